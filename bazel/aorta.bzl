@@ -1,0 +1,149 @@
+"""The macros that every BUILD file uses.
+
+    aorta_library(name, srcs, hdrs, deps)      headers are included as <aorta/PACKAGE/x.h>, in the tree and outside
+    aorta_isa_library(name, srcs, hdrs, deps)  the sources compiled for x86-64-v2, -v3 and -v4
+    aorta_binary(name, srcs, deps)             a program
+    aorta_test(name, srcs, deps)               a GoogleTest program; tags = ["threads"] runs it under TSan too
+    aorta_gpu_test(name, srcs, deps)           the same, for tests that need a GPU; skipped where CUDA is off
+
+All of them compile our own code as C++20 with warnings as errors; flags are set here and not in .bazelrc,
+so that a workspace that embeds Aorta compiles it in the same way.
+"""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+load(":cuda.bzl", "requires_cuda")
+
+_WARNINGS = [
+    "-Wall",
+    "-Wextra",
+    "-Wshadow",
+    "-Wnon-virtual-dtor",
+    "-Woverloaded-virtual",
+    "-Wsuggest-override",
+    "-Wcast-qual",
+    "-Wduplicated-cond",
+    "-Wextra-semi",
+    "-Wformat=2",
+    "-Wvla",
+    "-Werror",
+    # g++ 12 reports overlapping copies in std::string's operator+ that aren't there (GCC bug 105651).
+    "-Wno-restrict",
+    # g++'s note about a changed ABI of vector arguments: none crosses our interfaces.
+    "-Wno-psabi",
+] + select({
+    # Instrumented code defeats the flow analysis behind this warning.
+    "//bazel:asan": ["-Wno-maybe-uninitialized"],
+    "//bazel:tsan": ["-Wno-maybe-uninitialized"],
+    "//conditions:default": [],
+})
+
+# -c opt brings -O2 and -c dbg -O0 -g. The default build is the one that tests run in, so it is checked and not slow.
+_MODE = select({
+    "//bazel:fastbuild": ["-O1", "-D_GLIBCXX_ASSERTIONS"],
+    "//conditions:default": [],
+})
+
+# One pool, OpenMP's. Its library isn't instrumented, so under TSan the pool is std::thread.
+_THREADS = select({
+    "//bazel:tsan": ["-DAORTA_STD_THREADS"],
+    "//conditions:default": ["-fopenmp"],
+})
+
+AORTA_COPTS = ["-std=c++20"] + _WARNINGS + _MODE + _THREADS
+
+# -O3 even in the default build: kernels are what tests spend their time in. Results don't depend on what
+# the compiler contracts, so the three variants differ only where the source says fma().
+_KERNEL_COPTS = [
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+] + select({
+    "//bazel:asan": ["-O1"],
+    "//bazel:tsan": ["-O1"],
+    "//conditions:default": ["-O3"],
+})
+
+ISAS = {
+    "v2": ["-march=x86-64-v2"],
+    "v3": ["-march=x86-64-v3"],
+    "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
+}
+
+def _include_prefix():
+    return "aorta/" + native.package_name() if native.package_name() else "aorta"
+
+def aorta_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwargs):
+    """A cc_library whose headers are included as <aorta/PACKAGE/header>.
+
+    Every header goes into hdrs; one in srcs would not be found under <aorta/...>.
+    """
+    cc_library(
+        name = name,
+        srcs = srcs,
+        hdrs = hdrs,
+        copts = AORTA_COPTS + copts,
+        include_prefix = _include_prefix(),
+        deps = deps,
+        **kwargs
+    )
+
+def aorta_isa_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwargs):
+    """CPU kernels, compiled once for each instruction set, with -DAORTA_ISA=v2|v3|v4.
+
+    Everything in the sources lives in namespace aorta::cpu::AORTA_ISA; the extern entry points of
+    aorta::cpu::v2, v3 and v4 are called by the code that asks cpu::isa(). No weak symbol may lie outside that
+    namespace: the linker could pick its AVX-512 copy for an old CPU. //tests/checks looks at the objects,
+    which are the targets NAME_v2, NAME_v3 and NAME_v4.
+    """
+    aorta_library(
+        name = name + "_headers",
+        hdrs = hdrs,
+        deps = deps,
+        **kwargs
+    )
+    for isa, flags in ISAS.items():
+        cc_library(
+            name = name + "_" + isa,
+            srcs = srcs,
+            copts = AORTA_COPTS + _KERNEL_COPTS + flags + copts,
+            local_defines = ["AORTA_ISA=" + isa],
+            deps = [":" + name + "_headers"],
+            **kwargs
+        )
+    cc_library(
+        name = name,
+        deps = [":" + name + "_headers"] + [":" + name + "_" + isa for isa in ISAS],
+        **kwargs
+    )
+
+def aorta_binary(name, srcs, deps = [], copts = [], **kwargs):
+    """A program."""
+    cc_binary(
+        name = name,
+        srcs = srcs,
+        copts = AORTA_COPTS + copts,
+        deps = deps,
+        **kwargs
+    )
+
+def aorta_test(name, srcs, deps = [], copts = [], size = "small", **kwargs):
+    """A GoogleTest program; main comes from GoogleTest. Helper headers of the test go into srcs."""
+    cc_test(
+        name = name,
+        size = size,
+        srcs = srcs,
+        copts = AORTA_COPTS + copts,
+        deps = deps + ["@system//:gtest_main"],
+        **kwargs
+    )
+
+def aorta_gpu_test(name, srcs, deps = [], tags = [], **kwargs):
+    """A GoogleTest program that needs a GPU: compiled wherever CUDA is, GTEST_SKIP where there is no device."""
+    aorta_test(
+        name = name,
+        srcs = srcs,
+        tags = tags + ["gpu"],
+        target_compatible_with = requires_cuda(),
+        deps = deps,
+        **kwargs
+    )

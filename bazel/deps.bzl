@@ -1,0 +1,54 @@
+"""What Aorta takes from the machine: @system (C++ libraries) and @local_config_cuda.
+
+An outside workspace that embeds the source tree calls `aorta_dependencies()` too.
+Debian package names stand here once; tools/setup.sh installs them.
+"""
+
+load(":cuda_configure.bzl", "cuda_configure")
+load(":system.bzl", "system_libraries")
+
+def aorta_dependencies():
+    system_libraries(
+        name = "system",
+        # target: pkg-config module
+        packages = {
+            "benchmark": "benchmark",
+            "eigen": "eigen3",
+            "fmt": "fmt",
+            "gmock": "gmock",
+            "gtest": "gtest",
+            "gtest_main": "gtest_main",
+            "nlohmann_json": "nlohmann_json",
+            "zlib": "zlib",
+        },
+        # target: a header that must exist, and its link flags, for libraries without a .pc file.
+        headers = {
+            "dlpack": "/usr/include/dlpack/dlpack.h",
+            "dnnl": "/usr/include/dnnl.h",
+            "opencv_core": "/usr/include/opencv4/opencv2/core.hpp",
+            "openmp": "/usr/include/features.h",  # g++ brings OpenMP itself
+        },
+        header_link_flags = {
+            "dnnl": "-ldnnl",
+            "opencv_core": "-lopencv_core",
+            "openmp": "-fopenmp",
+        },
+        header_include_dirs = {
+            "opencv_core": "/usr/include/opencv4",
+        },
+        apt = {
+            "benchmark": "libbenchmark-dev",
+            "dlpack": "libdlpack-dev",
+            "dnnl": "libdnnl-dev",
+            "eigen": "libeigen3-dev",
+            "fmt": "libfmt-dev",
+            "gmock": "libgmock-dev",
+            "gtest": "libgtest-dev",
+            "gtest_main": "libgtest-dev",
+            "nlohmann_json": "nlohmann-json3-dev",
+            "opencv_core": "libopencv-core-dev",
+            "openmp": "g++",
+            "zlib": "zlib1g-dev",
+        },
+    )
+    cuda_configure(name = "local_config_cuda")
