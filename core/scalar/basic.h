@@ -1,0 +1,50 @@
+#pragma once
+
+// Correctly rounded operations: square root, fused multiply-add, rounding to integers, remainders.
+
+#include <aorta/core/scalar/bits.h>
+
+#include <math.h>
+
+namespace aorta::scalar {
+
+/// x*y + z, rounded once, on every instruction set; slow where the CPU has no such instruction.
+AORTA_INLINE float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
+AORTA_INLINE double fma(double x, double y, double z) { return ::fma(x, y, z); }
+
+/// x*y + z, rounded once where that is one instruction and twice elsewhere.
+template <class T>
+AORTA_INLINE T mul_add(T x, T y, T z) {
+#if AORTA_HAS_FMA
+  return fma(x, y, z);
+#else
+  return x * y + z;
+#endif
+}
+
+AORTA_INLINE float sqrt(float x) { return ::sqrtf(x); }
+AORTA_INLINE double sqrt(double x) { return ::sqrt(x); }
+
+AORTA_INLINE float floor(float x) { return ::floorf(x); }
+AORTA_INLINE double floor(double x) { return ::floor(x); }
+AORTA_INLINE float ceil(float x) { return ::ceilf(x); }
+AORTA_INLINE double ceil(double x) { return ::ceil(x); }
+AORTA_INLINE float trunc(float x) { return ::truncf(x); }
+AORTA_INLINE double trunc(double x) { return ::trunc(x); }
+
+/// The nearest integer, ties to even.
+AORTA_INLINE float rint(float x) { return ::rintf(x); }
+AORTA_INLINE double rint(double x) { return ::rint(x); }
+
+/// x - trunc(x/y)*y, exact, with the sign of x.
+AORTA_INLINE float fmod(float x, float y) { return ::fmodf(x, y); }
+AORTA_INLINE double fmod(double x, double y) { return ::fmod(x, y); }
+
+/// x - floor(x/y)*y with the sign of y, as Python's % and torch.remainder.
+template <class T>
+AORTA_INLINE T remainder(T x, T y) {
+  const T r = fmod(x, y);
+  return r != T(0) && (r < T(0)) != (y < T(0)) ? r + y : r;
+}
+
+}  // namespace aorta::scalar

@@ -1,0 +1,82 @@
+#pragma once
+
+// Bit patterns, classification and NaN-propagating selection of float and double.
+
+#include <aorta/core/host_device.h>
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace aorta::scalar {
+
+/// Largest finite value, infinity and quiet NaN of T, usable on the device too.
+template <class T>
+inline constexpr T kInfinity = std::numeric_limits<T>::infinity();
+template <class T>
+inline constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+
+/// Returns the bits of `from` as a To; both are of one size.
+template <class To, class From>
+AORTA_INLINE To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  return __builtin_bit_cast(To, from);
+}
+
+AORTA_INLINE uint32_t to_bits(float x) { return bit_cast<uint32_t>(x); }
+AORTA_INLINE uint64_t to_bits(double x) { return bit_cast<uint64_t>(x); }
+AORTA_INLINE float from_bits(uint32_t bits) { return bit_cast<float>(bits); }
+AORTA_INLINE double from_bits(uint64_t bits) { return bit_cast<double>(bits); }
+
+AORTA_INLINE float abs(float x) { return from_bits(to_bits(x) & 0x7fffffffu); }
+AORTA_INLINE double abs(double x) { return from_bits(to_bits(x) & 0x7fffffffffffffffu); }
+
+AORTA_INLINE bool isnan(float x) { return x != x; }
+AORTA_INLINE bool isnan(double x) { return x != x; }
+AORTA_INLINE bool isinf(float x) { return abs(x) == kInfinity<float>; }
+AORTA_INLINE bool isinf(double x) { return abs(x) == kInfinity<double>; }
+AORTA_INLINE bool isfinite(float x) { return abs(x) < kInfinity<float>; }
+AORTA_INLINE bool isfinite(double x) { return abs(x) < kInfinity<double>; }
+AORTA_INLINE bool signbit(float x) { return (to_bits(x) >> 31) != 0; }
+AORTA_INLINE bool signbit(double x) { return (to_bits(x) >> 63) != 0; }
+
+/// The magnitude of x with the sign of y.
+AORTA_INLINE float copysign(float x, float y) {
+  return from_bits((to_bits(x) & 0x7fffffffu) | (to_bits(y) & 0x80000000u));
+}
+AORTA_INLINE double copysign(double x, double y) {
+  return from_bits((to_bits(x) & 0x7fffffffffffffffu) | (to_bits(y) & 0x8000000000000000u));
+}
+
+/// Whether x < 0, for any arithmetic T (without a warning where T is unsigned).
+template <class T>
+AORTA_INLINE bool is_negative(T x) {
+  if constexpr (std::is_signed_v<T>)
+    return x < T(0);
+  else
+    return (void)x, false;
+}
+
+/// The smaller of x and y; NaN if either is NaN.
+template <class T>
+AORTA_INLINE T minimum(T x, T y) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const T smaller = x < y ? x : y;
+    return x != x ? x : smaller;
+  } else {
+    return y < x ? y : x;
+  }
+}
+
+/// The larger of x and y; NaN if either is NaN.
+template <class T>
+AORTA_INLINE T maximum(T x, T y) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const T larger = x > y ? x : y;
+    return x != x ? x : larger;
+  } else {
+    return x < y ? y : x;
+  }
+}
+
+}  // namespace aorta::scalar

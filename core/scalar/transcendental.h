@@ -1,0 +1,244 @@
+#pragma once
+
+// Ops that are one function of core/scalar/math.h. Bounds in ULP stand with the functions.
+
+#include <aorta/core/scalar/math.h>
+#include <aorta/core/scalar/pointwise_info.h>
+
+namespace aorta::scalar {
+
+/// The square root of x.
+struct Sqrt {
+  static constexpr PointwiseInfo info = real_function("sqrt");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return sqrt(x);
+  }
+};
+
+/// 1/sqrt(x).
+struct Rsqrt {
+  static constexpr PointwiseInfo info = real_function("rsqrt");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return rsqrt(x);
+  }
+};
+
+/// e^x.
+struct Exp {
+  static constexpr PointwiseInfo info = real_function("exp");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return exp(x);
+  }
+};
+
+/// 2^x.
+struct Exp2 {
+  static constexpr PointwiseInfo info = real_function("exp2");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return exp2(x);
+  }
+};
+
+/// e^x - 1.
+struct Expm1 {
+  static constexpr PointwiseInfo info = real_function("expm1");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return expm1(x);
+  }
+};
+
+/// The natural logarithm of x.
+struct Log {
+  static constexpr PointwiseInfo info = real_function("log");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return log(x);
+  }
+};
+
+/// log(1 + x).
+struct Log1p {
+  static constexpr PointwiseInfo info = real_function("log1p");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return log1p(x);
+  }
+};
+
+/// The logarithm of x to base 2.
+struct Log2 {
+  static constexpr PointwiseInfo info = real_function("log2");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return log2(x);
+  }
+};
+
+/// The logarithm of x to base 10.
+struct Log10 {
+  static constexpr PointwiseInfo info = real_function("log10");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return log10(x);
+  }
+};
+
+/// The sine of x radians.
+struct Sin {
+  static constexpr PointwiseInfo info = real_function("sin");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return sin(x);
+  }
+};
+
+/// The cosine of x radians.
+struct Cos {
+  static constexpr PointwiseInfo info = real_function("cos");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return cos(x);
+  }
+};
+
+/// The tangent of x radians.
+struct Tan {
+  static constexpr PointwiseInfo info = real_function("tan");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return tan(x);
+  }
+};
+
+/// The angle in [-pi/2, pi/2] whose sine is x.
+struct Asin {
+  static constexpr PointwiseInfo info = real_function("asin");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return asin(x);
+  }
+};
+
+/// The angle in [0, pi] whose cosine is x.
+struct Acos {
+  static constexpr PointwiseInfo info = real_function("acos");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return acos(x);
+  }
+};
+
+/// The angle in [-pi/2, pi/2] whose tangent is x.
+struct Atan {
+  static constexpr PointwiseInfo info = real_function("atan");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return atan(x);
+  }
+};
+
+/// (e^x - e^-x) / 2.
+struct Sinh {
+  static constexpr PointwiseInfo info = real_function("sinh");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return sinh(x);
+  }
+};
+
+/// (e^x + e^-x) / 2.
+struct Cosh {
+  static constexpr PointwiseInfo info = real_function("cosh");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return cosh(x);
+  }
+};
+
+/// sinh(x) / cosh(x).
+struct Tanh {
+  static constexpr PointwiseInfo info = real_function("tanh");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return tanh(x);
+  }
+};
+
+/// The inverse of sinh.
+struct Asinh {
+  static constexpr PointwiseInfo info = real_function("asinh");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return asinh(x);
+  }
+};
+
+/// The inverse of cosh, x >= 1.
+struct Acosh {
+  static constexpr PointwiseInfo info = real_function("acosh");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return acosh(x);
+  }
+};
+
+/// The inverse of tanh, |x| <= 1.
+struct Atanh {
+  static constexpr PointwiseInfo info = real_function("atanh");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return atanh(x);
+  }
+};
+
+/// 2/sqrt(pi) times the integral of e^-t^2 from 0 to x.
+struct Erf {
+  static constexpr PointwiseInfo info = real_function("erf");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return erf(x);
+  }
+};
+
+/// 1 - erf(x).
+struct Erfc {
+  static constexpr PointwiseInfo info = real_function("erfc");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return erfc(x);
+  }
+};
+
+/// 1 / (1 + e^-x).
+struct Sigmoid {
+  static constexpr PointwiseInfo info = real_function("sigmoid");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    return sigmoid(x);
+  }
+};
+
+/// The angle of the point (x, y) in [-pi, pi].
+struct Atan2 {
+  static constexpr PointwiseInfo info = real_function("atan2");
+  template <class T>
+  AORTA_INLINE T operator()(T y, T x) const {
+    return atan2(y, x);
+  }
+};
+
+/// sqrt(x*x + y*y) without overflow.
+struct Hypot {
+  static constexpr PointwiseInfo info = floating_function("hypot");
+  template <class T>
+  AORTA_INLINE T operator()(T x, T y) const {
+    return hypot(x, y);
+  }
+};
+
+}  // namespace aorta::scalar
