@@ -16,7 +16,7 @@ load(":cuda.bzl", "requires_cuda")
 _WARNINGS = [
     "-Wall",
     "-Wextra",
-    "-Wshadow",
+    "-Wshadow=local",
     "-Wnon-virtual-dtor",
     "-Woverloaded-virtual",
     "-Wsuggest-override",

@@ -4,11 +4,14 @@
 // made by iterating it.
 
 #include <aorta/core/scalar/pointwise.h>
+#include <aorta/core/scalar/selection.h>
 
 namespace aorta::scalar {
 
-template <class...>
-struct TypeList {};
+template <class... Ts>
+struct TypeList {
+  static constexpr int size = sizeof...(Ts);
+};
 
 using UnaryOps = TypeList<  //
     Neg, Abs, Sign, Square, Reciprocal, Floor, Ceil, Round, Trunc, Frac, Clamp, ClampMin, ClampMax,
@@ -22,6 +25,6 @@ using BinaryOps = TypeList<  //
     Atan2, Hypot, Prelu, Eq, Ne, Lt, Le, Gt, Ge, LogicalAnd, LogicalOr, LogicalXor, BitwiseAnd,
     BitwiseOr, BitwiseXor, ShiftLeft, ShiftRight>;
 
-using TernaryOps = TypeList<Lerp, Addcmul, Addcdiv>;
+using TernaryOps = TypeList<Where, Lerp, Addcmul, Addcdiv>;
 
 }  // namespace aorta::scalar

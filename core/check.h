@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace aorta {
+
+/// What every failure inside Aorta throws. The text reads `op: rule, got values`:
+/// "matmul: inner dimensions must match, got input [2,3], other [4,5]".
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+namespace detail {
+
+void append(std::string& text, std::string_view part);
+void append(std::string& text, int64_t value);
+void append(std::string& text, uint64_t value);
+void append(std::string& text, double value);
+void append(std::string& text, bool value);
+
+template <class T>
+void append_part(std::string& text, const T& part) {
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, double>) {
+    append(text, part);
+  } else if constexpr (std::is_same_v<T, float>) {
+    append(text, static_cast<double>(part));
+  } else if constexpr (std::is_integral_v<T> && std::is_unsigned_v<T>) {
+    append(text, static_cast<uint64_t>(part));
+  } else if constexpr (std::is_integral_v<T>) {
+    append(text, static_cast<int64_t>(part));
+  } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+    append(text, std::string_view(part));
+  } else {
+    append(text, std::string_view(to_string(part)));
+  }
+}
+
+/// Prefixes the thread's error context (a module path, say) and throws Error.
+[[noreturn]] void throw_error(std::string text);
+
+}  // namespace detail
+
+/// Throws Error with "op: rule, got part part ..."; ", got" is left out when there are no parts.
+/// A part is text, a number, or anything with a `to_string`.
+template <class... Parts>
+[[noreturn, gnu::noinline, gnu::cold]] void fail(std::string_view op, std::string_view rule,
+                                                 const Parts&... got) {
+  std::string text;
+  detail::append(text, op);
+  detail::append(text, std::string_view(": "));
+  detail::append(text, rule);
+  if constexpr (sizeof...(Parts) > 0) detail::append(text, std::string_view(", got "));
+  (detail::append_part(text, got), ...);
+  detail::throw_error(std::move(text));
+}
+
+/// `fail(op, rule, got...)` unless `ok`. The parts are formatted only on failure.
+template <class... Parts>
+inline void check(bool ok, std::string_view op, std::string_view rule, const Parts&... got) {
+  if (!ok) [[unlikely]] {
+    fail(op, rule, got...);
+  }
+}
+
+/// While it lives, errors of this thread start with "context: ". Contexts nest: "a.b: ...".
+class ErrorContext {
+ public:
+  explicit ErrorContext(std::string_view name);
+  ~ErrorContext();
+  ErrorContext(const ErrorContext&) = delete;
+  ErrorContext& operator=(const ErrorContext&) = delete;
+
+ private:
+  std::string_view name_;
+  ErrorContext* outer_;
+  friend void detail::throw_error(std::string text);
+};
+
+}  // namespace aorta

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+/// Declares an entry point of cpu/isa/*.cc in each of the namespaces that it is compiled in.
+#define AORTA_EACH_ISA(...) \
+  namespace v2 {            \
+  __VA_ARGS__               \
+  }                         \
+  namespace v3 {            \
+  __VA_ARGS__               \
+  }                         \
+  namespace v4 {            \
+  __VA_ARGS__               \
+  }
+
+namespace aorta::cpu {
+
+/// The instruction sets that kernels are compiled for: x86-64-v2 (SSE4.2), -v3 (AVX2, FMA, F16C)
+/// and -v4 (AVX-512).
+enum class Isa : uint8_t { v2, v3, v4 };
+
+/// The best one of this CPU, or a lower one that AORTA_ISA (v2, v3, v4) names. Read once.
+Isa isa();
+
+/// The variant for this CPU.
+template <class T>
+inline T for_isa(T v2, T v3, T v4) {
+  switch (isa()) {
+    case Isa::v2:
+      return v2;
+    case Isa::v3:
+      return v3;
+    case Isa::v4:
+      break;
+  }
+  return v4;
+}
+
+/// True when the CPU multiplies bf16 natively (AVX512-BF16) and v4 is in use.
+bool has_bf16();
+
+}  // namespace aorta::cpu

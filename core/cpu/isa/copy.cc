@@ -1,0 +1,142 @@
+#include <aorta/core/cpu/isa/row.h>
+
+#include <immintrin.h>
+
+#include <cstring>
+
+namespace aorta::cpu::AORTA_ISA {
+namespace {
+
+template <class To, class From>
+AORTA_INLINE To convert_value(From x) {
+  constexpr bool to_half = std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>;
+  constexpr bool from_half = std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>;
+  if constexpr (std::is_same_v<To, From>) {
+    return x;
+  } else if constexpr (from_half) {
+    return convert_value<To>(static_cast<float>(x));
+  } else if constexpr (to_half) {
+    return To(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (std::is_same_v<To, uint8_t> && std::is_floating_point_v<From>) {
+    return static_cast<uint8_t>(static_cast<int32_t>(x));  // negative numbers wrap, as integers do
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class To, class From>
+void convert(void* destination, const void* source, int64_t n) {
+  char* const out = static_cast<char*>(destination);
+  const char* const in = static_cast<const char*>(source);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) store(out, i, convert_value<To>(load<From>(in, i)));
+}
+
+struct ConverterTable {
+  ConvertFunction functions[kDTypeCount * kDTypeCount];
+};
+
+template <class To>
+constexpr void fill_converters(ConvertFunction* row) {
+  row[static_cast<int>(DType::f32)] = convert<To, float>;
+  row[static_cast<int>(DType::f64)] = convert<To, double>;
+  row[static_cast<int>(DType::f16)] = convert<To, Half>;
+  row[static_cast<int>(DType::bf16)] = convert<To, BFloat16>;
+  row[static_cast<int>(DType::i64)] = convert<To, int64_t>;
+  row[static_cast<int>(DType::i32)] = convert<To, int32_t>;
+  row[static_cast<int>(DType::u8)] = convert<To, uint8_t>;
+  row[static_cast<int>(DType::boolean)] = convert<To, bool>;
+}
+
+constexpr ConverterTable make_converters() {
+  ConverterTable table{};
+  const auto row = [&](DType to) { return table.functions + kDTypeCount * static_cast<int>(to); };
+  fill_converters<float>(row(DType::f32));
+  fill_converters<double>(row(DType::f64));
+  fill_converters<Half>(row(DType::f16));
+  fill_converters<BFloat16>(row(DType::bf16));
+  fill_converters<int64_t>(row(DType::i64));
+  fill_converters<int32_t>(row(DType::i32));
+  fill_converters<uint8_t>(row(DType::u8));
+  fill_converters<bool>(row(DType::boolean));
+  return table;
+}
+
+constexpr ConverterTable kConverters = make_converters();
+
+// The inner loop runs where the source is contiguous when it can: scattered stores wait for
+// nothing, scattered loads do.
+template <class Item>
+void copy_tile(char* destination, int64_t row_stride, int64_t column_stride, const char* source,
+               int64_t source_row_stride, int64_t source_column_stride, int64_t rows,
+               int64_t columns) {
+  constexpr int64_t item = sizeof(Item);
+  if (column_stride == item && source_column_stride == item) {
+    for (int64_t r = 0; r < rows; ++r) {
+      std::memcpy(destination + r * row_stride, source + r * source_row_stride,
+                  static_cast<size_t>(columns * item));
+    }
+    return;
+  }
+  const auto move = [](char* to, const char* from) {
+    *reinterpret_cast<Item*>(to) = *reinterpret_cast<const Item*>(from);
+  };
+  if (column_stride == item && source_column_stride == 0) {
+    for (int64_t r = 0; r < rows; ++r) {
+      Item* const out = reinterpret_cast<Item*>(destination + r * row_stride);
+      const Item value = *reinterpret_cast<const Item*>(source + r * source_row_stride);
+      for (int64_t c = 0; c < columns; ++c) out[c] = value;
+    }
+    return;
+  }
+  if (rows > columns || (source_row_stride == item && rows >= 8)) {
+    for (int64_t c = 0; c < columns; ++c) {
+      char* const to = destination + c * column_stride;
+      const char* const from = source + c * source_column_stride;
+#pragma GCC ivdep
+      for (int64_t r = 0; r < rows; ++r) move(to + r * row_stride, from + r * source_row_stride);
+    }
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    char* const to = destination + r * row_stride;
+    const char* const from = source + r * source_row_stride;
+#pragma GCC ivdep
+    for (int64_t c = 0; c < columns; ++c)
+      move(to + c * column_stride, from + c * source_column_stride);
+  }
+}
+
+constexpr TileFunction kTileCopies[] = {copy_tile<uint8_t>, copy_tile<uint16_t>,
+                                        copy_tile<uint32_t>, copy_tile<uint64_t>};
+
+}  // namespace
+
+const ConvertFunction* converters() { return kConverters.functions; }
+const TileFunction* tile_copies() { return kTileCopies; }
+
+void stream_copy(char* destination, const char* source, int64_t bytes) {
+  const int64_t head = -reinterpret_cast<intptr_t>(destination) & 63;
+  if (head >= bytes) {
+    std::memcpy(destination, source, static_cast<size_t>(bytes));
+    return;
+  }
+  std::memcpy(destination, source, static_cast<size_t>(head));
+  int64_t i = head;
+#ifdef __AVX512F__
+  for (; i + 64 <= bytes; i += 64) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(destination + i),
+                        _mm512_loadu_si512(source + i));
+  }
+#else
+  for (; i + 16 <= bytes; i += 16) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(destination + i),
+                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + i)));
+  }
+#endif
+  std::memcpy(destination + i, source + i, static_cast<size_t>(bytes - i));
+}
+
+}  // namespace aorta::cpu::AORTA_ISA

@@ -1,0 +1,205 @@
+#include <aorta/core/cpu/register.h>
+#include <aorta/core/cpu/tiles.h>
+#include <aorta/core/parallel_for.h>
+#include <aorta/core/scalar/op_list.h>
+
+#include <algorithm>
+
+namespace aorta::cpu {
+namespace {
+
+// How an operand reaches the row function.
+enum class Access : uint8_t {
+  direct,     // contiguous along dimension 0 and already in the compute dtype
+  broadcast,  // one element a row
+  packed,     // gathered, and converted, into a buffer
+};
+
+struct Plan {
+  Access access[kMaxOperands];
+  int64_t columns, rows;  // of a tile
+  bool whole_tile;        // rows are too short to be worth a call each: one call a tile
+  bool buffered_output;   // the output is written through a buffer
+  bool stream;            // ... and past the cache
+};
+
+bool is_direct(const PointwiseArgs& args, int k) {
+  return args.dtype[k] == args.compute[k] &&
+         (extent_of(args, 0) == 1 || stride_of(args, k, 0) == item_size(args.dtype[k]));
+}
+
+Plan make_plan(const PointwiseArgs& args) {
+  Plan plan;
+  const int64_t n0 = extent_of(args, 0), n1 = extent_of(args, 1);
+  constexpr int64_t kShortRow = 32;
+  plan.whole_tile = n0 < kShortRow && n1 > 1;
+  bool transposed = false;
+  int broadcasts = 0;
+  for (int k = 0; k < args.operands; ++k) {
+    const int64_t s0 = stride_of(args, k, 0), s1 = stride_of(args, k, 1);
+    plan.access[k] = is_direct(args, k) ? Access::direct : Access::packed;
+    if (plan.whole_tile && s1 != n0 * item_size(args.dtype[k])) plan.access[k] = Access::packed;
+    if (k > 0 && args.operands == 3 && s0 == 0 && args.dtype[k] == args.compute[k] &&
+        broadcasts == 0 && (!plan.whole_tile || s1 == 0)) {
+      plan.access[k] = Access::broadcast;
+      ++broadcasts;
+    }
+    transposed |= plan.access[k] == Access::packed && n1 > 1 && s1 != 0 && s1 < s0;
+  }
+  plan.stream =
+      plan.access[0] == Access::direct && should_stream(args.numel * item_size(args.dtype[0]));
+  plan.buffered_output = plan.access[0] != Access::direct || plan.stream;
+  if (plan.whole_tile) {
+    plan.columns = n0;
+    plan.rows = std::clamp<int64_t>(kTileElements / n0, 1, n1);
+  } else if (transposed) {
+    plan.columns = std::min<int64_t>(n0, 64);
+    plan.rows = std::min<int64_t>(n1, kTileElements / 64);
+  } else {
+    plan.columns = std::min<int64_t>(n0, kTileElements);
+    plan.rows = 1;
+  }
+  return plan;
+}
+
+using Buffer = char[kTileElements * 8];
+
+// Gathers operand k of a tile, row after row, in its compute dtype.
+void pack(const PointwiseArgs& args, int k, const Tile& tile, char* buffer, char* scratch) {
+  const DType from = args.dtype[k], to = args.compute[k];
+  const int64_t s0 = stride_of(args, k, 0), s1 = stride_of(args, k, 1);
+  const int64_t item = item_size(from);
+  const bool dense =
+      (tile.columns == 1 || s0 == item) && (tile.rows == 1 || s1 == tile.columns * item);
+  if (from != to && dense)
+    return converter(to, from)(buffer, tile.data[k], tile.rows * tile.columns);
+  char* const gathered = from == to ? buffer : scratch;
+  tile_copy(from)(gathered, tile.columns * item, item, tile.data[k], s1, s0, tile.rows,
+                  tile.columns);
+  if (from != to) converter(to, from)(buffer, scratch, tile.rows * tile.columns);
+}
+
+// Writes computed elements, row after row in `buffer`, to their places in the output.
+void unpack(const PointwiseArgs& args, const Tile& tile, const char* buffer, char* scratch,
+            bool stream) {
+  const DType from = args.compute[0], to = args.dtype[0];
+  const int64_t s0 = stride_of(args, 0, 0), s1 = stride_of(args, 0, 1);
+  const int64_t item = item_size(to), count = tile.rows * tile.columns;
+  const bool dense =
+      (tile.columns == 1 || s0 == item) && (tile.rows == 1 || s1 == tile.columns * item);
+  if (stream && dense) return stream_copy(tile.data[0], buffer, count * item);
+  if (from != to && dense) return converter(to, from)(tile.data[0], buffer, count);
+  if (from != to) {
+    converter(to, from)(scratch, buffer, count);
+    buffer = scratch;
+  }
+  tile_copy(to)(tile.data[0], s1, s0, buffer, tile.columns * item, item, tile.rows, tile.columns);
+}
+
+void run_tile(const PointwiseArgs& args, const Plan& plan, RowFunction row, const Tile& tile) {
+  alignas(64) Buffer buffers[kMaxOperands];
+  alignas(64) Buffer scratch;
+  char* start[kMaxOperands];
+  int64_t step[kMaxOperands];
+  unsigned broadcast = 0;
+  for (int k = 0; k < args.operands; ++k) {
+    const bool buffered = k == 0 ? plan.buffered_output : plan.access[k] == Access::packed;
+    start[k] = buffered ? buffers[k] : tile.data[k];
+    step[k] = buffered ? tile.columns * item_size(args.compute[k]) : stride_of(args, k, 1);
+    if (k > 0 && buffered) pack(args, k, tile, buffers[k], scratch);
+    if (plan.access[k] == Access::broadcast) broadcast |= 1u << k;
+  }
+  if (plan.whole_tile) {
+    row(args.functor, tile.rows * tile.columns, start, broadcast);
+  } else {
+    for (int64_t r = 0; r < tile.rows; ++r) {
+      char* data[kMaxOperands];
+      for (int k = 0; k < args.operands; ++k) data[k] = start[k] + r * step[k];
+      row(args.functor, tile.columns, data, broadcast);
+    }
+  }
+  if (plan.buffered_output) unpack(args, tile, buffers[0], scratch, plan.stream);
+}
+
+// The common case: contiguous operands and numbers, all in the compute dtype.
+bool run_contiguous(const PointwiseArgs& args, RowFunction row) {
+  if (args.ndim > 1) return false;
+  unsigned broadcast = 0;
+  for (int k = 0; k < args.operands; ++k) {
+    if (k > 0 && args.operands == 3 && broadcast == 0 && stride_of(args, k, 0) == 0 &&
+        args.dtype[k] == args.compute[k] && args.numel > 1) {
+      broadcast = 1u << k;
+    } else if (!is_direct(args, k)) {
+      return false;
+    }
+  }
+  if (should_stream(args.numel * item_size(args.dtype[0]))) return false;
+  if (args.numel <= kThreadGrain) {
+    row(args.functor, args.numel, args.data, broadcast);
+    return true;
+  }
+  parallel_for(0, args.numel, kThreadGrain, [&](int64_t begin, int64_t end) {
+    char* data[kMaxOperands];
+    for (int k = 0; k < args.operands; ++k) data[k] = args.data[k] + begin * stride_of(args, k, 0);
+    row(args.functor, end - begin, data, broadcast);
+  });
+  return true;
+}
+
+template <class F, class List>
+struct IndexOf;
+template <class F, class... Rest>
+struct IndexOf<F, scalar::TypeList<F, Rest...>> {
+  static constexpr int value = 0;
+};
+template <class F, class First, class... Rest>
+struct IndexOf<F, scalar::TypeList<First, Rest...>> {
+  static constexpr int value = 1 + IndexOf<F, scalar::TypeList<Rest...>>::value;
+};
+
+// The table of rows for this CPU, by number of inputs.
+const RowFunction* rows_of(int inputs) {
+  static const RowFunction* const tables[] = {
+      for_isa(v2::unary_rows, v3::unary_rows, v4::unary_rows)(),
+      for_isa(v2::binary_rows, v3::binary_rows, v4::binary_rows)(),
+      for_isa(v2::ternary_rows, v3::ternary_rows, v4::ternary_rows)()};
+  return tables[inputs - 1];
+}
+
+template <class F, class List, int inputs>
+void kernel(const PointwiseArgs& args) {
+  const RowFunction* rows = rows_of(inputs) + kDTypeCount * IndexOf<F, List>::value;
+  run_rows(args, rows[static_cast<int>(args.compute[inputs])]);
+}
+
+template <class... Fs>
+void register_unary(scalar::TypeList<Fs...>) {
+  (unary_op<Fs>.set_kernel(DeviceType::cpu, kernel<Fs, scalar::UnaryOps, 1>), ...);
+}
+template <class... Fs>
+void register_binary(scalar::TypeList<Fs...>) {
+  (binary_op<Fs>.set_kernel(DeviceType::cpu, kernel<Fs, scalar::BinaryOps, 2>), ...);
+}
+template <class... Fs>
+void register_ternary(scalar::TypeList<Fs...>) {
+  (ternary_op<Fs>.set_kernel(DeviceType::cpu, kernel<Fs, scalar::TernaryOps, 3>), ...);
+}
+
+}  // namespace
+
+void run_rows(const PointwiseArgs& args, RowFunction row) {
+  if (run_contiguous(args, row)) return;
+  const Plan plan = make_plan(args);
+  const Tiling tiling(args, plan.columns, plan.rows);
+  parallel_for(0, tiling.count(), tiling.grain(), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) run_tile(args, plan, row, tiling.tile(i));
+  });
+}
+
+void register_pointwise() {
+  register_unary(scalar::UnaryOps{});
+  register_binary(scalar::BinaryOps{});
+  register_ternary(scalar::TernaryOps{});
+}
+
+}  // namespace aorta::cpu

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <aorta/core/cpu/isa.h>
+#include <aorta/core/dtype.h>
+
+namespace aorta::cpu {
+
+/// Applies a functor to `n` contiguous elements in its compute dtype. data[0] is the output. Bit k
+/// of `broadcast` says that operand k is one element for all; only one input of a binary functor
+/// may be. An input may be the output.
+using RowFunction = void (*)(const void* functor, int64_t n, char* const* data, unsigned broadcast);
+
+/// Converts `n` contiguous elements.
+using ConvertFunction = void (*)(void* destination, const void* source, int64_t n);
+
+/// Copies a tile of `rows` x `columns` elements; strides in bytes.
+using TileFunction = void (*)(char* destination, int64_t row_stride, int64_t column_stride,
+                              const char* source, int64_t source_row_stride,
+                              int64_t source_column_stride, int64_t rows, int64_t columns);
+
+// Tables: [op in its list][dtype], [destination][source] and [log2 of the item size]. An entry that
+// no dtype policy admits is null.
+AORTA_EACH_ISA(
+    const RowFunction* unary_rows(); const RowFunction* binary_rows();
+    const RowFunction* ternary_rows(); const ConvertFunction* converters();
+    const TileFunction* tile_copies();
+    /// Copies without reading the destination into the cache; for results larger than the cache.
+    void stream_copy(char* destination, const char* source, int64_t bytes);)
+
+}  // namespace aorta::cpu

@@ -1,0 +1,12 @@
+#include <aorta/core/cpu/register.h>
+#include <aorta/core/kernel_registry.h>
+
+namespace aorta::cpu {
+
+void register_kernels() {
+  register_pointwise();
+  register_copy();
+  register_views();
+}
+
+}  // namespace aorta::cpu

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <aorta/core/cpu/pointwise_rows.h>
+#include <aorta/core/pointwise_args.h>
+
+namespace aorta::cpu {
+
+/// Elements of a tile at most; a buffer of that many doubles fits the first-level cache.
+inline constexpr int64_t kTileElements = 2048;
+/// Elements that are worth a thread of their own.
+inline constexpr int64_t kThreadGrain = 32768;
+
+/// One rectangle of an iteration space: `rows` x `columns` elements, columns along dimension 0.
+struct Tile {
+  int64_t rows, columns;
+  char* data[kMaxOperands];  // each operand's first element in the tile
+};
+
+/// A division of an iteration space (PointwiseArgs) into tiles of columns x rows.
+class Tiling {
+ public:
+  Tiling(const PointwiseArgs& args, int64_t columns, int64_t rows);
+  int64_t count() const { return count_; }
+  /// Tiles that make up a thread's share.
+  int64_t grain() const;
+  Tile tile(int64_t index) const;
+
+ private:
+  const PointwiseArgs& args_;
+  int64_t columns_, rows_;         // of a full tile
+  int64_t across_, down_, count_;  // tiles along dimension 0, 1, and in all
+};
+
+/// Size of dimension `d`, 1 beyond the last.
+inline int64_t extent_of(const PointwiseArgs& args, int d) {
+  return d < args.ndim ? args.shape[d] : 1;
+}
+/// Stride in bytes, 0 beyond the last dimension.
+inline int64_t stride_of(const PointwiseArgs& args, int operand, int d) {
+  return d < args.ndim ? args.strides[operand][d] : 0;
+}
+
+/// True when an output of so many bytes is better written past the cache.
+bool should_stream(int64_t bytes);
+
+/// The functions of this CPU's instruction set.
+ConvertFunction converter(DType to, DType from);
+TileFunction tile_copy(DType dtype);
+void stream_copy(char* destination, const char* source, int64_t bytes);
+
+/// Runs a row function over the iteration space of `args`.
+void run_rows(const PointwiseArgs& args, RowFunction row);
+
+}  // namespace aorta::cpu

@@ -1,0 +1,137 @@
+#include <aorta/core/allocator.h>
+#include <aorta/core/device_backend.h>
+
+#include <charconv>
+#include <cstring>
+#include <mutex>
+
+namespace aorta {
+namespace {
+
+thread_local constinit int current_cpu = 0;
+
+// Host memory and logical devices; work is done when a call returns, so streams and events are
+// empty.
+class CpuBackend final : public DeviceBackend {
+ public:
+  int device_count() override { return kLogicalCpus; }
+  int current_device() override { return current_cpu; }
+  void set_current_device(int index) override { current_cpu = index; }
+
+  void* allocate(int64_t bytes, int) override { return cpu::allocate(bytes); }
+  void deallocate(void* data, int64_t bytes, int) override { cpu::deallocate(data, bytes); }
+  int64_t bytes_in_use(int) override { return cpu::allocator_stats().bytes_in_use; }
+  void empty_cache() override { cpu::empty_cache(); }
+
+  void copy(void* destination, Device, const void* source, Device, int64_t bytes, bool) override {
+    if (bytes > 0) std::memcpy(destination, source, static_cast<size_t>(bytes));
+  }
+  void fill_bytes(void* destination, uint8_t value, int64_t bytes, int) override {
+    if (bytes > 0) std::memset(destination, value, static_cast<size_t>(bytes));
+  }
+
+  void* allocate_pinned(int64_t) override { fail("pin_memory", "needs CUDA"); }
+  void deallocate_pinned(void*, int64_t) override {}
+  void register_host(void*, int64_t) override {}
+  void unregister_host(void*) override {}
+
+  Stream create_stream(int index) override { return current_stream(index); }
+  void destroy_stream(Stream) override {}
+  Stream current_stream(int index) override { return {Device(DeviceType::cpu, index)}; }
+  void set_current_stream(Stream) override {}
+  void synchronize_stream(Stream) override {}
+  void synchronize_device(int) override {}
+  Event create_event(int index) override { return {Device(DeviceType::cpu, index)}; }
+  void destroy_event(Event) override {}
+  void record_event(Event, Stream) override {}
+  void wait_event(Event, Stream) override {}
+  bool event_done(Event) override { return true; }
+};
+
+CpuBackend cpu_backend;
+DeviceBackend* cuda_backend = nullptr;
+std::string cuda_reason;
+
+}  // namespace
+
+Device::Device(std::string_view name) {
+  const size_t colon = name.find(':');
+  const std::string_view kind = name.substr(0, colon);
+  check(kind == "cpu" || kind == "cuda", "device", "cpu, cpu:N, cuda or cuda:N", name);
+  type = kind == "cuda" ? DeviceType::cuda : DeviceType::cpu;
+  int number = 0;
+  if (colon != std::string_view::npos) {
+    const std::string_view digits = name.substr(colon + 1);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    check(!digits.empty() && error == std::errc() && end == digits.data() + digits.size() &&
+              number >= 0,
+          "device", "cpu, cpu:N, cuda or cuda:N", name);
+    check(number < kLogicalCpus, "device", "the index is too large", name);
+  } else if (type == DeviceType::cuda && cuda::is_available()) {
+    number = current_device(type).index;
+  }
+  index = static_cast<int16_t>(number);
+}
+
+std::string to_string(Device device) {
+  std::string text = device.is_cpu() ? "cpu" : "cuda";
+  if (device.is_cuda() || device.index != 0) {
+    text += ':';
+    detail::append(text, int64_t{device.index});
+  }
+  return text;
+}
+
+void register_backend(DeviceType type, DeviceBackend* backend) {
+  check(type == DeviceType::cuda, "register_backend", "the CPU's backend is core's own",
+        Device(type));
+  cuda_backend = backend;
+}
+
+namespace detail {
+/// Loads the CUDA plugin once; returns why it can't be used, or nothing.
+std::string load_cuda_plugin();
+}  // namespace detail
+
+namespace {
+const std::string& cuda_state() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    cuda_reason = detail::load_cuda_plugin();
+    if (cuda_reason.empty() && !cuda_backend) cuda_reason = "the plugin registered no backend";
+    if (cuda_reason.empty() && cuda_backend->device_count() == 0) cuda_reason = "there is no GPU";
+  });
+  return cuda_reason;
+}
+}  // namespace
+
+DeviceBackend& backend(DeviceType type) {
+  if (type == DeviceType::cpu) return cpu_backend;
+  const std::string& reason = cuda_state();
+  check(reason.empty(), "cuda", "the device must be available", reason);
+  return *cuda_backend;
+}
+
+int device_count(DeviceType type) {
+  return type == DeviceType::cpu ? kLogicalCpus : cuda::device_count();
+}
+
+Device current_device(DeviceType type) { return Device(type, backend(type).current_device()); }
+
+void synchronize(Device device) { backend(device.type).synchronize_device(device.index); }
+
+DeviceGuard::DeviceGuard(Device device) : previous_(current_device(device.type)) {
+  check(device.index < device_count(device.type), "device", "the device must exist", device);
+  backend(device.type).set_current_device(device.index);
+}
+
+DeviceGuard::~DeviceGuard() { backend(previous_.type).set_current_device(previous_.index); }
+
+namespace cuda {
+
+bool is_available() { return cuda_state().empty(); }
+int device_count() { return is_available() ? cuda_backend->device_count() : 0; }
+std::string unavailable_reason() { return cuda_state(); }
+
+}  // namespace cuda
+}  // namespace aorta

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <aorta/core/check.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace aorta {
+
+enum class DeviceType : uint8_t { cpu, cuda };
+inline constexpr int kDeviceTypeCount = 2;
+
+/// Where a tensor lives: "cpu", a logical CPU device "cpu:1" (own tensors, same memory and cores:
+/// what splits over devices is tested on it), or "cuda:0". "cuda" alone is the current CUDA device.
+struct Device {
+  DeviceType type = DeviceType::cpu;
+  int16_t index = 0;
+
+  constexpr Device() = default;
+  constexpr Device(DeviceType device_type, int device_index = 0)
+      : type(device_type), index(static_cast<int16_t>(device_index)) {}
+  Device(const char* name) : Device(std::string_view(name)) {}
+  Device(const std::string& name) : Device(std::string_view(name)) {}
+  Device(std::string_view name);
+
+  constexpr bool is_cpu() const { return type == DeviceType::cpu; }
+  constexpr bool is_cuda() const { return type == DeviceType::cuda; }
+  constexpr bool operator==(const Device& other) const = default;
+};
+
+/// "cpu", "cpu:1", "cuda:0".
+std::string to_string(Device device);
+
+/// The number of devices of a type. The CPU has `kLogicalCpus` logical ones.
+int device_count(DeviceType type);
+inline constexpr int kLogicalCpus = 64;
+
+/// The device of `type` that new tensors of this thread go to when no index is given.
+Device current_device(DeviceType type);
+
+/// Waits until everything that was queued on `device` is done.
+void synchronize(Device device);
+
+/// Makes `device` its type's current one in this thread while the guard lives.
+class DeviceGuard {
+ public:
+  explicit DeviceGuard(Device device);
+  ~DeviceGuard();
+  DeviceGuard(const DeviceGuard&) = delete;
+  DeviceGuard& operator=(const DeviceGuard&) = delete;
+
+ private:
+  Device previous_;
+};
+
+namespace cuda {
+/// True when the CUDA plugin, a driver and at least one GPU are there. Never throws.
+bool is_available();
+/// The number of GPUs; 0 without a driver or a plugin.
+int device_count();
+/// Why `is_available()` is false, in one line; empty when it is true.
+std::string unavailable_reason();
+}  // namespace cuda
+
+}  // namespace aorta

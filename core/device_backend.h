@@ -1,0 +1,72 @@
+#pragma once
+
+#include <aorta/core/device.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace aorta {
+
+/// A queue of work on a device; the null handle is the device's current stream. The CPU's are
+/// trivial.
+struct Stream {
+  Device device;
+  void* handle = nullptr;
+};
+
+/// A point in a stream's work that others can wait for.
+struct Event {
+  Device device;
+  void* handle = nullptr;
+};
+
+/// What a kind of device offers to the rest of Aorta: memory, copies, streams and events. `core/`
+/// has the CPU's; a plugin registers its own. Work is queued on the calling thread's current
+/// stream.
+class DeviceBackend {
+ public:
+  virtual ~DeviceBackend() = default;
+
+  virtual int device_count() = 0;
+  virtual int current_device() = 0;
+  virtual void set_current_device(int index) = 0;
+
+  /// At least `bytes` of device memory, aligned to 64 bytes; freed in the order of the stream.
+  virtual void* allocate(int64_t bytes, int index) = 0;
+  virtual void deallocate(void* data, int64_t bytes, int index) = 0;
+  virtual int64_t bytes_in_use(int index) = 0;
+  virtual void empty_cache() = 0;
+
+  /// Copies between devices or between the host and a device. Returns when the copy is done, unless
+  /// `non_blocking` and the host side is page-locked: then when it is queued on the current stream.
+  virtual void copy(void* destination, Device destination_device, const void* source,
+                    Device source_device, int64_t bytes, bool non_blocking) = 0;
+  virtual void fill_bytes(void* destination, uint8_t value, int64_t bytes, int index) = 0;
+
+  /// Page-locked host memory, and locking of memory that is there already (a shared ring, say).
+  virtual void* allocate_pinned(int64_t bytes) = 0;
+  virtual void deallocate_pinned(void* data, int64_t bytes) = 0;
+  virtual void register_host(void* data, int64_t bytes) = 0;
+  virtual void unregister_host(void* data) = 0;
+
+  virtual Stream create_stream(int index) = 0;
+  virtual void destroy_stream(Stream stream) = 0;
+  virtual Stream current_stream(int index) = 0;
+  virtual void set_current_stream(Stream stream) = 0;
+  virtual void synchronize_stream(Stream stream) = 0;
+  virtual void synchronize_device(int index) = 0;
+  virtual Event create_event(int index) = 0;
+  virtual void destroy_event(Event event) = 0;
+  virtual void record_event(Event event, Stream stream) = 0;
+  virtual void wait_event(Event event, Stream stream) = 0;
+  virtual bool event_done(Event event) = 0;
+};
+
+/// The backend of a device type. For CUDA this loads the plugin on first use; when there is none,
+/// it throws the reason.
+DeviceBackend& backend(DeviceType type);
+
+/// Called once by a plugin.
+void register_backend(DeviceType type, DeviceBackend* backend);
+
+}  // namespace aorta

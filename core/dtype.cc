@@ -1,0 +1,22 @@
+#include <aorta/core/dtype.h>
+
+#include <algorithm>
+
+namespace aorta {
+
+const char* name(DType dtype) {
+  constexpr const char* names[kDTypeCount] = {"f32", "f64", "f16", "bf16",
+                                              "i64", "i32", "u8",  "bool"};
+  return names[static_cast<int>(dtype)];
+}
+
+std::string to_string(DType dtype) { return name(dtype); }
+
+DType promote(DType a, DType b) {
+  if (a == b) return a;
+  if (is_half(a) && is_half(b)) return DType::f32;
+  constexpr int rank[kDTypeCount] = {6, 7, 4, 5, 3, 2, 1, 0};
+  return rank[static_cast<int>(a)] > rank[static_cast<int>(b)] ? a : b;
+}
+
+}  // namespace aorta

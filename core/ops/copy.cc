@@ -1,0 +1,104 @@
+#include <aorta/core/device_backend.h>
+#include <aorta/core/ops/copy.h>
+#include <aorta/core/ops/creation.h>
+
+namespace aorta {
+
+constinit Op<CopyKernel, CopyGradient> copy_op{"to"};
+constinit Op<NoKernel, CopyIntoGradient> copy_into_op{"copy_"};
+constinit Op<PointwiseKernel, FillGradient> fill_op{"fill_"};
+
+namespace {
+
+void run_copy_kernel(const Tensor& destination, const Tensor& source) {
+  if (destination.numel() == 0) return;
+  PointwiseArgs args;
+  const Tensor* tensors[] = {&destination, &source};
+  plan_iteration(args, tensors);
+  copy_op.kernel(destination.device())(args);
+}
+
+// Copies elements, whatever the dtypes, devices and layouts. Across devices the bytes travel as one
+// dense block; converting and laying out happen on the side that already has (or will have) them.
+void copy_elements(const Tensor& destination, const Tensor& source, bool non_blocking) {
+  const Device to = destination.device(), from = source.device();
+  if (to == from || (to.is_cpu() && from.is_cpu())) return run_copy_kernel(destination, source);
+  const Tensor dense = source.to(destination.dtype()).contiguous();
+  const Tensor target =
+      destination.is_contiguous()
+          ? destination
+          : empty(destination.shape(), {.dtype = destination.dtype(), .device = to});
+  backend(to.is_cpu() ? from.type : to.type)
+      .copy(target.data(), to, dense.data(), from, dense.nbytes(), non_blocking);
+  if (!target.is_same(destination)) run_copy_kernel(destination, target);
+}
+
+Strides strides_for(const Tensor& like, MemoryFormat format) {
+  if (format == MemoryFormat::channels_last) return channels_last_strides(like.shape());
+  if (format == MemoryFormat::preserve) return dense_strides(like.shape(), like.strides());
+  return contiguous_strides(like.shape());
+}
+
+}  // namespace
+
+Tensor Tensor::to(const ToOptions& options) const {
+  const DType dtype = options.dtype.value_or(this->dtype());
+  const Device device = options.device.value_or(this->device());
+  const bool right_layout =
+      options.memory_format == MemoryFormat::preserve || is_contiguous(options.memory_format);
+  if (dtype == this->dtype() && device == this->device() && right_layout && !options.copy)
+    return *this;
+  Tensor result = empty_strided(shape(), strides_for(*this, options.memory_format),
+                                {.dtype = dtype, .device = device});
+  copy_elements(result, detach(), options.non_blocking);
+  if (is_floating(dtype) && needs_gradient(*this)) copy_op.gradient()(result, *this);
+  return result;
+}
+
+Tensor Tensor::contiguous(MemoryFormat format) const {
+  return format == MemoryFormat::preserve ? *this : to(ToOptions{.memory_format = format});
+}
+
+Tensor Tensor::clone(MemoryFormat format) const {
+  return to(ToOptions{.copy = true, .memory_format = format});
+}
+
+Tensor Tensor::pin_memory() const {
+  check(device().is_cpu(), "pin_memory", "only a CPU tensor can be pinned", device());
+  if (is_pinned()) return *this;
+  Tensor result(Storage::allocate_pinned(nbytes()), dtype(), shape(), contiguous_strides(shape()));
+  copy_elements(result, detach(), false);
+  if (needs_gradient(*this)) copy_op.gradient()(result, *this);
+  return result;
+}
+
+const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
+  check(broadcast_shapes("copy_", shape(), source.shape()) == shape(), "copy_",
+        "the source must broadcast to the destination", source.shape(), " into ", shape());
+  check_writable("copy_", *this);
+  const bool record = needs_gradient(*this, source);
+  Tensor from = source.detach().expand(shape());
+  if (overlaps(from, *this)) from = from.clone();
+  copy_elements(*this, from, non_blocking);
+  bump_version();
+  if (record) copy_into_op.gradient()(*this, source);
+  return *this;
+}
+
+const Tensor& Tensor::fill_(const Scalar& value) const {
+  check_writable("fill_", *this);
+  const bool record = needs_gradient(*this);
+  if (numel() > 0) {
+    PointwiseArgs args;
+    const Tensor* tensors[] = {this, nullptr};
+    args.compute[0] = args.compute[1] = args.dtype[1] = dtype();
+    store_number(args.number[1], dtype(), value);
+    plan_iteration(args, tensors);
+    fill_op.kernel(device())(args);
+  }
+  bump_version();
+  if (record) fill_op.gradient()(*this);
+  return *this;
+}
+
+}  // namespace aorta

@@ -1,0 +1,207 @@
+#include <aorta/core/ops/creation.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace aorta {
+namespace {
+
+Tensor finish(Tensor result, bool requires_grad) {
+  if (requires_grad) result.requires_grad_();
+  return result;
+}
+
+// Values made on the host and moved to where they are wanted.
+template <class F>
+Tensor generate(int64_t count, DType dtype, const TensorOptions& options, const F& value) {
+  Tensor result = empty({count}, {.dtype = dtype});
+  visit_dtype(dtype, [&](auto type) {
+    using T = decltype(type);
+    T* out = result.data<T>();
+    for (int64_t i = 0; i < count; ++i) {
+      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+        out[i] = T(static_cast<float>(value(i)));
+      } else {
+        out[i] = static_cast<T>(value(i));
+      }
+    }
+  });
+  return finish(result.to(options.device), options.requires_grad);
+}
+
+TensorOptions options_like(const Tensor& like, const LikeOptions& options) {
+  return {.dtype = options.dtype.value_or(like.dtype()),
+          .device = options.device.value_or(like.device()),
+          .requires_grad = options.requires_grad};
+}
+
+}  // namespace
+
+Tensor empty_strided(const Shape& shape, const Strides& strides, const TensorOptions& options) {
+  const DType dtype = options.dtype.value_or(DType::f32);
+  int64_t numel = 1, last = 0;
+  if (shape.size() == 1 && strides[0] == 1 && shape[0] >= 0 && shape[0] < (int64_t{1} << 46)) {
+    numel = shape[0];
+    last = numel - 1;
+  } else {
+    numel = checked_numel("empty", shape, item_size(dtype));
+    for (int i = 0; i < shape.size(); ++i) last += (shape[i] - 1) * strides[i];
+  }
+  const int64_t bytes = numel == 0 ? 0 : (last + 1) * item_size(dtype);
+  return finish(Tensor(Storage::allocate(bytes, options.device), dtype, shape, strides),
+                options.requires_grad);
+}
+
+Tensor empty(const Shape& shape, const TensorOptions& options) {
+  checked_numel("empty", shape, item_size(options.dtype.value_or(DType::f32)));
+  return empty_strided(shape, contiguous_strides(shape), options);
+}
+
+Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& options) {
+  const DType dtype = options.dtype.value_or(value.dtype());
+  const Tensor result = empty(shape, {.dtype = dtype, .device = options.device});
+  result.fill_(value);
+  return finish(result, options.requires_grad);
+}
+
+Tensor zeros(const Shape& shape, const TensorOptions& options) {
+  return full(shape, 0.0,
+              {options.dtype.value_or(DType::f32), options.device, options.requires_grad});
+}
+
+Tensor ones(const Shape& shape, const TensorOptions& options) {
+  return full(shape, 1.0,
+              {options.dtype.value_or(DType::f32), options.device, options.requires_grad});
+}
+
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
+              const TensorOptions& options) {
+  const bool integers = !start.is_floating() && !end.is_floating() && !step.is_floating();
+  const DType dtype = options.dtype.value_or(integers ? DType::i64 : DType::f32);
+  const double first = start.to_double(), last = end.to_double(), stride = step.to_double();
+  check(stride != 0 && std::isfinite(first) && std::isfinite(last) && std::isfinite(stride),
+        "arange", "the bounds must be finite and the step not zero", start, ", ", end, ", ", step);
+  check((stride > 0) ? first <= last : first >= last, "arange",
+        "the step must lead from start towards end", start, ", ", end, ", ", step);
+  if (integers) {
+    const int64_t a = start.to_int(), b = end.to_int(), s = step.to_int();
+    const int64_t count = (b - a + s - (s > 0 ? 1 : -1)) / s;
+    return generate(count, dtype, options, [=](int64_t i) { return a + i * s; });
+  }
+  const double count = std::ceil((last - first) / stride);
+  check(count < 0x1p46, "arange", "too many numbers", count);
+  return generate(static_cast<int64_t>(count), dtype, options,
+                  [=](int64_t i) { return first + static_cast<double>(i) * stride; });
+}
+
+Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options) {
+  return arange(start, end, 1, options);
+}
+
+Tensor arange(const Scalar& end, const TensorOptions& options) {
+  return arange(0, end, 1, options);
+}
+
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
+                const TensorOptions& options) {
+  check(steps >= 0, "linspace", "steps can't be negative", steps);
+  const double a = start.to_double(), b = end.to_double();
+  const double step = steps > 1 ? (b - a) / static_cast<double>(steps - 1) : 0;
+  // From both ends, so that the last number is `end` exactly and the row is symmetric.
+  return generate(steps, options.dtype.value_or(DType::f32), options, [=](int64_t i) {
+    return i < (steps + 1) / 2 ? a + step * static_cast<double>(i)
+                               : b - step * static_cast<double>(steps - 1 - i);
+  });
+}
+
+Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
+  const Tensor result = zeros({n, m}, {.dtype = options.dtype, .device = options.device});
+  const int64_t length = std::min(n, m);
+  const Tensor diagonal(result.storage(), result.dtype(), {length}, {m + 1});
+  diagonal.fill_(1);
+  return finish(result, options.requires_grad);
+}
+
+Tensor eye(int64_t n, const TensorOptions& options) { return eye(n, n, options); }
+
+Tensor empty_like(const Tensor& like, const LikeOptions& options) {
+  const TensorOptions made = options_like(like, options);
+  switch (options.memory_format) {
+    case MemoryFormat::preserve:
+      return empty_strided(like.shape(), dense_strides(like.shape(), like.strides()), made);
+    case MemoryFormat::channels_last:
+      return empty_strided(like.shape(), channels_last_strides(like.shape()), made);
+    case MemoryFormat::contiguous:
+      break;
+  }
+  return empty(like.shape(), made);
+}
+
+Tensor full_like(const Tensor& like, const Scalar& value, const LikeOptions& options) {
+  LikeOptions plain = options;
+  plain.requires_grad = false;
+  const Tensor result = empty_like(like, plain);
+  result.fill_(value);
+  return finish(result, options.requires_grad);
+}
+
+Tensor zeros_like(const Tensor& like, const LikeOptions& options) {
+  return full_like(like, 0, options);
+}
+
+Tensor ones_like(const Tensor& like, const LikeOptions& options) {
+  return full_like(like, 1, options);
+}
+
+namespace detail {
+
+Tensor from_values(const void* values, int64_t count, DType dtype, const Shape& shape,
+                   const TensorOptions& options) {
+  const int64_t numel = checked_numel("tensor", shape, item_size(dtype));
+  check(numel == count, "tensor", "the number of values must match the shape", count, " for ",
+        shape);
+  const Tensor result = empty(shape, {.dtype = dtype});
+  if (count > 0) std::memcpy(result.data(), values, static_cast<size_t>(result.nbytes()));
+  return finish(
+      result.to(ToOptions{.dtype = options.dtype.value_or(dtype), .device = options.device}),
+      options.requires_grad);
+}
+
+}  // namespace detail
+
+Tensor tensor(const TensorData& data, const TensorOptions& options) {
+  Shape shape;
+  for (const TensorData* level = &data; level->is_list_;) {
+    shape.push_back(static_cast<int64_t>(level->items_.size()));
+    if (level->items_.empty()) break;
+    level = level->items_.data();
+  }
+  std::vector<Scalar> values;
+  DType dtype = DType::boolean;
+  const auto walk = [&](const auto& self, const TensorData& item, int depth) -> void {
+    if (!item.is_list_) {
+      check(depth == shape.size(), "tensor", "nested lists must be regular", shape);
+      values.push_back(item.number_);
+      dtype = values.size() == 1 ? item.number_.dtype() : promote(dtype, item.number_.dtype());
+      return;
+    }
+    check(depth < shape.size() && static_cast<int64_t>(item.items_.size()) == shape[depth],
+          "tensor", "nested lists must be regular", shape);
+    for (const TensorData& inner : item.items_) self(self, inner, depth + 1);
+  };
+  walk(walk, data, 0);
+  if (values.empty()) dtype = DType::f32;
+  dtype = options.dtype.value_or(dtype);
+  const auto value = [&](int64_t i) { return values[static_cast<size_t>(i)]; };
+  Tensor flat;
+  if (is_floating(dtype)) {
+    flat = generate(static_cast<int64_t>(values.size()), dtype, {.device = options.device},
+                    [&](int64_t i) { return value(i).to_double(); });
+  } else {
+    flat = generate(static_cast<int64_t>(values.size()), dtype, {.device = options.device},
+                    [&](int64_t i) { return value(i).to_int(); });
+  }
+  return finish(flat.view(shape), options.requires_grad);
+}
+
+}  // namespace aorta

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <aorta/core/tensor.h>
+
+namespace aorta {
+
+/// Not initialised.
+Tensor empty(const Shape& shape, const TensorOptions& options = {});
+/// Not initialised, with given strides in elements (no gaps needed, no overlap checked).
+Tensor empty_strided(const Shape& shape, const Strides& strides, const TensorOptions& options = {});
+Tensor zeros(const Shape& shape, const TensorOptions& options = {});
+Tensor ones(const Shape& shape, const TensorOptions& options = {});
+/// Filled with a number; without a dtype, the number's: f32, i64 or bool.
+Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& options = {});
+
+/// start, start + step, ... before end: ceil((end - start) / step) numbers. i64 when all three are
+/// integers, else f32.
+Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
+              const TensorOptions& options = {});
+Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options = {});
+Tensor arange(const Scalar& end, const TensorOptions& options = {});
+/// `steps` numbers from start to end, both included.
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
+                const TensorOptions& options = {});
+/// The identity matrix (n, n) or (n, m).
+Tensor eye(int64_t n, const TensorOptions& options = {});
+Tensor eye(int64_t n, int64_t m, const TensorOptions& options = {});
+
+// The same shape, strides, dtype and device as `like`, where `options` don't say otherwise.
+struct LikeOptions {
+  std::optional<DType> dtype = {};
+  std::optional<Device> device = {};
+  bool requires_grad = false;
+  MemoryFormat memory_format = MemoryFormat::preserve;
+};
+Tensor empty_like(const Tensor& like, const LikeOptions& options = {});
+Tensor zeros_like(const Tensor& like, const LikeOptions& options = {});
+Tensor ones_like(const Tensor& like, const LikeOptions& options = {});
+Tensor full_like(const Tensor& like, const Scalar& value, const LikeOptions& options = {});
+
+/// Nested numbers in braces: `tensor({{1, 2}, {3, 4}})`. Without a dtype: f32 for floating numbers
+/// (as PyTorch's default), i64 for integers, bool for bools.
+class TensorData {
+ public:
+  TensorData(const Scalar& number) : number_(number) {}  // NOLINT: implicit
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+  TensorData(T number) : number_(number) {}  // NOLINT: implicit
+  TensorData(std::initializer_list<TensorData> items) : items_(items), is_list_(true) {}
+
+ private:
+  friend Tensor tensor(const TensorData& data, const TensorOptions& options);
+  Scalar number_ = 0;
+  std::vector<TensorData> items_;
+  bool is_list_ = false;
+};
+Tensor tensor(const TensorData& data, const TensorOptions& options = {});
+
+namespace detail {
+Tensor from_values(const void* values, int64_t count, DType dtype, const Shape& shape,
+                   const TensorOptions& options);
+}  // namespace detail
+
+/// A copy of `values` in a shape (1-d when left out); without a dtype, that of T (f32 for double
+/// stays f64: the values say what they are).
+template <class T>
+Tensor tensor(const std::vector<T>& values, const Shape& shape, const TensorOptions& options = {}) {
+  return detail::from_values(values.data(), static_cast<int64_t>(values.size()), dtype_of<T>, shape,
+                             options);
+}
+template <class T>
+Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) {
+  return tensor(values, Shape{static_cast<int64_t>(values.size())}, options);
+}
+
+}  // namespace aorta

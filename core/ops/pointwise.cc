@@ -1,0 +1,429 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/scalar/op_list.h>
+
+namespace aorta {
+namespace {
+
+using scalar::Number;
+
+double d(const Scalar& value) { return value.to_double(); }
+Number n(const Scalar& value) {
+  return value.is_floating() ? Number(value.to_double()) : Number(value.to_int());
+}
+
+// A number as the 0-d tensor that a gradient entry gets for it.
+Tensor as_tensor(const Operand& operand, const Tensor& output) {
+  if (operand.tensor) return *operand.tensor;
+  return full({}, operand.number, {.dtype = output.dtype(), .device = output.device()});
+}
+
+bool records(const Tensor& output, const Operand& operand) {
+  return operand.tensor && is_floating(output.dtype()) && needs_gradient(*operand.tensor);
+}
+
+template <class F>
+Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor = {}) {
+  const Operand inputs[] = {input};
+  Tensor output = run_pointwise(unary_op<F>, &functor, inputs, out);
+  if (records(output, input)) unary_op<F>.gradient()(output, input, functor);
+  return output;
+}
+
+template <class F>
+Tensor binary(const Operand& a, const Operand& b, const Tensor* out = nullptr,
+              const F& functor = {}) {
+  const Operand inputs[] = {a, b};
+  Tensor output = run_pointwise(binary_op<F>, &functor, inputs, out);
+  if (records(output, a) || records(output, b)) {
+    binary_op<F>.gradient()(output, as_tensor(a, output), as_tensor(b, output), functor);
+  }
+  return output;
+}
+
+template <class F>
+Tensor ternary(const Operand& a, const Operand& b, const Operand& c, const Tensor* out = nullptr,
+               const F& functor = {}) {
+  const Operand inputs[] = {a, b, c};
+  Tensor output = run_pointwise(ternary_op<F>, &functor, inputs, out, scalar::masks_of<F>());
+  if (records(output, a) || records(output, b) || records(output, c)) {
+    ternary_op<F>.gradient()(output, as_tensor(a, output), as_tensor(b, output),
+                             as_tensor(c, output), functor);
+  }
+  return output;
+}
+
+}  // namespace
+
+Tensor neg(const Tensor& input) { return unary<scalar::Neg>(input); }
+Tensor neg_(const Tensor& self) { return unary<scalar::Neg>(self, &self); }
+Tensor abs(const Tensor& input) { return unary<scalar::Abs>(input); }
+Tensor abs_(const Tensor& self) { return unary<scalar::Abs>(self, &self); }
+Tensor sign(const Tensor& input) { return unary<scalar::Sign>(input); }
+Tensor sign_(const Tensor& self) { return unary<scalar::Sign>(self, &self); }
+Tensor square(const Tensor& input) { return unary<scalar::Square>(input); }
+Tensor square_(const Tensor& self) { return unary<scalar::Square>(self, &self); }
+Tensor reciprocal(const Tensor& input) { return unary<scalar::Reciprocal>(input); }
+Tensor reciprocal_(const Tensor& self) { return unary<scalar::Reciprocal>(self, &self); }
+Tensor floor(const Tensor& input) { return unary<scalar::Floor>(input); }
+Tensor floor_(const Tensor& self) { return unary<scalar::Floor>(self, &self); }
+Tensor ceil(const Tensor& input) { return unary<scalar::Ceil>(input); }
+Tensor ceil_(const Tensor& self) { return unary<scalar::Ceil>(self, &self); }
+Tensor round(const Tensor& input) { return unary<scalar::Round>(input); }
+Tensor round_(const Tensor& self) { return unary<scalar::Round>(self, &self); }
+Tensor trunc(const Tensor& input) { return unary<scalar::Trunc>(input); }
+Tensor trunc_(const Tensor& self) { return unary<scalar::Trunc>(self, &self); }
+Tensor frac(const Tensor& input) { return unary<scalar::Frac>(input); }
+Tensor frac_(const Tensor& self) { return unary<scalar::Frac>(self, &self); }
+Tensor sqrt(const Tensor& input) { return unary<scalar::Sqrt>(input); }
+Tensor sqrt_(const Tensor& self) { return unary<scalar::Sqrt>(self, &self); }
+Tensor rsqrt(const Tensor& input) { return unary<scalar::Rsqrt>(input); }
+Tensor rsqrt_(const Tensor& self) { return unary<scalar::Rsqrt>(self, &self); }
+Tensor exp(const Tensor& input) { return unary<scalar::Exp>(input); }
+Tensor exp_(const Tensor& self) { return unary<scalar::Exp>(self, &self); }
+Tensor exp2(const Tensor& input) { return unary<scalar::Exp2>(input); }
+Tensor exp2_(const Tensor& self) { return unary<scalar::Exp2>(self, &self); }
+Tensor expm1(const Tensor& input) { return unary<scalar::Expm1>(input); }
+Tensor expm1_(const Tensor& self) { return unary<scalar::Expm1>(self, &self); }
+Tensor log(const Tensor& input) { return unary<scalar::Log>(input); }
+Tensor log_(const Tensor& self) { return unary<scalar::Log>(self, &self); }
+Tensor log1p(const Tensor& input) { return unary<scalar::Log1p>(input); }
+Tensor log1p_(const Tensor& self) { return unary<scalar::Log1p>(self, &self); }
+Tensor log2(const Tensor& input) { return unary<scalar::Log2>(input); }
+Tensor log2_(const Tensor& self) { return unary<scalar::Log2>(self, &self); }
+Tensor log10(const Tensor& input) { return unary<scalar::Log10>(input); }
+Tensor log10_(const Tensor& self) { return unary<scalar::Log10>(self, &self); }
+Tensor sin(const Tensor& input) { return unary<scalar::Sin>(input); }
+Tensor sin_(const Tensor& self) { return unary<scalar::Sin>(self, &self); }
+Tensor cos(const Tensor& input) { return unary<scalar::Cos>(input); }
+Tensor cos_(const Tensor& self) { return unary<scalar::Cos>(self, &self); }
+Tensor tan(const Tensor& input) { return unary<scalar::Tan>(input); }
+Tensor tan_(const Tensor& self) { return unary<scalar::Tan>(self, &self); }
+Tensor asin(const Tensor& input) { return unary<scalar::Asin>(input); }
+Tensor asin_(const Tensor& self) { return unary<scalar::Asin>(self, &self); }
+Tensor acos(const Tensor& input) { return unary<scalar::Acos>(input); }
+Tensor acos_(const Tensor& self) { return unary<scalar::Acos>(self, &self); }
+Tensor atan(const Tensor& input) { return unary<scalar::Atan>(input); }
+Tensor atan_(const Tensor& self) { return unary<scalar::Atan>(self, &self); }
+Tensor sinh(const Tensor& input) { return unary<scalar::Sinh>(input); }
+Tensor sinh_(const Tensor& self) { return unary<scalar::Sinh>(self, &self); }
+Tensor cosh(const Tensor& input) { return unary<scalar::Cosh>(input); }
+Tensor cosh_(const Tensor& self) { return unary<scalar::Cosh>(self, &self); }
+Tensor tanh(const Tensor& input) { return unary<scalar::Tanh>(input); }
+Tensor tanh_(const Tensor& self) { return unary<scalar::Tanh>(self, &self); }
+Tensor asinh(const Tensor& input) { return unary<scalar::Asinh>(input); }
+Tensor asinh_(const Tensor& self) { return unary<scalar::Asinh>(self, &self); }
+Tensor acosh(const Tensor& input) { return unary<scalar::Acosh>(input); }
+Tensor acosh_(const Tensor& self) { return unary<scalar::Acosh>(self, &self); }
+Tensor atanh(const Tensor& input) { return unary<scalar::Atanh>(input); }
+Tensor atanh_(const Tensor& self) { return unary<scalar::Atanh>(self, &self); }
+Tensor erf(const Tensor& input) { return unary<scalar::Erf>(input); }
+Tensor erf_(const Tensor& self) { return unary<scalar::Erf>(self, &self); }
+Tensor erfc(const Tensor& input) { return unary<scalar::Erfc>(input); }
+Tensor erfc_(const Tensor& self) { return unary<scalar::Erfc>(self, &self); }
+Tensor sigmoid(const Tensor& input) { return unary<scalar::Sigmoid>(input); }
+Tensor sigmoid_(const Tensor& self) { return unary<scalar::Sigmoid>(self, &self); }
+Tensor relu(const Tensor& input) { return unary<scalar::Relu>(input); }
+Tensor relu_(const Tensor& self) { return unary<scalar::Relu>(self, &self); }
+Tensor relu6(const Tensor& input) { return unary<scalar::Relu6>(input); }
+Tensor relu6_(const Tensor& self) { return unary<scalar::Relu6>(self, &self); }
+Tensor selu(const Tensor& input) { return unary<scalar::Selu>(input); }
+Tensor selu_(const Tensor& self) { return unary<scalar::Selu>(self, &self); }
+Tensor silu(const Tensor& input) { return unary<scalar::Silu>(input); }
+Tensor silu_(const Tensor& self) { return unary<scalar::Silu>(self, &self); }
+Tensor mish(const Tensor& input) { return unary<scalar::Mish>(input); }
+Tensor mish_(const Tensor& self) { return unary<scalar::Mish>(self, &self); }
+Tensor logsigmoid(const Tensor& input) { return unary<scalar::LogSigmoid>(input); }
+Tensor logsigmoid_(const Tensor& self) { return unary<scalar::LogSigmoid>(self, &self); }
+Tensor softsign(const Tensor& input) { return unary<scalar::Softsign>(input); }
+Tensor softsign_(const Tensor& self) { return unary<scalar::Softsign>(self, &self); }
+Tensor hardsigmoid(const Tensor& input) { return unary<scalar::Hardsigmoid>(input); }
+Tensor hardsigmoid_(const Tensor& self) { return unary<scalar::Hardsigmoid>(self, &self); }
+Tensor hardswish(const Tensor& input) { return unary<scalar::Hardswish>(input); }
+Tensor hardswish_(const Tensor& self) { return unary<scalar::Hardswish>(self, &self); }
+Tensor tanhshrink(const Tensor& input) { return unary<scalar::Tanhshrink>(input); }
+Tensor tanhshrink_(const Tensor& self) { return unary<scalar::Tanhshrink>(self, &self); }
+Tensor isnan(const Tensor& input) { return unary<scalar::IsNan>(input); }
+Tensor isnan_(const Tensor& self) { return unary<scalar::IsNan>(self, &self); }
+Tensor isinf(const Tensor& input) { return unary<scalar::IsInf>(input); }
+Tensor isinf_(const Tensor& self) { return unary<scalar::IsInf>(self, &self); }
+Tensor isfinite(const Tensor& input) { return unary<scalar::IsFinite>(input); }
+Tensor isfinite_(const Tensor& self) { return unary<scalar::IsFinite>(self, &self); }
+Tensor logical_not(const Tensor& input) { return unary<scalar::LogicalNot>(input); }
+Tensor logical_not_(const Tensor& self) { return unary<scalar::LogicalNot>(self, &self); }
+Tensor bitwise_not(const Tensor& input) { return unary<scalar::BitwiseNot>(input); }
+Tensor bitwise_not_(const Tensor& self) { return unary<scalar::BitwiseNot>(self, &self); }
+
+Tensor gelu(const Tensor& input, GeluApproximation approximate) {
+  return approximate == GeluApproximation::tanh ? unary<scalar::GeluTanh>(input)
+                                                : unary<scalar::Gelu>(input);
+}
+Tensor gelu_(const Tensor& self, GeluApproximation approximate) {
+  return approximate == GeluApproximation::tanh ? unary<scalar::GeluTanh>(self, &self)
+                                                : unary<scalar::Gelu>(self, &self);
+}
+Tensor leaky_relu(const Tensor& input, const Scalar& negative_slope) {
+  return unary<scalar::LeakyRelu>(input, nullptr, {d(negative_slope)});
+}
+Tensor leaky_relu_(const Tensor& self, const Scalar& negative_slope) {
+  return unary<scalar::LeakyRelu>(self, &self, {d(negative_slope)});
+}
+Tensor elu(const Tensor& input, const Scalar& alpha) {
+  return unary<scalar::Elu>(input, nullptr, {d(alpha)});
+}
+Tensor elu_(const Tensor& self, const Scalar& alpha) {
+  return unary<scalar::Elu>(self, &self, {d(alpha)});
+}
+Tensor celu(const Tensor& input, const Scalar& alpha) {
+  return unary<scalar::Celu>(input, nullptr, {d(alpha)});
+}
+Tensor celu_(const Tensor& self, const Scalar& alpha) {
+  return unary<scalar::Celu>(self, &self, {d(alpha)});
+}
+Tensor softplus(const Tensor& input, double beta, double threshold) {
+  return unary<scalar::Softplus>(input, nullptr, {beta, threshold});
+}
+Tensor softplus_(const Tensor& self, double beta, double threshold) {
+  return unary<scalar::Softplus>(self, &self, {beta, threshold});
+}
+Tensor hardtanh(const Tensor& input, const Scalar& min, const Scalar& max) {
+  return unary<scalar::Hardtanh>(input, nullptr, {n(min), n(max)});
+}
+Tensor hardtanh_(const Tensor& self, const Scalar& min, const Scalar& max) {
+  return unary<scalar::Hardtanh>(self, &self, {n(min), n(max)});
+}
+Tensor threshold(const Tensor& input, const Scalar& threshold, const Scalar& value) {
+  return unary<scalar::Threshold>(input, nullptr, {n(threshold), n(value)});
+}
+Tensor threshold_(const Tensor& self, const Scalar& threshold, const Scalar& value) {
+  return unary<scalar::Threshold>(self, &self, {n(threshold), n(value)});
+}
+Tensor hardshrink(const Tensor& input, double lambda) {
+  return unary<scalar::Hardshrink>(input, nullptr, {lambda});
+}
+Tensor hardshrink_(const Tensor& self, double lambda) {
+  return unary<scalar::Hardshrink>(self, &self, {lambda});
+}
+Tensor softshrink(const Tensor& input, double lambda) {
+  return unary<scalar::Softshrink>(input, nullptr, {lambda});
+}
+Tensor softshrink_(const Tensor& self, double lambda) {
+  return unary<scalar::Softshrink>(self, &self, {lambda});
+}
+Tensor clamp_min(const Tensor& input, const Scalar& min) {
+  return unary<scalar::ClampMin>(input, nullptr, {n(min)});
+}
+Tensor clamp_min_(const Tensor& self, const Scalar& min) {
+  return unary<scalar::ClampMin>(self, &self, {n(min)});
+}
+Tensor clamp_max(const Tensor& input, const Scalar& max) {
+  return unary<scalar::ClampMax>(input, nullptr, {n(max)});
+}
+Tensor clamp_max_(const Tensor& self, const Scalar& max) {
+  return unary<scalar::ClampMax>(self, &self, {n(max)});
+}
+
+static Tensor clamp_into(const Tensor& input, const std::optional<Scalar>& min,
+                         const std::optional<Scalar>& max, const Tensor* out) {
+  check(min || max, "clamp", "min or max must be given");
+  // A floating bound makes an integer tensor floating, as in PyTorch.
+  const bool to_float =
+      !is_floating(input.dtype()) && ((min && min->is_floating()) || (max && max->is_floating()));
+  const Tensor x = to_float && !out ? input.to(DType::f32) : input;
+  check(!(to_float && out), "clamp_", "bounds of an integer tensor must be integers",
+        input.dtype());
+  if (!min) return unary<scalar::ClampMax>(x, out, {n(*max)});
+  if (!max) return unary<scalar::ClampMin>(x, out, {n(*min)});
+  return unary<scalar::Clamp>(x, out, {n(*min), n(*max)});
+}
+
+Tensor clamp(const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max) {
+  return clamp_into(input, min, max, nullptr);
+}
+Tensor clamp_(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
+  return clamp_into(self, min, max, &self);
+}
+Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max) {
+  return minimum(maximum(input, min), max);
+}
+
+static bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }
+
+// PyTorch's rule: a fraction of an integer can't be added to an integer.
+static void check_alpha(const char* op, const Operand& a, const Operand& b, const Scalar& alpha) {
+  const Operand operands[] = {a, b};
+  check(!alpha.is_floating() || is_floating(result_type(operands)), op,
+        "alpha must be an integer for integer operands", alpha);
+}
+
+static Tensor add_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
+  if (is_one(alpha)) return binary<scalar::Add>(a, b, out);
+  check_alpha("add", a, b, alpha);
+  return binary<scalar::AddScaled>(a, b, out, {n(alpha)});
+}
+Tensor add(const Operand& a, const Operand& b, const Scalar& alpha) {
+  return add_into(a, b, alpha, nullptr);
+}
+Tensor add_(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  return add_into(self, other, alpha, &self);
+}
+
+static Tensor sub_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
+  if (is_one(alpha)) return binary<scalar::Sub>(a, b, out);
+  check_alpha("sub", a, b, alpha);
+  return binary<scalar::SubScaled>(a, b, out, {n(alpha)});
+}
+Tensor sub(const Operand& a, const Operand& b, const Scalar& alpha) {
+  return sub_into(a, b, alpha, nullptr);
+}
+Tensor sub_(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  return sub_into(self, other, alpha, &self);
+}
+
+Tensor mul(const Operand& a, const Operand& b) { return binary<scalar::Mul>(a, b); }
+Tensor mul_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Mul>(self, other, &self);
+}
+Tensor div(const Operand& a, const Operand& b) { return binary<scalar::Div>(a, b); }
+Tensor div_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Div>(self, other, &self);
+}
+Tensor floor_divide(const Operand& a, const Operand& b) {
+  return binary<scalar::FloorDivide>(a, b);
+}
+Tensor floor_divide_(const Tensor& self, const Operand& other) {
+  return binary<scalar::FloorDivide>(self, other, &self);
+}
+Tensor fmod(const Operand& a, const Operand& b) { return binary<scalar::Fmod>(a, b); }
+Tensor fmod_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Fmod>(self, other, &self);
+}
+Tensor remainder(const Operand& a, const Operand& b) { return binary<scalar::Remainder>(a, b); }
+Tensor remainder_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Remainder>(self, other, &self);
+}
+Tensor pow(const Operand& a, const Operand& b) { return binary<scalar::Pow>(a, b); }
+Tensor pow_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Pow>(self, other, &self);
+}
+Tensor minimum(const Operand& a, const Operand& b) { return binary<scalar::Minimum>(a, b); }
+Tensor minimum_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Minimum>(self, other, &self);
+}
+Tensor maximum(const Operand& a, const Operand& b) { return binary<scalar::Maximum>(a, b); }
+Tensor maximum_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Maximum>(self, other, &self);
+}
+Tensor atan2(const Operand& a, const Operand& b) { return binary<scalar::Atan2>(a, b); }
+Tensor atan2_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Atan2>(self, other, &self);
+}
+Tensor hypot(const Operand& a, const Operand& b) { return binary<scalar::Hypot>(a, b); }
+Tensor hypot_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Hypot>(self, other, &self);
+}
+Tensor prelu(const Operand& a, const Operand& b) { return binary<scalar::Prelu>(a, b); }
+Tensor prelu_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Prelu>(self, other, &self);
+}
+Tensor eq(const Operand& a, const Operand& b) { return binary<scalar::Eq>(a, b); }
+Tensor eq_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Eq>(self, other, &self);
+}
+Tensor ne(const Operand& a, const Operand& b) { return binary<scalar::Ne>(a, b); }
+Tensor ne_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Ne>(self, other, &self);
+}
+Tensor lt(const Operand& a, const Operand& b) { return binary<scalar::Lt>(a, b); }
+Tensor lt_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Lt>(self, other, &self);
+}
+Tensor le(const Operand& a, const Operand& b) { return binary<scalar::Le>(a, b); }
+Tensor le_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Le>(self, other, &self);
+}
+Tensor gt(const Operand& a, const Operand& b) { return binary<scalar::Gt>(a, b); }
+Tensor gt_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Gt>(self, other, &self);
+}
+Tensor ge(const Operand& a, const Operand& b) { return binary<scalar::Ge>(a, b); }
+Tensor ge_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Ge>(self, other, &self);
+}
+Tensor logical_and(const Operand& a, const Operand& b) { return binary<scalar::LogicalAnd>(a, b); }
+Tensor logical_and_(const Tensor& self, const Operand& other) {
+  return binary<scalar::LogicalAnd>(self, other, &self);
+}
+Tensor logical_or(const Operand& a, const Operand& b) { return binary<scalar::LogicalOr>(a, b); }
+Tensor logical_or_(const Tensor& self, const Operand& other) {
+  return binary<scalar::LogicalOr>(self, other, &self);
+}
+Tensor logical_xor(const Operand& a, const Operand& b) { return binary<scalar::LogicalXor>(a, b); }
+Tensor logical_xor_(const Tensor& self, const Operand& other) {
+  return binary<scalar::LogicalXor>(self, other, &self);
+}
+Tensor bitwise_and(const Operand& a, const Operand& b) { return binary<scalar::BitwiseAnd>(a, b); }
+Tensor bitwise_and_(const Tensor& self, const Operand& other) {
+  return binary<scalar::BitwiseAnd>(self, other, &self);
+}
+Tensor bitwise_or(const Operand& a, const Operand& b) { return binary<scalar::BitwiseOr>(a, b); }
+Tensor bitwise_or_(const Tensor& self, const Operand& other) {
+  return binary<scalar::BitwiseOr>(self, other, &self);
+}
+Tensor bitwise_xor(const Operand& a, const Operand& b) { return binary<scalar::BitwiseXor>(a, b); }
+Tensor bitwise_xor_(const Tensor& self, const Operand& other) {
+  return binary<scalar::BitwiseXor>(self, other, &self);
+}
+Tensor bitwise_left_shift(const Operand& a, const Operand& b) {
+  return binary<scalar::ShiftLeft>(a, b);
+}
+Tensor bitwise_left_shift_(const Tensor& self, const Operand& other) {
+  return binary<scalar::ShiftLeft>(self, other, &self);
+}
+Tensor bitwise_right_shift(const Operand& a, const Operand& b) {
+  return binary<scalar::ShiftRight>(a, b);
+}
+Tensor bitwise_right_shift_(const Tensor& self, const Operand& other) {
+  return binary<scalar::ShiftRight>(self, other, &self);
+}
+
+Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
+  check(condition.dtype() == DType::boolean, "where", "the condition must be bool",
+        condition.dtype());
+  return ternary<scalar::Where>(condition, a, b);
+}
+
+Tensor lerp(const Tensor& start, const Tensor& end, const Operand& weight) {
+  return ternary<scalar::Lerp>(start, end, weight);
+}
+Tensor lerp_(const Tensor& self, const Tensor& end, const Operand& weight) {
+  return ternary<scalar::Lerp>(self, end, weight, &self);
+}
+Tensor addcmul(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& value) {
+  return ternary<scalar::Addcmul>(input, a, b, nullptr, {n(value)});
+}
+Tensor addcmul_(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value) {
+  return ternary<scalar::Addcmul>(self, a, b, &self, {n(value)});
+}
+Tensor addcdiv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& value) {
+  return ternary<scalar::Addcdiv>(input, a, b, nullptr, {n(value)});
+}
+Tensor addcdiv_(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value) {
+  return ternary<scalar::Addcdiv>(self, a, b, &self, {n(value)});
+}
+
+static Tensor masked_fill_into(const Tensor& input, const Tensor& mask, const Operand& value,
+                               const Tensor* out) {
+  check(mask.dtype() == DType::boolean, "masked_fill", "the mask must be bool", mask.dtype());
+  check(!value.tensor || value.tensor->dim() == 0, "masked_fill",
+        "the value must be a number or 0-d", value.tensor ? value.tensor->shape() : Shape());
+  return ternary<scalar::Where>(mask, value, input, out);
+}
+Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value) {
+  return masked_fill_into(input, mask, value, nullptr);
+}
+Tensor masked_fill_(const Tensor& self, const Tensor& mask, const Operand& value) {
+  return masked_fill_into(self, mask, value, &self);
+}
+
+}  // namespace aorta

@@ -1,0 +1,333 @@
+#include <aorta/core/cpu/register.h>
+#include <aorta/core/ops/copy.h>
+#include <aorta/core/ops/view.h>
+
+#include <algorithm>
+
+namespace aorta {
+
+constinit Op<NoKernel, void (*)(Tensor&, const Tensor&)> view_op{"view"};
+constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, const Dims&)> permute_op{"permute"};
+constinit Op<NoKernel, void (*)(Tensor&, const Tensor&)> expand_op{"expand"};
+constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int, int64_t, int64_t)> slice_op{"slice"};
+constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int, int64_t)> select_op{"select"};
+constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int64_t, int, int)> diagonal_op{"diagonal"};
+
+namespace {
+
+Tensor make_view(const Tensor& input, const Shape& shape, const Strides& strides, int64_t offset) {
+  return Tensor(input.storage(), input.dtype(), shape, strides, offset);
+}
+
+template <class Row, class... Parameters>
+Tensor record(const Row& row, Tensor view, const Tensor& input, const Parameters&... parameters) {
+  if (needs_gradient(input)) row.gradient()(view, input, parameters...);
+  return view;
+}
+
+// Resolves one -1 and checks the number of elements.
+Shape resolve_shape(const char* op, const Tensor& input, const Shape& wanted) {
+  Shape shape = wanted;
+  int unknown = -1;
+  int64_t known = 1;
+  for (int i = 0; i < shape.size(); ++i) {
+    if (shape[i] == -1) {
+      check(unknown < 0, op, "only one size can be -1", wanted);
+      unknown = i;
+      continue;
+    }
+    check(shape[i] >= 0, op, "sizes can't be negative", wanted);
+    check(!__builtin_mul_overflow(known, shape[i], &known), op, "the number of elements must stay",
+          wanted, " for a tensor of shape ", input.shape());
+  }
+  if (unknown >= 0) {
+    check(known > 0 && input.numel() % known == 0, op, "the number of elements must stay", wanted,
+          " for a tensor of shape ", input.shape());
+    shape[unknown] = input.numel() / known;
+    known *= shape[unknown];
+  }
+  check(known == input.numel(), op, "the number of elements must stay", wanted,
+        " for a tensor of shape ", input.shape());
+  return shape;
+}
+
+// The strides under which `input`'s memory has `shape`; false when there are none. Runs of input
+// dimensions that lie one inside the next are cut anew; a cut can't cross from run to run.
+bool view_strides(const Tensor& input, const Shape& shape, Strides& strides) {
+  strides = Dims::filled(shape.size(), 1);
+  if (input.numel() == 0) {
+    strides = contiguous_strides(shape);
+    return true;
+  }
+  int out = shape.size() - 1;
+  int in = input.dim() - 1;
+  while (in >= 0) {
+    const int64_t run_stride = input.strides()[in];
+    int64_t run = input.shape()[in];
+    while (in > 0 && (input.shape()[in - 1] == 1 || input.strides()[in - 1] == run * run_stride)) {
+      run *= input.shape()[--in];
+    }
+    if (run == 1) {
+      --in;
+      continue;
+    }
+    int64_t filled = 1;
+    while (out >= 0 && filled < run) {
+      strides[out] = filled * run_stride;
+      filled *= shape[out--];
+    }
+    if (filled != run) return false;
+    --in;
+  }
+  // What is left has size 1: any stride will do.
+  for (; out >= 0; --out)
+    strides[out] = out + 1 < shape.size() ? strides[out + 1] * shape[out + 1] : 1;
+  return true;
+}
+
+}  // namespace
+
+Tensor Tensor::view(const Shape& wanted) const {
+  const Shape shape = resolve_shape("view", *this, wanted);
+  Strides strides;
+  check(view_strides(*this, shape, strides), "view",
+        "shape must be compatible with the strides; use reshape", wanted, " for a tensor of shape ",
+        this->shape(), " with strides ", this->strides());
+  return record(view_op, make_view(*this, shape, strides, storage_offset()), *this);
+}
+
+Tensor Tensor::reshape(const Shape& wanted) const {
+  const Shape shape = resolve_shape("reshape", *this, wanted);
+  if (shape == this->shape()) return *this;
+  Strides strides;
+  if (!view_strides(*this, shape, strides)) return contiguous().view(shape);
+  return record(view_op, make_view(*this, shape, strides, storage_offset()), *this);
+}
+
+Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
+  const int first = wrap_dim("flatten", start_dim, dim());
+  const int last = wrap_dim("flatten", end_dim, dim());
+  check(first <= last, "flatten", "start_dim can't come after end_dim", start_dim, " and ",
+        end_dim);
+  if (dim() == 0) return view({1});
+  Shape shape;
+  int64_t merged = 1;
+  for (int i = 0; i < dim(); ++i) {
+    if (i < first || i > last) {
+      shape.push_back(this->shape()[i]);
+      continue;
+    }
+    merged *= this->shape()[i];
+    if (i == last) shape.push_back(merged);
+  }
+  return reshape(shape);
+}
+
+Tensor Tensor::permute(const Dims& dims) const {
+  check(dims.size() == dim(), "permute", "one entry a dimension", dims, " for shape ", shape());
+  Dims order = dims;
+  bool seen[kMaxDims] = {};
+  Shape new_shape = shape();
+  Strides new_strides = strides();
+  for (int i = 0; i < dims.size(); ++i) {
+    const int d = wrap_dim("permute", dims[i], dim());
+    check(!seen[d], "permute", "each dimension once", dims);
+    seen[d] = true;
+    order[i] = d;
+    new_shape[i] = shape()[d];
+    new_strides[i] = strides()[d];
+  }
+  return record(permute_op, make_view(*this, new_shape, new_strides, storage_offset()), *this,
+                order);
+}
+
+Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
+  const int a = wrap_dim("transpose", dim0, dim());
+  const int b = wrap_dim("transpose", dim1, dim());
+  Dims order;
+  for (int i = 0; i < dim(); ++i) order.push_back(i);
+  if (a != b) std::swap(order[a], order[b]);
+  return permute(order);
+}
+
+Tensor Tensor::t() const {
+  check(dim() <= 2, "t", "at most 2 dimensions", shape());
+  return dim() < 2 ? *this : transpose(0, 1);
+}
+
+Tensor Tensor::squeeze() const {
+  Shape new_shape;
+  Strides new_strides;
+  for (int i = 0; i < dim(); ++i) {
+    if (shape()[i] == 1) continue;
+    new_shape.push_back(shape()[i]);
+    new_strides.push_back(strides()[i]);
+  }
+  return record(view_op, make_view(*this, new_shape, new_strides, storage_offset()), *this);
+}
+
+Tensor Tensor::squeeze(int64_t dim) const {
+  const int d = wrap_dim("squeeze", dim, this->dim());
+  if (this->dim() == 0 || shape()[d] != 1) return *this;
+  Shape new_shape = shape();
+  Strides new_strides = strides();
+  new_shape.erase(d);
+  new_strides.erase(d);
+  return record(view_op, make_view(*this, new_shape, new_strides, storage_offset()), *this);
+}
+
+Tensor Tensor::unsqueeze(int64_t dim) const {
+  const int d = wrap_dim("unsqueeze", dim, this->dim() + 1);
+  Shape new_shape = shape();
+  Strides new_strides = strides();
+  const int64_t stride = d < this->dim() ? shape()[d] * strides()[d] : 1;
+  new_shape.insert(d, 1);
+  new_strides.insert(d, stride);
+  return record(view_op, make_view(*this, new_shape, new_strides, storage_offset()), *this);
+}
+
+Tensor Tensor::expand(const Shape& wanted) const {
+  const int lead = wanted.size() - dim();
+  check(lead >= 0, "expand", "as many dimensions or more", wanted, " for shape ", shape());
+  Shape new_shape = wanted;
+  Strides new_strides = Dims::filled(wanted.size(), 0);
+  for (int i = 0; i < wanted.size(); ++i) {
+    const int d = i - lead;
+    if (wanted[i] == -1 && d >= 0) new_shape[i] = shape()[d];
+    const int64_t size = d < 0 ? 1 : shape()[d];
+    check(new_shape[i] >= 0 && (size == 1 || size == new_shape[i]), "expand",
+          "sizes must match or be 1", wanted, " for shape ", shape());
+    new_strides[i] = d < 0 || size != new_shape[i] ? 0 : strides()[d];
+  }
+  if (new_shape == shape()) return *this;
+  checked_numel("expand", new_shape, item_size(dtype()));
+  return record(expand_op, make_view(*this, new_shape, new_strides, storage_offset()), *this);
+}
+
+Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+                     int64_t step) const {
+  check(this->dim() > 0, "slice", "a 0-d tensor can't be sliced");
+  check(step > 0, "slice", "step must be positive", step);
+  const int d = wrap_dim("slice", dim, this->dim());
+  const int64_t size = shape()[d];
+  const auto clamp = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + size : i, 0, size); };
+  const int64_t first = clamp(start.value_or(0));
+  const int64_t last = std::max(clamp(end.value_or(size)), first);
+  Shape new_shape = shape();
+  Strides new_strides = strides();
+  new_shape[d] = (last - first) / step + ((last - first) % step != 0);
+  new_strides[d] *= new_shape[d] > 1 ? step : 1;
+  return record(slice_op,
+                make_view(*this, new_shape, new_strides, storage_offset() + first * strides()[d]),
+                *this, d, first, step);
+}
+
+Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
+  check(this->dim() > 0, "narrow", "a 0-d tensor can't be narrowed");
+  const int d = wrap_dim("narrow", dim, this->dim());
+  const int64_t size = shape()[d];
+  const int64_t first = start < 0 ? start + size : start;
+  check(first >= 0 && first <= size && length >= 0 && length <= size - first, "narrow",
+        "start and length must lie in the dimension", "start ", start, ", length ", length,
+        " in a dimension of size ", size);
+  return slice(d, first, first + length);
+}
+
+Tensor Tensor::select(int64_t dim, int64_t index) const {
+  check(this->dim() > 0, "select", "a 0-d tensor has no index");
+  const int d = wrap_dim("select", dim, this->dim());
+  const int64_t size = shape()[d];
+  check(index >= -size && index < size, "select", "index out of range", index,
+        " in a dimension of size ", size);
+  const int64_t i = index < 0 ? index + size : index;
+  Shape new_shape = shape();
+  Strides new_strides = strides();
+  new_shape.erase(d);
+  new_strides.erase(d);
+  return record(select_op,
+                make_view(*this, new_shape, new_strides, storage_offset() + i * strides()[d]),
+                *this, d, i);
+}
+
+Tensor as_strided(const Tensor& input, const Shape& shape, const Strides& strides, int64_t offset) {
+  check(shape.size() == strides.size(), "as_strided", "one stride a dimension", strides,
+        " for shape ", shape);
+  const int64_t item = item_size(input.dtype());
+  int64_t last = offset;
+  bool bad = offset < 0;
+  for (int i = 0; i < shape.size(); ++i) {
+    int64_t reach = 0;
+    bad |= shape[i] < 0 || strides[i] < 0 ||
+           __builtin_mul_overflow(std::max<int64_t>(shape[i] - 1, 0), strides[i], &reach) ||
+           __builtin_add_overflow(last, reach, &last);
+  }
+  const int64_t held = input.storage()->size_bytes() / item;
+  check(!bad && (last < held || checked_numel("as_strided", shape, item) == 0), "as_strided",
+        "every element must lie inside the storage", "shape ", shape, ", strides ", strides,
+        ", offset ", offset, " in a storage of ", held, " elements");
+  check(!needs_gradient(input), "as_strided", "the input can't require a gradient");
+  return make_view(input, shape, strides, offset);
+}
+
+Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
+  const int a = wrap_dim("diagonal", dim1, input.dim());
+  const int b = wrap_dim("diagonal", dim2, input.dim());
+  check(input.dim() >= 2 && a != b, "diagonal", "two different dimensions", dim1, " and ", dim2,
+        " of shape ", input.shape());
+  const int64_t rows = input.shape()[a], columns = input.shape()[b];
+  const int64_t skip_rows = std::max<int64_t>(-offset, 0),
+                skip_columns = std::max<int64_t>(offset, 0);
+  const int64_t length = std::max<int64_t>(std::min(rows - skip_rows, columns - skip_columns), 0);
+  Shape shape = input.shape();
+  Strides strides = input.strides();
+  const int64_t start = length == 0 ? 0 : skip_rows * strides[a] + skip_columns * strides[b];
+  const int64_t step = strides[a] + strides[b];
+  shape.erase(std::max(a, b));
+  shape.erase(std::min(a, b));
+  strides.erase(std::max(a, b));
+  strides.erase(std::min(a, b));
+  shape.push_back(length);
+  strides.push_back(step);
+  return record(diagonal_op, make_view(input, shape, strides, input.storage_offset() + start),
+                input, offset, a, b);
+}
+
+Tensor reshape(const Tensor& input, const Shape& shape) { return input.reshape(shape); }
+Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
+  return input.flatten(start_dim, end_dim);
+}
+Tensor permute(const Tensor& input, const Dims& dims) { return input.permute(dims); }
+Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
+  return input.transpose(dim0, dim1);
+}
+Tensor squeeze(const Tensor& input) { return input.squeeze(); }
+Tensor squeeze(const Tensor& input, int64_t dim) { return input.squeeze(dim); }
+Tensor unsqueeze(const Tensor& input, int64_t dim) { return input.unsqueeze(dim); }
+Tensor expand(const Tensor& input, const Shape& shape) { return input.expand(shape); }
+Tensor select(const Tensor& input, int64_t dim, int64_t index) { return input.select(dim, index); }
+Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
+  return input.narrow(dim, start, length);
+}
+
+Tensor movedim(const Tensor& input, int64_t source, int64_t destination) {
+  const int from = wrap_dim("movedim", source, input.dim());
+  const int to = wrap_dim("movedim", destination, input.dim());
+  Dims order;
+  for (int i = 0; i < input.dim(); ++i) {
+    if (i != from) order.push_back(i);
+  }
+  if (input.dim() > 0) order.insert(to, from);
+  return input.permute(order);
+}
+
+void cpu::register_views() {
+  view_op.link();
+  permute_op.link();
+  expand_op.link();
+  slice_op.link();
+  select_op.link();
+  diagonal_op.link();
+  copy_into_op.link();
+}
+
+}  // namespace aorta

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <aorta/core/kernel_registry.h>
+
+namespace aorta {
+
+// The rows of the view ops: the members of Tensor record through them. They run no kernel.
+
+/// view, reshape without a copy, flatten, squeeze, unsqueeze.
+extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input)> view_op;
+/// output dimension i is input dimension dims[i].
+extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input, const Dims& dims)> permute_op;
+extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input)> expand_op;
+/// start, start + step, ... along dim, as many as the output has.
+extern Op<NoKernel,
+          void (*)(Tensor& output, const Tensor& input, int dim, int64_t start, int64_t step)>
+    slice_op;
+extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input, int dim, int64_t index)>
+    select_op;
+
+/// Any view, by shape, strides and offset in elements from the storage's start; must lie inside it.
+/// Not differentiable: for importers and kernels.
+Tensor as_strided(const Tensor& input, const Shape& shape, const Strides& strides, int64_t offset);
+
+/// The elements on a diagonal of dimensions dim1 and dim2, as a view whose last dimension runs
+/// along it.
+Tensor diagonal(const Tensor& input, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
+extern Op<NoKernel,
+          void (*)(Tensor& output, const Tensor& input, int64_t offset, int dim1, int dim2)>
+    diagonal_op;
+
+// Free forms, as PyTorch has them.
+Tensor reshape(const Tensor& input, const Shape& shape);
+Tensor flatten(const Tensor& input, int64_t start_dim = 0, int64_t end_dim = -1);
+Tensor permute(const Tensor& input, const Dims& dims);
+Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1);
+Tensor squeeze(const Tensor& input);
+Tensor squeeze(const Tensor& input, int64_t dim);
+Tensor unsqueeze(const Tensor& input, int64_t dim);
+Tensor expand(const Tensor& input, const Shape& shape);
+Tensor select(const Tensor& input, int64_t dim, int64_t index);
+Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length);
+/// Moves dimension `source` to position `destination`; the others keep their order.
+Tensor movedim(const Tensor& input, int64_t source, int64_t destination);
+
+}  // namespace aorta

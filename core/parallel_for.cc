@@ -1,0 +1,102 @@
+#include <aorta/core/check.h>
+#include <aorta/core/parallel_for.h>
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+
+#ifdef AORTA_STD_THREADS
+#include <thread>
+#include <vector>
+#else
+#include <omp.h>
+#endif
+
+namespace aorta {
+namespace {
+
+int default_threads() {
+  if (const char* wish = std::getenv("OMP_NUM_THREADS")) {
+    const int count = std::atoi(wish);
+    if (count > 0) return count;
+  }
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
+  return 1;
+}
+
+std::atomic<int>& thread_count() {
+  static std::atomic<int> count{default_threads()};
+  return count;
+}
+
+thread_local constinit bool inside = false;
+
+// Hands out ranges one at a time; the first exception stops the rest and is kept.
+struct Work {
+  int64_t begin, end, grain;
+  detail::RangeFunction function;
+  const void* context;
+  std::atomic<int64_t> next{0};
+  std::atomic<bool> failed{false};
+  std::exception_ptr error = nullptr;
+
+  void run() {
+    inside = true;
+    const int64_t ranges = (end - begin + grain - 1) / grain;
+    for (int64_t i; !failed.load(std::memory_order_relaxed) && (i = next.fetch_add(1)) < ranges;) {
+      const int64_t first = begin + i * grain;
+      try {
+        function(context, first, std::min(first + grain, end));
+      } catch (...) {
+        if (!failed.exchange(true)) error = std::current_exception();
+      }
+    }
+    inside = false;
+  }
+};
+
+void run_on_threads(Work& work, int threads) {
+#ifdef AORTA_STD_THREADS
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) others.emplace_back([&work] { work.run(); });
+  work.run();
+  for (std::thread& other : others) other.join();
+#else
+#pragma omp parallel num_threads(threads)
+  work.run();
+#endif
+}
+
+}  // namespace
+
+int get_num_threads() { return thread_count().load(std::memory_order_relaxed); }
+
+void set_num_threads(int count) {
+  check(count >= 1, "set_num_threads", "at least one thread", count);
+  thread_count().store(count);
+#ifndef AORTA_STD_THREADS
+  omp_set_num_threads(count);
+#endif
+}
+
+void detail::parallel_for(int64_t begin, int64_t end, int64_t grain, RangeFunction function,
+                          const void* context) {
+  grain = std::max<int64_t>(grain, 1);
+  const int64_t ranges = (end - begin + grain - 1) / grain;
+  const int threads = static_cast<int>(std::min<int64_t>(get_num_threads(), ranges));
+  if (threads == 1 || inside) {
+    for (int64_t first = begin; first < end; first += grain) {
+      function(context, first, std::min(first + grain, end));
+    }
+    return;
+  }
+  Work work{begin, end, grain, function, context};
+  run_on_threads(work, threads);
+  if (work.error) std::rethrow_exception(work.error);
+}
+
+}  // namespace aorta

@@ -1,0 +1,246 @@
+#include <aorta/core/ops/copy.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/pointwise_args.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace aorta {
+namespace {
+
+enum class Kind { boolean, integer, floating };
+
+Kind kind_of(DType dtype) {
+  return dtype == DType::boolean ? Kind::boolean
+         : is_floating(dtype)    ? Kind::floating
+                                 : Kind::integer;
+}
+
+// Everything on one device; 0-d CPU tensors may stand beside tensors of another device.
+Device common_device(const char* op, std::span<const Operand> inputs, const Tensor* out) {
+  const Tensor* anchor = out;
+  for (const Operand& input : inputs) {
+    if (!anchor && input.tensor && (input.tensor->dim() > 0 || input.tensor->is_cuda())) {
+      anchor = input.tensor;
+    }
+  }
+  for (const Operand& input : inputs) {
+    if (!anchor && input.tensor) anchor = input.tensor;
+  }
+  check(anchor != nullptr, op, "at least one operand must be a tensor");
+  const Device device = anchor->device();
+  for (const Operand& input : inputs) {
+    if (!input.tensor || input.tensor->device() == device) continue;
+    check(input.tensor->dim() == 0 && input.tensor->device().is_cpu(), op,
+          "tensors must be on one device", device, " and ", input.tensor->device());
+  }
+  return device;
+}
+
+void check_accepts(const scalar::PointwiseInfo& info, DType common) {
+  using scalar::Accept;
+  switch (info.accept) {
+    case Accept::any:
+      return;
+    case Accept::numeric:
+      check(common != DType::boolean, info.name, "dtype must be a number, not bool", common);
+      return;
+    case Accept::floating:
+      check(is_floating(common), info.name, "dtype must be floating", common);
+      return;
+    case Accept::integral:
+      check(!is_floating(common), info.name, "dtype must be an integer or bool", common);
+      return;
+  }
+}
+
+Shape broadcast_inputs(const char* op, std::span<const Operand> inputs) {
+  Shape shape;
+  bool first = true;
+  for (const Operand& input : inputs) {
+    if (!input.tensor) continue;
+    shape = first ? input.tensor->shape() : broadcast_shapes(op, shape, input.tensor->shape());
+    first = false;
+  }
+  return shape;
+}
+
+Tensor make_output(const Shape& shape, DType dtype, Device device,
+                   std::span<const Operand> inputs) {
+  for (const Operand& input : inputs) {
+    if (!input.tensor || input.tensor->shape() != shape) continue;
+    const Strides strides = dense_strides(shape, input.tensor->strides());
+    return empty_strided(shape, strides, {.dtype = dtype, .device = device});
+  }
+  return empty(shape, {.dtype = dtype, .device = device});
+}
+
+// [first, last] byte that a tensor touches.
+std::pair<const char*, const char*> extent(const Tensor& t) {
+  const char* first = static_cast<const char*>(t.data());
+  int64_t last = 0;
+  for (int i = 0; i < t.dim(); ++i) last += (t.shape()[i] - 1) * t.strides()[i];
+  return {first, first + (last + 1) * item_size(t.dtype()) - 1};
+}
+
+bool same_elements(const Tensor& a, const Tensor& b) {
+  if (a.data() != b.data() || a.shape() != b.shape() ||
+      item_size(a.dtype()) != item_size(b.dtype()))
+    return false;
+  for (int i = 0; i < a.dim(); ++i) {
+    if (a.shape()[i] > 1 && a.strides()[i] != b.strides()[i]) return false;
+  }
+  return true;
+}
+
+bool merge_into(PointwiseArgs& args, int into, int from) {
+  for (int k = 0; k < args.operands; ++k) {
+    if (args.strides[k][from] != args.strides[k][into] * args.shape[into]) return false;
+  }
+  args.shape[into] *= args.shape[from];
+  return true;
+}
+
+}  // namespace
+
+void store_number(char* place, DType dtype, const Scalar& value) {
+  visit_dtype(dtype, [&](auto type) {
+    using T = decltype(type);
+    T x;
+    if constexpr (std::is_same_v<T, bool>)
+      x = value.to_bool();
+    else if constexpr (std::is_integral_v<T>)
+      x = static_cast<T>(value.to_int());
+    else if constexpr (std::is_same_v<T, double>)
+      x = value.to_double();
+    else
+      x = T(static_cast<float>(value.to_double()));
+    std::memcpy(place, &x, sizeof x);
+  });
+}
+
+bool overlaps(const Tensor& input, const Tensor& out) {
+  if (!input.shares_storage(out) || input.numel() == 0 || out.numel() == 0) return false;
+  if (same_elements(input, out)) return false;
+  const auto [a, b] = extent(input);
+  const auto [c, d] = extent(out);
+  return a <= d && c <= b;
+}
+
+void check_writable(const char* op, const Tensor& out) {
+  for (int i = 0; i < out.dim(); ++i) {
+    check(out.shape()[i] <= 1 || out.strides()[i] != 0, op,
+          "a tensor whose elements share memory can't be written; clone it first", out.shape(),
+          " with strides ", out.strides());
+  }
+}
+
+DType result_type(std::span<const Operand> operands) {
+  bool seen[3] = {};
+  DType best[3] = {DType::boolean, DType::boolean, DType::boolean};
+  for (const Operand& operand : operands) {
+    const int group = !operand.tensor ? 2 : operand.tensor->dim() == 0 ? 1 : 0;
+    const DType dtype = operand.tensor ? operand.tensor->dtype() : operand.number.dtype();
+    best[group] = seen[group] ? promote(best[group], dtype) : dtype;
+    seen[group] = true;
+  }
+  DType result = DType::boolean;
+  bool any = false;
+  for (int group = 0; group < 3; ++group) {
+    if (!seen[group]) continue;
+    if (!any || kind_of(best[group]) > kind_of(result))
+      result = any ? promote(result, best[group]) : best[group];
+    any = true;
+  }
+  return result;
+}
+
+void plan_iteration(PointwiseArgs& args, std::span<const Tensor* const> tensors) {
+  const Tensor& out = *tensors[0];
+  const Shape& shape = out.shape();
+  args.operands = static_cast<int>(tensors.size());
+  args.numel = out.numel();
+  int order[kMaxDims];
+  int n = 0;
+  for (int i = shape.size() - 1; i >= 0; --i) {
+    if (shape[i] != 1) order[n++] = i;
+  }
+  // Insertion sort: stable, so that ties (and already sorted dimensions) stay row-major.
+  for (int i = 1; i < n; ++i) {
+    for (int j = i; j > 0 && out.strides()[order[j]] < out.strides()[order[j - 1]]; --j) {
+      std::swap(order[j], order[j - 1]);
+    }
+  }
+  for (int k = 0; k < args.operands; ++k) {
+    if (!tensors[static_cast<size_t>(k)]) {
+      args.data[k] = args.number[k];
+      args.is_number[k] = true;
+      for (int i = 0; i < n; ++i) args.strides[k][i] = 0;
+      continue;
+    }
+    const Tensor& t = *tensors[static_cast<size_t>(k)];
+    const int64_t item = item_size(t.dtype());
+    const int lead = shape.size() - t.dim();
+    args.data[k] = static_cast<char*>(t.data());
+    args.dtype[k] = t.dtype();
+    for (int i = 0; i < n; ++i) {
+      const int d = order[i] - lead;
+      args.strides[k][i] = d < 0 || t.shape()[d] == 1 ? 0 : t.strides()[d] * item;
+    }
+  }
+  args.ndim = 0;
+  for (int i = 0; i < n; ++i) {
+    args.shape[args.ndim] = shape[order[i]];
+    for (int k = 0; k < args.operands; ++k) args.strides[k][args.ndim] = args.strides[k][i];
+    if (args.ndim > 0 && merge_into(args, args.ndim - 1, args.ndim)) continue;
+    ++args.ndim;
+  }
+}
+
+Tensor run_pointwise(const PointwiseOp& op, const void* functor, std::span<const Operand> inputs,
+                     const Tensor* out, int masks) {
+  const scalar::PointwiseInfo& info = op.info;
+  const Device device = common_device(info.name, inputs, out);
+  DType common = result_type(inputs.subspan(static_cast<size_t>(masks)));
+  check_accepts(info, common);
+  if (info.compute == scalar::Compute::promote_to_float && !is_floating(common))
+    common = DType::f32;
+  const DType result = info.result == scalar::Result::boolean ? DType::boolean : common;
+  const Shape shape = broadcast_inputs(info.name, inputs);
+  if (out) {
+    check(broadcast_shapes(info.name, out->shape(), shape) == out->shape(), info.name,
+          "the result must fit the tensor that is written in place", shape, " into ", out->shape());
+    check(can_cast(result, out->dtype()), info.name,
+          "the result's dtype must be castable to that of the tensor written in place", result,
+          " into ", out->dtype());
+    check_writable(info.name, *out);
+  }
+  const Tensor output = out ? *out : make_output(shape, result, device, inputs);
+
+  PointwiseArgs args;
+  const DType compute = is_half(common) ? DType::f32 : common;
+  const Tensor* tensors[kMaxOperands] = {&output};
+  Tensor copies[kMaxOperands];
+  args.compute[0] = info.result == scalar::Result::boolean ? DType::boolean : compute;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const size_t k = i + 1;
+    const Tensor* t = inputs[i].tensor;
+    args.compute[k] = static_cast<int>(i) < masks ? DType::boolean : compute;
+    if (!t || t->device() != device) {
+      tensors[k] = nullptr;
+      args.dtype[k] = args.compute[k];
+      store_number(args.number[k], args.compute[k], t ? t->item() : inputs[i].number);
+      continue;
+    }
+    if (out && overlaps(*t, *out)) copies[k] = t->clone();
+    tensors[k] = copies[k].defined() ? &copies[k] : t;
+  }
+  plan_iteration(args, {tensors, inputs.size() + 1});
+  args.functor = functor;
+  const PointwiseKernel kernel = op.kernel(device);
+  if (args.numel > 0) kernel(args);
+  if (out) out->bump_version();
+  return output;
+}
+
+}  // namespace aorta

@@ -1,0 +1,127 @@
+#include <aorta/core/shape.h>
+
+#include <algorithm>
+
+namespace aorta {
+
+void Dims::assign(const int64_t* values, int64_t count) {
+  check(count <= kMaxDims, "tensor", "at most 12 dimensions", count);
+  size_ = static_cast<int>(count);
+  std::copy(values, values + count, values_);
+}
+
+Dims Dims::filled(int count, int64_t value) {
+  Dims dims;
+  dims.resize(count, value);
+  return dims;
+}
+
+void Dims::push_back(int64_t value) { insert(size_, value); }
+
+void Dims::insert(int position, int64_t value) {
+  check(size_ < kMaxDims, "tensor", "at most 12 dimensions", size_ + 1);
+  std::copy_backward(values_ + position, values_ + size_, values_ + size_ + 1);
+  values_[position] = value;
+  ++size_;
+}
+
+void Dims::erase(int position) {
+  std::copy(values_ + position + 1, values_ + size_, values_ + position);
+  --size_;
+}
+
+void Dims::resize(int size, int64_t value) {
+  check(size <= kMaxDims, "tensor", "at most 12 dimensions", size);
+  for (int i = size_; i < size; ++i) values_[i] = value;
+  size_ = size;
+}
+
+bool Dims::operator==(const Dims& other) const {
+  return size_ == other.size_ && std::equal(begin(), end(), other.begin());
+}
+
+std::string to_string(const Dims& dims) {
+  std::string text = "[";
+  for (int i = 0; i < dims.size(); ++i) {
+    if (i > 0) text += ',';
+    detail::append(text, dims[i]);
+  }
+  return text + "]";
+}
+
+Strides contiguous_strides(const Shape& shape) {
+  Strides strides = Dims::filled(shape.size(), 1);
+  for (int i = shape.size() - 2; i >= 0; --i) {
+    strides[i] = strides[i + 1] * std::max<int64_t>(shape[i + 1], 1);
+  }
+  return strides;
+}
+
+Strides channels_last_strides(const Shape& shape) {
+  const int n = shape.size();
+  check(n == 4 || n == 5, "channels_last", "a tensor of 4 or 5 dimensions", shape);
+  Strides strides = Dims::filled(n, 1);
+  int64_t next = std::max<int64_t>(shape[1], 1);
+  for (int i = n - 1; i >= 2; --i) {
+    strides[i] = next;
+    next *= std::max<int64_t>(shape[i], 1);
+  }
+  strides[0] = next;
+  return strides;
+}
+
+Strides dense_strides(const Shape& shape, const Strides& strides) {
+  int order[kMaxDims];  // outermost first
+  const int n = shape.size();
+  bool sorted = true;
+  for (int i = 0; i < n; ++i) {
+    order[i] = i;
+    if (strides[i] == 0 && shape[i] > 1) return contiguous_strides(shape);
+    for (int j = i; j > 0 && shape[i] > 1 && strides[order[j]] > strides[order[j - 1]]; --j) {
+      std::swap(order[j], order[j - 1]);
+      sorted = false;
+    }
+  }
+  if (sorted) return contiguous_strides(shape);
+  Strides dense = Dims::filled(n, 1);
+  int64_t next = 1;
+  for (int i = n - 1; i >= 0; --i) {
+    dense[order[i]] = next;
+    next *= std::max<int64_t>(shape[order[i]], 1);
+  }
+  return dense;
+}
+
+int64_t checked_numel(const char* op, const Shape& shape, int64_t item_size) {
+  int64_t bytes = item_size;
+  bool overflow = false;
+  bool empty = false;
+  for (int64_t size : shape) {
+    check(size >= 0, op, "sizes can't be negative", shape);
+    empty |= size == 0;
+    if (size > 0) overflow |= __builtin_mul_overflow(bytes, size, &bytes);
+  }
+  check(!overflow, op, "the number of bytes must fit in 63 bits", shape);
+  return empty ? 0 : bytes / item_size;
+}
+
+int wrap_dim(const char* op, int64_t dim, int ndim) {
+  const int n = std::max(ndim, 1);
+  check(dim >= -n && dim < n, op, "dimension out of range", "dim ", dim, " of a ", ndim,
+        "-d tensor");
+  return static_cast<int>(dim < 0 ? dim + n : dim);
+}
+
+Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
+  if (a == b) return a;
+  Shape result = Dims::filled(std::max(a.size(), b.size()), 1);
+  for (int i = 1; i <= result.size(); ++i) {
+    const int64_t x = i <= a.size() ? a[a.size() - i] : 1;
+    const int64_t y = i <= b.size() ? b[b.size() - i] : 1;
+    check(x == y || x == 1 || y == 1, op, "shapes must broadcast", a, " and ", b);
+    result[result.size() - i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+}  // namespace aorta

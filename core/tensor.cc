@@ -1,0 +1,153 @@
+#include <aorta/core/allocator.h>
+#include <aorta/core/device_backend.h>
+#include <aorta/core/ops/copy.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/tensor.h>
+
+#include <cstring>
+#include <new>
+
+namespace aorta {
+namespace {
+
+bool has_strides(const Shape& shape, const Strides& strides, const Strides& wanted) {
+  for (int i = 0; i < shape.size(); ++i) {
+    if (shape[i] != 1 && strides[i] != wanted[i]) return false;
+  }
+  return true;
+}
+
+bool is_row_major(const Shape& shape, const Strides& strides) {
+  int64_t expected = 1;
+  for (int i = shape.size() - 1; i >= 0; --i) {
+    if (shape[i] != 1 && strides[i] != expected) return false;
+    expected *= shape[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+TensorImpl* TensorImpl::make() { return new (cpu::allocate(sizeof(TensorImpl))) TensorImpl; }
+
+void TensorImpl::destroy() {
+  delete autograd;
+  this->~TensorImpl();
+  cpu::deallocate(this, sizeof(TensorImpl));
+}
+
+Tensor::Tensor(Ref<Storage> storage, DType dtype, const Shape& shape, const Strides& strides,
+               int64_t offset) {
+  Ref<TensorImpl> impl = Ref<TensorImpl>::adopt(TensorImpl::make());
+  impl->dtype = dtype;
+  impl->storage = std::move(storage);
+  impl->offset = offset;
+  impl->shape = shape;
+  impl->strides = strides;
+  impl->numel = shape.numel();
+  impl->contiguous = impl->numel == 0 || is_row_major(shape, strides);
+  impl_ = std::move(impl);
+}
+
+void Tensor::undefined() { fail("tensor", "an undefined tensor has no elements and no shape"); }
+
+void Tensor::check_dtype(DType wanted) const {
+  check(dtype() == wanted, "data", "the element type must match the dtype", wanted,
+        " for a tensor of ", dtype());
+}
+
+bool Tensor::is_contiguous(MemoryFormat format) const {
+  if (format == MemoryFormat::contiguous) return impl().contiguous;
+  check(format == MemoryFormat::channels_last, "is_contiguous",
+        "the format must be contiguous or channels_last");
+  if (dim() != 4 && dim() != 5) return false;
+  return numel() == 0 || has_strides(shape(), strides(), channels_last_strides(shape()));
+}
+
+int64_t Tensor::offset_of(const Dims& index) const {
+  check(index.size() == dim(), "at", "one index a dimension", index, " for shape ", shape());
+  check(device().is_cpu(), "at", "the tensor must be on the CPU", device());
+  int64_t offset = 0;
+  for (int i = 0; i < index.size(); ++i) {
+    check(index[i] >= 0 && index[i] < shape()[i], "at", "index out of range", index, " for shape ",
+          shape());
+    offset += index[i] * strides()[i];
+  }
+  return offset;
+}
+
+Scalar Tensor::item() const {
+  check(numel() == 1, "item", "only a tensor with one element has a value", shape());
+  char bytes[8] = {};
+  if (device().is_cpu()) {
+    std::memcpy(bytes, data(), static_cast<size_t>(item_size(dtype())));
+  } else {
+    backend(device().type)
+        .copy(bytes, Device(), data(), device(), item_size(dtype()), /*non_blocking=*/false);
+  }
+  return visit_dtype(dtype(), [&](auto type) -> Scalar {
+    decltype(type) value;
+    std::memcpy(&value, bytes, sizeof value);
+    if constexpr (std::is_same_v<decltype(type), Half> ||
+                  std::is_same_v<decltype(type), BFloat16>) {
+      return static_cast<float>(value);
+    } else {
+      return value;
+    }
+  });
+}
+
+Tensor Tensor::host_copy(DType dtype) const {
+  return detach().to(ToOptions{.dtype = dtype, .device = Device()}).contiguous();
+}
+
+const Tensor& Tensor::requires_grad_(bool requires_grad) const {
+  check(!requires_grad || is_floating(dtype()), "requires_grad_",
+        "only floating tensors can require gradients", dtype());
+  check(requires_grad || !impl().requires_grad || !impl().autograd, "requires_grad_",
+        "only a leaf's flag can be changed; use detach() for a tensor without history");
+  impl().requires_grad = requires_grad;
+  return *this;
+}
+
+Tensor Tensor::detach() const {
+  Tensor result(storage(), dtype(), shape(), strides(), storage_offset());
+  return result;
+}
+
+Tensor from_blob(void* data, const Shape& shape, const Strides& strides,
+                 const TensorOptions& options, Storage::Deleter deleter, void* context) {
+  const DType dtype = options.dtype.value_or(DType::f32);
+  const int64_t numel = checked_numel("from_blob", shape, item_size(dtype));
+  check(strides.size() == shape.size(), "from_blob", "one stride a dimension", strides,
+        " for shape ", shape);
+  check(data != nullptr || numel == 0, "from_blob", "data must not be null", shape);
+  int64_t last = 0;
+  for (int i = 0; i < shape.size() && numel > 0; ++i) {
+    check(strides[i] >= 0, "from_blob", "strides can't be negative", strides);
+    last += (shape[i] - 1) * strides[i];
+  }
+  const int64_t bytes = numel == 0 ? 0 : (last + 1) * item_size(dtype);
+  Tensor result(Storage::borrow(data, bytes, options.device, deleter, context), dtype, shape,
+                strides);
+  if (options.requires_grad) result.requires_grad_();
+  return result;
+}
+
+Tensor from_blob(void* data, const Shape& shape, const TensorOptions& options,
+                 Storage::Deleter deleter, void* context) {
+  return from_blob(data, shape, contiguous_strides(shape), options, deleter, context);
+}
+
+std::string to_string(const Scalar& value) {
+  std::string text;
+  if (value.is_floating())
+    detail::append(text, value.to_double());
+  else if (value.is_boolean())
+    detail::append(text, value.to_bool());
+  else
+    detail::append(text, value.to_int());
+  return text;
+}
+
+}  // namespace aorta

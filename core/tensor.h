@@ -1,0 +1,211 @@
+#pragma once
+
+#include <aorta/core/number.h>
+#include <aorta/core/shape.h>
+#include <aorta/core/storage.h>
+
+#include <optional>
+
+namespace aorta {
+
+/// What `autograd/` hangs on a tensor. Core never looks inside.
+class AutogradSlot {
+ public:
+  virtual ~AutogradSlot() = default;
+};
+
+/// What a factory makes: `zeros({2, 3}, {.dtype = f64, .device = "cuda:0", .requires_grad =
+/// true})`. Without a dtype, f32 or what the data says.
+struct TensorOptions {
+  std::optional<DType> dtype = {};
+  Device device = {};
+  bool requires_grad = false;
+};
+
+/// The order in memory of a dense tensor.
+enum class MemoryFormat : uint8_t { contiguous, channels_last, preserve };
+
+/// How `Tensor::to` converts. `copy`: a new tensor even when nothing changes. `non_blocking`:
+/// return before a copy between a device and page-locked memory is done; without page-locked memory
+/// the copy is synchronous.
+struct ToOptions {
+  std::optional<DType> dtype = {};
+  std::optional<Device> device = {};
+  bool non_blocking = false;
+  bool copy = false;
+  MemoryFormat memory_format = MemoryFormat::preserve;
+};
+
+/// The state behind a Tensor handle. Users have no need of it; ops and autograd do.
+struct TensorImpl {
+  std::atomic<int32_t> count{1};
+  DType dtype = DType::f32;
+  bool requires_grad = false;
+  bool contiguous = true;
+  Ref<Storage> storage;
+  int64_t offset = 0;  // in elements, from the storage's start
+  int64_t numel = 0;
+  Shape shape;
+  Strides strides;  // in elements
+  AutogradSlot* autograd = nullptr;
+
+  void retain() { count.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (count.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+  }
+  void destroy();
+  static TensorImpl* make();
+};
+
+/// An n-dimensional array: a cheap handle on storage + dtype + shape + strides + offset + device.
+/// Copying a Tensor copies the handle; views share the storage. `const Tensor&` is a constant
+/// handle, not constant elements. A default-constructed one is undefined and has no shape.
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
+  /// A view on `storage`; all of it must lie inside.
+  Tensor(Ref<Storage> storage, DType dtype, const Shape& shape, const Strides& strides,
+         int64_t offset = 0);
+
+  bool defined() const { return static_cast<bool>(impl_); }
+  const Shape& shape() const { return impl().shape; }
+  /// The size of one dimension; negative counts from the end.
+  int64_t size(int64_t dim) const { return impl().shape[wrap_dim("size", dim, this->dim())]; }
+  const Strides& strides() const { return impl().strides; }
+  int64_t stride(int64_t dim) const { return impl().strides[wrap_dim("stride", dim, this->dim())]; }
+  /// The number of dimensions.
+  int dim() const { return impl().shape.size(); }
+  int64_t numel() const { return impl().numel; }
+  DType dtype() const { return impl().dtype; }
+  Device device() const { return impl().storage->device(); }
+  bool is_cuda() const { return device().is_cuda(); }
+  /// Bytes of its elements (not of the storage).
+  int64_t nbytes() const { return numel() * item_size(dtype()); }
+  /// Where its first element starts in the storage, in elements.
+  int64_t storage_offset() const { return impl().offset; }
+  const Ref<Storage>& storage() const { return impl().storage; }
+  /// Counts the writes to the storage, through this tensor or any view.
+  uint32_t version() const { return impl().storage->version(); }
+  void bump_version() const { impl().storage->bump_version(); }
+
+  /// True when the elements lie one after another in the order of the format.
+  bool is_contiguous(MemoryFormat format = MemoryFormat::contiguous) const;
+  /// True when host memory is page-locked.
+  bool is_pinned() const { return impl().storage->is_pinned(); }
+  /// True when both are views of one storage.
+  bool shares_storage(const Tensor& other) const { return storage() == other.storage(); }
+  /// True when both handles are one tensor.
+  bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
+
+  /// The first element's address (on the device).
+  void* data() const { return impl().storage->data() + impl().offset * item_size(impl().dtype); }
+  /// The same, typed; throws when T isn't the dtype's C++ type.
+  template <class T>
+  T* data() const {
+    check_dtype(dtype_of<T>);
+    return static_cast<T*>(data());
+  }
+  /// One element of a CPU tensor, for tests and printing: `x.at<float>({1, 2})`.
+  template <class T>
+  T& at(const Dims& index) const {
+    return data<T>()[offset_of(index)];
+  }
+  /// The value of a tensor with one element, converted to T. From a device this waits.
+  template <class T>
+  T item() const {
+    const Scalar value = item();
+    if constexpr (std::is_same_v<T, bool>)
+      return value.to_bool();
+    else if constexpr (std::is_integral_v<T>)
+      return static_cast<T>(value.to_int());
+    else
+      return static_cast<T>(value.to_double());
+  }
+  Scalar item() const;
+  /// All elements in row-major order, converted to T.
+  template <class T>
+  std::vector<T> to_vector() const {
+    const Tensor flat = host_copy(dtype_of<T>);
+    std::vector<T> values(static_cast<size_t>(numel()));
+    for (int64_t i = 0; i < numel(); ++i)
+      values[static_cast<size_t>(i)] = static_cast<const T*>(flat.data())[i];
+    return values;
+  }
+
+  // Copies and conversions. `to` returns this very tensor when nothing would change, unless `copy`.
+  Tensor to(const ToOptions& options) const;
+  Tensor to(DType dtype) const { return to(ToOptions{.dtype = dtype}); }
+  Tensor to(Device device, bool non_blocking = false) const {
+    return to(ToOptions{.device = device, .non_blocking = non_blocking});
+  }
+  Tensor cpu() const { return to(Device()); }
+  Tensor cuda(int index = 0) const { return to(Device(DeviceType::cuda, index)); }
+  Tensor contiguous(MemoryFormat format = MemoryFormat::contiguous) const;
+  Tensor clone(MemoryFormat format = MemoryFormat::preserve) const;
+  /// A copy in page-locked memory (itself when it is there already); needs CUDA.
+  Tensor pin_memory() const;
+  /// Writes `source`, converted and broadcast, into this tensor.
+  const Tensor& copy_(const Tensor& source, bool non_blocking = false) const;
+  const Tensor& fill_(const Scalar& value) const;
+  const Tensor& zero_() const { return fill_(0); }
+
+  // Views: nothing is copied.
+  Tensor view(const Shape& shape) const;
+  /// A view where strides allow, else a copy. One size may be -1.
+  Tensor reshape(const Shape& shape) const;
+  Tensor flatten(int64_t start_dim = 0, int64_t end_dim = -1) const;
+  Tensor permute(const Dims& dims) const;
+  Tensor transpose(int64_t dim0, int64_t dim1) const;
+  /// The transpose of a matrix.
+  Tensor t() const;
+  Tensor squeeze() const;
+  Tensor squeeze(int64_t dim) const;
+  Tensor unsqueeze(int64_t dim) const;
+  /// -1 keeps a size.
+  Tensor expand(const Shape& shape) const;
+  /// Elements start, start + step, ... before end along `dim`. Negative start and end count from
+  /// the end, and both are clamped, as in Python; the step is positive, as in PyTorch (see flip).
+  Tensor slice(int64_t dim, std::optional<int64_t> start = {}, std::optional<int64_t> end = {},
+               int64_t step = 1) const;
+  Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
+  /// One index along `dim`, which goes away.
+  Tensor select(int64_t dim, int64_t index) const;
+  /// `select(0, index)`.
+  Tensor operator[](int64_t index) const { return select(0, index); }
+
+  // Gradients. The graph lives in autograd/.
+  bool requires_grad() const { return impl().requires_grad; }
+  /// Asks for this leaf's gradient; floating dtypes only.
+  const Tensor& requires_grad_(bool requires_grad = true) const;
+  /// The same elements outside the graph.
+  Tensor detach() const;
+
+  TensorImpl& impl() const {
+    if (!impl_) [[unlikely]]
+      undefined();
+    return *impl_;
+  }
+  const Ref<TensorImpl>& impl_ref() const { return impl_; }
+
+ private:
+  [[noreturn]] static void undefined();
+  void check_dtype(DType wanted) const;
+  int64_t offset_of(const Dims& index) const;
+  Tensor host_copy(DType dtype) const;
+
+  Ref<TensorImpl> impl_;
+};
+
+/// PyTorch's picture of a tensor: aligned columns, four digits, large ones summarised.
+std::string to_string(const Tensor& tensor);
+
+/// Memory of the caller's as a tensor, copied nowhere. `deleter(context)`, if any, runs when the
+/// last tensor on it is gone. `strides` in elements; row-major when left out.
+Tensor from_blob(void* data, const Shape& shape, const TensorOptions& options = {},
+                 Storage::Deleter deleter = nullptr, void* context = nullptr);
+Tensor from_blob(void* data, const Shape& shape, const Strides& strides,
+                 const TensorOptions& options, Storage::Deleter deleter = nullptr,
+                 void* context = nullptr);
+
+}  // namespace aorta
