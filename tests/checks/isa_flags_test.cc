@@ -22,7 +22,8 @@ TEST(IsaLibrary, NeitherErrnoNorFastMath) {
   EXPECT_FALSE(v2::isa_traits().fast_math);
 }
 
-// (1 + e)(1 - e) - 1 is 0 when the product is rounded, and -e^2 when it is contracted to a fused multiply-add.
+// (1 + e)(1 - e) - 1 is 0 when the product is rounded, and -e^2 when it is contracted to a fused
+// multiply-add.
 TEST(IsaLibrary, ProductsAreNotContracted) {
   const float e = 0x1p-13f;
   EXPECT_EQ(v2::multiply_add(1 + e, 1 - e, -1.0f), 0.0f);
