@@ -5,6 +5,7 @@
     aorta_binary(name, srcs, deps)             a program
     aorta_test(name, srcs, deps)               a GoogleTest program; tags = ["threads"] runs it under TSan too
     aorta_gpu_test(name, srcs, deps)           the same, for tests that need a GPU; skipped where CUDA is off
+    aorta_python_test(name, src, data)         Python unittest cases, run with the machine's python3
 
 All of them compile our own code as C++20 with warnings as errors; flags are set here and not in .bazelrc,
 so that a workspace that embeds Aorta compiles it in the same way.
@@ -116,34 +117,56 @@ def aorta_isa_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwarg
         **kwargs
     )
 
-def aorta_binary(name, srcs, deps = [], copts = [], **kwargs):
-    """A program."""
+def _header_library(name, hdrs, deps):
+    """Returns deps, and with them the headers of a program, included as <aorta/PACKAGE/header>."""
+    if not hdrs:
+        return deps
+    aorta_library(name = name + "_headers", hdrs = hdrs, deps = deps, testonly = True)
+    return deps + [":" + name + "_headers"]
+
+def aorta_binary(name, srcs, hdrs = [], deps = [], copts = [], **kwargs):
+    """A program. hdrs are its own headers, included as <aorta/PACKAGE/header>."""
     cc_binary(
         name = name,
         srcs = srcs,
         copts = AORTA_COPTS + copts,
-        deps = deps,
+        deps = _header_library(name, hdrs, deps),
         **kwargs
     )
 
-def aorta_test(name, srcs, deps = [], copts = [], size = "small", **kwargs):
-    """A GoogleTest program; main comes from GoogleTest. Helper headers of the test go into srcs."""
+def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], size = "small", **kwargs):
+    """A GoogleTest program; main comes from GoogleTest. hdrs are included as <aorta/PACKAGE/header>."""
     cc_test(
         name = name,
         size = size,
         srcs = srcs,
         copts = AORTA_COPTS + copts,
-        deps = deps + ["@system//:gtest_main"],
+        deps = _header_library(name, hdrs, deps) + ["@system//:gtest_main"],
         **kwargs
     )
 
-def aorta_gpu_test(name, srcs, deps = [], tags = [], **kwargs):
+def aorta_gpu_test(name, srcs, tags = [], **kwargs):
     """A GoogleTest program that needs a GPU: compiled wherever CUDA is, GTEST_SKIP where there is no device."""
     aorta_test(
         name = name,
         srcs = srcs,
         tags = tags + ["gpu"],
         target_compatible_with = requires_cuda(),
-        deps = deps,
+        **kwargs
+    )
+
+def aorta_python_test(name, src, data = [], args = [], tags = [], size = "small", sanitize = False, **kwargs):
+    """The unittest cases of one Python file; each counts as a test case, and --test_filter chooses among them.
+
+    data are the files it reads, found below the working directory; args reach it as sys.argv[1:].
+    Without sanitize it is left out of the sanitizers' suites. (py_test would need a program called python.)
+    """
+    native.sh_test(
+        name = name,
+        size = size,
+        srcs = ["//bazel:python_test.sh"],
+        args = ["$(location %s)" % src] + args,
+        data = [src, "//bazel:python_test.py"] + data,
+        tags = tags + ([] if sanitize else ["no-sanitizer"]),
         **kwargs
     )

@@ -1,0 +1,40 @@
+#!/bin/bash
+# Installs what Aorta needs of Debian 12 and is missing; does nothing, quickly, where all of it is there.
+#   tools/setup.sh           what building and testing needs
+#   tools/setup.sh --fuzz    clang with libFuzzer too
+# Without root, or away from Debian, it names what is missing and stops.
+set -euo pipefail
+
+packages=(
+  bazel-bootstrap g++ pkg-config cmake make python3 python3-numpy git   # tools
+  libdnnl-dev libeigen3-dev libfmt-dev nlohmann-json3-dev zlib1g-dev    # libraries of the core
+  libdlpack-dev libopencv-core-dev                                      # interchange headers
+  libgtest-dev libgmock-dev libbenchmark-dev clang-format-14            # tests
+)
+[[ ${1:-} == --fuzz ]] && packages+=(clang libclang-rt-14-dev)
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "setup: not a Debian system; these packages (or their like) must be there: ${packages[*]}" >&2
+  exit 0
+fi
+
+installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null || true)
+missing=()
+for package in "${packages[@]}"; do
+  [[ $'\n'$installed$'\n' == *$'\n'"installed $package"$'\n'* ]] || missing+=("$package")
+done
+((${#missing[@]})) || exit 0
+
+if [[ $(id -u) != 0 ]]; then
+  echo "setup: missing packages; as root: apt-get install ${missing[*]}" >&2
+  exit 1
+fi
+echo "setup: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } </dev/null >"$log" 2>&1; then
+  tail -n 30 "$log" >&2
+  echo "setup: apt-get could not install ${missing[*]}" >&2
+  exit 1
+fi
