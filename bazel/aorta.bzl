@@ -84,6 +84,7 @@ def aorta_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwargs):
         hdrs = hdrs,
         copts = AORTA_COPTS + copts,
         include_prefix = _include_prefix(),
+        linkstatic = True,  # no shared object a library: libaorta.so is the one
         deps = deps,
         **kwargs
     )
@@ -93,8 +94,8 @@ def aorta_isa_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwarg
 
     Everything in the sources lives in namespace aorta::cpu::AORTA_ISA; the extern entry points of
     aorta::cpu::v2, v3 and v4 are called by the code that asks cpu::isa(). No weak symbol may lie outside that
-    namespace: the linker could pick its AVX-512 copy for an old CPU. //tests/checks looks at the objects,
-    which are the targets NAME_v2, NAME_v3 and NAME_v4.
+    namespace: the linker could pick its AVX-512 copy for an old CPU. //tests/checks looks into the
+    archives, the files of NAME_archives.
     """
     aorta_library(
         name = name + "_headers",
@@ -107,10 +108,15 @@ def aorta_isa_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwarg
             name = name + "_" + isa,
             srcs = srcs,
             copts = AORTA_COPTS + _KERNEL_COPTS + flags + copts,
+            linkstatic = True,
             local_defines = ["AORTA_ISA=" + isa],
             deps = [":" + name + "_headers"],
             **kwargs
         )
+    native.filegroup(
+        name = name + "_archives",
+        srcs = [":" + name + "_" + isa for isa in ISAS],
+    )
     cc_library(
         name = name,
         deps = [":" + name + "_headers"] + [":" + name + "_" + isa for isa in ISAS],

@@ -1,0 +1,79 @@
+"""Every include of the project points down, and the checker names those that don't."""
+
+import tempfile
+import unittest
+
+import project
+import check_layers
+
+
+class Layers(unittest.TestCase):
+    def test_project(self):
+        self.assertEqual(check_layers.check(project.ROOT), [])
+
+    def problems(self, files):
+        with tempfile.TemporaryDirectory() as root:
+            project.write_tree(root, files)
+            return check_layers.check(root)
+
+    def assert_one(self, files, start, rule):
+        problems = self.problems(files)
+        self.assertEqual(len(problems), 1, problems)
+        self.assertTrue(problems[0].startswith(start), problems)
+        self.assertIn(rule, problems[0])
+
+    def test_good_tree(self):
+        self.assertEqual(self.problems({
+            "aorta.h": "#include <aorta/core/tensor.h>\n#include <aorta/nn/linear.h>\n",
+            "core/tensor.h": "#include <vector>\n",
+            "core/tensor.cc": "#include <aorta/core/tensor.h>\n#include <fmt/core.h>\n#include <Eigen/Core>\n",
+            "core/eigen.h": "#include <Eigen/Core>\n",
+            "core/cpu/onednn.cc": "#include <dnnl.hpp>\n",
+            "nn/linear.h": "#include <aorta/autograd/engine.h>\n",
+            "cuda/relu.cu": "#include <aorta/core/tensor.h>\n#include <cuda_runtime.h>\n",
+            "tests/cuda/relu_test.cc": "#include <aorta/cuda/device.h>\n",
+            "tests/core/a_test.cc": "#include <gtest/gtest.h>\n#include <aorta/aorta.h>\n#include <dnnl.h>\n",
+        }), [])
+
+    def test_include_up(self):
+        self.assert_one({"core/a.h": "#pragma once\n#include <aorta/nn/linear.h>\n"},
+                        "core/a.h:2: ", "an include points down only")
+
+    def test_include_sideways(self):
+        self.assert_one({"optim/sgd.cc": "#include <aorta/nn/module.h>\n"}, "optim/sgd.cc:1: ", "points down only")
+
+    def test_core_includes_nothing_of_the_data(self):
+        self.assert_one({"core/io/a.cc": "#  include <aorta/data/ring.h>\n"}, "core/io/a.cc:1: ", "no other room")
+
+    def test_cuda_from_outside(self):
+        for path in "core/a.cc", "tools/bench/a.cc", "tests/core/a.cc", "examples/a.cc":
+            self.assert_one({path: "#include <aorta/cuda/device.h>\n"}, path, "nothing outside cuda/")
+
+    def test_device_library_in_core(self):
+        for header in "cuda_runtime.h", "cublasLt.h", "cudnn.h", "nccl.h":
+            self.assert_one({"core/a.cc": "#include <%s>\n" % header}, "core/a.cc:1", "only cuda/ names a device")
+
+    def test_onednn_outside_its_file(self):
+        self.assert_one({"core/cpu/matmul.cc": "#include <dnnl.hpp>\n"}, "core/cpu/matmul.cc:1", "core/cpu/onednn.*")
+
+    def test_single_source_stays_alone(self):
+        self.assert_one({"core/scalar/a.h": "#include <aorta/core/tensor.h>\n"}, "core/scalar/a.h:1", "each other")
+
+    def test_quotes(self):
+        self.assert_one({"core/a.cc": '#include "core/a.h"\n'}, "core/a.cc:1", "<aorta/...>")
+
+    def test_whole_library_in_a_room(self):
+        self.assert_one({"nn/a.cc": "#include <aorta/aorta.h>\n"}, "nn/a.cc:1", "the whole library")
+
+    def test_private_library_in_a_public_header(self):
+        for header, name in [("Eigen/Core", "Eigen"), ("dnnl.hpp", "oneDNN"), ("opencv2/core.hpp", "OpenCV"),
+                             ("nlohmann/json.hpp", "JSON"), ("fmt/core.h", "fmt"), ("iostream", "iostream")]:
+            self.assert_one({
+                "aorta.h": "#include <aorta/core/tensor.h>\n",
+                "core/tensor.h": "#include <aorta/core/cpu/onednn.h>\n",
+                "core/cpu/onednn.h": "#include <vector>\n#include <%s>\n" % header,
+            }, "core/cpu/onednn.h:2: a public header exposes no", name)
+
+
+if __name__ == "__main__":
+    unittest.main()

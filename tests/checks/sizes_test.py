@@ -1,0 +1,52 @@
+"""Files stay short, the repository small and the one header light; the checker names what isn't."""
+
+import os
+import tempfile
+import unittest
+
+import project
+import check_sizes
+
+
+class Sizes(unittest.TestCase):
+    def assert_good(self, result):
+        problems, remarks = result
+        print("\n".join(remarks))
+        self.assertEqual(problems, [])
+
+    def test_project_file_lengths(self):
+        self.assert_good(check_sizes.check_lines(project.ROOT))
+
+    def test_project_bytes(self):
+        self.assert_good(check_sizes.check_bytes(project.ROOT))
+
+    def test_project_header_after_the_preprocessor(self):
+        self.assert_good(check_sizes.check_preprocessed(project.ROOT))
+
+    def test_long_files(self):
+        with tempfile.TemporaryDirectory() as root:
+            project.write_tree(root, {"core/a.cc": "\n" * 601, "core/b.h": "\n" * 301, "core/c.cu": "\n" * 600})
+            problems, remarks = check_sizes.check_lines(root)
+            self.assertEqual(problems, ["core/a.cc: a file has at most 600 lines, got 601"])
+            self.assertEqual(len(remarks), 1)
+            self.assertTrue(remarks[0].startswith("core/b.h: "), remarks)
+
+    def test_large_tree(self):
+        with tempfile.TemporaryDirectory() as root:
+            with open(os.path.join(root, "weights.npz"), "wb") as file:
+                file.truncate(16 * 1000 * 1000)
+            problems, _ = check_sizes.check_bytes(root)
+            self.assertEqual(len(problems), 1)
+            self.assertTrue(problems[0].startswith("weights.npz: "), problems)
+
+    def test_heavy_header(self):
+        with tempfile.TemporaryDirectory() as root:
+            project.write_tree(root, {"aorta.h": "#include <aorta/core/a.h>\n",
+                                      "core/a.h": "int x;\n" + "extern int x;\n" * 120000})
+            problems, _ = check_sizes.check_preprocessed(root)
+            self.assertEqual(len(problems), 1)
+            self.assertIn("aorta.h: it has at most 120000 lines", problems[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,77 @@
+"""Checks that files stay readable, the repository small, and the one header light: check_sizes.py [ROOT]
+
+Prints `file: rule, got value` for each that doesn't, and the measured values; exits 1 if any.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import source_tree
+
+MAX_LINES = 600  # of a source file, in any language
+LONG_HEADER = 300  # lines: a remark, no error
+MAX_TREE_BYTES = 15 * 1000 * 1000
+MAX_PREPROCESSED_LINES = 120000  # the standard headers alone make 72,000 to 108,000
+LANGUAGES = source_tree.CODE + (".py", ".sh", ".bzl")
+
+
+def line_count(path):
+    with open(path, "rb") as file:
+        return file.read().count(b"\n")
+
+
+def check_lines(root):
+    """(problems, remarks) about files that grew too long."""
+    counts = {name: line_count(os.path.join(root, name)) for name in source_tree.files(root, LANGUAGES)}
+    problems = ["%s: a file has at most %d lines, got %d" % (name, MAX_LINES, count)
+                for name, count in sorted(counts.items()) if count > MAX_LINES]
+    remarks = ["%s: a header had better stay below %d lines, got %d" % (name, LONG_HEADER, count)
+               for name, count in sorted(counts.items())
+               if name.endswith((".h", ".cuh")) and LONG_HEADER < count <= MAX_LINES]
+    return problems, remarks
+
+
+def check_bytes(root):
+    """(problems, remarks) about the size of all files together."""
+    sizes = {name: os.path.getsize(os.path.join(root, name)) for name in source_tree.files(root)}
+    total = sum(sizes.values())
+    remark = "%d files, %.1f MB" % (len(sizes), total / 1e6)
+    if total <= MAX_TREE_BYTES:
+        return [], [remark]
+    largest = sorted(sizes, key=sizes.get)[-3:]
+    return ["%s: the tree's files have at most %d MB, got %s" % (
+        ", ".join(largest), MAX_TREE_BYTES / 1e6, remark)], []
+
+
+def preprocessed_lines(root, header):
+    """Lines of the header after the preprocessor, standard headers included."""
+    with tempfile.TemporaryDirectory() as include:
+        os.symlink(os.path.abspath(root), os.path.join(include, "aorta"))
+        command = ["g++", "-std=c++20", "-E", "-I", include, os.path.join(root, header)]
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.count(b"\n")
+
+
+def check_preprocessed(root, header="aorta.h"):
+    """(problems, remarks) about what a user's compiler reads."""
+    lines = preprocessed_lines(root, header)
+    if lines <= MAX_PREPROCESSED_LINES:
+        return [], ["%s: %d lines after the preprocessor" % (header, lines)]
+    return ["%s: it has at most %d lines after the preprocessor, got %d" % (
+        header, MAX_PREPROCESSED_LINES, lines)], []
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    failed = False
+    for check in (check_lines, check_bytes, check_preprocessed):
+        problems, remarks = check(root)
+        print("\n".join(problems + remarks))
+        failed = failed or bool(problems)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
