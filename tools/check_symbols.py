@@ -13,6 +13,7 @@ import sys
 
 # nm's letters of symbols that are defined and visible to the linker; a small letter but u and i is local.
 GLOBAL = set("ABCDGRSTVWui")
+SYMBOL = re.compile(r"(.*?):[0-9a-f]{16} (\S) (.*)")
 # A reference to the exception handler, data that is the same for every ISA.
 HARMLESS = ("DW.ref.__gxx_personality_v0",)
 
@@ -26,11 +27,12 @@ def check(isa, objects):
     """Every foreign symbol as a line of text."""
     problems = []
     own = own_name(isa)
-    output = subprocess.run(["nm", "-A", "--defined-only", *objects], check=True, stdout=subprocess.PIPE).stdout
+    # One nm each: with two archives it writes headings between the lines.
+    lines = [line for path in objects for line in subprocess.run(
+        ["nm", "-A", "--defined-only", path], check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()]
     seen = 0
-    for line in output.decode().splitlines():
-        place, _, rest = line.rpartition(":")
-        _, letter, name = rest.rsplit(None, 2) if len(rest.split()) == 3 else ("", *rest.split())
+    for line in lines:
+        place, letter, name = SYMBOL.fullmatch(line).groups()
         if letter not in GLOBAL:
             continue
         seen += 1
