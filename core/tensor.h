@@ -199,6 +199,13 @@ class Tensor {
 
 /// PyTorch's picture of a tensor: aligned columns, four digits, large ones summarised.
 std::string to_string(const Tensor& tensor);
+/// `std::cout << tensor`, without making every user compile the streams.
+template <class Stream>
+requires requires(Stream& stream) { stream << std::string(); }
+Stream& operator<<(Stream& stream, const Tensor& tensor) {
+  stream << to_string(tensor);
+  return stream;
+}
 
 /// Memory of the caller's as a tensor, copied nowhere. `deleter(context)`, if any, runs when the
 /// last tensor on it is gone. `strides` in elements; row-major when left out.

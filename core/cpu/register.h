@@ -5,6 +5,7 @@ namespace aorta::cpu {
 // One a file of CPU kernels: each fills its rows' CPU column. register.cc calls them all.
 void register_pointwise();
 void register_copy();
+void register_random();
 /// View ops have no kernel; this puts their rows into the table.
 void register_views();
 

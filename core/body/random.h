@@ -1,0 +1,137 @@
+#pragma once
+
+// Loop bodies of the random fills: body(i) writes what block i of the generator gives. An element's
+// value depends on its index alone, so that any split of the loop gives the same tensor. `out` is
+// contiguous; halves have at most as many bits as their fraction, so that they never round up to 1.
+
+#include <aorta/core/dtype.h>
+#include <aorta/core/scalar/math.h>
+#include <aorta/core/scalar/philox.h>
+
+namespace aorta::body {
+
+enum class Distribution : uint8_t { uniform, normal, randint, bernoulli };
+
+/// Where a fill starts in its generator.
+struct RandomPosition {
+  uint64_t seed, stream, position;
+  AORTA_INLINE scalar::PhiloxWords words(int64_t block) const {
+    return scalar::philox(seed, stream, position + static_cast<uint64_t>(block));
+  }
+};
+
+/// Elements that one block of four words gives: 2 for types that take 64 bits, else 4.
+template <class T>
+inline constexpr int kPerBlock = sizeof(T) == 8 ? 2 : 4;
+
+/// Element j of a block, uniform in [0, 1).
+template <class T>
+AORTA_INLINE auto unit(const scalar::PhiloxWords& w, int j) {
+  if constexpr (std::is_same_v<T, double>)
+    return scalar::uniform_double(w.word[2 * j], w.word[2 * j + 1]);
+  else if constexpr (std::is_same_v<T, Half>)
+    return static_cast<float>(w.word[j] >> 21) * 0x1p-11f;
+  else if constexpr (std::is_same_v<T, BFloat16>)
+    return static_cast<float>(w.word[j] >> 24) * 0x1p-8f;
+  else
+    return scalar::uniform_float(w.word[j]);
+}
+
+/// Uniform in [low, high); rounding may give high for halves and extreme bounds.
+template <class T>
+struct UniformBody {
+  T* out;
+  int64_t count;
+  RandomPosition random;
+  double low, high;
+  AORTA_INLINE void operator()(int64_t block) const {
+    using R = decltype(unit<T>({}, 0));
+    const scalar::PhiloxWords w = random.words(block);
+    const R start = static_cast<R>(low), width = static_cast<R>(high - low);
+    for (int j = 0; j < kPerBlock<T>; ++j) {
+      const int64_t i = block * kPerBlock<T> + j;
+      if (i < count) out[i] = T(start + width * unit<T>(w, j));
+    }
+  }
+};
+
+/// Normal by Box and Muller: two uniform numbers give two normal ones.
+template <class T>
+struct NormalBody {
+  T* out;
+  int64_t count;
+  RandomPosition random;
+  double mean, std;
+  AORTA_INLINE void operator()(int64_t block) const {
+    using R = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const scalar::PhiloxWords w = random.words(block);
+    R z[4];
+    for (int pair = 0; pair < (sizeof(T) == 8 ? 1 : 2); ++pair) {
+      R u, v;  // u in (0, 1], so that its logarithm is finite
+      if constexpr (std::is_same_v<T, double>) {
+        u = 1.0 - scalar::uniform_double(w.word[0], w.word[1]);
+        v = scalar::uniform_double(w.word[2], w.word[3]);
+      } else {
+        // All 32 bits of the radius: the tail reaches 6.66 standard deviations.
+        u = (static_cast<float>(w.word[2 * pair]) + 1.0f) * 0x1p-32f;
+        v = scalar::uniform_float(w.word[2 * pair + 1]);
+      }
+      const R radius = scalar::sqrt(R(-2) * scalar::log(u));
+      const R angle = R(6.283185307179586476925) * v;
+      z[2 * pair] = radius * scalar::cos(angle);
+      z[2 * pair + 1] = radius * scalar::sin(angle);
+    }
+    for (int j = 0; j < kPerBlock<T>; ++j) {
+      const int64_t i = block * kPerBlock<T> + j;
+      if (i < count) out[i] = T(static_cast<R>(mean) + static_cast<R>(std) * z[j]);
+    }
+  }
+};
+
+/// Integers in [low, low + range); two a block for every dtype, so that dtypes agree.
+template <class T>
+struct RandintBody {
+  T* out;
+  int64_t count;
+  RandomPosition random;
+  int64_t low;
+  uint64_t range;
+  AORTA_INLINE void operator()(int64_t block) const {
+    const scalar::PhiloxWords w = random.words(block);
+    for (int j = 0; j < 2; ++j) {
+      const int64_t i = 2 * block + j;
+      if (i >= count) return;
+      const uint64_t offset = scalar::uniform_below(w.word[2 * j], w.word[2 * j + 1], range);
+      const int64_t value = static_cast<int64_t>(static_cast<uint64_t>(low) + offset);
+      if constexpr (std::is_integral_v<T> || std::is_same_v<T, double>)
+        out[i] = static_cast<T>(value);
+      else
+        out[i] = T(static_cast<float>(value));
+    }
+  }
+};
+
+/// 1 with probability p[i], else 0.
+template <class T>
+struct BernoulliBody {
+  T* out;
+  int64_t count;
+  RandomPosition random;
+  const double* probability;  // one an element, or one for all when `step` is 0
+  int64_t step;
+  AORTA_INLINE void operator()(int64_t block) const {
+    const scalar::PhiloxWords w = random.words(block);
+    for (int j = 0; j < 2; ++j) {
+      const int64_t i = 2 * block + j;
+      if (i >= count) return;
+      const bool hit =
+          scalar::uniform_double(w.word[2 * j], w.word[2 * j + 1]) < probability[i * step];
+      if constexpr (std::is_integral_v<T> || std::is_same_v<T, double>)
+        out[i] = static_cast<T>(hit);
+      else
+        out[i] = T(hit ? 1.0f : 0.0f);
+    }
+  }
+};
+
+}  // namespace aorta::body

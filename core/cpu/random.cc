@@ -1,0 +1,35 @@
+#include <aorta/core/cpu/random.h>
+#include <aorta/core/cpu/register.h>
+#include <aorta/core/ops/random.h>
+#include <aorta/core/parallel_for.h>
+
+namespace aorta::cpu {
+namespace {
+
+void random_kernel(const Tensor& out, const RandomArgs& args) {
+  static const auto fill = for_isa(v2::random_fill, v3::random_fill, v4::random_fill);
+  RandomFill task{.distribution = args.distribution,
+                  .dtype = out.dtype(),
+                  .out = out.data(),
+                  .count = out.numel(),
+                  .random = args.random,
+                  .a = args.a,
+                  .b = args.b,
+                  .low = args.low,
+                  .range = args.range,
+                  .probability = nullptr,
+                  .probability_step = 0};
+  if (args.distribution == Distribution::bernoulli) {
+    task.probability = args.probability.data<double>();
+    task.probability_step = args.probability.numel() == 1 ? 0 : 1;
+  }
+  constexpr int64_t kBlocks = 4096;
+  const int64_t blocks = (out.numel() + 1) / 2;  // at least as many as any fill has
+  parallel_for(0, blocks, kBlocks, [&](int64_t begin, int64_t end) { fill(task, begin, end); });
+}
+
+}  // namespace
+
+void register_random() { random_op.set_kernel(DeviceType::cpu, random_kernel); }
+
+}  // namespace aorta::cpu

@@ -1,0 +1,231 @@
+#include <aorta/core/ops/copy.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/random.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace aorta {
+
+constinit Op<RandomKernel, RandomGradient> random_op{"random_"};
+
+namespace {
+
+// Blocks of four words that a fill of so many elements takes, the same on every device.
+int64_t blocks_for(Distribution distribution, DType dtype, int64_t count) {
+  const bool two = distribution == Distribution::randint ||
+                   distribution == Distribution::bernoulli || item_size(dtype) == 8;
+  return two ? (count + 1) / 2 : (count + 3) / 4;
+}
+
+Tensor fill(const char* op, const Tensor& self, RandomArgs args, Generator* generator) {
+  check_writable(op, self);
+  const bool record = needs_gradient(self);
+  const int64_t count = self.numel();
+  if (count > 0) {
+    Generator& source = generator ? *generator : default_generator();
+    const GeneratorState at = source.take(blocks_for(args.distribution, self.dtype(), count));
+    args.random = {at.seed, at.stream, at.position};
+    const Tensor out = self.is_contiguous()
+                           ? self.detach()
+                           : empty(self.shape(), {.dtype = self.dtype(), .device = self.device()});
+    random_op.kernel(self.device())(out, args);
+    if (!self.is_contiguous()) self.detach().copy_(out);
+  }
+  self.bump_version();
+  if (record) random_op.gradient()(self);
+  return self;
+}
+
+Tensor make(const Shape& shape, const TensorOptions& options, DType standard) {
+  return empty(shape, {.dtype = options.dtype.value_or(standard), .device = options.device});
+}
+
+Tensor finish(const Tensor& result, const TensorOptions& options) {
+  if (options.requires_grad) result.requires_grad_();
+  return result;
+}
+
+void check_floating(const char* op, DType dtype) {
+  check(is_floating(dtype), op, "dtype must be floating", dtype);
+}
+
+void check_range(const char* op, int64_t low, int64_t high, DType dtype) {
+  check(low < high, op, "low must be less than high", low, " and ", high);
+  check(dtype != DType::boolean || (low >= 0 && high <= 2), op, "bounds must fit the dtype", low,
+        " and ", high, " for bool");
+  check(dtype != DType::u8 || (low >= 0 && high <= 256), op, "bounds must fit the dtype", low,
+        " and ", high, " for u8");
+  check(dtype != DType::i32 || (low >= INT32_MIN && high <= int64_t{INT32_MAX} + 1), op,
+        "bounds must fit the dtype", low, " and ", high, " for i32");
+}
+
+Tensor fill_integers(const char* op, const Tensor& self, int64_t low, int64_t high,
+                     Generator* generator) {
+  check_range(op, low, high, self.dtype());
+  RandomArgs args{.distribution = Distribution::randint, .random = {}, .probability = {}};
+  args.low = low;
+  args.range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  return fill(op, self, args, generator);
+}
+
+}  // namespace
+
+Tensor uniform_(const Tensor& self, double low, double high, Generator* generator) {
+  check_floating("uniform_", self.dtype());
+  check(low <= high && std::isfinite(low) && std::isfinite(high), "uniform_",
+        "low must be at most high, both finite", low, " and ", high);
+  return fill(
+      "uniform_", self,
+      {.distribution = Distribution::uniform, .random = {}, .a = low, .b = high, .probability = {}},
+      generator);
+}
+
+Tensor normal_(const Tensor& self, double mean, double std, Generator* generator) {
+  check_floating("normal_", self.dtype());
+  check(std >= 0, "normal_", "std can't be negative", std);
+  return fill(
+      "normal_", self,
+      {.distribution = Distribution::normal, .random = {}, .a = mean, .b = std, .probability = {}},
+      generator);
+}
+
+Tensor bernoulli_(const Tensor& self, double p, Generator* generator) {
+  check(p >= 0 && p <= 1, "bernoulli_", "p must lie in [0, 1]", p);
+  RandomArgs args{.distribution = Distribution::bernoulli, .random = {}, .probability = {}};
+  args.probability = full({1}, p, {.dtype = DType::f64, .device = self.device()});
+  return fill("bernoulli_", self, args, generator);
+}
+
+Tensor bernoulli(const Tensor& input, Generator* generator) {
+  check_floating("bernoulli", input.dtype());
+  const Tensor p = input.detach().to(DType::f64).contiguous();
+  for (double value : p.to_vector<double>()) {
+    check(value >= 0 && value <= 1, "bernoulli", "probabilities must lie in [0, 1]", value);
+  }
+  const Tensor out = empty_like(input);
+  RandomArgs args{.distribution = Distribution::bernoulli, .random = {}, .probability = p};
+  return fill("bernoulli", out, args, generator);
+}
+
+Tensor rand(const Shape& shape, const TensorOptions& options, Generator* generator) {
+  check_floating("rand", options.dtype.value_or(DType::f32));
+  return finish(uniform_(make(shape, options, DType::f32), 0, 1, generator), options);
+}
+
+Tensor randn(const Shape& shape, const TensorOptions& options, Generator* generator) {
+  check_floating("randn", options.dtype.value_or(DType::f32));
+  return finish(normal_(make(shape, options, DType::f32), 0, 1, generator), options);
+}
+
+Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options,
+               Generator* generator) {
+  return finish(fill_integers("randint", make(shape, options, DType::i64), low, high, generator),
+                options);
+}
+
+Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options,
+               Generator* generator) {
+  return randint(0, high, shape, options, generator);
+}
+
+Tensor rand_like(const Tensor& like, Generator* generator) {
+  return uniform_(empty_like(like), 0, 1, generator);
+}
+
+Tensor randn_like(const Tensor& like, Generator* generator) {
+  return normal_(empty_like(like), 0, 1, generator);
+}
+
+Tensor randint_like(const Tensor& like, int64_t low, int64_t high, Generator* generator) {
+  return fill_integers("randint_like", empty_like(like), low, high, generator);
+}
+
+Tensor randperm(int64_t n, const TensorOptions& options, Generator* generator) {
+  check(n >= 0, "randperm", "n can't be negative", n);
+  const DType dtype = options.dtype.value_or(DType::i64);
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  Generator& source = generator ? *generator : default_generator();
+  const GeneratorState at = source.take(n);
+  // Fisher and Yates, from the end; step i has a block of its own.
+  for (int64_t i = n - 1; i > 0; --i) {
+    const scalar::PhiloxWords w =
+        scalar::philox(at.seed, at.stream, at.position + static_cast<uint64_t>(i));
+    const uint64_t j = scalar::uniform_below(w.word[0], w.word[1], static_cast<uint64_t>(i) + 1);
+    std::swap(order[static_cast<size_t>(i)], order[j]);
+  }
+  return finish(tensor(order).to(ToOptions{.dtype = dtype, .device = options.device}), options);
+}
+
+namespace {
+
+// Draws from one row of weights; samples_in_row blocks of `at` belong to it.
+void draw_row(const double* weights, int64_t count, int64_t samples, bool replacement,
+              const GeneratorState& at, int64_t* out) {
+  double total = 0;
+  int64_t positive = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    check(weights[i] >= 0 && std::isfinite(weights[i]), "multinomial",
+          "weights must be finite and not negative", weights[i]);
+    total += weights[i];
+    positive += weights[i] > 0;
+  }
+  check(total > 0, "multinomial", "the sum of the weights must be positive", total);
+  check(replacement || positive >= samples, "multinomial",
+        "without replacement there must be as many weights above 0 as samples", positive, " for ",
+        samples);
+  const auto uniform = [&](int64_t i) {
+    const scalar::PhiloxWords w =
+        scalar::philox(at.seed, at.stream, at.position + static_cast<uint64_t>(i));
+    return scalar::uniform_double(w.word[0], w.word[1]);
+  };
+  if (replacement) {
+    std::vector<double> cumulative(static_cast<size_t>(count));
+    std::partial_sum(weights, weights + count, cumulative.begin());
+    for (int64_t s = 0; s < samples; ++s) {
+      const double target = uniform(s) * cumulative.back();
+      const auto place = std::upper_bound(cumulative.begin(), cumulative.end(), target);
+      out[s] = std::min<int64_t>(place - cumulative.begin(), count - 1);
+    }
+    return;
+  }
+  // The first of exponential clocks whose rates are the weights (Efraimidis and Spirakis 2006).
+  std::vector<std::pair<double, int64_t>> clocks;
+  for (int64_t i = 0; i < count; ++i) {
+    if (weights[i] > 0) clocks.emplace_back(-std::log1p(-uniform(i)) / weights[i], i);
+  }
+  std::partial_sort(clocks.begin(), clocks.begin() + samples, clocks.end());
+  for (int64_t s = 0; s < samples; ++s) out[s] = clocks[static_cast<size_t>(s)].second;
+}
+
+}  // namespace
+
+Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement,
+                   Generator* generator) {
+  check_floating("multinomial", input.dtype());
+  check(input.dim() == 1 || input.dim() == 2, "multinomial", "1 or 2 dimensions", input.shape());
+  check(num_samples > 0, "multinomial", "num_samples must be positive", num_samples);
+  const int64_t count = input.size(-1);
+  const int64_t rows = input.dim() == 2 ? input.size(0) : 1;
+  check(count > 0, "multinomial", "there must be weights", input.shape());
+  check(replacement || num_samples <= count, "multinomial",
+        "without replacement there can't be more samples than weights", num_samples, " of ", count);
+  const Tensor weights =
+      input.detach().to(ToOptions{.dtype = DType::f64, .device = Device()}).contiguous();
+  Shape shape = input.shape();
+  shape.back() = num_samples;
+  const Tensor result = empty(shape, {.dtype = DType::i64});
+  const int64_t blocks = replacement ? num_samples : count;
+  Generator& source = generator ? *generator : default_generator();
+  GeneratorState at = source.take(rows * blocks);
+  for (int64_t row = 0; row < rows; ++row) {
+    draw_row(weights.data<double>() + row * count, count, num_samples, replacement, at,
+             result.data<int64_t>() + row * num_samples);
+    at.position += static_cast<uint64_t>(blocks);
+  }
+  return result.to(input.device());
+}
+
+}  // namespace aorta
