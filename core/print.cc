@@ -91,6 +91,7 @@ NumberFormat choose_format(DType dtype, const std::vector<Scalar>& values) {
     }
   }
   for (const Scalar& value : values) {
+    if (!std::isfinite(value.to_double())) continue;  // as in PyTorch, nan and inf may stick out
     format.width =
         std::max(format.width, static_cast<int>(NumberFormat{format.style}(value).size()));
   }
