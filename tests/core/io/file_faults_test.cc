@@ -151,7 +151,9 @@ TEST_P(AtomicFileFaults, AFailedCallLeavesOldOrNew) {
       expect_old_or_new(what);
       bool in_place = text.empty() || text.find("the new file is in place") != std::string::npos;
       EXPECT_EQ(read_file(path_), in_place ? kNew : kOld) << what;
-      if (!text.empty()) EXPECT_NE(text.find(strerrorname_np(error)), std::string::npos) << what;
+      if (!text.empty()) {
+        EXPECT_NE(text.find(strerrorname_np(error)), std::string::npos) << what;
+      }
       for (const auto& entry : std::filesystem::directory_iterator(folder_))
         EXPECT_NE(entry.path().extension(), ".tmp") << what;
       EXPECT_EQ(entries("/proc/self/fd"), descriptors) << what;
@@ -167,7 +169,9 @@ TEST_P(AtomicFileFaults, AFailureThatLastsLeavesOldOrNew) {
     std::string what = "from call " + std::to_string(call);
     expect_old_or_new(what);
     if (!plan.hit) break;
-    if (text.empty()) EXPECT_EQ(read_file(path_), kNew) << what;
+    if (text.empty()) {
+      EXPECT_EQ(read_file(path_), kNew) << what;
+    }
   }
 }
 
@@ -247,7 +251,9 @@ TEST(FileBytesFaults, AFailedCallIsAnError) {
       std::string text = error_of([&] { EXPECT_EQ(as_text(FileBytes::map(path)->bytes()), kOld); });
       EXPECT_EQ(entries("/proc/self/fd"), descriptors);
       if (!plan.hit) break;
-      if (!text.empty()) EXPECT_NE(text.find("file must be readable"), std::string::npos) << text;
+      if (!text.empty()) {
+        EXPECT_NE(text.find("file must be readable"), std::string::npos) << text;
+      }
     }
   }
 }
