@@ -110,8 +110,7 @@ void parse_dtype(std::string_view text, const std::string& name, Header& header)
     order = code[0];
     code.remove_prefix(1);
   }
-  check(!code.starts_with('O'), name, "object dtype (a Python pickle) is refused",
-        io::quote(text));
+  check(!code.starts_with('O'), name, "object dtype (a Python pickle) is refused", io::quote(text));
   struct Known {
     std::string_view code;
     DType dtype;

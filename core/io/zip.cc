@@ -97,7 +97,11 @@ Directory find_directory(std::span<const std::byte> bytes, const std::string& na
   directory.size = fields.next<uint32_t>();
   directory.offset = fields.next<uint32_t>();
   directory.end = end;
-  if (directory.count == 0xffff || directory.size == 0xffffffff || directory.offset == 0xffffffff)
+  // Some writers add the zip64 record where the old one would do.
+  bool has_locator = end >= kZip64LocatorSize &&
+                     load<uint32_t>(bytes, end - kZip64LocatorSize) == kZip64LocatorSignature;
+  if (has_locator || directory.count == 0xffff || directory.size == 0xffffffff ||
+      directory.offset == 0xffffffff)
     directory = find_zip64_directory(bytes, end, name);
   else
     check(disk == 0 && directory_disk == 0, name, "zip file must be one volume", disk);
@@ -238,6 +242,7 @@ struct InflateStream {
 };
 
 uint32_t zip_crc(uint32_t crc, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return crc;  // zlib takes a null pointer for a request of the start value
   return static_cast<uint32_t>(
       crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }

@@ -1,5 +1,5 @@
-// Every system call of a save fails in turn, or the process is killed before or after it, or the power
-// fails after it. Each time the file must be the old or the new one, whole.
+// Every system call of a save fails in turn, or the process is killed before or after it, or the
+// power fails after it. Each time the file must be the old or the new one, whole.
 #include <aorta/core/io/file.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -34,8 +34,8 @@ struct Plan {
   bool hit = false;
 } plan;
 
-// Counts a call, and makes it fail when it is its turn. `release`: the call takes effect although it
-// reports an error, as close does.
+// Counts a call, and makes it fail when it is its turn. `release`: the call takes effect although
+// it reports an error, as close does.
 template <class Result, class Call>
 Result step(Result failure, Call call, bool release = false) {
   int number = ++plan.calls;
@@ -70,7 +70,10 @@ FileSystem faulty_table() {
   };
   table.write = faulty_write;
   table.fsync = [](int d) { return step(-1, [&] { return kernel.fsync(d); }); };
-  table.close = [](int d) { return step(-1, [&] { return kernel.close(d); }, true); };
+  table.close = [](int d) {
+    return step(
+        -1, [&] { return kernel.close(d); }, true);
+  };
   table.rename = [](const char* a, const char* b) {
     return step(-1, [&] { return kernel.rename(a, b); });
   };
@@ -127,7 +130,8 @@ class AtomicFileFaults : public ::testing::TestWithParam<int> {
 
   void expect_old_or_new(const std::string& what) {
     std::string contents = read_file(path_);
-    EXPECT_TRUE(contents == kOld || contents == kNew) << what << ": " << contents.size() << " bytes";
+    EXPECT_TRUE(contents == kOld || contents == kNew)
+        << what << ": " << contents.size() << " bytes";
   }
 
   std::string folder_, path_;

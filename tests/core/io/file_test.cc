@@ -93,8 +93,8 @@ TEST(AtomicFile, RefusesWhatIsNoRegularFile) {
   EXPECT_TRUE(fails_with("folder/: path must name a file", [] { AtomicFile file("folder/"); }));
   EXPECT_TRUE(fails_with("no/such/folder/file: writing must succeed: open, got ENOENT",
                          [] { AtomicFile file("no/such/folder/file"); }));
-  EXPECT_TRUE(fails_with("must not contain a zero byte",
-                         [] { AtomicFile file(std::string("a\0b", 3)); }));
+  EXPECT_TRUE(
+      fails_with("must not contain a zero byte", [] { AtomicFile file(std::string("a\0b", 3)); }));
 }
 
 TEST(AtomicFile, AFullDeviceIsReported) {
@@ -158,10 +158,9 @@ TEST(Utf8, AcceptsWellFormedSequencesAlone) {
   for (const char* good : {"", "a", "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf",
                            "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
     EXPECT_TRUE(is_utf8(good)) << quote(good);
-  for (const char* bad :
-       {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2\x41", "\xe0\x9f\xbf", "\xe1\x80",
-        "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf1\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
-        "\xff"})
+  for (const char* bad : {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2\x41",
+                          "\xe0\x9f\xbf", "\xe1\x80", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
+                          "\xf1\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff"})
     EXPECT_FALSE(is_utf8(bad)) << quote(bad);
 }
 

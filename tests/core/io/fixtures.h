@@ -62,7 +62,7 @@ inline std::vector<double> formula(char kind, int64_t count) {
   std::vector<double> values;
   for (int64_t k = 0; k < count; ++k) {
     auto x = static_cast<double>(k);
-    values.push_back(kind == 'b' ? static_cast<double>(k % 2)
+    values.push_back(kind == 'b'   ? static_cast<double>(k % 2)
                      : kind == 'u' ? x
                      : kind == 'i' ? x - 2
                                    : (x - 2) / 2);

@@ -42,8 +42,8 @@ TEST(Npy, ReadsEveryDtypeThatNumpyWrote) {
     const char* code;
     DType dtype;
   };
-  constexpr Row kRows[] = {{"f2", f16}, {"f4", f32}, {"f8", f64}, {"i1", i32},
-                           {"i2", i32}, {"i4", i32}, {"i8", i64}, {"u1", u8},
+  constexpr Row kRows[] = {{"f2", f16}, {"f4", f32}, {"f8", f64},    {"i1", i32},
+                           {"i2", i32}, {"i4", i32}, {"i8", i64},    {"u1", u8},
                            {"u2", i32}, {"u4", i64}, {"b1", boolean}};
   for (const Row& row : kRows) {
     for (const char* order : {"", "_big"}) {
@@ -61,8 +61,10 @@ TEST(Npy, WidensTheWholeRangeOfAnInteger) {
     return elements(parse(with_header(dictionary(code, "(2,)"), data)));
   };
   EXPECT_EQ(read("'|i1'", "\x80\x7f"), (std::vector<double>{-128, 127}));
-  EXPECT_EQ(read("'<i2'", std::string("\x00\x80\xff\x7f", 4)), (std::vector<double>{-32768, 32767}));
-  EXPECT_EQ(read("'>i2'", std::string("\x80\x00\x7f\xff", 4)), (std::vector<double>{-32768, 32767}));
+  EXPECT_EQ(read("'<i2'", std::string("\x00\x80\xff\x7f", 4)),
+            (std::vector<double>{-32768, 32767}));
+  EXPECT_EQ(read("'>i2'", std::string("\x80\x00\x7f\xff", 4)),
+            (std::vector<double>{-32768, 32767}));
   EXPECT_EQ(read("'<u2'", std::string("\xff\xff\x00\x00", 4)), (std::vector<double>{65535, 0}));
   EXPECT_EQ(read("'<u4'", std::string("\xff\xff\xff\xff\0\0\0\x80", 8)),
             (std::vector<double>{4294967295., 2147483648.}));
@@ -124,8 +126,9 @@ TEST(Npy, WritesViewsRowMajor) {
 TEST(Npy, RefusesBf16OnWriting) {
   std::string path = temporary("bf16.npy");
   Tensor tensor = empty({2}, {.dtype = bf16});
-  EXPECT_TRUE(fails_with(path + ": dtype must be one that numpy has; convert to f32 first, got bf16",
-                         [&] { npy::save(tensor, path); }));
+  EXPECT_TRUE(
+      fails_with(path + ": dtype must be one that numpy has; convert to f32 first, got bf16",
+                 [&] { npy::save(tensor, path); }));
 }
 
 TEST(Npy, RefusesDtypesByName) {
@@ -134,15 +137,16 @@ TEST(Npy, RefusesDtypesByName) {
     const char* text;
   };
   const char* kOthers = ": numpy dtype must be one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 b1, got ";
-  constexpr Row kRows[] = {{"uint64", "\"<u8\""},  {"complex", "\"<c8\""}, {"text", "\"<U2\""},
-                           {"bytes", "\"|S2\""},   {"date", "\"<M8[s]\""}, {"void", "\"|V4\""},
+  constexpr Row kRows[] = {{"uint64", "\"<u8\""},     {"complex", "\"<c8\""}, {"text", "\"<U2\""},
+                           {"bytes", "\"|S2\""},      {"date", "\"<M8[s]\""}, {"void", "\"|V4\""},
                            {"longdouble", "\"<f16\""}};
   for (const Row& row : kRows)
     EXPECT_TRUE(fails_with(std::string("npy/refused_") + row.name + ".npy" + kOthers + row.text,
                            [&] { load_fixture(std::string("refused_") + row.name); }));
   EXPECT_TRUE(fails_with("object dtype (a Python pickle) is refused, got \"|O\"",
                          [] { load_fixture("refused_object"); }));
-  EXPECT_TRUE(fails_with("structured dtype is refused", [] { load_fixture("refused_structured"); }));
+  EXPECT_TRUE(
+      fails_with("structured dtype is refused", [] { load_fixture("refused_structured"); }));
 }
 
 TEST(Npy, NamesTheRuleThatAFileBreaks) {
@@ -174,7 +178,8 @@ TEST(Npy, NamesTheRuleThatAFileBreaks) {
       {with_header(f4("(-1,)")), "npy header must have a size here, got \"-1,), }\\x0a\""},
       {with_header(f4("(" + big + ",)")), "npy header must have a size below 2^63 here"},
       {with_header(f4("(0,)") + " x"), "npy header must have nothing after the dictionary here"},
-      {with_header("{'descr': '<f4'}"), "keys descr, fortran_order and shape, got none named fortran"},
+      {with_header("{'descr': '<f4'}"),
+       "keys descr, fortran_order and shape, got none named fortran"},
       {with_header("{'extra': '<f4'}"), "fortran_order and shape alone, got \"extra\""},
       {with_header("{'shape': (), 'shape': ()}"), "must have each key once, got \"shape\""},
       {with_header(f4("(1,1,1,1,1,1,1,1,1,1,1,1,1)"), "1234"),
@@ -203,7 +208,8 @@ TEST(Npy, AcceptsWhatPythonAccepts) {
            "  { 'shape':(2,3) ,'descr':'=f4','fortran_order':False , }",
        }) {
     for (char version : {1, 2, 3})
-      EXPECT_EQ(parse(with_header(text, data, version)).shape, (std::vector<int64_t>{2, 3})) << text;
+      EXPECT_EQ(parse(with_header(text, data, version)).shape, (std::vector<int64_t>{2, 3}))
+          << text;
   }
 }
 
