@@ -1,0 +1,425 @@
+// Every system call of a save fails in turn, or the process is killed before or after it, or the
+// power fails after it. Each time the file must be the old or the new one, whole.
+#include <aorta/core/io/file.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "fixtures.h"
+
+namespace aorta::io {
+namespace {
+
+using io_test::error_of;
+using io_test::read_file;
+using io_test::temporary;
+using io_test::write_file;
+
+enum class Fault { error, error_from_here_on, short_write, kill_before, kill_after };
+
+// What happens at which call. The table's functions have no state of their own.
+struct Plan {
+  int at = 0;
+  Fault fault = Fault::error;
+  int error = 0;
+  int calls = 0;
+  bool hit = false;
+} plan;
+
+// Counts a call, and makes it fail when it is its turn. `release`: the call takes effect although
+// it reports an error, as close does.
+template <class Result, class Call>
+Result step(Result failure, Call call, bool release = false) {
+  int number = ++plan.calls;
+  bool turn = number == plan.at || (plan.fault == Fault::error_from_here_on && number > plan.at);
+  if (!turn || plan.fault == Fault::short_write) return call();
+  plan.hit = true;
+  if (plan.fault == Fault::kill_before) ::raise(SIGKILL);
+  if (plan.fault == Fault::kill_after) {
+    call();
+    ::raise(SIGKILL);
+  }
+  if (release) call();
+  errno = plan.error;
+  return failure;
+}
+
+ssize_t faulty_write(int descriptor, const void* data, size_t size) {
+  const FileSystem& kernel = kernel_file_system();
+  if (plan.fault == Fault::short_write && plan.calls + 1 == plan.at) {
+    plan.hit = true;
+    ++plan.calls;
+    return kernel.write(descriptor, data, (size + 1) / 2);
+  }
+  return step<ssize_t>(-1, [&] { return kernel.write(descriptor, data, size); });
+}
+
+FileSystem faulty_table() {
+  FileSystem table = kernel_file_system();
+  static const FileSystem& kernel = kernel_file_system();
+  table.open = [](const char* path, int flags, mode_t mode) {
+    return step(-1, [&] { return kernel.open(path, flags, mode); });
+  };
+  table.write = faulty_write;
+  table.fsync = [](int d) { return step(-1, [&] { return kernel.fsync(d); }); };
+  table.close = [](int d) {
+    return step(
+        -1, [&] { return kernel.close(d); }, true);
+  };
+  table.rename = [](const char* a, const char* b) {
+    return step(-1, [&] { return kernel.rename(a, b); });
+  };
+  table.link = [](const char* a, const char* b) {
+    return step(-1, [&] { return kernel.link(a, b); });
+  };
+  table.unlink = [](const char* path) { return step(-1, [&] { return kernel.unlink(path); }); };
+  table.stat = [](const char* path, struct ::stat* status) {
+    return step(-1, [&] { return kernel.stat(path, status); });
+  };
+  table.fstat = [](int d, struct ::stat* status) {
+    return step(-1, [&] { return kernel.fstat(d, status); });
+  };
+  table.mmap = [](void* p, size_t n, int prot, int flags, int d, off_t offset) {
+    return step(MAP_FAILED, [&] { return kernel.mmap(p, n, prot, flags, d, offset); });
+  };
+  return table;
+}
+
+const std::string kOld(7000, 'o');
+const std::string kNew(9000, 'n');
+
+void save(const std::string& path, const std::string& contents, int keep_previous) {
+  AtomicFile file(path, keep_previous);
+  for (size_t at = 0; at < contents.size(); at += 4000)
+    file.write(std::string_view(contents).substr(at, 4000));
+  file.commit();
+}
+
+size_t entries(const std::string& path) {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path), {}));
+}
+
+class AtomicFileFaults : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    folder_ = temporary("faults");
+    path_ = folder_ + "/file";
+    old_table_ = faulty_table();
+  }
+
+  void start(int call, Fault fault, int error) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+    write_file(path_, kOld);
+    write_file(path_ + ".1", "older");
+    plan = {call, fault, error, 0, false};
+  }
+
+  std::string try_to_save() {
+    ScopedFileSystem scope(old_table_);
+    return error_of([&] { save(path_, kNew, GetParam()); });
+  }
+
+  void expect_old_or_new(const std::string& what) {
+    std::string contents = read_file(path_);
+    EXPECT_TRUE(contents == kOld || contents == kNew)
+        << what << ": " << contents.size() << " bytes";
+  }
+
+  std::string folder_, path_;
+  FileSystem old_table_;
+};
+
+TEST_P(AtomicFileFaults, AFailedCallLeavesOldOrNew) {
+  size_t descriptors = entries("/proc/self/fd");
+  for (int error : {ENOSPC, EIO, EDQUOT, EINTR, EROFS}) {
+    int call = 1;
+    for (;; ++call) {
+      start(call, Fault::error, error);
+      std::string text = try_to_save();
+      std::string what = std::string(strerrorname_np(error)) + " at call " + std::to_string(call) +
+                         " (" + text + ")";
+      if (!plan.hit) {
+        EXPECT_EQ(text, "") << what;
+        EXPECT_EQ(read_file(path_), kNew) << what;
+        break;
+      }
+      expect_old_or_new(what);
+      bool in_place = text.empty() || text.find("the new file is in place") != std::string::npos;
+      EXPECT_EQ(read_file(path_), in_place ? kNew : kOld) << what;
+      if (!text.empty()) {
+        EXPECT_NE(text.find(strerrorname_np(error)), std::string::npos) << what;
+      }
+      for (const auto& entry : std::filesystem::directory_iterator(folder_))
+        EXPECT_NE(entry.path().extension(), ".tmp") << what;
+      EXPECT_EQ(entries("/proc/self/fd"), descriptors) << what;
+    }
+    EXPECT_GT(call, 9);  // stat, open, 3 writes, fsync, close, rename, and the folder's three
+  }
+}
+
+TEST_P(AtomicFileFaults, AFailureThatLastsLeavesOldOrNew) {
+  for (int call = 1;; ++call) {
+    start(call, Fault::error_from_here_on, EIO);
+    std::string text = try_to_save();
+    std::string what = "from call " + std::to_string(call);
+    expect_old_or_new(what);
+    if (!plan.hit) break;
+    if (text.empty()) {
+      EXPECT_EQ(read_file(path_), kNew) << what;
+    }
+  }
+}
+
+TEST_P(AtomicFileFaults, AShortWriteIsContinued) {
+  for (int call = 1; call < 12; ++call) {
+    start(call, Fault::short_write, 0);
+    EXPECT_EQ(try_to_save(), "") << call;
+    EXPECT_EQ(read_file(path_), kNew) << call;
+  }
+}
+
+TEST_P(AtomicFileFaults, AWriteWithoutProgressEnds) {
+  FileSystem table = kernel_file_system();
+  table.write = [](int, const void*, size_t) -> ssize_t { return 0; };
+  start(0, Fault::error, 0);
+  ScopedFileSystem scope(table);
+  EXPECT_NE(error_of([&] { save(path_, kNew, GetParam()); }).find("write, got EIO"),
+            std::string::npos);
+  EXPECT_EQ(read_file(path_), kOld);
+}
+
+TEST_P(AtomicFileFaults, AFailedSyncIsNotRetried) {
+  static int syncs;
+  syncs = 0;
+  FileSystem table = kernel_file_system();
+  table.fsync = [](int) {
+    ++syncs;
+    errno = EIO;
+    return -1;
+  };
+  start(0, Fault::error, 0);
+  ScopedFileSystem scope(table);
+  EXPECT_NE(error_of([&] { save(path_, kNew, GetParam()); }).find("fsync, got EIO"),
+            std::string::npos);
+  EXPECT_EQ(syncs, 1);
+  EXPECT_EQ(read_file(path_), kOld);
+}
+
+TEST_P(AtomicFileFaults, AKilledProcessLeavesOldOrNew) {
+  for (Fault fault : {Fault::kill_before, Fault::kill_after}) {
+    for (int call = 1;; ++call) {
+      start(call, fault, 0);
+      pid_t child = ::fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        std::string text = try_to_save();
+        ::_exit(text.empty() ? 0 : 1);
+      }
+      int status = 0;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      expect_old_or_new("killed at call " + std::to_string(call));
+      if (!WIFSIGNALED(status)) {
+        EXPECT_EQ(WEXITSTATUS(status), 0);
+        EXPECT_EQ(read_file(path_), kNew);
+        EXPECT_GT(call, 9);
+        break;
+      }
+      EXPECT_EQ(WTERMSIG(status), SIGKILL);
+      // The next save isn't disturbed by what the killed one left.
+      save(path_, kNew, GetParam());
+      EXPECT_EQ(read_file(path_), kNew);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(KeepPrevious, AtomicFileFaults, ::testing::Values(0, 2));
+
+TEST(FileBytesFaults, AFailedCallIsAnError) {
+  std::string path = temporary("map_faults");
+  write_file(path, kOld);
+  size_t descriptors = entries("/proc/self/fd");
+  FileSystem table = faulty_table();
+  for (int error : {EIO, ENOMEM, EMFILE, EINTR}) {
+    for (int call = 1;; ++call) {
+      plan = {call, Fault::error, error, 0, false};
+      ScopedFileSystem scope(table);
+      std::string text = error_of([&] { EXPECT_EQ(as_text(FileBytes::map(path)->bytes()), kOld); });
+      EXPECT_EQ(entries("/proc/self/fd"), descriptors);
+      if (!plan.hit) break;
+      if (!text.empty()) {
+        EXPECT_NE(text.find("file must be readable"), std::string::npos) << text;
+      }
+    }
+  }
+}
+
+// A disk in memory that remembers what is durable: the contents of a file as of its last fsync, the
+// folder as of its own, and, in any selection, the changes of the folder since.
+struct Disk {
+  struct Inode {
+    std::string contents, synced;
+  };
+  using Folder = std::map<std::string, int>;
+  using Change = std::function<void(Folder&)>;
+
+  std::vector<Inode> inodes;
+  Folder now, durable;
+  std::vector<Change> pending;
+  std::vector<int> open_files;  // an inode for each descriptor, -1 for the folder
+  bool lying = false;           // a disk whose fsync does nothing
+  std::function<void()> after_call;
+
+  void change(const Change& c) {
+    c(now);
+    pending.push_back(c);
+  }
+
+  // What `name` may hold after a power failure now; "(none)" when it isn't there.
+  std::set<std::string> after_power_loss(const std::string& name) const {
+    std::set<std::string> outcomes;
+    for (unsigned selection = 0; selection < 1u << pending.size(); ++selection) {
+      Folder folder = durable;
+      for (size_t i = 0; i < pending.size(); ++i)
+        if (selection >> i & 1) pending[i](folder);
+      auto found = folder.find(name);
+      if (found == folder.end()) {
+        outcomes.insert("(none)");
+        continue;
+      }
+      const Inode& inode = inodes[static_cast<size_t>(found->second)];
+      outcomes.insert(inode.synced);
+      if (inode.contents != inode.synced) {
+        outcomes.insert(inode.contents);
+        outcomes.insert(inode.contents.substr(0, inode.contents.size() / 2));
+        outcomes.insert(std::string(inode.contents.size(), '\0'));
+      }
+    }
+    return outcomes;
+  }
+};
+
+Disk* disk = nullptr;
+
+int finish_call(int result) {
+  if (disk->after_call) disk->after_call();
+  return result;
+}
+
+int disk_open(const char* path, int flags, mode_t) {
+  if (flags & O_DIRECTORY) {
+    disk->open_files.push_back(-1);
+  } else {
+    int inode = static_cast<int>(disk->inodes.size());
+    disk->inodes.emplace_back();
+    disk->change([name = std::string(path), inode](Disk::Folder& f) { f[name] = inode; });
+    disk->open_files.push_back(inode);
+  }
+  return finish_call(static_cast<int>(disk->open_files.size()) - 1);
+}
+
+int disk_fsync(int descriptor) {
+  int inode = disk->open_files[static_cast<size_t>(descriptor)];
+  if (disk->lying) return finish_call(0);
+  if (inode < 0) {
+    disk->durable = disk->now;
+    disk->pending.clear();
+  } else {
+    auto& file = disk->inodes[static_cast<size_t>(inode)];
+    file.synced = file.contents;
+  }
+  return finish_call(0);
+}
+
+int disk_rename(const char* from, const char* to) {
+  if (!disk->now.contains(from)) {
+    errno = ENOENT;
+    return finish_call(-1);
+  }
+  disk->change([a = std::string(from), b = std::string(to)](Disk::Folder& f) {
+    auto found = f.find(a);
+    if (found == f.end()) return;
+    f[b] = found->second;
+    f.erase(a);
+  });
+  return finish_call(0);
+}
+
+FileSystem disk_table() {
+  FileSystem table = kernel_file_system();
+  table.open = disk_open;
+  table.fsync = disk_fsync;
+  table.rename = disk_rename;
+  table.write = [](int d, const void* data, size_t size) {
+    auto inode = static_cast<size_t>(disk->open_files[static_cast<size_t>(d)]);
+    disk->inodes[inode].contents.append(static_cast<const char*>(data), size);
+    finish_call(0);
+    return static_cast<ssize_t>(size);
+  };
+  table.close = [](int) { return finish_call(0); };
+  table.link = [](const char* from, const char* to) {
+    if (!disk->now.contains(from)) {
+      errno = ENOENT;
+      return finish_call(-1);
+    }
+    disk->change([a = std::string(from), b = std::string(to)](Disk::Folder& f) {
+      if (auto found = f.find(a); found != f.end()) f[b] = found->second;
+    });
+    return finish_call(0);
+  };
+  table.unlink = [](const char* path) {
+    disk->change([name = std::string(path)](Disk::Folder& f) { f.erase(name); });
+    return finish_call(0);
+  };
+  table.stat = [](const char*, struct ::stat*) {
+    errno = ENOENT;
+    return -1;
+  };
+  return table;
+}
+
+// The outcomes at every moment of the second save, and after it.
+struct Outcomes {
+  std::set<std::string> during, after;
+};
+
+Outcomes lose_power(bool lying, int keep_previous) {
+  Disk model;
+  disk = &model;
+  FileSystem table = disk_table();
+  ScopedFileSystem scope(table);
+  save("file", kOld, keep_previous);
+  model.lying = lying;
+  Outcomes outcomes;
+  model.after_call = [&] { outcomes.during.merge(model.after_power_loss("file")); };
+  save("file", kNew, keep_previous);
+  outcomes.after = model.after_power_loss("file");
+  disk = nullptr;
+  return outcomes;
+}
+
+TEST(PowerLoss, LeavesOldOrNewAndAfterwardsNew) {
+  for (int keep_previous : {0, 1, 3}) {
+    Outcomes outcomes = lose_power(false, keep_previous);
+    EXPECT_EQ(outcomes.during, (std::set<std::string>{kOld, kNew}));
+    EXPECT_EQ(outcomes.after, std::set<std::string>{kNew});
+  }
+}
+
+// The model must be able to fail: without fsync it finds torn files.
+TEST(PowerLoss, TheModelFindsAMissingSync) {
+  Outcomes outcomes = lose_power(true, 0);
+  EXPECT_TRUE(outcomes.during.contains(""));
+  EXPECT_TRUE(outcomes.after.contains(kOld));
+}
+
+}  // namespace
+}  // namespace aorta::io
