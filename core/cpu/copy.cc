@@ -21,7 +21,10 @@ void copy_contiguous(const PointwiseArgs& args) {
   parallel_for(0, args.numel, kThreadGrain, [&](int64_t begin, int64_t end) {
     char* out = args.data[0] + begin * to;
     const char* in = args.data[1] + begin * from;
-    if (same && stream) return stream_copy(out, in, (end - begin) * to);
+    if (same && stream) {
+      stream_copy(out, in, (end - begin) * to);
+      return stream_fence();
+    }
     if (same) {
       std::memcpy(out, in, static_cast<size_t>((end - begin) * to));
       return;
@@ -33,17 +36,22 @@ void copy_contiguous(const PointwiseArgs& args) {
       convert(buffer, args.data[1] + i * from, n);
       stream_copy(args.data[0] + i * to, buffer, n * to);
     }
+    stream_fence();
   });
 }
 
-// A tile is gathered in the source's dtype, converted, and laid out in the destination.
+// A tile is gathered row after row in the source's dtype, converted, and laid out in the
+// destination.
 void copy_tiles(const PointwiseArgs& args) {
   const bool same = args.dtype[0] == args.dtype[1];
   const int64_t from = item_size(args.dtype[1]), to = item_size(args.dtype[0]);
   const int64_t n0 = extent_of(args, 0), n1 = extent_of(args, 1);
-  const bool rows_are_long = n0 >= kTileElements && stride_of(args, 1, 0) <= from;
-  const int64_t columns = std::min<int64_t>(n0, rows_are_long ? kTileElements : 64);
-  const int64_t rows = rows_are_long ? 1 : std::min<int64_t>(n1, kTileElements / columns);
+  const int64_t d0 = stride_of(args, 0, 0), d1 = stride_of(args, 0, 1);
+  const int64_t s0 = stride_of(args, 1, 0), s1 = stride_of(args, 1, 1);
+  const bool transposed = n1 > 1 && s1 != 0 && s1 < s0;
+  const int64_t columns = std::min<int64_t>(n0, transposed ? kTransposedColumns : kTileElements);
+  const int64_t rows = std::clamp<int64_t>(kTileElements / columns, 1, n1);
+  const bool stream = d0 == to && columns * to >= 64 && should_stream(args.numel * to);
   const Tiling tiling(args, columns, rows);
   const TileFunction gather = tile_copy(args.dtype[1]), place = tile_copy(args.dtype[0]);
   const ConvertFunction convert = converter(args.dtype[0], args.dtype[1]);
@@ -52,16 +60,21 @@ void copy_tiles(const PointwiseArgs& args) {
     alignas(64) char converted[kTileElements * 8];
     for (int64_t i = begin; i < end; ++i) {
       const Tile tile = tiling.tile(i);
-      const int64_t s1 = stride_of(args, 1, 1), s0 = stride_of(args, 1, 0);
-      const int64_t d1 = stride_of(args, 0, 1), d0 = stride_of(args, 0, 0);
-      if (same) {
+      if (transposed && i + 1 < end) prefetch_inputs(args, tiling.tile(i + 1));
+      if (same && !stream) {
         place(tile.data[0], d1, d0, tile.data[1], s1, s0, tile.rows, tile.columns);
         continue;
       }
       gather(gathered, tile.columns * from, from, tile.data[1], s1, s0, tile.rows, tile.columns);
-      convert(converted, gathered, tile.rows * tile.columns);
-      place(tile.data[0], d1, d0, converted, tile.columns * to, to, tile.rows, tile.columns);
+      if (!same) convert(converted, gathered, tile.rows * tile.columns);
+      const char* const result = same ? gathered : converted;
+      if (stream) {
+        stream_rows(tile.data[0], d1, result, tile.rows, tile.columns * to);
+      } else {
+        place(tile.data[0], d1, d0, result, tile.columns * to, to, tile.rows, tile.columns);
+      }
     }
+    if (stream) stream_fence();
   });
 }
 

@@ -21,6 +21,7 @@ struct Plan {
   bool whole_tile;        // rows are too short to be worth a call each: one call a tile
   bool buffered_output;   // the output is written through a buffer
   bool stream;            // ... and past the cache
+  bool transposed;        // an input runs across the output
 };
 
 bool is_direct(const PointwiseArgs& args, int k) {
@@ -33,7 +34,7 @@ Plan make_plan(const PointwiseArgs& args) {
   const int64_t n0 = extent_of(args, 0), n1 = extent_of(args, 1);
   constexpr int64_t kShortRow = 32;
   plan.whole_tile = n0 < kShortRow && n1 > 1;
-  bool transposed = false;
+  plan.transposed = false;
   int broadcasts = 0;
   for (int k = 0; k < args.operands; ++k) {
     const int64_t s0 = stride_of(args, k, 0), s1 = stride_of(args, k, 1);
@@ -44,7 +45,7 @@ Plan make_plan(const PointwiseArgs& args) {
       plan.access[k] = Access::broadcast;
       ++broadcasts;
     }
-    transposed |= plan.access[k] == Access::packed && n1 > 1 && s1 != 0 && s1 < s0;
+    plan.transposed |= plan.access[k] == Access::packed && n1 > 1 && s1 != 0 && s1 < s0;
   }
   plan.stream =
       plan.access[0] == Access::direct && should_stream(args.numel * item_size(args.dtype[0]));
@@ -52,9 +53,9 @@ Plan make_plan(const PointwiseArgs& args) {
   if (plan.whole_tile) {
     plan.columns = n0;
     plan.rows = std::clamp<int64_t>(kTileElements / n0, 1, n1);
-  } else if (transposed) {
-    plan.columns = std::min<int64_t>(n0, 64);
-    plan.rows = std::min<int64_t>(n1, kTileElements / 64);
+  } else if (plan.transposed) {
+    plan.columns = std::min<int64_t>(n0, kTransposedColumns);
+    plan.rows = std::min<int64_t>(n1, kTileElements / kTransposedColumns);
   } else {
     plan.columns = std::min<int64_t>(n0, kTileElements);
     plan.rows = 1;
@@ -87,7 +88,7 @@ void unpack(const PointwiseArgs& args, const Tile& tile, const char* buffer, cha
   const int64_t item = item_size(to), count = tile.rows * tile.columns;
   const bool dense =
       (tile.columns == 1 || s0 == item) && (tile.rows == 1 || s1 == tile.columns * item);
-  if (stream && dense) return stream_copy(tile.data[0], buffer, count * item);
+  if (stream) return stream_rows(tile.data[0], s1, buffer, tile.rows, tile.columns * item);
   if (from != to && dense) return converter(to, from)(tile.data[0], buffer, count);
   if (from != to) {
     converter(to, from)(scratch, buffer, count);
@@ -192,7 +193,11 @@ void run_rows(const PointwiseArgs& args, RowFunction row) {
   const Plan plan = make_plan(args);
   const Tiling tiling(args, plan.columns, plan.rows);
   parallel_for(0, tiling.count(), tiling.grain(), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) run_tile(args, plan, row, tiling.tile(i));
+    for (int64_t i = begin; i < end; ++i) {
+      if (plan.transposed && i + 1 < end) prefetch_inputs(args, tiling.tile(i + 1));
+      run_tile(args, plan, row, tiling.tile(i));
+    }
+    if (plan.stream) stream_fence();
   });
 }
 

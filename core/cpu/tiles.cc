@@ -41,6 +41,18 @@ Tile Tiling::tile(int64_t index) const {
   return tile;
 }
 
+void prefetch_inputs(const PointwiseArgs& args, const Tile& tile) {
+  for (int k = 1; k < args.operands; ++k) {
+    const int64_t s0 = stride_of(args, k, 0), s1 = stride_of(args, k, 1);
+    const bool across = s1 < s0;
+    const int64_t lines = across ? tile.rows * s1 : tile.columns * s0;
+    const int64_t count = across ? tile.columns : tile.rows, step = across ? s0 : s1;
+    for (int64_t i = 0; i < count && step != 0; ++i) {
+      for (int64_t j = 0; j < lines; j += 64) __builtin_prefetch(tile.data[k] + i * step + j);
+    }
+  }
+}
+
 bool should_stream(int64_t bytes) {
   static const int64_t limit = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 16 << 20) / 2;
   return bytes >= limit;
@@ -62,5 +74,14 @@ void stream_copy(char* destination, const char* source, int64_t bytes) {
   static const auto function = for_isa(v2::stream_copy, v3::stream_copy, v4::stream_copy);
   function(destination, source, bytes);
 }
+
+void stream_rows(char* destination, int64_t stride, const char* source, int64_t rows,
+                 int64_t row_bytes) {
+  for (int64_t r = 0; r < rows; ++r) {
+    stream_copy(destination + r * stride, source + r * row_bytes, row_bytes);
+  }
+}
+
+void stream_fence() { __builtin_ia32_sfence(); }
 
 }  // namespace aorta::cpu

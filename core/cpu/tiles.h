@@ -7,6 +7,8 @@ namespace aorta::cpu {
 
 /// Elements of a tile at most; a buffer of that many doubles fits the first-level cache.
 inline constexpr int64_t kTileElements = 2048;
+/// Columns of a tile whose operands are transposed against each other: whole cache lines of each.
+inline constexpr int64_t kTransposedColumns = 32;
 /// Elements that are worth a thread of their own.
 inline constexpr int64_t kThreadGrain = 32768;
 
@@ -40,6 +42,10 @@ inline int64_t stride_of(const PointwiseArgs& args, int operand, int d) {
   return d < args.ndim ? args.strides[operand][d] : 0;
 }
 
+/// Asks for the lines of a tile's inputs ahead of use: where an input is transposed its lines lie
+/// further apart than hardware prefetchers look.
+void prefetch_inputs(const PointwiseArgs& args, const Tile& tile);
+
 /// True when an output of so many bytes is better written past the cache.
 bool should_stream(int64_t bytes);
 
@@ -47,6 +53,11 @@ bool should_stream(int64_t bytes);
 ConvertFunction converter(DType to, DType from);
 TileFunction tile_copy(DType dtype);
 void stream_copy(char* destination, const char* source, int64_t bytes);
+/// Rows of `row_bytes` that follow one another in `source`, to places `stride` bytes apart.
+void stream_rows(char* destination, int64_t stride, const char* source, int64_t rows,
+                 int64_t row_bytes);
+/// After the last stream_copy of a thread, before others read the result.
+void stream_fence();
 
 /// Runs a row function over the iteration space of `args`.
 void run_rows(const PointwiseArgs& args, RowFunction row);

@@ -66,6 +66,57 @@ constexpr ConverterTable make_converters() {
 
 constexpr ConverterTable kConverters = make_converters();
 
+// Transposes K x K elements, a vector of 16 bytes a row: interleaving row i with row i + K/2 moves
+// one bit of the row number into the column number, so log2(K) rounds swap them.
+template <class Item>
+AORTA_INLINE void transpose_block(char* destination, int64_t destination_stride, const char* source,
+                                  int64_t source_stride) {
+  constexpr int K = 16 / sizeof(Item);
+  typedef Item Row __attribute__((vector_size(16)));
+  Row low{}, high{};
+  for (int i = 0; i < K / 2; ++i) {
+    low[2 * i] = static_cast<Item>(i);
+    low[2 * i + 1] = static_cast<Item>(K + i);
+    high[2 * i] = static_cast<Item>(K / 2 + i);
+    high[2 * i + 1] = static_cast<Item>(K + K / 2 + i);
+  }
+  Row rows[K], next[K];
+#pragma GCC unroll 16
+  for (int i = 0; i < K; ++i) std::memcpy(&rows[i], source + i * source_stride, 16);
+#pragma GCC unroll 4
+  for (int round = 1; round < K; round *= 2) {
+#pragma GCC unroll 8
+    for (int i = 0; i < K / 2; ++i) {
+      next[2 * i] = __builtin_shuffle(rows[i], rows[i + K / 2], low);
+      next[2 * i + 1] = __builtin_shuffle(rows[i], rows[i + K / 2], high);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < K; ++i) rows[i] = next[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < K; ++i) std::memcpy(destination + i * destination_stride, &rows[i], 16);
+}
+
+// The source is contiguous along rows, the destination along columns.
+template <class Item>
+void transpose_tile(char* destination, int64_t row_stride, const char* source,
+                    int64_t source_column_stride, int64_t rows, int64_t columns) {
+  constexpr int64_t item = sizeof(Item), K = 16 / item;
+  const int64_t whole_rows = rows / K * K, whole_columns = columns / K * K;
+  for (int64_t c = 0; c < whole_columns; c += K) {
+    for (int64_t r = 0; r < whole_rows; r += K) {
+      transpose_block<Item>(destination + r * row_stride + c * item, row_stride,
+                            source + c * source_column_stride + r * item, source_column_stride);
+    }
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c) {
+      *reinterpret_cast<Item*>(destination + r * row_stride + c * item) =
+          *reinterpret_cast<const Item*>(source + c * source_column_stride + r * item);
+    }
+  }
+}
+
 // The inner loop runs where the source is contiguous when it can: scattered stores wait for
 // nothing, scattered loads do.
 template <class Item>
@@ -91,7 +142,11 @@ void copy_tile(char* destination, int64_t row_stride, int64_t column_stride, con
     }
     return;
   }
-  if (rows > columns || (source_row_stride == item && rows >= 8)) {
+  if (source_row_stride == item && column_stride == item) {
+    return transpose_tile<Item>(destination, row_stride, source, source_column_stride, rows,
+                                columns);
+  }
+  if (rows > columns) {
     for (int64_t c = 0; c < columns; ++c) {
       char* const to = destination + c * column_stride;
       const char* const from = source + c * source_column_stride;
