@@ -29,7 +29,7 @@ PROGRAMS = {
 
 # Single-source code that nvcc compiles too: besides each other it sees these headers of core alone.
 SINGLE_SOURCE = ("core/scalar/", "core/body/")
-SINGLE_SOURCE_MAY = ("core/host_device.h", "core/half.h")
+SINGLE_SOURCE_MAY = ("core/host_device.h", "core/half.h", "core/dtype.h")
 
 DEVICE_LIBRARIES = ("cuda", "cublas", "cudnn", "nccl", "cub/", "thrust/", "cufft", "curand", "cusolver", "nvtx",
                     "nvToolsExt", "driver_types.h", "hip/")
@@ -58,7 +58,7 @@ def check_ours(path, target):
     """The rule that including <aorta/target> from path breaks, or None."""
     room, other = room_of(path), room_of(target)
     if path.startswith(SINGLE_SOURCE) and not target.startswith(SINGLE_SOURCE + SINGLE_SOURCE_MAY):
-        return "core/scalar and core/body include only each other, %s" % " and ".join(SINGLE_SOURCE_MAY)
+        return "core/scalar and core/body include only each other and %s" % ", ".join(SINGLE_SOURCE_MAY)
     if room == other:
         return None
     if target == "aorta.h":
