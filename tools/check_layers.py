@@ -31,6 +31,8 @@ PROGRAMS = {
 SINGLE_SOURCE = ("core/scalar/", "core/body/")
 SINGLE_SOURCE_MAY = ("core/host_device.h", "core/half.h", "core/dtype.h")
 
+QUOTES = "our headers are included as <aorta/...>, others with <>; in tests alone, a header beside the test with quotes"
+
 DEVICE_LIBRARIES = ("cuda", "cublas", "cudnn", "nccl", "cub/", "thrust/", "cufft", "curand", "cusolver", "nvtx",
                     "nvToolsExt", "driver_types.h", "hip/")
 ONEDNN = ("dnnl", "oneapi/")
@@ -102,7 +104,8 @@ def check(root):
     for path in source_tree.files(root, source_tree.CODE):
         for number, quote, target in source_tree.includes(os.path.join(root, path)):
             if quote == '"':
-                rule = "our headers are included as <aorta/...>, others with <>"
+                beside = os.path.exists(os.path.join(root, os.path.dirname(path), target))
+                rule = None if path.startswith("tests/") and beside else QUOTES
             elif target.startswith("aorta/"):
                 rule = check_ours(path, target[len("aorta/"):])
             else:

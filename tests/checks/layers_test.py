@@ -60,7 +60,9 @@ class Layers(unittest.TestCase):
         self.assert_one({"core/scalar/a.h": "#include <aorta/core/tensor.h>\n"}, "core/scalar/a.h:1", "each other")
 
     def test_quotes(self):
-        self.assert_one({"core/a.cc": '#include "core/a.h"\n'}, "core/a.cc:1", "<aorta/...>")
+        self.assert_one({"core/a.cc": '#include "a.h"\n', "core/a.h": ""}, "core/a.cc:1", "<aorta/...>")
+        self.assert_one({"tests/a.cc": '#include "core/a.h"\n', "core/a.h": ""}, "tests/a.cc:1", "<aorta/...>")
+        self.assertEqual(self.problems({"tests/core/a.cc": '#include "io/a.h"\n', "tests/core/io/a.h": ""}), [])
 
     def test_whole_library_in_a_room(self):
         self.assert_one({"nn/a.cc": "#include <aorta/aorta.h>\n"}, "nn/a.cc:1", "the whole library")
