@@ -80,7 +80,8 @@ def write_xml(path, suite_name, outcomes):
     lines.append(_OPEN % (quote(suite_name), len(outcomes), failed))
     for name, (seconds, kind, text) in outcomes.items():
         class_name, _, method = name.partition(".")
-        inside = "<%s message=%s/>" % (kind, quote(text)) if kind else ""
+        last_line = (text.strip().splitlines() or [""])[-1]
+        inside = "<%s message=%s/>" % (kind, quote(last_line)) if kind else ""
         lines.append('<testcase classname=%s name=%s time="%.3f">%s</testcase>' % (
             quote(class_name), quote(method), seconds, inside))
     lines += ["</testsuite>", "</testsuites>", ""]

@@ -26,7 +26,10 @@ class Suite:
         """Adds the cases of one JUnit file."""
         for case in xml.etree.ElementTree.fromstring(text).iter("testcase"):
             name = ".".join(part for part in (case.get("classname"), case.get("name")) if part)
-            if case.find("failure") is not None or case.find("error") is not None:
+            error = case.find("error")
+            if error is not None:  # Bazel's word for a program that left no report: it crashed
+                self.failures.append((target, "%s: %s" % (name, error.get("message") or "error")))
+            elif case.find("failure") is not None:
                 self.failures.append((target, name))
             elif case.find("skipped") is not None or case.get("result") in ("skipped", "suppressed"):
                 self.skips.append((target, name))

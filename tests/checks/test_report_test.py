@@ -76,7 +76,9 @@ class Report(unittest.TestCase):
 
     def test_a_crash_is_a_failure(self):
         events = [configured("//a"), self.result("//a", "FAILED", CRASHED)]
-        self.assert_last(self.report(("plain", 3, events)), "0 passed, 1 failed, 0 skipped", 1)
+        report = self.report(("plain", 3, events))
+        self.assert_last(report, "0 passed, 1 failed, 0 skipped", 1)
+        self.assertIn("FAILED in plain: //a tests/t: exited with error code 139\n", report[0])
 
     def test_a_failing_exit_after_good_cases_is_a_failure(self):
         events = [configured("//a"), self.result("//a", "FAILED", GOOD)]
