@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "fixtures.h"
+#include <aorta/tests/core/io/fixtures.h>
 
 namespace aorta {
 namespace {
