@@ -106,7 +106,7 @@ TEST(Npz, WritesWhatItReads) {
 TEST(Npz, CompressesMoreThanOneBuffer) {
   std::string path = temporary("large.npz");
   Tensor tensor = empty({300'000}, {.dtype = i32});
-  for (int32_t i = 0; i < 300'000; ++i) tensor.data<int32_t>()[i] = i * i;
+  for (int32_t i = 0; i < 300'000; ++i) tensor.data<int32_t>()[i] = i * (i % 1000);
   npz::save({{"x", tensor}}, path, true);
   EXPECT_LT(read_file(path).size(), 1'200'000u);
   EXPECT_EQ(elements(npz::load(path)[0].second), elements(tensor));
