@@ -2,14 +2,38 @@
 #include <aorta/core/io/npy_format.h>
 #include <aorta/core/io/npz.h>
 
-#include <set>
-
 namespace aorta::npz {
 
+Reader::Reader(const std::string& path, const ReadOptions& options)
+    : file_(io::FileBytes::map(path)), options_(options), entries_(read_entries(*file_, options)) {
+  for (size_t i = 0; i < entries_.size(); ++i) index_[entries_[i].name] = i;
+}
+
+std::vector<std::string> Reader::names() const {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries_) names.push_back(entry.name);
+  return names;
+}
+
+const Entry& Reader::entry(const std::string& name) const {
+  auto found = index_.find(name);
+  check(found != index_.end(), file_->name(), "array must be in the file", io::quote(name));
+  return entries_[found->second];
+}
+
+Tensor Reader::tensor(const std::string& name) const {
+  return io::to_tensor(read_array(file_, entry(name), options_));
+}
+
+std::string Reader::numpy_dtype(const std::string& name) const {
+  npy::Header header = read_header(*file_, entry(name));
+  return header.kind + std::to_string(header.item_size);
+}
+
 NamedTensors load(const std::string& path, const ReadOptions& options) {
+  Reader reader(path, options);
   NamedTensors tensors;
-  for (const auto& [name, array] : parse(io::FileBytes::map(path), options))
-    tensors.emplace_back(name, io::to_tensor(array));
+  for (const std::string& name : reader.names()) tensors.emplace_back(name, reader.tensor(name));
   return tensors;
 }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "io/fixtures.h"
+#include <aorta/tests/core/io/fixtures.h>
 
 namespace aorta {
 namespace {

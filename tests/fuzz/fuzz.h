@@ -26,7 +26,7 @@ inline void touch(const io::Array& array) {
   if (size != array.size_bytes) std::abort();
   unsigned sum = 0;
   for (size_t i = 0; i < array.size_bytes; ++i) sum += std::to_integer<unsigned>(array.data()[i]);
-  static volatile unsigned sink;
+  [[maybe_unused]] static volatile unsigned sink;
   sink = sum;
 }
 

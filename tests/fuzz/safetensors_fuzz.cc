@@ -1,6 +1,6 @@
 #include <aorta/core/io/safetensors_format.h>
 
-#include "fuzz.h"
+#include <aorta/tests/fuzz/fuzz.h>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // Few mutations keep a CRC right, so what lies behind it is reached without.

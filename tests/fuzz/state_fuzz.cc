@@ -1,6 +1,6 @@
 #include <aorta/core/io/state_format.h>
 
-#include "fuzz.h"
+#include <aorta/tests/fuzz/fuzz.h>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   aorta::fuzz::parse_file(data, size, [](auto& file) {

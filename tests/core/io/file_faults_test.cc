@@ -13,7 +13,7 @@
 #include <map>
 #include <set>
 
-#include "fixtures.h"
+#include <aorta/tests/core/io/fixtures.h>
 
 namespace aorta::io {
 namespace {

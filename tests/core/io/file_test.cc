@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "fixtures.h"
+#include <aorta/tests/core/io/fixtures.h>
 
 namespace aorta::io {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "fixtures.h"
+#include <aorta/tests/core/io/fixtures.h>
 
 namespace aorta::io {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "fixtures.h"
+#include <aorta/tests/core/io/fixtures.h>
 
 namespace aorta {
 namespace {

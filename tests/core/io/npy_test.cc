@@ -2,7 +2,7 @@
 #include <aorta/core/io/npy_format.h>
 #include <aorta/core/ops/creation.h>
 
-#include "fixtures.h"
+#include <aorta/tests/core/io/fixtures.h>
 
 namespace aorta {
 namespace {

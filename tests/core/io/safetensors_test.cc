@@ -3,7 +3,7 @@
 #include <aorta/core/io/safetensors.h>
 #include <aorta/core/ops/creation.h>
 
-#include "fixtures.h"
+#include <aorta/tests/core/io/fixtures.h>
 
 namespace aorta {
 namespace {
