@@ -71,19 +71,20 @@ Strides channels_last_strides(const Shape& shape) {
 }
 
 Strides dense_strides(const Shape& shape, const Strides& strides) {
-  int order[kMaxDims];  // outermost first
-  const int n = shape.size();
+  int order[kMaxDims];  // of the dimensions longer than 1, outermost first
+  int n = 0;
   bool sorted = true;
-  for (int i = 0; i < n; ++i) {
-    order[i] = i;
-    if (strides[i] == 0 && shape[i] > 1) return contiguous_strides(shape);
-    for (int j = i; j > 0 && shape[i] > 1 && strides[order[j]] > strides[order[j - 1]]; --j) {
+  for (int i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    if (strides[i] == 0) return contiguous_strides(shape);
+    order[n] = i;
+    for (int j = n++; j > 0 && strides[order[j]] > strides[order[j - 1]]; --j) {
       std::swap(order[j], order[j - 1]);
       sorted = false;
     }
   }
   if (sorted) return contiguous_strides(shape);
-  Strides dense = Dims::filled(n, 1);
+  Strides dense = Dims::filled(shape.size(), 1);
   int64_t next = 1;
   for (int i = n - 1; i >= 0; --i) {
     dense[order[i]] = next;

@@ -2,6 +2,8 @@
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 
+#include <cmath>
+
 namespace aorta {
 
 constinit Op<CopyKernel, CopyGradient> copy_op{"to"};
@@ -85,8 +87,22 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
   return *this;
 }
 
+// As in PyTorch, a negative number may wrap around to an unsigned one.
+static bool fits(const Scalar& value, DType dtype) {
+  if (dtype == DType::boolean) return true;
+  const double x = value.to_double();
+  if (is_floating(dtype)) {
+    const double largest[] = {0x1.fffffep127, 0x1.fffffffffffffp1023, 65504, 0x1.fep127};
+    return !(std::abs(x) > largest[static_cast<int>(dtype)]) || std::isinf(x);
+  }
+  if (dtype == DType::u8) return x > -256 && x < 256;
+  const double limit = dtype == DType::i64 ? 0x1p63 : 0x1p31;
+  return x >= -limit && (x < limit || (!value.is_floating() && dtype == DType::i64));
+}
+
 const Tensor& Tensor::fill_(const Scalar& value) const {
   check_writable("fill_", *this);
+  check(fits(value, dtype()), "fill_", "the value must fit the dtype", value, " for ", dtype());
   const bool record = needs_gradient(*this);
   if (numel() > 0) {
     PointwiseArgs args;

@@ -174,11 +174,15 @@ Tensor elu(const Tensor& input, const Scalar& alpha) {
 Tensor elu_(const Tensor& self, const Scalar& alpha) {
   return unary<scalar::Elu>(self, &self, {d(alpha)});
 }
+static scalar::Celu make_celu(const Scalar& alpha) {
+  check(alpha.to_double() != 0, "celu", "alpha must not be 0", alpha);
+  return {d(alpha)};
+}
 Tensor celu(const Tensor& input, const Scalar& alpha) {
-  return unary<scalar::Celu>(input, nullptr, {d(alpha)});
+  return unary<scalar::Celu>(input, nullptr, make_celu(alpha));
 }
 Tensor celu_(const Tensor& self, const Scalar& alpha) {
-  return unary<scalar::Celu>(self, &self, {d(alpha)});
+  return unary<scalar::Celu>(self, &self, make_celu(alpha));
 }
 Tensor softplus(const Tensor& input, double beta, double threshold) {
   return unary<scalar::Softplus>(input, nullptr, {beta, threshold});
@@ -204,23 +208,15 @@ Tensor hardshrink(const Tensor& input, double lambda) {
 Tensor hardshrink_(const Tensor& self, double lambda) {
   return unary<scalar::Hardshrink>(self, &self, {lambda});
 }
+static scalar::Softshrink make_softshrink(double lambda) {
+  check(lambda >= 0, "softshrink", "lambda can't be negative", lambda);
+  return {lambda};
+}
 Tensor softshrink(const Tensor& input, double lambda) {
-  return unary<scalar::Softshrink>(input, nullptr, {lambda});
+  return unary<scalar::Softshrink>(input, nullptr, make_softshrink(lambda));
 }
 Tensor softshrink_(const Tensor& self, double lambda) {
-  return unary<scalar::Softshrink>(self, &self, {lambda});
-}
-Tensor clamp_min(const Tensor& input, const Scalar& min) {
-  return unary<scalar::ClampMin>(input, nullptr, {n(min)});
-}
-Tensor clamp_min_(const Tensor& self, const Scalar& min) {
-  return unary<scalar::ClampMin>(self, &self, {n(min)});
-}
-Tensor clamp_max(const Tensor& input, const Scalar& max) {
-  return unary<scalar::ClampMax>(input, nullptr, {n(max)});
-}
-Tensor clamp_max_(const Tensor& self, const Scalar& max) {
-  return unary<scalar::ClampMax>(self, &self, {n(max)});
+  return unary<scalar::Softshrink>(self, &self, make_softshrink(lambda));
 }
 
 static Tensor clamp_into(const Tensor& input, const std::optional<Scalar>& min,
@@ -243,6 +239,10 @@ Tensor clamp(const Tensor& input, std::optional<Scalar> min, std::optional<Scala
 Tensor clamp_(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
   return clamp_into(self, min, max, &self);
 }
+Tensor clamp_min(const Tensor& input, const Scalar& min) { return clamp(input, min); }
+Tensor clamp_min_(const Tensor& self, const Scalar& min) { return clamp_(self, min); }
+Tensor clamp_max(const Tensor& input, const Scalar& max) { return clamp(input, {}, max); }
+Tensor clamp_max_(const Tensor& self, const Scalar& max) { return clamp_(self, {}, max); }
 Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max) {
   return minimum(maximum(input, min), max);
 }
@@ -251,14 +251,15 @@ static bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }
 
 // PyTorch's rule: a fraction of an integer can't be added to an integer.
 static void check_alpha(const char* op, const Operand& a, const Operand& b, const Scalar& alpha) {
+  if (!alpha.is_floating()) return;
   const Operand operands[] = {a, b};
-  check(!alpha.is_floating() || is_floating(result_type(operands)), op,
-        "alpha must be an integer for integer operands", alpha);
+  check(is_floating(result_type(operands)), op, "alpha must be an integer for integer operands",
+        alpha);
 }
 
 static Tensor add_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
-  if (is_one(alpha)) return binary<scalar::Add>(a, b, out);
   check_alpha("add", a, b, alpha);
+  if (is_one(alpha)) return binary<scalar::Add>(a, b, out);
   return binary<scalar::AddScaled>(a, b, out, {n(alpha)});
 }
 Tensor add(const Operand& a, const Operand& b, const Scalar& alpha) {
@@ -269,8 +270,8 @@ Tensor add_(const Tensor& self, const Operand& other, const Scalar& alpha) {
 }
 
 static Tensor sub_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
-  if (is_one(alpha)) return binary<scalar::Sub>(a, b, out);
   check_alpha("sub", a, b, alpha);
+  if (is_one(alpha)) return binary<scalar::Sub>(a, b, out);
   return binary<scalar::SubScaled>(a, b, out, {n(alpha)});
 }
 Tensor sub(const Operand& a, const Operand& b, const Scalar& alpha) {
@@ -288,24 +289,46 @@ Tensor div(const Operand& a, const Operand& b) { return binary<scalar::Div>(a, b
 Tensor div_(const Tensor& self, const Operand& other) {
   return binary<scalar::Div>(self, other, &self);
 }
+
+// Floating division by zero has a value; that of integers hasn't. Of a tensor's elements this isn't
+// asked: they divide to 0.
+static void check_divisor(const char* op, const Operand& a, const Operand& b) {
+  const bool zero = !b.tensor && !b.number.is_floating() && !b.number.to_bool();
+  check(!zero || is_floating(a.tensor->dtype()), op, "an integer can't be divided by zero");
+}
+template <class F>
+static Tensor integer_division(const char* op, const Operand& a, const Operand& b,
+                               const Tensor* out = nullptr) {
+  if (a.tensor) check_divisor(op, a, b);
+  return binary<F>(a, b, out);
+}
 Tensor floor_divide(const Operand& a, const Operand& b) {
-  return binary<scalar::FloorDivide>(a, b);
+  return integer_division<scalar::FloorDivide>("floor_divide", a, b);
 }
 Tensor floor_divide_(const Tensor& self, const Operand& other) {
-  return binary<scalar::FloorDivide>(self, other, &self);
+  return integer_division<scalar::FloorDivide>("floor_divide", self, other, &self);
 }
-Tensor fmod(const Operand& a, const Operand& b) { return binary<scalar::Fmod>(a, b); }
+Tensor fmod(const Operand& a, const Operand& b) {
+  return integer_division<scalar::Fmod>("fmod", a, b);
+}
 Tensor fmod_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Fmod>(self, other, &self);
+  return integer_division<scalar::Fmod>("fmod", self, other, &self);
 }
-Tensor remainder(const Operand& a, const Operand& b) { return binary<scalar::Remainder>(a, b); }
+Tensor remainder(const Operand& a, const Operand& b) {
+  return integer_division<scalar::Remainder>("remainder", a, b);
+}
 Tensor remainder_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Remainder>(self, other, &self);
+  return integer_division<scalar::Remainder>("remainder", self, other, &self);
 }
-Tensor pow(const Operand& a, const Operand& b) { return binary<scalar::Pow>(a, b); }
-Tensor pow_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Pow>(self, other, &self);
+
+static Tensor pow_into(const Operand& a, const Operand& b, const Tensor* out) {
+  const bool whole = !b.tensor && !b.number.is_floating() && a.tensor;
+  check(!whole || b.number.to_int() >= 0 || is_floating(a.tensor->dtype()), "pow",
+        "an integer can't have a negative power", b.number);
+  return binary<scalar::Pow>(a, b, out);
 }
+Tensor pow(const Operand& a, const Operand& b) { return pow_into(a, b, nullptr); }
+Tensor pow_(const Tensor& self, const Operand& other) { return pow_into(self, other, &self); }
 Tensor minimum(const Operand& a, const Operand& b) { return binary<scalar::Minimum>(a, b); }
 Tensor minimum_(const Tensor& self, const Operand& other) {
   return binary<scalar::Minimum>(self, other, &self);
@@ -374,17 +397,25 @@ Tensor bitwise_xor(const Operand& a, const Operand& b) { return binary<scalar::B
 Tensor bitwise_xor_(const Tensor& self, const Operand& other) {
   return binary<scalar::BitwiseXor>(self, other, &self);
 }
+
+template <class F>
+static Tensor shift(const Operand& a, const Operand& b, const Tensor* out = nullptr) {
+  const Operand operands[] = {a, b};
+  const DType common = result_type(operands);
+  check(common != DType::boolean, F::info.name, "dtype must be an integer, not bool", common);
+  return binary<F>(a, b, out);
+}
 Tensor bitwise_left_shift(const Operand& a, const Operand& b) {
-  return binary<scalar::ShiftLeft>(a, b);
+  return shift<scalar::ShiftLeft>(a, b);
 }
 Tensor bitwise_left_shift_(const Tensor& self, const Operand& other) {
-  return binary<scalar::ShiftLeft>(self, other, &self);
+  return shift<scalar::ShiftLeft>(self, other, &self);
 }
 Tensor bitwise_right_shift(const Operand& a, const Operand& b) {
-  return binary<scalar::ShiftRight>(a, b);
+  return shift<scalar::ShiftRight>(a, b);
 }
 Tensor bitwise_right_shift_(const Tensor& self, const Operand& other) {
-  return binary<scalar::ShiftRight>(self, other, &self);
+  return shift<scalar::ShiftRight>(self, other, &self);
 }
 
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {

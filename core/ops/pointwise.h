@@ -188,7 +188,7 @@ Tensor mul_(const Tensor& self, const Operand& other);
 /// True division: integers become f32 first.
 Tensor div(const Operand& a, const Operand& b);
 Tensor div_(const Tensor& self, const Operand& other);
-/// floor(a / b); an integer divided by 0 is an error.
+/// floor(a / b); an integer divided by the number 0 is an error.
 Tensor floor_divide(const Operand& a, const Operand& b);
 Tensor floor_divide_(const Tensor& self, const Operand& other);
 /// The remainder with the sign of a, as C's fmod.
@@ -197,7 +197,7 @@ Tensor fmod_(const Tensor& self, const Operand& other);
 /// The remainder with the sign of b, as Python's %.
 Tensor remainder(const Operand& a, const Operand& b);
 Tensor remainder_(const Tensor& self, const Operand& other);
-/// a to the power b; integers to a negative one are an error.
+/// a to the power b; integers to a negative number are an error, to a negative tensor 0, 1 or -1.
 Tensor pow(const Operand& a, const Operand& b);
 Tensor pow_(const Tensor& self, const Operand& other);
 /// The smaller; NaN if either is.

@@ -157,7 +157,7 @@ struct Hardtanh {
   Number min = -1, max = 1;
   template <class T>
   AORTA_INLINE T operator()(T x) const {
-    return minimum(maximum(x, min.to<T>()), max.to<T>());
+    return minimum(maximum(x, min.bound<T>()), max.bound<T>());
   }
 };
 

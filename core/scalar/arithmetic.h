@@ -222,7 +222,7 @@ struct Clamp {
   Number min, max;
   template <class T>
   AORTA_INLINE T operator()(T x) const {
-    return minimum(maximum(x, min.to<T>()), max.to<T>());
+    return minimum(maximum(x, min.bound<T>()), max.bound<T>());
   }
 };
 struct ClampMin {
@@ -230,7 +230,7 @@ struct ClampMin {
   Number min;
   template <class T>
   AORTA_INLINE T operator()(T x) const {
-    return maximum(x, min.to<T>());
+    return maximum(x, min.bound<T>());
   }
 };
 struct ClampMax {
@@ -238,7 +238,7 @@ struct ClampMax {
   Number max;
   template <class T>
   AORTA_INLINE T operator()(T x) const {
-    return minimum(x, max.to<T>());
+    return minimum(x, max.bound<T>());
   }
 };
 

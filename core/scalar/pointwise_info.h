@@ -71,6 +71,19 @@ class Number {
       return static_cast<T>(integer_);
   }
 
+  /// The value as a bound to compare with: an integer out of T's range becomes the end of it.
+  template <class T>
+  AORTA_INLINE T bound() const {
+    if constexpr (std::is_same_v<T, int32_t>)
+      return static_cast<T>(integer_ < INT32_MIN   ? INT32_MIN
+                            : integer_ > INT32_MAX ? INT32_MAX
+                                                   : integer_);
+    else if constexpr (std::is_same_v<T, uint8_t>)
+      return static_cast<T>(integer_ < 0 ? 0 : integer_ > UINT8_MAX ? UINT8_MAX : integer_);
+    else
+      return to<T>();
+  }
+
  private:
   static constexpr int64_t saturate(double value) {
     constexpr double limit = 9223372036854775808.0;

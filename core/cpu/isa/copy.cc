@@ -192,6 +192,7 @@ void stream_copy(char* destination, const char* source, int64_t bytes) {
   }
 #endif
   std::memcpy(destination + i, source + i, static_cast<size_t>(bytes - i));
+  _mm_sfence();  // streamed stores are weakly ordered: done before another thread hears of them
 }
 
 }  // namespace aorta::cpu::AORTA_ISA

@@ -1,0 +1,318 @@
+#include <aorta/tests/catalog/rows.h>
+
+namespace aorta::catalog {
+namespace {
+
+Tensor sum_of(const Operand& a, const Operand& b) { return add(a, b); }
+Tensor add_to(const Tensor& self, const Operand& other) { return add_(self, other); }
+Tensor difference_of(const Operand& a, const Operand& b) { return sub(a, b); }
+Tensor subtract_from(const Tensor& self, const Operand& other) { return sub_(self, other); }
+
+// Where each call is `f(x)` and `f_(x)`.
+void add_unary(std::vector<Row>& rows) {
+  rows.push_back(unary<neg, neg_>("neg", kExact,
+                                  {{[] { neg(ones({2}, {.dtype = boolean})); },
+                                    "neg: dtype must be a number, not bool, got bool"}}));
+  rows.push_back(unary<abs, abs_>("abs", kExact,
+                                  {{[] { abs(ones({2}, {.dtype = boolean})); },
+                                    "abs: dtype must be a number, not bool, got bool"}}));
+  rows.push_back(unary<sign, sign_>("sign", kExact));
+  rows.push_back(unary<square, square_>("square", kExact,
+                                        {{[] { square(ones({2}, {.dtype = boolean})); },
+                                          "square: dtype must be a number, not bool, got bool"}}));
+  rows.push_back(unary<reciprocal, reciprocal_>("reciprocal", kExact));
+  rows.push_back(unary<floor, floor_>("floor", kExact));
+  rows.push_back(unary<ceil, ceil_>("ceil", kExact));
+  rows.push_back(unary<round, round_>("round", kExact));
+  rows.push_back(unary<trunc, trunc_>("trunc", kExact));
+  rows.push_back(unary<frac, frac_>(
+      "frac", kExact,
+      {{[] { frac(ones({2}, {.dtype = i64})); }, "frac: dtype must be floating, got i64"}}));
+  rows.push_back(unary<sqrt, sqrt_>(
+      "sqrt", kExact,
+      {{[] { sqrt_(ones({2}, {.dtype = i64})); },
+        "sqrt: the result's dtype must be castable to that of the tensor written in place, got f32 "
+        "into i64"},
+       {[] { sqrt(Tensor()); }, "tensor: an undefined tensor has no elements and no shape"},
+       {[] { sqrt_(ones({1}).expand({3})); },
+        "sqrt: a tensor whose elements share memory can't be written; clone it first, got [3] with "
+        "strides [0]"}}));
+  rows.push_back(unary<isnan, isnan_>("isnan", kExact));
+  rows.push_back(unary<isinf, isinf_>("isinf", kExact));
+  rows.push_back(unary<isfinite, isfinite_>("isfinite", kExact));
+  rows.push_back(unary<logical_not, logical_not_>("logical_not", kExact));
+  rows.push_back(unary<bitwise_not, bitwise_not_>(
+      "bitwise_not", kExact,
+      {{[] { bitwise_not(ones({2})); },
+        "bitwise_not: dtype must be an integer or bool, got f32"}}));
+  rows.push_back(unary<rsqrt, rsqrt_>("rsqrt", kUlps2));
+  rows.push_back(unary<exp, exp_>("exp", kUlps2));
+  rows.push_back(unary<exp2, exp2_>("exp2", kUlps2));
+  rows.push_back(unary<expm1, expm1_>("expm1", kUlps2));
+  rows.push_back(unary<log, log_>("log", kUlps2));
+  rows.push_back(unary<log1p, log1p_>("log1p", kUlps2));
+  rows.push_back(unary<log2, log2_>("log2", kUlps2));
+  rows.push_back(unary<log10, log10_>("log10", kUlps2));
+  rows.push_back(unary<sin, sin_>("sin", kUlps2));
+  rows.push_back(unary<cos, cos_>("cos", kUlps2));
+  rows.push_back(unary<tan, tan_>("tan", kUlps2));
+  rows.push_back(unary<asin, asin_>("asin", kUlps2));
+  rows.push_back(unary<acos, acos_>("acos", kUlps2));
+  rows.push_back(unary<atan, atan_>("atan", kUlps2));
+  rows.push_back(unary<sinh, sinh_>("sinh", kUlps2));
+  rows.push_back(unary<cosh, cosh_>("cosh", kUlps2));
+  rows.push_back(unary<tanh, tanh_>("tanh", kUlps2));
+  rows.push_back(unary<asinh, asinh_>("asinh", kUlps2));
+  rows.push_back(unary<acosh, acosh_>("acosh", kUlps2));
+  rows.push_back(unary<atanh, atanh_>("atanh", kUlps2));
+  rows.push_back(unary<erf, erf_>("erf", kUlps2));
+  rows.push_back(unary<erfc, erfc_>("erfc", kUlps2));
+}
+
+void add_binary(std::vector<Row>& rows) {
+  rows.push_back(binary<sum_of, add_to>(
+      "add", kExact,
+      {{[] {
+          add(ones({2, 3}), ones({4}));
+        },
+        "add: shapes must broadcast, got [2,3] and [4]"},
+       {[] { add(1, 2); }, "add: at least one operand must be a tensor"},
+       {[] {
+          add_(ones({2, 1}), ones({2, 3}));
+        },
+        "add: the result must fit the tensor that is written in place, got [2,3] into [2,1]"},
+       {[] { add_(ones({2}, {.dtype = i32}), 1.5); },
+        "add: the result's dtype must be castable to that of the tensor written in place, got f32 "
+        "into i32"},
+       {[] { add(ones({2}), ones({2}, {.device = "cpu:1"})); },
+        "add: tensors must be on one device, got cpu and cpu:1"}}));
+  rows.push_back(
+      binary<difference_of, subtract_from>("sub", kExact,
+                                           {{[] { sub(ones({2}, {.dtype = boolean}), true); },
+                                             "sub: dtype must be a number, not bool, got bool"}}));
+  rows.push_back(binary<mul, mul_>("mul", kExact));
+  rows.push_back(binary<div, div_>("div", kExact));
+  rows.push_back(binary<minimum, minimum_>("minimum", kExact));
+  rows.push_back(binary<maximum, maximum_>("maximum", kExact));
+  rows.push_back(binary<eq, eq_>("eq", kExact));
+  rows.push_back(binary<ne, ne_>("ne", kExact));
+  rows.push_back(binary<lt, lt_>("lt", kExact));
+  rows.push_back(binary<le, le_>("le", kExact));
+  rows.push_back(binary<gt, gt_>("gt", kExact));
+  rows.push_back(binary<ge, ge_>("ge", kExact));
+  rows.push_back(binary<logical_and, logical_and_>("logical_and", kExact));
+  rows.push_back(binary<logical_or, logical_or_>("logical_or", kExact));
+  rows.push_back(binary<logical_xor, logical_xor_>("logical_xor", kExact));
+  rows.push_back(binary<bitwise_and, bitwise_and_>(
+      "bitwise_and", kExact,
+      {{[] { bitwise_and(ones({2}), 1); },
+        "bitwise_and: dtype must be an integer or bool, got f32"}}));
+  rows.push_back(
+      binary<bitwise_or, bitwise_or_>("bitwise_or", kExact,
+                                      {{[] { bitwise_or(ones({2}), 1); },
+                                        "bitwise_or: dtype must be an integer or bool, got f32"}}));
+  rows.push_back(binary<bitwise_xor, bitwise_xor_>(
+      "bitwise_xor", kExact,
+      {{[] { bitwise_xor(ones({2}), 1); },
+        "bitwise_xor: dtype must be an integer or bool, got f32"}}));
+  rows.push_back(binary<bitwise_left_shift, bitwise_left_shift_>(
+      "bitwise_left_shift", kExact,
+      {{[] { bitwise_left_shift(ones({2}), 1); },
+        "bitwise_left_shift: dtype must be an integer or bool, got f32"},
+       {[] { bitwise_left_shift(ones({2}, {.dtype = boolean}), true); },
+        "bitwise_left_shift: dtype must be an integer, not bool, got bool"}}));
+  rows.push_back(binary<bitwise_right_shift, bitwise_right_shift_>(
+      "bitwise_right_shift", kExact,
+      {{[] { bitwise_right_shift(ones({2}, {.dtype = boolean}), true); },
+        "bitwise_right_shift: dtype must be an integer, not bool, got bool"}}));
+  rows.push_back(
+      binary<floor_divide, floor_divide_>("floor_divide", kExact,
+                                          {{[] {
+                                              floor_divide(tensor({5, 6}), 0);
+                                            },
+                                            "floor_divide: an integer can't be divided by zero"},
+                                           {[] {
+                                              floor_divide(tensor({5, 6}), 0);
+                                            },
+                                            "floor_divide: an integer can't be divided by zero"},
+                                           {[] {
+                                              floor_divide_(tensor({5, 6}), 0);
+                                            },
+                                            "floor_divide: an integer can't be divided by zero"}}));
+  rows.push_back(binary<fmod, fmod_>("fmod", kExact,
+                                     {{[] {
+                                         fmod(tensor({5, 6}), 0);
+                                       },
+                                       "fmod: an integer can't be divided by zero"}}));
+  rows.push_back(
+      binary<remainder, remainder_>("remainder", {.zero_signs = false},
+                                    {{[] {
+                                        remainder(tensor({5, 6}), 0);
+                                      },
+                                      "remainder: an integer can't be divided by zero"}}));
+  rows.push_back(binary<pow, pow_>("pow", kUlps2,
+                                   {{[] {
+                                       pow(tensor({5, 6}), -1);
+                                     },
+                                     "pow: an integer can't have a negative power, got -1"},
+                                    {[] { pow(ones({2}, {.dtype = boolean}), true); },
+                                     "pow: dtype must be a number, not bool, got bool"}}));
+  rows.push_back(binary<atan2, atan2_>("atan2", kUlps2));
+  rows.push_back(binary<hypot, hypot_>(
+      "hypot", kUlps2,
+      {{[] { hypot(ones({2}, {.dtype = i64}), 1); }, "hypot: dtype must be floating, got i64"}}));
+  rows.push_back(binary<prelu, prelu_>(
+      "prelu", kExact,
+      {{[] { prelu(ones({2}, {.dtype = i64}), 1); }, "prelu: dtype must be floating, got i64"}}));
+}
+
+void add_scaled(std::vector<Row>& rows) {
+  rows.push_back(
+      {.op = "add_scaled",
+       .tolerance = {1, 1, 2},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {add(x[0], x[1], 0.75)}; },
+                  [](const Tensors& x) { return add_(x[0], x[1], 0.75); }},
+                 {"integer", [](const Tensors& x) -> Tensors { return {add(x[0], x[1], 3)}; },
+                  [](const Tensors& x) { return add_(x[0], x[1], 3); }}},
+       .bad = {{[] {
+                  add(tensor({1, 2}), 1, 0.5);
+                },
+                "add: alpha must be an integer for integer operands, got 0.5"}}});
+  rows.push_back(
+      {.op = "sub_scaled",
+       .tolerance = {1, 1, 2},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {sub(x[0], x[1], 0.75)}; },
+                  [](const Tensors& x) { return sub_(x[0], x[1], 0.75); }},
+                 {"integer", [](const Tensors& x) -> Tensors { return {sub(x[0], x[1], 3)}; },
+                  [](const Tensors& x) { return sub_(x[0], x[1], 3); }}},
+       .bad = {{[] {
+                  sub(tensor({1, 2}), 1, 0.5);
+                },
+                "sub: alpha must be an integer for integer operands, got 0.5"}}});
+}
+
+void add_ternary(std::vector<Row>& rows) {
+  rows.push_back(
+      {.op = "where",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {where(x[0], x[1], x[2])}; }},
+                 {"numbers", [](const Tensors& x) -> Tensors { return {where(x[0], x[1], 2.5)}; }}},
+       .bad = {{[] { where(ones({2}), 1, 2); }, "where: the condition must be bool, got f32"},
+               {[] { where(ones({2}, {.dtype = boolean}), ones({3}), 2); },
+                "where: shapes must broadcast, got [2] and [3]"}}});
+  rows.push_back(
+      {.op = "lerp",
+       .tolerance = {1, 1, 4},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {lerp(x[0], x[1], x[2])}; },
+                  [](const Tensors& x) { return lerp_(x[0], x[1], x[2]); }},
+                 {"number", [](const Tensors& x) -> Tensors { return {lerp(x[0], x[1], 0.75)}; },
+                  [](const Tensors& x) { return lerp_(x[0], x[1], 0.75); }},
+                 {"ends", [](const Tensors& x) -> Tensors { return {lerp(x[0], x[1], 1.0)}; },
+                  [](const Tensors& x) { return lerp_(x[0], x[1], 1.0); }}},
+       .bad = {{[] {
+                  lerp(tensor({1, 2}), tensor({1, 2}), 1);
+                },
+                "lerp: dtype must be floating, got i64"}}});
+  rows.push_back(
+      {.op = "addcmul",
+       .tolerance = {1, 1, 3},
+       .calls = {{"default",
+                  [](const Tensors& x) -> Tensors { return {addcmul(x[0], x[1], x[2])}; },
+                  [](const Tensors& x) { return addcmul_(x[0], x[1], x[2]); }},
+                 {"value",
+                  [](const Tensors& x) -> Tensors { return {addcmul(x[0], x[1], x[2], -0.75)}; },
+                  [](const Tensors& x) { return addcmul_(x[0], x[1], x[2], -0.75); }}},
+       .bad = {{[] { addcmul(ones({2}), ones({3}), ones({2})); },
+                "addcmul: shapes must broadcast, got [2] and [3]"}}});
+  rows.push_back(
+      {.op = "addcdiv",
+       .tolerance = {1, 1, 3},
+       .calls = {{"default",
+                  [](const Tensors& x) -> Tensors { return {addcdiv(x[0], x[1], x[2])}; },
+                  [](const Tensors& x) { return addcdiv_(x[0], x[1], x[2]); }},
+                 {"value",
+                  [](const Tensors& x) -> Tensors { return {addcdiv(x[0], x[1], x[2], -0.75)}; },
+                  [](const Tensors& x) { return addcdiv_(x[0], x[1], x[2], -0.75); }}},
+       .bad = {{[] { addcdiv(tensor({1}), tensor({1}), tensor({1})); },
+                "addcdiv: dtype must be floating, got i64"}}});
+  rows.push_back(
+      {.op = "masked_fill",
+       .tolerance = kExact,
+       .calls =
+           {{"default", [](const Tensors& x) -> Tensors { return {masked_fill(x[0], x[1], 2.5)}; },
+             [](const Tensors& x) { return masked_fill_(x[0], x[1], 2.5); }},
+            {"integer", [](const Tensors& x) -> Tensors { return {masked_fill(x[0], x[1], 7)}; },
+             [](const Tensors& x) { return masked_fill_(x[0], x[1], 7); }},
+            {"tensor", [](const Tensors& x) -> Tensors { return {masked_fill(x[0], x[1], x[2])}; },
+             [](const Tensors& x) { return masked_fill_(x[0], x[1], x[2]); }}},
+       .bad = {{[] { masked_fill(ones({2}), ones({2}), 1); },
+                "masked_fill: the mask must be bool, got f32"}}});
+}
+
+// Ops with numbers as parameters.
+void add_clamps(std::vector<Row>& rows) {
+  rows.push_back(
+      {.op = "clamp_min",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {clamp_min(x[0], 1)}; },
+                  [](const Tensors& x) { return clamp_min_(x[0], 1); }},
+                 {"fraction", [](const Tensors& x) -> Tensors { return {clamp_min(x[0], 0.5)}; },
+                  [](const Tensors& x) { return clamp_min_(x[0], 0.5); }}},
+       .bad = {{[] { clamp_min(ones({2}, {.dtype = boolean}), 1); },
+                "clamp_min: dtype must be a number, not bool, got bool"}}});
+  rows.push_back(
+      {.op = "clamp_max",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {clamp_max(x[0], 1)}; },
+                  [](const Tensors& x) { return clamp_max_(x[0], 1); }},
+                 {"fraction", [](const Tensors& x) -> Tensors { return {clamp_max(x[0], 0.5)}; },
+                  [](const Tensors& x) { return clamp_max_(x[0], 0.5); }}}});
+  rows.push_back(
+      {.op = "clamp",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {clamp(x[0], -1, 2)}; },
+                  [](const Tensors& x) { return clamp_(x[0], -1, 2); }},
+                 {"fraction", [](const Tensors& x) -> Tensors { return {clamp(x[0], -1.5, 2.5)}; },
+                  [](const Tensors& x) { return clamp_(x[0], -1.5, 2.5); }},
+                 {"min_only", [](const Tensors& x) -> Tensors { return {clamp(x[0], 0.25)}; },
+                  [](const Tensors& x) { return clamp_(x[0], 0.25); }},
+                 {"max_only", [](const Tensors& x) -> Tensors { return {clamp(x[0], {}, 2)}; },
+                  [](const Tensors& x) { return clamp_(x[0], {}, 2); }},
+                 {"crossed", [](const Tensors& x) -> Tensors { return {clamp(x[0], 3, 2)}; },
+                  [](const Tensors& x) { return clamp_(x[0], 3, 2); }},
+                 {"tensors",
+                  [](const Tensors& x) -> Tensors { return {clamp(x[0], x[1], x[2])}; }}},
+       .bad = {{[] { clamp(ones({2}), std::nullopt, std::nullopt); },
+                "clamp: min or max must be given"}}});
+}
+
+void add_fill(std::vector<Row>& rows) {
+  rows.push_back(
+      {.op = "fill_",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {x[0].clone().fill_(2.5)}; },
+                  [](const Tensors& x) -> Tensor { return x[0].fill_(2.5); }},
+                 {"zero", [](const Tensors& x) -> Tensors { return {x[0].clone().zero_()}; },
+                  [](const Tensors& x) -> Tensor { return x[0].zero_(); }},
+                 {"bool", [](const Tensors& x) -> Tensors { return {x[0].clone().fill_(true)}; },
+                  [](const Tensors& x) -> Tensor { return x[0].fill_(true); }}},
+       .bad = {{[] { ones({1}).expand({3}).fill_(1); },
+                "fill_: a tensor whose elements share memory can't be written; clone it first, got "
+                "[3] with strides [0]"}},
+       .also = {"zero_"}});
+}
+
+}  // namespace
+
+std::vector<Row> pointwise_rows() {
+  std::vector<Row> rows;
+  add_unary(rows);
+  add_binary(rows);
+  add_scaled(rows);
+  add_ternary(rows);
+  add_clamps(rows);
+  add_fill(rows);
+  return rows;
+}
+
+}  // namespace aorta::catalog

@@ -1,0 +1,117 @@
+#include <aorta/core/io/npz.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/tests/op_catalog.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+namespace aorta::catalog {
+namespace {
+
+std::vector<Row> all_rows() {
+  std::vector<Row> all;
+  const auto append = [&](std::vector<Row> family, const char* file) {
+    for (Row& row : family) {
+      row.family = file;
+      all.push_back(std::move(row));
+    }
+  };
+  append(pointwise_rows(), "pointwise");
+  append(activation_rows(), "pointwise");
+  append(view_rows(), "shape");
+  append(creation_rows(), "shape");
+  return all;
+}
+
+using Members = std::map<std::string, Tensor>;
+
+// A fixture file by OP/CALL/SAMPLE and member.
+const std::map<std::string, Members>& fixture(const std::string& family) {
+  static std::map<std::string, std::map<std::string, Members>> files;
+  auto [file, is_new] = files.try_emplace(family);
+  if (is_new) {
+    for (const auto& [key, tensor] : npz::load(fixture_path("core/" + family + ".npz"))) {
+      const size_t slash = key.rfind('/');
+      file->second[key.substr(0, slash)][key.substr(slash + 1)] = tensor;
+    }
+  }
+  return file->second;
+}
+
+Sample make_sample(const std::string& name, const Call& call, const Members& members) {
+  Sample sample{name, &call, {}, {}, {}, {}, {}};
+  for (int i = 0;; ++i) {
+    const std::string number = std::to_string(i);
+    const auto varied = members.find("x" + number), kept = members.find("k" + number);
+    if (varied == members.end() && kept == members.end()) break;
+    sample.varied.push_back(varied != members.end());
+    sample.inputs.push_back((varied != members.end() ? varied : kept)->second);
+  }
+  for (int i = 0;; ++i) {
+    const auto out = members.find("out" + std::to_string(i));
+    if (out == members.end()) break;
+    sample.outputs.push_back(out->second);
+    const auto scale = members.find("scale" + std::to_string(i));
+    sample.scales.push_back(scale == members.end() ? Tensor() : scale->second);
+  }
+  sample.dtypes = members.at("dtypes");
+  return sample;
+}
+
+std::vector<Sample> load_samples(const Row& row) {
+  std::vector<Sample> result;
+  for (const Call& call : row.calls) {
+    const std::string prefix = row.op + "/" + call.name + "/";
+    const auto& file = fixture(row.family);
+    for (auto it = file.lower_bound(prefix);
+         it != file.end() && it->first.compare(0, prefix.size(), prefix) == 0; ++it) {
+      result.push_back(make_sample(it->first.substr(row.op.size() + 1), call, it->second));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> all = all_rows();
+  return all;
+}
+
+const Row& find_row(const std::string& op) {
+  const auto it =
+      std::find_if(rows().begin(), rows().end(), [&](const Row& r) { return r.op == op; });
+  check(it != rows().end(), "op_catalog", "the op must have a row", op);
+  return *it;
+}
+
+const std::vector<Sample>& samples(const Row& row) {
+  static std::map<std::string, std::vector<Sample>> loaded;
+  auto [it, is_new] = loaded.try_emplace(row.op);
+  if (is_new) it->second = load_samples(row);
+  return it->second;
+}
+
+std::string fixture_path(const std::string& name) {
+  const char* folder = std::getenv("AORTA_FIXTURES");
+  return std::string(folder ? folder : "tests/fixtures") + "/" + name;
+}
+
+std::vector<std::string> unused_fixture_keys() {
+  std::map<std::string, bool> used;
+  for (const Row& row : rows()) {
+    if (row.calls.empty()) continue;
+    for (const auto& [key, members] : fixture(row.family))
+      used.try_emplace(row.family + ": " + key);
+    for (const Sample& sample : samples(row))
+      used[row.family + ": " + row.op + "/" + sample.name] = true;
+  }
+  std::vector<std::string> result;
+  for (const auto& [key, is_used] : used) {
+    if (!is_used) result.push_back(key);
+  }
+  return result;
+}
+
+}  // namespace aorta::catalog

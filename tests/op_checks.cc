@@ -1,0 +1,305 @@
+#include <aorta/core/allocator.h>
+#include <aorta/core/device_backend.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/view.h>
+#include <aorta/core/parallel_for.h>
+#include <aorta/tests/op_checks.h>
+#include <aorta/tests/tolerance.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace aorta::catalog {
+namespace {
+
+constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
+constexpr int kRefused = 255;
+
+// What PyTorch gives for the sample's first output with inputs of `dtype`, or kRefused.
+int expected_dtype(const Sample& sample, size_t output, DType dtype) {
+  return sample.dtypes.at<uint8_t>({static_cast<int64_t>(output), static_cast<int64_t>(dtype)});
+}
+
+// The dtypes of a sample: of its kind, exact, and taken by PyTorch. A sample without varied inputs
+// has one, f32, that nothing depends on.
+std::vector<DType> dtypes_of(const Sample& sample) {
+  std::vector<DType> result;
+  for (DType dtype : kDTypes) {
+    if (expected_dtype(sample, 0, dtype) == kRefused) continue;
+    bool exact = true;
+    for (size_t i = 0; i < sample.inputs.size(); ++i) {
+      exact &= !sample.varied[i] || is_exact(sample.inputs[i], dtype);
+    }
+    if (exact) result.push_back(dtype);
+  }
+  return result;
+}
+
+Tensors inputs_of(const Sample& sample, DType dtype, Device device) {
+  Tensors inputs;
+  for (size_t i = 0; i < sample.inputs.size(); ++i) {
+    inputs.push_back(
+        sample.inputs[i].to(ToOptions{.dtype = sample.varied[i] ? dtype : sample.inputs[i].dtype(),
+                                      .device = device,
+                                      .copy = true}));
+  }
+  return inputs;
+}
+
+void expect_result(const Row& row, const Sample& sample, const Tensors& results, DType dtype,
+                   Device device) {
+  ASSERT_EQ(results.size(), sample.outputs.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Tensor& result = results[i];
+    ASSERT_TRUE(result.defined());
+    EXPECT_TRUE(result.device() == device) << to_string(result.device());
+    const int wanted = expected_dtype(sample, i, dtype);
+    EXPECT_TRUE(wanted >= kDTypeCount || wanted == static_cast<int>(result.dtype()))
+        << "the result's dtype is " << name(result.dtype()) << ", PyTorch's " << wanted;
+    const std::string difference =
+        compare(result, sample.outputs[i], sample.scales[i], row.tolerance);
+    EXPECT_EQ(difference, "") << "output " << i;
+  }
+}
+
+// Bytes of a tensor's elements in row-major order.
+std::vector<char> bytes_of(const Tensor& tensor) {
+  const Tensor host = tensor.cpu().contiguous();
+  const char* data = static_cast<const char*>(host.data());
+  return std::vector<char>(data, data + host.nbytes());
+}
+
+void expect_same_bytes(const Tensors& results, const Tensors& wanted) {
+  ASSERT_EQ(results.size(), wanted.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].dtype(), wanted[i].dtype());
+    EXPECT_EQ(results[i].shape(), wanted[i].shape());
+    EXPECT_TRUE(bytes_of(results[i]) == bytes_of(wanted[i]))
+        << "output " << i << "\n"
+        << to_string(results[i]) << "\nwanted\n"
+        << to_string(wanted[i]);
+  }
+}
+
+Tensor full_of_poison(int64_t numel, DType dtype, Device device) {
+  const Tensor bytes = full({numel * item_size(dtype)}, 255, {.dtype = u8, .device = device});
+  return Tensor(bytes.storage(), dtype, {numel}, {1});
+}
+
+enum class Layout { transposed, stepped, offset, channels_last };
+constexpr Layout kLayouts[] = {Layout::transposed, Layout::stepped, Layout::offset,
+                               Layout::channels_last};
+
+// The same values in another layout, gaps full of poison; the tensor itself where it can't be.
+Tensor in_layout(const Tensor& x, Layout layout) {
+  if (x.dim() == 0) layout = Layout::offset;
+  switch (layout) {
+    case Layout::transposed: {
+      Dims order;
+      for (int i = x.dim(); i-- > 0;) order.push_back(i);
+      return x.permute(order).contiguous().permute(order);
+    }
+    case Layout::stepped: {
+      Strides strides = contiguous_strides(x.shape());
+      int64_t reach = 3;
+      for (int i = 0; i < x.dim(); ++i) {
+        strides[i] *= 3;
+        reach += std::max<int64_t>(x.shape()[i] - 1, 0) * strides[i];
+      }
+      const Tensor buffer = full_of_poison(reach, x.dtype(), x.device());
+      const Tensor result = as_strided(buffer, x.shape(), strides, 1);
+      result.copy_(x);
+      return result;
+    }
+    case Layout::offset: {
+      const Tensor buffer = full_of_poison(x.numel() + 5, x.dtype(), x.device());
+      const Tensor result = as_strided(buffer, x.shape(), contiguous_strides(x.shape()), 3);
+      result.copy_(x);
+      return result;
+    }
+    case Layout::channels_last:
+      return x.dim() == 4 ? x.contiguous(MemoryFormat::channels_last) : x;
+  }
+  return x;
+}
+
+// Inputs whose first dimension repeats one slice, expanded and, for comparison, contiguous.
+Tensor expanded(const Tensor& x) {
+  if (x.dim() == 0 || x.shape()[0] < 2) return x;
+  return x.narrow(0, 0, 1).expand(x.shape());
+}
+
+template <class F>
+void for_each_case(const Row& row, const F& body) {
+  ASSERT_TRUE(row.calls.empty() || !samples(row).empty()) << "no sample in the fixture";
+  for (const Sample& sample : samples(row)) {
+    for (DType dtype : dtypes_of(sample)) {
+      SCOPED_TRACE(row.op + "/" + sample.name + " " + name(dtype));
+      try {
+        body(sample, dtype);
+      } catch (const Error& error) {
+        ADD_FAILURE() << error.what();
+      }
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+}  // namespace
+
+void poison(int64_t bytes, Device device) {
+  if (bytes == 0) return;
+  Tensors blocks;  // several, since an op may take some for its own use
+  for (int i = 0; i < 4; ++i) blocks.push_back(full({bytes}, 255, {.dtype = u8, .device = device}));
+}
+
+void check_forward(const Row& row, Device device) {
+  int count = 0;
+  for_each_case(row, [&](const Sample& sample, DType dtype) {
+    const Tensors results = sample.call->run(inputs_of(sample, dtype, device));
+    expect_result(row, sample, results, dtype, device);
+    ++count;
+  });
+  EXPECT_TRUE(count > 0 || row.calls.empty()) << "nothing ran";
+}
+
+void check_layouts(const Row& row, Device device) {
+  for_each_case(row, [&](const Sample& sample, DType dtype) {
+    const Tensors inputs = inputs_of(sample, dtype, device);
+    for (Layout layout : kLayouts) {
+      Tensors others;
+      for (const Tensor& x : inputs) others.push_back(in_layout(x, layout));
+      SCOPED_TRACE("layout " + std::to_string(static_cast<int>(layout)));
+      expect_result(row, sample, sample.call->run(others), dtype, device);
+    }
+  });
+}
+
+void check_expanded(const Row& row, Device device) {
+  for_each_case(row, [&](const Sample& sample, DType dtype) {
+    Tensors repeated, dense;
+    for (size_t i = 0; i < sample.inputs.size(); ++i) {
+      const Tensor x = inputs_of(sample, dtype, device)[i];
+      repeated.push_back(sample.varied[i] ? expanded(x) : x);
+      dense.push_back(repeated.back().clone(MemoryFormat::contiguous));
+    }
+    const Tensors results = sample.call->run(repeated), wanted = sample.call->run(dense);
+    ASSERT_EQ(results.size(), wanted.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      EXPECT_EQ(results[i].dtype(), wanted[i].dtype());
+      EXPECT_EQ(compare(results[i], wanted[i], sample.scales[i], row.tolerance), "");
+    }
+  });
+}
+
+void check_in_place(const Row& row, Device device) {
+  int count = 0;
+  for_each_case(row, [&](const Sample& sample, DType dtype) {
+    if (!sample.call->in_place) return;
+    const Tensors results = sample.call->run(inputs_of(sample, dtype, device));
+    const Tensors inputs = inputs_of(sample, dtype, device);
+    const Tensor& self = inputs[0];
+    if (results[0].shape() != self.shape() || !can_cast(results[0].dtype(), self.dtype())) {
+      const uint32_t version = self.version();
+      EXPECT_THROW(sample.call->in_place(inputs), Error);
+      EXPECT_EQ(self.version(), version);
+      return;
+    }
+    ++count;
+    for (Layout layout : {Layout::channels_last, Layout::transposed, Layout::stepped}) {
+      Tensors others;
+      for (const Tensor& x : inputs) others.push_back(in_layout(x, layout));
+      if (others[0].shares_storage(self)) others[0] = self.clone();
+      const uint32_t version = others[0].version();
+      const Tensor written = sample.call->in_place(others);
+      EXPECT_TRUE(written.is_same(others[0]));
+      EXPECT_EQ(others[0].version(), version + 1);
+      EXPECT_EQ(compare(others[0], results[0].to(self.dtype()), {}, {}), "");
+    }
+  });
+  EXPECT_GT(count, 0) << "nothing ran";
+}
+
+void check_inputs_kept(const Row& row, Device device) {
+  for_each_case(row, [&](const Sample& sample, DType dtype) {
+    const Tensors inputs = inputs_of(sample, dtype, device);
+    Tensors before;
+    std::vector<uint32_t> versions;
+    for (const Tensor& x : inputs) {
+      before.push_back(x.clone());
+      versions.push_back(x.version());
+    }
+    sample.call->run(inputs);
+    expect_same_bytes(inputs, before);
+    for (size_t i = 0; i < inputs.size(); ++i) EXPECT_EQ(inputs[i].version(), versions[i]);
+  });
+}
+
+void check_written(const Row& row, Device device) {
+  for_each_case(row, [&](const Sample& sample, DType dtype) {
+    const Tensors inputs = inputs_of(sample, dtype, device);
+    std::vector<int64_t> sizes;
+    for (const Tensor& result : sample.call->run(inputs))
+      sizes.push_back(result.storage()->size_bytes());
+    for (int64_t size : sizes) poison(size, device);
+    expect_result(row, sample, sample.call->run(inputs), dtype, device);
+  });
+}
+
+namespace {
+
+// Many copies of the inputs with the most dimensions along a new first dimension; the others
+// broadcast.
+Tensors enlarged(const Tensors& inputs) {
+  int ndim = 0;
+  for (const Tensor& x : inputs) ndim = std::max(ndim, x.dim());
+  Tensors result;
+  for (const Tensor& x : inputs) {
+    Shape shape = x.shape();
+    if (x.dim() == ndim) shape.insert(0, 1 + 200000 / std::max<int64_t>(x.numel(), 1));
+    result.push_back(x.expand(shape).contiguous());
+  }
+  return result;
+}
+
+}  // namespace
+
+void check_threads(const Row& row, Device device) {
+  const int before = get_num_threads();
+  for (const Call& call : row.calls) {
+    const auto& all = samples(row);
+    const auto sample =
+        std::find_if(all.begin(), all.end(), [&](const Sample& s) { return s.call == &call; });
+    ASSERT_TRUE(sample != all.end()) << "no sample of " << call.name;
+    SCOPED_TRACE(row.op + "/" + sample->name);
+    const DType dtype = dtypes_of(*sample).at(0);
+    Tensors inputs;
+    if (row.large) {
+      for (const Tensor& x : row.large()) inputs.push_back(x.to(device));
+    } else {
+      inputs = enlarged(inputs_of(*sample, dtype, device));
+    }
+    Tensors first;
+    for (int threads : {1, 2, 3}) {
+      set_num_threads(threads);
+      const Tensors results = call.run(inputs);
+      if (threads == 1) first = results;
+      expect_same_bytes(results, first);
+    }
+    set_num_threads(before);
+  }
+}
+
+void check_errors(const Row& row) {
+  for (const BadCall& bad : row.bad) {
+    try {
+      bad.run();
+      ADD_FAILURE() << "must throw: " << bad.error;
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(), bad.error);
+    }
+  }
+}
+
+}  // namespace aorta::catalog

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <aorta/tests/op_catalog.h>
+
+// The checks that every row of the op catalogue goes through, on a device. They report through
+// GoogleTest. An input gets every dtype that holds its values exactly.
+namespace aorta::catalog {
+
+/// Results equal the fixture's, and their dtypes PyTorch's, for every sample and dtype.
+void check_forward(const Row& row, Device device);
+/// The same with inputs transposed, stepped, at an odd offset and channels_last.
+void check_layouts(const Row& row, Device device);
+/// Inputs whose first dimension is expanded (stride 0) give what contiguous ones give.
+void check_expanded(const Row& row, Device device);
+/// The in-place form writes what the op returns, returns its tensor and bumps the version once.
+void check_in_place(const Row& row, Device device);
+/// The op leaves its inputs and their versions alone.
+void check_inputs_kept(const Row& row, Device device);
+/// The op writes every element of its outputs: they start as blocks full of NaN.
+void check_written(const Row& row, Device device);
+/// Large inputs give the same bits for 1, 2 and 3 threads.
+void check_threads(const Row& row, Device device);
+/// Bad input throws the row's exact text.
+void check_errors(const Row& row);
+
+/// Frees blocks of `bytes` full of 0xff bytes (NaN), which the allocator hands out next.
+void poison(int64_t bytes, Device device);
+
+}  // namespace aorta::catalog
