@@ -72,7 +72,8 @@ void* StreamAllocator::allocate(int64_t bytes, StreamKey stream) {
   if (!pool) pool = std::make_unique<Pool>(Pool{.stream = stream, .free = {}, .slabs = {}});
   const int64_t size = size_class_bytes(bytes);
   Block* block = take_cached(*pool, size);
-  if (!block) block = size <= kSmallLimit ? cut_from_slab(*pool, size) : allocate_large(*pool, size);
+  if (!block)
+    block = size <= kSmallLimit ? cut_from_slab(*pool, size) : allocate_large(*pool, size);
   live_[reinterpret_cast<uintptr_t>(block->data)] = block;
   if (block->slab) ++block->slab->in_hands;
   stats_.bytes_in_use += block->size;

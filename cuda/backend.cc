@@ -69,7 +69,7 @@ constexpr StreamKey kHost{.device = -1, .handle = nullptr};
 
 cudaStream_t resolve(Stream stream) {
   return stream.handle ? static_cast<cudaStream_t>(stream.handle)
-                       : current_stream(stream.device.index);
+                       : cuda::current_stream(stream.device.index);
 }
 
 bool is_page_locked(const void* data) {
@@ -91,12 +91,11 @@ class Backend final : public DeviceBackend {
   }
 
   void* allocate(int64_t bytes, int index) override {
-    return state_of(index).allocator.allocate(bytes, {index, current_stream(index)});
+    return state_of(index).allocator.allocate(bytes, {index, cuda::current_stream(index)});
   }
   void deallocate(void* data, int64_t, int index) override {
     state_of(index).allocator.deallocate(data);
   }
-  int64_t bytes_in_use(int index) override { return memory_stats(index).bytes_in_use; }
   MemoryStats memory_stats(int index) override { return state_of(index).allocator.stats(); }
   void reset_peak_memory(int index) override { state_of(index).allocator.reset_peak(); }
   void record_stream(void* data, Stream stream) override;
@@ -120,7 +119,9 @@ class Backend final : public DeviceBackend {
 
   Stream create_stream(int index) override;
   void destroy_stream(Stream stream) override;
-  Stream current_stream(int index) override { return {device_of(index), cuda::current_stream(index)}; }
+  Stream current_stream(int index) override {
+    return {cuda_device(index), cuda::current_stream(index)};
+  }
   void set_current_stream(Stream stream) override;
   void synchronize_stream(Stream stream) override {
     check_cuda(cudaStreamSynchronize(resolve(stream)), "synchronize");
@@ -153,7 +154,7 @@ class Backend final : public DeviceBackend {
   }
 
  private:
-  static Device device_of(int index) { return Device(DeviceType::cuda, index); }
+  static Device cuda_device(int index) { return Device(DeviceType::cuda, index); }
   void copy_between_devices(void* destination, int to, const void* source, int from, int64_t bytes);
 };
 
@@ -187,9 +188,9 @@ void Backend::copy(void* destination, Device to, const void* source, Device from
   const int device = to.is_cuda() ? to.index : from.index;
   const DeviceScope scope(device);
   const cudaStream_t stream = cuda::current_stream(device);
-  check_cuda(cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), cudaMemcpyDefault,
-                             stream),
-             "copy");
+  check_cuda(
+      cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), cudaMemcpyDefault, stream),
+      "copy");
   if (to.is_cuda() && from.is_cuda()) return;
   const void* host = to.is_cuda() ? source : destination;
   if (non_blocking && is_page_locked(host)) {
@@ -207,14 +208,14 @@ void Backend::copy_between_devices(void* destination, int to, const void* source
   const cudaStream_t source_stream = cuda::current_stream(from);
   const cudaStream_t destination_stream = cuda::current_stream(to);
   const Event ready = create_event(to), done = create_event(from);
-  record_event(ready, {device_of(to), destination_stream});
-  wait_event(ready, {device_of(from), source_stream});
+  record_event(ready, {cuda_device(to), destination_stream});
+  wait_event(ready, {cuda_device(from), source_stream});
   const DeviceScope scope(from);
-  check_cuda(cudaMemcpyPeerAsync(destination, to, source, from, static_cast<size_t>(bytes),
-                                 source_stream),
-             "copy");
-  record_event(done, {device_of(from), source_stream});
-  wait_event(done, {device_of(to), destination_stream});
+  check_cuda(
+      cudaMemcpyPeerAsync(destination, to, source, from, static_cast<size_t>(bytes), source_stream),
+      "copy");
+  record_event(done, {cuda_device(from), source_stream});
+  wait_event(done, {cuda_device(to), destination_stream});
   destroy_event(ready);
   destroy_event(done);
 }
@@ -222,9 +223,9 @@ void Backend::copy_between_devices(void* destination, int to, const void* source
 void Backend::fill_bytes(void* destination, uint8_t value, int64_t bytes, int index) {
   if (bytes <= 0) return;
   const DeviceScope scope(index);
-  check_cuda(cudaMemsetAsync(destination, value, static_cast<size_t>(bytes),
-                             cuda::current_stream(index)),
-             "fill_");
+  check_cuda(
+      cudaMemsetAsync(destination, value, static_cast<size_t>(bytes), cuda::current_stream(index)),
+      "fill_");
 }
 
 // Streams and events are kept and given out again: a handle that some block of memory remembers
@@ -235,12 +236,12 @@ Stream Backend::create_stream(int index) {
   if (!state.idle_streams.empty()) {
     void* handle = state.idle_streams.back();
     state.idle_streams.pop_back();
-    return {device_of(index), handle};
+    return {cuda_device(index), handle};
   }
   const DeviceScope scope(index);
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create_stream");
-  return {device_of(index), stream};
+  return {cuda_device(index), stream};
 }
 
 void Backend::destroy_stream(Stream stream) {
@@ -262,12 +263,12 @@ Event Backend::create_event(int index) {
   if (!state.idle_events.empty()) {
     void* handle = state.idle_events.back();
     state.idle_events.pop_back();
-    return {device_of(index), handle};
+    return {cuda_device(index), handle};
   }
   const DeviceScope scope(index);
   cudaEvent_t event = nullptr;
   check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create_event");
-  return {device_of(index), event};
+  return {cuda_device(index), event};
 }
 
 void Backend::destroy_event(Event event) {
@@ -288,6 +289,13 @@ int current_device_index() {
 cudaStream_t current_stream(int device) {
   const cudaStream_t chosen = streams_of_thread[device];
   return chosen ? chosen : state_of(device).default_stream;
+}
+
+int device_of(const void* data) {
+  if (count_devices() == 1) return 0;
+  cudaPointerAttributes attributes;
+  check_cuda(cudaPointerGetAttributes(&attributes, data), "device");
+  return attributes.device;
 }
 
 int multiprocessor_count(int device) { return state_of(device).multiprocessors; }

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <aorta/cuda/check.h>
 #include <aorta/core/device_backend.h>
+#include <aorta/cuda/check.h>
 
 #include <cuda_runtime.h>
 
@@ -18,6 +18,9 @@ int current_device_index();
 /// default one. The default stream is one of Aorta's own, so that it can be captured; it waits for
 /// the legacy stream 0 and that one waits for it, so that code which uses stream 0 needs no care.
 cudaStream_t current_stream(int device);
+
+/// The device whose memory `data` points into: kernels run there.
+int device_of(const void* data);
 
 /// Multiprocessors of a device.
 int multiprocessor_count(int device);
@@ -39,7 +42,8 @@ class DeviceScope {
   int previous_, device_;
 };
 
-/// Memory for the length of a kernel's work: given back, in stream order, when it goes out of scope.
+/// Memory for the length of a kernel's work: given back, in stream order, when it goes out of
+/// scope.
 class Workspace {
  public:
   Workspace(int64_t bytes, int device);
