@@ -151,12 +151,22 @@ def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], size = "small", **k
         **kwargs
     )
 
-def aorta_gpu_test(name, srcs, tags = [], **kwargs):
-    """A GoogleTest program that needs a GPU: compiled wherever CUDA is, GTEST_SKIP where there is no device."""
+def cuda_plugin_linkopts():
+    """For a program that depends on //cuda:libaorta_cuda.so as data: where it lies, seen from the program."""
+    up = "/".join([".."] * len(native.package_name().split("/")))
+    return ["-Wl,-rpath,$$ORIGIN/%s/cuda" % up]
+
+def aorta_gpu_test(name, srcs, tags = [], data = [], linkopts = [], **kwargs):
+    """A GoogleTest program that needs a GPU: compiled wherever CUDA is, GTEST_SKIP where there is no device.
+
+    It finds the CUDA plugin as any program does; it doesn't link it.
+    """
     aorta_test(
         name = name,
         srcs = srcs,
         tags = tags + ["gpu"],
+        data = data + ["//cuda:libaorta_cuda.so"],
+        linkopts = linkopts + cuda_plugin_linkopts(),
         target_compatible_with = requires_cuda(),
         **kwargs
     )

@@ -20,7 +20,12 @@ class CpuBackend final : public DeviceBackend {
 
   void* allocate(int64_t bytes, int) override { return cpu::allocate(bytes); }
   void deallocate(void* data, int64_t bytes, int) override { cpu::deallocate(data, bytes); }
-  int64_t bytes_in_use(int) override { return cpu::allocator_stats().bytes_in_use; }
+  void record_stream(void*, Stream) override {}
+  MemoryStats memory_stats(int) override {
+    const cpu::AllocatorStats stats = cpu::allocator_stats();
+    return {stats.bytes_in_use, stats.bytes_cached, stats.peak_bytes, stats.system_calls};
+  }
+  void reset_peak_memory(int) override { cpu::reset_peak_bytes(); }
   void empty_cache() override { cpu::empty_cache(); }
 
   void copy(void* destination, Device, const void* source, Device, int64_t bytes, bool) override {

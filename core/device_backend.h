@@ -20,6 +20,14 @@ struct Event {
   void* handle = nullptr;
 };
 
+/// What an allocator has given out, in bytes, rounded up to size classes.
+struct MemoryStats {
+  int64_t bytes_in_use = 0;  // given out and not yet taken back
+  int64_t bytes_cached = 0;  // taken back and kept
+  int64_t peak_bytes = 0;    // the most that was in use at once
+  int64_t system_calls = 0;  // times that memory was taken from the system or the driver
+};
+
 /// What a kind of device offers to the rest of Aorta: memory, copies, streams and events. `core/`
 /// has the CPU's; a plugin registers its own. Work is queued on the calling thread's current
 /// stream.
@@ -34,7 +42,11 @@ class DeviceBackend {
   /// At least `bytes` of device memory, aligned to 64 bytes; freed in the order of the stream.
   virtual void* allocate(int64_t bytes, int index) = 0;
   virtual void deallocate(void* data, int64_t bytes, int index) = 0;
-  virtual int64_t bytes_in_use(int index) = 0;
+  /// Says that work on `stream` uses memory that was allocated (as device or page-locked memory)
+  /// for another stream: freed, it isn't given out again before that work is done.
+  virtual void record_stream(void* data, Stream stream) = 0;
+  virtual MemoryStats memory_stats(int index) = 0;
+  virtual void reset_peak_memory(int index) = 0;
   virtual void empty_cache() = 0;
 
   /// Copies between devices or between the host and a device. Returns when the copy is done, unless

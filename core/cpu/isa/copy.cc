@@ -1,4 +1,5 @@
 #include <aorta/core/cpu/isa/row.h>
+#include <aorta/core/scalar/convert.h>
 
 #include <immintrin.h>
 
@@ -8,30 +9,11 @@ namespace aorta::cpu::AORTA_ISA {
 namespace {
 
 template <class To, class From>
-AORTA_INLINE To convert_value(From x) {
-  constexpr bool to_half = std::is_same_v<To, Half> || std::is_same_v<To, BFloat16>;
-  constexpr bool from_half = std::is_same_v<From, Half> || std::is_same_v<From, BFloat16>;
-  if constexpr (std::is_same_v<To, From>) {
-    return x;
-  } else if constexpr (from_half) {
-    return convert_value<To>(static_cast<float>(x));
-  } else if constexpr (to_half) {
-    return To(static_cast<float>(x));
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return x != From(0);
-  } else if constexpr (std::is_same_v<To, uint8_t> && std::is_floating_point_v<From>) {
-    return static_cast<uint8_t>(static_cast<int32_t>(x));  // negative numbers wrap, as integers do
-  } else {
-    return static_cast<To>(x);
-  }
-}
-
-template <class To, class From>
 void convert(void* destination, const void* source, int64_t n) {
   char* const out = static_cast<char*>(destination);
   const char* const in = static_cast<const char*>(source);
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) store(out, i, convert_value<To>(load<From>(in, i)));
+  for (int64_t i = 0; i < n; ++i) store(out, i, scalar::convert_value<To>(load<From>(in, i)));
 }
 
 struct ConverterTable {

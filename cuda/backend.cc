@@ -1,0 +1,312 @@
+#include <aorta/core/check.h>
+#include <aorta/cuda/allocator.h>
+#include <aorta/cuda/backend.h>
+#include <aorta/cuda/memory_driver.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace aorta::cuda {
+namespace {
+
+// What the process knows of one GPU. Never destroyed: tensors may outlive statics.
+struct DeviceState {
+  DeviceState(int device_index, const MemoryDriver& driver)
+      : index(device_index), allocator("cuda:" + std::to_string(device_index), driver) {}
+  const int index;
+  cudaStream_t default_stream = nullptr;
+  int multiprocessors = 0;
+  StreamAllocator allocator;
+  std::mutex mutex;
+  std::vector<void*> idle_streams, idle_events;
+};
+
+std::atomic<DeviceState*> states[kMaxDevices];
+thread_local constinit cudaStream_t streams_of_thread[kMaxDevices] = {};
+
+int count_devices() {
+  static const int count = [] {
+    int n = 0;
+    if (cudaGetDeviceCount(&n) != cudaSuccess) {
+      cudaGetLastError();
+      n = 0;
+    }
+    return n < kMaxDevices ? n : kMaxDevices;
+  }();
+  return count;
+}
+
+DeviceState* make_state(int device) {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  if (DeviceState* known = states[device].load()) return known;
+  const DeviceScope scope(device);
+  auto state = std::make_unique<DeviceState>(device, device_memory_driver(device));
+  check_cuda(cudaStreamCreate(&state->default_stream), "device");
+  check_cuda(
+      cudaDeviceGetAttribute(&state->multiprocessors, cudaDevAttrMultiProcessorCount, device),
+      "device");
+  states[device].store(state.get());
+  return state.release();
+}
+
+DeviceState& state_of(int device) {
+  check(device >= 0 && device < count_devices(), "device", "the device must exist",
+        Device(DeviceType::cuda, device), " of ", count_devices());
+  DeviceState* state = states[device].load(std::memory_order_acquire);
+  return state ? *state : *make_state(device);
+}
+
+StreamAllocator& pinned_allocator() {
+  static StreamAllocator* allocator = new StreamAllocator("page-locked memory", pinned_driver());
+  return *allocator;
+}
+
+// Pinned blocks belong to the host: to no stream. What streams do with them is recorded.
+constexpr StreamKey kHost{.device = -1, .handle = nullptr};
+
+cudaStream_t resolve(Stream stream) {
+  return stream.handle ? static_cast<cudaStream_t>(stream.handle)
+                       : cuda::current_stream(stream.device.index);
+}
+
+bool is_page_locked(const void* data) {
+  cudaPointerAttributes attributes;
+  if (cudaPointerGetAttributes(&attributes, data) != cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
+  return attributes.type == cudaMemoryTypeHost;
+}
+
+class Backend final : public DeviceBackend {
+ public:
+  int device_count() override { return count_devices(); }
+  int current_device() override { return current_device_index(); }
+  void set_current_device(int index) override {
+    state_of(index);
+    check_cuda(cudaSetDevice(index), "device");
+  }
+
+  void* allocate(int64_t bytes, int index) override {
+    return state_of(index).allocator.allocate(bytes, {index, cuda::current_stream(index)});
+  }
+  void deallocate(void* data, int64_t, int index) override {
+    state_of(index).allocator.deallocate(data);
+  }
+  MemoryStats memory_stats(int index) override { return state_of(index).allocator.stats(); }
+  void reset_peak_memory(int index) override { state_of(index).allocator.reset_peak(); }
+  void record_stream(void* data, Stream stream) override;
+  void empty_cache() override;
+
+  void copy(void* destination, Device to, const void* source, Device from, int64_t bytes,
+            bool non_blocking) override;
+  void fill_bytes(void* destination, uint8_t value, int64_t bytes, int index) override;
+
+  void* allocate_pinned(int64_t bytes) override {
+    return pinned_allocator().allocate(bytes, kHost);
+  }
+  void deallocate_pinned(void* data, int64_t) override { pinned_allocator().deallocate(data); }
+  void register_host(void* data, int64_t bytes) override {
+    check_cuda(cudaHostRegister(data, static_cast<size_t>(bytes), cudaHostRegisterPortable),
+               "register_host");
+  }
+  void unregister_host(void* data) override {
+    check_cuda(cudaHostUnregister(data), "unregister_host");
+  }
+
+  Stream create_stream(int index) override;
+  void destroy_stream(Stream stream) override;
+  Stream current_stream(int index) override {
+    return {cuda_device(index), cuda::current_stream(index)};
+  }
+  void set_current_stream(Stream stream) override;
+  void synchronize_stream(Stream stream) override {
+    check_cuda(cudaStreamSynchronize(resolve(stream)), "synchronize");
+  }
+  void synchronize_device(int index) override {
+    state_of(index);
+    const DeviceScope scope(index);
+    check_cuda(cudaDeviceSynchronize(), "synchronize");
+  }
+
+  Event create_event(int index) override;
+  void destroy_event(Event event) override;
+  void record_event(Event event, Stream stream) override {
+    const DeviceScope scope(stream.device.index);
+    check_cuda(cudaEventRecord(static_cast<cudaEvent_t>(event.handle), resolve(stream)),
+               "record_event");
+  }
+  void wait_event(Event event, Stream stream) override {
+    check_cuda(cudaStreamWaitEvent(resolve(stream), static_cast<cudaEvent_t>(event.handle), 0),
+               "wait_event");
+  }
+  bool event_done(Event event) override {
+    const cudaError_t state = cudaEventQuery(static_cast<cudaEvent_t>(event.handle));
+    if (state == cudaErrorNotReady) {
+      cudaGetLastError();
+      return false;
+    }
+    check_cuda(state, "event_done");
+    return true;
+  }
+
+ private:
+  static Device cuda_device(int index) { return Device(DeviceType::cuda, index); }
+  void copy_between_devices(void* destination, int to, const void* source, int from, int64_t bytes);
+};
+
+void Backend::record_stream(void* data, Stream stream) {
+  if (!data) return;
+  const StreamKey key{stream.device.index, resolve(stream)};
+  if (pinned_allocator().record_stream(data, key)) return;
+  for (int i = 0; i < count_devices(); ++i) {
+    DeviceState* state = states[i].load(std::memory_order_acquire);
+    if (state && state->allocator.record_stream(data, key)) return;
+  }
+  fail("record_stream", "the memory must come from Aorta's allocator");
+}
+
+void Backend::empty_cache() {
+  for (std::atomic<DeviceState*>& entry : states) {
+    DeviceState* state = entry.load(std::memory_order_acquire);
+    if (!state) continue;
+    const DeviceScope scope(state->index);
+    state->allocator.empty_cache();
+  }
+  pinned_allocator().empty_cache();
+}
+
+void Backend::copy(void* destination, Device to, const void* source, Device from, int64_t bytes,
+                   bool non_blocking) {
+  if (bytes <= 0) return;
+  if (to.is_cuda() && from.is_cuda() && to.index != from.index) {
+    return copy_between_devices(destination, to.index, source, from.index, bytes);
+  }
+  const int device = to.is_cuda() ? to.index : from.index;
+  const DeviceScope scope(device);
+  const cudaStream_t stream = cuda::current_stream(device);
+  check_cuda(
+      cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), cudaMemcpyDefault, stream),
+      "copy");
+  if (to.is_cuda() && from.is_cuda()) return;
+  const void* host = to.is_cuda() ? source : destination;
+  if (non_blocking && is_page_locked(host)) {
+    // Ours isn't given out again before the copy is done; other locked memory is its owner's care.
+    pinned_allocator().record_stream(host, {device, stream});
+    return;
+  }
+  check_cuda(cudaStreamSynchronize(stream), "copy");
+}
+
+// Queued on the source's stream: it starts when the destination's earlier work is done, and the
+// destination's later work waits for it.
+void Backend::copy_between_devices(void* destination, int to, const void* source, int from,
+                                   int64_t bytes) {
+  const cudaStream_t source_stream = cuda::current_stream(from);
+  const cudaStream_t destination_stream = cuda::current_stream(to);
+  const Event ready = create_event(to), done = create_event(from);
+  record_event(ready, {cuda_device(to), destination_stream});
+  wait_event(ready, {cuda_device(from), source_stream});
+  const DeviceScope scope(from);
+  check_cuda(
+      cudaMemcpyPeerAsync(destination, to, source, from, static_cast<size_t>(bytes), source_stream),
+      "copy");
+  record_event(done, {cuda_device(from), source_stream});
+  wait_event(done, {cuda_device(to), destination_stream});
+  destroy_event(ready);
+  destroy_event(done);
+}
+
+void Backend::fill_bytes(void* destination, uint8_t value, int64_t bytes, int index) {
+  if (bytes <= 0) return;
+  const DeviceScope scope(index);
+  check_cuda(
+      cudaMemsetAsync(destination, value, static_cast<size_t>(bytes), cuda::current_stream(index)),
+      "fill_");
+}
+
+// Streams and events are kept and given out again: a handle that some block of memory remembers
+// stays a stream, and creation is slow.
+Stream Backend::create_stream(int index) {
+  DeviceState& state = state_of(index);
+  std::lock_guard lock(state.mutex);
+  if (!state.idle_streams.empty()) {
+    void* handle = state.idle_streams.back();
+    state.idle_streams.pop_back();
+    return {cuda_device(index), handle};
+  }
+  const DeviceScope scope(index);
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create_stream");
+  return {cuda_device(index), stream};
+}
+
+void Backend::destroy_stream(Stream stream) {
+  DeviceState& state = state_of(stream.device.index);
+  if (!stream.handle || stream.handle == state.default_stream) return;
+  if (streams_of_thread[state.index] == stream.handle) streams_of_thread[state.index] = nullptr;
+  std::lock_guard lock(state.mutex);
+  state.idle_streams.push_back(stream.handle);
+}
+
+void Backend::set_current_stream(Stream stream) {
+  state_of(stream.device.index);
+  streams_of_thread[stream.device.index] = static_cast<cudaStream_t>(stream.handle);
+}
+
+Event Backend::create_event(int index) {
+  DeviceState& state = state_of(index);
+  std::lock_guard lock(state.mutex);
+  if (!state.idle_events.empty()) {
+    void* handle = state.idle_events.back();
+    state.idle_events.pop_back();
+    return {cuda_device(index), handle};
+  }
+  const DeviceScope scope(index);
+  cudaEvent_t event = nullptr;
+  check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create_event");
+  return {cuda_device(index), event};
+}
+
+void Backend::destroy_event(Event event) {
+  if (!event.handle) return;
+  DeviceState& state = state_of(event.device.index);
+  std::lock_guard lock(state.mutex);
+  state.idle_events.push_back(event.handle);
+}
+
+}  // namespace
+
+int current_device_index() {
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "device");
+  return device;
+}
+
+cudaStream_t current_stream(int device) {
+  const cudaStream_t chosen = streams_of_thread[device];
+  return chosen ? chosen : state_of(device).default_stream;
+}
+
+int device_of(const void* data) {
+  if (count_devices() == 1) return 0;
+  cudaPointerAttributes attributes;
+  check_cuda(cudaPointerGetAttributes(&attributes, data), "device");
+  return attributes.device;
+}
+
+int multiprocessor_count(int device) { return state_of(device).multiprocessors; }
+
+Workspace::Workspace(int64_t bytes, int device)
+    : data_(cuda_backend().allocate(bytes, device)), device_(device) {}
+Workspace::~Workspace() { cuda_backend().deallocate(data_, 0, device_); }
+
+DeviceBackend& cuda_backend() {
+  static Backend* backend = new Backend;
+  return *backend;
+}
+
+}  // namespace aorta::cuda

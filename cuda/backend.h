@@ -1,0 +1,67 @@
+#pragma once
+
+#include <aorta/core/device_backend.h>
+#include <aorta/cuda/check.h>
+
+#include <cuda_runtime.h>
+
+namespace aorta::cuda {
+
+/// GPUs that one process can use.
+inline constexpr int kMaxDevices = 64;
+
+/// The device that is current in this thread; asked of CUDA itself, so that other code that uses
+/// CUDA may set it too.
+int current_device_index();
+
+/// The stream that this thread queues work for a device on: `set_current_stream`'s, or the device's
+/// default one. The default stream is one of Aorta's own, so that it can be captured; it waits for
+/// the legacy stream 0 and that one waits for it, so that code which uses stream 0 needs no care.
+cudaStream_t current_stream(int device);
+
+/// The device whose memory `data` points into: kernels run there.
+int device_of(const void* data);
+
+/// Multiprocessors of a device.
+int multiprocessor_count(int device);
+
+/// Makes a device current for CUDA calls while it lives. What launches kernels has one, because a
+/// tensor's device need not be the current one.
+class DeviceScope {
+ public:
+  explicit DeviceScope(int device) : previous_(current_device_index()), device_(device) {
+    if (device_ != previous_) check_cuda(cudaSetDevice(device_), "device");
+  }
+  ~DeviceScope() {
+    if (device_ != previous_) cudaSetDevice(previous_);
+  }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  int previous_, device_;
+};
+
+/// Memory for the length of a kernel's work: given back, in stream order, when it goes out of
+/// scope.
+class Workspace {
+ public:
+  Workspace(int64_t bytes, int device);
+  ~Workspace();
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  void* data() const { return data_; }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  void* data_;
+  int device_;
+};
+
+/// The one backend object of the plugin.
+DeviceBackend& cuda_backend();
+
+}  // namespace aorta::cuda

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+namespace aorta::cuda {
+
+/// Throws "op: CUDA error NAME (description)".
+[[noreturn]] void throw_cuda_error(cudaError_t error, const char* op);
+
+/// Throws unless a CUDA call of `op` succeeded.
+inline void check_cuda(cudaError_t error, const char* op) {
+  if (error != cudaSuccess) [[unlikely]]
+    throw_cuda_error(error, op);
+}
+
+/// True when AORTA_CUDA_SYNC=1: every launch is waited for, so that a kernel's error names the
+/// kernel's op and not a later one.
+bool synchronous_launches();
+
+/// Throws when the kernel that `op` just launched on `stream` could not start, or, with
+/// AORTA_CUDA_SYNC=1, failed.
+void check_launch(const char* op, cudaStream_t stream);
+
+}  // namespace aorta::cuda

@@ -1,0 +1,57 @@
+#pragma once
+
+// Kernel launches: grids, streams, checks, and ForEach over the bodies of core/body.
+
+#include <aorta/cuda/backend.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace aorta::cuda {
+
+inline constexpr int kThreads = 256;
+
+/// Where a kernel runs: the device that owns `data`, made current, and this thread's stream there.
+class LaunchSite {
+ public:
+  explicit LaunchSite(const void* data) : device_(device_of(data)), scope_(device_) {}
+  int device() const { return device_; }
+  cudaStream_t stream() const { return current_stream(device_); }
+  /// Blocks of `kThreads` for grid-stride loops over `items`: enough to fill the device some times
+  /// over, not so many that starting them costs.
+  unsigned blocks(int64_t items) const {
+    const int64_t wanted = (items + kThreads - 1) / kThreads;
+    return static_cast<unsigned>(
+        std::clamp<int64_t>(wanted, 1, int64_t{multiprocessor_count(device_)} * 64));
+  }
+
+ private:
+  int device_;
+  DeviceScope scope_;
+};
+
+/// This thread's first item of a grid-stride loop, and the distance to its next.
+__device__ __forceinline__ int64_t first_item() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ __forceinline__ int64_t item_step() {
+  return static_cast<int64_t>(gridDim.x) * blockDim.x;
+}
+
+template <class Body>
+__global__ void __launch_bounds__(kThreads)
+    for_each_kernel(const __grid_constant__ Body body, int64_t count) {
+  for (int64_t i = first_item(); i < count; i += item_step()) body(i);
+}
+
+/// Runs body(i) for every i in [0, count) on the device that owns `data`; any order, so a body
+/// writes to places of its own.
+template <class Body>
+void for_each(const char* op, const void* data, int64_t count, const Body& body) {
+  if (count <= 0) return;
+  const LaunchSite site(data);
+  for_each_kernel<<<site.blocks(count), kThreads, 0, site.stream()>>>(body, count);
+  check_launch(op, site.stream());
+}
+
+}  // namespace aorta::cuda

@@ -1,0 +1,96 @@
+#include <aorta/cuda/backend.h>
+#include <aorta/cuda/memory_driver.h>
+
+namespace aorta::cuda {
+namespace {
+
+int device_from(void* context) { return static_cast<int>(reinterpret_cast<intptr_t>(context)); }
+
+// "No more memory" is an answer; everything else is an error.
+void* pointer_or_null(cudaError_t error, void* data, const char* op) {
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  check_cuda(error, op);
+  return data;
+}
+
+void* allocate_device(void* context, int64_t bytes) {
+  const DeviceScope scope(device_from(context));
+  void* data = nullptr;
+  return pointer_or_null(cudaMalloc(&data, static_cast<size_t>(bytes)), data, "allocate");
+}
+
+void free_device(void* context, void* data) {
+  const DeviceScope scope(device_from(context));
+  cudaFree(data);
+}
+
+int64_t free_device_bytes(void* context) {
+  const DeviceScope scope(device_from(context));
+  size_t free = 0, total = 0;
+  if (cudaMemGetInfo(&free, &total) != cudaSuccess) cudaGetLastError();
+  return static_cast<int64_t>(free);
+}
+
+void* allocate_host(void*, int64_t bytes) {
+  void* data = nullptr;
+  return pointer_or_null(cudaHostAlloc(&data, static_cast<size_t>(bytes), cudaHostAllocPortable),
+                         data, "pin_memory");
+}
+
+void free_host(void*, void* data) { cudaFreeHost(data); }
+
+int64_t free_host_bytes(void*) { return 0; }
+
+// Called when memory is freed, in destructors too: no event means that CUDA is shutting down or
+// broken, and then there is no work to wait for.
+void* record_event(void*, StreamKey stream) {
+  int previous = 0;
+  if (cudaGetDevice(&previous) != cudaSuccess) return nullptr;
+  cudaSetDevice(stream.device);
+  cudaEvent_t event = nullptr;
+  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess &&
+      cudaEventRecord(event, static_cast<cudaStream_t>(stream.handle)) != cudaSuccess) {
+    cudaEventDestroy(event);
+    event = nullptr;
+  }
+  cudaSetDevice(previous);
+  return event;
+}
+
+bool event_done(void*, void* event) {
+  const cudaError_t state = cudaEventQuery(static_cast<cudaEvent_t>(event));
+  if (state == cudaErrorNotReady) cudaGetLastError();
+  return state != cudaErrorNotReady;
+}
+
+void wait_event(void*, void* event) { cudaEventSynchronize(static_cast<cudaEvent_t>(event)); }
+void destroy_event(void*, void* event) { cudaEventDestroy(static_cast<cudaEvent_t>(event)); }
+
+}  // namespace
+
+MemoryDriver device_memory_driver(int device) {
+  return {.context = reinterpret_cast<void*>(static_cast<intptr_t>(device)),
+          .allocate = allocate_device,
+          .free = free_device,
+          .free_bytes = free_device_bytes,
+          .record_event = record_event,
+          .event_done = event_done,
+          .wait_event = wait_event,
+          .destroy_event = destroy_event};
+}
+
+MemoryDriver pinned_driver() {
+  return {.context = nullptr,
+          .allocate = allocate_host,
+          .free = free_host,
+          .free_bytes = free_host_bytes,
+          .record_event = record_event,
+          .event_done = event_done,
+          .wait_event = wait_event,
+          .destroy_event = destroy_event};
+}
+
+}  // namespace aorta::cuda

@@ -1,0 +1,146 @@
+// The kernels of core/scalar/op_list.h. Compiled once for each part of the lists
+// (AORTA_POINTWISE_PART, see BUILD).
+#include <aorta/core/scalar/op_list.h>
+#include <aorta/cuda/pointwise.h>
+#include <aorta/cuda/elementwise.cuh>
+
+#include <utility>
+
+namespace aorta::cuda {
+namespace {
+
+using scalar::TypeList;
+
+/// The type of input k (0 the first) of functor F where its operands are M.
+template <class F, class M, int k>
+using InputType = std::conditional_t<(k < scalar::masks_of<F>()), bool, M>;
+
+template <class F, class M>
+using OutputType = std::conditional_t<F::info.result == scalar::Result::boolean, bool, M>;
+
+template <class M>
+bool fits_array(const PointwiseArgs& args, int k) {
+  if (args.is_number[k]) return true;
+  if (args.dtype[k] != dtype_of<M>) return false;
+  return is_array(args, k) || (args.ndim == 1 && args.strides[k][0] == 0);
+}
+
+template <class M>
+ArrayInput<M> array_input(const PointwiseArgs& args, int k) {
+  ArrayInput<M> input{};
+  input.constant = args.is_number[k] || !is_array(args, k);
+  if (args.is_number[k]) {
+    std::memcpy(&input.value, args.number[k], sizeof input.value);
+  } else {
+    input.data = reinterpret_cast<const MemoryType<M>*>(args.data[k]);
+  }
+  return input;
+}
+
+/// The contiguous kernel for operands of M, when they are that.
+template <class F, class M, int... k>
+bool run_contiguous(const PointwiseArgs& args, std::integer_sequence<int, k...>) {
+  using Out = OutputType<F, M>;
+  if (args.ndim > 1 || args.dtype[0] != dtype_of<Out> || !is_array(args, 0)) return false;
+  if (!(fits_array<InputType<F, M, k>>(args, k + 1) && ...)) return false;
+  launch_contiguous<Out, InputType<F, M, k>...>(F::info.name, *static_cast<const F*>(args.functor),
+                                                args.numel, args.data[0],
+                                                array_input<InputType<F, M, k>>(args, k + 1)...);
+  return true;
+}
+
+/// Any strides and dtypes, computed in T.
+template <class F, class T, int... k>
+__global__ void __launch_bounds__(kThreads)
+    strided_kernel(const F f, const __grid_constant__ StridedArgs args,
+                   std::integer_sequence<int, k...>) {
+  for (int64_t i = first_item(); i < args.count; i += item_step()) {
+    int64_t offset[sizeof...(k) + 1];
+    args.offsets(static_cast<uint32_t>(i), offset);
+    const auto value = f(args.operand[k + 1].template fetch<InputType<F, T, k>>(offset[k + 1])...);
+    store(args.operand[0].data + offset[0], args.operand[0].dtype, value);
+  }
+}
+
+template <class F, class T, class Inputs>
+void run_strided(const PointwiseArgs& args, Inputs inputs) {
+  for_each_part(args, [&](const PointwiseArgs& part) {
+    const LaunchSite site(part.data[0]);
+    strided_kernel<F, T><<<site.blocks(part.numel), kThreads, 0, site.stream()>>>(
+        *static_cast<const F*>(part.functor), strided_args(part), inputs);
+    check_launch(F::info.name, site.stream());
+  });
+}
+
+template <class F, class T, class Inputs>
+void run_as(const PointwiseArgs& args, Inputs inputs) {
+  if constexpr (scalar::computes_in<F, T>()) {
+    if (run_contiguous<F, T>(args, inputs)) return;
+    if constexpr (std::is_same_v<T, float>) {
+      if (run_contiguous<F, Half>(args, inputs)) return;
+      if (run_contiguous<F, BFloat16>(args, inputs)) return;
+    }
+    run_strided<F, T>(args, inputs);
+  }
+}
+
+template <class F, int inputs>
+void kernel(const PointwiseArgs& args) {
+  constexpr std::make_integer_sequence<int, inputs> sequence;
+  switch (args.compute[inputs]) {
+    case DType::f32:
+      return run_as<F, float>(args, sequence);
+    case DType::f64:
+      return run_as<F, double>(args, sequence);
+    case DType::i64:
+      return run_as<F, int64_t>(args, sequence);
+    case DType::i32:
+      return run_as<F, int32_t>(args, sequence);
+    case DType::u8:
+      return run_as<F, uint8_t>(args, sequence);
+    case DType::boolean:
+      return run_as<F, bool>(args, sequence);
+    case DType::f16:
+    case DType::bf16:
+      break;
+  }
+  fail(F::info.name, "half types are computed in f32", args.compute[inputs]);
+}
+
+template <class F, int inputs>
+PointwiseOp& row() {
+  if constexpr (inputs == 1)
+    return unary_op<F>;
+  else if constexpr (inputs == 2)
+    return binary_op<F>;
+  else
+    return ternary_op<F>;
+}
+
+template <class F, int inputs, int index>
+void register_op() {
+  if constexpr (index % kPointwiseParts == AORTA_POINTWISE_PART) {
+    row<F, inputs>().set_kernel(DeviceType::cuda, kernel<F, inputs>);
+  }
+}
+
+template <int inputs, class... Fs, int... index>
+void register_list(TypeList<Fs...>, std::integer_sequence<int, index...>) {
+  (register_op<Fs, inputs, index>(), ...);
+}
+
+template <int inputs, class List>
+void register_list(List list) {
+  register_list<inputs>(list, std::make_integer_sequence<int, List::size>{});
+}
+
+}  // namespace
+
+template <>
+void register_pointwise_part<AORTA_POINTWISE_PART>() {
+  register_list<1>(scalar::UnaryOps{});
+  register_list<2>(scalar::BinaryOps{});
+  register_list<3>(scalar::TernaryOps{});
+}
+
+}  // namespace aorta::cuda

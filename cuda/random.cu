@@ -1,0 +1,46 @@
+// Random fills: the bodies that the CPU runs, so that one seed gives the same integers.
+#include <aorta/core/ops/random.h>
+#include <aorta/cuda/register.h>
+#include <aorta/cuda/launch.cuh>
+
+namespace aorta::cuda {
+namespace {
+
+template <class T>
+void fill_as(const Tensor& out, const RandomArgs& args) {
+  T* const data = static_cast<T*>(out.data());
+  const int64_t count = out.numel();
+  const int64_t pairs = (count + 1) / 2;
+  const auto run = [&](int64_t blocks, const auto& body) {
+    for_each("random_", data, blocks, body);
+  };
+  switch (args.distribution) {
+    case body::Distribution::uniform:
+    case body::Distribution::normal:
+      if constexpr (!std::is_integral_v<T>) {
+        const int64_t blocks = (count + body::kPerBlock<T> - 1) / body::kPerBlock<T>;
+        if (args.distribution == body::Distribution::uniform) {
+          run(blocks, body::UniformBody<T>{data, count, args.random, args.a, args.b});
+        } else {
+          run(blocks, body::NormalBody<T>{data, count, args.random, args.a, args.b});
+        }
+      }
+      return;
+    case body::Distribution::randint:
+      return run(pairs, body::RandintBody<T>{data, count, args.random, args.low, args.range});
+    case body::Distribution::bernoulli:
+      return run(pairs,
+                 body::BernoulliBody<T>{data, count, args.random, args.probability.data<double>(),
+                                        args.probability.numel() == 1 ? 0 : 1});
+  }
+}
+
+void random_kernel(const Tensor& out, const RandomArgs& args) {
+  visit_dtype(out.dtype(), [&](auto type) { fill_as<decltype(type)>(out, args); });
+}
+
+}  // namespace
+
+void register_random() { random_op.set_kernel(DeviceType::cuda, random_kernel); }
+
+}  // namespace aorta::cuda

@@ -1,0 +1,57 @@
+#include <aorta/cuda/backend.h>
+#include <aorta/cuda/pointwise.h>
+#include <aorta/cuda/register.h>
+
+#include <string>
+#include <utility>
+
+namespace aorta::cuda {
+namespace {
+
+template <int... part>
+void register_pointwise(std::integer_sequence<int, part...>) {
+  (register_pointwise_part<part>(), ...);
+}
+
+void register_kernels() {
+  register_pointwise(std::make_integer_sequence<int, kPointwiseParts>{});
+  register_copy();
+  register_random();
+}
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+// Why CUDA can't be used here; empty when it can.
+std::string find_problem() {
+  int driver = 0, devices = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+    return "there is no NVIDIA driver on this machine";
+  }
+  if (driver / 1000 < CUDART_VERSION / 1000) {
+    return "the NVIDIA driver supports CUDA " + version_text(driver) + ", and CUDA " +
+           version_text(CUDART_VERSION) + " is needed";
+  }
+  const cudaError_t error = cudaGetDeviceCount(&devices);
+  if (error == cudaErrorNoDevice || (error == cudaSuccess && devices == 0)) {
+    return "there is no GPU on this machine";
+  }
+  if (error != cudaSuccess) {
+    return std::string(cudaGetErrorName(error)) + " (" + cudaGetErrorString(error) + ")";
+  }
+  return "";
+}
+
+}  // namespace
+}  // namespace aorta::cuda
+
+/// What core calls when it has loaded the plugin: registers the backend and the kernels, and
+/// returns nullptr, or why CUDA can't be used.
+extern "C" const char* aorta_register_cuda() {
+  static const std::string problem = aorta::cuda::find_problem();
+  if (!problem.empty()) return problem.c_str();
+  aorta::register_backend(aorta::DeviceType::cuda, &aorta::cuda::cuda_backend());
+  aorta::cuda::register_kernels();
+  return nullptr;
+}

@@ -1,0 +1,34 @@
+#include <aorta/core/check.h>
+#include <aorta/cuda/check.h>
+
+#include <gtest/gtest.h>
+
+using namespace aorta;
+
+namespace {
+
+std::string text_of(cudaError_t error, const char* op) {
+  try {
+    cuda::check_cuda(error, op);
+  } catch (const Error& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST(CudaCheck, NamesTheOpAndTheError) {
+  EXPECT_EQ(text_of(cudaErrorIllegalAddress, "add"),
+            "add: CUDA error cudaErrorIllegalAddress (an illegal memory access was encountered)");
+  EXPECT_EQ(text_of(cudaErrorMemoryAllocation, "matmul"),
+            "matmul: CUDA error cudaErrorMemoryAllocation (out of memory)");
+}
+
+TEST(CudaCheck, SuccessIsSilent) { EXPECT_EQ(text_of(cudaSuccess, "add"), ""); }
+
+TEST(CudaCheck, NamesTheModule) {
+  const ErrorContext context("classifier.0");
+  EXPECT_EQ(text_of(cudaErrorInvalidValue, "mul"),
+            "classifier.0: mul: CUDA error cudaErrorInvalidValue (invalid argument)");
+}
