@@ -12,11 +12,11 @@ namespace aorta::cpu {
 namespace {
 
 // The states of one piece of work at once.
-constexpr int64_t kStateBytes = 16384;
+constexpr int64_t kStateBytes = 8192;
 // Elements that a piece of work has at most when there is enough work for all threads, and the
 // number of pieces from which there is.
 constexpr int64_t kPieceElements = 65536;
-constexpr int64_t kManyPieces = 256;
+constexpr int64_t kManyPieces = 128;
 
 // How elements reach the loops.
 enum class Access : uint8_t {
@@ -67,11 +67,16 @@ Plan make_plan(const ReduceArgs& args) {
   plan.access = choose_access(args);
   const bool rows = plan.access == Access::rows || plan.access == Access::packed_rows;
   const int64_t most = std::min(kStateBytes / plan.loops->state_size, args.kept);
-  // Where results are neighbours in the input, several are taken at once for the cache's sake.
-  const bool strided = kept_stride(args) < reduced_stride(args);
-  const int64_t least = strided ? std::min<int64_t>(32, most) : 1;
   const int64_t length = std::max<int64_t>(args.reduced, 1);
-  plan.block = rows ? std::clamp<int64_t>(kPieceElements / length, least, most) : most;
+  // Where results are neighbours in the input, several are taken at once for the cache's sake; in
+  // columns, as many as lie side by side.
+  int64_t least = 1;
+  if (!rows) {
+    least = std::min(most, args.kept_ndim ? args.kept_shape[0] : 1);
+  } else if (kept_stride(args) < reduced_stride(args)) {
+    least = std::min<int64_t>(32, most);
+  }
+  plan.block = std::clamp<int64_t>(kPieceElements / length, least, most);
   plan.blocks = ceil_div(args.kept, plan.block);
   const int64_t wanted =
       std::min(ceil_div(length * plan.block, kPieceElements), ceil_div(kManyPieces, plan.blocks));
@@ -168,7 +173,8 @@ void reduce_packed(const ReduceArgs& args, const Plan& plan, Range kept, Range r
   const bool rows = plan.access == Access::packed_rows;
   alignas(64) char buffer[kTileElements * 8];
   alignas(64) char scratch[kTileElements * 8];
-  const bool along_reduced = rows && reduced_stride(args) <= kept_stride(args);
+  const bool along_reduced =
+      rows && (kept_stride(args) == 0 || reduced_stride(args) <= kept_stride(args));
   const int64_t r_step = std::min<int64_t>(reduced.size(), along_reduced ? kTileElements : 64);
   const int64_t k_step = std::min<int64_t>(kept.size(), kTileElements / r_step);
   const int64_t item = item_size(args.compute);

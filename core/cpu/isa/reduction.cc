@@ -14,7 +14,7 @@ constexpr int kLanes = 32;
 // Elements of a row, or rows of a column, that are passed over twice while they lie in the cache.
 constexpr int64_t kBlock = 1024;
 constexpr int64_t kBlockRows = 128;
-constexpr int64_t kBlockColumns = 64;
+constexpr int64_t kBlockColumns = 256;
 
 template <class T>
 AORTA_INLINE int64_t least(T a, T b) {
@@ -51,16 +51,16 @@ struct Loops {
 
   static void columns(const R& reducer, State* states, const char* tile, int64_t row_stride,
                       int64_t rows, int64_t columns, int64_t) {
+    constexpr int kRowsAtOnce = 8;
     int64_t r = 0;
-    for (; r + 4 <= rows; r += 4) {
+    for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
       const char* const x = tile + r * row_stride;
 #pragma GCC ivdep
       for (int64_t c = 0; c < columns; ++c) {
         State state = states[c];
-        reducer.template accumulate<T>(state, load<T>(x, c), 0);
-        reducer.template accumulate<T>(state, load<T>(x + row_stride, c), 0);
-        reducer.template accumulate<T>(state, load<T>(x + 2 * row_stride, c), 0);
-        reducer.template accumulate<T>(state, load<T>(x + 3 * row_stride, c), 0);
+#pragma GCC unroll 8
+        for (int k = 0; k < kRowsAtOnce; ++k)
+          reducer.template accumulate<T>(state, load<T>(x + k * row_stride, c), 0);
         states[c] = state;
       }
     }
@@ -139,54 +139,68 @@ struct Loops<scalar::ArgMax, T> : PlaceLoops<true, T> {};
 template <class T>
 struct Loops<scalar::ArgMin, T> : PlaceLoops<false, T> {};
 
-// Squared distance from `center`.
-struct Deviations : scalar::SumOfTerms<Deviations> {
-  template <class T>
-  AORTA_INLINE double term(T x) const {
-    const double difference = static_cast<double>(x) - center;
-    return difference * difference;
-  }
-  double center = 0;
-};
-
-// Moments: a block's mean first, then its squared deviations from that.
+// Moments: sums of distances, and of squared ones, from the first element of a block. As that is
+// one of the n elements, its squared distance from their mean is at most n times their variance, so
+// the subtraction at the end costs a factor of n in accuracy at worst: nothing in double.
 template <class T>
 struct Loops<Moments, T> {
   using State = scalar::MomentState;
 
+  AORTA_INLINE static State joined(double shift, double count, double sum, double squares) {
+    const double mean = sum / count;
+    return {count, shift + mean, scalar::maximum(squares - sum * mean, 0.0)};
+  }
+
+  static State block(const char* x, int64_t n) {
+    const double shift = static_cast<double>(load<T>(x, 0));
+    double sum[kLanes] = {};
+    double squares[kLanes] = {};
+    const auto take = [&](int l, T value) __attribute__((always_inline)) {
+      const double difference = static_cast<double>(value) - shift;
+      sum[l] += difference;
+      squares[l] += difference * difference;
+    };
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+#pragma GCC ivdep
+      for (int l = 0; l < kLanes; ++l) take(l, load<T>(x, i + l));
+    }
+    for (int l = 0; i < n; ++i, ++l) take(l, load<T>(x, i));
+    for (int width = kLanes / 2; width > 0; width /= 2) {
+      for (int l = 0; l < width; ++l) {
+        sum[l] += sum[l + width];
+        squares[l] += squares[l + width];
+      }
+    }
+    return joined(shift, static_cast<double>(n), sum[0], squares[0]);
+  }
+
   static void row(const Moments& reducer, State& state, const char* x, int64_t n, int64_t) {
     for (int64_t i = 0; i < n; i += kBlock) {
-      const char* const block = x + i * static_cast<int64_t>(sizeof(T));
-      const int64_t size = least(kBlock, n - i);
-      const double count = static_cast<double>(size);
-      Deviations deviations;
-      deviations.center = reduce_lanes<scalar::Sum, T>(scalar::Sum{}, block, size) / count;
-      const double sum = reduce_lanes<Deviations, T>(deviations, block, size);
-      reducer.template combine<T>(state, State{count, deviations.center, sum});
+      reducer.template combine<T>(
+          state, block(x + i * static_cast<int64_t>(sizeof(T)), least(kBlock, n - i)));
     }
   }
 
   static void block(const Moments& reducer, State* states, const char* tile, int64_t row_stride,
                     int64_t rows, int64_t columns) {
-    const double count = static_cast<double>(rows);
-    double mean[kBlockColumns] = {};
-    double deviations[kBlockColumns] = {};
-    for (int64_t r = 0; r < rows; ++r) {
-      const char* const x = tile + r * row_stride;
-#pragma GCC ivdep
-      for (int64_t c = 0; c < columns; ++c) mean[c] += static_cast<double>(load<T>(x, c));
-    }
-    for (int64_t c = 0; c < columns; ++c) mean[c] /= count;
+    double shift[kBlockColumns];
+    double sum[kBlockColumns] = {};
+    double squares[kBlockColumns] = {};
+    for (int64_t c = 0; c < columns; ++c) shift[c] = static_cast<double>(load<T>(tile, c));
     for (int64_t r = 0; r < rows; ++r) {
       const char* const x = tile + r * row_stride;
 #pragma GCC ivdep
       for (int64_t c = 0; c < columns; ++c) {
-        const double difference = static_cast<double>(load<T>(x, c)) - mean[c];
-        deviations[c] += difference * difference;
+        const double difference = static_cast<double>(load<T>(x, c)) - shift[c];
+        sum[c] += difference;
+        squares[c] += difference * difference;
       }
     }
-    for (int64_t c = 0; c < columns; ++c)
-      reducer.template combine<T>(states[c], State{count, mean[c], deviations[c]});
+    for (int64_t c = 0; c < columns; ++c) {
+      reducer.template combine<T>(states[c],
+                                  joined(shift[c], static_cast<double>(rows), sum[c], squares[c]));
+    }
   }
 
   static void columns(const Moments& reducer, State* states, const char* tile, int64_t row_stride,
