@@ -7,6 +7,7 @@ void register_kernels() {
   register_pointwise();
   register_copy();
   register_random();
+  register_reduction();
   register_views();
 }
 

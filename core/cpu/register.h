@@ -6,6 +6,7 @@ namespace aorta::cpu {
 void register_pointwise();
 void register_copy();
 void register_random();
+void register_reduction();
 /// View ops have no kernel; this puts their rows into the table.
 void register_views();
 

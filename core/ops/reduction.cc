@@ -1,0 +1,249 @@
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/scalar/reduce_list.h>
+
+#include <cmath>
+
+namespace aorta {
+
+constinit Op<ReduceKernel, ReduceGradient> sum_op{"sum"};
+constinit Op<ReduceKernel, ReduceGradient> mean_op{"mean"};
+constinit Op<ReduceKernel, ReduceGradient> prod_op{"prod"};
+constinit Op<ReduceKernel, ReduceGradient> amax_op{"amax"};
+constinit Op<ReduceKernel, ReduceGradient> amin_op{"amin"};
+constinit Op<ReduceKernel, ReduceGradient> logsumexp_op{"logsumexp"};
+constinit Op<ReduceKernel, VarGradient> var_op{"var"};
+constinit Op<ReduceKernel, VarGradient> std_op{"std"};
+constinit Op<ReduceKernel, VarMeanGradient> var_mean_op{"var_mean"};
+constinit Op<ReduceKernel, NormGradient> norm_op{"norm"};
+constinit Op<ReduceKernel, PickGradient> max_op{"max"};
+constinit Op<ReduceKernel, PickGradient> min_op{"min"};
+constinit Op<ReduceKernel, NoGradient> argmax_op{"argmax"};
+constinit Op<ReduceKernel, NoGradient> argmin_op{"argmin"};
+constinit Op<ReduceKernel, NoGradient> any_op{"any"};
+constinit Op<ReduceKernel, NoGradient> all_op{"all"};
+constinit Op<ReduceKernel, NoGradient> count_nonzero_op{"count_nonzero"};
+
+void set_reduce_kernel(DeviceType type, ReduceKernel kernel) {
+  const auto set = [&](auto&... ops) { (ops.set_kernel(type, kernel), ...); };
+  set(sum_op, mean_op, prod_op, amax_op, amin_op, logsumexp_op, var_op, std_op, var_mean_op,
+      norm_op, max_op, min_op, argmax_op, argmin_op, any_op, all_op, count_nonzero_op);
+}
+
+namespace {
+
+// Half types are computed in f32.
+DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+
+void check_floating(const char* op, DType dtype) {
+  check(is_floating(dtype), op, "dtype must be floating", dtype);
+}
+
+void check_has_elements(const char* op, const Tensor& input, const Dims& dims) {
+  for (int64_t dim : dims) {
+    check(input.shape()[static_cast<int>(dim)] > 0, op, "a reduced dimension must have elements",
+          input.shape(), " reduced over ", dims);
+  }
+}
+
+// One result of a reducer that has no second.
+template <class Row, class Reducer>
+Tensor reduce_one(const Row& row, const Tensor& input, const Dims& dims, bool keepdim,
+                  const Reducer& reducer, DType compute, DType result) {
+  const ReducePlan plan{.reducer = scalar::reducer_id<Reducer>,
+                        .parameters = &reducer,
+                        .compute = compute,
+                        .output_dtype = {result, result}};
+  return run_reduce(row.kernel(input.device()), input, dims, keepdim, plan).output[0];
+}
+
+// sum and prod: integers and bool become i64 unless a dtype is asked for. Integers of any width are
+// read as they are, for their sum is kept in i64 anyway.
+template <class Reducer, class Row>
+Tensor accumulate(const Row& row, const Tensor& input, const ReduceDims& over, bool keepdim,
+                  std::optional<DType> dtype) {
+  const Dims dims = over.resolve(row.name(), input);
+  const DType from = input.dtype();
+  const DType result = dtype.value_or(is_floating(from) ? from : DType::i64);
+  const DType compute = result == DType::i64 && !is_floating(from) ? from : compute_dtype(result);
+  Tensor output = reduce_one(row, input, dims, keepdim, Reducer{}, compute, result);
+  if (is_floating(result) && needs_gradient(input)) row.gradient()(output, input, dims, keepdim);
+  return output;
+}
+
+template <class Reducer, class Row>
+Tensor extremum(const Row& row, const Tensor& input, const ReduceDims& over, bool keepdim) {
+  const Dims dims = over.resolve(row.name(), input);
+  check_has_elements(row.name(), input, dims);
+  Tensor output =
+      reduce_one(row, input, dims, keepdim, Reducer{}, compute_dtype(input.dtype()), input.dtype());
+  if (needs_gradient(input)) row.gradient()(output, input, dims, keepdim);
+  return output;
+}
+
+template <class Reducer, class Row>
+ReduceResult run_places(const Row& row, const Tensor& input, const Dims& dims, bool keepdim,
+                        bool values) {
+  check_has_elements(row.name(), input, dims);
+  const Reducer reducer;
+  const ReducePlan plan{.reducer = scalar::reducer_id<Reducer>,
+                        .parameters = &reducer,
+                        .compute = compute_dtype(input.dtype()),
+                        .output_dtype = {input.dtype(), DType::i64},
+                        .wanted = {values, true},
+                        .positions = true};
+  return run_reduce(row.kernel(input.device()), input, dims, keepdim, plan);
+}
+
+template <class Reducer, class Row>
+ValuesIndices extremum_along(const Row& row, const Tensor& input, int64_t dim, bool keepdim) {
+  const Dims dims = ReduceDims(dim).resolve(row.name(), input);
+  ReduceResult result = run_places<Reducer>(row, input, dims, keepdim, true);
+  if (needs_gradient(input)) {
+    row.gradient()(result.output[0], input, result.output[1],
+                   wrap_dim(row.name(), dim, input.dim()), keepdim);
+  }
+  return {result.output[0], result.output[1]};
+}
+
+template <class Reducer, class Row>
+Tensor place(const Row& row, const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
+  const ReduceDims over = dim ? ReduceDims(*dim) : ReduceDims();
+  const Dims dims = over.resolve(row.name(), input);
+  return run_places<Reducer>(row, input, dims, keepdim, false).output[1];
+}
+
+ReduceResult run_moments(const OpRow& row, ReduceKernel kernel, const Tensor& input,
+                         const Dims& dims, const scalar::Moments& reducer, bool keepdim,
+                         bool mean) {
+  check_floating(row.name(), input.dtype());
+  const ReducePlan plan{.reducer = scalar::reducer_id<scalar::Moments>,
+                        .parameters = &reducer,
+                        .compute = compute_dtype(input.dtype()),
+                        .output_dtype = {input.dtype(), input.dtype()},
+                        .wanted = {true, mean}};
+  return run_reduce(kernel, input, dims, keepdim, plan);
+}
+
+template <class Row>
+Tensor spread(const Row& row, const Tensor& input, const ReduceDims& over, double correction,
+              bool keepdim, bool root) {
+  const Dims dims = over.resolve(row.name(), input);
+  scalar::Moments reducer;
+  reducer.correction = correction;
+  reducer.root = root;
+  Tensor output =
+      run_moments(row, row.kernel(input.device()), input, dims, reducer, keepdim, false).output[0];
+  if (needs_gradient(input)) row.gradient()(output, input, dims, correction, keepdim);
+  return output;
+}
+
+Tensor run_norm(const Tensor& input, double p, const Dims& dims, bool keepdim, DType dtype) {
+  const auto run = [&](const auto& reducer) {
+    return reduce_one(norm_op, input, dims, keepdim, reducer, compute_dtype(dtype), dtype);
+  };
+  if (p == 0) return run(scalar::Norm0{});
+  if (p == 1) return run(scalar::Norm1{});
+  if (p == 2) return run(scalar::Norm2{});
+  if (std::isinf(p)) return p > 0 ? run(scalar::NormInfinity{}) : run(scalar::NormMinusInfinity{});
+  scalar::NormP reducer;
+  reducer.p = p;
+  return run(reducer);
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& input, const ReduceDims& dims, bool keepdim, std::optional<DType> dtype) {
+  return accumulate<scalar::Sum>(sum_op, input, dims, keepdim, dtype);
+}
+
+Tensor prod(const Tensor& input, const ReduceDims& dims, bool keepdim, std::optional<DType> dtype) {
+  return accumulate<scalar::Prod>(prod_op, input, dims, keepdim, dtype);
+}
+
+Tensor mean(const Tensor& input, const ReduceDims& over, bool keepdim, std::optional<DType> dtype) {
+  const Dims dims = over.resolve("mean", input);
+  const DType result = dtype.value_or(input.dtype());
+  check_floating("mean", result);
+  Tensor output =
+      reduce_one(mean_op, input, dims, keepdim, scalar::Mean{}, compute_dtype(result), result);
+  if (needs_gradient(input)) mean_op.gradient()(output, input, dims, keepdim);
+  return output;
+}
+
+Tensor var(const Tensor& input, const ReduceDims& dims, double correction, bool keepdim) {
+  return spread(var_op, input, dims, correction, keepdim, false);
+}
+
+Tensor std(const Tensor& input, const ReduceDims& dims, double correction, bool keepdim) {
+  return spread(std_op, input, dims, correction, keepdim, true);
+}
+
+VarMean var_mean(const Tensor& input, const ReduceDims& over, double correction, bool keepdim) {
+  const Dims dims = over.resolve("var_mean", input);
+  scalar::Moments reducer;
+  reducer.correction = correction;
+  ReduceResult result = run_moments(var_mean_op, var_mean_op.kernel(input.device()), input, dims,
+                                    reducer, keepdim, true);
+  VarMean both{result.output[0], result.output[1]};
+  if (needs_gradient(input))
+    var_mean_op.gradient()(both.var, both.mean, input, dims, correction, keepdim);
+  return both;
+}
+
+Tensor amax(const Tensor& input, const ReduceDims& dims, bool keepdim) {
+  return extremum<scalar::Max>(amax_op, input, dims, keepdim);
+}
+Tensor amin(const Tensor& input, const ReduceDims& dims, bool keepdim) {
+  return extremum<scalar::Min>(amin_op, input, dims, keepdim);
+}
+Tensor max(const Tensor& input) { return amax(input); }
+Tensor min(const Tensor& input) { return amin(input); }
+ValuesIndices max(const Tensor& input, int64_t dim, bool keepdim) {
+  return extremum_along<scalar::ArgMax>(max_op, input, dim, keepdim);
+}
+ValuesIndices min(const Tensor& input, int64_t dim, bool keepdim) {
+  return extremum_along<scalar::ArgMin>(min_op, input, dim, keepdim);
+}
+Tensor argmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
+  return place<scalar::ArgMax>(argmax_op, input, dim, keepdim);
+}
+Tensor argmin(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
+  return place<scalar::ArgMin>(argmin_op, input, dim, keepdim);
+}
+
+Tensor any(const Tensor& input, const ReduceDims& dims, bool keepdim) {
+  return reduce_one(any_op, input, dims.resolve("any", input), keepdim, scalar::Any{},
+                    compute_dtype(input.dtype()), DType::boolean);
+}
+Tensor all(const Tensor& input, const ReduceDims& dims, bool keepdim) {
+  return reduce_one(all_op, input, dims.resolve("all", input), keepdim, scalar::All{},
+                    compute_dtype(input.dtype()), DType::boolean);
+}
+Tensor count_nonzero(const Tensor& input, const ReduceDims& dims) {
+  return reduce_one(count_nonzero_op, input, dims.resolve("count_nonzero", input), false,
+                    scalar::CountNonzero{}, compute_dtype(input.dtype()), DType::i64);
+}
+
+Tensor norm(const Tensor& input, double p, const ReduceDims& over, bool keepdim,
+            std::optional<DType> dtype) {
+  const Dims dims = over.resolve("norm", input);
+  const DType result = dtype.value_or(input.dtype());
+  check_floating("norm", input.dtype());
+  check_floating("norm", result);
+  check(!std::isnan(p), "norm", "p must be a number", p);
+  if (p < 0 || std::isinf(p)) check_has_elements("norm", input, dims);
+  Tensor output = run_norm(input, p, dims, keepdim, result);
+  if (needs_gradient(input)) norm_op.gradient()(output, input, p, dims, keepdim);
+  return output;
+}
+
+Tensor logsumexp(const Tensor& input, const ReduceDims& over, bool keepdim) {
+  const Dims dims = over.resolve("logsumexp", input);
+  const DType result = is_floating(input.dtype()) ? input.dtype() : DType::f32;
+  Tensor output = reduce_one(logsumexp_op, input, dims, keepdim, scalar::LogSumExp{},
+                             compute_dtype(result), result);
+  if (needs_gradient(input)) logsumexp_op.gradient()(output, input, dims, keepdim);
+  return output;
+}
+
+}  // namespace aorta

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <aorta/core/kernel_registry.h>
+#include <aorta/core/line_args.h>
+
+namespace aorta {
+
+/// exp(x_i) / sum over j of exp(x_j) along `dim`, without overflow; a line whose largest is -inf,
+/// inf or NaN gives NaN. Floating dtypes, or `dtype`, to which elements are converted first.
+Tensor softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype = {});
+/// x_i - log(sum over j of exp(x_j)) along `dim`; otherwise as softmax.
+Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype = {});
+
+struct SoftmaxArgs {
+  const void* input;  // dense, the same order in memory as the output
+  void* output;
+  DType input_dtype, output_dtype;  // floating; computed in f64 when either is, else in f32
+  Lines lines;
+};
+using SoftmaxKernel = void (*)(const SoftmaxArgs& args);
+using SoftmaxGradient = void (*)(Tensor& output, const Tensor& input, int dim);
+extern Op<SoftmaxKernel, SoftmaxGradient> softmax_op, log_softmax_op;
+
+}  // namespace aorta

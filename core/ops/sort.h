@@ -1,0 +1,58 @@
+#pragma once
+
+#include <aorta/core/line_args.h>
+#include <aorta/core/ops/reduction.h>
+
+namespace aorta {
+
+// The order is that of numbers with NaN after all (bool: false, true), and under `descending` its
+// reverse. Sorting is always stable: equals stay in their order.
+
+/// The elements along `dim` in order, and where each was (i64).
+ValuesIndices sort(const Tensor& input, int64_t dim = -1, bool descending = false,
+                   bool stable = false);
+/// The indices of `sort`.
+Tensor argsort(const Tensor& input, int64_t dim = -1, bool descending = false, bool stable = false);
+
+/// The k largest (smallest) elements along `dim`, and where each was; of equals the first. In
+/// order when `sorted`, else in the order of their places. Errors: k below 0 or above the size.
+ValuesIndices topk(const Tensor& input, int64_t k, int64_t dim = -1, bool largest = true,
+                   bool sorted = true);
+
+/// The k-th smallest element along `dim` (k = 1 the smallest), and where it was.
+ValuesIndices kthvalue(const Tensor& input, int64_t k, int64_t dim = -1, bool keepdim = false);
+
+struct Unique {
+  Tensor values;   // (M) in order, or (.., M, ..) along dim
+  Tensor inverse;  // i64: input = values[inverse]; undefined unless asked for
+  Tensor counts;   // i64 (M): how often each occurs; undefined unless asked for
+};
+/// The different elements, in order (`sorted` is PyTorch's argument; they always are). The inverse
+/// has the input's shape. Every NaN is different.
+Unique unique(const Tensor& input, bool sorted = true, bool return_inverse = false,
+              bool return_counts = false);
+/// The different slices along `dim`, in lexicographic order. The inverse is (size of dim).
+Unique unique_dim(const Tensor& input, int64_t dim, bool sorted = true, bool return_inverse = false,
+                  bool return_counts = false);
+
+struct SortArgs {
+  const void* input;  // dense
+  void* values;       // lines in the same order, each `take` long (sort: take = length)
+  int64_t* indices;   // the same
+  DType dtype;
+  Lines lines;
+  int64_t take;
+  bool descending;
+  bool sorted;  // else the taken ones are in the order of their places
+};
+/// The first `take` elements of each line in order; of equals the first in place.
+using SortKernel = void (*)(const SortArgs& args);
+extern Op<SortKernel, PickGradient> sort_op, topk_op;
+
+/// input (rows, columns), contiguous: `order` (rows) i64 gets the rows' places in lexicographic
+/// order, equals in their order; `group` (rows) i64 gets, for each place in that order, the number
+/// of different rows before its own.
+using UniqueKernel = void (*)(const Tensor& input, const Tensor& order, const Tensor& group);
+extern Op<UniqueKernel, NoGradient> unique_op;
+
+}  // namespace aorta
