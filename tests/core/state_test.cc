@@ -6,7 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include <aorta/tests/core/io/faults.h>
 #include <aorta/tests/core/io/fixtures.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace aorta {
 namespace {
@@ -222,6 +225,51 @@ TEST(State, KeepsPreviousFiles) {
   EXPECT_EQ(State::load(path).get<int64_t>("step"), 4);
   EXPECT_EQ(State::load(path + ".1").get<int64_t>("step"), 3);
   EXPECT_EQ(State::load(path + ".2").get<int64_t>("step"), 2);
+}
+
+// A state whose tensor and value belong together.
+State numbered(int32_t step) {
+  State state;
+  Tensor tensor = empty({1000}, {.dtype = i32});
+  std::fill_n(tensor.data<int32_t>(), 1000, step);
+  state.set("tensor", tensor);
+  state.set("step", step);
+  return state;
+}
+
+TEST(State, AFailedOrKilledSaveLeavesTheOldOrTheNewState) {
+  using io_test::Fault;
+  using io_test::plan;
+  std::string path = temporary("faulty_state.safetensors");
+  io::FileSystem table = io_test::faulty_table();
+  auto step_on_disk = [&] {
+    State state = State::load(path);
+    auto step = state.get<int64_t>("step");
+    EXPECT_EQ(elements(state.tensor("tensor")),
+              std::vector<double>(1000, static_cast<double>(step)));
+    return step;
+  };
+  for (Fault fault : {Fault::error, Fault::kill_before, Fault::kill_after}) {
+    int call = 1;
+    for (bool hit = true; hit; ++call) {
+      numbered(1).save(path, 1);
+      pid_t child = ::fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {  // 0: saved, 1: failed, 2: saved and no call was left to fail
+        plan = {call, fault, ENOSPC, 0, false};
+        io::ScopedFileSystem scope(table);
+        bool failed = !error_of([&] { numbered(2).save(path, 1); }).empty();
+        ::_exit(failed ? 1 : plan.hit ? 0 : 2);
+      }
+      int status = 0;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      int64_t step = step_on_disk();
+      EXPECT_TRUE(step == 1 || step == 2) << call;
+      hit = WIFSIGNALED(status) || WEXITSTATUS(status) != 2;
+      EXPECT_TRUE(hit || step == 2);
+    }
+    EXPECT_GT(call, 10);
+  }
 }
 
 }  // namespace

@@ -13,85 +13,19 @@
 #include <map>
 #include <set>
 
+#include <aorta/tests/core/io/faults.h>
 #include <aorta/tests/core/io/fixtures.h>
 
 namespace aorta::io {
 namespace {
 
 using io_test::error_of;
+using io_test::Fault;
+using io_test::faulty_table;
+using io_test::plan;
 using io_test::read_file;
 using io_test::temporary;
 using io_test::write_file;
-
-enum class Fault { error, error_from_here_on, short_write, kill_before, kill_after };
-
-// What happens at which call. The table's functions have no state of their own.
-struct Plan {
-  int at = 0;
-  Fault fault = Fault::error;
-  int error = 0;
-  int calls = 0;
-  bool hit = false;
-} plan;
-
-// Counts a call, and makes it fail when it is its turn. `release`: the call takes effect although
-// it reports an error, as close does.
-template <class Result, class Call>
-Result step(Result failure, Call call, bool release = false) {
-  int number = ++plan.calls;
-  bool turn = number == plan.at || (plan.fault == Fault::error_from_here_on && number > plan.at);
-  if (!turn || plan.fault == Fault::short_write) return call();
-  plan.hit = true;
-  if (plan.fault == Fault::kill_before) ::raise(SIGKILL);
-  if (plan.fault == Fault::kill_after) {
-    call();
-    ::raise(SIGKILL);
-  }
-  if (release) call();
-  errno = plan.error;
-  return failure;
-}
-
-ssize_t faulty_write(int descriptor, const void* data, size_t size) {
-  const FileSystem& kernel = kernel_file_system();
-  if (plan.fault == Fault::short_write && plan.calls + 1 == plan.at) {
-    plan.hit = true;
-    ++plan.calls;
-    return kernel.write(descriptor, data, (size + 1) / 2);
-  }
-  return step<ssize_t>(-1, [&] { return kernel.write(descriptor, data, size); });
-}
-
-FileSystem faulty_table() {
-  FileSystem table = kernel_file_system();
-  static const FileSystem& kernel = kernel_file_system();
-  table.open = [](const char* path, int flags, mode_t mode) {
-    return step(-1, [&] { return kernel.open(path, flags, mode); });
-  };
-  table.write = faulty_write;
-  table.fsync = [](int d) { return step(-1, [&] { return kernel.fsync(d); }); };
-  table.close = [](int d) {
-    return step(
-        -1, [&] { return kernel.close(d); }, true);
-  };
-  table.rename = [](const char* a, const char* b) {
-    return step(-1, [&] { return kernel.rename(a, b); });
-  };
-  table.link = [](const char* a, const char* b) {
-    return step(-1, [&] { return kernel.link(a, b); });
-  };
-  table.unlink = [](const char* path) { return step(-1, [&] { return kernel.unlink(path); }); };
-  table.stat = [](const char* path, struct ::stat* status) {
-    return step(-1, [&] { return kernel.stat(path, status); });
-  };
-  table.fstat = [](int d, struct ::stat* status) {
-    return step(-1, [&] { return kernel.fstat(d, status); });
-  };
-  table.mmap = [](void* p, size_t n, int prot, int flags, int d, off_t offset) {
-    return step(MAP_FAILED, [&] { return kernel.mmap(p, n, prot, flags, d, offset); });
-  };
-  return table;
-}
 
 const std::string kOld(7000, 'o');
 const std::string kNew(9000, 'n');
