@@ -3,10 +3,12 @@
 
 #include <aorta/core/check.h>          // IWYU pragma: export
 #include <aorta/core/device.h>         // IWYU pragma: export
+#include <aorta/core/io/load_save.h>   // IWYU pragma: export
 #include <aorta/core/ops/creation.h>   // IWYU pragma: export
 #include <aorta/core/ops/pointwise.h>  // IWYU pragma: export
 #include <aorta/core/ops/random.h>     // IWYU pragma: export
 #include <aorta/core/ops/view.h>       // IWYU pragma: export
 #include <aorta/core/parallel_for.h>   // IWYU pragma: export
+#include <aorta/core/state.h>          // IWYU pragma: export
 #include <aorta/core/tensor.h>         // IWYU pragma: export
 #include <aorta/core/version.h>        // IWYU pragma: export
