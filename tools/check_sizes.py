@@ -50,8 +50,9 @@ def preprocessed_lines(root, header):
     """Lines of the header after the preprocessor, standard headers included."""
     with tempfile.TemporaryDirectory() as include:
         os.symlink(os.path.abspath(root), os.path.join(include, "aorta"))
-        command = ["g++", "-std=c++20", "-E", "-I", include, os.path.join(root, header)]
-        return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.count(b"\n")
+        command = ["g++", "-std=c++20", "-E", "-I", include, "-x", "c++", "-"]
+        program = "#include <aorta/%s>\n" % header
+        return subprocess.run(command, input=program.encode(), check=True, stdout=subprocess.PIPE).stdout.count(b"\n")
 
 
 def check_preprocessed(root, header="aorta.h"):
