@@ -12,7 +12,7 @@ namespace aorta::cpu {
 namespace {
 
 // The states of one piece of work at once.
-constexpr int64_t kStateBytes = 8192;
+constexpr int64_t kStateBytes = 32768;
 // Elements that a piece of work has at most when there is enough work for all threads, and the
 // number of pieces from which there is.
 constexpr int64_t kPieceElements = 65536;
@@ -175,7 +175,8 @@ void reduce_packed(const ReduceArgs& args, const Plan& plan, Range kept, Range r
   alignas(64) char scratch[kTileElements * 8];
   const bool along_reduced =
       rows && (kept_stride(args) == 0 || reduced_stride(args) <= kept_stride(args));
-  const int64_t r_step = std::min<int64_t>(reduced.size(), along_reduced ? kTileElements : 64);
+  const int64_t r_most = along_reduced ? kTileElements : rows ? 64 : 8;
+  const int64_t r_step = std::min(reduced.size(), r_most);
   const int64_t k_step = std::min<int64_t>(kept.size(), kTileElements / r_step);
   const int64_t item = item_size(args.compute);
   for (int64_t r = reduced.begin; r < reduced.end; r += r_step) {
