@@ -12,7 +12,7 @@ namespace aorta::cpu {
 namespace {
 
 // The states of one piece of work at once.
-constexpr int64_t kStateBytes = 8192;
+constexpr int64_t kStateBytes = 32768;
 // Elements that a piece of work has at most when there is enough work for all threads, and the
 // number of pieces from which there is.
 constexpr int64_t kPieceElements = 65536;
@@ -144,27 +144,29 @@ void pack(const ReduceArgs& args, bool rows, Range kept, Range reduced, char* bu
   const DType from = args.input_dtype, to = args.compute;
   const int64_t item = item_size(from), to_item = item_size(to);
   const int64_t across = rows ? reduced.size() : kept.size();
-  bool converted = from == to;
+  const int64_t row_step = rows ? kept_stride(args) : reduced_stride(args);
+  const int64_t column_step = rows ? reduced_stride(args) : kept_stride(args);
+  // Runs that are contiguous along a row are converted in place; others are gathered first.
+  const bool convert_rows = from != to && column_step == item;
+  const bool gather_converted = from != to && !convert_rows;
+  const ConvertFunction convert = converter(to, from);
   for_each_kept_run(args, kept, [&](int64_t k, int64_t kept_offset, int64_t k_size) {
     for_each_reduced_run(args, reduced, [&](int64_t r, int64_t offset, int64_t r_size) {
       const char* const source = args.input + kept_offset + offset;
       const int64_t row = rows ? k : r, column = rows ? r : k;
-      const int64_t row_step = rows ? kept_stride(args) : reduced_stride(args);
-      const int64_t column_step = rows ? reduced_stride(args) : kept_stride(args);
       const int64_t row_count = rows ? k_size : r_size, column_count = rows ? r_size : k_size;
-      if (from != to && column_step == item && column_count >= 16) {
+      if (convert_rows) {
         for (int64_t i = 0; i < row_count; ++i) {
-          converter(to, from)(buffer + ((row + i) * across + column) * to_item,
-                              source + i * row_step, column_count);
+          convert(buffer + ((row + i) * across + column) * to_item, source + i * row_step,
+                  column_count);
         }
-        converted = true;
         return;
       }
-      tile_copy(from)((from == to ? buffer : scratch) + (row * across + column) * item,
+      tile_copy(from)((gather_converted ? scratch : buffer) + (row * across + column) * item,
                       across * item, item, source, row_step, column_step, row_count, column_count);
     });
   });
-  if (!converted) converter(to, from)(buffer, scratch, kept.size() * reduced.size());
+  if (gather_converted) convert(buffer, scratch, kept.size() * reduced.size());
 }
 
 void reduce_packed(const ReduceArgs& args, const Plan& plan, Range kept, Range reduced,
@@ -175,7 +177,8 @@ void reduce_packed(const ReduceArgs& args, const Plan& plan, Range kept, Range r
   alignas(64) char scratch[kTileElements * 8];
   const bool along_reduced =
       rows && (kept_stride(args) == 0 || reduced_stride(args) <= kept_stride(args));
-  const int64_t r_step = std::min<int64_t>(reduced.size(), along_reduced ? kTileElements : 64);
+  const int64_t r_most = along_reduced ? kTileElements : rows ? 64 : 8;
+  const int64_t r_step = std::min(reduced.size(), r_most);
   const int64_t k_step = std::min<int64_t>(kept.size(), kTileElements / r_step);
   const int64_t item = item_size(args.compute);
   for (int64_t r = reduced.begin; r < reduced.end; r += r_step) {

@@ -14,7 +14,10 @@ constexpr int kLanes = 32;
 // Elements of a row, or rows of a column, that are passed over twice while they lie in the cache.
 constexpr int64_t kBlock = 1024;
 constexpr int64_t kBlockRows = 128;
-constexpr int64_t kBlockColumns = 256;
+constexpr int64_t kBlockColumns = 512;
+// Rows that are taken in one pass over the states of columns. Rows that lie 4 KB apart share the
+// few ways of a set of the first-level cache with them.
+constexpr int kRowsAtOnce = 4;
 
 template <class T>
 AORTA_INLINE int64_t least(T a, T b) {
@@ -51,14 +54,13 @@ struct Loops {
 
   static void columns(const R& reducer, State* states, const char* tile, int64_t row_stride,
                       int64_t rows, int64_t columns, int64_t) {
-    constexpr int kRowsAtOnce = 8;
     int64_t r = 0;
     for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce) {
       const char* const x = tile + r * row_stride;
 #pragma GCC ivdep
       for (int64_t c = 0; c < columns; ++c) {
         State state = states[c];
-#pragma GCC unroll 8
+#pragma GCC unroll 4
         for (int k = 0; k < kRowsAtOnce; ++k)
           reducer.template accumulate<T>(state, load<T>(x + k * row_stride, c), 0);
         states[c] = state;
