@@ -122,8 +122,8 @@ class PackedGemm {
   }
 
   Gemm strip_of(int64_t row, int64_t column, int64_t p) const {
-    Gemm strip = part_of(g_, row, std::min(rows_, g_.m - row), column,
-                         std::min(columns_, g_.n - column));
+    Gemm strip =
+        part_of(g_, row, std::min(rows_, g_.m - row), column, std::min(columns_, g_.n - column));
     strip.k = std::min(depth_, g_.k - p);
     strip.a = at(strip.a, p * g_.a_column, g_.dtype);
     strip.b = at(strip.b, p * g_.b_row, g_.dtype);

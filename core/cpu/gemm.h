@@ -63,12 +63,11 @@ struct GemmTile {
   int rows, columns, bytes;
 };
 
-AORTA_EACH_ISA(
-    GemmTile gemm_tile(GemmKind kind); void gemm_pack(const GemmPack& pack);
-    void gemm_block(const GemmBlock& block);
-    /// Reads both operands where they are; columns of b are contiguous. f32 and f64.
-    void gemm_direct(const Gemm& gemm);
-    /// The same for rows of a and columns of b that are contiguous along k.
-    void gemm_dots(const Gemm& gemm);)
+AORTA_EACH_ISA(GemmTile gemm_tile(GemmKind kind); void gemm_pack(const GemmPack& pack);
+               void gemm_block(const GemmBlock& block);
+               /// Reads both operands where they are; columns of b are contiguous. f32 and f64.
+               void gemm_direct(const Gemm& gemm);
+               /// The same for rows of a and columns of b that are contiguous along k.
+               void gemm_dots(const Gemm& gemm);)
 
 }  // namespace aorta::cpu

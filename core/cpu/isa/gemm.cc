@@ -43,9 +43,7 @@ void pack_words(const GemmPack& pack, int64_t first) {
   }
 }
 
-AORTA_INLINE __m128 load4(const char* p) {
-  return _mm_loadu_ps(reinterpret_cast<const float*>(p));
-}
+AORTA_INLINE __m128 load4(const char* p) { return _mm_loadu_ps(reinterpret_cast<const float*>(p)); }
 
 // Lines are contiguous along k: 4 x 4 words at a time through registers.
 void pack_lines4(const GemmPack& pack) {

@@ -12,8 +12,8 @@ inline constexpr int kSums = kRegisters == 32 ? 24 : 12;
 /// Rows of a tile at most: two vectors a row.
 inline constexpr int kTileRows = kSums / 2;
 
-/// c (rows, vectors * lanes) = or += alpha * a (rows, k) b (k, vectors * lanes). With `partial`, the
-/// last vector has only `last` columns in c, and in b too when `direct`; a packed b is padded.
+/// c (rows, vectors * lanes) = or += alpha * a (rows, k) b (k, vectors * lanes). With `partial`,
+/// the last vector has only `last` columns in c, and in b too when `direct`; a packed b is padded.
 template <class K, int rows, int vectors, bool partial, bool direct>
 AORTA_INLINE void multiply_tile(int64_t k, const typename K::Element* a, int64_t a_row,
                                 int64_t a_column, const typename K::Element* b, int64_t b_row,
@@ -50,8 +50,7 @@ AORTA_INLINE void multiply_tile(int64_t k, const typename K::Element* a, int64_t
     for (int r = 0; r < rows; ++r) {
       const Vector x = K::fill(a[r * a_row]);
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v)
-        sums[r][v] = K::multiply_add(x, columns[v], sums[r][v]);
+      for (int v = 0; v < vectors; ++v) sums[r][v] = K::multiply_add(x, columns[v], sums[r][v]);
     }
     a += a_column;
     b += b_row;

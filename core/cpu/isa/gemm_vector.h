@@ -9,7 +9,8 @@
 #include <immintrin.h>
 
 #ifdef __AVX512F__
-// For _mm512_dpbf16_ps, which runs only where has_bf16(); the compiler makes no use of it by itself.
+// For _mm512_dpbf16_ps, which runs only where has_bf16(); the compiler makes no use of it by
+// itself.
 #pragma GCC target("avx512bf16")
 #endif
 
@@ -72,8 +73,8 @@ struct F64 {
   }
   static AORTA_INLINE Vector multiply(Vector a, Vector b) { return _mm512_mul_pd(a, b); }
   static AORTA_INLINE double sum(Vector x) {
-    const __m256d y = __builtin_shufflevector(x, x, 0, 1, 2, 3) +
-                      __builtin_shufflevector(x, x, 4, 5, 6, 7);
+    const __m256d y =
+        __builtin_shufflevector(x, x, 0, 1, 2, 3) + __builtin_shufflevector(x, x, 4, 5, 6, 7);
     const __m128d z = _mm256_castpd256_pd128(y) + _mm256_extractf128_pd(y, 1);
     return z[0] + z[1];
   }
@@ -119,9 +120,7 @@ struct F32 {
   static AORTA_INLINE Vector load(const float* p) { return _mm256_loadu_ps(p); }
   static AORTA_INLINE Vector load(const float* p, int n) { return _mm256_maskload_ps(p, mask(n)); }
   static AORTA_INLINE void store(float* p, Vector x) { _mm256_storeu_ps(p, x); }
-  static AORTA_INLINE void store(float* p, Vector x, int n) {
-    _mm256_maskstore_ps(p, mask(n), x);
-  }
+  static AORTA_INLINE void store(float* p, Vector x, int n) { _mm256_maskstore_ps(p, mask(n), x); }
   static AORTA_INLINE Vector multiply_add(Vector a, Vector b, Vector sum) {
     return _mm256_fmadd_ps(a, b, sum);
   }
@@ -147,9 +146,7 @@ struct F64 {
   static AORTA_INLINE Vector load(const double* p) { return _mm256_loadu_pd(p); }
   static AORTA_INLINE Vector load(const double* p, int n) { return _mm256_maskload_pd(p, mask(n)); }
   static AORTA_INLINE void store(double* p, Vector x) { _mm256_storeu_pd(p, x); }
-  static AORTA_INLINE void store(double* p, Vector x, int n) {
-    _mm256_maskstore_pd(p, mask(n), x);
-  }
+  static AORTA_INLINE void store(double* p, Vector x, int n) { _mm256_maskstore_pd(p, mask(n), x); }
   static AORTA_INLINE Vector multiply_add(Vector a, Vector b, Vector sum) {
     return _mm256_fmadd_pd(a, b, sum);
   }
