@@ -6,6 +6,7 @@ namespace aorta::cpu {
 void register_kernels() {
   register_pointwise();
   register_copy();
+  register_matmul();
   register_random();
   register_reduction();
   register_views();

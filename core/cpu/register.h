@@ -5,6 +5,7 @@ namespace aorta::cpu {
 // One a file of CPU kernels: each fills its rows' CPU column. register.cc calls them all.
 void register_pointwise();
 void register_copy();
+void register_matmul();
 void register_random();
 void register_reduction();
 /// View ops have no kernel; this puts their rows into the table.

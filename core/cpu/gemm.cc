@@ -1,0 +1,271 @@
+#include <aorta/core/allocator.h>
+#include <aorta/core/cpu/gemm.h>
+#include <aorta/core/parallel_for.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace aorta::cpu {
+namespace {
+
+// Multiply-adds that are worth a thread of their own, and numbers to pack that are.
+constexpr int64_t kTaskWork = 1 << 20;
+constexpr int64_t kPackWork = 1 << 14;
+// Steps of k in a packed strip: a panel of a takes half the first-level cache.
+constexpr int64_t kStripDepth = 384;
+// Rows and columns of a packed strip, which bound its memory.
+constexpr int64_t kStripLines = 6144;
+// Columns of a task: with a strip's depth, half of a second-level cache.
+constexpr int64_t kTaskColumns = 256;
+// Tasks that a strip is cut into where its work allows.
+constexpr int64_t kTasks = 64;
+// Few rows: packing b costs more than it brings.
+constexpr int64_t kFewRows = 32;
+// A long sum into a small c is cut into parts of this length.
+constexpr int64_t kPartDepth = 1 << 14;
+constexpr int64_t kSmallOutput = 4096;
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t round_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
+
+class Scratch {
+ public:
+  explicit Scratch(int64_t bytes) : data_(static_cast<char*>(allocate(bytes))), bytes_(bytes) {}
+  ~Scratch() { deallocate(data_, bytes_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  char* data() const { return data_; }
+
+ private:
+  char* data_;
+  int64_t bytes_;
+};
+
+const void* at(const void* data, int64_t offset, DType dtype) {
+  return static_cast<const char*>(data) + offset * item_size(dtype);
+}
+int64_t output_size(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
+void* output_at(const Gemm& g, int64_t row, int64_t column) {
+  return static_cast<char*>(g.c) + (row * g.ldc + column) * output_size(g.dtype);
+}
+
+GemmKind kind_of(DType dtype) {
+  if (dtype == DType::f64) return GemmKind::f64;
+  return dtype == DType::bf16 && has_bf16() ? GemmKind::bf16 : GemmKind::f32;
+}
+
+// The part of `g` with `rows` rows from `row` and `columns` columns from `column`.
+Gemm part_of(const Gemm& g, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  Gemm part = g;
+  part.m = rows;
+  part.n = columns;
+  part.a = at(g.a, row * g.a_row, g.dtype);
+  part.b = at(g.b, column * g.b_column, g.dtype);
+  part.c = output_at(g, row, column);
+  return part;
+}
+
+// ---- Without packing: c is cut along its longer side.
+
+void gemm_unpacked(const Gemm& g, void (*kernel)(const Gemm&)) {
+  const bool by_rows = g.m > g.n;
+  const int64_t lines = by_rows ? g.m : g.n;
+  const int64_t line_work = std::max<int64_t>((by_rows ? g.n : g.m) * g.k, 1);
+  const int64_t grain = round_up(divide_up(kTaskWork, line_work), by_rows ? 12 : 64);
+  parallel_for(0, lines, grain, [&](int64_t begin, int64_t end) {
+    kernel(by_rows ? part_of(g, begin, end - begin, 0, g.n)
+                   : part_of(g, 0, g.m, begin, end - begin));
+  });
+}
+
+// ---- Packed: strips of a and b of some depth are laid out in panels, then blocks of c are tasks.
+
+struct Side {
+  const void* data;
+  int64_t lines, line_stride, k_stride;  // strides in elements
+  int64_t panel;                         // lines of a panel
+  bool padded;
+};
+
+class PackedGemm {
+ public:
+  explicit PackedGemm(const Gemm& g)
+      : g_(g),
+        kind_(kind_of(g.dtype)),
+        tile_(for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(kind_)),
+        pack_(for_isa(v2::gemm_pack, v3::gemm_pack, v4::gemm_pack)),
+        block_(for_isa(v2::gemm_block, v3::gemm_block, v4::gemm_block)),
+        per_element_(kind_ == GemmKind::bf16 ? 2 : 1),
+        depth_(strip_depth()),
+        rows_(std::min(g.m, kStripLines / tile_.rows * tile_.rows)),
+        columns_(std::min(g.n, kStripLines)),
+        a_(divide_up(depth_, per_element_) * rows_ * tile_.bytes),
+        b_(divide_up(depth_, per_element_) * round_up(columns_, tile_.columns) * tile_.bytes) {}
+
+  void run() {
+    for (int64_t column = 0; column < g_.n; column += columns_) {
+      for (int64_t row = 0; row < g_.m; row += rows_) {
+        for (int64_t p = 0; p < g_.k; p += depth_) {
+          const Gemm strip = strip_of(row, column, p);
+          pack_strip(strip);
+          multiply_strip(strip);
+        }
+      }
+    }
+  }
+
+ private:
+  // Strips of equal depth, so that the last one is no sliver.
+  int64_t strip_depth() const {
+    const int64_t most = kStripDepth * per_element_ * 4 / tile_.bytes;
+    return round_up(divide_up(g_.k, divide_up(g_.k, most)), 2);
+  }
+
+  Gemm strip_of(int64_t row, int64_t column, int64_t p) const {
+    Gemm strip =
+        part_of(g_, row, std::min(rows_, g_.m - row), column, std::min(columns_, g_.n - column));
+    strip.k = std::min(depth_, g_.k - p);
+    strip.a = at(strip.a, p * g_.a_column, g_.dtype);
+    strip.b = at(strip.b, p * g_.b_row, g_.dtype);
+    strip.accumulate = g_.accumulate || p > 0;
+    return strip;
+  }
+
+  void pack_strip(const Gemm& strip) {
+    const int64_t a_panels = divide_up(strip.m, tile_.rows);
+    const int64_t b_panels = divide_up(strip.n, tile_.columns);
+    const int64_t grain = divide_up(kPackWork, strip.k * tile_.rows);
+    parallel_for(0, a_panels + b_panels, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (i < a_panels)
+          pack_panel(strip, i, tile_.rows, strip.m, strip.a, strip.a_row, strip.a_column, a_, 1);
+        else
+          pack_panel(strip, i - a_panels, tile_.columns, strip.n, strip.b, strip.b_column,
+                     strip.b_row, b_, tile_.columns / 2);
+      }
+    });
+  }
+
+  void pack_panel(const Gemm& strip, int64_t index, int64_t panel, int64_t lines, const void* data,
+                  int64_t line_stride, int64_t k_stride, const Scratch& to, int64_t padding) {
+    const int64_t item = item_size(g_.dtype), first = index * panel;
+    GemmPack pack;
+    pack.kind = kind_;
+    pack.dtype = g_.dtype;
+    pack.source = static_cast<const char*>(at(data, first * line_stride, g_.dtype));
+    pack.line_stride = line_stride * item;
+    pack.k_stride = k_stride * item;
+    pack.lines = std::min(panel, lines - first);
+    pack.padded = round_up(pack.lines, padding);
+    pack.k = strip.k;
+    pack.packed = to.data() + first * divide_up(strip.k, per_element_) * tile_.bytes;
+    pack_(pack);
+  }
+
+  void multiply_strip(const Gemm& strip) {
+    const int64_t across = divide_up(strip.n, kTaskColumns);
+    const int64_t panels = divide_up(strip.m, tile_.rows);
+    const int64_t depth = divide_up(strip.k, per_element_);
+    const int64_t panel_work = strip.k * tile_.rows * std::min(strip.n, kTaskColumns);
+    const int64_t task_panels =
+        std::max(divide_up(panels * across, kTasks), divide_up(kTaskWork, panel_work));
+    const int64_t down = divide_up(panels, task_panels);
+    parallel_for(0, across * down, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = i % down * task_panels * tile_.rows, column = i / down * kTaskColumns;
+        GemmBlock block;
+        block.kind = kind_;
+        block.m = std::min(task_panels * tile_.rows, strip.m - row);
+        block.n = std::min(kTaskColumns, strip.n - column);
+        block.k = depth;
+        block.a = a_.data() + row * depth * tile_.bytes;
+        block.b = b_.data() + column * depth * tile_.bytes;
+        block.c = output_at(strip, row, column);
+        block.ldc = strip.ldc;
+        block.alpha = strip.alpha;
+        block.accumulate = strip.accumulate;
+        block_(block);
+      }
+    });
+  }
+
+  const Gemm& g_;
+  const GemmKind kind_;
+  const GemmTile tile_;
+  void (*const pack_)(const GemmPack&);
+  void (*const block_)(const GemmBlock&);
+  const int64_t per_element_;  // steps of k in a packed element
+  const int64_t depth_, rows_, columns_;
+  const Scratch a_, b_;
+};
+
+void gemm_whole(const Gemm& g) {
+  switch (gemm_path(g)) {
+    case GemmPath::direct:
+      return gemm_unpacked(g, for_isa(v2::gemm_direct, v3::gemm_direct, v4::gemm_direct));
+    case GemmPath::dots:
+      return gemm_unpacked(g, for_isa(v2::gemm_dots, v3::gemm_dots, v4::gemm_dots));
+    case GemmPath::packed:
+      return PackedGemm(g).run();
+  }
+}
+
+// ---- A long sum: parts of k are products of their own, whose results are added pairwise.
+
+template <class T>
+void add_parts(const Gemm& g, T* parts, int64_t count) {
+  const int64_t size = g.m * g.n;
+  for (int64_t step = 1; step < count; step *= 2) {
+    for (int64_t i = 0; i + step < count; i += 2 * step) {
+      for (int64_t j = 0; j < size; ++j) parts[i * size + j] += parts[(i + step) * size + j];
+    }
+  }
+  const T alpha = static_cast<T>(g.alpha);
+  for (int64_t i = 0; i < g.m; ++i) {
+    T* const c = static_cast<T*>(output_at(g, i, 0));
+    for (int64_t j = 0; j < g.n; ++j) {
+      const T value = alpha * parts[i * g.n + j];
+      c[j] = g.accumulate ? c[j] + value : value;
+    }
+  }
+}
+
+void gemm_in_parts(const Gemm& g) {
+  const int64_t count = divide_up(g.k, kPartDepth), size = g.m * g.n * output_size(g.dtype);
+  const Scratch parts(count * size);
+  const int64_t grain = divide_up(kTaskWork, kPartDepth * g.m * g.n);
+  parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      Gemm part = g;
+      part.k = std::min(kPartDepth, g.k - i * kPartDepth);
+      part.a = at(g.a, i * kPartDepth * g.a_column, g.dtype);
+      part.b = at(g.b, i * kPartDepth * g.b_row, g.dtype);
+      part.c = parts.data() + i * size;
+      part.ldc = g.n;
+      part.alpha = 1;
+      part.accumulate = false;
+      gemm_whole(part);
+    }
+  });
+  if (g.dtype == DType::f64)
+    add_parts(g, reinterpret_cast<double*>(parts.data()), count);
+  else
+    add_parts(g, reinterpret_cast<float*>(parts.data()), count);
+}
+
+}  // namespace
+
+GemmPath gemm_path(const Gemm& g) {
+  if (is_half(g.dtype)) return GemmPath::packed;
+  const bool a_lines = g.a_column == 1 || g.k == 1, b_lines = g.b_row == 1 || g.k == 1;
+  if (a_lines && b_lines && std::min(g.m, g.n) <= kFewRows) return GemmPath::dots;
+  if ((g.b_column == 1 || g.n == 1) && g.m <= kFewRows) return GemmPath::direct;
+  return GemmPath::packed;
+}
+
+void gemm(const Gemm& g) {
+  if (g.k >= 2 * kPartDepth && g.m * g.n <= kSmallOutput) return gemm_in_parts(g);
+  gemm_whole(g);
+}
+
+}  // namespace aorta::cpu

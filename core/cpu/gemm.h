@@ -1,0 +1,73 @@
+#pragma once
+
+#include <aorta/core/cpu/isa.h>
+#include <aorta/core/dtype.h>
+
+namespace aorta::cpu {
+
+/// One matrix product c = alpha * a b, or c += alpha * a b: a (m, k), b (k, n), c (m, n) row-major
+/// with `ldc` elements from row to row. Strides are in elements and may be anything; no size is 0.
+/// Half types are multiplied as f32, or natively where has_bf16(), and accumulated in f32; `c` is
+/// f64 for f64, f32 for all else.
+struct Gemm {
+  DType dtype = DType::f32;  // f32, f64, f16 or bf16: of a and b
+  int64_t m = 0, n = 0, k = 0;
+  const void* a = nullptr;
+  int64_t a_row = 0, a_column = 0;
+  const void* b = nullptr;
+  int64_t b_row = 0, b_column = 0;
+  void* c = nullptr;
+  int64_t ldc = 0;
+  double alpha = 1;
+  bool accumulate = false;
+};
+
+/// Runs the product. Note on bits: the sizes alone decide which kernel runs, where C is cut into
+/// tasks and where the sum over k is cut, and one task computes an element of C from start to end.
+/// So the bits don't depend on the number of threads. (They do on the instruction set.)
+void gemm(const Gemm& gemm);
+
+/// Which kernel the rule on the sizes picks: for tests and benchmarks.
+enum class GemmPath : uint8_t { direct, dots, packed };
+GemmPath gemm_path(const Gemm& gemm);
+
+/// What the inner kernels multiply; bf16 is AVX512-BF16's product of pairs.
+enum class GemmKind : uint8_t { f32, f64, bf16 };
+
+/// Lays out lines (rows of a or columns of b) side by side: packed[k][padded], zeros from `lines`
+/// on. For GemmKind::bf16 an element is the pair of (k, k + 1), the last one filled up with 0.
+struct GemmPack {
+  GemmKind kind = GemmKind::f32;
+  DType dtype = DType::f32;  // of the source
+  const char* source = nullptr;
+  int64_t line_stride = 0, k_stride = 0;  // in bytes
+  int64_t lines = 0, padded = 0, k = 0;
+  void* packed = nullptr;
+};
+
+/// c (m, n) from panels that gemm_pack laid out one after another: of `a` GemmTile::rows rows each
+/// (the last one perhaps fewer), of `b` GemmTile::columns columns each (padded to half or full).
+struct GemmBlock {
+  GemmKind kind = GemmKind::f32;
+  int64_t m = 0, n = 0, k = 0;  // k in packed elements
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;
+  int64_t ldc = 0;
+  double alpha = 1;
+  bool accumulate = false;
+};
+
+/// The register tile of a kind's block kernel; its element of k has `bytes`.
+struct GemmTile {
+  int rows, columns, bytes;
+};
+
+AORTA_EACH_ISA(GemmTile gemm_tile(GemmKind kind); void gemm_pack(const GemmPack& pack);
+               void gemm_block(const GemmBlock& block);
+               /// Reads both operands where they are; columns of b are contiguous. f32 and f64.
+               void gemm_direct(const Gemm& gemm);
+               /// The same for rows of a and columns of b that are contiguous along k.
+               void gemm_dots(const Gemm& gemm);)
+
+}  // namespace aorta::cpu

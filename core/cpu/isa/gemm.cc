@@ -1,0 +1,250 @@
+// The packed matrix product: operands are laid out in panels, and a register tile runs over them.
+
+#include <aorta/core/cpu/isa/gemm_tile.h>
+
+#include <cstring>
+
+namespace aorta::cpu::AORTA_ISA {
+namespace {
+
+// ---- Packing. A word is 4 or 8 bytes: a number, or a pair of bf16.
+
+template <class Word>
+AORTA_INLINE Word load_word(const char* p) {
+  Word word;
+  std::memcpy(&word, p, sizeof(Word));
+  return word;
+}
+
+// Lines are contiguous side by side: row by row.
+template <class Word>
+void pack_rows(const GemmPack& pack) {
+  const int64_t lines = pack.lines, padded = pack.padded, k = pack.k;
+  Word* to = static_cast<Word*>(pack.packed);
+  for (int64_t p = 0; p < k; ++p, to += padded) {
+    const char* const from = pack.source + p * pack.k_stride;
+    if (lines == 32) {  // a whole panel of b: a length that the compiler knows
+      std::memcpy(to, from, 32 * sizeof(Word));
+      continue;
+    }
+    for (int64_t i = 0; i < lines; ++i) to[i] = load_word<Word>(from + i * sizeof(Word));
+    for (int64_t i = lines; i < padded; ++i) to[i] = 0;
+  }
+}
+
+// Any strides, k steps [first, k).
+template <class Word>
+void pack_words(const GemmPack& pack, int64_t first) {
+  Word* to = static_cast<Word*>(pack.packed) + first * pack.padded;
+  for (int64_t p = first; p < pack.k; ++p, to += pack.padded) {
+    const char* from = pack.source + p * pack.k_stride;
+    for (int64_t i = 0; i < pack.lines; ++i) to[i] = load_word<Word>(from + i * pack.line_stride);
+    for (int64_t i = pack.lines; i < pack.padded; ++i) to[i] = 0;
+  }
+}
+
+AORTA_INLINE __m128 load4(const char* p) { return _mm_loadu_ps(reinterpret_cast<const float*>(p)); }
+
+// Lines are contiguous along k: 4 x 4 words at a time through registers.
+void pack_lines4(const GemmPack& pack) {
+  const int64_t lines = pack.lines, padded = pack.padded, stride = pack.line_stride;
+  const int64_t whole_k = pack.k & ~int64_t{3};
+  float* const packed = static_cast<float*>(pack.packed);
+  int64_t i = 0;
+  for (; i + 4 <= lines; i += 4) {
+    const char* from = pack.source + i * stride;
+    float* to = packed + i;
+    for (int64_t p = 0; p < whole_k; p += 4, from += 16, to += 4 * padded) {
+      __m128 r0 = load4(from), r1 = load4(from + stride);
+      __m128 r2 = load4(from + 2 * stride), r3 = load4(from + 3 * stride);
+      _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
+      _mm_storeu_ps(to, r0);
+      _mm_storeu_ps(to + padded, r1);
+      _mm_storeu_ps(to + 2 * padded, r2);
+      _mm_storeu_ps(to + 3 * padded, r3);
+    }
+  }
+  if (i < padded) {
+    for (int64_t p = 0; p < whole_k; ++p) {
+      float* const to = packed + p * padded;
+      for (int64_t j = i; j < lines; ++j)
+        to[j] = load_word<float>(pack.source + j * stride + 4 * p);
+      for (int64_t j = lines; j < padded; ++j) to[j] = 0;
+    }
+  }
+  pack_words<uint32_t>(pack, whole_k);
+}
+
+template <class Word>
+void pack_any(const GemmPack& pack) {
+  constexpr int64_t item = sizeof(Word);
+  if (pack.line_stride == item) return pack_rows<Word>(pack);
+  if (item == 4 && pack.k_stride == item) return pack_lines4(pack);
+  pack_words<Word>(pack, 0);
+}
+
+// Half types as f32: each number is converted on its way, in the order of memory.
+template <class T>
+void pack_half(const GemmPack& pack) {
+  float* const packed = static_cast<float*>(pack.packed);
+  if (pack.k_stride != sizeof(T)) {
+    for (int64_t p = 0; p < pack.k; ++p) {
+      float* const to = packed + p * pack.padded;
+      const char* const from = pack.source + p * pack.k_stride;
+      if (pack.line_stride == sizeof(T)) {
+        for (int64_t i = 0; i < pack.lines; ++i) to[i] = reinterpret_cast<const T*>(from)[i];
+      } else {
+        for (int64_t i = 0; i < pack.lines; ++i)
+          to[i] = *reinterpret_cast<const T*>(from + i * pack.line_stride);
+      }
+      for (int64_t i = pack.lines; i < pack.padded; ++i) to[i] = 0;
+    }
+    return;
+  }
+  constexpr int64_t kStep = 64;
+  alignas(64) float lines[32 * kStep];
+  for (int64_t p = 0; p < pack.k; p += kStep) {
+    const int64_t steps = pack.k - p < kStep ? pack.k - p : kStep;
+    for (int64_t i = 0; i < pack.lines; ++i) {
+      const T* const from =
+          reinterpret_cast<const T*>(pack.source + i * pack.line_stride + p * pack.k_stride);
+      for (int64_t j = 0; j < steps; ++j) lines[i * kStep + j] = from[j];
+    }
+    GemmPack part = pack;
+    part.source = reinterpret_cast<const char*>(lines);
+    part.line_stride = kStep * 4;
+    part.k_stride = 4;
+    part.k = steps;
+    part.packed = packed + p * pack.padded;
+    pack_lines4(part);
+  }
+}
+
+// Pairs of bf16 from any layout; `pack.k` counts bf16 numbers.
+void pack_pairs(const GemmPack& pack) {
+  const int64_t pairs = pack.k / 2;
+  uint32_t* to = static_cast<uint32_t*>(pack.packed);
+  if (pack.k_stride == 2) {
+    GemmPack words = pack;
+    words.k = pairs;
+    words.k_stride = 4;
+    pack_lines4(words);
+    to += pairs * pack.padded;
+  } else {
+    for (int64_t p = 0; p < pairs; ++p, to += pack.padded) {
+      const char* const low = pack.source + 2 * p * pack.k_stride;
+      const char* const high = low + pack.k_stride;
+      if (pack.line_stride == 2) {
+        for (int64_t i = 0; i < pack.lines; ++i) {
+          to[i] = static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(low)[i]) |
+                  static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(high)[i]) << 16;
+        }
+      } else {
+        for (int64_t i = 0; i < pack.lines; ++i) {
+          to[i] = static_cast<uint32_t>(load_word<uint16_t>(low + i * pack.line_stride)) |
+                  static_cast<uint32_t>(load_word<uint16_t>(high + i * pack.line_stride)) << 16;
+        }
+      }
+      for (int64_t i = pack.lines; i < pack.padded; ++i) to[i] = 0;
+    }
+  }
+  if (pack.k % 2 == 0) return;
+  const char* const last = pack.source + (pack.k - 1) * pack.k_stride;
+  for (int64_t i = 0; i < pack.lines; ++i) to[i] = load_word<uint16_t>(last + i * pack.line_stride);
+  for (int64_t i = pack.lines; i < pack.padded; ++i) to[i] = 0;
+}
+
+// ---- Multiplying.
+
+template <class K, int rows, int vectors, bool partial>
+void packed_tile(int64_t k, const typename K::Element* a, const typename K::Element* b,
+                 typename K::Number* c, int64_t ldc, int last, typename K::Number alpha,
+                 bool accumulate) {
+  multiply_tile<K, rows, vectors, partial, false>(k, a, 1, rows, b, vectors * K::kLanes, c, ldc,
+                                                  last, alpha, accumulate);
+}
+
+template <class K>
+using TileFunction = decltype(&packed_tile<K, 1, 1, false>);
+
+template <class K>
+struct TileTable {
+  TileFunction<K> tiles[kTileRows][2][2];  // [rows - 1][vectors - 1][partial]
+};
+
+template <class K, int rows = 1>
+constexpr void fill_tiles(TileTable<K>& table) {
+  table.tiles[rows - 1][0][0] = packed_tile<K, rows, 1, false>;
+  table.tiles[rows - 1][0][1] = packed_tile<K, rows, 1, true>;
+  table.tiles[rows - 1][1][0] = packed_tile<K, rows, 2, false>;
+  table.tiles[rows - 1][1][1] = packed_tile<K, rows, 2, true>;
+  if constexpr (rows < kTileRows) fill_tiles<K, rows + 1>(table);
+}
+
+template <class K>
+constexpr TileTable<K> make_tiles() {
+  TileTable<K> table{};
+  fill_tiles<K>(table);
+  return table;
+}
+
+template <class K>
+constexpr TileTable<K> kTiles = make_tiles<K>();
+
+// A panel of a stays in the first-level cache while the panels of b come from the second.
+template <class K>
+void multiply_block(const GemmBlock& block) {
+  using Element = typename K::Element;
+  using Number = typename K::Number;
+  constexpr int64_t lanes = K::kLanes, width = 2 * lanes;
+  const Number alpha = static_cast<Number>(block.alpha);
+  for (int64_t i = 0; i < block.m; i += kTileRows) {
+    const int64_t rows = block.m - i < kTileRows ? block.m - i : kTileRows;
+    const Element* const a = static_cast<const Element*>(block.a) + i * block.k;
+    Number* const c = static_cast<Number*>(block.c) + i * block.ldc;
+    for (int64_t j = 0; j < block.n; j += width) {
+      const int64_t columns = block.n - j < width ? block.n - j : width;
+      const int64_t vectors = columns > lanes ? 2 : 1;
+      const bool partial = columns < vectors * lanes;
+      const Element* const b = static_cast<const Element*>(block.b) + j * block.k;
+      kTiles<K>.tiles[rows - 1][vectors - 1][partial](
+          block.k, a, b, c + j, block.ldc, static_cast<int>(columns - (vectors - 1) * lanes), alpha,
+          block.accumulate);
+    }
+  }
+}
+
+template <class K>
+constexpr GemmTile tile_of() {
+  return {kTileRows, 2 * K::kLanes, static_cast<int>(sizeof(typename K::Element))};
+}
+
+}  // namespace
+
+GemmTile gemm_tile(GemmKind kind) {
+  return kind == GemmKind::f64 ? tile_of<F64>() : tile_of<F32>();
+}
+
+void gemm_pack(const GemmPack& pack) {
+  if (pack.kind == GemmKind::bf16) return pack_pairs(pack);
+  switch (pack.dtype) {
+    case DType::f16:
+      return pack_half<Half>(pack);
+    case DType::bf16:
+      return pack_half<BFloat16>(pack);
+    case DType::f64:
+      return pack_any<uint64_t>(pack);
+    default:
+      return pack_any<uint32_t>(pack);
+  }
+}
+
+void gemm_block(const GemmBlock& block) {
+  if (block.kind == GemmKind::f64) return multiply_block<F64>(block);
+#ifdef __AVX512F__
+  if (block.kind == GemmKind::bf16) return multiply_block<Bf16>(block);
+#endif
+  multiply_block<F32>(block);
+}
+
+}  // namespace aorta::cpu::AORTA_ISA
