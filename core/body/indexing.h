@@ -10,11 +10,10 @@ namespace aorta::body {
 
 /// What gather, scatter and advanced indexing share. Over an iteration space of `shape`, position p
 /// of `values` meets the element of `table` at
-///   sum_d p_d * table_strides[d]  +  sum_k wrap(index_k[sum_d p_d * index_strides[k][d]]) *
-///   step[k]
-/// where wrap adds size[k] to a negative index. Strides and steps in elements. A dimension with
-/// table_strides[d] != 0 is free: two positions that differ in it never meet the same element of
-/// `table`. Dimensions of size 1 are dropped, and neighbours merged where every stride allows.
+///   sum_d p_d * table_strides[d]  +  sum_k step[k] * index_k[sum_d p_d * index_strides[k][d]]
+/// Strides and steps in elements. For a write, a dimension with table_strides[d] != 0 is free: two
+/// positions that differ in it never meet the same element of `table`. Dimensions of size 1 are
+/// dropped, and neighbours merged where every stride allows.
 struct IndexedArgs {
   int ndim = 0;
   int indices = 0;
@@ -23,8 +22,7 @@ struct IndexedArgs {
   int64_t values_strides[kMaxDims];
   int64_t table_strides[kMaxDims];
   int64_t index_strides[kMaxDims][kMaxDims];  // [index][dimension]
-  const int64_t* index[kMaxDims];             // -size <= each < size, checked before
-  int64_t size[kMaxDims];
+  const int64_t* index[kMaxDims];  // from 0 on and inside the table: checked before
   int64_t step[kMaxDims];
   void* values = nullptr;
   void* table = nullptr;
@@ -33,10 +31,6 @@ struct IndexedArgs {
 
 /// How a value joins the element that it meets.
 enum class ScatterMode : uint8_t { assign, sum, prod, amax, amin };
-
-AORTA_INLINE int64_t wrap_index(int64_t index, int64_t size) {
-  return index < 0 ? index + size : index;
-}
 
 /// old with value: bool is or for sum and amax, and for prod and amin. NaN wins in amax and amin.
 template <class T>
@@ -72,7 +66,7 @@ struct GatherBody {
       for (int k = 0; k < args.indices; ++k) at[k] += p * args.index_strides[k][d];
     }
     for (int k = 0; k < args.indices; ++k)
-      element += wrap_index(args.index[k][at[k]], args.size[k]) * args.step[k];
+      element += args.index[k][at[k]] * args.step[k];
     static_cast<Item*>(args.values)[value] = static_cast<const Item*>(args.table)[element];
   }
 };
@@ -101,7 +95,7 @@ struct ScatterBody {
       for (int k = 0; k < args.indices; ++k) a[k] = at[k];
       move(false, j, v, e, a);
       for (int k = 0; k < args.indices; ++k)
-        e += wrap_index(args.index[k][a[k]], args.size[k]) * args.step[k];
+        e += args.index[k][a[k]] * args.step[k];
       T& place = static_cast<T*>(args.table)[e];
       place = combine(mode, place, static_cast<const T*>(args.values)[v]);
     }

@@ -136,7 +136,8 @@ class Index {
 /// tensors of its nonzero().
 Tensor index(const Tensor& input, const std::vector<Index>& indices);
 /// `indices` has an entry a dimension of the input (sliced and expanded by the rest already), an
-/// undefined tensor where a dimension isn't indexed, else an i64 tensor in the shape of all.
+/// undefined tensor where a dimension isn't indexed, else an i64 tensor without negative indices.
+/// The tensors broadcast; where their dimensions go is said at index().
 extern Op<GatherKernel,
           void (*)(Tensor& output, const Tensor& input, std::span<const Tensor> indices)>
     index_op;
