@@ -22,17 +22,17 @@ struct IndexedArgs {
   int64_t values_strides[kMaxDims];
   int64_t table_strides[kMaxDims];
   int64_t index_strides[kMaxDims][kMaxDims];  // [index][dimension]
-  const int64_t* index[kMaxDims];  // from 0 on and inside the table: checked before
+  const int64_t* index[kMaxDims];             // from 0 on and inside the table: checked before
   int64_t step[kMaxDims];
   void* values = nullptr;
   void* table = nullptr;
-  DType dtype = DType::f32;  // of both
+  DType dtype = DType::f32;  // of both; u8 for bool, and a half type only moves
 };
 
 /// How a value joins the element that it meets.
 enum class ScatterMode : uint8_t { assign, sum, prod, amax, amin };
 
-/// old with value: bool is or for sum and amax, and for prod and amin. NaN wins in amax and amin.
+/// old with value. NaN wins in amax and amin. (Sums of bools come as amax of u8, products as amin.)
 template <class T>
 AORTA_INLINE T combine(ScatterMode mode, T old, T value) {
   switch (mode) {
@@ -65,8 +65,7 @@ struct GatherBody {
       element += p * args.table_strides[d];
       for (int k = 0; k < args.indices; ++k) at[k] += p * args.index_strides[k][d];
     }
-    for (int k = 0; k < args.indices; ++k)
-      element += args.index[k][at[k]] * args.step[k];
+    for (int k = 0; k < args.indices; ++k) element += args.index[k][at[k]] * args.step[k];
     static_cast<Item*>(args.values)[value] = static_cast<const Item*>(args.table)[element];
   }
 };
@@ -94,8 +93,7 @@ struct ScatterBody {
       int64_t a[kMaxDims];
       for (int k = 0; k < args.indices; ++k) a[k] = at[k];
       move(false, j, v, e, a);
-      for (int k = 0; k < args.indices; ++k)
-        e += args.index[k][a[k]] * args.step[k];
+      for (int k = 0; k < args.indices; ++k) e += args.index[k][a[k]] * args.step[k];
       T& place = static_cast<T*>(args.table)[e];
       place = combine(mode, place, static_cast<const T*>(args.values)[v]);
     }

@@ -8,6 +8,8 @@ void register_kernels() {
   register_copy();
   register_random();
   register_reduction();
+  register_rearrange();
+  register_indexing();
   register_views();
 }
 
