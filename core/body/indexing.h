@@ -1,8 +1,8 @@
 #pragma once
 
+#include <aorta/core/body/limits.h>
 #include <aorta/core/dtype.h>
 #include <aorta/core/host_device.h>
-#include <aorta/core/shape.h>
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <aorta/core/body/limits.h>
 #include <aorta/core/host_device.h>
-#include <aorta/core/shape.h>
 
 #include <cstdint>
 

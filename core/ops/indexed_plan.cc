@@ -6,6 +6,8 @@
 
 namespace aorta {
 
+static_assert(body::kMaxDims == kMaxDims);
+
 Tensor prepare_index(const char* op, const Tensor& index, const Tensor& table,
                      const Tensor* written) {
   check(index.dtype() == DType::i64 || index.dtype() == DType::i32 || index.numel() == 0, op,

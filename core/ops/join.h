@@ -2,6 +2,7 @@
 
 #include <aorta/core/kernel_registry.h>
 
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,10 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim = 0);
 std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim = 0);
 /// Parts of the given sizes, which must add up to the dimension's.
 std::vector<Tensor> split(const Tensor& input, const std::vector<int64_t>& sizes, int64_t dim = 0);
+inline std::vector<Tensor> split(const Tensor& input, std::initializer_list<int64_t> sizes,
+                                 int64_t dim = 0) {
+  return split(input, std::vector<int64_t>(sizes), dim);  // so that {5} isn't the number 5
+}
 /// At most `chunks` parts of equal size, ceil(size / chunks); the last may be smaller.
 std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim = 0);
 /// Exactly `sections` parts, the first size % sections of them one larger.
@@ -33,6 +38,10 @@ std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t 
 /// Cut before each of `indices`, which are clamped as slices are: [0, i), [i, j), ...
 std::vector<Tensor> tensor_split(const Tensor& input, const std::vector<int64_t>& indices,
                                  int64_t dim = 0);
+inline std::vector<Tensor> tensor_split(const Tensor& input,
+                                        std::initializer_list<int64_t> indices, int64_t dim = 0) {
+  return tensor_split(input, std::vector<int64_t>(indices), dim);
+}
 /// `select(dim, i)` for every i.
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim = 0);
 

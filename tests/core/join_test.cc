@@ -125,6 +125,7 @@ TEST(Split, CutsWhereToldAndShares) {
   EXPECT_EQ(sizes_of(split(x, 3), 0), (Sizes{3, 3, 1}));
   EXPECT_EQ(sizes_of(split(x, 10), 0), (Sizes{7}));
   EXPECT_EQ(sizes_of(split(x, {2, 0, 5}), 0), (Sizes{2, 0, 5}));
+  EXPECT_EQ(sizes_of(split(x, {7}), 0), (Sizes{7}));
   EXPECT_EQ(sizes_of(chunk(x, 3), 0), (Sizes{3, 3, 1}));
   EXPECT_EQ(sizes_of(chunk(x, 5), 0), (Sizes{2, 2, 2, 1}));
   EXPECT_EQ(sizes_of(chunk(empty({0, 2}), 3), 0), (Sizes{0, 0, 0}));

@@ -12,8 +12,8 @@ using body::ScatterMode;
 struct Rows {
   const IndexedArgs& args;
   int64_t value = 0, element = 0;
-  int64_t at[kMaxDims] = {};  // in each index
-  int64_t position[kMaxDims] = {};
+  int64_t at[body::kMaxDims] = {};  // in each index
+  int64_t position[body::kMaxDims] = {};
 
   AORTA_INLINE explicit Rows(const IndexedArgs& indexed) : args(indexed) {}
   AORTA_INLINE void move(int d, int64_t by) {
