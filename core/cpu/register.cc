@@ -9,6 +9,8 @@ void register_kernels() {
   register_matmul();
   register_random();
   register_reduction();
+  register_rearrange();
+  register_indexing();
   register_views();
 }
 

@@ -8,6 +8,8 @@ void register_copy();
 void register_matmul();
 void register_random();
 void register_reduction();
+void register_rearrange();
+void register_indexing();
 /// View ops have no kernel; this puts their rows into the table.
 void register_views();
 

@@ -1,0 +1,139 @@
+#include <aorta/core/cpu/indexing.h>
+#include <aorta/core/cpu/register.h>
+#include <aorta/core/cpu/tiles.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/join.h>
+#include <aorta/core/parallel_for.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace aorta::cpu {
+namespace {
+
+using body::IndexedArgs;
+using body::ScatterMode;
+
+// Narrows dimension `d` to [begin, end).
+IndexedArgs part(const IndexedArgs& args, int d, int64_t begin, int64_t end) {
+  const int64_t item = item_size(args.dtype);
+  IndexedArgs result = args;
+  result.shape[d] = end - begin;
+  result.numel = args.numel / args.shape[d] * (end - begin);
+  result.values = static_cast<char*>(args.values) + begin * args.values_strides[d] * item;
+  result.table = static_cast<char*>(args.table) + begin * args.table_strides[d] * item;
+  for (int k = 0; k < args.indices; ++k) result.index[k] += begin * args.index_strides[k][d];
+  return result;
+}
+
+// The dimension that threads share: the outermost that is long enough, else the longest; for a
+// write a free one, so that each element has one thread, which sees its values in order. -1: none.
+int shared_dimension(const IndexedArgs& args, bool write) {
+  int longest = -1;
+  for (int d = args.ndim - 1; d >= 0; --d) {
+    if (write && args.table_strides[d] == 0) continue;
+    if (args.shape[d] >= 16) return d;
+    if (longest < 0 || args.shape[d] > args.shape[longest]) longest = d;
+  }
+  return longest;
+}
+
+template <class Run>
+void run_shared(const IndexedArgs& given, bool write, const Run& run) {
+  IndexedArgs args = given;
+  if (args.ndim == 0) {
+    args.ndim = 1;
+    args.shape[0] = 1;
+    args.values_strides[0] = args.table_strides[0] = 0;
+    for (int k = 0; k < args.indices; ++k) args.index_strides[k][0] = 0;
+  }
+  const int d = shared_dimension(args, write);
+  if (d < 0 || args.numel <= kThreadGrain) return run(args);
+  // Whole cache lines of the innermost dimension, so that threads don't share them.
+  const int64_t least = d == 0 ? 64 : 1;
+  const int64_t grain = std::max(kThreadGrain / (args.numel / args.shape[d]), least);
+  parallel_for(0, args.shape[d], grain,
+               [&](int64_t begin, int64_t end) { run(part(args, d, begin, end)); });
+}
+
+void gather_kernel(const IndexedArgs& args) {
+  run_shared(args, false, for_isa(v2::gather_range, v3::gather_range, v4::gather_range));
+}
+
+void scatter_kernel(const IndexedArgs& args, ScatterMode mode) {
+  const auto function = for_isa(v2::scatter_range, v3::scatter_range, v4::scatter_range);
+  run_shared(args, true, [&](const IndexedArgs& share) { function(share, mode); });
+}
+
+int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size) {
+  const auto any_outside = for_isa(v2::any_outside, v3::any_outside, v4::any_outside);
+  const int64_t* const data = index.data<int64_t>();
+  const int64_t n = index.numel();
+  std::atomic<bool> found = false;
+  parallel_for(0, n, kThreadGrain, [&](int64_t begin, int64_t end) {
+    if (any_outside(data + begin, end - begin, lowest, size)) found = true;
+  });
+  if (!found) return -1;
+  return std::find_if(data, data + n, [&](int64_t i) { return i < lowest || i >= size; }) - data;
+}
+
+template <class T>
+bool is_set(const T& x) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    return static_cast<float>(x) != 0;
+  } else {
+    return x != T(0);
+  }
+}
+
+// Counts by chunk, then every chunk writes from where the ones before it end.
+template <class T>
+Tensor find_nonzero(const Tensor& input) {
+  const T* const data = static_cast<const T*>(input.data());
+  const int64_t n = input.numel(), ndim = input.dim();
+  const Shape& shape = input.shape();
+  std::vector<int64_t> first(static_cast<size_t>(n / kThreadGrain + 2), 0);
+  parallel_for(0, n, kThreadGrain, [&](int64_t begin, int64_t end) {
+    first[static_cast<size_t>(begin / kThreadGrain) + 1] =
+        std::count_if(data + begin, data + end, is_set<T>);
+  });
+  for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+  Tensor output = empty({first.back(), ndim}, {.dtype = i64, .device = input.device()});
+  if (ndim == 0) return output;
+  int64_t* const positions = output.data<int64_t>();
+  parallel_for(0, n, kThreadGrain, [&](int64_t begin, int64_t end) {
+    int64_t* out = positions + first[static_cast<size_t>(begin / kThreadGrain)] * ndim;
+    for (int64_t i = begin; i < end; ++i) {
+      if (!is_set(data[i])) continue;
+      int64_t rest = i;
+      for (int d = static_cast<int>(ndim) - 1; d > 0; --d) {
+        out[d] = rest % shape[d];
+        rest /= shape[d];
+      }
+      out[0] = rest;
+      out += ndim;
+    }
+  });
+  return output;
+}
+
+Tensor nonzero_kernel(const Tensor& input) {
+  return visit_dtype(input.dtype(), [&](auto type) { return find_nonzero<decltype(type)>(input); });
+}
+
+}  // namespace
+
+void register_indexing() {
+  find_bad_index_op.set_kernel(DeviceType::cpu, find_bad_index);
+  gather_op.set_kernel(DeviceType::cpu, gather_kernel);
+  index_op.set_kernel(DeviceType::cpu, gather_kernel);
+  scatter_op.set_kernel(DeviceType::cpu, scatter_kernel);
+  scatter_add_op.set_kernel(DeviceType::cpu, scatter_kernel);
+  scatter_reduce_op.set_kernel(DeviceType::cpu, scatter_kernel);
+  index_put_op.set_kernel(DeviceType::cpu, scatter_kernel);
+  nonzero_op.set_kernel(DeviceType::cpu, nonzero_kernel);
+  cat_op.link();
+}
+
+}  // namespace aorta::cpu

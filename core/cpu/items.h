@@ -1,0 +1,40 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace aorta::cpu {
+
+/// Calls `f(Item{})` with the unsigned integer of `item_size` bytes (1, 2, 4 or 8): what moves
+/// elements needs their size alone.
+template <class F>
+void visit_item(int64_t item_size, const F& f) {
+  switch (item_size) {
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    default:
+      return f(uint64_t{});
+  }
+}
+
+/// out[i * out_step] = in[i * in_step] for i < count; steps in elements.
+template <class Item>
+void copy_run(Item* out, int64_t out_step, const Item* in, int64_t in_step, int64_t count) {
+  if (count <= 0) return;
+  if (out_step == 1 && in_step == 1) {
+    std::memcpy(out, in, static_cast<size_t>(count) * sizeof(Item));
+  } else if (out_step == 1 && in_step == 0) {
+    std::fill_n(out, count, *in);
+  } else if (out_step == 1) {
+    for (int64_t i = 0; i < count; ++i) out[i] = in[i * in_step];
+  } else {
+    for (int64_t i = 0; i < count; ++i) out[i * out_step] = in[i * in_step];
+  }
+}
+
+}  // namespace aorta::cpu

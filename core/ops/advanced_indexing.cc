@@ -1,0 +1,324 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexed_plan.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/join.h>
+#include <aorta/core/ops/pointwise.h>
+
+#include <algorithm>
+
+namespace aorta {
+
+constinit Op<GatherKernel, void (*)(Tensor&, const Tensor&, std::span<const Tensor>)> index_op{
+    "index"};
+constinit Op<ScatterKernel, void (*)(const Tensor&, std::span<const Tensor>, const Tensor&, bool)>
+    index_put_op{"index_put_"};
+constinit Op<NonzeroKernel, void (*)()> nonzero_op{"nonzero"};
+
+namespace {
+
+using body::ScatterMode;
+
+bool is_mask(const Index& index) {
+  return index.kind() == Index::Kind::tensor && index.tensor().dtype() == DType::boolean;
+}
+
+// The number of the input's dimensions that one entry takes.
+int dims_of(const Index& index) {
+  switch (index.kind()) {
+    case Index::Kind::integer:
+    case Index::Kind::slice:
+      return 1;
+    case Index::Kind::tensor:
+      return is_mask(index) ? index.tensor().dim() : 1;
+    case Index::Kind::none:
+    case Index::Kind::ellipsis:
+    case Index::Kind::boolean:
+      break;
+  }
+  return 0;
+}
+
+// x[...] in two steps: a view by integers, slices, None and Ellipsis, and index tensors for some of
+// its dimensions.
+class Resolver {
+ public:
+  Resolver(const char* op, const Tensor& input, const Tensor* written)
+      : view(input), op_(op), written_(written), input_(input) {}
+
+  void resolve(const std::vector<Index>& indices) {
+    int taken = 0, ellipses = 0;
+    for (const Index& index : indices) {
+      taken += dims_of(index);
+      ellipses += index.kind() == Index::Kind::ellipsis;
+    }
+    check(taken <= input_.dim(), op_, "too many indices", taken, " for shape ", input_.shape());
+    check(ellipses <= 1, op_, "at most one Ellipsis", ellipses);
+    for (const Index& index : indices) apply(index, input_.dim() - taken);
+    tensors.resize(static_cast<size_t>(view.dim()));
+  }
+
+  Tensor view;
+  std::vector<Tensor> tensors;  // one a dimension of `view`; undefined where there is none
+  bool has_tensors = false;
+
+ private:
+  void apply(const Index& index, int left) {
+    switch (index.kind()) {
+      case Index::Kind::integer:
+        return select(index.integer());
+      case Index::Kind::slice:
+        view = view.slice(next_, index.slice().start, index.slice().stop, index.slice().step);
+        return skip(1);
+      case Index::Kind::none:
+        view = view.unsqueeze(next_++);
+        tensors.emplace_back();
+        return;
+      case Index::Kind::ellipsis:
+        return skip(left);
+      case Index::Kind::boolean:
+        return apply_mask(full({}, index.integer() != 0, {.device = input_.device()}));
+      case Index::Kind::tensor:
+        return apply_tensor(index.tensor());
+    }
+  }
+
+  void skip(int count) {
+    next_ += count;
+    axis_ += count;
+    tensors.resize(static_cast<size_t>(next_));
+  }
+
+  void select(int64_t i) {
+    const int64_t size = view.shape()[next_];
+    check(i >= -size && i < size, op_, "index out of range", i, " in dimension ", axis_,
+          " of size ", size);
+    view = view.select(next_, i);
+    ++axis_;
+  }
+
+  void apply_tensor(const Tensor& tensor) {
+    if (tensor.dtype() == DType::boolean) return apply_mask(tensor);
+    check(tensor.dtype() == DType::i64 || tensor.dtype() == DType::i32, op_,
+          "an index tensor must be i64, i32 or bool", tensor.dtype());
+    if (tensor.dim() == 0) return select(tensor.item<int64_t>());
+    const Tensor prepared = prepare_index(op_, tensor, input_, written_);
+    tensors.push_back(check_index(op_, prepared, axis_, view.shape()[next_], true));
+    has_tensors = true;
+    ++next_;
+    ++axis_;
+  }
+
+  void apply_mask(const Tensor& mask) {
+    check(mask.device() == input_.device(), op_, "tensors must be on one device", input_.device(),
+          " and ", mask.device());
+    has_tensors = true;
+    if (mask.dim() == 0) {
+      view = view.unsqueeze(next_++);
+      tensors.push_back(nonzero(mask.reshape({1})).select(1, 0));
+      return;
+    }
+    for (int d = 0; d < mask.dim(); ++d) {
+      check(mask.shape()[d] == view.shape()[next_ + d], op_,
+            "a mask must have the shape of what it indexes", mask.shape(), " at dimension ", axis_,
+            " of ", input_.shape());
+    }
+    const Tensor positions = nonzero(mask);
+    for (int d = 0; d < mask.dim(); ++d) tensors.push_back(positions.select(1, d));
+    next_ += mask.dim();
+    axis_ += mask.dim();
+  }
+
+  const char* op_;
+  const Tensor* written_;
+  const Tensor& input_;
+  int next_ = 0;  // dimension of `view`
+  int axis_ = 0;  // the same in `input`, for messages
+};
+
+// The iteration space of a view and its index tensors.
+struct Layout {
+  Shape shape;            // of the result
+  Strides table_strides;  // along the result's dimensions
+  std::vector<PlannedIndex> planned;
+  bool keeps_dims = false;  // one index tensor in the place of one dimension
+};
+
+Layout lay_out(const char* op, const Tensor& view, std::span<const Tensor> tensors) {
+  Shape common;
+  int first = -1, last = -1, count = 0;
+  for (int d = 0; d < view.dim(); ++d) {
+    const Tensor& tensor = tensors[static_cast<size_t>(d)];
+    if (!tensor.defined()) continue;
+    common = count == 0 ? tensor.shape() : broadcast_shapes(op, common, tensor.shape());
+    if (first < 0) first = d;
+    last = d;
+    ++count;
+  }
+  const int place = last - first + 1 == count ? first : 0;
+  Layout layout;
+  layout.keeps_dims = count == 1 && common.size() == 1;
+  const auto add_common = [&] {
+    for (int64_t size : common) {
+      layout.shape.push_back(size);
+      layout.table_strides.push_back(0);
+    }
+  };
+  if (place == 0) add_common();
+  for (int d = 0; d < view.dim(); ++d) {
+    if (d == place && place > 0) add_common();
+    if (tensors[static_cast<size_t>(d)].defined()) continue;
+    layout.shape.push_back(view.shape()[d]);
+    layout.table_strides.push_back(view.strides()[d]);
+  }
+  for (int d = 0; d < view.dim(); ++d) {
+    const Tensor& tensor = tensors[static_cast<size_t>(d)];
+    if (!tensor.defined()) continue;
+    const Tensor whole = tensor.expand(common);
+    Strides strides = Dims::filled(layout.shape.size(), 0);
+    for (int i = 0; i < common.size(); ++i) strides[place + i] = whole.strides()[i];
+    layout.planned.push_back({whole.data<int64_t>(), strides, view.strides()[d]});
+  }
+  checked_numel(op, layout.shape, item_size(view.dtype()));
+  return layout;
+}
+
+// `values` in the shape of what is written; 1s in front may be more than it has.
+Tensor expand_values(const char* op, const Tensor& values, const Shape& shape) {
+  Tensor result = values;
+  while (result.dim() > shape.size() && result.shape()[0] == 1) result = result.select(0, 0);
+  check(result.dim() <= shape.size() && broadcast_shapes(op, shape, result.shape()) == shape, op,
+        "values must broadcast to the indexed shape", values.shape(), " for ", shape);
+  return result.expand(shape);
+}
+
+}  // namespace
+
+Tensor index(const Tensor& input, const std::vector<Index>& indices) {
+  Resolver resolver("index", input, nullptr);
+  resolver.resolve(indices);
+  const Tensor& view = resolver.view;
+  if (!resolver.has_tensors) return view;
+  const Layout layout = lay_out("index", view, resolver.tensors);
+  const Strides strides = layout.keeps_dims ? dense_strides(layout.shape, view.strides())
+                                            : contiguous_strides(layout.shape);
+  Tensor output =
+      empty_strided(layout.shape, strides, {.dtype = input.dtype(), .device = input.device()});
+  if (output.numel() > 0) {
+    index_op.kernel(input.device())(plan_indexed(layout.shape, output, strides, view,
+                                                 layout.table_strides, layout.planned, false));
+  }
+  if (needs_gradient(view)) index_op.gradient()(output, view, resolver.tensors);
+  return output;
+}
+
+namespace {
+
+// Half types have become f32 before a sum.
+void put(const Tensor& table, const Layout& layout, const Tensor& wanted, bool accumulate) {
+  if (layout.shape.numel() == 0) return;
+  const Tensor same = wanted.to(table.dtype());
+  const Tensor values = same.shares_storage(table) ? same.clone() : same;
+  index_put_op.kernel(table.device())(
+      plan_indexed(layout.shape, values, values.strides(), table, layout.table_strides,
+                   layout.planned, true),
+      mode_for(table.dtype(), accumulate ? ScatterMode::sum : ScatterMode::assign));
+}
+
+}  // namespace
+
+const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
+                         const Tensor& values, bool accumulate) {
+  const char* const op = "index_put_";
+  check(values.dtype() == self.dtype(), op, "values must have the tensor's dtype", values.dtype(),
+        " for ", self.dtype());
+  check(values.device() == self.device(), op, "tensors must be on one device", self.device(),
+        " and ", values.device());
+  check_writable(op, self);
+  Resolver resolver(op, self, &self);
+  resolver.resolve(indices);
+  const Tensor& view = resolver.view;
+  if (!resolver.has_tensors) {
+    const Tensor source = expand_values(op, values, view.shape());
+    if (accumulate) {
+      add_(view, source);
+    } else {
+      view.copy_(source);
+    }
+    return self;
+  }
+  const bool record = needs_gradient(view, values);
+  const bool wide = accumulate && is_half(self.dtype());
+  const Tensor table = wide ? view.detach().to(f32) : view.detach();
+  const Layout layout = lay_out(op, table, resolver.tensors);
+  put(table, layout, expand_values(op, values.detach(), layout.shape), accumulate);
+  if (wide) view.detach().copy_(table);
+  self.bump_version();
+  if (record) index_put_op.gradient()(view, resolver.tensors, values, accumulate);
+  return self;
+}
+
+const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices, const Scalar& value,
+                         bool accumulate) {
+  return index_put_(self, indices,
+                    full({}, value, {.dtype = self.dtype(), .device = self.device()}), accumulate);
+}
+
+Tensor index_put(const Tensor& input, const std::vector<Index>& indices, const Tensor& values,
+                 bool accumulate) {
+  return index_put_(input.clone(), indices, values, accumulate);
+}
+
+Tensor nonzero(const Tensor& input) {
+  return nonzero_op.kernel(input.device())(input.detach().contiguous());
+}
+
+std::vector<Tensor> where(const Tensor& condition) {
+  return unbind(nonzero(condition.dim() == 0 ? condition.reshape({1}) : condition), 1);
+}
+
+Tensor masked_select(const Tensor& input, const Tensor& mask) {
+  check(mask.dtype() == DType::boolean, "masked_select", "the mask must be bool", mask.dtype());
+  const Shape shape = broadcast_shapes("masked_select", input.shape(), mask.shape());
+  const Tensor positions = nonzero(mask.expand(shape).reshape({-1})).select(1, 0);
+  return index(input.expand(shape).reshape({-1}), {positions});
+}
+
+const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  const char* const op = "masked_scatter";
+  check(mask.dtype() == DType::boolean, op, "the mask must be bool", mask.dtype());
+  check(broadcast_shapes(op, self.shape(), mask.shape()) == self.shape(), op,
+        "the mask must broadcast to the tensor", mask.shape(), " for shape ", self.shape());
+  std::vector<Index> places;
+  for (const Tensor& along : where(mask.expand(self.shape()))) places.emplace_back(along);
+  const int64_t count = places[0].tensor().numel();
+  check(source.numel() >= count, op, "the source must have an element for each place",
+        source.numel(), " for ", count);
+  const Tensor values = source.reshape({-1}).narrow(0, 0, count);
+  index_put_(self.dim() == 0 ? self.reshape({1}) : self, places, values);
+  return self;
+}
+
+Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source) {
+  return masked_scatter_(input.clone(), mask, source);
+}
+
+Tensor one_hot(const Tensor& input, int64_t num_classes) {
+  check(input.dtype() == DType::i64 || input.dtype() == DType::i32, "one_hot",
+        "classes must be i64 or i32", input.dtype());
+  check(num_classes >= -1 && num_classes != 0, "one_hot", "num_classes must be positive, or -1",
+        num_classes);
+  if (num_classes < 0) {
+    check(input.numel() > 0, "one_hot", "num_classes can't be inferred from no classes");
+    const std::vector<int64_t> classes = input.to_vector<int64_t>();
+    num_classes = *std::max_element(classes.begin(), classes.end());
+    check(!__builtin_add_overflow(num_classes, int64_t{1}, &num_classes), "one_hot",
+          "the number of elements must fit in 63 bits");
+  }
+  Shape shape = input.shape();
+  shape.push_back(std::max<int64_t>(num_classes, 0));
+  const Tensor classes = check_index("one_hot", input.to(i64), input.dim(), shape.back(), false);
+  const Tensor output = zeros(shape, {.dtype = i64, .device = input.device()});
+  return scatter_(output, -1, classes.unsqueeze(-1), 1);
+}
+
+}  // namespace aorta

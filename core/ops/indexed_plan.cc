@@ -1,0 +1,107 @@
+#include <aorta/core/ops/indexed_plan.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/pointwise.h>
+
+#include <algorithm>
+
+namespace aorta {
+
+static_assert(body::kMaxDims == kMaxDims);
+
+Tensor prepare_index(const char* op, const Tensor& index, const Tensor& table,
+                     const Tensor* written) {
+  check(index.dtype() == DType::i64 || index.dtype() == DType::i32 || index.numel() == 0, op,
+        "the index must be i64 or i32", index.dtype());
+  check(index.device() == table.device(), op, "tensors must be on one device", table.device(),
+        " and ", index.device());
+  if (written && index.shares_storage(*written)) return index.to({.dtype = i64, .copy = true});
+  return index.to(i64);
+}
+
+Tensor check_index(const char* op, const Tensor& index, int dim, int64_t size, bool negative) {
+  Tensor distinct = index;
+  for (int d = index.dim() - 1; d >= 0; --d) {
+    if (distinct.strides()[d] == 0 && distinct.shape()[d] > 1) distinct = distinct.select(d, 0);
+  }
+  if (distinct.numel() == 0) return index;
+  distinct = distinct.contiguous();
+  const auto find_bad = find_bad_index_op.kernel(index.device());
+  const int64_t outside = find_bad(distinct, 0, size);
+  if (outside < 0) return index;
+  const int64_t bad = negative ? find_bad(distinct, -size, size) : outside;
+  if (bad < 0) return remainder(index, size);
+  fail(op, "index out of range", distinct.reshape({-1}).select(0, bad).item(), " in dimension ",
+       dim, " of size ", size);
+}
+
+body::ScatterMode mode_for(DType dtype, body::ScatterMode mode) {
+  using body::ScatterMode;
+  if (dtype != DType::boolean) return mode;
+  return mode == ScatterMode::sum    ? ScatterMode::amax
+         : mode == ScatterMode::prod ? ScatterMode::amin
+                                     : mode;
+}
+
+namespace {
+
+using body::IndexedArgs;
+
+// Moves free dimensions among their places so that the innermost has the smallest stride.
+void sort_free(int* order, int n, const Strides& table_strides) {
+  for (int i = 0; i < n; ++i) {
+    for (int j = i + 1; j < n; ++j) {
+      const int64_t a = table_strides[order[i]], b = table_strides[order[j]];
+      if (a != 0 && b != 0 && b < a) std::swap(order[i], order[j]);
+    }
+  }
+}
+
+bool merge(IndexedArgs& args, int into, int from) {
+  const int64_t n = args.shape[into];
+  bool fits = args.values_strides[from] == args.values_strides[into] * n &&
+              args.table_strides[from] == args.table_strides[into] * n;
+  for (int k = 0; k < args.indices; ++k)
+    fits &= args.index_strides[k][from] == args.index_strides[k][into] * n;
+  if (fits) args.shape[into] *= args.shape[from];
+  return fits;
+}
+
+}  // namespace
+
+IndexedArgs plan_indexed(const Shape& shape, const Tensor& values, const Strides& values_strides,
+                         const Tensor& table, const Strides& table_strides,
+                         std::span<const PlannedIndex> indices, bool write) {
+  IndexedArgs args;
+  args.indices = static_cast<int>(indices.size());
+  args.numel = shape.numel();
+  args.values = values.data();
+  args.table = table.data();
+  args.dtype = table.dtype() == DType::boolean ? DType::u8 : table.dtype();
+  for (int k = 0; k < args.indices; ++k) {
+    args.index[k] = indices[static_cast<size_t>(k)].data;
+    args.step[k] = indices[static_cast<size_t>(k)].step;
+  }
+  int order[kMaxDims];
+  int n = 0;
+  for (int d = shape.size() - 1; d >= 0; --d) {
+    if (shape[d] != 1) order[n++] = d;
+  }
+  if (write) {
+    sort_free(order, n, table_strides);
+  } else {
+    std::stable_sort(order, order + n,
+                     [&](int a, int b) { return values_strides[a] < values_strides[b]; });
+  }
+  for (int i = 0; i < n; ++i) {
+    const int d = order[i], at = args.ndim;
+    args.shape[at] = shape[d];
+    args.values_strides[at] = values_strides[d];
+    args.table_strides[at] = table_strides[d];
+    for (int k = 0; k < args.indices; ++k)
+      args.index_strides[k][at] = indices[static_cast<size_t>(k)].strides[d];
+    if (at == 0 || !merge(args, at - 1, at)) ++args.ndim;
+  }
+  return args;
+}
+
+}  // namespace aorta

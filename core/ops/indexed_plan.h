@@ -1,0 +1,39 @@
+#pragma once
+
+#include <aorta/core/body/indexing.h>
+#include <aorta/core/tensor.h>
+
+#include <span>
+
+// What the indexing ops share between their files; not for users.
+
+namespace aorta {
+
+/// `index` as an i64 tensor that doesn't share memory with `written` (if any): i64 or i32, on the
+/// device of `table`.
+Tensor prepare_index(const char* op, const Tensor& index, const Tensor& table,
+                     const Tensor* written = nullptr);
+
+/// Checks every index against a dimension of `size`, which the error calls `dim`. Where `negative`
+/// ones are allowed, gives the tensor with size added to them; else `index` itself.
+Tensor check_index(const char* op, const Tensor& index, int dim, int64_t size, bool negative);
+
+/// `mode`, or its equal for bool: amax for sum (or), amin for prod (and).
+body::ScatterMode mode_for(DType dtype, body::ScatterMode mode);
+
+/// An index tensor over the iteration space: strides (0 where it is broadcast), and the stride in
+/// the table of the dimension that it indexes.
+struct PlannedIndex {
+  const int64_t* data;
+  Strides strides;
+  int64_t step;
+};
+
+/// Orders and merges dimensions as IndexedArgs says. `table_strides` is 0 along indexed dimensions.
+/// A write keeps the order of the dimensions that aren't free.
+body::IndexedArgs plan_indexed(const Shape& shape, const Tensor& values,
+                               const Strides& values_strides, const Tensor& table,
+                               const Strides& table_strides, std::span<const PlannedIndex> indices,
+                               bool write);
+
+}  // namespace aorta

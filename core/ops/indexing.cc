@@ -1,0 +1,328 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexed_plan.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/pointwise.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace aorta {
+
+constinit Op<FindBadIndexKernel, void (*)()> find_bad_index_op{"find_bad_index"};
+constinit Op<GatherKernel, void (*)(Tensor&, const Tensor&, int, const Tensor&)> gather_op{
+    "gather"};
+constinit Op<ScatterKernel, void (*)(const Tensor&, int, const Tensor&, const Tensor&)> scatter_op{
+    "scatter_"};
+constinit Op<ScatterKernel, void (*)(const Tensor&, int, const Tensor&, const Tensor&)>
+    scatter_add_op{"scatter_add_"};
+constinit Op<ScatterKernel, void (*)(Tensor&, const Tensor&, int, const Tensor&, const Tensor&,
+                                     ScatterReduce, bool)>
+    scatter_reduce_op{"scatter_reduce"};
+
+namespace {
+
+using body::ScatterMode;
+
+// A 0-d tensor counts as 1-d with one element.
+Tensor lift(const Tensor& tensor) { return tensor.dim() == 0 ? tensor.reshape({1}) : tensor; }
+
+// `index` may be larger than the tensor along `dim` alone.
+void check_index_shape(const char* op, const Tensor& tensor, const Tensor& index, int dim) {
+  check(index.dim() == tensor.dim(), op, "the index must have as many dimensions as the tensor",
+        index.shape(), " for shape ", tensor.shape());
+  for (int d = 0; d < tensor.dim(); ++d) {
+    check(d == dim || index.shape()[d] <= tensor.shape()[d], op,
+          "the index can't be larger than the tensor but in its dimension", index.shape(),
+          " for shape ", tensor.shape(), " in dimension ", dim);
+  }
+}
+
+body::IndexedArgs plan_along(const Tensor& values, const Tensor& table, int dim,
+                             const Tensor& index, bool write) {
+  Strides table_strides = table.strides();
+  const PlannedIndex planned{index.data<int64_t>(), index.strides(), table_strides[dim]};
+  table_strides[dim] = 0;
+  return plan_indexed(index.shape(), values, values.strides(), table, table_strides, {&planned, 1},
+                      write);
+}
+
+// Both have as many dimensions; `index` is i64 and fits but for its values.
+Tensor read_along(const char* op, const Tensor& input, int dim, const Tensor& wanted,
+                  bool negative) {
+  const Tensor index = check_index(op, wanted, dim, input.shape()[dim], negative);
+  Tensor output = empty_strided(index.shape(), dense_strides(index.shape(), input.strides()),
+                                {.dtype = input.dtype(), .device = input.device()});
+  if (output.numel() > 0)
+    gather_op.kernel(input.device())(plan_along(output, input, dim, index, false));
+  if (needs_gradient(input)) gather_op.gradient()(output, input, dim, index);
+  return output;
+}
+
+// `index` (n) or 0-d along `dim` of a tensor of `shape`, expanded to the other sizes.
+Tensor expand_along(const Tensor& index, const Shape& shape, int dim) {
+  Shape along = Dims::filled(shape.size(), 1), full = shape;
+  along[dim] = full[dim] = index.numel();
+  return index.reshape(along).expand(full);
+}
+
+void check_vector(const char* op, const Tensor& index) {
+  check(index.dim() <= 1, op, "the index must be 0-d or 1-d", index.shape());
+}
+
+}  // namespace
+
+Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
+  const int d = wrap_dim("gather", dim, input.dim());
+  const Tensor prepared = prepare_index("gather", index, input);
+  if (index.numel() == 0)
+    return empty(index.shape(), {.dtype = input.dtype(), .device = input.device()});
+  check_index_shape("gather", lift(input), lift(index), d);
+  return read_along("gather", lift(input), d, lift(prepared), false).reshape(index.shape());
+}
+
+Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
+  const int d = wrap_dim("index_select", dim, input.dim());
+  check_vector("index_select", index);
+  const Tensor table = lift(input);
+  const Tensor prepared = prepare_index("index_select", index, input);
+  const Tensor output =
+      read_along("index_select", table, d, expand_along(prepared, table.shape(), d), false);
+  return input.dim() == 0 && index.dim() == 0 ? output.reshape({}) : output;
+}
+
+Tensor take(const Tensor& input, const Tensor& index) {
+  const Tensor flat = prepare_index("take", index, input).reshape({-1});
+  return read_along("take", input.reshape({-1}), 0, flat, true).reshape(index.shape());
+}
+
+Tensor take_along_dim(const Tensor& input, const Tensor& index, std::optional<int64_t> dim) {
+  const Tensor prepared = prepare_index("take_along_dim", index, input);
+  if (!dim)
+    return read_along("take_along_dim", input.reshape({-1}), 0, prepared.reshape({-1}), true);
+  check(index.dim() == input.dim(), "take_along_dim",
+        "the index must have as many dimensions as the tensor", index.shape(), " for shape ",
+        input.shape());
+  const int d = wrap_dim("take_along_dim", *dim, input.dim());
+  const Tensor table = lift(input), places = lift(prepared);
+  Shape one = table.shape(), other = places.shape();
+  one[d] = other[d] = 1;
+  Shape shape = broadcast_shapes("take_along_dim", one, other);
+  Shape table_shape = shape;
+  shape[d] = places.shape()[d];
+  table_shape[d] = table.shape()[d];
+  return read_along("take_along_dim", table.expand(table_shape), d, places.expand(shape), true)
+      .reshape(input.dim() == 0 ? Shape{} : shape);
+}
+
+namespace {
+
+using InPlaceOp = Op<ScatterKernel, void (*)(const Tensor&, int, const Tensor&, const Tensor&)>;
+
+// table = combine(mode, table, source) at the indices, which are checked. Sums and products of half
+// types are taken in f32 and rounded once.
+void write_along(ScatterKernel kernel, ScatterMode mode, const Tensor& table, int dim,
+                 const Tensor& index, const Tensor& source) {
+  if (index.numel() == 0) return;
+  if (!is_half(table.dtype()) || mode == ScatterMode::assign) {
+    const Tensor values = source.shares_storage(table) ? source.clone() : source;
+    return kernel(plan_along(values, table, dim, index, true), mode_for(table.dtype(), mode));
+  }
+  const Tensor wide = table.to(f32);
+  kernel(plan_along(source.to(f32), wide, dim, index, true), mode);
+  table.copy_(wide);
+}
+
+// The checked index of a write, in as many dimensions as `self` (at least 1).
+Tensor prepare_write(const char* op, const Tensor& self, int dim, const Tensor& index,
+                     const Tensor& source) {
+  check_writable(op, self);
+  check(source.dtype() == self.dtype(), op, "the source must have the tensor's dtype",
+        source.dtype(), " for ", self.dtype());
+  check(source.device() == self.device(), op, "tensors must be on one device", self.device(),
+        " and ", source.device());
+  const Tensor prepared = lift(prepare_index(op, index, self, &self));
+  if (index.numel() == 0) return prepared;
+  check_index_shape(op, lift(self), prepared, dim);
+  const Tensor values = lift(source);
+  check(values.dim() == prepared.dim(), op, "the index must have as many dimensions as the source",
+        index.shape(), " for shape ", source.shape());
+  for (int d = 0; d < values.dim(); ++d) {
+    check(prepared.shape()[d] <= values.shape()[d], op, "the index can't be larger than the source",
+          index.shape(), " for shape ", source.shape());
+  }
+  return check_index(op, prepared, dim, lift(self).shape()[dim], false);
+}
+
+const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tensor& self, int dim,
+                             const Tensor& index, const Tensor& source) {
+  const bool record = needs_gradient(self, source);
+  const Tensor target = lift(self), values = lift(source);
+  write_along(row.kernel(self.device()), mode, target.detach(), dim, index, values.detach());
+  self.bump_version();
+  if (record) row.gradient()(target, dim, index, values);
+  return self;
+}
+
+}  // namespace
+
+const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  const int d = wrap_dim("scatter", dim, self.dim());
+  const Tensor prepared = prepare_write("scatter", self, d, index, source);
+  return write_in_place(scatter_op, ScatterMode::assign, self, d, prepared, source);
+}
+
+const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+  const Tensor number = full({}, value, {.dtype = self.dtype(), .device = self.device()});
+  return scatter_(self, dim, index, number.expand(index.shape()));
+}
+
+const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
+                           const Tensor& source) {
+  const int d = wrap_dim("scatter_add", dim, self.dim());
+  const Tensor prepared = prepare_write("scatter_add", self, d, index, source);
+  return write_in_place(scatter_add_op, ScatterMode::sum, self, d, prepared, source);
+}
+
+Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  return scatter_(input.clone(), dim, index, source);
+}
+Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
+  return scatter_(input.clone(), dim, index, value);
+}
+Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  return scatter_add_(input.clone(), dim, index, source);
+}
+
+namespace {
+
+ScatterMode mode_of(ScatterReduce reduce) {
+  switch (reduce) {
+    case ScatterReduce::prod:
+      return ScatterMode::prod;
+    case ScatterReduce::amax:
+      return ScatterMode::amax;
+    case ScatterReduce::amin:
+      return ScatterMode::amin;
+    case ScatterReduce::sum:
+    case ScatterReduce::mean:
+      break;
+  }
+  return ScatterMode::sum;
+}
+
+// What a reduction of nothing gives, before the first source comes.
+Scalar identity_of(ScatterReduce reduce, DType dtype) {
+  if (reduce == ScatterReduce::prod) return 1;
+  if (reduce != ScatterReduce::amax && reduce != ScatterReduce::amin) return 0;
+  const bool low = reduce == ScatterReduce::amax;
+  if (is_floating(dtype)) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return low ? -infinity : infinity;
+  }
+  if (dtype == DType::boolean) return !low;
+  if (dtype == DType::u8) return low ? 0 : 255;
+  if (dtype == DType::i32) return low ? INT32_MIN : INT32_MAX;
+  return low ? INT64_MIN : INT64_MAX;
+}
+
+Tensor scalar_like(const Tensor& like, const Scalar& value, const Shape& shape) {
+  return full({}, value, {.dtype = like.dtype(), .device = like.device()}).expand(shape);
+}
+
+}  // namespace
+
+Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
+                      ScatterReduce reduce, bool include_self) {
+  const char* const op = "scatter_reduce";
+  const int d = wrap_dim(op, dim, input.dim());
+  check(reduce != ScatterReduce::mean || input.dtype() != DType::boolean, op,
+        "the mean needs numbers", input.dtype());
+  Tensor output = input.detach().clone();
+  const Tensor prepared = prepare_write(op, output, d, index, source);
+  const bool wide = is_half(input.dtype()) && prepared.numel() > 0;
+  const ScatterKernel kernel = scatter_reduce_op.kernel(input.device());
+  Tensor table = lift(wide ? output.to(f32) : output);
+  const Tensor values = lift(source.detach()).to(table.dtype());
+  if (!include_self) {
+    write_along(kernel, ScatterMode::assign, table, d, prepared,
+                scalar_like(table, identity_of(reduce, table.dtype()), prepared.shape()));
+  }
+  write_along(kernel, mode_of(reduce), table, d, prepared, values);
+  if (reduce == ScatterReduce::mean && prepared.numel() > 0) {
+    const Tensor count = full_like(table, include_self ? 1 : 0);
+    write_along(kernel, ScatterMode::sum, count, d, prepared,
+                scalar_like(count, 1, prepared.shape()));
+    clamp_min_(count, 1);
+    if (is_floating(table.dtype())) {
+      div_(table, count);
+    } else {
+      floor_divide_(table, count);
+    }
+  }
+  if (wide) output.copy_(table.reshape(output.shape()));
+  if (needs_gradient(input, source) && is_floating(output.dtype()))
+    scatter_reduce_op.gradient()(output, input, d, prepared, source, reduce, include_self);
+  return output;
+}
+
+const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
+                              const Tensor& source, ScatterReduce reduce, bool include_self) {
+  return self.copy_(scatter_reduce(self, dim, index, source, reduce, include_self));
+}
+
+const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                         const Scalar& alpha) {
+  const char* const op = "index_add";
+  const int d = wrap_dim(op, dim, self.dim());
+  check_vector(op, index);
+  Shape shape = lift(self).shape();
+  shape[d] = index.numel();
+  const Tensor values = lift(source);
+  check(values.shape() == shape, op, "the source must have the shape of the slices", source.shape(),
+        " for ", shape);
+  const Tensor scaled = alpha.to_double() == 1 ? values : mul(values, alpha);
+  const Tensor places = expand_along(prepare_index(op, index, self, &self), shape, d);
+  const Tensor prepared = prepare_write(op, self, d, places, scaled);
+  return write_in_place(scatter_add_op, ScatterMode::sum, self, d, prepared, scaled);
+}
+
+const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
+                          const Tensor& source) {
+  const char* const op = "index_copy";
+  const int d = wrap_dim(op, dim, self.dim());
+  check_vector(op, index);
+  Shape shape = lift(self).shape();
+  shape[d] = index.numel();
+  const Tensor values = lift(source);
+  check(values.shape() == shape, op, "the source must have the shape of the slices", source.shape(),
+        " for ", shape);
+  const Tensor places = expand_along(prepare_index(op, index, self, &self), shape, d);
+  const Tensor prepared = prepare_write(op, self, d, places, values);
+  return write_in_place(scatter_op, ScatterMode::assign, self, d, prepared, values);
+}
+
+const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
+                          const Scalar& value) {
+  const char* const op = "index_fill";
+  const int d = wrap_dim(op, dim, self.dim());
+  check_vector(op, index);
+  const Shape shape = lift(self).shape();
+  const Tensor checked = check_index(op, prepare_index(op, index, self, &self), d, shape[d], true);
+  const Tensor places = expand_along(checked, shape, d);
+  const Tensor values = scalar_like(self, value, places.shape());
+  const Tensor prepared = prepare_write(op, self, d, places, values);
+  return write_in_place(scatter_op, ScatterMode::assign, self, d, prepared, values);
+}
+
+Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
+                 const Scalar& alpha) {
+  return index_add_(input.clone(), dim, index, source, alpha);
+}
+Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  return index_copy_(input.clone(), dim, index, source);
+}
+Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
+  return index_fill_(input.clone(), dim, index, value);
+}
+
+}  // namespace aorta

@@ -1,0 +1,185 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/join.h>
+
+#include <algorithm>
+
+namespace aorta {
+
+constinit Op<NoKernel, void (*)(Tensor&, std::span<const Tensor>, int)> cat_op{"cat"};
+
+namespace {
+
+// PyTorch's legacy: a 1-d tensor of size 0 joins anything.
+bool is_legacy_empty(const Tensor& tensor) { return tensor.dim() == 1 && tensor.shape()[0] == 0; }
+
+bool all_channels_last(std::span<const Tensor> tensors) {
+  bool decided = false;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.dim() < 4 || tensor.dim() > 5 || !tensor.is_contiguous(MemoryFormat::channels_last))
+      return false;
+    decided |= !tensor.is_contiguous();
+  }
+  return decided;
+}
+
+// The common shape with the sizes along `dim` added up.
+Shape joined_shape(std::span<const Tensor> tensors, int dim) {
+  Shape shape = tensors[0].shape();
+  for (const Tensor& tensor : tensors.subspan(1)) {
+    const Shape& other = tensor.shape();
+    check(other.size() == shape.size(), "cat", "tensors must have one number of dimensions",
+          tensors[0].shape(), " and ", other);
+    for (int d = 0; d < shape.size(); ++d) {
+      check(d == dim || other[d] == shape[d], "cat", "sizes must match but in the joined dimension",
+            tensors[0].shape(), " and ", other, " in dimension ", dim);
+    }
+    check(!__builtin_add_overflow(shape[dim], other[dim], &shape[dim]), "cat",
+          "the number of elements must fit in 63 bits");
+  }
+  return shape;
+}
+
+Tensor join(std::span<const Tensor> tensors, int dim, DType dtype) {
+  const Shape shape = joined_shape(tensors, dim);
+  checked_numel("cat", shape, item_size(dtype));
+  const Strides strides =
+      all_channels_last(tensors) ? channels_last_strides(shape) : contiguous_strides(shape);
+  Tensor output = empty_strided(shape, strides, {.dtype = dtype, .device = tensors[0].device()});
+  int64_t start = 0;
+  for (const Tensor& tensor : tensors) {
+    const int64_t size = tensor.shape()[dim];
+    if (tensor.numel() > 0) output.narrow(dim, start, size).copy_(tensor.detach());
+    start += size;
+  }
+  const bool record = std::any_of(tensors.begin(), tensors.end(),
+                                  [](const Tensor& tensor) { return needs_gradient(tensor); });
+  if (record && is_floating(dtype)) cat_op.gradient()(output, tensors, dim);
+  return output;
+}
+
+}  // namespace
+
+Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
+  check(!tensors.empty(), "cat", "at least one tensor");
+  DType dtype = tensors[0].dtype();
+  bool some_empty = false;
+  for (const Tensor& tensor : tensors) {
+    check(tensor.device() == tensors[0].device(), "cat", "tensors must be on one device",
+          tensors[0].device(), " and ", tensor.device());
+    check(tensor.dim() > 0, "cat", "0-d tensors can't be joined; use stack");
+    dtype = promote(dtype, tensor.dtype());
+    some_empty |= is_legacy_empty(tensor);
+  }
+  if (!some_empty) return join(tensors, wrap_dim("cat", dim, tensors[0].dim()), dtype);
+  std::vector<Tensor> parts;
+  for (const Tensor& tensor : tensors) {
+    if (!is_legacy_empty(tensor)) parts.push_back(tensor);
+  }
+  if (parts.empty()) parts.push_back(tensors[0]);
+  return join(parts, wrap_dim("cat", dim, parts[0].dim()), dtype);
+}
+
+Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
+  check(!tensors.empty(), "stack", "at least one tensor");
+  const Shape& shape = tensors[0].shape();
+  const int d = wrap_dim("stack", dim, shape.size() + 1);
+  std::vector<Tensor> parts;
+  parts.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) {
+    check(tensor.shape() == shape, "stack", "shapes must be equal", shape, " and ", tensor.shape());
+    parts.push_back(tensor.unsqueeze(d));
+  }
+  return cat(parts, d);
+}
+
+namespace {
+
+int64_t size_along(const char* op, const Tensor& input, int64_t dim) {
+  check(input.dim() > 0, op, "a 0-d tensor can't be split");
+  return input.shape()[wrap_dim(op, dim, input.dim())];
+}
+
+// Parts [0, step), [step, 2 step), ...; one part where the dimension is empty.
+std::vector<Tensor> cut_evenly(const Tensor& input, int64_t size, int64_t step, int64_t dim) {
+  std::vector<Tensor> parts;
+  int64_t start = 0;
+  do {
+    const int64_t length = std::min(step, size - start);
+    parts.push_back(input.narrow(dim, start, length));
+    start += length;
+  } while (start < size);
+  return parts;
+}
+
+}  // namespace
+
+std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) {
+  const int64_t size = size_along("split", input, dim);
+  check(split_size > 0 || (split_size == 0 && size == 0), "split", "split_size must be positive",
+        split_size);
+  return cut_evenly(input, size, split_size, dim);
+}
+
+std::vector<Tensor> split(const Tensor& input, const std::vector<int64_t>& sizes, int64_t dim) {
+  const int64_t size = size_along("split", input, dim);
+  int64_t left = size;
+  for (int64_t part : sizes) {
+    check(part >= 0, "split", "sizes can't be negative", part);
+    check(part <= left, "split", "sizes must add up to the dimension's", "more than ", size);
+    left -= part;
+  }
+  check(left == 0, "split", "sizes must add up to the dimension's", size - left, " for ", size);
+  std::vector<Tensor> parts;
+  parts.reserve(sizes.size());
+  int64_t start = 0;
+  for (int64_t part : sizes) {
+    parts.push_back(input.narrow(dim, start, part));
+    start += part;
+  }
+  return parts;
+}
+
+std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
+  const int64_t size = size_along("chunk", input, dim);
+  check(chunks > 0, "chunk", "the number of chunks must be positive", chunks);
+  if (size == 0) return std::vector<Tensor>(static_cast<size_t>(chunks), input);
+  return cut_evenly(input, size, (size - 1) / chunks + 1, dim);
+}
+
+std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t dim) {
+  const int64_t size = size_along("tensor_split", input, dim);
+  check(sections > 0, "tensor_split", "the number of sections must be positive", sections);
+  std::vector<Tensor> parts;
+  int64_t start = 0;
+  for (int64_t i = 0; i < sections; ++i) {
+    const int64_t length = size / sections + (i < size % sections);
+    parts.push_back(input.narrow(dim, start, length));
+    start += length;
+  }
+  return parts;
+}
+
+std::vector<Tensor> tensor_split(const Tensor& input, const std::vector<int64_t>& indices,
+                                 int64_t dim) {
+  size_along("tensor_split", input, dim);
+  std::vector<Tensor> parts;
+  parts.reserve(indices.size() + 1);
+  int64_t start = 0;
+  for (int64_t end : indices) {
+    parts.push_back(input.slice(dim, start, end));
+    start = end;
+  }
+  parts.push_back(input.slice(dim, start));
+  return parts;
+}
+
+std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {
+  check(input.dim() > 0, "unbind", "a 0-d tensor has no parts");
+  const int d = wrap_dim("unbind", dim, input.dim());
+  std::vector<Tensor> parts;
+  parts.reserve(static_cast<size_t>(input.shape()[d]));
+  for (int64_t i = 0; i < input.shape()[d]; ++i) parts.push_back(input.select(d, i));
+  return parts;
+}
+
+}  // namespace aorta

@@ -1,0 +1,365 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/rearrange.h>
+#include <aorta/core/pointwise_args.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+namespace aorta {
+
+constinit Op<RemapKernel, void (*)(Tensor&, const Tensor&, const Dims&)> flip_op{"flip"};
+constinit Op<RemapKernel, void (*)(Tensor&, const Tensor&, const Dims&, const Dims&)> roll_op{
+    "roll"};
+constinit Op<RemapKernel, void (*)(Tensor&, const Tensor&, const Dims&, PadMode)> pad_op{"pad"};
+constinit Op<TriangleKernel, void (*)(Tensor&, const Tensor&, int64_t)> tril_op{"tril"};
+constinit Op<TriangleKernel, void (*)(Tensor&, const Tensor&, int64_t)> triu_op{"triu"};
+
+namespace {
+
+using body::Edge;
+using body::RemapArgs;
+using body::RemapDim;
+
+// A dimension that is read straight through joins the one around it, whose rule may be a shift.
+bool merge(RemapDim& inner, const RemapDim& outer) {
+  const bool shifts =
+      outer.edge == Edge::none || outer.edge == Edge::constant || outer.edge == Edge::circular;
+  if (inner.edge != Edge::none || !shifts || outer.stride != inner.stride * inner.size ||
+      outer.source_stride != inner.source_stride * inner.size)
+    return false;
+  const int64_t n = inner.size;
+  inner.edge = outer.edge;
+  inner.size = n * outer.size;
+  inner.source_size = n * outer.source_size;
+  inner.shift = n * outer.shift;
+  return true;
+}
+
+// The rules, one a dimension, with the strides filled in, ordered and merged.
+RemapArgs plan_remap(const Tensor& output, const Tensor& input, const RemapDim* rules) {
+  RemapArgs args;
+  args.numel = output.numel();
+  args.source = input.data();
+  args.output = output.data();
+  args.item_size = item_size(input.dtype());
+  RemapDim dims[kMaxDims];
+  int n = 0;
+  for (int d = output.dim() - 1; d >= 0; --d) {
+    if (output.shape()[d] == 1 && body::source_position(rules[d], 0) == 0) continue;
+    dims[n] = rules[d];
+    dims[n].stride = output.strides()[d];
+    dims[n++].source_stride = input.strides()[d];
+  }
+  std::stable_sort(dims, dims + n,
+                   [](const RemapDim& a, const RemapDim& b) { return a.stride < b.stride; });
+  for (int d = 0; d < n; ++d) {
+    if (args.ndim > 0 && merge(args.dims[args.ndim - 1], dims[d])) continue;
+    args.dims[args.ndim++] = dims[d];
+  }
+  return args;
+}
+
+Tensor empty_in_order(const Tensor& like, const Shape& shape) {
+  return empty_strided(shape, dense_strides(shape, like.strides()),
+                       {.dtype = like.dtype(), .device = like.device()});
+}
+
+void straight_rules(const Tensor& input, RemapDim* rules) {
+  for (int d = 0; d < input.dim(); ++d) {
+    rules[d].size = rules[d].source_size = input.shape()[d];
+  }
+}
+
+}  // namespace
+
+Tensor flip(const Tensor& input, const Dims& dims) {
+  Dims wrapped;
+  bool seen[kMaxDims] = {};
+  for (int64_t dim : dims) {
+    const int d = wrap_dim("flip", dim, input.dim());
+    check(!seen[d], "flip", "each dimension once", dims);
+    seen[d] = true;
+    wrapped.push_back(d);
+  }
+  RemapDim rules[kMaxDims];
+  straight_rules(input, rules);
+  for (int64_t d : wrapped) rules[d].edge = Edge::flip;
+  Tensor output = empty_in_order(input, input.shape());
+  if (output.numel() > 0) flip_op.kernel(input.device())(plan_remap(output, input, rules));
+  if (needs_gradient(input)) flip_op.gradient()(output, input, wrapped);
+  return output;
+}
+
+Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims) {
+  check(shifts.size() == dims.size(), "roll", "one shift a dimension", shifts, " for dimensions ",
+        dims);
+  RemapDim rules[kMaxDims];
+  straight_rules(input, rules);
+  for (int k = 0; k < dims.size(); ++k) {
+    RemapDim& rule = rules[wrap_dim("roll", dims[k], input.dim())];
+    if (rule.size == 0 || input.dim() == 0) continue;
+    const int64_t shift = shifts[k] % rule.size;
+    rule.shift = (rule.shift + shift + rule.size) % rule.size;
+    rule.edge = rule.shift == 0 ? Edge::none : Edge::circular;
+  }
+  Tensor output = empty_in_order(input, input.shape());
+  if (output.numel() > 0) roll_op.kernel(input.device())(plan_remap(output, input, rules));
+  if (needs_gradient(input)) {
+    Dims used, moves;
+    for (int d = 0; d < input.dim(); ++d) {
+      if (rules[d].edge == Edge::none) continue;
+      used.push_back(d);
+      moves.push_back(rules[d].shift);
+    }
+    roll_op.gradient()(output, input, moves, used);
+  }
+  return output;
+}
+
+Tensor roll(const Tensor& input, int64_t shift, std::optional<int64_t> dim) {
+  if (dim) return roll(input, Dims{shift}, Dims{*dim});
+  return roll(input.reshape({-1}), Dims{shift}, Dims{0}).reshape(input.shape());
+}
+
+namespace {
+
+// Crops where padding is negative, and sets it to 0 there.
+Tensor crop(const Tensor& input, Dims& padding) {
+  Tensor result = input;
+  for (int k = 0; k < padding.size(); k += 2) {
+    const int d = input.dim() - 1 - k / 2;
+    const int64_t size = input.shape()[d];
+    const bool fits =
+        padding[k] >= -size && padding[k + 1] >= -size &&
+        std::min<int64_t>(padding[k], 0) + std::min<int64_t>(padding[k + 1], 0) >= -size;
+    check(fits, "pad", "a size can't become negative", padding, " for shape ", input.shape());
+    const int64_t first = std::max<int64_t>(-padding[k], 0);
+    const int64_t last = size - std::max<int64_t>(-padding[k + 1], 0);
+    if (first > 0 || last < size) result = result.narrow(d, first, last - first);
+    padding[k] = std::max<int64_t>(padding[k], 0);
+    padding[k + 1] = std::max<int64_t>(padding[k + 1], 0);
+  }
+  return result;
+}
+
+Edge edge_of(PadMode mode) {
+  switch (mode) {
+    case PadMode::constant:
+      return Edge::constant;
+    case PadMode::reflect:
+      return Edge::reflect;
+    case PadMode::replicate:
+      return Edge::replicate;
+    case PadMode::circular:
+      break;
+  }
+  return Edge::circular;
+}
+
+void check_padding(PadMode mode, int64_t before, int64_t after, const Tensor& input, int dim) {
+  const int64_t size = input.shape()[dim], most = std::max(before, after);
+  if (mode == PadMode::constant || most == 0) return;
+  check(mode != PadMode::reflect || most < size, "pad",
+        "reflect needs padding smaller than the size", most, " in dimension ", dim, " of size ",
+        size);
+  check(mode != PadMode::circular || most <= size, "pad",
+        "circular needs padding no larger than the size", most, " in dimension ", dim, " of size ",
+        size);
+  check(size > 0, "pad", "there must be something to replicate", "dimension ", dim, " of size 0");
+}
+
+}  // namespace
+
+Tensor pad(const Tensor& whole, const Dims& wanted, PadMode mode, const Scalar& value) {
+  check(wanted.size() % 2 == 0 && wanted.size() <= 2 * whole.dim(), "pad",
+        "two numbers a dimension, last dimension first", wanted, " for shape ", whole.shape());
+  Dims padding = wanted;
+  const Tensor input = crop(whole, padding);
+  RemapDim rules[kMaxDims];
+  straight_rules(input, rules);
+  Shape shape = input.shape();
+  for (int k = 0; k < padding.size(); k += 2) {
+    const int d = input.dim() - 1 - k / 2;
+    if (padding[k] == 0 && padding[k + 1] == 0) continue;
+    check_padding(mode, padding[k], padding[k + 1], input, d);
+    check(!__builtin_add_overflow(shape[d], padding[k], &shape[d]) &&
+              !__builtin_add_overflow(shape[d], padding[k + 1], &shape[d]),
+          "pad", "the number of elements must fit in 63 bits", wanted);
+    rules[d].edge = edge_of(mode);
+    rules[d].size = shape[d];
+    rules[d].shift = padding[k];
+  }
+  checked_numel("pad", shape, item_size(input.dtype()));
+  Tensor output = empty_in_order(input, shape);
+  if (output.numel() > 0) {
+    RemapArgs args = plan_remap(output, input, rules);
+    store_number(args.fill, input.dtype(), value);
+    pad_op.kernel(input.device())(args);
+  }
+  if (needs_gradient(input)) pad_op.gradient()(output, input, padding, mode);
+  return output;
+}
+
+namespace {
+
+using TriangleOp = Op<TriangleKernel, void (*)(Tensor&, const Tensor&, int64_t)>;
+
+Tensor triangle(const TriangleOp& op, Tensor output, const Tensor& input, int64_t diagonal) {
+  const int n = input.dim();
+  check(n >= 2, op.name(), "at least 2 dimensions", input.shape());
+  if (input.numel() > 0) {
+    body::TriangleArgs args;
+    args.numel = input.numel();
+    args.rows = input.shape()[n - 2];
+    args.columns = input.shape()[n - 1];
+    args.row_stride = output.strides()[n - 2];
+    args.column_stride = output.strides()[n - 1];
+    args.source_row_stride = input.strides()[n - 2];
+    args.source_column_stride = input.strides()[n - 1];
+    for (int d = n - 3; d >= 0; --d) {
+      args.batch_shape[args.batch_dims] = input.shape()[d];
+      args.batch_strides[args.batch_dims] = output.strides()[d];
+      args.source_batch_strides[args.batch_dims++] = input.strides()[d];
+    }
+    args.diagonal = std::clamp(diagonal, -args.rows, args.columns);
+    args.upper = &op == &triu_op;
+    args.item_size = item_size(input.dtype());
+    args.source = input.data();
+    args.output = output.data();
+    op.kernel(input.device())(args);
+  }
+  return output;
+}
+
+Tensor triangle(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
+  Tensor output =
+      triangle(op, empty(input.shape(), {.dtype = input.dtype(), .device = input.device()}), input,
+               diagonal);
+  if (needs_gradient(input)) op.gradient()(output, input, diagonal);
+  return output;
+}
+
+Tensor triangle_(const TriangleOp& op, const Tensor& self, int64_t diagonal) {
+  check_writable(op.name(), self);
+  Tensor output = triangle(op, self, self, diagonal);
+  self.bump_version();
+  if (needs_gradient(self)) op.gradient()(output, self, diagonal);
+  return self;
+}
+
+}  // namespace
+
+Tensor tril(const Tensor& input, int64_t diagonal) { return triangle(tril_op, input, diagonal); }
+Tensor tril_(const Tensor& self, int64_t diagonal) { return triangle_(tril_op, self, diagonal); }
+Tensor triu(const Tensor& input, int64_t diagonal) { return triangle(triu_op, input, diagonal); }
+Tensor triu_(const Tensor& self, int64_t diagonal) { return triangle_(triu_op, self, diagonal); }
+
+namespace {
+
+// For tensors of so many dimensions that each can't be cut in two.
+Tensor repeat_by_index(const Tensor& input, const Dims& repeats) {
+  Tensor result = input;
+  for (int d = 0; d < input.dim(); ++d) {
+    const int64_t size = input.shape()[d];
+    if (repeats[d] == 1 || size == 0) continue;
+    const Tensor places = arange(size * repeats[d], {.device = input.device()});
+    result = index_select(result, d, remainder(places, size));
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor repeat(const Tensor& input, const Dims& repeats) {
+  const int lead = repeats.size() - input.dim();
+  check(lead >= 0, "repeat", "a number for each dimension", repeats, " for shape ", input.shape());
+  Shape shape = Dims::filled(lead, 1);
+  for (int64_t size : input.shape()) shape.push_back(size);
+  // (size) becomes (1, size), expanded to (times, size).
+  std::vector<int64_t> split_shape, expanded;
+  Shape merged = shape;
+  for (int d = 0; d < shape.size(); ++d) {
+    const int64_t size = shape[d], times = repeats[d];
+    check(times >= 0, "repeat", "numbers can't be negative", repeats);
+    check(!__builtin_mul_overflow(size, times, &merged[d]), "repeat",
+          "the number of elements must fit in 63 bits", repeats, " for shape ", input.shape());
+    if (times != 1 && size != 1) {
+      split_shape.push_back(1);
+      expanded.push_back(times);
+    }
+    split_shape.push_back(size);
+    expanded.push_back(size == 1 ? times : size);
+  }
+  checked_numel("repeat", merged, item_size(input.dtype()));
+  if (split_shape.size() > kMaxDims) return repeat_by_index(input.reshape(shape), repeats);
+  return input.reshape(Shape(split_shape))
+      .expand(Shape(expanded))
+      .clone(MemoryFormat::contiguous)
+      .view(merged);
+}
+
+Tensor tile(const Tensor& input, const Dims& repeats) {
+  Dims all = Dims::filled(std::max(input.dim() - repeats.size(), 0), 1);
+  for (int64_t times : repeats) all.push_back(times);
+  return repeat(input, all);
+}
+
+Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int64_t> dim) {
+  check(repeats >= 0, "repeat_interleave", "repeats can't be negative", repeats);
+  if (!dim || input.dim() == 0) {
+    if (dim) wrap_dim("repeat_interleave", *dim, 0);
+    return repeat(input.reshape({input.numel(), 1}), {1, repeats}).view({-1});
+  }
+  const int d = wrap_dim("repeat_interleave", *dim, input.dim());
+  Shape repeated = input.shape(), flat = input.shape();
+  repeated.insert(d + 1, repeats);
+  check(!__builtin_mul_overflow(flat[d], repeats, &flat[d]), "repeat_interleave",
+        "the number of elements must fit in 63 bits", repeats);
+  return input.unsqueeze(d + 1).expand(repeated).clone(MemoryFormat::contiguous).view(flat);
+}
+
+Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::optional<int64_t> dim) {
+  const int d = dim ? wrap_dim("repeat_interleave", *dim, input.dim()) : 0;
+  const Tensor from = dim && input.dim() > 0 ? input : input.reshape({-1});
+  const int64_t size = from.shape()[d];
+  check(is_integral(repeats.dtype()) && repeats.dim() <= 1, "repeat_interleave",
+        "repeats must be integers in one dimension", repeats.dtype(), " ", repeats.shape());
+  check(repeats.numel() == size || repeats.numel() == 1, "repeat_interleave",
+        "repeats must have the dimension's size, or 1", repeats.shape(), " for ", size);
+  const std::vector<int64_t> times = repeats.to_vector<int64_t>();
+  int64_t total = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    const int64_t n = times[repeats.numel() == 1 ? 0 : static_cast<size_t>(i)];
+    check(n >= 0, "repeat_interleave", "repeats can't be negative", n);
+    check(!__builtin_add_overflow(total, n, &total), "repeat_interleave",
+          "the number of elements must fit in 63 bits");
+  }
+  const Tensor index = empty({total}, {.dtype = i64});
+  int64_t* out = index.data<int64_t>();
+  for (int64_t i = 0; i < size; ++i)
+    out = std::fill_n(out, times[repeats.numel() == 1 ? 0 : static_cast<size_t>(i)], i);
+  return index_select(from, d, index.to(input.device()));
+}
+
+std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, const char* indexing) {
+  const std::string_view order = indexing;
+  check(order == "ij" || order == "xy", "meshgrid", "indexing must be ij or xy", order);
+  Shape shape;
+  for (const Tensor& tensor : tensors) {
+    check(tensor.dim() <= 1, "meshgrid", "tensors must be 0-d or 1-d", tensor.shape());
+    shape.push_back(tensor.numel());
+  }
+  std::vector<Tensor> grids;
+  for (int k = 0; k < shape.size(); ++k) {
+    Shape along = Dims::filled(shape.size(), 1);
+    along[k] = shape[k];
+    const Tensor grid = tensors[static_cast<size_t>(k)].reshape(along).expand(shape);
+    grids.push_back(order == "xy" && shape.size() > 1 ? grid.transpose(0, 1) : grid);
+  }
+  return grids;
+}
+
+}  // namespace aorta

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <aorta/core/body/rearrange.h>
+#include <aorta/core/kernel_registry.h>
+
+#include <optional>
+#include <vector>
+
+namespace aorta {
+
+// Any dtype, any layout. Results are new tensors.
+
+/// flip, roll and pad share one kernel: see body::RemapArgs. numel is at least 1.
+using RemapKernel = void (*)(const body::RemapArgs& args);
+
+/// Reverses the order along each of `dims`. Keeps the stride order.
+Tensor flip(const Tensor& input, const Dims& dims);
+/// `dims` are counted from the front.
+extern Op<RemapKernel, void (*)(Tensor& output, const Tensor& input, const Dims& dims)> flip_op;
+
+/// Moves elements by `shifts[k]` positions along `dims[k]`; what leaves one end enters at the
+/// other. Without `dims`, one shift of the tensor as a row of its elements. Keeps the stride order.
+Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims);
+Tensor roll(const Tensor& input, int64_t shift, std::optional<int64_t> dim = {});
+/// dims are counted from the front, each once; shifts[k] belongs to dims[k], 0 <= shift < size.
+extern Op<RemapKernel,
+          void (*)(Tensor& output, const Tensor& input, const Dims& shifts, const Dims& dims)>
+    roll_op;
+
+/// constant: `value`; reflect: mirrored without the edge (3 2 | 1 2 3 | 2 1); replicate: the edge
+/// (1 1 | 1 2 3 | 3 3); circular: the other end (2 3 | 1 2 3 | 1 2).
+enum class PadMode : uint8_t { constant, reflect, replicate, circular };
+
+/// Adds padding[0] elements before and padding[1] after along the last dimension, padding[2] and
+/// padding[3] along the one before it, and so on. A negative number crops (then the mode looks at
+/// what is left). reflect needs padding < size, circular padding <= size, and all but constant a
+/// size of at least 1. Unlike PyTorch's, every mode takes any number of dimensions. channels_last
+/// is kept.
+Tensor pad(const Tensor& input, const Dims& padding, PadMode mode = PadMode::constant,
+           const Scalar& value = 0);
+/// `input` is cropped already: no padding is negative.
+extern Op<RemapKernel,
+          void (*)(Tensor& output, const Tensor& input, const Dims& padding, PadMode mode)>
+    pad_op;
+
+/// tril and triu share one kernel. numel is at least 1.
+using TriangleKernel = void (*)(const body::TriangleArgs& args);
+
+/// Of each matrix (..., rows, columns), the part on and below the `diagonal`-th diagonal (0 is the
+/// main one, 1 the one above it); 0 elsewhere.
+Tensor tril(const Tensor& input, int64_t diagonal = 0);
+Tensor tril_(const Tensor& self, int64_t diagonal = 0);
+extern Op<TriangleKernel, void (*)(Tensor& output, const Tensor& input, int64_t diagonal)> tril_op;
+/// The part on and above the `diagonal`-th diagonal; 0 elsewhere.
+Tensor triu(const Tensor& input, int64_t diagonal = 0);
+Tensor triu_(const Tensor& self, int64_t diagonal = 0);
+extern Op<TriangleKernel, void (*)(Tensor& output, const Tensor& input, int64_t diagonal)> triu_op;
+
+/// The tensor `repeats[k]` times along dimension k, as a new tensor; more repeats than dimensions
+/// add dimensions in front. Composed of expand, a copy and view.
+Tensor repeat(const Tensor& input, const Dims& repeats);
+/// The same with 1s in front where `repeats` is shorter (numpy.tile).
+Tensor tile(const Tensor& input, const Dims& repeats);
+/// Each element `repeats` times in a row along `dim`; without `dim` the tensor is flattened first.
+/// Composed of expand and a copy.
+Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int64_t> dim = {});
+/// The i-th element repeats[i] times; `repeats` (size of dim) or (1), integers >= 0. Composed of
+/// index_select.
+Tensor repeat_interleave(const Tensor& input, const Tensor& repeats,
+                         std::optional<int64_t> dim = {});
+
+/// Grids of coordinates from 0-d or 1-d tensors of sizes n_0, n_1, ...: output k is (n_0, n_1, ...)
+/// and varies along dimension k alone ("ij"); "xy" swaps the first two dimensions. Views.
+std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, const char* indexing = "ij");
+
+}  // namespace aorta

@@ -1,0 +1,171 @@
+#include <aorta/core/ops/join.h>
+
+#include "elements.h"
+
+namespace aorta {
+namespace {
+
+using namespace testing;
+
+TEST(Cat, MatchesElementByElementReference) {
+  Dice dice(1);
+  for (int round = 0; round < 200; ++round) {
+    const int n = 1 + static_cast<int>(dice(4));
+    const Shape shape = dice.shape(n, 5);
+    const int dim = static_cast<int>(dice(n));
+    const DType dtype = kAllDTypes[static_cast<size_t>(dice(8))];
+    std::vector<Tensor> parts;
+    Shape whole = shape;
+    whole[dim] = 0;
+    for (int64_t i = 0, count = 1 + dice(4); i < count; ++i) {
+      Shape part = shape;
+      part[dim] = dice(4);
+      if (n == 1 && part[0] == 0) part[0] = 1;
+      parts.push_back(scramble(dice, part, dtype, kLayouts[dice(4)]));
+      whole[dim] += part[dim];
+    }
+    const Tensor want = empty(whole, {.dtype = dtype});
+    int64_t start = 0;
+    for (const Tensor& part : parts) {
+      for_each_index(part.shape(), [&](const Dims& at) {
+        Dims to = at;
+        to[dim] += start;
+        set(want, to, get(part, at));
+      });
+      start += part.shape()[dim];
+    }
+    expect_equal(cat(parts, dice(2) ? dim : dim - n), want);
+  }
+}
+
+TEST(Cat, PromotesAndConverts) {
+  const Tensor a = tensor({1, 2}), b = tensor({0.5}), c = tensor({true, false});
+  const Tensor joined = cat({a, b, c});
+  EXPECT_EQ(joined.dtype(), f32);
+  expect_values(joined, {5}, {1, 2, 0.5, 1, 0});
+  EXPECT_EQ(cat({b.to(f16), b.to(bf16)}).dtype(), f32);
+  EXPECT_EQ(cat({a.to(u8), a.to(i32)}).dtype(), i32);
+}
+
+TEST(Cat, LeavesLegacyEmptyTensorsOut) {
+  const Tensor nothing = empty({0}), matrix = ones({2, 3});
+  expect_equal(cat({nothing, matrix, nothing, matrix}, 1), ones({2, 6}));
+  expect_equal(cat({nothing, nothing}), nothing);
+  expect_equal(cat({matrix, nothing}, -1), matrix);
+  // It still takes part in promotion.
+  EXPECT_EQ(cat({empty({0}, {.dtype = f64}), matrix}).dtype(), f64);
+}
+
+TEST(Cat, KeepsChannelsLast) {
+  const Tensor a = ones({2, 3, 4, 5}).contiguous(MemoryFormat::channels_last);
+  EXPECT_TRUE(cat({a, a}, 1).is_contiguous(MemoryFormat::channels_last));
+  EXPECT_TRUE(cat({a, a}, 2).is_contiguous(MemoryFormat::channels_last));
+  EXPECT_TRUE(cat({a, ones({2, 3, 4, 5})}, 1).is_contiguous());
+  EXPECT_TRUE(cat({ones({2, 1, 4, 5}), ones({2, 1, 4, 5})}, 1).is_contiguous());
+}
+
+TEST(Cat, JoinsViewsOfOneTensorOnALogicalDevice) {
+  const Tensor x = arange(6).view({2, 3}).to(Device("cpu:1"));
+  const Tensor joined = cat({x, x.narrow(1, 1, 2)}, 1);
+  EXPECT_EQ(joined.device(), Device("cpu:1"));
+  expect_values(joined, {2, 5}, {0, 1, 2, 1, 2, 3, 4, 5, 4, 5});
+}
+
+TEST(Cat, NamesWhatIsWrong) {
+  expect_error([] { cat({}); }, "cat: at least one tensor");
+  expect_error(
+      [] {
+        cat({ones({2, 3}), ones({3, 3})}, 1);
+      },
+      "cat: sizes must match but in the joined dimension, got [2,3] and [3,3] in "
+      "dimension 1");
+  expect_error(
+      [] {
+        cat({ones({2, 3}), ones({2})});
+      },
+      "cat: tensors must have one number of dimensions, got [2,3] and [2]");
+  expect_error([] { cat({ones({}), ones({})}); }, "cat: 0-d tensors can't be joined; use stack");
+  expect_error(
+      [] {
+        cat({ones({2}), ones({2}, {.device = "cpu:1"})});
+      },
+      "cat: tensors must be on one device, got cpu and cpu:1");
+  expect_error([] { cat({ones({2})}, 1); },
+               "cat: dimension out of range, got dim 1 of a 1-d tensor");
+  const Tensor huge = zeros({1, 1}).expand({int64_t{1} << 40, int64_t{1} << 20});
+  expect_error(
+      [&] {
+        cat({huge, huge}, 1);
+      },
+      "cat: the number of bytes must fit in 63 bits, got [1099511627776,2097152]");
+}
+
+TEST(Stack, AddsADimension) {
+  const Tensor a = tensor({1, 2}), b = tensor({3, 4});
+  expect_values(stack({a, b}), {2, 2}, {1, 2, 3, 4});
+  expect_values(stack({a, b}, 1), {2, 2}, {1, 3, 2, 4});
+  expect_values(stack({a, b}, -1), {2, 2}, {1, 3, 2, 4});
+  expect_values(stack({tensor(1), tensor(2)}), {2}, {1, 2});
+  EXPECT_EQ(to_string(stack({empty({0}), empty({0})}).shape()), "[2,0]");
+  expect_error([&] { stack({a, tensor({1})}); }, "stack: shapes must be equal, got [2] and [1]");
+  expect_error([] { stack({}); }, "stack: at least one tensor");
+}
+
+std::vector<int64_t> sizes_of(const std::vector<Tensor>& parts, int dim) {
+  std::vector<int64_t> sizes;
+  for (const Tensor& part : parts) sizes.push_back(part.shape()[dim]);
+  return sizes;
+}
+
+using Sizes = std::vector<int64_t>;
+
+// Sizes as torch.split, chunk and tensor_split give them.
+TEST(Split, CutsWhereToldAndShares) {
+  const Tensor x = arange(14).view({7, 2});
+  EXPECT_EQ(sizes_of(split(x, 3), 0), (Sizes{3, 3, 1}));
+  EXPECT_EQ(sizes_of(split(x, 10), 0), (Sizes{7}));
+  EXPECT_EQ(sizes_of(split(x, {2, 0, 5}), 0), (Sizes{2, 0, 5}));
+  EXPECT_EQ(sizes_of(split(x, {7}), 0), (Sizes{7}));
+  EXPECT_EQ(sizes_of(chunk(x, 3), 0), (Sizes{3, 3, 1}));
+  EXPECT_EQ(sizes_of(chunk(x, 5), 0), (Sizes{2, 2, 2, 1}));
+  EXPECT_EQ(sizes_of(chunk(empty({0, 2}), 3), 0), (Sizes{0, 0, 0}));
+  EXPECT_EQ(sizes_of(split(empty({0, 2}), 3), 0), (Sizes{0}));
+  EXPECT_EQ(sizes_of(tensor_split(x, 3), 0), (Sizes{3, 2, 2}));
+  EXPECT_EQ(sizes_of(tensor_split(x, 9), 0), (Sizes{1, 1, 1, 1, 1, 1, 1, 0, 0}));
+  EXPECT_EQ(sizes_of(tensor_split(x, {2, 5}), 0), (Sizes{2, 3, 2}));
+  EXPECT_EQ(sizes_of(tensor_split(x, {5, 2, 9}), 0), (Sizes{5, 0, 5, 0}));
+  EXPECT_EQ(sizes_of(tensor_split(x, {-2}), 0), (Sizes{5, 2}));
+  const std::vector<Tensor> parts = split(x, {1, 6});
+  EXPECT_TRUE(parts[1].shares_storage(x));
+  expect_values(parts[1][0], {2}, {2, 3});
+  expect_equal(cat(split(x, 2)), x);
+  expect_equal(stack(unbind(x, 1), 1), x);
+  EXPECT_EQ(unbind(x).size(), 7u);
+}
+
+TEST(Split, NamesWhatIsWrong) {
+  const Tensor x = ones({7, 2});
+  expect_error([&] { split(x, 0); }, "split: split_size must be positive, got 0");
+  expect_error(
+      [&] {
+        split(x, {3, 3});
+      },
+      "split: sizes must add up to the dimension's, got 6 for 7");
+  expect_error(
+      [&] {
+        split(x, {3, 5});
+      },
+      "split: sizes must add up to the dimension's, got more than 7");
+  expect_error(
+      [&] {
+        split(x, {8, -1});
+      },
+      "split: sizes must add up to the dimension's, got more than 7");
+  expect_error([&] { split(x, {-1, 8}); }, "split: sizes can't be negative, got -1");
+  expect_error([&] { chunk(x, 0); }, "chunk: the number of chunks must be positive, got 0");
+  expect_error([&] { unbind(ones({})); }, "unbind: a 0-d tensor has no parts");
+  expect_error([&] { split(ones({}), 1); }, "split: a 0-d tensor can't be split");
+}
+
+}  // namespace
+}  // namespace aorta
