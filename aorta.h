@@ -5,8 +5,17 @@
 #include <aorta/core/device.h>         // IWYU pragma: export
 #include <aorta/core/io/load_save.h>   // IWYU pragma: export
 #include <aorta/core/ops/creation.h>   // IWYU pragma: export
+#include <aorta/core/ops/einsum.h>     // IWYU pragma: export
+#include <aorta/core/ops/indexing.h>   // IWYU pragma: export
+#include <aorta/core/ops/join.h>       // IWYU pragma: export
+#include <aorta/core/ops/matmul.h>     // IWYU pragma: export
 #include <aorta/core/ops/pointwise.h>  // IWYU pragma: export
 #include <aorta/core/ops/random.h>     // IWYU pragma: export
+#include <aorta/core/ops/rearrange.h>  // IWYU pragma: export
+#include <aorta/core/ops/reduction.h>  // IWYU pragma: export
+#include <aorta/core/ops/scan.h>       // IWYU pragma: export
+#include <aorta/core/ops/softmax.h>    // IWYU pragma: export
+#include <aorta/core/ops/sort.h>       // IWYU pragma: export
 #include <aorta/core/ops/view.h>       // IWYU pragma: export
 #include <aorta/core/parallel_for.h>   // IWYU pragma: export
 #include <aorta/core/state.h>          // IWYU pragma: export
