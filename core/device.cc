@@ -126,7 +126,8 @@ Device current_device(DeviceType type) { return Device(type, backend(type).curre
 void synchronize(Device device) { backend(device.type).synchronize_device(device.index); }
 
 DeviceGuard::DeviceGuard(Device device) : previous_(current_device(device.type)) {
-  check(device.index < device_count(device.type), "device", "the device must exist", device);
+  check(device.index >= 0 && device.index < device_count(device.type), "device",
+        "the device must exist", device);
   backend(device.type).set_current_device(device.index);
 }
 

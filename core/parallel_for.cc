@@ -46,11 +46,11 @@ struct Work {
 
   void run() {
     inside = true;
-    const int64_t ranges = (end - begin + grain - 1) / grain;
+    const int64_t ranges = (end - begin - 1) / grain + 1;
     for (int64_t i; !failed.load(std::memory_order_relaxed) && (i = next.fetch_add(1)) < ranges;) {
       const int64_t first = begin + i * grain;
       try {
-        function(context, first, std::min(first + grain, end));
+        function(context, first, first + std::min(grain, end - first));
       } catch (...) {
         if (!failed.exchange(true)) error = std::current_exception();
       }
@@ -86,11 +86,12 @@ void set_num_threads(int count) {
 void detail::parallel_for(int64_t begin, int64_t end, int64_t grain, RangeFunction function,
                           const void* context) {
   grain = std::max<int64_t>(grain, 1);
-  const int64_t ranges = (end - begin + grain - 1) / grain;
+  const int64_t ranges = (end - begin - 1) / grain + 1;
   const int threads = static_cast<int>(std::min<int64_t>(get_num_threads(), ranges));
   if (threads == 1 || inside) {
-    for (int64_t first = begin; first < end; first += grain) {
-      function(context, first, std::min(first + grain, end));
+    for (int64_t i = 0; i < ranges; ++i) {
+      const int64_t first = begin + i * grain;
+      function(context, first, first + std::min(grain, end - first));
     }
     return;
   }

@@ -31,7 +31,7 @@ void Dims::erase(int position) {
 }
 
 void Dims::resize(int size, int64_t value) {
-  check(size <= kMaxDims, "tensor", "at most 12 dimensions", size);
+  check(size >= 0 && size <= kMaxDims, "tensor", "at most 12 dimensions", size);
   for (int i = size_; i < size; ++i) values_[i] = value;
   size_ = size;
 }
@@ -104,6 +104,26 @@ int64_t checked_numel(const char* op, const Shape& shape, int64_t item_size) {
   }
   check(!overflow, op, "the number of bytes must fit in 63 bits", shape);
   return empty ? 0 : bytes / item_size;
+}
+
+int64_t checked_extent(const char* op, const Shape& shape, const Strides& strides,
+                       int64_t item_size) {
+  check(strides.size() == shape.size(), op, "one stride a dimension", strides, " for shape ",
+        shape);
+  const bool empty = checked_numel(op, shape, item_size) == 0;
+  int64_t last = 0, bytes = 0;
+  bool overflow = false;
+  for (int i = 0; i < shape.size(); ++i) {
+    check(strides[i] >= 0, op, "strides can't be negative", strides);
+    int64_t reach = 0;
+    overflow |= __builtin_mul_overflow(std::max<int64_t>(shape[i] - 1, 0), strides[i], &reach) ||
+                __builtin_add_overflow(last, reach, &last);
+  }
+  overflow |=
+      __builtin_add_overflow(last, 1, &last) || __builtin_mul_overflow(last, item_size, &bytes);
+  check(empty || !overflow, op, "the number of bytes must fit in 63 bits", shape, " with strides ",
+        strides);
+  return empty ? 0 : last;
 }
 
 int wrap_dim(const char* op, int64_t dim, int ndim) {

@@ -94,6 +94,11 @@ Strides dense_strides(const Shape& shape, const Strides& strides);
 /// The number of elements; throws `op` when a size is negative or elements x `item_size` overflows.
 int64_t checked_numel(const char* op, const Shape& shape, int64_t item_size = 1);
 
+/// The number of elements from the first to the last that a tensor touches; 0 without elements.
+/// Throws `op` unless there is one stride a dimension, none is negative, and their bytes fit.
+int64_t checked_extent(const char* op, const Shape& shape, const Strides& strides,
+                       int64_t item_size);
+
 /// `dim` counted from the end when negative; throws unless -ndim <= dim < ndim. A 0-d tensor counts
 /// as 1-d here, as in PyTorch.
 int wrap_dim(const char* op, int64_t dim, int ndim);

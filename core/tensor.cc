@@ -118,16 +118,9 @@ Tensor Tensor::detach() const {
 Tensor from_blob(void* data, const Shape& shape, const Strides& strides,
                  const TensorOptions& options, Storage::Deleter deleter, void* context) {
   const DType dtype = options.dtype.value_or(DType::f32);
-  const int64_t numel = checked_numel("from_blob", shape, item_size(dtype));
-  check(strides.size() == shape.size(), "from_blob", "one stride a dimension", strides,
-        " for shape ", shape);
-  check(data != nullptr || numel == 0, "from_blob", "data must not be null", shape);
-  int64_t last = 0;
-  for (int i = 0; i < shape.size() && numel > 0; ++i) {
-    check(strides[i] >= 0, "from_blob", "strides can't be negative", strides);
-    last += (shape[i] - 1) * strides[i];
-  }
-  const int64_t bytes = numel == 0 ? 0 : (last + 1) * item_size(dtype);
+  const int64_t extent = checked_extent("from_blob", shape, strides, item_size(dtype));
+  check(data != nullptr || extent == 0, "from_blob", "data must not be null", shape);
+  const int64_t bytes = extent * item_size(dtype);
   Tensor result(Storage::borrow(data, bytes, options.device, deleter, context), dtype, shape,
                 strides);
   if (options.requires_grad) result.requires_grad_();

@@ -21,6 +21,10 @@ Tensor generate(int64_t count, DType dtype, const TensorOptions& options, const 
     for (int64_t i = 0; i < count; ++i) {
       if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
         out[i] = T(static_cast<float>(value(i)));
+      } else if constexpr (std::is_same_v<T, bool>) {
+        out[i] = value(i) != 0;
+      } else if constexpr (std::is_integral_v<T>) {
+        out[i] = static_cast<T>(Scalar(value(i)).to_int());
       } else {
         out[i] = static_cast<T>(value(i));
       }
@@ -39,15 +43,11 @@ TensorOptions options_like(const Tensor& like, const LikeOptions& options) {
 
 Tensor empty_strided(const Shape& shape, const Strides& strides, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(DType::f32);
-  int64_t numel = 1, last = 0;
-  if (shape.size() == 1 && strides[0] == 1 && shape[0] >= 0 && shape[0] < (int64_t{1} << 46)) {
-    numel = shape[0];
-    last = numel - 1;
-  } else {
-    numel = checked_numel("empty", shape, item_size(dtype));
-    for (int i = 0; i < shape.size(); ++i) last += (shape[i] - 1) * strides[i];
-  }
-  const int64_t bytes = numel == 0 ? 0 : (last + 1) * item_size(dtype);
+  const bool is_vector = shape.size() == 1 && strides.size() == 1 && strides[0] == 1 &&
+                         shape[0] >= 0 && shape[0] < (int64_t{1} << 46);
+  const int64_t bytes =
+      item_size(dtype) *
+      (is_vector ? shape[0] : checked_extent("empty", shape, strides, item_size(dtype)));
   return finish(Tensor(Storage::allocate(bytes, options.device), dtype, shape, strides),
                 options.requires_grad);
 }
@@ -81,12 +81,14 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
   const double first = start.to_double(), last = end.to_double(), stride = step.to_double();
   check(stride != 0 && std::isfinite(first) && std::isfinite(last) && std::isfinite(stride),
         "arange", "the bounds must be finite and the step not zero", start, ", ", end, ", ", step);
-  check((stride > 0) ? first <= last : first >= last, "arange",
+  check(stride > 0 ? first <= last : first >= last, "arange",
         "the step must lead from start towards end", start, ", ", end, ", ", step);
   if (integers) {
     const int64_t a = start.to_int(), b = end.to_int(), s = step.to_int();
-    const int64_t count = (b - a + s - (s > 0 ? 1 : -1)) / s;
-    return generate(count, dtype, options, [=](int64_t i) { return a + i * s; });
+    const __int128 count = (static_cast<__int128>(b) - a + s - (s > 0 ? 1 : -1)) / s;
+    check(count < int64_t{1} << 46, "arange", "too many numbers", static_cast<double>(count));
+    return generate(static_cast<int64_t>(count), dtype, options,
+                    [=](int64_t i) { return a + i * s; });
   }
   const double count = std::ceil((last - first) / stride);
   check(count < 0x1p46, "arange", "too many numbers", count);
@@ -194,7 +196,7 @@ Tensor tensor(const TensorData& data, const TensorOptions& options) {
   dtype = options.dtype.value_or(dtype);
   const auto value = [&](int64_t i) { return values[static_cast<size_t>(i)]; };
   Tensor flat;
-  if (is_floating(dtype)) {
+  if (is_floating(dtype) || dtype == DType::boolean) {
     flat = generate(static_cast<int64_t>(values.size()), dtype, {.device = options.device},
                     [&](int64_t i) { return value(i).to_double(); });
   } else {

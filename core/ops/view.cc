@@ -275,8 +275,9 @@ Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2)
   check(input.dim() >= 2 && a != b, "diagonal", "two different dimensions", dim1, " and ", dim2,
         " of shape ", input.shape());
   const int64_t rows = input.shape()[a], columns = input.shape()[b];
-  const int64_t skip_rows = std::max<int64_t>(-offset, 0),
-                skip_columns = std::max<int64_t>(offset, 0);
+  const int64_t shift = std::clamp<int64_t>(offset, -rows, columns);
+  const int64_t skip_rows = std::max<int64_t>(-shift, 0),
+                skip_columns = std::max<int64_t>(shift, 0);
   const int64_t length = std::max<int64_t>(std::min(rows - skip_rows, columns - skip_columns), 0);
   Shape shape = input.shape();
   Strides strides = input.strides();

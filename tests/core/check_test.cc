@@ -1,0 +1,123 @@
+#include <aorta/core/device.h>
+#include <aorta/core/number.h>
+#include <aorta/core/shape.h>
+#include <aorta/tests/core/error_text.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace aorta {
+namespace {
+
+TEST(Check, TextOfEveryKindOfPart) {
+  EXPECT_EQ(error_of([] { fail("op", "the rule"); }), "op: the rule");
+  EXPECT_EQ(error_of([] {
+              check(false, "op", "the rule", Shape{2, 3}, " and ", f16);
+            }),
+            "op: the rule, got [2,3] and f16");
+  EXPECT_EQ(error_of([] { fail("op", "r", 1, " ", -2L, " ", 3u, " ", true, " ", 0.5, " ", 2.5f); }),
+            "op: r, got 1 -2 3 true 0.5 2.5");
+  EXPECT_EQ(error_of([] {
+              fail("op", "r", std::string("text"), Device("cpu:1"), Scalar(1.5), Scalar(false));
+            }),
+            "op: r, got textcpu:11.5false");
+  EXPECT_EQ(error_of([] { fail("op", "r", INT64_MIN, " ", UINT64_MAX); }),
+            "op: r, got -9223372036854775808 18446744073709551615");
+  EXPECT_EQ(error_of([] { check(true, "op", "r"); }), "no error");
+}
+
+TEST(ErrorContext, Nests) {
+  const auto text = [] { return error_of([] { fail("op", "rule"); }); };
+  EXPECT_EQ(text(), "op: rule");
+  {
+    ErrorContext outer("classifier");
+    EXPECT_EQ(text(), "classifier: op: rule");
+    {
+      ErrorContext middle("0"), inner("convs");
+      EXPECT_EQ(text(), "classifier.0.convs: op: rule");
+    }
+    ErrorContext unnamed("");
+    EXPECT_EQ(text(), "classifier: op: rule");
+    ErrorContext below("b");
+    EXPECT_EQ(text(), "classifier.b: op: rule");
+  }
+  EXPECT_EQ(text(), "op: rule");
+}
+
+TEST(ErrorContext, UnwindsWithTheError) {
+  EXPECT_EQ(error_of([] {
+              ErrorContext outer("net");
+              fail("op", "rule");
+            }),
+            "net: op: rule");
+  EXPECT_EQ(error_of([] { fail("op", "rule"); }), "op: rule");
+}
+
+TEST(ErrorContext, BelongsToItsThread) {
+  ErrorContext here("here");
+  std::string other;
+  std::thread thread([&] { other = error_of([] { fail("op", "rule"); }); });
+  thread.join();
+  EXPECT_EQ(other, "op: rule");
+}
+
+TEST(Device, Parses) {
+  EXPECT_EQ(Device("cpu"), Device(DeviceType::cpu, 0));
+  EXPECT_EQ(Device("cpu:0"), Device());
+  EXPECT_EQ(Device("cpu:1"), Device(DeviceType::cpu, 1));
+  EXPECT_EQ(Device("cpu:63").index, 63);
+  EXPECT_EQ(Device("cuda:3"), Device(DeviceType::cuda, 3));
+  EXPECT_EQ(Device(std::string("cuda:0")), Device(DeviceType::cuda, 0));
+  EXPECT_EQ(to_string(Device("cpu")), "cpu");
+  EXPECT_EQ(to_string(Device("cpu:2")), "cpu:2");
+  EXPECT_EQ(to_string(Device("cuda:0")), "cuda:0");
+}
+
+TEST(Device, RefusesOtherNames) {
+  for (const char* name :
+       {"", ":", "cpu:", "cpu:-1", "cpu:+1", "cpu: 1", "cpu:1 ", "cpu:x", "cpu:1x", "CPU", "gpu",
+        "cuda:", "cuda:0:1", "cpu:99999999999999999999", " cpu", "cpu:0x1"}) {
+    EXPECT_EQ(error_of([&] { Device device{std::string_view(name)}; }),
+              std::string("device: cpu, cpu:N, cuda or cuda:N, got ") + name);
+  }
+  EXPECT_EQ(error_of([] { Device device("cpu:64"); }),
+            "device: the index is too large, got cpu:64");
+  EXPECT_EQ(error_of([] { Device device("cuda:1000"); }),
+            "device: the index is too large, got cuda:1000");
+}
+
+TEST(Device, GuardRestores) {
+  EXPECT_EQ(current_device(DeviceType::cpu), Device("cpu"));
+  {
+    DeviceGuard guard("cpu:2");
+    EXPECT_EQ(current_device(DeviceType::cpu), Device("cpu:2"));
+    DeviceGuard inner("cpu:1");
+    EXPECT_EQ(current_device(DeviceType::cpu), Device("cpu:1"));
+  }
+  EXPECT_EQ(current_device(DeviceType::cpu), Device("cpu"));
+  EXPECT_EQ(error_of([] { DeviceGuard guard(Device(DeviceType::cpu, 64)); }),
+            "device: the device must exist, got cpu:64");
+  EXPECT_EQ(error_of([] { DeviceGuard guard(Device(DeviceType::cpu, -1)); }),
+            "device: the device must exist, got cpu:-1");
+}
+
+TEST(Scalar, KindsAndConversions) {
+  EXPECT_TRUE(Scalar(true).is_boolean());
+  EXPECT_TRUE(Scalar(1.0f).is_floating());
+  EXPECT_EQ(Scalar(3).dtype(), i64);
+  EXPECT_EQ(Scalar(uint8_t{3}).dtype(), i64);
+  EXPECT_EQ(Scalar(2.5).dtype(), f32);
+  EXPECT_EQ(Scalar(-2.9).to_int(), -2);
+  EXPECT_EQ(Scalar(1e300).to_int(), INT64_MAX);
+  EXPECT_EQ(Scalar(-1e300).to_int(), INT64_MIN);
+  EXPECT_EQ(Scalar(__builtin_nan("")).to_int(), 0);
+  EXPECT_EQ(Scalar(-0x1p63).to_int(), INT64_MIN);
+  EXPECT_EQ(Scalar(0x1p63).to_int(), INT64_MAX);
+  EXPECT_TRUE(Scalar(0.5).to_bool());
+  EXPECT_TRUE(Scalar(__builtin_nan("")).to_bool());
+  EXPECT_FALSE(Scalar(-0.0).to_bool());
+  EXPECT_EQ(Scalar(INT64_MAX).to_int(), INT64_MAX);
+}
+
+}  // namespace
+}  // namespace aorta

@@ -1,0 +1,91 @@
+#include <aorta/core/io/npz.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace aorta {
+namespace {
+
+constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
+
+const Tensor& table(const std::string& name) {
+  static const std::map<std::string, Tensor> tables = [] {
+    std::map<std::string, Tensor> all;
+    for (auto& [key, value] : npz::load("tests/fixtures/core/promotion.npz")) all[key] = value;
+    return all;
+  }();
+  return tables.at(name);
+}
+
+DType entry(const std::string& name, int64_t row, int64_t column) {
+  return static_cast<DType>(table(name).at<uint8_t>({row, column}));
+}
+
+TEST(DType, SizesAndNames) {
+  const int64_t sizes[] = {4, 8, 2, 2, 8, 4, 1, 1};
+  const char* names[] = {"f32", "f64", "f16", "bf16", "i64", "i32", "u8", "bool"};
+  for (int i = 0; i < kDTypeCount; ++i) {
+    EXPECT_EQ(item_size(kDTypes[i]), sizes[i]);
+    EXPECT_STREQ(name(kDTypes[i]), names[i]);
+    visit_dtype(kDTypes[i], [&](auto value) {
+      EXPECT_EQ(dtype_of<decltype(value)>, kDTypes[i]);
+      EXPECT_EQ(static_cast<int64_t>(sizeof value), sizes[i]);
+    });
+    EXPECT_EQ(is_floating(kDTypes[i]), i < 4);
+    EXPECT_EQ(is_half(kDTypes[i]), i == 2 || i == 3);
+    EXPECT_EQ(is_integral(kDTypes[i]), i >= 4 && i < 7);
+  }
+}
+
+TEST(Promotion, OfDTypesAsPyTorch) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    for (int j = 0; j < kDTypeCount; ++j) {
+      EXPECT_EQ(promote(kDTypes[i], kDTypes[j]), entry("promote", i, j))
+          << name(kDTypes[i]) << " " << name(kDTypes[j]);
+      EXPECT_EQ(can_cast(kDTypes[i], kDTypes[j]), table("can_cast").at<bool>({i, j}))
+          << name(kDTypes[i]) << " " << name(kDTypes[j]);
+    }
+  }
+}
+
+// Tensors with dimensions (0), 0-d ones (1) and numbers (2): add's result has PyTorch's dtype.
+struct Kinds {
+  const char* table;
+  int left, right;
+};
+class PromotionOf : public ::testing::TestWithParam<Kinds> {};
+
+Operand operand(int kind, int i, Tensor& keep) {
+  if (kind == 2) return i == 0 ? Operand(true) : i == 1 ? Operand(2) : Operand(2.5);
+  keep = ones(kind == 0 ? Shape{2} : Shape{}, {.dtype = kDTypes[i]});
+  return keep;
+}
+
+TEST_P(PromotionOf, AsPyTorch) {
+  const auto [file, left, right] = GetParam();
+  for (int i = 0; i < kDTypeCount; ++i) {
+    for (int j = 0; j < (right == 2 ? 3 : kDTypeCount); ++j) {
+      Tensor a, b;
+      const Operand x = operand(left, i, a), y = operand(right, j, b);
+      const DType wanted = entry(file, i, j);
+      EXPECT_EQ(add(x, y).dtype(), wanted) << file << " " << i << " " << j;
+      EXPECT_EQ(add(y, x).dtype(), wanted) << file << " " << i << " " << j;
+      const Operand both[] = {x, y};
+      EXPECT_EQ(result_type(both), wanted);
+      const double one = i == 7 ? 1.0 : 1.0, other = right < 2 || j == 0 ? 1.0 : j == 1 ? 2.0 : 2.5;
+      const double sum = wanted == boolean ? 1.0 : one + other;
+      EXPECT_EQ(add(x, y).to(f64).to_vector<double>()[0], sum) << file << " " << i << " " << j;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, PromotionOf,
+    ::testing::Values(Kinds{"tensor_tensor", 0, 0}, Kinds{"tensor_scalar", 0, 1},
+                      Kinds{"tensor_number", 0, 2}, Kinds{"scalar_tensor", 1, 0},
+                      Kinds{"scalar_scalar", 1, 1}, Kinds{"scalar_number", 1, 2}),
+    [](const auto& kind) { return std::string(kind.param.table); });
+
+}  // namespace
+}  // namespace aorta

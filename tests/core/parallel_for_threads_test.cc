@@ -1,0 +1,152 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/parallel_for.h>
+#include <aorta/tests/core/error_text.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+namespace aorta {
+namespace {
+
+class ParallelFor : public ::testing::Test {
+ protected:
+  void TearDown() override { set_num_threads(before_); }
+
+ private:
+  int before_ = get_num_threads();
+};
+
+using Ranges = std::set<std::pair<int64_t, int64_t>>;
+
+Ranges ranges_of(int64_t begin, int64_t end, int64_t grain) {
+  Ranges ranges;
+  std::mutex mutex;
+  parallel_for(begin, end, grain, [&](int64_t first, int64_t last) {
+    std::lock_guard lock(mutex);
+    EXPECT_TRUE(ranges.emplace(first, last).second);
+  });
+  return ranges;
+}
+
+TEST_F(ParallelFor, RangesDependOnTheGrainAlone) {
+  for (int threads : {1, 2, 3, 8}) {
+    set_num_threads(threads);
+    EXPECT_EQ(get_num_threads(), threads);
+    EXPECT_EQ(ranges_of(0, 10, 3), (Ranges{{0, 3}, {3, 6}, {6, 9}, {9, 10}}));
+    EXPECT_EQ(ranges_of(-5, 5, 5), (Ranges{{-5, 0}, {0, 5}}));
+    EXPECT_EQ(ranges_of(0, 10, 10), (Ranges{{0, 10}}));
+    EXPECT_EQ(ranges_of(0, 10, 100), (Ranges{{0, 10}}));
+    EXPECT_EQ(ranges_of(2, 5, 0), (Ranges{{2, 3}, {3, 4}, {4, 5}}));
+    EXPECT_EQ(ranges_of(2, 4, -7), (Ranges{{2, 3}, {3, 4}}));
+    EXPECT_EQ(ranges_of(3, 3, 1), Ranges{});
+    EXPECT_EQ(ranges_of(4, 3, 1), Ranges{});
+    EXPECT_EQ(ranges_of(INT64_MAX - 4, INT64_MAX, 3),
+              (Ranges{{INT64_MAX - 4, INT64_MAX - 1}, {INT64_MAX - 1, INT64_MAX}}));
+  }
+}
+
+TEST_F(ParallelFor, EveryIndexOnce) {
+  set_num_threads(4);
+  std::vector<std::atomic<int>> counts(100003);
+  parallel_for(0, 100003, 17, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) counts[static_cast<size_t>(i)].fetch_add(1);
+  });
+  for (const auto& count : counts) ASSERT_EQ(count.load(), 1);
+}
+
+TEST_F(ParallelFor, UsesSeveralThreads) {
+  set_num_threads(2);
+  std::set<std::thread::id> ids;
+  std::mutex mutex;
+  std::atomic<int> waiting{0};
+  parallel_for(0, 2, 1, [&](int64_t, int64_t) {
+    waiting.fetch_add(1);
+    // Both ranges are under way at once, or this would wait for ever: give up after a while.
+    for (int i = 0; i < 1000000 && waiting.load() < 2; ++i) std::this_thread::yield();
+    std::lock_guard lock(mutex);
+    ids.insert(std::this_thread::get_id());
+  });
+  EXPECT_EQ(ids.size(), 2u);
+}
+
+TEST_F(ParallelFor, ExceptionsReachTheCaller) {
+  for (int threads : {1, 3}) {
+    set_num_threads(threads);
+    for (int64_t bad : {0, 50, 99}) {
+      try {
+        parallel_for(0, 100, 1, [&](int64_t i, int64_t) {
+          if (i == bad) throw std::runtime_error("range " + std::to_string(i));
+        });
+        ADD_FAILURE();
+      } catch (const std::runtime_error& error) {
+        EXPECT_EQ(error.what(), "range " + std::to_string(bad));
+      }
+    }
+    EXPECT_THROW(parallel_for(0, 100, 1, [](int64_t, int64_t) { throw 5; }), int);
+    EXPECT_EQ(ranges_of(0, 4, 2).size(), 2u);  // the pool still works
+  }
+}
+
+TEST_F(ParallelFor, NestedCallsRunOnTheCaller) {
+  set_num_threads(3);
+  std::atomic<int> total{0}, moved{0};
+  parallel_for(0, 6, 1, [&](int64_t, int64_t) {
+    const auto outer = std::this_thread::get_id();
+    parallel_for(0, 10, 1, [&](int64_t first, int64_t last) {
+      if (std::this_thread::get_id() != outer) moved.fetch_add(1);
+      total.fetch_add(static_cast<int>(last - first));
+    });
+    EXPECT_THROW(parallel_for(0, 4, 1, [](int64_t, int64_t) { throw std::runtime_error("inner"); }),
+                 std::runtime_error);
+  });
+  EXPECT_EQ(total.load(), 60);
+  EXPECT_EQ(moved.load(), 0);
+}
+
+TEST_F(ParallelFor, SeveralThreadsCallAtOnce) {
+  set_num_threads(2);
+  std::atomic<int64_t> total{0};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 4; ++t) {
+    callers.emplace_back([&] {
+      for (int repeat = 0; repeat < 20; ++repeat) {
+        parallel_for(0, 1000, 10,
+                     [&](int64_t first, int64_t last) { total.fetch_add(last - first); });
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(total.load(), 4 * 20 * 1000);
+}
+
+TEST_F(ParallelFor, ThreadCounts) {
+  EXPECT_EQ(error_of([] { set_num_threads(0); }), "set_num_threads: at least one thread, got 0");
+  EXPECT_EQ(error_of([] { set_num_threads(-2); }), "set_num_threads: at least one thread, got -2");
+  EXPECT_GE(get_num_threads(), 1);
+}
+
+// Threads that share tensors: reading one and making others of it is safe.
+TEST_F(ParallelFor, TensorsFromManyThreads) {
+  const Tensor x = arange(1000);
+  std::vector<std::thread> threads;
+  std::atomic<int> good{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int repeat = 0; repeat < 50; ++repeat) {
+        const Tensor y = add(x.slice(0, t, {}, 2), t).clone();
+        if (y[3].item<int>() == 2 * t + 6) good.fetch_add(1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(good.load(), 200);
+}
+
+}  // namespace
+}  // namespace aorta
