@@ -25,7 +25,17 @@ Tensor empty_lines(const Tensor& like, int dim, int64_t length, DType dtype) {
   const TensorOptions options{.dtype = dtype, .device = like.device()};
   Shape shape = like.shape();
   if (like.dim() > 0) shape[dim] = length;
-  return empty_strided(shape, dense_strides(shape, like.strides()), options);
+  if (shape.numel() == 0 || like.is_contiguous()) return empty(shape, options);
+  // What lies outside of the lines moves together or apart with their length.
+  const Lines lines = lines_of(like, dim);
+  Strides strides = like.strides();
+  for (int d = 0; d < like.dim(); ++d) {
+    if (d == dim || shape[d] == 1)
+      strides[d] = lines.inner;
+    else if (strides[d] >= lines.inner * lines.length)
+      strides[d] = strides[d] / lines.length * length;
+  }
+  return empty_strided(shape, strides, options);
 }
 
 }  // namespace aorta

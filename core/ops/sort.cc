@@ -15,7 +15,6 @@ ValuesIndices run(const Op<SortKernel, PickGradient>& op, const Tensor& input, i
   const Tensor x = dense(input);
   const Lines lines = lines_of(x, dim);
   ValuesIndices result{empty_lines(x, dim, take, x.dtype()), empty_lines(x, dim, take, DType::i64)};
-  // Both lie in the order of x, even where `take` of 1 leaves the strides undecided.
   SortArgs args{x.data(), result.values.data(), nullptr, x.dtype(), lines,
                 take,     descending,           sorted};
   args.indices = static_cast<int64_t*>(result.indices.data());
