@@ -12,13 +12,15 @@ struct Lines {
   int64_t count() const { return outer * inner; }
 };
 
-/// `input` itself when it is dense in some order of its dimensions, else a contiguous copy.
+/// `input` itself when it has no gaps, in whatever order its dimensions lie, else a contiguous
+/// copy. Doesn't record gradients.
 Tensor dense(const Tensor& input);
 
 /// The lines of a dense tensor along `dim` (of a 0-d one: its element).
 Lines lines_of(const Tensor& input, int dim);
 
-/// The sizes (2, 3, 4) of a tensor with strides (1, 8, 2), say, and another dtype.
-Tensor empty_like_dense(const Tensor& input, DType dtype);
+/// A tensor whose dimensions lie in the order of a dense `like`, with `length` elements along
+/// `dim`.
+Tensor empty_lines(const Tensor& like, int dim, int64_t length, DType dtype);
 
 }  // namespace aorta

@@ -11,6 +11,9 @@ void register_kernels() {
   register_reduction();
   register_rearrange();
   register_indexing();
+  register_softmax();
+  register_scan();
+  register_sort();
   register_views();
 }
 

@@ -10,6 +10,9 @@ void register_random();
 void register_reduction();
 void register_rearrange();
 void register_indexing();
+void register_softmax();
+void register_scan();
+void register_sort();
 /// View ops have no kernel; this puts their rows into the table.
 void register_views();
 

@@ -14,7 +14,7 @@ Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype 
 struct SoftmaxArgs {
   const void* input;  // dense, the same order in memory as the output
   void* output;
-  DType input_dtype, output_dtype;  // floating; computed in f64 when either is, else in f32
+  DType dtype;  // of both, floating; half types are computed in f32
   Lines lines;
 };
 using SoftmaxKernel = void (*)(const SoftmaxArgs& args);

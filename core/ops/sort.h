@@ -19,7 +19,8 @@ Tensor argsort(const Tensor& input, int64_t dim = -1, bool descending = false, b
 ValuesIndices topk(const Tensor& input, int64_t k, int64_t dim = -1, bool largest = true,
                    bool sorted = true);
 
-/// The k-th smallest element along `dim` (k = 1 the smallest), and where it was.
+/// The k-th smallest element along `dim` (k = 1 the smallest), and where it was. Composed of topk
+/// and select. Errors: k below 1 or above the size.
 ValuesIndices kthvalue(const Tensor& input, int64_t k, int64_t dim = -1, bool keepdim = false);
 
 struct Unique {
@@ -27,8 +28,8 @@ struct Unique {
   Tensor inverse;  // i64: input = values[inverse]; undefined unless asked for
   Tensor counts;   // i64 (M): how often each occurs; undefined unless asked for
 };
-/// The different elements, in order (`sorted` is PyTorch's argument; they always are). The inverse
-/// has the input's shape. Every NaN is different.
+/// The different elements of the flattened input, in order (`sorted` is PyTorch's argument; they
+/// always are). The inverse has the input's shape. Every NaN is different.
 Unique unique(const Tensor& input, bool sorted = true, bool return_inverse = false,
               bool return_counts = false);
 /// The different slices along `dim`, in lexicographic order. The inverse is (size of dim).
@@ -49,10 +50,9 @@ struct SortArgs {
 using SortKernel = void (*)(const SortArgs& args);
 extern Op<SortKernel, PickGradient> sort_op, topk_op;
 
-/// input (rows, columns), contiguous: `order` (rows) i64 gets the rows' places in lexicographic
-/// order, equals in their order; `group` (rows) i64 gets, for each place in that order, the number
-/// of different rows before its own.
-using UniqueKernel = void (*)(const Tensor& input, const Tensor& order, const Tensor& group);
+/// input (rows, columns), contiguous: its different rows, in lexicographic order; NaN differs from
+/// NaN. inverse (rows) and counts where asked for.
+using UniqueKernel = Unique (*)(const Tensor& input, bool inverse, bool counts);
 extern Op<UniqueKernel, NoGradient> unique_op;
 
 }  // namespace aorta

@@ -1,0 +1,62 @@
+#include <aorta/core/cpu/register.h>
+#include <aorta/core/ops/scan.h>
+#include <aorta/core/parallel_for.h>
+#include <aorta/core/scalar/reduce.h>
+
+#include <algorithm>
+
+namespace aorta::cpu {
+namespace {
+
+constexpr int64_t kGrain = 32768;
+constexpr int64_t kColumns = 64;
+
+// Elements as the reducers take them: half types as float.
+template <class T>
+using Compute =
+    std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
+
+// The running state of `columns` lines that lie side by side.
+template <class R, class T>
+void scan_columns(T* out, const T* in, int64_t stride, int64_t length, int64_t columns) {
+  using C = Compute<T>;
+  const R reducer;
+  typename R::template State<C> states[kColumns];
+  for (int64_t c = 0; c < columns; ++c) states[c] = reducer.template init<C>();
+  for (int64_t r = 0; r < length; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      reducer.template accumulate<C>(states[c], static_cast<C>(in[r * stride + c]), 0);
+      out[r * stride + c] =
+          static_cast<T>(static_cast<C>(reducer.template finish<C>(states[c], 0)));
+    }
+  }
+}
+
+template <class R>
+void run(const ScanArgs& args) {
+  const Lines& lines = args.lines;
+  const int64_t width = std::min(lines.inner, kColumns);
+  const int64_t across = (lines.inner + width - 1) / width;
+  const int64_t grain = std::max<int64_t>(kGrain / (width * lines.length), 1);
+  visit_dtype(args.dtype, [&](auto type) {
+    using T = decltype(type);
+    parallel_for(0, lines.outer * across, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % across * width;
+        const int64_t offset = i / across * lines.length * lines.inner + first;
+        scan_columns<R>(static_cast<T*>(args.output) + offset,
+                        static_cast<const T*>(args.input) + offset, lines.inner, lines.length,
+                        std::min(width, lines.inner - first));
+      }
+    });
+  });
+}
+
+}  // namespace
+
+void register_scan() {
+  cumsum_op.set_kernel(DeviceType::cpu, run<scalar::Sum>);
+  cumprod_op.set_kernel(DeviceType::cpu, run<scalar::Prod>);
+}
+
+}  // namespace aorta::cpu

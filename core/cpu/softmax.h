@@ -1,0 +1,19 @@
+#pragma once
+
+#include <aorta/core/cpu/isa.h>
+
+namespace aorta::cpu {
+
+/// softmax, or its logarithm, of `columns` lines of `length` elements of float (double); elements
+/// of a line lie `row_stride` bytes apart, lines side by side. Input and output may be one.
+using SoftmaxFunction = void (*)(char* output, const char* input, int64_t row_stride,
+                                 int64_t length, int64_t columns, bool log);
+
+/// The most columns of a call.
+inline constexpr int64_t kSoftmaxColumns = 64;
+
+AORTA_EACH_ISA(
+    /// For one contiguous line (columns = 1), and for several.
+    SoftmaxFunction softmax_line(bool is_double); SoftmaxFunction softmax_columns(bool is_double);)
+
+}  // namespace aorta::cpu

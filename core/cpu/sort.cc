@@ -1,0 +1,212 @@
+#include <aorta/core/cpu/register.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/sort.h>
+#include <aorta/core/parallel_for.h>
+#include <aorta/core/scalar/bits.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace aorta::cpu {
+namespace {
+
+// An element as an unsigned number in the order that sorting has: zeros are equal, NaN comes last.
+template <class T>
+auto key_of(T x) {
+  if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+    return key_of(static_cast<float>(x));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    const auto bits = scalar::to_bits(x + T(0));  // -0 + 0 is 0
+    using Key = std::remove_const_t<decltype(bits)>;
+    constexpr Key sign = Key{1} << (8 * sizeof(T) - 1);
+    if (x != x) return ~Key{0};
+    return bits & sign ? ~bits : bits | sign;
+  } else if constexpr (sizeof(T) == 8) {
+    return static_cast<uint64_t>(x) ^ (uint64_t{1} << 63);
+  } else if constexpr (sizeof(T) == 4) {
+    return static_cast<uint32_t>(x) ^ 0x80000000u;
+  } else {
+    return static_cast<uint32_t>(x);
+  }
+}
+
+template <class T>
+bool is_nan(T x) {
+  if constexpr (std::is_integral_v<T>)
+    return (void)x, false;
+  else
+    return static_cast<double>(x) != static_cast<double>(x);
+}
+
+// A bool may be any byte in memory.
+template <class T>
+T read(const T* data, int64_t i) {
+  if constexpr (std::is_same_v<T, bool>)
+    return reinterpret_cast<const uint8_t*>(data)[i] != 0;
+  else
+    return data[i];
+}
+
+// A key and its place; in the order of keys, equals in the order of places.
+template <class Key>
+struct Item {
+  Key key, place;
+  bool operator<(const Item& other) const {
+    return key != other.key ? key < other.key : place < other.place;
+  }
+};
+
+// Sorts items that stand in the order of their places: by digits from the lowest, each pass stable
+// and those passes left out in which all items have one digit.
+template <class Key>
+void sort_items(std::vector<Item<Key>>& items, std::vector<Item<Key>>& other) {
+  constexpr size_t kShort = 512, kDigits = 256;
+  if (items.size() < kShort) return std::sort(items.begin(), items.end());
+  other.resize(items.size());
+  size_t counts[sizeof(Key)][kDigits] = {};
+  for (const Item<Key>& item : items) {
+    for (size_t d = 0; d < sizeof(Key); ++d) ++counts[d][item.key >> (8 * d) & 255];
+  }
+  for (size_t d = 0; d < sizeof(Key); ++d) {
+    if (counts[d][items[0].key >> (8 * d) & 255] == items.size()) continue;
+    size_t start[kDigits];
+    size_t next = 0;
+    for (size_t digit = 0; digit < kDigits; ++digit) {
+      start[digit] = next;
+      next += counts[d][digit];
+    }
+    for (const Item<Key>& item : items) other[start[item.key >> (8 * d) & 255]++] = item;
+    items.swap(other);
+  }
+}
+
+// One line: its elements lie `stride` apart, in input and outputs.
+template <class T, class Key>
+void sort_line(const SortArgs& args, const T* in, T* values, int64_t* indices,
+               std::vector<Item<Key>>& items, std::vector<Item<Key>>& other) {
+  const int64_t length = args.lines.length, stride = args.lines.inner;
+  items.resize(static_cast<size_t>(length));
+  for (int64_t i = 0; i < length; ++i) {
+    const Key key = key_of(read(in, i * stride));
+    items[static_cast<size_t>(i)] = {args.descending ? ~key : key, static_cast<Key>(i)};
+  }
+  if (args.take == length && args.sorted) {
+    sort_items(items, other);
+  } else if (args.take < length) {
+    const auto end = items.begin() + args.take;
+    std::nth_element(items.begin(), end, items.end());
+    if (args.sorted) {
+      std::sort(items.begin(), end);
+    } else {
+      std::sort(items.begin(), end, [](const auto& a, const auto& b) { return a.place < b.place; });
+    }
+  }
+  for (int64_t i = 0; i < args.take; ++i) {
+    const int64_t place = static_cast<int64_t>(items[static_cast<size_t>(i)].place);
+    values[i * stride] = read(in, place * stride);
+    indices[i * stride] = place;
+  }
+}
+
+template <class T, class Key>
+void sort_lines(const SortArgs& args) {
+  const Lines& lines = args.lines;
+  const int64_t grain = std::max<int64_t>(4096 / lines.length, 1);
+  parallel_for(0, lines.count(), grain, [&](int64_t begin, int64_t end) {
+    std::vector<Item<Key>> items, other;
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t o = line / lines.inner, i = line % lines.inner;
+      const int64_t to = o * args.take * lines.inner + i;
+      sort_line<T, Key>(args,
+                        static_cast<const T*>(args.input) + o * lines.length * lines.inner + i,
+                        static_cast<T*>(args.values) + to, args.indices + to, items, other);
+    }
+  });
+}
+
+void sort_kernel(const SortArgs& args) {
+  visit_dtype(args.dtype, [&](auto type) {
+    using T = decltype(type);
+    if (sizeof(T) == 8 || args.lines.length > UINT32_MAX) return sort_lines<T, uint64_t>(args);
+    if constexpr (sizeof(T) < 8) sort_lines<T, uint32_t>(args);
+  });
+}
+
+// Places of rows in lexicographic order.
+template <class T>
+std::vector<int64_t> order_rows(const T* data, int64_t rows, int64_t columns) {
+  std::vector<int64_t> order(static_cast<size_t>(rows));
+  if (columns == 1) {
+    std::vector<Item<uint64_t>> items(order.size()), other;
+    for (int64_t i = 0; i < rows; ++i)
+      items[static_cast<size_t>(i)] = {key_of(read(data, i)), static_cast<uint64_t>(i)};
+    sort_items(items, other);
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(items[i].place);
+    return order;
+  }
+  for (int64_t i = 0; i < rows; ++i) order[static_cast<size_t>(i)] = i;
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    for (int64_t c = 0; c < columns; ++c) {
+      const auto x = key_of(read(data, a * columns + c)), y = key_of(read(data, b * columns + c));
+      if (x != y) return x < y;
+    }
+    return false;
+  });
+  return order;
+}
+
+template <class T>
+bool rows_equal(const T* data, int64_t columns, int64_t a, int64_t b) {
+  for (int64_t c = 0; c < columns; ++c) {
+    const T x = read(data, a * columns + c), y = read(data, b * columns + c);
+    if (key_of(x) != key_of(y) || is_nan(x)) return false;
+  }
+  return true;
+}
+
+template <class T>
+Unique unique_rows(const Tensor& input, bool inverse, bool counts) {
+  const int64_t rows = input.shape()[0], columns = input.shape()[1];
+  const T* const data = static_cast<const T*>(input.data());
+  const std::vector<int64_t> order = order_rows(data, rows, columns);
+  std::vector<int64_t> starts;  // of each group of equal rows, in the order
+  for (int64_t i = 0; i < rows; ++i) {
+    const auto at = [&](int64_t k) { return order[static_cast<size_t>(k)]; };
+    if (i == 0 || !rows_equal(data, columns, at(i - 1), at(i))) starts.push_back(i);
+  }
+  const int64_t groups = static_cast<int64_t>(starts.size());
+  starts.push_back(rows);
+  const TensorOptions places{.dtype = DType::i64, .device = input.device()};
+  Unique result;
+  result.values = empty({groups, columns}, {.dtype = input.dtype(), .device = input.device()});
+  if (inverse) result.inverse = empty({rows}, places);
+  if (counts) result.counts = empty({groups}, places);
+  for (int64_t g = 0; g < groups; ++g) {
+    const int64_t first = starts[static_cast<size_t>(g)], end = starts[static_cast<size_t>(g + 1)];
+    for (int64_t c = 0; c < columns; ++c) {
+      static_cast<T*>(result.values.data())[g * columns + c] =
+          read(data, order[static_cast<size_t>(first)] * columns + c);
+    }
+    if (counts) result.counts.data<int64_t>()[g] = end - first;
+    for (int64_t i = first; inverse && i < end; ++i)
+      result.inverse.data<int64_t>()[order[static_cast<size_t>(i)]] = g;
+  }
+  return result;
+}
+
+Unique unique_kernel(const Tensor& input, bool inverse, bool counts) {
+  return visit_dtype(input.dtype(), [&](auto type) {
+    return unique_rows<decltype(type)>(input, inverse, counts);
+  });
+}
+
+}  // namespace
+
+void register_sort() {
+  sort_op.set_kernel(DeviceType::cpu, sort_kernel);
+  topk_op.set_kernel(DeviceType::cpu, sort_kernel);
+  unique_op.set_kernel(DeviceType::cpu, unique_kernel);
+}
+
+}  // namespace aorta::cpu

@@ -1,0 +1,32 @@
+#include <aorta/core/ops/softmax.h>
+
+namespace aorta {
+
+constinit Op<SoftmaxKernel, SoftmaxGradient> softmax_op{"softmax"};
+constinit Op<SoftmaxKernel, SoftmaxGradient> log_softmax_op{"log_softmax"};
+
+namespace {
+
+Tensor run(const Op<SoftmaxKernel, SoftmaxGradient>& op, const Tensor& given, int64_t given_dim,
+           std::optional<DType> dtype) {
+  const int dim = wrap_dim(op.name(), given_dim, given.dim());
+  const Tensor input = dtype ? given.to(*dtype) : given;
+  check(is_floating(input.dtype()), op.name(), "dtype must be floating", input.dtype());
+  const Tensor x = dense(input);
+  const Lines lines = lines_of(x, dim);
+  Tensor output = empty_lines(x, dim, lines.length, x.dtype());
+  if (x.numel() > 0) op.kernel(x.device())({x.data(), output.data(), x.dtype(), lines});
+  if (needs_gradient(input)) op.gradient()(output, input, dim);
+  return output;
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
+  return run(softmax_op, input, dim, dtype);
+}
+Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
+  return run(log_softmax_op, input, dim, dtype);
+}
+
+}  // namespace aorta

@@ -1,0 +1,81 @@
+#include <aorta/core/ops/sort.h>
+#include <aorta/core/ops/view.h>
+
+namespace aorta {
+
+constinit Op<SortKernel, PickGradient> sort_op{"sort"};
+constinit Op<SortKernel, PickGradient> topk_op{"topk"};
+constinit Op<UniqueKernel, NoGradient> unique_op{"unique"};
+
+namespace {
+
+// The first `take` of each line in order.
+ValuesIndices run(const Op<SortKernel, PickGradient>& op, const Tensor& input, int dim,
+                  int64_t take, bool descending, bool sorted) {
+  const Tensor x = dense(input);
+  const Lines lines = lines_of(x, dim);
+  ValuesIndices result{empty_lines(x, dim, take, x.dtype()), empty_lines(x, dim, take, DType::i64)};
+  SortArgs args{x.data(), result.values.data(), nullptr, x.dtype(), lines,
+                take,     descending,           sorted};
+  args.indices = static_cast<int64_t*>(result.indices.data());
+  if (result.values.numel() > 0) op.kernel(x.device())(args);
+  if (is_floating(x.dtype()) && needs_gradient(input))
+    op.gradient()(result.values, input, result.indices, dim, true);
+  return result;
+}
+
+int64_t length_of(const Tensor& input, int dim) { return input.dim() ? input.shape()[dim] : 1; }
+
+}  // namespace
+
+ValuesIndices sort(const Tensor& input, int64_t dim, bool descending, bool) {
+  const int d = wrap_dim("sort", dim, input.dim());
+  return run(sort_op, input, d, length_of(input, d), descending, true);
+}
+
+Tensor argsort(const Tensor& input, int64_t dim, bool descending, bool stable) {
+  return sort(input.detach(), dim, descending, stable).indices;
+}
+
+ValuesIndices topk(const Tensor& input, int64_t k, int64_t dim, bool largest, bool sorted) {
+  const int d = wrap_dim("topk", dim, input.dim());
+  const int64_t length = length_of(input, d);
+  check(k >= 0 && k <= length, "topk", "k must be in the range of the dimension", "k ", k,
+        " for dim ", d, " of ", input.shape());
+  return run(topk_op, input, d, input.dim() ? k : 1, largest, sorted);
+}
+
+ValuesIndices kthvalue(const Tensor& input, int64_t k, int64_t dim, bool keepdim) {
+  const int d = wrap_dim("kthvalue", dim, input.dim());
+  const int64_t length = length_of(input, d);
+  check(k >= 1 && k <= length, "kthvalue", "k must be in the range of the dimension", "k ", k,
+        " for dim ", d, " of ", input.shape());
+  const ValuesIndices first = topk(input, k, d, false);
+  if (input.dim() == 0) return first;
+  if (keepdim) return {first.values.narrow(d, k - 1, 1), first.indices.narrow(d, k - 1, 1)};
+  return {first.values.select(d, k - 1), first.indices.select(d, k - 1)};
+}
+
+Unique unique(const Tensor& input, bool, bool return_inverse, bool return_counts) {
+  const Tensor rows = input.detach().contiguous().view({input.numel(), 1});
+  Unique result = unique_op.kernel(input.device())(rows, return_inverse, return_counts);
+  result.values = result.values.flatten();
+  if (return_inverse) result.inverse = result.inverse.view(input.shape());
+  return result;
+}
+
+Unique unique_dim(const Tensor& input, int64_t dim, bool, bool return_inverse, bool return_counts) {
+  const int d = wrap_dim("unique_dim", dim, input.dim());
+  if (input.dim() == 0) return unique(input, true, return_inverse, return_counts);
+  const Tensor slices = movedim(input.detach(), d, 0).contiguous();
+  const int64_t count = slices.shape()[0];
+  Shape shape = slices.shape();
+  shape.erase(0);
+  Unique result = unique_op.kernel(input.device())(slices.view({count, shape.numel()}),
+                                                   return_inverse, return_counts);
+  shape.insert(0, result.values.shape()[0]);
+  result.values = movedim(result.values.view(shape), 0, d);
+  return result;
+}
+
+}  // namespace aorta

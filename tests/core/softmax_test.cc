@@ -1,0 +1,146 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/softmax.h>
+#include <aorta/core/parallel_for.h>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace {
+
+using namespace aorta;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// The i-th of a sequence of numbers in (-8, 8).
+double number(int64_t i) {
+  return 16 * std::fmod(0.6180339887498949 * static_cast<double>(i + 1), 1) - 8;
+}
+
+Tensor numbers(const Shape& shape, DType dtype) {
+  std::vector<double> values(static_cast<size_t>(shape.numel()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = number(static_cast<int64_t>(i));
+  return tensor(values, shape).to(dtype);
+}
+
+// By definition, in double: result by row-major position.
+std::vector<double> defined(const Tensor& x, int dim, bool log) {
+  std::vector<double> values = x.to_vector<double>();
+  const int64_t length = x.shape()[dim];
+  int64_t inner = 1;
+  for (int d = dim + 1; d < x.dim(); ++d) inner *= x.shape()[d];
+  std::vector<double> sums(values.size(), 0.0);
+  const auto line = [&](size_t i) {
+    const int64_t n = static_cast<int64_t>(i);
+    return static_cast<size_t>(n / (length * inner) * inner + n % inner);
+  };
+  for (size_t i = 0; i < values.size(); ++i) sums[line(i)] += std::exp(values[i]);
+  std::vector<double> result(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double p = values[i] - std::log(sums[line(i)]);
+    result[i] = log ? p : std::exp(p);
+  }
+  return result;
+}
+
+void expect_as_defined(const Tensor& x, int dim) {
+  const double unit = x.dtype() == f64   ? 1e-14
+                      : x.dtype() == f32 ? 1e-6
+                      : x.dtype() == f16 ? 1e-3
+                                         : 8e-3;
+  const std::vector<double> soft = softmax(x, dim).to_vector<double>();
+  const std::vector<double> log_soft = log_softmax(x, dim).to_vector<double>();
+  const std::vector<double> want = defined(x, dim, false), log_want = defined(x, dim, true);
+  for (size_t i = 0; i < want.size(); ++i) {
+    ASSERT_NEAR(soft[i], want[i], unit * want[i] + 1e-7 * (x.dtype() == f16)) << i;
+    ASSERT_NEAR(log_soft[i], log_want[i], unit * std::max(1.0, std::abs(log_want[i]))) << i;
+  }
+}
+
+TEST(Softmax, IsAsDefinedForEveryDTypeAndLayout) {
+  for (const DType dtype : {f32, f64, f16, bf16}) {
+    const Tensor x = numbers({3, 70, 5, 37}, dtype);
+    const Tensor layouts[] = {x, x.permute({2, 0, 3, 1}), x.contiguous(MemoryFormat::channels_last),
+                              x.slice(3, 0, 37, 2), x.slice(2, 1, 2).expand({3, 70, 5, 37})};
+    for (const Tensor& layout : layouts) {
+      for (int dim = 0; dim < 4; ++dim) ASSERT_NO_FATAL_FAILURE(expect_as_defined(layout, dim));
+    }
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_as_defined(numbers({2, 100003}, f32), 1));
+  ASSERT_NO_FATAL_FAILURE(expect_as_defined(numbers({20003, 3}, bf16), 0));
+}
+
+TEST(Softmax, LargeNumbersAreStable) {
+  const Tensor x = tensor({{1e30, 1e30, -1e30}, {-1e4, -1e4, -2e4}});
+  EXPECT_EQ(softmax(x, 1).to_vector<double>(), (std::vector<double>{0.5, 0.5, 0, 0.5, 0.5, 0}));
+  EXPECT_EQ(softmax(x.t(), 0).to_vector<double>()[2], 0.5);
+  EXPECT_NEAR(log_softmax(tensor({0.0, 200.0}), 0).to_vector<double>()[0], -200, 1e-4);
+}
+
+TEST(Softmax, InfinitiesAreAsInPyTorch) {
+  for (const bool columns : {false, true}) {
+    const auto run = [&](const TensorData& data, bool log) {
+      const Tensor x = tensor(data);
+      const Tensor in = columns ? x.view({x.numel(), 1}).expand({x.numel(), 3}) : x;
+      const Tensor out = log ? log_softmax(in, 0) : softmax(in, 0);
+      return (columns ? out.select(1, 2) : out).to_vector<double>();
+    };
+    EXPECT_EQ(run({-kInf, 0.0}, false), (std::vector<double>{0, 1}));
+    EXPECT_EQ(run({-kInf, 0.0}, true), (std::vector<double>{-kInf, 0}));
+    for (const bool log : {false, true}) {
+      for (const double p : run({-kInf, -kInf, -kInf}, log)) EXPECT_TRUE(std::isnan(p));
+      for (const double p : run({std::nan(""), 0.0, 1.0}, log)) EXPECT_TRUE(std::isnan(p));
+      EXPECT_TRUE(std::isnan(run({kInf, 0.0}, log)[0]));
+    }
+  }
+}
+
+TEST(Softmax, DTypeArgumentAndEmptyOnes) {
+  EXPECT_EQ(softmax(tensor({1, 1}), 0, f32).to_vector<double>(), (std::vector<double>{0.5, 0.5}));
+  EXPECT_EQ(softmax(numbers({4}, f16), 0, f64).dtype(), f64);
+  EXPECT_EQ(softmax(tensor(TensorData(3.0)), 0).item<double>(), 1);
+  EXPECT_EQ(log_softmax(tensor(TensorData(3.0)), -1).item<double>(), 0);
+  EXPECT_EQ(softmax(empty({0, 3}), 1).shape(), Shape({0, 3}));
+  EXPECT_EQ(softmax(empty({3, 0}), 1).shape(), Shape({3, 0}));
+  EXPECT_TRUE(softmax(numbers({2, 3, 4, 5}, f32).contiguous(MemoryFormat::channels_last), 1)
+                  .is_contiguous(MemoryFormat::channels_last));
+}
+
+TEST(Softmax, BitsDoNotDependOnThreads) {
+  const int threads = get_num_threads();
+  const Tensor x = numbers({300, 177}, f32);
+  for (int dim = 0; dim < 2; ++dim) {
+    set_num_threads(1);
+    const Tensor one = softmax(x, dim), log_one = log_softmax(x, dim);
+    for (const int count : {2, 3}) {
+      set_num_threads(count);
+      const auto bytes = static_cast<size_t>(one.nbytes());
+      EXPECT_EQ(std::memcmp(one.data(), softmax(x, dim).data(), bytes), 0);
+      EXPECT_EQ(std::memcmp(log_one.data(), log_softmax(x, dim).data(), bytes), 0);
+    }
+  }
+  set_num_threads(threads);
+}
+
+TEST(Softmax, Errors) {
+  const auto error_of = [](const auto& f) -> std::string {
+    try {
+      f();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error_of([] {
+              softmax(tensor({1, 2}), 0);
+            }),
+            "softmax: dtype must be floating, got i64");
+  EXPECT_EQ(error_of([] {
+              log_softmax(ones({2, 3}), 2);
+            }),
+            "log_softmax: dimension out of range, got dim 2 of a 2-d tensor");
+}
+
+}  // namespace

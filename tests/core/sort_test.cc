@@ -1,0 +1,229 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/sort.h>
+#include <aorta/core/parallel_for.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+// References: std::stable_sort and std::map.
+namespace {
+
+using namespace aorta;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+const double kNaN = std::nan("");
+const DType kDTypes[] = {DType::f32, DType::f64, DType::f16, DType::bf16,
+                         DType::i64, DType::i32, DType::u8,  DType::boolean};
+
+Tensor numbers(const Shape& shape, DType dtype) {
+  std::vector<double> values(static_cast<size_t>(shape.numel()));
+  uint64_t state = 88172645463325252u;
+  for (double& v : values) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    v = static_cast<double>(state >> 33 & 255) -
+        (is_floating(dtype) || item_size(dtype) >= 4 ? 128 : 0);
+    if (dtype == DType::boolean) v = v > 100;
+    if (is_floating(dtype) && v == 5) v = kNaN;
+    if (is_floating(dtype) && v == 6) v = -kInf;
+    if (is_floating(dtype) && v == 0 && (state & 1024)) v = -0.0;
+  }
+  return tensor(values, shape).to(dtype);
+}
+
+bool before(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
+
+std::vector<int64_t> sorted_places(const std::vector<double>& line, bool descending) {
+  std::vector<int64_t> places(line.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::stable_sort(places.begin(), places.end(), [&](int64_t a, int64_t b) {
+    const double x = line[static_cast<size_t>(a)], y = line[static_cast<size_t>(b)];
+    return descending ? before(y, x) : before(x, y);
+  });
+  return places;
+}
+
+// The lines of x along dim, in row-major order of the rest.
+std::vector<std::vector<double>> lines_along(const Tensor& x, int dim) {
+  Dims order;
+  for (int d = 0; d < x.dim(); ++d) {
+    if (d != dim) order.push_back(d);
+  }
+  order.push_back(dim);
+  const std::vector<double> values = x.permute(order).to_vector<double>();
+  const size_t length = static_cast<size_t>(x.shape()[dim]);
+  std::vector<std::vector<double>> lines;
+  for (size_t i = 0; i < values.size(); i += length)
+    lines.emplace_back(values.begin() + static_cast<int64_t>(i),
+                       values.begin() + static_cast<int64_t>(i + length));
+  return lines;
+}
+
+void expect_same(double a, double b) {
+  if (std::isnan(b))
+    ASSERT_TRUE(std::isnan(a));
+  else
+    ASSERT_EQ(a, b);
+}
+
+// `result` holds the first `take` of each sorted line of x.
+void expect_sorted(const ValuesIndices& result, const Tensor& x, int dim, bool descending,
+                   size_t take) {
+  ASSERT_EQ(result.values.dtype(), x.dtype());
+  ASSERT_EQ(result.indices.dtype(), i64);
+  const auto lines = lines_along(x, dim);
+  const auto values = lines_along(result.values, dim), indices = lines_along(result.indices, dim);
+  ASSERT_EQ(values.size(), lines.size());
+  for (size_t l = 0; l < lines.size(); ++l) {
+    const std::vector<int64_t> places = sorted_places(lines[l], descending);
+    ASSERT_EQ(values[l].size(), take);
+    for (size_t i = 0; i < take; ++i) {
+      ASSERT_EQ(indices[l][i], static_cast<double>(places[i])) << name(x.dtype()) << " line " << l;
+      ASSERT_NO_FATAL_FAILURE(expect_same(values[l][i], lines[l][static_cast<size_t>(places[i])]));
+    }
+  }
+}
+
+TEST(Sort, IsStableForEveryDTypeAndLayout) {
+  for (const DType dtype : kDTypes) {
+    const Tensor x = numbers({2, 3, 520}, dtype);
+    for (const Tensor& layout :
+         {x, x.permute({1, 2, 0}), x.permute({2, 0, 1}), x.slice(2, 0, 520, 9)}) {
+      for (int dim = 0; dim < 3; ++dim) {
+        for (const bool descending : {false, true}) {
+          const size_t length = static_cast<size_t>(layout.shape()[dim]);
+          ASSERT_NO_FATAL_FAILURE(
+              expect_sorted(sort(layout, dim, descending, true), layout, dim, descending, length));
+          for (const size_t k : {size_t{1}, length / 2 + 1, length}) {
+            ASSERT_NO_FATAL_FAILURE(
+                expect_sorted(topk(layout, static_cast<int64_t>(k), dim, descending), layout, dim,
+                              descending, k));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Sort, NaNIsLargestAndZerosAreEqual) {
+  const Tensor x = tensor({kNaN, 1.0, 0.0, -0.0, -kInf, kInf, kNaN});
+  EXPECT_EQ(argsort(x).to_vector<int64_t>(), (std::vector<int64_t>{4, 2, 3, 1, 5, 0, 6}));
+  EXPECT_EQ(argsort(x, 0, true).to_vector<int64_t>(), (std::vector<int64_t>{0, 6, 5, 1, 2, 3, 4}));
+  EXPECT_TRUE(std::signbit(sort(x).values.to_vector<double>()[2]));
+  EXPECT_EQ(topk(x, 3).indices.to_vector<int64_t>(), (std::vector<int64_t>{0, 6, 5}));
+}
+
+TEST(Sort, IntegersAtTheEndsOfTheirRange) {
+  const int64_t low = std::numeric_limits<int64_t>::min(),
+                high = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(argsort(tensor(std::vector<int64_t>{high, -1, low, 0})).to_vector<int64_t>(),
+            (std::vector<int64_t>{2, 1, 3, 0}));
+  EXPECT_EQ(argsort(tensor(std::vector<int32_t>{INT32_MAX, -1, INT32_MIN, 0})).to_vector<int64_t>(),
+            (std::vector<int64_t>{2, 1, 3, 0}));
+}
+
+TEST(Sort, TopkUnsortedAndKthValue) {
+  const Tensor x = tensor({5, 1, 4, 1, 3});
+  EXPECT_EQ(topk(x, 2, 0, true, false).indices.to_vector<int64_t>(), (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(topk(x, 3, 0, false, false).indices.to_vector<int64_t>(),
+            (std::vector<int64_t>{1, 3, 4}));
+  EXPECT_EQ(topk(x, 5, 0, true, false).indices.to_vector<int64_t>(),
+            (std::vector<int64_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(kthvalue(x, 3).values.item<int64_t>(), 3);
+  EXPECT_EQ(kthvalue(x, 2).indices.item<int64_t>(), 3);
+  EXPECT_EQ(kthvalue(tensor({{3, 1}, {2, 4}}), 1, 1, true).values.shape(), Shape({2, 1}));
+}
+
+TEST(Sort, SmallShapes) {
+  EXPECT_EQ(sort(tensor(TensorData(2.0))).indices.item<int64_t>(), 0);
+  EXPECT_EQ(topk(tensor(TensorData(2.0)), 1).values.shape(), Shape());
+  EXPECT_EQ(sort(empty({0})).indices.shape(), Shape({0}));
+  EXPECT_EQ(topk(empty({3, 4}), 0, 0).values.shape(), Shape({0, 4}));
+  EXPECT_EQ(sort(empty({2, 0, 3}), 0).values.shape(), Shape({2, 0, 3}));
+}
+
+TEST(Sort, ResultsDoNotDependOnThreads) {
+  const int threads = get_num_threads();
+  const Tensor x = numbers({40, 3000}, f32);
+  set_num_threads(1);
+  const std::vector<int64_t> one = argsort(x).to_vector<int64_t>();
+  set_num_threads(3);
+  EXPECT_EQ(argsort(x).to_vector<int64_t>(), one);
+  set_num_threads(threads);
+}
+
+TEST(Unique, OfElements) {
+  for (const DType dtype : kDTypes) {
+    const Tensor x = numbers({30, 50}, dtype).t();
+    const Unique result = unique(x, true, true, true);
+    const std::vector<double> values = result.values.to_vector<double>();
+    const std::vector<int64_t> inverse = result.inverse.to_vector<int64_t>();
+    const std::vector<int64_t> counts = result.counts.to_vector<int64_t>();
+    const std::vector<double> input = x.to_vector<double>();
+    std::map<double, int64_t> numbers_of;
+    int64_t nans = 0;
+    for (const double v : input) {
+      if (std::isnan(v))
+        ++nans;
+      else
+        ++numbers_of[v];
+    }
+    ASSERT_EQ(result.inverse.shape(), x.shape());
+    ASSERT_EQ(values.size(), numbers_of.size() + static_cast<size_t>(nans));
+    size_t i = 0;
+    for (const auto& [value, count] : numbers_of) {
+      EXPECT_EQ(values[i], value);
+      EXPECT_EQ(counts[i++], count);
+    }
+    for (; i < values.size(); ++i) EXPECT_TRUE(std::isnan(values[i]) && counts[i] == 1);
+    for (size_t j = 0; j < input.size(); ++j)
+      ASSERT_NO_FATAL_FAILURE(expect_same(values[static_cast<size_t>(inverse[j])], input[j]));
+  }
+}
+
+TEST(Unique, OfSlices) {
+  const Tensor x = tensor({{2, 1, 2, 2}, {1, 5, 1, 0}});
+  const Unique columns = unique_dim(x, 1, true, true, true);
+  EXPECT_EQ(columns.values.to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 2, 5, 0, 1}));
+  EXPECT_EQ(columns.values.shape(), Shape({2, 3}));
+  EXPECT_EQ(columns.inverse.to_vector<int64_t>(), (std::vector<int64_t>{2, 0, 2, 1}));
+  EXPECT_EQ(columns.counts.to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 2}));
+  const Unique rows = unique_dim(tensor({{3, 4}, {1, 2}, {3, 4}}), 0);
+  EXPECT_EQ(rows.values.to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 3, 4}));
+  EXPECT_FALSE(rows.inverse.defined());
+  EXPECT_FALSE(rows.counts.defined());
+}
+
+TEST(Unique, OfNothingAndOfAScalar) {
+  EXPECT_EQ(unique(empty({0, 3}), true, true, true).values.shape(), Shape({0}));
+  EXPECT_EQ(unique(empty({0, 3}), true, true, true).inverse.shape(), Shape({0, 3}));
+  const Unique one = unique(tensor(TensorData(7)), true, true, true);
+  EXPECT_EQ(one.values.shape(), Shape({1}));
+  EXPECT_EQ(one.inverse.shape(), Shape());
+  EXPECT_EQ(one.counts.item<int64_t>(), 1);
+}
+
+TEST(Sort, Errors) {
+  const auto error_of = [](const auto& f) -> std::string {
+    try {
+      f();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  const Tensor x = ones({2, 3});
+  EXPECT_EQ(error_of([&] { sort(x, 2); }),
+            "sort: dimension out of range, got dim 2 of a 2-d tensor");
+  EXPECT_EQ(error_of([&] { topk(x, 4); }),
+            "topk: k must be in the range of the dimension, got k 4 for dim 1 of [2,3]");
+  EXPECT_EQ(error_of([&] { topk(x, -1); }),
+            "topk: k must be in the range of the dimension, got k -1 for dim 1 of [2,3]");
+  EXPECT_EQ(error_of([&] { kthvalue(x, 0, 0); }),
+            "kthvalue: k must be in the range of the dimension, got k 0 for dim 0 of [2,3]");
+}
+
+}  // namespace
