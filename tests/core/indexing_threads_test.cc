@@ -1,0 +1,88 @@
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/parallel_for.h>
+
+#include "elements.h"
+
+#include <cstring>
+
+namespace aorta {
+namespace {
+
+using namespace testing;
+
+// Numbers whose sum depends on the order.
+Tensor uneven(Dice& dice, const Shape& shape) {
+  const Tensor x = empty(shape);
+  float* const data = x.data<float>();
+  for (int64_t i = 0; i < x.numel(); ++i)
+    data[i] = (static_cast<float>(dice(20000)) - 10000) * (dice(2) ? 1e-4f : 1e3f);
+  return x;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return std::memcmp(a.data(), b.data(), static_cast<size_t>(a.nbytes())) == 0;
+}
+
+// Row-major order, one addition after another: what the header promises.
+Tensor sum_in_order(const Shape& table, const Tensor& places, const Tensor& source) {
+  const Tensor sum = zeros(table);
+  const int64_t width = source.numel() / places.numel();
+  for (int64_t i = 0; i < places.numel(); ++i) {
+    float* const to = sum.data<float>() + places.data<int64_t>()[i] * width;
+    for (int64_t j = 0; j < width; ++j) to[j] += source.data<float>()[i * width + j];
+  }
+  return sum;
+}
+
+// The same bits for any number of threads, and those of the sequential sum.
+TEST(IndexingThreads, SumsAreTheSameBits) {
+  Dice dice(21);
+  const int before = get_num_threads();
+  for (int64_t width : {1, 3, 64, 200}) {
+    const int64_t rows = 150000 / width;
+    const Tensor places = random_index(dice, {rows}, 50);
+    const Tensor source = uneven(dice, {rows, width});
+    const Tensor want = sum_in_order({50, width}, places, source);
+    for (int threads : {1, 2, 3, 7}) {
+      set_num_threads(threads);
+      EXPECT_TRUE(same_bits(index_add(zeros({50, width}), 0, places, source), want));
+      EXPECT_TRUE(same_bits(index_put(zeros({50, width}), {places}, source, true), want));
+      const Tensor wide = places.unsqueeze(1).expand({rows, width}).contiguous();
+      EXPECT_TRUE(same_bits(scatter_add(zeros({50, width}), 0, wide, source), want));
+      const Tensor columns = scatter_add(zeros({width, 50}), 1, wide.t(), source.t());
+      EXPECT_TRUE(same_bits(columns.t().contiguous(), want));
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST(IndexingThreads, ReadsAndSearchesAreWhole) {
+  Dice dice(22);
+  const int before = get_num_threads();
+  const Tensor table = arange(3000 * 40).view({3000, 40});
+  const Tensor places = random_index(dice, {5000}, 3000);
+  const Tensor flat = random_index(dice, {300000}, 120000);
+  for (int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    const Tensor rows = index_select(table, 0, places);
+    const int64_t* const at = places.data<int64_t>();
+    for (int64_t i = 0; i < 5000; i += 7) ASSERT_EQ(rows.at<int64_t>({i, 39}), at[i] * 40 + 39);
+    const Tensor taken = take(table, flat);
+    EXPECT_TRUE(same_bits(taken, flat));  // an arange holds its own places
+    const Tensor found = nonzero(table);
+    ASSERT_EQ(found.shape()[0], 3000 * 40 - 1);
+    for (int64_t i = 0; i < found.shape()[0]; i += 11) {
+      const int64_t place = found.at<int64_t>({i, 0}) * 40 + found.at<int64_t>({i, 1});
+      ASSERT_EQ(place, i + 1);
+    }
+    const Tensor bad = flat.clone();
+    bad.at<int64_t>({250000}) = 120000;
+    bad.at<int64_t>({299999}) = 999999;
+    expect_error([&] { gather(table.view({-1}), 0, bad); },
+                 "gather: index out of range, got 120000 in dimension 0 of size 120000");
+  }
+  set_num_threads(before);
+}
+
+}  // namespace
+}  // namespace aorta
