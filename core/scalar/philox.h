@@ -1,8 +1,9 @@
 #pragma once
 
-// Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011).
-// A counter-based generator: the numbers are a function of (key, counter), so that any thread of any
-// device computes the ones it needs. Checked against the vectors published with Random123.
+// Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC
+// 2011). A counter-based generator: the numbers are a function of (key, counter), so that any
+// thread of any device computes the ones it needs. Checked against the vectors published with
+// Random123.
 
 #include <aorta/core/host_device.h>
 
@@ -35,9 +36,7 @@ AORTA_INLINE PhiloxWords philox(uint64_t seed, uint64_t stream, uint64_t positio
 }
 
 /// Uniform in [0, 1) with 24 bits: every value is a multiple of 2^-24.
-AORTA_INLINE float uniform_float(uint32_t word) {
-  return static_cast<float>(word >> 8) * 0x1p-24f;
-}
+AORTA_INLINE float uniform_float(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 /// Uniform in [0, 1) with 53 bits.
 AORTA_INLINE double uniform_double(uint32_t high, uint32_t low) {
   const uint64_t bits = (static_cast<uint64_t>(high) << 32 | low) >> 11;
