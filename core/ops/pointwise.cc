@@ -1,5 +1,6 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
 #include <aorta/core/scalar/op_list.h>
 
 namespace aorta {
@@ -290,16 +291,18 @@ Tensor div_(const Tensor& self, const Operand& other) {
   return binary<scalar::Div>(self, other, &self);
 }
 
-// Floating division by zero has a value; that of integers hasn't. Of a tensor's elements this isn't
-// asked: they divide to 0.
-static void check_divisor(const char* op, const Operand& a, const Operand& b) {
-  const bool zero = !b.tensor && !b.number.is_floating() && !b.number.to_bool();
-  check(!zero || is_floating(a.tensor->dtype()), op, "an integer can't be divided by zero");
+// Floating division by zero has a value; that of integers hasn't. On a GPU a tensor's elements
+// aren't asked, for that would wait for it: they divide to 0.
+static bool has_zero(const Operand& b) {
+  if (!b.tensor) return !b.number.to_bool();
+  return b.tensor->device().is_cpu() && !all(b.tensor->detach()).item<bool>();
 }
 template <class F>
 static Tensor integer_division(const char* op, const Operand& a, const Operand& b,
                                const Tensor* out = nullptr) {
-  if (a.tensor) check_divisor(op, a, b);
+  const Operand operands[] = {a, b};
+  check(is_floating(result_type(operands)) || !has_zero(b), op,
+        "an integer can't be divided by zero");
   return binary<F>(a, b, out);
 }
 Tensor floor_divide(const Operand& a, const Operand& b) {

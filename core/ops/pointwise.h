@@ -188,7 +188,8 @@ Tensor mul_(const Tensor& self, const Operand& other);
 /// True division: integers become f32 first.
 Tensor div(const Operand& a, const Operand& b);
 Tensor div_(const Tensor& self, const Operand& other);
-/// floor(a / b); an integer divided by the number 0 is an error.
+/// floor(a / b). Here and in fmod and remainder an integer divided by 0 is an error, but on a GPU
+/// only when the 0 is a number: in a tensor there it gives 0.
 Tensor floor_divide(const Operand& a, const Operand& b);
 Tensor floor_divide_(const Tensor& self, const Operand& other);
 /// The remainder with the sign of a, as C's fmod.
