@@ -3,6 +3,10 @@
 #include <aorta/tests/op_checks.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <regex>
 #include <set>
 
 // Every row of the op catalogue through every check, on the CPU. A test case is a check of a row.
@@ -48,6 +52,90 @@ TEST_P(CatalogErrors, Text) { check_errors(*GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Rows, CatalogErrors,
                          ::testing::ValuesIn(select([](const Row& r) { return !r.bad.empty(); })),
                          row_name);
+
+class CatalogProperty : public ::testing::TestWithParam<const Row*> {};
+TEST_P(CatalogProperty, Holds) { GetParam()->property("cpu"); }
+TEST_P(CatalogProperty, LogicalDevice) { GetParam()->property("cpu:1"); }
+INSTANTIATE_TEST_SUITE_P(Rows, CatalogProperty, ::testing::ValuesIn(select([](const Row& r) {
+                           return r.property != nullptr;
+                         })),
+                         row_name);
+
+// What rows name, and the names that they test besides.
+std::set<std::string> tested_names() {
+  std::set<std::string> names;
+  for (const Row& row : rows()) {
+    EXPECT_TRUE(names.insert(row.op).second) << row.op << " has two rows";
+    names.insert(row.also.begin(), row.also.end());
+  }
+  return names;
+}
+
+TEST(CatalogComplete, EveryRowOfTheOpTable) {
+  const std::set<std::string> names = tested_names();
+  int count = 0;
+  for (const OpRow* op = first_op(); op; op = op->next(), ++count) {
+    EXPECT_TRUE(names.count(op->name())) << op->name() << " needs a row in tests/catalog";
+  }
+  EXPECT_GT(count, 100);
+}
+
+// The functions that core/ops/*.h declare at the start of a line.
+std::set<std::string> public_functions() {
+  std::set<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator("core/ops")) {
+    // Index checks that ops share; tensor(values)'s other half.
+    if (file.path().extension() != ".h" || file.path().stem() == "indexed_plan") continue;
+    std::ifstream stream(file.path());
+    for (std::string line; std::getline(stream, line);) {
+      static const std::regex declaration(
+          "^(?:inline )?(?:const )?(?:Tensor|std::vector<Tensor>|ValuesIndices|VarMean|Unique)&? "
+          "(\\w+)\\(.*");
+      std::smatch match;
+      if (std::regex_match(line, match, declaration) && match[1] != "from_values") names.insert(match[1]);
+    }
+  }
+  return names;
+}
+
+TEST(CatalogComplete, EveryPublicFunction) {
+  const std::set<std::string> names = tested_names(), functions = public_functions();
+  EXPECT_GT(functions.size(), 200u);
+  for (const std::string& function : functions) {
+    const bool in_place = function.back() == '_';
+    const std::string base = in_place ? function.substr(0, function.size() - 1) : function;
+    EXPECT_TRUE(names.count(function) || names.count(base) || names.count(base + "_"))
+        << function << " needs a row in tests/catalog";
+  }
+}
+
+// An op whose functions f_ are tested has them in its row.
+TEST(CatalogComplete, EveryInPlaceForm) {
+  for (const std::string& function : public_functions()) {
+    if (function.back() != '_') continue;
+    for (const Row& row : rows()) {
+      if (row.calls.empty() || (row.op != function && row.op + "_" != function)) continue;
+      EXPECT_TRUE(has_in_place(row)) << function << " is tested nowhere";
+    }
+  }
+}
+
+TEST(CatalogComplete, EveryFixtureIsRead) {
+  for (const std::string& key : unused_fixture_keys()) ADD_FAILURE() << key << " is read by no row";
+}
+
+// What `Written` relies on: freed blocks come back, full of NaN.
+TEST(Poison, ComesBack) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "nothing is cached under a sanitizer, which fills fresh memory itself";
+#endif
+  for (int64_t count : {1, 7, 100, 5000, 100000, 3000000}) {
+    poison(count * 4, "cpu");
+    const Tensor x = empty({count});
+    for (int64_t i : {int64_t{0}, count / 2, count - 1})
+      EXPECT_TRUE(std::isnan(x.data<float>()[i])) << count;
+  }
+}
 
 }  // namespace
 }  // namespace aorta::catalog

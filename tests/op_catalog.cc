@@ -19,8 +19,14 @@ std::vector<Row> all_rows() {
   };
   append(pointwise_rows(), "pointwise");
   append(activation_rows(), "pointwise");
+  append(reduction_rows(), "reduction");
+  append(line_rows(), "lines");
+  append(linalg_rows(), "linalg");
   append(view_rows(), "shape");
   append(creation_rows(), "shape");
+  append(rearrange_rows(), "shape");
+  append(indexing_rows(), "indexing");
+  append(random_rows(), "");
   return all;
 }
 

@@ -41,8 +41,8 @@ struct Tolerance {
 struct Row {
   /// The name of the op's table row (OpRow), or of the public function where it has none.
   std::string op;
-  Tolerance tolerance;
-  std::vector<Call> calls;
+  Tolerance tolerance = {};
+  std::vector<Call> calls = {};
   std::vector<BadCall> bad = {};
   /// Further public functions and table rows that these calls test.
   std::vector<std::string> also = {};
@@ -77,7 +77,13 @@ std::vector<std::string> unused_fixture_keys();
 // The families, each in tests/catalog/FAMILY.cc.
 std::vector<Row> pointwise_rows();
 std::vector<Row> activation_rows();
+std::vector<Row> reduction_rows();
+std::vector<Row> line_rows();
+std::vector<Row> linalg_rows();
 std::vector<Row> view_rows();
 std::vector<Row> creation_rows();
+std::vector<Row> rearrange_rows();
+std::vector<Row> indexing_rows();
+std::vector<Row> random_rows();
 
 }  // namespace aorta::catalog

@@ -1,0 +1,100 @@
+#include <aorta/tests/catalog/rows.h>
+
+namespace aorta::catalog {
+namespace {
+
+void add_factories(std::vector<Row>& rows) {
+  rows.push_back({.op = "zeros",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             []([[maybe_unused]] const Tensors& x) -> Tensors {
+                               return {zeros({2, 3})};
+                             }},
+                            {"i64",
+                             []([[maybe_unused]] const Tensors& x) -> Tensors {
+                               return {zeros({2}, {.dtype = i64})};
+                             }}},
+                  .bad = {{[] { zeros({-1}); }, "empty: sizes can't be negative, got [-1]"}}});
+  rows.push_back({.op = "ones",
+                  .tolerance = kExact,
+                  .calls = {{"default", []([[maybe_unused]] const Tensors& x) -> Tensors {
+                               return {ones({2, 3})};
+                             }}}});
+  rows.push_back(
+      {.op = "full",
+       .tolerance = kExact,
+       .calls = {{"default",
+                  []([[maybe_unused]] const Tensors& x) -> Tensors {
+                    return {full({2, 3}, 2.5)};
+                  }},
+                 {"integer",
+                  []([[maybe_unused]] const Tensors& x) -> Tensors { return {full({2}, 7)}; }}},
+       .bad = {{[] { full({2}, 300, {.dtype = u8}); },
+                "fill_: the value must fit the dtype, got 300 for u8"}}});
+  rows.push_back(
+      {.op = "arange",
+       .tolerance = {0, 1},
+       .calls = {{"default",
+                  []([[maybe_unused]] const Tensors& x) -> Tensors { return {arange(5)}; }},
+                 {"float",
+                  []([[maybe_unused]] const Tensors& x) -> Tensors {
+                    return {arange(0, 1, 0.1, {.dtype = f64})};
+                  }},
+                 {"down",
+                  []([[maybe_unused]] const Tensors& x) -> Tensors { return {arange(5, -4, -3)}; }},
+                 {"empty",
+                  []([[maybe_unused]] const Tensors& x) -> Tensors { return {arange(0)}; }}},
+       .bad = {{[] { arange(0, 5, 0); },
+                "arange: the bounds must be finite and the step not zero, got 0, 5, 0"}}});
+  rows.push_back(
+      {.op = "linspace",
+       .tolerance = {0, 1},
+       .calls = {{"default",
+                  []([[maybe_unused]] const Tensors& x) -> Tensors {
+                    return {linspace(-1, 2, 7, {.dtype = f64})};
+                  }},
+                 {"one",
+                  []([[maybe_unused]] const Tensors& x) -> Tensors {
+                    return {linspace(3, 4, 1)};
+                  }}},
+       .bad = {{[] { linspace(0, 1, -1); }, "linspace: steps can't be negative, got -1"}}});
+  rows.push_back(
+      {.op = "eye",
+       .tolerance = kExact,
+       .calls = {{"default", []([[maybe_unused]] const Tensors& x) -> Tensors { return {eye(3)}; }},
+                 {"wide",
+                  []([[maybe_unused]] const Tensors& x) -> Tensors { return {eye(2, 4)}; }}},
+       .bad = {{[] { eye(-1); }, "empty: sizes can't be negative, got [-1,-1]"}}});
+  rows.push_back({.op = "tensor",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             []([[maybe_unused]] const Tensors& x) -> Tensors {
+                               return {tensor({{1, 2}, {3, 4}})};
+                             }}},
+                  .bad = {{[] {
+                             tensor({{1, 2}, {3}});
+                           },
+                           "tensor: nested lists must be regular, got [2,2]"}}});
+  rows.push_back(
+      {.op = "zeros_like",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {zeros_like(x[0])}; }}}});
+  rows.push_back(
+      {.op = "ones_like",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {ones_like(x[0])}; }}}});
+  rows.push_back(
+      {.op = "full_like",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {full_like(x[0], 1)}; }}}});
+}
+
+}  // namespace
+
+std::vector<Row> creation_rows() {
+  std::vector<Row> rows;
+  add_factories(rows);
+  return rows;
+}
+
+}  // namespace aorta::catalog

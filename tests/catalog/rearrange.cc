@@ -1,0 +1,168 @@
+#include <aorta/core/ops/join.h>
+#include <aorta/core/ops/rearrange.h>
+#include <aorta/tests/catalog/rows.h>
+
+namespace aorta::catalog {
+namespace {
+
+void add_joins(std::vector<Row>& rows) {
+  rows.push_back({.op = "cat",
+                  .tolerance = kExact,
+                  .calls = {{"default", [](const Tensors& x) -> Tensors { return {cat(x)}; }},
+                            {"last", [](const Tensors& x) -> Tensors { return {cat(x, -1)}; }}},
+                  .bad = {{[] {
+                             cat({ones({2, 3}), ones({2, 4})});
+                           },
+                           "cat: sizes must match but in the joined dimension, got [2,3] and [2,4] in dimension 0"},
+                          {[] { cat({}); }, "cat: at least one tensor"}}});
+  rows.push_back({.op = "stack",
+                  .tolerance = kExact,
+                  .calls = {{"default", [](const Tensors& x) -> Tensors { return {stack(x)}; }},
+                            {"last", [](const Tensors& x) -> Tensors { return {stack(x, -1)}; }}},
+                  .bad = {{[] {
+                             stack({ones({2}), ones({3})});
+                           },
+                           "stack: shapes must be equal, got [2] and [3]"}}});
+  rows.push_back({.op = "split",
+                  .tolerance = kExact,
+                  .calls = {{"default", [](const Tensors& x) -> Tensors { return split(x[0], 2); }},
+                            {"sizes",
+                             [](const Tensors& x) -> Tensors {
+                               return split(x[0], {1, 0, 4}, 1);
+                             }}},
+                  .bad = {{[] {
+                             split(ones({3}), {1, 1});
+                           },
+                           "split: sizes must add up to the dimension's, got 2 for 3"}}});
+  rows.push_back(
+      {.op = "chunk",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return chunk(x[0], 3, 1); }}},
+       .bad = {{[] { chunk(ones({3}), 0); }, "chunk: the number of chunks must be positive, got 0"}}});
+  rows.push_back(
+      {.op = "tensor_split",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return tensor_split(x[0], 3, 1); }},
+                 {"indices",
+                  [](const Tensors& x) -> Tensors {
+                    return tensor_split(x[0], {1, 4}, 1);
+                  }}},
+       .bad = {{[] { tensor_split(ones({3}), 0); }, "tensor_split: the number of sections must be positive, got 0"}}});
+  rows.push_back(
+      {.op = "unbind",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return unbind(x[0], 1); }}},
+       .bad = {{[] { unbind(tensor(1)); }, "unbind: a 0-d tensor has no parts"}}});
+  rows.push_back({.op = "meshgrid",
+                  .tolerance = kExact,
+                  .calls = {{"default", [](const Tensors& x) -> Tensors { return meshgrid(x); }},
+                            {"xy", [](const Tensors& x) -> Tensors { return meshgrid(x, "xy"); }}},
+                  .bad = {{[] {
+                             meshgrid({ones({2, 2})});
+                           },
+                           "meshgrid: tensors must be 0-d or 1-d, got [2,2]"}}});
+}
+
+void add_rearranging(std::vector<Row>& rows) {
+  rows.push_back({.op = "flip",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             [](const Tensors& x) -> Tensors {
+                               return {flip(x[0], {0, -1})};
+                             }}},
+                  .bad = {{[] {
+                             flip(ones({2}), {0, 0});
+                           },
+                           "flip: each dimension once, got [0,0]"}}});
+  rows.push_back({.op = "roll",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             [](const Tensors& x) -> Tensors {
+                               return {roll(x[0], {1, -2}, {0, 2})};
+                             }},
+                            {"flat", [](const Tensors& x) -> Tensors { return {roll(x[0], 5)}; }}},
+                  .bad = {{[] {
+                             roll(ones({2}), {1, 2}, {0});
+                           },
+                           "roll: one shift a dimension, got [1,2] for dimensions [0]"}}});
+  rows.push_back({.op = "pad",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             [](const Tensors& x) -> Tensors {
+                               return {pad(x[0], {2, 1, 1, 2})};
+                             }},
+                            {"reflect",
+                             [](const Tensors& x) -> Tensors {
+                               return {pad(x[0], {2, 1, 1, 2}, PadMode::reflect)};
+                             }},
+                            {"replicate",
+                             [](const Tensors& x) -> Tensors {
+                               return {pad(x[0], {2, 1, 1, 2}, PadMode::replicate)};
+                             }},
+                            {"circular",
+                             [](const Tensors& x) -> Tensors {
+                               return {pad(x[0], {2, 1, 1, 2}, PadMode::circular)};
+                             }},
+                            {"value",
+                             [](const Tensors& x) -> Tensors {
+                               return {pad(x[0], {1, -1, 0, 2}, PadMode::constant, 1)};
+                             }}},
+                  .bad = {{[] {
+                             pad(ones({3}), {3, 0}, PadMode::reflect);
+                           },
+                           "pad: reflect needs padding smaller than the size, got 3 in dimension 0 of size 3"},
+                          {[] { pad(ones({3}), {1}); }, "pad: two numbers a dimension, last dimension first, got [1] for shape [3]"}}});
+  rows.push_back({.op = "tril",
+                  .tolerance = kExact,
+                  .calls = {{"default", [](const Tensors& x) -> Tensors { return {tril(x[0])}; },
+                             [](const Tensors& x) -> Tensor { return tril_(x[0]); }},
+                            {"above", [](const Tensors& x) -> Tensors { return {tril(x[0], 1)}; },
+                             [](const Tensors& x) -> Tensor { return tril_(x[0], 1); }},
+                            {"below", [](const Tensors& x) -> Tensors { return {tril(x[0], -2)}; },
+                             [](const Tensors& x) -> Tensor { return tril_(x[0], -2); }}},
+                  .bad = {{[] { tril(ones({2})); }, "tril: at least 2 dimensions, got [2]"}}});
+  rows.push_back({.op = "triu",
+                  .tolerance = kExact,
+                  .calls = {{"default", [](const Tensors& x) -> Tensors { return {triu(x[0])}; },
+                             [](const Tensors& x) -> Tensor { return triu_(x[0]); }},
+                            {"above", [](const Tensors& x) -> Tensors { return {triu(x[0], 1)}; },
+                             [](const Tensors& x) -> Tensor { return triu_(x[0], 1); }},
+                            {"below", [](const Tensors& x) -> Tensors { return {triu(x[0], -2)}; },
+                             [](const Tensors& x) -> Tensor { return triu_(x[0], -2); }}},
+                  .bad = {{[] { triu(ones({2})); }, "triu: at least 2 dimensions, got [2]"}}});
+  rows.push_back({.op = "repeat",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             [](const Tensors& x) -> Tensors {
+                               return {repeat(x[0], {2, 1, 3})};
+                             }}},
+                  .bad = {{[] {
+                             repeat(ones({2, 2}), {2});
+                           },
+                           "repeat: a number for each dimension, got [2] for shape [2,2]"}}});
+  rows.push_back(
+      {.op = "tile", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors {
+                                                       return {tile(x[0], {2})};
+                                                     }}}});
+  rows.push_back(
+      {.op = "repeat_interleave",
+       .tolerance = kExact,
+       .calls = {{"default",
+                  [](const Tensors& x) -> Tensors { return {repeat_interleave(x[0], 2)}; }},
+                 {"dim",
+                  [](const Tensors& x) -> Tensors { return {repeat_interleave(x[0], 2, 1)}; }},
+                 {"tensor",
+                  [](const Tensors& x) -> Tensors { return {repeat_interleave(x[0], x[1], 0)}; }}},
+       .bad = {{[] { repeat_interleave(ones({2}), -1); }, "repeat_interleave: repeats can't be negative, got -1"}}});
+}
+
+}  // namespace
+
+std::vector<Row> rearrange_rows() {
+  std::vector<Row> rows;
+  add_joins(rows);
+  add_rearranging(rows);
+  return rows;
+}
+
+}  // namespace aorta::catalog

@@ -1,0 +1,253 @@
+#include <aorta/core/ops/reduction.h>
+#include <aorta/tests/catalog/rows.h>
+
+#include <cmath>
+
+namespace aorta::catalog {
+namespace {
+
+// Which of two zeros is the larger isn't said.
+constexpr Tolerance kExactButZeros{.zero_signs = false};
+
+void add_sums(std::vector<Row>& rows) {
+  rows.push_back(
+      {.op = "sum",
+       .tolerance = kSums,
+       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {sum(x[0], 1)}; }},
+                 {"keepdim", [](const Tensors& x) -> Tensors { return {sum(x[0], -1, true)}; }},
+                 {"dims",
+                  [](const Tensors& x) -> Tensors {
+                    return {sum(x[0], {0, -1})};
+                  }},
+                 {"default", [](const Tensors& x) -> Tensors { return {sum(x[0])}; }},
+                 {"dtype", [](const Tensors& x) -> Tensors { return {sum(x[0], 1, false, f64)}; }}},
+       .bad = {
+           {[] { sum(ones({2}), 2); }, "sum: dimension out of range, got dim 2 of a 1-d tensor"},
+           {[] {
+              sum(ones({2, 2}), {0, -2});
+            },
+            "sum: a dimension can be given only once, got [0,-2]"}}});
+  rows.push_back(
+      {.op = "mean",
+       .tolerance = {2, 2, 4},
+       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {mean(x[0], 1)}; }},
+                 {"keepdim", [](const Tensors& x) -> Tensors { return {mean(x[0], -1, true)}; }},
+                 {"dims",
+                  [](const Tensors& x) -> Tensors {
+                    return {mean(x[0], {0, -1})};
+                  }},
+                 {"default", [](const Tensors& x) -> Tensors { return {mean(x[0])}; }}},
+       .bad = {
+           {[] { mean(ones({2}), 2); }, "mean: dimension out of range, got dim 2 of a 1-d tensor"},
+           {[] { mean(ones({2}, {.dtype = i64})); }, "mean: dtype must be floating, got i64"}}});
+  rows.push_back(
+      {.op = "amax",
+       .tolerance = kExactButZeros,
+       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {amax(x[0], 1)}; }},
+                 {"keepdim", [](const Tensors& x) -> Tensors { return {amax(x[0], -1, true)}; }},
+                 {"dims",
+                  [](const Tensors& x) -> Tensors {
+                    return {amax(x[0], {0, -1})};
+                  }},
+                 {"default", [](const Tensors& x) -> Tensors { return {amax(x[0])}; }}},
+       .bad = {{[] { amax(ones({2}), 2); },
+                "amax: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back(
+      {.op = "amin",
+       .tolerance = kExactButZeros,
+       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {amin(x[0], 1)}; }},
+                 {"keepdim", [](const Tensors& x) -> Tensors { return {amin(x[0], -1, true)}; }},
+                 {"dims",
+                  [](const Tensors& x) -> Tensors {
+                    return {amin(x[0], {0, -1})};
+                  }},
+                 {"default", [](const Tensors& x) -> Tensors { return {amin(x[0])}; }}},
+       .bad = {{[] { amin(ones({2}), 2); },
+                "amin: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back(
+      {.op = "any",
+       .tolerance = kExact,
+       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {any(x[0], 1)}; }},
+                 {"keepdim", [](const Tensors& x) -> Tensors { return {any(x[0], -1, true)}; }},
+                 {"dims",
+                  [](const Tensors& x) -> Tensors {
+                    return {any(x[0], {0, -1})};
+                  }},
+                 {"default", [](const Tensors& x) -> Tensors { return {any(x[0])}; }}},
+       .bad = {
+           {[] { any(ones({2}), 2); }, "any: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back(
+      {.op = "all",
+       .tolerance = kExact,
+       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {all(x[0], 1)}; }},
+                 {"keepdim", [](const Tensors& x) -> Tensors { return {all(x[0], -1, true)}; }},
+                 {"dims",
+                  [](const Tensors& x) -> Tensors {
+                    return {all(x[0], {0, -1})};
+                  }},
+                 {"default", [](const Tensors& x) -> Tensors { return {all(x[0])}; }}},
+       .bad = {
+           {[] { all(ones({2}), 2); }, "all: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back(
+      {.op = "logsumexp",
+       .tolerance = {4, 8, 4},
+       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {logsumexp(x[0], 1)}; }},
+                 {"keepdim",
+                  [](const Tensors& x) -> Tensors { return {logsumexp(x[0], -1, true)}; }},
+                 {"dims",
+                  [](const Tensors& x) -> Tensors {
+                    return {logsumexp(x[0], {0, -1})};
+                  }}},
+       .bad = {{[] { logsumexp(ones({2}), 2); },
+                "logsumexp: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back({.op = "prod",
+                  .tolerance = {4, 8},
+                  .calls = {{"default", [](const Tensors& x) -> Tensors { return {prod(x[0])}; }},
+                            {"dim", [](const Tensors& x) -> Tensors { return {prod(x[0], 1)}; }}},
+                  .bad = {{[] { prod(ones({2}), 2); },
+                           "prod: dimension out of range, got dim 2 of a 1-d tensor"}}});
+}
+
+void add_moments(std::vector<Row>& rows) {
+  rows.push_back(
+      {.op = "var",
+       .tolerance = {16, 16, 0, 1},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {aorta::var(x[0])}; }},
+                 {"dim", [](const Tensors& x) -> Tensors { return {aorta::var(x[0], 1)}; }},
+                 {"keepdim",
+                  [](const Tensors& x) -> Tensors {
+                    return {aorta::var(x[0], {0, 2}, 1, true)};
+                  }},
+                 {"population",
+                  [](const Tensors& x) -> Tensors { return {aorta::var(x[0], 1, 0)}; }},
+                 {"correction2",
+                  [](const Tensors& x) -> Tensors { return {aorta::var(x[0], 1, 2)}; }}},
+       .bad = {{[] { aorta::var(ones({2}, {.dtype = i64})); },
+                "var: dtype must be floating, got i64"}}});
+  rows.push_back(
+      {.op = "std",
+       .tolerance = {16, 16, 0, 1},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {aorta::std(x[0])}; }},
+                 {"dim", [](const Tensors& x) -> Tensors { return {aorta::std(x[0], 1)}; }},
+                 {"keepdim",
+                  [](const Tensors& x) -> Tensors {
+                    return {aorta::std(x[0], {0, 2}, 1, true)};
+                  }},
+                 {"population",
+                  [](const Tensors& x) -> Tensors { return {aorta::std(x[0], 1, 0)}; }},
+                 {"correction2",
+                  [](const Tensors& x) -> Tensors { return {aorta::std(x[0], 1, 2)}; }}},
+       .bad = {{[] { aorta::std(ones({2}, {.dtype = i64})); },
+                "std: dtype must be floating, got i64"}}});
+  rows.push_back({.op = "var_mean",
+                  .tolerance = {16, 16, 0, 1},
+                  .calls = {{"default",
+                             [](const Tensors& x) -> Tensors {
+                               const VarMean r = var_mean(x[0]);
+                               return {r.var, r.mean};
+                             }},
+                            {"dim",
+                             [](const Tensors& x) -> Tensors {
+                               const VarMean r = var_mean(x[0], 1);
+                               return {r.var, r.mean};
+                             }},
+                            {"keepdim",
+                             [](const Tensors& x) -> Tensors {
+                               const VarMean r = var_mean(x[0], {0, 2}, 1, true);
+                               return {r.var, r.mean};
+                             }},
+                            {"population",
+                             [](const Tensors& x) -> Tensors {
+                               const VarMean r = var_mean(x[0], 1, 0);
+                               return {r.var, r.mean};
+                             }},
+                            {"correction2",
+                             [](const Tensors& x) -> Tensors {
+                               const VarMean r = var_mean(x[0], 1, 2);
+                               return {r.var, r.mean};
+                             }}},
+                  .bad = {{[] { aorta::var_mean(ones({2}, {.dtype = i64})); },
+                           "var_mean: dtype must be floating, got i64"}}});
+}
+
+void add_picks(std::vector<Row>& rows) {
+  rows.push_back(
+      {.op = "argmax",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {argmax(x[0])}; }},
+                 {"dim", [](const Tensors& x) -> Tensors { return {argmax(x[0], 1)}; }},
+                 {"keepdim", [](const Tensors& x) -> Tensors { return {argmax(x[0], -1, true)}; }}},
+       .bad = {{[] { argmax(ones({2}), 2); },
+                "argmax: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back(
+      {.op = "argmin",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {argmin(x[0])}; }},
+                 {"dim", [](const Tensors& x) -> Tensors { return {argmin(x[0], 1)}; }},
+                 {"keepdim", [](const Tensors& x) -> Tensors { return {argmin(x[0], -1, true)}; }}},
+       .bad = {{[] { argmin(ones({2}), 2); },
+                "argmin: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back({.op = "max",
+                  .tolerance = kExactButZeros,
+                  .calls = {{"all", [](const Tensors& x) -> Tensors { return {max(x[0])}; }},
+                            {"dim",
+                             [](const Tensors& x) -> Tensors {
+                               const ValuesIndices r = max(x[0], 2);
+                               return {r.values, r.indices};
+                             }},
+                            {"keepdim",
+                             [](const Tensors& x) -> Tensors {
+                               const ValuesIndices r = max(x[0], 0, true);
+                               return {r.values, r.indices};
+                             }}},
+                  .bad = {{[] { max(ones({2}), 2); },
+                           "max: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back({.op = "min",
+                  .tolerance = kExactButZeros,
+                  .calls = {{"all", [](const Tensors& x) -> Tensors { return {min(x[0])}; }},
+                            {"dim",
+                             [](const Tensors& x) -> Tensors {
+                               const ValuesIndices r = min(x[0], 2);
+                               return {r.values, r.indices};
+                             }},
+                            {"keepdim",
+                             [](const Tensors& x) -> Tensors {
+                               const ValuesIndices r = min(x[0], 0, true);
+                               return {r.values, r.indices};
+                             }}},
+                  .bad = {{[] { min(ones({2}), 2); },
+                           "min: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back(
+      {.op = "count_nonzero",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {count_nonzero(x[0])}; }},
+                 {"dim", [](const Tensors& x) -> Tensors { return {count_nonzero(x[0], 1)}; }}},
+       .bad = {{[] { count_nonzero(ones({2}), 2); },
+                "count_nonzero: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back(
+      {.op = "norm",
+       .tolerance = {16, 16, 0, 1},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {norm(x[0], 2, 1)}; }},
+                 {"one", [](const Tensors& x) -> Tensors { return {norm(x[0], 1, 1)}; }},
+                 {"three", [](const Tensors& x) -> Tensors { return {norm(x[0], 3, 1)}; }},
+                 {"half", [](const Tensors& x) -> Tensors { return {norm(x[0], 0.5, 1)}; }},
+                 {"zero", [](const Tensors& x) -> Tensors { return {norm(x[0], 0, 1)}; }},
+                 {"inf", [](const Tensors& x) -> Tensors { return {norm(x[0], INFINITY, 1)}; }},
+                 {"neg_inf",
+                  [](const Tensors& x) -> Tensors { return {norm(x[0], -INFINITY, 1)}; }},
+                 {"all", [](const Tensors& x) -> Tensors { return {norm(x[0])}; }}},
+       .bad = {
+           {[] { norm(ones({2}, {.dtype = i64})); }, "norm: dtype must be floating, got i64"}}});
+}
+
+}  // namespace
+
+std::vector<Row> reduction_rows() {
+  std::vector<Row> rows;
+  add_sums(rows);
+  add_moments(rows);
+  add_picks(rows);
+  return rows;
+}
+
+}  // namespace aorta::catalog
