@@ -17,6 +17,12 @@ void register_kernels() {
   register_pointwise(std::make_integer_sequence<int, kPointwiseParts>{});
   register_copy();
   register_random();
+  register_matmul();
+  register_indexing();
+  register_rearrange();
+  register_reduction();
+  register_softmax();
+  register_scan();
 }
 
 std::string version_text(int version) {

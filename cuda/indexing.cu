@@ -1,0 +1,219 @@
+// Gather, scatter and their kin through the bodies that the CPU shares. A body of a scatter takes
+// all that meets its elements in order, so that sums are the same bits every time; there are no
+// atomics on data.
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/rearrange.h>
+#include <aorta/cuda/item.h>
+#include <aorta/cuda/register.h>
+#include <aorta/cuda/element.cuh>
+#include <aorta/cuda/launch.cuh>
+
+namespace aorta::cuda {
+namespace {
+
+using body::IndexedArgs;
+using body::ScatterMode;
+
+void gather_kernel(const IndexedArgs& args) {
+  visit_item(item_size(args.dtype), [&](auto item) {
+    for_each("gather", args.values, args.numel, body::GatherBody<decltype(item)>{args});
+  });
+}
+
+void scatter_kernel(const IndexedArgs& args, ScatterMode mode) {
+  const auto run = [&](auto item) {
+    const body::ScatterBody<decltype(item)> body{args, mode};
+    for_each("scatter", args.table, body.free_count(), body);
+  };
+  if (mode == ScatterMode::assign) return visit_item(item_size(args.dtype), run);
+  visit_dtype(args.dtype, [&](auto type) {
+    using T = decltype(type);
+    if constexpr (scalar::is_half_type<T> || std::is_same_v<T, bool>) {
+      fail("scatter", "half types and bool are combined in f32 and u8", args.dtype);
+    } else {
+      run(type);
+    }
+  });
+}
+
+// Bad indices.
+
+__global__ void __launch_bounds__(kThreads)
+    first_outside_kernel(const int64_t* index, int64_t count, int64_t lowest, int64_t size,
+                         unsigned long long* first) {
+  for (int64_t i = first_item(); i < count; i += item_step()) {
+    if (index[i] < lowest || index[i] >= size) {
+      atomicMin(first, static_cast<unsigned long long>(i));
+      return;  // a thread's later indices can't be the first
+    }
+  }
+}
+
+int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size) {
+  if (index.numel() == 0) return -1;
+  const LaunchSite site(index.data());
+  const Workspace first(sizeof(unsigned long long), site.device());
+  check_cuda(cudaMemsetAsync(first.data(), 0xff, sizeof(unsigned long long), site.stream()),
+             "index");
+  first_outside_kernel<<<site.blocks(index.numel()), kThreads, 0, site.stream()>>>(
+      index.data<int64_t>(), index.numel(), lowest, size, first.as<unsigned long long>());
+  check_launch("index", site.stream());
+  int64_t result = -1;  // all bits set, as the memory is
+  check_cuda(
+      cudaMemcpyAsync(&result, first.data(), sizeof result, cudaMemcpyDeviceToHost, site.stream()),
+      "index");
+  check_cuda(cudaStreamSynchronize(site.stream()), "index");
+  return result;
+}
+
+// nonzero: blocks count their chunks, one block adds the counts up, blocks write where the ones
+// before them end.
+
+constexpr int kPerThread = 16;
+constexpr int64_t kChunk = kThreads * kPerThread;
+
+/// The sum of the counts of the threads before this one; `total` becomes that of all.
+__device__ int64_t count_before(int64_t count, int64_t& total) {
+  __shared__ int64_t counts[kThreads];
+  counts[threadIdx.x] = count;
+  __syncthreads();
+  for (unsigned step = 1; step < kThreads; step *= 2) {
+    const int64_t other = threadIdx.x >= step ? counts[threadIdx.x - step] : 0;
+    __syncthreads();
+    counts[threadIdx.x] += other;
+    __syncthreads();
+  }
+  total = counts[kThreads - 1];
+  const int64_t before = counts[threadIdx.x] - count;
+  __syncthreads();
+  return before;
+}
+
+template <class M>
+__device__ __forceinline__ bool is_set(const MemoryType<M>* data, int64_t i) {
+  return load<ComputeType<M>, M>(data + i) != ComputeType<M>(0);
+}
+
+template <class M>
+__device__ int64_t count_mine(const MemoryType<M>* data, int64_t first, int64_t count) {
+  int64_t mine = 0;
+  for (int64_t i = first; i < min(first + kPerThread, count); ++i) mine += is_set<M>(data, i);
+  return mine;
+}
+
+template <class M>
+__global__ void __launch_bounds__(kThreads)
+    count_chunks_kernel(const MemoryType<M>* data, int64_t count, int64_t chunks, int64_t* counts) {
+  for (int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+    int64_t total = 0;
+    count_before(count_mine<M>(data, chunk * kChunk + threadIdx.x * kPerThread, count), total);
+    if (threadIdx.x == 0) counts[chunk] = total;
+  }
+}
+
+/// One block: counts become the sums before them; counts[chunks] becomes the sum of all.
+__global__ void __launch_bounds__(kThreads) add_up_kernel(int64_t* counts, int64_t chunks) {
+  int64_t before = 0;
+  for (int64_t tile = 0; tile < chunks; tile += kThreads) {
+    const int64_t i = tile + threadIdx.x;
+    int64_t total = 0;
+    const int64_t mine = count_before(i < chunks ? counts[i] : 0, total);
+    if (i < chunks) counts[i] = before + mine;
+    before += total;
+  }
+  if (threadIdx.x == 0) counts[chunks] = before;
+}
+
+struct NonzeroShape {
+  int ndim;
+  int64_t size[kMaxDims];
+};
+
+template <class M>
+__global__ void __launch_bounds__(kThreads)
+    write_positions_kernel(const MemoryType<M>* data, int64_t count, int64_t chunks,
+                           const int64_t* before, const __grid_constant__ NonzeroShape shape,
+                           int64_t* out) {
+  for (int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+    const int64_t first = chunk * kChunk + threadIdx.x * kPerThread;
+    int64_t total = 0;
+    int64_t place = before[chunk] + count_before(count_mine<M>(data, first, count), total);
+    for (int64_t i = first; i < min(first + kPerThread, count); ++i) {
+      if (!is_set<M>(data, i)) continue;
+      int64_t rest = i;
+      for (int d = shape.ndim - 1; d >= 0; --d) {
+        out[place * shape.ndim + d] = rest % shape.size[d];
+        rest /= shape.size[d];
+      }
+      ++place;
+    }
+  }
+}
+
+template <class M>
+Tensor find_nonzero(const Tensor& input) {
+  const int64_t count = input.numel(), ndim = input.dim();
+  if (count == 0) return empty({0, ndim}, {.dtype = i64, .device = input.device()});
+  const LaunchSite site(input.data());
+  const auto* data = static_cast<const MemoryType<M>*>(input.data());
+  const int64_t chunks = (count + kChunk - 1) / kChunk;
+  const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(chunks, 1 << 20));
+  const Workspace counts((chunks + 1) * 8, site.device());
+  count_chunks_kernel<M>
+      <<<blocks, kThreads, 0, site.stream()>>>(data, count, chunks, counts.as<int64_t>());
+  add_up_kernel<<<1, kThreads, 0, site.stream()>>>(counts.as<int64_t>(), chunks);
+  check_launch("nonzero", site.stream());
+  int64_t found = 0;
+  check_cuda(cudaMemcpyAsync(&found, counts.as<int64_t>() + chunks, sizeof found,
+                             cudaMemcpyDeviceToHost, site.stream()),
+             "nonzero");
+  check_cuda(cudaStreamSynchronize(site.stream()), "nonzero");
+  const Tensor output = empty({found, ndim}, {.dtype = i64, .device = input.device()});
+  if (output.numel() == 0) return output;
+  NonzeroShape shape{static_cast<int>(ndim), {}};
+  for (int d = 0; d < shape.ndim; ++d) shape.size[d] = input.shape()[d];
+  write_positions_kernel<M><<<blocks, kThreads, 0, site.stream()>>>(
+      data, count, chunks, counts.as<int64_t>(), shape, output.data<int64_t>());
+  check_launch("nonzero", site.stream());
+  return output;
+}
+
+Tensor nonzero_kernel(const Tensor& input) {
+  return visit_dtype(input.dtype(), [&](auto type) { return find_nonzero<decltype(type)>(input); });
+}
+
+void remap_kernel(const body::RemapArgs& args) {
+  visit_item(args.item_size, [&](auto item) {
+    for_each("pad", args.output, args.numel, body::RemapBody<decltype(item)>{args});
+  });
+}
+
+void triangle_kernel(const body::TriangleArgs& args) {
+  visit_item(args.item_size, [&](auto item) {
+    for_each("tril", args.output, args.numel, body::TriangleBody<decltype(item)>{args});
+  });
+}
+
+}  // namespace
+
+void register_indexing() {
+  find_bad_index_op.set_kernel(DeviceType::cuda, find_bad_index);
+  gather_op.set_kernel(DeviceType::cuda, gather_kernel);
+  index_op.set_kernel(DeviceType::cuda, gather_kernel);
+  scatter_op.set_kernel(DeviceType::cuda, scatter_kernel);
+  scatter_add_op.set_kernel(DeviceType::cuda, scatter_kernel);
+  scatter_reduce_op.set_kernel(DeviceType::cuda, scatter_kernel);
+  index_put_op.set_kernel(DeviceType::cuda, scatter_kernel);
+  nonzero_op.set_kernel(DeviceType::cuda, nonzero_kernel);
+}
+
+void register_rearrange() {
+  flip_op.set_kernel(DeviceType::cuda, remap_kernel);
+  roll_op.set_kernel(DeviceType::cuda, remap_kernel);
+  pad_op.set_kernel(DeviceType::cuda, remap_kernel);
+  tril_op.set_kernel(DeviceType::cuda, triangle_kernel);
+  triu_op.set_kernel(DeviceType::cuda, triangle_kernel);
+}
+
+}  // namespace aorta::cuda

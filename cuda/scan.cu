@@ -1,0 +1,107 @@
+#include <aorta/core/ops/scan.h>
+#include <aorta/core/scalar/reduce.h>
+#include <aorta/cuda/register.h>
+#include <aorta/cuda/element.cuh>
+#include <aorta/cuda/launch.cuh>
+
+namespace aorta::cuda {
+namespace {
+
+struct SumOf {
+  static constexpr int identity = 0;
+  template <class A>
+  __device__ __forceinline__ A operator()(A a, A b) const {
+    return scalar::wrapping_add(a, b);
+  }
+};
+struct ProductOf {
+  static constexpr int identity = 1;
+  template <class A>
+  __device__ __forceinline__ A operator()(A a, A b) const {
+    return scalar::wrapping_multiply(a, b);
+  }
+};
+
+/// What running values of M are kept in: double or int64.
+template <class M>
+using Running = scalar::Accumulator<ComputeType<M>>;
+
+/// Lines of neighbours: a block a line, which it walks in tiles of one element a thread.
+template <class M, class Join>
+__global__ void __launch_bounds__(kThreads)
+    scan_rows_kernel(const MemoryType<M>* input, MemoryType<M>* output, int64_t lines,
+                     int64_t length, Join join) {
+  using A = Running<M>;
+  __shared__ A warp_totals[kThreads / 32];
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  for (int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
+    A before = static_cast<A>(Join::identity);  // of the line up to this tile
+    for (int64_t tile = 0; tile < length; tile += kThreads) {
+      const int64_t i = tile + threadIdx.x;
+      A value = i < length ? load<A, M>(input + line * length + i) : static_cast<A>(Join::identity);
+#pragma unroll
+      for (unsigned step = 1; step < 32; step *= 2) {
+        const A other = __shfl_up_sync(0xffffffffu, value, step);
+        if (lane >= step) value = join(other, value);
+      }
+      if (lane == 31) warp_totals[warp] = value;
+      __syncthreads();
+      A total = before;
+      for (unsigned w = 0; w < kThreads / 32; ++w) {
+        if (w == warp) value = join(total, value);
+        total = join(total, warp_totals[w]);
+      }
+      before = total;
+      if (i < length) store<M>(output + line * length + i, value);
+      __syncthreads();
+    }
+  }
+}
+
+/// Lines of elements `inner` apart: a thread a line.
+template <class M, class Join>
+__global__ void __launch_bounds__(kThreads)
+    scan_columns_kernel(const MemoryType<M>* input, MemoryType<M>* output, Lines lines,
+                        int64_t count, Join join) {
+  using A = Running<M>;
+  for (int64_t line = first_item(); line < count; line += item_step()) {
+    int64_t place = line / lines.inner * lines.length * lines.inner + line % lines.inner;
+    A value = static_cast<A>(Join::identity);
+    for (int64_t i = 0; i < lines.length; ++i, place += lines.inner) {
+      value = join(value, load<A, M>(input + place));
+      store<M>(output + place, value);
+    }
+  }
+}
+
+template <class Join>
+void run(const char* op, const ScanArgs& args, Join join) {
+  const int64_t count = args.lines.count();
+  if (count == 0 || args.lines.length == 0) return;
+  const LaunchSite site(args.output);
+  visit_dtype(args.dtype, [&](auto type) {
+    using M = decltype(type);
+    const auto* input = static_cast<const MemoryType<M>*>(args.input);
+    auto* output = static_cast<MemoryType<M>*>(args.output);
+    if (args.lines.inner == 1) {
+      const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(count, 1 << 30));
+      scan_rows_kernel<M>
+          <<<blocks, kThreads, 0, site.stream()>>>(input, output, count, args.lines.length, join);
+    } else {
+      scan_columns_kernel<M><<<site.blocks(count), kThreads, 0, site.stream()>>>(
+          input, output, args.lines, count, join);
+    }
+  });
+  check_launch(op, site.stream());
+}
+
+}  // namespace
+
+void register_scan() {
+  cumsum_op.set_kernel(DeviceType::cuda,
+                       [](const ScanArgs& args) { run("cumsum", args, SumOf{}); });
+  cumprod_op.set_kernel(DeviceType::cuda,
+                        [](const ScanArgs& args) { run("cumprod", args, ProductOf{}); });
+}
+
+}  // namespace aorta::cuda

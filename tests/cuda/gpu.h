@@ -1,0 +1,86 @@
+#pragma once
+
+#include <aorta/core/device_backend.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/tensor.h>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+
+namespace aorta::gpu_test {
+
+/// A test that needs a GPU; skips, with the reason, where there is none.
+class Gpu : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!cuda::is_available()) GTEST_SKIP() << "no GPU: " << cuda::unavailable_reason();
+  }
+  void TearDown() override {
+    if (cuda::is_available()) synchronize("cuda:0");
+  }
+  static DeviceBackend& device() { return backend(DeviceType::cuda); }
+};
+
+/// Fills the blocks that the allocator gives out next with 0xff: NaN in every floating dtype.
+inline void poison(int64_t bytes) {
+  DeviceBackend& device = backend(DeviceType::cuda);
+  void* blocks[4];
+  for (void*& block : blocks) {
+    block = device.allocate(bytes, 0);
+    device.fill_bytes(block, 0xff, bytes, 0);
+  }
+  for (void* block : blocks) device.deallocate(block, bytes, 0);
+}
+
+/// Values of a dtype: normal numbers times 3, and, among floating ones, special values.
+inline Tensor random_values(const Shape& shape, DType dtype, uint32_t seed, bool specials = true) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal(0, 3);
+  const double special[] = {0.0,  -0.0,  1.0,      -1.0, 0.5,    1e-3,   -1e-3,
+                            20.0, -20.0, INFINITY, NAN,  1e-300, -100.0, -INFINITY};
+  std::vector<double> values(static_cast<size_t>(shape.numel()));
+  for (double& value : values) {
+    value = normal(random);
+    if (!is_floating(dtype)) value = std::floor(value);
+    if (dtype == DType::u8 || dtype == DType::boolean) value = std::fabs(value);
+    if (is_floating(dtype) && specials && random() % 8 == 0) value = special[random() % 14];
+  }
+  return tensor(values, shape).to(dtype);
+}
+
+/// What is wrong with `result`, or nothing. Integers and bools are equal; floating values within
+/// `relative` and `absolute`, NaN with NaN.
+inline std::string difference(const Tensor& result, const Tensor& wanted, double relative,
+                              double absolute) {
+  if (result.dtype() != wanted.dtype()) return "the dtypes differ";
+  if (result.shape() != wanted.shape()) return "the shapes differ";
+  const std::vector<double> a = result.to_vector<double>(), b = wanted.to_vector<double>();
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    const double error = std::fabs(a[i] - b[i]);
+    if (is_floating(result.dtype()) && error <= relative * std::fabs(b[i]) + absolute) continue;
+    return "element " + std::to_string(i) + ": " + std::to_string(a[i]) + ", not " +
+           std::to_string(b[i]);
+  }
+  return "";
+}
+
+/// Relative error allowed between two devices that run the same arithmetic.
+inline double tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 1e-13;
+    case DType::f16:
+      return 0x1p-10;
+    case DType::bf16:
+      return 0x1p-7;
+    default:
+      return 2e-6;
+  }
+}
+
+}  // namespace aorta::gpu_test

@@ -1,0 +1,164 @@
+// Every pointwise op of the lists on every dtype, against the same op on the CPU.
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/pointwise_args.h>
+#include <aorta/core/scalar/op_list.h>
+#include <aorta/tests/cuda/gpu.h>
+
+using namespace aorta;
+using gpu_test::random_values;
+
+namespace {
+
+using CudaPointwise = gpu_test::Gpu;
+
+constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
+
+/// A functor with its default parameters, or plain ones where it has none.
+template <class F>
+F make() {
+  if constexpr (std::is_same_v<F, scalar::Clamp>)
+    return {-1.5, 2};
+  else if constexpr (std::is_same_v<F, scalar::ClampMin>)
+    return {-1};
+  else if constexpr (std::is_same_v<F, scalar::ClampMax>)
+    return {1};
+  else
+    return {};
+}
+
+// The CPU accepts the dtype: then both devices must.
+bool accepts(const scalar::PointwiseInfo& info, DType dtype) {
+  switch (info.accept) {
+    case scalar::Accept::any:
+      return true;
+    case scalar::Accept::numeric:
+      return dtype != boolean;
+    case scalar::Accept::floating:
+      return is_floating(dtype);
+    case scalar::Accept::integral:
+      return !is_floating(dtype);
+  }
+  return false;
+}
+
+void compare(const PointwiseOp& op, const void* functor, const std::vector<Tensor>& inputs,
+             int masks) {
+  std::vector<Tensor> on_gpu;
+  std::vector<Operand> cpu_operands, gpu_operands;
+  for (const Tensor& input : inputs) {
+    // to() would lay views out anew: the storage travels, the view is made again.
+    const Tensor whole(input.storage(), input.dtype(),
+                       {input.storage()->size_bytes() / item_size(input.dtype())}, {1});
+    on_gpu.emplace_back(whole.cuda().storage(), input.dtype(), input.shape(), input.strides(),
+                        input.storage_offset());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    cpu_operands.emplace_back(inputs[i]);
+    gpu_operands.emplace_back(on_gpu[i]);
+  }
+  const Tensor wanted = run_pointwise(op, functor, cpu_operands, nullptr, masks);
+  gpu_test::poison(wanted.nbytes());
+  const Tensor result = run_pointwise(op, functor, gpu_operands, nullptr, masks);
+  const double relative = gpu_test::tolerance(wanted.dtype());
+  EXPECT_EQ(gpu_test::difference(result, wanted, relative, relative / 2), "")
+      << op.name() << " of " << name(inputs.back().dtype());
+}
+
+template <class F>
+void check_op(const PointwiseOp& op, int inputs) {
+  const F functor = make<F>();
+  constexpr int masks = scalar::masks_of<F>();
+  uint32_t seed = 1;
+  for (DType dtype : kDTypes) {
+    if (!accepts(F::info, dtype)) continue;
+    // The sizes leave a partial vector; the second round is strided, the third broadcasts.
+    for (int layout = 0; layout < 3; ++layout) {
+      std::vector<Tensor> operands;
+      for (int k = 0; k < inputs; ++k) {
+        const DType own = k < masks ? boolean : dtype;
+        Tensor x = random_values({67, 131}, own, ++seed);
+        if (layout == 1) x = k == 0 ? x.transpose(0, 1) : random_values({131, 67}, own, ++seed);
+        if (layout == 2) x = k == 0 ? x.slice(1, 1, 130, 2) : x.select(1, 3).narrow(0, 0, 1);
+        operands.push_back(x);
+      }
+      compare(op, &functor, operands, masks);
+    }
+  }
+}
+
+template <class... Fs>
+void check_unary(scalar::TypeList<Fs...>) {
+  (check_op<Fs>(unary_op<Fs>, 1), ...);
+}
+template <class... Fs>
+void check_binary(scalar::TypeList<Fs...>) {
+  (check_op<Fs>(binary_op<Fs>, 2), ...);
+}
+template <class... Fs>
+void check_ternary(scalar::TypeList<Fs...>) {
+  (check_op<Fs>(ternary_op<Fs>, 3), ...);
+}
+
+}  // namespace
+
+TEST_F(CudaPointwise, EveryUnaryOp) { check_unary(scalar::UnaryOps{}); }
+TEST_F(CudaPointwise, EveryBinaryOp) { check_binary(scalar::BinaryOps{}); }
+TEST_F(CudaPointwise, EveryTernaryOp) { check_ternary(scalar::TernaryOps{}); }
+
+TEST_F(CudaPointwise, MixedDtypes) {
+  const scalar::Mul mul;
+  for (DType a : kDTypes) {
+    for (DType b : kDTypes) {
+      compare(binary_op<scalar::Mul>, &mul,
+              {random_values({3000}, a, 1, false), random_values({3000}, b, 2, false)}, 0);
+    }
+  }
+}
+
+TEST_F(CudaPointwise, NumbersAndSingleElements) {
+  for (DType dtype : {f32, f64, f16, bf16, i64, i32, u8}) {
+    const Tensor x = random_values({1003}, dtype, 4, false), y = x.cuda();
+    const double tolerance = gpu_test::tolerance(dtype);
+    EXPECT_EQ(gpu_test::difference(y + 3, x + 3, tolerance, 0), "") << name(dtype);
+    EXPECT_EQ(gpu_test::difference(2 - y, 2 - x, tolerance, 0), "") << name(dtype);
+    const Tensor one = tensor({5}).to(dtype);
+    EXPECT_EQ(gpu_test::difference(y * one.cuda(), x * one, tolerance, 0), "") << name(dtype);
+    EXPECT_EQ(gpu_test::difference(one.select(0, 0).cuda() * y, one.select(0, 0) * x, tolerance, 0),
+              "");
+    EXPECT_EQ(gpu_test::difference(y * one.select(0, 0), x * one.select(0, 0), tolerance, 0), "")
+        << "a 0-d CPU tensor beside a GPU's";
+  }
+}
+
+TEST_F(CudaPointwise, OddOffsetsAndInPlace) {
+  for (int64_t offset : {0, 1, 2, 3, 5}) {
+    const Tensor x = random_values({2000}, f32, 6, false), y = x.cuda();
+    const Tensor part = x.narrow(0, offset, 1500), same = y.narrow(0, offset, 1500);
+    mul_(part, 3.0);
+    mul_(same, 3.0);
+    add_(part, part);
+    add_(same, same);
+    EXPECT_EQ(gpu_test::difference(y, x, 0, 0), "") << "from " << offset;
+  }
+}
+
+// Past 2^31 elements: indices that don't fit 32 bits, contiguous and strided.
+TEST_F(CudaPointwise, HugeTensors) {
+  const int64_t n = (int64_t{1} << 31) + 1000;
+  const Tensor x = zeros({n}, {.dtype = u8, .device = "cuda"});
+  x.narrow(0, n - 3, 3).fill_(7);
+  const Tensor y = x + 1;
+  EXPECT_EQ(y.narrow(0, n - 4, 4).to_vector<int>(), (std::vector<int>{1, 8, 8, 8}));
+  EXPECT_EQ(y.narrow(0, 0, 2).to_vector<int>(), (std::vector<int>{1, 1}));
+  const Tensor grid = y.narrow(0, 0, int64_t{1} << 31).view({int64_t{1} << 16, int64_t{1} << 15});
+  const Tensor bias = arange(int64_t{1} << 15, {.dtype = u8, .device = "cuda"});
+  const Tensor sum = grid.t() + bias.unsqueeze(1);
+  EXPECT_EQ(sum[7].narrow(0, (1 << 16) - 2, 2).to_vector<int>(), (std::vector<int>{8, 8}));
+  EXPECT_EQ(sum[(1 << 15) - 1].narrow(0, 0, 1).to_vector<int>(), (std::vector<int>{0}));
+}
+
+TEST_F(CudaPointwise, ErrorsAreThoseOfTheCpu) {
+  const Tensor x = ones({2, 3}, {.device = "cuda"});
+  EXPECT_THROW(x + ones({2, 3}), Error);
+  EXPECT_THROW(x + ones({4}, {.device = "cuda"}), Error);
+}

@@ -1,0 +1,54 @@
+#!/bin/bash
+# Makes FOLDER/aorta-gpu/ and FOLDER/aorta-gpu.tar.gz (default: the current folder): the GPU tests and benchmarks
+# with all that they need but glibc, the NVIDIA driver and CUDA 13's libraries. tools/gpu_bundle.sh [FOLDER]
+#
+# On the other machine: tar xzf aorta-gpu.tar.gz && aorta-gpu/run.sh   (docs/gpu_bundle.md)
+set -euo pipefail
+folder=$(realpath "${1:-.}")
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+archs=${AORTA_BUNDLE_ARCHS:-90-real}
+limit_mib=40
+# What the other machine has.
+theirs='^(linux-vdso|ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libcuda|libcublasLt|libcudnn|libnccl)\.so'
+
+targets=(//tests/cuda:cuda_test //cuda:libaorta_cuda.so)
+programs=(tests/cuda/cuda_test)
+if aorta_bazel query //tools/bench:bench >/dev/null 2>&1; then
+  targets+=(//tools/bench:bench)
+  programs+=(tools/bench/bench)
+fi
+flags=(-c opt --config=cuda "--cuda_archs=$archs")
+aorta_bazel build "${flags[@]}" "${targets[@]}"
+bin=$(aorta_bazel info "${flags[@]}" bazel-bin 2>/dev/null)
+
+bundle=$folder/aorta-gpu
+rm -rf "$bundle"
+mkdir -p "$bundle/bin" "$bundle/lib"
+for file in "${programs[@]}" cuda/libaorta_cuda.so; do
+  strip -o "$bundle/bin/$(basename "$file")" "$bin/$file"
+done
+if [[ -d tests/fixtures/core ]]; then
+  mkdir -p "$bundle/fixtures"
+  cp -r tests/fixtures/core "$bundle/fixtures/"
+fi
+ldd "$bundle"/bin/* | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u | while read -r name path; do
+  [[ $name =~ $theirs ]] || cp -L "$path" "$bundle/lib/$name"
+done
+install -m 755 tools/gpu_bundle_run.sh "$bundle/run.sh"
+
+# Nothing may be needed that is neither here nor there.
+for file in "$bundle"/bin/* "$bundle"/lib/*; do
+  readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | while read -r name; do
+    if ! [[ $name =~ $theirs || -e $bundle/lib/$name || -e $bundle/bin/$name ]]; then
+      echo "gpu_bundle: $(basename "$file") needs $name, which is neither in the bundle nor expected there" >&2
+      exit 1
+    fi
+  done
+done
+glibc=$(objdump -T "$bundle"/bin/* "$bundle"/lib/* 2>/dev/null | grep -o 'GLIBC_2\.[0-9.]*' | sort -uV | tail -1)
+
+tar -C "$folder" -czf "$folder/aorta-gpu.tar.gz" aorta-gpu
+size=$(stat -c %s "$folder/aorta-gpu.tar.gz")
+echo "$folder/aorta-gpu.tar.gz: $((size / 1048576)) MiB, GPU code for $archs, needs ${glibc/_/ } or newer"
+((size <= limit_mib * 1048576)) || { echo "gpu_bundle: larger than $limit_mib MiB" >&2; exit 1; }
