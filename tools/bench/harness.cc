@@ -122,17 +122,20 @@ Verdict judge(const Target& target, double time_ratio) {
   return reached ? Verdict::ok : Verdict::miss;
 }
 
-// "PyTorch: ..." for the first side that computed something else; empty when all agree.
-std::string find_mismatch(const Case& sides, double tolerance) {
-  if (!sides.ours.values) return {};
-  std::vector<double> ours;
-  for (const Side* side : {&sides.reference, &sides.peer}) {
-    if (!side->run || !side->values) continue;
-    if (ours.empty()) ours = sides.ours.values();
-    const std::string where = difference(ours, side->values(), tolerance);
-    if (!where.empty()) return side->name + ": " + where;
+// Runs another side for the first time, and compares what it computed with `ours`. Returns where
+// they differ; empty when they agree. A side that fails is missing from there on.
+std::string first_run(Side& side, Timing& timing, const std::vector<double>& ours,
+                      double tolerance) {
+  try {
+    timing.first = side.run(1);
+    if (ours.empty() || !side.values) return {};
+    const std::string where = difference(ours, side.values(), tolerance);
+    return where.empty() ? where : fmt::format("{}: {}", side.name, where);
+  } catch (const Error& error) {
+    timing.missing = fmt::format("{}: {}", side.name, error.what());
+    side.run = nullptr;
+    return {};
   }
-  return {};
 }
 
 }  // namespace
@@ -167,23 +170,30 @@ std::string difference(const std::vector<double>& a, const std::vector<double>& 
 
 Result measure(const Row& row, const Settings& settings) {
   set_num_threads(row.threads);
-  const Case sides = row.make();
   Result result;
-  std::vector<Runner> runners;
-  const std::pair<const Side*, Timing*> all[] = {{&sides.ours, &result.ours},
-                                                 {&sides.reference, &result.reference},
-                                                 {&sides.peer, &result.peer}};
-  for (const auto& [side, timing] : all) {
-    timing->name = side->name;
-    timing->missing = side->missing;
-    if (side->run) runners.push_back({*side, *timing});
-  }
-  for (const Runner& runner : runners) runner.timing.first = runner.side.run(1);
-  result.note = find_mismatch(sides, row.tolerance);
-  if (!result.note.empty()) {
-    result.verdict = Verdict::mismatch;
+  Case sides;
+  std::vector<double> values;
+  result.verdict = Verdict::mismatch;
+  try {
+    sides = row.make();
+    result.ours.name = sides.ours.name;
+    result.ours.first = sides.ours.run(1);
+    if (sides.ours.values) values = sides.ours.values();
+  } catch (const Error& error) {
+    result.note = fmt::format("Aorta: {}", error.what());
     return result;
   }
+  std::vector<Runner> runners = {{sides.ours, result.ours}};
+  for (const auto& [side, timing] :
+       {std::pair(&sides.reference, &result.reference), std::pair(&sides.peer, &result.peer)}) {
+    timing->name = side->name;
+    timing->missing = side->missing;
+    if (!side->run) continue;
+    result.note = first_run(*side, *timing, values, row.tolerance);
+    if (!result.note.empty()) return result;
+    if (side->run) runners.push_back({*side, *timing});
+  }
+  result.verdict = Verdict::none;
 
   const int rounds = row.rounds ? row.rounds : settings.rounds;
   const double block_seconds = settings.seconds / (2 * rounds);
@@ -203,8 +213,7 @@ Result measure(const Row& row, const Settings& settings) {
   drop_moved(controls.copy, result.dropped);
   const auto moved = std::count(result.dropped.begin(), result.dropped.end(), true);
   if (rounds >= kFewestRounds && rounds - moved < kFewestRounds) {
-    result.note = fmt::format("noisy: the machine's speed moved in {} of {} rounds; all count",
-                              moved, rounds);
+    result.note = fmt::format("noisy: {} of {} rounds moved, all count", moved, rounds);
   }
   if (rounds - moved < kFewestRounds) result.dropped.assign(static_cast<size_t>(rounds), false);
 

@@ -92,7 +92,7 @@ const char* verdict_name(Verdict verdict) {
 }
 
 constexpr const char* kColumns =
-    "{:<34} {:>7}  {:<21} {:<14} {:<21} {:>6} {:>8}  {:<8}  {:<21} {:>6}";
+    "{:<40} {:>7}  {:<21} {:<21} {:>6}  {:<13} {:<21} {:>6} {:>8}  {:<8}  {}";
 
 std::string trimmed(std::string text) {
   text.erase(text.find_last_not_of(' ') + 1);
@@ -133,13 +133,13 @@ ordered_json to_json(const Row& row, const Result& result) {
   if (!result.peer.name.empty()) json["peer"] = to_json(result.peer, &result.to_peer);
   // The cells as printed, so that a report need not know how.
   json["cells"] = {timing_cell(row, result.ours),
+                   timing_cell(row, result.peer),
+                   ratio_cell(result.to_peer, Target::Kind::none),
                    result.reference.name,
                    timing_cell(row, result.reference),
                    ratio_cell(result.to_reference, row.target.kind),
                    target_cell(row.target),
-                   verdict_name(result.verdict),
-                   timing_cell(row, result.peer),
-                   ratio_cell(result.to_peer, Target::Kind::none)};
+                   verdict_name(result.verdict)};
   return json;
 }
 
@@ -166,8 +166,8 @@ std::string header(const std::string& table, const Machine& machine) {
       "Aorta {}, oneDNN {}, PyTorch {}; {}; {:g} s a side\n\n",
       table, machine.date, machine.cpu, machine.cpus, machine.isa, machine.load, machine.aorta,
       machine.onednn, machine.torch, machine.compiler, machine.seconds);
-  return text + trimmed(fmt::format(fmt::runtime(kColumns), "row", "threads", "Aorta", "reference",
-                                    "", "ratio", "target", "", "PyTorch", "ratio"));
+  return text + trimmed(fmt::format(fmt::runtime(kColumns), "row", "threads", "Aorta", "PyTorch",
+                                    "ratio", "reference", "", "ratio", "target", "", ""));
 }
 
 std::string line(const Row& row, const Result& result) {
@@ -175,8 +175,8 @@ std::string line(const Row& row, const Result& result) {
   std::vector<std::string> cells;
   for (const auto& value : json["cells"]) cells.push_back(value.get<std::string>());
   return trimmed(fmt::format(fmt::runtime(kColumns), row.name, row.threads, cells[0], cells[1],
-                             cells[2], cells[3], cells[4], cells[5], cells[6], cells[7])) +
-         (result.note.empty() ? "" : fmt::format("    {}\n", result.note));
+                             cells[2], cells[3], cells[4], cells[5], cells[6], cells[7],
+                             result.note));
 }
 
 std::string footer(const std::vector<Row>& rows, const std::vector<Result>& results) {
