@@ -55,6 +55,9 @@ class Layers(unittest.TestCase):
 
     def test_onednn_outside_its_file(self):
         self.assert_one({"core/cpu/matmul.cc": "#include <dnnl.hpp>\n"}, "core/cpu/matmul.cc:1", "core/cpu/onednn.*")
+        for path in "tools/bench/harness.cc", "examples/a.cc", "cuda/a.cc":
+            self.assert_one({path: "#include <dnnl.h>\n"}, path, "tools/bench/peer_onednn.* include oneDNN")
+        self.assertEqual(self.problems({"tools/bench/peer_onednn.cc": "#include <dnnl.hpp>\n"}), [])
 
     def test_single_source_stays_alone(self):
         self.assert_one({"core/scalar/a.h": "#include <aorta/core/tensor.h>\n"}, "core/scalar/a.h:1", "each other")

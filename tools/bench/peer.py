@@ -1,0 +1,114 @@
+"""PyTorch's side of the benchmark rows, driven line by line over standard input and output; peer.h has the protocol.
+
+A row brings two lines of Python: a setup, which runs once, and the expression that is measured. They see torch,
+F (torch.nn.functional) and make(), whose numbers are those of the harness.
+"""
+
+import os
+import sys
+import time
+
+# What a library prints must not look like an answer.
+ANSWERS = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
+try:
+    import torch
+except ImportError as error:
+    torch, WHY = None, str(error)
+
+LOOP = """
+def measured(repetitions):
+    start = perf_counter()
+    for _ in repeat(None, repetitions):
+        %s
+    return perf_counter() - start
+"""
+
+
+def make(shape, low, high, seed=0, dtype=None):
+    """Element i is low + (high - low) * u(i + 1000003 seed), u a hash in [0, 1)."""
+    count = 1
+    for size in shape:
+        count *= size
+    h = (torch.arange(count, dtype=torch.int64) + 1000003 * seed) & 0xFFFFFFFF
+    h = (h * 2654435761) & 0xFFFFFFFF
+    h ^= h >> 15
+    h = (h * 2246822519) & 0xFFFFFFFF
+    h ^= h >> 13
+    unit = (h >> 8).to(torch.float64) * 2.0**-24
+    return (low + (high - low) * unit).to(torch.float32).reshape(shape).to(dtype or torch.float32)
+
+
+def sample(result):
+    """The number of elements, their mean, and 16 of them, evenly spaced in row-major order."""
+    flat = result.detach().reshape(-1)
+    count = flat.numel()
+    if not count:
+        return [0.0]
+    at = [k * (count - 1) // 15 for k in range(16)]
+    return [float(count), flat.double().mean().item()] + flat[at].double().tolist()
+
+
+def moments(result):
+    """The number of elements, their mean and standard deviation."""
+    flat = result.double()
+    return [float(flat.numel()), flat.mean().item(), flat.std(correction=0).item()]
+
+
+class Work:
+    """A row's expression, with its inputs."""
+
+    def __init__(self, setup, expression):
+        import itertools
+        self.names = {"torch": torch, "F": torch.nn.functional, "make": make,
+                      "perf_counter": time.perf_counter, "repeat": itertools.repeat}
+        exec(setup, self.names)
+        exec(LOOP % expression, self.names)
+        self.expression = expression
+
+    def time(self, repetitions):
+        return self.names["measured"](repetitions)
+
+    def values(self, check):
+        return {"sample": sample, "moments": moments}[check](eval(self.expression, self.names))
+
+
+def answer(works, command, fields):
+    """The values that answer one request."""
+    if torch is None:
+        raise RuntimeError(WHY)
+    if command == "hello":
+        torch.set_grad_enabled(False)
+        return [torch.__version__, os.path.dirname(torch.__file__)]
+    if command == "threads":
+        torch.set_num_threads(int(fields[0]))
+        return []
+    if command == "define":
+        works[fields[0]] = Work(fields[1], fields[2])
+        return []
+    if command == "values":
+        return works[fields[0]].values(fields[1])
+    if command == "time":
+        return [works[fields[0]].time(int(fields[1]))]
+    if command == "drop":
+        works.pop(fields[0], None)
+        return []
+    raise RuntimeError("unknown request " + command)
+
+
+def main():
+    works = {}
+    for line in sys.stdin:
+        command, *fields = line.rstrip("\n").split("\t")
+        try:
+            words = ["ok"] + [repr(value) if isinstance(value, float) else str(value)
+                              for value in answer(works, command, fields)]
+        except Exception as error:
+            words = ["error", "%s: %s" % (type(error).__name__, " ".join(str(error).split()))]
+        ANSWERS.write("\t".join(words) + "\n")
+        ANSWERS.flush()
+
+
+if __name__ == "__main__":
+    main()

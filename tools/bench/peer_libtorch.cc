@@ -1,0 +1,102 @@
+// LibTorch's side of the rows that C++ users feel: ops so small that the call is what they cost.
+// Not part of the build: the benchmark compiles it against the package of AORTA_PEER_PYTHON at
+// first use, and drives it as it drives peer.py (peer.h has the protocol).
+#include <torch/torch.h>
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The numbers of make() in sides.h.
+torch::Tensor make(int64_t count, double low, double high, int64_t seed) {
+  torch::Tensor values = torch::empty({count});
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t h = static_cast<uint32_t>(i + 1000003 * seed) * 2654435761u;
+    h ^= h >> 15;
+    h *= 2246822519u;
+    h ^= h >> 13;
+    values.data_ptr<float>()[i] = static_cast<float>(low + (high - low) * ((h >> 8) * 0x1p-24));
+  }
+  return values;
+}
+
+struct Work {
+  std::function<double(int64_t)> time;
+  std::function<torch::Tensor()> result;
+};
+
+template <class F>
+Work work(F f) {
+  return {[f](int64_t repetitions) {
+            const double start = now();
+            for (int64_t i = 0; i < repetitions; ++i) f();
+            return now() - start;
+          },
+          f};
+}
+
+Work define(const std::string& name) {
+  const torch::Tensor a = make(8, -1, 1, 1), b = make(8, -1, 1, 2);
+  if (name == "add 8") return work([=] { return a + b; });
+  if (name == "relu 8") return work([=] { return torch::relu(a); });
+  if (name == "slice 8") return work([=] { return a.slice(0, 2, 6); });
+  if (name == "sum 8") return work([=] { return a.sum(); });
+  throw std::runtime_error("no such case: " + name);
+}
+
+// As sample() in sides.h.
+void print_values(const torch::Tensor& result) {
+  const torch::Tensor flat = result.reshape({-1}).to(torch::kDouble);
+  const int64_t count = flat.numel();
+  std::printf("ok\t%lld\t%.17g", static_cast<long long>(count), flat.mean().item<double>());
+  for (int64_t k = 0; k < 16; ++k)
+    std::printf("\t%.17g", flat[k * (count - 1) / 15].item<double>());
+  std::printf("\n");
+}
+
+void answer(std::map<std::string, Work>& works, const std::vector<std::string>& fields) {
+  const std::string& command = fields.at(0);
+  if (command == "values") return print_values(works.at(fields.at(1)).result());
+  if (command == "time") {
+    std::printf("ok\t%.17g\n", works.at(fields.at(1)).time(std::stoll(fields.at(2))));
+    return;
+  }
+  if (command == "threads") torch::set_num_threads(std::stoi(fields.at(1)));
+  if (command == "define") works[fields.at(1)] = define(fields.at(3));
+  if (command == "drop") works.erase(fields.at(1));
+  std::printf("ok\n");
+}
+
+}  // namespace
+
+int main() {
+  const torch::NoGradGuard no_grad;
+  std::map<std::string, Work> works;
+  for (std::string line; std::getline(std::cin, line);) {
+    std::vector<std::string> fields(1);
+    for (const char c : line) {
+      if (c == '\t') {
+        fields.emplace_back();
+      } else {
+        fields.back() += c;
+      }
+    }
+    try {
+      answer(works, fields);
+    } catch (const std::exception& error) {
+      std::string text = error.what();
+      std::printf("error\t%s\n", text.substr(0, text.find('\n')).c_str());
+    }
+    std::fflush(stdout);
+  }
+}

@@ -1,0 +1,100 @@
+#include <aorta/core/half.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/parallel_for.h>
+#include <aorta/tools/bench/sides.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+namespace aorta::bench {
+namespace {
+
+double hash_to_unit(int64_t index) {
+  uint32_t h = static_cast<uint32_t>(index) * 2654435761u;
+  h ^= h >> 15;
+  h *= 2246822519u;
+  h ^= h >> 13;
+  return (h >> 8) * 0x1p-24;
+}
+
+// The elements in row-major order.
+std::vector<double> elements(const Tensor& result) { return result.to_vector<double>(); }
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+struct CopyBuffers {
+  explicit CopyBuffers(int64_t size)
+      : source(empty({size}, {.dtype = DType::u8})),
+        destination(empty({size}, {.dtype = DType::u8})) {
+    std::memset(source.data(), 1, static_cast<size_t>(size));
+    std::memset(destination.data(), 2, static_cast<size_t>(size));
+  }
+  Tensor source, destination;
+};
+
+// Each thread copies one piece, however many pieces another would have time for.
+void copy_on_threads(const CopyBuffers& buffers, int threads) {
+  const int64_t size = buffers.source.numel();
+  const int64_t piece = (size + threads - 1) / threads;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+#endif
+  for (int i = 0; i < threads; ++i) {
+    const int64_t first = i * piece, last = std::min(first + piece, size);
+    if (first >= last) continue;
+    std::memcpy(buffers.destination.data<uint8_t>() + first, buffers.source.data<uint8_t>() + first,
+                static_cast<size_t>(last - first));
+  }
+}
+
+}  // namespace
+
+Tensor make(const Shape& shape, double low, double high, int64_t seed, DType dtype) {
+  const Tensor values = empty(shape);
+  float* data = values.data<float>();
+  const int64_t numel = values.numel();
+  parallel_for(0, numel, 1 << 16, [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      data[i] = static_cast<float>(low + (high - low) * hash_to_unit(i + 1000003 * seed));
+    }
+  });
+  return values.to(dtype);
+}
+
+std::vector<double> sample(const Tensor& result) {
+  const std::vector<double> all = elements(result);
+  std::vector<double> values = {static_cast<double>(all.size())};
+  if (all.empty()) return values;
+  values.push_back(mean_of(all));
+  for (size_t k = 0; k < 16; ++k) values.push_back(all[k * (all.size() - 1) / 15]);
+  return values;
+}
+
+std::vector<double> moments(const Tensor& result) {
+  const std::vector<double> all = elements(result);
+  const double mean = mean_of(all);
+  double squares = 0;
+  for (const double value : all) squares += (value - mean) * (value - mean);
+  return {static_cast<double>(all.size()), mean,
+          std::sqrt(squares / static_cast<double>(all.size()))};
+}
+
+Side memcpy_side(double bytes) {
+  const int64_t size = std::min<int64_t>(64 << 20, static_cast<int64_t>(bytes) / 2);
+  const auto buffers = std::make_shared<CopyBuffers>(std::max<int64_t>(size, 1));
+  const double scale = bytes / (2.0 * static_cast<double>(buffers->source.numel()));
+  const int threads = get_num_threads();
+  return {.name = "memcpy", .run = [=](int64_t repetitions) {
+            const double start = now();
+            for (int64_t i = 0; i < repetitions; ++i) copy_on_threads(*buffers, threads);
+            return (now() - start) * scale;
+          }};
+}
+
+}  // namespace aorta::bench

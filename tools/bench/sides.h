@@ -1,0 +1,57 @@
+#pragma once
+
+#include <aorta/core/tensor.h>
+#include <aorta/tools/bench/harness.h>
+
+// The sides that rows are made of. Inputs come from a formula by index, the same in every peer.
+
+namespace aorta::bench {
+
+/// A tensor with element i = low + (high - low) * u(i + 1000003 seed) in row-major order, where u
+/// is a hash of its argument in [0, 1): the same numbers as make() in peer.py and peer_libtorch.cc.
+Tensor make(const Shape& shape, double low, double high, int64_t seed = 0,
+            DType dtype = DType::f32);
+
+/// The number of elements, their mean, and 16 of them, evenly spaced from the first to the last in
+/// row-major order.
+std::vector<double> sample(const Tensor& result);
+/// The number of elements, their mean and standard deviation: for random numbers.
+std::vector<double> moments(const Tensor& result);
+
+/// What F, a function of no arguments that returns a tensor, does.
+template <class F>
+Side aorta_side(F f) {
+  return {.name = "Aorta",
+          .run =
+              [f](int64_t repetitions) {
+                const double start = now();
+                for (int64_t i = 0; i < repetitions; ++i) f();
+                return now() - start;
+              },
+          .values = [f] { return sample(f()); }};
+}
+
+/// The time that memcpy takes to read and write `bytes` in all, on the threads that are set: found
+/// by copying 64 MB (`bytes` / 2, where that is less). It computes nothing, so it has no values.
+Side memcpy_side(double bytes);
+
+/// PyTorch, in the interpreter that AORTA_PEER_PYTHON names: `setup` runs once, `expression` is
+/// measured. Both are lines of Python that see torch, F (torch.nn.functional) and make().
+Side torch_side(const std::string& setup, const std::string& expression,
+                const std::string& check = "sample");
+
+/// LibTorch in C++: a case of peer_libtorch.cc, by its name.
+Side libtorch_side(const std::string& name);
+
+// oneDNN, in this process.
+
+/// dnnl_sgemm: f32, (n, n) by (n, n); operands are make(.., -1, 1, 1) and make(.., -1, 1, 2).
+Side onednn_sgemm_side(int64_t n);
+/// The matmul primitive, bf16 in and out, the same operands row-major.
+Side onednn_bf16_side(int64_t n);
+/// The matmul primitive, f32, (m, k) by (k, n), on one thread; the second operand is packed before.
+Side onednn_packed_side(int64_t m, int64_t k, int64_t n);
+/// Its version, as "2.6.3".
+std::string onednn_version();
+
+}  // namespace aorta::bench

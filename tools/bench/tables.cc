@@ -1,0 +1,29 @@
+#include <aorta/tools/bench/tables.h>
+
+namespace aorta::bench {
+namespace {
+
+Rows core_rows(const Plan& plan) {
+  Rows rows;
+  add_small_rows(rows, plan);
+  add_memory_rows(rows, plan);
+  add_matmul_rows(rows, plan);
+  add_layout_rows(rows, plan);
+  return rows;
+}
+
+constexpr Table kTables[] = {
+    {"core", "small ops, memory speed, matmul, layouts: against floors and peers", core_rows},
+    {"transcendental", "every unary op of f32, ns an element", transcendental_rows},
+    {"reduce", "reductions and softmax over rows and columns", reduce_rows},
+    {"index", "cat, index_select, gather, transposing copy", index_rows},
+    {"random", "random fills", random_rows},
+    {"compile", "compile time and preprocessed lines of a small program", compile_rows},
+    {"selftest", "rows whose verdicts are known", selftest_rows},
+};
+
+}  // namespace
+
+std::span<const Table> tables() { return kTables; }
+
+}  // namespace aorta::bench

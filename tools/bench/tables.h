@@ -1,0 +1,43 @@
+#pragma once
+
+#include <aorta/tools/bench/harness.h>
+
+#include <span>
+#include <vector>
+
+namespace aorta::bench {
+
+/// What a table's rows depend on.
+struct Plan {
+  std::vector<int> threads = {1};
+  /// Small inputs, to see that every row runs; the times say nothing.
+  bool tiny = false;
+
+  int64_t size(int64_t full, int64_t small) const { return tiny ? small : full; }
+};
+
+using Rows = std::vector<Row>;
+
+struct Table {
+  const char* name;
+  const char* about;
+  Rows (*rows)(const Plan& plan);
+};
+
+/// Every table that the program knows.
+std::span<const Table> tables();
+
+// tables/core_*.cc, the parts of `core`; the others are a file a table.
+void add_small_rows(Rows& rows, const Plan& plan);
+void add_memory_rows(Rows& rows, const Plan& plan);
+void add_layout_rows(Rows& rows, const Plan& plan);
+void add_matmul_rows(Rows& rows, const Plan& plan);
+Rows transcendental_rows(const Plan& plan);
+Rows reduce_rows(const Plan& plan);
+Rows index_rows(const Plan& plan);
+Rows random_rows(const Plan& plan);
+Rows compile_rows(const Plan& plan);
+/// Rows whose verdicts are known: what tests look at.
+Rows selftest_rows(const Plan& plan);
+
+}  // namespace aorta::bench
