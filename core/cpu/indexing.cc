@@ -58,7 +58,9 @@ void run_shared(const IndexedArgs& given, bool write, const Run& run) {
 }
 
 void gather_kernel(const IndexedArgs& args) {
-  run_shared(args, false, for_isa(v2::gather_range, v3::gather_range, v4::gather_range));
+  const auto function = for_isa(v2::gather_range, v3::gather_range, v4::gather_range);
+  const bool stream = should_stream(args.numel * item_size(args.dtype));
+  run_shared(args, false, [&](const IndexedArgs& share) { function(share, stream); });
 }
 
 void scatter_kernel(const IndexedArgs& args, ScatterMode mode) {
@@ -87,33 +89,49 @@ bool is_set(const T& x) {
   }
 }
 
+// Writes the positions of the `count` elements from `begin` on that aren't 0. Every element is
+// written and only those are kept: random masks would defeat branch prediction.
+template <class T>
+void write_positions(const T* data, const Shape& shape, int64_t begin, int64_t count,
+                     int64_t* out) {
+  const int n = shape.size();
+  int64_t at[kMaxDims];
+  int64_t rest = begin;
+  for (int d = n - 1; d >= 0; --d) {
+    at[d] = rest % shape[d];
+    rest /= shape[d];
+  }
+  for (int64_t i = begin; count > 0;) {
+    for (int64_t& last = at[n - 1]; last < shape[n - 1] && count > 0; ++last, ++i) {
+      for (int d = 0; d < n; ++d) out[d] = at[d];
+      const bool keep = is_set(data[i]);
+      out += keep ? n : 0;
+      count -= keep;
+    }
+    at[n - 1] = 0;
+    for (int d = n - 2; d >= 0 && ++at[d] == shape[d]; --d) at[d] = 0;
+  }
+}
+
 // Counts by chunk, then every chunk writes from where the ones before it end.
 template <class T>
 Tensor find_nonzero(const Tensor& input) {
   const T* const data = static_cast<const T*>(input.data());
   const int64_t n = input.numel(), ndim = input.dim();
-  const Shape& shape = input.shape();
   std::vector<int64_t> first(static_cast<size_t>(n / kThreadGrain + 2), 0);
   parallel_for(0, n, kThreadGrain, [&](int64_t begin, int64_t end) {
-    first[static_cast<size_t>(begin / kThreadGrain) + 1] =
-        std::count_if(data + begin, data + end, is_set<T>);
+    int64_t count = 0;
+    for (int64_t i = begin; i < end; ++i) count += is_set(data[i]);
+    first[static_cast<size_t>(begin / kThreadGrain) + 1] = count;
   });
   for (size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
   Tensor output = empty({first.back(), ndim}, {.dtype = i64, .device = input.device()});
   if (ndim == 0) return output;
   int64_t* const positions = output.data<int64_t>();
-  parallel_for(0, n, kThreadGrain, [&](int64_t begin, int64_t end) {
-    int64_t* out = positions + first[static_cast<size_t>(begin / kThreadGrain)] * ndim;
-    for (int64_t i = begin; i < end; ++i) {
-      if (!is_set(data[i])) continue;
-      int64_t rest = i;
-      for (int d = static_cast<int>(ndim) - 1; d > 0; --d) {
-        out[d] = rest % shape[d];
-        rest /= shape[d];
-      }
-      out[0] = rest;
-      out += ndim;
-    }
+  parallel_for(0, n, kThreadGrain, [&](int64_t begin, int64_t) {
+    const size_t chunk = static_cast<size_t>(begin / kThreadGrain);
+    write_positions(data, input.shape(), begin, first[chunk + 1] - first[chunk],
+                    positions + first[chunk] * ndim);
   });
   return output;
 }

@@ -7,8 +7,8 @@ namespace aorta::cpu {
 
 // The whole iteration space of `args` in order, on the calling thread.
 AORTA_EACH_ISA(
-    /// values = table.
-    void gather_range(const body::IndexedArgs& args);
+    /// values = table; `stream`: long rows are written past the cache.
+    void gather_range(const body::IndexedArgs& args, bool stream);
     /// table = combine(mode, table, values).
     void scatter_range(const body::IndexedArgs& args, body::ScatterMode mode);
     /// True when one of `n` indices isn't in [lowest, size).

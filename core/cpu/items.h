@@ -1,5 +1,7 @@
 #pragma once
 
+#include <aorta/core/cpu/tiles.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -22,16 +24,21 @@ void visit_item(int64_t item_size, const F& f) {
   }
 }
 
-/// out[i * out_step] = in[i * in_step] for i < count; steps in elements.
+/// out[i * out_step] = in[i * in_step] for i < count; steps in elements. `stream`: a long run is
+/// written past the cache.
 template <class Item>
-void copy_run(Item* out, int64_t out_step, const Item* in, int64_t in_step, int64_t count) {
+void copy_run(Item* out, int64_t out_step, const Item* in, int64_t in_step, int64_t count,
+              bool stream = false) {
+  constexpr int64_t item = sizeof(Item);
   if (count <= 0) return;
-  if (out_step == 1 && in_step == 1) {
+  if (out_step == 1 && in_step == 1 && stream && count * item >= 256) {
+    stream_copy(reinterpret_cast<char*>(out), reinterpret_cast<const char*>(in), count * item);
+  } else if (out_step == 1 && in_step == 1) {
     std::memcpy(out, in, static_cast<size_t>(count) * sizeof(Item));
   } else if (out_step == 1 && in_step == 0) {
     std::fill_n(out, count, *in);
-  } else if (out_step == 1) {
-    for (int64_t i = 0; i < count; ++i) out[i] = in[i * in_step];
+  } else if (out_step == 1 && in_step == -1) {
+    std::reverse_copy(in - count + 1, in + 1, out);
   } else {
     for (int64_t i = 0; i < count; ++i) out[i * out_step] = in[i * in_step];
   }

@@ -61,7 +61,7 @@ class RemapRows {
 // Columns [begin, end) of a row: what lies before, on and after the source.
 template <class Item>
 void remap_row(const RemapDim& dim, Item* out, const Item* in, const Item* fill, int64_t begin,
-               int64_t end) {
+               int64_t end, bool stream) {
   const int64_t n = dim.source_size, step = dim.source_stride;
   const auto run = [&](int64_t first, int64_t last, bool inside) {
     first = std::max(first, begin);
@@ -72,7 +72,11 @@ void remap_row(const RemapDim& dim, Item* out, const Item* in, const Item* fill,
     if (from < 0) return copy_run(to, dim.stride, fill, 0, last - first);
     const bool backwards = dim.edge == Edge::flip || (dim.edge == Edge::reflect && !inside);
     const bool stands = dim.edge == Edge::replicate && !inside;
-    copy_run(to, dim.stride, in + from * step, stands ? 0 : backwards ? -step : step, last - first);
+    copy_run(to, dim.stride, in + from * step,
+             stands      ? 0
+             : backwards ? -step
+                         : step,
+             last - first, stream);
   };
   if (dim.edge == Edge::none || dim.edge == Edge::flip) return run(begin, end, true);
   run(begin, dim.shift, false);
@@ -88,6 +92,7 @@ void remap(const RemapArgs& args) {
   const RemapDim whole{};
   const RemapDim& inner = args.ndim > 0 ? args.dims[0] : whole;
   const int64_t rows = args.numel / inner.size;
+  const bool stream = should_stream(args.numel * args.item_size);
   const auto columns = [&](int64_t first_row, int64_t last_row, int64_t begin, int64_t end) {
     RemapRows cursor(args, first_row);
     for (int64_t row = first_row; row < last_row; ++row, cursor.next()) {
@@ -95,7 +100,7 @@ void remap(const RemapArgs& args) {
       if (cursor.filled()) {
         copy_run(out + begin * inner.stride, inner.stride, fill, 0, end - begin);
       } else {
-        remap_row(inner, out, source + cursor.from(), fill, begin, end);
+        remap_row(inner, out, source + cursor.from(), fill, begin, end, stream);
       }
     }
   };
@@ -117,6 +122,7 @@ void remap_kernel(const RemapArgs& args) {
 template <class Item>
 void triangle(const TriangleArgs& args) {
   const int64_t rows = args.numel / args.columns;
+  const bool stream = should_stream(args.numel * args.item_size);
   const auto one_row = [&](int64_t i) {
     const int64_t row = i % args.rows;
     i /= args.rows;
@@ -138,7 +144,8 @@ void triangle(const TriangleArgs& args) {
     clear(0, first);
     if (out != in) {
       copy_run(out + first * args.column_stride, args.column_stride,
-               in + first * args.source_column_stride, args.source_column_stride, last - first);
+               in + first * args.source_column_stride, args.source_column_stride, last - first,
+               stream);
     }
     clear(last, args.columns);
   };

@@ -1,4 +1,5 @@
 #include <aorta/core/cpu/indexing.h>
+#include <aorta/core/cpu/pointwise_rows.h>
 
 #include <cstring>
 
@@ -46,8 +47,21 @@ bool is_even(const IndexedArgs& args) {
   return true;
 }
 
+// Asks for the row that comes `ahead` rows later, when it is along dimension 1 and by one index:
+// rows in random order defeat the hardware's prefetching.
 template <class Item>
-void gather(const IndexedArgs& args) {
+AORTA_INLINE void prefetch_row(const Rows& row, int64_t ahead, int64_t bytes) {
+  const IndexedArgs& args = row.args;
+  if (row.position[1] + ahead >= args.shape[1]) return;
+  const int64_t index = args.index[0][row.at[0] + ahead * args.index_strides[0][1]];
+  const char* const in =
+      reinterpret_cast<const char*>(static_cast<const Item*>(args.table) + row.element +
+                                    ahead * args.table_strides[1] + index * args.step[0]);
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(in + i);
+}
+
+template <class Item>
+void gather(const IndexedArgs& args, bool stream) {
   const int64_t n = args.shape[0], rows = args.numel / n;
   const int64_t to = args.values_strides[0], from = args.table_strides[0];
   const Item* const table = static_cast<const Item*>(args.table);
@@ -58,7 +72,13 @@ void gather(const IndexedArgs& args) {
     if (even) {
       const Item* const in = table + row.find(0);
       if (to == 1 && from == 1) {
-        std::memcpy(out, in, static_cast<size_t>(n) * sizeof(Item));
+        const int64_t bytes = n * static_cast<int64_t>(sizeof(Item));
+        if (one && args.ndim > 1 && bytes <= 4096) prefetch_row<Item>(row, 4, bytes);
+        if (stream && bytes >= 256) {
+          stream_copy(reinterpret_cast<char*>(out), reinterpret_cast<const char*>(in), bytes);
+        } else {
+          std::memcpy(out, in, static_cast<size_t>(bytes));
+        }
         continue;
       }
       for (int64_t i = 0; i < n; ++i) out[i * to] = in[i * from];
@@ -140,16 +160,16 @@ void assign(const IndexedArgs& args) {
 
 }  // namespace
 
-void gather_range(const IndexedArgs& args) {
+void gather_range(const IndexedArgs& args, bool stream) {
   switch (item_size(args.dtype)) {
     case 1:
-      return gather<uint8_t>(args);
+      return gather<uint8_t>(args, stream);
     case 2:
-      return gather<uint16_t>(args);
+      return gather<uint16_t>(args, stream);
     case 4:
-      return gather<uint32_t>(args);
+      return gather<uint32_t>(args, stream);
     default:
-      return gather<uint64_t>(args);
+      return gather<uint64_t>(args, stream);
   }
 }
 
