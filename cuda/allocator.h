@@ -22,7 +22,7 @@ struct StreamKey {
 /// without a GPU.
 struct MemoryDriver {
   void* context = nullptr;
-  /// New memory, aligned to 512 bytes; nullptr when there is no more.
+  /// New memory, aligned to 256 bytes; nullptr when there is no more.
   void* (*allocate)(void* context, int64_t bytes) = nullptr;
   /// Gives memory back; waits for the work that uses it.
   void (*free)(void* context, void* data) = nullptr;
@@ -55,7 +55,7 @@ class StreamAllocator {
   StreamAllocator(const StreamAllocator&) = delete;
   StreamAllocator& operator=(const StreamAllocator&) = delete;
 
-  /// At least `bytes`, aligned to 512 bytes; nullptr for 0. Throws when there is no more memory.
+  /// At least `bytes`, aligned to 256 bytes; nullptr for 0. Throws when there is no more memory.
   void* allocate(int64_t bytes, StreamKey stream);
   /// Takes a block back; its work may still be queued. Never throws.
   void deallocate(void* data) noexcept;

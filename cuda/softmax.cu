@@ -10,13 +10,13 @@ namespace {
 struct SoftmaxLines {
   const char* input;
   char* output;
-  DType input_dtype, output_dtype;
+  DType dtype;
   int64_t length, inner, lines;
   bool log;
 
   template <class T>
   __device__ __forceinline__ T read(int64_t i) const {
-    return load<T>(input + i * item_size(input_dtype), input_dtype);
+    return load<T>(input + i * item_size(dtype), dtype);
   }
   /// Writes element i, x, given the line's largest and the sum of exp(x - largest).
   template <class T>
@@ -24,7 +24,7 @@ struct SoftmaxLines {
     const T shifted = x - largest;
     const T value = log ? shifted - static_cast<T>(scalar::log(sum))
                         : static_cast<T>(static_cast<double>(scalar::exp(shifted)) / sum);
-    store(output + i * item_size(output_dtype), output_dtype, value);
+    store(output + i * item_size(dtype), dtype, value);
   }
 };
 
@@ -113,14 +113,13 @@ void run_as(const SoftmaxLines& args) {
 void run(const SoftmaxArgs& args, bool log) {
   const SoftmaxLines lines{static_cast<const char*>(args.input),
                            static_cast<char*>(args.output),
-                           args.input_dtype,
-                           args.output_dtype,
+                           args.dtype,
                            args.lines.length,
                            args.lines.inner,
                            args.lines.count(),
                            log};
   if (lines.lines == 0 || lines.length == 0) return;
-  if (args.input_dtype == DType::f64 || args.output_dtype == DType::f64) {
+  if (args.dtype == DType::f64) {
     run_as<double>(lines);
   } else {
     run_as<float>(lines);

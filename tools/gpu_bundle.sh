@@ -12,12 +12,8 @@ limit_mib=40
 # What the other machine has.
 theirs='^(linux-vdso|ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libcuda|libcublasLt|libcudnn|libnccl)\.so'
 
-targets=(//tests/cuda:cuda_test //cuda:libaorta_cuda.so)
-programs=(tests/cuda/cuda_test)
-if aorta_bazel query //tools/bench:bench >/dev/null 2>&1; then
-  targets+=(//tools/bench:bench)
-  programs+=(tools/bench/bench)
-fi
+programs=(tests/cuda/cuda_test tools/bench/bench)
+targets=(//tests/cuda:cuda_test //tools/bench:bench //cuda:libaorta_cuda.so)
 flags=(-c opt --config=cuda "--cuda_archs=$archs")
 aorta_bazel build "${flags[@]}" "${targets[@]}"
 bin=$(aorta_bazel info "${flags[@]}" bazel-bin 2>/dev/null)
@@ -28,17 +24,16 @@ mkdir -p "$bundle/bin" "$bundle/lib"
 for file in "${programs[@]}" cuda/libaorta_cuda.so; do
   strip -o "$bundle/bin/$(basename "$file")" "$bin/$file"
 done
-if [[ -d tests/fixtures/core ]]; then
-  mkdir -p "$bundle/fixtures"
-  cp -r tests/fixtures/core "$bundle/fixtures/"
-fi
-ldd "$bundle"/bin/* | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u | while read -r name path; do
+mkdir -p "$bundle/bin/bench.runfiles/aorta/tools/bench"
+cp tools/bench/peer.py "$bundle/bin/bench.runfiles/aorta/tools/bench/"
+programs_of_bundle=("$bundle/bin/cuda_test" "$bundle/bin/bench" "$bundle/bin/libaorta_cuda.so")
+ldd "${programs_of_bundle[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u | while read -r name path; do
   [[ $name =~ $theirs ]] || cp -L "$path" "$bundle/lib/$name"
 done
 install -m 755 tools/gpu_bundle_run.sh "$bundle/run.sh"
 
 # Nothing may be needed that is neither here nor there.
-for file in "$bundle"/bin/* "$bundle"/lib/*; do
+for file in "${programs_of_bundle[@]}" "$bundle"/lib/*; do
   readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | while read -r name; do
     if ! [[ $name =~ $theirs || -e $bundle/lib/$name || -e $bundle/bin/$name ]]; then
       echo "gpu_bundle: $(basename "$file") needs $name, which is neither in the bundle nor expected there" >&2
@@ -46,7 +41,7 @@ for file in "$bundle"/bin/* "$bundle"/lib/*; do
     fi
   done
 done
-glibc=$(objdump -T "$bundle"/bin/* "$bundle"/lib/* 2>/dev/null | grep -o 'GLIBC_2\.[0-9.]*' | sort -uV | tail -1)
+glibc=$(objdump -T "${programs_of_bundle[@]}" "$bundle"/lib/* 2>/dev/null | grep -o 'GLIBC_2\.[0-9.]*' | sort -uV | tail -1)
 
 tar -C "$folder" -czf "$folder/aorta-gpu.tar.gz" aorta-gpu
 size=$(stat -c %s "$folder/aorta-gpu.tar.gz")

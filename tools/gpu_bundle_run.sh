@@ -2,7 +2,7 @@
 # Runs the GPU tests (or, with `bench` as first word, the benchmarks) of this folder:
 #   ./run.sh                              every test
 #   ./run.sh --gtest_filter='CudaOps.*'   some
-#   ./run.sh bench TABLE...               benchmarks
+#   ./run.sh bench                        the table `cuda`, beside PyTorch where AORTA_PEER_PYTHON names its interpreter
 # It needs an NVIDIA driver and CUDA 13's libraries; where they are not found by themselves, set CUDA_HOME.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -24,12 +24,12 @@ done
 libraries=$here/lib
 for folder in ${cuda[@]+"${cuda[@]}"}; do libraries+=:$folder; done
 export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export AORTA_CUDA_PLUGIN=$here/bin/libaorta_cuda.so AORTA_FIXTURES=$here/fixtures
+export AORTA_CUDA_PLUGIN=$here/bin/libaorta_cuda.so
 
 command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || true
 if [[ ${1:-} == bench ]]; then
   shift
-  [[ -x $here/bin/bench ]] || { echo "run.sh: this bundle has no benchmarks" >&2; exit 2; }
+  (($#)) || set -- cuda
   exec "$here/bin/bench" "$@"
 fi
 exec "$here/bin/cuda_test" "$@"

@@ -18,6 +18,7 @@ constexpr Table kTables[] = {
     {"reduce", "reductions and softmax over rows and columns", reduce_rows},
     {"index", "cat, index_select, gather, transposing copy", index_rows},
     {"random", "random fills", random_rows},
+    {"cuda", "ops and products on a GPU: against a copy on the device, and PyTorch", cuda_rows},
     {"compile", "compile time and preprocessed lines of a small program", compile_rows},
     {"selftest", "rows whose verdicts are known", selftest_rows},
 };
