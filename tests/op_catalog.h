@@ -48,7 +48,8 @@ struct Row {
   std::vector<std::string> also = {};
   /// For results that no fixture can hold (random numbers, fresh memory): throws nothing, expects.
   void (*property)(Device device) = nullptr;
-  /// Inputs that are worth several threads; by default those of the first sample, repeated.
+  /// Inputs of the first call that are worth several threads. Pointwise ops and those along
+  /// dimensions have none: their first samples are repeated along a new dimension.
   Tensors (*large)() = nullptr;
   std::string family = {};
 };

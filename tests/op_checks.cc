@@ -53,7 +53,7 @@ void expect_result(const Row& row, const Sample& sample, const Tensors& results,
   for (size_t i = 0; i < results.size(); ++i) {
     const Tensor& result = results[i];
     ASSERT_TRUE(result.defined());
-    EXPECT_TRUE(result.device() == device) << to_string(result.device());
+    EXPECT_TRUE(result.device() == device || sample.inputs.empty()) << to_string(result.device());
     const int wanted = expected_dtype(sample, i, dtype);
     EXPECT_TRUE(wanted >= kDTypeCount || wanted == static_cast<int>(result.dtype()))
         << "the result's dtype is " << name(result.dtype()) << ", PyTorch's " << wanted;
@@ -150,8 +150,18 @@ void for_each_case(const Row& row, const F& body) {
 
 void poison(int64_t bytes, Device device) {
   if (bytes == 0) return;
-  Tensors blocks;  // several, since an op may take some for its own use
-  for (int i = 0; i < 4; ++i) blocks.push_back(full({bytes}, 255, {.dtype = u8, .device = device}));
+  constexpr int count = 8;  // several, since an op may take some for its own use
+  if (device.is_cuda()) {
+    Tensors blocks;
+    for (int i = 0; i < count; ++i) blocks.push_back(full_of_poison(bytes, u8, device));
+    return;
+  }
+  void* blocks[count];
+  for (void*& block : blocks) {
+    block = cpu::allocate(bytes);
+    std::memset(block, 255, static_cast<size_t>(bytes));
+  }
+  for (void* block : blocks) cpu::deallocate(block, bytes);
 }
 
 void check_forward(const Row& row, Device device) {
@@ -276,6 +286,7 @@ void check_threads(const Row& row, Device device) {
     const DType dtype = dtypes_of(*sample).at(0);
     Tensors inputs;
     if (row.large) {
+      if (&call != row.calls.data()) break;
       for (const Tensor& x : row.large()) inputs.push_back(x.to(device));
     } else {
       inputs = enlarged(inputs_of(*sample, dtype, device));

@@ -251,8 +251,11 @@ const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
   const Tensor table = wide ? view.detach().to(f32) : view.detach();
   const Layout layout = lay_out(op, table, resolver.tensors);
   put(table, layout, expand_values(op, values.detach(), layout.shape), accumulate);
-  if (wide) view.detach().copy_(table);
-  self.bump_version();
+  if (wide) {
+    view.detach().copy_(table);
+  } else {
+    self.bump_version();
+  }
   if (record) index_put_op.gradient()(view, resolver.tensors, values, accumulate);
   return self;
 }

@@ -157,8 +157,9 @@ const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tenso
                              const Tensor& index, const Tensor& source) {
   const bool record = needs_gradient(self, source);
   const Tensor target = lift(self), values = lift(source);
+  const uint32_t version = self.version();
   write_along(row.kernel(self.device()), mode, target.detach(), dim, index, values.detach());
-  self.bump_version();
+  if (self.version() == version) self.bump_version();  // a copy back from f32 has done so
   if (record) row.gradient()(target, dim, index, values);
   return self;
 }

@@ -254,8 +254,9 @@ static bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }
 static void check_alpha(const char* op, const Operand& a, const Operand& b, const Scalar& alpha) {
   if (!alpha.is_floating()) return;
   const Operand operands[] = {a, b};
-  check(is_floating(result_type(operands)), op, "alpha must be an integer for integer operands",
-        alpha);
+  const DType common = result_type(operands);
+  check(is_floating(common), op, "alpha must be an integer for integer operands", alpha, " for ",
+        common);
 }
 
 static Tensor add_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {

@@ -12,24 +12,33 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                  {"first", [](const Tensors& x) -> Tensors { return {gather(x[0], 0, x[1])}; }}},
        .bad = {{[] { gather(ones({5}), 0, tensor({7})); },
                 "gather: index out of range, got 7 in dimension 0 of size 5"}},
-       .also = {"find_bad_index"}});
+       .also = {"find_bad_index"},
+       .large = [] {
+         return Tensors{numbers({40, 50, 60}), places({40, 50, 90}, 60)};
+       }});
   rows.push_back(
       {.op = "index_select",
        .tolerance = kExact,
        .calls = {{"default",
                   [](const Tensors& x) -> Tensors { return {index_select(x[0], 1, x[1])}; }}},
-       .bad = {{[] { index_select(ones({5}), 0, tensor({-1})); }, "index_select: index out of range, got -1 in dimension 0 of size 5"}}});
+       .bad = {{[] { index_select(ones({5}), 0, tensor({-1})); },
+                "index_select: index out of range, got -1 in dimension 0 of size 5"}},
+       .large = [] {
+         return Tensors{numbers({300, 200}), places({900}, 200)};
+       }});
   rows.push_back(
       {.op = "take_along_dim",
        .tolerance = kExact,
        .calls = {{"default",
                   [](const Tensors& x) -> Tensors { return {take_along_dim(x[0], x[1], 1)}; }}},
-       .bad = {{[] { take_along_dim(ones({5}), tensor({5}), 0); }, "take_along_dim: index out of range, got 5 in dimension 0 of size 5"}}});
+       .bad = {{[] { take_along_dim(ones({5}), tensor({5}), 0); },
+                "take_along_dim: index out of range, got 5 in dimension 0 of size 5"}}});
   rows.push_back(
       {.op = "take",
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {take(x[0], x[1])}; }}},
-       .bad = {{[] { take(ones({5}), tensor({5})); }, "take: index out of range, got 5 in dimension 0 of size 5"}}});
+       .bad = {{[] { take(ones({5}), tensor({5})); },
+                "take: index out of range, got 5 in dimension 0 of size 5"}}});
   rows.push_back(
       {.op = "scatter_",
        .tolerance = kExact,
@@ -38,14 +47,22 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensor { return scatter_(x[0], 2, x[1], x[2]); }},
                  {"value", [](const Tensors& x) -> Tensors { return {scatter(x[0], 2, x[1], 1)}; },
                   [](const Tensors& x) -> Tensor { return scatter_(x[0], 2, x[1], 1); }}},
-       .bad = {{[] { scatter(ones({5}), 0, tensor({5}), 1); }, "scatter: index out of range, got 5 in dimension 0 of size 5"}}});
+       .bad = {{[] { scatter(ones({5}), 0, tensor({5}), 1); },
+                "scatter: index out of range, got 5 in dimension 0 of size 5"}},
+       .large = [] {
+         return Tensors{numbers({40, 50, 60}), places({40, 50, 90}, 60), numbers({40, 50, 90})};
+       }});
   rows.push_back(
       {.op = "scatter_add_",
        .tolerance = {1, 1, 4},
        .calls = {{"default",
                   [](const Tensors& x) -> Tensors { return {scatter_add(x[0], 2, x[1], x[2])}; },
                   [](const Tensors& x) -> Tensor { return scatter_add_(x[0], 2, x[1], x[2]); }}},
-       .bad = {{[] { scatter_add(ones({5}), 0, tensor({5}), ones({1})); }, "scatter_add: index out of range, got 5 in dimension 0 of size 5"}}});
+       .bad = {{[] { scatter_add(ones({5}), 0, tensor({5}), ones({1})); },
+                "scatter_add: index out of range, got 5 in dimension 0 of size 5"}},
+       .large = [] {
+         return Tensors{numbers({40, 50, 60}), places({40, 50, 90}, 60), numbers({40, 50, 90})};
+       }});
   rows.push_back(
       {.op = "scatter_reduce",
        .tolerance = {2, 2, 4},
@@ -130,21 +147,27 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                  {"alpha",
                   [](const Tensors& x) -> Tensors { return {index_add(x[0], 0, x[1], x[2], 2)}; },
                   [](const Tensors& x) -> Tensor { return index_add_(x[0], 0, x[1], x[2], 2); }}},
-       .bad = {{[] { index_add(ones({5}), 0, tensor({5}), ones({1})); }, "index_add: index out of range, got 5 in dimension 0 of size 5"}}});
+       .bad = {{[] { index_add(ones({5}), 0, tensor({5}), ones({1})); },
+                "index_add: index out of range, got 5 in dimension 0 of size 5"}},
+       .large = [] {
+         return Tensors{numbers({300, 700}), places({900}, 300), numbers({900, 700})};
+       }});
   rows.push_back(
       {.op = "index_copy",
        .tolerance = kExact,
        .calls = {{"default",
                   [](const Tensors& x) -> Tensors { return {index_copy(x[0], 0, x[1], x[2])}; },
                   [](const Tensors& x) -> Tensor { return index_copy_(x[0], 0, x[1], x[2]); }}},
-       .bad = {{[] { index_copy(ones({5}), 0, tensor({5}), ones({1})); }, "index_copy: index out of range, got 5 in dimension 0 of size 5"}}});
+       .bad = {{[] { index_copy(ones({5}), 0, tensor({5}), ones({1})); },
+                "index_copy: index out of range, got 5 in dimension 0 of size 5"}}});
   rows.push_back(
       {.op = "index_fill",
        .tolerance = kExact,
        .calls = {{"default",
                   [](const Tensors& x) -> Tensors { return {index_fill(x[0], 1, x[1], 1)}; },
                   [](const Tensors& x) -> Tensor { return index_fill_(x[0], 1, x[1], 1); }}},
-       .bad = {{[] { index_fill(ones({5}), 0, tensor({5}), 1); }, "index_fill: index out of range, got 5 in dimension 0 of size 5"}}});
+       .bad = {{[] { index_fill(ones({5}), 0, tensor({5}), 1); },
+                "index_fill: index out of range, got 5 in dimension 0 of size 5"}}});
 }
 
 void add_advanced(std::vector<Row>& rows) {
@@ -170,11 +193,15 @@ void add_advanced(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensors {
                     return {index(x[0], {-1, Slice{1, 3}})};
                   }}},
-       .bad = {{[] { index(ones({5}), {tensor({5})}); }, "index: index out of range, got 5 in dimension 0 of size 5"},
+       .bad = {{[] { index(ones({5}), {tensor({5})}); },
+                "index: index out of range, got 5 in dimension 0 of size 5"},
                {[] {
                   index(ones({5}), {0, 0});
                 },
-                "index: too many indices, got 2 for shape [5]"}}});
+                "index: too many indices, got 2 for shape [5]"}},
+       .large = [] {
+         return Tensors{numbers({300, 700}), places({900}, 300)};
+       }});
   rows.push_back(
       {.op = "index_put_",
        .tolerance = {1, 1, 4},
@@ -195,11 +222,19 @@ void add_advanced(std::vector<Row>& rows) {
                  {"mask",
                   [](const Tensors& x) -> Tensors { return {index_put(x[0], {x[1]}, x[2])}; },
                   [](const Tensors& x) -> Tensor { return index_put_(x[0], {x[1]}, x[2]); }}},
-       .bad = {{[] { index_put(ones({5}), {tensor({5})}, ones({1})); }, "index_put_: index out of range, got 5 in dimension 0 of size 5"}}});
+       .bad = {{[] { index_put(ones({5}), {tensor({5})}, ones({1})); },
+                "index_put_: index out of range, got 5 in dimension 0 of size 5"}},
+       .large = [] {
+         return Tensors{numbers({300, 700}), places({90000}, 300), places({90000}, 700),
+                        numbers({90000})};
+       }});
   rows.push_back(
-      {.op = "nonzero", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors {
-                                                          return {nonzero(x[0])};
-                                                        }}}});
+      {.op = "nonzero",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {nonzero(x[0])}; }}},
+       .large = [] {
+         return Tensors{floor(numbers({500, 400}))};
+       }});
   rows.push_back(
       {.op = "where_nonzero",
        .tolerance = kExact,
@@ -211,7 +246,11 @@ void add_advanced(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensors { return {masked_select(x[0], x[1])}; }},
                  {"broadcast",
                   [](const Tensors& x) -> Tensors { return {masked_select(x[0], x[1])}; }}},
-       .bad = {{[] { masked_select(ones({2}), ones({2})); }, "masked_select: the mask must be bool, got f32"}}});
+       .bad = {{[] { masked_select(ones({2}), ones({2})); },
+                "masked_select: the mask must be bool, got f32"}},
+       .large = [] {
+         return Tensors{numbers({500, 400}), gt(numbers({500, 400}), 0)};
+       }});
   rows.push_back(
       {.op = "masked_scatter",
        .tolerance = kExact,
@@ -225,7 +264,8 @@ void add_advanced(std::vector<Row>& rows) {
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {one_hot(x[0])}; }},
                  {"classes", [](const Tensors& x) -> Tensors { return {one_hot(x[0], 7)}; }}},
-       .bad = {{[] { one_hot(tensor({-1})); }, "one_hot: index out of range, got -1 in dimension 1 of size 0"}}});
+       .bad = {{[] { one_hot(tensor({-1})); },
+                "one_hot: index out of range, got -1 in dimension 1 of size 0"}}});
 }
 
 }  // namespace

@@ -17,7 +17,10 @@ void add_products(std::vector<Row>& rows) {
                {[] {
                   matmul(ones({2, 2}), ones({2, 2}, {.dtype = f64}));
                 },
-                "matmul: the operands must have one dtype, got f32 and f64"}}});
+                "matmul: the operands must have one dtype, got f32 and f64"}},
+       .large = [] {
+         return Tensors{numbers({300, 200}), numbers({200, 250})};
+       }});
   rows.push_back(
       {.op = "mm",
        .tolerance = kSums,
@@ -25,7 +28,10 @@ void add_products(std::vector<Row>& rows) {
        .bad = {{[] {
                   mm(ones({3}), ones({3, 2}));
                 },
-                "mm: input must have 2 dimensions, got [3]"}}});
+                "mm: input must have 2 dimensions, got [3]"}},
+       .large = [] {
+         return Tensors{numbers({300, 200}), numbers({200, 250})};
+       }});
   rows.push_back(
       {.op = "bmm",
        .tolerance = kSums,
@@ -33,7 +39,10 @@ void add_products(std::vector<Row>& rows) {
        .bad = {{[] {
                   bmm(ones({2, 3}), ones({3, 2}));
                 },
-                "bmm: input must have 3 dimensions, got [2,3]"}}});
+                "bmm: input must have 3 dimensions, got [2,3]"}},
+       .large = [] {
+         return Tensors{numbers({20, 50, 60}), numbers({20, 60, 70})};
+       }});
   rows.push_back(
       {.op = "mv",
        .tolerance = kSums,
@@ -41,12 +50,19 @@ void add_products(std::vector<Row>& rows) {
        .bad = {{[] {
                   mv(ones({2, 3}), ones({2}));
                 },
-                "mv: the inner sizes must match, got [2,3] and [2]"}}});
+                "mv: the inner sizes must match, got [2,3] and [2]"}},
+       .large = [] {
+         return Tensors{numbers({500, 400}), numbers({400})};
+       }});
   rows.push_back(
       {.op = "dot",
        .tolerance = kSums,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {dot(x[0], x[1])}; }}},
-       .bad = {{[] { dot(ones({2}), ones({3})); }, "dot: the inner sizes must match, got [2] and [3]"}}});
+       .bad = {{[] { dot(ones({2}), ones({3})); },
+                "dot: the inner sizes must match, got [2] and [3]"}},
+       .large = [] {
+         return Tensors{numbers({300000}), numbers({300000})};
+       }});
   rows.push_back(
       {.op = "outer",
        .tolerance = kExact,
@@ -54,7 +70,10 @@ void add_products(std::vector<Row>& rows) {
        .bad = {{[] {
                   outer(ones({2, 2}), ones({3}));
                 },
-                "outer: input must have 1 dimension, got [2,2]"}}});
+                "outer: input must have 1 dimension, got [2,2]"}},
+       .large = [] {
+         return Tensors{numbers({400}), numbers({500})};
+       }});
   rows.push_back(
       {.op = "addmm",
        .tolerance = {1, 1, 6},
@@ -74,7 +93,10 @@ void add_products(std::vector<Row>& rows) {
        .bad = {{[] {
                   addmm(ones({2}), ones({2, 3}), ones({2, 3}));
                 },
-                "addmm: the inner sizes must match, got [2,3] and [2,3]"}}});
+                "addmm: the inner sizes must match, got [2,3] and [2,3]"}},
+       .large = [] {
+         return Tensors{numbers({250}), numbers({300, 200}), numbers({200, 250})};
+       }});
   rows.push_back(
       {.op = "baddbmm",
        .tolerance = {1, 1, 6},
@@ -95,7 +117,10 @@ void add_products(std::vector<Row>& rows) {
        .bad = {{[] {
                   baddbmm(ones({2}), ones({2, 3}), ones({2, 3}));
                 },
-                "baddbmm: batch1 must have 3 dimensions, got [2,3]"}}});
+                "baddbmm: batch1 must have 3 dimensions, got [2,3]"}},
+       .large = [] {
+         return Tensors{numbers({50, 70}), numbers({20, 50, 60}), numbers({20, 60, 70})};
+       }});
   rows.push_back(
       {.op = "linear",
        .tolerance = kSums,
@@ -105,7 +130,10 @@ void add_products(std::vector<Row>& rows) {
        .bad = {{[] {
                   linear(ones({2, 3}), ones({4, 5}));
                 },
-                "linear: the inner sizes must match, got [2,3] and [4,5]"}}});
+                "linear: the inner sizes must match, got [2,3] and [4,5]"}},
+       .large = [] {
+         return Tensors{numbers({300, 200}), numbers({250, 200}), numbers({250})};
+       }});
   rows.push_back(
       {.op = "tensordot",
        .tolerance = kSums,
@@ -118,7 +146,11 @@ void add_products(std::vector<Row>& rows) {
        .bad = {{[] {
                   tensordot(ones({2, 3}), ones({4, 5}), 1);
                 },
-                "tensordot: the sizes of paired dimensions must match, got [2,3] and [4,5] paired by [1] and [0]"}}});
+                "tensordot: the sizes of paired dimensions must match, got [2,3] and [4,5] paired "
+                "by [1] and [0]"}},
+       .large = [] {
+         return Tensors{numbers({90, 30, 40}), numbers({30, 40, 80})};
+       }});
   rows.push_back(
       {.op = "einsum",
        .tolerance = {1, 1, 8},
@@ -138,7 +170,10 @@ void add_products(std::vector<Row>& rows) {
        .bad = {{[] {
                   einsum("ij,jk->ik", {ones({2, 3})});
                 },
-                "einsum: as many subscripts as operands, got ij,jk->ik with 1"}}});
+                "einsum: as many subscripts as operands, got ij,jk->ik with 1"}},
+       .large = [] {
+         return Tensors{numbers({300, 200}), numbers({200, 250})};
+       }});
 }
 
 }  // namespace

@@ -7,19 +7,133 @@ namespace aorta::catalog {
 namespace {
 
 void add_lines(std::vector<Row>& rows) {
-  rows.push_back({.op = "softmax", .tolerance = {8, 16, 0, 1, false}, .calls = {{"default", [](const Tensors& x) -> Tensors { return {softmax(x[0], -1)}; }}, {"first", [](const Tensors& x) -> Tensors { return {softmax(x[0], 0)}; }}, {"middle", [](const Tensors& x) -> Tensors { return {softmax(x[0], 1)}; }}}, .bad = {{[] { softmax(ones({2}), 2); }, "softmax: dimension out of range, got dim 2 of a 1-d tensor"}, {[] { softmax(ones({2}, {.dtype = i64}), 0); }, "softmax: dtype must be floating, got i64"}}});
-  rows.push_back({.op = "log_softmax", .tolerance = {8, 16, 0, 1, false}, .calls = {{"default", [](const Tensors& x) -> Tensors { return {log_softmax(x[0], -1)}; }}, {"first", [](const Tensors& x) -> Tensors { return {log_softmax(x[0], 0)}; }}, {"middle", [](const Tensors& x) -> Tensors { return {log_softmax(x[0], 1)}; }}}, .bad = {{[] { log_softmax(ones({2}), 2); }, "log_softmax: dimension out of range, got dim 2 of a 1-d tensor"}, {[] { log_softmax(ones({2}, {.dtype = i64}), 0); }, "log_softmax: dtype must be floating, got i64"}}});
-  rows.push_back({.op = "cumsum", .tolerance = {1, 1, 8}, .calls = {{"default", [](const Tensors& x) -> Tensors { return {cumsum(x[0], 1)}; }}, {"last", [](const Tensors& x) -> Tensors { return {cumsum(x[0], -1)}; }}, {"first", [](const Tensors& x) -> Tensors { return {cumsum(x[0], 0)}; }}}, .bad = {{[] { cumsum(ones({2}), 2); }, "cumsum: dimension out of range, got dim 2 of a 1-d tensor"}}});
-  rows.push_back({.op = "cumprod", .tolerance = {1, 1, 8}, .calls = {{"default", [](const Tensors& x) -> Tensors { return {cumprod(x[0], 1)}; }}, {"last", [](const Tensors& x) -> Tensors { return {cumprod(x[0], -1)}; }}, {"first", [](const Tensors& x) -> Tensors { return {cumprod(x[0], 0)}; }}}, .bad = {{[] { cumprod(ones({2}), 2); }, "cumprod: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back(
+      {.op = "softmax",
+       .tolerance = {8, 16, 0, 1, false},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {softmax(x[0], -1)}; }},
+                 {"first", [](const Tensors& x) -> Tensors { return {softmax(x[0], 0)}; }},
+                 {"middle", [](const Tensors& x) -> Tensors { return {softmax(x[0], 1)}; }}},
+       .bad = {{[] { softmax(ones({2}), 2); },
+                "softmax: dimension out of range, got dim 2 of a 1-d tensor"},
+               {[] { softmax(ones({2}, {.dtype = i64}), 0); },
+                "softmax: dtype must be floating, got i64"}}});
+  rows.push_back(
+      {.op = "log_softmax",
+       .tolerance = {8, 16, 2, 1, false},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {log_softmax(x[0], -1)}; }},
+                 {"first", [](const Tensors& x) -> Tensors { return {log_softmax(x[0], 0)}; }},
+                 {"middle", [](const Tensors& x) -> Tensors { return {log_softmax(x[0], 1)}; }}},
+       .bad = {{[] { log_softmax(ones({2}), 2); },
+                "log_softmax: dimension out of range, got dim 2 of a 1-d tensor"},
+               {[] { log_softmax(ones({2}, {.dtype = i64}), 0); },
+                "log_softmax: dtype must be floating, got i64"}}});
+  rows.push_back(
+      {.op = "cumsum",
+       .tolerance = {1, 1, 8},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {cumsum(x[0], 1)}; }},
+                 {"last", [](const Tensors& x) -> Tensors { return {cumsum(x[0], -1)}; }},
+                 {"first", [](const Tensors& x) -> Tensors { return {cumsum(x[0], 0)}; }}},
+       .bad = {{[] { cumsum(ones({2}), 2); },
+                "cumsum: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back(
+      {.op = "cumprod",
+       .tolerance = {1, 1, 8},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {cumprod(x[0], 1)}; }},
+                 {"last", [](const Tensors& x) -> Tensors { return {cumprod(x[0], -1)}; }},
+                 {"first", [](const Tensors& x) -> Tensors { return {cumprod(x[0], 0)}; }}},
+       .bad = {{[] { cumprod(ones({2}), 2); },
+                "cumprod: dimension out of range, got dim 2 of a 1-d tensor"}}});
 }
 
 void add_sorting(std::vector<Row>& rows) {
-  rows.push_back({.op = "sort", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors { const ValuesIndices r = sort(x[0], -1, false, true); return {r.values, r.indices}; }}, {"descending", [](const Tensors& x) -> Tensors { const ValuesIndices r = sort(x[0], -1, true, true); return {r.values, r.indices}; }}, {"first", [](const Tensors& x) -> Tensors { const ValuesIndices r = sort(x[0], 0, false, true); return {r.values, r.indices}; }}}, .bad = {{[] { sort(ones({2}), 2); }, "sort: dimension out of range, got dim 2 of a 1-d tensor"}}});
-  rows.push_back({.op = "argsort", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors { return {argsort(x[0], -1, false, true)}; }}, {"descending", [](const Tensors& x) -> Tensors { return {argsort(x[0], -1, true, true)}; }}, {"first", [](const Tensors& x) -> Tensors { return {argsort(x[0], 0, false, true)}; }}}, .bad = {{[] { argsort(ones({2}), 2); }, "sort: dimension out of range, got dim 2 of a 1-d tensor"}}});
-  rows.push_back({.op = "topk", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors { const ValuesIndices r = topk(x[0], 3); return {r.values, r.indices}; }}, {"smallest", [](const Tensors& x) -> Tensors { const ValuesIndices r = topk(x[0], 4, -1, false); return {r.values, r.indices}; }}, {"dim", [](const Tensors& x) -> Tensors { const ValuesIndices r = topk(x[0], 2, 1); return {r.values, r.indices}; }}, {"none", [](const Tensors& x) -> Tensors { const ValuesIndices r = topk(x[0], 0); return {r.values, r.indices}; }}, {"all", [](const Tensors& x) -> Tensors { const ValuesIndices r = topk(x[0], 11); return {r.values, r.indices}; }}}, .bad = {{[] { topk(ones({2}), 3); }, "topk: k must be in [0, size], got 3 of 2"}}});
-  rows.push_back({.op = "kthvalue", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors { const ValuesIndices r = kthvalue(x[0], 3); return {r.values, r.indices}; }}, {"keepdim", [](const Tensors& x) -> Tensors { const ValuesIndices r = kthvalue(x[0], 2, 1, true); return {r.values, r.indices}; }}}, .bad = {{[] { kthvalue(ones({2}), 0); }, "kthvalue: k must be in [1, size], got 0 of 2"}}});
-  rows.push_back({.op = "unique", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors { const Unique r = unique(x[0], true, true, true); return {r.values, r.inverse, r.counts}; }}}});
-  rows.push_back({.op = "unique_dim", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors { const Unique r = unique_dim(x[0], 0, true, true, true); return {r.values, r.inverse, r.counts}; }}}, .bad = {{[] { unique_dim(ones({2}), 2); }, "unique_dim: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back({.op = "sort",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             [](const Tensors& x) -> Tensors {
+                               const ValuesIndices r = sort(x[0], -1, false, true);
+                               return {r.values, r.indices};
+                             }},
+                            {"descending",
+                             [](const Tensors& x) -> Tensors {
+                               const ValuesIndices r = sort(x[0], -1, true, true);
+                               return {r.values, r.indices};
+                             }},
+                            {"first",
+                             [](const Tensors& x) -> Tensors {
+                               const ValuesIndices r = sort(x[0], 0, false, true);
+                               return {r.values, r.indices};
+                             }}},
+                  .bad = {{[] { sort(ones({2}), 2); },
+                           "sort: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back(
+      {.op = "argsort",
+       .tolerance = kExact,
+       .calls = {{"default",
+                  [](const Tensors& x) -> Tensors { return {argsort(x[0], -1, false, true)}; }},
+                 {"descending",
+                  [](const Tensors& x) -> Tensors { return {argsort(x[0], -1, true, true)}; }},
+                 {"first",
+                  [](const Tensors& x) -> Tensors { return {argsort(x[0], 0, false, true)}; }}},
+       .bad = {{[] { argsort(ones({2}), 2); },
+                "sort: dimension out of range, got dim 2 of a 1-d tensor"}}});
+  rows.push_back(
+      {.op = "topk",
+       .tolerance = kExact,
+       .calls = {{"default",
+                  [](const Tensors& x) -> Tensors {
+                    const ValuesIndices r = topk(x[0], 3);
+                    return {r.values, r.indices};
+                  }},
+                 {"smallest",
+                  [](const Tensors& x) -> Tensors {
+                    const ValuesIndices r = topk(x[0], 4, -1, false);
+                    return {r.values, r.indices};
+                  }},
+                 {"dim",
+                  [](const Tensors& x) -> Tensors {
+                    const ValuesIndices r = topk(x[0], 2, 1);
+                    return {r.values, r.indices};
+                  }},
+                 {"none",
+                  [](const Tensors& x) -> Tensors {
+                    const ValuesIndices r = topk(x[0], 0);
+                    return {r.values, r.indices};
+                  }},
+                 {"all",
+                  [](const Tensors& x) -> Tensors {
+                    const ValuesIndices r = topk(x[0], 11);
+                    return {r.values, r.indices};
+                  }}},
+       .bad = {{[] { topk(ones({2}), 3); }, "topk: k must be in the range of the dimension, got k 3 for dim 0 of [2]"}}});
+  rows.push_back(
+      {.op = "kthvalue",
+       .tolerance = kExact,
+       .calls = {{"default",
+                  [](const Tensors& x) -> Tensors {
+                    const ValuesIndices r = kthvalue(x[0], 3);
+                    return {r.values, r.indices};
+                  }},
+                 {"keepdim",
+                  [](const Tensors& x) -> Tensors {
+                    const ValuesIndices r = kthvalue(x[0], 2, 1, true);
+                    return {r.values, r.indices};
+                  }}},
+       .bad = {{[] { kthvalue(ones({2}), 0); }, "kthvalue: k must be in the range of the dimension, got k 0 for dim 0 of [2]"}}});
+  rows.push_back(
+      {.op = "unique", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors {
+                                                         const Unique r =
+                                                             unique(x[0], true, true, true);
+                                                         return {r.values, r.inverse, r.counts};
+                                                       }}}});
+  rows.push_back({.op = "unique_dim",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             [](const Tensors& x) -> Tensors {
+                               const Unique r = unique_dim(x[0], 0, true, true, true);
+                               return {r.values, r.inverse, r.counts};
+                             }}},
+                  .bad = {{[] { unique_dim(ones({2}), 2); },
+                           "unique_dim: dimension out of range, got dim 2 of a 1-d tensor"}}});
 }
 
 }  // namespace

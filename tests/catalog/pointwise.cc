@@ -177,7 +177,7 @@ void add_scaled(std::vector<Row>& rows) {
        .bad = {{[] {
                   add(tensor({1, 2}), 1, 0.5);
                 },
-                "add: alpha must be an integer for integer operands, got 0.5"}}});
+                "add: alpha must be an integer for integer operands, got 0.5 for i64"}}});
   rows.push_back(
       {.op = "sub_scaled",
        .tolerance = {1, 1, 2},
@@ -188,7 +188,7 @@ void add_scaled(std::vector<Row>& rows) {
        .bad = {{[] {
                   sub(tensor({1, 2}), 1, 0.5);
                 },
-                "sub: alpha must be an integer for integer operands, got 0.5"}}});
+                "sub: alpha must be an integer for integer operands, got 0.5 for i64"}}});
 }
 
 void add_ternary(std::vector<Row>& rows) {

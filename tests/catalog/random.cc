@@ -137,29 +137,34 @@ void check_empty(Device device) {
 
 std::vector<Row> random_rows() {
   std::vector<Row> rows;
-  rows.push_back({.op = "random_",
-                  .bad = {{[] { rand({2}, {.dtype = i64}); }, "rand: dtype must be floating, got i64"}},
-                  .also = {"rand", "rand_like", "uniform_"},
-                  .property = check_uniform});
-  rows.push_back({.op = "randn",
-                  .bad = {{[] { randn({2}, {.dtype = i64}); }, "randn: dtype must be floating, got i64"}},
-                  .also = {"randn_like", "normal_"},
-                  .property = check_normal});
-  rows.push_back({.op = "randint",
-                  .bad = {{[] { randint(3, 3, {2}); }, "randint: low must be less than high, got 3 and 3"}},
-                  .also = {"randint_like"},
-                  .property = check_integers});
+  rows.push_back(
+      {.op = "random_",
+       .bad = {{[] { rand({2}, {.dtype = i64}); }, "rand: dtype must be floating, got i64"}},
+       .also = {"rand", "rand_like", "uniform_"},
+       .property = check_uniform});
+  rows.push_back(
+      {.op = "randn",
+       .bad = {{[] { randn({2}, {.dtype = i64}); }, "randn: dtype must be floating, got i64"}},
+       .also = {"randn_like", "normal_"},
+       .property = check_normal});
+  rows.push_back(
+      {.op = "randint",
+       .bad = {{[] { randint(3, 3, {2}); }, "randint: low must be less than high, got 3 and 3"}},
+       .also = {"randint_like"},
+       .property = check_integers});
   rows.push_back({.op = "randperm",
                   .bad = {{[] { randperm(-1); }, "randperm: n can't be negative, got -1"}},
                   .property = check_permutation});
   rows.push_back({.op = "bernoulli",
-                  .bad = {{[] { bernoulli(tensor({1.5})); }, "bernoulli: probabilities must lie in [0, 1], got 1.5"}},
+                  .bad = {{[] { bernoulli(tensor({1.5})); },
+                           "bernoulli: probabilities must lie in [0, 1], got 1.5"}},
                   .property = check_bernoulli});
   rows.push_back({.op = "multinomial",
                   .bad = {{[] {
                              multinomial(tensor({1.0, 0.0}), 2);
                            },
-                           "multinomial: without replacement there must be as many weights above 0 as samples, got 1 for 2"}},
+                           "multinomial: without replacement there must be as many weights above 0 "
+                           "as samples, got 1 for 2"}},
                   .property = check_multinomial});
   rows.push_back({.op = "empty",
                   .bad = {{[] { empty({-1}); }, "empty: sizes can't be negative, got [-1]"}},

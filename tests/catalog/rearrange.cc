@@ -13,8 +13,12 @@ void add_joins(std::vector<Row>& rows) {
                   .bad = {{[] {
                              cat({ones({2, 3}), ones({2, 4})});
                            },
-                           "cat: sizes must match but in the joined dimension, got [2,3] and [2,4] in dimension 0"},
-                          {[] { cat({}); }, "cat: at least one tensor"}}});
+                           "cat: sizes must match but in the joined dimension, got [2,3] and [2,4] "
+                           "in dimension 0"},
+                          {[] { cat({}); }, "cat: at least one tensor"}},
+                  .large = [] {
+                    return Tensors{numbers({300, 400}), numbers({100, 400})};
+                  }});
   rows.push_back({.op = "stack",
                   .tolerance = kExact,
                   .calls = {{"default", [](const Tensors& x) -> Tensors { return {stack(x)}; }},
@@ -38,7 +42,8 @@ void add_joins(std::vector<Row>& rows) {
       {.op = "chunk",
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return chunk(x[0], 3, 1); }}},
-       .bad = {{[] { chunk(ones({3}), 0); }, "chunk: the number of chunks must be positive, got 0"}}});
+       .bad = {
+           {[] { chunk(ones({3}), 0); }, "chunk: the number of chunks must be positive, got 0"}}});
   rows.push_back(
       {.op = "tensor_split",
        .tolerance = kExact,
@@ -47,7 +52,8 @@ void add_joins(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensors {
                     return tensor_split(x[0], {1, 4}, 1);
                   }}},
-       .bad = {{[] { tensor_split(ones({3}), 0); }, "tensor_split: the number of sections must be positive, got 0"}}});
+       .bad = {{[] { tensor_split(ones({3}), 0); },
+                "tensor_split: the number of sections must be positive, got 0"}}});
   rows.push_back(
       {.op = "unbind",
        .tolerance = kExact,
@@ -73,7 +79,10 @@ void add_rearranging(std::vector<Row>& rows) {
                   .bad = {{[] {
                              flip(ones({2}), {0, 0});
                            },
-                           "flip: each dimension once, got [0,0]"}}});
+                           "flip: each dimension once, got [0,0]"}},
+                  .large = [] {
+                    return Tensors{numbers({500, 400})};
+                  }});
   rows.push_back({.op = "roll",
                   .tolerance = kExact,
                   .calls = {{"default",
@@ -84,34 +93,42 @@ void add_rearranging(std::vector<Row>& rows) {
                   .bad = {{[] {
                              roll(ones({2}), {1, 2}, {0});
                            },
-                           "roll: one shift a dimension, got [1,2] for dimensions [0]"}}});
-  rows.push_back({.op = "pad",
-                  .tolerance = kExact,
-                  .calls = {{"default",
-                             [](const Tensors& x) -> Tensors {
-                               return {pad(x[0], {2, 1, 1, 2})};
-                             }},
-                            {"reflect",
-                             [](const Tensors& x) -> Tensors {
-                               return {pad(x[0], {2, 1, 1, 2}, PadMode::reflect)};
-                             }},
-                            {"replicate",
-                             [](const Tensors& x) -> Tensors {
-                               return {pad(x[0], {2, 1, 1, 2}, PadMode::replicate)};
-                             }},
-                            {"circular",
-                             [](const Tensors& x) -> Tensors {
-                               return {pad(x[0], {2, 1, 1, 2}, PadMode::circular)};
-                             }},
-                            {"value",
-                             [](const Tensors& x) -> Tensors {
-                               return {pad(x[0], {1, -1, 0, 2}, PadMode::constant, 1)};
-                             }}},
-                  .bad = {{[] {
-                             pad(ones({3}), {3, 0}, PadMode::reflect);
-                           },
-                           "pad: reflect needs padding smaller than the size, got 3 in dimension 0 of size 3"},
-                          {[] { pad(ones({3}), {1}); }, "pad: two numbers a dimension, last dimension first, got [1] for shape [3]"}}});
+                           "roll: one shift a dimension, got [1,2] for dimensions [0]"}},
+                  .large = [] {
+                    return Tensors{numbers({50, 40, 100})};
+                  }});
+  rows.push_back(
+      {.op = "pad",
+       .tolerance = kExact,
+       .calls = {{"default",
+                  [](const Tensors& x) -> Tensors {
+                    return {pad(x[0], {2, 1, 1, 2})};
+                  }},
+                 {"reflect",
+                  [](const Tensors& x) -> Tensors {
+                    return {pad(x[0], {2, 1, 1, 2}, PadMode::reflect)};
+                  }},
+                 {"replicate",
+                  [](const Tensors& x) -> Tensors {
+                    return {pad(x[0], {2, 1, 1, 2}, PadMode::replicate)};
+                  }},
+                 {"circular",
+                  [](const Tensors& x) -> Tensors {
+                    return {pad(x[0], {2, 1, 1, 2}, PadMode::circular)};
+                  }},
+                 {"value",
+                  [](const Tensors& x) -> Tensors {
+                    return {pad(x[0], {1, -1, 0, 2}, PadMode::constant, 1)};
+                  }}},
+       .bad = {{[] {
+                  pad(ones({3}), {3, 0}, PadMode::reflect);
+                },
+                "pad: reflect needs padding smaller than the size, got 3 in dimension 0 of size 3"},
+               {[] { pad(ones({3}), {1}); },
+                "pad: two numbers a dimension, last dimension first, got [1] for shape [3]"}},
+       .large = [] {
+         return Tensors{numbers({50, 40, 100})};
+       }});
   rows.push_back({.op = "tril",
                   .tolerance = kExact,
                   .calls = {{"default", [](const Tensors& x) -> Tensors { return {tril(x[0])}; },
@@ -120,7 +137,10 @@ void add_rearranging(std::vector<Row>& rows) {
                              [](const Tensors& x) -> Tensor { return tril_(x[0], 1); }},
                             {"below", [](const Tensors& x) -> Tensors { return {tril(x[0], -2)}; },
                              [](const Tensors& x) -> Tensor { return tril_(x[0], -2); }}},
-                  .bad = {{[] { tril(ones({2})); }, "tril: at least 2 dimensions, got [2]"}}});
+                  .bad = {{[] { tril(ones({2})); }, "tril: at least 2 dimensions, got [2]"}},
+                  .large = [] {
+                    return Tensors{numbers({500, 400})};
+                  }});
   rows.push_back({.op = "triu",
                   .tolerance = kExact,
                   .calls = {{"default", [](const Tensors& x) -> Tensors { return {triu(x[0])}; },
@@ -129,7 +149,10 @@ void add_rearranging(std::vector<Row>& rows) {
                              [](const Tensors& x) -> Tensor { return triu_(x[0], 1); }},
                             {"below", [](const Tensors& x) -> Tensors { return {triu(x[0], -2)}; },
                              [](const Tensors& x) -> Tensor { return triu_(x[0], -2); }}},
-                  .bad = {{[] { triu(ones({2})); }, "triu: at least 2 dimensions, got [2]"}}});
+                  .bad = {{[] { triu(ones({2})); }, "triu: at least 2 dimensions, got [2]"}},
+                  .large = [] {
+                    return Tensors{numbers({500, 400})};
+                  }});
   rows.push_back({.op = "repeat",
                   .tolerance = kExact,
                   .calls = {{"default",
@@ -139,7 +162,10 @@ void add_rearranging(std::vector<Row>& rows) {
                   .bad = {{[] {
                              repeat(ones({2, 2}), {2});
                            },
-                           "repeat: a number for each dimension, got [2] for shape [2,2]"}}});
+                           "repeat: a number for each dimension, got [2] for shape [2,2]"}},
+                  .large = [] {
+                    return Tensors{numbers({300, 300})};
+                  }});
   rows.push_back(
       {.op = "tile", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors {
                                                        return {tile(x[0], {2})};
@@ -153,7 +179,8 @@ void add_rearranging(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensors { return {repeat_interleave(x[0], 2, 1)}; }},
                  {"tensor",
                   [](const Tensors& x) -> Tensors { return {repeat_interleave(x[0], x[1], 0)}; }}},
-       .bad = {{[] { repeat_interleave(ones({2}), -1); }, "repeat_interleave: repeats can't be negative, got -1"}}});
+       .bad = {{[] { repeat_interleave(ones({2}), -1); },
+                "repeat_interleave: repeats can't be negative, got -1"}}});
 }
 
 }  // namespace

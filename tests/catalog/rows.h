@@ -48,4 +48,13 @@ Row binary(const char* op, Tolerance tolerance = kExact, std::vector<BadCall> ba
       .bad = std::move(bad)};
 }
 
+/// Numbers in [-1, 1] that differ, by a formula.
+inline Tensor numbers(const Shape& shape) {
+  return sin(mul(arange(shape.numel(), {.dtype = f64}), 12.9898)).to(f32).view(shape);
+}
+/// Indices in [0, size), in no order.
+inline Tensor places(const Shape& shape, int64_t size) {
+  return remainder(mul(arange(shape.numel()), 7919), size).view(shape);
+}
+
 }  // namespace aorta::catalog

@@ -109,7 +109,8 @@ void add_views(std::vector<Row>& rows) {
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {diagonal(x[0])}; }},
                  {"offset",
                   [](const Tensors& x) -> Tensors { return {diagonal(x[0], -1, 2, 0)}; }}},
-       .bad = {{[] { diagonal(ones({2})); }, "diagonal: dimension out of range, got dim 1 of a 1-d tensor"}}});
+       .bad = {{[] { diagonal(ones({2})); },
+                "diagonal: dimension out of range, got dim 1 of a 1-d tensor"}}});
   rows.push_back({.op = "as_strided",
                   .tolerance = kExact,
                   .calls = {{"default",

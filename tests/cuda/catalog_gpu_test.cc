@@ -1,0 +1,39 @@
+#include <aorta/core/device.h>
+#include <aorta/tests/op_checks.h>
+#include <gtest/gtest.h>
+
+// The rows of the op catalogue on the first GPU: the same samples, references and tolerances as on
+// the CPU. An op without a CUDA kernel fails here.
+namespace aorta::catalog {
+namespace {
+
+class GpuCatalog : public ::testing::TestWithParam<const Row*> {
+ protected:
+  void SetUp() override {
+    if (!cuda::is_available()) GTEST_SKIP() << cuda::unavailable_reason();
+  }
+};
+
+std::vector<const Row*> rows_with_calls() {
+  std::vector<const Row*> result;
+  for (const Row& row : rows()) {
+    if (!row.calls.empty()) result.push_back(&row);
+  }
+  return result;
+}
+
+TEST_P(GpuCatalog, Forward) { check_forward(*GetParam(), "cuda:0"); }
+TEST_P(GpuCatalog, Layouts) { check_layouts(*GetParam(), "cuda:0"); }
+TEST_P(GpuCatalog, Expanded) { check_expanded(*GetParam(), "cuda:0"); }
+TEST_P(GpuCatalog, InputsKept) { check_inputs_kept(*GetParam(), "cuda:0"); }
+TEST_P(GpuCatalog, Written) { check_written(*GetParam(), "cuda:0"); }
+TEST_P(GpuCatalog, InPlace) {
+  for (const Call& call : GetParam()->calls) {
+    if (call.in_place) return check_in_place(*GetParam(), "cuda:0");
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Rows, GpuCatalog, ::testing::ValuesIn(rows_with_calls()),
+                         [](const auto& info) { return info.param->op; });
+
+}  // namespace
+}  // namespace aorta::catalog
