@@ -12,7 +12,7 @@ struct Relu {
   static constexpr PointwiseInfo info = numeric_function("relu");
   template <class T>
   AORTA_INLINE T operator()(T x) const {
-    return maximum(x, T(0));
+    return is_negative(x) ? T(0) : x;
   }
 };
 
@@ -21,7 +21,7 @@ struct Relu6 {
   static constexpr PointwiseInfo info = numeric_function("relu6");
   template <class T>
   AORTA_INLINE T operator()(T x) const {
-    return minimum(maximum(x, T(0)), T(6));
+    return is_negative(x) ? T(0) : x > T(6) ? T(6) : x;
   }
 };
 
@@ -137,7 +137,7 @@ struct LogSigmoid {
   static constexpr PointwiseInfo info = floating_function("logsigmoid");
   template <class T>
   AORTA_INLINE T operator()(T x) const {
-    return -softplus(-x);
+    return T(0) - softplus(-x);
   }
 };
 

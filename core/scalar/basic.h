@@ -22,6 +22,23 @@ AORTA_INLINE T mul_add(T x, T y, T z) {
 #endif
 }
 
+/// C[0] + C[1]*x + C[2]*x^2 + ... by Horner's rule.
+template <const auto& C, int I = 0, class T>
+AORTA_INLINE T polynomial(T x) {
+  constexpr T c = C[I];
+  if constexpr (I + 1 == sizeof(C) / sizeof(C[0]))
+    return c;
+  else
+    return mul_add(polynomial<C, I + 1>(x), x, c);
+}
+
+/// C[I] + C[I + 1]*x.
+template <const auto& C, int I, class T>
+AORTA_INLINE T linear(T x) {
+  constexpr T constant = C[I], slope = C[I + 1];
+  return mul_add(x, slope, constant);
+}
+
 AORTA_INLINE float sqrt(float x) { return ::sqrtf(x); }
 AORTA_INLINE double sqrt(double x) { return ::sqrt(x); }
 

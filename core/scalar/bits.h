@@ -48,6 +48,13 @@ AORTA_INLINE double copysign(double x, double y) {
   return from_bits((to_bits(x) & 0x7fffffffffffffffu) | (to_bits(y) & 0x8000000000000000u));
 }
 
+/// a where `condition` holds, else b, by masking bits. A compiler that sees several ternaries on
+/// one condition computes everything that follows for both cases; it can't follow a mask.
+AORTA_INLINE float select(bool condition, float a, float b) {
+  const uint32_t mask = 0u - static_cast<uint32_t>(condition);
+  return from_bits((to_bits(a) & mask) | (to_bits(b) & ~mask));
+}
+
 /// Whether x < 0, for any arithmetic T (without a warning where T is unsigned).
 template <class T>
 AORTA_INLINE bool is_negative(T x) {

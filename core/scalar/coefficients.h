@@ -1,0 +1,101 @@
+#pragma once
+
+// Made by tools/math/minimax.py: change that program, not this file.
+
+namespace aorta::scalar::coefficients {
+
+// (e^r - 1 - r)/r^2, |r| <= ln(2)/2, error relative to e^r - 1: 2^-26.1.
+inline constexpr float kExpTail[] = {4.99999970e-01f, 1.66665435e-01f, 4.16673496e-02f,
+                                     8.36663228e-03f, 1.38825539e-03f};
+
+// The same with a term less, error relative to e^r: 2^-23.2.
+inline constexpr float kExpTailShort[] = {4.99992311e-01f, 1.66671142e-01f, 4.18901928e-02f,
+                                          8.31250288e-03f};
+
+// kExpTail for double arithmetic: 2^-32.0.
+inline constexpr double kExpTailDouble[] = {5.0000000441412029e-01, 1.6666666370242789e-01,
+                                            4.1666360991154547e-02, 8.3333894309009209e-03,
+                                            1.3940621189756140e-03, 1.9845837385813950e-04};
+
+// (2^r - 1)/r, |r| <= 1/2, error relative to 2^r: 2^-27.6.
+inline constexpr float kExp2[] = {6.93147182e-01f, 2.40226462e-01f, 5.55034466e-02f,
+                                  9.61854868e-03f, 1.33989565e-03f, 1.53533780e-04f};
+
+// The same for double arithmetic: 2^-34.3.
+inline constexpr double kExp2Double[] = {
+    6.9314718070453130e-01, 2.4022651066561770e-01, 5.5504103659994850e-02, 9.6180381319125492e-03,
+    1.3333935048595318e-03, 1.5466756371212249e-04, 1.5196158140173879e-05};
+
+// (log(1 + f) - f + f^2/2)/f^3, sqrt(1/2) <= 1 + f <= sqrt(2), error relative to log(1 + f):
+// 2^-27.3.
+inline constexpr float kLogTail[] = {3.33333313e-01f,  -2.50008196e-01f, 2.00012296e-01f,
+                                     -1.66233763e-01f, 1.42017812e-01f,  -1.31602451e-01f,
+                                     1.27617612e-01f,  -7.63461068e-02f};
+
+// log2((1 + s)/(1 - s))/s in s^2, sqrt(1/2) <= (1 + s)/(1 - s) <= sqrt(2), relative: 2^-42.4.
+inline constexpr double kLog2Double[] = {2.8853900817784077e+00, 9.6179669322583961e-01,
+                                         5.7707817410894013e-01, 4.1218780549866074e-01,
+                                         3.2072179331289241e-01, 2.7197995159192057e-01};
+
+// (sin(r)/r - 1)/r^2 in r^2, |r| <= pi/4, error relative to sin: 2^-30.4.
+inline constexpr float kSinTail[] = {-1.66666672e-01f, 8.33333936e-03f, -1.98392983e-04f,
+                                     2.71812632e-06f};
+
+// (cos(r) - 1 + r^2/2)/r^4 in r^2, |r| <= pi/4, error of cos: 2^-32.9.
+inline constexpr float kCosTail[] = {4.16666456e-02f, -1.38873456e-03f, 2.44385246e-05f};
+
+// (tan(r)/r - 1)/r^2 in r^2, |r| <= pi/4, error relative to tan: 2^-28.9.
+inline constexpr float kTanTail[] = {3.33333492e-01f, 1.33326635e-01f, 5.40599860e-02f,
+                                     2.12818626e-02f, 1.08366748e-02f, 8.84208857e-05f,
+                                     4.37683659e-03f};
+
+// (atan(t)/t - 1)/t^2 in t^2, |t| <= 1, error relative to atan: 2^-28.0.
+inline constexpr float kAtanTail[] = {-3.33332986e-01f, 1.99985459e-01f,  -1.42642394e-01f,
+                                      1.09521851e-01f,  -8.40345025e-02f, 5.79575971e-02f,
+                                      -3.11778486e-02f, 1.09146079e-02f,  -1.79362216e-03f};
+
+// (asin(t)/t - 1)/t^2 in t^2, |t| <= 1/2, error relative to asin: 2^-27.6.
+inline constexpr float kAsinTail[] = {1.66667521e-01f, 7.49529973e-02f, 4.54703644e-02f,
+                                      2.41795573e-02f, 4.21662182e-02f};
+
+// (sinh(t)/t - 1)/t^2 in t^2, |t| <= 1, error relative to sinh: 2^-29.5.
+inline constexpr float kSinhTail[] = {1.66666672e-01f, 8.33334215e-03f, 1.98361347e-04f,
+                                      2.81694497e-06f};
+
+// (tanh(t)/t - 1)/t^2 in t^2, |t| <= 0.7, error relative to tanh: 2^-25.8.
+inline constexpr float kTanhTail[] = {-3.33331883e-01f, 1.33291066e-01f, -5.35588562e-02f,
+                                      2.00919751e-02f, -5.13866777e-03f};
+
+// erf(t)/t - 1 in t^2, |t| <= 0.9, error relative to erf: 2^-26.1.
+inline constexpr float kErfSmall[] = {1.28379151e-01f,  -3.76125216e-01f, 1.12821393e-01f,
+                                      -2.67789103e-02f, 5.01196366e-03f,  -6.09036186e-04f};
+
+// log(erfc(t)), 0.9 <= t <= 4, error relative to erf: 2^-28.9.
+inline constexpr float kErfLarge[] = {-1.66448168e-04f, -1.12779725e+00f, -6.36976123e-01f,
+                                      -1.04113609e-01f, 2.23151855e-02f,  -3.06548411e-03f,
+                                      1.98215173e-04f};
+
+// (t + 3) e^(t^2) erfc(t) in 1/(t + 3), 0 <= t <= 10.1, relative: 2^-28.9.
+inline constexpr double kErfcTail[] = {5.6410798199019341e-01,  1.6981265072547500e+00,
+                                       4.6297983793001842e+00,  1.5544414300680874e+01,
+                                       -2.9788504754824607e-01, 2.9321587541933769e+02,
+                                       -9.6147182489443105e+02, 3.5073622453583084e+03,
+                                       -5.7408179853933061e+03, 3.2848405550364128e+03};
+
+// e^(t^2/2) times the upper tail of the normal distribution, 0 <= t <= 14.5, relative: 2^-26.0.
+inline constexpr float kNormalTailNumerator[] = {4.99999911e-01f, 4.38259155e-01f, 1.83207646e-01f,
+                                                 4.06236500e-02f, 4.11479920e-03f};
+
+inline constexpr float kNormalTailDenominator[] = {9.99999821e-01f, 1.67440307e+00f,
+                                                   1.20239103e+00f, 4.69397783e-01f,
+                                                   1.01834849e-01f, 1.03141516e-02f};
+
+// Row b: 1/(2 pi) less the bits that make whole turns of multiples of 2^(27b): 29 bits, 28 bits,
+// the rest.
+inline constexpr double kTurns[4][3] = {
+    {0x1.45f306c000000p-3, 0x1.c9c8828000000p-31, 0x1.29fc2757d1f53p-58},
+    {0x1.b939105000000p-28, 0x1.29fc274000000p-58, 0x1.7d1f534ddc0dbp-86},
+    {0x1.4a7f09c000000p-56, 0x1.5f47d4c000000p-84, 0x1.377036d8a5665p-112},
+    {0x1.57d1f53000000p-82, 0x1.377036c000000p-112, 0x1.8a5664f10e410p-140}};
+
+}  // namespace aorta::scalar::coefficients
