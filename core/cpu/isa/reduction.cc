@@ -190,15 +190,25 @@ struct Loops<Moments, T> {
     double sum[kBlockColumns] = {};
     double squares[kBlockColumns] = {};
     for (int64_t c = 0; c < columns; ++c) shift[c] = static_cast<double>(load<T>(tile, c));
-    for (int64_t r = 0; r < rows; ++r) {
+    const auto take = [&]<int at_once>(std::integral_constant<int, at_once>, int64_t r) {
       const char* const x = tile + r * row_stride;
 #pragma GCC ivdep
       for (int64_t c = 0; c < columns; ++c) {
-        const double difference = static_cast<double>(load<T>(x, c)) - shift[c];
-        sum[c] += difference;
-        squares[c] += difference * difference;
+        double total = sum[c], total_squares = squares[c];
+#pragma GCC unroll 4
+        for (int k = 0; k < at_once; ++k) {
+          const double difference = static_cast<double>(load<T>(x + k * row_stride, c)) - shift[c];
+          total += difference;
+          total_squares += difference * difference;
+        }
+        sum[c] = total;
+        squares[c] = total_squares;
       }
-    }
+    };
+    int64_t r = 0;
+    for (; r + kRowsAtOnce <= rows; r += kRowsAtOnce)
+      take(std::integral_constant<int, kRowsAtOnce>{}, r);
+    for (; r < rows; ++r) take(std::integral_constant<int, 1>{}, r);
     for (int64_t c = 0; c < columns; ++c) {
       reducer.template combine<T>(states[c],
                                   joined(shift[c], static_cast<double>(rows), sum[c], squares[c]));
