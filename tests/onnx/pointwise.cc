@@ -156,7 +156,7 @@ void add_pointwise(Operators& table) {
   table["LeakyRelu"] = {
       [](const Case& c) -> Tensors { return {leaky_relu(c.inputs[0], c.number("alpha", 0.01))}; },
       kUlps};
-  table["Selu"] = {[](const Case& c) -> Tensors { return {scaled_elu(c)}; }, 1e-6};
+  table["Selu"] = {[](const Case& c) -> Tensors { return {scaled_elu(c)}; }, 1e-6, 2e-7};
 }
 
 }  // namespace aorta::onnx
