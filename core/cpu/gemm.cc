@@ -19,6 +19,10 @@ constexpr int64_t kStripLines = 6144;
 constexpr int64_t kTaskColumns = 256;
 // Tasks that a strip is cut into where its work allows.
 constexpr int64_t kTasks = 64;
+// Steps of k that one running sum takes at most, which bounds its rounding error: one sum a number
+// of c, and one a lane.
+constexpr int64_t kDirectDepth = 512;
+constexpr int64_t kDotsDepth = 8192;
 // Few rows: packing b costs more than it brings.
 constexpr int64_t kFewRows = 32;
 // A long sum into a small c is cut into parts of this length.
@@ -67,14 +71,27 @@ Gemm part_of(const Gemm& g, int64_t row, int64_t rows, int64_t column, int64_t c
 
 // ---- Without packing: c is cut along its longer side.
 
-void gemm_unpacked(const Gemm& g, void (*kernel)(const Gemm&)) {
+void multiply_in_steps(const Gemm& g, void (*kernel)(const Gemm&), int64_t depth) {
+  Gemm step = g;
+  for (int64_t p = 0; p < g.k; p += depth) {
+    step.k = std::min(depth, g.k - p);
+    step.a = at(g.a, p * g.a_column, g.dtype);
+    step.b = at(g.b, p * g.b_row, g.dtype);
+    step.accumulate = g.accumulate || p > 0;
+    kernel(step);
+  }
+}
+
+void gemm_unpacked(const Gemm& g, void (*kernel)(const Gemm&), int64_t most_depth) {
   const bool by_rows = g.m > g.n;
   const int64_t lines = by_rows ? g.m : g.n;
-  const int64_t line_work = std::max<int64_t>((by_rows ? g.n : g.m) * g.k, 1);
+  const int64_t line_work = (by_rows ? g.n : g.m) * g.k;
   const int64_t grain = round_up(divide_up(kTaskWork, line_work), by_rows ? 12 : 64);
+  const int64_t depth = divide_up(g.k, divide_up(g.k, most_depth));
   parallel_for(0, lines, grain, [&](int64_t begin, int64_t end) {
-    kernel(by_rows ? part_of(g, begin, end - begin, 0, g.n)
-                   : part_of(g, 0, g.m, begin, end - begin));
+    const Gemm part =
+        by_rows ? part_of(g, begin, end - begin, 0, g.n) : part_of(g, 0, g.m, begin, end - begin);
+    multiply_in_steps(part, kernel, depth);
   });
 }
 
@@ -202,9 +219,10 @@ class PackedGemm {
 void gemm_whole(const Gemm& g) {
   switch (gemm_path(g)) {
     case GemmPath::direct:
-      return gemm_unpacked(g, for_isa(v2::gemm_direct, v3::gemm_direct, v4::gemm_direct));
+      return gemm_unpacked(g, for_isa(v2::gemm_direct, v3::gemm_direct, v4::gemm_direct),
+                           kDirectDepth);
     case GemmPath::dots:
-      return gemm_unpacked(g, for_isa(v2::gemm_dots, v3::gemm_dots, v4::gemm_dots));
+      return gemm_unpacked(g, for_isa(v2::gemm_dots, v3::gemm_dots, v4::gemm_dots), kDotsDepth);
     case GemmPath::packed:
       return PackedGemm(g).run();
   }
