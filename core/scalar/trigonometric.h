@@ -101,7 +101,7 @@ AORTA_INLINE float add_to_angle(float base_high, float base_low, float a, float 
   return sum + (((base_high - sum) + a) + (base_low + b));
 }
 
-/// The angle in [-pi/2, pi/2] whose tangent is x. At most 1.2 ULP.
+/// The angle in [-pi/2, pi/2] whose tangent is x. At most 1.4 ULP.
 AORTA_INLINE float atan(float x) {
   const float size = abs(x);
   const bool is_large = size > 1.0f;
