@@ -24,6 +24,9 @@ constexpr Reduction kReductions[] = {
      "torch.linalg.vector_norm(x, 2, dim)"},
     {"logsumexp", [](const Tensor& x, int64_t dim) { return logsumexp(x, dim); },
      "x.logsumexp(dim)"},
+    {"softmax", [](const Tensor& x, int64_t dim) { return softmax(x, dim); }, "x.softmax(dim)"},
+    {"log_softmax", [](const Tensor& x, int64_t dim) { return log_softmax(x, dim); },
+     "x.log_softmax(dim)"},
 };
 
 Case reduction_case(const Reduction& reduction, int64_t n, int64_t dim) {

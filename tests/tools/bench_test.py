@@ -1,0 +1,137 @@
+"""The benchmark runs every row of every table, and says MISMATCH where two sides computed different things."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.abspath("tools/bench"))
+import report
+
+BENCH = os.path.abspath(sys.argv[1])
+PEER = os.environ.get("AORTA_PEER_PYTHON")
+
+
+def run(*arguments, peer=None):
+    """(exit status, printed lines, JSON) of the benchmark; without a peer unless one is named."""
+    environment = {name: value for name, value in os.environ.items() if name != "AORTA_PEER_PYTHON"}
+    environment.setdefault("HOME", tempfile.gettempdir())
+    if peer:
+        environment["AORTA_PEER_PYTHON"] = peer
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "rows.json")
+        done = subprocess.run([BENCH, *arguments, "--json", path, "--tiny", "--seconds", "0.002"], env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        rows = None
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                rows = json.load(file)
+    return done.returncode, done.stdout.splitlines() + done.stderr.splitlines(), rows
+
+
+class Selftest(unittest.TestCase):
+    VERDICTS = {"reached": "ok", "missed": "MISS", "differs": "MISMATCH", "last element differs": "MISMATCH",
+                "shape differs": "MISMATCH", "ours fails": "MISMATCH"}
+
+    def test_verdicts(self):
+        status, lines, table = run("selftest")
+        self.assertEqual(status, 1, lines)
+        verdicts = {row["name"]: row["verdict"] for row in table["rows"]}
+        for name, verdict in self.VERDICTS.items():
+            self.assertEqual(verdicts[name], verdict, name)
+        for name, verdict in verdicts.items():
+            line = next(line for line in lines if line.startswith(name))
+            self.assertEqual("MISMATCH" in line, verdict == "MISMATCH", line)
+
+    def test_without_a_peer_its_cells_are_empty(self):
+        status, lines, table = run("selftest", "--filter", "PyTorch")
+        self.assertEqual(status, 0, lines)
+        for row in table["rows"]:
+            self.assertNotIn("median", row["peer"])
+            self.assertEqual(row["peer"]["missing"], "PyTorch: AORTA_PEER_PYTHON names no interpreter")
+        self.assertIn("Empty cells: PyTorch: AORTA_PEER_PYTHON names no interpreter.", lines)
+
+    def test_a_peer_that_is_none(self):
+        for peer in "/nonexistent/python", "/bin/true":
+            status, lines, table = run("selftest", "--filter", "PyTorch agrees", peer=peer)
+            self.assertEqual(status, 0, lines)
+            self.assertIn(peer, table["rows"][0]["peer"]["missing"])
+
+    def test_with_a_peer(self):
+        if not PEER:
+            self.skipTest("AORTA_PEER_PYTHON names no interpreter")
+        status, lines, table = run("selftest", "--filter", "PyTorch", peer=PEER)
+        self.assertEqual(status, 1, lines)
+        rows = {row["name"]: row for row in table["rows"]}
+        self.assertGreater(rows["PyTorch agrees"]["peer"]["median"], 0)
+        self.assertEqual(rows["PyTorch differs"]["verdict"], "MISMATCH")
+        self.assertIn("no_such_name", rows["PyTorch fails"]["peer"]["missing"])
+
+
+class Tables(unittest.TestCase):
+    def assert_runs(self, name, *arguments, peer=None):
+        status, lines, table = run(name, *arguments, peer=peer)
+        self.assertEqual(status, 0, lines)
+        self.assertFalse([line for line in lines if "MISMATCH" in line and "0 MISMATCH" not in line])
+        self.assertEqual(table["table"], name)
+        for row in table["rows"]:
+            self.assertGreater(row["ours"]["median"], 0, row["name"])
+            self.assertTrue([line for line in lines if line.startswith(row["name"])], row["name"])
+            if peer:
+                for side in "reference", "peer":
+                    self.assertNotIn("missing", row.get(side, {}), row["name"])
+        return table
+
+    def test_core(self):
+        table = self.assert_runs("core", "--threads", "1,2")
+        for row in table["rows"]:
+            if row["reference"]["name"] not in ("LibTorch",):
+                self.assertGreater(row["reference"]["median"], 0, row["name"])
+
+    def test_others(self):
+        for name in "transcendental", "reduce", "index", "random":
+            with self.subTest(name):
+                self.assert_runs(name, "--threads", "1")
+
+    def test_against_the_peer(self):
+        if not PEER:
+            self.skipTest("AORTA_PEER_PYTHON names no interpreter")
+        for name in "core", "transcendental", "reduce", "index", "random":
+            with self.subTest(name):
+                self.assert_runs(name, "--threads", "1", peer=PEER)
+
+    def test_compile_counts_lines(self):
+        table = self.assert_runs("compile", "--filter", "lines")
+        lines = next(row for row in table["rows"] if row["unit"] == "lines")
+        self.assertGreater(lines["ours"]["median"], 10000)
+
+    def test_list_and_wrong_arguments(self):
+        names = subprocess.run([BENCH, "--list"], stdout=subprocess.PIPE, text=True).stdout.split("\n")
+        self.assertTrue(names[0].startswith("core "), names)
+        for arguments, text in [(["nothing"], "bench: a table that --list names, got 'nothing'"),
+                                (["core", "--threads", "1,x"], "--threads is a number from 1 to 1024, got 'x'"),
+                                (["core", "--filter", "nothing"], "a filter that leaves rows, got 'nothing'"),
+                                (["core", "--what"], "known options (see --help), got '--what'")]:
+            done = subprocess.run([BENCH, *arguments], stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(text, done.stderr)
+
+
+class Report(unittest.TestCase):
+    def test_table_in_a_page(self):
+        _, _, table = run("selftest", "--filter", "reached")
+        page = report.update("before\n<!-- table selftest -->\nold\n<!-- end -->\nafter\n", [table])
+        self.assertTrue(page.startswith("before\n"))
+        self.assertTrue(page.endswith("<!-- end -->\nafter\n"))
+        self.assertNotIn("old", page)
+        row = next(line for line in page.splitlines() if line.startswith("| reached | 1 |"))
+        self.assertIn("| ok |", row)
+        self.assertEqual(report.update(page, [table]), page)
+        with self.assertRaises(SystemExit):
+            report.update("no marks\n", [table])
+
+
+if __name__ == "__main__":
+    unittest.main()
