@@ -38,8 +38,8 @@ std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t 
 /// Cut before each of `indices`, which are clamped as slices are: [0, i), [i, j), ...
 std::vector<Tensor> tensor_split(const Tensor& input, const std::vector<int64_t>& indices,
                                  int64_t dim = 0);
-inline std::vector<Tensor> tensor_split(const Tensor& input,
-                                        std::initializer_list<int64_t> indices, int64_t dim = 0) {
+inline std::vector<Tensor> tensor_split(const Tensor& input, std::initializer_list<int64_t> indices,
+                                        int64_t dim = 0) {
   return tensor_split(input, std::vector<int64_t>(indices), dim);
 }
 /// `select(dim, i)` for every i.

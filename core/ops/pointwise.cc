@@ -302,7 +302,7 @@ template <class F>
 static Tensor integer_division(const char* op, const Operand& a, const Operand& b,
                                const Tensor* out = nullptr) {
   const Operand operands[] = {a, b};
-  check(is_floating(result_type(operands)) || !has_zero(b), op,
+  check(!is_integral(result_type(operands)) || !has_zero(b), op,
         "an integer can't be divided by zero");
   return binary<F>(a, b, out);
 }

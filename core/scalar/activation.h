@@ -77,7 +77,8 @@ struct Celu {
   }
 };
 
-/// x * Phi(x), Phi the normal distribution function: x/2 * (1 + erf(x/sqrt(2))).
+/// x * Phi(x), Phi the normal distribution function: x/2 * (1 + erf(x/sqrt(2))). At -inf it is the
+/// limit, -0, where PyTorch has NaN.
 struct Gelu {
   static constexpr PointwiseInfo info = floating_function("gelu");
   template <class T>

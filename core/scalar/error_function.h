@@ -49,6 +49,9 @@ AORTA_INLINE float gelu(float x) {
   const float product = scale(t * e.fraction * numerator / denominator, e.bits);
   return x < 0.0f ? -product : x - product;
 }
-AORTA_INLINE double gelu(double x) { return x * (0.5 * erfc(-0x1.6a09e667f3bcdp-1 * x)); }
+AORTA_INLINE double gelu(double x) {
+  const double share = 0.5 * erfc(-0x1.6a09e667f3bcdp-1 * x);
+  return share == 0 ? -0.0 : x * share;  // the limit at -inf
+}
 
 }  // namespace aorta::scalar

@@ -104,7 +104,8 @@ void add_sorting(std::vector<Row>& rows) {
                     const ValuesIndices r = topk(x[0], 11);
                     return {r.values, r.indices};
                   }}},
-       .bad = {{[] { topk(ones({2}), 3); }, "topk: k must be in the range of the dimension, got k 3 for dim 0 of [2]"}}});
+       .bad = {{[] { topk(ones({2}), 3); },
+                "topk: k must be in the range of the dimension, got k 3 for dim 0 of [2]"}}});
   rows.push_back(
       {.op = "kthvalue",
        .tolerance = kExact,
@@ -118,7 +119,8 @@ void add_sorting(std::vector<Row>& rows) {
                     const ValuesIndices r = kthvalue(x[0], 2, 1, true);
                     return {r.values, r.indices};
                   }}},
-       .bad = {{[] { kthvalue(ones({2}), 0); }, "kthvalue: k must be in the range of the dimension, got k 0 for dim 0 of [2]"}}});
+       .bad = {{[] { kthvalue(ones({2}), 0); },
+                "kthvalue: k must be in the range of the dimension, got k 0 for dim 0 of [2]"}}});
   rows.push_back(
       {.op = "unique", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors {
                                                          const Unique r =

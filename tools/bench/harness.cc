@@ -161,7 +161,7 @@ std::string difference(const std::vector<double>& a, const std::vector<double>& 
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
     const double bound = i == 0 ? 0 : tolerance * (std::abs(b[i]) + scale);
-    if (!(std::abs(a[i] - b[i]) <= bound)) {
+    if (!std::isfinite(b[i]) || !(std::abs(a[i] - b[i]) <= bound)) {
       return fmt::format("value {}: {:.9g} against {:.9g}", i, a[i], b[i]);
     }
   }
