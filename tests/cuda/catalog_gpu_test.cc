@@ -33,7 +33,7 @@ TEST_P(GpuCatalog, InPlace) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Rows, GpuCatalog, ::testing::ValuesIn(rows_with_calls()),
-                         [](const auto& info) { return info.param->op; });
+                         [](const auto& test) { return test.param->op; });
 
 }  // namespace
 }  // namespace aorta::catalog
