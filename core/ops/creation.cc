@@ -87,8 +87,11 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
     const int64_t a = start.to_int(), b = end.to_int(), s = step.to_int();
     const __int128 count = (static_cast<__int128>(b) - a + s - (s > 0 ? 1 : -1)) / s;
     check(count < int64_t{1} << 46, "arange", "too many numbers", static_cast<double>(count));
-    return generate(static_cast<int64_t>(count), dtype, options,
-                    [=](int64_t i) { return a + i * s; });
+    return generate(static_cast<int64_t>(count), dtype, options, [=](int64_t i) {
+      // Modulo 2^64: the last number fits, though i * s may not.
+      return static_cast<int64_t>(static_cast<uint64_t>(a) +
+                                  static_cast<uint64_t>(i) * static_cast<uint64_t>(s));
+    });
   }
   const double count = std::ceil((last - first) / stride);
   check(count < 0x1p46, "arange", "too many numbers", count);
