@@ -15,7 +15,7 @@ using namespace testing;
 struct Producer {
   DLManagedTensor managed{};
   std::vector<int64_t> shape, strides;
-  alignas(64) char data[64] = {};
+  alignas(16) char data[64] = {};
   int deleted = 0;
 
   Producer(std::vector<int64_t> sizes, int code, int bits) : shape(std::move(sizes)) {
