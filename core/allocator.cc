@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 namespace aorta::cpu {
 namespace {
@@ -98,13 +99,28 @@ LargeCache& large_cache() {
   return *cache;
 }
 
+void count_use(int64_t bytes) {
+  const int64_t now = bytes_in_use.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  int64_t peak = peak_bytes.load(std::memory_order_relaxed);
+  while (now > peak && !peak_bytes.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+}
+
 // A thread's small blocks. A block may be freed by another thread than the one that took it: it
 // then changes lists. A list holds a bounded number of bytes; what is over goes back to the large
 // cache's lists, where any thread finds it.
 struct SmallCache {
   FreeBlock* lists[kSmallClasses] = {};
   int counts[kSmallClasses] = {};
+  int64_t uncounted = 0;  // bytes taken less bytes freed that bytes_in_use doesn't show yet
   ~SmallCache();
+
+  // A locked addition costs as much as all the rest of a small allocation: most are put off.
+  void count(int64_t bytes) {
+    uncounted += bytes;
+    if (uncounted > kSmallLimit || uncounted < -kSmallLimit) flush();
+  }
+  void flush() { count_use(std::exchange(uncounted, 0)); }
 };
 
 thread_local constinit SmallCache* small_cache = nullptr;
@@ -120,6 +136,7 @@ struct SmallCacheOwner {
 };
 
 SmallCache::~SmallCache() {
+  flush();
   for (int i = 0; i < kSmallClasses; ++i) {
     while (FreeBlock* block = lists[i]) {
       lists[i] = block->next;
@@ -154,59 +171,47 @@ SmallCache* this_threads_cache() {
   return data;
 }
 
-void count_use(int64_t bytes) {
-  const int64_t now = bytes_in_use.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  int64_t peak = peak_bytes.load(std::memory_order_relaxed);
-  while (now > peak && !peak_bytes.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
-  }
-}
-
 }  // namespace
 
 void* allocate(int64_t bytes) {
   if (bytes <= 0) return nullptr;
   check(bytes <= (int64_t{1} << 46), "allocate", "a tensor has at most 2^46 bytes", bytes);
   const int index = size_class(bytes);
-  count_use(class_bytes(index));
-  if (kCaching && bytes <= kSmallLimit) {
-    if (SmallCache* cache = this_threads_cache()) {
-      if (FreeBlock* block = cache->lists[index]) {
-        cache->lists[index] = block->next;
-        --cache->counts[index];
-        return block;
-      }
-    }
+  const int64_t size = class_bytes(index);
+  SmallCache* cache = kCaching && bytes <= kSmallLimit ? this_threads_cache() : nullptr;
+  if (cache && cache->lists[index]) {
+    FreeBlock* block = cache->lists[index];
+    cache->lists[index] = block->next;
+    --cache->counts[index];
+    cache->count(size);
+    return block;
   }
-  try {
-    return allocate_slowly(bytes, index);
-  } catch (...) {
-    bytes_in_use.fetch_sub(class_bytes(index), std::memory_order_relaxed);
-    throw;
-  }
+  void* data = allocate_slowly(bytes, index);
+  count_use(size);
+  return data;
 }
 
 void deallocate(void* data, int64_t bytes) {
   if (!data) return;
   const int index = size_class(bytes);
   const int64_t size = class_bytes(index);
-  bytes_in_use.fetch_sub(size, std::memory_order_relaxed);
-  if (!kCaching) return give_to_system(data, size);
-  if (bytes <= kSmallLimit) {
-    SmallCache* cache = this_threads_cache();
-    if (cache && cache->counts[index] * size < 4 * kSmallLimit) {
-      cache->lists[index] = new (data) FreeBlock{cache->lists[index]};
-      ++cache->counts[index];
-      return;
-    }
+  SmallCache* cache = kCaching && bytes <= kSmallLimit ? this_threads_cache() : nullptr;
+  if (cache && cache->counts[index] * size < 4 * kSmallLimit) {
+    cache->lists[index] = new (data) FreeBlock{cache->lists[index]};
+    ++cache->counts[index];
+    return cache->count(-size);
   }
+  count_use(-size);
+  if (!kCaching) return give_to_system(data, size);
   large_cache().push(index, data);
 }
 
 AllocatorStats allocator_stats() {
+  if (small_cache) small_cache->flush();
   return {bytes_in_use.load(), bytes_cached.load(), peak_bytes.load(), system_calls.load()};
 }
 
-void reset_peak_bytes() { peak_bytes.store(bytes_in_use.load()); }
+void reset_peak_bytes() { peak_bytes.store(allocator_stats().bytes_in_use); }
 
 void empty_cache() { large_cache().clear(); }
 

@@ -22,6 +22,8 @@ struct AllocatorStats {
   int64_t peak_bytes = 0;    // the most that was in use at once
   int64_t system_calls = 0;  // times that memory was taken from the system
 };
+/// Exact for the calling thread and for threads that ended; another thread's small blocks may be up
+/// to 64 KB behind.
 AllocatorStats allocator_stats();
 void reset_peak_bytes();
 /// Gives the cached large blocks back to the system.

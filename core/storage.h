@@ -69,7 +69,11 @@ class Storage {
 
   void retain() { count_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
-    if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+    // A sole owner has nobody to race with, and saves the locked subtraction.
+    if (count_.load(std::memory_order_acquire) == 1 ||
+        count_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      destroy();
+    }
   }
 
   Storage(const Storage&) = delete;

@@ -51,7 +51,11 @@ struct TensorImpl {
 
   void retain() { count.fetch_add(1, std::memory_order_relaxed); }
   void release() {
-    if (count.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy();
+    // A sole owner has nobody to race with, and saves the locked subtraction.
+    if (count.load(std::memory_order_acquire) == 1 ||
+        count.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      destroy();
+    }
   }
   void destroy();
   static TensorImpl* make();

@@ -54,7 +54,12 @@ void prefetch_inputs(const PointwiseArgs& args, const Tile& tile) {
 }
 
 bool should_stream(int64_t bytes) {
-  static const int64_t limit = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 16 << 20) / 2;
+  // Half the last-level cache, and no more than 16 MB: a virtual machine names the host's whole
+  // cache.
+  static const int64_t limit = [] {
+    const int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return cache > 0 ? std::min<int64_t>(cache / 2, 16 << 20) : 16 << 20;
+  }();
   return bytes >= limit;
 }
 
