@@ -54,12 +54,10 @@ void prefetch_inputs(const PointwiseArgs& args, const Tile& tile) {
 }
 
 bool should_stream(int64_t bytes) {
-  // Half the last-level cache, and no more than 16 MB: a virtual machine names the host's whole
-  // cache.
-  static const int64_t limit = [] {
-    const int64_t cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return cache > 0 ? std::min<int64_t>(cache / 2, 16 << 20) : 16 << 20;
-  }();
+  // The cache that the C library sees too: its memcpy goes past the cache from about there on.
+  // Below, streaming through a buffer is slower (0.6x of memcpy on one Zen 4 core, against 1.0x
+  // without).
+  static const int64_t limit = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 16 << 20) / 2;
   return bytes >= limit;
 }
 
