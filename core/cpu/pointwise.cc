@@ -57,7 +57,7 @@ Plan make_plan(const PointwiseArgs& args) {
     plan.columns = std::min<int64_t>(n0, kTransposedColumns);
     plan.rows = std::min<int64_t>(n1, kTileElements / kTransposedColumns);
   } else {
-    plan.columns = std::min<int64_t>(n0, kTileElements);
+    plan.columns = std::min<int64_t>(n0, kRowElements);
     plan.rows = 1;
   }
   return plan;

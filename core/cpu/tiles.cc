@@ -44,11 +44,10 @@ Tile Tiling::tile(int64_t index) const {
 void prefetch_inputs(const PointwiseArgs& args, const Tile& tile) {
   for (int k = 1; k < args.operands; ++k) {
     const int64_t s0 = stride_of(args, k, 0), s1 = stride_of(args, k, 1);
-    const bool across = s1 < s0;
-    const int64_t lines = across ? tile.rows * s1 : tile.columns * s0;
-    const int64_t count = across ? tile.columns : tile.rows, step = across ? s0 : s1;
-    for (int64_t i = 0; i < count && step != 0; ++i) {
-      for (int64_t j = 0; j < lines; j += 64) __builtin_prefetch(tile.data[k] + i * step + j);
+    if (s1 >= s0) continue;
+    const int64_t lines = tile.rows * s1;
+    for (int64_t i = 0; i < tile.columns; ++i) {
+      for (int64_t j = 0; j < lines; j += 64) __builtin_prefetch(tile.data[k] + i * s0 + j);
     }
   }
 }

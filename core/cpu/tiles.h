@@ -5,10 +5,12 @@
 
 namespace aorta::cpu {
 
-/// Elements of a tile at most; a buffer of that many doubles fits the first-level cache.
-inline constexpr int64_t kTileElements = 2048;
+/// Elements of a tile at most: whole cache lines of both sides of a transposition.
+inline constexpr int64_t kTileElements = 4096;
+/// Elements of a tile of one row: its buffers fit the first-level cache together.
+inline constexpr int64_t kRowElements = 1024;
 /// Columns of a tile whose operands are transposed against each other: whole cache lines of each.
-inline constexpr int64_t kTransposedColumns = 32;
+inline constexpr int64_t kTransposedColumns = 64;
 /// Elements that are worth a thread of their own.
 inline constexpr int64_t kThreadGrain = 32768;
 
@@ -42,8 +44,8 @@ inline int64_t stride_of(const PointwiseArgs& args, int operand, int d) {
   return d < args.ndim ? args.strides[operand][d] : 0;
 }
 
-/// Asks for the lines of a tile's inputs ahead of use: where an input is transposed its lines lie
-/// further apart than hardware prefetchers look.
+/// Asks for the lines of a tile's transposed inputs ahead of use: they lie further apart than
+/// hardware prefetchers look.
 void prefetch_inputs(const PointwiseArgs& args, const Tile& tile);
 
 /// True when an output of so many bytes is better written past the cache.

@@ -16,6 +16,33 @@ void convert(void* destination, const void* source, int64_t n) {
   for (int64_t i = 0; i < n; ++i) store(out, i, scalar::convert_value<To>(load<From>(in, i)));
 }
 
+#ifdef __F16C__
+// The hardware's conversions, eight at a time: the same bits as half.h, several times as fast.
+template <>
+void convert<float, Half>(void* destination, const void* source, int64_t n) {
+  float* const out = static_cast<float*>(destination);
+  const Half* const in = static_cast<const Half*>(source);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i));
+    _mm256_storeu_ps(out + i, _mm256_cvtph_ps(bits));
+  }
+  for (; i < n; ++i) out[i] = in[i];
+}
+
+template <>
+void convert<Half, float>(void* destination, const void* source, int64_t n) {
+  Half* const out = static_cast<Half*>(destination);
+  const float* const in = static_cast<const float*>(source);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m128i bits = _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), bits);
+  }
+  for (; i < n; ++i) out[i] = Half(in[i]);
+}
+#endif
+
 struct ConverterTable {
   ConvertFunction functions[kDTypeCount * kDTypeCount];
 };
