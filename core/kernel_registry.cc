@@ -7,7 +7,8 @@ namespace aorta {
 namespace {
 
 const OpRow* first = nullptr;
-thread_local constinit bool recording = true;
+std::atomic<void (*)()> gradient_registration = nullptr;
+thread_local constinit GradMode mode;
 
 std::mutex& table_mutex() {
   static std::mutex mutex;
@@ -17,6 +18,12 @@ std::mutex& table_mutex() {
 void register_cpu_once() {
   static std::once_flag once;
   std::call_once(once, cpu::register_kernels);
+}
+
+void register_gradients_once() {
+  static std::once_flag once;
+  void (*const registration)() = gradient_registration;
+  if (registration) std::call_once(once, registration);
 }
 
 }  // namespace
@@ -42,11 +49,29 @@ OpRow::Function OpRow::find_kernel_slowly(DeviceType type) const {
   return kernel;
 }
 
-void OpRow::missing_gradient() const {
-  fail(name_, "an input requires a gradient, but the op has no gradient entry");
+OpRow::Function OpRow::find_gradient_slowly() const {
+  register_gradients_once();
+  Function gradient = gradient_.load(std::memory_order_acquire);
+  if (!gradient) fail(name_, "an input requires a gradient, but the op has no gradient entry");
+  return gradient;
 }
 
-bool grad_enabled() { return recording; }
-void set_grad_enabled(bool enabled) { recording = enabled; }
+bool OpRow::has_gradient() const {
+  register_gradients_once();
+  return gradient_.load() != nullptr;
+}
+
+void set_gradient_registration(void (*register_gradients)()) {
+  gradient_registration = register_gradients;
+}
+
+constinit Op<NoKernel, void (*)(const char*, const Tensor&)> in_place_op{"in_place"};
+constinit Op<NoKernel, Tensor (*)(const Tensor&)> keep_op{"keep"};
+
+void check_in_place(const char* op, const Tensor& self) { in_place_op.gradient()(op, self); }
+Tensor keep_before_write(const Tensor& self) { return keep_op.gradient()(self); }
+
+GradMode grad_mode() { return mode; }
+void set_grad_mode(GradMode wanted) { mode = wanted; }
 
 }  // namespace aorta

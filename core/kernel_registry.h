@@ -23,7 +23,7 @@ class OpRow {
   bool has_kernel(DeviceType type) const {
     return kernels_[static_cast<int>(type)].load() != nullptr;
   }
-  bool has_gradient() const { return gradient_.load() != nullptr; }
+  bool has_gradient() const;
   /// The next row of the table; begin with `first_op()`.
   const OpRow* next() const { return next_; }
   /// Puts the row into the table, once; setting a kernel or a gradient does so too.
@@ -36,9 +36,7 @@ class OpRow {
   }
   Function find_gradient() const {
     Function gradient = gradient_.load(std::memory_order_acquire);
-    if (!gradient) [[unlikely]]
-      missing_gradient();
-    return gradient;
+    return gradient ? gradient : find_gradient_slowly();
   }
   void set_kernel_function(DeviceType type, Function kernel) {
     kernels_[static_cast<int>(type)].store(kernel, std::memory_order_release);
@@ -51,7 +49,7 @@ class OpRow {
 
  private:
   Function find_kernel_slowly(DeviceType type) const;
-  [[noreturn]] void missing_gradient() const;
+  Function find_gradient_slowly() const;
 
   const char* name_;
   std::atomic<Function> kernels_[kDeviceTypeCount] = {};
@@ -83,15 +81,34 @@ using NoKernel = void (*)();
 /// The first row of the table of all ops, with the CPU's column filled.
 const OpRow* first_op();
 
-/// True while ops of this thread record gradients (autograd's scopes switch it).
-bool grad_enabled();
-void set_grad_enabled(bool enabled);
+/// Who fills the gradient column, called once before the first gradient entry is asked for.
+void set_gradient_registration(void (*register_gradients)());
+
+/// What this thread does about gradients; autograd's scopes switch it.
+struct GradMode {
+  bool enabled = true;     // ops on tensors that require a gradient record it
+  bool inference = false;  // new tensors can never take part in a graph
+};
+GradMode grad_mode();
+void set_grad_mode(GradMode mode);
+inline bool grad_enabled() { return grad_mode().enabled; }
 
 /// True when an op on these tensors has to record a gradient.
 template <class... Tensors>
 inline bool needs_gradient(const Tensors&... inputs) {
   return ((inputs.defined() && inputs.requires_grad()) || ...) && grad_enabled();
 }
+
+/// Called before a write in place that will be recorded: throws when `self` is a leaf that requires
+/// a gradient or can't be written for another reason of the graph's.
+void check_in_place(const char* op, const Tensor& self);
+/// A copy of self's elements at its place in the graph, for a gradient that needs what a write in
+/// place is about to overwrite.
+Tensor keep_before_write(const Tensor& self);
+
+/// How autograd answers the two.
+extern Op<NoKernel, void (*)(const char* op, const Tensor& self)> in_place_op;
+extern Op<NoKernel, Tensor (*)(const Tensor& self)> keep_op;
 
 namespace cpu {
 /// Fills the table's CPU column; done by itself before the first op.

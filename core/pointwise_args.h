@@ -44,24 +44,42 @@ class PointwiseOp : public OpRow {
     set_kernel_function(type, reinterpret_cast<Function>(kernel));
   }
 
+  /// Bit i: the gradient of input i reads the value of input 0, which a write in place overwrites.
+  unsigned gradients_reading_first() const { return reading_first_; }
+
   const scalar::PointwiseInfo info;
+
+ protected:
+  unsigned reading_first_ = 0;
+};
+
+/// A tensor or a number as an operand.
+struct Operand {
+  Operand(const Tensor& t) : tensor(&t) {}  // NOLINT: implicit
+  Operand(const Scalar& n) : number(n) {}   // NOLINT: implicit
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+  Operand(T n) : number(n) {}  // NOLINT: implicit
+  const Tensor* tensor = nullptr;
+  Scalar number = 0;
 };
 
 /// Gradient entries of pointwise ops: the output, the inputs, and the functor with its parameters.
 template <class F>
-using UnaryGradient = void (*)(Tensor& output, const Tensor& input, const F& functor);
+using UnaryGradient = void (*)(const Tensor& output, const Tensor& input, const F& functor);
 template <class F>
-using BinaryGradient = void (*)(Tensor& output, const Tensor& a, const Tensor& b, const F& functor);
+using BinaryGradient = void (*)(const Tensor& output, const Operand& a, const Operand& b,
+                                const F& functor);
 template <class F>
-using TernaryGradient = void (*)(Tensor& output, const Tensor& a, const Tensor& b, const Tensor& c,
-                                 const F& functor);
+using TernaryGradient = void (*)(const Tensor& output, const Operand& a, const Operand& b,
+                                 const Operand& c, const F& functor);
 
 template <class F, class Gradient>
 class PointwiseOpOf : public PointwiseOp {
  public:
   constexpr PointwiseOpOf() : PointwiseOp(F::info) {}
   Gradient gradient() const { return reinterpret_cast<Gradient>(find_gradient()); }
-  void set_gradient(Gradient gradient) {
+  void set_gradient(Gradient gradient, unsigned reading_first) {
+    reading_first_ = reading_first;
     set_gradient_function(reinterpret_cast<Function>(gradient));
   }
 };
@@ -73,16 +91,6 @@ template <class F>
 inline constinit PointwiseOpOf<F, BinaryGradient<F>> binary_op;
 template <class F>
 inline constinit PointwiseOpOf<F, TernaryGradient<F>> ternary_op;
-
-/// A tensor or a number as an operand.
-struct Operand {
-  Operand(const Tensor& t) : tensor(&t) {}  // NOLINT: implicit
-  Operand(const Scalar& n) : number(n) {}   // NOLINT: implicit
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-  Operand(T n) : number(n) {}  // NOLINT: implicit
-  const Tensor* tensor = nullptr;
-  Scalar number = 0;
-};
 
 /// The dtype that PyTorch's promotion gives: tensors with dimensions first, then 0-d tensors, then
 /// numbers; a later group counts only where its kind (bool, integer, floating) is a higher one.

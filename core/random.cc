@@ -24,7 +24,14 @@ int64_t Generator::next_below(int64_t range) {
       scalar::uniform_below(w.word[0], w.word[1], static_cast<uint64_t>(range)));
 }
 
+static thread_local constinit Generator* scoped_generator = nullptr;
+
+DefaultGeneratorScope::DefaultGeneratorScope(Generator& generator)
+    : outer_(std::exchange(scoped_generator, &generator)) {}
+DefaultGeneratorScope::~DefaultGeneratorScope() { scoped_generator = outer_; }
+
 Generator& default_generator() {
+  if (scoped_generator) return *scoped_generator;
   static Generator generator([] {
     std::random_device device;
     return static_cast<uint64_t>(device()) << 32 | device();

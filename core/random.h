@@ -53,6 +53,17 @@ class Generator {
 
 /// The generator of calls that name none. It starts with a seed from the system.
 Generator& default_generator();
+/// While it lives, `generator` is this thread's default generator.
+class DefaultGeneratorScope {
+ public:
+  explicit DefaultGeneratorScope(Generator& generator);
+  ~DefaultGeneratorScope();
+  DefaultGeneratorScope(const DefaultGeneratorScope&) = delete;
+  DefaultGeneratorScope& operator=(const DefaultGeneratorScope&) = delete;
+
+ private:
+  Generator* outer_;
+};
 /// Seeds the default generator.
 void manual_seed(uint64_t seed);
 

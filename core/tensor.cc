@@ -1,5 +1,6 @@
 #include <aorta/core/allocator.h>
 #include <aorta/core/device_backend.h>
+#include <aorta/core/kernel_registry.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/tensor.h>
@@ -28,7 +29,11 @@ bool is_row_major(const Shape& shape, const Strides& strides) {
 
 }  // namespace
 
-TensorImpl* TensorImpl::make() { return new (cpu::allocate(sizeof(TensorImpl))) TensorImpl; }
+TensorImpl* TensorImpl::make() {
+  TensorImpl* impl = new (cpu::allocate(sizeof(TensorImpl))) TensorImpl;
+  impl->inference = grad_mode().inference;
+  return impl;
+}
 
 void TensorImpl::destroy() {
   delete autograd;
@@ -104,15 +109,31 @@ Tensor Tensor::host_copy(DType dtype) const {
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   check(!requires_grad || is_floating(dtype()), "requires_grad_",
         "only floating tensors can require gradients", dtype());
-  check(requires_grad || !impl().requires_grad || !impl().autograd, "requires_grad_",
+  TensorImpl& self = impl();
+  if (requires_grad == self.needs_gradient()) return *this;
+  const bool leaf =
+      self.autograd ? self.autograd->is_leaf() : self.requires_grad == self.needs_gradient();
+  check(requires_grad || leaf, "requires_grad_",
         "only a leaf's flag can be changed; use detach() for a tensor without history");
-  impl().requires_grad = requires_grad;
+  check(!requires_grad || !self.inference || grad_mode().inference, "requires_grad_",
+        "a tensor made in inference mode can't require a gradient outside it; clone it first");
+  self.requires_grad = requires_grad;
+  self.base = nullptr;  // a leaf's history is its own
   return *this;
 }
 
 Tensor Tensor::detach() const {
-  Tensor result(storage(), dtype(), shape(), strides(), storage_offset());
-  return result;
+  const TensorImpl& from = impl();
+  Ref<TensorImpl> alias = Ref<TensorImpl>::adopt(TensorImpl::make());
+  alias->dtype = from.dtype;
+  alias->contiguous = from.contiguous;
+  alias->inference = from.inference;
+  alias->storage = from.storage;
+  alias->offset = from.offset;
+  alias->numel = from.numel;
+  alias->shape = from.shape;
+  alias->strides = from.strides;
+  return Tensor(std::move(alias));
 }
 
 Tensor from_blob(void* data, const Shape& shape, const Strides& strides,

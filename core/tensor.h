@@ -4,14 +4,19 @@
 #include <aorta/core/shape.h>
 #include <aorta/core/storage.h>
 
+#include <functional>
 #include <optional>
 
 namespace aorta {
+
+class HookHandle;
 
 /// What `autograd/` hangs on a tensor. Core never looks inside.
 class AutogradSlot {
  public:
   virtual ~AutogradSlot() = default;
+  /// True when the tensor has no history.
+  virtual bool is_leaf() const = 0;
 };
 
 /// What a factory makes: `zeros({2, 3}, {.dtype = f64, .device = "cuda:0", .requires_grad =
@@ -42,13 +47,21 @@ struct TensorImpl {
   DType dtype = DType::f32;
   bool requires_grad = false;
   bool contiguous = true;
+  bool inference = false;          // made in inference mode
+  bool has_history = false;        // an op that was recorded made or wrote it
+  bool view_without_grad = false;  // a view made while nothing was recorded
   Ref<Storage> storage;
   int64_t offset = 0;  // in elements, from the storage's start
   int64_t numel = 0;
   Shape shape;
   Strides strides;  // in elements
   AutogradSlot* autograd = nullptr;
+  Ref<TensorImpl> base;  // of a view: the tensor that it is a view of, itself not a view
 
+  /// A view's answer follows its base when the base was written in place.
+  bool needs_gradient() const {
+    return requires_grad || (base && base->has_history && !view_without_grad);
+  }
   void retain() { count.fetch_add(1, std::memory_order_relaxed); }
   void release() {
     // A sole owner has nobody to race with, and saves the locked subtraction.
@@ -178,12 +191,35 @@ class Tensor {
   /// `select(0, index)`.
   Tensor operator[](int64_t index) const { return select(0, index); }
 
-  // Gradients. The graph lives in autograd/.
-  bool requires_grad() const { return impl().requires_grad; }
+  // Gradients. The graph lives in autograd/, where those from is_leaf() on are defined.
+  bool requires_grad() const { return impl().needs_gradient(); }
   /// Asks for this leaf's gradient; floating dtypes only.
   const Tensor& requires_grad_(bool requires_grad = true) const;
-  /// The same elements outside the graph.
+  /// The same elements outside the graph. They share the version counter.
   Tensor detach() const;
+  /// True when no recorded op made this tensor: a parameter, an input, or without gradient.
+  bool is_leaf() const;
+  /// The name of the op that made it ("mul"); empty for a leaf.
+  std::string grad_fn() const;
+  /// What backward() has accumulated for this leaf (or after retain_grad()); undefined before.
+  Tensor grad() const;
+  /// Replaces the gradient; an undefined tensor clears it. Same shape, dtype and device as this.
+  void set_grad(const Tensor& gradient) const;
+  /// Makes backward() keep the gradient of a tensor that isn't a leaf in grad().
+  const Tensor& retain_grad() const;
+  /// Computes the gradients of this tensor with respect to the leaves of its graph, and adds them
+  /// to their grad(). `gradient`, of this tensor's shape, is that of the final result with respect
+  /// to it; it may be left out for a single element. The graph's saved tensors are freed unless
+  /// `retain_graph` (by default `create_graph`), and `create_graph` records the computation itself.
+  void backward(const Tensor& gradient = {}, std::optional<bool> retain_graph = {},
+                bool create_graph = false) const;
+  /// `hook(gradient)` runs whenever this tensor's whole gradient is known, before it is used or
+  /// accumulated; a defined result replaces the gradient. Of several, the first registered runs
+  /// first.
+  HookHandle register_hook(std::function<Tensor(const Tensor& gradient)> hook) const;
+  /// `hook(tensor)` runs after a backward pass has added to this leaf's grad().
+  HookHandle register_post_accumulate_grad_hook(
+      std::function<void(const Tensor& tensor)> hook) const;
 
   TensorImpl& impl() const {
     if (!impl_) [[unlikely]]

@@ -140,6 +140,7 @@ template <>
 void register_pointwise_part<AORTA_POINTWISE_PART>() {
   register_list<1>(scalar::UnaryOps{});
   register_list<2>(scalar::BinaryOps{});
+  register_list<2>(scalar::GradientOps{});
   register_list<3>(scalar::TernaryOps{});
 }
 

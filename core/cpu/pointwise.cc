@@ -158,18 +158,27 @@ struct IndexOf<F, scalar::TypeList<First, Rest...>> {
   static constexpr int value = 1 + IndexOf<F, scalar::TypeList<Rest...>>::value;
 };
 
-// The table of rows for this CPU, by number of inputs.
-const RowFunction* rows_of(int inputs) {
-  static const RowFunction* const tables[] = {
-      for_isa(v2::unary_rows, v3::unary_rows, v4::unary_rows)(),
-      for_isa(v2::binary_rows, v3::binary_rows, v4::binary_rows)(),
-      for_isa(v2::ternary_rows, v3::ternary_rows, v4::ternary_rows)()};
-  return tables[inputs - 1];
+// The table of rows for this CPU, by list.
+const RowFunction* rows_of(scalar::UnaryOps) {
+  static const auto rows = for_isa(v2::unary_rows, v3::unary_rows, v4::unary_rows)();
+  return rows;
+}
+const RowFunction* rows_of(scalar::BinaryOps) {
+  static const auto rows = for_isa(v2::binary_rows, v3::binary_rows, v4::binary_rows)();
+  return rows;
+}
+const RowFunction* rows_of(scalar::TernaryOps) {
+  static const auto rows = for_isa(v2::ternary_rows, v3::ternary_rows, v4::ternary_rows)();
+  return rows;
+}
+const RowFunction* rows_of(scalar::GradientOps) {
+  static const auto rows = for_isa(v2::gradient_rows, v3::gradient_rows, v4::gradient_rows)();
+  return rows;
 }
 
 template <class F, class List, int inputs>
 void kernel(const PointwiseArgs& args) {
-  const RowFunction* rows = rows_of(inputs) + kDTypeCount * IndexOf<F, List>::value;
+  const RowFunction* rows = rows_of(List{}) + kDTypeCount * IndexOf<F, List>::value;
   run_rows(args, rows[static_cast<int>(args.compute[inputs])]);
 }
 
@@ -178,8 +187,8 @@ void register_unary(scalar::TypeList<Fs...>) {
   (unary_op<Fs>.set_kernel(DeviceType::cpu, kernel<Fs, scalar::UnaryOps, 1>), ...);
 }
 template <class... Fs>
-void register_binary(scalar::TypeList<Fs...>) {
-  (binary_op<Fs>.set_kernel(DeviceType::cpu, kernel<Fs, scalar::BinaryOps, 2>), ...);
+void register_binary(scalar::TypeList<Fs...> list) {
+  (binary_op<Fs>.set_kernel(DeviceType::cpu, kernel<Fs, decltype(list), 2>), ...);
 }
 template <class... Fs>
 void register_ternary(scalar::TypeList<Fs...>) {
@@ -204,6 +213,7 @@ void run_rows(const PointwiseArgs& args, RowFunction row) {
 void register_pointwise() {
   register_unary(scalar::UnaryOps{});
   register_binary(scalar::BinaryOps{});
+  register_binary(scalar::GradientOps{});
   register_ternary(scalar::TernaryOps{});
 }
 

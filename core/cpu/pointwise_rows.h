@@ -22,8 +22,8 @@ using TileFunction = void (*)(char* destination, int64_t row_stride, int64_t col
 // no dtype policy admits is null.
 AORTA_EACH_ISA(
     const RowFunction* unary_rows(); const RowFunction* binary_rows();
-    const RowFunction* ternary_rows(); const ConvertFunction* converters();
-    const TileFunction* tile_copies();
+    const RowFunction* ternary_rows(); const RowFunction* gradient_rows();
+    const ConvertFunction* converters(); const TileFunction* tile_copies();
     /// Copies without reading the destination into the cache; for results larger than the cache.
     void stream_copy(char* destination, const char* source, int64_t bytes);)
 

@@ -246,7 +246,8 @@ const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
     }
     return self;
   }
-  const bool record = needs_gradient(view, values);
+  const bool record = is_floating(self.dtype()) && needs_gradient(view, values);
+  if (record) check_in_place(op, view);
   const bool wide = accumulate && is_half(self.dtype());
   const Tensor table = wide ? view.detach().to(f32) : view.detach();
   const Layout layout = lay_out(op, table, resolver.tensors);

@@ -78,7 +78,8 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
   check(broadcast_shapes("copy_", shape(), source.shape()) == shape(), "copy_",
         "the source must broadcast to the destination", source.shape(), " into ", shape());
   check_writable("copy_", *this);
-  const bool record = needs_gradient(*this, source);
+  const bool record = is_floating(dtype()) && needs_gradient(*this, source);
+  if (record) check_in_place("copy_", *this);
   Tensor from = source.detach().expand(shape());
   if (overlaps(from, *this)) from = from.clone();
   copy_elements(*this, from, non_blocking);
@@ -104,6 +105,7 @@ const Tensor& Tensor::fill_(const Scalar& value) const {
   check_writable("fill_", *this);
   check(fits(value, dtype()), "fill_", "the value must fit the dtype", value, " for ", dtype());
   const bool record = needs_gradient(*this);
+  if (record) check_in_place("fill_", *this);
   if (numel() > 0) {
     PointwiseArgs args;
     const Tensor* tensors[] = {this, nullptr};

@@ -74,8 +74,11 @@ void check_vector(const char* op, const Tensor& index) {
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
   const int d = wrap_dim("gather", dim, input.dim());
   const Tensor prepared = prepare_index("gather", index, input);
-  if (index.numel() == 0)
-    return empty(index.shape(), {.dtype = input.dtype(), .device = input.device()});
+  if (index.numel() == 0) {
+    Tensor output = empty(index.shape(), {.dtype = input.dtype(), .device = input.device()});
+    if (needs_gradient(input)) gather_op.gradient()(output, input, d, prepared);
+    return output;
+  }
   check_index_shape("gather", lift(input), lift(index), d);
   return read_along("gather", lift(input), d, lift(prepared), false).reshape(index.shape());
 }
@@ -155,7 +158,8 @@ Tensor prepare_write(const char* op, const Tensor& self, int dim, const Tensor& 
 
 const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tensor& self, int dim,
                              const Tensor& index, const Tensor& source) {
-  const bool record = needs_gradient(self, source);
+  const bool record = is_floating(self.dtype()) && needs_gradient(self, source);
+  if (record) check_in_place(row.name(), self);
   const Tensor target = lift(self), values = lift(source);
   const uint32_t version = self.version();
   write_along(row.kernel(self.device()), mode, target.detach(), dim, index, values.detach());
@@ -268,7 +272,9 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
 
 const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                               const Tensor& source, ScatterReduce reduce, bool include_self) {
-  return self.copy_(scatter_reduce(self, dim, index, source, reduce, include_self));
+  // Its gradient reads the elements that are about to be overwritten.
+  const Tensor before = needs_gradient(self, source) ? self.clone() : self;
+  return self.copy_(scatter_reduce(before, dim, index, source, reduce, include_self));
 }
 
 const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,

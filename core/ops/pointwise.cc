@@ -1,4 +1,3 @@
-#include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/scalar/op_list.h>
@@ -13,44 +12,59 @@ Number n(const Scalar& value) {
   return value.is_floating() ? Number(value.to_double()) : Number(value.to_int());
 }
 
-// A number as the 0-d tensor that a gradient entry gets for it.
-Tensor as_tensor(const Operand& operand, const Tensor& output) {
-  if (operand.tensor) return *operand.tensor;
-  return full({}, operand.number, {.dtype = output.dtype(), .device = output.device()});
-}
+bool records(const Tensor& operand) { return needs_gradient(operand); }
+bool records(const Operand& operand) { return operand.tensor && needs_gradient(*operand.tensor); }
 
-bool records(const Tensor& output, const Operand& operand) {
-  return operand.tensor && is_floating(output.dtype()) && needs_gradient(*operand.tensor);
+// Before a recorded write into `out`: inputs that lie in the memory to be overwritten, and that a
+// wanted gradient may read, are replaced by copies. `wanted` has bit i set for an input i that
+// needs a gradient.
+void keep_overwritten(const PointwiseOp& row, const Tensor& out, std::span<Operand> inputs,
+                      Tensor* copies, unsigned wanted) {
+  check_in_place(row.name(), out);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor* input = inputs[i].tensor;
+    if (!input || !input->shares_storage(out)) continue;
+    if (input->is_same(out) && i == 0 && !(row.gradients_reading_first() & wanted)) continue;
+    copies[i] = keep_before_write(*input);
+    inputs[i] = copies[i];
+  }
 }
 
 template <class F>
 Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor = {}) {
-  const Operand inputs[] = {input};
-  Tensor output = run_pointwise(unary_op<F>, &functor, inputs, out);
-  if (records(output, input)) unary_op<F>.gradient()(output, input, functor);
+  Operand inputs[] = {input};
+  Tensor copies[1];
+  const bool record = records(input);
+  if (record && out) keep_overwritten(unary_op<F>, *out, inputs, copies, 1);
+  const Tensor output = run_pointwise(unary_op<F>, &functor, inputs, out);
+  if (record && is_floating(output.dtype()))
+    unary_op<F>.gradient()(output, *inputs[0].tensor, functor);
   return output;
 }
 
 template <class F>
 Tensor binary(const Operand& a, const Operand& b, const Tensor* out = nullptr,
               const F& functor = {}) {
-  const Operand inputs[] = {a, b};
-  Tensor output = run_pointwise(binary_op<F>, &functor, inputs, out);
-  if (records(output, a) || records(output, b)) {
-    binary_op<F>.gradient()(output, as_tensor(a, output), as_tensor(b, output), functor);
-  }
+  Operand inputs[] = {a, b};
+  Tensor copies[2];
+  const unsigned wanted = (records(a) ? 1u : 0u) | (records(b) ? 2u : 0u);
+  if (wanted && out) keep_overwritten(binary_op<F>, *out, inputs, copies, wanted);
+  const Tensor output = run_pointwise(binary_op<F>, &functor, inputs, out);
+  if (wanted && is_floating(output.dtype()))
+    binary_op<F>.gradient()(output, inputs[0], inputs[1], functor);
   return output;
 }
 
 template <class F>
 Tensor ternary(const Operand& a, const Operand& b, const Operand& c, const Tensor* out = nullptr,
                const F& functor = {}) {
-  const Operand inputs[] = {a, b, c};
-  Tensor output = run_pointwise(ternary_op<F>, &functor, inputs, out, scalar::masks_of<F>());
-  if (records(output, a) || records(output, b) || records(output, c)) {
-    ternary_op<F>.gradient()(output, as_tensor(a, output), as_tensor(b, output),
-                             as_tensor(c, output), functor);
-  }
+  Operand inputs[] = {a, b, c};
+  Tensor copies[3];
+  const unsigned wanted = (records(a) ? 1u : 0u) | (records(b) ? 2u : 0u) | (records(c) ? 4u : 0u);
+  if (wanted && out) keep_overwritten(ternary_op<F>, *out, inputs, copies, wanted);
+  const Tensor output = run_pointwise(ternary_op<F>, &functor, inputs, out, scalar::masks_of<F>());
+  if (wanted && is_floating(output.dtype()))
+    ternary_op<F>.gradient()(output, inputs[0], inputs[1], inputs[2], functor);
   return output;
 }
 

@@ -22,6 +22,7 @@ int64_t blocks_for(Distribution distribution, DType dtype, int64_t count) {
 Tensor fill(const char* op, const Tensor& self, RandomArgs args, Generator* generator) {
   check_writable(op, self);
   const bool record = needs_gradient(self);
+  if (record) check_in_place(op, self);
   const int64_t count = self.numel();
   if (count > 0) {
     Generator& source = generator ? *generator : default_generator();

@@ -244,9 +244,11 @@ Tensor triangle(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
 
 Tensor triangle_(const TriangleOp& op, const Tensor& self, int64_t diagonal) {
   check_writable(op.name(), self);
+  const bool record = needs_gradient(self);
+  if (record) check_in_place(op.name(), self);
   Tensor output = triangle(op, self, self, diagonal);
   self.bump_version();
-  if (needs_gradient(self)) op.gradient()(output, self, diagonal);
+  if (record) op.gradient()(output, self, diagonal);
   return self;
 }
 

@@ -160,6 +160,18 @@ Tensor prod(const Tensor& input, const ReduceDims& dims, bool keepdim, std::opti
   return accumulate<scalar::Prod>(prod_op, input, dims, keepdim, dtype);
 }
 
+Tensor sum_to_size(const Tensor& input, const Shape& shape) {
+  if (input.shape() == shape) return input;
+  const int lead = input.dim() - shape.size();
+  check(lead >= 0 && broadcast_shapes("sum_to_size", shape, input.shape()) == input.shape(),
+        "sum_to_size", "the shape must broadcast to the input's", shape, " for ", input.shape());
+  Dims dims;
+  for (int d = 0; d < input.dim(); ++d) {
+    if (d < lead || (shape[d - lead] == 1 && input.shape()[d] != 1)) dims.push_back(d);
+  }
+  return dims.empty() ? input.view(shape) : sum(input, dims, true).view(shape);
+}
+
 Tensor mean(const Tensor& input, const ReduceDims& over, bool keepdim, std::optional<DType> dtype) {
   const Dims dims = over.resolve("mean", input);
   const DType result = dtype.value_or(input.dtype());

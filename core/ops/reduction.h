@@ -15,6 +15,9 @@ namespace aorta {
 /// Sum of x. Integers and bool are summed as i64, wrapping around.
 Tensor sum(const Tensor& input, const ReduceDims& dims = {}, bool keepdim = false,
            std::optional<DType> dtype = {});
+/// The sum over what broadcasting `shape` to the input's shape repeats: the result has `shape`.
+/// Composed of sum and view. Errors: `shape` doesn't broadcast to the input's.
+Tensor sum_to_size(const Tensor& input, const Shape& shape);
 /// Sum of x / n; floating dtypes.
 Tensor mean(const Tensor& input, const ReduceDims& dims = {}, bool keepdim = false,
             std::optional<DType> dtype = {});

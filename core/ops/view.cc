@@ -12,11 +12,20 @@ constinit Op<NoKernel, void (*)(Tensor&, const Tensor&)> expand_op{"expand"};
 constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int, int64_t, int64_t)> slice_op{"slice"};
 constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int, int64_t)> select_op{"select"};
 constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int64_t, int, int)> diagonal_op{"diagonal"};
+constinit Op<NoKernel, void (*)(Tensor&, const Tensor&)> as_strided_op{"as_strided"};
 
 namespace {
 
 Tensor make_view(const Tensor& input, const Shape& shape, const Strides& strides, int64_t offset) {
-  return Tensor(input.storage(), input.dtype(), shape, strides, offset);
+  Tensor view(input.storage(), input.dtype(), shape, strides, offset);
+  const TensorImpl& from = input.impl();
+  if (is_floating(from.dtype)) {
+    TensorImpl& impl = view.impl();
+    impl.base = from.base ? from.base : input.impl_ref();
+    impl.view_without_grad = from.view_without_grad || !grad_enabled();
+    impl.inference = from.inference;
+  }
+  return view;
 }
 
 template <class Row, class... Parameters>
@@ -265,8 +274,7 @@ Tensor as_strided(const Tensor& input, const Shape& shape, const Strides& stride
   check(!bad && (last < held || checked_numel("as_strided", shape, item) == 0), "as_strided",
         "every element must lie inside the storage", "shape ", shape, ", strides ", strides,
         ", offset ", offset, " in a storage of ", held, " elements");
-  check(!needs_gradient(input), "as_strided", "the input can't require a gradient");
-  return make_view(input, shape, strides, offset);
+  return record(as_strided_op, make_view(input, shape, strides, offset), input);
 }
 
 Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
@@ -328,6 +336,7 @@ void cpu::register_views() {
   slice_op.link();
   select_op.link();
   diagonal_op.link();
+  as_strided_op.link();
   copy_into_op.link();
 }
 

@@ -19,8 +19,10 @@ extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input, int dim, int64
     select_op;
 
 /// Any view, by shape, strides and offset in elements from the storage's start; must lie inside it.
-/// Not differentiable: for importers and kernels.
+/// Where the input requires a gradient it must lie inside the input.
 Tensor as_strided(const Tensor& input, const Shape& shape, const Strides& strides, int64_t offset);
+
+extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input)> as_strided_op;
 
 /// The elements on a diagonal of dimensions dim1 and dim2, as a view whose last dimension runs
 /// along it.

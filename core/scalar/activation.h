@@ -14,6 +14,10 @@ struct Relu {
   AORTA_INLINE T operator()(T x) const {
     return is_negative(x) ? T(0) : x;
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_output(T g, T y) const {
+    return select(y > T(0), g, T(0));
+  }
 };
 
 /// min(max(x, 0), 6).
@@ -22,6 +26,10 @@ struct Relu6 {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return is_negative(x) ? T(0) : x > T(6) ? T(6) : x;
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_output(T g, T y) const {
+    return select((y > T(0)) & (y < T(6)), g, T(0));
   }
 };
 
@@ -32,6 +40,10 @@ struct LeakyRelu {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return x > T(0) ? x : x * T(negative_slope);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select(x > T(0), g, g * T(negative_slope));
   }
 };
 
@@ -53,6 +65,10 @@ struct Elu {
     const T negative = T(alpha) * expm1(x);
     return x > T(0) ? x : negative;
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select(x > T(0), g, g * T(alpha) * exp(minimum(x, T(0))));
+  }
 };
 
 /// scale * (x where x > 0, alpha*(e^x - 1) elsewhere), Klambauer et al. 2017.
@@ -63,6 +79,11 @@ struct Selu {
     constexpr double alpha = 1.6732632423543772848, scale = 1.0507009873554804934;
     const T negative = T(alpha * scale) * expm1(x);
     return x > T(0) ? T(scale) * x : negative;
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    constexpr double alpha = 1.6732632423543772848, scale = 1.0507009873554804934;
+    return select(x > T(0), g * T(scale), g * T(alpha * scale) * exp(minimum(x, T(0))));
   }
 };
 
@@ -75,6 +96,10 @@ struct Celu {
     const T negative = T(alpha) * expm1(x * T(1 / alpha));
     return x > T(0) ? x : negative;
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select(x > T(0), g, g * exp(minimum(x, T(0)) * T(1 / alpha)));
+  }
 };
 
 /// x * Phi(x), Phi the normal distribution function: x/2 * (1 + erf(x/sqrt(2))). At -inf it is the
@@ -84,6 +109,11 @@ struct Gelu {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return gelu(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    const T phi = T(0.39894228040143267794) * exp(T(-0.5) * x * x);
+    return g * (T(0.5) * erfc(T(-0.70710678118654752440) * x) + x * phi);
   }
 };
 
@@ -98,6 +128,13 @@ struct GeluTanh {
     const T y = T(twice_sqrt_2_over_pi) * mul_add(T(0.044715), cube, x);
     return x * sigmoid(y);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    constexpr double twice_sqrt_2_over_pi = 1.5957691216057307118;
+    const T s = sigmoid(T(twice_sqrt_2_over_pi) * (x + T(0.044715) * (x * x * x)));
+    const T slope = T(twice_sqrt_2_over_pi) * (T(1) + T(3 * 0.044715) * (x * x));
+    return g * (s + x * s * (T(1) - s) * slope);
+  }
 };
 
 /// x * sigmoid(x).
@@ -106,6 +143,11 @@ struct Silu {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return x * sigmoid(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    const T s = sigmoid(x);
+    return g * (s * (T(1) + x * (T(1) - s)));
   }
 };
 
@@ -119,6 +161,13 @@ struct Mish {
     const T n = e * (e + T(2));
     return x * (n / (n + T(2)));
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    const T e = exp(minimum(x, T(20)));
+    const T n = e * (e + T(2));
+    const T t = n / (n + T(2));
+    return g * (t + x * sigmoid(x) * (T(1) - t * t));
+  }
 };
 
 /// log(1 + e^(beta*x)) / beta; x itself where beta*x > threshold.
@@ -131,6 +180,11 @@ struct Softplus {
     const T value = softplus(scaled) / T(beta);
     return scaled > T(threshold) ? x : value;
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    const T scaled = x * T(beta);
+    return select(scaled > T(threshold), g, g * sigmoid(scaled));
+  }
 };
 
 /// log(sigmoid(x)).
@@ -139,6 +193,10 @@ struct LogSigmoid {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return T(0) - softplus(-x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * sigmoid(-x);
   }
 };
 
@@ -150,6 +208,11 @@ struct Softsign {
   AORTA_INLINE T operator()(T x) const {
     return x / (T(1) + abs(x));
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    const T d = abs(x) + T(1);
+    return g / (d * d);
+  }
 };
 
 /// min(max(x, min), max).
@@ -160,6 +223,10 @@ struct Hardtanh {
   AORTA_INLINE T operator()(T x) const {
     return minimum(maximum(x, min.bound<T>()), max.bound<T>());
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select((x <= min.to<T>()) | (x >= max.to<T>()), T(0), g);
+  }
 };
 
 /// min(max(x + 3, 0), 6) / 6.
@@ -169,6 +236,10 @@ struct Hardsigmoid {
   AORTA_INLINE T operator()(T x) const {
     return minimum(maximum(x + T(3), T(0)), T(6)) / T(6);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select((x > T(-3)) & (x < T(3)), g / T(6), T(0));
+  }
 };
 
 /// x * min(max(x + 3, 0), 6) / 6.
@@ -177,6 +248,10 @@ struct Hardswish {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return x * minimum(maximum(x + T(3), T(0)), T(6)) / T(6);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select(x < T(-3), T(0), select(x <= T(3), g * (x / T(3) + T(0.5)), g));
   }
 };
 
@@ -188,6 +263,10 @@ struct Threshold {
   AORTA_INLINE T operator()(T x) const {
     return x <= threshold.to<T>() ? value.to<T>() : x;
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select(x <= threshold.to<T>(), T(0), g);
+  }
 };
 
 /// 0 where |x| <= lambd, x elsewhere.
@@ -197,6 +276,10 @@ struct Hardshrink {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return abs(x) <= T(lambd) ? T(0) : x;
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select(abs(x) <= T(lambd), T(0), g);
   }
 };
 
@@ -209,6 +292,10 @@ struct Softshrink {
     const T moved = x - copysign(T(lambd), x);
     return abs(x) <= T(lambd) ? T(0) : moved;
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select(abs(x) <= T(lambd), T(0), g);
+  }
 };
 
 /// x - tanh(x).
@@ -218,6 +305,11 @@ struct Tanhshrink {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return x - tanh(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    const T t = tanh(x);
+    return g * (t * t);
   }
 };
 

@@ -45,6 +45,10 @@ struct Neg {
     else
       return wrapping_sub(T(0), x);
   }
+  template <class T>
+  AORTA_INLINE T gradient(T g) const {
+    return -g;
+  }
 };
 
 /// |x|; the smallest integer stays itself.
@@ -56,6 +60,10 @@ struct Abs {
       return abs(x);
     else
       return is_negative(x) ? wrapping_sub(T(0), x) : x;
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select(x > T(0), g, select(x < T(0), -g, T(0)));
   }
 };
 
@@ -69,6 +77,10 @@ struct Sign {
     else
       return static_cast<T>((x > T(0)) - is_negative(x));
   }
+  template <class T>
+  AORTA_INLINE T gradient(T /*g*/) const {
+    return T(0);
+  }
 };
 
 /// x*x.
@@ -78,6 +90,10 @@ struct Square {
   AORTA_INLINE T operator()(T x) const {
     return wrapping_mul(x, x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return (g + g) * x;
+  }
 };
 
 /// 1/x.
@@ -86,6 +102,10 @@ struct Reciprocal {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return T(1) / x;
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_output(T g, T y) const {
+    return -(g * y * y);
   }
 };
 
@@ -99,6 +119,10 @@ struct Floor {
     else
       return x;
   }
+  template <class T>
+  AORTA_INLINE T gradient(T /*g*/) const {
+    return T(0);
+  }
 };
 
 /// The smallest integer not below x.
@@ -110,6 +134,10 @@ struct Ceil {
       return ceil(x);
     else
       return x;
+  }
+  template <class T>
+  AORTA_INLINE T gradient(T /*g*/) const {
+    return T(0);
   }
 };
 
@@ -123,6 +151,10 @@ struct Round {
     else
       return x;
   }
+  template <class T>
+  AORTA_INLINE T gradient(T /*g*/) const {
+    return T(0);
+  }
 };
 
 /// The integer part of x.
@@ -135,6 +167,10 @@ struct Trunc {
     else
       return x;
   }
+  template <class T>
+  AORTA_INLINE T gradient(T /*g*/) const {
+    return T(0);
+  }
 };
 
 /// x - trunc(x).
@@ -143,6 +179,10 @@ struct Frac {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return x - trunc(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient(T g) const {
+    return g;
   }
 };
 
@@ -224,6 +264,10 @@ struct Clamp {
   AORTA_INLINE T operator()(T x) const {
     return minimum(maximum(x, min.bound<T>()), max.bound<T>());
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select((x >= min.to<T>()) & (x <= max.to<T>()), g, T(0));
+  }
 };
 struct ClampMin {
   static constexpr PointwiseInfo info = numeric_function("clamp_min");
@@ -232,6 +276,10 @@ struct ClampMin {
   AORTA_INLINE T operator()(T x) const {
     return maximum(x, min.bound<T>());
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select(x >= min.to<T>(), g, T(0));
+  }
 };
 struct ClampMax {
   static constexpr PointwiseInfo info = numeric_function("clamp_max");
@@ -239,6 +287,10 @@ struct ClampMax {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return minimum(x, max.bound<T>());
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return select(x <= max.to<T>(), g, T(0));
   }
 };
 

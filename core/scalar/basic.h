@@ -8,6 +8,12 @@
 
 namespace aorta::scalar {
 
+/// a where the condition holds, else b; gradients say it so that it can be an op on tensors too.
+template <class T>
+AORTA_INLINE T select(bool condition, T a, T b) {
+  return condition ? a : b;
+}
+
 /// x*y + z, rounded once, on every instruction set; slow where the CPU has no such instruction.
 AORTA_INLINE float fma(float x, float y, float z) { return ::fmaf(x, y, z); }
 AORTA_INLINE double fma(double x, double y, double z) { return ::fma(x, y, z); }

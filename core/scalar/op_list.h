@@ -3,6 +3,7 @@
 // The one list of pointwise ops: the CPU kernels, the CUDA kernels, the gradients and the tests are
 // made by iterating it.
 
+#include <aorta/core/scalar/gradient.h>
 #include <aorta/core/scalar/pointwise.h>
 #include <aorta/core/scalar/selection.h>
 
@@ -26,5 +27,26 @@ using BinaryOps = TypeList<  //
     BitwiseOr, BitwiseXor, ShiftLeft, ShiftRight>;
 
 using TernaryOps = TypeList<Where, Lerp, Addcmul, Addcdiv>;
+
+template <class... Lists>
+struct Join;
+template <class... As>
+struct Join<TypeList<As...>> {
+  using type = TypeList<As...>;
+};
+template <class... As, class... Bs, class... Lists>
+struct Join<TypeList<As...>, TypeList<Bs...>, Lists...> {
+  using type = typename Join<TypeList<As..., Bs...>, Lists...>::type;
+};
+template <class F>
+using GradientOrNone = std::conditional_t<GradientFromOutput<F> || GradientFromInput<F>,
+                                          TypeList<GradientOf<F>>, TypeList<>>;
+template <class... Fs>
+constexpr auto gradients_of(TypeList<Fs...>) {
+  return typename Join<GradientOrNone<Fs>...>::type{};
+}
+
+/// Binary ops (gradient of the result, saved tensor): the gradient of each unary op that has one.
+using GradientOps = decltype(gradients_of(UnaryOps{}));
 
 }  // namespace aorta::scalar

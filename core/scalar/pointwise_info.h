@@ -65,10 +65,10 @@ class Number {
   /// The value in compute type T.
   template <class T>
   AORTA_INLINE T to() const {
-    if constexpr (std::is_floating_point_v<T>)
-      return static_cast<T>(real_);
-    else
+    if constexpr (std::is_integral_v<T>)
       return static_cast<T>(integer_);
+    else
+      return static_cast<T>(real_);
   }
 
   /// The value as a bound to compare with: an integer out of T's range becomes the end of it.

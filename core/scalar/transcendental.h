@@ -14,6 +14,10 @@ struct Sqrt {
   AORTA_INLINE T operator()(T x) const {
     return sqrt(x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_output(T g, T y) const {
+    return g / (y + y);
+  }
 };
 
 /// 1/sqrt(x).
@@ -22,6 +26,10 @@ struct Rsqrt {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return rsqrt(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_output(T g, T y) const {
+    return T(-0.5) * g * (y * y * y);
   }
 };
 
@@ -32,6 +40,10 @@ struct Exp {
   AORTA_INLINE T operator()(T x) const {
     return exp(x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_output(T g, T y) const {
+    return g * y;
+  }
 };
 
 /// 2^x.
@@ -40,6 +52,10 @@ struct Exp2 {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return exp2(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_output(T g, T y) const {
+    return g * y * T(0.69314718055994530942);
   }
 };
 
@@ -50,6 +66,10 @@ struct Expm1 {
   AORTA_INLINE T operator()(T x) const {
     return expm1(x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_output(T g, T y) const {
+    return g * y + g;
+  }
 };
 
 /// The natural logarithm of x.
@@ -58,6 +78,10 @@ struct Log {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return log(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g / x;
   }
 };
 
@@ -68,6 +92,10 @@ struct Log1p {
   AORTA_INLINE T operator()(T x) const {
     return log1p(x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g / (x + T(1));
+  }
 };
 
 /// The logarithm of x to base 2.
@@ -76,6 +104,10 @@ struct Log2 {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return log2(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g / (x * T(0.69314718055994530942));
   }
 };
 
@@ -86,6 +118,10 @@ struct Log10 {
   AORTA_INLINE T operator()(T x) const {
     return log10(x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g / (x * T(2.3025850929940456840));
+  }
 };
 
 /// The sine of x radians.
@@ -94,6 +130,10 @@ struct Sin {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return sin(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * cos(x);
   }
 };
 
@@ -104,6 +144,10 @@ struct Cos {
   AORTA_INLINE T operator()(T x) const {
     return cos(x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return -(g * sin(x));
+  }
 };
 
 /// The tangent of x radians.
@@ -112,6 +156,10 @@ struct Tan {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return tan(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_output(T g, T y) const {
+    return g * (y * y + T(1));
   }
 };
 
@@ -122,6 +170,10 @@ struct Asin {
   AORTA_INLINE T operator()(T x) const {
     return asin(x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * rsqrt(T(1) - x * x);
+  }
 };
 
 /// The angle in [0, pi] whose cosine is x.
@@ -130,6 +182,10 @@ struct Acos {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return acos(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return -(g * rsqrt(T(1) - x * x));
   }
 };
 
@@ -140,6 +196,10 @@ struct Atan {
   AORTA_INLINE T operator()(T x) const {
     return atan(x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g / (x * x + T(1));
+  }
 };
 
 /// (e^x - e^-x) / 2.
@@ -148,6 +208,10 @@ struct Sinh {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return sinh(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * cosh(x);
   }
 };
 
@@ -158,6 +222,10 @@ struct Cosh {
   AORTA_INLINE T operator()(T x) const {
     return cosh(x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * sinh(x);
+  }
 };
 
 /// sinh(x) / cosh(x).
@@ -166,6 +234,10 @@ struct Tanh {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return tanh(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_output(T g, T y) const {
+    return g * (T(1) - y * y);
   }
 };
 
@@ -176,6 +248,10 @@ struct Asinh {
   AORTA_INLINE T operator()(T x) const {
     return asinh(x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * rsqrt(x * x + T(1));
+  }
 };
 
 /// The inverse of cosh, x >= 1.
@@ -184,6 +260,10 @@ struct Acosh {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return acosh(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * rsqrt(x * x - T(1));
   }
 };
 
@@ -194,6 +274,10 @@ struct Atanh {
   AORTA_INLINE T operator()(T x) const {
     return atanh(x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g / (T(1) - x * x);
+  }
 };
 
 /// 2/sqrt(pi) times the integral of e^-t^2 from 0 to x.
@@ -202,6 +286,10 @@ struct Erf {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return erf(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * T(1.1283791670955125739) * exp(-(x * x));
   }
 };
 
@@ -212,6 +300,10 @@ struct Erfc {
   AORTA_INLINE T operator()(T x) const {
     return erfc(x);
   }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    return g * T(-1.1283791670955125739) * exp(-(x * x));
+  }
 };
 
 /// 1 / (1 + e^-x).
@@ -220,6 +312,10 @@ struct Sigmoid {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return sigmoid(x);
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_output(T g, T y) const {
+    return g * ((T(1) - y) * y);
   }
 };
 

@@ -28,6 +28,23 @@ void add_sums(std::vector<Row>& rows) {
             },
             "sum: a dimension can be given only once, got [0,-2]"}}});
   rows.push_back(
+      {.op = "sum_to_size",
+       .tolerance = kSums,
+       .calls = {{"column",
+                  [](const Tensors& x) -> Tensors {
+                    return {sum_to_size(x[0], {3, 1})};
+                  }},
+                 {"last", [](const Tensors& x) -> Tensors { return {sum_to_size(x[0], {4})}; }},
+                 {"all", [](const Tensors& x) -> Tensors { return {sum_to_size(x[0], {})}; }},
+                 {"same",
+                  [](const Tensors& x) -> Tensors {
+                    return {sum_to_size(x[0], {2, 3, 4})};
+                  }}},
+       .bad = {{[] {
+                  sum_to_size(ones({2, 3}), {2});
+                },
+                "sum_to_size: the shape must broadcast to the input's, got [2] for [2,3]"}}});
+  rows.push_back(
       {.op = "mean",
        .tolerance = {2, 2, 4},
        .calls = {{"dim", [](const Tensors& x) -> Tensors { return {mean(x[0], 1)}; }},

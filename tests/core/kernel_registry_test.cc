@@ -53,10 +53,10 @@ TEST(KernelRegistry, SettingAnEntryLinksTheRowOnce) {
 TEST(KernelRegistry, AnInputThatNeedsAGradientAsksForTheEntry) {
   const Tensor x = ones({2}).requires_grad_();
   EXPECT_TRUE(needs_gradient(x));
-  set_grad_enabled(false);
+  set_grad_mode({.enabled = false});
   EXPECT_FALSE(needs_gradient(x));
   EXPECT_FALSE(add(x, 1).requires_grad());
-  set_grad_enabled(true);
+  set_grad_mode({});
   EXPECT_TRUE(grad_enabled());
   EXPECT_FALSE(needs_gradient(Tensor()));
   EXPECT_FALSE(needs_gradient(ones({2})));

@@ -1,0 +1,96 @@
+#include <aorta/autograd/checkpoint.h>
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/saved.h>
+#include <aorta/core/random.h>
+
+#include <mutex>
+
+namespace aorta::autograd {
+namespace {
+
+// One saved tensor: what it must look like, and its elements once they have been computed again.
+// It belongs to the node that saved it, and goes when that has run.
+struct Place {
+  TensorSpec spec;
+  Tensor tensor;
+};
+
+class Replay : public std::enable_shared_from_this<Replay> {
+ public:
+  explicit Replay(std::function<std::vector<Tensor>()> function)
+      : function_(std::move(function)), random_(default_generator().state()) {}
+
+  std::vector<Tensor> run() {
+    const SavedTensorsHooks hooks(
+        [self = shared_from_this()](const Tensor& tensor) { return std::any(self->add(tensor)); },
+        [self = shared_from_this()](const std::any& place) {
+          return self->tensor_of(*std::any_cast<const std::shared_ptr<Place>&>(place));
+        });
+    return function_();
+  }
+
+ private:
+  std::shared_ptr<Place> add(const Tensor& tensor) {
+    auto place = std::make_shared<Place>();
+    place->spec = {tensor.shape(), tensor.dtype(), tensor.device()};
+    places_.push_back(place);
+    return place;
+  }
+
+  Tensor tensor_of(Place& place) {
+    const std::lock_guard lock(mutex_);
+    if (!place.tensor.defined()) compute_again();
+    return place.tensor;
+  }
+
+  void compute_again() {
+    size_t next = 0;
+    Generator generator;
+    generator.restore(random_);
+    const DefaultGeneratorScope same_numbers(generator);
+    const EnableGradGuard recording;
+    const SavedTensorsHooks hooks(
+        [&](const Tensor& tensor) {
+          fill(next++, tensor);
+          return std::any(tensor);
+        },
+        [](const std::any& tensor) { return std::any_cast<Tensor>(tensor); });
+    function_();
+    check(next == places_.size(), "checkpoint",
+          "the function must save the same tensors when it runs again", next, " tensors, first ",
+          places_.size());
+  }
+
+  void fill(size_t index, const Tensor& tensor) {
+    check(index < places_.size(), "checkpoint",
+          "the function must save the same tensors when it runs again", "more than ",
+          places_.size());
+    const auto place = places_[index].lock();
+    if (!place) return;
+    check(tensor.shape() == place->spec.shape && tensor.dtype() == place->spec.dtype &&
+              tensor.device() == place->spec.device,
+          "checkpoint", "the function must save the same tensors when it runs again",
+          tensor.shape(), " ", tensor.dtype(), ", first ", place->spec.shape, " ",
+          place->spec.dtype);
+    place->tensor = tensor;
+  }
+
+  std::function<std::vector<Tensor>()> function_;
+  GeneratorState random_;
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<Place>> places_;
+};
+
+}  // namespace
+
+std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>()> function) {
+  if (!grad_enabled()) return function();
+  return std::make_shared<Replay>(std::move(function))->run();
+}
+
+Tensor checkpoint(std::function<Tensor(const Tensor& input)> function, const Tensor& input) {
+  return checkpoint(
+      [function = std::move(function), input] { return std::vector<Tensor>{function(input)}; })[0];
+}
+
+}  // namespace aorta::autograd

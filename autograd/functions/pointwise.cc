@@ -1,0 +1,299 @@
+#include <aorta/autograd/functions/expression.h>
+#include <aorta/autograd/functions/register.h>
+#include <aorta/autograd/record.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/scalar/op_list.h>
+
+#include <cmath>
+
+namespace aorta::autograd {
+namespace {
+
+using namespace scalar;
+
+// ---- Unary: formulas stand with the functors. Out of a plain backward pass they are one kernel;
+// one that records itself composes them of ops.
+
+Tensor to_tensor(const Expression& expression) {
+  return expression.is_number() ? Tensor() : expression.tensor();  // the only number is 0
+}
+
+template <class F>
+Tensor from_saved(const Tensor& g, const Tensor& saved, const F& functor) {
+  if (!grad_enabled()) {
+    const GradientOf<F> gradient{functor};
+    const Operand inputs[] = {g, saved};
+    return run_pointwise(binary_op<GradientOf<F>>, &gradient, inputs);
+  }
+  if constexpr (GradientFromOutput<F>)
+    return to_tensor(functor.gradient_from_output(Expression(g), Expression(saved)));
+  else
+    return to_tensor(functor.gradient_from_input(Expression(g), Expression(saved)));
+}
+
+template <class F>
+void unary_gradient(const Tensor& output, const Tensor& input, const F& functor) {
+  const char* const name = F::info.name;
+  if constexpr (GradientFromOutput<F>) {
+    record(name, output, {&input}, [functor, y = Saved::output(output)](Gradients& g) {
+      g.input() = from_saved(g.output(), g.saved(y), functor);
+    });
+  } else if constexpr (GradientFromInput<F>) {
+    record(name, output, {&input}, [functor, x = Saved(input, 0)](Gradients& g) {
+      g.input() = from_saved(g.output(), g.saved(x), functor);
+    });
+  } else {
+    record(name, output, {&input}, [functor](Gradients& g) {
+      g.input() = to_tensor(functor.gradient(Expression(g.output())));
+    });
+  }
+}
+
+template <class F>
+void register_unary() {
+  if constexpr (GradientFromOutput<F> || GradientAlone<F>)
+    unary_op<F>.set_gradient(unary_gradient<F>, 0);
+  else if constexpr (GradientFromInput<F>)
+    unary_op<F>.set_gradient(unary_gradient<F>, 1);
+}
+
+template <class... Fs>
+void register_all_unary(TypeList<Fs...>) {
+  (register_unary<Fs>(), ...);
+}
+
+// ---- Binary and ternary: composed. Each gradient is summed over what was broadcast.
+
+Tensor fit(const Tensor& gradient, const Gradients& g, size_t i) {
+  return sum_to_size(gradient, g.input_shape(i));
+}
+
+bool needs(const Operand& operand) { return operand.tensor && operand.tensor->requires_grad(); }
+
+// An operand that the gradient of another one reads.
+SavedOperand save(const Operand& operand, int place, bool wanted) {
+  return wanted ? SavedOperand(operand, place) : SavedOperand();
+}
+
+void add_gradient(const Tensor& output, const Operand& a, const Operand& b, const Add&) {
+  record("add", output, {a.tensor, b.tensor}, [](Gradients& g) {
+    if (g.wanted(0)) g.input(0) = fit(g.output(), g, 0);
+    if (g.wanted(1)) g.input(1) = fit(g.output(), g, 1);
+  });
+}
+
+Scalar to_scalar(const Number& number) { return number.to<double>(); }
+
+void add_scaled_gradient(const Tensor& output, const Operand& a, const Operand& b,
+                         const AddScaled& f) {
+  record("add", output, {a.tensor, b.tensor}, [alpha = to_scalar(f.alpha)](Gradients& g) {
+    if (g.wanted(0)) g.input(0) = fit(g.output(), g, 0);
+    if (g.wanted(1)) g.input(1) = fit(g.output() * alpha, g, 1);
+  });
+}
+
+void sub_gradient(const Tensor& output, const Operand& a, const Operand& b, const Sub&) {
+  record("sub", output, {a.tensor, b.tensor}, [](Gradients& g) {
+    if (g.wanted(0)) g.input(0) = fit(g.output(), g, 0);
+    if (g.wanted(1)) g.input(1) = fit(neg(g.output()), g, 1);
+  });
+}
+
+void sub_scaled_gradient(const Tensor& output, const Operand& a, const Operand& b,
+                         const SubScaled& f) {
+  record("sub", output, {a.tensor, b.tensor}, [alpha = -f.alpha.to<double>()](Gradients& g) {
+    if (g.wanted(0)) g.input(0) = fit(g.output(), g, 0);
+    if (g.wanted(1)) g.input(1) = fit(g.output() * alpha, g, 1);
+  });
+}
+
+void mul_gradient(const Tensor& output, const Operand& a, const Operand& b, const Mul&) {
+  record("mul", output, {a.tensor, b.tensor},
+         [x = save(a, 0, needs(b)), y = save(b, 1, needs(a))](Gradients& g) {
+           if (g.wanted(0)) g.input(0) = fit(mul(g.output(), g.saved(y)), g, 0);
+           if (g.wanted(1)) g.input(1) = fit(mul(g.output(), g.saved(x)), g, 1);
+         });
+}
+
+void div_gradient(const Tensor& output, const Operand& a, const Operand& b, const Div&) {
+  const Saved quotient = needs(b) ? Saved::output(output) : Saved();
+  record("div", output, {a.tensor, b.tensor}, [q = quotient, y = SavedOperand(b, 1)](Gradients& g) {
+    const Tensor by_y = div(g.output(), g.saved(y));
+    if (g.wanted(0)) g.input(0) = fit(by_y, g, 0);
+    if (g.wanted(1)) g.input(1) = fit(neg(by_y * g.saved(q)), g, 1);
+  });
+}
+
+// y * floor(x / y) is what remainder and fmod take off x: constant but for y.
+template <class F>
+void remainder_gradient(const Tensor& output, const Operand& a, const Operand& b, const F&) {
+  record(F::info.name, output, {a.tensor, b.tensor},
+         [x = save(a, 0, needs(b)), y = save(b, 1, needs(b))](Gradients& g) {
+           if (g.wanted(0)) g.input(0) = fit(g.output(), g, 0);
+           if (!g.wanted(1)) return;
+           const Tensor quotient = div(g.saved(x), g.saved(y));
+           const Tensor turns = std::is_same_v<F, Fmod> ? trunc(quotient) : floor(quotient);
+           g.input(1) = fit(neg(g.output() * turns), g, 1);
+         });
+}
+
+void floor_divide_gradient(const Tensor& output, const Operand& a, const Operand& b,
+                           const FloorDivide&) {
+  record("floor_divide", output, {a.tensor, b.tensor}, [](Gradients&) {});
+}
+
+// y x^(y-1), and 0 where y = 0.
+Tensor pow_slope(const Value& base, const Value& exponent) {
+  if (exponent.is_number()) {
+    const double y = exponent.number.to_double();
+    return pow(base, y - 1) * exponent.number;
+  }
+  return where(eq(exponent, 0), 0, mul(exponent, pow(base, sub(exponent, 1))));
+}
+
+// x^y log x, and 0 where x = 0 and y >= 0.
+Tensor exponential_slope(const Value& base, const Value& exponent, const Tensor& power) {
+  if (base.is_number()) {
+    const double x = base.number.to_double();
+    return x == 0 ? where(ge(exponent, 0), 0, power * -INFINITY) : power * std::log(x);
+  }
+  const Tensor flat = logical_and(eq(base, 0), ge(exponent.as_tensor(power), 0));
+  return where(flat, 0, power * log(base.tensor));
+}
+
+void pow_gradient(const Tensor& output, const Operand& a, const Operand& b, const Pow&) {
+  const Saved power = needs(b) ? Saved::output(output) : Saved();
+  record("pow", output, {a.tensor, b.tensor},
+         [x = SavedOperand(a, 0), y = SavedOperand(b, 1), power](Gradients& g) {
+           const Value base = g.saved(x), exponent = g.saved(y);
+           const bool constant = exponent.is_number() && exponent.number.to_double() == 0;
+           if (g.wanted(0) && !constant)
+             g.input(0) = fit(g.output() * pow_slope(base, exponent), g, 0);
+           if (g.wanted(1)) {
+             const Tensor slope = exponential_slope(base, exponent, g.saved(power));
+             g.input(1) = fit(g.output() * slope, g, 1);
+           }
+         });
+}
+
+// Where both are equal, each takes half.
+template <class F>
+void extremum_gradient(const Tensor& output, const Operand& a, const Operand& b, const F&) {
+  record(F::info.name, output, {a.tensor, b.tensor},
+         [x = SavedOperand(a, 0), y = SavedOperand(b, 1)](Gradients& g) {
+           const Value first = g.saved(x), second = g.saved(y);
+           const Tensor half = where(eq(first, second), g.output() * 0.5, g.output());
+           const Tensor second_only =
+               std::is_same_v<F, Maximum> ? gt(second, first) : lt(second, first);
+           const Tensor first_only =
+               std::is_same_v<F, Maximum> ? gt(first, second) : lt(first, second);
+           if (g.wanted(0)) g.input(0) = fit(where(second_only, 0, half), g, 0);
+           if (g.wanted(1)) g.input(1) = fit(where(first_only, 0, half), g, 1);
+         });
+}
+
+void atan2_gradient(const Tensor& output, const Operand& a, const Operand& b, const Atan2&) {
+  record("atan2", output, {a.tensor, b.tensor},
+         [sy = SavedOperand(a, 0), sx = SavedOperand(b, 1)](Gradients& g) {
+           const Tensor y = g.saved(sy).as_tensor(g.output());
+           const Tensor x = g.saved(sx).as_tensor(g.output());
+           const Tensor scaled = g.output() / (y * y + x * x);
+           if (g.wanted(0)) g.input(0) = fit(mul(scaled, x), g, 0);
+           if (g.wanted(1)) g.input(1) = fit(neg(mul(scaled, y)), g, 1);
+         });
+}
+
+void hypot_gradient(const Tensor& output, const Operand& a, const Operand& b, const Hypot&) {
+  record("hypot", output, {a.tensor, b.tensor},
+         [x = SavedOperand(a, 0), y = SavedOperand(b, 1), h = Saved::output(output)](Gradients& g) {
+           const Tensor scaled = div(g.output(), g.saved(h));
+           if (g.wanted(0)) g.input(0) = fit(mul(scaled, g.saved(x)), g, 0);
+           if (g.wanted(1)) g.input(1) = fit(mul(scaled, g.saved(y)), g, 1);
+         });
+}
+
+void prelu_gradient(const Tensor& output, const Operand& a, const Operand& b, const Prelu&) {
+  record("prelu", output, {a.tensor, b.tensor},
+         [sx = SavedOperand(a, 0), sw = save(b, 1, needs(a))](Gradients& g) {
+           const Tensor x = g.saved(sx).as_tensor(g.output());
+           const Tensor positive = gt(x, 0);
+           if (g.wanted(0))
+             g.input(0) = fit(where(positive, g.output(), mul(g.output(), g.saved(sw))), g, 0);
+           if (g.wanted(1)) g.input(1) = fit(where(positive, 0, mul(g.output(), x)), g, 1);
+         });
+}
+
+void where_gradient(const Tensor& output, const Operand& condition, const Operand& a,
+                    const Operand& b, const Where&) {
+  record("where", output, {nullptr, a.tensor, b.tensor},
+         [mask = SavedOperand(condition, 0)](Gradients& g) {
+           const Value is_a = g.saved(mask);
+           if (g.wanted(1)) g.input(1) = fit(where(is_a.tensor, g.output(), 0), g, 1);
+           if (g.wanted(2)) g.input(2) = fit(where(is_a.tensor, 0, g.output()), g, 2);
+         });
+}
+
+void lerp_gradient(const Tensor& output, const Operand& start, const Operand& end,
+                   const Operand& weight, const Lerp&) {
+  record("lerp", output, {start.tensor, end.tensor, weight.tensor},
+         [s = save(start, 0, needs(weight)), e = save(end, 1, needs(weight)),
+          w = SavedOperand(weight, 2)](Gradients& g) {
+           const Tensor share = g.saved(w).as_tensor(g.output());
+           if (g.wanted(0)) g.input(0) = fit(g.output() * (1 - share), g, 0);
+           if (g.wanted(1)) g.input(1) = fit(mul(g.output(), share), g, 1);
+           if (g.wanted(2)) g.input(2) = fit(mul(g.output(), sub(g.saved(e), g.saved(s))), g, 2);
+         });
+}
+
+void addcmul_gradient(const Tensor& output, const Operand& input, const Operand& a,
+                      const Operand& b, const Addcmul& f) {
+  record("addcmul", output, {input.tensor, a.tensor, b.tensor},
+         [x = save(a, 1, needs(b)), y = save(b, 2, needs(a)),
+          value = to_scalar(f.value)](Gradients& g) {
+           if (g.wanted(0)) g.input(0) = fit(g.output(), g, 0);
+           if (g.wanted(1)) g.input(1) = fit(mul(g.output() * value, g.saved(y)), g, 1);
+           if (g.wanted(2)) g.input(2) = fit(mul(g.output() * value, g.saved(x)), g, 2);
+         });
+}
+
+void addcdiv_gradient(const Tensor& output, const Operand& input, const Operand& a,
+                      const Operand& b, const Addcdiv& f) {
+  record(
+      "addcdiv", output, {input.tensor, a.tensor, b.tensor},
+      [x = save(a, 1, needs(b)), y = SavedOperand(b, 2), value = to_scalar(f.value)](Gradients& g) {
+        if (g.wanted(0)) g.input(0) = fit(g.output(), g, 0);
+        const Tensor by_y = div(g.output() * value, g.saved(y));
+        if (g.wanted(1)) g.input(1) = fit(by_y, g, 1);
+        if (g.wanted(2)) g.input(2) = fit(neg(div(mul(by_y, g.saved(x)), g.saved(y))), g, 2);
+      });
+}
+
+// Which gradients read the first input, which a write in place overwrites.
+constexpr unsigned kNone = 0, kFirst = 1, kSecond = 2, kThird = 4;
+
+}  // namespace
+
+void register_pointwise() {
+  register_all_unary(UnaryOps{});
+  binary_op<Add>.set_gradient(add_gradient, kNone);
+  binary_op<AddScaled>.set_gradient(add_scaled_gradient, kNone);
+  binary_op<Sub>.set_gradient(sub_gradient, kNone);
+  binary_op<SubScaled>.set_gradient(sub_scaled_gradient, kNone);
+  binary_op<Mul>.set_gradient(mul_gradient, kSecond);
+  binary_op<Div>.set_gradient(div_gradient, kNone);
+  binary_op<FloorDivide>.set_gradient(floor_divide_gradient, kNone);
+  binary_op<Fmod>.set_gradient(remainder_gradient<Fmod>, kSecond);
+  binary_op<Remainder>.set_gradient(remainder_gradient<Remainder>, kSecond);
+  binary_op<Pow>.set_gradient(pow_gradient, kFirst | kSecond);
+  binary_op<Minimum>.set_gradient(extremum_gradient<Minimum>, kFirst | kSecond);
+  binary_op<Maximum>.set_gradient(extremum_gradient<Maximum>, kFirst | kSecond);
+  binary_op<Atan2>.set_gradient(atan2_gradient, kFirst | kSecond);
+  binary_op<Hypot>.set_gradient(hypot_gradient, kFirst | kSecond);
+  binary_op<Prelu>.set_gradient(prelu_gradient, kFirst | kSecond);
+  ternary_op<Where>.set_gradient(where_gradient, kNone);
+  ternary_op<Lerp>.set_gradient(lerp_gradient, kThird);
+  ternary_op<Addcmul>.set_gradient(addcmul_gradient, kNone);
+  ternary_op<Addcdiv>.set_gradient(addcdiv_gradient, kNone);
+}
+
+}  // namespace aorta::autograd

@@ -1,0 +1,19 @@
+#pragma once
+
+namespace aorta::autograd {
+
+// Fill the gradient column of the op table; register.cc calls each.
+void register_advanced_indexing();
+void register_copy();
+void register_indexing();
+void register_join();
+void register_matmul();
+void register_pointwise();
+void register_rearrange();
+void register_reduction();
+void register_scan();
+void register_softmax();
+void register_sort();
+void register_view();
+
+}  // namespace aorta::autograd

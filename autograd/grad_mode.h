@@ -1,0 +1,44 @@
+#pragma once
+
+#include <aorta/core/kernel_registry.h>
+
+namespace aorta {
+
+/// While one of these lives, ops of this thread record no gradients (NoGradGuard), record them
+/// (EnableGradGuard), or do so as told (AutoGradMode). Scopes nest.
+class AutoGradMode {
+ public:
+  explicit AutoGradMode(bool enabled) : outer_(grad_mode()) {
+    set_grad_mode({enabled && !outer_.inference, outer_.inference});
+  }
+  ~AutoGradMode() { set_grad_mode(outer_); }
+  AutoGradMode(const AutoGradMode&) = delete;
+  AutoGradMode& operator=(const AutoGradMode&) = delete;
+
+ private:
+  GradMode outer_;
+};
+
+struct NoGradGuard : AutoGradMode {
+  NoGradGuard() : AutoGradMode(false) {}
+};
+struct EnableGradGuard : AutoGradMode {
+  EnableGradGuard() : AutoGradMode(true) {}
+};
+
+/// NoGradGuard for tensors that never meet a graph: those made while it lives can't be saved for a
+/// gradient or require one later, which is an error instead of a wrong gradient.
+class InferenceMode {
+ public:
+  explicit InferenceMode(bool enabled = true) : outer_(grad_mode()) {
+    set_grad_mode({!enabled, enabled});
+  }
+  ~InferenceMode() { set_grad_mode(outer_); }
+  InferenceMode(const InferenceMode&) = delete;
+  InferenceMode& operator=(const InferenceMode&) = delete;
+
+ private:
+  GradMode outer_;
+};
+
+}  // namespace aorta

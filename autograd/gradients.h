@@ -1,0 +1,40 @@
+#pragma once
+
+#include <aorta/autograd/node.h>
+#include <aorta/autograd/saved.h>
+
+namespace aorta::autograd {
+
+/// What a gradient function is called with: the gradients of its op's outputs, and places for those
+/// of its inputs. An input whose place stays undefined has a gradient of zeros.
+class Gradients {
+ public:
+  Gradients(Node& node, Tensor* outputs, Tensor* inputs, const bool* wanted)
+      : node_(node), outputs_(outputs), inputs_(inputs), wanted_(wanted) {}
+
+  /// The gradient of an output; zeros where none arrived.
+  const Tensor& output(size_t i = 0);
+  bool has_output(size_t i) const { return outputs_[i].defined(); }
+  /// Where the gradient of input `i` goes. It has the input's shape; the engine converts its dtype.
+  Tensor& input(size_t i = 0) { return inputs_[i]; }
+  /// True when somebody asked for the gradient of input `i`.
+  bool wanted(size_t i) const { return wanted_[i]; }
+  /// The shape of a wanted input.
+  const Shape& input_shape(size_t i = 0) const { return spec(i).shape; }
+  const TensorSpec& spec(size_t i) const {
+    const Edge& edge = node_.edges()[i];
+    return edge.node->outputs()[edge.output];
+  }
+  /// A saved tensor; throws when it was changed since.
+  Tensor saved(const Saved& saved) const { return saved.get(node_); }
+  Value saved(const SavedOperand& saved) const { return saved.get(node_); }
+  Node& node() const { return node_; }
+
+ private:
+  Node& node_;
+  Tensor* outputs_;
+  Tensor* inputs_;
+  const bool* wanted_;
+};
+
+}  // namespace aorta::autograd

@@ -1,0 +1,294 @@
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/history.h>
+#include <aorta/autograd/record.h>
+#include <aorta/core/allocator.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/view.h>
+
+namespace aorta::autograd {
+namespace {
+
+/// What hangs on a tensor: its node, and how often its history was rewritten.
+struct Slot final : AutogradSlot {
+  bool is_leaf() const override { return !node || node->is_leaf(); }
+  static void* operator new(size_t size) { return cpu::allocate(static_cast<int64_t>(size)); }
+  static void operator delete(void* slot, size_t size) {
+    cpu::deallocate(slot, static_cast<int64_t>(size));
+  }
+
+  Ref<Node> node;
+  uint32_t output = 0;
+  uint32_t rewrites = 0;       // of this tensor, by recorded writes in place
+  uint32_t base_rewrites = 0;  // of a view's base, when the view got `node`
+  std::shared_ptr<GradCell> retained;
+  int64_t retaining_hook = 0;
+};
+
+Slot* slot_of(const TensorImpl& impl) {
+  // A leaf's slot may be made by any thread that records an op on it.
+  AutogradSlot* const& place = impl.autograd;
+  return static_cast<Slot*>(__atomic_load_n(&place, __ATOMIC_ACQUIRE));
+}
+
+Slot& make_slot(TensorImpl& impl) {
+  if (Slot* slot = slot_of(impl)) return *slot;
+  impl.autograd = new Slot;
+  return static_cast<Slot&>(*impl.autograd);
+}
+
+// The first thread that needs it makes the node of a leaf; another that loses the race drops its
+// own.
+Slot& leaf_slot(const Tensor& leaf) {
+  if (Slot* slot = slot_of(leaf.impl())) return *slot;
+  Slot* mine = new Slot;
+  mine->node = LeafNode::make(leaf);
+  AutogradSlot* expected = nullptr;
+  if (__atomic_compare_exchange_n(&leaf.impl().autograd, &expected,
+                                  static_cast<AutogradSlot*>(mine), false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_ACQUIRE)) {
+    return *mine;
+  }
+  delete mine;
+  return static_cast<Slot&>(*expected);
+}
+
+uint32_t rewrites_of(const TensorImpl& impl) {
+  const Slot* slot = slot_of(impl);
+  return slot ? slot->rewrites : 0;
+}
+
+bool follows_base(const TensorImpl& impl) {
+  return impl.base && impl.base->has_history && !impl.view_without_grad;
+}
+
+// Shape, strides and offset: what a view is, seen from its base.
+struct Geometry {
+  explicit Geometry(const TensorImpl& impl)
+      : shape(impl.shape), strides(impl.strides), offset(impl.offset) {}
+  Shape shape;
+  Strides strides;
+  int64_t offset;
+};
+
+// `gradient` in memory laid out as the base's.
+Tensor lay_out(const Tensor& gradient, const Geometry& base) {
+  const Tensor laid = empty_strided(base.shape, base.strides,
+                                    {.dtype = gradient.dtype(), .device = gradient.device()});
+  laid.copy_(gradient);
+  return laid;
+}
+
+Tensor place_of(const Tensor& laid, const Geometry& view, const Geometry& base) {
+  return as_strided(laid, view.shape, view.strides,
+                    laid.storage_offset() + view.offset - base.offset);
+}
+
+Tensor handle(const Ref<TensorImpl>& impl) { return Tensor(impl); }
+
+// The node of a view whose base was rewritten since the view was made.
+void renew_view(const Tensor& view) {
+  TensorImpl& impl = view.impl();
+  const Tensor base = handle(impl.base);
+  const EnableGradGuard recording;
+  const Tensor fresh = as_strided(base, impl.shape, impl.strides, impl.offset);
+  Slot& slot = make_slot(impl);
+  const Slot* fresh_slot = slot_of(fresh.impl());
+  slot.node = fresh_slot->node;
+  slot.output = fresh_slot->output;
+  slot.base_rewrites = rewrites_of(*impl.base);
+  impl.requires_grad = true;
+}
+
+TensorSpec spec_of(const Tensor& tensor) {
+  return {tensor.shape(), tensor.dtype(), tensor.device()};
+}
+
+void remove_retaining_hook(Slot& slot) {
+  if (slot.retaining_hook && slot.node) slot.node->hooks().remove(slot.retaining_hook);
+  slot.retaining_hook = 0;
+}
+
+void add_retaining_hook(Slot& slot) {
+  slot.retaining_hook = slot.node->hooks().add(
+      slot.output,
+      [cell = std::weak_ptr<GradCell>(slot.retained)](const Tensor& gradient) {
+        if (const auto kept = cell.lock()) kept->set(gradient);
+        return Tensor();
+      },
+      nullptr);
+}
+
+// Gives the tensor, not a view, its new history.
+void rewrite(TensorImpl& impl, Ref<Node> node, uint32_t index) {
+  Slot& slot = make_slot(impl);
+  remove_retaining_hook(slot);
+  slot.node = std::move(node);
+  slot.output = index;
+  ++slot.rewrites;
+  if (slot.retained) add_retaining_hook(slot);
+  impl.requires_grad = true;
+  impl.has_history = true;
+}
+
+// The base's gradient reaches the part that was written through the new node, and the rest as
+// before.
+void rewrite_base(const Tensor& view, const Ref<Node>& node, uint32_t index) {
+  const Tensor base = handle(view.impl().base);
+  const Geometry whole(base.impl()), part(view.impl());
+  const auto copy_slices = [whole, part](Gradients& g) {
+    if (g.wanted(0)) {
+      g.input(0) = lay_out(g.output(), whole);
+      place_of(g.input(0), part, whole).zero_();
+    }
+    g.input(1) = place_of(lay_out(g.output(), whole), part, whole);
+  };
+  const Ref<Node> slices =
+      FunctionNode<decltype(copy_slices)>::make("copy_slices", 2, 1, copy_slices);
+  slices->edges()[0] = edge_of(base);
+  slices->edges()[1] = {node, index};
+  slices->outputs()[0] = spec_of(base);
+  rewrite(base.impl(), slices, 0);
+}
+
+}  // namespace
+
+Tensor GradCell::get() const {
+  const std::lock_guard lock(mutex_);
+  return gradient_;
+}
+
+void GradCell::set(const Tensor& gradient) {
+  const std::lock_guard lock(mutex_);
+  gradient_ = gradient;
+}
+
+void GradCell::accumulate(Tensor gradient, bool record) {
+  const std::lock_guard lock(mutex_);
+  if (!gradient_.defined()) {
+    const bool sole = gradient.impl().count.load() == 1 && gradient.storage()->use_count() == 1;
+    gradient_ = sole ? std::move(gradient) : gradient.clone();
+  } else if (record) {
+    gradient_ = gradient_ + gradient;
+  } else {
+    add_(gradient_, gradient);
+  }
+}
+
+LeafNode::LeafNode(const Tensor& leaf, int64_t bytes) : Node("leaf", UINT64_MAX, bytes) {
+  place_lists(sizeof(LeafNode), 0, 1);
+  outputs()[0] = spec_of(leaf);
+}
+
+Ref<Node> LeafNode::make(const Tensor& leaf) {
+  const int64_t bytes = block_bytes(sizeof(LeafNode), 0, 1);
+  return Ref<Node>::adopt(new (cpu::allocate(bytes)) LeafNode(leaf, bytes));
+}
+
+void LeafNode::keep(const Tensor& leaf) { elements_ = leaf.detach(); }
+
+void LeafNode::apply(Gradients& gradients) { accumulate(gradients.output(), grad_enabled()); }
+
+void LeafNode::accumulate(Tensor gradient, bool record) {
+  cell_.accumulate(std::move(gradient), record);
+  HookList* list = existing_hooks();
+  if (!list || !list->has_after()) return;
+  retain();
+  const Tensor leaf = with_edge(elements_, {Ref<Node>::adopt(this), 0});
+  const auto entries = list->entries;  // a hook may remove itself
+  for (const HookList::Entry& entry : entries) {
+    if (entry.after) entry.after(leaf);
+  }
+}
+
+Edge edge_of(const Tensor& tensor) {
+  TensorImpl& impl = tensor.impl();
+  if (!impl.needs_gradient()) return {};
+  if (follows_base(impl)) {
+    const Slot* slot = slot_of(impl);
+    if (!slot || !slot->node || slot->base_rewrites != rewrites_of(*impl.base)) renew_view(tensor);
+  }
+  const Slot& slot = impl.autograd ? *slot_of(impl) : leaf_slot(tensor);
+  return {slot.node, slot.output};
+}
+
+void set_history(const Tensor& tensor, const Ref<Node>& node, uint32_t index) {
+  TensorImpl& impl = tensor.impl();
+  node->outputs()[index] = spec_of(tensor);
+  if (impl.base) return rewrite_base(tensor, node, index);
+  rewrite(impl, node, index);
+}
+
+void set_view_history(const Tensor& view, const Ref<Node>& node) {
+  TensorImpl& impl = view.impl();
+  Slot& slot = make_slot(impl);
+  slot.node = node;
+  slot.base_rewrites = rewrites_of(*impl.base);
+  node->outputs()[0] = spec_of(view);
+  impl.requires_grad = true;
+  impl.has_history = true;
+}
+
+Tensor with_edge(const Tensor& elements, const Edge& edge) {
+  Tensor alias = elements.detach();
+  TensorImpl& impl = alias.impl();
+  Slot& slot = make_slot(impl);
+  slot.node = edge.node;
+  slot.output = edge.output;
+  impl.requires_grad = true;
+  impl.has_history = !edge.node->is_leaf();
+  return alias;
+}
+
+void retain_gradient(const Tensor& tensor) {
+  const Edge edge = edge_of(tensor);
+  if (!edge.node || edge.node->is_leaf()) return;
+  Slot& slot = *slot_of(tensor.impl());
+  if (slot.retained) return;
+  slot.retained = std::make_shared<GradCell>();
+  add_retaining_hook(slot);
+}
+
+GradCell* gradient_cell(const Tensor& tensor, bool make) {
+  const TensorImpl& impl = tensor.impl();
+  Slot* slot = slot_of(impl);
+  if (!slot && make) slot = &leaf_slot(tensor);
+  if (!slot) return nullptr;
+  if (slot->node && slot->node->is_leaf()) return &static_cast<LeafNode&>(*slot->node).cell();
+  return slot->retained.get();
+}
+
+void check_in_place(const char* op, const Tensor& self) {
+  const TensorImpl& impl = self.impl();
+  check(!impl.inference || grad_mode().inference, op,
+        "a tensor made in inference mode can't be written where gradients are recorded; clone it",
+        impl.shape);
+  check(
+      !impl.base || !impl.view_without_grad, op,
+      "a view made without gradients (under NoGradGuard) can't be written where they are recorded",
+      impl.shape);
+  const auto is_needing_leaf = [](const TensorImpl& t) {
+    const Slot* slot = slot_of(t);
+    return t.requires_grad && (!slot || slot->is_leaf());
+  };
+  check(!is_needing_leaf(impl), op,
+        "a leaf that requires a gradient can't be written in place; use NoGradGuard to change its "
+        "values",
+        impl.shape);
+  check(!impl.base || !is_needing_leaf(*impl.base), op,
+        "a view of a leaf that requires a gradient can't be written in place; use NoGradGuard to "
+        "change its values",
+        impl.shape);
+}
+
+Tensor keep_before_write(const Tensor& self) {
+  Tensor kept;
+  {
+    const NoGradGuard no_grad;
+    kept = self.clone();
+  }
+  const Edge edge = edge_of(self);
+  return edge.node ? with_edge(kept, edge) : kept;
+}
+
+}  // namespace aorta::autograd

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <aorta/autograd/node.h>
+
+#include <mutex>
+
+namespace aorta::autograd {
+
+/// The gradient of one tensor, which its handles share.
+class GradCell {
+ public:
+  Tensor get() const;
+  void set(const Tensor& gradient);
+  /// Adds; the first one is taken over where nobody else holds it. `record` builds a new sum.
+  void accumulate(Tensor gradient, bool record);
+
+ private:
+  mutable std::mutex mutex_;
+  Tensor gradient_;
+};
+
+/// The node of a leaf: its gradient function adds to the leaf's gradient. The leaf owns it, so that
+/// a graph doesn't keep a leaf alive.
+class LeafNode final : public Node {
+ public:
+  static Ref<Node> make(const Tensor& leaf);
+  bool is_leaf() const override { return true; }
+  GradCell& cell() { return cell_; }
+  /// Adds to the gradient and runs the hooks for after.
+  void accumulate(Tensor gradient, bool record);
+  /// Keeps the leaf's memory, for hooks that are called with it.
+  void keep(const Tensor& leaf);
+
+ private:
+  LeafNode(const Tensor& leaf, int64_t bytes);
+  void apply(Gradients& gradients) override;
+
+  GradCell cell_;
+  Tensor elements_;  // an alias outside the graph; for hooks alone
+};
+
+/// Where the gradient of `tensor` goes; without a node when it needs none.
+Edge edge_of(const Tensor& tensor);
+
+/// Makes output `index` of `node` the history of `tensor`, which an op has just made or written in
+/// place. A write into a view rewrites the history of its base too.
+void set_history(const Tensor& tensor, const Ref<Node>& node, uint32_t index = 0);
+/// The same for a view that has just been made, by a view op.
+void set_view_history(const Tensor& view, const Ref<Node>& node);
+/// An alias of `elements` at the place `edge` of the graph.
+Tensor with_edge(const Tensor& elements, const Edge& edge);
+
+/// Makes grad() of a tensor with history keep its gradient.
+void retain_gradient(const Tensor& tensor);
+/// The cell behind grad(); null when there is none (yet).
+GradCell* gradient_cell(const Tensor& tensor, bool make);
+
+void check_in_place(const char* op, const Tensor& self);
+Tensor keep_before_write(const Tensor& self);
+
+}  // namespace aorta::autograd

@@ -1,0 +1,280 @@
+#include <aorta/autograd/anomaly.h>
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/gradients.h>
+#include <aorta/autograd/pass.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+
+#include <algorithm>
+
+namespace aorta::autograd {
+namespace {
+
+Tensor root_gradient(const char* op, const Tensor& output, const Tensor& given) {
+  if (!given.defined()) {
+    check(output.numel() == 1, op,
+          "a gradient must be given for an output of more than one element", output.shape());
+    return ones(output.shape(), {.dtype = output.dtype(), .device = output.device()});
+  }
+  check(given.shape() == output.shape(), op, "the gradient must have the output's shape",
+        given.shape(), " for ", output.shape());
+  check(is_floating(given.dtype()), op, "the gradient must be floating", given.dtype());
+  check(given.device() == output.device(), op, "the gradient must be on the output's device",
+        given.device(), " for ", output.device());
+  return given.to(output.dtype());
+}
+
+}  // namespace
+
+const Tensor& Gradients::output(size_t i) {
+  if (!outputs_[i].defined()) {
+    const TensorSpec& spec = node_.outputs()[i];
+    outputs_[i] = zeros(spec.shape, {.dtype = spec.dtype, .device = spec.device});
+  }
+  return outputs_[i];
+}
+
+Pass::Pass(std::span<const Tensor> outputs, std::span<const Tensor> gradients, const char* op) {
+  check(!outputs.empty(), op, "at least one output must be given");
+  check(gradients.empty() || gradients.size() == outputs.size(), op,
+        "there must be one gradient an output", gradients.size(), " for ", outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Edge edge = edge_of(outputs[i]);
+    check(edge.node.get() != nullptr, op,
+          "an output must require a gradient: it does when an input that was computed with does",
+          "output ", i, " of shape ", outputs[i].shape());
+    root_gradients_.push_back(
+        root_gradient(op, outputs[i], gradients.empty() ? Tensor() : gradients[i]));
+    roots_.push_back(edge);
+  }
+}
+
+Pass::~Pass() {
+  for (Visit& visit : visits_) {
+    if (visit.node->pass_.load(std::memory_order_relaxed) == this)
+      visit.node->pass_.store(nullptr, std::memory_order_release);
+  }
+}
+
+// The notes on a node; null for one that the pass doesn't reach.
+Pass::Visit* Pass::find(Node& node) {
+  if (node.pass_.load(std::memory_order_acquire) == this) return &visits_[node.visit_];
+  if (elsewhere_.empty()) return nullptr;
+  const auto found = elsewhere_.find(&node);
+  return found == elsewhere_.end() ? nullptr : &visits_[found->second];
+}
+
+// The same, made at the first time.
+Pass::Visit& Pass::discover(Node& node) {
+  if (Visit* known = find(node)) return *known;
+  const void* nobody = nullptr;
+  const uint32_t index = static_cast<uint32_t>(visits_.size());
+  if (node.pass_.compare_exchange_strong(nobody, this, std::memory_order_acq_rel)) {
+    node.visit_ = index;
+  } else {
+    elsewhere_[&node] = index;
+  }
+  visits_.emplace_back().node = &node;
+  return visits_.back();
+}
+
+void Pass::count_edges() {
+  for (const Edge& root : roots_) discover(*root.node);
+  distinct_roots_ = visits_.size();
+  // `visits_` grows while it is read: it is the queue of nodes whose edges are to be counted.
+  for (size_t i = 0; i < visits_.size(); ++i) {
+    for (const Edge& edge : visits_[i].node->edges()) {
+      if (edge.node) ++discover(*edge.node).missing;
+    }
+  }
+}
+
+// Marks what leads to a captured place, from the leaves up: in the reverse of an order in which
+// every node stands before its inputs.
+void Pass::find_needed() {
+  std::vector<int32_t> missing;
+  for (Visit& visit : visits_) {
+    missing.push_back(visit.missing);
+    visit.reaches = visit.runs = false;
+  }
+  for (const Edge& place : places_) {
+    if (Visit* visit = place.node ? find(*place.node) : nullptr) visit->reaches = true;
+  }
+  const auto index_of = [&](Node& node) {
+    return static_cast<size_t>(find(node) - visits_.data());
+  };
+  std::vector<size_t> order;
+  for (size_t i = 0; i < visits_.size(); ++i) {
+    if (missing[i] == 0) order.push_back(i);
+  }
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (const Edge& edge : visits_[order[i]].node->edges()) {
+      if (edge.node && --missing[index_of(*edge.node)] == 0) order.push_back(index_of(*edge.node));
+    }
+  }
+  for (size_t i = order.size(); i-- > 0;) {
+    Visit& visit = visits_[order[i]];
+    for (const Edge& edge : visit.node->edges()) {
+      if (edge.node && find(*edge.node)->reaches) visit.runs = visit.reaches = true;
+    }
+  }
+}
+
+void Pass::capture(std::span<const Edge> places) {
+  places_ = places;
+  captured_.resize(places.size());
+}
+
+void Pass::deliver(Visit& visit, uint32_t output, Tensor gradient) {
+  if (!gradient.defined()) return;
+  if (output > 0 && visit.others.size() < output)
+    visit.others.resize(visit.node->outputs().size() - 1);
+  Tensor& place = output == 0 ? visit.gradient : visit.others[output - 1];
+  if (!place.defined()) {
+    place = std::move(gradient);
+  } else if (output == 0 && visit.summed && !create_graph_) {
+    add_(place, gradient);
+  } else {
+    place = place + gradient;
+    visit.summed |= output == 0;
+  }
+}
+
+bool Pass::runs_later(uint32_t a, uint32_t b) const {
+  const uint64_t of_a = visits_[a].node->sequence(), of_b = visits_[b].node->sequence();
+  return of_a != of_b ? of_a < of_b : a > b;
+}
+
+void Pass::push(Visit& visit) {
+  ready_.push_back(static_cast<uint32_t>(&visit - visits_.data()));
+  std::push_heap(ready_.begin(), ready_.end(),
+                 [&](uint32_t a, uint32_t b) { return runs_later(a, b); });
+}
+
+Pass::Visit& Pass::pop() {
+  std::pop_heap(ready_.begin(), ready_.end(),
+                [&](uint32_t a, uint32_t b) { return runs_later(a, b); });
+  Visit& visit = visits_[ready_.back()];
+  ready_.pop_back();
+  return visit;
+}
+
+void Pass::finish_edge(Visit& visit) {
+  if (--visit.missing == 0) push(visit);
+}
+
+void Pass::run_hooks(Visit& visit) {
+  HookList* list = visit.node->existing_hooks();
+  if (!list || !list->has_before()) return;
+  const auto entries = list->entries;  // a hook may remove itself
+  for (const HookList::Entry& entry : entries) {
+    if (!entry.before) continue;
+    if (entry.output > 0 && visit.others.size() < entry.output) continue;
+    Tensor& gradient = entry.output == 0 ? visit.gradient : visit.others[entry.output - 1];
+    if (!gradient.defined()) continue;
+    Tensor replacement = entry.before(gradient);
+    if (!replacement.defined()) continue;
+    check(replacement.shape() == gradient.shape(), visit.node->description(),
+          "a hook must return a gradient of the same shape", replacement.shape(), " for ",
+          gradient.shape());
+    gradient = replacement.to(gradient.dtype());
+    visit.summed = false;
+  }
+}
+
+void Pass::run_capture(const Visit& visit) {
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].node.get() != visit.node) continue;
+    const uint32_t output = places_[i].output;
+    if (output == 0) {
+      captured_[i] = visit.gradient;
+    } else if (visit.others.size() >= output) {
+      captured_[i] = visit.others[output - 1];
+    }
+  }
+}
+
+void Pass::run_node(Visit& visit) {
+  Node& node = *visit.node;
+  const std::span<Edge> edges = node.edges();
+  constexpr size_t kFew = 8;
+  Tensor few_inputs[kFew], few_outputs[kFew];
+  bool few_wanted[kFew];
+  std::vector<Tensor> many_inputs, many_outputs;
+  std::unique_ptr<bool[]> many_wanted;
+  Tensor* inputs = few_inputs;
+  Tensor* outputs = few_outputs;
+  bool* wanted = few_wanted;
+  if (edges.size() > kFew) {
+    many_inputs.resize(edges.size());
+    many_wanted.reset(new bool[edges.size()]);
+    inputs = many_inputs.data();
+    wanted = many_wanted.get();
+  }
+  if (node.outputs().size() > kFew) {
+    many_outputs.resize(node.outputs().size());
+    outputs = many_outputs.data();
+  }
+  bool any = visit.gradient.defined();
+  outputs[0] = std::move(visit.gradient);
+  for (size_t i = 0; i < visit.others.size(); ++i) {
+    any |= visit.others[i].defined();
+    outputs[i + 1] = std::move(visit.others[i]);
+  }
+  for (size_t i = 0; i < edges.size(); ++i)
+    wanted[i] = edges[i].node && find(*edges[i].node)->reaches;
+  if (any) {
+    Gradients gradients(node, outputs, inputs, wanted);
+    node.run(gradients);
+    if (detects_anomaly()) check_anomaly(node, {inputs, edges.size()});
+    if (!keep_graph_) node.free_saved();
+  }
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (!wanted[i]) continue;
+    Tensor& gradient = inputs[i];
+    if (gradient.defined()) {
+      const TensorSpec& spec = edges[i].node->outputs()[edges[i].output];
+      check(gradient.shape() == spec.shape, node.description(),
+            "the gradient of an input must have its shape", "input ", i, ": ", gradient.shape(),
+            " for ", spec.shape);
+      if (gradient.dtype() != spec.dtype || gradient.device() != spec.device)
+        gradient = gradient.to({.dtype = spec.dtype, .device = spec.device});
+    }
+    Visit& next = *find(*edges[i].node);
+    deliver(next, edges[i].output, std::move(gradient));
+    finish_edge(next);
+  }
+}
+
+void Pass::run(bool keep_graph, bool create_graph) {
+  keep_graph_ = keep_graph;
+  create_graph_ = create_graph;
+  const AutoGradMode mode(create_graph);
+  count_edges();
+  if (!places_.empty()) find_needed();
+  for (size_t i = 0; i < roots_.size(); ++i) {
+    deliver(*find(*roots_[i].node), roots_[i].output, std::move(root_gradients_[i]));
+  }
+  // A root that another one leads to waits for it.
+  for (size_t i = 0; i < distinct_roots_; ++i) {
+    if (visits_[i].missing == 0) push(visits_[i]);
+  }
+  while (!ready_.empty()) {
+    Visit& visit = pop();
+    run_hooks(visit);
+    if (!places_.empty()) run_capture(visit);
+    if (visit.node->is_leaf()) {
+      if (!visit.gradient.defined() || !places_.empty()) continue;
+      if (leaves_) {
+        visit.node->retain();
+        leaves_->emplace_back(Ref<Node>::adopt(visit.node), std::move(visit.gradient));
+      } else {
+        static_cast<LeafNode&>(*visit.node).accumulate(std::move(visit.gradient), create_graph);
+      }
+    } else if (visit.runs) {
+      run_node(visit);
+    }
+  }
+}
+
+}  // namespace aorta::autograd

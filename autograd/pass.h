@@ -1,0 +1,67 @@
+#pragma once
+
+#include <aorta/autograd/history.h>
+
+#include <unordered_map>
+
+namespace aorta::autograd {
+
+/// One backward pass over a graph: counts, for every node that is reached, the edges that lead to
+/// it, then runs the nodes whose gradients are whole, youngest first. No recursion.
+class Pass {
+ public:
+  using LeafGradients = std::vector<std::pair<Ref<Node>, Tensor>>;
+
+  Pass(std::span<const Tensor> outputs, std::span<const Tensor> gradients, const char* op);
+  ~Pass();
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+
+  /// Gradients at these places are returned instead of accumulated, and only what leads to them
+  /// runs.
+  void capture(std::span<const Edge> places);
+  /// Leaf gradients go here instead of into grad().
+  void collect(LeafGradients* leaves) { leaves_ = leaves; }
+  void run(bool keep_graph, bool create_graph);
+  /// After run(): one a place of capture(); undefined where none arrived.
+  std::vector<Tensor>& captured() { return captured_; }
+
+ private:
+  // What the pass knows of a node.
+  struct Visit {
+    Node* node = nullptr;
+    int32_t missing = 0;         // edges that have delivered nothing yet
+    bool reaches = true;         // leads to a place that is wanted
+    bool runs = true;            // one of its inputs does
+    bool summed = false;         // `gradient` is a sum that the pass made and may add to
+    Tensor gradient;             // of output 0
+    std::vector<Tensor> others;  // of outputs 1, 2, ...
+  };
+
+  Visit* find(Node& node);
+  Visit& discover(Node& node);
+  void count_edges();
+  void find_needed();
+  void deliver(Visit& visit, uint32_t output, Tensor gradient);
+  void finish_edge(Visit& visit);
+  void run_hooks(Visit& visit);
+  void run_capture(const Visit& visit);
+  void run_node(Visit& visit);
+  bool runs_later(uint32_t a, uint32_t b) const;
+  void push(Visit& visit);
+  Visit& pop();
+
+  std::vector<Edge> roots_;
+  std::vector<Tensor> root_gradients_;
+  std::span<const Edge> places_;
+  std::vector<Tensor> captured_;
+  LeafGradients* leaves_ = nullptr;
+  std::vector<Visit> visits_;
+  size_t distinct_roots_ = 0;                            // they come first among the visits
+  std::unordered_map<const Node*, uint32_t> elsewhere_;  // nodes that keep another pass's notes
+  std::vector<uint32_t> ready_;                          // a heap
+  bool keep_graph_ = false;
+  bool create_graph_ = false;
+};
+
+}  // namespace aorta::autograd

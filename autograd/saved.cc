@@ -1,0 +1,86 @@
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/history.h>
+#include <aorta/autograd/saved.h>
+#include <aorta/core/ops/creation.h>
+
+namespace aorta::autograd {
+namespace {
+
+thread_local std::shared_ptr<const PackHooks> hooks;
+
+}  // namespace
+
+SavedTensorsHooks::SavedTensorsHooks(decltype(PackHooks::pack) pack,
+                                     decltype(PackHooks::unpack) unpack)
+    : outer_(std::move(hooks)) {
+  hooks = std::make_shared<const PackHooks>(PackHooks{std::move(pack), std::move(unpack)});
+}
+
+SavedTensorsHooks::~SavedTensorsHooks() { hooks = std::move(outer_); }
+
+SaveOnCpu::SaveOnCpu(bool pin_memory)
+    : SavedTensorsHooks(
+          [pin_memory](const Tensor& tensor) {
+            const Tensor host = tensor.device().is_cpu() ? tensor.clone() : tensor.cpu();
+            return std::any(std::pair(pin_memory ? host.pin_memory() : host, tensor.device()));
+          },
+          [](const std::any& packed) {
+            const auto& [host, device] = std::any_cast<const std::pair<Tensor, Device>&>(packed);
+            return host.to(device, host.is_pinned());
+          }) {}
+
+Tensor Value::as_tensor(const Tensor& like) const {
+  return is_number() ? full({}, number, {.dtype = like.dtype(), .device = like.device()}) : tensor;
+}
+
+Saved::Saved(const Tensor& tensor, int input) : place_(static_cast<int16_t>(input)) {
+  if (!tensor.defined()) return;
+  check(!tensor.impl().inference || grad_mode().inference, "autograd",
+        "a tensor made in inference mode can't be saved for a gradient; clone it first",
+        tensor.shape());
+  edge_ = edge_of(tensor);
+  is_leaf_ = edge_.node && edge_.node->is_leaf();
+  keep(tensor);
+}
+
+Saved Saved::output(const Tensor& tensor, int output) {
+  Saved saved;
+  saved.place_ = static_cast<int16_t>(-1 - output);
+  saved.keep(tensor);
+  return saved;
+}
+
+void Saved::keep(const Tensor& tensor) {
+  version_ = tensor.version();
+  if (hooks) {
+    const NoGradGuard no_grad;
+    const std::shared_ptr<const PackHooks> mine = hooks;
+    packed_ = std::make_shared<const Packed>(Packed{mine, mine->pack(tensor.detach())});
+    is_leaf_ = false;
+    return;
+  }
+  // A leaf's history never changes. Another tensor's may, when it is written in place, and would
+  // then lead back to this node: the alias doesn't follow.
+  tensor_ = is_leaf_ ? tensor : tensor.detach();
+}
+
+Tensor Saved::get(Node& node) const {
+  Tensor tensor = tensor_;
+  if (packed_) {
+    const NoGradGuard no_grad;
+    tensor = packed_->hooks->unpack(packed_->value);
+  } else if (tensor.defined() && tensor.version() != version_) [[unlikely]] {
+    const bool is_output = place_ < 0;
+    fail(node.description(), "a tensor saved for the gradient must not be changed in place",
+         is_output ? "output " : "input ", is_output ? -1 - place_ : place_, " of shape ",
+         tensor.shape(), " at version ", tensor.version(), ", saved at ", version_);
+  }
+  if (is_leaf_ || !tensor.defined() || !grad_enabled()) return tensor;
+  if (place_ < 0) {
+    node.retain();
+    return with_edge(tensor, {Ref<Node>::adopt(&node), static_cast<uint32_t>(-1 - place_)});
+  }
+  return edge_.node ? with_edge(tensor, edge_) : tensor;
+}
+
+}  // namespace aorta::autograd

@@ -1,0 +1,147 @@
+#include <aorta/autograd/engine.h>
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/hooks.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/view.h>
+
+#include <gtest/gtest.h>
+
+namespace aorta {
+namespace {
+
+using Doubles = std::vector<double>;
+
+Tensor leaf(const Doubles& values) {
+  return tensor(values, {.dtype = DType::f64, .requires_grad = true});
+}
+Doubles list(const Tensor& t) { return t.to_vector<double>(); }
+
+TEST(RetainGrad, KeepsTheGradientOfAResult) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 3;
+  y.retain_grad();
+  EXPECT_FALSE(y.grad().defined());
+  sum(y * y).backward();
+  EXPECT_EQ(list(y.grad()), (Doubles{6, 12}));
+  EXPECT_EQ(list(x.grad()), (Doubles{18, 36}));
+}
+
+TEST(RetainGrad, FollowsWritesInPlace) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 3;
+  y.retain_grad();
+  mul_(y, 2);
+  sum(y * y).backward();
+  EXPECT_EQ(list(y.grad()), (Doubles{12, 24})) << "of what y is now";
+}
+
+TEST(RetainGrad, WithoutItAResultHasNone) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 3;
+  sum(y).backward();
+  EXPECT_FALSE(y.grad().defined());
+}
+
+TEST(TensorHook, SeesAndReplacesTheWholeGradient) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 2;
+  std::vector<Doubles> seen;
+  y.register_hook([&](const Tensor& g) {
+    seen.push_back(list(g));
+    return g * 10;
+  });
+  y.register_hook([&](const Tensor& g) {
+    seen.push_back(list(g));
+    return Tensor();
+  });
+  sum(y + y).backward();  // both uses together
+  EXPECT_EQ(seen, (std::vector<Doubles>{{2, 2}, {20, 20}}));
+  EXPECT_EQ(list(x.grad()), (Doubles{40, 40}));
+}
+
+TEST(TensorHook, OnALeafRunsBeforeAccumulation) {
+  const Tensor x = leaf({1, 2});
+  x.set_grad(tensor({100.0, 100.0}, {.dtype = DType::f64}));
+  HookHandle handle = x.register_hook([](const Tensor& g) { return -g; });
+  sum(x * 3).backward();
+  EXPECT_EQ(list(x.grad()), (Doubles{97, 97}));
+  handle.remove();
+  handle.remove();
+  sum(x * 3).backward();
+  EXPECT_EQ(list(x.grad()), (Doubles{100, 100}));
+}
+
+TEST(TensorHook, MayRemoveItself) {
+  const Tensor x = leaf({1, 2});
+  int calls = 0;
+  HookHandle handle;
+  handle = x.register_hook([&](const Tensor&) {
+    ++calls;
+    handle.remove();
+    return Tensor();
+  });
+  for (int i = 0; i < 3; ++i) sum(x).backward();
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(TensorHook, IsSeenByGrad) {
+  const Tensor x = leaf({1, 2});
+  x.register_hook([](const Tensor& g) { return g * 5; });
+  EXPECT_EQ(list(autograd::grad({sum(x * x)}, {x})[0]), (Doubles{10, 20}));
+}
+
+TEST(TensorHook, MustKeepTheShape) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 2;
+  y.register_hook([](const Tensor& g) { return sum(g); });
+  EXPECT_THROW(sum(y).backward(), Error);
+}
+
+TEST(TensorHook, MayRunABackwardPassOfItsOwn) {
+  const Tensor x = leaf({1, 2}), other = leaf({3});
+  const Tensor y = x * 2;
+  y.register_hook([&](const Tensor&) {
+    const EnableGradGuard
+        recording;  // hooks run as the pass does: recording with create_graph alone
+    sum(other * other).backward();
+    return Tensor();
+  });
+  sum(y).backward();
+  EXPECT_EQ(list(x.grad()), (Doubles{2, 2}));
+  EXPECT_EQ(list(other.grad()), (Doubles{6}));
+}
+
+// An optimizer in the backward pass: the gradient is used and freed as soon as it is whole.
+TEST(PostAccumulateHook, StepsTheLeafWhenItsGradientIsThere) {
+  const Tensor x = leaf({1, 2});
+  int calls = 0;
+  x.register_post_accumulate_grad_hook([&](const Tensor& leaf_again) {
+    ++calls;
+    EXPECT_TRUE(leaf_again.requires_grad());
+    sub_(leaf_again, leaf_again.grad());
+    leaf_again.set_grad({});
+  });
+  sum(x * 0.5 + x * 0.25).backward();
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(list(x), (Doubles{0.25, 1.25}));
+  EXPECT_FALSE(x.grad().defined());
+  EXPECT_THROW((x * 1).register_post_accumulate_grad_hook([](const Tensor&) {}), Error);
+}
+
+TEST(Hooks, LetGoWithTheTensor) {
+  std::weak_ptr<int> watched;
+  {
+    const Tensor x = leaf({1, 2});
+    const auto captured = std::make_shared<int>(1);
+    watched = captured;
+    x.register_hook([captured](const Tensor&) { return Tensor(); });
+    x.register_post_accumulate_grad_hook([captured](const Tensor&) {});
+    sum(x).backward();
+  }
+  EXPECT_TRUE(watched.expired());
+}
+
+}  // namespace
+}  // namespace aorta

@@ -1,0 +1,339 @@
+#include <aorta/autograd/engine.h>
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/gradcheck_gtest.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/sort.h>
+#include <aorta/tests/gradient_checks.h>
+
+#include <cmath>
+
+namespace aorta::catalog {
+namespace {
+
+using autograd::GradcheckOptions;
+
+bool contains(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Samples of plain numbers.
+bool is_plain(const Sample& sample) {
+  for (const char* other : {"extreme", "special", "nan", "integers", "unsigned", "bools", "exact",
+                            "signs", "large", "negative_base"}) {
+    if (contains(sample.name, other)) return false;
+  }
+  return true;
+}
+
+bool is_input(const Sample& sample, size_t i) {
+  return sample.varied[i] && is_floating(sample.inputs[i].dtype());
+}
+
+// The inputs in f64; those that the sample varies are leaves, moved off ties, kinks and the ends of
+// domains: towards 0 or (for acosh) away from it.
+Tensors leaves_of(const Sample& sample, bool inward) {
+  Tensors inputs;
+  for (size_t i = 0; i < sample.inputs.size(); ++i) {
+    const Tensor& input = sample.inputs[i];
+    if (!is_input(sample, i)) {
+      inputs.push_back(input);
+      continue;
+    }
+    const Tensor ramp = arange(input.numel(), {.dtype = DType::f64}).reshape(input.shape());
+    const Tensor small = remainder(ramp * 5 + static_cast<double>(i), 13) * 0.0007 + 0.0031;
+    inputs.push_back(input.to(DType::f64) * (inward ? 0.97 : 1.03) + small);
+    inputs.back().requires_grad_();
+  }
+  return inputs;
+}
+
+bool all_finite(const Tensors& tensors) {
+  for (const Tensor& t : tensors) {
+    if (t.defined() && is_floating(t.dtype()) && !all(isfinite(t.detach())).item<bool>())
+      return false;
+  }
+  return true;
+}
+
+// Whether the floating ones, of which there must be some, are f64.
+bool all_f64(const Tensors& tensors) {
+  int count = 0;
+  for (const Tensor& t : tensors) {
+    if (!t.defined() || !is_floating(t.dtype())) continue;
+    if (t.dtype() != DType::f64) return false;
+    ++count;
+  }
+  return count > 0;
+}
+
+// A sample that gradients are checked at.
+struct Point {
+  const Sample* sample;
+  bool inward;
+  const Call& call() const { return *sample->call; }
+  Tensors leaves() const { return leaves_of(*sample, inward); }
+};
+
+// Weights that tell elements apart, the same for every dtype.
+Tensor weights_for(const Tensor& output) {
+  const int64_t n = output.numel();
+  const Tensor place = arange(n, {.dtype = DType::f64});
+  return add(mul(remainder(mul(place, 7), 11), 0.125), 0.25)
+      .reshape(output.shape())
+      .to(output.dtype());
+}
+
+// The gradients of the weighted outputs; undefined for inputs that need none.
+Tensors gradients_of(const Tensors& outputs, const Tensors& inputs) {
+  Tensors used, weights, wanted;
+  for (const Tensor& output : outputs) {
+    if (!output.defined() || !output.requires_grad()) continue;
+    used.push_back(output);
+    weights.push_back(weights_for(output));
+  }
+  for (const Tensor& input : inputs) {
+    if (input.requires_grad()) wanted.push_back(input);
+  }
+  if (used.empty()) return Tensors(inputs.size());
+  const Tensors found = autograd::grad(used, wanted, weights, {.allow_unused = true});
+  Tensors result(inputs.size());
+  size_t next = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].requires_grad()) continue;
+    const Tensor& gradient = found[next++];
+    result[i] = gradient.defined() ? gradient : zeros_like(inputs[i].detach());
+  }
+  return result;
+}
+
+// Quotients with so many steps that finite differences see a slope.
+bool is_staircase(const Row& row, const Tensors& inputs) {
+  for (const char* op : {"floor_divide", "fmod", "remainder"}) {
+    if (row.op == op && inputs.size() == 2 &&
+        any(gt(abs(inputs[0].detach() / inputs[1].detach()), 30)).item<bool>())
+      return true;
+  }
+  return false;
+}
+
+// A row's, where results and gradients are finite.
+std::vector<Point> points_of(const Row& row) {
+  std::vector<Point> result;
+  for (const Sample& sample : samples(row)) {
+    bool floating = false;
+    for (size_t i = 0; i < sample.inputs.size(); ++i) floating |= is_input(sample, i);
+    if (!floating || !is_plain(sample) || !all_finite(sample.inputs)) continue;
+    for (const bool inward : {true, false}) {
+      const Tensors inputs = leaves_of(sample, inward);
+      const Tensors outputs = sample.call->run(inputs);
+      if (is_staircase(row, inputs)) continue;
+      if (!all_f64(outputs) || !all_finite(outputs)) continue;
+      if (!all_finite(gradients_of(outputs, inputs))) continue;
+      result.push_back({&sample, inward});
+      break;
+    }
+  }
+  return result;
+}
+
+double largest(const Tensor& t) {
+  return t.numel() == 0 ? 0 : amax(abs(t.to(DType::f64))).item<double>();
+}
+
+void expect_close(const Tensor& actual, const Tensor& expected, double tolerance) {
+  ASSERT_EQ(actual.shape(), expected.shape());
+  const double error = largest(actual.to(DType::f64) - expected.to(DType::f64));
+  EXPECT_LE(error, tolerance * std::max(largest(expected), 1e-3));
+}
+
+template <class Body>
+void for_each_sample(const Row& row, Body body) {
+  int count = 0;
+  for (const Point& point : points_of(row)) {
+    SCOPED_TRACE(row.op + "/" + point.sample->name);
+    try {
+      body(point);
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what();
+    }
+    ++count;
+  }
+  EXPECT_GT(count, 0) << "no sample to differentiate at";
+}
+
+// A row whose derivative is 0 wherever it exists.
+bool is_flat(const Row& row) {
+  for (const char* op : {"sign", "floor", "ceil", "round", "trunc", "floor_divide", "fill_"}) {
+    if (row.op == op) return true;
+  }
+  return false;
+}
+
+// Some samples say nothing about an input (beta = 0 in addmm, ties); that others do is what the
+// mutants show.
+constexpr GradcheckOptions kOptions{.allow_vacuous = true};
+
+}  // namespace
+
+bool has_gradient(const Row& row) {
+  for (const char* op : {"zeros_like", "ones_like", "full_like", "unique", "unique_dim"}) {
+    if (row.op == op) return false;  // floating results that don't depend on the input's values
+  }
+  return !row.calls.empty() && !points_of(row).empty();
+}
+
+void check_gradients(const Row& row) {
+  for_each_sample(row, [&](const Point& point) {
+    EXPECT_GRADIENTS(point.call().run, point.leaves(), kOptions);
+  });
+}
+
+void check_second_gradients(const Row& row) {
+  for_each_sample(row, [&](const Point& point) {
+    EXPECT_SECOND_GRADIENTS(point.call().run, point.leaves(), kOptions);
+  });
+}
+
+void check_gradient_dtypes(const Row& row) {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for_each_sample(row, [&](const Point& point) {
+      // Differences of close numbers: bf16 keeps nothing of them.
+      if (contains(point.sample->name, "shifted") || contains(point.sample->name, "equal")) return;
+      Tensors narrow, wide;
+      for (const Tensor& input : point.leaves()) {
+        if (!input.requires_grad()) {
+          narrow.push_back(input);
+          wide.push_back(input);
+          continue;
+        }
+        const Tensor rounded = input.detach().to(dtype);
+        wide.push_back(rounded.to(DType::f64).requires_grad_());
+        narrow.push_back(rounded.requires_grad_());
+      }
+      const Tensors expected = gradients_of(point.call().run(wide), wide);
+      const Tensors actual = gradients_of(point.call().run(narrow), narrow);
+      for (size_t i = 0; i < actual.size(); ++i) {
+        if (!actual[i].defined()) continue;
+        EXPECT_EQ(actual[i].dtype(), dtype);
+        expect_close(actual[i], expected[i], dtype == DType::f32 ? 1e-4 : 0.06);
+      }
+    });
+  }
+}
+
+void check_gradient_layouts(const Row& row) {
+  for_each_sample(row, [&](const Point& point) {
+    const Tensors plain = point.leaves();
+    const Tensors expected = gradients_of(point.call().run(plain), plain);
+    for (const int layout : {0, 1, 2}) {
+      Tensors inputs;
+      for (size_t i = 0; i < plain.size(); ++i) {
+        Tensor input = plain[i].detach();
+        if (layout == 0) {
+          Dims order;
+          for (int d = input.dim(); d-- > 0;) order.push_back(d);
+          input = input.permute(order).contiguous().permute(order);
+        } else if (layout == 1) {
+          input = repeat_interleave(input.reshape({-1}), 2).slice(0, 0, {}, 2).view(input.shape());
+        } else if (input.dim() == 4 || input.dim() == 5) {
+          input = input.contiguous(MemoryFormat::channels_last);
+        }
+        inputs.push_back(plain[i].requires_grad() ? input.detach().requires_grad_() : plain[i]);
+      }
+      const Tensors actual = gradients_of(point.call().run(inputs), inputs);
+      for (size_t i = 0; i < actual.size(); ++i) {
+        if (actual[i].defined()) expect_close(actual[i], expected[i], 1e-12);
+      }
+    }
+  });
+}
+
+void check_gradient_in_place(const Row& row) {
+  for (const Point& point : points_of(row)) {
+    if (!point.call().in_place) continue;
+    SCOPED_TRACE(row.op + "/" + point.sample->name);
+    try {
+      const Tensors plain = point.leaves();
+      const Tensors results = point.call().run(plain);
+      if (results[0].shape() != plain[0].shape() || results[0].dtype() != plain[0].dtype())
+        continue;  // doesn't fit in place
+      const Tensors expected = gradients_of(results, plain);
+      const Tensors leaves = point.leaves();
+      Tensors inputs = leaves;
+      inputs[0] = leaves[0] + 0;
+      const Tensor result = point.call().in_place(inputs);
+      const Tensors actual = gradients_of({result}, leaves);
+      for (size_t i = 0; i < actual.size(); ++i) {
+        if (actual[i].defined()) expect_close(actual[i], expected[i], 1e-12);
+      }
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+}
+
+namespace {
+
+struct Mutant {
+  const char* name;
+  Tensor (*change)(const Tensor& gradient, int64_t repeats);
+};
+
+Tensor zero_some(const Tensor& g, int64_t) {
+  // Of middling size: next to the largest one none would be missed.
+  const Tensor flat = g.reshape({-1}).clone();
+  const Tensor order = argsort(abs(flat));
+  const int64_t zeros = flat.numel() - count_nonzero(flat).item<int64_t>();
+  for (const int64_t quarter : {1, 2, 3}) {
+    const int64_t place = zeros + (flat.numel() - zeros) * quarter / 4;
+    flat.select(0, order.select(0, place).item<int64_t>()).zero_();
+  }
+  return flat.reshape(g.shape());
+}
+
+const Mutant kMutants[] = {
+    {"scaled by 1.01", [](const Tensor& g, int64_t) { return g * 1.01; }},
+    {"of the other sign", [](const Tensor& g, int64_t) { return -g; }},
+    {"transposed",
+     [](const Tensor& g, int64_t) {
+       return g.dim() < 2 ? g : g.transpose(-2, -1).reshape(g.shape());
+     }},
+    {"at other elements",
+     [](const Tensor& g, int64_t) { return roll(g.reshape({-1}), 1).reshape(g.shape()); }},
+    {"of one repetition where the input was broadcast",
+     [](const Tensor& g, int64_t repeats) { return g * (1.0 / static_cast<double>(repeats)); }},
+    {"with elements zeroed", zero_some},
+};
+
+}  // namespace
+
+void check_gradient_mutants(const Row& row) {
+  int caught = 0;
+  for (const Point& point : points_of(row)) {
+    SCOPED_TRACE(row.op + "/" + point.sample->name);
+    const Tensors plain = point.leaves();
+    const Tensors results = point.call().run(plain);
+    const Tensors correct = gradients_of(results, plain);
+    for (size_t i = 0; i < plain.size(); ++i) {
+      if (!plain[i].requires_grad() || plain[i].numel() == 0) continue;
+      if (largest(correct[i]) < 1e-3) continue;
+      const int64_t repeats = std::max<int64_t>(1, results[0].numel() / plain[i].numel());
+      for (const Mutant& mutant : kMutants) {
+        const Tensor changed = mutant.change(correct[i], repeats);
+        if (largest(changed - correct[i]) < 1e-3 * largest(correct[i])) continue;  // the same
+        const Tensors inputs = point.leaves();
+        inputs[i].register_hook([&](const Tensor& g) { return mutant.change(g, repeats); });
+        const auto result = autograd::gradcheck(point.call().run, inputs, kOptions);
+        EXPECT_FALSE(result.message.empty()) << "input " << i << " " << mutant.name;
+        ++caught;
+      }
+    }
+  }
+  EXPECT_TRUE(caught > 0 || is_flat(row));
+}
+
+}  // namespace aorta::catalog

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <aorta/tests/op_catalog.h>
+
+// The checks of gradients that every row of the op catalogue goes through. Samples with extreme
+// values are left out: finite differences say nothing there.
+namespace aorta::catalog {
+
+/// Whether a call has floating inputs to differentiate with respect to.
+bool has_gradient(const Row& row);
+/// Gradients agree with finite differences in f64.
+void check_gradients(const Row& row);
+/// So do the gradients' gradients.
+void check_second_gradients(const Row& row);
+/// Gradients in f32 and bf16 agree with those in f64.
+void check_gradient_dtypes(const Row& row);
+/// Inputs of other layouts get the same gradients.
+void check_gradient_layouts(const Row& row);
+/// The in-place form has the gradients of the op.
+void check_gradient_in_place(const Row& row);
+/// Wrong gradients are found: scaled by 1.01, with the other sign, at the wrong elements, with
+/// elements zeroed, and taken from one repetition where an input was broadcast.
+void check_gradient_mutants(const Row& row);
+
+}  // namespace aorta::catalog
