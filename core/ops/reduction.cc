@@ -211,13 +211,17 @@ Tensor argmin(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
   return place<scalar::ArgMin>(argmin_op, input, dim, keepdim);
 }
 
+// As PyTorch: u8 was its bool once, and stays itself.
+static DType truth_dtype(const Tensor& input) {
+  return input.dtype() == DType::u8 ? DType::u8 : DType::boolean;
+}
 Tensor any(const Tensor& input, const ReduceDims& dims, bool keepdim) {
   return reduce_one(any_op, input, dims.resolve("any", input), keepdim, scalar::Any{},
-                    compute_dtype(input.dtype()), DType::boolean);
+                    compute_dtype(input.dtype()), truth_dtype(input));
 }
 Tensor all(const Tensor& input, const ReduceDims& dims, bool keepdim) {
   return reduce_one(all_op, input, dims.resolve("all", input), keepdim, scalar::All{},
-                    compute_dtype(input.dtype()), DType::boolean);
+                    compute_dtype(input.dtype()), truth_dtype(input));
 }
 Tensor count_nonzero(const Tensor& input, const ReduceDims& dims) {
   return reduce_one(count_nonzero_op, input, dims.resolve("count_nonzero", input), false,
