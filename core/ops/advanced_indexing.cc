@@ -302,7 +302,10 @@ const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tens
 }
 
 Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source) {
-  return masked_scatter_(input.clone(), mask, source);
+  const Shape shape = broadcast_shapes("masked_scatter", input.shape(), mask.shape());
+  const Tensor output =
+      shape == input.shape() ? input.clone() : input.expand(shape).clone(MemoryFormat::contiguous);
+  return masked_scatter_(output, mask, source);
 }
 
 Tensor one_hot(const Tensor& input, int64_t num_classes) {

@@ -85,6 +85,8 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   check_vector("index_select", index);
   const Tensor table = lift(input);
   const Tensor prepared = prepare_index("index_select", index, input);
+  // Where nothing is read, the indices would go unchecked.
+  if (table.numel() == 0) check_index("index_select", prepared, d, table.shape()[d], false);
   const Tensor output =
       read_along("index_select", table, d, expand_along(prepared, table.shape(), d), false);
   return input.dim() == 0 && index.dim() == 0 ? output.reshape({}) : output;

@@ -289,7 +289,7 @@ TEST(MaskedScatter, TakesTheSourceInOrder) {
                "masked_scatter: the source must have an element for each place, got 5 for 6");
   expect_error(
       [&] {
-        masked_scatter(x, zeros({2, 2, 3}, {.dtype = boolean}), arange(5));
+        masked_scatter_(x, zeros({2, 2, 3}, {.dtype = boolean}), arange(5));
       },
       "masked_scatter: the mask must broadcast to the tensor, got [2,2,3] for shape [2,3]");
 }
@@ -311,4 +311,15 @@ TEST(OneHot, SetsTheClass) {
 }
 
 }  // namespace
+TEST(MaskedScatter, BroadcastsTheInput) {
+  const Tensor mask = tensor({{true, false}, {false, true}});
+  expect_values(masked_scatter(tensor({5.0, 6.0}), mask, tensor({1.0, 2.0})), {2, 2}, {1, 6, 5, 2});
+  expect_values(masked_scatter(tensor(5.0), mask, tensor({1.0, 2.0})), {2, 2}, {1, 5, 5, 2});
+  expect_error(
+      [&] {
+        masked_scatter_(tensor({5.0, 6.0}), mask, tensor({1.0, 2.0}));
+      },
+      "masked_scatter: the mask must broadcast to the tensor, got [2,2] for shape [2]");
+}
+
 }  // namespace aorta

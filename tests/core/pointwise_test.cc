@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 // What PyTorch 2.15 gives where an op's rule isn't plain arithmetic; the catalogue has the rest.
 namespace {
 
@@ -27,6 +29,44 @@ TEST(Pointwise, IntegersToNegativePowers) {
   const Tensor self = tensor({2});
   expect_error([&] { pow_(self, -1); }, "pow: an integer can't have a negative power, got -1");
   EXPECT_EQ(self.version(), 0u);
+}
+
+TEST(Pointwise, MaskedFillKeepsTheDtype) {
+  const Tensor mask = tensor({true, false}), x = tensor({1, 2});
+  const Tensor cut = masked_fill(x, mask, 2.5);
+  EXPECT_EQ(cut.dtype(), i64);
+  expect_values(cut, {2}, {2, 2});
+  expect_values(masked_fill(x, mask, tensor(2.5)), {2}, {2, 2});
+  expect_values(masked_fill(x, mask, true), {2}, {1, 2});
+  expect_values(masked_fill(x.to(u8), mask, -1), {2}, {255, 2});
+  const Tensor truth = masked_fill(tensor({false, false}), mask, 2.5);
+  EXPECT_EQ(truth.dtype(), boolean);
+  expect_values(truth, {2}, {1, 0});
+  EXPECT_EQ(masked_fill(x.to(f16), mask, tensor(2.5, {.dtype = f64})).dtype(), f16);
+  const Tensor self = x.clone();
+  masked_fill_(self, mask, 2.5);
+  expect_values(self, {2}, {2, 2});
+  EXPECT_EQ(self.version(), 1u);
+  expect_error([&] { masked_fill(x.to(u8), mask, 300); },
+               "masked_fill: the value must fit the dtype, got 300 for u8");
+  expect_error([&] { masked_fill(x, mask, NAN); },
+               "masked_fill: the value must fit the dtype, got nan for i64");
+  expect_error([&] { masked_fill(x.to(f16), mask, tensor(1e6)); },
+               "masked_fill: the value must fit the dtype, got tensor(1000000.) for f16");
+}
+
+TEST(Pointwise, DividingNoIntegersByZero) {
+  const Tensor none = empty({2, 0, 3}, {.dtype = i64}), zeros_too = tensor({1, 0, 2});
+  for (const auto& op : {floor_divide, fmod, remainder}) {
+    EXPECT_EQ(to_string(op(none, zeros_too).shape()), "[2,0,3]");
+  }
+  expect_error([&] { remainder(zeros_too, zeros_too); },
+               "remainder: an integer can't be divided by zero");
+}
+
+TEST(Pointwise, HardtanhRefusesCrossedBounds) {
+  expect_error([] { hardtanh(ones({2}), 2, -2); },
+               "hardtanh: min can't be greater than max, got 2 and -2");
 }
 
 }  // namespace

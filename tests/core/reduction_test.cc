@@ -309,6 +309,10 @@ TEST(Reduction, DTypeArgumentConvertsElementsFirst) {
   EXPECT_EQ(sum(tensor({3, 300}), {}, false, u8).item<int64_t>(), 47);
   EXPECT_EQ(prod(tensor({3, 4}), {}, false, f64).item<double>(), 12);
   EXPECT_EQ(norm(half, 1, {}, false, f64).item<double>(), 100000);
+  const Tensor large = tensor({70000.0, -70000.0});  // infinities in f16
+  EXPECT_TRUE(std::isnan(sum(large, {}, false, f16).item<double>()));
+  EXPECT_TRUE(std::isnan(mean(large, {}, false, f16).item<double>()));
+  EXPECT_TRUE(std::isnan(prod(tensor({70000, 0}), {}, false, f16).item<double>()));
 }
 
 TEST(Reduction, IntegersWrapAround) {

@@ -70,9 +70,9 @@ TEST(BenchMeasure, AMissingReferenceHasNoVerdict) {
 }
 
 TEST(BenchMeasure, ARowThatCannotRunHereIsLeftOut) {
-  const Result result = measure(
-      row_of({.ours = {.name = "a", .missing = "no GPU"}, .reference = saying("b", 1e-3)}),
-      kSettings);
+  const Result result =
+      measure(row_of({.ours = {.name = "a", .missing = "no GPU"}, .reference = saying("b", 1e-3)}),
+              kSettings);
   EXPECT_EQ(result.ours.missing, "no GPU");
   EXPECT_EQ(result.ours.median, 0);
   EXPECT_TRUE(result.reference.blocks.empty());
