@@ -19,6 +19,18 @@ constinit Op<ScatterKernel, void (*)(Tensor&, const Tensor&, int, const Tensor&,
                                      ScatterReduce, bool)>
     scatter_reduce_op{"scatter_reduce"};
 
+void set_indexing_kernels(DeviceType type, GatherKernel gather, ScatterKernel scatter,
+                          FindBadIndexKernel find_bad_index, NonzeroKernel nonzero) {
+  gather_op.set_kernel(type, gather);
+  index_op.set_kernel(type, gather);
+  scatter_op.set_kernel(type, scatter);
+  scatter_add_op.set_kernel(type, scatter);
+  scatter_reduce_op.set_kernel(type, scatter);
+  index_put_op.set_kernel(type, scatter);
+  find_bad_index_op.set_kernel(type, find_bad_index);
+  nonzero_op.set_kernel(type, nonzero);
+}
+
 namespace {
 
 using body::ScatterMode;

@@ -160,6 +160,11 @@ extern Op<ScatterKernel, void (*)(const Tensor& self, std::span<const Tensor> in
 Tensor nonzero(const Tensor& input);
 using NonzeroKernel = Tensor (*)(const Tensor& contiguous_input);
 extern Op<NonzeroKernel, void (*)()> nonzero_op;
+
+/// Sets the kernels of gather, scatter and their kin, all of them, for a device type.
+void set_indexing_kernels(DeviceType type, GatherKernel gather, ScatterKernel scatter,
+                          FindBadIndexKernel find_bad_index, NonzeroKernel nonzero);
+
 /// nonzero() as one tensor a dimension.
 std::vector<Tensor> where(const Tensor& condition);
 
