@@ -9,6 +9,7 @@
 #                                      tsan   thread sanitizer, the targets tagged "threads"
 #   ./test.sh PATTERN...             the cases whose full name (Suite.Case) has PATTERN in it, in the plain suite;
 #                                    with * or ? or : or - it is GoogleTest's filter as it stands
+#   ./test.sh core_test              the Bazel test target of that name; a PATTERN may follow
 #   ./test.sh //tests/core/...       the tests of Bazel targets; a PATTERN may follow
 #   ./test.sh --suite=asan[,tsan] [PATTERN...]    these suites
 #
@@ -17,6 +18,13 @@
 set -uo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/tools/common.sh"
 
+# The label of the test target that a name without more stands for, or nothing.
+label_of() {
+  local file
+  file=$([[ $1 == *_test ]] && grep -rlF --include=BUILD "name = \"$1\"" tests | head -1)
+  [[ -n $file ]] && echo "//$(dirname "$file"):$1"
+}
+
 suites=() targets=() patterns=()
 for argument; do
   case $argument in
@@ -24,7 +32,10 @@ for argument; do
     -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' test.sh; exit 0 ;;
     //*) targets+=("$argument") ;;
     *[*?:-]*) patterns+=("$argument") ;;
-    *) patterns+=("*$argument*") ;;
+    *)
+      label=$(label_of "$argument")
+      if [[ -n $label ]]; then targets+=("$label"); else patterns+=("*$argument*"); fi
+      ;;
   esac
 done
 if ! ((${#suites[@]})); then

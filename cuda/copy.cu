@@ -1,6 +1,6 @@
 // Copies, conversions between dtypes, transposes and fills.
+#include <aorta/core/body/item.h>
 #include <aorta/core/ops/copy.h>
-#include <aorta/cuda/item.h>
 #include <aorta/cuda/register.h>
 #include <aorta/cuda/elementwise.cuh>
 
@@ -55,7 +55,7 @@ void copy_strided(const PointwiseArgs& args) {
     const unsigned blocks = site.blocks(part.numel);
     const StridedArgs strided = strided_args(part);
     if (part.dtype[0] == part.dtype[1]) {
-      visit_item(item_size(part.dtype[0]), [&](auto item) {
+      body::visit_item(item_size(part.dtype[0]), [&](auto item) {
         copy_strided_kernel<decltype(item)><<<blocks, kThreads, 0, site.stream()>>>(strided);
       });
     } else {
@@ -146,7 +146,7 @@ void copy_transposed(const PointwiseArgs& args, int fast) {
   }
   const LaunchSite site(t.out);
   const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(count, INT32_MAX));
-  visit_item(item_size(args.dtype[0]), [&](auto item) {
+  body::visit_item(item_size(args.dtype[0]), [&](auto item) {
     transpose_kernel<decltype(item)>
         <<<blocks, dim3(kTile, kTileRows), 0, site.stream()>>>(t, count);
   });
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(kThreads) fill_kernel_contiguous(U* out, int64
 
 // The number lies in args.number[1], in the output's dtype.
 void fill_kernel(const PointwiseArgs& args) {
-  visit_item(item_size(args.dtype[0]), [&](auto item) {
+  body::visit_item(item_size(args.dtype[0]), [&](auto item) {
     using U = decltype(item);
     U value;
     std::memcpy(&value, args.number[1], sizeof value);

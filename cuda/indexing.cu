@@ -1,10 +1,10 @@
 // Gather, scatter and their kin through the bodies that the CPU shares. A body of a scatter takes
 // all that meets its elements in order, so that sums are the same bits every time; there are no
 // atomics on data.
+#include <aorta/core/body/item.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/rearrange.h>
-#include <aorta/cuda/item.h>
 #include <aorta/cuda/register.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
@@ -16,7 +16,7 @@ using body::IndexedArgs;
 using body::ScatterMode;
 
 void gather_kernel(const IndexedArgs& args) {
-  visit_item(item_size(args.dtype), [&](auto item) {
+  body::visit_item(item_size(args.dtype), [&](auto item) {
     for_each("gather", args.values, args.numel, body::GatherBody<decltype(item)>{args});
   });
 }
@@ -26,7 +26,7 @@ void scatter_kernel(const IndexedArgs& args, ScatterMode mode) {
     const body::ScatterBody<decltype(item)> body{args, mode};
     for_each("scatter", args.table, body.free_count(), body);
   };
-  if (mode == ScatterMode::assign) return visit_item(item_size(args.dtype), run);
+  if (mode == ScatterMode::assign) return body::visit_item(item_size(args.dtype), run);
   visit_dtype(args.dtype, [&](auto type) {
     using T = decltype(type);
     if constexpr (scalar::is_half_type<T> || std::is_same_v<T, bool>) {
@@ -184,13 +184,13 @@ Tensor nonzero_kernel(const Tensor& input) {
 }
 
 void remap_kernel(const body::RemapArgs& args) {
-  visit_item(args.item_size, [&](auto item) {
+  body::visit_item(args.item_size, [&](auto item) {
     for_each("pad", args.output, args.numel, body::RemapBody<decltype(item)>{args});
   });
 }
 
 void triangle_kernel(const body::TriangleArgs& args) {
-  visit_item(args.item_size, [&](auto item) {
+  body::visit_item(args.item_size, [&](auto item) {
     for_each("tril", args.output, args.numel, body::TriangleBody<decltype(item)>{args});
   });
 }
@@ -198,14 +198,8 @@ void triangle_kernel(const body::TriangleArgs& args) {
 }  // namespace
 
 void register_indexing() {
-  find_bad_index_op.set_kernel(DeviceType::cuda, find_bad_index);
-  gather_op.set_kernel(DeviceType::cuda, gather_kernel);
-  index_op.set_kernel(DeviceType::cuda, gather_kernel);
-  scatter_op.set_kernel(DeviceType::cuda, scatter_kernel);
-  scatter_add_op.set_kernel(DeviceType::cuda, scatter_kernel);
-  scatter_reduce_op.set_kernel(DeviceType::cuda, scatter_kernel);
-  index_put_op.set_kernel(DeviceType::cuda, scatter_kernel);
-  nonzero_op.set_kernel(DeviceType::cuda, nonzero_kernel);
+  set_indexing_kernels(DeviceType::cuda, gather_kernel, scatter_kernel, find_bad_index,
+                       nonzero_kernel);
 }
 
 void register_rearrange() {

@@ -9,6 +9,7 @@
 
 #include <cublasLt.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -72,7 +73,7 @@ void set(cublasLtMatmulDescOpaque_t& product, cublasLtMatmulDescAttributes_t wha
 }
 
 /// Full f32: no TF32, and halves are summed in f32, also where a sum is split over blocks.
-void describe(LtPlan& lt, const GemmPlan& plan) {
+void describe(LtPlan& lt, const GemmPlan& plan, const void* bias) {
   const bool wide = plan.dtype == DType::f64;
   check_lt(cublasLtMatmulDescInit(&lt.product, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
                                   wide ? CUDA_R_64F : CUDA_R_32F));
@@ -81,6 +82,8 @@ void describe(LtPlan& lt, const GemmPlan& plan) {
   if (plan.input == GemmInput::bias) {
     set(lt.product, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     set(lt.product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(plan.dtype));
+    set(lt.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+        bias);  // looked at when an algorithm is chosen
   }
   const GemmOperand out{.transposed = false, .leading = plan.n, .batch_stride = plan.m * plan.n};
   set_layout(lt.left, plan, plan.n, plan.k, plan.left);
@@ -125,7 +128,7 @@ bool find_algorithm(LtPlan& lt, int device, const std::array<int, 4>& alignment)
 
 /// The cached plan for a product, made when it is new; nothing when cuBLASLt has no algorithm.
 std::optional<LtPlan> plan_for(const GemmPlan& plan, int device,
-                               const std::array<int, 4>& alignment, bool beta) {
+                               const std::array<int, 4>& alignment, bool beta, const void* bias) {
   constexpr size_t kMostPlans = 4096;  // 1 KiB each
   static std::mutex mutex;
   static auto* cache = new std::map<GemmPlan::Key, std::optional<LtPlan>>;
@@ -133,7 +136,7 @@ std::optional<LtPlan> plan_for(const GemmPlan& plan, int device,
   std::lock_guard lock(mutex);
   if (const auto known = cache->find(key); known != cache->end()) return known->second;
   LtPlan lt{};
-  describe(lt, plan);
+  describe(lt, plan, bias);
   std::optional<LtPlan> result;
   if (find_algorithm(lt, device, alignment)) result = lt;
   if (cache->size() >= kMostPlans) cache->clear();
@@ -149,15 +152,16 @@ struct Pointers {
 bool run_batch(const GemmPlan& plan, const MatmulArgs& args, const Pointers& p, int device) {
   const bool matrix = plan.input == GemmInput::matrix;
   const void* added = matrix ? p.input : p.c;
+  const void* bias = plan.input == GemmInput::bias ? p.input : nullptr;
   const bool beta = matrix && args.beta.to_double() != 0;
+  // The epilogue reads the bias as widely as it writes the result.
+  const int result_alignment =
+      bias ? std::min(alignment_of(bias), alignment_of(p.c)) : alignment_of(p.c);
   const std::array<int, 4> alignment = {alignment_of(p.b), alignment_of(p.a), alignment_of(added),
-                                        alignment_of(p.c)};
-  std::optional<LtPlan> lt = plan_for(plan, device, alignment, beta);
+                                        result_alignment};
+  std::optional<LtPlan> lt = plan_for(plan, device, alignment, beta, bias);
   if (!lt) return false;
-  if (plan.input == GemmInput::bias) {
-    const void* bias = p.input;
-    set(lt->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  }
+  if (bias) set(lt->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   const double wide[2] = {args.alpha.to_double(), beta ? args.beta.to_double() : 0.0};
   const float narrow[2] = {static_cast<float>(wide[0]), static_cast<float>(wide[1])};
   const bool f64 = plan.dtype == DType::f64;

@@ -6,6 +6,7 @@
 set -euo pipefail
 folder=$(realpath "${1:-.}")
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+tools/setup.sh
 
 archs=${AORTA_BUNDLE_ARCHS:-90-real}
 limit_mib=40
@@ -20,7 +21,7 @@ bin=$(aorta_bazel info "${flags[@]}" bazel-bin 2>/dev/null)
 
 bundle=$folder/aorta-gpu
 rm -rf "$bundle"
-mkdir -p "$bundle/bin" "$bundle/lib"
+mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/fixtures/core"
 for file in "${programs[@]}" cuda/libaorta_cuda.so; do
   strip -o "$bundle/bin/$(basename "$file")" "$bin/$file"
 done
@@ -30,7 +31,9 @@ programs_of_bundle=("$bundle/bin/cuda_test" "$bundle/bin/bench" "$bundle/bin/lib
 ldd "${programs_of_bundle[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u | while read -r name path; do
   [[ $name =~ $theirs ]] || cp -L "$path" "$bundle/lib/$name"
 done
+cp tests/fixtures/core/*.npz "$bundle/fixtures/core/"
 install -m 755 tools/gpu_bundle_run.sh "$bundle/run.sh"
+install -m 644 docs/gpu_bundle.md "$bundle/README.md"
 
 # Nothing may be needed that is neither here nor there.
 for file in "${programs_of_bundle[@]}" "$bundle"/lib/*; do

@@ -6,5 +6,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 tools/setup.sh
 aorta_bazel build -c opt //:dist
 tarball=$(echo "$(aorta_bazel info -c opt bazel-bin 2>/dev/null)"/tools/package/aorta-*.tar.gz)
-cp -f "$tarball" "$folder/"
+mkdir -p "$folder"
+install -m 644 "$tarball" "$folder/"
 echo "$folder/$(basename "$tarball")"

@@ -143,14 +143,8 @@ Tensor nonzero_kernel(const Tensor& input) {
 }  // namespace
 
 void register_indexing() {
-  find_bad_index_op.set_kernel(DeviceType::cpu, find_bad_index);
-  gather_op.set_kernel(DeviceType::cpu, gather_kernel);
-  index_op.set_kernel(DeviceType::cpu, gather_kernel);
-  scatter_op.set_kernel(DeviceType::cpu, scatter_kernel);
-  scatter_add_op.set_kernel(DeviceType::cpu, scatter_kernel);
-  scatter_reduce_op.set_kernel(DeviceType::cpu, scatter_kernel);
-  index_put_op.set_kernel(DeviceType::cpu, scatter_kernel);
-  nonzero_op.set_kernel(DeviceType::cpu, nonzero_kernel);
+  set_indexing_kernels(DeviceType::cpu, gather_kernel, scatter_kernel, find_bad_index,
+                       nonzero_kernel);
   cat_op.link();
 }
 

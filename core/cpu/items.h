@@ -8,22 +8,6 @@
 
 namespace aorta::cpu {
 
-/// Calls `f(Item{})` with the unsigned integer of `item_size` bytes (1, 2, 4 or 8): what moves
-/// elements needs their size alone.
-template <class F>
-void visit_item(int64_t item_size, const F& f) {
-  switch (item_size) {
-    case 1:
-      return f(uint8_t{});
-    case 2:
-      return f(uint16_t{});
-    case 4:
-      return f(uint32_t{});
-    default:
-      return f(uint64_t{});
-  }
-}
-
 /// out[i * out_step] = in[i * in_step] for i < count; steps in elements. `stream`: a long run is
 /// written past the cache.
 template <class Item>

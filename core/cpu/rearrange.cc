@@ -1,3 +1,4 @@
+#include <aorta/core/body/item.h>
 #include <aorta/core/cpu/items.h>
 #include <aorta/core/cpu/register.h>
 #include <aorta/core/cpu/tiles.h>
@@ -116,7 +117,7 @@ void remap(const RemapArgs& args) {
 }
 
 void remap_kernel(const RemapArgs& args) {
-  visit_item(args.item_size, [&](auto item) { remap<decltype(item)>(args); });
+  body::visit_item(args.item_size, [&](auto item) { remap<decltype(item)>(args); });
 }
 
 template <class Item>
@@ -156,7 +157,7 @@ void triangle(const TriangleArgs& args) {
 }
 
 void triangle_kernel(const TriangleArgs& args) {
-  visit_item(args.item_size, [&](auto item) { triangle<decltype(item)>(args); });
+  body::visit_item(args.item_size, [&](auto item) { triangle<decltype(item)>(args); });
 }
 
 }  // namespace

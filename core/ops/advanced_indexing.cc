@@ -303,7 +303,10 @@ const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tens
 }
 
 Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source) {
-  return masked_scatter_(input.clone(), mask, source);
+  const Shape shape = broadcast_shapes("masked_scatter", input.shape(), mask.shape());
+  const Tensor output =
+      shape == input.shape() ? input.clone() : input.expand(shape).clone(MemoryFormat::contiguous);
+  return masked_scatter_(output, mask, source);
 }
 
 Tensor one_hot(const Tensor& input, int64_t num_classes) {
@@ -314,12 +317,14 @@ Tensor one_hot(const Tensor& input, int64_t num_classes) {
   if (num_classes < 0) {
     check(input.numel() > 0, "one_hot", "num_classes can't be inferred from no classes");
     const std::vector<int64_t> classes = input.to_vector<int64_t>();
-    num_classes = *std::max_element(classes.begin(), classes.end());
+    const auto [least, most] = std::minmax_element(classes.begin(), classes.end());
+    check(*least >= 0, "one_hot", "classes can't be negative", *least);
+    num_classes = *most;
     check(!__builtin_add_overflow(num_classes, int64_t{1}, &num_classes), "one_hot",
           "the number of elements must fit in 63 bits");
   }
   Shape shape = input.shape();
-  shape.push_back(std::max<int64_t>(num_classes, 0));
+  shape.push_back(num_classes);
   const Tensor classes = check_index("one_hot", input.to(i64), input.dim(), shape.back(), false);
   const Tensor output = zeros(shape, {.dtype = i64, .device = input.device()});
   return scatter_(output, -1, classes.unsqueeze(-1), 1);

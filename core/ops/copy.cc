@@ -88,8 +88,7 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
   return *this;
 }
 
-// As in PyTorch, a negative number may wrap around to an unsigned one.
-static bool fits(const Scalar& value, DType dtype) {
+bool fits(const Scalar& value, DType dtype) {
   if (dtype == DType::boolean) return true;
   const double x = value.to_double();
   if (is_floating(dtype)) {

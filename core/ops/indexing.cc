@@ -19,6 +19,18 @@ constinit Op<ScatterKernel, void (*)(Tensor&, const Tensor&, int, const Tensor&,
                                      ScatterReduce, bool)>
     scatter_reduce_op{"scatter_reduce"};
 
+void set_indexing_kernels(DeviceType type, GatherKernel gather, ScatterKernel scatter,
+                          FindBadIndexKernel find_bad_index, NonzeroKernel nonzero) {
+  gather_op.set_kernel(type, gather);
+  index_op.set_kernel(type, gather);
+  scatter_op.set_kernel(type, scatter);
+  scatter_add_op.set_kernel(type, scatter);
+  scatter_reduce_op.set_kernel(type, scatter);
+  index_put_op.set_kernel(type, scatter);
+  find_bad_index_op.set_kernel(type, find_bad_index);
+  nonzero_op.set_kernel(type, nonzero);
+}
+
 namespace {
 
 using body::ScatterMode;
@@ -88,6 +100,8 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   check_vector("index_select", index);
   const Tensor table = lift(input);
   const Tensor prepared = prepare_index("index_select", index, input);
+  // Where nothing is read, the indices would go unchecked.
+  if (table.numel() == 0) check_index("index_select", prepared, d, table.shape()[d], false);
   const Tensor output =
       read_along("index_select", table, d, expand_along(prepared, table.shape(), d), false);
   return input.dim() == 0 && index.dim() == 0 ? output.reshape({}) : output;

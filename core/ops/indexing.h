@@ -160,13 +160,18 @@ extern Op<ScatterKernel, void (*)(const Tensor& self, std::span<const Tensor> in
 Tensor nonzero(const Tensor& input);
 using NonzeroKernel = Tensor (*)(const Tensor& contiguous_input);
 extern Op<NonzeroKernel, void (*)()> nonzero_op;
+
+/// Sets the kernels of gather, scatter and their kin, all of them, for a device type.
+void set_indexing_kernels(DeviceType type, GatherKernel gather, ScatterKernel scatter,
+                          FindBadIndexKernel find_bad_index, NonzeroKernel nonzero);
+
 /// nonzero() as one tensor a dimension.
 std::vector<Tensor> where(const Tensor& condition);
 
 /// The elements where `mask` (bool) holds, 1-d; the two broadcast. Composed of nonzero and gather.
 Tensor masked_select(const Tensor& input, const Tensor& mask);
 /// Writes the elements of `source`, in order, where `mask` (bool, broadcast to self) holds.
-/// Composed of nonzero and index_put_.
+/// The form that isn't in place broadcasts `input` too. Composed of nonzero and index_put_.
 const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source);
 Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source);
 

@@ -1,3 +1,5 @@
+#include <aorta/core/ops/copy.h>
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/scalar/op_list.h>
@@ -205,10 +207,16 @@ Tensor softplus(const Tensor& input, double beta, double threshold) {
 Tensor softplus_(const Tensor& self, double beta, double threshold) {
   return unary<scalar::Softplus>(self, &self, {beta, threshold});
 }
+static void check_bounds(const Scalar& min, const Scalar& max) {
+  check(!(min.to_double() > max.to_double()), "hardtanh", "min can't be greater than max", min,
+        " and ", max);
+}
 Tensor hardtanh(const Tensor& input, const Scalar& min, const Scalar& max) {
+  check_bounds(min, max);
   return unary<scalar::Hardtanh>(input, nullptr, {n(min), n(max)});
 }
 Tensor hardtanh_(const Tensor& self, const Scalar& min, const Scalar& max) {
+  check_bounds(min, max);
   return unary<scalar::Hardtanh>(self, &self, {n(min), n(max)});
 }
 Tensor threshold(const Tensor& input, const Scalar& threshold, const Scalar& value) {
@@ -316,7 +324,8 @@ template <class F>
 static Tensor integer_division(const char* op, const Operand& a, const Operand& b,
                                const Tensor* out = nullptr) {
   const Operand operands[] = {a, b};
-  check(!is_integral(result_type(operands)) || !has_zero(b), op,
+  const bool nothing = a.tensor && a.tensor->numel() == 0;
+  check(nothing || !is_integral(result_type(operands)) || !has_zero(b), op,
         "an integer can't be divided by zero");
   return binary<F>(a, b, out);
 }
@@ -466,7 +475,21 @@ static Tensor masked_fill_into(const Tensor& input, const Tensor& mask, const Op
   check(mask.dtype() == DType::boolean, "masked_fill", "the mask must be bool", mask.dtype());
   check(!value.tensor || value.tensor->dim() == 0, "masked_fill",
         "the value must be a number or 0-d", value.tensor ? value.tensor->shape() : Shape());
-  return ternary<scalar::Where>(mask, value, input, out);
+  const DType dtype = input.dtype();
+  if (value.tensor) {
+    const Tensor& given = *value.tensor;
+    if (given.dtype() == dtype) return ternary<scalar::Where>(mask, given, input, out);
+    check(!given.device().is_cpu() || fits(given.item(), dtype), "masked_fill",
+          "the value must fit the dtype", given, " for ", dtype);
+    const Tensor converted = given.to(dtype);
+    return ternary<scalar::Where>(mask, converted, input, out);
+  }
+  check(fits(value.number, dtype), "masked_fill", "the value must fit the dtype", value.number,
+        " for ", dtype);
+  const Scalar number = is_floating(dtype)        ? Scalar(value.number.to_double())
+                        : dtype == DType::boolean ? Scalar(value.number.to_bool())
+                                                  : Scalar(value.number.to_int());
+  return ternary<scalar::Where>(mask, number, input, out);
 }
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value) {
   return masked_fill_into(input, mask, value, nullptr);

@@ -262,7 +262,8 @@ Tensor addcmul_(const Tensor& self, const Tensor& a, const Tensor& b, const Scal
 /// input + value * a / b.
 Tensor addcdiv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& value = 1);
 Tensor addcdiv_(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value = 1);
-/// value where the mask (bool, broadcast) holds, else input.
+/// value where the mask (bool, broadcast) holds, else input; value is a number or 0-d, becomes of
+/// the input's dtype (2.5 in integers is 2), and must fit it.
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value);
 Tensor masked_fill_(const Tensor& self, const Tensor& mask, const Operand& value);
 

@@ -64,6 +64,10 @@ Tensor accumulate(const Row& row, const Tensor& input, const ReduceDims& over, b
   const Dims dims = over.resolve(row.name(), input);
   const DType from = input.dtype();
   const DType result = dtype.value_or(is_floating(from) ? from : DType::i64);
+  // Half types are summed in f32, which would keep what the conversion rounds.
+  if (result != from && is_half(result)) {
+    return accumulate<Reducer>(row, input.to(result), over, keepdim, dtype);
+  }
   const DType compute = result == DType::i64 && !is_floating(from) ? from : compute_dtype(result);
   Tensor output = reduce_one(row, input, dims, keepdim, Reducer{}, compute, result);
   if (is_floating(result) && needs_gradient(input)) row.gradient()(output, input, dims, keepdim);
@@ -176,6 +180,7 @@ Tensor mean(const Tensor& input, const ReduceDims& over, bool keepdim, std::opti
   const Dims dims = over.resolve("mean", input);
   const DType result = dtype.value_or(input.dtype());
   check_floating("mean", result);
+  if (result != input.dtype() && is_half(result)) return mean(input.to(result), over, keepdim);
   Tensor output =
       reduce_one(mean_op, input, dims, keepdim, scalar::Mean{}, compute_dtype(result), result);
   if (needs_gradient(input)) mean_op.gradient()(output, input, dims, keepdim);
@@ -223,13 +228,17 @@ Tensor argmin(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
   return place<scalar::ArgMin>(argmin_op, input, dim, keepdim);
 }
 
+// As PyTorch: u8 was its bool once, and stays itself.
+static DType truth_dtype(const Tensor& input) {
+  return input.dtype() == DType::u8 ? DType::u8 : DType::boolean;
+}
 Tensor any(const Tensor& input, const ReduceDims& dims, bool keepdim) {
   return reduce_one(any_op, input, dims.resolve("any", input), keepdim, scalar::Any{},
-                    compute_dtype(input.dtype()), DType::boolean);
+                    compute_dtype(input.dtype()), truth_dtype(input));
 }
 Tensor all(const Tensor& input, const ReduceDims& dims, bool keepdim) {
   return reduce_one(all_op, input, dims.resolve("all", input), keepdim, scalar::All{},
-                    compute_dtype(input.dtype()), DType::boolean);
+                    compute_dtype(input.dtype()), truth_dtype(input));
 }
 Tensor count_nonzero(const Tensor& input, const ReduceDims& dims) {
   return reduce_one(count_nonzero_op, input, dims.resolve("count_nonzero", input), false,

@@ -59,7 +59,7 @@ ValuesIndices min(const Tensor& input, int64_t dim, bool keepdim = false);
 Tensor argmax(const Tensor& input, std::optional<int64_t> dim = {}, bool keepdim = false);
 Tensor argmin(const Tensor& input, std::optional<int64_t> dim = {}, bool keepdim = false);
 
-/// Whether any (every) x is not zero, as bool; NaN is not zero.
+/// Whether any (every) x is not zero, as bool (of u8 as u8); NaN is not zero.
 Tensor any(const Tensor& input, const ReduceDims& dims = {}, bool keepdim = false);
 Tensor all(const Tensor& input, const ReduceDims& dims = {}, bool keepdim = false);
 /// How many x are not zero, as i64.

@@ -289,7 +289,7 @@ TEST(MaskedScatter, TakesTheSourceInOrder) {
                "masked_scatter: the source must have an element for each place, got 5 for 6");
   expect_error(
       [&] {
-        masked_scatter(x, zeros({2, 2, 3}, {.dtype = boolean}), arange(5));
+        masked_scatter_(x, zeros({2, 2, 3}, {.dtype = boolean}), arange(5));
       },
       "masked_scatter: the mask must broadcast to the tensor, got [2,2,3] for shape [2,3]");
 }
@@ -303,15 +303,23 @@ TEST(OneHot, SetsTheClass) {
   EXPECT_EQ(to_string(one_hot(empty({0}, {.dtype = i64}), 4).shape()), "[0,4]");
   expect_error([] { one_hot(tensor({3}), 3); },
                "one_hot: index out of range, got 3 in dimension 1 of size 3");
-  expect_error(
-      [] {
-        one_hot(tensor({-1, 2}));
-      },
-      "one_hot: index out of range, got -1 in dimension 1 of size 3");
+  expect_error([] { one_hot(tensor({-1, 2})); }, "one_hot: classes can't be negative, got -1");
+  expect_error([] { one_hot(tensor({-1})); }, "one_hot: classes can't be negative, got -1");
   expect_error([] { one_hot(tensor({1.0})); }, "one_hot: classes must be i64 or i32, got f32");
   expect_error([] { one_hot(empty({0}, {.dtype = i64})); },
                "one_hot: num_classes can't be inferred from no classes");
 }
 
 }  // namespace
+TEST(MaskedScatter, BroadcastsTheInput) {
+  const Tensor mask = tensor({{true, false}, {false, true}});
+  expect_values(masked_scatter(tensor({5.0, 6.0}), mask, tensor({1.0, 2.0})), {2, 2}, {1, 6, 5, 2});
+  expect_values(masked_scatter(tensor(5.0), mask, tensor({1.0, 2.0})), {2, 2}, {1, 5, 5, 2});
+  expect_error(
+      [&] {
+        masked_scatter_(tensor({5.0, 6.0}), mask, tensor({1.0, 2.0}));
+      },
+      "masked_scatter: the mask must broadcast to the tensor, got [2,2] for shape [2]");
+}
+
 }  // namespace aorta

@@ -323,5 +323,15 @@ TEST(Bodies, GatherAndScatter) {
   expect_equal(x, want);
 }
 
+TEST(IndexSelect, IndicesAreCheckedWhereNothingIsRead) {
+  const Tensor none = empty({2, 0, 3});
+  EXPECT_EQ(to_string(index_select(none, 0, tensor({1, 0, 1})).shape()), "[3,0,3]");
+  expect_error(
+      [&] {
+        index_select(none, 0, tensor({0, 2}));
+      },
+      "index_select: index out of range, got 2 in dimension 0 of size 2");
+}
+
 }  // namespace
 }  // namespace aorta

@@ -69,6 +69,16 @@ TEST(BenchMeasure, AMissingReferenceHasNoVerdict) {
   EXPECT_EQ(result.to_reference.of_medians, 0);
 }
 
+TEST(BenchMeasure, ARowThatCannotRunHereIsLeftOut) {
+  const Result result =
+      measure(row_of({.ours = {.name = "a", .missing = "no GPU"}, .reference = saying("b", 1e-3)}),
+              kSettings);
+  EXPECT_EQ(result.ours.missing, "no GPU");
+  EXPECT_EQ(result.ours.median, 0);
+  EXPECT_TRUE(result.reference.blocks.empty());
+  EXPECT_EQ(result.verdict, Verdict::none);
+}
+
 TEST(BenchMeasure, WhatDiffersIsNotTimed) {
   Case sides = {.ours = saying("a", 1e-3), .reference = saying("b", 2e-3)};
   sides.ours.values = [] { return std::vector<double>{1, 5}; };

@@ -177,6 +177,11 @@ Result measure(const Row& row, const Settings& settings) {
   try {
     sides = row.make();
     result.ours.name = sides.ours.name;
+    if (!sides.ours.run) {
+      result.ours.missing = sides.ours.missing;
+      result.verdict = Verdict::none;
+      return result;
+    }
     result.ours.first = sides.ours.run(1);
     if (sides.ours.values) values = sides.ours.values();
   } catch (const Error& error) {

@@ -183,7 +183,7 @@ std::string footer(const std::vector<Row>& rows, const std::vector<Result>& resu
   std::vector<std::string> reasons;
   int64_t dropped = 0, rounds = 0, missed = 0, wrong = 0;
   for (const Result& result : results) {
-    for (const Timing* timing : {&result.reference, &result.peer}) {
+    for (const Timing* timing : {&result.ours, &result.reference, &result.peer}) {
       if (timing->missing.empty()) continue;
       if (std::find(reasons.begin(), reasons.end(), timing->missing) == reasons.end()) {
         reasons.push_back(timing->missing);

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
-namespace aorta::cuda {
+namespace aorta::body {
 
-/// Calls `f` with an unsigned integer as wide as an element of `size` bytes: what moves elements
-/// doesn't look inside.
+/// Calls `f(Item{})` with the unsigned integer of `size` bytes (1, 2, 4 or 8): what moves elements
+/// needs their size alone.
 template <class F>
 void visit_item(int64_t size, const F& f) {
   switch (size) {
@@ -20,4 +20,4 @@ void visit_item(int64_t size, const F& f) {
   }
 }
 
-}  // namespace aorta::cuda
+}  // namespace aorta::body

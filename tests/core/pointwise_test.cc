@@ -1,0 +1,72 @@
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/tests/core/elements.h>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+// What PyTorch 2.15 gives where an op's rule isn't plain arithmetic; the catalogue has the rest.
+namespace {
+
+using namespace aorta;
+using namespace aorta::testing;
+
+TEST(Pointwise, IntegersToNegativePowers) {
+  for (const DType dtype : {i64, i32}) {
+    const Tensor base = tensor({2, 1, -1, -1, 0, -2, 5}).to(dtype);
+    const Tensor power = tensor({-1, -3, -1, -2, 0, -3, 2}).to(dtype);
+    const Tensor result = pow(base, power);
+    EXPECT_EQ(result.dtype(), dtype);
+    expect_values(result, {7}, {0, 1, -1, 1, 1, 0, 25});
+    expect_values(pow(base, tensor(-1).to(dtype)), {7}, {0, 1, -1, -1, 0, 0, 0});
+  }
+  expect_values(pow(2, tensor({-1, 2})), {2}, {0, 4});
+  expect_values(pow(0, tensor({-1, 2})), {2}, {0, 0});
+  const Tensor mixed = pow(tensor({2, 1, 3}).to(u8), tensor({-1, -1, 2}).to(i32));
+  EXPECT_EQ(mixed.dtype(), i32);
+  expect_values(mixed, {3}, {0, 1, 9});
+  expect_error([] { pow(tensor({2}), -1); }, "pow: an integer can't have a negative power, got -1");
+  const Tensor self = tensor({2});
+  expect_error([&] { pow_(self, -1); }, "pow: an integer can't have a negative power, got -1");
+  EXPECT_EQ(self.version(), 0u);
+}
+
+TEST(Pointwise, MaskedFillKeepsTheDtype) {
+  const Tensor mask = tensor({true, false}), x = tensor({1, 2});
+  const Tensor cut = masked_fill(x, mask, 2.5);
+  EXPECT_EQ(cut.dtype(), i64);
+  expect_values(cut, {2}, {2, 2});
+  expect_values(masked_fill(x, mask, tensor(2.5)), {2}, {2, 2});
+  expect_values(masked_fill(x, mask, true), {2}, {1, 2});
+  expect_values(masked_fill(x.to(u8), mask, -1), {2}, {255, 2});
+  const Tensor truth = masked_fill(tensor({false, false}), mask, 2.5);
+  EXPECT_EQ(truth.dtype(), boolean);
+  expect_values(truth, {2}, {1, 0});
+  EXPECT_EQ(masked_fill(x.to(f16), mask, tensor(2.5, {.dtype = f64})).dtype(), f16);
+  const Tensor self = x.clone();
+  masked_fill_(self, mask, 2.5);
+  expect_values(self, {2}, {2, 2});
+  EXPECT_EQ(self.version(), 1u);
+  expect_error([&] { masked_fill(x.to(u8), mask, 300); },
+               "masked_fill: the value must fit the dtype, got 300 for u8");
+  expect_error([&] { masked_fill(x, mask, NAN); },
+               "masked_fill: the value must fit the dtype, got nan for i64");
+  expect_error([&] { masked_fill(x.to(f16), mask, tensor(1e6)); },
+               "masked_fill: the value must fit the dtype, got tensor(1000000.) for f16");
+}
+
+TEST(Pointwise, DividingNoIntegersByZero) {
+  const Tensor none = empty({2, 0, 3}, {.dtype = i64}), zeros_too = tensor({1, 0, 2});
+  for (const auto& op : {floor_divide, fmod, remainder}) {
+    EXPECT_EQ(to_string(op(none, zeros_too).shape()), "[2,0,3]");
+  }
+  expect_error([&] { remainder(zeros_too, zeros_too); },
+               "remainder: an integer can't be divided by zero");
+}
+
+TEST(Pointwise, HardtanhRefusesCrossedBounds) {
+  expect_error([] { hardtanh(ones({2}), 2, -2); },
+               "hardtanh: min can't be greater than max, got 2 and -2");
+}
+
+}  // namespace
