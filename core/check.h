@@ -66,6 +66,14 @@ inline void check(bool ok, std::string_view op, std::string_view rule, const Par
   }
 }
 
+/// The same for C strings, whose lengths are found only on failure.
+template <class... Parts>
+inline void check(bool ok, const char* op, const char* rule, const Parts&... got) {
+  if (!ok) [[unlikely]] {
+    fail(op, rule, got...);
+  }
+}
+
 /// While it lives, errors of this thread start with "context: ". Contexts nest: "a.b: ...".
 class ErrorContext {
  public:

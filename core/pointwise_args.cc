@@ -69,6 +69,7 @@ Tensor make_output(const Shape& shape, DType dtype, Device device,
                    std::span<const Operand> inputs) {
   for (const Operand& input : inputs) {
     if (!input.tensor || input.tensor->shape() != shape) continue;
+    if (input.tensor->is_contiguous()) break;
     const Strides strides = dense_strides(shape, input.tensor->strides());
     return empty_strided(shape, strides, {.dtype = dtype, .device = device});
   }
@@ -99,6 +100,94 @@ bool merge_into(PointwiseArgs& args, int into, int from) {
   }
   args.shape[into] *= args.shape[from];
   return true;
+}
+
+// Makes operand k a number, stored in the operand's compute dtype.
+void set_number(PointwiseArgs& args, size_t k, const Scalar& value) {
+  args.dtype[k] = args.compute[k];
+  args.data[k] = args.number[k];
+  args.is_number[k] = true;
+  args.strides[k][0] = 0;
+  store_number(args.number[k], args.compute[k], value);
+}
+
+// The tensor that all operands are like: row-major, of one shape and dtype, on one device, and no
+// number of a higher kind. Then nothing is promoted, broadcast, reordered or copied first. Null
+// otherwise.
+const Tensor* common_layout(std::span<const Operand> inputs, const Tensor* out) {
+  const Tensor* like = out;
+  for (const Operand& input : inputs) {
+    if (!like) like = input.tensor;
+  }
+  if (!like || !like->is_contiguous()) return nullptr;
+  for (const Operand& input : inputs) {
+    const Tensor* const t = input.tensor;
+    if (t == like) continue;
+    if (!t) {
+      if (kind_of(input.number.dtype()) > kind_of(like->dtype())) return nullptr;
+      continue;
+    }
+    if (t->dtype() != like->dtype() || !t->is_contiguous() || t->shape() != like->shape() ||
+        t->device() != like->device() ||
+        (out && t->shares_storage(*out) && t->data() != out->data())) {
+      return nullptr;
+    }
+  }
+  return like;
+}
+
+// Fills `args` for operands of a common layout.
+void plan_flat(PointwiseArgs& args, const Tensor& like, const Tensor& output,
+               std::span<const Operand> inputs) {
+  args.operands = static_cast<int>(inputs.size()) + 1;
+  args.numel = args.shape[0] = like.numel();
+  args.ndim = args.numel == 1 ? 0 : 1;
+  const auto set = [&](size_t k, const Tensor& t) {
+    args.data[k] = static_cast<char*>(t.data());
+    args.dtype[k] = t.dtype();
+    args.strides[k][0] = item_size(t.dtype());
+  };
+  set(0, output);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].tensor)
+      set(i + 1, *inputs[i].tensor);
+    else
+      set_number(args, i + 1, inputs[i].number);
+  }
+}
+
+void run(const PointwiseOp& op, const PointwiseArgs& args, Device device) {
+  const PointwiseKernel kernel = op.kernel(device);
+  if (args.numel > 0) kernel(args);
+}
+
+// Plans and runs operands of any layout.
+void run_any(const PointwiseOp& op, PointwiseArgs& args, const Tensor& output,
+             std::span<const Operand> inputs, bool in_place) {
+  const Device device = output.device();
+  const Tensor* tensors[kMaxOperands] = {&output};
+  Tensor copies[kMaxOperands];
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const size_t k = i + 1;
+    const Tensor* t = inputs[i].tensor;
+    if (!t || t->device() != device) {
+      set_number(args, k, t ? t->item() : inputs[i].number);
+      continue;
+    }
+    if (in_place && overlaps(*t, output)) copies[k] = t->clone();
+    tensors[k] = copies[k].defined() ? &copies[k] : t;
+  }
+  plan_iteration(args, {tensors, inputs.size() + 1});
+  run(op, args, device);
+}
+
+void check_fits(const char* op, const Shape& shape, DType result, const Tensor& out) {
+  check(broadcast_shapes(op, out.shape(), shape) == out.shape(), op,
+        "the result must fit the tensor that is written in place", shape, " into ", out.shape());
+  check(can_cast(result, out.dtype()), op,
+        "the result's dtype must be castable to that of the tensor written in place", result,
+        " into ", out.dtype());
+  check_writable(op, out);
 }
 
 }  // namespace
@@ -200,45 +289,30 @@ void plan_iteration(PointwiseArgs& args, std::span<const Tensor* const> tensors)
 Tensor run_pointwise(const PointwiseOp& op, const void* functor, std::span<const Operand> inputs,
                      const Tensor* out, int masks) {
   const scalar::PointwiseInfo& info = op.info;
-  const Device device = common_device(info.name, inputs, out);
-  DType common = result_type(inputs.subspan(static_cast<size_t>(masks)));
+  const Tensor* const like = masks == 0 ? common_layout(inputs, out) : nullptr;
+  const Device device = like ? like->device() : common_device(info.name, inputs, out);
+  DType common = like ? like->dtype() : result_type(inputs.subspan(static_cast<size_t>(masks)));
   check_accepts(info, common);
   if (info.compute == scalar::Compute::promote_to_float && !is_floating(common))
     common = DType::f32;
+  const DType compute = is_half(common) ? DType::f32 : common;
   const DType result = info.result == scalar::Result::boolean ? DType::boolean : common;
-  const Shape shape = broadcast_inputs(info.name, inputs);
-  if (out) {
-    check(broadcast_shapes(info.name, out->shape(), shape) == out->shape(), info.name,
-          "the result must fit the tensor that is written in place", shape, " into ", out->shape());
-    check(can_cast(result, out->dtype()), info.name,
-          "the result's dtype must be castable to that of the tensor written in place", result,
-          " into ", out->dtype());
-    check_writable(info.name, *out);
-  }
-  const Tensor output = out ? *out : make_output(shape, result, device, inputs);
+  const Shape shape = like ? like->shape() : broadcast_inputs(info.name, inputs);
+  if (out) check_fits(info.name, shape, result, *out);
+  Tensor output = out ? Tensor(*out) : make_output(shape, result, device, inputs);
 
   PointwiseArgs args;
-  const DType compute = is_half(common) ? DType::f32 : common;
-  const Tensor* tensors[kMaxOperands] = {&output};
-  Tensor copies[kMaxOperands];
+  args.functor = functor;
   args.compute[0] = info.result == scalar::Result::boolean ? DType::boolean : compute;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const size_t k = i + 1;
-    const Tensor* t = inputs[i].tensor;
-    args.compute[k] = static_cast<int>(i) < masks ? DType::boolean : compute;
-    if (!t || t->device() != device) {
-      tensors[k] = nullptr;
-      args.dtype[k] = args.compute[k];
-      store_number(args.number[k], args.compute[k], t ? t->item() : inputs[i].number);
-      continue;
-    }
-    if (out && overlaps(*t, *out)) copies[k] = t->clone();
-    tensors[k] = copies[k].defined() ? &copies[k] : t;
+    args.compute[i + 1] = static_cast<int>(i) < masks ? DType::boolean : compute;
   }
-  plan_iteration(args, {tensors, inputs.size() + 1});
-  args.functor = functor;
-  const PointwiseKernel kernel = op.kernel(device);
-  if (args.numel > 0) kernel(args);
+  if (like) {
+    plan_flat(args, *like, output, inputs);
+    run(op, args, device);
+  } else {
+    run_any(op, args, output, inputs, out != nullptr);
+  }
   if (out) out->bump_version();
   return output;
 }

@@ -36,10 +36,6 @@ void Dims::resize(int size, int64_t value) {
   size_ = size;
 }
 
-bool Dims::operator==(const Dims& other) const {
-  return size_ == other.size_ && std::equal(begin(), end(), other.begin());
-}
-
 std::string to_string(const Dims& dims) {
   std::string text = "[";
   for (int i = 0; i < dims.size(); ++i) {
@@ -50,9 +46,11 @@ std::string to_string(const Dims& dims) {
 }
 
 Strides contiguous_strides(const Shape& shape) {
-  Strides strides = Dims::filled(shape.size(), 1);
-  for (int i = shape.size() - 2; i >= 0; --i) {
-    strides[i] = strides[i + 1] * std::max<int64_t>(shape[i + 1], 1);
+  Strides strides = shape;
+  int64_t next = 1;
+  for (int i = shape.size() - 1; i >= 0; --i) {
+    strides[i] = next;
+    next *= std::max<int64_t>(shape[i], 1);
   }
   return strides;
 }
@@ -94,16 +92,17 @@ Strides dense_strides(const Shape& shape, const Strides& strides) {
 }
 
 int64_t checked_numel(const char* op, const Shape& shape, int64_t item_size) {
-  int64_t bytes = item_size;
+  int64_t count = 1, bytes = 0;
   bool overflow = false;
   bool empty = false;
   for (int64_t size : shape) {
     check(size >= 0, op, "sizes can't be negative", shape);
     empty |= size == 0;
-    if (size > 0) overflow |= __builtin_mul_overflow(bytes, size, &bytes);
+    if (size > 0) overflow |= __builtin_mul_overflow(count, size, &count);
   }
+  overflow |= __builtin_mul_overflow(count, item_size, &bytes);
   check(!overflow, op, "the number of bytes must fit in 63 bits", shape);
-  return empty ? 0 : bytes / item_size;
+  return empty ? 0 : count;
 }
 
 int64_t checked_extent(const char* op, const Shape& shape, const Strides& strides,

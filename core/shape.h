@@ -52,7 +52,13 @@ class Dims {
   void erase(int position);
   void resize(int size, int64_t value = 0);
 
-  bool operator==(const Dims& other) const;
+  bool operator==(const Dims& other) const {
+    if (size_ != other.size_) return false;
+    for (int i = 0; i < size_; ++i) {
+      if (values_[i] != other.values_[i]) return false;
+    }
+    return true;
+  }
 
   /// The product of the sizes; 1 for none. Sizes come from a tensor, so it can't overflow.
   int64_t numel() const {
@@ -65,7 +71,10 @@ class Dims {
   void assign(const int64_t* values, int64_t count);
   void copy(const Dims& other) {
     size_ = other.size_;
-    for (int i = 0; i < size_; ++i) values_[i] = other.values_[i];
+    for (int i = 0; i < size_; ++i) {
+      values_[i] = other.values_[i];
+      asm("");  // keeps the loop from becoming a call of memmove, which costs more than the loop
+    }
   }
 
   int size_ = 0;

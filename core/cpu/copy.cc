@@ -30,9 +30,9 @@ void copy_contiguous(const PointwiseArgs& args) {
       return;
     }
     if (!stream) return convert(out, in, end - begin);
-    alignas(64) char buffer[kTileElements * 8];
-    for (int64_t i = begin; i < end; i += kTileElements) {
-      const int64_t n = std::min(kTileElements, end - i);
+    alignas(64) char buffer[kRowElements * 8];
+    for (int64_t i = begin; i < end; i += kRowElements) {
+      const int64_t n = std::min(kRowElements, end - i);
       convert(buffer, args.data[1] + i * from, n);
       stream_copy(args.data[0] + i * to, buffer, n * to);
     }

@@ -60,7 +60,10 @@ void run_shared(const IndexedArgs& given, bool write, const Run& run) {
 void gather_kernel(const IndexedArgs& args) {
   const auto function = for_isa(v2::gather_range, v3::gather_range, v4::gather_range);
   const bool stream = should_stream(args.numel * item_size(args.dtype));
-  run_shared(args, false, [&](const IndexedArgs& share) { function(share, stream); });
+  run_shared(args, false, [&](const IndexedArgs& share) {
+    function(share, stream);
+    if (stream) stream_fence();
+  });
 }
 
 void scatter_kernel(const IndexedArgs& args, ScatterMode mode) {

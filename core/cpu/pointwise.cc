@@ -18,9 +18,10 @@ enum class Access : uint8_t {
 struct Plan {
   Access access[kMaxOperands];
   int64_t columns, rows;  // of a tile
+  int64_t piece;          // columns of a tile that are computed at a time
   bool whole_tile;        // rows are too short to be worth a call each: one call a tile
-  bool buffered_output;   // the output is written through a buffer
-  bool stream;            // ... and past the cache
+  bool buffered_output;   // the output is converted or scattered from a buffer
+  bool stream;            // the output is written past the cache
   bool transposed;        // an input runs across the output
 };
 
@@ -29,12 +30,19 @@ bool is_direct(const PointwiseArgs& args, int k) {
          (extent_of(args, 0) == 1 || stride_of(args, k, 0) == item_size(args.dtype[k]));
 }
 
+// Ops of several inputs do little else than move bytes; those of one compute while they wait for
+// memory, which a buffer would keep them from.
+bool should_stream_result(const PointwiseArgs& args) {
+  return args.operands > 2 && should_stream(args.numel * item_size(args.dtype[0]));
+}
+
 Plan make_plan(const PointwiseArgs& args) {
   Plan plan;
   const int64_t n0 = extent_of(args, 0), n1 = extent_of(args, 1);
   constexpr int64_t kShortRow = 32;
   plan.whole_tile = n0 < kShortRow && n1 > 1;
   plan.transposed = false;
+  bool packed = false;
   int broadcasts = 0;
   for (int k = 0; k < args.operands; ++k) {
     const int64_t s0 = stride_of(args, k, 0), s1 = stride_of(args, k, 1);
@@ -45,11 +53,12 @@ Plan make_plan(const PointwiseArgs& args) {
       plan.access[k] = Access::broadcast;
       ++broadcasts;
     }
+    packed |= plan.access[k] == Access::packed;
     plan.transposed |= plan.access[k] == Access::packed && n1 > 1 && s1 != 0 && s1 < s0;
   }
-  plan.stream =
-      plan.access[0] == Access::direct && should_stream(args.numel * item_size(args.dtype[0]));
-  plan.buffered_output = plan.access[0] != Access::direct || plan.stream;
+  plan.stream = plan.access[0] == Access::direct && should_stream_result(args);
+  plan.buffered_output = plan.access[0] != Access::direct;
+  plan.piece = n0;
   if (plan.whole_tile) {
     plan.columns = n0;
     plan.rows = std::clamp<int64_t>(kTileElements / n0, 1, n1);
@@ -57,13 +66,12 @@ Plan make_plan(const PointwiseArgs& args) {
     plan.columns = std::min<int64_t>(n0, kTransposedColumns);
     plan.rows = std::min<int64_t>(n1, kTileElements / kTransposedColumns);
   } else {
-    plan.columns = std::min<int64_t>(n0, kRowElements);
+    plan.columns = std::min<int64_t>(n0, kThreadGrain);
     plan.rows = 1;
+    if (packed) plan.piece = kRowElements;
   }
   return plan;
 }
-
-using Buffer = char[kTileElements * 8];
 
 // Gathers operand k of a tile, row after row, in its compute dtype.
 void pack(const PointwiseArgs& args, int k, const Tile& tile, char* buffer, char* scratch) {
@@ -81,14 +89,12 @@ void pack(const PointwiseArgs& args, int k, const Tile& tile, char* buffer, char
 }
 
 // Writes computed elements, row after row in `buffer`, to their places in the output.
-void unpack(const PointwiseArgs& args, const Tile& tile, const char* buffer, char* scratch,
-            bool stream) {
+void unpack(const PointwiseArgs& args, const Tile& tile, const char* buffer, char* scratch) {
   const DType from = args.compute[0], to = args.dtype[0];
   const int64_t s0 = stride_of(args, 0, 0), s1 = stride_of(args, 0, 1);
   const int64_t item = item_size(to), count = tile.rows * tile.columns;
   const bool dense =
       (tile.columns == 1 || s0 == item) && (tile.rows == 1 || s1 == tile.columns * item);
-  if (stream) return stream_rows(tile.data[0], s1, buffer, tile.rows, tile.columns * item);
   if (from != to && dense) return converter(to, from)(tile.data[0], buffer, count);
   if (from != to) {
     converter(to, from)(scratch, buffer, count);
@@ -97,29 +103,66 @@ void unpack(const PointwiseArgs& args, const Tile& tile, const char* buffer, cha
   tile_copy(to)(tile.data[0], s1, s0, buffer, tile.columns * item, item, tile.rows, tile.columns);
 }
 
-void run_tile(const PointwiseArgs& args, const Plan& plan, RowFunction row, const Tile& tile) {
-  alignas(64) Buffer buffers[kMaxOperands];
-  alignas(64) Buffer scratch;
+// Computes a row whose output goes past the cache, by way of a buffer so small that it stays in the
+// first-level cache beside the streams that feed it.
+void stream_row(const PointwiseArgs& args, RowFunction row, int64_t n, char* const* data,
+                unsigned broadcast) {
+  constexpr int64_t kBytes = 256;
+  alignas(64) char buffer[kBytes];
+  const int64_t item = item_size(args.dtype[0]);
+  char* piece[kMaxOperands] = {buffer};
+  int64_t step[kMaxOperands];
+  for (int k = 1; k < args.operands; ++k) {
+    piece[k] = data[k];
+    step[k] = (broadcast >> k & 1) != 0 ? 0 : item_size(args.compute[k]);
+  }
+  // The first piece ends where a cache line does.
+  int64_t count = (kBytes - (reinterpret_cast<intptr_t>(data[0]) & 63)) / item;
+  for (int64_t i = 0; i < n; i += count, count = kBytes / item) {
+    count = std::min(count, n - i);
+    row(args.functor, count, piece, broadcast);
+    stream_copy(data[0] + i * item, buffer, count * item);
+    for (int k = 1; k < args.operands; ++k) piece[k] += count * step[k];
+  }
+}
+
+// Computes a tile, or a piece of one; inputs that aren't direct and an output that isn't go through
+// buffers.
+void run_piece(const PointwiseArgs& args, const Plan& plan, RowFunction row, const Tile& tile) {
+  // The buffers of all operands and a last one for conversions lie side by side.
+  alignas(64) char buffers[(kMaxOperands + 1) * kTileElements * 8];
+  const int64_t buffer_bytes = tile.rows * tile.columns * 8;
+  char* const scratch = buffers + args.operands * buffer_bytes;
   char* start[kMaxOperands];
   int64_t step[kMaxOperands];
   unsigned broadcast = 0;
   for (int k = 0; k < args.operands; ++k) {
     const bool buffered = k == 0 ? plan.buffered_output : plan.access[k] == Access::packed;
-    start[k] = buffered ? buffers[k] : tile.data[k];
+    start[k] = buffered ? buffers + k * buffer_bytes : tile.data[k];
     step[k] = buffered ? tile.columns * item_size(args.compute[k]) : stride_of(args, k, 1);
-    if (k > 0 && buffered) pack(args, k, tile, buffers[k], scratch);
+    if (k > 0 && buffered) pack(args, k, tile, start[k], scratch);
     if (plan.access[k] == Access::broadcast) broadcast |= 1u << k;
   }
-  if (plan.whole_tile) {
-    row(args.functor, tile.rows * tile.columns, start, broadcast);
-  } else {
-    for (int64_t r = 0; r < tile.rows; ++r) {
-      char* data[kMaxOperands];
-      for (int k = 0; k < args.operands; ++k) data[k] = start[k] + r * step[k];
-      row(args.functor, tile.columns, data, broadcast);
-    }
+  const int64_t rows = plan.whole_tile ? 1 : tile.rows;
+  const int64_t columns = plan.whole_tile ? tile.rows * tile.columns : tile.columns;
+  for (int64_t r = 0; r < rows; ++r) {
+    char* data[kMaxOperands];
+    for (int k = 0; k < args.operands; ++k) data[k] = start[k] + r * step[k];
+    if (plan.stream)
+      stream_row(args, row, columns, data, broadcast);
+    else
+      row(args.functor, columns, data, broadcast);
   }
-  if (plan.buffered_output) unpack(args, tile, buffers[0], scratch, plan.stream);
+  if (plan.buffered_output) unpack(args, tile, buffers, scratch);
+}
+
+void run_tile(const PointwiseArgs& args, const Plan& plan, RowFunction row, const Tile& tile) {
+  for (int64_t column = 0; column < tile.columns; column += plan.piece) {
+    Tile piece = tile;
+    piece.columns = std::min(plan.piece, tile.columns - column);
+    for (int k = 0; k < args.operands; ++k) piece.data[k] += column * stride_of(args, k, 0);
+    run_piece(args, plan, row, piece);
+  }
 }
 
 // The common case: contiguous operands and numbers, all in the compute dtype.
@@ -134,7 +177,7 @@ bool run_contiguous(const PointwiseArgs& args, RowFunction row) {
       return false;
     }
   }
-  if (should_stream(args.numel * item_size(args.dtype[0]))) return false;
+  if (should_stream_result(args)) return false;
   if (args.numel <= kThreadGrain) {
     row(args.functor, args.numel, args.data, broadcast);
     return true;

@@ -25,6 +25,7 @@ AORTA_EACH_ISA(
     const RowFunction* ternary_rows(); const RowFunction* gradient_rows();
     const ConvertFunction* converters(); const TileFunction* tile_copies();
     /// Copies without reading the destination into the cache; for results larger than the cache.
+    /// Weakly ordered: a thread ends its share with stream_fence().
     void stream_copy(char* destination, const char* source, int64_t bytes);)
 
 }  // namespace aorta::cpu

@@ -104,6 +104,7 @@ void remap(const RemapArgs& args) {
         remap_row(inner, out, source + cursor.from(), fill, begin, end, stream);
       }
     }
+    if (stream) stream_fence();
   };
   if (inner.size > kThreadGrain) {
     for (int64_t row = 0; row < rows; ++row) {
@@ -153,6 +154,7 @@ void triangle(const TriangleArgs& args) {
   parallel_for(0, rows, std::max<int64_t>(kThreadGrain / args.columns, 1),
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) one_row(i);
+                 if (stream) stream_fence();
                });
 }
 

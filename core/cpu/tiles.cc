@@ -1,8 +1,6 @@
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/parallel_for.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 
 namespace aorta::cpu {
@@ -53,11 +51,9 @@ void prefetch_inputs(const PointwiseArgs& args, const Tile& tile) {
 }
 
 bool should_stream(int64_t bytes) {
-  // The cache that the C library sees too: its memcpy goes past the cache from about there on.
-  // Below, streaming through a buffer is slower (0.6x of memcpy on one Zen 4 core, against 1.0x
-  // without).
-  static const int64_t limit = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 16 << 20) / 2;
-  return bytes >= limit;
+  // More than the cores of a socket share of a last-level cache; what sysconf says of it is wrong by
+  // a factor of ten in some virtual machines.
+  return bytes >= 32 << 20;
 }
 
 ConvertFunction converter(DType to, DType from) {

@@ -7,7 +7,7 @@ namespace aorta::cpu {
 
 /// Elements of a tile at most: whole cache lines of both sides of a transposition.
 inline constexpr int64_t kTileElements = 4096;
-/// Elements of a tile of one row: its buffers fit the first-level cache together.
+/// Elements of a row that are packed at a time: the buffers fit the first-level cache together.
 inline constexpr int64_t kRowElements = 1024;
 /// Columns of a tile whose operands are transposed against each other: whole cache lines of each.
 inline constexpr int64_t kTransposedColumns = 64;

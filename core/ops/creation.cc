@@ -43,18 +43,19 @@ TensorOptions options_like(const Tensor& like, const LikeOptions& options) {
 
 Tensor empty_strided(const Shape& shape, const Strides& strides, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(DType::f32);
-  const bool is_vector = shape.size() == 1 && strides.size() == 1 && strides[0] == 1 &&
-                         shape[0] >= 0 && shape[0] < (int64_t{1} << 46);
-  const int64_t bytes =
-      item_size(dtype) *
-      (is_vector ? shape[0] : checked_extent("empty", shape, strides, item_size(dtype)));
+  const int64_t item = item_size(dtype);
+  const int64_t bytes = item * checked_extent("empty", shape, strides, item);
   return finish(Tensor(Storage::allocate(bytes, options.device), dtype, shape, strides),
                 options.requires_grad);
 }
 
 Tensor empty(const Shape& shape, const TensorOptions& options) {
-  checked_numel("empty", shape, item_size(options.dtype.value_or(DType::f32)));
-  return empty_strided(shape, contiguous_strides(shape), options);
+  const DType dtype = options.dtype.value_or(DType::f32);
+  const int64_t item = item_size(dtype);
+  const int64_t bytes = item * checked_numel("empty", shape, item);
+  return finish(
+      Tensor(Storage::allocate(bytes, options.device), dtype, shape, contiguous_strides(shape)),
+      options.requires_grad);
 }
 
 Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& options) {

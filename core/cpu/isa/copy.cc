@@ -187,7 +187,7 @@ void stream_copy(char* destination, const char* source, int64_t bytes) {
     std::memcpy(destination, source, static_cast<size_t>(bytes));
     return;
   }
-  std::memcpy(destination, source, static_cast<size_t>(head));
+  if (head > 0) std::memcpy(destination, source, static_cast<size_t>(head));
   int64_t i = head;
 #ifdef __AVX512F__
   for (; i + 64 <= bytes; i += 64) {
@@ -200,8 +200,7 @@ void stream_copy(char* destination, const char* source, int64_t bytes) {
                      _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + i)));
   }
 #endif
-  std::memcpy(destination + i, source + i, static_cast<size_t>(bytes - i));
-  _mm_sfence();  // streamed stores are weakly ordered: done before another thread hears of them
+  if (i < bytes) std::memcpy(destination + i, source + i, static_cast<size_t>(bytes - i));
 }
 
 }  // namespace aorta::cpu::AORTA_ISA
