@@ -41,15 +41,16 @@ struct Work {
   int64_t begin, end, grain;
   detail::RangeFunction function;
   const void* context;
-  std::atomic<int64_t> next;
+  std::atomic<int64_t> next{0};
   std::atomic<bool> failed{false};
   std::exception_ptr error = nullptr;
 
-  void run(int thread) {
+  // Run by each of the `team` threads that the pool gives, which may be fewer than asked for.
+  void run(int thread, int team) {
     inside = true;
     const int64_t ranges = (end - begin - 1) / grain + 1;
     for (int64_t i = thread; !failed.load(std::memory_order_relaxed) && i < ranges;
-         i = next.fetch_add(1)) {
+         i = team + next.fetch_add(1)) {
       const int64_t first = begin + i * grain;
       try {
         function(context, first, first + std::min(grain, end - first));
@@ -64,12 +65,13 @@ struct Work {
 void run_on_threads(Work& work, int threads) {
 #ifdef AORTA_STD_THREADS
   std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back([&work, i] { work.run(i); });
-  work.run(0);
+  for (int i = 1; i < threads; ++i)
+    others.emplace_back([&work, i, threads] { work.run(i, threads); });
+  work.run(0, threads);
   for (std::thread& other : others) other.join();
 #else
 #pragma omp parallel num_threads(threads)
-  work.run(omp_get_thread_num());
+  work.run(omp_get_thread_num(), omp_get_num_threads());
 #endif
 }
 
@@ -97,7 +99,7 @@ void detail::parallel_for(int64_t begin, int64_t end, int64_t grain, RangeFuncti
     }
     return;
   }
-  Work work{begin, end, grain, function, context, threads};
+  Work work{begin, end, grain, function, context};
   run_on_threads(work, threads);
   if (work.error) std::rethrow_exception(work.error);
 }
