@@ -30,13 +30,7 @@ bool is_direct(const PointwiseArgs& args, int k) {
          (extent_of(args, 0) == 1 || stride_of(args, k, 0) == item_size(args.dtype[k]));
 }
 
-// Ops of several inputs do little else than move bytes; those of one compute while they wait for
-// memory, which a buffer would keep them from.
-bool should_stream_result(const PointwiseArgs& args) {
-  return args.operands > 2 && should_stream(args.numel * item_size(args.dtype[0]));
-}
-
-Plan make_plan(const PointwiseArgs& args) {
+Plan make_plan(const PointwiseArgs& args, bool stream) {
   Plan plan;
   const int64_t n0 = extent_of(args, 0), n1 = extent_of(args, 1);
   constexpr int64_t kShortRow = 32;
@@ -56,7 +50,7 @@ Plan make_plan(const PointwiseArgs& args) {
     packed |= plan.access[k] == Access::packed;
     plan.transposed |= plan.access[k] == Access::packed && n1 > 1 && s1 != 0 && s1 < s0;
   }
-  plan.stream = plan.access[0] == Access::direct && should_stream_result(args);
+  plan.stream = stream && plan.access[0] == Access::direct && !plan.transposed;
   plan.buffered_output = plan.access[0] != Access::direct;
   plan.piece = n0;
   if (plan.whole_tile) {
@@ -177,7 +171,6 @@ bool run_contiguous(const PointwiseArgs& args, RowFunction row) {
       return false;
     }
   }
-  if (should_stream_result(args)) return false;
   if (args.numel <= kThreadGrain) {
     row(args.functor, args.numel, args.data, broadcast);
     return true;
@@ -188,6 +181,21 @@ bool run_contiguous(const PointwiseArgs& args, RowFunction row) {
     row(args.functor, end - begin, data, broadcast);
   });
   return true;
+}
+
+// Runs a row function over the iteration space of `args`.
+void run_rows(const PointwiseArgs& args, RowFunction row, bool moves_bytes) {
+  const bool stream = moves_bytes && should_stream(args.numel * item_size(args.dtype[0]));
+  if (!stream && run_contiguous(args, row)) return;
+  const Plan plan = make_plan(args, stream);
+  const Tiling tiling(args, plan.columns, plan.rows);
+  parallel_for(0, tiling.count(), tiling.grain(), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (plan.transposed && i + 1 < end) prefetch_inputs(args, tiling.tile(i + 1));
+      run_tile(args, plan, row, tiling.tile(i));
+    }
+    if (plan.stream) stream_fence();
+  });
 }
 
 template <class F, class List>
@@ -213,7 +221,10 @@ const RowFunction* rows_of(int inputs) {
 template <class F, class List, int inputs>
 void kernel(const PointwiseArgs& args) {
   const RowFunction* rows = rows_of(inputs) + kDTypeCount * IndexOf<F, List>::value;
-  run_rows(args, rows[static_cast<int>(args.compute[inputs])]);
+  // What does little else than move bytes. Functions of one number compute while they wait for
+  // memory, from which a buffer would keep them.
+  constexpr bool moves_bytes = inputs > 1 || F::info.accept == scalar::Accept::numeric;
+  run_rows(args, rows[static_cast<int>(args.compute[inputs])], moves_bytes);
 }
 
 template <class... Fs>
@@ -230,19 +241,6 @@ void register_ternary(scalar::TypeList<Fs...>) {
 }
 
 }  // namespace
-
-void run_rows(const PointwiseArgs& args, RowFunction row) {
-  if (run_contiguous(args, row)) return;
-  const Plan plan = make_plan(args);
-  const Tiling tiling(args, plan.columns, plan.rows);
-  parallel_for(0, tiling.count(), tiling.grain(), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (plan.transposed && i + 1 < end) prefetch_inputs(args, tiling.tile(i + 1));
-      run_tile(args, plan, row, tiling.tile(i));
-    }
-    if (plan.stream) stream_fence();
-  });
-}
 
 void register_pointwise() {
   register_unary(scalar::UnaryOps{});
