@@ -18,7 +18,6 @@ enum class Access : uint8_t {
 struct Plan {
   Access access[kMaxOperands];
   int64_t columns, rows;  // of a tile
-  int64_t piece;          // columns of a tile that are computed at a time
   bool whole_tile;        // rows are too short to be worth a call each: one call a tile
   bool buffered_output;   // the output is converted or scattered from a buffer
   bool stream;            // the output is written past the cache
@@ -52,7 +51,6 @@ Plan make_plan(const PointwiseArgs& args, bool stream) {
   }
   plan.stream = stream && plan.access[0] == Access::direct && !plan.transposed;
   plan.buffered_output = plan.access[0] != Access::direct;
-  plan.piece = n0;
   if (plan.whole_tile) {
     plan.columns = n0;
     plan.rows = std::clamp<int64_t>(kTileElements / n0, 1, n1);
@@ -60,9 +58,8 @@ Plan make_plan(const PointwiseArgs& args, bool stream) {
     plan.columns = std::min<int64_t>(n0, kTransposedColumns);
     plan.rows = std::min<int64_t>(n1, kTileElements / kTransposedColumns);
   } else {
-    plan.columns = std::min<int64_t>(n0, kThreadGrain);
+    plan.columns = std::min<int64_t>(n0, packed ? kRowElements : kThreadGrain);
     plan.rows = 1;
-    if (packed) plan.piece = kRowElements;
   }
   return plan;
 }
@@ -120,12 +117,12 @@ void stream_row(const PointwiseArgs& args, RowFunction row, int64_t n, char* con
   }
 }
 
-// Computes a tile, or a piece of one; inputs that aren't direct and an output that isn't go through
+// Computes a tile; inputs that aren't direct and an output that isn't go through
 // buffers.
-void run_piece(const PointwiseArgs& args, const Plan& plan, RowFunction row, const Tile& tile) {
-  // The buffers of all operands and a last one for conversions lie side by side.
+void run_tile(const PointwiseArgs& args, const Plan& plan, RowFunction row, const Tile& tile) {
+  // A buffer for each operand, and a last one for conversions.
   alignas(64) char buffers[(kMaxOperands + 1) * kTileElements * 8];
-  const int64_t buffer_bytes = tile.rows * tile.columns * 8;
+  constexpr int64_t buffer_bytes = kTileElements * 8;
   char* const scratch = buffers + args.operands * buffer_bytes;
   char* start[kMaxOperands];
   int64_t step[kMaxOperands];
@@ -148,15 +145,6 @@ void run_piece(const PointwiseArgs& args, const Plan& plan, RowFunction row, con
       row(args.functor, columns, data, broadcast);
   }
   if (plan.buffered_output) unpack(args, tile, buffers, scratch);
-}
-
-void run_tile(const PointwiseArgs& args, const Plan& plan, RowFunction row, const Tile& tile) {
-  for (int64_t column = 0; column < tile.columns; column += plan.piece) {
-    Tile piece = tile;
-    piece.columns = std::min(plan.piece, tile.columns - column);
-    for (int k = 0; k < args.operands; ++k) piece.data[k] += column * stride_of(args, k, 0);
-    run_piece(args, plan, row, piece);
-  }
 }
 
 // The common case: contiguous operands and numbers, all in the compute dtype.
