@@ -35,7 +35,8 @@ std::atomic<int>& thread_count() {
 
 thread_local constinit bool inside = false;
 
-// Hands out ranges one at a time; the first exception stops the rest and is kept.
+// Hands out ranges one at a time; the first exception stops the rest and is kept. A thread's first
+// range is the one of its number, so that a core that does the same work again has its data still.
 struct Work {
   int64_t begin, end, grain;
   detail::RangeFunction function;
@@ -44,10 +45,12 @@ struct Work {
   std::atomic<bool> failed{false};
   std::exception_ptr error = nullptr;
 
-  void run() {
+  // Run by each of the `team` threads that the pool gives, which may be fewer than asked for.
+  void run(int thread, int team) {
     inside = true;
     const int64_t ranges = (end - begin - 1) / grain + 1;
-    for (int64_t i; !failed.load(std::memory_order_relaxed) && (i = next.fetch_add(1)) < ranges;) {
+    for (int64_t i = thread; !failed.load(std::memory_order_relaxed) && i < ranges;
+         i = team + next.fetch_add(1)) {
       const int64_t first = begin + i * grain;
       try {
         function(context, first, first + std::min(grain, end - first));
@@ -62,12 +65,13 @@ struct Work {
 void run_on_threads(Work& work, int threads) {
 #ifdef AORTA_STD_THREADS
   std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back([&work] { work.run(); });
-  work.run();
+  for (int i = 1; i < threads; ++i)
+    others.emplace_back([&work, i, threads] { work.run(i, threads); });
+  work.run(0, threads);
   for (std::thread& other : others) other.join();
 #else
 #pragma omp parallel num_threads(threads)
-  work.run();
+  work.run(omp_get_thread_num(), omp_get_num_threads());
 #endif
 }
 

@@ -37,6 +37,17 @@ AORTA_INLINE auto unit(const scalar::PhiloxWords& w, int j) {
     return scalar::uniform_float(w.word[j]);
 }
 
+/// Writes what block `block` of a fill gives; the last one may be cut short.
+template <class Body>
+AORTA_INLINE void fill_block(const Body& body, int64_t block) {
+  typename Body::Item items[Body::kItems];
+  const int64_t first = block * Body::kItems;
+  body.make(body.random.words(block), first, items);
+  for (int j = 0; j < Body::kItems; ++j) {
+    if (first + j < body.count) body.out[first + j] = items[j];
+  }
+}
+
 /// Uniform in [low, high); rounding may give high for halves and extreme bounds.
 template <class T>
 struct UniformBody {
@@ -44,15 +55,14 @@ struct UniformBody {
   int64_t count;
   RandomPosition random;
   double low, high;
-  AORTA_INLINE void operator()(int64_t block) const {
+  using Item = T;
+  static constexpr int kItems = kPerBlock<T>;
+  AORTA_INLINE void make(const scalar::PhiloxWords& w, int64_t, T* items) const {
     using R = decltype(unit<T>({}, 0));
-    const scalar::PhiloxWords w = random.words(block);
     const R start = static_cast<R>(low), width = static_cast<R>(high - low);
-    for (int j = 0; j < kPerBlock<T>; ++j) {
-      const int64_t i = block * kPerBlock<T> + j;
-      if (i < count) out[i] = T(start + width * unit<T>(w, j));
-    }
+    for (int j = 0; j < kItems; ++j) items[j] = T(start + width * unit<T>(w, j));
   }
+  AORTA_INLINE void operator()(int64_t block) const { fill_block(*this, block); }
 };
 
 /// Normal by Box and Muller: two uniform numbers give two normal ones.
@@ -62,11 +72,12 @@ struct NormalBody {
   int64_t count;
   RandomPosition random;
   double mean, std;
-  AORTA_INLINE void operator()(int64_t block) const {
+  using Item = T;
+  static constexpr int kItems = kPerBlock<T>;
+  AORTA_INLINE void make(const scalar::PhiloxWords& w, int64_t, T* items) const {
     using R = std::conditional_t<std::is_same_v<T, double>, double, float>;
-    const scalar::PhiloxWords w = random.words(block);
-    R z[4];
-    for (int pair = 0; pair < (sizeof(T) == 8 ? 1 : 2); ++pair) {
+#pragma GCC unroll 2
+    for (int pair = 0; pair < kItems / 2; ++pair) {
       R u, v;  // u in (0, 1], so that its logarithm is finite
       if constexpr (std::is_same_v<T, double>) {
         u = 1.0 - scalar::uniform_double(w.word[0], w.word[1]);
@@ -77,15 +88,13 @@ struct NormalBody {
         v = scalar::uniform_float(w.word[2 * pair + 1]);
       }
       const R radius = scalar::sqrt(R(-2) * scalar::log(u));
-      const R angle = R(6.283185307179586476925) * v;
-      z[2 * pair] = radius * scalar::cos(angle);
-      z[2 * pair + 1] = radius * scalar::sin(angle);
-    }
-    for (int j = 0; j < kPerBlock<T>; ++j) {
-      const int64_t i = block * kPerBlock<T> + j;
-      if (i < count) out[i] = T(static_cast<R>(mean) + static_cast<R>(std) * z[j]);
+      const scalar::SineCosine<R> direction = scalar::sine_cosine_of_turns(v);
+      const R center = static_cast<R>(mean), scale = static_cast<R>(std);
+      items[2 * pair] = T(center + scale * (radius * direction.cosine));
+      items[2 * pair + 1] = T(center + scale * (radius * direction.sine));
     }
   }
+  AORTA_INLINE void operator()(int64_t block) const { fill_block(*this, block); }
 };
 
 /// Integers in [low, low + range); two a block for every dtype, so that dtypes agree.
@@ -96,19 +105,19 @@ struct RandintBody {
   RandomPosition random;
   int64_t low;
   uint64_t range;
-  AORTA_INLINE void operator()(int64_t block) const {
-    const scalar::PhiloxWords w = random.words(block);
+  using Item = T;
+  static constexpr int kItems = 2;
+  AORTA_INLINE void make(const scalar::PhiloxWords& w, int64_t, T* items) const {
     for (int j = 0; j < 2; ++j) {
-      const int64_t i = 2 * block + j;
-      if (i >= count) return;
       const uint64_t offset = scalar::uniform_below(w.word[2 * j], w.word[2 * j + 1], range);
       const int64_t value = static_cast<int64_t>(static_cast<uint64_t>(low) + offset);
       if constexpr (std::is_integral_v<T> || std::is_same_v<T, double>)
-        out[i] = static_cast<T>(value);
+        items[j] = static_cast<T>(value);
       else
-        out[i] = T(static_cast<float>(value));
+        items[j] = T(static_cast<float>(value));
     }
   }
+  AORTA_INLINE void operator()(int64_t block) const { fill_block(*this, block); }
 };
 
 /// 1 with probability p[i], else 0.
@@ -119,19 +128,21 @@ struct BernoulliBody {
   RandomPosition random;
   const double* probability;  // one an element, or one for all when `step` is 0
   int64_t step;
-  AORTA_INLINE void operator()(int64_t block) const {
-    const scalar::PhiloxWords w = random.words(block);
+  using Item = T;
+  static constexpr int kItems = 2;
+  AORTA_INLINE void make(const scalar::PhiloxWords& w, int64_t first, T* items) const {
     for (int j = 0; j < 2; ++j) {
-      const int64_t i = 2 * block + j;
-      if (i >= count) return;
+      // Past the end too there is a probability: nothing is read beyond the last.
+      const int64_t i = first + j < count ? first + j : count - 1;
       const bool hit =
           scalar::uniform_double(w.word[2 * j], w.word[2 * j + 1]) < probability[i * step];
       if constexpr (std::is_integral_v<T> || std::is_same_v<T, double>)
-        out[i] = static_cast<T>(hit);
+        items[j] = static_cast<T>(hit);
       else
-        out[i] = T(hit ? 1.0f : 0.0f);
+        items[j] = T(hit ? 1.0f : 0.0f);
     }
   }
+  AORTA_INLINE void operator()(int64_t block) const { fill_block(*this, block); }
 };
 
 }  // namespace aorta::body

@@ -8,17 +8,16 @@
 namespace aorta::cpu {
 namespace {
 
-// Multiply-adds that are worth a thread of their own, and numbers to pack that are.
+// Multiply-adds that are worth a thread of their own.
 constexpr int64_t kTaskWork = 1 << 20;
-constexpr int64_t kPackWork = 1 << 14;
-// Steps of k in a packed strip: a panel of a takes half the first-level cache.
-constexpr int64_t kStripDepth = 384;
+// Multiply-adds that take as long as packing a number.
+constexpr int64_t kPackWork = 32;
+// Steps of k in a packed strip: a panel of a takes three quarters of the first-level cache at most.
+constexpr int64_t kStripDepth = 512;
 // Rows and columns of a packed strip, which bound its memory.
 constexpr int64_t kStripLines = 6144;
-// Columns of a task: with a strip's depth, half of a second-level cache.
-constexpr int64_t kTaskColumns = 256;
-// Tasks that a strip is cut into where its work allows.
-constexpr int64_t kTasks = 64;
+// Columns of a block: with a strip's depth, half of a second-level cache.
+constexpr int64_t kBlockColumns = 256;
 // Steps of k that one running sum takes at most, which bounds its rounding error: one sum a number
 // of c, and one a lane.
 constexpr int64_t kDirectDepth = 512;
@@ -95,14 +94,7 @@ void gemm_unpacked(const Gemm& g, void (*kernel)(const Gemm&), int64_t most_dept
   });
 }
 
-// ---- Packed: strips of a and b of some depth are laid out in panels, then blocks of c are tasks.
-
-struct Side {
-  const void* data;
-  int64_t lines, line_stride, k_stride;  // strides in elements
-  int64_t panel;                         // lines of a panel
-  bool padded;
-};
+// ---- Packed: strips of a and b of some depth are laid out in panels, which are then multiplied.
 
 class PackedGemm {
  public:
@@ -116,10 +108,15 @@ class PackedGemm {
         depth_(strip_depth()),
         rows_(std::min(g.m, kStripLines / tile_.rows * tile_.rows)),
         columns_(std::min(g.n, kStripLines)),
-        a_(divide_up(depth_, per_element_) * rows_ * tile_.bytes),
-        b_(divide_up(depth_, per_element_) * round_up(columns_, tile_.columns) * tile_.bytes) {}
+        a_bytes_(round_up(packed_depth(depth_) * rows_ * tile_.bytes, 64)),
+        b_bytes_(packed_depth(depth_) * round_up(columns_, tile_.columns) * tile_.bytes) {}
 
-  void run() {
+  /// What run() needs to pack into.
+  int64_t bytes() const { return a_bytes_ + b_bytes_; }
+
+  void run(char* memory) {
+    a_ = memory;
+    b_ = memory + a_bytes_;
     for (int64_t column = 0; column < g_.n; column += columns_) {
       for (int64_t row = 0; row < g_.m; row += rows_) {
         for (int64_t p = 0; p < g_.k; p += depth_) {
@@ -132,6 +129,8 @@ class PackedGemm {
   }
 
  private:
+  int64_t packed_depth(int64_t k) const { return divide_up(k, per_element_); }
+
   // Strips of equal depth, so that the last one is no sliver.
   int64_t strip_depth() const {
     const int64_t most = kStripDepth * per_element_ * 4 / tile_.bytes;
@@ -149,72 +148,110 @@ class PackedGemm {
   }
 
   void pack_strip(const Gemm& strip) {
-    const int64_t a_panels = divide_up(strip.m, tile_.rows);
-    const int64_t b_panels = divide_up(strip.n, tile_.columns);
-    const int64_t grain = divide_up(kPackWork, strip.k * tile_.rows);
-    parallel_for(0, a_panels + b_panels, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        if (i < a_panels)
-          pack_panel(strip, i, tile_.rows, strip.m, strip.a, strip.a_row, strip.a_column, a_, 1);
-        else
-          pack_panel(strip, i - a_panels, tile_.columns, strip.n, strip.b, strip.b_column,
-                     strip.b_row, b_, tile_.columns / 2);
-      }
-    });
+    for (int64_t row = 0; row < strip.m; row += tile_.rows) {
+      pack_panel(strip.k, row, std::min<int64_t>(tile_.rows, strip.m - row), strip.a, strip.a_row,
+                 strip.a_column, a_, 1);
+    }
+    for (int64_t column = 0; column < strip.n; column += tile_.columns) {
+      pack_panel(strip.k, column, std::min<int64_t>(tile_.columns, strip.n - column), strip.b,
+                 strip.b_column, strip.b_row, b_, tile_.columns / 2);
+    }
   }
 
-  void pack_panel(const Gemm& strip, int64_t index, int64_t panel, int64_t lines, const void* data,
-                  int64_t line_stride, int64_t k_stride, const Scratch& to, int64_t padding) {
-    const int64_t item = item_size(g_.dtype), first = index * panel;
+  void pack_panel(int64_t k, int64_t first, int64_t lines, const void* data, int64_t line_stride,
+                  int64_t k_stride, char* to, int64_t padding) {
+    const int64_t item = item_size(g_.dtype);
     GemmPack pack;
     pack.kind = kind_;
     pack.dtype = g_.dtype;
     pack.source = static_cast<const char*>(at(data, first * line_stride, g_.dtype));
     pack.line_stride = line_stride * item;
     pack.k_stride = k_stride * item;
-    pack.lines = std::min(panel, lines - first);
-    pack.padded = round_up(pack.lines, padding);
-    pack.k = strip.k;
-    pack.packed = to.data() + first * divide_up(strip.k, per_element_) * tile_.bytes;
+    pack.lines = lines;
+    pack.padded = round_up(lines, padding);
+    pack.k = k;
+    pack.packed = to + first * packed_depth(k) * tile_.bytes;
     pack_(pack);
   }
 
   void multiply_strip(const Gemm& strip) {
-    const int64_t across = divide_up(strip.n, kTaskColumns);
-    const int64_t panels = divide_up(strip.m, tile_.rows);
-    const int64_t depth = divide_up(strip.k, per_element_);
-    const int64_t panel_work = strip.k * tile_.rows * std::min(strip.n, kTaskColumns);
-    const int64_t task_panels =
-        std::max(divide_up(panels * across, kTasks), divide_up(kTaskWork, panel_work));
-    const int64_t down = divide_up(panels, task_panels);
-    parallel_for(0, across * down, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = i % down * task_panels * tile_.rows, column = i / down * kTaskColumns;
-        GemmBlock block;
-        block.kind = kind_;
-        block.m = std::min(task_panels * tile_.rows, strip.m - row);
-        block.n = std::min(kTaskColumns, strip.n - column);
-        block.k = depth;
-        block.a = a_.data() + row * depth * tile_.bytes;
-        block.b = b_.data() + column * depth * tile_.bytes;
-        block.c = output_at(strip, row, column);
-        block.ldc = strip.ldc;
-        block.alpha = strip.alpha;
-        block.accumulate = strip.accumulate;
-        block_(block);
-      }
-    });
+    const int64_t depth = packed_depth(strip.k);
+    for (int64_t column = 0; column < strip.n; column += kBlockColumns) {
+      GemmBlock block;
+      block.kind = kind_;
+      block.m = strip.m;
+      block.n = std::min(kBlockColumns, strip.n - column);
+      block.k = depth;
+      block.a = a_;
+      block.b = b_ + column * depth * tile_.bytes;
+      block.c = output_at(strip, 0, column);
+      block.ldc = strip.ldc;
+      block.alpha = strip.alpha;
+      block.accumulate = strip.accumulate;
+      block_(block);
+    }
   }
 
-  const Gemm& g_;
+  const Gemm g_;
   const GemmKind kind_;
   const GemmTile tile_;
   void (*const pack_)(const GemmPack&);
   void (*const block_)(const GemmBlock&);
   const int64_t per_element_;  // steps of k in a packed element
   const int64_t depth_, rows_, columns_;
-  const Scratch a_, b_;
+  const int64_t a_bytes_, b_bytes_;
+  char* a_ = nullptr;  // the packed strips
+  char* b_ = nullptr;
 };
+
+// How many equal parts c is cut into, down and across.
+struct Grid {
+  int64_t down, across;
+};
+
+// The grid of `threads` parts whose largest one takes the least time. Parts side by side share the
+// rows of c, whose lines hardware then prefetches into the wrong core: counted as packing a again.
+Grid best_grid(const Gemm& g, const GemmTile& tile, int64_t threads) {
+  Grid best{1, 1};
+  int64_t least = INT64_MAX;
+  for (int64_t down = 1; down <= threads; ++down) {
+    if (threads % down != 0) continue;
+    const Grid grid{down, threads / down};
+    const int64_t rows = round_up(divide_up(g.m, grid.down), tile.rows);
+    const int64_t columns = round_up(divide_up(g.n, grid.across), tile.columns);
+    const int64_t packed = rows + columns + (grid.across > 1 ? rows : 0);
+    const int64_t time = rows * columns + kPackWork * packed;
+    if (time < least) {
+      least = time;
+      best = grid;
+    }
+  }
+  return best;
+}
+
+// Each thread packs for itself what its part of c takes: panels that another core packed would come
+// from its cache, as slowly as from memory where the cores share none.
+void gemm_packed(const Gemm& g) {
+  const GemmTile tile = for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(kind_of(g.dtype));
+  const int64_t tasks = std::max<int64_t>(g.m * g.n / divide_up(kTaskWork, g.k), 1);
+  const Grid grid = best_grid(g, tile, std::min<int64_t>(get_num_threads(), tasks));
+  const int64_t rows = round_up(divide_up(g.m, grid.down), tile.rows);
+  const int64_t columns = round_up(divide_up(g.n, grid.across), tile.columns);
+  const int64_t count = grid.down * grid.across;
+  const auto part = [&](int64_t i) {
+    const int64_t row = i / grid.across * rows, column = i % grid.across * columns;
+    return part_of(g, row, std::min(rows, g.m - row), column, std::min(columns, g.n - column));
+  };
+  // Part by part in one piece of memory, so that a core mostly gets back what it had before.
+  const int64_t bytes = round_up(PackedGemm(part(0)).bytes(), 4096);
+  const Scratch memory(count * bytes);
+  parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Gemm task = part(i);
+      if (task.m > 0 && task.n > 0) PackedGemm(task).run(memory.data() + i * bytes);
+    }
+  });
+}
 
 void gemm_whole(const Gemm& g) {
   switch (gemm_path(g)) {
@@ -224,7 +261,7 @@ void gemm_whole(const Gemm& g) {
     case GemmPath::dots:
       return gemm_unpacked(g, for_isa(v2::gemm_dots, v3::gemm_dots, v4::gemm_dots), kDotsDepth);
     case GemmPath::packed:
-      return PackedGemm(g).run();
+      return gemm_packed(g);
   }
 }
 

@@ -22,9 +22,10 @@ struct Gemm {
   bool accumulate = false;
 };
 
-/// Runs the product. Note on bits: the sizes alone decide which kernel runs, where C is cut into
-/// tasks and where the sum over k is cut, and one task computes an element of C from start to end.
-/// So the bits don't depend on the number of threads. (They do on the instruction set.)
+/// Runs the product. Note on bits: the sizes alone decide which kernel runs and where the sum over
+/// k is cut, and one thread computes an element of C from start to end, in the same order in any
+/// register tile. So the bits don't depend on the number of threads, which share C. (They do on the
+/// instruction set.)
 void gemm(const Gemm& gemm);
 
 /// Which kernel the rule on the sizes picks: for tests and benchmarks.

@@ -18,7 +18,6 @@ enum class Access : uint8_t {
 struct Plan {
   Access access[kMaxOperands];
   int64_t columns, rows;  // of a tile
-  int64_t piece;          // columns of a tile that are computed at a time
   bool whole_tile;        // rows are too short to be worth a call each: one call a tile
   bool buffered_output;   // the output is converted or scattered from a buffer
   bool stream;            // the output is written past the cache
@@ -30,13 +29,7 @@ bool is_direct(const PointwiseArgs& args, int k) {
          (extent_of(args, 0) == 1 || stride_of(args, k, 0) == item_size(args.dtype[k]));
 }
 
-// Ops of several inputs do little else than move bytes; those of one compute while they wait for
-// memory, which a buffer would keep them from.
-bool should_stream_result(const PointwiseArgs& args) {
-  return args.operands > 2 && should_stream(args.numel * item_size(args.dtype[0]));
-}
-
-Plan make_plan(const PointwiseArgs& args) {
+Plan make_plan(const PointwiseArgs& args, bool stream) {
   Plan plan;
   const int64_t n0 = extent_of(args, 0), n1 = extent_of(args, 1);
   constexpr int64_t kShortRow = 32;
@@ -56,9 +49,8 @@ Plan make_plan(const PointwiseArgs& args) {
     packed |= plan.access[k] == Access::packed;
     plan.transposed |= plan.access[k] == Access::packed && n1 > 1 && s1 != 0 && s1 < s0;
   }
-  plan.stream = plan.access[0] == Access::direct && should_stream_result(args);
+  plan.stream = stream && plan.access[0] == Access::direct && !plan.transposed;
   plan.buffered_output = plan.access[0] != Access::direct;
-  plan.piece = n0;
   if (plan.whole_tile) {
     plan.columns = n0;
     plan.rows = std::clamp<int64_t>(kTileElements / n0, 1, n1);
@@ -66,9 +58,8 @@ Plan make_plan(const PointwiseArgs& args) {
     plan.columns = std::min<int64_t>(n0, kTransposedColumns);
     plan.rows = std::min<int64_t>(n1, kTileElements / kTransposedColumns);
   } else {
-    plan.columns = std::min<int64_t>(n0, kThreadGrain);
+    plan.columns = std::min<int64_t>(n0, packed ? kRowElements : kThreadGrain);
     plan.rows = 1;
-    if (packed) plan.piece = kRowElements;
   }
   return plan;
 }
@@ -126,12 +117,12 @@ void stream_row(const PointwiseArgs& args, RowFunction row, int64_t n, char* con
   }
 }
 
-// Computes a tile, or a piece of one; inputs that aren't direct and an output that isn't go through
+// Computes a tile; inputs that aren't direct and an output that isn't go through
 // buffers.
-void run_piece(const PointwiseArgs& args, const Plan& plan, RowFunction row, const Tile& tile) {
-  // The buffers of all operands and a last one for conversions lie side by side.
+void run_tile(const PointwiseArgs& args, const Plan& plan, RowFunction row, const Tile& tile) {
+  // A buffer for each operand, and a last one for conversions.
   alignas(64) char buffers[(kMaxOperands + 1) * kTileElements * 8];
-  const int64_t buffer_bytes = tile.rows * tile.columns * 8;
+  constexpr int64_t buffer_bytes = kTileElements * 8;
   char* const scratch = buffers + args.operands * buffer_bytes;
   char* start[kMaxOperands];
   int64_t step[kMaxOperands];
@@ -156,15 +147,6 @@ void run_piece(const PointwiseArgs& args, const Plan& plan, RowFunction row, con
   if (plan.buffered_output) unpack(args, tile, buffers, scratch);
 }
 
-void run_tile(const PointwiseArgs& args, const Plan& plan, RowFunction row, const Tile& tile) {
-  for (int64_t column = 0; column < tile.columns; column += plan.piece) {
-    Tile piece = tile;
-    piece.columns = std::min(plan.piece, tile.columns - column);
-    for (int k = 0; k < args.operands; ++k) piece.data[k] += column * stride_of(args, k, 0);
-    run_piece(args, plan, row, piece);
-  }
-}
-
 // The common case: contiguous operands and numbers, all in the compute dtype.
 bool run_contiguous(const PointwiseArgs& args, RowFunction row) {
   if (args.ndim > 1) return false;
@@ -177,7 +159,6 @@ bool run_contiguous(const PointwiseArgs& args, RowFunction row) {
       return false;
     }
   }
-  if (should_stream_result(args)) return false;
   if (args.numel <= kThreadGrain) {
     row(args.functor, args.numel, args.data, broadcast);
     return true;
@@ -188,6 +169,21 @@ bool run_contiguous(const PointwiseArgs& args, RowFunction row) {
     row(args.functor, end - begin, data, broadcast);
   });
   return true;
+}
+
+// Runs a row function over the iteration space of `args`.
+void run_rows(const PointwiseArgs& args, RowFunction row, bool moves_bytes) {
+  const bool stream = moves_bytes && should_stream(args.numel * item_size(args.dtype[0]));
+  if (!stream && run_contiguous(args, row)) return;
+  const Plan plan = make_plan(args, stream);
+  const Tiling tiling(args, plan.columns, plan.rows);
+  parallel_for(0, tiling.count(), tiling.grain(), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (plan.transposed && i + 1 < end) prefetch_inputs(args, tiling.tile(i + 1));
+      run_tile(args, plan, row, tiling.tile(i));
+    }
+    if (plan.stream) stream_fence();
+  });
 }
 
 template <class F, class List>
@@ -222,7 +218,10 @@ const RowFunction* rows_of(scalar::GradientOps) {
 template <class F, class List, int inputs>
 void kernel(const PointwiseArgs& args) {
   const RowFunction* rows = rows_of(List{}) + kDTypeCount * IndexOf<F, List>::value;
-  run_rows(args, rows[static_cast<int>(args.compute[inputs])]);
+  // What does little else than move bytes. Functions of one number compute while they wait for
+  // memory, from which a buffer would keep them.
+  constexpr bool moves_bytes = inputs > 1 || F::info.accept == scalar::Accept::numeric;
+  run_rows(args, rows[static_cast<int>(args.compute[inputs])], moves_bytes);
 }
 
 template <class... Fs>
@@ -239,19 +238,6 @@ void register_ternary(scalar::TypeList<Fs...>) {
 }
 
 }  // namespace
-
-void run_rows(const PointwiseArgs& args, RowFunction row) {
-  if (run_contiguous(args, row)) return;
-  const Plan plan = make_plan(args);
-  const Tiling tiling(args, plan.columns, plan.rows);
-  parallel_for(0, tiling.count(), tiling.grain(), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (plan.transposed && i + 1 < end) prefetch_inputs(args, tiling.tile(i + 1));
-      run_tile(args, plan, row, tiling.tile(i));
-    }
-    if (plan.stream) stream_fence();
-  });
-}
 
 void register_pointwise() {
   register_unary(scalar::UnaryOps{});

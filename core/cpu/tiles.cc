@@ -51,8 +51,8 @@ void prefetch_inputs(const PointwiseArgs& args, const Tile& tile) {
 }
 
 bool should_stream(int64_t bytes) {
-  // More than the cores of a socket share of a last-level cache; what sysconf says of it is wrong by
-  // a factor of ten in some virtual machines.
+  // More than the cores of a socket share of a last-level cache; what sysconf says of it is wrong
+  // by a factor of ten in some virtual machines.
   return bytes >= 32 << 20;
 }
 

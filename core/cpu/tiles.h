@@ -61,7 +61,4 @@ void stream_rows(char* destination, int64_t stride, const char* source, int64_t 
 /// After the last stream_copy of a thread, before others read the result.
 void stream_fence();
 
-/// Runs a row function over the iteration space of `args`.
-void run_rows(const PointwiseArgs& args, RowFunction row);
-
 }  // namespace aorta::cpu

@@ -51,18 +51,46 @@ AORTA_INLINE ReducedAngle reduce_angle(float x) {
   return {r * 0x1.921fb54442d18p+2, static_cast<uint32_t>(to_bits(shifted))};
 }
 
-/// sin(r + quarter_turns * pi/2) of the angle r.
-AORTA_INLINE float sin_of_angle(double angle, uint32_t quadrant) {
-  const float r = static_cast<float>(angle);
-  const float tail = static_cast<float>(angle - static_cast<double>(r));
+template <class T>
+struct SineCosine {
+  T sine, cosine;
+};
+
+/// Of the angle r + tail, |r| <= pi/4.
+AORTA_INLINE SineCosine<float> sine_cosine(float r, float tail) {
   const float u = r * r;
   const float sine = r + mul_add(r * u, polynomial<coefficients::kSinTail>(u), tail);
   const float half = 0.5f * u;
   const float high = 1.0f - half;
   const float cosine = high + (((1.0f - high) - half) +
                                mul_add(u * u, polynomial<coefficients::kCosTail>(u), -(r * tail)));
-  const float value = (quadrant & 1u) != 0 ? cosine : sine;
+  return {sine, cosine};
+}
+
+/// sin(r + quadrant * pi/2) from sine and cosine of r.
+AORTA_INLINE float in_quadrant(const SineCosine<float>& of_r, uint32_t quadrant) {
+  const float value = (quadrant & 1u) != 0 ? of_r.cosine : of_r.sine;
   return from_bits(to_bits(value) ^ ((quadrant & 2u) << 30));
+}
+
+/// sin(angle + quadrant * pi/2).
+AORTA_INLINE float sin_of_angle(double angle, uint32_t quadrant) {
+  const float r = static_cast<float>(angle);
+  return in_quadrant(sine_cosine(r, static_cast<float>(angle - static_cast<double>(r))), quadrant);
+}
+
+/// Sine and cosine of x whole turns, 0 <= x <= 1, with a relative error below 2^-22.
+AORTA_INLINE SineCosine<float> sine_cosine_of_turns(float x) {
+  constexpr float magic = 12582912.0f;  // 1.5 * 2^23 rounds to an integer, left in the low bits
+  const float shifted = x * 4.0f + magic;
+  const uint32_t quadrant = to_bits(shifted);
+  const float r = (x * 4.0f - (shifted - magic)) * 0x1.921fb6p+0f;
+  const SineCosine<float> of_r = sine_cosine(r, 0.0f);
+  return {in_quadrant(of_r, quadrant), in_quadrant(of_r, quadrant + 1u)};
+}
+AORTA_INLINE SineCosine<double> sine_cosine_of_turns(double x) {
+  const double angle = x * 6.283185307179586476925;
+  return {::sin(angle), ::cos(angle)};
 }
 
 /// sin(x). At most 0.95 ULP.

@@ -55,6 +55,38 @@ TEST(Philox, UniformBelowIsTheHighHalfOfTheProduct) {
   }
 }
 
+TEST(Random, NormalIsBoxAndMullerOfTheWords) {
+  Generator generator(11);
+  const GeneratorState at = generator.state();
+  const int64_t count = 4003;  // no whole number of blocks
+  const std::vector<float> z = randn({count}, {}, &generator).to_vector<float>();
+  for (int64_t i = 0; i < count; i += 2) {
+    const scalar::PhiloxWords w =
+        scalar::philox(at.seed, at.stream, at.position + static_cast<uint64_t>(i / 4));
+    const size_t first = static_cast<size_t>(i), pair = first % 4 / 2;
+    const double u = (static_cast<double>(w.word[2 * pair]) + 1) * 0x1p-32;
+    const double angle = 2 * M_PI * static_cast<double>(w.word[2 * pair + 1] >> 8) * 0x1p-24;
+    const double radius = std::sqrt(-2 * std::log(u));
+    EXPECT_NEAR(z[first], radius * std::cos(angle), 2e-6) << i;
+    if (i + 1 == count) break;
+    EXPECT_NEAR(z[first + 1], radius * std::sin(angle), 2e-6) << i;
+  }
+}
+
+TEST(Random, SineAndCosineOfTurns) {
+  for (uint32_t i = 0; i <= 1u << 24; i += 37) {
+    const float x = static_cast<float>(i) * 0x1p-24f;
+    const scalar::SineCosine<float> got = scalar::sine_cosine_of_turns(x);
+    const double quarter = std::remainder(4.0 * x, 1.0);  // exact, so that zeros are too
+    const int quadrant = static_cast<int>(4.0 * x - quarter);
+    const double s = std::sin(quarter * M_PI_2), c = std::cos(quarter * M_PI_2);
+    const double sine[] = {s, c, -s, -c, s};
+    const double cosine[] = {c, -s, -c, s, c};
+    ASSERT_NEAR(got.sine, sine[quadrant], 0x1p-22 * std::abs(sine[quadrant])) << x;
+    ASSERT_NEAR(got.cosine, cosine[quadrant], 0x1p-22 * std::abs(cosine[quadrant])) << x;
+  }
+}
+
 TEST(Generator, SameSeedSameNumbers) {
   Generator a(7), b(7), c(8), d(7, 1);
   const std::vector<float> first = randn({100}, {}, &a).to_vector<float>();

@@ -24,6 +24,8 @@ void pack_rows(const GemmPack& pack) {
   for (int64_t p = 0; p < k; ++p, to += padded) {
     const char* const from = pack.source + p * pack.k_stride;
     if (lines == 32) {  // a whole panel of b: a length that the compiler knows
+      __builtin_prefetch(from + 8 * pack.k_stride);
+      __builtin_prefetch(from + 8 * pack.k_stride + 64);
       std::memcpy(to, from, 32 * sizeof(Word));
       continue;
     }
