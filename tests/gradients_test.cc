@@ -18,6 +18,7 @@ std::string row_name(const ::testing::TestParamInfo<const Row*>& info) { return 
 
 class Gradients : public ::testing::TestWithParam<const Row*> {};
 TEST_P(Gradients, First) { check_gradients(*GetParam()); }
+TEST_P(Gradients, PyTorch) { check_gradient_fixtures(*GetParam()); }
 TEST_P(Gradients, Second) { check_second_gradients(*GetParam()); }
 TEST_P(Gradients, Dtypes) { check_gradient_dtypes(*GetParam()); }
 TEST_P(Gradients, Layouts) { check_gradient_layouts(*GetParam()); }

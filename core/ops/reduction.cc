@@ -167,12 +167,15 @@ Tensor prod(const Tensor& input, const ReduceDims& dims, bool keepdim, std::opti
 Tensor sum_to_size(const Tensor& input, const Shape& shape) {
   if (input.shape() == shape) return input;
   const int lead = input.dim() - shape.size();
-  check(lead >= 0 && broadcast_shapes("sum_to_size", shape, input.shape()) == input.shape(),
-        "sum_to_size", "the shape must broadcast to the input's", shape, " for ", input.shape());
+  bool fits = lead >= 0;
   Dims dims;
-  for (int d = 0; d < input.dim(); ++d) {
-    if (d < lead || (shape[d - lead] == 1 && input.shape()[d] != 1)) dims.push_back(d);
+  for (int d = 0; d < input.dim() && fits; ++d) {
+    const int64_t size = d < lead ? 1 : shape[d - lead], given = input.shape()[d];
+    fits = size == 1 || size == given;
+    if (d < lead || size != given) dims.push_back(d);
   }
+  check(fits, "sum_to_size", "the shape must broadcast to the input's", shape, " for ",
+        input.shape());
   return dims.empty() ? input.view(shape) : sum(input, dims, true).view(shape);
 }
 

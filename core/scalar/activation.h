@@ -251,7 +251,7 @@ struct Hardswish {
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
-    return select(x < T(-3), T(0), select(x <= T(3), g * (x / T(3) + T(0.5)), g));
+    return select(x <= T(-3), T(0), select(x < T(3), g * (x / T(3) + T(0.5)), g));
   }
 };
 

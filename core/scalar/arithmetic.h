@@ -266,7 +266,7 @@ struct Clamp {
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
-    return select((x >= min.to<T>()) & (x <= max.to<T>()), g, T(0));
+    return select((x > min.to<T>()) & (x < max.to<T>()), g, T(0));
   }
 };
 struct ClampMin {
@@ -278,7 +278,7 @@ struct ClampMin {
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
-    return select(x >= min.to<T>(), g, T(0));
+    return select(x > min.to<T>(), g, T(0));
   }
 };
 struct ClampMax {
@@ -290,7 +290,7 @@ struct ClampMax {
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
-    return select(x <= max.to<T>(), g, T(0));
+    return select(x < max.to<T>(), g, T(0));
   }
 };
 
