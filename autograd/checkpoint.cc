@@ -1,6 +1,7 @@
 #include <aorta/autograd/checkpoint.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/saved.h>
+#include <aorta/core/autocast.h>
 #include <aorta/core/random.h>
 
 #include <mutex>
@@ -18,7 +19,9 @@ struct Place {
 class Replay : public std::enable_shared_from_this<Replay> {
  public:
   explicit Replay(std::function<std::vector<Tensor>()> function)
-      : function_(std::move(function)), random_(default_generator().state()) {}
+      : function_(std::move(function)),
+        random_(default_generator().state()),
+        autocast_(autocast_dtype()) {}
 
   std::vector<Tensor> run() {
     const SavedTensorsHooks hooks(
@@ -48,6 +51,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
     Generator generator;
     generator.restore(random_);
     const DefaultGeneratorScope same_numbers(generator);
+    const Autocast same_dtypes(autocast_);
     const EnableGradGuard recording;
     const SavedTensorsHooks hooks(
         [&](const Tensor& tensor) {
@@ -77,6 +81,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
 
   std::function<std::vector<Tensor>()> function_;
   GeneratorState random_;
+  DType autocast_;
   std::mutex mutex_;
   std::vector<std::weak_ptr<Place>> places_;
 };

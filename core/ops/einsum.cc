@@ -1,3 +1,4 @@
+#include <aorta/core/autocast.h>
 #include <aorta/core/ops/einsum.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
@@ -250,9 +251,11 @@ std::vector<Term> make_terms(std::string_view inputs, std::span<const Tensor> op
   check(commas + 1 == operands.size(), "einsum", "as many subscripts as operands", equation,
         " with ", operands.size());
   std::vector<Term> terms;
-  for (const Tensor& operand : operands) {
-    check(operand.dtype() == operands[0].dtype(), "einsum", "the operands must have one dtype",
-          operands[0].dtype(), " and ", operand.dtype());
+  const DType dtype = autocast_to_half(operands[0]).dtype();
+  for (const Tensor& given : operands) {
+    const Tensor operand = autocast_to_half(given);
+    check(operand.dtype() == dtype, "einsum", "the operands must have one dtype", dtype, " and ",
+          operand.dtype());
     check(operand.device() == operands[0].device(), "einsum", "the operands must be on one device",
           operands[0].device(), " and ", operand.device());
     const size_t end = std::min(inputs.find(','), inputs.size());

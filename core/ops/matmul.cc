@@ -1,3 +1,4 @@
+#include <aorta/core/autocast.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
@@ -129,6 +130,8 @@ Tensor add_product(const char* op, const Tensor& input, const Tensor& a, const T
 }  // namespace
 
 Tensor matmul(const Tensor& input, const Tensor& other) {
+  if (autocast_changes({&input, &other}))
+    return matmul(autocast_to_half(input), autocast_to_half(other));
   check(input.dim() > 0 && other.dim() > 0, "matmul", "both operands need at least 1 dimension",
         input.shape(), " and ", other.shape());
   check_operands("matmul", input, other);
@@ -144,6 +147,7 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
 }
 
 Tensor mm(const Tensor& input, const Tensor& mat2) {
+  if (autocast_changes({&input, &mat2})) return mm(autocast_to_half(input), autocast_to_half(mat2));
   check_dim("mm", "input must have 2 dimensions", input, 2);
   check_dim("mm", "mat2 must have 2 dimensions", mat2, 2);
   check_operands("mm", input, mat2);
@@ -152,6 +156,8 @@ Tensor mm(const Tensor& input, const Tensor& mat2) {
 }
 
 Tensor bmm(const Tensor& input, const Tensor& mat2) {
+  if (autocast_changes({&input, &mat2}))
+    return bmm(autocast_to_half(input), autocast_to_half(mat2));
   check_dim("bmm", "input must have 3 dimensions", input, 3);
   check_dim("bmm", "mat2 must have 3 dimensions", mat2, 3);
   check_operands("bmm", input, mat2);
@@ -162,6 +168,7 @@ Tensor bmm(const Tensor& input, const Tensor& mat2) {
 }
 
 Tensor mv(const Tensor& input, const Tensor& vec) {
+  if (autocast_changes({&input, &vec})) return mv(autocast_to_half(input), autocast_to_half(vec));
   check_dim("mv", "input must have 2 dimensions", input, 2);
   check_dim("mv", "vec must have 1 dimension", vec, 1);
   check_operands("mv", input, vec);
@@ -170,6 +177,8 @@ Tensor mv(const Tensor& input, const Tensor& vec) {
 }
 
 Tensor dot(const Tensor& input, const Tensor& other) {
+  if (autocast_changes({&input, &other}))
+    return dot(autocast_to_half(input), autocast_to_half(other));
   check_dim("dot", "input must have 1 dimension", input, 1);
   check_dim("dot", "other must have 1 dimension", other, 1);
   check_operands("dot", input, other);
@@ -185,6 +194,8 @@ Tensor outer(const Tensor& input, const Tensor& vec2) {
 
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
              const AddmmOptions& options) {
+  if (autocast_changes({&input, &mat1, &mat2}))
+    return addmm(autocast_to_half(input), autocast_to_half(mat1), autocast_to_half(mat2), options);
   check_dim("addmm", "mat1 must have 2 dimensions", mat1, 2);
   check_dim("addmm", "mat2 must have 2 dimensions", mat2, 2);
   check_operands("addmm", mat1, mat2);
@@ -194,6 +205,9 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
 
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
                const AddmmOptions& options) {
+  if (autocast_changes({&input, &batch1, &batch2}))
+    return baddbmm(autocast_to_half(input), autocast_to_half(batch1), autocast_to_half(batch2),
+                   options);
   check_dim("baddbmm", "batch1 must have 3 dimensions", batch1, 3);
   check_dim("baddbmm", "batch2 must have 3 dimensions", batch2, 3);
   check_operands("baddbmm", batch1, batch2);
@@ -204,6 +218,8 @@ Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
 }
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  if (autocast_changes({&input, &weight, &bias}))
+    return linear(autocast_to_half(input), autocast_to_half(weight), autocast_to_half(bias));
   check(input.dim() >= 1, "linear", "input must have at least 1 dimension", input.shape());
   check(weight.dim() == 1 || weight.dim() == 2, "linear", "weight must have 1 or 2 dimensions",
         weight.shape());
@@ -291,6 +307,8 @@ Dims wrap_dims(const Dims& dims, const Tensor& x) {
 
 Tensor tensordot(const Tensor& input, const Tensor& other, const Dims& input_dims,
                  const Dims& other_dims) {
+  if (autocast_changes({&input, &other}))
+    return tensordot(autocast_to_half(input), autocast_to_half(other), input_dims, other_dims);
   check_operands("tensordot", input, other);
   check(input_dims.size() == other_dims.size(), "tensordot", "as many dimensions of both operands",
         input_dims, " and ", other_dims);

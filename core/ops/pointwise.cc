@@ -1,3 +1,4 @@
+#include <aorta/core/autocast.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
@@ -32,8 +33,23 @@ void keep_overwritten(const PointwiseOp& row, const Tensor& out, std::span<Opera
   }
 }
 
+// Functions whose range or slope a half type doesn't hold (autocast.h has the list).
+template <class F>
+constexpr bool needs_f32() {
+  using namespace scalar;
+  return (std::is_same_v<F, Acos> || std::is_same_v<F, Asin> || std::is_same_v<F, Cosh> ||
+          std::is_same_v<F, Exp> || std::is_same_v<F, Expm1> || std::is_same_v<F, Log> ||
+          std::is_same_v<F, Log10> || std::is_same_v<F, Log1p> || std::is_same_v<F, Log2> ||
+          std::is_same_v<F, Reciprocal> || std::is_same_v<F, Rsqrt> || std::is_same_v<F, Sinh> ||
+          std::is_same_v<F, Softplus> || std::is_same_v<F, Tan>);
+}
+
 template <class F>
 Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor = {}) {
+  if constexpr (needs_f32<F>()) {
+    if (!out && is_half(input.dtype()) && autocast_dtype() != DType::f32)
+      return unary<F>(autocast_to_f32(input), nullptr, functor);
+  }
   Operand inputs[] = {input};
   Tensor copies[1];
   const bool record = records(input);
@@ -348,7 +364,13 @@ Tensor remainder_(const Tensor& self, const Operand& other) {
   return integer_division<scalar::Remainder>("remainder", self, other, &self);
 }
 
-static Tensor pow_into(const Operand& a, const Operand& b, const Tensor* out) {
+static Tensor pow_into(const Operand& base, const Operand& exponent, const Tensor* out) {
+  Tensor wide[2];
+  Operand a = base, b = exponent;
+  if (!out && autocast_dtype() != DType::f32) {
+    if (a.tensor) a = wide[0] = autocast_to_f32(*a.tensor);
+    if (b.tensor) b = wide[1] = autocast_to_f32(*b.tensor);
+  }
   const bool whole = !b.tensor && !b.number.is_floating() && a.tensor;
   check(!whole || b.number.to_int() >= 0 || is_floating(a.tensor->dtype()), "pow",
         "an integer can't have a negative power", b.number);

@@ -1,3 +1,4 @@
+#include <aorta/core/autocast.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/scalar/reduce_list.h>
 
@@ -59,8 +60,9 @@ Tensor reduce_one(const Row& row, const Tensor& input, const Dims& dims, bool ke
 // sum and prod: integers and bool become i64 unless a dtype is asked for. Integers of any width are
 // read as they are, for their sum is kept in i64 anyway.
 template <class Reducer, class Row>
-Tensor accumulate(const Row& row, const Tensor& input, const ReduceDims& over, bool keepdim,
+Tensor accumulate(const Row& row, const Tensor& given, const ReduceDims& over, bool keepdim,
                   std::optional<DType> dtype) {
+  const Tensor input = autocast_to_f32(given);
   const Dims dims = over.resolve(row.name(), input);
   const DType from = input.dtype();
   const DType result = dtype.value_or(is_floating(from) ? from : DType::i64);
@@ -248,8 +250,9 @@ Tensor count_nonzero(const Tensor& input, const ReduceDims& dims) {
                     scalar::CountNonzero{}, compute_dtype(input.dtype()), DType::i64);
 }
 
-Tensor norm(const Tensor& input, double p, const ReduceDims& over, bool keepdim,
+Tensor norm(const Tensor& given, double p, const ReduceDims& over, bool keepdim,
             std::optional<DType> dtype) {
+  const Tensor input = autocast_to_f32(given);
   const Dims dims = over.resolve("norm", input);
   const DType result = dtype.value_or(input.dtype());
   check_floating("norm", input.dtype());
@@ -261,7 +264,8 @@ Tensor norm(const Tensor& input, double p, const ReduceDims& over, bool keepdim,
   return output;
 }
 
-Tensor logsumexp(const Tensor& input, const ReduceDims& over, bool keepdim) {
+Tensor logsumexp(const Tensor& given, const ReduceDims& over, bool keepdim) {
+  const Tensor input = autocast_to_f32(given);
   const Dims dims = over.resolve("logsumexp", input);
   const DType result = is_floating(input.dtype()) ? input.dtype() : DType::f32;
   Tensor output = reduce_one(logsumexp_op, input, dims, keepdim, scalar::LogSumExp{},

@@ -1,3 +1,4 @@
+#include <aorta/core/autocast.h>
 #include <aorta/core/ops/scan.h>
 
 namespace aorta {
@@ -10,8 +11,9 @@ namespace {
 Tensor run(const Op<ScanKernel, ScanGradient>& op, const Tensor& given, int64_t given_dim,
            std::optional<DType> dtype) {
   const int dim = wrap_dim(op.name(), given_dim, given.dim());
+  const Tensor taken = autocast_to_f32(given);
   const Tensor input =
-      given.to(dtype.value_or(is_floating(given.dtype()) ? given.dtype() : DType::i64));
+      taken.to(dtype.value_or(is_floating(taken.dtype()) ? taken.dtype() : DType::i64));
   const Tensor x = dense(input);
   const Lines lines = lines_of(x, dim);
   Tensor output = empty_lines(x, dim, lines.length, x.dtype());

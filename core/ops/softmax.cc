@@ -1,3 +1,4 @@
+#include <aorta/core/autocast.h>
 #include <aorta/core/ops/softmax.h>
 
 namespace aorta {
@@ -10,7 +11,7 @@ namespace {
 Tensor run(const Op<SoftmaxKernel, SoftmaxGradient>& op, const Tensor& given, int64_t given_dim,
            std::optional<DType> dtype) {
   const int dim = wrap_dim(op.name(), given_dim, given.dim());
-  const Tensor input = dtype ? given.to(*dtype) : given;
+  const Tensor input = dtype ? given.to(*dtype) : autocast_to_f32(given);
   check(is_floating(input.dtype()), op.name(), "dtype must be floating", input.dtype());
   const Tensor x = dense(input);
   const Lines lines = lines_of(x, dim);

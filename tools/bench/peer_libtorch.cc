@@ -45,8 +45,46 @@ Work work(F f) {
           f};
 }
 
+// The same with gradients on.
+template <class F>
+Work recorded(F f) {
+  return work([f] {
+    const torch::AutoGradMode enabled(true);
+    return f();
+  });
+}
+
+// The gradient of the last of `count` adds in a chain.
+torch::Tensor chain(const torch::Tensor& parameter, const torch::Tensor& b, int count) {
+  torch::Tensor c = parameter + b;
+  for (int i = 1; i < count; ++i) c = c + b;
+  c.sum().backward();
+  const torch::Tensor gradient = parameter.grad();
+  parameter.mutable_grad() = torch::Tensor();
+  return gradient;
+}
+
+Work mlp() {
+  const torch::Tensor x = make(7840, 0, 1, 1).view({10, 784});
+  const torch::Tensor w1 = make(30 * 784, -0.1, 0.1, 2).view({30, 784}).requires_grad_();
+  const torch::Tensor w2 = make(300, -0.1, 0.1, 3).view({10, 30}).requires_grad_();
+  return recorded([=] {
+    const torch::Tensor hidden = torch::sigmoid(torch::linear(x, w1));
+    torch::sigmoid(torch::linear(hidden, w2)).square().sum().backward();
+    const torch::Tensor gradient = w2.grad();
+    w1.mutable_grad() = torch::Tensor();
+    w2.mutable_grad() = torch::Tensor();
+    return gradient;
+  });
+}
+
 Work define(const std::string& name) {
   const torch::Tensor a = make(8, -1, 1, 1), b = make(8, -1, 1, 2);
+  const torch::Tensor p = a.clone().requires_grad_();
+  if (name == "add 8 recorded") return recorded([=] { return p + b; });
+  if (name == "mul 8 recorded") return recorded([=] { return p * b; });
+  if (name == "chain 8") return recorded([=] { return chain(p, b, 1000); });
+  if (name == "mlp") return mlp();
   if (name == "add 8") return work([=] { return a + b; });
   if (name == "relu 8") return work([=] { return torch::relu(a); });
   if (name == "slice 8") return work([=] { return a.slice(0, 2, 6); });
