@@ -9,6 +9,7 @@
 #include <aorta/autograd/gradcheck.h>   // IWYU pragma: export
 #include <aorta/autograd/hooks.h>       // IWYU pragma: export
 #include <aorta/autograd/saved.h>       // IWYU pragma: export
+#include <aorta/core/autocast.h>        // IWYU pragma: export
 #include <aorta/core/check.h>           // IWYU pragma: export
 #include <aorta/core/device.h>          // IWYU pragma: export
 #include <aorta/core/dlpack.h>          // IWYU pragma: export
@@ -27,6 +28,7 @@
 #include <aorta/core/ops/sort.h>        // IWYU pragma: export
 #include <aorta/core/ops/view.h>        // IWYU pragma: export
 #include <aorta/core/parallel_for.h>    // IWYU pragma: export
+#include <aorta/core/profiler.h>        // IWYU pragma: export
 #include <aorta/core/state.h>           // IWYU pragma: export
 #include <aorta/core/tensor.h>          // IWYU pragma: export
 #include <aorta/core/version.h>         // IWYU pragma: export

@@ -4,6 +4,7 @@
 #include <aorta/autograd/pass.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/profiler.h>
 
 #include <algorithm>
 
@@ -224,6 +225,7 @@ void Pass::run_node(Visit& visit) {
   for (size_t i = 0; i < edges.size(); ++i)
     wanted[i] = edges[i].node && find(*edges[i].node)->reaches;
   if (any) {
+    const ProfilerRange range(node.name(), {outputs}, " backward");
     Gradients gradients(node, outputs, inputs, wanted);
     node.run(gradients);
     if (detects_anomaly()) check_anomaly(node, {inputs, edges.size()});

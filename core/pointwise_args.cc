@@ -1,6 +1,7 @@
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/pointwise_args.h>
+#include <aorta/core/profiler.h>
 
 #include <algorithm>
 #include <cstring>
@@ -288,6 +289,9 @@ void plan_iteration(PointwiseArgs& args, std::span<const Tensor* const> tensors)
 
 Tensor run_pointwise(const PointwiseOp& op, const void* functor, std::span<const Operand> inputs,
                      const Tensor* out, int masks) {
+  const ProfilerRange range(op.name(),
+                            {inputs[0].tensor, inputs.size() > 1 ? inputs[1].tensor : nullptr,
+                             inputs.size() > 2 ? inputs[2].tensor : nullptr});
   const scalar::PointwiseInfo& info = op.info;
   const Tensor* const like = masks == 0 ? common_layout(inputs, out) : nullptr;
   const Device device = like ? like->device() : common_device(info.name, inputs, out);

@@ -3,6 +3,7 @@
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/profiler.h>
 
 #include <algorithm>
 
@@ -194,6 +195,7 @@ Tensor expand_values(const char* op, const Tensor& values, const Shape& shape) {
 }  // namespace
 
 Tensor index(const Tensor& input, const std::vector<Index>& indices) {
+  const ProfilerRange range("index", {&input});
   Resolver resolver("index", input, nullptr);
   resolver.resolve(indices);
   const Tensor& view = resolver.view;
@@ -234,6 +236,7 @@ const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
   check(values.device() == self.device(), op, "tensors must be on one device", self.device(),
         " and ", values.device());
   check_writable(op, self);
+  const ProfilerRange range(op, {&self, &values});
   Resolver resolver(op, self, &self);
   resolver.resolve(indices);
   const Tensor& view = resolver.view;
@@ -273,6 +276,7 @@ Tensor index_put(const Tensor& input, const std::vector<Index>& indices, const T
 }
 
 Tensor nonzero(const Tensor& input) {
+  const ProfilerRange range("nonzero", {&input});
   return nonzero_op.kernel(input.device())(input.detach().contiguous());
 }
 

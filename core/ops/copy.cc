@@ -1,6 +1,7 @@
 #include <aorta/core/device_backend.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/profiler.h>
 
 #include <cmath>
 
@@ -14,6 +15,7 @@ namespace {
 
 void run_copy_kernel(const Tensor& destination, const Tensor& source) {
   if (destination.numel() == 0) return;
+  const ProfilerRange range("copy", {&source});
   PointwiseArgs args;
   const Tensor* tensors[] = {&destination, &source};
   plan_iteration(args, tensors);

@@ -2,6 +2,7 @@
 #include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/profiler.h>
 
 #include <algorithm>
 #include <limits>
@@ -61,6 +62,7 @@ body::IndexedArgs plan_along(const Tensor& values, const Tensor& table, int dim,
 // Both have as many dimensions; `index` is i64 and fits but for its values.
 Tensor read_along(const char* op, const Tensor& input, int dim, const Tensor& wanted,
                   bool negative) {
+  const ProfilerRange range(op, {&input, &wanted});
   const Tensor index = check_index(op, wanted, dim, input.shape()[dim], negative);
   Tensor output = empty_strided(index.shape(), dense_strides(index.shape(), input.strides()),
                                 {.dtype = input.dtype(), .device = input.device()});
@@ -172,6 +174,7 @@ Tensor prepare_write(const char* op, const Tensor& self, int dim, const Tensor& 
 
 const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tensor& self, int dim,
                              const Tensor& index, const Tensor& source) {
+  const ProfilerRange range(row.name(), {&self, &index, &source});
   const bool record = is_floating(self.dtype()) && needs_gradient(self, source);
   if (record) check_in_place(row.name(), self);
   const Tensor target = lift(self), values = lift(source);
@@ -253,6 +256,7 @@ Tensor scalar_like(const Tensor& like, const Scalar& value, const Shape& shape) 
 Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                       ScatterReduce reduce, bool include_self) {
   const char* const op = "scatter_reduce";
+  const ProfilerRange range(op, {&input, &index, &source});
   const int d = wrap_dim(op, dim, input.dim());
   check(reduce != ScatterReduce::mean || input.dtype() != DType::boolean, op,
         "the mean needs numbers", input.dtype());

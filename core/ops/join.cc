@@ -1,5 +1,6 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
+#include <aorta/core/profiler.h>
 
 #include <algorithm>
 
@@ -40,6 +41,7 @@ Shape joined_shape(std::span<const Tensor> tensors, int dim) {
 }
 
 Tensor join(std::span<const Tensor> tensors, int dim, DType dtype) {
+  const ProfilerRange range("cat");
   const Shape shape = joined_shape(tensors, dim);
   checked_numel("cat", shape, item_size(dtype));
   const Strides strides =

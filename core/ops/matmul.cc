@@ -3,6 +3,7 @@
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/core/profiler.h>
 
 namespace aorta {
 
@@ -69,6 +70,7 @@ Tensor run(MatmulKernel kernel, MatmulArgs& args, const Shape& shape) {
 
 // (*B, m, k) (*B, k, n): the row itself.
 Tensor product(const Tensor& a, const Tensor& b) {
+  const ProfilerRange range("matmul", {&a, &b});
   MatmulArgs args = arguments(a, b);
   Tensor output =
       run(matmul_op.kernel(a.device()), args, with_matrix(args.batch_shape, args.m, args.n));
@@ -107,6 +109,7 @@ Tensor add_product(const char* op, const Tensor& input, const Tensor& a, const T
         a.dtype());
   check(is_floating(a.dtype()) || !(options.beta.is_floating() || options.alpha.is_floating()), op,
         "integer operands take integer beta and alpha", options.beta, " and ", options.alpha);
+  const ProfilerRange range(op, {&input, &a, &b});
   MatmulArgs args = arguments(a, b);
   const Shape shape = with_matrix(args.batch_shape, args.m, args.n);
   check(broadcast_shapes(op, input.shape(), shape) == shape, op,
@@ -230,6 +233,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
     const Tensor output = matmul(input, weight);
     return bias.defined() ? add(output, bias) : output;
   }
+  const ProfilerRange range("linear", {&input, &weight, &bias});
   const int64_t columns = weight.size(0);
   MatmulArgs args;
   args.dtype = input.dtype();

@@ -1,6 +1,7 @@
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/random.h>
+#include <aorta/core/profiler.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +22,7 @@ int64_t blocks_for(Distribution distribution, DType dtype, int64_t count) {
 
 Tensor fill(const char* op, const Tensor& self, RandomArgs args, Generator* generator) {
   check_writable(op, self);
+  const ProfilerRange range(op, {&self});
   const bool record = needs_gradient(self);
   if (record) check_in_place(op, self);
   const int64_t count = self.numel();

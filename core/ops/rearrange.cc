@@ -3,6 +3,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/pointwise_args.h>
+#include <aorta/core/profiler.h>
 
 #include <algorithm>
 #include <numeric>
@@ -87,6 +88,7 @@ Tensor flip(const Tensor& input, const Dims& dims) {
   RemapDim rules[kMaxDims];
   straight_rules(input, rules);
   for (int64_t d : wrapped) rules[d].edge = Edge::flip;
+  const ProfilerRange range("flip", {&input});
   Tensor output = empty_in_order(input, input.shape());
   if (output.numel() > 0) flip_op.kernel(input.device())(plan_remap(output, input, rules));
   if (needs_gradient(input)) flip_op.gradient()(output, input, wrapped);
@@ -105,6 +107,7 @@ Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims) {
     rule.shift = (rule.shift + shift + rule.size) % rule.size;
     rule.edge = rule.shift == 0 ? Edge::none : Edge::circular;
   }
+  const ProfilerRange range("roll", {&input});
   Tensor output = empty_in_order(input, input.shape());
   if (output.numel() > 0) roll_op.kernel(input.device())(plan_remap(output, input, rules));
   if (needs_gradient(input)) {
@@ -193,6 +196,7 @@ Tensor pad(const Tensor& whole, const Dims& wanted, PadMode mode, const Scalar& 
     rules[d].shift = padding[k];
   }
   checked_numel("pad", shape, item_size(input.dtype()));
+  const ProfilerRange range("pad", {&input});
   Tensor output = empty_in_order(input, shape);
   if (output.numel() > 0) {
     RemapArgs args = plan_remap(output, input, rules);
@@ -210,6 +214,7 @@ using TriangleOp = Op<TriangleKernel, void (*)(Tensor&, const Tensor&, int64_t)>
 Tensor triangle(const TriangleOp& op, Tensor output, const Tensor& input, int64_t diagonal) {
   const int n = input.dim();
   check(n >= 2, op.name(), "at least 2 dimensions", input.shape());
+  const ProfilerRange range(op.name(), {&input});
   if (input.numel() > 0) {
     body::TriangleArgs args;
     args.numel = input.numel();

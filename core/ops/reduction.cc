@@ -1,5 +1,6 @@
 #include <aorta/core/autocast.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/profiler.h>
 #include <aorta/core/scalar/reduce_list.h>
 
 #include <cmath>
@@ -54,6 +55,7 @@ Tensor reduce_one(const Row& row, const Tensor& input, const Dims& dims, bool ke
                         .parameters = &reducer,
                         .compute = compute,
                         .output_dtype = {result, result}};
+  const ProfilerRange range(row.name(), {&input});
   return run_reduce(row.kernel(input.device()), input, dims, keepdim, plan).output[0];
 }
 
@@ -97,6 +99,7 @@ ReduceResult run_places(const Row& row, const Tensor& input, const Dims& dims, b
                         .output_dtype = {input.dtype(), DType::i64},
                         .wanted = {values, true},
                         .positions = true};
+  const ProfilerRange range(row.name(), {&input});
   return run_reduce(row.kernel(input.device()), input, dims, keepdim, plan);
 }
 
@@ -134,6 +137,7 @@ template <class Row>
 Tensor spread(const Row& row, const Tensor& input, const ReduceDims& over, double correction,
               bool keepdim, bool root) {
   const Dims dims = over.resolve(row.name(), input);
+  const ProfilerRange range(row.name(), {&input});
   scalar::Moments reducer;
   reducer.correction = correction;
   reducer.root = root;
@@ -202,6 +206,7 @@ Tensor std(const Tensor& input, const ReduceDims& dims, double correction, bool 
 
 VarMean var_mean(const Tensor& input, const ReduceDims& over, double correction, bool keepdim) {
   const Dims dims = over.resolve("var_mean", input);
+  const ProfilerRange range("var_mean", {&input});
   scalar::Moments reducer;
   reducer.correction = correction;
   ReduceResult result = run_moments(var_mean_op, var_mean_op.kernel(input.device()), input, dims,

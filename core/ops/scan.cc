@@ -1,5 +1,6 @@
 #include <aorta/core/autocast.h>
 #include <aorta/core/ops/scan.h>
+#include <aorta/core/profiler.h>
 
 namespace aorta {
 
@@ -14,6 +15,7 @@ Tensor run(const Op<ScanKernel, ScanGradient>& op, const Tensor& given, int64_t 
   const Tensor taken = autocast_to_f32(given);
   const Tensor input =
       taken.to(dtype.value_or(is_floating(taken.dtype()) ? taken.dtype() : DType::i64));
+  const ProfilerRange range(op.name(), {&input});
   const Tensor x = dense(input);
   const Lines lines = lines_of(x, dim);
   Tensor output = empty_lines(x, dim, lines.length, x.dtype());

@@ -1,5 +1,6 @@
 #include <aorta/core/autocast.h>
 #include <aorta/core/ops/softmax.h>
+#include <aorta/core/profiler.h>
 
 namespace aorta {
 
@@ -13,6 +14,7 @@ Tensor run(const Op<SoftmaxKernel, SoftmaxGradient>& op, const Tensor& given, in
   const int dim = wrap_dim(op.name(), given_dim, given.dim());
   const Tensor input = dtype ? given.to(*dtype) : autocast_to_f32(given);
   check(is_floating(input.dtype()), op.name(), "dtype must be floating", input.dtype());
+  const ProfilerRange range(op.name(), {&input});
   const Tensor x = dense(input);
   const Lines lines = lines_of(x, dim);
   Tensor output = empty_lines(x, dim, lines.length, x.dtype());

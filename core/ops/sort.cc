@@ -1,5 +1,6 @@
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/core/profiler.h>
 
 namespace aorta {
 
@@ -12,6 +13,7 @@ namespace {
 // The first `take` of each line in order.
 ValuesIndices run(const Op<SortKernel, PickGradient>& op, const Tensor& input, int dim,
                   int64_t take, bool descending, bool sorted) {
+  const ProfilerRange range(op.name(), {&input});
   const Tensor x = dense(input);
   const Lines lines = lines_of(x, dim);
   ValuesIndices result{empty_lines(x, dim, take, x.dtype()), empty_lines(x, dim, take, DType::i64)};
@@ -58,6 +60,7 @@ ValuesIndices kthvalue(const Tensor& input, int64_t k, int64_t dim, bool keepdim
 
 Unique unique(const Tensor& input, bool, bool return_inverse, bool return_counts) {
   const Tensor rows = input.detach().contiguous().view({input.numel(), 1});
+  const ProfilerRange range("unique", {&input});
   Unique result = unique_op.kernel(input.device())(rows, return_inverse, return_counts);
   result.values = result.values.flatten();
   if (return_inverse) result.inverse = result.inverse.view(input.shape());
@@ -71,6 +74,7 @@ Unique unique_dim(const Tensor& input, int64_t dim, bool, bool return_inverse, b
   const int64_t count = slices.shape()[0];
   Shape shape = slices.shape();
   shape.erase(0);
+  const ProfilerRange range("unique_dim", {&input});
   Unique result = unique_op.kernel(input.device())(slices.view({count, shape.numel()}),
                                                    return_inverse, return_counts);
   shape.insert(0, result.values.shape()[0]);

@@ -1,0 +1,154 @@
+#include <aorta/autograd/engine.h>
+#include <aorta/core/module_path.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/profiler.h>
+#include <aorta/tests/op_catalog.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <thread>
+
+namespace aorta {
+namespace {
+
+std::vector<std::string> names_of(const Profiler& profiler) {
+  std::vector<std::string> names;
+  for (const ProfiledRange& range : profiler.ranges()) names.push_back(range.name);
+  return names;
+}
+
+const ProfiledRange& find(const Profiler& profiler, const std::string& name) {
+  const auto& ranges = profiler.ranges();
+  const auto found = std::find_if(ranges.begin(), ranges.end(),
+                                  [&](const ProfiledRange& r) { return r.name == name; });
+  check(found != ranges.end(), "test", "there must be a range", name);
+  return *found;
+}
+
+TEST(Profiler, RecordsOpsTheirShapesModulesAndGradients) {
+  const Tensor x = ones({3, 4}), w = ones({4, 2}).requires_grad_();
+  Profiler profiler;
+  {
+    const ProfilerRange step("step");
+    const ModuleScope scope("hidden");
+    sum(relu(matmul(x, w))).backward();
+  }
+  profiler.stop();
+  relu(x);  // not seen
+  const std::vector<std::string> expected = {"step", "matmul", "relu", "sum"};
+  std::vector<std::string> names = names_of(profiler);
+  ASSERT_GE(names.size(), 7u);
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), names.begin()));
+  EXPECT_EQ(std::count(names.begin(), names.end(), "relu"), 1);
+  EXPECT_EQ(find(profiler, "matmul").shapes, "[3,4], [4,2]");
+  EXPECT_EQ(find(profiler, "matmul").module, "hidden");
+  EXPECT_EQ(find(profiler, "relu backward").shapes, "[3,2]");
+  EXPECT_EQ(find(profiler, "matmul backward").shapes, "[3,2]");
+  const ProfiledRange& step = find(profiler, "step");
+  for (const ProfiledRange& range : profiler.ranges()) {
+    EXPECT_GE(range.duration_ns, 0) << range.name;
+    EXPECT_GE(range.start_ns, step.start_ns);
+    EXPECT_LE(range.start_ns + range.duration_ns, step.start_ns + step.duration_ns) << range.name;
+  }
+}
+
+TEST(Profiler, TableSumsByNameAndTakesInnerRangesOff) {
+  Profiler profiler;
+  {
+    const ProfilerRange outer("outer");
+    for (int i = 0; i < 3; ++i) const ProfilerRange inner("inner");
+  }
+  profiler.stop();
+  const std::string table = profiler.table();
+  EXPECT_EQ(
+      table.rfind("name                              calls     own ms   total ms    mean ms\n", 0),
+      0u)
+      << table;
+  EXPECT_NE(table.find("\nouter                                 1 "), std::string::npos) << table;
+  EXPECT_NE(table.find("\ninner                                 3 "), std::string::npos) << table;
+}
+
+TEST(Profiler, SeesEveryThread) {
+  Profiler profiler;
+  std::vector<std::thread> pool;
+  for (int i = 0; i < 3; ++i) {
+    pool.emplace_back([] {
+      for (int turn = 0; turn < 10; ++turn) sum(ones({4}) * 2);
+    });
+  }
+  for (std::thread& thread : pool) thread.join();
+  profiler.stop();
+  std::set<int> threads;
+  int products = 0;
+  for (const ProfiledRange& range : profiler.ranges()) {
+    threads.insert(range.thread);
+    products += range.name == "mul";
+  }
+  EXPECT_EQ(threads, (std::set<int>{1, 2, 3}));
+  EXPECT_EQ(products, 30);
+}
+
+TEST(Profiler, TraceIsChromes) {
+  const std::string path = testing::TempDir() + "trace \"1\".json";
+  Profiler profiler;
+  const Tensor x = ones({2, 3});
+  {
+    const ModuleScope scope("a\"b");
+    exp(x);
+  }
+  profiler.stop();
+  profiler.write_trace(path);
+  const auto trace = nlohmann::json::parse(std::ifstream(path));
+  std::remove(path.c_str());
+  bool found = false;
+  for (const auto& event : trace.at("traceEvents")) {
+    EXPECT_EQ(event.at("ph"), "X");
+    EXPECT_GE(event.at("dur").get<double>(), 0);
+    EXPECT_TRUE(event.contains("ts") && event.contains("tid") && event.contains("pid"));
+    if (event.at("name") != "exp") continue;
+    found = true;
+    EXPECT_EQ(event.at("args").at("shapes"), "[2,3]");
+    EXPECT_EQ(event.at("args").at("module"), "a\"b");
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(Profiler, OneAtATimeAndAgain) {
+  {
+    Profiler profiler;
+    EXPECT_THROW(Profiler(), Error);
+  }
+  const ProfilerRange before("before");
+  Profiler profiler;
+  const auto open = std::make_unique<ProfilerRange>("open");
+  profiler.stop();
+  profiler.stop();
+  EXPECT_EQ(names_of(profiler), std::vector<std::string>{"open"});
+  EXPECT_GE(profiler.ranges()[0].duration_ns, 0);
+}
+
+// Every op of the catalogue that runs a kernel shows.
+TEST(Profiler, EveryKernelHasARange) {
+  for (const catalog::Row& row : catalog::rows()) {
+    if (row.calls.empty() || row.family == "shape") continue;
+    for (const catalog::Sample& sample : catalog::samples(row)) {
+      if (sample.outputs[0].numel() == 0 || sample.inputs.empty()) continue;
+      Profiler profiler;
+      sample.call->run(sample.inputs);
+      profiler.stop();
+      EXPECT_FALSE(profiler.ranges().empty()) << row.op << "/" << sample.name;
+      break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace aorta
