@@ -99,7 +99,8 @@ void Pass::find_needed() {
     visit.reaches = visit.runs = false;
   }
   for (const Edge& place : places_) {
-    if (Visit* visit = place.node ? find(*place.node) : nullptr) visit->reaches = true;
+    if (Visit* visit = place.node ? find(*place.node) : nullptr)
+      visit->reaches = visit->captured = true;
   }
   const auto index_of = [&](Node& node) {
     return static_cast<size_t>(find(node) - visits_.data());
@@ -264,7 +265,7 @@ void Pass::run(bool keep_graph, bool create_graph) {
   while (!ready_.empty()) {
     Visit& visit = pop();
     run_hooks(visit);
-    if (!places_.empty()) run_capture(visit);
+    if (visit.captured) run_capture(visit);
     if (visit.node->is_leaf()) {
       if (!visit.gradient.defined() || !places_.empty()) continue;
       if (leaves_) {
