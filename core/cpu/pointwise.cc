@@ -8,6 +8,11 @@
 namespace aorta::cpu {
 namespace {
 
+// Rows of a tile with a transposed operand that is written past the cache. Rows that lie a power of
+// 2 apart share few sets of the caches: those of all inputs, and of the next tile, have to fit the
+// second level.
+constexpr int64_t kStreamedRows = 32;
+
 // How an operand reaches the row function.
 enum class Access : uint8_t {
   direct,     // contiguous along dimension 0 and already in the compute dtype
@@ -19,7 +24,7 @@ struct Plan {
   Access access[kMaxOperands];
   int64_t columns, rows;  // of a tile
   bool whole_tile;        // rows are too short to be worth a call each: one call a tile
-  bool buffered_output;   // the output is converted or scattered from a buffer
+  bool buffered_output;   // the output is converted, scattered or streamed from a buffer
   bool stream;            // the output is written past the cache
   bool transposed;        // an input runs across the output
 };
@@ -54,17 +59,17 @@ Plan make_plan(const PointwiseArgs& args, bool stream) {
     packed |= plan.access[k] == Access::packed;
     plan.transposed |= plan.access[k] == Access::packed && n1 > 1 && s1 != 0 && s1 < s0;
   }
-  // A half type is converted from the buffer into another, and from there past the cache.
   const bool dense_output = plan.access[0] == Access::direct ||
                             (!plan.whole_tile && stride_of(args, 0, 0) == item_size(args.dtype[0]));
-  plan.stream = stream && dense_output && !plan.transposed;
-  plan.buffered_output = plan.access[0] != Access::direct;
+  // Across a transposition the pieces of a row are short: they have to be whole cache lines.
+  plan.stream = stream && dense_output && (!plan.transposed || stride_of(args, 0, 1) % 64 == 0);
+  plan.buffered_output = plan.access[0] != Access::direct || (plan.stream && plan.transposed);
   if (plan.whole_tile) {
     plan.columns = n0;
     plan.rows = std::clamp<int64_t>(kTileElements / n0, 1, n1);
   } else if (plan.transposed) {
     plan.columns = std::min<int64_t>(n0, kTransposedColumns);
-    plan.rows = std::min<int64_t>(n1, kTileElements / kTransposedColumns);
+    plan.rows = std::min(n1, plan.stream ? kStreamedRows : kTileElements / kTransposedColumns);
   } else {
     plan.columns = std::min<int64_t>(n0, packed ? kRowElements : kThreadGrain);
     plan.rows = 1;
@@ -100,7 +105,7 @@ void unpack(const PointwiseArgs& args, const Tile& tile, const char* buffer, cha
     converter(to, from)(scratch, buffer, count);
     buffer = scratch;
   }
-  if (stream) return stream_copy(tile.data[0], buffer, count * item);
+  if (stream) return stream_rows(tile.data[0], s1, buffer, tile.rows, tile.columns * item);
   tile_copy(to)(tile.data[0], s1, s0, buffer, tile.columns * item, item, tile.rows, tile.columns);
 }
 
