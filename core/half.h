@@ -13,9 +13,8 @@ AORTA_INLINE float float_of(uint32_t bits) { return __builtin_bit_cast(float, bi
 /// float -> bfloat16 bits, to nearest, ties to even; a NaN stays a (quiet) NaN.
 AORTA_INLINE uint16_t bfloat16_bits(float value) {
   const uint32_t bits = bits_of(value);
-  const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  const uint32_t nan = (bits >> 16) | 0x40u;
-  return static_cast<uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? nan : rounded);
+  const uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return static_cast<uint16_t>((value != value ? bits | 0x400000u : rounded) >> 16);
 }
 AORTA_INLINE float float_from_bfloat16(uint16_t bits) {
   return float_of(static_cast<uint32_t>(bits) << 16);

@@ -8,6 +8,11 @@
 namespace aorta::cpu {
 namespace {
 
+// Rows of a tile with a transposed operand that is written past the cache. Rows that lie a power of
+// 2 apart share few sets of the caches: those of all inputs, and of the next tile, have to fit the
+// second level.
+constexpr int64_t kStreamedRows = 32;
+
 // How an operand reaches the row function.
 enum class Access : uint8_t {
   direct,     // contiguous along dimension 0 and already in the compute dtype
@@ -19,7 +24,7 @@ struct Plan {
   Access access[kMaxOperands];
   int64_t columns, rows;  // of a tile
   bool whole_tile;        // rows are too short to be worth a call each: one call a tile
-  bool buffered_output;   // the output is converted or scattered from a buffer
+  bool buffered_output;   // the output is converted, scattered or streamed from a buffer
   bool stream;            // the output is written past the cache
   bool transposed;        // an input runs across the output
 };
@@ -27,6 +32,12 @@ struct Plan {
 bool is_direct(const PointwiseArgs& args, int k) {
   return args.dtype[k] == args.compute[k] &&
          (extent_of(args, 0) == 1 || stride_of(args, k, 0) == item_size(args.dtype[k]));
+}
+
+// Whether one element serves a whole row. To the rows of a half type that element is a number.
+bool is_broadcast(const PointwiseArgs& args, int k) {
+  return k > 0 && args.operands == 3 && stride_of(args, k, 0) == 0 && !is_half(args.compute[k]) &&
+         args.dtype[k] == args.compute[k];
 }
 
 Plan make_plan(const PointwiseArgs& args, bool stream) {
@@ -41,22 +52,24 @@ Plan make_plan(const PointwiseArgs& args, bool stream) {
     const int64_t s0 = stride_of(args, k, 0), s1 = stride_of(args, k, 1);
     plan.access[k] = is_direct(args, k) ? Access::direct : Access::packed;
     if (plan.whole_tile && s1 != n0 * item_size(args.dtype[k])) plan.access[k] = Access::packed;
-    if (k > 0 && args.operands == 3 && s0 == 0 && args.dtype[k] == args.compute[k] &&
-        broadcasts == 0 && (!plan.whole_tile || s1 == 0)) {
+    if (is_broadcast(args, k) && broadcasts == 0 && (!plan.whole_tile || s1 == 0)) {
       plan.access[k] = Access::broadcast;
       ++broadcasts;
     }
     packed |= plan.access[k] == Access::packed;
     plan.transposed |= plan.access[k] == Access::packed && n1 > 1 && s1 != 0 && s1 < s0;
   }
-  plan.stream = stream && plan.access[0] == Access::direct && !plan.transposed;
-  plan.buffered_output = plan.access[0] != Access::direct;
+  const bool dense_output = plan.access[0] == Access::direct ||
+                            (!plan.whole_tile && stride_of(args, 0, 0) == item_size(args.dtype[0]));
+  // Across a transposition the pieces of a row are short: they have to be whole cache lines.
+  plan.stream = stream && dense_output && (!plan.transposed || stride_of(args, 0, 1) % 64 == 0);
+  plan.buffered_output = plan.access[0] != Access::direct || (plan.stream && plan.transposed);
   if (plan.whole_tile) {
     plan.columns = n0;
     plan.rows = std::clamp<int64_t>(kTileElements / n0, 1, n1);
   } else if (plan.transposed) {
     plan.columns = std::min<int64_t>(n0, kTransposedColumns);
-    plan.rows = std::min<int64_t>(n1, kTileElements / kTransposedColumns);
+    plan.rows = std::min(n1, plan.stream ? kStreamedRows : kTileElements / kTransposedColumns);
   } else {
     plan.columns = std::min<int64_t>(n0, packed ? kRowElements : kThreadGrain);
     plan.rows = 1;
@@ -80,17 +93,19 @@ void pack(const PointwiseArgs& args, int k, const Tile& tile, char* buffer, char
 }
 
 // Writes computed elements, row after row in `buffer`, to their places in the output.
-void unpack(const PointwiseArgs& args, const Tile& tile, const char* buffer, char* scratch) {
+void unpack(const PointwiseArgs& args, const Tile& tile, const char* buffer, char* scratch,
+            bool stream) {
   const DType from = args.compute[0], to = args.dtype[0];
   const int64_t s0 = stride_of(args, 0, 0), s1 = stride_of(args, 0, 1);
   const int64_t item = item_size(to), count = tile.rows * tile.columns;
   const bool dense =
       (tile.columns == 1 || s0 == item) && (tile.rows == 1 || s1 == tile.columns * item);
-  if (from != to && dense) return converter(to, from)(tile.data[0], buffer, count);
+  if (from != to && dense && !stream) return converter(to, from)(tile.data[0], buffer, count);
   if (from != to) {
     converter(to, from)(scratch, buffer, count);
     buffer = scratch;
   }
+  if (stream) return stream_rows(tile.data[0], s1, buffer, tile.rows, tile.columns * item);
   tile_copy(to)(tile.data[0], s1, s0, buffer, tile.columns * item, item, tile.rows, tile.columns);
 }
 
@@ -139,12 +154,12 @@ void run_tile(const PointwiseArgs& args, const Plan& plan, RowFunction row, cons
   for (int64_t r = 0; r < rows; ++r) {
     char* data[kMaxOperands];
     for (int k = 0; k < args.operands; ++k) data[k] = start[k] + r * step[k];
-    if (plan.stream)
+    if (plan.stream && !plan.buffered_output)
       stream_row(args, row, columns, data, broadcast);
     else
       row(args.functor, columns, data, broadcast);
   }
-  if (plan.buffered_output) unpack(args, tile, buffers, scratch);
+  if (plan.buffered_output) unpack(args, tile, buffers, scratch, plan.stream);
 }
 
 // The common case: contiguous operands and numbers, all in the compute dtype.
@@ -152,8 +167,7 @@ bool run_contiguous(const PointwiseArgs& args, RowFunction row) {
   if (args.ndim > 1) return false;
   unsigned broadcast = 0;
   for (int k = 0; k < args.operands; ++k) {
-    if (k > 0 && args.operands == 3 && broadcast == 0 && stride_of(args, k, 0) == 0 &&
-        args.dtype[k] == args.compute[k] && args.numel > 1) {
+    if (is_broadcast(args, k) && broadcast == 0) {
       broadcast = 1u << k;
     } else if (!is_direct(args, k)) {
       return false;
@@ -215,13 +229,35 @@ const RowFunction* rows_of(scalar::GradientOps) {
   return rows;
 }
 
+// The half type that all operands have in memory, but for a number and a bool result; else the type
+// that the functor computes in.
+DType type_of_rows(const PointwiseArgs& args) {
+  const DType compute = args.compute[args.operands - 1];
+  DType half = compute;
+  for (int k = 0; k < args.operands; ++k) {
+    const DType dtype = args.dtype[k];
+    if (args.is_number[k] || (dtype == DType::boolean && args.compute[k] == dtype)) continue;
+    const bool another = half != compute && half != dtype;
+    if (!is_half(dtype) || args.compute[k] != DType::f32 || another) return compute;
+    half = dtype;
+  }
+  return half;
+}
+
 template <class F, class List, int inputs>
 void kernel(const PointwiseArgs& args) {
   const RowFunction* rows = rows_of(List{}) + kDTypeCount * IndexOf<F, List>::value;
   // What does little else than move bytes. Functions of one number compute while they wait for
   // memory, from which a buffer would keep them.
   constexpr bool moves_bytes = inputs > 1 || F::info.accept == scalar::Accept::numeric;
-  run_rows(args, rows[static_cast<int>(args.compute[inputs])], moves_bytes);
+  const DType dtype = type_of_rows(args);
+  const RowFunction row = rows[static_cast<int>(dtype)];
+  if (dtype == args.compute[inputs] || !row)
+    return run_rows(args, rows[static_cast<int>(args.compute[inputs])], moves_bytes);
+  PointwiseArgs halves = args;  // nothing is converted outside the row function
+  for (int k = 0; k < args.operands; ++k)
+    if (args.dtype[k] == dtype) halves.compute[k] = dtype;
+  run_rows(halves, row, moves_bytes);
 }
 
 template <class... Fs>

@@ -7,7 +7,8 @@ namespace aorta::cpu {
 
 /// Applies a functor to `n` contiguous elements in its compute dtype. data[0] is the output. Bit k
 /// of `broadcast` says that operand k is one element for all; only one input of a binary functor
-/// may be. An input may be the output.
+/// may be. An input may be the output. The functions for f16 and bf16 convert around a functor of
+/// floats; to them a broadcast operand is a float.
 using RowFunction = void (*)(const void* functor, int64_t n, char* const* data, unsigned broadcast);
 
 /// Converts `n` contiguous elements.

@@ -40,12 +40,14 @@ Tile Tiling::tile(int64_t index) const {
 }
 
 void prefetch_inputs(const PointwiseArgs& args, const Tile& tile) {
+  // Into the second-level cache: lines that lie a power of 2 apart share the few ways of a set of
+  // the first.
   for (int k = 1; k < args.operands; ++k) {
     const int64_t s0 = stride_of(args, k, 0), s1 = stride_of(args, k, 1);
-    if (s1 >= s0) continue;
-    const int64_t lines = tile.rows * s1;
-    for (int64_t i = 0; i < tile.columns; ++i) {
-      for (int64_t j = 0; j < lines; j += 64) __builtin_prefetch(tile.data[k] + i * s0 + j);
+    const int64_t bytes = s1 < s0 ? tile.rows * s1 : tile.columns * s0;
+    const int64_t lines = s1 < s0 ? tile.columns : tile.rows, step = std::max(s0, s1);
+    for (int64_t i = 0; i < lines; ++i) {
+      for (int64_t j = 0; j < bytes; j += 64) __builtin_prefetch(tile.data[k] + i * step + j, 0, 2);
     }
   }
 }

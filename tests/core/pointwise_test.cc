@@ -1,4 +1,7 @@
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
+#include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/reduction.h>
 #include <aorta/tests/core/elements.h>
 
 #include <gtest/gtest.h>
@@ -67,6 +70,46 @@ TEST(Pointwise, DividingNoIntegersByZero) {
 TEST(Pointwise, HardtanhRefusesCrossedBounds) {
   expect_error([] { hardtanh(ones({2}), 2, -2); },
                "hardtanh: min can't be greater than max, got 2 and -2");
+}
+
+// The result in a half type is that in float, rounded once, whatever path the operands take.
+void expect_rounded(const Tensor& got, const Tensor& in_float) {
+  EXPECT_EQ(got.shape(), in_float.shape());
+  const Tensor expected = in_float.to(got.dtype()).to(f32), values = got.to(f32);
+  EXPECT_FALSE(any((values != expected) & ~(isnan(values) & isnan(expected))).item<bool>());
+}
+
+void expect_halves_rounded(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.to(f32), y = b.to(f32);
+  expect_rounded(a + b, x + y);
+  expect_rounded(a * 0.1, x * 0.1);
+  expect_rounded(2.7 - b, 2.7 - y);
+  expect_rounded(exp(a), exp(x));
+  expect_rounded(minimum(a, b), minimum(x, y));
+  expect_rounded(a < b, x < y);
+  expect_rounded(a >= 0.3, x >= 0.3);
+  expect_rounded(isinf(a / b), isinf((x / y).to(a.dtype())));
+  const Tensor in_place = a.clone();
+  mul_(in_place, b);
+  expect_rounded(in_place, x * y);
+}
+
+TEST(Pointwise, HalvesAreRoundedOnce) {
+  for (const DType dtype : {f16, bf16}) {
+    for (const int64_t n : {1, 31, 32, 33, 1000, 70000}) {
+      const Tensor a = (randn({2 * n}) * 3).to(dtype), b = randn({2 * n}).to(dtype);
+      expect_halves_rounded(a.slice(0, 0, n), b.slice(0, n));
+      expect_halves_rounded(a.slice(0, 0, 2 * n, 2), b.slice(0, 0, n));
+    }
+    const Tensor matrix = randn({70, 90}).to(dtype);
+    expect_halves_rounded(matrix, randn({90, 70}).to(dtype).t());
+    expect_halves_rounded(matrix, randn({90}).to(dtype).expand({70, 90}));
+    expect_halves_rounded(matrix, randn({70, 1}).to(dtype).expand({70, 90}));
+    expect_halves_rounded(matrix, tensor(1.5).to(dtype));
+    const Tensor large = randn({17 << 20}).to(dtype);  // past the cache
+    expect_rounded(large + flip(large, {0}), large.to(f32) + flip(large, {0}).to(f32));
+    expect_halves_rounded(randn({70, 3}).to(dtype), randn({3}).to(dtype).expand({70, 3}));
+  }
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include <aorta/core/cpu/isa/binary_row.h>
+#include <aorta/core/cpu/isa/half_row.h>
 
 namespace aorta::cpu::AORTA_ISA {
 namespace {
 
-constexpr auto kRows = make_rows<BinaryRow>(scalar::BinaryOps{});
+constexpr auto kRows =
+    with_half_rows(make_rows<BinaryRow>(scalar::BinaryOps{}), scalar::BinaryOps{});
 
 }  // namespace
 

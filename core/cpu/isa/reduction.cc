@@ -17,7 +17,7 @@ constexpr int64_t kBlockRows = 128;
 constexpr int64_t kBlockColumns = 512;
 // Rows that are taken in one pass over the states of columns. Rows that lie 4 KB apart share the
 // few ways of a set of the first-level cache with them.
-constexpr int kRowsAtOnce = 4;
+constexpr int kRowsAtOnce = 8;
 
 template <class T>
 AORTA_INLINE int64_t least(T a, T b) {
@@ -60,7 +60,7 @@ struct Loops {
 #pragma GCC ivdep
       for (int64_t c = 0; c < columns; ++c) {
         State state = states[c];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int k = 0; k < kRowsAtOnce; ++k)
           reducer.template accumulate<T>(state, load<T>(x + k * row_stride, c), 0);
         states[c] = state;
@@ -195,7 +195,7 @@ struct Loops<Moments, T> {
 #pragma GCC ivdep
       for (int64_t c = 0; c < columns; ++c) {
         double total = sum[c], total_squares = squares[c];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int k = 0; k < at_once; ++k) {
           const double difference = static_cast<double>(load<T>(x + k * row_stride, c)) - shift[c];
           total += difference;

@@ -1,4 +1,4 @@
-#include <aorta/core/cpu/isa/row.h>
+#include <aorta/core/cpu/isa/half_row.h>
 
 namespace aorta::cpu::AORTA_ISA {
 namespace {
@@ -14,7 +14,7 @@ struct UnaryRow {
   }
 };
 
-constexpr auto kRows = make_rows<UnaryRow>(scalar::UnaryOps{});
+constexpr auto kRows = with_half_rows(make_rows<UnaryRow>(scalar::UnaryOps{}), scalar::UnaryOps{});
 
 }  // namespace
 
