@@ -26,6 +26,8 @@ std::vector<Row> all_rows() {
   append(creation_rows(), "shape");
   append(rearrange_rows(), "shape");
   append(indexing_rows(), "indexing");
+  append(pooling_rows(), "pooling");
+  append(interpolate_rows(), "interpolate");
   append(random_rows(), "");
   return all;
 }

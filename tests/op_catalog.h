@@ -85,6 +85,8 @@ std::vector<Row> view_rows();
 std::vector<Row> creation_rows();
 std::vector<Row> rearrange_rows();
 std::vector<Row> indexing_rows();
+std::vector<Row> pooling_rows();
+std::vector<Row> interpolate_rows();
 std::vector<Row> random_rows();
 
 }  // namespace aorta::catalog

@@ -11,9 +11,11 @@ void register_gradients() {
   register_advanced_indexing();
   register_copy();
   register_indexing();
+  register_interpolate();
   register_join();
   register_matmul();
   register_pointwise();
+  register_pooling();
   register_rearrange();
   register_reduction();
   register_scan();

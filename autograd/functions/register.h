@@ -6,9 +6,11 @@ namespace aorta::autograd {
 void register_advanced_indexing();
 void register_copy();
 void register_indexing();
+void register_interpolate();
 void register_join();
 void register_matmul();
 void register_pointwise();
+void register_pooling();
 void register_rearrange();
 void register_reduction();
 void register_scan();

@@ -14,6 +14,8 @@ void register_kernels() {
   register_softmax();
   register_scan();
   register_sort();
+  register_pooling();
+  register_interpolate();
   register_views();
 }
 

@@ -38,6 +38,8 @@ struct Operator {
   std::function<Tensors(const Case&)> run;
   double relative = 0;
   double absolute = 0;
+  /// Why a case is out of the op's reach; "" where it isn't.
+  std::string (*misfit)(const Case&) = nullptr;
 };
 
 using Operators = std::map<std::string, Operator>;
@@ -48,5 +50,6 @@ void add_pointwise(Operators& table);
 void add_reductions(Operators& table);
 void add_shapes(Operators& table);
 void add_indexing(Operators& table);
+void add_pooling(Operators& table);
 
 }  // namespace aorta::onnx

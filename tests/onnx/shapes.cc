@@ -223,6 +223,7 @@ const Operators& operators() {
     add_reductions(all);
     add_shapes(all);
     add_indexing(all);
+    add_pooling(all);
     return all;
   }();
   return table;

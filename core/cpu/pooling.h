@@ -1,0 +1,17 @@
+#pragma once
+
+#include <aorta/core/body/pooling.h>
+#include <aorta/core/cpu/isa.h>
+
+namespace aorta::cpu {
+
+/// Rows [first, end) of the output, a row being (outer, depth, height). `scratch` holds a row of
+/// the output in the dtype that is computed in; used for half types by the backward alone.
+using PoolRowsFunction = void (*)(const body::PoolArgs& args, int64_t first, int64_t end,
+                                  void* scratch);
+
+AORTA_EACH_ISA(PoolRowsFunction max_pool_rows(DType dtype, bool indices);
+               PoolRowsFunction avg_pool_rows(DType dtype);
+               PoolRowsFunction avg_pool_backward_rows(DType dtype);)
+
+}  // namespace aorta::cpu

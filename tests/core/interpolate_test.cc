@@ -1,0 +1,49 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/interpolate.h>
+#include <aorta/core/ops/rearrange.h>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace {
+
+using namespace aorta;
+using enum InterpolateMode;
+
+TEST(Interpolate, KeepsChannelsLast) {
+  const Tensor x = arange(2 * 5 * 3 * 4, {.dtype = f32}).view({2, 5, 3, 4});
+  const Tensor last = x.contiguous(MemoryFormat::channels_last);
+  for (InterpolateMode mode : {nearest, bilinear, bicubic}) {
+    const Tensor y = interpolate(last, {.size = {7}, .mode = mode});
+    EXPECT_TRUE(y.is_contiguous(MemoryFormat::channels_last));
+    EXPECT_TRUE(interpolate(x, {.size = {7}, .mode = mode}).is_contiguous());
+  }
+}
+
+// A whole factor repeats elements.
+TEST(Interpolate, NearestRepeats) {
+  const Tensor x = arange(12, {.dtype = f16}).view({1, 1, 3, 4});
+  const Tensor wanted = repeat_interleave(repeat_interleave(x, 3, 2), 3, 3);
+  for (InterpolateMode mode : {nearest, nearest_exact}) {
+    const Tensor y = interpolate(x, {.scale_factor = {3}, .mode = mode});
+    EXPECT_EQ(y.to_vector<float>(), wanted.to_vector<float>());
+  }
+}
+
+// Linear functions stay what they are, but near the border without align_corners.
+TEST(Interpolate, ReproducesLines) {
+  const Tensor x = arange(40, {.dtype = f64}).view({1, 1, 40});
+  const Tensor corners = interpolate(x, {.size = {118}, .mode = linear, .align_corners = true});
+  for (int64_t i = 0; i < 118; ++i)
+    EXPECT_NEAR(corners.at<double>({0, 0, i}), static_cast<double>(i) / 3, 1e-13);
+  const Tensor cubic = interpolate(x.view({1, 1, 1, 40}), {.size = {1, 160}, .mode = bicubic});
+  for (int64_t i = 8; i < 152; ++i) {
+    // Keys' kernel reproduces a line with a = -0.5 alone; with others it is off by
+    // -(2 a + 1) t (1 - t) (1 - 2 t).
+    const double at = (static_cast<double>(i) + 0.5) / 4 - 0.5, t = at - std::floor(at);
+    EXPECT_NEAR(cubic.at<double>({0, 0, 0, i}), at + 0.5 * t * (1 - t) * (1 - 2 * t), 1e-13);
+  }
+}
+
+}  // namespace
