@@ -109,7 +109,7 @@ DLManagedTensor* to_dlpack(const Tensor& tensor) {
         "a tensor that requires a gradient can't be exported; detach it first");
   if (tensor.is_cuda()) synchronize(tensor.device());
   auto exported = std::make_unique<Exported>();
-  exported->tensor = tensor;
+  exported->tensor = tensor.detach();  // the memory, not the graph
   exported->shape = tensor.shape();
   exported->strides = tensor.strides();
   DLTensor& out = exported->managed.dl_tensor;

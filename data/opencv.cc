@@ -99,7 +99,7 @@ cv::Mat to_mat(const Tensor& image) {
   const int64_t row = height == 1 ? width * channels : image.strides()[0];
   const size_t step = static_cast<size_t>(row * item_size(image.dtype()));
   cv::Mat mat(rows, columns, type, image.data(), step);
-  auto owner = std::make_unique<Tensor>(image);
+  auto owner = std::make_unique<Tensor>(image.detach());  // the memory, not the graph
   cv::UMatData* const data = new cv::UMatData(&tensor_allocator());
   data->data = data->origdata = static_cast<uchar*>(image.data());
   data->size = static_cast<size_t>(height) * step;
