@@ -208,7 +208,8 @@ Edge edge_of(const Tensor& tensor) {
     const Slot* slot = slot_of(impl);
     if (!slot || !slot->node || slot->base_rewrites != rewrites_of(*impl.base)) renew_view(tensor);
   }
-  const Slot& slot = impl.autograd ? *slot_of(impl) : leaf_slot(tensor);
+  const Slot* known = slot_of(impl);
+  const Slot& slot = known ? *known : leaf_slot(tensor);
   return {slot.node, slot.output};
 }
 

@@ -26,7 +26,8 @@ bool is_half_listed(const Tensor& tensor) {
 
 // A leaf that has been used in an op has a slot which says so; one that hasn't has none.
 bool is_leaf(const TensorImpl& impl) {
-  return impl.requires_grad && (!impl.autograd || impl.autograd->is_leaf());
+  AutogradSlot* const slot = __atomic_load_n(&impl.autograd, __ATOMIC_ACQUIRE);
+  return impl.requires_grad && (!slot || slot->is_leaf());
 }
 
 }  // namespace
