@@ -10,11 +10,12 @@ namespace aorta {
 /// come back in the dtype of the leaves; a leaf that requires a gradient is cast once a scope.
 /// Backward passes are run outside. Scopes nest; `Autocast(DType::f32)` switches it off inside.
 ///
-///   half  matmul mm bmm addmm baddbmm linear tensordot einsum and what is composed of them
+///   half  matmul mm bmm mv dot addmm baddbmm linear tensordot einsum
 ///   f32   acos asin cosh exp expm1 log log10 log1p log2 pow reciprocal rsqrt sinh softplus tan,
 ///         cumprod cumsum log_softmax logsumexp norm prod softmax sum
 ///
-/// In-place forms are never cast. The lists are PyTorch's.
+/// In-place forms are never cast. The lists are PyTorch's, but for dot and tensordot, whose
+/// operands PyTorch only brings to one dtype.
 class Autocast {
  public:
   /// bf16 or f16, or f32 for none.
