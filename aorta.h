@@ -14,6 +14,7 @@
 #include <aorta/core/device.h>           // IWYU pragma: export
 #include <aorta/core/dlpack.h>           // IWYU pragma: export
 #include <aorta/core/io/load_save.h>     // IWYU pragma: export
+#include <aorta/core/ops/convolution.h>  // IWYU pragma: export
 #include <aorta/core/ops/creation.h>     // IWYU pragma: export
 #include <aorta/core/ops/einsum.h>       // IWYU pragma: export
 #include <aorta/core/ops/indexing.h>     // IWYU pragma: export

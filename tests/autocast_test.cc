@@ -16,8 +16,22 @@ namespace aorta::catalog {
 namespace {
 
 // The lists of autocast.h, by the names of the catalogue's rows.
-const std::set<std::string> kHalf = {"matmul", "mm",      "bmm",    "mv",        "dot",
-                                     "addmm",  "baddbmm", "linear", "tensordot", "einsum"};
+const std::set<std::string> kHalf = {"matmul",
+                                     "mm",
+                                     "bmm",
+                                     "mv",
+                                     "dot",
+                                     "addmm",
+                                     "baddbmm",
+                                     "linear",
+                                     "tensordot",
+                                     "einsum",
+                                     "conv1d",
+                                     "conv2d",
+                                     "conv3d",
+                                     "conv_transpose1d",
+                                     "conv_transpose2d",
+                                     "conv_transpose3d"};
 const std::set<std::string> kF32 = {
     "acos",   "asin",        "cosh",       "exp",   "expm1", "log",      "log10", "log1p",
     "log2",   "pow",         "reciprocal", "rsqrt", "sinh",  "softplus", "tan",   "cumprod",

@@ -9,6 +9,7 @@ void register_gradients() {
   in_place_op.set_gradient(check_in_place);
   keep_op.set_gradient(keep_before_write);
   register_advanced_indexing();
+  register_convolution();
   register_copy();
   register_indexing();
   register_interpolate();

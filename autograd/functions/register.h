@@ -4,6 +4,7 @@ namespace aorta::autograd {
 
 // Fill the gradient column of the op table; register.cc calls each.
 void register_advanced_indexing();
+void register_convolution();
 void register_copy();
 void register_indexing();
 void register_interpolate();

@@ -1,5 +1,5 @@
-#include <aorta/core/allocator.h>
 #include <aorta/core/cpu/gemm.h>
+#include <aorta/core/cpu/scratch.h>
 #include <aorta/core/parallel_for.h>
 
 #include <algorithm>
@@ -28,33 +28,12 @@ constexpr int64_t kFewRows = 32;
 constexpr int64_t kPartDepth = 1 << 14;
 constexpr int64_t kSmallOutput = 4096;
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t round_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
-
-class Scratch {
- public:
-  explicit Scratch(int64_t bytes) : data_(static_cast<char*>(allocate(bytes))), bytes_(bytes) {}
-  ~Scratch() { deallocate(data_, bytes_); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  char* data() const { return data_; }
-
- private:
-  char* data_;
-  int64_t bytes_;
-};
-
 const void* at(const void* data, int64_t offset, DType dtype) {
   return static_cast<const char*>(data) + offset * item_size(dtype);
 }
 int64_t output_size(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
 void* output_at(const Gemm& g, int64_t row, int64_t column) {
   return static_cast<char*>(g.c) + (row * g.ldc + column) * output_size(g.dtype);
-}
-
-GemmKind kind_of(DType dtype) {
-  if (dtype == DType::f64) return GemmKind::f64;
-  return dtype == DType::bf16 && has_bf16() ? GemmKind::bf16 : GemmKind::f32;
 }
 
 // The part of `g` with `rows` rows from `row` and `columns` columns from `column`.
@@ -100,7 +79,7 @@ class PackedGemm {
  public:
   explicit PackedGemm(const Gemm& g)
       : g_(g),
-        kind_(kind_of(g.dtype)),
+        kind_(gemm_kind(g.dtype)),
         tile_(for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(kind_)),
         pack_(for_isa(v2::gemm_pack, v3::gemm_pack, v4::gemm_pack)),
         block_(for_isa(v2::gemm_block, v3::gemm_block, v4::gemm_block)),
@@ -176,12 +155,15 @@ class PackedGemm {
 
   void multiply_strip(const Gemm& strip) {
     const int64_t depth = packed_depth(strip.k);
+    const GemmRun run{0, depth};
     for (int64_t column = 0; column < strip.n; column += kBlockColumns) {
       GemmBlock block;
       block.kind = kind_;
       block.m = strip.m;
       block.n = std::min(kBlockColumns, strip.n - column);
-      block.k = depth;
+      block.k = block.b_depth = depth;
+      block.runs = &run;
+      block.run_count = 1;
       block.a = a_;
       block.b = b_ + column * depth * tile_.bytes;
       block.c = output_at(strip, 0, column);
@@ -232,7 +214,7 @@ Grid best_grid(const Gemm& g, const GemmTile& tile, int64_t threads) {
 // Each thread packs for itself what its part of c takes: panels that another core packed would come
 // from its cache, as slowly as from memory where the cores share none.
 void gemm_packed(const Gemm& g) {
-  const GemmTile tile = for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(kind_of(g.dtype));
+  const GemmTile tile = for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(gemm_kind(g.dtype));
   const int64_t tasks = std::max<int64_t>(g.m * g.n / divide_up(kTaskWork, g.k), 1);
   const Grid grid = best_grid(g, tile, std::min<int64_t>(get_num_threads(), tasks));
   const int64_t rows = round_up(divide_up(g.m, grid.down), tile.rows);
@@ -309,6 +291,11 @@ void gemm_in_parts(const Gemm& g) {
 }
 
 }  // namespace
+
+GemmKind gemm_kind(DType dtype) {
+  if (dtype == DType::f64) return GemmKind::f64;
+  return dtype == DType::bf16 && has_bf16() ? GemmKind::bf16 : GemmKind::f32;
+}
 
 GemmPath gemm_path(const Gemm& g) {
   if (is_half(g.dtype)) return GemmPath::packed;

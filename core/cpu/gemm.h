@@ -37,27 +37,49 @@ enum class GemmKind : uint8_t { f32, f64, bf16 };
 
 /// Lays out lines (rows of a or columns of b) side by side: packed[k][padded], zeros from `lines`
 /// on. For GemmKind::bf16 an element is the pair of (k, k + 1), the last one filled up with 0.
+/// Lines lie at multiples of their stride, or at `line_offsets` where there are such; so do the
+/// steps of k. A panel of `a` may be `blocked`, for lines that are contiguous along k:
+/// packed[k / 16][lines][16]; step 0 goes to step `first` of it.
 struct GemmPack {
   GemmKind kind = GemmKind::f32;
   DType dtype = DType::f32;  // of the source
   const char* source = nullptr;
   int64_t line_stride = 0, k_stride = 0;  // in bytes
+  const int64_t* line_offsets = nullptr;
+  const int64_t* k_offsets = nullptr;
   int64_t lines = 0, padded = 0, k = 0;
   void* packed = nullptr;
+  bool blocked = false;
+  int64_t first = 0;
+};
+/// Steps of a block.
+inline constexpr int64_t kGemmSteps = 16;
+
+/// Steps [first, first + k) of a panel of b.
+struct GemmRun {
+  int64_t first = 0, k = 0;
 };
 
-/// c (m, n) from panels that gemm_pack laid out one after another: of `a` GemmTile::rows rows each
-/// (the last one perhaps fewer), of `b` GemmTile::columns columns each (padded to half or full).
+/// c (m, n) from panels that were packed one after another: of `a` GemmTile::rows rows each (the
+/// last one perhaps fewer) and `k` steps, of `b` GemmTile::columns columns each (padded to half or
+/// full) and `b_depth` steps. The steps of `a` meet those of `b` that the runs name, in order.
+/// Panels of a blocked `a` have room for `k` steps rounded up to whole blocks.
 struct GemmBlock {
   GemmKind kind = GemmKind::f32;
-  int64_t m = 0, n = 0, k = 0;  // k in packed elements
+  int64_t m = 0, n = 0, k = 0, b_depth = 0;  // k and b_depth in packed elements
   const void* a = nullptr;
   const void* b = nullptr;
+  const GemmRun* runs = nullptr;
+  int64_t run_count = 0;
   void* c = nullptr;
   int64_t ldc = 0;
   double alpha = 1;
   bool accumulate = false;
+  bool blocked = false;  // of a
 };
+
+/// How operands of `dtype` are multiplied here.
+GemmKind gemm_kind(DType dtype);
 
 /// The register tile of a kind's block kernel; its element of k has `bytes`.
 struct GemmTile {

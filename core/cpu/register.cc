@@ -5,6 +5,7 @@ namespace aorta::cpu {
 
 void register_kernels() {
   register_pointwise();
+  register_convolution();
   register_copy();
   register_matmul();
   register_random();

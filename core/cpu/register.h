@@ -6,6 +6,7 @@ namespace aorta::cpu {
 void register_pointwise();
 void register_pooling();
 void register_interpolate();
+void register_convolution();
 void register_copy();
 void register_matmul();
 void register_random();

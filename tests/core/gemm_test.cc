@@ -91,7 +91,10 @@ void check_kernels(const Kernels& kernels, DType dtype, cpu::GemmKind kind, cons
     block.kind = kind;
     block.m = m;
     block.n = n;
-    block.k = kind == cpu::GemmKind::bf16 ? (k + 1) / 2 : k;
+    block.k = block.b_depth = kind == cpu::GemmKind::bf16 ? (k + 1) / 2 : k;
+    const cpu::GemmRun run{0, block.k};
+    block.runs = &run;
+    block.run_count = 1;
     block.a = left.data();
     block.b = right.data();
     block.c = c.first();

@@ -16,19 +16,37 @@ AORTA_INLINE Word load_word(const char* p) {
   return word;
 }
 
-// Lines are contiguous side by side: row by row.
+AORTA_INLINE int64_t line_offset(const GemmPack& pack, int64_t i) {
+  return pack.line_offsets ? pack.line_offsets[i] : i * pack.line_stride;
+}
+AORTA_INLINE const char* line_of(const GemmPack& pack, int64_t i) {
+  return pack.source + line_offset(pack, i);
+}
+AORTA_INLINE const char* step_of(const GemmPack& pack, int64_t p) {
+  return pack.source + (pack.k_offsets ? pack.k_offsets[p] : p * pack.k_stride);
+}
+
+// Lines are contiguous side by side: row by row, of a length that the compiler knows for whole
+// panels.
+template <class Word, int count>
+void pack_whole_rows(const GemmPack& pack) {
+  Word* to = static_cast<Word*>(pack.packed);
+  for (int64_t p = 0; p < pack.k; ++p, to += count) {
+    const char* const ahead = step_of(pack, p + 8 < pack.k ? p + 8 : p);
+    __builtin_prefetch(ahead);
+    __builtin_prefetch(ahead + count * sizeof(Word) - 1);
+    std::memcpy(to, step_of(pack, p), count * sizeof(Word));
+  }
+}
+
 template <class Word>
 void pack_rows(const GemmPack& pack) {
-  const int64_t lines = pack.lines, padded = pack.padded, k = pack.k;
+  const int64_t lines = pack.lines, padded = pack.padded;
+  if (lines == 32) return pack_whole_rows<Word, 32>(pack);
+  if (lines == 12 && padded == 12) return pack_whole_rows<Word, 12>(pack);
   Word* to = static_cast<Word*>(pack.packed);
-  for (int64_t p = 0; p < k; ++p, to += padded) {
-    const char* const from = pack.source + p * pack.k_stride;
-    if (lines == 32) {  // a whole panel of b: a length that the compiler knows
-      __builtin_prefetch(from + 8 * pack.k_stride);
-      __builtin_prefetch(from + 8 * pack.k_stride + 64);
-      std::memcpy(to, from, 32 * sizeof(Word));
-      continue;
-    }
+  for (int64_t p = 0; p < pack.k; ++p, to += padded) {
+    const char* const from = step_of(pack, p);
     for (int64_t i = 0; i < lines; ++i) to[i] = load_word<Word>(from + i * sizeof(Word));
     for (int64_t i = lines; i < padded; ++i) to[i] = 0;
   }
@@ -39,8 +57,8 @@ template <class Word>
 void pack_words(const GemmPack& pack, int64_t first) {
   Word* to = static_cast<Word*>(pack.packed) + first * pack.padded;
   for (int64_t p = first; p < pack.k; ++p, to += pack.padded) {
-    const char* from = pack.source + p * pack.k_stride;
-    for (int64_t i = 0; i < pack.lines; ++i) to[i] = load_word<Word>(from + i * pack.line_stride);
+    const char* const from = step_of(pack, p);
+    for (int64_t i = 0; i < pack.lines; ++i) to[i] = load_word<Word>(from + line_offset(pack, i));
     for (int64_t i = pack.lines; i < pack.padded; ++i) to[i] = 0;
   }
 }
@@ -49,16 +67,17 @@ AORTA_INLINE __m128 load4(const char* p) { return _mm_loadu_ps(reinterpret_cast<
 
 // Lines are contiguous along k: 4 x 4 words at a time through registers.
 void pack_lines4(const GemmPack& pack) {
-  const int64_t lines = pack.lines, padded = pack.padded, stride = pack.line_stride;
+  const int64_t lines = pack.lines, padded = pack.padded;
   const int64_t whole_k = pack.k & ~int64_t{3};
   float* const packed = static_cast<float*>(pack.packed);
   int64_t i = 0;
   for (; i + 4 <= lines; i += 4) {
-    const char* from = pack.source + i * stride;
+    const char *l0 = line_of(pack, i), *l1 = line_of(pack, i + 1);
+    const char *l2 = line_of(pack, i + 2), *l3 = line_of(pack, i + 3);
     float* to = packed + i;
-    for (int64_t p = 0; p < whole_k; p += 4, from += 16, to += 4 * padded) {
-      __m128 r0 = load4(from), r1 = load4(from + stride);
-      __m128 r2 = load4(from + 2 * stride), r3 = load4(from + 3 * stride);
+    for (int64_t p = 0; p < whole_k; p += 4, to += 4 * padded) {
+      __m128 r0 = load4(l0 + 4 * p), r1 = load4(l1 + 4 * p);
+      __m128 r2 = load4(l2 + 4 * p), r3 = load4(l3 + 4 * p);
       _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
       _mm_storeu_ps(to, r0);
       _mm_storeu_ps(to + padded, r1);
@@ -69,8 +88,7 @@ void pack_lines4(const GemmPack& pack) {
   if (i < padded) {
     for (int64_t p = 0; p < whole_k; ++p) {
       float* const to = packed + p * padded;
-      for (int64_t j = i; j < lines; ++j)
-        to[j] = load_word<float>(pack.source + j * stride + 4 * p);
+      for (int64_t j = i; j < lines; ++j) to[j] = load_word<float>(line_of(pack, j) + 4 * p);
       for (int64_t j = lines; j < padded; ++j) to[j] = 0;
     }
   }
@@ -80,24 +98,88 @@ void pack_lines4(const GemmPack& pack) {
 template <class Word>
 void pack_any(const GemmPack& pack) {
   constexpr int64_t item = sizeof(Word);
-  if (pack.line_stride == item) return pack_rows<Word>(pack);
-  if (item == 4 && pack.k_stride == item) return pack_lines4(pack);
+  if (!pack.line_offsets && pack.line_stride == item) return pack_rows<Word>(pack);
+  if (item == 4 && !pack.k_offsets && pack.k_stride == item) return pack_lines4(pack);
   pack_words<Word>(pack, 0);
+}
+
+// Lines that are contiguous along k, cut into blocks. `Convert` makes the words of a piece.
+template <class Word, class Convert>
+void pack_blocks(const GemmPack& pack, int64_t words, const Convert& convert) {
+  Word* const packed = static_cast<Word*>(pack.packed);
+  for (int64_t i = 0; i < pack.lines; ++i) {
+    const char* const line = line_of(pack, i);
+    int64_t at = pack.first % kGemmSteps;
+    Word* to = packed + ((pack.first - at) * pack.lines + i * kGemmSteps);
+    for (int64_t p = 0; p < words;) {
+      const int64_t room = kGemmSteps - at, rest = words - p;
+      if (room == kGemmSteps && rest >= kGemmSteps) {
+        convert(to, line, p, kGemmSteps);
+        p += kGemmSteps;
+      } else {
+        const int64_t count = rest < room ? rest : room;
+        convert(to + at, line, p, count);
+        p += count;
+      }
+      to += pack.lines * kGemmSteps;
+      at = 0;
+    }
+  }
+}
+
+struct CopyWords {
+  template <class Word>
+  AORTA_INLINE void operator()(Word* to, const char* line, int64_t first, int64_t count) const {
+    const char* const from = line + first * sizeof(Word);
+    if (count == kGemmSteps) {
+      std::memcpy(to, from, kGemmSteps * sizeof(Word));
+    } else {
+      for (int64_t i = 0; i < count; ++i) to[i] = load_word<Word>(from + i * sizeof(Word));
+    }
+  }
+};
+
+// The last of an odd number of bf16 is a pair with 0.
+struct CopyPairs {
+  int64_t size;
+  AORTA_INLINE void operator()(uint32_t* to, const char* line, int64_t first, int64_t count) const {
+    const bool odd = 2 * (first + count) > size;
+    CopyWords()(to, line, first, count - odd);
+    if (odd) to[count - 1] = load_word<uint16_t>(line + 2 * (size - 1));
+  }
+};
+
+template <class H>
+struct Widen {
+  AORTA_INLINE void operator()(float* to, const char* line, int64_t first, int64_t count) const {
+    const H* const from = reinterpret_cast<const H*>(line) + first;
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+  }
+};
+
+void pack_blocked(const GemmPack& pack) {
+  if (pack.kind == GemmKind::bf16)
+    return pack_blocks<uint32_t>(pack, (pack.k + 1) / 2, CopyPairs{pack.k});
+  if (pack.dtype == DType::f16) return pack_blocks<float>(pack, pack.k, Widen<Half>());
+  if (pack.dtype == DType::bf16) return pack_blocks<float>(pack, pack.k, Widen<BFloat16>());
+  if (pack.dtype == DType::f64) return pack_blocks<uint64_t>(pack, pack.k, CopyWords());
+  pack_blocks<uint32_t>(pack, pack.k, CopyWords());
 }
 
 // Half types as f32: each number is converted on its way, in the order of memory.
 template <class T>
 void pack_half(const GemmPack& pack) {
   float* const packed = static_cast<float*>(pack.packed);
-  if (pack.k_stride != sizeof(T)) {
+  if (pack.k_offsets || pack.k_stride != sizeof(T)) {
+    const bool side_by_side = !pack.line_offsets && pack.line_stride == sizeof(T);
     for (int64_t p = 0; p < pack.k; ++p) {
       float* const to = packed + p * pack.padded;
-      const char* const from = pack.source + p * pack.k_stride;
-      if (pack.line_stride == sizeof(T)) {
+      const char* const from = step_of(pack, p);
+      if (side_by_side) {
         for (int64_t i = 0; i < pack.lines; ++i) to[i] = reinterpret_cast<const T*>(from)[i];
       } else {
         for (int64_t i = 0; i < pack.lines; ++i)
-          to[i] = *reinterpret_cast<const T*>(from + i * pack.line_stride);
+          to[i] = *reinterpret_cast<const T*>(from + line_offset(pack, i));
       }
       for (int64_t i = pack.lines; i < pack.padded; ++i) to[i] = 0;
     }
@@ -108,12 +190,12 @@ void pack_half(const GemmPack& pack) {
   for (int64_t p = 0; p < pack.k; p += kStep) {
     const int64_t steps = pack.k - p < kStep ? pack.k - p : kStep;
     for (int64_t i = 0; i < pack.lines; ++i) {
-      const T* const from =
-          reinterpret_cast<const T*>(pack.source + i * pack.line_stride + p * pack.k_stride);
+      const T* const from = reinterpret_cast<const T*>(line_of(pack, i)) + p;
       for (int64_t j = 0; j < steps; ++j) lines[i * kStep + j] = from[j];
     }
     GemmPack part = pack;
     part.source = reinterpret_cast<const char*>(lines);
+    part.line_offsets = nullptr;
     part.line_stride = kStep * 4;
     part.k_stride = 4;
     part.k = steps;
@@ -126,67 +208,72 @@ void pack_half(const GemmPack& pack) {
 void pack_pairs(const GemmPack& pack) {
   const int64_t pairs = pack.k / 2;
   uint32_t* to = static_cast<uint32_t*>(pack.packed);
-  if (pack.k_stride == 2) {
+  if (!pack.k_offsets && pack.k_stride == 2) {
     GemmPack words = pack;
     words.k = pairs;
     words.k_stride = 4;
     pack_lines4(words);
     to += pairs * pack.padded;
   } else {
+    const bool side_by_side = !pack.line_offsets && pack.line_stride == 2;
     for (int64_t p = 0; p < pairs; ++p, to += pack.padded) {
-      const char* const low = pack.source + 2 * p * pack.k_stride;
-      const char* const high = low + pack.k_stride;
-      if (pack.line_stride == 2) {
+      const char* const low = step_of(pack, 2 * p);
+      const char* const high = step_of(pack, 2 * p + 1);
+      if (side_by_side) {
         for (int64_t i = 0; i < pack.lines; ++i) {
           to[i] = static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(low)[i]) |
                   static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(high)[i]) << 16;
         }
       } else {
         for (int64_t i = 0; i < pack.lines; ++i) {
-          to[i] = static_cast<uint32_t>(load_word<uint16_t>(low + i * pack.line_stride)) |
-                  static_cast<uint32_t>(load_word<uint16_t>(high + i * pack.line_stride)) << 16;
+          const int64_t line = line_offset(pack, i);
+          to[i] = static_cast<uint32_t>(load_word<uint16_t>(low + line)) |
+                  static_cast<uint32_t>(load_word<uint16_t>(high + line)) << 16;
         }
       }
       for (int64_t i = pack.lines; i < pack.padded; ++i) to[i] = 0;
     }
   }
   if (pack.k % 2 == 0) return;
-  const char* const last = pack.source + (pack.k - 1) * pack.k_stride;
-  for (int64_t i = 0; i < pack.lines; ++i) to[i] = load_word<uint16_t>(last + i * pack.line_stride);
+  const char* const last = step_of(pack, pack.k - 1);
+  for (int64_t i = 0; i < pack.lines; ++i) to[i] = load_word<uint16_t>(last + line_offset(pack, i));
   for (int64_t i = pack.lines; i < pack.padded; ++i) to[i] = 0;
 }
 
 // ---- Multiplying.
 
-template <class K, int rows, int vectors, bool partial>
-void packed_tile(int64_t k, const typename K::Element* a, const typename K::Element* b,
-                 typename K::Number* c, int64_t ldc, int last, typename K::Number alpha,
-                 bool accumulate) {
-  multiply_tile<K, rows, vectors, partial, false>(k, a, 1, rows, b, vectors * K::kLanes, c, ldc,
-                                                  last, alpha, accumulate);
+template <class K, int rows, int vectors, bool partial, bool blocked>
+void packed_tile(const GemmRun* runs, int64_t run_count, const typename K::Element* a,
+                 const typename K::Element* b, typename K::Number* c, int64_t ldc, int last,
+                 typename K::Number alpha, bool accumulate) {
+  constexpr int64_t a_row = blocked ? kGemmSteps : 1, a_column = blocked ? 1 : rows;
+  multiply_tile<K, rows, vectors, partial, false, blocked>(
+      runs, run_count, a, a_row, a_column, b, vectors * K::kLanes, c, ldc, last, alpha, accumulate);
 }
 
 template <class K>
-using TileFunction = decltype(&packed_tile<K, 1, 1, false>);
+using TileFunction = decltype(&packed_tile<K, 1, 1, false, false>);
 
 template <class K>
 struct TileTable {
-  TileFunction<K> tiles[kTileRows][2][2];  // [rows - 1][vectors - 1][partial]
+  TileFunction<K> tiles[2][kTileRows][2][2];  // [blocked][rows - 1][vectors - 1][partial]
 };
 
-template <class K, int rows = 1>
+template <class K, bool blocked, int rows = 1>
 constexpr void fill_tiles(TileTable<K>& table) {
-  table.tiles[rows - 1][0][0] = packed_tile<K, rows, 1, false>;
-  table.tiles[rows - 1][0][1] = packed_tile<K, rows, 1, true>;
-  table.tiles[rows - 1][1][0] = packed_tile<K, rows, 2, false>;
-  table.tiles[rows - 1][1][1] = packed_tile<K, rows, 2, true>;
-  if constexpr (rows < kTileRows) fill_tiles<K, rows + 1>(table);
+  auto& tiles = table.tiles[blocked][rows - 1];
+  tiles[0][0] = packed_tile<K, rows, 1, false, blocked>;
+  tiles[0][1] = packed_tile<K, rows, 1, true, blocked>;
+  tiles[1][0] = packed_tile<K, rows, 2, false, blocked>;
+  tiles[1][1] = packed_tile<K, rows, 2, true, blocked>;
+  if constexpr (rows < kTileRows) fill_tiles<K, blocked, rows + 1>(table);
 }
 
 template <class K>
 constexpr TileTable<K> make_tiles() {
   TileTable<K> table{};
-  fill_tiles<K>(table);
+  fill_tiles<K, false>(table);
+  fill_tiles<K, true>(table);
   return table;
 }
 
@@ -200,18 +287,20 @@ void multiply_block(const GemmBlock& block) {
   using Number = typename K::Number;
   constexpr int64_t lanes = K::kLanes, width = 2 * lanes;
   const Number alpha = static_cast<Number>(block.alpha);
+  const int64_t a_depth =
+      block.blocked ? (block.k + kGemmSteps - 1) / kGemmSteps * kGemmSteps : block.k;
   for (int64_t i = 0; i < block.m; i += kTileRows) {
     const int64_t rows = block.m - i < kTileRows ? block.m - i : kTileRows;
-    const Element* const a = static_cast<const Element*>(block.a) + i * block.k;
+    const Element* const a = static_cast<const Element*>(block.a) + i * a_depth;
     Number* const c = static_cast<Number*>(block.c) + i * block.ldc;
     for (int64_t j = 0; j < block.n; j += width) {
       const int64_t columns = block.n - j < width ? block.n - j : width;
       const int64_t vectors = columns > lanes ? 2 : 1;
       const bool partial = columns < vectors * lanes;
-      const Element* const b = static_cast<const Element*>(block.b) + j * block.k;
-      kTiles<K>.tiles[rows - 1][vectors - 1][partial](
-          block.k, a, b, c + j, block.ldc, static_cast<int>(columns - (vectors - 1) * lanes), alpha,
-          block.accumulate);
+      const Element* const b = static_cast<const Element*>(block.b) + j * block.b_depth;
+      kTiles<K>.tiles[block.blocked][rows - 1][vectors - 1][partial](
+          block.runs, block.run_count, a, b, c + j, block.ldc,
+          static_cast<int>(columns - (vectors - 1) * lanes), alpha, block.accumulate);
     }
   }
 }
@@ -228,6 +317,7 @@ GemmTile gemm_tile(GemmKind kind) {
 }
 
 void gemm_pack(const GemmPack& pack) {
+  if (pack.blocked) return pack_blocked(pack);
   if (pack.kind == GemmKind::bf16) return pack_pairs(pack);
   switch (pack.dtype) {
     case DType::f16:

@@ -11,8 +11,9 @@ template <class K, int rows, int vectors, bool partial>
 void direct_tile(int64_t k, const typename K::Element* a, int64_t a_row, int64_t a_column,
                  const typename K::Element* b, int64_t b_row, typename K::Number* c, int64_t ldc,
                  int last, typename K::Number alpha, bool accumulate) {
-  multiply_tile<K, rows, vectors, partial, true>(k, a, a_row, a_column, b, b_row, c, ldc, last,
-                                                 alpha, accumulate);
+  const GemmRun run{0, k};
+  multiply_tile<K, rows, vectors, partial, true, false>(&run, 1, a, a_row, a_column, b, b_row, c,
+                                                        ldc, last, alpha, accumulate);
 }
 
 template <class K>

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <aorta/core/cpu/isa.h>
+#include <aorta/core/ops/convolution.h>
+
+namespace aorta::cpu {
+
+/// Rows of sums that go to their places: output + offsets[i] (in elements) gets row i, plus `bias`,
+/// rounded to `dtype`. Sums and bias are f64 for f64, else f32; a null bias is none.
+struct SumRows {
+  DType dtype = DType::f32;
+  int64_t rows = 0, columns = 0;
+  const void* sums = nullptr;
+  int64_t sum_stride = 0;  // in elements
+  const void* bias = nullptr;
+  void* output = nullptr;
+  const int64_t* offsets = nullptr;
+};
+
+/// w from x and y as matrix products.
+void multiply_weights(const ConvolutionArgs& args);
+
+AORTA_EACH_ISA(void store_sums(const SumRows& rows);)
+
+}  // namespace aorta::cpu

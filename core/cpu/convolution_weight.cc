@@ -1,0 +1,287 @@
+#include <aorta/core/cpu/convolution.h>
+#include <aorta/core/cpu/convolution_plan.h>
+#include <aorta/core/cpu/scratch.h>
+#include <aorta/core/cpu/tiles.h>
+#include <aorta/core/parallel_for.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace aorta::cpu {
+namespace {
+
+// Multiply-adds that are worth a thread of their own.
+constexpr int64_t kTaskWork = 1 << 20;
+// Rows of a block, and bytes of a packed line: together less than half of a second-level cache.
+constexpr int64_t kBlockRows = 192;
+constexpr int64_t kLineBytes = 2048;
+
+// The gradient of some taps that are neighbours in w: a sum over the positions of y where they meet
+// the image. Rows are y's channels, columns the taps' x channels.
+struct TapProduct {
+  int64_t column, columns;                           // in a row of w
+  int64_t counts[3];                                 // positions along each dimension
+  int64_t x_first, y_first, x_steps[3], y_steps[3];  // in positions
+};
+
+// Products into the same columns, one after another.
+struct TapSet {
+  int64_t column = 0, columns = 0;
+  std::vector<TapProduct> products;
+};
+
+// Positions o of y with 0 <= o * stride - padding + tap * dilation < input.
+Range positions_of(const ConvDim& dim, int64_t tap) {
+  const int64_t shift = dim.padding - tap * dim.dilation;
+  const int64_t begin = shift > 0 ? divide_up(shift, dim.stride) : 0;
+  const int64_t last = dim.input - 1 + shift;
+  const int64_t end = last < 0 ? 0 : std::min(dim.output, last / dim.stride + 1);
+  return {begin, std::max(begin, end)};
+}
+
+class Weights {
+ public:
+  explicit Weights(const ConvolutionArgs& args)
+      : args_(args),
+        kind_(gemm_kind(args.dtype)),
+        tile_(for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(kind_)),
+        pack_(for_isa(v2::gemm_pack, v3::gemm_pack, v4::gemm_pack)),
+        block_(for_isa(v2::gemm_block, v3::gemm_block, v4::gemm_block)),
+        item_(item_size(args.dtype)),
+        sum_(args.dtype == DType::f64 ? 8 : 4),
+        rows_(args.y_channels / args.groups),
+        channels_(args.x_channels / args.groups),
+        taps_(args.dims[0].kernel * args.dims[1].kernel * args.dims[2].kernel),
+        row_(taps_ * channels_),
+        depth_(kLineBytes / tile_.bytes * (kind_ == GemmKind::bf16 ? 2 : 1)) {
+    plan();
+  }
+
+  void run() {
+    const int64_t size = args_.y_channels * row_;
+    if (!is_half(args_.dtype)) {
+      sums_ = static_cast<char*>(args_.w);
+      return multiply();
+    }
+    const Scratch sums(size * sum_);
+    sums_ = sums.data();
+    multiply();
+    const ConvertFunction convert = converter(args_.dtype, f32);
+    parallel_for(0, size, kThreadGrain, [&](int64_t begin, int64_t end) {
+      convert(static_cast<char*>(args_.w) + begin * item_, sums_ + begin * sum_, end - begin);
+    });
+  }
+
+ private:
+  void plan() {
+    const ConvDim* const d = args_.dims;
+    // Few channels would leave most of a tile's columns empty: neighbours along the width join.
+    const bool join = channels_ < tile_.columns && args_.groups == 1 && d[2].dilation == 1;
+    for (int64_t i = 0; i < d[0].kernel; ++i) {
+      for (int64_t j = 0; j < d[1].kernel; ++j) {
+        const int64_t row = (i * d[1].kernel + j) * d[2].kernel * channels_;
+        if (join) {
+          TapSet set{row, d[2].kernel * channels_, {}};
+          for (const ConvSegment& segment : conv_segments(d[2], false)) {
+            add_product(set, i, j, segment.taps[0].tap, static_cast<int64_t>(segment.taps.size()),
+                        {segment.first, segment.first + segment.count});
+          }
+          sets_.push_back(std::move(set));
+          continue;
+        }
+        for (int64_t k = 0; k < d[2].kernel; ++k) {
+          TapSet set{row + k * channels_, channels_, {}};
+          add_product(set, i, j, k, 1, positions_of(d[2], k));
+          sets_.push_back(std::move(set));
+        }
+      }
+    }
+  }
+
+  // Taps (i, j, k) to (i, j, k + count - 1), at the positions `across` along the width.
+  void add_product(TapSet& set, int64_t i, int64_t j, int64_t k, int64_t count, Range across) {
+    const ConvDim* const d = args_.dims;
+    const Range ranges[] = {positions_of(d[0], i), positions_of(d[1], j), across};
+    const int64_t taps[] = {i, j, k};
+    TapProduct product{};
+    product.column = ((i * d[1].kernel + j) * d[2].kernel + k) * channels_;
+    product.columns = count * channels_;
+    int64_t x_step = 1, y_step = 1, positions = args_.batch;
+    for (int e = 2; e >= 0; --e) {
+      const int64_t x = ranges[e].begin * d[e].stride - d[e].padding + taps[e] * d[e].dilation;
+      product.counts[e] = ranges[e].size();
+      product.x_first += x * x_step;
+      product.y_first += ranges[e].begin * y_step;
+      product.x_steps[e] = d[e].stride * x_step;
+      product.y_steps[e] = y_step;
+      x_step *= d[e].input;
+      y_step *= d[e].output;
+      positions *= product.counts[e];
+    }
+    if (positions == 0) return;
+    set.products.push_back(product);
+    work_ += positions * product.columns * rows_ * args_.groups;
+  }
+
+  // Tasks are (group, set, part of the rows, part of the columns).
+  void multiply() {
+    const int64_t units = args_.groups * static_cast<int64_t>(sets_.size());
+    const int64_t threads = std::min<int64_t>(get_num_threads(), divide_up(work_, kTaskWork));
+    const int64_t parts = threads > 0 && units % threads != 0 ? threads : 1;
+    const int64_t row_panels = divide_up(rows_, tile_.rows);
+    const int64_t down = std::min(parts, divide_up(row_panels, 4));
+    const int64_t across = divide_up(parts, down);
+    const int64_t tasks = units * down * across;
+    parallel_for(
+        0, tasks, threads > 1 ? divide_up(tasks, threads * 8) : tasks,
+        [&](int64_t begin, int64_t end) {
+          const Scratch memory(kBlockRows * kLineBytes + tile_.columns * kLineBytes + 16 * depth_);
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t part = i % (down * across);
+            const int64_t unit = i / (down * across);
+            const TapSet& set = sets_[static_cast<size_t>(unit / args_.groups)];
+            const Range rows = part_of(row_panels, down, part / across);
+            multiply_set(set, unit % args_.groups,
+                         {rows.begin * tile_.rows, std::min(rows.end * tile_.rows, rows_)},
+                         part % across, across, memory.data());
+          }
+        });
+  }
+
+  char* sum_at(int64_t group, int64_t row, int64_t column) const {
+    return sums_ + ((group * rows_ + row) * row_ + column) * sum_;
+  }
+
+  void multiply_set(const TapSet& set, int64_t group, Range rows, int64_t part, int64_t parts,
+                    char* memory) const {
+    const bool alone = set.products.size() == 1 && set.products[0].columns == set.columns;
+    if (!alone) {
+      const Range columns = columns_of(set.columns, part, parts);
+      for (int64_t row = rows.begin; row < rows.end; ++row) {
+        std::memset(sum_at(group, row, set.column + columns.begin), 0,
+                    static_cast<size_t>(columns.size() * sum_));
+      }
+    }
+    const int64_t blocks = divide_up(rows.size(), kBlockRows / tile_.rows * tile_.rows);
+    const int64_t panels = divide_up(rows.size(), tile_.rows);
+    for (const TapProduct& product : set.products) {
+      // A product of some of the set's columns takes those of this part.
+      const Range all = columns_of(set.columns, part, parts);
+      const int64_t shift = product.column - set.column;
+      const Range columns{std::max<int64_t>(all.begin - shift, 0),
+                          std::min(all.end - shift, product.columns)};
+      if (columns.size() <= 0) continue;
+      for (int64_t i = 0; i < blocks; ++i) {
+        const Range block = part_of(panels, blocks, i);
+        const Range mine{rows.begin + block.begin * tile_.rows,
+                         std::min(rows.begin + block.end * tile_.rows, rows.end)};
+        multiply_product(product, group, mine, columns, !alone, memory);
+      }
+    }
+  }
+  Range columns_of(int64_t columns, int64_t part, int64_t parts) const {
+    const Range panels = part_of(divide_up(columns, tile_.columns), parts, part);
+    return {panels.begin * tile_.columns, std::min(panels.end * tile_.columns, columns)};
+  }
+
+  void multiply_product(const TapProduct& product, int64_t group, Range rows, Range columns,
+                        bool accumulate, char* memory) const {
+    int64_t* const offsets =
+        reinterpret_cast<int64_t*>(memory + (kBlockRows + tile_.columns) * kLineBytes);
+    char* const right = memory + kBlockRows * kLineBytes;
+    const int64_t positions =
+        args_.batch * product.counts[0] * product.counts[1] * product.counts[2];
+    const int64_t strips = divide_up(positions, depth_);
+    const int64_t depth = round_up(divide_up(positions, strips), 2);
+    for (int64_t first = 0; first < positions; first += depth) {
+      const int64_t count = std::min(depth, positions - first);
+      offsets_of(product, true, first, count, offsets);
+      const int64_t y_first = (product.y_first * args_.groups + group) * rows_ + rows.begin;
+      for (int64_t row = 0; row < rows.size(); row += tile_.rows) {
+        const int64_t lines = std::min<int64_t>(tile_.rows, rows.size() - row);
+        pack(args_.y, y_first + row, lines, lines, count, offsets,
+             memory + row * words(count) * tile_.bytes);
+      }
+      offsets_of(product, false, first, count, offsets);
+      GemmBlock block;
+      const GemmRun run{0, words(count)};
+      block.kind = kind_;
+      block.m = rows.size();
+      block.k = block.b_depth = run.k;
+      block.a = memory;
+      block.b = right;
+      block.runs = &run;
+      block.run_count = 1;
+      block.ldc = row_;
+      block.accumulate = accumulate || first > 0;
+      const int64_t x_first = (product.x_first * args_.groups + group) * channels_;
+      for (int64_t column = columns.begin; column < columns.end; column += tile_.columns) {
+        block.n = std::min<int64_t>(tile_.columns, columns.end - column);
+        pack(args_.x, x_first + column, block.n, round_up(block.n, tile_.columns / 2), count,
+             offsets, right);
+        block.c = sum_at(group, rows.begin, product.column + column);
+        block_(block);
+      }
+    }
+  }
+  int64_t words(int64_t count) const {
+    return kind_ == GemmKind::bf16 ? divide_up(count, 2) : count;
+  }
+
+  void pack(const void* data, int64_t first, int64_t lines, int64_t padded, int64_t count,
+            const int64_t* offsets, char* to) const {
+    GemmPack pack;
+    pack.kind = kind_;
+    pack.dtype = args_.dtype;
+    pack.source = static_cast<const char*>(data) + first * item_;
+    pack.line_stride = item_;
+    pack.k_offsets = offsets;
+    pack.lines = lines;
+    pack.padded = padded;
+    pack.k = count;
+    pack.packed = to;
+    pack_(pack);
+  }
+
+  // Where the product's positions [first, first + count) lie in y or x, in bytes from the first.
+  void offsets_of(const TapProduct& p, bool y, int64_t first, int64_t count,
+                  int64_t* offsets) const {
+    const int64_t channels = (y ? args_.y_channels : args_.x_channels) * item_;
+    int64_t image = 1;
+    for (const ConvDim& dim : args_.dims) image *= y ? dim.output : dim.input;
+    const int64_t* const steps = y ? p.y_steps : p.x_steps;
+    int64_t k = first % p.counts[2], rest = first / p.counts[2];
+    int64_t j = rest % p.counts[1];
+    rest /= p.counts[1];
+    int64_t i = rest % p.counts[0], n = rest / p.counts[0];
+    for (int64_t at = 0; at < count; ++at) {
+      offsets[at] = (n * image + i * steps[0] + j * steps[1] + k * steps[2]) * channels;
+      if (++k < p.counts[2]) continue;
+      k = 0;
+      if (++j < p.counts[1]) continue;
+      j = 0;
+      if (++i < p.counts[0]) continue;
+      i = 0;
+      ++n;
+    }
+  }
+
+  const ConvolutionArgs& args_;
+  const GemmKind kind_;
+  const GemmTile tile_;
+  void (*const pack_)(const GemmPack&);
+  void (*const block_)(const GemmBlock&);
+  const int64_t item_, sum_;       // bytes of a number, and of a sum
+  const int64_t rows_, channels_;  // of y and x, in a group
+  const int64_t taps_, row_;       // in all, and numbers of a row of w
+  const int64_t depth_;            // positions of a strip at most
+  std::vector<TapSet> sets_;
+  int64_t work_ = 0;
+  char* sums_ = nullptr;
+};
+
+}  // namespace
+
+void multiply_weights(const ConvolutionArgs& args) { Weights(args).run(); }
+
+}  // namespace aorta::cpu

@@ -1,0 +1,319 @@
+#include <aorta/core/ops/convolution.h>
+
+#include <aorta/core/cpu/convolution_plan.h>
+#include <aorta/core/cpu/winograd.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/parallel_for.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+namespace aorta {
+namespace {
+
+/// A convolution's operands, drawn at random.
+struct Problem {
+  ConvolutionPlan plan;
+  Shape x, w, y;
+};
+
+Problem random_problem(std::mt19937& random, int spatial, int64_t channels) {
+  const auto between = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  Problem p;
+  p.plan.spatial = spatial;
+  p.plan.groups = between(0, 2) > 0 ? 1 : between(2, 3);
+  const int64_t into = between(1, channels), out = between(1, channels);
+  p.x = {between(1, 3), into * p.plan.groups};
+  p.w = {out * p.plan.groups, into};
+  p.y = {p.x[0], out * p.plan.groups};
+  for (int d = 3 - spatial; d < 3; ++d) {
+    ConvDim& dim = p.plan.dims[d];
+    dim = {
+        between(1, d == 2 ? 14 : 7), 0, between(1, 4), between(1, 3), between(0, 4), between(1, 3)};
+    const auto room = [&] {
+      return dim.input + 2 * dim.padding - (dim.kernel - 1) * dim.dilation - 1;
+    };
+    while (room() < 0) ++dim.padding;
+    dim.output = room() / dim.stride + 1;
+    p.x.push_back(dim.input);
+    p.w.push_back(dim.kernel);
+    p.y.push_back(dim.output);
+  }
+  return p;
+}
+
+// Nested loops: calls f(x, w, y) with the places of every product, padding left out.
+template <class F>
+void each_product(const Problem& p, const F& f) {
+  const ConvDim* const d = p.plan.dims;
+  const int64_t into = p.w[1], out = p.w[0] / p.plan.groups;
+  const auto inside = [](const ConvDim& dim, int64_t o, int64_t j) {
+    const int64_t i = o * dim.stride - dim.padding + j * dim.dilation;
+    return i >= 0 && i < dim.input ? i : -1;
+  };
+  for (int64_t n = 0; n < p.x[0]; ++n) {
+    for (int64_t o = 0; o < p.w[0]; ++o) {
+      for (int64_t c = 0; c < into; ++c) {
+        for (int64_t a = 0; a < d[0].output * d[1].output * d[2].output; ++a) {
+          const int64_t a0 = a / (d[1].output * d[2].output), a1 = a / d[2].output % d[1].output;
+          for (int64_t k = 0; k < d[0].kernel * d[1].kernel * d[2].kernel; ++k) {
+            const int64_t i0 = inside(d[0], a0, k / (d[1].kernel * d[2].kernel));
+            const int64_t i1 = inside(d[1], a1, k / d[2].kernel % d[1].kernel);
+            const int64_t i2 = inside(d[2], a % d[2].output, k % d[2].kernel);
+            if (i0 < 0 || i1 < 0 || i2 < 0) continue;
+            const int64_t x =
+                (((n * p.x[1] + o / out * into + c) * d[0].input + i0) * d[1].input + i1) *
+                    d[2].input +
+                i2;
+            const int64_t kernel = d[0].kernel * d[1].kernel * d[2].kernel;
+            f(x, (o * into + c) * kernel + k,
+              (n * p.y[1] + o) * d[0].output * d[1].output * d[2].output + a);
+          }
+        }
+      }
+    }
+  }
+}
+
+Tensor integers(const Shape& shape, DType dtype, std::mt19937& random) {
+  Tensor t = empty(shape, {.dtype = f64});
+  for (int64_t i = 0; i < t.numel(); ++i)
+    t.data<double>()[i] = static_cast<double>(std::uniform_int_distribution(-3, 3)(random));
+  return t.to(dtype);
+}
+
+bool equal(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && a.to(f64).to_vector<double>() == b.to(f64).to_vector<double>();
+}
+
+std::vector<double> values(const Tensor& t) { return t.to(f64).to_vector<double>(); }
+
+// Small integers: every dtype's sums are exact, so the results are too.
+TEST(Convolution, EveryGeometryEqualsNestedLoops) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 300; ++i) {
+    const Problem p = random_problem(random, 1 + i % 3, i % 4 == 0 ? 40 : 4);
+    const DType dtype = std::vector{f32, f64, bf16, f16}[static_cast<size_t>(i / 3 % 4)];
+    const Tensor x = integers(p.x, dtype, random), w = integers(p.w, dtype, random);
+    const Tensor y = integers(p.y, dtype, random), bias = integers({p.w[0]}, dtype, random);
+    const std::vector<double> xs = values(x), ws = values(w), ys = values(y), bs = values(bias);
+    std::vector<double> of_x(ys.size()), of_y(xs.size()), of_w(ws.size());
+    const int64_t positions = y.numel() / (p.y[0] * p.y[1]);
+    for (size_t j = 0; j < ys.size(); ++j)
+      of_x[j] = bs[static_cast<size_t>(static_cast<int64_t>(j) / positions % p.y[1])];
+    each_product(p, [&](int64_t a, int64_t b, int64_t c) {
+      const size_t at = static_cast<size_t>(a), tap = static_cast<size_t>(b);
+      const size_t to = static_cast<size_t>(c);
+      of_x[to] += xs[at] * ws[tap];
+      of_y[at] += ys[to] * ws[tap];
+      of_w[tap] += xs[at] * ys[to];
+    });
+    SCOPED_TRACE(std::string(name(dtype)) + " x " + to_string(p.x) + " w " + to_string(p.w) +
+                 " y " + to_string(p.y) + " groups " + std::to_string(p.plan.groups));
+    const auto expect = [&](const Tensor& result, const std::vector<double>& wanted) {
+      const std::vector<double> got = values(result);
+      for (size_t j = 0; j < wanted.size(); ++j) {
+        const double rounded =
+            full({1}, wanted[j], {.dtype = f64}).to(dtype).to(f64).item<double>();
+        ASSERT_EQ(got[j], rounded) << j;
+      }
+    };
+    for (const bool last : {false, true}) {
+      const auto laid_out = [&](const Tensor& t) {
+        return last && t.dim() > 3 ? t.contiguous(MemoryFormat::channels_last) : t;
+      };
+      expect(convolution(laid_out(x), laid_out(w), bias, p.plan), of_x);
+      expect(convolution_transpose(laid_out(y), laid_out(w), {}, p.plan), of_y);
+      expect(convolution_weight(laid_out(x), laid_out(y), p.plan, last), of_w);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+int64_t products_of(const std::vector<cpu::ConvSegment>& segments) {
+  int64_t sum = 0;
+  for (const cpu::ConvSegment& s : segments) sum += s.count * static_cast<int64_t>(s.taps.size());
+  return sum;
+}
+
+TEST(Convolution, PaddingIsNotMultiplied) {
+  // 3 taps, dilation 24, 14 positions: the outer taps meet nothing.
+  const ConvDim apart{14, 14, 3, 1, 24, 24};
+  for (bool transposed : {false, true}) {
+    const std::vector<cpu::ConvSegment> segments = cpu::conv_segments(apart, transposed);
+    ASSERT_EQ(segments.size(), 1u);
+    ASSERT_EQ(segments[0].taps.size(), 1u);
+    EXPECT_EQ(segments[0].taps[0].tap, 1);
+    EXPECT_EQ(segments[0].count, 14);
+    // Dilation 12: the outer ones meet 2 positions each.
+    EXPECT_EQ(products_of(cpu::conv_segments({14, 14, 3, 1, 12, 12}, transposed)), 14 + 2 + 2);
+  }
+  // Any dimension: as many products as taps that meet the image, and each position once.
+  std::mt19937 random(2);
+  for (int i = 0; i < 200; ++i) {
+    const Problem p = random_problem(random, 1, 1);
+    const ConvDim& dim = p.plan.dims[2];
+    int64_t wanted = 0;
+    for (int64_t o = 0; o < dim.output; ++o) {
+      for (int64_t j = 0; j < dim.kernel; ++j) {
+        const int64_t at = o * dim.stride - dim.padding + j * dim.dilation;
+        wanted += at >= 0 && at < dim.input;
+      }
+    }
+    for (bool transposed : {false, true}) {
+      const std::vector<cpu::ConvSegment> segments = cpu::conv_segments(dim, transposed);
+      EXPECT_EQ(products_of(segments), wanted);
+      std::vector<int> seen(static_cast<size_t>(transposed ? dim.input : dim.output));
+      for (const cpu::ConvSegment& s : segments) {
+        for (int64_t k = 0; k < s.count; ++k) ++seen[static_cast<size_t>(s.first + k * s.step)];
+      }
+      for (int count : seen) EXPECT_LE(count, 1);
+    }
+  }
+}
+
+struct Winograd {
+  explicit Winograd(bool on) : before(winograd_enabled()) { set_winograd(on); }
+  ~Winograd() { set_winograd(before); }
+  bool before;
+};
+
+double relative_error(const Tensor& result, const Tensor& wanted) {
+  const Tensor error = result.to(f64) - wanted;
+  return std::sqrt(sum(error * error).item<double>() / sum(wanted * wanted).item<double>());
+}
+
+ConvolutionPlan square(int64_t size, int64_t padding, int64_t dilation) {
+  ConvolutionPlan plan;
+  for (int d = 1; d < 3; ++d)
+    plan.dims[d] = {size, size + 2 * padding - 2 * dilation, 3, 1, padding, dilation};
+  return plan;
+}
+
+TEST(Winograd, IsWithinItsErrorOfF64) {
+  manual_seed(3);
+  for (const auto& [channels, outputs, size, padding, dilation] :
+       std::vector<std::array<int64_t, 5>>{{64, 64, 28, 1, 1},
+                                           {512, 32, 14, 1, 1},
+                                           {32, 512, 14, 2, 2},
+                                           {256, 48, 15, 2, 2},
+                                           {48, 64, 17, 0, 1},
+                                           {64, 80, 13, 3, 1},
+                                           {32, 48, 17, 1, 2}}) {
+    const ConvolutionPlan plan = square(size, padding, dilation);
+    const int64_t result = plan.dims[2].output;
+    const Tensor x = randn({8, channels, size, size}), w = randn({outputs, channels, 3, 3});
+    const Tensor y = randn({8, outputs, result, result}), bias = randn({outputs});
+    SCOPED_TRACE(to_string(x.shape()) + " " + to_string(w.shape()));
+    Tensor direct[3], fast[3], wanted[3];
+    const auto run = [&](DType dtype, Tensor* results) {
+      const Tensor a = x.to(dtype), b = w.to(dtype), c = y.to(dtype);
+      results[0] = convolution(a, b, bias.to(dtype), plan);
+      results[1] = convolution_transpose(c, b, {}, plan);
+      results[2] = convolution_weight(a, c, plan, false);
+    };
+    run(f64, wanted);
+    {
+      const Winograd off(false);
+      run(f32, direct);
+    }
+    const Winograd on(true);
+    run(f32, fast);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_LE(relative_error(fast[i], wanted[i]), 2e-6) << i;
+      EXPECT_LE(relative_error(direct[i], wanted[i]), 6e-7) << i;
+      EXPECT_FALSE(equal(fast[i], direct[i])) << "the switch does nothing";
+    }
+  }
+}
+
+TEST(Winograd, TheRuleOnTheShapeIsFixed) {
+  ConvolutionArgs args;
+  const auto takes = [&](int64_t size, int64_t dilation, int64_t channels, int64_t batch) {
+    const ConvolutionPlan plan = square(size, dilation, dilation);
+    for (int d = 0; d < 3; ++d) args.dims[d] = plan.dims[d];
+    args.x_channels = args.y_channels = channels;
+    args.batch = batch;
+    return cpu::takes_winograd(args);
+  };
+  const Winograd on(true);
+  EXPECT_TRUE(takes(28, 1, 64, 8));
+  EXPECT_TRUE(takes(14, 2, 512, 8));
+  EXPECT_TRUE(takes(8, 1, 256, 16));
+  EXPECT_FALSE(takes(7, 1, 64, 64)) << "small maps";
+  EXPECT_FALSE(takes(12, 2, 64, 64)) << "small phases";
+  EXPECT_FALSE(takes(28, 4, 64, 8)) << "dilation";
+  EXPECT_FALSE(takes(28, 1, 24, 8)) << "channels";
+  EXPECT_FALSE(takes(14, 1, 64, 1)) << "few tiles";
+  args.dtype = f64;
+  EXPECT_FALSE(takes(28, 1, 64, 8)) << "dtype";
+  args.dtype = f32;
+  const Winograd off(false);
+  EXPECT_FALSE(takes(28, 1, 64, 8));
+}
+
+// The bits of the results with so many threads.
+TEST(Convolution, BitsDoNotDependOnThreads) {
+  manual_seed(4);
+  const int before = get_num_threads();
+  for (const auto& [channels, outputs, size, dilation, groups] :
+       std::vector<std::array<int64_t, 5>>{{64, 96, 20, 1, 1},
+                                           {32, 64, 19, 2, 1},
+                                           {3, 70, 40, 1, 1},
+                                           {96, 40, 14, 6, 1},
+                                           {96, 96, 17, 1, 3},
+                                           {512, 9, 5, 1, 1}}) {
+    for (const DType dtype : {f32, bf16}) {
+      ConvolutionPlan plan = square(size, dilation, dilation);
+      plan.groups = groups;
+      const Tensor x = randn({5, channels, size, size}).to(dtype);
+      const Tensor w = randn({outputs, channels / groups, 3, 3}).to(dtype);
+      const Tensor y = randn({5, outputs, size, size}).to(dtype);
+      Tensor first[3];
+      for (const int threads : {1, 2, 3, 7}) {
+        set_num_threads(threads);
+        const Tensor results[] = {convolution(x, w, {}, plan),
+                                  convolution_transpose(y, w, {}, plan),
+                                  convolution_weight(x, y, plan, false)};
+        for (int i = 0; i < 3; ++i) {
+          if (threads == 1) first[i] = results[i];
+          EXPECT_TRUE(equal(results[i], first[i])) << i << " with " << threads << " threads, "
+                                                   << channels << " channels " << name(dtype);
+        }
+      }
+      set_num_threads(before);
+    }
+  }
+}
+
+TEST(Convolution, ChannelsLastIsKept) {
+  Tensor x = randn({2, 4, 7, 6}), w = randn({5, 4, 3, 3});
+  EXPECT_TRUE(conv2d(x, w).is_contiguous());
+  const Tensor last = x.contiguous(MemoryFormat::channels_last);
+  EXPECT_TRUE(conv2d(last, w).is_contiguous(MemoryFormat::channels_last));
+  EXPECT_TRUE(conv2d(x, w.contiguous(MemoryFormat::channels_last))
+                  .is_contiguous(MemoryFormat::channels_last));
+  EXPECT_TRUE(conv_transpose2d(last, w.transpose(0, 1)).is_contiguous(MemoryFormat::channels_last));
+  const Tensor volume = randn({2, 3, 4, 5, 6}).contiguous(MemoryFormat::channels_last);
+  EXPECT_TRUE(conv3d(volume, randn({2, 3, 2, 2, 2})).is_contiguous(MemoryFormat::channels_last));
+}
+
+TEST(Convolution, AdaptsToStridesAndViews) {
+  const Tensor x = randn({9, 8, 4, 2}).permute({3, 2, 1, 0});  // (2, 4, 8, 9)
+  const Tensor w = randn({6, 4, 3, 3}).slice(0, 1, 6, 2);
+  const Tensor bias = randn({6}).slice(0, 0, 6, 2);
+  EXPECT_TRUE(equal(conv2d(x, w, bias), conv2d(x.contiguous(), w.contiguous(), bias.contiguous())));
+  const Tensor row = randn({1, 4, 8, 9});
+  const Tensor repeated = row.expand({3, 4, 8, 9});
+  EXPECT_TRUE(equal(conv2d(repeated, w)[2], conv2d(row, w)[0]));
+}
+
+}  // namespace
+}  // namespace aorta
