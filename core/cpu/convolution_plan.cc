@@ -3,6 +3,7 @@
 #include <aorta/core/cpu/scratch.h>
 
 #include <algorithm>
+#include <span>
 
 namespace aorta::cpu {
 namespace {
@@ -10,39 +11,36 @@ namespace {
 // Words of a strip: a panel of 12 rows takes three quarters of a first-level cache of 32 KB.
 constexpr int64_t kStripBytes = 2048;
 
-// Adds position `first` + i * step to the last segment, or a new segment with it.
+// Puts `position`, which reads `taps`, into the last segment or into a new one.
 void add_position(std::vector<ConvSegment>& segments, int64_t position, int64_t step,
-                  int64_t source_step, std::vector<ConvTap> taps, bool joins) {
+                  int64_t source_step, std::span<const ConvTap> taps, int64_t shift) {
   if (taps.empty()) return;
-  if (joins && !segments.empty()) {
+  if (!segments.empty()) {
     ConvSegment& last = segments.back();
-    const bool next = last.first + last.count * step == position;
+    const bool next =
+        last.first % step == position % step && last.first + last.count * step == position;
     if (next && last.taps.size() == taps.size() && last.taps[0].tap == taps[0].tap) {
       ++last.count;
       return;
     }
   }
-  segments.push_back({position, 1, step, source_step, std::move(taps)});
+  segments.push_back({position, 1, step, source_step, {taps.begin(), taps.end()}});
+  for (ConvTap& tap : segments.back().taps) tap.source += shift;
 }
 
+// Position o reads tap j at o * stride - padding + j * dilation.
 std::vector<ConvSegment> forward_segments(const ConvDim& dim) {
+  std::vector<ConvTap> all;  // of position 0
+  for (int64_t j = 0; j < dim.kernel; ++j) all.push_back({j, j * dim.dilation - dim.padding});
   std::vector<ConvSegment> segments;
   for (int64_t o = 0; o < dim.output; ++o) {
-    const int64_t start = o * dim.stride - dim.padding;
+    const int64_t start = o * dim.stride - dim.padding, room = dim.input - start;
     const int64_t low = start < 0 ? divide_up(-start, dim.dilation) : 0;
-    const int64_t room = dim.input - start;
     const int64_t high = room > 0 ? std::min(dim.kernel, divide_up(room, dim.dilation)) : 0;
-    std::vector<ConvTap> taps;
-    if (!segments.empty() && low < high) {  // the same taps as before: no list is made
-      ConvSegment& last = segments.back();
-      if (last.first + last.count == o && last.taps[0].tap == low &&
-          static_cast<int64_t>(last.taps.size()) == high - low) {
-        ++last.count;
-        continue;
-      }
-    }
-    for (int64_t j = low; j < high; ++j) taps.push_back({j, start + j * dim.dilation});
-    add_position(segments, o, 1, dim.stride, std::move(taps), false);
+    if (low >= high) continue;
+    add_position(segments, o, 1, dim.stride,
+                 std::span(all).subspan(static_cast<size_t>(low), static_cast<size_t>(high - low)),
+                 o * dim.stride);
   }
   return segments;
 }
@@ -51,21 +49,18 @@ std::vector<ConvSegment> forward_segments(const ConvDim& dim) {
 std::vector<ConvSegment> transposed_segments(const ConvDim& dim) {
   std::vector<ConvSegment> segments;
   for (int64_t phase = 0; phase < std::min(dim.stride, dim.input); ++phase) {
-    std::vector<ConvTap> all;  // sources of position `phase`, falling
+    std::vector<ConvTap> all;  // of position `phase`; sources fall
     for (int64_t j = 0; j < dim.kernel; ++j) {
       const int64_t place = phase + dim.padding - j * dim.dilation;
       if (place % dim.stride == 0) all.push_back({j, place / dim.stride});
     }
-    const size_t before = segments.size();
     for (int64_t i = phase, q = 0; i < dim.input; i += dim.stride, ++q) {
       const auto inside = [&](const ConvTap& t) {
         return t.source + q >= 0 && t.source + q < dim.output;
       };
       const auto first = std::find_if(all.begin(), all.end(), inside);
       const auto end = std::find_if_not(first, all.end(), inside);
-      std::vector<ConvTap> taps(first, end);
-      for (ConvTap& tap : taps) tap.source += q;
-      add_position(segments, i, dim.stride, 1, std::move(taps), segments.size() > before);
+      add_position(segments, i, dim.stride, 1, {first, end}, q);
     }
   }
   return segments;

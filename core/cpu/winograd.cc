@@ -158,6 +158,7 @@ bool takes_winograd(const ConvolutionArgs& args) {
   int64_t tiles = args.batch, covered = 1, size = 1;
   for (const ConvDim* dim : {&h, &w}) {
     if (dim->kernel != 3 || dim->stride != 1 || dim->dilation > 2) return false;
+    if (dim->padding > 2 * dim->dilation) return false;
     if (std::min(dim->input, dim->output) < (dim->dilation == 1 ? 8 : 13)) return false;
     int64_t lines = 0;
     for (int64_t phase = 0; phase < dim->dilation; ++phase)

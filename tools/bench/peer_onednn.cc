@@ -87,7 +87,139 @@ Side matmul_side(const std::string& name, const std::shared_ptr<Matmul>& matmul,
               }};
 }
 
+// One shape's three primitives, their memory and plain copies of what they compute.
+class Convolution {
+ public:
+  Convolution(const ConvolutionShape& shape, int64_t batch, DType dtype,
+              const ConvolutionParts& wanted, bool blocked)
+      : parts_(wanted),
+        operands_(shape, batch, dtype),
+        engine_(dnnl::engine::kind::cpu, 0),
+        stream_(engine_) {
+    using dnnl::algorithm, dnnl::prop_kind;
+    using tag = memory::format_tag;
+    parts_.input &= !shape.of_image;
+    const auto type = dtype == DType::f32 ? memory::data_type::f32 : memory::data_type::bf16;
+    const memory::dims x_size{batch, shape.in, shape.size, shape.size};
+    const memory::dims y_size{batch, shape.out, shape.output, shape.output};
+    const memory::dims w_size{shape.out, shape.in, shape.kernel, shape.kernel};
+    const memory::dims stride{shape.stride, shape.stride}, pad{shape.padding, shape.padding};
+    const memory::dims dilation{shape.dilation - 1, shape.dilation - 1};
+    const tag maps = blocked ? tag::any : tag::nhwc;
+    const memory::desc x(x_size, type, maps), y(y_size, type, maps), w(w_size, type, tag::any);
+    const dnnl::convolution_forward::primitive_desc forward(
+        {prop_kind::forward_training, algorithm::convolution_direct, x, w, y, stride, dilation, pad,
+         pad},
+        engine_);
+    const memory plain_x({x_size, type, tag::nhwc}, engine_, operands_.x.data());
+    const memory plain_y({y_size, type, tag::nhwc}, engine_, operands_.y.data());
+    const memory plain_w({w_size, type, tag::ohwi}, engine_, operands_.w.data());
+    if (parts_.forward) {
+      add(dnnl::convolution_forward(forward), DNNL_ARG_DST, forward.dst_desc(),
+          {y_size, type, tag::nhwc}, operands_.y,
+          {{DNNL_ARG_SRC, laid_out(plain_x, forward.src_desc())},
+           {DNNL_ARG_WEIGHTS, laid_out(plain_w, forward.weights_desc())}});
+    }
+    if (parts_.input) {
+      const dnnl::convolution_backward_data::primitive_desc chosen(
+          {algorithm::convolution_direct, x, w, y, stride, dilation, pad, pad}, engine_, forward);
+      add(dnnl::convolution_backward_data(chosen), DNNL_ARG_DIFF_SRC, chosen.diff_src_desc(),
+          {x_size, type, tag::nhwc}, operands_.x,
+          {{DNNL_ARG_DIFF_DST, laid_out(plain_y, chosen.diff_dst_desc())},
+           {DNNL_ARG_WEIGHTS, laid_out(plain_w, chosen.weights_desc())}});
+    }
+    if (parts_.weight) {
+      const dnnl::convolution_backward_weights::primitive_desc chosen(
+          {algorithm::convolution_direct, x, w, y, stride, dilation, pad, pad}, engine_, forward);
+      add(dnnl::convolution_backward_weights(chosen), DNNL_ARG_DIFF_WEIGHTS,
+          chosen.diff_weights_desc(), {w_size, type, tag::ohwi}, operands_.w,
+          {{DNNL_ARG_DIFF_DST, laid_out(plain_y, chosen.diff_dst_desc())},
+           {DNNL_ARG_SRC, laid_out(plain_x, chosen.src_desc())}});
+    }
+  }
+
+  void run() {
+    for (Step& step : steps_) step.primitive.execute(stream_, step.arguments);
+    stream_.wait();
+  }
+  // Of what the last run computed.
+  void add_values(std::vector<double>& values) {
+    for (Step& step : steps_) {
+      const Tensor plain = empty_like(step.like);
+      memory target(step.plain, engine_, plain.data());
+      memory& result = step.arguments.at(step.result);
+      dnnl::reorder(result, target).execute(stream_, result, target);
+      stream_.wait();
+      for (const double x : sample(plain)) values.push_back(x);
+    }
+  }
+
+ private:
+  struct Step {
+    dnnl::primitive primitive;
+    std::unordered_map<int, memory> arguments;
+    int result;
+    memory::desc plain;
+    Tensor like;
+  };
+
+  memory laid_out(const memory& plain, const memory::desc& wanted) {
+    memory result(wanted, engine_);
+    memory source = plain;
+    dnnl::reorder(source, result).execute(stream_, source, result);
+    stream_.wait();
+    return result;
+  }
+  void add(const dnnl::primitive& primitive, int result, const memory::desc& desc,
+           const memory::desc& plain, const Tensor& like,
+           std::unordered_map<int, memory> arguments) {
+    arguments[result] = memory(desc, engine_);
+    steps_.push_back({primitive, std::move(arguments), result, plain, like});
+  }
+
+  ConvolutionParts parts_;
+  ConvolutionOperands operands_;
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  std::vector<Step> steps_;
+};
+
 }  // namespace
+
+Side onednn_convolution_side(const std::vector<ConvolutionShape>& shapes, int64_t batch,
+                             DType dtype, const ConvolutionParts& parts, bool blocked) {
+  const std::string name = blocked ? "oneDNN blocked" : "oneDNN channels_last";
+  using Part = std::pair<Convolution, int64_t>;
+  auto all = std::make_shared<std::vector<std::unique_ptr<Part>>>();
+  try {
+    for (const ConvolutionShape& shape : shapes) {
+      all->push_back(std::make_unique<Part>(
+          std::piecewise_construct, std::forward_as_tuple(shape, batch, dtype, parts, blocked),
+          std::forward_as_tuple(shape.count)));
+    }
+  } catch (const dnnl::error& error) {
+    return {.name = name, .missing = error.what()};
+  }
+  const auto run = [all] {
+    for (const std::unique_ptr<Part>& part : *all) {
+      for (int64_t i = 0; i < part->second; ++i) part->first.run();
+    }
+  };
+  return {.name = name,
+          .run =
+              [run](int64_t repetitions) {
+                const double start = now();
+                for (int64_t i = 0; i < repetitions; ++i) run();
+                return now() - start;
+              },
+          .values =
+              [run, all] {
+                run();
+                std::vector<double> values;
+                for (const std::unique_ptr<Part>& part : *all) part->first.add_values(values);
+                return values;
+              }};
+}
 
 Side onednn_sgemm_side(int64_t n) {
   const Tensor a = make({n, n}, -1, 1, 1), b = make({n, n}, -1, 1, 2), c = empty({n, n});

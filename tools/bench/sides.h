@@ -51,6 +51,24 @@ Side onednn_sgemm_side(int64_t n);
 Side onednn_bf16_side(int64_t n);
 /// The matmul primitive, f32, (m, k) by (k, n), on one thread; the second operand is packed before.
 Side onednn_packed_side(int64_t m, int64_t k, int64_t n);
+/// A convolution of square maps and kernels that occurs `count` times.
+struct ConvolutionShape {
+  int64_t in, out, kernel, stride, padding, dilation, size, output, count;
+  bool of_image = false;  // its input needs no gradient
+};
+/// Which of its three computations: y, the gradients of x and of w.
+struct ConvolutionParts {
+  bool forward = true, input = true, weight = true;
+};
+/// The operands of every side: channels_last x, y's gradient and w.
+struct ConvolutionOperands {
+  Tensor x, w, y;
+  ConvolutionOperands(const ConvolutionShape& shape, int64_t batch, DType dtype);
+};
+/// oneDNN's direct primitives for each shape, as often as it occurs; x and y channels_last, or as
+/// oneDNN likes them (`blocked`). Weights are in oneDNN's layout before.
+Side onednn_convolution_side(const std::vector<ConvolutionShape>& shapes, int64_t batch,
+                             DType dtype, const ConvolutionParts& parts, bool blocked);
 /// Its version, as "2.6.3".
 std::string onednn_version();
 

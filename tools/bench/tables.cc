@@ -15,6 +15,8 @@ Rows core_rows(const Plan& plan) {
 constexpr Table kTables[] = {
     {"core", "small ops, memory speed, matmul, layouts: against floors and peers", core_rows},
     {"autograd", "recording a graph and running it back, tiny ops", autograd_rows},
+    {"convolution", "the convolutions of DeepLabV3-ResNet50, forward and both gradients",
+     convolution_rows},
     {"transcendental", "every unary op of f32, ns an element", transcendental_rows},
     {"reduce", "reductions and softmax over rows and columns", reduce_rows},
     {"index", "cat, index_select, gather, transposing copy", index_rows},
