@@ -18,10 +18,41 @@ namespace {
 // The lists of autocast.h, by the names of the catalogue's rows.
 const std::set<std::string> kHalf = {"matmul", "mm",      "bmm",    "mv",        "dot",
                                      "addmm",  "baddbmm", "linear", "tensordot", "einsum"};
-const std::set<std::string> kF32 = {
-    "acos",   "asin",        "cosh",       "exp",   "expm1", "log",      "log10", "log1p",
-    "log2",   "pow",         "reciprocal", "rsqrt", "sinh",  "softplus", "tan",   "cumprod",
-    "cumsum", "log_softmax", "logsumexp",  "norm",  "prod",  "softmax",  "sum",   "sum_to_size"};
+const std::set<std::string> kF32 = {"acos",
+                                    "asin",
+                                    "cosh",
+                                    "exp",
+                                    "expm1",
+                                    "log",
+                                    "log10",
+                                    "log1p",
+                                    "log2",
+                                    "pow",
+                                    "reciprocal",
+                                    "rsqrt",
+                                    "sinh",
+                                    "softplus",
+                                    "tan",
+                                    "cumprod",
+                                    "cumsum",
+                                    "log_softmax",
+                                    "logsumexp",
+                                    "norm",
+                                    "prod",
+                                    "softmax",
+                                    "sum",
+                                    "sum_to_size",
+                                    "mse_loss",
+                                    "l1_loss",
+                                    "smooth_l1_loss",
+                                    "huber_loss",
+                                    "kl_div",
+                                    "binary_cross_entropy",
+                                    "binary_cross_entropy_with_logits",
+                                    "cross_entropy",
+                                    "nll_loss",
+                                    "cosine_similarity",
+                                    "cosine_embedding_loss"};
 
 // What comes out of a call whose varied inputs are floating of `dtype`; empty where it takes none.
 std::optional<DType> result_of(const Row& row, DType dtype) {

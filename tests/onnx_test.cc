@@ -20,8 +20,6 @@ const std::map<std::string, std::string>& not_yet() {
   static const std::map<std::string, std::string> reasons = [] {
     std::map<std::string, std::string> all;
     for (const char* op : {"Adam", "Momentum"}) all[op] = "comes with the optimizers";
-    for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
-      all[op] = "comes with the losses";
     for (const char* op : {"Conv", "ConvTranspose"}) all[op] = "comes with convolution";
     for (const char* op : {"BatchNormalization", "GroupNormalization", "InstanceNormalization",
                            "LayerNormalization", "RMSNormalization"})

@@ -28,6 +28,7 @@ std::vector<Row> all_rows() {
   append(indexing_rows(), "indexing");
   append(pooling_rows(), "pooling");
   append(interpolate_rows(), "interpolate");
+  append(loss_rows(), "loss");
   append(random_rows(), "");
   return all;
 }

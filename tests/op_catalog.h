@@ -87,6 +87,7 @@ std::vector<Row> rearrange_rows();
 std::vector<Row> indexing_rows();
 std::vector<Row> pooling_rows();
 std::vector<Row> interpolate_rows();
+std::vector<Row> loss_rows();
 std::vector<Row> random_rows();
 
 }  // namespace aorta::catalog

@@ -10,9 +10,11 @@ void register_gradients() {
   keep_op.set_gradient(keep_before_write);
   register_advanced_indexing();
   register_copy();
+  register_cross_entropy();
   register_indexing();
   register_interpolate();
   register_join();
+  register_loss();
   register_matmul();
   register_pointwise();
   register_pooling();

@@ -16,6 +16,8 @@ void register_kernels() {
   register_sort();
   register_pooling();
   register_interpolate();
+  register_loss();
+  register_cross_entropy();
   register_views();
 }
 

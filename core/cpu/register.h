@@ -6,6 +6,8 @@ namespace aorta::cpu {
 void register_pointwise();
 void register_pooling();
 void register_interpolate();
+void register_loss();
+void register_cross_entropy();
 void register_copy();
 void register_matmul();
 void register_random();

@@ -51,5 +51,6 @@ void add_reductions(Operators& table);
 void add_shapes(Operators& table);
 void add_indexing(Operators& table);
 void add_pooling(Operators& table);
+void add_losses(Operators& table);
 
 }  // namespace aorta::onnx

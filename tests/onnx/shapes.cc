@@ -224,6 +224,7 @@ const Operators& operators() {
     add_shapes(all);
     add_indexing(all);
     add_pooling(all);
+    add_losses(all);
     return all;
   }();
   return table;
