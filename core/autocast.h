@@ -12,7 +12,7 @@ namespace aorta {
 ///
 ///   half  matmul mm bmm mv dot addmm baddbmm linear tensordot einsum
 ///   f32   acos asin cosh exp expm1 log log10 log1p log2 pow reciprocal rsqrt sinh softplus tan,
-///         cumprod cumsum log_softmax logsumexp norm prod softmax sum, every loss, cosine_similarity
+///         cumprod cumsum log_softmax logsumexp norm prod softmax sum, cosine_similarity, losses
 ///
 /// In-place forms are never cast. The lists are PyTorch's, but for dot and tensordot, whose
 /// operands PyTorch only brings to one dtype.

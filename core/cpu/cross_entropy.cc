@@ -23,8 +23,8 @@ double load_number(DType dtype, const void* data, int64_t i) {
   converter(DType::f64, dtype)(&value, static_cast<const char*>(data) + i * item_size(dtype), 1);
   return value;
 }
-void store_number(DType dtype, void* data, int64_t i, double value) {
-  converter(dtype, DType::f64)(static_cast<char*>(data) + i * item_size(dtype), &value, 1);
+void store_numbers(DType dtype, void* data, int64_t i, const double* values, int64_t n) {
+  converter(dtype, DType::f64)(static_cast<char*>(data) + i * item_size(dtype), values, n);
 }
 
 // Sums over ranges of a parallel_for, each in a place of its own.
@@ -58,7 +58,7 @@ int64_t finish(const ClassLossArgs& args, const RangeSums& sums) {
   *args.total = args.target ? all.weight : static_cast<double>(args.lines.count());
   if (args.reduction == Reduction::none) return -1;
   const double loss = args.reduction == Reduction::mean ? all.loss / *args.total : all.loss;
-  store_number(args.dtype, args.output, 0, loss);
+  store_numbers(args.dtype, args.output, 0, &loss, 1);
   return -1;
 }
 
@@ -199,33 +199,29 @@ struct Task {
   const C* const weight;
 };
 
-// Adds a panel's losses, or stores them. `losses` holds what the spread part of the target gives.
+// Adds the chosen classes to a panel's losses, which hold what the spread part of the target gives.
 template <class C>
-void take_losses(const Task<C>& task, int64_t i, const ClassPanel& panel, const double* losses,
+void add_classes(const Task<C>& task, int64_t first, const ClassPanel& panel, double* losses,
                  RangeSums::Part& part) {
-  const ClassLossArgs& args = task.args;
-  const int64_t first = task.panels.first_line(i);
   const C* const x = static_cast<const C*>(panel.input);
+  const C* const largest = static_cast<const C*>(panel.largest);
+  const C* const log_sum = static_cast<const C*>(panel.log_sum);
+  const int64_t* const target = task.args.target + first;
+  double weights = 0;
   for (int64_t c = 0; c < panel.columns; ++c) {
-    double loss = losses[c];
-    if (args.target) {
-      const int64_t t = args.target[first + c];
-      if (t == args.ignore_index) {
-        loss = 0;
-      } else if (t < 0 || t >= panel.length) {
-        if (part.bad < 0) part.bad = first + c;
-        continue;
-      } else {
-        const double w = task.weight_of(t);
-        const C difference = x[t * panel.stride + c] - static_cast<const C*>(panel.largest)[c];
-        const C log_probability = difference - static_cast<const C*>(panel.log_sum)[c];
-        loss -= task.kept * w * static_cast<double>(log_probability);
-        part.weight += w;
-      }
+    const int64_t t = target[c];
+    if (t == task.args.ignore_index) {
+      losses[c] = 0;
+    } else if (t < 0 || t >= panel.length) {
+      if (part.bad < 0) part.bad = first + c;
+    } else {
+      const double w = task.weight_of(t);
+      const C log_probability = (x[t * panel.stride + c] - largest[c]) - log_sum[c];
+      losses[c] -= task.kept * w * static_cast<double>(log_probability);
+      weights += w;
     }
-    part.loss += loss;
-    if (args.reduction == Reduction::none) store_number(args.dtype, args.output, first + c, loss);
   }
+  part.weight += weights;
 }
 
 template <class C>
@@ -243,8 +239,14 @@ int64_t run(const ClassLossArgs& args) {
     double losses[kClassColumns];
     for (int64_t i = begin; i < end; ++i) {
       const ClassPanel panel = task.panel(i, buffers);
+      const int64_t first = task.panels.first_line(i);
       function(panel, losses);
-      take_losses(task, i, panel, losses, part);
+      if (args.target) add_classes(task, first, panel, losses, part);
+      double sum = 0;
+      for (int64_t c = 0; c < panel.columns; ++c) sum += losses[c];
+      part.loss += sum;
+      if (args.reduction == Reduction::none)
+        store_numbers(args.dtype, args.output, first, losses, panel.columns);
     }
     sums.of(begin) = part;
   });
@@ -315,30 +317,49 @@ int64_t element_of(const Lines& lines, int64_t line, int64_t target) {
   return (line / lines.inner * lines.length + target) * lines.inner + line % lines.inner;
 }
 
+template <class T, class C>
 int64_t run_nll(const ClassLossArgs& args) {
-  const DType compute = args.dtype == DType::f64 ? DType::f64 : DType::f32;
-  const int64_t count = args.lines.count();
+  const int64_t count = args.lines.count(), inner = args.lines.inner;
+  const T* const x = static_cast<const T*>(args.input);
+  const C* const weight = static_cast<const C*>(args.weight);
+  const bool none = args.reduction == Reduction::none;
   RangeSums sums(count, kGrain);
   parallel_for(0, count, kGrain, [&](int64_t begin, int64_t end) {
     RangeSums::Part part;
-    for (int64_t i = begin; i < end; ++i) {
+    const T* line = x + begin / inner * args.lines.length * inner + begin % inner;
+    for (int64_t i = begin, column = begin % inner; i < end; ++i) {
       const int64_t t = args.target[i];
       double loss = 0;
-      if (t != args.ignore_index) {
-        if (t < 0 || t >= args.lines.length) {
-          if (part.bad < 0) part.bad = i;
-          continue;
-        }
-        const double w = args.weight ? load_number(compute, args.weight, t) : 1;
-        loss = -w * load_number(args.dtype, args.input, element_of(args.lines, i, t));
-        part.weight += w;
+      if (t != args.ignore_index && (t < 0 || t >= args.lines.length)) {
+        if (part.bad < 0) part.bad = i;
+      } else if (t != args.ignore_index) {
+        const C w = weight ? weight[t] : C(1);
+        loss = -static_cast<double>(w) * static_cast<double>(static_cast<C>(line[t * inner]));
+        part.weight += static_cast<double>(w);
       }
       part.loss += loss;
-      if (args.reduction == Reduction::none) store_number(args.dtype, args.output, i, loss);
+      if (none) store_numbers(args.dtype, args.output, i, &loss, 1);
+      ++line;
+      if (++column < inner) continue;
+      column = 0;
+      line += (args.lines.length - 1) * inner;
     }
     sums.of(begin) = part;
   });
   return finish(args, sums);
+}
+
+int64_t run_nll_of(const ClassLossArgs& args) {
+  switch (args.dtype) {
+    case DType::f64:
+      return run_nll<double, double>(args);
+    case DType::f16:
+      return run_nll<Half, float>(args);
+    case DType::bf16:
+      return run_nll<BFloat16, float>(args);
+    default:
+      return run_nll<float, float>(args);
+  }
 }
 
 void run_nll_backward(const ClassLossArgs& args) {
@@ -354,7 +375,8 @@ void run_nll_backward(const ClassLossArgs& args) {
       const int64_t t = args.target[i];
       if (t == args.ignore_index) continue;
       const double w = args.weight ? load_number(compute, args.weight, t) : 1;
-      store_number(args.dtype, output, element_of(args.lines, i, t), -w * gradient.of(i));
+      const double value = -w * gradient.of(i);
+      store_numbers(args.dtype, output, element_of(args.lines, i, t), &value, 1);
     }
   });
 }
@@ -368,7 +390,7 @@ void register_cross_entropy() {
   cross_entropy_backward_op.set_kernel(DeviceType::cpu, [](const ClassLossArgs& args) {
     return args.dtype == DType::f64 ? run_backward<double>(args) : run_backward<float>(args);
   });
-  nll_loss_op.set_kernel(DeviceType::cpu, run_nll);
+  nll_loss_op.set_kernel(DeviceType::cpu, run_nll_of);
   nll_loss_backward_op.set_kernel(DeviceType::cpu, run_nll_backward);
 }
 

@@ -97,8 +97,9 @@ void columns(const ClassPanel& given, double* losses) {
 #pragma GCC ivdep
     for (int64_t c = 0; c < n; ++c) sum[c] += static_cast<double>(scalar::exp(x[c] - shift[c]));
   }
+#pragma GCC ivdep
+  for (int64_t c = 0; c < n; ++c) total[c] = scalar::log(static_cast<T>(sum[c]));
   for (int64_t c = 0; c < n; ++c) {
-    total[c] = static_cast<T>(scalar::log(sum[c]));
     panel.largest[c] = shift[c];
     panel.log_sum[c] = total[c];
     losses[c] = 0;
