@@ -16,7 +16,9 @@
 #include <aorta/core/io/load_save.h>       // IWYU pragma: export
 #include <aorta/core/ops/creation.h>       // IWYU pragma: export
 #include <aorta/core/ops/cross_entropy.h>  // IWYU pragma: export
+#include <aorta/core/ops/dropout.h>        // IWYU pragma: export
 #include <aorta/core/ops/einsum.h>         // IWYU pragma: export
+#include <aorta/core/ops/embedding.h>      // IWYU pragma: export
 #include <aorta/core/ops/indexing.h>       // IWYU pragma: export
 #include <aorta/core/ops/interpolate.h>    // IWYU pragma: export
 #include <aorta/core/ops/join.h>           // IWYU pragma: export

@@ -29,6 +29,8 @@ std::vector<Row> all_rows() {
   append(pooling_rows(), "pooling");
   append(interpolate_rows(), "interpolate");
   append(loss_rows(), "loss");
+  append(embedding_rows(), "embedding");
+  append(dropout_rows(), "dropout");
   append(random_rows(), "");
   return all;
 }

@@ -88,6 +88,8 @@ std::vector<Row> indexing_rows();
 std::vector<Row> pooling_rows();
 std::vector<Row> interpolate_rows();
 std::vector<Row> loss_rows();
+std::vector<Row> embedding_rows();
+std::vector<Row> dropout_rows();
 std::vector<Row> random_rows();
 
 }  // namespace aorta::catalog

@@ -11,6 +11,8 @@ void register_gradients() {
   register_advanced_indexing();
   register_copy();
   register_cross_entropy();
+  register_dropout();
+  register_embedding();
   register_indexing();
   register_interpolate();
   register_join();

@@ -6,6 +6,8 @@ namespace aorta::autograd {
 void register_advanced_indexing();
 void register_copy();
 void register_cross_entropy();
+void register_dropout();
+void register_embedding();
 void register_indexing();
 void register_interpolate();
 void register_join();

@@ -18,6 +18,7 @@ void register_kernels() {
   register_interpolate();
   register_loss();
   register_cross_entropy();
+  register_dropout();
   register_views();
 }
 

@@ -8,6 +8,7 @@ void register_pooling();
 void register_interpolate();
 void register_loss();
 void register_cross_entropy();
+void register_dropout();
 void register_copy();
 void register_matmul();
 void register_random();
