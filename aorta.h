@@ -14,6 +14,7 @@
 #include <aorta/core/device.h>             // IWYU pragma: export
 #include <aorta/core/dlpack.h>             // IWYU pragma: export
 #include <aorta/core/io/load_save.h>       // IWYU pragma: export
+#include <aorta/core/ops/attention.h>      // IWYU pragma: export
 #include <aorta/core/ops/creation.h>       // IWYU pragma: export
 #include <aorta/core/ops/cross_entropy.h>  // IWYU pragma: export
 #include <aorta/core/ops/dropout.h>        // IWYU pragma: export

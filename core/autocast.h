@@ -10,7 +10,8 @@ namespace aorta {
 /// come back in the dtype of the leaves; a leaf that requires a gradient is cast once a scope.
 /// Backward passes are run outside. Scopes nest; `Autocast(DType::f32)` switches it off inside.
 ///
-///   half  matmul mm bmm mv dot addmm baddbmm linear tensordot einsum
+///   half  matmul mm bmm mv dot addmm baddbmm linear tensordot einsum,
+///         scaled_dot_product_attention
 ///   f32   acos asin cosh exp expm1 log log10 log1p log2 pow reciprocal rsqrt sinh softplus tan,
 ///         cumprod cumsum log_softmax logsumexp norm prod softmax sum, cosine_similarity, losses
 ///

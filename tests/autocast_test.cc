@@ -16,8 +16,17 @@ namespace aorta::catalog {
 namespace {
 
 // The lists of autocast.h, by the names of the catalogue's rows.
-const std::set<std::string> kHalf = {"matmul", "mm",      "bmm",    "mv",        "dot",
-                                     "addmm",  "baddbmm", "linear", "tensordot", "einsum"};
+const std::set<std::string> kHalf = {"matmul",
+                                     "mm",
+                                     "bmm",
+                                     "mv",
+                                     "dot",
+                                     "addmm",
+                                     "baddbmm",
+                                     "linear",
+                                     "tensordot",
+                                     "einsum",
+                                     "scaled_dot_product_attention"};
 const std::set<std::string> kF32 = {"acos",
                                     "asin",
                                     "cosh",

@@ -24,8 +24,7 @@ const std::map<std::string, std::string>& not_yet() {
     for (const char* op : {"BatchNormalization", "GroupNormalization", "InstanceNormalization",
                            "LayerNormalization", "RMSNormalization"})
       all[op] = "comes with normalisation";
-    for (const char* op : {"Attention", "GRU", "LSTM", "RNN"})
-      all[op] = "comes with the layers";
+    for (const char* op : {"GRU", "LSTM", "RNN"}) all[op] = "comes with the layers";
     return all;
   }();
   return reasons;

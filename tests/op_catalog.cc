@@ -31,6 +31,7 @@ std::vector<Row> all_rows() {
   append(loss_rows(), "loss");
   append(embedding_rows(), "embedding");
   append(dropout_rows(), "dropout");
+  append(attention_rows(), "attention");
   append(random_rows(), "");
   return all;
 }

@@ -90,6 +90,7 @@ std::vector<Row> interpolate_rows();
 std::vector<Row> loss_rows();
 std::vector<Row> embedding_rows();
 std::vector<Row> dropout_rows();
+std::vector<Row> attention_rows();
 std::vector<Row> random_rows();
 
 }  // namespace aorta::catalog

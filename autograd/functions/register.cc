@@ -9,6 +9,7 @@ void register_gradients() {
   in_place_op.set_gradient(check_in_place);
   keep_op.set_gradient(keep_before_write);
   register_advanced_indexing();
+  register_attention();
   register_copy();
   register_cross_entropy();
   register_dropout();

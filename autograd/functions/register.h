@@ -4,6 +4,7 @@ namespace aorta::autograd {
 
 // Fill the gradient column of the op table; register.cc calls each.
 void register_advanced_indexing();
+void register_attention();
 void register_copy();
 void register_cross_entropy();
 void register_dropout();
