@@ -29,6 +29,10 @@ std::vector<Row> all_rows() {
   append(pooling_rows(), "pooling");
   append(interpolate_rows(), "interpolate");
   append(convolution_rows(), "convolution");
+  append(loss_rows(), "loss");
+  append(embedding_rows(), "embedding");
+  append(dropout_rows(), "dropout");
+  append(attention_rows(), "attention");
   append(random_rows(), "");
   return all;
 }

@@ -88,6 +88,10 @@ std::vector<Row> indexing_rows();
 std::vector<Row> pooling_rows();
 std::vector<Row> interpolate_rows();
 std::vector<Row> convolution_rows();
+std::vector<Row> loss_rows();
+std::vector<Row> embedding_rows();
+std::vector<Row> dropout_rows();
+std::vector<Row> attention_rows();
 std::vector<Row> random_rows();
 
 }  // namespace aorta::catalog

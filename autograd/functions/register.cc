@@ -10,10 +10,15 @@ void register_gradients() {
   keep_op.set_gradient(keep_before_write);
   register_advanced_indexing();
   register_convolution();
+  register_attention();
   register_copy();
+  register_cross_entropy();
+  register_dropout();
+  register_embedding();
   register_indexing();
   register_interpolate();
   register_join();
+  register_loss();
   register_matmul();
   register_pointwise();
   register_pooling();

@@ -17,6 +17,9 @@ void register_kernels() {
   register_sort();
   register_pooling();
   register_interpolate();
+  register_loss();
+  register_cross_entropy();
+  register_dropout();
   register_views();
 }
 

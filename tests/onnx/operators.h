@@ -52,5 +52,7 @@ void add_shapes(Operators& table);
 void add_indexing(Operators& table);
 void add_pooling(Operators& table);
 void add_convolution(Operators& table);
+void add_losses(Operators& table);
+void add_layers(Operators& table);
 
 }  // namespace aorta::onnx

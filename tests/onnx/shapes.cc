@@ -225,6 +225,8 @@ const Operators& operators() {
     add_indexing(all);
     add_pooling(all);
     add_convolution(all);
+    add_losses(all);
+    add_layers(all);
     return all;
   }();
   return table;

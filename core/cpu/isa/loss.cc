@@ -1,0 +1,310 @@
+#include <aorta/core/cpu/isa/half_row.h>
+#include <aorta/core/cpu/loss.h>
+#include <aorta/core/scalar/loss.h>
+
+namespace aorta::cpu::AORTA_ISA {
+namespace {
+
+using namespace scalar;
+
+template <class T>
+using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+// Elements are taken a block at a time, each block's sums in lanes of their own, the same for every
+// instruction set. Lanes of float are added to those of double every so many blocks.
+constexpr int kBlock = kHalfBlock;
+constexpr int64_t kFlush = 16;
+
+AORTA_INLINE void widen(double* block, const double* x) {
+  for (int j = 0; j < kBlock; ++j) block[j] = x[j];
+}
+AORTA_INLINE void narrow(double* out, const double* block) {
+  for (int j = 0; j < kBlock; ++j) out[j] = block[j];
+}
+
+// n < kBlock elements, and zeros.
+template <class T>
+AORTA_INLINE void widen_part(Compute<T>* block, const T* x, int64_t n) {
+  for (int j = 0; j < kBlock; ++j) block[j] = 0;
+  for (int64_t j = 0; j < n; ++j) block[j] = static_cast<Compute<T>>(x[j]);
+}
+
+// An operand that may be one number for all, or none (1).
+template <class T>
+struct Factor {
+  using C = Compute<T>;
+  const T* data;
+  bool each;
+  C block[kBlock];
+
+  AORTA_INLINE Factor(const void* given, int64_t step)
+      : data(static_cast<const T*>(given)), each(data && step) {
+    const C number = data ? static_cast<C>(data[0]) : C(1);
+    for (int j = 0; j < kBlock; ++j) block[j] = number;
+  }
+  AORTA_INLINE void take(int64_t i, int64_t n) {
+    if (!each) return;
+    if (n == kBlock)
+      widen(block, data + i);
+    else
+      widen_part(block, data + i, n);
+  }
+};
+
+template <class F>
+AORTA_INLINE F make(double parameter) {
+  if constexpr (requires { F{parameter}; })
+    return F{parameter};
+  else
+    return F{};
+}
+
+// Calls body(x, t, i, n) with blocks of n elements from i on, n < kBlock for the last alone.
+template <class T, class Body>
+AORTA_INLINE void for_each_block(const LossArgs& args, int64_t first, int64_t end,
+                                 const Body& body) {
+  const T* const x = static_cast<const T*>(args.input);
+  const T* const t = static_cast<const T*>(args.target);
+  Compute<T> input[kBlock], target[kBlock];
+  int64_t i = first;
+  for (; i + kBlock <= end; i += kBlock) {
+    widen(input, x + i);
+    widen(target, t + i);
+    body(input, target, i, int64_t{kBlock});
+  }
+  if (i == end) return;
+  widen_part(input, x + i, end - i);
+  widen_part(target, t + i, end - i);
+  body(input, target, i, end - i);
+}
+
+template <class T>
+AORTA_INLINE void store_block(void* output, int64_t i, int64_t n, const Compute<T>* block) {
+  T* const out = static_cast<T*>(output) + i;
+  if (n == kBlock) return narrow(out, block);
+  for (int64_t j = 0; j < n; ++j) out[j] = T(block[j]);
+}
+
+template <class F, class T>
+double run(const LossArgs& args, int64_t first, int64_t end, bool& outside) {
+  using C = Compute<T>;
+  const F f = make<F>(args.parameter);
+  Factor<T> weight(args.weight, args.weight_step), positive(args.pos_weight, args.pos_weight_step);
+  const bool weighted = args.weight != nullptr;
+  C part[kBlock] = {};
+  double sums[kBlock] = {};
+  int bad[kBlock] = {};
+  int64_t until_flush = kFlush;
+  const auto flush = [&]() __attribute__((always_inline)) {
+    for (int j = 0; j < kBlock; ++j) {
+      sums[j] += static_cast<double>(part[j]);
+      part[j] = 0;
+    }
+    until_flush = kFlush;
+  };
+  for_each_block<T>(
+      args, first,
+      end, [&](const C* x, const C* t, int64_t i, int64_t n) __attribute__((always_inline)) {
+        C values[kBlock];
+        positive.take(i, n);
+        for (int j = 0; j < kBlock; ++j) values[j] = f.value(x[j], t[j], positive.block[j]);
+        if constexpr (std::is_same_v<F, BceLoss>) {
+          for (int j = 0; j < kBlock; ++j) bad[j] |= (x[j] >= C(0)) & (x[j] <= C(1)) ? 0 : 1;
+        }
+        if (weighted) {
+          weight.take(i, n);
+          for (int j = 0; j < kBlock; ++j) values[j] *= weight.block[j];
+        }
+        if (!args.reduced) return store_block<T>(args.output, i, n, values);
+        if (n < kBlock) {
+          for (int64_t j = n; j < kBlock; ++j) values[j] = 0;
+        }
+        for (int j = 0; j < kBlock; ++j) part[j] += values[j];
+        if (--until_flush == 0) flush();
+      });
+  flush();
+  for (int j = 0; j < kBlock; ++j) outside |= bad[j] != 0;
+  for (int width = kBlock / 2; width > 0; width /= 2) {
+    for (int j = 0; j < width; ++j) sums[j] += sums[j + width];
+  }
+  return sums[0];
+}
+
+template <class F, class T>
+void run_backward(const LossArgs& args, int64_t first, int64_t end) {
+  using C = Compute<T>;
+  const F f = make<F>(args.parameter);
+  Factor<T> weight(args.weight, args.weight_step), positive(args.pos_weight, args.pos_weight_step);
+  Factor<T> gradient(args.gradient, args.gradient_step);
+  const bool weighted = args.weight != nullptr;
+  const C scale = static_cast<C>(args.scale);
+  for_each_block<T>(
+      args, first,
+      end, [&](const C* x, const C* t, int64_t i, int64_t n) __attribute__((always_inline)) {
+        C values[kBlock];
+        positive.take(i, n);
+        gradient.take(i, n);
+        for (int j = 0; j < kBlock; ++j)
+          values[j] = scale * gradient.block[j] * f.slope(x[j], t[j], positive.block[j]);
+        if (weighted) {
+          weight.take(i, n);
+          for (int j = 0; j < kBlock; ++j) values[j] *= weight.block[j];
+        }
+        store_block<T>(args.output, i, n, values);
+      });
+}
+
+// Calls use(F*, T*) with the functor and the type in memory.
+template <class F, class Use>
+AORTA_INLINE auto with_type(DType dtype, const Use& use) {
+  switch (dtype) {
+    case DType::f64:
+      return use(static_cast<F*>(nullptr), static_cast<double*>(nullptr));
+    case DType::f16:
+      return use(static_cast<F*>(nullptr), static_cast<Half*>(nullptr));
+    case DType::bf16:
+      return use(static_cast<F*>(nullptr), static_cast<BFloat16*>(nullptr));
+    default:
+      return use(static_cast<F*>(nullptr), static_cast<float*>(nullptr));
+  }
+}
+template <class Use>
+AORTA_INLINE auto with_loss(LossKind kind, DType dtype, const Use& use) {
+  switch (kind) {
+    case LossKind::mse:
+      return with_type<MseLoss>(dtype, use);
+    case LossKind::l1:
+      return with_type<L1Loss>(dtype, use);
+    case LossKind::smooth_l1:
+      return with_type<SmoothL1Loss>(dtype, use);
+    case LossKind::huber:
+      return with_type<HuberLoss>(dtype, use);
+    case LossKind::bce_with_logits:
+      return with_type<BceWithLogitsLoss>(dtype, use);
+    case LossKind::bce:
+      return with_type<BceLoss>(dtype, use);
+    case LossKind::kl_div:
+      return with_type<KlDivLoss>(dtype, use);
+    case LossKind::kl_log:
+      break;
+  }
+  return with_type<KlDivLogLoss>(dtype, use);
+}
+
+// ---- Products along lines. A line's sums, or those of lines side by side, are taken in lanes.
+
+template <class T>
+AORTA_INLINE double joined(double* lanes) {
+  for (int width = kBlock / 2; width > 0; width /= 2) {
+    for (int j = 0; j < width; ++j) lanes[j] += lanes[j + width];
+  }
+  return lanes[0];
+}
+
+template <class T>
+AORTA_INLINE void products_of_line(const T* x, const T* y, int64_t n, double* results) {
+  using C = Compute<T>;
+  double sums[3][kBlock] = {};
+  C part[3][kBlock] = {};
+  C a[kBlock], b[kBlock];
+  const auto flush = [&]() __attribute__((always_inline)) {
+    for (int k = 0; k < 3; ++k) {
+      for (int j = 0; j < kBlock; ++j) {
+        sums[k][j] += static_cast<double>(part[k][j]);
+        part[k][j] = 0;
+      }
+    }
+  };
+  const auto add = [&]() __attribute__((always_inline)) {
+    for (int j = 0; j < kBlock; ++j) {
+      part[0][j] += a[j] * b[j];
+      part[1][j] += a[j] * a[j];
+      part[2][j] += b[j] * b[j];
+    }
+  };
+  int64_t i = 0;
+  for (int64_t block = 1; i + kBlock <= n; i += kBlock, ++block) {
+    widen(a, x + i);
+    widen(b, y + i);
+    add();
+    if (block % kFlush == 0) flush();
+  }
+  if (i < n) {
+    widen_part(a, x + i, n - i);
+    widen_part(b, y + i, n - i);
+    add();
+  }
+  flush();
+  for (int k = 0; k < 3; ++k) results[k] = joined<T>(sums[k]);
+}
+
+template <class T>
+AORTA_INLINE void products_of_columns(const T* x, const T* y, const Lines& lines, int64_t columns,
+                                      double (*results)[kBlock]) {
+  using C = Compute<T>;
+  for (int k = 0; k < 3; ++k) {
+    for (int j = 0; j < kBlock; ++j) results[k][j] = 0;
+  }
+  C a[kBlock], b[kBlock];
+  for (int64_t r = 0; r < lines.length; ++r, x += lines.inner, y += lines.inner) {
+    if (columns == kBlock) {
+      widen(a, x);
+      widen(b, y);
+    } else {
+      widen_part(a, x, columns);
+      widen_part(b, y, columns);
+    }
+    for (int j = 0; j < kBlock; ++j) {
+      results[0][j] += static_cast<double>(a[j] * b[j]);
+      results[1][j] += static_cast<double>(a[j] * a[j]);
+      results[2][j] += static_cast<double>(b[j] * b[j]);
+    }
+  }
+}
+
+template <class T>
+void line_products(const LineProductsArgs& args, int64_t first, int64_t end) {
+  using C = Compute<T>;
+  const Lines lines = args.lines;
+  const int64_t count = lines.count();
+  C* const out = static_cast<C*>(args.output);
+  const T* const x = static_cast<const T*>(args.x);
+  const T* const y = static_cast<const T*>(args.y);
+  for (int64_t i = first; i < end;) {
+    const int64_t column = i % lines.inner;
+    const int64_t at = i / lines.inner * lines.length * lines.inner + column;
+    if (lines.inner == 1) {
+      double results[3];
+      products_of_line(x + at, y + at, lines.length, results);
+      for (int k = 0; k < 3; ++k) out[k * count + i] = static_cast<C>(results[k]);
+      ++i;
+      continue;
+    }
+    int64_t columns = lines.inner - column;
+    if (columns > end - i) columns = end - i;
+    if (columns > kBlock) columns = kBlock;
+    double results[3][kBlock];
+    products_of_columns(x + at, y + at, lines, columns, results);
+    for (int k = 0; k < 3; ++k) {
+      for (int64_t j = 0; j < columns; ++j) out[k * count + i + j] = static_cast<C>(results[k][j]);
+    }
+    i += columns;
+  }
+}
+
+}  // namespace
+
+LossFunction loss_function(LossKind kind, DType dtype) {
+  return with_loss(kind, dtype, []<class F, class T>(F*, T*) -> LossFunction { return run<F, T>; });
+}
+LossBackwardFunction loss_backward_function(LossKind kind, DType dtype) {
+  return with_loss(kind, dtype, []<class F, class T>(F*, T*) -> LossBackwardFunction {
+    return run_backward<F, T>;
+  });
+}
+LineProductsFunction line_products_function(DType dtype) {
+  return with_type<MseLoss>(
+      dtype, []<class F, class T>(F*, T*) -> LineProductsFunction { return line_products<T>; });
+}
+
+}  // namespace aorta::cpu::AORTA_ISA

@@ -1,0 +1,264 @@
+#include <aorta/core/autocast.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/loss.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/profiler.h>
+
+namespace aorta {
+
+constinit Op<LossKernel, void (*)(Tensor&, const Tensor&, const Tensor&, const PointwiseLoss&)>
+    pointwise_loss_op{"pointwise_loss"};
+constinit Op<LossBackwardKernel, void (*)()> pointwise_loss_backward_op{"pointwise_loss_backward"};
+constinit Op<LineProductsKernel, void (*)(Tensor&, const Tensor&, const Tensor&, int)>
+    line_products_op{"line_products"};
+
+namespace {
+
+// The elements of `x`, which broadcast, in the order of the dense `like`, outside the graph.
+Tensor in_order_of(const Tensor& like, const Tensor& x) {
+  bool same = x.dtype() == like.dtype() && x.shape() == like.shape();
+  for (int d = 0; same && d < like.dim(); ++d)
+    same = like.shape()[d] == 1 || x.strides()[d] == like.strides()[d];
+  if (same) return x.detach();
+  const Tensor result =
+      empty_strided(like.shape(), like.strides(), {.dtype = like.dtype(), .device = like.device()});
+  result.copy_(x.detach());
+  return result;
+}
+
+// The operands of a kernel: alive as long as it runs.
+struct Prepared {
+  Tensor input, target, weight, pos_weight, gradient;
+  LossArgs args;
+};
+
+// A tensor that broadcasts to the input, or one number.
+Tensor broadcast_to(const Tensor& input, const Tensor& x, int64_t& step) {
+  if (!x.defined()) return {};
+  step = x.numel() == 1 ? 0 : 1;
+  return step == 0 ? x.detach().to(input.dtype()) : in_order_of(input, x);
+}
+
+const void* data_of(const Tensor& x) { return x.defined() ? x.data() : nullptr; }
+
+Prepared prepare(const Tensor& input, const Tensor& target, const PointwiseLoss& loss,
+                 const Tensor& gradient) {
+  Prepared p{};
+  p.input = dense(input);
+  p.target = in_order_of(p.input, target);
+  LossArgs& args = p.args;
+  p.weight = broadcast_to(p.input, loss.weight, args.weight_step);
+  p.pos_weight = broadcast_to(p.input, loss.pos_weight, args.pos_weight_step);
+  p.gradient = broadcast_to(p.input, gradient, args.gradient_step);
+  args.kind = loss.kind;
+  args.parameter = loss.parameter;
+  args.reduced = loss.reduced;
+  args.scale = loss.scale;
+  args.dtype = input.dtype();
+  args.count = input.numel();
+  args.input = p.input.data();
+  args.target = p.target.data();
+  args.weight = data_of(p.weight);
+  args.pos_weight = data_of(p.pos_weight);
+  args.gradient = data_of(p.gradient);
+  return p;
+}
+
+// Both in one floating dtype; on the f32 list of autocast.
+struct Pair {
+  Tensor input, target;
+};
+
+Pair promote(const char* op, const Tensor& input, const Tensor& target) {
+  Pair pair{autocast_to_f32(input), autocast_to_f32(target)};
+  const Operand operands[] = {pair.input, pair.target};
+  const DType dtype = result_type(operands);
+  check(is_floating(dtype), op, "dtype must be floating", input.dtype());
+  check(input.device() == target.device(), op, "tensors must be on one device", input.device(),
+        " and ", target.device());
+  return {pair.input.to(dtype), pair.target.to(dtype)};
+}
+
+Pair broadcast(const char* op, const Tensor& input, const Tensor& target) {
+  const Pair pair = promote(op, input, target);
+  if (input.shape() == target.shape()) return pair;
+  const Shape shape = broadcast_shapes(op, input.shape(), target.shape());
+  return {pair.input.expand(shape), pair.target.expand(shape)};
+}
+
+Pair same_shape(const char* op, const Tensor& input, const Tensor& target) {
+  check(input.shape() == target.shape(), op, "the target must have the input's shape",
+        target.shape(), " for ", input.shape());
+  return promote(op, input, target);
+}
+
+double scale_of(const char* op, const Tensor& input, Reduction reduction, bool has_batch) {
+  check(has_batch || reduction != Reduction::batchmean, op, "reduction must be none, mean or sum",
+        "batchmean");
+  switch (reduction) {
+    case Reduction::mean:
+      return 1 / static_cast<double>(input.numel());
+    case Reduction::batchmean:
+      return input.dim() == 0 ? 1 : 1 / static_cast<double>(input.shape()[0]);
+    default:
+      return 1;
+  }
+}
+
+Tensor run(const Pair& pair, Reduction reduction, PointwiseLoss loss) {
+  const Tensor& input = pair.input;
+  const ProfilerRange range(loss.name, {&input, &pair.target});
+  loss.reduced = reduction != Reduction::none;
+  loss.scale = scale_of(loss.name, input, reduction, loss.kind >= LossKind::kl_div);
+  Prepared p = prepare(input, pair.target, loss, {});
+  const TensorOptions options{.dtype = input.dtype(), .device = input.device()};
+  Tensor output = loss.reduced ? empty({}, options)
+                               : empty_strided(p.input.shape(), p.input.strides(), options);
+  p.args.output = output.data();
+  if (input.numel() == 0) {
+    output.fill_(0.0 * loss.scale);
+  } else {
+    const int64_t bad = pointwise_loss_op.kernel(input.device())(p.args);
+    if (bad >= 0) {
+      const Tensor flat(p.input.storage(), p.input.dtype(), {p.input.numel()}, {1},
+                        p.input.storage_offset());
+      check(false, loss.name, "input must lie in [0, 1]", flat.select(0, bad).item<double>());
+    }
+  }
+  if (needs_gradient(input, pair.target))
+    pointwise_loss_op.gradient()(output, input, pair.target, loss);
+  return output;
+}
+
+Tensor weights_for(const char* op, const char* rule, const Tensor& weight, const Tensor& input) {
+  if (!weight.defined()) return {};
+  check(!needs_gradient(weight), op, "weights take no gradient");
+  check(weight.device() == input.device(), op, "tensors must be on one device", input.device(),
+        " and ", weight.device());
+  const bool fits = broadcast_shapes(op, weight.shape(), input.shape()) == input.shape();
+  check(fits, op, rule, weight.shape(), " for ", input.shape());
+  return weight.detach();
+}
+
+}  // namespace
+
+Tensor pointwise_loss_backward(const Tensor& gradient, const Tensor& input, const Tensor& target,
+                               const PointwiseLoss& loss) {
+  const ProfilerRange range(pointwise_loss_backward_op.name(), {&gradient, &input, &target});
+  Prepared p = prepare(input, target, loss, gradient);
+  Tensor output = empty_strided(p.input.shape(), p.input.strides(),
+                                {.dtype = input.dtype(), .device = input.device()});
+  p.args.output = output.data();
+  if (input.numel() > 0) pointwise_loss_backward_op.kernel(input.device())(p.args);
+  return output;
+}
+
+Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  const char* const op = "mse_loss";
+  return run(broadcast(op, input, target), reduction, {LossKind::mse, op});
+}
+
+Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  const char* const op = "l1_loss";
+  return run(broadcast(op, input, target), reduction, {LossKind::l1, op});
+}
+
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
+  const char* const op = "smooth_l1_loss";
+  check(beta >= 0, op, "beta can't be negative", beta);
+  return run(broadcast(op, input, target), reduction,
+             {beta > 0 ? LossKind::smooth_l1 : LossKind::l1, op, beta});
+}
+
+Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta) {
+  const char* const op = "huber_loss";
+  check(delta > 0, op, "delta must be positive", delta);
+  return run(broadcast(op, input, target), reduction, {LossKind::huber, op, delta});
+}
+
+Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bool log_target) {
+  const char* const op = "kl_div";
+  return run(broadcast(op, input, target), reduction,
+             {log_target ? LossKind::kl_log : LossKind::kl_div, op});
+}
+
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BceOptions& options) {
+  const char* const op = "binary_cross_entropy";
+  PointwiseLoss loss{LossKind::bce, op};
+  loss.weight = weights_for(op, "weight must broadcast to the input", options.weight, input);
+  return run(same_shape(op, input, target), options.reduction, loss);
+}
+
+Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
+                                        const BceWithLogitsOptions& options) {
+  const char* const op = "binary_cross_entropy_with_logits";
+  PointwiseLoss loss{LossKind::bce_with_logits, op};
+  loss.weight = weights_for(op, "weight must broadcast to the input", options.weight, input);
+  loss.pos_weight =
+      weights_for(op, "pos_weight must broadcast to the input", options.pos_weight, input);
+  return run(same_shape(op, input, target), options.reduction, loss);
+}
+
+Tensor line_products(const Tensor& x, const Tensor& y, int dim) {
+  const ProfilerRange range(line_products_op.name(), {&x, &y});
+  const Tensor a = x.detach().contiguous(), b = y.detach().contiguous();
+  Shape shape = x.shape();
+  if (x.dim() > 0) shape.erase(dim);
+  shape.insert(0, 3);
+  Tensor output = empty(
+      shape, {.dtype = x.dtype() == DType::f64 ? DType::f64 : DType::f32, .device = x.device()});
+  if (x.numel() == 0) {
+    output.zero_();
+  } else {
+    line_products_op.kernel(x.device())(
+        {a.data(), b.data(), output.data(), x.dtype(), lines_of(a, dim)});
+  }
+  if (needs_gradient(x, y)) line_products_op.gradient()(output, x, y, dim);
+  return output;
+}
+
+namespace {
+
+// The root of a sum of squares, at least eps; where that counts, and at 0, without a gradient.
+Tensor norm_of(const Tensor& squares, double eps) {
+  const Tensor is_zero = eq(squares, 0);
+  return clamp_min(where(is_zero, 0, sqrt(where(is_zero, 1, squares))), eps);
+}
+
+}  // namespace
+
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+  const char* const op = "cosine_similarity";
+  const Pair pair = broadcast(op, x1, x2);
+  const int at = wrap_dim(op, dim, pair.input.dim());
+  const Tensor sums = line_products(pair.input, pair.target, at);
+  const Tensor norms = norm_of(sums.select(0, 1), eps) * norm_of(sums.select(0, 2), eps);
+  return (sums.select(0, 0) / norms).to(pair.input.dtype());
+}
+
+Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                             double margin, Reduction reduction) {
+  const char* const op = "cosine_embedding_loss";
+  const int n = target.dim();
+  const bool fits = n <= 1 && input1.dim() == n + 1 && input2.dim() == n + 1;
+  check(fits, op, "inputs must be (N, D) with target (N), or (D) with target ()", input1.shape(),
+        ", ", input2.shape(), " and ", target.shape());
+  const Pair pair = broadcast(op, input1, input2);
+  const Shape batch = pair.input.select(n, 0).shape();
+  check(target.shape() == batch, op, "a target for each input", target.shape(), " for ",
+        pair.input.shape());
+  scale_of(op, target, reduction, false);
+  const Tensor sums = line_products(pair.input, pair.target, n);
+  constexpr double eps = 1e-12;  // PyTorch's
+  const Tensor squares = (sums.select(0, 1) + eps) * (sums.select(0, 2) + eps);
+  const Tensor cosine = sums.select(0, 0) / sqrt(squares);
+  const Tensor apart = clamp_min(cosine - margin, 0);
+  const Tensor losses = where(eq(target, 1), 1 - cosine, where(eq(target, -1), apart, 0));
+  const Tensor result = reduction == Reduction::none   ? losses
+                        : reduction == Reduction::mean ? mean(losses)
+                                                       : sum(losses);
+  return result.to(pair.input.dtype());
+}
+
+}  // namespace aorta
