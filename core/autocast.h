@@ -13,7 +13,8 @@ namespace aorta {
 ///   half  matmul mm bmm mv dot addmm baddbmm linear tensordot einsum,
 ///         conv1d conv2d conv3d and their transposed forms
 ///   f32   acos asin cosh exp expm1 log log10 log1p log2 pow reciprocal rsqrt sinh softplus tan,
-///         cumprod cumsum log_softmax logsumexp norm prod softmax sum
+///         cumprod cumsum log_softmax logsumexp norm prod softmax sum,
+///         group_norm layer_norm rms_norm
 ///
 /// In-place forms are never cast. The lists are PyTorch's, but for dot and tensordot, whose
 /// operands PyTorch only brings to one dtype.

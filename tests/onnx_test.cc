@@ -22,9 +22,6 @@ const std::map<std::string, std::string>& not_yet() {
     for (const char* op : {"Adam", "Momentum"}) all[op] = "comes with the optimizers";
     for (const char* op : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
       all[op] = "comes with the losses";
-    for (const char* op : {"BatchNormalization", "GroupNormalization", "InstanceNormalization",
-                           "LayerNormalization", "RMSNormalization"})
-      all[op] = "comes with normalisation";
     for (const char* op : {"Attention", "Dropout", "GRU", "LSTM", "RNN"})
       all[op] = "comes with the layers";
     return all;

@@ -29,6 +29,7 @@ std::vector<Row> all_rows() {
   append(pooling_rows(), "pooling");
   append(interpolate_rows(), "interpolate");
   append(convolution_rows(), "convolution");
+  append(normalization_rows(), "normalization");
   append(random_rows(), "");
   return all;
 }

@@ -15,6 +15,7 @@ void register_gradients() {
   register_interpolate();
   register_join();
   register_matmul();
+  register_normalization();
   register_pointwise();
   register_pooling();
   register_rearrange();

@@ -10,6 +10,7 @@ void register_indexing();
 void register_interpolate();
 void register_join();
 void register_matmul();
+void register_normalization();
 void register_pointwise();
 void register_pooling();
 void register_rearrange();

@@ -15,6 +15,8 @@ void register_kernels() {
   register_softmax();
   register_scan();
   register_sort();
+  register_normalization();
+  register_line_normalization();
   register_pooling();
   register_interpolate();
   register_views();

@@ -4,6 +4,8 @@ namespace aorta::cpu {
 
 // One a file of CPU kernels: each fills its rows' CPU column. register.cc calls them all.
 void register_pointwise();
+void register_normalization();
+void register_line_normalization();
 void register_pooling();
 void register_interpolate();
 void register_convolution();
