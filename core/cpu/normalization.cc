@@ -12,14 +12,22 @@ namespace {
 // From so many statistics on, each is one piece of work: its elements are read for the second time
 // while they lie in the cache.
 constexpr int64_t kManyUnits = 16;
-// Bytes of input that are taken so, of several statistics that lie side by side.
-constexpr int64_t kCacheBytes = 3 << 17;
+// Bytes of input that are taken so: of several statistics that lie side by side, so that memory is
+// read in long stretches; and of those whose elements are one stretch.
+constexpr int64_t kCacheBytes = 3 << 17, kStretchBytes = 1 << 14;
+// Partial results of rows are as long as rows: that many stand for one.
+constexpr int64_t kPieceRows = 128;
 
 // Arrays of (groups, channels) in the dtype that is computed in.
 class Columns {
  public:
   Columns(DType dtype, int64_t count) : is_double_(dtype == DType::f64) {
     storage_ = empty({count}, {.dtype = is_double_ ? DType::f64 : DType::f32});
+  }
+  static Columns zeros(DType dtype, int64_t count) {
+    Columns columns(dtype, count);
+    columns.storage_.zero_();
+    return columns;
   }
   void set(int64_t i, double value) {
     if (is_double_) {
@@ -54,7 +62,7 @@ class ChannelNorm {
         units_(groups_ * (channels_ / width_)),
         item_(item_size(args.dtype)),
         rows_(samples_ * positions_),
-        piece_rows_(std::min(std::max<int64_t>(kPieceElements / channels_ / 8, 1) * 8, rows_)),
+        piece_rows_(std::min(std::max(kPieceElements / channels_, kPieceRows), rows_)),
         pieces_(ceil_div(rows_, piece_rows_)) {}
 
  protected:
@@ -77,15 +85,23 @@ class ChannelNorm {
   }
   char* output(int64_t element) const { return static_cast<char*>(args_.output) + element * item_; }
 
-  // Calls body(group, piece, first element, rows) for every piece of rows, the last one first where
-  // `reversed`: it is the one that the cache still holds.
+  // Calls body(first group, end) for groups whose rows are read twice together: one where there are
+  // many, else all.
   template <class Body>
-  void for_each_piece(bool reversed, const Body& body) const {
-    const int64_t count = groups_ * pieces_;
-    parallel_for(0, count, grain_of(piece_rows_ * channels_), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
+  void for_each_groups(const Body& body) const {
+    parallel_for(0, groups_, groups_ >= kManyUnits ? grain_of(rows_ * channels_) : groups_, body);
+  }
+
+  // Calls body(group, piece, first element, rows) for every piece of rows of some groups, the last
+  // one first where `reversed`: it is the one that the cache still holds.
+  template <class Body>
+  void for_each_piece(int64_t first_group, int64_t end, bool reversed, const Body& body) const {
+    const int64_t count = (end - first_group) * pieces_;
+    parallel_for(0, count, grain_of(piece_rows_ * channels_), [&](int64_t begin, int64_t last) {
+      for (int64_t i = begin; i < last; ++i) {
         const int64_t k = reversed ? count - 1 - i : i, row = k % pieces_ * piece_rows_;
-        body(k / pieces_, k % pieces_, (k / pieces_ * rows_ + row) * channels_,
+        const int64_t group = first_group + k / pieces_;
+        body(group, k % pieces_, (group * rows_ + row) * channels_,
              std::min(piece_rows_, rows_ - row));
       }
     });
@@ -96,7 +112,8 @@ class ChannelNorm {
   template <class Body>
   void for_each_block(int64_t bytes, const Body& body) const {
     const int64_t units = channels_ / width_;
-    const int64_t most = std::min(kCacheBytes / (bytes * width_), units_ / kManyUnits);
+    const int64_t together = samples_ == 1 ? kStretchBytes : kCacheBytes;
+    const int64_t most = std::min(together / (bytes * width_), units_ / kManyUnits);
     const int64_t block = std::clamp<int64_t>(most, 1, units), blocks = ceil_div(units, block);
     parallel_for(0, groups_ * blocks, grain_of(rows_ * width_ * block),
                  [&](int64_t begin, int64_t end) {
@@ -138,8 +155,10 @@ class Forward : public ChannelNorm {
 
   void run() {
     if (args_.channels_last) {
-      if (!args_.plan.given) find_statistics();
-      return map_rows();
+      return for_each_groups([&](int64_t first, int64_t end) {
+        if (!args_.plan.given) find_statistics(first, end);
+        map_rows(first, end);
+      });
     }
     const Runs runs(width_ * positions_, samples_);
     if (args_.plan.given) return map_planes();
@@ -212,18 +231,20 @@ class Forward : public ChannelNorm {
     });
   }
 
-  void find_statistics() const {
-    const Tensor means = doubles(groups_ * pieces_ * channels_);
-    const Tensor squares = doubles(groups_ * pieces_ * channels_);
+  void find_statistics(int64_t first_group, int64_t end_group) const {
+    const int64_t size = pieces_ * channels_;  // of a group's partial results
+    const Tensor means = doubles((end_group - first_group) * size);
+    const Tensor squares = doubles((end_group - first_group) * size);
     double* const mean = means.data<double>();
     double* const square = squares.data<double>();
-    for_each_piece(false, [&](int64_t group, int64_t piece, int64_t first, int64_t rows) {
-      const int64_t at = (group * pieces_ + piece) * channels_;
-      loops_.column_moments(mean + at, square + at, input(first), rows, channels_);
-    });
-    parallel_for(0, groups_, grain_of(pieces_ * channels_), [&](int64_t begin, int64_t end) {
+    for_each_piece(first_group, end_group, false,
+                   [&](int64_t group, int64_t piece, int64_t first, int64_t rows) {
+                     const int64_t at = (group - first_group) * size + piece * channels_;
+                     loops_.column_moments(mean + at, square + at, input(first), rows, channels_);
+                   });
+    parallel_for(first_group, end_group, grain_of(size), [&](int64_t begin, int64_t end) {
       for (int64_t group = begin; group < end; ++group) {
-        const int64_t at = group * pieces_ * channels_;
+        const int64_t at = (group - first_group) * size;
         combine_pieces(group, mean + at, square + at);
       }
     });
@@ -251,20 +272,21 @@ class Forward : public ChannelNorm {
     }
   }
 
-  void map_rows() const {
-    const int64_t count = groups_ * channels_;
+  void map_rows(int64_t first_group, int64_t end_group) const {
+    const int64_t from = first_group * channels_, count = end_group * channels_ - from;
     Columns mean(args_.dtype, count), scale(args_.dtype, count), shift(args_.dtype, count);
     for (int64_t at = 0; at < count; ++at) {
-      const NormMap map = map_of(at);
+      const NormMap map = map_of(from + at);
       mean.set(at, map.mean);
       scale.set(at, map.scale);
       shift.set(at, map.shift);
     }
-    for_each_piece(true, [&](int64_t group, int64_t, int64_t first, int64_t rows) {
-      const int64_t at = group * channels_;
-      loops_.column_map(output(first), input(first), rows, channels_,
-                        {mean.at(at), scale.at(at), shift.at(at)});
-    });
+    for_each_piece(first_group, end_group, true,
+                   [&](int64_t group, int64_t, int64_t first, int64_t rows) {
+                     const int64_t at = group * channels_ - from;
+                     loops_.column_map(output(first), input(first), rows, channels_,
+                                       {mean.at(at), scale.at(at), shift.at(at)});
+                   });
   }
 };
 
@@ -275,8 +297,10 @@ class Backward : public ChannelNorm {
 
   void run() {
     if (args_.channels_last) {
-      if (!sums_.empty()) sum_rows();
-      if (args_.output) map_rows();
+      for_each_groups([&](int64_t first, int64_t end) {
+        if (!sums_.empty()) sum_rows(first, end);
+        if (args_.output && (sums_.empty() || !args_.plan.given)) map_rows(first, end);
+      });
     } else if (!sums_.empty() && units_ >= kManyUnits) {
       run_blocks();
     } else {
@@ -410,21 +434,59 @@ class Backward : public ChannelNorm {
     });
   }
 
-  void sum_rows() {
-    const int64_t count = groups_ * channels_;
-    Columns means(args_.dtype, count);
-    for (int64_t at = 0; at < count; ++at) means.set(at, mean(unit_of(at)).rounded);
-    const Tensor gradients = doubles(count * pieces_), products = doubles(count * pieces_);
+  // Arrays for the loops over rows, from those of [from, end) channels.
+  struct ColumnMaps {
+    Columns mean, of_gradient, of_input, constant;
+    ColumnMaps(DType dtype, int64_t count)
+        : mean(dtype, count),
+          of_gradient(dtype, count),
+          of_input(dtype, count),
+          constant(dtype, count) {}
+  };
+  ColumnMaps column_maps(int64_t from, int64_t end) const {
+    ColumnMaps maps(args_.dtype, end - from);
+    Unit of_unit{};
+    for (int64_t at = from; at < end; ++at) {
+      if (at == from || at % width_ == 0) of_unit = unit(unit_of(at));
+      const NormBackwardMap map = map_of(of_unit, at);
+      maps.mean.set(at - from, map.mean);
+      maps.of_gradient.set(at - from, map.of_gradient);
+      maps.of_input.set(at - from, map.of_input);
+      maps.constant.set(at - from, map.constant);
+    }
+    return maps;
+  }
+
+  // The statistics are given: nothing depends on sums, and one pass finds all.
+  void map_given_rows(const ColumnMaps& maps, const Columns& zeros, int64_t at, int64_t first,
+                      int64_t rows) const {
+    loops_.column_map(output(first), gradient(first), rows, channels_,
+                      {zeros.at(0), maps.of_gradient.at(at), zeros.at(0)});
+  }
+
+  void sum_rows(int64_t first_group, int64_t end_group) {
+    const int64_t from = first_group * channels_, size = pieces_ * channels_;
+    const int64_t groups = end_group - first_group;
+    Columns means(args_.dtype, groups * channels_);
+    for (int64_t at = 0; at < groups * channels_; ++at)
+      means.set(at, mean(unit_of(from + at)).rounded);
+    const bool maps_too = args_.plan.given && args_.output;
+    const ColumnMaps maps = column_maps(from, maps_too ? end_group * channels_ : from);
+    const Columns zeros = Columns::zeros(args_.dtype, channels_);
+    const Tensor gradients = doubles(groups * size), products = doubles(groups * size);
     double* const of_gradient = gradients.data<double>();
     double* const of_product = products.data<double>();
-    for_each_piece(false, [&](int64_t group, int64_t piece, int64_t first, int64_t rows) {
-      const int64_t at = (group * pieces_ + piece) * channels_;
-      loops_.column_sums(of_gradient + at, of_product + at, gradient(first), second(first), rows,
-                         channels_, means.at(group * channels_));
-    });
-    parallel_for(0, groups_, grain_of(pieces_ * channels_), [&](int64_t begin, int64_t end) {
+    for_each_piece(first_group, end_group, false,
+                   [&](int64_t group, int64_t piece, int64_t first, int64_t rows) {
+                     const int64_t at = (group - first_group) * size + piece * channels_;
+                     const int64_t column = group * channels_ - from;
+                     loops_.column_sums(of_gradient + at, of_product + at, gradient(first),
+                                        second(first), rows, channels_, means.at(column));
+                     if (maps_too) map_given_rows(maps, zeros, column, first, rows);
+                   });
+    parallel_for(first_group, end_group, grain_of(size), [&](int64_t begin, int64_t end) {
       for (int64_t group = begin; group < end; ++group) {
-        const int64_t at = group * pieces_ * channels_;
+        const int64_t at = (group - first_group) * size;
         for (int64_t piece = 1; piece < pieces_; ++piece) {
           const int64_t other = at + piece * channels_;
           for (int64_t c = 0; c < channels_; ++c) {
@@ -438,29 +500,18 @@ class Backward : public ChannelNorm {
     });
   }
 
-  void map_rows() const {
-    const std::vector<Unit> units = all_units();
-    const int64_t count = groups_ * channels_;
-    Columns means(args_.dtype, count), of_gradient(args_.dtype, count);
-    Columns of_input(args_.dtype, count), constant(args_.dtype, count);
-    for (int64_t at = 0; at < count; ++at) {
-      const NormBackwardMap map = map_of(units[static_cast<size_t>(unit_of(at))], at);
-      means.set(at, args_.plan.given ? 0 : map.mean);
-      of_gradient.set(at, map.of_gradient);
-      of_input.set(at, map.of_input);
-      constant.set(at, map.constant);
-    }
-    for_each_piece(true, [&](int64_t group, int64_t, int64_t first, int64_t rows) {
-      const int64_t at = group * channels_;
-      if (args_.plan.given) {
-        loops_.column_map(output(first), gradient(first), rows, channels_,
-                          {means.at(at), of_gradient.at(at), constant.at(at)});
-      } else {
-        loops_.column_backward(
-            output(first), gradient(first), input(first), rows, channels_,
-            {means.at(at), of_gradient.at(at), of_input.at(at), constant.at(at)});
-      }
-    });
+  void map_rows(int64_t first_group, int64_t end_group) const {
+    const int64_t from = first_group * channels_;
+    const ColumnMaps maps = column_maps(from, end_group * channels_);
+    const Columns zeros = Columns::zeros(args_.dtype, channels_);
+    for_each_piece(
+        first_group, end_group, true, [&](int64_t group, int64_t, int64_t first, int64_t rows) {
+          const int64_t at = group * channels_ - from;
+          if (args_.plan.given) return map_given_rows(maps, zeros, at, first, rows);
+          loops_.column_backward(output(first), gradient(first), input(first), rows, channels_,
+                                 {maps.mean.at(at), maps.of_gradient.at(at), maps.of_input.at(at),
+                                  maps.constant.at(at)});
+        });
   }
 
   void add_groups() const {
