@@ -21,12 +21,21 @@ using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 AORTA_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+// Elements beyond the last kLanes have partial results of their own: an index that varies would
+// keep the others in memory.
 template <class C>
+AORTA_INLINE void join(C* sums, const C* rest) {
+  for (int l = 0; l < kLanes; ++l) sums[l] += rest[l];
+}
+// The sum of all, as a tree.
+template <int lanes, class C>
 AORTA_INLINE double joined(C* sums) {
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) sums[l] += sums[l + width];
+  if constexpr (lanes == 1) {
+    return static_cast<double>(sums[0]);
+  } else {
+    for (int l = 0; l < lanes / 2; ++l) sums[l] += sums[l + lanes / 2];
+    return joined<lanes / 2>(sums);
   }
-  return static_cast<double>(sums[0]);
 }
 
 // From sums of distances, and of squared ones, from `shift`.
@@ -55,6 +64,12 @@ struct Loops {
     } else {
       for (int l = 0; l < kLanes; ++l) block[l] = x[l];
     }
+  }
+
+  // Asks for kLanes elements ahead of use; they may lie behind the end.
+  AORTA_INLINE static void prefetch(const T* x) {
+    constexpr int bytes = kLanes * static_cast<int>(sizeof(T));
+    for (int i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const char*>(x) + i);
   }
 
   // y[i] = f(x[i], i)
@@ -94,7 +109,7 @@ struct Loops {
   AORTA_INLINE static NormMoments moments_about(double shift, const T* x, int64_t n, int64_t runs,
                                                 int64_t step) {
     const A from = static_cast<A>(shift);
-    A sum[kLanes] = {}, squares[kLanes] = {};
+    A sum[kLanes] = {}, squares[kLanes] = {}, rest[2][kLanes] = {};
     for (int64_t r = 0; r < runs; ++r, x += step) {
       int64_t i = 0;
       for (; i + kLanes <= n; i += kLanes) {
@@ -108,12 +123,14 @@ struct Loops {
       }
       for (int l = 0; i < n; ++i, ++l) {
         const A difference = static_cast<A>(load(x, i)) - from;
-        sum[l] += difference;
-        squares[l] += difference * difference;
+        rest[0][l] += difference;
+        rest[1][l] += difference * difference;
       }
     }
-    return moments_from(static_cast<double>(from), static_cast<double>(n * runs), joined(sum),
-                        joined(squares));
+    join(sum, rest[0]);
+    join(squares, rest[1]);
+    return moments_from(static_cast<double>(from), static_cast<double>(n * runs),
+                        joined<kLanes>(sum), joined<kLanes>(squares));
   }
 
   static NormMoments run_moments(const void* data, int64_t n, int64_t runs, int64_t step) {
@@ -144,7 +161,7 @@ struct Loops {
     const T* g = static_cast<const T*>(gradient);
     const T* x = static_cast<const T*>(data);
     const C mean = static_cast<C>(given_mean);
-    C sum[kLanes] = {}, product[kLanes] = {};
+    C sum[kLanes] = {}, product[kLanes] = {}, rest[2][kLanes] = {};
     for (int64_t r = 0; r < runs; ++r, x += step, g += step) {
       int64_t i = 0;
       for (; i + kLanes <= n; i += kLanes) {
@@ -157,11 +174,13 @@ struct Loops {
         }
       }
       for (int l = 0; i < n; ++i, ++l) {
-        sum[l] += load(g, i);
-        product[l] += load(g, i) * (load(x, i) - mean);
+        rest[0][l] += load(g, i);
+        rest[1][l] += load(g, i) * (load(x, i) - mean);
       }
     }
-    return {joined(sum), joined(product)};
+    join(sum, rest[0]);
+    join(product, rest[1]);
+    return {joined<kLanes>(sum), joined<kLanes>(product)};
   }
 
   static void run_backward(void* output, const void* gradient, const void* data, int64_t n,
@@ -197,8 +216,13 @@ struct Loops {
         }
         for (int k = 0; k < at_once; ++k) {
           C values[kLanes], gradients[kLanes];
-          load_block(values, row + k * columns + c);
-          if (g) load_block(gradients, gradient_row + k * columns + c);
+          const int64_t at = k * columns + c;
+          prefetch(row + at + kRowsAtOnce * columns);
+          load_block(values, row + at);
+          if (g) {
+            prefetch(gradient_row + at + kRowsAtOnce * columns);
+            load_block(gradients, gradient_row + at);
+          }
 #pragma GCC ivdep
           for (int l = 0; l < kLanes; ++l)
             take(a[l], b[l], g ? gradients[l] : C(0), values[l], c + l);
@@ -345,6 +369,43 @@ struct Loops {
         });
   }
 
+  template <bool keeps>
+  AORTA_INLINE static NormSums line_sums(const T* g, const T* x, int64_t n, const Hat& hat,
+                                         const C* weight, C* of_weight, C* of_bias) {
+    C sum[kLanes] = {}, product[kLanes] = {};
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      C hats[kLanes], gradients[kLanes];
+      load_block(hats, x + i);
+      load_block(gradients, g + i);
+      for (int l = 0; l < kLanes; ++l) {
+        hats[l] = hat(hats[l]);
+        const C weighted = gradients[l] * weight[i + l];
+        sum[l] += weighted;
+        product[l] += weighted * hats[l];
+      }
+      if constexpr (keeps) {
+        for (int l = 0; l < kLanes; ++l) of_weight[i + l] += gradients[l] * hats[l];
+        for (int l = 0; l < kLanes; ++l) of_bias[i + l] += gradients[l];
+      }
+    }
+    if (i < n) {
+      C rest[2][kLanes] = {};
+      for (int l = 0; i < n; ++i, ++l) {
+        const C slope = load(g, i), x_hat = hat(load(x, i)), weighted = slope * weight[i];
+        rest[0][l] += weighted;
+        rest[1][l] += weighted * x_hat;
+        if constexpr (keeps) {
+          of_weight[i] += slope * x_hat;
+          of_bias[i] += slope;
+        }
+      }
+      join(sum, rest[0]);
+      join(product, rest[1]);
+    }
+    return {joined<kLanes>(sum), joined<kLanes>(product)};
+  }
+
   static NormSums line_sums(const void* gradient, const void* data, int64_t n, const NormMap& map,
                             const void* weights, void* weight_sums, void* bias_sums) {
     const T* const g = static_cast<const T*>(gradient);
@@ -352,35 +413,8 @@ struct Loops {
     const C* const weight = static_cast<const C*>(weights);
     C* const of_weight = static_cast<C*>(weight_sums);
     C* const of_bias = static_cast<C*>(bias_sums);
-    const Hat hat(map);
-    C sum[kLanes] = {}, product[kLanes] = {};
-    const auto take = [&](auto keeps, int l, int64_t i, C value, C x_hat)
-        __attribute__((always_inline)) {
-      const C weighted = value * weight[i];
-      sum[l] += weighted;
-      product[l] += weighted * x_hat;
-      if constexpr (keeps) {
-        of_weight[i] += value * x_hat;
-        of_bias[i] += value;
-      }
-    };
-    const auto run = [&](auto keeps) __attribute__((always_inline)) {
-      int64_t i = 0;
-      for (; i + kLanes <= n; i += kLanes) {
-        C values[kLanes], gradients[kLanes];
-        load_block(values, x + i);
-        load_block(gradients, g + i);
-#pragma GCC ivdep
-        for (int l = 0; l < kLanes; ++l) take(keeps, l, i + l, gradients[l], hat(values[l]));
-      }
-      for (int l = 0; i < n; ++i, ++l) take(keeps, l, i, load(g, i), hat(load(x, i)));
-    };
-    if (of_weight) {
-      run(std::true_type());
-    } else {
-      run(std::false_type());
-    }
-    return {joined(sum), joined(product)};
+    if (of_weight) return line_sums<true>(g, x, n, Hat(map), weight, of_weight, of_bias);
+    return line_sums<false>(g, x, n, Hat(map), weight, nullptr, nullptr);
   }
 
   static void line_backward(void* output, const void* gradient, const void* data, int64_t n,
