@@ -26,6 +26,7 @@
 #include <aorta/core/ops/pooling.h>        // IWYU pragma: export
 #include <aorta/core/ops/random.h>         // IWYU pragma: export
 #include <aorta/core/ops/rearrange.h>      // IWYU pragma: export
+#include <aorta/core/ops/recurrent.h>      // IWYU pragma: export
 #include <aorta/core/ops/reduction.h>      // IWYU pragma: export
 #include <aorta/core/ops/scan.h>           // IWYU pragma: export
 #include <aorta/core/ops/softmax.h>        // IWYU pragma: export

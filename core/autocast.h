@@ -11,7 +11,7 @@ namespace aorta {
 /// Backward passes are run outside. Scopes nest; `Autocast(DType::f32)` switches it off inside.
 ///
 ///   half  matmul mm bmm mv dot addmm baddbmm linear tensordot einsum,
-///         conv1d conv2d conv3d and their transposed forms
+///         lstm_cell gru_cell, conv1d conv2d conv3d and their transposed forms
 ///   f32   acos asin cosh exp expm1 log log10 log1p log2 pow reciprocal rsqrt sinh softplus tan,
 ///         cumprod cumsum log_softmax logsumexp norm prod softmax sum,
 ///         group_norm layer_norm rms_norm

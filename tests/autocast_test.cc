@@ -26,6 +26,8 @@ const std::set<std::string> kHalf = {"matmul",
                                      "linear",
                                      "tensordot",
                                      "einsum",
+                                     "lstm_cell",
+                                     "gru_cell",
                                      "conv1d",
                                      "conv2d",
                                      "conv3d",
@@ -33,10 +35,10 @@ const std::set<std::string> kHalf = {"matmul",
                                      "conv_transpose2d",
                                      "conv_transpose3d"};
 const std::set<std::string> kF32 = {
-    "acos",   "asin",        "cosh",       "exp",   "expm1", "log",      "log10", "log1p",
-    "log2",   "pow",         "reciprocal", "rsqrt", "sinh",  "softplus", "tan",   "cumprod",
-    "cumsum", "log_softmax", "logsumexp",  "norm",  "prod",  "softmax",  "sum",   "sum_to_size",
-    "group_norm", "layer_norm", "rms_norm"};
+    "acos",    "asin",    "cosh",        "exp",         "expm1",      "log",     "log10",
+    "log1p",   "log2",    "pow",         "reciprocal",  "rsqrt",      "sinh",    "softplus",
+    "tan",     "cumprod", "cumsum",      "log_softmax", "logsumexp",  "norm",    "prod",
+    "softmax", "sum",     "sum_to_size", "group_norm",  "layer_norm", "rms_norm"};
 
 // What comes out of a call whose varied inputs are floating of `dtype`; empty where it takes none.
 std::optional<DType> result_of(const Row& row, DType dtype) {

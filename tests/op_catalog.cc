@@ -30,6 +30,7 @@ std::vector<Row> all_rows() {
   append(interpolate_rows(), "interpolate");
   append(convolution_rows(), "convolution");
   append(normalization_rows(), "normalization");
+  append(recurrent_rows(), "recurrent");
   append(random_rows(), "");
   return all;
 }

@@ -89,6 +89,7 @@ std::vector<Row> pooling_rows();
 std::vector<Row> interpolate_rows();
 std::vector<Row> convolution_rows();
 std::vector<Row> normalization_rows();
+std::vector<Row> recurrent_rows();
 std::vector<Row> random_rows();
 
 }  // namespace aorta::catalog

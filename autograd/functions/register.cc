@@ -19,6 +19,7 @@ void register_gradients() {
   register_pointwise();
   register_pooling();
   register_rearrange();
+  register_recurrent();
   register_reduction();
   register_scan();
   register_softmax();

@@ -14,6 +14,7 @@ void register_normalization();
 void register_pointwise();
 void register_pooling();
 void register_rearrange();
+void register_recurrent();
 void register_reduction();
 void register_scan();
 void register_softmax();

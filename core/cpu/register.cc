@@ -9,6 +9,7 @@ void register_kernels() {
   register_copy();
   register_matmul();
   register_random();
+  register_recurrent();
   register_reduction();
   register_rearrange();
   register_indexing();

@@ -12,6 +12,7 @@ void register_convolution();
 void register_copy();
 void register_matmul();
 void register_random();
+void register_recurrent();
 void register_reduction();
 void register_rearrange();
 void register_indexing();
