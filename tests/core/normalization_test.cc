@@ -58,6 +58,31 @@ TEST(BatchNorm, FarFromZero) {
   expect_near(layer_norm(x, {999}), layer_norm(x.to(f64), {999}), 2e-6);
 }
 
+// Sums are about the first value of a piece: one that lies far from the others, or squares beyond
+// f32, must not cost the digits of the rest.
+TEST(BatchNorm, FirstValueFarOff) {
+  for (const bool last : {false, true}) {
+    for (const double outlier : {1e3, 1e7}) {
+      const Tensor x = in_format(numbers({4, 20, 30, 40}), last);
+      x.narrow(0, 0, 1).narrow(2, 0, 1).narrow(3, 0, 1).fill_(outlier);
+      const Tensor exact = batch_norm(x.to(f64), {}, {}, {}, {}, true);
+      expect_near(batch_norm(x, {}, {}, {}, {}, true), exact, 1e-7 * std::sqrt(4800));
+    }
+    // A piece that holds nothing but the outlier's neighbours keeps its own digits.
+    const Tensor mean = zeros({20}), var = zeros({20});
+    const Tensor wide_mean = zeros({20}, {.dtype = f64}), wide_var = zeros({20}, {.dtype = f64});
+    const Tensor x = in_format(numbers({4, 20, 30, 40}), last);
+    x.narrow(0, 0, 1).narrow(2, 0, 1).narrow(3, 0, 1).fill_(300);
+    batch_norm(x, mean, var, {}, {}, true, 1);
+    batch_norm(x.to(f64), wide_mean, wide_var, {}, {}, true, 1);
+    expect_near(mean, wide_mean, 1e-7);
+    expect_near(var / wide_var, ones({20}), 2e-7);
+    const Tensor large = in_format(numbers({4, 20, 30, 40}, f32, 0, 1e30), last);
+    expect_near(batch_norm(large, {}, {}, {}, {}, true),
+                batch_norm(large.to(f64), {}, {}, {}, {}, true), 1e-6);
+  }
+}
+
 // The closed form for 0, 1, ..., n - 1: mean (n - 1) / 2, variance (n^2 - 1) / 12.
 TEST(BatchNorm, OfARampInEveryCut) {
   for (const int64_t n : {2, 7, 63, 64, 8191, 8192, 8193, 70001}) {

@@ -48,7 +48,7 @@ AORTA_INLINE NormMoments moments_from(double shift, double count, double sum, do
 // what counts, and where numbers overflow or are NaN.
 AORTA_INLINE bool is_good(double shift, const NormMoments& m) {
   const double distance = m.mean - shift;
-  return distance * distance * m.count <= 16 * m.squares;
+  return distance * distance * m.count <= 16 * m.squares && m.squares - m.squares == 0;
 }
 
 template <class T>
