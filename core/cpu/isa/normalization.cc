@@ -375,18 +375,18 @@ struct Loops {
     C sum[kLanes] = {}, product[kLanes] = {};
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
-      C hats[kLanes], gradients[kLanes];
-      load_block(hats, x + i);
+      C values[kLanes], gradients[kLanes];
+      load_block(values, x + i);
       load_block(gradients, g + i);
+#pragma GCC ivdep
       for (int l = 0; l < kLanes; ++l) {
-        hats[l] = hat(hats[l]);
-        const C weighted = gradients[l] * weight[i + l];
+        const C x_hat = hat(values[l]), weighted = gradients[l] * weight[i + l];
         sum[l] += weighted;
-        product[l] += weighted * hats[l];
-      }
-      if constexpr (keeps) {
-        for (int l = 0; l < kLanes; ++l) of_weight[i + l] += gradients[l] * hats[l];
-        for (int l = 0; l < kLanes; ++l) of_bias[i + l] += gradients[l];
+        product[l] += weighted * x_hat;
+        if constexpr (keeps) {
+          of_weight[i + l] += gradients[l] * x_hat;
+          of_bias[i + l] += gradients[l];
+        }
       }
     }
     if (i < n) {
