@@ -26,10 +26,12 @@
 #include <aorta/core/ops/join.h>           // IWYU pragma: export
 #include <aorta/core/ops/loss.h>           // IWYU pragma: export
 #include <aorta/core/ops/matmul.h>         // IWYU pragma: export
+#include <aorta/core/ops/normalization.h>  // IWYU pragma: export
 #include <aorta/core/ops/pointwise.h>      // IWYU pragma: export
 #include <aorta/core/ops/pooling.h>        // IWYU pragma: export
 #include <aorta/core/ops/random.h>         // IWYU pragma: export
 #include <aorta/core/ops/rearrange.h>      // IWYU pragma: export
+#include <aorta/core/ops/recurrent.h>      // IWYU pragma: export
 #include <aorta/core/ops/reduction.h>      // IWYU pragma: export
 #include <aorta/core/ops/scan.h>           // IWYU pragma: export
 #include <aorta/core/ops/softmax.h>        // IWYU pragma: export

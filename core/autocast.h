@@ -11,10 +11,11 @@ namespace aorta {
 /// Backward passes are run outside. Scopes nest; `Autocast(DType::f32)` switches it off inside.
 ///
 ///   half  matmul mm bmm mv dot addmm baddbmm linear tensordot einsum,
-///         conv1d conv2d conv3d and their transposed forms,
+///         conv1d conv2d conv3d and their transposed forms, lstm_cell gru_cell,
 ///         scaled_dot_product_attention
 ///   f32   acos asin cosh exp expm1 log log10 log1p log2 pow reciprocal rsqrt sinh softplus tan,
-///         cumprod cumsum log_softmax logsumexp norm prod softmax sum, cosine_similarity, losses
+///         cumprod cumsum log_softmax logsumexp norm prod softmax sum, cosine_similarity, losses,
+///         group_norm layer_norm rms_norm
 ///
 /// In-place forms are never cast. The lists are PyTorch's, but for dot and tensordot, whose
 /// operands PyTorch only brings to one dtype.

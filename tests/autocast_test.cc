@@ -26,6 +26,8 @@ const std::set<std::string> kHalf = {"matmul",
                                      "linear",
                                      "tensordot",
                                      "einsum",
+                                     "lstm_cell",
+                                     "gru_cell",
                                      "conv1d",
                                      "conv2d",
                                      "conv3d",
@@ -67,7 +69,10 @@ const std::set<std::string> kF32 = {"acos",
                                     "cross_entropy",
                                     "nll_loss",
                                     "cosine_similarity",
-                                    "cosine_embedding_loss"};
+                                    "cosine_embedding_loss",
+                                    "group_norm",
+                                    "layer_norm",
+                                    "rms_norm"};
 
 // What comes out of a call whose varied inputs are floating of `dtype`; empty where it takes none.
 std::optional<DType> result_of(const Row& row, DType dtype) {

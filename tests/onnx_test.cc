@@ -20,9 +20,6 @@ const std::map<std::string, std::string>& not_yet() {
   static const std::map<std::string, std::string> reasons = [] {
     std::map<std::string, std::string> all;
     for (const char* op : {"Adam", "Momentum"}) all[op] = "comes with the optimizers";
-    for (const char* op : {"BatchNormalization", "GroupNormalization", "InstanceNormalization",
-                           "LayerNormalization", "RMSNormalization"})
-      all[op] = "comes with normalisation";
     for (const char* op : {"GRU", "LSTM", "RNN"}) all[op] = "comes with the layers";
     return all;
   }();

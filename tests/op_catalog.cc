@@ -33,6 +33,8 @@ std::vector<Row> all_rows() {
   append(embedding_rows(), "embedding");
   append(dropout_rows(), "dropout");
   append(attention_rows(), "attention");
+  append(normalization_rows(), "normalization");
+  append(recurrent_rows(), "recurrent");
   append(random_rows(), "");
   return all;
 }

@@ -92,6 +92,8 @@ std::vector<Row> loss_rows();
 std::vector<Row> embedding_rows();
 std::vector<Row> dropout_rows();
 std::vector<Row> attention_rows();
+std::vector<Row> normalization_rows();
+std::vector<Row> recurrent_rows();
 std::vector<Row> random_rows();
 
 }  // namespace aorta::catalog

@@ -20,9 +20,11 @@ void register_gradients() {
   register_join();
   register_loss();
   register_matmul();
+  register_normalization();
   register_pointwise();
   register_pooling();
   register_rearrange();
+  register_recurrent();
   register_reduction();
   register_scan();
   register_softmax();

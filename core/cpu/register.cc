@@ -9,12 +9,15 @@ void register_kernels() {
   register_copy();
   register_matmul();
   register_random();
+  register_recurrent();
   register_reduction();
   register_rearrange();
   register_indexing();
   register_softmax();
   register_scan();
   register_sort();
+  register_normalization();
+  register_line_normalization();
   register_pooling();
   register_interpolate();
   register_loss();

@@ -4,6 +4,8 @@ namespace aorta::cpu {
 
 // One a file of CPU kernels: each fills its rows' CPU column. register.cc calls them all.
 void register_pointwise();
+void register_normalization();
+void register_line_normalization();
 void register_pooling();
 void register_interpolate();
 void register_convolution();
@@ -13,6 +15,7 @@ void register_dropout();
 void register_copy();
 void register_matmul();
 void register_random();
+void register_recurrent();
 void register_reduction();
 void register_rearrange();
 void register_indexing();

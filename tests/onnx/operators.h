@@ -50,6 +50,7 @@ void add_pointwise(Operators& table);
 void add_reductions(Operators& table);
 void add_shapes(Operators& table);
 void add_indexing(Operators& table);
+void add_normalization(Operators& table);
 void add_pooling(Operators& table);
 void add_convolution(Operators& table);
 void add_losses(Operators& table);

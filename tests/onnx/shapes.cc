@@ -223,6 +223,7 @@ const Operators& operators() {
     add_reductions(all);
     add_shapes(all);
     add_indexing(all);
+    add_normalization(all);
     add_pooling(all);
     add_convolution(all);
     add_losses(all);

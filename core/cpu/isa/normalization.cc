@@ -1,0 +1,455 @@
+#include <aorta/core/cpu/isa/half_row.h>
+#include <aorta/core/cpu/normalization.h>
+#include <aorta/core/scalar/math.h>
+
+#include <type_traits>
+
+namespace aorta::cpu::AORTA_ISA {
+namespace {
+
+// Elements that are loaded together, and independent partial results of a run: the same number for
+// every instruction set, and so are the results.
+constexpr int kLanes = kHalfBlock;
+// Columns whose partial results lie in the first-level cache.
+constexpr int64_t kColumns = 256;
+// Rows that are taken in one pass over the partial results, and those that are summed in f32.
+constexpr int kRowsAtOnce = 8;
+constexpr int64_t kBlockRows = 64;
+
+template <class T>
+using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+AORTA_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+// Elements beyond the last kLanes have partial results of their own: an index that varies would
+// keep the others in memory.
+template <class C>
+AORTA_INLINE void join(C* sums, const C* rest) {
+  for (int l = 0; l < kLanes; ++l) sums[l] += rest[l];
+}
+// The sum of all, as a tree.
+template <int lanes, class C>
+AORTA_INLINE double joined(C* sums) {
+  if constexpr (lanes == 1) {
+    return static_cast<double>(sums[0]);
+  } else {
+    for (int l = 0; l < lanes / 2; ++l) sums[l] += sums[l + lanes / 2];
+    return joined<lanes / 2>(sums);
+  }
+}
+
+// From sums of distances, and of squared ones, from `shift`.
+AORTA_INLINE NormMoments moments_from(double shift, double count, double sum, double squares) {
+  const double mean = sum / count;
+  return {count, shift + mean, scalar::maximum(squares - sum * mean, 0.0)};
+}
+
+// False where the shift is so far from the mean, in deviations, that the subtraction above cancels
+// what counts, and where numbers overflow or are NaN.
+AORTA_INLINE bool is_good(double shift, const NormMoments& m) {
+  const double distance = m.mean - shift;
+  return distance * distance * m.count <= 16 * m.squares && m.squares - m.squares == 0;
+}
+
+template <class T>
+struct Loops {
+  using C = Compute<T>;
+  static constexpr bool converts = !std::is_same_v<T, C>;
+
+  AORTA_INLINE static C load(const T* x, int64_t i) { return static_cast<C>(x[i]); }
+  // kLanes elements.
+  AORTA_INLINE static void load_block(C* block, const T* x) {
+    if constexpr (converts) {
+      widen(block, x);
+    } else {
+      for (int l = 0; l < kLanes; ++l) block[l] = x[l];
+    }
+  }
+
+  // Asks for kLanes elements ahead of use; they may lie behind the end.
+  AORTA_INLINE static void prefetch(const T* x) {
+    constexpr int bytes = kLanes * static_cast<int>(sizeof(T));
+    for (int i = 0; i < bytes; i += 64) __builtin_prefetch(reinterpret_cast<const char*>(x) + i);
+  }
+
+  // y[i] = f(x[i], i)
+  template <class F>
+  AORTA_INLINE static void transform(T* y, const T* x, int64_t n, const F& f) {
+    int64_t i = 0;
+    if constexpr (converts) {
+      for (; i + kLanes <= n; i += kLanes) {
+        C in[kLanes], out[kLanes];
+        widen(in, x + i);
+        for (int l = 0; l < kLanes; ++l) out[l] = f(in[l], i + l);
+        narrow(y + i, out);
+      }
+    }
+#pragma GCC ivdep
+    for (int64_t k = i; k < n; ++k) y[k] = T(f(load(x, k), k));
+  }
+  // y[i] = f(g[i], x[i], i)
+  template <class F>
+  AORTA_INLINE static void transform(T* y, const T* g, const T* x, int64_t n, const F& f) {
+    int64_t i = 0;
+    if constexpr (converts) {
+      for (; i + kLanes <= n; i += kLanes) {
+        C gradient[kLanes], in[kLanes], out[kLanes];
+        widen(gradient, g + i);
+        widen(in, x + i);
+        for (int l = 0; l < kLanes; ++l) out[l] = f(gradient[l], in[l], i + l);
+        narrow(y + i, out);
+      }
+    }
+#pragma GCC ivdep
+    for (int64_t k = i; k < n; ++k) y[k] = T(f(load(g, k), load(x, k), k));
+  }
+
+  // With sums in A.
+  template <class A>
+  AORTA_INLINE static NormMoments moments_about(double shift, const T* x, int64_t n, int64_t runs,
+                                                int64_t step) {
+    const A from = static_cast<A>(shift);
+    A sum[kLanes] = {}, squares[kLanes] = {}, rest[2][kLanes] = {};
+    for (int64_t r = 0; r < runs; ++r, x += step) {
+      int64_t i = 0;
+      for (; i + kLanes <= n; i += kLanes) {
+        C values[kLanes];
+        load_block(values, x + i);
+        for (int l = 0; l < kLanes; ++l) {
+          const A difference = static_cast<A>(values[l]) - from;
+          sum[l] += difference;
+          squares[l] += difference * difference;
+        }
+      }
+      for (int l = 0; i < n; ++i, ++l) {
+        const A difference = static_cast<A>(load(x, i)) - from;
+        rest[0][l] += difference;
+        rest[1][l] += difference * difference;
+      }
+    }
+    join(sum, rest[0]);
+    join(squares, rest[1]);
+    return moments_from(static_cast<double>(from), static_cast<double>(n * runs),
+                        joined<kLanes>(sum), joined<kLanes>(squares));
+  }
+
+  static NormMoments run_moments(const void* data, int64_t n, int64_t runs, int64_t step) {
+    const T* const x = static_cast<const T*>(data);
+    const double shift = static_cast<double>(load(x, 0));
+    const NormMoments m = moments_about<C>(shift, x, n, runs, step);
+    if (is_good(shift, m)) return m;
+    const bool finite = m.mean - m.mean == 0;
+    return moments_about<double>(finite ? m.mean : shift, x, n, runs, step);
+  }
+
+  static void run_map(void* output, const void* data, int64_t n, int64_t runs, int64_t step,
+                      const NormMap& map) {
+    T* y = static_cast<T*>(output);
+    const T* x = static_cast<const T*>(data);
+    const C mean = static_cast<C>(map.mean), scale = static_cast<C>(map.scale);
+    const C shift = static_cast<C>(map.shift);
+    for (int64_t r = 0; r < runs; ++r, x += step, y += step) {
+      transform(
+          y, x, n, [&](C value, int64_t) __attribute__((always_inline)) {
+            return (value - mean) * scale + shift;
+          });
+    }
+  }
+
+  static NormSums run_sums(const void* gradient, const void* data, int64_t n, int64_t runs,
+                           int64_t step, double given_mean) {
+    const T* g = static_cast<const T*>(gradient);
+    const T* x = static_cast<const T*>(data);
+    const C mean = static_cast<C>(given_mean);
+    C sum[kLanes] = {}, product[kLanes] = {}, rest[2][kLanes] = {};
+    for (int64_t r = 0; r < runs; ++r, x += step, g += step) {
+      int64_t i = 0;
+      for (; i + kLanes <= n; i += kLanes) {
+        C values[kLanes], gradients[kLanes];
+        load_block(values, x + i);
+        load_block(gradients, g + i);
+        for (int l = 0; l < kLanes; ++l) {
+          sum[l] += gradients[l];
+          product[l] += gradients[l] * (values[l] - mean);
+        }
+      }
+      for (int l = 0; i < n; ++i, ++l) {
+        rest[0][l] += load(g, i);
+        rest[1][l] += load(g, i) * (load(x, i) - mean);
+      }
+    }
+    join(sum, rest[0]);
+    join(product, rest[1]);
+    return {joined<kLanes>(sum), joined<kLanes>(product)};
+  }
+
+  static void run_backward(void* output, const void* gradient, const void* data, int64_t n,
+                           int64_t runs, int64_t step, const NormBackwardMap& map) {
+    T* dx = static_cast<T*>(output);
+    const T* g = static_cast<const T*>(gradient);
+    const T* x = static_cast<const T*>(data);
+    const C mean = static_cast<C>(map.mean), of_gradient = static_cast<C>(map.of_gradient);
+    const C of_input = static_cast<C>(map.of_input), constant = static_cast<C>(map.constant);
+    for (int64_t r = 0; r < runs; ++r, x += step, g += step, dx += step) {
+      transform(
+          dx, g, x, n, [&](C slope, C value, int64_t) __attribute__((always_inline)) {
+            return of_gradient * slope + (of_input * (value - mean) + constant);
+          });
+    }
+  }
+
+  // Sums of rows into columns: take(first[l], second[l], g, x, column) for every element, kLanes
+  // columns and up to kRowsAtOnce rows at a time. `g` may be null.
+  template <class A, class Take>
+  AORTA_INLINE static void sum_columns(A* first, A* second, const T* g, const T* x, int64_t rows,
+                                       int64_t columns, int64_t n, const Take& take) {
+    for (int64_t r = 0; r < rows; r += kRowsAtOnce) {
+      const int at_once = static_cast<int>(least(kRowsAtOnce, rows - r));
+      const T* const row = x + r * columns;
+      const T* const gradient_row = g ? g + r * columns : row;
+      int64_t c = 0;
+      for (; c + kLanes <= n; c += kLanes) {
+        A a[kLanes], b[kLanes];
+        for (int l = 0; l < kLanes; ++l) {
+          a[l] = first[c + l];
+          b[l] = second[c + l];
+        }
+        for (int k = 0; k < at_once; ++k) {
+          C values[kLanes], gradients[kLanes];
+          const int64_t at = k * columns + c;
+          prefetch(row + at + kRowsAtOnce * columns);
+          load_block(values, row + at);
+          if (g) {
+            prefetch(gradient_row + at + kRowsAtOnce * columns);
+            load_block(gradients, gradient_row + at);
+          }
+#pragma GCC ivdep
+          for (int l = 0; l < kLanes; ++l)
+            take(a[l], b[l], g ? gradients[l] : C(0), values[l], c + l);
+        }
+        for (int l = 0; l < kLanes; ++l) {
+          first[c + l] = a[l];
+          second[c + l] = b[l];
+        }
+      }
+      for (int k = 0; k < at_once; ++k) {
+#pragma GCC ivdep
+        for (int64_t i = c; i < n; ++i) {
+          take(first[i], second[i], load(gradient_row, k * columns + i), load(row, k * columns + i),
+               i);
+        }
+      }
+    }
+  }
+
+  // Of `n` columns, about `shift`, with sums in A. False where a shift was too far off.
+  template <class A>
+  AORTA_INLINE static bool column_moments_about(const double* shift, double* mean, double* squares,
+                                                const T* x, int64_t rows, int64_t columns,
+                                                int64_t n) {
+    A from[kColumns];
+    double total[kColumns] = {}, total_squares[kColumns] = {};
+    for (int64_t c = 0; c < n; ++c) from[c] = static_cast<A>(shift[c]);
+    for (int64_t r = 0; r < rows; r += kBlockRows) {
+      A sum[kColumns] = {}, square[kColumns] = {};
+      sum_columns(
+          sum, square, nullptr, x + r * columns, least(kBlockRows, rows - r), columns,
+          n, [&](A & a, A & b, C, C value, int64_t c) __attribute__((always_inline)) {
+            const A difference = static_cast<A>(value) - from[c];
+            a += difference;
+            b += difference * difference;
+          });
+      for (int64_t c = 0; c < n; ++c) {
+        total[c] += static_cast<double>(sum[c]);
+        total_squares[c] += static_cast<double>(square[c]);
+      }
+    }
+    bool good = true;
+    for (int64_t c = 0; c < n; ++c) {
+      const double start = static_cast<double>(from[c]);
+      const NormMoments m =
+          moments_from(start, static_cast<double>(rows), total[c], total_squares[c]);
+      good &= is_good(start, m);
+      mean[c] = m.mean;
+      squares[c] = m.squares;
+    }
+    return good;
+  }
+
+  static void column_moments(double* mean, double* squares, const void* data, int64_t rows,
+                             int64_t columns) {
+    for (int64_t from = 0; from < columns; from += kColumns) {
+      const int64_t n = least(kColumns, columns - from);
+      const T* const x = static_cast<const T*>(data) + from;
+      double shift[kColumns];
+      for (int64_t c = 0; c < n; ++c) shift[c] = static_cast<double>(load(x, c));
+      if (column_moments_about<C>(shift, mean + from, squares + from, x, rows, columns, n))
+        continue;
+      for (int64_t c = 0; c < n; ++c) {
+        const double better = mean[from + c];
+        if (better - better == 0) shift[c] = better;
+      }
+      column_moments_about<double>(shift, mean + from, squares + from, x, rows, columns, n);
+    }
+  }
+
+  static void column_map(void* output, const void* data, int64_t rows, int64_t columns,
+                         const NormColumnMap& map) {
+    const C* const mean = static_cast<const C*>(map.mean);
+    const C* const scale = static_cast<const C*>(map.scale);
+    const C* const shift = static_cast<const C*>(map.shift);
+    for (int64_t r = 0; r < rows; ++r) {
+      transform(
+          static_cast<T*>(output) + r * columns, static_cast<const T*>(data) + r * columns,
+          columns, [&](C value, int64_t c) __attribute__((always_inline)) {
+            return (value - mean[c]) * scale[c] + shift[c];
+          });
+    }
+  }
+
+  static void column_sums(double* gradient_sums, double* product_sums, const void* gradient,
+                          const void* data, int64_t rows, int64_t columns, const void* means) {
+    for (int64_t from = 0; from < columns; from += kColumns) {
+      const int64_t n = least(kColumns, columns - from);
+      const T* const x = static_cast<const T*>(data) + from;
+      const T* const g = static_cast<const T*>(gradient) + from;
+      const C* const mean = static_cast<const C*>(means) + from;
+      for (int64_t c = from; c < from + n; ++c) gradient_sums[c] = product_sums[c] = 0;
+      for (int64_t r = 0; r < rows; r += kBlockRows) {
+        C sum[kColumns] = {}, product[kColumns] = {};
+        sum_columns(
+            sum, product, g + r * columns, x + r * columns, least(kBlockRows, rows - r), columns,
+            n, [&](C & a, C & b, C slope, C value, int64_t c) __attribute__((always_inline)) {
+              a += slope;
+              b += slope * (value - mean[c]);
+            });
+        for (int64_t c = 0; c < n; ++c) {
+          gradient_sums[from + c] += static_cast<double>(sum[c]);
+          product_sums[from + c] += static_cast<double>(product[c]);
+        }
+      }
+    }
+  }
+
+  static void column_backward(void* output, const void* gradient, const void* data, int64_t rows,
+                              int64_t columns, const NormColumnBackwardMap& map) {
+    const C* const mean = static_cast<const C*>(map.mean);
+    const C* const of_gradient = static_cast<const C*>(map.of_gradient);
+    const C* const of_input = static_cast<const C*>(map.of_input);
+    const C* const constant = static_cast<const C*>(map.constant);
+    for (int64_t r = 0; r < rows; ++r) {
+      transform(
+          static_cast<T*>(output) + r * columns, static_cast<const T*>(gradient) + r * columns,
+          static_cast<const T*>(data) + r * columns,
+          columns, [&](C slope, C value, int64_t c) __attribute__((always_inline)) {
+            return of_gradient[c] * slope + (of_input[c] * (value - mean[c]) + constant[c]);
+          });
+    }
+  }
+
+  struct Hat {
+    C mean, scale, shift;
+    AORTA_INLINE explicit Hat(const NormMap& map)
+        : mean(static_cast<C>(map.mean)),
+          scale(static_cast<C>(map.scale)),
+          shift(static_cast<C>(map.shift)) {}
+    AORTA_INLINE C operator()(C x) const { return (x - mean) * scale + shift; }
+  };
+
+  static void line_map(void* output, const void* data, int64_t n, const NormMap& map,
+                       const void* weights, const void* biases) {
+    T* const y = static_cast<T*>(output);
+    const T* const x = static_cast<const T*>(data);
+    const C* const weight = static_cast<const C*>(weights);
+    const C* const bias = static_cast<const C*>(biases);
+    const Hat hat(map);
+    transform(
+        y, x, n, [&](C value, int64_t i) __attribute__((always_inline)) {
+          return hat(value) * weight[i] + bias[i];
+        });
+  }
+
+  template <bool keeps>
+  AORTA_INLINE static NormSums line_sums(const T* g, const T* x, int64_t n, const Hat& hat,
+                                         const C* weight, C* of_weight, C* of_bias) {
+    C sum[kLanes] = {}, product[kLanes] = {};
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      C values[kLanes], gradients[kLanes];
+      load_block(values, x + i);
+      load_block(gradients, g + i);
+#pragma GCC ivdep
+      for (int l = 0; l < kLanes; ++l) {
+        const C x_hat = hat(values[l]), weighted = gradients[l] * weight[i + l];
+        sum[l] += weighted;
+        product[l] += weighted * x_hat;
+        if constexpr (keeps) {
+          of_weight[i + l] += gradients[l] * x_hat;
+          of_bias[i + l] += gradients[l];
+        }
+      }
+    }
+    if (i < n) {
+      C rest[2][kLanes] = {};
+      for (int l = 0; i < n; ++i, ++l) {
+        const C slope = load(g, i), x_hat = hat(load(x, i)), weighted = slope * weight[i];
+        rest[0][l] += weighted;
+        rest[1][l] += weighted * x_hat;
+        if constexpr (keeps) {
+          of_weight[i] += slope * x_hat;
+          of_bias[i] += slope;
+        }
+      }
+      join(sum, rest[0]);
+      join(product, rest[1]);
+    }
+    return {joined<kLanes>(sum), joined<kLanes>(product)};
+  }
+
+  static NormSums line_sums(const void* gradient, const void* data, int64_t n, const NormMap& map,
+                            const void* weights, void* weight_sums, void* bias_sums) {
+    const T* const g = static_cast<const T*>(gradient);
+    const T* const x = static_cast<const T*>(data);
+    const C* const weight = static_cast<const C*>(weights);
+    C* const of_weight = static_cast<C*>(weight_sums);
+    C* const of_bias = static_cast<C*>(bias_sums);
+    if (of_weight) return line_sums<true>(g, x, n, Hat(map), weight, of_weight, of_bias);
+    return line_sums<false>(g, x, n, Hat(map), weight, nullptr, nullptr);
+  }
+
+  static void line_backward(void* output, const void* gradient, const void* data, int64_t n,
+                            const NormMap& map, const void* weights, double mean_gradient,
+                            double mean_product) {
+    T* const dx = static_cast<T*>(output);
+    const T* const g = static_cast<const T*>(gradient);
+    const T* const x = static_cast<const T*>(data);
+    const C* const weight = static_cast<const C*>(weights);
+    const C less = static_cast<C>(mean_gradient), slope = static_cast<C>(mean_product);
+    const Hat hat(map);
+    transform(
+        dx, g, x, n, [&](C gradient_value, C value, int64_t i) __attribute__((always_inline)) {
+          return hat.scale * (gradient_value * weight[i] - less - hat(value) * slope);
+        });
+  }
+
+  static constexpr NormLoops loops{run_moments,    run_map,    run_sums,     run_backward,
+                                   column_moments, column_map, column_sums,  column_backward,
+                                   line_map,       line_sums,  line_backward};
+};
+
+}  // namespace
+
+const NormLoops& norm_loops(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return Loops<double>::loops;
+    case DType::f16:
+      return Loops<Half>::loops;
+    case DType::bf16:
+      return Loops<BFloat16>::loops;
+    default:
+      return Loops<float>::loops;
+  }
+}
+
+}  // namespace aorta::cpu::AORTA_ISA

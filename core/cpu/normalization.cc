@@ -1,0 +1,542 @@
+#include <aorta/core/cpu/normalization_pieces.h>
+#include <aorta/core/cpu/register.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/normalization.h>
+#include <aorta/core/parallel_for.h>
+
+#include <algorithm>
+
+namespace aorta::cpu {
+namespace {
+
+// From so many statistics on, each is one piece of work: its elements are read for the second time
+// while they lie in the cache.
+constexpr int64_t kManyUnits = 16;
+// Bytes of input that are taken so: of several statistics that lie side by side, so that memory is
+// read in long stretches; and of those whose elements are one stretch.
+constexpr int64_t kCacheBytes = 3 << 17, kStretchBytes = 1 << 14;
+// Partial results of rows are as long as rows: that many stand for one.
+constexpr int64_t kPieceRows = 128;
+
+// Arrays of (groups, channels) in the dtype that is computed in.
+class Columns {
+ public:
+  Columns(DType dtype, int64_t count) : is_double_(dtype == DType::f64) {
+    storage_ = empty({count}, {.dtype = is_double_ ? DType::f64 : DType::f32});
+  }
+  static Columns zeros(DType dtype, int64_t count) {
+    Columns columns(dtype, count);
+    columns.storage_.zero_();
+    return columns;
+  }
+  void set(int64_t i, double value) {
+    if (is_double_) {
+      static_cast<double*>(storage_.data())[i] = value;
+    } else {
+      static_cast<float*>(storage_.data())[i] = static_cast<float>(value);
+    }
+  }
+  const void* at(int64_t i) const {
+    return static_cast<const char*>(storage_.data()) + i * item_size(storage_.dtype());
+  }
+
+ private:
+  bool is_double_;
+  Tensor storage_;
+};
+
+Tensor doubles(int64_t count) { return empty({count}, {.dtype = DType::f64}); }
+
+// What both directions of a channel norm share. A unit is what has a statistic of its own: `width`
+// channels of a group.
+class ChannelNorm {
+ public:
+  explicit ChannelNorm(const ChannelNormArgs& args)
+      : args_(args),
+        loops_(loops_of(args.dtype)),
+        channels_(args.channels),
+        width_(args.plan.width),
+        groups_(args.plan.groups),
+        positions_(args.positions),
+        samples_(args.batch / groups_),
+        units_(groups_ * (channels_ / width_)),
+        item_(item_size(args.dtype)),
+        rows_(samples_ * positions_),
+        piece_rows_(std::min(std::max(kPieceElements / channels_, kPieceRows), rows_)),
+        pieces_(ceil_div(rows_, piece_rows_)) {}
+
+ protected:
+  // Of a channel of a group: index (group, channel).
+  int64_t unit_of(int64_t at) const { return at / width_; }
+  double inverse_deviation(int64_t unit) const {
+    return 1 / std::sqrt(args_.var[unit] + args_.plan.eps);
+  }
+  double weight(int64_t at) const { return args_.weight ? args_.weight[at % channels_] : 1; }
+  // Where a channel's elements of a group begin, and the distance of its planes.
+  int64_t plane(int64_t at) const {
+    return (at / channels_ * samples_ * channels_ + at % channels_) * positions_;
+  }
+  int64_t plane_step() const { return channels_ * positions_; }
+  const char* input(int64_t element) const {
+    return static_cast<const char*>(args_.input) + element * item_;
+  }
+  const char* gradient(int64_t element) const {
+    return static_cast<const char*>(args_.gradient) + element * item_;
+  }
+  char* output(int64_t element) const { return static_cast<char*>(args_.output) + element * item_; }
+
+  // Calls body(first group, end) for groups whose rows are read twice together: one where there are
+  // many, else all.
+  template <class Body>
+  void for_each_groups(const Body& body) const {
+    parallel_for(0, groups_, groups_ >= kManyUnits ? grain_of(rows_ * channels_) : groups_, body);
+  }
+
+  // Calls body(group, piece, first element, rows) for every piece of rows of some groups, the last
+  // one first where `reversed`: it is the one that the cache still holds.
+  template <class Body>
+  void for_each_piece(int64_t first_group, int64_t end, bool reversed, const Body& body) const {
+    const int64_t count = (end - first_group) * pieces_;
+    parallel_for(0, count, grain_of(piece_rows_ * channels_), [&](int64_t begin, int64_t last) {
+      for (int64_t i = begin; i < last; ++i) {
+        const int64_t k = reversed ? count - 1 - i : i, row = k % pieces_ * piece_rows_;
+        const int64_t group = first_group + k / pieces_;
+        body(group, k % pieces_, (group * rows_ + row) * channels_,
+             std::min(piece_rows_, rows_ - row));
+      }
+    });
+  }
+
+  // Calls body(first unit, end) for units of a group that are read twice together, where a channel
+  // has so many bytes.
+  template <class Body>
+  void for_each_block(int64_t bytes, const Body& body) const {
+    const int64_t units = channels_ / width_;
+    const int64_t together = samples_ == 1 ? kStretchBytes : kCacheBytes;
+    const int64_t most = std::min(together / (bytes * width_), units_ / kManyUnits);
+    const int64_t block = std::clamp<int64_t>(most, 1, units), blocks = ceil_div(units, block);
+    parallel_for(0, groups_ * blocks, grain_of(rows_ * width_ * block),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t first = i % blocks * block, group = i / blocks * units;
+                     body(group + first, group + std::min(first + block, units));
+                   }
+                 });
+  }
+
+  // Calls body(channel of its group, first element, elements) for every piece of every plane, in
+  // the order of memory.
+  template <class Body>
+  void for_each_plane(const Body& body) const {
+    const Runs runs(positions_, 1);
+    const int64_t count = runs.count();
+    parallel_for(0, args_.batch * channels_ * count, grain_of(std::min(kRunElements, positions_)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i) {
+                     const int64_t index = i / count, sample = index / channels_;
+                     const Runs::Piece piece = runs.piece(i % count);
+                     body(sample / samples_ * channels_ + index % channels_,
+                          index * positions_ + piece.first, piece.n);
+                   }
+                 });
+  }
+
+  const ChannelNormArgs& args_;
+  const NormLoops& loops_;
+  const int64_t channels_, width_, groups_, positions_;
+  const int64_t samples_;  // of a group
+  const int64_t units_, item_;
+  const int64_t rows_, piece_rows_, pieces_;  // of a group, with channels_last
+};
+
+class Forward : public ChannelNorm {
+ public:
+  using ChannelNorm::ChannelNorm;
+
+  void run() {
+    if (args_.channels_last) {
+      return for_each_groups([&](int64_t first, int64_t end) {
+        if (!args_.plan.given) find_statistics(first, end);
+        map_rows(first, end);
+      });
+    }
+    const Runs runs(width_ * positions_, samples_);
+    if (args_.plan.given) return map_planes();
+    if (units_ >= kManyUnits) return run_blocks(runs);
+    const int64_t count = runs.count();
+    std::vector<NormMoments> partial(static_cast<size_t>(units_ * count));
+    parallel_for(0, units_ * count, grain_of(std::min(kRunElements, rows_ * width_)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i)
+                     partial[static_cast<size_t>(i)] = moments(runs, i / count, i % count);
+                 });
+    for (int64_t unit = 0; unit < units_; ++unit) {
+      NormMoments total;
+      for (int64_t i = 0; i < count; ++i)
+        add(total, partial[static_cast<size_t>(unit * count + i)]);
+      keep(unit, total);
+    }
+    map_planes();
+  }
+
+ private:
+  void run_blocks(const Runs& runs) const {
+    const Runs planes(positions_, samples_);
+    for_each_block(rows_ * item_, [&](int64_t first, int64_t last) {
+      std::vector<NormMoments> totals(static_cast<size_t>(last - first));
+      for (int64_t i = 0; i < runs.count(); ++i) {
+        for (int64_t unit = first; unit < last; ++unit)
+          add(totals[static_cast<size_t>(unit - first)], moments(runs, unit, i));
+      }
+      std::vector<NormMap> maps;
+      for (int64_t unit = first; unit < last; ++unit) {
+        keep(unit, totals[static_cast<size_t>(unit - first)]);
+        for (int64_t at = unit * width_; at < (unit + 1) * width_; ++at) maps.push_back(map_of(at));
+      }
+      for (int64_t i = 0; i < planes.count(); ++i) {
+        const Runs::Piece piece = planes.piece(i);
+        for (int64_t at = first * width_; at < last * width_; ++at) {
+          const int64_t start = plane(at) + piece.run * plane_step() + piece.first;
+          loops_.run_map(output(start), input(start), piece.n, piece.runs, plane_step(),
+                         maps[static_cast<size_t>(at - first * width_)]);
+        }
+      }
+    });
+  }
+
+  void keep(int64_t unit, const NormMoments& total) const {
+    args_.mean[unit] = total.mean;
+    args_.var[unit] = total.squares / total.count;
+  }
+
+  NormMap map_of(int64_t at) const {
+    const int64_t unit = unit_of(at);
+    const SplitMean mean(args_.mean[unit], args_.dtype);
+    const double scale = inverse_deviation(unit) * weight(at);
+    const double bias = args_.bias ? args_.bias[at % channels_] : 0;
+    return {mean.rounded, scale, bias - mean.rest * scale};
+  }
+
+  NormMoments moments(const Runs& runs, int64_t unit, int64_t i) const {
+    const Runs::Piece piece = runs.piece(i);
+    const int64_t first = plane(unit * width_) + piece.run * plane_step() + piece.first;
+    return loops_.run_moments(input(first), piece.n, piece.runs, plane_step());
+  }
+
+  void map_planes() const {
+    std::vector<NormMap> maps;
+    for (int64_t at = 0; at < groups_ * channels_; ++at) maps.push_back(map_of(at));
+    for_each_plane([&](int64_t at, int64_t first, int64_t n) {
+      loops_.run_map(output(first), input(first), n, 1, 0, maps[static_cast<size_t>(at)]);
+    });
+  }
+
+  void find_statistics(int64_t first_group, int64_t end_group) const {
+    const int64_t size = pieces_ * channels_;  // of a group's partial results
+    const Tensor means = doubles((end_group - first_group) * size);
+    const Tensor squares = doubles((end_group - first_group) * size);
+    double* const mean = means.data<double>();
+    double* const square = squares.data<double>();
+    for_each_piece(first_group, end_group, false,
+                   [&](int64_t group, int64_t piece, int64_t first, int64_t rows) {
+                     const int64_t at = (group - first_group) * size + piece * channels_;
+                     loops_.column_moments(mean + at, square + at, input(first), rows, channels_);
+                   });
+    parallel_for(first_group, end_group, grain_of(size), [&](int64_t begin, int64_t end) {
+      for (int64_t group = begin; group < end; ++group) {
+        const int64_t at = (group - first_group) * size;
+        combine_pieces(group, mean + at, square + at);
+      }
+    });
+  }
+
+  // Onto the first piece's, all of a group's.
+  void combine_pieces(int64_t group, double* mean, double* square) const {
+    double count = static_cast<double>(piece_rows_);
+    for (int64_t piece = 1; piece < pieces_; ++piece) {
+      const double added = static_cast<double>(std::min(piece_rows_, rows_ - piece * piece_rows_));
+      const double share = added / (count + added), factor = count * share;
+      const double* const other_mean = mean + piece * channels_;
+      const double* const other_square = square + piece * channels_;
+      for (int64_t c = 0; c < channels_; ++c) {
+        const double distance = other_mean[c] - mean[c];
+        mean[c] += distance * share;
+        square[c] += other_square[c] + distance * distance * factor;
+      }
+      count += added;
+    }
+    for (int64_t c = 0; c < channels_; c += width_) {
+      NormMoments total;
+      for (int64_t k = c; k < c + width_; ++k) add(total, {count, mean[k], square[k]});
+      keep(unit_of(group * channels_ + c), total);
+    }
+  }
+
+  void map_rows(int64_t first_group, int64_t end_group) const {
+    const int64_t from = first_group * channels_, count = end_group * channels_ - from;
+    Columns mean(args_.dtype, count), scale(args_.dtype, count), shift(args_.dtype, count);
+    for (int64_t at = 0; at < count; ++at) {
+      const NormMap map = map_of(from + at);
+      mean.set(at, map.mean);
+      scale.set(at, map.scale);
+      shift.set(at, map.shift);
+    }
+    for_each_piece(first_group, end_group, true,
+                   [&](int64_t group, int64_t, int64_t first, int64_t rows) {
+                     const int64_t at = group * channels_ - from;
+                     loops_.column_map(output(first), input(first), rows, channels_,
+                                       {mean.at(at), scale.at(at), shift.at(at)});
+                   });
+  }
+};
+
+class Backward : public ChannelNorm {
+ public:
+  explicit Backward(const ChannelNormArgs& args)
+      : ChannelNorm(args), sums_(static_cast<size_t>(needs_sums(args) ? groups_ * channels_ : 0)) {}
+
+  void run() {
+    if (args_.channels_last) {
+      for_each_groups([&](int64_t first, int64_t end) {
+        if (!sums_.empty()) sum_rows(first, end);
+        if (args_.output && (sums_.empty() || !args_.plan.given)) map_rows(first, end);
+      });
+    } else if (!sums_.empty() && units_ >= kManyUnits) {
+      run_blocks();
+    } else {
+      if (!sums_.empty()) sum_planes();
+      if (args_.output) map_planes();
+    }
+    add_groups();
+  }
+
+ private:
+  static bool needs_sums(const ChannelNormArgs& args) {
+    return args.weight_gradient || args.bias_gradient || (args.output && !args.plan.given);
+  }
+  // Without the sum of products, any number will do for the input.
+  const char* second(int64_t element) const {
+    return args_.input ? input(element) : gradient(element);
+  }
+  NormSums& sums(int64_t at) { return sums_[static_cast<size_t>(at)]; }
+  const NormSums& sums(int64_t at) const { return sums_[static_cast<size_t>(at)]; }
+  SplitMean mean(int64_t unit) const { return SplitMean(args_.mean[unit], args_.dtype); }
+
+  // The whole sum, of distances from the mean itself.
+  void keep(int64_t at, const NormSums& total) {
+    const double rest = mean(unit_of(at)).rest;
+    sums(at) = {total.gradient, total.product - rest * total.gradient};
+  }
+
+  // With k = 1 / sqrt(var + eps), n elements of a unit, and sums over them of g weight and of
+  // g weight (x - mean):
+  //   dx = k weight g - k sum / n - k^3 (x - mean) sum of products / n.
+  struct Unit {
+    double deviation, of_input, constant;
+  };
+  Unit unit(int64_t at) const {
+    const double deviation = inverse_deviation(at);
+    if (args_.plan.given) return {deviation, 0, 0};
+    double sum = 0, product = 0;
+    for (int64_t i = at * width_; i < (at + 1) * width_; ++i) {
+      sum += weight(i) * sums(i).gradient;
+      product += weight(i) * sums(i).product;
+    }
+    const double n = static_cast<double>(rows_ * width_);
+    const double of_input = -deviation * deviation * deviation * (product / n);
+    return {deviation, of_input, -deviation * (sum / n) - of_input * mean(at).rest};
+  }
+  NormBackwardMap map_of(const Unit& of_unit, int64_t at) const {
+    return {mean(unit_of(at)).rounded, of_unit.deviation * weight(at), of_unit.of_input,
+            of_unit.constant};
+  }
+
+  NormSums sums_of_piece(int64_t at, const Runs::Piece& piece) const {
+    const int64_t first = plane(at) + piece.run * plane_step() + piece.first;
+    return loops_.run_sums(gradient(first), second(first), piece.n, piece.runs, plane_step(),
+                           mean(unit_of(at)).rounded);
+  }
+
+  void map_run(const NormBackwardMap& map, int64_t first, int64_t n, int64_t runs) const {
+    if (args_.plan.given) {
+      loops_.run_map(output(first), gradient(first), n, runs, plane_step(),
+                     {0, map.of_gradient, 0});
+    } else {
+      loops_.run_backward(output(first), gradient(first), input(first), n, runs, plane_step(), map);
+    }
+  }
+
+  // The sums of channels [first, last), piece by piece.
+  void sum_channels(int64_t first, int64_t last) {
+    const Runs runs(positions_, samples_);
+    for (int64_t at = first; at < last; ++at) sums(at) = {};
+    for (int64_t i = 0; i < runs.count(); ++i) {
+      for (int64_t at = first; at < last; ++at) {
+        const NormSums part = sums_of_piece(at, runs.piece(i));
+        sums(at).gradient += part.gradient;
+        sums(at).product += part.product;
+      }
+    }
+    for (int64_t at = first; at < last; ++at) keep(at, sums(at));
+  }
+
+  void run_blocks() {
+    const Runs runs(positions_, samples_);
+    for_each_block(2 * rows_ * item_, [&](int64_t first, int64_t last) {
+      sum_channels(first * width_, last * width_);
+      if (!args_.output) return;
+      std::vector<NormBackwardMap> maps;
+      for (int64_t i = first; i < last; ++i) {
+        const Unit of_unit = unit(i);
+        for (int64_t at = i * width_; at < (i + 1) * width_; ++at)
+          maps.push_back(map_of(of_unit, at));
+      }
+      for (int64_t i = 0; i < runs.count(); ++i) {
+        const Runs::Piece piece = runs.piece(i);
+        for (int64_t at = first * width_; at < last * width_; ++at) {
+          map_run(maps[static_cast<size_t>(at - first * width_)],
+                  plane(at) + piece.run * plane_step() + piece.first, piece.n, piece.runs);
+        }
+      }
+    });
+  }
+
+  void sum_planes() {
+    const Runs runs(positions_, samples_);
+    const int64_t count = runs.count(), all = groups_ * channels_;
+    std::vector<NormSums> partial(static_cast<size_t>(all * count));
+    parallel_for(
+        0, all * count, grain_of(std::min(kRunElements, rows_)), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i)
+            partial[static_cast<size_t>(i)] = sums_of_piece(i / count, runs.piece(i % count));
+        });
+    for (int64_t at = 0; at < all; ++at) {
+      NormSums total;
+      for (int64_t k = 0; k < count; ++k) {
+        const NormSums& part = partial[static_cast<size_t>(at * count + k)];
+        total.gradient += part.gradient;
+        total.product += part.product;
+      }
+      keep(at, total);
+    }
+  }
+
+  std::vector<Unit> all_units() const {
+    std::vector<Unit> all;
+    for (int64_t i = 0; i < units_; ++i) all.push_back(unit(i));
+    return all;
+  }
+
+  void map_planes() const {
+    const std::vector<Unit> units = all_units();
+    for_each_plane([&](int64_t at, int64_t first, int64_t n) {
+      map_run(map_of(units[static_cast<size_t>(unit_of(at))], at), first, n, 1);
+    });
+  }
+
+  // Arrays for the loops over rows, from those of [from, end) channels.
+  struct ColumnMaps {
+    Columns mean, of_gradient, of_input, constant;
+    ColumnMaps(DType dtype, int64_t count)
+        : mean(dtype, count),
+          of_gradient(dtype, count),
+          of_input(dtype, count),
+          constant(dtype, count) {}
+  };
+  ColumnMaps column_maps(int64_t from, int64_t end) const {
+    ColumnMaps maps(args_.dtype, end - from);
+    Unit of_unit{};
+    for (int64_t at = from; at < end; ++at) {
+      if (at == from || at % width_ == 0) of_unit = unit(unit_of(at));
+      const NormBackwardMap map = map_of(of_unit, at);
+      maps.mean.set(at - from, map.mean);
+      maps.of_gradient.set(at - from, map.of_gradient);
+      maps.of_input.set(at - from, map.of_input);
+      maps.constant.set(at - from, map.constant);
+    }
+    return maps;
+  }
+
+  // The statistics are given: nothing depends on sums, and one pass finds all.
+  void map_given_rows(const ColumnMaps& maps, const Columns& zeros, int64_t at, int64_t first,
+                      int64_t rows) const {
+    loops_.column_map(output(first), gradient(first), rows, channels_,
+                      {zeros.at(0), maps.of_gradient.at(at), zeros.at(0)});
+  }
+
+  void sum_rows(int64_t first_group, int64_t end_group) {
+    const int64_t from = first_group * channels_, size = pieces_ * channels_;
+    const int64_t groups = end_group - first_group;
+    Columns means(args_.dtype, groups * channels_);
+    for (int64_t at = 0; at < groups * channels_; ++at)
+      means.set(at, mean(unit_of(from + at)).rounded);
+    const bool maps_too = args_.plan.given && args_.output;
+    const ColumnMaps maps = column_maps(from, maps_too ? end_group * channels_ : from);
+    const Columns zeros = Columns::zeros(args_.dtype, channels_);
+    const Tensor gradients = doubles(groups * size), products = doubles(groups * size);
+    double* const of_gradient = gradients.data<double>();
+    double* const of_product = products.data<double>();
+    for_each_piece(first_group, end_group, false,
+                   [&](int64_t group, int64_t piece, int64_t first, int64_t rows) {
+                     const int64_t at = (group - first_group) * size + piece * channels_;
+                     const int64_t column = group * channels_ - from;
+                     loops_.column_sums(of_gradient + at, of_product + at, gradient(first),
+                                        second(first), rows, channels_, means.at(column));
+                     if (maps_too) map_given_rows(maps, zeros, column, first, rows);
+                   });
+    parallel_for(first_group, end_group, grain_of(size), [&](int64_t begin, int64_t end) {
+      for (int64_t group = begin; group < end; ++group) {
+        const int64_t at = (group - first_group) * size;
+        for (int64_t piece = 1; piece < pieces_; ++piece) {
+          const int64_t other = at + piece * channels_;
+          for (int64_t c = 0; c < channels_; ++c) {
+            of_gradient[at + c] += of_gradient[other + c];
+            of_product[at + c] += of_product[other + c];
+          }
+        }
+        for (int64_t c = 0; c < channels_; ++c)
+          keep(group * channels_ + c, {of_gradient[at + c], of_product[at + c]});
+      }
+    });
+  }
+
+  void map_rows(int64_t first_group, int64_t end_group) const {
+    const int64_t from = first_group * channels_;
+    const ColumnMaps maps = column_maps(from, end_group * channels_);
+    const Columns zeros = Columns::zeros(args_.dtype, channels_);
+    for_each_piece(
+        first_group, end_group, true, [&](int64_t group, int64_t, int64_t first, int64_t rows) {
+          const int64_t at = group * channels_ - from;
+          if (args_.plan.given) return map_given_rows(maps, zeros, at, first, rows);
+          loops_.column_backward(output(first), gradient(first), input(first), rows, channels_,
+                                 {maps.mean.at(at), maps.of_gradient.at(at), maps.of_input.at(at),
+                                  maps.constant.at(at)});
+        });
+  }
+
+  void add_groups() const {
+    if (!args_.weight_gradient && !args_.bias_gradient) return;
+    for (int64_t c = 0; c < channels_; ++c) {
+      double of_weight = 0, of_bias = 0;
+      for (int64_t at = c; at < groups_ * channels_; at += channels_) {
+        of_weight += inverse_deviation(unit_of(at)) * sums(at).product;
+        of_bias += sums(at).gradient;
+      }
+      if (args_.weight_gradient) args_.weight_gradient[c] = of_weight;
+      if (args_.bias_gradient) args_.bias_gradient[c] = of_bias;
+    }
+  }
+
+  std::vector<NormSums> sums_;  // (groups, channels)
+};
+
+}  // namespace
+
+void register_normalization() {
+  for (auto* op : {&batch_norm_op, &instance_norm_op, &group_norm_op})
+    op->set_kernel(DeviceType::cpu, [](const ChannelNormArgs& args) { Forward(args).run(); });
+  channel_norm_backward_op.set_kernel(DeviceType::cpu,
+                                      [](const ChannelNormArgs& args) { Backward(args).run(); });
+}
+
+}  // namespace aorta::cpu

@@ -1,0 +1,345 @@
+#include <aorta/core/ops/normalization.h>
+
+#include <aorta/core/autocast.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/profiler.h>
+
+#include <limits>
+
+namespace aorta {
+
+using ChannelNormOp = Op<ChannelNormKernel, ChannelNormGradient>;
+using LineNormOp = Op<LineNormKernel, LineNormGradient>;
+constinit ChannelNormOp batch_norm_op{"batch_norm"};
+constinit ChannelNormOp instance_norm_op{"instance_norm"};
+constinit ChannelNormOp group_norm_op{"group_norm"};
+constinit LineNormOp layer_norm_op{"layer_norm"};
+constinit LineNormOp rms_norm_op{"rms_norm"};
+constinit Op<ChannelNormKernel, NoKernel> channel_norm_backward_op{"channel_norm_backward"};
+constinit Op<LineNormKernel, NoKernel> line_norm_backward_op{"line_norm_backward"};
+
+namespace {
+
+void check_floating(const char* op, const Tensor& input) {
+  check(is_floating(input.dtype()), op, "dtype must be floating", input.dtype());
+}
+
+// A parameter or a running statistic.
+void check_parameter(const char* op, const char* name, const Tensor& parameter, const Tensor& input,
+                     const Shape& shape) {
+  if (!parameter.defined()) return;
+  const DType dtype = parameter.dtype();
+  check(dtype == input.dtype() || (dtype == DType::f32 && is_half(input.dtype())), op,
+        std::string(name) + " must have the input's dtype, or f32 beside a half type", dtype,
+        " for ", input.dtype());
+  check(parameter.shape() == shape, op,
+        std::string(name) + " must have the shape " + to_string(shape), parameter.shape());
+  check(parameter.device() == input.device(), op, "tensors must be on one device", input.device(),
+        " and ", parameter.device());
+}
+
+// (N, C, *) with at least `spatial` dimensions for the positions.
+void check_channels(const char* op, const Tensor& input, int spatial, const Tensor& weight,
+                    const Tensor& bias) {
+  check_floating(op, input);
+  const char* const rule =
+      spatial > 0 ? "input must be (N, C, *), at least one *" : "input must be (N, C, *)";
+  check(input.dim() >= 2 + spatial, op, rule, input.shape());
+  const Shape channels{input.shape()[1]};
+  check_parameter(op, "weight", weight, input, channels);
+  check_parameter(op, "bias", bias, input, channels);
+}
+
+void check_running(const char* op, const Tensor& input, const Tensor& mean, const Tensor& var,
+                   bool needed) {
+  check(mean.defined() == var.defined(), op, "running_mean and running_var, or neither");
+  check(mean.defined() || !needed, op,
+        "running_mean and running_var are what normalises: they must be given");
+  const Shape channels{input.shape()[1]};
+  check_parameter(op, "running_mean", mean, input, channels);
+  check_parameter(op, "running_var", var, input, channels);
+}
+
+int64_t positions_of(const Tensor& input) {
+  int64_t positions = 1;
+  for (int d = 2; d < input.dim(); ++d) positions *= input.shape()[d];
+  return positions;
+}
+
+bool is_channels_last(const Tensor& x) {
+  return (x.dim() == 4 || x.dim() == 5) && !x.is_contiguous() &&
+         dense_strides(x.shape(), x.strides()) == channels_last_strides(x.shape());
+}
+
+// One after another, as `dtype`; undefined stays undefined.
+Tensor numbers(const Tensor& given, DType dtype) {
+  return given.defined() ? given.detach().to(dtype).contiguous() : Tensor();
+}
+const double* data_or_null(const Tensor& given) {
+  return given.defined() ? given.data<double>() : nullptr;
+}
+
+// Where the elements of (N, C, *) lie; the tensors are in one of the two layouts.
+ChannelNormArgs args_of(const Tensor& input, const Tensor& mean, const Tensor& var, bool last,
+                        const ChannelNormPlan& plan) {
+  ChannelNormArgs args;
+  args.batch = input.shape()[0];
+  args.channels = input.shape()[1];
+  args.positions = positions_of(input);
+  args.channels_last = last || (args.positions == 1 && plan.width == 1);
+  args.plan = plan;
+  args.dtype = input.dtype();
+  args.mean = mean.data<double>();
+  args.var = var.data<double>();
+  return args;
+}
+
+Tensor empty_in(const Tensor& input, bool last) {
+  const Shape& shape = input.shape();
+  return empty_strided(shape, last ? channels_last_strides(shape) : contiguous_strides(shape),
+                       {.dtype = input.dtype(), .device = input.device()});
+}
+
+Tensor doubles(const Shape& shape, Device device) {
+  return empty(shape, {.dtype = DType::f64, .device = device});
+}
+
+// `mean` and `var` are read where they are given, else they are set.
+Tensor normalise(const ChannelNormOp& op, const Tensor& input, const Tensor& weight,
+                 const Tensor& bias, Tensor& mean, Tensor& var, const ChannelNormPlan& plan) {
+  const ProfilerRange range(op.name(), {&input});
+  const bool last = is_channels_last(input);
+  const Tensor x = input.contiguous(last ? MemoryFormat::channels_last : MemoryFormat::contiguous);
+  Tensor output = empty_in(input, last);
+  if (!plan.given) {
+    mean = doubles({plan.groups, input.shape()[1] / plan.width}, input.device());
+    var = doubles(mean.shape(), input.device());
+  }
+  if (input.numel() > 0) {
+    const Tensor w = numbers(weight, DType::f64), b = numbers(bias, DType::f64);
+    ChannelNormArgs args = args_of(x, mean, var, last, plan);
+    args.input = x.data();
+    args.output = output.data();
+    args.weight = data_or_null(w);
+    args.bias = data_or_null(b);
+    op.kernel(input.device())(args);
+  }
+  if (needs_gradient(input, weight, bias))
+    op.gradient()(output, input, weight, bias, mean, var, plan);
+  return output;
+}
+
+// running = (1 - momentum) running + momentum value.
+void move_towards(const Tensor& running, const Tensor& value, double momentum) {
+  running.copy_(lerp(running.detach().to(DType::f64), value, momentum));
+}
+
+// Eval mode: the running statistics, one group.
+Tensor normalise_by(const ChannelNormOp& op, const Tensor& input, const Tensor& running_mean,
+                    const Tensor& running_var, const Tensor& weight, const Tensor& bias,
+                    double eps) {
+  Tensor mean = running_mean.detach().to(ToOptions{.dtype = DType::f64, .copy = true}).contiguous();
+  Tensor var = running_var.detach().to(ToOptions{.dtype = DType::f64, .copy = true}).contiguous();
+  return normalise(op, input, weight, bias, mean, var, {.eps = eps, .given = true});
+}
+
+double unbiased(int64_t count) {
+  return static_cast<double>(count) / static_cast<double>(count - 1);
+}
+
+// The gradients of no elements, those of parameters with as many elements as given.
+NormGradients nothing(const Tensor& gradient, int64_t parameters, NormWanted wanted) {
+  NormGradients result;
+  const TensorOptions options{.dtype = DType::f64, .device = gradient.device()};
+  if (wanted.input) result.input = zeros_like(gradient);
+  if (wanted.weight) result.weight = zeros({parameters}, options);
+  if (wanted.bias) result.bias = zeros({parameters}, options);
+  return result;
+}
+
+// Memory for the gradient of a parameter.
+double* allocate(bool wanted, int64_t count, Device device, Tensor& gradient) {
+  if (!wanted) return nullptr;
+  gradient = doubles({count}, device);
+  return gradient.data<double>();
+}
+
+// Lines of `normalized_shape`.
+void check_lines(const char* op, const Tensor& input, const Shape& normalized_shape,
+                 const Tensor& weight, const Tensor& bias) {
+  check_floating(op, input);
+  const int n = normalized_shape.size();
+  check(n > 0, op, "normalized_shape must have a dimension", normalized_shape);
+  bool ends = input.dim() >= n;
+  for (int d = 0; ends && d < n; ++d)
+    ends = input.shape()[input.dim() - n + d] == normalized_shape[d];
+  check(ends, op, "the input's shape must end with normalized_shape", input.shape(), " and ",
+        normalized_shape);
+  check_parameter(op, "weight", weight, input, normalized_shape);
+  check_parameter(op, "bias", bias, input, normalized_shape);
+}
+
+DType compute_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
+
+Tensor normalise_lines(const LineNormOp& op, const Tensor& input, const Tensor& weight,
+                       const Tensor& bias, const LineNormPlan& plan) {
+  const ProfilerRange range(op.name(), {&input});
+  const Tensor x = input.contiguous();
+  Tensor output = empty_in(input, false);
+  const int64_t lines = plan.length > 0 ? input.numel() / plan.length : 0;
+  const Tensor mean = doubles({lines}, input.device()), var = doubles({lines}, input.device());
+  if (input.numel() > 0) {
+    const Tensor w = numbers(weight, compute_dtype(input.dtype()));
+    const Tensor b = numbers(bias, compute_dtype(input.dtype()));
+    LineNormArgs args;
+    args.lines = lines;
+    args.plan = plan;
+    args.dtype = input.dtype();
+    args.input = x.data();
+    args.output = output.data();
+    args.mean = mean.data<double>();
+    args.var = var.data<double>();
+    if (w.defined()) args.weight = w.data();
+    if (b.defined()) args.bias = b.data();
+    op.kernel(input.device())(args);
+  }
+  if (needs_gradient(input, weight, bias))
+    op.gradient()(output, input, weight, bias, mean, var, plan);
+  return output;
+}
+
+}  // namespace
+
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
+                  const Tensor& weight, const Tensor& bias, bool training, double momentum,
+                  double eps, int64_t statistic_groups) {
+  const char* const op = "batch_norm";
+  check_channels(op, input, 0, weight, bias);
+  check_running(op, input, running_mean, running_var, !training);
+  if (!training)
+    return normalise_by(batch_norm_op, input, running_mean, running_var, weight, bias, eps);
+  const int64_t groups = statistic_groups, batch = input.shape()[0];
+  check(groups >= 1 && batch % groups == 0, op, "statistic_groups must divide the batch", groups,
+        " for ", input.shape());
+  const int64_t count = batch / groups * positions_of(input);
+  check(input.numel() == 0 || count > 1, op,
+        "training needs more than one value a channel and group", input.shape());
+  Tensor mean, var;
+  const Tensor output =
+      normalise(batch_norm_op, input, weight, bias, mean, var, {.groups = groups, .eps = eps});
+  if (running_mean.defined() && input.numel() > 0) {
+    for (int64_t g = 0; g < groups; ++g) {
+      move_towards(running_mean, mean[g], momentum);
+      move_towards(running_var, mul(var[g], unbiased(count)), momentum);
+    }
+  }
+  return output;
+}
+
+Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
+                     const Tensor& weight, const Tensor& bias, bool use_input_stats,
+                     double momentum, double eps) {
+  const char* const op = "instance_norm";
+  check_channels(op, input, 1, weight, bias);
+  check_running(op, input, running_mean, running_var, !use_input_stats);
+  if (!use_input_stats)
+    return normalise_by(instance_norm_op, input, running_mean, running_var, weight, bias, eps);
+  const int64_t count = positions_of(input);
+  check(input.numel() == 0 || count > 1, op, "more than one position is needed", input.shape());
+  Tensor mean, var;
+  const Tensor output = normalise(instance_norm_op, input, weight, bias, mean, var,
+                                  {.groups = std::max<int64_t>(input.shape()[0], 1), .eps = eps});
+  if (running_mean.defined() && input.numel() > 0) {
+    move_towards(running_mean, aorta::mean(mean, 0), momentum);
+    move_towards(running_var, mul(aorta::mean(var, 0), unbiased(count)), momentum);
+  }
+  return output;
+}
+
+Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias,
+                  double eps) {
+  const char* const op = "group_norm";
+  const Tensor x = autocast_to_f32(input), w = autocast_to_f32(weight), b = autocast_to_f32(bias);
+  check_channels(op, x, 0, w, b);
+  check(num_groups >= 1 && x.shape()[1] % num_groups == 0, op,
+        "num_groups must divide the channels", num_groups, " for ", x.shape());
+  Tensor mean, var;
+  return normalise(group_norm_op, x, w, b, mean, var,
+                   {.groups = std::max<int64_t>(x.shape()[0], 1),
+                    .width = std::max<int64_t>(x.shape()[1] / num_groups, 1),
+                    .eps = eps});
+}
+
+Tensor layer_norm(const Tensor& input, const Shape& normalized_shape, const Tensor& weight,
+                  const Tensor& bias, double eps) {
+  const Tensor x = autocast_to_f32(input), w = autocast_to_f32(weight), b = autocast_to_f32(bias);
+  check_lines("layer_norm", x, normalized_shape, w, b);
+  return normalise_lines(layer_norm_op, x, w, b, {.length = normalized_shape.numel(), .eps = eps});
+}
+
+Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor& weight,
+                std::optional<double> eps) {
+  const Tensor x = autocast_to_f32(input), w = autocast_to_f32(weight);
+  check_lines("rms_norm", x, normalized_shape, w, {});
+  const double least = x.dtype() == DType::f64 ? std::numeric_limits<double>::epsilon()
+                                               : std::numeric_limits<float>::epsilon();
+  return normalise_lines(
+      rms_norm_op, x, w, {},
+      {.length = normalized_shape.numel(), .eps = eps.value_or(least), .centered = false});
+}
+
+NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
+                                    const Tensor& weight, const Tensor& mean, const Tensor& var,
+                                    const ChannelNormPlan& plan, NormWanted wanted) {
+  if (gradient.numel() == 0) return nothing(gradient, gradient.shape()[1], wanted);
+  const ProfilerRange range(channel_norm_backward_op.name(), {&gradient});
+  const bool last = is_channels_last(input.defined() ? input : gradient);
+  const MemoryFormat format = last ? MemoryFormat::channels_last : MemoryFormat::contiguous;
+  const Tensor g = gradient.detach().contiguous(format);
+  const Tensor x = input.defined() ? input.detach().contiguous(format) : Tensor();
+  const Tensor w = numbers(weight, DType::f64);
+  ChannelNormArgs args = args_of(g, mean, var, last, plan);
+  args.gradient = g.data();
+  if (x.defined()) args.input = x.data();
+  args.weight = data_or_null(w);
+  NormGradients result;
+  args.weight_gradient = allocate(wanted.weight, args.channels, g.device(), result.weight);
+  args.bias_gradient = allocate(wanted.bias, args.channels, g.device(), result.bias);
+  if (wanted.input) {
+    result.input = empty_in(g, last);
+    args.output = result.input.data();
+  }
+  channel_norm_backward_op.kernel(g.device())(args);
+  return result;
+}
+
+NormGradients line_norm_backward(const Tensor& gradient, const Tensor& input, const Tensor& weight,
+                                 const Tensor& mean, const Tensor& var, const LineNormPlan& plan,
+                                 NormWanted wanted) {
+  if (gradient.numel() == 0) return nothing(gradient, plan.length, wanted);
+  const ProfilerRange range(line_norm_backward_op.name(), {&gradient});
+  const Tensor g = gradient.detach().contiguous(), x = input.detach().contiguous();
+  const Tensor w = numbers(weight, compute_dtype(x.dtype()));
+  LineNormArgs args;
+  args.lines = mean.numel();
+  args.plan = plan;
+  args.dtype = x.dtype();
+  args.input = x.data();
+  args.gradient = g.data();
+  args.mean = mean.data<double>();
+  args.var = var.data<double>();
+  if (w.defined()) args.weight = w.data();
+  NormGradients result;
+  args.weight_gradient = allocate(wanted.weight, plan.length, g.device(), result.weight);
+  args.bias_gradient = allocate(wanted.bias, plan.length, g.device(), result.bias);
+  if (wanted.input) {
+    result.input = empty_in(g, false);
+    args.output = result.input.data();
+  }
+  line_norm_backward_op.kernel(g.device())(args);
+  return result;
+}
+
+}  // namespace aorta
