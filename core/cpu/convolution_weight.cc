@@ -132,20 +132,18 @@ class Weights {
     const int64_t down = std::min(parts, divide_up(row_panels, 4));
     const int64_t across = divide_up(parts, down);
     const int64_t tasks = units * down * across;
-    parallel_for(
-        0, tasks, threads > 1 ? divide_up(tasks, threads * 8) : tasks,
-        [&](int64_t begin, int64_t end) {
-          const Scratch memory(kBlockRows * kLineBytes + tile_.columns * kLineBytes + 16 * depth_);
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t part = i % (down * across);
-            const int64_t unit = i / (down * across);
-            const TapSet& set = sets_[static_cast<size_t>(unit / args_.groups)];
-            const Range rows = part_of(row_panels, down, part / across);
-            multiply_set(set, unit % args_.groups,
-                         {rows.begin * tile_.rows, std::min(rows.end * tile_.rows, rows_)},
-                         part % across, across, memory.data());
-          }
-        });
+    parallel_for(0, tasks, threads > 1 ? 1 : tasks, [&](int64_t begin, int64_t end) {
+      const Scratch memory(kBlockRows * kLineBytes + tile_.columns * kLineBytes + 16 * depth_);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t part = i % (down * across);
+        const int64_t unit = i / (down * across);
+        const TapSet& set = sets_[static_cast<size_t>(unit / args_.groups)];
+        const Range rows = part_of(row_panels, down, part / across);
+        multiply_set(set, unit % args_.groups,
+                     {rows.begin * tile_.rows, std::min(rows.end * tile_.rows, rows_)},
+                     part % across, across, memory.data());
+      }
+    });
   }
 
   char* sum_at(int64_t group, int64_t row, int64_t column) const {

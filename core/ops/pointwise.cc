@@ -217,6 +217,12 @@ Tensor celu(const Tensor& input, const Scalar& alpha) {
 Tensor celu_(const Tensor& self, const Scalar& alpha) {
   return unary<scalar::Celu>(self, &self, make_celu(alpha));
 }
+Tensor logit(const Tensor& input, std::optional<double> eps) {
+  return unary<scalar::Logit>(input, nullptr, {eps.value_or(-1)});
+}
+Tensor logit_(const Tensor& self, std::optional<double> eps) {
+  return unary<scalar::Logit>(self, &self, {eps.value_or(-1)});
+}
 Tensor softplus(const Tensor& input, double beta, double threshold) {
   return unary<scalar::Softplus>(input, nullptr, {beta, threshold});
 }

@@ -95,6 +95,9 @@ Tensor erfc_(const Tensor& self);
 /// 1 / (1 + exp(-x)).
 Tensor sigmoid(const Tensor& input);
 Tensor sigmoid_(const Tensor& self);
+/// log(x / (1 - x)), NaN outside [0, 1]; of x clamped to [eps, 1 - eps] where there is an eps.
+Tensor logit(const Tensor& input, std::optional<double> eps = {});
+Tensor logit_(const Tensor& self, std::optional<double> eps = {});
 /// max(x, 0).
 Tensor relu(const Tensor& input);
 Tensor relu_(const Tensor& self);

@@ -17,9 +17,10 @@ struct TypeList {
 using UnaryOps = TypeList<  //
     Neg, Abs, Sign, Square, Reciprocal, Floor, Ceil, Round, Trunc, Frac, Clamp, ClampMin, ClampMax,
     Sqrt, Rsqrt, Exp, Exp2, Expm1, Log, Log1p, Log2, Log10, Sin, Cos, Tan, Asin, Acos, Atan, Sinh,
-    Cosh, Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Sigmoid, Relu, Relu6, LeakyRelu, Elu, Selu, Celu,
-    Gelu, GeluTanh, Silu, Mish, Softplus, LogSigmoid, Softsign, Hardtanh, Hardsigmoid, Hardswish,
-    Threshold, Hardshrink, Softshrink, Tanhshrink, IsNan, IsInf, IsFinite, LogicalNot, BitwiseNot>;
+    Cosh, Tanh, Asinh, Acosh, Atanh, Erf, Erfc, Sigmoid, Logit, Relu, Relu6, LeakyRelu, Elu, Selu,
+    Celu, Gelu, GeluTanh, Silu, Mish, Softplus, LogSigmoid, Softsign, Hardtanh, Hardsigmoid,
+    Hardswish, Threshold, Hardshrink, Softshrink, Tanhshrink, IsNan, IsInf, IsFinite, LogicalNot,
+    BitwiseNot>;
 
 using BinaryOps = TypeList<  //
     Add, AddScaled, Sub, SubScaled, Mul, Div, FloorDivide, Fmod, Remainder, Pow, Minimum, Maximum,

@@ -319,6 +319,26 @@ struct Sigmoid {
   }
 };
 
+/// log(x / (1 - x)), sigmoid's inverse; of x clamped to [eps, 1 - eps] where eps isn't negative.
+struct Logit {
+  static constexpr PointwiseInfo info = real_function("logit");
+  double eps = -1;
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    const T low = eps < 0 ? -kInfinity<T> : T(eps), high = eps < 0 ? kInfinity<T> : T(1 - eps);
+    const T p = x < low ? low : x > high ? high : x;
+    const T rest = T(1) - p;
+    // From a quarter on p + p - 1 is exact, also where the result is small.
+    const T far = log(p / rest), near = log1p((p + p - T(1)) / rest);
+    return p < T(0.25) ? far : near;
+  }
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    const double first = eps < 0 ? 0 : eps, outside = eps < 0 ? kNaN<double> : 0;
+    return select((x < T(first)) | (x > T(1 - first)), T(outside), g / (x * (T(1) - x)));
+  }
+};
+
 /// The angle of the point (x, y) in [-pi, pi].
 struct Atan2 {
   static constexpr PointwiseInfo info = real_function("atan2");

@@ -11,6 +11,15 @@ constexpr Tolerance kNearZero{16, 32, 0, 1};
 
 void add_plain(std::vector<Row>& rows) {
   rows.push_back(unary<sigmoid, sigmoid_>("sigmoid", kUlps2));
+  rows.push_back(
+      {.op = "logit",
+       .tolerance = kUlps4,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {logit(x[0])}; },
+                  [](const Tensors& x) { return logit_(x[0]); }},
+                 {"eps", [](const Tensors& x) -> Tensors { return {logit(x[0], 0.125)}; },
+                  [](const Tensors& x) { return logit_(x[0], 0.125); }}},
+       .bad = {{[] { logit_(ones({2}, {.dtype = i32})); },
+                "logit_: the result's dtype f32 can't be stored in i32"}}});
   rows.push_back(unary<relu, relu_>("relu", kExactButZeros,
                                     {{[] { relu(ones({2}, {.dtype = boolean})); },
                                       "relu: dtype must be a number, not bool, got bool"}}));
