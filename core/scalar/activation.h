@@ -221,7 +221,7 @@ struct Hardtanh {
   Number min = -1, max = 1;
   template <class T>
   AORTA_INLINE T operator()(T x) const {
-    return minimum(maximum(x, min.bound<T>()), max.bound<T>());
+    return clamp(x, min.bound<T>(), max.bound<T>());
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
@@ -234,7 +234,7 @@ struct Hardsigmoid {
   static constexpr PointwiseInfo info = floating_function("hardsigmoid");
   template <class T>
   AORTA_INLINE T operator()(T x) const {
-    return minimum(maximum(x + T(3), T(0)), T(6)) / T(6);
+    return clamp(x + T(3), T(0), T(6)) / T(6);
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
@@ -247,7 +247,7 @@ struct Hardswish {
   static constexpr PointwiseInfo info = floating_function("hardswish");
   template <class T>
   AORTA_INLINE T operator()(T x) const {
-    return x * minimum(maximum(x + T(3), T(0)), T(6)) / T(6);
+    return x * clamp(x + T(3), T(0), T(6)) / T(6);
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {

@@ -262,7 +262,7 @@ struct Clamp {
   Number min, max;
   template <class T>
   AORTA_INLINE T operator()(T x) const {
-    return minimum(maximum(x, min.bound<T>()), max.bound<T>());
+    return clamp(x, min.bound<T>(), max.bound<T>());
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {

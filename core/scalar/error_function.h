@@ -33,7 +33,9 @@ AORTA_INLINE float gelu(float x) {
   // x Q(|x|) for negative x and x - x Q(x) for positive x, where Q(t) = e^(-t^2/2) P(t)/S(t) is the
   // upper tail of the normal distribution. -t^2/2 is the exact `square` plus `tail`.
   const float magnitude = abs(x);
-  const float t = magnitude > 14.5f ? 14.5f : magnitude;
+  // The smaller of |x| and 14.5, by its bits: one instruction.
+  const uint32_t limit = 0x41680000u, bits = to_bits(magnitude);
+  const float t = from_bits(bits < limit ? bits : limit);
   const float short_t = from_bits(to_bits(t) & 0xfffff000u);
   const float square = -0.5f * short_t * short_t;
   const float tail = -0.5f * (t - short_t) * (t + short_t);

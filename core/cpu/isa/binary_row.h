@@ -12,14 +12,14 @@ struct BinaryRow {
     char* const out = data[0];
     const char* const a = data[1];
     const char* const b = data[2];
+    // An operand that is one for all is read in the loop: GCC doesn't vectorise a loop in which a
+    // condition on it, as those of pow, is known before.
     if (broadcast == 2) {
-      const T first = load<T>(a, 0);
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) store(out, i, f(first, load<T>(b, i)));
+      for (int64_t i = 0; i < n; ++i) store(out, i, f(load<T>(a, 0), load<T>(b, i)));
     } else if (broadcast == 4) {
-      const T second = load<T>(b, 0);
 #pragma GCC ivdep
-      for (int64_t i = 0; i < n; ++i) store(out, i, f(load<T>(a, i), second));
+      for (int64_t i = 0; i < n; ++i) store(out, i, f(load<T>(a, i), load<T>(b, 0)));
     } else {
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) store(out, i, f(load<T>(a, i), load<T>(b, i)));
