@@ -18,8 +18,10 @@ void add_plain(std::vector<Row>& rows) {
                   [](const Tensors& x) { return logit_(x[0]); }},
                  {"eps", [](const Tensors& x) -> Tensors { return {logit(x[0], 0.125)}; },
                   [](const Tensors& x) { return logit_(x[0], 0.125); }}},
-       .bad = {{[] { logit_(ones({2}, {.dtype = i32})); },
-                "logit_: the result's dtype f32 can't be stored in i32"}}});
+       .bad = {
+           {[] { logit_(ones({2}, {.dtype = i32})); },
+            "logit: the result's dtype must be castable to that of the tensor written in place, "
+            "got f32 into i32"}}});
   rows.push_back(unary<relu, relu_>("relu", kExactButZeros,
                                     {{[] { relu(ones({2}, {.dtype = boolean})); },
                                       "relu: dtype must be a number, not bool, got bool"}}));

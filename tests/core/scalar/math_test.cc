@@ -66,7 +66,7 @@ const Row kRows[] = {
     {"sigmoid", sigmoid, 2.0},
     {"logit",
      [](double x) { return x < 0.25 ? std::log(x / (1 - x)) : std::log1p((2 * x - 1) / (1 - x)); },
-     3.0},
+     3.2},
     {"logsigmoid", [](double x) { return 0.0 - softplus(-x); }, 2.0},
     {"softplus", [](double x) { return x > 20 ? x : softplus(x); }, 2.0},
     {"gelu", gelu, 7.5},
