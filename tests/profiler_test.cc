@@ -135,15 +135,16 @@ TEST(Profiler, OneAtATimeAndAgain) {
   EXPECT_GE(profiler.ranges()[0].duration_ns, 0);
 }
 
-// Every op of the catalogue that runs a kernel shows.
+// Every op of the catalogue that runs a kernel shows; one that gives its input back runs none.
 TEST(Profiler, EveryKernelHasARange) {
   for (const catalog::Row& row : catalog::rows()) {
     if (row.calls.empty() || row.family == "shape") continue;
     for (const catalog::Sample& sample : catalog::samples(row)) {
       if (sample.outputs[0].numel() == 0 || sample.inputs.empty()) continue;
       Profiler profiler;
-      sample.call->run(sample.inputs);
+      const catalog::Tensors results = sample.call->run(sample.inputs);
       profiler.stop();
+      if (results[0].data() == sample.inputs[0].data()) continue;
       EXPECT_FALSE(profiler.ranges().empty()) << row.op << "/" << sample.name;
       break;
     }
