@@ -8,7 +8,7 @@
 namespace aorta::cpu {
 namespace {
 
-// Words of a strip: a panel of 12 rows takes three quarters of a first-level cache of 32 KB.
+// Bytes of a row of a strip: 12 rows, a panel, take three quarters of a first-level cache of 32 KB.
 constexpr int64_t kStripBytes = 2048;
 
 // Puts `position`, which reads `taps`, into the last segment or into a new one.
