@@ -259,6 +259,29 @@ GradCell* gradient_cell(const Tensor& tensor, bool make) {
   return slot->retained.get();
 }
 
+void set_data(const Tensor& leaf, const Tensor& value) {
+  TensorImpl& impl = leaf.impl();
+  const TensorImpl& from = value.impl();
+  check(leaf.is_leaf(), "set_data", "the tensor must be a leaf", impl.shape);
+  check(impl.shape == from.shape, "set_data", "the value must have the tensor's shape", from.shape,
+        " for ", impl.shape);
+  impl.dtype = from.dtype;
+  impl.storage = from.storage;
+  impl.offset = from.offset;
+  impl.strides = from.strides;
+  impl.contiguous = from.contiguous;
+  impl.inference = from.inference;
+  impl.base = nullptr;
+  Slot* slot = slot_of(impl);
+  if (!slot || !slot->node) return;
+  slot->node->outputs()[0] = spec_of(leaf);
+  GradCell& cell = static_cast<LeafNode&>(*slot->node).cell();
+  const Tensor gradient = cell.get();
+  if (!gradient.defined()) return;
+  const NoGradGuard no_grad;
+  cell.set(gradient.detach().to({.dtype = from.dtype, .device = value.device()}));
+}
+
 void check_in_place(const char* op, const Tensor& self) {
   const TensorImpl& impl = self.impl();
   check(!impl.inference || grad_mode().inference, op,

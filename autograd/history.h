@@ -50,6 +50,10 @@ void set_view_history(const Tensor& view, const Ref<Node>& node);
 /// An alias of `elements` at the place `edge` of the graph.
 Tensor with_edge(const Tensor& elements, const Edge& edge);
 
+/// Gives a leaf the elements of `value`, of the same shape and outside the graph, and its dtype,
+/// device and layout. The leaf stays the object that it is; its gradient is converted too.
+void set_data(const Tensor& leaf, const Tensor& value);
+
 /// Makes grad() of a tensor with history keep its gradient.
 void retain_gradient(const Tensor& tensor);
 /// The cell behind grad(); null when there is none (yet).

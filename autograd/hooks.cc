@@ -27,7 +27,7 @@ bool HookList::has_after() const {
 }  // namespace autograd
 
 void HookHandle::remove() {
-  if (const auto list = list_.lock()) list->remove(id_);
+  if (const auto list = list_.lock()) remove_(list.get(), id_);
   list_.reset();
 }
 

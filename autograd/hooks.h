@@ -36,13 +36,18 @@ struct HookList {
 class HookHandle {
  public:
   HookHandle() = default;
-  HookHandle(std::weak_ptr<autograd::HookList> list, int64_t id)
-      : list_(std::move(list)), id_(id) {}
+  /// The hook `id` of a list with `remove(id)`.
+  template <class List>
+  HookHandle(const std::shared_ptr<List>& list, int64_t id)
+      : list_(list),
+        remove_([](void* hooks, int64_t hook) { static_cast<List*>(hooks)->remove(hook); }),
+        id_(id) {}
   /// Takes the hook away; a second time does nothing.
   void remove();
 
  private:
-  std::weak_ptr<autograd::HookList> list_;
+  std::weak_ptr<void> list_;
+  void (*remove_)(void* list, int64_t id) = nullptr;
   int64_t id_ = 0;
 };
 

@@ -1,4 +1,5 @@
 #include <aorta/core/check.h>
+#include <aorta/core/module_path.h>
 
 #include <charconv>
 
@@ -29,6 +30,9 @@ void throw_error(std::string text) {
     std::string outer(context->name_);
     if (!path.empty() && !outer.empty()) outer += '.';
     path.insert(0, outer);
+  }
+  if (const Ref<ModulePath>& module = module_path()) {
+    path = path.empty() ? module->to_string() : module->to_string() + "." + path;
   }
   if (!path.empty()) text.insert(0, path + ": ");
   throw Error(text);
