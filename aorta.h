@@ -42,3 +42,17 @@
 #include <aorta/core/state.h>              // IWYU pragma: export
 #include <aorta/core/tensor.h>             // IWYU pragma: export
 #include <aorta/core/version.h>            // IWYU pragma: export
+#include <aorta/nn/activation.h>           // IWYU pragma: export
+#include <aorta/nn/attention.h>            // IWYU pragma: export
+#include <aorta/nn/container.h>            // IWYU pragma: export
+#include <aorta/nn/conv.h>                 // IWYU pragma: export
+#include <aorta/nn/dropout.h>              // IWYU pragma: export
+#include <aorta/nn/embedding.h>            // IWYU pragma: export
+#include <aorta/nn/init.h>                 // IWYU pragma: export
+#include <aorta/nn/linear.h>               // IWYU pragma: export
+#include <aorta/nn/loss.h>                 // IWYU pragma: export
+#include <aorta/nn/module.h>               // IWYU pragma: export
+#include <aorta/nn/normalization.h>        // IWYU pragma: export
+#include <aorta/nn/pooling.h>              // IWYU pragma: export
+#include <aorta/nn/recurrent.h>            // IWYU pragma: export
+#include <aorta/nn/upsample.h>             // IWYU pragma: export

@@ -61,13 +61,25 @@ struct Cell {
 
   Tensor input_gates() const { return linear(input, w_ih, b_ih); }
   Tensor hidden_gates() const { return linear(h, w_hh, b_hh); }
-  Tensor fresh(int64_t columns) const { return fresh_like(input, columns); }
-  static Tensor fresh_like(const Tensor& like, int64_t columns) {
-    return empty({like.size(0), columns}, {.dtype = like.dtype(), .device = like.device()});
-  }
 };
 
-Tensor fresh_like(const Tensor& like) { return Cell::fresh_like(like, like.size(1)); }
+Tensor fresh(const Tensor& like, int64_t columns) {
+  return empty({like.size(0), columns}, {.dtype = like.dtype(), .device = like.device()});
+}
+Tensor fresh_like(const Tensor& like) { return fresh(like, like.size(1)); }
+
+// What the gates of `count` kinds must be, for a state (N, H).
+void check_gates(const char* op, const Tensor& input_gates, const Tensor& hidden_gates,
+                 const Tensor& state, int64_t count) {
+  check(state.dim() == 2, op, "the state must be (N, H)", state.shape());
+  const Shape shape{state.size(0), count * state.size(1)};
+  for (const Tensor* gates : {&input_gates, &hidden_gates}) {
+    check(gates->shape() == shape, op, "gates must have the shape " + to_string(shape),
+          gates->shape());
+    check(gates->dtype() == state.dtype() && gates->device() == state.device(), op,
+          "gates must have the state's dtype and device", gates->dtype(), " for ", state.dtype());
+  }
+}
 Tensor plain(const Tensor& tensor) { return tensor.detach().contiguous(); }
 
 }  // namespace
@@ -79,39 +91,48 @@ LstmState lstm_cell(const Tensor& input, const LstmState& hx, const Tensor& w_ih
   cell.check_state("the cell", c);
   check(c.shape() == cell.h.shape(), "lstm_cell", "hidden state and cell must have one shape",
         cell.h.shape(), " and ", c.shape());
-  const Tensor of_input = cell.input_gates(), of_hidden = cell.hidden_gates();
-  const ProfilerRange range(lstm_gates_op.name(), {&of_input, &of_hidden, &c});
-  const int64_t hidden = c.size(1);
-  const bool records = needs_gradient(of_input, of_hidden, c);
-  LstmState next{cell.fresh(hidden), cell.fresh(hidden)};
-  Tensor gates = records ? cell.fresh(4 * hidden) : Tensor();
-  if (c.numel() > 0) {
-    const Tensor previous = c.contiguous();
-    lstm_gates_op.kernel(c.device())({c.size(0), hidden, c.dtype(), of_input.data(),
-                                      of_hidden.data(), previous.data(), next.h.data(),
-                                      next.c.data(), records ? gates.data() : nullptr});
+  return lstm_gates(cell.input_gates(), cell.hidden_gates(), c);
+}
+
+LstmState lstm_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cell) {
+  check_gates("lstm_gates", input_gates, hidden_gates, cell, 4);
+  const ProfilerRange range(lstm_gates_op.name(), {&input_gates, &hidden_gates, &cell});
+  const int64_t hidden = cell.size(1);
+  const bool records = needs_gradient(input_gates, hidden_gates, cell);
+  LstmState next{fresh_like(cell), fresh_like(cell)};
+  Tensor gates = records ? fresh(cell, 4 * hidden) : Tensor();
+  if (cell.numel() > 0) {
+    const Tensor previous = cell.contiguous();
+    const Tensor of_input = input_gates.contiguous(), of_hidden = hidden_gates.contiguous();
+    lstm_gates_op.kernel(cell.device())({cell.size(0), hidden, cell.dtype(), of_input.data(),
+                                         of_hidden.data(), previous.data(), next.h.data(),
+                                         next.c.data(), records ? gates.data() : nullptr});
   }
-  if (records) lstm_gates_op.gradient()(next.h, next.c, gates, of_input, of_hidden, c);
+  if (records) lstm_gates_op.gradient()(next.h, next.c, gates, input_gates, hidden_gates, cell);
   return next;
 }
 
 Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                 const Tensor& b_ih, const Tensor& b_hh) {
   const Cell cell("gru_cell", 3, input, hx, w_ih, w_hh, b_ih, b_hh);
-  const Tensor& h = cell.h;
-  const Tensor of_input = cell.input_gates(), of_hidden = cell.hidden_gates();
-  const ProfilerRange range(gru_gates_op.name(), {&of_input, &of_hidden, &h});
-  const int64_t hidden = h.size(1);
-  const bool records = needs_gradient(of_input, of_hidden, h);
-  Tensor next = cell.fresh(hidden);
-  Tensor gates = records ? cell.fresh(3 * hidden) : Tensor();
-  if (h.numel() > 0) {
-    const Tensor previous = h.contiguous();
-    gru_gates_op.kernel(h.device())({h.size(0), hidden, h.dtype(), of_input.data(),
-                                     of_hidden.data(), previous.data(), next.data(),
-                                     records ? gates.data() : nullptr});
+  return gru_gates(cell.input_gates(), cell.hidden_gates(), cell.h);
+}
+
+Tensor gru_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& state) {
+  check_gates("gru_gates", input_gates, hidden_gates, state, 3);
+  const ProfilerRange range(gru_gates_op.name(), {&input_gates, &hidden_gates, &state});
+  const int64_t hidden = state.size(1);
+  const bool records = needs_gradient(input_gates, hidden_gates, state);
+  Tensor next = fresh_like(state);
+  Tensor gates = records ? fresh(state, 3 * hidden) : Tensor();
+  if (state.numel() > 0) {
+    const Tensor previous = state.contiguous();
+    const Tensor of_input = input_gates.contiguous(), of_hidden = hidden_gates.contiguous();
+    gru_gates_op.kernel(state.device())({state.size(0), hidden, state.dtype(), of_input.data(),
+                                         of_hidden.data(), previous.data(), next.data(),
+                                         records ? gates.data() : nullptr});
   }
-  if (records) gru_gates_op.gradient()(next, gates, of_input, of_hidden, h);
+  if (records) gru_gates_op.gradient()(next, gates, input_gates, hidden_gates, state);
   return next;
 }
 

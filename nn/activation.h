@@ -1,0 +1,232 @@
+#pragma once
+
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/nn/module.h>
+
+// Activations as modules; the formulas stand in core/ops/pointwise.h and softmax.h.
+
+namespace aorta::nn {
+
+/// An activation without parameters: `op`, or where `inplace` is asked for, `op_in_place`.
+template <auto op, auto op_in_place>
+class InPlaceActivation : public Module {
+ public:
+  explicit InPlaceActivation(bool write_in_place = false) : inplace(write_in_place) {}
+  InPlaceActivation(Module& owner, const char* name, bool write_in_place = false)
+      : Module(owner, name), inplace(write_in_place) {}
+  Tensor forward(const Tensor& input) const override {
+    if (!inplace) return op(input);
+    op_in_place(input);
+    return input;
+  }
+  std::string extra_repr() const override { return inplace ? "inplace=True" : ""; }
+
+  bool inplace;
+};
+
+struct ReLU : InPlaceActivation<&relu, &relu_> {
+  using InPlaceActivation::InPlaceActivation;
+};
+struct ReLU6 : InPlaceActivation<&relu6, &relu6_> {
+  using InPlaceActivation::InPlaceActivation;
+};
+struct SELU : InPlaceActivation<&selu, &selu_> {
+  using InPlaceActivation::InPlaceActivation;
+};
+struct SiLU : InPlaceActivation<&silu, &silu_> {
+  using InPlaceActivation::InPlaceActivation;
+};
+struct Mish : InPlaceActivation<&mish, &mish_> {
+  using InPlaceActivation::InPlaceActivation;
+};
+struct Hardsigmoid : InPlaceActivation<&hardsigmoid, &hardsigmoid_> {
+  using InPlaceActivation::InPlaceActivation;
+};
+struct Hardswish : InPlaceActivation<&hardswish, &hardswish_> {
+  using InPlaceActivation::InPlaceActivation;
+};
+
+/// An activation without parameters.
+template <auto op>
+class Activation : public Module {
+ public:
+  using Module::Module;
+  Tensor forward(const Tensor& input) const override { return op(input); }
+};
+
+struct Sigmoid : Activation<&sigmoid> {
+  using Activation::Activation;
+};
+struct Tanh : Activation<&tanh> {
+  using Activation::Activation;
+};
+struct LogSigmoid : Activation<&logsigmoid> {
+  using Activation::Activation;
+};
+struct Softsign : Activation<&softsign> {
+  using Activation::Activation;
+};
+struct Tanhshrink : Activation<&tanhshrink> {
+  using Activation::Activation;
+};
+
+struct LeakyReLU : Module {
+  explicit LeakyReLU(double negative_slope = 0.01, bool inplace = false);
+  LeakyReLU(Module& owner, const char* name, double negative_slope = 0.01, bool inplace = false);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  double negative_slope;
+  bool inplace;
+};
+
+struct ELU : Module {
+  explicit ELU(double alpha = 1, bool inplace = false);
+  ELU(Module& owner, const char* name, double alpha = 1, bool inplace = false);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  double alpha;
+  bool inplace;
+};
+
+struct CELU : Module {
+  explicit CELU(double alpha = 1, bool inplace = false);
+  CELU(Module& owner, const char* name, double alpha = 1, bool inplace = false);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  double alpha;
+  bool inplace;
+};
+
+struct GELU : Module {
+  explicit GELU(GeluApproximation approximate = GeluApproximation::none);
+  GELU(Module& owner, const char* name, GeluApproximation approximate = GeluApproximation::none);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  GeluApproximation approximate;
+};
+
+struct Hardtanh : Module {
+  explicit Hardtanh(double min_val = -1, double max_val = 1, bool inplace = false);
+  Hardtanh(Module& owner, const char* name, double min_val = -1, double max_val = 1,
+           bool inplace = false);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  double min_val, max_val;
+  bool inplace;
+};
+
+struct Hardshrink : Module {
+  explicit Hardshrink(double lambda = 0.5);
+  Hardshrink(Module& owner, const char* name, double lambda = 0.5);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  double lambda;
+};
+
+struct Softshrink : Module {
+  explicit Softshrink(double lambda = 0.5);
+  Softshrink(Module& owner, const char* name, double lambda = 0.5);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  double lambda;
+};
+
+struct Softplus : Module {
+  explicit Softplus(double beta = 1, double threshold = 20);
+  Softplus(Module& owner, const char* name, double beta = 1, double threshold = 20);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  double beta, threshold;
+};
+
+struct Threshold : Module {
+  Threshold(double threshold, double value, bool inplace = false);
+  Threshold(Module& owner, const char* name, double threshold, double value, bool inplace = false);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  double threshold, value;
+  bool inplace;
+};
+
+struct PReLUOptions {
+  int64_t num_parameters = 1;  // or the channels
+  double init = 0.25;
+};
+/// max(x, 0) + weight min(x, 0), with one weight or one a channel of (N, C, *).
+struct PReLU : Module {
+  explicit PReLU(const PReLUOptions& options = {});
+  PReLU(Module& owner, const char* name, const PReLUOptions& options = {});
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  Parameter weight;
+};
+
+/// x where it is not negative, elsewhere x times a slope: in training a random one from [lower,
+/// upper) for each element, else their mean (Xu et al. 2015).
+Tensor rrelu(const Tensor& input, double lower = 1.0 / 8, double upper = 1.0 / 3,
+             bool training = false);
+struct RReLU : Module {
+  explicit RReLU(double lower = 1.0 / 8, double upper = 1.0 / 3);
+  RReLU(Module& owner, const char* name, double lower = 1.0 / 8, double upper = 1.0 / 3);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  double lower, upper;
+};
+
+/// a sigmoid(b) for the halves a and b of a dimension.
+Tensor glu(const Tensor& input, int64_t dim = -1);
+struct GLU : Module {
+  explicit GLU(int64_t dim = -1);
+  GLU(Module& owner, const char* name, int64_t dim = -1);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  int64_t dim;
+};
+
+struct Softmax : Module {
+  explicit Softmax(int64_t dim);
+  Softmax(Module& owner, const char* name, int64_t dim);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  int64_t dim;
+};
+
+/// softmax(-x).
+struct Softmin : Module {
+  explicit Softmin(int64_t dim);
+  Softmin(Module& owner, const char* name, int64_t dim);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  int64_t dim;
+};
+
+struct LogSoftmax : Module {
+  explicit LogSoftmax(int64_t dim);
+  LogSoftmax(Module& owner, const char* name, int64_t dim);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  int64_t dim;
+};
+
+/// Over the channels of (N, C, H, W) or (C, H, W).
+struct Softmax2d : Module {
+  using Module::Module;
+  Tensor forward(const Tensor& input) const override;
+};
+
+}  // namespace aorta::nn

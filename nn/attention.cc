@@ -1,0 +1,264 @@
+#include <aorta/core/ops/attention.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/dropout.h>
+#include <aorta/core/ops/join.h>
+#include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/softmax.h>
+#include <aorta/nn/attention.h>
+#include <aorta/nn/init.h>
+
+#include <cmath>
+#include <limits>
+
+namespace aorta::nn {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+Tensor weight_if(bool wanted, int64_t rows, int64_t columns) {
+  return wanted ? empty({rows, columns}) : Tensor();
+}
+
+// A mask that is added: -inf where a mask of bools hides.
+Tensor additive(const Tensor& mask, DType dtype) {
+  if (mask.dtype() != DType::boolean) return mask.to(dtype);
+  const Tensor zero = zeros(mask.shape(), {.dtype = dtype, .device = mask.device()});
+  return masked_fill(zero, mask, -std::numeric_limits<double>::infinity());
+}
+
+void check_mask(const char* name, const Tensor& mask) {
+  check(mask.dtype() == DType::boolean || is_floating(mask.dtype()), "MultiheadAttention",
+        std::string(name) + " must be bool or floating", mask.dtype());
+}
+
+struct Call {
+  int64_t batch, length, keys;
+};
+
+// The mask of all heads, (N or 1, heads or 1, L or 1, S), added to the products; undefined without
+// any.
+Tensor mask_of(const AttentionMasks& masks, const Call& call, int64_t heads, DType dtype) {
+  const Tensor &padding = masks.key_padding_mask, &attention = masks.attn_mask;
+  Tensor mask;
+  if (attention.defined()) {
+    check_mask("attn_mask", attention);
+    const bool all = attention.shape() == Shape{call.length, call.keys};
+    check(all || attention.shape() == Shape{call.batch * heads, call.length, call.keys},
+          "MultiheadAttention", "attn_mask must be (L, S) or (N heads, L, S)", attention.shape());
+    mask = additive(attention, dtype)
+               .reshape(all ? Shape{1, 1, call.length, call.keys}
+                            : Shape{call.batch, heads, call.length, call.keys});
+  }
+  if (padding.defined()) {
+    check_mask("key_padding_mask", padding);
+    const Tensor rows = padding.dim() == 1 ? padding.unsqueeze(0) : padding;
+    check(rows.shape() == Shape{call.batch, call.keys}, "MultiheadAttention",
+          "key_padding_mask must be (N, S)", padding.shape());
+    const Tensor hidden = additive(rows, dtype).view({call.batch, 1, 1, call.keys});
+    mask = mask.defined() ? mask + hidden : hidden;
+  }
+  return mask;
+}
+
+// As they are used: the features of key and value are numbers.
+MultiheadAttentionOptions resolved(MultiheadAttentionOptions options, int64_t features,
+                                   int64_t heads) {
+  check(features > 0 && heads > 0 && features % heads == 0, "MultiheadAttention",
+        "embed_dim must be divisible by num_heads", features, " for ", heads);
+  if (options.kdim == 0) options.kdim = features;
+  if (options.vdim == 0) options.vdim = features;
+  return options;
+}
+
+// What the module reads and writes as (N, L, E).
+Tensor batch_in_front(const Tensor& x, bool unbatched, bool batch_first) {
+  return unbatched ? x.unsqueeze(0) : batch_first ? x : x.transpose(0, 1);
+}
+
+// (N, L, E) -> (N, heads, L, E / heads).
+Tensor heads_of(const Tensor& x, int64_t heads) {
+  return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
+}
+
+}  // namespace
+
+MultiheadAttention::MultiheadAttention(int64_t features, int64_t heads,
+                                       const MultiheadAttentionOptions& attention_options)
+    : embed_dim(features),
+      num_heads(heads),
+      options(resolved(attention_options, features, heads)),
+      in_proj_weight(
+          *this, "in_proj_weight",
+          weight_if(options.kdim == features && options.vdim == features, 3 * features, features)),
+      q_proj_weight(*this, "q_proj_weight",
+                    weight_if(!in_proj_weight.defined(), features, features)),
+      k_proj_weight(*this, "k_proj_weight",
+                    weight_if(!in_proj_weight.defined(), features, options.kdim)),
+      v_proj_weight(*this, "v_proj_weight",
+                    weight_if(!in_proj_weight.defined(), features, options.vdim)),
+      in_proj_bias(*this, "in_proj_bias", options.bias ? zeros({3 * features}) : Tensor()),
+      out_proj(*this, "out_proj", features, features, {.bias = options.bias}) {
+  for (const Tensor* weight :
+       {static_cast<const Tensor*>(&in_proj_weight), static_cast<const Tensor*>(&q_proj_weight),
+        static_cast<const Tensor*>(&k_proj_weight), static_cast<const Tensor*>(&v_proj_weight)}) {
+    if (weight->defined()) init::xavier_uniform_(*weight);
+  }
+  if (options.bias) init::zeros_(out_proj.bias);
+}
+
+MultiheadAttention::MultiheadAttention(Module& owner, const char* name, int64_t features,
+                                       int64_t heads,
+                                       const MultiheadAttentionOptions& attention_options)
+    : MultiheadAttention(features, heads, attention_options) {
+  join(owner, name);
+}
+
+AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& key,
+                                            const Tensor& value, const AttentionMasks& given,
+                                            bool need_weights) const {
+  const char* const op = "MultiheadAttention";
+  const bool unbatched = query.dim() == 2;
+  for (const Tensor* x : {&query, &key, &value}) {
+    check(x->dim() == (unbatched ? 2 : 3), op, "query, key and value must be (L, N, E) or (L, E)",
+          query.shape(), ", ", key.shape(), ", ", value.shape());
+  }
+  check(
+      query.size(-1) == embed_dim && key.size(-1) == options.kdim && value.size(-1) == options.vdim,
+      op, "features must be embed_dim, kdim and vdim", query.size(-1), ", ", key.size(-1), ", ",
+      value.size(-1));
+  check(!given.is_causal || !given.attn_mask.defined(), op,
+        "is_causal and attn_mask exclude each other");
+  const Tensor q_in = batch_in_front(query, unbatched, options.batch_first);
+  const Tensor k_in = batch_in_front(key, unbatched, options.batch_first);
+  const Tensor v_in = batch_in_front(value, unbatched, options.batch_first);
+  const Call call{q_in.size(0), q_in.size(1), k_in.size(1)};
+  check(k_in.size(0) == call.batch && v_in.size(0) == call.batch && v_in.size(1) == call.keys, op,
+        "key and value must have one length, and all one batch size", query.shape(), ", ",
+        key.shape(), ", ", value.shape());
+
+  AttentionMasks masks = given;
+  const bool causal_op = masks.is_causal && !need_weights && !masks.key_padding_mask.defined();
+  if (masks.is_causal && !causal_op) {
+    masks.attn_mask = triu(
+        ones({call.length, call.keys}, {.dtype = DType::boolean, .device = query.device()}), 1);
+  }
+  const auto part = [&](const Tensor& own, int64_t i) {
+    return own.defined() ? Tensor(own) : in_proj_weight.narrow(0, i * embed_dim, embed_dim);
+  };
+  const auto bias = [&](int64_t i) {
+    return options.bias ? in_proj_bias.narrow(0, i * embed_dim, embed_dim) : Tensor();
+  };
+  Tensor q, k, v;
+  if (in_proj_weight.defined() && query.is_same(key) && query.is_same(value)) {
+    const Tensors parts = chunk(linear(q_in, in_proj_weight, in_proj_bias), 3, -1);
+    q = parts[0], k = parts[1], v = parts[2];
+  } else {
+    q = linear(q_in, part(q_proj_weight, 0), bias(0));
+    k = linear(k_in, part(k_proj_weight, 1), bias(1));
+    v = linear(v_in, part(v_proj_weight, 2), bias(2));
+  }
+  q = heads_of(q, num_heads), k = heads_of(k, num_heads), v = heads_of(v, num_heads);
+  const Tensor mask = mask_of(masks, call, num_heads, q.dtype());
+  const double p = is_training() ? options.dropout : 0;
+
+  AttentionOutput result;
+  Tensor attended;
+  if (need_weights) {
+    Tensor scores = matmul(q * (1 / std::sqrt(static_cast<double>(embed_dim / num_heads))),
+                           k.transpose(-2, -1));
+    if (mask.defined()) scores = scores + mask;
+    const Tensor weights = aorta::dropout(softmax(scores, -1), p);
+    attended = matmul(weights, v);
+    result.weights = mean(weights, 1);
+    if (unbatched) result.weights = result.weights.squeeze(0);
+  } else {
+    attended = scaled_dot_product_attention(
+        q, k, v, {.attn_mask = mask, .dropout_p = p, .is_causal = causal_op});
+  }
+  attended = attended.transpose(1, 2).reshape({call.batch, call.length, embed_dim});
+  const Tensor output = out_proj(attended);
+  result.output = unbatched             ? output.squeeze(0)
+                  : options.batch_first ? output
+                                        : output.transpose(0, 1);
+  return result;
+}
+
+AttentionOutput MultiheadAttention::operator()(const Tensor& query, const Tensor& key,
+                                               const Tensor& value, const AttentionMasks& masks,
+                                               bool need_weights) const {
+  const Tensors outputs = call({query, key, value}, [&](const Tensors& inputs) {
+    const AttentionOutput result =
+        forward(inputs.at(0), inputs.at(1), inputs.at(2), masks, need_weights);
+    return Tensors{result.output, result.weights};
+  });
+  return {outputs.at(0), outputs.at(1)};
+}
+
+Tensor MultiheadAttention::forward(const Tensor& input) const {
+  return forward(input, input, input, {}, false).output;
+}
+
+int64_t MultiheadAttention::multiply_adds(const Tensors& inputs, const Tensors&) const {
+  const Tensor& query = inputs.at(0);
+  const Tensor& key = inputs.size() > 1 ? inputs[1] : query;
+  const bool unbatched = query.dim() == 2;
+  const int64_t length = query.size(!unbatched && options.batch_first ? 1 : 0);
+  const int64_t keys = key.size(!unbatched && options.batch_first ? 1 : 0);
+  const int64_t batch = query.numel() / (length * embed_dim);
+  const int64_t projections =
+      length * embed_dim * embed_dim + keys * embed_dim * (options.kdim + options.vdim);
+  return batch * (projections + 2 * length * keys * embed_dim);  // out_proj counts its own
+}
+
+TransformerEncoderLayer::TransformerEncoderLayer(int64_t features, int64_t heads,
+                                                 const TransformerEncoderLayerOptions& o)
+    : options(o),
+      self_attn(*this, "self_attn", features, heads,
+                {.dropout = o.dropout, .bias = o.bias, .batch_first = o.batch_first}),
+      linear1(*this, "linear1", features, o.dim_feedforward, {.bias = o.bias}),
+      dropout(*this, "dropout", o.dropout),
+      linear2(*this, "linear2", o.dim_feedforward, features, {.bias = o.bias}),
+      norm1(*this, "norm1", features, {.eps = o.layer_norm_eps, .bias = o.bias}),
+      norm2(*this, "norm2", features, {.eps = o.layer_norm_eps, .bias = o.bias}),
+      dropout1(*this, "dropout1", o.dropout),
+      dropout2(*this, "dropout2", o.dropout) {}
+
+TransformerEncoderLayer::TransformerEncoderLayer(Module& owner, const char* name, int64_t features,
+                                                 int64_t heads,
+                                                 const TransformerEncoderLayerOptions& o)
+    : TransformerEncoderLayer(features, heads, o) {
+  join(owner, name);
+}
+
+Tensor TransformerEncoderLayer::attend(const Tensor& x, const AttentionMasks& masks) const {
+  return dropout1(self_attn(x, x, x, masks, false).output);
+}
+
+Tensor TransformerEncoderLayer::feed_forward(const Tensor& x) const {
+  const Tensor hidden = linear1(x);
+  const Tensor active =
+      options.activation == TransformerActivation::relu ? relu(hidden) : gelu(hidden);
+  return dropout2(linear2(dropout(active)));
+}
+
+Tensor TransformerEncoderLayer::forward(const Tensor& source, const AttentionMasks& masks) const {
+  if (options.norm_first) {
+    const Tensor x = source + attend(norm1(source), masks);
+    return x + feed_forward(norm2(x));
+  }
+  const Tensor x = norm1(source + attend(source, masks));
+  return norm2(x + feed_forward(x));
+}
+
+Tensor TransformerEncoderLayer::forward(const Tensor& source) const { return forward(source, {}); }
+
+Tensor TransformerEncoderLayer::operator()(const Tensor& source,
+                                           const AttentionMasks& masks) const {
+  return call({source},
+              [&](const Tensors& inputs) { return Tensors{forward(inputs.at(0), masks)}; })[0];
+}
+
+}  // namespace aorta::nn

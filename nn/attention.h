@@ -1,0 +1,92 @@
+#pragma once
+
+#include <aorta/nn/dropout.h>
+#include <aorta/nn/linear.h>
+#include <aorta/nn/normalization.h>
+
+namespace aorta::nn {
+
+struct MultiheadAttentionOptions {
+  double dropout = 0;  // in training, on the weights
+  bool bias = true;
+  bool batch_first = false;    // (N, L, E) instead of (L, N, E)
+  int64_t kdim = 0, vdim = 0;  // features of key and value; 0: those of the query
+};
+struct AttentionMasks {
+  /// (N, S): true where a key is padding, or a floating mask that is added.
+  Tensor key_padding_mask = {};
+  /// (L, S) or (N heads, L, S): true where a query doesn't see a key, or a floating mask that is
+  /// added.
+  Tensor attn_mask = {};
+  bool is_causal = false;  // query i sees the keys up to i; instead of an attn_mask
+};
+struct AttentionOutput {
+  Tensor output;   // as the query
+  Tensor weights;  // (N, L, S), the mean of the heads, where they were asked for
+};
+
+/// softmax(q k^T / sqrt(E / heads)) v of projections of query (L, N, E), key (S, N, Ek) and value
+/// (S, N, Ev), in num_heads parts of the features, projected again (Vaswani et al. 2017). Unbatched
+/// inputs have no N. Masks as PyTorch's module has them: true hides (for
+/// scaled_dot_product_attention it shows).
+class MultiheadAttention : public Module {
+ public:
+  MultiheadAttention(int64_t embed_dim, int64_t num_heads,
+                     const MultiheadAttentionOptions& options = {});
+  MultiheadAttention(Module& owner, const char* name, int64_t embed_dim, int64_t num_heads,
+                     const MultiheadAttentionOptions& options = {});
+
+  AttentionOutput operator()(const Tensor& query, const Tensor& key, const Tensor& value,
+                             const AttentionMasks& masks = {}, bool need_weights = true) const;
+  AttentionOutput forward(const Tensor& query, const Tensor& key, const Tensor& value,
+                          const AttentionMasks& masks = {}, bool need_weights = true) const;
+  /// Self-attention, the output alone.
+  Tensor forward(const Tensor& input) const override;
+  int64_t multiply_adds(const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& outputs) const override;
+
+  int64_t embed_dim, num_heads;
+  MultiheadAttentionOptions options;
+  /// One weight (3 E, E) where all features are E, else three.
+  Parameter in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight;
+  Parameter in_proj_bias;
+  Linear out_proj;
+};
+
+enum class TransformerActivation : uint8_t { relu, gelu };
+
+struct TransformerEncoderLayerOptions {
+  int64_t dim_feedforward = 2048;
+  double dropout = 0.1;
+  TransformerActivation activation = TransformerActivation::relu;
+  double layer_norm_eps = 1e-5;
+  bool batch_first = false;
+  bool norm_first = false;  // normalise in front of the blocks instead of behind them
+  bool bias = true;
+};
+/// Self-attention and a feed-forward network, each with dropout, a sum with its input, and layer
+/// norm: source (L, N, E) or (L, E) -> the same.
+class TransformerEncoderLayer : public Module {
+ public:
+  TransformerEncoderLayer(int64_t d_model, int64_t nhead,
+                          const TransformerEncoderLayerOptions& options = {});
+  TransformerEncoderLayer(Module& owner, const char* name, int64_t d_model, int64_t nhead,
+                          const TransformerEncoderLayerOptions& options = {});
+  Tensor operator()(const Tensor& source, const AttentionMasks& masks = {}) const;
+  Tensor forward(const Tensor& source, const AttentionMasks& masks) const;
+  Tensor forward(const Tensor& source) const override;
+
+  TransformerEncoderLayerOptions options;
+  MultiheadAttention self_attn;
+  Linear linear1;
+  Dropout dropout;
+  Linear linear2;
+  LayerNorm norm1, norm2;
+  Dropout dropout1, dropout2;
+
+ private:
+  Tensor attend(const Tensor& x, const AttentionMasks& masks) const;
+  Tensor feed_forward(const Tensor& x) const;
+};
+
+}  // namespace aorta::nn

@@ -1,0 +1,113 @@
+#include <aorta/nn/container.h>
+
+namespace aorta::nn {
+namespace {
+
+void check_name(const char* op, const std::string& name) {
+  check(!name.empty() && name.find('.') == std::string::npos, op,
+        "the name of a module must not be empty and have no point", "\"", name, "\"");
+}
+
+size_t place(const char* op, int64_t i, size_t size) {
+  const int64_t count = static_cast<int64_t>(size);
+  check(i >= -count && i < count, op, "the number must be one of its modules'", i, " of ", count);
+  return static_cast<size_t>(i < 0 ? i + count : i);
+}
+
+// The path of an element: nothing calls the container itself, so its name stands here.
+std::string path_of(const Module& container, const std::string& name) {
+  return container.name().empty() ? name : container.name() + "." + name;
+}
+
+}  // namespace
+
+Sequential::Sequential(std::vector<Named> modules) {
+  for (Named& named : modules) push_back(named.first, std::move(named.second));
+}
+
+Sequential::Sequential(Module& owner, const char* name, std::vector<Named> modules)
+    : Sequential(std::move(modules)) {
+  join(owner, name);
+}
+
+void Sequential::push_back(AnyModule module) {
+  push_back(std::to_string(modules_.size()), std::move(module));
+}
+
+void Sequential::push_back(const std::string& name, AnyModule module) {
+  check_name("Sequential", name);
+  for (const Named& other : modules_) {
+    check(other.first != name, "Sequential", "names must differ", "\"", name, "\" twice");
+  }
+  module->set_name(name);
+  modules_.emplace_back(name, std::move(module));
+}
+
+Module& Sequential::operator[](int64_t i) const {
+  return *modules_[place("Sequential", i, modules_.size())].second;
+}
+
+Tensor Sequential::forward(const Tensor& input) const {
+  Tensor x = input;
+  for (const Named& named : modules_) x = named.second(x);
+  return x;
+}
+
+void Sequential::append_members(Members& members) const {
+  for (const auto& [name, module] : modules_) members.modules.emplace_back(name, &*module);
+}
+
+void ModuleList::push_back(AnyModule module) {
+  module->set_name(path_of(*this, std::to_string(modules_.size())));
+  modules_.push_back(std::move(module));
+}
+
+AnyModule& ModuleList::operator[](int64_t i) {
+  return modules_[place("ModuleList", i, modules_.size())];
+}
+
+const AnyModule& ModuleList::operator[](int64_t i) const {
+  return modules_[place("ModuleList", i, modules_.size())];
+}
+
+void ModuleList::append_members(Members& members) const {
+  for (size_t i = 0; i < modules_.size(); ++i) {
+    members.modules.emplace_back(std::to_string(i), &*modules_[i]);
+  }
+}
+
+void ModuleDict::insert(const std::string& name, AnyModule module) {
+  check_name("ModuleDict", name);
+  module->set_name(path_of(*this, name));
+  for (auto& [key, value] : modules_) {
+    if (key == name) {
+      value = std::move(module);
+      return;
+    }
+  }
+  modules_.emplace_back(name, std::move(module));
+}
+
+bool ModuleDict::contains(const std::string& name) const {
+  for (const auto& [key, value] : modules_) {
+    if (key == name) return true;
+  }
+  return false;
+}
+
+const AnyModule& ModuleDict::operator[](const std::string& name) const {
+  for (const auto& [key, value] : modules_) {
+    if (key == name) return value;
+  }
+  fail("ModuleDict", "name must be one of its modules", "\"", name, "\"");
+}
+
+AnyModule& ModuleDict::operator[](const std::string& name) {
+  return const_cast<AnyModule&>(static_cast<const ModuleDict&>(*this)[name]);
+}
+
+void ModuleDict::append_members(Members& members) const {
+  for (const auto& [name, module] : modules_) members.modules.emplace_back(name, &*module);
+}
+
+}  // namespace aorta::nn

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <aorta/nn/module.h>
+
+namespace aorta::nn {
+
+/// Modules one after another, named "0", "1", ... or as given:
+///
+///     nn::Sequential net{nn::Linear(784, 30), nn::Sigmoid(), nn::Linear(30, 10)};
+///     nn::Sequential block{{{"conv", nn::Conv2d(3, 8, 3)}, {"relu", nn::ReLU()}}};
+///
+/// Empty, it gives back its input.
+class Sequential : public Module {
+ public:
+  using Named = std::pair<std::string, AnyModule>;
+
+  Sequential() = default;
+  template <class First, class... Rest>
+  requires(std::is_base_of_v<Module, First> && (std::is_base_of_v<Module, Rest> && ...) &&
+           !(sizeof...(Rest) == 0 &&
+             std::is_same_v<First, Sequential>)) explicit Sequential(First first, Rest... rest) {
+    push_back(std::move(first));
+    (push_back(std::move(rest)), ...);
+  }
+  explicit Sequential(std::vector<Named> modules);
+  Sequential(Module& owner, const char* name) : Module(owner, name) {}
+  template <class... Modules>
+  requires(sizeof...(Modules) > 0 && (std::is_base_of_v<Module, Modules> && ...))
+      Sequential(Module& owner, const char* name, Modules... modules)
+      : Module(owner, name) {
+    (push_back(std::move(modules)), ...);
+  }
+  Sequential(Module& owner, const char* name, std::vector<Named> modules);
+
+  void push_back(AnyModule module);
+  void push_back(const std::string& name, AnyModule module);
+  size_t size() const { return modules_.size(); }
+  bool empty() const { return modules_.empty(); }
+  /// Negative counts from the end.
+  Module& operator[](int64_t i) const;
+  Tensor forward(const Tensor& input) const override;
+
+ protected:
+  void append_members(Members& members) const override;
+
+ private:
+  std::vector<Named> modules_;
+};
+
+/// Modules by number, named "0", "1", ...
+class ModuleList : public Module {
+ public:
+  using Module::Module;
+  void push_back(AnyModule module);
+  size_t size() const { return modules_.size(); }
+  bool empty() const { return modules_.empty(); }
+  /// Negative counts from the end.
+  AnyModule& operator[](int64_t i);
+  const AnyModule& operator[](int64_t i) const;
+  auto begin() const { return modules_.begin(); }
+  auto end() const { return modules_.end(); }
+
+ protected:
+  void append_members(Members& members) const override;
+
+ private:
+  std::vector<AnyModule> modules_;
+};
+
+/// Modules by name, in the order in which they were added.
+class ModuleDict : public Module {
+ public:
+  using Module::Module;
+  /// Adds a module, or replaces the one of that name.
+  void insert(const std::string& name, AnyModule module);
+  bool contains(const std::string& name) const;
+  size_t size() const { return modules_.size(); }
+  bool empty() const { return modules_.empty(); }
+  /// Throws `ModuleDict: name must be one of its modules, got "x"`.
+  AnyModule& operator[](const std::string& name);
+  const AnyModule& operator[](const std::string& name) const;
+  auto begin() const { return modules_.begin(); }
+  auto end() const { return modules_.end(); }
+
+ protected:
+  void append_members(Members& members) const override;
+
+ private:
+  std::vector<std::pair<std::string, AnyModule>> modules_;
+};
+
+}  // namespace aorta::nn

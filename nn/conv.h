@@ -1,0 +1,110 @@
+#pragma once
+
+#include <aorta/core/ops/rearrange.h>
+#include <aorta/nn/module.h>
+#include <aorta/nn/sizes.h>
+
+namespace aorta::nn {
+
+struct ConvOptions {
+  Sizes stride = 1;
+  Padding padding = 0;
+  Sizes dilation = 1;
+  int64_t groups = 1;
+  bool bias = true;
+  /// What stands in the padding: zeros (constant), reflect, replicate or circular.
+  PadMode padding_mode = PadMode::constant;
+};
+
+/// What the convolutions of 1, 2 and 3 dimensions share: input (N, C, *) or (C, *), weight (O,
+/// C/groups, *kernel), bias (O) -> (N, O, *); see aorta::conv2d. Weight and bias start uniform in
+/// +-1 / sqrt(C / groups x kernel).
+class Conv : public Module {
+ public:
+  Tensor forward(const Tensor& input) const override;
+  std::string type_name() const override;
+  std::string extra_repr() const override;
+  int64_t multiply_adds(const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& outputs) const override;
+
+  int spatial;  // dimensions
+  int64_t in_channels, out_channels;
+  Dims kernel_size;
+  ConvOptions options;
+  Parameter weight;
+  Parameter bias;
+
+ protected:
+  Conv(int spatial, int64_t in_channels, int64_t out_channels, const Sizes& kernel_size,
+       const ConvOptions& options);
+};
+
+template <int N>
+class ConvOf : public Conv {
+ public:
+  ConvOf(int64_t in_channels, int64_t out_channels, const Sizes& kernel_size,
+         const ConvOptions& options = {})
+      : Conv(N, in_channels, out_channels, kernel_size, options) {}
+  ConvOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
+         const Sizes& kernel_size, const ConvOptions& options = {})
+      : Conv(N, in_channels, out_channels, kernel_size, options) {
+    join(owner, name);
+  }
+};
+using Conv1d = ConvOf<1>;
+using Conv2d = ConvOf<2>;
+using Conv3d = ConvOf<3>;
+
+struct ConvTransposeOptions {
+  Sizes stride = 1;
+  Sizes padding = 0;
+  Sizes output_padding = 0;
+  int64_t groups = 1;
+  bool bias = true;
+  Sizes dilation = 1;
+};
+
+/// The same for transposed convolutions: weight (C, O/groups, *kernel); see
+/// aorta::conv_transpose2d. Weight and bias start uniform in +-1 / sqrt(O / groups x kernel).
+class ConvTranspose : public Module {
+ public:
+  Tensor forward(const Tensor& input) const override;
+  /// The output with these spatial sizes, of those that the convolution makes one.
+  Tensor forward(const Tensor& input, const Dims& output_size) const;
+  std::string type_name() const override;
+  std::string extra_repr() const override;
+  int64_t multiply_adds(const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& outputs) const override;
+
+  int spatial;
+  int64_t in_channels, out_channels;
+  Dims kernel_size;
+  ConvTransposeOptions options;
+  Parameter weight;
+  Parameter bias;
+
+ protected:
+  ConvTranspose(int spatial, int64_t in_channels, int64_t out_channels, const Sizes& kernel_size,
+                const ConvTransposeOptions& options);
+
+ private:
+  Tensor run(const Tensor& input, const Dims& output_padding) const;
+};
+
+template <int N>
+class ConvTransposeOf : public ConvTranspose {
+ public:
+  ConvTransposeOf(int64_t in_channels, int64_t out_channels, const Sizes& kernel_size,
+                  const ConvTransposeOptions& options = {})
+      : ConvTranspose(N, in_channels, out_channels, kernel_size, options) {}
+  ConvTransposeOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
+                  const Sizes& kernel_size, const ConvTransposeOptions& options = {})
+      : ConvTranspose(N, in_channels, out_channels, kernel_size, options) {
+    join(owner, name);
+  }
+};
+using ConvTranspose1d = ConvTransposeOf<1>;
+using ConvTranspose2d = ConvTransposeOf<2>;
+using ConvTranspose3d = ConvTransposeOf<3>;
+
+}  // namespace aorta::nn

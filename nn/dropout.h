@@ -1,0 +1,51 @@
+#pragma once
+
+#include <aorta/nn/module.h>
+
+namespace aorta::nn {
+
+struct DropoutOptions {
+  double p = 0.5;
+  bool inplace = false;
+};
+/// In training, elements become 0 with probability p and the others are divided by 1 - p.
+class Dropout : public Module {
+ public:
+  explicit Dropout(double p = 0.5) : Dropout(DropoutOptions{.p = p}) {}
+  explicit Dropout(const DropoutOptions& options);
+  Dropout(Module& owner, const char* name, double p = 0.5)
+      : Dropout(owner, name, DropoutOptions{.p = p}) {}
+  Dropout(Module& owner, const char* name, const DropoutOptions& options);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  DropoutOptions options;
+};
+
+/// The same for whole channels of (N, C, *) or (C, *).
+class ChannelDropout : public Module {
+ public:
+  Tensor forward(const Tensor& input) const override;
+  std::string type_name() const override;
+  std::string extra_repr() const override;
+
+  int spatial;  // dimensions
+  double p;
+
+ protected:
+  ChannelDropout(int spatial, double p);
+};
+
+template <int N>
+class ChannelDropoutOf : public ChannelDropout {
+ public:
+  explicit ChannelDropoutOf(double p = 0.5) : ChannelDropout(N, p) {}
+  ChannelDropoutOf(Module& owner, const char* name, double p = 0.5) : ChannelDropout(N, p) {
+    join(owner, name);
+  }
+};
+using Dropout1d = ChannelDropoutOf<1>;
+using Dropout2d = ChannelDropoutOf<2>;
+using Dropout3d = ChannelDropoutOf<3>;
+
+}  // namespace aorta::nn

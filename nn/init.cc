@@ -1,0 +1,166 @@
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/core/check.h>
+#include <aorta/core/eigen.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/random.h>
+#include <aorta/nn/init.h>
+
+#include <Eigen/QR>
+#include <cmath>
+
+namespace aorta::nn::init {
+namespace {
+
+void check_floating(const char* op, const Tensor& tensor) {
+  check(is_floating(tensor.dtype()), op, "dtype must be floating", tensor.dtype());
+}
+
+double fan_of(const Tensor& tensor, Fan mode) {
+  const Fans fans = calculate_fans(tensor);
+  return static_cast<double>(mode == Fan::in ? fans.in : fans.out);
+}
+
+double sum_of_fans(const Tensor& tensor) {
+  const Fans fans = calculate_fans(tensor);
+  return static_cast<double>(fans.in + fans.out);
+}
+
+double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+
+// The x with normal_cdf(x) = p, by bisection: 60 halvings of an interval that holds it.
+double normal_quantile(double p, double low, double high) {
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (normal_cdf(middle) < p ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+}  // namespace
+
+const Tensor& uniform_(const Tensor& tensor, double a, double b, Generator* generator) {
+  const NoGradGuard no_grad;
+  check(a <= b, "uniform_", "a must be at most b", a, " and ", b);
+  aorta::uniform_(tensor, a, b, generator);
+  return tensor;
+}
+
+const Tensor& normal_(const Tensor& tensor, double mean, double std, Generator* generator) {
+  const NoGradGuard no_grad;
+  check(std >= 0, "normal_", "std must not be negative", std);
+  aorta::normal_(tensor, mean, std, generator);
+  return tensor;
+}
+
+const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, double a, double b,
+                            Generator* generator) {
+  const NoGradGuard no_grad;
+  check_floating("trunc_normal_", tensor);
+  check(std > 0, "trunc_normal_", "std must be positive", std);
+  check(a < b, "trunc_normal_", "a must be below b", a, " and ", b);
+  // In the tail where the interval lies, so that probabilities near 1 don't cancel.
+  double low = (a - mean) / std, high = (b - mean) / std;
+  const bool mirrored = low > 0;
+  if (mirrored) {
+    std::swap(low, high);
+    low = -low;
+    high = -high;
+  }
+  low = std::max(low, -40.0);
+  high = std::min(high, 40.0);
+  const double p_low = normal_cdf(low), p_high = normal_cdf(high);
+  const Tensor values = rand(tensor.shape(), {.dtype = DType::f64}, generator);
+  double* const value = values.data<double>();
+  for (int64_t i = 0; i < values.numel(); ++i) {
+    const double x = normal_quantile(p_low + (p_high - p_low) * value[i], low, high);
+    value[i] = std::min(std::max(mean + std * (mirrored ? -x : x), a), b);
+  }
+  return tensor.copy_(values);
+}
+
+const Tensor& constant_(const Tensor& tensor, double value) {
+  const NoGradGuard no_grad;
+  return tensor.fill_(value);
+}
+
+const Tensor& ones_(const Tensor& tensor) { return constant_(tensor, 1); }
+const Tensor& zeros_(const Tensor& tensor) { return constant_(tensor, 0); }
+
+const Tensor& eye_(const Tensor& tensor) {
+  const NoGradGuard no_grad;
+  check(tensor.dim() == 2, "eye_", "the tensor must have 2 dimensions", tensor.shape());
+  return tensor.copy_(eye(tensor.size(0), tensor.size(1), {.dtype = tensor.dtype()}));
+}
+
+Fans calculate_fans(const Tensor& tensor) {
+  check(tensor.dim() >= 2, "init", "fans need a tensor of 2 dimensions or more", tensor.shape());
+  int64_t kernel = 1;
+  for (int d = 2; d < tensor.dim(); ++d) kernel *= tensor.size(d);
+  return {tensor.size(1) * kernel, tensor.size(0) * kernel};
+}
+
+double calculate_gain(Nonlinearity nonlinearity, double negative_slope) {
+  switch (nonlinearity) {
+    case Nonlinearity::linear:
+    case Nonlinearity::sigmoid:
+      return 1;
+    case Nonlinearity::tanh:
+      return 5.0 / 3;
+    case Nonlinearity::relu:
+      return std::sqrt(2.0);
+    case Nonlinearity::leaky_relu:
+      return std::sqrt(2.0 / (1 + negative_slope * negative_slope));
+    case Nonlinearity::selu:
+      return 0.75;
+  }
+  fail("calculate_gain", "the nonlinearity must be one of the list");
+}
+
+const Tensor& xavier_uniform_(const Tensor& tensor, double gain, Generator* generator) {
+  const double bound = gain * std::sqrt(6.0 / sum_of_fans(tensor));
+  return init::uniform_(tensor, -bound, bound, generator);
+}
+
+const Tensor& xavier_normal_(const Tensor& tensor, double gain, Generator* generator) {
+  return init::normal_(tensor, 0, gain * std::sqrt(2.0 / sum_of_fans(tensor)), generator);
+}
+
+const Tensor& kaiming_uniform_(const Tensor& tensor, const KaimingOptions& options,
+                               Generator* generator) {
+  const double fan = fan_of(tensor, options.mode);
+  if (tensor.numel() == 0) return tensor;
+  const double bound = calculate_gain(options.nonlinearity, options.a) * std::sqrt(3.0 / fan);
+  return init::uniform_(tensor, -bound, bound, generator);
+}
+
+const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& options,
+                              Generator* generator) {
+  const double fan = fan_of(tensor, options.mode);
+  if (tensor.numel() == 0) return tensor;
+  const double std = calculate_gain(options.nonlinearity, options.a) / std::sqrt(fan);
+  return init::normal_(tensor, 0, std, generator);
+}
+
+const Tensor& orthogonal_(const Tensor& tensor, double gain, Generator* generator) {
+  const NoGradGuard no_grad;
+  check_floating("orthogonal_", tensor);
+  check(tensor.dim() >= 2, "orthogonal_", "the tensor must have 2 dimensions or more",
+        tensor.shape());
+  if (tensor.numel() == 0) return tensor;
+  const int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
+  const int64_t tall = std::max(rows, columns), narrow = std::min(rows, columns);
+  const Tensor normal = randn({tall, narrow}, {.dtype = DType::f64}, generator);
+  const Eigen::MatrixXd a = eigen_matrix<double>(normal);
+  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(a);
+  Eigen::MatrixXd q = qr.householderQ() * Eigen::MatrixXd::Identity(tall, narrow);
+  // The signs of R's diagonal make the distribution uniform (Mezzadri 2006).
+  for (Eigen::Index i = 0; i < q.cols(); ++i) {
+    if (qr.matrixQR()(i, i) < 0) q.col(i) *= -1;
+  }
+  if (rows < columns) q.transposeInPlace();
+  const Tensor values = empty({rows, columns}, {.dtype = DType::f64});
+  eigen_matrix<double>(values) = gain * q;
+  return tensor.copy_(values.view(tensor.shape()));
+}
+
+}  // namespace aorta::nn::init

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <aorta/core/random.h>
+#include <aorta/core/tensor.h>
+
+// Initial values, written in place outside the graph. Names, defaults and distributions are
+// PyTorch's; `generator` is the default one when null. Each returns its tensor. For a weight (O, I,
+// *kernel), fan_in = I x kernel and fan_out = O x kernel.
+
+namespace aorta::nn::init {
+
+const Tensor& uniform_(const Tensor& tensor, double a = 0, double b = 1,
+                       Generator* generator = nullptr);
+const Tensor& normal_(const Tensor& tensor, double mean = 0, double std = 1,
+                      Generator* generator = nullptr);
+/// Normal within [a, b]: values outside are drawn from what is inside.
+const Tensor& trunc_normal_(const Tensor& tensor, double mean = 0, double std = 1, double a = -2,
+                            double b = 2, Generator* generator = nullptr);
+const Tensor& constant_(const Tensor& tensor, double value);
+const Tensor& ones_(const Tensor& tensor);
+const Tensor& zeros_(const Tensor& tensor);
+/// The identity matrix; two dimensions.
+const Tensor& eye_(const Tensor& tensor);
+
+/// U(-a, a) with a = gain sqrt(6 / (fan_in + fan_out)) (Glorot, Bengio 2010).
+const Tensor& xavier_uniform_(const Tensor& tensor, double gain = 1,
+                              Generator* generator = nullptr);
+/// N(0, s^2) with s = gain sqrt(2 / (fan_in + fan_out)).
+const Tensor& xavier_normal_(const Tensor& tensor, double gain = 1, Generator* generator = nullptr);
+
+enum class Fan : uint8_t { in, out };
+enum class Nonlinearity : uint8_t { linear, sigmoid, tanh, relu, leaky_relu, selu };
+/// The factor that keeps variances: 1, 1, 5/3, sqrt(2), sqrt(2 / (1 + slope^2)), 3/4.
+double calculate_gain(Nonlinearity nonlinearity, double negative_slope = 0.01);
+
+struct KaimingOptions {
+  double a = 0;  // the negative slope of leaky_relu
+  Fan mode = Fan::in;
+  Nonlinearity nonlinearity = Nonlinearity::leaky_relu;
+};
+/// U(-b, b) with b = gain sqrt(3 / fan) (He et al. 2015).
+const Tensor& kaiming_uniform_(const Tensor& tensor, const KaimingOptions& options = {},
+                               Generator* generator = nullptr);
+/// N(0, s^2) with s = gain / sqrt(fan).
+const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& options = {},
+                              Generator* generator = nullptr);
+
+/// A matrix (rows, the rest) with orthogonal rows, or columns when there are fewer of those, times
+/// gain (Saxe et al. 2013).
+const Tensor& orthogonal_(const Tensor& tensor, double gain = 1, Generator* generator = nullptr);
+
+struct Fans {
+  int64_t in, out;
+};
+/// Errors: fewer than two dimensions.
+Fans calculate_fans(const Tensor& tensor);
+
+}  // namespace aorta::nn::init

@@ -1,0 +1,90 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/matmul.h>
+#include <aorta/nn/init.h>
+#include <aorta/nn/linear.h>
+#include <aorta/nn/sizes.h>
+
+#include <fmt/format.h>
+#include <cmath>
+
+namespace aorta::nn {
+namespace {
+
+Tensor weight_of(int64_t in, int64_t out) {
+  check(in >= 0 && out >= 0, "Linear", "features must not be negative", in, " and ", out);
+  return empty({out, in});
+}
+
+}  // namespace
+
+Linear::Linear(int64_t in, int64_t out, const LinearOptions& options)
+    : in_features(in),
+      out_features(out),
+      weight(*this, "weight", weight_of(in, out)),
+      bias(*this, "bias", options.bias ? empty({out}) : Tensor()) {
+  reset_parameters();
+}
+
+Linear::Linear(Module& owner, const char* name, int64_t in, int64_t out,
+               const LinearOptions& options)
+    : Linear(in, out, options) {
+  join(owner, name);
+}
+
+void Linear::reset_parameters() {
+  if (in_features == 0) return;
+  const double bound = 1 / std::sqrt(static_cast<double>(in_features));
+  init::uniform_(weight, -bound, bound);
+  if (bias.defined()) init::uniform_(bias, -bound, bound);
+}
+
+Tensor Linear::forward(const Tensor& input) const { return linear(input, weight, bias); }
+
+std::string Linear::extra_repr() const {
+  return fmt::format("in_features={}, out_features={}, bias={}", in_features, out_features,
+                     repr(bias.defined()));
+}
+
+int64_t Linear::multiply_adds(const std::vector<Tensor>&,
+                              const std::vector<Tensor>& outputs) const {
+  return outputs.at(0).numel() * in_features;
+}
+
+Flatten::Flatten(int64_t start, int64_t end) : start_dim(start), end_dim(end) {}
+Flatten::Flatten(Module& owner, const char* name, int64_t start, int64_t end)
+    : Module(owner, name), start_dim(start), end_dim(end) {}
+Tensor Flatten::forward(const Tensor& input) const { return input.flatten(start_dim, end_dim); }
+std::string Flatten::extra_repr() const {
+  return fmt::format("start_dim={}, end_dim={}", start_dim, end_dim);
+}
+
+Unflatten::Unflatten(int64_t d, const Shape& shape) : dim(d), sizes(shape) {}
+Unflatten::Unflatten(Module& owner, const char* name, int64_t d, const Shape& shape)
+    : Module(owner, name), dim(d), sizes(shape) {}
+Tensor Unflatten::forward(const Tensor& input) const {
+  const int at = wrap_dim("Unflatten", dim, input.dim());
+  Shape shape = sizes;  // a -1 is resolved here, where it stands for a part of one dimension
+  int64_t known = 1;
+  int unknown = -1;
+  for (int d = 0; d < shape.size(); ++d) {
+    if (shape[d] == -1 && unknown < 0)
+      unknown = d;
+    else
+      known *= shape[d];
+  }
+  if (unknown >= 0 && known > 0 && input.size(at) % known == 0) {
+    shape[unknown] = input.size(at) / known;
+  }
+  check(shape.numel() == input.size(at) && known >= 0, "Unflatten",
+        "sizes must multiply to the dimension's", sizes, " for ", input.size(at));
+  Shape whole;
+  for (int d = 0; d < at; ++d) whole.push_back(input.size(d));
+  for (const int64_t size : shape) whole.push_back(size);
+  for (int d = at + 1; d < input.dim(); ++d) whole.push_back(input.size(d));
+  return input.view(whole);
+}
+std::string Unflatten::extra_repr() const {
+  return fmt::format("dim={}, unflattened_size={}", dim, repr(sizes));
+}
+
+}  // namespace aorta::nn

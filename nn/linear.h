@@ -1,0 +1,60 @@
+#pragma once
+
+#include <aorta/nn/module.h>
+
+namespace aorta::nn {
+
+struct LinearOptions {
+  bool bias = true;
+};
+/// input weight^T + bias: input (*, in), weight (out, in), bias (out) -> (*, out). Both start
+/// uniform in +-1 / sqrt(in).
+class Linear : public Module {
+ public:
+  Linear(int64_t in_features, int64_t out_features, const LinearOptions& options = {});
+  Linear(Module& owner, const char* name, int64_t in_features, int64_t out_features,
+         const LinearOptions& options = {});
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+  int64_t multiply_adds(const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& outputs) const override;
+
+  int64_t in_features, out_features;
+  Parameter weight;
+  Parameter bias;
+
+ private:
+  void reset_parameters();
+};
+
+/// The input itself.
+class Identity : public Module {
+ public:
+  using Module::Module;
+  Tensor forward(const Tensor& input) const override { return input; }
+};
+
+/// Dimensions start_dim to end_dim as one; a view where it can be.
+class Flatten : public Module {
+ public:
+  explicit Flatten(int64_t start_dim = 1, int64_t end_dim = -1);
+  Flatten(Module& owner, const char* name, int64_t start_dim = 1, int64_t end_dim = -1);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  int64_t start_dim, end_dim;
+};
+
+/// Dimension `dim` as several, of the given sizes (one may be -1).
+class Unflatten : public Module {
+ public:
+  Unflatten(int64_t dim, const Shape& sizes);
+  Unflatten(Module& owner, const char* name, int64_t dim, const Shape& sizes);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  int64_t dim;
+  Shape sizes;
+};
+
+}  // namespace aorta::nn

@@ -1,0 +1,133 @@
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/nn/loss.h>
+
+namespace aorta::nn {
+namespace {
+
+void check_pair(const char* op, const Tensor& input, const Tensor& target, Reduction reduction) {
+  check(is_floating(input.dtype()) && is_floating(target.dtype()), op,
+        "input and target must be floating", input.dtype(), " and ", target.dtype());
+  check(input.shape() == target.shape(), op, "input and target must have one shape", input.shape(),
+        " and ", target.shape());
+  check(reduction != Reduction::batchmean, op, "reduction must be none, mean or sum");
+}
+
+Tensor reduced(const Tensor& losses, Reduction reduction) {
+  if (reduction == Reduction::none) return losses;
+  return reduction == Reduction::mean ? mean(losses) : sum(losses);
+}
+
+}  // namespace
+
+Tensor dice_loss(const Tensor& input, const Tensor& target, const DiceOptions& options) {
+  check_pair("dice_loss", input, target, options.reduction);
+  check(input.dim() >= 2, "dice_loss", "input must be (N, *)", input.shape());
+  const Tensor p = sigmoid(input).flatten(1), t = target.flatten(1);
+  const Tensor overlap = sum(p * t, 1), total = sum(p, 1) + sum(t, 1);
+  return reduced(1 - (2 * overlap + options.smooth) / (total + options.smooth), options.reduction);
+}
+
+Tensor focal_loss(const Tensor& input, const Tensor& target, const FocalOptions& options) {
+  check_pair("focal_loss", input, target, options.reduction);
+  check(options.alpha <= 1, "focal_loss", "alpha must be at most 1", options.alpha);
+  check(options.gamma >= 0, "focal_loss", "gamma must not be negative", options.gamma);
+  const Tensor p = sigmoid(input);
+  const Tensor cross =
+      binary_cross_entropy_with_logits(input, target, {.reduction = Reduction::none});
+  const Tensor miss = p + target - 2 * (p * target);  // 1 - p_t
+  Tensor losses = cross * pow(miss, options.gamma);
+  if (options.alpha >= 0) {
+    losses = losses * (options.alpha * target + (1 - options.alpha) * (1 - target));
+  }
+  return reduced(losses, options.reduction);
+}
+
+Tensor Loss::operator()(const Tensor& input, const Tensor& target) const {
+  return call({input, target}, [this](const std::vector<Tensor>& inputs) {
+    return std::vector<Tensor>{forward(inputs.at(0), inputs.at(1))};
+  })[0];
+}
+
+Tensor MSELoss::forward(const Tensor& input, const Tensor& target) const {
+  return mse_loss(input, target, reduction);
+}
+
+Tensor L1Loss::forward(const Tensor& input, const Tensor& target) const {
+  return l1_loss(input, target, reduction);
+}
+
+Tensor SmoothL1Loss::forward(const Tensor& input, const Tensor& target) const {
+  return smooth_l1_loss(input, target, reduction, beta);
+}
+
+Tensor HuberLoss::forward(const Tensor& input, const Tensor& target) const {
+  return huber_loss(input, target, reduction, delta);
+}
+
+Tensor KLDivLoss::forward(const Tensor& input, const Tensor& target) const {
+  return kl_div(input, target, reduction, log_target);
+}
+
+BCELoss::BCELoss(const BceOptions& options)
+    : weight(*this, "weight", options.weight), reduction(options.reduction) {}
+
+Tensor BCELoss::forward(const Tensor& input, const Tensor& target) const {
+  return binary_cross_entropy(input, target, {.weight = weight, .reduction = reduction});
+}
+
+BCEWithLogitsLoss::BCEWithLogitsLoss(const BceWithLogitsOptions& options)
+    : weight(*this, "weight", options.weight),
+      pos_weight(*this, "pos_weight", options.pos_weight),
+      reduction(options.reduction) {}
+
+Tensor BCEWithLogitsLoss::forward(const Tensor& input, const Tensor& target) const {
+  return binary_cross_entropy_with_logits(
+      input, target, {.weight = weight, .reduction = reduction, .pos_weight = pos_weight});
+}
+
+CrossEntropyLoss::CrossEntropyLoss(const CrossEntropyOptions& options)
+    : weight(*this, "weight", options.weight),
+      ignore_index(options.ignore_index),
+      reduction(options.reduction),
+      label_smoothing(options.label_smoothing) {}
+
+Tensor CrossEntropyLoss::forward(const Tensor& input, const Tensor& target) const {
+  return cross_entropy(input, target,
+                       {.weight = weight,
+                        .ignore_index = ignore_index,
+                        .reduction = reduction,
+                        .label_smoothing = label_smoothing});
+}
+
+NLLLoss::NLLLoss(const NllLossOptions& options)
+    : weight(*this, "weight", options.weight),
+      ignore_index(options.ignore_index),
+      reduction(options.reduction) {}
+
+Tensor NLLLoss::forward(const Tensor& input, const Tensor& target) const {
+  return nll_loss(input, target,
+                  {.weight = weight, .ignore_index = ignore_index, .reduction = reduction});
+}
+
+Tensor DiceLoss::forward(const Tensor& input, const Tensor& target) const {
+  return dice_loss(input, target, options);
+}
+
+Tensor FocalLoss::forward(const Tensor& input, const Tensor& target) const {
+  return focal_loss(input, target, options);
+}
+
+Tensor CosineEmbeddingLoss::forward(const Tensor& input1, const Tensor& input2,
+                                    const Tensor& target) const {
+  return cosine_embedding_loss(input1, input2, target, margin, reduction);
+}
+
+Tensor CosineEmbeddingLoss::operator()(const Tensor& input1, const Tensor& input2,
+                                       const Tensor& target) const {
+  return call({input1, input2, target}, [this](const std::vector<Tensor>& inputs) {
+    return std::vector<Tensor>{forward(inputs.at(0), inputs.at(1), inputs.at(2))};
+  })[0];
+}
+
+}  // namespace aorta::nn

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <aorta/core/ops/cross_entropy.h>
+#include <aorta/core/ops/loss.h>
+#include <aorta/nn/module.h>
+
+// Losses of an input and a target. The functions stand in core/ops/loss.h and cross_entropy.h; here
+// are those that are composed of other ops, and all of them as modules, called with both:
+// `nn::MSELoss loss; loss(net(x), y)`.
+
+namespace aorta::nn {
+
+using aorta::binary_cross_entropy;
+using aorta::binary_cross_entropy_with_logits;
+using aorta::cosine_embedding_loss;
+using aorta::cross_entropy;
+using aorta::huber_loss;
+using aorta::kl_div;
+using aorta::l1_loss;
+using aorta::mse_loss;
+using aorta::nll_loss;
+using aorta::smooth_l1_loss;
+
+struct DiceOptions {
+  /// Added to numerator and denominator: two empty masks agree.
+  double smooth = 1;
+  Reduction reduction = Reduction::mean;
+};
+/// 1 - (2 sum(p t) + smooth) / (sum(p) + sum(t) + smooth), p = sigmoid(input): how far two masks
+/// are from overlap. Input (logits) and target (in [0, 1]) of one shape (N, *); the sums are taken
+/// for each sample over all the rest, and `none` gives (N). Milletari et al. 2016, without the
+/// squares.
+Tensor dice_loss(const Tensor& input, const Tensor& target, const DiceOptions& options = {});
+
+struct FocalOptions {
+  double alpha = 0.25;  // the weight of the class 1, and 1 - alpha that of 0; negative: no weights
+  double gamma = 2;     // how much less what is easy counts
+  Reduction reduction = Reduction::mean;
+};
+/// alpha_t (1 - p_t)^gamma times the binary cross entropy of logits, where p_t is the probability
+/// of the target (in [0, 1]). Lin et al. 2017; defaults as in torchvision's sigmoid_focal_loss.
+Tensor focal_loss(const Tensor& input, const Tensor& target, const FocalOptions& options = {});
+
+/// A loss as a module: `function(input, target)` with its options.
+class Loss : public Module {
+ public:
+  using Module::forward;
+  virtual Tensor forward(const Tensor& input, const Tensor& target) const = 0;
+  using Module::operator();
+  Tensor operator()(const Tensor& input, const Tensor& target) const;
+};
+
+struct MSELoss : Loss {
+  explicit MSELoss(Reduction kind = Reduction::mean) : reduction(kind) {}
+  using Loss::forward;
+  Tensor forward(const Tensor& input, const Tensor& target) const override;
+  Reduction reduction;
+};
+
+struct L1Loss : Loss {
+  explicit L1Loss(Reduction kind = Reduction::mean) : reduction(kind) {}
+  using Loss::forward;
+  Tensor forward(const Tensor& input, const Tensor& target) const override;
+  Reduction reduction;
+};
+
+struct SmoothL1Loss : Loss {
+  explicit SmoothL1Loss(Reduction kind = Reduction::mean, double where = 1)
+      : reduction(kind), beta(where) {}
+  using Loss::forward;
+  Tensor forward(const Tensor& input, const Tensor& target) const override;
+  Reduction reduction;
+  double beta;
+};
+
+struct HuberLoss : Loss {
+  explicit HuberLoss(Reduction kind = Reduction::mean, double where = 1)
+      : reduction(kind), delta(where) {}
+  using Loss::forward;
+  Tensor forward(const Tensor& input, const Tensor& target) const override;
+  Reduction reduction;
+  double delta;
+};
+
+struct KLDivLoss : Loss {
+  explicit KLDivLoss(Reduction kind = Reduction::mean, bool target_is_log = false)
+      : reduction(kind), log_target(target_is_log) {}
+  using Loss::forward;
+  Tensor forward(const Tensor& input, const Tensor& target) const override;
+  Reduction reduction;
+  bool log_target;
+};
+
+// Weights are buffers: they follow the module to its device.
+
+struct BCELoss : Loss {
+  explicit BCELoss(const BceOptions& options = {});
+  using Loss::forward;
+  Tensor forward(const Tensor& input, const Tensor& target) const override;
+  Buffer weight;
+  Reduction reduction;
+};
+
+struct BCEWithLogitsLoss : Loss {
+  explicit BCEWithLogitsLoss(const BceWithLogitsOptions& options = {});
+  using Loss::forward;
+  Tensor forward(const Tensor& input, const Tensor& target) const override;
+  Buffer weight, pos_weight;
+  Reduction reduction;
+};
+
+struct CrossEntropyLoss : Loss {
+  explicit CrossEntropyLoss(const CrossEntropyOptions& options = {});
+  using Loss::forward;
+  Tensor forward(const Tensor& input, const Tensor& target) const override;
+  Buffer weight;
+  int64_t ignore_index;
+  Reduction reduction;
+  double label_smoothing;
+};
+
+struct NLLLoss : Loss {
+  explicit NLLLoss(const NllLossOptions& options = {});
+  using Loss::forward;
+  Tensor forward(const Tensor& input, const Tensor& target) const override;
+  Buffer weight;
+  int64_t ignore_index;
+  Reduction reduction;
+};
+
+struct DiceLoss : Loss {
+  explicit DiceLoss(const DiceOptions& dice_options = {}) : options(dice_options) {}
+  using Loss::forward;
+  Tensor forward(const Tensor& input, const Tensor& target) const override;
+  DiceOptions options;
+};
+
+struct FocalLoss : Loss {
+  explicit FocalLoss(const FocalOptions& focal_options = {}) : options(focal_options) {}
+  using Loss::forward;
+  Tensor forward(const Tensor& input, const Tensor& target) const override;
+  FocalOptions options;
+};
+
+/// 1 - cosine of the pairs with target 1, max(cosine - margin, 0) of those with -1; called with
+/// three tensors.
+struct CosineEmbeddingLoss : Module {
+  explicit CosineEmbeddingLoss(double least = 0, Reduction kind = Reduction::mean)
+      : margin(least), reduction(kind) {}
+  using Module::forward;
+  Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target) const;
+  using Module::operator();
+  Tensor operator()(const Tensor& input1, const Tensor& input2, const Tensor& target) const;
+  double margin;
+  Reduction reduction;
+};
+
+}  // namespace aorta::nn

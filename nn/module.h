@@ -1,0 +1,244 @@
+#pragma once
+
+#include <aorta/autograd/hooks.h>
+#include <aorta/core/check.h>
+#include <aorta/core/state.h>
+
+#include <functional>
+#include <memory>
+
+namespace aorta::nn {
+
+class Module;
+struct ModuleHooks;
+
+/// A member of a module that training changes: `nn::Parameter weight{*this, "weight", value}`. It
+/// requires a gradient when it is of a floating dtype. Without a value it isn't there: no name, no
+/// place in the state (a layer without bias).
+class Parameter : public Tensor {
+ public:
+  Parameter() = default;
+  Parameter(Module& owner, const char* name, const Tensor& value);
+  /// The tensor itself, so that `decoder.weight = encoder.weight` ties two parameters; it must be a
+  /// leaf.
+  Parameter& operator=(const Tensor& value);
+};
+
+/// A member that belongs to the state but isn't trained: running statistics, positions.
+class Buffer : public Tensor {
+ public:
+  enum class Kind : uint8_t {
+    persistent,
+    optional,  // a state without it is complete
+    transient  // never in the state
+  };
+  Buffer() = default;
+  Buffer(Module& owner, const char* name, const Tensor& value, Kind kind = Kind::persistent);
+  Buffer& operator=(const Tensor& value);
+};
+
+/// What load_state_dict didn't find, and what it had no use for.
+struct LoadReport {
+  std::vector<std::string> missing, unexpected;
+};
+struct LoadOptions {
+  /// Missing and unexpected names are an error.
+  bool strict = true;
+};
+
+/// The base of layers and networks. A member that is declared with its owner and name is
+/// registered, by its offset in the owner:
+///
+///     struct Net : nn::Module {
+///       nn::Linear hidden{*this, "hidden", 784, 128};
+///       nn::Linear output{*this, "output", 128, 10};
+///       Tensor forward(const Tensor& x) const { return output(relu(hidden(x))); }
+///     };
+///
+/// So it must be a member, directly; modules in a number that is known at run time stand in a
+/// Sequential, ModuleList or ModuleDict. A module is a value: a copy has the same layers and shares
+/// the parameters, as a copy of a Tensor does; `clone(net)` has parameters of its own.
+class Module {
+ public:
+  Module() = default;
+  /// A module that is a member of `owner`.
+  Module(Module& owner, const char* name) { join(owner, name); }
+  virtual ~Module();
+
+  /// What the module computes of one tensor. Modules of another signature have a forward of their
+  /// own, and `using Module::forward`.
+  virtual Tensor forward(const Tensor& input) const;
+  /// forward, with the hooks, and with the module's name in the graph and in front of errors.
+  Tensor operator()(const Tensor& input) const;
+
+  /// Those of this module, and then of the ones inside, in the order of their declaration; a tensor
+  /// that has several names comes once, under the first. Names are dotted: "layer1.0.weight".
+  NamedTensors named_parameters(bool recurse = true) const;
+  NamedTensors named_buffers(bool recurse = true) const;
+  std::vector<Tensor> parameters(bool recurse = true) const;
+  std::vector<Tensor> buffers(bool recurse = true) const;
+  using NamedModules = std::vector<std::pair<std::string, Module*>>;
+  NamedModules named_children();
+  /// This module, under an empty name, and all inside it, each once.
+  NamedModules named_modules();
+  /// The module of that dotted name; throws `Module: name must be one of its modules, got "x"`.
+  Module& get_submodule(const std::string& name);
+
+  /// Layers that behave otherwise in training (dropout, batch norm) learn which it is.
+  void train(bool training = true);
+  void eval() { train(false); }
+  bool is_training() const { return training_; }
+  void zero_grad(bool set_to_none = true);
+  void requires_grad_(bool requires_grad = true);
+  /// Calls `function` for every module inside and then for this one.
+  void apply(const std::function<void(Module& module)>& function);
+
+  /// Converts floating parameters and buffers; those of other dtypes only move. The tensors stay
+  /// the same objects, with their gradients, so optimizers keep them.
+  void to(const ToOptions& options);
+  void to(DType dtype) { to(ToOptions{.dtype = dtype}); }
+  void to(Device device) { to(ToOptions{.device = device}); }
+  /// Lays out the parameters of 4 and 5 dimensions.
+  void to(MemoryFormat format) { to(ToOptions{.memory_format = format}); }
+
+  /// Parameters and buffers by name, with PyTorch's names and shapes; they share memory with the
+  /// module. `save(net.state_dict(), "net.safetensors")`.
+  NamedTensors state_dict() const;
+  /// Copies values in, converting their dtype and device: all of them or, after an error, none.
+  /// Throws one line that names what is missing, unexpected, or of another shape.
+  LoadReport load_state_dict(const NamedTensors& state, const LoadOptions& options = {});
+  State state() const;
+  void restore(const State& state);
+
+  /// `hook(module, inputs)` runs before forward and may replace inputs.
+  HookHandle register_forward_pre_hook(
+      std::function<void(const Module& module, std::vector<Tensor>& inputs)> hook);
+  /// `hook(module, inputs, outputs)` runs after forward and may replace outputs.
+  HookHandle register_forward_hook(
+      std::function<void(const Module& module, const std::vector<Tensor>& inputs,
+                         std::vector<Tensor>& outputs)>
+          hook);
+  /// `hook(grad_inputs, grad_outputs)` runs in a backward pass when the gradients of the inputs are
+  /// known, and may replace them; those that nobody asked for are undefined.
+  HookHandle register_full_backward_hook(
+      std::function<void(std::vector<Tensor>& grad_inputs, const std::vector<Tensor>& grad_outputs)>
+          hook);
+
+  /// "Linear".
+  virtual std::string type_name() const;
+  /// What to_string says in parentheses: "in_features=784, out_features=10".
+  virtual std::string extra_repr() const { return {}; }
+  /// Multiplications that forward does, for `summary`; of the modules inside apart.
+  virtual int64_t multiply_adds(const std::vector<Tensor>& inputs,
+                                const std::vector<Tensor>& outputs) const;
+
+  struct Members {
+    std::vector<std::pair<std::string, Tensor*>> parameters;
+    std::vector<std::pair<std::string, Tensor*>> buffers;
+    std::vector<Buffer::Kind> kinds;  // of the buffers
+    NamedModules modules;
+  };
+  /// The registered members, and those that append_members adds.
+  Members members() const;
+
+  /// Gives the parameters and buffers memory of their own; two names of one tensor stay so.
+  void unshare();
+  /// Throws unless every registered member lies in the first `size` bytes from `begin`.
+  void check_members(const void* begin, size_t size) const;
+  /// The name that errors and the graph know it by; set by its owner.
+  const std::string& name() const { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
+
+ protected:
+  Module(const Module& other);
+  Module(Module&& other) noexcept = default;
+  /// The name stays: it is the owner's.
+  Module& operator=(const Module& other);
+  Module& operator=(Module&& other) noexcept;
+
+  /// Makes it a member of `owner`; for constructors.
+  void join(Module& owner, const char* name);
+  /// Containers, and layers with a changing number of parameters, add theirs.
+  virtual void append_members(Members& members) const;
+  /// For modules with several inputs or outputs: `forward(inputs)` with hooks and name.
+  std::vector<Tensor> call(
+      std::vector<Tensor> inputs,
+      const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& forward) const;
+
+ private:
+  friend class Parameter;
+  friend class Buffer;
+  enum class Kind : uint8_t { parameter, persistent, optional, transient, module };
+  struct Member {
+    std::string name;
+    Kind kind;
+    ptrdiff_t offset;  // of the Tensor or Module, from this Module, in bytes
+  };
+  void add_member(const char* name, Kind kind, const void* member);
+  ModuleHooks& hooks();
+
+  std::vector<Member> members_;
+  std::string name_;
+  bool training_ = true;
+  std::shared_ptr<ModuleHooks> hooks_;
+};
+
+/// PyTorch's picture of a module: a line a layer, indented.
+std::string to_string(const Module& module);
+template <class Stream>
+requires requires(Stream& stream) { stream << std::string(); }
+Stream& operator<<(Stream& stream, const Module& module) {
+  stream << to_string(module);
+  return stream;
+}
+
+/// A copy with parameters and buffers of its own, without gradients.
+template <class M>
+M clone(const M& module) {
+  module.check_members(&module, sizeof(M));
+  M copy(module);
+  copy.unshare();
+  return copy;
+}
+
+/// A module of any type as a value: what Sequential holds, and what models::make gives. Copies
+/// share parameters; `clone(any)` doesn't.
+class AnyModule {
+ public:
+  template <class M>
+  requires std::is_base_of_v<Module, M> AnyModule(M module)  // NOLINT: implicit
+      : copy_([](const Module& from) -> Module* { return new M(static_cast<const M&>(from)); }),
+        module_(new M(std::move(module))) {
+    module_->check_members(static_cast<M*>(module_.get()), sizeof(M));
+  }
+  AnyModule(const AnyModule& other) : copy_(other.copy_), module_(copy_(*other.module_)) {}
+  AnyModule(AnyModule&&) noexcept = default;
+  AnyModule& operator=(AnyModule other) noexcept {
+    copy_ = other.copy_;
+    module_ = std::move(other.module_);
+    return *this;
+  }
+
+  Module& operator*() const { return *module_; }
+  Module* operator->() const { return module_.get(); }
+  Tensor operator()(const Tensor& input) const { return (*module_)(input); }
+  /// The module as what it is; throws `AnyModule: ...` when it is something else.
+  template <class M>
+  M& as() const {
+    M* module = dynamic_cast<M*>(module_.get());
+    check(module != nullptr, "AnyModule", "as() must name the module's type", module_->type_name());
+    return *module;
+  }
+
+ private:
+  Module* (*copy_)(const Module& from);
+  std::unique_ptr<Module> module_;
+};
+
+inline AnyModule clone(const AnyModule& module) {
+  AnyModule copy(module);
+  copy->unshare();
+  return copy;
+}
+
+}  // namespace aorta::nn

@@ -1,0 +1,139 @@
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/record.h>
+#include <aorta/core/module_path.h>
+#include <aorta/nn/module_hooks.h>
+
+#include <optional>
+
+namespace aorta::nn {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+// What the two ends of a module tell each other in a backward pass.
+struct Boundary {
+  std::vector<ModuleHooks::Entry> entries;
+  Tensors grad_outputs;
+  size_t inputs = 0;
+  bool has_input_node = false;
+
+  void run(Tensors& grad_inputs) const {
+    for (const ModuleHooks::Entry& entry : entries) {
+      if (entry.backward) entry.backward(grad_inputs, grad_outputs);
+    }
+  }
+};
+
+bool any_requires_grad(const Tensors& tensors) {
+  for (const Tensor& tensor : tensors) {
+    if (tensor.defined() && tensor.requires_grad()) return true;
+  }
+  return false;
+}
+
+// Replaces the tensors by aliases whose history is one node with `closure` as gradient.
+template <class Closure>
+void put_node(const char* name, Tensors& tensors, Closure closure) {
+  std::vector<const Tensor*> inputs;
+  for (const Tensor& tensor : tensors) inputs.push_back(&tensor);
+  const auto node = autograd::make_node(name, inputs, tensors.size(), std::move(closure));
+  for (uint32_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].defined() || !is_floating(tensors[i].dtype())) continue;
+    const Tensor alias = tensors[i].detach();
+    autograd::set_history(alias, node, i);
+    tensors[i] = alias;
+  }
+}
+
+void put_input_node(Tensors& inputs, const std::shared_ptr<Boundary>& boundary) {
+  boundary->inputs = inputs.size();
+  boundary->has_input_node = any_requires_grad(inputs);
+  if (!boundary->has_input_node) return;
+  put_node("module_inputs", inputs, [boundary](autograd::Gradients& g) {
+    Tensors gradients(boundary->inputs);
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      if (g.wanted(i) && g.has_output(i)) gradients[i] = g.output(i);
+    }
+    boundary->run(gradients);
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      if (g.wanted(i)) g.input(i) = gradients.at(i);
+    }
+  });
+}
+
+void put_output_node(Tensors& outputs, const std::shared_ptr<Boundary>& boundary) {
+  if (!any_requires_grad(outputs)) return;
+  const size_t count = outputs.size();
+  put_node("module_outputs", outputs, [boundary, count](autograd::Gradients& g) {
+    boundary->grad_outputs.assign(count, Tensor());
+    for (size_t i = 0; i < count; ++i) {
+      if (!g.has_output(i)) continue;
+      boundary->grad_outputs[i] = g.output(i);
+      if (g.wanted(i)) g.input(i) = g.output(i);
+    }
+    if (boundary->has_input_node) return;
+    Tensors none(boundary->inputs);
+    boundary->run(none);
+  });
+}
+
+}  // namespace
+
+ModuleHooks& Module::hooks() {
+  if (!hooks_) hooks_ = std::make_shared<ModuleHooks>();
+  return *hooks_;
+}
+
+HookHandle Module::register_forward_pre_hook(
+    std::function<void(const Module& module, std::vector<Tensor>& inputs)> hook) {
+  const int64_t id = hooks().add({.before = std::move(hook)});
+  return {hooks_, id};
+}
+
+HookHandle Module::register_forward_hook(
+    std::function<void(const Module& module, const std::vector<Tensor>& inputs,
+                       std::vector<Tensor>& outputs)>
+        hook) {
+  const int64_t id = hooks().add({.after = std::move(hook)});
+  return {hooks_, id};
+}
+
+HookHandle Module::register_full_backward_hook(
+    std::function<void(std::vector<Tensor>& grad_inputs, const std::vector<Tensor>& grad_outputs)>
+        hook) {
+  const int64_t id = hooks().add({.backward = std::move(hook)});
+  return {hooks_, id};
+}
+
+Tensor Module::operator()(const Tensor& input) const {
+  if (hooks_ && !hooks_->entries.empty()) [[unlikely]] {
+    return call({input}, [this](const Tensors& inputs) { return Tensors{forward(inputs[0])}; })[0];
+  }
+  if (name_.empty()) return forward(input);
+  const ModuleScope scope(name_);
+  return forward(input);
+}
+
+Tensors Module::call(Tensors inputs, const std::function<Tensors(const Tensors&)>& forward) const {
+  std::optional<ModuleScope> scope;
+  if (!name_.empty()) scope.emplace(name_);
+  if (!hooks_ || hooks_->entries.empty()) return forward(inputs);
+  const std::vector<ModuleHooks::Entry> entries = hooks_->entries;  // a hook may remove itself
+  for (const ModuleHooks::Entry& entry : entries) {
+    if (entry.before) entry.before(*this, inputs);
+  }
+  std::shared_ptr<Boundary> boundary;
+  if (hooks_->has_backward() && grad_enabled()) {
+    boundary = std::make_shared<Boundary>();
+    boundary->entries = entries;
+    put_input_node(inputs, boundary);
+  }
+  Tensors outputs = forward(inputs);
+  for (const ModuleHooks::Entry& entry : entries) {
+    if (entry.after) entry.after(*this, inputs, outputs);
+  }
+  if (boundary) put_output_node(outputs, boundary);
+  return outputs;
+}
+
+}  // namespace aorta::nn

@@ -1,0 +1,110 @@
+// What a module's state is, and how it is taken back.
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/nn/module.h>
+
+namespace aorta::nn {
+namespace {
+
+struct Entry {
+  std::string name;
+  Tensor tensor;
+  bool optional = false;
+};
+
+void collect(const std::string& prefix, const Module& module, std::vector<Entry>& entries) {
+  const Module::Members members = module.members();
+  for (const auto& [name, tensor] : members.parameters) entries.push_back({prefix + name, *tensor});
+  for (size_t i = 0; i < members.buffers.size(); ++i) {
+    const auto& [name, tensor] = members.buffers[i];
+    if (members.kinds[i] == Buffer::Kind::transient) continue;
+    entries.push_back({prefix + name, *tensor, members.kinds[i] == Buffer::Kind::optional});
+  }
+  for (const auto& [name, child] : members.modules) collect(prefix + name + ".", *child, entries);
+}
+
+std::vector<Entry> entries_of(const Module& module) {
+  std::vector<Entry> entries;
+  collect("", module, entries);
+  return entries;
+}
+
+// `missing "a", "b" and 3 more`; nothing for an empty list.
+void append_list(std::string& text, const char* what, const std::vector<std::string>& items) {
+  constexpr size_t kShown = 10;
+  if (items.empty()) return;
+  if (!text.empty()) text += "; ";
+  text += what;
+  for (size_t i = 0; i < items.size() && i < kShown; ++i) text += (i ? ", " : " ") + items[i];
+  if (items.size() > kShown) text += " and " + std::to_string(items.size() - kShown) + " more";
+}
+
+std::string quoted(const std::string& name) { return "\"" + name + "\""; }
+
+std::vector<std::string> quoted(std::vector<std::string> names) {
+  for (std::string& name : names) name = quoted(name);
+  return names;
+}
+
+}  // namespace
+
+NamedTensors Module::state_dict() const {
+  NamedTensors state;
+  for (const Entry& entry : entries_of(*this)) {
+    state.emplace_back(entry.name, entry.tensor.detach());
+  }
+  return state;
+}
+
+LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions& options) {
+  std::map<std::string, Tensor> given;
+  for (const auto& [name, tensor] : state) {
+    check(tensor.defined(), "load_state_dict", "tensors must be defined", quoted(name));
+    check(given.emplace(name, tensor).second, "load_state_dict", "names must differ", quoted(name),
+          " twice");
+  }
+  LoadReport report;
+  std::vector<std::string> shapes;
+  const std::vector<Entry> entries = entries_of(*this);
+  std::vector<std::pair<Tensor, Tensor>> copies;
+  for (const Entry& entry : entries) {
+    const auto found = given.find(entry.name);
+    if (found == given.end()) {
+      if (!entry.optional) report.missing.push_back(entry.name);
+      continue;
+    }
+    const Tensor value = found->second;
+    given.erase(found);
+    if (value.shape() == entry.tensor.shape()) {
+      copies.emplace_back(entry.tensor.detach(), value);
+    } else {
+      shapes.push_back(quoted(entry.name) + " " + to_string(value.shape()) + " for " +
+                       to_string(entry.tensor.shape()));
+    }
+  }
+  for (const auto& [name, tensor] : given) report.unexpected.push_back(name);
+
+  std::string problems;
+  if (options.strict) {
+    append_list(problems, "missing", quoted(report.missing));
+    append_list(problems, "unexpected", quoted(report.unexpected));
+  }
+  append_list(problems, "of another shape", shapes);
+  check(problems.empty(), "load_state_dict", "names and shapes must be the module's", problems);
+  const NoGradGuard no_grad;
+  for (const auto& [tensor, value] : copies) tensor.copy_(value.detach());
+  return report;
+}
+
+State Module::state() const {
+  State state;
+  for (const auto& [name, tensor] : state_dict()) state.set(name, tensor);
+  return state;
+}
+
+void Module::restore(const State& state) {
+  check(state.values().empty(), "load_state_dict", "a module's state has tensors alone",
+        state.values().empty() ? "" : quoted(state.values().begin()->first));
+  load_state_dict({state.tensors().begin(), state.tensors().end()});
+}
+
+}  // namespace aorta::nn

@@ -1,0 +1,180 @@
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/normalization.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/nn/normalization.h>
+#include <aorta/nn/sizes.h>
+
+#include <fmt/format.h>
+
+namespace aorta::nn {
+namespace {
+
+std::string layer(const char* name, int spatial) {
+  return std::string(name) + std::to_string(spatial) + "d";
+}
+
+Tensor ones_if(bool wanted, const Shape& shape) { return wanted ? ones(shape) : Tensor(); }
+Tensor zeros_if(bool wanted, const Shape& shape) { return wanted ? zeros(shape) : Tensor(); }
+Tensor counter_if(bool wanted) { return wanted ? zeros({}, {.dtype = DType::i64}) : Tensor(); }
+
+int64_t positive(const std::string& name, int64_t features) {
+  check(features > 0, name, "num_features must be positive", features);
+  return features;
+}
+
+}  // namespace
+
+BatchNorm::BatchNorm(int dims, int64_t features, const BatchNormOptions& norm_options)
+    : spatial(dims),
+      num_features(positive(layer("BatchNorm", dims), features)),
+      options(norm_options),
+      weight(*this, "weight", ones_if(options.affine, {features})),
+      bias(*this, "bias", zeros_if(options.affine, {features})),
+      running_mean(*this, "running_mean", zeros_if(options.track_running_stats, {features})),
+      running_var(*this, "running_var", ones_if(options.track_running_stats, {features})),
+      num_batches_tracked(*this, "num_batches_tracked", counter_if(options.track_running_stats),
+                          Buffer::Kind::optional) {}
+
+Tensor BatchNorm::forward(const Tensor& input) const {
+  const bool fits =
+      spatial == 1 ? input.dim() == 2 || input.dim() == 3 : input.dim() == spatial + 2;
+  if (!fits) {
+    fail(type_name(),
+         spatial == 1   ? "input must be (N, C) or (N, C, L)"
+         : spatial == 2 ? "input must be (N, C, H, W)"
+                        : "input must be (N, C, D, H, W)",
+         input.shape());
+  }
+  double momentum = options.momentum.value_or(0);
+  if (is_training() && num_batches_tracked.defined()) {
+    const NoGradGuard no_grad;
+    add_(num_batches_tracked, statistic_groups);
+    if (!options.momentum) {
+      check(statistic_groups == 1, "BatchNorm", "statistic_groups need a momentum",
+            statistic_groups);
+      momentum = 1.0 / num_batches_tracked.item<double>();
+    }
+  }
+  const bool use_batch = is_training() || !running_mean.defined();
+  return batch_norm(input, running_mean, running_var, weight, bias, use_batch, momentum,
+                    options.eps, use_batch ? statistic_groups : 1);
+}
+
+std::string BatchNorm::type_name() const { return layer("BatchNorm", spatial); }
+
+std::string BatchNorm::extra_repr() const {
+  return fmt::format("{}, eps={}, momentum={}, affine={}, track_running_stats={}", num_features,
+                     options.eps, options.momentum ? repr(*options.momentum) : "None",
+                     repr(options.affine), repr(options.track_running_stats));
+}
+
+void set_statistic_groups(Module& module, int64_t groups) {
+  check(groups > 0, "set_statistic_groups", "groups must be positive", groups);
+  module.apply([groups](Module& inner) {
+    if (auto* norm = dynamic_cast<BatchNorm*>(&inner)) norm->statistic_groups = groups;
+  });
+}
+
+InstanceNorm::InstanceNorm(int dims, int64_t features, const InstanceNormOptions& norm_options)
+    : spatial(dims),
+      num_features(positive(layer("InstanceNorm", dims), features)),
+      options(norm_options),
+      weight(*this, "weight", ones_if(options.affine, {features})),
+      bias(*this, "bias", zeros_if(options.affine, {features})),
+      running_mean(*this, "running_mean", zeros_if(options.track_running_stats, {features})),
+      running_var(*this, "running_var", ones_if(options.track_running_stats, {features})),
+      num_batches_tracked(*this, "num_batches_tracked", counter_if(options.track_running_stats),
+                          Buffer::Kind::optional) {}
+
+Tensor InstanceNorm::forward(const Tensor& input) const {
+  const bool unbatched = input.dim() == spatial + 1;
+  if (!unbatched && input.dim() != spatial + 2) {
+    fail(type_name(), "input must be (N, C, *) or (C, *)", input.shape());
+  }
+  if (input.size(unbatched ? 0 : 1) != num_features) {
+    fail(type_name(), "input must have num_features channels", input.shape(), " for ",
+         num_features);
+  }
+  const bool use_input = is_training() || !running_mean.defined();
+  const Tensor output =
+      instance_norm(unbatched ? input.unsqueeze(0) : input, running_mean, running_var, weight, bias,
+                    use_input, options.momentum, options.eps);
+  return unbatched ? output.squeeze(0) : output;
+}
+
+std::string InstanceNorm::type_name() const { return layer("InstanceNorm", spatial); }
+
+std::string InstanceNorm::extra_repr() const {
+  return fmt::format("{}, eps={}, momentum={}, affine={}, track_running_stats={}", num_features,
+                     options.eps, options.momentum, repr(options.affine),
+                     repr(options.track_running_stats));
+}
+
+LayerNorm::LayerNorm(const Shape& shape, const LayerNormOptions& norm_options)
+    : normalized_shape(shape),
+      options(norm_options),
+      weight(*this, "weight", ones_if(options.elementwise_affine, shape)),
+      bias(*this, "bias", zeros_if(options.elementwise_affine && options.bias, shape)) {}
+
+LayerNorm::LayerNorm(Module& owner, const char* name, const Shape& shape,
+                     const LayerNormOptions& norm_options)
+    : LayerNorm(shape, norm_options) {
+  join(owner, name);
+}
+
+Tensor LayerNorm::forward(const Tensor& input) const {
+  return layer_norm(input, normalized_shape, weight, bias, options.eps);
+}
+
+std::string LayerNorm::extra_repr() const {
+  return fmt::format("{}, eps={}, elementwise_affine={}", repr(normalized_shape), options.eps,
+                     repr(options.elementwise_affine));
+}
+
+GroupNorm::GroupNorm(int64_t groups, int64_t channels, const GroupNormOptions& norm_options)
+    : num_groups(groups),
+      num_channels(channels),
+      options(norm_options),
+      weight(*this, "weight", ones_if(options.affine, {channels})),
+      bias(*this, "bias", zeros_if(options.affine, {channels})) {
+  check(groups > 0 && channels % groups == 0, "GroupNorm",
+        "num_channels must be divisible by num_groups", channels, " for ", groups);
+}
+
+GroupNorm::GroupNorm(Module& owner, const char* name, int64_t groups, int64_t channels,
+                     const GroupNormOptions& norm_options)
+    : GroupNorm(groups, channels, norm_options) {
+  join(owner, name);
+}
+
+Tensor GroupNorm::forward(const Tensor& input) const {
+  return group_norm(input, num_groups, weight, bias, options.eps);
+}
+
+std::string GroupNorm::extra_repr() const {
+  return fmt::format("{}, {}, eps={}, affine={}", num_groups, num_channels, options.eps,
+                     repr(options.affine));
+}
+
+RMSNorm::RMSNorm(const Shape& shape, const RMSNormOptions& norm_options)
+    : normalized_shape(shape),
+      options(norm_options),
+      weight(*this, "weight", ones_if(options.elementwise_affine, shape)) {}
+
+RMSNorm::RMSNorm(Module& owner, const char* name, const Shape& shape,
+                 const RMSNormOptions& norm_options)
+    : RMSNorm(shape, norm_options) {
+  join(owner, name);
+}
+
+Tensor RMSNorm::forward(const Tensor& input) const {
+  return rms_norm(input, normalized_shape, weight, options.eps);
+}
+
+std::string RMSNorm::extra_repr() const {
+  return fmt::format("{}, eps={}, elementwise_affine={}", repr(normalized_shape),
+                     options.eps ? repr(*options.eps) : "None", repr(options.elementwise_affine));
+}
+
+}  // namespace aorta::nn

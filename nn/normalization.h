@@ -1,0 +1,159 @@
+#pragma once
+
+#include <aorta/nn/module.h>
+
+#include <optional>
+
+// Normalisation layers; the formulas stand in core/ops/normalization.h. Weights start at 1, biases
+// at 0.
+
+namespace aorta::nn {
+
+struct BatchNormOptions {
+  double eps = 1e-5;
+  /// Of the running statistics; none: the average of all batches so far.
+  std::optional<double> momentum = 0.1;
+  bool affine = true;               // with weight and bias (C)
+  bool track_running_stats = true;  // without, the batch's statistics serve in eval mode too
+};
+/// Over the batch and all positions of (N, C, *), for each channel. In training the statistics are
+/// the batch's, and the running ones move towards them; in eval mode they are the running ones.
+class BatchNorm : public Module {
+ public:
+  Tensor forward(const Tensor& input) const override;
+  std::string type_name() const override;
+  std::string extra_repr() const override;
+
+  int spatial;  // 1: input (N, C) or (N, C, L); 2: (N, C, H, W); 3: (N, C, D, H, W)
+  int64_t num_features;
+  BatchNormOptions options;
+  /// In training, N / statistic_groups samples after one another share statistics: two batches in
+  /// one, with the numbers of two.
+  int64_t statistic_groups = 1;
+  Parameter weight, bias;
+  Buffer running_mean, running_var, num_batches_tracked;
+
+ protected:
+  BatchNorm(int spatial, int64_t num_features, const BatchNormOptions& options);
+};
+
+/// Sets the statistic_groups of every BatchNorm inside.
+void set_statistic_groups(Module& module, int64_t groups);
+
+struct InstanceNormOptions {
+  double eps = 1e-5;
+  double momentum = 0.1;
+  bool affine = false;
+  bool track_running_stats = false;
+};
+/// Over the positions of (N, C, *) or (C, *), for each sample and channel.
+class InstanceNorm : public Module {
+ public:
+  Tensor forward(const Tensor& input) const override;
+  std::string type_name() const override;
+  std::string extra_repr() const override;
+
+  int spatial;
+  int64_t num_features;
+  InstanceNormOptions options;
+  Parameter weight, bias;
+  Buffer running_mean, running_var, num_batches_tracked;
+
+ protected:
+  InstanceNorm(int spatial, int64_t num_features, const InstanceNormOptions& options);
+};
+
+template <int N>
+class BatchNormOf : public BatchNorm {
+ public:
+  explicit BatchNormOf(int64_t num_features, const BatchNormOptions& options = {})
+      : BatchNorm(N, num_features, options) {}
+  BatchNormOf(Module& owner, const char* name, int64_t num_features,
+              const BatchNormOptions& options = {})
+      : BatchNorm(N, num_features, options) {
+    join(owner, name);
+  }
+};
+using BatchNorm1d = BatchNormOf<1>;
+using BatchNorm2d = BatchNormOf<2>;
+using BatchNorm3d = BatchNormOf<3>;
+
+template <int N>
+class InstanceNormOf : public InstanceNorm {
+ public:
+  explicit InstanceNormOf(int64_t num_features, const InstanceNormOptions& options = {})
+      : InstanceNorm(N, num_features, options) {}
+  InstanceNormOf(Module& owner, const char* name, int64_t num_features,
+                 const InstanceNormOptions& options = {})
+      : InstanceNorm(N, num_features, options) {
+    join(owner, name);
+  }
+};
+using InstanceNorm1d = InstanceNormOf<1>;
+using InstanceNorm2d = InstanceNormOf<2>;
+using InstanceNorm3d = InstanceNormOf<3>;
+
+struct LayerNormOptions {
+  double eps = 1e-5;
+  bool elementwise_affine = true;
+  bool bias = true;
+};
+/// Over the last dimensions of (*, normalized_shape); weight and bias have normalized_shape.
+class LayerNorm : public Module {
+ public:
+  explicit LayerNorm(const Shape& normalized_shape, const LayerNormOptions& options = {});
+  explicit LayerNorm(int64_t features, const LayerNormOptions& options = {})
+      : LayerNorm(Shape{features}, options) {}
+  LayerNorm(Module& owner, const char* name, const Shape& normalized_shape,
+            const LayerNormOptions& options = {});
+  LayerNorm(Module& owner, const char* name, int64_t features, const LayerNormOptions& options = {})
+      : LayerNorm(owner, name, Shape{features}, options) {}
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  Shape normalized_shape;
+  LayerNormOptions options;
+  Parameter weight, bias;
+};
+
+struct GroupNormOptions {
+  double eps = 1e-5;
+  bool affine = true;
+};
+/// Over the positions of C / num_groups neighbouring channels of (N, C, *), for each sample.
+class GroupNorm : public Module {
+ public:
+  GroupNorm(int64_t num_groups, int64_t num_channels, const GroupNormOptions& options = {});
+  GroupNorm(Module& owner, const char* name, int64_t num_groups, int64_t num_channels,
+            const GroupNormOptions& options = {});
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  int64_t num_groups, num_channels;
+  GroupNormOptions options;
+  Parameter weight, bias;
+};
+
+struct RMSNormOptions {
+  std::optional<double> eps = {};
+  bool elementwise_affine = true;
+};
+/// x / sqrt(mean of x^2 + eps) * weight over the last dimensions of (*, normalized_shape).
+class RMSNorm : public Module {
+ public:
+  explicit RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options = {});
+  explicit RMSNorm(int64_t features, const RMSNormOptions& options = {})
+      : RMSNorm(Shape{features}, options) {}
+  RMSNorm(Module& owner, const char* name, const Shape& normalized_shape,
+          const RMSNormOptions& options = {});
+  RMSNorm(Module& owner, const char* name, int64_t features, const RMSNormOptions& options = {})
+      : RMSNorm(owner, name, Shape{features}, options) {}
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  Shape normalized_shape;
+  RMSNormOptions options;
+  Parameter weight;
+};
+
+}  // namespace aorta::nn

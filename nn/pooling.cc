@@ -1,0 +1,80 @@
+#include <aorta/core/ops/pooling.h>
+#include <aorta/nn/pooling.h>
+
+#include <fmt/format.h>
+
+namespace aorta::nn {
+namespace {
+
+std::string layer(const char* name, int spatial) {
+  return std::string(name) + std::to_string(spatial) + "d";
+}
+
+// The window's size where no stride is given.
+Dims stride_of(const Sizes& stride, const Dims& kernel) { return stride.empty() ? kernel : stride; }
+
+}  // namespace
+
+MaxPool::MaxPool(int dims, const Sizes& kernel, const MaxPoolOptions& pool_options)
+    : spatial(dims),
+      kernel_size(sizes_of(layer("MaxPool", dims), "kernel_size", kernel, dims)),
+      options(pool_options) {}
+
+Tensor MaxPool::forward(const Tensor& input) const {
+  constexpr decltype(&max_pool2d) kOps[] = {max_pool1d, max_pool2d, max_pool3d};
+  return kOps[spatial - 1](input, kernel_size, options.stride, options.padding, options.dilation,
+                           options.ceil_mode);
+}
+
+std::string MaxPool::type_name() const { return layer("MaxPool", spatial); }
+
+std::string MaxPool::extra_repr() const {
+  return fmt::format("kernel_size={}, stride={}, padding={}, dilation={}, ceil_mode={}",
+                     repr(kernel_size), repr(stride_of(options.stride, kernel_size)),
+                     repr(options.padding), repr(options.dilation), repr(options.ceil_mode));
+}
+
+AvgPool::AvgPool(int dims, const Sizes& kernel, const AvgPoolOptions& pool_options)
+    : spatial(dims),
+      kernel_size(sizes_of(layer("AvgPool", dims), "kernel_size", kernel, dims)),
+      options(pool_options) {
+  check(dims > 1 || !options.divisor_override, "AvgPool1d", "divisor_override isn't there");
+}
+
+Tensor AvgPool::forward(const Tensor& input) const {
+  if (spatial == 1) {
+    return avg_pool1d(input, kernel_size, options.stride, options.padding, options.ceil_mode,
+                      options.count_include_pad);
+  }
+  const auto op = spatial == 2 ? avg_pool2d : avg_pool3d;
+  return op(input, kernel_size, options.stride, options.padding, options.ceil_mode,
+            options.count_include_pad, options.divisor_override);
+}
+
+std::string AvgPool::type_name() const { return layer("AvgPool", spatial); }
+
+std::string AvgPool::extra_repr() const {
+  return fmt::format("kernel_size={}, stride={}, padding={}", repr(kernel_size),
+                     repr(stride_of(options.stride, kernel_size)), repr(options.padding));
+}
+
+AdaptivePool::AdaptivePool(Kind pool_kind, int dims, const Sizes& size)
+    : kind(pool_kind), spatial(dims), output_size(size) {
+  sizes_of(type_name(), "output_size", size, dims);
+}
+
+Tensor AdaptivePool::forward(const Tensor& input) const {
+  constexpr decltype(&adaptive_avg_pool2d) kMax[] = {adaptive_max_pool1d, adaptive_max_pool2d,
+                                                     adaptive_max_pool3d};
+  constexpr decltype(&adaptive_avg_pool2d) kAvg[] = {adaptive_avg_pool1d, adaptive_avg_pool2d,
+                                                     adaptive_avg_pool3d};
+  return (kind == Kind::max ? kMax : kAvg)[spatial - 1](input, output_size);
+}
+
+std::string AdaptivePool::type_name() const {
+  return layer(kind == Kind::max ? "AdaptiveMaxPool" : "AdaptiveAvgPool", spatial);
+}
+
+std::string AdaptivePool::extra_repr() const { return "output_size=" + repr(output_size); }
+
+}  // namespace aorta::nn

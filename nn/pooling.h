@@ -1,0 +1,117 @@
+#pragma once
+
+#include <aorta/nn/module.h>
+#include <aorta/nn/sizes.h>
+
+#include <optional>
+
+// Pooling over the last 1, 2 or 3 dimensions of (N, C, *) or (C, *); see core/ops/pooling.h.
+
+namespace aorta::nn {
+
+struct MaxPoolOptions {
+  Sizes stride = Dims();  // empty: the kernel_size
+  Sizes padding = 0;
+  Sizes dilation = 1;
+  bool ceil_mode = false;
+};
+/// The largest element of each window.
+class MaxPool : public Module {
+ public:
+  Tensor forward(const Tensor& input) const override;
+  std::string type_name() const override;
+  std::string extra_repr() const override;
+
+  int spatial;  // dimensions
+  Dims kernel_size;
+  MaxPoolOptions options;
+
+ protected:
+  MaxPool(int spatial, const Sizes& kernel_size, const MaxPoolOptions& options);
+};
+
+struct AvgPoolOptions {
+  Sizes stride = Dims();
+  Sizes padding = 0;
+  bool ceil_mode = false;
+  bool count_include_pad = true;
+  std::optional<int64_t> divisor_override = {};  // not of AvgPool1d
+};
+/// The mean of each window.
+class AvgPool : public Module {
+ public:
+  Tensor forward(const Tensor& input) const override;
+  std::string type_name() const override;
+  std::string extra_repr() const override;
+
+  int spatial;
+  Dims kernel_size;
+  AvgPoolOptions options;
+
+ protected:
+  AvgPool(int spatial, const Sizes& kernel_size, const AvgPoolOptions& options);
+};
+
+/// As many windows as output_size says; -1 keeps a size.
+class AdaptivePool : public Module {
+ public:
+  enum class Kind : uint8_t { max, avg };
+  Tensor forward(const Tensor& input) const override;
+  std::string type_name() const override;
+  std::string extra_repr() const override;
+
+  Kind kind;
+  int spatial;
+  Dims output_size;
+
+ protected:
+  AdaptivePool(Kind kind, int spatial, const Sizes& output_size);
+};
+
+template <int N>
+class MaxPoolOf : public MaxPool {
+ public:
+  explicit MaxPoolOf(const Sizes& kernel_size, const MaxPoolOptions& options = {})
+      : MaxPool(N, kernel_size, options) {}
+  MaxPoolOf(Module& owner, const char* name, const Sizes& kernel_size,
+            const MaxPoolOptions& options = {})
+      : MaxPool(N, kernel_size, options) {
+    join(owner, name);
+  }
+};
+using MaxPool1d = MaxPoolOf<1>;
+using MaxPool2d = MaxPoolOf<2>;
+using MaxPool3d = MaxPoolOf<3>;
+
+template <int N>
+class AvgPoolOf : public AvgPool {
+ public:
+  explicit AvgPoolOf(const Sizes& kernel_size, const AvgPoolOptions& options = {})
+      : AvgPool(N, kernel_size, options) {}
+  AvgPoolOf(Module& owner, const char* name, const Sizes& kernel_size,
+            const AvgPoolOptions& options = {})
+      : AvgPool(N, kernel_size, options) {
+    join(owner, name);
+  }
+};
+using AvgPool1d = AvgPoolOf<1>;
+using AvgPool2d = AvgPoolOf<2>;
+using AvgPool3d = AvgPoolOf<3>;
+
+template <AdaptivePool::Kind K, int N>
+class AdaptivePoolOf : public AdaptivePool {
+ public:
+  explicit AdaptivePoolOf(const Sizes& output_size) : AdaptivePool(K, N, output_size) {}
+  AdaptivePoolOf(Module& owner, const char* name, const Sizes& output_size)
+      : AdaptivePool(K, N, output_size) {
+    join(owner, name);
+  }
+};
+using AdaptiveMaxPool1d = AdaptivePoolOf<AdaptivePool::Kind::max, 1>;
+using AdaptiveMaxPool2d = AdaptivePoolOf<AdaptivePool::Kind::max, 2>;
+using AdaptiveMaxPool3d = AdaptivePoolOf<AdaptivePool::Kind::max, 3>;
+using AdaptiveAvgPool1d = AdaptivePoolOf<AdaptivePool::Kind::avg, 1>;
+using AdaptiveAvgPool2d = AdaptivePoolOf<AdaptivePool::Kind::avg, 2>;
+using AdaptiveAvgPool3d = AdaptivePoolOf<AdaptivePool::Kind::avg, 3>;
+
+}  // namespace aorta::nn

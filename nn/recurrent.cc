@@ -1,0 +1,258 @@
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/record.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/dropout.h>
+#include <aorta/core/ops/join.h>
+#include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/nn/init.h>
+#include <aorta/nn/recurrent.h>
+#include <aorta/nn/sizes.h>
+
+#include <fmt/format.h>
+#include <cmath>
+
+namespace aorta::nn {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+// The rows of the first dimension under one node, whose gradient is one stack: T selects would add
+// up T tensors of the whole's size.
+Tensors rows_of(const Tensor& whole) {
+  Tensors rows;
+  {
+    const NoGradGuard no_grad;
+    rows = unbind(whole.detach());
+  }
+  if (!grad_enabled() || !whole.requires_grad()) return rows;
+  const Tensor* const inputs[] = {&whole};
+  const size_t count = rows.size();
+  const auto node = autograd::make_node("unbind", inputs, count, [count](autograd::Gradients& g) {
+    Tensors gradients;
+    for (size_t i = 0; i < count; ++i) gradients.push_back(g.output(i));
+    g.input() = stack(gradients);
+  });
+  for (uint32_t i = 0; i < count; ++i) {
+    rows[i] = rows[i].detach();  // no view of `whole` for the graph
+    autograd::set_history(rows[i], node, i);
+  }
+  return rows;
+}
+
+}  // namespace
+
+Recurrent::Recurrent(int64_t gates, int64_t input, int64_t hidden,
+                     const RecurrentOptions& recurrent_options)
+    : input_size(input), hidden_size(hidden), options(recurrent_options), gates_(gates) {
+  check(input > 0 && hidden > 0, "Recurrent", "sizes must be positive", input, " and ", hidden);
+  check(options.num_layers > 0, "Recurrent", "num_layers must be positive", options.num_layers);
+  check(options.dropout >= 0 && options.dropout <= 1, "Recurrent", "dropout must be in [0, 1]",
+        options.dropout);
+  const int64_t directions = options.bidirectional ? 2 : 1;
+  const double bound = 1 / std::sqrt(static_cast<double>(hidden));
+  const auto fresh = [bound](const Shape& shape) {
+    const Tensor tensor = empty(shape);
+    init::uniform_(tensor, -bound, bound);
+    return tensor.requires_grad_();
+  };
+  for (int64_t layer = 0; layer < options.num_layers; ++layer) {
+    const int64_t columns = layer == 0 ? input : directions * hidden;
+    for (int64_t direction = 0; direction < directions; ++direction) {
+      Weights w{fresh({gates * hidden, columns}), fresh({gates * hidden, hidden}), {}, {}};
+      if (options.bias) {
+        w.b_ih = fresh({gates * hidden});
+        w.b_hh = fresh({gates * hidden});
+      }
+      weights_.push_back(w);
+    }
+  }
+}
+
+void Recurrent::append_members(Members& members) const {
+  const size_t directions = options.bidirectional ? 2 : 1;
+  for (size_t i = 0; i < weights_.size(); ++i) {
+    Weights& w = const_cast<Weights&>(weights_[i]);
+    const std::string suffix =
+        "_l" + std::to_string(i / directions) + (i % directions ? "_reverse" : "");
+    members.parameters.emplace_back("weight_ih" + suffix, &w.w_ih);
+    members.parameters.emplace_back("weight_hh" + suffix, &w.w_hh);
+    if (!options.bias) continue;
+    members.parameters.emplace_back("bias_ih" + suffix, &w.b_ih);
+    members.parameters.emplace_back("bias_hh" + suffix, &w.b_hh);
+  }
+}
+
+const Recurrent::Weights& Recurrent::weights(int64_t layer, int64_t direction) const {
+  return weights_[static_cast<size_t>(layer * (options.bidirectional ? 2 : 1) + direction)];
+}
+
+Tensors Recurrent::initial_states(const Tensors& given, size_t count, const Tensor& input,
+                                  bool unbatched) const {
+  const int64_t rows = static_cast<int64_t>(weights_.size()), batch = input.size(1);
+  Tensors states;
+  for (size_t i = 0; i < count; ++i) {
+    if (i >= given.size() || !given[i].defined()) {
+      states.push_back(
+          zeros({rows, batch, hidden_size}, {.dtype = input.dtype(), .device = input.device()}));
+      continue;
+    }
+    const Tensor state = unbatched && given[i].dim() == 2 ? given[i].unsqueeze(1) : given[i];
+    const Shape shape{rows, batch, hidden_size};
+    if (state.dtype() != input.dtype()) {
+      fail(type_name(), "states must have the input's dtype", state.dtype(), " for ",
+           input.dtype());
+    }
+    if (state.shape() != shape) {
+      fail(type_name(), "states must be (layers x directions, N, H), here " + to_string(shape),
+           given[i].shape());
+    }
+    states.push_back(state);
+  }
+  return states;
+}
+
+Tensor Recurrent::run(const Tensor& input, Tensors& states, size_t count, const Step& step) const {
+  const bool unbatched = input.dim() == 2;
+  if (!unbatched && input.dim() != 3) {
+    fail(type_name(), "input must be (T, N, I), (N, T, I) with batch_first, or (T, I)",
+         input.shape());
+  }
+  if (input.size(-1) != input_size) {
+    fail(type_name(), "input must have input_size features", input.shape(), " for ", input_size);
+  }
+  Tensor x = unbatched ? input.unsqueeze(1) : options.batch_first ? input.transpose(0, 1) : input;
+  if (x.size(0) == 0) fail(type_name(), "input must have a step", input.shape());
+  const Tensors initial = initial_states(states, count, x, unbatched);
+  std::vector<Tensors> finals(count);
+  const int64_t directions = options.bidirectional ? 2 : 1;
+  for (int64_t layer = 0; layer < options.num_layers; ++layer) {
+    if (layer > 0) x = dropout(x, options.dropout, is_training());
+    Tensors sides;
+    for (int64_t direction = 0; direction < directions; ++direction) {
+      const Weights& w = weights(layer, direction);
+      const Tensors gates = rows_of(linear(x, w.w_ih, w.b_ih));
+      Tensors now, outputs(gates.size());
+      for (const Tensor& state : initial) {
+        // Under autocast the gates are of a half type.
+        now.push_back(state.select(0, layer * directions + direction).to(gates[0].dtype()));
+      }
+      for (size_t t = 0; t < gates.size(); ++t) {
+        const size_t at = direction == 0 ? t : gates.size() - 1 - t;
+        step(w, gates[at], now);
+        outputs[at] = now[0];
+      }
+      sides.push_back(stack(outputs));
+      for (size_t i = 0; i < count; ++i) finals[i].push_back(now[i]);
+    }
+    x = directions == 1 ? sides[0] : cat(sides, 2);
+  }
+  states.clear();
+  for (const Tensors& parts : finals) {
+    const Tensor all = stack(parts);
+    states.push_back(unbatched ? all.squeeze(1) : all);
+  }
+  return unbatched ? x.squeeze(1) : options.batch_first ? x.transpose(0, 1) : x;
+}
+
+std::string Recurrent::extra_repr() const {
+  std::string text = fmt::format("{}, {}", input_size, hidden_size);
+  if (options.num_layers != 1) text += fmt::format(", num_layers={}", options.num_layers);
+  if (!options.bias) text += ", bias=False";
+  if (options.batch_first) text += ", batch_first=True";
+  if (options.dropout != 0) text += fmt::format(", dropout={}", options.dropout);
+  if (options.bidirectional) text += ", bidirectional=True";
+  return text;
+}
+
+int64_t Recurrent::multiply_adds(const Tensors& inputs, const Tensors&) const {
+  const int64_t steps = inputs.at(0).numel() / input_size;  // of all samples
+  int64_t products = 0;
+  for (const Weights& w : weights_) products += w.w_ih.numel() + w.w_hh.numel();
+  return steps * products;
+}
+
+RNN::RNN(int64_t input, int64_t hidden, const RNNOptions& rnn_options)
+    : Recurrent(1, input, hidden, rnn_options), relu(rnn_options.relu) {}
+RNN::RNN(Module& owner, const char* name, int64_t input, int64_t hidden,
+         const RNNOptions& rnn_options)
+    : RNN(input, hidden, rnn_options) {
+  join(owner, name);
+}
+
+RnnOutput RNN::forward(const Tensor& input, const Tensor& h) const {
+  Tensors states{h};
+  const Tensor output =
+      run(input, states, 1, [this](const Weights& w, const Tensor& gates, Tensors& state) {
+        const Tensor sum = gates + linear(state[0], w.w_hh, w.b_hh);
+        state[0] = relu ? aorta::relu(sum) : tanh(sum);
+      });
+  return {output, states[0]};
+}
+
+RnnOutput RNN::operator()(const Tensor& input, const Tensor& h) const {
+  const Tensors outputs = call({input, h}, [this](const Tensors& inputs) {
+    const RnnOutput result = forward(inputs.at(0), inputs.at(1));
+    return Tensors{result.output, result.h};
+  });
+  return {outputs.at(0), outputs.at(1)};
+}
+
+Tensor RNN::forward(const Tensor& input) const { return forward(input, Tensor()).output; }
+
+LSTM::LSTM(int64_t input, int64_t hidden, const RecurrentOptions& lstm_options)
+    : Recurrent(4, input, hidden, lstm_options) {}
+LSTM::LSTM(Module& owner, const char* name, int64_t input, int64_t hidden,
+           const RecurrentOptions& lstm_options)
+    : LSTM(input, hidden, lstm_options) {
+  join(owner, name);
+}
+
+LstmOutput LSTM::forward(const Tensor& input, const LstmState& state) const {
+  Tensors states{state.h, state.c};
+  const Tensor output =
+      run(input, states, 2, [](const Weights& w, const Tensor& gates, Tensors& now) {
+        const LstmState next = lstm_gates(gates, linear(now[0], w.w_hh, w.b_hh), now[1]);
+        now = {next.h, next.c};
+      });
+  return {output, {states[0], states[1]}};
+}
+
+LstmOutput LSTM::operator()(const Tensor& input, const LstmState& state) const {
+  const Tensors outputs = call({input, state.h, state.c}, [this](const Tensors& inputs) {
+    const LstmOutput result = forward(inputs.at(0), {inputs.at(1), inputs.at(2)});
+    return Tensors{result.output, result.state.h, result.state.c};
+  });
+  return {outputs.at(0), {outputs.at(1), outputs.at(2)}};
+}
+
+Tensor LSTM::forward(const Tensor& input) const { return forward(input, LstmState()).output; }
+
+GRU::GRU(int64_t input, int64_t hidden, const RecurrentOptions& gru_options)
+    : Recurrent(3, input, hidden, gru_options) {}
+GRU::GRU(Module& owner, const char* name, int64_t input, int64_t hidden,
+         const RecurrentOptions& gru_options)
+    : GRU(input, hidden, gru_options) {
+  join(owner, name);
+}
+
+RnnOutput GRU::forward(const Tensor& input, const Tensor& h) const {
+  Tensors states{h};
+  const Tensor output =
+      run(input, states, 1, [](const Weights& w, const Tensor& gates, Tensors& state) {
+        state[0] = gru_gates(gates, linear(state[0], w.w_hh, w.b_hh), state[0]);
+      });
+  return {output, states[0]};
+}
+
+RnnOutput GRU::operator()(const Tensor& input, const Tensor& h) const {
+  const Tensors outputs = call({input, h}, [this](const Tensors& inputs) {
+    const RnnOutput result = forward(inputs.at(0), inputs.at(1));
+    return Tensors{result.output, result.h};
+  });
+  return {outputs.at(0), outputs.at(1)};
+}
+
+Tensor GRU::forward(const Tensor& input) const { return forward(input, Tensor()).output; }
+
+}  // namespace aorta::nn

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <aorta/core/ops/recurrent.h>
+#include <aorta/nn/module.h>
+
+namespace aorta::nn {
+
+struct RecurrentOptions {
+  int64_t num_layers = 1;
+  bool bias = true;
+  bool batch_first = false;    // input and output are (N, T, *) instead of (T, N, *)
+  double dropout = 0;          // in training, on the outputs of every layer but the last
+  bool bidirectional = false;  // a second pass from the end; outputs stand side by side
+};
+
+/// What RNN, LSTM and GRU share: T steps, N samples, I features in, H out; D is 2 when
+/// bidirectional, else 1, and L the number of layers. Input (T, N, I), (N, T, I) or, unbatched, (T,
+/// I); output (T, N, D H) in the same order; states (L D, N, H) or (L D, H). Weights are named and
+/// laid out as PyTorch's, weight_ih_l0 and so on, and start uniform in +-1 / sqrt(H). The products
+/// of all inputs of a layer are one.
+class Recurrent : public Module {
+ public:
+  std::string extra_repr() const override;
+  int64_t multiply_adds(const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& outputs) const override;
+
+  int64_t input_size, hidden_size;
+  RecurrentOptions options;
+
+ protected:
+  struct Weights {
+    Tensor w_ih, w_hh, b_ih, b_hh;
+  };
+  /// One step from the gates of an input, w_ih x + b_ih, and the states.
+  using Step = std::function<void(const Weights& weights, const Tensor& input_gates,
+                                  std::vector<Tensor>& states)>;
+  /// `gates` is G in weights (G H, *).
+  Recurrent(int64_t gates, int64_t input_size, int64_t hidden_size,
+            const RecurrentOptions& options);
+  void append_members(Members& members) const override;
+  /// All layers. `states` has the initial states, the hidden one first, each defined or none;
+  /// afterwards the final ones.
+  Tensor run(const Tensor& input, std::vector<Tensor>& states, size_t count,
+             const Step& step) const;
+
+ private:
+  const Weights& weights(int64_t layer, int64_t direction) const;
+  std::vector<Tensor> initial_states(const std::vector<Tensor>& given, size_t count,
+                                     const Tensor& input, bool unbatched) const;
+  std::vector<Weights> weights_;
+  int64_t gates_;
+};
+
+struct RnnOutput {
+  Tensor output, h;
+};
+
+struct RNNOptions : RecurrentOptions {
+  bool relu = false;  // instead of tanh
+};
+/// h' = tanh(w_ih x + b_ih + w_hh h + b_hh) (Elman 1990).
+class RNN : public Recurrent {
+ public:
+  RNN(int64_t input_size, int64_t hidden_size, const RNNOptions& options = {});
+  RNN(Module& owner, const char* name, int64_t input_size, int64_t hidden_size,
+      const RNNOptions& options = {});
+  /// Without `h` it starts from zeros.
+  RnnOutput operator()(const Tensor& input, const Tensor& h = {}) const;
+  RnnOutput forward(const Tensor& input, const Tensor& h) const;
+  /// The output alone.
+  Tensor forward(const Tensor& input) const override;
+
+  bool relu;
+};
+
+struct LstmOutput {
+  Tensor output;
+  LstmState state;
+};
+/// See lstm_cell.
+class LSTM : public Recurrent {
+ public:
+  LSTM(int64_t input_size, int64_t hidden_size, const RecurrentOptions& options = {});
+  LSTM(Module& owner, const char* name, int64_t input_size, int64_t hidden_size,
+       const RecurrentOptions& options = {});
+  LstmOutput operator()(const Tensor& input, const LstmState& state = {}) const;
+  LstmOutput forward(const Tensor& input, const LstmState& state) const;
+  Tensor forward(const Tensor& input) const override;
+};
+
+/// See gru_cell.
+class GRU : public Recurrent {
+ public:
+  GRU(int64_t input_size, int64_t hidden_size, const RecurrentOptions& options = {});
+  GRU(Module& owner, const char* name, int64_t input_size, int64_t hidden_size,
+      const RecurrentOptions& options = {});
+  RnnOutput operator()(const Tensor& input, const Tensor& h = {}) const;
+  RnnOutput forward(const Tensor& input, const Tensor& h) const;
+  Tensor forward(const Tensor& input) const override;
+};
+
+}  // namespace aorta::nn

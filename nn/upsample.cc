@@ -1,0 +1,95 @@
+#include <aorta/nn/sizes.h>
+#include <aorta/nn/upsample.h>
+
+#include <fmt/format.h>
+
+namespace aorta::nn {
+namespace {
+
+const char* mode_name(InterpolateMode mode) {
+  constexpr const char* kNames[] = {"nearest",  "nearest-exact", "linear",
+                                    "bilinear", "bicubic",       "trilinear"};
+  return kNames[static_cast<size_t>(mode)];
+}
+
+// The dimensions in front of the last three, then `last`.
+Shape with_last(const Tensor& input, std::initializer_list<int64_t> last) {
+  Shape shape;
+  for (int d = 0; d < input.dim() - 3; ++d) shape.push_back(input.size(d));
+  for (const int64_t size : last) shape.push_back(size);
+  return shape;
+}
+
+// Moves the five or more last dimensions into `order`, which counts from the first of them.
+Tensor permute_last(const Tensor& input, std::initializer_list<int64_t> order) {
+  const int64_t front = input.dim() - static_cast<int64_t>(order.size());
+  Dims dims;
+  for (int64_t d = 0; d < front; ++d) dims.push_back(d);
+  for (const int64_t d : order) dims.push_back(front + d);
+  return input.permute(dims);
+}
+
+}  // namespace
+
+Upsample::Upsample(const InterpolateOptions& interpolate_options) : options(interpolate_options) {
+  check(options.size.empty() != options.scale_factor.empty(), "Upsample",
+        "either size or scale_factor must be given", options.size.empty() ? "none" : "both");
+}
+
+Upsample::Upsample(Module& owner, const char* name, const InterpolateOptions& interpolate_options)
+    : Upsample(interpolate_options) {
+  join(owner, name);
+}
+
+Tensor Upsample::forward(const Tensor& input) const { return interpolate(input, options); }
+
+std::string Upsample::extra_repr() const {
+  const std::string what =
+      options.size.empty() ? fmt::format("scale_factor=({})", fmt::join(options.scale_factor, ", "))
+                           : "size=" + repr(options.size);
+  return fmt::format("{}, mode='{}'", what, mode_name(options.mode));
+}
+
+Tensor pixel_shuffle(const Tensor& input, int64_t r) {
+  check(input.dim() >= 3, "pixel_shuffle", "input must be (*, C, H, W)", input.shape());
+  check(r > 0, "pixel_shuffle", "upscale_factor must be positive", r);
+  const int64_t channels = input.size(-3), height = input.size(-2), width = input.size(-1);
+  check(channels % (r * r) == 0, "pixel_shuffle",
+        "channels must be divisible by the square of upscale_factor", channels, " for ", r);
+  const int64_t c = channels / (r * r);
+  const Tensor parts = input.reshape(with_last(input, {c, r, r, height, width}));
+  return permute_last(parts, {0, 3, 1, 4, 2}).reshape(with_last(input, {c, height * r, width * r}));
+}
+
+Tensor pixel_unshuffle(const Tensor& input, int64_t r) {
+  check(input.dim() >= 3, "pixel_unshuffle", "input must be (*, C, H, W)", input.shape());
+  check(r > 0, "pixel_unshuffle", "downscale_factor must be positive", r);
+  const int64_t c = input.size(-3), height = input.size(-2), width = input.size(-1);
+  check(height % r == 0 && width % r == 0, "pixel_unshuffle",
+        "height and width must be divisible by downscale_factor", input.shape(), " for ", r);
+  const Tensor parts = input.reshape(with_last(input, {c, height / r, r, width / r, r}));
+  return permute_last(parts, {0, 2, 4, 1, 3})
+      .reshape(with_last(input, {c * r * r, height / r, width / r}));
+}
+
+PixelShuffle::PixelShuffle(int64_t factor) : upscale_factor(factor) {}
+PixelShuffle::PixelShuffle(Module& owner, const char* name, int64_t factor)
+    : Module(owner, name), upscale_factor(factor) {}
+Tensor PixelShuffle::forward(const Tensor& input) const {
+  return pixel_shuffle(input, upscale_factor);
+}
+std::string PixelShuffle::extra_repr() const {
+  return fmt::format("upscale_factor={}", upscale_factor);
+}
+
+PixelUnshuffle::PixelUnshuffle(int64_t factor) : downscale_factor(factor) {}
+PixelUnshuffle::PixelUnshuffle(Module& owner, const char* name, int64_t factor)
+    : Module(owner, name), downscale_factor(factor) {}
+Tensor PixelUnshuffle::forward(const Tensor& input) const {
+  return pixel_unshuffle(input, downscale_factor);
+}
+std::string PixelUnshuffle::extra_repr() const {
+  return fmt::format("downscale_factor={}", downscale_factor);
+}
+
+}  // namespace aorta::nn

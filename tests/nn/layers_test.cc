@@ -1,0 +1,366 @@
+// Every layer: names, outputs, gradients, running statistics and eval mode as PyTorch's, in f64 and
+// f32, and its gradients by finite differences.
+#include <aorta/autograd/gradcheck_gtest.h>
+#include <aorta/tests/nn/fixture.h>
+
+namespace aorta::nn {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+struct Case {
+  std::string name;
+  std::function<AnyModule()> make;
+  std::function<Tensors(Module&, const Tensors&)> call;
+};
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+
+Tensors call_one(Module& module, const Tensors& inputs) { return {module(inputs.at(0))}; }
+
+Tensors call_rnn(Module& module, const Tensors& inputs) {
+  const RnnOutput result =
+      dynamic_cast<RNN&>(module)(inputs.at(0), inputs.size() > 1 ? inputs[1] : Tensor());
+  return {result.output, result.h};
+}
+
+Tensors call_gru(Module& module, const Tensors& inputs) {
+  const RnnOutput result =
+      dynamic_cast<GRU&>(module)(inputs.at(0), inputs.size() > 1 ? inputs[1] : Tensor());
+  return {result.output, result.h};
+}
+
+Tensors call_lstm(Module& module, const Tensors& inputs) {
+  LstmState state;
+  if (inputs.size() > 1) state = {inputs.at(1), inputs.at(2)};
+  const LstmOutput result = dynamic_cast<LSTM&>(module)(inputs.at(0), state);
+  return {result.output, result.state.h, result.state.c};
+}
+
+Tensors call_mha(Module& module, const Tensors& inputs) {
+  const AttentionOutput result =
+      dynamic_cast<MultiheadAttention&>(module)(inputs.at(0), inputs.at(1), inputs.at(2));
+  return {result.output, result.weights};
+}
+
+Tensors call_encoder(Module& module, const Tensors& inputs) {
+  return {dynamic_cast<TransformerEncoderLayer&>(module)(inputs.at(0))};
+}
+
+template <class M, class... Arguments>
+Case make_case(const std::string& name, Arguments... arguments) {
+  return {name, [=] { return AnyModule(M(arguments...)); }, call_one};
+}
+
+template <class M, class Call>
+Case with_call(Call call, const std::string& name, std::function<M()> make) {
+  return {name, [=] { return AnyModule(make()); }, call};
+}
+
+std::vector<Case> convolutions() {
+  const Sizes k32{3, 2}, k43{4, 3}, k232{2, 3, 2};
+  return {
+      make_case<Conv1d>("conv1d", 4, 6, 3, ConvOptions{.stride = 2, .padding = 1}),
+      make_case<Conv2d>(
+          "conv2d", 4, 6, k32,
+          ConvOptions{.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}, .groups = 2}),
+      make_case<Conv2d>("conv2d_same", 3, 4, k43, ConvOptions{.padding = "same", .bias = false}),
+      make_case<Conv2d>("conv2d_reflect", 3, 4, 3,
+                        ConvOptions{.padding = {2, 1}, .padding_mode = PadMode::reflect}),
+      make_case<Conv2d>("conv2d_replicate_same", 3, 4, k43,
+                        ConvOptions{.padding = "same", .padding_mode = PadMode::replicate}),
+      make_case<Conv2d>("conv2d_circular", 3, 4, 3,
+                        ConvOptions{.stride = 2, .padding = 2, .padding_mode = PadMode::circular}),
+      make_case<Conv2d>("conv2d_unbatched", 3, 4, 3),
+      make_case<Conv3d>("conv3d", 2, 3, k232, ConvOptions{.padding = 1}),
+      make_case<ConvTranspose1d>(
+          "conv_transpose1d", 4, 6, 3,
+          ConvTransposeOptions{.stride = 2, .padding = 1, .output_padding = 1}),
+      make_case<ConvTranspose2d>(
+          "conv_transpose2d", 4, 6, k32,
+          ConvTransposeOptions{.stride = 2, .groups = 2, .dilation = {2, 1}}),
+      make_case<ConvTranspose3d>("conv_transpose3d", 2, 3, 2,
+                                 ConvTransposeOptions{.stride = {1, 2, 1}, .bias = false}),
+  };
+}
+
+std::vector<Case> pools() {
+  const Sizes k32{3, 2}, size2{2, -1}, size3{3, 2, -1};
+  return {
+      make_case<MaxPool1d>("max_pool1d", 3, MaxPoolOptions{.stride = 2, .padding = 1}),
+      make_case<MaxPool2d>("max_pool2d", k32,
+                           MaxPoolOptions{.stride = 2, .dilation = {1, 2}, .ceil_mode = true}),
+      make_case<MaxPool3d>("max_pool3d", 2),
+      make_case<AvgPool1d>("avg_pool1d", 3,
+                           AvgPoolOptions{.stride = 2, .padding = 1, .count_include_pad = false}),
+      make_case<AvgPool2d>("avg_pool2d", k32, AvgPoolOptions{.padding = 1, .ceil_mode = true}),
+      make_case<AvgPool3d>("avg_pool3d", 2, AvgPoolOptions{.divisor_override = 3}),
+      make_case<AdaptiveMaxPool1d>("adaptive_max_pool1d", 3),
+      make_case<AdaptiveMaxPool2d>("adaptive_max_pool2d", size2),
+      make_case<AdaptiveMaxPool3d>("adaptive_max_pool3d", size3),
+      make_case<AdaptiveAvgPool1d>("adaptive_avg_pool1d", 3),
+      make_case<AdaptiveAvgPool2d>("adaptive_avg_pool2d", size2),
+      make_case<AdaptiveAvgPool3d>("adaptive_avg_pool3d", size3),
+  };
+}
+
+std::vector<Case> norms() {
+  return {
+      make_case<BatchNorm1d>("batch_norm1d", 4),
+      make_case<BatchNorm1d>("batch_norm1d_length", 4,
+                             BatchNormOptions{.eps = 1e-3, .momentum = 0.3}),
+      make_case<BatchNorm2d>("batch_norm2d", 4),
+      make_case<BatchNorm2d>("batch_norm2d_cumulative", 4,
+                             BatchNormOptions{.momentum = std::nullopt}),
+      make_case<BatchNorm2d>("batch_norm2d_no_affine", 4, BatchNormOptions{.affine = false}),
+      make_case<BatchNorm2d>("batch_norm2d_no_tracking", 4,
+                             BatchNormOptions{.track_running_stats = false}),
+      make_case<BatchNorm3d>("batch_norm3d", 2),
+      make_case<LayerNorm>("layer_norm", Shape{4, 5}),
+      make_case<LayerNorm>("layer_norm_no_bias", 5, LayerNormOptions{.eps = 1e-3, .bias = false}),
+      make_case<LayerNorm>("layer_norm_no_affine", 5,
+                           LayerNormOptions{.elementwise_affine = false}),
+      make_case<RMSNorm>("rms_norm", 5, RMSNormOptions{.eps = 1e-6}),
+      make_case<GroupNorm>("group_norm", 2, 6),
+      make_case<InstanceNorm1d>("instance_norm1d", 3),
+      make_case<InstanceNorm1d>("instance_norm1d_unbatched", 3),
+      make_case<InstanceNorm2d>("instance_norm2d", 3,
+                                InstanceNormOptions{.affine = true, .track_running_stats = true}),
+      make_case<InstanceNorm3d>("instance_norm3d", 2, InstanceNormOptions{.affine = true}),
+  };
+}
+
+std::vector<Case> sequences() {
+  using Options = RecurrentOptions;
+  const auto rnn = [](const RNNOptions& o) { return [o] { return AnyModule(RNN(4, 3, o)); }; };
+  const auto lstm = [](const Options& o) { return [o] { return AnyModule(LSTM(4, 3, o)); }; };
+  const auto gru = [](const Options& o) { return [o] { return AnyModule(GRU(4, 3, o)); }; };
+  RNNOptions deep;
+  deep.num_layers = 2;
+  deep.bidirectional = true;
+  deep.bias = false;
+  deep.relu = true;
+  using Attention = MultiheadAttentionOptions;
+  const auto mha = [](int64_t heads, const Attention& o) {
+    return [heads, o] { return AnyModule(MultiheadAttention(6, heads, o)); };
+  };
+  const auto encoder = [](const TransformerEncoderLayerOptions& o) {
+    return [o] { return AnyModule(TransformerEncoderLayer(6, 2, o)); };
+  };
+  return {
+      {"rnn", rnn({}), call_rnn},
+      {"rnn_relu_deep", rnn(deep), call_rnn},
+      {"lstm", lstm({}), call_lstm},
+      {"lstm_deep", lstm({.num_layers = 2, .batch_first = true, .bidirectional = true}), call_lstm},
+      {"lstm_unbatched", lstm({.bidirectional = true}), call_lstm},
+      {"gru", gru({}), call_gru},
+      {"gru_deep", gru({.num_layers = 3, .batch_first = true}), call_gru},
+      {"gru_unbatched", gru({}), call_gru},
+      {"mha", mha(2, {}), call_mha},
+      {"mha_other_features", mha(3, {.bias = false, .batch_first = true, .kdim = 4, .vdim = 5}),
+       call_mha},
+      {"mha_unbatched", mha(2, {}), call_mha},
+      {"encoder_layer", encoder({.dim_feedforward = 8, .dropout = 0}), call_encoder},
+      {"encoder_layer_norm_first",
+       encoder({.dim_feedforward = 8,
+                .dropout = 0,
+                .activation = TransformerActivation::gelu,
+                .batch_first = true,
+                .norm_first = true,
+                .bias = false}),
+       call_encoder},
+  };
+}
+
+std::vector<Case> others() {
+  return {
+      make_case<Linear>("linear", 5, 3),
+      make_case<Linear>("linear_no_bias", 5, 3, LinearOptions{.bias = false}),
+      make_case<Linear>("linear_unbatched", 5, 3),
+      make_case<Embedding>("embedding", 7, 3),
+      make_case<Embedding>("embedding_padding", 7, 3, EmbeddingOptions{.padding_idx = -2}),
+      make_case<Upsample>("upsample_nearest", InterpolateOptions{.scale_factor = {2}}),
+      make_case<Upsample>("upsample_bilinear", InterpolateOptions{.size = {5, 7},
+                                                                  .mode = InterpolateMode::bilinear,
+                                                                  .align_corners = true}),
+      make_case<Flatten>("flatten"),
+      make_case<Unflatten>("unflatten", 1, Shape{2, -1}),
+      make_case<PixelShuffle>("pixel_shuffle", 2),
+      make_case<PixelUnshuffle>("pixel_unshuffle", 3),
+  };
+}
+
+std::vector<Case> activations() {
+  return {
+      make_case<ReLU>("relu"),
+      make_case<ReLU6>("relu6"),
+      make_case<SELU>("selu"),
+      make_case<SiLU>("silu"),
+      make_case<Mish>("mish"),
+      make_case<Hardsigmoid>("hardsigmoid"),
+      make_case<Hardswish>("hardswish"),
+      make_case<Sigmoid>("sigmoid"),
+      make_case<Tanh>("tanh"),
+      make_case<LogSigmoid>("logsigmoid"),
+      make_case<Softsign>("softsign"),
+      make_case<Tanhshrink>("tanhshrink"),
+      make_case<LeakyReLU>("leaky_relu", 0.2),
+      make_case<ELU>("elu", 1.5),
+      make_case<CELU>("celu", 1.5),
+      make_case<GELU>("gelu"),
+      make_case<GELU>("gelu_tanh", GeluApproximation::tanh),
+      make_case<Hardtanh>("hardtanh", -0.5, 2),
+      make_case<Hardshrink>("hardshrink", 0.3),
+      make_case<Softshrink>("softshrink", 0.3),
+      make_case<Softplus>("softplus", 2, 1),
+      make_case<Threshold>("threshold", 0.1, 5),
+      make_case<GLU>("glu", 1),
+      make_case<Softmax>("softmax", 1),
+      make_case<Softmin>("softmin", 1),
+      make_case<LogSoftmax>("log_softmax", 1),
+      make_case<Softmax2d>("softmax2d"),
+      make_case<PReLU>("prelu"),
+      make_case<PReLU>("prelu_channels", PReLUOptions{.num_parameters = 4, .init = 0.1}),
+  };
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const auto& family :
+       {convolutions(), pools(), norms(), sequences(), others(), activations()}) {
+    cases.insert(cases.end(), family.begin(), family.end());
+  }
+  return cases;
+}
+
+const Fixture& fixtures() {
+  static const Fixture all = read_fixture("layers");
+  return all;
+}
+
+// The state, in PyTorch's order: keys are state/NNN/NAME.
+NamedTensors state_of(const Fixture& fixture) {
+  NamedTensors state;
+  for (const auto& [key, value] : part(fixture, "state")) {
+    state.emplace_back(key.substr(key.find('/') + 1), value);
+  }
+  return state;
+}
+
+Tensors as_leaves(const Tensors& values, DType dtype) {
+  Tensors leaves;
+  for (const Tensor& value : values) {
+    if (is_floating(value.dtype()))
+      leaves.push_back(value.to({.dtype = dtype, .copy = true}).requires_grad_());
+    else
+      leaves.push_back(value);
+  }
+  return leaves;
+}
+
+class Layers : public testing::TestWithParam<Case> {
+ protected:
+  AnyModule loaded(const Fixture& fixture, DType dtype) const {
+    AnyModule module = GetParam().make();
+    module->to(DType::f64);
+    module->load_state_dict(state_of(fixture));
+    module->to(dtype);
+    return module;
+  }
+};
+
+TEST_P(Layers, NamesAreThoseOfPyTorch) {
+  const Fixture fixture = part(fixtures(), GetParam().name);
+  const NamedTensors wanted = state_of(fixture), got = GetParam().make()->state_dict();
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i].first, wanted[i].first);
+    EXPECT_EQ(got[i].second.shape(), wanted[i].second.shape()) << got[i].first;
+  }
+}
+
+TEST_P(Layers, AgreesWithPyTorch) {
+  const Fixture fixture = part(fixtures(), GetParam().name);
+  ASSERT_FALSE(fixture.empty());
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    SCOPED_TRACE(to_string(dtype));
+    double tolerance = dtype == DType::f64 ? 1e-12 : 2e-5;
+    // PyTorch multiplies the gradient by 1/6 rounded to f32.
+    if (GetParam().name == "hardsigmoid") tolerance = std::max(tolerance, 1e-7);
+    const AnyModule module = loaded(fixture, dtype);
+    const Tensors inputs = as_leaves(numbered(fixture, "in"), dtype);
+    const Tensors outputs = GetParam().call(*module, inputs);
+    const Tensors wanted = numbered(fixture, "out"), gradients = numbered(fixture, "g");
+    ASSERT_EQ(outputs.size(), wanted.size());
+    Tensor total = zeros({}, {.dtype = dtype});
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      EXPECT_TRUE(near(outputs[i], wanted[i], tolerance)) << "output " << i;
+      total = total + sum(outputs[i] * gradients[i].to(dtype));
+    }
+    total.backward();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto found = fixture.find("din" + std::to_string(i));
+      if (found == fixture.end()) continue;
+      EXPECT_TRUE(near(inputs[i].grad(), found->second, tolerance)) << "input " << i;
+    }
+    size_t parameters = 0;
+    for (const auto& [name, parameter] : module->named_parameters()) {
+      EXPECT_TRUE(near(parameter.grad(), fixture.at("dparam/" + name), tolerance)) << name;
+      ++parameters;
+    }
+    EXPECT_EQ(parameters, part(fixture, "dparam").size());
+    for (const auto& [name, buffer] : module->named_buffers()) {
+      EXPECT_TRUE(near(buffer, fixture.at("after/" + name), tolerance)) << name;
+    }
+    module->eval();
+    const Tensors after = GetParam().call(*module, inputs), evaluated = numbered(fixture, "eval");
+    for (size_t i = 0; i < after.size(); ++i) {
+      EXPECT_TRUE(near(after[i], evaluated[i], tolerance)) << "eval output " << i;
+    }
+  }
+}
+
+TEST_P(Layers, GradientsAgreeWithFiniteDifferences) {
+  const Fixture fixture = part(fixtures(), GetParam().name);
+  const AnyModule module = loaded(fixture, DType::f64);
+  Tensors data = as_leaves(numbered(fixture, "in"), DType::f64);
+  // The padding's row gets no gradient by definition, so no index may name it.
+  if (GetParam().name == "embedding_padding") data[0] = clamp_max(data[0], 4);
+  Tensors inputs;
+  for (const Tensor& x : data) {
+    if (x.requires_grad()) inputs.push_back(x);
+  }
+  for (const Tensor& parameter : module->parameters()) inputs.push_back(parameter);
+  // The parameters are moved where they are, so the arguments need not be passed on.
+  EXPECT_GRADIENTS([&](const Tensors&) { return GetParam().call(*module, data); }, inputs);
+}
+
+TEST_P(Layers, CopiesHaveTheirOwnParameters) {
+  const Fixture fixture = part(fixtures(), GetParam().name);
+  const AnyModule module = loaded(fixture, DType::f64);
+  const AnyModule copy = clone(module);
+  const Tensors inputs = as_leaves(numbered(fixture, "in"), DType::f64);
+  const NamedTensors own = module->state_dict(), theirs = copy->state_dict();
+  ASSERT_EQ(own.size(), theirs.size());
+  for (size_t i = 0; i < own.size(); ++i) {
+    EXPECT_EQ(own[i].first, theirs[i].first);
+    EXPECT_FALSE(own[i].second.shares_storage(theirs[i].second)) << own[i].first;
+  }
+  const Tensors a = GetParam().call(*module, inputs), b = GetParam().call(*copy, inputs);
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(near(b[i], a[i], 0));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Layers, testing::ValuesIn(all_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+// A fixture without a case here would be one that nobody compares with.
+TEST(LayerFixtures, HaveACaseEach) {
+  std::set<std::string> names;
+  for (const Case& one : all_cases()) names.insert(one.name);
+  for (const auto& [key, value] : fixtures()) {
+    EXPECT_TRUE(names.contains(key.substr(0, key.find('/')))) << key;
+  }
+}
+
+}  // namespace
+}  // namespace aorta::nn
