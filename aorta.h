@@ -42,6 +42,12 @@
 #include <aorta/core/state.h>              // IWYU pragma: export
 #include <aorta/core/tensor.h>             // IWYU pragma: export
 #include <aorta/core/version.h>            // IWYU pragma: export
+#include <aorta/models/lenet.h>            // IWYU pragma: export
+#include <aorta/models/make.h>             // IWYU pragma: export
+#include <aorta/models/mlp.h>              // IWYU pragma: export
+#include <aorta/models/resnet.h>           // IWYU pragma: export
+#include <aorta/models/segmentation.h>     // IWYU pragma: export
+#include <aorta/models/unet.h>             // IWYU pragma: export
 #include <aorta/nn/activation.h>           // IWYU pragma: export
 #include <aorta/nn/attention.h>            // IWYU pragma: export
 #include <aorta/nn/container.h>            // IWYU pragma: export

@@ -1,0 +1,101 @@
+#include <aorta/core/io/load_save.h>
+#include <aorta/models/lenet.h>
+#include <aorta/models/make.h>
+#include <aorta/models/mlp.h>
+#include <aorta/models/segmentation.h>
+#include <aorta/models/unet.h>
+
+#include <algorithm>
+
+namespace aorta::models {
+namespace {
+
+using Make = nn::AnyModule (*)(const ModelOptions& options);
+
+template <const ResNetLayout& layout>
+nn::AnyModule resnet(const ModelOptions& options) {
+  return ResNet(layout, options.num_classes.value_or(1000));
+}
+
+template <class Network, const ResNetLayout& layout>
+nn::AnyModule segmentation(const ModelOptions& options) {
+  return Network(layout,
+                 {.num_classes = options.num_classes.value_or(21), .aux_loss = options.aux_loss});
+}
+
+struct Entry {
+  const char* name;
+  Make make;
+  bool has_aux = false;
+};
+
+constexpr Entry kEntries[] = {
+    {"mlp",
+     [](const ModelOptions& o) {
+       return nn::AnyModule(MLP({784, 128, o.num_classes.value_or(10)}));
+     }},
+    {"lenet5",
+     [](const ModelOptions& o) { return nn::AnyModule(LeNet5(o.num_classes.value_or(10))); }},
+    {"resnet18", resnet<kResNet18>},
+    {"resnet34", resnet<kResNet34>},
+    {"resnet50", resnet<kResNet50>},
+    {"resnet101", resnet<kResNet101>},
+    {"fcn_resnet50", segmentation<FCN, kResNet50>, true},
+    {"fcn_resnet101", segmentation<FCN, kResNet101>, true},
+    {"deeplabv3_resnet50", segmentation<DeepLabV3, kResNet50>, true},
+    {"deeplabv3_resnet101", segmentation<DeepLabV3, kResNet101>, true},
+    {"unet",
+     [](const ModelOptions& o) {
+       return nn::AnyModule(UNet({.num_classes = o.num_classes.value_or(1)}));
+     }},
+};
+
+bool is_aux(const std::string& name) { return name.compare(0, 15, "aux_classifier.") == 0; }
+
+}  // namespace
+
+std::vector<std::string> names() {
+  std::vector<std::string> result;
+  for (const Entry& entry : kEntries) result.push_back(entry.name);
+  return result;
+}
+
+nn::AnyModule make(const std::string& name, const ModelOptions& options) {
+  std::string known;
+  for (const Entry& entry : kEntries) {
+    if (name == entry.name) {
+      check(entry.has_aux || !options.aux_loss, "models", "aux_loss needs a network with that head",
+            name);
+      return entry.make(options);
+    }
+    known += (known.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  fail("models", "name must be one of " + known, "\"", name, "\"");
+}
+
+nn::LoadReport load_weights(nn::Module& module, const std::string& path) {
+  NamedTensors given = load(path), taken;
+  nn::LoadReport report;
+  std::vector<std::string> own;
+  for (const auto& [name, tensor] : module.state_dict()) own.push_back(name);
+  const bool has_aux = std::any_of(own.begin(), own.end(), is_aux);
+  bool gives_aux = false;
+  for (const auto& [name, tensor] : given) {
+    gives_aux |= is_aux(name);
+    if (is_aux(name) && !has_aux)
+      report.unexpected.push_back(name);
+    else
+      taken.emplace_back(name, tensor);
+  }
+  if (has_aux && !gives_aux) {
+    for (const auto& [name, tensor] : module.state_dict()) {
+      if (!is_aux(name)) continue;
+      report.missing.push_back(name);
+      taken.emplace_back(name, tensor);  // as it is
+    }
+  }
+  module.load_state_dict(taken);
+  return report;
+}
+
+}  // namespace aorta::models

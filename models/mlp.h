@@ -1,0 +1,22 @@
+#pragma once
+
+#include <aorta/nn/container.h>
+#include <aorta/nn/linear.h>
+
+namespace aorta::models {
+
+enum class MlpActivation : uint8_t { relu, sigmoid, tanh };
+
+/// Linear layers of the given sizes with an activation between them: (*, sizes[0]) -> (*, the last
+/// size). `MLP({784, 30, 10})`. Inputs with more dimensions than two are flattened from the second
+/// on when that gives sizes[0].
+class MLP : public nn::Module {
+ public:
+  explicit MLP(const std::vector<int64_t>& sizes, MlpActivation activation = MlpActivation::relu);
+  Tensor forward(const Tensor& input) const override;
+
+  nn::ModuleList layers{*this, "layers"};
+  MlpActivation activation;
+};
+
+}  // namespace aorta::models

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <aorta/nn/container.h>
+#include <aorta/nn/conv.h>
+#include <aorta/nn/linear.h>
+#include <aorta/nn/normalization.h>
+#include <aorta/nn/pooling.h>
+
+#include <array>
+
+// Residual networks (He et al. 2015) with torchvision's modules and parameter names, for images (N,
+// 3, H, W).
+
+namespace aorta::models {
+
+/// Two 3x3 convolutions around which the input goes, (N, C, H, W) -> (N, planes, H', W').
+struct BasicBlock : nn::Module {
+  static constexpr int64_t expansion = 1;
+  /// `dilation` must be 1: torchvision has no other either.
+  BasicBlock(int64_t channels, int64_t planes, int64_t stride, int64_t dilation);
+  Tensor forward(const Tensor& input) const override;
+
+  nn::Conv2d conv1;
+  nn::BatchNorm2d bn1;
+  nn::Conv2d conv2;
+  nn::BatchNorm2d bn2;
+  nn::Sequential downsample{*this, "downsample"};  // empty where the input fits
+};
+
+/// 1x1 to fewer channels, 3x3 (with the stride), 1x1 to 4 x planes.
+struct Bottleneck : nn::Module {
+  static constexpr int64_t expansion = 4;
+  Bottleneck(int64_t channels, int64_t planes, int64_t stride, int64_t dilation);
+  Tensor forward(const Tensor& input) const override;
+
+  nn::Conv2d conv1;
+  nn::BatchNorm2d bn1;
+  nn::Conv2d conv2;
+  nn::BatchNorm2d bn2;
+  nn::Conv2d conv3;
+  nn::BatchNorm2d bn3;
+  nn::Sequential downsample{*this, "downsample"};
+};
+
+struct ResNetLayout {
+  std::array<int, 4> blocks;
+  bool bottleneck;
+};
+inline constexpr ResNetLayout kResNet18{{2, 2, 2, 2}, false};
+inline constexpr ResNetLayout kResNet34{{3, 4, 6, 3}, false};
+inline constexpr ResNetLayout kResNet50{{3, 4, 6, 3}, true};
+inline constexpr ResNetLayout kResNet101{{3, 4, 23, 3}, true};
+
+/// The convolutions of a residual network, without its classifier.
+class ResNetFeatures : public nn::Module {
+ public:
+  /// With `dilate`, layer3 and layer4 keep the resolution of layer2 (1/8) and are dilated instead.
+  explicit ResNetFeatures(const ResNetLayout& layout, bool dilate = false);
+  ResNetFeatures(nn::Module& owner, const char* name, const ResNetLayout& layout,
+                 bool dilate = false)
+      : ResNetFeatures(layout, dilate) {
+    join(owner, name);
+  }
+  struct Maps {
+    Tensor layer3, layer4;
+  };
+  Maps maps(const Tensor& input) const;
+  /// The maps of layer4.
+  Tensor forward(const Tensor& input) const override { return maps(input).layer4; }
+  /// Channels of layer3 and layer4.
+  int64_t layer3_channels() const { return 256 * expansion_; }
+  int64_t layer4_channels() const { return 512 * expansion_; }
+
+  nn::Conv2d conv1{*this, "conv1", 3, 64, 7, {.stride = 2, .padding = 3, .bias = false}};
+  nn::BatchNorm2d bn1{*this, "bn1", 64};
+  /// A Sequential, so that networks for small images replace it by an empty one.
+  nn::Sequential maxpool{*this, "maxpool", nn::MaxPool2d(3, {.stride = 2, .padding = 1})};
+  nn::Sequential layer1{*this, "layer1"};
+  nn::Sequential layer2{*this, "layer2"};
+  nn::Sequential layer3{*this, "layer3"};
+  nn::Sequential layer4{*this, "layer4"};
+
+ private:
+  void add_blocks(nn::Sequential& layer, int count, int64_t planes, int64_t stride, bool dilate);
+  bool bottleneck_;
+  int64_t expansion_;
+  int64_t channels_ = 64, dilation_ = 1;  // while it is built
+};
+
+/// (N, 3, H, W) -> (N, classes).
+class ResNet : public ResNetFeatures {
+ public:
+  explicit ResNet(const ResNetLayout& layout, int64_t num_classes = 1000);
+  Tensor forward(const Tensor& input) const override;
+
+  nn::AdaptiveAvgPool2d avgpool{*this, "avgpool", 1};
+  nn::Linear fc;
+};
+
+}  // namespace aorta::models

@@ -1,0 +1,238 @@
+// Every network against PyTorch's or torchvision's: names and shapes, outputs, losses, and where
+// five steps of SGD lead.
+#include <aorta/tests/models/formula.h>
+
+#include <gtest/gtest.h>
+#include <map>
+
+namespace aorta::models {
+namespace {
+
+using Fixture = std::map<std::string, Tensor>;
+
+const Fixture& fixtures() {
+  static const Fixture all = [] {
+    const NamedTensors read = load("tests/fixtures/models/models.npz");
+    return Fixture(read.begin(), read.end());
+  }();
+  return all;
+}
+
+struct Case {
+  std::string name;
+  std::function<nn::AnyModule()> make;
+  Shape input;
+  bool channels_last = true;  // is tried too
+};
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+
+Case named(const std::string& name, const ModelOptions& options, const Shape& input,
+           bool channels_last = true) {
+  return {name, [=] { return make(name, options); }, input, channels_last};
+}
+
+std::vector<Case> all_cases() {
+  return {
+      {"mlp",
+       [] {
+         return nn::AnyModule(MLP({20, 16, 12, 5}, MlpActivation::sigmoid));
+       },
+       {4, 20},
+       false},
+      named("lenet5", {}, {3, 1, 28, 28}),
+      named("resnet18", {.num_classes = 10}, {3, 3, 64, 64}),
+      named("resnet34", {.num_classes = 10}, {3, 3, 64, 64}),
+      named("resnet50", {.num_classes = 10}, {4, 3, 64, 64}),
+      named("resnet101", {.num_classes = 10}, {6, 3, 64, 64}, false),
+      named("fcn_resnet50", {.num_classes = 3, .aux_loss = true}, {4, 3, 40, 32}),
+      named("fcn_resnet101", {.num_classes = 3}, {4, 3, 40, 32}, false),
+      named("deeplabv3_resnet50", {.num_classes = 1}, {4, 3, 40, 32}),
+      named("deeplabv3_resnet101", {.num_classes = 2, .aux_loss = true}, {6, 3, 40, 32}, false),
+      {"unet",
+       [] {
+         return nn::AnyModule(
+             UNet({.in_channels = 3, .num_classes = 2, .base_channels = 8, .depth = 3}));
+       },
+       {2, 3, 29, 36}},
+  };
+}
+
+nn::AnyModule loaded(const Case& one, DType dtype) {
+  nn::AnyModule module = one.make();
+  module->to(DType::f64);
+  NamedTensors state;
+  for (const auto& [name, tensor] : module->state_dict()) {
+    state.emplace_back(name, state_value(name, tensor));
+  }
+  module->load_state_dict(state);
+  module->to(dtype);
+  module->apply([](nn::Module& inner) {
+    if (auto* dropout = dynamic_cast<nn::Dropout*>(&inner)) dropout->options.p = 0;
+  });
+  return module;
+}
+
+Tensor loss_of(const Case& one, const Tensor& out, const Tensor& aux) {
+  if (out.dim() == 2) {
+    const int64_t classes = out.size(1);
+    return nn::cross_entropy(out, remainder(arange(out.size(0)) * 2, classes));
+  }
+  const Tensor target = gt(formula(one.name + ".target", out.shape()), 0).to(out.dtype());
+  Tensor loss = nn::binary_cross_entropy_with_logits(out, target);
+  if (aux.defined()) loss = loss + 0.5 * nn::binary_cross_entropy_with_logits(aux, target);
+  return loss;
+}
+
+// The largest difference at the fixture's places, over the largest magnitude there.
+double difference(const Tensor& out, const Case& one, const std::string& member) {
+  const Tensor places = fixtures().at(one.name + "/places");
+  const Tensor wanted = fixtures().at(one.name + "/" + member);
+  const Tensor got = index_select(out.detach().to(DType::f64).contiguous().flatten(), 0, places);
+  return (amax(abs(got - wanted)) / amax(abs(wanted))).item<double>();
+}
+
+// On one thread: other tests run beside this one, and where processors are short, waiting for a
+// second thread takes longer than the work that it takes over.
+class Models : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override { set_num_threads(1); }
+  void TearDown() override { set_num_threads(threads_); }
+
+ private:
+  int threads_ = get_num_threads();
+};
+
+TEST_P(Models, NamesAndShapesAreThoseOfPyTorch) {
+  const Tensor bytes = fixtures().at(GetParam().name + "/names");
+  const std::string wanted(static_cast<const char*>(bytes.data()),
+                           static_cast<size_t>(bytes.numel()));
+  std::string got;
+  for (const auto& [name, tensor] : GetParam().make()->state_dict()) {
+    got += (got.empty() ? "" : "\n") + name + " " + to_string(tensor.shape());
+  }
+  EXPECT_EQ(got, wanted);
+}
+
+TEST_P(Models, TrainsAsPyTorchDoes) {
+  const Case& one = GetParam();
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    for (const MemoryFormat format : {MemoryFormat::contiguous, MemoryFormat::channels_last}) {
+      if (dtype == DType::f64 && format == MemoryFormat::channels_last) continue;
+      if (format == MemoryFormat::channels_last && !one.channels_last) continue;
+      SCOPED_TRACE(to_string(dtype) + (format == MemoryFormat::contiguous ? "" : " channels_last"));
+      const double near = dtype == DType::f64 ? 1e-9 : 1e-5,
+                   after_steps = dtype == DType::f64 ? 1e-9 : 1e-4;
+      const nn::AnyModule module = loaded(one, dtype);
+      Tensor x = formula(one.name + ".input", one.input).to(dtype);
+      if (format == MemoryFormat::channels_last) {
+        module->to(format);
+        x = x.contiguous(format);
+      }
+      module->eval();
+      {
+        const NoGradGuard no_grad;
+        EXPECT_LE(difference((*module)(x), one, "eval"), near);
+      }
+      module->train();
+      const std::vector<double> losses = fixtures().at(one.name + "/losses").to_vector<double>();
+      const double lr = fixtures().at(one.name + "/lr").item<double>();
+      const std::vector<Tensor> parameters = module->parameters();
+      std::vector<Tensor> momentum(parameters.size());
+      for (size_t step = 0; step < losses.size(); ++step) {
+        Tensor out, aux;
+        if (const auto* network = dynamic_cast<Segmentation*>(&*module)) {
+          const SegmentationOutput heads = network->heads(x);
+          out = heads.out;
+          aux = heads.aux;
+        } else {
+          out = module(x);
+        }
+        const Tensor loss = loss_of(one, out, aux);
+        EXPECT_NEAR(loss.item<double>(), losses[step],
+                    losses[step] * (step == 0 ? near : after_steps));
+        if (step == 0) {
+          EXPECT_LE(difference(out, one, "train"), near);
+        } else if (step + 1 == losses.size()) {
+          EXPECT_LE(difference(out, one, "after"), after_steps);
+        }
+        loss.backward();
+        const NoGradGuard no_grad;
+        for (size_t i = 0; i < parameters.size(); ++i) {
+          const Tensor g = parameters[i].grad();
+          momentum[i] = step == 0 ? g.clone() : momentum[i] * 0.9 + g;
+          sub_(parameters[i], momentum[i] * lr);
+        }
+        module->zero_grad();
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Models, testing::ValuesIn(all_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+template <class F>
+std::string error_of(F function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Make, KnowsItsNames) {
+  for (const std::string& name : names()) EXPECT_GT(make(name)->parameters().size(), 0u) << name;
+  EXPECT_EQ(error_of([] { make("resnet19"); }).substr(0, 44),
+            "models: name must be one of mlp, lenet5, res");
+  EXPECT_EQ(error_of([] { make("unet", {.aux_loss = true}); }),
+            "models: aux_loss needs a network with that head, got unet");
+}
+
+TEST(Make, ParameterCountsAreThePublishedOnes) {
+  const auto count = [](const std::string& name, const ModelOptions& options) {
+    int64_t total = 0;
+    for (const Tensor& parameter : make(name, options)->parameters()) total += parameter.numel();
+    return total;
+  };
+  EXPECT_EQ(count("deeplabv3_resnet50", {.num_classes = 1}), 39633729);
+  // torchvision's pages: 11689512, 25557032, 42004074 (with the second head), 31037633 (U-Net as in
+  // the paper, with norms).
+  EXPECT_EQ(count("resnet18", {}), 11689512);
+  EXPECT_EQ(count("resnet50", {}), 25557032);
+  EXPECT_EQ(count("deeplabv3_resnet50", {.aux_loss = true}), 42004074);
+}
+
+TEST(LoadWeights, LeavesOutTheSecondHeadAndSaysSo) {
+  const std::string path = testing::TempDir() + "fcn.safetensors";
+  const nn::AnyModule with = make("fcn_resnet50", {.num_classes = 2, .aux_loss = true});
+  const nn::AnyModule without = make("fcn_resnet50", {.num_classes = 2});
+  save(with->state_dict(), path);
+  nn::LoadReport report = load_weights(*without, path);
+  EXPECT_EQ(report.unexpected.size(), 8u);
+  EXPECT_EQ(report.unexpected[0].substr(0, 15), "aux_classifier.");
+  EXPECT_TRUE(report.missing.empty());
+  EXPECT_EQ(sum(abs(with->parameters()[0] - without->parameters()[0])).item<double>(), 0);
+
+  save(without->state_dict(), path);
+  report = load_weights(*with, path);
+  EXPECT_EQ(report.missing.size(), 8u);
+  EXPECT_TRUE(report.unexpected.empty());
+
+  const nn::AnyModule other = make("fcn_resnet50", {.num_classes = 3});
+  EXPECT_NE(error_of([&] {
+              load_weights(*other, path);
+            }).find("of another shape \"classifier.4.weight\""),
+            std::string::npos);
+}
+
+TEST(Models, SayWhereAnInputDoesNotFit) {
+  EXPECT_EQ(error_of([] {
+              make("resnet18")(zeros({1, 4, 32, 32}));
+            }).substr(0, 15),
+            "conv1: conv2d: ");
+}
+
+}  // namespace
+}  // namespace aorta::models
