@@ -13,6 +13,7 @@
 #include <aorta/core/check.h>              // IWYU pragma: export
 #include <aorta/core/device.h>             // IWYU pragma: export
 #include <aorta/core/dlpack.h>             // IWYU pragma: export
+#include <aorta/core/init.h>               // IWYU pragma: export
 #include <aorta/core/io/load_save.h>       // IWYU pragma: export
 #include <aorta/core/ops/attention.h>      // IWYU pragma: export
 #include <aorta/core/ops/convolution.h>    // IWYU pragma: export
@@ -42,6 +43,12 @@
 #include <aorta/core/state.h>              // IWYU pragma: export
 #include <aorta/core/tensor.h>             // IWYU pragma: export
 #include <aorta/core/version.h>            // IWYU pragma: export
+#include <aorta/data/batch.h>              // IWYU pragma: export
+#include <aorta/data/dataset.h>            // IWYU pragma: export
+#include <aorta/data/datasets/mnist.h>     // IWYU pragma: export
+#include <aorta/data/idx.h>                // IWYU pragma: export
+#include <aorta/data/loader.h>             // IWYU pragma: export
+#include <aorta/data/sampler.h>            // IWYU pragma: export
 #include <aorta/models/lenet.h>            // IWYU pragma: export
 #include <aorta/models/make.h>             // IWYU pragma: export
 #include <aorta/models/mlp.h>              // IWYU pragma: export

@@ -1,0 +1,56 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/data/dataset.h>
+
+#include <cstring>
+
+namespace aorta::data {
+
+std::string to_string(Split split) {
+  constexpr const char* kNames[] = {"train", "validation", "test"};
+  return kNames[static_cast<int>(split)];
+}
+
+Sample Dataset::sample(int64_t index, Generator& random) const {
+  check(index >= 0 && index < size(), "dataset", "index must be in [0, size)", index, " of ",
+        size());
+  Sample result(checked_specs(specs()));
+  DefaultGeneratorScope scope(random);
+  read(index, result, random);
+  return result;
+}
+
+TensorDataset::TensorDataset(const NamedTensors& tensors) {
+  io::check_names(tensors, "tensor_dataset");
+  check(!tensors.empty(), "tensor_dataset", "there must be a tensor at least", "none");
+  for (const auto& [name, tensor] : tensors) {
+    check(tensor.dim() > 0 && tensor.device().is_cpu(), "tensor_dataset",
+          "tensors must be on the CPU and have a first dimension, the samples", tensor.shape(),
+          " on ", tensor.device(), " for ", io::quote(name));
+    if (tensors_.empty()) size_ = tensor.size(0);
+    check(tensor.size(0) == size_, "tensor_dataset", "first sizes must be equal", tensor.size(0),
+          " of ", io::quote(name), " and ", size_, " of ", io::quote(tensors[0].first));
+    tensors_.emplace_back(name, io::to_host(tensor));
+  }
+}
+
+std::vector<TensorSpec> TensorDataset::specs() const {
+  std::vector<TensorSpec> specs;
+  for (const auto& [name, tensor] : tensors_) {
+    Shape shape = tensor.shape();
+    shape.erase(0);
+    specs.push_back({name, tensor.dtype(), shape});
+  }
+  return specs;
+}
+
+void TensorDataset::read(int64_t index, Sample& sample, Generator&) const {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const Tensor& place = sample.tensors()[i];
+    const auto bytes = static_cast<size_t>(place.nbytes());
+    if (bytes == 0) continue;
+    const auto* from = static_cast<const char*>(tensors_[i].second.data());
+    std::memcpy(place.data(), from + static_cast<size_t>(index) * bytes, bytes);
+  }
+}
+
+}  // namespace aorta::data

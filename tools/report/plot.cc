@@ -1,0 +1,103 @@
+#include <aorta/core/check.h>
+#include <aorta/core/io/file.h>
+
+#include <cmath>
+#include <limits>
+
+#include <aorta/tools/report/contour.h>
+#include <aorta/tools/report/drawing.h>
+#include <aorta/tools/report/plot.h>
+
+namespace aorta::report {
+namespace {
+
+constexpr double kLargest = 1e300;  // beyond it differences of coordinates overflow
+constexpr double kSmallest = 1e-300;
+
+void check_axis(const Axis& axis, const char* which) {
+  for (const std::optional<double>& end : {axis.low, axis.high}) {
+    if (!end) continue;
+    check(std::abs(*end) <= kLargest, "plot", "the range of an axis must be finite", *end, " for ",
+          which);
+    check(axis.scale == Scale::linear || *end >= kSmallest, "plot",
+          "the range of a log axis must be positive", *end, " for ", which);
+  }
+  check(!axis.low || !axis.high || *axis.low < *axis.high, "plot",
+        "an axis must end above where it starts", axis.low.value_or(0), " to ",
+        axis.high.value_or(0), " for ", which);
+}
+
+bool usable(double value) { return std::abs(value) <= kLargest; }
+
+void check_positive(const Axis& axis, double value, size_t index, const std::string& name) {
+  check(axis.scale == Scale::linear || std::isnan(value) || value >= kSmallest, "plot",
+        "values on a log axis must be positive", value, " at point ", index, " of \"", name, "\"");
+}
+
+}  // namespace
+
+Plot::Plot(PlotOptions options) : options_(std::move(options)) {
+  check(options_.width >= 200 && options_.height >= 150, "plot",
+        "size must be at least 200 x 150 pixels", options_.width, " x ", options_.height);
+  check_axis(options_.x, "x");
+  check_axis(options_.y, "y");
+}
+
+Plot& Plot::add(Kind kind, std::string name, std::span<const double> x, std::span<const double> y) {
+  check(x.size() == y.size(), "plot", "x and y must have as many points", x.size(), " and ",
+        y.size(), " for \"", name, "\"");
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  Series series{kind, std::move(name), {}};
+  for (size_t i = 0; i < x.size(); ++i) {
+    check_positive(options_.x, x[i], i, series.name);
+    check_positive(options_.y, y[i], i, series.name);
+    const bool shown = usable(x[i]) && usable(y[i]);
+    series.points.push_back(shown ? Point{x[i], y[i]} : Point{kNan, kNan});
+  }
+  series_.push_back(std::move(series));
+  return *this;
+}
+
+Plot& Plot::line(std::string name, std::span<const double> x, std::span<const double> y) {
+  return add(Kind::line, std::move(name), x, y);
+}
+
+Plot& Plot::scatter(std::string name, std::span<const double> x, std::span<const double> y) {
+  return add(Kind::scatter, std::move(name), x, y);
+}
+
+Plot& Plot::path(std::string name, std::span<const double> x, std::span<const double> y) {
+  return add(Kind::path, std::move(name), x, y);
+}
+
+Plot& Plot::contours(const std::function<double(double x, double y)>& f,
+                     std::vector<double> levels) {
+  const Axis &x = options_.x, &y = options_.y;
+  check(x.low && x.high && y.low && y.high, "plot", "contours need the ranges of both axes",
+        "none for ", x.low && x.high ? "y" : "x");
+  check(x.scale == Scale::linear && y.scale == Scale::linear, "plot", "contours need linear axes",
+        "a log axis");
+  constexpr int kColumns = 241, kRows = 181, kLevels = 16;
+  const Grid grid = sample_grid(f, *x.low, *x.high, *y.low, *y.high, kColumns, kRows);
+  if (levels.empty()) levels = quantile_levels(grid, kLevels);
+  for (size_t i = 0; i < levels.size(); ++i) {
+    const double shade =
+        levels.size() < 2 ? 0 : static_cast<double>(i) / static_cast<double>(levels.size() - 1);
+    for (const Polyline& line : contour_lines(grid, levels[i])) {
+      Contour contour{shade, {}};
+      for (const auto& [at_x, at_y] : line) contour.points.push_back({at_x, at_y});
+      contours_.push_back(std::move(contour));
+    }
+  }
+  return *this;
+}
+
+std::string Plot::svg() const { return Drawing(*this).svg(); }
+
+void Plot::save(const std::string& path) const {
+  io::AtomicFile file(path);
+  file.write(svg());
+  file.commit();
+}
+
+}  // namespace aorta::report

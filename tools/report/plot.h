@@ -1,0 +1,81 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <aorta/tools/report/axis.h>
+
+namespace aorta::report {
+
+struct Axis {
+  std::string label = {};  // with its unit: "time per mini-batch (ms)"
+  Scale scale = Scale::linear;
+  /// The range; what is left out follows from the data and grows to a round number.
+  std::optional<double> low = {};
+  std::optional<double> high = {};
+};
+
+struct PlotOptions {
+  std::string title = {};
+  Axis x = {};
+  Axis y = {};
+  int width = 900;  // pixels
+  int height = 540;
+};
+
+/// A picture of curves, as SVG text that depends on nothing but what was added. Colours are
+/// distinct for the colour-blind (Okabe and Ito 2008); from the eighth on lines are dashed. The
+/// legend stands above the data. A point with a coordinate that isn't finite is a gap.
+///
+///     report::Plot plot({.title = "Loss", .x = {"iteration"}, .y = {"loss", Scale::log}});
+///     plot.line("Adam", iterations, losses);
+///     plot.save("loss.svg");
+///
+/// Errors: `plot: x and y must have as many points, ...`, `plot: values on a log axis must be
+/// positive, ...`.
+class Plot {
+ public:
+  explicit Plot(PlotOptions options);
+
+  /// A curve through the points in their order; few of them are marked, and of more than a screen
+  /// shows each pixel column keeps its first, lowest, highest and last. Without a name it isn't in
+  /// the legend.
+  Plot& line(std::string name, std::span<const double> x, std::span<const double> y);
+  Plot& scatter(std::string name, std::span<const double> x, std::span<const double> y);
+  /// A way through the plane, its start an open circle and its end a full one.
+  Plot& path(std::string name, std::span<const double> x, std::span<const double> y);
+  /// Contour lines of f over the rectangle of the axes, whose ranges must be given. Without levels,
+  /// 16 with as much area between each two neighbours: dark is low.
+  Plot& contours(const std::function<double(double x, double y)>& f,
+                 std::vector<double> levels = {});
+
+  std::string svg() const;
+  /// Writes svg() to a file, whole or not at all.
+  void save(const std::string& path) const;
+
+ private:
+  friend class Drawing;
+  enum class Kind { line, scatter, path };
+  struct Point {
+    double x, y;  // finite, or both NaN: a gap
+  };
+  struct Series {
+    Kind kind;
+    std::string name;
+    std::vector<Point> points;
+  };
+  struct Contour {
+    double shade;  // 0 the lowest level, 1 the highest
+    std::vector<Point> points;
+  };
+  Plot& add(Kind kind, std::string name, std::span<const double> x, std::span<const double> y);
+
+  PlotOptions options_;
+  std::vector<Series> series_;
+  std::vector<Contour> contours_;
+};
+
+}  // namespace aorta::report
