@@ -31,8 +31,6 @@ void Adadelta::step_group(size_t group) {
                          });
 }
 
-StateNames Adadelta::state_names(size_t) const {
-  return {.required = {"square_avg", "acc_delta"}};
-}
+StateNames Adadelta::state_names(size_t) const { return {.required = {"square_avg", "acc_delta"}}; }
 
 }  // namespace aorta::optim

@@ -12,7 +12,8 @@ struct AdadeltaOptions {
   bool maximize = false;
   Dialect dialect = Dialect::pytorch;
   void fields(Fields& f) {
-    f("lr", lr), f("rho", rho), f("eps", eps), f("weight_decay", weight_decay), f("maximize", maximize), f("dialect", dialect);
+    f("lr", lr), f("rho", rho), f("eps", eps), f("weight_decay", weight_decay),
+        f("maximize", maximize), f("dialect", dialect);
   }
   void check() const;
 };

@@ -13,7 +13,9 @@ struct AdagradOptions {
   bool maximize = false;
   Dialect dialect = Dialect::pytorch;
   void fields(Fields& f) {
-    f("lr", lr), f("lr_decay", lr_decay), f("weight_decay", weight_decay), f("initial_accumulator_value", initial_accumulator_value), f("eps", eps), f("maximize", maximize), f("dialect", dialect);
+    f("lr", lr), f("lr_decay", lr_decay), f("weight_decay", weight_decay),
+        f("initial_accumulator_value", initial_accumulator_value), f("eps", eps),
+        f("maximize", maximize), f("dialect", dialect);
   }
   void check() const;
   void complete();  // gives eps its value

@@ -35,8 +35,8 @@ void step_adam(GroupData& group, const O& o, bool decoupled) {
     return n;
   };
   if (o.amsgrad)
-    group.fused_step(UpdateRule::adam_amsgrad,
-                     {{"exp_avg"}, {"exp_avg_sq"}, {"max_exp_avg_sq"}}, numbers);
+    group.fused_step(UpdateRule::adam_amsgrad, {{"exp_avg"}, {"exp_avg_sq"}, {"max_exp_avg_sq"}},
+                     numbers);
   else
     group.fused_step(UpdateRule::adam, {{"exp_avg"}, {"exp_avg_sq"}}, numbers);
 }

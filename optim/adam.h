@@ -12,7 +12,8 @@ struct AdamOptions {
   bool amsgrad = false;
   bool maximize = false;
   void fields(Fields& f) {
-    f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay), f("amsgrad", amsgrad), f("maximize", maximize);
+    f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay),
+        f("amsgrad", amsgrad), f("maximize", maximize);
   }
   void check() const;
 };
@@ -41,7 +42,8 @@ struct AdamWOptions {
   bool amsgrad = false;
   bool maximize = false;
   void fields(Fields& f) {
-    f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay), f("amsgrad", amsgrad), f("maximize", maximize);
+    f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay),
+        f("amsgrad", amsgrad), f("maximize", maximize);
   }
   void check() const;
 };

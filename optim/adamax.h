@@ -11,7 +11,8 @@ struct AdamaxOptions {
   double weight_decay = 0;
   bool maximize = false;
   void fields(Fields& f) {
-    f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay), f("maximize", maximize);
+    f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay),
+        f("maximize", maximize);
   }
   void check() const;
 };

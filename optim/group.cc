@@ -58,7 +58,9 @@ GroupData::GroupData(std::vector<Tensor> given) : parameters(std::move(given)) {
     }
     const bool dense = parameter.numel() == 0 || is_dense(parameter);
     bucket->members.push_back(places.size());
-    places.push_back({static_cast<size_t>(bucket - buckets.begin()), bucket->size, dense,
+    places.push_back({static_cast<size_t>(bucket - buckets.begin()),
+                      bucket->size,
+                      dense,
                       dense ? parameter.strides() : contiguous_strides(parameter.shape()),
                       {},
                       {}});

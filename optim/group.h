@@ -33,8 +33,8 @@ struct StateKind {
 /// Where a parameter's state lies, and how its elements are paired with others'.
 struct Place {
   size_t bucket;
-  int64_t offset;  // in each arena of the bucket
-  bool dense;      // its elements fill memory without gaps; else the step works on a copy
+  int64_t offset;   // in each arena of the bucket
+  bool dense;       // its elements fill memory without gaps; else the step works on a copy
   Strides strides;  // of its state
   Tensor copy;      // of a parameter that isn't dense
   Tensor gradient;  // of a gradient in another layout
@@ -87,8 +87,9 @@ struct GroupData {
   /// A fused step. `numbers(Progress&)` gives what the rule needs, once for all parameters that
   /// have come equally far. `value_name`, if any, names the number of the rule's.
   template <class Numbers>
-  void fused_step(UpdateRule rule, std::initializer_list<StateName> names, const Numbers& numbers_of,
-                  std::vector<double>* rule_values = nullptr, bool with_gradient = true);
+  void fused_step(UpdateRule rule, std::initializer_list<StateName> names,
+                  const Numbers& numbers_of, std::vector<double>* rule_values = nullptr,
+                  bool with_gradient = true);
 
  private:
   std::vector<size_t> gathered_;

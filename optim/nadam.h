@@ -13,13 +13,15 @@ struct NAdamOptions {
   bool decoupled_weight_decay = false;
   bool maximize = false;
   void fields(Fields& f) {
-    f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay), f("momentum_decay", momentum_decay), f("decoupled_weight_decay", decoupled_weight_decay), f("maximize", maximize);
+    f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay),
+        f("momentum_decay", momentum_decay), f("decoupled_weight_decay", decoupled_weight_decay),
+        f("maximize", maximize);
   }
   void check() const;
 };
 
-/// NAdam (Dozat 2016), from g = gradient + weight_decay theta (decoupled: as AdamW), at step t, with
-/// mu_t = beta1 (1 - 0.96^(t psi) / 2) and M_t = mu_1 ... mu_t:
+/// NAdam (Dozat 2016), from g = gradient + weight_decay theta (decoupled: as AdamW), at step t,
+/// with mu_t = beta1 (1 - 0.96^(t psi) / 2) and M_t = mu_1 ... mu_t:
 ///
 ///     m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
 ///     theta -= lr (mu_{t+1} m / (1 - M_{t+1}) + (1 - mu_t) g / (1 - M_t))

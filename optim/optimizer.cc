@@ -102,14 +102,12 @@ void Optimizer::zero_grad(bool set_to_none) {
 }
 
 const std::vector<Tensor>& Optimizer::parameters(size_t group) const {
-  check(group < groups_.size(), "optimizer", "the group must exist", group, " of ",
-        groups_.size());
+  check(group < groups_.size(), "optimizer", "the group must exist", group, " of ", groups_.size());
   return groups_[group]->parameters;
 }
 
 Fields Optimizer::fields(size_t group) const {
-  check(group < groups_.size(), "optimizer", "the group must exist", group, " of ",
-        groups_.size());
+  check(group < groups_.size(), "optimizer", "the group must exist", group, " of ", groups_.size());
   Fields fields;
   list_fields(group, fields);
   return fields;
@@ -126,8 +124,6 @@ void Optimizer::set_lr(double lr, size_t group) {
   *place = lr;
 }
 
-std::optional<double>& Optimizer::initial_lr(size_t group) {
-  return groups_.at(group)->initial_lr;
-}
+std::optional<double>& Optimizer::initial_lr(size_t group) { return groups_.at(group)->initial_lr; }
 
 }  // namespace aorta::optim

@@ -13,7 +13,8 @@ struct RMSpropOptions {
   bool centered = false;
   bool maximize = false;
   void fields(Fields& f) {
-    f("lr", lr), f("alpha", alpha), f("eps", eps), f("weight_decay", weight_decay), f("momentum", momentum), f("centered", centered), f("maximize", maximize);
+    f("lr", lr), f("alpha", alpha), f("eps", eps), f("weight_decay", weight_decay),
+        f("momentum", momentum), f("centered", centered), f("maximize", maximize);
   }
   void check() const;
 };

@@ -1,7 +1,7 @@
 #include <aorta/optim/sgd.h>
 
-#include <aorta/optim/group.h>
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/optim/group.h>
 
 #include <algorithm>
 

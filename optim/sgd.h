@@ -13,7 +13,9 @@ struct SGDOptions {
   bool maximize = false;
   Dialect dialect = Dialect::pytorch;
   void fields(Fields& f) {
-    f("lr", lr), f("momentum", momentum), f("dampening", dampening), f("weight_decay", weight_decay), f("nesterov", nesterov), f("maximize", maximize), f("dialect", dialect);
+    f("lr", lr), f("momentum", momentum), f("dampening", dampening),
+        f("weight_decay", weight_decay), f("nesterov", nesterov), f("maximize", maximize),
+        f("dialect", dialect);
   }
   void check() const;
 };

@@ -21,7 +21,8 @@ const char* dialect_name(Dialect dialect) {
 State::Value value_of(const Fields::Field& field) {
   if (auto number = std::get_if<double*>(&field.place)) return **number;
   if (auto flag = std::get_if<bool*>(&field.place)) return **flag;
-  if (auto dialect = std::get_if<Dialect*>(&field.place)) return std::string(dialect_name(**dialect));
+  if (auto dialect = std::get_if<Dialect*>(&field.place))
+    return std::string(dialect_name(**dialect));
   const auto& pair = *std::get<std::array<double, 2>*>(field.place);
   return std::vector<double>{pair[0], pair[1]};
 }
@@ -117,9 +118,8 @@ std::vector<State::Value> read_options(const State& state, const GroupData& grou
   if (state.contains("initial_lr")) expected.push_back("initial_lr");
   state.check_names(expected);
   const auto positions = state.get<std::vector<int64_t>>("params");
-  check(positions == positions_of(group), kOp,
-        "a group must have the same parameters, by position", positions.size(), " for ",
-        group.parameters.size());
+  check(positions == positions_of(group), kOp, "a group must have the same parameters, by position",
+        positions.size(), " for ", group.parameters.size());
   std::vector<State::Value> values;
   for (const Fields::Field& field : fields.list()) values.push_back(read(state, field.name, field));
   if (state.contains("initial_lr")) initial_lr = state.get<double>("initial_lr");

@@ -176,7 +176,8 @@ struct AdamUpdate {
   }
 };
 
-/// s[0] averages squared gradients; then, where there is one, the average gradient and the velocity.
+/// s[0] averages squared gradients; then, where there is one, the average gradient and the
+/// velocity.
 template <bool centered, bool momentum>
 struct RmspropUpdate {
   static constexpr int states = 1 + (centered ? 1 : 0) + (momentum ? 1 : 0);

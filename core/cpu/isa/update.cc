@@ -83,7 +83,7 @@ void run_half(const UpdateTensor& tensor, const UpdateNumbers<double>& numbers, 
 
 UpdateFunction update_function(UpdateRule rule, DType dtype) {
   return scalar::with_update(
-      rule, [&]<class F>(F) __attribute__((always_inline)) -> UpdateFunction {
+      rule, [&]<class F>(F) __attribute__((always_inline))->UpdateFunction {
         switch (dtype) {
           case DType::f64:
             return run<F, double>;
