@@ -2,6 +2,7 @@
 
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/pointwise_args.h>
+#include <aorta/optim/multi_tensor.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,28 +12,6 @@ namespace {
 
 constexpr const char* kOp = "optimizer";
 constexpr int64_t kAligned = 16;  // elements of an arena: a cache line of f32
-
-// True when the elements fill memory without gaps, in the order of the strides.
-bool is_dense(const Tensor& tensor) {
-  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
-  for (int d = 0; d < tensor.dim(); ++d) {
-    if (tensor.shape()[d] != 1) dims.emplace_back(tensor.strides()[d], tensor.shape()[d]);
-  }
-  std::sort(dims.begin(), dims.end());
-  int64_t next = 1;
-  for (const auto& [stride, size] : dims) {
-    if (stride != next) return false;
-    next *= size;
-  }
-  return true;
-}
-
-bool has_strides(const Tensor& tensor, const Strides& strides) {
-  for (int d = 0; d < tensor.dim(); ++d) {
-    if (tensor.strides()[d] != strides[d] && tensor.shape()[d] != 1) return false;
-  }
-  return true;
-}
 
 void check_parameter(const Tensor& parameter) {
   check(parameter.defined(), kOp, "parameters must be defined", "an undefined tensor");
@@ -56,7 +35,7 @@ GroupData::GroupData(std::vector<Tensor> given) : parameters(std::move(given)) {
       buckets.push_back({parameter.dtype(), parameter.device(), {}, 0});
       bucket = buckets.end() - 1;
     }
-    const bool dense = parameter.numel() == 0 || is_dense(parameter);
+    const bool dense = is_dense(parameter);
     bucket->members.push_back(places.size());
     places.push_back({static_cast<size_t>(bucket - buckets.begin()),
                       bucket->size,
