@@ -99,6 +99,7 @@ template <class Numbers>
 void GroupData::fused_step(UpdateRule rule, std::initializer_list<StateName> names,
                            const Numbers& numbers_of, std::vector<double>* rule_values,
                            bool with_gradient) {
+  forget_gathered();  // of a step that threw
   StateKind* states[kMaxUpdateStates] = {};
   size_t count = 0;
   for (const StateName& name : names) states[count++] = &kind(name);
