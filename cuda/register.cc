@@ -23,6 +23,7 @@ void register_kernels() {
   register_reduction();
   register_softmax();
   register_scan();
+  register_update();
 }
 
 std::string version_text(int version) {

@@ -11,5 +11,6 @@ void register_rearrange();
 void register_reduction();
 void register_softmax();
 void register_scan();
+void register_update();
 
 }  // namespace aorta::cuda

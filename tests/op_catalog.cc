@@ -36,6 +36,7 @@ std::vector<Row> all_rows() {
   append(normalization_rows(), "normalization");
   append(recurrent_rows(), "recurrent");
   append(random_rows(), "");
+  append(update_rows(), "");
   return all;
 }
 

@@ -95,5 +95,6 @@ std::vector<Row> attention_rows();
 std::vector<Row> normalization_rows();
 std::vector<Row> recurrent_rows();
 std::vector<Row> random_rows();
+std::vector<Row> update_rows();
 
 }  // namespace aorta::catalog

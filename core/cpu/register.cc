@@ -16,6 +16,7 @@ void register_kernels() {
   register_softmax();
   register_scan();
   register_sort();
+  register_update();
   register_normalization();
   register_line_normalization();
   register_pooling();

@@ -22,6 +22,7 @@ void register_indexing();
 void register_softmax();
 void register_scan();
 void register_sort();
+void register_update();
 /// View ops have no kernel; this puts their rows into the table.
 void register_views();
 

@@ -34,6 +34,24 @@ GTEST_PROGRAM = """
 #include <gtest/gtest.h>
 TEST(Outside, AddsInATest) { EXPECT_EQ((aorta::ones({2}) + aorta::ones({2})).select(0, 1).item<double>(), 2.0); }
 TEST(Outside, ErrorsAreCaught) { EXPECT_THROW(aorta::ones({2}).reshape({7}), aorta::Error); }
+
+#include <aorta/optim/oracle_gtest.h>
+using namespace aorta;
+struct Options {
+  double lr = 0.1;
+  void fields(optim::Fields& f) { f("lr", lr); }
+  void check() const {}
+};
+struct Descent : optim::CustomOptimizer<Options> {
+  using CustomOptimizer::CustomOptimizer;
+  void update(optim::Slot& slot, const Options& o) override { sub_(slot.parameter, o.lr * slot.gradient); }
+};
+TEST(Outside, OptimizersMeetTheOracle) {
+  const auto make = optim::oracle::maker<Descent>({.lr = 0.2});
+  EXPECT_OPTIMIZER_RULE(make, optim::SGDOptions{.lr = 0.2});
+  EXPECT_OPTIMIZER_CONDUCT(make);
+  EXPECT_FALSE(optim::oracle::check_rule(make, optim::SGDOptions{.lr = 0.2, .momentum = 0.9}));
+}
 """
 
 CMAKE = """
@@ -124,7 +142,7 @@ class Package(unittest.TestCase):
         self.run_command("g++", "-std=c++20", *self.pkg_config("--cflags"), "main.cc", "-o", "program",
                          *self.pkg_config("--libs"), "-lgtest_main", "-lgtest",
                          "-Wl,-rpath," + self.root + "/lib", cwd=folder)
-        self.assertIn("[  PASSED  ] 2 tests", self.run_command(folder + "/program"))
+        self.assertIn("[  PASSED  ] 3 tests", self.run_command(folder + "/program"))
 
     def bazel(self, folder, command, *arguments):
         # A small server with its own output folder, which ends with the test.

@@ -48,5 +48,12 @@ TEST_P(GpuCatalog, InPlace) {
 INSTANTIATE_TEST_SUITE_P(Rows, GpuCatalog, ::testing::ValuesIn(rows_with_calls()),
                          [](const auto& test) { return test.param->op; });
 
+TEST(GpuUpdate, Holds) {
+  if (!cuda::is_available()) GTEST_SKIP() << "no GPU: " << cuda::unavailable_reason();
+  for (const Row& row : rows()) {
+    if (row.op == "update") row.property("cuda:0");
+  }
+}
+
 }  // namespace
 }  // namespace aorta::catalog

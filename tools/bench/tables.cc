@@ -21,6 +21,7 @@ constexpr Table kTables[] = {
     {"reduce", "reductions and softmax over rows and columns", reduce_rows},
     {"index", "cat, index_select, gather, transposing copy", index_rows},
     {"random", "random fills", random_rows},
+    {"optimizer", "optimizer steps: against memory, and PyTorch's fused ones", optimizer_rows},
     {"cuda", "ops and products on a GPU: against a copy on the device, and PyTorch", cuda_rows},
     {"compile", "compile time and preprocessed lines of a small program", compile_rows},
     {"selftest", "rows whose verdicts are known", selftest_rows},

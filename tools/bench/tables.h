@@ -38,6 +38,7 @@ Rows transcendental_rows(const Plan& plan);
 Rows reduce_rows(const Plan& plan);
 Rows index_rows(const Plan& plan);
 Rows random_rows(const Plan& plan);
+Rows optimizer_rows(const Plan& plan);
 Rows cuda_rows(const Plan& plan);
 Rows compile_rows(const Plan& plan);
 /// Rows whose verdicts are known: what tests look at.

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <aorta/core/kernel_registry.h>
+#include <aorta/core/scalar/update.h>
+
+#include <span>
+
+namespace aorta {
+
+/// One tensor of an update: `count` elements of each, one after another and in the same order.
+struct UpdateTensor {
+  void* parameter;
+  const void* gradient;  // null where the rule reads none
+  void* states[kMaxUpdateStates];
+  int64_t count;
+  int64_t first;    // sum of the counts of the tensors before it
+  int64_t numbers;  // which of UpdateArgs::numbers
+};
+
+/// A step of all tensors of one dtype on one device. States are f64 for f64, else f32, and so is
+/// the arithmetic; tensors don't overlap, but a gradient may be the parameter itself.
+struct UpdateArgs {
+  UpdateRule rule;
+  DType dtype;  // of parameters and gradients
+  std::span<const UpdateTensor> tensors;
+  std::span<const UpdateNumbers<double>> numbers;
+  int64_t count() const {
+    return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
+  }
+};
+
+/// The row of the fused optimizer step. It has no gradient: steps are taken outside the graph.
+using UpdateKernel = void (*)(const UpdateArgs& args);
+extern Op<UpdateKernel, void (*)()> update_op;
+
+/// The dtype of an optimizer's state for parameters of `dtype`.
+inline DType update_state_dtype(DType dtype) {
+  return dtype == DType::f64 ? DType::f64 : DType::f32;
+}
+
+}  // namespace aorta

@@ -1,0 +1,41 @@
+#include <aorta/optim/adagrad.h>
+
+#include <aorta/optim/group.h>
+
+namespace aorta::optim {
+
+namespace {
+constexpr const char* kOp = "adagrad";
+}  // namespace
+
+void AdagradOptions::complete() {
+  if (!eps) eps = dialect == Dialect::paper ? 1e-8 : 1e-10;
+}
+
+void AdagradOptions::check() const {
+  aorta::check(lr >= 0, kOp, "lr must be at least 0", lr);
+  aorta::check(lr_decay >= 0, kOp, "lr_decay must be at least 0", lr_decay);
+  aorta::check(weight_decay >= 0, kOp, "weight_decay must be at least 0", weight_decay);
+  aorta::check(initial_accumulator_value >= 0, kOp, "initial_accumulator_value must be at least 0",
+               initial_accumulator_value);
+  aorta::check(eps && *eps >= 0, kOp, "eps must be at least 0", eps.value_or(0));
+}
+
+void Adagrad::step_group(size_t group) {
+  const AdagradOptions& o = options(group);
+  const UpdateRule rule =
+      o.dialect == Dialect::paper ? UpdateRule::paper_adagrad : UpdateRule::adagrad;
+  data(group).fused_step(
+      rule, {{"sum", o.initial_accumulator_value}}, [&](const Progress& progress) {
+        UpdateNumbers<double> n;
+        n.sign = o.maximize ? -1 : 1;
+        n.weight_decay = o.weight_decay;
+        n.step_size = o.lr / (1 + static_cast<double>(progress.step - 1) * o.lr_decay);
+        n.eps = *o.eps;
+        return n;
+      });
+}
+
+StateNames Adagrad::state_names(size_t) const { return {.required = {"sum"}}; }
+
+}  // namespace aorta::optim

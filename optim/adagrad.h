@@ -1,0 +1,38 @@
+#pragma once
+
+#include <aorta/optim/optimizer.h>
+
+namespace aorta::optim {
+
+struct AdagradOptions {
+  double lr = 1e-2;
+  double lr_decay = 0;
+  double weight_decay = 0;
+  double initial_accumulator_value = 0;
+  std::optional<double> eps = {};  // 1e-10; in the paper's dialect 1e-8
+  bool maximize = false;
+  Dialect dialect = Dialect::pytorch;
+  void fields(Fields& f) {
+    f("lr", lr), f("lr_decay", lr_decay), f("weight_decay", weight_decay),
+        f("initial_accumulator_value", initial_accumulator_value), f("eps", eps),
+        f("maximize", maximize), f("dialect", dialect);
+  }
+  void check() const;
+  void complete();  // gives eps its value
+};
+
+/// Adagrad (Duchi et al. 2011), from g = gradient + weight_decay theta, at step t:
+///
+///     s += g^2;  theta -= lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps)
+///
+/// The paper's dialect divides by sqrt(s + eps). s starts at initial_accumulator_value. State: sum.
+class Adagrad : public OptimizerOf<AdagradOptions> {
+ public:
+  using OptimizerOf::OptimizerOf;
+
+ protected:
+  void step_group(size_t group) override;
+  StateNames state_names(size_t group) const override;
+};
+
+}  // namespace aorta::optim

@@ -1,0 +1,135 @@
+#include <aorta/optim/composed_schedules.h>
+
+#include <algorithm>
+
+namespace aorta::optim {
+namespace {
+
+Optimizer& optimizer_of(const char* op, const Schedules& schedules) {
+  check(!schedules.empty(), op, "there must be a schedule", "none");
+  for (const auto& schedule : schedules) {
+    check(schedule != nullptr, op, "schedules must be there", "a null pointer");
+    check(&schedule->optimizer() == &schedules[0]->optimizer(), op,
+          "the schedules must be of one optimizer", "another at one of ", schedules.size());
+  }
+  return schedules[0]->optimizer();
+}
+
+std::string prefix(size_t i) { return "schedules." + std::to_string(i) + "."; }
+
+void add_states(State& state, const Schedules& schedules) {
+  for (size_t i = 0; i < schedules.size(); ++i) state.add(prefix(i), schedules[i]->state());
+}
+
+// The states of the schedules; returns what isn't theirs.
+State load_states(const State& state, const Schedules& schedules, bool apply) {
+  State rest;
+  for (const auto& [name, value] : state.values()) {
+    bool theirs = false;
+    for (size_t i = 0; i < schedules.size(); ++i) theirs |= name.starts_with(prefix(i));
+    if (!theirs) rest.set(name, value);
+  }
+  for (size_t i = 0; i < schedules.size(); ++i)
+    schedules[i]->load(state.with_prefix(prefix(i)), apply);
+  return rest;
+}
+
+}  // namespace
+
+ChainedScheduler::ChainedScheduler(Schedules schedules)
+    : LRScheduler(optimizer_of("chained_scheduler", schedules)), schedules_(std::move(schedules)) {
+  last_epoch_ = 0;
+  note_rates();
+}
+void ChainedScheduler::step() {
+  for (const auto& schedule : schedules_) schedule->step();
+  ++last_epoch_;
+  note_rates();
+}
+void ChainedScheduler::undo() {
+  for (const auto& schedule : schedules_) schedule->undo();
+}
+void ChainedScheduler::initial_step() {
+  for (const auto& schedule : schedules_) schedule->initial_step();
+  note_rates();
+}
+void ChainedScheduler::start() {
+  for (const auto& schedule : schedules_) schedule->start();
+  note_rates();
+}
+double ChainedScheduler::lr_of(size_t, double lr) { return lr; }
+State ChainedScheduler::state() const {
+  State state;
+  state.set("last_epoch", State::Value(last_epoch_));
+  add_states(state, schedules_);
+  return state;
+}
+void ChainedScheduler::load(const State& state, bool apply) {
+  const State rest = load_states(state, schedules_, apply);
+  rest.check_names({"last_epoch"});
+  const auto epoch = rest.get<int64_t>("last_epoch");
+  if (!apply) return;
+  last_epoch_ = epoch;
+  note_rates();
+}
+
+SequentialLR::SequentialLR(Optimizer& optimizer, Schedules schedules,
+                           std::vector<int64_t> milestones)
+    : LRScheduler(optimizer), schedules_(std::move(schedules)), milestones_(std::move(milestones)) {
+  constexpr const char* kOp = "sequential_lr";
+  check(&optimizer_of(kOp, schedules_) == &optimizer, kOp,
+        "the schedules must be of the optimizer given", "another");
+  check(milestones_.size() + 1 == schedules_.size(), kOp,
+        "there must be a milestone between each two schedules", milestones_.size(), " for ",
+        schedules_.size());
+  check(std::is_sorted(milestones_.begin(), milestones_.end()), kOp, "milestones must not go down",
+        milestones_.size());
+  for (size_t g = 0; g < optimizer.group_count(); ++g) {
+    if (optimizer.initial_lr(g)) optimizer.set_lr(*optimizer.initial_lr(g), g);
+  }
+  undo();
+  initial_step();
+}
+size_t SequentialLR::index() const {
+  return static_cast<size_t>(std::upper_bound(milestones_.begin(), milestones_.end(), last_epoch_) -
+                             milestones_.begin());
+}
+void SequentialLR::step() {
+  ++last_epoch_;
+  const size_t i = index();
+  if (i > 0 && milestones_[i - 1] == last_epoch_)
+    schedules_[i]->start();
+  else
+    schedules_[i]->step();
+  note_rates();
+}
+void SequentialLR::undo() {
+  for (const auto& schedule : schedules_) schedule->undo();
+}
+void SequentialLR::initial_step() {
+  last_epoch_ = 0;
+  schedules_[index()]->initial_step();
+  note_rates();
+}
+void SequentialLR::start() {
+  last_epoch_ = 0;
+  schedules_[index()]->start();
+  note_rates();
+}
+double SequentialLR::lr_of(size_t, double lr) { return lr; }
+State SequentialLR::state() const {
+  State state;
+  state.set("last_epoch", State::Value(last_epoch_));
+  add_states(state, schedules_);
+  return state;
+}
+void SequentialLR::load(const State& state, bool apply) {
+  const State rest = load_states(state, schedules_, apply);
+  rest.check_names({"last_epoch"});
+  const auto epoch = rest.get<int64_t>("last_epoch");
+  if (!apply) return;
+  last_epoch_ = epoch;
+  note_rates();
+}
+
+}  // namespace aorta::optim

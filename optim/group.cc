@@ -1,0 +1,152 @@
+#include <aorta/optim/group.h>
+
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/pointwise_args.h>
+#include <aorta/optim/multi_tensor.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace aorta::optim {
+namespace {
+
+constexpr const char* kOp = "optimizer";
+constexpr int64_t kAligned = 16;  // elements of an arena: a cache line of f32
+
+void check_parameter(const Tensor& parameter) {
+  check(parameter.defined(), kOp, "parameters must be defined", "an undefined tensor");
+  check(is_floating(parameter.dtype()), kOp, "parameters must be of a floating dtype",
+        parameter.dtype());
+  check(parameter.is_leaf(), kOp, "parameters must be leaves", "the result of ",
+        parameter.grad_fn());
+  check_writable(kOp, parameter);
+}
+
+}  // namespace
+
+GroupData::GroupData(std::vector<Tensor> given) : parameters(std::move(given)) {
+  check(!parameters.empty(), kOp, "a group must have parameters", "none");
+  for (const Tensor& parameter : parameters) {
+    check_parameter(parameter);
+    auto bucket = std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& b) {
+      return b.dtype == parameter.dtype() && b.device == parameter.device();
+    });
+    if (bucket == buckets.end()) {
+      buckets.push_back({parameter.dtype(), parameter.device(), {}, 0});
+      bucket = buckets.end() - 1;
+    }
+    const bool dense = is_dense(parameter);
+    bucket->members.push_back(places.size());
+    places.push_back({static_cast<size_t>(bucket - buckets.begin()),
+                      bucket->size,
+                      dense,
+                      dense ? parameter.strides() : contiguous_strides(parameter.shape()),
+                      {},
+                      {}});
+    bucket->size += (parameter.numel() + kAligned - 1) / kAligned * kAligned;
+  }
+  steps.resize(parameters.size());
+}
+
+StateKind* GroupData::find(std::string_view name) const {
+  for (const auto& kind : kinds) {
+    if (kind->name == name) return kind.get();
+  }
+  return nullptr;
+}
+
+StateKind& GroupData::kind(const StateName& name) {
+  if (StateKind* known = find(name.name)) {
+    if (known->initial != name.initial) {  // restored, or set again before some have it
+      known->initial = name.initial;
+      for (size_t i = 0; i < parameters.size(); ++i) {
+        if (!known->has(i)) state_of(*known, i).fill_(name.initial);
+      }
+    }
+    return *known;
+  }
+  auto kind = std::make_unique<StateKind>();
+  kind->name = name.name;
+  kind->initial = name.initial;
+  kind->saved = name.saved;
+  kind->present.resize(parameters.size());
+  for (const Bucket& bucket : buckets) {
+    kind->arenas.push_back(
+        full({bucket.size}, name.initial,
+             {.dtype = update_state_dtype(bucket.dtype), .device = bucket.device}));
+  }
+  kinds.push_back(std::move(kind));
+  return *kinds.back();
+}
+
+std::vector<double>& GroupData::value(const std::string& name) {
+  std::vector<double>& values_of = values[name];
+  values_of.resize(parameters.size(), std::nan(""));
+  return values_of;
+}
+
+Tensor GroupData::state_of(const StateKind& kind, size_t place) const {
+  const Tensor& arena = kind.arenas[places[place].bucket];
+  return Tensor(arena.storage(), arena.dtype(), parameters[place].shape(), places[place].strides,
+                arena.storage_offset() + places[place].offset);
+}
+
+bool GroupData::gather(size_t place, bool with_gradient) {
+  const Tensor& parameter = parameters[place];
+  Place& where = places[place];
+  const TensorOptions like{.dtype = parameter.dtype(), .device = parameter.device()};
+  const void* gradient_data = nullptr;
+  if (with_gradient) {
+    Tensor gradient = parameter.grad();
+    if (!gradient.defined()) return false;
+    if (!has_strides(gradient, where.strides)) {
+      if (!where.gradient.defined())
+        where.gradient = empty_strided(parameter.shape(), where.strides, like);
+      where.gradient.copy_(gradient.detach());
+      gradient = where.gradient;
+    }
+    gradient_data = gradient.data();
+    gradients.push_back(std::move(gradient));
+  }
+  void* data = parameter.data();
+  if (!where.dense) {
+    if (!where.copy.defined()) where.copy = empty_strided(parameter.shape(), where.strides, like);
+    where.copy.copy_(parameter.detach());
+    data = where.copy.data();
+  }
+  const int64_t first = tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
+  tensors.push_back({data, gradient_data, {}, parameter.numel(), first, 0});
+  gathered_.push_back(place);
+  return true;
+}
+
+void GroupData::run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* const> states) {
+  if (tensors.empty()) return forget_gathered();
+  const size_t index = static_cast<size_t>(&bucket - buckets.data());
+  for (size_t k = 0; k < states.size(); ++k) {
+    const Tensor& arena = states[k]->arenas[index];
+    char* const base = static_cast<char*>(arena.data());
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      tensors[i].states[k] = base + places[gathered_[i]].offset * item_size(arena.dtype());
+      states[k]->present[gathered_[i]] = 1;
+    }
+    arena.bump_version();
+  }
+  update_op.kernel(bucket.device)({rule, bucket.dtype, tensors, numbers});
+  for (size_t place : gathered_) {
+    if (places[place].dense)
+      parameters[place].bump_version();
+    else
+      parameters[place].detach().copy_(places[place].copy);
+  }
+  forget_gathered();
+}
+
+void GroupData::forget_gathered() {
+  gradients.clear();
+  tensors.clear();
+  numbers.clear();
+  gathered_.clear();
+}
+
+}  // namespace aorta::optim

@@ -1,0 +1,129 @@
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/core/profiler.h>
+#include <aorta/optim/group.h>
+
+#include <cmath>
+#include <unordered_set>
+
+namespace aorta::optim {
+
+Slot::Slot(GroupData& group_data, size_t group_index, size_t place)
+    : parameter(group_data.parameters[place]),
+      gradient(group_data.gradients.back()),
+      step(group_data.steps[place] + 1),
+      group(group_index),
+      data_(group_data),
+      place_(place) {}
+
+Tensor Slot::state(const char* name, double initial) {
+  StateKind& kind = data_.kind({name, initial});
+  kind.present[place_] = 1;
+  return data_.state_of(kind, place_);
+}
+
+double& Slot::value(const char* name, double initial) {
+  double& value = data_.value(name)[place_];
+  if (std::isnan(value)) value = initial;
+  return value;
+}
+
+Optimizer::Optimizer() = default;
+Optimizer::~Optimizer() = default;
+
+void Optimizer::add_group(std::vector<Tensor> parameters) {
+  check_at_rest("add_param_group");
+  std::unordered_set<const TensorImpl*> known;
+  size_t position = 0;
+  for (const auto& group : groups_) {
+    for (const Tensor& parameter : group->parameters) known.insert(&parameter.impl());
+    position += group->parameters.size();
+  }
+  auto group = std::make_unique<GroupData>(std::move(parameters));
+  group->first_position = position;
+  for (size_t i = 0; i < group->parameters.size(); ++i) {
+    check(known.insert(&group->parameters[i].impl()).second, "optimizer",
+          "a parameter must be given once", "parameter ", position + i, " again, of shape ",
+          group->parameters[i].shape());
+  }
+  groups_.push_back(std::move(group));
+}
+
+void Optimizer::step() {
+  const ProfilerRange range("optimizer step");
+  const NoGradGuard no_grad;
+  for (size_t g = 0; g < groups_.size(); ++g) check_options(g);
+  for (size_t g = 0; g < groups_.size(); ++g) step_group(g);
+}
+
+Tensor Optimizer::step(const std::function<Tensor()>& closure) {
+  look_ahead();
+  Tensor loss;
+  try {
+    const EnableGradGuard recording;
+    loss = closure();
+  } catch (...) {
+    look_back();
+    throw;
+  }
+  step();
+  return loss;
+}
+
+void Optimizer::each_slot(size_t g, void (*update)(Optimizer& self, Slot& slot)) {
+  GroupData& group = data(g);
+  for (size_t i = 0; i < group.parameters.size(); ++i) {
+    Tensor gradient = group.parameters[i].grad();
+    if (!gradient.defined()) continue;
+    group.gradients.assign(1, gradient.requires_grad() ? gradient.detach() : gradient);
+    Slot slot(group, g, i);
+    group.gradients.clear();
+    update(*this, slot);
+    ++group.steps[i];
+  }
+}
+
+void Optimizer::zero_grad(bool set_to_none) {
+  const NoGradGuard no_grad;
+  for (const auto& group : groups_) {
+    for (const Tensor& parameter : group->parameters) {
+      if (set_to_none) {
+        parameter.set_grad({});
+        continue;
+      }
+      Tensor gradient = parameter.grad();
+      if (!gradient.defined()) continue;
+      if (gradient.requires_grad()) {  // of create_graph: the graph keeps the old one
+        parameter.set_grad(gradient.detach().clone().zero_());
+      } else {
+        gradient.zero_();
+      }
+    }
+  }
+}
+
+const std::vector<Tensor>& Optimizer::parameters(size_t group) const {
+  check(group < groups_.size(), "optimizer", "the group must exist", group, " of ", groups_.size());
+  return groups_[group]->parameters;
+}
+
+Fields Optimizer::fields(size_t group) const {
+  check(group < groups_.size(), "optimizer", "the group must exist", group, " of ", groups_.size());
+  Fields fields;
+  list_fields(group, fields);
+  return fields;
+}
+
+double Optimizer::lr(size_t group) const {
+  const double* lr = fields(group).find<double>("lr");
+  return lr ? *lr : 1;
+}
+
+void Optimizer::set_lr(double lr, size_t group) {
+  double* place = fields(group).find<double>("lr");
+  check(place, "optimizer", "the rule must have a learning rate to set", lr);
+  *place = lr;
+}
+
+std::optional<double>& Optimizer::initial_lr(size_t group) { return groups_.at(group)->initial_lr; }
+
+}  // namespace aorta::optim

@@ -1,0 +1,259 @@
+// The harness: runs an optimizer on a problem and says what is wrong.
+#include <aorta/optim/oracle.h>
+
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/optim/oracle_mistakes.h>
+
+#include <cmath>
+#include <cstdio>
+
+namespace aorta::optim::oracle {
+namespace {
+
+std::string text(double value) {
+  if (std::isnan(value)) return "nan";
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.17g", value);
+  return buffer;
+}
+std::string brief(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.3g", value);
+  return buffer;
+}
+
+// The elements of a problem as two parameters, the last one alone in the second.
+class Elements {
+ public:
+  explicit Elements(const Problem& problem) : problem_(problem) {
+    const size_t n = problem.size();
+    check(n >= 1 && problem.curvature.size() == n && problem.slope.size() == n, "oracle",
+          "a problem must have a start, a curvature and a slope for each element", n, ", ",
+          problem.curvature.size(), " and ", problem.slope.size());
+    split_ = n > 1 ? n - 1 : n;
+    for (const auto& [first, end] : parts()) {
+      parameters_.push_back(part(problem.start, first, end).requires_grad_());
+    }
+  }
+
+  const std::vector<Tensor>& parameters() const { return parameters_; }
+  std::vector<double> values(bool gradients) const {
+    std::vector<double> all;
+    for (const Tensor& parameter : parameters_) {
+      const Tensor tensor = gradients ? parameter.grad() : parameter.detach();
+      for (double value : tensor.to_vector<double>()) all.push_back(value);
+    }
+    return all;
+  }
+  // Through autograd.
+  void compute_gradients(int64_t step) const {
+    std::vector<double> slopes;
+    for (size_t i = 0; i < problem_.size(); ++i) slopes.push_back(problem_.slope_at(step, i));
+    size_t k = 0;
+    for (const auto& [first, end] : parts()) {
+      const Tensor& x = parameters_[k++];
+      const EnableGradGuard recording;
+      sum(part(problem_.curvature, first, end) * square(x) * 0.5 + part(slopes, first, end) * x)
+          .backward();
+    }
+  }
+
+ private:
+  std::vector<std::pair<size_t, size_t>> parts() const {
+    if (split_ == problem_.size()) return {{0, split_}};
+    return {{0, split_}, {split_, problem_.size()}};
+  }
+  static Tensor part(const std::vector<double>& values, size_t first, size_t end) {
+    return tensor(std::vector<double>(values.begin() + static_cast<int64_t>(first),
+                                      values.begin() + static_cast<int64_t>(end)));
+  }
+
+  const Problem& problem_;
+  size_t split_ = 0;
+  std::vector<Tensor> parameters_;
+};
+
+// The first position that is wrong, in words; all that the optimizer reached.
+struct Run {
+  std::string wrong;
+  std::vector<std::vector<double>> positions;
+};
+
+std::string wrong_position(int64_t step, size_t i, double expected, double got, double tolerance) {
+  return "step " + std::to_string(step) + ", element " + std::to_string(i) + ": expected " +
+         text(expected) + ", got " + text(got) + " (off by " + brief(std::fabs(got - expected)) +
+         ", tolerance " + brief(tolerance) + ")";
+}
+
+std::string wrong_gradient(const Problem& problem, int64_t step, const std::vector<double>& x,
+                           const std::vector<double>& gradients) {
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double expected = problem.gradient(step, i, x[i]);
+    const double size = std::max(1.0, std::fabs(expected));
+    if (std::fabs(expected - gradients[i]) <= 1e-14 * size) continue;
+    return "step " + std::to_string(step) + ", element " + std::to_string(i) + ": gradient " +
+           text(gradients[i]) + " from autograd, " + text(expected) + " analytic";
+  }
+  return "";
+}
+
+Run run(const MakeOptimizer& make, const Trajectory& trajectory, double tolerance) {
+  const Problem& problem = trajectory.problem;
+  const Elements elements(problem);
+  const auto optimizer = make(elements.parameters());
+  check(optimizer != nullptr, "oracle", "the maker must make an optimizer", "none");
+  Run result;
+  for (size_t k = 0; k < trajectory.positions.size(); ++k) {
+    const int64_t step = static_cast<int64_t>(k) + 1;
+    if (step == problem.lr_step + 1) {
+      for (size_t g = 0; g < optimizer->group_count(); ++g)
+        optimizer->set_lr(optimizer->lr(g) * problem.lr_factor, g);
+    }
+    optimizer->zero_grad();
+    optimizer->look_ahead();
+    const std::vector<double> at = elements.values(false);
+    elements.compute_gradients(step);
+    if (result.wrong.empty())
+      result.wrong = wrong_gradient(problem, step, at, elements.values(true));
+    optimizer->step();
+    result.positions.push_back(elements.values(false));
+    const std::vector<double>& expected = trajectory.positions[k];
+    check(expected.size() == problem.size(), "oracle",
+          "a position must have a number for each element", expected.size(), " for ",
+          problem.size());
+    for (size_t i = 0; i < expected.size() && result.wrong.empty(); ++i) {
+      const double got = result.positions[k][i];
+      const double allowed = tolerance * std::max(1.0, std::fabs(expected[i]));
+      if (!(std::fabs(got - expected[i]) <= allowed))
+        result.wrong = wrong_position(step, i, expected[i], got, allowed);
+    }
+  }
+  return result;
+}
+
+// ---- Conduct.
+
+struct Pair {
+  Tensor first, second;  // (3, 2) and (4)
+};
+
+Pair make_pair() {
+  return {tensor({{0.5, -1.0}, {2.0, 0.25}, {-0.75, 1.5}}, {.dtype = DType::f64}).requires_grad_(),
+          tensor({1.0, -2.0, 0.125, 3.0}, {.dtype = DType::f64}).requires_grad_()};
+}
+// A gradient that depends on the step and the place.
+Tensor gradient_of(const Tensor& parameter, int64_t step) {
+  std::vector<double> values = parameter.detach().to_vector<double>();
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = 0.3 * values[i] + std::sin(static_cast<double>(step) + static_cast<double>(2 * i));
+  return tensor(values, parameter.shape());
+}
+
+void take_step(Optimizer& optimizer, const std::vector<Tensor>& parameters, int64_t step) {
+  optimizer.look_ahead();
+  for (const Tensor& parameter : parameters) parameter.set_grad(gradient_of(parameter, step));
+  optimizer.step();
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const auto x = a.detach().to_vector<double>(), y = b.detach().to_vector<double>();
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!(x[i] == y[i]) && !(std::isnan(x[i]) && std::isnan(y[i]))) return false;
+  }
+  return x.size() == y.size();
+}
+
+std::string find_gradient_misuse(const MakeOptimizer& make) {
+  const Pair p = make_pair();
+  const auto optimizer = make({p.first, p.second});
+  for (int64_t step = 1; step <= 3; ++step) {
+    optimizer->look_ahead();
+    const Tensor gradient = gradient_of(p.first, step), before = gradient.clone();
+    p.first.set_grad(gradient);
+    p.second.set_grad(gradient_of(p.second, step));
+    const uint32_t version = p.first.version();
+    optimizer->step();
+    if (!same_bits(gradient, before) || !p.first.grad().defined())
+      return "step " + std::to_string(step) + " wrote the gradient, which it may only read";
+    if (p.first.version() == version) {
+      return "step " + std::to_string(step) +
+             " didn't bump the parameter's version: a graph that needs its old values won't know";
+    }
+  }
+  optimizer->zero_grad();
+  if (p.first.grad().defined() || p.second.grad().defined()) return "zero_grad() left a gradient";
+  return "";
+}
+
+std::string find_missing_misuse(const MakeOptimizer& make) {
+  const Pair p = make_pair(), fresh = make_pair();
+  const auto optimizer = make({p.first, p.second});
+  const Tensor before = p.second.detach().clone();
+  for (int64_t step = 1; step <= 3; ++step) take_step(*optimizer, {p.first}, step);
+  if (!same_bits(p.second, before)) return "a parameter without a gradient moved";
+  p.first.set_grad({});
+  take_step(*optimizer, {p.second}, 4);
+  const auto other = make({fresh.first, fresh.second});
+  take_step(*other, {fresh.second}, 4);
+  if (!same_bits(p.second, fresh.second)) {
+    return "the first gradient of a parameter after three steps without one isn't taken as a first "
+           "step: steps without a gradient must not count";
+  }
+  return "";
+}
+
+std::string find_state_misuse(const MakeOptimizer& make) {
+  const Pair p = make_pair(), q = make_pair();
+  const auto optimizer = make({p.first, p.second});
+  for (int64_t step = 1; step <= 4; ++step) take_step(*optimizer, {p.first, p.second}, step);
+  const auto other = make({q.first, q.second});
+  {
+    const NoGradGuard no_grad;
+    q.first.copy_(p.first);
+    q.second.copy_(p.second);
+  }
+  other->restore(optimizer->state());
+  for (int64_t step = 5; step <= 8; ++step) {
+    take_step(*optimizer, {p.first, p.second}, step);
+    take_step(*other, {q.first, q.second}, step);
+    if (!same_bits(p.first, q.first) || !same_bits(p.second, q.second)) {
+      return "state() after step 4, restored into a new optimizer, goes another way at step " +
+             std::to_string(step) + ": the state doesn't hold everything";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+Result check_trajectory(const MakeOptimizer& make, const Trajectory& trajectory, double tolerance) {
+  const Run got = run(make, trajectory, tolerance);
+  if (got.wrong.empty()) return {};
+  return {"the optimizer leaves the trajectory \"" + trajectory.problem.name + "\" at " +
+          got.wrong};
+}
+
+Result check_rule(const MakeOptimizer& make, const Rule& rule, double tolerance) {
+  for (const Trajectory& trajectory : trajectories(rule)) {
+    const Run got = run(make, trajectory, tolerance);
+    if (got.wrong.empty()) continue;
+    const std::string mistake = find_mistake(rule, trajectory.problem, got.positions);
+    return {"the optimizer doesn't follow " + rule.name + " on the problem \"" +
+            trajectory.problem.name + "\": " + got.wrong +
+            (mistake.empty() ? "" : "; it moves as with this mistake: " + mistake)};
+  }
+  return {};
+}
+
+Result check_conduct(const MakeOptimizer& make) {
+  for (const auto find : {find_gradient_misuse, find_missing_misuse, find_state_misuse}) {
+    const std::string wrong = find(make);
+    if (!wrong.empty()) return {wrong};
+  }
+  return {};
+}
+
+}  // namespace aorta::optim::oracle

@@ -1,0 +1,186 @@
+// A plain simulation of each rule with the mistakes that people make in it, to name the one that
+// was made. What is right is not decided here: the closed forms do that.
+#include <aorta/optim/oracle_mistakes.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace aorta::optim::oracle {
+namespace {
+
+struct Variant {
+  Rule rule;
+  bool no_bias_correction = false, correction_late = false;
+  bool eps_in_root = false, eps_before_correction = false, eps_outside_root = false;
+  bool dampened_from_first = false, lr_inside = false;
+  bool scaled_delta = false, decay_times_lr = false, decay_before_sign = false;
+  bool max_of_corrected = false, late_lr_decay = false;
+};
+
+// One element.
+struct Simulation {
+  const Variant& v;
+  double velocity = 0, first = 0, second = 0, largest = 0, product = 1;
+
+  double ahead(double x) const {
+    return v.rule.kind == Kind::sgd && v.rule.paper && v.rule.nesterov
+               ? x - v.rule.momentum * velocity
+               : x;
+  }
+  double decayed(double x, double g, double lr) const {
+    const Rule& r = v.rule;
+    const double decay = r.weight_decay * (v.decay_times_lr ? lr : 1);
+    if (r.decoupled) return r.maximize ? -g : g;
+    if (v.decay_before_sign) return r.maximize ? -(g + decay * x) : g + decay * x;
+    return (r.maximize ? -g : g) + decay * x;
+  }
+  // `g` is the problem's gradient, taken at ahead(x).
+  double step(double x, double g, int64_t step, double lr) {
+    const Rule& r = v.rule;
+    g = decayed(ahead(x), g, lr);
+    if (r.decoupled) x *= 1 - lr * r.weight_decay;
+    const double t = static_cast<double>(v.correction_late ? step - 1 : step);
+    switch (r.kind) {
+      case Kind::sgd:
+        return x - sgd(g, step, lr);
+      case Kind::adagrad: {
+        if (step == 1) second = r.accumulator;
+        second += g * g;
+        const double age = static_cast<double>(v.late_lr_decay ? step : step - 1);
+        return x - lr / (1 + age * r.lr_decay) * g / root(second, r.paper);
+      }
+      case Kind::adadelta: {
+        second = r.beta2 * second + (1 - r.beta2) * g * g;
+        const double delta =
+            root(first, !v.eps_outside_root) / root(second, !v.eps_outside_root) * g;
+        const double kept = v.scaled_delta ? lr * delta : delta;
+        first = r.beta2 * first + (1 - r.beta2) * kept * kept;
+        return x - lr * delta;
+      }
+      case Kind::rmsprop: {
+        second = r.beta2 * second + (1 - r.beta2) * g * g;
+        first = r.beta2 * first + (1 - r.beta2) * g;
+        const double square = r.centered ? second - first * first : second;
+        velocity = r.momentum * velocity + (v.lr_inside ? lr : 1) * g / root(square, v.eps_in_root);
+        return x - (v.lr_inside ? 1 : lr) * velocity;
+      }
+      case Kind::adamax:
+        first = r.beta1 * first + (1 - r.beta1) * g;
+        second = std::max(r.beta2 * second, std::fabs(g) + (v.eps_outside_root ? 0 : r.eps));
+        return x - lr * first / corrected(r.beta1, t) / (second + (v.eps_outside_root ? r.eps : 0));
+      case Kind::adam:
+      case Kind::nadam:
+        break;
+    }
+    return adam(x, g, step, t, lr);
+  }
+
+  double sgd(double g, int64_t step, double lr) {
+    const Rule& r = v.rule;
+    if (r.momentum == 0) return lr * g;
+    const double share = step == 1 && !v.dampened_from_first ? 1 : 1 - r.dampening;
+    if (r.paper) return velocity = r.momentum * velocity + share * lr * g;
+    velocity = r.momentum * velocity + share * g;
+    return lr * (r.nesterov ? g + r.momentum * velocity : velocity);
+  }
+  double root(double square, bool inside) const {
+    return inside ? std::sqrt(square + v.rule.eps) : std::sqrt(square) + v.rule.eps;
+  }
+  double corrected(double beta, double t) const {
+    return v.no_bias_correction ? 1 : 1 - std::pow(beta, t);
+  }
+  double adam(double x, double g, int64_t step, double t, double lr) {
+    const Rule& r = v.rule;
+    first = r.beta1 * first + (1 - r.beta1) * g;
+    second = r.beta2 * second + (1 - r.beta2) * g * g;
+    const double correction = corrected(r.beta2, t);
+    double square = second;
+    if (r.amsgrad) {
+      largest = std::max(largest, v.max_of_corrected ? second / correction : second);
+      square = v.max_of_corrected ? largest * correction : largest;
+    }
+    double divisor = std::sqrt(square / correction) + r.eps;
+    if (v.eps_in_root) divisor = std::sqrt(square / correction + r.eps);
+    if (v.eps_before_correction) divisor = (std::sqrt(square) + r.eps) / std::sqrt(correction);
+    if (r.kind == Kind::adam) return x - lr * first / corrected(r.beta1, t) / divisor;
+    const auto mu = [&](double k) {
+      return r.beta1 * (1 - 0.5 * std::pow(0.96, k * r.momentum_decay));
+    };
+    const double k = static_cast<double>(step);
+    product *= mu(k);
+    return x -
+           lr * (mu(k + 1) * first / (1 - product * mu(k + 1)) + (1 - mu(k)) * g / (1 - product)) /
+               divisor;
+  }
+};
+
+struct Mistake {
+  const char* words;
+  void (*make)(Variant& v);
+};
+
+constexpr Mistake kMistakes[] = {
+    {"no bias correction", [](Variant& v) { v.no_bias_correction = true; }},
+    {"the bias correction of the step before", [](Variant& v) { v.correction_late = true; }},
+    {"eps inside the root", [](Variant& v) { v.eps_in_root = true; }},
+    {"eps outside the root, or added to the maximum",
+     [](Variant& v) { v.eps_outside_root = true; }},
+    {"eps added before the bias correction", [](Variant& v) { v.eps_before_correction = true; }},
+    {"no eps", [](Variant& v) { v.rule.eps = 0; }},
+    {"no dampening", [](Variant& v) { v.rule.dampening = 0; }},
+    {"dampening of the first step too", [](Variant& v) { v.dampened_from_first = true; }},
+    {"no momentum", [](Variant& v) { v.rule.momentum = 0; }},
+    {"plain momentum instead of Nesterov's", [](Variant& v) { v.rule.nesterov = false; }},
+    {"Nesterov's momentum instead of plain", [](Variant& v) { v.rule.nesterov = true; }},
+    {"the paper's rule instead of PyTorch's, or the other way round",
+     [](Variant& v) { v.rule.paper = !v.rule.paper; }},
+    {"the learning rate inside the velocity", [](Variant& v) { v.lr_inside = true; }},
+    {"no weight decay", [](Variant& v) { v.rule.weight_decay = 0; }},
+    {"weight decay coupled instead of decoupled, or the other way round",
+     [](Variant& v) { v.rule.decoupled = !v.rule.decoupled; }},
+    {"weight decay times the learning rate", [](Variant& v) { v.decay_times_lr = true; }},
+    {"weight decay before the sign of maximize", [](Variant& v) { v.decay_before_sign = true; }},
+    {"maximize the wrong way round", [](Variant& v) { v.rule.maximize = !v.rule.maximize; }},
+    {"no amsgrad", [](Variant& v) { v.rule.amsgrad = false; }},
+    {"amsgrad of the corrected average", [](Variant& v) { v.max_of_corrected = true; }},
+    {"not centered", [](Variant& v) { v.rule.centered = false; }},
+    {"no lr_decay", [](Variant& v) { v.rule.lr_decay = 0; }},
+    {"lr_decay from the first step on", [](Variant& v) { v.late_lr_decay = true; }},
+    {"no initial accumulator value", [](Variant& v) { v.rule.accumulator = 0; }},
+    {"steps accumulated after the learning rate", [](Variant& v) { v.scaled_delta = true; }},
+    {"no momentum decay", [](Variant& v) { v.rule.momentum_decay = 0; }},
+    {"the first moment decayed by beta2 and the second by beta1",
+     [](Variant& v) { std::swap(v.rule.beta1, v.rule.beta2); }},
+};
+
+bool leads_to(const Variant& variant, const Problem& problem,
+              const std::vector<std::vector<double>>& positions) {
+  for (size_t i = 0; i < problem.size(); ++i) {
+    Simulation simulation{variant};
+    double x = problem.start[i];
+    for (size_t k = 0; k < positions.size(); ++k) {
+      const int64_t step = static_cast<int64_t>(k) + 1;
+      const double g = problem.gradient(step, i, simulation.ahead(x));
+      x = simulation.step(x, g, step, variant.rule.lr * problem.lr_factor_at(step));
+      const double got = positions[k][i];
+      if (std::isnan(x) && std::isnan(got)) continue;
+      if (!(std::fabs(x - got) <= 1e-11 * std::max(1.0, std::fabs(got)))) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string find_mistake(const Rule& rule, const Problem& problem,
+                         const std::vector<std::vector<double>>& positions) {
+  if (leads_to({rule}, problem, positions)) return "";
+  for (const Mistake& mistake : kMistakes) {
+    Variant variant{rule};
+    mistake.make(variant);
+    if (leads_to(variant, problem, positions)) return mistake.words;
+  }
+  return "";
+}
+
+}  // namespace aorta::optim::oracle

@@ -1,0 +1,218 @@
+#pragma once
+
+#include <aorta/optim/composed_schedules.h>
+#include <aorta/optim/plateau.h>
+
+namespace aorta::optim {
+
+/// lr *= gamma every step_size steps.
+class StepLR : public LRScheduler {
+ public:
+  struct Options {
+    int64_t step_size;
+    double gamma = 0.1;
+  };
+  StepLR(Optimizer& optimizer, const Options& options);
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+  double lr_at_start(size_t group) override;
+
+ private:
+  Options options_;
+};
+
+/// lr *= gamma at each milestone (as often as it is listed).
+class MultiStepLR : public LRScheduler {
+ public:
+  struct Options {
+    std::vector<int64_t> milestones;
+    double gamma = 0.1;
+  };
+  MultiStepLR(Optimizer& optimizer, Options options);
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+  double lr_at_start(size_t group) override;
+
+ private:
+  Options options_;
+};
+
+/// lr times `factor` until total_iters.
+class ConstantLR : public LRScheduler {
+ public:
+  struct Options {
+    double factor = 1.0 / 3;
+    int64_t total_iters = 5;
+  };
+  explicit ConstantLR(Optimizer& optimizer, const Options& options);
+  explicit ConstantLR(Optimizer& optimizer) : ConstantLR(optimizer, Options()) {}
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+  double lr_at_start(size_t group) override;
+
+ private:
+  Options options_;
+};
+
+/// lr times a factor that goes from start_factor to end_factor in total_iters steps: the usual
+/// warm-up, alone or first in a SequentialLR or ChainedScheduler.
+class LinearLR : public LRScheduler {
+ public:
+  struct Options {
+    double start_factor = 1.0 / 3, end_factor = 1;
+    int64_t total_iters = 5;
+  };
+  explicit LinearLR(Optimizer& optimizer, const Options& options);
+  explicit LinearLR(Optimizer& optimizer) : LinearLR(optimizer, Options()) {}
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+  double lr_at_start(size_t group) override;
+
+ private:
+  Options options_;
+};
+
+/// lr *= gamma at each step.
+class ExponentialLR : public LRScheduler {
+ public:
+  struct Options {
+    double gamma;
+  };
+  ExponentialLR(Optimizer& optimizer, const Options& options);
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+  double lr_at_start(size_t group) override;
+
+ private:
+  Options options_;
+};
+
+/// base (1 - t / total_iters)^power, then 0.
+class PolynomialLR : public LRScheduler {
+ public:
+  struct Options {
+    int64_t total_iters = 5;
+    double power = 1;
+  };
+  explicit PolynomialLR(Optimizer& optimizer, const Options& options);
+  explicit PolynomialLR(Optimizer& optimizer) : PolynomialLR(optimizer, Options()) {}
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+  double lr_at_start(size_t group) override;
+
+ private:
+  Options options_;
+};
+
+/// eta_min + (base - eta_min) (1 + cos(pi t / T_max)) / 2 (Loshchilov and Hutter 2017), by
+/// PyTorch's recurrence, so that it composes.
+class CosineAnnealingLR : public LRScheduler {
+ public:
+  struct Options {
+    int64_t T_max;
+    double eta_min = 0;
+  };
+  CosineAnnealingLR(Optimizer& optimizer, const Options& options);
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+  double lr_at_start(size_t group) override;
+
+ private:
+  Options options_;
+};
+
+/// The same from the start again after T_0 steps, then T_0 T_mult, T_0 T_mult^2, ... step(epoch)
+/// goes to any (fractional) epoch.
+class CosineAnnealingWarmRestarts : public LRScheduler {
+ public:
+  struct Options {
+    int64_t T_0;
+    int64_t T_mult = 1;
+    double eta_min = 0;
+  };
+  CosineAnnealingWarmRestarts(Optimizer& optimizer, const Options& options);
+  void step() override;
+  void step(double epoch);
+  State state() const override;
+  void initial_step() override { step(0); }
+  void start() override { step(0); }
+  void load(const State& state, bool apply) override;
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+
+ private:
+  void set_rates();
+
+  Options options_;
+  double current_ = -1;  // T_cur, epochs since the last restart
+  double period_;        // T_i
+};
+
+/// base times function(t), of the group's own or one for all.
+class LambdaLR : public LRScheduler {
+ public:
+  using Function = std::function<double(int64_t epoch)>;
+  LambdaLR(Optimizer& optimizer, Function function);
+  LambdaLR(Optimizer& optimizer, std::vector<Function> functions);
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+
+ private:
+  std::vector<Function> functions_;
+};
+
+enum class Anneal : uint8_t { cos, linear };
+
+/// From max_lr / div_factor up to max_lr in the first pct_start of total_steps, then down to the
+/// start / final_div_factor (Smith and Topin 2018); three_phase: down to the start as fast as up,
+/// then further. The momentum (or beta1) goes the other way.
+class OneCycleLR : public LRScheduler {
+ public:
+  struct Options {
+    std::vector<double> max_lr;  // one, or one a group
+    int64_t total_steps;
+    double pct_start = 0.3;
+    Anneal anneal_strategy = Anneal::cos;
+    bool cycle_momentum = true;
+    double base_momentum = 0.85, max_momentum = 0.95;
+    double div_factor = 25, final_div_factor = 1e4;
+    bool three_phase = false;
+  };
+  OneCycleLR(Optimizer& optimizer, Options options);
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+
+ private:
+  void set_momentum(size_t group, double momentum) const;
+
+  Options options_;
+};
+
+/// Goes to swa_lr in anneal_epochs steps and stays: for averaging (optim/averaging.h).
+class SWALR : public LRScheduler {
+ public:
+  struct Options {
+    std::vector<double> swa_lr;  // one, or one a group
+    int64_t anneal_epochs = 10;
+    Anneal anneal_strategy = Anneal::cos;
+  };
+  SWALR(Optimizer& optimizer, Options options);
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+
+ private:
+  Options options_;
+};
+
+}  // namespace aorta::optim

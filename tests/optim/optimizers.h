@@ -1,0 +1,156 @@
+#pragma once
+
+// Every optimizer by name, as the fixtures and several tests use them.
+
+#include <aorta/optim/adadelta.h>
+#include <aorta/optim/adagrad.h>
+#include <aorta/optim/adam.h>
+#include <aorta/optim/adamax.h>
+#include <aorta/optim/nadam.h>
+#include <aorta/optim/rmsprop.h>
+#include <aorta/optim/sgd.h>
+
+#include <map>
+
+namespace aorta::optim {
+
+/// Makes the optimizer on groups, each with its learning rate times its factor.
+struct Given {
+  std::vector<Tensor> parameters;
+  double lr_factor = 1;
+};
+using Make = std::function<std::unique_ptr<Optimizer>(const std::vector<Given>& groups)>;
+
+template <class T>
+Make maker(const typename T::Options& options) {
+  return [options](const std::vector<Given>& given) -> std::unique_ptr<Optimizer> {
+    std::vector<typename T::Group> groups;
+    for (const Given& g : given) {
+      groups.push_back({g.parameters, options});
+      groups.back().options.lr *= g.lr_factor;
+    }
+    return std::make_unique<T>(std::move(groups));
+  };
+}
+
+/// The runs of tests/fixtures/make_optim.py.
+inline const std::map<std::string, Make>& runs() {
+  static const std::map<std::string, Make> map = {
+      {"sgd", maker<SGD>({.lr = 0.01})},
+      {"sgd_decay", maker<SGD>({.lr = 0.01, .weight_decay = 0.1})},
+      {"sgd_momentum", maker<SGD>({.lr = 0.01, .momentum = 0.9})},
+      {"sgd_dampening",
+       maker<SGD>({.lr = 0.01, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.05})},
+      {"sgd_nesterov",
+       maker<SGD>({.lr = 0.01, .momentum = 0.8, .weight_decay = 0.05, .nesterov = true})},
+      {"sgd_maximize",
+       maker<SGD>({.lr = 0.0002, .momentum = 0.5, .weight_decay = 2, .maximize = true})},
+      {"adagrad", maker<Adagrad>({.lr = 0.1, .eps = 1e-10})},
+      {"adagrad_all", maker<Adagrad>({.lr = 0.1,
+                                      .lr_decay = 0.01,
+                                      .weight_decay = 0.1,
+                                      .initial_accumulator_value = 0.2,
+                                      .eps = 1e-3})},
+      {"adagrad_maximize", maker<Adagrad>({.lr = 0.001, .weight_decay = 0.3, .maximize = true})},
+      {"adadelta", maker<Adadelta>({})},
+      {"adadelta_all", maker<Adadelta>({.lr = 0.5, .rho = 0.8, .eps = 1e-4, .weight_decay = 0.1})},
+      {"adadelta_maximize", maker<Adadelta>({.lr = 0.01, .maximize = true})},
+      {"adam", maker<Adam>({.lr = 0.01})},
+      {"adam_all",
+       maker<Adam>({.lr = 0.01, .betas = {0.8, 0.95}, .eps = 1e-3, .weight_decay = 0.1})},
+      {"adam_amsgrad", maker<Adam>({.lr = 0.01, .betas = {0.9, 0.9}, .amsgrad = true})},
+      {"adam_maximize", maker<Adam>({.lr = 0.001, .weight_decay = 0.1, .maximize = true})},
+      {"adamw", maker<AdamW>({.lr = 0.01})},
+      {"adamw_amsgrad",
+       maker<AdamW>({.lr = 0.01, .betas = {0.7, 0.9}, .weight_decay = 0.3, .amsgrad = true})},
+      {"adamw_maximize", maker<AdamW>({.lr = 0.001, .maximize = true})},
+      {"rmsprop", maker<RMSprop>({.lr = 0.01})},
+      {"rmsprop_all", maker<RMSprop>({.lr = 0.005,
+                                      .alpha = 0.9,
+                                      .eps = 1e-3,
+                                      .weight_decay = 0.1,
+                                      .momentum = 0.5,
+                                      .centered = true})},
+      {"rmsprop_centered", maker<RMSprop>({.lr = 0.005, .alpha = 0.95, .centered = true})},
+      {"rmsprop_momentum", maker<RMSprop>({.lr = 0.005, .momentum = 0.9})},
+      {"rmsprop_maximize", maker<RMSprop>({.lr = 0.0005, .maximize = true})},
+      {"adamax", maker<Adamax>({.lr = 0.01})},
+      {"adamax_all",
+       maker<Adamax>({.lr = 0.01, .betas = {0.8, 0.95}, .eps = 1e-2, .weight_decay = 0.1})},
+      {"adamax_maximize", maker<Adamax>({.lr = 0.001, .maximize = true})},
+      {"nadam", maker<NAdam>({.lr = 0.01})},
+      {"nadam_all", maker<NAdam>({.lr = 0.01,
+                                  .betas = {0.8, 0.95},
+                                  .eps = 1e-3,
+                                  .weight_decay = 0.1,
+                                  .momentum_decay = 0.01})},
+      {"nadam_decoupled",
+       maker<NAdam>({.lr = 0.01, .weight_decay = 0.1, .decoupled_weight_decay = true})},
+      {"nadam_maximize", maker<NAdam>({.lr = 0.001, .maximize = true})},
+  };
+  return map;
+}
+
+/// The problem of the fixtures: two groups, gradients of a quadratic with noise.
+class Problem {
+ public:
+  explicit Problem(DType dtype, const std::function<Tensor(const Tensor&)>& lay_out = {}) {
+    int64_t first = 0;
+    for (const Shape& shape : {Shape{4, 3}, Shape{5}}) {
+      Part part;
+      for (int64_t i = first; i < first + shape.numel(); ++i) {
+        const double x = static_cast<double>(i);
+        part.curvature.push_back(0.5 + 0.1 * x);
+        part.minimum.push_back(1 - 0.15 * x);
+        part.start.push_back(std::cos(x));
+        part.index.push_back(x);
+      }
+      Tensor parameter = tensor(part.start, shape).to(dtype);
+      if (lay_out) parameter = lay_out(parameter);
+      part.parameter = parameter.requires_grad_();
+      parts_.push_back(part);
+      first += shape.numel();
+    }
+  }
+
+  std::vector<Given> groups() const {
+    return {{{parts_[0].parameter}, 1}, {{parts_[1].parameter}, 0.5}};
+  }
+  const Tensor& parameter(size_t i) const { return parts_[i].parameter; }
+
+  /// Gradients of step t; the second group has none in every fifth.
+  void set_gradients(int64_t t, const std::function<Tensor(const Tensor&)>& lay_out = {}) const {
+    for (const Part& part : parts_) {
+      const Tensor& p = part.parameter;
+      p.set_grad({});
+      if (part.index.size() == 5 && t % 5 == 0) continue;
+      std::vector<double> noise;
+      for (double i : part.index)
+        noise.push_back(0.5 * std::sin(12.9898 * (i + 1) + 78.233 * static_cast<double>(t)));
+      const auto constant = [&](const std::vector<double>& values) {
+        return tensor(values, p.shape()).to(p.dtype());
+      };
+      const Tensor gradient =
+          constant(part.curvature) * (p.detach() - constant(part.minimum)) + constant(noise);
+      p.set_grad(lay_out ? lay_out(gradient) : gradient);
+    }
+  }
+  /// All parameters, row-major.
+  std::vector<double> values() const {
+    std::vector<double> all;
+    for (const Part& part : parts_) {
+      const std::vector<double> values = part.parameter.to_vector<double>();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+
+ private:
+  struct Part {
+    std::vector<double> index, curvature, minimum, start;
+    Tensor parameter;
+  };
+  std::vector<Part> parts_;
+};
+
+}  // namespace aorta::optim

@@ -1,0 +1,279 @@
+// Learning rates against PyTorch's; tests/fixtures/make_optim_schedules.py has the same list.
+#include <aorta/core/io/load_save.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/optim/adam.h>
+#include <aorta/optim/schedules.h>
+#include <aorta/optim/sgd.h>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "error_text.h"
+
+namespace aorta::optim {
+namespace {
+
+template <class T, class... A>
+std::shared_ptr<T> make(Optimizer& optimizer, A&&... arguments) {
+  return std::make_shared<T>(optimizer, std::forward<A>(arguments)...);
+}
+template <class T>
+std::shared_ptr<T> make(Optimizer& optimizer, const typename T::Options& options) {
+  return std::make_shared<T>(optimizer, options);
+}
+
+std::unique_ptr<SGD> two_groups() {
+  return std::make_unique<SGD>(std::vector<SGD::Group>{
+      {{zeros({1})}, {.lr = 0.1, .momentum = 0.5}}, {{zeros({1})}, {.lr = 0.02, .momentum = 0.5}}});
+}
+
+using MakeSchedules = std::function<Schedules(Optimizer& o)>;
+
+const std::map<std::string, MakeSchedules>& schedules() {
+  static const std::map<std::string, MakeSchedules> map = {
+      {"step", [](Optimizer& o) -> Schedules { return {make<StepLR>(o, {.step_size = 30})}; }},
+      {"step_half",
+       [](Optimizer& o) -> Schedules { return {make<StepLR>(o, {.step_size = 7, .gamma = 0.5})}; }},
+      {"multi_step",
+       [](Optimizer& o) -> Schedules {
+         return {make<MultiStepLR>(o, {.milestones = {10, 50, 50, 120}, .gamma = 0.3})};
+       }},
+      {"constant",
+       [](Optimizer& o) -> Schedules {
+         return {make<ConstantLR>(o, {.factor = 0.25, .total_iters = 40})};
+       }},
+      {"linear",
+       [](Optimizer& o) -> Schedules {
+         return {make<LinearLR>(o, {.start_factor = 0.01, .total_iters = 60})};
+       }},
+      {"linear_down",
+       [](Optimizer& o) -> Schedules {
+         return {make<LinearLR>(o, {.start_factor = 1, .end_factor = 0.1, .total_iters = 100})};
+       }},
+      {"exponential",
+       [](Optimizer& o) -> Schedules { return {make<ExponentialLR>(o, {.gamma = 0.97})}; }},
+      {"polynomial",
+       [](Optimizer& o) -> Schedules {
+         return {make<PolynomialLR>(o, {.total_iters = 150, .power = 0.9})};
+       }},
+      {"cosine",
+       [](Optimizer& o) -> Schedules {
+         return {make<CosineAnnealingLR>(o, {.T_max = 45, .eta_min = 0.001})};
+       }},
+      {"warm_restarts",
+       [](Optimizer& o) -> Schedules {
+         return {make<CosineAnnealingWarmRestarts>(o, {.T_0 = 20})};
+       }},
+      {"warm_restarts_longer",
+       [](Optimizer& o) -> Schedules {
+         return {make<CosineAnnealingWarmRestarts>(o, {.T_0 = 10, .T_mult = 2, .eta_min = 0.002})};
+       }},
+      {"lambda",
+       [](Optimizer& o) -> Schedules {
+         return {std::make_shared<LambdaLR>(
+             o, std::vector<LambdaLR::Function>{
+                    [](int64_t t) { return std::pow(0.95, t); },
+                    [](int64_t t) { return 1 / (1 + static_cast<double>(t)); }})};
+       }},
+      {"one_cycle",
+       [](Optimizer& o) -> Schedules {
+         return {make<OneCycleLR>(o, {.max_lr = {0.5, 0.1}, .total_steps = 200})};
+       }},
+      {"one_cycle_linear",
+       [](Optimizer& o) -> Schedules {
+         return {make<OneCycleLR>(o, {.max_lr = {0.5},
+                                      .total_steps = 220,
+                                      .pct_start = 0.4,
+                                      .anneal_strategy = Anneal::linear,
+                                      .base_momentum = 0.8,
+                                      .max_momentum = 0.9,
+                                      .three_phase = true})};
+       }},
+      {"swa",
+       [](Optimizer& o) -> Schedules {
+         return {make<SWALR>(o, {.swa_lr = {0.05}, .anneal_epochs = 20})};
+       }},
+      {"swa_linear",
+       [](Optimizer& o) -> Schedules {
+         return {make<SWALR>(
+             o, {.swa_lr = {0.05, 0.5}, .anneal_epochs = 30, .anneal_strategy = Anneal::linear})};
+       }},
+      {"swa_at_once",
+       [](Optimizer& o) -> Schedules {
+         return {make<SWALR>(o, {.swa_lr = {0.05}, .anneal_epochs = 0})};
+       }},
+      {"chained",
+       [](Optimizer& o) -> Schedules {
+         const auto constant = make<ConstantLR>(o, {.factor = 0.1, .total_iters = 20});
+         const auto exponential = make<ExponentialLR>(o, {.gamma = 0.99});
+         return {std::make_shared<ChainedScheduler>(Schedules{constant, exponential})};
+       }},
+      {"chained_cosine",
+       [](Optimizer& o) -> Schedules {
+         const auto linear = make<LinearLR>(o, {.start_factor = 0.1, .total_iters = 30});
+         const auto cosine = make<CosineAnnealingLR>(o, {.T_max = 200});
+         return {std::make_shared<ChainedScheduler>(Schedules{linear, cosine})};
+       }},
+      {"two_at_once",
+       [](Optimizer& o) -> Schedules {
+         const auto step = make<StepLR>(o, {.step_size = 50});
+         return {step, make<ExponentialLR>(o, {.gamma = 0.99})};
+       }},
+      {"sequential",
+       [](Optimizer& o) -> Schedules {
+         const auto linear = make<LinearLR>(o, {.start_factor = 0.1, .total_iters = 20});
+         const auto cosine = make<CosineAnnealingLR>(o, {.T_max = 180});
+         return {std::make_shared<SequentialLR>(o, Schedules{linear, cosine},
+                                                std::vector<int64_t>{20})};
+       }},
+      {"sequential_three",
+       [](Optimizer& o) -> Schedules {
+         const auto constant = make<ConstantLR>(o, {.factor = 0.1, .total_iters = 10});
+         const auto exponential = make<ExponentialLR>(o, {.gamma = 0.95});
+         const auto step = make<StepLR>(o, {.step_size = 15, .gamma = 0.5});
+         return {std::make_shared<SequentialLR>(o, Schedules{constant, exponential, step},
+                                                std::vector<int64_t>{15, 80})};
+       }},
+      {"sequential_restarts",
+       [](Optimizer& o) -> Schedules {
+         const auto constant = make<ConstantLR>(o, {.factor = 0.5, .total_iters = 300});
+         const auto restarts = make<CosineAnnealingWarmRestarts>(o, {.T_0 = 25});
+         const auto polynomial = make<PolynomialLR>(o, {.total_iters = 60, .power = 2});
+         return {std::make_shared<SequentialLR>(o, Schedules{constant, restarts, polynomial},
+                                                std::vector<int64_t>{12, 90})};
+       }},
+  };
+  return map;
+}
+
+using Plateau = ReduceLROnPlateau;
+const std::map<std::string, Plateau::Options> kPlateaus = {
+    {"plateau", {.factor = 0.5, .patience = 5, .cooldown = 3, .min_lr = {0.01, 0}}},
+    {"plateau_max",
+     {.mode = Plateau::Mode::max,
+      .patience = 2,
+      .threshold = 0.01,
+      .threshold_mode = Plateau::Threshold::abs}},
+};
+
+void expect_row(const SGD& o, const std::vector<double>& curve, int64_t t,
+                const std::string& name) {
+  const double got[] = {o.lr(0), o.lr(1), o.options(0).momentum, o.options(1).momentum};
+  for (size_t k = 0; k < 4; ++k) {
+    const double wanted = curve[static_cast<size_t>(4 * t) + k];
+    ASSERT_NEAR(got[k], wanted, 1e-13 * std::max(1.0, std::fabs(wanted)))
+        << name << " at " << t << ", column " << k;
+  }
+}
+
+TEST(Schedules, ArePyTorchs) {
+  size_t count = 0;
+  for (const auto& [name, expected] : load("tests/fixtures/optim/schedules.npz")) {
+    ++count;
+    const std::vector<double> curve = expected.to_vector<double>();
+    const auto optimizer = two_groups();
+    if (kPlateaus.contains(name)) {
+      Plateau plateau(*optimizer, kPlateaus.at(name));
+      for (int64_t t = 0; t <= 200; ++t) {
+        expect_row(*optimizer, curve, t, name);
+        const double x = static_cast<double>(t);
+        plateau.step(std::exp(-0.05 * x) + 0.2 * std::sin(0.7 * x));
+      }
+      continue;
+    }
+    ASSERT_TRUE(schedules().contains(name)) << name;
+    const Schedules made = schedules().at(name)(*optimizer);
+    for (int64_t t = 0; t <= 200; ++t) {
+      expect_row(*optimizer, curve, t, name);
+      if (t == 200) break;
+      for (const auto& schedule : made) schedule->step();
+      EXPECT_EQ(made.back()->get_last_lr(), (std::vector{optimizer->lr(0), optimizer->lr(1)}));
+    }
+  }
+  EXPECT_EQ(count, schedules().size() + kPlateaus.size());
+}
+
+// Saved at any step and restored into new objects, a schedule goes the same way.
+TEST(Schedules, ComeBackFromTheirState) {
+  for (const auto& [name, make_schedules] : schedules()) {
+    for (const int stop : {0, 13, 47}) {
+      const auto first = two_groups(), second = two_groups();
+      const Schedules before = make_schedules(*first);
+      for (int t = 0; t < stop; ++t) {
+        for (const auto& schedule : before) schedule->step();
+      }
+      const Schedules after = make_schedules(*second);
+      for (size_t i = 0; i < after.size(); ++i) after[i]->restore(before[i]->state());
+      second->restore(first->state());
+      for (int t = 0; t < 60; ++t) {
+        for (size_t g = 0; g < 2; ++g) ASSERT_EQ(first->lr(g), second->lr(g)) << name << " " << t;
+        for (const auto& schedule : before) schedule->step();
+        for (const auto& schedule : after) schedule->step();
+      }
+    }
+  }
+  const auto first = two_groups(), second = two_groups();
+  Plateau before(*first, kPlateaus.at("plateau")), after(*second, kPlateaus.at("plateau"));
+  for (int t = 0; t < 20; ++t) before.step(1);
+  after.restore(before.state());
+  second->restore(first->state());
+  for (int t = 0; t < 20; ++t) {
+    before.step(1);
+    after.step(1);
+    EXPECT_EQ(before.get_last_lr(), after.get_last_lr());
+  }
+}
+
+TEST(Schedules, OneCycleMovesBeta1) {
+  Adam adam({zeros({1})}, {.lr = 0.1, .betas = {0.9, 0.99}});
+  OneCycleLR schedule(adam, {.max_lr = {0.1}, .total_steps = 10});
+  EXPECT_EQ(adam.options().betas[0], 0.95);
+  EXPECT_EQ(adam.options().betas[1], 0.99);
+  for (int i = 0; i < 2; ++i) schedule.step();
+  EXPECT_NEAR(adam.options().betas[0], 0.85, 1e-12);
+  EXPECT_NEAR(adam.lr(), 0.1, 1e-12);
+}
+
+TEST(Schedules, SayWhatIsWrong) {
+  const auto o = two_groups();
+  EXPECT_EQ(error_of([&] { StepLR(*o, {.step_size = 0}); }),
+            "step_lr: step_size must be above 0, got 0");
+  EXPECT_EQ(error_of([&] { ConstantLR(*o, {.factor = 0}); }),
+            "constant_lr: factor must be in (0, 1], got 0");
+  EXPECT_EQ(error_of([&] { LinearLR(*o, {.start_factor = 2}); }),
+            "linear_lr: start_factor must be in (0, 1], got 2");
+  EXPECT_EQ(
+      error_of([&] { LambdaLR(*o, std::vector<LambdaLR::Function>{[](int64_t) { return 1.0; }}); }),
+      "lambda_lr: there must be a function for each group, got 1 for 2");
+  EXPECT_EQ(error_of([&] {
+              OneCycleLR(*o, {.max_lr = {1, 2, 3}, .total_steps = 5});
+            }),
+            "one_cycle_lr: max_lr must be one, or one for each group, got 3 for 2");
+  EXPECT_EQ(error_of([&] { ChainedScheduler({}); }),
+            "chained_scheduler: there must be a schedule, got none");
+  EXPECT_EQ(error_of([&] { Plateau(*o, {.factor = 1}); }),
+            "reduce_lr_on_plateau: factor must be below 1, got 1");
+  const auto other = two_groups();
+  const auto step = make<StepLR>(*o, {.step_size = 3});
+  EXPECT_EQ(error_of([&] { SequentialLR(*other, {step}, {}); }),
+            "sequential_lr: the schedules must be of the optimizer given, got another");
+  EXPECT_EQ(error_of([&] { SequentialLR(*o, {step}, {4}); }),
+            "sequential_lr: there must be a milestone between each two schedules, got 1 for 1");
+  OneCycleLR cycle(*o, {.max_lr = {0.1}, .total_steps = 2});
+  for (int i = 0; i < 2; ++i) cycle.step();
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(error_of([&] { cycle.step(); }),
+              "one_cycle_lr: there must be no more steps than total_steps, got 3 of 2");
+  o->add_param_group({zeros({1})}, {});
+  EXPECT_EQ(
+      error_of([&] { step->step(); }),
+      "lr_scheduler: the optimizer must have the groups that the schedule was made for, got 3 "
+      "for 2");
+  EXPECT_EQ(error_of([&] { step->restore(State()); }),
+            "state: names must be the object's, got missing \"base_lrs\", \"last_epoch\", "
+            "\"last_lr\", \"step_count\"");
+}
+
+}  // namespace
+}  // namespace aorta::optim
