@@ -59,6 +59,7 @@
 #include <aorta/nn/attention.h>              // IWYU pragma: export
 #include <aorta/nn/container.h>              // IWYU pragma: export
 #include <aorta/nn/conv.h>                   // IWYU pragma: export
+#include <aorta/nn/draw_graph.h>             // IWYU pragma: export
 #include <aorta/nn/dropout.h>                // IWYU pragma: export
 #include <aorta/nn/embedding.h>              // IWYU pragma: export
 #include <aorta/nn/init.h>                   // IWYU pragma: export
@@ -68,6 +69,7 @@
 #include <aorta/nn/normalization.h>          // IWYU pragma: export
 #include <aorta/nn/pooling.h>                // IWYU pragma: export
 #include <aorta/nn/recurrent.h>              // IWYU pragma: export
+#include <aorta/nn/summary.h>                // IWYU pragma: export
 #include <aorta/nn/upsample.h>               // IWYU pragma: export
 #include <aorta/optim/adadelta.h>            // IWYU pragma: export
 #include <aorta/optim/adagrad.h>             // IWYU pragma: export

@@ -87,6 +87,14 @@ void ResNetFeatures::add_blocks(nn::Sequential& layer, int count, int64_t planes
 }
 
 ResNetFeatures::Maps ResNetFeatures::maps(const Tensor& input) const {
+  const std::vector<Tensor> outputs = call({input}, [this](const std::vector<Tensor>& inputs) {
+    const Maps result = compute(inputs.at(0));
+    return std::vector<Tensor>{result.layer3, result.layer4};
+  });
+  return {outputs.at(0), outputs.at(1)};
+}
+
+ResNetFeatures::Maps ResNetFeatures::compute(const Tensor& input) const {
   const Tensor stem = maxpool(relu_(bn1(conv1(input))));
   const Tensor third = layer3(layer2(layer1(stem)));
   return {third, layer4(third)};
@@ -96,7 +104,7 @@ ResNet::ResNet(const ResNetLayout& layout, int64_t num_classes)
     : ResNetFeatures(layout), fc(*this, "fc", layer4_channels(), num_classes) {}
 
 Tensor ResNet::forward(const Tensor& input) const {
-  return fc(avgpool(maps(input).layer4).flatten(1));
+  return fc(avgpool(ResNetFeatures::forward(input)).flatten(1));
 }
 
 }  // namespace aorta::models

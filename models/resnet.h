@@ -64,9 +64,10 @@ class ResNetFeatures : public nn::Module {
   struct Maps {
     Tensor layer3, layer4;
   };
+  /// A call that gives the maps of both.
   Maps maps(const Tensor& input) const;
   /// The maps of layer4.
-  Tensor forward(const Tensor& input) const override { return maps(input).layer4; }
+  Tensor forward(const Tensor& input) const override { return compute(input).layer4; }
   /// Channels of layer3 and layer4.
   int64_t layer3_channels() const { return 256 * expansion_; }
   int64_t layer4_channels() const { return 512 * expansion_; }
@@ -82,6 +83,7 @@ class ResNetFeatures : public nn::Module {
 
  private:
   void add_blocks(nn::Sequential& layer, int count, int64_t planes, int64_t stride, bool dilate);
+  Maps compute(const Tensor& input) const;
   bool bottleneck_;
   int64_t expansion_;
   int64_t channels_ = 64, dilation_ = 1;  // while it is built

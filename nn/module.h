@@ -128,7 +128,11 @@ class Module {
   virtual std::string type_name() const;
   /// What to_string says in parentheses: "in_features=784, out_features=10".
   virtual std::string extra_repr() const { return {}; }
-  /// Multiplications that forward does, for `summary`; of the modules inside apart.
+  /// A table: a line for every module inside with the shape of its output, its parameters and the
+  /// multiply-adds of its convolutions and products, for one call with `input` (in eval mode,
+  /// without a graph; hooks run). Without an input the names and parameters alone.
+  std::string summary(const Tensor& input = {});
+  /// Multiply-adds of a call, those of the modules inside apart.
   virtual int64_t multiply_adds(const std::vector<Tensor>& inputs,
                                 const std::vector<Tensor>& outputs) const;
 

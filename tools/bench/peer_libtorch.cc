@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <iostream>
@@ -78,7 +79,34 @@ Work mlp() {
   });
 }
 
+// A training step of 784-hidden-10 with sigmoids, batch 10; see tables/training.cc.
+Work step(int64_t hidden) {
+  torch::nn::Linear first(784, hidden), second(hidden, 10);
+  {
+    const torch::NoGradGuard no_grad;
+    const double a = 1 / std::sqrt(784.0), b = 1 / std::sqrt(static_cast<double>(hidden));
+    first->weight.copy_(make(hidden * 784, -a, a, 0).view({hidden, 784}));
+    second->weight.copy_(make(10 * hidden, -b, b, 2).view({10, hidden}));
+    first->bias.zero_();
+    second->bias.zero_();
+  }
+  std::vector<torch::Tensor> parameters = first->parameters();
+  for (const torch::Tensor& parameter : second->parameters()) parameters.push_back(parameter);
+  auto optimizer = std::make_shared<torch::optim::SGD>(parameters, torch::optim::SGDOptions(1e-5));
+  const torch::Tensor x = make(7840, 0, 1, 100).view({10, 784});
+  const torch::Tensor y = make(100, 0, 1, 101).view({10, 10});
+  return recorded([=]() mutable {
+    optimizer->zero_grad();
+    const torch::Tensor output = torch::sigmoid(second(torch::sigmoid(first(x))));
+    const torch::Tensor loss = torch::mse_loss(output, y);
+    loss.backward();
+    optimizer->step();
+    return loss.detach();
+  });
+}
+
 Work define(const std::string& name) {
+  if (name.rfind("step ", 0) == 0) return step(std::stoll(name.substr(5)));
   const torch::Tensor a = make(8, -1, 1, 1), b = make(8, -1, 1, 2);
   const torch::Tensor p = a.clone().requires_grad_();
   if (name == "add 8 recorded") return recorded([=] { return p + b; });
