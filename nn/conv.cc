@@ -34,6 +34,24 @@ void reset(const Tensor& weight, const Tensor& bias) {
   if (bias.defined()) init::uniform_(bias, -bound, bound);
 }
 
+// Every option with a number for each dimension.
+ConvOptions spread(const std::string& name, int spatial, ConvOptions options) {
+  options.stride = sizes_of(name, "stride", options.stride, spatial);
+  options.dilation = sizes_of(name, "dilation", options.dilation, spatial);
+  if (!options.padding.same()) {
+    options.padding = sizes_of(name, "padding", options.padding.sizes(), spatial);
+  }
+  return options;
+}
+
+ConvTransposeOptions spread(const std::string& name, int spatial, ConvTransposeOptions options) {
+  options.stride = sizes_of(name, "stride", options.stride, spatial);
+  options.padding = sizes_of(name, "padding", options.padding, spatial);
+  options.output_padding = sizes_of(name, "output_padding", options.output_padding, spatial);
+  options.dilation = sizes_of(name, "dilation", options.dilation, spatial);
+  return options;
+}
+
 const char* mode_name(PadMode mode) {
   constexpr const char* kNames[] = {"zeros", "reflect", "replicate", "circular"};
   return kNames[static_cast<size_t>(mode)];
@@ -42,18 +60,15 @@ const char* mode_name(PadMode mode) {
 // The padding of every end as aorta::pad takes it, the last dimension first.
 Dims explicit_padding(const Conv& conv) {
   const ConvOptions& o = conv.options;
-  const std::string name = conv.type_name();
-  const Dims dilation = sizes_of(name, "dilation", o.dilation, conv.spatial);
   Dims padding;
   for (int d = conv.spatial - 1; d >= 0; --d) {
     if (o.padding.same()) {
-      const int64_t total = dilation[d] * (conv.kernel_size[d] - 1);
+      const int64_t total = o.dilation[d] * (conv.kernel_size[d] - 1);
       padding.push_back(total / 2);
       padding.push_back(total - total / 2);
     } else {
-      const int64_t size = sizes_of(name, "padding", o.padding.sizes(), conv.spatial)[d];
-      padding.push_back(size);
-      padding.push_back(size);
+      padding.push_back(o.padding.sizes()[d]);
+      padding.push_back(o.padding.sizes()[d]);
     }
   }
   return padding;
@@ -80,7 +95,7 @@ Conv::Conv(int dims, int64_t in, int64_t out, const Sizes& kernel, const ConvOpt
       in_channels(in),
       out_channels(out),
       kernel_size(sizes_of(layer("Conv", dims), "kernel_size", kernel, dims)),
-      options(conv_options),
+      options(spread(layer("Conv", dims), dims, conv_options)),
       weight(*this, "weight",
              weight_of(layer("Conv", dims), dims, out, in, conv_options.groups, kernel)),
       bias(*this, "bias", conv_options.bias ? empty({out}) : Tensor()) {
@@ -126,7 +141,7 @@ ConvTranspose::ConvTranspose(int dims, int64_t in, int64_t out, const Sizes& ker
       in_channels(in),
       out_channels(out),
       kernel_size(sizes_of(layer("ConvTranspose", dims), "kernel_size", kernel, dims)),
-      options(conv_options),
+      options(spread(layer("ConvTranspose", dims), dims, conv_options)),
       weight(*this, "weight",
              weight_of(layer("ConvTranspose", dims), dims, in, out, conv_options.groups, kernel)),
       bias(*this, "bias", conv_options.bias ? empty({out}) : Tensor()) {
@@ -151,16 +166,14 @@ Tensor ConvTranspose::forward(const Tensor& input, const Dims& output_size) cons
   check(output_size.size() == spatial && input.dim() > spatial, name,
         "output_size must have a size for each spatial dimension", output_size, " for input ",
         input.shape());
-  const Dims stride = sizes_of(name, "stride", options.stride, spatial);
-  const Dims padding = sizes_of(name, "padding", options.padding, spatial);
-  const Dims dilation = sizes_of(name, "dilation", options.dilation, spatial);
   Dims output_padding;
   for (int d = 0; d < spatial; ++d) {
-    const int64_t least = (input.size(d - spatial) - 1) * stride[d] - 2 * padding[d] +
-                          dilation[d] * (kernel_size[d] - 1) + 1;
-    check(output_size[d] >= least && output_size[d] < least + stride[d], name,
+    const int64_t stride = options.stride[d];
+    const int64_t least = (input.size(d - spatial) - 1) * stride - 2 * options.padding[d] +
+                          options.dilation[d] * (kernel_size[d] - 1) + 1;
+    check(output_size[d] >= least && output_size[d] < least + stride, name,
           "output_size must be one that the stride makes equal", output_size[d], " for ", least,
-          " to ", least + stride[d] - 1);
+          " to ", least + stride - 1);
     output_padding.push_back(output_size[d] - least);
   }
   return run(input, output_padding);

@@ -34,15 +34,17 @@ class Owners {
     if (!prefix_.empty() && path.compare(0, prefix_.size(), prefix_) == 0) {
       path.erase(0, std::min(path.size(), prefix_.size() + 1));
     }
-    size_t end = 0;
-    for (int names = 0; names < depth_ && end != std::string::npos; ++names) {
-      end = path.find('.', names == 0 ? 0 : end + 1);
+    size_t end = std::string::npos;
+    int names = path.empty() ? 0 : 1;
+    for (size_t point = path.find('.'); point != std::string::npos;
+         point = path.find('.', point + 1), ++names) {
+      if (names == depth_) end = std::min(end, point);
     }
-    const bool cut = end != std::string::npos && depth_ > 0;
-    const std::string name = depth_ <= 0 ? "" : path.substr(0, end);
+    const std::string name = path.substr(0, end);
     const auto found = modules_.find(name);
     if (name.empty() || found == modules_.end()) return {};
-    return cut || found->second->named_children().empty() ? name : std::string();
+    const bool whole = names >= depth_ || found->second->named_children().empty();
+    return whole ? name : std::string();
   }
 
   Box box(const std::string& name) const {
@@ -150,6 +152,7 @@ void draw_arrow(std::string& svg, const GraphArrow& arrow, const std::string& sh
                         arrow.x[i], middle, arrow.x[i], arrow.y[i]);
   }
   svg += "<path d=\"" + path + "\" class=\"arrow\" marker-end=\"url(#head)\"/>\n";
+  if (shape.empty()) return;
   svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"shape\">{}</text>\n", arrow.x[0] + 5,
                      arrow.y[0] + 13, shape);
 }
@@ -177,6 +180,7 @@ std::string draw(const std::vector<Box>& boxes, std::vector<GraphArrow> arrows,
 }  // namespace
 
 std::string draw_graph(const Module& module, const Tensor& input, int depth) {
+  check(depth >= 1, "draw_graph", "depth must be at least 1", depth);
   const EnableGradGuard recording;
   const Tensor x = input.detach();
   if (is_floating(x.dtype())) x.requires_grad_();
@@ -212,8 +216,11 @@ std::string draw_graph(const Module& module, const Tensor& input, int depth) {
     for (const GraphArrow& arrow : arrows) {
       if (arrow.from == from && arrow.to == to) return;
     }
+    // One text for all arrows that carry the same away from a box.
+    bool said = false;
+    for (size_t i = 0; i < arrows.size(); ++i) said |= arrows[i].from == from && shapes[i] == shape;
     arrows.push_back({from, to, {}, {}});
-    shapes.push_back(shape);
+    shapes.push_back(said ? "" : shape);
   };
   // The nodes were found from the output back, so the last ones come first.
   for (size_t i = graph.arrows.size(); i-- > 0;) {

@@ -13,6 +13,14 @@ std::string layer(const char* name, int spatial) {
 // The window's size where no stride is given.
 Dims stride_of(const Sizes& stride, const Dims& kernel) { return stride.empty() ? kernel : stride; }
 
+// "3" where all sizes are equal.
+std::string short_repr(const Dims& sizes) {
+  for (const int64_t size : sizes) {
+    if (size != sizes[0]) return repr(sizes);
+  }
+  return std::to_string(sizes[0]);
+}
+
 }  // namespace
 
 MaxPool::MaxPool(int dims, const Sizes& kernel, const MaxPoolOptions& pool_options)
@@ -30,8 +38,9 @@ std::string MaxPool::type_name() const { return layer("MaxPool", spatial); }
 
 std::string MaxPool::extra_repr() const {
   return fmt::format("kernel_size={}, stride={}, padding={}, dilation={}, ceil_mode={}",
-                     repr(kernel_size), repr(stride_of(options.stride, kernel_size)),
-                     repr(options.padding), repr(options.dilation), repr(options.ceil_mode));
+                     short_repr(kernel_size), short_repr(stride_of(options.stride, kernel_size)),
+                     short_repr(options.padding), short_repr(options.dilation),
+                     repr(options.ceil_mode));
 }
 
 AvgPool::AvgPool(int dims, const Sizes& kernel, const AvgPoolOptions& pool_options)
@@ -54,8 +63,9 @@ Tensor AvgPool::forward(const Tensor& input) const {
 std::string AvgPool::type_name() const { return layer("AvgPool", spatial); }
 
 std::string AvgPool::extra_repr() const {
-  return fmt::format("kernel_size={}, stride={}, padding={}", repr(kernel_size),
-                     repr(stride_of(options.stride, kernel_size)), repr(options.padding));
+  return fmt::format("kernel_size={}, stride={}, padding={}", short_repr(kernel_size),
+                     short_repr(stride_of(options.stride, kernel_size)),
+                     short_repr(options.padding));
 }
 
 AdaptivePool::AdaptivePool(Kind pool_kind, int dims, const Sizes& size)
@@ -75,6 +85,6 @@ std::string AdaptivePool::type_name() const {
   return layer(kind == Kind::max ? "AdaptiveMaxPool" : "AdaptiveAvgPool", spatial);
 }
 
-std::string AdaptivePool::extra_repr() const { return "output_size=" + repr(output_size); }
+std::string AdaptivePool::extra_repr() const { return "output_size=" + short_repr(output_size); }
 
 }  // namespace aorta::nn

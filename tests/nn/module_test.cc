@@ -374,10 +374,10 @@ TEST(Module, PrintsAsPyTorchDoes) {
                     Sequential(ReLU(true), MaxPool2d(2)));
   EXPECT_EQ(to_string(nested),
             "Sequential(\n"
-            "  (0): Conv2d(3, 8, kernel_size=(3, 5), stride=(2,), padding=same, bias=False)\n"
+            "  (0): Conv2d(3, 8, kernel_size=(3, 5), stride=(2, 2), padding=same, bias=False)\n"
             "  (1): Sequential(\n"
             "    (0): ReLU(inplace=True)\n"
-            "    (1): MaxPool2d(kernel_size=(2, 2), stride=(2, 2), padding=(0,), dilation=(1,), "
+            "    (1): MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, "
             "ceil_mode=False)\n"
             "  )\n"
             ")");
