@@ -91,7 +91,7 @@ class Function {
  private:
   template <class T>
   static void add_tensor(std::vector<Tensor>& inputs, const T& argument) {
-    if constexpr (std::is_same_v<T, Tensor>) inputs.push_back(argument);
+    if constexpr (std::is_base_of_v<Tensor, T>) inputs.push_back(argument);
   }
 };
 

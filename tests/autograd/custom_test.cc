@@ -105,6 +105,17 @@ TEST(CustomFunction, HasTheGradientThatItSays) {
   EXPECT_SECOND_GRADIENTS(cube, {leaf({1, -2, 3})});
 }
 
+// As a module's parameter is.
+struct Weight : Tensor {
+  explicit Weight(const Tensor& value) : Tensor(value) {}
+};
+
+TEST(CustomFunction, TakesTypesDerivedFromTensor) {
+  const Weight weight(leaf({2}));
+  sum(Cube::apply(weight)[0]).backward();
+  EXPECT_EQ(list(weight.grad()), Doubles{12});
+}
+
 TEST(CustomFunction, SeveralInputsAndOutputs) {
   const Tensor a = leaf({1, 2}), b = leaf({3, 4});
   const Tensors out = ScaledProduct::apply(a, 2.5, b);
