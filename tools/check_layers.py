@@ -22,7 +22,7 @@ ROOMS = {
 _LIBRARY = ["models"] + ROOMS["models"]
 PROGRAMS = {
     "": _LIBRARY,  # aorta.h
-    "examples": _LIBRARY,
+    "examples": _LIBRARY + ["tools"],
     "tools": _LIBRARY,
     "tests": _LIBRARY + ["tools"],
 }

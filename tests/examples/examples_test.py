@@ -1,0 +1,187 @@
+"""Runs every program of examples/ at small size: its exit status, what it prints, the files that it writes."""
+
+import gzip
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+PROGRAMS = {os.path.basename(path): os.path.abspath(path) for path in sys.argv[1:]}
+MNIST = os.environ.get("AORTA_MNIST", "")
+needs_digits = unittest.skipUnless(MNIST, "AORTA_MNIST names no folder with the MNIST digits")
+
+
+def write_small_mnist(folder):
+    """The first 6,000 digits to train and 1,000 to test with, as files of the same format."""
+    for name, count in ("train", 6000), ("t10k", 1000):
+        for kind, header, item in ("images-idx3", 16, 28 * 28), ("labels-idx1", 8, 1):
+            path = "%s/%s-%s-ubyte" % (MNIST, name, kind)
+            with open(path, "rb") if os.path.exists(path) else gzip.open(path + ".gz") as file:
+                data = file.read(header + count * item)
+            with open("%s/%s-%s-ubyte" % (folder, name, kind), "wb") as file:
+                file.write(data[:4] + struct.pack(">I", count) + data[8:])
+
+
+def safetensors(path):
+    """Name -> (shape, values) of a file's f32 tensors."""
+    with open(path, "rb") as file:
+        length, = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(length))
+        data = file.read()
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, entry in header.items():
+        assert entry["dtype"] == "F32", entry
+        begin, end = entry["data_offsets"]
+        tensors[name] = entry["shape"], struct.unpack("<%df" % ((end - begin) // 4), data[begin:end])
+    return tensors
+
+
+class Examples(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def run_program(self, name, *arguments, status=0, **environment):
+        # One thread: on a busy machine more of them wait for each other.
+        result = subprocess.run([PROGRAMS[name], *arguments], cwd=self.folder,
+                                env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(result.returncode, status, result.stdout)
+        return result.stdout
+
+    def curves(self, name):
+        """The names in the legend of an SVG."""
+        root = xml.etree.ElementTree.parse(os.path.join(self.folder, name)).getroot()
+        return [element.text for element in root.iter() if element.tag.endswith("text")]
+
+    def numbers(self, pattern, output):
+        found = [float(text) for text in re.findall(pattern, output)]
+        self.assertTrue(found, output)
+        return found
+
+    def test_every_example_is_run_and_short(self):
+        sources = {name[:-3] for name in os.listdir("examples") if name.endswith(".cc")}
+        self.assertEqual(sources, set(PROGRAMS))
+        tests = {name[len("test_"):] for name in dir(self)}
+        self.assertLessEqual(sources, tests)
+        for name in sources:
+            with open("examples/%s.cc" % name) as file:
+                self.assertLess(len(file.readlines()), 80, name)
+
+    def test_custom_layer(self):
+        output = self.run_program("custom_layer")
+        self.assertEqual(output.count("gradient: right"), 2, output)
+        self.assertIn("(1): Snake(features=32)", output)
+        snake, = self.numbers(r"with snakes (\S+)", output)
+        relu, = self.numbers(r"with ReLU (\S+)", output)
+        self.assertLess(snake, 0.1 * relu)
+
+    def test_custom_optimizer(self):
+        output = self.run_program("custom_optimizer")
+        self.assertIn("WrongSgd: the optimizer doesn't follow sgd", output)
+
+    @needs_digits
+    def test_digits(self):
+        write_small_mnist(self.folder)
+        self.run_program("digits", AORTA_MNIST=self.folder)
+        net = safetensors(self.folder + "/net.safetensors")
+        self.assertEqual({name: shape for name, (shape, _) in net.items()},
+                         {"hidden.weight": [128, 784], "hidden.bias": [128], "output.weight": [10, 128],
+                          "output.bias": [10]})
+        # What the file says of digits that it wasn't trained with, worked out here.
+        images = open(self.folder + "/t10k-images-idx3-ubyte", "rb").read()[16:]
+        labels = open(self.folder + "/t10k-labels-idx1-ubyte", "rb").read()[8:]
+
+        def linear(layer, x):
+            columns = len(x)
+            weight, bias = net[layer + ".weight"][1], net[layer + ".bias"][1]
+            return [b + sum(weight[row * columns + i] * v for i, v in enumerate(x) if v) for row, b in enumerate(bias)]
+
+        right = 0
+        for sample in range(100):
+            x = [pixel / 255 for pixel in images[784 * sample:784 * sample + 784]]
+            scores = linear("output", [max(v, 0.0) for v in linear("hidden", x)])
+            right += scores.index(max(scores)) == labels[sample]
+        self.assertGreater(right, 85)
+
+    def test_digits_without_data(self):
+        output = self.run_program("digits", status=-6, AORTA_MNIST="")
+        self.assertIn("mnist: ", output)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_first_net(self):
+        losses = self.numbers(r"step \d+: loss (\S+)", self.run_program("first_net", "50"))
+        self.assertEqual(len(losses), 11)
+        self.assertEqual(losses, sorted(losses, reverse=True))
+        self.assertGreater(losses[0], 30)  # the mean square of 1 to 10 is 38.5
+        self.assertLess(losses[-1], 1)
+
+    def test_gradients(self):
+        output = self.run_program("gradients", "graph.dot")
+        self.assertIn("df/dz = tensor(3., dtype=f64)", output)
+        self.assertIn("hidden.weight", open(self.folder + "/graph.dot").read())
+
+    @needs_digits
+    def test_mnist(self):
+        write_small_mnist(self.folder)
+        output = self.run_program("mnist", "both", "2", self.folder)
+        lenet = self.numbers(r"LeNet-5, epoch \d: (\S+) % of the test set right", output)
+        nielsen = self.numbers(r"784-30-10, epoch \d: (\S+) % of the test set right", output)
+        self.assertEqual((len(lenet), len(nielsen)), (2, 2))
+        self.assertGreater(lenet[-1], 90)
+        self.assertGreater(nielsen[-1], 60)
+
+    def test_mnist_without_data(self):
+        output = self.run_program("mnist", "lenet", "1", "nowhere", status=1)
+        self.assertRegex(output, r"^mnist: .*nowhere")
+
+    def test_mnist_wide(self):
+        output = self.run_program("mnist_wide", "100", ".")
+        self.assertRegex(output, r"\d+ CPUs; \S+")
+        for batch, ways in ("5", 5), ("10", 10):
+            names = ["serial"] + ["%d threads" % i for i in range(2, ways + 1)]
+            curves = self.curves("mnist_wide_%s.svg" % batch)
+            for name in names:
+                self.assertIn(name, curves)
+                self.assertRegex(output, r"\n%s( +[\d.]+ +-?[\d.]+ %%){2}" % name)
+            self.assertIn("wrote ./mnist_wide_%s.svg" % batch, output)
+
+    def test_optimizer_paths(self):
+        output = self.run_program("optimizer_paths", ".", "momentum", "nesterov", "adam")
+        self.assertLessEqual({"momentum", "nesterov", "adam"}, set(self.curves("optimizer_paths.svg")))
+        momentum, nesterov, adam = self.numbers(r": f = (\S+) at", output)
+        self.assertLess(nesterov, momentum)
+        self.assertLess(adam, 1)
+        self.assertIn("no optimizer is called foo", self.run_program("optimizer_paths", ".", "foo", status=1))
+
+    @needs_digits
+    def test_optimizer_race(self):
+        write_small_mnist(self.folder)
+        for batch in "1", "128", "all":
+            output = self.run_program("optimizer_race", "2" if batch == "all" else "100", batch, ".",
+                                      AORTA_MNIST=self.folder)
+            self.assertEqual(len(self.numbers(r", \w+: loss (\S+)", output)), 3 * 6)
+            for net in "softmax", "sigmoid", "deep":
+                self.assertLessEqual({"SGD", "momentum", "Nesterov", "Adagrad", "Adadelta", "Adam"},
+                                     set(self.curves("race_%s.svg" % net)))
+            if batch == "128":  # knowing nothing is ln 10 = 2.3
+                self.assertLess(min(self.numbers(r"softmax, \w+: loss (\S+)", output)), 1.5)
+
+    def test_optimizer_race_sparse(self):
+        output = self.run_program("optimizer_race_sparse", "300", ".")
+        losses = dict(re.findall(r"(\w+): loss (\S+)", output))
+        plain = min(float(losses[name]) for name in ("SGD", "momentum", "Nesterov"))
+        adaptive = max(float(losses[name]) for name in ("Adagrad", "Adadelta", "Adam"))
+        self.assertLess(adaptive, plain, output)
+        self.assertRegex(output, "(Adagrad|Adadelta|Adam) won")
+        self.assertIn("Adagrad", self.curves("race_sparse.svg"))
+
+    def test_tour(self):
+        self.assertIn("a mistake reads: add: ", self.run_program("tour"))
