@@ -18,13 +18,14 @@ enum class Dialect : uint8_t { pytorch, paper };
 /// schedules go by. Options list themselves: `void fields(Fields& f) { f("lr", lr); ... }`.
 class Fields {
  public:
-  using Place = std::variant<double*, bool*, std::array<double, 2>*, Dialect*>;
+  using Place = std::variant<double*, int64_t*, bool*, std::array<double, 2>*, Dialect*>;
   struct Field {
     const char* name;
     Place place;
   };
 
   void operator()(const char* name, double& value) { list_.push_back({name, &value}); }
+  void operator()(const char* name, int64_t& value) { list_.push_back({name, &value}); }
   void operator()(const char* name, bool& value) { list_.push_back({name, &value}); }
   void operator()(const char* name, std::array<double, 2>& value) {
     list_.push_back({name, &value});

@@ -20,6 +20,7 @@ const char* dialect_name(Dialect dialect) {
 
 State::Value value_of(const Fields::Field& field) {
   if (auto number = std::get_if<double*>(&field.place)) return **number;
+  if (auto count = std::get_if<int64_t*>(&field.place)) return **count;
   if (auto flag = std::get_if<bool*>(&field.place)) return **flag;
   if (auto dialect = std::get_if<Dialect*>(&field.place))
     return std::string(dialect_name(**dialect));
@@ -30,6 +31,7 @@ State::Value value_of(const Fields::Field& field) {
 // Reads the field's value from `state`, of the right type.
 State::Value read(const State& state, const std::string& name, const Fields::Field& field) {
   if (std::holds_alternative<double*>(field.place)) return state.get<double>(name);
+  if (std::holds_alternative<int64_t*>(field.place)) return state.get<int64_t>(name);
   if (std::holds_alternative<bool*>(field.place)) return state.get<bool>(name);
   if (std::holds_alternative<Dialect*>(field.place)) {
     const std::string text = state.get<std::string>(name);
@@ -46,6 +48,8 @@ State::Value read(const State& state, const std::string& name, const Fields::Fie
 void write(const Fields::Field& field, const State::Value& value) {
   if (auto number = std::get_if<double*>(&field.place))
     **number = std::get<double>(value);
+  else if (auto count = std::get_if<int64_t*>(&field.place))
+    **count = std::get<int64_t>(value);
   else if (auto flag = std::get_if<bool*>(&field.place))
     **flag = std::get<bool>(value);
   else if (auto dialect = std::get_if<Dialect*>(&field.place))

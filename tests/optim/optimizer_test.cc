@@ -528,7 +528,8 @@ TEST(Optimizer, PaperNesterovLooksAhead) {
 
 struct ScaleOptions {
   double lr = 0.5;
-  void fields(Fields& f) { f("lr", lr); }
+  int64_t first = 10;
+  void fields(Fields& f) { f("lr", lr), f("first", first); }
   void check() const { aorta::check(lr >= 0, "scale", "lr must be at least 0", lr); }
 };
 struct ScaleOptimizer : CustomOptimizer<ScaleOptions> {
@@ -536,7 +537,7 @@ struct ScaleOptimizer : CustomOptimizer<ScaleOptions> {
   void update(Slot& slot, const ScaleOptions& o) override {
     const Tensor sum = slot.state("sum", 1);
     add_(sum, slot.gradient);
-    double& count = slot.value("count", 10);
+    double& count = slot.value("count", static_cast<double>(o.first));
     count += static_cast<double>(slot.step);
     sub_(slot.parameter, o.lr * sum * count);
   }
@@ -555,6 +556,7 @@ TEST(Optimizer, ACustomOneHasGroupsStateAndSchedulesToo) {
   const State state = optimizer->state();
   EXPECT_EQ(state.tensor("state.0.sum").to_vector<double>(), (std::vector{2.0, 2.0}));
   EXPECT_EQ(state.get<double>("state.0.count"), 11);
+  EXPECT_EQ(state.get<int64_t>("param_groups.1.first"), 10);
   // Into one that has made no step yet and knows no names.
   const Tensor w2 = leaf({-11, -11}), b2 = leaf({0});
   const auto restored = make(w2, b2);
