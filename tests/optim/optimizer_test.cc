@@ -426,6 +426,7 @@ TEST(Optimizer, AGraphThatNeedsOldValuesSaysSo) {
   ASSERT_TRUE(v.grad().requires_grad());
   SGD({v}, {.lr = 0.5}).step();
   EXPECT_EQ(v.item<double>(), 0);
+  v.set_grad({});  // the gradient's graph holds v, and v the gradient
 }
 
 TEST(Optimizer, GradientsAddUpUntilZeroGrad) {
