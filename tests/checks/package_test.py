@@ -125,6 +125,11 @@ class Package(unittest.TestCase):
                          "-DCMAKE_PREFIX_PATH=" + self.root)
         self.run_command("cmake", "--build", out)
         self.run_command(out + "/tour")
+        if "AORTA_MNIST" not in os.environ:
+            self.skipTest("AORTA_MNIST isn't set: the digits aren't trained on")
+        self.environment["AORTA_MNIST"] = os.environ["AORTA_MNIST"]
+        self.run_command(out + "/digits", cwd=out)
+        self.assertGreater(os.path.getsize(out + "/net.safetensors"), 4 * (784 * 128 + 128 * 10))
 
     def pkg_config(self, *arguments):
         self.environment["PKG_CONFIG_PATH"] = self.root + "/lib/pkgconfig"
