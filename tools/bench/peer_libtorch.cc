@@ -95,9 +95,10 @@ Work step(int64_t hidden) {
   auto optimizer = std::make_shared<torch::optim::SGD>(parameters, torch::optim::SGDOptions(1e-5));
   const torch::Tensor x = make(7840, 0, 1, 100).view({10, 784});
   const torch::Tensor y = make(100, 0, 1, 101).view({10, 10});
-  return recorded([=]() mutable {
+  return recorded([x, y, optimizer, first = first.ptr(), second = second.ptr()] {
     optimizer->zero_grad();
-    const torch::Tensor output = torch::sigmoid(second(torch::sigmoid(first(x))));
+    const torch::Tensor hidden = torch::sigmoid(first->forward(x));
+    const torch::Tensor output = torch::sigmoid(second->forward(hidden));
     const torch::Tensor loss = torch::mse_loss(output, y);
     loss.backward();
     optimizer->step();
