@@ -39,7 +39,7 @@ void append_part(std::string& text, const T& part) {
   }
 }
 
-/// Prefixes the thread's error context (a module path, say) and throws Error.
+/// Puts the path of the module that this thread runs in front, and throws Error.
 [[noreturn]] void throw_error(std::string text);
 
 }  // namespace detail
@@ -73,19 +73,5 @@ inline void check(bool ok, const char* op, const char* rule, const Parts&... got
     fail(op, rule, got...);
   }
 }
-
-/// While it lives, errors of this thread start with "context: ". Contexts nest: "a.b: ...".
-class ErrorContext {
- public:
-  explicit ErrorContext(std::string_view name);
-  ~ErrorContext();
-  ErrorContext(const ErrorContext&) = delete;
-  ErrorContext& operator=(const ErrorContext&) = delete;
-
- private:
-  std::string_view name_;
-  ErrorContext* outer_;
-  friend void detail::throw_error(std::string text);
-};
 
 }  // namespace aorta

@@ -106,6 +106,12 @@ Tensor Tensor::host_copy(DType dtype) const {
   return detach().to(ToOptions{.dtype = dtype, .device = Device()}).contiguous();
 }
 
+bool is_channels_last(const Tensor& tensor) {
+  const Shape& shape = tensor.shape();
+  return (shape.size() == 4 || shape.size() == 5) && !tensor.is_contiguous() &&
+         dense_strides(shape, tensor.strides()) == channels_last_strides(shape);
+}
+
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   check(!requires_grad || is_floating(dtype()), "requires_grad_",
         "only floating tensors can require gradients", dtype());

@@ -237,6 +237,10 @@ class Tensor {
   Ref<TensorImpl> impl_;
 };
 
+/// True for a tensor of 4 or 5 dimensions that lies in the order of channels_last, perhaps with
+/// gaps, and isn't contiguous too: the layout that ops on maps keep.
+bool is_channels_last(const Tensor& tensor);
+
 /// PyTorch's picture of a tensor: aligned columns, four digits, large ones summarised.
 std::string to_string(const Tensor& tensor);
 /// `std::cout << tensor`, without making every user compile the streams.

@@ -11,10 +11,6 @@ Saved save(const Tensor& tensor, int place, bool wanted) {
   return wanted ? Saved(tensor, place) : Saved();
 }
 
-bool is_channels_last(const Tensor& w) {
-  return w.dim() > 3 && !w.is_contiguous() && w.is_contiguous(MemoryFormat::channels_last);
-}
-
 // Of the bias: over all dimensions but that of the channels.
 Tensor sum_of_channels(const Tensor& gradient) {
   Dims others{0};

@@ -13,8 +13,6 @@
 namespace aorta::cpu {
 namespace {
 
-// Multiply-adds that are worth a thread of their own.
-constexpr int64_t kTaskWork = 1 << 20;
 // Rows of a block: with a strip's depth, less than half of a second-level cache of 1 MB.
 constexpr int64_t kBlockRows = 192;
 

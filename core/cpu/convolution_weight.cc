@@ -10,8 +10,6 @@
 namespace aorta::cpu {
 namespace {
 
-// Multiply-adds that are worth a thread of their own.
-constexpr int64_t kTaskWork = 1 << 20;
 // Rows of a block, and bytes of a packed line: together less than half of a second-level cache.
 constexpr int64_t kBlockRows = 192;
 constexpr int64_t kLineBytes = 2048;

@@ -5,6 +5,9 @@
 
 namespace aorta::cpu {
 
+/// Multiply-adds that are worth a thread of their own.
+inline constexpr int64_t kTaskWork = 1 << 20;
+
 /// One matrix product c = alpha * a b, or c += alpha * a b: a (m, k), b (k, n), c (m, n) row-major
 /// with `ldc` elements from row to row. Strides are in elements and may be anything; no size is 0.
 /// Half types are multiplied as f32, or natively where has_bf16(), and accumulated in f32; `c` is

@@ -11,9 +11,6 @@
 namespace aorta::cpu {
 namespace {
 
-// Multiply-adds that are worth a thread of their own.
-constexpr int64_t kTaskWork = 1 << 20;
-
 // One product of the batch.
 struct Item {
   const char* a;

@@ -101,11 +101,6 @@ int64_t reach(const ConvDim& dim) { return (dim.kernel - 1) * dim.dilation + 1; 
 
 // ---- Layouts.
 
-bool is_channels_last(const Tensor& x, int spatial) {
-  return spatial > 1 && x.dim() == spatial + 2 && !x.is_contiguous() &&
-         dense_strides(x.shape(), x.strides()) == channels_last_strides(x.shape());
-}
-
 // Contiguous strides of (A, *, B), for the shape (A, B, *).
 Strides inner_strides(const Shape& shape) {
   Shape memory = shape;
@@ -167,8 +162,7 @@ Tensor map_channels(const Op<ConvolutionKernel, ConvolutionGradient>& op, const 
   const Tensor shifts = bias.defined() ? bias.detach().contiguous() : bias;
   if (shifts.defined()) args.bias = shifts.data();
   if (result.numel() > 0) op.kernel(from.device())(args);
-  if (!is_channels_last(from, plan.spatial) && !is_channels_last(w, plan.spatial))
-    result = result.contiguous();
+  if (!is_channels_last(from) && !is_channels_last(w)) result = result.contiguous();
   if (needs_gradient(from, w, bias)) op.gradient()(result, from, w, bias, plan);
   return result;
 }

@@ -186,11 +186,6 @@ Dims sizes_of(const Tensor& input, const InterpolateOptions& options) {
   return sizes;
 }
 
-bool is_channels_last(const Tensor& x) {
-  return x.dim() >= 4 && !x.is_contiguous() &&
-         dense_strides(x.shape(), x.strides()) == channels_last_strides(x.shape());
-}
-
 }  // namespace
 
 InterpolatePlanRef transposed(const InterpolatePlan& plan) {

@@ -68,11 +68,6 @@ int64_t positions_of(const Tensor& input) {
   return positions;
 }
 
-bool is_channels_last(const Tensor& x) {
-  return (x.dim() == 4 || x.dim() == 5) && !x.is_contiguous() &&
-         dense_strides(x.shape(), x.strides()) == channels_last_strides(x.shape());
-}
-
 // One after another, as `dtype`; undefined stays undefined.
 Tensor numbers(const Tensor& given, DType dtype) {
   return given.defined() ? given.detach().to(dtype).contiguous() : Tensor();

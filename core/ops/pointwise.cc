@@ -380,6 +380,10 @@ static Tensor pow_into(const Operand& base, const Operand& exponent, const Tenso
   const bool whole = !b.tensor && !b.number.is_floating() && a.tensor;
   check(!whole || b.number.to_int() >= 0 || is_floating(a.tensor->dtype()), "pow",
         "an integer can't have a negative power", b.number);
+  const bool floating = a.tensor && is_floating(a.tensor->dtype());
+  if (floating && !b.tensor && b.number.to_double() == 2) {
+    return out ? square_(*out) : square(*a.tensor);
+  }
   return binary<scalar::Pow>(a, b, out);
 }
 Tensor pow(const Operand& a, const Operand& b) { return pow_into(a, b, nullptr); }

@@ -115,9 +115,9 @@ void plan_adaptive(const char* op, const Tensor& input, int spatial, const Dims&
   }
 }
 
-bool is_channels_last(const Tensor& x, int spatial) {
-  return spatial > 1 && x.dim() == spatial + 2 && !x.is_contiguous() &&
-         dense_strides(x.shape(), x.strides()) == channels_last_strides(x.shape());
+// Without a batch, four dimensions are (C, D, H, W).
+bool is_batch_channels_last(const Tensor& x, int spatial) {
+  return x.dim() == spatial + 2 && is_channels_last(x);
 }
 
 // The input in one of the two layouts, and where everything lies.
@@ -147,7 +147,7 @@ Prepared prepare(const Tensor& input, int spatial, const PoolDim* dims, bool bac
 
 ValuesIndices max_of_windows(const Tensor& input, int spatial, const PoolDim* dims, bool indices) {
   const ProfilerRange range(max_pool_op.name(), {&input});
-  Prepared p = prepare(input, spatial, dims, false, is_channels_last(input, spatial));
+  Prepared p = prepare(input, spatial, dims, false, is_batch_channels_last(input, spatial));
   ValuesIndices result{p.output, {}};
   if (indices || needs_gradient(input)) {
     result.indices = empty_strided(p.output.shape(), p.output.strides(),
@@ -176,8 +176,8 @@ ValuesIndices adaptive_max_pool(const char* op, int spatial, const Tensor& input
 Tensor average(const Op<PoolKernel, AverageGradient>& op, const Tensor& input,
                const AveragePlan& plan, bool backward) {
   const ProfilerRange range(op.name(), {&input});
-  Prepared p =
-      prepare(input, plan.spatial, plan.dims, backward, is_channels_last(input, plan.spatial));
+  Prepared p = prepare(input, plan.spatial, plan.dims, backward,
+                       is_batch_channels_last(input, plan.spatial));
   p.args.count_include_pad = plan.count_include_pad;
   p.args.divisor_override = plan.divisor_override;
   if (p.input.numel() == 0) {
@@ -218,7 +218,7 @@ Tensor max_pool_backward(const Tensor& gradient, const Tensor& indices, const Sh
     dims[3 - spatial + d].output = gradient.shape()[at];
   }
   const ProfilerRange range(max_pool_backward_op.name(), {&gradient, &indices});
-  const bool last = is_channels_last(indices, spatial);
+  const bool last = is_batch_channels_last(indices, spatial);
   Prepared p = prepare(gradient, spatial, dims, true, last);
   const Tensor places =
       indices.contiguous(last ? MemoryFormat::channels_last : MemoryFormat::contiguous);

@@ -1,4 +1,5 @@
 #include <aorta/core/device.h>
+#include <aorta/core/module_path.h>
 #include <aorta/core/number.h>
 #include <aorta/core/shape.h>
 #include <aorta/tests/core/error_text.h>
@@ -26,35 +27,33 @@ TEST(Check, TextOfEveryKindOfPart) {
   EXPECT_EQ(error_of([] { check(true, "op", "r"); }), "no error");
 }
 
-TEST(ErrorContext, Nests) {
+TEST(ModuleScope, ErrorsStartWithItsPath) {
   const auto text = [] { return error_of([] { fail("op", "rule"); }); };
   EXPECT_EQ(text(), "op: rule");
   {
-    ErrorContext outer("classifier");
+    const ModuleScope outer("classifier");
     EXPECT_EQ(text(), "classifier: op: rule");
     {
-      ErrorContext middle("0"), inner("convs");
+      const ModuleScope middle("0"), inner("convs");
       EXPECT_EQ(text(), "classifier.0.convs: op: rule");
     }
-    ErrorContext unnamed("");
-    EXPECT_EQ(text(), "classifier: op: rule");
-    ErrorContext below("b");
+    const ModuleScope below("b");
     EXPECT_EQ(text(), "classifier.b: op: rule");
   }
   EXPECT_EQ(text(), "op: rule");
 }
 
-TEST(ErrorContext, UnwindsWithTheError) {
+TEST(ModuleScope, UnwindsWithTheError) {
   EXPECT_EQ(error_of([] {
-              ErrorContext outer("net");
+              const ModuleScope outer("net");
               fail("op", "rule");
             }),
             "net: op: rule");
   EXPECT_EQ(error_of([] { fail("op", "rule"); }), "op: rule");
 }
 
-TEST(ErrorContext, BelongsToItsThread) {
-  ErrorContext here("here");
+TEST(ModuleScope, BelongsToItsThread) {
+  const ModuleScope here("here");
   std::string other;
   std::thread thread([&] { other = error_of([] { fail("op", "rule"); }); });
   thread.join();

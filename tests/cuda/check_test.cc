@@ -1,4 +1,5 @@
 #include <aorta/core/check.h>
+#include <aorta/core/module_path.h>
 #include <aorta/cuda/check.h>
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ TEST(CudaCheck, NamesTheOpAndTheError) {
 TEST(CudaCheck, SuccessIsSilent) { EXPECT_EQ(text_of(cudaSuccess, "add"), ""); }
 
 TEST(CudaCheck, NamesTheModule) {
-  const ErrorContext context("classifier.0");
+  const ModuleScope scope("classifier.0");
   EXPECT_EQ(text_of(cudaErrorInvalidValue, "mul"),
             "classifier.0: mul: CUDA error cudaErrorInvalidValue (invalid argument)");
 }
