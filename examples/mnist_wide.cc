@@ -1,5 +1,5 @@
-// From which width on does it pay to split a mini-batch over threads, or to use a GPU? Times steps
-// of the 784-N-10 sigmoid network: serial, on one thread; split over threads, each of which takes
+// From which width on does it pay to split a mini-batch over threads, or to use a GPU? Steps of the
+// 784-N-10 sigmoid network on random images: serial, on one thread; split over threads, each taking
 // its samples forward and backward before gradients are added and one update is made; and on CUDA.
 //
 //     mnist_wide [LARGEST N = 80000] [FOLDER = .]      writes mnist_wide_BATCH.svg
@@ -25,7 +25,7 @@ double time_step(int64_t width, int64_t batch, int64_t threads, Device device) {
     const auto start = Clock::now();
     optimizer.zero_grad();
     autograd::OrderedBackward passes;  // adds the gradients of the parts, in their order
-    const auto pass = [&](size_t i) { passes.backward(int64_t(i), sum(square(net(parts[i])))); };
+    const auto pass = [&](size_t i) { passes.backward(i, sum(square(net(parts[i])))); };
     std::vector<std::jthread> others;
     for (size_t i = 1; i < parts.size(); ++i) others.emplace_back(pass, i);
     pass(0);
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
       std::vector<double> times;
       double begin = 0;  // the N from which on it is faster
       for (size_t i = 0; i < widths.size(); ++i) {
-        times.push_back(time_step(static_cast<int64_t>(widths[i]), batch, threads, device));
+        times.push_back(time_step(widths[i], batch, threads, device));
         if (way == "serial") serial[i] = times[i];
         const double gain = 100 * (1 - times[i] / serial[i]);
         std::printf("%9.3f %5.0f %%", times[i], gain);
