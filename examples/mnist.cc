@@ -17,7 +17,7 @@ double accuracy(const nn::Module& net, const std::shared_ptr<data::Mnist>& digit
   int64_t right = 0;
   for (const auto& batch : data::DataLoader(digits, {.batch_size = 1000}))
     right += sum(argmax(net(batch["image"]), 1) == batch["label"]).item<int64_t>();
-  return 100.0 * static_cast<double>(right) / static_cast<double>(digits->size());
+  return 100.0 * right / digits->size();
 }
 
 using Loss = std::function<Tensor(const Tensor& output, const Tensor& label)>;

@@ -22,9 +22,8 @@ double train(optim::Optimizer& optimizer, int64_t iterations, report::Plot& plot
     const Tensor loss = next_loss();
     loss.backward();
     optimizer.step();
-    mean += (loss.item<double>() - mean) / static_cast<double>(std::min<int64_t>(i, 200));
-    if (i % std::max<int64_t>(iterations / 200, 1) == 0)
-      x.push_back(static_cast<double>(i)), y.push_back(mean);
+    mean += (loss.item<double>() - mean) / std::min<int64_t>(i, 200);
+    if (i % std::max<int64_t>(iterations / 200, 1) == 0) x.push_back(i), y.push_back(mean);
   }
   plot.line(name, x, y);
   return mean;

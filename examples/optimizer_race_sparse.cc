@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
       for (int64_t i = 0; i <= iterations; ++i) {
         if (i % std::max<int64_t>(iterations / 50, 1) == 0) {
           const NoGradGuard no_grad;
-          x.push_back(static_cast<double>(i));
+          x.push_back(i);
           losses.push_back(loss_on(unseen).item<double>());
         }
         optimizer->zero_grad();

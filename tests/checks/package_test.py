@@ -125,6 +125,8 @@ class Package(unittest.TestCase):
                          "-DCMAKE_PREFIX_PATH=" + self.root)
         self.run_command("cmake", "--build", out)
         self.run_command(out + "/tour")
+        self.run_command(out + "/optimizer_paths", out)  # with a picture
+        self.assertTrue(os.path.exists(out + "/optimizer_paths.svg"))
         if "AORTA_MNIST" not in os.environ:
             self.skipTest("AORTA_MNIST isn't set: the digits aren't trained on")
         self.environment["AORTA_MNIST"] = os.environ["AORTA_MNIST"]
