@@ -298,7 +298,8 @@ GemmKind gemm_kind(DType dtype) {
 GemmPath gemm_path(const Gemm& g) {
   if (is_half(g.dtype)) return GemmPath::packed;
   const bool a_lines = g.a_column == 1 || g.k == 1, b_lines = g.b_row == 1 || g.k == 1;
-  if (a_lines && b_lines && std::min(g.m, g.n) <= kFewRows) return GemmPath::dots;
+  // A product of depth 1 has lines both ways, and none to sum along.
+  if (g.k > 1 && a_lines && b_lines && std::min(g.m, g.n) <= kFewRows) return GemmPath::dots;
   if ((g.b_column == 1 || g.n == 1) && g.m <= kFewRows) return GemmPath::direct;
   return GemmPath::packed;
 }

@@ -132,6 +132,19 @@ void check_kernels(const Kernels& kernels, DType dtype, cpu::GemmKind kind, cons
   }
 }
 
+// The weight gradient of a layer for one sample: a dot product of length 1 an element takes twenty
+// times as long.
+TEST(Gemm, AnOuterProductIsNoDotProducts) {
+  for (const int64_t rows : {2, 30, 100}) {
+    cpu::Gemm gemm{.m = rows, .n = 784, .k = 1, .a_row = 1, .a_column = rows, .b_row = 784};
+    gemm.b_column = 1;
+    EXPECT_NE(cpu::gemm_path(gemm), cpu::GemmPath::dots) << rows;
+    gemm.k = 2;
+    gemm.b_row = 1, gemm.b_column = 2, gemm.a_row = 2, gemm.a_column = 1;
+    EXPECT_EQ(cpu::gemm_path(gemm) == cpu::GemmPath::dots, rows <= 30) << rows;
+  }
+}
+
 }  // namespace
 
 TEST(Gemm, KernelsOfEveryInstructionSetAreExactOnSmallIntegers) {
