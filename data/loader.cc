@@ -1,3 +1,4 @@
+#include <aorta/core/module_path.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/data/loader.h>
@@ -141,8 +142,7 @@ class DataLoader::Epoch {
     const int64_t size = settings_->dataset->size();
     check(index >= 0 && index < size, "data_loader", "a sampler's indices must be in [0, size)",
           index, " of ", size);
-    const std::string context = "sample " + std::to_string(index);
-    ErrorContext in(context);
+    const ModuleScope in("sample " + std::to_string(index));  // what errors start with
     Generator random = sample_generator(settings_->seed, epoch_, index);
     DefaultGeneratorScope scope(random);
     settings_->dataset->read(index, sample, random);
