@@ -275,7 +275,9 @@ void set_data(const Tensor& leaf, const Tensor& value) {
   Slot* slot = slot_of(impl);
   if (!slot || !slot->node) return;
   slot->node->outputs()[0] = spec_of(leaf);
-  GradCell& cell = static_cast<LeafNode&>(*slot->node).cell();
+  LeafNode& node = static_cast<LeafNode&>(*slot->node);
+  if (node.existing_hooks() && node.existing_hooks()->has_after()) node.keep(leaf);
+  GradCell& cell = node.cell();
   const Tensor gradient = cell.get();
   if (!gradient.defined()) return;
   const NoGradGuard no_grad;

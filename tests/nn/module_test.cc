@@ -218,6 +218,17 @@ TEST(Module, ToKeepsTheTensorsAndConvertsTheirGradients) {
             "Module: parameters take a floating dtype, got i64");
 }
 
+TEST(Module, HooksOfParametersSeeTheConvertedOnes) {
+  Linear linear(3, 2);
+  Tensor seen;
+  linear.weight.register_post_accumulate_grad_hook([&](const Tensor& leaf) { seen = leaf; });
+  linear.to(DType::f64);
+  sum(linear(ones({1, 3}, {.dtype = DType::f64}))).backward();
+  EXPECT_EQ(seen.dtype(), DType::f64);
+  EXPECT_TRUE(seen.shares_storage(linear.weight));
+  EXPECT_TRUE(near(seen.grad(), ones({2, 3}), 0));
+}
+
 TEST(Module, ToChannelsLast) {
   Outer outer;
   outer.to(MemoryFormat::channels_last);
