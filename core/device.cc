@@ -56,6 +56,7 @@ class CpuBackend final : public DeviceBackend {
 CpuBackend cpu_backend;
 DeviceBackend* cuda_backend = nullptr;
 std::string cuda_reason;
+std::string refusal;  // written before other threads exist
 
 }  // namespace
 
@@ -100,15 +101,18 @@ std::string load_cuda_plugin();
 
 namespace {
 const std::string& cuda_state() {
+  if (!refusal.empty()) return refusal;
   static std::once_flag once;
   std::call_once(once, [] {
-    cuda_reason = detail::load_cuda_plugin();
+    if (!cuda_backend) cuda_reason = detail::load_cuda_plugin();
     if (cuda_reason.empty() && !cuda_backend) cuda_reason = "the plugin registered no backend";
     if (cuda_reason.empty() && cuda_backend->device_count() == 0) cuda_reason = "there is no GPU";
   });
   return cuda_reason;
 }
 }  // namespace
+
+void refuse_devices(const char* reason) { refusal = reason; }
 
 DeviceBackend& backend(DeviceType type) {
   if (type == DeviceType::cpu) return cpu_backend;

@@ -78,6 +78,10 @@ class DeviceBackend {
 /// it throws the reason.
 DeviceBackend& backend(DeviceType type);
 
+/// From now on no device but the CPU is available, for this reason: in a process where a driver
+/// can't work, as one that was forked by a program that uses it.
+void refuse_devices(const char* reason);
+
 /// Called once by a plugin.
 void register_backend(DeviceType type, DeviceBackend* backend);
 

@@ -1,4 +1,5 @@
 #include <aorta/core/init.h>
+#include <aorta/core/zygote.h>
 
 #include <mutex>
 
@@ -19,6 +20,7 @@ Program& program() {
 
 void init(int argc, const char* const* argv) {
   std::call_once(program().once, [&] {
+    start_zygote();
     // POSIX lets a caller of exec leave out even the name.
     if (argc < 1 || argv == nullptr || argv[0] == nullptr) return;
     const std::string path = argv[0];

@@ -24,8 +24,9 @@ Ref<Storage> Storage::allocate_pinned(int64_t size_bytes) {
 }
 
 Ref<Storage> Storage::borrow(void* data, int64_t size_bytes, Device device, Deleter deleter,
-                             void* context) {
+                             void* context, bool pinned) {
   Storage* storage = make(data, size_bytes, device);
+  storage->pinned_ = pinned;
   storage->borrowed_ = true;
   storage->deleter_ = deleter;
   storage->context_ = context;

@@ -54,14 +54,17 @@ class Storage {
   static Ref<Storage> allocate(int64_t size_bytes, Device device);
   /// Page-locked host memory; throws without CUDA.
   static Ref<Storage> allocate_pinned(int64_t size_bytes);
-  /// Memory that someone else owns; `deleter(context)` runs when the last tensor lets go.
+  /// Memory that someone else owns; `deleter(context)` runs when the last tensor lets go. `pinned`
+  /// says that it is page-locked.
   static Ref<Storage> borrow(void* data, int64_t size_bytes, Device device, Deleter deleter,
-                             void* context);
+                             void* context, bool pinned = false);
 
   char* data() const { return data_; }
   int64_t size_bytes() const { return size_bytes_; }
   Device device() const { return device_; }
   bool is_pinned() const { return pinned_; }
+  /// The context of memory borrowed with that deleter, which tells whose memory it is; else null.
+  void* context_of(Deleter deleter) const { return deleter_ == deleter ? context_ : nullptr; }
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
   /// The number of tensors (and others) that hold it.

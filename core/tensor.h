@@ -162,6 +162,10 @@ class Tensor {
   Tensor clone(MemoryFormat format = MemoryFormat::preserve) const;
   /// A copy in page-locked memory (itself when it is there already); needs CUDA.
   Tensor pin_memory() const;
+  /// This tensor where its memory is shared with other processes already (see TensorQueue), else a
+  /// contiguous copy in memory that is. CPU only.
+  Tensor share_memory() const;
+  bool is_shared() const;
   /// Writes `source`, converted and broadcast, into this tensor.
   const Tensor& copy_(const Tensor& source, bool non_blocking = false) const;
   const Tensor& fill_(const Scalar& value) const;

@@ -2,6 +2,8 @@
 #include <aorta/data/names.h>
 #include <aorta/data/sample.h>
 
+#include <algorithm>
+
 namespace aorta::data {
 
 TensorSpecs checked_specs(std::vector<TensorSpec> specs) {
@@ -19,8 +21,8 @@ TensorSpecs checked_specs(std::vector<TensorSpec> specs) {
   return std::make_shared<const std::vector<TensorSpec>>(std::move(specs));
 }
 
-Sample::Sample(TensorSpecs specs, std::vector<Tensor> places)
-    : specs_(std::move(specs)), places_(std::move(places)) {
+Sample::Sample(TensorSpecs specs, std::vector<Tensor> places, std::span<char> file_place)
+    : specs_(std::move(specs)), places_(std::move(places)), file_place_(file_place) {
   check(places_.size() == specs_->size(), "sample", "each tensor must have a place", places_.size(),
         " for ", specs_->size());
   for (size_t i = 0; i < places_.size(); ++i) {
@@ -56,6 +58,13 @@ const Tensor& Sample::resize(std::string_view name, const Shape& shape) {
         " of at most ", largest);
   return tensors_[i] = Tensor(places_[i].storage(), places_[i].dtype(), shape,
                               contiguous_strides(shape), places_[i].storage_offset());
+}
+
+void Sample::set_file(std::string_view path) {
+  file_ = path;
+  if (file_place_.empty()) return;
+  path = path.substr(path.size() - std::min(path.size(), file_place_.size() - 1));
+  *std::copy(path.begin(), path.end(), file_place_.begin()) = '\0';
 }
 
 }  // namespace aorta::data

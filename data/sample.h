@@ -3,6 +3,7 @@
 #include <aorta/core/tensor.h>
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 namespace aorta::data {
@@ -27,8 +28,9 @@ TensorSpecs checked_specs(std::vector<TensorSpec> specs);
 ///     float* pixels = sample["image"].data<float>();  // numel() of them, all to be written
 class Sample {
  public:
-  /// `places`: one tensor a spec, of its dtype and shape, row-major.
-  Sample(TensorSpecs specs, std::vector<Tensor> places);
+  /// `places`: one tensor a spec, of its dtype and shape, row-major. `file_place` is where the end
+  /// of the file's name goes, too: memory that outlives a crash of this process.
+  Sample(TensorSpecs specs, std::vector<Tensor> places, std::span<char> file_place = {});
   /// New memory.
   explicit Sample(TensorSpecs specs);
 
@@ -38,6 +40,10 @@ class Sample {
   /// dimensions as declared and none larger. Its elements start where the place does; what was
   /// written before is lost. Throws `sample: ...` where the shape doesn't fit.
   const Tensor& resize(std::string_view name, const Shape& shape);
+
+  /// Says which file is being read, for messages about an error or a crash.
+  void set_file(std::string_view path);
+  const std::string& file() const { return file_; }
 
   /// In the order of their declaration.
   const std::vector<Tensor>& tensors() const { return tensors_; }
@@ -49,6 +55,8 @@ class Sample {
   TensorSpecs specs_;
   std::vector<Tensor> places_;
   std::vector<Tensor> tensors_;
+  std::string file_;
+  std::span<char> file_place_;
 };
 
 }  // namespace aorta::data

@@ -1,0 +1,83 @@
+#include <aorta/core/limits.h>
+#include <aorta/core/ops/copy.h>
+#include <aorta/core/shared_memory.h>
+#include <aorta/core/tensor.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace aorta {
+namespace {
+
+char* map(int descriptor, int64_t size_bytes) {
+  void* data = mmap(nullptr, static_cast<size_t>(size_bytes), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_POPULATE, descriptor, 0);
+  check(data != MAP_FAILED, "shared_memory", "memory must be mappable", size_bytes,
+        " bytes: ", std::strerror(errno));
+  return static_cast<char*>(data);
+}
+
+void release_memory(void* context) { delete static_cast<std::shared_ptr<SharedMemory>*>(context); }
+
+}  // namespace
+
+std::shared_ptr<SharedMemory> SharedMemory::create(const char* op, int64_t size_bytes) {
+  check(size_bytes > 0, op, "shared memory must have a size", size_bytes);
+  const int64_t available = available_memory_bytes();
+  check(size_bytes <= available, op, "shared memory must fit into what the machine has free",
+        size_bytes >> 20, " MiB wanted, ", available >> 20, " MiB free");
+  Descriptor file(memfd_create("aorta", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  check(bool(file), op, "memory must be there", "memfd_create: ", std::strerror(errno));
+  check(ftruncate(file.get(), size_bytes) == 0, op, "memory must be there",
+        "ftruncate: ", std::strerror(errno));
+  // Without this a page that can't be had is a bus error, later and somewhere else.
+  const int error = posix_fallocate(file.get(), 0, size_bytes);
+  check(error == 0, op, "shared memory must be there", size_bytes >> 20,
+        " MiB wanted: ", std::strerror(error));
+  check(fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0, op,
+        "memory must be sealed", std::strerror(errno));
+  char* data = map(file.get(), size_bytes);
+  return std::shared_ptr<SharedMemory>(new SharedMemory(std::move(file), data, size_bytes));
+}
+
+std::shared_ptr<SharedMemory> SharedMemory::open(Descriptor descriptor) {
+  struct stat status;
+  const int seals = fcntl(descriptor.get(), F_GET_SEALS);
+  check(seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(descriptor.get(), &status) == 0 &&
+            status.st_size > 0,
+        "shared_memory", "a descriptor must be that of sealed memory", descriptor.get());
+  char* data = map(descriptor.get(), status.st_size);
+  return std::shared_ptr<SharedMemory>(
+      new SharedMemory(std::move(descriptor), data, status.st_size));
+}
+
+std::shared_ptr<SharedMemory> SharedMemory::of(const Storage& storage) {
+  void* context = storage.context_of(release_memory);
+  return context ? *static_cast<std::shared_ptr<SharedMemory>*>(context) : nullptr;
+}
+
+SharedMemory::~SharedMemory() { munmap(data_, static_cast<size_t>(size_bytes_)); }
+
+Ref<Storage> storage_on(std::shared_ptr<SharedMemory> memory) {
+  char* data = memory->data();
+  const int64_t size = memory->size_bytes();
+  return Storage::borrow(data, size, Device(), release_memory,
+                         new std::shared_ptr<SharedMemory>(std::move(memory)));
+}
+
+bool Tensor::is_shared() const { return SharedMemory::of(*impl().storage) != nullptr; }
+
+Tensor Tensor::share_memory() const {
+  check(device().is_cpu(), "share_memory", "only a CPU tensor's memory can be shared", device());
+  if (is_shared()) return *this;
+  auto memory = SharedMemory::create("share_memory", std::max<int64_t>(nbytes(), 1));
+  Tensor result(storage_on(std::move(memory)), dtype(), shape(), contiguous_strides(shape()));
+  result.copy_(detach());
+  return result;
+}
+
+}  // namespace aorta
