@@ -95,7 +95,14 @@ struct LargeCache {
 };
 
 LargeCache& large_cache() {
-  static LargeCache* cache = new LargeCache;  // never destroyed: tensors may outlive statics
+  // Never destroyed: tensors may outlive statics. A copy of the process made by fork has its own
+  // mutex, which no thread that isn't in the copy may hold.
+  static LargeCache* cache = [] {
+    auto* made = new LargeCache;
+    pthread_atfork([] { large_cache().mutex.lock(); }, [] { large_cache().mutex.unlock(); },
+                   [] { large_cache().mutex.unlock(); });
+    return made;
+  }();
   return *cache;
 }
 

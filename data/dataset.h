@@ -2,6 +2,7 @@
 
 #include <aorta/core/io/tensors.h>
 #include <aorta/core/random.h>
+#include <aorta/data/recipe.h>
 #include <aorta/data/sample.h>
 
 namespace aorta::data {
@@ -25,28 +26,55 @@ std::string to_string(Split split);
 ///     };
 ///
 /// A sample is written straight into its place in a batch: nothing is copied afterwards.
-class Dataset {
+class Dataset : public Source {
  public:
-  virtual ~Dataset() = default;
-
   virtual int64_t size() const = 0;
   /// Names, dtypes and largest shapes of a sample's tensors; the same at each call.
   virtual std::vector<TensorSpec> specs() const = 0;
   /// Writes every element of every tensor of sample `index`, 0 <= index < size(). What is random in
   /// it is drawn from `random` (which is the default generator, too, while read runs): its numbers
   /// are a function of the loader's seed, the epoch and `index`, whoever reads the sample and when.
+  /// Worker processes call it on datasets of their own; no two calls at once on one.
   virtual void read(int64_t index, Sample& sample, Generator& random) const = 0;
 
   /// One sample in memory of its own: `dataset.sample(3)["image"]`.
   Sample sample(int64_t index, Generator& random = default_generator()) const;
 };
 
-/// A dataset to share: `make_dataset<Mnist>("mnist", Split::train)`. It is made from the type and
-/// plain arguments, so that another process can make the same one.
-template <class T, class... Arguments>
-std::shared_ptr<T> make_dataset(const Arguments&... arguments) {
-  return std::make_shared<T>(arguments...);
-}
+/// Where a stream of an IterableDataset stands: its samples one after another.
+class SampleStream {
+ public:
+  virtual ~SampleStream() = default;
+  /// Writes the next sample, as Dataset::read does; false when there is none.
+  virtual bool next(Sample& sample, Generator& random) = 0;
+};
+
+/// Samples one after another, where their number or order isn't known before. Each worker process
+/// reads a stream of its own, so the streams must share the samples out among them:
+///
+///     std::unique_ptr<SampleStream> stream(int64_t epoch) const override {
+///       const auto* worker = data::worker_info();  // null without workers
+///       return std::make_unique<Lines>(path, worker ? worker->id : 0,
+///                                      worker ? worker->num_workers : 1);
+///     }
+class IterableDataset : public Source {
+ public:
+  virtual std::vector<TensorSpec> specs() const = 0;
+  virtual std::unique_ptr<SampleStream> stream(int64_t epoch) const = 0;
+  /// How many samples all streams give together, where that is known; a loader says so once when
+  /// there are more.
+  virtual std::optional<int64_t> size() const { return {}; }
+};
+
+/// In a worker process: which one it is.
+struct WorkerInfo {
+  int id = 0;
+  int num_workers = 0;
+  uint64_t seed = 0;  // of this worker's default generator, outside of Dataset::read
+};
+using WorkerInit = void (*)(const WorkerInfo&);
+/// Null in a process that isn't a worker.
+const WorkerInfo* worker_info();
 
 /// Tensors in memory as a dataset: sample i is the i-th part of each along its first dimension.
 ///

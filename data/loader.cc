@@ -1,160 +1,80 @@
-#include <aorta/core/module_path.h>
-#include <aorta/core/ops/creation.h>
-#include <aorta/core/ops/join.h>
-#include <aorta/data/loader.h>
+#include <aorta/core/limits.h>
+#include <aorta/data/epoch.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 
 namespace aorta::data {
 namespace {
 
-// Streams of the seed: each epoch has 2^40, the first for its order, the others for its samples.
-constexpr int64_t kStreams = int64_t{1} << 40;
-
-Generator order_generator(uint64_t seed, int64_t epoch) {
-  return Generator(seed, static_cast<uint64_t>(epoch) * kStreams);
+void check_options(const DataLoaderOptions& options) {
+  const char* op = "data_loader";
+  check(options.batch_size >= 1, op, "batch_size must be at least 1", options.batch_size);
+  check(options.num_workers >= 0 || options.num_workers == kAutoWorkers, op,
+        "num_workers can't be negative", options.num_workers);
+  check(options.reads_in_flight >= 1, op, "reads_in_flight must be at least 1",
+        options.reads_in_flight);
+  check(int64_t{options.num_workers} * options.reads_in_flight <= Ring::kMaxReaders, op,
+        "num_workers x reads_in_flight must be at most 65520", options.num_workers, " x ",
+        options.reads_in_flight);
+  check(!(options.sampler && options.shuffle), op, "sampler and shuffle exclude each other",
+        "both");
+  check(!options.batch_sampler ||
+            (options.batch_size == 1 && !options.shuffle && !options.sampler && !options.drop_last),
+        op, "batch_sampler excludes batch_size, shuffle, sampler and drop_last", "both");
+  check(options.timeout >= 0 && std::isfinite(options.timeout), op,
+        "timeout must be a number of seconds from 0", options.timeout);
+  check(!options.prefetch_factor || *options.prefetch_factor >= 1, op,
+        "prefetch_factor must be at least 1", int64_t{options.prefetch_factor.value_or(1)});
+  check(!(options.seed && options.generator), op, "seed and generator exclude each other", "both");
+  if (options.num_workers != 0) return;
+  const char* rule =
+      "timeout, prefetch_factor, persistent_workers, worker_init and "
+      "reads_in_flight are for num_workers > 0";
+  check(options.timeout == 0 && !options.prefetch_factor && !options.persistent_workers &&
+            !options.worker_init && options.reads_in_flight == 1,
+        op, rule, "num_workers 0");
 }
 
-Generator sample_generator(uint64_t seed, int64_t epoch, int64_t index) {
-  return Generator(seed,
-                   static_cast<uint64_t>(epoch) * kStreams + static_cast<uint64_t>(index) + 1);
+void say_once(std::atomic_flag& said, const std::string& text) {
+  if (!said.test_and_set()) std::fprintf(stderr, "aorta: data_loader: %s\n", text.c_str());
 }
 
-void say_once_that_there_are_no_workers(int num_workers) {
-  static std::atomic_flag said;
-  if (num_workers == 0 || said.test_and_set()) return;
-  std::fprintf(stderr,
-               "aorta: data_loader: worker processes aren't there yet; num_workers = %d reads "
-               "samples in the thread that iterates (num_workers = 0 is silent)\n",
-               num_workers);
-}
-
-[[noreturn]] void fail_on_shapes(const std::string& name, const Shape& first, const Shape& other) {
-  fail("collate", "samples of a batch must have one shape; give the loader a collate of your own",
-       first, " and ", other, " for ", io::quote(name));
-}
-
-// The batch whose samples already lie in `whole`, one tensor a spec.
-Batch collate_in_place(std::span<const Sample> samples, const std::vector<Tensor>& whole) {
-  Batch batch;
-  const std::vector<TensorSpec>& specs = samples[0].specs();
-  for (size_t i = 0; i < specs.size(); ++i) {
-    const Shape& shape = samples[0].tensors()[i].shape();
-    for (const Sample& sample : samples)
-      if (sample.tensors()[i].shape() != shape)
-        fail_on_shapes(specs[i].name, shape, sample.tensors()[i].shape());
-    if (shape == specs[i].shape) {
-      batch.add(specs[i].name, whole[i]);
-      continue;
-    }
-    // Smaller than declared: samples keep the distance of the largest.
-    Shape all = shape;
-    all.insert(0, static_cast<int64_t>(samples.size()));
-    Strides strides = contiguous_strides(shape);
-    strides.insert(0, whole[i].stride(0));
-    batch.add(specs[i].name, Tensor(whole[i].storage(), whole[i].dtype(), all, strides));
+LoaderSettings make_settings(std::shared_ptr<const Source> source,
+                             const DataLoaderOptions& options) {
+  check_options(options);
+  LoaderSettings settings;
+  settings.source = std::move(source);
+  settings.dataset = dynamic_cast<const Dataset*>(settings.source.get());
+  settings.iterable = dynamic_cast<const IterableDataset*>(settings.source.get());
+  settings.options = options;
+  settings.specs =
+      checked_specs(settings.dataset ? settings.dataset->specs() : settings.iterable->specs());
+  if (options.seed) {
+    settings.seed = *options.seed;
+  } else {
+    Generator& random = options.generator ? *options.generator : default_generator();
+    const uint64_t high = random.next_u32();
+    settings.seed = high << 32 | random.next_u32();
   }
-  return batch;
+  settings.options.generator = nullptr;  // it may be gone when the next epoch begins
+
+  const int cpus = available_cpus();
+  int& workers = settings.options.num_workers;
+  if (workers == kAutoWorkers) workers = std::max(1, cpus - 1);
+  static std::atomic_flag said_workers, said_pinned;
+  if (workers > cpus)
+    say_once(said_workers, std::to_string(workers) + " workers for " + std::to_string(cpus) +
+                               " CPUs may be slower than " + std::to_string(cpus));
+  settings.pinned = options.pin_memory && cuda::is_available();
+  if (options.pin_memory && !settings.pinned)
+    say_once(said_pinned, "pin_memory changes nothing where there is no GPU");
+  return settings;
 }
 
 }  // namespace
-
-Batch default_collate(std::span<const Sample> samples) {
-  check(!samples.empty(), "collate", "there must be samples", "none");
-  Batch batch;
-  const std::vector<TensorSpec>& specs = samples[0].specs();
-  for (size_t i = 0; i < specs.size(); ++i) {
-    std::vector<Tensor> parts;
-    for (const Sample& sample : samples) {
-      parts.push_back(sample.tensors().at(i));
-      if (parts.back().shape() != parts[0].shape())
-        fail_on_shapes(specs[i].name, parts[0].shape(), parts.back().shape());
-    }
-    batch.add(specs[i].name, stack(parts));
-  }
-  return batch;
-}
-
-struct DataLoader::Settings {
-  std::shared_ptr<const Dataset> dataset;
-  DataLoaderOptions options;
-  TensorSpecs specs;
-  uint64_t seed = 0;
-
-  std::shared_ptr<const BatchSampler> batch_sampler() const {
-    if (options.batch_sampler) return options.batch_sampler;
-    std::shared_ptr<const Sampler> sampler = options.sampler;
-    // Made anew each epoch: the dataset may have grown.
-    if (!sampler && options.shuffle)
-      sampler = std::make_shared<RandomSampler>(dataset->size());
-    else if (!sampler)
-      sampler = std::make_shared<SequentialSampler>(dataset->size());
-    return std::make_shared<BatchSampler>(sampler, options.batch_size, options.drop_last);
-  }
-};
-
-class DataLoader::Epoch {
- public:
-  Epoch(std::shared_ptr<const Settings> settings, int64_t epoch)
-      : settings_(std::move(settings)), epoch_(epoch) {
-    Generator random = order_generator(settings_->seed, epoch);
-    batches_ = settings_->batch_sampler()->batches(epoch, random);
-  }
-
-  bool done() const { return next_ == batches_.size(); }
-  void advance() {
-    check(!done(), "data_loader", "an iterator at the end can't be moved on");
-    ++next_;
-    loaded_ = false;
-    batch_ = Batch();
-  }
-  const Batch& batch() {
-    check(!done(), "data_loader", "an iterator at the end has no batch");
-    if (!loaded_) batch_ = load(batches_[next_]);
-    loaded_ = true;
-    return batch_;
-  }
-
- private:
-  Batch load(const std::vector<int64_t>& indices) const {
-    const Settings& settings = *settings_;
-    check(!indices.empty(), "data_loader", "a batch must have samples", "none in batch ", next_);
-    std::vector<Tensor> whole;
-    for (const TensorSpec& spec : *settings.specs) {
-      Shape shape = spec.shape;
-      shape.insert(0, static_cast<int64_t>(indices.size()));
-      whole.push_back(empty(shape, {.dtype = spec.dtype}));
-    }
-    std::vector<Sample> samples;
-    samples.reserve(indices.size());
-    for (size_t i = 0; i < indices.size(); ++i) {
-      std::vector<Tensor> places;
-      for (const Tensor& tensor : whole) places.push_back(tensor[static_cast<int64_t>(i)]);
-      samples.emplace_back(settings.specs, std::move(places));
-      read(indices[i], samples.back());
-    }
-    if (!settings.options.collate) return collate_in_place(samples, whole);
-    return settings.options.collate(samples);
-  }
-
-  void read(int64_t index, Sample& sample) const {
-    const int64_t size = settings_->dataset->size();
-    check(index >= 0 && index < size, "data_loader", "a sampler's indices must be in [0, size)",
-          index, " of ", size);
-    const ModuleScope in("sample " + std::to_string(index));  // what errors start with
-    Generator random = sample_generator(settings_->seed, epoch_, index);
-    DefaultGeneratorScope scope(random);
-    settings_->dataset->read(index, sample, random);
-  }
-
-  std::shared_ptr<const Settings> settings_;
-  int64_t epoch_;
-  std::vector<std::vector<int64_t>> batches_;
-  size_t next_ = 0;
-  bool loaded_ = false;
-  Batch batch_;
-};
 
 const Batch& DataLoader::Iterator::operator*() const { return epoch_->batch(); }
 
@@ -166,41 +86,89 @@ DataLoader::Iterator& DataLoader::Iterator::operator++() {
 bool DataLoader::Iterator::operator==(std::default_sentinel_t) const { return epoch_->done(); }
 
 DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, const DataLoaderOptions& options) {
-  const char* op = "data_loader";
-  check(dataset != nullptr, op, "there must be a dataset", "none");
-  check(options.batch_size >= 1, op, "batch_size must be at least 1", options.batch_size);
-  check(options.num_workers >= 0, op, "num_workers can't be negative", options.num_workers);
-  check(!(options.sampler && options.shuffle), op, "sampler and shuffle exclude each other",
-        "both");
-  check(!options.batch_sampler ||
-            (options.batch_size == 1 && !options.shuffle && !options.sampler && !options.drop_last),
-        op, "batch_sampler excludes batch_size, shuffle, sampler and drop_last", "both");
-  Settings settings{dataset, options, checked_specs(dataset->specs())};
-  if (options.seed) {
-    settings.seed = *options.seed;
-  } else {
-    Generator& random = default_generator();
-    const uint64_t high = random.next_u32();
-    settings.seed = high << 32 | random.next_u32();
-  }
-  say_once_that_there_are_no_workers(options.num_workers);
-  settings_ = std::make_shared<const Settings>(std::move(settings));
+  check(dataset != nullptr, "data_loader", "there must be a dataset", "none");
+  settings_ = std::make_shared<LoaderSettings>(make_settings(std::move(dataset), options));
+}
+
+DataLoader::DataLoader(std::shared_ptr<const IterableDataset> dataset,
+                       const DataLoaderOptions& options) {
+  check(dataset != nullptr, "data_loader", "there must be a dataset", "none");
+  check(!options.shuffle && !options.sampler && !options.batch_sampler, "data_loader",
+        "an iterable dataset has an order of its own: no shuffle, sampler or batch_sampler",
+        "one of them");
+  check(options.reads_in_flight == 1, "data_loader",
+        "a stream is read one sample after another: reads_in_flight must be 1",
+        options.reads_in_flight);
+  settings_ = std::make_shared<LoaderSettings>(make_settings(std::move(dataset), options));
 }
 
 DataLoader::Iterator DataLoader::begin() {
-  auto epoch = std::make_shared<Epoch>(settings_, epoch_);
+  latest_ = Epoch::start(settings_, epoch_, skip_);
+  skip_ = 0;
   ++epoch_;
-  return Iterator(std::move(epoch));
+  // The last copy of the iterator ends the iteration; its account and its place stay known.
+  return Iterator(
+      std::shared_ptr<Epoch>(latest_.get(), [epoch = latest_](Epoch*) { epoch->close(); }));
 }
 
-int64_t DataLoader::size() const { return settings_->batch_sampler()->size(); }
+int64_t DataLoader::size() const {
+  if (settings_->dataset) return settings_->batch_sampler()->size();
+  const auto samples = settings_->iterable->size();
+  check(samples.has_value(), "data_loader", "the dataset must have a size", "an iterable without");
+  const int64_t batch_size = settings_->options.batch_size;
+  return *samples / batch_size + (!settings_->options.drop_last && *samples % batch_size != 0);
+}
 
 void DataLoader::set_epoch(int64_t epoch) {
   check(epoch >= 0, "data_loader", "epoch can't be negative", epoch);
   epoch_ = epoch;
+  skip_ = 0;
 }
 
 uint64_t DataLoader::seed() const { return settings_->seed; }
-const Dataset& DataLoader::dataset() const { return *settings_->dataset; }
+
+const Dataset& DataLoader::dataset() const {
+  check(settings_->dataset != nullptr, "data_loader", "the dataset must be a map", "an iterable");
+  return *settings_->dataset;
+}
+
+StallAccount DataLoader::stall_account() const {
+  return latest_ ? latest_->account() : StallAccount();
+}
+
+State DataLoader::state() const {
+  const bool inside = latest_ && !latest_->ended();
+  State state;
+  state.set("seed", static_cast<int64_t>(settings_->seed));
+  state.set("epoch", inside ? latest_->epoch() : epoch_);
+  state.set("batches", inside ? latest_->given() : skip_);
+  if (settings_->dataset) state.set("samples", settings_->dataset->size());
+  return state;
+}
+
+void DataLoader::restore(const State& state) {
+  const bool map = settings_->dataset != nullptr;
+  state.check_names(map ? std::vector<std::string>{"batches", "epoch", "samples", "seed"}
+                        : std::vector<std::string>{"batches", "epoch", "seed"});
+  const auto epoch = state.get<int64_t>("epoch");
+  const auto batches = state.get<int64_t>("batches");
+  check(epoch >= 0 && batches >= 0, "data_loader", "a state must be one of a loader", "epoch ",
+        epoch, ", batches ", batches);
+  if (map) {
+    const auto samples = state.get<int64_t>("samples");
+    check(samples == settings_->dataset->size(), "data_loader",
+          "a state must be of a dataset of the same size", samples, " samples for ",
+          settings_->dataset->size());
+    check(batches <= size(), "data_loader", "a state must be of the same batch size", batches,
+          " batches of ", size());
+  }
+  auto settings = std::make_shared<LoaderSettings>(*settings_);
+  settings->idle = nullptr;
+  settings->seed = static_cast<uint64_t>(state.get<int64_t>("seed"));
+  settings_ = std::move(settings);
+  epoch_ = epoch;
+  skip_ = batches;
+  latest_ = nullptr;
+}
 
 }  // namespace aorta::data

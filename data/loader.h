@@ -1,8 +1,12 @@
 #pragma once
 
+#include <aorta/core/state.h>
+#include <aorta/core/zygote.h>
 #include <aorta/data/batch.h>
 #include <aorta/data/dataset.h>
+#include <aorta/data/sample_error.h>
 #include <aorta/data/sampler.h>
+#include <aorta/data/stall_account.h>
 
 #include <functional>
 #include <iterator>
@@ -16,6 +20,10 @@ using Collate = std::function<Batch(std::span<const Sample> samples)>;
 /// of one tensor differ between samples. A loader's default gives the same without the copy.
 Batch default_collate(std::span<const Sample> samples);
 
+/// As many workers as there is CPU time for beside the program: the CPUs (within the quota) less
+/// one, at least 1.
+inline constexpr int kAutoWorkers = -1;
+
 /// PyTorch's names, meanings and defaults.
 struct DataLoaderOptions {
   int64_t batch_size = 1;
@@ -25,31 +33,55 @@ struct DataLoaderOptions {
   std::shared_ptr<const Sampler> sampler = nullptr;
   /// The batches, instead of batch_size, shuffle, sampler and drop_last.
   std::shared_ptr<const BatchSampler> batch_sampler = nullptr;
-  /// Worker processes that read samples. There are none yet: above 0 a line on stderr says once
-  /// that samples are read by the thread that iterates. Batches are the same for any number.
+  /// Processes that read samples; 0: the thread that iterates does. Batches are the same bits for
+  /// any number.
   int num_workers = 0;
   Collate collate = nullptr;
-  /// Leaves out the last batch of an epoch when it is smaller than the others.
+  /// Batches lie in page-locked memory, from which a GPU copies faster and on the side. Without a
+  /// GPU a line on stderr says that they don't.
+  bool pin_memory = false;
+  /// Leaves out the last batch of an epoch when it is smaller than the others (of an iterable
+  /// dataset: each worker's last).
   bool drop_last = false;
-  /// What orders and samples' random numbers are a function of, with the epoch. Taken from the
-  /// default generator when left out, so that manual_seed() makes a program repeatable.
+  /// Seconds to wait for a batch of the workers; 0: for ever.
+  double timeout = 0;
+  /// Batches that are read ahead, a worker; 2 when left out.
+  std::optional<int> prefetch_factor = {};
+  /// Samples that a worker reads at once, each in a thread of its own: for storage that answers
+  /// late. The dataset's read() must then be safe to call from several threads.
+  int reads_in_flight = 1;
+  /// Keeps the workers from one epoch to the next.
+  bool persistent_workers = false;
+  /// Runs in each worker before it reads.
+  WorkerInit worker_init = nullptr;
+  /// What orders and samples' random numbers are a function of, with the epoch. When left out it is
+  /// drawn from `generator`, and that is the default one when left out: so manual_seed() makes a
+  /// program repeatable.
   std::optional<uint64_t> seed = {};
+  Generator* generator = nullptr;
+  /// Batches are given on this device: copied, and `batch_transform`ed, while the program works on
+  /// the batch before.
+  std::optional<Device> device = {};
+  /// Done to each batch where it lies at last: conversion and normalisation, say.
+  std::function<Batch(const Batch&)> batch_transform = nullptr;
+  StartMethod start_method = StartMethod::automatic;
 };
+
+class Epoch;
+struct LoaderSettings;
 
 /// The batches of a dataset, an epoch each time that iteration begins.
 ///
-///     data::DataLoader loader(dataset, {.batch_size = 64, .shuffle = true});
+///     data::DataLoader loader(dataset, {.batch_size = 64, .shuffle = true, .num_workers = 4});
 ///     for (const auto& batch : loader) step(batch["image"], batch["label"]);
 ///
-/// The batches of epoch e are a function of the dataset, the options, the seed and e. Several
-/// iterations may run at once, each in its epoch.
+/// The batches of epoch e are a function of the dataset, the options, the seed and e: the same bits
+/// for any number of workers. Several iterations may run at once, each in its epoch. A batch that
+/// is kept keeps its memory; the workers have room enough for the usual one or two.
 class DataLoader {
-  struct Settings;
-  class Epoch;
-
  public:
-  /// Reads a batch when it is first looked at. An error of a sample starts with "sample 17"; the
-  /// iterator can then be asked again or be moved on to the next batch.
+  /// Waits for a batch when it is first looked at. An error of a sample is a SampleError; the
+  /// iterator gives it again when asked again, and can be moved on to the next batch.
   class Iterator {
    public:
     using value_type = Batch;
@@ -58,6 +90,7 @@ class DataLoader {
     const Batch* operator->() const { return &**this; }
     Iterator& operator++();
     void operator++(int) { ++*this; }
+    /// Of an iterable dataset this waits for the batch, too.
     bool operator==(std::default_sentinel_t) const;
 
    private:
@@ -69,22 +102,38 @@ class DataLoader {
   /// Throws `data_loader: rule, got values` for options that contradict each other.
   explicit DataLoader(std::shared_ptr<const Dataset> dataset,
                       const DataLoaderOptions& options = {});
+  /// Sampler options don't go with an iterable dataset. With workers the batches are of one
+  /// worker's stream each, in turn.
+  explicit DataLoader(std::shared_ptr<const IterableDataset> dataset,
+                      const DataLoaderOptions& options = {});
 
   /// Starts the next epoch.
   Iterator begin();
   std::default_sentinel_t end() const { return {}; }
-  /// Batches an epoch.
+  /// Batches an epoch; throws for an iterable dataset without a size.
   int64_t size() const;
 
   /// The number of the epoch that begin() starts next, from 0.
   int64_t epoch() const { return epoch_; }
   void set_epoch(int64_t epoch);
   uint64_t seed() const;
+  /// What is read from; throws for an iterable dataset.
   const Dataset& dataset() const;
 
+  /// Where the time of the latest epoch went, up to now.
+  StallAccount stall_account() const;
+
+  /// Where the loader stands: seed, epoch, and how many batches of it have been given. A loader of
+  /// the same dataset and options that restores it goes on with the next batch, with any number of
+  /// workers, and every batch has the same bits. (An iterable dataset is read up to there again.)
+  State state() const;
+  void restore(const State& state);
+
  private:
-  std::shared_ptr<const Settings> settings_;
+  std::shared_ptr<LoaderSettings> settings_;
   int64_t epoch_ = 0;
+  int64_t skip_ = 0;  // batches that begin() leaves out
+  std::shared_ptr<Epoch> latest_;
 };
 
 }  // namespace aorta::data

@@ -9,6 +9,10 @@ namespace aorta::data {
 struct MnistOptions {
   float mean = 0;
   float std = 1;
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit(mean, std);
+  }
 };
 
 /// The MNIST digits: 60,000 to train and 10,000 to test with. A sample is

@@ -206,7 +206,7 @@ TEST(DataLoader, TakesSamplersAndBatchSamplers) {
 }
 
 TEST(DataLoader, AnErrorNamesTheSampleAndTheNextBatchStillComes) {
-  const auto numbers = make_dataset<Numbers>(6);
+  const auto numbers = std::make_shared<Numbers>(6);
   numbers->refused = 3;
   DataLoader loader(numbers, {.batch_size = 2});
   auto it = loader.begin();
@@ -274,18 +274,6 @@ TEST(DataLoader, CollatesAsAsked) {
   }
 }
 
-TEST(DataLoader, WorkersChangeNoBatchAndAreMentionedOnce) {
-  const auto numbers = make_dataset<Numbers>(20);
-  DataLoader alone(numbers, {.batch_size = 3, .shuffle = true, .seed = 4});
-  testing::internal::CaptureStderr();
-  DataLoader helped(numbers, {.batch_size = 3, .shuffle = true, .num_workers = 2, .seed = 4});
-  DataLoader(numbers, {.num_workers = 3});
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "aorta: data_loader: worker processes aren't there yet; num_workers = 2 reads samples "
-            "in the thread that iterates (num_workers = 0 is silent)\n");
-  EXPECT_EQ(noise_of(helped), noise_of(alone));
-}
-
 TEST(DataLoader, FollowsADatasetThatGrows) {
   struct Growing : Numbers {
     Growing() : Numbers(0) {}
@@ -307,18 +295,18 @@ TEST(DataLoader, SaysWhatIsWrong) {
   };
   const auto sampler = std::make_shared<SequentialSampler>(5);
   EXPECT_EQ(text({.batch_size = 0}), "data_loader: batch_size must be at least 1, got 0");
-  EXPECT_EQ(text({.num_workers = -1}), "data_loader: num_workers can't be negative, got -1");
+  EXPECT_EQ(text({.num_workers = -2}), "data_loader: num_workers can't be negative, got -2");
   EXPECT_EQ(text({.shuffle = true, .sampler = sampler}),
             "data_loader: sampler and shuffle exclude each other, got both");
   EXPECT_EQ(
       text({.batch_size = 2, .batch_sampler = std::make_shared<BatchSampler>(sampler, 1, false)}),
       "data_loader: batch_sampler excludes batch_size, shuffle, sampler and drop_last, got "
       "both");
-  EXPECT_EQ(error_of([] { DataLoader(nullptr); }),
+  EXPECT_EQ(error_of([] { DataLoader(std::shared_ptr<const Dataset>()); }),
             "data_loader: there must be a dataset, got none");
   DataLoader loader(numbers, {.batch_size = 5, .sampler = sampler});
   EXPECT_EQ(error_of([&] { indices_of(loader); }),
-            "data_loader: a sampler's indices must be in [0, size), got 4 of 4");
+            "sample 4: data_loader: a sampler's indices must be in [0, size), got 4 of 4");
   EXPECT_EQ(error_of([&] { loader.set_epoch(-1); }),
             "data_loader: epoch can't be negative, got -1");
 }

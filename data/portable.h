@@ -1,0 +1,175 @@
+#pragma once
+
+#include <aorta/core/io/tensors.h>
+
+#include <array>
+#include <concepts>
+#include <filesystem>
+#include <optional>
+
+// Values that can go to another process: numbers, enums, text, paths, tensors, plain functions,
+// containers of them, and structs that list their members:
+//
+//     struct Options {
+//       std::string folder;
+//       double mean = 0;
+//       template <class Visit> void fields(Visit&& visit) { visit(folder, mean); }
+//     };
+
+namespace aorta::data {
+
+class Recipe;
+
+/// Bytes that values are written to, one after another.
+class ArgumentWriter {
+ public:
+  void bytes(const void* data, size_t size) { text_.append(static_cast<const char*>(data), size); }
+  const std::string& text() const { return text_; }
+  /// Says that a value can't go, and why.
+  void refuse(const std::string& why) { refusal_ = why; }
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  std::string text_;
+  std::string refusal_;
+};
+
+/// Takes them out again, in the same order.
+class ArgumentReader {
+ public:
+  explicit ArgumentReader(std::string_view text) : text_(text) {}
+  void bytes(void* data, size_t size);
+
+ private:
+  std::string_view text_;
+};
+
+/// How values of a type are written and read; types that have no `read` here aren't portable.
+template <class T>
+struct Portable {};
+
+template <class T>
+concept portable = requires(ArgumentReader& reader) {
+  { Portable<T>::read(reader) } -> std::same_as<T>;
+};
+
+template <class T>
+requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+struct Portable<T> {
+  static void write(ArgumentWriter& writer, const T& value) { writer.bytes(&value, sizeof value); }
+  static T read(ArgumentReader& reader) {
+    T value;
+    reader.bytes(&value, sizeof value);
+    return value;
+  }
+};
+
+/// A function that stands in the program or in a library that it was started with.
+template <class Result, class... Arguments>
+struct Portable<Result (*)(Arguments...)> {
+  using Function = Result (*)(Arguments...);
+  static void write(ArgumentWriter& writer, const Function& value) {
+    writer.bytes(&value, sizeof value);
+  }
+  static Function read(ArgumentReader& reader) {
+    Function value;
+    reader.bytes(&value, sizeof value);
+    return value;
+  }
+};
+
+template <>
+struct Portable<std::string> {
+  static void write(ArgumentWriter& writer, const std::string& value);
+  static std::string read(ArgumentReader& reader);
+};
+
+template <>
+struct Portable<std::filesystem::path> {
+  static void write(ArgumentWriter& writer, const std::filesystem::path& value) {
+    Portable<std::string>::write(writer, value.string());
+  }
+  static std::filesystem::path read(ArgumentReader& reader) {
+    return Portable<std::string>::read(reader);
+  }
+};
+
+template <>
+struct Portable<Tensor> {
+  static void write(ArgumentWriter& writer, const Tensor& value);
+  static Tensor read(ArgumentReader& reader);
+};
+
+template <portable T>
+struct Portable<std::vector<T>> {
+  static void write(ArgumentWriter& writer, const std::vector<T>& values) {
+    Portable<size_t>::write(writer, values.size());
+    for (const T& value : values) Portable<T>::write(writer, value);
+  }
+  static std::vector<T> read(ArgumentReader& reader) {
+    std::vector<T> values;
+    const auto size = Portable<size_t>::read(reader);
+    values.reserve(size);
+    while (values.size() < size) values.push_back(Portable<T>::read(reader));
+    return values;
+  }
+};
+
+template <portable T, size_t size>
+struct Portable<std::array<T, size>> {
+  static void write(ArgumentWriter& writer, const std::array<T, size>& values) {
+    for (const T& value : values) Portable<T>::write(writer, value);
+  }
+  static std::array<T, size> read(ArgumentReader& reader) {
+    std::array<T, size> values;
+    for (T& value : values) value = Portable<T>::read(reader);
+    return values;
+  }
+};
+
+template <portable A, portable B>
+struct Portable<std::pair<A, B>> {
+  static void write(ArgumentWriter& writer, const std::pair<A, B>& value) {
+    Portable<A>::write(writer, value.first);
+    Portable<B>::write(writer, value.second);
+  }
+  static std::pair<A, B> read(ArgumentReader& reader) {
+    A first = Portable<A>::read(reader);
+    return {std::move(first), Portable<B>::read(reader)};
+  }
+};
+
+template <portable T>
+struct Portable<std::optional<T>> {
+  static void write(ArgumentWriter& writer, const std::optional<T>& value) {
+    Portable<bool>::write(writer, value.has_value());
+    if (value) Portable<T>::write(writer, *value);
+  }
+  static std::optional<T> read(ArgumentReader& reader) {
+    if (!Portable<bool>::read(reader)) return {};
+    return Portable<T>::read(reader);
+  }
+};
+
+/// A struct whose `fields` hands all of its members to a function.
+template <class T>
+requires requires(T& value) {
+  value.fields([](auto&...) {});
+}
+struct Portable<T> {
+  static void write(ArgumentWriter& writer, const T& value) {
+    T copy = value;
+    copy.fields([&](auto&... fields) {
+      (Portable<std::decay_t<decltype(fields)>>::write(writer, fields), ...);
+    });
+  }
+  static T read(ArgumentReader& reader) {
+    T value{};
+    value.fields([&](auto&... fields) {
+      ((fields = Portable<std::decay_t<decltype(fields)>>::read(reader)), ...);
+    });
+    return value;
+  }
+};
+
+}  // namespace aorta::data
