@@ -1,6 +1,11 @@
 #include <aorta/data/ring.h>
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <limits>
 #include <new>
 
 namespace aorta::data {
@@ -80,6 +85,21 @@ void Ring::lay_out() {
   size_bytes_ = slots_offset_ + layout_.slots * slot_bytes_;
 }
 
+void Ring::ring_bell() {
+  header().bell.fetch_add(1);
+  syscall(SYS_futex, &header().bell, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr, nullptr,
+          0);
+}
+
+void Ring::wait(uint32_t bell) {
+  syscall(SYS_futex, &header().bell, FUTEX_WAIT, bell, nullptr, nullptr, 0);
+}
+
+void Ring::stop() {
+  header().stop.store(1);
+  ring_bell();
+}
+
 void Ring::open(uint64_t sequence, int number, std::span<const int64_t> indices) {
   Slot& slot = this->slot(number);
   const auto count = static_cast<int64_t>(indices.size());
@@ -93,11 +113,13 @@ void Ring::open(uint64_t sequence, int number, std::span<const int64_t> indices)
   (&header().order[0])[sequence % static_cast<uint64_t>(layout_.slots)].store(number);
   slot.sequence.store(sequence);
   header().opened.store(sequence);
+  ring_bell();
 }
 
 void Ring::look_again(uint64_t sequence, int64_t position) {
   const uint64_t wish = sequence << kPositionBits | static_cast<uint64_t>(position);
   if (header().cursor.load() > wish) header().cursor.store(wish);
+  ring_bell();
 }
 
 std::optional<Ring::Claim> Ring::claim(int reader) {

@@ -61,7 +61,6 @@ class Ring {
   };
   /// What one reader is doing.
   struct alignas(64) Reader {
-    std::atomic<uint32_t> asleep{0};  // to be woken when there is something to take
     std::atomic<int64_t> sample{-1};
     std::atomic<int64_t> since{0};  // nanoseconds of the monotonic clock
     std::atomic<int64_t> stages[kStages] = {};
@@ -102,7 +101,7 @@ class Ring {
   /// The last sequence that was opened.
   uint64_t opened() const { return header().opened.load(); }
   /// Nobody takes samples any more.
-  void stop() { header().stop.store(1); }
+  void stop();
   void restart() { header().stop.store(0); }
   bool stopped() const { return header().stop.load() != 0; }
 
@@ -110,6 +109,10 @@ class Ring {
   std::optional<Claim> claim(int reader);
   /// An iterable's: the next batch that is for `worker`, taken as its sample 0.
   std::optional<Claim> claim_batch(int reader, int worker);
+  /// What wait() is to be given; read before claim().
+  uint32_t bell() const { return header().bell.load(); }
+  /// Sleeps until there may be something to take that wasn't there at `bell`.
+  void wait(uint32_t bell);
   /// Says that the sample is read; true when the loader is to be woken.
   bool finish(const Claim& claim, bool failed);
 
@@ -127,11 +130,13 @@ class Ring {
     std::atomic<uint64_t> opened{0};
     alignas(64) std::atomic<uint64_t> cursor{0};  // sequence * 2^24 + position
     alignas(64) std::atomic<uint32_t> stop{0};
+    std::atomic<uint32_t> bell{0};  // a futex that readers sleep on; rung when it changes
     alignas(64) std::atomic<int32_t> order[1];  // the slot of each open sequence, modulo slots
   };
   static constexpr int kPositionBits = 24;
 
   void lay_out();
+  void ring_bell();
   template <class T>
   T& at(int64_t offset) const {
     return *reinterpret_cast<T*>(memory_->data() + offset);

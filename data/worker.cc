@@ -18,7 +18,7 @@
 namespace aorta::data {
 namespace {
 
-constexpr int kStopMs = 900;  // what workers have to finish a sample in
+constexpr int kStopMs = 600;  // what workers have to finish a sample in
 
 WorkerInfo* this_worker = nullptr;
 
@@ -31,11 +31,14 @@ int64_t now() {
 // The descriptors that the nursery was given, in their order.
 struct Wires {
   explicit Wires(ProcessContext& context)
-      : wake_workers(std::move(context.descriptors.at(1))),
-        wake_loader(std::move(context.descriptors.at(2))),
-        program(std::move(context.descriptors.at(3))) {}
-  Descriptor wake_workers, wake_loader, program;
+      : wake_loader(std::move(context.descriptors.at(1))),
+        program(std::move(context.descriptors.at(2))) {}
+  Descriptor wake_loader, program;
 };
+
+void at(WorkerStep step) {
+  if (worker_step_hook) worker_step_hook(step);
+}
 
 // One thread that reads samples into the ring.
 class SampleReader {
@@ -51,8 +54,7 @@ class SampleReader {
 
   void run() {
     for (;;) {
-      auto next = claim();
-      if (!next) next = wait();
+      const auto next = wait();
       if (!next) return;
       if (dataset_)
         read(*next);
@@ -66,21 +68,14 @@ class SampleReader {
     return dataset_ ? ring_.claim(number_) : ring_.claim_batch(number_, worker_);
   }
 
-  // Waits for a sample to take; none when the program has ended or wants no more.
+  // Waits for a sample to take; none when the loader wants no more.
   std::optional<Ring::Claim> wait() {
-    std::atomic<uint32_t>& asleep = ring_.reader(number_).asleep;
-    pollfd waits[] = {{wires_.wake_workers.get(), POLLIN, 0}, {wires_.program.get(), POLLIN, 0}};
-    std::optional<Ring::Claim> found;
-    asleep = 1;  // from here on the loader wakes this reader for a new batch, so look once more
-    while (!(found = claim()) && !ring_.stopped()) {
-      if (poll(waits, 2, -1) < 0 && errno != EINTR) break;
-      if (waits[1].revents != 0) break;
-      uint64_t token = 0;
-      // Another worker may have been faster: then there is none, and claiming tells.
-      [[maybe_unused]] const ssize_t size = ::read(wires_.wake_workers.get(), &token, sizeof token);
+    while (!ring_.stopped()) {
+      const uint32_t bell = ring_.bell();
+      if (auto found = claim()) return found;
+      ring_.wait(bell);
     }
-    asleep = 0;
-    return found;
+    return {};
   }
 
   Sample sample_at(const Ring::Claim& claim, int64_t position) {
@@ -98,6 +93,7 @@ class SampleReader {
   }
 
   void read(const Ring::Claim& claim) {
+    at(WorkerStep::claimed);
     Ring::Slot& slot = ring_.slot(claim.slot);
     const int64_t index = ring_.indices(claim.slot)[claim.position];
     const int64_t start = begin(index);
@@ -111,7 +107,11 @@ class SampleReader {
       failed = true;
     }
     end(start);
-    if (ring_.finish(claim, failed)) wake_loader();
+    at(WorkerStep::read);
+    const bool last = ring_.finish(claim, failed);
+    at(WorkerStep::finished);
+    if (last) wake_loader();
+    at(WorkerStep::told);
   }
 
   // An iterable's batch: as many samples as it has room for, or as the stream has.
@@ -201,6 +201,7 @@ void worker_main(const WorkerPlan& plan, Ring& ring, const Wires& wires, int wor
     fault.position = 0;
     exit_process(1);
   }
+  at(WorkerStep::started);
   std::vector<std::thread> others;
   for (int i = 1; i < threads; ++i)
     others.emplace_back([&, i] {

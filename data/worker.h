@@ -20,8 +20,7 @@ struct WorkerPlan {
 
 /// The nursery is the process that makes a loader's dataset, forks its workers when told to, and
 /// says how they fare; it ends when its channel is closed, workers within a second. Its
-/// descriptors: the ring's memory, the eventfd that wakes workers (a semaphore), the one that wakes
-/// the loader, the pidfd of the program.
+/// descriptors: the ring's memory, the eventfd that wakes the loader, the pidfd of the program.
 ///
 /// Messages: one of these bytes, then the worker's number, its pid and, when it ended, its status.
 struct NurseryMessage {
@@ -38,6 +37,11 @@ struct NurseryMessage {
   std::string text() const;
   static NurseryMessage parse(std::string_view text);
 };
+
+/// Points of a worker's work, for tests that end it there.
+enum class WorkerStep { started, claimed, read, finished, told };
+/// Called at each, where it is set before workers are forked from the program.
+inline void (*worker_step_hook)(WorkerStep step) = nullptr;
 
 /// Starts it; by the zygote where `plan.source` has a recipe whose arguments are portable.
 StartedProcess start_nursery(const WorkerPlan& plan, std::span<const int> descriptors,

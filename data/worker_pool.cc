@@ -16,7 +16,7 @@
 namespace aorta::data {
 namespace {
 
-constexpr int kEndMs = 1200;  // what a nursery has to end its workers in
+constexpr int kEndMs = 800;  // what a nursery has to end its workers in
 
 double seconds_now() {
   timespec time;
@@ -24,8 +24,8 @@ double seconds_now() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-Descriptor make_eventfd(int flags) {
-  Descriptor made(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | flags));
+Descriptor make_eventfd() {
+  Descriptor made(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   check(bool(made), "data_loader",
         "an eventfd must be there (ulimit -n shows how many files may be open)",
         std::strerror(errno));
@@ -67,16 +67,14 @@ WorkerPool::WorkerPool(WorkerPlan plan, const WorkerPoolOptions& options)
     : plan_(std::move(plan)),
       options_(options),
       board_(std::make_shared<SlotBoard>(plan_.layout, plan_.specs, options.pin_memory)),
-      wake_workers_(make_eventfd(EFD_SEMAPHORE)),
-      wake_loader_(make_eventfd(0)),
+      wake_loader_(make_eventfd()),
       program_(open_pidfd(getpid())),
       workers_(static_cast<size_t>(plan_.workers)),
       out_of_memory_kills_(out_of_memory_kills()) {}
 
 WorkerPool::~WorkerPool() {
   ring().stop();
-  wake_workers(plan_.layout.readers);
-  end_nursery();
+  end_nursery(kEndMs);
 }
 
 void WorkerPool::start() {
@@ -84,7 +82,7 @@ void WorkerPool::start() {
   if (!broken_.empty()) fail("data_loader", "workers must be there", broken_);
   ring().restart();
   // A copy of the program is of the moment when it was made.
-  if (nursery_.own_child) end_nursery();
+  if (nursery_.own_child) end_nursery(kEndMs);
   if (!nursery_.pidfd) start_nursery_process();
   for (int i = 0; i < plan_.workers; ++i) start_worker(i);
   running_ = true;
@@ -95,7 +93,6 @@ void WorkerPool::stop() {
   if (!running_) return;
   running_ = false;
   ring().stop();
-  wake_workers(plan_.layout.readers);
   const std::string command = NurseryMessage{NurseryMessage::kStop}.text();
   stopped_reported_ = false;
   const double end = seconds_now() + 1e-3 * kEndMs;
@@ -107,7 +104,7 @@ void WorkerPool::stop() {
     if (alive && NurseryMessage::parse(message->bytes).kind == NurseryMessage::kStopped)
       stopped_reported_ = true;
   }
-  if (!alive) end_nursery();
+  if (!alive) end_nursery(static_cast<int>(1e3 * std::max(0., end - seconds_now())));
   for (Worker& worker : workers_) worker = Worker();
   // Nobody reads any more: what was being read is free.
   for (int i = 0; i < plan_.layout.slots; ++i) {
@@ -119,22 +116,14 @@ void WorkerPool::stop() {
 }
 
 void WorkerPool::start_nursery_process() {
-  const int descriptors[] = {ring().memory()->descriptor(), wake_workers_.get(), wake_loader_.get(),
-                             program_.get()};
+  const int descriptors[] = {ring().memory()->descriptor(), wake_loader_.get(), program_.get()};
   nursery_ = start_nursery(plan_, descriptors, options_.start_method);
 }
 
 void WorkerPool::start_worker(int worker) {
-  const int threads = plan_.readers_per_worker();
-  for (int i = 0; i < threads; ++i) ring().reader(worker * threads + i).asleep = 0;
   workers_[static_cast<size_t>(worker)] = {0, true};
   // If the nursery has ended, the next event says so.
   nursery_.channel.send(NurseryMessage{NurseryMessage::kStart, worker}.text());
-}
-
-void WorkerPool::wake_workers(int count) {
-  const auto tokens = static_cast<uint64_t>(count);
-  [[maybe_unused]] const ssize_t size = write(wake_workers_.get(), &tokens, sizeof tokens);
 }
 
 uint64_t WorkerPool::open(int64_t epoch, std::span<const int64_t> indices, int worker) {
@@ -148,9 +137,6 @@ uint64_t WorkerPool::open(int64_t epoch, std::span<const int64_t> indices, int w
     slot.worker = worker;
     ring().open(++sequence_, i, indices);
     slots_[sequence_] = i;
-    int asleep = 0;
-    for (int r = 0; r < plan_.layout.readers; ++r) asleep += ring().reader(r).asleep != 0;
-    if (asleep > 0) wake_workers(asleep);
     return sequence_;
   }
   return 0;
@@ -223,13 +209,17 @@ void WorkerPool::handle_worker_end(int worker, pid_t pid, int status) {
   Ring::Reader& reader = ring().reader(first);
   if (reader.fault.position >= 0)
     break_down(name + " couldn't start: " + reader.fault.type + ": " + reader.fault.text);
-  std::fprintf(stderr, "aorta: data_loader: %s %s; it is started again\n", name.c_str(),
-               how.c_str());
+  std::string doing;
+  const int64_t sample = reader.sample;
+  if (sample >= 0) doing = " while it read sample " + std::to_string(sample);
+  if (sample >= 0 && reader.file[0]) doing += std::string(" (") + reader.file + ")";
+  std::fprintf(stderr, "aorta: data_loader: %s %s%s; it is started again\n", name.c_str(),
+               how.c_str(), doing.c_str());
+  reader.sample = -1;
   take_back(first, first + threads, pid, how);
   if (plan_.layout.iterable) break_down(name + " " + how + ", and its stream with it");
   if (++restarts_ > 3 + 2 * plan_.workers) break_down(name + " " + how + ", again and again");
   start_worker(worker);
-  wake_workers(plan_.layout.readers);
 }
 
 void WorkerPool::take_back(int first, int last, pid_t pid, const std::string& how) {
@@ -237,12 +227,12 @@ void WorkerPool::take_back(int first, int last, pid_t pid, const std::string& ho
     const SlotBoard::Use use = board_->uses[static_cast<size_t>(i)];
     if (use != SlotBoard::Use::open && use != SlotBoard::Use::draining) continue;
     Ring::Slot& slot = ring().slot(i);
+    slot.tell_always = 1;  // the count of what remains isn't to be trusted any more
     const uint64_t sequence = slot.sequence;
     for (int64_t position = 0; position < slot.count; ++position) {
       std::atomic<uint64_t>& owner = ring().owners(i)[position];
       const int reader = reader_of(owner);
       if (reader < first || reader >= last) continue;
-      slot.tell_always = 1;  // the count of what remains isn't to be trusted any more
       if (use == SlotBoard::Use::draining) {
         owner = Ring::owner(sequence, Ring::kDropped);
         continue;
@@ -304,16 +294,15 @@ void WorkerPool::handle_nursery_end(const std::string& how) {
   }
   start_nursery_process();
   for (int i = 0; i < plan_.workers; ++i) start_worker(i);
-  wake_workers(plan_.layout.readers);
 }
 
-void WorkerPool::end_nursery() {
+void WorkerPool::end_nursery(int limit_ms) {
   if (!nursery_.pidfd) return;
   // A copy of the program may hold the channel, too, so closing it isn't enough.
   nursery_.channel.send(NurseryMessage{NurseryMessage::kQuit}.text());
   nursery_.channel.close();
   pollfd wait{nursery_.pidfd.get(), POLLIN, 0};
-  if (poll(&wait, 1, kEndMs) <= 0) kill(nursery_.pid, SIGKILL);
+  if (poll(&wait, 1, limit_ms) <= 0) kill(nursery_.pid, SIGKILL);
   if (nursery_.own_child) waitpid(nursery_.pid, nullptr, 0);
   for (const Worker& worker : workers_) wait_for_end(worker.pid);
   nursery_ = StartedProcess();

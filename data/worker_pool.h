@@ -76,7 +76,6 @@ class WorkerPool {
 
   void start_nursery_process();
   void start_worker(int worker);
-  void wake_workers(int count);
   bool is_complete(int slot);
   void collect_drained();
   void handle(const Channel::Message& message);
@@ -86,14 +85,14 @@ class WorkerPool {
   /// Gives back what the readers first ... last - 1 had taken.
   void take_back(int first, int last, pid_t pid, const std::string& how);
   void wait_for_end(pid_t pid);
-  void end_nursery();
+  void end_nursery(int limit_ms);
   [[noreturn]] void fail_on_timeout(double seconds);
   [[noreturn]] void break_down(const std::string& why);
 
   WorkerPlan plan_;
   WorkerPoolOptions options_;
   std::shared_ptr<SlotBoard> board_;
-  Descriptor wake_workers_, wake_loader_, program_;
+  Descriptor wake_loader_, program_;
   StartedProcess nursery_;
   std::vector<Worker> workers_;
   bool running_ = false;

@@ -27,7 +27,7 @@ enum class Trouble {
   once,          // SIGKILL the first time only, told by the file `flag`
 };
 
-/// Sample i: "index" i, "noise" two random numbers, "block" 40 bytes that are i.
+/// Sample i: "index" i, "noise" two random numbers, "block" 40 bytes that are i modulo 256.
 class Numbers : public Dataset {
  public:
   explicit Numbers(int64_t size, Trouble trouble = Trouble::none, int64_t troubled = 0,
@@ -46,7 +46,7 @@ class Numbers : public Dataset {
     auto* noise = sample["noise"].data<double>();
     noise[0] = random.next_uniform();
     noise[1] = rand({}, {.dtype = f64}).item<double>();  // of the default generator
-    sample["block"].fill_(index);
+    sample["block"].fill_(index % 256);
   }
 
  private:

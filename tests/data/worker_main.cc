@@ -1,10 +1,15 @@
 #include <aorta/core/init.h>
+#include <aorta/tests/data/worker_scenarios.h>
 
 #include <gtest/gtest.h>
+
+#include <cstring>
 
 // Tests of worker processes start as programs do: with a zygote.
 int main(int argc, char** argv) {
   aorta::init(argc, argv);
+  if (argc == 3 && std::strcmp(argv[1], "--scenario") == 0)
+    return aorta::data::run_scenario(argv[2]);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -1,0 +1,202 @@
+#include <aorta/tests/data/worker_datasets.h>
+
+#include <aorta/data/worker.h>
+
+#include <sys/mman.h>
+
+#include <atomic>
+
+#include <aorta/tests/data/error_text.h>
+#include <aorta/tests/data/worker_processes.h>
+
+namespace aorta::data {
+namespace {
+
+constexpr StartMethod kMethods[] = {StartMethod::zygote, StartMethod::fork};
+
+std::string expected_text(int64_t size, int64_t batch_size) {
+  DataLoader alone(make_dataset<Numbers>(size), {.batch_size = batch_size, .seed = 6});
+  return text_of(alone);
+}
+
+TEST(WorkerFaults, ASampleThatEndsWorkersIsAnErrorAndTheRestArrives) {
+  const std::map<Trouble, std::string> endings{
+      {Trouble::segfault, "was killed by signal 11 (SIGSEGV)"},
+      {Trouble::abort, "was killed by signal 6 (SIGABRT)"},
+      {Trouble::kill, "was killed by signal 9 (SIGKILL)"},
+      {Trouble::exit, "exited with code 3"}};
+  for (const StartMethod method : kMethods)
+    for (const auto& [trouble, ending] : endings) {
+      DataLoader loader(make_dataset<Numbers>(40, trouble, 13),
+                        {.batch_size = 4, .num_workers = 2, .seed = 6, .start_method = method});
+      DataLoader alone(make_dataset<Numbers>(40), {.batch_size = 4, .seed = 6});
+      auto expected = alone.begin();
+      int batches = 0, errors = 0;
+      for (auto it = loader.begin(); it != loader.end(); ++it, ++expected, ++batches) {
+        try {
+          EXPECT_EQ(text_of(*it), text_of(*expected));
+        } catch (const SampleError& error) {
+          ++errors;
+          EXPECT_EQ(batches, 3);
+          EXPECT_EQ(error.fault().sample, 13);
+          EXPECT_EQ(error.fault().file, "number_13");
+          const std::string worker = "worker " + std::to_string(error.fault().worker);
+          EXPECT_EQ(std::string(error.what()), "sample 13 (number_13, " + worker + "): " + worker +
+                                                   " (pid " + std::to_string(error.fault().pid) +
+                                                   ") " + ending);
+        }
+      }
+      EXPECT_EQ(batches, 10);
+      EXPECT_EQ(errors, 1);
+    }
+}
+
+TEST(WorkerFaults, WhatOneDeathTookIsReadAgain) {
+  const std::string flag = testing::TempDir() + "worker_once";
+  for (const StartMethod method : kMethods) {
+    std::ofstream(flag).put('x');
+    DataLoader loader(make_dataset<Numbers>(40, Trouble::once, 21, flag),
+                      {.batch_size = 4, .num_workers = 2, .seed = 6, .start_method = method});
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(text_of(loader), expected_text(40, 4));
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(
+        said.find(
+            "was killed by signal 9 (SIGKILL) while it read sample 21 (number_21); it is started "
+            "again"),
+        std::string::npos)
+        << said;
+    EXPECT_NE(access(flag.c_str(), F_OK), 0);
+  }
+}
+
+// What the hook does, in memory that workers share with the test.
+struct Plan {
+  std::atomic<int> step, signal, left;
+};
+Plan* plan;
+
+TEST(WorkerFaults, ADeathAtAnyStepLosesNothing) {
+  plan = static_cast<Plan*>(
+      mmap(nullptr, sizeof(Plan), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  worker_step_hook = [](WorkerStep step) {
+    if (static_cast<int>(step) != plan->step || plan->left.fetch_sub(1) != 1) return;
+    signal(plan->signal, SIG_DFL);
+    raise(plan->signal);
+  };
+  const std::string expected = expected_text(30, 3);
+  for (const int number : {SIGKILL, SIGSEGV, SIGABRT})
+    for (int step = 0; step <= static_cast<int>(WorkerStep::told); ++step)
+      for (const int nth : {1, 2, 7}) {
+        plan->step = step;
+        plan->signal = number;
+        plan->left = nth;
+        testing::internal::CaptureStderr();
+        {
+          DataLoader loader(
+              make_dataset<Numbers>(30),
+              {.batch_size = 3, .num_workers = 2, .seed = 6, .start_method = StartMethod::fork});
+          EXPECT_EQ(text_of(loader), expected) << number << " " << step << " " << nth;
+        }
+        testing::internal::GetCapturedStderr();
+        EXPECT_TRUE(plan->left < 1 || step == 0) << "the fault was not reached";
+      }
+  worker_step_hook = nullptr;
+}
+
+TEST(WorkerFaults, AStoppedWorkerRunsIntoTheTimeoutAndIsEnded) {
+  for (const StartMethod method : kMethods) {
+    std::vector<int> workers;
+    {
+      DataLoader loader(
+          make_dataset<Numbers>(40, Trouble::stop, 5),
+          {.batch_size = 4, .num_workers = 2, .timeout = 0.4, .start_method = method});
+      auto it = loader.begin();
+      *it;
+      ++it;
+      const std::string text = error_of([&] { *it; });
+      EXPECT_NE(text.find("data_loader: a batch must be there within the timeout of 0.4 s, got "),
+                std::string::npos);
+      EXPECT_NE(text.find("has read sample 5 for 0."), std::string::npos) << text;
+      EXPECT_NE(text.find("(number_5)"), std::string::npos) << text;
+      workers = pids_of("aorta-work");
+      EXPECT_EQ(workers.size(), 2u);
+    }
+    for (const int pid : workers) EXPECT_FALSE(is_alive(pid));
+  }
+}
+
+TEST(WorkerFaults, ATimeoutThatIsntReachedChangesNothing) {
+  DataLoader loader(make_dataset<Numbers>(40),
+                    {.batch_size = 4, .num_workers = 2, .timeout = 60, .seed = 6});
+  EXPECT_EQ(text_of(loader), expected_text(40, 4));
+}
+
+TEST(WorkerFaults, TheWorkersParentMayDie) {
+  for (const StartMethod method : kMethods)
+    for (const int number : {SIGKILL, SIGSEGV, SIGABRT})
+      for (const int when : {0, 1, 5}) {
+        DataLoader loader(make_dataset<Numbers>(40, Trouble::none, 0, "", 0.002),
+                          {.batch_size = 4, .num_workers = 2, .seed = 6, .start_method = method});
+        std::string text;
+        int batches = 0;
+        testing::internal::CaptureStderr();
+        auto it = loader.begin();
+        for (; it != loader.end(); ++it) {
+          if (batches++ == when) {
+            const int nursery = nursery_pid(2);
+            ASSERT_GT(nursery, 0);
+            kill(nursery, number);
+          }
+          text += text_of(*it);
+        }
+        EXPECT_EQ(text, expected_text(40, 4)) << number << " " << when;
+        const std::string said = testing::internal::GetCapturedStderr();
+        EXPECT_NE(said.find("the workers' parent (pid "), std::string::npos) << said;
+      }
+}
+
+TEST(WorkerFaults, AStoppedParentOfWorkersDoesntKeepTheProgram) {
+  for (const StartMethod method : kMethods) {
+    std::vector<int> all;
+    {
+      DataLoader loader(make_dataset<Numbers>(40),
+                        {.batch_size = 4, .num_workers = 2, .seed = 6, .start_method = method});
+      auto it = loader.begin();
+      *it;
+      const int nursery = nursery_pid(2);
+      ASSERT_GT(nursery, 0);
+      all = pids_of("aorta-work");
+      kill(nursery, SIGSTOP);
+      all.push_back(nursery);
+    }
+    for (const int pid : all) EXPECT_TRUE(within(1, [&] { return !is_alive(pid); }));
+  }
+}
+
+TEST(WorkerFaults, LeavingEarlyEndsTheWorkers) {
+  for (const StartMethod method : kMethods) {
+    DataLoader loader(make_dataset<Numbers>(400, Trouble::none, 0, "", 0.01),
+                      {.batch_size = 4, .num_workers = 3, .start_method = method});
+    for (const auto& batch : loader) {
+      EXPECT_EQ(batch["index"].size(0), 4);
+      EXPECT_EQ(pids_of("aorta-work").size(), 3u);
+      break;
+    }
+    EXPECT_EQ(pids_of("aorta-work").size(), 0u);
+  }
+}
+
+TEST(WorkerFaults, AWorkerInALongReadIsEndedAfterASecond) {
+  const double start = static_cast<double>(time(nullptr));
+  {
+    DataLoader loader(make_dataset<Numbers>(40, Trouble::sleep, 4),
+                      {.batch_size = 4, .num_workers = 2});
+    *loader.begin();
+  }
+  EXPECT_EQ(pids_of("aorta-work").size(), 0u);
+  EXPECT_LT(static_cast<double>(time(nullptr)) - start, 30);  // the read takes a minute
+}
+
+}  // namespace
+}  // namespace aorta::data

@@ -1,0 +1,153 @@
+#include <aorta/tests/data/worker_scenarios.h>
+
+#include <aorta/tests/data/worker_datasets.h>
+
+#include <aorta/core/ops/matmul.h>
+
+#include <sys/wait.h>
+
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+
+#include <aorta/tests/data/worker_processes.h>
+
+namespace aorta::data {
+namespace {
+
+std::string text_of_loader(StartMethod method, int workers) {
+  DataLoader loader(make_dataset<Numbers>(40),
+                    {.batch_size = 4, .num_workers = workers, .seed = 6, .start_method = method});
+  return text_of(loader);
+}
+
+// Says its processes, then reads on until it is ended.
+int train_for_ever(StartMethod method) {
+  DataLoader loader(
+      make_dataset<Numbers>(1 << 30, Trouble::none, 0, "", 0.001),
+      {.batch_size = 4,
+       .sampler = std::make_shared<RandomSampler>(
+           1 << 30, RandomSamplerOptions{.replacement = true, .num_samples = 1 << 20}),
+       .num_workers = 2,
+       .start_method = method});
+  auto it = loader.begin();
+  *it;
+  for (const ProcessEntry& process : descendants()) std::printf("%d ", process.pid);
+  std::puts("");
+  std::fflush(stdout);
+  for (;; ++it) *it;
+}
+
+bool interrupted = false;
+
+// Ctrl-C reaches the whole group; the program alone decides what to do about it.
+int interrupt() {
+  signal(SIGINT, [](int) { interrupted = true; });
+  DataLoader loader(make_dataset<Numbers>(40, Trouble::none, 0, "", 0.005),
+                    {.batch_size = 4, .num_workers = 2, .seed = 6});
+  std::string text;
+  int batches = 0;
+  for (const auto& batch : loader) {
+    if (batches++ == 2) kill(0, SIGINT);
+    text += text_of(batch);
+  }
+  return interrupted && text == text_of_loader(StartMethod::automatic, 0) ? 0 : 1;
+}
+
+int zygote_dies(int number, bool in_epoch) {
+  std::vector<int> zygote;
+  within(5, [&] { return !(zygote = pids_of("aorta-zygote")).empty(); });
+  if (zygote.size() != 1) return 2;
+  const std::string expected = text_of_loader(StartMethod::automatic, 0);
+  if (!in_epoch) {
+    kill(zygote[0], number);
+    usleep(50'000);
+    // Later loaders fork the program itself.
+    return text_of_loader(StartMethod::automatic, 2) == expected ? 0 : 1;
+  }
+  DataLoader loader(make_dataset<Numbers>(40, Trouble::none, 0, "", 0.005),
+                    {.batch_size = 4, .num_workers = 2, .seed = 6});
+  std::string text;
+  int batches = 0;
+  for (const auto& batch : loader) {
+    if (batches++ == 2) kill(zygote[0], number);
+    text += text_of(batch);
+  }
+  return text == expected ? 0 : 1;
+}
+
+int no_zygote_is_an_error() {
+  within(5, [] { return !pids_of("aorta-zygote").empty(); });
+  kill(pids_of("aorta-zygote").at(0), SIGKILL);
+  usleep(50'000);
+  try {
+    text_of_loader(StartMethod::zygote, 2);
+  } catch (const Error& error) {
+    std::cout << error.what() << "\n";
+    return 0;
+  }
+  return 1;
+}
+
+// Threads of OpenMP that the program has used don't exist in its copy.
+double threaded_sum() {
+  double sum = 0;
+#pragma omp parallel for num_threads(2) reduction(+ : sum)
+  for (int i = 0; i < 1000; ++i) sum += i;
+  return sum;
+}
+
+struct Threaded : Dataset {
+  int64_t size() const override { return 8; }
+  std::vector<TensorSpec> specs() const override { return {{"sum", f64, {}}}; }
+  void read(int64_t, Sample& sample, Generator&) const override {
+    // What Aorta's own kernels do, and a region that takes the number of threads it is given.
+    double sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+    for (int i = 0; i < 1000; ++i) sum += i;
+    sample["sum"].fill_(sum + 0 * matmul(rand({300, 300}), rand({300, 300})).at<float>({0, 0}));
+  }
+};
+
+int openmp_in_workers(StartMethod method) {
+  threaded_sum();
+  DataLoader loader(method == StartMethod::zygote
+                        ? make_dataset<Threaded>()
+                        : std::shared_ptr<const Threaded>(std::make_shared<Threaded>()),
+                    {.batch_size = 8, .num_workers = 2, .timeout = 20, .start_method = method});
+  const Batch batch = *loader.begin();
+  return batch["sum"].to_vector<double>() == std::vector<double>(8, 499500.) ? 0 : 1;
+}
+
+// The hang that workers avoid: the copy waits for threads that it doesn't have.
+int openmp_after_plain_fork() {
+  threaded_sum();
+  const pid_t pid = fork();
+  if (pid == 0) _exit(threaded_sum() == 499500 ? 0 : 1);
+  const bool ended = within(3, [&] { return waitpid(pid, nullptr, WNOHANG) == pid; });
+  if (!ended) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  return ended ? 0 : 1;
+}
+
+}  // namespace
+
+int run_scenario(const std::string& name) {
+  if (name == "for_ever_zygote") return train_for_ever(StartMethod::zygote);
+  if (name == "for_ever_fork") return train_for_ever(StartMethod::fork);
+  if (name == "interrupt") return interrupt();
+  for (const int number : {SIGKILL, SIGSEGV, SIGABRT, SIGSTOP}) {
+    if (name == "zygote_before_" + std::to_string(number)) return zygote_dies(number, false);
+    if (name == "zygote_during_" + std::to_string(number)) return zygote_dies(number, true);
+  }
+  if (name == "no_zygote") return no_zygote_is_an_error();
+  if (name == "openmp_zygote") return openmp_in_workers(StartMethod::zygote);
+  if (name == "openmp_fork") return openmp_in_workers(StartMethod::fork);
+  if (name == "openmp_plain_fork") return openmp_after_plain_fork();
+  std::fprintf(stderr, "there is no scenario %s\n", name.c_str());
+  return 99;
+}
+
+}  // namespace aorta::data
