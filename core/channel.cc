@@ -59,8 +59,11 @@ std::optional<Channel::Message> Channel::receive(int timeout_ms) {
   message.msg_controllen = sizeof control;
   ssize_t size = 0;
   do {
-    size = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC);
+    size = recvmsg(socket_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   } while (size < 0 && errno == EINTR);
+  // Another process with this end was faster.
+  if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+    return timeout_ms < 0 ? receive(timeout_ms) : std::nullopt;
   for (cmsghdr* header = size < 0 ? nullptr : CMSG_FIRSTHDR(&message); header;
        header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
@@ -75,7 +78,8 @@ std::optional<Channel::Message> Channel::receive(int timeout_ms) {
   check(size < 0 || !(message.msg_flags & MSG_CTRUNC), "channel",
         "descriptors must be there (ulimit -n shows how many files may be open)",
         "too many open files");
-  if (size <= 0) return {};
+  closed_ = size <= 0;
+  if (closed_) return {};
   result.bytes.resize(static_cast<size_t>(size));
   return result;
 }

@@ -19,7 +19,7 @@ class Channel {
     std::vector<Descriptor> descriptors;
   };
   static constexpr size_t kMaxBytes = 64 << 10;
-  static constexpr size_t kMaxDescriptors = 16;
+  static constexpr size_t kMaxDescriptors = 250;
 
   Channel() = default;
   explicit Channel(Descriptor socket) : socket_(std::move(socket)) {}
@@ -28,19 +28,23 @@ class Channel {
 
   /// False when the other end is closed. The message must fit kMaxBytes and kMaxDescriptors.
   bool send(std::string_view bytes, std::span<const int> descriptors = {});
-  /// Waits for the next message; none when the other end is closed, or after `timeout_ms`
-  /// milliseconds (-1: no limit).
+  /// Waits for the next message; none when the other end is closed (see closed()), or after
+  /// `timeout_ms` milliseconds (-1: no limit). Processes may share an end: each message goes to
+  /// one.
   std::optional<Message> receive(int timeout_ms = -1);
   /// The next message if it is there already.
   std::optional<Message> poll() { return receive(0); }
 
+  /// Whether the other end was found closed.
+  bool closed() const { return closed_; }
+
   int descriptor() const { return socket_.get(); }
   explicit operator bool() const { return bool(socket_); }
   void close() { socket_ = Descriptor(); }
-  Descriptor release() { return std::move(socket_); }
 
  private:
   Descriptor socket_;
+  bool closed_ = false;
 };
 
 }  // namespace aorta

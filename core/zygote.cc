@@ -18,6 +18,7 @@
 #include <cstring>
 #include <iostream>
 #include <mutex>
+#include <thread>
 
 namespace aorta {
 namespace {
@@ -184,13 +185,35 @@ StartedProcess ask_zygote(Zygote& state, ProcessMain main, std::string_view payl
   return started;
 }
 
+// Ends this process when another one ends.
+void die_with_program(pid_t program) {
+  std::thread([program] {
+    try {
+      const Descriptor watch = open_pidfd(program);
+      pollfd wait{watch.get(), POLLIN, 0};
+      while (poll(&wait, 1, -1) < 0) {
+      }
+    } catch (const Error&) {
+      // It is gone.
+    }
+    _exit(1);
+  }).detach();
+}
+
 StartedProcess fork_live(ProcessMain main, std::string_view payload,
                          std::span<const int> descriptors) {
   auto [ours, theirs] = Channel::make();
   const pid_t self = getpid();
+  const bool main_thread = gettid() == self;
   const pid_t pid = fork_process();
   check(pid >= 0, "start_process", "the process must be able to fork", std::strerror(errno));
   if (pid == 0) {
+    // The kernel's signal comes when the thread that forked ends: only the main one's end is the
+    // program's.
+    if (main_thread)
+      die_with_parent(self);
+    else
+      die_with_program(self);
     ours.close();
     ProcessContext context;
     context.starter = self;

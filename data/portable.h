@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/core/descriptor.h>
 #include <aorta/core/io/tensors.h>
 
 #include <array>
@@ -20,11 +21,14 @@ namespace aorta::data {
 
 class Recipe;
 
-/// Bytes that values are written to, one after another.
+/// Bytes that values are written to, one after another, and descriptors that go with them.
 class ArgumentWriter {
  public:
   void bytes(const void* data, size_t size) { text_.append(static_cast<const char*>(data), size); }
   const std::string& text() const { return text_; }
+  /// Sends a descriptor, which must stay open until all is sent.
+  void descriptor(int number) { descriptors_.push_back(number); }
+  const std::vector<int>& descriptors() const { return descriptors_; }
   /// Says that a value can't go, and why.
   void refuse(const std::string& why) { refusal_ = why; }
   const std::string& refusal() const { return refusal_; }
@@ -32,16 +36,20 @@ class ArgumentWriter {
  private:
   std::string text_;
   std::string refusal_;
+  std::vector<int> descriptors_;
 };
 
 /// Takes them out again, in the same order.
 class ArgumentReader {
  public:
-  explicit ArgumentReader(std::string_view text) : text_(text) {}
+  explicit ArgumentReader(std::string_view text, std::span<Descriptor> descriptors = {})
+      : text_(text), descriptors_(descriptors) {}
   void bytes(void* data, size_t size);
+  Descriptor descriptor();
 
  private:
   std::string_view text_;
+  std::span<Descriptor> descriptors_;
 };
 
 /// How values of a type are written and read; types that have no `read` here aren't portable.
@@ -94,6 +102,7 @@ struct Portable<std::filesystem::path> {
   }
 };
 
+/// Shared memory (Tensor::share_memory) is passed on, everything else copied.
 template <>
 struct Portable<Tensor> {
   static void write(ArgumentWriter& writer, const Tensor& value);

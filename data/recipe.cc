@@ -1,4 +1,5 @@
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/shared_memory.h>
 #include <aorta/data/recipe.h>
 
 namespace aorta::data {
@@ -21,17 +22,38 @@ std::string Portable<std::string>::read(ArgumentReader& reader) {
   return value;
 }
 
+Descriptor ArgumentReader::descriptor() {
+  check(!descriptors_.empty(), "make_dataset", "arguments must be whole", "a descriptor too few");
+  Descriptor first = std::move(descriptors_[0]);
+  descriptors_ = descriptors_.subspan(1);
+  return first;
+}
+
 void Portable<Tensor>::write(ArgumentWriter& writer, const Tensor& value) {
-  const Tensor whole = value.detach().to(Device()).contiguous();
-  Portable<DType>::write(writer, whole.dtype());
-  Portable<std::vector<int64_t>>::write(writer, {whole.shape().begin(), whole.shape().end()});
-  writer.bytes(whole.data(), static_cast<size_t>(whole.nbytes()));
+  using Sizes = std::vector<int64_t>;
+  const auto memory = value.device().is_cpu() ? SharedMemory::of(*value.storage()) : nullptr;
+  const Tensor tensor = memory ? value : value.detach().to(Device()).contiguous();
+  Portable<bool>::write(writer, memory != nullptr);
+  Portable<DType>::write(writer, tensor.dtype());
+  Portable<Sizes>::write(writer, {tensor.shape().begin(), tensor.shape().end()});
+  if (!memory) return writer.bytes(tensor.data(), static_cast<size_t>(tensor.nbytes()));
+  Portable<Sizes>::write(writer, {tensor.strides().begin(), tensor.strides().end()});
+  Portable<int64_t>::write(writer, tensor.storage_offset());
+  writer.descriptor(memory->descriptor());
 }
 
 Tensor Portable<Tensor>::read(ArgumentReader& reader) {
+  using Sizes = std::vector<int64_t>;
+  const bool shared = Portable<bool>::read(reader);
   const auto dtype = Portable<DType>::read(reader);
-  const auto sizes = Portable<std::vector<int64_t>>::read(reader);
-  const Tensor value = empty(sizes, {.dtype = dtype});
+  const Shape shape = Portable<Sizes>::read(reader);
+  if (shared) {
+    const Strides strides = Portable<Sizes>::read(reader);
+    const auto offset = Portable<int64_t>::read(reader);
+    return Tensor(storage_on(SharedMemory::open(reader.descriptor())), dtype, shape, strides,
+                  offset);
+  }
+  const Tensor value = empty(shape, {.dtype = dtype});
   reader.bytes(value.data(), static_cast<size_t>(value.nbytes()));
   return value;
 }

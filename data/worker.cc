@@ -28,7 +28,9 @@ int64_t now() {
   return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
 }
 
-// The descriptors that the nursery was given, in their order.
+constexpr size_t kWires = 3;  // descriptors that a nursery needs; those of its dataset follow
+
+// The descriptors that the nursery was given, after the ring's, in their order.
 struct Wires {
   explicit Wires(ProcessContext& context)
       : wake_loader(std::move(context.descriptors.at(1))),
@@ -329,7 +331,8 @@ using SpecFields = std::vector<std::pair<std::string, std::pair<DType, std::vect
 
 void zygote_nursery(ProcessContext& context) {
   run_nursery(context, [&] {
-    ArgumentReader reader(context.payload);
+    const auto own = std::span(context.descriptors).subspan(kWires);
+    ArgumentReader reader(context.payload, own);
     WorkerPlan plan;
     plan.layout.slots = Portable<int32_t>::read(reader);
     plan.layout.readers = Portable<int32_t>::read(reader);
@@ -348,7 +351,7 @@ void zygote_nursery(ProcessContext& context) {
   });
 }
 
-std::string portable_plan(const WorkerPlan& plan, std::string& refusal) {
+ArgumentWriter portable_plan(const WorkerPlan& plan) {
   ArgumentWriter writer;
   Portable<int32_t>::write(writer, plan.layout.slots);
   Portable<int32_t>::write(writer, plan.layout.readers);
@@ -365,8 +368,7 @@ std::string portable_plan(const WorkerPlan& plan, std::string& refusal) {
     plan.source->recipe()->write(writer);
   else
     writer.refuse("a dataset that make_dataset didn't make of portable arguments");
-  refusal = writer.refusal();
-  return writer.text();
+  return writer;
 }
 
 }  // namespace
@@ -391,12 +393,15 @@ NurseryMessage NurseryMessage::parse(std::string_view text) {
 StartedProcess start_nursery(const WorkerPlan& plan, std::span<const int> descriptors,
                              StartMethod method) {
   if (method != StartMethod::fork) {
-    std::string refusal;
-    const std::string payload = portable_plan(plan, refusal);
+    const ArgumentWriter portable = portable_plan(plan);
+    const std::string& refusal = portable.refusal();
     check(method == StartMethod::automatic || refusal.empty(), "data_loader",
           "StartMethod::zygote needs a dataset that another process can make", refusal);
-    if (refusal.empty() && (method == StartMethod::zygote || has_zygote()))
-      return start_process(zygote_nursery, payload, descriptors, method);
+    if (refusal.empty() && (method == StartMethod::zygote || has_zygote())) {
+      std::vector<int> all(descriptors.begin(), descriptors.end());
+      all.insert(all.end(), portable.descriptors().begin(), portable.descriptors().end());
+      return start_process(zygote_nursery, portable.text(), all, method);
+    }
   }
   std::string payload;
   io::append(payload, &plan);

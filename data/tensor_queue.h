@@ -1,0 +1,44 @@
+#pragma once
+
+#include <aorta/data/portable.h>
+
+namespace aorta::data {
+
+/// Tensors from some processes to others, in the order in which they were put. A queue is a handle:
+/// give it to a Process as an argument. What is in shared memory (Tensor::share_memory) is passed
+/// on and not copied; anything else is copied into shared memory once. When the last tensor in such
+/// memory is gone at the receiver's, the memory returns to the process that put it, whose next
+/// put() or buffer() uses it again.
+///
+///     data::TensorQueue queue(8);
+///     data::Process reader(+[](data::TensorQueue queue) { while (...) queue.put({frame}); },
+///     queue); while (const auto tensors = queue.get()) train((*tensors)[0]);
+class TensorQueue {
+ public:
+  /// put() waits while `capacity` puts haven't been taken out.
+  explicit TensorQueue(int capacity = 16);
+
+  /// At most 200 tensors, on the CPU. Throws after close(). With a limit in seconds false when the
+  /// queue stayed full.
+  bool put(const std::vector<Tensor>& tensors, std::optional<double> seconds = {}) const;
+  /// The next ones; none when the queue is closed and empty, or stayed empty for so many seconds.
+  std::optional<std::vector<Tensor>> get(std::optional<double> seconds = {}) const;
+  /// Nothing more is put, by any process; what is in it can be taken out.
+  void close() const;
+  /// New shared memory, not initialised, or some that has returned: to be filled and put.
+  Tensor buffer(const Shape& shape, DType dtype) const;
+
+ private:
+  friend struct Portable<TensorQueue>;
+  struct State;
+  explicit TensorQueue(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+template <>
+struct Portable<TensorQueue> {
+  static void write(ArgumentWriter& writer, const TensorQueue& value);
+  static TensorQueue read(ArgumentReader& reader);
+};
+
+}  // namespace aorta::data

@@ -1,0 +1,165 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/data/process.h>
+#include <aorta/data/tensor_queue.h>
+
+#include <numeric>
+
+#include <aorta/tests/data/error_text.h>
+#include <aorta/tests/data/worker_processes.h>
+
+namespace aorta::data {
+namespace {
+
+TEST(Process, SharesSharedTensorsAndCopiesOthers) {
+  const Tensor shared = zeros({4}).share_memory(), copied = zeros({4});
+  EXPECT_TRUE(shared.is_shared());
+  EXPECT_FALSE(copied.is_shared());
+  EXPECT_EQ(shared.share_memory().data(), shared.data());
+  const auto write = +[](const Tensor& a, const Tensor& b, int64_t i, const std::string& text) {
+    a[i].fill_(static_cast<int64_t>(text.size()));
+    b[i].fill_(1);
+  };
+  // A view of shared memory is that view there, too.
+  Process first(write, shared, copied, 2, "seven..");
+  Process second(write, shared.narrow(0, 1, 3), copied, 2, "12345");
+  EXPECT_EQ(first.join(), 0);
+  EXPECT_EQ(second.join(), 0);
+  EXPECT_EQ(shared.to_vector<float>(), (std::vector<float>{0, 0, 7, 5}));
+  EXPECT_EQ(copied.to_vector<float>(), (std::vector<float>{0, 0, 0, 0}));
+}
+
+TEST(Process, TellsHowItEnded) {
+  EXPECT_EQ(Process(
+                +[](int code) { _exit(code); }, 9)
+                .join(),
+            9);
+  EXPECT_EQ(Process(+[] { raise(SIGKILL); }).join(), -SIGKILL);
+  EXPECT_EQ(Process(+[] { fail("job", "it must work", 3); }).join(), 1);
+  Process sleeper(+[] { sleep(60); });
+  EXPECT_TRUE(sleeper.is_alive());
+  EXPECT_EQ(sleeper.join(0.01), std::nullopt);
+  sleeper.terminate();
+  EXPECT_EQ(sleeper.join(), -SIGTERM);
+  int pid = 0;
+  {
+    Process left(+[] { sleep(60); });
+    pid = left.pid();
+    EXPECT_TRUE(is_alive(pid));
+  }
+  EXPECT_FALSE(is_alive(pid));
+}
+
+TEST(ProcessPool, MapsInOrder) {
+  ProcessPool pool(3);
+  std::vector<int64_t> inputs(100);
+  std::iota(inputs.begin(), inputs.end(), 0);
+  const auto squares = pool.map(
+      +[](int64_t i) { return i * i; }, inputs);
+  for (int64_t i = 0; i < 100; ++i) EXPECT_EQ(squares[static_cast<size_t>(i)], i * i);
+  // Results and inputs larger than a message, and tensors.
+  const auto texts = pool.map(+[](const std::string& text) { return text + text; },
+                              {std::string(100'000, 'a'), std::string(200'000, 'b')});
+  EXPECT_EQ(texts[1], std::string(400'000, 'b'));
+  const auto sums =
+      pool.map(+[](const Tensor& x) { return x + 1; }, {ones({300, 300}), zeros({2})});
+  EXPECT_EQ(sums[0].to_vector<float>(), std::vector<float>(90'000, 2));
+  EXPECT_TRUE(pool.map(+[](int64_t i) { return i; }, {}).empty());
+}
+
+TEST(ProcessPool, NamesTheFirstCallThatFailsAndGoesOn) {
+  ProcessPool pool(2);
+  const auto picky = +[](int64_t i) {
+    if (i == 3) throw std::out_of_range("three");
+    if (i == 5) raise(SIGKILL);
+    return i;
+  };
+  EXPECT_EQ(error_of([&] {
+              pool.map(picky, {0, 1, 2, 3, 4, 5});
+            }),
+            "map: call 3 must succeed, got std::out_of_range: three");
+  const std::string text = error_of([&] { pool.map(picky, {5, 1}); });
+  EXPECT_EQ(text.rfind("map: call 0 must succeed, got process ", 0), 0u);
+  EXPECT_NE(text.find("was killed by signal 9 (SIGKILL)"), std::string::npos);
+  EXPECT_EQ(pool.map(picky, {7, 8}), (std::vector<int64_t>{7, 8}));
+  EXPECT_EQ(error_of([] { ProcessPool(0); }), "process_pool: there must be a process, got 0");
+}
+
+void produce(const TensorQueue& queue, int64_t count, int64_t from) {
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor frame = queue.buffer({1000}, DType::i64);
+    frame.fill_(from + i);
+    queue.put({frame, full({2}, from + i)});
+  }
+}
+
+TEST(TensorQueue, PassesTensorsFromSeveralProcessesAndMemoryReturns) {
+  const TensorQueue queue(3);
+  Process a(produce, queue, 200, 0), b(produce, queue, 200, 1000);
+  std::vector<int64_t> seen;
+  for (int i = 0; i < 400; ++i) {
+    const auto tensors = queue.get(20.);
+    ASSERT_TRUE(tensors && tensors->size() == 2);
+    EXPECT_TRUE((*tensors)[0].is_shared());
+    const auto values = (*tensors)[0].to_vector<int64_t>();
+    EXPECT_EQ(values, std::vector<int64_t>(1000, values[0]));
+    EXPECT_EQ((*tensors)[1].to_vector<float>(),
+              std::vector<float>(2, static_cast<float>(values[0])));
+    seen.push_back(values[0]);
+  }
+  EXPECT_EQ(a.join(), 0);
+  EXPECT_EQ(b.join(), 0);
+  EXPECT_EQ(queue.get(0.), std::nullopt);
+  // Each producer's own order is kept.
+  std::vector<int64_t> first, second;
+  for (const int64_t value : seen) (value < 1000 ? first : second).push_back(value);
+  EXPECT_TRUE(std::is_sorted(first.begin(), first.end()));
+  EXPECT_TRUE(std::is_sorted(second.begin(), second.end()));
+  EXPECT_EQ(first.size(), 200u);
+}
+
+TEST(TensorQueue, CopiesNothingThatIsShared) {
+  const TensorQueue queue(4);
+  const Tensor shared = arange(6).share_memory();
+  queue.put({shared});
+  const auto got = queue.get();
+  (*got)[0].fill_(3);  // the same memory, mapped twice
+  EXPECT_EQ(shared.to_vector<float>(), std::vector<float>(6, 3));
+  // And what was received can be handed on.
+  queue.put({(*got)[0]});
+  (*queue.get())[0].fill_(4);
+  EXPECT_EQ(shared.to_vector<float>(), std::vector<float>(6, 4));
+}
+
+TEST(TensorQueue, MemoryIsUsedAgain) {
+  const TensorQueue queue(2);
+  const void* first = nullptr;
+  int again = 0;
+  for (int i = 0; i < 10; ++i) {
+    {
+      const Tensor frame = queue.buffer({5000}, DType::f32);
+      if (i == 0) first = frame.data();
+      again += frame.data() == first;
+      queue.put({frame});
+    }
+    queue.get();
+  }
+  EXPECT_EQ(again, 10);
+}
+
+TEST(TensorQueue, IsBoundedAndCanBeClosed) {
+  const TensorQueue queue(2);
+  EXPECT_TRUE(queue.put({ones({1})}));
+  EXPECT_TRUE(queue.put({ones({1})}));
+  EXPECT_FALSE(queue.put({ones({1})}, 0.01));
+  queue.close();
+  EXPECT_EQ(error_of([&] { queue.put({ones({1})}); }),
+            "tensor_queue: a queue must be open, got a closed one");
+  EXPECT_TRUE(queue.get());
+  EXPECT_TRUE(queue.get());
+  EXPECT_EQ(queue.get(), std::nullopt);
+  EXPECT_EQ(error_of([] { TensorQueue(0); }), "tensor_queue: capacity must be at least 1, got 0");
+}
+
+}  // namespace
+}  // namespace aorta::data
