@@ -32,7 +32,7 @@ void* open_video(const char* path, double* fps, int64_t* height, int64_t* width,
   guarded(error, error_size, [&] {
     // Threads of its own would not outlive a fork, and a worker is one thread.
     cv::setNumThreads(0);
-    auto capture = std::make_unique<cv::VideoCapture>(std::string(path));
+    auto capture = std::make_unique<cv::VideoCapture>(std::string(path), cv::CAP_FFMPEG);
     if (!capture->isOpened()) {
       put("OpenCV can't open it", error, error_size);
       return -1;
