@@ -1,6 +1,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/data/opencv_plugin.h>
+#include <aorta/data/stages.h>
 #include <aorta/data/video_backend.h>
 #include <dlfcn.h>
 #include <unistd.h>
@@ -68,6 +69,7 @@ class OpencvBackend : public VideoReader::Backend {
   }
 
   void read(int64_t index, const ImagePlace& place) override {
+    const StageScope scope(Stage::decode);
     if (index < next_ - 1) open();
     while (next_ <= index)
       check(move_on(), path, "frame must be 0 to the number of frames - 1", index, " of ", count_);

@@ -4,6 +4,7 @@
 #include <aorta/data/avi_format.h>
 #include <aorta/data/avi_writer.h>
 #include <aorta/data/image_place.h>
+#include <aorta/data/stages.h>
 #include <aorta/data/video_backend.h>
 
 namespace aorta::data {
@@ -23,7 +24,11 @@ class AviBackend : public VideoReader::Backend {
   int64_t frame_count() override { return static_cast<int64_t>(avi_.frames.size()); }
 
   void read(int64_t index, const ImagePlace& place) override {
-    const auto bytes = read_avi_frame(*file_, avi_, index, buffer_);
+    const auto bytes = [&] {
+      const StageScope scope(Stage::read);
+      return read_avi_frame(*file_, avi_, index, buffer_);
+    }();
+    const StageScope scope(Stage::decode);
     try {
       decode_jpeg(path, bytes, place);
     } catch (const Error& error) {
@@ -39,6 +44,7 @@ class AviBackend : public VideoReader::Backend {
 };
 
 std::unique_ptr<VideoReader::Backend> open_video(const std::string& path) {
+  const StageScope scope(Stage::open);
   auto file = ByteSource::open(path);
   if (is_avi(*file)) {
     AviIndex avi = parse_avi(*file);

@@ -2,6 +2,7 @@
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/data/datasets/echo_tables.h>
+#include <aorta/data/stages.h>
 #include <aorta/data/video.h>
 
 #include <algorithm>
@@ -264,6 +265,7 @@ struct Echo::Reading {
     const auto count =
         static_cast<int64_t>(std::nearbyint(echo.options_.noise * static_cast<double>(size)));
     if (count == 0) return;
+    const StageScope scope(Stage::transform);
     static thread_local std::vector<uint32_t> places;
     places.resize(static_cast<size_t>(size));
     std::iota(places.begin(), places.end(), 0u);
@@ -280,6 +282,7 @@ struct Echo::Reading {
 
   template <class T>
   void convert(const Tensor& frame, const Tensor& place, bool shifted) const {
+    const StageScope scope(Stage::transform);
     const int64_t height = place.size(1), width = place.size(2);
     const int64_t dy = shifted ? shift_y : 0, dx = shifted ? shift_x : 0;
     for (int64_t c = 0; c < place.size(0); ++c) {
@@ -328,6 +331,7 @@ void Echo::read_clip(Reading& reading, const Tensor& place) const {
 
 void Echo::read(int64_t index, Sample& sample, Generator& random) const {
   const size_t i = checked(index);
+  sample.set_file(path(index));
   std::optional<Reading> reading;
   if (options_.video || has_target(options_, Target::frame)) reading.emplace(*this, index, random);
   if (options_.video) {
@@ -371,6 +375,7 @@ void Echo::read(int64_t index, Sample& sample, Generator& random) const {
 }
 
 void Echo::draw(size_t index, bool large, const Tensor& place) const {
+  const StageScope scope(Stage::transform);
   static thread_local std::vector<Point> points;
   static thread_local std::vector<uint8_t> mask;
   outline(*tables_, (large ? tables_->large : tables_->small)[index], points);
