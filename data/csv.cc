@@ -11,7 +11,7 @@ namespace aorta::data {
 namespace {
 
 constexpr const char* kOp = "read_csv";
-constexpr size_t kBufferSize = 1 << 16;
+constexpr size_t kBufferSize = 1 << 14;
 constexpr int kEnd = -1;
 
 [[noreturn]] void fail_in(const std::string& name, int64_t line, const std::string& rule,

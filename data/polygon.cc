@@ -20,23 +20,25 @@ int64_t floor_divide(int64_t a, int64_t b) {
 // the left don't agree. An edge is crossed at the right when one end alone lies below the row, at
 // the left when one end alone lies above it. Coordinates are integers, so that nothing is rounded:
 // a crossing at c counts for x < c or x > c.
-struct Row {
-  std::vector<uint8_t> right;  // right[x]: how many more crossings at the right x - 1 has than x
-  std::vector<uint8_t> left;   // left[x]: how many more crossings at the left x has than x - 1
-};
-
-void add_edge(const Point& from, const Point& to, int64_t y, int64_t width, Row& row) {
+//
+// `right` and `left` have a place a pixel and one more: a 1 where the parity of the crossings at
+// that side changes, on the way from x - 1 to x.
+void add_edge(const Point& from, const Point& to, int64_t height, int64_t width, uint8_t* right,
+              uint8_t* left) {
   const int64_t dy = int64_t{to.y} - from.y;
   if (dy == 0) return;
-  const bool right = (to.y > y) != (from.y > y);
-  const bool left = (to.y < y) != (from.y < y);
-  if (!right && !left) return;
-  // The crossing is at from.x + (y - from.y) * dx / dy.
-  const int64_t moved = (y - from.y) * (int64_t{to.x} - from.x);
-  const int64_t below = from.x + floor_divide(moved, dy);   // the crossing rounded down
-  const int64_t above = from.x - floor_divide(-moved, dy);  // and up
-  if (right) row.right[static_cast<size_t>(std::clamp<int64_t>(above, 0, width))] ^= 1;
-  if (left) row.left[static_cast<size_t>(std::clamp<int64_t>(below + 1, 0, width))] ^= 1;
+  const int64_t dx = int64_t{to.x} - from.x;
+  const int64_t top = std::min(from.y, to.y), bottom = std::max(from.y, to.y);
+  for (int64_t y = std::max<int64_t>(top, 0); y <= std::min(bottom, height - 1); ++y) {
+    // The crossing is at from.x + (y - from.y) * dx / dy.
+    const int64_t moved = (y - from.y) * dx;
+    const int64_t down = floor_divide(moved, dy);
+    const int64_t up = down * dy == moved ? down : down + 1;
+    // A crossing at the right counts up to the last x below it, one at the left from the first x
+    // above it on.
+    if (y < bottom) right[y * (width + 1) + std::clamp<int64_t>(from.x + up, 0, width)] ^= 1;
+    if (y > top) left[y * (width + 1) + std::clamp<int64_t>(from.x + down + 1, 0, width)] ^= 1;
+  }
 }
 
 }  // namespace
@@ -44,32 +46,45 @@ void add_edge(const Point& from, const Point& to, int64_t y, int64_t width, Row&
 void fill_polygon(uint8_t* mask, int64_t height, int64_t width, std::span<const Point> points,
                   uint8_t value) {
   if (points.empty() || width == 0) return;
-  int64_t top = points[0].y, bottom = points[0].y;
+  int64_t top = points[0].y, bottom = points[0].y, first = points[0].x, last = points[0].x;
   for (const Point& point : points) {
     check(std::abs(int64_t{point.x}) <= kLargest && std::abs(int64_t{point.y}) <= kLargest,
           "fill_polygon", "corners must lie within 2^29 of 0", "(", point.x, ", ", point.y, ")");
     top = std::min<int64_t>(top, point.y);
     bottom = std::max<int64_t>(bottom, point.y);
+    first = std::min<int64_t>(first, point.x);
+    last = std::max<int64_t>(last, point.x);
   }
-  const auto size = static_cast<size_t>(width) + 1;
-  static thread_local Row row;
-  for (int64_t y = std::max<int64_t>(top, 0); y <= std::min(bottom, height - 1); ++y) {
-    row.right.assign(size, 0);
-    row.left.assign(size, 0);
-    for (size_t i = 0; i < points.size(); ++i)
-      add_edge(points[i == 0 ? points.size() - 1 : i - 1], points[i], y, width, row);
-    // Every row is crossed an even number of times, so the parity at the far left is that of all.
-    uint8_t right = 0, left = 0;
-    for (size_t x = size; x-- > 1;) right ^= row.right[x];
-    uint8_t* out = mask + y * width;
-    for (size_t x = 0; x < size - 1; ++x) {
-      left ^= row.left[x];
-      if (x > 0) right ^= row.right[x];
-      if (left | right) out[x] = value;
+  top = std::max<int64_t>(top, 0);
+  bottom = std::min(bottom, height - 1);
+  first = std::max<int64_t>(first, 0);
+  last = std::min(last, width - 1);
+  if (top > bottom || first > last) return;
+  const int64_t stride = width + 1, rows = bottom - top + 1;
+  static thread_local std::vector<uint8_t> changes;
+  changes.assign(static_cast<size_t>(2 * rows * stride), 0);
+  // From the polygon's first row on.
+  uint8_t* right = changes.data();
+  uint8_t* left = right + rows * stride;
+  const auto moved = [&](const Point& point) {
+    return Point{point.x, static_cast<int32_t>(point.y - top)};
+  };
+  for (size_t i = 0; i < points.size(); ++i)
+    add_edge(moved(points[i == 0 ? points.size() - 1 : i - 1]), moved(points[i]), rows, width,
+             right, left);
+  for (int64_t y = 0; y < rows; ++y, right += stride, left += stride) {
+    uint8_t* out = mask + (top + y) * width;
+    // Left of the polygon all of a row's crossings, an even number, are at the right.
+    uint8_t at_right = 0, at_left = 0;
+    for (int64_t x = first; x <= last; ++x) {
+      at_right ^= right[x];
+      at_left ^= left[x];
+      if (at_right | at_left) out[x] = value;
     }
-    for (const Point& point : points)
-      if (point.y == y && point.x >= 0 && point.x < width) out[point.x] = value;
   }
+  for (const Point& point : points)
+    if (point.y >= top && point.y <= bottom && point.x >= 0 && point.x < width)
+      mask[int64_t{point.y} * width + point.x] = value;
 }
 
 void fill_polygon(const Tensor& mask, std::span<const Point> points, uint8_t value) {

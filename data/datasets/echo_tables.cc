@@ -1,5 +1,6 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/bytes.h>
+#include <aorta/data/byte_source.h>
 #include <aorta/data/csv.h>
 #include <aorta/data/datasets/echo_tables.h>
 #include <dirent.h>
@@ -222,7 +223,12 @@ int64_t Loader::find(std::string_view name) const {
 }
 
 void Loader::read_tracings() {
-  CsvReader rows(folder_ + "/" + kTracings);
+  constexpr uint64_t kShortestRow = 40;  // that is usual: a name and five numbers, in bytes
+  const auto file = ByteSource::open(folder_ + "/" + kTracings);
+  // Address space for all of them, so that growing leaves no memory behind; rows touch what they
+  // use.
+  tables_.rows.reserve(static_cast<size_t>(file->size() / kShortestRow));
+  CsvReader rows(file);
   const int columns[] = {rows.column("X1"), rows.column("Y1"), rows.column("X2"),
                          rows.column("Y2")};
   const int name = rows.column("FileName"), frame = rows.column("Frame");
@@ -354,14 +360,10 @@ void Loader::keep_split() {
     kept.lines.push_back(tables_.lines[video]);
     kept.frame_counts.push_back(tables_.frame_counts[video]);
     for (size_t k = 0; k < width; ++k) kept.values.push_back(tables_.values[video * width + k]);
-    for (const auto member : {&EchoTables::large, &EchoTables::small}) {
-      EchoTraceRows trace = (tables_.*member)[video];
-      const auto from = tables_.rows.begin() + trace.first;
-      trace.first = static_cast<uint32_t>(kept.rows.size());
-      kept.rows.insert(kept.rows.end(), from, from + trace.count);
-      (kept.*member).push_back(trace);
-    }
+    kept.large.push_back(tables_.large[video]);
+    kept.small.push_back(tables_.small[video]);
   }
+  kept.rows = std::move(tables_.rows);  // of the split alone already
   kept.shrink();
   tables_ = std::move(kept);
 }
@@ -390,7 +392,6 @@ void EchoTables::shrink() {
   values.shrink_to_fit();
   large.shrink_to_fit();
   small.shrink_to_fit();
-  rows.shrink_to_fit();
 }
 
 std::string echo_folder(const std::string& folder) {
