@@ -44,11 +44,17 @@
 #include <aorta/core/tensor.h>               // IWYU pragma: export
 #include <aorta/core/version.h>              // IWYU pragma: export
 #include <aorta/data/batch.h>                // IWYU pragma: export
+#include <aorta/data/csv.h>                  // IWYU pragma: export
 #include <aorta/data/dataset.h>              // IWYU pragma: export
+#include <aorta/data/datasets/echo.h>        // IWYU pragma: export
 #include <aorta/data/datasets/mnist.h>       // IWYU pragma: export
 #include <aorta/data/idx.h>                  // IWYU pragma: export
+#include <aorta/data/jpeg.h>                 // IWYU pragma: export
 #include <aorta/data/loader.h>               // IWYU pragma: export
+#include <aorta/data/polygon.h>              // IWYU pragma: export
 #include <aorta/data/sampler.h>              // IWYU pragma: export
+#include <aorta/data/statistics.h>           // IWYU pragma: export
+#include <aorta/data/video.h>                // IWYU pragma: export
 #include <aorta/models/lenet.h>              // IWYU pragma: export
 #include <aorta/models/make.h>               // IWYU pragma: export
 #include <aorta/models/mlp.h>                // IWYU pragma: export

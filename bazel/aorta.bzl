@@ -157,6 +157,11 @@ def cuda_plugin_linkopts():
     up = "/".join([".."] * len(native.package_name().split("/")))
     return ["-Wl,-rpath,$$ORIGIN/%s/cuda" % up]
 
+def opencv_plugin_linkopts():
+    """The same for //data:libaorta_opencv.so."""
+    up = "/".join([".."] * len(native.package_name().split("/")))
+    return ["-Wl,-rpath,$$ORIGIN/%s/data" % up]
+
 def aorta_gpu_test(name, srcs, tags = [], data = [], linkopts = [], **kwargs):
     """A GoogleTest program that needs a GPU: compiled wherever CUDA is, GTEST_SKIP where there is no device.
 

@@ -18,6 +18,7 @@ def aorta_dependencies():
             "gmock": "gmock",
             "gtest": "gtest",
             "gtest_main": "gtest_main",
+            "jpeg": "libjpeg",
             "nlohmann_json": "nlohmann_json",
             "zlib": "zlib",
         },
@@ -26,15 +27,18 @@ def aorta_dependencies():
             "dlpack": "/usr/include/dlpack/dlpack.h",
             "dnnl": "/usr/include/dnnl.h",
             "opencv_core": "/usr/include/opencv4/opencv2/core.hpp",
+            "opencv_videoio": "/usr/include/opencv4/opencv2/videoio.hpp",
             "openmp": "/usr/include/features.h",  # g++ brings OpenMP itself
         },
         header_link_flags = {
             "dnnl": "-ldnnl",
             "opencv_core": "-lopencv_core",
+            "opencv_videoio": "-lopencv_videoio -lopencv_imgcodecs -lopencv_imgproc -lopencv_core",
             "openmp": "-fopenmp",
         },
         header_include_dirs = {
             "opencv_core": "/usr/include/opencv4",
+            "opencv_videoio": "/usr/include/opencv4",
         },
         apt = {
             "benchmark": "libbenchmark-dev",
@@ -45,8 +49,10 @@ def aorta_dependencies():
             "gmock": "libgmock-dev",
             "gtest": "libgtest-dev",
             "gtest_main": "libgtest-dev",
+            "jpeg": "libjpeg62-turbo-dev",
             "nlohmann_json": "nlohmann-json3-dev",
             "opencv_core": "libopencv-core-dev",
+            "opencv_videoio": "libopencv-videoio-dev",
             "openmp": "g++",
             "zlib": "zlib1g-dev",
         },

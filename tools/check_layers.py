@@ -43,6 +43,7 @@ PRIVATE = {
     "Eigen": ("Eigen/", "eigen3/", "unsupported/Eigen"),
     "oneDNN": ONEDNN,
     "OpenCV": ("opencv",),
+    "libjpeg": ("jpeglib.h", "jerror.h", "turbojpeg.h"),
     "CUDA": DEVICE_LIBRARIES,
     "JSON": ("nlohmann/",),
     "fmt": ("fmt/",),

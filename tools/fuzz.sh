@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the file parsers under libFuzzer with the address and undefined-behaviour sanitizers.
 #
-#   tools/fuzz.sh [RUNS] [FORMAT...]     1,000,000 runs of idx, npy, npz, safetensors and state unless told otherwise
+#   tools/fuzz.sh [RUNS] [FORMAT...]     1,000,000 runs of each format below unless told otherwise
 #
 # Needs clang++ and its sanitizer libraries (Debian: clang). A run may take 256 MB and an input 1 s. What is found
 # stays in .cache/fuzz: the grown corpora, and inputs that fail as FORMAT-crash-*; copy those to
@@ -10,16 +10,16 @@ set -eu
 cd "$(dirname "$0")/.."
 runs=${1:-1000000}
 shift || true
-formats=${*:-idx npy npz safetensors state}
+formats=${*:-avi csv idx jpeg npy npz safetensors state}
 
 work=$PWD/.cache/fuzz
 mkdir -p "$work/include" "$work/objects"
 ln -sfn "$PWD" "$work/include/aorta"
 flags="-std=c++20 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -I$work/include"
 
-parsers="core/check.cc core/dtype.cc core/shape.cc core/io/bytes.cc core/io/crc32c.cc core/io/file.cc core/io/zip.cc
+parsers="core/check.cc core/dtype.cc core/module_path.cc core/shape.cc core/io/bytes.cc core/io/crc32c.cc core/io/file.cc core/io/zip.cc
          core/io/npy_format.cc core/io/npz_format.cc core/io/safetensors_format.cc core/io/state_format.cc
-         data/gzip.cc data/idx_format.cc"
+         data/avi_format.cc data/byte_source.cc data/csv.cc data/gzip.cc data/idx_format.cc data/jpeg_format.cc"
 objects=
 for source in $parsers; do
   object=$work/objects/$(basename "$source" .cc).o
@@ -29,7 +29,7 @@ done
 
 export ASAN_OPTIONS=quarantine_size_mb=8 UBSAN_OPTIONS=print_stacktrace=1
 for format in $formats; do
-  clang++ $flags -fsanitize=fuzzer "tests/fuzz/${format}_fuzz.cc" $objects -lz -o "$work/$format"
+  clang++ $flags -fsanitize=fuzzer "tests/fuzz/${format}_fuzz.cc" $objects -lz -ljpeg -o "$work/$format"
   mkdir -p "$work/corpus/$format"
   echo "== $format"
   "$work/$format" "$work/corpus/$format" "tests/fuzz/corpus/$format" -runs="$runs" -max_len=4096 \

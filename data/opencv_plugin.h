@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// What libaorta_opencv.so offers to the library that loads it: video files by OpenCV. Plain C, so
+/// that the two share nothing else.
+extern "C" {
+
+struct aorta_opencv_video {
+  /// Of this table; libraries of another one don't match.
+  int version;
+  /// A video file, or null with the reason in `error`.
+  void* (*open)(const char* path, double* fps, int64_t* height, int64_t* width, char* error,
+                size_t error_size);
+  void (*close)(void* video);
+  /// Moves on to the next frame: 1, or 0 at the end, or -1 with the reason in `error`.
+  int (*next)(void* video, char* error, size_t error_size);
+  /// The present frame, rows of pixels of 3 channels (red, green, blue) or 1: 1, or -1.
+  int (*pixels)(void* video, int channels, uint8_t* out, char* error, size_t error_size);
+};
+
+const aorta_opencv_video* aorta_opencv_video_table();
+}
+
+namespace aorta::data {
+inline constexpr int kOpencvVideoVersion = 1;
+}

@@ -1,0 +1,502 @@
+#include <aorta/core/ops/view.h>
+#include <aorta/data/datasets/echo.h>
+#include <aorta/data/loader.h>
+#include <aorta/data/statistics.h>
+#include <aorta/data/video.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <set>
+
+#include <aorta/tests/data/echo_folder.h>
+#include <aorta/tests/data/error_text.h>
+
+namespace aorta::data {
+namespace {
+
+Tensor clip_of(const std::string& path, int64_t start, int64_t length, int64_t period) {
+  return VideoReader(path).read(start, length, period).transpose(0, 1).contiguous();
+}
+
+EchoOptions with_targets(std::vector<std::string> targets, EchoSplit split = EchoSplit::train) {
+  EchoOptions options;
+  options.split = split;
+  options.targets = std::move(targets);
+  options.video = false;
+  return options;
+}
+
+TEST(Echo, ChoosesSplits) {
+  const EchoFolder folder;
+  const auto names = [&](EchoSplit split, bool traces = true) {
+    EchoOptions options = with_targets({"EF"}, split);
+    options.require_traces = traces;
+    const Echo echo(folder.str(), options);
+    std::string all;
+    for (int64_t i = 0; i < echo.size(); ++i) all += echo.file_name(i) + " ";
+    return all;
+  };
+  EXPECT_EQ(names(EchoSplit::train), "a.avi b.avi ");
+  EXPECT_EQ(names(EchoSplit::train, false), "a.avi b.avi e.avi ");
+  EXPECT_EQ(names(EchoSplit::val), "c.avi ");
+  EXPECT_EQ(names(EchoSplit::test), "d.avi ");
+  EXPECT_EQ(names(EchoSplit::all), "a.avi b.avi c.avi d.avi ");
+  EXPECT_EQ(error_of([&] { names(EchoSplit::clinical_test); }),
+            "echo: the folder of videos must be readable, got " + folder.str() +
+                "/ProcessedStrainStudyA4c");
+  const Echo echo(folder.str(), with_targets({"EF"}));
+  ASSERT_EQ(echo.notes().size(), 1u);
+  EXPECT_EQ(to_string(echo.notes()[0]),
+            "FileList.csv:6: e.avi is left out: it must have two traced frames, got 0");
+}
+
+TEST(Echo, GivesEveryTarget) {
+  const EchoFolder folder;
+  EchoOptions options =
+      with_targets({"Filename", "EF", "EDV", "ESV", "FPS", "LargeIndex", "SmallIndex", "LargeFrame",
+                    "SmallFrame", "LargeTrace", "SmallTrace"});
+  options.video = true;
+  const Echo echo(folder.str(), options);
+  const Sample a = echo.sample(0), b = echo.sample(1);
+  EXPECT_EQ(a["Filename"].to_vector<int>(), (std::vector<int>{'a', '.', 'a', 'v', 'i'}));
+  EXPECT_EQ(a["EF"].item<float>(), 60.5f);
+  EXPECT_EQ(a["EDV"].item<float>(), 50.25f);
+  EXPECT_EQ(a["ESV"].item<float>(), 20.f);
+  EXPECT_EQ(b["FPS"].item<float>(), 50.f);
+  // By area: in a the small trace comes first, as in EchoNet's files, in b the large one.
+  EXPECT_EQ(a["SmallIndex"].item<int>(), 33);
+  EXPECT_EQ(a["LargeIndex"].item<int>(), 3);
+  EXPECT_EQ(b["SmallIndex"].item<int>(), 11);
+  EXPECT_EQ(b["LargeIndex"].item<int>(), 2);
+  const VideoReader video(folder.video("b"));
+  EXPECT_EQ(b["SmallFrame"].to_vector<int>(), video.read(11).to_vector<int>());
+  EXPECT_EQ(b["LargeFrame"].to_vector<int>(), video.read(2).to_vector<int>());
+  // The long axis isn't part of the outline; 10.6 and 19.4 are rounded.
+  EXPECT_EQ(echo.small_trace(0).frame, 33);
+  EXPECT_EQ(echo.small_trace(0).outline,
+            (std::vector<Point>{{11, 11}, {11, 15}, {11, 19}, {19, 19}, {19, 15}, {19, 11}}));
+  for (int64_t y = 0; y < kSide; ++y)
+    for (int64_t x = 0; x < kSide; ++x)
+      EXPECT_EQ(int{a["SmallTrace"].at<uint8_t>({y, x})},
+                x >= 11 && x <= 19 && y >= 11 && y <= 19 ? 1 : 0);
+  int64_t inside = 0;
+  for (const int value : b["LargeTrace"].to_vector<int>()) inside += value;
+  EXPECT_EQ(inside, 17 * 17);
+  EXPECT_EQ(a["video"].shape(), (Shape{3, 16, kSide, kSide}));
+}
+
+// A trace that reaches over the frame's edge is cut off there.
+TEST(Echo, CutsTracesAtTheEdge) {
+  const EchoFolder folder;
+  const Echo echo(folder.str(), EchoOptions::segmentation(EchoSplit::test));
+  int64_t inside = 0;
+  for (const int value : echo.sample(0)["LargeTrace"].to_vector<int>()) inside += value;
+  EXPECT_EQ(inside, 13 * 13);
+}
+
+TEST(Echo, CutsClips) {
+  const EchoFolder folder;
+  EchoOptions options;
+  options.targets = {};
+  options.length = 4;
+  options.period = 3;
+  const Echo echo(folder.str(), options);
+  EXPECT_EQ(echo.specs()[0].shape, (Shape{3, 4, kSide, kSide}));
+  Generator random(7);
+  std::set<int64_t> starts;
+  for (int repeat = 0; repeat < 60; ++repeat) {
+    Generator before = random;
+    const int64_t start = before.next_below(20 - 9);
+    starts.insert(start);
+    EXPECT_EQ(echo.sample(1, random)["video"].to_vector<int>(),
+              clip_of(folder.video("b"), start, 4, 3).to_vector<int>());
+  }
+  EXPECT_EQ(starts.size(), 11u);  // every place, and no other
+}
+
+TEST(Echo, FillsShortVideosUp) {
+  const EchoFolder folder;
+  EchoOptions options;
+  options.split = EchoSplit::val;
+  options.mean = {30.4f, 40, 50};
+  options.std = {2, 4, 5};
+  const Echo bytes(folder.str(), options);
+  options.dtype = f32;
+  const Echo floats(folder.str(), options);
+  const Tensor whole = clip_of(folder.video("c"), 0, 9, 1);
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    Generator random(seed), same(seed), before(seed);
+    const int64_t start = before.next_below(32 - 30);
+    const Tensor u = bytes.sample(0, random)["video"], f = floats.sample(0, same)["video"];
+    for (int64_t k = 0; k < 16; ++k) {
+      const int64_t t = start + 2 * k;
+      for (int64_t c = 0; c < 3; ++c) {
+        const float mean[] = {30.4f, 40, 50}, std[] = {2, 4, 5};
+        const int byte = int{u.at<uint8_t>({c, k, 5, 6})};
+        if (t < 9) {
+          EXPECT_EQ(byte, int{whole.at<uint8_t>({c, t, 5, 6})});
+          EXPECT_EQ(f.at<float>({c, k, 5, 6}), (static_cast<float>(byte) - mean[c]) / std[c]);
+        } else {
+          EXPECT_EQ(byte, std::nearbyint(mean[c]));
+          EXPECT_EQ(f.at<float>({c, k, 5, 6}), 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(Echo, CutsClipsOfWholeVideos) {
+  const EchoFolder folder;
+  EchoOptions options;
+  options.length = 0;
+  options.max_length = 15;
+  const Echo echo(folder.str(), options);
+  EXPECT_EQ(echo.specs()[0].shape, (Shape{3, 15, kSide, kSide}));
+  EXPECT_EQ(echo.sample(0)["video"].shape(), (Shape{3, 15, kSide, kSide}));  // of 40 / 2
+  const Tensor clip = echo.sample(1)["video"];                               // 20 / 2
+  EXPECT_EQ(clip.shape(), (Shape{3, 10, kSide, kSide}));
+  options.max_length = 0;
+  EXPECT_EQ(Echo(folder.str(), options).specs()[0].shape, (Shape{3, 20, kSide, kSide}));
+}
+
+TEST(Echo, TakesSeveralClipsAndAllOfThem) {
+  const EchoFolder folder;
+  EchoOptions options;
+  options.length = 3;
+  options.period = 4;
+  options.clips = 5;
+  options.targets = {};
+  const Echo some(folder.str(), options);
+  Generator random(3), before(3);
+  const Tensor five = some.sample(1, random)["video"];
+  ASSERT_EQ(five.shape(), (Shape{5, 3, 3, kSide, kSide}));
+  for (int64_t i = 0; i < 5; ++i)
+    EXPECT_EQ(five[i].to_vector<int>(),
+              clip_of(folder.video("b"), before.next_below(20 - 8), 3, 4).to_vector<int>());
+  options.clips = 0;
+  const Echo all(folder.str(), options);
+  EXPECT_EQ(all.specs()[0].shape, (Shape{40 - 8, 3, 3, kSide, kSide}));
+  const Tensor every = all.sample(1)["video"];
+  ASSERT_EQ(every.shape(), (Shape{20 - 8, 3, 3, kSide, kSide}));
+  for (int64_t i = 0; i < 12; ++i)
+    EXPECT_EQ(every[i].to_vector<int>(), clip_of(folder.video("b"), i, 3, 4).to_vector<int>()) << i;
+}
+
+TEST(Echo, PadsAndCutsBack) {
+  const EchoFolder folder;
+  EchoOptions options;
+  options.pad = 5;
+  options.mean = {77};
+  options.length = 2;
+  options.targets = {"LargeFrame"};
+  const Echo echo(folder.str(), options);
+  std::set<std::pair<int64_t, int64_t>> places;
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    Generator random(seed), before(seed);
+    const int64_t start = before.next_below(40 - 2);
+    const int64_t i = before.next_below(10), j = before.next_below(10);
+    places.insert({i, j});
+    const Sample sample = echo.sample(0, random);
+    const Tensor clip = clip_of(folder.video("a"), start, 2, 2);
+    // EchoNet's: zeros (here 77) around, and a window of the old size at (i, j).
+    const Tensor padded = full({3, 2, kSide + 10, kSide + 10}, 77, {.dtype = u8});
+    padded.narrow(2, 5, kSide).narrow(3, 5, kSide).copy_(clip);
+    EXPECT_EQ(sample["video"].to_vector<int>(),
+              padded.narrow(2, i, kSide).narrow(3, j, kSide).to_vector<int>());
+    EXPECT_EQ(sample["LargeFrame"].to_vector<int>(),
+              VideoReader(folder.video("a")).read(3).to_vector<int>());
+  }
+  EXPECT_GT(places.size(), 20u);
+}
+
+TEST(Echo, BlackensPixels) {
+  const EchoFolder folder;
+  EchoOptions options;
+  options.noise = 0.25;
+  options.length = 20;
+  options.period = 1;
+  options.targets = {"LargeFrame"};
+  const Echo echo(folder.str(), options);
+  Generator random(1), same(1), other(2);
+  const Sample first = echo.sample(1, random);
+  EXPECT_EQ(first["video"].to_vector<int>(), echo.sample(1, same)["video"].to_vector<int>());
+  EXPECT_NE(first["video"].to_vector<int>(), echo.sample(1, other)["video"].to_vector<int>());
+  const Tensor clean = clip_of(folder.video("b"), 0, 20, 1);
+  for (int64_t t = 0; t < 20; ++t) {
+    int64_t black = 0;
+    for (int64_t y = 0; y < kSide; ++y)
+      for (int64_t x = 0; x < kSide; ++x) {
+        int zeros = 0;
+        for (int64_t c = 0; c < 3; ++c) {
+          const int value = first["video"].at<uint8_t>({c, t, y, x});
+          const int was = clean.at<uint8_t>({c, t, y, x});
+          zeros += value == 0;
+          EXPECT_TRUE(value == was || value == 0);
+        }
+        black += zeros == 3;
+      }
+    EXPECT_EQ(black, 256) << t;  // a quarter of 1,024; the pictures have no black pixels
+  }
+  // The same frame has the same noise wherever it stands in a sample.
+  EXPECT_EQ(first["LargeFrame"].to_vector<int>(), first["video"].select(1, 2).to_vector<int>());
+}
+
+TEST(Echo, ReadsVideosWithoutTables) {
+  const EchoFolder folder;
+  EchoOptions options;
+  options.split = EchoSplit::external_test;
+  options.external_test_location = folder.file("Videos");
+  options.targets = {"Filename", "EF"};
+  options.clips = 0;
+  const Echo echo("", options);
+  EXPECT_EQ(echo.size(), 5);
+  EXPECT_EQ(echo.file_name(4), "e.avi");
+  EXPECT_EQ(echo.sample(1)["EF"].item<float>(), 0);
+  EXPECT_EQ(echo.specs()[0].shape, (Shape{10, 3, 16, kSide, kSide}));
+  options.targets = {"LargeFrame"};
+  EXPECT_EQ(error_of([&] { Echo("", options); }),
+            "echo: videos of external_test have no traces, got \"LargeFrame\"");
+  options.external_test_location = "";
+  options.targets = {};
+  EXPECT_EQ(
+      error_of([&] { Echo("", options); }),
+      "echo: external_test_location must name the folder of the external videos, got nothing");
+}
+
+TEST(Echo, GivesGrayFrames) {
+  const EchoFolder folder;
+  EchoOptions options = EchoOptions::segmentation();
+  options.mode = ImageMode::gray;
+  const Echo echo(folder.str(), options);
+  EXPECT_EQ(echo.sample(0)["LargeFrame"].to_vector<int>(),
+            VideoReader(folder.video("a"), ImageMode::gray).read(3).to_vector<int>());
+  options.dtype = f32;
+  options.mean = {10};
+  options.std = {4};
+  const Sample sample = Echo(folder.str(), options).sample(0);
+  EXPECT_EQ(sample["LargeFrame"].at<float>({0, 9, 9}),
+            (static_cast<float>(echo.sample(0)["LargeFrame"].at<uint8_t>({0, 9, 9})) - 10.f) / 4.f);
+  EXPECT_EQ(sample["LargeTrace"].to_vector<int>(), echo.sample(0)["LargeTrace"].to_vector<int>());
+  EXPECT_EQ(sample["LargeTrace"].dtype(), f32);
+}
+
+TEST(Echo, IsALoadersDataset) {
+  const EchoFolder folder;
+  DataLoader loader(make_dataset<Echo>(folder.str(), EchoOptions::segmentation(EchoSplit::all)),
+                    {.batch_size = 3, .seed = 0});
+  const Batch batch = *loader.begin();
+  EXPECT_EQ(batch["LargeFrame"].shape(), (Shape{3, 3, kSide, kSide}));
+  EXPECT_EQ(batch["LargeTrace"].shape(), (Shape{3, kSide, kSide}));
+  EXPECT_EQ(batch["SmallFrame"][1].to_vector<int>(),
+            VideoReader(folder.video("b")).read(11).to_vector<int>());
+}
+
+// Rows of one trace that stand apart, which EchoNet takes together too.
+TEST(Echo, BringsScatteredRowsTogether) {
+  EchoFolder folder;
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < folder.tracings.size();) {
+    const size_t end = folder.tracings.find('\n', begin) + 1;
+    lines.push_back(folder.tracings.substr(begin, end - begin));
+    begin = end;
+  }
+  const Echo whole(folder.str(), EchoOptions::segmentation(EchoSplit::all));
+  std::string mixed = lines[0];
+  for (size_t k = 0; k < 4; ++k)
+    for (size_t i = 1 + k; i < lines.size(); i += 4) mixed += lines[i];
+  folder.tracings = mixed;
+  folder.save();
+  const Echo scattered(folder.str(), EchoOptions::segmentation(EchoSplit::all));
+  for (int64_t i = 0; i < whole.size(); ++i) {
+    EXPECT_EQ(scattered.large_trace(i).outline, whole.large_trace(i).outline);
+    EXPECT_EQ(scattered.small_trace(i).frame, whole.small_trace(i).frame);
+    EXPECT_EQ(scattered.small_trace(i).outline, whole.small_trace(i).outline);
+  }
+}
+
+TEST(Echo, ListsEveryFault) {
+  EchoFolder folder;
+  std::filesystem::remove(folder.video("a"));
+  folder.list +=
+      "a.avi,1,2,3,32,32,50,40,TEST\nf,n/a,2,3,32,32,50,40,TRAIN\ng,1,2,3,32,32,50,4,TRIAN\n";
+  folder.tracings += trace("b", 20, 5, 5, 2) + "b,1,2,3,4,x\nb,1e9,2,3,4,11\nh,1,2,3,4,5\n";
+  folder.save();
+  EchoOptions options = with_targets({"EF", "LargeFrame"});
+  EXPECT_EQ(error_of([&] { Echo(folder.str(), options); }),
+            "echo: the files of " + folder.str() +
+                "/Videos and its tables must be sound, got 8 faults: "
+                "FileList.csv:8: EF must be a finite number, got \"n/a\"; "
+                "FileList.csv:9: Split must be TRAIN, VAL or TEST, got \"TRIAN\"; "
+                "FileList.csv:7: a video must be listed once, got \"a.avi\" on line 2 too; "
+                "FileList.csv:2: Videos/a.avi must be there; "
+                "FileList.csv:8: Videos/f.avi must be there; "
+                "VolumeTracings.csv:38: Frame must be an integer of 64 bits, got \"x\"; "
+                "VolumeTracings.csv:39: coordinates must lie within 32767 of 0, got 1e9; "
+                "VolumeTracings.csv:34: Frame must be 0 to the video's NumberOfFrames - 1 "
+                "(FileList.csv:3), got 20 of 20");
+  const auto faults = check_echo(folder.str(), options, false);
+  std::string notes;
+  for (const EchoFault& fault : faults)
+    if (!fault.fatal) notes += to_string(fault) + "; ";
+  EXPECT_EQ(notes,
+            "VolumeTracings.csv:40: FileName must be one of FileList.csv's, got \"h\"; "
+            "FileList.csv:6: e.avi is left out: it must have two traced frames, got 0; "
+            "FileList.csv:8: f.avi is left out: it must have two traced frames, got 0; ");
+}
+
+TEST(Echo, LooksIntoVideos) {
+  EchoFolder folder;
+  const std::string tables = folder.str() + "/Videos/";
+  EXPECT_EQ(check_echo(folder.str(), with_targets({"EF"}, EchoSplit::all)).size(), 1u);  // e
+  // Shorter than the table says, of another size, damaged.
+  write_video(folder.video("a"), test_picture(kSide, kSide).unsqueeze(0).expand({20, 3, 32, 32}));
+  write_video(folder.video("c"), test_picture(16, 24).unsqueeze(0).expand({9, 3, 16, 24}));
+  const std::string d = read_text(folder.video("d"));
+  folder.write("Videos/d.avi", d.substr(0, d.size() / 2));
+  std::string found;
+  for (const EchoFault& fault : check_echo(folder.str(), with_targets({"EF"}, EchoSplit::all)))
+    found += to_string(fault) + "\n";
+  EXPECT_EQ(found,
+            "FileList.csv:6: e.avi is left out: it must have two traced frames, got 0\n"
+            "FileList.csv:2: NumberOfFrames must be the file's, got 40 for 20 frames\n"
+            "VolumeTracings.csv:2: Frame must be 0 to the number of frames - 1, got 33 of 20\n" +
+                tables +
+                "c.avi: videos must be of one size, got 16 x 24 where the first is 32 x 32\n" +
+                tables +
+                "d.avi: AVI chunk must end inside the list or file that it is in, got "
+                "\"RIFF\" of " +
+                std::to_string(d.size() - 8) + " bytes at byte 0, which ends at byte " +
+                std::to_string(d.size() / 2) + "\n");
+  const Echo echo(folder.str(), with_targets({"SmallFrame"}, EchoSplit::all));
+  EXPECT_EQ(error_of([&] { echo.sample(0); }),
+            tables +
+                "a.avi: a video must be as long as its traces say (VolumeTracings.csv), got "
+                "frame 33 of 20, line 2");
+  EXPECT_EQ(error_of([&] { echo.sample(2); }),
+            tables + "c.avi: videos must be of one size, got 16 x 24 where the first is 32 x 32");
+  EXPECT_TRUE(error_of([&] { echo.sample(3); }).starts_with(tables + "d.avi: AVI chunk must end"));
+  echo.sample(1);
+}
+
+TEST(Echo, SaysWhatIsWrong) {
+  const EchoFolder folder;
+  const auto error = [&](const auto& change) {
+    EchoOptions options;
+    change(options);
+    return error_of([&] { Echo(folder.str(), options); });
+  };
+  EXPECT_EQ(error([](auto& o) { o.targets = {"Ef"}; }),
+            "read_csv: " + folder.file("FileList.csv") +
+                ":1: a column must be called \"Ef\", got \"FileName\", \"EF\", \"ESV\", \"EDV\", "
+                "\"FrameHeight\", \"FrameWidth\", \"FPS\", \"NumberOfFrames\", \"Split\"");
+  EXPECT_EQ(error([](auto& o) { o.period = 0; }), "echo: period must be positive, got 0");
+  EXPECT_EQ(error([](auto& o) { o.noise = 1.5; }), "echo: noise must be 0 to 1, got 1.5");
+  EXPECT_EQ(error([](auto& o) {
+              o.mean = {1, 2};
+            }),
+            "echo: mean and std must have one number, or one a channel, got 2 for 3 channels");
+  EXPECT_EQ(error([](auto& o) { o.std = {0}; }), "echo: std must be positive, got 0");
+  EXPECT_EQ(error([](auto& o) { o.dtype = f16; }), "echo: dtype must be u8 or f32, got f16");
+  EXPECT_EQ(error_of([] { Echo{"/nowhere"}; }),
+            "/nowhere/FileList.csv: file must be readable, got ENOENT (No such file or directory)");
+  const Echo echo(folder.str(), with_targets({"EF"}));
+  EXPECT_EQ(error_of([&] { echo.path(2); }),
+            "echo: index must be 0 to the number of videos - 1, got 2 of 2");
+  folder.write("FileList.csv", "FileName,EF,Split\n");
+  EXPECT_EQ(error([](auto&) {}), "echo: the split must have videos, got none of train in " +
+                                     folder.str() + ", 0 left out");
+}
+
+TEST(Echo, MeasuresMeanAndDeviation) {
+  const EchoFolder folder;
+  EchoOptions options;
+  options.length = 1;
+  options.period = 1;
+  options.clips = 0;  // every frame once
+  options.targets = {};
+  const Echo echo(folder.str(), options);
+  const auto [mean, std] = mean_and_std(echo, "video", {.channel_dim = 1});
+  double sum[3] = {}, squares[3] = {}, count = 0;
+  for (const char* name : {"a", "b"}) {
+    const VideoReader video(folder.video(name));
+    for (int64_t t = 0; t < video.frame_count(); ++t) {
+      const Tensor frame = video.read(t);
+      for (int64_t c = 0; c < 3; ++c)
+        for (const double value : frame[c].to_vector<double>()) {
+          sum[c] += value;
+          squares[c] += value * value;
+        }
+      count += kSide * kSide;
+    }
+  }
+  ASSERT_EQ(mean.size(), 3u);
+  for (size_t c = 0; c < 3; ++c) {
+    EXPECT_NEAR(mean[c], sum[c] / count, 1e-4);
+    EXPECT_NEAR(std[c], std::sqrt(squares[c] / count - sum[c] / count * (sum[c] / count)), 1e-4);
+  }
+  options.dtype = f32;
+  options.mean = mean;
+  options.std = std;
+  const auto normal = mean_and_std(Echo(folder.str(), options), "video", {.channel_dim = 1});
+  for (size_t c = 0; c < 3; ++c) {
+    EXPECT_NEAR(normal.mean[c], 0, 1e-5);
+    EXPECT_NEAR(normal.std[c], 1, 1e-5);
+  }
+  EXPECT_EQ(mean_and_std(echo, "video", {.samples = 1, .channel_dim = 1}).mean,
+            mean_and_std(echo, "video", {.samples = 1, .channel_dim = 1}).mean);
+}
+
+// Against the steps of EchoNet's own code with OpenCV and scikit-image, on the folder in
+// AORTA_ECHO.
+TEST(Echo, IsEchoNetsOnRealVideos) {
+  const char* data = std::getenv("AORTA_ECHO");
+  if (data == nullptr) GTEST_SKIP() << "AORTA_ECHO must name a folder of EchoNet-Dynamic's layout";
+  const char* python = std::getenv("AORTA_PEER_PYTHON");
+  if (python == nullptr) GTEST_SKIP() << "AORTA_PEER_PYTHON names no interpreter";
+  const TestFolder folder;
+  const int status =
+      std::system(("'" + std::string(python) + "' tests/data/echo_peer.py '" + data + "' '" +
+                   folder.file("peer.npz") + "' >'" + folder.file("log") + "' 2>&1")
+                      .c_str());
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  if (code == 77 || code == 127) GTEST_SKIP() << python << ": " << read_text(folder.file("log"));
+  ASSERT_EQ(code, 0) << read_text(folder.file("log"));
+  std::map<std::string, Tensor> peer;
+  for (const auto& [name, tensor] : load(folder.file("peer.npz"))) peer[name] = tensor;
+
+  EchoOptions options = EchoOptions::segmentation(EchoSplit::all);
+  for (const char* more : {"SmallIndex", "LargeIndex", "EF", "EDV", "ESV"})
+    options.targets.push_back(more);
+  const Echo frames(data, options);
+  ASSERT_GT(frames.size(), 0);
+  EchoOptions clips;
+  clips.split = EchoSplit::all;
+  clips.dtype = f32;
+  clips.mean = {32.5f};
+  clips.std = {49.25f};
+  clips.clips = 0;
+  const Echo all(data, clips);
+  for (int64_t i = 0; i < frames.size(); ++i) {
+    const std::string name = frames.file_name(i);
+    SCOPED_TRACE(name);
+    const Sample sample = frames.sample(i);
+    const Tensor &pixels = peer.at(name + "/frames"), &masks = peer.at(name + "/masks");
+    ASSERT_EQ(sample["SmallFrame"].to_vector<int>(), pixels[0].to_vector<int>());
+    ASSERT_EQ(sample["LargeFrame"].to_vector<int>(), pixels[1].to_vector<int>());
+    ASSERT_EQ(sample["SmallTrace"].to_vector<int>(), masks[0].to_vector<int>());
+    ASSERT_EQ(sample["LargeTrace"].to_vector<int>(), masks[1].to_vector<int>());
+    const Tensor& index = peer.at(name + "/index");
+    EXPECT_EQ(sample["SmallIndex"].item<int64_t>(), index.at<int64_t>({0}));
+    EXPECT_EQ(sample["LargeIndex"].item<int64_t>(), index.at<int64_t>({1}));
+    int64_t k = 0;
+    for (const char* value : {"EF", "EDV", "ESV"})
+      EXPECT_EQ(sample[value].item<float>(),
+                static_cast<float>(peer.at(name + "/values").at<double>({k++})));
+    const Tensor every = all.sample(i)["video"];
+    ASSERT_EQ(every[13 % every.size(0)].to_vector<float>(),
+              peer.at(name + "/clip").to_vector<float>());
+  }
+}
+
+}  // namespace
+}  // namespace aorta::data

@@ -1,0 +1,176 @@
+// Video files against OpenCV: its reader, its writer, and the plugin that reads other formats by
+// it.
+#include <aorta/core/ops/creation.h>
+#include <aorta/data/video.h>
+
+#include <opencv2/imgproc.hpp>
+#include <opencv2/videoio.hpp>
+
+#include <aorta/tests/data/error_text.h>
+#include <aorta/tests/data/test_files.h>
+
+namespace aorta::data {
+namespace {
+
+// (H, W, 3) blue, green, red, as a tensor (3, H, W) red, green, blue.
+Tensor from_bgr(const cv::Mat& image) {
+  const Tensor result = empty({3, image.rows, image.cols}, {.dtype = u8});
+  for (int y = 0; y < image.rows; ++y)
+    for (int x = 0; x < image.cols; ++x)
+      for (int c = 0; c < 3; ++c) result.at<uint8_t>({c, y, x}) = image.at<cv::Vec3b>(y, x)[2 - c];
+  return result;
+}
+
+cv::Mat to_bgr(const Tensor& image) {
+  cv::Mat result(static_cast<int>(image.size(1)), static_cast<int>(image.size(2)), CV_8UC3);
+  for (int y = 0; y < result.rows; ++y)
+    for (int x = 0; x < result.cols; ++x)
+      for (int c = 0; c < 3; ++c) result.at<cv::Vec3b>(y, x)[2 - c] = image.at<uint8_t>({c, y, x});
+  return result;
+}
+
+// Every frame that OpenCV reads, by its own reader of Motion JPEG or by the one it chooses.
+std::vector<Tensor> opencvs_frames(const std::string& path, int reader = cv::CAP_OPENCV_MJPEG) {
+  cv::VideoCapture video(path, reader);
+  EXPECT_TRUE(video.isOpened()) << path;
+  std::vector<Tensor> frames;
+  for (cv::Mat frame; video.read(frame);) frames.push_back(from_bgr(frame));
+  return frames;
+}
+
+void write_by_opencv(const std::string& path, const char* codec, int reader, int count,
+                     cv::Size size) {
+  cv::VideoWriter writer(path, reader,
+                         cv::VideoWriter::fourcc(codec[0], codec[1], codec[2], codec[3]), 50, size);
+  ASSERT_TRUE(writer.isOpened()) << path;
+  for (int i = 0; i < count; ++i) writer.write(to_bgr(test_picture(size.height, size.width, i)));
+}
+
+void expect_opencvs_pixels(const std::string& path) {
+  const auto expected = opencvs_frames(path);
+  ASSERT_GT(expected.size(), 0u);
+  const VideoReader video(path);
+  ASSERT_EQ(video.frame_count(), static_cast<int64_t>(expected.size()));
+  for (size_t i = expected.size(); i-- > 0;)
+    ASSERT_EQ(video.read(static_cast<int64_t>(i)).to_vector<uint8_t>(),
+              expected[i].to_vector<uint8_t>())
+        << path << ", frame " << i;
+}
+
+TEST(OpencvVideo, OurPixelsAreThoseOfItsMotionJpegReader) {
+  const TestFolder folder;
+  write_by_opencv(folder.file("a.avi"), "MJPG", cv::CAP_OPENCV_MJPEG, 12, {48, 34});
+  write_by_opencv(folder.file("b.avi"), "MJPG", cv::CAP_FFMPEG, 12, {48, 34});
+  expect_opencvs_pixels(folder.file("a.avi"));
+  expect_opencvs_pixels(folder.file("b.avi"));
+}
+
+TEST(OpencvVideo, OurPixelsOfRealVideos) {
+  const char* folder = std::getenv("AORTA_ECHO");
+  if (folder == nullptr)
+    GTEST_SKIP() << "AORTA_ECHO must name a folder of EchoNet-Dynamic's layout";
+  int files = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(folder) / "Videos")) {
+    expect_opencvs_pixels(entry.path());
+    if (++files == 20) break;
+  }
+  EXPECT_GT(files, 0);
+}
+
+TEST(OpencvVideo, ReadsWhatWeWrite) {
+  const TestFolder folder;
+  const std::string path = folder.file("a.avi");
+  VideoWriter writer(path, {.fps = 30});
+  for (int i = 0; i < 10; ++i) writer.write(test_picture(50, 66, i));
+  writer.close();
+  expect_opencvs_pixels(path);
+  for (const int reader : {cv::CAP_OPENCV_MJPEG, cv::CAP_FFMPEG}) {
+    cv::VideoCapture video(path, reader);
+    ASSERT_TRUE(video.isOpened());
+    EXPECT_EQ(video.get(cv::CAP_PROP_FRAME_COUNT), 10);
+    EXPECT_EQ(video.get(cv::CAP_PROP_FPS), 30);
+    // Players seek: frame 7, from its index.
+    video.set(cv::CAP_PROP_POS_FRAMES, 7);
+    cv::Mat frame;
+    ASSERT_TRUE(video.read(frame));
+    EXPECT_LT(mean_difference(from_bgr(frame), test_picture(50, 66, 7)), 5);
+    EXPECT_GT(mean_difference(from_bgr(frame), test_picture(50, 66, 6)), 10);
+  }
+  EXPECT_EQ(opencvs_frames(path, cv::CAP_FFMPEG).size(), 10u);
+}
+
+// A frame that was dropped is an empty chunk: OpenCV shows the one before again, and so do we.
+TEST(OpencvVideo, RepeatsDroppedFramesAsItDoes) {
+  const TestFolder folder;
+  write_video(folder.file("a.avi"), test_picture(32, 32).unsqueeze(0).expand({5, 3, 32, 32}));
+  VideoWriter writer(folder.file("a.avi"));
+  for (int i = 0; i < 5; ++i) writer.write(test_picture(32, 32, i));
+  writer.close();
+  std::string text = read_text(folder.file("a.avi"));
+  // The chunk of frame 2 becomes an empty one and one of junk; the index says 0 bytes.
+  const size_t movi = text.find("movi"), index = text.find("idx1");
+  const auto number = [&](size_t place) {
+    uint32_t value;
+    std::memcpy(&value, text.data() + place, 4);
+    return value;
+  };
+  const size_t entry = index + 8 + 2 * 16;
+  const size_t chunk = movi + number(entry + 8);
+  const uint32_t size = number(chunk + 4);
+  text.replace(entry + 12, 4, std::string(4, '\0'));
+  text.replace(chunk + 4, 4, std::string(4, '\0'));
+  text.replace(chunk + 8, 4, "JUNK");
+  const uint32_t junk = size - 8;
+  std::memcpy(text.data() + chunk + 12, &junk, 4);
+  const std::string path = folder.write("b.avi", text);
+  expect_opencvs_pixels(path);
+  const VideoReader video(path);
+  EXPECT_EQ(video.read(2).to_vector<int>(), video.read(1).to_vector<int>());
+  EXPECT_NE(video.read(3).to_vector<int>(), video.read(1).to_vector<int>());
+}
+
+TEST(OpencvVideo, OtherFormatsAreReadExactlyByThePlugin) {
+  const TestFolder folder;
+  struct Format {
+    const char* file;
+    const char* codec;
+  };
+  int formats = 0;
+  for (const Format format : {Format{"a.mp4", "mp4v"}, {"b.avi", "XVID"}, {"c.avi", "FFV1"}}) {
+    SCOPED_TRACE(format.codec);
+    const std::string path = folder.file(format.file);
+    write_by_opencv(path, format.codec, cv::CAP_FFMPEG, 30, {64, 48});
+    const auto expected = opencvs_frames(path, cv::CAP_ANY);
+    ASSERT_EQ(expected.size(), 30u);
+    const VideoReader video(path);
+    EXPECT_EQ(video.height(), 48);
+    EXPECT_EQ(video.width(), 64);
+    EXPECT_EQ(video.fps(), 50);
+    // In any order, the end before it is known.
+    for (const int64_t i : {0, 3, 4, 17, 17, 5, 29, 0, 28})
+      ASSERT_EQ(video.read(i).to_vector<uint8_t>(),
+                expected[static_cast<size_t>(i)].to_vector<uint8_t>())
+          << i;
+    EXPECT_EQ(video.frame_count(), 30);
+    EXPECT_EQ(error_of([&] { video.read(30); }),
+              path + ": frame must be 0 to the number of frames - 1, got 30 of 30");
+    EXPECT_EQ(video.read(10, 3, 5)[2].to_vector<uint8_t>(), expected[20].to_vector<uint8_t>());
+    cv::Mat gray;
+    cv::cvtColor(to_bgr(expected[7]), gray, cv::COLOR_BGR2GRAY);
+    EXPECT_EQ(VideoReader(path, ImageMode::gray).read(7).to_vector<uint8_t>(),
+              std::vector<uint8_t>(gray.begin<uint8_t>(), gray.end<uint8_t>()));
+    ++formats;
+  }
+  EXPECT_EQ(formats, 3);
+}
+
+TEST(OpencvVideo, SaysWhatItCantRead) {
+  const TestFolder folder;
+  const std::string path = folder.write("a.mp4", "no video at all");
+  EXPECT_EQ(error_of([&] { VideoReader{path}; }),
+            path + ": video must be readable, got OpenCV can't open it");
+}
+
+}  // namespace
+}  // namespace aorta::data
