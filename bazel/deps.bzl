@@ -19,6 +19,7 @@ def aorta_dependencies():
             "gtest": "gtest",
             "gtest_main": "gtest_main",
             "nlohmann_json": "nlohmann_json",
+            "png": "libpng",
             "zlib": "zlib",
         },
         # target: a header that must exist, and its link flags, for libraries without a .pc file.
@@ -48,6 +49,7 @@ def aorta_dependencies():
             "nlohmann_json": "nlohmann-json3-dev",
             "opencv_core": "libopencv-core-dev",
             "openmp": "g++",
+            "png": "libpng-dev",
             "zlib": "zlib1g-dev",
         },
     )
