@@ -20,6 +20,7 @@ def aorta_dependencies():
             "gtest_main": "gtest_main",
             "jpeg": "libjpeg",
             "nlohmann_json": "nlohmann_json",
+            "png": "libpng",
             "zlib": "zlib",
         },
         # target: a header that must exist, and its link flags, for libraries without a .pc file.
@@ -54,6 +55,7 @@ def aorta_dependencies():
             "opencv_core": "libopencv-core-dev",
             "opencv_videoio": "libopencv-videoio-dev",
             "openmp": "g++",
+            "png": "libpng-dev",
             "zlib": "zlib1g-dev",
         },
     )

@@ -138,6 +138,7 @@ void StackDataset::read(int64_t index, Sample& sample, Generator& random) const 
     const size_t count = members_[m]->size();
     const auto places = sample.tensors().begin() + static_cast<std::ptrdiff_t>(first);
     Sample part(members_[m], {places, places + static_cast<std::ptrdiff_t>(count)});
+    part.forward_file_to(sample);
     datasets_[m]->read(index, part, random);
     for (size_t i = 0; i < count; ++i) {
       const Shape& shape = part.tensors()[i].shape();

@@ -62,6 +62,7 @@ const Tensor& Sample::resize(std::string_view name, const Shape& shape) {
 
 void Sample::set_file(std::string_view path) {
   file_ = path;
+  if (outer_) outer_->set_file(path);
   if (file_place_.empty()) return;
   path = path.substr(path.size() - std::min(path.size(), file_place_.size() - 1));
   *std::copy(path.begin(), path.end(), file_place_.begin()) = '\0';

@@ -44,6 +44,9 @@ class Sample {
   /// Says which file is being read, for messages about an error or a crash.
   void set_file(std::string_view path);
   const std::string& file() const { return file_; }
+  /// For a dataset made of others: what is said here of files is said of `outer`, too, which must
+  /// outlive this.
+  void forward_file_to(Sample& outer) { outer_ = &outer; }
 
   /// In the order of their declaration.
   const std::vector<Tensor>& tensors() const { return tensors_; }
@@ -55,6 +58,7 @@ class Sample {
   TensorSpecs specs_;
   std::vector<Tensor> places_;
   std::vector<Tensor> tensors_;
+  Sample* outer_ = nullptr;
   std::string file_;
   std::span<char> file_place_;
 };

@@ -1,4 +1,5 @@
 #include <aorta/data/names.h>
+#include <aorta/data/stages.h>
 #include <aorta/data/transformed.h>
 
 #include <cstring>
@@ -64,7 +65,9 @@ TransformedDataset::TransformedDataset(const std::shared_ptr<const Dataset>& dat
 
 void TransformedDataset::read(int64_t index, Sample& sample, Generator& random) const {
   Sample inner(inner_);
+  inner.forward_file_to(sample);
   dataset_->read(index, inner, random);
+  const StageScope stage(Stage::transform);
   const auto of = [&](const std::vector<size_t>& places) {
     std::vector<Tensor> tensors;
     for (const size_t i : places) tensors.push_back(inner.tensors()[i]);

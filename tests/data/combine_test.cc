@@ -284,6 +284,28 @@ TEST(ConcatDataset, DeclaresTheLargestShapes) {
   EXPECT_EQ(all->sample(3)["n"].shape(), Shape{2});
 }
 
+// Says its file, then fails.
+struct Broken : Dataset {
+  int64_t size() const override { return 1; }
+  std::vector<TensorSpec> specs() const override { return {{"n", i64, {}}}; }
+  void read(int64_t, Sample& sample, Generator&) const override {
+    sample.set_file("broken.avi");
+    fail("broken", "it is");
+  }
+};
+
+TEST(Combinations, SayWhichFileIsRead) {
+  const DatasetPointer broken = make_dataset<Broken>();
+  const DatasetPointer datasets[] = {make_dataset<Subset>(broken, Indices{0}),
+                                     make_dataset<ConcatDataset>(std::vector{broken}),
+                                     make_dataset<StackDataset>(std::vector{broken})};
+  for (const DatasetPointer& dataset : datasets) {
+    Sample sample(checked_specs(dataset->specs()));
+    EXPECT_EQ(error_of([&] { dataset->read(0, sample, default_generator()); }), "broken: it is");
+    EXPECT_EQ(sample.file(), "broken.avi");
+  }
+}
+
 // Combinations of combinations, through a loader.
 TEST(Combinations, LoadInBatches) {
   const auto all = make_dataset<ConcatDataset>(std::vector<DatasetPointer>{

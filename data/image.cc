@@ -1,0 +1,22 @@
+#include <aorta/core/io/bytes.h>
+#include <aorta/data/image.h>
+#include <aorta/data/image_bytes.h>
+#include <aorta/data/png.h>
+#include <aorta/data/stages.h>
+
+namespace aorta::data {
+
+Tensor decode_image(std::span<const std::byte> bytes, ImageMode mode, const std::string& name) {
+  const StageScope scope(Stage::decode);
+  const std::string_view text = io::as_text(bytes);
+  if (text.starts_with("\x89PNG")) return decode_png(bytes, mode, name);
+  if (text.starts_with("P5") || text.starts_with("P6")) return decode_pnm(bytes, mode, name);
+  fail(name, "an image must be PNG, or PNM (P5, P6)", io::quote(text.substr(0, 8)));
+}
+
+Tensor read_image(const std::string& path, ImageMode mode) {
+  const StageScope scope(Stage::open);
+  return decode_image(io::FileBytes::map(path)->bytes(), mode, path);
+}
+
+}  // namespace aorta::data
