@@ -15,7 +15,7 @@
 namespace aorta::data {
 namespace {
 
-// torchvision's results; tests/fixtures/make_data.py has the same list.
+// torchvision's results; tests/fixtures/make_transforms.py has the same list.
 const std::map<std::string, Tensor>& fixtures() {
   static const std::map<std::string, Tensor> all = [] {
     std::map<std::string, Tensor> tensors;
