@@ -3,10 +3,10 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/data/portable.h>
 #include <aorta/data/transforms.h>
 
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <numbers>
 
@@ -348,68 +348,19 @@ TEST(Transforms, KeepAnEmptyListAndEmptyImages) {
   EXPECT_EQ(all(zeros({3, 0, 5})).shape(), (Shape{3, 0, 5}));
 }
 
-// What carries a dataset's arguments to another process: the fields, one after another.
-struct Writer {
-  std::string bytes;
-  template <class... T>
-  void operator()(T&... fields) {
-    (put(fields), ...);
-  }
-  template <class T>
-  void put(T& field) {
-    if constexpr (requires { field.fields(*this); }) {
-      field.fields(*this);
-    } else if constexpr (requires {
-                           field.size();
-                           field.resize(1);
-                         }) {
-      int64_t size = static_cast<int64_t>(field.size());
-      put(size);
-      for (auto& item : field) put(item);
-    } else {
-      bytes.append(reinterpret_cast<const char*>(&field), sizeof field);
-    }
-  }
-};
-struct Reader {
-  std::string_view bytes;
-  template <class... T>
-  void operator()(T&... fields) {
-    (get(fields), ...);
-  }
-  template <class T>
-  void get(T& field) {
-    if constexpr (requires { field.fields(*this); }) {
-      field.fields(*this);
-    } else if constexpr (requires {
-                           field.size();
-                           field.resize(1);
-                         }) {
-      int64_t size = 0;
-      get(size);
-      field.resize(static_cast<size_t>(size));
-      for (auto& item : field) get(item);
-    } else {
-      std::memcpy(static_cast<void*>(&field), bytes.data(), sizeof field);
-      bytes.remove_prefix(sizeof field);
-    }
-  }
-};
-
 TEST(Transforms, TravelByTheirFields) {
-  Transforms sent{RandomAffine{.degrees = {-30, 30}, .center = {5, 6}, .fill = 3},
-                  CenterCrop{9},
-                  RandomCrop{.size = {7, 8}, .padding = {1, 2, 3, 4}},
-                  RandomHorizontalFlip{.p = 0.9},
-                  ToFloat{},
-                  GaussianNoise{.sigma = 0.3},
-                  Normalize{{0.5, 1, 2}, {0.1, 0.2, 0.3}}};
-  Writer writer;
-  sent.fields(writer);
-  Transforms received;
-  Reader reader{writer.bytes};
-  received.fields(reader);
-  EXPECT_TRUE(reader.bytes.empty());
+  const Transforms sent{RandomAffine{.degrees = {-30, 30}, .center = {5, 6}, .fill = 3},
+                        CenterCrop{9},
+                        RandomCrop{.size = {7, 8}, .padding = {1, 2, 3, 4}},
+                        RandomHorizontalFlip{.p = 0.9},
+                        ToFloat{},
+                        GaussianNoise{.sigma = 0.3},
+                        Normalize{{0.5, 1, 2}, {0.1, 0.2, 0.3}}};
+  ArgumentWriter writer;
+  Portable<Transforms>::write(writer, sent);
+  EXPECT_EQ(writer.refusal(), "");
+  ArgumentReader reader(writer.text());
+  const Transforms received = Portable<Transforms>::read(reader);
   Generator noise(1), one(2), two(2);
   const Tensor image = randint(0, 255, {3, 12, 12}, {.dtype = u8}, &noise);
   const Tensor result = received(image, one);
