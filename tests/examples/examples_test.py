@@ -128,6 +128,16 @@ class Examples(unittest.TestCase):
         self.assertIn("df/dz = tensor(3., dtype=f64)", output)
         self.assertIn("hidden.weight", open(self.folder + "/graph.dot").read())
 
+    def test_landmarks(self):
+        marks = self.run_program("landmarks", ".", TMPDIR=self.folder).splitlines()
+        # 4 epochs of 6 faces with two blue eyes and a red mouth; few points leave the picture.
+        self.assertGreater(len(marks), 60)
+        self.assertEqual(set(marks), {"eye is blue", "mouth is red"})
+        with open(self.folder + "/landmarks.png", "rb") as file:
+            head = file.read(24)
+        self.assertEqual(struct.unpack(">II", head[16:]), (6 * 96, 4 * 96))
+        self.assertEqual(os.listdir(self.folder), ["landmarks.png"])
+
     @needs_digits
     def test_mnist(self):
         write_small_mnist(self.folder)
