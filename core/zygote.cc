@@ -23,7 +23,7 @@
 namespace aorta {
 namespace {
 
-constexpr int kAnswerMs = 10'000;
+constexpr int kAnswerMs = 5'000;
 constexpr char kEnded = '\xff';  // the first byte of a message about a process's end
 
 struct Zygote {

@@ -102,6 +102,25 @@ class Tables(unittest.TestCase):
             with self.subTest(name):
                 self.assert_runs(name, "--threads", "1", peer=PEER)
 
+    def test_disk(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = [BENCH, "disk", folder, "--size", "1", "--seconds", "0.01", "--blocks", "4,1024", "--depths", "1,2",
+                       "--svg", folder]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            if "O_DIRECT" in done.stderr:
+                self.skipTest(done.stderr)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for pattern in "random", "sequential":
+                self.assertRegex(done.stdout, r"\n%s +depth 1 +depth 2\n +4 KB +[\d.]+k? +[\d.]+ MB/s" % pattern)
+            self.assertEqual(sorted(os.listdir(folder)), ["disk_%s_%s.svg" % (pattern, what) for pattern in
+                                                          ("random", "sequential") for what in ("iops", "mbs")])
+        for arguments, text in [(["--what"], "disk: one folder and known options (see --help), got '--what'"),
+                                (["--blocks", "3"], "disk: --blocks is a number from 4 to 1048576, got '3'"),
+                                (["/nowhere"], "disk: a file must be made in the folder, got /nowhere: ENOENT")]:
+            done = subprocess.run([BENCH, "disk", *arguments], stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(text, done.stderr)
+
     def test_compile_counts_lines(self):
         table = self.assert_runs("compile", "--filter", "lines")
         lines = next(row for row in table["rows"] if row["unit"] == "lines")

@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <fstream>
 
 namespace {
@@ -33,6 +31,7 @@ struct Arguments {
   std::string json, filter;
   Plan plan;
   Settings settings;
+  std::vector<std::string> rest;  // for a table of another kind
   bool list = false, help = false;
 };
 
@@ -86,15 +85,13 @@ Arguments parse(int argc, char** argv) {
         if (option == table.name) arguments.table = &table;
       }
       check(arguments.table, "bench", "a table that --list names", "'", option, "'");
+      if (arguments.table->run) {
+        arguments.rest.assign(argv + i + 1, argv + argc);
+        break;
+      }
     }
   }
   return arguments;
-}
-
-// `bazel run` starts programs in a folder of its own.
-std::filesystem::path from_callers_folder(const std::string& path) {
-  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
-  return folder ? std::filesystem::path(folder) / path : std::filesystem::path(path);
 }
 
 int run(const Arguments& arguments) {
@@ -139,6 +136,7 @@ int main(int argc, char** argv) {
       std::fputs(kUsage, arguments.help ? stdout : stderr);
       return arguments.help ? 0 : 2;
     }
+    if (arguments.table->run) return arguments.table->run(arguments.rest);
     return run(arguments);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

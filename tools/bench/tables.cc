@@ -1,4 +1,8 @@
+#include <aorta/tools/bench/disk.h>
 #include <aorta/tools/bench/tables.h>
+
+#include <cstdlib>
+#include <filesystem>
 
 namespace aorta::bench {
 namespace {
@@ -25,10 +29,17 @@ constexpr Table kTables[] = {
     {"optimizer", "optimizer steps: against memory, and PyTorch's fused ones", optimizer_rows},
     {"cuda", "ops and products on a GPU: against a copy on the device, and PyTorch", cuda_rows},
     {"compile", "compile time and preprocessed lines of a small program", compile_rows},
+    {"disk", "direct reads by size and depth, random and sequential; see disk --help", nullptr,
+     run_disk},
     {"selftest", "rows whose verdicts are known", selftest_rows},
 };
 
 }  // namespace
+
+std::string from_callers_folder(const std::string& path) {
+  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  return folder ? (std::filesystem::path(folder) / path).string() : path;
+}
 
 std::span<const Table> tables() { return kTables; }
 

@@ -21,8 +21,13 @@ using Rows = std::vector<Row>;
 struct Table {
   const char* name;
   const char* about;
-  Rows (*rows)(const Plan& plan);
+  Rows (*rows)(const Plan& plan) = nullptr;
+  /// For a table of another kind: all of it, given what stands after its name; the exit status.
+  int (*run)(const std::vector<std::string>& arguments) = nullptr;
 };
+
+/// A path as the caller means it: `bazel run` starts programs in a folder of its own.
+std::string from_callers_folder(const std::string& path);
 
 /// Every table that the program knows.
 std::span<const Table> tables();
