@@ -1,6 +1,7 @@
 // bench TABLE [--json FILE] [--filter TEXT] [--threads 1,2] [--seconds S] [--tiny]
 // Measures a table of speed against floors and peers, a row a line; docs/benchmarks.md tells how.
 #include <aorta/core/check.h>
+#include <aorta/core/init.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/tools/bench/report.h>
 #include <aorta/tools/bench/tables.h>
@@ -126,6 +127,7 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  aorta::init(argc, argv);
   try {
     const Arguments arguments = parse(argc, argv);
     if (arguments.list) {

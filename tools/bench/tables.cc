@@ -31,6 +31,11 @@ constexpr Table kTables[] = {
     {"compile", "compile time and preprocessed lines of a small program", compile_rows},
     {"disk", "direct reads by size and depth, random and sequential; see disk --help", nullptr,
      run_disk},
+    {"loader", "samples a second, first batch, waiting, memory: against PyTorch's DataLoader",
+     nullptr, run_loader},
+    {"loader-sweep", "epochs of 0 to 8 workers with a slow dataset", nullptr, run_loader_sweep},
+    {"loader-workers", "epochs of 0 to 4 workers, batches pageable and page-locked", nullptr,
+     run_loader_workers},
     {"selftest", "rows whose verdicts are known", selftest_rows},
 };
 

@@ -47,6 +47,9 @@ Rows random_rows(const Plan& plan);
 Rows optimizer_rows(const Plan& plan);
 Rows cuda_rows(const Plan& plan);
 Rows compile_rows(const Plan& plan);
+int run_loader(const std::vector<std::string>& arguments);
+int run_loader_sweep(const std::vector<std::string>& arguments);
+int run_loader_workers(const std::vector<std::string>& arguments);
 /// Rows whose verdicts are known: what tests look at.
 Rows selftest_rows(const Plan& plan);
 
