@@ -2,6 +2,7 @@
 #include <aorta/data/image_kernels.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -90,7 +91,10 @@ void window_of(const Tensor& in, const Tensor& out, const Window& window) {
   }
 }
 
-uint8_t rounded(float value, uint8_t) { return static_cast<uint8_t>(std::lrintf(value)); }
+// From 0 to 255, half to even: where a float's last bit is worth 1.
+uint8_t rounded(float value, uint8_t) {
+  return static_cast<uint8_t>(std::bit_cast<uint32_t>(value + 0x1p23f));
+}
 float rounded(float value, float) { return value; }
 
 // Where the pixels of a row of the result come from.
@@ -220,67 +224,6 @@ void warp_nearest(const Tensor& in, const Tensor& out, const Matrix& m, double f
   }
 }
 
-// The weights of input pixels in each result pixel along one axis: a triangle, as wide as a result
-// pixel where it is larger than an input pixel.
-struct Taps {
-  Taps(int64_t start, int64_t in, int64_t out, bool antialias) {
-    const double scale = static_cast<double>(in) / static_cast<double>(out);
-    const double width = antialias ? std::max(scale, 1.) : 1.;
-    for (int64_t i = 0; i < out; ++i) {
-      double centre = (static_cast<double>(i) + 0.5) * scale;
-      // Beyond the first and last pixel's centres, bilinear interpolation stays at their values.
-      if (!antialias) centre = std::clamp(centre, 0.5, static_cast<double>(in) - 0.5);
-      const auto low = std::max<int64_t>(static_cast<int64_t>(centre - width + 0.5), 0);
-      const auto high = std::min<int64_t>(static_cast<int64_t>(centre + width + 0.5), in);
-      first.push_back(start + low);
-      begin.push_back(weights.size());
-      double sum = 0;
-      for (int64_t j = low; j < high; ++j) {
-        const double distance = std::abs((static_cast<double>(j) + 0.5 - centre) / width);
-        weights.push_back(static_cast<float>(std::max(0., 1 - distance)));
-        sum += std::max(0., 1 - distance);
-      }
-      for (size_t k = begin.back(); k < weights.size(); ++k)
-        weights[k] = static_cast<float>(weights[k] / sum);
-    }
-    begin.push_back(weights.size());
-  }
-  std::vector<int64_t> first;  // the first input pixel of each result pixel
-  std::vector<size_t> begin;   // where its weights start
-  std::vector<float> weights;
-};
-
-template <class T>
-void resize_of(const Tensor& in, const Tensor& out, const Box& box, bool antialias) {
-  const Frames from = frames_of(in), to = frames_of(out);
-  const Taps across(box.left, box.width, to.width, antialias);
-  const Taps down(0, box.height, to.height, antialias);
-  std::vector<float> narrow(static_cast<size_t>(box.height * to.width));
-  std::vector<float> sum(static_cast<size_t>(to.width));
-  for (int64_t frame = 0; frame < to.count; ++frame) {
-    const T* source = static_cast<const T*>(in.data()) + frame * from.pixels();
-    for (int64_t y = 0; y < box.height; ++y) {
-      const T* row = source + (y + box.top) * from.width;
-      float* result = narrow.data() + y * to.width;
-      for (size_t x = 0; x < across.first.size(); ++x) {
-        const T* pixel = row + across.first[x];
-        float value = 0;
-        for (size_t k = across.begin[x]; k < across.begin[x + 1]; ++k)
-          value += across.weights[k] * static_cast<float>(*pixel++);
-        result[x] = value;
-      }
-    }
-    T* result = static_cast<T*>(out.data()) + frame * to.pixels();
-    for (size_t y = 0; y < down.first.size(); ++y) {
-      std::fill(sum.begin(), sum.end(), 0.f);
-      const float* row = narrow.data() + down.first[y] * to.width;
-      for (size_t k = down.begin[y]; k < down.begin[y + 1]; ++k, row += to.width)
-        for (size_t x = 0; x < sum.size(); ++x) sum[x] += down.weights[k] * row[x];
-      for (const float value : sum) *result++ = rounded(value, T());
-    }
-  }
-}
-
 template <class T>
 void resize_nearest_of(const Tensor& in, const Tensor& out, const Box& box) {
   const Frames from = frames_of(in), to = frames_of(out);
@@ -302,6 +245,24 @@ void resize_nearest_of(const Tensor& in, const Tensor& out, const Box& box) {
   }
 }
 
+template <class T>
+void reverse(T* first, T* last) {
+  std::reverse(first, last);
+}
+// Eight from each end at a time.
+void reverse(uint8_t* first, uint8_t* last) {
+  for (; last - first >= 16; first += 8, last -= 8) {
+    uint64_t front, back;
+    std::memcpy(&front, first, 8);
+    std::memcpy(&back, last - 8, 8);
+    front = __builtin_bswap64(front);
+    back = __builtin_bswap64(back);
+    std::memcpy(first, &back, 8);
+    std::memcpy(last - 8, &front, 8);
+  }
+  std::reverse(first, last);
+}
+
 }  // namespace
 
 void window(const Tensor& in, const Tensor& out, const Window& what) {
@@ -313,7 +274,7 @@ void flip_horizontal(const Tensor& image) {
     const Frames size = frames_of(image);
     auto* row = static_cast<decltype(type)>(image.data());
     for (int64_t y = 0; y < size.count * size.height; ++y, row += size.width)
-      std::reverse(row, row + size.width);
+      reverse(row, row + size.width);
   });
 }
 
@@ -336,13 +297,6 @@ void warp(const Tensor& in, const Tensor& out, const Matrix& to_input, Interpola
     BilinearWarp<uint8_t>(in, out, to_input, std::clamp(fill, 0., 255.)).run();
   else
     BilinearWarp<float>(in, out, to_input, fill).run();
-}
-
-void resize_bilinear(const Tensor& in, const Tensor& out, const Box& box, bool antialias) {
-  if (in.dtype() == DType::u8)
-    resize_of<uint8_t>(in, out, box, antialias);
-  else
-    resize_of<float>(in, out, box, antialias);
 }
 
 void resize_nearest(const Tensor& in, const Tensor& out, const Box& box) {

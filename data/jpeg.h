@@ -1,15 +1,13 @@
 #pragma once
 
 #include <aorta/core/tensor.h>
+#include <aorta/data/image_mode.h>
 
 #include <cstddef>
 #include <span>
 #include <string>
 
 namespace aorta::data {
-
-/// The channels of a decoded image: as stored, one (brightness), or three (red, green, blue).
-enum class ImageMode { unchanged, gray, rgb };
 
 /// JPEG images (ITU-T T.81: baseline and progressive, 8 bits, 1 or 3 components), decoded by
 /// libjpeg-turbo with its exact integer transform and smooth upsampling, which OpenCV takes too:

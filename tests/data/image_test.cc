@@ -2,6 +2,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/data/image.h>
+#include <aorta/data/jpeg.h>
 #include <aorta/data/png.h>
 #include <unistd.h>
 
@@ -74,10 +75,21 @@ TEST(Image, IsReadFromAFile) {
   EXPECT_EQ(read_png(path, ImageMode::gray).shape(), (Shape{1, 11, 13}));
   std::ofstream(path, std::ios::binary) << "BM not one of ours";
   EXPECT_EQ(error_of([&] { read_image(path); }).substr(path.size()),
-            ": an image must be PNG, or PNM (P5, P6), got \"BM not o\"");
+            ": an image must be JPEG, PNG, or PNM (P5, P6), got \"BM not o\"");
   unlink(path.c_str());
   EXPECT_EQ(error_of([&] { read_image(path); }),
             path + ": file must be readable, got ENOENT (No such file or directory)");
+}
+
+TEST(Image, KnowsJpegByItsFirstBytes) {
+  const Tensor file = encode_jpeg(fixtures().at("rgb.rgb"), 90);
+  for (const ImageMode mode : {ImageMode::unchanged, ImageMode::gray}) {
+    const Tensor image = decode_image(bytes_of(file), mode);
+    EXPECT_EQ(image.shape(), (Shape{mode == ImageMode::gray ? 1 : 3, 11, 13}));
+    EXPECT_EQ(image.to_vector<int>(), decode_jpeg(bytes_of(file), mode).to_vector<int>());
+  }
+  EXPECT_TRUE(error_text("\xff\xd8\xff").starts_with("file: JPEG image must be sound, got "))
+      << error_text("\xff\xd8\xff");
 }
 
 TEST(Png, WritesWhatItReads) {
@@ -158,8 +170,9 @@ TEST(Pnm, RefusesWhatIsNotSound) {
             "file: data must be as long as the image's size says, got 3 bytes for 2 x 2");
   EXPECT_EQ(error_text("P6 999999 999999 255"),
             "file: data must be as long as the image's size says, got 0 bytes for 999999 x 999999");
-  EXPECT_EQ(error_text("GIF89a"), "file: an image must be PNG, or PNM (P5, P6), got \"GIF89a\"");
-  EXPECT_EQ(error_text(""), "file: an image must be PNG, or PNM (P5, P6), got \"\"");
+  EXPECT_EQ(error_text("GIF89a"),
+            "file: an image must be JPEG, PNG, or PNM (P5, P6), got \"GIF89a\"");
+  EXPECT_EQ(error_text(""), "file: an image must be JPEG, PNG, or PNM (P5, P6), got \"\"");
 }
 
 }  // namespace
