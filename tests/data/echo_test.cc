@@ -446,6 +446,51 @@ TEST(Echo, MeasuresMeanAndDeviation) {
             mean_and_std(echo, "video", {.samples = 1, .channel_dim = 1}).mean);
 }
 
+// Kilobytes of this process's own memory.
+int64_t private_memory() {
+  std::ifstream file("/proc/self/smaps_rollup");
+  for (std::string word; file >> word;)
+    if (word == "Private_Dirty:") {
+      int64_t kilobytes = 0;
+      file >> kilobytes;
+      return kilobytes;
+    }
+  return -1;
+}
+
+// The whole of EchoNet-Dynamic: 10,030 videos, two traces of 21 rows each.
+TEST(Echo, ListsTenThousandVideosInLittleMemory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's memory is not the program's";
+#endif
+  const EchoFolder small;
+  const TestFolder large;
+  std::filesystem::create_directories(large.path / "Videos");
+  std::ofstream list(large.file("FileList.csv")), tracings(large.file("VolumeTracings.csv"));
+  list << "FileName,EF,ESV,EDV,FrameHeight,FrameWidth,FPS,NumberOfFrames,Split\n";
+  tracings << "FileName,X1,Y1,X2,Y2,Frame\n";
+  for (int i = 0; i < 10030; ++i) {
+    const std::string name = "0X" + std::to_string(100000000000000 + i);
+    std::filesystem::create_hard_link(small.video("a"), large.file("Videos/" + name + ".avi"));
+    list << name << ",55.1234,30.5,66.25,32,32,50,40,TRAIN\n";
+    for (const int frame : {7, 31})
+      for (int row = 0; row < 21; ++row)
+        tracings << name << ".avi," << 5.1234 + frame * 0.1 << ',' << row << ','
+                 << 20.4321 + frame * 0.2 << ',' << row + 0.5 << ',' << frame << '\n';
+  }
+  list.close();
+  tracings.close();
+  const Echo few(small.str(), EchoOptions::segmentation());
+  few.sample(0);
+  const int64_t before = private_memory();
+  ASSERT_GT(before, 0);
+  const Echo many(large.path.string(), EchoOptions::segmentation());
+  for (int64_t i = 0; i < many.size(); i += 100) many.sample(i);
+  EXPECT_EQ(many.size(), 10030);
+  // The traces' corners are 3.4 MB, names and the rest 1 MB.
+  EXPECT_LT(private_memory() - before, 8000);
+}
+
 // Against the steps of EchoNet's own code with OpenCV and scikit-image, on the folder in
 // AORTA_ECHO.
 TEST(Echo, IsEchoNetsOnRealVideos) {

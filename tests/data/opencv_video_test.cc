@@ -3,6 +3,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/data/video.h>
 
+#include <cstdlib>
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 
@@ -11,6 +12,12 @@
 
 namespace aorta::data {
 namespace {
+
+#ifdef __SANITIZE_ADDRESS__
+// The sanitizer calls dlopen in our place, and with it the search along our run path is gone.
+[[maybe_unused]] const int kPluginNamed =
+    setenv("AORTA_OPENCV_PLUGIN", "data/libaorta_opencv.so", 0);
+#endif
 
 // (H, W, 3) blue, green, red, as a tensor (3, H, W) red, green, blue.
 Tensor from_bgr(const cv::Mat& image) {
