@@ -53,4 +53,49 @@ void TensorDataset::read(int64_t index, Sample& sample, Generator&) const {
   }
 }
 
+ChainDataset::ChainDataset(const std::vector<std::shared_ptr<const IterableDataset>>& datasets)
+    : datasets_(datasets) {
+  check(!datasets.empty(), "chain_dataset", "there must be a dataset", "none");
+  for (const auto& dataset : datasets) {
+    check(dataset != nullptr, "chain_dataset", "a dataset must be there", "none");
+    const auto specs = dataset->specs(), first = datasets.front()->specs();
+    bool same = specs.size() == first.size();
+    for (size_t i = 0; same && i < specs.size(); ++i)
+      same = specs[i].name == first[i].name && specs[i].dtype == first[i].dtype &&
+             specs[i].shape == first[i].shape;
+    check(same, "chain_dataset", "members must declare the same tensors",
+          io::quote(specs.front().name), " and ", io::quote(first.front().name), " and so on");
+  }
+}
+
+std::unique_ptr<SampleStream> ChainDataset::stream(int64_t epoch) const {
+  struct Chain : SampleStream {
+    std::vector<std::shared_ptr<const IterableDataset>> datasets;
+    int64_t epoch = 0;
+    size_t at = 0;
+    std::unique_ptr<SampleStream> stream;
+    bool next(Sample& sample, Generator& random) override {
+      for (; at < datasets.size(); ++at, stream = nullptr) {
+        if (!stream) stream = datasets[at]->stream(epoch);
+        if (stream->next(sample, random)) return true;
+      }
+      return false;
+    }
+  };
+  auto chain = std::make_unique<Chain>();
+  chain->datasets = datasets_;
+  chain->epoch = epoch;
+  return chain;
+}
+
+std::optional<int64_t> ChainDataset::size() const {
+  int64_t sum = 0;
+  for (const auto& dataset : datasets_) {
+    const auto size = dataset->size();
+    if (!size) return {};
+    sum += *size;
+  }
+  return sum;
+}
+
 }  // namespace aorta::data

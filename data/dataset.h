@@ -66,6 +66,19 @@ class IterableDataset : public Source {
   virtual std::optional<int64_t> size() const { return {}; }
 };
 
+/// The streams of several datasets of the same specs, one after another.
+class ChainDataset : public IterableDataset {
+ public:
+  explicit ChainDataset(const std::vector<std::shared_ptr<const IterableDataset>>& datasets);
+  std::vector<TensorSpec> specs() const override { return datasets_.front()->specs(); }
+  std::unique_ptr<SampleStream> stream(int64_t epoch) const override;
+  /// The sum, where all of them have a size.
+  std::optional<int64_t> size() const override;
+
+ private:
+  std::vector<std::shared_ptr<const IterableDataset>> datasets_;
+};
+
 /// In a worker process: which one it is.
 struct WorkerInfo {
   int id = 0;

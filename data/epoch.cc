@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include <cstdio>
 #include <utility>
 
 namespace aorta::data {
@@ -273,13 +274,26 @@ void Epoch::look() {
   if (current_->batch) {
     if (stager_) stager_->deliver(*current_->batch, current_->ticket);
     ++account_.batches;
-    if (!current_->batch->tensors().empty() && current_->batch->tensors()[0].second.dim() > 0)
-      account_.samples += current_->batch->tensors()[0].second.size(0);
+    const auto& tensors = current_->batch->tensors();
+    const bool many = !settings_->unbatched && !tensors.empty() && tensors[0].second.dim() > 0;
+    account_.samples += many ? tensors[0].second.size(0) : 1;
+    say_when_there_are_too_many();
   }
   // The copy of the next batch runs beside the program's work on this one.
   const auto all = count();
   if (stager_ && current_->batch && (!all || given_ < *all) && ready()) ahead_ = load_and_stage();
   left_ = seconds_now();
+}
+
+void Epoch::say_when_there_are_too_many() {
+  if (!settings_->iterable || said_size_) return;
+  const auto size = settings_->iterable->size();
+  if (!size || account_.samples <= *size) return;
+  said_size_ = true;
+  std::fprintf(stderr,
+               "aorta: data_loader: the dataset says that it has %lld samples, and gives more; with "
+               "workers each stream must be a part of it\n",
+               static_cast<long long>(*size));
 }
 
 StallAccount Epoch::account() const {
@@ -295,7 +309,7 @@ Batch Epoch::batch_in_place(const std::vector<Tensor>& whole,
   const std::vector<TensorSpec>& specs = *settings_->specs;
   for (size_t i = 0; i < specs.size(); ++i) {
     if (shapes[i] == specs[i].shape) {
-      batch.add(specs[i].name, whole[i]);
+      batch.add(specs[i].name, settings_->unbatched ? whole[i][0] : whole[i]);
       continue;
     }
     // Smaller than declared: samples keep the distance of the largest.
@@ -303,8 +317,9 @@ Batch Epoch::batch_in_place(const std::vector<Tensor>& whole,
     all.insert(0, whole[i].size(0));
     Strides strides = contiguous_strides(shapes[i]);
     strides.insert(0, whole[i].stride(0));
-    batch.add(specs[i].name, Tensor(whole[i].storage(), whole[i].dtype(), all, strides,
-                                    whole[i].storage_offset()));
+    const Tensor tensor(whole[i].storage(), whole[i].dtype(), all, strides,
+                        whole[i].storage_offset());
+    batch.add(specs[i].name, settings_->unbatched ? tensor[0] : tensor);
   }
   return batch;
 }

@@ -16,6 +16,7 @@ struct LoaderSettings {
   DataLoaderOptions options;
   TensorSpecs specs;
   uint64_t seed = 0;
+  bool unbatched = false;            // a sample by itself; batch_size is 1 then
   bool pinned = false;               // pin_memory, and there is a GPU
   std::shared_ptr<WorkerPool> idle;  // of an epoch that is over
 
@@ -74,6 +75,7 @@ class Epoch {
   };
   Loaded load_and_stage();
   void look();
+  void say_when_there_are_too_many();
 
   std::shared_ptr<LoaderSettings> settings_;
   int64_t epoch_;
@@ -82,7 +84,8 @@ class Epoch {
   std::optional<Loaded> current_, ahead_;
   std::optional<Stager> stager_;
   StallAccount account_;
-  double started_, left_ = 0, looked_ = 0;
+  double started_, left_ = 0;
+  bool said_size_ = false;
 };
 
 /// With worker processes.

@@ -11,7 +11,11 @@ namespace {
 
 void check_options(const DataLoaderOptions& options) {
   const char* op = "data_loader";
-  check(options.batch_size >= 1, op, "batch_size must be at least 1", options.batch_size);
+  const bool unbatched = options.batch_size == kUnbatched;
+  check(options.batch_size >= 1 || unbatched, op, "batch_size must be at least 1",
+        options.batch_size);
+  check(!unbatched || (!options.collate && !options.drop_last && !options.batch_sampler), op,
+        "samples by themselves have no collate, drop_last or batch_sampler", "one of them");
   check(options.num_workers >= 0 || options.num_workers == kAutoWorkers, op,
         "num_workers can't be negative", options.num_workers);
   check(options.reads_in_flight >= 1, op, "reads_in_flight must be at least 1",
@@ -59,6 +63,8 @@ LoaderSettings make_settings(std::shared_ptr<const Source> source,
     const uint64_t high = random.next_u32();
     settings.seed = high << 32 | random.next_u32();
   }
+  settings.unbatched = options.batch_size == kUnbatched;
+  if (settings.unbatched) settings.options.batch_size = 1;
   settings.options.generator = nullptr;  // it may be gone when the next epoch begins
 
   const int cpus = available_cpus();

@@ -24,8 +24,12 @@ Batch default_collate(std::span<const Sample> samples);
 /// one, at least 1.
 inline constexpr int kAutoWorkers = -1;
 
+/// PyTorch's batch_size = None.
+inline constexpr int64_t kUnbatched = 0;
+
 /// PyTorch's names, meanings and defaults.
 struct DataLoaderOptions {
+  /// Samples a batch; kUnbatched gives samples by themselves, their tensors without that dimension.
   int64_t batch_size = 1;
   /// A new random order each epoch; else the order of the dataset.
   bool shuffle = false;
