@@ -7,6 +7,7 @@
 #include <tmmintrin.h>
 
 #include <csetjmp>
+#include <cstring>
 #include <memory>
 
 // libjpeg reports an error by a call that must not return: it is left by longjmp, back into the
@@ -102,37 +103,46 @@ constexpr Split kSplit = [] {
   return split;
 }();
 
-// Sixteen pixels of three channels into sixteen bytes of each. (Aorta needs x86-64-v2.)
-[[gnu::target("ssse3")]] void split16(const uint8_t* from, uint8_t* red, uint8_t* green,
-                                      uint8_t* blue) {
-  const auto load = [](const uint8_t* place) __attribute__((target("ssse3"))) {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(place));
-  };
-  const __m128i part[] = {load(from), load(from + 16), load(from + 32)};
-  uint8_t* const to[] = {red, green, blue};
-  for (int c = 0; c < 3; ++c) {
-    __m128i all = _mm_setzero_si128();
-    for (int p = 0; p < 3; ++p)
-      all = _mm_or_si128(all, _mm_shuffle_epi8(part[p], load(kSplit.of[c][p])));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to[c]), all);
-  }
-}
-
-void scatter(const uint8_t* from, const ImagePlace& place, int64_t y) {
-  uint8_t* to = place.data + y * place.row_stride;
+// The first pixels of a row of three channels, sixteen at a time, each channel to its place: how
+// many. (Aorta needs x86-64-v2.)
+[[gnu::target("ssse3")]] int64_t split(const uint8_t* from, int64_t width, uint8_t* to,
+                                       int64_t channel_stride) {
+  const auto* masks = reinterpret_cast<const __m128i*>(kSplit.of);
   int64_t x = 0;
-  if (place.channels == 3 && place.pixel_stride == 1)
-    for (; x + 16 <= place.width; x += 16)
-      split16(from + 3 * x, to + x, to + x + place.channel_stride,
-              to + x + 2 * place.channel_stride);
-  for (; x < place.width; ++x)
-    for (int64_t c = 0; c < place.channels; ++c)
-      to[x * place.pixel_stride + c * place.channel_stride] = from[x * place.channels + c];
+  for (; x + 16 <= width; x += 16) {
+    const auto* parts = reinterpret_cast<const __m128i*>(from + 3 * x);
+    const __m128i first = _mm_loadu_si128(parts);
+    const __m128i second = _mm_loadu_si128(parts + 1);
+    const __m128i third = _mm_loadu_si128(parts + 2);
+#pragma GCC unroll 3
+    for (int c = 0; c < 3; ++c) {
+      const __m128i all =
+          _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(first, _mm_load_si128(masks + 3 * c)),
+                                    _mm_shuffle_epi8(second, _mm_load_si128(masks + 3 * c + 1))),
+                       _mm_shuffle_epi8(third, _mm_load_si128(masks + 3 * c + 2)));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + x + c * channel_stride), all);
+    }
+  }
+  return x;
 }
 
 // True where a row of the place is one of libjpeg's: pixel after pixel, channels together.
 bool is_interleaved(const ImagePlace& place) {
   return place.pixel_stride == place.channels && (place.channels == 1 || place.channel_stride == 1);
+}
+
+void scatter(const uint8_t* from, const ImagePlace& place, int64_t y) {
+  uint8_t* to = place.data + y * place.row_stride;
+  if (is_interleaved(place)) {
+    std::memcpy(to, from, static_cast<size_t>(place.width * place.channels));
+    return;
+  }
+  int64_t x = 0;
+  if (place.channels == 3 && place.pixel_stride == 1)
+    x = split(from, place.width, to, place.channel_stride);
+  for (; x < place.width; ++x)
+    for (int64_t c = 0; c < place.channels; ++c)
+      to[x * place.pixel_stride + c * place.channel_stride] = from[x * place.channels + c];
 }
 
 bool Decoder::decode(const ImagePlace& place, uint8_t* row) {
@@ -141,13 +151,12 @@ bool Decoder::decode(const ImagePlace& place, uint8_t* row) {
   info.dct_method = JDCT_ISLOW;
   info.do_fancy_upsampling = TRUE;
   jpeg_start_decompress(&info);
-  const bool direct = is_interleaved(place);
   while (info.output_scanline < info.output_height) {
     const int64_t y = info.output_scanline;
-    JSAMPROW line = direct ? place.data + y * place.row_stride : row;
+    JSAMPROW line = row;
     if (jpeg_read_scanlines(&info, &line, 1) != 1)
       exit_with(reinterpret_cast<j_common_ptr>(&info), "no line of pixels");
-    if (!direct) scatter(line, place, y);
+    scatter(row, place, y);
   }
   jpeg_finish_decompress(&info);
   return true;
@@ -242,8 +251,10 @@ void decode_jpeg(const std::string& name, std::span<const std::byte> bytes, cons
   check(header.height == place.height && header.width == place.width, name,
         "JPEG image must have the size of its place", header.height, " x ", header.width, " for ",
         place.height, " x ", place.width);
-  row.resize(static_cast<size_t>(header.width * place.channels));
-  if (!decoder.decode(place, row.data()))
+  // At an odd address: to an aligned one libjpeg-turbo writes past the caches, from which the row
+  // is read next.
+  row.resize(static_cast<size_t>(header.width * place.channels) + 1);
+  if (!decoder.decode(place, row.data() + 1))
     fail(name, "JPEG image must be sound", decoder.errors.message);
 }
 
