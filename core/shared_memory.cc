@@ -13,9 +13,13 @@
 namespace aorta {
 namespace {
 
+// What is smaller isn't worth a look at the machine's limits.
+constexpr int64_t kSmall = 1 << 20;
+
+// Pages are mapped as they are touched: populating the whole takes as long as making it.
 char* map(int descriptor, int64_t size_bytes) {
-  void* data = mmap(nullptr, static_cast<size_t>(size_bytes), PROT_READ | PROT_WRITE,
-                    MAP_SHARED | MAP_POPULATE, descriptor, 0);
+  void* data = mmap(nullptr, static_cast<size_t>(size_bytes), PROT_READ | PROT_WRITE, MAP_SHARED,
+                    descriptor, 0);
   check(data != MAP_FAILED, "shared_memory", "memory must be mappable", size_bytes,
         " bytes: ", std::strerror(errno));
   return static_cast<char*>(data);
@@ -27,7 +31,7 @@ void release_memory(void* context) { delete static_cast<std::shared_ptr<SharedMe
 
 std::shared_ptr<SharedMemory> SharedMemory::create(const char* op, int64_t size_bytes) {
   check(size_bytes > 0, op, "shared memory must have a size", size_bytes);
-  const int64_t available = available_memory_bytes();
+  const int64_t available = size_bytes < kSmall ? size_bytes : available_memory_bytes();
   check(size_bytes <= available, op, "shared memory must fit into what the machine has free",
         size_bytes >> 20, " MiB wanted, ", available >> 20, " MiB free");
   Descriptor file(memfd_create("aorta", MFD_CLOEXEC | MFD_ALLOW_SEALING));

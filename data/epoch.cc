@@ -290,10 +290,11 @@ void Epoch::say_when_there_are_too_many() {
   const auto size = settings_->iterable->size();
   if (!size || account_.samples <= *size) return;
   said_size_ = true;
-  std::fprintf(stderr,
-               "aorta: data_loader: the dataset says that it has %lld samples, and gives more; with "
-               "workers each stream must be a part of it\n",
-               static_cast<long long>(*size));
+  std::fprintf(
+      stderr,
+      "aorta: data_loader: the dataset says that it has %lld samples, and gives more; with "
+      "workers each stream must be a part of it\n",
+      static_cast<long long>(*size));
 }
 
 StallAccount Epoch::account() const {
