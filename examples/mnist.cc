@@ -12,7 +12,7 @@
 
 using namespace aorta;
 
-double accuracy(const nn::Module& net, const std::shared_ptr<data::Mnist>& digits) {
+double accuracy(const nn::Module& net, const std::shared_ptr<const data::Mnist>& digits) {
   const NoGradGuard no_grad;
   int64_t right = 0;
   for (const auto& batch : data::DataLoader(digits, {.batch_size = 1000}))
@@ -24,7 +24,7 @@ using Loss = std::function<Tensor(const Tensor& output, const Tensor& label)>;
 
 void train(const std::string& name, const nn::Module& net, optim::Optimizer& optimizer,
            optim::LRScheduler* schedule, const Loss& loss_of, data::DataLoader& loader, int epochs,
-           const std::shared_ptr<data::Mnist>& unseen) {
+           const std::shared_ptr<const data::Mnist>& unseen) {
   for (int epoch = 1; epoch <= epochs; ++epoch) {
     const auto start = std::chrono::steady_clock::now();
     for (const auto& batch : loader) {

@@ -254,6 +254,11 @@ TEST(ConcatDataset, SkipsEmptyMembers) {
   EXPECT_EQ(ConcatDataset({numbers(0), numbers(0)}).size(), 0);
 }
 
+// 12. Streams can't be members.
+static_assert(std::is_constructible_v<ConcatDataset, std::vector<DatasetPointer>>);
+static_assert(
+    !std::is_constructible_v<ConcatDataset, std::vector<std::shared_ptr<const IterableDataset>>>);
+
 TEST(ConcatDataset, SaysWhatIsWrong) {
   EXPECT_EQ(error_of([] { ConcatDataset({}); }),
             "concat_dataset: datasets should not be empty, got none");
