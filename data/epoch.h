@@ -2,7 +2,7 @@
 
 #include <aorta/data/loader.h>
 #include <aorta/data/stager.h>
-#include <aorta/data/worker_pool.h>
+#include <aorta/data/workers/worker_pool.h>
 
 #include <exception>
 

@@ -25,7 +25,7 @@ Batch default_collate(std::span<const Sample> samples);
 inline constexpr int kAutoWorkers = -1;
 
 /// PyTorch's batch_size = None.
-inline constexpr int64_t kUnbatched = 0;
+inline constexpr int64_t kUnbatched = -1;
 
 /// PyTorch's names, meanings and defaults.
 struct DataLoaderOptions {

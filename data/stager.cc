@@ -29,6 +29,7 @@ Stager::Stager(Device device)
 Stager::~Stager() {
   backend_.synchronize_stream(stream_);
   let_go_of_finished();
+  for (const Event event : undelivered_) backend_.destroy_event(event);
   backend_.destroy_stream(stream_);
 }
 
@@ -51,6 +52,7 @@ Batch Stager::stage(const Batch& host, const std::function<Batch(const Batch&)>&
   ticket.event = backend_.create_event(device_.index);
   backend_.record_event(ticket.event, stream_);
   ticket.pending = true;
+  undelivered_.push_back(ticket.event);
   return batch;
 }
 
@@ -58,6 +60,8 @@ void Stager::deliver(const Batch& batch, Ticket& ticket) {
   if (!ticket.pending) return;
   const Stream present = backend_.current_stream(device_.index);
   backend_.wait_event(ticket.event, present);
+  std::erase_if(undelivered_,
+                [&](const Event& event) { return event.handle == ticket.event.handle; });
   backend_.destroy_event(ticket.event);
   ticket.pending = false;
   for (const auto& [name, tensor] : batch.tensors())

@@ -42,6 +42,7 @@ class Stager {
     Batch host;
   };
   std::deque<Held> held_;
+  std::vector<Event> undelivered_;
 };
 
 }  // namespace aorta::data

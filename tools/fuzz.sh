@@ -19,7 +19,7 @@ flags="-std=c++20 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all 
 
 parsers="core/check.cc core/dtype.cc core/module_path.cc core/shape.cc core/io/bytes.cc core/io/crc32c.cc core/io/file.cc core/io/zip.cc
          core/io/npy_format.cc core/io/npz_format.cc core/io/safetensors_format.cc core/io/state_format.cc
-         data/avi_format.cc data/byte_source.cc data/csv.cc data/gzip.cc data/idx_format.cc data/jpeg_format.cc"
+         data/video/avi_format.cc data/byte_source.cc data/csv.cc data/gzip.cc data/idx_format.cc data/images/jpeg_format.cc"
 objects=
 for source in $parsers; do
   object=$work/objects/$(basename "$source" .cc).o

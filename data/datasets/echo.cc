@@ -3,7 +3,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/data/datasets/echo_tables.h>
 #include <aorta/data/stages.h>
-#include <aorta/data/video.h>
+#include <aorta/data/video/video.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <aorta/data/dataset.h>
-#include <aorta/data/jpeg.h>
-#include <aorta/data/polygon.h>
+#include <aorta/data/images/jpeg.h>
+#include <aorta/data/images/polygon.h>
 
 namespace aorta::data {
 

@@ -1,6 +1,6 @@
 #include <aorta/core/check.h>
 #include <aorta/data/datasets/echo_tables.h>
-#include <aorta/data/video.h>
+#include <aorta/data/video/video.h>
 
 namespace aorta::data {
 namespace {

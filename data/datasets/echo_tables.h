@@ -1,7 +1,7 @@
 #pragma once
 
 #include <aorta/data/datasets/echo.h>
-#include <aorta/data/polygon.h>
+#include <aorta/data/images/polygon.h>
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 #include <aorta/data/datasets/image_folder.h>
-#include <aorta/data/image.h>
+#include <aorta/data/images/image.h>
 #include <aorta/data/names.h>
 #include <aorta/data/stages.h>
 

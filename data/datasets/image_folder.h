@@ -1,8 +1,8 @@
 #pragma once
 
 #include <aorta/data/dataset.h>
-#include <aorta/data/image_mode.h>
-#include <aorta/data/transforms.h>
+#include <aorta/data/images/image_mode.h>
+#include <aorta/data/images/transforms.h>
 
 namespace aorta::data {
 

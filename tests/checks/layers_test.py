@@ -43,7 +43,7 @@ class Layers(unittest.TestCase):
         self.assert_one({"optim/sgd.cc": "#include <aorta/nn/module.h>\n"}, "optim/sgd.cc:1: ", "points down only")
 
     def test_core_includes_nothing_of_the_data(self):
-        self.assert_one({"core/io/a.cc": "#  include <aorta/data/ring.h>\n"}, "core/io/a.cc:1: ", "no other room")
+        self.assert_one({"core/io/a.cc": "#  include <aorta/data/workers/ring.h>\n"}, "core/io/a.cc:1: ", "no other room")
 
     def test_cuda_from_outside(self):
         for path in "core/a.cc", "tools/bench/a.cc", "tests/core/a.cc", "examples/a.cc":

@@ -1,6 +1,6 @@
 #include <aorta/core/io/bytes.h>
-#include <aorta/data/avi_format.h>
-#include <aorta/data/avi_writer.h>
+#include <aorta/data/video/avi_format.h>
+#include <aorta/data/video/avi_writer.h>
 
 #include <aorta/tests/data/error_text.h>
 #include <aorta/tests/data/test_files.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <aorta/core/ops/join.h>
-#include <aorta/data/video.h>
+#include <aorta/data/video/video.h>
 
 #include <aorta/tests/data/test_files.h>
 

@@ -1,8 +1,8 @@
 #include <aorta/core/ops/view.h>
 #include <aorta/data/datasets/echo.h>
+#include <aorta/data/images/statistics.h>
 #include <aorta/data/loader.h>
-#include <aorta/data/statistics.h>
-#include <aorta/data/video.h>
+#include <aorta/data/video/video.h>
 #include <sys/wait.h>
 
 #include <cstdlib>

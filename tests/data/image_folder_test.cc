@@ -1,7 +1,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/data/datasets/image_folder.h>
+#include <aorta/data/images/png.h>
 #include <aorta/data/loader.h>
-#include <aorta/data/png.h>
 #include <unistd.h>
 
 #include <filesystem>

@@ -1,9 +1,9 @@
 #include <aorta/core/io/load_save.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/random.h>
-#include <aorta/data/image.h>
-#include <aorta/data/jpeg.h>
-#include <aorta/data/png.h>
+#include <aorta/data/images/image.h>
+#include <aorta/data/images/jpeg.h>
+#include <aorta/data/images/png.h>
 #include <unistd.h>
 
 #include <cstring>

@@ -1,6 +1,6 @@
 #include <aorta/core/ops/view.h>
-#include <aorta/data/jpeg.h>
-#include <aorta/data/jpeg_format.h>
+#include <aorta/data/images/jpeg.h>
+#include <aorta/data/images/jpeg_format.h>
 
 #include <aorta/tests/data/error_text.h>
 #include <aorta/tests/data/test_files.h>

@@ -1,7 +1,7 @@
 // Video files against OpenCV: its reader, its writer, and the plugin that reads other formats by
 // it.
 #include <aorta/core/ops/creation.h>
-#include <aorta/data/video.h>
+#include <aorta/data/video/video.h>
 
 #include <cstdlib>
 #include <opencv2/imgproc.hpp>

@@ -1,4 +1,4 @@
-#include <aorta/data/polygon.h>
+#include <aorta/data/images/polygon.h>
 
 #include <cmath>
 

@@ -1,7 +1,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/data/images/transformed.h>
 #include <aorta/data/loader.h>
-#include <aorta/data/transformed.h>
 
 #include <aorta/tests/data/error_text.h>
 

@@ -1,6 +1,6 @@
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/view.h>
-#include <aorta/data/video.h>
+#include <aorta/data/video/video.h>
 
 #include <cstdlib>
 

@@ -1,7 +1,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
-#include <aorta/data/process.h>
-#include <aorta/data/tensor_queue.h>
+#include <aorta/data/workers/process.h>
+#include <aorta/data/workers/tensor_queue.h>
 
 #include <numeric>
 

@@ -7,10 +7,10 @@
 #include <aorta/data/datasets/image_folder.h>
 #include <aorta/data/datasets/npz_dataset.h>
 #include <aorta/data/distributed_sampler.h>
+#include <aorta/data/images/png.h>
+#include <aorta/data/images/transformed.h>
 #include <aorta/data/loader.h>
-#include <aorta/data/png.h>
 #include <aorta/data/random_samplers.h>
-#include <aorta/data/transformed.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 

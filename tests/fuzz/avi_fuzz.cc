@@ -1,4 +1,4 @@
-#include <aorta/data/avi_format.h>
+#include <aorta/data/video/avi_format.h>
 
 #include <aorta/tests/fuzz/fuzz.h>
 

@@ -1,4 +1,4 @@
-#include <aorta/data/jpeg_format.h>
+#include <aorta/data/images/jpeg_format.h>
 
 #include <aorta/tests/fuzz/fuzz.h>
 

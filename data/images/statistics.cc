@@ -1,0 +1,80 @@
+#include <aorta/core/check.h>
+#include <aorta/data/images/statistics.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace aorta::data {
+namespace {
+
+struct Sums {
+  double count = 0, sum = 0, squares = 0;
+};
+
+// (A, C, B), row-major: the sums of channel c.
+template <class T>
+void add(const T* data, int64_t a, int64_t channels, int64_t b, std::vector<Sums>& sums) {
+  for (int64_t i = 0; i < a; ++i) {
+    for (int64_t c = 0; c < channels; ++c, data += b) {
+      // A row's sums first: they stay small and exact.
+      double sum = 0, squares = 0;
+      for (int64_t k = 0; k < b; ++k) {
+        const auto value = static_cast<double>(data[k]);
+        sum += value;
+        squares += value * value;
+      }
+      Sums& all = sums[static_cast<size_t>(c)];
+      all.count += static_cast<double>(b);
+      all.sum += sum;
+      all.squares += squares;
+    }
+  }
+}
+
+}  // namespace
+
+ChannelStatistics mean_and_std(const Dataset& dataset, const std::string& name,
+                               const StatisticsOptions& options) {
+  check(options.samples >= 0, "mean_and_std", "samples must not be negative", options.samples);
+  check(dataset.size() > 0, "mean_and_std", "the dataset must have samples", "none");
+  const int64_t size = dataset.size();
+  const int64_t count = options.samples == 0 ? size : std::min(options.samples, size);
+  std::vector<int64_t> order(static_cast<size_t>(size));
+  std::iota(order.begin(), order.end(), 0);
+  Generator random(options.seed);
+  if (count < size)
+    for (int64_t i = 0; i < count; ++i)
+      std::swap(order[static_cast<size_t>(i)],
+                order[static_cast<size_t>(i + random.next_below(size - i))]);
+  std::vector<Sums> sums;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t index = order[static_cast<size_t>(i)];
+    Generator own(options.seed, static_cast<uint64_t>(index) + 1);
+    const Tensor values = dataset.sample(index, own)[name];
+    check(values.dtype() == u8 || values.dtype() == f32, "mean_and_std", "tensor must be u8 or f32",
+          values.dtype());
+    const int64_t dim = wrap_dim("mean_and_std", options.channel_dim, values.dim());
+    const int64_t channels = values.size(dim);
+    int64_t a = 1, b = 1;
+    for (int64_t d = 0; d < dim; ++d) a *= values.size(d);
+    for (int64_t d = dim + 1; d < values.dim(); ++d) b *= values.size(d);
+    if (sums.empty()) sums.resize(static_cast<size_t>(channels));
+    check(static_cast<size_t>(channels) == sums.size(), "mean_and_std",
+          "samples must have the same channels", channels, " after ", sums.size());
+    if (values.dtype() == u8)
+      add(values.data<uint8_t>(), a, channels, b, sums);
+    else
+      add(values.data<float>(), a, channels, b, sums);
+  }
+  ChannelStatistics result;
+  for (const Sums& all : sums) {
+    check(all.count > 0, "mean_and_std", "samples must have elements", "none");
+    const double mean = all.sum / all.count;
+    result.mean.push_back(static_cast<float>(mean));
+    result.std.push_back(
+        static_cast<float>(std::sqrt(std::max(0., all.squares / all.count - mean * mean))));
+  }
+  return result;
+}
+
+}  // namespace aorta::data

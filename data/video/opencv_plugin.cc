@@ -1,0 +1,84 @@
+#include <aorta/data/video/opencv_plugin.h>
+
+#include <cstring>
+#include <opencv2/imgproc.hpp>
+#include <opencv2/videoio.hpp>
+
+// The library that links OpenCV, so that no other does.
+namespace {
+
+void put(const char* text, char* error, size_t error_size) {
+  if (error_size == 0) return;
+  std::strncpy(error, text, error_size - 1);
+  error[error_size - 1] = '\0';
+}
+
+// Nothing that OpenCV throws may pass the border of the library.
+template <class Body>
+int guarded(char* error, size_t error_size, const Body& body) {
+  try {
+    return body();
+  } catch (const std::exception& problem) {
+    put(problem.what(), error, error_size);
+  } catch (...) {
+    put("an unknown exception", error, error_size);
+  }
+  return -1;
+}
+
+void* open_video(const char* path, double* fps, int64_t* height, int64_t* width, char* error,
+                 size_t error_size) {
+  cv::VideoCapture* result = nullptr;
+  guarded(error, error_size, [&] {
+    // Threads of its own would not outlive a fork, and a worker is one thread.
+    cv::setNumThreads(0);
+    auto capture = std::make_unique<cv::VideoCapture>(std::string(path), cv::CAP_FFMPEG);
+    if (!capture->isOpened()) {
+      put("OpenCV can't open it", error, error_size);
+      return -1;
+    }
+    *fps = capture->get(cv::CAP_PROP_FPS);
+    *height = static_cast<int64_t>(capture->get(cv::CAP_PROP_FRAME_HEIGHT));
+    *width = static_cast<int64_t>(capture->get(cv::CAP_PROP_FRAME_WIDTH));
+    result = capture.release();
+    return 0;
+  });
+  return result;
+}
+
+void close_video(void* video) { delete static_cast<cv::VideoCapture*>(video); }
+
+int next_frame(void* video, char* error, size_t error_size) {
+  return guarded(error, error_size,
+                 [&] { return static_cast<cv::VideoCapture*>(video)->grab() ? 1 : 0; });
+}
+
+int read_pixels(void* video, int channels, uint8_t* out, char* error, size_t error_size) {
+  return guarded(error, error_size, [&] {
+    auto& capture = *static_cast<cv::VideoCapture*>(video);
+    const int height = static_cast<int>(capture.get(cv::CAP_PROP_FRAME_HEIGHT));
+    const int width = static_cast<int>(capture.get(cv::CAP_PROP_FRAME_WIDTH));
+    cv::Mat frame;
+    if (!capture.retrieve(frame) || frame.rows != height || frame.cols != width ||
+        frame.depth() != CV_8U || (frame.channels() != 1 && frame.channels() != 3)) {
+      put("OpenCV can't decode the frame", error, error_size);
+      return -1;
+    }
+    cv::Mat place(height, width, CV_8UC(channels), out);
+    if (frame.channels() == channels && channels == 1)
+      frame.copyTo(place);
+    else
+      cv::cvtColor(frame, place,
+                   frame.channels() == 1 ? cv::COLOR_GRAY2RGB
+                   : channels == 1       ? cv::COLOR_BGR2GRAY
+                                         : cv::COLOR_BGR2RGB);
+    return 1;
+  });
+}
+
+constexpr aorta_opencv_video kTable{aorta::data::kOpencvVideoVersion, open_video, close_video,
+                                    next_frame, read_pixels};
+
+}  // namespace
+
+extern "C" const aorta_opencv_video* aorta_opencv_video_table() { return &kTable; }

@@ -1,0 +1,159 @@
+#include <aorta/core/check.h>
+#include <aorta/core/io/bytes.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/data/images/image_place.h>
+#include <aorta/data/stages.h>
+#include <aorta/data/video/avi_format.h>
+#include <aorta/data/video/avi_writer.h>
+#include <aorta/data/video/video_backend.h>
+
+namespace aorta::data {
+namespace {
+
+// Motion JPEG in AVI.
+class AviBackend : public VideoReader::Backend {
+ public:
+  AviBackend(std::shared_ptr<const ByteSource> file, AviIndex avi)
+      : file_(std::move(file)), avi_(std::move(avi)) {
+    path = file_->name();
+    fps = avi_.fps;
+    height = avi_.height;
+    width = avi_.width;
+  }
+
+  int64_t frame_count() override { return static_cast<int64_t>(avi_.frames.size()); }
+
+  void read(int64_t index, const ImagePlace& place) override {
+    const auto bytes = [&] {
+      const StageScope scope(Stage::read);
+      return read_avi_frame(*file_, avi_, index, buffer_);
+    }();
+    const StageScope scope(Stage::decode);
+    try {
+      decode_jpeg(path, bytes, place);
+    } catch (const Error& error) {
+      throw Error(std::string(error.what()) + ", frame " + std::to_string(index) + " at byte " +
+                  std::to_string(avi_.frames[static_cast<size_t>(index)].offset));
+    }
+  }
+
+ private:
+  std::shared_ptr<const ByteSource> file_;
+  AviIndex avi_;
+  std::vector<std::byte> buffer_;
+};
+
+std::unique_ptr<VideoReader::Backend> open_video(const std::string& path) {
+  const StageScope scope(Stage::open);
+  auto file = ByteSource::open(path);
+  if (is_avi(*file)) {
+    AviIndex avi = parse_avi(*file);
+    if (avi.codec == "MJPG") return std::make_unique<AviBackend>(std::move(file), std::move(avi));
+  }
+  return open_by_opencv(path);
+}
+
+}  // namespace
+
+VideoReader::VideoReader(const std::string& path, ImageMode mode)
+    : backend_(open_video(path)), channels_(mode == ImageMode::gray ? 1 : 3) {}
+VideoReader::VideoReader(VideoReader&&) noexcept = default;
+VideoReader& VideoReader::operator=(VideoReader&&) noexcept = default;
+VideoReader::~VideoReader() = default;
+
+const std::string& VideoReader::path() const { return backend_->path; }
+int64_t VideoReader::frame_count() const { return backend_->frame_count(); }
+double VideoReader::fps() const { return backend_->fps; }
+int64_t VideoReader::height() const { return backend_->height; }
+int64_t VideoReader::width() const { return backend_->width; }
+int64_t VideoReader::channels() const { return channels_; }
+
+void VideoReader::read_into(int64_t index, const Tensor& place) const {
+  const ImagePlace pixels = image_place("read_video", place);
+  check(pixels.height == height() && pixels.width == width(), path(),
+        "a frame's place must have the video's size", place.shape(), " for ", height(), " x ",
+        width());
+  check(index >= 0, path(), "frame must be 0 to the number of frames - 1", index);
+  backend_->read(index, pixels);
+  place.bump_version();
+}
+
+Tensor VideoReader::read(int64_t index) const {
+  const Tensor frame = empty({channels_, height(), width()}, {.dtype = u8});
+  read_into(index, frame);
+  return frame;
+}
+
+Tensor VideoReader::read(int64_t first, int64_t count, int64_t step) const {
+  check(count >= 0, path(), "count of frames must not be negative", count);
+  check(step >= 1, path(), "step between frames must be positive", step);
+  // Before memory is taken for them; OpenCV's formats tell when they're read.
+  if (count > 1 || first < 0) {
+    const int64_t frames = frame_count();
+    check(first >= 0 && first < frames && (count - 1) <= (frames - 1 - first) / step, path(),
+          "frames must be 0 to the number of frames - 1", count, " from ", first, " in steps of ",
+          step, " of ", frames);
+  }
+  const Tensor frames = empty({count, channels_, height(), width()}, {.dtype = u8});
+  for (int64_t i = 0; i < count; ++i) read_into(first + i * step, frames[i]);
+  return frames;
+}
+
+struct VideoWriter::State {
+  std::string path;
+  VideoWriterOptions options;
+  std::unique_ptr<AviWriter> file;  // from the first frame on
+  int64_t height = 0;
+  int64_t width = 0;
+  bool closed = false;
+  std::vector<std::byte> bytes;
+};
+
+VideoWriter::VideoWriter(const std::string& path, const VideoWriterOptions& options)
+    : state_(std::make_unique<State>()) {
+  check(path.ends_with(".avi"), path, "a video to write must be called .avi", io::quote(path));
+  check(options.quality >= 1 && options.quality <= 100, path, "quality must be 1 to 100",
+        options.quality);
+  state_->path = path;
+  state_->options = options;
+}
+VideoWriter::VideoWriter(VideoWriter&&) noexcept = default;
+VideoWriter& VideoWriter::operator=(VideoWriter&&) noexcept = default;
+VideoWriter::~VideoWriter() = default;
+
+void VideoWriter::write(const Tensor& frames) {
+  if (frames.dim() == 4) {
+    for (int64_t i = 0; i < frames.size(0); ++i) write(frames[i]);
+    return;
+  }
+  State& state = *state_;
+  const ImagePlace image = image_place("write_video", frames);
+  check(!state.closed, state.path, "nothing can be written after close");
+  if (!state.file) {
+    state.file =
+        std::make_unique<AviWriter>(state.path, image.height, image.width, state.options.fps);
+    state.height = image.height;
+    state.width = image.width;
+  }
+  check(image.height == state.height && image.width == state.width, state.path,
+        "frames must be of one size", frames.shape(), " after ", state.height, " x ", state.width);
+  encode_jpeg(image, state.options.quality, state.bytes);
+  state.file->add(state.bytes);
+}
+
+void VideoWriter::close() {
+  State& state = *state_;
+  if (state.closed) return;
+  check(state.file != nullptr, state.path, "a video must have frames", "none");
+  state.file->close();
+  state.file.reset();
+  state.closed = true;
+}
+
+void write_video(const std::string& path, const Tensor& frames, const VideoWriterOptions& options) {
+  VideoWriter writer(path, options);
+  writer.write(frames);
+  writer.close();
+}
+
+}  // namespace aorta::data

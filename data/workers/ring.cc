@@ -1,0 +1,216 @@
+#include <aorta/data/workers/ring.h>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+
+namespace aorta::data {
+namespace {
+
+// Streams of the seed: each epoch has 2^40, the first for its order, the others for its samples.
+constexpr uint64_t kStreams = uint64_t{1} << 40;
+
+constexpr int64_t kPage = 4096;
+
+int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+Generator order_generator(uint64_t seed, int64_t epoch) {
+  return Generator(seed, static_cast<uint64_t>(epoch) * kStreams);
+}
+
+Generator sample_generator(uint64_t seed, int64_t epoch, int64_t index) {
+  return Generator(seed,
+                   static_cast<uint64_t>(epoch) * kStreams + static_cast<uint64_t>(index) + 1);
+}
+
+Generator stream_generator(uint64_t seed, int64_t epoch, int worker, int64_t index) {
+  return sample_generator(seed, epoch, int64_t{worker + 1} << 32 | index);
+}
+
+void put_text(std::span<char> place, std::string_view text) {
+  text = text.substr(0, place.size() - 1);
+  *std::copy(text.begin(), text.end(), place.begin()) = '\0';
+}
+
+Ring::Ring(const Layout& layout, TensorSpecs specs) : layout_(layout), specs_(std::move(specs)) {
+  lay_out();
+  memory_ = SharedMemory::create("data_loader", size_bytes_);
+  new (&header()) Header;
+  header().cursor.store(uint64_t{1} << kPositionBits);
+  for (int i = 0; i < layout_.slots; ++i) new (&slot(i)) Slot;
+  for (int i = 0; i < layout_.readers; ++i) new (&reader(i)) Reader;
+}
+
+Ring::Ring(const Layout& layout, TensorSpecs specs, std::shared_ptr<SharedMemory> memory)
+    : layout_(layout), specs_(std::move(specs)), memory_(std::move(memory)) {
+  lay_out();
+  check(memory_->size_bytes() == size_bytes_, "data_loader",
+        "a dataset's specs must be the same in every process", size_bytes_, " bytes for a ring of ",
+        memory_->size_bytes());
+}
+
+void Ring::lay_out() {
+  readers_offset_ = round_up(
+      static_cast<int64_t>(sizeof(Header) + sizeof(std::atomic<int32_t>) * layout_.slots), 64);
+  slots_offset_ =
+      round_up(readers_offset_ + static_cast<int64_t>(sizeof(Reader)) * layout_.readers, kPage);
+  const int64_t samples = layout_.capacity;
+  int64_t end = sizeof(Slot);
+  const auto place = [&](int64_t bytes, int64_t unit) {
+    const int64_t start = round_up(end, unit);
+    end = start + bytes;
+    return start;
+  };
+  for (const TensorSpec& spec : *specs_) dims_ += spec.shape.size();
+  owners_offset_ = place(samples * 8, 64);
+  indices_offset_ = place(samples * 8, 8);
+  shapes_offset_ = place(samples * dims_ * 8, 8);
+  errors_offset_ = place(layout_.readers * static_cast<int64_t>(sizeof(ErrorRecord)), 64);
+  for (const TensorSpec& spec : *specs_) {
+    const int64_t bytes = checked_numel("data_loader", spec.shape, item_size(spec.dtype)) *
+                          static_cast<int64_t>(item_size(spec.dtype));
+    check(bytes == 0 || samples <= (int64_t{1} << 46) / bytes, "data_loader",
+          "a batch must be of a size that memory can have", samples, " samples of ", bytes,
+          " bytes");
+    sample_bytes_.push_back(bytes);
+    tensor_offsets_.push_back(place(bytes * samples, kPage));
+  }
+  slot_bytes_ = round_up(end, kPage);
+  size_bytes_ = slots_offset_ + layout_.slots * slot_bytes_;
+}
+
+void Ring::ring_bell() {
+  header().bell.fetch_add(1);
+  syscall(SYS_futex, &header().bell, FUTEX_WAKE, std::numeric_limits<int>::max(), nullptr, nullptr,
+          0);
+}
+
+void Ring::wait(uint32_t bell) {
+  syscall(SYS_futex, &header().bell, FUTEX_WAIT, bell, nullptr, nullptr, 0);
+}
+
+void Ring::stop() {
+  header().stop.store(1);
+  ring_bell();
+}
+
+void Ring::open(uint64_t sequence, int number, std::span<const int64_t> indices) {
+  Slot& slot = this->slot(number);
+  const auto count = static_cast<int64_t>(indices.size());
+  slot.count.store(count);
+  slot.remaining.store(count);
+  slot.tell_always.store(0);
+  slot.ended.store(0);
+  std::copy(indices.begin(), indices.end(), this->indices(number));
+  for (int i = 0; i < layout_.readers; ++i) error(number, i).position = -1;
+  for (int64_t i = 0; i < count; ++i) owners(number)[i].store(owner(sequence, kFree));
+  (&header().order[0])[sequence % static_cast<uint64_t>(layout_.slots)].store(number);
+  slot.sequence.store(sequence);
+  header().opened.store(sequence);
+  ring_bell();
+}
+
+void Ring::look_again(uint64_t sequence, int64_t position) {
+  const uint64_t wish = sequence << kPositionBits | static_cast<uint64_t>(position);
+  if (header().cursor.load() > wish) header().cursor.store(wish);
+  ring_bell();
+}
+
+std::optional<Ring::Claim> Ring::claim(int reader) {
+  Header& header = this->header();
+  while (!stopped()) {
+    uint64_t cursor = header.cursor.load();
+    const uint64_t sequence = cursor >> kPositionBits;
+    const auto position = static_cast<int64_t>(cursor & ((uint64_t{1} << kPositionBits) - 1));
+    if (sequence > header.opened.load()) return {};
+    const int number = (&header.order[0])[sequence % static_cast<uint64_t>(layout_.slots)].load();
+    Slot& slot = this->slot(number);
+    // A batch that was dropped, or that is complete and whose slot has another one by now.
+    if (slot.sequence.load() != sequence || position >= slot.count.load()) {
+      header.cursor.compare_exchange_strong(cursor, (sequence + 1) << kPositionBits);
+      continue;
+    }
+    uint64_t expected = owner(sequence, kFree);
+    const bool mine = owners(number)[position].compare_exchange_strong(
+        expected, owner(sequence, static_cast<uint64_t>(reader) + 1));
+    header.cursor.compare_exchange_strong(cursor, cursor + 1);
+    if (mine) return Claim{number, sequence, position};
+  }
+  return {};
+}
+
+std::optional<Ring::Claim> Ring::claim_batch(int reader, int worker) {
+  if (stopped()) return {};
+  std::optional<Claim> oldest;
+  for (int i = 0; i < layout_.slots; ++i) {
+    Slot& slot = this->slot(i);
+    const uint64_t sequence = slot.sequence.load();
+    if (sequence == 0 || slot.worker.load() != worker ||
+        owners(i)[0].load() != owner(sequence, kFree))
+      continue;
+    if (!oldest || sequence < oldest->sequence) oldest = Claim{i, sequence, 0};
+  }
+  if (!oldest) return {};
+  uint64_t expected = owner(oldest->sequence, kFree);
+  if (!owners(oldest->slot)[0].compare_exchange_strong(
+          expected, owner(oldest->sequence, static_cast<uint64_t>(reader) + 1)))
+    return {};  // the loader dropped it
+  return oldest;
+}
+
+bool Ring::finish(const Claim& claim, bool failed) {
+  Slot& slot = this->slot(claim.slot);
+  owners(claim.slot)[claim.position].store(owner(claim.sequence, failed ? kFailed : kDone));
+  return slot.remaining.fetch_sub(1) == 1 || slot.tell_always.load() != 0;
+}
+
+std::vector<Tensor> Ring::places(const Ref<Storage>& storage, int slot, int64_t position,
+                                 int64_t count) {
+  std::vector<Tensor> places;
+  for (size_t i = 0; i < specs_->size(); ++i) {
+    const TensorSpec& spec = (*specs_)[i];
+    Shape shape = spec.shape;
+    if (position < 0) shape.insert(0, count);
+    const int64_t offset =
+        slot_offset(slot) + tensor_offsets_[i] + std::max<int64_t>(position, 0) * sample_bytes_[i];
+    places.emplace_back(storage, spec.dtype, shape, contiguous_strides(shape),
+                        offset / static_cast<int64_t>(item_size(spec.dtype)));
+  }
+  return places;
+}
+
+void Ring::put_shapes(int slot, int64_t position, const Sample& sample) {
+  int64_t* size = sizes(slot, position);
+  for (const Tensor& tensor : sample.tensors())
+    for (const int64_t length : tensor.shape()) *size++ = length;
+}
+
+std::optional<std::vector<Shape>> Ring::common_shapes(int slot, int64_t count) {
+  const int64_t* first = sizes(slot, 0);
+  for (int64_t i = 1; i < count; ++i)
+    if (!std::equal(first, first + dims_, sizes(slot, i))) return {};
+  std::vector<Shape> shapes;
+  for (const TensorSpec& spec : *specs_) {
+    shapes.push_back(spec.shape);
+    for (int d = 0; d < spec.shape.size(); ++d) shapes.back()[d] = *first++;
+  }
+  return shapes;
+}
+
+void Ring::get_shapes(int slot, int64_t position, Sample& sample) {
+  const int64_t* size = sizes(slot, position);
+  for (size_t i = 0; i < specs_->size(); ++i) {
+    const TensorSpec& spec = (*specs_)[i];
+    Shape shape = spec.shape;
+    for (int d = 0; d < shape.size(); ++d) shape[d] = *size++;
+    if (shape != spec.shape) sample.resize(spec.name, shape);
+  }
+}
+
+}  // namespace aorta::data

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <aorta/core/zygote.h>
+#include <aorta/data/dataset.h>
+#include <aorta/data/workers/ring.h>
+
+namespace aorta::data {
+
+/// What the processes of a loader need to know.
+struct WorkerPlan {
+  std::shared_ptr<const Source> source;
+  TensorSpecs specs;
+  Ring::Layout layout;
+  int workers = 0;
+  uint64_t seed = 0;
+  WorkerInit init = nullptr;
+
+  int readers_per_worker() const { return layout.readers / workers; }
+};
+
+/// The nursery is the process that makes a loader's dataset, forks its workers when told to, and
+/// says how they fare; it ends when its channel is closed, workers within a second. Its
+/// descriptors: the ring's memory, the eventfd that wakes the loader, the pidfd of the program.
+///
+/// Messages: one of these bytes, then the worker's number, its pid and, when it ended, its status.
+struct NurseryMessage {
+  static constexpr char kStart = 'w';              // from the loader: that worker
+  static constexpr char kStop = 'x', kQuit = 'q';  // all of them; and the nursery, too
+  static constexpr char kStarted = 's', kEnded = 'e', kStopped = 'x';
+  static constexpr char kFault = 'f';  // a text follows: there is no dataset
+  static constexpr size_t kBytes = 13;
+  char kind = 0;
+  int32_t worker = 0;
+  int32_t pid = 0;
+  int32_t status = 0;
+
+  std::string text() const;
+  static NurseryMessage parse(std::string_view text);
+};
+
+/// Points of a worker's work, for tests that end it there.
+enum class WorkerStep { started, claimed, read, finished, told };
+/// Called at each, where it is set before workers are forked from the program.
+inline void (*worker_step_hook)(WorkerStep step) = nullptr;
+
+/// Starts it; by the zygote where `plan.source` has a recipe whose arguments are portable.
+StartedProcess start_nursery(const WorkerPlan& plan, std::span<const int> descriptors,
+                             StartMethod method);
+
+/// Reads a sample, opens a stream, reads its next sample. All throw SampleError.
+void read_sample(const Dataset& dataset, int64_t index, uint64_t seed, int64_t epoch,
+                 Sample& sample);
+std::unique_ptr<SampleStream> open_stream(const IterableDataset& dataset, int64_t epoch);
+bool read_next(SampleStream& stream, Sample& sample, Generator random);
+
+}  // namespace aorta::data

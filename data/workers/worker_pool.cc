@@ -1,0 +1,404 @@
+#include <aorta/core/device_backend.h>
+#include <aorta/core/limits.h>
+#include <aorta/data/workers/worker_pool.h>
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace aorta::data {
+namespace {
+
+constexpr int kEndMs = 800;  // what a nursery has to end its workers in
+
+double seconds_now() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+Descriptor make_eventfd() {
+  Descriptor made(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  check(bool(made), "data_loader",
+        "an eventfd must be there (ulimit -n shows how many files may be open)",
+        std::strerror(errno));
+  return made;
+}
+
+struct Lease {
+  std::shared_ptr<SlotBoard> board;
+  int slot;
+};
+
+void end_lease(void* context) {
+  auto* lease = static_cast<Lease*>(context);
+  lease->board->uses[static_cast<size_t>(lease->slot)] = SlotBoard::Use::free;
+  delete lease;
+}
+
+// Which reader has a sample; -1 for none.
+int reader_of(uint64_t owner) {
+  const uint64_t who = owner & 0xffff;
+  return who == Ring::kFree || who > Ring::kMaxReaders ? -1 : static_cast<int>(who) - 1;
+}
+
+}  // namespace
+
+SlotBoard::SlotBoard(const Ring::Layout& layout, TensorSpecs specs, bool wants_pinned)
+    : ring(layout, std::move(specs)), uses(static_cast<size_t>(layout.slots)) {
+  for (std::atomic<Use>& use : uses) use = Use::free;
+  if (!wants_pinned) return;
+  backend(DeviceType::cuda).register_host(ring.memory()->data(), ring.memory()->size_bytes());
+  pinned = true;
+}
+
+SlotBoard::~SlotBoard() {
+  if (pinned) backend(DeviceType::cuda).unregister_host(ring.memory()->data());
+}
+
+WorkerPool::WorkerPool(WorkerPlan plan, const WorkerPoolOptions& options)
+    : plan_(std::move(plan)),
+      options_(options),
+      board_(std::make_shared<SlotBoard>(plan_.layout, plan_.specs, options.pin_memory)),
+      wake_loader_(make_eventfd()),
+      program_(open_pidfd(getpid())),
+      workers_(static_cast<size_t>(plan_.workers)),
+      out_of_memory_kills_(out_of_memory_kills()) {}
+
+WorkerPool::~WorkerPool() {
+  ring().stop();
+  end_nursery(kEndMs);
+}
+
+void WorkerPool::start() {
+  if (running_) return;
+  if (!broken_.empty()) fail("data_loader", "workers must be there", broken_);
+  ring().restart();
+  // A copy of the program is of the moment when it was made.
+  if (nursery_.own_child) end_nursery(kEndMs);
+  if (!nursery_.pidfd) start_nursery_process();
+  for (int i = 0; i < plan_.workers; ++i) start_worker(i);
+  running_ = true;
+  restarts_ = 0;
+}
+
+void WorkerPool::stop() {
+  if (!running_) return;
+  running_ = false;
+  ring().stop();
+  const std::string command = NurseryMessage{NurseryMessage::kStop}.text();
+  stopped_reported_ = false;
+  const double end = seconds_now() + 1e-3 * kEndMs;
+  bool alive = !nursery_.own_child && nursery_.channel && nursery_.channel.send(command);
+  while (alive && !stopped_reported_) {
+    const int left = static_cast<int>(1e3 * (end - seconds_now()));
+    const auto message = left > 0 ? nursery_.channel.receive(left) : std::nullopt;
+    alive = message && !StartedProcess::end_status(*message);
+    if (alive && NurseryMessage::parse(message->bytes).kind == NurseryMessage::kStopped)
+      stopped_reported_ = true;
+  }
+  if (!alive) end_nursery(static_cast<int>(1e3 * std::max(0., end - seconds_now())));
+  for (Worker& worker : workers_) worker = Worker();
+  // Nobody reads any more: what was being read is free.
+  for (int i = 0; i < plan_.layout.slots; ++i) {
+    std::atomic<SlotBoard::Use>& use = board_->uses[static_cast<size_t>(i)];
+    if (use == SlotBoard::Use::open || use == SlotBoard::Use::draining) use = SlotBoard::Use::free;
+  }
+  slots_.clear();
+  deaths_.clear();
+}
+
+void WorkerPool::start_nursery_process() {
+  const int descriptors[] = {ring().memory()->descriptor(), wake_loader_.get(), program_.get()};
+  nursery_ = start_nursery(plan_, descriptors, options_.start_method);
+}
+
+void WorkerPool::start_worker(int worker) {
+  workers_[static_cast<size_t>(worker)] = {0, true};
+  // If the nursery has ended, the next event says so.
+  nursery_.channel.send(NurseryMessage{NurseryMessage::kStart, worker}.text());
+}
+
+uint64_t WorkerPool::open(int64_t epoch, std::span<const int64_t> indices, int worker) {
+  collect_drained();
+  for (int i = 0; i < plan_.layout.slots; ++i) {
+    std::atomic<SlotBoard::Use>& use = board_->uses[static_cast<size_t>(i)];
+    if (use != SlotBoard::Use::free) continue;
+    use = SlotBoard::Use::open;
+    Ring::Slot& slot = ring().slot(i);
+    slot.epoch = epoch;
+    slot.worker = worker;
+    ring().open(++sequence_, i, indices);
+    slots_[sequence_] = i;
+    return sequence_;
+  }
+  return 0;
+}
+
+bool WorkerPool::is_complete(int slot) {
+  // An iterable's batch is one unit, whatever it holds.
+  const int64_t units = plan_.layout.iterable ? 1 : ring().slot(slot).count.load();
+  for (int64_t i = 0; i < units; ++i) {
+    const uint64_t who = ring().owners(slot)[i].load() & 0xffff;
+    if (who != Ring::kDone && who != Ring::kFailed) return false;
+  }
+  return true;
+}
+
+int WorkerPool::wait(uint64_t sequence) {
+  if (!broken_.empty()) fail("data_loader", "workers must be there", broken_);
+  const int slot = slots_.at(sequence);
+  const double start = seconds_now();
+  while (!is_complete(slot)) {
+    if (options_.timeout > 0 && seconds_now() - start >= options_.timeout)
+      fail_on_timeout(options_.timeout);
+    handle_events(true);
+  }
+  slots_.erase(sequence);
+  restarts_ = 0;
+  board_->uses[static_cast<size_t>(slot)] = SlotBoard::Use::leased;
+  return slot;
+}
+
+void WorkerPool::handle_events(bool wait) {
+  if (!broken_.empty()) fail("data_loader", "workers must be there", broken_);
+  pollfd waits[] = {{wake_loader_.get(), POLLIN, 0},
+                    {nursery_.channel.descriptor(), POLLIN, 0},
+                    {nursery_.pidfd.get(), POLLIN, 0}};
+  // With a time limit the caller looks at the clock in between.
+  const int limit_ms = !wait ? 0 : options_.timeout > 0 ? 10 : -1;
+  if (poll(waits, 3, limit_ms) <= 0) return;
+  uint64_t count = 0;
+  [[maybe_unused]] const ssize_t size = read(wake_loader_.get(), &count, sizeof count);
+  while (auto message = nursery_.channel ? nursery_.channel.poll() : std::nullopt) {
+    if (const auto status = StartedProcess::end_status(*message))
+      return handle_nursery_end(status_text(*status));
+    handle(*message);
+  }
+  if (waits[2].revents != 0) handle_nursery_end(how_nursery_ended());
+  collect_drained();
+}
+
+void WorkerPool::handle(const Channel::Message& message) {
+  const auto event = NurseryMessage::parse(message.bytes);
+  if (event.kind == NurseryMessage::kStarted)
+    workers_.at(static_cast<size_t>(event.worker)).pid = event.pid;
+  if (event.kind == NurseryMessage::kEnded)
+    handle_worker_end(event.worker, event.pid, event.status);
+  if (event.kind == NurseryMessage::kFault)
+    break_down("they couldn't start: " + message.bytes.substr(NurseryMessage::kBytes));
+}
+
+void WorkerPool::handle_worker_end(int worker, pid_t pid, int status) {
+  if (!running_) return;
+  std::string how = status_text(status);
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+      out_of_memory_kills() > out_of_memory_kills_)
+    how += " when memory ran out";
+  const std::string name =
+      "worker " + std::to_string(worker) + " (pid " + std::to_string(pid) + ")";
+  const int threads = plan_.readers_per_worker();
+  const int first = worker * threads;
+  Ring::Reader& reader = ring().reader(first);
+  if (reader.fault.position >= 0)
+    break_down(name + " couldn't start: " + reader.fault.type + ": " + reader.fault.text);
+  std::string doing;
+  const int64_t sample = reader.sample;
+  if (sample >= 0) doing = " while it read sample " + std::to_string(sample);
+  if (sample >= 0 && reader.file[0]) doing += std::string(" (") + reader.file + ")";
+  std::fprintf(stderr, "aorta: data_loader: %s %s%s; it is started again\n", name.c_str(),
+               how.c_str(), doing.c_str());
+  reader.sample = -1;
+  take_back(first, first + threads, pid, how);
+  if (plan_.layout.iterable) break_down(name + " " + how + ", and its stream with it");
+  if (++restarts_ > 3 + 2 * plan_.workers) break_down(name + " " + how + ", again and again");
+  start_worker(worker);
+}
+
+void WorkerPool::take_back(int first, int last, pid_t pid, const std::string& how) {
+  for (int i = 0; i < plan_.layout.slots; ++i) {
+    const SlotBoard::Use use = board_->uses[static_cast<size_t>(i)];
+    if (use != SlotBoard::Use::open && use != SlotBoard::Use::draining) continue;
+    Ring::Slot& slot = ring().slot(i);
+    slot.tell_always = 1;  // the count of what remains isn't to be trusted any more
+    const uint64_t sequence = slot.sequence;
+    for (int64_t position = 0; position < slot.count; ++position) {
+      std::atomic<uint64_t>& owner = ring().owners(i)[position];
+      const int reader = reader_of(owner);
+      if (reader < first || reader >= last) continue;
+      if (use == SlotBoard::Use::draining) {
+        owner = Ring::owner(sequence, Ring::kDropped);
+        continue;
+      }
+      const int worker = reader / plan_.readers_per_worker();
+      SampleFault fault{ring().indices(i)[position], "",     "",
+                        ring().reader(reader).file,  worker, static_cast<int>(pid)};
+      fault.message =
+          "worker " + std::to_string(worker) + " (pid " + std::to_string(pid) + ") " + how;
+      const bool again = !deaths_.emplace(std::pair(sequence, position), fault).second;
+      if (again) {
+        deaths_[{sequence, position}] = fault;
+        owner = Ring::owner(sequence, Ring::kFailed);
+      } else {
+        owner = Ring::owner(sequence, Ring::kFree);
+        ring().look_again(sequence, position);
+      }
+    }
+  }
+}
+
+void WorkerPool::wait_for_end(pid_t pid) {
+  if (pid == 0) return;
+  try {
+    const Descriptor watch = open_pidfd(pid);
+    pollfd wait{watch.get(), POLLIN, 0};
+    poll(&wait, 1, kEndMs);
+  } catch (const Error&) {
+    // It is gone.
+  }
+}
+
+std::string WorkerPool::how_nursery_ended() {
+  if (nursery_.own_child) {
+    int status = 0;
+    if (waitpid(nursery_.pid, &status, WNOHANG) == nursery_.pid) {
+      nursery_.own_child = false;
+      return status_text(status);
+    }
+  } else if (const auto message = nursery_.channel.receive(100)) {
+    if (const auto status = StartedProcess::end_status(*message)) return status_text(*status);
+  }
+  return "ended, and the zygote with it";
+}
+
+void WorkerPool::handle_nursery_end(const std::string& how) {
+  const std::string name = "the workers' parent (pid " + std::to_string(nursery_.pid) + ")";
+  nursery_ = StartedProcess();
+  // The kernel ends them with their parent; nobody else may write where they do.
+  for (const Worker& worker : workers_) wait_for_end(worker.pid);
+  if (plan_.layout.iterable) break_down(name + " " + how + ", and the streams with it");
+  if (++restarts_ > 3) break_down(name + " " + how + ", again and again");
+  std::fprintf(stderr, "aorta: data_loader: %s %s; it is started again\n", name.c_str(),
+               how.c_str());
+  for (int i = 0; i < plan_.workers; ++i) {
+    const int first = i * plan_.readers_per_worker();
+    take_back(first, first + plan_.readers_per_worker(), workers_[static_cast<size_t>(i)].pid,
+              "ended with its parent, which " + how);
+  }
+  start_nursery_process();
+  for (int i = 0; i < plan_.workers; ++i) start_worker(i);
+}
+
+void WorkerPool::end_nursery(int limit_ms) {
+  if (!nursery_.pidfd) return;
+  // A copy of the program may hold the channel, too, so closing it isn't enough.
+  nursery_.channel.send(NurseryMessage{NurseryMessage::kQuit}.text());
+  nursery_.channel.close();
+  pollfd wait{nursery_.pidfd.get(), POLLIN, 0};
+  if (poll(&wait, 1, limit_ms) <= 0) kill(nursery_.pid, SIGKILL);
+  if (nursery_.own_child) waitpid(nursery_.pid, nullptr, 0);
+  for (const Worker& worker : workers_) wait_for_end(worker.pid);
+  nursery_ = StartedProcess();
+}
+
+void WorkerPool::collect_drained() {
+  for (int i = 0; i < plan_.layout.slots; ++i) {
+    std::atomic<SlotBoard::Use>& use = board_->uses[static_cast<size_t>(i)];
+    if (use != SlotBoard::Use::draining) continue;
+    bool busy = false;
+    const int64_t units = plan_.layout.iterable ? 1 : ring().slot(i).count.load();
+    for (int64_t p = 0; p < units && !busy; ++p) busy = reader_of(ring().owners(i)[p]) >= 0;
+    if (!busy) use = SlotBoard::Use::free;
+  }
+}
+
+void WorkerPool::drop_all() {
+  for (const auto& [sequence, number] : slots_) {
+    Ring::Slot& slot = ring().slot(number);
+    slot.tell_always = 1;
+    for (int64_t i = 0; i < slot.count; ++i) {
+      uint64_t expected = Ring::owner(sequence, Ring::kFree);
+      ring().owners(number)[i].compare_exchange_strong(expected,
+                                                       Ring::owner(sequence, Ring::kDropped));
+    }
+    board_->uses[static_cast<size_t>(number)] = SlotBoard::Use::draining;
+  }
+  slots_.clear();
+  deaths_.clear();
+  collect_drained();
+}
+
+Ref<Storage> WorkerPool::lease(int slot) {
+  SharedMemory& memory = *ring().memory();
+  return Storage::borrow(memory.data(), memory.size_bytes(), Device(), end_lease,
+                         new Lease{board_, slot}, board_->pinned);
+}
+
+int WorkerPool::leased() const {
+  return static_cast<int>(
+      std::count_if(board_->uses.begin(), board_->uses.end(),
+                    [](const auto& use) { return use.load() == SlotBoard::Use::leased; }));
+}
+
+std::optional<SampleFault> WorkerPool::fault(int slot) {
+  const uint64_t sequence = ring().slot(slot).sequence;
+  std::optional<SampleFault> first;
+  int64_t first_position = plan_.layout.capacity;
+  for (int i = 0; i < plan_.layout.readers; ++i) {
+    const ErrorRecord& record = ring().error(slot, i);
+    if (record.position < 0 || record.position >= first_position) continue;
+    first_position = record.position;
+    const int worker = i / plan_.readers_per_worker();
+    first = SampleFault{plan_.layout.iterable ? -1 : ring().indices(slot)[record.position],
+                        record.type,
+                        record.text,
+                        record.file,
+                        worker,
+                        static_cast<int>(workers_[static_cast<size_t>(worker)].pid)};
+  }
+  for (const auto& [key, fault] : deaths_) {
+    if (key.first != sequence || key.second >= first_position) continue;
+    if (ring().owners(slot)[key.second] != Ring::owner(sequence, Ring::kFailed)) continue;
+    first_position = key.second;
+    first = fault;
+  }
+  std::erase_if(deaths_, [&](const auto& entry) { return entry.first.first == sequence; });
+  return first;
+}
+
+void WorkerPool::fail_on_timeout(double seconds) {
+  std::string text;
+  for (int i = 0; i < plan_.workers; ++i) {
+    text += (i == 0 ? "worker " : "; worker ") + std::to_string(i) + " (pid " +
+            std::to_string(workers_[static_cast<size_t>(i)].pid) + ") ";
+    Ring::Reader& reader = ring().reader(i * plan_.readers_per_worker());
+    const int64_t sample = reader.sample;
+    if (sample < 0) {
+      text += "waits";
+      continue;
+    }
+    char time[32];
+    std::snprintf(time, sizeof time, "%.1f",
+                  seconds_now() - 1e-9 * static_cast<double>(reader.since));
+    text += "has read sample " + std::to_string(sample) + " for " + time + " s";
+    if (reader.file[0]) text += std::string(" (") + reader.file + ")";
+  }
+  char limit[32];
+  std::snprintf(limit, sizeof limit, "%g", seconds);
+  fail("data_loader", "a batch must be there within the timeout of " + std::string(limit) + " s",
+       text);
+}
+
+void WorkerPool::break_down(const std::string& why) {
+  broken_ = why;
+  fail("data_loader", "workers must be there", why);
+}
+
+}  // namespace aorta::data
