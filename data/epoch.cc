@@ -1,20 +1,13 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
+#include <aorta/data/clock.h>
 #include <aorta/data/epoch.h>
-
-#include <time.h>
 
 #include <cstdio>
 #include <utility>
 
 namespace aorta::data {
 namespace {
-
-double seconds_now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 [[noreturn]] void fail_on_shapes(const std::string& name, const Shape& first, const Shape& other) {
   fail("collate", "samples of a batch must have one shape; give the loader a collate of your own",

@@ -1,6 +1,5 @@
+#include <aorta/data/clock.h>
 #include <aorta/data/stages.h>
-
-#include <time.h>
 
 namespace aorta::data {
 namespace {
@@ -13,16 +12,10 @@ struct Clock {
 
 thread_local constinit Clock clock_of_thread;
 
-int64_t now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
-}
-
 // Books the time up to now and goes on in `stage`; returns the one before.
 int enter(int stage) {
   Clock& clock = clock_of_thread;
-  const int64_t time = now();
+  const int64_t time = nanoseconds_now();
   if (clock.stage >= 0) clock.times.nanoseconds[clock.stage] += time - clock.since;
   const int before = clock.stage;
   clock.stage = stage;

@@ -1,3 +1,4 @@
+#include <aorta/data/clock.h>
 #include <aorta/data/sample_error.h>
 #include <aorta/data/workers/parcel.h>
 #include <aorta/data/workers/process.h>
@@ -6,19 +7,12 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
 
 namespace aorta::data {
 namespace {
-
-double seconds_now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 // A process of the user's is ended by the terminal and by terminate(), as programs are.
 void take_signals() {

@@ -61,6 +61,8 @@ void Ring::lay_out() {
   slots_offset_ =
       round_up(readers_offset_ + static_cast<int64_t>(sizeof(Reader)) * layout_.readers, kPage);
   const int64_t samples = layout_.capacity;
+  check(samples < int64_t{1} << kPositionBits, "data_loader",
+        "a batch must have fewer than 2^24 samples", samples);
   int64_t end = sizeof(Slot);
   const auto place = [&](int64_t bytes, int64_t unit) {
     const int64_t start = round_up(end, unit);

@@ -1,13 +1,13 @@
 #include <aorta/core/channel.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/shared_memory.h>
+#include <aorta/data/clock.h>
 #include <aorta/data/workers/parcel.h>
 #include <aorta/data/workers/tensor_queue.h>
 
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,12 +18,6 @@ namespace aorta::data {
 namespace {
 
 constexpr size_t kMaxTensors = 200;
-
-double seconds_now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 // Memory that this process has put into queues and that returns to it.
 class Buffers {

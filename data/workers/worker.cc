@@ -1,5 +1,6 @@
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/data/clock.h>
 #include <aorta/data/sample_error.h>
 #include <aorta/data/workers/worker.h>
 
@@ -8,7 +9,6 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -21,12 +21,6 @@ namespace {
 constexpr int kStopMs = 600;  // what workers have to finish a sample in
 
 WorkerInfo* this_worker = nullptr;
-
-int64_t now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
-}
 
 constexpr size_t kWires = 3;  // descriptors that a nursery needs; those of its dataset follow
 
@@ -153,7 +147,7 @@ class SampleReader {
 
   int64_t begin(int64_t index) {
     Ring::Reader& state = ring_.reader(number_);
-    const int64_t start = now();
+    const int64_t start = nanoseconds_now();
     state.file[0] = '\0';
     state.since.store(start);
     state.sample.store(index);
@@ -163,7 +157,7 @@ class SampleReader {
   void end(int64_t start) {
     Ring::Reader& state = ring_.reader(number_);
     state.sample.store(-1);
-    state.busy.fetch_add(now() - start);
+    state.busy.fetch_add(nanoseconds_now() - start);
     const StageTimes times = stage_times();
     for (int i = 0; i < kStages; ++i) state.stages[i].store(times.nanoseconds[i]);
   }
@@ -285,11 +279,11 @@ class Nursery {
 
   // The loader has told the workers, by the ring, to stop.
   void stop() {
-    const int64_t end = now() + kStopMs * int64_t{1'000'000};
+    const int64_t end = nanoseconds_now() + kStopMs * int64_t{1'000'000};
     for (Worker& worker : workers_) {
       if (worker.pid == 0) continue;
       pollfd wait{worker.pidfd.get(), POLLIN, 0};
-      const int64_t left = std::max<int64_t>(0, (end - now()) / 1'000'000);
+      const int64_t left = std::max<int64_t>(0, (end - nanoseconds_now()) / 1'000'000);
       poll(&wait, 1, static_cast<int>(left));
       kill(worker.pid, SIGKILL);
       waitpid(worker.pid, nullptr, 0);

@@ -1,12 +1,12 @@
 #include <aorta/core/device_backend.h>
 #include <aorta/core/limits.h>
+#include <aorta/data/clock.h>
 #include <aorta/data/workers/worker_pool.h>
 
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,12 +17,6 @@ namespace aorta::data {
 namespace {
 
 constexpr int kEndMs = 800;  // what a nursery has to end its workers in
-
-double seconds_now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 Descriptor make_eventfd() {
   Descriptor made(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

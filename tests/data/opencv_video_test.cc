@@ -1,6 +1,7 @@
 // Video files against OpenCV: its reader, its writer, and the plugin that reads other formats by
 // it.
 #include <aorta/core/ops/creation.h>
+#include <aorta/data/loader.h>
 #include <aorta/data/video/video.h>
 
 #include <cstdlib>
@@ -177,6 +178,40 @@ TEST(OpencvVideo, SaysWhatItCantRead) {
   const std::string path = folder.write("a.mp4", "no video at all");
   EXPECT_EQ(error_of([&] { VideoReader{path}; }),
             path + ": video must be readable, got OpenCV can't open it");
+}
+
+// The frames of one file, each read by OpenCV.
+class Frames : public Dataset {
+ public:
+  Frames(const std::string& path, int64_t count) : path_(path), count_(count) {}
+  int64_t size() const override { return count_; }
+  std::vector<TensorSpec> specs() const override { return {{"frame", u8, {3, 34, 48}}}; }
+  void read(int64_t index, Sample& sample, Generator&) const override {
+    VideoReader(path_).read_into(index, sample["frame"]);
+  }
+
+ private:
+  std::string path_;
+  int64_t count_;
+};
+
+TEST(OpencvVideo, ReadsInWorkersOfAProgramThatHasUsedItsThreads) {
+  const TestFolder folder;
+  const std::string path = folder.file("a.mp4");
+  write_by_opencv(path, "mp4v", cv::CAP_FFMPEG, 8, {48, 34});
+  cv::Mat large(2000, 2000, CV_8UC3, cv::Scalar(1, 2, 3)), small;
+  cv::resize(large, small, {1000, 1000});  // on all of OpenCV's threads
+  const auto frames = std::make_shared<Frames>(path, 8);
+  DataLoader alone(frames, {.batch_size = 4});
+  DataLoader loader(
+      frames,
+      {.batch_size = 4, .num_workers = 2, .timeout = 60, .start_method = StartMethod::fork});
+  auto expected = alone.begin();
+  for (const auto& batch : loader) {
+    EXPECT_EQ(batch["frame"].to_vector<uint8_t>(), (*expected)["frame"].to_vector<uint8_t>());
+    ++expected;
+  }
+  EXPECT_TRUE(expected == alone.end());
 }
 
 }  // namespace
