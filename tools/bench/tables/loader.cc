@@ -176,8 +176,9 @@ std::string cell(double value, int digits) {
 void print_row(const std::string& name, double ours, double videos, double library, int digits,
                bool higher_is_better) {
   const auto ratio = [&](double peer) {
-    return std::isnan(peer) ? "-"
-                            : fmt::format("{:.2f}x", higher_is_better ? ours / peer : peer / ours);
+    return std::isnan(peer) || (!higher_is_better && ours <= 0)
+               ? "-"
+               : fmt::format("{:.2f}x", higher_is_better ? ours / peer : peer / ours);
   };
   std::fputs(fmt::format("{:<44} {:>10} {:>12} {:>9} {:>12} {:>9}\n", name, cell(ours, digits),
                          cell(videos, digits), ratio(videos), cell(library, digits), ratio(library))
