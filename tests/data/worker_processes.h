@@ -97,12 +97,13 @@ inline size_t open_descriptors() {
   return count;
 }
 
-/// Proportional set size of a process, in KiB.
+/// Anonymous memory of a process, in KiB, shared pages by their share. (Pages of files, which other
+/// programs map, too, change with those.)
 inline int64_t pss_kib(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/smaps_rollup");
   for (std::string word; file >> word;) {
     int64_t value = 0;
-    if (word == "Pss:" && file >> value) return value;
+    if (word == "Pss_Anon:" && file >> value) return value;
   }
   return 0;
 }
