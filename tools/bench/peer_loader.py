@@ -51,13 +51,13 @@ class Library(torch.utils.data.Dataset):
     """Two frames and two masks a sample, written by a C function into arrays."""
 
     def __init__(self, root, count, path):
-        self.library = ctypes.CDLL(path)
-        self.library.echo_open.restype = ctypes.c_void_p
-        self.library.echo_open.argtypes = [ctypes.c_char_p]
-        self.library.echo_read.argtypes = [ctypes.c_void_p, ctypes.c_int64] + 4 * [ctypes.c_void_p]
-        self.library.echo_size.argtypes = [ctypes.c_void_p]
-        self.echo = self.library.echo_open(root.encode())
-        self.size, self.count = self.library.echo_size(self.echo), count
+        self.reader = ctypes.CDLL(path)
+        self.reader.echo_open.restype = ctypes.c_void_p
+        self.reader.echo_open.argtypes = [ctypes.c_char_p]
+        self.reader.echo_read.argtypes = [ctypes.c_void_p, ctypes.c_int64] + 4 * [ctypes.c_void_p]
+        self.reader.echo_size.argtypes = [ctypes.c_void_p]
+        self.echo = self.reader.echo_open(root.encode())
+        self.size, self.count = self.reader.echo_size(self.echo), count
 
     def __len__(self):
         return self.count
@@ -65,7 +65,7 @@ class Library(torch.utils.data.Dataset):
     def __getitem__(self, index):
         out = [np.empty((3, 112, 112), np.uint8), np.empty((3, 112, 112), np.uint8),
                np.empty((112, 112), np.uint8), np.empty((112, 112), np.uint8)]
-        if self.library.echo_read(self.echo, index % self.size, *[array.ctypes.data for array in out]):
+        if self.reader.echo_read(self.echo, index % self.size, *[array.ctypes.data for array in out]):
             raise RuntimeError(f"sample {index} can't be read")
         return out
 
