@@ -25,24 +25,29 @@ def aorta_dependencies():
         },
         # target: a header that must exist, and its link flags, for libraries without a .pc file.
         headers = {
+            "cli11": "/usr/include/CLI/CLI.hpp",
             "dlpack": "/usr/include/dlpack/dlpack.h",
             "dnnl": "/usr/include/dnnl.h",
             "opencv_core": "/usr/include/opencv4/opencv2/core.hpp",
+            "opencv_imgproc": "/usr/include/opencv4/opencv2/imgproc.hpp",
             "opencv_videoio": "/usr/include/opencv4/opencv2/videoio.hpp",
             "openmp": "/usr/include/features.h",  # g++ brings OpenMP itself
         },
         header_link_flags = {
             "dnnl": "-ldnnl",
             "opencv_core": "-lopencv_core",
+            "opencv_imgproc": "-lopencv_imgproc -lopencv_core",
             "opencv_videoio": "-lopencv_videoio -lopencv_imgcodecs -lopencv_imgproc -lopencv_core",
             "openmp": "-fopenmp",
         },
         header_include_dirs = {
             "opencv_core": "/usr/include/opencv4",
+            "opencv_imgproc": "/usr/include/opencv4",
             "opencv_videoio": "/usr/include/opencv4",
         },
         apt = {
             "benchmark": "libbenchmark-dev",
+            "cli11": "libcli11-dev",
             "dlpack": "libdlpack-dev",
             "dnnl": "libdnnl-dev",
             "eigen": "libeigen3-dev",
@@ -53,6 +58,7 @@ def aorta_dependencies():
             "jpeg": "libjpeg62-turbo-dev",
             "nlohmann_json": "nlohmann-json3-dev",
             "opencv_core": "libopencv-core-dev",
+            "opencv_imgproc": "libopencv-imgproc-dev",
             "opencv_videoio": "libopencv-videoio-dev",
             "openmp": "g++",
             "png": "libpng-dev",

@@ -48,6 +48,10 @@ constexpr Entry kEntries[] = {
      [](const ModelOptions& o) {
        return nn::AnyModule(UNet({.num_classes = o.num_classes.value_or(1)}));
      }},
+    {"unet_small",
+     [](const ModelOptions& o) {
+       return nn::AnyModule(UNet({.num_classes = o.num_classes.value_or(1), .base_channels = 16}));
+     }},
 };
 
 bool is_aux(const std::string& name) { return name.compare(0, 15, "aux_classifier.") == 0; }

@@ -11,8 +11,8 @@ struct ModelOptions {
   bool aux_loss = false;                    // of the FCN and DeepLabV3 alone
 };
 /// A network by name: mlp (784, 128, classes), lenet5, resnet18, resnet34, resnet50, resnet101,
-/// fcn_resnet50, fcn_resnet101, deeplabv3_resnet50, deeplabv3_resnet101, unet. Errors: another
-/// name; aux_loss elsewhere.
+/// fcn_resnet50, fcn_resnet101, deeplabv3_resnet50, deeplabv3_resnet101, unet, unet_small (16
+/// channels at first). Errors: another name; aux_loss elsewhere.
 nn::AnyModule make(const std::string& name, const ModelOptions& options = {});
 /// The names that `make` knows.
 std::vector<std::string> names();

@@ -1,0 +1,7 @@
+#include <aorta/core/init.h>
+#include <aorta/tools/echo/command_line.h>
+
+int main(int argc, char** argv) {
+  aorta::init(argc, argv);
+  return aorta::echo::run_command_line(argc, argv);
+}
