@@ -1,14 +1,200 @@
+#include <aorta/core/init.h>
 #include <aorta/tools/echo/command_line.h>
 #include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/run_folder.h>
+#include <aorta/tools/echo/train.h>
 
 #include <CLI/CLI.hpp>
 
-namespace aorta::echo {
+#include <functional>
+#include <new>
 
-int run_command_line(int argc, char** argv) {
-  CLI::App app("Trains, evaluates and applies a segmenter of the left ventricle.", "aorta-echo");
-  CLI11_PARSE(app, argc, argv);
+namespace aorta::echo {
+namespace {
+
+constexpr const char* kDescription =
+    "Trains, evaluates and applies a segmenter of the left ventricle in echocardiograms that lie "
+    "in\n"
+    "EchoNet-Dynamic's layout. Three commands to start with:\n"
+    "\n"
+    "  aorta-echo synth --output synthetic\n"
+    "  aorta-echo train --data_dir synthetic --output run --model_name unet_small --optimizer adam "
+    "--lr 1e-3 --num_epochs 5 --batch_size 8 --run_test\n"
+    "  aorta-echo segment --weights run --output segmented synthetic/Videos/*.avi\n";
+
+/// A command: what it is told, and what it does. The returned number is the exit code.
+struct Command {
+  CLI::App* app;
+  std::function<int()> run;
+};
+
+/// Adds `--name` for a field of any of the types that options have.
+template <class T>
+void add_field(CLI::App& app, const char* group, const std::string& name, T& field,
+               const char* description) {
+  CLI::Option* option = nullptr;
+  if constexpr (std::is_same_v<T, bool>) {
+    // The pairs of `echonet segmentation`.
+    const std::string negative = name == "pretrained"   ? "random"
+                                 : name == "run_test"   ? "skip_test"
+                                 : name == "save_video" ? "skip_video"
+                                                        : "no_" + name;
+    option = app.add_flag("--" + name + ",!--" + negative, field, description);
+  } else {
+    option = app.add_option("--" + name, field, description);
+    if constexpr (!requires { field.has_value(); }) option->capture_default_str();
+  }
+  option->group(group)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+Command train_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("train", "Trains a segmenter in a run folder");
+  auto options = std::make_shared<TrainOptions>();
+  auto config = std::make_shared<std::string>();
+  options->settings([&](const char* group, const char* name, auto& field, const char* description) {
+    add_field(*command, group, name, field, description);
+  });
+  add_field(*command, "Output", "output", options->output,
+            "the run's folder; output/segmentation/MODEL_random (or _pretrained) when left out");
+  add_field(*command, "Output", "resume", options->resume, "go on with the run in --output");
+  add_field(*command, "Output", "overwrite", options->overwrite, "replace the run in --output");
+  add_field(*command, "Output", "profile", options->profile,
+            "time the first steps: trace.json, profile.txt");
+  add_field(*command, "Output", "quiet", options->quiet, "nothing on stdout");
+  add_field(*command, "Training", "config", *config,
+            "a file of \"name: value\" lines, as args.yaml; flags override it");
+  return {command, [options] { return train(*options); }};
+}
+
+/// `--num-workers` and `--num_workers` are one.
+std::string with_underscores(std::string argument) {
+  if (!argument.starts_with("--")) return argument;
+  const size_t end = std::min(argument.find('='), argument.size());
+  std::replace(argument.begin() + 2, argument.begin() + static_cast<ptrdiff_t>(end), '-', '_');
+  return argument;
+}
+
+/// The last value of `--name VALUE` or `--name=VALUE`; empty when there is none.
+std::string value_of(const std::vector<std::string>& arguments, const std::string& name) {
+  std::string value;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == name && i + 1 < arguments.size()) value = arguments[i + 1];
+    if (arguments[i].starts_with(name + "=")) value = arguments[i].substr(name.size() + 1);
+  }
+  return value;
+}
+
+/// The arguments, those of files first: flags override --config, and that what a resumed run has.
+std::vector<std::string> with_files(std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments[0] != "train") return arguments;
+  std::vector<std::string> all{arguments[0]};
+  const auto append = [&](const std::string& path) {
+    for (const std::string& flag : flags_of_yaml(path)) all.push_back(with_underscores(flag));
+  };
+  const std::string output = value_of(arguments, "--output");
+  const bool resumes = std::find(arguments.begin(), arguments.end(), "--resume") != arguments.end();
+  const std::string own = output + "/args.yaml";
+  if (resumes && !output.empty() && access(own.c_str(), R_OK) == 0) append(own);
+  const std::string config = value_of(arguments, "--config");
+  if (!config.empty()) append(config);
+  all.insert(all.end(), arguments.begin() + 1, arguments.end());
+  return all;
+}
+
+size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+/// ", did you mean X?", or nothing when no name is near.
+std::string nearest(const std::string& name, const std::vector<std::string>& known) {
+  std::string best;
+  size_t distance = std::max<size_t>(name.size() / 2, 2) + 1;
+  for (const std::string& candidate : known) {
+    const size_t d = edit_distance(name, candidate);
+    if (d < distance) best = candidate, distance = d;
+  }
+  return best.empty() ? "" : ", did you mean " + best + "?";
+}
+
+std::vector<std::string> flags_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// What is wrong with the arguments, in one line.
+std::string usage_text(const CLI::ParseError& error, const CLI::App& app) {
+  const CLI::App* chosen = &app;
+  for (bool deeper = true; deeper;) {
+    deeper = false;
+    for (const CLI::App* command : chosen->get_subcommands()) chosen = command, deeper = true;
+  }
+  std::string text = error.what();
+  const std::vector<std::string> extras = app.remaining(true);
+  if (!extras.empty()) {
+    const std::string& first = extras[0];
+    const std::string name = first.substr(0, first.find('='));
+    if (name.starts_with("-")) {
+      text = "unknown flag " + name + nearest(name, flags_of(*chosen));
+    } else {
+      std::vector<std::string> commands;
+      for (const CLI::App* command : chosen->get_subcommands({}))
+        commands.push_back(command->get_name());
+      text = "unexpected argument " + first + nearest(first, commands);
+    }
+  }
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text + "; `" + (chosen == &app ? "" : app.get_name() + " ") + chosen->get_name() +
+         " --help` lists what there is";
+}
+
+int complain(ExitCode code, const std::string& text) {
+  std::string line = text;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::fprintf(stderr, "error: %s\n", line.c_str());
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) try {
+  CLI::App app(kDescription, "aorta-echo");
+  app.require_subcommand(1);
+  app.fallthrough(false);
+  const std::vector<Command> commands = {train_command(app)};
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  for (std::string& argument : arguments) argument = with_underscores(argument);
+  arguments = with_files(std::move(arguments));
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+  try {
+    app.parse(arguments);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return complain(ExitCode::usage, usage_text(error, app));
+  }
+  for (const Command& command : commands)
+    if (command.app->parsed()) return command.run();
   return 0;
+} catch (const Failure& failure) {
+  return complain(failure.code(), failure.what());
+} catch (const std::bad_alloc&) {
+  return complain(ExitCode::environment, "memory: there must be enough, got no more");
+} catch (const std::exception& error) {
+  return complain(ExitCode::environment, error.what());
 }
 
 }  // namespace aorta::echo

@@ -1,0 +1,43 @@
+#include <aorta/tools/echo/console.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace aorta::echo {
+
+Console::Console(const std::string& log_path, bool quiet) : path_(log_path), quiet_(quiet) {
+  log_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+}
+
+Console::~Console() {
+  if (log_ >= 0) close(log_);
+}
+
+void Console::log(const std::string& text) {
+  const std::string line = text + "\n";
+  errno = EBADF;
+  if (log_ >= 0 && write(log_, line.data(), line.size()) == static_cast<ssize_t>(line.size()))
+    return;
+  if (!complained_)
+    std::fprintf(stderr, "warning: %s: lines are missing, got %s; the training goes on\n",
+                 path_.c_str(), std::strerror(errno));
+  complained_ = true;
+}
+
+void Console::line(const std::string& text) {
+  log(text);
+  if (quiet_) return;
+  std::fprintf(stdout, "%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+void Console::warn(const std::string& text) {
+  log("warning: " + text);
+  std::fprintf(stderr, "warning: %s\n", text.c_str());
+}
+
+}  // namespace aorta::echo

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+namespace aorta::echo {
+
+/// Lines for a person, on stdout and in a log file. Neither a full disk nor a reader that went away
+/// ends anything: the first line that can't be logged is said on stderr.
+class Console {
+ public:
+  /// Appends to `log_path`. `quiet`: the log alone.
+  Console(const std::string& log_path, bool quiet);
+  ~Console();
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  void line(const std::string& text);
+  /// On stderr, and in the log.
+  void warn(const std::string& text);
+
+ private:
+  void log(const std::string& text);
+
+  std::string path_;
+  int log_ = -1;
+  bool quiet_;
+  bool complained_ = false;
+};
+
+}  // namespace aorta::echo

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <aorta/data/images/transforms.h>
+#include <aorta/optim/scheduler.h>
+#include <aorta/tools/echo/segmenter.h>
+#include <aorta/tools/echo/train_options.h>
+
+#include <memory>
+
+// What the names on the command line stand for.
+
+namespace aorta::echo {
+
+/// Throws Failure(usage) for a name that isn't known, or a learning rate that isn't positive.
+std::unique_ptr<optim::Optimizer> make_optimizer(const TrainOptions& options,
+                                                 const std::vector<Tensor>& parameters);
+
+/// A learning rate schedule and when it steps.
+struct Schedule {
+  std::unique_ptr<optim::LRScheduler> schedule;
+  bool every_step = false;  // else every epoch
+};
+Schedule make_schedule(const TrainOptions& options, optim::Optimizer& optimizer,
+                       int64_t steps_per_epoch);
+
+/// What `--augment` does to a pair of frames and their masks.
+data::Transforms augmentation();
+
+/// Loads a file of weights: one that aorta-echo wrote, or torchvision's names and shapes. A head
+/// for another number of classes, and an auxiliary head, are left out. Throws Failure(data).
+void load_initial_weights(Segmenter& segmenter, const std::string& path);
+/// Where `--pretrained` looks: `$XDG_DATA_HOME/aorta/MODEL.safetensors`. Throws
+/// Failure(environment) that says how to put it there.
+std::string pretrained_weights(const std::string& model_name);
+
+/// "auto" is a GPU where there is one. Throws Failure(environment) for one that isn't there.
+Device choose_device(const std::string& name);
+
+}  // namespace aorta::echo

@@ -1,0 +1,192 @@
+#include <aorta/core/io/bytes.h>
+#include <aorta/core/io/file.h>
+#include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/run_folder.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace aorta::echo {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What `--overwrite` removes: nothing that a run doesn't write.
+bool of_a_run(const std::string& name) {
+  static constexpr const char* kNames[] = {
+      "args.yaml", "log.csv",      "train.log",     "curves.svg",     "report.html",
+      "size.csv",  "trace.json",   "profile.txt",   "size",           "videos",
+      "samples",   "val_dice.csv", "test_dice.csv", "train_dice.csv", "replay.safetensors"};
+  for (const char* own : kNames)
+    if (name == own) return true;
+  return name.starts_with("checkpoint.safetensors") || name.starts_with("best.safetensors") ||
+         name.starts_with("events.out.tfevents.") || name.starts_with("val_") ||
+         name.starts_with("test_");
+}
+
+bool holds_a_run(const std::string& path) {
+  for (const auto& entry : fs::directory_iterator(path))
+    if (of_a_run(entry.path().filename().string())) return true;
+  return false;
+}
+
+[[noreturn]] void fail_of(const std::string& path, const std::string& what, int error) {
+  throw Failure(ExitCode::environment, path + ": " + what + ", got " + std::strerror(error));
+}
+
+}  // namespace
+
+RunFolder::RunFolder(const std::string& path, bool resume, bool overwrite) : path_(path) {
+  std::error_code error;
+  if (fs::exists(path, error) && !fs::is_directory(path, error))
+    throw Failure(ExitCode::environment, path + ": --output must be a folder, got a file");
+  if (resume && !fs::exists(path, error))
+    throw Failure(ExitCode::environment,
+                  path + ": --resume needs the folder of a run, got no such folder");
+  fs::create_directories(path, error);
+  if (error) fail_of(path, "the output folder must be writable", error.value());
+  lock_ = open(file(".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock_ < 0) fail_of(path, "the output folder must be writable", errno);
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    const int number = errno;
+    close(lock_);
+    if (number == EWOULDBLOCK)
+      throw Failure(ExitCode::environment, path +
+                                               ": the folder must not be in use, got another "
+                                               "run of aorta-echo that writes to it");
+    fail_of(path, "the output folder must be lockable", number);
+  }
+  if (resume) return;
+  if (!holds_a_run(path)) return;
+  if (!overwrite) {
+    close(lock_);
+    throw Failure(ExitCode::storage,
+                  path +
+                      ": the folder holds a run; --resume goes on with it, --overwrite replaces "
+                      "it");
+  }
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(path))
+    if (of_a_run(entry.path().filename().string())) old.push_back(entry.path());
+  for (const fs::path& entry : old) {
+    fs::remove_all(entry, error);
+    if (error) {
+      close(lock_);
+      fail_of(entry.string(), "must be removable", error.value());
+    }
+  }
+}
+
+RunFolder::~RunFolder() { close(lock_); }
+
+void RunFolder::check_space(int64_t bytes) const {
+  struct statvfs status {};
+  if (statvfs(path_.c_str(), &status) != 0) return;  // a file system that doesn't say
+  const auto free = static_cast<int64_t>(status.f_bavail) * static_cast<int64_t>(status.f_frsize);
+  if (free < bytes)
+    throw Failure(
+        ExitCode::environment,
+        fmt::format("{}: two checkpoints and the files of a run need {:.1f} MB, got "
+                    "{:.1f} MB free",
+                    path_, static_cast<double>(bytes) / 1e6, static_cast<double>(free) / 1e6));
+}
+
+void RunFolder::save(const State& state, const std::string& name, int keep_previous) const {
+  with_code(ExitCode::storage, [&] { state.save(file(name), keep_previous); });
+}
+
+void RunFolder::write(const std::string& name, const std::string& text) const {
+  with_code(ExitCode::storage, [&] {
+    io::AtomicFile out(file(name));
+    out.write(text);
+    out.commit();
+  });
+}
+
+State RunFolder::load_checkpoint(std::string& note) const {
+  const std::string path = file("checkpoint.safetensors");
+  std::error_code error;
+  if (!fs::exists(path, error) && !fs::exists(path + ".1", error)) return {};
+  try {
+    return State::load(path);
+  } catch (const Error& damage) {
+    try {
+      State previous = State::load(path + ".1");
+      note = std::string(damage.what()) + "; going on from the checkpoint before it";
+      return previous;
+    } catch (const Error&) {
+      throw Failure(ExitCode::data, damage.what());
+    }
+  }
+}
+
+std::string args_yaml(const TrainOptions& options) {
+  std::string text = "# aorta-echo train --config args.yaml repeats this run.\n";
+  TrainOptions copy = options;
+  const auto value_text = [](const auto& value) {
+    using T = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, std::string>)
+      return value;
+    else
+      return fmt::format("{}", value);
+  };
+  copy.settings([&](const char*, const char* name, auto& value, const char*) {
+    if constexpr (requires { value.has_value(); }) {
+      if (value) text += std::string(name) + ": " + value_text(*value) + "\n";
+    } else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+      if (!value.empty()) text += std::string(name) + ": " + value + "\n";
+    } else {
+      text += std::string(name) + ": " + value_text(value) + "\n";
+    }
+  });
+  return text;
+}
+
+std::vector<std::string> flags_of_yaml(const std::string& path) {
+  const auto bytes = with_code(ExitCode::usage, [&] { return io::FileBytes::map(path); });
+  const std::string_view text = io::as_text(bytes->bytes());
+  std::vector<std::string> flags;
+  int64_t number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line(text.substr(begin, end - begin));
+    begin = end + 1;
+    ++number;
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
+    if (line.empty() || line[0] == '#') continue;
+    const size_t colon = line.find(':');
+    const bool sound = colon != std::string::npos && colon > 0 &&
+                       line.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789-") == colon;
+    if (!sound)
+      throw Failure(ExitCode::usage, path + ":" + std::to_string(number) +
+                                         ": a line must be \"name: value\", got " +
+                                         io::quote(line));
+    const size_t value = line.find_first_not_of(' ', colon + 1);
+    if (value == std::string::npos) continue;
+    std::string content = line.substr(value);
+    if (content.size() >= 2 && content.front() == content.back() &&
+        (content.front() == '"' || content.front() == '\''))
+      content = content.substr(1, content.size() - 2);
+    flags.push_back("--" + line.substr(0, colon) + "=" + content);
+  }
+  return flags;
+}
+
+std::string shell_quoted(const std::string& text) {
+  const bool plain = !text.empty() && text.find_first_not_of(
+                                          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_-./=:,@%+") == std::string::npos;
+  if (plain) return text;
+  std::string quoted = "'";
+  for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return quoted + "'";
+}
+
+}  // namespace aorta::echo

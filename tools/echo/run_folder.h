@@ -1,0 +1,51 @@
+#pragma once
+
+#include <aorta/core/state.h>
+#include <aorta/tools/echo/train_options.h>
+
+#include <optional>
+
+namespace aorta::echo {
+
+/// The folder of a run, locked against a second run while this object lives.
+///
+///     args.yaml               what repeats the run
+///     checkpoint.safetensors  where it stands; the one before is checkpoint.safetensors.1
+///     best.safetensors        the weights of the lowest validation loss
+///     log.csv, train.log, curves.svg, report.html, events.out.tfevents.*, ...
+class RunFolder {
+ public:
+  /// Makes or takes the folder. Throws Failure: storage for one that holds a run, unless `resume`
+  /// or `overwrite` say what to do with it; environment for one that can't be written, is in use,
+  /// or isn't a folder.
+  RunFolder(const std::string& path, bool resume, bool overwrite);
+  ~RunFolder();
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+  /// Throws Failure(environment) unless the file system has room for `bytes`.
+  void check_space(int64_t bytes) const;
+
+  /// Whole or not at all; throws Failure(storage).
+  void save(const State& state, const std::string& name, int keep_previous = 0) const;
+  void write(const std::string& name, const std::string& text) const;
+  /// The checkpoint, or the one before where it is damaged, of which `note` then says why. Throws
+  /// Failure(data) when neither can be read.
+  State load_checkpoint(std::string& note) const;
+
+ private:
+  std::string path_;
+  int lock_ = -1;
+};
+
+/// "name: value" lines.
+std::string args_yaml(const TrainOptions& options);
+/// The lines of such a file as flags, "--name=value"; throws Failure(usage) with file and line.
+std::vector<std::string> flags_of_yaml(const std::string& path);
+/// A name of a file in a shell command.
+std::string shell_quoted(const std::string& text);
+
+}  // namespace aorta::echo

@@ -1,0 +1,215 @@
+#include <aorta/aorta.h>
+#include <aorta/tools/echo/console.h>
+#include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/history.h>
+#include <aorta/tools/echo/interrupt.h>
+#include <aorta/tools/echo/run_folder.h>
+#include <aorta/tools/echo/train.h>
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+
+namespace aorta::echo {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string default_output(const TrainOptions& options) {
+  return "output/segmentation/" + options.model_name +
+         (options.pretrained ? "_pretrained" : "_random");
+}
+
+/// Complete options, checked as far as they can be without the data.
+TrainOptions checked(TrainOptions options) {
+  if (options.data_dir.empty()) {
+    const char* folder = std::getenv("AORTA_ECHO");
+    if (!folder || !*folder)
+      throw Failure(ExitCode::usage,
+                    "--data_dir: must name a folder in EchoNet-Dynamic's layout, got none; "
+                    "`aorta-echo synth --output synthetic` makes one");
+    options.data_dir = folder;
+  }
+  if (options.output.empty()) options.output = default_output(options);
+  if (options.num_epochs < 0)
+    throw Failure(ExitCode::usage,
+                  "--num_epochs: must not be negative, got " + std::to_string(options.num_epochs));
+  if (options.num_workers < 0)
+    throw Failure(ExitCode::usage, "--num_workers: must not be negative, got " +
+                                       std::to_string(options.num_workers));
+  if (options.max_steps && *options.max_steps < 1)
+    throw Failure(ExitCode::usage,
+                  "--max_steps: must be positive, got " + std::to_string(*options.max_steps));
+  if (!(options.save_every > 0))
+    throw Failure(ExitCode::usage,
+                  fmt::format("--save_every: must be positive, got {}", options.save_every));
+  return options;
+}
+
+int64_t parameter_count(const nn::Module& net) {
+  int64_t count = 0;
+  for (const Tensor& parameter : net.parameters()) count += parameter.numel();
+  return count;
+}
+
+/// Bytes of a checkpoint: weights, buffers and the optimizer's state, which isn't there before the
+/// first step (two tensors a parameter at most).
+int64_t checkpoint_bytes(const Segmenter& segmenter) {
+  int64_t bytes = 0;
+  for (const auto& [name, tensor] : segmenter.net->state_dict()) bytes += tensor.nbytes();
+  return 3 * bytes;
+}
+
+/// A run: a trainer in its folder.
+class Run {
+ public:
+  explicit Run(const TrainOptions& options)
+      : options_(options),
+        folder_(options.output, options.resume, options.overwrite),
+        console_(folder_.file("train.log"), options.quiet) {
+    std::string note;
+    State checkpoint;
+    if (options.resume) checkpoint = folder_.load_checkpoint(note);
+    const bool begun = !checkpoint.empty();
+    trainer_.emplace(options, begun ? &checkpoint : nullptr);
+    if (begun) history_.restore(checkpoint.with_prefix("history."));
+    if (begun) finished_ = checkpoint.get<bool>("progress.finished");
+    folder_.check_space(2 * checkpoint_bytes(trainer_->segmenter()) + (int64_t{1} << 20));
+    folder_.write("args.yaml", args_yaml(options));
+    if (begun) write_log();
+    say_what(note, begun);
+  }
+
+  int go() {
+    while (!finished_ && trainer_->epoch() < options_.num_epochs) {
+      const int64_t shown = trainer_->epoch() + 1;
+      if (!train_phase()) return stop();
+      const Totals train = trainer_->totals();
+      const std::optional<Totals> validation =
+          trainer_->validate([](const Totals&) { return interrupted() == 0; });
+      if (!validation) return stop();
+      end_epoch(train, *validation);
+      console_.line(fmt::format(
+          "epoch {:>{}}/{}  train loss {:.4f} dice {:.4f}  val loss {:.4f} dice {:.4f} (large "
+          "{:.4f} small {:.4f})  {:.1f} s{}",
+          shown, std::to_string(options_.num_epochs).size(), options_.num_epochs, train.mean_loss(),
+          train.dice(), validation->mean_loss(), validation->dice(), validation->large.dice(),
+          validation->small.dice(), train.seconds + validation->seconds,
+          history_.best_epoch() == shown - 1 ? "  * best" : ""));
+      if (interrupted() && !finished_ && trainer_->epoch() < options_.num_epochs) return stop();
+    }
+    return 0;
+  }
+
+ private:
+  void say_what(const std::string& note, bool begun) {
+    const Segmenter& segmenter = trainer_->segmenter();
+    console_.line(fmt::format(
+        "aorta-echo · {} ({:.1f} M parameters) · {} · {} · seed {}", segmenter.model_name,
+        static_cast<double>(parameter_count(*segmenter.net)) / 1e6, to_string(trainer_->device()),
+        options_.amp ? "bf16" : "f32", options_.seed));
+    console_.line(fmt::format("data   {}: {} train, {} val", options_.data_dir,
+                              trainer_->train_size(), trainer_->validation().size()));
+    console_.line("output " + folder_.path());
+    if (!note.empty()) console_.warn(note);
+    if (begun)
+      console_.line(fmt::format("resume epoch {}, step {} of {}, {} steps done",
+                                trainer_->epoch() + 1, trainer_->epoch_steps(),
+                                trainer_->steps_per_epoch(), trainer_->steps()));
+    else if (options_.resume)
+      console_.line("resume the run had no checkpoint yet: it starts anew");
+  }
+
+  bool at_last_step() const {
+    return options_.max_steps && trainer_->steps() >= *options_.max_steps;
+  }
+
+  /// The steps of an epoch; false when a signal came.
+  bool train_phase() {
+    while (!at_last_step()) {
+      if (interrupted()) return false;
+      if (!step()) break;
+      const std::chrono::duration<double, std::ratio<60>> since = Clock::now() - saved_;
+      if (since.count() >= options_.save_every) save();
+    }
+    return true;
+  }
+
+  bool step() {
+    try {
+      return trainer_->step();
+    } catch (const Failure& failure) {
+      if (failure.code() != ExitCode::diverged) throw;
+      std::string replay = "replay.safetensors";
+      folder_.save(trainer_->replay(), replay);
+      throw Failure(ExitCode::diverged, std::string(failure.what()) + "; " + folder_.file(replay) +
+                                            " holds the batch and the weights");
+    } catch (const data::SampleError& error) {
+      save();  // what was learnt is kept
+      throw Failure(ExitCode::data, error.what());
+    }
+  }
+
+  void end_epoch(const Totals& train, const Totals& validation) {
+    const int64_t epoch = trainer_->epoch();
+    const bool best = validation.mean_loss() < history_.best_loss();
+    history_.rows.push_back(history_row(epoch, true, train, options_.batch_size));
+    history_.rows.push_back(history_row(epoch, false, validation, options_.batch_size));
+    if (at_last_step()) finished_ = true;
+    if (best) {
+      State state = trainer_->segmenter().state();
+      state.set("best.epoch", epoch);
+      state.set("best.loss", validation.mean_loss());
+      state.set("best.dice", validation.dice());
+      folder_.save(state, "best.safetensors");
+    }
+    trainer_->end_epoch();
+    save();
+    write_log();
+  }
+
+  void save() {
+    State state = trainer_->state();
+    state.add("history.", history_.state());
+    state.set("progress.finished", finished_);
+    folder_.save(state, "checkpoint.safetensors", 1);
+    saved_ = Clock::now();
+  }
+
+  void write_log() {
+    try {
+      folder_.write("log.csv", history_.csv());
+    } catch (const Error& error) {
+      console_.warn(std::string(error.what()) + "; the training goes on");
+    }
+  }
+
+  int stop() {
+    save();
+    console_.line(fmt::format("stopped by {} after step {} of epoch {}; everything is saved",
+                              interrupted() == SIGINT ? "Ctrl-C" : "SIGTERM",
+                              trainer_->epoch_steps(), trainer_->epoch() + 1));
+    console_.line("go on with: aorta-echo train --resume --output " + shell_quoted(folder_.path()));
+    return 128 + interrupted();
+  }
+
+  TrainOptions options_;
+  RunFolder folder_;
+  Console console_;
+  std::optional<Trainer> trainer_;
+  History history_;
+  bool finished_ = false;  // --max_steps is reached
+  Clock::time_point saved_ = Clock::now();
+};
+
+}  // namespace
+
+int train(TrainOptions options) {
+  catch_interrupts();
+  return Run(checked(std::move(options))).go();
+}
+
+}  // namespace aorta::echo
