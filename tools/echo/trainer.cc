@@ -72,7 +72,7 @@ data::DataLoaderOptions loader_options(const TrainOptions& options, bool trainin
           .num_workers = options.num_workers,
           .pin_memory = options.pin_memory,
           .drop_last = training,
-          .persistent_workers = true,
+          .persistent_workers = options.num_workers > 0,
           .seed = options.seed};
 }
 
@@ -276,9 +276,9 @@ void Trainer::diverge(const data::Batch& batch, const Pass& both, double loss) {
   replay_.set("replay.files", names);
   replay_.set("replay.step", steps_ + 1);
   throw Failure(ExitCode::diverged,
-                "the loss must be finite, got " + std::to_string(loss) + " at step " +
-                    std::to_string(steps_ + 1) + " (epoch " + std::to_string(epoch_ + 1) + ") of " +
-                    list + "; " +
+                "the loss must be finite, got " + std::string(std::isnan(loss) ? "nan" : "inf") +
+                    " at step " + std::to_string(steps_ + 1) + " (epoch " +
+                    std::to_string(epoch_ + 1) + ") of " + list + "; " +
                     (layer.empty() ? "every layer's output is finite"
                                    : "the first output that isn't is that of " + layer));
 }
