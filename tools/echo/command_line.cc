@@ -1,5 +1,6 @@
-#include <aorta/core/init.h>
 #include <aorta/tools/echo/command_line.h>
+#include <aorta/tools/echo/compare.h>
+#include <aorta/tools/echo/export.h>
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/run_folder.h>
 #include <aorta/tools/echo/train.h>
@@ -42,6 +43,8 @@ void add_field(CLI::App& app, const char* group, const std::string& name, T& fie
     option = app.add_flag("--" + name + ",!--" + negative, field, description);
   } else {
     option = app.add_option("--" + name, field, description);
+    if constexpr (requires { field.push_back(0); } && !std::is_same_v<T, std::string>)
+      option->delimiter(',');
     if constexpr (!requires { field.has_value(); }) option->capture_default_str();
   }
   option->group(group)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
@@ -64,6 +67,35 @@ Command train_command(CLI::App& app) {
   add_field(*command, "Training", "config", *config,
             "a file of \"name: value\" lines, as args.yaml; flags override it");
   return {command, [options] { return train(*options); }};
+}
+
+Command export_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("export", "Writes weights with torchvision's names, for PyTorch");
+  auto options = std::make_shared<ExportOptions>();
+  command->add_option("--weights", options->weights, "a run's folder or a file of it")->required();
+  command->add_option("--output", options->output, "a .safetensors or .npz file")->required();
+  command->add_flag("--overwrite", options->overwrite, "replace the file");
+  return {command, [options] {
+            export_weights(*options);
+            return 0;
+          }};
+}
+
+Command compare_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "compare", "One table of the time of an epoch by workers, pin_memory and device");
+  auto options = std::make_shared<CompareOptions>();
+  TrainOptions& train = options->train;
+  add_field(*command, "Data", "data_dir", train.data_dir, "folder in EchoNet-Dynamic's layout");
+  add_field(*command, "Data", "recordings", options->recordings, "videos an epoch");
+  add_field(*command, "Data", "workers", options->workers, "processes that read");
+  add_field(*command, "Training", "model_name", train.model_name, "network");
+  add_field(*command, "Training", "batch_size", train.batch_size, "videos a step");
+  add_field(*command, "Training", "epochs", options->epochs, "epochs whose time is averaged");
+  add_field(*command, "Training", "device", train.device, "auto (all there are), cpu or cuda");
+  add_field(*command, "Training", "amp", train.amp, "compute in bf16 where it is safe");
+  return {command, [options] { return compare(*options); }};
 }
 
 /// `--num-workers` and `--num_workers` are one.
@@ -174,7 +206,8 @@ int run_command_line(int argc, char** argv) try {
   CLI::App app(kDescription, "aorta-echo");
   app.require_subcommand(1);
   app.fallthrough(false);
-  const std::vector<Command> commands = {train_command(app)};
+  const std::vector<Command> commands = {train_command(app), compare_command(app),
+                                         export_command(app)};
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) argument = with_underscores(argument);
   arguments = with_files(std::move(arguments));

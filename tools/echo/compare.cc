@@ -1,0 +1,74 @@
+#include <aorta/core/device.h>
+#include <aorta/tools/echo/compare.h>
+#include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/interrupt.h>
+#include <aorta/tools/echo/trainer.h>
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace aorta::echo {
+namespace {
+
+/// Seconds of an epoch, on average; nothing when a signal came.
+std::optional<double> epoch_seconds(const TrainOptions& options, int64_t epochs) {
+  Trainer trainer(options);
+  while (trainer.step()) {
+    if (interrupted()) return {};
+  }
+  trainer.end_epoch();
+  const auto start = std::chrono::steady_clock::now();
+  for (int64_t epoch = 0; epoch < epochs; ++epoch) {
+    while (trainer.step()) {
+      if (interrupted()) return {};
+    }
+    trainer.end_epoch();
+  }
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  return time.count() / static_cast<double>(epochs);
+}
+
+}  // namespace
+
+int compare(const CompareOptions& options) {
+  catch_interrupts();
+  if (options.epochs < 1)
+    throw Failure(ExitCode::usage,
+                  fmt::format("--epochs: must be positive, got {}", options.epochs));
+  if (options.recordings < 1)
+    throw Failure(ExitCode::usage,
+                  fmt::format("--recordings: must be positive, got {}", options.recordings));
+  const int64_t there = echo_frames(options.train.data_dir, data::EchoSplit::train)->size();
+  const int64_t recordings = std::min(options.recordings, there);
+  std::vector<std::string> devices = {"cpu"};
+  if (cuda::is_available()) devices.push_back("cuda");
+  if (options.train.device != "auto") devices = {options.train.device};
+  fmt::print("average time of an epoch, {} recordings{}, {}, batch {}, {} epochs\n\n", recordings,
+             recordings < options.recordings ? " (all there are)" : "", options.train.model_name,
+             options.train.batch_size, options.epochs);
+  fmt::print("{:>8} {:>8} {:>11} {:>12} {:>13}\n", "device", "workers", "pin_memory", "epoch (s)",
+             "recordings/s");
+  for (const std::string& device : devices)
+    for (const int workers : options.workers)
+      for (const bool pin : {false, true}) {
+        if (pin && !cuda::is_available()) {
+          fmt::print("{:>8} {:>8} {:>11} {:>12} {:>13}\n", device, workers, "on", "-",
+                     "needs a GPU");
+          continue;
+        }
+        TrainOptions one = options.train;
+        one.num_train_patients = recordings;
+        one.num_workers = workers;
+        one.pin_memory = pin;
+        one.device = device;
+        const std::optional<double> seconds = epoch_seconds(one, options.epochs);
+        if (!seconds) return 128 + interrupted();
+        fmt::print("{:>8} {:>8} {:>11} {:>12.2f} {:>13.1f}\n", device, workers, pin ? "on" : "off",
+                   *seconds, static_cast<double>(recordings) / *seconds);
+        std::fflush(stdout);
+      }
+  return 0;
+}
+
+}  // namespace aorta::echo

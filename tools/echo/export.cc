@@ -1,0 +1,36 @@
+#include <aorta/core/io/load_save.h>
+#include <aorta/tools/echo/export.h>
+#include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/segmenter.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+
+namespace aorta::echo {
+
+void export_weights(const ExportOptions& options) {
+  const bool safetensors = options.output.ends_with(".safetensors");
+  if (!safetensors && !options.output.ends_with(".npz"))
+    throw Failure(ExitCode::usage,
+                  "--output: must end with .safetensors or .npz, got " + options.output);
+  std::error_code error;
+  if (!options.overwrite && std::filesystem::exists(options.output, error))
+    throw Failure(ExitCode::storage,
+                  options.output + ": the file is there; --overwrite replaces it");
+  const Segmenter segmenter =
+      with_code(ExitCode::data, [&] { return load_segmenter(options.weights); });
+  with_code(ExitCode::storage, [&] { save(segmenter.net->state_dict(), options.output); });
+  fmt::print("{}: {} of {} tensors\n", options.output, segmenter.model_name,
+             segmenter.net->state_dict().size());
+  fmt::print("input: (frames - mean) / std, pixels 0 to 255, mean {}, std {}\n", segmenter.mean,
+             segmenter.std);
+  if (safetensors && segmenter.model_name.find("resnet") != std::string::npos)
+    fmt::print(
+        "PyTorch: net = torchvision.models.segmentation.{}(weights=None, weights_backbone=None, "
+        "num_classes=1); net.load_state_dict(safetensors.torch.load_file('{}'))\n",
+        segmenter.model_name, options.output);
+}
+
+}  // namespace aorta::echo
