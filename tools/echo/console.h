@@ -15,6 +15,8 @@ class Console {
   Console& operator=(const Console&) = delete;
 
   void line(const std::string& text);
+  /// In the log alone.
+  void note(const std::string& text) { log(text); }
   /// On stderr, and in the log.
   void warn(const std::string& text);
 

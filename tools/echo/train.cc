@@ -7,11 +7,14 @@
 #include <aorta/tools/echo/train.h>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 
 namespace aorta::echo {
 namespace {
@@ -63,6 +66,20 @@ int64_t checkpoint_bytes(const Segmenter& segmenter) {
   return 3 * bytes;
 }
 
+/// Since the process began, in seconds.
+double process_seconds() {
+  std::ifstream status("/proc/self/stat"), uptime("/proc/uptime");
+  const std::string text(std::istreambuf_iterator<char>(status), {});
+  // Field 22, in ticks since the machine started; field 2, the name, may hold spaces.
+  std::istringstream fields(text.substr(std::min(text.rfind(')') + 2, text.size())));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;
+  double started = 0, now = 0;
+  fields >> started;
+  uptime >> now;
+  return now - started / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
 /// A run: a trainer in its folder.
 class Run {
  public:
@@ -99,6 +116,9 @@ class Run {
           train.dice(), validation->mean_loss(), validation->dice(), validation->large.dice(),
           validation->small.dice(), train.seconds + validation->seconds,
           history_.best_epoch() == shown - 1 ? "  * best" : ""));
+      console_.note(fmt::format("val pixels {} of {}",
+                                validation->large.intersection + validation->small.intersection,
+                                validation->large.either + validation->small.either));
       if (interrupted() && !finished_ && trainer_->epoch() < options_.num_epochs) return stop();
     }
     return 0;
@@ -132,6 +152,8 @@ class Run {
     while (!at_last_step()) {
       if (interrupted()) return false;
       if (!step()) break;
+      if (first_step_) console_.note(fmt::format("first step after {:.2f} s", process_seconds()));
+      first_step_ = false;
       const std::chrono::duration<double, std::ratio<60>> since = Clock::now() - saved_;
       if (since.count() >= options_.save_every) save();
     }
@@ -202,6 +224,7 @@ class Run {
   std::optional<Trainer> trainer_;
   History history_;
   bool finished_ = false;  // --max_steps is reached
+  bool first_step_ = true;
   Clock::time_point saved_ = Clock::now();
 };
 

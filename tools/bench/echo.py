@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""The main job beside PyTorch: aorta-echo and peer_echo.py on the same data, turn by turn, ratios of medians.
+
+    echo.py epoch AORTA_ECHO FOLDER MODEL [--amp] [--runs 3] [--epochs 2] [--batch_size 20] [--workers 4]
+        time of an epoch (training and validation), start to the first step, memory of the whole process tree
+    echo.py curve AORTA_ECHO FOLDER MODEL [--steps 20]
+        the loss of each step from the same weights, all videos of TRAIN in one batch: the same order and recipe
+    echo.py dice AORTA_ECHO FOLDER MODEL [--epochs 100] [--augment] [--weights RUN]
+        leave one patient out: a fold for each first part of the file names, the last weights, Dice pooled over
+        the videos of all folds; with --weights Aorta starts from those
+
+PyTorch runs in the interpreter that AORTA_PEER_PYTHON names.
+"""
+
+import argparse
+import csv
+import json
+import os
+import re
+import shutil
+import statistics
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+
+PEER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "peer_echo.py")
+
+
+def pss(pid):
+    """Of a process and its descendants, in MiB."""
+    total, family = 0, [pid]
+    while family:
+        pid = family.pop()
+        try:
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{task}/children") as children:
+                    family += [int(child) for child in children.read().split()]
+            with open(f"/proc/{pid}/smaps_rollup") as lines:
+                total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        except OSError:
+            pass
+    return total / 1024
+
+
+def run(command):
+    """Its stdout, seconds, and the most memory of its tree at one time."""
+    start, peak = time.time(), [0.0]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+    def watch():
+        while process.poll() is None:
+            peak[0] = max(peak[0], pss(process.pid))
+            time.sleep(0.2)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    out = process.communicate()[0]
+    watcher.join()
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
+    return out, time.time() - start, peak[0]
+
+
+def recipe(args, epochs):
+    flags = ["--model_name", args.model, "--num_epochs", str(epochs), "--batch_size", str(args.batch_size),
+             "--num_workers", str(args.workers), "--lr", str(args.lr), "--optimizer", args.optimizer]
+    return flags + (["--amp"] if args.amp else []) + (["--augment"] if args.augment else [])
+
+
+def aorta(args, folder, output, epochs, extra=()):
+    command = [args.program, "train", "--data_dir", folder, "--output", output, "--overwrite", "--save_every", "1e6"]
+    out, seconds, memory = run(command + recipe(args, epochs) + list(extra))
+    with open(os.path.join(output, "log.csv")) as table:
+        rows = list(csv.DictReader(table))
+    first = re.search(r"first step after ([0-9.]+) s", open(os.path.join(output, "train.log")).read())
+    return {"rows": rows, "seconds": seconds, "memory": memory, "first_step": float(first[1])}
+
+
+def peer(args, folder, epochs, extra=()):
+    command = [os.environ["AORTA_PEER_PYTHON"], PEER, folder] + recipe(args, epochs) + list(extra)
+    out, seconds, memory = run(command)
+    return json.loads(out) | {"seconds": seconds, "memory": memory}
+
+
+def statistics_of(checkpoint):
+    """What aorta-echo normalised with: the first channel's mean and standard deviation."""
+    with open(checkpoint, "rb") as file:
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))["__metadata__"]
+    return [json.loads(next(v for k, v in header.items() if k.endswith("segmenter." + name)))[0]
+            for name in ("mean", "std")]
+
+
+def row(what, ours, theirs, unit):
+    ratio = statistics.median(ours) / statistics.median(theirs)
+    print(f"| {what} | {statistics.median(ours):.2f} {unit} | {statistics.median(theirs):.2f} {unit} | {ratio:.2f} |", flush=True)
+
+
+def epoch(args):
+    ours, theirs = [], []
+    with tempfile.TemporaryDirectory() as temporary:
+        for _ in range(args.runs):
+            ours.append(aorta(args, args.folder, temporary + "/run", args.epochs))
+            theirs.append(peer(args, args.folder, args.epochs))
+
+    def phases(phase):
+        return ([float(r["time"]) for run in ours for r in run["rows"] if r["phase"] == phase],
+                [e[phase]["seconds"] for run in theirs for e in run["epochs"]])
+
+    trained, validated = phases("train"), phases("val")
+    name = f"{args.model} {'bf16' if args.amp else 'f32'}, batch {args.batch_size}, {args.workers} workers"
+    print(f"\n{name}, {args.runs} runs of {args.epochs} epochs, turn by turn\n\n| | Aorta | PyTorch | ratio |\n|---|---|---|---|")
+    row("epoch", *[[a + b for a, b in zip(trained[i], validated[i])] for i in (0, 1)], "s")
+    row("of it training", trained[0], trained[1], "s")
+    row("whole program", [r["seconds"] for r in ours], [r["seconds"] for r in theirs], "s")
+    row("start to first step done", [r["first_step"] for r in ours], [r["first_step"] for r in theirs], "s")
+    row("memory of the process tree", [r["memory"] for r in ours], [r["memory"] for r in theirs], "MiB")
+
+
+def curve(args):
+    with open(os.path.join(args.folder, "FileList.csv")) as table:
+        args.batch_size = sum(r["Split"].upper() == "TRAIN" for r in csv.DictReader(table))
+    with tempfile.TemporaryDirectory() as temporary:
+        weights = temporary + "/weights.safetensors"
+        peer(args, args.folder, 0, ["--save", weights])
+        ours = aorta(args, args.folder, temporary + "/run", args.steps, ["--weights", weights])
+        mean, std = statistics_of(temporary + "/run/checkpoint.safetensors")
+        theirs = peer(args, args.folder, args.steps, ["--weights", weights, "--mean", str(mean), "--std", str(std)])
+    a = [float(r["loss"]) for r in ours["rows"] if r["phase"] == "train"]
+    b = [e["train"]["loss"] for e in theirs["epochs"]]
+    differences = [abs(x - y) / y for x, y in zip(a, b)]
+    print("step, Aorta, PyTorch, relative difference")
+    for i, (x, y, d) in enumerate(zip(a, b, differences)):
+        print(f"{i + 1}, {x:.7f}, {y:.7f}, {d:.1e}")
+    print(f"largest relative difference {max(differences):.1e}")
+
+
+def folds(folder, into):
+    """A data folder for each patient: the patient's videos are VAL and TEST, the others TRAIN."""
+    with open(os.path.join(folder, "FileList.csv")) as table:
+        rows = list(csv.DictReader(table))
+    patients = sorted({r["FileName"].split("_")[0] for r in rows})
+    for patient in patients:
+        fold = os.path.join(into, patient)
+        os.mkdir(fold)
+        os.symlink(os.path.abspath(os.path.join(folder, "Videos")), fold + "/Videos")
+        shutil.copy(os.path.join(folder, "VolumeTracings.csv"), fold)
+        with open(fold + "/FileList.csv", "w", newline="") as table:
+            writer = csv.DictWriter(table, rows[0].keys())
+            writer.writeheader()
+            for r in rows:
+                if r["FileName"].split("_")[0] != patient:
+                    writer.writerow(r | {"Split": "TRAIN"})
+                else:
+                    writer.writerow(r | {"Split": "VAL"})
+        yield patient, fold
+
+
+def dice(args):
+    totals = {"Aorta": [0, 0], "PyTorch": [0, 0]}
+    with tempfile.TemporaryDirectory() as temporary:
+        for patient, fold in folds(args.folder, temporary):
+            extra = ["--weights", args.weights] if args.weights else []
+            ours = aorta(args, fold, temporary + "/run", args.epochs, extra)["rows"][-1]
+            parts = [f"Aorta {float(ours['overall_dice']):.4f}"]
+            add(totals["Aorta"], temporary + "/run")
+            if not args.alone:
+                theirs = peer(args, fold, args.epochs)["epochs"][-1]["val"]
+                totals["PyTorch"][0] += sum(theirs["both"])
+                totals["PyTorch"][1] += sum(theirs["either"])
+                parts.append(f"PyTorch {theirs['dice']:.4f}")
+            print(patient, ", ".join(parts), flush=True)
+    for name, (both, either) in totals.items():
+        if either:
+            print(f"{name}: pooled Dice {2 * both / (both + either):.4f}")
+
+
+def add(total, folder):
+    """The counts of the last validation, which train.log names."""
+    counts = re.findall(r"val pixels ([0-9]+) of ([0-9]+)", open(os.path.join(folder, "train.log")).read())[-1]
+    total[0] += int(counts[0])
+    total[1] += int(counts[1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=["epoch", "curve", "dice"])
+    parser.add_argument("program")
+    parser.add_argument("folder")
+    parser.add_argument("model")
+    for name, kind, default in (("runs", int, 3), ("epochs", int, 2), ("steps", int, 20), ("batch_size", int, 20),
+                                ("workers", int, 4), ("lr", float, 1e-5), ("optimizer", str, "sgd"), ("weights", str, "")):
+        parser.add_argument("--" + name, type=kind, default=default)
+    for name in "amp", "augment", "alone":
+        parser.add_argument("--" + name, action="store_true")
+    args = parser.parse_args()
+    {"epoch": epoch, "curve": curve, "dice": dice}[args.table](args)
+
+
+if __name__ == "__main__":
+    main()
