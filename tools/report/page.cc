@@ -45,7 +45,7 @@ th.n,td.n{text-align:right;white-space:nowrap;padding:5px 14px}
 th.n:first-child,td.n:first-child{padding-left:0}
 pre{background:var(--ground);border:1px solid var(--line);border-radius:8px;padding:12px 14px;margin:0 0 16px;
  overflow-x:auto;font:.86rem/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
-figure{margin:0 0 18px}
+figure{margin:0 0 18px;overflow-x:auto}
 figure svg,figure img{display:block;max-width:100%;height:auto;border-radius:6px}
 figure svg{background:#ffffff}
 figure .plot{background:var(--card)}
@@ -54,7 +54,7 @@ figcaption{color:var(--quiet);font-size:.88rem;margin-top:6px;overflow-wrap:anyw
 .grid figure{margin:0}
 .grid img{width:100%}
 .files{margin:0 0 16px;padding-left:1.2em;overflow-wrap:anywhere}
-@media(max-width:560px){main{padding:20px 12px 40px}section{padding:16px 14px}h1{font-size:1.5rem}
+@media(max-width:560px){figure .plot{min-width:520px}main{padding:20px 12px 40px}section{padding:16px 14px}h1{font-size:1.5rem}
  .facts{grid-template-columns:1fr}.facts dt{padding:6px 0 0}.facts dd{padding:0}
  .highlights div{flex-basis:110px;padding:10px 12px}.highlights dd{font-size:1.2rem}}
 @media print{body{background:#ffffff;font-size:10.5pt}main{max-width:none;padding:0}nav{display:none}
@@ -277,7 +277,7 @@ Page& Page::pictures(const std::vector<Picture>& pictures, int width) {
   check(width >= 16 && width <= 4096, "page", "pictures must be 16 to 4096 pixels wide", width);
   std::string grid = fmt::format(
       "<div class=\"grid\" "
-      "style=\"grid-template-columns:repeat(auto-fill,minmax(min(100%,{}px),1fr))\">"
+      "style=\"grid-template-columns:repeat(auto-fill,minmax(min(47%,{}px),1fr))\">"
       "\n",
       width);
   for (const Picture& each : pictures)
