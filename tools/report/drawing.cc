@@ -5,19 +5,12 @@
 #include <iterator>
 
 #include <aorta/tools/report/drawing.h>
+#include <aorta/tools/report/markup.h>
 
 namespace aorta::report {
 namespace {
 
 constexpr const char* kFont = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif";
-constexpr const char* kText = "#1f2328";
-constexpr const char* kQuiet = "#59636e";
-constexpr const char* kGridLine = "#e7eaee";
-constexpr const char* kMinorLine = "#f3f5f7";
-constexpr const char* kAxisLine = "#8c959f";
-// Okabe and Ito's palette without its yellow, which is too pale for lines on white.
-constexpr const char* kPalette[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                    "#e69f00", "#56b4e9", "#4d4d4d"};
 constexpr size_t kColours = std::size(kPalette);
 constexpr const char* kDashes[] = {"", "7 4", "2 3"};
 constexpr size_t kMarkedPoints = 40;  // a curve of so many shows each
@@ -36,25 +29,6 @@ double text_width(const std::string& text, double size) {
                                                       : 0.58;
   }
   return width * size;
-}
-
-std::string escape(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '&')
-      escaped += "&amp;";
-    else if (c == '<')
-      escaped += "&lt;";
-    else if (c == '>')
-      escaped += "&gt;";
-    else if (c == '"')
-      escaped += "&quot;";
-    else if (static_cast<unsigned char>(c) < 0x20)
-      escaped += ' ';  // XML 1.0 has no such letters
-    else
-      escaped += c;
-  }
-  return escaped;
 }
 
 // Two decimals, without "-0.00".
@@ -196,7 +170,7 @@ std::vector<std::vector<Drawing::Pixel>> Drawing::pieces(const Plot::Series& ser
 }
 
 std::string Drawing::colour(const Plot::Series& series) const {
-  return kPalette[static_cast<size_t>(&series - plot_.series_.data()) % kColours];
+  return kPalette[static_cast<size_t>(&series - plot_.series_.data()) % kColours].light;
 }
 
 std::string Drawing::dash(const Plot::Series& series) const {
@@ -207,13 +181,13 @@ std::string Drawing::dash(const Plot::Series& series) const {
 
 void Drawing::draw_grid() {
   for (const double tick : x_.minor)
-    out_ += line_element(x_of(tick), top_, x_of(tick), bottom_, kMinorLine);
+    out_ += line_element(x_of(tick), top_, x_of(tick), bottom_, kMinorLine.light);
   for (const double tick : y_.minor)
-    out_ += line_element(left_, y_of(tick), right_, y_of(tick), kMinorLine);
+    out_ += line_element(left_, y_of(tick), right_, y_of(tick), kMinorLine.light);
   for (const double tick : x_.at)
-    out_ += line_element(x_of(tick), top_, x_of(tick), bottom_, kGridLine);
+    out_ += line_element(x_of(tick), top_, x_of(tick), bottom_, kGridLine.light);
   for (const double tick : y_.at)
-    out_ += line_element(left_, y_of(tick), right_, y_of(tick), kGridLine);
+    out_ += line_element(left_, y_of(tick), right_, y_of(tick), kGridLine.light);
 }
 
 void Drawing::draw_contours() {
@@ -269,16 +243,16 @@ void Drawing::draw_series(const Plot::Series& series) {
 
 void Drawing::draw_axes() {
   const PlotOptions& options = plot_.options_;
-  out_ += line_element(left_, bottom_, right_, bottom_, kAxisLine);
-  out_ += line_element(left_, top_, left_, bottom_, kAxisLine);
-  const std::string style = std::string("font-size=\"12\" fill=\"") + kQuiet + "\" ";
+  out_ += line_element(left_, bottom_, right_, bottom_, kAxisLine.light);
+  out_ += line_element(left_, top_, left_, bottom_, kAxisLine.light);
+  const std::string style = std::string("font-size=\"12\" fill=\"") + kQuiet.light + "\" ";
   for (const double tick : x_.at)
     out_ += text_element(x_of(tick), bottom_ + 18, tick_text(tick),
                          style + "text-anchor=\"middle\" class=\"x-tick\"");
   for (const double tick : y_.at)
     out_ += text_element(left_ - 8, y_of(tick) + 4, tick_text(tick),
                          style + "text-anchor=\"end\" class=\"y-tick\"");
-  const std::string label = std::string("font-size=\"13\" fill=\"") + kText + "\" ";
+  const std::string label = std::string("font-size=\"13\" fill=\"") + kText.light + "\" ";
   const double middle = (top_ + bottom_) / 2;
   if (!options.x.label.empty())
     out_ += text_element((left_ + right_) / 2, bottom_ + 44, options.x.label,
@@ -289,9 +263,9 @@ void Drawing::draw_axes() {
                      label + fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 18 {})\"",
                                          number(middle)));
   if (!options.title.empty())
-    out_ +=
-        text_element(left_, 30, options.title,
-                     std::string("font-size=\"18\" font-weight=\"600\" fill=\"") + kText + "\"");
+    out_ += text_element(
+        left_, 30, options.title,
+        std::string("font-size=\"18\" font-weight=\"600\" fill=\"") + kText.light + "\"");
   if (empty_)
     out_ += text_element((left_ + right_) / 2, middle, "no data",
                          label + "text-anchor=\"middle\" class=\"empty\"");
@@ -308,15 +282,16 @@ void Drawing::draw_legend() {
           dash(series));
     else
       draw_circle({entry.x + 10, entry.y}, 4, fill);
-    out_ += text_element(entry.x + 26, entry.y + 4.5, series.name,
-                         std::string("font-size=\"13\" class=\"legend\" fill=\"") + kText + "\"");
+    out_ +=
+        text_element(entry.x + 26, entry.y + 4.5, series.name,
+                     std::string("font-size=\"13\" class=\"legend\" fill=\"") + kText.light + "\"");
   }
 }
 
 std::string Drawing::svg() {
   const PlotOptions& options = plot_.options_;
   out_ = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" width=\"{0}\" height=\"{1}\" "
       "viewBox=\"0 0 {0} {1}\" font-family=\"{2}\">\n<rect width=\"{0}\" height=\"{1}\" "
       "fill=\"#ffffff\"/>\n",
       options.width, options.height, kFont);

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <aorta/core/tensor.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace aorta::report {
+
+/// One page of HTML that needs nothing else: no network, no script, pictures inside. It follows the
+/// reader's choice of a light or a dark ground, prints, and fits a phone. Texts are plain text, of
+/// any bytes: what they mean to HTML is escaped.
+///
+///     report::Page page("Segmentation of the left ventricle", "unet_small, 50 epochs");
+///     page.highlights({{"Dice", "0.912"}, {"EF error", "4.1 %"}});
+///     page.section("Training").figure(plot.svg(), "The loss of each epoch.");
+///     page.table({"video", "Dice"}, {{"0X1A2B", "0.931"}, {"0X3C4D", "0.874"}});
+///     page.save("report.html");
+///
+/// Errors: `page: a row must have a cell a column, ...`, `page: picture must be u8 (1|3, H, W),
+/// ...`, `page: figure must be SVG, ...`, and those of the file system.
+class Page {
+ public:
+  using Row = std::vector<std::string>;
+  using Pair = std::pair<std::string, std::string>;
+  struct Picture {
+    Tensor image;  // u8 (1 or 3, H, W)
+    std::string caption = {};
+  };
+
+  explicit Page(std::string title, std::string subtitle = {});
+
+  /// A heading; four or more are listed at the top of the page.
+  Page& section(std::string title);
+  Page& heading(std::string_view title);  // within a section
+  Page& paragraph(std::string_view text);
+  /// Commands, or a file: in letters of one width, its lines kept.
+  Page& code(std::string_view text);
+  /// What a reader wants first, in large letters: names and values.
+  Page& highlights(const std::vector<Pair>& pairs);
+  /// Names and what they are, one a line.
+  Page& facts(const std::vector<Pair>& pairs);
+  /// Columns of numbers (with or without units) are aligned right.
+  Page& table(const Row& columns, const std::vector<Row>& rows);
+  /// SVG text. Its ids are made its own, so that two figures can't meet. Plots turn dark with the
+  /// page; other figures keep a white ground.
+  Page& figure(std::string_view svg, std::string_view caption = {});
+  /// As wide as it is, or as the page.
+  Page& picture(const Tensor& image, std::string_view caption = {});
+  /// A grid of them, each of `width` CSS pixels at least.
+  Page& pictures(const std::vector<Picture>& pictures, int width = 224);
+  /// Links to files beside the page: what is shown and the path from the page's folder.
+  Page& links(const std::vector<Pair>& links);
+
+  std::string html() const;
+  /// Writes html() to a file, whole or not at all.
+  void save(const std::string& path) const;
+
+ private:
+  std::string title_, subtitle_;
+  std::vector<std::string> sections_;
+  int figures_ = 0;
+  std::string body_;
+};
+
+}  // namespace aorta::report
