@@ -13,12 +13,12 @@ TEST(Dice, CountsBothAndEither) {
   const Tensor a = tensor({1, 1, 0, 0, 2, 0}).to(u8).view({2, 3});
   const Tensor b = tensor({1, 0, 1, 0, 1, 0}).to(u8).view({2, 3});
   const Overlap counts = overlap(a, b);
-  EXPECT_EQ(counts.both, 2);
+  EXPECT_EQ(counts.intersection, 2);
   EXPECT_EQ(counts.either, 4);
   EXPECT_DOUBLE_EQ(counts.dice(), 2 * 2. / (3 + 3));
   EXPECT_EQ(overlap(a, a).dice(), 1);
   EXPECT_EQ(overlap(a.clone().zero_(), a).dice(), 0);
-  EXPECT_EQ(Overlap().dice(), 1);
+  EXPECT_TRUE(std::isnan(Overlap().dice()));
   EXPECT_EQ(error_of([&] { overlap(a, b.to(f32)); }),
             "overlap: masks must be u8 of one shape, got u8 [2,3] and f32 [2,3]");
 }
@@ -33,6 +33,7 @@ TEST(Dice, PoolsPixelsAsEchoNetDoes) {
   // Of two videos each is drawn twice in a quarter of the samples: the interval ends at them.
   EXPECT_DOUBLE_EQ(scores.large.low, 2. * 10 / 100);
   EXPECT_DOUBLE_EQ(scores.large.high, 2. * 80 / 180);
+  EXPECT_TRUE(std::isnan(dice_scores(std::vector<VideoOverlap>(3)).overall.low));
   const VideoOverlap one[] = {videos[0]};
   EXPECT_EQ(dice_scores(one).overall.low, dice_scores(one).overall.high);
 }

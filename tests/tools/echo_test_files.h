@@ -16,7 +16,7 @@ namespace aorta::echo {
 struct TestFolder {
   TestFolder() {
     static int count = 0;
-    path = std::filesystem::path(testing::TempDir()) /
+    path = std::filesystem::path(::testing::TempDir()) /
            ("echo_" + std::to_string(getpid()) + "_" + std::to_string(count++));
     std::filesystem::create_directories(path);
   }

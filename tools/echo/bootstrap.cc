@@ -41,7 +41,9 @@ Interval bootstrap(int64_t count, const Statistic& statistic, const BootstrapOpt
       values[static_cast<size_t>(i)] = statistic(chosen);
     }
   });
-  std::sort(values.begin(), values.end());
+  // NaN, a statistic of nothing, goes last.
+  std::sort(values.begin(), values.end(),
+            [](double a, double b) { return a < b || (!std::isnan(a) && std::isnan(b)); });
   const auto at = [&](double part) {
     const double place = std::nearbyint(static_cast<double>(options.samples) * part);
     return values[std::min(static_cast<size_t>(place), values.size() - 1)];

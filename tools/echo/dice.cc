@@ -4,12 +4,11 @@
 namespace aorta::echo {
 
 double Overlap::dice() const {
-  if (either + both == 0) return 1;
-  return 2 * static_cast<double>(both) / static_cast<double>(either + both);
+  return 2. * static_cast<double>(intersection) / static_cast<double>(either + intersection);
 }
 
 Overlap& Overlap::operator+=(const Overlap& other) {
-  both += other.both;
+  intersection += other.intersection;
   either += other.either;
   return *this;
 }
@@ -22,7 +21,7 @@ Overlap overlap(const Tensor& mask, const Tensor& trace) {
   Overlap result;
   for (int64_t i = 0; i < a.numel(); ++i) {
     const bool inside_a = a.data<uint8_t>()[i] != 0, inside_b = b.data<uint8_t>()[i] != 0;
-    result.both += inside_a && inside_b;
+    result.intersection += inside_a && inside_b;
     result.either += inside_a || inside_b;
   }
   return result;

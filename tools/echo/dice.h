@@ -5,12 +5,11 @@
 
 namespace aorta::echo {
 
-/// How much of two masks is the same, in pixels.
+/// How much of prediction and truth is the same, in pixels of both and of either.
 struct Overlap {
-  int64_t both = 0;    // the intersection
-  int64_t either = 0;  // the union
+  int64_t intersection = 0, either = 0;
 
-  /// 2 both / (either + both), as EchoNet defines it; 1 for two empty masks.
+  /// 2 |A and B| / (|A| + |B|), as EchoNet has it; NaN where both are empty.
   double dice() const;
   Overlap& operator+=(const Overlap& other);
 };

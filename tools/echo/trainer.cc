@@ -129,10 +129,6 @@ constexpr const char* kNumbers[] = {
 
 }  // namespace
 
-double Overlap::dice() const {
-  return 2. * static_cast<double>(intersection) / static_cast<double>(either + intersection);
-}
-
 double Totals::dice() const {
   return Overlap{large.intersection + small.intersection, large.either + small.either}.dice();
 }

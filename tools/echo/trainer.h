@@ -2,18 +2,12 @@
 
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/loader.h>
+#include <aorta/tools/echo/dice.h>
 #include <aorta/tools/echo/recipe.h>
 
 #include <functional>
 
 namespace aorta::echo {
-
-/// Pixels of prediction and truth: of both, and of either.
-struct Overlap {
-  int64_t intersection = 0, either = 0;
-  /// 2 |A and B| / (|A| + |B|); NaN where both are empty.
-  double dice() const;
-};
 
 /// A phase of an epoch so far.
 struct Totals {

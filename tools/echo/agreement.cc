@@ -1,0 +1,137 @@
+#include <aorta/core/check.h>
+#include <aorta/tools/echo/agreement.h>
+#include <aorta/tools/report/plot.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace aorta::echo {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+struct Pairs {
+  std::vector<double> told, found;
+};
+
+Pairs finite_pairs(std::span<const double> told, std::span<const double> found) {
+  check(told.size() == found.size(), "agreement", "there must be as many told as found",
+        told.size(), " and ", found.size());
+  Pairs pairs;
+  for (size_t i = 0; i < told.size(); ++i) {
+    if (!std::isfinite(told[i]) || !std::isfinite(found[i])) continue;
+    pairs.told.push_back(told[i]);
+    pairs.found.push_back(found[i]);
+  }
+  return pairs;
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// Sum of squares about `centre`.
+double squares(const std::vector<double>& values, double centre) {
+  double sum = 0;
+  for (const double value : values) sum += (value - centre) * (value - centre);
+  return sum;
+}
+
+std::string sentence(const std::string& quantity) {
+  std::string text = quantity;
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
+}  // namespace
+
+Agreement agreement(std::span<const double> told, std::span<const double> found) {
+  const Pairs pairs = finite_pairs(told, found);
+  Agreement result{.count = static_cast<int64_t>(pairs.told.size()),
+                   .mae = kNaN,
+                   .rmse = kNaN,
+                   .r2 = kNaN,
+                   .bias = kNaN,
+                   .low = kNaN,
+                   .high = kNaN};
+  if (result.count == 0) return result;
+  const auto count = static_cast<double>(result.count);
+  std::vector<double> differences(pairs.told.size());
+  double absolute = 0;
+  for (size_t i = 0; i < differences.size(); ++i) {
+    differences[i] = pairs.found[i] - pairs.told[i];
+    absolute += std::abs(differences[i]);
+  }
+  const double residual = squares(differences, 0), total = squares(pairs.told, mean(pairs.told));
+  result.mae = absolute / count;
+  result.rmse = std::sqrt(residual / count);
+  if (total > 0) result.r2 = 1 - residual / total;
+  result.bias = mean(differences);
+  if (result.count < 2) return result;
+  const double half = 1.96 * std::sqrt(squares(differences, result.bias) / (count - 1));
+  result.low = result.bias - half;
+  result.high = result.bias + half;
+  return result;
+}
+
+void plot_scatter(const std::string& path, const std::string& quantity, const std::string& unit,
+                  std::span<const double> told, std::span<const double> found) {
+  const Pairs pairs = finite_pairs(told, found);
+  const Agreement result = agreement(told, found);
+  report::Plot plot(
+      {.title = fmt::format("{}: MAE {:.2f} {}, R\u00b2 {:.3f}, {} videos", sentence(quantity),
+                            result.mae, unit, result.r2, result.count),
+       .x = {.label = fmt::format("{} by the table ({})", quantity, unit)},
+       .y = {.label = fmt::format("{} by the masks ({})", quantity, unit)},
+       .width = 640,
+       .height = 640});
+  if (result.count > 0) {
+    const auto [told_low, told_high] = std::minmax_element(pairs.told.begin(), pairs.told.end());
+    const auto [found_low, found_high] =
+        std::minmax_element(pairs.found.begin(), pairs.found.end());
+    const double ends[] = {std::min(*told_low, *found_low), std::max(*told_high, *found_high)};
+    plot.line("equal", ends, ends);
+  }
+  plot.scatter("videos", pairs.told, pairs.found);
+  plot.save(path);
+}
+
+void plot_bland_altman(const std::string& path, const std::string& quantity,
+                       const std::string& unit, std::span<const double> told,
+                       std::span<const double> found) {
+  const Pairs pairs = finite_pairs(told, found);
+  const Agreement result = agreement(told, found);
+  std::vector<double> means, differences;
+  for (size_t i = 0; i < pairs.told.size(); ++i) {
+    means.push_back((pairs.told[i] + pairs.found[i]) / 2);
+    differences.push_back(pairs.found[i] - pairs.told[i]);
+  }
+  report::Plot plot(
+      {.title = fmt::format("Bland-Altman: bias {:+.2f}, limits {:+.2f} to {:+.2f} {}", result.bias,
+                            result.low, result.high, unit),
+       .x = {.label = fmt::format("mean {} of masks and table ({})", quantity, unit)},
+       .y = {.label = fmt::format("masks - table ({})", unit)},
+       .width = 760,
+       .height = 500});
+  if (result.count > 1) {
+    const auto [low, high] = std::minmax_element(means.begin(), means.end());
+    const double ends[] = {*low, *high};
+    const auto level = [&](const char* name, double value) {
+      const double values[] = {value, value};
+      plot.line(name, ends, values);
+    };
+    level("bias", result.bias);
+    level("+1.96 SD", result.high);
+    level("-1.96 SD", result.low);
+  }
+  plot.scatter("videos", means, differences);
+  plot.save(path);
+}
+
+}  // namespace aorta::echo

@@ -1,0 +1,41 @@
+#include <aorta/core/io/file.h>
+#include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/files.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+namespace aorta::echo {
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  with_code(ExitCode::storage, [&] {
+    io::AtomicFile file(path);
+    file.write(text);
+    file.commit();
+  });
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error && ::access(path.c_str(), W_OK | X_OK) != 0)
+    error = std::error_code(errno, std::generic_category());
+  if (error)
+    throw Failure(ExitCode::environment, path +
+                                             ": a folder must be there, and files written to "
+                                             "it, got " +
+                                             error.message());
+}
+
+std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem(); }
+
+}  // namespace aorta::echo

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace aorta::echo {
+
+/// A field of a CSV record: in quotes where it has to be (RFC 4180).
+std::string csv_field(std::string_view text);
+
+/// Writes a file whole or not at all. Throws a Failure of storage.
+void write_file(const std::string& path, std::string_view text);
+
+/// Makes a folder with all above it unless it is there, and looks whether files can be written to
+/// it. Throws a Failure of the environment.
+void make_folder(const std::string& path);
+
+/// The last part of a path without its suffix: "heart" of "videos/heart.avi".
+std::string stem_of(const std::string& path);
+
+}  // namespace aorta::echo

@@ -1,0 +1,131 @@
+#include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/files.h>
+#include <aorta/tools/echo/overlay.h>
+#include <aorta/tools/echo/recipe.h>
+#include <aorta/tools/echo/segment.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+
+namespace aorta::echo {
+namespace {
+
+std::string overlay_path(const SegmentOptions& options, const std::string& video) {
+  return options.output + "/" + stem_of(video) + "_segmented.avi";
+}
+
+// Everything that can be known before the first video is segmented.
+void check_videos(const SegmentOptions& options) {
+  if (options.videos.empty())
+    throw Failure(ExitCode::usage, "segment: there must be a video, got none");
+  if (options.batch_size < 1)
+    throw Failure(ExitCode::usage,
+                  fmt::format("batch_size: must be positive, got {}", options.batch_size));
+  std::map<std::string, std::string> names;
+  for (const std::string& video : options.videos) {
+    const auto [known, added] = names.emplace(stem_of(video), video);
+    if (!added)
+      throw Failure(ExitCode::usage, "segment: names of videos must differ, got " + known->second +
+                                         " and " + video + ": segment them to two folders");
+    with_code(ExitCode::data, [&] { return data::VideoReader(video).height(); });
+    const std::string overlay = overlay_path(options, video);
+    if (options.save_video && !options.overwrite && std::filesystem::exists(overlay))
+      throw Failure(ExitCode::storage,
+                    overlay +
+                        ": is there already; --overwrite replaces it, --output names another "
+                        "folder");
+  }
+}
+
+// frame,area,is_diastole,is_systole,volume
+std::string size_table(const VideoSegmentation& found) {
+  const auto is = [&](int64_t frame, int64_t Beat::*end) {
+    return std::any_of(found.beats.begin(), found.beats.end(),
+                       [&](const Beat& beat) { return beat.*end == frame; });
+  };
+  std::string text = "frame,area,is_diastole,is_systole,volume\n";
+  for (size_t i = 0; i < found.areas.size(); ++i) {
+    const auto frame = static_cast<int64_t>(i);
+    text += fmt::format("{},{},{:d},{:d},{:.1f}\n", frame, found.areas[i],
+                        is(frame, &Beat::diastole), is(frame, &Beat::systole), found.volumes[i]);
+  }
+  return text;
+}
+
+// Rows of EchoNet's size.csv.
+std::string size_rows(const VideoSegmentation& found, const std::string& file_name, int64_t large,
+                      int64_t small) {
+  std::string text;
+  const std::vector<int64_t> systoles = find_systoles(found.areas, found.fps);
+  for (size_t i = 0; i < found.areas.size(); ++i) {
+    const auto frame = static_cast<int64_t>(i);
+    const bool systole = std::binary_search(systoles.begin(), systoles.end(), frame);
+    text += fmt::format("{},{},{},{:d},{:d},{:d}\n", csv_field(file_name), frame, found.areas[i],
+                        frame == large, frame == small, systole);
+  }
+  return text;
+}
+
+}  // namespace
+
+void segment(const SegmentOptions& options) {
+  check_videos(options);
+  const Device device = choose_device(options.device);
+  const Segmenter segmenter =
+      with_code(ExitCode::data, [&] { return load_segmenter(options.run_or_weights); });
+  segmenter.net->to(device);
+  make_folder(options.output + "/size");
+  for (const std::string& path : options.videos) {
+    const std::string name = stem_of(path);
+    const VideoSegmentation found = with_code(ExitCode::data, [&] {
+      return segment_video(segmenter, data::VideoReader(path), {.batch_size = options.batch_size});
+    });
+    const std::string size = options.output + "/size/" + name;
+    write_file(size + ".csv", size_table(found));
+    with_code(ExitCode::storage, [&] { plot_size(size + ".svg", found); });
+    std::string files = size + ".svg";
+    if (options.save_video) {
+      files = overlay_path(options, path);
+      const data::VideoReader video(path);
+      with_code(ExitCode::storage, [&] { write_overlay(files, found, video); });
+    }
+    std::printf("%s: %zu frames, %s -> %s\n", path.c_str(), found.areas.size(),
+                to_string(found).c_str(), files.c_str());
+    std::fflush(stdout);
+  }
+}
+
+std::vector<VideoSegmentation> segment_split(const Segmenter& segmenter,
+                                             const SegmentSplitOptions& options) {
+  const data::Echo dataset = with_code(ExitCode::data, [&] {
+    return data::Echo(options.data_dir, data::EchoOptions::segmentation(options.split));
+  });
+  make_folder(options.output + "/size");
+  if (options.save_video) make_folder(options.output + "/videos");
+  std::string table = "Filename,Frame,Size,HumanLarge,HumanSmall,ComputerSmall\n";
+  std::vector<VideoSegmentation> all;
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const int64_t large = dataset.large_trace(i).frame, small = dataset.small_trace(i).frame;
+    VideoSegmentation found = with_code(ExitCode::data, [&] {
+      return segment_video(segmenter, data::VideoReader(dataset.path(i)),
+                           {.batch_size = options.batch_size, .side = 0});
+    });
+    table += size_rows(found, dataset.file_name(i), large, small);
+    with_code(ExitCode::storage, [&] {
+      plot_size(options.output + "/size/" + found.name + ".svg", found);
+      if (options.save_video)
+        write_overlay(options.output + "/videos/" + found.name + ".avi", found,
+                      data::VideoReader(dataset.path(i)), {large, small});
+    });
+    found.masks = {};
+    all.push_back(std::move(found));
+    if (options.progress) options.progress(i + 1, dataset.size());
+  }
+  write_file(options.output + "/size.csv", table);
+  return all;
+}
+
+}  // namespace aorta::echo
