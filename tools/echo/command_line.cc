@@ -1,8 +1,11 @@
 #include <aorta/tools/echo/command_line.h>
 #include <aorta/tools/echo/compare.h>
+#include <aorta/tools/echo/evaluate.h>
 #include <aorta/tools/echo/export.h>
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/run_folder.h>
+#include <aorta/tools/echo/segment.h>
+#include <aorta/tools/echo/synth.h>
 #include <aorta/tools/echo/train.h>
 
 #include <CLI/CLI.hpp>
@@ -69,11 +72,66 @@ Command train_command(CLI::App& app) {
   return {command, [options] { return train(*options); }};
 }
 
+constexpr const char* kWeights = "a run's folder (its best weights), or a file of weights of it";
+
+Command evaluate_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("evaluate", "Dice and ejection fractions of a segmenter on a split");
+  auto options = std::make_shared<EvaluateOptions>();
+  command->add_option("--weights", options->run_or_weights, kWeights)->required();
+  add_field(*command, "Data", "data_dir", options->data_dir, "folder in EchoNet-Dynamic's layout");
+  add_field(*command, "Data", "split", options->split, "train, val, test or all");
+  add_field(*command, "Data", "num_workers", options->num_workers, "processes that read");
+  add_field(*command, "Running", "batch_size", options->batch_size, "videos at a time");
+  add_field(*command, "Running", "device", options->device, "auto, cpu, cuda or cuda:N");
+  add_field(*command, "Output", "output", options->output,
+            "folder for tables and plots; the run's when left out");
+  return {command, [options] {
+            evaluate(*options);
+            return 0;
+          }};
+}
+
+Command segment_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "segment", "Outlines the ventricle in videos: overlay, area, beats, ejection fraction");
+  auto options = std::make_shared<SegmentOptions>();
+  command->add_option("videos", options->videos, "video files")->required();
+  command->add_option("--weights", options->run_or_weights, kWeights)->required();
+  add_field(*command, "Running", "batch_size", options->batch_size, "frames at a time");
+  add_field(*command, "Running", "device", options->device, "auto, cpu, cuda or cuda:N");
+  add_field(*command, "Output", "output", options->output, "folder for videos, tables and plots");
+  add_field(*command, "Output", "save_video", options->save_video, "write overlay videos");
+  add_field(*command, "Output", "overwrite", options->overwrite, "replace overlay videos");
+  return {command, [options] {
+            segment(*options);
+            return 0;
+          }};
+}
+
+Command synth_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "synth", "Makes a data set of synthetic echocardiograms in EchoNet-Dynamic's layout");
+  auto options = std::make_shared<SynthOptions>();
+  command->add_option("--output", options->output, "a new or empty folder")->required();
+  add_field(*command, "Data", "train", options->train, "videos of TRAIN");
+  add_field(*command, "Data", "val", options->val, "videos of VAL");
+  add_field(*command, "Data", "test", options->test, "videos of TEST");
+  add_field(*command, "Data", "frames", options->frames, "of a video, at most");
+  add_field(*command, "Data", "fps", options->fps, "frames a second");
+  add_field(*command, "Data", "seed", options->seed, "of everything random");
+  add_field(*command, "Data", "overwrite", options->overwrite, "replace a data set");
+  return {command, [options] {
+            synth(*options);
+            return 0;
+          }};
+}
+
 Command export_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("export", "Writes weights with torchvision's names, for PyTorch");
   auto options = std::make_shared<ExportOptions>();
-  command->add_option("--weights", options->weights, "a run's folder or a file of it")->required();
+  command->add_option("--weights", options->weights, kWeights)->required();
   command->add_option("--output", options->output, "a .safetensors or .npz file")->required();
   command->add_flag("--overwrite", options->overwrite, "replace the file");
   return {command, [options] {
@@ -206,8 +264,9 @@ int run_command_line(int argc, char** argv) try {
   CLI::App app(kDescription, "aorta-echo");
   app.require_subcommand(1);
   app.fallthrough(false);
-  const std::vector<Command> commands = {train_command(app), compare_command(app),
-                                         export_command(app)};
+  const std::vector<Command> commands = {train_command(app),   evaluate_command(app),
+                                         segment_command(app), synth_command(app),
+                                         compare_command(app), export_command(app)};
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) argument = with_underscores(argument);
   arguments = with_files(std::move(arguments));

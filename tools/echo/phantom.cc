@@ -35,8 +35,7 @@ Nearest nearest(const Outline& outline, Place p) {
   bool inside = false;
   for (size_t i = 0, j = outline.size() - 1; i < outline.size(); j = i++) {
     const Place a = outline[j], edge = outline[i] - a;
-    const double along =
-        std::clamp(dot(p - a, edge) / std::max(dot(edge, edge), 1e-12), 0.0, 1.0);
+    const double along = std::clamp(dot(p - a, edge) / std::max(dot(edge, edge), 1e-12), 0.0, 1.0);
     const Place away = p - a - along * edge;
     if (const double square = dot(away, away); square < least) {
       least = square;
@@ -65,8 +64,8 @@ Outline chamber(Place centre, double half_width, double half_height, double expo
 
 double Draw::normal(double mean, double deviation) {
   const double u = 1 - generator_.next_uniform();
-  return mean + deviation * std::sqrt(-2 * std::log(u)) *
-                    std::cos(2 * kPi * generator_.next_uniform());
+  return mean +
+         deviation * std::sqrt(-2 * std::log(u)) * std::cos(2 * kPi * generator_.next_uniform());
 }
 
 double Draw::normal_within(double mean, double deviation) {
@@ -158,10 +157,9 @@ double Phantom::half_width(double part, bool lateral) const {
                        1 / a.roundness);
   else
     profile = 1 - (1 - a.base_width) * std::pow((part - a.widest) / (1 - a.widest), 2);
-  const double wave = lateral ? a.bulge[0] * std::sin(2 * kPi * part) +
-                                    a.bulge[1] * std::sin(3 * kPi * part)
-                              : a.bulge[2] * std::sin(2 * kPi * part) -
-                                    a.bulge[1] * std::sin(3 * kPi * part);
+  const double wave =
+      lateral ? a.bulge[0] * std::sin(2 * kPi * part) + a.bulge[1] * std::sin(3 * kPi * part)
+              : a.bulge[2] * std::sin(2 * kPi * part) - a.bulge[1] * std::sin(3 * kPi * part);
   return side * profile * (1 + wave);
 }
 
@@ -182,8 +180,8 @@ Phantom::Phantom(const Anatomy& anatomy) : anatomy_(anatomy) {
   for (int i = -kSide; i <= kSide; ++i) {
     const double part = 1 - std::cos(kPi / 2 * std::abs(i) / kSide);
     const double across = (i < 0 ? -1 : 1) * half_width(part, i > 0);
-    left_.push_back({axis_x(part) + across,
-                     a.length * (1 - part) + a.mitral_tilt * across * part * part});
+    left_.push_back(
+        {axis_x(part) + across, a.length * (1 - part) + a.mitral_tilt * across * part * part});
   }
   // The right ventricle lies on the septum; its free wall meets it near the apex.
   constexpr int kSteps = 24;
@@ -225,15 +223,15 @@ Phantom::Particle Phantom::particle(Place place) const {
   p.y = static_cast<float>(place.y);
   p.axis = static_cast<float>(axis);
   p.border = static_cast<float>(border);
-  p.narrowing = static_cast<float>(
-      std::min(kNarrowing * (0.6 + 0.4 * (1 - part)) *
-                   (lateral ? a.lateral_motion : a.septal_motion) * below,
-               0.95));
+  p.narrowing =
+      static_cast<float>(std::min(kNarrowing * (0.6 + 0.4 * (1 - part)) *
+                                      (lateral ? a.lateral_motion : a.septal_motion) * below,
+                                  0.95));
   p.falloff = static_cast<float>(std::exp(-beyond * beyond / 20));
   const double depth = 1.2 * std::max(a.left_atrium_length, a.right_atrium_length);
-  p.lift = static_cast<float>(a.longitudinal_motion * a.length *
-                              std::max(place.y >= 0 ? 1 - place.y / a.length : 1 + place.y / depth,
-                                       0.0));
+  p.lift = static_cast<float>(
+      a.longitudinal_motion * a.length *
+      std::max(place.y >= 0 ? 1 - place.y / a.length : 1 + place.y / depth, 0.0));
   const double right = beyond - wall_at(part, false);
   if (!lateral && right > 0)
     p.right_motion =
@@ -316,7 +314,8 @@ Phantom::Kind Phantom::kind(Place place) const {
   const Nearest& atrium = left_atrium.distance < right_atrium.distance ? left_atrium : right_atrium;
   if (atrial < std::max(0.25, 0.6 * a.atrial_septum))
     return {Tissue::atrial_wall, atrial, atrium.normal};
-  const double outer = std::min({left.distance - wall, right.distance - a.right_wall, atrial - 0.25});
+  const double outer =
+      std::min({left.distance - wall, right.distance - a.right_wall, atrial - 0.25});
   const Nearest& side = outer == left.distance - wall            ? left
                         : outer == right.distance - a.right_wall ? right
                                                                  : atrium;

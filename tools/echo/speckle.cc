@@ -149,8 +149,8 @@ Echoes Echoes::random(Draw& draw) {
   return e;
 }
 
-Scanner::Scanner(const Phantom& phantom, const View& view, const Probe& probe,
-                 const Echoes& echoes, Generator& generator)
+Scanner::Scanner(const Phantom& phantom, const View& view, const Probe& probe, const Echoes& echoes,
+                 Generator& generator)
     : phantom_(phantom), view_(view), probe_(probe), draw_(generator) {
   step_ = probe.depth / kRows;
   pitch_ = (probe.right - probe.left) / (kBeams - 1);
@@ -182,11 +182,11 @@ void Scanner::tune() {
     const double beam = std::hypot(probe_.lateral, probe_.spreading * (depth - probe_.focus));
     lateral_.push_back(bell(std::clamp(beam / (depth * pitch_), 0.6, 8.0)));
     lateral_power_.push_back(squares(lateral_.back()));
-    const double power = kDensity * step_ * depth * pitch_ * energy(axial_) * energy(lateral_.back());
+    const double power =
+        kDensity * step_ * depth * pitch_ * energy(axial_) * energy(lateral_.back());
     scale_.push_back(static_cast<float>(1 / std::sqrt(power)));
-    noise_.push_back(static_cast<float>(
-        amplitude_of(probe_.noise + probe_.noise_slope * depth) /
-        std::sqrt(energy(axial_) * energy(lateral_.back()))));
+    noise_.push_back(static_cast<float>(amplitude_of(probe_.noise + probe_.noise_slope * depth) /
+                                        std::sqrt(energy(axial_) * energy(lateral_.back()))));
     gain_[static_cast<size_t>(row)] =
         static_cast<float>(probe_.depth_gain * (depth / probe_.depth - 0.3));
     for (int b = 0; b < kBeams; ++b) {
@@ -232,15 +232,16 @@ void Scanner::scatter(const Echoes& echoes) {
       decibels += echoes.patches * patches.at(heart);
       if (kind.tissue == Tissue::outside || kind.tissue == Tissue::pericardium ||
           kind.tissue == Tissue::fat || kind.tissue == Tissue::atrial_wall)
-        decibels += echoes.layers * layers.at({0.25 * angle * depth / view_.scale,
-                                               depth / view_.scale});
+        decibels +=
+            echoes.layers * layers.at({0.25 * angle * depth / view_.scale, depth / view_.scale});
       if (kind.tissue == Tissue::atrial_wall)
         decibels += echoes.crux * std::exp(std::min(heart.y, 0.0) / 1.2);
       if (kind.tissue == Tissue::outside)
         decibels -= echoes.lung_decay * kind.depth;
       else
         decibels += echoes.border * std::exp(-kind.depth / echoes.border_depth);
-      if (kind.tissue != Tissue::annulus && kind.tissue != Tissue::fat && kind.tissue != Tissue::outside) {
+      if (kind.tissue != Tissue::annulus && kind.tissue != Tissue::fat &&
+          kind.tissue != Tissue::outside) {
         // The beam's direction in the heart.
         const Place ray{(beam.x * c - beam.y * s) / depth, -(beam.x * s + beam.y * c) / depth};
         const double across = std::abs(ray.x * kind.normal.x + ray.y * kind.normal.y);
@@ -262,9 +263,9 @@ void Scanner::scatter(const Echoes& echoes) {
     const Patches parts(draw_, 0.6);
     for (int i = 0; i < 60; ++i) {
       const double along = draw_.uniform(0, 1);
-      const auto amplitude = static_cast<float>(
-          amplitude_of((which < 2 ? echoes.leaflets : echoes.right_leaflets) +
-                       echoes.leaf_patches * parts.at({along, 0})));
+      const auto amplitude =
+          static_cast<float>(amplitude_of((which < 2 ? echoes.leaflets : echoes.right_leaflets) +
+                                          echoes.leaf_patches * parts.at({along, 0})));
       leaves_.push_back({static_cast<float>(along), static_cast<float>(draw_.normal(0, 0.03)),
                          static_cast<float>(draw_.normal(0, 0.03)), amplitude * random_normal(),
                          amplitude * random_normal(), amplitude * amplitude, which});
@@ -275,9 +276,9 @@ void Scanner::scatter(const Echoes& echoes) {
   const double reach = 3 * probe_.clutter_depth, a_cell = kStill * step_ / (reach * kBeams);
   for (int i = 0; i < kStill; ++i) {
     const double depth = draw_.uniform(0, reach);
-    const auto amplitude = static_cast<float>(
-        amplitude_of(probe_.clutter - 8.7 * depth / probe_.clutter_depth) *
-        std::sqrt(kDensity * step_ * depth * pitch_ / a_cell));
+    const auto amplitude =
+        static_cast<float>(amplitude_of(probe_.clutter - 8.7 * depth / probe_.clutter_depth) *
+                           std::sqrt(kDensity * step_ * depth * pitch_ / a_cell));
     still_.push_back({static_cast<float>(depth / step_),
                       static_cast<float>(draw_.uniform(0, kBeams - 1)), amplitude * random_normal(),
                       amplitude * random_normal(), amplitude * amplitude});
@@ -316,8 +317,7 @@ void Scanner::add_marks() {
     marks_.emplace_back(row * kPicture + column, static_cast<uint8_t>(grey));
   };
   const double sign_x = probe_.apex.x + draw_.uniform(2, 7), sign_y = draw_.uniform(1, 5);
-  for (int i = 0; i < 9; ++i)
-    dot(sign_x + i % 3, sign_y + i / 3, draw_.uniform(40, 200));
+  for (int i = 0; i < 9; ++i) dot(sign_x + i % 3, sign_y + i / 3, draw_.uniform(40, 200));
   const double away = draw_.uniform(3, 9), along_x = std::sin(probe_.right),
                along_y = std::cos(probe_.right), spacing = draw_.uniform(5, 14);
   for (double r = draw_.uniform(5, 20); r < 90; r += spacing)
@@ -374,7 +374,8 @@ void Scanner::blur(const std::vector<float>& from, std::vector<float>& to, bool 
     float* out = to.data() + row * kBeams;
     std::copy_n(out, kBeams, line + kPad);
     std::fill_n(out, kBeams, 0.f);
-    const std::vector<float>& kernel = (power ? lateral_power_ : lateral_)[static_cast<size_t>(row)];
+    const std::vector<float>& kernel =
+        (power ? lateral_power_ : lateral_)[static_cast<size_t>(row)];
     const int reach = static_cast<int>(kernel.size() / 2);
     for (int k = -reach; k <= reach; ++k) {
       const float weight = kernel[static_cast<size_t>(k + reach)];
@@ -435,8 +436,8 @@ void Scanner::frame(double contraction, double opening, double time, uint8_t* pi
     place = {place.x + leaf.off_x, place.y + leaf.off_y};
     splat(view_.place(place, length, contraction, time), leaf.re, leaf.im, leaf.power);
   }
-  for (const Still& still : still_) splat_cell(still.row, still.beam, still.re, still.im,
-                                             still.power);
+  for (const Still& still : still_)
+    splat_cell(still.row, still.beam, still.re, still.im, still.power);
   next_normal_ = static_cast<size_t>(draw_.uniform(0, 1) * static_cast<double>(normals_.size()));
   for (int row = 0; row < kRows; ++row) {
     const float scale = scale_[static_cast<size_t>(row)], noise = noise_[static_cast<size_t>(row)];

@@ -132,7 +132,8 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
   if (status.type() != fs::file_type::directory)
     throw Failure(ExitCode::storage, folder.string() + ": output must be a folder, got a file");
   fs::directory_iterator entries(folder, error);
-  if (error) throw storage_failure(folder.string(), "output must be a folder that can be read", error);
+  if (error)
+    throw storage_failure(folder.string(), "output must be a folder that can be read", error);
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
     if (!overwrite)
@@ -252,8 +253,7 @@ SyntheticVideo synthetic_video(uint64_t seed, int64_t number, int64_t frames, do
   const double ml = std::pow(patient.view.scale, -3);  // of a pixel cubed
   video.end_diastolic_volume = disk_volume(video.diastole_tracing) * ml;
   video.end_systolic_volume = disk_volume(video.systole_tracing) * ml;
-  video.ejection_fraction =
-      100 * (1 - video.end_systolic_volume / video.end_diastolic_volume);
+  video.ejection_fraction = 100 * (1 - video.end_systolic_volume / video.end_diastolic_volume);
 
   Scanner scanner(phantom, patient.view, patient.probe, Echoes::random(draw), generator);
   video.sector = zeros({kPicture, kPicture}, {.dtype = u8});
@@ -281,8 +281,7 @@ void synth(const SynthOptions& options) {
   with_code(ExitCode::storage, [&] {
     parallel_for(0, count, 1, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
-        const SyntheticVideo video =
-            synthetic_video(options.seed, i, options.frames, options.fps);
+        const SyntheticVideo video = synthetic_video(options.seed, i, options.frames, options.fps);
         const char* split = i < options.train                 ? "TRAIN"
                             : i < options.train + options.val ? "VAL"
                                                               : "TEST";
@@ -301,8 +300,9 @@ void synth(const SynthOptions& options) {
     low = std::min(low, row.ejection_fraction);
     high = std::max(high, row.ejection_fraction);
   }
-  fmt::print("{}: {} synthetic videos ({} train, {} val, {} test), {} frames, EF {:.0f} to {:.0f} %\n",
-             options.output, count, options.train, options.val, options.test, frames, low, high);
+  fmt::print(
+      "{}: {} synthetic videos ({} train, {} val, {} test), {} frames, EF {:.0f} to {:.0f} %\n",
+      options.output, count, options.train, options.val, options.test, frames, low, high);
 }
 
 }  // namespace aorta::echo

@@ -8,9 +8,9 @@
 namespace aorta::echo {
 
 struct SynthOptions {
-  std::string output;                      // a new or empty folder, unless `overwrite`
+  std::string output;                       // a new or empty folder, unless `overwrite`
   int64_t train = 64, val = 16, test = 16;  // videos
-  int64_t frames = 100;  // of a video, at most; each has two beats at least
+  int64_t frames = 100;                     // of a video, at most; each has two beats at least
   double fps = 50;
   uint64_t seed = 0;
   bool overwrite = false;  // replaces a data set that is there
@@ -26,16 +26,16 @@ void synth(const SynthOptions& options);
 
 /// One of its videos.
 struct SyntheticVideo {
-  std::string name;  // without ".avi"
-  Tensor frames;     // u8 (T, 1, 112, 112)
-  double ejection_fraction = 0;                         // %
+  std::string name;                                          // without ".avi"
+  Tensor frames;                                             // u8 (T, 1, 112, 112)
+  double ejection_fraction = 0;                              // %
   double end_diastolic_volume = 0, end_systolic_volume = 0;  // ml
-  int64_t diastole = 0, systole = 0;                    // traced frames
-  Tracing diastole_tracing, systole_tracing;            // pixels
-  Outline diastole_border, systole_border;              // of the blood, pixels
-  double heart_rate = 0;                                // a minute
-  std::vector<double> contraction;                      // of each frame
-  Tensor sector;                                        // u8 (112, 112): 1 in the sector
+  int64_t diastole = 0, systole = 0;                         // traced frames
+  Tracing diastole_tracing, systole_tracing;                 // pixels
+  Outline diastole_border, systole_border;                   // of the blood, pixels
+  double heart_rate = 0;                                     // a minute
+  std::vector<double> contraction;                           // of each frame
+  Tensor sector;                                             // u8 (112, 112): 1 in the sector
 };
 /// `pixels`: without, the frames are left out.
 SyntheticVideo synthetic_video(uint64_t seed, int64_t number, int64_t frames, double fps,

@@ -1,9 +1,9 @@
 #include <aorta/aorta.h>
 #include <aorta/tools/echo/console.h>
 #include <aorta/tools/echo/failure.h>
-#include <aorta/tools/echo/history.h>
 #include <aorta/tools/echo/interrupt.h>
-#include <aorta/tools/echo/run_folder.h>
+#include <aorta/tools/echo/run_report.h>
+#include <aorta/tools/echo/segment.h>
 #include <aorta/tools/echo/train.h>
 
 #include <fmt/format.h>
@@ -96,7 +96,8 @@ class Run {
     if (begun) finished_ = checkpoint.get<bool>("progress.finished");
     folder_.check_space(2 * checkpoint_bytes(trainer_->segmenter()) + (int64_t{1} << 20));
     folder_.write("args.yaml", args_yaml(options));
-    if (begun) write_log();
+    records_.emplace(folder_, console_, begun ? &checkpoint : nullptr);
+    if (begun) records_->write_history(history_);
     say_what(note, begun);
   }
 
@@ -121,7 +122,7 @@ class Run {
                                 validation->large.either + validation->small.either));
       if (interrupted() && !finished_ && trainer_->epoch() < options_.num_epochs) return stop();
     }
-    return 0;
+    return finish();
   }
 
  private:
@@ -154,10 +155,22 @@ class Run {
       if (!step()) break;
       if (first_step_) console_.note(fmt::format("first step after {:.2f} s", process_seconds()));
       first_step_ = false;
+      if (options_.profile) profile();
       const std::chrono::duration<double, std::ratio<60>> since = Clock::now() - saved_;
       if (since.count() >= options_.save_every) save();
     }
     return true;
+  }
+
+  /// Looks at the second to the eleventh step.
+  void profile() {
+    ++profiled_;
+    if (profiled_ == 1) profiler_.emplace();
+    if (profiled_ != 11 || !profiler_) return;
+    profiler_->stop();
+    with_code(ExitCode::storage, [&] { profiler_->write_trace(folder_.file("trace.json")); });
+    folder_.write("profile.txt", profiler_->table());
+    profiler_.reset();
   }
 
   bool step() {
@@ -188,25 +201,53 @@ class Run {
       state.set("best.dice", validation.dice());
       folder_.save(state, "best.safetensors");
     }
+    records_->write_epoch(history_, *trainer_, trainer_->lr());
     trainer_->end_epoch();
     save();
-    write_log();
   }
 
   void save() {
+    const Clock::time_point start = Clock::now();
     State state = trainer_->state();
     state.add("history.", history_.state());
+    state.add("", records_->state());
     state.set("progress.finished", finished_);
     folder_.save(state, "checkpoint.safetensors", 1);
     saved_ = Clock::now();
+    trainer_->times().save += std::chrono::duration<double>(saved_ - start).count();
   }
 
-  void write_log() {
-    try {
-      folder_.write("log.csv", history_.csv());
-    } catch (const Error& error) {
-      console_.warn(std::string(error.what()) + "; the training goes on");
-    }
+  /// What was asked for of the best weights, and the report.
+  int finish() {
+    std::vector<Evaluation> evaluations;
+    const bool has_best = history_.best_epoch() >= 0;
+    Segmenter best = has_best ? load_segmenter(folder_.path()) : trainer_->segmenter();
+    best.net->to(
+        ToOptions{.device = trainer_->device(), .memory_format = MemoryFormat::channels_last});
+    const auto watch = [](int64_t, int64_t) {
+      if (interrupted())
+        throw Failure(ExitCode{128 + interrupted()},
+                      "stopped while evaluating; --resume evaluates again");
+    };
+    if (options_.run_test)
+      for (const data::EchoSplit split : {data::EchoSplit::val, data::EchoSplit::test}) {
+        const EvaluationSettings settings{.batch_size = options_.batch_size,
+                                          .num_workers = options_.num_workers,
+                                          .progress = watch};
+        evaluations.push_back(with_code(
+            ExitCode::data, [&] { return evaluate(best, options_.data_dir, split, settings); }));
+        write_evaluation(evaluations.back(), folder_.path());
+        console_.line(to_string(evaluations.back()) + dice_line(evaluations.back()));
+      }
+    if (options_.save_video)
+      segment_split(best, {.data_dir = options_.data_dir,
+                           .output = folder_.path(),
+                           .batch_size = options_.batch_size,
+                           .progress = watch});
+    with_code(ExitCode::storage,
+              [&] { write_report(folder_, options_, history_, *trainer_, best, evaluations); });
+    console_.line("report " + folder_.file("report.html"));
+    return 0;
   }
 
   int stop() {
@@ -223,8 +264,11 @@ class Run {
   Console console_;
   std::optional<Trainer> trainer_;
   History history_;
+  std::optional<RunRecords> records_;
+  std::optional<Profiler> profiler_;
   bool finished_ = false;  // --max_steps is reached
   bool first_step_ = true;
+  int profiled_ = 0;
   Clock::time_point saved_ = Clock::now();
 };
 

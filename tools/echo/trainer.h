@@ -55,6 +55,7 @@ class Trainer {
   int64_t steps_per_epoch() const { return loader_->size(); }
   double lr() const { return optimizer_->lr(); }
   StageTimes& times() { return times_; }
+  const StageTimes& times() const { return times_; }
   data::StallAccount stall_account() const { return loader_->stall_account(); }
   int64_t train_size() const { return train_size_; }
   const data::Echo& validation() const { return *validation_; }
