@@ -35,8 +35,7 @@ Nearest nearest(const Outline& outline, Place p) {
   bool inside = false;
   for (size_t i = 0, j = outline.size() - 1; i < outline.size(); j = i++) {
     const Place a = outline[j], edge = outline[i] - a;
-    const double along =
-        std::clamp(dot(p - a, edge) / std::max(dot(edge, edge), 1e-12), 0.0, 1.0);
+    const double along = std::clamp(dot(p - a, edge) / std::max(dot(edge, edge), 1e-12), 0.0, 1.0);
     const Place away = p - a - along * edge;
     if (const double square = dot(away, away); square < least) {
       least = square;
@@ -65,8 +64,8 @@ Outline chamber(Place centre, double half_width, double half_height, double expo
 
 double Draw::normal(double mean, double deviation) {
   const double u = 1 - generator_.next_uniform();
-  return mean + deviation * std::sqrt(-2 * std::log(u)) *
-                    std::cos(2 * kPi * generator_.next_uniform());
+  return mean +
+         deviation * std::sqrt(-2 * std::log(u)) * std::cos(2 * kPi * generator_.next_uniform());
 }
 
 double Draw::normal_within(double mean, double deviation) {
@@ -113,7 +112,7 @@ Anatomy Anatomy::random(Draw& draw) {
   a.roundness = draw.uniform(1.8, 2.4);
   a.base_width = draw.uniform(0.68, 0.95);
   a.bend = draw.normal_within(0, 0.05);
-  a.mitral_tilt = draw.normal_within(0, 0.1);
+  a.mitral_tilt = draw.normal_within(0, 0.08);
   for (double& bulge : a.bulge) bulge = draw.normal_within(0, 0.03);
   a.septal_part = draw.uniform(0.42, 0.58);
   const double thickness = draw.uniform(0.65, 1.2);
@@ -143,7 +142,8 @@ Anatomy Anatomy::random(Draw& draw) {
   a.open_angle = draw.uniform(0.9, 1.45);
   a.left_fat = draw.uniform(0.4, 1.3);
   a.right_fat = draw.uniform(0.2, 1.2);
-  a.inside_wall = draw.uniform(0.02, 0.14);
+  a.septal_trabeculae = draw.uniform(0.02, 0.2);
+  a.lateral_trabeculae = draw.uniform(0.05, 0.35);
   return a;
 }
 
@@ -158,10 +158,9 @@ double Phantom::half_width(double part, bool lateral) const {
                        1 / a.roundness);
   else
     profile = 1 - (1 - a.base_width) * std::pow((part - a.widest) / (1 - a.widest), 2);
-  const double wave = lateral ? a.bulge[0] * std::sin(2 * kPi * part) +
-                                    a.bulge[1] * std::sin(3 * kPi * part)
-                              : a.bulge[2] * std::sin(2 * kPi * part) -
-                                    a.bulge[1] * std::sin(3 * kPi * part);
+  const double wave =
+      lateral ? a.bulge[0] * std::sin(2 * kPi * part) + a.bulge[1] * std::sin(3 * kPi * part)
+              : a.bulge[2] * std::sin(2 * kPi * part) - a.bulge[1] * std::sin(3 * kPi * part);
   return side * profile * (1 + wave);
 }
 
@@ -182,8 +181,8 @@ Phantom::Phantom(const Anatomy& anatomy) : anatomy_(anatomy) {
   for (int i = -kSide; i <= kSide; ++i) {
     const double part = 1 - std::cos(kPi / 2 * std::abs(i) / kSide);
     const double across = (i < 0 ? -1 : 1) * half_width(part, i > 0);
-    left_.push_back({axis_x(part) + across,
-                     a.length * (1 - part) + a.mitral_tilt * across * part * part});
+    left_.push_back(
+        {axis_x(part) + across, a.length * (1 - part) + a.mitral_tilt * across * part * part});
   }
   // The right ventricle lies on the septum; its free wall meets it near the apex.
   constexpr int kSteps = 24;
@@ -225,15 +224,15 @@ Phantom::Particle Phantom::particle(Place place) const {
   p.y = static_cast<float>(place.y);
   p.axis = static_cast<float>(axis);
   p.border = static_cast<float>(border);
-  p.narrowing = static_cast<float>(
-      std::min(kNarrowing * (0.6 + 0.4 * (1 - part)) *
-                   (lateral ? a.lateral_motion : a.septal_motion) * below,
-               0.95));
+  p.narrowing =
+      static_cast<float>(std::min(kNarrowing * (0.6 + 0.4 * (1 - part)) *
+                                      (lateral ? a.lateral_motion : a.septal_motion) * below,
+                                  0.95));
   p.falloff = static_cast<float>(std::exp(-beyond * beyond / 20));
   const double depth = 1.2 * std::max(a.left_atrium_length, a.right_atrium_length);
-  p.lift = static_cast<float>(a.longitudinal_motion * a.length *
-                              std::max(place.y >= 0 ? 1 - place.y / a.length : 1 + place.y / depth,
-                                       0.0));
+  p.lift = static_cast<float>(
+      a.longitudinal_motion * a.length *
+      std::max(place.y >= 0 ? 1 - place.y / a.length : 1 + place.y / depth, 0.0));
   const double right = beyond - wall_at(part, false);
   if (!lateral && right > 0)
     p.right_motion =
@@ -263,7 +262,7 @@ Outline Phantom::ventricle(double contraction) const {
 Phantom::Kind Phantom::kind(Place place) const {
   const Anatomy& a = anatomy_;
   const Nearest left = nearest(left_, place);
-  if (left.distance < a.inside_wall && (left.distance < 0 || place.y > 0)) {
+  if (left.distance < 0) {
     if (a.papillary) {
       const double part = a.papillary_at, y = a.length * (1 - part);
       const Place muscle{axis_x(part) + half_width(part, true) - 0.9 * a.papillary_size, y};
@@ -278,7 +277,7 @@ Phantom::Kind Phantom::kind(Place place) const {
                    along = (place.y - a.length * (1 - strand.part)) / std::max(strand.size, 1e-9);
       if (strand.size > 0 && off * off + along * along < 1) return {Tissue::strand, 0.2, {1, 0}};
     }
-    return {Tissue::left_blood, std::abs(left.distance), left.normal};
+    return {Tissue::left_blood, -left.distance, left.normal};
   }
   const Nearest right = nearest(right_, place);
   const Nearest left_atrium = nearest(left_atrium_, place),
@@ -304,11 +303,16 @@ Phantom::Kind Phantom::kind(Place place) const {
   const bool lateral = place.x > axis_x(part);
   const double wall = wall_at(part, lateral);
   // Above the annulus' level: walls of ventricles.
+  const double inner = lateral
+                           ? a.lateral_trabeculae
+                           : a.septal_trabeculae + (a.lateral_trabeculae - a.septal_trabeculae) *
+                                                       smooth(1 - part / 0.3);
+  if (place.y > 0 && left.distance < inner) return {Tissue::trabeculae, left.distance, left.normal};
   if (place.y > -0.2 && left.distance < wall) {
     const Tissue tissue = part < 0.22 ? Tissue::apex
                           : lateral   ? Tissue::lateral_wall
                                       : Tissue::septum;
-    return {tissue, left.distance, left.normal};
+    return {tissue, left.distance - inner, left.normal};
   }
   if (place.y > -0.2 && right.distance < a.right_wall)
     return {Tissue::right_wall, right.distance, right.normal};
@@ -316,7 +320,8 @@ Phantom::Kind Phantom::kind(Place place) const {
   const Nearest& atrium = left_atrium.distance < right_atrium.distance ? left_atrium : right_atrium;
   if (atrial < std::max(0.25, 0.6 * a.atrial_septum))
     return {Tissue::atrial_wall, atrial, atrium.normal};
-  const double outer = std::min({left.distance - wall, right.distance - a.right_wall, atrial - 0.25});
+  const double outer =
+      std::min({left.distance - wall, right.distance - a.right_wall, atrial - 0.25});
   const Nearest& side = outer == left.distance - wall            ? left
                         : outer == right.distance - a.right_wall ? right
                                                                  : atrium;

@@ -22,9 +22,7 @@ using Outline = std::vector<Place>;
 class Draw {
  public:
   explicit Draw(Generator& generator) : generator_(generator) {}
-  double uniform(double low, double high) {
-    return low + (high - low) * generator_.next_uniform();
-  }
+  double uniform(double low, double high) { return low + (high - low) * generator_.next_uniform(); }
   bool chance(double probability) { return generator_.next_uniform() < probability; }
   double normal(double mean, double deviation);
   /// A normal number that is drawn anew until it lies within two deviations.
@@ -53,13 +51,13 @@ struct Heartbeat {
 
 /// What differs from one heart to the next. Lengths in cm, at the end of diastole.
 struct Anatomy {
-  double length = 8, width = 4.7;   // of the left ventricle
-  double widest = 0.72;             // where, as a part of the way from apex to base
-  double roundness = 2;             // of the apex: the exponent of a superellipse
-  double base_width = 0.85;         // of the annulus, as a part of `width`
+  double length = 8, width = 4.7;  // of the left ventricle
+  double widest = 0.72;            // where, as a part of the way from apex to base
+  double roundness = 2;            // of the apex: the exponent of a superellipse
+  double base_width = 0.85;        // of the annulus, as a part of `width`
   double bend = 0, mitral_tilt = 0;
-  std::array<double, 3> bulge{};    // of septal, lateral wall: amplitudes of waves along them
-  double septal_part = 0.5;         // of `width`, on the septum's side
+  std::array<double, 3> bulge{};  // of septal, lateral wall: amplitudes of waves along them
+  double septal_part = 0.5;       // of `width`, on the septum's side
   double septum = 1, lateral_wall = 1, apex_wall = 0.8;
   double right_width = 2.8, right_length = 0.8, right_wall = 0.4;  // of the right ventricle
   double left_atrium_width = 4, left_atrium_length = 4.5;
@@ -77,7 +75,8 @@ struct Anatomy {
   double tent = 0.2;            // angle of the closed leaflets, radians
   double open_angle = 1.2;
   double left_fat = 0.9, right_fat = 0.9;  // of the grooves
-  double inside_wall = 0.06;  // from the border as it is traced to the wall
+  // Between the border as it is traced and the compact wall.
+  double septal_trabeculae = 0.08, lateral_trabeculae = 0.15;
 
   static Anatomy random(Draw& draw);
 };
@@ -95,6 +94,7 @@ enum class Tissue : uint8_t {
   fat,  // of the grooves between atria and ventricles
   papillary,
   strand,
+  trabeculae,
   pericardium,
   outside,
 };
@@ -111,13 +111,13 @@ class Phantom {
 
   /// A place at the end of diastole, with what its motion needs.
   struct Particle {
-    float x = 0, y = 0;       // as Place; x from the ventricle's axis
-    float axis = 0;           // x of the axis
-    float border = 0;         // R, of the side of the particle
-    float narrowing = 0;      // part of R that goes at full contraction
-    float falloff = 0;        // of the motion across, away from the ventricle
-    float lift = 0;           // cm that it goes to the apex at full contraction
-    float right_motion = 0;   // cm that it goes to the septum with the right ventricle's wall
+    float x = 0, y = 0;      // as Place; x from the ventricle's axis
+    float axis = 0;          // x of the axis
+    float border = 0;        // R, of the side of the particle
+    float narrowing = 0;     // part of R that goes at full contraction
+    float falloff = 0;       // of the motion across, away from the ventricle
+    float lift = 0;          // cm that it goes to the apex at full contraction
+    float right_motion = 0;  // cm that it goes to the septum with the right ventricle's wall
   };
   Particle particle(Place place) const;
   /// Where it is at `contraction`, 0 to 1.
@@ -151,11 +151,11 @@ class Phantom {
 
 /// Area-length volume of a traced ventricle, the single-plane method of disks.
 struct Tracing {
-  Place apex, base;                     // the long axis
+  Place apex, base;                             // the long axis
   std::array<std::array<Place, 2>, 20> chords;  // across it, from apex to base, left end first
 };
-/// The tracing of a border as Phantom::ventricle gives it, in its units: the long axis goes from the
-/// apex to the middle of the annulus, chord i crosses it at (i + 1/2) / 20 of its length.
+/// The tracing of a border as Phantom::ventricle gives it, in its units: the long axis goes from
+/// the apex to the middle of the annulus, chord i crosses it at (i + 1/2) / 20 of its length.
 Tracing trace(const Outline& border, size_t apex_index);
 /// pi / 4 * sum of chord^2 * length / 20, in cubic units of the tracing.
 double disk_volume(const Tracing& tracing);

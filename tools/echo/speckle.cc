@@ -90,17 +90,17 @@ Probe Probe::random(Draw& draw) {
   p.near = draw.uniform(1, 7);
   p.depth = draw.uniform(104, 130);
   p.axial = draw.uniform(0.45, 0.85);
-  p.lateral = draw.uniform(0.5, 1.1);
+  p.lateral = draw.uniform(0.45, 1);
   p.speckle = draw.uniform(0.08, 0.8);
   p.focus = draw.uniform(35, 90);
-  p.spreading = draw.uniform(0.01, 0.03);
-  p.side_lobes = amplitude_of(draw.uniform(-38, -22));
+  p.spreading = draw.uniform(0.008, 0.026);
+  p.side_lobes = amplitude_of(draw.uniform(-42, -25));
   p.side_lobe_width = draw.uniform(0.1, 0.4);
-  p.noise = draw.uniform(-56, -40);
+  p.noise = draw.uniform(-60, -42);
   p.noise_slope = draw.uniform(0, 0.15);
-  p.white = draw.uniform(8, 18);
+  p.white = draw.uniform(4, 15);
   p.range = draw.uniform(40, 60);
-  p.gamma = draw.uniform(1, 1.8);
+  p.gamma = draw.uniform(1.1, 2);
   p.persistence = draw.uniform(0.1, 0.6);
   p.depth_gain = draw.normal_within(0, 4);
   p.clutter_depth = draw.uniform(5, 40);
@@ -115,24 +115,33 @@ Probe Probe::random(Draw& draw) {
   return p;
 }
 
+bool Probe::sees(Place place) const {
+  const double x = place.x - apex.x, y = place.y - apex.y;
+  const double distance = std::hypot(x, y), angle = std::atan2(x, y);
+  return place.x > -0.5 && place.y > -0.5 && place.x < kPicture - 0.5 && place.y < kPicture - 0.5 &&
+         distance > near && distance < depth && angle > left && angle < right;
+}
+
 Echoes Echoes::random(Draw& draw) {
   Echoes e;
+  const auto of = [&](Tissue tissue) -> double& { return e.decibels[static_cast<size_t>(tissue)]; };
   const auto set = [&](Tissue tissue, double mean, double deviation) {
-    e.decibels[static_cast<size_t>(tissue)] = draw.normal_within(mean, deviation);
+    of(tissue) = draw.normal_within(mean, deviation);
   };
-  set(Tissue::left_blood, -38, 5);
-  e.decibels[static_cast<size_t>(Tissue::other_blood)] =
-      e.decibels[static_cast<size_t>(Tissue::left_blood)] + draw.normal_within(-1, 3);
-  set(Tissue::septum, -1, 5);
+  set(Tissue::left_blood, -42, 6);
+  of(Tissue::other_blood) = of(Tissue::left_blood) + draw.normal_within(-1, 3);
+  set(Tissue::septum, 1, 5);
   set(Tissue::apex, -18, 6);
   set(Tissue::lateral_wall, -12, 6);
   set(Tissue::right_wall, -12, 6);
   set(Tissue::atrial_wall, -13, 6);
   set(Tissue::annulus, 3, 5);
-  set(Tissue::fat, -3, 6);
+  set(Tissue::fat, 0, 6);
   set(Tissue::papillary, -18, 6);
   set(Tissue::strand, -8, 6);
-  set(Tissue::pericardium, -8, 6);
+  of(Tissue::trabeculae) =
+      std::max(of(Tissue::lateral_wall) - draw.uniform(4, 24), of(Tissue::left_blood));
+  set(Tissue::pericardium, -7, 7);
   set(Tissue::outside, -15, 6);
   e.border = draw.uniform(0, 7);
   e.border_depth = draw.uniform(0.08, 0.25);
@@ -142,15 +151,15 @@ Echoes Echoes::random(Draw& draw) {
   e.right_leaflets = draw.normal_within(-3, 5);
   e.crux = draw.uniform(4, 16);
   e.roughness = draw.uniform(0.03, 0.1);
-  e.patches = draw.uniform(3, 7);
-  e.layers = draw.uniform(3, 8);
+  e.patches = draw.uniform(3.5, 8);
+  e.layers = draw.uniform(3, 9);
   e.leaf_patches = draw.uniform(2, 8);
   e.blood_patches = draw.uniform(2, 6);
   return e;
 }
 
-Scanner::Scanner(const Phantom& phantom, const View& view, const Probe& probe,
-                 const Echoes& echoes, Generator& generator)
+Scanner::Scanner(const Phantom& phantom, const View& view, const Probe& probe, const Echoes& echoes,
+                 Generator& generator)
     : phantom_(phantom), view_(view), probe_(probe), draw_(generator) {
   step_ = probe.depth / kRows;
   pitch_ = (probe.right - probe.left) / (kBeams - 1);
@@ -182,11 +191,11 @@ void Scanner::tune() {
     const double beam = std::hypot(probe_.lateral, probe_.spreading * (depth - probe_.focus));
     lateral_.push_back(bell(std::clamp(beam / (depth * pitch_), 0.6, 8.0)));
     lateral_power_.push_back(squares(lateral_.back()));
-    const double power = kDensity * step_ * depth * pitch_ * energy(axial_) * energy(lateral_.back());
+    const double power =
+        kDensity * step_ * depth * pitch_ * energy(axial_) * energy(lateral_.back());
     scale_.push_back(static_cast<float>(1 / std::sqrt(power)));
-    noise_.push_back(static_cast<float>(
-        amplitude_of(probe_.noise + probe_.noise_slope * depth) /
-        std::sqrt(energy(axial_) * energy(lateral_.back()))));
+    noise_.push_back(static_cast<float>(amplitude_of(probe_.noise + probe_.noise_slope * depth) /
+                                        std::sqrt(energy(axial_) * energy(lateral_.back()))));
     gain_[static_cast<size_t>(row)] =
         static_cast<float>(probe_.depth_gain * (depth / probe_.depth - 0.3));
     for (int b = 0; b < kBeams; ++b) {
@@ -232,15 +241,16 @@ void Scanner::scatter(const Echoes& echoes) {
       decibels += echoes.patches * patches.at(heart);
       if (kind.tissue == Tissue::outside || kind.tissue == Tissue::pericardium ||
           kind.tissue == Tissue::fat || kind.tissue == Tissue::atrial_wall)
-        decibels += echoes.layers * layers.at({0.25 * angle * depth / view_.scale,
-                                               depth / view_.scale});
+        decibels +=
+            echoes.layers * layers.at({0.25 * angle * depth / view_.scale, depth / view_.scale});
       if (kind.tissue == Tissue::atrial_wall)
         decibels += echoes.crux * std::exp(std::min(heart.y, 0.0) / 1.2);
       if (kind.tissue == Tissue::outside)
         decibels -= echoes.lung_decay * kind.depth;
-      else
+      else if (kind.tissue != Tissue::trabeculae)
         decibels += echoes.border * std::exp(-kind.depth / echoes.border_depth);
-      if (kind.tissue != Tissue::annulus && kind.tissue != Tissue::fat && kind.tissue != Tissue::outside) {
+      if (kind.tissue != Tissue::annulus && kind.tissue != Tissue::fat &&
+          kind.tissue != Tissue::outside) {
         // The beam's direction in the heart.
         const Place ray{(beam.x * c - beam.y * s) / depth, -(beam.x * s + beam.y * c) / depth};
         const double across = std::abs(ray.x * kind.normal.x + ray.y * kind.normal.y);
@@ -262,9 +272,9 @@ void Scanner::scatter(const Echoes& echoes) {
     const Patches parts(draw_, 0.6);
     for (int i = 0; i < 60; ++i) {
       const double along = draw_.uniform(0, 1);
-      const auto amplitude = static_cast<float>(
-          amplitude_of((which < 2 ? echoes.leaflets : echoes.right_leaflets) +
-                       echoes.leaf_patches * parts.at({along, 0})));
+      const auto amplitude =
+          static_cast<float>(amplitude_of((which < 2 ? echoes.leaflets : echoes.right_leaflets) +
+                                          echoes.leaf_patches * parts.at({along, 0})));
       leaves_.push_back({static_cast<float>(along), static_cast<float>(draw_.normal(0, 0.03)),
                          static_cast<float>(draw_.normal(0, 0.03)), amplitude * random_normal(),
                          amplitude * random_normal(), amplitude * amplitude, which});
@@ -275,27 +285,20 @@ void Scanner::scatter(const Echoes& echoes) {
   const double reach = 3 * probe_.clutter_depth, a_cell = kStill * step_ / (reach * kBeams);
   for (int i = 0; i < kStill; ++i) {
     const double depth = draw_.uniform(0, reach);
-    const auto amplitude = static_cast<float>(
-        amplitude_of(probe_.clutter - 8.7 * depth / probe_.clutter_depth) *
-        std::sqrt(kDensity * step_ * depth * pitch_ / a_cell));
+    const auto amplitude =
+        static_cast<float>(amplitude_of(probe_.clutter - 8.7 * depth / probe_.clutter_depth) *
+                           std::sqrt(kDensity * step_ * depth * pitch_ / a_cell));
     still_.push_back({static_cast<float>(depth / step_),
                       static_cast<float>(draw_.uniform(0, kBeams - 1)), amplitude * random_normal(),
                       amplitude * random_normal(), amplitude * amplitude});
   }
 }
 
-bool Scanner::sees(Place place) const {
-  const double x = place.x - probe_.apex.x, y = place.y - probe_.apex.y;
-  const double depth = std::hypot(x, y), angle = std::atan2(x, y);
-  return place.x > -0.5 && place.y > -0.5 && place.x < kPicture - 0.5 && place.y < kPicture - 0.5 &&
-         depth > probe_.near && depth < probe_.depth && angle > probe_.left && angle < probe_.right;
-}
-
 void Scanner::map_pixels() {
   for (int y = 0; y < kPicture; ++y)
     for (int x = 0; x < kPicture; ++x) {
       const Place place{static_cast<double>(x), static_cast<double>(y)};
-      if (!sees(place)) continue;
+      if (!probe_.sees(place)) continue;
       const double dx = x - probe_.apex.x, dy = y - probe_.apex.y;
       const double row = std::clamp(std::hypot(dx, dy) / step_ - 0.5, 0.0, kRows - 1.001);
       const double beam =
@@ -311,13 +314,12 @@ void Scanner::add_marks() {
   const auto dot = [&](double x, double y, double grey) {
     const int column = static_cast<int>(std::lround(x)), row = static_cast<int>(std::lround(y));
     if (column < 0 || row < 0 || column >= kPicture || row >= kPicture ||
-        sees({static_cast<double>(column), static_cast<double>(row)}))
+        probe_.sees({static_cast<double>(column), static_cast<double>(row)}))
       return;
     marks_.emplace_back(row * kPicture + column, static_cast<uint8_t>(grey));
   };
   const double sign_x = probe_.apex.x + draw_.uniform(2, 7), sign_y = draw_.uniform(1, 5);
-  for (int i = 0; i < 9; ++i)
-    dot(sign_x + i % 3, sign_y + i / 3, draw_.uniform(40, 200));
+  for (int i = 0; i < 9; ++i) dot(sign_x + i % 3, sign_y + i / 3, draw_.uniform(40, 200));
   const double away = draw_.uniform(3, 9), along_x = std::sin(probe_.right),
                along_y = std::cos(probe_.right), spacing = draw_.uniform(5, 14);
   for (double r = draw_.uniform(5, 20); r < 90; r += spacing)
@@ -338,9 +340,8 @@ void Scanner::splat_cell(float row, float beam, float re, float im, float power)
   const size_t first = static_cast<size_t>(top) * kBeams + static_cast<size_t>(left);
   const size_t cells[4] = {first, first + 1, first + kBeams, first + kBeams + 1};
   for (int i = 0; i < 4; ++i) {
-    // 1.5: two neighbours that share an amplitude hold 2/3 of its power, in each direction.
-    re_[cells[i]] += 1.5f * weights[i] * re;
-    im_[cells[i]] += 1.5f * weights[i] * im;
+    re_[cells[i]] += weights[i] * re;
+    im_[cells[i]] += weights[i] * im;
     power_[cells[i]] += weights[i] * power;
   }
 }
@@ -374,7 +375,8 @@ void Scanner::blur(const std::vector<float>& from, std::vector<float>& to, bool 
     float* out = to.data() + row * kBeams;
     std::copy_n(out, kBeams, line + kPad);
     std::fill_n(out, kBeams, 0.f);
-    const std::vector<float>& kernel = (power ? lateral_power_ : lateral_)[static_cast<size_t>(row)];
+    const std::vector<float>& kernel =
+        (power ? lateral_power_ : lateral_)[static_cast<size_t>(row)];
     const int reach = static_cast<int>(kernel.size() / 2);
     for (int k = -reach; k <= reach; ++k) {
       const float weight = kernel[static_cast<size_t>(k + reach)];
@@ -435,8 +437,8 @@ void Scanner::frame(double contraction, double opening, double time, uint8_t* pi
     place = {place.x + leaf.off_x, place.y + leaf.off_y};
     splat(view_.place(place, length, contraction, time), leaf.re, leaf.im, leaf.power);
   }
-  for (const Still& still : still_) splat_cell(still.row, still.beam, still.re, still.im,
-                                             still.power);
+  for (const Still& still : still_)
+    splat_cell(still.row, still.beam, still.re, still.im, still.power);
   next_normal_ = static_cast<size_t>(draw_.uniform(0, 1) * static_cast<double>(normals_.size()));
   for (int row = 0; row < kRows; ++row) {
     const float scale = scale_[static_cast<size_t>(row)], noise = noise_[static_cast<size_t>(row)];

@@ -11,12 +11,12 @@ inline constexpr int kPicture = 112;
 
 /// Where the heart lies in the picture.
 struct View {
-  Place apex{56, 22};  // of the left ventricle at the end of diastole
-  double scale = 6.8;  // pixels a cm
-  double tilt = 0.2;   // of the long axis, radians; positive: the base lies right of the apex
-  double twist = 0;    // added to the tilt at full contraction
-  Place sway{};        // of the apex at full contraction, pixels
-  Place breath{};      // of the apex with breathing, pixels
+  Place apex{56, 22};        // of the left ventricle at the end of diastole
+  double scale = 6.8;        // pixels a cm
+  double tilt = 0.2;         // of the long axis, radians; positive: the base lies right of the apex
+  double twist = 0;          // added to the tilt at full contraction
+  Place sway{};              // of the apex at full contraction, pixels
+  Place breath{};            // of the apex with breathing, pixels
   double breath_period = 4;  // s
 
   static View random(Draw& draw, const Anatomy& anatomy);
@@ -29,17 +29,18 @@ struct View {
 struct Probe {
   Place apex{58, 3};  // of the sector
   double left = -0.78, right = 0.78, near = 4, depth = 112;
-  double axial = 0.75;                                   // deviation of the pulse along the beam
-  double lateral = 0.9, focus = 60, spreading = 0.012;   // of the beam at its focus, and away from it
-  double speckle = 0.5;  // part of the power that is speckle; the rest, its mean, is what a machine's
-                         // averaging of looks leaves
-  double side_lobes = 0.05, side_lobe_width = 0.3;       // amplitude, radians
-  double noise = -42, noise_slope = 0.1;                 // dB at the probe, and a pixel of depth
-  double white = 12, range = 50, gamma = 1.3;            // what is white, and dB down to black
-  double persistence = 0.4;                              // part of the frame before
-  double depth_gain = 0;                                 // dB at the bottom
-  double clutter = -30, clutter_depth = 14;              // that stands still near the probe
-  double blood_memory = 0.6;                             // of the blood's speckle, frame to frame
+  double axial = 0.75;  // deviation of the pulse along the beam
+  double lateral = 0.9, focus = 60,
+         spreading = 0.012;  // of the beam at its focus, and away from it
+  double speckle = 0.5;      // part of the power that is speckle; the rest, its mean, is what a
+                             // machine's averaging of looks leaves
+  double side_lobes = 0.05, side_lobe_width = 0.3;  // amplitude, radians
+  double noise = -42, noise_slope = 0.1;            // dB at the probe, and a pixel of depth
+  double white = 12, range = 50, gamma = 1.3;       // what is white, and dB down to black
+  double persistence = 0.4;                         // part of the frame before
+  double depth_gain = 0;                            // dB at the bottom
+  double clutter = -30, clutter_depth = 14;         // that stands still near the probe
+  double blood_memory = 0.6;                        // of the blood's speckle, frame to frame
   struct Shadow {
     double angle = 0, width = 0.1, decibels = 0;
   };
@@ -48,6 +49,8 @@ struct Probe {
   bool marks = true;                           // signs on the screen beside the sector
 
   static Probe random(Draw& draw);
+  /// Whether a place is in the picture and in the sector.
+  bool sees(Place place) const;
 };
 
 /// How much the tissues of a patient echo.
@@ -57,11 +60,11 @@ struct Echoes {
   double across_only = 0.5;                // part that only borders across the beam send back
   double lung_decay = 4;                   // dB a cm, of what lies around the heart
   double leaflets = 8, right_leaflets = 6;
-  double roughness = 0.08;                 // of the borders, cm
-  double patches = 5;                      // dB, deviation of patches of tissue
-  double layers = 6;                       // dB, of layers across the beam, around the heart
+  double roughness = 0.08;  // of the borders, cm
+  double patches = 5;       // dB, deviation of patches of tissue
+  double layers = 6;        // dB, of layers across the beam, around the heart
   double leaf_patches = 5;
-  double crux = 8;                         // dB more of the atrial septum's upper end
+  double crux = 8;  // dB more of the atrial septum's upper end
   double blood_patches = 4;
 
   static Echoes random(Draw& draw);
@@ -82,8 +85,6 @@ class Scanner {
 
   /// The next frame, kPicture x kPicture grey values.
   void frame(double contraction, double opening, double time, uint8_t* pixels);
-  /// Whether a place is in the sector.
-  bool sees(Place place) const;
 
  private:
   struct Scatterer {
