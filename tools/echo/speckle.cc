@@ -21,7 +21,7 @@ class Patches {
   Patches(Draw& draw, double size) {
     for (Wave& wave : waves_) {
       const double angle = draw.uniform(0, 2 * kPi);
-      const double number = 2 * kPi / (size * draw.uniform(0.6, 2.5));
+      const double number = 2 * kPi / (size * std::exp(draw.uniform(-0.7, 1.4)));
       wave = {number * std::cos(angle), number * std::sin(angle), draw.uniform(0, 2 * kPi)};
     }
   }
@@ -35,7 +35,7 @@ class Patches {
   struct Wave {
     double x = 0, y = 0, phase = 0;
   };
-  std::array<Wave, 16> waves_;
+  std::array<Wave, 24> waves_;
 };
 
 std::vector<float> bell(double deviation) {
@@ -98,7 +98,7 @@ Probe Probe::random(Draw& draw) {
   p.side_lobe_width = draw.uniform(0.1, 0.4);
   p.noise = draw.uniform(-60, -42);
   p.noise_slope = draw.uniform(0, 0.15);
-  p.white = draw.uniform(4, 15);
+  p.white = draw.uniform(5, 16);
   p.range = draw.uniform(40, 60);
   p.gamma = draw.uniform(1.1, 2);
   p.persistence = draw.uniform(0.1, 0.6);
@@ -133,7 +133,7 @@ Echoes Echoes::random(Draw& draw) {
   set(Tissue::septum, 1, 5);
   set(Tissue::apex, -18, 6);
   set(Tissue::lateral_wall, -12, 6);
-  set(Tissue::right_wall, -12, 6);
+  set(Tissue::right_wall, -14, 6);
   set(Tissue::atrial_wall, -13, 6);
   set(Tissue::annulus, 3, 5);
   set(Tissue::fat, 0, 6);
@@ -141,12 +141,12 @@ Echoes Echoes::random(Draw& draw) {
   set(Tissue::strand, -8, 6);
   of(Tissue::trabeculae) =
       std::max(of(Tissue::lateral_wall) - draw.uniform(4, 24), of(Tissue::left_blood));
-  set(Tissue::pericardium, -7, 7);
-  set(Tissue::outside, -15, 6);
+  set(Tissue::pericardium, -10, 7);
+  set(Tissue::outside, -18, 6);
   e.border = draw.uniform(0, 7);
   e.border_depth = draw.uniform(0.08, 0.25);
   e.across_only = draw.uniform(0, 0.7);
-  e.lung_decay = draw.uniform(0.5, 5);
+  e.lung_decay = draw.uniform(0.5, 6);
   e.leaflets = draw.normal_within(1, 5);
   e.right_leaflets = draw.normal_within(-3, 5);
   e.crux = draw.uniform(4, 16);
