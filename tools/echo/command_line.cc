@@ -1,5 +1,7 @@
+#include <aorta/tools/echo/check_data.h>
 #include <aorta/tools/echo/command_line.h>
 #include <aorta/tools/echo/compare.h>
+#include <aorta/tools/echo/doctor.h>
 #include <aorta/tools/echo/evaluate.h>
 #include <aorta/tools/echo/export.h>
 #include <aorta/tools/echo/failure.h>

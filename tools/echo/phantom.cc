@@ -112,7 +112,7 @@ Anatomy Anatomy::random(Draw& draw) {
   a.roundness = draw.uniform(1.8, 2.4);
   a.base_width = draw.uniform(0.68, 0.95);
   a.bend = draw.normal_within(0, 0.05);
-  a.mitral_tilt = draw.normal_within(0, 0.1);
+  a.mitral_tilt = draw.normal_within(0, 0.08);
   for (double& bulge : a.bulge) bulge = draw.normal_within(0, 0.03);
   a.septal_part = draw.uniform(0.42, 0.58);
   const double thickness = draw.uniform(0.65, 1.2);
@@ -142,7 +142,8 @@ Anatomy Anatomy::random(Draw& draw) {
   a.open_angle = draw.uniform(0.9, 1.45);
   a.left_fat = draw.uniform(0.4, 1.3);
   a.right_fat = draw.uniform(0.2, 1.2);
-  a.inside_wall = draw.uniform(0.02, 0.14);
+  a.septal_trabeculae = draw.uniform(0.02, 0.2);
+  a.lateral_trabeculae = draw.uniform(0.05, 0.35);
   return a;
 }
 
@@ -261,7 +262,7 @@ Outline Phantom::ventricle(double contraction) const {
 Phantom::Kind Phantom::kind(Place place) const {
   const Anatomy& a = anatomy_;
   const Nearest left = nearest(left_, place);
-  if (left.distance < a.inside_wall && (left.distance < 0 || place.y > 0)) {
+  if (left.distance < 0) {
     if (a.papillary) {
       const double part = a.papillary_at, y = a.length * (1 - part);
       const Place muscle{axis_x(part) + half_width(part, true) - 0.9 * a.papillary_size, y};
@@ -276,7 +277,7 @@ Phantom::Kind Phantom::kind(Place place) const {
                    along = (place.y - a.length * (1 - strand.part)) / std::max(strand.size, 1e-9);
       if (strand.size > 0 && off * off + along * along < 1) return {Tissue::strand, 0.2, {1, 0}};
     }
-    return {Tissue::left_blood, std::abs(left.distance), left.normal};
+    return {Tissue::left_blood, -left.distance, left.normal};
   }
   const Nearest right = nearest(right_, place);
   const Nearest left_atrium = nearest(left_atrium_, place),
@@ -302,11 +303,16 @@ Phantom::Kind Phantom::kind(Place place) const {
   const bool lateral = place.x > axis_x(part);
   const double wall = wall_at(part, lateral);
   // Above the annulus' level: walls of ventricles.
+  const double inner = lateral
+                           ? a.lateral_trabeculae
+                           : a.septal_trabeculae + (a.lateral_trabeculae - a.septal_trabeculae) *
+                                                       smooth(1 - part / 0.3);
+  if (place.y > 0 && left.distance < inner) return {Tissue::trabeculae, left.distance, left.normal};
   if (place.y > -0.2 && left.distance < wall) {
     const Tissue tissue = part < 0.22 ? Tissue::apex
                           : lateral   ? Tissue::lateral_wall
                                       : Tissue::septum;
-    return {tissue, left.distance, left.normal};
+    return {tissue, left.distance - inner, left.normal};
   }
   if (place.y > -0.2 && right.distance < a.right_wall)
     return {Tissue::right_wall, right.distance, right.normal};

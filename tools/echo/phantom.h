@@ -75,7 +75,8 @@ struct Anatomy {
   double tent = 0.2;            // angle of the closed leaflets, radians
   double open_angle = 1.2;
   double left_fat = 0.9, right_fat = 0.9;  // of the grooves
-  double inside_wall = 0.06;               // from the border as it is traced to the wall
+  // Between the border as it is traced and the compact wall.
+  double septal_trabeculae = 0.08, lateral_trabeculae = 0.15;
 
   static Anatomy random(Draw& draw);
 };
@@ -93,6 +94,7 @@ enum class Tissue : uint8_t {
   fat,  // of the grooves between atria and ventricles
   papillary,
   strand,
+  trabeculae,
   pericardium,
   outside,
 };

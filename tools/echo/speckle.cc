@@ -21,7 +21,7 @@ class Patches {
   Patches(Draw& draw, double size) {
     for (Wave& wave : waves_) {
       const double angle = draw.uniform(0, 2 * kPi);
-      const double number = 2 * kPi / (size * draw.uniform(0.6, 2.5));
+      const double number = 2 * kPi / (size * std::exp(draw.uniform(-0.7, 1.4)));
       wave = {number * std::cos(angle), number * std::sin(angle), draw.uniform(0, 2 * kPi)};
     }
   }
@@ -35,7 +35,7 @@ class Patches {
   struct Wave {
     double x = 0, y = 0, phase = 0;
   };
-  std::array<Wave, 16> waves_;
+  std::array<Wave, 24> waves_;
 };
 
 std::vector<float> bell(double deviation) {
@@ -90,17 +90,17 @@ Probe Probe::random(Draw& draw) {
   p.near = draw.uniform(1, 7);
   p.depth = draw.uniform(104, 130);
   p.axial = draw.uniform(0.45, 0.85);
-  p.lateral = draw.uniform(0.5, 1.1);
+  p.lateral = draw.uniform(0.45, 1);
   p.speckle = draw.uniform(0.08, 0.8);
   p.focus = draw.uniform(35, 90);
-  p.spreading = draw.uniform(0.01, 0.03);
-  p.side_lobes = amplitude_of(draw.uniform(-38, -22));
+  p.spreading = draw.uniform(0.008, 0.026);
+  p.side_lobes = amplitude_of(draw.uniform(-42, -25));
   p.side_lobe_width = draw.uniform(0.1, 0.4);
-  p.noise = draw.uniform(-56, -40);
+  p.noise = draw.uniform(-60, -42);
   p.noise_slope = draw.uniform(0, 0.15);
-  p.white = draw.uniform(8, 18);
+  p.white = draw.uniform(5, 16);
   p.range = draw.uniform(40, 60);
-  p.gamma = draw.uniform(1, 1.8);
+  p.gamma = draw.uniform(1.1, 2);
   p.persistence = draw.uniform(0.1, 0.6);
   p.depth_gain = draw.normal_within(0, 4);
   p.clutter_depth = draw.uniform(5, 40);
@@ -115,35 +115,44 @@ Probe Probe::random(Draw& draw) {
   return p;
 }
 
+bool Probe::sees(Place place) const {
+  const double x = place.x - apex.x, y = place.y - apex.y;
+  const double distance = std::hypot(x, y), angle = std::atan2(x, y);
+  return place.x > -0.5 && place.y > -0.5 && place.x < kPicture - 0.5 && place.y < kPicture - 0.5 &&
+         distance > near && distance < depth && angle > left && angle < right;
+}
+
 Echoes Echoes::random(Draw& draw) {
   Echoes e;
+  const auto of = [&](Tissue tissue) -> double& { return e.decibels[static_cast<size_t>(tissue)]; };
   const auto set = [&](Tissue tissue, double mean, double deviation) {
-    e.decibels[static_cast<size_t>(tissue)] = draw.normal_within(mean, deviation);
+    of(tissue) = draw.normal_within(mean, deviation);
   };
-  set(Tissue::left_blood, -38, 5);
-  e.decibels[static_cast<size_t>(Tissue::other_blood)] =
-      e.decibels[static_cast<size_t>(Tissue::left_blood)] + draw.normal_within(-1, 3);
-  set(Tissue::septum, -1, 5);
+  set(Tissue::left_blood, -42, 6);
+  of(Tissue::other_blood) = of(Tissue::left_blood) + draw.normal_within(-1, 3);
+  set(Tissue::septum, 1, 5);
   set(Tissue::apex, -18, 6);
   set(Tissue::lateral_wall, -12, 6);
-  set(Tissue::right_wall, -12, 6);
+  set(Tissue::right_wall, -14, 6);
   set(Tissue::atrial_wall, -13, 6);
   set(Tissue::annulus, 3, 5);
-  set(Tissue::fat, -3, 6);
+  set(Tissue::fat, 0, 6);
   set(Tissue::papillary, -18, 6);
   set(Tissue::strand, -8, 6);
-  set(Tissue::pericardium, -8, 6);
-  set(Tissue::outside, -15, 6);
+  of(Tissue::trabeculae) =
+      std::max(of(Tissue::lateral_wall) - draw.uniform(4, 24), of(Tissue::left_blood));
+  set(Tissue::pericardium, -10, 7);
+  set(Tissue::outside, -18, 6);
   e.border = draw.uniform(0, 7);
   e.border_depth = draw.uniform(0.08, 0.25);
   e.across_only = draw.uniform(0, 0.7);
-  e.lung_decay = draw.uniform(0.5, 5);
+  e.lung_decay = draw.uniform(0.5, 6);
   e.leaflets = draw.normal_within(1, 5);
   e.right_leaflets = draw.normal_within(-3, 5);
   e.crux = draw.uniform(4, 16);
   e.roughness = draw.uniform(0.03, 0.1);
-  e.patches = draw.uniform(3, 7);
-  e.layers = draw.uniform(3, 8);
+  e.patches = draw.uniform(3.5, 8);
+  e.layers = draw.uniform(3, 9);
   e.leaf_patches = draw.uniform(2, 8);
   e.blood_patches = draw.uniform(2, 6);
   return e;
@@ -238,7 +247,7 @@ void Scanner::scatter(const Echoes& echoes) {
         decibels += echoes.crux * std::exp(std::min(heart.y, 0.0) / 1.2);
       if (kind.tissue == Tissue::outside)
         decibels -= echoes.lung_decay * kind.depth;
-      else
+      else if (kind.tissue != Tissue::trabeculae)
         decibels += echoes.border * std::exp(-kind.depth / echoes.border_depth);
       if (kind.tissue != Tissue::annulus && kind.tissue != Tissue::fat &&
           kind.tissue != Tissue::outside) {
@@ -285,18 +294,11 @@ void Scanner::scatter(const Echoes& echoes) {
   }
 }
 
-bool Scanner::sees(Place place) const {
-  const double x = place.x - probe_.apex.x, y = place.y - probe_.apex.y;
-  const double depth = std::hypot(x, y), angle = std::atan2(x, y);
-  return place.x > -0.5 && place.y > -0.5 && place.x < kPicture - 0.5 && place.y < kPicture - 0.5 &&
-         depth > probe_.near && depth < probe_.depth && angle > probe_.left && angle < probe_.right;
-}
-
 void Scanner::map_pixels() {
   for (int y = 0; y < kPicture; ++y)
     for (int x = 0; x < kPicture; ++x) {
       const Place place{static_cast<double>(x), static_cast<double>(y)};
-      if (!sees(place)) continue;
+      if (!probe_.sees(place)) continue;
       const double dx = x - probe_.apex.x, dy = y - probe_.apex.y;
       const double row = std::clamp(std::hypot(dx, dy) / step_ - 0.5, 0.0, kRows - 1.001);
       const double beam =
@@ -312,7 +314,7 @@ void Scanner::add_marks() {
   const auto dot = [&](double x, double y, double grey) {
     const int column = static_cast<int>(std::lround(x)), row = static_cast<int>(std::lround(y));
     if (column < 0 || row < 0 || column >= kPicture || row >= kPicture ||
-        sees({static_cast<double>(column), static_cast<double>(row)}))
+        probe_.sees({static_cast<double>(column), static_cast<double>(row)}))
       return;
     marks_.emplace_back(row * kPicture + column, static_cast<uint8_t>(grey));
   };
@@ -338,9 +340,8 @@ void Scanner::splat_cell(float row, float beam, float re, float im, float power)
   const size_t first = static_cast<size_t>(top) * kBeams + static_cast<size_t>(left);
   const size_t cells[4] = {first, first + 1, first + kBeams, first + kBeams + 1};
   for (int i = 0; i < 4; ++i) {
-    // 1.5: two neighbours that share an amplitude hold 2/3 of its power, in each direction.
-    re_[cells[i]] += 1.5f * weights[i] * re;
-    im_[cells[i]] += 1.5f * weights[i] * im;
+    re_[cells[i]] += weights[i] * re;
+    im_[cells[i]] += weights[i] * im;
     power_[cells[i]] += weights[i] * power;
   }
 }

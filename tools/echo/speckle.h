@@ -49,6 +49,8 @@ struct Probe {
   bool marks = true;                           // signs on the screen beside the sector
 
   static Probe random(Draw& draw);
+  /// Whether a place is in the picture and in the sector.
+  bool sees(Place place) const;
 };
 
 /// How much the tissues of a patient echo.
@@ -83,8 +85,6 @@ class Scanner {
 
   /// The next frame, kPicture x kPicture grey values.
   void frame(double contraction, double opening, double time, uint8_t* pixels);
-  /// Whether a place is in the sector.
-  bool sees(Place place) const;
 
  private:
   struct Scatterer {

@@ -5,6 +5,7 @@
 #include <aorta/core/parallel_for.h>
 #include <aorta/data/video/video.h>
 #include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/interrupt.h>
 #include <aorta/tools/echo/speckle.h>
 #include <aorta/tools/echo/synth.h>
 
@@ -64,13 +65,16 @@ struct Patient {
   double contraction;  // at the end of systole
 };
 
+// With a pixel to spare, so that a traced mask is in it, too.
 bool in_sector(const Outline& border, const Probe& probe) {
+  constexpr double kSpare = 1.5;
   return std::all_of(border.begin(), border.end(), [&](Place place) {
     const double x = place.x - probe.apex.x, y = place.y - probe.apex.y;
     const double depth = std::hypot(x, y), angle = std::atan2(x, y);
-    return depth > probe.near + 2 && depth < probe.depth - 2 && angle > probe.left &&
-           angle < probe.right && place.x > 1 && place.y > 1 && place.x < kPicture - 2 &&
-           place.y < kPicture - 2;
+    return depth > probe.near + kSpare && depth < probe.depth - kSpare &&
+           depth * std::sin(angle - probe.left) > kSpare &&
+           depth * std::sin(probe.right - angle) > kSpare && place.x > kSpare && place.y > kSpare &&
+           place.x < kPicture - 1 - kSpare && place.y < kPicture - 1 - kSpare;
   });
 }
 
@@ -255,19 +259,22 @@ SyntheticVideo synthetic_video(uint64_t seed, int64_t number, int64_t frames, do
   video.end_systolic_volume = disk_volume(video.systole_tracing) * ml;
   video.ejection_fraction = 100 * (1 - video.end_systolic_volume / video.end_diastolic_volume);
 
-  Scanner scanner(phantom, patient.view, patient.probe, Echoes::random(draw), generator);
   video.sector = zeros({kPicture, kPicture}, {.dtype = u8});
   for (int y = 0; y < kPicture; ++y)
     for (int x = 0; x < kPicture; ++x)
       video.sector.data<uint8_t>()[y * kPicture + x] =
-          scanner.sees({static_cast<double>(x), static_cast<double>(y)});
-  if (pixels) video.frames = empty({count, 1, kPicture, kPicture}, {.dtype = u8});
+          patient.probe.sees({static_cast<double>(x), static_cast<double>(y)});
   for (int64_t i = 0; i < count; ++i) {
     const double time = static_cast<double>(i - video.diastole) / fps;
     video.contraction.push_back(patient.contraction * heart.contraction(time));
-    if (pixels)
-      scanner.frame(video.contraction.back(), heart.opening(time), time,
-                    video.frames.data<uint8_t>() + i * kPicture * kPicture);
+  }
+  if (!pixels) return video;
+  video.frames = empty({count, 1, kPicture, kPicture}, {.dtype = u8});
+  Scanner scanner(phantom, patient.view, patient.probe, Echoes::random(draw), generator);
+  for (int64_t i = 0; i < count; ++i) {
+    const double time = static_cast<double>(i - video.diastole) / fps;
+    scanner.frame(video.contraction[static_cast<size_t>(i)], heart.opening(time), time,
+                  video.frames.data<uint8_t>() + i * kPicture * kPicture);
   }
   return video;
 }
@@ -281,6 +288,7 @@ void synth(const SynthOptions& options) {
   with_code(ExitCode::storage, [&] {
     parallel_for(0, count, 1, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
+        if (interrupted() != 0) return;
         const SyntheticVideo video = synthetic_video(options.seed, i, options.frames, options.fps);
         const char* split = i < options.train                 ? "TRAIN"
                             : i < options.train + options.val ? "VAL"
@@ -290,8 +298,12 @@ void synth(const SynthOptions& options) {
         rows[static_cast<size_t>(i)] = rows_of(video, options.fps, split);
       }
     });
-    write_tables(folder.path(), rows);
+    if (interrupted() == 0) write_tables(folder.path(), rows);
   });
+  if (interrupted() != 0) {
+    fmt::print(stderr, "synth: interrupted, {} is not written\n", options.output);
+    return;
+  }
   folder.commit();
   int64_t frames = 0;
   double low = 100, high = 0;
