@@ -2,6 +2,10 @@
 #include <aorta/data/datasets/echo_tables.h>
 #include <aorta/data/video/video.h>
 
+#include <unistd.h>
+
+#include <algorithm>
+
 namespace aorta::data {
 namespace {
 
@@ -17,10 +21,12 @@ class Inspector {
       : tables_(tables), videos_(std::move(videos)), mode_(mode), faults_(faults) {}
 
   void inspect(size_t i) {
+    check_order(i);
     const std::string path = videos_ + "/" + std::string(tables_.names[i]);
+    if (access(path.c_str(), F_OK) != 0) return;  // a fault of the table's line already
     try {
       const VideoReader video(path, mode_);
-      check_size(video);
+      if (has_size(video)) check_outlines(video, i);
       check_frames(video, i);
     } catch (const Error& error) {
       std::string text = error.what();
@@ -30,16 +36,49 @@ class Inspector {
   }
 
  private:
-  void check_size(const VideoReader& video) {
+  // EchoNet's code takes the frame that is traced last for the end of diastole.
+  void check_order(size_t i) {
+    const EchoTraceRows &large = tables_.large[i], &small = tables_.small[i];
+    if (large.frame < 0 || small.frame < 0 || small.line <= large.line) return;
+    faults_.push_back({"VolumeTracings.csv", large.line,
+                       "the end of systole, the smaller area, must be traced first for EchoNet's "
+                       "code, got frame " +
+                           std::to_string(large.frame) + " before " + std::to_string(small.frame) +
+                           " of " + std::string(tables_.names[i]) + " (here the areas decide)",
+                       false});
+  }
+
+  // Corners are rounded to pixels already.
+  void check_outlines(const VideoReader& video, size_t i) {
+    for (const EchoTraceRows* rows : {&tables_.large[i], &tables_.small[i]}) {
+      if (rows->frame < 0) continue;
+      outline(tables_, *rows, points_);
+      const auto outside = [&](const Point& point) {
+        return point.x < 0 || point.y < 0 || point.x >= video.width() || point.y >= video.height();
+      };
+      const auto first = std::find_if(points_.begin(), points_.end(), outside);
+      if (first == points_.end()) continue;
+      faults_.push_back({"VolumeTracings.csv", rows->line,
+                         "a trace must lie inside the frame of " +
+                             size_text(video.height(), video.width()) + ", got (" +
+                             std::to_string(first->x) + ", " + std::to_string(first->y) + ") and " +
+                             std::to_string(std::count_if(first + 1, points_.end(), outside)) +
+                             " more outside in frame " + std::to_string(rows->frame) + " of " +
+                             std::string(tables_.names[i])});
+    }
+  }
+
+  bool has_size(const VideoReader& video) {
     if (height_ == 0) {
       height_ = video.height();
       width_ = video.width();
     }
-    if (video.height() != height_ || video.width() != width_)
-      faults_.push_back({video.path(), 0,
-                         "videos must be of one size, got " +
-                             size_text(video.height(), video.width()) + " where the first is " +
-                             size_text(height_, width_)});
+    if (video.height() == height_ && video.width() == width_) return true;
+    faults_.push_back({video.path(), 0,
+                       "videos must be of one size, got " +
+                           size_text(video.height(), video.width()) + " where the first is " +
+                           size_text(height_, width_)});
+    return false;
   }
 
   void check_frames(const VideoReader& video, size_t i) {
@@ -65,9 +104,27 @@ class Inspector {
   std::string videos_;
   ImageMode mode_;
   std::vector<EchoFault>& faults_;
+  std::vector<Point> points_;  // of the present trace
   int64_t height_ = 0;
   int64_t width_ = 0;
 };
+
+// An ejection fraction in percent can't be below 0 or above 100.
+void check_fractions(const EchoTables& tables, const EchoOptions& options,
+                     std::vector<EchoFault>& faults) {
+  const std::vector<std::string> columns = echo_columns(options);
+  const auto ef = std::find(columns.begin(), columns.end(), "EF");
+  if (ef == columns.end()) return;
+  for (size_t i = 0; i < tables.names.size(); ++i) {
+    const double value =
+        tables.values[i * columns.size() + static_cast<size_t>(ef - columns.begin())];
+    if (value >= 0 && value <= 100) continue;
+    std::string text = std::to_string(value);
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.ends_with('.')) text.pop_back();
+    faults.push_back({"FileList.csv", tables.lines[i], "EF must be 0 to 100, got " + text});
+  }
+}
 
 }  // namespace
 
@@ -82,6 +139,7 @@ std::vector<EchoFault> check_echo(const std::string& folder, const EchoOptions& 
     faults.push_back({place.empty() ? options.external_test_location : place, 0, error.what()});
     return faults;
   }
+  check_fractions(tables, options, faults);
   Inspector inspector(tables, echo_videos(place, options), options.mode, faults);
   for (size_t i = 0; open_videos && i < tables.names.size(); ++i) inspector.inspect(i);
   return faults;

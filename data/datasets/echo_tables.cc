@@ -164,6 +164,10 @@ void Loader::read_row(const CsvReader& rows, int name, int split, int frames,
   }
   const bool keep = options_.split == EchoSplit::all || of == chosen;
   const std::string_view file = rows.text(name);
+  if (file.find('/') != std::string_view::npos) {
+    add(kFileList, rows.line(), "FileName must be a name without a folder, got " + io::quote(file));
+    return;
+  }
   tables_.names.add(has_suffix(file) ? std::string(file) : std::string(file) + ".avi");
   tables_.lines.push_back(static_cast<uint32_t>(rows.line()));
   wanted_.push_back(keep);
@@ -175,6 +179,14 @@ void Loader::read_row(const CsvReader& rows, int name, int split, int frames,
     if (column >= 0 && keep) guarded(kFileList, rows, [&] { value = rows.number(column); });
     tables_.values.push_back(value);
   }
+}
+
+// ", but there is a.mp4": a file of the same name with another suffix, or in other letters.
+std::string like(const std::vector<std::string>& files, const std::string& name) {
+  const auto stem = [](const std::string& file) { return upper(file.substr(0, file.rfind('.'))); };
+  for (const std::string& file : files)
+    if (stem(file) == stem(name)) return ", but there is " + io::quote(file);
+  return "";
 }
 
 // Every wanted video must be a file of the folder; a name whose last part only looks like a suffix
@@ -194,7 +206,8 @@ void Loader::check_there(const std::string& videos) {
         changed = true;
       } else {
         add(kFileList, tables_.lines[i],
-            videos.substr(videos.rfind('/') + 1) + "/" + name + " must be there");
+            videos.substr(videos.rfind('/') + 1) + "/" + name + " must be there" +
+                like(files, name));
       }
     }
     names.add(name);
@@ -329,6 +342,8 @@ void Loader::choose_frames() {
       check_frame(video, frame);
       outline(tables_, frame, points);
       const double area = polygon_area(points);
+      if (area == 0 && frame.count >= 3)
+        add(kTracings, frame.line, "a trace must enclose an area, got a line");
       // Of equal areas EchoNet's order decides: the first is the small one, the last the large.
       if (smallest < 0 || area < smallest) {
         smallest = area;

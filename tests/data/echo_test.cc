@@ -347,26 +347,39 @@ TEST(Echo, ListsEveryFault) {
 TEST(Echo, LooksIntoVideos) {
   EchoFolder folder;
   const std::string tables = folder.str() + "/Videos/";
-  EXPECT_EQ(check_echo(folder.str(), with_targets({"EF"}, EchoSplit::all)).size(), 1u);  // e
+  const auto all_faults = [&] {
+    std::string found;
+    for (const EchoFault& fault : check_echo(folder.str(), with_targets({"EF"}, EchoSplit::all)))
+      found += (fault.fatal ? "" : "note ") + to_string(fault) + "\n";
+    return found;
+  };
+  const std::string order =
+      "note VolumeTracings.csv:10: the end of systole, the smaller area, must be traced first for "
+      "EchoNet's code, got frame 2 before 11 of b.avi (here the areas decide)\n";
+  const std::string left_out =
+      "note FileList.csv:6: e.avi is left out: it must have two traced frames, got 0\n";
+  EXPECT_EQ(all_faults(),
+            left_out + order +
+                "VolumeTracings.csv:30: a trace must lie inside the frame of 32 x 32, got (19, 37) "
+                "and 3 more outside in frame 30 of d.avi\n"
+                "VolumeTracings.csv:26: a trace must lie inside the frame of 32 x 32, got (20, 36) "
+                "and 3 more outside in frame 1 of d.avi\n");
   // Shorter than the table says, of another size, damaged.
   write_video(folder.video("a"), test_picture(kSide, kSide).unsqueeze(0).expand({20, 3, 32, 32}));
   write_video(folder.video("c"), test_picture(16, 24).unsqueeze(0).expand({9, 3, 16, 24}));
   const std::string d = read_text(folder.video("d"));
   folder.write("Videos/d.avi", d.substr(0, d.size() / 2));
-  std::string found;
-  for (const EchoFault& fault : check_echo(folder.str(), with_targets({"EF"}, EchoSplit::all)))
-    found += to_string(fault) + "\n";
-  EXPECT_EQ(found,
-            "FileList.csv:6: e.avi is left out: it must have two traced frames, got 0\n"
-            "FileList.csv:2: NumberOfFrames must be the file's, got 40 for 20 frames\n"
-            "VolumeTracings.csv:2: Frame must be 0 to the number of frames - 1, got 33 of 20\n" +
-                tables +
-                "c.avi: videos must be of one size, got 16 x 24 where the first is 32 x 32\n" +
-                tables +
-                "d.avi: AVI chunk must end inside the list or file that it is in, got "
-                "\"RIFF\" of " +
-                std::to_string(d.size() - 8) + " bytes at byte 0, which ends at byte " +
-                std::to_string(d.size() / 2) + "\n");
+  EXPECT_EQ(
+      all_faults(),
+      left_out +
+          "note FileList.csv:2: NumberOfFrames must be the file's, got 40 for 20 frames\n"
+          "VolumeTracings.csv:2: Frame must be 0 to the number of frames - 1, got 33 of 20\n" +
+          order + tables +
+          "c.avi: videos must be of one size, got 16 x 24 where the first is 32 x 32\n" + tables +
+          "d.avi: AVI chunk must end inside the list or file that it is in, got "
+          "\"RIFF\" of " +
+          std::to_string(d.size() - 8) + " bytes at byte 0, which ends at byte " +
+          std::to_string(d.size() / 2) + "\n");
   const Echo echo(folder.str(), with_targets({"SmallFrame"}, EchoSplit::all));
   EXPECT_EQ(error_of([&] { echo.sample(0); }),
             tables +
@@ -376,6 +389,31 @@ TEST(Echo, LooksIntoVideos) {
             tables + "c.avi: videos must be of one size, got 16 x 24 where the first is 32 x 32");
   EXPECT_TRUE(error_of([&] { echo.sample(3); }).starts_with(tables + "d.avi: AVI chunk must end"));
   echo.sample(1);
+}
+
+TEST(Echo, ChecksNamesFractionsAndAreas) {
+  EchoFolder folder;
+  std::filesystem::rename(folder.video("a"), folder.file("Videos/A.mp4"));
+  folder.list +=
+      "../f,50,2,3,32,32,50,40,TRAIN\n"
+      "g.avi,150.5,2,3,32,32,50,40,VAL\n";
+  folder.tracings += trace("c", 4, 5, 5, 0);
+  std::filesystem::copy_file(folder.video("b"), folder.video("g"));
+  folder.save();
+  std::string found;
+  for (const EchoFault& fault :
+       check_echo(folder.str(), with_targets({"EF"}, EchoSplit::all), false))
+    if (fault.fatal) found += to_string(fault) + "\n";
+  EXPECT_EQ(found,
+            "FileList.csv:7: FileName must be a name without a folder, got \"../f\"\n"
+            "FileList.csv:2: Videos/a.avi must be there, but there is \"A.mp4\"\n"
+            "VolumeTracings.csv:34: a trace must enclose an area, got a line\n");
+  EchoOptions options = with_targets({"EF"}, EchoSplit::all);
+  options.require_traces = false;
+  found.clear();
+  for (const EchoFault& fault : check_echo(folder.str(), options, false))
+    if (fault.fatal && fault.line == 8) found += to_string(fault) + "\n";
+  EXPECT_EQ(found, "FileList.csv:8: EF must be 0 to 100, got 150.5\n");
 }
 
 TEST(Echo, SaysWhatIsWrong) {

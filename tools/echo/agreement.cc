@@ -91,6 +91,7 @@ void plot_scatter(const std::string& path, const std::string& quantity, const st
        .y = {.label = fmt::format("{} by the masks ({})", quantity, unit)},
        .width = 640,
        .height = 640});
+  plot.scatter("videos", pairs.told, pairs.found);
   if (result.count > 0) {
     const auto [told_low, told_high] = std::minmax_element(pairs.told.begin(), pairs.told.end());
     const auto [found_low, found_high] =
@@ -98,7 +99,6 @@ void plot_scatter(const std::string& path, const std::string& quantity, const st
     const double ends[] = {std::min(*told_low, *found_low), std::max(*told_high, *found_high)};
     plot.line("equal", ends, ends);
   }
-  plot.scatter("videos", pairs.told, pairs.found);
   plot.save(path);
 }
 
@@ -119,6 +119,7 @@ void plot_bland_altman(const std::string& path, const std::string& quantity,
        .y = {.label = fmt::format("masks - table ({})", unit)},
        .width = 760,
        .height = 500});
+  plot.scatter("videos", means, differences);
   if (result.count > 1) {
     const auto [low, high] = std::minmax_element(means.begin(), means.end());
     const double ends[] = {*low, *high};
@@ -130,7 +131,6 @@ void plot_bland_altman(const std::string& path, const std::string& quantity,
     level("+1.96 SD", result.high);
     level("-1.96 SD", result.low);
   }
-  plot.scatter("videos", means, differences);
   plot.save(path);
 }
 

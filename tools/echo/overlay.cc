@@ -120,6 +120,7 @@ void OverlayPainter::draw_curve(const std::vector<int64_t>& traced) {
   for (size_t i = 0; i < areas.size(); ++i)
     points.push_back({curve_x(static_cast<double>(i)), curve_y(areas[i])});
   still_.polyline(points, kMaskColour, 2);
+  still_.text("frame", right_, bottom_ + 34, 12, kQuiet, Anchor::right);
   // Below: what the marks mean.
   double x = left_;
   const double y = bottom_ + 34;
@@ -146,7 +147,8 @@ void OverlayPainter::draw_beats() {
     const double to = curve_x(static_cast<double>(beat.systole));
     still_.circle(from, curve_y(area(beat.diastole)), 4.5, kDiastole);
     still_.circle(to, curve_y(area(beat.systole)), 4.5, kSystole);
-    const std::string label = beat.cut ? "cut" : fmt::format("{:.0f} %", segmentation_.beat_efs[i]);
+    const std::string label =
+        beat.cut ? "cut" : fmt::format("EF {:.0f} %", segmentation_.beat_efs[i]);
     const double half = report::Canvas::text_width(label, 12) / 2;
     const double middle = std::clamp((from + to) / 2, left_ + half, right_ - half);
     if (middle - half < free_from) continue;

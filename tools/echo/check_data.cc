@@ -1,0 +1,187 @@
+#include <aorta/core/check.h>
+#include <aorta/data/csv.h>
+#include <aorta/data/datasets/echo.h>
+#include <aorta/data/video/video.h>
+#include <aorta/tools/echo/check_data.h>
+#include <aorta/tools/echo/failure.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <set>
+
+namespace aorta::echo {
+namespace {
+
+using data::EchoFault;
+using data::EchoSplit;
+
+// Least and most of what was seen.
+struct Spread {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+  void add(double value) {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  std::string text(int digits) const {
+    if (low > high) return "-";
+    if (low == high) return fmt::format("{:.{}f}", low, digits);
+    return fmt::format("{:.{}f} to {:.{}f}", low, digits, high, digits);
+  }
+};
+
+struct SplitInfo {
+  explicit SplitInfo(std::string split) : name(std::move(split)) {}
+  std::string name;
+  int64_t listed = 0, traced = 0, readable = 0;
+  Spread ef, frames, fps;
+  std::set<std::pair<int64_t, int64_t>> sizes;
+};
+
+std::string upper(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  return result;
+}
+
+std::string folder_of(const CheckDataOptions& options) {
+  if (!options.data_dir.empty()) return options.data_dir;
+  const char* place = std::getenv("AORTA_ECHO");
+  if (!place || !*place)
+    throw Failure(ExitCode::usage,
+                  "data_dir: a folder must be named, by --data_dir or by the environment variable "
+                  "AORTA_ECHO, got neither");
+  return place;
+}
+
+std::string without_avi(std::string_view name) {
+  if (name.ends_with(".avi")) name.remove_suffix(4);
+  return std::string(name);
+}
+
+// The videos that VolumeTracings.csv has rows of, as far as it can be read.
+std::set<std::string> traced_videos(const std::string& folder) {
+  std::set<std::string> names;
+  try {
+    data::CsvReader rows(folder + "/VolumeTracings.csv");
+    const int name = rows.column("FileName");
+    while (rows.next()) names.insert(without_avi(rows.text(name)));
+  } catch (const Error&) {
+  }
+  return names;
+}
+
+// What a video's file says; nothing of one that can't be read, which is a fault of its own.
+void look_into(const std::string& folder, const std::string& name,
+               const std::vector<SplitInfo*>& splits) {
+  const std::string path = folder + "/Videos/" + name;
+  try {
+    const data::VideoReader video(std::filesystem::exists(path) ? path : path + ".avi");
+    for (SplitInfo* info : splits) {
+      ++info->readable;
+      info->frames.add(static_cast<double>(video.frame_count()));
+      info->fps.add(video.fps());
+      info->sizes.insert({video.height(), video.width()});
+    }
+  } catch (const Error&) {
+  }
+}
+
+// TRAIN, VAL, TEST and all. A row that is no record ends the table.
+std::vector<SplitInfo> look(const std::string& folder, bool open_videos) {
+  std::vector<SplitInfo> splits;
+  for (const char* name : {"TRAIN", "VAL", "TEST", "all"}) splits.emplace_back(name);
+  data::CsvReader rows(folder + "/FileList.csv");
+  const int name = rows.column("FileName"), split = rows.column("Split");
+  const int ef = rows.find_column("EF");
+  const std::set<std::string> traced = traced_videos(folder);
+  const auto next = [&] {
+    try {
+      return rows.next();
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  while (next()) {
+    std::vector<SplitInfo*> mine{&splits.back()};
+    for (SplitInfo& info : splits)
+      if (info.name == upper(rows.text(split))) mine.push_back(&info);
+    for (SplitInfo* info : mine) {
+      ++info->listed;
+      info->traced += traced.contains(without_avi(rows.text(name)));
+      try {
+        if (ef >= 0) info->ef.add(rows.number(ef));
+      } catch (const Error&) {
+      }
+    }
+    if (open_videos) look_into(folder, std::string(rows.text(name)), mine);
+  }
+  return splits;
+}
+
+std::string sizes_text(const SplitInfo& info) {
+  if (info.sizes.empty()) return "-";
+  const auto [height, width] = *info.sizes.begin();
+  std::string text = fmt::format("{} x {}", height, width);
+  if (info.sizes.size() > 1) text += fmt::format(" and {} more", info.sizes.size() - 1);
+  return text;
+}
+
+void print_info(const std::string& folder, const std::vector<SplitInfo>& splits) {
+  std::fputs(fmt::format("{}\n{:<7}{:>8}{:>8}{:>10}  {:<16}{:<13}{:<18}{}\n", folder, "split",
+                         "videos", "traced", "readable", "EF (%)", "frames", "size", "frames/s")
+                 .c_str(),
+             stdout);
+  for (const SplitInfo& info : splits)
+    std::fputs(fmt::format("{:<7}{:>8}{:>8}{:>10}  {:<16}{:<13}{:<18}{}\n", info.name, info.listed,
+                           info.traced, info.readable, info.ef.text(1), info.frames.text(0),
+                           sizes_text(info), info.fps.text(0))
+                   .c_str(),
+               stdout);
+}
+
+}  // namespace
+
+void data_info(const CheckDataOptions& options) {
+  const std::string folder = folder_of(options);
+  print_info(folder, with_code(ExitCode::data, [&] { return look(folder, options.open_videos); }));
+}
+
+void check_data(const CheckDataOptions& options) {
+  const std::string folder = folder_of(options);
+  data::EchoOptions echo = data::EchoOptions::segmentation(EchoSplit::all);
+  echo.targets.push_back("EF");
+  std::vector<EchoFault> faults = data::check_echo(folder, echo, options.open_videos);
+  try {
+    const std::vector<SplitInfo> splits = look(folder, options.open_videos);
+    print_info(folder, splits);
+    for (const SplitInfo& info : splits)
+      if (info.listed == 0)
+        faults.push_back({"FileList.csv", 0,
+                          info.name == "all" ? "there must be a video, got 0 rows"
+                                             : "no video has Split " + info.name,
+                          info.name != "TEST"});
+  } catch (const Error& error) {
+    // It can't be read at all, which check_echo has said.
+  }
+  for (EchoFault& fault : faults)
+    if (fault.file.starts_with(folder + "/")) fault.file.erase(0, folder.size() + 1);
+  std::stable_sort(faults.begin(), faults.end(), [](const EchoFault& a, const EchoFault& b) {
+    return std::pair(a.file, a.line) < std::pair(b.file, b.line);
+  });
+  const auto fatal = std::count_if(faults.begin(), faults.end(),
+                                   [](const EchoFault& fault) { return fault.fatal; });
+  for (const EchoFault& fault : faults)
+    std::printf("%s %s\n", fault.fatal ? "FAULT" : "note ", data::to_string(fault).c_str());
+  std::printf("%td faults, %td notes\n", fatal, static_cast<ptrdiff_t>(faults.size()) - fatal);
+  if (fatal > 0)
+    throw Failure(ExitCode::data,
+                  fmt::format("{}: {} {}", folder, fatal, fatal == 1 ? "fault" : "faults"));
+}
+
+}  // namespace aorta::echo
