@@ -158,6 +158,36 @@ Command compare_command(CLI::App& app) {
   return {command, [options] { return compare(*options); }};
 }
 
+Command data_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("data", "Looks at a data folder");
+  command->require_subcommand(1);
+  auto options = std::make_shared<CheckDataOptions>();
+  CLI::App* check = command->add_subcommand("check", "A line for each fault of the files");
+  CLI::App* info = command->add_subcommand("info", "What each split has");
+  for (CLI::App* part : {check, info}) {
+    add_field(*part, "Data", "data_dir", options->data_dir, "folder in EchoNet-Dynamic's layout");
+    add_field(*part, "Data", "open_videos", options->open_videos, "look into every video");
+  }
+  return {command, [options, check] {
+            if (check->parsed())
+              check_data(*options);
+            else
+              data_info(*options);
+            return 0;
+          }};
+}
+
+Command doctor_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("doctor", "Looks at the machine and says how to repair what is amiss");
+  auto options = std::make_shared<DoctorOptions>();
+  command->add_option("--folder", options->folder, "where runs are written");
+  return {command, [options] {
+            doctor(*options);
+            return 0;
+          }};
+}
+
 /// `--num-workers` and `--num_workers` are one.
 std::string with_underscores(std::string argument) {
   if (!argument.starts_with("--")) return argument;
@@ -266,9 +296,9 @@ int run_command_line(int argc, char** argv) try {
   CLI::App app(kDescription, "aorta-echo");
   app.require_subcommand(1);
   app.fallthrough(false);
-  const std::vector<Command> commands = {train_command(app),   evaluate_command(app),
-                                         segment_command(app), synth_command(app),
-                                         compare_command(app), export_command(app)};
+  const std::vector<Command> commands = {
+      train_command(app),   evaluate_command(app), segment_command(app), synth_command(app),
+      compare_command(app), data_command(app),     doctor_command(app),  export_command(app)};
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) argument = with_underscores(argument);
   arguments = with_files(std::move(arguments));
