@@ -247,7 +247,8 @@ std::string ProgressBar::text(int columns, bool with_bar) const {
   if (total_ > 0) {
     part = std::clamp(static_cast<double>(done_) / static_cast<double>(total_), 0., 1.);
     left += fmt::format(" {:3}%", static_cast<int>(part * 100));
-    right = fmt::format("{}/{} ", done_, total_);
+    // As wide as it will be, so that the bar doesn't jump.
+    right = fmt::format("{:>{}}/{} ", done_, std::to_string(total_).size(), total_);
   } else {
     right = fmt::format("{} ", done_);
   }
