@@ -121,8 +121,15 @@ void Drawing::choose_ranges() {
       if (std::isnan(point.x)) continue;
       x_low = std::min(x_low, point.x), x_high = std::max(x_high, point.x);
       y_low = std::min(y_low, point.y), y_high = std::max(y_high, point.y);
+      if (series.kind == Plot::Kind::bars)
+        y_low = std::min(y_low, 0.), y_high = std::max(y_high, 0.);
     }
-  empty_ = x_low > x_high && plot_.contours_.empty();
+  empty_ = x_low > x_high && plot_.contours_.empty();  // lines across it are no data
+  for (const Plot::Rule& rule : plot_.rules_) {
+    double& low = rule.is_horizontal ? y_low : x_low;
+    double& high = rule.is_horizontal ? y_high : x_high;
+    low = std::min(low, rule.at), high = std::max(high, rule.at);
+  }
   const PlotOptions& options = plot_.options_;
   x_ = ticks_of(options.x, x_low, x_high, std::max(2, options.width / 110));
   y_ = ticks_of(options.y, y_low, y_high, std::max(2, options.height / 75));
@@ -133,7 +140,9 @@ void Drawing::lay_out_legend() {
   double x = left_;
   bool any = false;
   for (const Plot::Series& series : plot_.series_) {
-    if (series.name.empty()) continue;
+    if (series.name.empty() ||
+        number_of(series) != static_cast<size_t>(&series - &plot_.series_[0]))
+      continue;
     const double width = 26 + text_width(series.name, 13) + 18;
     if (x > left_ && x + width > right_ + 18) {
       x = left_;
@@ -169,13 +178,22 @@ std::vector<std::vector<Drawing::Pixel>> Drawing::pieces(const Plot::Series& ser
   return pieces;
 }
 
+// Which series' colour and place in the legend it has: its own, or that of a band's line.
+size_t Drawing::number_of(const Plot::Series& series) const {
+  const auto own = static_cast<size_t>(&series - plot_.series_.data());
+  if (series.kind != Plot::Kind::band || series.name.empty()) return own;
+  for (const Plot::Series& other : plot_.series_)
+    if (other.kind != Plot::Kind::band && other.name == series.name)
+      return static_cast<size_t>(&other - plot_.series_.data());
+  return own;
+}
+
 std::string Drawing::colour(const Plot::Series& series) const {
-  return kPalette[static_cast<size_t>(&series - plot_.series_.data()) % kColours].light;
+  return kPalette[number_of(series) % kColours].light;
 }
 
 std::string Drawing::dash(const Plot::Series& series) const {
-  const size_t turn = static_cast<size_t>(&series - plot_.series_.data()) / kColours;
-  const std::string dash = kDashes[turn % std::size(kDashes)];
+  const std::string dash = kDashes[number_of(series) / kColours % std::size(kDashes)];
   return dash.empty() ? "" : " stroke-dasharray=\"" + dash + "\"";
 }
 
@@ -213,6 +231,11 @@ void Drawing::draw_series(const Plot::Series& series) {
   const std::string fill = "fill=\"" + colour(series) + "\"";
   out_ += "<g class=\"series\">\n";
   if (!series.name.empty()) out_ += "<title>" + escape(series.name) + "</title>\n";
+  if (series.kind == Plot::Kind::band || series.kind == Plot::Kind::bars) {
+    series.kind == Plot::Kind::band ? draw_band(series) : draw_bars(series);
+    out_ += "</g>\n";
+    return;
+  }
   const std::vector<std::vector<Pixel>> all = pieces(series);
   const auto columns = static_cast<size_t>(right_ - left_);
   for (const std::vector<Pixel>& piece : all) {
@@ -239,6 +262,58 @@ void Drawing::draw_series(const Plot::Series& series) {
     draw_circle(all.back().back(), 5, fill + " stroke=\"#ffffff\"");
   }
   out_ += "</g>\n";
+}
+
+void Drawing::draw_band(const Plot::Series& series) {
+  std::vector<Pixel> outline;
+  for (const Plot::Point& point : series.points) outline.push_back(pixel(point));
+  if (outline.empty()) return;
+  out_ += fmt::format("<path class=\"band\" d=\"{}Z\" fill=\"{}\" fill-opacity=\"0.18\"/>\n",
+                      path_data(outline), colour(series));
+}
+
+void Drawing::draw_bars(const Plot::Series& series) {
+  for (size_t i = 0; i + 1 < series.points.size(); i += 2) {
+    if (std::isnan(series.points[i].y)) continue;
+    const Pixel left = pixel(series.points[i]), right = pixel(series.points[i + 1]);
+    const double ground = y_of(0);
+    // A hair between neighbours.
+    const double gap = right.x - left.x > 4 ? 1 : 0;
+    out_ += fmt::format(
+        "<rect class=\"bar\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" "
+        "fill-opacity=\"0.8\"/>\n",
+        number(left.x + gap / 2), number(std::min(left.y, ground)),
+        number(std::max(0., right.x - left.x - gap)), number(std::abs(ground - left.y)),
+        colour(series));
+  }
+}
+
+// The lines across the plot, and their names: above the right end, or right of the upper end.
+void Drawing::draw_rules() {
+  for (const Plot::Rule& rule : plot_.rules_) {
+    const double at = rule.is_horizontal ? y_of(rule.at) : x_of(rule.at);
+    if (rule.is_horizontal ? at < top_ - 1 || at > bottom_ + 1 : at < left_ - 1 || at > right_ + 1)
+      continue;  // outside of a range that was given
+    const std::string place =
+        rule.is_horizontal ? fmt::format("x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"", number(left_),
+                                         number(at), number(right_), number(at))
+                           : fmt::format("x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"", number(at),
+                                         number(top_), number(at), number(bottom_));
+    out_ += fmt::format(
+        "<line class=\"rule\" {} stroke=\"{}\" stroke-width=\"1.2\" stroke-dasharray=\"5 4\"/>\n",
+        place, kQuiet.light);
+    if (rule.name.empty()) continue;
+    const std::string style =
+        fmt::format("font-size=\"12\" class=\"rule-name\" fill=\"{}\"", kQuiet.light);
+    const double width = text_width(rule.name, 12);
+    if (rule.is_horizontal)
+      out_ += text_element(right_ - 4, at - top_ < 18 ? at + 14 : at - 5, rule.name,
+                           style + " text-anchor=\"end\"");
+    else if (at + 5 + width > right_ + 20)
+      out_ += text_element(at - 5, top_ + 12, rule.name, style + " text-anchor=\"end\"");
+    else
+      out_ += text_element(at + 5, top_ + 12, rule.name, style);
+  }
 }
 
 void Drawing::draw_axes() {
@@ -275,7 +350,12 @@ void Drawing::draw_legend() {
   for (const Entry& entry : legend_) {
     const Plot::Series& series = *entry.series;
     const std::string fill = "fill=\"" + colour(series) + "\"";
-    if (series.kind != Plot::Kind::scatter)
+    if (series.kind == Plot::Kind::band || series.kind == Plot::Kind::bars)
+      out_ += fmt::format(
+          "<rect x=\"{}\" y=\"{}\" width=\"20\" height=\"10\" {} fill-opacity=\"{}\"/>\n",
+          number(entry.x), number(entry.y - 5), fill,
+          series.kind == Plot::Kind::band ? "0.18" : "0.8");
+    else if (series.kind != Plot::Kind::scatter)
       out_ += fmt::format(
           "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\" stroke-width=\"3\"{}/>\n",
           number(entry.x), number(entry.y), number(entry.x + 20), number(entry.y), colour(series),
@@ -303,8 +383,11 @@ std::string Drawing::svg() {
       number(left_ - margin), number(top_ - margin), number(right_ - left_ + 2 * margin),
       number(bottom_ - top_ + 2 * margin));
   draw_contours();
-  for (const Plot::Series& series : plot_.series_) draw_series(series);
+  for (const bool below : {true, false})  // bands are drawn below curves
+    for (const Plot::Series& series : plot_.series_)
+      if ((series.kind == Plot::Kind::band) == below) draw_series(series);
   out_ += "</svg>\n";
+  draw_rules();
   draw_axes();
   draw_legend();
   return out_ + "</svg>\n";

@@ -25,12 +25,16 @@ class Drawing {
   double x_of(double value) const;
   double y_of(double value) const;
   std::vector<std::vector<Pixel>> pieces(const Plot::Series& series) const;
+  size_t number_of(const Plot::Series& series) const;
   std::string colour(const Plot::Series& series) const;
   std::string dash(const Plot::Series& series) const;
 
   void draw_grid();
   void draw_contours();
   void draw_series(const Plot::Series& series);
+  void draw_band(const Plot::Series& series);
+  void draw_bars(const Plot::Series& series);
+  void draw_rules();
   void draw_circle(Pixel at, double radius, const std::string& style);
   void draw_axes();
   void draw_legend();

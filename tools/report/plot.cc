@@ -1,6 +1,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/file.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -68,6 +69,77 @@ Plot& Plot::scatter(std::string name, std::span<const double> x, std::span<const
 
 Plot& Plot::path(std::string name, std::span<const double> x, std::span<const double> y) {
   return add(Kind::path, std::move(name), x, y);
+}
+
+Plot& Plot::band(std::string name, std::span<const double> x, std::span<const double> low,
+                 std::span<const double> high) {
+  check(x.size() == low.size() && x.size() == high.size(), "plot",
+        "x and both edges of a band must have as many points", x.size(), ", ", low.size(), " and ",
+        high.size(), " for \"", name, "\"");
+  std::vector<double> there, edge;
+  const auto keep = [&](size_t i) {
+    if (!usable(x[i]) || !usable(low[i]) || !usable(high[i])) return false;
+    there.push_back(x[i]);
+    return true;
+  };
+  for (size_t i = 0; i < x.size(); ++i)
+    if (keep(i)) edge.push_back(low[i]);
+  for (size_t i = x.size(); i-- > 0;)
+    if (keep(i)) edge.push_back(high[i]);
+  return add(Kind::band, std::move(name), there, edge);
+}
+
+Plot& Plot::bars(std::string name, std::span<const double> edges, std::span<const double> heights) {
+  check(edges.size() == heights.size() + 1 || (edges.empty() && heights.empty()), "plot",
+        "bars must have one edge more than heights", edges.size(), " and ", heights.size(),
+        " for \"", name, "\"");
+  check(options_.y.scale == Scale::linear, "plot", "bars need a linear y axis", "a log axis");
+  std::vector<double> x, y;
+  for (size_t i = 0; i < heights.size(); ++i) {
+    check(usable(edges[i]) && usable(edges[i + 1]) && edges[i] < edges[i + 1], "plot",
+          "edges of bars must ascend", edges[i], " and ", edges[i + 1], " for \"", name, "\"");
+    x.insert(x.end(), {edges[i], edges[i + 1]});
+    y.insert(y.end(), {heights[i], heights[i]});
+  }
+  return add(Kind::bars, std::move(name), x, y);
+}
+
+Plot& Plot::histogram(std::string name, std::span<const double> values, int count) {
+  check(count >= 0 && count <= 10000, "plot", "a histogram must have 0 to 10000 bars", count);
+  double low = INFINITY, high = -INFINITY;
+  size_t all = 0;
+  for (const double value : values) {
+    if (!usable(value)) continue;
+    low = std::min(low, value), high = std::max(high, value);
+    ++all;
+  }
+  if (all == 0) return bars(std::move(name), {}, {});
+  if (count == 0) count = 1 + static_cast<int>(std::ceil(std::log2(static_cast<double>(all))));
+  const double room = std::max(std::abs(low) * 1e-6, 1e-6);
+  if (high - low < room) {  // one value
+    low = std::max(low - room / 2, -kLargest);
+    high = std::min(high + room / 2, kLargest);
+  }
+  std::vector<double> edges, heights(static_cast<size_t>(count));
+  for (int i = 0; i <= count; ++i) edges.push_back(low + (high - low) * i / count);
+  for (const double value : values) {
+    if (!usable(value)) continue;
+    const auto at = static_cast<int>((value - low) / (high - low) * count);
+    heights[static_cast<size_t>(std::clamp(at, 0, count - 1))] += 1;
+  }
+  return bars(std::move(name), edges, heights);
+}
+
+Plot& Plot::horizontal(std::string name, double y) {
+  check_positive(options_.y, y, 0, name);
+  if (usable(y)) rules_.push_back({true, std::move(name), y});
+  return *this;
+}
+
+Plot& Plot::vertical(std::string name, double x) {
+  check_positive(options_.x, x, 0, name);
+  if (usable(x)) rules_.push_back({false, std::move(name), x});
+  return *this;
 }
 
 Plot& Plot::contours(const std::function<double(double x, double y)>& f,

@@ -47,6 +47,19 @@ class Plot {
   Plot& scatter(std::string name, std::span<const double> x, std::span<const double> y);
   /// A way through the plane, its start an open circle and its end a full one.
   Plot& path(std::string name, std::span<const double> x, std::span<const double> y);
+  /// The area between two curves over x, pale: an interval. It has the colour of the line of the
+  /// same name, if there is one, and no place of its own in the legend then.
+  Plot& band(std::string name, std::span<const double> x, std::span<const double> low,
+             std::span<const double> high);
+  /// Bars that stand on 0, heights[i] from edges[i] to edges[i + 1]; ascending edges.
+  Plot& bars(std::string name, std::span<const double> edges, std::span<const double> heights);
+  /// How many values lie in each of `count` intervals of one width; 0: as many as Sturges' rule
+  /// says (1926). Values that aren't finite count nowhere.
+  Plot& histogram(std::string name, std::span<const double> values, int count = 0);
+  /// A thin dashed line through the whole plot, its name beside it; the axis shows it. A value that
+  /// isn't finite draws none.
+  Plot& horizontal(std::string name, double y);
+  Plot& vertical(std::string name, double x);
   /// Contour lines of f over the rectangle of the axes, whose ranges must be given. Without levels,
   /// 16 with as much area between each two neighbours: dark is low.
   Plot& contours(const std::function<double(double x, double y)>& f,
@@ -58,14 +71,20 @@ class Plot {
 
  private:
   friend class Drawing;
-  enum class Kind { line, scatter, path };
+  enum class Kind { line, scatter, path, band, bars };
   struct Point {
     double x, y;  // finite, or both NaN: a gap
   };
   struct Series {
     Kind kind;
     std::string name;
-    std::vector<Point> points;
+    std::vector<Point>
+        points;  // of a band its lower edge, then the upper one; of bars pairs of tops
+  };
+  struct Rule {
+    bool is_horizontal;
+    std::string name;
+    double at;
   };
   struct Contour {
     double shade;  // 0 the lowest level, 1 the highest
@@ -76,6 +95,7 @@ class Plot {
   PlotOptions options_;
   std::vector<Series> series_;
   std::vector<Contour> contours_;
+  std::vector<Rule> rules_;
 };
 
 }  // namespace aorta::report
