@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 namespace aorta::data {
 namespace {
@@ -20,22 +21,53 @@ class Inspector {
             std::vector<EchoFault>& faults)
       : tables_(tables), videos_(std::move(videos)), mode_(mode), faults_(faults) {}
 
-  void inspect(size_t i) {
-    check_order(i);
-    const std::string path = videos_ + "/" + std::string(tables_.names[i]);
-    if (access(path.c_str(), F_OK) != 0) return;  // a fault of the table's line already
-    try {
-      const VideoReader video(path, mode_);
-      if (has_size(video)) check_outlines(video, i);
-      check_frames(video, i);
-    } catch (const Error& error) {
-      std::string text = error.what();
-      if (text.starts_with(path + ": ")) text.erase(0, path.size() + 2);
-      faults_.push_back({path, 0, text});
-    }
+  void inspect() {
+    sizes_.resize(tables_.names.size());
+    for (size_t i = 0; i < tables_.names.size(); ++i) inspect(i);
+    check_sizes();
   }
 
  private:
+  using Size = std::pair<int64_t, int64_t>;  // height, width; 0 x 0 where it isn't known
+
+  std::string path(size_t i) const { return videos_ + "/" + std::string(tables_.names[i]); }
+
+  void inspect(size_t i) {
+    check_order(i);
+    if (access(path(i).c_str(), F_OK) != 0) return;  // a fault of the table's line already
+    try {
+      const VideoReader video(path(i), mode_);
+      sizes_[i] = {video.height(), video.width()};
+      if (!(video.fps() > 0))
+        faults_.push_back({path(i), 0, "a video should say its frames a second, got 0", false});
+      check_frames(video, i);
+    } catch (const Error& error) {
+      std::string text = error.what();
+      if (text.starts_with(path(i) + ": ")) text.erase(0, path(i).size() + 2);
+      faults_.push_back({path(i), 0, text});
+    }
+  }
+
+  // Against the size that most have, of the sizes that are as frequent the first.
+  void check_sizes() {
+    std::map<Size, int64_t> counts;
+    Size usual;
+    for (const Size& size : sizes_)
+      if (size.first > 0) ++counts[size];
+    for (const Size& size : sizes_)
+      if (size.first > 0 && (usual.first == 0 || counts[size] > counts[usual])) usual = size;
+    for (size_t i = 0; i < sizes_.size(); ++i) {
+      const auto [height, width] = sizes_[i];
+      if (height == 0) continue;
+      if (sizes_[i] == usual)
+        check_outlines(i);
+      else
+        faults_.push_back({path(i), 0,
+                           "videos must be of one size, got " + size_text(height, width) +
+                               " where most are " + size_text(usual.first, usual.second)});
+    }
+  }
+
   // EchoNet's code takes the frame that is traced last for the end of diastole.
   void check_order(size_t i) {
     const EchoTraceRows &large = tables_.large[i], &small = tables_.small[i];
@@ -49,36 +81,24 @@ class Inspector {
   }
 
   // Corners are rounded to pixels already.
-  void check_outlines(const VideoReader& video, size_t i) {
+  void check_outlines(size_t i) {
+    const auto [height, width] = sizes_[i];
     for (const EchoTraceRows* rows : {&tables_.large[i], &tables_.small[i]}) {
       if (rows->frame < 0) continue;
       outline(tables_, *rows, points_);
-      const auto outside = [&](const Point& point) {
-        return point.x < 0 || point.y < 0 || point.x >= video.width() || point.y >= video.height();
+      const auto outside = [height = height, width = width](const Point& point) {
+        return point.x < 0 || point.y < 0 || point.x >= width || point.y >= height;
       };
       const auto first = std::find_if(points_.begin(), points_.end(), outside);
       if (first == points_.end()) continue;
-      faults_.push_back({"VolumeTracings.csv", rows->line,
-                         "a trace must lie inside the frame of " +
-                             size_text(video.height(), video.width()) + ", got (" +
-                             std::to_string(first->x) + ", " + std::to_string(first->y) + ") and " +
-                             std::to_string(std::count_if(first + 1, points_.end(), outside)) +
-                             " more outside in frame " + std::to_string(rows->frame) + " of " +
-                             std::string(tables_.names[i])});
+      const auto more = std::count_if(first + 1, points_.end(), outside);
+      faults_.push_back(
+          {"VolumeTracings.csv", rows->line,
+           "a trace must lie inside the frame of " + size_text(height, width) + ", got (" +
+               std::to_string(first->x) + ", " + std::to_string(first->y) + ")" +
+               (more > 0 ? " and " + std::to_string(more) + " more outside" : "") + " in frame " +
+               std::to_string(rows->frame) + " of " + std::string(tables_.names[i])});
     }
-  }
-
-  bool has_size(const VideoReader& video) {
-    if (height_ == 0) {
-      height_ = video.height();
-      width_ = video.width();
-    }
-    if (video.height() == height_ && video.width() == width_) return true;
-    faults_.push_back({video.path(), 0,
-                       "videos must be of one size, got " +
-                           size_text(video.height(), video.width()) + " where the first is " +
-                           size_text(height_, width_)});
-    return false;
   }
 
   void check_frames(const VideoReader& video, size_t i) {
@@ -93,7 +113,7 @@ class Inspector {
       if (rows->frame < 0) continue;
       if (rows->frame < count)
         video.read(rows->frame);  // throws where its pixels are damaged
-      else
+      else if (tables_.frame_counts[i] < 0 || rows->frame < tables_.frame_counts[i])
         faults_.push_back({"VolumeTracings.csv", rows->line,
                            "Frame must be 0 to the number of frames - 1, got " +
                                std::to_string(rows->frame) + " of " + std::to_string(count)});
@@ -105,8 +125,7 @@ class Inspector {
   ImageMode mode_;
   std::vector<EchoFault>& faults_;
   std::vector<Point> points_;  // of the present trace
-  int64_t height_ = 0;
-  int64_t width_ = 0;
+  std::vector<Size> sizes_;    // of the videos
 };
 
 // An ejection fraction in percent can't be below 0 or above 100.
@@ -140,8 +159,7 @@ std::vector<EchoFault> check_echo(const std::string& folder, const EchoOptions& 
     return faults;
   }
   check_fractions(tables, options, faults);
-  Inspector inspector(tables, echo_videos(place, options), options.mode, faults);
-  for (size_t i = 0; open_videos && i < tables.names.size(); ++i) inspector.inspect(i);
+  if (open_videos) Inspector(tables, echo_videos(place, options), options.mode, faults).inspect();
   return faults;
 }
 

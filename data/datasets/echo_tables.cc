@@ -181,6 +181,12 @@ void Loader::read_row(const CsvReader& rows, int name, int split, int frames,
   }
 }
 
+// A name as a message shows it.
+std::string shown(std::string_view name) {
+  const std::string quoted = io::quote(name);
+  return quoted.size() == name.size() + 2 ? std::string(name) : quoted;
+}
+
 // ", but there is a.mp4": a file of the same name with another suffix, or in other letters.
 std::string like(const std::vector<std::string>& files, const std::string& name) {
   const auto stem = [](const std::string& file) { return upper(file.substr(0, file.rfind('.'))); };
@@ -206,7 +212,7 @@ void Loader::check_there(const std::string& videos) {
         changed = true;
       } else {
         add(kFileList, tables_.lines[i],
-            videos.substr(videos.rfind('/') + 1) + "/" + name + " must be there" +
+            videos.substr(videos.rfind('/') + 1) + "/" + shown(name) + " must be there" +
                 like(files, name));
       }
     }
@@ -366,7 +372,7 @@ void Loader::keep_split() {
     if (!wanted_[video]) continue;
     if (needed && traced_[video] < 2) {
       add(kFileList, tables_.lines[video],
-          std::string(tables_.names[video]) + " is left out: it must have two traced frames, got " +
+          shown(tables_.names[video]) + " is left out: it must have two traced frames, got " +
               std::to_string(int{traced_[video]}),
           false);
       continue;

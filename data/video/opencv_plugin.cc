@@ -1,6 +1,7 @@
 #include <aorta/data/video/opencv_plugin.h>
 
 #include <cstring>
+#include <opencv2/core/utils/logger.hpp>
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 
@@ -26,12 +27,20 @@ int guarded(char* error, size_t error_size, const Body& body) {
   return -1;
 }
 
+// While it lives OpenCV writes nothing to stderr: the caller says what is wrong.
+struct Silence {
+  cv::utils::logging::LogLevel before =
+      cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+  ~Silence() { cv::utils::logging::setLogLevel(before); }
+};
+
 void* open_video(const char* path, double* fps, int64_t* height, int64_t* width, char* error,
                  size_t error_size) {
   cv::VideoCapture* result = nullptr;
   guarded(error, error_size, [&] {
     // Threads of its own would not outlive a fork, and a worker is one thread.
     cv::setNumThreads(0);
+    const Silence silence;
     auto capture = std::make_unique<cv::VideoCapture>(std::string(path), cv::CAP_FFMPEG);
     if (!capture->isOpened()) {
       put("OpenCV can't open it", error, error_size);

@@ -7,6 +7,8 @@
 #include <aorta/data/video/avi_writer.h>
 #include <aorta/data/video/video_backend.h>
 
+#include <algorithm>
+
 namespace aorta::data {
 namespace {
 
@@ -46,17 +48,33 @@ class AviBackend : public VideoReader::Backend {
 std::unique_ptr<VideoReader::Backend> open_video(const std::string& path) {
   const StageScope scope(Stage::open);
   auto file = ByteSource::open(path);
+  check(file->size() > 0, path, "a video must not be empty", "0 bytes");
+  std::string kind;
   if (is_avi(*file)) {
     AviIndex avi = parse_avi(*file);
     if (avi.codec == "MJPG") return std::make_unique<AviBackend>(std::move(file), std::move(avi));
+    kind = "an AVI file of codec " + io::quote(avi.codec);
+  } else {
+    std::byte start[8];
+    const size_t size = file->read(0, start);
+    kind = "a file that starts with " + io::quote(io::as_text({start, size}));
   }
-  return open_by_opencv(path);
+  try {
+    return open_by_opencv(path);
+  } catch (const Error& error) {
+    throw Error(std::string(error.what()) + " (" + kind + ")");
+  }
 }
 
 }  // namespace
 
 VideoReader::VideoReader(const std::string& path, ImageMode mode)
-    : backend_(open_video(path)), channels_(mode == ImageMode::gray ? 1 : 3) {}
+    : backend_(open_video(path)), channels_(mode == ImageMode::gray ? 1 : 3) {
+  // Before anybody makes room for a frame.
+  constexpr int64_t kMostPixels = int64_t{1} << 27;
+  check(height() <= kMostPixels / std::max<int64_t>(width(), 1), path,
+        "frames must have at most 2^27 pixels", height(), " x ", width());
+}
 VideoReader::VideoReader(VideoReader&&) noexcept = default;
 VideoReader& VideoReader::operator=(VideoReader&&) noexcept = default;
 VideoReader::~VideoReader() = default;

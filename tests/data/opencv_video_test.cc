@@ -177,7 +177,22 @@ TEST(OpencvVideo, SaysWhatItCantRead) {
   const TestFolder folder;
   const std::string path = folder.write("a.mp4", "no video at all");
   EXPECT_EQ(error_of([&] { VideoReader{path}; }),
-            path + ": video must be readable, got OpenCV can't open it");
+            path +
+                ": video must be readable, got OpenCV can't open it (a file that starts with "
+                "\"no video\")");
+  const std::string empty = folder.write("b.mp4", "");
+  EXPECT_EQ(error_of([&] { VideoReader{empty}; }),
+            empty + ": a video must not be empty, got 0 bytes");
+  // Motion JPEG under a name that nobody knows.
+  write_video(folder.file("c.avi"), test_picture(16, 16).unsqueeze(0));
+  std::string bytes = read_text(folder.file("c.avi"));
+  for (size_t place; (place = bytes.find("MJPG")) != std::string::npos;)
+    bytes.replace(place, 4, "QZQZ");
+  const std::string unknown = folder.write("c.avi", bytes);
+  EXPECT_EQ(error_of([&] { VideoReader{unknown}; }),
+            unknown +
+                ": video must be readable, got OpenCV can't open it (an AVI file of codec "
+                "\"QZQZ\")");
 }
 
 // The frames of one file, each read by OpenCV.

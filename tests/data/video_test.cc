@@ -99,7 +99,7 @@ TEST(VideoReader, NeedsThePluginForOtherFormats) {
   EXPECT_EQ(error_of([&] { VideoReader{path}; }),
             path +
                 ": a video that isn't Motion JPEG in AVI needs libaorta_opencv.so, got "
-                "AORTA_OPENCV_PLUGIN=none switches it off");
+                "AORTA_OPENCV_PLUGIN=none switches it off (a file that starts with \"no video\")");
   unsetenv("AORTA_OPENCV_PLUGIN");
 }
 

@@ -133,6 +133,31 @@ TEST(Evaluate, ShowsTheBestTheMiddleAndTheWorst) {
   }
 }
 
+TEST(Evaluate, EndsWithTheDiceAndLeavesItsFiles) {
+  const TestFolder run, folder;
+  Heart heart{.frames = 26, .phase = 2};
+  write_hearts(folder, {heart});
+  manual_seed(3);
+  make_segmenter("unet_small", {40, 40, 40}, {60, 60, 60})
+      .state()
+      .save(run.file("best.safetensors"));
+  ::testing::internal::CaptureStdout();
+  evaluate(EvaluateOptions{.run_or_weights = run.str(),
+                           .data_dir = folder.str(),
+                           .device = "cpu",
+                           .num_workers = 0,
+                           .save_video = true});
+  const std::string out = ::testing::internal::GetCapturedStdout();
+  const size_t last = out.rfind('\n', out.size() - 2) + 1;
+  const Evaluation evaluation =
+      evaluate(load_segmenter(run.str()), folder.str(), data::EchoSplit::test, {.num_workers = 0});
+  EXPECT_EQ(out.substr(last), dice_line(evaluation) + "\n") << out;
+  EXPECT_TRUE(out.starts_with(to_string(evaluation))) << out;
+  for (const char* name : {"test_dice.csv", "test_ef.csv", "test_ef.svg", "test_bland_altman.svg",
+                           "size.csv", "size/heart0.svg", "videos/heart0.avi"})
+    EXPECT_TRUE(std::filesystem::exists(run.file(name))) << name;
+}
+
 TEST(Evaluate, SaysWhatIsWrong) {
   const TestFolder folder;
   const auto code_of = [](const EvaluateOptions& options, const std::string& text) {

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <limits>
 #include <set>
+#include <tuple>
 
 namespace aorta::echo {
 namespace {
@@ -92,9 +93,15 @@ void look_into(const std::string& folder, const std::string& name,
   }
 }
 
-// TRAIN, VAL, TEST and all. A row that is no record ends the table.
-std::vector<SplitInfo> look(const std::string& folder, bool open_videos) {
+// TRAIN, VAL, TEST and all.
+struct Look {
   std::vector<SplitInfo> splits;
+  bool whole = true;  // false: a row that is no record ended the table
+};
+
+Look look(const std::string& folder, bool open_videos) {
+  Look result;
+  std::vector<SplitInfo>& splits = result.splits;
   for (const char* name : {"TRAIN", "VAL", "TEST", "all"}) splits.emplace_back(name);
   data::CsvReader rows(folder + "/FileList.csv");
   const int name = rows.column("FileName"), split = rows.column("Split");
@@ -104,6 +111,7 @@ std::vector<SplitInfo> look(const std::string& folder, bool open_videos) {
     try {
       return rows.next();
     } catch (const Error&) {
+      result.whole = false;
       return false;
     }
   };
@@ -121,7 +129,7 @@ std::vector<SplitInfo> look(const std::string& folder, bool open_videos) {
     }
     if (open_videos) look_into(folder, std::string(rows.text(name)), mine);
   }
-  return splits;
+  return result;
 }
 
 std::string sizes_text(const SplitInfo& info) {
@@ -145,11 +153,22 @@ void print_info(const std::string& folder, const std::vector<SplitInfo>& splits)
                stdout);
 }
 
+void add_empty_splits(const std::vector<SplitInfo>& splits, std::vector<EchoFault>& faults) {
+  if (splits.back().listed == 0) {
+    faults.push_back({"FileList.csv", 0, "there must be a video, got 0 rows"});
+    return;
+  }
+  for (const SplitInfo& info : splits)
+    if (info.listed == 0)
+      faults.push_back({"FileList.csv", 0, "no video has Split " + info.name, info.name != "TEST"});
+}
+
 }  // namespace
 
 void data_info(const CheckDataOptions& options) {
   const std::string folder = folder_of(options);
-  print_info(folder, with_code(ExitCode::data, [&] { return look(folder, options.open_videos); }));
+  print_info(folder,
+             with_code(ExitCode::data, [&] { return look(folder, options.open_videos).splits; }));
 }
 
 void check_data(const CheckDataOptions& options) {
@@ -158,21 +177,16 @@ void check_data(const CheckDataOptions& options) {
   echo.targets.push_back("EF");
   std::vector<EchoFault> faults = data::check_echo(folder, echo, options.open_videos);
   try {
-    const std::vector<SplitInfo> splits = look(folder, options.open_videos);
-    print_info(folder, splits);
-    for (const SplitInfo& info : splits)
-      if (info.listed == 0)
-        faults.push_back({"FileList.csv", 0,
-                          info.name == "all" ? "there must be a video, got 0 rows"
-                                             : "no video has Split " + info.name,
-                          info.name != "TEST"});
-  } catch (const Error& error) {
+    const Look found = look(folder, options.open_videos);
+    print_info(folder, found.splits);
+    if (found.whole) add_empty_splits(found.splits, faults);
+  } catch (const Error&) {
     // It can't be read at all, which check_echo has said.
   }
   for (EchoFault& fault : faults)
     if (fault.file.starts_with(folder + "/")) fault.file.erase(0, folder.size() + 1);
   std::stable_sort(faults.begin(), faults.end(), [](const EchoFault& a, const EchoFault& b) {
-    return std::pair(a.file, a.line) < std::pair(b.file, b.line);
+    return std::tuple(!a.fatal, a.file, a.line) < std::tuple(!b.fatal, b.file, b.line);
   });
   const auto fatal = std::count_if(faults.begin(), faults.end(),
                                    [](const EchoFault& fault) { return fault.fatal; });

@@ -225,7 +225,7 @@ Finding opencv() {
     finding.fix = "make /tmp a folder that can be written";
     return finding;
   }
-  const std::string file = std::string(folder) + "/none.mp4";
+  const std::string file = std::string(folder) + "/none.video";
   std::ofstream(file) << "no video";
   try {
     const data::VideoReader reader(file);
@@ -234,7 +234,8 @@ Finding opencv() {
     const size_t place = text.find(start);
     if (place != std::string::npos) {
       finding.status = Status::warn;
-      finding.text = text.substr(place + start.size());
+      const size_t begin = place + start.size();
+      finding.text = text.substr(begin, text.find(" (a file", begin) - begin);
       finding.fix =
           "only Motion JPEG in AVI is read (EchoNet's format); for others build "
           "//data:libaorta_opencv.so and set AORTA_OPENCV_PLUGIN to it";

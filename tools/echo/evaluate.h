@@ -75,6 +75,8 @@ struct EvaluateOptions {
   std::string device = "auto";
   int64_t batch_size = 20;
   int num_workers = 4;
+  /// Overlay videos, size.csv and size/*.svg of the split, too (segment.h).
+  bool save_video = false;
 };
 
 /// The command: prints the table, writes the files and ends with the line of Dice scores. Throws

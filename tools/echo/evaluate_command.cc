@@ -2,6 +2,7 @@
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/files.h>
 #include <aorta/tools/echo/recipe.h>
+#include <aorta/tools/echo/segment.h>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -101,6 +102,13 @@ void evaluate(const EvaluateOptions& options) {
   std::fputs(to_string(evaluation).c_str(), stdout);
   for (const std::string& file : write_evaluation(evaluation, folder))
     std::printf("wrote %s\n", file.c_str());
+  if (options.save_video) {
+    segment_split(segmenter, {.data_dir = options.data_dir,
+                              .split = split,
+                              .output = folder,
+                              .batch_size = options.batch_size});
+    std::printf("wrote %s/size.csv, size/*.svg, videos/*.avi\n", folder.c_str());
+  }
   std::printf("%s\n", dice_line(evaluation).c_str());
 }
 
