@@ -9,7 +9,8 @@
 
 namespace aorta::echo {
 
-Console::Console(const std::string& log_path, bool quiet) : path_(log_path), quiet_(quiet) {
+Console::Console(const std::string& log_path, bool quiet)
+    : path_(log_path), bar_({.quiet = quiet}), quiet_(quiet) {
   log_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
@@ -30,13 +31,12 @@ void Console::log(const std::string& text) {
 
 void Console::line(const std::string& text) {
   log(text);
-  if (quiet_) return;
-  std::fprintf(stdout, "%s\n", text.c_str());
-  std::fflush(stdout);
+  if (!quiet_) bar_.print(text);
 }
 
 void Console::warn(const std::string& text) {
   log("warning: " + text);
+  bar_.end();
   std::fprintf(stderr, "warning: %s\n", text.c_str());
 }
 

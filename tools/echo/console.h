@@ -1,5 +1,7 @@
 #pragma once
 
+#include <aorta/tools/report/progress.h>
+
 #include <string>
 
 namespace aorta::echo {
@@ -19,11 +21,14 @@ class Console {
   void note(const std::string& text) { log(text); }
   /// On stderr, and in the log.
   void warn(const std::string& text);
+  /// The bar that stands below the lines.
+  report::ProgressBar& bar() { return bar_; }
 
  private:
   void log(const std::string& text);
 
   std::string path_;
+  report::ProgressBar bar_;
   int log_ = -1;
   bool quiet_;
   bool complained_ = false;

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 namespace aorta::echo {
 namespace {
@@ -35,6 +36,36 @@ bool holds_a_run(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path))
     if (of_a_run(entry.path().filename().string())) return true;
   return false;
+}
+
+/// Names and values of "name: value" lines; `name` is the file's, for errors.
+std::vector<std::pair<std::string, std::string>> settings_of_yaml(std::string_view text,
+                                                                  const std::string& file) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  int64_t number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line(text.substr(begin, end - begin));
+    begin = end + 1;
+    ++number;
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
+    if (line.empty() || line[0] == '#') continue;
+    const size_t colon = line.find(':');
+    const bool sound = colon != std::string::npos && colon > 0 &&
+                       line.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789-") == colon;
+    if (!sound)
+      throw Failure(ExitCode::usage, file + ":" + std::to_string(number) +
+                                         ": a line must be \"name: value\", got " +
+                                         io::quote(line));
+    const size_t value = line.find_first_not_of(' ', colon + 1);
+    if (value == std::string::npos) continue;
+    std::string content = line.substr(value);
+    if (content.size() >= 2 && content.front() == content.back() &&
+        (content.front() == '"' || content.front() == '\''))
+      content = content.substr(1, content.size() - 2);
+    settings.emplace_back(line.substr(0, colon), content);
+  }
+  return settings;
 }
 
 [[noreturn]] void fail_of(const std::string& path, const std::string& what, int error) {
@@ -149,33 +180,38 @@ std::string args_yaml(const TrainOptions& options) {
   return text;
 }
 
+void check_resumable(const std::string& before, const std::string& now) {
+  const auto parsed = [](const std::string& text, const char* name) {
+    std::map<std::string, std::string> values;
+    for (auto& [key, value] : settings_of_yaml(text, name)) values[key] = value;
+    return values;
+  };
+  std::map<std::string, std::string> old = parsed(before, "checkpoint"),
+                                     given = parsed(now, "args");
+  // What a run may be resumed with: where it computes and how it reads, and for how long.
+  for (const char* free : {"data_dir", "num_workers", "pin_memory", "device", "run_test",
+                           "save_video", "save_every", "deterministic"}) {
+    old.erase(free);
+    given.erase(free);
+  }
+  const std::string& schedule = old["schedule"];
+  if (schedule == "step") old.erase("num_epochs"), given.erase("num_epochs");
+  if (schedule != "onecycle") old.erase("max_steps"), given.erase("max_steps");
+  for (const auto& [name, value] : given)
+    if (old[name] != value)
+      throw Failure(ExitCode::usage, "--resume: " + name + " must stay what it was, got " + value +
+                                         " after " + (old[name].empty() ? "none" : old[name]));
+  for (const auto& [name, value] : old)
+    if (!value.empty() && !given.contains(name))
+      throw Failure(ExitCode::usage,
+                    "--resume: " + name + " must stay what it was, got none after " + value);
+}
+
 std::vector<std::string> flags_of_yaml(const std::string& path) {
   const auto bytes = with_code(ExitCode::usage, [&] { return io::FileBytes::map(path); });
-  const std::string_view text = io::as_text(bytes->bytes());
   std::vector<std::string> flags;
-  int64_t number = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line(text.substr(begin, end - begin));
-    begin = end + 1;
-    ++number;
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
-    if (line.empty() || line[0] == '#') continue;
-    const size_t colon = line.find(':');
-    const bool sound = colon != std::string::npos && colon > 0 &&
-                       line.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789-") == colon;
-    if (!sound)
-      throw Failure(ExitCode::usage, path + ":" + std::to_string(number) +
-                                         ": a line must be \"name: value\", got " +
-                                         io::quote(line));
-    const size_t value = line.find_first_not_of(' ', colon + 1);
-    if (value == std::string::npos) continue;
-    std::string content = line.substr(value);
-    if (content.size() >= 2 && content.front() == content.back() &&
-        (content.front() == '"' || content.front() == '\''))
-      content = content.substr(1, content.size() - 2);
-    flags.push_back("--" + line.substr(0, colon) + "=" + content);
-  }
+  for (const auto& [name, value] : settings_of_yaml(io::as_text(bytes->bytes()), path))
+    flags.push_back("--" + name + "=" + value);
   return flags;
 }
 

@@ -43,6 +43,9 @@ class RunFolder {
 
 /// "name: value" lines.
 std::string args_yaml(const TrainOptions& options);
+/// Throws Failure(usage) when a setting on which a run's numbers depend isn't what it was; both are
+/// texts of args_yaml.
+void check_resumable(const std::string& before, const std::string& now);
 /// The lines of such a file as flags, "--name=value"; throws Failure(usage) with file and line.
 std::vector<std::string> flags_of_yaml(const std::string& path);
 /// A name of a file in a shell command.

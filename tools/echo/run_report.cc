@@ -109,7 +109,9 @@ void add_evaluation(report::Page& page, const RunFolder& folder,
   page.table({"split", "videos", "EF MAE", "R2", "bias", "limits of agreement"}, ef);
   for (const Evaluation& one : evaluations)
     for (const char* plot : {"_ef.svg", "_bland_altman.svg"})
-      page.figure(text_of(folder.file(one.split + plot)), one.split);
+      page.figure(text_of(folder.file(one.split + plot)),
+                  fmt::format("{}: {}", one.split,
+                              plot[1] == 'e' ? "found against told" : "difference against mean"));
 }
 
 void add_examples(report::Page& page, const Segmenter& best, const TrainOptions& options,
@@ -192,6 +194,10 @@ RunRecords::RunRecords(const RunFolder& folder, Console& console, const State* c
           folder_.file(checkpoint->get<std::string>("events.file")),
           static_cast<uint64_t>(checkpoint->get<int64_t>("events.bytes")));
     } else {
+      // Of a run that was stopped before its first checkpoint: its rows come again.
+      for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+        if (entry.path().filename().string().starts_with("events.out.tfevents."))
+          std::filesystem::remove(entry.path());
       events_.emplace(folder_.path());
     }
   });

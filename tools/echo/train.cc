@@ -91,9 +91,10 @@ class Run {
     State checkpoint;
     if (options.resume) checkpoint = folder_.load_checkpoint(note);
     const bool begun = !checkpoint.empty();
+    if (begun) check_resumable(checkpoint.get<std::string>("run.args"), args_yaml(options));
     trainer_.emplace(options, begun ? &checkpoint : nullptr);
     if (begun) history_.restore(checkpoint.with_prefix("history."));
-    if (begun) finished_ = checkpoint.get<bool>("progress.finished");
+    if (begun) finished_ = checkpoint.get<bool>("progress.finished") && at_last_step();
     folder_.check_space(2 * checkpoint_bytes(trainer_->segmenter()) + (int64_t{1} << 20));
     folder_.write("args.yaml", args_yaml(options));
     records_.emplace(folder_, console_, begun ? &checkpoint : nullptr);
@@ -103,20 +104,19 @@ class Run {
 
   int go() {
     while (!finished_ && trainer_->epoch() < options_.num_epochs) {
-      const int64_t shown = trainer_->epoch() + 1;
+      const int64_t epoch = trainer_->epoch();
+      const std::string shown = label("train");
       if (!train_phase()) return stop();
       const Totals train = trainer_->totals();
-      const std::optional<Totals> validation =
-          trainer_->validate([](const Totals&) { return interrupted() == 0; });
+      const std::optional<Totals> validation = validation_phase();
       if (!validation) return stop();
       end_epoch(train, *validation);
       console_.line(fmt::format(
-          "epoch {:>{}}/{}  train loss {:.4f} dice {:.4f}  val loss {:.4f} dice {:.4f} (large "
+          "{} loss {:.4f} dice {:.4f}  val loss {:.4f} dice {:.4f} (large "
           "{:.4f} small {:.4f})  {:.1f} s{}",
-          shown, std::to_string(options_.num_epochs).size(), options_.num_epochs, train.mean_loss(),
-          train.dice(), validation->mean_loss(), validation->dice(), validation->large.dice(),
-          validation->small.dice(), train.seconds + validation->seconds,
-          history_.best_epoch() == shown - 1 ? "  * best" : ""));
+          shown, train.mean_loss(), train.dice(), validation->mean_loss(), validation->dice(),
+          validation->large.dice(), validation->small.dice(), train.seconds + validation->seconds,
+          history_.best_epoch() == epoch ? "  * best" : ""));
       console_.note(fmt::format("val pixels {} of {}",
                                 validation->large.intersection + validation->small.intersection,
                                 validation->large.either + validation->small.either));
@@ -150,16 +150,44 @@ class Run {
 
   /// The steps of an epoch; false when a signal came.
   bool train_phase() {
+    report::ProgressBar& bar = console_.bar();
+    bar.start(label("train"), trainer_->steps_per_epoch(), trainer_->epoch_steps());
     while (!at_last_step()) {
       if (interrupted()) return false;
       if (!step()) break;
+      bar.update(trainer_->epoch_steps(), status(trainer_->totals()));
       if (first_step_) console_.note(fmt::format("first step after {:.2f} s", process_seconds()));
       first_step_ = false;
       if (options_.profile) profile();
       const std::chrono::duration<double, std::ratio<60>> since = Clock::now() - saved_;
       if (since.count() >= options_.save_every) save();
     }
+    bar.end();
     return true;
+  }
+
+  std::optional<Totals> validation_phase() {
+    report::ProgressBar& bar = console_.bar();
+    bar.start(label("val"), trainer_->validation().size());
+    const auto totals = data_errors([&] {
+      return trainer_->validate([&](const Totals& now) {
+        bar.update(now.samples, status(now));
+        return interrupted() == 0;
+      });
+    });
+    bar.end();
+    return totals;
+  }
+
+  /// "epoch  3/50 train".
+  std::string label(const char* phase) const {
+    const std::string epochs = std::to_string(options_.num_epochs);
+    return fmt::format("epoch {:>{}}/{} {}", trainer_->epoch() + 1, epochs.size(), epochs, phase);
+  }
+  static std::string status(const Totals& totals) {
+    return fmt::format("loss {:.4f} dice {:.3f} (ED {:.3f} ES {:.3f}) {}", totals.mean_loss(),
+                       totals.dice(), totals.large.dice(), totals.small.dice(),
+                       report::size_text(static_cast<double>(report::resident_bytes())));
   }
 
   /// Looks at the second to the eleventh step.
@@ -175,15 +203,23 @@ class Run {
 
   bool step() {
     try {
-      return trainer_->step();
+      return data_errors([&] { return trainer_->step(); });
     } catch (const Failure& failure) {
       if (failure.code() != ExitCode::diverged) throw;
       std::string replay = "replay.safetensors";
       folder_.save(trainer_->replay(), replay);
       throw Failure(ExitCode::diverged, std::string(failure.what()) + "; " + folder_.file(replay) +
                                             " holds the batch and the weights");
+    }
+  }
+
+  /// Runs what reads samples. When one can't be read, what was learnt is kept.
+  template <class Read>
+  std::invoke_result_t<Read> data_errors(Read&& read) {
+    try {
+      return read();
     } catch (const data::SampleError& error) {
-      save();  // what was learnt is kept
+      save();
       throw Failure(ExitCode::data, error.what());
     }
   }
@@ -212,6 +248,7 @@ class Run {
     state.add("history.", history_.state());
     state.add("", records_->state());
     state.set("progress.finished", finished_);
+    state.set("run.args", args_yaml(options_));
     folder_.save(state, "checkpoint.safetensors", 1);
     saved_ = Clock::now();
     trainer_->times().save += std::chrono::duration<double>(saved_ - start).count();

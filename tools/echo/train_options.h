@@ -34,7 +34,6 @@ struct TrainOptions {
   bool deterministic = true;
   std::optional<int64_t> max_steps;
   double save_every = 10;  // minutes between checkpoints inside an epoch
-  double heartbeat = 30;   // seconds between lines where there is no terminal
 
   bool resume = false;
   bool overwrite = false;

@@ -1,0 +1,287 @@
+"""A run that is stopped, killed or damaged goes on bit for bit, and loses nothing."""
+
+import csv
+import hashlib
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ECHO = os.path.abspath(sys.argv.pop(1))
+KILLS = int(os.environ.get("AORTA_KILLS", "6"))
+RECIPE = ["--model_name", "unet_small", "--optimizer", "adam", "--lr", "1e-3", "--schedule", "onecycle",
+          "--num_epochs", "3", "--batch_size", "2", "--num_workers", "2", "--augment", "--save_every", "0.005"]
+
+
+def tensors(path):
+    """Name and bytes of each tensor of a safetensors file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    size = struct.unpack("<Q", data[:8])[0]
+    for name, entry in json.loads(data[8:8 + size]).items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            yield name, data[8 + size + begin:8 + size + end]
+
+
+def fingerprint(folder):
+    """Of everything that training makes: the last weights and the optimizer, the best weights, the rows."""
+    digest = hashlib.sha256()
+    for name, data in sorted(tensors(folder + "/checkpoint.safetensors")):
+        if not name.startswith("history."):  # holds times
+            digest.update(name.encode() + data)
+    for name, data in sorted(tensors(folder + "/best.safetensors")):
+        digest.update(name.encode() + data)
+    with open(folder + "/log.csv") as table:
+        for row in csv.reader(table):
+            digest.update(repr(row[:6]).encode())
+    return digest.hexdigest()
+
+
+def event_steps(folder):
+    """(tag, step) of each record of the event file, whose framing is checked."""
+    names = [name for name in os.listdir(folder) if name.startswith("events.out.tfevents.")]
+    assert len(names) == 1, names
+    with open(os.path.join(folder, names[0]), "rb") as file:
+        data = file.read()
+    found, at = [], 0
+    while at < len(data):
+        size = struct.unpack_from("<Q", data, at)[0]
+        record = data[at + 12:at + 12 + size]
+        assert len(record) == size and at + 16 + size <= len(data), "a record that is cut"
+        found.append(event(record))
+        at += 16 + size
+    return [one for one in found if one[0]]
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value, at
+
+
+def fields(data):
+    at = 0
+    while at < len(data):
+        key, at = varint(data, at)
+        if key & 7 == 0:
+            value, at = varint(data, at)
+        elif key & 7 == 2:
+            size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+        else:
+            size = {1: 8, 5: 4}[key & 7]
+            value, at = data[at:at + size], at + size
+        yield key >> 3, value
+
+
+def event(record):
+    """Event: step = 2, summary = 5; Summary: value = 1; Value: tag = 1."""
+    step, tag = 0, ""
+    for number, value in fields(record):
+        if number == 2:
+            step = value
+        if number == 5:
+            for _, one in fields(value):
+                tag = next(v.decode() for n, v in fields(one) if n == 1)
+    return tag, step
+
+
+class Resume(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.data = cls.folder + "/data"
+        subprocess.run([ECHO, "synth", "--output", cls.data, "--train", "6", "--val", "2", "--test", "2", "--frames", "30",
+                        "--seed", "3"], check=True, stdout=subprocess.DEVNULL)
+        cls.reference = cls.folder + "/reference"
+        start = time.monotonic()
+        subprocess.run(cls.train(cls.reference), check=True, stdout=subprocess.DEVNULL)
+        cls.seconds = time.monotonic() - start
+        cls.want = fingerprint(cls.reference)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    @classmethod
+    def train(cls, run):
+        return [ECHO, "train", "--data_dir", cls.data, "--output", run] + RECIPE
+
+    @staticmethod
+    def resume(run):
+        return [ECHO, "train", "--resume", "--output", run]
+
+    def start(self, command, **options):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        return process
+
+    def run_folder(self):
+        return os.path.join(self.folder, self.id().split(".")[-1])
+
+    def check(self, run):
+        self.assertEqual(fingerprint(run), self.want)
+        self.assertEqual(sorted(event_steps(run)), sorted(event_steps(self.reference)))
+
+    def finish(self, run):
+        done = subprocess.run(self.resume(run), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check(run)
+        return done
+
+    def wait_for_steps(self, process, run):
+        """Until the run has a checkpoint."""
+        while not os.path.exists(run + "/checkpoint.safetensors"):
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+
+    def test_events_have_each_epoch_once(self):
+        found = event_steps(self.reference)
+        for tag in "loss/train", "loss/val", "dice/val", "lr", "samples":
+            self.assertEqual([step for name, step in found if name == tag], [1, 2, 3], tag)
+
+    def test_kills_at_random_moments(self):
+        generator, kills = random.Random(5), 0
+        while kills < KILLS:
+            run = self.run_folder()
+            shutil.rmtree(run, ignore_errors=True)
+            command = self.train(run)
+            while True:
+                process = self.start(command)
+                try:
+                    out, err = process.communicate(timeout=generator.uniform(0.02, self.seconds))
+                    self.assertEqual(process.returncode, 0, err)
+                    break
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.communicate()
+                    kills += 1
+                command = self.resume(run) if os.path.exists(run + "/args.yaml") else self.train(run)
+            self.check(run)
+
+    def stop_with(self, number):
+        run = self.run_folder()
+        process = self.start(self.train(run))
+        self.wait_for_steps(process, run)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 128 + number, err)
+        self.assertIn("go on with: aorta-echo train --resume --output " + run, out)
+        self.assertEqual(err, "")
+        self.finish(run)
+
+    def test_ctrl_c_saves_and_says_how_to_go_on(self):
+        self.stop_with(signal.SIGINT)
+
+    def test_sigterm_alike(self):
+        self.stop_with(signal.SIGTERM)
+
+    def test_workers_end_with_a_killed_program(self):
+        run = self.run_folder()
+        process = self.start(self.train(run))
+        self.wait_for_steps(process, run)
+
+        def family(pid):
+            with open(f"/proc/{pid}/task/{pid}/children") as children:
+                for child in map(int, children.read().split()):
+                    yield child
+                    yield from family(child)
+
+        processes = list(family(process.pid))
+        self.assertGreaterEqual(len(processes), 3)  # two workers and who starts them
+        process.kill()
+        process.communicate()
+        limit = time.monotonic() + 5
+        alive = lambda: [pid for pid in processes if os.path.exists(f"/proc/{pid}") and "Z" not in
+                         open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0]]
+        while alive() and time.monotonic() < limit:
+            time.sleep(0.05)
+        self.assertEqual(alive(), [])
+        self.finish(run)
+
+    def test_a_killed_worker_is_replaced(self):
+        run = self.run_folder()
+        process = self.start(self.train(run))
+        self.wait_for_steps(process, run)
+        killed = 0
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/comm") as comm, open(f"/proc/{pid}/stat") as stat:
+                    group = int(stat.read().rsplit(")", 1)[1].split()[2])
+                    if "worker" in comm.read() and group == os.getpgid(process.pid):
+                        os.kill(int(pid), signal.SIGKILL)
+                        killed += 1
+            except OSError:
+                pass
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertGreater(killed, 0)
+        self.check(run)
+
+    def test_a_damaged_checkpoint_is_named_and_the_one_before_taken(self):
+        run = self.run_folder()
+        process = self.start(self.train(run))
+        while not os.path.exists(run + "/checkpoint.safetensors.1"):
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        path = run + "/checkpoint.safetensors"
+        with open(path, "r+b") as file:
+            file.seek(os.path.getsize(path) - 1000)
+            byte = file.read(1)
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte[0] ^ 4]))
+        done = self.finish(run)
+        self.assertRegex(done.stderr, r"warning: .*checkpoint.safetensors: .*; going on from the checkpoint before it")
+
+    def test_a_full_disk_ends_it_with_the_checkpoint_before_intact(self):
+        run = self.run_folder()
+        process = self.start(self.train(run))
+        self.wait_for_steps(process, run)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+
+        def small_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 22, 1 << 22))
+
+        before = open(run + "/checkpoint.safetensors", "rb").read()
+        process = self.start(self.resume(run), preexec_fn=small_files)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 6, err)
+        self.assertRegex(err.splitlines()[-1], r"error: .*checkpoint.safetensors.*EFBIG")
+        self.assertEqual(open(run + "/checkpoint.safetensors", "rb").read(), before)
+        self.finish(run)
+
+    def test_settings_that_would_change_the_run_are_refused(self):
+        run = self.run_folder()
+        shutil.copytree(self.reference, run)
+        done = subprocess.run(self.resume(run) + ["--batch_size", "3"], stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, "error: --resume: batch_size must stay what it was, got 3 after 2\n")
+        self.assertEqual(fingerprint(run), self.want)
+
+    def test_the_file_of_arguments_repeats_the_run(self):
+        run = self.run_folder()
+        subprocess.run([ECHO, "train", "--config", self.reference + "/args.yaml", "--output", run, "--num-workers", "0",
+                        "--quiet"], check=True)
+        self.check(run)
+
+
+if __name__ == "__main__":
+    unittest.main()
