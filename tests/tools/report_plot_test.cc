@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <aorta/tests/tools/xml.h>
+#include <aorta/tools/report/bar_chart.h>
 #include <aorta/tools/report/markup.h>
 #include <aorta/tools/report/plot.h>
 
@@ -33,13 +34,17 @@ double number(const Element& element, const char* key) {
   return std::stod(element.attributes.at(key));
 }
 
-std::vector<Element> of_class(const Plot& plot, const std::string& name) {
+std::vector<Element> of_class(const std::string& svg, const std::string& name) {
   std::vector<Element> found;
-  for (const Element& element : parse_xml(plot.svg()))
+  for (const Element& element : parse_xml(svg))
     if (const auto cls = element.attributes.find("class");
         cls != element.attributes.end() && cls->second == name)
       found.push_back(element);
   return found;
+}
+
+std::vector<Element> of_class(const Plot& plot, const std::string& name) {
+  return of_class(plot.svg(), name);
 }
 
 // Where the tick with that label is.
@@ -171,6 +176,36 @@ TEST(PlotHistogram, CountsAsNumpyDoes) {
   EXPECT_EQ(of_class(Plot({}).histogram("h", Numbers{}), "empty").size(), 1u);
   EXPECT_EQ(error_of([] { Plot({}).histogram("h", Numbers{1}, -1); }),
             "plot: a histogram must have 0 to 10000 bars, got -1");
+}
+
+TEST(BarChart, HasLengthsInProportion) {
+  const std::string svg =
+      bar_chart("Time", {{"reading", 4.1, "4.1 s"}, {"step", 32.8}, {"gone", kNan}, {"below", -1}});
+  const std::vector<Element> bars = of_class(svg, "bar"), texts = of_class(svg, "value");
+  ASSERT_EQ(bars.size(), 4u);
+  EXPECT_NEAR(number(bars[1], "width"), 8 * number(bars[0], "width"), 0.1);
+  EXPECT_EQ(number(bars[2], "width"), 0);
+  EXPECT_EQ(number(bars[3], "width"), 0);
+  ASSERT_EQ(texts.size(), 4u);
+  EXPECT_EQ(texts[0].text, "4.1 s");
+  EXPECT_EQ(texts[1].text, "32.8");
+  EXPECT_EQ(texts[2].text, "–");
+  EXPECT_EQ(texts[3].text, "−1");
+  // The longest bar and what stands behind it lie inside.
+  EXPECT_LT(number(texts[1], "x") + text_width("32.8", 13), 900);
+  EXPECT_GT(number(bars[0], "x"), text_width("reading", 13));
+}
+
+TEST(BarChart, TakesAnything) {
+  EXPECT_EQ(of_class(bar_chart("", {}), "empty").size(), 1u);
+  const std::string svg = bar_chart(
+      "<t>\"", {{std::string(9000, 'w'), 1e308}, {"\xff", 5e-324}, {"inf", kInfinity}, {"", 0}});
+  for (const Element& bar : of_class(svg, "bar")) {
+    EXPECT_GE(number(bar, "width"), 0);
+    EXPECT_LE(number(bar, "x") + number(bar, "width"), 900);
+  }
+  EXPECT_EQ(error_of([] { bar_chart("t", {}, 20); }),
+            "bar_chart: width must be 200 to 10000 pixels, got 20");
 }
 
 // Whatever is drawn, the SVG is sound: parse_xml fails the test otherwise.

@@ -10,38 +10,9 @@
 namespace aorta::report {
 namespace {
 
-constexpr const char* kFont = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif";
 constexpr size_t kColours = std::size(kPalette);
 constexpr const char* kDashes[] = {"", "7 4", "2 3"};
 constexpr size_t kMarkedPoints = 40;  // a curve of so many shows each
-constexpr double kFar = 1e5;          // pixels; nothing beyond is seen
-
-// Widths of Helvetica's letters, in parts of the size, by kind; other fonts differ by some per
-// cent.
-double text_width(const std::string& text, double size) {
-  double width = 0;
-  for (const char c : text) {
-    if ((c & 0xc0) == 0x80) continue;  // a continued UTF-8 sequence
-    const std::string_view narrow = "iljtfrI.,:;'|!()[] -", wide = "mwMW@%";
-    width += narrow.find(c) != std::string_view::npos ? 0.36
-             : wide.find(c) != std::string_view::npos ? 0.9
-             : c >= 'A' && c <= 'Z'                   ? 0.7
-                                                      : 0.58;
-  }
-  return width * size;
-}
-
-// Two decimals, without "-0.00".
-std::string number(double value) {
-  value = std::clamp(value, -kFar, kFar);
-  std::string text = fmt::format("{:.2f}", value);
-  return text == "-0.00" ? "0.00" : text;
-}
-
-std::string text_element(double x, double y, const std::string& text, const std::string& style) {
-  return fmt::format("<text x=\"{}\" y=\"{}\" {}>{}</text>\n", number(x), number(y), style,
-                     escape(text));
-}
 
 std::string line_element(double x1, double y1, double x2, double y2, const char* colour) {
   return fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\"/>\n", number(x1),

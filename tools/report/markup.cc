@@ -1,4 +1,6 @@
-#include <cstddef>
+#include <fmt/core.h>
+
+#include <algorithm>
 
 #include <aorta/tools/report/markup.h>
 
@@ -53,6 +55,31 @@ std::string escape(std::string_view text) {
     at += size == 0 ? 1 : size;
   }
   return escaped;
+}
+
+std::string number(double value) {
+  constexpr double kFar = 1e5;  // pixels; nothing beyond is seen
+  value = std::clamp(value, -kFar, kFar);
+  std::string text = fmt::format("{:.2f}", value);
+  return text == "-0.00" ? "0.00" : text;
+}
+
+std::string text_element(double x, double y, const std::string& text, const std::string& style) {
+  return fmt::format("<text x=\"{}\" y=\"{}\" {}>{}</text>\n", number(x), number(y), style,
+                     escape(text));
+}
+
+double text_width(const std::string& text, double size) {
+  double width = 0;
+  for (const char c : text) {
+    if ((c & 0xc0) == 0x80) continue;  // a continued UTF-8 sequence
+    const std::string_view narrow = "iljtfrI.,:;'|!()[] -", wide = "mwMW@%";
+    width += narrow.find(c) != std::string_view::npos ? 0.36
+             : wide.find(c) != std::string_view::npos ? 0.9
+             : c >= 'A' && c <= 'Z'                   ? 0.7
+                                                      : 0.58;
+  }
+  return width * size;
 }
 
 }  // namespace aorta::report

@@ -10,6 +10,16 @@ namespace aorta::report {
 /// blanks.
 std::string escape(std::string_view text);
 
+/// A coordinate: two decimals, without "-0.00", and nothing that lies far outside any picture.
+std::string number(double value);
+/// An SVG text with more attributes in `style`.
+std::string text_element(double x, double y, const std::string& text, const std::string& style);
+/// About how wide that text is in kFont: Helvetica's letters by kind; other fonts differ by some
+/// per cent.
+double text_width(const std::string& text, double size);
+
+inline constexpr const char* kFont = "Inter, Helvetica Neue, Arial, DejaVu Sans, sans-serif";
+
 /// A colour on a light ground, which SVG files carry, and what a page makes of it on a dark one.
 struct Tone {
   const char* light;
