@@ -78,6 +78,14 @@ std::string record(std::string_view message) {
   return out;
 }
 
+// The first record of a file.
+std::string file_version(double now) {
+  std::string message;
+  wire::number(message, event::kWallTime, now);
+  wire::bytes(message, event::kFileVersion, "brain.Event:2");
+  return record(message);
+}
+
 constexpr size_t kFrame = 16;  // bytes of a record beside its message
 
 // Whether a record ends at `size`: frame by frame, each length proved by its checksum.
@@ -92,7 +100,7 @@ bool ends_a_record(std::span<const std::byte> bytes, uint64_t size) {
       return false;
     at += kFrame + length;
   }
-  return at == size && size > 0;
+  return at == size;
 }
 
 // "ENOSPC (No space left on device)".
@@ -203,10 +211,7 @@ EventWriter::EventWriter(const std::string& folder, Clock clock) {
     if (errno != EEXIST) file_->fail_on("create", errno);
   }
   if (file_->descriptor < 0) file_->fail_on("create", EEXIST);
-  std::string message;
-  wire::number(message, event::kWallTime, now);
-  wire::bytes(message, event::kFileVersion, "brain.Event:2");
-  file_->pending = record(message);
+  file_->pending = file_version(now);
 }
 
 EventWriter EventWriter::resume(const std::string& path, uint64_t size_bytes, Clock clock) {
@@ -224,6 +229,7 @@ EventWriter EventWriter::resume(const std::string& path, uint64_t size_bytes, Cl
   if (::lseek(file->descriptor, 0, SEEK_END) < 0) file->fail_on("open", errno);
   file->written = file->whole = size_bytes;
   file->sync();
+  if (size_bytes == 0) file->pending = file_version(clock());
   return EventWriter(std::move(file));
 }
 

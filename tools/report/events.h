@@ -33,7 +33,8 @@ class EventWriter {
   /// A new file `events.out.tfevents.TIME.HOST.PID.COUNT` in `folder`, which is created if need be.
   explicit EventWriter(const std::string& folder, Clock clock = wall_clock);
   /// The file at `path`, cut to its first `size_bytes` bytes, to be gone on with. They must be
-  /// whole records: `PATH: size must be at the end of a record of an event file, ...`.
+  /// whole records; 0 is the size of a run whose disk was full all along. Else `PATH: size must be
+  /// at the end of a record of an event file, ...`.
   static EventWriter resume(const std::string& path, uint64_t size_bytes, Clock clock = wall_clock);
   /// Writes what is left; an error is ignored.
   ~EventWriter();
