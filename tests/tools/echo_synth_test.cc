@@ -1,11 +1,14 @@
 #include <aorta/tests/tools/echo_test_files.h>
 #include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/interrupt.h>
 #include <aorta/tools/echo/synth.h>
 #include <aorta/tools/echo/volume.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <csignal>
+#include <cstdio>
 #include <sstream>
 
 namespace aorta::echo {
@@ -310,6 +313,24 @@ TEST(Synth, LeavesNothingWhenTheDiskIsFull) {
   EXPECT_TRUE(fs::is_empty(folder.file("new")));
   synth(options);
   EXPECT_EQ(contents(options.output).size(), 4u);
+}
+
+TEST(SynthDeathTest, ASignalLeavesNothing) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const std::string output = testing::TempDir() + "echo_synth_signal/set";
+  fs::remove_all(fs::path(output).parent_path());
+  SynthOptions options = small(output);
+  EXPECT_EXIT(
+      {
+        catch_interrupts();
+        raise(SIGTERM);
+        const Failed failed = failure_of(options);
+        std::fputs(failed.text.c_str(), stderr);
+        _exit(static_cast<int>(failed.code));
+      },
+      testing::ExitedWithCode(128 + SIGTERM), "synth: interrupted, .*/set is not written");
+  EXPECT_TRUE(fs::is_empty(fs::path(output).parent_path()));
+  fs::remove_all(fs::path(output).parent_path());
 }
 
 }  // namespace
