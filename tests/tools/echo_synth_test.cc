@@ -147,7 +147,7 @@ TEST(Synth, TablesAgreeWithTheTracings) {
   ASSERT_EQ(rows.size(), 1 + 4 * 2 * 21u);
   for (size_t i = 0; i < 4; ++i) {
     const std::vector<std::string>& file = files[i + 1];
-    double volumes[2];
+    double volumes[2];  // at the end of systole, of diastole
     for (size_t k = 0; k < 2; ++k) {
       std::vector<Chord> chords;
       for (size_t row = 0; row < 21; ++row) {
@@ -158,9 +158,9 @@ TEST(Synth, TablesAgreeWithTheTracings) {
       }
       volumes[k] = traced_volume(chords);
     }
-    EXPECT_NEAR(std::stod(file[1]), ejection_fraction(volumes[0], volumes[1]), 2e-3);
+    EXPECT_NEAR(std::stod(file[1]), ejection_fraction(volumes[1], volumes[0]), 2e-3);
     const double esv = std::stod(file[2]), edv = std::stod(file[3]);
-    EXPECT_NEAR(esv / edv, volumes[1] / volumes[0], 1e-4);
+    EXPECT_NEAR(esv / edv, volumes[0] / volumes[1], 1e-4);
     EXPECT_GT(edv, 20);  // ml
     EXPECT_LT(edv, 400);
   }

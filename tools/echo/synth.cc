@@ -215,8 +215,9 @@ Rows rows_of(const SyntheticVideo& video, double fps, const char* split) {
   rows.file = fmt::format("{},{:.4f},{:.4f},{:.4f},{},{},{},{},{}\n", video.name,
                           video.ejection_fraction, video.end_systolic_volume,
                           video.end_diastolic_volume, kPicture, kPicture, fps, rows.frames, split);
-  append_tracing(rows.tracings, video.name, video.diastole_tracing, video.diastole);
+  // EchoNet's code takes the first traced frame for the end of systole.
   append_tracing(rows.tracings, video.name, video.systole_tracing, video.systole);
+  append_tracing(rows.tracings, video.name, video.diastole_tracing, video.diastole);
   return rows;
 }
 
