@@ -1,11 +1,14 @@
 #include <aorta/tests/tools/echo_test_files.h>
 #include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/interrupt.h>
 #include <aorta/tools/echo/synth.h>
 #include <aorta/tools/echo/volume.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <csignal>
+#include <cstdio>
 #include <sstream>
 
 namespace aorta::echo {
@@ -144,7 +147,7 @@ TEST(Synth, TablesAgreeWithTheTracings) {
   ASSERT_EQ(rows.size(), 1 + 4 * 2 * 21u);
   for (size_t i = 0; i < 4; ++i) {
     const std::vector<std::string>& file = files[i + 1];
-    double volumes[2];
+    double volumes[2];  // at the end of systole, of diastole
     for (size_t k = 0; k < 2; ++k) {
       std::vector<Chord> chords;
       for (size_t row = 0; row < 21; ++row) {
@@ -155,9 +158,9 @@ TEST(Synth, TablesAgreeWithTheTracings) {
       }
       volumes[k] = traced_volume(chords);
     }
-    EXPECT_NEAR(std::stod(file[1]), ejection_fraction(volumes[0], volumes[1]), 2e-3);
+    EXPECT_NEAR(std::stod(file[1]), ejection_fraction(volumes[1], volumes[0]), 2e-3);
     const double esv = std::stod(file[2]), edv = std::stod(file[3]);
-    EXPECT_NEAR(esv / edv, volumes[1] / volumes[0], 1e-4);
+    EXPECT_NEAR(esv / edv, volumes[0] / volumes[1], 1e-4);
     EXPECT_GT(edv, 20);  // ml
     EXPECT_LT(edv, 400);
   }
@@ -310,6 +313,24 @@ TEST(Synth, LeavesNothingWhenTheDiskIsFull) {
   EXPECT_TRUE(fs::is_empty(folder.file("new")));
   synth(options);
   EXPECT_EQ(contents(options.output).size(), 4u);
+}
+
+TEST(SynthDeathTest, ASignalLeavesNothing) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const std::string output = testing::TempDir() + "echo_synth_signal/set";
+  fs::remove_all(fs::path(output).parent_path());
+  SynthOptions options = small(output);
+  EXPECT_EXIT(
+      {
+        catch_interrupts();
+        raise(SIGTERM);
+        const Failed failed = failure_of(options);
+        std::fputs(failed.text.c_str(), stderr);
+        _exit(static_cast<int>(failed.code));
+      },
+      testing::ExitedWithCode(128 + SIGTERM), "synth: interrupted, .*/set is not written");
+  EXPECT_TRUE(fs::is_empty(fs::path(output).parent_path()));
+  fs::remove_all(fs::path(output).parent_path());
 }
 
 }  // namespace

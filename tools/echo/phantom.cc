@@ -106,8 +106,8 @@ double Heartbeat::opening(double time) const {
 
 Anatomy Anatomy::random(Draw& draw) {
   Anatomy a;
-  a.length = draw.normal_within(8.2, 0.7);
-  a.width = a.length * draw.normal_within(0.58, 0.06);
+  a.length = draw.normal_within(8.2, 0.85);
+  a.width = a.length * draw.normal_within(0.58, 0.07);
   a.widest = draw.uniform(0.6, 0.82);
   a.roundness = draw.uniform(1.8, 2.4);
   a.base_width = draw.uniform(0.68, 0.95);

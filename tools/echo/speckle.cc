@@ -61,8 +61,8 @@ double energy(const std::vector<float>& kernel) {
 
 View View::random(Draw& draw, const Anatomy& anatomy) {
   View view;
-  view.scale = draw.normal_within(6.7, 0.75);
-  view.tilt = draw.normal_within(0.19, 0.17);
+  view.scale = draw.normal_within(6.8, 0.85);
+  view.tilt = draw.normal_within(0.2, 0.19);
   view.twist = draw.normal_within(-0.05, 0.05);
   const double length = view.scale * anatomy.length;
   view.apex = {draw.normal_within(60, 4) - 0.5 * length * std::sin(view.tilt),
@@ -84,9 +84,9 @@ Place View::place(Place heart, double length, double contraction, double time) c
 
 Probe Probe::random(Draw& draw) {
   Probe p;
-  p.apex = {draw.normal_within(57.5, 2.5), draw.uniform(-3, 11)};
-  p.left = -draw.uniform(0.66, 0.86);
-  p.right = draw.uniform(0.66, 0.86);
+  p.apex = {draw.normal_within(57.5, 2.5), draw.uniform(-4, 9)};
+  p.left = -draw.uniform(0.7, 0.9);
+  p.right = draw.uniform(0.7, 0.9);
   p.near = draw.uniform(1, 7);
   p.depth = draw.uniform(104, 130);
   p.axial = draw.uniform(0.45, 0.85);
@@ -104,7 +104,7 @@ Probe Probe::random(Draw& draw) {
   p.persistence = draw.uniform(0.1, 0.6);
   p.depth_gain = draw.normal_within(0, 4);
   p.clutter_depth = draw.uniform(5, 40);
-  p.clutter = draw.uniform(-36, -4) - 0.35 * p.clutter_depth;
+  p.clutter = draw.uniform(-34, -2) - 0.35 * p.clutter_depth;
   p.blood_memory = draw.uniform(0.3, 0.85);
   for (Shadow& shadow : p.shadows)
     if (draw.chance(0.35))
@@ -155,6 +155,8 @@ Echoes Echoes::random(Draw& draw) {
   e.layers = draw.uniform(3, 9);
   e.leaf_patches = draw.uniform(2, 8);
   e.blood_patches = draw.uniform(2, 6);
+  e.apical_haze = draw.chance(0.6) ? draw.uniform(0, 24) : 0;
+  e.haze_depth = draw.uniform(0.6, 2.5);
   return e;
 }
 
@@ -237,6 +239,8 @@ void Scanner::scatter(const Echoes& echoes) {
     double decibels = echoes.decibels[static_cast<size_t>(kind.tissue)];
     if (is_blood) {
       decibels += echoes.blood_patches * blood_patches.at(heart);
+      if (kind.tissue == Tissue::left_blood)
+        decibels += echoes.apical_haze * std::exp((heart.y - length) / echoes.haze_depth);
     } else {
       decibels += echoes.patches * patches.at(heart);
       if (kind.tissue == Tissue::outside || kind.tissue == Tissue::pericardium ||

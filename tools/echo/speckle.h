@@ -66,6 +66,7 @@ struct Echoes {
   double leaf_patches = 5;
   double crux = 8;  // dB more of the atrial septum's upper end
   double blood_patches = 4;
+  double apical_haze = 0, haze_depth = 1.5;  // dB more of the ventricle's blood at the apex; cm
 
   static Echoes random(Draw& draw);
 };

@@ -67,7 +67,7 @@ struct Patient {
 
 // With a pixel to spare, so that a traced mask is in it, too.
 bool in_sector(const Outline& border, const Probe& probe) {
-  constexpr double kSpare = 1.5;
+  constexpr double kSpare = 1;
   return std::all_of(border.begin(), border.end(), [&](Place place) {
     const double x = place.x - probe.apex.x, y = place.y - probe.apex.y;
     const double depth = std::hypot(x, y), angle = std::atan2(x, y);
@@ -215,8 +215,9 @@ Rows rows_of(const SyntheticVideo& video, double fps, const char* split) {
   rows.file = fmt::format("{},{:.4f},{:.4f},{:.4f},{},{},{},{},{}\n", video.name,
                           video.ejection_fraction, video.end_systolic_volume,
                           video.end_diastolic_volume, kPicture, kPicture, fps, rows.frames, split);
-  append_tracing(rows.tracings, video.name, video.diastole_tracing, video.diastole);
+  // EchoNet's code takes the first traced frame for the end of systole.
   append_tracing(rows.tracings, video.name, video.systole_tracing, video.systole);
+  append_tracing(rows.tracings, video.name, video.diastole_tracing, video.diastole);
   return rows;
 }
 
@@ -282,6 +283,7 @@ SyntheticVideo synthetic_video(uint64_t seed, int64_t number, int64_t frames, do
 void synth(const SynthOptions& options) {
   check_options(options);
   check_replaceable(options.output, options.overwrite);
+  catch_interrupts();
   FolderInMaking folder(options.output);
   const int64_t count = options.train + options.val + options.test;
   std::vector<Rows> rows(static_cast<size_t>(count));
@@ -300,10 +302,9 @@ void synth(const SynthOptions& options) {
     });
     if (interrupted() == 0) write_tables(folder.path(), rows);
   });
-  if (interrupted() != 0) {
-    fmt::print(stderr, "synth: interrupted, {} is not written\n", options.output);
-    return;
-  }
+  if (interrupted() != 0)
+    throw Failure(ExitCode{128 + interrupted()},
+                  "synth: interrupted, " + options.output + " is not written");
   folder.commit();
   int64_t frames = 0;
   double low = 100, high = 0;

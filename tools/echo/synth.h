@@ -20,9 +20,9 @@ struct SynthOptions {
 /// VolumeTracings.csv and Videos/. See docs/synthetic_echo.md.
 ///
 /// Each video is a function of (seed, its number, frames, fps): the same bytes for any number of
-/// threads and of other videos. The folder appears when all of it is written; after an interrupt
-/// (interrupt.h) nothing does. Throws Failure: usage for a wrong option, storage where the folder
-/// can't be written or has files.
+/// threads and of other videos. The folder appears when all of it is written; SIGINT and SIGTERM
+/// leave nothing. Throws Failure: usage for a wrong option, storage where the folder can't be
+/// written or has files, 128 + its number after a signal.
 void synth(const SynthOptions& options);
 
 /// One of its videos.
