@@ -185,6 +185,34 @@ TEST(Overlay, ShowsTheFrameAndItsSegmentation) {
             std::string::npos);
 }
 
+// A narrow video's panels stand in the middle of their halves; a long name is cut.
+TEST(Overlay, LeavesRoomForWords) {
+  const TestFolder folder;
+  const std::string path = folder.file(std::string(80, 'n') + ".avi");
+  data::write_video(path, Heart{.height = 100,
+                                .width = 30,
+                                .frames = 2,
+                                .x = 15,
+                                .y = 50,
+                                .long_half = 20,
+                                .short_half = 8}
+                              .video());
+  const data::VideoReader video(path);
+  const VideoSegmentation found = segment_video(brightness_segmenter(), video);
+  const Tensor picture = OverlayPainter(found).paint(video.read(0), 0);
+  EXPECT_EQ(picture.size(2), 560);
+  // 3 x 30 pixels in a half of 258: from 16 + 84 on, and from 286 + 84 on.
+  const auto brightest = [&](int64_t from, int64_t count) {
+    return amax(picture.narrow(1, 34, 300).narrow(2, from, count).to(i32)).item<int>();
+  };
+  EXPECT_LT(brightest(0, 100), 60);
+  EXPECT_GT(brightest(100, 90), 180);
+  EXPECT_LT(brightest(190, 180), 60);
+  EXPECT_GT(brightest(370, 90), 180);
+  // Between the name and what stands right of the middle there is a gap.
+  EXPECT_LT(amax(picture.narrow(1, 0, 33).narrow(2, 266, 18).to(i32)).item<int>(), 60);
+}
+
 TEST(Segment, OfASplitWritesEchoNetsTables) {
   const TestFolder folder, out;
   write_hearts(folder, {{.frames = 60}, {.frames = 45, .shrunk = 0.7}});
