@@ -123,6 +123,18 @@ TEST(Segment, TakesVideosOfAnySize) {
             320);
 }
 
+// A network that says ventricle everywhere, even beside the picture.
+TEST(Segment, LooksAtThePictureAlone) {
+  const TestFolder folder;
+  data::write_video(folder.file("narrow.avi"), full({2, 3, 112, 28}, 20, {.dtype = u8}));
+  const VideoSegmentation found =
+      segment_video(brightness_segmenter(-1), data::VideoReader(folder.file("narrow.avi")));
+  EXPECT_EQ(found.areas[0], 112 * 28);
+  EXPECT_EQ(sum(found.masks[0]).item<int64_t>(), 112 * 28);
+  EXPECT_NEAR(found.volumes[0], std::numbers::pi / 4 * 28 * 28 * 112, 1);
+  EXPECT_NEAR(found.axes[0].x1, 13.5, 1e-6);
+}
+
 TEST(Segment, OfAVideoWithoutAHeartFindsNone) {
   const TestFolder folder;
   data::write_video(folder.file("dark.avi"), full({3, 3, 64, 48}, 20, {.dtype = u8}));
