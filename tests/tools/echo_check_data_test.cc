@@ -99,7 +99,14 @@ TEST_F(CheckData, SaysWhenThereIsNoTable) {
   std::filesystem::remove(folder.path / "FileList.csv");
   const Checked result = check();
   EXPECT_EQ(result.code, ExitCode::data);
-  EXPECT_NE(result.text.find("FileList.csv"), std::string::npos) << result.text;
+  EXPECT_NE(result.text.find("FAULT FileList.csv: file must be readable, got ENOENT"),
+            std::string::npos)
+      << result.text;
+  folder.write("FileList.csv", "FileName,EF,Sploot\na,50,TRAIN\n");
+  EXPECT_NE(check().text.find("FAULT FileList.csv:1: a column must be called \"Split\", got "),
+            std::string::npos)
+      << check().text;
+  std::filesystem::remove(folder.path / "FileList.csv");
   EXPECT_EQ(checked([&] { data_info({.data_dir = folder.str()}); }).code, ExitCode::data);
 }
 

@@ -123,6 +123,18 @@ TEST(Segment, TakesVideosOfAnySize) {
             320);
 }
 
+// A network that says ventricle everywhere, even beside the picture.
+TEST(Segment, LooksAtThePictureAlone) {
+  const TestFolder folder;
+  data::write_video(folder.file("narrow.avi"), full({2, 3, 112, 28}, 20, {.dtype = u8}));
+  const VideoSegmentation found =
+      segment_video(brightness_segmenter(-1), data::VideoReader(folder.file("narrow.avi")));
+  EXPECT_EQ(found.areas[0], 112 * 28);
+  EXPECT_EQ(sum(found.masks[0]).item<int64_t>(), 112 * 28);
+  EXPECT_NEAR(found.volumes[0], std::numbers::pi / 4 * 28 * 28 * 112, 1);
+  EXPECT_NEAR(found.axes[0].x1, 13.5, 1e-6);
+}
+
 TEST(Segment, OfAVideoWithoutAHeartFindsNone) {
   const TestFolder folder;
   data::write_video(folder.file("dark.avi"), full({3, 3, 64, 48}, 20, {.dtype = u8}));
@@ -183,6 +195,34 @@ TEST(Overlay, ShowsTheFrameAndItsSegmentation) {
   EXPECT_LT(mean(abs(overlay.read(14).to(f32) - first.to(f32))).item<double>(), 3);
   EXPECT_NE(error_of([&] { painter.paint(video.read(0), 60); }).find("got 60 of 60"),
             std::string::npos);
+}
+
+// A narrow video's panels stand in the middle of their halves; a long name is cut.
+TEST(Overlay, LeavesRoomForWords) {
+  const TestFolder folder;
+  const std::string path = folder.file(std::string(80, 'n') + ".avi");
+  data::write_video(path, Heart{.height = 100,
+                                .width = 30,
+                                .frames = 2,
+                                .x = 15,
+                                .y = 50,
+                                .long_half = 20,
+                                .short_half = 8}
+                              .video());
+  const data::VideoReader video(path);
+  const VideoSegmentation found = segment_video(brightness_segmenter(), video);
+  const Tensor picture = OverlayPainter(found).paint(video.read(0), 0);
+  EXPECT_EQ(picture.size(2), 560);
+  // 3 x 30 pixels in a half of 258: from 16 + 84 on, and from 286 + 84 on.
+  const auto brightest = [&](int64_t from, int64_t count) {
+    return amax(picture.narrow(1, 34, 300).narrow(2, from, count).to(i32)).item<int>();
+  };
+  EXPECT_LT(brightest(0, 100), 60);
+  EXPECT_GT(brightest(100, 90), 180);
+  EXPECT_LT(brightest(190, 180), 60);
+  EXPECT_GT(brightest(370, 90), 180);
+  // Between the name and what stands right of the middle there is a gap.
+  EXPECT_LT(amax(picture.narrow(1, 0, 33).narrow(2, 266, 18).to(i32)).item<int>(), 60);
 }
 
 TEST(Segment, OfASplitWritesEchoNetsTables) {

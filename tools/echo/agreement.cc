@@ -120,17 +120,9 @@ void plot_bland_altman(const std::string& path, const std::string& quantity,
        .width = 760,
        .height = 500});
   plot.scatter("videos", means, differences);
-  if (result.count > 1) {
-    const auto [low, high] = std::minmax_element(means.begin(), means.end());
-    const double ends[] = {*low, *high};
-    const auto level = [&](const char* name, double value) {
-      const double values[] = {value, value};
-      plot.line(name, ends, values);
-    };
-    level("bias", result.bias);
-    level("+1.96 SD", result.high);
-    level("-1.96 SD", result.low);
-  }
+  plot.horizontal("bias", result.bias);
+  plot.horizontal("+1.96 SD", result.high);
+  plot.horizontal("-1.96 SD", result.low);
   plot.save(path);
 }
 

@@ -153,6 +153,19 @@ void print_info(const std::string& folder, const std::vector<SplitInfo>& splits)
                stdout);
 }
 
+// Files without the folder, which stands above the table; a table that can't be read with its line.
+void tidy(EchoFault& fault, const std::string& folder) {
+  const std::string prefix = folder + "/";
+  if (fault.file.starts_with(prefix)) fault.file.erase(0, prefix.size());
+  if (fault.file != folder) return;
+  std::string text = fault.text;
+  if (text.starts_with("read_csv: ")) text.erase(0, 10);
+  if (!text.starts_with(prefix)) return;
+  text.erase(0, prefix.size());
+  fault.file = text.substr(0, text.find(": "));
+  fault.text = text.substr(std::min(text.find(": "), text.size() - 2) + 2);
+}
+
 void add_empty_splits(const std::vector<SplitInfo>& splits, std::vector<EchoFault>& faults) {
   if (splits.back().listed == 0) {
     faults.push_back({"FileList.csv", 0, "there must be a video, got 0 rows"});
@@ -183,8 +196,7 @@ void check_data(const CheckDataOptions& options) {
   } catch (const Error&) {
     // It can't be read at all, which check_echo has said.
   }
-  for (EchoFault& fault : faults)
-    if (fault.file.starts_with(folder + "/")) fault.file.erase(0, folder.size() + 1);
+  for (EchoFault& fault : faults) tidy(fault, folder);
   std::stable_sort(faults.begin(), faults.end(), [](const EchoFault& a, const EchoFault& b) {
     return std::tuple(!a.fatal, a.file, a.line) < std::tuple(!b.fatal, b.file, b.line);
   });

@@ -77,6 +77,7 @@ struct EvaluateOptions {
   int num_workers = 4;
   /// Overlay videos, size.csv and size/*.svg of the split, too (segment.h).
   bool save_video = false;
+  bool quiet = false;  // no progress bar
 };
 
 /// The command: prints the table, writes the files and ends with the line of Dice scores. Throws

@@ -1,9 +1,11 @@
 #include <aorta/core/io/file.h>
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/files.h>
+#include <aorta/tools/echo/interrupt.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <system_error>
 
@@ -34,6 +36,14 @@ void make_folder(const std::string& path) {
                                              ": a folder must be there, and files written to "
                                              "it, got " +
                                              error.message());
+}
+
+void stop_if_interrupted() {
+  if (const int number = interrupted())
+    throw Failure(ExitCode{128 + number}, number == SIGINT ? "stopped by Ctrl-C: files that were "
+                                                             "written are whole"
+                                                           : "stopped by SIGTERM: files that were "
+                                                             "written are whole");
 }
 
 std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem(); }

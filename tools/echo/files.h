@@ -18,4 +18,8 @@ void make_folder(const std::string& path);
 /// The last part of a path without its suffix: "heart" of "videos/heart.avi".
 std::string stem_of(const std::string& path);
 
+/// Throws a Failure of code 128 + the signal's number when the program was asked to end (see
+/// interrupt.h).
+void stop_if_interrupted();
+
 }  // namespace aorta::echo

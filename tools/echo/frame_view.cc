@@ -40,6 +40,15 @@ Tensor FrameView::shrink(const Tensor& frame) const {
   return square;
 }
 
+Tensor FrameView::cut(const Tensor& mask) const {
+  if (inner_height_ == side_ && inner_width_ == side_) return mask;
+  Tensor result = zeros(mask.shape(), {.dtype = u8});
+  result.narrow(0, top_, inner_height_)
+      .narrow(1, left_, inner_width_)
+      .copy_(mask.narrow(0, top_, inner_height_).narrow(1, left_, inner_width_));
+  return result;
+}
+
 Tensor FrameView::grow(const Tensor& mask, int64_t height, int64_t width) const {
   const Tensor inner =
       mask.narrow(0, top_, inner_height_).narrow(1, left_, inner_width_).contiguous();

@@ -15,6 +15,8 @@ class FrameView {
 
   /// u8 (3, height, width) -> u8 (3, side, side).
   Tensor shrink(const Tensor& frame) const;
+  /// A mask u8 (side, side) without what lies outside the picture in the square.
+  Tensor cut(const Tensor& mask) const;
   /// A mask u8 (side, side) -> u8 (height, width), or another size of the same picture.
   Tensor grow(const Tensor& mask) const { return grow(mask, height_, width_); }
   Tensor grow(const Tensor& mask, int64_t height, int64_t width) const;

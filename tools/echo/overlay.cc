@@ -32,12 +32,22 @@ int even(double length) { return std::max(2, 2 * static_cast<int>(std::lround(le
 
 int panel_size(int64_t length, double scale) { return even(static_cast<double>(length) * scale); }
 
+// Narrow videos leave room for the words and the curve.
 int canvas_width(const VideoSegmentation& s) {
-  return 2 * kMargin + kGap + 2 * panel_size(s.width, display_scale(s.height, s.width));
+  constexpr int kLeast = 560;
+  const int panels = 2 * panel_size(s.width, display_scale(s.height, s.width));
+  return std::max(kLeast, 2 * kMargin + kGap + panels);
 }
 
 int canvas_height(const VideoSegmentation& s) {
   return kHeader + panel_size(s.height, display_scale(s.height, s.width)) + kGap + kCurve + kFooter;
+}
+
+// The text, or its beginning and "...", in so many pixels.
+std::string fitted(std::string text, double size, double width) {
+  if (report::Canvas::text_width(text, size) <= width) return text;
+  while (!text.empty() && report::Canvas::text_width(text + "...", size) > width) text.pop_back();
+  return text + "...";
 }
 
 uint8_t mixed(uint8_t from, uint8_t to, double part) {
@@ -80,6 +90,10 @@ OverlayPainter::OverlayPainter(const VideoSegmentation& segmentation,
   const double scale = display_scale(segmentation.height, segmentation.width);
   panel_width_ = panel_size(segmentation.width, scale);
   panel_height_ = panel_size(segmentation.height, scale);
+  // Each panel in the middle of its half.
+  const int half = (still_.width() - 2 * kMargin - kGap) / 2;
+  left_panel_ = kMargin + (half - panel_width_) / 2;
+  right_panel_ = kMargin + half + kGap + (half - panel_width_) / 2;
   left_ = kMargin + kAxis;
   right_ = still_.width() - kMargin - 8;
   top_ = kHeader + panel_height_ + kGap + 24;
@@ -161,12 +175,11 @@ Tensor OverlayPainter::paint(const Tensor& frame, int64_t index) const {
   check(index >= 0 && index < static_cast<int64_t>(segmentation_.areas.size()), "overlay",
         "frame must be 0 to the number of frames - 1", index, " of ", segmentation_.areas.size());
   report::Canvas canvas = still_;
-  const int right_panel = kMargin + panel_width_ + kGap;
   const Tensor shown =
       data::Transforms{data::Resize{.size = {panel_height_, panel_width_}}}(frame.contiguous());
   const Tensor mask = view_.grow(segmentation_.masks[index], panel_height_, panel_width_);
-  canvas.picture(shown, kMargin, kHeader);
-  canvas.picture(tinted(shown, mask), right_panel, kHeader);
+  canvas.picture(shown, left_panel_, kHeader);
+  canvas.picture(tinted(shown, mask), right_panel_, kHeader);
   const Chord& axis = segmentation_.axes[static_cast<size_t>(index)];
   const double area = segmentation_.areas[static_cast<size_t>(index)];
   if (area > 0) {
@@ -174,24 +187,25 @@ Tensor OverlayPainter::paint(const Tensor& frame, int64_t index) const {
         static_cast<double>(panel_width_) / static_cast<double>(segmentation_.width);
     const double scale_y =
         static_cast<double>(panel_height_) / static_cast<double>(segmentation_.height);
-    canvas.line(right_panel + (axis.x1 + 0.5) * scale_x, kHeader + (axis.y1 + 0.5) * scale_y,
-                right_panel + (axis.x2 + 0.5) * scale_x, kHeader + (axis.y2 + 0.5) * scale_y, kText,
-                1.2);
+    canvas.line(right_panel_ + (axis.x1 + 0.5) * scale_x, kHeader + (axis.y1 + 0.5) * scale_y,
+                right_panel_ + (axis.x2 + 0.5) * scale_x, kHeader + (axis.y2 + 0.5) * scale_y,
+                kText, 1.2);
   }
   const bool known = std::isfinite(segmentation_.ef);
-  canvas.text(segmentation_.name, kMargin, 23, 15, kText);
+  const int middle = (canvas.width() + kGap) / 2;
+  canvas.text(fitted(segmentation_.name, 15, middle - kMargin - 2 * kGap), kMargin, 23, 15, kText);
   canvas.text(known ? fmt::format("EF {:.0f} %", segmentation_.ef) : "no beat found",
               canvas.width() - kMargin, 23, 16, kText, Anchor::right);
   canvas.text(
       fmt::format("frame {} of {}   {:.0f} pixels", index, segmentation_.areas.size(), area),
-      right_panel, 23, 13, kQuiet);
+      middle, 23, 13, kQuiet);
   // The ends of diastole and systole stand long enough to be seen.
   constexpr int64_t kHold = 3;
   for (const Beat& beat : segmentation_.beats) {
     const auto say = [&](int64_t at, const char* text, Colour colour) {
       if (std::abs(index - at) > kHold) return;
-      canvas.rectangle(right_panel, kHeader, panel_width_, panel_height_, colour, false);
-      canvas.text(text, right_panel + 10, kHeader + 24, 18, colour);
+      canvas.rectangle(right_panel_, kHeader, panel_width_, panel_height_, colour, false);
+      canvas.text(text, right_panel_ + 10, kHeader + 24, 18, colour);
     };
     say(beat.diastole, "ED", kDiastole);
     say(beat.systole, "ES", kSystole);

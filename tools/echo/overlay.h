@@ -36,8 +36,9 @@ class OverlayPainter {
   const VideoSegmentation& segmentation_;
   FrameView view_;
   int panel_width_ = 0, panel_height_ = 0;
-  double low_ = 0, high_ = 1;    // of the curve's areas
-  double left_ = 0, right_ = 0;  // of the curve, in pixels
+  int left_panel_ = 0, right_panel_ = 0;  // where they begin
+  double low_ = 0, high_ = 1;             // of the curve's areas
+  double left_ = 0, right_ = 0;           // of the curve, in pixels
   double top_ = 0, bottom_ = 0;
   report::Canvas still_;  // what is the same in each frame
 };

@@ -68,7 +68,7 @@ VideoSegmentation segment_video(const Segmenter& segmenter, const data::VideoRea
     Tensor batch = empty({size, 3, found.side, found.side}, {.dtype = u8});
     for (int64_t i = 0; i < size; ++i) batch[i].copy_(view.shrink(video.read(first + i)));
     const Tensor masks = segmenter.masks(batch.to(device)).cpu();
-    for (int64_t i = 0; i < size; ++i) measure(found, masks[i]);
+    for (int64_t i = 0; i < size; ++i) measure(found, view.cut(masks[i]));
     if (settings.progress) settings.progress(first + size, count);
   }
   measure_beats(found);

@@ -62,6 +62,7 @@ struct SegmentOptions {
   bool save_video = true;
   /// Replaces overlay videos that are there already, which else is a Failure.
   bool overwrite = false;
+  bool quiet = false;  // no progress bar
 };
 
 /// The command: prints a line and the beats of each video. Throws Failure: all videos are opened

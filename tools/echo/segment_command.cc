@@ -1,12 +1,13 @@
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/files.h>
+#include <aorta/tools/echo/interrupt.h>
 #include <aorta/tools/echo/overlay.h>
 #include <aorta/tools/echo/recipe.h>
 #include <aorta/tools/echo/segment.h>
+#include <aorta/tools/report/progress.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 
@@ -78,23 +79,31 @@ void segment(const SegmentOptions& options) {
       with_code(ExitCode::data, [&] { return load_segmenter(options.run_or_weights); });
   segmenter.net->to(device);
   make_folder(options.output + "/size");
+  catch_interrupts();
+  report::ProgressBar bar({.quiet = options.quiet});
+  const auto step = [&bar](int64_t done, int64_t) {
+    bar.update(done);
+    stop_if_interrupted();
+  };
   for (const std::string& path : options.videos) {
-    const std::string name = stem_of(path);
+    const std::string name = stem_of(path), size = options.output + "/size/" + name;
     const VideoSegmentation found = with_code(ExitCode::data, [&] {
-      return segment_video(segmenter, data::VideoReader(path), {.batch_size = options.batch_size});
+      const data::VideoReader video(path);
+      bar.start(name + " segment", video.frame_count());
+      return segment_video(segmenter, video, {.batch_size = options.batch_size, .progress = step});
     });
-    const std::string size = options.output + "/size/" + name;
     write_file(size + ".csv", size_table(found));
     with_code(ExitCode::storage, [&] { plot_size(size + ".svg", found); });
-    std::string files = size + ".svg";
+    std::string shown = size + ".svg";
     if (options.save_video) {
-      files = overlay_path(options, path);
+      shown = overlay_path(options, path);
+      bar.start(name + " overlay", static_cast<int64_t>(found.areas.size()));
       const data::VideoReader video(path);
-      with_code(ExitCode::storage, [&] { write_overlay(files, found, video); });
+      with_code(ExitCode::storage, [&] { write_overlay(shown, found, video, {}, step); });
     }
-    std::printf("%s: %zu frames, %s -> %s\n", path.c_str(), found.areas.size(),
-                to_string(found).c_str(), files.c_str());
-    std::fflush(stdout);
+    bar.end();
+    bar.print(
+        fmt::format("{}: {} frames, {} -> {}", path, found.areas.size(), to_string(found), shown));
   }
 }
 
