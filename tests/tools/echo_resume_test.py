@@ -100,12 +100,20 @@ def event(record):
     return tag, step
 
 
+def family(pid):
+    """Its descendants."""
+    with open(f"/proc/{pid}/task/{pid}/children") as children:
+        for child in map(int, children.read().split()):
+            yield child
+            yield from family(child)
+
+
 class Resume(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
         cls.data = cls.folder + "/data"
-        subprocess.run([ECHO, "synth", "--output", cls.data, "--train", "6", "--val", "2", "--test", "2", "--frames", "30",
+        subprocess.run([ECHO, "synth", "--output", cls.data, "--train", "6", "--val", "2", "--test", "2", "--frames", "56",
                         "--seed", "3"], check=True, stdout=subprocess.DEVNULL)
         cls.reference = cls.folder + "/reference"
         start = time.monotonic()
@@ -195,12 +203,6 @@ class Resume(unittest.TestCase):
         process = self.start(self.train(run))
         self.wait_for_steps(process, run)
 
-        def family(pid):
-            with open(f"/proc/{pid}/task/{pid}/children") as children:
-                for child in map(int, children.read().split()):
-                    yield child
-                    yield from family(child)
-
         processes = list(family(process.pid))
         self.assertGreaterEqual(len(processes), 3)  # two workers and who starts them
         process.kill()
@@ -218,15 +220,11 @@ class Resume(unittest.TestCase):
         process = self.start(self.train(run))
         self.wait_for_steps(process, run)
         killed = 0
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/comm") as comm, open(f"/proc/{pid}/stat") as stat:
-                    group = int(stat.read().rsplit(")", 1)[1].split()[2])
-                    if "worker" in comm.read() and group == os.getpgid(process.pid):
-                        os.kill(int(pid), signal.SIGKILL)
-                        killed += 1
-            except OSError:
-                pass
+        for pid in family(process.pid):
+            with open(f"/proc/{pid}/comm") as comm:
+                if comm.read().startswith("aorta-work "):
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, err)
         self.assertGreater(killed, 0)

@@ -188,19 +188,22 @@ Tensor sample_picture(const Tensor& frame, const Tensor& mask, const Tensor& tra
 
 RunRecords::RunRecords(const RunFolder& folder, Console& console, const State* checkpoint)
     : folder_(folder), console_(console) {
-  careful([&] {
-    if (checkpoint && checkpoint->contains("events.file")) {
+  if (checkpoint && checkpoint->contains("events.file")) {
+    try {
       events_ = report::EventWriter::resume(
           folder_.file(checkpoint->get<std::string>("events.file")),
           static_cast<uint64_t>(checkpoint->get<int64_t>("events.bytes")));
-    } else {
-      // Of a run that was stopped before its first checkpoint: its rows come again.
-      for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
-        if (entry.path().filename().string().starts_with("events.out.tfevents."))
-          std::filesystem::remove(entry.path());
-      events_.emplace(folder_.path());
+      return;
+    } catch (const Error& error) {
+      console_.warn(std::string(error.what()) + "; a new event file begins here");
     }
-  });
+  } else {
+    // Of a run that was stopped before its first checkpoint: its rows come again.
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+      if (entry.path().filename().string().starts_with("events.out.tfevents."))
+        std::filesystem::remove(entry.path());
+  }
+  careful([&] { events_.emplace(folder_.path()); });
 }
 
 void RunRecords::careful(const std::function<void()>& write) {
