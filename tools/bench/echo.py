@@ -4,7 +4,8 @@
     echo.py epoch AORTA_ECHO FOLDER MODEL [--amp] [--runs 3] [--epochs 2] [--batch_size 20] [--workers 4]
         time of an epoch (training and validation), start to the first step, memory of the whole process tree
     echo.py curve AORTA_ECHO FOLDER MODEL [--steps 20]
-        the loss of each step from the same weights, all videos of TRAIN in one batch: the same order and recipe
+        the loss of each step from the same weights, all videos of TRAIN in one batch, no
+        dropout: the same order and recipe
     echo.py dice AORTA_ECHO FOLDER MODEL [--epochs 100] [--augment] [--weights RUN]
         leave one patient out: a fold for each first part of the file names, the last weights, Dice pooled over
         the videos of all folds; with --weights Aorta starts from those
@@ -19,7 +20,6 @@ import os
 import re
 import shutil
 import statistics
-import struct
 import subprocess
 import tempfile
 import threading
@@ -84,14 +84,6 @@ def peer(args, folder, epochs, extra=()):
     return json.loads(out) | {"seconds": seconds, "memory": memory}
 
 
-def statistics_of(checkpoint):
-    """What aorta-echo normalised with: the first channel's mean and standard deviation."""
-    with open(checkpoint, "rb") as file:
-        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))["__metadata__"]
-    return [json.loads(next(v for k, v in header.items() if k.endswith("segmenter." + name)))[0]
-            for name in ("mean", "std")]
-
-
 def row(what, ours, theirs, unit):
     ratio = statistics.median(ours) / statistics.median(theirs)
     print(f"| {what} | {statistics.median(ours):.2f} {unit} | {statistics.median(theirs):.2f} {unit} | {ratio:.2f} |", flush=True)
@@ -124,10 +116,11 @@ def curve(args):
     with tempfile.TemporaryDirectory() as temporary:
         weights = temporary + "/weights.safetensors"
         peer(args, args.folder, 0, ["--save", weights])
-        ours = aorta(args, args.folder, temporary + "/run", args.steps, ["--weights", weights])
-        mean, std = statistics_of(temporary + "/run/checkpoint.safetensors")
-        theirs = peer(args, args.folder, args.steps, ["--weights", weights, "--mean", str(mean), "--std", str(std)])
-    a = [float(r["loss"]) for r in ours["rows"] if r["phase"] == "train"]
+        program = os.path.join(os.path.dirname(args.program), "../bench/echo_curve")
+        out = run([program, args.folder, args.model, weights, str(args.steps), str(args.lr)])[0]
+        mean, std, *a = map(float, out.split())
+        theirs = peer(args, args.folder, args.steps,
+                      ["--weights", weights, "--mean", str(mean), "--std", str(std), "--no_dropout"])
     b = [e["train"]["loss"] for e in theirs["epochs"]]
     differences = [abs(x - y) / y for x, y in zip(a, b)]
     print("step, Aorta, PyTorch, relative difference")

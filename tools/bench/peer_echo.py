@@ -142,7 +142,7 @@ def main():
                                 ("lr", float, 1e-5), ("optimizer", str, "sgd"), ("seed", int, 0), ("mean", float, 32.5),
                                 ("std", float, 49.1), ("weights", str, ""), ("save", str, "")):
         parser.add_argument("--" + name, type=kind, default=default)
-    for name in "amp", "augment", "test":
+    for name in "amp", "augment", "test", "no_dropout":
         parser.add_argument("--" + name, action="store_true")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
@@ -152,6 +152,9 @@ def main():
     if args.weights:
         from safetensors.torch import load_file
         net.load_state_dict(load_file(args.weights))
+    for module in net.modules():
+        if args.no_dropout and isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
     optimizer = (torch.optim.SGD(net.parameters(), args.lr, momentum=0.9) if args.optimizer == "sgd"
                  else torch.optim.Adam(net.parameters(), args.lr))
 
