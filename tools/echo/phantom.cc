@@ -142,8 +142,8 @@ Anatomy Anatomy::random(Draw& draw) {
   a.open_angle = draw.uniform(0.9, 1.45);
   a.left_fat = draw.uniform(0.4, 1.3);
   a.right_fat = draw.uniform(0.2, 1.2);
-  a.septal_trabeculae = draw.uniform(0.02, 0.2);
-  a.lateral_trabeculae = draw.uniform(0.05, 0.35);
+  a.septal_trabeculae = draw.uniform(0.02, 0.25);
+  a.lateral_trabeculae = draw.uniform(0.08, 0.48);
   return a;
 }
 
