@@ -88,6 +88,8 @@ Command evaluate_command(CLI::App& app) {
   add_field(*command, "Running", "device", options->device, "auto, cpu, cuda or cuda:N");
   add_field(*command, "Output", "output", options->output,
             "folder for tables and plots; the run's when left out");
+  add_field(*command, "Output", "save_video", options->save_video, "segment its videos, too");
+  add_field(*command, "Output", "quiet", options->quiet, "no progress bar");
   return {command, [options] {
             evaluate(*options);
             return 0;
@@ -105,6 +107,7 @@ Command segment_command(CLI::App& app) {
   add_field(*command, "Output", "output", options->output, "folder for videos, tables and plots");
   add_field(*command, "Output", "save_video", options->save_video, "write overlay videos");
   add_field(*command, "Output", "overwrite", options->overwrite, "replace overlay videos");
+  add_field(*command, "Output", "quiet", options->quiet, "no progress bar");
   return {command, [options] {
             segment(*options);
             return 0;
