@@ -83,7 +83,10 @@ data::Transforms augmentation() {
   };
 }
 
-void load_initial_weights(Segmenter& segmenter, const std::string& path) {
+void load_initial_weights(Segmenter& segmenter, const std::string& run_or_file) {
+  std::error_code error;
+  const bool run = std::filesystem::is_directory(run_or_file, error);
+  const std::string path = run ? run_or_file + "/best.safetensors" : run_or_file;
   with_code(ExitCode::data, [&] {
     NamedTensors given = load(path);
     const bool ours = std::any_of(given.begin(), given.end(), [](const auto& entry) {

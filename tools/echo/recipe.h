@@ -26,9 +26,10 @@ Schedule make_schedule(const TrainOptions& options, optim::Optimizer& optimizer,
 /// What `--augment` does to a pair of frames and their masks.
 data::Transforms augmentation();
 
-/// Loads a file of weights: one that aorta-echo wrote, or torchvision's names and shapes. A head
-/// for another number of classes, and an auxiliary head, are left out. Throws Failure(data).
-void load_initial_weights(Segmenter& segmenter, const std::string& path);
+/// Loads a run's best weights, a file of weights that aorta-echo wrote, or one of torchvision's
+/// names and shapes. A head for another number of classes, and an auxiliary head, are left out.
+/// Throws Failure(data).
+void load_initial_weights(Segmenter& segmenter, const std::string& run_or_file);
 /// Where `--pretrained` looks: `$XDG_DATA_HOME/aorta/MODEL.safetensors`. Throws
 /// Failure(environment) that says how to put it there.
 std::string pretrained_weights(const std::string& model_name);

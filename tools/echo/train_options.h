@@ -47,7 +47,7 @@ struct TrainOptions {
     visit("Data", "data_dir", data_dir, "folder with FileList.csv, VolumeTracings.csv and Videos");
     visit("Model", "model_name", model_name, "network, see `aorta-echo train --help`");
     visit("Model", "pretrained", pretrained, "start from torchvision's weights");
-    visit("Model", "weights", weights, "file of weights to start from");
+    visit("Model", "weights", weights, "a run, or a file of weights, to start from");
     visit("Output", "run_test", run_test, "evaluate the best weights on VAL and TEST at the end");
     visit("Output", "save_video", save_video, "segment the videos of TEST at the end");
     visit("Training", "num_epochs", num_epochs, "epochs");
