@@ -133,7 +133,9 @@ int CsvReader::peek() {
 }
 
 void CsvReader::put(char c) {
-  if (c == '\0') fail_at(next_line_, "text must not hold a zero byte", "one");
+  if (c == '\0')
+    fail_at(next_line_, "text must not hold a zero byte",
+            "one at byte " + std::to_string(offset_ - buffer_.size() + position_ - 1));
   if (static_cast<int64_t>(record_.size() + ends_.size()) >= options_.max_record_bytes)
     fail_at(line_, "a record must not be longer than max_record_bytes",
             "more than " + std::to_string(options_.max_record_bytes));

@@ -41,6 +41,28 @@ std::string upper(std::string_view text) {
 
 std::string name_of(EchoSplit split) { return upper(to_string(split)); }
 
+// ", but there is a.mp4": a file of the same name with another suffix, or in other letters.
+std::string like(const std::vector<std::string>& files, const std::string& name) {
+  const auto stem = [](const std::string& file) { return upper(file.substr(0, file.rfind('.'))); };
+  for (const std::string& file : files)
+    if (stem(file) == stem(name)) return ", but there is " + io::quote(file);
+  return "";
+}
+
+// A table of the folder. When it isn't there, a file that is nearly called so is named.
+std::shared_ptr<const ByteSource> open_table(const std::string& folder, const char* name) {
+  try {
+    return ByteSource::open(folder + "/" + name);
+  } catch (const Error& error) {
+    std::string other;
+    try {
+      other = like(names_in(folder), name);
+    } catch (const Error&) {  // there is no such folder, which the first error says
+    }
+    throw Error(error.what() + other);
+  }
+}
+
 bool uses_traces(const EchoOptions& options) {
   return std::any_of(options.targets.begin(), options.targets.end(), [](const std::string& target) {
     const EchoTarget kind = echo_target(target);
@@ -125,7 +147,7 @@ class Loader {
 };
 
 void Loader::read_file_list() {
-  CsvReader rows(folder_ + "/" + kFileList);
+  CsvReader rows(open_table(folder_, kFileList));
   const int name = rows.column("FileName");
   const int split = rows.column("Split");
   const int frames = rows.find_column("NumberOfFrames");
@@ -139,6 +161,8 @@ void Loader::read_file_list() {
     if (!more) break;
     read_row(rows, name, split, frames, wanted);
   }
+  if (tables_.names.size() == 0 && faults_.empty())
+    add(kFileList, 0, "there must be a video, got 0 rows");
   sort_names();
   for (size_t i = 1; i < by_name_.size(); ++i) {
     const uint32_t first = by_name_[i - 1], second = by_name_[i];
@@ -185,14 +209,6 @@ void Loader::read_row(const CsvReader& rows, int name, int split, int frames,
 std::string shown(std::string_view name) {
   const std::string quoted = io::quote(name);
   return quoted.size() == name.size() + 2 ? std::string(name) : quoted;
-}
-
-// ", but there is a.mp4": a file of the same name with another suffix, or in other letters.
-std::string like(const std::vector<std::string>& files, const std::string& name) {
-  const auto stem = [](const std::string& file) { return upper(file.substr(0, file.rfind('.'))); };
-  for (const std::string& file : files)
-    if (stem(file) == stem(name)) return ", but there is " + io::quote(file);
-  return "";
 }
 
 // Every wanted video must be a file of the folder; a name whose last part only looks like a suffix
@@ -243,7 +259,7 @@ int64_t Loader::find(std::string_view name) const {
 
 void Loader::read_tracings() {
   constexpr uint64_t kShortestRow = 40;  // that is usual: a name and five numbers, in bytes
-  const auto file = ByteSource::open(folder_ + "/" + kTracings);
+  const auto file = open_table(folder_, kTracings);
   // Address space for all of them, so that growing leaves no memory behind; rows touch what they
   // use.
   tables_.rows.reserve(static_cast<size_t>(file->size() / kShortestRow));

@@ -127,7 +127,7 @@ TEST(Csv, RefusesWhatIsWrong) {
   EXPECT_EQ(error_in("a,b\r1,2\r"),
             "read_csv: t.csv:1: a carriage return must be followed by a line feed, got none");
   EXPECT_EQ(error_in(std::string_view("a,b\n1,\0\n", 8)),
-            "read_csv: t.csv:2: text must not hold a zero byte, got one");
+            "read_csv: t.csv:2: text must not hold a zero byte, got one at byte 6");
   EXPECT_EQ(error_in("a,b,a\n"),
             "read_csv: t.csv:1: columns must have different names, got \"a\" twice");
   EXPECT_EQ(

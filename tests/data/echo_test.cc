@@ -441,8 +441,17 @@ TEST(Echo, SaysWhatIsWrong) {
   EXPECT_EQ(error_of([&] { echo.path(2); }),
             "echo: index must be 0 to the number of videos - 1, got 2 of 2");
   folder.write("FileList.csv", "FileName,EF,Split\n");
+  EXPECT_EQ(error([](auto&) {}), "echo: the files of " + folder.str() +
+                                     "/Videos and its tables must be sound, got 1 fault: "
+                                     "FileList.csv: there must be a video, got 0 rows");
+  folder.write("FileList.csv", "FileName,EF,Split\na,50,TEST\n");
   EXPECT_EQ(error([](auto&) {}), "echo: the split must have videos, got none of train in " +
                                      folder.str() + ", 0 left out");
+  folder.write("filelist.CSV", "FileName,EF,Split\n");
+  std::filesystem::remove(folder.str() + "/FileList.csv");
+  EXPECT_EQ(error([](auto&) {}), folder.str() +
+                                     "/FileList.csv: file must be readable, got ENOENT (No such "
+                                     "file or directory), but there is \"filelist.CSV\"");
 }
 
 TEST(Echo, MeasuresMeanAndDeviation) {

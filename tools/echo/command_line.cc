@@ -71,7 +71,8 @@ Command train_command(CLI::App& app) {
   add_field(*command, "Output", "quiet", options->quiet, "nothing on stdout");
   add_field(*command, "Training", "config", *config,
             "a file of \"name: value\" lines, as args.yaml; flags override it");
-  return {command, [options, config] { return train(*options); }};  // with_files() read it
+  // config stays: its flag writes to it when the arguments are parsed.
+  return {command, [options, config] { return train(*options); }};
 }
 
 constexpr const char* kWeights = "a run's folder (its best weights), or a file of weights of it";

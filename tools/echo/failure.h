@@ -2,6 +2,7 @@
 
 #include <aorta/core/check.h>
 
+#include <string_view>
 #include <utility>
 
 namespace aorta::echo {
@@ -19,7 +20,8 @@ class Failure : public Error {
   ExitCode code_;
 };
 
-/// Runs it and returns what it returns; an Error that is no Failure becomes one of this code.
+/// Runs it and returns what it returns; an Error that is no Failure becomes one of this code, or,
+/// when memory ran out, whatever for, one of ExitCode::environment.
 template <class Run>
 auto with_code(ExitCode code, Run&& run) -> decltype(std::forward<Run>(run)()) {
   try {
@@ -27,7 +29,9 @@ auto with_code(ExitCode code, Run&& run) -> decltype(std::forward<Run>(run)()) {
   } catch (const Failure&) {
     throw;
   } catch (const Error& error) {
-    throw Failure(code, error.what());
+    const bool memory =
+        std::string_view(error.what()).find("machine has no more memory") != std::string_view::npos;
+    throw Failure(memory ? ExitCode::environment : code, error.what());
   }
 }
 

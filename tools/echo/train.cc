@@ -134,6 +134,11 @@ class Run {
         options_.amp ? "bf16" : "f32", options_.seed));
     console_.line(fmt::format("data   {}: {} train, {} val", options_.data_dir,
                               trainer_->train_size(), trainer_->validation().size()));
+    const auto& notes = trainer_->notes();
+    if (!notes.empty())
+      console_.warn(data::to_string(notes[0]) +
+                    (notes.size() > 1 ? fmt::format(", and {} more", notes.size() - 1) : "") +
+                    "; `aorta-echo data check` lists what is amiss");
     console_.line("output " + folder_.path());
     if (!note.empty()) console_.warn(note);
     if (begun)

@@ -31,6 +31,7 @@ struct TrainOptions {
   bool amp = false;
   bool augment = false;
   bool pin_memory = false;
+  double timeout = 300;  // seconds to wait for a batch of the workers; 0: for ever
   bool deterministic = true;
   std::optional<int64_t> max_steps;
   double save_every = 10;  // minutes between checkpoints inside an epoch
@@ -67,6 +68,7 @@ struct TrainOptions {
     visit("Training", "amp", amp, "compute in bf16 where it is safe");
     visit("Data", "augment", augment,
           "turn, shift, scale and change the brightness of samples at random");
+    visit("Data", "timeout", timeout, "seconds to wait for a batch of the workers; 0: for ever");
     visit("Data", "pin_memory", pin_memory, "batches in page-locked memory");
     visit("Training", "deterministic", deterministic,
           "same seed, same bits (always so on the CPU)");

@@ -23,8 +23,8 @@ class Stopwatch {
   Clock::time_point start_ = Clock::now();
 };
 
-std::shared_ptr<const data::Dataset> training_set(const TrainOptions& options) {
-  std::shared_ptr<const data::Dataset> set = echo_frames(options.data_dir, data::EchoSplit::train);
+std::shared_ptr<const data::Dataset> training_set(const TrainOptions& options,
+                                                  std::shared_ptr<const data::Dataset> set) {
   if (options.num_train_patients) {
     const int64_t wanted = *options.num_train_patients;
     if (wanted < 1 || wanted > set->size())
@@ -72,6 +72,7 @@ data::DataLoaderOptions loader_options(const TrainOptions& options, bool trainin
           .num_workers = options.num_workers,
           .pin_memory = options.pin_memory,
           .drop_last = training,
+          .timeout = options.num_workers > 0 ? options.timeout : 0,
           .persistent_workers = options.num_workers > 0,
           .seed = options.seed};
 }
@@ -147,7 +148,9 @@ Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
   if (options.batch_size < 1)
     throw Failure(ExitCode::usage,
                   "--batch_size: must be positive, got " + std::to_string(options.batch_size));
-  const auto train = training_set(options);
+  const auto videos = echo_frames(options.data_dir, data::EchoSplit::train);
+  notes_ = videos->notes();
+  const auto train = training_set(options, videos);
   train_size_ = train->size();
   if (options.batch_size > train_size_)
     throw Failure(ExitCode::usage,
@@ -155,6 +158,8 @@ Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
                   "left out when it isn't full), got " +
                       std::to_string(options.batch_size) + " of " + std::to_string(train_size_));
   validation_ = echo_frames(options.data_dir, data::EchoSplit::val);
+  for (const data::EchoFault& note : validation_->notes())
+    if (note.file == "FileList.csv") notes_.push_back(note);  // of the tracings they are the same
   segmenter_.net->to(ToOptions{.device = device_, .memory_format = MemoryFormat::channels_last});
   nn::set_statistic_groups(*segmenter_.net, 2);
   optimizer_ = make_optimizer(options, segmenter_.net->parameters());

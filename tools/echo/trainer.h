@@ -59,6 +59,8 @@ class Trainer {
   data::StallAccount stall_account() const { return loader_->stall_account(); }
   int64_t train_size() const { return train_size_; }
   const data::Echo& validation() const { return *validation_; }
+  /// What was left out of the tables of both splits, and the like.
+  const std::vector<data::EchoFault>& notes() const { return notes_; }
   Device device() const { return device_; }
   /// The samples and the weights of a step whose loss wasn't finite.
   const State& replay() const { return replay_; }
@@ -80,6 +82,7 @@ class Trainer {
   Device device_;
   int64_t train_size_ = 0;
   std::shared_ptr<const data::Echo> validation_;
+  std::vector<data::EchoFault> notes_;
   Segmenter segmenter_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   Schedule schedule_;

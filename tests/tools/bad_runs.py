@@ -1,0 +1,381 @@
+"""The rows about tensors, files of tensors, numbers, machines and flags."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+import bad_input_files as files
+from bad_input_case import BAD_MACHINE, ECHO, LIMIT, Case, Done, left_out, row
+
+SHAPES = (resource.RLIMIT_AS, 4 << 30)
+
+
+# Tensors: what a command line can't reach runs in a program of its own.
+
+for number, what, name, message in (
+        ("34a", "shapes that don't go together", "add", "add: shapes must broadcast, got [2,3] and [2,4]"),
+        ("34b", "matrices that don't go together", "matmul", "matmul: *[2,3]*[4,5]*"),
+        ("35", "dtypes that don't go together", "dtype", "matmul: the operands must have one dtype, got f32 and f64"),
+        ("37", "a maximum of nothing", "nothing", "amax: a reduced dimension must have elements, got [0,3] reduced over [0,1]"),
+        ("38a", "more elements than a number counts", "elements", "*4294967296*"),
+        ("38b", "more bytes than a number counts", "bytes", "*2305843009213693952*"),
+        ("39", "an index out of range", "index", "index_select: *4*"),
+        ("40", "a saved tensor is changed before backward", "edit", "*version*"),
+        ("41", "backward twice", "twice", "*a graph can be run a second time only if the first kept it "
+         "(retain_graph = true), got the saved tensors of * have been freed")):
+    @row(number, what, 3, message, "tensors")
+    def _(case, name=name):
+        return case.tensor(name)
+
+left_out(36, "tensors on two devices", "needs a GPU")
+
+
+# Files of tensors
+
+F32_PAIR = struct.pack("<2f", 1, 2)
+EMPTY = {"a": files.entry([2], 0, 8)}
+for number, what, content, message in (
+        ("42a", "a header longer than its file", files.safetensors(EMPTY, F32_PAIR, length=4000),
+         "*weights.safetensors: header must lie inside the file, got 4000*"),
+        ("42b", "a header above 100 MB", files.safetensors(EMPTY, F32_PAIR, length=1 << 40),
+         "*weights.safetensors: header must be at most 100,000,000 bytes, got 1099511627776"),
+        ("43a", "tensors that overlap",
+         files.safetensors({"a": files.entry([2], 0, 8), "b": files.entry([2], 4, 12)}, bytes(12)),
+         '*weights.safetensors: tensors must not overlap, got "b" *'),
+        ("43b", "a hole between tensors",
+         files.safetensors({"a": files.entry([2], 0, 8), "b": files.entry([2], 12, 20)}, bytes(20)),
+         '*weights.safetensors: there must be no hole before a tensor, got "b" *'),
+        ("44a", "a name twice", files.safetensors(
+            b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"a":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}}',
+            bytes(16)), '*weights.safetensors: header must have each name once, got "a" twice'),
+        ("44b", "a header that isn't UTF-8", files.safetensors(b'{"\xff":{"dtype":"F32"}}'),
+         "*weights.safetensors: header must be UTF-8*"),
+        ("44c", "a header of 100000 brackets", files.safetensors(b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+         "*weights.safetensors: *"),
+        ("45", "shape and dtype aren't the bytes", files.safetensors({"a": files.entry([3], 0, 8)}, F32_PAIR),
+         '*weights.safetensors: shape x dtype must be the tensor\'s bytes, got "a" *')):
+    @row(number, what, 3, message, "train --weights")
+    def _(case, content=content):
+        files.write(case.path("weights.safetensors"), content)
+        return case.train("--weights", case.path("weights.safetensors"))
+
+
+@row(46, "an npz of Python objects", 3,
+     '*weights.npz*: object dtype (a Python pickle) is refused, got "|O"', "train --weights")
+def _(case):
+    files.npz(case.path("weights.npz"), a=files.npy("|O", b"\x80\x04]."))
+    return case.train("--weights", case.path("weights.npz"))
+
+
+@row("47a", "an npz in Fortran's order", 0, "a: 10", "tensors")
+def _(case):
+    files.npz(case.path("a.npz"), a=files.npy("<f4", struct.pack("<4f", 1, 2, 3, 4), fortran=True, shape="(2, 2)"))
+    return case.tensor("load", case.path("a.npz"))
+
+
+@row("47b", "a big-endian npz", 0, "a: 3", "tensors")
+def _(case):
+    files.npz(case.path("a.npz"), a=files.npy(">f4", struct.pack(">2f", 1, 2)))
+    return case.tensor("load", case.path("a.npz"))
+
+
+@row(48, "an npz that says to be 3 GB in 0.3 KB", 3,
+     "*weights.npz:*: deflated member must be at most 1032 times its compressed size, got 3000000000 from 98 bytes",
+     "train --weights")
+def _(case):
+    files.npz_bomb(case.path("weights.npz"), 3_000_000_000)
+    return case.train("--weights", case.path("weights.npz"), limits=[SHAPES])
+
+
+for number, what, content, message in (
+        ("49a", "an IDX file of another kind", b"\x12\x34\x56\x78" + bytes(100), "*digits.idx: *"),
+        ("49b", "an IDX file that is cut short", b"\0\0\x08\x01\0\0\x10\0" + bytes(100), "*digits.idx: *4096*")):
+    @row(number, what, 3, message, "tensors")
+    def _(case, content=content):
+        files.write(case.path("digits.idx"), content)
+        return case.tensor("idx", case.path("digits.idx"))
+
+
+@row("50a", "weights of another network", 3,
+     "*best.safetensors: weights must be of the network that is trained, unet, got unet_small", "train --weights")
+def _(case):
+    return case.train("--model_name", "unet", "--weights", os.path.join(Case.shared, "run", "best.safetensors"))
+
+
+@row("50b", "weights that lack names", 3, "load_state_dict: *missing*unexpected*", "train --weights")
+def _(case):
+    files.write(case.path("weights.safetensors"), files.safetensors(EMPTY, F32_PAIR))
+    return case.train("--weights", case.path("weights.safetensors"))
+
+
+def flip_last_bit(path):
+    content = bytearray(files.read(path))
+    content[-1] ^= 1
+    files.write(path, bytes(content))
+
+
+@row("51a", "a bit of the weights is flipped", 3,
+     '*best.safetensors: tensor must match its CRC-32C, got "*" with *: the file is damaged', "evaluate")
+def _(case):
+    path = case.begun().run_folder + "/best.safetensors"
+    flip_last_bit(path)
+    return case.evaluate(path)
+
+
+@row("51b", "a bit of the checkpoint is flipped", 0,
+     "*tensor must match its CRC-32C, got *; going on from the checkpoint before it", "train --resume")
+def _(case):
+    flip_last_bit(case.begun().run_folder + "/checkpoint.safetensors")
+    return case.resume("--num_epochs", "2")
+
+
+@row("51c", "both checkpoints are damaged", 3,
+     '*checkpoint.safetensors: tensor must match its CRC-32C, got *: the file is damaged', "train --resume")
+def _(case):
+    for name in "checkpoint.safetensors", "checkpoint.safetensors.1":
+        flip_last_bit(os.path.join(case.begun().run_folder if name[-1] == "s" else case.run_folder, name))
+    done = case.resume()
+    case.expect_earlier_files("best.safetensors", "log.csv")
+    return done
+
+
+@row(52, "a checkpoint of a newer version", 3,
+     "*new.safetensors: state format must be at most version 1, got version 7*", "evaluate")
+def _(case):
+    content = files.read(os.path.join(Case.shared, "run", "best.safetensors"))
+    length = struct.unpack_from("<Q", content)[0]
+    header = content[:8 + length].replace(b'"aorta.state":"1"', b'"aorta.state":"7"')
+    place = header.index(b'"aorta.crc32c":"') + 16
+    header = header[:place] + b"00000000" + header[place + 8:]
+    header = header[:place] + b"%08x" % files.crc32c(header) + header[place + 8:]
+    files.write(case.path("new.safetensors"), header + content[8 + length:])
+    return case.evaluate(case.path("new.safetensors"))
+
+
+# Numbers
+
+NOT_FINITE = "the loss must be finite, got * at step * of *.avi; *; RUN/replay.safetensors holds the batch and the weights"
+
+
+@row(53, "the loss becomes NaN", 5, NOT_FINITE)
+def _(case):
+    done = case.train("--lr", "1e30", "--num_epochs", "2")
+    assert os.path.exists(case.run_folder + "/replay.safetensors")
+    return done
+
+
+@row(54, "the loss becomes NaN in bf16", 5, NOT_FINITE, "train --amp")
+def _(case):
+    return case.train("--lr", "1e30", "--num_epochs", "2", "--amp")
+
+
+for letter, value in zip("abc", ("0", "-1", "nan")):
+    @row("55" + letter, "a learning rate of " + value, 2, "--lr: must be positive, got *", "train --lr " + value)
+    def _(case, value=value):
+        return case.train("--lr=" + value)
+
+
+# Machines
+
+@row("56a", "the output can't be written", 4,
+     "/proc/run: the output folder must be writable, got No such file or directory")
+def _(case):
+    return case.train("--output", "/proc/run")
+
+
+@row("56b", "the output is below a file", 4,
+     "DATA/FileList.csv/run: the output folder must be writable, got Not a directory")
+def _(case):
+    return case.train("--output", case.data.path("FileList.csv") + "/run")
+
+
+@row("57a", "the output is a file", 4, "DATA/FileList.csv: --output must be a folder, got a file")
+def _(case):
+    return case.train("--output", case.data.path("FileList.csv"))
+
+
+@row("57b", "the output folder holds a run", 6,
+     "RUN: the folder holds a run; --resume goes on with it, --overwrite replaces it")
+def _(case):
+    done = case.begun().train()
+    case.expect_earlier_files()
+    return done
+
+
+@row(58, "the disk is full at a checkpoint", 6, "RUN/*.safetensors: *")
+def _(case):
+    done = case.begun().resume(limits=[(resource.RLIMIT_FSIZE, 1 << 20)])
+    case.expect_earlier_files("best.safetensors", "checkpoint.safetensors", "log.csv")
+    case.expect_resumes()
+    return done
+
+
+@row(59, "the disk is full at the log", 0,
+     "warning: RUN/train.log: lines are missing, got No space left on device; the training goes on")
+def _(case):
+    os.remove(case.begun().run_folder + "/train.log")
+    os.symlink("/dev/full", case.run_folder + "/train.log")
+    return case.resume()
+
+
+@row(60, "too little space for two checkpoints", 4,
+     "RUN: two checkpoints and the files of a run need * MB, got 1.0 MB free")
+def _(case):
+    return case.train(environment={"LD_PRELOAD": BAD_MACHINE, "FREE_BYTES": "1000000"})
+
+
+@row(61, "too little shared memory for workers", 4, "*memory must be there*")
+def _(case):
+    return case.begun().resume("--num_workers", "2", limits=[(resource.RLIMIT_FSIZE, 1 << 16)])
+
+
+@row(62, "a worker is killed", 0, "*worker * (pid *) was killed by signal 9 (SIGKILL)*; it is started again")
+def _(case):
+    started = case.begun().start(ECHO, *case.resume_arguments("--num_workers", "2", "--num_epochs", "6"))
+    os.kill(case.workers(started)[0], signal.SIGKILL)
+    return case.finish(started)
+
+
+left_out(63, "a sample that ends its worker each time",
+         "no file does that; tests/data/worker_faults_test.cc has a dataset that does")
+
+
+@row(64, "a worker hangs", 4,
+     "data_loader: a batch must be there within the timeout of 2 s, got worker 0 (pid *) *", "train --timeout 2")
+def _(case):
+    started = case.begun().start(ECHO, *case.resume_arguments("--num_workers", "1", "--num_epochs", "100000", "--timeout", "2"))
+    os.kill(case.workers(started)[0], signal.SIGSTOP)
+    done = case.finish(started)
+    case.expect_resumes()
+    return done
+
+
+@row(65, "the program is killed while workers read", 137, "")
+def _(case):
+    started = case.begun().resume_for_long("--num_workers", "2")
+    workers = case.workers(started)
+    started.kill()
+    done = case.finish(started)
+    deadline = time.monotonic() + LIMIT
+    while any(os.path.exists("/proc/%d" % pid) for pid in workers):
+        assert time.monotonic() < deadline, "workers are left"
+        time.sleep(0.02)
+    case.expect_resumes()
+    return done
+
+
+@row(66, "too few file descriptors", 4, "*Too many open files*")
+def _(case):
+    return case.begun().resume("--num_workers", "4", limits=[(resource.RLIMIT_NOFILE, 12)])
+
+
+for number, what, first, code in ((67, "Ctrl-C", signal.SIGINT, 130), (68, "SIGTERM", signal.SIGTERM, 143)):
+    @row("%da" % number, what, code, "go on with: aorta-echo train --resume --output RUN")
+    def _(case, first=first):
+        started = case.begun().resume_for_long()
+        started.send_signal(first)
+        done = case.finish(started)
+        case.expect_resumes()
+        return done
+
+    @row("%db" % number, what + " twice", code, "")
+    def _(case, first=first):
+        started = case.begun().resume_for_long()
+        while started.poll() is None:
+            started.send_signal(first)
+        done = case.finish(started)
+        case.expect_resumes()
+        return done
+
+
+@row(69, "standard output is closed", 0, "")
+def _(case):
+    end, out = os.pipe()
+    started = case.begun().start(ECHO, *case.resume_arguments(), stdout=out)
+    os.close(out)
+    os.close(end)
+    done = case.finish(started)
+    with open(case.run_folder + "/log.csv", encoding="utf-8") as log:
+        assert len(log.readlines()) == 1 + 2 * 3
+    return done
+
+
+@row(70, "too little memory", 4, "*allocate: the machine has no more memory, got * bytes wanted, * in use")
+def _(case):
+    return case.begun().resume(limits=[(resource.RLIMIT_AS, 120 << 20)])
+
+
+left_out(71, "too little memory of a GPU", "needs a GPU")
+
+
+@row("72a", "--device cuda without a GPU", 4,
+     "--device cuda: *; `aorta-echo doctor` says more, --device cpu trains without", "train --device cuda")
+def _(case):
+    return case.train("--device", "cuda", environment={"CUDA_VISIBLE_DEVICES": ""})
+
+
+@row("72b", "--device auto without a GPU", 0,
+     "aorta-echo · unet_small (* M parameters) · cpu · f32 · seed 0", "train --device auto")
+def _(case):
+    return case.begun().resume("--num_epochs", "2", "--device", "auto", environment={"CUDA_VISIBLE_DEVICES": ""})
+
+
+left_out(73, "a driver or cuDNN that is too old", "needs a GPU and another driver")
+left_out(74, "a CUDA error that stays", "needs a GPU")
+left_out(75, "a rank dies", "the program trains in one process")
+left_out(76, "ranks of other models", "the program trains in one process")
+
+
+# Flags
+
+@row("77a", "an unknown flag", 2,
+     "unknown flag --batch_sise, did you mean --batch_size?; `aorta-echo train --help` lists what there is", "train "
+     "--batch-sise 4")
+def _(case):
+    return case.train("--batch-sise", "4")
+
+
+@row("77b", "an unknown command", 2,
+     "unexpected argument trian, did you mean train?; `aorta-echo --help` lists what there is", "trian")
+def _(case):
+    return case.echo("trian")
+
+
+@row("77c", "an unknown line of --config", 2,
+     "unknown flag --batch_sise, did you mean --batch_size?; *", "train --config")
+def _(case):
+    files.write(case.path("args.yaml"), "batch_sise: 4\n")
+    return case.train("--config", case.path("args.yaml"))
+
+
+for letter, value, message in (("a", "0", "--batch_size: must be positive, got 0"), ("b", "1e9", "*batch_size*1e9*"),
+                               ("c", "8x", "*batch_size*8x*")):
+    @row("78" + letter, "a batch of " + value, 2, message, "train --batch_size " + value)
+    def _(case, value=value):
+        return case.train("--batch_size", value)
+
+
+@row(79, "a batch that is larger than the data set", 2,
+     "--batch_size: must be at most the number of training videos *, got 7 of 6", "train --batch_size 7")
+def _(case):
+    return case.train("--num_train_patients", "6", "--batch_size", "7")
+
+
+@row(80, "the clock jumps back", 0, "")
+def _(case):
+    return case.begun().resume(environment={"LD_PRELOAD": BAD_MACHINE, "CLOCK_STEP_BACK": "3600"})
+
+
+@row(81, "two runs in one folder", 4,
+     "RUN: the folder must not be in use, got another run of aorta-echo that writes to it")
+def _(case):
+    first = case.begun().resume_for_long()
+    second = case.resume()
+    first.send_signal(signal.SIGINT)
+    assert case.finish(first).code == 130
+    return second
