@@ -19,13 +19,14 @@ SHAPES = (resource.RLIMIT_AS, 4 << 30)
 
 for number, what, name, message in (
         ("34a", "shapes that don't go together", "add", "add: shapes must broadcast, got [2,3] and [2,4]"),
-        ("34b", "matrices that don't go together", "matmul", "matmul: *[2,3]*[4,5]*"),
+        ("34b", "matrices that don't go together", "matmul", "matmul: the inner sizes must match, got [2,3] and [4,5]"),
         ("35", "dtypes that don't go together", "dtype", "matmul: the operands must have one dtype, got f32 and f64"),
         ("37", "a maximum of nothing", "nothing", "amax: a reduced dimension must have elements, got [0,3] reduced over [0,1]"),
-        ("38a", "more elements than a number counts", "elements", "*4294967296*"),
-        ("38b", "more bytes than a number counts", "bytes", "*2305843009213693952*"),
-        ("39", "an index out of range", "index", "index_select: *4*"),
-        ("40", "a saved tensor is changed before backward", "edit", "*version*"),
+        ("38a", "more elements than a number counts", "elements", "empty: the number of bytes must fit in 63 bits, got [4294967296,4294967296]"),
+        ("38b", "more bytes than a number counts", "bytes", "empty: the number of bytes must fit in 63 bits, got [2305843009213693952]"),
+        ("39", "an index out of range", "index", "index_select: index out of range, got 4 in dimension 1 of size 4"),
+        ("40", "a saved tensor is changed before backward", "edit", "exp: a tensor saved for the gradient must not be changed in place, "
+         "got output 0 of shape [3] at version 1, saved at 0"),
         ("41", "backward twice", "twice", "*a graph can be run a second time only if the first kept it "
          "(retain_graph = true), got the saved tensors of * have been freed")):
     @row(number, what, 3, message, "tensors")
@@ -56,7 +57,7 @@ for number, what, content, message in (
         ("44b", "a header that isn't UTF-8", files.safetensors(b'{"\xff":{"dtype":"F32"}}'),
          "*weights.safetensors: header must be UTF-8*"),
         ("44c", "a header of 100000 brackets", files.safetensors(b'{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
-         "*weights.safetensors: *"),
+         "*weights.safetensors: header must hold tensors and __metadata__ alone, got an array in *"),
         ("45", "shape and dtype aren't the bytes", files.safetensors({"a": files.entry([3], 0, 8)}, F32_PAIR),
          '*weights.safetensors: shape x dtype must be the tensor\'s bytes, got "a" *')):
     @row(number, what, 3, message, "train --weights")
@@ -93,8 +94,8 @@ def _(case):
 
 
 for number, what, content, message in (
-        ("49a", "an IDX file of another kind", b"\x12\x34\x56\x78" + bytes(100), "*digits.idx: *"),
-        ("49b", "an IDX file that is cut short", b"\0\0\x08\x01\0\0\x10\0" + bytes(100), "*digits.idx: *4096*")):
+        ("49a", "an IDX file of another kind", b"\x12\x34\x56\x78" + bytes(100), "*digits.idx: IDX file must start with two bytes of 0, got *"),
+        ("49b", "an IDX file that is cut short", b"\0\0\x08\x01\0\0\x10\0" + bytes(100), "*digits.idx: data must be as long as the shape says, got 100 bytes for shape [4096] *")):
     @row(number, what, 3, message, "tensors")
     def _(case, content=content):
         files.write(case.path("digits.idx"), content)
