@@ -101,11 +101,15 @@ def event(record):
 
 
 def family(pid):
-    """Its descendants."""
-    with open(f"/proc/{pid}/task/{pid}/children") as children:
-        for child in map(int, children.read().split()):
-            yield child
-            yield from family(child)
+    """Its descendants, but for those that end meanwhile."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as children:
+            found = [int(child) for child in children.read().split()]
+    except OSError:
+        return
+    for child in found:
+        yield child
+        yield from family(child)
 
 
 class Resume(unittest.TestCase):
@@ -208,8 +212,15 @@ class Resume(unittest.TestCase):
         process.kill()
         process.communicate()
         limit = time.monotonic() + 5
-        alive = lambda: [pid for pid in processes if os.path.exists(f"/proc/{pid}") and "Z" not in
-                         open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0]]
+
+        def is_alive(pid):
+            try:
+                with open(f"/proc/{pid}/stat") as stat:
+                    return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+            except OSError:
+                return False
+
+        alive = lambda: [pid for pid in processes if is_alive(pid)]
         while alive() and time.monotonic() < limit:
             time.sleep(0.05)
         self.assertEqual(alive(), [])
@@ -221,10 +232,14 @@ class Resume(unittest.TestCase):
         self.wait_for_steps(process, run)
         killed = 0
         for pid in family(process.pid):
-            with open(f"/proc/{pid}/comm") as comm:
-                if comm.read().startswith("aorta-work "):
+            try:
+                with open(f"/proc/{pid}/comm") as comm:
+                    is_worker = comm.read().startswith("aorta-work ")
+                if is_worker:
                     os.kill(pid, signal.SIGKILL)
                     killed += 1
+            except OSError:
+                pass
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 0, err)
         self.assertGreater(killed, 0)

@@ -53,8 +53,9 @@ EvaluatedVideo measured(const data::Batch& batch, const Tensor& large, const Ten
 Evaluation evaluate(const Segmenter& segmenter, const std::string& data_dir, data::EchoSplit split,
                     const EvaluationSettings& settings) {
   const auto dataset = data::make_dataset<data::Echo>(data_dir, dataset_options(split));
-  data::DataLoader loader(dataset,
-                          {.batch_size = settings.batch_size, .num_workers = settings.num_workers});
+  data::DataLoader loader(dataset, {.batch_size = settings.batch_size,
+                                    .num_workers = settings.num_workers,
+                                    .timeout = settings.num_workers > 0 ? settings.timeout : 0});
   Evaluation evaluation;
   evaluation.split = data::to_string(split);
   for (const data::Batch& batch : loader) {

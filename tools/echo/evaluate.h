@@ -31,6 +31,7 @@ struct Evaluation {
 struct EvaluationSettings {
   int64_t batch_size = 20;
   int num_workers = 4;
+  double timeout = 300;  // seconds to wait for a batch of the workers; 0: for ever
   BootstrapOptions bootstrap = {};
   /// Called after each batch, with how many of how many videos are done.
   std::function<void(int64_t done, int64_t count)> progress = nullptr;

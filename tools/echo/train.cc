@@ -275,6 +275,7 @@ class Run {
       for (const data::EchoSplit split : {data::EchoSplit::val, data::EchoSplit::test}) {
         const EvaluationSettings settings{.batch_size = options_.batch_size,
                                           .num_workers = options_.num_workers,
+                                          .timeout = options_.timeout,
                                           .progress = watch};
         evaluations.push_back(with_code(
             ExitCode::data, [&] { return evaluate(best, options_.data_dir, split, settings); }));
