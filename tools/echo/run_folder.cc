@@ -32,9 +32,12 @@ bool of_a_run(const std::string& name) {
          name.starts_with("test_");
 }
 
+/// A log alone is left by a start that came no further.
 bool holds_a_run(const std::string& path) {
-  for (const auto& entry : fs::directory_iterator(path))
-    if (of_a_run(entry.path().filename().string())) return true;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const std::string name = entry.path().filename().string();
+    if (name != "train.log" && of_a_run(name)) return true;
+  }
   return false;
 }
 
