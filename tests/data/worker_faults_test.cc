@@ -186,6 +186,7 @@ TEST(WorkerFaults, LeavingEarlyEndsTheWorkers) {
                       {.batch_size = 4, .num_workers = 3, .start_method = method});
     for (const auto& batch : loader) {
       EXPECT_EQ(batch["index"].size(0), 4);
+      for (int i = 0; i < 100 && pids_of("aorta-work").size() != 3; ++i) usleep(50'000);
       EXPECT_EQ(pids_of("aorta-work").size(), 3u);
       break;
     }
