@@ -142,7 +142,7 @@ TEST(WorkerFaults, TheWorkersParentMayDie) {
   for (const StartMethod method : kMethods)
     for (const int number : kDeaths)
       for (const int when : {0, 1, 5}) {
-        DataLoader loader(make_dataset<Numbers>(40, Trouble::none, 0, "", 0.002),
+        DataLoader loader(make_dataset<Numbers>(120, Trouble::none, 0, "", 0.002),
                           {.batch_size = 4, .num_workers = 2, .seed = 6, .start_method = method});
         std::string text;
         int batches = 0;
@@ -156,7 +156,7 @@ TEST(WorkerFaults, TheWorkersParentMayDie) {
           }
           text += text_of(*it);
         }
-        EXPECT_EQ(text, expected_text(40, 4)) << number << " " << when;
+        EXPECT_EQ(text, expected_text(120, 4)) << number << " " << when;
         const std::string said = testing::internal::GetCapturedStderr();
         EXPECT_NE(said.find("the workers' parent (pid "), std::string::npos) << said;
       }

@@ -32,6 +32,8 @@ int train_for_ever(StartMethod method) {
        .start_method = method});
   auto it = loader.begin();
   *it;
+  // The second worker may begin late on a busy machine.
+  for (int i = 0; i < 10'000 && descendants().size() != 4; ++i) *++it;
   for (const ProcessEntry& process : descendants()) std::printf("%d ", process.pid);
   std::puts("");
   std::fflush(stdout);
