@@ -199,7 +199,11 @@ class Run {
   void profile() {
     ++profiled_;
     if (profiled_ == 1) profiler_.emplace();
-    if (profiled_ != 11 || !profiler_) return;
+    if (profiled_ == 11) write_profile();
+  }
+
+  void write_profile() {
+    if (!profiler_) return;
     profiler_->stop();
     with_code(ExitCode::storage, [&] { profiler_->write_trace(folder_.file("trace.json")); });
     folder_.write("profile.txt", profiler_->table());
@@ -261,6 +265,7 @@ class Run {
 
   /// What was asked for of the best weights, and the report.
   int finish() {
+    write_profile();  // of fewer steps
     std::vector<Evaluation> evaluations;
     const bool has_best = history_.best_epoch() >= 0;
     Segmenter best = has_best ? load_segmenter(folder_.path()) : trainer_->segmenter();
