@@ -23,6 +23,8 @@ struct Slot final : AutogradSlot {
   uint32_t base_rewrites = 0;  // of a view's base, when the view got `node`
   std::shared_ptr<GradCell> retained;
   int64_t retaining_hook = 0;
+  std::shared_ptr<const Rebuild> rebuild;
+  uint32_t rebuild_version = 0;  // of the tensor, when it was set
 };
 
 Slot* slot_of(const TensorImpl& impl) {
@@ -125,6 +127,7 @@ void rewrite(TensorImpl& impl, Ref<Node> node, uint32_t index) {
   remove_retaining_hook(slot);
   slot.node = std::move(node);
   slot.output = index;
+  slot.rebuild = nullptr;
   ++slot.rewrites;
   if (slot.retained) add_retaining_hook(slot);
   impl.requires_grad = true;
@@ -239,6 +242,17 @@ Tensor with_edge(const Tensor& elements, const Edge& edge) {
   impl.requires_grad = true;
   impl.has_history = !edge.node->is_leaf();
   return alias;
+}
+
+void set_rebuild(const Tensor& output, Rebuild rebuild) {
+  Slot& slot = make_slot(output.impl());
+  slot.rebuild = std::make_shared<const Rebuild>(std::move(rebuild));
+  slot.rebuild_version = output.version();
+}
+
+std::shared_ptr<const Rebuild> rebuild_of(const Tensor& tensor) {
+  const Slot* slot = slot_of(tensor.impl());
+  return slot && slot->rebuild_version == tensor.version() ? slot->rebuild : nullptr;
 }
 
 void retain_gradient(const Tensor& tensor) {

@@ -50,6 +50,14 @@ void set_view_history(const Tensor& view, const Ref<Node>& node);
 /// An alias of `elements` at the place `edge` of the graph.
 Tensor with_edge(const Tensor& elements, const Edge& edge);
 
+/// Computes the elements of an op's output again.
+using Rebuild = std::function<Tensor()>;
+/// What saves `output`, which an op has just made, keeps `rebuild` in its place, so that its memory
+/// is free after the forward pass.
+void set_rebuild(const Tensor& output, Rebuild rebuild);
+/// Null where there is none, or the tensor was written since.
+std::shared_ptr<const Rebuild> rebuild_of(const Tensor& tensor);
+
 /// Gives a leaf the elements of `value`, of the same shape and outside the graph, and its dtype,
 /// device and layout. The leaf stays the object that it is; its gradient is converted too.
 void set_data(const Tensor& leaf, const Tensor& value);

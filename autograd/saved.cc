@@ -8,6 +8,15 @@ namespace {
 
 thread_local std::shared_ptr<const PackHooks> hooks;
 
+// Unpacks a shared_ptr<const Rebuild>.
+const std::shared_ptr<const PackHooks>& rebuilding() {
+  static const auto hooks = std::make_shared<const PackHooks>(
+      PackHooks{{}, [](const std::any& packed) {
+                  return (*std::any_cast<const std::shared_ptr<const Rebuild>&>(packed))();
+                }});
+  return hooks;
+}
+
 }  // namespace
 
 SavedTensorsHooks::SavedTensorsHooks(decltype(PackHooks::pack) pack,
@@ -57,6 +66,10 @@ void Saved::keep(const Tensor& tensor) {
     const std::shared_ptr<const PackHooks> mine = hooks;
     packed_ = std::make_shared<const Packed>(Packed{mine, mine->pack(tensor.detach())});
     is_leaf_ = false;
+    return;
+  }
+  if (std::shared_ptr<const Rebuild> rebuild = rebuild_of(tensor)) {
+    packed_ = std::make_shared<const Packed>(Packed{rebuilding(), std::move(rebuild)});
     return;
   }
   // A leaf's history never changes. Another tensor's may, when it is written in place, and would

@@ -1,7 +1,8 @@
 #include <aorta/core/allocator.h>
 #include <aorta/core/check.h>
+#include <aorta/core/heap.h>
 
-#include <sys/mman.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <bit>
@@ -20,7 +21,7 @@ constexpr bool kCaching = true;
 
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kSmallLimit = 64 << 10;  // up to here: thread-local lists
-constexpr int64_t kHugePage = 2 << 20;
+constexpr int64_t kListLimit = 1 << 20;    // up to here: lists by size class; beyond: the heap
 
 // Size classes: multiples of 64 up to 512, then eight to a power of two.
 int size_class(int64_t bytes) {
@@ -36,71 +37,81 @@ int64_t class_bytes(int index) {
   return static_cast<int64_t>(index % 8 + 9) << shift << 6;
 }
 
-constexpr int kClasses = 8 * 48;
+constexpr int kClasses = 96;       // size_class(kListLimit) + 1
 constexpr int kSmallClasses = 64;  // size_class(kSmallLimit) + 1
 
 struct FreeBlock {
   FreeBlock* next;
 };
 
-std::atomic<int64_t> bytes_in_use{0}, bytes_cached{0}, peak_bytes{0}, system_calls{0};
+std::atomic<int64_t> bytes_in_use{0}, peak_bytes{0};
 
-void* take_from_system(int64_t bytes) {
-  system_calls.fetch_add(1, std::memory_order_relaxed);
-  if (bytes < kHugePage || !kCaching) {
-    return std::aligned_alloc(kAlignment, static_cast<size_t>(bytes));
-  }
-  void* data = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) return nullptr;
-  madvise(data, static_cast<size_t>(bytes), MADV_HUGEPAGE);
-  return data;
+bool is_listed(int64_t bytes) { return bytes <= kListLimit || !kCaching; }
+// What a block of so many bytes takes.
+int64_t block_bytes(int64_t bytes) {
+  return is_listed(bytes) ? class_bytes(size_class(bytes)) : Heap::rounded(bytes);
 }
 
-void give_to_system(void* data, int64_t bytes) {
-  if (bytes < kHugePage || !kCaching) {
-    std::free(data);
-  } else {
-    munmap(data, static_cast<size_t>(bytes));
-  }
-}
-
-struct LargeCache {
-  std::mutex mutex;
-  FreeBlock* lists[kClasses] = {};
-
-  void* pop(int index) {
-    std::lock_guard lock(mutex);
-    FreeBlock* block = lists[index];
-    if (!block) return nullptr;
-    lists[index] = block->next;
-    bytes_cached.fetch_sub(class_bytes(index), std::memory_order_relaxed);
-    return block;
-  }
-  void push(int index, void* data) {
-    std::lock_guard lock(mutex);
-    lists[index] = new (data) FreeBlock{lists[index]};
-    bytes_cached.fetch_add(class_bytes(index), std::memory_order_relaxed);
-  }
-  void clear() {
-    std::lock_guard lock(mutex);
-    for (int i = 0; i < kClasses; ++i) {
-      while (FreeBlock* block = lists[i]) {
-        lists[i] = block->next;
-        bytes_cached.fetch_sub(class_bytes(i), std::memory_order_relaxed);
-        give_to_system(block, class_bytes(i));
+// What all threads share.
+class SharedCache {
+ public:
+  void* take(int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    if (!is_listed(bytes)) return heap_.take(bytes);
+    if (kCaching) {
+      const int index = size_class(bytes);
+      if (FreeBlock* block = lists_[index]) {
+        lists_[index] = block->next;
+        bytes_listed_ -= bytes;
+        return block;
       }
     }
+    ++system_calls_;
+    return std::aligned_alloc(kAlignment, static_cast<size_t>(bytes));
   }
+  void give(void* data, int64_t bytes) {
+    if (!kCaching) return std::free(data);
+    const std::lock_guard lock(mutex_);
+    if (!is_listed(bytes)) return heap_.give(data, bytes);
+    const int index = size_class(bytes);
+    lists_[index] = new (data) FreeBlock{lists_[index]};
+    bytes_listed_ += bytes;
+  }
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    heap_.clear();
+    for (FreeBlock*& list : lists_) {
+      while (FreeBlock* block = list) {
+        list = block->next;
+        std::free(block);
+      }
+    }
+    bytes_listed_ = 0;
+  }
+  int64_t bytes_cached() {
+    const std::lock_guard lock(mutex_);
+    return bytes_listed_ + heap_.bytes_free();
+  }
+  int64_t system_calls() {
+    const std::lock_guard lock(mutex_);
+    return system_calls_ + heap_.segments();
+  }
+  std::mutex& mutex() { return mutex_; }
+
+ private:
+  std::mutex mutex_;
+  FreeBlock* lists_[kClasses] = {};
+  Heap heap_;
+  int64_t bytes_listed_ = 0, system_calls_ = 0;
 };
 
-LargeCache& large_cache() {
+SharedCache& shared_cache() {
   // Never destroyed: tensors may outlive statics. A copy of the process made by fork has its own
   // mutex, which no thread that isn't in the copy may hold.
-  static LargeCache* cache = [] {
-    auto* made = new LargeCache;
-    pthread_atfork([] { large_cache().mutex.lock(); }, [] { large_cache().mutex.unlock(); },
-                   [] { large_cache().mutex.unlock(); });
+  static SharedCache* cache = [] {
+    auto* made = new SharedCache;
+    pthread_atfork([] { shared_cache().mutex().lock(); }, [] { shared_cache().mutex().unlock(); },
+                   [] { shared_cache().mutex().unlock(); });
     return made;
   }();
   return *cache;
@@ -114,8 +125,8 @@ void count_use(int64_t bytes) {
 }
 
 // A thread's small blocks. A block may be freed by another thread than the one that took it: it
-// then changes lists. A list holds a bounded number of bytes; what is over goes back to the large
-// cache's lists, where any thread finds it.
+// then changes lists. A list holds a bounded number of bytes; what is over goes back to the shared
+// lists, where any thread finds it.
 struct SmallCache {
   FreeBlock* lists[kSmallClasses] = {};
   int counts[kSmallClasses] = {};
@@ -147,7 +158,7 @@ SmallCache::~SmallCache() {
   for (int i = 0; i < kSmallClasses; ++i) {
     while (FreeBlock* block = lists[i]) {
       lists[i] = block->next;
-      large_cache().push(i, block);
+      shared_cache().give(block, class_bytes(i));
     }
   }
 }
@@ -163,15 +174,11 @@ SmallCache* this_threads_cache() {
   return cache ? cache : make_small_cache();
 }
 
-[[gnu::noinline]] void* allocate_slowly(int64_t bytes, int index) {
-  if (kCaching) {
-    if (void* data = large_cache().pop(index)) return data;
-  }
-  const int64_t size = class_bytes(index);
-  void* data = take_from_system(size);
+[[gnu::noinline]] void* allocate_slowly(int64_t bytes, int64_t size) {
+  void* data = shared_cache().take(size);
   if (!data && kCaching) {
     empty_cache();
-    data = take_from_system(size);
+    data = shared_cache().take(size);
   }
   check(data != nullptr, "allocate", "the machine has no more memory", bytes, " bytes wanted, ",
         bytes_in_use.load(), " in use");
@@ -183,43 +190,45 @@ SmallCache* this_threads_cache() {
 void* allocate(int64_t bytes) {
   if (bytes <= 0) return nullptr;
   check(bytes <= (int64_t{1} << 46), "allocate", "a tensor has at most 2^46 bytes", bytes);
-  const int index = size_class(bytes);
-  const int64_t size = class_bytes(index);
-  SmallCache* cache = kCaching && bytes <= kSmallLimit ? this_threads_cache() : nullptr;
-  if (cache && cache->lists[index]) {
-    FreeBlock* block = cache->lists[index];
-    cache->lists[index] = block->next;
-    --cache->counts[index];
-    cache->count(size);
-    return block;
+  if (SmallCache* cache = kCaching && bytes <= kSmallLimit ? this_threads_cache() : nullptr) {
+    const int index = size_class(bytes);
+    if (FreeBlock* block = cache->lists[index]) {
+      cache->lists[index] = block->next;
+      --cache->counts[index];
+      cache->count(class_bytes(index));
+      return block;
+    }
   }
-  void* data = allocate_slowly(bytes, index);
+  const int64_t size = block_bytes(bytes);
+  void* data = allocate_slowly(bytes, size);
   count_use(size);
   return data;
 }
 
 void deallocate(void* data, int64_t bytes) {
   if (!data) return;
-  const int index = size_class(bytes);
-  const int64_t size = class_bytes(index);
-  SmallCache* cache = kCaching && bytes <= kSmallLimit ? this_threads_cache() : nullptr;
-  if (cache && cache->counts[index] * size < 4 * kSmallLimit) {
-    cache->lists[index] = new (data) FreeBlock{cache->lists[index]};
-    ++cache->counts[index];
-    return cache->count(-size);
+  if (SmallCache* cache = kCaching && bytes <= kSmallLimit ? this_threads_cache() : nullptr) {
+    const int index = size_class(bytes);
+    const int64_t size = class_bytes(index);
+    if (cache->counts[index] * size < 4 * kSmallLimit) {
+      cache->lists[index] = new (data) FreeBlock{cache->lists[index]};
+      ++cache->counts[index];
+      return cache->count(-size);
+    }
   }
+  const int64_t size = block_bytes(bytes);
   count_use(-size);
-  if (!kCaching) return give_to_system(data, size);
-  large_cache().push(index, data);
+  shared_cache().give(data, size);
 }
 
 AllocatorStats allocator_stats() {
   if (small_cache) small_cache->flush();
-  return {bytes_in_use.load(), bytes_cached.load(), peak_bytes.load(), system_calls.load()};
+  SharedCache& shared = shared_cache();
+  return {bytes_in_use.load(), shared.bytes_cached(), peak_bytes.load(), shared.system_calls()};
 }
 
 void reset_peak_bytes() { peak_bytes.store(allocator_stats().bytes_in_use); }
 
-void empty_cache() { large_cache().clear(); }
+void empty_cache() { shared_cache().clear(); }
 
 }  // namespace aorta::cpu

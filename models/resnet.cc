@@ -26,7 +26,7 @@ Tensor add_relu(const Tensor& normed, const Tensor& identity) {
 
 BasicBlock::BasicBlock(int64_t channels, int64_t planes, int64_t stride, int64_t dilation)
     : conv1(*this, "conv1", channels, planes, 3, three_by_three(stride, dilation)),
-      bn1(*this, "bn1", planes),
+      bn1(*this, "bn1", planes, {.relu = true}),
       conv2(*this, "conv2", planes, planes, 3, three_by_three(1, 1)),
       bn2(*this, "bn2", planes) {
   check(dilation == 1, "BasicBlock", "dilation must be 1", dilation);
@@ -34,23 +34,22 @@ BasicBlock::BasicBlock(int64_t channels, int64_t planes, int64_t stride, int64_t
 }
 
 Tensor BasicBlock::forward(const Tensor& input) const {
-  const Tensor x = relu_(bn1(conv1(input)));
+  const Tensor x = bn1(conv1(input));
   return add_relu(bn2(conv2(x)), downsample(input));
 }
 
 Bottleneck::Bottleneck(int64_t channels, int64_t planes, int64_t stride, int64_t dilation)
     : conv1(*this, "conv1", channels, planes, 1, {.bias = false}),
-      bn1(*this, "bn1", planes),
+      bn1(*this, "bn1", planes, {.relu = true}),
       conv2(*this, "conv2", planes, planes, 3, three_by_three(stride, dilation)),
-      bn2(*this, "bn2", planes),
+      bn2(*this, "bn2", planes, {.relu = true}),
       conv3(*this, "conv3", planes, planes * expansion, 1, {.bias = false}),
       bn3(*this, "bn3", planes * expansion) {
   add_downsample(downsample, channels, planes * expansion, stride);
 }
 
 Tensor Bottleneck::forward(const Tensor& input) const {
-  Tensor x = relu_(bn1(conv1(input)));
-  x = relu_(bn2(conv2(x)));
+  const Tensor x = bn2(conv2(bn1(conv1(input))));
   return add_relu(bn3(conv3(x)), downsample(input));
 }
 
@@ -95,7 +94,7 @@ ResNetFeatures::Maps ResNetFeatures::maps(const Tensor& input) const {
 }
 
 ResNetFeatures::Maps ResNetFeatures::compute(const Tensor& input) const {
-  const Tensor stem = maxpool(relu_(bn1(conv1(input))));
+  const Tensor stem = maxpool(bn1(conv1(input)));
   const Tensor third = layer3(layer2(layer1(stem)));
   return {third, layer4(third)};
 }

@@ -73,7 +73,7 @@ class ResNetFeatures : public nn::Module {
   int64_t layer4_channels() const { return 512 * expansion_; }
 
   nn::Conv2d conv1{*this, "conv1", 3, 64, 7, {.stride = 2, .padding = 3, .bias = false}};
-  nn::BatchNorm2d bn1{*this, "bn1", 64};
+  nn::BatchNorm2d bn1{*this, "bn1", 64, {.relu = true}};
   /// A Sequential, so that networks for small images replace it by an empty one.
   nn::Sequential maxpool{*this, "maxpool", nn::MaxPool2d(3, {.stride = 2, .padding = 1})};
   nn::Sequential layer1{*this, "layer1"};

@@ -1,19 +1,16 @@
 #include <aorta/core/ops/interpolate.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/models/unet.h>
-#include <aorta/nn/activation.h>
 
 namespace aorta::models {
 namespace {
 
 nn::Sequential two_convolutions(int64_t channels, int64_t planes) {
-  nn::Sequential pair;
-  for (const int64_t from : {channels, planes}) {
-    pair.push_back(nn::Conv2d(from, planes, 3, {.padding = 1, .bias = false}));
-    pair.push_back(nn::BatchNorm2d(planes));
-    pair.push_back(nn::ReLU(true));
-  }
-  return pair;
+  const nn::ConvOptions padded{.padding = 1, .bias = false};
+  return nn::Sequential({{"0", nn::Conv2d(channels, planes, 3, padded)},
+                         {"1", nn::BatchNorm2d(planes, {.relu = true})},
+                         {"3", nn::Conv2d(planes, planes, 3, padded)},
+                         {"4", nn::BatchNorm2d(planes, {.relu = true})}});
 }
 
 }  // namespace
@@ -42,7 +39,8 @@ Tensor UNet::forward(const Tensor& input) const {
     x = encoder[static_cast<int64_t>(level)](pool(x));
   }
   for (size_t level = 0; level < decoder.size(); ++level) {
-    const Tensor& skip = skips[skips.size() - 1 - level];
+    const Tensor skip = std::move(skips.back());
+    skips.pop_back();
     x = upsample[static_cast<int64_t>(level)](x);
     if (x.size(-1) != skip.size(-1) || x.size(-2) != skip.size(-2)) {
       x = interpolate(x,

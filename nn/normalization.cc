@@ -58,15 +58,16 @@ Tensor BatchNorm::forward(const Tensor& input) const {
   }
   const bool use_batch = is_training() || !running_mean.defined();
   return batch_norm(input, running_mean, running_var, weight, bias, use_batch, momentum,
-                    options.eps, use_batch ? statistic_groups : 1);
+                    options.eps, use_batch ? statistic_groups : 1, options.relu);
 }
 
 std::string BatchNorm::type_name() const { return layer("BatchNorm", spatial); }
 
 std::string BatchNorm::extra_repr() const {
-  return fmt::format("{}, eps={}, momentum={}, affine={}, track_running_stats={}", num_features,
+  return fmt::format("{}, eps={}, momentum={}, affine={}, track_running_stats={}{}", num_features,
                      options.eps, options.momentum ? repr(*options.momentum) : "None",
-                     repr(options.affine), repr(options.track_running_stats));
+                     repr(options.affine), repr(options.track_running_stats),
+                     options.relu ? ", relu=True" : "");
 }
 
 void set_statistic_groups(Module& module, int64_t groups) {

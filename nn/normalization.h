@@ -15,6 +15,8 @@ struct BatchNormOptions {
   std::optional<double> momentum = 0.1;
   bool affine = true;               // with weight and bias (C)
   bool track_running_stats = true;  // without, the batch's statistics serve in eval mode too
+  /// max(y, 0) is the output: faster than a ReLU behind it, and the graph keeps half as much.
+  bool relu = false;
 };
 /// Over the batch and all positions of (N, C, *), for each channel. In training the statistics are
 /// the batch's, and the running ones move towards them; in eval mode they are the running ones.

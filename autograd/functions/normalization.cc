@@ -1,6 +1,7 @@
 #include <aorta/core/ops/normalization.h>
 
 #include <aorta/autograd/functions/register.h>
+#include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
@@ -81,35 +82,58 @@ NormGradients composed(const Inputs& in, const Frame& frame, NormWanted wanted) 
 Tensor widened(const Tensor& t) { return t.defined() && is_half(t.dtype()) ? t.to(DType::f32) : t; }
 Tensor like(const Tensor& t, const Tensor& other) { return t.defined() ? t.to(other.dtype()) : t; }
 
-NormGradients fused(const Tensor& g, const Tensor& x, const Tensor& w, const Tensor& mean,
-                    const Tensor& var, const ChannelNormPlan& plan, NormWanted wanted) {
-  return channel_norm_backward(g, x, w, mean, var, plan, wanted);
+NormGradients fused(const Tensor& g, const Tensor& x, const Tensor& w, const Tensor& b,
+                    const Tensor& mean, const Tensor& var, const ChannelNormPlan& plan,
+                    NormWanted wanted) {
+  return channel_norm_backward(g, x, w, b, mean, var, plan, wanted);
 }
-NormGradients fused(const Tensor& g, const Tensor& x, const Tensor& w, const Tensor& mean,
-                    const Tensor& var, const LineNormPlan& plan, NormWanted wanted) {
+NormGradients fused(const Tensor& g, const Tensor& x, const Tensor& w, const Tensor&,
+                    const Tensor& mean, const Tensor& var, const LineNormPlan& plan,
+                    NormWanted wanted) {
   return line_norm_backward(g, x, w, mean, var, plan, wanted);
 }
 
 bool is_given(const ChannelNormPlan& plan) { return plan.given; }
 bool is_given(const LineNormPlan&) { return false; }
+bool is_rectified(const ChannelNormPlan& plan) { return plan.relu; }
+bool is_rectified(const LineNormPlan&) { return false; }
 bool is_centered(const ChannelNormPlan&) { return true; }
 bool is_centered(const LineNormPlan& plan) { return plan.centered; }
+
+// The gradient of the output before max(y, 0).
+Tensor rectified(const Tensor& gradient, const Tensor& x, const Tensor& w, const Tensor& b,
+                 const Tensor& mean, const Tensor& var, const ChannelNormPlan& plan) {
+  if (!plan.relu) return gradient;
+  Tensor is_zero;
+  {
+    const NoGradGuard no_grad;
+    is_zero = le(batch_norm_again(x, w, b, mean, var, plan), 0);
+  }
+  return masked_fill(gradient, is_zero, 0);
+}
+Tensor rectified(const Tensor& gradient, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
+                 const Tensor&, const LineNormPlan&) {
+  return gradient;
+}
 
 template <class Plan>
 void record_norm(const char* name, Tensor& output, const Tensor& input, const Tensor& weight,
                  const Tensor& bias, const Tensor& mean, const Tensor& var, const Plan& plan) {
   // Statistics that are given make the input's gradient independent of the input.
-  const bool reads_input = !is_given(plan) || needs_gradient(weight);
+  const bool reads_input = !is_given(plan) || is_rectified(plan) || needs_gradient(weight);
   record(name, output, {&input, &weight, &bias},
          [plan, shape = output.shape(), x = reads_input ? Saved(input, 0) : Saved(),
-          w = Saved(weight, 1), m = Saved(mean, 3), v = Saved(var, 4)](Gradients& g) {
+          w = Saved(weight, 1), b = is_rectified(plan) ? Saved(bias, 2) : Saved(),
+          m = Saved(mean, 3), v = Saved(var, 4)](Gradients& g) {
            const NormWanted wanted{g.wanted(0), g.wanted(1), g.wanted(2)};
-           const Tensor saved_x = g.saved(x), saved_w = g.saved(w);
+           const Tensor saved_x = g.saved(x), saved_w = g.saved(w), saved_b = g.saved(b);
            NormGradients result;
            if (!grad_enabled()) {
-             result = fused(g.output(), saved_x, saved_w, g.saved(m), g.saved(v), plan, wanted);
+             result =
+                 fused(g.output(), saved_x, saved_w, saved_b, g.saved(m), g.saved(v), plan, wanted);
            } else {
-             const Tensor gradient = widened(g.output());
+             const Tensor gradient = widened(
+                 rectified(g.output(), saved_x, saved_w, saved_b, g.saved(m), g.saved(v), plan));
              result = composed(
                  {gradient, widened(saved_x), like(saved_w, gradient), like(g.saved(m), gradient),
                   like(g.saved(v), gradient), plan.eps, is_given(plan), is_centered(plan)},
@@ -121,10 +145,23 @@ void record_norm(const char* name, Tensor& output, const Tensor& input, const Te
          });
 }
 
+Tensor copy_of(const Tensor& t) { return t.defined() ? t.detach().clone() : t; }
+
+Rebuild again(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+              const Tensor& var, const ChannelNormPlan& plan) {
+  return [x = input.detach(), version = input.version(), w = copy_of(weight), b = copy_of(bias),
+          mean, var, plan] {
+    check(x.version() == version, "batch_norm",
+          "its input, kept for the gradient, must not be changed in place", x.shape());
+    return batch_norm_again(x, w, b, mean, var, plan);
+  };
+}
+
 template <const auto& op>
 void gradient(Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
               const Tensor& mean, const Tensor& var, const ChannelNormPlan& plan) {
   record_norm(op.name(), output, input, weight, bias, mean, var, plan);
+  if (plan.relu) set_rebuild(output, again(input, weight, bias, mean, var, plan));
 }
 template <const auto& op>
 void line_gradient(Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,

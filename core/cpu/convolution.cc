@@ -258,13 +258,16 @@ class Map {
 };
 
 void convolution_kernel(const ConvolutionArgs& args) {
-  takes_winograd(args) ? winograd_map(args, false) : Map(args, false).run();
+  if (takes_winograd(args)) return winograd_map(args, false);
+  takes_rows(args) ? map_by_rows(args, false) : Map(args, false).run();
 }
 void convolution_transpose_kernel(const ConvolutionArgs& args) {
-  takes_winograd(args) ? winograd_map(args, true) : Map(args, true).run();
+  if (takes_winograd(args)) return winograd_map(args, true);
+  takes_rows_transposed(args) ? map_by_rows(args, true) : Map(args, true).run();
 }
 void convolution_weight_kernel(const ConvolutionArgs& args) {
-  takes_winograd(args) ? winograd_weight(args) : multiply_weights(args);
+  if (takes_winograd(args)) return winograd_weight(args);
+  takes_rows(args) ? weight_by_rows(args) : multiply_weights(args);
 }
 
 }  // namespace

@@ -20,6 +20,13 @@ struct SumRows {
 /// w from x and y as matrix products.
 void multiply_weights(const ConvolutionArgs& args);
 
+/// Few channels: matrix products of rows of x, y and w where they lie, without packing. Whether the
+/// rule on the shape takes y and w, and x (the transposed convolution).
+bool takes_rows(const ConvolutionArgs& args);
+bool takes_rows_transposed(const ConvolutionArgs& args);
+void map_by_rows(const ConvolutionArgs& args, bool transposed);
+void weight_by_rows(const ConvolutionArgs& args);
+
 AORTA_EACH_ISA(void store_sums(const SumRows& rows);)
 
 }  // namespace aorta::cpu

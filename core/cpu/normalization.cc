@@ -72,6 +72,32 @@ class ChannelNorm {
     return 1 / std::sqrt(args_.var[unit] + args_.plan.eps);
   }
   double weight(int64_t at) const { return args_.weight ? args_.weight[at % channels_] : 1; }
+  NormMap forward_map(int64_t at) const {
+    const int64_t unit = unit_of(at);
+    const SplitMean mean(args_.mean[unit], args_.dtype);
+    const double scale = inverse_deviation(unit) * weight(at);
+    const double bias = args_.bias ? args_.bias[at % channels_] : 0;
+    return {mean.rounded, scale, bias - mean.rest * scale, args_.plan.relu};
+  }
+
+  // The same map of channels [from, from + count), for the loops over rows.
+  struct ForwardColumns {
+    Columns mean, scale, shift;
+    bool relu;
+    NormColumnMap at(int64_t i) const { return {mean.at(i), scale.at(i), shift.at(i), relu}; }
+  };
+  ForwardColumns forward_columns(int64_t from, int64_t count) const {
+    ForwardColumns columns{
+        {args_.dtype, count}, {args_.dtype, count}, {args_.dtype, count}, args_.plan.relu};
+    for (int64_t i = 0; i < count; ++i) {
+      const NormMap map = forward_map(from + i);
+      columns.mean.set(i, map.mean);
+      columns.scale.set(i, map.scale);
+      columns.shift.set(i, map.shift);
+    }
+    return columns;
+  }
+
   // Where a channel's elements of a group begin, and the distance of its planes.
   int64_t plane(int64_t at) const {
     return (at / channels_ * samples_ * channels_ + at % channels_) * positions_;
@@ -191,7 +217,8 @@ class Forward : public ChannelNorm {
       std::vector<NormMap> maps;
       for (int64_t unit = first; unit < last; ++unit) {
         keep(unit, totals[static_cast<size_t>(unit - first)]);
-        for (int64_t at = unit * width_; at < (unit + 1) * width_; ++at) maps.push_back(map_of(at));
+        for (int64_t at = unit * width_; at < (unit + 1) * width_; ++at)
+          maps.push_back(forward_map(at));
       }
       for (int64_t i = 0; i < planes.count(); ++i) {
         const Runs::Piece piece = planes.piece(i);
@@ -209,14 +236,6 @@ class Forward : public ChannelNorm {
     args_.var[unit] = total.squares / total.count;
   }
 
-  NormMap map_of(int64_t at) const {
-    const int64_t unit = unit_of(at);
-    const SplitMean mean(args_.mean[unit], args_.dtype);
-    const double scale = inverse_deviation(unit) * weight(at);
-    const double bias = args_.bias ? args_.bias[at % channels_] : 0;
-    return {mean.rounded, scale, bias - mean.rest * scale};
-  }
-
   NormMoments moments(const Runs& runs, int64_t unit, int64_t i) const {
     const Runs::Piece piece = runs.piece(i);
     const int64_t first = plane(unit * width_) + piece.run * plane_step() + piece.first;
@@ -225,7 +244,7 @@ class Forward : public ChannelNorm {
 
   void map_planes() const {
     std::vector<NormMap> maps;
-    for (int64_t at = 0; at < groups_ * channels_; ++at) maps.push_back(map_of(at));
+    for (int64_t at = 0; at < groups_ * channels_; ++at) maps.push_back(forward_map(at));
     for_each_plane([&](int64_t at, int64_t first, int64_t n) {
       loops_.run_map(output(first), input(first), n, 1, 0, maps[static_cast<size_t>(at)]);
     });
@@ -274,19 +293,12 @@ class Forward : public ChannelNorm {
 
   void map_rows(int64_t first_group, int64_t end_group) const {
     const int64_t from = first_group * channels_, count = end_group * channels_ - from;
-    Columns mean(args_.dtype, count), scale(args_.dtype, count), shift(args_.dtype, count);
-    for (int64_t at = 0; at < count; ++at) {
-      const NormMap map = map_of(from + at);
-      mean.set(at, map.mean);
-      scale.set(at, map.scale);
-      shift.set(at, map.shift);
-    }
-    for_each_piece(first_group, end_group, true,
-                   [&](int64_t group, int64_t, int64_t first, int64_t rows) {
-                     const int64_t at = group * channels_ - from;
-                     loops_.column_map(output(first), input(first), rows, channels_,
-                                       {mean.at(at), scale.at(at), shift.at(at)});
-                   });
+    const ForwardColumns columns = forward_columns(from, count);
+    for_each_piece(
+        first_group, end_group, true, [&](int64_t group, int64_t, int64_t first, int64_t rows) {
+          const int64_t at = group * channels_ - from;
+          loops_.column_map(output(first), input(first), rows, channels_, columns.at(at));
+        });
   }
 };
 
@@ -314,6 +326,8 @@ class Backward : public ChannelNorm {
   static bool needs_sums(const ChannelNormArgs& args) {
     return args.weight_gradient || args.bias_gradient || (args.output && !args.plan.given);
   }
+  // What nothing depends on but the gradient and given statistics.
+  bool scales_alone() const { return args_.plan.given && !args_.plan.relu; }
   // Without the sum of products, any number will do for the input.
   const char* second(int64_t element) const {
     return args_.input ? input(element) : gradient(element);
@@ -347,18 +361,17 @@ class Backward : public ChannelNorm {
     return {deviation, of_input, -deviation * (sum / n) - of_input * mean(at).rest};
   }
   NormBackwardMap map_of(const Unit& of_unit, int64_t at) const {
-    return {mean(unit_of(at)).rounded, of_unit.deviation * weight(at), of_unit.of_input,
-            of_unit.constant};
+    return {forward_map(at), of_unit.deviation * weight(at), of_unit.of_input, of_unit.constant};
   }
 
   NormSums sums_of_piece(int64_t at, const Runs::Piece& piece) const {
     const int64_t first = plane(at) + piece.run * plane_step() + piece.first;
     return loops_.run_sums(gradient(first), second(first), piece.n, piece.runs, plane_step(),
-                           mean(unit_of(at)).rounded);
+                           forward_map(at));
   }
 
   void map_run(const NormBackwardMap& map, int64_t first, int64_t n, int64_t runs) const {
-    if (args_.plan.given) {
+    if (scales_alone()) {
       loops_.run_map(output(first), gradient(first), n, runs, plane_step(),
                      {0, map.of_gradient, 0});
     } else {
@@ -436,20 +449,20 @@ class Backward : public ChannelNorm {
 
   // Arrays for the loops over rows, from those of [from, end) channels.
   struct ColumnMaps {
-    Columns mean, of_gradient, of_input, constant;
-    ColumnMaps(DType dtype, int64_t count)
-        : mean(dtype, count),
-          of_gradient(dtype, count),
-          of_input(dtype, count),
-          constant(dtype, count) {}
+    ForwardColumns forward;
+    Columns of_gradient, of_input, constant, zeros;
   };
   ColumnMaps column_maps(int64_t from, int64_t end) const {
-    ColumnMaps maps(args_.dtype, end - from);
+    const int64_t count = end - from;
+    ColumnMaps maps{forward_columns(from, count),
+                    {args_.dtype, count},
+                    {args_.dtype, count},
+                    {args_.dtype, count},
+                    Columns::zeros(args_.dtype, channels_)};
     Unit of_unit{};
     for (int64_t at = from; at < end; ++at) {
       if (at == from || at % width_ == 0) of_unit = unit(unit_of(at));
       const NormBackwardMap map = map_of(of_unit, at);
-      maps.mean.set(at - from, map.mean);
       maps.of_gradient.set(at - from, map.of_gradient);
       maps.of_input.set(at - from, map.of_input);
       maps.constant.set(at - from, map.constant);
@@ -457,22 +470,24 @@ class Backward : public ChannelNorm {
     return maps;
   }
 
-  // The statistics are given: nothing depends on sums, and one pass finds all.
-  void map_given_rows(const ColumnMaps& maps, const Columns& zeros, int64_t at, int64_t first,
-                      int64_t rows) const {
-    loops_.column_map(output(first), gradient(first), rows, channels_,
-                      {zeros.at(0), maps.of_gradient.at(at), zeros.at(0)});
+  void map_rows(const ColumnMaps& maps, int64_t at, int64_t first, int64_t rows) const {
+    if (scales_alone()) {
+      loops_.column_map(output(first), gradient(first), rows, channels_,
+                        {maps.zeros.at(0), maps.of_gradient.at(at), maps.zeros.at(0)});
+    } else {
+      loops_.column_backward(output(first), gradient(first), input(first), rows, channels_,
+                             {maps.forward.at(at), maps.of_gradient.at(at), maps.of_input.at(at),
+                              maps.constant.at(at)});
+    }
   }
 
   void sum_rows(int64_t first_group, int64_t end_group) {
     const int64_t from = first_group * channels_, size = pieces_ * channels_;
     const int64_t groups = end_group - first_group;
-    Columns means(args_.dtype, groups * channels_);
-    for (int64_t at = 0; at < groups * channels_; ++at)
-      means.set(at, mean(unit_of(from + at)).rounded);
+    const ForwardColumns forward = forward_columns(from, groups * channels_);
+    // Where the statistics are given, nothing depends on sums, and one pass finds all.
     const bool maps_too = args_.plan.given && args_.output;
     const ColumnMaps maps = column_maps(from, maps_too ? end_group * channels_ : from);
-    const Columns zeros = Columns::zeros(args_.dtype, channels_);
     const Tensor gradients = doubles(groups * size), products = doubles(groups * size);
     double* const of_gradient = gradients.data<double>();
     double* const of_product = products.data<double>();
@@ -481,8 +496,8 @@ class Backward : public ChannelNorm {
                      const int64_t at = (group - first_group) * size + piece * channels_;
                      const int64_t column = group * channels_ - from;
                      loops_.column_sums(of_gradient + at, of_product + at, gradient(first),
-                                        second(first), rows, channels_, means.at(column));
-                     if (maps_too) map_given_rows(maps, zeros, column, first, rows);
+                                        second(first), rows, channels_, forward.at(column));
+                     if (maps_too) map_rows(maps, column, first, rows);
                    });
     parallel_for(first_group, end_group, grain_of(size), [&](int64_t begin, int64_t end) {
       for (int64_t group = begin; group < end; ++group) {
@@ -503,15 +518,10 @@ class Backward : public ChannelNorm {
   void map_rows(int64_t first_group, int64_t end_group) const {
     const int64_t from = first_group * channels_;
     const ColumnMaps maps = column_maps(from, end_group * channels_);
-    const Columns zeros = Columns::zeros(args_.dtype, channels_);
-    for_each_piece(
-        first_group, end_group, true, [&](int64_t group, int64_t, int64_t first, int64_t rows) {
-          const int64_t at = group * channels_ - from;
-          if (args_.plan.given) return map_given_rows(maps, zeros, at, first, rows);
-          loops_.column_backward(output(first), gradient(first), input(first), rows, channels_,
-                                 {maps.mean.at(at), maps.of_gradient.at(at), maps.of_input.at(at),
-                                  maps.constant.at(at)});
-        });
+    for_each_piece(first_group, end_group, true,
+                   [&](int64_t group, int64_t, int64_t first, int64_t rows) {
+                     map_rows(maps, group * channels_ - from, first, rows);
+                   });
   }
 
   void add_groups() const {

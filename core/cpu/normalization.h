@@ -9,24 +9,29 @@ namespace aorta::cpu {
 struct NormMoments {
   double count = 0, mean = 0, squares = 0;
 };
-/// y = (x - mean) scale + shift.
+/// y = (x - mean) scale + shift, or with `relu` the greater of that and 0.
 struct NormMap {
   double mean, scale, shift;
+  bool relu = false;
 };
-/// dx = of_gradient g + of_input (x - mean) + constant.
+/// dx = of_gradient g + of_input (x - mean) + constant, g as in NormSums.
 struct NormBackwardMap {
-  double mean, of_gradient, of_input, constant;
+  NormMap forward;
+  double of_gradient, of_input, constant;
 };
-/// Sums of g and of g (x - mean).
+/// Sums of g and of g (x - mean), where g is the gradient of y, or with `relu` that where y isn't
+/// 0.
 struct NormSums {
   double gradient = 0, product = 0;
 };
 /// The same maps for columns: arrays in the dtype that is computed in.
 struct NormColumnMap {
   const void *mean, *scale, *shift;
+  bool relu = false;
 };
 struct NormColumnBackwardMap {
-  const void *mean, *of_gradient, *of_input, *constant;
+  NormColumnMap forward;
+  const void *of_gradient, *of_input, *constant;
 };
 
 /// The loops of a dtype. Runs: `runs` stretches of n elements that begin `step` elements apart.
@@ -36,7 +41,7 @@ struct NormLoops {
   void (*run_map)(void* y, const void* x, int64_t n, int64_t runs, int64_t step,
                   const NormMap& map);
   NormSums (*run_sums)(const void* g, const void* x, int64_t n, int64_t runs, int64_t step,
-                       double mean);
+                       const NormMap& forward);
   void (*run_backward)(void* dx, const void* g, const void* x, int64_t n, int64_t runs,
                        int64_t step, const NormBackwardMap& map);
 
@@ -45,7 +50,7 @@ struct NormLoops {
   void (*column_map)(void* y, const void* x, int64_t rows, int64_t columns,
                      const NormColumnMap& map);
   void (*column_sums)(double* gradient, double* product, const void* g, const void* x, int64_t rows,
-                      int64_t columns, const void* mean);
+                      int64_t columns, const NormColumnMap& forward);
   void (*column_backward)(void* dx, const void* g, const void* x, int64_t rows, int64_t columns,
                           const NormColumnBackwardMap& map);
 

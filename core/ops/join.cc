@@ -13,14 +13,15 @@ namespace {
 // PyTorch's legacy: a 1-d tensor of size 0 joins anything.
 bool is_legacy_empty(const Tensor& tensor) { return tensor.dim() == 1 && tensor.shape()[0] == 0; }
 
-bool all_channels_last(std::span<const Tensor> tensors) {
-  bool decided = false;
+// Whether most elements lie so, of those whose shape tells the orders apart.
+bool mostly_channels_last(std::span<const Tensor> tensors) {
+  int64_t more = 0;
   for (const Tensor& tensor : tensors) {
-    if (tensor.dim() < 4 || tensor.dim() > 5 || !tensor.is_contiguous(MemoryFormat::channels_last))
-      return false;
-    decided |= !tensor.is_contiguous();
+    if (tensor.dim() < 4 || tensor.dim() > 5) return false;
+    const bool last = tensor.is_contiguous(MemoryFormat::channels_last);
+    if (last != tensor.is_contiguous()) more += last ? tensor.numel() : -tensor.numel();
   }
-  return decided;
+  return more > 0;
 }
 
 // The common shape with the sizes along `dim` added up.
@@ -45,7 +46,7 @@ Tensor join(std::span<const Tensor> tensors, int dim, DType dtype) {
   const Shape shape = joined_shape(tensors, dim);
   checked_numel("cat", shape, item_size(dtype));
   const Strides strides =
-      all_channels_last(tensors) ? channels_last_strides(shape) : contiguous_strides(shape);
+      mostly_channels_last(tensors) ? channels_last_strides(shape) : contiguous_strides(shape);
   Tensor output = empty_strided(shape, strides, {.dtype = dtype, .device = tensors[0].device()});
   int64_t start = 0;
   for (const Tensor& tensor : tensors) {

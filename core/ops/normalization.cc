@@ -133,11 +133,11 @@ void move_towards(const Tensor& running, const Tensor& value, double momentum) {
 
 // Eval mode: the running statistics, one group.
 Tensor normalise_by(const ChannelNormOp& op, const Tensor& input, const Tensor& running_mean,
-                    const Tensor& running_var, const Tensor& weight, const Tensor& bias,
-                    double eps) {
+                    const Tensor& running_var, const Tensor& weight, const Tensor& bias, double eps,
+                    bool relu = false) {
   Tensor mean = running_mean.detach().to(ToOptions{.dtype = DType::f64, .copy = true}).contiguous();
   Tensor var = running_var.detach().to(ToOptions{.dtype = DType::f64, .copy = true}).contiguous();
-  return normalise(op, input, weight, bias, mean, var, {.eps = eps, .given = true});
+  return normalise(op, input, weight, bias, mean, var, {.eps = eps, .given = true, .relu = relu});
 }
 
 double unbiased(int64_t count) {
@@ -209,12 +209,12 @@ Tensor normalise_lines(const LineNormOp& op, const Tensor& input, const Tensor& 
 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight, const Tensor& bias, bool training, double momentum,
-                  double eps, int64_t statistic_groups) {
+                  double eps, int64_t statistic_groups, bool relu) {
   const char* const op = "batch_norm";
   check_channels(op, input, 0, weight, bias);
   check_running(op, input, running_mean, running_var, !training);
   if (!training)
-    return normalise_by(batch_norm_op, input, running_mean, running_var, weight, bias, eps);
+    return normalise_by(batch_norm_op, input, running_mean, running_var, weight, bias, eps, relu);
   const int64_t groups = statistic_groups, batch = input.shape()[0];
   check(groups >= 1 && batch % groups == 0, op, "statistic_groups must divide the batch", groups,
         " for ", input.shape());
@@ -222,8 +222,8 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   check(input.numel() == 0 || count > 1, op,
         "training needs more than one value a channel and group", input.shape());
   Tensor mean, var;
-  const Tensor output =
-      normalise(batch_norm_op, input, weight, bias, mean, var, {.groups = groups, .eps = eps});
+  const Tensor output = normalise(batch_norm_op, input, weight, bias, mean, var,
+                                  {.groups = groups, .eps = eps, .relu = relu});
   if (running_mean.defined() && input.numel() > 0) {
     for (int64_t g = 0; g < groups; ++g) {
       move_towards(running_mean, mean[g], momentum);
@@ -286,8 +286,9 @@ Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor
 }
 
 NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
-                                    const Tensor& weight, const Tensor& mean, const Tensor& var,
-                                    const ChannelNormPlan& plan, NormWanted wanted) {
+                                    const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                                    const Tensor& var, const ChannelNormPlan& plan,
+                                    NormWanted wanted) {
   if (gradient.numel() == 0) return nothing(gradient, gradient.shape()[1], wanted);
   const ProfilerRange range(channel_norm_backward_op.name(), {&gradient});
   const bool last = is_channels_last(input.defined() ? input : gradient);
@@ -295,10 +296,12 @@ NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
   const Tensor g = gradient.detach().contiguous(format);
   const Tensor x = input.defined() ? input.detach().contiguous(format) : Tensor();
   const Tensor w = numbers(weight, DType::f64);
+  const Tensor b = plan.relu ? numbers(bias, DType::f64) : Tensor();
   ChannelNormArgs args = args_of(g, mean, var, last, plan);
   args.gradient = g.data();
   if (x.defined()) args.input = x.data();
   args.weight = data_or_null(w);
+  args.bias = data_or_null(b);
   NormGradients result;
   args.weight_gradient = allocate(wanted.weight, args.channels, g.device(), result.weight);
   args.bias_gradient = allocate(wanted.bias, args.channels, g.device(), result.bias);
@@ -308,6 +311,14 @@ NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
   }
   channel_norm_backward_op.kernel(g.device())(args);
   return result;
+}
+
+Tensor batch_norm_again(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        const Tensor& mean, const Tensor& var, const ChannelNormPlan& plan) {
+  ChannelNormPlan given = plan;
+  given.given = true;
+  Tensor known_mean = mean, known_var = var;
+  return normalise(batch_norm_op, input, weight, bias, known_mean, known_var, given);
 }
 
 NormGradients line_norm_backward(const Tensor& gradient, const Tensor& input, const Tensor& weight,

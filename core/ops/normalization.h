@@ -21,9 +21,12 @@ namespace aorta {
 /// are the running ones. `statistic_groups` = G (in training): N / G samples after one another
 /// share statistics, and the running ones are updated group after group, as by G calls. Errors: one
 /// value a channel in training, G not a divisor of N, no running statistics elsewhere.
+/// `relu`: max(y, 0) in the same pass. The graph keeps the input alone: a gradient that needs the
+/// output (a convolution's, say) computes it anew.
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,
-                  double momentum = 0.1, double eps = 1e-5, int64_t statistic_groups = 1);
+                  double momentum = 0.1, double eps = 1e-5, int64_t statistic_groups = 1,
+                  bool relu = false);
 
 /// (N, C, *), at least one *: over the positions, for each sample and channel; otherwise as
 /// batch_norm. The running statistics move towards the averages over the samples; without
@@ -49,11 +52,13 @@ Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor
                 std::optional<double> eps = {});
 
 /// Which elements of (N, C, *) share statistics: those of N / groups samples and `width` channels
-/// side by side. `given`: mean and var are the caller's, constants.
+/// side by side. `given`: mean and var are the caller's, constants. `relu`: max(y, 0) is the
+/// output.
 struct ChannelNormPlan {
   int64_t groups = 1, width = 1;
   double eps = 1e-5;
   bool given = false;
+  bool relu = false;
 };
 /// Lines of `length` elements, each with statistics of its own; not centered: x^2 stands for
 /// (x - mean)^2.
@@ -72,10 +77,14 @@ struct NormWanted {
 };
 /// From the gradient of the output, in one pass over the graph's tensors that records nothing. mean
 /// and var (groups, C / width) f64 are those of the forward pass. `input` may be undefined where
-/// `plan.given` and the weight's gradient isn't wanted.
+/// `plan.given`, without relu, and the weight's gradient isn't wanted; relu alone reads `bias`.
 NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
-                                    const Tensor& weight, const Tensor& mean, const Tensor& var,
-                                    const ChannelNormPlan& plan, NormWanted wanted);
+                                    const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                                    const Tensor& var, const ChannelNormPlan& plan,
+                                    NormWanted wanted);
+/// The output of batch_norm, bit for bit, from the mean and var that it found.
+Tensor batch_norm_again(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        const Tensor& mean, const Tensor& var, const ChannelNormPlan& plan);
 /// The same for lines; mean and var (lines) f64.
 NormGradients line_norm_backward(const Tensor& gradient, const Tensor& input, const Tensor& weight,
                                  const Tensor& mean, const Tensor& var, const LineNormPlan& plan,

@@ -1,4 +1,7 @@
 #include <aorta/autograd/engine.h>
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/core/allocator.h>
+#include <aorta/core/ops/convolution.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/normalization.h>
@@ -39,9 +42,11 @@ TEST(NormGradients, FusedAreComposed) {
       const Tensor x = random(), weights = random().detach();
       const Tensor w = randn({shape[1]}, {.dtype = f64}, &generator).requires_grad_();
       const Tensor b = randn({shape[1]}, {.dtype = f64}, &generator).requires_grad_();
-      std::vector<Tensor> results = {batch_norm(x, {}, {}, w, b, true, 0.1, 1e-5, 2),
-                                     group_norm(x, 2, w, b),
-                                     batch_norm(x, w.detach(), w.detach() * w.detach(), w, b)};
+      std::vector<Tensor> results = {
+          batch_norm(x, {}, {}, w, b, true, 0.1, 1e-5, 2), group_norm(x, 2, w, b),
+          batch_norm(x, w.detach(), w.detach() * w.detach(), w, b),
+          batch_norm(x, {}, {}, w, b, true, 0.1, 1e-5, 2, true),
+          batch_norm(x, w.detach(), w.detach() * w.detach(), w, b, false, 0.1, 1e-5, 1, true)};
       if (shape[2] > 1) results.push_back(instance_norm(x, {}, {}, w, b));
       for (const Tensor& y : results) {
         const std::vector<Tensor> plain =
@@ -62,6 +67,72 @@ TEST(NormGradients, FusedAreComposed) {
     const std::vector<Tensor> recorded = gradients(y, weights, {x, w, b}, true);
     for (size_t i = 0; i < 3; ++i) EXPECT_LT(distance(plain[i], recorded[i]), 1e-9) << i;
   }
+}
+
+// With relu inside, the gradients of relu behind it, in training and out of it.
+TEST(NormGradients, ReluInside) {
+  Generator generator(9);
+  for (const DType dtype : {f32, f64, bf16}) {
+    for (const Shape& shape : {Shape{4, 2, 70, 90}, Shape{4, 36, 20, 31}}) {
+      for (const bool last : {false, true}) {
+        const TensorOptions options{.dtype = dtype};
+        const Tensor x = in_format(randn(shape, options, &generator), last).requires_grad_();
+        const Tensor weights = in_format(randn(shape, options, &generator), last);
+        const Tensor w = randn({shape[1]}, options, &generator).requires_grad_();
+        const Tensor b = randn({shape[1]}, options, &generator).requires_grad_();
+        const Tensor m = randn({shape[1]}, options, &generator), v = ones({shape[1]}, options);
+        for (const bool training : {true, false}) {
+          const auto normed = [&](bool inside) {
+            return batch_norm(x, m.clone(), v.clone(), w, b, training, 0.1, 1e-5, 1, inside);
+          };
+          const std::vector<Tensor> found = gradients(normed(true), weights, {x, w, b});
+          const std::vector<Tensor> wanted = gradients(relu(normed(false)), weights, {x, w, b});
+          const double tolerance = dtype == f64 ? 1e-11 : dtype == f32 ? 1e-5 : 0.02;
+          for (size_t i = 0; i < 3; ++i) {
+            const double scale = amax(abs(wanted[i])).item<double>();
+            EXPECT_LT(distance(found[i], wanted[i]), tolerance * scale) << name(dtype) << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+// What saves the output of a batch norm with relu keeps its input instead: the output's memory is
+// free once nobody holds it, and gradients are what they were.
+TEST(NormGradients, OutputWithReluIsComputedAnew) {
+  Generator generator(10);
+  const Tensor x = randn({2, 4, 64, 64}, {}, &generator).requires_grad_();
+  const Tensor kernel = randn({4, 4, 1, 1}, {}, &generator).requires_grad_();
+  const auto normed = [&] { return batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5, 1, true); };
+  const int64_t before = cpu::allocator_stats().bytes_in_use;
+  Tensor y = normed();
+  const Tensor z = conv2d(y, kernel);
+  const int64_t with_y = cpu::allocator_stats().bytes_in_use;
+  y = Tensor();
+  EXPECT_LE(cpu::allocator_stats().bytes_in_use, with_y - x.numel() * 4);
+  EXPECT_LT(cpu::allocator_stats().bytes_in_use, before + x.numel() * 4 + 20000);  // z alone
+  const Tensor weights = randn({2, 4, 64, 64}, {}, &generator);
+  const std::vector<Tensor> found = gradients(z, weights, {x, kernel});
+  const Tensor plain = relu(batch_norm(x, {}, {}, {}, {}, true));
+  const std::vector<Tensor> wanted = gradients(conv2d(plain, kernel), weights, {x, kernel});
+  EXPECT_EQ(found[1].to_vector<float>(), wanted[1].to_vector<float>());
+  EXPECT_LT(distance(found[0], wanted[0]), 1e-4);
+
+  // Written before it is saved: what was written counts.
+  const Tensor doubled = normed();
+  {
+    const NoGradGuard no_grad;
+    mul_(doubled, 2);
+  }
+  const Tensor of_doubled = gradients(conv2d(doubled, kernel), weights, {kernel})[0];
+  EXPECT_LT(distance(of_doubled, 2 * wanted[1]), 1e-2);
+
+  // Its input written after: an error, not another gradient.
+  const Tensor h = x * 1,
+               last = conv2d(batch_norm(h, {}, {}, {}, {}, true, 0.1, 1e-5, 1, true), kernel);
+  h.detach().zero_();
+  EXPECT_THROW(gradients(last, weights, {kernel}), Error);
 }
 
 TEST(NormGradients, GroupsAreCalls) {

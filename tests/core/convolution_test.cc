@@ -36,7 +36,7 @@ Problem random_problem(std::mt19937& random, int spatial, int64_t channels) {
   for (int d = 3 - spatial; d < 3; ++d) {
     ConvDim& dim = p.plan.dims[d];
     dim = {
-        between(1, d == 2 ? 14 : 7), 0, between(1, 4), between(1, 3), between(0, 4), between(1, 3)};
+        between(1, d == 2 ? 20 : 7), 0, between(1, 4), between(1, 3), between(0, 4), between(1, 3)};
     const auto room = [&] {
       return dim.input + 2 * dim.padding - (dim.kernel - 1) * dim.dilation - 1;
     };

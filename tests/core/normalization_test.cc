@@ -202,6 +202,32 @@ TEST(Norms, OfNothing) {
   }
 }
 
+// With relu inside, the bits of relu behind it: every dtype, layout and kind of statistics; NaN and
+// what lies beyond the last whole vector too.
+TEST(BatchNorm, ReluInside) {
+  for (const DType dtype : {f32, f64, bf16, f16}) {
+    for (const bool last : {false, true}) {
+      for (const Shape& shape : {Shape{4, 3, 11, 13}, Shape{2, 37, 7, 9}}) {
+        const Tensor x = in_format(numbers(shape, dtype), last);
+        x.select(0, 0).select(0, 1).select(0, 2).fill_(std::nan(""));
+        const Tensor w = numbers({shape[1]}, dtype), b = numbers({shape[1]}, dtype, 0.1);
+        const Tensor m = numbers({shape[1]}, dtype), v = ones({shape[1]}, {.dtype = dtype});
+        const auto expect_equal = [&](const Tensor& found, const Tensor& plain) {
+          EXPECT_EQ(found.strides(), plain.strides());
+          const std::vector<double> y = found.to_vector<double>();
+          const std::vector<double> wanted = relu(plain).to_vector<double>();
+          for (size_t i = 0; i < y.size(); ++i)
+            ASSERT_TRUE(y[i] == wanted[i] || (std::isnan(y[i]) && std::isnan(wanted[i]))) << i;
+        };
+        expect_equal(batch_norm(x, {}, {}, w, b, true, 0.1, 1e-5, 2, true),
+                     batch_norm(x, {}, {}, w, b, true, 0.1, 1e-5, 2));
+        expect_equal(batch_norm(x, m, v, w, b, false, 0.1, 1e-5, 1, true),
+                     batch_norm(x, m, v, w, b));
+      }
+    }
+  }
+}
+
 // The same bits for any number of threads: few channels and many, both layouts, both directions.
 TEST(Norms, SameBitsForAnyNumberOfThreads) {
   const int before = get_num_threads();
@@ -216,9 +242,10 @@ TEST(Norms, SameBitsForAnyNumberOfThreads) {
         mean.fill_(0.125);
         std::vector<Tensor> all = {batch_norm(x, {}, {}, weight, {}, true),
                                    batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5, 2),
+                                   batch_norm(x, {}, {}, {}, weight, true, 0.1, 1e-5, 1, true),
                                    group_norm(x, 1), instance_norm(x)};
         const NormGradients found = channel_norm_backward(
-            g, x, weight, mean, mean, {.groups = 2, .eps = 1}, {true, true, true});
+            g, x, weight, {}, mean, mean, {.groups = 2, .eps = 1}, {true, true, true});
         all.insert(all.end(), {found.input, found.weight, found.bias});
         if (first.empty()) first = all;
         for (size_t i = 0; i < all.size(); ++i) expect_same(all[i], first[i]);

@@ -213,12 +213,12 @@ bool Trainer::step() {
   }
   {
     const Stopwatch running(times_.backward);
-    optimizer_->zero_grad();
     loss.backward();
   }
   {
     const Stopwatch running(times_.update);
     optimizer_->step();
+    optimizer_->zero_grad();  // here, so that gradients are gone when the next step begins
     if (schedule_.every_step) schedule_.schedule->step();
   }
   totals_.loss += value;

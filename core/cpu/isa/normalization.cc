@@ -142,25 +142,70 @@ struct Loops {
     return moments_about<double>(finite ? m.mean : shift, x, n, runs, step);
   }
 
+  // y = (x - mean) scale + shift of a run or, by arrays, of columns; relu turns it into the greater
+  // of that and 0, and hides the gradient where y isn't above 0. NaN stays.
+  template <bool relu>
+  struct RunMap {
+    C mean, scale, shift;
+    AORTA_INLINE explicit RunMap(const NormMap& map)
+        : mean(static_cast<C>(map.mean)),
+          scale(static_cast<C>(map.scale)),
+          shift(static_cast<C>(map.shift)) {}
+    AORTA_INLINE C distance(C x, int64_t) const { return x - mean; }
+    AORTA_INLINE C operator()(C x, int64_t) const {
+      return rectified<relu>((x - mean) * scale + shift);
+    }
+    AORTA_INLINE C slope(C g, C x, int64_t) const {
+      return seen<relu>(g, relu ? (x - mean) * scale + shift : C(1));
+    }
+  };
+  template <bool relu>
+  struct ColumnMap {
+    const C *mean, *scale, *shift;
+    AORTA_INLINE explicit ColumnMap(const NormColumnMap& map, int64_t from = 0)
+        : mean(static_cast<const C*>(map.mean) + from),
+          scale(static_cast<const C*>(map.scale) + from),
+          shift(static_cast<const C*>(map.shift) + from) {}
+    AORTA_INLINE C distance(C x, int64_t c) const { return x - mean[c]; }
+    AORTA_INLINE C operator()(C x, int64_t c) const {
+      return rectified<relu>((x - mean[c]) * scale[c] + shift[c]);
+    }
+    AORTA_INLINE C slope(C g, C x, int64_t c) const {
+      return seen<relu>(g, relu ? (x - mean[c]) * scale[c] + shift[c] : C(1));
+    }
+  };
+  template <bool relu>
+  AORTA_INLINE static C rectified(C y) {
+    return relu && C(0) > y ? C(0) : y;
+  }
+  template <bool relu>
+  AORTA_INLINE static C seen(C g, C y) {
+    return relu && y <= C(0) ? C(0) : g;
+  }
+
   static void run_map(void* output, const void* data, int64_t n, int64_t runs, int64_t step,
                       const NormMap& map) {
+    map.relu ? run_map(output, data, n, runs, step, RunMap<true>(map))
+             : run_map(output, data, n, runs, step, RunMap<false>(map));
+  }
+  template <class Map>
+  AORTA_INLINE static void run_map(void* output, const void* data, int64_t n, int64_t runs,
+                                   int64_t step, const Map& map) {
     T* y = static_cast<T*>(output);
     const T* x = static_cast<const T*>(data);
-    const C mean = static_cast<C>(map.mean), scale = static_cast<C>(map.scale);
-    const C shift = static_cast<C>(map.shift);
-    for (int64_t r = 0; r < runs; ++r, x += step, y += step) {
-      transform(
-          y, x, n, [&](C value, int64_t) __attribute__((always_inline)) {
-            return (value - mean) * scale + shift;
-          });
-    }
+    for (int64_t r = 0; r < runs; ++r, x += step, y += step) transform(y, x, n, map);
   }
 
   static NormSums run_sums(const void* gradient, const void* data, int64_t n, int64_t runs,
-                           int64_t step, double given_mean) {
+                           int64_t step, const NormMap& map) {
+    return map.relu ? run_sums(gradient, data, n, runs, step, RunMap<true>(map))
+                    : run_sums(gradient, data, n, runs, step, RunMap<false>(map));
+  }
+  template <class Map>
+  AORTA_INLINE static NormSums run_sums(const void* gradient, const void* data, int64_t n,
+                                        int64_t runs, int64_t step, const Map& map) {
     const T* g = static_cast<const T*>(gradient);
     const T* x = static_cast<const T*>(data);
-    const C mean = static_cast<C>(given_mean);
     C sum[kLanes] = {}, product[kLanes] = {}, rest[2][kLanes] = {};
     for (int64_t r = 0; r < runs; ++r, x += step, g += step) {
       int64_t i = 0;
@@ -169,13 +214,15 @@ struct Loops {
         load_block(values, x + i);
         load_block(gradients, g + i);
         for (int l = 0; l < kLanes; ++l) {
-          sum[l] += gradients[l];
-          product[l] += gradients[l] * (values[l] - mean);
+          const C slope = map.slope(gradients[l], values[l], l);
+          sum[l] += slope;
+          product[l] += slope * map.distance(values[l], l);
         }
       }
       for (int l = 0; i < n; ++i, ++l) {
-        rest[0][l] += load(g, i);
-        rest[1][l] += load(g, i) * (load(x, i) - mean);
+        const C slope = map.slope(load(g, i), load(x, i), l);
+        rest[0][l] += slope;
+        rest[1][l] += slope * map.distance(load(x, i), l);
       }
     }
     join(sum, rest[0]);
@@ -185,15 +232,24 @@ struct Loops {
 
   static void run_backward(void* output, const void* gradient, const void* data, int64_t n,
                            int64_t runs, int64_t step, const NormBackwardMap& map) {
+    map.forward.relu
+        ? run_backward(output, gradient, data, n, runs, step, map, RunMap<true>(map.forward))
+        : run_backward(output, gradient, data, n, runs, step, map, RunMap<false>(map.forward));
+  }
+  template <class Map>
+  AORTA_INLINE static void run_backward(void* output, const void* gradient, const void* data,
+                                        int64_t n, int64_t runs, int64_t step,
+                                        const NormBackwardMap& map, const Map& forward) {
     T* dx = static_cast<T*>(output);
     const T* g = static_cast<const T*>(gradient);
     const T* x = static_cast<const T*>(data);
-    const C mean = static_cast<C>(map.mean), of_gradient = static_cast<C>(map.of_gradient);
+    const C of_gradient = static_cast<C>(map.of_gradient);
     const C of_input = static_cast<C>(map.of_input), constant = static_cast<C>(map.constant);
     for (int64_t r = 0; r < runs; ++r, x += step, g += step, dx += step) {
       transform(
-          dx, g, x, n, [&](C slope, C value, int64_t) __attribute__((always_inline)) {
-            return of_gradient * slope + (of_input * (value - mean) + constant);
+          dx, g, x, n, [&](C slope, C value, int64_t i) __attribute__((always_inline)) {
+            return of_gradient * forward.slope(slope, value, i) +
+                   (of_input * forward.distance(value, i) + constant);
           });
     }
   }
@@ -295,33 +351,44 @@ struct Loops {
 
   static void column_map(void* output, const void* data, int64_t rows, int64_t columns,
                          const NormColumnMap& map) {
-    const C* const mean = static_cast<const C*>(map.mean);
-    const C* const scale = static_cast<const C*>(map.scale);
-    const C* const shift = static_cast<const C*>(map.shift);
+    map.relu ? column_map(output, data, rows, columns, ColumnMap<true>(map))
+             : column_map(output, data, rows, columns, ColumnMap<false>(map));
+  }
+  template <class Map>
+  AORTA_INLINE static void column_map(void* output, const void* data, int64_t rows, int64_t columns,
+                                      const Map& map) {
     for (int64_t r = 0; r < rows; ++r) {
-      transform(
-          static_cast<T*>(output) + r * columns, static_cast<const T*>(data) + r * columns,
-          columns, [&](C value, int64_t c) __attribute__((always_inline)) {
-            return (value - mean[c]) * scale[c] + shift[c];
-          });
+      transform(static_cast<T*>(output) + r * columns, static_cast<const T*>(data) + r * columns,
+                columns, map);
     }
   }
 
   static void column_sums(double* gradient_sums, double* product_sums, const void* gradient,
-                          const void* data, int64_t rows, int64_t columns, const void* means) {
+                          const void* data, int64_t rows, int64_t columns,
+                          const NormColumnMap& map) {
+    map.relu ? column_sums<ColumnMap<true>>(gradient_sums, product_sums, gradient, data, rows,
+                                            columns, map)
+             : column_sums<ColumnMap<false>>(gradient_sums, product_sums, gradient, data, rows,
+                                             columns, map);
+  }
+  template <class Map>
+  AORTA_INLINE static void column_sums(double* gradient_sums, double* product_sums,
+                                       const void* gradient, const void* data, int64_t rows,
+                                       int64_t columns, const NormColumnMap& maps) {
     for (int64_t from = 0; from < columns; from += kColumns) {
       const int64_t n = least(kColumns, columns - from);
       const T* const x = static_cast<const T*>(data) + from;
       const T* const g = static_cast<const T*>(gradient) + from;
-      const C* const mean = static_cast<const C*>(means) + from;
+      const Map map(maps, from);
       for (int64_t c = from; c < from + n; ++c) gradient_sums[c] = product_sums[c] = 0;
       for (int64_t r = 0; r < rows; r += kBlockRows) {
         C sum[kColumns] = {}, product[kColumns] = {};
         sum_columns(
             sum, product, g + r * columns, x + r * columns, least(kBlockRows, rows - r), columns,
-            n, [&](C & a, C & b, C slope, C value, int64_t c) __attribute__((always_inline)) {
+            n, [&](C & a, C & b, C given, C value, int64_t c) __attribute__((always_inline)) {
+              const C slope = map.slope(given, value, c);
               a += slope;
-              b += slope * (value - mean[c]);
+              b += slope * map.distance(value, c);
             });
         for (int64_t c = 0; c < n; ++c) {
           gradient_sums[from + c] += static_cast<double>(sum[c]);
@@ -333,7 +400,15 @@ struct Loops {
 
   static void column_backward(void* output, const void* gradient, const void* data, int64_t rows,
                               int64_t columns, const NormColumnBackwardMap& map) {
-    const C* const mean = static_cast<const C*>(map.mean);
+    map.forward.relu
+        ? column_backward(output, gradient, data, rows, columns, map, ColumnMap<true>(map.forward))
+        : column_backward(output, gradient, data, rows, columns, map,
+                          ColumnMap<false>(map.forward));
+  }
+  template <class Map>
+  AORTA_INLINE static void column_backward(void* output, const void* gradient, const void* data,
+                                           int64_t rows, int64_t columns,
+                                           const NormColumnBackwardMap& map, const Map& forward) {
     const C* const of_gradient = static_cast<const C*>(map.of_gradient);
     const C* const of_input = static_cast<const C*>(map.of_input);
     const C* const constant = static_cast<const C*>(map.constant);
@@ -342,19 +417,13 @@ struct Loops {
           static_cast<T*>(output) + r * columns, static_cast<const T*>(gradient) + r * columns,
           static_cast<const T*>(data) + r * columns,
           columns, [&](C slope, C value, int64_t c) __attribute__((always_inline)) {
-            return of_gradient[c] * slope + (of_input[c] * (value - mean[c]) + constant[c]);
+            return of_gradient[c] * forward.slope(slope, value, c) +
+                   (of_input[c] * forward.distance(value, c) + constant[c]);
           });
     }
   }
 
-  struct Hat {
-    C mean, scale, shift;
-    AORTA_INLINE explicit Hat(const NormMap& map)
-        : mean(static_cast<C>(map.mean)),
-          scale(static_cast<C>(map.scale)),
-          shift(static_cast<C>(map.shift)) {}
-    AORTA_INLINE C operator()(C x) const { return (x - mean) * scale + shift; }
-  };
+  using Hat = RunMap<false>;
 
   static void line_map(void* output, const void* data, int64_t n, const NormMap& map,
                        const void* weights, const void* biases) {
@@ -365,7 +434,7 @@ struct Loops {
     const Hat hat(map);
     transform(
         y, x, n, [&](C value, int64_t i) __attribute__((always_inline)) {
-          return hat(value) * weight[i] + bias[i];
+          return hat(value, i) * weight[i] + bias[i];
         });
   }
 
@@ -380,7 +449,7 @@ struct Loops {
       load_block(gradients, g + i);
 #pragma GCC ivdep
       for (int l = 0; l < kLanes; ++l) {
-        const C x_hat = hat(values[l]), weighted = gradients[l] * weight[i + l];
+        const C x_hat = hat(values[l], l), weighted = gradients[l] * weight[i + l];
         sum[l] += weighted;
         product[l] += weighted * x_hat;
         if constexpr (keeps) {
@@ -392,7 +461,7 @@ struct Loops {
     if (i < n) {
       C rest[2][kLanes] = {};
       for (int l = 0; i < n; ++i, ++l) {
-        const C slope = load(g, i), x_hat = hat(load(x, i)), weighted = slope * weight[i];
+        const C slope = load(g, i), x_hat = hat(load(x, i), i), weighted = slope * weight[i];
         rest[0][l] += weighted;
         rest[1][l] += weighted * x_hat;
         if constexpr (keeps) {
@@ -428,7 +497,7 @@ struct Loops {
     const Hat hat(map);
     transform(
         dx, g, x, n, [&](C gradient_value, C value, int64_t i) __attribute__((always_inline)) {
-          return hat.scale * (gradient_value * weight[i] - less - hat(value) * slope);
+          return hat.scale * (gradient_value * weight[i] - less - hat(value, i) * slope);
         });
   }
 
