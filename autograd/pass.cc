@@ -127,6 +127,17 @@ void Pass::capture(std::span<const Edge> places) {
   captured_.resize(places.size());
 }
 
+namespace {
+
+// Whether nobody else can see the gradient's memory, so that another of `dtype` may be added to it.
+bool is_ours(const Tensor& gradient, DType dtype) {
+  return gradient.dtype() == dtype && gradient.impl().count.load() == 1 &&
+         gradient.storage()->use_count() == 1 &&
+         (gradient.is_contiguous() || is_channels_last(gradient));
+}
+
+}  // namespace
+
 void Pass::deliver(Visit& visit, uint32_t output, Tensor gradient) {
   if (!gradient.defined()) return;
   if (output > 0 && visit.others.size() < output)
@@ -134,11 +145,13 @@ void Pass::deliver(Visit& visit, uint32_t output, Tensor gradient) {
   Tensor& place = output == 0 ? visit.gradient : visit.others[output - 1];
   if (!place.defined()) {
     place = std::move(gradient);
-  } else if (output == 0 && visit.summed && !create_graph_) {
+  } else if (!create_graph_ && is_ours(place, gradient.dtype())) {
     add_(place, gradient);
+  } else if (!create_graph_ && is_ours(gradient, place.dtype())) {
+    add_(gradient, place);
+    place = std::move(gradient);
   } else {
     place = place + gradient;
-    visit.summed |= output == 0;
   }
 }
 
@@ -180,7 +193,6 @@ void Pass::run_hooks(Visit& visit) {
           "a hook must return a gradient of the same shape", replacement.shape(), " for ",
           gradient.shape());
     gradient = replacement.to(gradient.dtype());
-    visit.summed = false;
   }
 }
 

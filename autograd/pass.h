@@ -34,7 +34,6 @@ class Pass {
     bool reaches = true;         // leads to a place that is wanted
     bool runs = true;            // one of its inputs does
     bool captured = false;       // is such a place
-    bool summed = false;         // `gradient` is a sum that the pass made and may add to
     Tensor gradient;             // of output 0
     std::vector<Tensor> others;  // of outputs 1, 2, ...
   };
