@@ -74,8 +74,8 @@ def aorta(args, folder, output, epochs, extra=()):
     out, seconds, memory = run(command + recipe(args, epochs) + list(extra))
     with open(os.path.join(output, "log.csv")) as table:
         rows = list(csv.DictReader(table))
-    first = re.search(r"first step after ([0-9.]+) s", open(os.path.join(output, "train.log")).read())
-    return {"rows": rows, "seconds": seconds, "memory": memory, "first_step": float(first[1])}
+    first = re.search(r"first step from ([0-9.]+) to ([0-9.]+) s", open(os.path.join(output, "train.log")).read())
+    return {"rows": rows, "seconds": seconds, "memory": memory, "begin": float(first[1]), "first_step": float(first[2])}
 
 
 def peer(args, folder, epochs, extra=()):
@@ -106,6 +106,7 @@ def epoch(args):
     row("epoch", *[[a + b for a, b in zip(trained[i], validated[i])] for i in (0, 1)], "s")
     row("of it training", trained[0], trained[1], "s")
     row("whole program", [r["seconds"] for r in ours], [r["seconds"] for r in theirs], "s")
+    row("start to first step", [r["begin"] for r in ours], [r["begin"] for r in theirs], "s")
     row("start to first step done", [r["first_step"] for r in ours], [r["first_step"] for r in theirs], "s")
     row("memory of the process tree", [r["memory"] for r in ours], [r["memory"] for r in theirs], "MiB")
 

@@ -3,7 +3,7 @@
     peer_echo.py FOLDER --model_name unet_small --num_epochs 2 [--batch_size 20] [--lr 1e-5] [--optimizer sgd]
         [--num_workers 4] [--amp] [--augment] [--weights FILE.safetensors] [--mean 32.5 --std 49.1] [--test] [--save FILE]
 
-One line of JSON: losses, Dice and seconds of each phase, seconds from the start to the end of the first step,
+One line of JSON: losses, Dice and seconds of each phase, seconds from the start to the first step and to its end,
 the test videos' counts. Two passes a step, the losses summed over pixels and samples, added and halved;
 channels_last; 2 threads.
 """
@@ -113,6 +113,7 @@ def run_phase(net, loader, optimizer, amp, first_step):
     net.train(optimizer is not None)
     with torch.set_grad_enabled(optimizer is not None):
         for frames, masks in loader:
+            first_step.setdefault("begin", time.time() - START)
             losses = []
             for which in 0, 1:
                 x = frames[:, which].contiguous(memory_format=torch.channels_last)
@@ -168,7 +169,7 @@ def main():
     for _ in range(args.num_epochs):
         epochs.append({"train": run_phase(net, train, optimizer, args.amp, first_step)})
         epochs[-1]["val"] = run_phase(net, validation, None, args.amp, first_step)
-    result = {"first_step": first_step.get("seconds"), "epochs": epochs}
+    result = {"begin": first_step.get("begin"), "first_step": first_step.get("seconds"), "epochs": epochs}
     if args.test:
         result["test"] = run_phase(net, loader("TEST", False), None, args.amp, first_step)
     if args.save:

@@ -28,6 +28,16 @@ constexpr const char* kDescription =
     "--lr 1e-3 --num_epochs 5 --batch_size 8 --run_test\n"
     "  aorta-echo segment --weights run --output segmented synthetic/Videos/*.avi\n";
 
+/// Help without the marks that CLI11 puts behind names that turn a flag off.
+struct PlainHelp : CLI::Formatter {
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, positional);
+    const std::string mark = "{false}";
+    for (size_t at; (at = name.find(mark)) != std::string::npos;) name.erase(at, mark.size());
+    return name;
+  }
+};
+
 /// A command: what it is told, and what it does. The returned number is the exit code.
 struct Command {
   CLI::App* app;
@@ -300,6 +310,7 @@ int run_command_line(int argc, char** argv) try {
   CLI::App app(kDescription, "aorta-echo");
   app.require_subcommand(1);
   app.fallthrough(false);
+  app.formatter(std::make_shared<PlainHelp>());
   const std::vector<Command> commands = {
       train_command(app),   evaluate_command(app), segment_command(app), synth_command(app),
       compare_command(app), data_command(app),     doctor_command(app),  export_command(app)};

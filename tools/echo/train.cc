@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace aorta::echo {
 namespace {
@@ -161,14 +162,19 @@ class Run {
       if (interrupted()) return false;
       if (!step()) break;
       bar.update(trainer_->epoch_steps(), status(trainer_->totals()));
-      if (first_step_) console_.note(fmt::format("first step after {:.2f} s", process_seconds()));
-      first_step_ = false;
+      if (std::exchange(first_step_, false)) note_first_step();
       if (options_.profile) profile();
       const std::chrono::duration<double, std::ratio<60>> since = Clock::now() - saved_;
       if (since.count() >= options_.save_every) save();
     }
     bar.end();
     return true;
+  }
+
+  void note_first_step() {
+    const StageTimes& times = trainer_->times();
+    const double seconds = times.forward + times.backward + times.update, end = process_seconds();
+    console_.note(fmt::format("first step from {:.2f} to {:.2f} s", end - seconds, end));
   }
 
   std::optional<Totals> validation_phase() {

@@ -1,0 +1,209 @@
+"""The main job from end to end, on synthetic data and on the real videos that AORTA_ECHO names."""
+
+import csv
+import hashlib
+import html.parser
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ECHO = os.path.abspath(sys.argv.pop(1))
+PEER = os.environ.get("AORTA_PEER_PYTHON")
+REAL = os.environ.get("AORTA_ECHO")
+RECIPE = ["--model_name", "unet_small", "--optimizer", "adam", "--lr", "4e-3", "--schedule", "onecycle",
+          "--batch_size", "6", "--num_workers", "2"]
+DICE = r"dice overall ([0-9.]+) large ([0-9.]+) small ([0-9.]+)"
+
+
+def echo(*arguments, code=0, **settings):
+    """Its stdout; stderr where another exit code than 0 is asked for."""
+    done = subprocess.run([ECHO, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=os.environ | settings)
+    if done.returncode != code:
+        raise AssertionError(f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stderr if code else done.stdout
+
+
+def rows(path):
+    with open(path, newline="") as table:
+        return list(csv.DictReader(table))
+
+
+def tensors(path):
+    """Name, shape and bytes of each tensor of a safetensors file."""
+    with open(path, "rb") as file:
+        data = file.read()
+    size = struct.unpack("<Q", data[:8])[0]
+    found = {}
+    for name, entry in json.loads(data[8:8 + size]).items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            found[name] = (entry["shape"], data[8 + size + begin:8 + size + end])
+    return found
+
+
+def fingerprint(path):
+    digest = hashlib.sha256()
+    for name, (_, data) in sorted(tensors(path).items()):
+        digest.update(name.encode() + data)
+    return digest.hexdigest()
+
+
+class References(html.parser.HTMLParser):
+    """What a page asks for beyond itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.outside = []
+        self.images = 0
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name in ("src", "href") and not value.startswith(("data:", "#")):
+                self.outside.append(value)
+            self.images += name == "src" and value.startswith("data:image")
+
+
+class Synthetic(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp()
+        cls.data, cls.run_folder = cls.folder + "/data", cls.folder + "/run"
+        echo("synth", "--output", cls.data, "--train", "30", "--val", "6", "--test", "4", "--frames", "24", "--seed", "3")
+        cls.said = echo("train", "--data_dir", cls.data, "--output", cls.run_folder, *RECIPE, "--num_epochs", "10",
+                        "--run_test", "--save_video")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def names(self, *below):
+        return sorted(os.listdir(os.path.join(self.run_folder, *below)))
+
+    def test_the_run_folder_is_whole(self):
+        names = self.names()
+        self.assertEqual(len([n for n in names if n.startswith("events.out.tfevents.")]), 1)
+        for name in ("args.yaml", "best.safetensors", "checkpoint.safetensors", "curves.svg", "log.csv", "report.html",
+                     "samples", "size", "size.csv", "test_dice.csv", "test_ef.csv", "train.log", "val_dice.csv", "videos"):
+            self.assertIn(name, names)
+        self.assertEqual([n for n in names if ".tmp" in n or n.startswith(".")], [])
+        tests = [r["FileName"] for r in rows(self.data + "/FileList.csv") if r["Split"] == "TEST"]
+        for folder, suffix in ("size", ".svg"), ("videos", ".avi"):
+            self.assertEqual(self.names(folder), sorted(name + suffix for name in tests))
+        self.assertEqual(len(self.names("samples")), 10)
+        self.assertEqual([r["FileName"] for r in rows(self.run_folder + "/test_dice.csv")], tests)
+
+    def test_the_log_has_a_row_a_phase(self):
+        log = rows(self.run_folder + "/log.csv")
+        self.assertEqual([(r["epoch"], r["phase"]) for r in log],
+                         [(str(e), phase) for e in range(10) for phase in ("train", "val")])
+        self.assertEqual(len(log[0]), 11)
+        self.assertLess(float(log[-2]["loss"]), float(log[0]["loss"]) / 2)
+        for row in log:
+            self.assertEqual(row["samples"], "30" if row["phase"] == "train" else "6")
+        with open(self.run_folder + "/train.log") as text:
+            self.assertNotIn("\r", text.read())
+        self.assertNotIn("\r", self.said)
+
+    def test_it_finds_ventricles(self):
+        said = echo("evaluate", "--weights", self.run_folder, "--data_dir", self.data, "--split", "test",
+                    "--output", self.folder + "/evaluated")
+        overall, large, small = map(float, re.fullmatch(DICE, said.strip().split("\n")[-1]).groups())
+        self.assertGreater(overall, 0.75)
+        self.assertTrue(min(large, small) <= overall <= max(large, small))
+        self.assertIn(f"overall {overall:.4f}", self.said)
+        with open(self.folder + "/evaluated/test_dice.csv", "rb") as a, open(self.run_folder + "/test_dice.csv", "rb") as b:
+            self.assertEqual(a.read(), b.read())
+
+    def test_the_report_needs_nothing_else(self):
+        page = References()
+        with open(self.run_folder + "/report.html") as text:
+            page.feed(text.read())
+        self.assertEqual(page.outside, [])
+        self.assertGreaterEqual(page.images, 3)  # best, median, worst
+
+    def test_args_yaml_repeats_the_run(self):
+        again = self.folder + "/again"
+        echo("train", "--config", self.run_folder + "/args.yaml", "--output", again, "--skip_test", "--skip_video")
+        for name in "best.safetensors",:
+            self.assertEqual(fingerprint(again + "/" + name), fingerprint(self.run_folder + "/" + name))
+
+    def test_segment(self):
+        output = self.folder + "/segmented"
+        video = sorted(os.listdir(self.data + "/Videos"))[0]
+        said = echo("segment", "--weights", self.run_folder, "--output", output, self.data + "/Videos/" + video)
+        stem = video.removesuffix(".avi")
+        frames = [r for r in rows(self.data + "/FileList.csv") if r["FileName"] == stem][0]["NumberOfFrames"]
+        (table,) = [n for n in os.listdir(output) if n.endswith(".csv")]
+        self.assertEqual(len(rows(os.path.join(output, table))), int(frames))
+        found = {name for _, _, names in os.walk(output) for name in names}
+        self.assertIn(stem + ".avi", found)
+        self.assertIn(stem + ".svg", found)
+        self.assertIn(stem, said)
+
+    def test_export_has_the_networks_names(self):
+        path = self.folder + "/weights.safetensors"
+        echo("export", "--weights", self.run_folder, "--output", path)
+        names = tensors(path)
+        self.assertEqual(names["encoder.0.0.weight"][0], [16, 3, 3, 3])
+        self.assertEqual([n for n in names if n.startswith(("model.", "segmenter."))], [])
+
+    def test_amp_is_near(self):
+        losses = []
+        for flag in "--amp", "--no_amp":
+            folder = self.folder + "/" + flag
+            echo("train", "--data_dir", self.data, "--output", folder, *RECIPE, "--num_epochs", "2", flag)
+            losses.append([float(r["loss"]) for r in rows(folder + "/log.csv") if r["phase"] == "train"])
+        for narrow, wide in zip(*losses):
+            self.assertNotEqual(narrow, wide)
+            self.assertLess(abs(narrow - wide), 0.05 * wide)
+
+    @unittest.skipUnless(PEER, "AORTA_PEER_PYTHON names no Python with PyTorch")
+    def test_weights_go_to_pytorch_and_back(self):
+        home = self.folder + "/home"
+        os.makedirs(home + "/aorta")
+        name = "deeplabv3_resnet50"
+        message = echo("train", "--data_dir", self.data, "--output", self.folder + "/none", "--pretrained",
+                       "--model_name", name, code=4, XDG_DATA_HOME=home)
+        self.assertIn(f"must be in {home}/aorta/{name}.safetensors", message)
+        python("import sys, torch, torchvision, safetensors.torch as s; torch.manual_seed(1)\n"
+               "net = torchvision.models.segmentation.deeplabv3_resnet50(weights=None, weights_backbone=None, aux_loss=True)\n"
+               "s.save_file(net.state_dict(), sys.argv[1])", f"{home}/aorta/{name}.safetensors")
+        run, exported = self.folder + "/pretrained", self.folder + "/exported.safetensors"
+        echo("train", "--data_dir", self.data, "--output", run, "--pretrained", "--model_name", name, "--lr", "0",
+             "--max_steps", "1", "--batch_size", "2", "--num_workers", "0", XDG_DATA_HOME=home)
+        echo("export", "--weights", run, "--output", exported)
+        given, back = tensors(f"{home}/aorta/{name}.safetensors"), tensors(exported)
+        key = "backbone.layer4.2.conv3.weight"
+        self.assertEqual(back[key], given[key])
+        self.assertEqual(back["classifier.4.weight"][0], [1, 256, 1, 1])
+        python("import sys, torchvision, safetensors.torch as s\n"
+               "net = torchvision.models.segmentation.deeplabv3_resnet50(weights=None, weights_backbone=None, "
+               "num_classes=1, aux_loss=False)\n"
+               "net.load_state_dict(s.load_file(sys.argv[1]), strict=True)", exported)
+
+
+def python(program, *arguments):
+    subprocess.run([PEER, "-c", program, *arguments], check=True)
+
+
+@unittest.skipUnless(REAL, "AORTA_ECHO names no folder")
+class Real(unittest.TestCase):
+    def test_it_finds_ventricles(self):
+        with tempfile.TemporaryDirectory() as folder:
+            echo("train", "--data_dir", REAL, "--output", folder + "/run", *RECIPE, "--num_epochs", "30", "--augment")
+            said = echo("evaluate", "--weights", folder + "/run", "--data_dir", REAL, "--split", "test")
+            overall = float(re.fullmatch(DICE, said.strip().split("\n")[-1])[1])
+            self.assertGreater(overall, 0.7)
+            video = sorted(os.listdir(REAL + "/Videos"))[0]
+            echo("segment", "--weights", folder + "/run", "--output", folder + "/segmented", REAL + "/Videos/" + video)
+
+
+if __name__ == "__main__":
+    unittest.main()
