@@ -50,8 +50,11 @@ void set_view_history(const Tensor& view, const Ref<Node>& node);
 /// An alias of `elements` at the place `edge` of the graph.
 Tensor with_edge(const Tensor& elements, const Edge& edge);
 
-/// Computes the elements of an op's output again.
-using Rebuild = std::function<Tensor()>;
+/// Computes the elements of an op's output again, from what the graph keeps anyway.
+struct Rebuild {
+  std::function<Tensor()> elements;
+  int depth = 0;  // 1 where it may call another one
+};
 /// What saves `output`, which an op has just made, keeps `rebuild` in its place, so that its memory
 /// is free after the forward pass.
 void set_rebuild(const Tensor& output, Rebuild rebuild);

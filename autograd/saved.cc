@@ -12,7 +12,7 @@ thread_local std::shared_ptr<const PackHooks> hooks;
 const std::shared_ptr<const PackHooks>& rebuilding() {
   static const auto hooks = std::make_shared<const PackHooks>(
       PackHooks{{}, [](const std::any& packed) {
-                  return (*std::any_cast<const std::shared_ptr<const Rebuild>&>(packed))();
+                  return std::any_cast<const std::shared_ptr<const Rebuild>&>(packed)->elements();
                 }});
   return hooks;
 }

@@ -16,12 +16,6 @@ void add_downsample(nn::Sequential& downsample, int64_t channels, int64_t planes
   downsample.push_back(nn::BatchNorm2d(planes));
 }
 
-// What a batch norm gives is nobody else's, so relu and the sum write over it.
-Tensor add_relu(const Tensor& normed, const Tensor& identity) {
-  add_(normed, identity);
-  return relu_(normed);
-}
-
 }  // namespace
 
 BasicBlock::BasicBlock(int64_t channels, int64_t planes, int64_t stride, int64_t dilation)
@@ -35,7 +29,7 @@ BasicBlock::BasicBlock(int64_t channels, int64_t planes, int64_t stride, int64_t
 
 Tensor BasicBlock::forward(const Tensor& input) const {
   const Tensor x = bn1(conv1(input));
-  return add_relu(bn2(conv2(x)), downsample(input));
+  return bn2.add_relu(conv2(x), downsample(input));
 }
 
 Bottleneck::Bottleneck(int64_t channels, int64_t planes, int64_t stride, int64_t dilation)
@@ -50,7 +44,7 @@ Bottleneck::Bottleneck(int64_t channels, int64_t planes, int64_t stride, int64_t
 
 Tensor Bottleneck::forward(const Tensor& input) const {
   const Tensor x = bn2(conv2(bn1(conv1(input))));
-  return add_relu(bn3(conv3(x)), downsample(input));
+  return bn3.add_relu(conv3(x), downsample(input));
 }
 
 ResNetFeatures::ResNetFeatures(const ResNetLayout& layout, bool dilate)

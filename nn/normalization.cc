@@ -36,7 +36,18 @@ BatchNorm::BatchNorm(int dims, int64_t features, const BatchNormOptions& norm_op
       num_batches_tracked(*this, "num_batches_tracked", counter_if(options.track_running_stats),
                           Buffer::Kind::optional) {}
 
-Tensor BatchNorm::forward(const Tensor& input) const {
+Tensor BatchNorm::forward(const Tensor& input) const { return compute(input, options.relu); }
+
+Tensor BatchNorm::add_relu(const Tensor& input, const Tensor& residual) const {
+  return call({input, residual},
+              [this](const std::vector<Tensor>& inputs) {
+                return std::vector<Tensor>{
+                    compute(inputs.at(0), true, inputs.at(1).to(inputs.at(0).dtype()))};
+              })
+      .at(0);
+}
+
+Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual) const {
   const bool fits =
       spatial == 1 ? input.dim() == 2 || input.dim() == 3 : input.dim() == spatial + 2;
   if (!fits) {
@@ -58,7 +69,7 @@ Tensor BatchNorm::forward(const Tensor& input) const {
   }
   const bool use_batch = is_training() || !running_mean.defined();
   return batch_norm(input, running_mean, running_var, weight, bias, use_batch, momentum,
-                    options.eps, use_batch ? statistic_groups : 1, options.relu);
+                    options.eps, use_batch ? statistic_groups : 1, relu, residual);
 }
 
 std::string BatchNorm::type_name() const { return layer("BatchNorm", spatial); }

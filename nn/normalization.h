@@ -23,6 +23,9 @@ struct BatchNormOptions {
 class BatchNorm : public Module {
  public:
   Tensor forward(const Tensor& input) const override;
+  /// max(y + residual, 0), residual of the input's shape: how a residual block ends. A call, with
+  /// hooks and all, whether `options.relu` or not.
+  Tensor add_relu(const Tensor& input, const Tensor& residual) const;
   std::string type_name() const override;
   std::string extra_repr() const override;
 
@@ -37,6 +40,9 @@ class BatchNorm : public Module {
 
  protected:
   BatchNorm(int spatial, int64_t num_features, const BatchNormOptions& options);
+
+ private:
+  Tensor compute(const Tensor& input, bool relu, const Tensor& residual = {}) const;
 };
 
 /// Sets the statistic_groups of every BatchNorm inside.

@@ -82,91 +82,128 @@ NormGradients composed(const Inputs& in, const Frame& frame, NormWanted wanted) 
 Tensor widened(const Tensor& t) { return t.defined() && is_half(t.dtype()) ? t.to(DType::f32) : t; }
 Tensor like(const Tensor& t, const Tensor& other) { return t.defined() ? t.to(other.dtype()) : t; }
 
-NormGradients fused(const Tensor& g, const Tensor& x, const Tensor& w, const Tensor& b,
-                    const Tensor& mean, const Tensor& var, const ChannelNormPlan& plan,
-                    NormWanted wanted) {
-  return channel_norm_backward(g, x, w, b, mean, var, plan, wanted);
-}
-NormGradients fused(const Tensor& g, const Tensor& x, const Tensor& w, const Tensor&,
-                    const Tensor& mean, const Tensor& var, const LineNormPlan& plan,
-                    NormWanted wanted) {
-  return line_norm_backward(g, x, w, mean, var, plan, wanted);
+void set_inputs(Gradients& g, const NormGradients& result, NormWanted wanted, const Shape& shape) {
+  if (wanted.input) g.input(0) = result.input.reshape(shape);
+  if (wanted.weight) g.input(1) = result.weight.reshape(g.input_shape(1));
+  if (wanted.bias) g.input(2) = result.bias.reshape(g.input_shape(2));
 }
 
-bool is_given(const ChannelNormPlan& plan) { return plan.given; }
-bool is_given(const LineNormPlan&) { return false; }
-bool is_rectified(const ChannelNormPlan& plan) { return plan.relu; }
-bool is_rectified(const LineNormPlan&) { return false; }
-bool is_centered(const ChannelNormPlan&) { return true; }
-bool is_centered(const LineNormPlan& plan) { return plan.centered; }
+// What a channel norm saves, and its gradient.
+struct ChannelNorm {
+  ChannelNormPlan plan;
+  Saved input, weight, bias, residual, mean, var;
 
-// The gradient of the output before max(y, 0).
-Tensor rectified(const Tensor& gradient, const Tensor& x, const Tensor& w, const Tensor& b,
-                 const Tensor& mean, const Tensor& var, const ChannelNormPlan& plan) {
-  if (!plan.relu) return gradient;
-  Tensor is_zero;
-  {
-    const NoGradGuard no_grad;
-    is_zero = le(batch_norm_again(x, w, b, mean, var, plan), 0);
+  void operator()(Gradients& g) const {
+    const NormWanted wanted{g.wanted(0), g.wanted(1), g.wanted(2)};
+    const Tensor x = g.saved(input), w = g.saved(weight), b = g.saved(bias);
+    const Tensor r = g.saved(residual), m = g.saved(mean), v = g.saved(var);
+    const Shape shape = g.output().shape();
+    ChannelNormPlan inner = plan;
+    Tensor gradient = g.output();
+    if (r.defined() && !grad_enabled()) {
+      gradient = batch_norm_seen(gradient, x, w, b, r, m, v, plan);
+      inner.relu = false;
+    } else if (plan.relu && grad_enabled()) {
+      Tensor is_zero;
+      {
+        const NoGradGuard no_grad;
+        is_zero = le(batch_norm_again(x, w, b, r, m, v, plan), 0);
+      }
+      gradient = masked_fill(gradient, is_zero, 0);
+    }
+    if (r.defined() && g.wanted(3)) g.input(3) = gradient;
+    if (!wanted.input && !wanted.weight && !wanted.bias) return;
+    if (!grad_enabled()) {
+      return set_inputs(g, channel_norm_backward(gradient, x, w, b, m, v, inner, wanted), wanted,
+                        shape);
+    }
+    gradient = widened(gradient);
+    const Inputs inputs{gradient,          widened(x), like(w, gradient), like(m, gradient),
+                        like(v, gradient), plan.eps,   plan.given,        true};
+    set_inputs(g, composed(inputs, frame_of(shape, plan), wanted), wanted, shape);
   }
-  return masked_fill(gradient, is_zero, 0);
-}
-Tensor rectified(const Tensor& gradient, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                 const Tensor&, const LineNormPlan&) {
-  return gradient;
-}
-
-template <class Plan>
-void record_norm(const char* name, Tensor& output, const Tensor& input, const Tensor& weight,
-                 const Tensor& bias, const Tensor& mean, const Tensor& var, const Plan& plan) {
-  // Statistics that are given make the input's gradient independent of the input.
-  const bool reads_input = !is_given(plan) || is_rectified(plan) || needs_gradient(weight);
-  record(name, output, {&input, &weight, &bias},
-         [plan, shape = output.shape(), x = reads_input ? Saved(input, 0) : Saved(),
-          w = Saved(weight, 1), b = is_rectified(plan) ? Saved(bias, 2) : Saved(),
-          m = Saved(mean, 3), v = Saved(var, 4)](Gradients& g) {
-           const NormWanted wanted{g.wanted(0), g.wanted(1), g.wanted(2)};
-           const Tensor saved_x = g.saved(x), saved_w = g.saved(w), saved_b = g.saved(b);
-           NormGradients result;
-           if (!grad_enabled()) {
-             result =
-                 fused(g.output(), saved_x, saved_w, saved_b, g.saved(m), g.saved(v), plan, wanted);
-           } else {
-             const Tensor gradient = widened(
-                 rectified(g.output(), saved_x, saved_w, saved_b, g.saved(m), g.saved(v), plan));
-             result = composed(
-                 {gradient, widened(saved_x), like(saved_w, gradient), like(g.saved(m), gradient),
-                  like(g.saved(v), gradient), plan.eps, is_given(plan), is_centered(plan)},
-                 frame_of(shape, plan), wanted);
-           }
-           if (wanted.input) g.input(0) = result.input.reshape(shape);
-           if (wanted.weight) g.input(1) = result.weight.reshape(g.input_shape(1));
-           if (wanted.bias) g.input(2) = result.bias.reshape(g.input_shape(2));
-         });
-}
+};
 
 Tensor copy_of(const Tensor& t) { return t.defined() ? t.detach().clone() : t; }
 
-Rebuild again(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& mean,
-              const Tensor& var, const ChannelNormPlan& plan) {
-  return [x = input.detach(), version = input.version(), w = copy_of(weight), b = copy_of(bias),
-          mean, var, plan] {
-    check(x.version() == version, "batch_norm",
-          "its input, kept for the gradient, must not be changed in place", x.shape());
-    return batch_norm_again(x, w, b, mean, var, plan);
+// A tensor that the graph keeps anyway, and that must still be what it was.
+struct Kept {
+  Tensor tensor;
+  uint32_t version = 0;
+  std::shared_ptr<const Rebuild> rebuild;
+
+  explicit Kept(const Tensor& t) {
+    if (!t.defined()) return;
+    rebuild = rebuild_of(t);
+    version = t.version();
+    if (!rebuild) tensor = t.detach();
+  }
+  Tensor elements() const {
+    if (rebuild) return rebuild->elements();
+    if (tensor.defined() && tensor.version() != version)
+      fail("batch_norm", "a tensor saved for the gradient must not be changed in place",
+           tensor.shape());
+    return tensor;
+  }
+};
+
+// Of a batch norm's output. It calls at most one other: the outputs of a chain of blocks with
+// residuals are kept and computed anew in turns.
+void set_rebuild_of(const Tensor& output, const Tensor& input, const Tensor& weight,
+                    const Tensor& bias, const Tensor& residual, const Tensor& mean,
+                    const Tensor& var, const ChannelNormPlan& plan) {
+  const Kept x(input), r(residual);
+  int depth = 0;
+  for (const Kept* kept : {&x, &r}) {
+    if (kept->rebuild) depth = std::max(depth, kept->rebuild->depth + 1);
+  }
+  if (depth > 1) return;
+  const auto elements = [x, w = copy_of(weight), b = copy_of(bias), r, mean, var, plan] {
+    return batch_norm_again(x.elements(), w, b, r.elements(), mean, var, plan);
   };
+  set_rebuild(output, {elements, depth});
 }
 
 template <const auto& op>
 void gradient(Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
-              const Tensor& mean, const Tensor& var, const ChannelNormPlan& plan) {
-  record_norm(op.name(), output, input, weight, bias, mean, var, plan);
-  if (plan.relu) set_rebuild(output, again(input, weight, bias, mean, var, plan));
+              const Tensor& residual, const Tensor& mean, const Tensor& var,
+              const ChannelNormPlan& plan) {
+  // Statistics that are given make the input's gradient independent of the input.
+  const bool reads_input = !plan.given || plan.relu || needs_gradient(weight);
+  record(op.name(), output, {&input, &weight, &bias, &residual},
+         ChannelNorm{plan, reads_input ? Saved(input, 0) : Saved(), Saved(weight, 1),
+                     plan.relu ? Saved(bias, 2) : Saved(), Saved(residual, 3), Saved(mean, 4),
+                     Saved(var, 5)});
+  if (&op == &batch_norm_op && reads_input)
+    set_rebuild_of(output, input, weight, bias, residual, mean, var, plan);
 }
+
 template <const auto& op>
 void line_gradient(Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
                    const Tensor& mean, const Tensor& var, const LineNormPlan& plan) {
-  record_norm(op.name(), output, input, weight, bias, mean, var, plan);
+  record(op.name(), output, {&input, &weight, &bias},
+         [plan, x = Saved(input, 0), w = Saved(weight, 1), m = Saved(mean, 3),
+          v = Saved(var, 4)](Gradients& g) {
+           const NormWanted wanted{g.wanted(0), g.wanted(1), g.wanted(2)};
+           const Tensor saved_x = g.saved(x), saved_w = g.saved(w);
+           const Tensor mean_of_x = g.saved(m), var_of_x = g.saved(v);
+           const Shape shape = g.output().shape();
+           if (!grad_enabled()) {
+             const NormGradients result = line_norm_backward(g.output(), saved_x, saved_w,
+                                                             mean_of_x, var_of_x, plan, wanted);
+             return set_inputs(g, result, wanted, shape);
+           }
+           const Tensor y = widened(g.output());
+           const Inputs inputs{y,
+                               widened(saved_x),
+                               like(saved_w, y),
+                               like(mean_of_x, y),
+                               like(var_of_x, y),
+                               plan.eps,
+                               false,
+                               plan.centered};
+           set_inputs(g, composed(inputs, frame_of(shape, plan), wanted), wanted, shape);
+         });
 }
 
 }  // namespace

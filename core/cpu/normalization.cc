@@ -224,8 +224,7 @@ class Forward : public ChannelNorm {
         const Runs::Piece piece = planes.piece(i);
         for (int64_t at = first * width_; at < last * width_; ++at) {
           const int64_t start = plane(at) + piece.run * plane_step() + piece.first;
-          loops_.run_map(output(start), input(start), piece.n, piece.runs, plane_step(),
-                         maps[static_cast<size_t>(at - first * width_)]);
+          map_run(start, piece.n, piece.runs, maps[static_cast<size_t>(at - first * width_)]);
         }
       }
     });
@@ -242,11 +241,34 @@ class Forward : public ChannelNorm {
     return loops_.run_moments(input(first), piece.n, piece.runs, plane_step());
   }
 
+  const char* residual(int64_t element) const {
+    return static_cast<const char*>(args_.residual) + element * item_;
+  }
+  void map_run(int64_t at, int64_t n, int64_t runs, const NormMap& map) const {
+    if (!args_.residual) {
+      loops_.run_map(output(at), input(at), n, runs, plane_step(), map);
+    } else if (!args_.gradient) {
+      loops_.run_sum(output(at), input(at), residual(at), n, runs, plane_step(), map);
+    } else {
+      loops_.run_seen(output(at), gradient(at), input(at), residual(at), n, runs, plane_step(),
+                      map);
+    }
+  }
+  void map_columns(int64_t at, int64_t rows, const NormColumnMap& map) const {
+    if (!args_.residual) {
+      loops_.column_map(output(at), input(at), rows, channels_, map);
+    } else if (!args_.gradient) {
+      loops_.column_sum(output(at), input(at), residual(at), rows, channels_, map);
+    } else {
+      loops_.column_seen(output(at), gradient(at), input(at), residual(at), rows, channels_, map);
+    }
+  }
+
   void map_planes() const {
     std::vector<NormMap> maps;
     for (int64_t at = 0; at < groups_ * channels_; ++at) maps.push_back(forward_map(at));
     for_each_plane([&](int64_t at, int64_t first, int64_t n) {
-      loops_.run_map(output(first), input(first), n, 1, 0, maps[static_cast<size_t>(at)]);
+      map_run(first, n, 1, maps[static_cast<size_t>(at)]);
     });
   }
 
@@ -294,11 +316,11 @@ class Forward : public ChannelNorm {
   void map_rows(int64_t first_group, int64_t end_group) const {
     const int64_t from = first_group * channels_, count = end_group * channels_ - from;
     const ForwardColumns columns = forward_columns(from, count);
-    for_each_piece(
-        first_group, end_group, true, [&](int64_t group, int64_t, int64_t first, int64_t rows) {
-          const int64_t at = group * channels_ - from;
-          loops_.column_map(output(first), input(first), rows, channels_, columns.at(at));
-        });
+    for_each_piece(first_group, end_group, true,
+                   [&](int64_t group, int64_t, int64_t first, int64_t rows) {
+                     const int64_t at = group * channels_ - from;
+                     map_columns(first, rows, columns.at(at));
+                   });
   }
 };
 

@@ -40,6 +40,11 @@ struct NormLoops {
   NormMoments (*run_moments)(const void* x, int64_t n, int64_t runs, int64_t step);
   void (*run_map)(void* y, const void* x, int64_t n, int64_t runs, int64_t step,
                   const NormMap& map);
+  /// max(y + residual, 0), and the gradient g where that isn't 0.
+  void (*run_sum)(void* y, const void* x, const void* residual, int64_t n, int64_t runs,
+                  int64_t step, const NormMap& map);
+  void (*run_seen)(void* seen, const void* g, const void* x, const void* residual, int64_t n,
+                   int64_t runs, int64_t step, const NormMap& map);
   NormSums (*run_sums)(const void* g, const void* x, int64_t n, int64_t runs, int64_t step,
                        const NormMap& forward);
   void (*run_backward)(void* dx, const void* g, const void* x, int64_t n, int64_t runs,
@@ -49,6 +54,10 @@ struct NormLoops {
                          int64_t columns);
   void (*column_map)(void* y, const void* x, int64_t rows, int64_t columns,
                      const NormColumnMap& map);
+  void (*column_sum)(void* y, const void* x, const void* residual, int64_t rows, int64_t columns,
+                     const NormColumnMap& map);
+  void (*column_seen)(void* seen, const void* g, const void* x, const void* residual, int64_t rows,
+                      int64_t columns, const NormColumnMap& map);
   void (*column_sums)(double* gradient, double* product, const void* g, const void* x, int64_t rows,
                       int64_t columns, const NormColumnMap& forward);
   void (*column_backward)(void* dx, const void* g, const void* x, int64_t rows, int64_t columns,

@@ -103,10 +103,12 @@ Tensor doubles(const Shape& shape, Device device) {
 
 // `mean` and `var` are read where they are given, else they are set.
 Tensor normalise(const ChannelNormOp& op, const Tensor& input, const Tensor& weight,
-                 const Tensor& bias, Tensor& mean, Tensor& var, const ChannelNormPlan& plan) {
+                 const Tensor& bias, Tensor& mean, Tensor& var, const ChannelNormPlan& plan,
+                 const Tensor& residual = {}, const Tensor& gradient = {}) {
   const ProfilerRange range(op.name(), {&input});
   const bool last = is_channels_last(input);
-  const Tensor x = input.contiguous(last ? MemoryFormat::channels_last : MemoryFormat::contiguous);
+  const MemoryFormat format = last ? MemoryFormat::channels_last : MemoryFormat::contiguous;
+  const Tensor x = input.contiguous(format);
   Tensor output = empty_in(input, last);
   if (!plan.given) {
     mean = doubles({plan.groups, input.shape()[1] / plan.width}, input.device());
@@ -119,10 +121,14 @@ Tensor normalise(const ChannelNormOp& op, const Tensor& input, const Tensor& wei
     args.output = output.data();
     args.weight = data_or_null(w);
     args.bias = data_or_null(b);
+    const Tensor r = residual.defined() ? residual.detach().contiguous(format) : Tensor();
+    const Tensor g = gradient.defined() ? gradient.detach().contiguous(format) : Tensor();
+    if (r.defined()) args.residual = r.data();
+    if (g.defined()) args.gradient = g.data();
     op.kernel(input.device())(args);
   }
-  if (needs_gradient(input, weight, bias))
-    op.gradient()(output, input, weight, bias, mean, var, plan);
+  if (needs_gradient(input, weight, bias) || (residual.defined() && needs_gradient(residual)))
+    op.gradient()(output, input, weight, bias, residual, mean, var, plan);
   return output;
 }
 
@@ -134,10 +140,11 @@ void move_towards(const Tensor& running, const Tensor& value, double momentum) {
 // Eval mode: the running statistics, one group.
 Tensor normalise_by(const ChannelNormOp& op, const Tensor& input, const Tensor& running_mean,
                     const Tensor& running_var, const Tensor& weight, const Tensor& bias, double eps,
-                    bool relu = false) {
+                    bool relu = false, const Tensor& residual = {}) {
   Tensor mean = running_mean.detach().to(ToOptions{.dtype = DType::f64, .copy = true}).contiguous();
   Tensor var = running_var.detach().to(ToOptions{.dtype = DType::f64, .copy = true}).contiguous();
-  return normalise(op, input, weight, bias, mean, var, {.eps = eps, .given = true, .relu = relu});
+  return normalise(op, input, weight, bias, mean, var, {.eps = eps, .given = true, .relu = relu},
+                   residual);
 }
 
 double unbiased(int64_t count) {
@@ -209,12 +216,21 @@ Tensor normalise_lines(const LineNormOp& op, const Tensor& input, const Tensor& 
 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight, const Tensor& bias, bool training, double momentum,
-                  double eps, int64_t statistic_groups, bool relu) {
+                  double eps, int64_t statistic_groups, bool relu, const Tensor& residual) {
   const char* const op = "batch_norm";
   check_channels(op, input, 0, weight, bias);
+  if (residual.defined()) {
+    check(relu, op, "a residual needs relu");
+    check(residual.shape() == input.shape() && residual.dtype() == input.dtype(), op,
+          "residual must have the input's shape and dtype", residual.shape(), " ", residual.dtype(),
+          " for ", input.shape(), " ", input.dtype());
+    check(residual.device() == input.device(), op, "tensors must be on one device", input.device(),
+          " and ", residual.device());
+  }
   check_running(op, input, running_mean, running_var, !training);
   if (!training)
-    return normalise_by(batch_norm_op, input, running_mean, running_var, weight, bias, eps, relu);
+    return normalise_by(batch_norm_op, input, running_mean, running_var, weight, bias, eps, relu,
+                        residual);
   const int64_t groups = statistic_groups, batch = input.shape()[0];
   check(groups >= 1 && batch % groups == 0, op, "statistic_groups must divide the batch", groups,
         " for ", input.shape());
@@ -223,7 +239,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
         "training needs more than one value a channel and group", input.shape());
   Tensor mean, var;
   const Tensor output = normalise(batch_norm_op, input, weight, bias, mean, var,
-                                  {.groups = groups, .eps = eps, .relu = relu});
+                                  {.groups = groups, .eps = eps, .relu = relu}, residual);
   if (running_mean.defined() && input.numel() > 0) {
     for (int64_t g = 0; g < groups; ++g) {
       move_towards(running_mean, mean[g], momentum);
@@ -314,11 +330,19 @@ NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
 }
 
 Tensor batch_norm_again(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        const Tensor& mean, const Tensor& var, const ChannelNormPlan& plan) {
+                        const Tensor& residual, const Tensor& mean, const Tensor& var,
+                        const ChannelNormPlan& plan) {
+  return batch_norm_seen({}, input, weight, bias, residual, mean, var, plan);
+}
+
+Tensor batch_norm_seen(const Tensor& gradient, const Tensor& input, const Tensor& weight,
+                       const Tensor& bias, const Tensor& residual, const Tensor& mean,
+                       const Tensor& var, const ChannelNormPlan& plan) {
   ChannelNormPlan given = plan;
   given.given = true;
   Tensor known_mean = mean, known_var = var;
-  return normalise(batch_norm_op, input, weight, bias, known_mean, known_var, given);
+  return normalise(batch_norm_op, input, weight, bias, known_mean, known_var, given, residual,
+                   gradient);
 }
 
 NormGradients line_norm_backward(const Tensor& gradient, const Tensor& input, const Tensor& weight,

@@ -21,12 +21,13 @@ namespace aorta {
 /// are the running ones. `statistic_groups` = G (in training): N / G samples after one another
 /// share statistics, and the running ones are updated group after group, as by G calls. Errors: one
 /// value a channel in training, G not a divisor of N, no running statistics elsewhere.
-/// `relu`: max(y, 0) in the same pass. The graph keeps the input alone: a gradient that needs the
-/// output (a convolution's, say) computes it anew.
+/// `relu`: max(y, 0) in the same pass, or with a `residual`, of the input's shape and dtype,
+/// max(y + residual, 0). The graph keeps the input (and the residual) alone: a gradient that needs
+/// the output (a convolution's, say) computes it anew.
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,
                   double momentum = 0.1, double eps = 1e-5, int64_t statistic_groups = 1,
-                  bool relu = false);
+                  bool relu = false, const Tensor& residual = {});
 
 /// (N, C, *), at least one *: over the positions, for each sample and channel; otherwise as
 /// batch_norm. The running statistics move towards the averages over the samples; without
@@ -84,7 +85,12 @@ NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
                                     NormWanted wanted);
 /// The output of batch_norm, bit for bit, from the mean and var that it found.
 Tensor batch_norm_again(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        const Tensor& mean, const Tensor& var, const ChannelNormPlan& plan);
+                        const Tensor& residual, const Tensor& mean, const Tensor& var,
+                        const ChannelNormPlan& plan);
+/// The gradient of y + residual from that of max(y + residual, 0).
+Tensor batch_norm_seen(const Tensor& gradient, const Tensor& input, const Tensor& weight,
+                       const Tensor& bias, const Tensor& residual, const Tensor& mean,
+                       const Tensor& var, const ChannelNormPlan& plan);
 /// The same for lines; mean and var (lines) f64.
 NormGradients line_norm_backward(const Tensor& gradient, const Tensor& input, const Tensor& weight,
                                  const Tensor& mean, const Tensor& var, const LineNormPlan& plan,
@@ -98,7 +104,9 @@ struct ChannelNormArgs {
   ChannelNormPlan plan;
   DType dtype = DType::f32;  // of input, gradient and output
   const void* input = nullptr;
-  const void* gradient = nullptr;  // backward alone: of the output
+  const void* residual =
+      nullptr;  // forward: max(y + residual, 0); `gradient`: that where it isn't 0
+  const void* gradient = nullptr;  // backward and with a residual alone: of the output
   void* output = nullptr;          // backward: the input's gradient
   double* mean = nullptr;          // (groups, channels / width): written, unless given or backward
   double* var = nullptr;
@@ -124,8 +132,8 @@ struct LineNormArgs {
 
 using ChannelNormKernel = void (*)(const ChannelNormArgs& args);
 using ChannelNormGradient = void (*)(Tensor& output, const Tensor& input, const Tensor& weight,
-                                     const Tensor& bias, const Tensor& mean, const Tensor& var,
-                                     const ChannelNormPlan& plan);
+                                     const Tensor& bias, const Tensor& residual, const Tensor& mean,
+                                     const Tensor& var, const ChannelNormPlan& plan);
 extern Op<ChannelNormKernel, ChannelNormGradient> batch_norm_op, instance_norm_op, group_norm_op;
 using LineNormKernel = void (*)(const LineNormArgs& args);
 using LineNormGradient = void (*)(Tensor& output, const Tensor& input, const Tensor& weight,

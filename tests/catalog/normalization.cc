@@ -79,6 +79,14 @@ std::vector<BadCall> bad_batch_norm() {
          batch_norm(ones({4, 3}), ones({3}, {.device = "cpu:1"}), ones({3}));
        },
        "batch_norm: tensors must be on one device, got cpu and cpu:1"},
+      {[] {
+         batch_norm(ones({4, 3}), {}, {}, {}, {}, true, 0.1, 1e-5, 1, false, ones({4, 3}));
+       },
+       "batch_norm: a residual needs relu"},
+      {[] {
+         batch_norm(ones({4, 3}), {}, {}, {}, {}, true, 0.1, 1e-5, 1, true, ones({3}));
+       },
+       "batch_norm: residual must have the input's shape and dtype, got [3] f32 for [4, 3] f32"},
   };
 }
 

@@ -223,6 +223,20 @@ TEST(BatchNorm, ReluInside) {
                      batch_norm(x, {}, {}, w, b, true, 0.1, 1e-5, 2));
         expect_equal(batch_norm(x, m, v, w, b, false, 0.1, 1e-5, 1, true),
                      batch_norm(x, m, v, w, b));
+        // A residual is added before anything is rounded.
+        const Tensor r = in_format(numbers(shape, dtype, 0.3), !last);
+        const Tensor sum = batch_norm(x.to(f64), m.to(f64), v.to(f64), w.to(f64), b.to(f64));
+        const Tensor found = batch_norm(x, m, v, w, b, false, 0.1, 1e-5, 1, true, r);
+        const std::vector<double> y = found.to_vector<double>();
+        const std::vector<double> wanted = relu(sum + r.to(f64)).to_vector<double>();
+        const double tolerance = dtype == f64   ? 1e-12
+                                 : dtype == f32 ? 2e-6
+                                 : dtype == f16 ? 4e-3
+                                                : 4e-2;
+        for (size_t i = 0; i < y.size(); ++i)
+          ASSERT_TRUE(std::abs(y[i] - wanted[i]) < tolerance || std::isnan(y[i])) << i;
+        EXPECT_EQ(std::count_if(y.begin(), y.end(), [](double a) { return std::isnan(a); }),
+                  shape[3]);
       }
     }
   }
@@ -243,7 +257,9 @@ TEST(Norms, SameBitsForAnyNumberOfThreads) {
         std::vector<Tensor> all = {batch_norm(x, {}, {}, weight, {}, true),
                                    batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5, 2),
                                    batch_norm(x, {}, {}, {}, weight, true, 0.1, 1e-5, 1, true),
-                                   group_norm(x, 1), instance_norm(x)};
+                                   batch_norm(x, {}, {}, {}, weight, true, 0.1, 1e-5, 2, true, g),
+                                   group_norm(x, 1),
+                                   instance_norm(x)};
         const NormGradients found = channel_norm_backward(
             g, x, weight, {}, mean, mean, {.groups = 2, .eps = 1}, {true, true, true});
         all.insert(all.end(), {found.input, found.weight, found.bias});

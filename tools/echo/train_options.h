@@ -46,7 +46,9 @@ struct TrainOptions {
   template <class Visit>
   void settings(Visit&& visit) {
     visit("Data", "data_dir", data_dir, "folder with FileList.csv, VolumeTracings.csv and Videos");
-    visit("Model", "model_name", model_name, "deeplabv3_resnet50, deeplabv3_resnet101, fcn_resnet50, fcn_resnet101, unet or unet_small");
+    visit(
+        "Model", "model_name", model_name,
+        "deeplabv3_resnet50, deeplabv3_resnet101, fcn_resnet50, fcn_resnet101, unet or unet_small");
     visit("Model", "pretrained", pretrained, "start from torchvision's weights");
     visit("Model", "weights", weights, "a run, or a file of weights, to start from");
     visit("Output", "run_test", run_test, "evaluate the best weights on VAL and TEST at the end");

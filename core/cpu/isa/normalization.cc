@@ -104,6 +104,25 @@ struct Loops {
     for (int64_t k = i; k < n; ++k) y[k] = T(f(load(g, k), load(x, k), k));
   }
 
+  // y[i] = f(a[i], b[i], c[i], i)
+  template <class F>
+  AORTA_INLINE static void transform(T* y, const T* a, const T* b, const T* c, int64_t n,
+                                     const F& f) {
+    int64_t i = 0;
+    if constexpr (converts) {
+      for (; i + kLanes <= n; i += kLanes) {
+        C first[kLanes], second[kLanes], third[kLanes], out[kLanes];
+        widen(first, a + i);
+        widen(second, b + i);
+        widen(third, c + i);
+        for (int l = 0; l < kLanes; ++l) out[l] = f(first[l], second[l], third[l], i + l);
+        narrow(y + i, out);
+      }
+    }
+#pragma GCC ivdep
+    for (int64_t k = i; k < n; ++k) y[k] = T(f(load(a, k), load(b, k), load(c, k), k));
+  }
+
   // With sums in A.
   template <class A>
   AORTA_INLINE static NormMoments moments_about(double shift, const T* x, int64_t n, int64_t runs,
@@ -194,6 +213,32 @@ struct Loops {
     T* y = static_cast<T*>(output);
     const T* x = static_cast<const T*>(data);
     for (int64_t r = 0; r < runs; ++r, x += step, y += step) transform(y, x, n, map);
+  }
+
+  static void run_sum(void* output, const void* data, const void* residual, int64_t n, int64_t runs,
+                      int64_t step, const NormMap& given) {
+    const RunMap<false> map(given);
+    for (int64_t r = 0; r < runs; ++r) {
+      transform(
+          static_cast<T*>(output) + r * step, static_cast<const T*>(data) + r * step,
+          static_cast<const T*>(residual) + r * step,
+          n, [&](C x, C added, int64_t i) __attribute__((always_inline)) {
+            return rectified<true>(map(x, i) + added);
+          });
+    }
+  }
+
+  static void run_seen(void* output, const void* gradient, const void* data, const void* residual,
+                       int64_t n, int64_t runs, int64_t step, const NormMap& given) {
+    const RunMap<false> map(given);
+    for (int64_t r = 0; r < runs; ++r) {
+      transform(
+          static_cast<T*>(output) + r * step, static_cast<const T*>(gradient) + r * step,
+          static_cast<const T*>(data) + r * step, static_cast<const T*>(residual) + r * step,
+          n, [&](C g, C x, C added, int64_t i) __attribute__((always_inline)) {
+            return seen<true>(g, map(x, i) + added);
+          });
+    }
   }
 
   static NormSums run_sums(const void* gradient, const void* data, int64_t n, int64_t runs,
@@ -363,6 +408,33 @@ struct Loops {
     }
   }
 
+  static void column_sum(void* output, const void* data, const void* residual, int64_t rows,
+                         int64_t columns, const NormColumnMap& given) {
+    const ColumnMap<false> map(given);
+    for (int64_t at = 0; at < rows * columns; at += columns) {
+      transform(
+          static_cast<T*>(output) + at, static_cast<const T*>(data) + at,
+          static_cast<const T*>(residual) + at,
+          columns, [&](C x, C added, int64_t c) __attribute__((always_inline)) {
+            return rectified<true>(map(x, c) + added);
+          });
+    }
+  }
+
+  static void column_seen(void* output, const void* gradient, const void* data,
+                          const void* residual, int64_t rows, int64_t columns,
+                          const NormColumnMap& given) {
+    const ColumnMap<false> map(given);
+    for (int64_t at = 0; at < rows * columns; at += columns) {
+      transform(
+          static_cast<T*>(output) + at, static_cast<const T*>(gradient) + at,
+          static_cast<const T*>(data) + at, static_cast<const T*>(residual) + at,
+          columns, [&](C g, C x, C added, int64_t c) __attribute__((always_inline)) {
+            return seen<true>(g, map(x, c) + added);
+          });
+    }
+  }
+
   static void column_sums(double* gradient_sums, double* product_sums, const void* gradient,
                           const void* data, int64_t rows, int64_t columns,
                           const NormColumnMap& map) {
@@ -501,9 +573,10 @@ struct Loops {
         });
   }
 
-  static constexpr NormLoops loops{run_moments,    run_map,    run_sums,     run_backward,
-                                   column_moments, column_map, column_sums,  column_backward,
-                                   line_map,       line_sums,  line_backward};
+  static constexpr NormLoops loops{run_moments, run_map,      run_sum,        run_seen,
+                                   run_sums,    run_backward, column_moments, column_map,
+                                   column_sum,  column_seen,  column_sums,    column_backward,
+                                   line_map,    line_sums,    line_backward};
 };
 
 }  // namespace
