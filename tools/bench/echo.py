@@ -5,7 +5,8 @@
         time of an epoch (training and validation), start to the first step, memory of the whole process tree
     echo.py curve AORTA_ECHO FOLDER MODEL [--steps 20]
         the loss of each step from the same weights, all videos of TRAIN in one batch, no
-        dropout: the same order and recipe
+        dropout: the same order and recipe; PyTorch a second time in the other memory format, whose
+        kernels sum in another order: what rounding alone does to the curve
     echo.py dice AORTA_ECHO FOLDER MODEL [--epochs 100] [--augment] [--weights RUN]
         leave one patient out: a fold for each first part of the file names, the last weights, Dice pooled over
         the videos of all folds; with --weights Aorta starts from those
@@ -120,14 +121,14 @@ def curve(args):
         program = os.path.join(os.path.dirname(args.program), "../bench/echo_curve")
         out = run([program, args.folder, args.model, weights, str(args.steps), str(args.lr)])[0]
         mean, std, *a = map(float, out.split())
-        theirs = peer(args, args.folder, args.steps,
-                      ["--weights", weights, "--mean", str(mean), "--std", str(std), "--no_dropout"])
-    b = [e["train"]["loss"] for e in theirs["epochs"]]
-    differences = [abs(x - y) / y for x, y in zip(a, b)]
-    print("step, Aorta, PyTorch, relative difference")
-    for i, (x, y, d) in enumerate(zip(a, b, differences)):
-        print(f"{i + 1}, {x:.7f}, {y:.7f}, {d:.1e}")
-    print(f"largest relative difference {max(differences):.1e}")
+        flags = ["--weights", weights, "--mean", str(mean), "--std", str(std), "--no_dropout"]
+        b, c = ([e["train"]["loss"] for e in peer(args, args.folder, args.steps, flags + layout)["epochs"]]
+                for layout in ([], ["--contiguous"]))
+    print("step, Aorta, PyTorch, difference, PyTorch with other sums, difference")
+    for i, (x, y, z) in enumerate(zip(a, b, c)):
+        print(f"{i + 1}, {x:.7f}, {y:.7f}, {abs(x / y - 1):.1e}, {z:.7f}, {abs(z / y - 1):.1e}")
+    for name, other in ("Aorta", a), ("PyTorch with other sums", c):
+        print(f"{name}: largest relative difference {max(abs(x / y - 1) for x, y in zip(other, b)):.1e}")
 
 
 def folds(folder, into):

@@ -1,11 +1,11 @@
 """PyTorch's side of the main job: trains a segmenter as EchoNet-Dynamic does, whole videos read for two frames.
 
     peer_echo.py FOLDER --model_name unet_small --num_epochs 2 [--batch_size 20] [--lr 1e-5] [--optimizer sgd]
-        [--num_workers 4] [--amp] [--augment] [--weights FILE.safetensors] [--mean 32.5 --std 49.1] [--test] [--save FILE]
+        [--num_workers 4] [--amp] [--augment] [--contiguous] [--weights FILE.safetensors] [--mean 32.5 --std 49.1] [--test] [--save FILE]
 
 One line of JSON: losses, Dice and seconds of each phase, seconds from the start to the first step and to its end,
 the test videos' counts. Two passes a step, the losses summed over pixels and samples, added and halved;
-channels_last; 2 threads.
+channels_last, unless --contiguous; 2 threads.
 """
 
 import time
@@ -108,7 +108,7 @@ class Counts:
         return 2 * sum(self.both) / (sum(self.both) + sum(self.either))
 
 
-def run_phase(net, loader, optimizer, amp, first_step):
+def run_phase(net, loader, optimizer, amp, layout, first_step):
     counts, start, step_losses = Counts(), time.time(), []
     net.train(optimizer is not None)
     with torch.set_grad_enabled(optimizer is not None):
@@ -116,7 +116,7 @@ def run_phase(net, loader, optimizer, amp, first_step):
             first_step.setdefault("begin", time.time() - START)
             losses = []
             for which in 0, 1:
-                x = frames[:, which].contiguous(memory_format=torch.channels_last)
+                x = frames[:, which].contiguous(memory_format=layout)
                 with torch.autocast("cpu", dtype=torch.bfloat16, enabled=amp):
                     logits = logits_of(net(x))
                 losses.append(torch.nn.functional.binary_cross_entropy_with_logits(logits, masks[:, which], reduction="sum"))
@@ -143,13 +143,14 @@ def main():
                                 ("lr", float, 1e-5), ("optimizer", str, "sgd"), ("seed", int, 0), ("mean", float, 32.5),
                                 ("std", float, 49.1), ("weights", str, ""), ("save", str, "")):
         parser.add_argument("--" + name, type=kind, default=default)
-    for name in "amp", "augment", "test", "no_dropout":
+    for name in "amp", "augment", "contiguous", "test", "no_dropout":
         parser.add_argument("--" + name, action="store_true")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     np.random.seed(args.seed)
     torch.set_num_threads(2)
-    net = network(args.model_name).to(memory_format=torch.channels_last)
+    layout = torch.contiguous_format if args.contiguous else torch.channels_last
+    net = network(args.model_name).to(memory_format=layout)
     if args.weights:
         from safetensors.torch import load_file
         net.load_state_dict(load_file(args.weights))
@@ -167,11 +168,11 @@ def main():
     first_step, epochs = {}, []
     train, validation = loader("TRAIN", True), loader("VAL", False)
     for _ in range(args.num_epochs):
-        epochs.append({"train": run_phase(net, train, optimizer, args.amp, first_step)})
-        epochs[-1]["val"] = run_phase(net, validation, None, args.amp, first_step)
+        epochs.append({"train": run_phase(net, train, optimizer, args.amp, layout, first_step)})
+        epochs[-1]["val"] = run_phase(net, validation, None, args.amp, layout, first_step)
     result = {"begin": first_step.get("begin"), "first_step": first_step.get("seconds"), "epochs": epochs}
     if args.test:
-        result["test"] = run_phase(net, loader("TEST", False), None, args.amp, first_step)
+        result["test"] = run_phase(net, loader("TEST", False), None, args.amp, layout, first_step)
     if args.save:
         from safetensors.torch import save_file
         save_file({k: v.contiguous() for k, v in net.state_dict().items()}, args.save)
