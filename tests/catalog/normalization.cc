@@ -86,7 +86,7 @@ std::vector<BadCall> bad_batch_norm() {
       {[] {
          batch_norm(ones({4, 3}), {}, {}, {}, {}, true, 0.1, 1e-5, 1, true, ones({3}));
        },
-       "batch_norm: residual must have the input's shape and dtype, got [3] f32 for [4, 3] f32"},
+       "batch_norm: residual must have the input's shape and dtype, got [3] f32 for [4,3] f32"},
   };
 }
 
@@ -135,7 +135,7 @@ Row batch_norm_row() {
                    return r.with(batch_norm(x[0], r.mean, r.var, x[1], x[2], true, 0.1, 1e-5, 3));
                  }}},
       .bad = bad_batch_norm(),
-      .also = {"channel_norm"},
+      .also = {"channel_norm", "batch_norm_again", "batch_norm_seen"},
       .large = large_maps};
 }
 
