@@ -40,25 +40,37 @@ class Rows {
         d_(seen(args.dims[0], transposed)),
         h_(seen(args.dims[1], transposed)),
         w_(seen(args.dims[2], transposed)),
-        item_(item_size(args.dtype)),
+        dtype_(args.dtype == DType::f64 ? DType::f64 : DType::f32),
+        half_(is_half(args.dtype)),
+        item_(item_size(dtype_)),
         channels_(transposed ? args.y_channels : args.x_channels),
         results_(transposed ? args.x_channels : args.y_channels),
         columns_(w_.kernel * channels_),
         taps_(d_.kernel * h_.kernel),
-        padded_bytes_(((w_.output - 1) * w_.stride + w_.kernel) * channels_ * item_) {}
+        kept_((h_.kernel - 1) * h_.dilation + 1),
+        slots_(d_.kernel * kept_),
+        padded_bytes_(((w_.output - 1) * w_.stride + w_.kernel) * channels_ * item_) {
+    if (half_ && args.bias) {
+      bias_.resize(static_cast<size_t>(results_));
+      copy(reinterpret_cast<char*>(bias_.data()), static_cast<const char*>(args.bias), results_);
+    }
+  }
 
   void map() const {
     const Scratch weights(taps_ * columns_ * results_ * item_);
-    args_.dtype == DType::f64 ? lay_out<double>(weights.data()) : lay_out<float>(weights.data());
+    lay_out(weights.data());
     const int64_t work = taps_ * columns_ * results_ * w_.output;
-    // Rows that results side by side read, and their numbers.
-    const int64_t kept = (h_.kernel - 1) * h_.dilation + 1, slots = d_.kernel * kept;
+    const int64_t stored = w_.output * results_ * item_size(args_.dtype);
+    char* const target = static_cast<char*>(transposed_ ? args_.x : args_.y);
     parallel_for(0, args_.batch * d_.output * h_.output, divide_up(kTaskWork, work),
                  [&](int64_t begin, int64_t end) {
-                   const Padded padded(slots * padded_bytes_);
-                   std::vector<int64_t> numbers(static_cast<size_t>(slots), -1);
-                   for (int64_t row = begin; row < end; ++row)
-                     map_row(row, weights.data(), padded.data(), kept, numbers.data());
+                   Window window(slots_, padded_bytes_);
+                   const Scratch result(half_ ? w_.output * results_ * item_ : 0);
+                   for (int64_t row = begin; row < end; ++row) {
+                     char* const place = target + row * stored;
+                     map_row(row, weights.data(), window, half_ ? result.data() : place);
+                     if (half_) narrow(place, result.data(), w_.output * results_);
+                   }
                  });
   }
 
@@ -67,67 +79,102 @@ class Rows {
     const int64_t parts = std::min(rows, kParts);
     const Scratch sums(parts * size * item_);
     parallel_for(0, parts, 1, [&](int64_t begin, int64_t end) {
-      const Padded padded(padded_bytes_);
+      Window x(1, padded_bytes_), y(half_ ? slots_ : 0, w_.output * results_ * item_);
       for (int64_t part = begin; part < end; ++part) {
         char* const mine = sums.data() + part * size * item_;
         std::memset(mine, 0, static_cast<size_t>(size * item_));
         const Range range = part_of(rows, parts, part);
-        for (int64_t row = range.begin; row < range.end; ++row) add_row(row, padded.data(), mine);
+        for (int64_t row = range.begin; row < range.end; ++row) add_row(row, x, y, mine);
       }
     });
-    args_.dtype == DType::f64 ? add_parts<double>(sums.data(), parts, size)
-                              : add_parts<float>(sums.data(), parts, size);
+    dtype_ == DType::f64 ? add_parts<double>(sums.data(), parts, size)
+                         : add_parts<float>(sums.data(), parts, size);
   }
 
  private:
-  // Memory for rows with zeros around.
-  struct Padded : Scratch {
-    explicit Padded(int64_t bytes) : Scratch(bytes) {
-      std::memset(data(), 0, static_cast<size_t>(bytes));
+  // Copies of rows that results side by side read, with zeros around, and the rows' numbers.
+  struct Window : Scratch {
+    Window(int64_t slots, int64_t row_bytes)
+        : Scratch(slots * row_bytes), bytes(row_bytes), numbers(static_cast<size_t>(slots), -1) {
+      std::memset(data(), 0, static_cast<size_t>(slots * row_bytes));
     }
+    int64_t bytes;
+    std::vector<int64_t> numbers;
   };
 
-  // A row of what is read as the results read it, with zeros around.
-  const char* padded_row(int64_t row, char* padded) const {
-    const char* const source = static_cast<const char*>(transposed_ ? args_.y : args_.x) +
-                               row * w_.input * channels_ * item_;
-    if (w_.padding == 0) return source;
-    const int64_t before = w_.padding * channels_ * item_;
-    const int64_t bytes = std::min(w_.input * channels_ * item_, padded_bytes_ - before);
-    if (bytes > 0) std::memcpy(padded + before, source, static_cast<size_t>(bytes));
-    return padded;
+  // Numbers as they are computed with, and as they are stored.
+  void copy(char* to, const char* from, int64_t count) const {
+    if (half_)
+      converter(dtype_, args_.dtype)(to, from, count);
+    else
+      std::memcpy(to, from, static_cast<size_t>(count * item_));
+  }
+  void narrow(char* to, const char* from, int64_t count) const {
+    converter(args_.dtype, dtype_)(to, from, count);
+  }
+
+  // A row of `count` numbers from the window, `before` numbers behind the beginning of its slot.
+  const char* row_in(Window& window, int64_t slot, int64_t row, const void* all, int64_t width,
+                     int64_t before, int64_t count) const {
+    char* const mine = window.data() + slot * window.bytes;
+    if (window.numbers[slot] != row) {
+      const int64_t stored = item_size(args_.dtype);
+      copy(mine + before * item_, static_cast<const char*>(all) + row * width * stored, count);
+      window.numbers[slot] = row;
+    }
+    return mine;
+  }
+
+  // A row of what is read as the results read it.
+  const char* padded_row(Window& window, int64_t slot, int64_t row) const {
+    const void* const all = transposed_ ? args_.y : args_.x;
+    const int64_t width = w_.input * channels_, before = w_.padding * channels_;
+    if (before == 0 && !half_) return static_cast<const char*>(all) + row * width * item_;
+    const int64_t space = padded_bytes_ / item_ - before;
+    return row_in(window, slot, row, all, width, before, std::clamp<int64_t>(space, 0, width));
   }
 
   // [row of the kernel][tap and channel][result]
-  template <class T>
   void lay_out(char* to) const {
-    const T* const w = static_cast<const T*>(args_.w);
+    switch (args_.dtype) {
+      case DType::f64:
+        return lay_out_as<double, double>(to);
+      case DType::f32:
+        return lay_out_as<float, float>(to);
+      case DType::bf16:
+        return lay_out_as<BFloat16, float>(to);
+      default:
+        return lay_out_as<Half, float>(to);
+    }
+  }
+  template <class From, class To>
+  void lay_out_as(char* to) const {
+    const From* const w = static_cast<const From*>(args_.w);
     const int64_t of_channel = transposed_ ? args_.w_y : args_.w_x;
     const int64_t of_result = transposed_ ? args_.w_x : args_.w_y;
     const auto tap = [&](const ConvDim& dim, int64_t t) {
       return transposed_ ? dim.kernel - 1 - t : t;
     };
-    T* next = reinterpret_cast<T*>(to);
+    To* next = reinterpret_cast<To*>(to);
     for (int64_t i = 0; i < d_.kernel; ++i) {
       for (int64_t j = 0; j < h_.kernel; ++j) {
         for (int64_t k = 0; k < w_.kernel; ++k) {
-          const T* const from = w + tap(d_, i) * args_.w_dims[0] + tap(h_, j) * args_.w_dims[1] +
-                                tap(w_, k) * args_.w_dims[2];
+          const From* const from = w + tap(d_, i) * args_.w_dims[0] + tap(h_, j) * args_.w_dims[1] +
+                                   tap(w_, k) * args_.w_dims[2];
           for (int64_t c = 0; c < channels_; ++c) {
-            for (int64_t r = 0; r < results_; ++r) *next++ = from[c * of_channel + r * of_result];
+            for (int64_t r = 0; r < results_; ++r)
+              *next++ = static_cast<To>(from[c * of_channel + r * of_result]);
           }
         }
       }
     }
   }
 
-  void map_row(int64_t row, const char* weights, char* padded, int64_t kept,
-               int64_t* numbers) const {
+  void map_row(int64_t row, const char* weights, Window& window, char* target) const {
     const int64_t image = row / (d_.output * h_.output);
     const int64_t bytes = w_.output * results_ * item_;
-    char* const target = static_cast<char*>(transposed_ ? args_.x : args_.y) + row * bytes;
     Gemm product;
-    product.dtype = args_.dtype;
+    product.dtype = dtype_;
     product.m = w_.output;
     product.n = product.b_row = product.ldc = results_;
     product.k = columns_;
@@ -135,8 +182,9 @@ class Rows {
     product.a_column = product.b_column = 1;
     product.c = target;
     if (args_.bias) {
+      const void* const bias = half_ ? bias_.data() : args_.bias;
       for (int64_t at = 0; at < bytes; at += results_ * item_)
-        std::memcpy(target + at, args_.bias, static_cast<size_t>(results_ * item_));
+        std::memcpy(target + at, bias, static_cast<size_t>(results_ * item_));
       product.accumulate = true;
     }
     for (int64_t i = 0; i < d_.kernel; ++i) {
@@ -145,11 +193,8 @@ class Rows {
       for (int64_t j = 0; j < h_.kernel; ++j) {
         const int64_t line = row % h_.output * h_.stride - h_.padding + j * h_.dilation;
         if (line < 0 || line >= h_.input) continue;
-        const int64_t number = (image * d_.input + plane) * h_.input + line;
-        const int64_t slot = i * kept + line % kept;
-        char* const mine = padded + slot * padded_bytes_;
-        product.a = w_.padding > 0 && numbers[slot] == number ? mine : padded_row(number, mine);
-        numbers[slot] = number;
+        product.a = padded_row(window, i * kept_ + line % kept_,
+                               (image * d_.input + plane) * h_.input + line);
         product.b = weights + (i * h_.kernel + j) * columns_ * results_ * item_;
         multiply(product);
         product.accumulate = true;
@@ -165,15 +210,15 @@ class Rows {
   }
 
   // Adds the products of a row of x with the rows of y that read it.
-  void add_row(int64_t row, char* padded, char* sums) const {
+  void add_row(int64_t row, Window& x, Window& y, char* sums) const {
     const int64_t image = row / (d_.input * h_.input), plane = row / h_.input % d_.input;
     Gemm product;
-    product.dtype = args_.dtype;
+    product.dtype = dtype_;
     product.m = product.a_column = results_;
     product.n = columns_;
     product.k = w_.output;
     product.a_row = product.b_column = 1;
-    product.b = padded_row(row, padded);
+    product.b = padded_row(x, 0, row);
     product.b_row = w_.stride * channels_;
     product.ldc = taps_ * columns_;
     product.accumulate = true;
@@ -183,8 +228,10 @@ class Rows {
       for (int64_t j = 0; j < h_.kernel; ++j) {
         const int64_t y_row = reader(h_, row % h_.input, j);
         if (y_row < 0) continue;
-        const int64_t y = ((image * d_.output + y_plane) * h_.output + y_row) * w_.output;
-        product.a = static_cast<const char*>(args_.y) + y * results_ * item_;
+        const int64_t number = (image * d_.output + y_plane) * h_.output + y_row;
+        const int64_t width = w_.output * results_;
+        product.a = half_ ? row_in(y, i * kept_ + y_row % kept_, number, args_.y, width, 0, width)
+                          : static_cast<const char*>(args_.y) + number * width * item_;
         product.c = sums + (i * h_.kernel + j) * columns_ * item_;
         multiply(product);
       }
@@ -192,31 +239,37 @@ class Rows {
   }
 
   template <class T>
-  void add_parts(const char* sums, int64_t parts, int64_t size) const {
-    const T* const part = reinterpret_cast<const T*>(sums);
-    T* const w = static_cast<T*>(args_.w);
+  void add_parts(char* sums, int64_t parts, int64_t size) const {
+    T* const total = reinterpret_cast<T*>(sums);
+    char* const w = static_cast<char*>(args_.w);
     parallel_for(0, size, divide_up(kThreadGrain, parts), [&](int64_t begin, int64_t end) {
-      std::copy(part + begin, part + end, w + begin);
       for (int64_t p = 1; p < parts; ++p) {
-        for (int64_t i = begin; i < end; ++i) w[i] += part[p * size + i];
+        for (int64_t i = begin; i < end; ++i) total[i] += total[p * size + i];
       }
+      if (half_)
+        narrow(w + begin * item_size(args_.dtype), sums + begin * item_, end - begin);
+      else
+        std::copy(total + begin, total + end, reinterpret_cast<T*>(w) + begin);
     });
   }
 
   const ConvolutionArgs& args_;
   const bool transposed_;
   const ConvDim d_, h_, w_;
+  const DType dtype_;  // that is computed in: f32 for halves
+  const bool half_;
   const int64_t item_, channels_, results_;  // bytes of a number; channels read and made
   const int64_t columns_, taps_;             // of a row of the kernel, and its rows
+  const int64_t kept_, slots_;               // lines, and rows, that a row of results reads among
   const int64_t padded_bytes_;               // of a row
+  std::vector<float> bias_;                  // of halves
 };
 
 }  // namespace
 
 bool takes_rows(const ConvolutionArgs& args) {
   const ConvDim& w = args.dims[2];
-  return !is_half(args.dtype) && args.groups == 1 && w.dilation == 1 &&
-         std::min(w.input, w.output) >= kLeastWidth &&
+  return args.groups == 1 && w.dilation == 1 && std::min(w.input, w.output) >= kLeastWidth &&
          args.x_channels * args.y_channels <= kMostChannels;
 }
 

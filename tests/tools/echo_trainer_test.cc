@@ -114,6 +114,28 @@ TEST(Trainer, GoesOnBitForBitFromAnyStep) {
   }
 }
 
+TEST(Trainer, StoppedInAValidationItGoesOnWithThatValidation) {
+  const TrainOptions options = options_for(testing::tiny_echo_folder("validation", 4));
+  Trainer whole(options);
+  while (whole.step()) continue;
+  const Totals train = whole.totals();
+  EXPECT_FALSE(whole.validate([](const Totals&) { return false; }));
+  const State checkpoint = whole.state();
+  Trainer resumed(options, &checkpoint);
+  EXPECT_FALSE(resumed.step());
+  EXPECT_EQ(resumed.steps(), 2);
+  EXPECT_EQ(resumed.totals().loss, train.loss);
+  EXPECT_EQ(resumed.totals().samples, train.samples);
+  const auto validation = whole.validate(), again = resumed.validate();
+  ASSERT_TRUE(validation && again);
+  EXPECT_EQ(again->loss, validation->loss);
+  for (Trainer* trainer : {&whole, &resumed}) {
+    trainer->end_epoch();
+    EXPECT_TRUE(trainer->step());
+  }
+  EXPECT_EQ(resumed.totals().loss, whole.totals().loss);
+}
+
 TEST(Trainer, LossThatIsNotFiniteNamesItsStepFilesAndLayer) {
   TrainOptions options = options_for(testing::tiny_echo_folder("diverge"));
   Trainer trainer(options);

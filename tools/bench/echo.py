@@ -3,11 +3,12 @@
 
     echo.py epoch AORTA_ECHO FOLDER MODEL [--amp] [--runs 3] [--epochs 2] [--batch_size 20] [--workers 4]
         time of an epoch (training and validation), start to the first step, memory of the whole process tree
-    echo.py curve AORTA_ECHO FOLDER MODEL [--steps 20]
+    echo.py curve AORTA_ECHO FOLDER MODEL [--steps 20] [--lr 1e-5] [--weights FILE]
         the loss of each step from the same weights, all videos of TRAIN in one batch, no
         dropout: the same order and recipe; PyTorch a second time in the other memory format, whose
-        kernels sum in another order: what rounding alone does to the curve
-    echo.py dice AORTA_ECHO FOLDER MODEL [--epochs 100] [--augment] [--weights RUN]
+        kernels sum in another order: what rounding alone does to the curve. The weights are random, or
+        those that `aorta-echo export` wrote to FILE
+    echo.py dice AORTA_ECHO FOLDER MODEL [--epochs 100] [--augment] [--weights FILE]
         leave one patient out: a fold for each first part of the file names, the last weights, Dice pooled over
         the videos of all folds; with --weights Aorta starts from those
 
@@ -116,8 +117,10 @@ def curve(args):
     with open(os.path.join(args.folder, "FileList.csv")) as table:
         args.batch_size = sum(r["Split"].upper() == "TRAIN" for r in csv.DictReader(table))
     with tempfile.TemporaryDirectory() as temporary:
-        weights = temporary + "/weights.safetensors"
-        peer(args, args.folder, 0, ["--save", weights])
+        weights = args.weights
+        if not weights:
+            weights = temporary + "/weights.safetensors"
+            peer(args, args.folder, 0, ["--save", weights])
         program = os.path.join(os.path.dirname(args.program), "../bench/echo_curve")
         out = run([program, args.folder, args.model, weights, str(args.steps), str(args.lr)])[0]
         mean, std, *a = map(float, out.split())

@@ -190,6 +190,8 @@ bool Trainer::step() {
     const Stopwatch waiting(times_.wait);
     if (batches_) {
       ++*batches_;
+    } else if (in_epoch_ == steps_per_epoch()) {
+      return false;  // the epoch's end was found before, and its validation stopped
     } else {
       if (in_epoch_ == 0) loader_->set_epoch(epoch_);  // else restore() has set the place
       batches_ = loader_->begin();
