@@ -16,6 +16,7 @@
 #include <aorta/core/init.h>                   // IWYU pragma: export
 #include <aorta/core/io/load_save.h>           // IWYU pragma: export
 #include <aorta/core/ops/attention.h>          // IWYU pragma: export
+#include <aorta/core/ops/closeness.h>          // IWYU pragma: export
 #include <aorta/core/ops/convolution.h>        // IWYU pragma: export
 #include <aorta/core/ops/creation.h>           // IWYU pragma: export
 #include <aorta/core/ops/cross_entropy.h>      // IWYU pragma: export

@@ -201,6 +201,22 @@ void add_ternary(std::vector<Row>& rows) {
                {[] { where(ones({2}, {.dtype = boolean}), ones({3}), 2); },
                 "where: shapes must broadcast, got [2] and [3]"}}});
   rows.push_back(
+      {.op = "isclose",
+       .tolerance = kExact,
+       .calls =
+           {{"default", [](const Tensors& x) -> Tensors { return {isclose(x[0], x[1])}; }},
+            {"loose", [](const Tensors& x) -> Tensors { return {isclose(x[0], x[1], 0.25, 0.5)}; }},
+            {"equal_nan",
+             [](const Tensors& x) -> Tensors { return {isclose(x[0], x[1], 1e-5, 1e-8, true)}; }}},
+       .bad = {
+           {[] { isclose(ones({2}), ones({2}, {.dtype = f64})); },
+            "isclose: tensors must have one dtype, got f32 and f64"},
+           {[] { isclose(ones({2}), ones({2}), -1); }, "isclose: rtol must be at least 0, got -1"},
+           {[] { isclose(ones({2}), ones({2}), 0, -1); },
+            "isclose: atol must be at least 0, got -1"},
+           {[] { isclose(ones({2}), ones({3})); },
+            "sub: shapes must broadcast, got [2] and [3]"}}});
+  rows.push_back(
       {.op = "lerp",
        .tolerance = {1, 1, 4},
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {lerp(x[0], x[1], x[2])}; },

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/tests/op_catalog.h>

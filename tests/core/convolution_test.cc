@@ -1,3 +1,4 @@
+#include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/convolution.h>
 
 #include <aorta/core/cpu/convolution_plan.h>
@@ -87,10 +88,6 @@ Tensor integers(const Shape& shape, DType dtype, std::mt19937& random) {
   for (int64_t i = 0; i < t.numel(); ++i)
     t.data<double>()[i] = static_cast<double>(std::uniform_int_distribution(-3, 3)(random));
   return t.to(dtype);
-}
-
-bool equal(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && a.to(f64).to_vector<double>() == b.to(f64).to_vector<double>();
 }
 
 std::vector<double> values(const Tensor& t) { return t.to(f64).to_vector<double>(); }

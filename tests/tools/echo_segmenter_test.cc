@@ -17,8 +17,6 @@ Tensor frames(int64_t count) {
 bool close(const Tensor& a, const Tensor& b, double tolerance) {
   return amax(abs(a - b)).item<double>() <= tolerance;
 }
-bool same(const Tensor& a, const Tensor& b) { return all(a == b).item<bool>(); }
-
 TEST(Segmenter, IsTheNetworkOfNormalisedFrames) {
   manual_seed(1);
   const Segmenter segmenter = make_segmenter("unet_small", {30, 31, 32}, {50, 51, 52});
@@ -37,7 +35,7 @@ TEST(Segmenter, IsTheNetworkOfNormalisedFrames) {
   segmenter.net->train();
   const Tensor masks = segmenter.masks(in);
   EXPECT_TRUE(segmenter.net->is_training());
-  EXPECT_TRUE(same(masks, (logits > 0).to(u8)));
+  EXPECT_TRUE(equal(masks, (logits > 0).to(u8)));
   EXPECT_GT(sum(masks).item<int64_t>(), 0);
   EXPECT_LT(sum(masks).item<int64_t>(), masks.numel());
 }
@@ -51,7 +49,7 @@ TEST(Segmenter, ComesBackFromItsFile) {
   const Segmenter loaded = load_segmenter(folder);
   EXPECT_EQ(loaded.model_name, "unet_small");
   EXPECT_EQ(loaded.std, segmenter.std);
-  EXPECT_TRUE(same(loaded.masks(frames(1)), segmenter.masks(frames(1))));
+  EXPECT_TRUE(equal(loaded.masks(frames(1)), segmenter.masks(frames(1))));
 }
 
 TEST(Failure, KeepsTheCodeThatWasNearest) {

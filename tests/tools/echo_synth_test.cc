@@ -72,10 +72,6 @@ Tensor mask_of(const Tracing& tracing) {
   return mask;
 }
 
-bool same(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && all(a == b).item<bool>();
-}
-
 double mean_where(const Tensor& frame, const Tensor& mask) {
   return (sum(frame.to(f64) * mask.to(f64)) / sum(mask.to(f64))).item<double>();
 }
@@ -96,12 +92,12 @@ TEST(Synth, IsTheSameForAnyNumberOfThreads) {
 TEST(Synth, AVideoIsAFunctionOfSeedAndNumber) {
   const SyntheticVideo a = synthetic_video(5, 2, 14, 10), b = synthetic_video(5, 2, 14, 10);
   EXPECT_EQ(a.name, b.name);
-  EXPECT_TRUE(same(a.frames, b.frames));
+  EXPECT_TRUE(equal(a.frames, b.frames));
   const SyntheticVideo other = synthetic_video(6, 2, 14, 10), next = synthetic_video(5, 3, 14, 10);
   for (const SyntheticVideo* different : {&other, &next}) {
     EXPECT_NE(a.name, different->name);
     EXPECT_NE(a.ejection_fraction, different->ejection_fraction);
-    EXPECT_FALSE(same(a.frames[0], different->frames[0]));
+    EXPECT_FALSE(equal(a.frames[0], different->frames[0]));
   }
   // A set holds the videos of these numbers, whatever else is in it.
   const TestFolder folder;

@@ -19,8 +19,6 @@ TrainOptions options_for(const std::string& folder) {
   return options;
 }
 
-bool same(const Tensor& a, const Tensor& b) { return all(a == b).item<bool>(); }
-
 double difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item<double>(); }
 
 std::string error_of(const TrainOptions& options, ExitCode code) {
@@ -70,7 +68,7 @@ TEST(Trainer, TwoPassesAsOneBatchAreTheSameNumbers) {
   ASSERT_EQ(ours.size(), theirs.size());
   for (size_t i = 0; i < ours.size(); ++i) {
     if (ours[i].second.dtype() != f32) {
-      EXPECT_TRUE(same(ours[i].second, theirs[i].second)) << ours[i].first;
+      EXPECT_TRUE(equal(ours[i].second, theirs[i].second)) << ours[i].first;
       continue;
     }
     const double largest = amax(abs(theirs[i].second)).item<double>();
@@ -107,7 +105,7 @@ TEST(Trainer, GoesOnBitForBitFromAnyStep) {
     const State state = resumed.state();
     ASSERT_EQ(state.names(), end.names());
     for (const auto& [name, tensor] : end.tensors())
-      EXPECT_TRUE(same(state.tensor(name), tensor)) << name << " from step " << from;
+      EXPECT_TRUE(equal(state.tensor(name), tensor)) << name << " from step " << from;
     EXPECT_EQ(resumed.steps(), whole.steps());
     EXPECT_EQ(resumed.totals().loss, whole.totals().loss);
     EXPECT_EQ(resumed.lr(), whole.lr());

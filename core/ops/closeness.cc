@@ -1,0 +1,42 @@
+#include <aorta/core/ops/closeness.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+
+namespace aorta {
+namespace {
+
+void check_devices(const char* op, const Tensor& input, const Tensor& other) {
+  check(input.device() == other.device(), op, "tensors must be on one device", input.device(),
+        " and ", other.device());
+}
+
+}  // namespace
+
+Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  check(input.dtype() == other.dtype(), "isclose", "tensors must have one dtype", input.dtype(),
+        " and ", other.dtype());
+  check_devices("isclose", input, other);
+  check(rtol >= 0, "isclose", "rtol must be at least 0", rtol);
+  check(atol >= 0, "isclose", "atol must be at least 0", atol);
+  const DType wide = !is_floating(input.dtype()) ? DType::f64
+                     : is_half(input.dtype())    ? DType::f32
+                                                 : input.dtype();
+  const Tensor x = input.detach().to(wide), y = other.detach().to(wide);
+  const Tensor difference = abs(x - y);
+  // An infinite difference is close to nothing, whatever rtol times infinity allows.
+  Tensor close = logical_and(le(difference, add(mul(abs(y), rtol), atol)), isfinite(difference));
+  close = logical_or(close, eq(x, y));
+  if (equal_nan) close = logical_or(close, logical_and(isnan(x), isnan(y)));
+  return close;
+}
+
+bool allclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  return all(isclose(input, other, rtol, atol, equal_nan)).item<bool>();
+}
+
+bool equal(const Tensor& input, const Tensor& other) {
+  check_devices("equal", input, other);
+  return input.shape() == other.shape() && all(eq(input.detach(), other.detach())).item<bool>();
+}
+
+}  // namespace aorta
