@@ -97,7 +97,7 @@ class Rows {
   struct Window : Scratch {
     Window(int64_t slots, int64_t row_bytes)
         : Scratch(slots * row_bytes), bytes(row_bytes), numbers(static_cast<size_t>(slots), -1) {
-      std::memset(data(), 0, static_cast<size_t>(slots * row_bytes));
+      std::fill_n(data(), slots * row_bytes, '\0');
     }
     int64_t bytes;
     std::vector<int64_t> numbers;
