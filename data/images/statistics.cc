@@ -1,4 +1,5 @@
 #include <aorta/core/check.h>
+#include <aorta/core/parallel_for.h>
 #include <aorta/data/images/statistics.h>
 
 #include <cmath>
@@ -31,6 +32,22 @@ void add(const T* data, int64_t a, int64_t channels, int64_t b, std::vector<Sums
   }
 }
 
+// Of a sample, one a channel.
+std::vector<Sums> sums_of(const Tensor& values, int64_t channel_dim) {
+  check(values.dtype() == u8 || values.dtype() == f32, "mean_and_std", "tensor must be u8 or f32",
+        values.dtype());
+  const int64_t dim = wrap_dim("mean_and_std", channel_dim, values.dim());
+  int64_t a = 1, b = 1;
+  for (int64_t d = 0; d < dim; ++d) a *= values.size(d);
+  for (int64_t d = dim + 1; d < values.dim(); ++d) b *= values.size(d);
+  std::vector<Sums> sums(static_cast<size_t>(values.size(dim)));
+  if (values.dtype() == u8)
+    add(values.data<uint8_t>(), a, values.size(dim), b, sums);
+  else
+    add(values.data<float>(), a, values.size(dim), b, sums);
+  return sums;
+}
+
 }  // namespace
 
 ChannelStatistics mean_and_std(const Dataset& dataset, const std::string& name,
@@ -46,25 +63,25 @@ ChannelStatistics mean_and_std(const Dataset& dataset, const std::string& name,
     for (int64_t i = 0; i < count; ++i)
       std::swap(order[static_cast<size_t>(i)],
                 order[static_cast<size_t>(i + random.next_below(size - i))]);
-  std::vector<Sums> sums;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t index = order[static_cast<size_t>(i)];
-    Generator own(options.seed, static_cast<uint64_t>(index) + 1);
-    const Tensor values = dataset.sample(index, own)[name];
-    check(values.dtype() == u8 || values.dtype() == f32, "mean_and_std", "tensor must be u8 or f32",
-          values.dtype());
-    const int64_t dim = wrap_dim("mean_and_std", options.channel_dim, values.dim());
-    const int64_t channels = values.size(dim);
-    int64_t a = 1, b = 1;
-    for (int64_t d = 0; d < dim; ++d) a *= values.size(d);
-    for (int64_t d = dim + 1; d < values.dim(); ++d) b *= values.size(d);
-    if (sums.empty()) sums.resize(static_cast<size_t>(channels));
-    check(static_cast<size_t>(channels) == sums.size(), "mean_and_std",
-          "samples must have the same channels", channels, " after ", sums.size());
-    if (values.dtype() == u8)
-      add(values.data<uint8_t>(), a, channels, b, sums);
-    else
-      add(values.data<float>(), a, channels, b, sums);
+  std::vector<std::vector<Sums>> found(static_cast<size_t>(count));
+  parallel_for(0, count, options.parallel ? 1 : count, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t index = order[static_cast<size_t>(i)];
+      Generator own(options.seed, static_cast<uint64_t>(index) + 1);
+      found[static_cast<size_t>(i)] =
+          sums_of(dataset.sample(index, own)[name], options.channel_dim);
+    }
+  });
+  std::vector<Sums> sums = found[0];
+  for (int64_t i = 1; i < count; ++i) {
+    const std::vector<Sums>& more = found[static_cast<size_t>(i)];
+    check(more.size() == sums.size(), "mean_and_std", "samples must have the same channels",
+          more.size(), " after ", sums.size());
+    for (size_t c = 0; c < sums.size(); ++c) {
+      sums[c].count += more[c].count;
+      sums[c].sum += more[c].sum;
+      sums[c].squares += more[c].squares;
+    }
   }
   ChannelStatistics result;
   for (const Sums& all : sums) {

@@ -10,6 +10,9 @@ struct StatisticsOptions {
   /// The dimension of the tensor that is the channels.
   int64_t channel_dim = 0;
   uint64_t seed = 0;
+  /// Reads several samples at once. The dataset's read() must then be safe to call from several
+  /// threads, as those of this library are. The result is the same.
+  bool parallel = false;
 };
 
 struct ChannelStatistics {

@@ -491,6 +491,9 @@ TEST(Echo, MeasuresMeanAndDeviation) {
   }
   EXPECT_EQ(mean_and_std(echo, "video", {.samples = 1, .channel_dim = 1}).mean,
             mean_and_std(echo, "video", {.samples = 1, .channel_dim = 1}).mean);
+  const auto parallel = mean_and_std(echo, "video", {.channel_dim = 1, .parallel = true});
+  EXPECT_EQ(parallel.mean, mean);
+  EXPECT_EQ(parallel.std, std);
 }
 
 // Kilobytes of this process's own memory.

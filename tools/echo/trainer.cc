@@ -47,7 +47,8 @@ data::ChannelStatistics pixel_statistics(const TrainOptions& options) {
   // EchoNet's: clips of 16 frames, 2 apart, of 128 videos.
   return with_code(ExitCode::data, [&] {
     const data::Echo clips(options.data_dir, data::EchoOptions{});
-    return data::mean_and_std(clips, "video", {.samples = 128, .seed = options.seed});
+    return data::mean_and_std(clips, "video",
+                              {.samples = 128, .seed = options.seed, .parallel = true});
   });
 }
 
