@@ -1,4 +1,5 @@
 #include <aorta/tests/data/worker_datasets.h>
+#include <aorta/tests/data/worker_scenarios.h>
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
@@ -18,7 +19,8 @@ namespace {
 /// A scenario of worker_scenarios.cc as a program in a process group of its own.
 class Program {
  public:
-  explicit Program(const std::string& scenario) {
+  /// `before` is a shell command; the scenario runs where it succeeds, in mounts of its own.
+  explicit Program(const std::string& scenario, const std::string& before = "") {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
     pid_ = fork();
@@ -26,7 +28,14 @@ class Program {
       setpgid(0, 0);
       dup2(ends[1], STDOUT_FILENO);
       dup2(ends[1], STDERR_FILENO);
-      execl("/proc/self/exe", "worker_test", "--scenario", scenario.c_str(), nullptr);
+      char self[4096] = {};
+      if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) _exit(97);
+      if (before.empty())
+        execl(self, "worker_test", "--scenario", scenario.c_str(), nullptr);
+      else
+        execlp("unshare", "unshare", "-Urm", "sh", "-c",
+               ("{ " + before + "; } || exit 77; exec \"$0\" --scenario \"$1\"").c_str(), self,
+               scenario.c_str(), nullptr);
       _exit(98);
     }
     close(ends[1]);
@@ -66,8 +75,9 @@ class Program {
   bool ended_ = false;
 };
 
-int exit_code_of(const std::string& scenario, std::string* said = nullptr) {
-  Program program(scenario);
+int exit_code_of(const std::string& scenario, std::string* said = nullptr,
+                 const std::string& before = "") {
+  Program program(scenario, before);
   const std::string text = program.rest();
   if (said) *said = text;
   const int status = program.wait();
@@ -213,6 +223,29 @@ TEST(WorkerResources, TheRingDoesntNeedDevShm) {
   EXPECT_EQ((*it)["x"][0][7].item<int64_t>(), 0);
   ASSERT_EQ(statvfs("/dev/shm", &after), 0);
   EXPECT_EQ(after.f_bfree, before.f_bfree);
+}
+
+TEST(WorkerProgram, NeedsNoMoreDevShmThanContainersHave) {
+  std::string said;
+  const int code =
+      exit_code_of("large_ring", &said, "mount -t tmpfs -o size=64m tmpfs /dev/shm 2>/dev/null");
+  if (code != 0 && said.find("MiB of /dev/shm") == std::string::npos)
+    GTEST_SKIP() << "/dev/shm can't be mounted here: " << said;
+  EXPECT_EQ(code, 0) << said;
+  EXPECT_EQ(said.rfind("64 MiB of /dev/shm\n", 0), 0u) << said;
+}
+
+TEST(WorkerProgram, AWorkerThatTakesAllMemoryIsAnErrorOfItsSample) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer takes more memory than the group has";
+#endif
+  std::string said;
+  const int code = exit_code_of("memory_limit", &said);
+  if (code == kCannotBeHad) GTEST_SKIP() << "a memory group can't be made here";
+  EXPECT_EQ(code, 0) << said;
+  EXPECT_NE(said.find("was killed by signal 9 (SIGKILL) when memory ran out"), std::string::npos)
+      << said;
+  EXPECT_NE(said.find("read 0124567\n"), std::string::npos) << said;
 }
 
 TEST(WorkerResources, ARingThatDoesntFitIsAnErrorBeforeAnythingStarts) {

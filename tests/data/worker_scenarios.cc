@@ -2,12 +2,17 @@
 
 #include <aorta/tests/data/worker_datasets.h>
 
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/matmul.h>
 
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <iostream>
 
 #include <aorta/tests/data/worker_processes.h>
@@ -134,6 +139,87 @@ int openmp_after_plain_fork() {
   return ended ? 0 : 1;
 }
 
+// A ring of several times the /dev/shm that containers have.
+int large_ring() {
+  struct Large : Dataset {
+    int64_t size() const override { return 6; }
+    std::vector<TensorSpec> specs() const override { return {{"x", u8, {64 << 20}}}; }
+    void read(int64_t index, Sample& sample, Generator&) const override {
+      sample["x"].fill_(index);
+    }
+  };
+  struct statvfs shm;
+  if (statvfs("/dev/shm", &shm) != 0) return 1;
+  std::cout << (shm.f_blocks * shm.f_frsize >> 20) << " MiB of /dev/shm\n";
+  DataLoader loader(std::make_shared<Large>(), {.num_workers = 2});
+  int64_t index = 0;
+  for (const auto& batch : loader) {
+    const Tensor x = batch["x"][0];
+    if (x[0].item<int64_t>() != index || x[x.size(0) - 1].item<int64_t>() != index) return 1;
+    ++index;
+  }
+  return index == 6 ? 0 : 1;
+}
+
+bool put(const std::string& path, int64_t number) {
+  return static_cast<bool>(std::ofstream(path) << number << std::flush);
+}
+
+// A memory group of this process's own, while it lives.
+class MemoryGroup {
+ public:
+  explicit MemoryGroup(int64_t bytes) {
+    for (const auto& [root, limit] : {std::pair("/sys/fs/cgroup/memory", "/memory.limit_in_bytes"),
+                                      std::pair("/sys/fs/cgroup", "/memory.max")}) {
+      root_ = root;
+      folder_ = root_ + "/aorta_test_" + std::to_string(getpid());
+      if (mkdir(folder_.c_str(), 0755) != 0) continue;
+      made_ = put(folder_ + limit, bytes) && put(folder_ + "/cgroup.procs", getpid());
+      if (made_) return;
+      rmdir(folder_.c_str());
+    }
+  }
+  ~MemoryGroup() {
+    if (made_ && put(root_ + "/cgroup.procs", getpid())) rmdir(folder_.c_str());
+  }
+  MemoryGroup(const MemoryGroup&) = delete;
+  MemoryGroup& operator=(const MemoryGroup&) = delete;
+  bool made() const { return made_; }
+
+ private:
+  std::string root_, folder_;
+  bool made_ = false;
+};
+
+// One sample wants more than the group has; the others are read.
+int memory_limit() {
+  struct Greedy : Dataset {
+    int64_t size() const override { return 8; }
+    std::vector<TensorSpec> specs() const override { return {{"x", i64, {}}}; }
+    void read(int64_t index, Sample& sample, Generator&) const override {
+      if (index == 3) memset(ones({1 << 30}, {.dtype = u8}).data(), 1, 1 << 30);
+      sample["x"].fill_(index);
+    }
+  };
+  const MemoryGroup group(256 << 20);
+  if (!group.made()) return kCannotBeHad;
+  // Forks of this process are in its group; the zygote began before.
+  DataLoader loader(std::make_shared<Greedy>(),
+                    {.num_workers = 2, .start_method = StartMethod::fork});
+  std::string read;
+  auto it = loader.begin();
+  while (it != loader.end()) {
+    try {
+      read += std::to_string((*it)["x"].item<int64_t>());
+    } catch (const Error& error) {
+      std::cout << error.what() << "\n";
+    }
+    ++it;
+  }
+  std::cout << "read " << read << "\n";
+  return 0;
+}
+
 }  // namespace
 
 int run_scenario(const std::string& name) {
@@ -148,6 +234,8 @@ int run_scenario(const std::string& name) {
   if (name == "openmp_zygote") return openmp_in_workers(StartMethod::zygote);
   if (name == "openmp_fork") return openmp_in_workers(StartMethod::fork);
   if (name == "openmp_plain_fork") return openmp_after_plain_fork();
+  if (name == "large_ring") return large_ring();
+  if (name == "memory_limit") return memory_limit();
   std::fprintf(stderr, "there is no scenario %s\n", name.c_str());
   return 99;
 }
