@@ -57,6 +57,7 @@ report=()
 if ! tools/setup.sh; then
   report+=("--broken=set-up: see above")
 else
+  trim_cache
   for suite in "${suites[@]}"; do
     case $suite in
       plain) suite_flags=() ;;

@@ -1,5 +1,6 @@
 # Sourced by run.sh and test.sh: goes to the project's root, shuts standard input, and defines
 #   aorta_bazel COMMAND ARGS...   Bazel with the disk cache that every clone of this user shares
+#   trim_cache                    deletes what that cache holds beyond 24 GB, the longest unread first
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
 export HOME=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
@@ -14,6 +15,13 @@ aorta_bazel() {
     [[ -w . ]] || flags+=(--experimental_convenience_symlinks=ignore)
   fi
   bazel "$command" "${flags[@]}" "$@"
+}
+
+# Bazel 4 lets the cache grow without end.
+trim_cache() {
+  [[ -d $aorta_cache ]] || return 0
+  (cd "$aorta_cache" && find . -type f -printf '%A@ %s %p\n' | sort -rn |
+    awk '{ bytes += $2 } bytes > 24e9 { print $3 }' | xargs -r rm -f)
 }
 
 # A build machine keeps no server of ours running.

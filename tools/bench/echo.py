@@ -8,7 +8,7 @@
         dropout: the same order and recipe; PyTorch a second time in the other memory format, whose
         kernels sum in another order: what rounding alone does to the curve. The weights are random, or
         those that `aorta-echo export` wrote to FILE
-    echo.py dice AORTA_ECHO FOLDER MODEL [--epochs 100] [--augment] [--weights FILE]
+    echo.py dice AORTA_ECHO FOLDER MODEL [--epochs 100] [--seeds 1] [--augment] [--weights FILE]
         leave one patient out: a fold for each first part of the file names, the last weights, Dice pooled over
         the videos of all folds; with --weights Aorta starts from those
 
@@ -67,7 +67,8 @@ def run(command):
 
 def recipe(args, epochs):
     flags = ["--model_name", args.model, "--num_epochs", str(epochs), "--batch_size", str(args.batch_size),
-             "--num_workers", str(args.workers), "--lr", str(args.lr), "--optimizer", args.optimizer]
+             "--num_workers", str(args.workers), "--lr", str(args.lr), "--optimizer", args.optimizer,
+             "--seed", str(args.seed)]
     return flags + (["--amp"] if args.amp else []) + (["--augment"] if args.augment else [])
 
 
@@ -156,22 +157,28 @@ def folds(folder, into):
 
 
 def dice(args):
-    totals = {"Aorta": [0, 0], "PyTorch": [0, 0]}
-    with tempfile.TemporaryDirectory() as temporary:
-        for patient, fold in folds(args.folder, temporary):
-            extra = ["--weights", args.weights] if args.weights else []
-            ours = aorta(args, fold, temporary + "/run", args.epochs, extra)["rows"][-1]
-            parts = [f"Aorta {float(ours['overall_dice']):.4f}"]
-            add(totals["Aorta"], temporary + "/run")
-            if not args.alone:
-                theirs = peer(args, fold, args.epochs)["epochs"][-1]["val"]
-                totals["PyTorch"][0] += sum(theirs["both"])
-                totals["PyTorch"][1] += sum(theirs["either"])
-                parts.append(f"PyTorch {theirs['dice']:.4f}")
-            print(patient, ", ".join(parts), flush=True)
-    for name, (both, either) in totals.items():
-        if either:
-            print(f"{name}: pooled Dice {2 * both / (both + either):.4f}")
+    pooled = {"Aorta": [], "PyTorch": []}
+    for args.seed in range(args.seeds):
+        totals = {"Aorta": [0, 0], "PyTorch": [0, 0]}
+        with tempfile.TemporaryDirectory() as temporary:
+            for patient, fold in folds(args.folder, temporary):
+                extra = ["--weights", args.weights] if args.weights else []
+                ours = aorta(args, fold, temporary + "/run", args.epochs, extra)["rows"][-1]
+                parts = [f"seed {args.seed}, {patient}: Aorta {float(ours['overall_dice']):.4f}"]
+                add(totals["Aorta"], temporary + "/run")
+                if not args.alone:
+                    theirs = peer(args, fold, args.epochs)["epochs"][-1]["val"]
+                    totals["PyTorch"][0] += sum(theirs["both"])
+                    totals["PyTorch"][1] += sum(theirs["either"])
+                    parts.append(f"PyTorch {theirs['dice']:.4f}")
+                print(", ".join(parts), flush=True)
+        for name, (both, either) in totals.items():
+            if either:
+                pooled[name].append(2 * both / (both + either))
+                print(f"seed {args.seed}, {name}: pooled Dice {pooled[name][-1]:.4f}", flush=True)
+    for name, values in pooled.items():
+        if len(values) > 1:
+            print(f"{name}: mean of {len(values)} seeds {statistics.mean(values):.4f}")
 
 
 def add(total, folder):
@@ -188,11 +195,12 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("model")
     for name, kind, default in (("runs", int, 3), ("epochs", int, 2), ("steps", int, 20), ("batch_size", int, 20),
-                                ("workers", int, 4), ("lr", float, 1e-5), ("optimizer", str, "sgd"), ("weights", str, "")):
+                                ("workers", int, 4), ("seeds", int, 1), ("lr", float, 1e-5), ("optimizer", str, "sgd"), ("weights", str, "")):
         parser.add_argument("--" + name, type=kind, default=default)
     for name in "amp", "augment", "alone":
         parser.add_argument("--" + name, action="store_true")
     args = parser.parse_args()
+    args.seed = 0
     {"epoch": epoch, "curve": curve, "dice": dice}[args.table](args)
 
 
