@@ -4,10 +4,11 @@
     echo.py epoch AORTA_ECHO FOLDER MODEL [--amp] [--runs 3] [--epochs 2] [--batch_size 20] [--workers 4]
         time of an epoch (training and validation), start to the first step, memory of the whole process tree
     echo.py curve AORTA_ECHO FOLDER MODEL [--steps 20] [--lr 1e-5] [--weights FILE]
-        the loss of each step from the same weights, all videos of TRAIN in one batch, no
-        dropout: the same order and recipe; PyTorch a second time in the other memory format, whose
-        kernels sum in another order: what rounding alone does to the curve. The weights are random, or
-        those that `aorta-echo export` wrote to FILE
+        the loss of each step from the same weights, all videos of TRAIN in one batch, no dropout: the same
+        order and recipe. PyTorch reads frames by OpenCV's own MJPEG reader, as FFmpeg's differ by a level of
+        grey, which moves the first loss of a random DeepLabV3 by 1e-3. It runs a second time in the other
+        memory format, whose kernels sum in another order: what rounding alone does to the curve. The weights
+        are random, or those that `aorta-echo export` wrote to FILE
     echo.py dice AORTA_ECHO FOLDER MODEL [--epochs 100] [--seeds 1] [--augment] [--weights FILE]
         leave one patient out: a fold for each first part of the file names, the last weights, Dice pooled over
         the videos of all folds; with --weights Aorta starts from those
@@ -125,7 +126,7 @@ def curve(args):
         program = os.path.join(os.path.dirname(args.program), "../bench/echo_curve")
         out = run([program, args.folder, args.model, weights, str(args.steps), str(args.lr)])[0]
         mean, std, *a = map(float, out.split())
-        flags = ["--weights", weights, "--mean", str(mean), "--std", str(std), "--no_dropout"]
+        flags = ["--weights", weights, "--mean", str(mean), "--std", str(std), "--no_dropout", "--own_mjpeg"]
         b, c = ([e["train"]["loss"] for e in peer(args, args.folder, args.steps, flags + layout)["epochs"]]
                 for layout in ([], ["--contiguous"]))
     print("step, Aorta, PyTorch, difference, PyTorch with other sums, difference")

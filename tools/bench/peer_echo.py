@@ -1,11 +1,12 @@
 """PyTorch's side of the main job: trains a segmenter as EchoNet-Dynamic does, whole videos read for two frames.
 
     peer_echo.py FOLDER --model_name unet_small --num_epochs 2 [--batch_size 20] [--lr 1e-5] [--optimizer sgd]
-        [--num_workers 4] [--amp] [--augment] [--contiguous] [--weights FILE.safetensors] [--mean 32.5 --std 49.1] [--test] [--save FILE]
+        [--num_workers 4] [--amp] [--augment] [--contiguous] [--own_mjpeg] [--weights FILE.safetensors]
+        [--mean 32.5 --std 49.1] [--test] [--save FILE]
 
 One line of JSON: losses, Dice and seconds of each phase, seconds from the start to the first step and to its end,
 the test videos' counts. Two passes a step, the losses summed over pixels and samples, added and halved;
-channels_last, unless --contiguous; 2 threads.
+channels_last, unless --contiguous; 2 threads; frames by OpenCV's own MJPEG reader with --own_mjpeg, else by FFmpeg.
 """
 
 import time
@@ -28,8 +29,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 
 
 class Echo(torch.utils.data.Dataset):
-    def __init__(self, root, split, mean, std, augment=False):
-        self.root, self.mean, self.std, self.augment = root, mean, std, augment
+    def __init__(self, root, split, mean, std, augment=False, reader=cv2.CAP_ANY):
+        self.root, self.mean, self.std, self.augment, self.reader = root, mean, std, augment, reader
         traces = {}
         with open(os.path.join(root, "VolumeTracings.csv")) as table:
             for row in csv.DictReader(table):
@@ -53,7 +54,7 @@ class Echo(torch.utils.data.Dataset):
 
     def __getitem__(self, index):
         name = self.names[index]
-        capture, frames = cv2.VideoCapture(os.path.join(self.root, "Videos", name + ".avi")), []
+        capture, frames = cv2.VideoCapture(os.path.join(self.root, "Videos", name + ".avi"), self.reader), []
         while True:
             more, frame = capture.read()
             if not more:
@@ -143,7 +144,7 @@ def main():
                                 ("lr", float, 1e-5), ("optimizer", str, "sgd"), ("seed", int, 0), ("mean", float, 32.5),
                                 ("std", float, 49.1), ("weights", str, ""), ("save", str, "")):
         parser.add_argument("--" + name, type=kind, default=default)
-    for name in "amp", "augment", "contiguous", "test", "no_dropout":
+    for name in "amp", "augment", "contiguous", "test", "no_dropout", "own_mjpeg":
         parser.add_argument("--" + name, action="store_true")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
@@ -161,8 +162,9 @@ def main():
                  else torch.optim.Adam(net.parameters(), args.lr))
 
     def loader(split, train):
-        return torch.utils.data.DataLoader(Echo(args.folder, split, args.mean, args.std, train and args.augment),
-                                           args.batch_size, shuffle=train, drop_last=train,
+        data = Echo(args.folder, split, args.mean, args.std, train and args.augment,
+                    cv2.CAP_OPENCV_MJPEG if args.own_mjpeg else cv2.CAP_ANY)
+        return torch.utils.data.DataLoader(data, args.batch_size, shuffle=train, drop_last=train,
                                            num_workers=args.num_workers)
 
     first_step, epochs = {}, []
