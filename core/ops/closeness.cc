@@ -16,6 +16,7 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
   check(input.dtype() == other.dtype(), "isclose", "tensors must have one dtype", input.dtype(),
         " and ", other.dtype());
   check_devices("isclose", input, other);
+  broadcast_shapes("isclose", input.shape(), other.shape());  // so that an error names this op
   check(rtol >= 0, "isclose", "rtol must be at least 0", rtol);
   check(atol >= 0, "isclose", "atol must be at least 0", atol);
   const DType wide = !is_floating(input.dtype()) ? DType::f64

@@ -8,7 +8,8 @@ namespace aorta {
 
 /// Whether |x - y| <= atol + rtol |y|, as bool; equal infinities are close, and so are two NaN
 /// under `equal_nan`. Differences are computed in f32 for half types and in f64 for integers and
-/// bool. x and y broadcast. Errors: the dtypes or devices differ, a tolerance is negative or NaN.
+/// bool. x and y broadcast. Errors: the shapes don't broadcast, the dtypes or devices differ, a
+/// tolerance is negative or NaN.
 Tensor isclose(const Tensor& input, const Tensor& other, double rtol = 1e-5, double atol = 1e-8,
                bool equal_nan = false);
 /// Whether all elements are close.

@@ -215,7 +215,7 @@ void add_ternary(std::vector<Row>& rows) {
            {[] { isclose(ones({2}), ones({2}), 0, -1); },
             "isclose: atol must be at least 0, got -1"},
            {[] { isclose(ones({2}), ones({3})); },
-            "sub: shapes must broadcast, got [2] and [3]"}}});
+            "isclose: shapes must broadcast, got [2] and [3]"}}});
   rows.push_back(
       {.op = "lerp",
        .tolerance = {1, 1, 4},
