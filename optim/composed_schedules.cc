@@ -17,27 +17,36 @@ Optimizer& optimizer_of(const char* op, const Schedules& schedules) {
 
 std::string prefix(size_t i) { return "schedules." + std::to_string(i) + "."; }
 
-void add_states(State& state, const Schedules& schedules) {
-  for (size_t i = 0; i < schedules.size(); ++i) state.add(prefix(i), schedules[i]->state());
-}
-
-// The states of the schedules; returns what isn't theirs.
-State load_states(const State& state, const Schedules& schedules, bool apply) {
-  State rest;
-  for (const auto& [name, value] : state.values()) {
-    bool theirs = false;
-    for (size_t i = 0; i < schedules.size(); ++i) theirs |= name.starts_with(prefix(i));
-    if (!theirs) rest.set(name, value);
-  }
-  for (size_t i = 0; i < schedules.size(); ++i)
-    schedules[i]->load(state.with_prefix(prefix(i)), apply);
-  return rest;
-}
-
 }  // namespace
 
-ChainedScheduler::ChainedScheduler(Schedules schedules)
-    : LRScheduler(optimizer_of("chained_scheduler", schedules)), schedules_(std::move(schedules)) {
+State ComposedScheduler::state() const {
+  State state;
+  state.set("last_epoch", State::Value(last_epoch_));
+  for (size_t i = 0; i < schedules_.size(); ++i) state.add(prefix(i), schedules_[i]->state());
+  return state;
+}
+void ComposedScheduler::undo() {
+  for (const auto& schedule : schedules_) schedule->undo();
+}
+void ComposedScheduler::load(const State& state, bool apply) {
+  State rest;  // what isn't the schedules'
+  for (const auto& [name, value] : state.values()) {
+    bool theirs = false;
+    for (size_t i = 0; i < schedules_.size(); ++i) theirs |= name.starts_with(prefix(i));
+    if (!theirs) rest.set(name, value);
+  }
+  rest.check_names({"last_epoch"});
+  const auto epoch = rest.get<int64_t>("last_epoch");
+  for (size_t i = 0; i < schedules_.size(); ++i)
+    schedules_[i]->load(state.with_prefix(prefix(i)), apply);
+  if (!apply) return;
+  last_epoch_ = epoch;
+  note_rates();
+}
+double ComposedScheduler::lr_of(size_t, double lr) { return lr; }
+
+ChainedScheduler::ChainedScheduler(const Schedules& schedules)
+    : ComposedScheduler(optimizer_of("chained_scheduler", schedules), schedules) {
   last_epoch_ = 0;
   note_rates();
 }
@@ -45,9 +54,6 @@ void ChainedScheduler::step() {
   for (const auto& schedule : schedules_) schedule->step();
   ++last_epoch_;
   note_rates();
-}
-void ChainedScheduler::undo() {
-  for (const auto& schedule : schedules_) schedule->undo();
 }
 void ChainedScheduler::initial_step() {
   for (const auto& schedule : schedules_) schedule->initial_step();
@@ -57,25 +63,10 @@ void ChainedScheduler::start() {
   for (const auto& schedule : schedules_) schedule->start();
   note_rates();
 }
-double ChainedScheduler::lr_of(size_t, double lr) { return lr; }
-State ChainedScheduler::state() const {
-  State state;
-  state.set("last_epoch", State::Value(last_epoch_));
-  add_states(state, schedules_);
-  return state;
-}
-void ChainedScheduler::load(const State& state, bool apply) {
-  const State rest = load_states(state, schedules_, apply);
-  rest.check_names({"last_epoch"});
-  const auto epoch = rest.get<int64_t>("last_epoch");
-  if (!apply) return;
-  last_epoch_ = epoch;
-  note_rates();
-}
 
 SequentialLR::SequentialLR(Optimizer& optimizer, Schedules schedules,
                            std::vector<int64_t> milestones)
-    : LRScheduler(optimizer), schedules_(std::move(schedules)), milestones_(std::move(milestones)) {
+    : ComposedScheduler(optimizer, std::move(schedules)), milestones_(std::move(milestones)) {
   constexpr const char* kOp = "sequential_lr";
   check(&optimizer_of(kOp, schedules_) == &optimizer, kOp,
         "the schedules must be of the optimizer given", "another");
@@ -103,9 +94,6 @@ void SequentialLR::step() {
     schedules_[i]->step();
   note_rates();
 }
-void SequentialLR::undo() {
-  for (const auto& schedule : schedules_) schedule->undo();
-}
 void SequentialLR::initial_step() {
   last_epoch_ = 0;
   schedules_[index()]->initial_step();
@@ -114,21 +102,6 @@ void SequentialLR::initial_step() {
 void SequentialLR::start() {
   last_epoch_ = 0;
   schedules_[index()]->start();
-  note_rates();
-}
-double SequentialLR::lr_of(size_t, double lr) { return lr; }
-State SequentialLR::state() const {
-  State state;
-  state.set("last_epoch", State::Value(last_epoch_));
-  add_states(state, schedules_);
-  return state;
-}
-void SequentialLR::load(const State& state, bool apply) {
-  const State rest = load_states(state, schedules_, apply);
-  rest.check_names({"last_epoch"});
-  const auto epoch = rest.get<int64_t>("last_epoch");
-  if (!apply) return;
-  last_epoch_ = epoch;
   note_rates();
 }
 

@@ -6,22 +6,28 @@ namespace aorta::optim {
 
 using Schedules = std::vector<std::shared_ptr<LRScheduler>>;
 
-/// Steps all of its schedules, in their order.
-class ChainedScheduler : public LRScheduler {
+/// Schedules of one optimizer as one.
+class ComposedScheduler : public LRScheduler {
  public:
-  explicit ChainedScheduler(Schedules schedules);
-  void step() override;
   State state() const override;
   void undo() override;
-  void initial_step() override;
-  void start() override;
   void load(const State& state, bool apply) override;
 
  protected:
+  ComposedScheduler(Optimizer& optimizer, Schedules schedules)
+      : LRScheduler(optimizer), schedules_(std::move(schedules)) {}
   double lr_of(size_t group, double lr) override;
 
- private:
   Schedules schedules_;
+};
+
+/// Steps all of its schedules, in their order.
+class ChainedScheduler : public ComposedScheduler {
+ public:
+  explicit ChainedScheduler(const Schedules& schedules);
+  void step() override;
+  void initial_step() override;
+  void start() override;
 };
 
 /// schedules[0] from step 0 on, schedules[i] from milestones[i - 1] on, each from its own step 0:
@@ -29,23 +35,16 @@ class ChainedScheduler : public LRScheduler {
 ///     auto warm_up = std::make_shared<LinearLR>(optimizer, LinearLR::Options{.total_iters = 500});
 ///     auto decay = std::make_shared<CosineAnnealingLR>(optimizer, ...);
 ///     SequentialLR schedule(optimizer, {warm_up, decay}, {500});
-class SequentialLR : public LRScheduler {
+class SequentialLR : public ComposedScheduler {
  public:
   SequentialLR(Optimizer& optimizer, Schedules schedules, std::vector<int64_t> milestones);
   void step() override;
-  State state() const override;
-  void undo() override;
   void initial_step() override;
   void start() override;
-  void load(const State& state, bool apply) override;
-
- protected:
-  double lr_of(size_t group, double lr) override;
 
  private:
   size_t index() const;
 
-  Schedules schedules_;
   std::vector<int64_t> milestones_;
 };
 
