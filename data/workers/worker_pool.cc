@@ -88,15 +88,14 @@ void WorkerPool::stop() {
   running_ = false;
   ring().stop();
   const std::string command = NurseryMessage{NurseryMessage::kStop}.text();
-  stopped_reported_ = false;
+  bool stopped = false;
   const double end = seconds_now() + 1e-3 * kEndMs;
   bool alive = !nursery_.own_child && nursery_.channel && nursery_.channel.send(command);
-  while (alive && !stopped_reported_) {
+  while (alive && !stopped) {
     const int left = static_cast<int>(1e3 * (end - seconds_now()));
     const auto message = left > 0 ? nursery_.channel.receive(left) : std::nullopt;
     alive = message && !StartedProcess::end_status(*message);
-    if (alive && NurseryMessage::parse(message->bytes).kind == NurseryMessage::kStopped)
-      stopped_reported_ = true;
+    stopped = alive && NurseryMessage::parse(message->bytes).kind == NurseryMessage::kStopped;
   }
   if (!alive) end_nursery(static_cast<int>(1e3 * std::max(0., end - seconds_now())));
   for (Worker& worker : workers_) worker = Worker();

@@ -96,7 +96,6 @@ class WorkerPool {
   StartedProcess nursery_;
   std::vector<Worker> workers_;
   bool running_ = false;
-  bool stopped_reported_ = false;
   std::string broken_;  // why it can't go on
   uint64_t sequence_ = 0;
   std::map<uint64_t, int> slots_;                               // of the open batches
