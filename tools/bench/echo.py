@@ -28,23 +28,9 @@ import tempfile
 import threading
 import time
 
+from memory import pss
+
 PEER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "peer_echo.py")
-
-
-def pss(pid):
-    """Of a process and its descendants, in MiB."""
-    total, family = 0, [pid]
-    while family:
-        pid = family.pop()
-        try:
-            for task in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{task}/children") as children:
-                    family += [int(child) for child in children.read().split()]
-            with open(f"/proc/{pid}/smaps_rollup") as lines:
-                total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-        except OSError:
-            pass
-    return total / 1024
 
 
 def run(command):

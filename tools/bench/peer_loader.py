@@ -17,6 +17,7 @@ import time
 
 import numpy as np
 import torch
+from memory import pss
 
 
 class Videos(torch.utils.data.Dataset):
@@ -81,22 +82,6 @@ class Names(torch.utils.data.Dataset):
         return len(self.names[index])
 
 
-def pss():
-    """Of this process and its children, in MiB."""
-    total, family = 0, [os.getpid()]
-    while family:
-        pid = family.pop()
-        try:
-            for task in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{task}/children") as children:
-                    family += [int(child) for child in children.read().split()]
-            with open(f"/proc/{pid}/smaps_rollup") as lines:
-                total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-        except OSError:
-            pass
-    return total / 1024
-
-
 def loader(dataset, workers, batch):
     return torch.utils.data.DataLoader(dataset, batch_size=batch, shuffle=True, num_workers=workers)
 
@@ -127,8 +112,8 @@ def growth(epochs, workers, names):
         for _ in data:
             pass
         if epoch == 1:
-            after_two = pss()
-    return pss() - after_two, after_two
+            after_two = pss(os.getpid())
+    return pss(os.getpid()) - after_two, after_two
 
 
 def main():
