@@ -16,7 +16,7 @@ void matmul_of_other_sizes() { matmul(ones({2, 3}), ones({4, 5})); }
 
 void matmul_of_two_dtypes() { matmul(ones({2, 3}), ones({3, 2}, {.dtype = f64})); }
 
-void weights_on_another_device() { matmul(ones({2, 3}), ones({3, 2}, {.device = "cuda"})); }
+void weights_on_another_device() { matmul(ones({2, 3}), ones({3, 2}, {.device = "cpu:1"})); }
 
 // What is defined of nothing is; what isn't is an error.
 void of_nothing() {
