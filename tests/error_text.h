@@ -6,7 +6,9 @@
 
 namespace aorta {
 
-/// The text of the Error that `f` throws.
+inline constexpr const char* kNoError = "no error";
+
+/// The text of the Error that `f` throws, kNoError when it throws none.
 template <class F>
 std::string error_of(const F& f) {
   try {
@@ -14,7 +16,7 @@ std::string error_of(const F& f) {
   } catch (const Error& error) {
     return error.what();
   }
-  return "no error";
+  return kNoError;
 }
 
 }  // namespace aorta

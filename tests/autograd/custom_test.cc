@@ -11,6 +11,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/softmax.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
 
@@ -27,15 +28,6 @@ Tensor leaf(const Doubles& values) {
   return tensor(values, {.dtype = DType::f64, .requires_grad = true});
 }
 Doubles list(const Tensor& t) { return t.to_vector<double>(); }
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // ---- Custom functions.
 
@@ -147,14 +139,14 @@ TEST(CustomFunction, WithoutGradientRecordsNothing) {
 
 TEST(CustomFunction, Errors) {
   const Tensor x = leaf({1, 2});
-  EXPECT_EQ(message_of([&] { sum(WrongCount::apply(x)[0]).backward(); }),
+  EXPECT_EQ(error_of([&] { sum(WrongCount::apply(x)[0]).backward(); }),
             "wrong_count: backward must return one gradient a tensor argument, got 0 for 1");
-  EXPECT_EQ(message_of([&] { sum(WrongShape::apply(x)[0]).backward(); }),
+  EXPECT_EQ(error_of([&] { sum(WrongShape::apply(x)[0]).backward(); }),
             "wrong_shape: the gradient of an input must have its shape, got input 0: [] for [2]");
   const Tensor y = x * 1;
   const Tensor z = Cube::apply(y)[0];
   add_(y, 1);
-  EXPECT_EQ(message_of([&] { sum(z).backward(); }),
+  EXPECT_EQ(error_of([&] { sum(z).backward(); }),
             "cube: a tensor saved for the gradient must not be changed in place, got input 0 of "
             "shape [2] at version 1, saved at 0");
 }
@@ -236,7 +228,7 @@ TEST(Checkpoint, RefusesAFunctionThatChangesItsMind) {
   const Tensor y =
       checkpoint([&](const Tensor& t) { return runs++ == 0 ? sin(t) : sin(cos(t)); }, x);
   EXPECT_EQ(
-      message_of([&] { sum(y).backward(); }),
+      error_of([&] { sum(y).backward(); }),
       "checkpoint: the function must save the same tensors when it runs again, got more than 1");
 }
 
@@ -284,7 +276,7 @@ TEST(DetectAnomaly, NamesTheForwardOpAndItsModule) {
   }
   sum(y).backward({}, true);  // silent: 0 * inf
   const autograd::DetectAnomaly anomaly;
-  EXPECT_EQ(message_of([&] { sum(y * 0).backward(); }),
+  EXPECT_EQ(error_of([&] { sum(y * 0).backward(); }),
             "sqrt in encoder.norm: a gradient must not be NaN, got input 0 of shape [2]");
 }
 

@@ -1,6 +1,6 @@
 #include <aorta/core/allocator.h>
 #include <aorta/core/ops/creation.h>
-#include <aorta/tests/core/error_text.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #include <aorta/core/module_path.h>
 #include <aorta/core/number.h>
 #include <aorta/core/shape.h>
-#include <aorta/tests/core/error_text.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 #include <thread>

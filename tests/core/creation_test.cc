@@ -1,5 +1,5 @@
 #include <aorta/core/ops/creation.h>
-#include <aorta/tests/core/error_text.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -2,7 +2,7 @@
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/tests/core/elements.h>
-#include <aorta/tests/core/error_text.h>
+#include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
 

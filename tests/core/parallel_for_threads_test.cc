@@ -1,7 +1,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/parallel_for.h>
-#include <aorta/tests/core/error_text.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -3,6 +3,7 @@
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,15 +14,6 @@
 
 namespace aorta {
 namespace {
-
-std::string error_of(const auto& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // The known-answer vectors published with Random123 (kat_vectors, philox4x32 with 10 rounds).
 TEST(Philox, MatchesThePublishedVectors) {

@@ -3,6 +3,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
 
@@ -481,16 +482,6 @@ TEST(Reduction, OnALogicalDevice) {
   const Tensor x = ones({3, 4}, {.device = "cpu:1"});
   EXPECT_EQ(sum(x, 1).device(), Device("cpu:1"));
   EXPECT_EQ(sum(x).item<double>(), 12);
-}
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST(Reduction, Errors) {

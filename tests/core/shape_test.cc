@@ -1,5 +1,5 @@
 #include <aorta/core/shape.h>
-#include <aorta/tests/core/error_text.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 namespace aorta {

@@ -15,7 +15,6 @@ namespace aorta {
 namespace {
 
 using io_test::elements;
-using io_test::error_of;
 using io_test::fails_with;
 using io_test::fixture;
 using io_test::formula;
@@ -258,7 +257,7 @@ TEST(State, AFailedOrKilledSaveLeavesTheOldOrTheNewState) {
       if (child == 0) {  // 0: saved, 1: failed, 2: saved and no call was left to fail
         plan = {call, fault, ENOSPC, 0, false};
         io::ScopedFileSystem scope(table);
-        bool failed = !error_of([&] { numbered(2).save(path, 1); }).empty();
+        bool failed = error_of([&] { numbered(2).save(path, 1); }) != kNoError;
         ::_exit(failed ? 1 : plan.hit ? 0 : 2);
       }
       int status = 0;

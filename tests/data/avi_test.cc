@@ -2,8 +2,9 @@
 #include <aorta/data/video/avi_format.h>
 #include <aorta/data/video/avi_writer.h>
 
-#include <aorta/tests/data/error_text.h>
 #include <aorta/tests/data/test_files.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include <aorta/tests/data/error_text.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

@@ -10,7 +10,8 @@
 #include <fstream>
 #include <map>
 
-#include <aorta/tests/data/error_text.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

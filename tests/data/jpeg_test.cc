@@ -2,8 +2,9 @@
 #include <aorta/data/images/jpeg.h>
 #include <aorta/data/images/jpeg_format.h>
 
-#include <aorta/tests/data/error_text.h>
 #include <aorta/tests/data/test_files.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

@@ -1,22 +1,13 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/data/opencv.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 #include <opencv2/core.hpp>
 
 namespace aorta::data {
 namespace {
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(FromMat, IsHeightWidthChannelsAndShares) {
   Tensor x;

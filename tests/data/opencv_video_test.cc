@@ -8,8 +8,9 @@
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 
-#include <aorta/tests/data/error_text.h>
 #include <aorta/tests/data/test_files.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

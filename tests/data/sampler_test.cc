@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include <aorta/tests/data/error_text.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

@@ -3,7 +3,8 @@
 #include <aorta/data/images/transformed.h>
 #include <aorta/data/loader.h>
 
-#include <aorta/tests/data/error_text.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

@@ -4,8 +4,9 @@
 
 #include <cstdlib>
 
-#include <aorta/tests/data/error_text.h>
 #include <aorta/tests/data/test_files.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

@@ -2,7 +2,8 @@
 #include <aorta/data/loader.h>
 
 #include <aorta/tests/data/echo_folder.h>
-#include <aorta/tests/data/error_text.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

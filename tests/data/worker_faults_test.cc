@@ -6,8 +6,9 @@
 
 #include <atomic>
 
-#include <aorta/tests/data/error_text.h>
 #include <aorta/tests/data/worker_processes.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

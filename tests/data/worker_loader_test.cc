@@ -1,7 +1,8 @@
 #include <aorta/core/zygote.h>
 #include <aorta/tests/data/worker_datasets.h>
 
-#include <aorta/tests/data/error_text.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

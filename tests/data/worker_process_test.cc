@@ -5,8 +5,9 @@
 
 #include <numeric>
 
-#include <aorta/tests/data/error_text.h>
 #include <aorta/tests/data/worker_processes.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

@@ -10,8 +10,9 @@
 #include <thread>
 #include <utility>
 
-#include <aorta/tests/data/error_text.h>
 #include <aorta/tests/data/worker_processes.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {

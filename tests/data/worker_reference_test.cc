@@ -8,8 +8,9 @@
 
 #include <atomic>
 
-#include <aorta/tests/data/error_text.h>
 #include <aorta/tests/data/worker_processes.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
 
 // Behaviours of PyTorch's test_dataloader.py that the other files of this folder don't have.
 

@@ -1,5 +1,6 @@
 // Every network against PyTorch's or torchvision's: names and shapes, outputs, losses, and where
 // five steps of SGD lead.
+#include <aorta/tests/error_text.h>
 #include <aorta/tests/models/formula.h>
 
 #include <gtest/gtest.h>
@@ -171,16 +172,6 @@ TEST_P(Models, TrainsAsPyTorchDoes) {
 
 INSTANTIATE_TEST_SUITE_P(All, Models, testing::ValuesIn(all_cases()),
                          [](const auto& test) { return test.param.name; });
-
-template <class F>
-std::string error_of(F function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Make, KnowsItsNames) {
   for (const std::string& name : names()) EXPECT_GT(make(name)->parameters().size(), 0u) << name;

@@ -1,4 +1,5 @@
 // Modules: registration, names, copies, state, conversion, hooks, errors.
+#include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
 
 namespace aorta::nn {
@@ -30,16 +31,6 @@ std::vector<std::string> names_of(const NamedTensors& named) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : named) names.push_back(name);
   return names;
-}
-
-template <class F>
-std::string error_of(F function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 using Names = std::vector<std::string>;

@@ -14,7 +14,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "error_text.h"
+#include <aorta/tests/error_text.h>
 #include "optimizers.h"
 
 namespace aorta::optim {

@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-#include "error_text.h"
+#include <aorta/tests/error_text.h>
 
 namespace aorta::optim {
 namespace {

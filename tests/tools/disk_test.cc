@@ -1,5 +1,6 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/file.h>
+#include <aorta/tests/error_text.h>
 #include <aorta/tools/bench/disk.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,16 +15,6 @@ namespace aorta::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // A folder of its own that goes away.
 struct Folder {

@@ -1,5 +1,5 @@
 #include <aorta/aorta.h>
-#include <aorta/tools/echo/beats.h>
+#include <aorta/tools/echo/measure/beats.h>
 
 #include <cmath>
 #include <numbers>

@@ -1,5 +1,5 @@
 #include <aorta/aorta.h>
-#include <aorta/tools/echo/dice.h>
+#include <aorta/tools/echo/measure/dice.h>
 
 #include <cmath>
 #include <numeric>

@@ -1,5 +1,5 @@
 #include <aorta/aorta.h>
-#include <aorta/tools/echo/speckle.h>
+#include <aorta/tools/echo/synth/speckle.h>
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #include <aorta/tests/tools/echo_test_files.h>
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/interrupt.h>
-#include <aorta/tools/echo/synth.h>
-#include <aorta/tools/echo/volume.h>
+#include <aorta/tools/echo/measure/volume.h>
+#include <aorta/tools/echo/synth/synth.h>
 
 #include <algorithm>
 #include <cerrno>

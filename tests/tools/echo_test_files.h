@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/aorta.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -37,17 +38,6 @@ struct TestFolder {
 inline std::string read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// The text of the Error that `run` throws.
-template <class Run>
-std::string error_of(const Run& run) {
-  try {
-    run();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 /// The arrays of echo.npz (make_echo.py) by the part of their name before '/'.

@@ -1,6 +1,6 @@
 #include <aorta/aorta.h>
 #include <aorta/data/csv.h>
-#include <aorta/tools/echo/volume.h>
+#include <aorta/tools/echo/measure/volume.h>
 
 #include <cmath>
 #include <cstdlib>

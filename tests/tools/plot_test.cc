@@ -1,4 +1,5 @@
 #include <aorta/core/check.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,16 +19,6 @@ namespace {
 using Numbers = std::vector<double>;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 struct At {
   double x, y;

@@ -1,5 +1,6 @@
 #include <aorta/core/check.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,16 +16,6 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Colour kBlack{0, 0, 0}, kWhite{255, 255, 255};
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // What was drawn in white on black, in pixels: each counts by its brightness.
 struct Ink {

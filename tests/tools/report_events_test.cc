@@ -4,6 +4,7 @@
 #include <aorta/core/io/file.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/data/images/png.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -19,16 +20,6 @@
 
 namespace aorta::report {
 namespace {
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 std::string bytes_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

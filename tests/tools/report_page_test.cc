@@ -1,6 +1,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/data/images/png.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -17,16 +18,6 @@
 
 namespace aorta::report {
 namespace {
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // A page, read back as the XML that HTML may be written as.
 struct Read {

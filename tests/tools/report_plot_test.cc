@@ -1,4 +1,5 @@
 #include <aorta/core/check.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,16 +20,6 @@ namespace {
 using Numbers = std::vector<double>;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 double number(const Element& element, const char* key) {
   return std::stod(element.attributes.at(key));

@@ -7,7 +7,7 @@
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/run_folder.h>
 #include <aorta/tools/echo/segment.h>
-#include <aorta/tools/echo/synth.h>
+#include <aorta/tools/echo/synth/synth.h>
 #include <aorta/tools/echo/train.h>
 
 #include <CLI/CLI.hpp>

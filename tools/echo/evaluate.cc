@@ -1,6 +1,6 @@
 #include <aorta/aorta.h>
 #include <aorta/tools/echo/evaluate.h>
-#include <aorta/tools/echo/volume.h>
+#include <aorta/tools/echo/measure/volume.h>
 
 #include <algorithm>
 #include <numeric>

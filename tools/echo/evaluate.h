@@ -1,8 +1,8 @@
 #pragma once
 
 #include <aorta/data/datasets/echo.h>
-#include <aorta/tools/echo/agreement.h>
-#include <aorta/tools/echo/dice.h>
+#include <aorta/tools/echo/measure/agreement.h>
+#include <aorta/tools/echo/measure/dice.h>
 #include <aorta/tools/echo/segmenter.h>
 
 #include <functional>

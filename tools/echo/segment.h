@@ -2,10 +2,10 @@
 
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/video/video.h>
-#include <aorta/tools/echo/beats.h>
 #include <aorta/tools/echo/frame_view.h>
+#include <aorta/tools/echo/measure/beats.h>
+#include <aorta/tools/echo/measure/volume.h>
 #include <aorta/tools/echo/segmenter.h>
-#include <aorta/tools/echo/volume.h>
 
 #include <functional>
 

@@ -2,7 +2,7 @@
 
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/loader.h>
-#include <aorta/tools/echo/dice.h>
+#include <aorta/tools/echo/measure/dice.h>
 #include <aorta/tools/echo/recipe.h>
 
 #include <functional>

@@ -19,7 +19,6 @@
 namespace aorta::io {
 namespace {
 
-using io_test::error_of;
 using io_test::Fault;
 using io_test::faulty_table;
 using io_test::plan;
@@ -82,14 +81,15 @@ TEST_P(AtomicFileFaults, AFailedCallLeavesOldOrNew) {
       std::string what = std::string(strerrorname_np(error)) + " at call " + std::to_string(call) +
                          " (" + text + ")";
       if (!plan.hit) {
-        EXPECT_EQ(text, "") << what;
+        EXPECT_EQ(text, kNoError) << what;
         EXPECT_EQ(read_file(path_), kNew) << what;
         break;
       }
       expect_old_or_new(what);
-      bool in_place = text.empty() || text.find("the new file is in place") != std::string::npos;
+      bool in_place =
+          text == kNoError || text.find("the new file is in place") != std::string::npos;
       EXPECT_EQ(read_file(path_), in_place ? kNew : kOld) << what;
-      if (!text.empty()) {
+      if (text != kNoError) {
         EXPECT_NE(text.find(strerrorname_np(error)), std::string::npos) << what;
       }
       for (const auto& entry : std::filesystem::directory_iterator(folder_))
@@ -107,7 +107,7 @@ TEST_P(AtomicFileFaults, AFailureThatLastsLeavesOldOrNew) {
     std::string what = "from call " + std::to_string(call);
     expect_old_or_new(what);
     if (!plan.hit) break;
-    if (text.empty()) {
+    if (text == kNoError) {
       EXPECT_EQ(read_file(path_), kNew) << what;
     }
   }
@@ -116,7 +116,7 @@ TEST_P(AtomicFileFaults, AFailureThatLastsLeavesOldOrNew) {
 TEST_P(AtomicFileFaults, AShortWriteIsContinued) {
   for (int call = 1; call < 12; ++call) {
     start(call, Fault::short_write, 0);
-    EXPECT_EQ(try_to_save(), "") << call;
+    EXPECT_EQ(try_to_save(), kNoError) << call;
     EXPECT_EQ(read_file(path_), kNew) << call;
   }
 }
@@ -156,7 +156,7 @@ TEST_P(AtomicFileFaults, AKilledProcessLeavesOldOrNew) {
       ASSERT_GE(child, 0);
       if (child == 0) {
         std::string text = try_to_save();
-        ::_exit(text.empty() ? 0 : 1);
+        ::_exit(text == kNoError ? 0 : 1);
       }
       int status = 0;
       ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -189,7 +189,7 @@ TEST(FileBytesFaults, AFailedCallIsAnError) {
       std::string text = error_of([&] { EXPECT_EQ(as_text(FileBytes::map(path)->bytes()), kOld); });
       EXPECT_EQ(entries("/proc/self/fd"), descriptors);
       if (!plan.hit) break;
-      if (!text.empty()) {
+      if (text != kNoError) {
         EXPECT_NE(text.find("file must be readable"), std::string::npos) << text;
       }
     }

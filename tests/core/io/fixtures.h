@@ -3,6 +3,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/tensor.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -35,22 +36,11 @@ inline std::shared_ptr<const io::FileBytes> in_memory(std::string_view contents)
   return io::FileBytes::copy("file", std::as_bytes(std::span(contents)));
 }
 
-/// The text of the Error that `f` throws, "" when it throws none.
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 /// Passes when `f` throws an Error of one line that contains `text`.
 template <class F>
 ::testing::AssertionResult fails_with(const std::string& text, F f) {
-  std::string error = error_of(f);
-  if (error.empty()) return ::testing::AssertionFailure() << "no error instead of: " << text;
+  const std::string error = error_of(f);
+  if (error == kNoError) return ::testing::AssertionFailure() << "no error instead of: " << text;
   if (error.find(text) == std::string::npos || error.find('\n') != std::string::npos)
     return ::testing::AssertionFailure() << "\"" << error << "\" instead of: " << text;
   return ::testing::AssertionSuccess();

@@ -217,7 +217,7 @@ TEST(Npy, AcceptsWhatPythonAccepts) {
 TEST(Npy, SurvivesEveryMutation) {
   std::string good = read_file(fixture("npy/fortran_big_i2.npy"));
   auto attempt = [](const std::string& contents) {
-    io_test::error_of([&] { EXPECT_EQ(elements(parse(contents)).size(), 24u); });
+    error_of([&] { EXPECT_EQ(elements(parse(contents)).size(), 24u); });
   };
   for (size_t at = 0; at < good.size(); ++at) {
     for (int change = 1; change < 256; change = change < 128 ? change * 2 : change + 127) {
@@ -225,7 +225,7 @@ TEST(Npy, SurvivesEveryMutation) {
       bad[at] = static_cast<char>(bad[at] ^ change);
       attempt(bad);
     }
-    EXPECT_NE(io_test::error_of([&] { parse(good.substr(0, at)); }), "") << at;
+    EXPECT_NE(error_of([&] { parse(good.substr(0, at)); }), kNoError) << at;
   }
 }
 

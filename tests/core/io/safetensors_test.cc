@@ -9,7 +9,6 @@ namespace aorta {
 namespace {
 
 using io_test::elements;
-using io_test::error_of;
 using io_test::fails_with;
 using io_test::fixture;
 using io_test::formula;
@@ -322,9 +321,9 @@ TEST(Safetensors, FindsEveryMutation) {
     for (int change : {1, 2, 4, 8, 16, 32, 64, 128, 255}) {
       std::string bad = good;
       bad[at] = static_cast<char>(bad[at] ^ change);
-      EXPECT_NE(error_of([&] { parse(bad); }), "") << "byte " << at << " ^ " << change;
+      EXPECT_NE(error_of([&] { parse(bad); }), kNoError) << "byte " << at << " ^ " << change;
     }
-    EXPECT_NE(error_of([&] { parse(good.substr(0, at)); }), "") << at;
+    EXPECT_NE(error_of([&] { parse(good.substr(0, at)); }), kNoError) << at;
   }
 }
 

@@ -1,5 +1,5 @@
 #include <aorta/core/check.h>
-#include <aorta/tools/echo/agreement.h>
+#include <aorta/tools/echo/measure/agreement.h>
 #include <aorta/tools/report/plot.h>
 
 #include <fmt/format.h>

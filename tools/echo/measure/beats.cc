@@ -1,5 +1,5 @@
 #include <aorta/core/check.h>
-#include <aorta/tools/echo/beats.h>
+#include <aorta/tools/echo/measure/beats.h>
 
 #include <algorithm>
 #include <cmath>

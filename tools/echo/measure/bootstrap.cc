@@ -1,7 +1,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/scalar/philox.h>
-#include <aorta/tools/echo/bootstrap.h>
+#include <aorta/tools/echo/measure/bootstrap.h>
 
 #include <algorithm>
 #include <cmath>

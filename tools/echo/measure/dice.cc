@@ -1,5 +1,5 @@
 #include <aorta/core/check.h>
-#include <aorta/tools/echo/dice.h>
+#include <aorta/tools/echo/measure/dice.h>
 
 namespace aorta::echo {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <aorta/core/tensor.h>
-#include <aorta/tools/echo/bootstrap.h>
+#include <aorta/tools/echo/measure/bootstrap.h>
 
 namespace aorta::echo {
 

@@ -1,6 +1,6 @@
 #include <aorta/core/check.h>
 #include <aorta/core/ops/creation.h>
-#include <aorta/tools/echo/volume.h>
+#include <aorta/tools/echo/measure/volume.h>
 
 #include <algorithm>
 #include <cmath>

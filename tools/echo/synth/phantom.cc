@@ -1,5 +1,5 @@
 #include <aorta/core/check.h>
-#include <aorta/tools/echo/phantom.h>
+#include <aorta/tools/echo/synth/phantom.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include <aorta/tools/echo/speckle.h>
+#include <aorta/tools/echo/synth/speckle.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/tools/echo/phantom.h>
+#include <aorta/tools/echo/synth/phantom.h>
 
 #include <utility>
 

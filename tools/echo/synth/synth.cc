@@ -6,8 +6,8 @@
 #include <aorta/data/video/video.h>
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/interrupt.h>
-#include <aorta/tools/echo/speckle.h>
-#include <aorta/tools/echo/synth.h>
+#include <aorta/tools/echo/synth/speckle.h>
+#include <aorta/tools/echo/synth/synth.h>
 
 #include <fmt/core.h>
 

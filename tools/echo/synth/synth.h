@@ -1,7 +1,7 @@
 #pragma once
 
 #include <aorta/core/tensor.h>
-#include <aorta/tools/echo/phantom.h>
+#include <aorta/tools/echo/synth/phantom.h>
 
 #include <string>
 
