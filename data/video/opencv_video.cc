@@ -59,7 +59,9 @@ class OpencvBackend : public VideoReader::Backend {
     table_.close(video_);
     fail(path, "video must have a positive width and height", height, " x ", width);
   }
-  ~OpencvBackend() override { table_.close(video_); }
+  ~OpencvBackend() override {
+    if (video_) table_.close(video_);
+  }
 
   int64_t frame_count() override {
     if (count_ < 0)
@@ -70,9 +72,12 @@ class OpencvBackend : public VideoReader::Backend {
 
   void read(int64_t index, const ImagePlace& place) override {
     const StageScope scope(Stage::decode);
-    if (index < next_ - 1) open();
-    while (next_ <= index)
-      check(move_on(), path, "frame must be 0 to the number of frames - 1", index, " of ", count_);
+    const auto exists = [&](bool known) {
+      check(known, path, "frame must be 0 to the number of frames - 1", index, " of ", count_);
+    };
+    exists(count_ < 0 || index < count_);
+    if (!video_ || at_end_ || index < next_ - 1) open();
+    while (next_ <= index) exists(move_on());
     const size_t size = static_cast<size_t>(height * width * place.channels);
     pixels_.resize(size);
     char error[512] = "";
@@ -94,6 +99,7 @@ class OpencvBackend : public VideoReader::Backend {
     char error[512] = "";
     video_ = table_.open(path.c_str(), &fps, &height, &width, error, sizeof error);
     next_ = 0;
+    at_end_ = false;
     if (!video_) fail(path, "video must be readable", error);
   }
 
@@ -103,6 +109,7 @@ class OpencvBackend : public VideoReader::Backend {
     if (moved < 0) fail(path, "frame must be readable", error, ", frame ", next_);
     if (moved == 0) {
       count_ = next_;
+      at_end_ = true;
       return false;
     }
     ++next_;
@@ -111,8 +118,9 @@ class OpencvBackend : public VideoReader::Backend {
 
   const Table& table_;
   void* video_ = nullptr;
-  int64_t next_ = 0;    // the frame that follows the present one
-  int64_t count_ = -1;  // -1 until the end was seen
+  int64_t next_ = 0;     // the frame that follows the present one
+  int64_t count_ = -1;   // -1 until the end was seen
+  bool at_end_ = false;  // behind the last frame, where there is none to decode
   std::vector<uint8_t> pixels_;
 };
 

@@ -4,6 +4,8 @@
 #include <aorta/data/loader.h>
 #include <aorta/data/video/video.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
@@ -165,6 +167,12 @@ TEST(OpencvVideo, OtherFormatsAreReadExactlyByThePlugin) {
     EXPECT_EQ(error_of([&] { video.read(30); }),
               path + ": frame must be 0 to the number of frames - 1, got 30 of 30");
     EXPECT_EQ(video.read(10, 3, 5)[2].to_vector<uint8_t>(), expected[20].to_vector<uint8_t>());
+    // The last one, from behind the end.
+    const VideoReader counted(path);
+    EXPECT_EQ(counted.frame_count(), 30);
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(counted.read(29).to_vector<uint8_t>(), expected[29].to_vector<uint8_t>());
+    EXPECT_EQ(counted.frame_count(), 30);
     cv::Mat gray;
     cv::cvtColor(to_bgr(expected[7]), gray, cv::COLOR_BGR2GRAY);
     EXPECT_EQ(VideoReader(path, ImageMode::gray).read(7).to_vector<uint8_t>(),
@@ -172,6 +180,23 @@ TEST(OpencvVideo, OtherFormatsAreReadExactlyByThePlugin) {
     ++formats;
   }
   EXPECT_EQ(formats, 3);
+}
+
+TEST(OpencvVideo, ReadsTheOnlyFrameOfAFileThatGoesAway) {
+  const TestFolder folder;
+  const std::string path = folder.file("a.mp4");
+  write_by_opencv(path, "mp4v", cv::CAP_FFMPEG, 1, {64, 48});
+  const auto expected = opencvs_frames(path, cv::CAP_ANY);
+  ASSERT_EQ(expected.size(), 1u);
+  const VideoReader video(path);
+  EXPECT_EQ(video.frame_count(), 1);
+  EXPECT_EQ(video.read(0).to_vector<uint8_t>(), expected[0].to_vector<uint8_t>());
+  const VideoReader other(path);
+  EXPECT_EQ(other.frame_count(), 1);
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(error_of([&] { other.read(0); }).rfind(path + ": video must be readable, got", 0),
+              0u);
 }
 
 TEST(OpencvVideo, SaysWhatItCantRead) {
