@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -16,15 +17,6 @@ namespace {
 // What is smaller isn't worth a look at the machine's limits.
 constexpr int64_t kSmall = 1 << 20;
 
-// Pages are mapped as they are touched: populating the whole takes as long as making it.
-char* map(int descriptor, int64_t size_bytes) {
-  void* data = mmap(nullptr, static_cast<size_t>(size_bytes), PROT_READ | PROT_WRITE, MAP_SHARED,
-                    descriptor, 0);
-  check(data != MAP_FAILED, "shared_memory", "memory must be mappable", size_bytes,
-        " bytes: ", std::strerror(errno));
-  return static_cast<char*>(data);
-}
-
 void release_memory(void* context) { delete static_cast<std::shared_ptr<SharedMemory>*>(context); }
 
 }  // namespace
@@ -34,29 +26,50 @@ std::shared_ptr<SharedMemory> SharedMemory::create(const char* op, int64_t size_
   const int64_t available = size_bytes < kSmall ? size_bytes : available_memory_bytes();
   check(size_bytes <= available, op, "shared memory must fit into what the machine has free",
         size_bytes >> 20, " MiB wanted, ", available >> 20, " MiB free");
+  constexpr int64_t unit = alignof(std::max_align_t);
+  const int64_t file_bytes = (size_bytes + unit - 1) / unit * unit + int64_t{sizeof(Record)};
   Descriptor file(memfd_create("aorta", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   check(bool(file), op, "memory must be there", "memfd_create: ", std::strerror(errno));
-  check(ftruncate(file.get(), size_bytes) == 0, op, "memory must be there",
+  check(ftruncate(file.get(), file_bytes) == 0, op, "memory must be there",
         "ftruncate: ", std::strerror(errno));
   // Without this a page that can't be had is a bus error, later and somewhere else.
-  const int error = posix_fallocate(file.get(), 0, size_bytes);
+  const int error = posix_fallocate(file.get(), 0, file_bytes);
   check(error == 0, op, "shared memory must be there", size_bytes >> 20,
         " MiB wanted: ", std::strerror(error));
   check(fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0, op,
         "memory must be sealed", std::strerror(errno));
-  char* data = map(file.get(), size_bytes);
-  return std::shared_ptr<SharedMemory>(new SharedMemory(std::move(file), data, size_bytes));
+  return std::shared_ptr<SharedMemory>(
+      new SharedMemory(op, std::move(file), file_bytes, size_bytes));
 }
 
-std::shared_ptr<SharedMemory> SharedMemory::open(Descriptor descriptor) {
+std::shared_ptr<SharedMemory> SharedMemory::open(Descriptor descriptor, bool given) {
   struct stat status;
   const int seals = fcntl(descriptor.get(), F_GET_SEALS);
   check(seals >= 0 && (seals & F_SEAL_SHRINK) && fstat(descriptor.get(), &status) == 0 &&
-            status.st_size > 0,
+            status.st_size > static_cast<off_t>(sizeof(Record)),
         "shared_memory", "a descriptor must be that of sealed memory", descriptor.get());
-  char* data = map(descriptor.get(), status.st_size);
-  return std::shared_ptr<SharedMemory>(
-      new SharedMemory(std::move(descriptor), data, status.st_size));
+  std::shared_ptr<SharedMemory> memory(
+      new SharedMemory("shared_memory", std::move(descriptor), status.st_size, 0));
+  check(memory->size_bytes_ > 0 &&
+            memory->size_bytes_ <= status.st_size - static_cast<off_t>(sizeof(Record)),
+        "shared_memory", "memory's record must be whole", memory->size_bytes_, " bytes in ",
+        status.st_size);
+  if (given) memory->given_to_ = getpid();
+  return memory;
+}
+
+SharedMemory::SharedMemory(const char* op, Descriptor descriptor, int64_t file_bytes,
+                           int64_t size_bytes)
+    : descriptor_(std::move(descriptor)), file_bytes_(file_bytes) {
+  // Pages are mapped as they are touched: populating the whole takes as long as making it.
+  void* data = mmap(nullptr, static_cast<size_t>(file_bytes), PROT_READ | PROT_WRITE, MAP_SHARED,
+                    descriptor_.get(), 0);
+  check(data != MAP_FAILED, op, "memory must be mappable", file_bytes,
+        " bytes: ", std::strerror(errno));
+  data_ = static_cast<char*>(data);
+  record_ = reinterpret_cast<Record*>(data_ + file_bytes - int64_t{sizeof(Record)});
+  if (size_bytes > 0) new (record_) Record{size_bytes, 0};
+  size_bytes_ = record_->size_bytes;
 }
 
 std::shared_ptr<SharedMemory> SharedMemory::of(const Storage& storage) {
@@ -64,7 +77,10 @@ std::shared_ptr<SharedMemory> SharedMemory::of(const Storage& storage) {
   return context ? *static_cast<std::shared_ptr<SharedMemory>*>(context) : nullptr;
 }
 
-SharedMemory::~SharedMemory() { munmap(data_, static_cast<size_t>(size_bytes_)); }
+SharedMemory::~SharedMemory() {
+  if (given_to_ != 0 && given_to_ == getpid()) take_back();
+  munmap(data_, static_cast<size_t>(file_bytes_));
+}
 
 Ref<Storage> storage_on(std::shared_ptr<SharedMemory> memory) {
   char* data = memory->data();

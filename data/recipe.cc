@@ -40,6 +40,7 @@ void Portable<Tensor>::write(ArgumentWriter& writer, const Tensor& value) {
   Portable<Sizes>::write(writer, {tensor.strides().begin(), tensor.strides().end()});
   Portable<int64_t>::write(writer, tensor.storage_offset());
   writer.descriptor(memory->descriptor());
+  memory->give();  // if nobody opens it, it is never back, and not used again
 }
 
 Tensor Portable<Tensor>::read(ArgumentReader& reader) {
@@ -50,7 +51,7 @@ Tensor Portable<Tensor>::read(ArgumentReader& reader) {
   if (shared) {
     const Strides strides = Portable<Sizes>::read(reader);
     const auto offset = Portable<int64_t>::read(reader);
-    return Tensor(storage_on(SharedMemory::open(reader.descriptor())), dtype, shape, strides,
+    return Tensor(storage_on(SharedMemory::open(reader.descriptor(), true)), dtype, shape, strides,
                   offset);
   }
   const Tensor value = empty(shape, {.dtype = dtype});

@@ -67,8 +67,8 @@ std::optional<int> end_status(StartedProcess& process, double seconds) {
     waitpid(process.pid, &status, 0);
     return status;
   }
-  // The zygote tells on the channel, after whatever the process has sent.
-  while (auto message = process.channel.receive(1000))
+  // The zygote tells on the channel, after whatever the process has sent; it may be a busy machine.
+  while (auto message = process.channel.receive(10'000))
     if (const auto status = StartedProcess::end_status(*message)) return status;
   return SIGKILL;  // the zygote is gone, and took its children along
 }
@@ -150,6 +150,21 @@ std::optional<std::string> ProcessPool::collect(Worker& worker, const ReadResult
 }
 
 void ProcessPool::run(size_t calls, const WriteCall& write, const ReadResult& read) {
+  try {
+    run_calls(calls, write, read);
+  } catch (...) {
+    // What is under way belongs to no later map().
+    for (Worker& worker : workers_) {
+      if (!worker.call) continue;
+      stop(worker);
+      worker.call.reset();
+      start(worker);
+    }
+    throw;
+  }
+}
+
+void ProcessPool::run_calls(size_t calls, const WriteCall& write, const ReadResult& read) {
   size_t next = 0, running = 0;
   std::optional<std::pair<size_t, std::string>> failure;
   const auto hand_out = [&](Worker& worker) {

@@ -108,6 +108,7 @@ class ProcessPool {
   using WriteCall = std::function<void(size_t call, ArgumentWriter& writer)>;
   using ReadResult = std::function<void(size_t call, ArgumentReader& reader)>;
   void run(size_t calls, const WriteCall& write, const ReadResult& read);
+  void run_calls(size_t calls, const WriteCall& write, const ReadResult& read);
   void start(Worker& worker);
   void stop(Worker& worker);
   std::optional<std::string> collect(Worker& worker, const ReadResult& read);

@@ -11,7 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
+#include <deque>
 #include <mutex>
 
 namespace aorta::data {
@@ -19,71 +19,33 @@ namespace {
 
 constexpr size_t kMaxTensors = 200;
 
-// Memory that this process has put into queues and that returns to it.
+// Memory that this process has made for tensors, to be used again when nobody has it any more.
 class Buffers {
  public:
-  Buffers() { std::tie(ours_, theirs_) = Channel::make(); }
-
-  // Memory of at least that size that has returned, else new memory.
   std::shared_ptr<SharedMemory> take(int64_t size_bytes) {
     const std::lock_guard lock(mutex_);
-    collect();
-    const auto fits = free_.lower_bound(size_bytes);
-    // Far larger memory is left for larger tensors.
-    if (fits != free_.end() && fits->first <= 2 * size_bytes) {
-      auto memory = std::move(fits->second);
-      free_.erase(fits);
-      return memory;
+    const auto is_free = [](const auto& memory) {
+      return memory.use_count() == 1 && memory->given() == 0;
+    };
+    for (const auto& memory : made_) {
+      // Far larger memory is left for larger tensors.
+      const int64_t room = memory->size_bytes();
+      if (size_bytes <= room && room <= 2 * size_bytes && is_free(memory)) return memory;
     }
-    return SharedMemory::create("tensor_queue", std::max<int64_t>(size_bytes, 1));
+    if (made_.size() == kMost) {
+      const auto free = std::find_if(made_.begin(), made_.end(), is_free);
+      made_.erase(free == made_.end() ? made_.begin() : free);  // it is its users' alone
+    }
+    made_.push_back(SharedMemory::create("tensor_queue", std::max<int64_t>(size_bytes, 1)));
+    return made_.back();
   }
-
-  // Remembers memory that goes out; the number by which it is told to be back.
-  int64_t lend(std::shared_ptr<SharedMemory> memory) {
-    const std::lock_guard lock(mutex_);
-    collect();
-    lent_[++last_] = std::move(memory);
-    return last_;
-  }
-
-  int return_descriptor() const { return theirs_.descriptor(); }
 
  private:
-  void collect() {
-    while (const auto message = ours_.poll()) {
-      if (message->bytes.size() != sizeof(int64_t)) continue;
-      const auto back = lent_.find(io::load<int64_t>(std::as_bytes(std::span(message->bytes)), 0));
-      if (back == lent_.end()) continue;
-      // Still in use where it was put from, it isn't free.
-      if (back->second.use_count() == 1)
-        free_.emplace(back->second->size_bytes(), std::move(back->second));
-      lent_.erase(back);
-    }
-  }
+  static constexpr size_t kMost = 64;  // each is an open file
 
   std::mutex mutex_;
-  Channel ours_, theirs_;
-  std::map<int64_t, std::shared_ptr<SharedMemory>> lent_;
-  std::multimap<int64_t, std::shared_ptr<SharedMemory>> free_;
-  int64_t last_ = 0;
+  std::deque<std::shared_ptr<SharedMemory>> made_;  // the oldest first
 };
-
-// Received memory: the last one to let go of it sends its number back.
-std::shared_ptr<SharedMemory> returning(std::shared_ptr<SharedMemory> memory, int64_t number,
-                                        Descriptor way_back) {
-  auto channel = std::make_shared<Channel>(std::move(way_back));
-  SharedMemory* plain = memory.get();
-  return {plain, [memory = std::move(memory), number, channel](SharedMemory*) mutable {
-            memory.reset();
-            std::string message;
-            io::append(message, number);
-            try {
-              channel->send(message);
-            } catch (const Error&) {
-              // Its owner takes new memory instead.
-            }
-          }};
-}
 
 }  // namespace
 
@@ -92,6 +54,17 @@ struct TensorQueue::State {
   Channel in, out;
   Descriptor room;  // an eventfd: how many more puts there is room for
   Buffers buffers;  // this process's
+
+  // Waits for room for a put; false after the limit.
+  bool take_room(std::optional<double> end) {
+    uint64_t token = 0;
+    while (read(room.get(), &token, sizeof token) < 0)
+      if (!wait(room.get(), POLLIN, end)) return false;
+    return true;
+  }
+  void give_room(uint64_t puts) {
+    [[maybe_unused]] const ssize_t size = write(room.get(), &puts, sizeof puts);
+  }
   // Waits until the descriptor is ready; false after the limit.
   static bool wait(int descriptor, short events, std::optional<double> end) {
     for (;;) {
@@ -122,28 +95,26 @@ Tensor TensorQueue::buffer(const Shape& shape, DType dtype) const {
 bool TensorQueue::put(const std::vector<Tensor>& tensors, std::optional<double> seconds) const {
   check(tensors.size() <= kMaxTensors, "tensor_queue", "a put must have at most 200 tensors",
         tensors.size());
+  for (const Tensor& tensor : tensors)
+    check(tensor.device().is_cpu(), "tensor_queue", "tensors must be on the CPU", tensor.device());
   std::optional<double> end;
   if (seconds) end = seconds_now() + *seconds;
-  uint64_t token = 0;
-  while (read(state_->room.get(), &token, sizeof token) < 0)
-    if (!State::wait(state_->room.get(), POLLIN, end)) return false;
-
-  ArgumentWriter writer;
-  std::vector<Tensor> shared;
-  writer.descriptor(state_->buffers.return_descriptor());
-  Portable<size_t>::write(writer, tensors.size());
-  for (const Tensor& tensor : tensors) {
-    check(tensor.device().is_cpu(), "tensor_queue", "tensors must be on the CPU", tensor.device());
-    shared.push_back(tensor.detach());
-    if (!tensor.is_shared()) {
+  if (!state_->take_room(end)) return false;
+  try {
+    std::vector<Tensor> shared;
+    for (const Tensor& tensor : tensors) {
+      shared.push_back(tensor.detach());
+      if (tensor.is_shared()) continue;
       shared.back() = buffer(tensor.shape(), tensor.dtype());
       shared.back().copy_(tensor.detach());
     }
-    Portable<int64_t>::write(writer,
-                             state_->buffers.lend(SharedMemory::of(*shared.back().storage())));
-    Portable<Tensor>::write(writer, shared.back());
+    ArgumentWriter writer;
+    Portable<std::vector<Tensor>>::write(writer, shared);
+    check(send_parcel(state_->in, writer), "tensor_queue", "a queue must be open", "a closed one");
+  } catch (...) {
+    state_->give_room(1);
+    throw;
   }
-  check(send_parcel(state_->in, writer), "tensor_queue", "a queue must be open", "a closed one");
   return true;
 }
 
@@ -156,29 +127,15 @@ std::optional<std::vector<Tensor>> TensorQueue::get(std::optional<double> second
     message = state_->out.poll();
     if (state_->out.closed()) return {};
   }
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t size = write(state_->room.get(), &one, sizeof one);
-
+  state_->give_room(1);
   Parcel parcel(std::move(*message));
   ArgumentReader reader = parcel.reader();
-  const Descriptor way_back = reader.descriptor();
-  std::vector<Tensor> tensors;
-  const auto count = Portable<size_t>::read(reader);
-  while (tensors.size() < count) {
-    const auto number = Portable<int64_t>::read(reader);
-    const Tensor plain = Portable<Tensor>::read(reader);
-    auto memory =
-        returning(SharedMemory::of(*plain.storage()), number, Descriptor(dup(way_back.get())));
-    tensors.push_back(Tensor(storage_on(std::move(memory)), plain.dtype(), plain.shape(),
-                             plain.strides(), plain.storage_offset()));
-  }
-  return tensors;
+  return Portable<std::vector<Tensor>>::read(reader);
 }
 
 void TensorQueue::close() const {
   shutdown(state_->in.descriptor(), SHUT_WR);
-  const uint64_t many = 1 << 20;  // whoever waits for room finds the queue closed
-  [[maybe_unused]] const ssize_t size = write(state_->room.get(), &many, sizeof many);
+  state_->give_room(1 << 20);  // whoever waits for it finds the queue closed
 }
 
 void Portable<TensorQueue>::write(ArgumentWriter& writer, const TensorQueue& value) {

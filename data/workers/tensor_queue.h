@@ -6,9 +6,9 @@ namespace aorta::data {
 
 /// Tensors from some processes to others, in the order in which they were put. A queue is a handle:
 /// give it to a Process as an argument. What is in shared memory (Tensor::share_memory) is passed
-/// on and not copied; anything else is copied into shared memory once. When the last tensor in such
-/// memory is gone at the receiver's, the memory returns to the process that put it, whose next
-/// put() or buffer() uses it again.
+/// on and not copied; anything else is copied into shared memory once. The memory of such a copy
+/// and of buffer() is used again by the process that made it when no process has a tensor in it any
+/// more.
 ///
 ///     data::TensorQueue queue(8);
 ///     data::Process reader(+[](data::TensorQueue queue) { while (...) queue.put({frame}); },
@@ -25,7 +25,7 @@ class TensorQueue {
   std::optional<std::vector<Tensor>> get(std::optional<double> seconds = {}) const;
   /// Nothing more is put, by any process; what is in it can be taken out.
   void close() const;
-  /// New shared memory, not initialised, or some that has returned: to be filled and put.
+  /// Shared memory to be filled and put; not initialised.
   Tensor buffer(const Shape& shape, DType dtype) const;
 
  private:

@@ -3,7 +3,10 @@
 #include <aorta/data/workers/process.h>
 #include <aorta/data/workers/tensor_queue.h>
 
+#include <unistd.h>
+
 #include <numeric>
+#include <set>
 
 #include <aorta/tests/data/worker_processes.h>
 #include <aorta/tests/error_text.h>
@@ -86,6 +89,34 @@ TEST(ProcessPool, NamesTheFirstCallThatFailsAndGoesOn) {
   EXPECT_EQ(error_of([] { ProcessPool(0); }), "process_pool: there must be a process, got 0");
 }
 
+// A value that can't be written when it is 3.
+struct Picky {
+  int64_t value = 0;
+};
+}  // namespace
+
+template <>
+struct Portable<Picky> {
+  static void write(ArgumentWriter& writer, const Picky& picky) {
+    check(picky.value != 3, "picky", "it can't be 3", picky.value);
+    Portable<int64_t>::write(writer, picky.value);
+  }
+  static Picky read(ArgumentReader& reader) { return {Portable<int64_t>::read(reader)}; }
+};
+
+namespace {
+
+TEST(ProcessPool, AMapThatBrokeOffLeavesNothingToTheNext) {
+  ProcessPool pool(2);
+  const auto slow = +[](const Picky& picky) {
+    usleep(50'000);
+    return 10 * picky.value;
+  };
+  EXPECT_EQ(error_of([&] { pool.map(slow, {{1}, {2}, {3}}); }), "picky: it can't be 3, got 3");
+  EXPECT_EQ(error_of([&] { pool.map(slow, {{1}, {3}}); }), "picky: it can't be 3, got 3");
+  EXPECT_EQ(pool.map(slow, {{5}, {6}, {7}}), (std::vector<int64_t>{50, 60, 70}));
+}
+
 void produce(const TensorQueue& queue, int64_t count, int64_t from) {
   for (int64_t i = 0; i < count; ++i) {
     const Tensor frame = queue.buffer({1000}, DType::i64);
@@ -146,6 +177,74 @@ TEST(TensorQueue, MemoryIsUsedAgain) {
     queue.get();
   }
   EXPECT_EQ(again, 10);
+}
+
+TEST(TensorQueue, MemoryOfOnesOwnIsGivenOnAndNotKept) {
+  const TensorQueue queue(2);
+  size_t before = 0;
+  for (int i = 0; i < 300; ++i) {
+    queue.put({full({4}, i).share_memory()});
+    EXPECT_EQ((*queue.get())[0].to_vector<float>(), std::vector<float>(4, static_cast<float>(i)));
+    if (i == 10) before = open_descriptors();
+  }
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(TensorQueue, WhatIsKeptBlocksNobody) {
+  // More than messages that wait in a socket would be.
+  const TensorQueue queue(2);
+  std::vector<Tensor> kept;
+  for (int64_t i = 0; i < 320; ++i) {
+    queue.put({full({3}, i)});
+    kept.push_back((*queue.get())[0]);
+  }
+  for (int64_t i = 0; i < 320; ++i) EXPECT_EQ(kept[static_cast<size_t>(i)][2].item<int64_t>(), i);
+  kept.clear();
+  // Sizes that never fit again aren't kept for ever, either.
+  const size_t before = open_descriptors();
+  for (int64_t i = 0; i < 200; ++i) queue.buffer({1 << (i % 20)}, DType::u8);
+  EXPECT_LE(open_descriptors(), before);
+}
+
+void relay(const TensorQueue& from, const TensorQueue& to) {
+  while (const auto tensors = from.get()) to.put(*tensors);
+}
+
+TEST(TensorQueue, WhatIsHandedOnReturnsToItsMakerWhenTheLastHasLetGo) {
+  const TensorQueue first(2), second(2);
+  Process between(relay, first, second);
+  std::set<const void*> places;
+  std::vector<Tensor> kept;
+  for (int64_t i = 0; i < 100; ++i) {
+    {
+      const Tensor frame = first.buffer({1000}, DType::i64);
+      places.insert(frame.data());
+      frame.fill_(i);
+      first.put({frame});
+    }
+    const auto got = second.get(20.);
+    ASSERT_TRUE(got);
+    EXPECT_EQ((*got)[0].to_vector<int64_t>(), std::vector<int64_t>(1000, i));
+    if (i % 25 == 0) kept.push_back((*got)[0]);
+  }
+  for (size_t i = 0; i < kept.size(); ++i)
+    EXPECT_EQ(kept[i].to_vector<int64_t>(),
+              std::vector<int64_t>(1000, static_cast<int64_t>(25 * i)));
+  EXPECT_LE(places.size(), 10u);  // 4 are kept, a few under way
+  first.close();
+  EXPECT_EQ(between.join(), 0);
+}
+
+TEST(TensorQueue, APutThatFailsTakesNoRoom) {
+  const TensorQueue queue(1);
+  const Tensor endless = zeros({1}).expand({int64_t{1} << 46});
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(error_of([&] {
+                queue.put({endless}, 0.);
+              }).rfind("tensor_queue: shared memory must fit", 0),
+              0u);
+  EXPECT_TRUE(queue.put({ones({1})}, 0.));
+  EXPECT_FALSE(queue.put({ones({1})}, 0.));
 }
 
 TEST(TensorQueue, IsBoundedAndCanBeClosed) {
