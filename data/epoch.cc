@@ -27,15 +27,7 @@ struct Places {
     for (const TensorSpec& spec : *settings.specs) {
       Shape shape = spec.shape;
       shape.insert(0, count);
-      const Tensor plain = settings.pinned ? Tensor() : empty(shape, {.dtype = spec.dtype});
-      if (plain.defined()) {
-        whole.push_back(plain);
-        continue;
-      }
-      const int64_t bytes = checked_numel("data_loader", shape, item_size(spec.dtype)) *
-                            static_cast<int64_t>(item_size(spec.dtype));
-      whole.emplace_back(Storage::allocate_pinned(bytes), spec.dtype, shape,
-                         contiguous_strides(shape));
+      whole.push_back(settings.empty(shape, spec.dtype));
     }
     for (int64_t i = 0; i < count; ++i) {
       std::vector<Tensor> places;
@@ -130,8 +122,32 @@ class LocalStreamEpoch final : public LocalEpoch {
   std::optional<Batch> load() override {
     const LoaderSettings& settings = this->settings();
     if (ended_) return {};
-    if (!stream_) stream_ = open_stream(*settings.iterable, epoch());
     Places places(settings, settings.options.batch_size);
+    const int64_t count = read(places);
+    if (count == 0 || (ended_ && settings.options.drop_last)) return {};
+    places.samples.erase(places.samples.begin() + count, places.samples.end());
+    for (Tensor& tensor : places.whole) tensor = tensor.narrow(0, 0, count);
+    return assemble(places);
+  }
+  void pass() override {
+    Places places(settings(), settings().options.batch_size);
+    try {
+      if (!ended_) read(places);
+    } catch (const SampleError&) {
+      // It is passed over.
+    }
+  }
+  std::optional<int64_t> count() const override { return {}; }
+
+ private:
+  // Reads a batch; how many samples the stream had for it.
+  int64_t read(Places& places) {
+    const LoaderSettings& settings = this->settings();
+    if (!stream_) {
+      ended_ = true;  // unless it can be opened
+      stream_ = open_stream(*settings.iterable, settings.seed, epoch(), 0);
+      ended_ = false;
+    }
     int64_t count = 0;
     timed([&] {
       for (; count < settings.options.batch_size; ++count, ++read_) {
@@ -142,15 +158,9 @@ class LocalStreamEpoch final : public LocalEpoch {
         }
       }
     });
-    if (count == 0 || (ended_ && settings.options.drop_last)) return {};
-    places.samples.erase(places.samples.begin() + count, places.samples.end());
-    for (Tensor& tensor : places.whole) tensor = tensor.narrow(0, 0, count);
-    return assemble(places);
+    return count;
   }
-  void pass() override { load(); }
-  std::optional<int64_t> count() const override { return {}; }
 
- private:
   std::unique_ptr<SampleStream> stream_;
   bool ended_ = false;
   int64_t read_ = 0;
@@ -172,6 +182,13 @@ Batch default_collate(std::span<const Sample> samples) {
     batch.add(specs[i].name, stack(parts));
   }
   return batch;
+}
+
+Tensor LoaderSettings::empty(const Shape& shape, DType dtype) const {
+  if (!pinned) return aorta::empty(shape, {.dtype = dtype});
+  const int64_t bytes = checked_numel("data_loader", shape, item_size(dtype)) *
+                        static_cast<int64_t>(item_size(dtype));
+  return Tensor(Storage::allocate_pinned(bytes), dtype, shape, contiguous_strides(shape));
 }
 
 std::shared_ptr<const BatchSampler> LoaderSettings::batch_sampler() const {
@@ -227,15 +244,16 @@ void Epoch::advance() {
     current_.reset();
     return;
   }
-  ++given_;
   if (ahead_)
     ahead_.reset();
   else
     pass();
+  ++given_;
 }
 
 Epoch::Loaded Epoch::load_and_stage() {
   Loaded loaded;
+  if (stager_) stager_->let_go_of_finished();  // load() copies what too many batches keep from it
   try {
     loaded.batch = load();
     if (!loaded.batch) return loaded;
@@ -246,6 +264,8 @@ Epoch::Loaded Epoch::load_and_stage() {
     else if (transform)
       loaded.batch = transform(*loaded.batch);
     account_.copy += seconds_now() - start;
+  } catch (const TimeoutError&) {
+    throw;  // it is still to come
   } catch (...) {
     loaded.batch.reset();
     loaded.error = std::current_exception();

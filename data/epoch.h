@@ -4,6 +4,7 @@
 #include <aorta/data/stager.h>
 #include <aorta/data/workers/worker_pool.h>
 
+#include <algorithm>
 #include <exception>
 
 namespace aorta::data {
@@ -21,6 +22,10 @@ struct LoaderSettings {
   std::shared_ptr<WorkerPool> idle;  // of an epoch that is over
 
   std::shared_ptr<const BatchSampler> batch_sampler() const;
+  /// Streams that an iterable dataset is read as: one a worker, or the program's own.
+  int64_t streams() const { return std::max(1, options.num_workers); }
+  /// Host memory for a batch, page-locked where it is wanted.
+  Tensor empty(const Shape& shape, DType dtype) const;
 };
 
 /// One pass over the batches.
@@ -52,11 +57,11 @@ class Epoch {
   Epoch(std::shared_ptr<LoaderSettings> settings, int64_t epoch);
 
   /// The next batch, on the host; none at the end. Throws for one that can't be had, and goes on
-  /// with the one after it.
+  /// with the one after it; a TimeoutError, and goes on with the same one.
   virtual std::optional<Batch> load() = 0;
   /// Whether load() wouldn't wait.
   virtual bool ready() { return false; }
-  /// Passes over the next batch.
+  /// Passes over the next batch, whether it can be had or not. Throws a TimeoutError alone.
   virtual void pass() = 0;
   /// Batches of the whole epoch, where that is known.
   virtual std::optional<int64_t> count() const = 0;

@@ -14,8 +14,8 @@ void check_options(const DataLoaderOptions& options) {
   const bool unbatched = options.batch_size == kUnbatched;
   check(options.batch_size >= 1 || unbatched, op, "batch_size must be at least 1",
         options.batch_size);
-  check(!unbatched || (!options.collate && !options.drop_last && !options.batch_sampler), op,
-        "samples by themselves have no collate, drop_last or batch_sampler", "one of them");
+  check(!unbatched || (!options.drop_last && !options.batch_sampler), op,
+        "samples by themselves have no drop_last or batch_sampler", "one of them");
   check(options.num_workers >= 0 || options.num_workers == kAutoWorkers, op,
         "num_workers can't be negative", options.num_workers);
   check(options.reads_in_flight >= 1, op, "reads_in_flight must be at least 1",
@@ -35,10 +35,9 @@ void check_options(const DataLoaderOptions& options) {
   check(!(options.seed && options.generator), op, "seed and generator exclude each other", "both");
   if (options.num_workers != 0) return;
   const char* rule =
-      "timeout, prefetch_factor, persistent_workers, worker_init and "
-      "reads_in_flight are for num_workers > 0";
+      "timeout, prefetch_factor, persistent_workers and reads_in_flight are for num_workers > 0";
   check(options.timeout == 0 && !options.prefetch_factor && !options.persistent_workers &&
-            !options.worker_init && options.reads_in_flight == 1,
+            options.reads_in_flight == 1,
         op, rule, "num_workers 0");
 }
 
@@ -110,6 +109,7 @@ DataLoader::DataLoader(std::shared_ptr<const IterableDataset> dataset,
 
 DataLoader::Iterator DataLoader::begin() {
   latest_ = Epoch::start(settings_, epoch_, skip_);
+  moved_ = false;
   skip_ = 0;
   ++epoch_;
   // The last copy of the iterator ends the iteration; its account and its place stay known.
@@ -129,6 +129,7 @@ void DataLoader::set_epoch(int64_t epoch) {
   check(epoch >= 0, "data_loader", "epoch can't be negative", epoch);
   epoch_ = epoch;
   skip_ = 0;
+  moved_ = true;
 }
 
 uint64_t DataLoader::seed() const { return settings_->seed; }
@@ -143,30 +144,42 @@ StallAccount DataLoader::stall_account() const {
 }
 
 State DataLoader::state() const {
-  const bool inside = latest_ && !latest_->ended();
+  const bool inside = latest_ && !latest_->ended() && !moved_;
   State state;
   state.set("seed", static_cast<int64_t>(settings_->seed));
   state.set("epoch", inside ? latest_->epoch() : epoch_);
   state.set("batches", inside ? latest_->given() : skip_);
-  if (settings_->dataset) state.set("samples", settings_->dataset->size());
+  state.set("batch_size", settings_->options.batch_size);
+  if (settings_->dataset)
+    state.set("samples", settings_->dataset->size());
+  else
+    state.set("streams", settings_->streams());
   return state;
 }
 
 void DataLoader::restore(const State& state) {
   const bool map = settings_->dataset != nullptr;
-  state.check_names(map ? std::vector<std::string>{"batches", "epoch", "samples", "seed"}
-                        : std::vector<std::string>{"batches", "epoch", "seed"});
+  state.check_names({"batch_size", "batches", "epoch", map ? "samples" : "streams", "seed"});
   const auto epoch = state.get<int64_t>("epoch");
   const auto batches = state.get<int64_t>("batches");
   check(epoch >= 0 && batches >= 0, "data_loader", "a state must be one of a loader", "epoch ",
         epoch, ", batches ", batches);
+  const auto batch_size = state.get<int64_t>("batch_size");
+  check(batch_size == settings_->options.batch_size, "data_loader",
+        "a state must be of the same batch_size", batch_size, " for ",
+        settings_->options.batch_size);
   if (map) {
     const auto samples = state.get<int64_t>("samples");
     check(samples == settings_->dataset->size(), "data_loader",
           "a state must be of a dataset of the same size", samples, " samples for ",
           settings_->dataset->size());
-    check(batches <= size(), "data_loader", "a state must be of the same batch size", batches,
-          " batches of ", size());
+    check(batches <= size(), "data_loader", "a state must be of the same batches", batches,
+          " of them for ", size());
+  } else {
+    const auto streams = state.get<int64_t>("streams");
+    check(streams == settings_->streams(), "data_loader",
+          "a state of an iterable dataset must be of as many workers", streams, " for ",
+          settings_->streams());
   }
   auto settings = std::make_shared<LoaderSettings>(*settings_);
   settings->idle = nullptr;
@@ -174,6 +187,7 @@ void DataLoader::restore(const State& state) {
   settings_ = std::move(settings);
   epoch_ = epoch;
   skip_ = batches;
+  moved_ = false;
   latest_ = nullptr;
 }
 

@@ -47,7 +47,7 @@ struct DataLoaderOptions {
   /// Leaves out the last batch of an epoch when it is smaller than the others (of an iterable
   /// dataset: each worker's last).
   bool drop_last = false;
-  /// Seconds to wait for a batch of the workers; 0: for ever.
+  /// Seconds to wait for a batch of the workers before a TimeoutError; 0: for ever.
   double timeout = 0;
   /// Batches that are read ahead, a worker; 2 when left out.
   std::optional<int> prefetch_factor = {};
@@ -129,14 +129,17 @@ class DataLoader {
 
   /// Where the loader stands: seed, epoch, and how many batches of it have been given. A loader of
   /// the same dataset and options that restores it goes on with the next batch, with any number of
-  /// workers, and every batch has the same bits. (An iterable dataset is read up to there again.)
+  /// workers, and every batch has the same bits. (An iterable dataset is read up to there again, by
+  /// as many workers.) After set_epoch() it stands before that epoch. restore() throws for a state
+  /// of another batch size or another size of the dataset.
   State state() const;
   void restore(const State& state);
 
  private:
   std::shared_ptr<LoaderSettings> settings_;
   int64_t epoch_ = 0;
-  int64_t skip_ = 0;  // batches that begin() leaves out
+  int64_t skip_ = 0;    // batches that begin() leaves out
+  bool moved_ = false;  // by set_epoch(), out of the latest epoch
   std::shared_ptr<Epoch> latest_;
 };
 

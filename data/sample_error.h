@@ -25,6 +25,13 @@ class SampleError : public Error {
   SampleFault fault_;
 };
 
+/// A batch wasn't there within the loader's timeout. It isn't lost: the iterator waits for it again
+/// when it is asked again.
+class TimeoutError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// The type and the text of the exception that is being handled.
 std::pair<std::string, std::string> describe_exception();
 

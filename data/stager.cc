@@ -42,7 +42,6 @@ void Stager::let_go_of_finished() {
 
 Batch Stager::stage(const Batch& host, const std::function<Batch(const Batch&)>& transform,
                     Ticket& ticket) {
-  let_go_of_finished();
   const StreamScope scope(backend_, stream_);
   Batch batch = host.to(device_, true);
   const Event copied = backend_.create_event(device_.index);

@@ -31,9 +31,10 @@ class Stager {
   /// Makes the program's present stream wait for the batch.
   void deliver(const Batch& batch, Ticket& ticket);
 
- private:
+  /// Lets go of the hosts' memory whose copies are done.
   void let_go_of_finished();
 
+ private:
   Device device_;
   DeviceBackend& backend_;
   Stream stream_;

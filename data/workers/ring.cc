@@ -33,6 +33,10 @@ Generator stream_generator(uint64_t seed, int64_t epoch, int worker, int64_t ind
   return sample_generator(seed, epoch, int64_t{worker + 1} << 32 | index);
 }
 
+Generator opening_generator(uint64_t seed, int64_t epoch, int worker) {
+  return stream_generator(seed, epoch, worker, 0xffffffff);
+}
+
 void put_text(std::span<char> place, std::string_view text) {
   text = text.substr(0, place.size() - 1);
   *std::copy(text.begin(), text.end(), place.begin()) = '\0';
@@ -138,11 +142,15 @@ std::optional<Ring::Claim> Ring::claim(int reader) {
       header.cursor.compare_exchange_strong(cursor, (sequence + 1) << kPositionBits);
       continue;
     }
-    uint64_t expected = owner(sequence, kFree);
-    const bool mine = owners(number)[position].compare_exchange_strong(
-        expected, owner(sequence, static_cast<uint64_t>(reader) + 1));
+    const auto take = [&] {
+      uint64_t expected = owner(sequence, kFree);
+      return owners(number)[position].compare_exchange_strong(
+          expected, owner(sequence, static_cast<uint64_t>(reader) + 1));
+    };
+    const bool mine = take();
     header.cursor.compare_exchange_strong(cursor, cursor + 1);
-    if (mine) return Claim{number, sequence, position};
+    // It may have become free before the cursor left it, when look_again() had nothing to do.
+    if (mine || take()) return Claim{number, sequence, position};
   }
   return {};
 }

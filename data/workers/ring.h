@@ -13,8 +13,9 @@ namespace aorta::data {
 /// The random numbers of a batch order and of a sample, as a function of seed, epoch and index.
 Generator order_generator(uint64_t seed, int64_t epoch);
 Generator sample_generator(uint64_t seed, int64_t epoch, int64_t index);
-/// The same for sample `index` of a worker's stream.
+/// The same for sample `index` of a worker's stream, and for opening the stream.
 Generator stream_generator(uint64_t seed, int64_t epoch, int worker, int64_t index);
+Generator opening_generator(uint64_t seed, int64_t epoch, int worker);
 
 /// What went wrong with a sample, in memory that outlives the process that writes it.
 struct ErrorRecord {
@@ -53,11 +54,12 @@ class Ring {
   struct Slot {
     std::atomic<uint64_t> sequence{0};
     std::atomic<int64_t> epoch{0};
+    std::atomic<int64_t> pass{0};       // over the data, from 1: an epoch may be read again
     std::atomic<int64_t> count{0};      // samples; of an iterable's batch set by the worker
     std::atomic<int64_t> remaining{0};  // not yet read: tells who has to wake the loader
     std::atomic<uint32_t> tell_always{0};
     std::atomic<int32_t> worker{0};  // an iterable's: whose it is
-    std::atomic<uint32_t> ended{0};  // an iterable's: its stream has ended
+    std::atomic<uint32_t> ended{0};  // an iterable's: its stream has no more
   };
   /// What one reader is doing.
   struct alignas(64) Reader {

@@ -117,8 +117,8 @@ class SampleReader {
     bool failed = false;
     int64_t count = 0;
     try {
-      start_stream(slot.epoch.load());
-      for (; count < wanted && !ring_.stopped(); ++count) {
+      start_stream(slot);
+      for (; stream_ && count < wanted && !ring_.stopped(); ++count) {
         const int64_t start = begin(read_);
         Sample sample = sample_at(claim, count);
         const bool more =
@@ -132,17 +132,21 @@ class SampleReader {
       fail(claim, count, error);
       failed = true;
     }
-    slot.ended.store(!failed && count < wanted);
+    slot.ended.store(!stream_ || (!failed && count < wanted));
     slot.count.store(count);
     slot.remaining.store(1);
     if (ring_.finish(claim, failed)) wake_loader();
   }
 
-  void start_stream(int64_t epoch) {
-    if (stream_ && epoch_ == epoch) return;
-    epoch_ = epoch;
+  // A worker that outlives its pass opens a stream for each.
+  void start_stream(const Ring::Slot& slot) {
+    if (pass_ == slot.pass.load()) return;
+    stream_.reset();
+    pass_ = slot.pass.load();
+    epoch_ = slot.epoch.load();
     read_ = 0;
-    stream_ = open_stream(static_cast<const IterableDataset&>(*plan_.source), epoch);
+    stream_ = open_stream(static_cast<const IterableDataset&>(*plan_.source), plan_.seed, epoch_,
+                          worker_);
   }
 
   int64_t begin(int64_t index) {
@@ -151,6 +155,7 @@ class SampleReader {
     state.file[0] = '\0';
     state.since.store(start);
     state.sample.store(index);
+    before_ = stage_times();
     return start;
   }
 
@@ -159,7 +164,8 @@ class SampleReader {
     state.sample.store(-1);
     state.busy.fetch_add(nanoseconds_now() - start);
     const StageTimes times = stage_times();
-    for (int i = 0; i < kStages; ++i) state.stages[i].store(times.nanoseconds[i]);
+    for (int i = 0; i < kStages; ++i)
+      state.stages[i].fetch_add(times.nanoseconds[i] - before_.nanoseconds[i]);
   }
 
   void wake_loader() {
@@ -174,8 +180,9 @@ class SampleReader {
   int number_;
   Ref<Storage> storage_;
   const Dataset* dataset_;
+  StageTimes before_;  // when the sample was begun
   std::unique_ptr<SampleStream> stream_;
-  int64_t epoch_ = -1;
+  int64_t pass_ = 0, epoch_ = 0;
   int64_t read_ = 0;
 };
 
@@ -417,7 +424,10 @@ void read_sample(const Dataset& dataset, int64_t index, uint64_t seed, int64_t e
   }
 }
 
-std::unique_ptr<SampleStream> open_stream(const IterableDataset& dataset, int64_t epoch) {
+std::unique_ptr<SampleStream> open_stream(const IterableDataset& dataset, uint64_t seed,
+                                          int64_t epoch, int worker) {
+  Generator random = opening_generator(seed, epoch, worker);
+  const DefaultGeneratorScope scope(random);
   try {
     auto stream = dataset.stream(epoch);
     check(stream != nullptr, "dataset", "there must be a stream", "none");

@@ -50,7 +50,8 @@ StartedProcess start_nursery(const WorkerPlan& plan, std::span<const int> descri
 /// Reads a sample, opens a stream, reads its next sample. All throw SampleError.
 void read_sample(const Dataset& dataset, int64_t index, uint64_t seed, int64_t epoch,
                  Sample& sample);
-std::unique_ptr<SampleStream> open_stream(const IterableDataset& dataset, int64_t epoch);
+std::unique_ptr<SampleStream> open_stream(const IterableDataset& dataset, uint64_t seed,
+                                          int64_t epoch, int worker);
 bool read_next(SampleStream& stream, Sample& sample, Generator random);
 
 }  // namespace aorta::data

@@ -107,9 +107,12 @@ class WorkerEpoch : public Epoch {
     if (crowded) {
       // The program keeps its batches: the ring can't.
       NamedTensors copies;
-      for (const auto& [name, tensor] : batch.tensors())
+      for (const auto& [name, tensor] : batch.tensors()) {
+        const bool inside = tensor.storage().get() == storage.get();
         copies.emplace_back(name,
-                            tensor.storage().get() == storage.get() ? tensor.clone() : tensor);
+                            inside ? settings().empty(tensor.shape(), tensor.dtype()) : tensor);
+        if (inside) copies.back().second.copy_(tensor);
+      }
       batch = Batch(std::move(copies));
     }
     return batch;
@@ -219,28 +222,16 @@ class WorkerStreamEpoch final : public WorkerEpoch {
 
  protected:
   std::optional<Batch> load() override {
-    for (;;) {
-      const int slot = take();
-      if (slot < 0) {
-        finish();
-        return {};
-      }
-      const Ring::Slot& state = pool().ring().slot(slot);
-      const auto worker = static_cast<size_t>(state.worker);
-      if (state.ended) active_[worker] = false;
-      const bool failed = (pool().ring().owners(slot)[0] & 0xffff) == Ring::kFailed;
-      const bool whole = state.count == static_cast<int64_t>(positions_.size());
-      if (failed || whole || (state.count > 0 && !settings().options.drop_last))
-        return assemble(slot);
-      pool().release(slot);
-    }
+    const int slot = take_batch();
+    if (slot >= 0) return assemble(slot);
+    finish();
+    return {};
   }
   void pass() override {
-    try {
-      load();
-    } catch (const SampleError&) {
-      // It is passed over.
-    }
+    const int slot = take_batch();
+    if (slot < 0) return;
+    pool().fault(slot);
+    pool().release(slot);
   }
   void fill() override {
     while (!at_end() && has_room()) {
@@ -255,6 +246,20 @@ class WorkerStreamEpoch final : public WorkerEpoch {
   std::optional<int64_t> count() const override { return {}; }
 
  private:
+  // The slot of the next one that has samples or has failed; -1 at the end.
+  int take_batch() {
+    for (;;) {
+      const int slot = take();
+      if (slot < 0) return slot;
+      const Ring::Slot& state = pool().ring().slot(slot);
+      if (state.ended) active_[static_cast<size_t>(state.worker)] = false;
+      const bool failed = (pool().ring().owners(slot)[0] & 0xffff) == Ring::kFailed;
+      const bool whole = state.count == static_cast<int64_t>(positions_.size());
+      if (failed || whole || (state.count > 0 && !settings().options.drop_last)) return slot;
+      pool().release(slot);
+    }
+  }
+
   std::vector<int64_t> positions_;
   std::vector<bool> active_;  // workers whose streams have more
   size_t turn_ = 0;

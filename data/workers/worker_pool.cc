@@ -72,8 +72,9 @@ WorkerPool::~WorkerPool() {
 }
 
 void WorkerPool::start() {
-  if (running_) return;
   if (!broken_.empty()) fail("data_loader", "workers must be there", broken_);
+  ++pass_;
+  if (running_) return;
   ring().restart();
   // A copy of the program is of the moment when it was made.
   if (nursery_.own_child) end_nursery(kEndMs);
@@ -127,6 +128,7 @@ uint64_t WorkerPool::open(int64_t epoch, std::span<const int64_t> indices, int w
     use = SlotBoard::Use::open;
     Ring::Slot& slot = ring().slot(i);
     slot.epoch = epoch;
+    slot.pass = pass_;
     slot.worker = worker;
     ring().open(++sequence_, i, indices);
     slots_[sequence_] = i;
@@ -385,8 +387,8 @@ void WorkerPool::fail_on_timeout(double seconds) {
   }
   char limit[32];
   std::snprintf(limit, sizeof limit, "%g", seconds);
-  fail("data_loader", "a batch must be there within the timeout of " + std::string(limit) + " s",
-       text);
+  throw TimeoutError("data_loader: a batch must be there within the timeout of " +
+                     std::string(limit) + " s, got " + text);
 }
 
 void WorkerPool::break_down(const std::string& why) {

@@ -41,7 +41,7 @@ class WorkerPool {
   Ring& ring() { return board_->ring; }
   const std::shared_ptr<SlotBoard>& board() { return board_; }
 
-  /// Sees to it that there are workers.
+  /// Begins a pass over the data: sees to it that there are workers.
   void start();
   /// Whether it can't go on.
   bool broken() const { return !broken_.empty(); }
@@ -51,7 +51,8 @@ class WorkerPool {
   /// Opens a batch for `worker` (-1: for all) and returns its sequence; 0 when no slot is free.
   uint64_t open(int64_t epoch, std::span<const int64_t> indices, int worker = -1);
   /// Waits until the batch is read and returns its slot, which is then leased: release() it, or let
-  /// a storage do so. Throws when the timeout is over or workers can't be kept alive.
+  /// a storage do so. Throws TimeoutError, after which the batch can be waited for again, and when
+  /// workers can't be kept alive.
   int wait(uint64_t sequence);
   /// Handles what has happened, and waits for something when `wait` says so. For when no slot is
   /// free.
@@ -97,6 +98,7 @@ class WorkerPool {
   std::vector<Worker> workers_;
   bool running_ = false;
   std::string broken_;  // why it can't go on
+  int64_t pass_ = 0;
   uint64_t sequence_ = 0;
   std::map<uint64_t, int> slots_;                               // of the open batches
   std::map<std::pair<uint64_t, int64_t>, SampleFault> deaths_;  // first and last of a sample

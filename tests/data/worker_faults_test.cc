@@ -133,6 +133,43 @@ TEST(WorkerFaults, AStoppedWorkerRunsIntoTheTimeoutAndIsEnded) {
   }
 }
 
+// Reads sample `slow` for a second.
+class Slow : public Numbers {
+ public:
+  explicit Slow(int64_t slow) : Numbers(12), slow_(slow) {}
+  void read(int64_t index, Sample& sample, Generator& random) const override {
+    if (index == slow_) std::this_thread::sleep_for(std::chrono::seconds(1));
+    Numbers::read(index, sample, random);
+  }
+
+ private:
+  int64_t slow_;
+};
+
+TEST(WorkerFaults, ABatchThatIsLateComesWhenItIsAskedForAgain) {
+  for (const int64_t slow : {0, 5, 11}) {
+    DataLoader loader(make_dataset<Slow>(slow),
+                      {.batch_size = 4, .num_workers = 2, .timeout = 0.3, .seed = 6});
+    std::string text;
+    int late = 0;
+    int64_t given = 0;
+    for (auto it = loader.begin(); it != loader.end(); ++it) {
+      for (bool there = false; !there;) {
+        EXPECT_EQ(loader.state().get<int64_t>("batches"), given);
+        try {
+          text += text_of(*it);
+          there = true;
+        } catch (const TimeoutError&) {
+          ++late;
+        }
+      }
+      ++given;
+    }
+    EXPECT_EQ(text, expected_text(12, 4)) << slow;
+    EXPECT_GE(late, 1) << slow;
+  }
+}
+
 TEST(WorkerFaults, ATimeoutThatIsntReachedChangesNothing) {
   DataLoader loader(make_dataset<Numbers>(40),
                     {.batch_size = 4, .num_workers = 2, .timeout = 60, .seed = 6});

@@ -1,5 +1,12 @@
+#include <aorta/core/limits.h>
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/zygote.h>
+#include <aorta/data/clock.h>
+#include <aorta/data/stages.h>
 #include <aorta/tests/data/worker_datasets.h>
+
+#include <numeric>
+#include <set>
 
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
@@ -143,6 +150,22 @@ TEST(Workers, StateIsCheckedAgainstTheLoader) {
             "data_loader: a state must be of a dataset of the same size, got 50 samples for 40");
   EXPECT_EQ(error_of([&] { smaller.restore(State()); }).substr(0, 46),
             "state: names must be the object's, got missing");
+  DataLoader larger(make_dataset<Numbers>(50), {.batch_size = 10});
+  EXPECT_EQ(error_of([&] { larger.restore(state); }),
+            "data_loader: a state must be of the same batch_size, got 5 for 10");
+}
+
+TEST(Workers, AStateAfterSetEpochIsOfThatEpoch) {
+  DataLoader loader(make_dataset<Numbers>(50), {.batch_size = 5, .num_workers = 1});
+  for (const auto& batch : loader) {
+    batch["index"].size(0);
+    break;
+  }
+  EXPECT_EQ(loader.state().get<int64_t>("epoch"), 0);
+  EXPECT_EQ(loader.state().get<int64_t>("batches"), 1);
+  loader.set_epoch(7);
+  EXPECT_EQ(loader.state().get<int64_t>("epoch"), 7);
+  EXPECT_EQ(loader.state().get<int64_t>("batches"), 0);
 }
 
 TEST(Workers, TwoIterationsAtOnce) {
@@ -230,8 +253,8 @@ TEST(Workers, SayWhatIsWrongWithTheirOptions) {
     return error_of([&] { DataLoader(numbers, options); });
   };
   EXPECT_EQ(text({.prefetch_factor = 2}),
-            "data_loader: timeout, prefetch_factor, persistent_workers, worker_init and "
-            "reads_in_flight are for num_workers > 0, got num_workers 0");
+            "data_loader: timeout, prefetch_factor, persistent_workers and reads_in_flight are for "
+            "num_workers > 0, got num_workers 0");
   EXPECT_EQ(text({.num_workers = 1, .timeout = -1}),
             "data_loader: timeout must be a number of seconds from 0, got -1");
   EXPECT_EQ(text({.num_workers = 1, .prefetch_factor = 0}),
@@ -246,66 +269,146 @@ TEST(Workers, SayWhatIsWrongWithTheirOptions) {
             "dataset that make_dataset didn't make of portable arguments");
 }
 
-// The words 0 ... words - 1, shared out among the workers.
-class Words : public IterableDataset {
+// The process that reads, the dataset's copy that it reads from, and what decoding took.
+class Who : public Dataset {
  public:
-  explicit Words(int64_t words) : words_(words) {}
-  std::vector<TensorSpec> specs() const override { return {{"word", i64, {}}, {"noise", f64, {}}}; }
-  std::unique_ptr<SampleStream> stream(int64_t) const override {
-    struct Stream : SampleStream {
-      int64_t next_word, step, words;
-      bool next(Sample& sample, Generator& random) override {
-        if (next_word >= words) return false;
-        sample["word"].fill_(next_word);
-        sample["noise"].fill_(random.next_uniform());
-        next_word += step;
-        return true;
-      }
-    };
-    const WorkerInfo* worker = worker_info();
-    auto stream = std::make_unique<Stream>();
-    stream->next_word = worker ? worker->id : 0;
-    stream->step = worker ? worker->num_workers : 1;
-    stream->words = words_;
-    return stream;
+  Who() : made_(nanoseconds_now()) {}
+  int64_t size() const override { return 16; }
+  std::vector<TensorSpec> specs() const override { return {{"pid", i64, {}}, {"made", i64, {}}}; }
+  void read(int64_t, Sample& sample, Generator&) const override {
+    const StageScope scope(Stage::decode);
+    usleep(4000);
+    sample["pid"].fill_(static_cast<int64_t>(getpid()));
+    sample["made"].fill_(made_);
   }
 
  private:
-  int64_t words_;
+  int64_t made_;
 };
 
-std::vector<Indices> words_of(DataLoader& loader) {
-  std::vector<Indices> batches;
-  for (const auto& batch : loader) batches.push_back(batch["word"].to_vector<int64_t>());
-  return batches;
+TEST(Workers, PersistentOnesAreTheSameProcessesWithTheSameDataset) {
+  for (const StartMethod method : kMethods)
+    for (const bool persistent : {true, false}) {
+      DataLoader loader(
+          make_dataset<Who>(),
+          {.num_workers = 2, .persistent_workers = persistent, .start_method = method});
+      std::set<int64_t> pids[2], copies[2];
+      for (int epoch = 0; epoch < 2; ++epoch)
+        for (const auto& batch : loader) {
+          pids[epoch].insert(batch["pid"].item<int64_t>());
+          copies[epoch].insert(batch["made"].item<int64_t>());
+        }
+      EXPECT_EQ(pids[0].size(), 2u);
+      EXPECT_EQ(pids[0] == pids[1], persistent);
+      EXPECT_EQ(copies[0].size(), 1u);
+      EXPECT_EQ(copies[0], copies[1]);  // by fork the program's own, else the nursery's
+    }
 }
 
-TEST(Workers, ReadStreamsInTurn) {
-  DataLoader alone(make_dataset<Words>(7), {.batch_size = 2});
-  EXPECT_EQ(words_of(alone), (std::vector<Indices>{{0, 1}, {2, 3}, {4, 5}, {6}}));
-  for (const StartMethod method : kMethods) {
-    // PyTorch 2.15 gives the same for a dataset that splits range(7) so among 2 and 3 workers.
-    DataLoader two(make_dataset<Words>(7),
-                   {.batch_size = 2, .num_workers = 2, .start_method = method});
-    EXPECT_EQ(words_of(two), (std::vector<Indices>{{0, 2}, {1, 3}, {4, 6}, {5}}));
-    EXPECT_EQ(words_of(two).size(), 4u);
-    DataLoader dropping(
-        make_dataset<Words>(7),
-        {.batch_size = 2, .num_workers = 3, .drop_last = true, .start_method = method});
-    EXPECT_EQ(words_of(dropping), (std::vector<Indices>{{0, 3}, {1, 4}, {2, 5}}));
+TEST(Workers, EveryEpochHasAStallAccountOfItsOwn) {
+  for (const bool persistent : {true, false}) {
+    DataLoader loader(make_dataset<Who>(), {.num_workers = 2, .persistent_workers = persistent});
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      for (const auto& batch : loader) batch["pid"].item<int64_t>();
+      const StallAccount account = loader.stall_account();
+      EXPECT_GE(account.decode, 16 * 0.004) << epoch;
+      EXPECT_GT(account.decode, account.other) << epoch;
+      EXPECT_EQ(account.read, 0) << epoch;
+    }
   }
-  DataLoader resumed(make_dataset<Words>(7), {.batch_size = 2, .num_workers = 2});
-  auto it = resumed.begin();
-  *it;
-  ++it;
-  *it;
-  const State state = resumed.state();
-  DataLoader other(make_dataset<Words>(7), {.batch_size = 2, .num_workers = 2});
-  other.restore(state);
-  EXPECT_EQ(words_of(other), (std::vector<Indices>{{4, 6}, {5}}));
-  EXPECT_EQ(error_of([&] { DataLoader(make_dataset<Words>(7), {.shuffle = true}); }),
-            "data_loader: an iterable dataset has an order of its own: no shuffle, sampler or "
-            "batch_sampler, got one of them");
+}
+
+TEST(Workers, AutomaticallyAsManyAsThereAreCpusForThem) {
+  DataLoader loader(make_dataset<Numbers>(40), {.num_workers = kAutoWorkers, .seed = 6});
+  DataLoader alone(make_dataset<Numbers>(40), {.seed = 6});
+  EXPECT_EQ(text_of(loader), text_of(alone));
+  EXPECT_EQ(loader.stall_account().workers, std::max(1, available_cpus() - 1));
+}
+
+// Sample i: i + 1 ones, of 8 at most.
+class Ragged : public Dataset {
+ public:
+  explicit Ragged(int64_t size) : size_(size) {}
+  int64_t size() const override { return size_; }
+  std::vector<TensorSpec> specs() const override { return {{"ones", f32, {8}}}; }
+  void read(int64_t index, Sample& sample, Generator&) const override {
+    sample.resize("ones", {index % 8 + 1});
+    sample["ones"].fill_(1);
+  }
+  int64_t size_;
+};
+
+TEST(Workers, TakeACollateOfOnesOwnForSamplesOfManySizes) {
+  const Collate collate = [](std::span<const Sample> samples) {
+    Batch batch;
+    std::vector<int64_t> lengths;
+    for (const Sample& sample : samples) lengths.push_back(sample["ones"].size(0));
+    batch.add("lengths", tensor(lengths));
+    return batch;
+  };
+  DataLoader alone(make_dataset<Ragged>(20), {.batch_size = 3, .collate = collate});
+  const std::string expected = text_of(alone);
+  EXPECT_EQ(expected.substr(0, 20), "lengths[3] 1.000000 ");
+  DataLoader loader(make_dataset<Ragged>(20),
+                    {.batch_size = 3, .num_workers = 2, .collate = collate});
+  EXPECT_EQ(text_of(loader), expected);
+  DataLoader without(make_dataset<Ragged>(20), {.batch_size = 3, .num_workers = 2});
+  EXPECT_EQ(error_of([&] { *without.begin(); }),
+            "collate: samples of a batch must have one shape; give the loader a collate of your "
+            "own, got [1] and [2] for \"ones\"");
+  // By themselves samples may be of any size, and a collate sees one at a time.
+  DataLoader single(make_dataset<Ragged>(20), {.batch_size = kUnbatched, .num_workers = 2});
+  std::vector<int64_t> sizes;
+  for (const auto& sample : single) sizes.push_back(sample["ones"].size(0));
+  EXPECT_EQ(sizes, (Indices{1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4}));
+  for (const int workers : {0, 2}) {
+    DataLoader collated(make_dataset<Ragged>(20),
+                        {.batch_size = kUnbatched, .num_workers = workers, .collate = collate});
+    sizes.clear();
+    for (const auto& batch : collated) sizes.push_back(batch["lengths"].item<int64_t>());
+    EXPECT_EQ(sizes.size(), 20u);
+    EXPECT_EQ(sizes[9], 2);
+  }
+}
+
+TEST(Workers, TakeBatchesOfAnySizesWhichGrow) {
+  struct Growing : BatchSampler {
+    Growing() : BatchSampler(std::make_shared<SequentialSampler>(20), 1, false) {}
+    int64_t size() const override { return 3; }
+    std::vector<Indices> batches(int64_t epoch, Generator&) const override {
+      Indices all(static_cast<size_t>(1 + 6 * epoch));
+      std::iota(all.begin(), all.end(), 0);
+      return {{1, 2, 3}, {7}, all};
+    }
+  };
+  for (const bool persistent : {false, true}) {
+    const auto sampler = std::make_shared<Growing>();
+    DataLoader alone(make_dataset<Numbers>(20), {.batch_sampler = sampler, .seed = 2});
+    DataLoader loader(
+        make_dataset<Numbers>(20),
+        {.batch_sampler = sampler, .num_workers = 2, .persistent_workers = persistent, .seed = 2});
+    for (int epoch = 0; epoch < 4; ++epoch) EXPECT_EQ(text_of(loader), text_of(alone));
+  }
+}
+
+TEST(Workers, OfALiveDatasetSeeItAsItIsWhenTheEpochBegins) {
+  const auto dataset = std::make_shared<Ragged>(3);
+  DataLoader loader(dataset, {.batch_size = kUnbatched, .num_workers = 2});
+  for (const int64_t size : {3, 9, 5}) {
+    dataset->size_ = size;
+    int64_t count = 0;
+    for (const auto& sample : loader) count += sample["ones"].dim();
+    EXPECT_EQ(count, size);
+  }
+}
+
+TEST(Workers, SamplesRandomNumbersAreThoseOfEarlierVersions) {
+  // Whoever changes them makes another epoch of what a saved state goes on with.
+  DataLoader loader(make_dataset<Numbers>(3), {.batch_size = 3, .num_workers = 1, .seed = 3});
+  loader.set_epoch(1);
+  EXPECT_EQ(to_string((*loader.begin())["noise"]),
+            "tensor([[0.5882, 0.3802],\n        [0.9691, 0.6930],\n        [0.8298, 0.8042]], "
+            "dtype=f64)");
 }
 
 }  // namespace

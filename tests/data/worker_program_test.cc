@@ -1,3 +1,4 @@
+#include <aorta/core/limits.h>
 #include <aorta/tests/data/worker_datasets.h>
 #include <aorta/tests/data/worker_scenarios.h>
 
@@ -103,6 +104,16 @@ TEST(WorkerProgram, KilledItLeavesNoProcess) {
 }
 
 TEST(WorkerProgram, InterruptedItDecidesItself) { EXPECT_EQ(exit_code_of("interrupt"), 0); }
+
+TEST(WorkerProgram, IsWarnedOnceOfTooManyWorkersAndOfPinningWithoutAGpu) {
+  if (cuda::is_available()) GTEST_SKIP() << "there is a GPU";
+  std::string said;
+  EXPECT_EQ(exit_code_of("warnings", &said), 0);
+  const std::string cpus = std::to_string(available_cpus());
+  EXPECT_EQ(said, "aorta: data_loader: 1000 workers for " + cpus + " CPUs may be slower than " +
+                      cpus +
+                      "\naorta: data_loader: pin_memory changes nothing where there is no GPU\n");
+}
 
 TEST(WorkerProgram, GoesOnWithoutItsZygote) {
   for (const int number : {SIGKILL, SIGSEGV, SIGABRT}) {

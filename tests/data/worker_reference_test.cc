@@ -38,11 +38,11 @@ TEST(LoaderReference, UnbatchedSamplesAreThemselves) {
     }
     EXPECT_EQ(i, 7u);
   }
-  EXPECT_EQ(error_of([] {
-              DataLoader(make_dataset<Numbers>(7), {.batch_size = kUnbatched, .drop_last = true});
-            }),
-            "data_loader: samples by themselves have no collate, drop_last or batch_sampler, got "
-            "one of them");
+  EXPECT_EQ(
+      error_of([] {
+        DataLoader(make_dataset<Numbers>(7), {.batch_size = kUnbatched, .drop_last = true});
+      }),
+      "data_loader: samples by themselves have no drop_last or batch_sampler, got one of them");
 }
 
 TEST(LoaderReference, PrefetchFactorChangesNoBatch) {
@@ -62,20 +62,6 @@ TEST(LoaderReference, ReadsInFlightChangeNoBatch) {
   DataLoader loader(make_dataset<Numbers>(50, Trouble::none, 0, "", 0.002),
                     {.batch_size = 4, .num_workers = 2, .reads_in_flight = 4, .seed = 1});
   EXPECT_EQ(text_of(loader), text_of(alone));
-}
-
-TEST(LoaderReference, WarnsOnceAboutTooManyWorkersAndPinningWithoutAGpu) {
-  if (cuda::is_available()) GTEST_SKIP() << "there is a GPU";
-  // Others of this program may have been told already.
-  testing::internal::CaptureStderr();
-  for (int i = 0; i < 2; ++i) {
-    DataLoader loader(make_dataset<Numbers>(4), {.num_workers = 1000, .pin_memory = true});
-  }
-  DataLoader plain(make_dataset<Numbers>(4), {.pin_memory = true});
-  EXPECT_FALSE((*plain.begin())["index"].is_pinned());
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(said.find("pin_memory changes nothing"), said.rfind("pin_memory changes nothing"));
-  EXPECT_EQ(said.find("CPUs may be slower"), said.rfind("CPUs may be slower"));
 }
 
 TEST(LoaderReference, AGeneratorOfOnesOwnDecidesAndOthersStayAsTheyAre) {

@@ -220,9 +220,19 @@ int memory_limit() {
   return 0;
 }
 
+// Each loader is one that would be warned of.
+int warnings() {
+  for (int i = 0; i < 2; ++i) {
+    DataLoader loader(make_dataset<Numbers>(4), {.num_workers = 1000, .pin_memory = true});
+  }
+  DataLoader plain(make_dataset<Numbers>(4), {.pin_memory = true});
+  return (*plain.begin())["index"].is_pinned();
+}
+
 }  // namespace
 
 int run_scenario(const std::string& name) {
+  if (name == "warnings") return warnings();
   if (name == "for_ever_zygote") return train_for_ever(StartMethod::zygote);
   if (name == "for_ever_fork") return train_for_ever(StartMethod::fork);
   if (name == "interrupt") return interrupt();
