@@ -224,6 +224,7 @@ class Nursery {
         ring_(plan.layout, plan.specs, SharedMemory::open(std::move(context.descriptors.at(0)))) {}
 
   void run() {
+    at(WorkerStep::made);
     workers_.resize(static_cast<size_t>(plan_.workers));
     while (serve()) {
     }
@@ -248,7 +249,9 @@ class Nursery {
       exit_process(0);
     }
     workers_[static_cast<size_t>(worker)] = {pid, open_pidfd(pid)};
+    at(WorkerStep::forked);
     channel_.send(NurseryMessage{NurseryMessage::kStarted, worker, pid}.text());
+    at(WorkerStep::announced);
   }
 
   // Waits for an event and handles it; false when the loader wants no more.

@@ -116,7 +116,8 @@ TEST(Workers, ResumeInTheMiddleOfAnEpochWithAnyNumber) {
   for (int epoch = 0; epoch < 2; ++epoch)
     for (const auto& batch : whole) texts.push_back(text_of(batch));
   for (size_t stop = 0; stop < 20; ++stop) {
-    const int before = static_cast<int>(stop % 3), after = static_cast<int>((stop + 1) % 3);
+    constexpr int kWorkers[] = {0, 1, 2, 8};
+    const int before = kWorkers[stop % 4], after = kWorkers[(stop + 1 + stop / 4) % 4];
     DataLoader loader(dataset, options(before));
     size_t given = 0;
     State state = loader.state();

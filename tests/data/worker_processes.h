@@ -97,15 +97,14 @@ inline size_t open_descriptors() {
   return count;
 }
 
-/// Anonymous memory of a process, in KiB, shared pages by their share. (Pages of files, which other
-/// programs map, too, change with those.)
+/// Memory of a process, in KiB, shared pages by their share. (But for pages of files, which other
+/// programs map, too, and which change with those.)
 inline int64_t pss_kib(int pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/smaps_rollup");
-  for (std::string word; file >> word;) {
-    int64_t value = 0;
-    if (word == "Pss_Anon:" && file >> value) return value;
-  }
-  return 0;
+  int64_t sum = 0, value = 0;
+  for (std::string word; file >> word;)
+    if ((word == "Pss_Anon:" || word == "Pss_Shmem:") && file >> value) sum += value;
+  return sum;
 }
 
 }  // namespace aorta::data

@@ -103,6 +103,23 @@ TEST(WorkerProgram, KilledItLeavesNoProcess) {
     }
 }
 
+TEST(WorkerProgram, EndsWithItsWorkersHoweverItLeaves) {
+  for (const std::string data : {"map", "stream"})
+    for (const std::string start : {"zygote", "fork"})
+      for (const std::string stay : {"persistent", "once"})
+        for (const auto& [how, code] :
+             {std::pair("return", 5), std::pair("exit", 6), std::pair("throw", 1000 + SIGABRT)}) {
+          std::string said;
+          EXPECT_EQ(exit_code_of("leave " + data + " " + start + " " + stay + " " + how, &said),
+                    code);
+          std::istringstream text(said);
+          std::vector<int> pids;
+          for (int pid = 0; text >> pid;) pids.push_back(pid);
+          EXPECT_EQ(pids.size(), 4u) << said;  // zygote, nursery, two workers
+          for (const int pid : pids) EXPECT_TRUE(within(2, [&] { return !is_alive(pid); })) << how;
+        }
+}
+
 TEST(WorkerProgram, InterruptedItDecidesItself) { EXPECT_EQ(exit_code_of("interrupt"), 0); }
 
 TEST(WorkerProgram, IsWarnedOnceOfTooManyWorkersAndOfPinningWithoutAGpu) {
@@ -205,20 +222,19 @@ TEST(WorkerResources, MemoryIsFlatOverFiftyEpochs) {
     return now;
   };
   for (const StartMethod method : {StartMethod::zygote, StartMethod::fork}) {
-    const auto sampler =
-        std::make_shared<RandomSampler>(100'000, RandomSamplerOptions{.num_samples = 20'000});
-    DataLoader loader(make_dataset<Names>(100'000), {.batch_size = 500,
-                                                     .sampler = sampler,
-                                                     .num_workers = 2,
-                                                     .persistent_workers = true,
-                                                     .start_method = method});
+    const auto sampler = std::make_shared<RandomSampler>(
+        1'000'000, RandomSamplerOptions{.replacement = true, .num_samples = 20'000});
+    DataLoader loader(make_dataset<Names>(1'000'000), {.batch_size = 500,
+                                                       .sampler = sampler,
+                                                       .num_workers = 2,
+                                                       .persistent_workers = true,
+                                                       .start_method = method});
     int64_t after_two = 0;
     for (int epoch = 0; epoch < 50; ++epoch) {
       for (const auto& batch : loader) batch["length"].size(0);
       if (epoch == 1) after_two = settled();
     }
-    EXPECT_LT(settled() - after_two, 1024)
-        << "KiB more";  // of 10 MiB of names; an order is 0.8 MiB, and two may be alive
+    EXPECT_LT(settled() - after_two, 1024) << "KiB more";  // of 100 MiB of names
   }
 }
 

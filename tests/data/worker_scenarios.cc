@@ -220,6 +220,46 @@ int memory_limit() {
   return 0;
 }
 
+// The numbers 0, 1, 2 and so on, from each worker.
+struct Endless : IterableDataset {
+  std::vector<TensorSpec> specs() const override { return {{"index", i64, {}}}; }
+  std::unique_ptr<SampleStream> stream(int64_t) const override {
+    struct Stream : SampleStream {
+      int64_t count = 0;
+      bool next(Sample& sample, Generator&) override {
+        sample["index"].fill_(count++);
+        return true;
+      }
+    };
+    return std::make_unique<Stream>();
+  }
+};
+
+// Leaves in the middle of an epoch whose iterator is held to the end: `way` is "map|stream
+// zygote|fork persistent|once return|exit|throw".
+int leave(const std::string& way) {
+  const auto has = [&](const char* word) { return way.find(word) != std::string::npos; };
+  const DataLoaderOptions options{
+      .batch_size = 4,
+      .num_workers = 2,
+      .pin_memory = false,
+      .persistent_workers = has("persistent"),
+      .start_method = has("zygote") ? StartMethod::zygote : StartMethod::fork};
+  static DataLoader loader = has("map") ? DataLoader(make_dataset<Numbers>(1'000'000), options)
+                                        : DataLoader(make_dataset<Endless>(), options);
+  static auto it = loader.begin();
+  for (int i = 0; i < 10'000 && (i < 3 || descendants().size() != 4); ++i, ++it) *it;
+  for (const ProcessEntry& process : descendants()) std::printf("%d ", process.pid);
+  std::puts("");
+  std::fflush(stdout);
+  if (has("exit")) std::exit(6);
+  if (has("throw")) {
+    signal(SIGABRT, SIG_DFL);
+    throw std::runtime_error("it leaves");
+  }
+  return 5;
+}
+
 // Each loader is one that would be warned of.
 int warnings() {
   for (int i = 0; i < 2; ++i) {
@@ -233,6 +273,7 @@ int warnings() {
 
 int run_scenario(const std::string& name) {
   if (name == "warnings") return warnings();
+  if (name.starts_with("leave ")) return leave(name);
   if (name == "for_ever_zygote") return train_for_ever(StartMethod::zygote);
   if (name == "for_ever_fork") return train_for_ever(StartMethod::fork);
   if (name == "interrupt") return interrupt();
