@@ -37,7 +37,12 @@ void addmm_gradient(Tensor& output, const Tensor& input, const Tensor& a, const 
 }
 
 // (*, n) as a matrix (rows, n).
-Tensor as_rows(const Tensor& tensor) { return tensor.reshape({-1, tensor.size(-1)}); }
+Tensor as_rows(const Tensor& tensor) {
+  int64_t rows = 1;
+  for (int i = 0; i + 1 < tensor.dim(); ++i) rows *= tensor.size(i);
+  return tensor.reshape(
+      {rows, tensor.size(-1)});  // -1 wouldn't say how many, where there is nothing
+}
 
 void linear_gradient(Tensor& output, const Tensor& input, const Tensor& weight,
                      const Tensor& bias) {

@@ -78,12 +78,17 @@ Tensor product(const Tensor& a, const Tensor& b) {
   return output;
 }
 
-// True when all dimensions but the last `keep` count through memory like one.
-bool leading_is_one(const Tensor& x, int keep) {
-  for (int i = 0; i + 1 < x.dim() - keep; ++i) {
-    if (x.shape()[i] != 1 && x.strides()[i] != x.strides()[i + 1] * x.shape()[i + 1]) return false;
+// The stride of the rows (all dimensions but the last) where they count through memory like one
+// dimension.
+std::optional<int64_t> stride_of_rows(const Tensor& x) {
+  int64_t rows = 1, stride = 0;
+  for (int i = x.dim() - 2; i >= 0; --i) {
+    if (x.shape()[i] == 1) continue;
+    if (rows == 1) stride = x.strides()[i];
+    if (x.strides()[i] != rows * stride) return std::nullopt;
+    rows *= x.shape()[i];
   }
-  return true;
+  return stride;
 }
 
 // (*A, m, k) (*B, k, n), the inner sizes checked.
@@ -91,7 +96,7 @@ Tensor batched_product(const Tensor& a, const Tensor& b) {
   if (a.dim() == 2 && b.dim() == 2) return product(a, b);
   // One matrix on the right: the rows of all matrices on the left make one product, unless that
   // takes a copy (which the gradient of `b` is worth).
-  if (b.dim() == 2 && (leading_is_one(a, 1) || needs_gradient(b))) {
+  if (b.dim() == 2 && (stride_of_rows(a) || needs_gradient(b))) {
     const int64_t rows = leading(a.shape(), 1).numel();
     return product(a.reshape({rows, a.size(-1)}), b)
         .view(with_matrix(leading(a.shape(), 2), a.size(-2), b.size(-1)));
@@ -247,9 +252,9 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   args.b_column = weight.stride(0);
   const Shape rows = leading(input.shape(), 1);
   const int last = rows.size() - 1;
-  if (leading_is_one(input, 1)) {
+  if (const auto stride = stride_of_rows(input)) {
     args.m = rows.numel();
-    args.a_row = last < 0 ? args.k : input.strides()[last];
+    args.a_row = *stride;
   } else {
     args.m = rows[last];
     args.a_row = input.strides()[last];

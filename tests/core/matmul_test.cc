@@ -383,4 +383,27 @@ TEST(Matmul, NamesWhatIsWrong) {
       });
 }
 
+// Rows that don't count as one dimension, hidden by one of size 1; and rows that are repeated.
+TEST(Linear, OfRowsThatLieApart) {
+  manual_seed(3);
+  const Tensor weight = randn({5, 4}), bias = randn({5});
+  const Tensor x = randn({2, 1, 6, 4}), y = randn({3, 1, 4});
+  const Tensor inputs[] = {x.slice(2, 0, 3),
+                           x.slice(2, 1, 6, 2),
+                           x.transpose(0, 2),
+                           x.narrow(0, 1, 1),
+                           y.expand({3, 5, 4}),
+                           y.narrow(0, 1, 1).expand({6, 1, 4}),
+                           y.unsqueeze(0).expand({2, 3, 5, 4}),
+                           x.slice(3, 0, 4, 1)};
+  for (const Tensor& input : inputs) {
+    EXPECT_EQ(linear(input, weight, bias).to_vector<float>(),
+              linear(input.contiguous(), weight, bias).to_vector<float>())
+        << to_string(input.shape());
+    EXPECT_EQ(matmul(input, weight.t()).to_vector<float>(),
+              matmul(input.contiguous(), weight.t()).to_vector<float>())
+        << to_string(input.shape());
+  }
+}
+
 }  // namespace aorta
