@@ -130,7 +130,8 @@ class Rows {
   const char* padded_row(Window& window, int64_t slot, int64_t row) const {
     const void* const all = transposed_ ? args_.y : args_.x;
     const int64_t width = w_.input * channels_, before = w_.padding * channels_;
-    if (before == 0 && !half_) return static_cast<const char*>(all) + row * width * item_;
+    const bool inside = before == 0 && padded_bytes_ <= width * item_;  // there is no padding
+    if (inside && !half_) return static_cast<const char*>(all) + row * width * item_;
     const int64_t space = padded_bytes_ / item_ - before;
     return row_in(window, slot, row, all, width, before, std::clamp<int64_t>(space, 0, width));
   }

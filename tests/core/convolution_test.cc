@@ -93,45 +93,69 @@ Tensor integers(const Shape& shape, DType dtype, std::mt19937& random) {
 std::vector<double> values(const Tensor& t) { return t.to(f64).to_vector<double>(); }
 
 // Small integers: every dtype's sums are exact, so the results are too.
+void expect_nested_loops(const Problem& p, DType dtype, std::mt19937& random) {
+  const Tensor x = integers(p.x, dtype, random), w = integers(p.w, dtype, random);
+  const Tensor y = integers(p.y, dtype, random), bias = integers({p.w[0]}, dtype, random);
+  const std::vector<double> xs = values(x), ws = values(w), ys = values(y), bs = values(bias);
+  std::vector<double> of_x(ys.size()), of_y(xs.size()), of_w(ws.size());
+  const int64_t positions = y.numel() / (p.y[0] * p.y[1]);
+  for (size_t j = 0; j < ys.size(); ++j)
+    of_x[j] = bs[static_cast<size_t>(static_cast<int64_t>(j) / positions % p.y[1])];
+  each_product(p, [&](int64_t a, int64_t b, int64_t c) {
+    const size_t at = static_cast<size_t>(a), tap = static_cast<size_t>(b);
+    const size_t to = static_cast<size_t>(c);
+    of_x[to] += xs[at] * ws[tap];
+    of_y[at] += ys[to] * ws[tap];
+    of_w[tap] += xs[at] * ys[to];
+  });
+  SCOPED_TRACE(std::string(name(dtype)) + " x " + to_string(p.x) + " w " + to_string(p.w) + " y " +
+               to_string(p.y) + " groups " + std::to_string(p.plan.groups));
+  const auto expect = [&](const Tensor& result, const std::vector<double>& wanted) {
+    const std::vector<double> got = values(result);
+    for (size_t j = 0; j < wanted.size(); ++j) {
+      const double rounded = full({1}, wanted[j], {.dtype = f64}).to(dtype).to(f64).item<double>();
+      ASSERT_EQ(got[j], rounded) << j;
+    }
+  };
+  for (const bool last : {false, true}) {
+    const auto laid_out = [&](const Tensor& t) {
+      return last && t.dim() > 3 ? t.contiguous(MemoryFormat::channels_last) : t;
+    };
+    expect(convolution(laid_out(x), laid_out(w), bias, p.plan), of_x);
+    expect(convolution_transpose(laid_out(y), laid_out(w), {}, p.plan), of_y);
+    expect(convolution_weight(laid_out(x), laid_out(y), p.plan, last), of_w);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
 TEST(Convolution, EveryGeometryEqualsNestedLoops) {
   std::mt19937 random(1);
   for (int i = 0; i < 300; ++i) {
     const Problem p = random_problem(random, 1 + i % 3, i % 4 == 0 ? 40 : 4);
-    const DType dtype = std::vector{f32, f64, bf16, f16}[static_cast<size_t>(i / 3 % 4)];
-    const Tensor x = integers(p.x, dtype, random), w = integers(p.w, dtype, random);
-    const Tensor y = integers(p.y, dtype, random), bias = integers({p.w[0]}, dtype, random);
-    const std::vector<double> xs = values(x), ws = values(w), ys = values(y), bs = values(bias);
-    std::vector<double> of_x(ys.size()), of_y(xs.size()), of_w(ws.size());
-    const int64_t positions = y.numel() / (p.y[0] * p.y[1]);
-    for (size_t j = 0; j < ys.size(); ++j)
-      of_x[j] = bs[static_cast<size_t>(static_cast<int64_t>(j) / positions % p.y[1])];
-    each_product(p, [&](int64_t a, int64_t b, int64_t c) {
-      const size_t at = static_cast<size_t>(a), tap = static_cast<size_t>(b);
-      const size_t to = static_cast<size_t>(c);
-      of_x[to] += xs[at] * ws[tap];
-      of_y[at] += ys[to] * ws[tap];
-      of_w[tap] += xs[at] * ys[to];
-    });
-    SCOPED_TRACE(std::string(name(dtype)) + " x " + to_string(p.x) + " w " + to_string(p.w) +
-                 " y " + to_string(p.y) + " groups " + std::to_string(p.plan.groups));
-    const auto expect = [&](const Tensor& result, const std::vector<double>& wanted) {
-      const std::vector<double> got = values(result);
-      for (size_t j = 0; j < wanted.size(); ++j) {
-        const double rounded =
-            full({1}, wanted[j], {.dtype = f64}).to(dtype).to(f64).item<double>();
-        ASSERT_EQ(got[j], rounded) << j;
-      }
-    };
-    for (const bool last : {false, true}) {
-      const auto laid_out = [&](const Tensor& t) {
-        return last && t.dim() > 3 ? t.contiguous(MemoryFormat::channels_last) : t;
-      };
-      expect(convolution(laid_out(x), laid_out(w), bias, p.plan), of_x);
-      expect(convolution_transpose(laid_out(y), laid_out(w), {}, p.plan), of_y);
-      expect(convolution_weight(laid_out(x), laid_out(y), p.plan, last), of_w);
-      if (testing::Test::HasFatalFailure()) return;
-    }
+    expect_nested_loops(p, std::vector{f32, f64, bf16, f16}[static_cast<size_t>(i / 3 % 4)],
+                        random);
+    if (testing::Test::HasFatalFailure()) return;
   }
+}
+
+// Padding "same" of an even kernel has one more behind the image than before it.
+TEST(Convolution, MorePaddingBehindEqualsNestedLoops) {
+  std::mt19937 random(3);
+  for (const DType dtype : {f32, f64, bf16})
+    for (const int64_t kernel : {2, 4})
+      for (int i = 0; i < 24; ++i) {
+        Problem p = random_problem(random, 1 + i % 3, i % 4 == 0 ? 40 : 4);
+        for (int d = 3 - p.plan.spatial; d < 3; ++d) {
+          const int64_t input = d == 2 ? 6 + i % 12 : p.plan.dims[d].input;
+          const int64_t dilation = i % 2 == 0 ? 1 : p.plan.dims[d].dilation;
+          p.plan.dims[d] = {input, input, kernel, 1, dilation * (kernel - 1) / 2, dilation};
+          const int place = d - (3 - p.plan.spatial) + 2;
+          p.x[place] = p.y[place] = input;
+          p.w[place] = kernel;
+        }
+        expect_nested_loops(p, dtype, random);
+        if (testing::Test::HasFatalFailure()) return;
+      }
 }
 
 int64_t products_of(const std::vector<cpu::ConvSegment>& segments) {
