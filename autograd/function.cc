@@ -38,8 +38,18 @@ void FunctionCall::record(const char* name, Backward backward, FunctionContext c
   for (const Tensor& input : inputs) needed |= needs_gradient(input);
   if (!needed) return;
   for (Tensor& output : outputs) {
-    // Handed through unchanged, it needs a history of its own.
-    if (is_one_of(output, inputs)) output = output.detach();
+    // An input, or a view of one, needs a history of its own, which is not the input's.
+    const bool passed_on = is_one_of(output, inputs);
+    if (!passed_on && !output.impl().base) continue;
+    const Tensor own = output.detach();
+    if (!passed_on)
+      std::replace_if(
+          context.to_save_.begin(), context.to_save_.end(),
+          [&](const Tensor& t) { return t.is_same(output); }, own);
+    std::replace_if(
+        context.non_differentiable_.begin(), context.non_differentiable_.end(),
+        [&](const Tensor& t) { return t.is_same(output); }, own);
+    output = own;
   }
   context.saved_ = save(context.to_save_, outputs);
   context.to_save_.clear();

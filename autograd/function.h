@@ -28,8 +28,9 @@ class FunctionContext {
   void mark_non_differentiable(std::vector<Tensor> outputs) {
     non_differentiable_ = std::move(outputs);
   }
-  /// True when the gradient of input i (counting tensors alone) is asked for; in backward.
-  bool needs_input_gradient(size_t i) const { return (*wanted_)[i]; }
+  /// Whether the gradient of input i (counting tensors alone) is asked for; in forward, whether it
+  /// may be.
+  bool needs_input_gradient(size_t i) const { return wanted_->at(i); }
 
  private:
   template <class Derived>
@@ -78,7 +79,10 @@ class Function {
   static std::vector<Tensor> apply(const Arguments&... arguments) {
     std::vector<Tensor> inputs;
     (add_tensor(inputs, arguments), ...);
+    std::vector<bool> wanted;
+    for (const Tensor& input : inputs) wanted.push_back(needs_gradient(input));
     FunctionContext context;
+    context.wanted_ = &wanted;
     std::vector<Tensor> outputs;
     {
       const NoGradGuard no_grad;

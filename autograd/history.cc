@@ -88,24 +88,6 @@ Tensor place_of(const Tensor& laid, const Geometry& view, const Geometry& base) 
 
 Tensor handle(const Ref<TensorImpl>& impl) { return Tensor(impl); }
 
-// The node of a view whose base was rewritten since the view was made.
-void renew_view(const Tensor& view) {
-  TensorImpl& impl = view.impl();
-  const Tensor base = handle(impl.base);
-  const EnableGradGuard recording;
-  const Tensor fresh = as_strided(base, impl.shape, impl.strides, impl.offset);
-  Slot& slot = make_slot(impl);
-  const Slot* fresh_slot = slot_of(fresh.impl());
-  slot.node = fresh_slot->node;
-  slot.output = fresh_slot->output;
-  slot.base_rewrites = rewrites_of(*impl.base);
-  impl.requires_grad = true;
-}
-
-TensorSpec spec_of(const Tensor& tensor) {
-  return {tensor.shape(), tensor.dtype(), tensor.device()};
-}
-
 void remove_retaining_hook(Slot& slot) {
   if (slot.retaining_hook && slot.node) slot.node->hooks().remove(slot.retaining_hook);
   slot.retaining_hook = 0;
@@ -118,7 +100,27 @@ void add_retaining_hook(Slot& slot) {
         if (const auto kept = cell.lock()) kept->set(gradient);
         return Tensor();
       },
-      nullptr);
+      nullptr, true);
+}
+
+// The node of a view whose base was rewritten since the view was made.
+void renew_view(const Tensor& view) {
+  TensorImpl& impl = view.impl();
+  const Tensor base = handle(impl.base);
+  const EnableGradGuard recording;
+  const Tensor fresh = as_strided(base, impl.shape, impl.strides, impl.offset);
+  Slot& slot = make_slot(impl);
+  const Slot* fresh_slot = slot_of(fresh.impl());
+  remove_retaining_hook(slot);
+  slot.node = fresh_slot->node;
+  slot.output = fresh_slot->output;
+  if (slot.retained) add_retaining_hook(slot);
+  slot.base_rewrites = rewrites_of(*impl.base);
+  impl.requires_grad = true;
+}
+
+TensorSpec spec_of(const Tensor& tensor) {
+  return {tensor.shape(), tensor.dtype(), tensor.device()};
 }
 
 // Gives the tensor, not a view, its new history.

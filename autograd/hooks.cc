@@ -5,8 +5,10 @@
 namespace aorta {
 namespace autograd {
 
-int64_t HookList::add(uint32_t output, GradientHook before, TensorHook after) {
-  entries.push_back({next_id, output, std::move(before), std::move(after)});
+int64_t HookList::add(uint32_t output, GradientHook before, TensorHook after, bool retains) {
+  const auto place = std::find_if(entries.begin(), entries.end(),
+                                  [&](const Entry& entry) { return entry.retains && !retains; });
+  entries.insert(place, {next_id, output, std::move(before), std::move(after), retains});
   return next_id++;
 }
 

@@ -17,11 +17,12 @@ struct HookList {
   struct Entry {
     int64_t id = 0;
     uint32_t output = 0;
-    GradientHook before;  // on the whole gradient of an output
-    TensorHook after;     // on a leaf, after accumulation
+    GradientHook before;   // on the whole gradient of an output
+    TensorHook after;      // on a leaf, after accumulation
+    bool retains = false;  // keeps what the others leave: the last
   };
 
-  int64_t add(uint32_t output, GradientHook before, TensorHook after);
+  int64_t add(uint32_t output, GradientHook before, TensorHook after, bool retains = false);
   void remove(int64_t id);
   bool has_before() const;
   bool has_after() const;

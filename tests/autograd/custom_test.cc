@@ -137,6 +137,57 @@ TEST(CustomFunction, WithoutGradientRecordsNothing) {
   EXPECT_FALSE(Cube::apply(tensor({1.0}))[0].requires_grad());
 }
 
+// Its result, which it saves, lies in its input's memory.
+struct Flat : autograd::Function<Flat> {
+  static constexpr const char* name = "flat";
+  static Tensors forward(FunctionContext& context, const Tensor& x) {
+    const Tensor y = x.transpose(0, 1);
+    context.save_for_backward({y});
+    return {y};
+  }
+  static Tensors backward(FunctionContext& context, const Tensors& g) {
+    EXPECT_EQ(context.saved_tensors()[0].shape(), g[0].shape());
+    return {g[0].transpose(0, 1)};
+  }
+};
+
+TEST(CustomFunction, MayReturnAViewOfItsInput) {
+  const Tensor x = leaf({1, 2, 3, 4, 5, 6}).detach().view({2, 3}).requires_grad_();
+  const Tensor y = Flat::apply(x)[0];
+  EXPECT_TRUE(x.is_leaf());
+  EXPECT_EQ(y.grad_fn(), "flat");
+  sum(y).backward();
+  EXPECT_EQ(list(x.grad()), (Doubles{1, 1, 1, 1, 1, 1}));
+  // Of a result that is used elsewhere, too.
+  const Tensor a = leaf({1, 2}).detach().view({1, 2}).requires_grad_();
+  const Tensor z = a * 2;
+  (sum(Flat::apply(z)[0]) + sum(z * 3)).backward();
+  EXPECT_EQ(list(a.grad()), (Doubles{2 * (1 + 3), 2 * (1 + 3)}));
+  const auto flat = [](const Tensor& t) { return Flat::apply(t.view({2, 2}))[0]; };
+  EXPECT_GRADIENTS(flat, {leaf({1, -2, 3, 0.5})});
+}
+
+struct Asks : autograd::Function<Asks> {
+  static Tensors forward(FunctionContext& context, const Tensor& x, const Tensor& y) {
+    seen() = {context.needs_input_gradient(0), context.needs_input_gradient(1)};
+    return {x * y};
+  }
+  static Tensors backward(FunctionContext&, const Tensors&) { return {Tensor(), Tensor()}; }
+  static std::vector<bool>& seen() {
+    static std::vector<bool> all;
+    return all;
+  }
+  static constexpr const char* name = "asks";
+};
+
+TEST(CustomFunction, KnowsInForwardWhatMayBeNeeded) {
+  Asks::apply(leaf({1}), leaf({2}).detach());
+  EXPECT_EQ(Asks::seen(), (std::vector<bool>{true, false}));
+  const NoGradGuard no_grad;
+  Asks::apply(leaf({1}), leaf({2}));
+  EXPECT_EQ(Asks::seen(), (std::vector<bool>{false, false}));
+}
+
 TEST(CustomFunction, Errors) {
   const Tensor x = leaf({1, 2});
   EXPECT_EQ(error_of([&] { sum(WrongCount::apply(x)[0]).backward(); }),

@@ -37,6 +37,30 @@ TEST(RetainGrad, FollowsWritesInPlace) {
   EXPECT_EQ(list(y.grad()), (Doubles{12, 24})) << "of what y is now";
 }
 
+TEST(RetainGrad, KeepsWhatAllHooksLeave) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 3;
+  y.register_hook([](const Tensor& g) { return g * 2; });
+  y.retain_grad();
+  y.register_hook([](const Tensor& g) { return g * 10; });
+  sum(y).backward();
+  EXPECT_EQ(list(y.grad()), (Doubles{20, 20}));
+}
+
+// PyTorch 2.15 gives 1 for each.
+TEST(RetainGrad, OfAViewIsOfWhatItIsWhenItIsUsed) {
+  for (const bool whole : {false, true}) {
+    const Tensor x = leaf({1, 2});
+    const Tensor y = x * 3;
+    const Tensor v = y.narrow(0, 0, 1);
+    v.retain_grad();
+    mul_(whole ? y : v, 3);
+    sum(v).backward();
+    EXPECT_EQ(list(v.grad()), Doubles{1}) << whole;
+    EXPECT_EQ(list(x.grad()), (Doubles{9, 0})) << whole;
+  }
+}
+
 TEST(RetainGrad, WithoutItAResultHasNone) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * 3;
