@@ -218,6 +218,7 @@ bool overlaps(const Tensor& input, const Tensor& out) {
 }
 
 void check_writable(const char* op, const Tensor& out) {
+  if (out.numel() == 0) return;
   for (int i = 0; i < out.dim(); ++i) {
     check(out.shape()[i] <= 1 || out.strides()[i] != 0, op,
           "a tensor whose elements share memory can't be written; clone it first", out.shape(),

@@ -87,8 +87,8 @@ Tensor full_of_poison(int64_t numel, DType dtype, Device device) {
   return Tensor(bytes.storage(), dtype, {numel}, {1});
 }
 
-enum class Layout { transposed, stepped, offset, channels_last };
-constexpr Layout kLayouts[] = {Layout::transposed, Layout::stepped, Layout::offset,
+enum class Layout { transposed, stepped, sliced, offset, channels_last };
+constexpr Layout kLayouts[] = {Layout::transposed, Layout::stepped, Layout::sliced, Layout::offset,
                                Layout::channels_last};
 
 // The same values in another layout, gaps full of poison; the tensor itself where it can't be.
@@ -108,6 +108,19 @@ Tensor in_layout(const Tensor& x, Layout layout) {
         reach += std::max<int64_t>(x.shape()[i] - 1, 0) * strides[i];
       }
       const Tensor buffer = full_of_poison(reach, x.dtype(), x.device());
+      const Tensor result = as_strided(buffer, x.shape(), strides, 1);
+      result.copy_(x);
+      return result;
+    }
+    case Layout::sliced: {  // of one dimension alone; where there is one element a stride says
+                            // nothing
+      const int inner = std::max(x.dim() - 2, 0);
+      Shape whole = x.shape();
+      whole[inner] += 2;
+      Strides strides = contiguous_strides(whole);
+      for (int i = 0; i < x.dim(); ++i)
+        if (x.shape()[i] == 1) strides[i] = 7;
+      const Tensor buffer = full_of_poison(whole.numel() + 1, x.dtype(), x.device());
       const Tensor result = as_strided(buffer, x.shape(), strides, 1);
       result.copy_(x);
       return result;

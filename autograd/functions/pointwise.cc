@@ -116,12 +116,12 @@ void mul_gradient(const Tensor& output, const Operand& a, const Operand& b, cons
 }
 
 void div_gradient(const Tensor& output, const Operand& a, const Operand& b, const Div&) {
-  const Saved quotient = needs(b) ? Saved::output(output) : Saved();
-  record("div", output, {a.tensor, b.tensor}, [q = quotient, y = SavedOperand(b, 1)](Gradients& g) {
-    const Tensor by_y = div(g.output(), g.saved(y));
-    if (g.wanted(0)) g.input(0) = fit(by_y, g, 0);
-    if (g.wanted(1)) g.input(1) = fit(neg(by_y * g.saved(q)), g, 1);
-  });
+  record("div", output, {a.tensor, b.tensor},
+         [x = save(a, 0, needs(b)), y = SavedOperand(b, 1)](Gradients& g) {
+           const Tensor by_y = div(g.output(), g.saved(y));
+           if (g.wanted(0)) g.input(0) = fit(by_y, g, 0);
+           if (g.wanted(1)) g.input(1) = fit(neg(by_y * div(g.saved(x), g.saved(y))), g, 1);
+         });
 }
 
 // y * floor(x / y) is what remainder and fmod take off x: constant but for y.
@@ -280,7 +280,7 @@ void register_pointwise() {
   binary_op<Sub>.set_gradient(sub_gradient, kNone);
   binary_op<SubScaled>.set_gradient(sub_scaled_gradient, kNone);
   binary_op<Mul>.set_gradient(mul_gradient, kSecond);
-  binary_op<Div>.set_gradient(div_gradient, kNone);
+  binary_op<Div>.set_gradient(div_gradient, kSecond);
   binary_op<FloorDivide>.set_gradient(floor_divide_gradient, kNone);
   binary_op<Fmod>.set_gradient(remainder_gradient<Fmod>, kSecond);
   binary_op<Remainder>.set_gradient(remainder_gradient<Remainder>, kSecond);

@@ -74,11 +74,17 @@ void as_strided_gradient(Tensor& view, const Tensor& input) {
   const Shape shape = view.shape(), input_shape = input.shape();
   const Strides strides = view.strides(), input_strides = input.strides();
   const int64_t offset = view.storage_offset() - input.storage_offset();
-  check(offset >= 0 && offset + extent(shape, strides) <= extent(input_shape, input_strides),
+  check(view.numel() == 0 ||
+            (offset >= 0 && offset + extent(shape, strides) <= extent(input_shape, input_strides)),
         "as_strided", "where gradients are recorded, every element must lie in the input", "shape ",
         shape, ", strides ", strides, ", offset ", view.storage_offset());
   record_view("as_strided", view, input,
               [shape, strides, offset, input_shape, input_strides](Gradients& g) {
+                if (shape.numel() == 0) {
+                  g.input() = zeros(input_shape,
+                                    {.dtype = g.output().dtype(), .device = g.output().device()});
+                  return;
+                }
                 g.input() = as_strided_backward(g.output(), shape, strides, offset, input_shape,
                                                 input_strides);
               });

@@ -288,8 +288,21 @@ Tensor clamp_min(const Tensor& input, const Scalar& min) { return clamp(input, m
 Tensor clamp_min_(const Tensor& self, const Scalar& min) { return clamp_(self, min); }
 Tensor clamp_max(const Tensor& input, const Scalar& max) { return clamp(input, {}, max); }
 Tensor clamp_max_(const Tensor& self, const Scalar& max) { return clamp_(self, {}, max); }
+Tensor clamp_min(const Tensor& input, const Tensor& min) { return maximum(input, min); }
+Tensor clamp_min_(const Tensor& self, const Tensor& min) { return maximum_(self, min); }
+Tensor clamp_max(const Tensor& input, const Tensor& max) { return minimum(input, max); }
+Tensor clamp_max_(const Tensor& self, const Tensor& max) { return minimum_(self, max); }
 Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max) {
-  return minimum(maximum(input, min), max);
+  check(min.defined() || max.defined(), "clamp", "min or max must be given");
+  const Tensor raised = min.defined() ? maximum(input, min) : input;
+  return max.defined() ? minimum(raised, max) : raised;
+}
+Tensor clamp_(const Tensor& self, const Tensor& min, const Tensor& max) {
+  check(min.defined() || max.defined(), "clamp_", "min or max must be given");
+  if (!max.defined()) return maximum_(self, min);
+  if (!min.defined()) return minimum_(self, max);
+  const Tensor before = records(self) || records(min) ? keep_before_write(self) : self;
+  return binary<scalar::Minimum>(maximum(before, min), max, &self);
 }
 
 static bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }

@@ -170,14 +170,19 @@ Tensor softshrink_(const Tensor& self, double lambda = 0.5);
 /// max(x, min); NaN stays.
 Tensor clamp_min(const Tensor& input, const Scalar& min);
 Tensor clamp_min_(const Tensor& self, const Scalar& min);
+Tensor clamp_min(const Tensor& input, const Tensor& min);
+Tensor clamp_min_(const Tensor& self, const Tensor& min);
 /// min(x, max); NaN stays.
 Tensor clamp_max(const Tensor& input, const Scalar& max);
 Tensor clamp_max_(const Tensor& self, const Scalar& max);
+Tensor clamp_max(const Tensor& input, const Tensor& max);
+Tensor clamp_max_(const Tensor& self, const Tensor& max);
 /// x limited to [min, max], either of which may be left out; NaN stays; max wins where min > max.
 Tensor clamp(const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max = {});
 Tensor clamp_(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {});
-/// The same with bounds by element, broadcast.
-Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max);
+/// The same with bounds by element, broadcast; one that isn't defined is left out.
+Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max = {});
+Tensor clamp_(const Tensor& self, const Tensor& min, const Tensor& max = {});
 
 /// a + alpha * b; of bools: or.
 Tensor add(const Operand& a, const Operand& b, const Scalar& alpha = 1);

@@ -45,8 +45,14 @@ Tensor make(const Shape& shape, const TensorOptions& options, DType standard) {
   return empty(shape, {.dtype = options.dtype.value_or(standard), .device = options.device});
 }
 
-Tensor finish(const Tensor& result, const TensorOptions& options) {
-  if (options.requires_grad) result.requires_grad_();
+Tensor make_like(const Tensor& like, const LikeOptions& options) {
+  LikeOptions plain = options;
+  plain.requires_grad = false;
+  return empty_like(like, plain);
+}
+
+Tensor finish(const Tensor& result, bool requires_grad) {
+  if (requires_grad) result.requires_grad_();
   return result;
 }
 
@@ -114,18 +120,18 @@ Tensor bernoulli(const Tensor& input, Generator* generator) {
 
 Tensor rand(const Shape& shape, const TensorOptions& options, Generator* generator) {
   check_floating("rand", options.dtype.value_or(DType::f32));
-  return finish(uniform_(make(shape, options, DType::f32), 0, 1, generator), options);
+  return finish(uniform_(make(shape, options, DType::f32), 0, 1, generator), options.requires_grad);
 }
 
 Tensor randn(const Shape& shape, const TensorOptions& options, Generator* generator) {
   check_floating("randn", options.dtype.value_or(DType::f32));
-  return finish(normal_(make(shape, options, DType::f32), 0, 1, generator), options);
+  return finish(normal_(make(shape, options, DType::f32), 0, 1, generator), options.requires_grad);
 }
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options,
                Generator* generator) {
   return finish(fill_integers("randint", make(shape, options, DType::i64), low, high, generator),
-                options);
+                options.requires_grad);
 }
 
 Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options,
@@ -133,16 +139,27 @@ Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options,
   return randint(0, high, shape, options, generator);
 }
 
-Tensor rand_like(const Tensor& like, Generator* generator) {
-  return uniform_(empty_like(like), 0, 1, generator);
+Tensor rand_like(const Tensor& like, const LikeOptions& options, Generator* generator) {
+  const Tensor made = make_like(like, options);
+  check_floating("rand_like", made.dtype());
+  return finish(uniform_(made, 0, 1, generator), options.requires_grad);
 }
 
-Tensor randn_like(const Tensor& like, Generator* generator) {
-  return normal_(empty_like(like), 0, 1, generator);
+Tensor randn_like(const Tensor& like, const LikeOptions& options, Generator* generator) {
+  const Tensor made = make_like(like, options);
+  check_floating("randn_like", made.dtype());
+  return finish(normal_(made, 0, 1, generator), options.requires_grad);
 }
 
-Tensor randint_like(const Tensor& like, int64_t low, int64_t high, Generator* generator) {
-  return fill_integers("randint_like", empty_like(like), low, high, generator);
+Tensor randint_like(const Tensor& like, int64_t low, int64_t high, const LikeOptions& options,
+                    Generator* generator) {
+  return finish(fill_integers("randint_like", make_like(like, options), low, high, generator),
+                options.requires_grad);
+}
+
+Tensor randint_like(const Tensor& like, int64_t high, const LikeOptions& options,
+                    Generator* generator) {
+  return randint_like(like, 0, high, options, generator);
 }
 
 Tensor randperm(int64_t n, const TensorOptions& options, Generator* generator) {
@@ -159,7 +176,8 @@ Tensor randperm(int64_t n, const TensorOptions& options, Generator* generator) {
     const uint64_t j = scalar::uniform_below(w.word[0], w.word[1], static_cast<uint64_t>(i) + 1);
     std::swap(order[static_cast<size_t>(i)], order[j]);
   }
-  return finish(tensor(order).to(ToOptions{.dtype = dtype, .device = options.device}), options);
+  return finish(tensor(order).to(ToOptions{.dtype = dtype, .device = options.device}),
+                options.requires_grad);
 }
 
 namespace {

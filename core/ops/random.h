@@ -2,6 +2,7 @@
 
 #include <aorta/core/body/random.h>
 #include <aorta/core/kernel_registry.h>
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/random.h>
 
 namespace aorta {
@@ -21,9 +22,15 @@ Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options = 
 /// The numbers 0 .. n-1 in random order, i64 unless the options say otherwise.
 Tensor randperm(int64_t n, const TensorOptions& options = {}, Generator* generator = nullptr);
 
-Tensor rand_like(const Tensor& like, Generator* generator = nullptr);
-Tensor randn_like(const Tensor& like, Generator* generator = nullptr);
-Tensor randint_like(const Tensor& like, int64_t low, int64_t high, Generator* generator = nullptr);
+/// Of the shape, dtype and device of `like`, where the options don't say otherwise.
+Tensor rand_like(const Tensor& like, const LikeOptions& options = {},
+                 Generator* generator = nullptr);
+Tensor randn_like(const Tensor& like, const LikeOptions& options = {},
+                  Generator* generator = nullptr);
+Tensor randint_like(const Tensor& like, int64_t low, int64_t high, const LikeOptions& options = {},
+                    Generator* generator = nullptr);
+Tensor randint_like(const Tensor& like, int64_t high, const LikeOptions& options = {},
+                    Generator* generator = nullptr);
 
 /// In place; each returns its tensor.
 Tensor uniform_(const Tensor& self, double low = 0, double high = 1,

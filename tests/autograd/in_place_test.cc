@@ -126,6 +126,25 @@ TEST(InPlace, TransposedViewOfAnExpandedShape) {
   EXPECT_EQ(grad_of(x), (Doubles{1, 10, 1, 1, 100, 1}));
 }
 
+TEST(InPlace, OperandsOfADivisionMayStayAndItsResultChange) {
+  const Tensor a = tensor({6.0}, {.dtype = DType::f64, .requires_grad = true});
+  const Tensor b = tensor({2.0}, {.dtype = DType::f64, .requires_grad = true});
+  const Tensor y = a / b;
+  add_(y, 1);
+  sum(y).backward();
+  EXPECT_EQ(a.grad().item<double>(), 0.5);
+  EXPECT_EQ(b.grad().item<double>(), -1.5);
+}
+
+TEST(InPlace, OfViewsWithoutElements) {
+  const Tensor base = zeros({0, 6}, {.requires_grad = true}) * 1;
+  const Tensor part = base.narrow(1, 3, 2);
+  const Tensor w = ones({2}, {.requires_grad = true});
+  add_(part, w);
+  sum(part).backward();
+  EXPECT_EQ(w.grad().to_vector<double>(), (std::vector<double>{0, 0}));
+}
+
 TEST(InPlace, CopyFillAndZero) {
   const Tensor x = leaf({1, 2, 3, 4}), s = leaf({7});
   const Tensor y = x * 2;

@@ -2,6 +2,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/cross_entropy.h>
 #include <aorta/core/ops/loss.h>
+#include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/parallel_for.h>
@@ -77,6 +78,32 @@ TEST(LossGradients, ChangedTargetsAreNoticed) {
   const Tensor loss = cross_entropy(x, target);
   target.fill_(1);
   EXPECT_THROW(loss.backward(), Error);
+}
+
+// A batch that came to nothing.
+TEST(LossGradients, OfNothingThatIsRepeated) {
+  const Tensor x = zeros({1, 3}).narrow(0, 0, 0).expand({0, 3}).requires_grad_();
+  const Tensor y = zeros({0, 1}).expand({0, 3});
+  for (const Tensor& loss : {mse_loss(x, y, Reduction::sum),
+                             binary_cross_entropy_with_logits(x, y, {.reduction = Reduction::sum}),
+                             l1_loss(x, y, Reduction::sum)}) {
+    EXPECT_EQ(loss.item<double>(), 0);
+    loss.backward();
+  }
+  EXPECT_EQ(x.grad().shape(), (Shape{0, 3}));
+}
+
+// PyTorch gives zeros of the operands' shapes.
+TEST(LinearGradients, OfNoFeatures) {
+  for (const auto& [in, out] : {std::pair(0, 3), std::pair(3, 0)}) {
+    const Tensor x = ones({2, 4, in}, {.requires_grad = true});
+    const Tensor w = ones({out, in}, {.requires_grad = true});
+    const Tensor b = ones({out}, {.requires_grad = true});
+    sum(linear(x, w, b)).backward();
+    EXPECT_EQ(x.grad().to_vector<float>(), std::vector<float>(static_cast<size_t>(8 * in), 0));
+    EXPECT_EQ(w.grad().shape(), (Shape{out, in}));
+    EXPECT_EQ(b.grad().to_vector<float>(), std::vector<float>(static_cast<size_t>(out), 8));
+  }
 }
 
 }  // namespace

@@ -296,8 +296,8 @@ void add_clamps(std::vector<Row>& rows) {
                   [](const Tensors& x) { return clamp_(x[0], {}, 2); }},
                  {"crossed", [](const Tensors& x) -> Tensors { return {clamp(x[0], 3, 2)}; },
                   [](const Tensors& x) { return clamp_(x[0], 3, 2); }},
-                 {"tensors",
-                  [](const Tensors& x) -> Tensors { return {clamp(x[0], x[1], x[2])}; }}},
+                 {"tensors", [](const Tensors& x) -> Tensors { return {clamp(x[0], x[1], x[2])}; },
+                  [](const Tensors& x) { return clamp_(x[0], x[1], x[2]); }}},
        .bad = {{[] { clamp(ones({2}), std::nullopt, std::nullopt); },
                 "clamp: min or max must be given"}}});
 }

@@ -112,4 +112,22 @@ TEST(Pointwise, HalvesAreRoundedOnce) {
   }
 }
 
+TEST(Clamp, ByTensorsOfWhichOneMayBeLeftOut) {
+  using Floats = std::vector<float>;
+  const Tensor x = tensor({-2.0, 0.0, 3.0}), low = tensor({-1.0, 1.0, 1.0}), high = tensor(2.0);
+  EXPECT_EQ(clamp(x, low).to_vector<float>(), (Floats{-1, 1, 3}));
+  EXPECT_EQ(clamp(x, {}, high).to_vector<float>(), (Floats{-2, 0, 2}));
+  EXPECT_EQ(clamp(x, low, high).to_vector<float>(), (Floats{-1, 1, 2}));
+  EXPECT_EQ(clamp_min(x, low).to_vector<float>(), (Floats{-1, 1, 3}));
+  EXPECT_EQ(clamp_max(x, high).to_vector<float>(), (Floats{-2, 0, 2}));
+  Tensor y = x.clone();
+  EXPECT_TRUE(clamp_(y, low).is_same(y));
+  EXPECT_EQ(y.to_vector<float>(), (Floats{-1, 1, 3}));
+  clamp_(y, {}, high);
+  EXPECT_EQ(y.to_vector<float>(), (Floats{-1, 1, 2}));
+  y = x.clone();
+  clamp_min_(clamp_max_(y, high), low);
+  EXPECT_EQ(y.to_vector<float>(), (Floats{-1, 1, 2}));
+}
+
 }  // namespace

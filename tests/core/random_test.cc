@@ -273,4 +273,19 @@ TEST(Random, ZeroSizedAndZeroDimensional) {
 }
 
 }  // namespace
+TEST(Random, LikeAnotherUnlessTheOptionsSayOtherwise) {
+  const Tensor like = ones({2, 3}, {.dtype = bf16});
+  EXPECT_EQ(rand_like(like).dtype(), bf16);
+  EXPECT_EQ(randn_like(like, {.dtype = f64}).dtype(), f64);
+  EXPECT_TRUE(rand_like(like, {.requires_grad = true}).requires_grad());
+  EXPECT_TRUE(randn_like(like, {.requires_grad = true}).requires_grad());
+  EXPECT_EQ(rand_like(like, {.device = "cpu:1"}).device(), Device("cpu:1"));
+  const Tensor dice = randint_like(like, 6, {.dtype = i64});
+  EXPECT_EQ(dice.dtype(), i64);
+  for (const int64_t number : dice.to_vector<int64_t>()) EXPECT_TRUE(number >= 0 && number < 6);
+  Generator a(4), b(4);
+  EXPECT_EQ(randint_like(like, 2, 9, {.dtype = i32}, &a).to_vector<int>(),
+            randint(2, 9, {2, 3}, {.dtype = i32}, &b).to_vector<int>());
+}
+
 }  // namespace aorta
