@@ -5,7 +5,7 @@
 namespace aorta {
 
 /// The number of threads that CPU kernels use: OMP_NUM_THREADS, else the CPUs that this process may
-/// run on. oneDNN shares the pool.
+/// run on.
 int get_num_threads();
 void set_num_threads(int count);
 

@@ -7,11 +7,12 @@ set -euo pipefail
 
 packages=(
   bazel-bootstrap g++ pkg-config cmake make python3 python3-numpy git   # tools
-  libdnnl-dev libeigen3-dev libfmt-dev nlohmann-json3-dev zlib1g-dev    # libraries of the core
+  libeigen3-dev libfmt-dev nlohmann-json3-dev zlib1g-dev                # libraries of the core
   libjpeg62-turbo-dev libpng-dev libopencv-videoio-dev                  # images and videos
   libcli11-dev libopencv-imgproc-dev                                    # programs: command lines, drawing
   libdlpack-dev libopencv-core-dev                                      # interchange headers
   libgtest-dev libgmock-dev libbenchmark-dev clang-format-14            # tests
+  libdnnl-dev                                                           # the benchmark's peer
 )
 [[ ${1:-} == --fuzz ]] && packages+=(clang libclang-rt-14-dev)
 

@@ -307,7 +307,7 @@ def _(case):
 
 @row(70, "too little memory", 4, "*allocate: the machine has no more memory, got * bytes wanted, * in use")
 def _(case):
-    return case.begun().resume(limits=[(resource.RLIMIT_AS, 120 << 20)])
+    return case.begun().resume(limits=[(resource.RLIMIT_AS, 90 << 20)])
 
 
 left_out(71, "too little memory of a GPU", "needs a GPU")

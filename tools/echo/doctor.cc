@@ -200,14 +200,6 @@ Finding library(const char* name, const char* function, const std::string& packa
   return finding;
 }
 
-std::string onednn_version(void* function) {
-  struct Version {  // dnnl_version_t's first members
-    int major, minor, patch;
-  };
-  const Version* version = reinterpret_cast<const Version* (*)()>(function)();
-  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
-}
-
 std::string zlib_version(void* function) { return reinterpret_cast<const char* (*)()>(function)(); }
 
 std::string png_version(void* function) {
@@ -273,7 +265,6 @@ std::vector<Finding> examine(const DoctorOptions& options) {
   std::vector<Finding> findings = {processor(),     threads(),    memory(),
                                    shared_memory(), open_files(), disk(options.folder)};
   for (Finding& finding : gpu()) findings.push_back(std::move(finding));
-  findings.push_back(library("oneDNN", "dnnl_version", "libdnnl2", onednn_version));
   findings.push_back(library("libjpeg-turbo", "jpeg_read_scanlines", "libjpeg62-turbo", nullptr));
   findings.push_back(library("libpng", "png_get_libpng_ver", "libpng16-16", png_version));
   findings.push_back(library("zlib", "zlibVersion", "zlib1g", zlib_version));
