@@ -40,12 +40,33 @@ GroupData::GroupData(std::vector<Tensor> given) : parameters(std::move(given)) {
     places.push_back({static_cast<size_t>(bucket - buckets.begin()),
                       bucket->size,
                       dense,
+                      parameter.strides(),
                       dense ? parameter.strides() : contiguous_strides(parameter.shape()),
                       {},
                       {}});
     bucket->size += (parameter.numel() + kAligned - 1) / kAligned * kAligned;
   }
   steps.resize(parameters.size());
+}
+
+void GroupData::follow_parameters() {
+  const auto has_its_place = [&](size_t i) {
+    const Tensor& parameter = parameters[i];
+    const Bucket& bucket = buckets[places[i].bucket];
+    return parameter.dtype() == bucket.dtype && parameter.device() == bucket.device &&
+           parameter.strides() == places[i].layout;
+  };
+  size_t i = 0;
+  while (i < parameters.size() && has_its_place(i)) ++i;
+  if (i == parameters.size()) return;
+  GroupData now(parameters);
+  for (const auto& kind : kinds) {
+    const StateKind& moved = now.kind({kind->name.c_str(), kind->initial});
+    for (size_t p = 0; p < parameters.size(); ++p) now.state_of(moved, p).copy_(state_of(*kind, p));
+  }
+  for (size_t k = 0; k < kinds.size(); ++k) kinds[k]->arenas = std::move(now.kinds[k]->arenas);
+  places = std::move(now.places);
+  buckets = std::move(now.buckets);
 }
 
 StateKind* GroupData::find(std::string_view name) const {

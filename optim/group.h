@@ -35,6 +35,7 @@ struct Place {
   size_t bucket;
   int64_t offset;   // in each arena of the bucket
   bool dense;       // its elements fill memory without gaps; else the step works on a copy
+  Strides layout;   // of the parameter, when its place was made
   Strides strides;  // of its state
   Tensor copy;      // of a parameter that isn't dense
   Tensor gradient;  // of a gradient in another layout
@@ -75,6 +76,9 @@ struct GroupData {
   StateKind* find(std::string_view name) const;
   StateKind& kind(const StateName& name);
   std::vector<double>& value(const std::string& name);
+  /// Makes the places anew when a parameter has another dtype, device or layout than they were made
+  /// for (Module::to). All state goes along, converted to what the parameter needs now.
+  void follow_parameters();
   /// The state of one parameter, in its shape.
   Tensor state_of(const StateKind& kind, size_t place) const;
 
@@ -100,6 +104,7 @@ void GroupData::fused_step(UpdateRule rule, std::initializer_list<StateName> nam
                            const Numbers& numbers_of, std::vector<double>* rule_values,
                            bool with_gradient) {
   forget_gathered();  // of a step that threw
+  follow_parameters();
   StateKind* states[kMaxUpdateStates] = {};
   size_t count = 0;
   for (const StateName& name : names) states[count++] = &kind(name);

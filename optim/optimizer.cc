@@ -71,6 +71,7 @@ Tensor Optimizer::step(const std::function<Tensor()>& closure) {
 
 void Optimizer::each_slot(size_t g, void (*update)(Optimizer& self, Slot& slot)) {
   GroupData& group = data(g);
+  group.follow_parameters();
   for (size_t i = 0; i < group.parameters.size(); ++i) {
     Tensor gradient = group.parameters[i].grad();
     if (!gradient.defined()) continue;

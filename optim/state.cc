@@ -157,6 +157,7 @@ Restored read_parameter(const State& state, const std::string& prefix, const Ten
 }
 
 void take_over(GroupData& group, const std::vector<Restored>& restored) {
+  group.follow_parameters();
   for (const auto& kind : group.kinds) {
     std::fill(kind->present.begin(), kind->present.end(), 0);
   }

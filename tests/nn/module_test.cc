@@ -229,6 +229,25 @@ TEST(Module, ToChannelsLast) {
   EXPECT_TRUE(outer(x).is_contiguous(MemoryFormat::channels_last));
 }
 
+TEST(Module, ToMayFollowTheOptimizer) {
+  for (const ToOptions& options : {ToOptions{.dtype = DType::f64}, ToOptions{.dtype = DType::bf16},
+                                   ToOptions{.memory_format = MemoryFormat::channels_last}}) {
+    Conv2d net(2, 3, 3);
+    Conv2d expected = clone(net);
+    expected.to(options);
+    optim::SGD sgd(net.parameters(), {.lr = 0.5});
+    optim::SGD reference(expected.parameters(), {.lr = 0.5});
+    net.to(options);
+    const Tensor x = randn({1, 2, 5, 5}).to(net.weight.dtype());
+    sum(square(net(x))).backward();
+    sum(square(expected(x))).backward();
+    sgd.step();
+    reference.step();
+    EXPECT_EQ(net.weight.to_vector<double>(), expected.weight.to_vector<double>());
+    EXPECT_EQ(net.bias.to_vector<double>(), expected.bias.to_vector<double>());
+  }
+}
+
 TEST(Module, StateGoesRoundByEveryFormat) {
   const std::string folder = testing::TempDir();
   Net net;
