@@ -25,8 +25,10 @@ State ComposedScheduler::state() const {
   for (size_t i = 0; i < schedules_.size(); ++i) state.add(prefix(i), schedules_[i]->state());
   return state;
 }
-void ComposedScheduler::undo() {
-  for (const auto& schedule : schedules_) schedule->undo();
+void ComposedScheduler::go_to_base() {
+  for (size_t g = 0; g < optimizer().group_count(); ++g) {
+    if (const auto base = optimizer().initial_lr(g)) optimizer().set_lr(*base, g);
+  }
 }
 void ComposedScheduler::load(const State& state, bool apply) {
   State rest;  // what isn't the schedules'
@@ -56,12 +58,13 @@ void ChainedScheduler::step() {
   note_rates();
 }
 void ChainedScheduler::initial_step() {
+  last_epoch_ = 0;
   for (const auto& schedule : schedules_) schedule->initial_step();
   note_rates();
 }
 void ChainedScheduler::start() {
-  for (const auto& schedule : schedules_) schedule->start();
-  note_rates();
+  go_to_base();
+  initial_step();
 }
 
 SequentialLR::SequentialLR(Optimizer& optimizer, Schedules schedules,
@@ -75,10 +78,7 @@ SequentialLR::SequentialLR(Optimizer& optimizer, Schedules schedules,
         schedules_.size());
   check(std::is_sorted(milestones_.begin(), milestones_.end()), kOp, "milestones must not go down",
         milestones_.size());
-  for (size_t g = 0; g < optimizer.group_count(); ++g) {
-    if (optimizer.initial_lr(g)) optimizer.set_lr(*optimizer.initial_lr(g), g);
-  }
-  undo();
+  go_to_base();
   initial_step();
 }
 size_t SequentialLR::index() const {

@@ -10,7 +10,6 @@ using Schedules = std::vector<std::shared_ptr<LRScheduler>>;
 class ComposedScheduler : public LRScheduler {
  public:
   State state() const override;
-  void undo() override;
   void load(const State& state, bool apply) override;
 
  protected:
@@ -18,10 +17,14 @@ class ComposedScheduler : public LRScheduler {
       : LRScheduler(optimizer), schedules_(std::move(schedules)) {}
   double lr_of(size_t group, double lr) override;
 
+  /// Sets every group to its base.
+  void go_to_base();
+
   Schedules schedules_;
 };
 
-/// Steps all of its schedules, in their order.
+/// Steps all of its schedules, in their order. In a SequentialLR it starts from the base wherever
+/// it stands (PyTorch's can only stand first, and then an ExponentialLR inside is one gamma ahead).
 class ChainedScheduler : public ComposedScheduler {
  public:
   explicit ChainedScheduler(const Schedules& schedules);

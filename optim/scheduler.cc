@@ -23,6 +23,7 @@ void LRScheduler::begin() {
 }
 
 void LRScheduler::initial_step() {
+  last_epoch_ = -1;
   step_count_ = 0;
   initial_ = true;
   step();

@@ -33,8 +33,6 @@ class LRScheduler {
 
   // How schedules that hold others drive them.
 
-  /// Takes back step 0, which the constructor took.
-  virtual void undo() { --last_epoch_; }
   /// Takes step 0 again.
   virtual void initial_step();
   /// Starts in the middle of a sequence: step 0, from the base and not from the current lr.

@@ -225,6 +225,63 @@ TEST(Schedules, ComeBackFromTheirState) {
   }
 }
 
+// Schedules of schedules: each part runs from the base, by its own closed form.
+TEST(Schedules, Nest) {
+  const double pi = std::acos(-1.0);
+  const auto warm_up_and_decay = [&](int64_t t) {  // of the chained ones
+    const double x = static_cast<double>(t);
+    return (0.1 + 0.9 * std::min(x, 5.0) / 5) * (1 + std::cos(pi * x / 40)) / 2;
+  };
+  const auto chained = [](Optimizer& o) {
+    return std::make_shared<ChainedScheduler>(
+        Schedules{make<LinearLR>(o, {.start_factor = 0.1, .total_iters = 5}),
+                  make<CosineAnnealingLR>(o, {.T_max = 40})});
+  };
+  const auto half = [](Optimizer& o) {
+    return make<ConstantLR>(o, {.factor = 0.5, .total_iters = 100});
+  };
+  const auto sequence = [](Optimizer& o, const Schedules& parts, int64_t milestone) {
+    return std::make_shared<SequentialLR>(o, parts, std::vector{milestone});
+  };
+  struct Row {
+    const char* name;
+    std::function<std::shared_ptr<LRScheduler>(Optimizer& o)> make_schedule;
+    std::function<double(int64_t t)> factor;
+  };
+  const Row rows[] = {
+      {"chained second",
+       [&](Optimizer& o) {
+         return sequence(o, {half(o), chained(o)}, 10);
+       },
+       [&](int64_t t) { return t < 10 ? 0.5 : warm_up_and_decay(t - 10); }},
+      {"chained first",
+       [&](Optimizer& o) {
+         return sequence(o, {chained(o), half(o)}, 10);
+       },
+       [&](int64_t t) { return t < 10 ? warm_up_and_decay(t) : 0.5; }},
+      {"chained in a sequence in a sequence",
+       [&](Optimizer& o) {
+         return sequence(o, {half(o), sequence(o, {half(o), chained(o)}, 4)}, 6);
+       },
+       [&](int64_t t) { return t < 10 ? 0.5 : warm_up_and_decay(t - 10); }},
+      {"a sequence chained",
+       [&](Optimizer& o) -> std::shared_ptr<LRScheduler> {
+         const auto inner = sequence(o, {half(o), chained(o)}, 10);
+         return std::make_shared<ChainedScheduler>(Schedules{inner});
+       },
+       [&](int64_t t) { return t < 10 ? 0.5 : warm_up_and_decay(t - 10); }},
+  };
+  for (const Row& row : rows) {
+    const auto optimizer = two_groups();
+    const auto schedule = row.make_schedule(*optimizer);
+    for (int64_t t = 0; t <= 30; ++t) {
+      EXPECT_NEAR(optimizer->lr(0), 0.1 * row.factor(t), 1e-14) << row.name << " at " << t;
+      EXPECT_NEAR(optimizer->lr(1), 0.02 * row.factor(t), 1e-14) << row.name << " at " << t;
+      schedule->step();
+    }
+  }
+}
+
 TEST(Schedules, OneCycleMovesBeta1) {
   Adam adam({zeros({1})}, {.lr = 0.1, .betas = {0.9, 0.99}});
   OneCycleLR schedule(adam, {.max_lr = {0.1}, .total_steps = 10});
