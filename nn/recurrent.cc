@@ -172,8 +172,14 @@ int64_t Recurrent::multiply_adds(const Tensors& inputs, const Tensors&) const {
   return steps * products;
 }
 
-RNN::RNN(int64_t input, int64_t hidden, const RNNOptions& rnn_options)
-    : Recurrent(1, input, hidden, rnn_options), relu(rnn_options.relu) {}
+RNN::RNN(int64_t input, int64_t hidden, const RNNOptions& o)
+    : Recurrent(1, input, hidden,
+                {.num_layers = o.num_layers,
+                 .bias = o.bias,
+                 .batch_first = o.batch_first,
+                 .dropout = o.dropout,
+                 .bidirectional = o.bidirectional}),
+      nonlinearity(o.nonlinearity) {}
 RNN::RNN(Module& owner, const char* name, int64_t input, int64_t hidden,
          const RNNOptions& rnn_options)
     : RNN(input, hidden, rnn_options) {
@@ -185,7 +191,7 @@ RnnOutput RNN::forward(const Tensor& input, const Tensor& h) const {
   const Tensor output =
       run(input, states, 1, [this](const Weights& w, const Tensor& gates, Tensors& state) {
         const Tensor sum = gates + linear(state[0], w.w_hh, w.b_hh);
-        state[0] = relu ? aorta::relu(sum) : tanh(sum);
+        state[0] = nonlinearity == RNNNonlinearity::relu ? relu(sum) : tanh(sum);
       });
   return {output, states[0]};
 }

@@ -55,10 +55,17 @@ struct RnnOutput {
   Tensor output, h;
 };
 
-struct RNNOptions : RecurrentOptions {
-  bool relu = false;  // instead of tanh
+enum class RNNNonlinearity : uint8_t { tanh, relu };
+/// RecurrentOptions and what is the RNN's own, side by side, so that all can be named in one list.
+struct RNNOptions {
+  int64_t num_layers = 1;
+  RNNNonlinearity nonlinearity = RNNNonlinearity::tanh;
+  bool bias = true;
+  bool batch_first = false;
+  double dropout = 0;
+  bool bidirectional = false;
 };
-/// h' = tanh(w_ih x + b_ih + w_hh h + b_hh) (Elman 1990).
+/// h' = tanh(w_ih x + b_ih + w_hh h + b_hh), or relu of it (Elman 1990).
 class RNN : public Recurrent {
  public:
   RNN(int64_t input_size, int64_t hidden_size, const RNNOptions& options = {});
@@ -70,7 +77,7 @@ class RNN : public Recurrent {
   /// The output alone.
   Tensor forward(const Tensor& input) const override;
 
-  bool relu;
+  RNNNonlinearity nonlinearity;
 };
 
 struct LstmOutput {

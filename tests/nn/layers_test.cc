@@ -135,11 +135,6 @@ std::vector<Case> sequences() {
   const auto rnn = [](const RNNOptions& o) { return [o] { return AnyModule(RNN(4, 3, o)); }; };
   const auto lstm = [](const Options& o) { return [o] { return AnyModule(LSTM(4, 3, o)); }; };
   const auto gru = [](const Options& o) { return [o] { return AnyModule(GRU(4, 3, o)); }; };
-  RNNOptions deep;
-  deep.num_layers = 2;
-  deep.bidirectional = true;
-  deep.bias = false;
-  deep.relu = true;
   using Attention = MultiheadAttentionOptions;
   const auto mha = [](int64_t heads, const Attention& o) {
     return [heads, o] { return AnyModule(MultiheadAttention(6, heads, o)); };
@@ -149,7 +144,12 @@ std::vector<Case> sequences() {
   };
   return {
       {"rnn", rnn({}), call_rnn},
-      {"rnn_relu_deep", rnn(deep), call_rnn},
+      {"rnn_relu_deep",
+       rnn({.num_layers = 2,
+            .nonlinearity = RNNNonlinearity::relu,
+            .bias = false,
+            .bidirectional = true}),
+       call_rnn},
       {"lstm", lstm({}), call_lstm},
       {"lstm_deep", lstm({.num_layers = 2, .batch_first = true, .bidirectional = true}), call_lstm},
       {"lstm_unbatched", lstm({.bidirectional = true}), call_lstm},
