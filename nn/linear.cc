@@ -32,8 +32,7 @@ Linear::Linear(Module& owner, const char* name, int64_t in, int64_t out,
 }
 
 void Linear::reset_parameters() {
-  if (in_features == 0) return;
-  const double bound = 1 / std::sqrt(static_cast<double>(in_features));
+  const double bound = in_features == 0 ? 0 : 1 / std::sqrt(static_cast<double>(in_features));
   init::uniform_(weight, -bound, bound);
   if (bias.defined()) init::uniform_(bias, -bound, bound);
 }

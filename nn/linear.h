@@ -8,7 +8,7 @@ struct LinearOptions {
   bool bias = true;
 };
 /// input weight^T + bias: input (*, in), weight (out, in), bias (out) -> (*, out). Both start
-/// uniform in +-1 / sqrt(in).
+/// uniform in +-1 / sqrt(in), a bias without inputs at 0.
 class Linear : public Module {
  public:
   Linear(int64_t in_features, int64_t out_features, const LinearOptions& options = {});

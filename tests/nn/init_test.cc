@@ -107,6 +107,13 @@ TEST(Init, LayersStartAsPyTorchs) {
   EXPECT_EQ(sum(abs(norm.bias)).item<double>(), 0);
 }
 
+TEST(Init, ALinearWithoutInputsHasABiasOfZeros) {
+  full({7}, 123.0);  // its memory is the next one's
+  const Linear linear(0, 7);
+  EXPECT_EQ(linear.bias.to_vector<double>(), std::vector<double>(7, 0.0));
+  EXPECT_EQ(linear(zeros({2, 0})).shape(), (Shape{2, 7}));
+}
+
 TEST(Init, Refuses) {
   const auto error_of = [](auto function) -> std::string {
     try {
