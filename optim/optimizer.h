@@ -175,11 +175,18 @@ class OptimizerOf : public Optimizer {
     for (Group& group : groups) add_param_group(std::move(group.parameters), group.options);
   }
 
+  /// A group with the options given. Those that aren't named have O's defaults; to keep the
+  /// optimizer's, change a copy of theirs.
   void add_param_group(std::vector<Tensor> parameters, O options) {
     if constexpr (requires { options.complete(); }) options.complete();
     options.check();
     add_group(std::move(parameters));
+    if (options_.empty()) first_ = options;
     options_.push_back(std::make_unique<O>(std::move(options)));
+  }
+  /// A group with the options that the first one was given.
+  void add_param_group(std::vector<Tensor> parameters) {
+    add_param_group(std::move(parameters), first_);
   }
 
   /// The options of a group; they may be changed between steps.
@@ -194,6 +201,7 @@ class OptimizerOf : public Optimizer {
 
  private:
   std::vector<std::unique_ptr<O>> options_;
+  O first_;
 };
 
 /// An optimizer of one's own, written with tensor ops; state() and restore(), groups, schedules and

@@ -53,6 +53,22 @@ TEST(Optimizer, ReadsAsPyTorch) {
   EXPECT_EQ(Adagrad({w}, {.dialect = Dialect::paper}).options().eps, 1e-8);
 }
 
+TEST(Optimizer, AGroupWithoutOptionsHasTheFirstOnes) {
+  const Tensor w = leaf({1}), b = leaf({2}), c = leaf({3});
+  SGD sgd({w}, {.lr = 0.5, .momentum = 0.9});
+  sgd.set_lr(0.1);  // by a schedule: a new group starts where the first one did
+  sgd.add_param_group({b});
+  EXPECT_EQ(sgd.lr(1), 0.5);
+  EXPECT_EQ(sgd.options(1).momentum, 0.9);
+  SGDOptions slow = sgd.options(1);
+  slow.lr = 0.25;
+  sgd.add_param_group({c}, slow);
+  EXPECT_EQ(sgd.options(2).momentum, 0.9);
+  Adagrad paper({w}, {.dialect = Dialect::paper});
+  paper.add_param_group({b});
+  EXPECT_EQ(paper.options(1).eps, 1e-8);
+}
+
 TEST(Optimizer, RefusesBadParametersAndOptions) {
   const Tensor w = leaf({1, 2});
   const auto message = [](const std::vector<Tensor>& parameters) {
