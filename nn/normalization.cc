@@ -18,6 +18,16 @@ Tensor ones_if(bool wanted, const Shape& shape) { return wanted ? ones(shape) : 
 Tensor zeros_if(bool wanted, const Shape& shape) { return wanted ? zeros(shape) : Tensor(); }
 Tensor counter_if(bool wanted) { return wanted ? zeros({}, {.dtype = DType::i64}) : Tensor(); }
 
+// Of a BatchNorm or InstanceNorm.
+template <class Norm>
+void reset_statistics(Norm& norm) {
+  if (!norm.running_mean.defined()) return;
+  const NoGradGuard no_grad;
+  norm.running_mean.zero_();
+  norm.running_var.fill_(1);
+  norm.num_batches_tracked.zero_();
+}
+
 int64_t positive(const std::string& name, int64_t features) {
   check(features > 0, name, "num_features must be positive", features);
   return features;
@@ -72,6 +82,8 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
                     options.eps, use_batch ? statistic_groups : 1, relu, residual);
 }
 
+void BatchNorm::reset_running_stats() { reset_statistics(*this); }
+
 std::string BatchNorm::type_name() const { return layer("BatchNorm", spatial); }
 
 std::string BatchNorm::extra_repr() const {
@@ -86,6 +98,53 @@ void set_statistic_groups(Module& module, int64_t groups) {
   module.apply([groups](Module& inner) {
     if (auto* norm = dynamic_cast<BatchNorm*>(&inner)) norm->statistic_groups = groups;
   });
+}
+
+namespace {
+
+// Averages instead of moving ones, and training, as long as it lives.
+class PlainAverages {
+ public:
+  explicit PlainAverages(Module& module) : module_(module), was_training_(module.is_training()) {
+    for (const auto& [name, inner] : module.named_modules()) {
+      auto* const norm = dynamic_cast<BatchNorm*>(inner);
+      if (!norm || !norm->running_mean.defined()) continue;
+      norms_.push_back({norm, norm->options.momentum, norm->statistic_groups});
+      norm->reset_running_stats();
+      norm->options.momentum.reset();
+      norm->statistic_groups = 1;
+    }
+    module.train();
+  }
+  ~PlainAverages() {
+    for (const Kept& kept : norms_) {
+      kept.norm->options.momentum = kept.momentum;
+      kept.norm->statistic_groups = kept.groups;
+    }
+    module_.train(was_training_);
+  }
+  PlainAverages(const PlainAverages&) = delete;
+  PlainAverages& operator=(const PlainAverages&) = delete;
+  bool empty() const { return norms_.empty(); }
+
+ private:
+  struct Kept {
+    BatchNorm* norm;
+    std::optional<double> momentum;
+    int64_t groups;
+  };
+  Module& module_;
+  bool was_training_;
+  std::vector<Kept> norms_;
+};
+
+}  // namespace
+
+void update_bn(Module& module, const std::function<void()>& calls) {
+  const PlainAverages averages(module);
+  if (averages.empty()) return;
+  const NoGradGuard no_grad;
+  calls();
 }
 
 InstanceNorm::InstanceNorm(int dims, int64_t features, const InstanceNormOptions& norm_options)
@@ -114,6 +173,8 @@ Tensor InstanceNorm::forward(const Tensor& input) const {
                     use_input, options.momentum, options.eps);
   return unbatched ? output.squeeze(0) : output;
 }
+
+void InstanceNorm::reset_running_stats() { reset_statistics(*this); }
 
 std::string InstanceNorm::type_name() const { return layer("InstanceNorm", spatial); }
 

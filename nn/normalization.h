@@ -2,6 +2,7 @@
 
 #include <aorta/nn/module.h>
 
+#include <iterator>
 #include <optional>
 
 // Normalisation layers; the formulas stand in core/ops/normalization.h. Weights start at 1, biases
@@ -26,6 +27,8 @@ class BatchNorm : public Module {
   /// max(y + residual, 0), residual of the input's shape: how a residual block ends. A call, with
   /// hooks and all, whether `options.relu` or not.
   Tensor add_relu(const Tensor& input, const Tensor& residual) const;
+  /// Sets the running statistics to mean 0, variance 1 and no batch.
+  void reset_running_stats();
   std::string type_name() const override;
   std::string extra_repr() const override;
 
@@ -48,6 +51,27 @@ class BatchNorm : public Module {
 /// Sets the statistic_groups of every BatchNorm inside.
 void set_statistic_groups(Module& module, int64_t groups);
 
+/// Makes the running statistics of every BatchNorm inside the plain averages over the calls that
+/// `calls` makes, in training and without a graph: those of averaged weights, which no training
+/// step has seen (optim::AveragedModel). Nothing runs when there is no BatchNorm with statistics.
+void update_bn(Module& module, const std::function<void()>& calls);
+
+/// The same with a call for each of a range of input tensors, or of a loader's batches, whose first
+/// tensor is the input; inputs go to the statistics' device: `nn::update_bn(net, loader)`.
+template <class Range>
+requires requires(Range& range) { std::begin(range); }
+void update_bn(Module& module, Range&& range) {
+  update_bn(module, [&] {
+    const Device device = module.parameters().at(0).device();
+    for (auto&& item : range) {
+      if constexpr (requires { item.tensors(); })
+        module(item.tensors().at(0).second.to(device));
+      else
+        module(item.to(device));
+    }
+  });
+}
+
 struct InstanceNormOptions {
   double eps = 1e-5;
   double momentum = 0.1;
@@ -58,6 +82,8 @@ struct InstanceNormOptions {
 class InstanceNorm : public Module {
  public:
   Tensor forward(const Tensor& input) const override;
+  /// As BatchNorm::reset_running_stats.
+  void reset_running_stats();
   std::string type_name() const override;
   std::string extra_repr() const override;
 

@@ -17,9 +17,10 @@ struct AverageOptions {
 ///     optimizer.step();  averages.update_parameters(net.parameters());     // after each step
 ///     averages.swap(net.parameters());  evaluate(net);  averages.swap(net.parameters());
 ///
-/// The first update copies. Averages have the tensors' dtype, where a decay near 1 doesn't move a
-/// half type: average the f32 parameters. Tensors that aren't floating are copied at each update.
-/// One pass over memory an update.
+/// A net with batch norms then needs the statistics of the averages: `nn::update_bn(net, loader)`
+/// between swap and evaluate. The first update copies. Averages have the tensors' dtype, where a
+/// decay near 1 doesn't move a half type: average the f32 parameters. Tensors that aren't floating
+/// are copied at each update. One pass over memory an update.
 class AveragedModel {
  public:
   explicit AveragedModel(const std::vector<Tensor>& tensors, const AverageOptions& options = {});

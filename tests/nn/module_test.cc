@@ -479,6 +479,58 @@ TEST(BatchNorm, GroupsOfStatisticsAreCallsOfTheirOwn) {
   EXPECT_EQ(together.num_batches_tracked.item<int64_t>(), 2);
 }
 
+TEST(BatchNorm, StatisticsOfAveragedWeights) {
+  struct Small : Module {
+    Linear hidden{*this, "hidden", 4, 3};
+    BatchNorm1d norm{*this, "norm", 3};
+    Dropout drop{*this, "drop", 0.5};
+    Tensor forward(const Tensor& x) const override { return drop(norm(hidden(x))); }
+  };
+  Small net;
+  net.to(DType::f64);
+  const Tensor x = randn({12, 4}, {.dtype = DType::f64});
+  for (int i = 0; i < 3; ++i) net(x);  // what shall be forgotten
+  net.eval();
+  net.norm.statistic_groups = 2;
+  const auto expect_averages = [&] {
+    std::vector<double> mean(3), variance(3);
+    for (const Tensor& batch : tensor_split(x, 3)) {
+      const Tensor y = net.hidden(batch);
+      for (int64_t c = 0; c < 3; ++c) {
+        double sum = 0, squares = 0;
+        for (int64_t i = 0; i < 4; ++i) sum += y.at<double>({i, c});
+        for (int64_t i = 0; i < 4; ++i) squares += std::pow(y.at<double>({i, c}) - sum / 4, 2);
+        mean[static_cast<size_t>(c)] += sum / 4 / 3;
+        variance[static_cast<size_t>(c)] += squares / 3 / 3;
+      }
+    }
+    EXPECT_TRUE(near(net.norm.running_mean, tensor(mean, {.dtype = DType::f64}), 1e-12));
+    EXPECT_TRUE(near(net.norm.running_var, tensor(variance, {.dtype = DType::f64}), 1e-12));
+    EXPECT_EQ(net.norm.num_batches_tracked.item<int64_t>(), 3);
+    EXPECT_EQ(net.norm.options.momentum, 0.1);
+    EXPECT_EQ(net.norm.statistic_groups, 2);
+    EXPECT_FALSE(net.is_training() || net.norm.is_training());
+  };
+  update_bn(net, tensor_split(x, 3));
+  expect_averages();
+  EXPECT_FALSE(net.norm.running_mean.requires_grad());
+  net.norm.reset_running_stats();
+  EXPECT_EQ(net.norm.running_var.to_vector<double>(), std::vector<double>(3, 1.0));
+  EXPECT_EQ(net.norm.num_batches_tracked.item<int64_t>(), 0);
+  std::vector<data::Batch> batches;  // as a loader gives them
+  for (const Tensor& batch : tensor_split(x, 3))
+    batches.push_back(data::Batch({{"image", batch}, {"label", ones({4})}}));
+  update_bn(net, batches);
+  expect_averages();
+  // After an error all is as it was, but for the statistics.
+  EXPECT_NE(error_of([&] { update_bn(net, std::vector{ones({2, 5})}); }), "");
+  EXPECT_EQ(net.norm.options.momentum, 0.1);
+  EXPECT_FALSE(net.norm.is_training());
+  // Without statistics there is nothing to call for.
+  Sequential none{Linear(4, 3), BatchNorm1d(3, {.track_running_stats = false})};
+  update_bn(none, [] { FAIL(); });
+}
+
 TEST(Layers, RefuseBadInput) {
   EXPECT_EQ(error_of([] { Conv2d(3, 4, 3, {.groups = 2}); }),
             "Conv2d: channels must be divisible by groups, got 4 and 3 for groups 2");
