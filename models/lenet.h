@@ -10,6 +10,9 @@ namespace aorta::models {
 /// (N, classes).
 struct LeNet5 : nn::Module {
   explicit LeNet5(int64_t num_classes = 10) : fc3(*this, "fc3", 84, num_classes) {}
+  LeNet5(nn::Module& owner, const char* name, int64_t num_classes = 10) : LeNet5(num_classes) {
+    join(owner, name);
+  }
   Tensor forward(const Tensor& input) const override;
 
   nn::Conv2d conv1{*this, "conv1", 1, 6, 5, {.padding = 2}};

@@ -13,6 +13,11 @@ enum class MlpActivation : uint8_t { relu, sigmoid, tanh };
 class MLP : public nn::Module {
  public:
   explicit MLP(const std::vector<int64_t>& sizes, MlpActivation activation = MlpActivation::relu);
+  MLP(nn::Module& owner, const char* name, const std::vector<int64_t>& sizes,
+      MlpActivation activation = MlpActivation::relu)
+      : MLP(sizes, activation) {
+    join(owner, name);
+  }
   Tensor forward(const Tensor& input) const override;
 
   nn::ModuleList layers{*this, "layers"};

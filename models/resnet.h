@@ -18,6 +18,11 @@ struct BasicBlock : nn::Module {
   static constexpr int64_t expansion = 1;
   /// `dilation` must be 1: torchvision has no other either.
   BasicBlock(int64_t channels, int64_t planes, int64_t stride, int64_t dilation);
+  BasicBlock(nn::Module& owner, const char* name, int64_t channels, int64_t planes, int64_t stride,
+             int64_t dilation)
+      : BasicBlock(channels, planes, stride, dilation) {
+    join(owner, name);
+  }
   Tensor forward(const Tensor& input) const override;
 
   nn::Conv2d conv1;
@@ -31,6 +36,11 @@ struct BasicBlock : nn::Module {
 struct Bottleneck : nn::Module {
   static constexpr int64_t expansion = 4;
   Bottleneck(int64_t channels, int64_t planes, int64_t stride, int64_t dilation);
+  Bottleneck(nn::Module& owner, const char* name, int64_t channels, int64_t planes, int64_t stride,
+             int64_t dilation)
+      : Bottleneck(channels, planes, stride, dilation) {
+    join(owner, name);
+  }
   Tensor forward(const Tensor& input) const override;
 
   nn::Conv2d conv1;
@@ -93,6 +103,11 @@ class ResNetFeatures : public nn::Module {
 class ResNet : public ResNetFeatures {
  public:
   explicit ResNet(const ResNetLayout& layout, int64_t num_classes = 1000);
+  ResNet(nn::Module& owner, const char* name, const ResNetLayout& layout,
+         int64_t num_classes = 1000)
+      : ResNet(layout, num_classes) {
+    join(owner, name);
+  }
   Tensor forward(const Tensor& input) const override;
 
   nn::AdaptiveAvgPool2d avgpool{*this, "avgpool", 1};

@@ -40,6 +40,11 @@ class Segmentation : public nn::Module {
 class FCN : public Segmentation {
  public:
   explicit FCN(const ResNetLayout& layout, const SegmentationOptions& options = {});
+  FCN(nn::Module& owner, const char* name, const ResNetLayout& layout,
+      const SegmentationOptions& options = {})
+      : FCN(layout, options) {
+    join(owner, name);
+  }
 };
 
 /// Atrous spatial pyramid pooling: 1x1, three dilated 3x3 convolutions and the image's mean side by
@@ -47,6 +52,10 @@ class FCN : public Segmentation {
 class ASPP : public nn::Module {
  public:
   ASPP(int64_t channels, const std::vector<int64_t>& rates);
+  ASPP(nn::Module& owner, const char* name, int64_t channels, const std::vector<int64_t>& rates)
+      : ASPP(channels, rates) {
+    join(owner, name);
+  }
   Tensor forward(const Tensor& input) const override;
 
   nn::ModuleList convs{*this, "convs"};
@@ -57,6 +66,11 @@ class ASPP : public nn::Module {
 class DeepLabV3 : public Segmentation {
  public:
   explicit DeepLabV3(const ResNetLayout& layout, const SegmentationOptions& options = {});
+  DeepLabV3(nn::Module& owner, const char* name, const ResNetLayout& layout,
+            const SegmentationOptions& options = {})
+      : DeepLabV3(layout, options) {
+    join(owner, name);
+  }
 };
 
 }  // namespace aorta::models

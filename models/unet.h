@@ -19,6 +19,9 @@ struct UNetOptions {
 class UNet : public nn::Module {
  public:
   explicit UNet(const UNetOptions& options = {});
+  UNet(nn::Module& owner, const char* name, const UNetOptions& options = {}) : UNet(options) {
+    join(owner, name);
+  }
   Tensor forward(const Tensor& input) const override;
 
   nn::ModuleList encoder{*this, "encoder"};    // depth + 1 pairs of 3x3 convolutions

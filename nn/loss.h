@@ -41,7 +41,8 @@ struct FocalOptions {
 /// of the target (in [0, 1]). Lin et al. 2017; defaults as in torchvision's sigmoid_focal_loss.
 Tensor focal_loss(const Tensor& input, const Tensor& target, const FocalOptions& options = {});
 
-/// A loss as a module: `function(input, target)` with its options.
+/// A loss as a module: `function(input, target)` with its options. It may be a member of another
+/// one, `nn::CrossEntropyLoss loss{*this, "loss", {.weight = w}}`.
 class Loss : public Module {
  public:
   using Module::forward;
@@ -52,6 +53,9 @@ class Loss : public Module {
 
 struct MSELoss : Loss {
   explicit MSELoss(Reduction kind = Reduction::mean) : reduction(kind) {}
+  MSELoss(Module& owner, const char* name, Reduction kind = Reduction::mean) : MSELoss(kind) {
+    join(owner, name);
+  }
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
@@ -59,6 +63,9 @@ struct MSELoss : Loss {
 
 struct L1Loss : Loss {
   explicit L1Loss(Reduction kind = Reduction::mean) : reduction(kind) {}
+  L1Loss(Module& owner, const char* name, Reduction kind = Reduction::mean) : L1Loss(kind) {
+    join(owner, name);
+  }
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
@@ -67,6 +74,10 @@ struct L1Loss : Loss {
 struct SmoothL1Loss : Loss {
   explicit SmoothL1Loss(Reduction kind = Reduction::mean, double where = 1)
       : reduction(kind), beta(where) {}
+  SmoothL1Loss(Module& owner, const char* name, Reduction kind = Reduction::mean, double where = 1)
+      : SmoothL1Loss(kind, where) {
+    join(owner, name);
+  }
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
@@ -76,6 +87,10 @@ struct SmoothL1Loss : Loss {
 struct HuberLoss : Loss {
   explicit HuberLoss(Reduction kind = Reduction::mean, double where = 1)
       : reduction(kind), delta(where) {}
+  HuberLoss(Module& owner, const char* name, Reduction kind = Reduction::mean, double where = 1)
+      : HuberLoss(kind, where) {
+    join(owner, name);
+  }
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
@@ -85,16 +100,24 @@ struct HuberLoss : Loss {
 struct KLDivLoss : Loss {
   explicit KLDivLoss(Reduction kind = Reduction::mean, bool target_is_log = false)
       : reduction(kind), log_target(target_is_log) {}
+  KLDivLoss(Module& owner, const char* name, Reduction kind = Reduction::mean,
+            bool target_is_log = false)
+      : KLDivLoss(kind, target_is_log) {
+    join(owner, name);
+  }
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
   bool log_target;
 };
 
-// Weights are buffers: they follow the module to its device.
+// Weights are buffers: they follow the module to its device and dtype, and are in its state.
 
 struct BCELoss : Loss {
   explicit BCELoss(const BceOptions& options = {});
+  BCELoss(Module& owner, const char* name, const BceOptions& options = {}) : BCELoss(options) {
+    join(owner, name);
+  }
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Buffer weight;
@@ -103,6 +126,10 @@ struct BCELoss : Loss {
 
 struct BCEWithLogitsLoss : Loss {
   explicit BCEWithLogitsLoss(const BceWithLogitsOptions& options = {});
+  BCEWithLogitsLoss(Module& owner, const char* name, const BceWithLogitsOptions& options = {})
+      : BCEWithLogitsLoss(options) {
+    join(owner, name);
+  }
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Buffer weight, pos_weight;
@@ -111,6 +138,10 @@ struct BCEWithLogitsLoss : Loss {
 
 struct CrossEntropyLoss : Loss {
   explicit CrossEntropyLoss(const CrossEntropyOptions& options = {});
+  CrossEntropyLoss(Module& owner, const char* name, const CrossEntropyOptions& options = {})
+      : CrossEntropyLoss(options) {
+    join(owner, name);
+  }
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Buffer weight;
@@ -121,6 +152,9 @@ struct CrossEntropyLoss : Loss {
 
 struct NLLLoss : Loss {
   explicit NLLLoss(const NllLossOptions& options = {});
+  NLLLoss(Module& owner, const char* name, const NllLossOptions& options = {}) : NLLLoss(options) {
+    join(owner, name);
+  }
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Buffer weight;
@@ -130,6 +164,10 @@ struct NLLLoss : Loss {
 
 struct DiceLoss : Loss {
   explicit DiceLoss(const DiceOptions& dice_options = {}) : options(dice_options) {}
+  DiceLoss(Module& owner, const char* name, const DiceOptions& dice_options = {})
+      : DiceLoss(dice_options) {
+    join(owner, name);
+  }
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   DiceOptions options;
@@ -137,6 +175,10 @@ struct DiceLoss : Loss {
 
 struct FocalLoss : Loss {
   explicit FocalLoss(const FocalOptions& focal_options = {}) : options(focal_options) {}
+  FocalLoss(Module& owner, const char* name, const FocalOptions& focal_options = {})
+      : FocalLoss(focal_options) {
+    join(owner, name);
+  }
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   FocalOptions options;
@@ -147,6 +189,11 @@ struct FocalLoss : Loss {
 struct CosineEmbeddingLoss : Module {
   explicit CosineEmbeddingLoss(double least = 0, Reduction kind = Reduction::mean)
       : margin(least), reduction(kind) {}
+  CosineEmbeddingLoss(Module& owner, const char* name, double least = 0,
+                      Reduction kind = Reduction::mean)
+      : CosineEmbeddingLoss(least, kind) {
+    join(owner, name);
+  }
   using Module::forward;
   Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target) const;
   using Module::operator();

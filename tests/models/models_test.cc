@@ -218,6 +218,25 @@ TEST(LoadWeights, LeavesOutTheSecondHeadAndSaysSo) {
             std::string::npos);
 }
 
+TEST(Models, AreMembersLikeAnyLayer) {
+  struct Networks : nn::Module {
+    MLP mlp{*this, "mlp", {4, 3, 2}};
+    LeNet5 lenet{*this, "lenet", 7};
+    UNet unet{*this, "unet", {.base_channels = 2, .depth = 1}};
+    ResNet resnet{*this, "resnet", kResNet18, 7};
+  };
+  Networks networks;
+  EXPECT_EQ(networks.named_children().size(), 4u);
+  EXPECT_EQ(networks.lenet.fc3.out_features, 7);
+  EXPECT_EQ(networks.get_submodule("resnet.layer4.1.bn2").type_name(), "BatchNorm2d");
+  EXPECT_EQ(error_of([&] { networks.lenet(zeros({1, 2, 28, 28})); }).substr(0, 12), "lenet.conv1:");
+  const auto joins = []<class M>(const M*, auto... arguments) {
+    return std::is_constructible_v<M, nn::Module&, const char*, decltype(arguments)...>;
+  };
+  EXPECT_TRUE(joins(static_cast<FCN*>(nullptr), kResNet50));
+  EXPECT_TRUE(joins(static_cast<DeepLabV3*>(nullptr), kResNet50, SegmentationOptions{}));
+}
+
 TEST(Models, SayWhereAnInputDoesNotFit) {
   EXPECT_EQ(error_of([] {
               make("resnet18")(zeros({1, 4, 32, 32}));

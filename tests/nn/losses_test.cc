@@ -1,5 +1,6 @@
 // Every loss module as PyTorch's, and Dice and focal by their definitions.
 #include <aorta/autograd/gradcheck_gtest.h>
+#include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
 
 namespace aorta::nn {
@@ -97,6 +98,44 @@ TEST(LossFixtures, HaveACaseEach) {
   for (const auto& [key, value] : fixtures()) {
     EXPECT_TRUE(names.contains(key.substr(0, key.find('/')))) << key;
   }
+}
+
+// As PyTorch's do: their weights follow the module and are in its state.
+TEST(LossModules, AreMembersLikeAnyLayer) {
+  struct Task : Module {
+    Linear net{*this, "net", 4, 3};
+    CrossEntropyLoss cross{*this, "cross", {.weight = tensor({1.0, 2.0, 3.0})}};
+    NLLLoss nll{*this, "nll", {.weight = ones({3})}};
+    BCELoss bce{*this, "bce", {.weight = ones({3})}};
+    BCEWithLogitsLoss logits{*this, "logits", {.pos_weight = ones({3})}};
+    MSELoss mse{*this, "mse", Reduction::sum};
+    L1Loss l1{*this, "l1"};
+    SmoothL1Loss smooth{*this, "smooth", Reduction::mean, 0.5};
+    HuberLoss huber{*this, "huber", Reduction::mean, 0.5};
+    KLDivLoss divergence{*this, "divergence", Reduction::batchmean, true};
+    DiceLoss dice{*this, "dice", {.smooth = 2}};
+    FocalLoss focal{*this, "focal", {.gamma = 3}};
+    CosineEmbeddingLoss cosine{*this, "cosine", 0.2};
+  };
+  Task task;
+  std::vector<std::string> names;
+  for (const auto& [name, value] : task.state_dict()) names.push_back(name);
+  EXPECT_EQ(names, (std::vector<std::string>{"net.weight", "net.bias", "cross.weight", "nll.weight",
+                                             "bce.weight", "logits.pos_weight"}));
+  EXPECT_EQ(task.named_children().size(), 13u);
+  EXPECT_EQ(task.mse.reduction, Reduction::sum);
+  EXPECT_EQ(task.dice.options.smooth, 2);
+  EXPECT_EQ(task.cosine.margin, 0.2);
+  task.to(DType::f64);
+  EXPECT_EQ(task.cross.weight.dtype(), DType::f64);
+  const Task other = clone(task);
+  other.cross.weight.detach().fill_(1);
+  EXPECT_EQ(task.cross.weight.at<double>({2}), 3);
+  const Tensor x = randn({5, 4}, {.dtype = DType::f64}), classes = tensor({0, 1, 2, 2, 1});
+  const Tensor wanted = cross_entropy(task.net(x), classes,
+                                      {.weight = tensor({1.0, 2.0, 3.0}, {.dtype = DType::f64})});
+  EXPECT_TRUE(near(task.cross(task.net(x), classes), wanted, 0));
+  EXPECT_EQ(error_of([&] { task.mse(x, ones({2, 2})); }).substr(0, 5), "mse: ");
 }
 
 TEST(Dice, TwoEmptyMasksAgree) {
