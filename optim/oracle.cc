@@ -109,6 +109,10 @@ Run run(const MakeOptimizer& make, const Trajectory& trajectory, double toleranc
   for (size_t k = 0; k < trajectory.positions.size(); ++k) {
     const int64_t step = static_cast<int64_t>(k) + 1;
     if (step - 1 == problem.lr_step) {
+      if (!optimizer->fields(0).find<double>("lr")) {
+        result.wrong = "step " + std::to_string(step) + ": there is no field \"lr\" to change";
+        return result;
+      }
       for (size_t g = 0; g < optimizer->group_count(); ++g)
         optimizer->set_lr(optimizer->lr(g) * problem.lr_factor, g);
     }

@@ -154,8 +154,17 @@ struct Forms {
   }
 };
 
+// How many gradients show the rule: of a centered RMSprop's variance, alpha^t (1 - alpha^t) of the
+// squared gradient, rounding takes more the smaller alpha^t is, and above 1e-3 no 1e-12.
+int64_t telling_steps(const Rule& rule) {
+  if (!rule.centered) return kSteps;
+  int64_t t = 1;
+  while (t < kSteps && power(Real(rule.beta2), t + 1) > Real(1e-3)) ++t;
+  return t;
+}
+
 // The start, shrunk by decoupled decay, less each step's decrement, shrunk since.
-Trajectory follow(const Rule& rule, Problem problem) {
+Trajectory follow(const Rule& rule, Problem problem, int64_t steps = kSteps) {
   const size_t n = std::size(kGradients);
   const double sign = rule.maximize ? -1 : 1;
   const double taken_back = rule.decoupled ? 0 : rule.weight_decay;
@@ -166,7 +175,7 @@ Trajectory follow(const Rule& rule, Problem problem) {
   }
   Trajectory result{problem, {}};
   std::vector<Real> x(problem.start.begin(), problem.start.end());
-  for (int64_t t = 1; t <= kSteps; ++t) {
+  for (int64_t t = 1; t <= steps; ++t) {
     result.positions.emplace_back();
     for (size_t i = 0; i < n; ++i) {
       const Forms forms{rule, problem, Real(kGradients[i])};
@@ -288,18 +297,19 @@ Rule::Rule(const NAdamOptions& o)
 std::vector<Trajectory> trajectories(const Rule& rule) {
   check(rule.lr > 0, "oracle", "the rule must have an lr above 0", rule.lr);
   std::vector<Trajectory> all;
-  all.push_back(
-      follow(rule, {.name = "constant gradient", .start = {}, .curvature = {}, .slope = {}}));
-  all.push_back(follow(
-      rule,
-      {.name = "gradient of 12 steps", .start = {}, .curvature = {}, .slope = {}, .pulse = 12}));
+  const int64_t steps = telling_steps(rule);
+  const int64_t pulse = std::min<int64_t>(12, steps), halved = std::min<int64_t>(20, steps / 2);
+  Problem problem{.name = "constant gradient", .start = {}, .curvature = {}, .slope = {}};
+  all.push_back(follow(rule, problem, steps));
+  problem.name = "gradient of " + std::to_string(pulse) + " steps";
+  problem.pulse = pulse;
+  all.push_back(follow(rule, problem));
   if (!(rule.kind == Kind::adadelta && rule.paper)) {
-    all.push_back(follow(rule, {.name = "lr halved after step 20",
-                                .start = {},
-                                .curvature = {},
-                                .slope = {},
-                                .lr_step = 20,
-                                .lr_factor = 0.5}));
+    problem.name = "lr halved after step " + std::to_string(halved);
+    problem.pulse = Problem::kNever;
+    problem.lr_step = halved;
+    problem.lr_factor = 0.5;
+    all.push_back(follow(rule, problem, steps));
   }
   if (rule.kind == Kind::sgd) all.push_back(quadratic(rule));
   return all;

@@ -74,6 +74,26 @@ TEST(Oracle, AdaptiveOnesFollowTheirForms) {
 }
 
 // The forms against numbers that stand in a textbook or are exact.
+// Their variance is a difference that vanishes as alpha^t.
+TEST(Oracle, CenteredRmspropOfAnyAlpha) {
+  for (const double alpha : {0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99})
+    for (const double momentum : {0.0, 0.5, 0.9})
+      for (const double weight_decay : {0.0, 0.1})
+        for (const double eps : {1e-8, 1e-2}) {
+          const RMSpropOptions o{.alpha = alpha,
+                                 .eps = eps,
+                                 .weight_decay = weight_decay,
+                                 .momentum = momentum,
+                                 .centered = true,
+                                 .maximize = eps > 1e-3};
+          EXPECT_OPTIMIZER_RULE(maker<RMSprop>(o), o)
+              << alpha << " " << momentum << " " << weight_decay << " " << eps;
+          RMSpropOptions wrong = o;
+          wrong.centered = false;
+          EXPECT_FALSE(oracle::check_rule(maker<RMSprop>(wrong), o)) << alpha;
+        }
+}
+
 TEST(Oracle, FormsHaveTheirKnownValues) {
   const auto halves = oracle::trajectories(SGDOptions{.lr = 0.05});
   const auto& quadratic = halves.back();
@@ -333,6 +353,24 @@ TEST(Oracle, SaysWhatIsWrong) {
   EXPECT_EQ(check_trajectory(signs, mine).message,
             "the optimizer leaves the trajectory \"by signs\" at step 2, element 0: expected "
             "0.81000000000000005, got 0.80000000000000004 (off by 0.01, tolerance 1e-12)");
+}
+
+struct RateOptions {
+  double rate = 0.05;
+  void fields(Fields& f) { f("rate", rate); }
+  void check() const {}
+};
+struct RateSgd : CustomOptimizer<RateOptions> {
+  using CustomOptimizer::CustomOptimizer;
+  void update(Slot& slot, const RateOptions& o) override {
+    sub_(slot.parameter, o.rate * slot.gradient);
+  }
+};
+
+TEST(Oracle, SaysWhenTheLearningRateHasAnotherName) {
+  EXPECT_EQ(oracle::check_rule(maker<RateSgd>({}), SGDOptions{.lr = 0.05}).message,
+            "the optimizer doesn't follow sgd on the problem \"lr halved after step 20\": step 21: "
+            "there is no field \"lr\" to change");
 }
 
 TEST(Oracle, FindsBadConduct) {
