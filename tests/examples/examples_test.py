@@ -155,8 +155,8 @@ class Examples(unittest.TestCase):
     def test_mnist_wide(self):
         output = self.run_program("mnist_wide", "100", ".")
         self.assertRegex(output, r"\d+ CPUs; \S+")
-        for batch, ways in ("5", 5), ("10", 10):
-            names = ["serial", "one by one"] + ["%d threads" % i for i in range(2, ways + 1)]
+        for batch in "5", "10":
+            names = ["serial", "one by one"] + ["%d threads" % i for i in range(1, 13)]
             curves = self.curves("mnist_wide_%s.svg" % batch)
             for name in names:
                 self.assertIn(name, curves)
