@@ -3,6 +3,12 @@
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/tests/nn/fixture.h>
 
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
 namespace aorta::nn {
 namespace {
 
@@ -38,18 +44,37 @@ Tensors call_lstm(Module& module, const Tensors& inputs) {
 }
 
 Tensors call_mha(Module& module, const Tensors& inputs) {
-  const AttentionOutput result =
-      dynamic_cast<MultiheadAttention&>(module)(inputs.at(0), inputs.at(1), inputs.at(2));
+  AttentionMasks masks;
+  if (inputs.size() > 3) masks = {.key_padding_mask = inputs[3], .attn_mask = inputs.at(4)};
+  const auto& attention = dynamic_cast<MultiheadAttention&>(module);
+  const auto result = attention(inputs.at(0), inputs.at(1), inputs.at(2), masks);
+  // Without weights it goes another way.
+  const auto alone = attention(inputs[0], inputs[1], inputs[2], masks, false);
+  EXPECT_TRUE(near(alone.output.to(DType::f64), result.output.to(DType::f64),
+                   result.output.dtype() == DType::f64 ? 1e-12 : 2e-5));
   return {result.output, result.weights};
 }
 
 Tensors call_encoder(Module& module, const Tensors& inputs) {
-  return {dynamic_cast<TransformerEncoderLayer&>(module)(inputs.at(0))};
+  AttentionMasks masks;
+  if (inputs.size() > 1) masks = {.key_padding_mask = inputs.at(2), .attn_mask = inputs[1]};
+  return {dynamic_cast<TransformerEncoderLayer&>(module)(inputs.at(0), masks)};
 }
 
 template <class M, class... Arguments>
 Case make_case(const std::string& name, Arguments... arguments) {
   return {name, [=] { return AnyModule(M(arguments...)); }, call_one};
+}
+
+// What is random in training.
+template <class M, class... Arguments>
+Case in_eval_mode(const std::string& name, Arguments... arguments) {
+  const auto make = [=] {
+    M module(arguments...);
+    module.eval();
+    return AnyModule(module);
+  };
+  return {name, make, call_one};
 }
 
 template <class M, class Call>
@@ -160,6 +185,14 @@ std::vector<Case> sequences() {
       {"mha_other_features", mha(3, {.bias = false, .batch_first = true, .kdim = 4, .vdim = 5}),
        call_mha},
       {"mha_unbatched", mha(2, {}), call_mha},
+      {"mha_masks", mha(2, {}), call_mha},
+      {"mha_floating_masks", mha(2, {}), call_mha},
+      {"mha_mask_a_head", mha(2, {.batch_first = true}), call_mha},
+      {"mha_unbatched_mask_a_head", mha(2, {}), call_mha},
+      {"encoder_layer_masks", encoder({.dim_feedforward = 8, .dropout = 0, .batch_first = true}),
+       call_encoder},
+      {"encoder_layer_floating_masks",
+       encoder({.dim_feedforward = 8, .dropout = 0, .batch_first = true}), call_encoder},
       {"encoder_layer", encoder({.dim_feedforward = 8, .dropout = 0}), call_encoder},
       {"encoder_layer_norm_first",
        encoder({.dim_feedforward = 8,
@@ -183,6 +216,11 @@ std::vector<Case> others() {
       make_case<Upsample>("upsample_bilinear", InterpolateOptions{.size = {5, 7},
                                                                   .mode = InterpolateMode::bilinear,
                                                                   .align_corners = true}),
+      make_case<Identity>("identity"),
+      in_eval_mode<Dropout>("dropout_eval"),
+      in_eval_mode<Dropout1d>("dropout1d_eval"),
+      in_eval_mode<Dropout2d>("dropout2d_eval"),
+      in_eval_mode<Dropout3d>("dropout3d_eval"),
       make_case<Flatten>("flatten"),
       make_case<Unflatten>("unflatten", 1, Shape{2, -1}),
       make_case<PixelShuffle>("pixel_shuffle", 2),
@@ -220,6 +258,7 @@ std::vector<Case> activations() {
       make_case<LogSoftmax>("log_softmax", 1),
       make_case<Softmax2d>("softmax2d"),
       make_case<PReLU>("prelu"),
+      in_eval_mode<RReLU>("rrelu_eval", 0.1, 0.4),
       make_case<PReLU>("prelu_channels", PReLUOptions{.num_parameters = 4, .init = 0.1}),
   };
 }
@@ -360,6 +399,73 @@ TEST(LayerFixtures, HaveACaseEach) {
   for (const auto& [key, value] : fixtures()) {
     EXPECT_TRUE(names.contains(key.substr(0, key.find('/')))) << key;
   }
+}
+
+// And so would a layer without a case: each class of nn/ that is a Module and no other's base.
+TEST(LayerFixtures, EveryLayerHasACase) {
+  std::map<std::string, std::string> base_of;
+  std::set<std::string> layers;
+  for (const auto& file : std::filesystem::directory_iterator("nn")) {
+    if (file.path().extension() != ".h" || file.path() == "nn/loss.h" ||
+        file.path() == "nn/container.h")
+      continue;
+    std::stringstream text;
+    text << std::ifstream(file.path()).rdbuf();
+    const std::string code = text.str();
+    const auto each = [&](const char* pattern, auto&& take) {
+      const std::regex expression(pattern);
+      for (std::sregex_iterator at(code.begin(), code.end(), expression), end; at != end; ++at)
+        take(*at);
+    };
+    each(R"((?:class|struct) (\w+) : (?:public )?(\w+))",
+         [&](const std::smatch& match) { base_of[match[1]] = match[2]; });
+    each(R"(using (\w+) = \w+Of<)", [&](const std::smatch& match) { layers.insert(match[1]); });
+  }
+  std::set<std::string> bases;
+  for (const auto& [name, base] : base_of) bases.insert(base);
+  for (const auto& [name, base] : base_of) {
+    std::string root = base;
+    while (base_of.contains(root)) root = base_of[root];
+    if (root == "Module" && !bases.contains(name) && !name.ends_with("Of")) layers.insert(name);
+  }
+  EXPECT_GT(layers.size(), 70u);
+  for (const Case& one : all_cases()) layers.erase(one.make()->type_name());
+  EXPECT_EQ(layers, std::set<std::string>());
+}
+
+// `inplace` writes the input and computes the same, gradients too.
+template <class M, class... Arguments>
+void expect_in_place(Arguments... arguments) {
+  const M plain(arguments...);
+  M in_place(arguments...);
+  if constexpr (requires { in_place.options.inplace; })
+    in_place.options.inplace = true;
+  else
+    in_place.inplace = true;
+  const Tensor x = linspace(-4, 4, 33, {.dtype = DType::f64}).requires_grad_();
+  const Tensor y = x.detach().clone().requires_grad_();
+  const Tensor wanted = plain(x), room = y * 1;
+  const Tensor got = in_place(room);
+  EXPECT_TRUE(got.shares_storage(room)) << plain.type_name();
+  EXPECT_TRUE(near(got, wanted, 0)) << plain.type_name();
+  sum(wanted * x.detach()).backward();
+  sum(got * x.detach()).backward();
+  EXPECT_TRUE(near(y.grad(), x.grad(), 1e-15)) << plain.type_name();
+}
+
+TEST(Activations, InPlace) {
+  expect_in_place<ReLU>();
+  expect_in_place<ReLU6>();
+  expect_in_place<SELU>();
+  expect_in_place<SiLU>();
+  expect_in_place<Mish>();
+  expect_in_place<Hardsigmoid>();
+  expect_in_place<Hardswish>();
+  expect_in_place<LeakyReLU>(0.2);
+  expect_in_place<ELU>(1.5);
+  expect_in_place<CELU>(1.5);
+  expect_in_place<Hardtanh>(-0.5, 2);
+  expect_in_place<Threshold>(0.1, 5);
 }
 
 }  // namespace
