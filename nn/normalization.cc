@@ -40,7 +40,7 @@ BatchNorm::BatchNorm(int dims, int64_t features, const BatchNormOptions& norm_op
       num_features(positive(layer("BatchNorm", dims), features)),
       options(norm_options),
       weight(*this, "weight", ones_if(options.affine, {features})),
-      bias(*this, "bias", zeros_if(options.affine, {features})),
+      bias(*this, "bias", zeros_if(options.affine && options.bias, {features})),
       running_mean(*this, "running_mean", zeros_if(options.track_running_stats, {features})),
       running_var(*this, "running_var", ones_if(options.track_running_stats, {features})),
       num_batches_tracked(*this, "num_batches_tracked", counter_if(options.track_running_stats),
@@ -87,9 +87,9 @@ void BatchNorm::reset_running_stats() { reset_statistics(*this); }
 std::string BatchNorm::type_name() const { return layer("BatchNorm", spatial); }
 
 std::string BatchNorm::extra_repr() const {
-  return fmt::format("{}, eps={}, momentum={}, affine={}, track_running_stats={}{}", num_features,
-                     options.eps, options.momentum ? repr(*options.momentum) : "None",
-                     repr(options.affine), repr(options.track_running_stats),
+  return fmt::format("{}, eps={}, momentum={}, affine={}, bias={}, track_running_stats={}{}",
+                     num_features, options.eps, options.momentum ? repr(*options.momentum) : "None",
+                     repr(options.affine), repr(bias.defined()), repr(options.track_running_stats),
                      options.relu ? ", relu=True" : "");
 }
 
@@ -152,7 +152,7 @@ InstanceNorm::InstanceNorm(int dims, int64_t features, const InstanceNormOptions
       num_features(positive(layer("InstanceNorm", dims), features)),
       options(norm_options),
       weight(*this, "weight", ones_if(options.affine, {features})),
-      bias(*this, "bias", zeros_if(options.affine, {features})),
+      bias(*this, "bias", zeros_if(options.affine && options.bias, {features})),
       running_mean(*this, "running_mean", zeros_if(options.track_running_stats, {features})),
       running_var(*this, "running_var", ones_if(options.track_running_stats, {features})),
       num_batches_tracked(*this, "num_batches_tracked", counter_if(options.track_running_stats),
@@ -179,9 +179,9 @@ void InstanceNorm::reset_running_stats() { reset_statistics(*this); }
 std::string InstanceNorm::type_name() const { return layer("InstanceNorm", spatial); }
 
 std::string InstanceNorm::extra_repr() const {
-  return fmt::format("{}, eps={}, momentum={}, affine={}, track_running_stats={}", num_features,
-                     options.eps, options.momentum, repr(options.affine),
-                     repr(options.track_running_stats));
+  return fmt::format("{}, eps={}, momentum={}, affine={}, bias={}, track_running_stats={}",
+                     num_features, options.eps, options.momentum, repr(options.affine),
+                     repr(bias.defined()), repr(options.track_running_stats));
 }
 
 LayerNorm::LayerNorm(const Shape& shape, const LayerNormOptions& norm_options)
@@ -201,8 +201,8 @@ Tensor LayerNorm::forward(const Tensor& input) const {
 }
 
 std::string LayerNorm::extra_repr() const {
-  return fmt::format("{}, eps={}, elementwise_affine={}", repr(normalized_shape), options.eps,
-                     repr(options.elementwise_affine));
+  return fmt::format("{}, eps={}, elementwise_affine={}, bias={}", repr(normalized_shape),
+                     options.eps, repr(options.elementwise_affine), repr(bias.defined()));
 }
 
 GroupNorm::GroupNorm(int64_t groups, int64_t channels, const GroupNormOptions& norm_options)
@@ -210,7 +210,7 @@ GroupNorm::GroupNorm(int64_t groups, int64_t channels, const GroupNormOptions& n
       num_channels(channels),
       options(norm_options),
       weight(*this, "weight", ones_if(options.affine, {channels})),
-      bias(*this, "bias", zeros_if(options.affine, {channels})) {
+      bias(*this, "bias", zeros_if(options.affine && options.bias, {channels})) {
   check(groups > 0 && channels % groups == 0, "GroupNorm",
         "num_channels must be divisible by num_groups", channels, " for ", groups);
 }
@@ -226,8 +226,8 @@ Tensor GroupNorm::forward(const Tensor& input) const {
 }
 
 std::string GroupNorm::extra_repr() const {
-  return fmt::format("{}, {}, eps={}, affine={}", num_groups, num_channels, options.eps,
-                     repr(options.affine));
+  return fmt::format("{}, {}, eps={}, affine={}, bias={}", num_groups, num_channels, options.eps,
+                     repr(options.affine), repr(bias.defined()));
 }
 
 RMSNorm::RMSNorm(const Shape& shape, const RMSNormOptions& norm_options)

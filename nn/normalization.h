@@ -16,6 +16,7 @@ struct BatchNormOptions {
   std::optional<double> momentum = 0.1;
   bool affine = true;               // with weight and bias (C)
   bool track_running_stats = true;  // without, the batch's statistics serve in eval mode too
+  bool bias = true;                 // without, weight alone
   /// max(y, 0) is the output: faster than a ReLU behind it, and the graph keeps half as much.
   bool relu = false;
 };
@@ -77,6 +78,7 @@ struct InstanceNormOptions {
   double momentum = 0.1;
   bool affine = false;
   bool track_running_stats = false;
+  bool bias = true;
 };
 /// Over the positions of (N, C, *) or (C, *), for each sample and channel.
 class InstanceNorm : public Module {
@@ -153,6 +155,7 @@ class LayerNorm : public Module {
 struct GroupNormOptions {
   double eps = 1e-5;
   bool affine = true;
+  bool bias = true;
 };
 /// Over the positions of C / num_groups neighbouring channels of (N, C, *), for each sample.
 class GroupNorm : public Module {

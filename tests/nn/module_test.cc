@@ -388,7 +388,7 @@ TEST(Module, PrintsAsPyTorchDoes) {
             "Net(\n"
             "  (hidden): Linear(in_features=4, out_features=3, bias=True)\n"
             "  (norm): BatchNorm1d(3, eps=1e-05, momentum=0.1, affine=True, "
-            "track_running_stats=True)\n"
+            "bias=True, track_running_stats=True)\n"
             "  (output): Linear(in_features=3, out_features=2, bias=True)\n"
             ")");
   Sequential nested(Conv2d(3, 8, {3, 5}, {.stride = 2, .padding = "same", .bias = false}),
@@ -477,6 +477,34 @@ TEST(BatchNorm, GroupsOfStatisticsAreCallsOfTheirOwn) {
   EXPECT_TRUE(near(together.running_mean, apart.running_mean, 1e-6));
   EXPECT_TRUE(near(together.running_var, apart.running_var, 1e-6));
   EXPECT_EQ(together.num_batches_tracked.item<int64_t>(), 2);
+}
+
+// As one whose bias is 0, which trains its weight alone.
+template <class M>
+void expect_without_bias(const M& without, const M& with, const Tensor& x) {
+  without.weight.detach().fill_(1.5);
+  with.weight.detach().fill_(1.5);
+  EXPECT_FALSE(without.bias.defined());
+  EXPECT_EQ(names_of(without.named_parameters()), (Names{"weight"}));
+  EXPECT_NE(without.extra_repr().find("affine=True, bias=False"), std::string::npos);
+  EXPECT_NE(with.extra_repr().find("affine=True, bias=True"), std::string::npos);
+  const Tensor y = without(x), wanted = with(x);
+  EXPECT_TRUE(near(y, wanted, 1e-6)) << without.type_name();
+  sum(y * x).backward();
+  sum(wanted * x).backward();
+  EXPECT_TRUE(near(without.weight.grad(), with.weight.grad(), 1e-6)) << without.type_name();
+}
+
+TEST(Norms, WithoutBias) {
+  const Tensor x = randn({3, 4, 5, 2});
+  using Batch = BatchNormOptions;
+  expect_without_bias(BatchNorm2d(4, {.bias = false}), BatchNorm2d(4), x);
+  expect_without_bias(BatchNorm2d(4, {.bias = false, .relu = true}),
+                      BatchNorm2d(4, Batch{.relu = true}), x);
+  expect_without_bias(InstanceNorm2d(4, {.affine = true, .bias = false}),
+                      InstanceNorm2d(4, {.affine = true}), x);
+  expect_without_bias(GroupNorm(2, 4, {.bias = false}), GroupNorm(2, 4), x);
+  expect_without_bias(LayerNorm(2, {.bias = false}), LayerNorm(2), x);
 }
 
 TEST(BatchNorm, StatisticsOfAveragedWeights) {
