@@ -201,12 +201,21 @@ double LambdaLR::lr_of(size_t group, double) {
   return base(group) * functions_[group](last_epoch_);
 }
 
+namespace {
+void check_phase(bool has_steps, double pct_start, int64_t total_steps) {
+  check(has_steps, "one_cycle_lr", "no phase may be empty", "pct_start ", pct_start, " of ",
+        total_steps, " steps");
+}
+}  // namespace
+
 OneCycleLR::OneCycleLR(Optimizer& optimizer, Options options)
     : LRScheduler(optimizer), options_(std::move(options)) {
   constexpr const char* kOp = "one_cycle_lr";
   check(options_.total_steps > 0, kOp, "total_steps must be above 0", options_.total_steps);
   check(options_.pct_start >= 0 && options_.pct_start <= 1, kOp, "pct_start must be in [0, 1]",
         options_.pct_start);
+  check_phase(options_.pct_start * static_cast<double>(options_.total_steps) != 1,
+              options_.pct_start, options_.total_steps);  // from 0 to 0
   options_.max_lr = by_group(kOp, "max_lr must be one, or one for each group", options_.max_lr,
                              optimizer.group_count());
   if (options_.cycle_momentum) {
@@ -251,6 +260,7 @@ double OneCycleLR::lr_of(size_t group, double) {
       begin = phase.end;
       continue;
     }
+    check_phase(phase.end != begin, pct, options_.total_steps);
     const double share = (step - begin) / (phase.end - begin);
     if (options_.cycle_momentum)
       set_momentum(group,

@@ -292,6 +292,21 @@ TEST(Schedules, OneCycleMovesBeta1) {
   EXPECT_NEAR(adam.lr(), 0.1, 1e-12);
 }
 
+TEST(Schedules, OneCycleHasNoEmptyPhase) {
+  const auto o = two_groups();
+  EXPECT_EQ(error_of([&] { OneCycleLR(*o, {.max_lr = {1}, .total_steps = 10, .pct_start = 0.1}); }),
+            "one_cycle_lr: no phase may be empty, got pct_start 0.1 of 10 steps");
+  EXPECT_EQ(o->lr(), 0.1);
+  EXPECT_EQ(o->options().momentum, 0.5);
+  EXPECT_FALSE(o->initial_lr(0).has_value());
+  OneCycleLR rising(*o, {.max_lr = {1}, .total_steps = 3, .pct_start = 1});
+  for (int i = 0; i < 2; ++i) rising.step();
+  EXPECT_EQ(o->lr(), 1);
+  EXPECT_EQ(error_of([&] { rising.step(); }),
+            "one_cycle_lr: no phase may be empty, got pct_start 1 of 3 steps");
+  EXPECT_EQ(o->lr(), 1);
+}
+
 TEST(Schedules, SayWhatIsWrong) {
   const auto o = two_groups();
   EXPECT_EQ(error_of([&] { StepLR(*o, {.step_size = 0}); }),
