@@ -57,6 +57,14 @@ void Sequential::append_members(Members& members) const {
   for (const auto& [name, module] : modules_) members.modules.emplace_back(name, &*module);
 }
 
+ModuleList& ModuleList::operator=(ModuleList other) {
+  modules_ = std::move(other.modules_);
+  Module::operator=(std::move(other));
+  for (size_t i = 0; i < modules_.size(); ++i)
+    modules_[i]->set_name(path_of(*this, std::to_string(i)));
+  return *this;
+}
+
 void ModuleList::push_back(AnyModule module) {
   module->set_name(path_of(*this, std::to_string(modules_.size())));
   modules_.push_back(std::move(module));
@@ -74,6 +82,13 @@ void ModuleList::append_members(Members& members) const {
   for (size_t i = 0; i < modules_.size(); ++i) {
     members.modules.emplace_back(std::to_string(i), &*modules_[i]);
   }
+}
+
+ModuleDict& ModuleDict::operator=(ModuleDict other) {
+  modules_ = std::move(other.modules_);
+  Module::operator=(std::move(other));
+  for (const auto& [name, module] : modules_) module->set_name(path_of(*this, name));
+  return *this;
 }
 
 void ModuleDict::insert(const std::string& name, AnyModule module) {

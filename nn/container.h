@@ -4,6 +4,10 @@
 
 namespace aorta::nn {
 
+/// What a container takes: a module, or one in an AnyModule.
+template <class M>
+concept Containable = std::is_base_of_v<Module, M> || std::is_same_v<M, AnyModule>;
+
 /// Modules one after another, named "0", "1", ... or as given:
 ///
 ///     nn::Sequential net{nn::Linear(784, 30), nn::Sigmoid(), nn::Linear(30, 10)};
@@ -16,7 +20,7 @@ class Sequential : public Module {
 
   Sequential() = default;
   template <class First, class... Rest>
-  requires(std::is_base_of_v<Module, First> && (std::is_base_of_v<Module, Rest> && ...) &&
+  requires(Containable<First> && (Containable<Rest> && ...) &&
            !(sizeof...(Rest) == 0 &&
              std::is_same_v<First, Sequential>)) explicit Sequential(First first, Rest... rest) {
     push_back(std::move(first));
@@ -25,7 +29,7 @@ class Sequential : public Module {
   explicit Sequential(std::vector<Named> modules);
   Sequential(Module& owner, const char* name) : Module(owner, name) {}
   template <class... Modules>
-  requires(sizeof...(Modules) > 0 && (std::is_base_of_v<Module, Modules> && ...))
+  requires(sizeof...(Modules) > 0 && (Containable<Modules> && ...))
       Sequential(Module& owner, const char* name, Modules... modules)
       : Module(owner, name) {
     (push_back(std::move(modules)), ...);
@@ -51,6 +55,11 @@ class Sequential : public Module {
 class ModuleList : public Module {
  public:
   using Module::Module;
+  ModuleList() = default;
+  ModuleList(const ModuleList&) = default;
+  ModuleList(ModuleList&&) noexcept = default;
+  /// Its modules get the path of this one.
+  ModuleList& operator=(ModuleList other);
   void push_back(AnyModule module);
   size_t size() const { return modules_.size(); }
   bool empty() const { return modules_.empty(); }
@@ -71,6 +80,11 @@ class ModuleList : public Module {
 class ModuleDict : public Module {
  public:
   using Module::Module;
+  ModuleDict() = default;
+  ModuleDict(const ModuleDict&) = default;
+  ModuleDict(ModuleDict&&) noexcept = default;
+  /// Its modules get the path of this one.
+  ModuleDict& operator=(ModuleDict other);
   /// Adds a module, or replaces the one of that name.
   void insert(const std::string& name, AnyModule module);
   bool contains(const std::string& name) const;

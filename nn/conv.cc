@@ -99,6 +99,8 @@ Conv::Conv(int dims, int64_t in, int64_t out, const Sizes& kernel, const ConvOpt
       weight(*this, "weight",
              weight_of(layer("Conv", dims), dims, out, in, conv_options.groups, kernel)),
       bias(*this, "bias", conv_options.bias ? empty({out}) : Tensor()) {
+  check(!options.padding.same() || is_one(options.stride), layer("Conv", dims),
+        "padding \"same\" needs stride 1", options.stride);
   reset(weight, bias);
 }
 
@@ -159,6 +161,12 @@ Tensor ConvTranspose::run(const Tensor& input, const Dims& output_padding) const
 
 Tensor ConvTranspose::forward(const Tensor& input) const {
   return run(input, options.output_padding);
+}
+
+Tensor ConvTranspose::operator()(const Tensor& input, const Dims& output_size) const {
+  return call({input}, [&](const std::vector<Tensor>& inputs) {
+    return std::vector<Tensor>{forward(inputs.at(0), output_size)};
+  })[0];
 }
 
 Tensor ConvTranspose::forward(const Tensor& input, const Dims& output_size) const {

@@ -69,7 +69,9 @@ struct ConvTransposeOptions {
 class ConvTranspose : public Module {
  public:
   Tensor forward(const Tensor& input) const override;
+  using Module::operator();
   /// The output with these spatial sizes, of those that the convolution makes one.
+  Tensor operator()(const Tensor& input, const Dims& output_size) const;
   Tensor forward(const Tensor& input, const Dims& output_size) const;
   std::string type_name() const override;
   std::string extra_repr() const override;

@@ -391,11 +391,12 @@ TEST(Module, PrintsAsPyTorchDoes) {
             "bias=True, track_running_stats=True)\n"
             "  (output): Linear(in_features=3, out_features=2, bias=True)\n"
             ")");
-  Sequential nested(Conv2d(3, 8, {3, 5}, {.stride = 2, .padding = "same", .bias = false}),
+  Sequential nested(Conv2d(3, 8, {3, 5}, {.padding = "same", .dilation = 2, .bias = false}),
                     Sequential(ReLU(true), MaxPool2d(2)));
   EXPECT_EQ(to_string(nested),
             "Sequential(\n"
-            "  (0): Conv2d(3, 8, kernel_size=(3, 5), stride=(2, 2), padding=same, bias=False)\n"
+            "  (0): Conv2d(3, 8, kernel_size=(3, 5), stride=(1, 1), padding=same, dilation=(2, 2), "
+            "bias=False)\n"
             "  (1): Sequential(\n"
             "    (0): ReLU(inplace=True)\n"
             "    (1): MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, "
@@ -447,6 +448,39 @@ TEST(Containers, AreMembersLikeAnyLayer) {
   EXPECT_FALSE(own.parameters()[2].shares_storage(net.parameters()[2]));
   EXPECT_EQ(error_of([&] { net.extras["main"]; }),
             "ModuleDict: name must be one of its modules, got \"main\"");
+}
+
+TEST(Containers, ElementsKnowTheirPathAfterAnAssignment) {
+  struct Holder : Module {
+    ModuleList layers{*this, "layers"};
+    ModuleDict heads{*this, "heads"};
+  };
+  ModuleList list;
+  list.push_back(Linear(4, 3));
+  ModuleDict dict;
+  dict.insert("aux", Linear(4, 3));
+  Holder holder;
+  holder.layers = list;
+  holder.heads = dict;
+  const auto path = [](const AnyModule& module) {
+    const std::string text = error_of([&] { module(zeros({2, 5})); });
+    return text.substr(0, text.find(':'));
+  };
+  EXPECT_EQ(path(holder.layers[0]), "layers.0");
+  EXPECT_EQ(path(holder.heads["aux"]), "heads.aux");
+  EXPECT_EQ(path(list[0]), "0");  // its own modules keep their names, and share the parameters
+  EXPECT_TRUE(list.parameters()[0].is_same(holder.layers.parameters()[0]));
+  EXPECT_EQ(names_of(holder.named_parameters()),
+            (Names{"layers.0.weight", "layers.0.bias", "heads.aux.weight", "heads.aux.bias"}));
+}
+
+TEST(Containers, TakeAnyModules) {
+  const Sequential net{Linear(4, 3), AnyModule(ReLU()), models::make("mlp", {.num_classes = 2})};
+  EXPECT_EQ(net.size(), 3u);
+  struct Holder : Module {
+    Sequential body{*this, "body", AnyModule(Linear(4, 3)), ReLU()};
+  };
+  EXPECT_EQ(Holder().body(zeros({2, 4})).shape(), (Shape{2, 3}));
 }
 
 TEST(AnyModule, HoldsAndCopies) {
@@ -562,6 +596,12 @@ TEST(BatchNorm, StatisticsOfAveragedWeights) {
 TEST(Layers, RefuseBadInput) {
   EXPECT_EQ(error_of([] { Conv2d(3, 4, 3, {.groups = 2}); }),
             "Conv2d: channels must be divisible by groups, got 4 and 3 for groups 2");
+  for (const PadMode mode : {PadMode::constant, PadMode::reflect, PadMode::circular}) {
+    EXPECT_EQ(error_of([&] {
+                Conv2d(3, 4, 3, {.stride = {1, 2}, .padding = "same", .padding_mode = mode});
+              }),
+              "Conv2d: padding \"same\" needs stride 1, got [1,2]");
+  }
   EXPECT_EQ(error_of([] {
               Conv2d(3, 4, {1, 2, 3});
             }),
@@ -663,6 +703,17 @@ TEST(ConvTranspose, ReachesAnOutputSize) {
         up.forward(x, {11, 9});
       }),
       "ConvTranspose2d: output_size must be one that the stride makes equal, got 11 for 9 to 10");
+  // A call, with hooks and the module's path.
+  struct Holder : Module {
+    ConvTranspose2d up{*this, "up", 2, 3, 3, {.stride = 2, .padding = 1}};
+  };
+  Holder holder;
+  int calls = 0;
+  const HookHandle hook =
+      holder.up.register_forward_hook([&](const Module&, const Tensors&, Tensors&) { ++calls; });
+  EXPECT_EQ(holder.up(x, {10, 9}).shape(), (Shape{1, 3, 10, 9}));
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(error_of([&] { holder.up(x, {11, 9}); }).substr(0, 4), "up: ");
 }
 
 }  // namespace
