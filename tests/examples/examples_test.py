@@ -150,7 +150,8 @@ class Examples(unittest.TestCase):
 
     def test_mnist_without_data(self):
         output = self.run_program("mnist", "lenet", "1", "nowhere", status=1)
-        self.assertRegex(output, r"^mnist: .*nowhere")
+        self.assertRegex(output, r"^mnist: the folder must hold train-images-idx3-ubyte, .*\(from https://\S+/mnist/.*"
+                                 r"got no train-images-idx3-ubyte in nowhere")
 
     def test_mnist_wide(self):
         output = self.run_program("mnist_wide", "100", ".")
