@@ -1,6 +1,7 @@
 // Modules: registration, names, copies, state, conversion, hooks, errors.
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
+#include <aorta/tests/nn/names.h>
 
 namespace aorta::nn {
 namespace {
@@ -26,14 +27,6 @@ struct Outer : Module {
   Parameter scale{*this, "scale", ones({1})};
   Tensor forward(const Tensor& x) const override { return second(first(x)) * scale; }
 };
-
-std::vector<std::string> names_of(const NamedTensors& named) {
-  std::vector<std::string> names;
-  for (const auto& [name, tensor] : named) names.push_back(name);
-  return names;
-}
-
-using Names = std::vector<std::string>;
 
 TEST(Module, RegistersItsMembersInTheirOrder) {
   const Net net;
@@ -405,84 +398,6 @@ TEST(Module, PrintsAsPyTorchDoes) {
             ")");
 }
 
-TEST(Containers, SequentialNests) {
-  Sequential net(Linear(4, 3), ReLU(), Sequential(Linear(3, 2), Sigmoid()));
-  EXPECT_EQ(names_of(net.named_parameters()),
-            (Names{"0.weight", "0.bias", "2.0.weight", "2.0.bias"}));
-  EXPECT_EQ(net(randn({5, 4})).shape(), (Shape{5, 2}));
-  EXPECT_EQ(net[-1].type_name(), "Sequential");
-  EXPECT_EQ(error_of([&] { net(randn({5, 3})); }).substr(0, 3), "0: ");
-  EXPECT_EQ(error_of([&] { net[3]; }),
-            "Sequential: the number must be one of its modules', got 3 of 3");
-  Sequential named({{"conv", Conv1d(1, 1, 1)}, {"act", ReLU()}});
-  EXPECT_EQ(names_of(named.named_parameters()), (Names{"conv.weight", "conv.bias"}));
-  EXPECT_EQ(error_of([&] { named.push_back("act", ReLU()); }),
-            "Sequential: names must differ, got \"act\" twice");
-  const Sequential empty;
-  const Tensor x = randn({2});
-  EXPECT_TRUE(empty(x).is_same(x));
-}
-
-TEST(Containers, AreMembersLikeAnyLayer) {
-  struct Deep : Module {
-    Sequential body{*this, "body", Linear(4, 4), ReLU()};
-    ModuleList heads{*this, "heads"};
-    ModuleDict extras{*this, "extras"};
-    Deep() {
-      for (int i = 0; i < 2; ++i) heads.push_back(Linear(4, i + 1));
-      extras.insert("aux", Linear(4, 7));
-    }
-    Tensor forward(const Tensor& x) const override {
-      Tensor y = body(x);
-      return cat({heads[0](y), heads[-1](y), extras["aux"](y)}, 1);
-    }
-  };
-  const Deep net;
-  EXPECT_EQ(names_of(net.named_parameters()),
-            (Names{"body.0.weight", "body.0.bias", "heads.0.weight", "heads.0.bias",
-                   "heads.1.weight", "heads.1.bias", "extras.aux.weight", "extras.aux.bias"}));
-  const Tensor x = randn({3, 4});
-  const Deep own = clone(net);
-  EXPECT_EQ(net(x).shape(), (Shape{3, 10}));
-  EXPECT_TRUE(near(own(x), net(x), 0));
-  EXPECT_FALSE(own.parameters()[2].shares_storage(net.parameters()[2]));
-  EXPECT_EQ(error_of([&] { net.extras["main"]; }),
-            "ModuleDict: name must be one of its modules, got \"main\"");
-}
-
-TEST(Containers, ElementsKnowTheirPathAfterAnAssignment) {
-  struct Holder : Module {
-    ModuleList layers{*this, "layers"};
-    ModuleDict heads{*this, "heads"};
-  };
-  ModuleList list;
-  list.push_back(Linear(4, 3));
-  ModuleDict dict;
-  dict.insert("aux", Linear(4, 3));
-  Holder holder;
-  holder.layers = list;
-  holder.heads = dict;
-  const auto path = [](const AnyModule& module) {
-    const std::string text = error_of([&] { module(zeros({2, 5})); });
-    return text.substr(0, text.find(':'));
-  };
-  EXPECT_EQ(path(holder.layers[0]), "layers.0");
-  EXPECT_EQ(path(holder.heads["aux"]), "heads.aux");
-  EXPECT_EQ(path(list[0]), "0");  // its own modules keep their names, and share the parameters
-  EXPECT_TRUE(list.parameters()[0].is_same(holder.layers.parameters()[0]));
-  EXPECT_EQ(names_of(holder.named_parameters()),
-            (Names{"layers.0.weight", "layers.0.bias", "heads.aux.weight", "heads.aux.bias"}));
-}
-
-TEST(Containers, TakeAnyModules) {
-  const Sequential net{Linear(4, 3), AnyModule(ReLU()), models::make("mlp", {.num_classes = 2})};
-  EXPECT_EQ(net.size(), 3u);
-  struct Holder : Module {
-    Sequential body{*this, "body", AnyModule(Linear(4, 3)), ReLU()};
-  };
-  EXPECT_EQ(Holder().body(zeros({2, 4})).shape(), (Shape{2, 3}));
-}
-
 TEST(AnyModule, HoldsAndCopies) {
   AnyModule any = Net();
   EXPECT_EQ(any.as<Net>().parameters().size(), 6u);
@@ -492,105 +407,6 @@ TEST(AnyModule, HoldsAndCopies) {
   EXPECT_TRUE(copy->parameters()[0].is_same(any->parameters()[0]));
   const AnyModule own = clone(any);
   EXPECT_FALSE(own->parameters()[0].shares_storage(any->parameters()[0]));
-}
-
-TEST(BatchNorm, GroupsOfStatisticsAreCallsOfTheirOwn) {
-  BatchNorm2d apart(3);
-  BatchNorm2d together = clone(apart);
-  set_statistic_groups(together, 2);
-  const Tensor x = randn({6, 3, 4, 4}).requires_grad_(), g = randn({6, 3, 4, 4});
-  const Tensor y = together(x);
-  y.backward(g);
-  const Tensor gradient = x.grad();
-  x.set_grad({});
-  const Tensor wanted = cat({apart(x.narrow(0, 0, 3)), apart(x.narrow(0, 3, 3))});
-  wanted.backward(g);
-  EXPECT_TRUE(near(y, wanted, 1e-6));
-  EXPECT_TRUE(near(gradient, x.grad(), 1e-5));
-  EXPECT_TRUE(near(together.weight.grad(), apart.weight.grad(), 1e-5));
-  EXPECT_TRUE(near(together.running_mean, apart.running_mean, 1e-6));
-  EXPECT_TRUE(near(together.running_var, apart.running_var, 1e-6));
-  EXPECT_EQ(together.num_batches_tracked.item<int64_t>(), 2);
-}
-
-// As one whose bias is 0, which trains its weight alone.
-template <class M>
-void expect_without_bias(const M& without, const M& with, const Tensor& x) {
-  without.weight.detach().fill_(1.5);
-  with.weight.detach().fill_(1.5);
-  EXPECT_FALSE(without.bias.defined());
-  EXPECT_EQ(names_of(without.named_parameters()), (Names{"weight"}));
-  EXPECT_NE(without.extra_repr().find("affine=True, bias=False"), std::string::npos);
-  EXPECT_NE(with.extra_repr().find("affine=True, bias=True"), std::string::npos);
-  const Tensor y = without(x), wanted = with(x);
-  EXPECT_TRUE(near(y, wanted, 1e-6)) << without.type_name();
-  sum(y * x).backward();
-  sum(wanted * x).backward();
-  EXPECT_TRUE(near(without.weight.grad(), with.weight.grad(), 1e-6)) << without.type_name();
-}
-
-TEST(Norms, WithoutBias) {
-  const Tensor x = randn({3, 4, 5, 2});
-  using Batch = BatchNormOptions;
-  expect_without_bias(BatchNorm2d(4, {.bias = false}), BatchNorm2d(4), x);
-  expect_without_bias(BatchNorm2d(4, {.bias = false, .relu = true}),
-                      BatchNorm2d(4, Batch{.relu = true}), x);
-  expect_without_bias(InstanceNorm2d(4, {.affine = true, .bias = false}),
-                      InstanceNorm2d(4, {.affine = true}), x);
-  expect_without_bias(GroupNorm(2, 4, {.bias = false}), GroupNorm(2, 4), x);
-  expect_without_bias(LayerNorm(2, {.bias = false}), LayerNorm(2), x);
-}
-
-TEST(BatchNorm, StatisticsOfAveragedWeights) {
-  struct Small : Module {
-    Linear hidden{*this, "hidden", 4, 3};
-    BatchNorm1d norm{*this, "norm", 3};
-    Dropout drop{*this, "drop", 0.5};
-    Tensor forward(const Tensor& x) const override { return drop(norm(hidden(x))); }
-  };
-  Small net;
-  net.to(DType::f64);
-  const Tensor x = randn({12, 4}, {.dtype = DType::f64});
-  for (int i = 0; i < 3; ++i) net(x);  // what shall be forgotten
-  net.eval();
-  net.norm.statistic_groups = 2;
-  const auto expect_averages = [&] {
-    std::vector<double> mean(3), variance(3);
-    for (const Tensor& batch : tensor_split(x, 3)) {
-      const Tensor y = net.hidden(batch);
-      for (int64_t c = 0; c < 3; ++c) {
-        double sum = 0, squares = 0;
-        for (int64_t i = 0; i < 4; ++i) sum += y.at<double>({i, c});
-        for (int64_t i = 0; i < 4; ++i) squares += std::pow(y.at<double>({i, c}) - sum / 4, 2);
-        mean[static_cast<size_t>(c)] += sum / 4 / 3;
-        variance[static_cast<size_t>(c)] += squares / 3 / 3;
-      }
-    }
-    EXPECT_TRUE(near(net.norm.running_mean, tensor(mean, {.dtype = DType::f64}), 1e-12));
-    EXPECT_TRUE(near(net.norm.running_var, tensor(variance, {.dtype = DType::f64}), 1e-12));
-    EXPECT_EQ(net.norm.num_batches_tracked.item<int64_t>(), 3);
-    EXPECT_EQ(net.norm.options.momentum, 0.1);
-    EXPECT_EQ(net.norm.statistic_groups, 2);
-    EXPECT_FALSE(net.is_training() || net.norm.is_training());
-  };
-  update_bn(net, tensor_split(x, 3));
-  expect_averages();
-  EXPECT_FALSE(net.norm.running_mean.requires_grad());
-  net.norm.reset_running_stats();
-  EXPECT_EQ(net.norm.running_var.to_vector<double>(), std::vector<double>(3, 1.0));
-  EXPECT_EQ(net.norm.num_batches_tracked.item<int64_t>(), 0);
-  std::vector<data::Batch> batches;  // as a loader gives them
-  for (const Tensor& batch : tensor_split(x, 3))
-    batches.push_back(data::Batch({{"image", batch}, {"label", ones({4})}}));
-  update_bn(net, batches);
-  expect_averages();
-  // After an error all is as it was, but for the statistics.
-  EXPECT_NE(error_of([&] { update_bn(net, std::vector{ones({2, 5})}); }), "");
-  EXPECT_EQ(net.norm.options.momentum, 0.1);
-  EXPECT_FALSE(net.norm.is_training());
-  // Without statistics there is nothing to call for.
-  Sequential none{Linear(4, 3), BatchNorm1d(3, {.track_running_stats = false})};
-  update_bn(none, [] { FAIL(); });
 }
 
 TEST(Layers, RefuseBadInput) {

@@ -1,11 +1,9 @@
 // What all optimizers share: groups, state, missing gradients, layouts, dtypes, threads, errors.
 #include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
-#include <aorta/autograd/history.h>
 #include <aorta/core/allocator.h>
 #include <aorta/core/cpu/update.h>
 #include <aorta/core/ops/creation.h>
-#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
@@ -21,17 +19,6 @@
 
 namespace aorta::optim {
 namespace {
-
-void expect_same_bits(const Tensor& a, const Tensor& b, const std::string& what) {
-  ASSERT_EQ(a.shape(), b.shape()) << what;
-  ASSERT_EQ(a.dtype(), b.dtype()) << what;
-  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  EXPECT_EQ(std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())), 0) << what;
-}
-
-Tensor leaf(const std::vector<double>& values, DType dtype = DType::f64) {
-  return tensor(values).to(dtype).requires_grad_();
-}
 
 TEST(Optimizer, ReadsAsPyTorch) {
   const Tensor w = leaf({1, 2}), b = leaf({3});
@@ -316,97 +303,6 @@ TEST(Optimizer, TakesAnyLayout) {
   }
 }
 
-// As Module::to does it: the parameters stay the objects that they are. An optimizer goes on as one
-// that was made on the new ones and took over its state.
-TEST(Optimizer, FollowsParametersToAnotherDtypeAndLayout) {
-  const auto transposed = [](const Tensor& x) {
-    return x.dim() == 2 ? x.t().contiguous().t() : x.clone();
-  };
-  const auto with_gaps = [](const Tensor& x) { return stack({x, x}, x.dim()).select(x.dim(), 0); };
-  struct Change {
-    DType before;
-    std::function<Tensor(const Tensor&)> convert;
-  };
-  const std::vector<Change> changes = {
-      {f32, [](const Tensor& x) { return x.to(f64); }},
-      {f32, [](const Tensor& x) { return x.to(bf16); }},
-      {f64, [](const Tensor& x) { return x.to(f32); }},
-      {bf16, [](const Tensor& x) { return x.to(f32); }},
-      {f32, transposed},
-      {f32, with_gaps},
-      {f64, [&](const Tensor& x) { return transposed(x).to(f32); }},
-      // One of the two, so that a bucket becomes two.
-      {f32, [](const Tensor& x) { return x.dim() == 2 ? x.to(f64) : x.clone(); }}};
-  for (const auto& [name, make] : runs()) {
-    for (size_t c = 0; c < changes.size(); ++c) {
-      for (const int64_t steps_before : {0, 7}) {
-        const std::string what =
-            name + ", change " + std::to_string(c) + " after " + std::to_string(steps_before);
-        const Problem problem(changes[c].before);
-        const std::vector<Given> one_group = {{{problem.parameter(0), problem.parameter(1)}, 1}};
-        const auto optimizer = make(one_group);
-        int64_t t = 1;
-        for (; t <= steps_before; ++t) {
-          problem.set_gradients(t);
-          optimizer->step();
-        }
-        const State state = optimizer->state();
-        std::vector<Tensor> expected;
-        for (size_t i = 0; i < 2; ++i) {
-          const Tensor converted = changes[c].convert(problem.parameter(i).detach());
-          expected.push_back(converted.clone().requires_grad_());
-          autograd::set_data(problem.parameter(i), converted);
-        }
-        const auto reference = make({{expected, 1}});
-        reference->restore(state);
-        for (; t <= steps_before + 6; ++t) {
-          problem.set_gradients(t);
-          for (size_t i = 0; i < 2; ++i) expected[i].set_grad(problem.parameter(i).grad());
-          optimizer->step();
-          reference->step();
-          for (size_t i = 0; i < 2; ++i) expect_same_bits(problem.parameter(i), expected[i], what);
-        }
-        const State after = optimizer->state(), wanted = reference->state();
-        for (const auto& [key, tensor] : wanted.tensors())
-          expect_same_bits(after.tensor(key), tensor, what + ", " + key);
-      }
-    }
-  }
-}
-
-TEST(Optimizer, RestoresIntoConvertedParameters) {
-  const double third = 1.0 / 3;
-  const Tensor w = leaf({1}, f32), other = leaf({1}, f64);
-  SGD sgd({w}, {.momentum = 0.9}), source({other}, {.momentum = 0.9});
-  w.set_grad(ones({1}));
-  sgd.step();
-  other.set_grad(tensor({third}, {.dtype = f64}));
-  source.step();
-  autograd::set_data(w, w.detach().to(f64));
-  sgd.restore(source.state());
-  EXPECT_EQ(sgd.state().tensor("state.0.momentum_buffer").item<double>(), third);
-}
-
-TEST(Optimizer, LooksBackFromConvertedParameters) {
-  const Tensor w = leaf({1, 2}, f32);
-  SGD sgd({w}, {.lr = 0.5, .momentum = 0.5, .nesterov = true, .dialect = Dialect::paper});
-  const auto gradient_of_one = [&] {
-    w.set_grad(ones({2}, {.dtype = w.dtype()}));
-    return Tensor();
-  };
-  sgd.step(gradient_of_one);  // v = 0.5
-  sgd.look_ahead();
-  autograd::set_data(w, w.detach().to(f64));
-  EXPECT_EQ(w.to_vector<double>(), (std::vector{0.25, 1.25}));
-  sgd.look_back();
-  EXPECT_EQ(w.to_vector<double>(), (std::vector{0.5, 1.5}));
-  sgd.look_ahead();
-  autograd::set_data(w, w.detach().to(f32));
-  gradient_of_one();
-  sgd.step();  // v = 0.75
-  EXPECT_EQ(w.to_vector<double>(), (std::vector{-0.25, 0.75}));
-}
-
 TEST(Optimizer, LeavesWhatLiesBetweenAlone) {
   const Tensor room = full({4, 6}, 5, {.dtype = f64});
   const Tensor view = room.slice(1, 1, 5, 2).detach().requires_grad_();
@@ -652,17 +548,6 @@ struct ScaleOptimizer : CustomOptimizer<ScaleOptions> {
     sub_(slot.parameter, o.lr * sum * count);
   }
 };
-
-TEST(Optimizer, ACustomOneFollowsItsParametersToo) {
-  const Tensor w = leaf({0, 0}, f32);
-  ScaleOptimizer optimizer({w});
-  w.set_grad(ones({2}));
-  optimizer.step();
-  autograd::set_data(w, w.detach().to(f64));
-  optimizer.step();
-  EXPECT_EQ(optimizer.state().tensor("state.0.sum").dtype(), f64);
-  EXPECT_EQ(w.to_vector<double>(), (std::vector{-11 - 19.5, -11 - 19.5}));  // 0.5 3 (11 + 2)
-}
 
 TEST(Optimizer, ACustomOneHasGroupsStateAndSchedulesToo) {
   const auto make = [](const Tensor& w, const Tensor& b) {

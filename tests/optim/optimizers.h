@@ -1,6 +1,6 @@
 #pragma once
 
-// Every optimizer by name, as the fixtures and several tests use them.
+// Every optimizer by name, the problem of the fixtures, and what several tests use besides.
 
 #include <aorta/optim/adadelta.h>
 #include <aorta/optim/adagrad.h>
@@ -10,6 +10,9 @@
 #include <aorta/optim/rmsprop.h>
 #include <aorta/optim/sgd.h>
 
+#include <gtest/gtest.h>
+#include <cmath>
+#include <cstring>
 #include <map>
 
 namespace aorta::optim {
@@ -152,5 +155,16 @@ class Problem {
   };
   std::vector<Part> parts_;
 };
+
+inline Tensor leaf(const std::vector<double>& values, DType dtype = DType::f64) {
+  return tensor(values).to(dtype).requires_grad_();
+}
+
+inline void expect_same_bits(const Tensor& a, const Tensor& b, const std::string& what) {
+  ASSERT_EQ(a.shape(), b.shape()) << what;
+  ASSERT_EQ(a.dtype(), b.dtype()) << what;
+  const Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  EXPECT_EQ(std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())), 0) << what;
+}
 
 }  // namespace aorta::optim

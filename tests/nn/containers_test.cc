@@ -1,0 +1,88 @@
+// Sequential, ModuleList, ModuleDict.
+#include <aorta/tests/error_text.h>
+#include <aorta/tests/nn/fixture.h>
+#include <aorta/tests/nn/names.h>
+
+namespace aorta::nn {
+namespace {
+
+TEST(Containers, SequentialNests) {
+  Sequential net(Linear(4, 3), ReLU(), Sequential(Linear(3, 2), Sigmoid()));
+  EXPECT_EQ(names_of(net.named_parameters()),
+            (Names{"0.weight", "0.bias", "2.0.weight", "2.0.bias"}));
+  EXPECT_EQ(net(randn({5, 4})).shape(), (Shape{5, 2}));
+  EXPECT_EQ(net[-1].type_name(), "Sequential");
+  EXPECT_EQ(error_of([&] { net(randn({5, 3})); }).substr(0, 3), "0: ");
+  EXPECT_EQ(error_of([&] { net[3]; }),
+            "Sequential: the number must be one of its modules', got 3 of 3");
+  Sequential named({{"conv", Conv1d(1, 1, 1)}, {"act", ReLU()}});
+  EXPECT_EQ(names_of(named.named_parameters()), (Names{"conv.weight", "conv.bias"}));
+  EXPECT_EQ(error_of([&] { named.push_back("act", ReLU()); }),
+            "Sequential: names must differ, got \"act\" twice");
+  const Sequential empty;
+  const Tensor x = randn({2});
+  EXPECT_TRUE(empty(x).is_same(x));
+}
+
+TEST(Containers, AreMembersLikeAnyLayer) {
+  struct Deep : Module {
+    Sequential body{*this, "body", Linear(4, 4), ReLU()};
+    ModuleList heads{*this, "heads"};
+    ModuleDict extras{*this, "extras"};
+    Deep() {
+      for (int i = 0; i < 2; ++i) heads.push_back(Linear(4, i + 1));
+      extras.insert("aux", Linear(4, 7));
+    }
+    Tensor forward(const Tensor& x) const override {
+      Tensor y = body(x);
+      return cat({heads[0](y), heads[-1](y), extras["aux"](y)}, 1);
+    }
+  };
+  const Deep net;
+  EXPECT_EQ(names_of(net.named_parameters()),
+            (Names{"body.0.weight", "body.0.bias", "heads.0.weight", "heads.0.bias",
+                   "heads.1.weight", "heads.1.bias", "extras.aux.weight", "extras.aux.bias"}));
+  const Tensor x = randn({3, 4});
+  const Deep own = clone(net);
+  EXPECT_EQ(net(x).shape(), (Shape{3, 10}));
+  EXPECT_TRUE(near(own(x), net(x), 0));
+  EXPECT_FALSE(own.parameters()[2].shares_storage(net.parameters()[2]));
+  EXPECT_EQ(error_of([&] { net.extras["main"]; }),
+            "ModuleDict: name must be one of its modules, got \"main\"");
+}
+
+TEST(Containers, ElementsKnowTheirPathAfterAnAssignment) {
+  struct Holder : Module {
+    ModuleList layers{*this, "layers"};
+    ModuleDict heads{*this, "heads"};
+  };
+  ModuleList list;
+  list.push_back(Linear(4, 3));
+  ModuleDict dict;
+  dict.insert("aux", Linear(4, 3));
+  Holder holder;
+  holder.layers = list;
+  holder.heads = dict;
+  const auto path = [](const AnyModule& module) {
+    const std::string text = error_of([&] { module(zeros({2, 5})); });
+    return text.substr(0, text.find(':'));
+  };
+  EXPECT_EQ(path(holder.layers[0]), "layers.0");
+  EXPECT_EQ(path(holder.heads["aux"]), "heads.aux");
+  EXPECT_EQ(path(list[0]), "0");  // its own modules keep their names, and share the parameters
+  EXPECT_TRUE(list.parameters()[0].is_same(holder.layers.parameters()[0]));
+  EXPECT_EQ(names_of(holder.named_parameters()),
+            (Names{"layers.0.weight", "layers.0.bias", "heads.aux.weight", "heads.aux.bias"}));
+}
+
+TEST(Containers, TakeAnyModules) {
+  const Sequential net{Linear(4, 3), AnyModule(ReLU()), models::make("mlp", {.num_classes = 2})};
+  EXPECT_EQ(net.size(), 3u);
+  struct Holder : Module {
+    Sequential body{*this, "body", AnyModule(Linear(4, 3)), ReLU()};
+  };
+  EXPECT_EQ(Holder().body(zeros({2, 4})).shape(), (Shape{2, 3}));
+}
+
+}  // namespace
+}  // namespace aorta::nn
