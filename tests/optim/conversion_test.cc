@@ -67,6 +67,18 @@ TEST(Conversion, AnOptimizerFollows) {
   }
 }
 
+TEST(Conversion, ToAnotherDevice) {
+  const Tensor w = leaf({1, 2});
+  SGD sgd({w}, {.lr = 0.5, .momentum = 0.5});
+  w.set_grad(ones({2}, {.dtype = f64}));
+  sgd.step();
+  autograd::set_data(w, w.detach().to(Device("cpu:1")));
+  EXPECT_EQ(w.grad().device(), Device("cpu:1"));
+  sgd.step();
+  EXPECT_EQ(w.to_vector<double>(), (std::vector{1 - 0.5 - 0.75, 2 - 0.5 - 0.75}));
+  EXPECT_EQ(sgd.state().tensor("state.0.momentum_buffer").device(), Device("cpu:1"));
+}
+
 TEST(Conversion, RestoresInto) {
   const double third = 1.0 / 3;
   const Tensor w = leaf({1}, f32), other = leaf({1}, f64);
