@@ -162,10 +162,19 @@ def _(case):
 NOT_FINITE = "the loss must be finite, got * at step * of *.avi; *; RUN/replay.safetensors holds the batch and the weights"
 
 
-@row(53, "the loss becomes NaN", 5, NOT_FINITE)
+@row("53a", "the loss becomes NaN", 5, NOT_FINITE)
 def _(case):
     done = case.train("--lr", "1e30", "--num_epochs", "2")
     assert os.path.exists(case.run_folder + "/replay.safetensors")
+    return done
+
+
+@row("53b", "the loss of a validation becomes NaN", 5,
+     "the validation loss must be finite, got * after step 1 (epoch 1); what was saved before is as it was")
+def _(case):
+    done = case.train("--lr", "1e30", "--batch_size", "2", "--num_epochs", "2")
+    names = os.listdir(case.run_folder)
+    assert not {"best.safetensors", "checkpoint.safetensors"} & set(names), names
     return done
 
 

@@ -194,6 +194,17 @@ TEST(Trainer, ChoosesVideosBySeed) {
   EXPECT_EQ(Trainer(options).train_size(), 3);
 }
 
+TEST(History, LossThatIsNotFiniteIsNeverTheBest) {
+  History history;
+  for (const double loss : {std::nan(""), 0.5, 0.25, -std::nan("")})
+    history.rows.push_back(
+        {.epoch = std::ssize(history.rows), .training = false, .loss = loss, .overall_dice = 0});
+  EXPECT_EQ(history.best_epoch(), 2);
+  EXPECT_EQ(history.best_loss(), 0.25);
+  history.rows.resize(1);
+  EXPECT_EQ(history.best_epoch(), -1);
+}
+
 TEST(History, ComesBackAndReadsAsCsv) {
   Totals totals;
   totals.loss = 50, totals.pixels = 100, totals.samples = 4;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 
 namespace aorta::echo {
@@ -72,7 +73,7 @@ std::string History::csv() const {
 int64_t History::best_epoch() const {
   const HistoryRow* best = nullptr;
   for (const HistoryRow& row : rows)
-    if (!row.training && (!best || row.loss < best->loss)) best = &row;
+    if (!row.training && std::isfinite(row.loss) && (!best || row.loss < best->loss)) best = &row;
   return best ? best->epoch : -1;
 }
 

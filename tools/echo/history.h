@@ -27,7 +27,7 @@ struct History {
 
   /// log.csv, with a header.
   std::string csv() const;
-  /// The validation of lowest loss; -1 before the first.
+  /// The validation of lowest loss; -1 where none has a finite one.
   int64_t best_epoch() const;
   double best_loss() const;
 

@@ -241,6 +241,13 @@ class Run {
 
   void end_epoch(const Totals& train, const Totals& validation) {
     const int64_t epoch = trainer_->epoch();
+    // Before anything is saved: the weights are ruined.
+    if (!std::isfinite(validation.mean_loss()))
+      throw Failure(ExitCode::diverged,
+                    fmt::format("the validation loss must be finite, got {} after step {} (epoch "
+                                "{}); what was saved before is as it was",
+                                std::isnan(validation.mean_loss()) ? "nan" : "inf",
+                                trainer_->steps(), epoch + 1));
     const bool best = validation.mean_loss() < history_.best_loss();
     history_.rows.push_back(history_row(epoch, true, train, options_.batch_size));
     history_.rows.push_back(history_row(epoch, false, validation, options_.batch_size));
