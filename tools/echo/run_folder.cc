@@ -13,23 +13,39 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace aorta::echo {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// What `--overwrite` removes: nothing that a run doesn't write.
+/// What `--overwrite` removes: nothing that a run, or `evaluate` and `segment` of it, doesn't
+/// write.
 bool of_a_run(const std::string& name) {
-  static constexpr const char* kNames[] = {
-      "args.yaml", "log.csv",      "train.log",     "curves.svg",     "report.html",
-      "size.csv",  "trace.json",   "profile.txt",   "size",           "videos",
-      "samples",   "val_dice.csv", "test_dice.csv", "train_dice.csv", "replay.safetensors"};
-  for (const char* own : kNames)
-    if (name == own) return true;
-  return name.starts_with("checkpoint.safetensors") || name.starts_with("best.safetensors") ||
-         name.starts_with("events.out.tfevents.") || name.starts_with("val_") ||
-         name.starts_with("test_");
+  static const std::set<std::string> names = [] {
+    std::set<std::string> all = {"args.yaml",
+                                 "log.csv",
+                                 "train.log",
+                                 "curves.svg",
+                                 "dice.svg",
+                                 "report.html",
+                                 "size.csv",
+                                 "trace.json",
+                                 "profile.txt",
+                                 "replay.safetensors",
+                                 "size",
+                                 "videos",
+                                 "samples",
+                                 "best.safetensors",
+                                 "checkpoint.safetensors",
+                                 "checkpoint.safetensors.1"};
+    for (const char* split : {"train", "val", "test", "all"})
+      for (const char* rest : {"_dice.csv", "_ef.csv", "_ef.svg", "_bland_altman.svg"})
+        all.insert(std::string(split) + rest);
+    return all;
+  }();
+  return names.contains(name) || name.starts_with("events.out.tfevents.");
 }
 
 /// A log alone is left by a start that came no further.
