@@ -202,6 +202,18 @@ class Resume(unittest.TestCase):
     def test_sigterm_alike(self):
         self.stop_with(signal.SIGTERM)
 
+    def test_a_signal_that_is_sent_twice_is_one(self):
+        run = self.run_folder()
+        process = self.start(self.train(run))
+        self.wait_for_steps(process, run)
+        for _ in range(2):  # as `timeout` does: to the program, then to its group
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.01)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143, err)
+        self.assertIn("go on with: ", out)
+        self.finish(run)
+
     def test_workers_end_with_a_killed_program(self):
         run = self.run_folder()
         process = self.start(self.train(run))

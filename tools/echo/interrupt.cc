@@ -1,19 +1,34 @@
 #include <aorta/tools/echo/interrupt.h>
 
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
+#include <cstdint>
 
 namespace aorta::echo {
 namespace {
 
+// `timeout` sends its signal to the program and once more to its group: within this time it is one.
+constexpr int64_t kOneSignal = 500'000'000;  // nanoseconds
+
 std::atomic<int> first_signal{0};
-static_assert(std::atomic<int>::is_always_lock_free);
+std::atomic<int64_t> first_time{0};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
+
+int64_t nanoseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 extern "C" void note_signal(int number) {
   int none = 0;
-  if (!first_signal.compare_exchange_strong(none, number)) _exit(128 + number);
+  if (first_signal.compare_exchange_strong(none, number))
+    first_time = nanoseconds();
+  else if (first_time != 0 && nanoseconds() - first_time > kOneSignal)
+    _exit(128 + number);
 }
 
 }  // namespace
