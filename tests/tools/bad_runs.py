@@ -144,6 +144,17 @@ def _(case):
     return done
 
 
+@row("51d", "the checkpoint of a run is gone", 6,
+     "RUN: --resume needs checkpoint.safetensors, got a run without it; --overwrite replaces the run", "train --resume")
+def _(case):
+    case.begun()
+    for name in "checkpoint.safetensors", "checkpoint.safetensors.1":
+        os.remove(case.run_folder + "/" + name)
+    done = case.resume()
+    case.expect_earlier_files("best.safetensors", "log.csv")
+    return done
+
+
 @row(52, "a checkpoint of a newer version", 3,
      "*new.safetensors: state format must be at most version 1, got version 7*", "evaluate")
 def _(case):

@@ -9,9 +9,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -55,6 +58,21 @@ bool holds_a_run(const std::string& path) {
     if (name != "train.log" && of_a_run(name)) return true;
   }
   return false;
+}
+
+/// Whether a run has had a checkpoint: the first one is written at the end of the first epoch,
+/// after the epoch's rows and best weights.
+bool is_beyond_first_checkpoint(const std::string& path) {
+  std::error_code error;
+  if (fs::exists(path + "/report.html", error)) return true;
+  std::ifstream log(path + "/log.csv");
+  constexpr int kFirstEpoch = 3;  // lines: the header and two phases
+  if (std::count(std::istreambuf_iterator<char>(log), {}, '\n') > kFirstEpoch) return true;
+  try {
+    return State::load(path + "/best.safetensors").get<int64_t>("best.epoch") > 0;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 /// Names and values of "name: value" lines; `name` is the file's, for errors.
@@ -163,7 +181,14 @@ void RunFolder::write(const std::string& name, const std::string& text) const {
 State RunFolder::load_checkpoint(std::string& note) const {
   const std::string path = file("checkpoint.safetensors");
   std::error_code error;
-  if (!fs::exists(path, error) && !fs::exists(path + ".1", error)) return {};
+  if (!fs::exists(path, error) && !fs::exists(path + ".1", error)) {
+    if (is_beyond_first_checkpoint(path_))
+      throw Failure(ExitCode::storage,
+                    path_ +
+                        ": --resume needs checkpoint.safetensors, got a run without it; "
+                        "--overwrite replaces the run");
+    return {};
+  }
   try {
     return State::load(path);
   } catch (const Error& damage) {

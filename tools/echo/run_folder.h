@@ -32,8 +32,9 @@ class RunFolder {
   /// Whole or not at all; throws Failure(storage).
   void save(const State& state, const std::string& name, int keep_previous = 0) const;
   void write(const std::string& name, const std::string& text) const;
-  /// The checkpoint, or the one before where it is damaged, of which `note` then says why. Throws
-  /// Failure(data) when neither can be read.
+  /// The checkpoint, or the one before where it is damaged, of which `note` then says why; empty
+  /// for a run that came to none. Throws Failure: data when neither can be read, storage when a run
+  /// that had one has it no more.
   State load_checkpoint(std::string& note) const;
 
  private:
