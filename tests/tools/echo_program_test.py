@@ -130,6 +130,16 @@ class Synthetic(unittest.TestCase):
         self.assertEqual(page.outside, [])
         self.assertGreaterEqual(page.images, 3)  # best, median, worst
 
+    def test_without_run_test_the_report_is_of_val(self):
+        folder = self.folder + "/untested"
+        echo("train", "--data_dir", self.data, "--output", folder, *RECIPE, "--num_epochs", "1")
+        with open(folder + "/report.html") as text:
+            page = text.read()
+        for words in "Best, median and worst", "limits of agreement", "val: found against told":
+            self.assertIn(words, page)
+        self.assertNotIn("test: found against told", page)
+        self.assertNotIn("test_dice.csv", os.listdir(folder))
+
     def test_args_yaml_repeats_the_run(self):
         first, again = self.folder + "/first", self.folder + "/again"
         echo("train", "--data_dir", self.data, "--output", first, *RECIPE, "--num_epochs", "2", "--augment")

@@ -279,10 +279,8 @@ void write_report(const RunFolder& folder, const TrainOptions& options, const Hi
                                 trainer.epoch(), options.num_epochs));
   add_highlights(page, history, evaluations);
   if (!history.rows.empty()) add_training(page, history);
-  if (!evaluations.empty()) {
-    add_evaluation(page, folder, evaluations);
-    add_examples(page, best, options, evaluations);
-  }
+  add_evaluation(page, folder, evaluations);
+  add_examples(page, best, options, evaluations);
   add_time(page, history, trainer.times(), trainer.stall_account());
   page.section("Settings").code(args_yaml(options));
   page.section("Machine").facts({{"CPU", cpu_name()},

@@ -38,8 +38,8 @@ std::string dice_curves(const History& history);
 /// A frame with the trace's outline and the network's mask, (3, H, W).
 Tensor sample_picture(const Tensor& frame, const Tensor& mask, const Tensor& trace);
 
-/// report.html: one page with everything about the run. `evaluations`, of `best`, may be empty;
-/// their plots are in the folder.
+/// report.html: one page with everything about the run. `evaluations` are those of
+/// `best`, one at least; their plots are in the folder.
 void write_report(const RunFolder& folder, const TrainOptions& options, const History& history,
                   const Trainer& trainer, const Segmenter& best,
                   const std::vector<Evaluation>& evaluations);

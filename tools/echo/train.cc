@@ -276,7 +276,7 @@ class Run {
     trainer_->times().save += std::chrono::duration<double>(saved_ - start).count();
   }
 
-  /// What was asked for of the best weights, and the report.
+  /// How good the best weights are on VAL, what else was asked for of them, and the report.
   int finish() {
     write_profile();  // of fewer steps
     std::vector<Evaluation> evaluations;
@@ -289,17 +289,18 @@ class Run {
         throw Failure(ExitCode{128 + interrupted()},
                       "stopped while evaluating; --resume evaluates again");
     };
-    if (options_.run_test)
-      for (const data::EchoSplit split : {data::EchoSplit::val, data::EchoSplit::test}) {
-        const EvaluationSettings settings{.batch_size = options_.batch_size,
-                                          .num_workers = options_.num_workers,
-                                          .timeout = options_.timeout,
-                                          .progress = watch};
-        evaluations.push_back(with_code(
-            ExitCode::data, [&] { return evaluate(best, options_.data_dir, split, settings); }));
-        write_evaluation(evaluations.back(), folder_.path());
-        console_.line(to_string(evaluations.back()) + dice_line(evaluations.back()));
-      }
+    std::vector<data::EchoSplit> splits = {data::EchoSplit::val};
+    if (options_.run_test) splits.push_back(data::EchoSplit::test);
+    for (const data::EchoSplit split : splits) {
+      const EvaluationSettings settings{.batch_size = options_.batch_size,
+                                        .num_workers = options_.num_workers,
+                                        .timeout = options_.timeout,
+                                        .progress = watch};
+      evaluations.push_back(with_code(
+          ExitCode::data, [&] { return evaluate(best, options_.data_dir, split, settings); }));
+      write_evaluation(evaluations.back(), folder_.path());
+      console_.line(to_string(evaluations.back()) + dice_line(evaluations.back()));
+    }
     if (options_.save_video)
       segment_split(best, {.data_dir = options_.data_dir,
                            .output = folder_.path(),

@@ -51,7 +51,8 @@ struct TrainOptions {
         "deeplabv3_resnet50, deeplabv3_resnet101, fcn_resnet50, fcn_resnet101, unet or unet_small");
     visit("Model", "pretrained", pretrained, "start from torchvision's weights");
     visit("Model", "weights", weights, "a run, or a file of weights, to start from");
-    visit("Output", "run_test", run_test, "evaluate the best weights on VAL and TEST at the end");
+    visit("Output", "run_test", run_test,
+          "evaluate the best weights on TEST, too, not on VAL alone");
     visit("Output", "save_video", save_video, "segment the videos of TEST at the end");
     visit("Training", "num_epochs", num_epochs, "epochs");
     visit("Training", "lr", lr, "learning rate, for losses summed over pixels and samples");
