@@ -207,7 +207,24 @@ TEST_F(Progress, FollowsTheTerminalsWidth) {
   bar.update(3, "loss 1");
   Screen narrow(30);
   narrow.take(output());
-  EXPECT_EQ(narrow.last(), "train  75% 3/4 1.5it/s 0:03<0");
+  EXPECT_EQ(narrow.last(), "train  75% 3/4 1.5it/s <0:00 ");
+}
+
+// The line of a long training on the usual terminal has all it is for: the bar, the rate, the time
+// left, and what the program says.
+TEST_F(Progress, FitsEightyColumns) {
+  terminal(80);
+  setenv("NO_COLOR", "1", 1);
+  Screen screen(80);
+  ProgressBar bar(options());
+  bar.start("epoch 10/50 train", 372);
+  for (int step = 1; step <= 186; ++step) {
+    now += 4;
+    bar.update(step, "loss 0.0524 dice 0.871 1.3G");
+    screen.take(output());  // or the terminal's buffer fills up
+  }
+  EXPECT_EQ(screen.last(),
+            "epoch 10/50 train  50% ━━╸── 186/372 4.0s/it <12:24 loss 0.0524 dice 0.871 1.3G");
 }
 
 TEST_F(Progress, EndsItsLineWhenAnExceptionPasses) {

@@ -195,9 +195,9 @@ class Run {
     const std::string epochs = std::to_string(options_.num_epochs);
     return fmt::format("epoch {:>{}}/{} {}", trainer_->epoch() + 1, epochs.size(), epochs, phase);
   }
+  /// Short enough for 80 columns.
   static std::string status(const Totals& totals) {
-    return fmt::format("loss {:.4f} dice {:.3f} (ED {:.3f} ES {:.3f}) {}", totals.mean_loss(),
-                       totals.dice(), totals.large.dice(), totals.small.dice(),
+    return fmt::format("loss {:.4f} dice {:.3f} {}", totals.mean_loss(), totals.dice(),
                        report::size_text(static_cast<double>(report::resident_bytes())));
   }
 

@@ -242,28 +242,32 @@ std::string ProgressBar::bar(double part, int cells) const {
 std::string ProgressBar::text(int columns, bool with_bar) const {
   const double now = options_.clock();
   const double rate = seconds_ > 0 ? steps_ / seconds_ : 0;
-  std::string left = label_, right;
+  std::string left = label_, count, remaining;
   double part = 0;
   if (total_ > 0) {
     part = std::clamp(static_cast<double>(done_) / static_cast<double>(total_), 0., 1.);
     left += fmt::format(" {:3}%", static_cast<int>(part * 100));
     // As wide as it will be, so that the bar doesn't jump.
-    right = fmt::format("{:>{}}/{} ", done_, std::to_string(total_).size(), total_);
-  } else {
-    right = fmt::format("{} ", done_);
-  }
-  right += rate_text(rate) + " " + duration_text(now - started_);
-  if (total_ > 0) {
+    count = fmt::format("{:>{}}/{} ", done_, std::to_string(total_).size(), total_);
     const auto missing = static_cast<double>(std::max<int64_t>(0, total_ - done_));
-    right += "<" + duration_text(missing == 0 ? 0 : rate > 0 ? missing / rate : -1);
+    remaining = "<" + duration_text(missing == 0 ? 0 : rate > 0 ? missing / rate : -1);
+  } else {
+    count = fmt::format("{} ", done_);
   }
-  if (!status_.empty()) right += " " + status_;
-  const int room = columns - width_of(left, utf8_) - width_of(right, utf8_) - 2;
-  const int cells = std::min(room, kCells);
-  if (with_bar && total_ > 0 && cells >= kFewestCells)
-    return shown(left, utf8_, columns) + " " + bar(part, cells) + " " +
-           shown(right, utf8_, columns);
-  return shown(left + " " + right, utf8_, columns);
+  count += rate_text(rate) + " ";
+  const std::string status = status_.empty() ? "" : " " + status_;
+  const std::string whole = count + duration_text(now - started_) + remaining + status;
+  if (!with_bar || total_ == 0) return shown(left + " " + whole, utf8_, columns);
+  // Where there is too little room the time that has passed gives way first, then the bar.
+  const std::string brief = count + remaining + status;
+  for (const std::string& right : {whole, brief}) {
+    const int room = columns - width_of(left, utf8_) - width_of(right, utf8_) - 2;
+    const int cells = std::min(room, kCells);
+    if (cells >= kFewestCells)
+      return shown(left, utf8_, columns) + " " + bar(part, cells) + " " +
+             shown(right, utf8_, columns);
+  }
+  return shown(left + " " + brief, utf8_, columns);
 }
 
 }  // namespace aorta::report

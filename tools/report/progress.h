@@ -19,12 +19,12 @@ struct ProgressOptions {
 ///
 ///     epoch  3/50 train  62% ━━━━━━━╸──── 5/8 3.1it/s 0:02<0:01 loss 0.142 dice 0.871 4.2G
 ///
-/// It never wraps, whatever the terminal's width is at the moment: first the bar gives way, then
-/// the end of the text. Elsewhere (a file, a pipe, TERM=dumb) there is a line of the same text when
-/// nothing was written for 30 seconds, without carriage returns and colours. NO_COLOR turns colours
-/// off; letters are ASCII's unless LC_ALL, LC_CTYPE or LANG says UTF-8. The cursor is never hidden,
-/// so a killed program leaves a sane terminal. Errors of writing are ignored: none of them is worth
-/// ending a training for.
+/// It never wraps, whatever the terminal's width is at the moment: first the bar shrinks, then the
+/// time that has passed gives way, the bar, and the end of the text. Elsewhere (a file, a pipe,
+/// TERM=dumb) there is a line of the same text when nothing was written for 30 seconds, without
+/// carriage returns and colours. NO_COLOR turns colours off; letters are ASCII's unless LC_ALL,
+/// LC_CTYPE or LANG says UTF-8. The cursor is never hidden, so a killed program leaves a sane
+/// terminal. Errors of writing are ignored: none of them is worth ending a training for.
 ///
 ///     report::ProgressBar bar;
 ///     for (...) {
