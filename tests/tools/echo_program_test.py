@@ -5,12 +5,14 @@ import hashlib
 import html.parser
 import json
 import os
+import pty
 import re
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 ECHO = os.path.abspath(sys.argv.pop(1))
@@ -199,6 +201,39 @@ class Synthetic(unittest.TestCase):
                "net = torchvision.models.segmentation.deeplabv3_resnet50(weights=None, weights_backbone=None, "
                "num_classes=1, aux_loss=False)\n"
                "net.load_state_dict(s.load_file(sys.argv[1]), strict=True)", exported)
+
+
+class Terminal(unittest.TestCase):
+    """What a person sees, on 80 columns."""
+
+    def test_every_long_stage_has_a_bar(self):
+        with tempfile.TemporaryDirectory() as folder:
+            data, run = folder + "/data", folder + "/run"
+            said = self.watch(["synth", "--output", data, "--train", "6", "--val", "2", "--test", "2", "--frames", "56"])
+            self.assertRegex(said, r"synth +[1-9]0% .* [1-9]/10 ")
+            said = self.watch(["train", "--data_dir", data, "--output", run, *RECIPE, "--num_epochs", "1", "--run_test",
+                               "--save_video"])
+            for stage in "epoch 1/1 train", "epoch 1/1 val", "evaluate val", "evaluate test", "segment test":
+                self.assertRegex(said, stage + r" +[0-9]+% ")
+            self.assertRegex(said, r"epoch 1/1 train +[0-9]+% .*loss [0-9.]+ dice [0-9.]+ [0-9.]+[MG]\x1b\[K")
+
+    def watch(self, arguments):
+        """What the program writes to a terminal of 80 columns."""
+        near, far = pty.openpty()
+        termios.tcsetwinsize(far, (24, 80))
+        process = subprocess.Popen([ECHO, *arguments], stdin=far, stdout=far, stderr=far,
+                                   env=os.environ | {"TERM": "xterm", "LANG": "C.UTF-8"})
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        os.close(far)
+        said = b""
+        while True:
+            try:
+                said += os.read(near, 65536)
+            except OSError:  # the other end is closed
+                break
+        os.close(near)
+        self.assertEqual(process.wait(), 0, said)
+        return said.decode()
 
 
 def python(program, *arguments):

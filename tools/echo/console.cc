@@ -1,4 +1,5 @@
 #include <aorta/tools/echo/console.h>
+#include <aorta/tools/echo/files.h>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -38,6 +39,18 @@ void Console::warn(const std::string& text) {
   log("warning: " + text);
   bar_.end();
   std::fprintf(stderr, "warning: %s\n", text.c_str());
+}
+
+std::function<void(int64_t done, int64_t count)> progress_on(report::ProgressBar& bar,
+                                                             const std::string& label,
+                                                             const std::string& kept) {
+  return [&bar, label, kept, started = false](int64_t done, int64_t count) mutable {
+    if (!started) bar.start(label, count);
+    started = true;
+    bar.update(done);
+    if (done == count) bar.end();
+    stop_if_interrupted(kept);
+  };
 }
 
 }  // namespace aorta::echo

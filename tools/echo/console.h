@@ -2,6 +2,7 @@
 
 #include <aorta/tools/report/progress.h>
 
+#include <functional>
 #include <string>
 
 namespace aorta::echo {
@@ -33,5 +34,11 @@ class Console {
   bool quiet_;
   bool complained_ = false;
 };
+
+/// What passes over data call with how many of how many are done: shows it on the bar, which ends
+/// with the last, and throws stop_if_interrupted(`kept`)'s Failure (files.h).
+std::function<void(int64_t done, int64_t count)> progress_on(
+    report::ProgressBar& bar, const std::string& label,
+    const std::string& kept = "files that were written are whole");
 
 }  // namespace aorta::echo

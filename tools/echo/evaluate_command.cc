@@ -1,10 +1,10 @@
+#include <aorta/tools/echo/console.h>
 #include <aorta/tools/echo/evaluate.h>
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/files.h>
 #include <aorta/tools/echo/interrupt.h>
 #include <aorta/tools/echo/recipe.h>
 #include <aorta/tools/echo/segment.h>
-#include <aorta/tools/report/progress.h>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -99,20 +99,11 @@ void evaluate(const EvaluateOptions& options) {
   make_folder(folder);
   catch_interrupts();
   report::ProgressBar bar({.quiet = options.quiet});
-  const auto shown = [&bar](const std::string& label) {
-    return [&bar, label, started = false](int64_t done, int64_t count) mutable {
-      if (!started) bar.start(label, count);
-      started = true;
-      bar.update(done);
-      if (done == count) bar.end();
-      stop_if_interrupted();
-    };
-  };
   const Evaluation evaluation = with_code(ExitCode::data, [&] {
     return evaluate(segmenter, options.data_dir, split,
                     {.batch_size = options.batch_size,
                      .num_workers = options.num_workers,
-                     .progress = shown("evaluate " + options.split)});
+                     .progress = progress_on(bar, "evaluate " + options.split)});
   });
   std::fputs(to_string(evaluation).c_str(), stdout);
   for (const std::string& file : write_evaluation(evaluation, folder))
@@ -122,7 +113,7 @@ void evaluate(const EvaluateOptions& options) {
                               .split = split,
                               .output = folder,
                               .batch_size = options.batch_size,
-                              .progress = shown("segment " + options.split)});
+                              .progress = progress_on(bar, "segment " + options.split)});
     std::printf("wrote %s/size.csv, size/*.svg, videos/*.avi\n", folder.c_str());
   }
   std::printf("%s\n", dice_line(evaluation).c_str());

@@ -38,12 +38,11 @@ void make_folder(const std::string& path) {
                                              error.message());
 }
 
-void stop_if_interrupted() {
+std::string signal_name(int number) { return number == SIGINT ? "Ctrl-C" : "SIGTERM"; }
+
+void stop_if_interrupted(const std::string& kept) {
   if (const int number = interrupted())
-    throw Failure(ExitCode{128 + number}, number == SIGINT ? "stopped by Ctrl-C: files that were "
-                                                             "written are whole"
-                                                           : "stopped by SIGTERM: files that were "
-                                                             "written are whole");
+    throw Failure(ExitCode{128 + number}, "stopped by " + signal_name(number) + ": " + kept);
 }
 
 std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem(); }

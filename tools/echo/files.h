@@ -19,7 +19,9 @@ void make_folder(const std::string& path);
 std::string stem_of(const std::string& path);
 
 /// Throws a Failure of code 128 + the signal's number when the program was asked to end (see
-/// interrupt.h).
-void stop_if_interrupted();
+/// interrupt.h): "stopped by Ctrl-C: `kept`".
+void stop_if_interrupted(const std::string& kept = "files that were written are whole");
+/// What ended it: "Ctrl-C" or "SIGTERM".
+std::string signal_name(int number);
 
 }  // namespace aorta::echo

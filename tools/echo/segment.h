@@ -77,7 +77,8 @@ struct SegmentSplitOptions {
   std::string output = {};
   int64_t batch_size = 20;
   bool save_video = true;
-  std::function<void(int64_t done, int64_t count)> progress = nullptr;  // in videos
+  /// Called now and then inside of a video, and after each, with how many of how many are done.
+  std::function<void(int64_t done, int64_t count)> progress = nullptr;
 };
 
 /// The same for the videos of a data set, as EchoNet's save_video does. What it returns has no

@@ -118,16 +118,19 @@ std::vector<VideoSegmentation> segment_split(const Segmenter& segmenter,
   std::vector<VideoSegmentation> all;
   for (int64_t i = 0; i < dataset.size(); ++i) {
     const int64_t large = dataset.large_trace(i).frame, small = dataset.small_trace(i).frame;
+    const auto step = [&](int64_t, int64_t) {
+      if (options.progress) options.progress(i, dataset.size());
+    };
     VideoSegmentation found = with_code(ExitCode::data, [&] {
       return segment_video(segmenter, data::VideoReader(dataset.path(i)),
-                           {.batch_size = options.batch_size, .side = 0});
+                           {.batch_size = options.batch_size, .side = 0, .progress = step});
     });
     table += size_rows(found, dataset.file_name(i), large, small);
     with_code(ExitCode::storage, [&] {
       plot_size(options.output + "/size/" + found.name + ".svg", found);
       if (options.save_video)
         write_overlay(options.output + "/videos/" + found.name + ".avi", found,
-                      data::VideoReader(dataset.path(i)), {large, small});
+                      data::VideoReader(dataset.path(i)), {large, small}, step);
     });
     found.masks = {};
     all.push_back(std::move(found));

@@ -1,6 +1,7 @@
 #include <aorta/aorta.h>
 #include <aorta/tools/echo/console.h>
 #include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/files.h>
 #include <aorta/tools/echo/interrupt.h>
 #include <aorta/tools/echo/run_report.h>
 #include <aorta/tools/echo/segment.h>
@@ -11,7 +12,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -284,10 +284,8 @@ class Run {
     Segmenter best = has_best ? load_segmenter(folder_.path()) : trainer_->segmenter();
     best.net->to(
         ToOptions{.device = trainer_->device(), .memory_format = MemoryFormat::channels_last});
-    const auto watch = [](int64_t, int64_t) {
-      if (interrupted())
-        throw Failure(ExitCode{128 + interrupted()},
-                      "stopped while evaluating; --resume evaluates again");
+    const auto shown = [&](const std::string& label) {
+      return progress_on(console_.bar(), label, "the training is saved; " + resume_command());
     };
     std::vector<data::EchoSplit> splits = {data::EchoSplit::val};
     if (options_.run_test) splits.push_back(data::EchoSplit::test);
@@ -295,7 +293,7 @@ class Run {
       const EvaluationSettings settings{.batch_size = options_.batch_size,
                                         .num_workers = options_.num_workers,
                                         .timeout = options_.timeout,
-                                        .progress = watch};
+                                        .progress = shown("evaluate " + data::to_string(split))};
       evaluations.push_back(with_code(
           ExitCode::data, [&] { return evaluate(best, options_.data_dir, split, settings); }));
       write_evaluation(evaluations.back(), folder_.path());
@@ -305,19 +303,23 @@ class Run {
       segment_split(best, {.data_dir = options_.data_dir,
                            .output = folder_.path(),
                            .batch_size = options_.batch_size,
-                           .progress = watch});
+                           .progress = shown("segment test")});
     with_code(ExitCode::storage,
               [&] { write_report(folder_, options_, history_, *trainer_, best, evaluations); });
     console_.line("report " + folder_.file("report.html"));
     return 0;
   }
 
+  std::string resume_command() const {
+    return "go on with: aorta-echo train --resume --output " + shell_quoted(folder_.path());
+  }
+
   int stop() {
     save();
     console_.line(fmt::format("stopped by {} after step {} of epoch {}; everything is saved",
-                              interrupted() == SIGINT ? "Ctrl-C" : "SIGTERM",
-                              trainer_->epoch_steps(), trainer_->epoch() + 1));
-    console_.line("go on with: aorta-echo train --resume --output " + shell_quoted(folder_.path()));
+                              signal_name(interrupted()), trainer_->epoch_steps(),
+                              trainer_->epoch() + 1));
+    console_.line(resume_command());
     return 128 + interrupted();
   }
 

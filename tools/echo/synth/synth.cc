@@ -8,6 +8,7 @@
 #include <aorta/tools/echo/interrupt.h>
 #include <aorta/tools/echo/synth/speckle.h>
 #include <aorta/tools/echo/synth/synth.h>
+#include <aorta/tools/report/progress.h>
 
 #include <fmt/core.h>
 
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 
 namespace aorta::echo {
@@ -285,8 +287,12 @@ void synth(const SynthOptions& options) {
   check_replaceable(options.output, options.overwrite);
   catch_interrupts();
   FolderInMaking folder(options.output);
+  report::ProgressBar bar;
+  std::mutex bar_is_used;
+  int64_t done = 0;
   const int64_t count = options.train + options.val + options.test;
   std::vector<Rows> rows(static_cast<size_t>(count));
+  bar.start("synth", count);
   with_code(ExitCode::storage, [&] {
     parallel_for(0, count, 1, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
@@ -298,6 +304,8 @@ void synth(const SynthOptions& options) {
         data::write_video((folder.path() / "Videos" / (video.name + ".avi")).string(),
                           video.frames.expand({-1, 3, -1, -1}), {.fps = options.fps});
         rows[static_cast<size_t>(i)] = rows_of(video, options.fps, split);
+        const std::scoped_lock lock(bar_is_used);
+        bar.update(++done);
       }
     });
     if (interrupted() == 0) write_tables(folder.path(), rows);
@@ -306,6 +314,7 @@ void synth(const SynthOptions& options) {
     throw Failure(ExitCode{128 + interrupted()},
                   "synth: interrupted, " + options.output + " is not written");
   folder.commit();
+  bar.end();
   int64_t frames = 0;
   double low = 100, high = 0;
   for (const Rows& row : rows) {
