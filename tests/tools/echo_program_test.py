@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -217,23 +218,37 @@ class Terminal(unittest.TestCase):
                 self.assertRegex(said, stage + r" +[0-9]+% ")
             self.assertRegex(said, r"epoch 1/1 train +[0-9]+% .*loss [0-9.]+ dice [0-9.]+ [0-9.]+[MG]\x1b\[K")
 
-    def watch(self, arguments):
-        """What the program writes to a terminal of 80 columns."""
+    def test_ctrl_c_is_answered_and_the_last_line_is_the_way_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            data, run = folder + "/data", folder + "/run"
+            echo("synth", "--output", data, "--train", "12", "--val", "2", "--test", "2", "--frames", "56")
+            said = self.watch(["train", "--data_dir", data, "--output", run, *RECIPE, "--num_epochs", "1000"], 130,
+                              stop_after="epoch    2/1000 train  50%")
+            self.assertIn("\nstopping when this step is done; a second Ctrl-C stops at once\r\n", said)
+            shown = [line.split("\r")[-1].split("\x1b[K")[-1] for line in said.split("\r\n")]
+            self.assertRegex(shown[-3], "^stopped by Ctrl-C after step [0-2] of epoch 2; everything is saved$")
+            self.assertEqual(shown[-2:], ["go on with: aorta-echo train --resume --output " + run, ""])
+
+    def watch(self, arguments, code=0, stop_after=None):
+        """What the program writes to a terminal of 80 columns, on which Ctrl-C is pressed after some text."""
         near, far = pty.openpty()
         termios.tcsetwinsize(far, (24, 80))
         process = subprocess.Popen([ECHO, *arguments], stdin=far, stdout=far, stderr=far,
                                    env=os.environ | {"TERM": "xterm", "LANG": "C.UTF-8"})
         self.addCleanup(lambda: process.poll() is None and process.kill())
         os.close(far)
-        said = b""
+        said = ""
         while True:
             try:
-                said += os.read(near, 65536)
+                said += os.read(near, 65536).decode(errors="replace")
             except OSError:  # the other end is closed
                 break
+            if stop_after and stop_after in said:
+                stop_after = None
+                process.send_signal(signal.SIGINT)
         os.close(near)
-        self.assertEqual(process.wait(), 0, said)
-        return said.decode()
+        self.assertEqual(process.wait(), code, said)
+        return said
 
 
 def python(program, *arguments):

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 
@@ -23,17 +24,29 @@ int64_t nanoseconds() {
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
+std::atomic<bool> on_terminal{false};
+
+// For a person who waits: a step of a large network takes a while.
+void say_heard() {
+  constexpr char kHeard[] = "\nstopping when this step is done; a second Ctrl-C stops at once\n";
+  const int error = errno;
+  if (write(STDERR_FILENO, kHeard, sizeof kHeard - 1) < 0) errno = error;
+}
+
 extern "C" void note_signal(int number) {
   int none = 0;
-  if (first_signal.compare_exchange_strong(none, number))
+  if (first_signal.compare_exchange_strong(none, number)) {
     first_time = nanoseconds();
-  else if (first_time != 0 && nanoseconds() - first_time > kOneSignal)
+    if (on_terminal) say_heard();
+  } else if (first_time != 0 && nanoseconds() - first_time > kOneSignal) {
     _exit(128 + number);
+  }
 }
 
 }  // namespace
 
 void catch_interrupts() {
+  on_terminal = isatty(STDERR_FILENO) == 1;
   struct sigaction action {};
   action.sa_handler = note_signal;
   action.sa_flags = SA_RESTART;

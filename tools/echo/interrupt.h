@@ -4,7 +4,8 @@ namespace aorta::echo {
 
 /// From now on SIGINT and SIGTERM ask the program to end: interrupted() gives the signal's number,
 /// 0 before. A second one ends it at once, with 128 + its number, unless it comes within half a
-/// second: then it is the first one, sent twice. SIGPIPE is ignored: a reader that goes away
+/// second: then it is the first one, sent twice. On a terminal the first one is answered
+/// by a line. SIGPIPE is ignored: a reader that goes away
 /// doesn't end a training.
 void catch_interrupts();
 int interrupted();

@@ -158,9 +158,7 @@ class Run {
   bool train_phase() {
     report::ProgressBar& bar = console_.bar();
     bar.start(label("train"), trainer_->steps_per_epoch(), trainer_->epoch_steps());
-    while (!at_last_step()) {
-      if (interrupted()) return false;
-      if (!step()) break;
+    while (!at_last_step() && !interrupted() && step()) {
       bar.update(trainer_->epoch_steps(), status(trainer_->totals()));
       if (std::exchange(first_step_, false)) note_first_step();
       if (options_.profile) profile();
@@ -168,7 +166,7 @@ class Run {
       if (since.count() >= options_.save_every) save();
     }
     bar.end();
-    return true;
+    return !interrupted();
   }
 
   void note_first_step() {
