@@ -142,6 +142,10 @@ TEST(Trainer, LossThatIsNotFiniteNamesItsStepFilesAndLayer) {
     const NoGradGuard no_grad;
     if (name == "encoder.1.3.weight") parameter.fill_(std::nan(""));
   }
+  std::map<std::string, Tensor> before;
+  const State state = trainer.segmenter().state();
+  for (const auto& [name, tensor] : state.tensors()) before[name] = tensor.clone();
+  const GeneratorState random = default_generator().state();
   try {
     trainer.step();
     ADD_FAILURE() << "no error";
@@ -156,7 +160,13 @@ TEST(Trainer, LossThatIsNotFiniteNamesItsStepFilesAndLayer) {
   EXPECT_EQ(replay.get<int64_t>("replay.step"), 2);
   EXPECT_EQ(replay.get<std::vector<std::string>>("replay.files").size(), 2u);
   EXPECT_EQ(replay.tensor("replay.frames").shape(), Shape({4, 3, 32, 32}));
-  EXPECT_TRUE(replay.contains("model.encoder.1.3.weight"));
+  // The running statistics too, which the forward moves.
+  for (const auto& [name, tensor] : before)
+    EXPECT_TRUE(name == "model.encoder.1.3.weight" ||
+                (replay.contains(name) && equal(replay.tensor(name), tensor)))
+        << name;
+  EXPECT_TRUE(before.contains("model.encoder.1.1.running_mean"));
+  EXPECT_EQ(default_generator().state().position, random.position);
 }
 
 TEST(Trainer, RefusesWhatCannotBeTrained) {

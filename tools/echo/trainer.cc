@@ -106,25 +106,6 @@ std::vector<std::string> file_names(const data::Batch& batch) {
   return list;
 }
 
-/// The first layer whose output isn't finite; empty when all are.
-std::string first_layer_not_finite(const Segmenter& segmenter, const Tensor& frames) {
-  const NoGradGuard no_grad;
-  std::string first;
-  std::vector<HookHandle> hooks;
-  for (auto& [name, module] : segmenter.net->named_modules()) {
-    if (!module->named_children().empty()) continue;
-    hooks.push_back(module->register_forward_hook(
-        [&first, path = name](const nn::Module&, const std::vector<Tensor>&,
-                              std::vector<Tensor>& outputs) {
-          if (first.empty() && !all(isfinite(outputs[0])).item<bool>()) first = path;
-        }));
-  }
-  const State running = segmenter.state();  // the statistics move once more, which is no matter
-  segmenter.logits(frames);
-  for (HookHandle& hook : hooks) hook.remove();
-  return first;
-}
-
 constexpr const char* kNumbers[] = {
     "samples",     "pixels", "large.intersection", "large.either", "small.intersection",
     "small.either"};
@@ -205,6 +186,8 @@ bool Trainer::step() {
   }
   const data::Batch& batch = **batches_;
   const Pass both = pass(batch);
+  before_ = {.buffers = {}, .random = default_generator().state()};
+  for (const Tensor& buffer : segmenter_.net->buffers()) before_.buffers.push_back(buffer.clone());
   Tensor output, loss;
   double value = 0;
   {
@@ -267,12 +250,38 @@ void Trainer::end_epoch() {
   batches_.reset();
 }
 
+void Trainer::go_back() {
+  const NoGradGuard no_grad;
+  const std::vector<Tensor> buffers = segmenter_.net->buffers();
+  for (size_t i = 0; i < buffers.size(); ++i) Tensor(buffers[i]).copy_(before_.buffers[i]);
+  default_generator().restore(before_.random);
+}
+
+std::string Trainer::first_layer_not_finite(const Tensor& frames) {
+  const NoGradGuard no_grad;
+  std::string first;
+  std::vector<HookHandle> hooks;
+  for (auto& [name, module] : segmenter_.net->named_modules()) {
+    if (!module->named_children().empty()) continue;
+    hooks.push_back(module->register_forward_hook(
+        [&first, path = name](const nn::Module&, const std::vector<Tensor>&,
+                              std::vector<Tensor>& outputs) {
+          if (first.empty() && !all(isfinite(outputs[0])).item<bool>()) first = path;
+        }));
+  }
+  logits(frames);
+  for (HookHandle& hook : hooks) hook.remove();
+  return first;
+}
+
 void Trainer::diverge(const data::Batch& batch, const Pass& both, double loss) {
   const std::vector<std::string> names = file_names(batch);
   std::string list;
   for (size_t i = 0; i < names.size() && i < 5; ++i) list += (i ? ", " : "") + names[i];
   if (names.size() > 5) list += " and " + std::to_string(names.size() - 5) + " more";
-  const std::string layer = first_layer_not_finite(segmenter_, both.frames);
+  go_back();
+  const std::string layer = first_layer_not_finite(both.frames);
+  go_back();
   replay_ = State();
   replay_.add("", segmenter_.state());
   replay_.set("replay.frames", both.frames);

@@ -38,7 +38,7 @@ class Trainer {
   explicit Trainer(const TrainOptions& options, const State* checkpoint = nullptr);
 
   /// One step; false when the epoch has no more batches. Throws Failure(diverged) when the loss
-  /// isn't finite (the weights are then what they were before the step), and data::SampleError.
+  /// isn't finite (all is then what it was before the step), and data::SampleError.
   bool step();
   /// The validation loss and Dice of the weights as they are. `go_on` is asked after each batch;
   /// nothing when it says no.
@@ -62,7 +62,7 @@ class Trainer {
   /// What was left out of the tables of both splits, and the like.
   const std::vector<data::EchoFault>& notes() const { return notes_; }
   Device device() const { return device_; }
-  /// The samples and the weights of a step whose loss wasn't finite.
+  /// The samples of a step whose loss wasn't finite, and the network as it was before it.
   const State& replay() const { return replay_; }
 
   /// Everything that the next step depends on.
@@ -76,6 +76,10 @@ class Trainer {
   Pass pass(const data::Batch& batch) const;
   Tensor logits(const Tensor& frames) const;
   void restore(const State& state);
+  /// Undoes what a forward has changed: the running statistics, the random numbers.
+  void go_back();
+  /// The first layer whose output isn't finite; empty when all are.
+  std::string first_layer_not_finite(const Tensor& frames);
   [[noreturn]] void diverge(const data::Batch& batch, const Pass& pass, double loss);
 
   TrainOptions options_;
@@ -91,6 +95,10 @@ class Trainer {
   Totals totals_;
   StageTimes times_;
   int64_t epoch_ = 0, steps_ = 0, in_epoch_ = 0;
+  struct {
+    std::vector<Tensor> buffers;
+    GeneratorState random;
+  } before_;  // the present step
   State replay_;
 };
 
