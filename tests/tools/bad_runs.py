@@ -119,6 +119,20 @@ def flip_last_bit(path):
     files.write(path, bytes(content))
 
 
+@row("50c", "weights of PyTorch", 3,
+     "*best.pt: weights must be in a .safetensors or .npz file, got PyTorch's; make one by: python3 -c *",
+     "train --weights")
+def _(case):
+    return case.train("--weights", case.path("best.pt"))
+
+
+@row("50d", "weights that don't say their network", 3,
+     "*weights.safetensors: weights that don't say their network need --model_name *, got tensors alone", "evaluate")
+def _(case):
+    files.write(case.path("weights.safetensors"), files.safetensors(EMPTY, F32_PAIR))
+    return case.evaluate(case.path("weights.safetensors"))
+
+
 @row("51a", "a bit of the weights is flipped", 3,
      '*best.safetensors: tensor must match its CRC-32C, got "*" with *: the file is damaged', "evaluate")
 def _(case):

@@ -51,6 +51,18 @@ def tensors(path):
     return found
 
 
+def strip(path, to):
+    """Copies the tensors alone, as PyTorch writes them, with DataParallel's names."""
+    header, data = {}, b""
+    for name, (shape, content) in tensors(path).items():
+        dtype = "I64" if name.endswith("num_batches_tracked") else "F32"
+        header["module." + name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    with open(to, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
 def fingerprint(path):
     digest = hashlib.sha256()
     for name, (_, data) in sorted(tensors(path).items()):
@@ -168,6 +180,28 @@ class Synthetic(unittest.TestCase):
         names = tensors(path)
         self.assertEqual(names["encoder.0.0.weight"][0], [16, 3, 3, 3])
         self.assertEqual([n for n in names if n.startswith(("model.", "segmenter."))], [])
+
+    def test_weights_alone_can_be_applied(self):
+        ours, plain = self.folder + "/ours.safetensors", self.folder + "/plain.safetensors"
+        echo("export", "--weights", self.run_folder, "--output", ours)
+        strip(ours, plain)
+        video = self.data + "/Videos/" + sorted(os.listdir(self.data + "/Videos"))[0]
+        scores = []
+        for weights in [self.run_folder], [ours], [plain, "--model_name", "unet_small"]:
+            said = echo("evaluate", "--data_dir", self.data, "--output", self.folder + "/applied", "--weights", *weights)
+            scores.append(said.strip().split("\n")[-1])
+            echo("segment", "--output", self.folder + "/applied", "--overwrite", video, "--weights", *weights)
+        self.assertEqual(scores[1:], scores[:1] * 2)
+        self.assertIn("need --model_name", echo("evaluate", "--data_dir", self.data, "--weights", plain, code=3))
+
+    def test_a_run_of_no_epoch_has_the_weights_that_it_was_given(self):
+        run = self.folder + "/no_epoch"
+        echo("train", "--data_dir", self.data, "--output", run, "--model_name", "unet_small", "--weights", self.run_folder,
+             "--num_epochs", "0", "--batch_size", "6", "--num_workers", "0")
+        given, kept = tensors(self.run_folder + "/best.safetensors"), tensors(run + "/best.safetensors")
+        self.assertEqual(kept, {name: value for name, value in given.items() if name in kept})
+        echo("train", "--resume", "--output", run, "--num_epochs", "1")
+        self.assertEqual(len(rows(run + "/log.csv")), 2)
 
     def test_amp_is_near(self):
         losses = []

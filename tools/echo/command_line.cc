@@ -85,13 +85,15 @@ Command train_command(CLI::App& app) {
   return {command, [options, config] { return train(*options); }};
 }
 
-constexpr const char* kWeights = "a run's folder (its best weights), or a file of weights of it";
+constexpr const char* kWeights = "a run's folder (its best weights), or a file of weights";
+constexpr const char* kModelName = "network of weights that don't say it";
 
 Command evaluate_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("evaluate", "Dice and ejection fractions of a segmenter on a split");
   auto options = std::make_shared<EvaluateOptions>();
   command->add_option("--weights", options->run_or_weights, kWeights)->required();
+  add_field(*command, "Running", "model_name", options->model_name, kModelName);
   add_field(*command, "Data", "data_dir", options->data_dir, "folder in EchoNet-Dynamic's layout");
   add_field(*command, "Data", "split", options->split, "train, val, test or all");
   add_field(*command, "Data", "num_workers", options->num_workers, "processes that read");
@@ -113,6 +115,7 @@ Command segment_command(CLI::App& app) {
   auto options = std::make_shared<SegmentOptions>();
   command->add_option("videos", options->videos, "video files")->required();
   command->add_option("--weights", options->run_or_weights, kWeights)->required();
+  add_field(*command, "Running", "model_name", options->model_name, kModelName);
   add_field(*command, "Running", "batch_size", options->batch_size, "frames at a time");
   add_field(*command, "Running", "device", options->device, "auto, cpu, cuda or cuda:N");
   add_field(*command, "Output", "output", options->output, "folder for videos, tables and plots");

@@ -69,6 +69,9 @@ data::EchoSplit split_of(const std::string& name);
 struct EvaluateOptions {
   /// A run's folder (its best.safetensors) or a file of weights.
   std::string run_or_weights = {};
+  /// Of weights that don't say it; their input is normalised with the pixel_statistics() of the
+  /// data.
+  std::string model_name = {};
   std::string data_dir = {};  // empty: what AORTA_ECHO names
   std::string split = "test";
   /// The folder for the files, made where it isn't there; empty: the run's.

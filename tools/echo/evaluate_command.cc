@@ -5,6 +5,7 @@
 #include <aorta/tools/echo/interrupt.h>
 #include <aorta/tools/echo/recipe.h>
 #include <aorta/tools/echo/segment.h>
+#include <aorta/tools/echo/trainer.h>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -91,8 +92,11 @@ void evaluate(const EvaluateOptions& options) {
   if (options.batch_size < 1)
     throw Failure(ExitCode::usage,
                   fmt::format("batch_size: must be positive, got {}", options.batch_size));
-  const Segmenter segmenter =
-      with_code(ExitCode::data, [&] { return load_segmenter(options.run_or_weights); });
+  const Segmenter segmenter = with_code(ExitCode::data, [&] {
+    return load_segmenter(options.run_or_weights,
+                          {.model_name = options.model_name,
+                           .statistics = [&] { return pixel_statistics(options.data_dir, 0); }});
+  });
   segmenter.net->to(choose_device(options.device));
   const std::string folder =
       options.output.empty() ? folder_of(options.run_or_weights) : options.output;

@@ -21,9 +21,17 @@ void export_weights(const ExportOptions& options) {
                   options.output + ": the file is there; --overwrite replaces it");
   const Segmenter segmenter =
       with_code(ExitCode::data, [&] { return load_segmenter(options.weights); });
-  with_code(ExitCode::storage, [&] { save(segmenter.net->state_dict(), options.output); });
-  fmt::print("{}: {} of {} tensors\n", options.output, segmenter.model_name,
-             segmenter.net->state_dict().size());
+  const NamedTensors tensors = segmenter.net->state_dict();
+  with_code(ExitCode::storage, [&] {
+    if (!safetensors) return save(tensors, options.output);
+    // PyTorch doesn't look at the metadata, from which `evaluate` and `segment` know the network.
+    const State whole = segmenter.state();
+    State state;
+    for (const auto& [name, value] : whole.values()) state.set(name, value);
+    for (const auto& [name, tensor] : tensors) state.set(name, tensor);
+    state.save(options.output);
+  });
+  fmt::print("{}: {} of {} tensors\n", options.output, segmenter.model_name, tensors.size());
   fmt::print("input: (frames - mean) / std, pixels 0 to 255, mean {}, std {}\n", segmenter.mean,
              segmenter.std);
   if (safetensors && segmenter.model_name.find("resnet") != std::string::npos)

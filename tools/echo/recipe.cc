@@ -84,15 +84,9 @@ data::Transforms augmentation() {
 }
 
 void load_initial_weights(Segmenter& segmenter, const std::string& run_or_file) {
-  std::error_code error;
-  const bool run = std::filesystem::is_directory(run_or_file, error);
-  const std::string path = run ? run_or_file + "/best.safetensors" : run_or_file;
   with_code(ExitCode::data, [&] {
-    NamedTensors given = load(path);
-    const bool ours = std::any_of(given.begin(), given.end(), [](const auto& entry) {
-      return entry.first.starts_with("model.");
-    });
-    if (ours) {
+    const std::string path = weights_file(run_or_file);
+    if (names_its_network(path)) {
       const Segmenter other = segmenter_of(State::load(path), path);
       check(other.model_name == segmenter.model_name, path,
             "weights must be of the network that is trained, " + segmenter.model_name,
@@ -100,21 +94,17 @@ void load_initial_weights(Segmenter& segmenter, const std::string& run_or_file) 
       segmenter.net->load_state_dict(other.net->state_dict());
       return;
     }
-    NamedTensors own = segmenter.net->state_dict(), taken;
-    for (auto& [name, value] : given) {
-      const std::string key = name.starts_with("module.") ? name.substr(7) : name;
-      if (key.starts_with("aux_classifier.")) continue;
-      const auto place = std::find_if(own.begin(), own.end(),
-                                      [&](const auto& entry) { return entry.first == key; });
+    const NamedTensors own = segmenter.net->state_dict();
+    NamedTensors weights = plain_weights(path);
+    for (auto& [name, value] : weights) {
+      if (!name.starts_with("classifier.4.") && !name.starts_with("head.")) continue;
+      const auto place = std::find_if(own.begin(), own.end(), [&name = name](const auto& entry) {
+        return entry.first == name;
+      });
       // A head of other classes starts anew.
-      const bool head = key.starts_with("classifier.4.") || key.starts_with("head.");
-      if (head && place != own.end() && place->second.shape() != value.shape()) {
-        taken.emplace_back(key, place->second);
-        continue;
-      }
-      taken.emplace_back(key, value);
+      if (place != own.end() && place->second.shape() != value.shape()) value = place->second;
     }
-    segmenter.net->load_state_dict(taken);
+    segmenter.net->load_state_dict(weights);
   });
 }
 

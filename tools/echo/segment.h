@@ -52,6 +52,8 @@ std::string to_string(const VideoSegmentation& segmentation);
 struct SegmentOptions {
   /// A run's folder (its best.safetensors) or a file of weights.
   std::string run_or_weights = {};
+  /// Of weights that don't say it; their input is normalised with the pixels of the videos.
+  std::string model_name = {};
   /// Files of any format that VideoReader reads, their names different.
   std::vector<std::string> videos = {};
   /// The folder for NAME_segmented.avi, size/NAME.csv (frame,area,is_diastole,is_systole,volume)

@@ -1,3 +1,4 @@
+#include <aorta/aorta.h>
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/files.h>
 #include <aorta/tools/echo/interrupt.h>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -39,6 +41,31 @@ void check_videos(const SegmentOptions& options) {
                         ": is there already; --overwrite replaces it, --output names another "
                         "folder");
   }
+}
+
+// Mean and standard deviation of the pixels of up to 16 frames of each video.
+data::ChannelStatistics statistics_of(const std::vector<std::string>& videos) {
+  constexpr int64_t kMostFrames = 16;
+  Tensor means = zeros({3}, {.dtype = f64}), squares = zeros({3}, {.dtype = f64});
+  int64_t frames = 0;
+  for (const std::string& path : videos) {
+    const data::VideoReader video(path);
+    const int64_t taken = std::min(video.frame_count(), kMostFrames);
+    for (int64_t i = 0; i < taken; ++i, ++frames) {
+      const Tensor pixels = video.read(i * video.frame_count() / taken).to(f64);
+      means += mean(pixels, {1, 2});
+      squares += mean(pixels * pixels, {1, 2});
+    }
+  }
+  data::ChannelStatistics statistics;
+  for (int64_t c = 0; c < 3; ++c) {
+    const auto count = static_cast<double>(std::max<int64_t>(frames, 1));
+    const double centre = means[c].item<double>() / count;
+    const double variance = squares[c].item<double>() / count - centre * centre;
+    statistics.mean.push_back(static_cast<float>(centre));
+    statistics.std.push_back(static_cast<float>(std::sqrt(std::max(variance, 1e-6))));
+  }
+  return statistics;
 }
 
 // frame,area,is_diastole,is_systole,volume
@@ -75,8 +102,11 @@ std::string size_rows(const VideoSegmentation& found, const std::string& file_na
 void segment(const SegmentOptions& options) {
   check_videos(options);
   const Device device = choose_device(options.device);
-  const Segmenter segmenter =
-      with_code(ExitCode::data, [&] { return load_segmenter(options.run_or_weights); });
+  const Segmenter segmenter = with_code(ExitCode::data, [&] {
+    return load_segmenter(options.run_or_weights,
+                          {.model_name = options.model_name,
+                           .statistics = [&] { return statistics_of(options.videos); }});
+  });
   segmenter.net->to(device);
   make_folder(options.output + "/size");
   catch_interrupts();

@@ -1,9 +1,9 @@
 #include <aorta/aorta.h>
+#include <aorta/core/io/safetensors.h>
 #include <aorta/tools/echo/segmenter.h>
 
-#include <sys/stat.h>
-
 #include <algorithm>
+#include <filesystem>
 
 namespace aorta::echo {
 namespace {
@@ -77,15 +77,57 @@ Segmenter segmenter_of(const State& state, const std::string& name) {
   Segmenter segmenter = make_segmenter(state.get<std::string>("segmenter.model_name"),
                                        narrowed(state.get<std::vector<double>>("segmenter.mean")),
                                        narrowed(state.get<std::vector<double>>("segmenter.std")));
-  segmenter.net->restore(state.with_prefix("model."));
+  State model = state.with_prefix("model.");
+  if (model.empty())  // exported: the network's own names
+    for (const auto& [key, tensor] : state.tensors()) model.set(key, tensor);
+  segmenter.net->restore(model);
   return segmenter;
 }
 
-Segmenter load_segmenter(const std::string& path) {
-  struct stat status {};
-  std::string file = path;
-  if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) file += "/best.safetensors";
-  return segmenter_of(State::load(file), file);
+std::string weights_file(const std::string& run_or_file) {
+  std::error_code error;
+  if (std::filesystem::is_directory(run_or_file, error)) return run_or_file + "/best.safetensors";
+  const std::string suffix = std::filesystem::path(run_or_file).extension();
+  if (suffix == ".pt" || suffix == ".pth")
+    fail(run_or_file, "weights must be in a .safetensors or .npz file",
+         "PyTorch's; make one by: python3 -c \"import sys, torch, safetensors.torch as s; w = "
+         "torch.load(sys.argv[1], map_location='cpu', weights_only=True); w = w.get('state_dict', "
+         "w); s.save_file({k: v.contiguous() for k, v in w.items()}, sys.argv[2])\" FILE.pt "
+         "FILE.safetensors");
+  return run_or_file;
+}
+
+bool names_its_network(const std::string& file) {
+  return file.ends_with(".safetensors") &&
+         safetensors::Reader(file, false).metadata().contains("aorta.state");
+}
+
+NamedTensors plain_weights(const std::string& file) {
+  NamedTensors weights;
+  for (auto& [name, value] : load(file)) {
+    std::string key = name.starts_with("module.") ? name.substr(7) : name;  // DataParallel's
+    if (!key.starts_with("aux_classifier.")) weights.emplace_back(std::move(key), value);
+  }
+  return weights;
+}
+
+Segmenter load_segmenter(const std::string& run_or_file, const PlainWeights& plain) {
+  const std::string file = weights_file(run_or_file);
+  if (names_its_network(file)) {
+    Segmenter segmenter = segmenter_of(State::load(file), file);
+    check(plain.model_name.empty() || plain.model_name == segmenter.model_name, file,
+          "--model_name must be the weights' network", plain.model_name, " for ",
+          segmenter.model_name);
+    return segmenter;
+  }
+  const NamedTensors weights = plain_weights(file);
+  check(!plain.model_name.empty() && plain.statistics, file,
+        "weights that don't say their network need --model_name (of evaluate, segment or train)",
+        "tensors alone");
+  const data::ChannelStatistics statistics = plain.statistics();
+  Segmenter segmenter = make_segmenter(plain.model_name, statistics.mean, statistics.std);
+  segmenter.net->load_state_dict(weights);
+  return segmenter;
 }
 
 }  // namespace aorta::echo

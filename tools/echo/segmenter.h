@@ -1,7 +1,10 @@
 #pragma once
 
 #include <aorta/core/state.h>
+#include <aorta/data/images/statistics.h>
 #include <aorta/nn/module.h>
+
+#include <functional>
 
 namespace aorta::echo {
 
@@ -29,9 +32,26 @@ Segmenter make_segmenter(const std::string& model_name, std::vector<float> mean,
 /// The networks of models/ that segment.
 std::vector<std::string> segmenter_names();
 
-/// From a state that has what Segmenter::state() gives.
+/// From a state that has what Segmenter::state() gives, or what `export` writes.
 Segmenter segmenter_of(const State& state, const std::string& name);
-/// From best.safetensors or checkpoint.safetensors, or from the best of a run's folder.
-Segmenter load_segmenter(const std::string& path);
+
+/// What a file of tensors alone, as PyTorch writes, doesn't say: the network, and what its input is
+/// normalised with.
+struct PlainWeights {
+  std::string model_name = {};
+  std::function<data::ChannelStatistics()> statistics = nullptr;
+};
+/// From best.safetensors or checkpoint.safetensors, from the best of a run's folder, from what
+/// `export` wrote, or from tensors alone.
+Segmenter load_segmenter(const std::string& run_or_file, const PlainWeights& plain = {});
+
+/// The file that is meant: of a run's folder its best.safetensors. Throws for one of PyTorch's, and
+/// says how to convert it.
+std::string weights_file(const std::string& run_or_file);
+/// Whether segmenter_of() can make a segmenter of it.
+bool names_its_network(const std::string& file);
+/// Tensors alone, by the network's names: without DataParallel's "module.", and without the
+/// auxiliary head of torchvision's networks.
+NamedTensors plain_weights(const std::string& file);
 
 }  // namespace aorta::echo

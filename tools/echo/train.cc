@@ -278,8 +278,11 @@ class Run {
   int finish() {
     write_profile();  // of fewer steps
     std::vector<Evaluation> evaluations;
-    const bool has_best = history_.best_epoch() >= 0;
-    Segmenter best = has_best ? load_segmenter(folder_.path()) : trainer_->segmenter();
+    if (history_.rows.empty()) {  // --num_epochs 0: the weights that were given
+      folder_.save(trainer_->segmenter().state(), "best.safetensors");
+      save();
+    }
+    Segmenter best = with_code(ExitCode::data, [&] { return load_segmenter(folder_.path()); });
     best.net->to(
         ToOptions{.device = trainer_->device(), .memory_format = MemoryFormat::channels_last});
     const auto shown = [&](const std::string& label) {

@@ -43,19 +43,10 @@ std::shared_ptr<const data::Dataset> training_set(const TrainOptions& options,
   return set;
 }
 
-data::ChannelStatistics pixel_statistics(const TrainOptions& options) {
-  // EchoNet's: clips of 16 frames, 2 apart, of 128 videos.
-  return with_code(ExitCode::data, [&] {
-    const data::Echo clips(options.data_dir, data::EchoOptions{});
-    return data::mean_and_std(clips, "video",
-                              {.samples = 128, .seed = options.seed, .parallel = true});
-  });
-}
-
 Segmenter initial_segmenter(const TrainOptions& options, const State* checkpoint) {
   if (checkpoint) return segmenter_of(*checkpoint, "checkpoint");
   manual_seed(options.seed);
-  const data::ChannelStatistics statistics = pixel_statistics(options);
+  const data::ChannelStatistics statistics = pixel_statistics(options.data_dir, options.seed);
   Segmenter segmenter = with_code(ExitCode::usage, [&] {
     return make_segmenter(options.model_name, statistics.mean, statistics.std);
   });
@@ -121,6 +112,13 @@ std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data:
   options.targets.insert(options.targets.begin(), "Filename");
   return with_code(ExitCode::data,
                    [&] { return data::make_dataset<data::Echo>(data_dir, options); });
+}
+
+data::ChannelStatistics pixel_statistics(const std::string& data_dir, uint64_t seed) {
+  return with_code(ExitCode::data, [&] {
+    const data::Echo clips(data_dir, data::EchoOptions{});
+    return data::mean_and_std(clips, "video", {.samples = 128, .seed = seed, .parallel = true});
+  });
 }
 
 Trainer::Trainer(const TrainOptions& options, const State* checkpoint)

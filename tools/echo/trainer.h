@@ -105,5 +105,8 @@ class Trainer {
 /// EchoNet's samples of a split: Filename, LargeFrame, SmallFrame, LargeTrace, SmallTrace. Throws
 /// Failure(data).
 std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data::EchoSplit split);
+/// EchoNet's mean and standard deviation of pixels: of clips of 16 frames, 2 apart, of 128 videos
+/// of TRAIN. Throws Failure(data).
+data::ChannelStatistics pixel_statistics(const std::string& data_dir, uint64_t seed);
 
 }  // namespace aorta::echo
