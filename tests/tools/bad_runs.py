@@ -133,6 +133,20 @@ def _(case):
     return case.evaluate(case.path("weights.safetensors"))
 
 
+@row("50e", "torchvision's weights of a network that it doesn't have", 2,
+     "--pretrained: torchvision must have weights of the network, as of deeplabv3_resnet50, deeplabv3_resnet101, "
+     "fcn_resnet50 and fcn_resnet101, got unet_small", "train --pretrained")
+def _(case):
+    return case.train("--pretrained")
+
+
+@row("50f", "torchvision's weights aren't there", 4,
+     "--pretrained: torchvision's weights must be in */aorta/fcn_resnet50.safetensors, got no such file; * make it by: "
+     "mkdir -p */aorta && python3 -c * */aorta/fcn_resnet50.safetensors", "train --pretrained")
+def _(case):
+    return case.train("--pretrained", "--model_name", "fcn_resnet50")
+
+
 @row("51a", "a bit of the weights is flipped", 3,
      '*best.safetensors: tensor must match its CRC-32C, got "*" with *: the file is damaged', "evaluate")
 def _(case):

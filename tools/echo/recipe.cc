@@ -1,6 +1,7 @@
 #include <aorta/aorta.h>
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/recipe.h>
+#include <aorta/tools/echo/run_folder.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -109,20 +110,27 @@ void load_initial_weights(Segmenter& segmenter, const std::string& run_or_file) 
 }
 
 std::string pretrained_weights(const std::string& model_name) {
+  if (model_name.find("resnet") == std::string::npos)
+    throw Failure(ExitCode::usage,
+                  "--pretrained: torchvision must have weights of the network, as of "
+                  "deeplabv3_resnet50, deeplabv3_resnet101, fcn_resnet50 and fcn_resnet101, got " +
+                      model_name);
   const char* data_home = std::getenv("XDG_DATA_HOME");
   const char* home = std::getenv("HOME");
-  const std::string folder = data_home && *data_home
-                                 ? std::string(data_home)
-                                 : std::string(home ? home : ".") + "/.local/share";
-  const std::string path = folder + "/aorta/" + model_name + ".safetensors";
+  const std::string folder =
+      (data_home && *data_home ? std::string(data_home)
+                               : std::string(home ? home : ".") + "/.local/share") +
+      "/aorta";
+  const std::string path = folder + "/" + model_name + ".safetensors";
   std::error_code error;
   if (std::filesystem::exists(path, error)) return path;
   throw Failure(
       ExitCode::environment,
       "--pretrained: torchvision's weights must be in " + path +
-          ", got no such file; on a machine with torchvision make it by: python3 -c \"import "
-          "torchvision, safetensors.torch as s; s.save_file(torchvision.models.segmentation." +
-          model_name + "(weights='DEFAULT').state_dict(), '" + model_name + ".safetensors')\"");
+          ", got no such file; where torchvision is, make it by: mkdir -p " + shell_quoted(folder) +
+          " && python3 -c \"import sys, torchvision, safetensors.torch as s; "
+          "s.save_file(torchvision.models.segmentation." +
+          model_name + "(weights='DEFAULT').state_dict(), sys.argv[1])\" " + shell_quoted(path));
 }
 
 Device choose_device(const std::string& name) {

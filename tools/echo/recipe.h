@@ -30,8 +30,8 @@ data::Transforms augmentation();
 /// names and shapes. A head for another number of classes, and an auxiliary head, are left out.
 /// Throws Failure(data).
 void load_initial_weights(Segmenter& segmenter, const std::string& run_or_file);
-/// Where `--pretrained` looks: `$XDG_DATA_HOME/aorta/MODEL.safetensors`. Throws
-/// Failure(environment) that says how to put it there.
+/// Where `--pretrained` looks: `$XDG_DATA_HOME/aorta/MODEL.safetensors`. Throws Failure: usage for
+/// a network that torchvision doesn't have, environment, and how to put it there, where it isn't.
 std::string pretrained_weights(const std::string& model_name);
 
 /// "auto" is a GPU where there is one. Throws Failure(environment) for one that isn't there.
