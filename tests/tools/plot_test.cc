@@ -116,6 +116,41 @@ TEST(Ticks, OfLogAxes) {
   }
 }
 
+TEST(Ticks, OfCountsAreWhole) {
+  const auto at = [](double low, double high) {
+    return choose_ticks(low, high, Scale::linear, 8, true, false, true).at;
+  };
+  EXPECT_EQ(at(1, 1.1), (Numbers{1, 2}));
+  EXPECT_EQ(at(1, 4), (Numbers{1, 2, 3, 4}));
+  EXPECT_EQ(at(1, 16), (Numbers{2, 4, 6, 8, 10, 12, 14, 16}));
+  const Plot plot = std::move(Plot({.x = {.label = "epoch", .low = 1, .whole = true}})
+                                  .line("loss", Numbers{1}, Numbers{0.5}));
+  EXPECT_EQ(Picture(plot).x_labels, (std::vector<std::string>{"1", "2"}));
+}
+
+TEST(Plot, ADiagonalIsYOfXOnOneRange) {
+  Plot plot({.width = 640, .height = 690});
+  plot.scatter("videos", Numbers{20, 70}, Numbers{35, 55}).diagonal("equal");
+  const Picture picture(plot);
+  EXPECT_EQ(picture.x_labels, picture.y_labels);
+  EXPECT_EQ(picture.x_labels.front(), "20");
+  EXPECT_EQ(picture.x_labels.back(), "70");
+  EXPECT_EQ(picture.circles.size(), 3u);  // two videos, one in the legend
+  for (const Element& element : picture.elements) {
+    if (Picture::get(element, "class") != "rule") continue;
+    const auto number = [&](const char* key) { return std::stod(Picture::get(element, key)); };
+    EXPECT_NEAR(number("x1"), picture.x_ticks.front().x, 0.02);
+    EXPECT_NEAR(number("y1"), picture.y_ticks.front().y, 0.02);
+    EXPECT_NEAR(number("x2"), picture.x_ticks.back().x, 0.02);
+    EXPECT_NEAR(number("y2"), picture.y_ticks.back().y, 0.02);
+  }
+  EXPECT_NE(plot.svg().find("class=\"rule\""), std::string::npos);
+  EXPECT_NE(error_of([] {
+              Plot({.y = {.low = 0}}).diagonal("equal");
+            }).find("plot: a diagonal needs axes of one scale and range"),
+            std::string::npos);
+}
+
 TEST(Ticks, StayInsideAGivenRange) {
   const Ticks linear = choose_ticks(0.13, 0.87, Scale::linear, 4, true, true);
   EXPECT_EQ(linear.low, 0.13);

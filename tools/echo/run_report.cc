@@ -16,7 +16,7 @@ namespace {
 constexpr report::Colour kTraceColour{250, 204, 21};
 constexpr int kSampleSide = 224;
 
-report::Axis epoch_axis() { return {.label = "epoch", .low = 1}; }
+report::Axis epoch_axis() { return {.label = "epoch", .low = 1, .whole = true}; }
 
 /// A column of the history: epochs from 1, and the values of a phase.
 struct Curve {

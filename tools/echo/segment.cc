@@ -88,11 +88,12 @@ std::string to_string(const VideoSegmentation& segmentation) {
 void plot_size(const std::string& path, const VideoSegmentation& segmentation) {
   std::vector<double> frames(segmentation.areas.size());
   for (size_t i = 0; i < frames.size(); ++i) frames[i] = static_cast<double>(i);
-  report::Plot plot({.title = segmentation.name + ": " + to_string(segmentation),
-                     .x = {.label = "frame", .low = 0, .high = std::max(1., frames.back())},
-                     .y = {.label = "area of the left ventricle (pixels)", .low = 0},
-                     .width = 900,
-                     .height = 380});
+  report::Plot plot(
+      {.title = segmentation.name + ": " + to_string(segmentation),
+       .x = {.label = "frame", .low = 0, .high = std::max(1., frames.back()), .whole = true},
+       .y = {.label = "area of the left ventricle (pixels)", .low = 0},
+       .width = 900,
+       .height = 380});
   plot.line("area", frames, segmentation.areas);
   std::vector<double> diastoles, systoles, largest, smallest;
   for (const Beat& beat : segmentation.beats) {

@@ -16,8 +16,9 @@ double round_number(double mantissa, int exponent) {
   return exponent >= 0 ? mantissa * power_of_ten(exponent) : mantissa / power_of_ten(-exponent);
 }
 
-Ticks linear_ticks(double low, double high, int wanted, bool fixed_low, bool fixed_high) {
-  const double rough = (high - low) / wanted;
+Ticks linear_ticks(double low, double high, int wanted, bool fixed_low, bool fixed_high,
+                   bool whole = false) {
+  const double rough = std::max((high - low) / wanted, whole ? 1. : 0.);
   const int exponent = static_cast<int>(std::floor(std::log10(rough)));
   double mantissa = 10;
   for (const double each : {5., 2., 1.})
@@ -94,9 +95,9 @@ std::string with_power_of_ten(double size) {
 }  // namespace
 
 Ticks choose_ticks(double low, double high, Scale scale, int wanted, bool fixed_low,
-                   bool fixed_high) {
+                   bool fixed_high, bool whole) {
   return scale == Scale::log ? log_ticks(low, high, wanted, fixed_low, fixed_high)
-                             : linear_ticks(low, high, wanted, fixed_low, fixed_high);
+                             : linear_ticks(low, high, wanted, fixed_low, fixed_high, whole);
 }
 
 std::string tick_text(double value) {

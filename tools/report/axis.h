@@ -18,9 +18,9 @@ struct Ticks {
 /// Round numbers (1, 2 or 5 times a power of ten) about `wanted` of them, such that the first and
 /// the last enclose [low, high]: the range that is shown grows to them. With `fixed` the range is
 /// exactly [low, high], and ticks lie inside it. low < high, apart by more than rounding errors; on
-/// a log axis both are positive.
+/// a log axis both are positive. `whole`: whole numbers alone, on a linear axis.
 Ticks choose_ticks(double low, double high, Scale scale, int wanted, bool fixed_low = false,
-                   bool fixed_high = false);
+                   bool fixed_high = false, bool whole = false);
 
 /// A tick's label: "0.001", "20,000", "10⁻⁷", "2×10⁹".
 std::string tick_text(double value);

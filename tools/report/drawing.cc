@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 
 #include <aorta/tools/report/drawing.h>
 #include <aorta/tools/report/markup.h>
@@ -68,7 +69,8 @@ Ticks ticks_of(const Axis& axis, double low, double high, int wanted) {
     if (axis.high && low >= high) low = high - room;
     if (high - low <= room * 1e-9) low -= room, high += room;
   }
-  return choose_ticks(low, high, axis.scale, wanted, axis.low.has_value(), axis.high.has_value());
+  return choose_ticks(low, high, axis.scale, wanted, axis.low.has_value(), axis.high.has_value(),
+                      axis.whole);
 }
 
 }  // namespace
@@ -96,14 +98,26 @@ void Drawing::choose_ranges() {
         y_low = std::min(y_low, 0.), y_high = std::max(y_high, 0.);
     }
   empty_ = x_low > x_high && plot_.contours_.empty();  // lines across it are no data
+  bool one_range = false;
   for (const Plot::Rule& rule : plot_.rules_) {
-    double& low = rule.is_horizontal ? y_low : x_low;
-    double& high = rule.is_horizontal ? y_high : x_high;
+    if (rule.kind == Plot::Rule::Kind::diagonal) {
+      one_range = true;
+      continue;
+    }
+    const bool of_y = rule.kind == Plot::Rule::Kind::horizontal;
+    double& low = of_y ? y_low : x_low;
+    double& high = of_y ? y_high : x_high;
     low = std::min(low, rule.at), high = std::max(high, rule.at);
   }
   const PlotOptions& options = plot_.options_;
-  x_ = ticks_of(options.x, x_low, x_high, std::max(2, options.width / 110));
-  y_ = ticks_of(options.y, y_low, y_high, std::max(2, options.height / 75));
+  int x_wanted = std::max(2, options.width / 110), y_wanted = std::max(2, options.height / 75);
+  if (one_range) {
+    x_low = y_low = std::min(x_low, y_low);
+    x_high = y_high = std::max(x_high, y_high);
+    x_wanted = y_wanted = std::min(x_wanted, y_wanted);
+  }
+  x_ = ticks_of(options.x, x_low, x_high, x_wanted);
+  y_ = ticks_of(options.y, y_low, y_high, y_wanted);
 }
 
 void Drawing::lay_out_legend() {
@@ -262,28 +276,29 @@ void Drawing::draw_bars(const Plot::Series& series) {
 // The lines across the plot, and their names: above the right end, or right of the upper end.
 void Drawing::draw_rules() {
   for (const Plot::Rule& rule : plot_.rules_) {
-    const double at = rule.is_horizontal ? y_of(rule.at) : x_of(rule.at);
-    if (rule.is_horizontal ? at < top_ - 1 || at > bottom_ + 1 : at < left_ - 1 || at > right_ + 1)
+    Pixel from{left_, top_}, to{right_, bottom_};
+    if (rule.kind == Plot::Rule::Kind::diagonal) std::swap(from.y, to.y);
+    if (rule.kind == Plot::Rule::Kind::horizontal) from.y = to.y = y_of(rule.at);
+    if (rule.kind == Plot::Rule::Kind::vertical) from.x = to.x = x_of(rule.at);
+    if (from.y < top_ - 1 || from.y > bottom_ + 1 || from.x < left_ - 1 || from.x > right_ + 1)
       continue;  // outside of a range that was given
-    const std::string place =
-        rule.is_horizontal ? fmt::format("x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"", number(left_),
-                                         number(at), number(right_), number(at))
-                           : fmt::format("x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"", number(at),
-                                         number(top_), number(at), number(bottom_));
     out_ += fmt::format(
-        "<line class=\"rule\" {} stroke=\"{}\" stroke-width=\"1.2\" stroke-dasharray=\"5 4\"/>\n",
-        place, kQuiet.light);
+        "<line class=\"rule\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" stroke=\"{}\" "
+        "stroke-width=\"1.2\" stroke-dasharray=\"5 4\"/>\n",
+        number(from.x), number(from.y), number(to.x), number(to.y), kQuiet.light);
     if (rule.name.empty()) continue;
     const std::string style =
         fmt::format("font-size=\"12\" class=\"rule-name\" fill=\"{}\"", kQuiet.light);
     const double width = text_width(rule.name, 12);
-    if (rule.is_horizontal)
-      out_ += text_element(right_ - 4, at - top_ < 18 ? at + 14 : at - 5, rule.name,
+    if (rule.kind == Plot::Rule::Kind::horizontal)
+      out_ += text_element(right_ - 4, to.y - top_ < 18 ? to.y + 14 : to.y - 5, rule.name,
                            style + " text-anchor=\"end\"");
-    else if (at + 5 + width > right_ + 20)
-      out_ += text_element(at - 5, top_ + 12, rule.name, style + " text-anchor=\"end\"");
+    else if (rule.kind == Plot::Rule::Kind::diagonal)
+      out_ += text_element(right_ - 24, top_ + 12, rule.name, style + " text-anchor=\"end\"");
+    else if (to.x + 5 + width > right_ + 20)
+      out_ += text_element(to.x - 5, top_ + 12, rule.name, style + " text-anchor=\"end\"");
     else
-      out_ += text_element(at + 5, top_ + 12, rule.name, style);
+      out_ += text_element(to.x + 5, top_ + 12, rule.name, style);
   }
 }
 

@@ -132,13 +132,21 @@ Plot& Plot::histogram(std::string name, std::span<const double> values, int coun
 
 Plot& Plot::horizontal(std::string name, double y) {
   check_positive(options_.y, y, 0, name);
-  if (usable(y)) rules_.push_back({true, std::move(name), y});
+  if (usable(y)) rules_.push_back({Rule::Kind::horizontal, std::move(name), y});
   return *this;
 }
 
 Plot& Plot::vertical(std::string name, double x) {
   check_positive(options_.x, x, 0, name);
-  if (usable(x)) rules_.push_back({false, std::move(name), x});
+  if (usable(x)) rules_.push_back({Rule::Kind::vertical, std::move(name), x});
+  return *this;
+}
+
+Plot& Plot::diagonal(std::string name) {
+  const Axis &x = options_.x, &y = options_.y;
+  check(x.scale == y.scale && x.low == y.low && x.high == y.high, "plot",
+        "a diagonal needs axes of one scale and range", "two for \"", name, "\"");
+  rules_.push_back({Rule::Kind::diagonal, std::move(name), 0});
   return *this;
 }
 

@@ -16,6 +16,7 @@ struct Axis {
   /// The range; what is left out follows from the data and grows to a round number.
   std::optional<double> low = {};
   std::optional<double> high = {};
+  bool whole = false;  // a count: numbers on a linear axis are whole
 };
 
 struct PlotOptions {
@@ -60,6 +61,8 @@ class Plot {
   /// isn't finite draws none.
   Plot& horizontal(std::string name, double y);
   Plot& vertical(std::string name, double x);
+  /// The same for y = x: both axes then show one range, for which they must be alike.
+  Plot& diagonal(std::string name);
   /// Contour lines of f over the rectangle of the axes, whose ranges must be given. Without levels,
   /// 16 with as much area between each two neighbours: dark is low.
   Plot& contours(const std::function<double(double x, double y)>& f,
@@ -82,7 +85,7 @@ class Plot {
         points;  // of a band its lower edge, then the upper one; of bars pairs of tops
   };
   struct Rule {
-    bool is_horizontal;
+    enum class Kind { horizontal, vertical, diagonal } kind;
     std::string name;
     double at;
   };

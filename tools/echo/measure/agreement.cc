@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -90,15 +89,9 @@ void plot_scatter(const std::string& path, const std::string& quantity, const st
        .x = {.label = fmt::format("{} by the table ({})", quantity, unit)},
        .y = {.label = fmt::format("{} by the masks ({})", quantity, unit)},
        .width = 640,
-       .height = 640});
+       .height = 690});  // about as high as wide inside of the axes
   plot.scatter("videos", pairs.told, pairs.found);
-  if (result.count > 0) {
-    const auto [told_low, told_high] = std::minmax_element(pairs.told.begin(), pairs.told.end());
-    const auto [found_low, found_high] =
-        std::minmax_element(pairs.found.begin(), pairs.found.end());
-    const double ends[] = {std::min(*told_low, *found_low), std::max(*told_high, *found_high)};
-    plot.line("equal", ends, ends);
-  }
+  plot.diagonal("equal");
   plot.save(path);
 }
 
