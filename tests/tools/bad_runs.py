@@ -395,23 +395,55 @@ def _(case):
 
 
 @row("77c", "an unknown line of --config", 2,
-     "unknown flag --batch_sise, did you mean --batch_size?; *", "train --config")
+     "*args.yaml:2: unknown flag --batch_sise, did you mean --batch_size?; *", "train --config")
 def _(case):
-    files.write(case.path("args.yaml"), "batch_sise: 4\n")
+    files.write(case.path("args.yaml"), "# mine\nbatch_sise: 4\n")
     return case.train("--config", case.path("args.yaml"))
 
 
-for letter, value, message in (("a", "0", "--batch_size: must be positive, got 0"), ("b", "1e9", "*batch_size*1e9*"),
-                               ("c", "8x", "*batch_size*8x*")):
+for letter, value, message in (("a", "0", "--batch_size: must be positive, got 0"), ("b", "1e9", "--batch_size: must be a whole number, got 1e9; *"),
+                               ("c", "8x", "--batch_size: must be a whole number, got 8x; *")):
     @row("78" + letter, "a batch of " + value, 2, message, "train --batch_size " + value)
     def _(case, value=value):
         return case.train("--batch_size", value)
+
+
+@row("78d", "a seed of -1", 2, "--seed: must not be negative, got -1; *", "train --seed -1")
+def _(case):
+    return case.train("--seed", "-1")
+
+
+@row("78e", "-1 workers", 2, "--workers: must not be negative, got -1", "compare --workers -1")
+def _(case):
+    return case.echo("compare", "--data_dir", case.data_folder, "--workers", "-1")
 
 
 @row(79, "a batch that is larger than the data set", 2,
      "--batch_size: must be at most the number of training videos *, got 7 of 6", "train --batch_size 7")
 def _(case):
     return case.train("--num_train_patients", "6", "--batch_size", "7")
+
+
+@row("77g", "a value of --config that is no number", 2,
+     "*args.yaml:2: --lr: must be a number, got fast; `aorta-echo train --help` lists what there is", "train --config")
+def _(case):
+    files.write(case.path("args.yaml"), "batch_size: 2 # a comment\nlr: fast\n")
+    return case.train("--config", case.path("args.yaml"))
+
+
+@row("77h", "--resume and --overwrite", 2, "--resume: goes on with the run that --overwrite replaces, got both")
+def _(case):
+    done = case.begun().train("--resume", "--overwrite")
+    case.expect_earlier_files()
+    return done
+
+
+for letter, command in zip("def", (("train",), ("evaluate", "--weights", "none"), ("data", "check"))):
+    @row("77" + letter, "no data folder", 2,
+         "--data_dir: must name a folder in EchoNet-Dynamic's layout, or AORTA_ECHO must, got none; "
+         "`aorta-echo synth --output synthetic` makes one", " ".join(command[:1 + (command[0] == "data")]))
+    def _(case, command=command):
+        return case.echo(*command)
 
 
 @row(80, "the clock jumps back", 0, "")

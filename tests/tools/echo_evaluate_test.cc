@@ -169,13 +169,17 @@ TEST(Evaluate, SaysWhatIsWrong) {
     }
     return ExitCode::done;
   };
-  EXPECT_EQ(code_of({.split = "tset"}, "split: must be train, val, test or all, got tset"),
+  EXPECT_EQ(code_of({.split = "tset"}, "--split: must be train, val, test or all, got tset"),
             ExitCode::usage);
-  EXPECT_EQ(code_of({.batch_size = 0}, "batch_size: must be positive, got 0"), ExitCode::usage);
-  EXPECT_EQ(code_of({.run_or_weights = folder.file("none.safetensors")}, "ENOENT"), ExitCode::data);
+  EXPECT_EQ(code_of({.batch_size = 0}, "--batch_size: must be positive, got 0"), ExitCode::usage);
+  EXPECT_EQ(code_of({.run_or_weights = folder.file("none.safetensors"), .data_dir = folder.str()},
+                    "ENOENT"),
+            ExitCode::data);
   make_segmenter("unet_small", {0, 0, 0}, {1, 1, 1}).state().save(folder.file("best.safetensors"));
   folder.write("file", "");
-  EXPECT_EQ(code_of({.run_or_weights = folder.str(), .output = folder.file("file/below")},
+  EXPECT_EQ(code_of({.run_or_weights = folder.str(),
+                     .data_dir = folder.str(),
+                     .output = folder.file("file/below")},
                     "a folder must be there"),
             ExitCode::environment);
   EXPECT_EQ(

@@ -29,5 +29,22 @@ TEST(RunFolder, OverwriteRemovesWhatARunWritesAndNothingElse) {
     EXPECT_FALSE(std::filesystem::exists(folder.file(name))) << name;
 }
 
+TEST(RunFolder, SettingsComeBackFromTheirFile) {
+  const TestFolder folder;
+  for (const char* name : {"a #b", "#a", "\"a\" #b", "'a'", " a ", "a'b", "plain"}) {
+    TrainOptions options;
+    options.data_dir = name;
+    folder.write("args.yaml", args_yaml(options));
+    EXPECT_EQ(flags_of_yaml(folder.file("args.yaml"))[0].flag, "--data_dir=" + std::string(name));
+  }
+  folder.write("mine.yaml",
+               "# mine\nlr: 1e-3 # higher\n\nweights: # none\nmodel_name: 'unet' # U\r\n");
+  const auto flags = flags_of_yaml(folder.file("mine.yaml"));
+  ASSERT_EQ(flags.size(), 2u);
+  EXPECT_EQ(flags[0].flag, "--lr=1e-3");
+  EXPECT_EQ(flags[0].place, folder.file("mine.yaml:2"));
+  EXPECT_EQ(flags[1].flag, "--model_name=unet");
+}
+
 }  // namespace
 }  // namespace aorta::echo

@@ -319,7 +319,7 @@ TEST_F(SegmentCommand, SaysWhatIsWrongBeforeItBegins) {
   EXPECT_EQ(code_of("tpu"), ExitCode::usage);
   options = good;
   options.batch_size = 0;
-  EXPECT_EQ(code_of("batch_size: must be positive, got 0"), ExitCode::usage);
+  EXPECT_EQ(code_of("--batch_size: must be positive, got 0"), ExitCode::usage);
   EXPECT_FALSE(std::filesystem::exists(folder.file("out")));
   options = good;
   options.output = folder.file("a.avi");

@@ -4,11 +4,11 @@
 #include <aorta/data/video/video.h>
 #include <aorta/tools/echo/check_data.h>
 #include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/files.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -48,16 +48,6 @@ std::string upper(std::string_view text) {
   std::transform(result.begin(), result.end(), result.begin(),
                  [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
   return result;
-}
-
-std::string folder_of(const CheckDataOptions& options) {
-  if (!options.data_dir.empty()) return options.data_dir;
-  const char* place = std::getenv("AORTA_ECHO");
-  if (!place || !*place)
-    throw Failure(ExitCode::usage,
-                  "data_dir: a folder must be named, by --data_dir or by the environment variable "
-                  "AORTA_ECHO, got neither");
-  return place;
 }
 
 std::string without_avi(std::string_view name) {
@@ -176,13 +166,13 @@ void add_empty_splits(const std::vector<SplitInfo>& splits, std::vector<EchoFaul
 }  // namespace
 
 void data_info(const CheckDataOptions& options) {
-  const std::string folder = folder_of(options);
+  const std::string folder = data_folder(options.data_dir);
   print_info(folder,
              with_code(ExitCode::data, [&] { return look(folder, options.open_videos).splits; }));
 }
 
 void check_data(const CheckDataOptions& options) {
-  const std::string folder = folder_of(options);
+  const std::string folder = data_folder(options.data_dir);
   data::EchoOptions echo = data::EchoOptions::segmentation(EchoSplit::all);
   echo.targets.push_back("EF");
   std::vector<EchoFault> faults = data::check_echo(folder, echo, options.open_videos);

@@ -39,7 +39,7 @@ struct PlainHelp : CLI::Formatter {
 };
 
 /// A command: what it is told, and what it does. The returned number is the exit code.
-struct Command {
+struct [[nodiscard]] Command {
   CLI::App* app;
   std::function<int()> run;
 };
@@ -61,6 +61,10 @@ void add_field(CLI::App& app, const char* group, const std::string& name, T& fie
     if constexpr (requires { field.push_back(0); } && !std::is_same_v<T, std::string>)
       option->delimiter(',');
     if constexpr (!requires { field.has_value(); }) option->capture_default_str();
+    if constexpr (std::is_unsigned_v<T>)  // CLI11 takes -1 for the largest number
+      option->check([](const std::string& text) {
+        return text.starts_with("-") ? "must not be negative, got " + text : "";
+      });
   }
   option->group(group)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
@@ -223,23 +227,6 @@ std::string value_of(const std::vector<std::string>& arguments, const std::strin
   return value;
 }
 
-/// The arguments, those of files first: flags override --config, and that what a resumed run has.
-std::vector<std::string> with_files(std::vector<std::string> arguments) {
-  if (arguments.empty() || arguments[0] != "train") return arguments;
-  std::vector<std::string> all{arguments[0]};
-  const auto append = [&](const std::string& path) {
-    for (const std::string& flag : flags_of_yaml(path)) all.push_back(with_underscores(flag));
-  };
-  const std::string output = value_of(arguments, "--output");
-  const bool resumes = std::find(arguments.begin(), arguments.end(), "--resume") != arguments.end();
-  const std::string own = output + "/args.yaml";
-  if (resumes && !output.empty() && access(own.c_str(), R_OK) == 0) append(own);
-  const std::string config = value_of(arguments, "--config");
-  if (!config.empty()) append(config);
-  all.insert(all.end(), arguments.begin() + 1, arguments.end());
-  return all;
-}
-
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -274,6 +261,21 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   return names;
 }
 
+/// "Could not convert: --lr = 8x" in the words of the other errors.
+std::string conversion_text(const std::string& text, const CLI::App& app) {
+  const size_t begin = text.find("--"), end = text.find(" = ");
+  if (begin == std::string::npos || end == std::string::npos) return text;
+  const std::string name = text.substr(begin, end - begin);
+  const CLI::Option* option = app.get_option_no_throw(name);
+  if (!option || option->results().empty()) return text;
+  const std::string type = option->get_type_name();
+  const bool whole = type.starts_with("INT") || type.starts_with("UINT");
+  // Of a flag that is given twice the last value counts.
+  const std::string& value = option->results().back();
+  return name + ": must be " + (whole ? "a whole number" : "a number") + ", got " +
+         (option->get_delimiter() ? text.substr(end + 3) : value);
+}
+
 /// What is wrong with the arguments, in one line.
 std::string usage_text(const CLI::ParseError& error, const CLI::App& app) {
   const CLI::App* chosen = &app;
@@ -282,6 +284,7 @@ std::string usage_text(const CLI::ParseError& error, const CLI::App& app) {
     for (const CLI::App* command : chosen->get_subcommands()) chosen = command, deeper = true;
   }
   std::string text = error.what();
+  if (dynamic_cast<const CLI::ConversionError*>(&error)) text = conversion_text(text, *chosen);
   const std::vector<std::string> extras = app.remaining(true);
   if (!extras.empty()) {
     const std::string& first = extras[0];
@@ -298,6 +301,35 @@ std::string usage_text(const CLI::ParseError& error, const CLI::App& app) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text + "; `" + (chosen == &app ? "" : app.get_name() + " ") + chosen->get_name() +
          " --help` lists what there is";
+}
+
+/// Adds the lines of a file as flags of `train`. Each is parsed alone first, so that an error has
+/// its line.
+void append_file(const std::string& path, std::vector<std::string>& arguments) {
+  for (const auto& [flag, place] : flags_of_yaml(path)) {
+    arguments.push_back(with_underscores(flag));
+    CLI::App app("", "aorta-echo");
+    const Command command = train_command(app);  // holds what the flags write to
+    try {
+      app.parse(std::vector<std::string>{arguments.back(), "train"});  // as CLI11 takes them
+    } catch (const CLI::ParseError& error) {
+      throw Failure(ExitCode::usage, place + ": " + usage_text(error, app));
+    }
+  }
+}
+
+/// The arguments, those of files first: flags override --config, and that what a resumed run has.
+std::vector<std::string> with_files(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] != "train") return arguments;
+  std::vector<std::string> all{arguments[0]};
+  const std::string output = value_of(arguments, "--output");
+  const bool resumes = std::find(arguments.begin(), arguments.end(), "--resume") != arguments.end();
+  const std::string own = output + "/args.yaml";
+  if (resumes && !output.empty() && access(own.c_str(), R_OK) == 0) append_file(own, all);
+  const std::string config = value_of(arguments, "--config");
+  if (!config.empty()) append_file(config, all);
+  all.insert(all.end(), arguments.begin() + 1, arguments.end());
+  return all;
 }
 
 int complain(ExitCode code, const std::string& text) {
@@ -319,7 +351,7 @@ int run_command_line(int argc, char** argv) try {
       compare_command(app), data_command(app),     doctor_command(app),  export_command(app)};
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) argument = with_underscores(argument);
-  arguments = with_files(std::move(arguments));
+  arguments = with_files(arguments);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   try {
     app.parse(arguments);

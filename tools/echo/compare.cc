@@ -1,6 +1,7 @@
 #include <aorta/core/device.h>
 #include <aorta/tools/echo/compare.h>
 #include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/files.h>
 #include <aorta/tools/echo/interrupt.h>
 #include <aorta/tools/echo/trainer.h>
 
@@ -39,7 +40,12 @@ int compare(const CompareOptions& options) {
   if (options.recordings < 1)
     throw Failure(ExitCode::usage,
                   fmt::format("--recordings: must be positive, got {}", options.recordings));
-  const int64_t there = echo_frames(options.train.data_dir, data::EchoSplit::train)->size();
+  for (const int workers : options.workers)
+    if (workers < 0)
+      throw Failure(ExitCode::usage,
+                    fmt::format("--workers: must not be negative, got {}", workers));
+  const std::string data_dir = data_folder(options.train.data_dir);
+  const int64_t there = echo_frames(data_dir, data::EchoSplit::train)->size();
   const int64_t recordings = std::min(options.recordings, there);
   std::vector<std::string> devices = {"cpu"};
   if (cuda::is_available()) devices.push_back("cuda");
@@ -58,6 +64,7 @@ int compare(const CompareOptions& options) {
           continue;
         }
         TrainOptions one = options.train;
+        one.data_dir = data_dir;
         one.num_train_patients = recordings;
         one.num_workers = workers;
         one.pin_memory = pin;

@@ -41,7 +41,7 @@ data::EchoSplit split_of(const std::string& name) {
   for (const data::EchoSplit split :
        {data::EchoSplit::train, data::EchoSplit::val, data::EchoSplit::test, data::EchoSplit::all})
     if (data::to_string(split) == name) return split;
-  throw Failure(ExitCode::usage, "split: must be train, val, test or all, got " + name);
+  throw Failure(ExitCode::usage, "--split: must be train, val, test or all, got " + name);
 }
 
 std::string to_string(const Evaluation& evaluation) {
@@ -91,11 +91,12 @@ void evaluate(const EvaluateOptions& options) {
   const data::EchoSplit split = split_of(options.split);
   if (options.batch_size < 1)
     throw Failure(ExitCode::usage,
-                  fmt::format("batch_size: must be positive, got {}", options.batch_size));
+                  fmt::format("--batch_size: must be positive, got {}", options.batch_size));
+  const std::string data_dir = data_folder(options.data_dir);
   const Segmenter segmenter = with_code(ExitCode::data, [&] {
     return load_segmenter(options.run_or_weights,
                           {.model_name = options.model_name,
-                           .statistics = [&] { return pixel_statistics(options.data_dir, 0); }});
+                           .statistics = [&] { return pixel_statistics(data_dir, 0); }});
   });
   segmenter.net->to(choose_device(options.device));
   const std::string folder =
@@ -104,7 +105,7 @@ void evaluate(const EvaluateOptions& options) {
   catch_interrupts();
   report::ProgressBar bar({.quiet = options.quiet});
   const Evaluation evaluation = with_code(ExitCode::data, [&] {
-    return evaluate(segmenter, options.data_dir, split,
+    return evaluate(segmenter, data_dir, split,
                     {.batch_size = options.batch_size,
                      .num_workers = options.num_workers,
                      .progress = progress_on(bar, "evaluate " + options.split)});
@@ -113,7 +114,7 @@ void evaluate(const EvaluateOptions& options) {
   for (const std::string& file : write_evaluation(evaluation, folder))
     std::printf("wrote %s\n", file.c_str());
   if (options.save_video) {
-    segment_split(segmenter, {.data_dir = options.data_dir,
+    segment_split(segmenter, {.data_dir = data_dir,
                               .split = split,
                               .output = folder,
                               .batch_size = options.batch_size,

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -43,6 +44,16 @@ std::string signal_name(int number) { return number == SIGINT ? "Ctrl-C" : "SIGT
 void stop_if_interrupted(const std::string& kept) {
   if (const int number = interrupted())
     throw Failure(ExitCode{128 + number}, "stopped by " + signal_name(number) + ": " + kept);
+}
+
+std::string data_folder(const std::string& data_dir) {
+  if (!data_dir.empty()) return data_dir;
+  const char* folder = std::getenv("AORTA_ECHO");
+  if (!folder || !*folder)
+    throw Failure(ExitCode::usage,
+                  "--data_dir: must name a folder in EchoNet-Dynamic's layout, or AORTA_ECHO must, "
+                  "got none; `aorta-echo synth --output synthetic` makes one");
+  return folder;
 }
 
 std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem(); }

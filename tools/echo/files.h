@@ -15,6 +15,10 @@ void write_file(const std::string& path, std::string_view text);
 /// it. Throws a Failure of the environment.
 void make_folder(const std::string& path);
 
+/// The data folder that is meant: `data_dir`, or where that is empty what AORTA_ECHO names. Throws
+/// a Failure of usage where neither does.
+std::string data_folder(const std::string& data_dir);
+
 /// The last part of a path without its suffix: "heart" of "videos/heart.avi".
 std::string stem_of(const std::string& path);
 

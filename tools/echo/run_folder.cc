@@ -75,10 +75,34 @@ bool is_beyond_first_checkpoint(const std::string& path) {
   }
 }
 
-/// Names and values of "name: value" lines; `name` is the file's, for errors.
-std::vector<std::pair<std::string, std::string>> settings_of_yaml(std::string_view text,
-                                                                  const std::string& file) {
-  std::vector<std::pair<std::string, std::string>> settings;
+/// What stands behind "name:": without quotes around it, or a comment behind it.
+std::string value_of_yaml(const std::string& text) {
+  if (text[0] == '"' || text[0] == '\'') {
+    const size_t end = text.find(text[0], 1);
+    if (end != std::string::npos) return text.substr(1, end - 1);
+  }
+  std::string value = text.substr(0, text.find(" #"));
+  value.erase(value.find_last_not_of(' ') + 1);
+  return value;
+}
+
+/// In quotes where it would read back otherwise.
+std::string text_of_yaml(const std::string& value) {
+  const bool plain = value.empty() || (value[0] != '#' && value.back() != ' ' && value[0] != ' ' &&
+                                       value_of_yaml(value) == value);
+  if (plain) return value;
+  const char quote = value.find('"') == std::string::npos ? '"' : '\'';
+  return quote + value + quote;
+}
+
+struct Setting {
+  std::string name, value;
+  int64_t line;
+};
+
+/// "name: value" lines; `file` is for errors.
+std::vector<Setting> settings_of_yaml(std::string_view text, const std::string& file) {
+  std::vector<Setting> settings;
   int64_t number = 0;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -95,12 +119,8 @@ std::vector<std::pair<std::string, std::string>> settings_of_yaml(std::string_vi
                                          ": a line must be \"name: value\", got " +
                                          io::quote(line));
     const size_t value = line.find_first_not_of(' ', colon + 1);
-    if (value == std::string::npos) continue;
-    std::string content = line.substr(value);
-    if (content.size() >= 2 && content.front() == content.back() &&
-        (content.front() == '"' || content.front() == '\''))
-      content = content.substr(1, content.size() - 2);
-    settings.emplace_back(line.substr(0, colon), content);
+    if (value == std::string::npos || line[value] == '#') continue;
+    settings.push_back({line.substr(0, colon), value_of_yaml(line.substr(value)), number});
   }
   return settings;
 }
@@ -216,7 +236,7 @@ std::string args_yaml(const TrainOptions& options) {
     if constexpr (requires { value.has_value(); }) {
       if (value) text += std::string(name) + ": " + value_text(*value) + "\n";
     } else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
-      if (!value.empty()) text += std::string(name) + ": " + value + "\n";
+      if (!value.empty()) text += std::string(name) + ": " + text_of_yaml(value) + "\n";
     } else {
       text += std::string(name) + ": " + value_text(value) + "\n";
     }
@@ -227,7 +247,7 @@ std::string args_yaml(const TrainOptions& options) {
 void check_resumable(const std::string& before, const std::string& now) {
   const auto parsed = [](const std::string& text, const char* name) {
     std::map<std::string, std::string> values;
-    for (auto& [key, value] : settings_of_yaml(text, name)) values[key] = value;
+    for (Setting& setting : settings_of_yaml(text, name)) values[setting.name] = setting.value;
     return values;
   };
   std::map<std::string, std::string> old = parsed(before, "checkpoint"),
@@ -251,11 +271,12 @@ void check_resumable(const std::string& before, const std::string& now) {
                     "--resume: " + name + " must stay what it was, got none after " + value);
 }
 
-std::vector<std::string> flags_of_yaml(const std::string& path) {
+std::vector<FileFlag> flags_of_yaml(const std::string& path) {
   const auto bytes = with_code(ExitCode::usage, [&] { return io::FileBytes::map(path); });
-  std::vector<std::string> flags;
-  for (const auto& [name, value] : settings_of_yaml(io::as_text(bytes->bytes()), path))
-    flags.push_back("--" + name + "=" + value);
+  std::vector<FileFlag> flags;
+  for (const Setting& setting : settings_of_yaml(io::as_text(bytes->bytes()), path))
+    flags.push_back(
+        {"--" + setting.name + "=" + setting.value, path + ":" + std::to_string(setting.line)});
   return flags;
 }
 

@@ -47,8 +47,13 @@ std::string args_yaml(const TrainOptions& options);
 /// Throws Failure(usage) when a setting on which a run's numbers depend isn't what it was; both are
 /// texts of args_yaml.
 void check_resumable(const std::string& before, const std::string& now);
-/// The lines of such a file as flags, "--name=value"; throws Failure(usage) with file and line.
-std::vector<std::string> flags_of_yaml(const std::string& path);
+/// A line of such a file.
+struct FileFlag {
+  std::string flag;   // "--name=value"
+  std::string place;  // "file:line"
+};
+/// Its lines, without what stands behind " #"; throws Failure(usage) with file and line.
+std::vector<FileFlag> flags_of_yaml(const std::string& path);
 /// A name of a file in a shell command.
 std::string shell_quoted(const std::string& text);
 

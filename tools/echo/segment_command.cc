@@ -26,7 +26,7 @@ void check_videos(const SegmentOptions& options) {
     throw Failure(ExitCode::usage, "segment: there must be a video, got none");
   if (options.batch_size < 1)
     throw Failure(ExitCode::usage,
-                  fmt::format("batch_size: must be positive, got {}", options.batch_size));
+                  fmt::format("--batch_size: must be positive, got {}", options.batch_size));
   std::map<std::string, std::string> names;
   for (const std::string& video : options.videos) {
     const auto [known, added] = names.emplace(stem_of(video), video);

@@ -12,7 +12,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -29,15 +28,11 @@ std::string default_output(const TrainOptions& options) {
 
 /// Complete options, checked as far as they can be without the data.
 TrainOptions checked(TrainOptions options) {
-  if (options.data_dir.empty()) {
-    const char* folder = std::getenv("AORTA_ECHO");
-    if (!folder || !*folder)
-      throw Failure(ExitCode::usage,
-                    "--data_dir: must name a folder in EchoNet-Dynamic's layout, got none; "
-                    "`aorta-echo synth --output synthetic` makes one");
-    options.data_dir = folder;
-  }
+  options.data_dir = data_folder(options.data_dir);
   if (options.output.empty()) options.output = default_output(options);
+  if (options.resume && options.overwrite)
+    throw Failure(ExitCode::usage,
+                  "--resume: goes on with the run that --overwrite replaces, got both");
   if (options.num_epochs < 0)
     throw Failure(ExitCode::usage,
                   "--num_epochs: must not be negative, got " + std::to_string(options.num_epochs));
