@@ -203,6 +203,13 @@ class Synthetic(unittest.TestCase):
         echo("train", "--resume", "--output", run, "--num_epochs", "1")
         self.assertEqual(len(rows(run + "/log.csv")), 2)
 
+    def test_compare_counts_the_recordings_that_it_reads(self):
+        said = echo("compare", "--data_dir", self.data, "--recordings", "7", "--batch_size", "4", "--workers", "0",
+                    "--epochs", "1", "--model_name", "unet_small", "--device", "cpu")
+        self.assertIn("7 recordings, unet_small, batch 4, 1 epoch\n", said)
+        seconds, rate = re.search(r"off +([0-9.]+) +([0-9.]+)", said).groups()
+        self.assertAlmostEqual(float(seconds) * float(rate), 4, delta=0.3)
+
     def test_amp_is_near(self):
         losses = []
         for flag in "--amp", "--no_amp":

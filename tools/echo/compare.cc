@@ -3,6 +3,7 @@
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/files.h>
 #include <aorta/tools/echo/interrupt.h>
+#include <aorta/tools/echo/recipe.h>
 #include <aorta/tools/echo/trainer.h>
 
 #include <fmt/format.h>
@@ -12,22 +13,27 @@
 namespace aorta::echo {
 namespace {
 
-/// Seconds of an epoch, on average; nothing when a signal came.
-std::optional<double> epoch_seconds(const TrainOptions& options, int64_t epochs) {
+struct Epoch {
+  double seconds = 0;      // on average
+  int64_t recordings = 0;  // that were read: the last batch is left out when it isn't full
+};
+
+/// Nothing when a signal came.
+std::optional<Epoch> time_epochs(const TrainOptions& options, int64_t epochs) {
   Trainer trainer(options);
-  while (trainer.step()) {
-    if (interrupted()) return {};
-  }
-  trainer.end_epoch();
-  const auto start = std::chrono::steady_clock::now();
-  for (int64_t epoch = 0; epoch < epochs; ++epoch) {
+  Epoch epoch;
+  std::chrono::steady_clock::time_point start;
+  for (int64_t i = 0; i <= epochs; ++i) {  // the first one warms up
+    if (i == 1) start = std::chrono::steady_clock::now();
     while (trainer.step()) {
       if (interrupted()) return {};
     }
+    epoch.recordings = trainer.totals().samples;
     trainer.end_epoch();
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  return time.count() / static_cast<double>(epochs);
+  epoch.seconds = time.count() / static_cast<double>(epochs);
+  return epoch;
 }
 
 }  // namespace
@@ -50,9 +56,10 @@ int compare(const CompareOptions& options) {
   std::vector<std::string> devices = {"cpu"};
   if (cuda::is_available()) devices.push_back("cuda");
   if (options.train.device != "auto") devices = {options.train.device};
-  fmt::print("average time of an epoch, {} recordings{}, {}, batch {}, {} epochs\n\n", recordings,
+  for (const std::string& device : devices) choose_device(device);
+  fmt::print("average time of an epoch, {} recordings{}, {}, batch {}, {} epoch{}\n\n", recordings,
              recordings < options.recordings ? " (all there are)" : "", options.train.model_name,
-             options.train.batch_size, options.epochs);
+             options.train.batch_size, options.epochs, options.epochs == 1 ? "" : "s");
   fmt::print("{:>8} {:>8} {:>11} {:>12} {:>13}\n", "device", "workers", "pin_memory", "epoch (s)",
              "recordings/s");
   for (const std::string& device : devices)
@@ -69,10 +76,10 @@ int compare(const CompareOptions& options) {
         one.num_workers = workers;
         one.pin_memory = pin;
         one.device = device;
-        const std::optional<double> seconds = epoch_seconds(one, options.epochs);
-        if (!seconds) return 128 + interrupted();
+        const std::optional<Epoch> epoch = time_epochs(one, options.epochs);
+        if (!epoch) return 128 + interrupted();
         fmt::print("{:>8} {:>8} {:>11} {:>12.2f} {:>13.1f}\n", device, workers, pin ? "on" : "off",
-                   *seconds, static_cast<double>(recordings) / *seconds);
+                   epoch->seconds, static_cast<double>(epoch->recordings) / epoch->seconds);
         std::fflush(stdout);
       }
   return 0;
