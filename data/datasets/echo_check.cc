@@ -92,8 +92,11 @@ class Inspector {
       const auto first = std::find_if(points_.begin(), points_.end(), outside);
       if (first == points_.end()) continue;
       const auto more = std::count_if(first + 1, points_.end(), outside);
+      // Down the first points of the rows behind the long axis, and up their second ones.
+      const auto at = static_cast<uint32_t>(first - points_.begin()), chords = rows->count - 1;
+      const uint32_t row = 1 + (at < chords ? at : 2 * chords - 1 - at);
       faults_.push_back(
-          {"VolumeTracings.csv", rows->line,
+          {"VolumeTracings.csv", tables_.rows[rows->first + row].line,
            "a trace must lie inside the frame of " + size_text(height, width) + ", got (" +
                std::to_string(first->x) + ", " + std::to_string(first->y) + ")" +
                (more > 0 ? " and " + std::to_string(more) + " more outside" : "") + " in frame " +

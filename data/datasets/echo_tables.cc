@@ -305,6 +305,7 @@ void Loader::read_tracings() {
                          {static_cast<int32_t>(number), static_cast<uint32_t>(tables_.rows.size()),
                           0, static_cast<uint32_t>(rows.line())}});
     }
+    row.line = static_cast<uint32_t>(rows.line());
     tables_.rows.push_back(row);
     ++traces_[present].rows.count;
   }

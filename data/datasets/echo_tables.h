@@ -40,6 +40,7 @@ struct EchoTraceRows {
 
 struct EchoRow {
   int16_t x1, y1, x2, y2;
+  uint32_t line;  // of VolumeTracings.csv
 };
 
 struct EchoTables {

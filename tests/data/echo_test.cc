@@ -361,9 +361,9 @@ TEST(Echo, LooksIntoVideos) {
       "note FileList.csv:6: e.avi is left out: it must have two traced frames, got 0\n";
   EXPECT_EQ(all_faults(),
             left_out + order +
-                "VolumeTracings.csv:30: a trace must lie inside the frame of 32 x 32, got (19, 37) "
+                "VolumeTracings.csv:33: a trace must lie inside the frame of 32 x 32, got (19, 37) "
                 "and 3 more outside in frame 30 of d.avi\n"
-                "VolumeTracings.csv:26: a trace must lie inside the frame of 32 x 32, got (20, 36) "
+                "VolumeTracings.csv:29: a trace must lie inside the frame of 32 x 32, got (20, 36) "
                 "and 3 more outside in frame 1 of d.avi\n");
   // Shorter than the table says, of another size, damaged.
   write_video(folder.video("a"), test_picture(kSide, kSide).unsqueeze(0).expand({20, 3, 32, 32}));

@@ -36,7 +36,7 @@ def _(case):
     return case.train()
 
 
-@row(5, "columns in another order, lines end with CR LF, a byte-order mark", 0, "0 faults, * notes", "data check")
+@row(5, "columns in another order, lines end with CR LF, a byte-order mark", 0, "0 faults, * note*", "data check")
 def _(case):
     turned = [",".join(reversed(line.split(","))) for line in case.data.lines()]
     files.write(case.data.path("FileList.csv"), b"\xef\xbb\xbf" + "\r\n".join(turned).encode() + b"\r\n")
@@ -184,7 +184,8 @@ def _(case):
 def _(case):
     case.data.replace(r",[\d.]+,([\d.]+,[\d.]+,[\d.]+,\d+)$", r",300,\1", TRACES, line=4)
     done = case.check()
-    assert "a trace must lie inside the frame of 112 x 112, got (300, " in done.out, done.out
+    place = "VolumeTracings.csv:4: a trace must lie inside the frame of 112 x 112, got (300, "
+    assert place in done.out and "\n1 fault, " in done.out, done.out
     return done
 
 
@@ -218,7 +219,7 @@ def _(case):
     return case.train()
 
 
-@row("26a", "a video's header counts other frames", 0, "0 faults, * notes", "data check")
+@row("26a", "a video's header counts other frames", 0, "0 faults, * note*", "data check")
 def _(case):
     case.data.set_video(lambda content: files.set_frame_count(content, 5000))
     return case.check()

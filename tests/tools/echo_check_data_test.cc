@@ -65,6 +65,10 @@ TEST_F(CheckData, PrintsATableOfASoundFolder) {
   const Checked info = checked([&] { data_info({.data_dir = folder.str()}); });
   EXPECT_EQ(info.code, ExitCode::done);
   EXPECT_TRUE(result.text.starts_with(info.text));
+  const Checked tables =
+      checked([&] { data_info({.data_dir = folder.str(), .open_videos = false}); });
+  EXPECT_NE(tables.text.find("all           3       3         -  "), std::string::npos)
+      << tables.text;
 }
 
 TEST_F(CheckData, NamesFileAndLineOfEachFault) {

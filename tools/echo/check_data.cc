@@ -130,15 +130,16 @@ std::string sizes_text(const SplitInfo& info) {
   return text;
 }
 
-void print_info(const std::string& folder, const std::vector<SplitInfo>& splits) {
+// `opened`: whether the videos were looked into.
+void print_info(const std::string& folder, const std::vector<SplitInfo>& splits, bool opened) {
   std::fputs(fmt::format("{}\n{:<7}{:>8}{:>8}{:>10}  {:<16}{:<13}{:<18}{}\n", folder, "split",
                          "videos", "traced", "readable", "EF (%)", "frames", "size", "frames/s")
                  .c_str(),
              stdout);
   for (const SplitInfo& info : splits)
     std::fputs(fmt::format("{:<7}{:>8}{:>8}{:>10}  {:<16}{:<13}{:<18}{}\n", info.name, info.listed,
-                           info.traced, info.readable, info.ef.text(1), info.frames.text(0),
-                           sizes_text(info), info.fps.text(0))
+                           info.traced, opened ? std::to_string(info.readable) : "-",
+                           info.ef.text(1), info.frames.text(0), sizes_text(info), info.fps.text(0))
                    .c_str(),
                stdout);
 }
@@ -168,7 +169,8 @@ void add_empty_splits(const std::vector<SplitInfo>& splits, std::vector<EchoFaul
 void data_info(const CheckDataOptions& options) {
   const std::string folder = data_folder(options.data_dir);
   print_info(folder,
-             with_code(ExitCode::data, [&] { return look(folder, options.open_videos).splits; }));
+             with_code(ExitCode::data, [&] { return look(folder, options.open_videos).splits; }),
+             options.open_videos);
 }
 
 void check_data(const CheckDataOptions& options) {
@@ -178,7 +180,7 @@ void check_data(const CheckDataOptions& options) {
   std::vector<EchoFault> faults = data::check_echo(folder, echo, options.open_videos);
   try {
     const Look found = look(folder, options.open_videos);
-    print_info(folder, found.splits);
+    print_info(folder, found.splits, options.open_videos);
     if (found.whole) add_empty_splits(found.splits, faults);
   } catch (const Error&) {
     // It can't be read at all, which check_echo has said.
@@ -191,10 +193,12 @@ void check_data(const CheckDataOptions& options) {
                                    [](const EchoFault& fault) { return fault.fatal; });
   for (const EchoFault& fault : faults)
     std::printf("%s %s\n", fault.fatal ? "FAULT" : "note ", data::to_string(fault).c_str());
-  std::printf("%td faults, %td notes\n", fatal, static_cast<ptrdiff_t>(faults.size()) - fatal);
-  if (fatal > 0)
-    throw Failure(ExitCode::data,
-                  fmt::format("{}: {} {}", folder, fatal, fatal == 1 ? "fault" : "faults"));
+  const auto counted = [](ptrdiff_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  const ptrdiff_t notes = std::ssize(faults) - fatal;
+  std::printf("%s, %s\n", counted(fatal, "fault").c_str(), counted(notes, "note").c_str());
+  if (fatal > 0) throw Failure(ExitCode::data, folder + ": " + counted(fatal, "fault"));
 }
 
 }  // namespace aorta::echo
