@@ -84,8 +84,20 @@ TEST(Evaluate, OfEverythingAndOfNothing) {
   EXPECT_EQ(none.ef.count, 0);
   EXPECT_TRUE(std::isnan(none.videos[0].found_ef));
   EXPECT_EQ(dice_line(none), "dice overall 0.0000 large 0.0000 small 0.0000");
+  EXPECT_NE(to_string(none).find("  network  none of 5 videos has an ejection fraction\n"),
+            std::string::npos);
   const TestFolder out;
   EXPECT_EQ(write_evaluation(none, out.str()).size(), 4u);  // plots without a point
+  for (const std::string& text : {to_string(none), read_text(out.file("all_ef.svg")),
+                                  read_text(out.file("all_bland_altman.svg"))})
+    EXPECT_EQ(text.find("nan"), std::string::npos) << text;
+  Evaluation one = all;
+  one.videos.resize(1);
+  one.ef = agreement(std::array{50.}, std::array{40.});
+  EXPECT_NE(to_string(one).find("  network  MAE 10.00, R2 -, bias -10.00, limits of agreement - to "
+                                "-\n"),
+            std::string::npos)
+      << to_string(one);
 }
 
 TEST(Evaluate, WritesEchoNetsTable) {

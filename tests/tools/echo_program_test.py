@@ -245,6 +245,14 @@ class Synthetic(unittest.TestCase):
                "net.load_state_dict(s.load_file(sys.argv[1]), strict=True)", exported)
 
 
+class Help(unittest.TestCase):
+    def test_the_version(self):
+        self.assertRegex(echo("--version"), r"^aorta-echo [0-9]+\.[0-9]+\.[0-9]+\n$")
+
+    def test_switches_that_are_on_say_so(self):
+        self.assertRegex(echo("segment", "--help"), r"--save_video[^\n]*\n? *write overlay videos \[on\]")
+
+
 class Terminal(unittest.TestCase):
     """What a person sees, on 80 columns."""
 

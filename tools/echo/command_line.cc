@@ -1,3 +1,4 @@
+#include <aorta/core/version.h>
 #include <aorta/tools/echo/check_data.h>
 #include <aorta/tools/echo/command_line.h>
 #include <aorta/tools/echo/compare.h>
@@ -55,7 +56,8 @@ void add_field(CLI::App& app, const char* group, const std::string& name, T& fie
                                  : name == "run_test"   ? "skip_test"
                                  : name == "save_video" ? "skip_video"
                                                         : "no_" + name;
-    option = app.add_flag("--" + name + ",!--" + negative, field, description);
+    const std::string on = field ? " [on]" : "";  // what numbers show by their default
+    option = app.add_flag("--" + name + ",!--" + negative, field, description + on);
   } else {
     option = app.add_option("--" + name, field, description);
     if constexpr (requires { field.push_back(0); } && !std::is_same_v<T, std::string>)
@@ -344,6 +346,7 @@ int complain(ExitCode code, const std::string& text) {
 int run_command_line(int argc, char** argv) try {
   CLI::App app(kDescription, "aorta-echo");
   app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("aorta-echo ") + version(), "print the version");
   app.fallthrough(false);
   app.formatter(std::make_shared<PlainHelp>());
   const std::vector<Command> commands = {

@@ -20,9 +20,12 @@ std::string dice_row(const char* name, const Interval& interval) {
 }
 
 std::string ef_row(const char* name, const Agreement& ef, size_t videos) {
-  std::string text = fmt::format(
-      "  {:<8} MAE {:.2f}, R2 {:.3f}, bias {:+.2f}, limits of agreement {:+.2f} to {:+.2f}", name,
-      ef.mae, ef.r2, ef.bias, ef.low, ef.high);
+  if (ef.count == 0)
+    return fmt::format("  {:<8} none of {} videos has an ejection fraction\n", name, videos);
+  std::string text =
+      fmt::format("  {:<8} MAE {:.2f}, R2 {}, bias {:+.2f}, limits of agreement {} to {}", name,
+                  ef.mae, agreement_text("{:.3f}", ef.r2), ef.bias,
+                  agreement_text("{:+.2f}", ef.low), agreement_text("{:+.2f}", ef.high));
   if (ef.count < static_cast<int64_t>(videos))
     text += fmt::format(" ({} of {} videos)", ef.count, videos);
   return text + "\n";

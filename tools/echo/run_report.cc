@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -62,7 +63,8 @@ void add_highlights(report::Page& page, const History& history,
   std::vector<report::Page::Pair> pairs;
   if (const Evaluation* test = evaluation_of(evaluations, "test")) {
     pairs.emplace_back("test Dice", fmt::format("{:.4f}", test->dice.overall.value));
-    pairs.emplace_back("EF error (MAE)", fmt::format("{:.1f} %", test->ef.mae));
+    if (test->ef.count > 0)
+      pairs.emplace_back("EF error (MAE)", fmt::format("{:.1f} %", test->ef.mae));
   }
   const int64_t best = history.best_epoch();
   for (const HistoryRow& row : history.rows) {
@@ -101,9 +103,17 @@ void add_evaluation(report::Page& page, const RunFolder& folder,
   for (const Evaluation& one : evaluations) {
     dice.push_back({one.split, fmt::format("{}", one.videos.size()), score(one.dice.overall),
                     score(one.dice.large), score(one.dice.small)});
-    ef.push_back({one.split, fmt::format("{}", one.ef.count), fmt::format("{:.2f} %", one.ef.mae),
-                  fmt::format("{:.3f}", one.ef.r2), fmt::format("{:+.2f} %", one.ef.bias),
-                  fmt::format("{:+.1f} to {:+.1f} %", one.ef.low, one.ef.high)});
+    const auto text = [](const char* format, double value, const char* unit) {
+      return std::isnan(value) ? "-" : agreement_text(format, value) + unit;
+    };
+    ef.push_back({one.split,
+                  one.ef.count > 0 ? fmt::format("{}", one.ef.count)
+                                   : fmt::format("none of {} has one", one.videos.size()),
+                  text("{:.2f}", one.ef.mae, " %"), text("{:.3f}", one.ef.r2, ""),
+                  text("{:+.2f}", one.ef.bias, " %"),
+                  std::isnan(one.ef.low)
+                      ? "-"
+                      : fmt::format("{:+.1f} to {:+.1f} %", one.ef.low, one.ef.high)});
   }
   page.table({"split", "videos", "Dice", "end of diastole", "end of systole"}, dice);
   page.table({"split", "videos", "EF MAE", "R2", "bias", "limits of agreement"}, ef);

@@ -113,9 +113,6 @@ class Run {
           shown, train.mean_loss(), train.dice(), validation->mean_loss(), validation->dice(),
           validation->large.dice(), validation->small.dice(), train.seconds + validation->seconds,
           history_.best_epoch() == epoch ? "  * best" : ""));
-      console_.note(fmt::format("val pixels {} of {}",
-                                validation->large.intersection + validation->small.intersection,
-                                validation->large.either + validation->small.either));
       if (interrupted() && !finished_ && trainer_->epoch() < options_.num_epochs) return stop();
     }
     return finish();

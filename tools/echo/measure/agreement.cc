@@ -79,17 +79,21 @@ Agreement agreement(std::span<const double> told, std::span<const double> found)
   return result;
 }
 
+std::string agreement_text(const char* format, double value) {
+  return std::isnan(value) ? "-" : fmt::format(fmt::runtime(format), value);
+}
+
 void plot_scatter(const std::string& path, const std::string& quantity, const std::string& unit,
                   std::span<const double> told, std::span<const double> found) {
   const Pairs pairs = finite_pairs(told, found);
   const Agreement result = agreement(told, found);
-  report::Plot plot(
-      {.title = fmt::format("{}: MAE {:.2f} {}, R\u00b2 {:.3f}, {} videos", sentence(quantity),
-                            result.mae, unit, result.r2, result.count),
-       .x = {.label = fmt::format("{} by the table ({})", quantity, unit)},
-       .y = {.label = fmt::format("{} by the masks ({})", quantity, unit)},
-       .width = 640,
-       .height = 690});  // about as high as wide inside of the axes
+  report::Plot plot({.title = fmt::format("{}: MAE {} {}, R\u00b2 {}, {} videos",
+                                          sentence(quantity), agreement_text("{:.2f}", result.mae),
+                                          unit, agreement_text("{:.3f}", result.r2), result.count),
+                     .x = {.label = fmt::format("{} by the table ({})", quantity, unit)},
+                     .y = {.label = fmt::format("{} by the masks ({})", quantity, unit)},
+                     .width = 640,
+                     .height = 690});  // about as high as wide inside of the axes
   plot.scatter("videos", pairs.told, pairs.found);
   plot.diagonal("equal");
   plot.save(path);
@@ -105,13 +109,14 @@ void plot_bland_altman(const std::string& path, const std::string& quantity,
     means.push_back((pairs.told[i] + pairs.found[i]) / 2);
     differences.push_back(pairs.found[i] - pairs.told[i]);
   }
-  report::Plot plot(
-      {.title = fmt::format("Bland-Altman: bias {:+.2f}, limits {:+.2f} to {:+.2f} {}", result.bias,
-                            result.low, result.high, unit),
-       .x = {.label = fmt::format("mean {} of masks and table ({})", quantity, unit)},
-       .y = {.label = fmt::format("masks - table ({})", unit)},
-       .width = 760,
-       .height = 500});
+  report::Plot plot({.title = fmt::format("Bland-Altman: bias {}, limits {} to {} {}",
+                                          agreement_text("{:+.2f}", result.bias),
+                                          agreement_text("{:+.2f}", result.low),
+                                          agreement_text("{:+.2f}", result.high), unit),
+                     .x = {.label = fmt::format("mean {} of masks and table ({})", quantity, unit)},
+                     .y = {.label = fmt::format("masks - table ({})", unit)},
+                     .width = 760,
+                     .height = 500});
   plot.scatter("videos", means, differences);
   plot.horizontal("bias", result.bias);
   plot.horizontal("+1.96 SD", result.high);

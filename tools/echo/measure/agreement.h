@@ -21,6 +21,9 @@ struct Agreement {
 /// where all told are equal, and the limits of one pair.
 Agreement agreement(std::span<const double> told, std::span<const double> found);
 
+/// A number of it as people read it, fmt's format in `format`: "-" where it isn't defined.
+std::string agreement_text(const char* format, double value);
+
 /// Two plots of pairs in one unit ("ejection fraction", "%"): found against told, and the
 /// difference against the mean of both. Names of SVG files.
 void plot_scatter(const std::string& path, const std::string& quantity, const std::string& unit,
