@@ -16,7 +16,7 @@ import time
 import unittest
 
 ECHO = os.path.abspath(sys.argv.pop(1))
-KILLS = int(os.environ.get("AORTA_KILLS", "6"))
+KILLS = int(os.environ.get("AORTA_KILLS", "6"))  # 50 for docs/echo.md
 RECIPE = ["--model_name", "unet_small", "--optimizer", "adam", "--lr", "1e-3", "--schedule", "onecycle",
           "--num_epochs", "3", "--batch_size", "2", "--num_workers", "2", "--augment", "--save_every", "0.005"]
 
@@ -300,6 +300,25 @@ class Resume(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stderr, "error: --resume: batch_size must stay what it was, got 3 after 2\n")
         self.assertEqual(fingerprint(run), self.want)
+
+    def test_a_complete_run_says_so_and_keeps_its_report(self):
+        run = self.run_folder()
+        shutil.copytree(self.reference, run)
+        done = self.finish(run)
+        self.assertIn("resume the run is complete, epoch 3 of 3; it is evaluated again\n", done.stdout)
+        with open(run + "/report.html") as page:
+            self.assertNotRegex(page.read(), r"<td[^>]*>forward</td>\s*<td[^>]*>0\.0 s")
+
+    def test_a_start_that_fails_leaves_no_folder_and_no_harm(self):
+        run = self.run_folder()
+        for flags, code in (["--data_dir", run + "/nowhere"], 3), (["--lr", "0"], 2):
+            command = self.train(run + "/deeper") + flags
+            self.assertEqual(subprocess.run(command, stderr=subprocess.PIPE).returncode, code)
+            self.assertFalse(os.path.exists(run))
+        shutil.copytree(self.reference, run)
+        command = self.train(run) + ["--overwrite", "--data_dir", run + "/nowhere"]
+        self.assertEqual(subprocess.run(command, stderr=subprocess.PIPE).returncode, 3)
+        self.check(run)
 
     def test_the_file_of_arguments_repeats_the_run(self):
         run = self.run_folder()

@@ -24,9 +24,30 @@ TEST(RunFolder, OverwriteRemovesWhatARunWritesAndNothingElse) {
   for (const std::string& name : mine) folder.write(name, "mine");
   for (const std::string& name : runs) folder.write(name, "a run's");
   const RunFolder run(folder.str(), false, true);
+  for (const std::string& name : runs)
+    EXPECT_TRUE(std::filesystem::exists(folder.file(name))) << name;
+  run.begin();
   for (const std::string& name : mine) EXPECT_EQ(read_text(folder.file(name)), "mine") << name;
   for (const std::string& name : runs)
     EXPECT_FALSE(std::filesystem::exists(folder.file(name))) << name;
+}
+
+TEST(RunFolder, LeavesNothingOfARunThatDoesNotBegin) {
+  const TestFolder folder;
+  folder.write("mine/a.txt", "mine");
+  {
+    const RunFolder run(folder.file("mine/output/deeper/run"), false, false);
+    std::ofstream(run.file("train.log")) << "a line";
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.file("mine/output")));
+  EXPECT_EQ(read_text(folder.file("mine/a.txt")), "mine");
+  {
+    const RunFolder run(folder.file("mine/output/run"), false, false);
+    run.write("args.yaml", "lr: 1");
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder.file("mine/output/run/args.yaml")));
+  EXPECT_EQ(error_of([&] { RunFolder(folder.file("mine"), true, false); }),
+            folder.file("mine") + ": --resume needs the folder of a run, got one without");
 }
 
 TEST(RunFolder, SettingsComeBackFromTheirFile) {

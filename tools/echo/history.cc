@@ -1,4 +1,4 @@
-#include <aorta/core/allocator.h>
+#include <aorta/core/device_backend.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/tools/echo/history.h>
 
@@ -43,8 +43,9 @@ HistoryRow row_of(const double* number) {
 
 }  // namespace
 
-HistoryRow history_row(int64_t epoch, bool training, const Totals& totals, int64_t batch_size) {
-  const cpu::AllocatorStats memory = cpu::allocator_stats();
+HistoryRow history_row(int64_t epoch, bool training, const Totals& totals, int64_t batch_size,
+                       Device device) {
+  const MemoryStats memory = backend(device.type).memory_stats(device.index);
   return {.epoch = epoch,
           .training = training,
           .loss = totals.mean_loss(),

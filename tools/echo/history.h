@@ -19,7 +19,9 @@ struct HistoryRow {
   int64_t batch_size = 0;
 };
 
-HistoryRow history_row(int64_t epoch, bool training, const Totals& totals, int64_t batch_size);
+/// `device`: whose memory is counted.
+HistoryRow history_row(int64_t epoch, bool training, const Totals& totals, int64_t batch_size,
+                       Device device = {});
 
 /// All phases of a run.
 struct History {

@@ -131,48 +131,72 @@ std::vector<Setting> settings_of_yaml(std::string_view text, const std::string& 
 
 }  // namespace
 
-RunFolder::RunFolder(const std::string& path, bool resume, bool overwrite) : path_(path) {
+void check_holds_a_run(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error))
+    throw Failure(ExitCode::environment,
+                  path + ": --resume needs the folder of a run, got no such folder");
+  if (!fs::is_directory(path, error) || !holds_a_run(path))
+    throw Failure(ExitCode::environment,
+                  path + ": --resume needs the folder of a run, got one without");
+}
+
+RunFolder::RunFolder(const std::string& path, bool resume, bool overwrite)
+    : path_(path), resume_(resume) {
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_directory(path, error))
     throw Failure(ExitCode::environment, path + ": --output must be a folder, got a file");
-  if (resume && !fs::exists(path, error))
-    throw Failure(ExitCode::environment,
-                  path + ": --resume needs the folder of a run, got no such folder");
+  if (resume) check_holds_a_run(path);
+  for (fs::path folder = path; !folder.empty() && !fs::exists(folder, error);
+       folder = folder.parent_path())
+    made_ = folder;
   fs::create_directories(path, error);
   if (error) fail_of(path, "the output folder must be writable", error.value());
-  lock_ = open(file(".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0) fail_of(path, "the output folder must be writable", errno);
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    const int number = errno;
-    close(lock_);
-    if (number == EWOULDBLOCK)
-      throw Failure(ExitCode::environment, path +
-                                               ": the folder must not be in use, got another "
-                                               "run of aorta-echo that writes to it");
-    fail_of(path, "the output folder must be lockable", number);
-  }
-  if (resume) return;
-  if (!holds_a_run(path)) return;
-  if (!overwrite) {
-    close(lock_);
-    throw Failure(ExitCode::storage,
-                  path +
-                      ": the folder holds a run; --resume goes on with it, --overwrite replaces "
-                      "it");
-  }
-  std::vector<fs::path> old;
-  for (const auto& entry : fs::directory_iterator(path))
-    if (of_a_run(entry.path().filename().string())) old.push_back(entry.path());
-  for (const fs::path& entry : old) {
-    fs::remove_all(entry, error);
-    if (error) {
-      close(lock_);
-      fail_of(entry.string(), "must be removable", error.value());
-    }
-  }
+  lock();
+  if (resume || overwrite || !holds_a_run(path)) return;
+  close(lock_);
+  throw Failure(
+      ExitCode::storage,
+      path + ": the folder holds a run; --resume goes on with it, --overwrite replaces it");
 }
 
-RunFolder::~RunFolder() { close(lock_); }
+void RunFolder::lock() {
+  lock_ = open(file(".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock_ < 0) fail_of(path_, "the output folder must be writable", errno);
+  if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
+  const int number = errno;
+  close(lock_);
+  if (number == EWOULDBLOCK)
+    throw Failure(ExitCode::environment, path_ +
+                                             ": the folder must not be in use, got another "
+                                             "run of aorta-echo that writes to it");
+  fail_of(path_, "the output folder must be lockable", number);
+}
+
+RunFolder::~RunFolder() {
+  std::error_code ignored;
+  if (!made_.empty() && !holds_a_run(path_)) {
+    for (const char* name : {".lock", "train.log"}) fs::remove(file(name), ignored);
+    for (fs::path folder = path_; fs::remove(folder, ignored) && folder != made_;)
+      folder = folder.parent_path();
+  }
+  close(lock_);
+}
+
+void RunFolder::begin() const {
+  if (resume_) return;
+  std::vector<fs::path> old;
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    const std::string name = entry.path().filename().string();
+    if (name != "train.log" && of_a_run(name)) old.push_back(entry.path());
+  }
+  std::error_code error;
+  fs::resize_file(file("train.log"), 0, error);  // which is open already
+  for (const fs::path& entry : old) {
+    fs::remove_all(entry, error);
+    if (error) fail_of(entry.string(), "must be removable", error.value());
+  }
+}
 
 void RunFolder::check_space(int64_t bytes) const {
   struct statvfs status {};

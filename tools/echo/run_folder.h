@@ -17,11 +17,16 @@ class RunFolder {
  public:
   /// Makes or takes the folder. Throws Failure: storage for one that holds a run, unless `resume`
   /// or `overwrite` say what to do with it; environment for one that can't be written, is in use,
-  /// or isn't a folder.
+  /// isn't a folder, or is to be resumed and holds no run.
   RunFolder(const std::string& path, bool resume, bool overwrite);
+  /// Leaves nothing of a folder that it made and in which no run has begun.
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
+
+  /// The run that is there goes away, unless it is resumed: from here on the folder is the new
+  /// one's.
+  void begin() const;
 
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
@@ -38,9 +43,16 @@ class RunFolder {
   State load_checkpoint(std::string& note) const;
 
  private:
+  void lock();
+
   std::string path_;
+  bool resume_;
   int lock_ = -1;
+  std::string made_;  // the uppermost folder that wasn't there before
 };
+
+/// Throws Failure(environment) unless there is a run that can be resumed.
+void check_holds_a_run(const std::string& path);
 
 /// "name: value" lines.
 std::string args_yaml(const TrainOptions& options);

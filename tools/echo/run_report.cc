@@ -149,15 +149,10 @@ void add_time(report::Page& page, const History& history, const StageTimes& time
   double whole = 0;
   for (const HistoryRow& row : history.rows) whole += row.seconds;
   page.section("Time").paragraph(
-      fmt::format("{} in all epochs. Where the time of this program went since it was last "
-                  "started:",
-                  seconds_text(whole)));
-  page.table({"stage", "time"}, {{"waiting for data", seconds_text(times.wait)},
-                                 {"forward", seconds_text(times.forward)},
-                                 {"backward", seconds_text(times.backward)},
-                                 {"optimizer", seconds_text(times.update)},
-                                 {"validation", seconds_text(times.validate)},
-                                 {"saving", seconds_text(times.save)}});
+      fmt::format("{} in all epochs. Where the run's time went:", seconds_text(whole)));
+  std::vector<report::Page::Row> rows;
+  for (const auto& [name, seconds] : kStages) rows.push_back({name, seconds_text(times.*seconds)});
+  page.table({"stage", "time"}, rows);
   page.heading("The last epoch's data").code(account.table());
 }
 

@@ -28,11 +28,12 @@ std::string default_output(const TrainOptions& options) {
 
 /// Complete options, checked as far as they can be without the data.
 TrainOptions checked(TrainOptions options) {
-  options.data_dir = data_folder(options.data_dir);
   if (options.output.empty()) options.output = default_output(options);
   if (options.resume && options.overwrite)
     throw Failure(ExitCode::usage,
                   "--resume: goes on with the run that --overwrite replaces, got both");
+  if (options.resume) check_holds_a_run(options.output);
+  options.data_dir = data_folder(options.data_dir);
   if (options.num_epochs < 0)
     throw Failure(ExitCode::usage,
                   "--num_epochs: must not be negative, got " + std::to_string(options.num_epochs));
@@ -91,7 +92,9 @@ class Run {
     trainer_.emplace(options, begun ? &checkpoint : nullptr);
     if (begun) history_.restore(checkpoint.with_prefix("history."));
     if (begun) finished_ = checkpoint.get<bool>("progress.finished") && at_last_step();
+    if (begun) restore_times(checkpoint);
     folder_.check_space(2 * checkpoint_bytes(trainer_->segmenter()) + (int64_t{1} << 20));
+    folder_.begin();
     folder_.write("args.yaml", args_yaml(options));
     records_.emplace(folder_, console_, begun ? &checkpoint : nullptr);
     if (begun) records_->write_history(history_);
@@ -99,7 +102,7 @@ class Run {
   }
 
   int go() {
-    while (!finished_ && trainer_->epoch() < options_.num_epochs) {
+    while (!is_complete()) {
       const int64_t epoch = trainer_->epoch();
       const std::string shown = label("train");
       if (!train_phase()) return stop();
@@ -113,7 +116,7 @@ class Run {
           shown, train.mean_loss(), train.dice(), validation->mean_loss(), validation->dice(),
           validation->large.dice(), validation->small.dice(), train.seconds + validation->seconds,
           history_.best_epoch() == epoch ? "  * best" : ""));
-      if (interrupted() && !finished_ && trainer_->epoch() < options_.num_epochs) return stop();
+      if (interrupted() && !is_complete()) return stop();
     }
     return finish();
   }
@@ -134,13 +137,18 @@ class Run {
                     "; `aorta-echo data check` lists what is amiss");
     console_.line("output " + folder_.path());
     if (!note.empty()) console_.warn(note);
-    if (begun)
+    if (begun && is_complete())
+      console_.line(fmt::format("resume the run is complete, epoch {} of {}; it is evaluated again",
+                                trainer_->epoch(), options_.num_epochs));
+    else if (begun)
       console_.line(fmt::format("resume epoch {}, step {} of {}, {} steps done",
                                 trainer_->epoch() + 1, trainer_->epoch_steps(),
                                 trainer_->steps_per_epoch(), trainer_->steps()));
     else if (options_.resume)
       console_.line("resume the run had no checkpoint yet: it starts anew");
   }
+
+  bool is_complete() const { return finished_ || trainer_->epoch() >= options_.num_epochs; }
 
   bool at_last_step() const {
     return options_.max_steps && trainer_->steps() >= *options_.max_steps;
@@ -239,8 +247,10 @@ class Run {
                                 std::isnan(validation.mean_loss()) ? "nan" : "inf",
                                 trainer_->steps(), epoch + 1));
     const bool best = validation.mean_loss() < history_.best_loss();
-    history_.rows.push_back(history_row(epoch, true, train, options_.batch_size));
-    history_.rows.push_back(history_row(epoch, false, validation, options_.batch_size));
+    history_.rows.push_back(
+        history_row(epoch, true, train, options_.batch_size, trainer_->device()));
+    history_.rows.push_back(
+        history_row(epoch, false, validation, options_.batch_size, trainer_->device()));
     if (at_last_step()) finished_ = true;
     if (best) {
       State state = trainer_->segmenter().state();
@@ -254,6 +264,13 @@ class Run {
     save();
   }
 
+  void restore_times(const State& checkpoint) {
+    for (const auto& [name, seconds] : kStages) {
+      const std::string key = std::string("times.") + name;
+      if (checkpoint.contains(key)) trainer_->times().*seconds = checkpoint.get<double>(key);
+    }
+  }
+
   void save() {
     const Clock::time_point start = Clock::now();
     State state = trainer_->state();
@@ -261,6 +278,8 @@ class Run {
     state.add("", records_->state());
     state.set("progress.finished", finished_);
     state.set("run.args", args_yaml(options_));
+    for (const auto& [name, seconds] : kStages)
+      state.set(std::string("times.") + name, trainer_->times().*seconds);
     folder_.save(state, "checkpoint.safetensors", 1);
     saved_ = Clock::now();
     trainer_->times().save += std::chrono::duration<double>(saved_ - start).count();
@@ -280,6 +299,7 @@ class Run {
     const auto shown = [&](const std::string& label) {
       return progress_on(console_.bar(), label, "the training is saved; " + resume_command());
     };
+    const Clock::time_point start = Clock::now();
     std::vector<data::EchoSplit> splits = {data::EchoSplit::val};
     if (options_.run_test) splits.push_back(data::EchoSplit::test);
     for (const data::EchoSplit split : splits) {
@@ -297,6 +317,7 @@ class Run {
                            .output = folder_.path(),
                            .batch_size = options_.batch_size,
                            .progress = shown("segment test")});
+    trainer_->times().evaluate = std::chrono::duration<double>(Clock::now() - start).count();
     with_code(ExitCode::storage,
               [&] { write_report(folder_, options_, history_, *trainer_, best, evaluations); });
     console_.line("report " + folder_.file("report.html"));

@@ -6,6 +6,7 @@
 #include <aorta/tools/echo/recipe.h>
 
 #include <functional>
+#include <utility>
 
 namespace aorta::echo {
 
@@ -22,10 +23,20 @@ struct Totals {
   double dice() const;
 };
 
-/// Where the time of steps went, in seconds.
+/// Where the time of a run went, in seconds.
 struct StageTimes {
   double wait = 0, forward = 0, backward = 0, update = 0, validate = 0, save = 0;
+  double evaluate = 0;  // the best weights at the end, and their videos
 };
+/// By what they are called in reports.
+inline constexpr std::pair<const char*, double StageTimes::*> kStages[] = {
+    {"waiting for data", &StageTimes::wait},
+    {"forward", &StageTimes::forward},
+    {"backward", &StageTimes::backward},
+    {"optimizer", &StageTimes::update},
+    {"validation", &StageTimes::validate},
+    {"saving", &StageTimes::save},
+    {"evaluation at the end", &StageTimes::evaluate}};
 
 /// Training without files: data, network, optimizer and schedule, a step at a time.
 ///
