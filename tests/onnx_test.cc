@@ -15,15 +15,13 @@
 namespace aorta::onnx {
 namespace {
 
-// What the published cases need that Aorta doesn't have (yet).
-const std::map<std::string, std::string>& not_yet() {
-  static const std::map<std::string, std::string> reasons = [] {
-    std::map<std::string, std::string> all;
-    for (const char* op : {"Adam", "Momentum"}) all[op] = "comes with the optimizers";
-    for (const char* op : {"GRU", "LSTM", "RNN"}) all[op] = "comes with the layers";
-    return all;
-  }();
-  return reasons;
+// Operators that Aorta doesn't have, and why.
+const std::map<std::string, std::string>& reasons() {
+  static const std::map<std::string, std::string> all{
+      {"Adam",
+       "PyTorch's, which ours is, adds epsilon behind the bias correction, and corrects at step "
+       "0"}};
+  return all;
 }
 
 std::string folder() {
@@ -86,7 +84,8 @@ std::string run_case(const nlohmann::json& entry, const Operator& op) {
   try {
     c = load_case(entry);
     for (const auto& key : entry["outputs"])
-      wanted.push_back(vectors(entry["op"]).tensor(key.get<std::string>()));
+      wanted.push_back(key.is_null() ? Tensor()  // not published
+                                     : vectors(entry["op"]).tensor(key.get<std::string>()));
   } catch (const Error& error) {
     return error.what();
   }
@@ -95,6 +94,7 @@ std::string run_case(const nlohmann::json& entry, const Operator& op) {
     const Tensors results = op.run(c);
     EXPECT_EQ(results.size(), wanted.size());
     for (size_t i = 0; i < std::min(results.size(), wanted.size()); ++i) {
+      if (!wanted[i].defined()) continue;
       const std::string code =
           vectors(entry["op"]).numpy_dtype(entry["outputs"][i].get<std::string>());
       EXPECT_EQ(difference(wrapped(results[i], code), wanted[i], op), "") << "output " << i;
@@ -141,18 +141,18 @@ TEST(Onnx, EveryOperatorRunsOrHasAReason) {
     if (operators().count(op)) {
       ++runnable;
     } else {
-      EXPECT_TRUE(not_yet().count(op))
+      EXPECT_TRUE(reasons().count(op))
           << op << " has neither a way to run nor a reason to be left out";
       ++left_out[op];
     }
   }
   std::printf("%d of %zu cases are of operators that run; left out:\n", runnable, cases().size());
   for (const auto& [op, count] : left_out) {
-    const auto reason = not_yet().find(op);
+    const auto reason = reasons().find(op);
     std::printf("  %s (%d): %s\n", op.c_str(), count,
-                reason == not_yet().end() ? "unknown" : reason->second.c_str());
+                reason == reasons().end() ? "unknown" : reason->second.c_str());
   }
-  for (const auto& [op, reason] : not_yet())
+  for (const auto& [op, reason] : reasons())
     EXPECT_FALSE(operators().count(op)) << op << " runs now";
 }
 

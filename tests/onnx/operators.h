@@ -55,5 +55,7 @@ void add_pooling(Operators& table);
 void add_convolution(Operators& table);
 void add_losses(Operators& table);
 void add_layers(Operators& table);
+void add_recurrent(Operators& table);
+void add_optimizers(Operators& table);
 
 }  // namespace aorta::onnx

@@ -228,6 +228,8 @@ const Operators& operators() {
     add_convolution(all);
     add_losses(all);
     add_layers(all);
+    add_recurrent(all);
+    add_optimizers(all);
     return all;
   }();
   return table;
