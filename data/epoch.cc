@@ -253,19 +253,22 @@ void Epoch::advance() {
 
 Epoch::Loaded Epoch::load_and_stage() {
   Loaded loaded;
+  const double start = seconds_now();
   if (stager_) stager_->let_go_of_finished();  // load() copies what too many batches keep from it
   try {
     loaded.batch = load();
     if (!loaded.batch) return loaded;
-    const double start = seconds_now();
+    const double loaded_at = seconds_now();
     const auto& transform = settings_->options.batch_transform;
     if (stager_)
       loaded.batch = stager_->stage(*loaded.batch, transform, loaded.ticket);
     else if (transform)
       loaded.batch = transform(*loaded.batch);
-    account_.copy += seconds_now() - start;
-  } catch (const TimeoutError&) {
-    throw;  // it is still to come
+    account_.copy += seconds_now() - loaded_at;
+  } catch (const TimeoutError&) {  // it is still to come
+    account_.wait += seconds_now() - start;
+    left_ = seconds_now();
+    throw;
   } catch (...) {
     loaded.batch.reset();
     loaded.error = std::current_exception();

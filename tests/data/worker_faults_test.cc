@@ -204,6 +204,7 @@ TEST(WorkerFaults, ABatchThatIsLateComesWhenItIsAskedForAgain) {
     }
     EXPECT_EQ(text, expected_text(12, 4)) << slow;
     EXPECT_GE(late, 1) << slow;
+    EXPECT_GE(loader.stall_account().wait, 0.3) << slow;
   }
 }
 
