@@ -87,9 +87,12 @@ void plot_scatter(const std::string& path, const std::string& quantity, const st
                   std::span<const double> told, std::span<const double> found) {
   const Pairs pairs = finite_pairs(told, found);
   const Agreement result = agreement(told, found);
-  report::Plot plot({.title = fmt::format("{}: MAE {} {}, R\u00b2 {}, {} videos",
-                                          sentence(quantity), agreement_text("{:.2f}", result.mae),
-                                          unit, agreement_text("{:.3f}", result.r2), result.count),
+  const std::string title =
+      result.count == 0
+          ? sentence(quantity) + " of no video"
+          : fmt::format("{}: MAE {:.2f} {}, R\u00b2 {}, {} videos", sentence(quantity), result.mae,
+                        unit, agreement_text("{:.3f}", result.r2), result.count);
+  report::Plot plot({.title = title,
                      .x = {.label = fmt::format("{} by the table ({})", quantity, unit)},
                      .y = {.label = fmt::format("{} by the masks ({})", quantity, unit)},
                      .width = 640,
@@ -109,10 +112,12 @@ void plot_bland_altman(const std::string& path, const std::string& quantity,
     means.push_back((pairs.told[i] + pairs.found[i]) / 2);
     differences.push_back(pairs.found[i] - pairs.told[i]);
   }
-  report::Plot plot({.title = fmt::format("Bland-Altman: bias {}, limits {} to {} {}",
-                                          agreement_text("{:+.2f}", result.bias),
-                                          agreement_text("{:+.2f}", result.low),
-                                          agreement_text("{:+.2f}", result.high), unit),
+  const std::string title = result.count == 0
+                                ? "Bland-Altman of no video"
+                                : fmt::format("Bland-Altman: bias {:+.2f}, limits {} to {} {}",
+                                              result.bias, agreement_text("{:+.2f}", result.low),
+                                              agreement_text("{:+.2f}", result.high), unit);
+  report::Plot plot({.title = title,
                      .x = {.label = fmt::format("mean {} of masks and table ({})", quantity, unit)},
                      .y = {.label = fmt::format("masks - table ({})", unit)},
                      .width = 760,
