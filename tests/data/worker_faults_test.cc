@@ -141,7 +141,7 @@ TEST(WorkerFaults, AStopAtAnyStepIsTimedOutAndEnded) {
                         step == static_cast<int>(WorkerStep::announced) ||
                         step == static_cast<int>(WorkerStep::forked);
       EXPECT_TRUE(late || done) << step;
-      EXPECT_LT(plan->left, 1) << step;
+      EXPECT_TRUE(within(20, [] { return plan->left < 1; })) << step;
     }
     EXPECT_EQ(descendants().size(), processes) << step;
   }
@@ -170,12 +170,12 @@ TEST(WorkerFaults, AStoppedWorkerRunsIntoTheTimeoutAndIsEnded) {
   }
 }
 
-// Reads sample `slow` for a second.
+// Reads sample `slow` for a while.
 class Slow : public Numbers {
  public:
   explicit Slow(int64_t slow) : Numbers(12), slow_(slow) {}
   void read(int64_t index, Sample& sample, Generator& random) const override {
-    if (index == slow_) std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (index == slow_) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     Numbers::read(index, sample, random);
   }
 
