@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace aorta {
 
@@ -72,6 +73,20 @@ inline void check(bool ok, const char* op, const char* rule, const Parts&... got
   if (!ok) [[unlikely]] {
     fail(op, rule, got...);
   }
+}
+
+/// What has a text: a class or an enumeration with a `to_string`.
+template <class T>
+concept Printable = (std::is_class_v<T> || std::is_enum_v<T>)&&requires(const T& value) {
+  to_string(value).size();
+};
+
+/// `std::cout << x`, without making every user compile the streams.
+template <class Stream, Printable T>
+requires requires { typename Stream::char_type; }
+Stream& operator<<(Stream& stream, const T& value) {
+  stream << to_string(value);
+  return stream;
 }
 
 }  // namespace aorta

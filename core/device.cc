@@ -60,22 +60,27 @@ std::string refusal;  // written before other threads exist
 
 }  // namespace
 
+Device::Device(DeviceType device_type)
+    : Device(device_type, device_type == DeviceType::cuda && cuda::is_available()
+                              ? current_device(device_type).index
+                              : 0) {}
+
 Device::Device(std::string_view name) {
   const size_t colon = name.find(':');
   const std::string_view kind = name.substr(0, colon);
   check(kind == "cpu" || kind == "cuda", "device", "cpu, cpu:N, cuda or cuda:N", name);
   type = kind == "cuda" ? DeviceType::cuda : DeviceType::cpu;
-  int number = 0;
-  if (colon != std::string_view::npos) {
-    const std::string_view digits = name.substr(colon + 1);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    check(!digits.empty() && error == std::errc() && end == digits.data() + digits.size() &&
-              number >= 0,
-          "device", "cpu, cpu:N, cuda or cuda:N", name);
-    check(number < kLogicalCpus, "device", "the index is too large", name);
-  } else if (type == DeviceType::cuda && cuda::is_available()) {
-    number = current_device(type).index;
+  if (colon == std::string_view::npos) {
+    *this = Device(type);
+    return;
   }
+  const std::string_view digits = name.substr(colon + 1);
+  int number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  check(!digits.empty() && error == std::errc() && end == digits.data() + digits.size() &&
+            number >= 0,
+        "device", "cpu, cpu:N, cuda or cuda:N", name);
+  check(number < kLogicalCpus, "device", "the index is too large", name);
   index = static_cast<int16_t>(number);
 }
 
@@ -90,7 +95,7 @@ std::string to_string(Device device) {
 
 void register_backend(DeviceType type, DeviceBackend* backend) {
   check(type == DeviceType::cuda, "register_backend", "the CPU's backend is core's own",
-        Device(type));
+        Device(type, 0));
   cuda_backend = backend;
 }
 

@@ -12,14 +12,16 @@ enum class DeviceType : uint8_t { cpu, cuda };
 inline constexpr int kDeviceTypeCount = 2;
 
 /// Where a tensor lives: "cpu", a logical CPU device "cpu:1" (own tensors, same memory and cores:
-/// what splits over devices is tested on it), or "cuda:0". "cuda" alone is the current CUDA device.
+/// what splits over devices is tested on it), or "cuda:0". "cuda" or
+/// `DeviceType::cuda` alone is the current CUDA device.
 struct Device {
   DeviceType type = DeviceType::cpu;
   int16_t index = 0;
 
   constexpr Device() = default;
-  constexpr Device(DeviceType device_type, int device_index = 0)
+  constexpr Device(DeviceType device_type, int device_index)
       : type(device_type), index(static_cast<int16_t>(device_index)) {}
+  Device(DeviceType device_type);
   Device(const char* name) : Device(std::string_view(name)) {}
   Device(const std::string& name) : Device(std::string_view(name)) {}
   Device(std::string_view name);

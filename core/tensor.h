@@ -157,7 +157,9 @@ class Tensor {
     return to(ToOptions{.device = device, .non_blocking = non_blocking});
   }
   Tensor cpu() const { return to(Device()); }
-  Tensor cuda(int index = 0) const { return to(Device(DeviceType::cuda, index)); }
+  /// On the current GPU, or on one by number.
+  Tensor cuda() const { return to(DeviceType::cuda); }
+  Tensor cuda(int index) const { return to(Device(DeviceType::cuda, index)); }
   Tensor contiguous(MemoryFormat format = MemoryFormat::contiguous) const;
   Tensor clone(MemoryFormat format = MemoryFormat::preserve) const;
   /// A copy in page-locked memory (itself when it is there already); needs CUDA.
@@ -247,13 +249,6 @@ bool is_channels_last(const Tensor& tensor);
 
 /// PyTorch's picture of a tensor: aligned columns, four digits, large ones summarised.
 std::string to_string(const Tensor& tensor);
-/// `std::cout << tensor`, without making every user compile the streams.
-template <class Stream>
-requires requires(Stream& stream) { stream << std::string(); }
-Stream& operator<<(Stream& stream, const Tensor& tensor) {
-  stream << to_string(tensor);
-  return stream;
-}
 
 /// Memory of the caller's as a tensor, copied nowhere. `deleter(context)`, if any, runs when the
 /// last tensor on it is gone. `strides` in elements; row-major when left out.

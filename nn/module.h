@@ -189,12 +189,7 @@ class Module {
 
 /// PyTorch's picture of a module: a line a layer, indented.
 std::string to_string(const Module& module);
-template <class Stream>
-requires requires(Stream& stream) { stream << std::string(); }
-Stream& operator<<(Stream& stream, const Module& module) {
-  stream << to_string(module);
-  return stream;
-}
+using aorta::operator<<;
 
 /// A copy with parameters and buffers of its own, without gradients.
 template <class M>

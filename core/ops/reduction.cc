@@ -223,8 +223,14 @@ Tensor amax(const Tensor& input, const ReduceDims& dims, bool keepdim) {
 Tensor amin(const Tensor& input, const ReduceDims& dims, bool keepdim) {
   return extremum<scalar::Min>(amin_op, input, dims, keepdim);
 }
-Tensor max(const Tensor& input) { return amax(input); }
-Tensor min(const Tensor& input) { return amin(input); }
+Tensor max(const Tensor& input) {
+  check_has_elements("max", input, ReduceDims().resolve("max", input));
+  return amax(input);
+}
+Tensor min(const Tensor& input) {
+  check_has_elements("min", input, ReduceDims().resolve("min", input));
+  return amin(input);
+}
 ValuesIndices max(const Tensor& input, int64_t dim, bool keepdim) {
   return extremum_along<scalar::ArgMax>(max_op, input, dim, keepdim);
 }

@@ -66,10 +66,11 @@ TEST(Print, LinesWrapAtEightyColumns) {
             "tensor([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12., 13.,");
 }
 
-TEST(Print, StreamsTakeTensors) {
+TEST(Print, StreamsTakeWhatHasAText) {
   std::ostringstream stream;
-  stream << arange(2);
-  EXPECT_EQ(stream.str(), "tensor([0, 1])");
+  const Tensor x = arange(2);
+  stream << x << ' ' << x.shape() << ' ' << x.dtype() << ' ' << x.device();
+  EXPECT_EQ(stream.str(), "tensor([0, 1]) [2] i64 cpu");
 }
 
 }  // namespace

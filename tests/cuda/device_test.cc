@@ -178,3 +178,11 @@ TEST_F(CudaDevice, CopiesBetweenGpus) {
   EXPECT_EQ(y.device().index, 1);
   EXPECT_EQ(values_of(y), values_of(x));
 }
+
+TEST_F(CudaDevice, WithoutAnIndexItIsTheCurrentOne) {
+  const Device last(DeviceType::cuda, cuda::device_count() - 1);
+  const DeviceGuard guard(last);
+  EXPECT_EQ(Device(DeviceType::cuda), last);
+  EXPECT_EQ(Device("cuda"), last);
+  EXPECT_EQ(ones({3}).cuda().device(), last);
+}
