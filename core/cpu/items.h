@@ -22,7 +22,8 @@ void copy_run(Item* out, int64_t out_step, const Item* in, int64_t in_step, int6
   } else if (out_step == 1 && in_step == 0) {
     std::fill_n(out, count, *in);
   } else if (out_step == 1 && in_step == -1) {
-    std::reverse_copy(in - count + 1, in + 1, out);
+    reverse_copy(reinterpret_cast<char*>(out), reinterpret_cast<const char*>(in - count + 1), count,
+                 item);
   } else {
     for (int64_t i = 0; i < count; ++i) out[i * out_step] = in[i * in_step];
   }

@@ -26,6 +26,9 @@ AORTA_EACH_ISA(const RowFunction* unary_rows(); const RowFunction* binary_rows()
                const ConvertFunction* converters(); const TileFunction* tile_copies();
                /// Copies without reading the destination into the cache; for results larger than
                /// the cache. Weakly ordered: a thread ends its share with stream_fence().
-               void stream_copy(char* destination, const char* source, int64_t bytes);)
+               void stream_copy(char* destination, const char* source, int64_t bytes);
+               /// Copies `count` elements, the last one first.
+               void reverse_copy(char* destination, const char* source, int64_t count,
+                                 int64_t item_size);)
 
 }  // namespace aorta::cpu

@@ -75,6 +75,11 @@ void stream_copy(char* destination, const char* source, int64_t bytes) {
   function(destination, source, bytes);
 }
 
+void reverse_copy(char* destination, const char* source, int64_t count, int64_t item_size) {
+  static const auto function = for_isa(v2::reverse_copy, v3::reverse_copy, v4::reverse_copy);
+  function(destination, source, count, item_size);
+}
+
 void stream_rows(char* destination, int64_t stride, const char* source, int64_t rows,
                  int64_t row_bytes) {
   for (int64_t r = 0; r < rows; ++r) {

@@ -55,6 +55,7 @@ bool should_stream(int64_t bytes);
 ConvertFunction converter(DType to, DType from);
 TileFunction tile_copy(DType dtype);
 void stream_copy(char* destination, const char* source, int64_t bytes);
+void reverse_copy(char* destination, const char* source, int64_t count, int64_t item_size);
 /// Rows of `row_bytes` that follow one another in `source`, to places `stride` bytes apart.
 void stream_rows(char* destination, int64_t stride, const char* source, int64_t rows,
                  int64_t row_bytes);

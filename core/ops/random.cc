@@ -70,6 +70,29 @@ void check_range(const char* op, int64_t low, int64_t high, DType dtype) {
         "bounds must fit the dtype", low, " and ", high, " for i32");
 }
 
+// How many numbers from 0 on a dtype has without a gap.
+int64_t whole_numbers(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return (int64_t{1} << 24) + 1;
+    case DType::f64:
+      return (int64_t{1} << 53) + 1;
+    case DType::f16:
+      return (int64_t{1} << 11) + 1;
+    case DType::bf16:
+      return (int64_t{1} << 8) + 1;
+    case DType::i64:
+      return INT64_MAX;
+    case DType::i32:
+      return int64_t{1} << 31;
+    case DType::u8:
+      return 256;
+    case DType::boolean:
+      return 2;
+  }
+  return 0;
+}
+
 Tensor fill_integers(const char* op, const Tensor& self, int64_t low, int64_t high,
                      Generator* generator) {
   check_range(op, low, high, self.dtype());
@@ -165,18 +188,25 @@ Tensor randint_like(const Tensor& like, int64_t high, const LikeOptions& options
 Tensor randperm(int64_t n, const TensorOptions& options, Generator* generator) {
   check(n >= 0, "randperm", "n can't be negative", n);
   const DType dtype = options.dtype.value_or(DType::i64);
-  std::vector<int64_t> order(static_cast<size_t>(n));
-  std::iota(order.begin(), order.end(), 0);
-  Generator& source = generator ? *generator : default_generator();
-  const GeneratorState at = source.take(n);
-  // Fisher and Yates, from the end; step i has a block of its own.
-  for (int64_t i = n - 1; i > 0; --i) {
-    const scalar::PhiloxWords w =
-        scalar::philox(at.seed, at.stream, at.position + static_cast<uint64_t>(i));
-    const uint64_t j = scalar::uniform_below(w.word[0], w.word[1], static_cast<uint64_t>(i) + 1);
-    std::swap(order[static_cast<size_t>(i)], order[j]);
+  check(n <= whole_numbers(dtype), "randperm", "the dtype must hold every number below n", n,
+        " as ", dtype);
+  // Fisher and Yates, from the end; each step has a draw of 63 bits of its own.
+  const Tensor order = arange(n);
+  const Tensor draws = empty({std::min<int64_t>(n, 1 << 14)}, {.dtype = DType::i64});
+  int64_t* const at = order.data<int64_t>();
+  const int64_t* const draw = draws.data<int64_t>();
+  for (int64_t end = n, begin; end > 0; end = begin) {
+    fill_integers("randperm", draws, 0, INT64_MAX, generator);
+    begin = std::max<int64_t>(end - draws.numel(), 0);
+    for (int64_t i = end - 1; i >= begin; --i) {
+      const auto bits = static_cast<uint64_t>(draw[i - begin]) << 1;
+      const uint64_t j =
+          scalar::uniform_below(static_cast<uint32_t>(bits >> 32), static_cast<uint32_t>(bits),
+                                static_cast<uint64_t>(i) + 1);
+      std::swap(at[i], at[j]);
+    }
   }
-  return finish(tensor(order).to(ToOptions{.dtype = dtype, .device = options.device}),
+  return finish(order.to(ToOptions{.dtype = dtype, .device = options.device}),
                 options.requires_grad);
 }
 

@@ -33,11 +33,17 @@ AORTA_INLINE double log2_lane(float x) {
   return x == 0.0f ? -kInfinity<double> : x < kInfinity<float> ? value : static_cast<double>(x);
 }
 
-/// x to the power y, with the special cases of C99 (Annex F). At most 0.6 ULP.
+/// x to the power y, with the special cases of C99 (Annex F). At most 0.6 ULP. Signs and NaN are
+/// set by bits and beforehand: ternaries around the result would become branches.
 AORTA_INLINE float pow(float x, float y) {
   const float size = abs(x);
+  const float half = 0.5f * y;
+  const bool is_integer = y == rint(y);
+  const bool is_odd = is_integer & (half != rint(half));
+  const bool is_undefined = (x < 0.0f) & (size < kInfinity<float>)&!is_integer;
   double t = static_cast<double>(y) * log2_lane(size);
-  t = size == 1.0f ? 0.0 : t;  // also for infinite y
+  t = (size == 1.0f) | (y == 0.0f) ? 0.0 : t;  // also for infinite y, and for x that is NaN
+  t = is_undefined ? kNaN<double> : t;
   t = -160.0 > t ? -160.0 : t;
   t = 140.0 < t ? 140.0 : t;
   constexpr double magic = 6755399441055744.0 + 1023;
@@ -45,12 +51,7 @@ AORTA_INLINE float pow(float x, float y) {
   const double r = t - (shifted - magic);
   const double p = mul_add(polynomial<coefficients::kExp2Double>(r), r, 1.0);
   const float power = static_cast<float>(p * from_bits(to_bits(shifted) << 52));
-  const float half = 0.5f * y;
-  const bool is_integer = y == rint(y);
-  const bool is_odd = is_integer & (half != rint(half));
-  const float value = is_odd ? copysign(power, x) : power;
-  const bool is_undefined = (x < 0.0f) & (size < kInfinity<float>)&!is_integer;
-  return (y == 0.0f) | (x == 1.0f) ? 1.0f : is_undefined ? kNaN<float> : value;
+  return from_bits(to_bits(power) | (to_bits(x) & (is_odd ? 0x80000000u : 0u)));
 }
 AORTA_INLINE double pow(double x, double y) { return ::pow(x, y); }
 

@@ -112,6 +112,25 @@ TEST(Pointwise, HalvesAreRoundedOnce) {
   }
 }
 
+// PyTorch 2.15's answers.
+TEST(Clamp, PassesNanAndTakesItFromTheBounds) {
+  const double nan = std::nan("");
+  const Tensor x = tensor({nan, -2.0, -0.0, 0.5, 3.0}).expand({40, 5}).contiguous();  // vectors too
+  for (DType dtype : {f32, f64, bf16}) {
+    const Tensor bounded = clamp(x.to(dtype), 0.0, 1.0).to(f64);
+    for (int64_t row : {0, 39}) {
+      EXPECT_TRUE(std::isnan(bounded.at<double>({row, 0})));
+      EXPECT_EQ(bounded.at<double>({row, 1}), 0.0);
+      EXPECT_EQ(bounded.at<double>({row, 2}), 0.0);
+      EXPECT_EQ(bounded.at<double>({row, 3}), 0.5);
+      EXPECT_EQ(bounded.at<double>({row, 4}), 1.0);
+    }
+    EXPECT_TRUE(all(isnan(clamp(x.to(dtype), nan, 1.0))).item<bool>());
+    EXPECT_TRUE(all(isnan(clamp(x.to(dtype), 0.0, nan))).item<bool>());
+    EXPECT_TRUE(all(clamp(x.to(dtype).slice(1, 1), 2.0, 1.0) == 1.0).item<bool>());
+  }
+}
+
 TEST(Clamp, ByTensorsOfWhichOneMayBeLeftOut) {
   using Floats = std::vector<float>;
   const Tensor x = tensor({-2.0, 0.0, 3.0}), low = tensor({-1.0, 1.0, 1.0}), high = tensor(2.0);

@@ -257,6 +257,10 @@ TEST(Random, BadInputIsNamed) {
             }),
             "multinomial: weights must be finite and not negative, got -1");
   EXPECT_EQ(error_of([] { randperm(-1); }), "randperm: n can't be negative, got -1");
+  EXPECT_EQ(error_of([] { randperm(257, {.dtype = u8}); }),
+            "randperm: the dtype must hold every number below n, got 257 as u8");
+  const auto bytes = randperm(256, {.dtype = u8}).to_vector<int64_t>();
+  EXPECT_EQ(*std::max_element(bytes.begin(), bytes.end()), 255);
   EXPECT_EQ(
       error_of([] { uniform_(zeros({1}).expand({4})); }),
       "uniform_: a tensor whose elements share memory can't be written; clone it first, got [4] "

@@ -47,6 +47,13 @@ TEST(Flip, MatchesElementByElementReference) {
     });
     expect_equal(flip(x, dims), want);
   }
+  for (DType dtype : kAllDTypes) {  // rows of several vectors
+    const Tensor x = scramble(dice, {3, 151}, dtype);
+    const Tensor want = remap_reference(x, x.shape(), [](const Dims& at) {
+      return Dims{at[0], 150 - at[1]};
+    });
+    expect_equal(flip(x, {1}), want);
+  }
   expect_error([] { flip(ones({2, 3}), {0, -2}); }, "flip: each dimension once, got [0,-2]");
 }
 

@@ -176,10 +176,31 @@ void copy_tile(char* destination, int64_t row_stride, int64_t column_stride, con
 constexpr TileFunction kTileCopies[] = {copy_tile<uint8_t>, copy_tile<uint16_t>,
                                         copy_tile<uint32_t>, copy_tile<uint64_t>};
 
+template <class Item>
+void reverse(char* destination, const char* source, int64_t count) {
+  Item* const out = reinterpret_cast<Item*>(destination);
+  const Item* const in = reinterpret_cast<const Item*>(source);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < count; ++i) out[i] = in[count - 1 - i];
+}
+
 }  // namespace
 
 const ConvertFunction* converters() { return kConverters.functions; }
 const TileFunction* tile_copies() { return kTileCopies; }
+
+void reverse_copy(char* destination, const char* source, int64_t count, int64_t item_size) {
+  switch (item_size) {
+    case 1:
+      return reverse<uint8_t>(destination, source, count);
+    case 2:
+      return reverse<uint16_t>(destination, source, count);
+    case 4:
+      return reverse<uint32_t>(destination, source, count);
+    default:
+      return reverse<uint64_t>(destination, source, count);
+  }
+}
 
 void stream_copy(char* destination, const char* source, int64_t bytes) {
   const int64_t head = -reinterpret_cast<intptr_t>(destination) & 63;
