@@ -124,9 +124,15 @@ class Synthetic(unittest.TestCase):
         self.assertLess(float(log[-2]["loss"]), float(log[0]["loss"]) / 2)
         for row in log:
             self.assertEqual(row["samples"], "30" if row["phase"] == "train" else "6")
-        with open(self.run_folder + "/train.log") as text:
-            self.assertNotIn("\r", text.read())
+        with open(self.run_folder + "/train.log") as file:
+            text = file.read()
+        self.assertNotIn("\r", text)
         self.assertNotIn("\r", self.said)
+        # What tools/bench/echo.py reads.
+        counts = re.findall(r"pixels of validation: ([0-9]+) in .*, ([0-9]+) in either", text)
+        self.assertEqual(len(counts), 10)
+        for (both, either), row in zip(counts, log[1::2]):
+            self.assertAlmostEqual(2 * int(both) / (int(both) + int(either)), float(row["overall_dice"]), 9)
 
     def test_it_finds_ventricles(self):
         said = echo("evaluate", "--weights", self.run_folder, "--data_dir", self.data, "--split", "test",

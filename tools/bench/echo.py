@@ -170,7 +170,8 @@ def dice(args):
 
 def add(total, folder):
     """The counts of the last validation, which train.log names."""
-    counts = re.findall(r"val pixels ([0-9]+) of ([0-9]+)", open(os.path.join(folder, "train.log")).read())[-1]
+    with open(os.path.join(folder, "train.log")) as log:
+        counts = re.findall(r"pixels of validation: ([0-9]+) in .*, ([0-9]+) in either", log.read())[-1]
     total[0] += int(counts[0])
     total[1] += int(counts[1])
 

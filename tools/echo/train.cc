@@ -116,6 +116,11 @@ class Run {
           shown, train.mean_loss(), train.dice(), validation->mean_loss(), validation->dice(),
           validation->large.dice(), validation->small.dice(), train.seconds + validation->seconds,
           history_.best_epoch() == epoch ? "  * best" : ""));
+      // What tools/bench/echo.py pools over folds.
+      console_.note(fmt::format(
+          "  pixels of validation: {} in the network's mask and the tracing's, {} in either",
+          validation->large.intersection + validation->small.intersection,
+          validation->large.either + validation->small.either));
       if (interrupted() && !is_complete()) return stop();
     }
     return finish();
