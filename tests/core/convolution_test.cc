@@ -59,23 +59,22 @@ void each_product(const Problem& p, const F& f) {
     const int64_t i = o * dim.stride - dim.padding + j * dim.dilation;
     return i >= 0 && i < dim.input ? i : -1;
   };
-  for (int64_t n = 0; n < p.x[0]; ++n) {
-    for (int64_t o = 0; o < p.w[0]; ++o) {
-      for (int64_t c = 0; c < into; ++c) {
-        for (int64_t a = 0; a < d[0].output * d[1].output * d[2].output; ++a) {
-          const int64_t a0 = a / (d[1].output * d[2].output), a1 = a / d[2].output % d[1].output;
-          for (int64_t k = 0; k < d[0].kernel * d[1].kernel * d[2].kernel; ++k) {
-            const int64_t i0 = inside(d[0], a0, k / (d[1].kernel * d[2].kernel));
-            const int64_t i1 = inside(d[1], a1, k / d[2].kernel % d[1].kernel);
-            const int64_t i2 = inside(d[2], a % d[2].output, k % d[2].kernel);
-            if (i0 < 0 || i1 < 0 || i2 < 0) continue;
-            const int64_t x =
-                (((n * p.x[1] + o / out * into + c) * d[0].input + i0) * d[1].input + i1) *
-                    d[2].input +
-                i2;
-            const int64_t kernel = d[0].kernel * d[1].kernel * d[2].kernel;
-            f(x, (o * into + c) * kernel + k,
-              (n * p.y[1] + o) * d[0].output * d[1].output * d[2].output + a);
+  const int64_t outputs = d[0].output * d[1].output * d[2].output;
+  const int64_t kernel = d[0].kernel * d[1].kernel * d[2].kernel;
+  for (int64_t a = 0; a < outputs; ++a) {
+    const int64_t a0 = a / (d[1].output * d[2].output), a1 = a / d[2].output % d[1].output;
+    for (int64_t k = 0; k < kernel; ++k) {
+      const int64_t i0 = inside(d[0], a0, k / (d[1].kernel * d[2].kernel));
+      const int64_t i1 = inside(d[1], a1, k / d[2].kernel % d[1].kernel);
+      const int64_t i2 = inside(d[2], a % d[2].output, k % d[2].kernel);
+      if (i0 < 0 || i1 < 0 || i2 < 0) continue;
+      const int64_t image = d[0].input * d[1].input * d[2].input;
+      const int64_t i = (i0 * d[1].input + i1) * d[2].input + i2;
+      for (int64_t n = 0; n < p.x[0]; ++n) {
+        for (int64_t o = 0; o < p.w[0]; ++o) {
+          for (int64_t c = 0; c < into; ++c) {
+            f((n * p.x[1] + o / out * into + c) * image + i, (o * into + c) * kernel + k,
+              (n * p.y[1] + o) * outputs + a);
           }
         }
       }
@@ -112,10 +111,8 @@ void expect_nested_loops(const Problem& p, DType dtype, std::mt19937& random) {
                to_string(p.y) + " groups " + std::to_string(p.plan.groups));
   const auto expect = [&](const Tensor& result, const std::vector<double>& wanted) {
     const std::vector<double> got = values(result);
-    for (size_t j = 0; j < wanted.size(); ++j) {
-      const double rounded = full({1}, wanted[j], {.dtype = f64}).to(dtype).to(f64).item<double>();
-      ASSERT_EQ(got[j], rounded) << j;
-    }
+    const std::vector<double> rounded = values(tensor(wanted, {.dtype = f64}).to(dtype));
+    for (size_t j = 0; j < wanted.size(); ++j) ASSERT_EQ(got[j], rounded[j]) << j;
   };
   for (const bool last : {false, true}) {
     const auto laid_out = [&](const Tensor& t) {
