@@ -52,17 +52,30 @@ _THREADS = select({
 
 AORTA_COPTS = ["-std=c++20"] + _WARNINGS + _MODE + _THREADS
 
-# -O3 even in the default build: kernels are what tests spend their time in. Results don't depend on what
-# the compiler contracts, so the three variants differ only where the source says fma().
+# Test programs take as long to compile as the library. Under asan their own pointers aren't checked for
+# alignment and type: each EXPECT_EQ has a dozen.
+_TEST_COPTS = select({
+    "//bazel:fastbuild": ["-Og"],
+    "//conditions:default": [],
+}) + select({
+    "//bazel:asan": ["-fno-sanitize=alignment,vptr"],
+    "//conditions:default": [],
+})
+
+# Results don't depend on what the compiler contracts, so the three variants differ only where the source says
+# fma(). Kernels are what tests spend their time in, but -O3 takes twice as long to compile as -O2.
 _KERNEL_COPTS = [
     "-fno-math-errno",
     "-fno-trapping-math",
     "-ffp-contract=off",
 ] + select({
+    "//bazel:fastbuild": ["-O2"],
+    "//conditions:default": ["-O3"],
+}) + select({
     # GCC 12's frames for the check of uses after return are aligned to 32 bytes, not to a vector's 64.
     "//bazel:asan": ["-O1", "--param=asan-use-after-return=0"],
-    "//bazel:tsan": ["-O1"],
-    "//conditions:default": ["-O3"],
+    "//bazel:tsan": ["-Og"],
+    "//conditions:default": [],
 })
 
 ISAS = {
@@ -83,7 +96,7 @@ def aorta_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwargs):
         name = name,
         srcs = srcs,
         hdrs = hdrs,
-        copts = AORTA_COPTS + copts,
+        copts = AORTA_COPTS + (_TEST_COPTS if kwargs.get("testonly") else []) + copts,
         include_prefix = _include_prefix(),
         linkstatic = True,  # no shared object a library: libaorta.so is the one
         deps = deps,
@@ -147,7 +160,7 @@ def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], size = "small", **k
         name = name,
         size = size,
         srcs = srcs,
-        copts = AORTA_COPTS + copts,
+        copts = AORTA_COPTS + _TEST_COPTS + copts,
         deps = _header_library(name, hdrs, deps) + ["@system//:gtest_main"],
         **kwargs
     )
