@@ -6,7 +6,7 @@
 namespace aorta::autograd {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string quote(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
@@ -61,14 +61,14 @@ std::string to_dot(const Tensor& loss,
       if (node.path()) label += "\n" + node.path()->to_string();
     }
     for (const TensorSpec& spec : node.outputs()) label += "\n" + spec_text(spec);
-    boxes += "  " + id + " [label=" + quoted(label) +
+    boxes += "  " + id + " [label=" + quote(label) +
              (node.is_leaf() ? ", style=\"filled,rounded\", fillcolor=\"#cfe2f3\"" : "") + "];\n";
     for (const Edge& edge : node.edges()) {
       if (edge.node)
         arrows += "  n" + std::to_string(drawing.number(edge.node.get())) + " -> " + id + ";\n";
     }
   }
-  boxes += "  loss [label=" + quoted("loss") + ", shape=plaintext];\n";
+  boxes += "  loss [label=" + quote("loss") + ", shape=plaintext];\n";
   return "digraph {\n  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n" + boxes + arrows +
          "  n0 -> loss;\n}\n";
 }

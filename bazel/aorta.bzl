@@ -13,6 +13,7 @@ so that a workspace that embeds Aorta compiles it in the same way.
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load(":cuda.bzl", "requires_cuda")
+load(":precompiled.bzl", "include_precompiled")
 
 _WARNINGS = [
     "-Wall",
@@ -42,6 +43,11 @@ _WARNINGS = [
 _MODE = select({
     "//bazel:fastbuild": ["-O1", "-D_GLIBCXX_ASSERTIONS"],
     "//conditions:default": [],
+}) + select({
+    # A quarter less to compile, and stacks as written.
+    "//bazel:asan": ["-Og"],
+    "//bazel:tsan": ["-Og"],
+    "//conditions:default": [],
 })
 
 # One pool, OpenMP's. Its library isn't instrumented, so under TSan the pool is std::thread.
@@ -50,15 +56,38 @@ _THREADS = select({
     "//conditions:default": ["-fopenmp"],
 })
 
-AORTA_COPTS = ["-std=c++20"] + _WARNINGS + _MODE + _THREADS
+# --define=aorta_isa=v3 or v4: kernels of that instruction set alone, under all three names (core/cpu/isa.h).
+_ONE_ISA = select({
+    "//bazel:only_v3": ["-DAORTA_ONE_ISA=v3"],
+    "//bazel:only_v4": ["-DAORTA_ONE_ISA=v4"],
+    "//conditions:default": [],
+})
+
+AORTA_COPTS = ["-std=c++20"] + _WARNINGS + _MODE + _THREADS + _ONE_ISA
 
 # Test programs take as long to compile as the library. Under asan their own pointers aren't checked for
 # alignment and type: each EXPECT_EQ has a dozen.
-_TEST_COPTS = select({
+TEST_COPTS = AORTA_COPTS + select({
     "//bazel:fastbuild": ["-Og"],
     "//conditions:default": [],
 }) + select({
     "//bazel:asan": ["-fno-sanitize=alignment,vptr"],
+    "//conditions:default": [],
+})
+
+# A third to a half of a source's time is the standard library's headers and GoogleTest's, so tests, and in the
+# sanitizers' builds the library too, have them precompiled. The library's default build shows that each of its
+# files includes what it uses.
+_TEST_PRELUDE = ["//bazel:test_prelude"]
+_TEST_PRELUDE_COPTS = include_precompiled("test_prelude")
+_PRELUDE = select({
+    "//bazel:asan": ["//bazel:prelude"],
+    "//bazel:tsan": ["//bazel:prelude"],
+    "//conditions:default": [],
+})
+_PRELUDE_COPTS = select({
+    "//bazel:asan": include_precompiled("prelude"),
+    "//bazel:tsan": include_precompiled("prelude"),
     "//conditions:default": [],
 })
 
@@ -76,10 +105,21 @@ _KERNEL_COPTS = [
 })
 
 ISAS = {
-    "v2": ["-march=x86-64-v2"],
+    # Few machines are left that run these: in the default build they need not be fast.
+    "v2": ["-march=x86-64-v2"] + select({
+        "//bazel:fastbuild": ["-O1"],
+        "//conditions:default": [],
+    }),
     "v3": ["-march=x86-64-v3"],
     "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
 }
+
+# Sanitizers lay out a table of places in the source; a program that may be loaded anywhere has a relocation for each.
+_NO_PIE = select({
+    "//bazel:asan": ["-no-pie"],
+    "//bazel:tsan": ["-no-pie"],
+    "//conditions:default": [],
+})
 
 def _include_prefix():
     return "aorta/" + native.package_name() if native.package_name() else "aorta"
@@ -89,14 +129,15 @@ def aorta_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwargs):
 
     Every header goes into hdrs; one in srcs would not be found under <aorta/...>.
     """
+    test = kwargs.get("testonly")
     cc_library(
         name = name,
         srcs = srcs,
         hdrs = hdrs,
-        copts = AORTA_COPTS + (_TEST_COPTS if kwargs.get("testonly") else []) + copts,
+        copts = (TEST_COPTS + _TEST_PRELUDE_COPTS if test else AORTA_COPTS + _PRELUDE_COPTS) + copts,
         include_prefix = _include_prefix(),
         linkstatic = True,  # no shared object a library: libaorta.so is the one
-        deps = deps,
+        deps = deps + (_TEST_PRELUDE if test else _PRELUDE) if srcs else deps,
         **kwargs
     )
 
@@ -117,10 +158,18 @@ def aorta_isa_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwarg
     for isa, flags in ISAS.items():
         cc_library(
             name = name + "_" + isa,
-            srcs = srcs,
+            srcs = select({
+                "//bazel:only_v3": srcs if isa == "v3" else [],
+                "//bazel:only_v4": srcs if isa == "v4" else [],
+                "//conditions:default": srcs,
+            }),
             copts = AORTA_COPTS + _KERNEL_COPTS + flags + copts,
             linkstatic = True,
-            local_defines = ["AORTA_ISA=" + isa],
+            local_defines = select({
+                "//bazel:only_v3": ["AORTA_ISA=only"],
+                "//bazel:only_v4": ["AORTA_ISA=only"],
+                "//conditions:default": ["AORTA_ISA=" + isa],
+            }),
             deps = [":" + name + "_headers"],
             **kwargs
         )
@@ -141,24 +190,26 @@ def _header_library(name, hdrs, deps):
     aorta_library(name = name + "_headers", hdrs = hdrs, deps = deps, testonly = True)
     return deps + [":" + name + "_headers"]
 
-def aorta_binary(name, srcs, hdrs = [], deps = [], copts = [], **kwargs):
+def aorta_binary(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], **kwargs):
     """A program. hdrs are its own headers, included as <aorta/PACKAGE/header>."""
     cc_binary(
         name = name,
         srcs = srcs,
-        copts = AORTA_COPTS + copts,
-        deps = _header_library(name, hdrs, deps),
+        copts = AORTA_COPTS + _PRELUDE_COPTS + copts,
+        linkopts = linkopts if kwargs.get("linkshared") else _NO_PIE + linkopts,
+        deps = _header_library(name, hdrs, deps) + _PRELUDE,
         **kwargs
     )
 
-def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], size = "small", **kwargs):
+def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], size = "small", **kwargs):
     """A GoogleTest program; main comes from GoogleTest. hdrs are included as <aorta/PACKAGE/header>."""
     cc_test(
         name = name,
         size = size,
         srcs = srcs,
-        copts = AORTA_COPTS + _TEST_COPTS + copts,
-        deps = _header_library(name, hdrs, deps) + ["@system//:gtest_main"],
+        copts = TEST_COPTS + _TEST_PRELUDE_COPTS + copts,
+        linkopts = _NO_PIE + linkopts,
+        deps = _header_library(name, hdrs, deps) + _TEST_PRELUDE + ["@system//:gtest_main"],
         **kwargs
     )
 

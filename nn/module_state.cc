@@ -38,10 +38,10 @@ void append_list(std::string& text, const char* what, const std::vector<std::str
   if (items.size() > kShown) text += " and " + std::to_string(items.size() - kShown) + " more";
 }
 
-std::string quoted(const std::string& name) { return "\"" + name + "\""; }
+std::string quote(const std::string& name) { return "\"" + name + "\""; }
 
-std::vector<std::string> quoted(std::vector<std::string> names) {
-  for (std::string& name : names) name = quoted(name);
+std::vector<std::string> quote(std::vector<std::string> names) {
+  for (std::string& name : names) name = quote(name);
   return names;
 }
 
@@ -58,8 +58,8 @@ NamedTensors Module::state_dict() const {
 LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions& options) {
   std::map<std::string, Tensor> given;
   for (const auto& [name, tensor] : state) {
-    check(tensor.defined(), "load_state_dict", "tensors must be defined", quoted(name));
-    check(given.emplace(name, tensor).second, "load_state_dict", "names must differ", quoted(name),
+    check(tensor.defined(), "load_state_dict", "tensors must be defined", quote(name));
+    check(given.emplace(name, tensor).second, "load_state_dict", "names must differ", quote(name),
           " twice");
   }
   LoadReport report;
@@ -77,7 +77,7 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
     if (value.shape() == entry.tensor.shape()) {
       copies.emplace_back(entry.tensor.detach(), value);
     } else {
-      shapes.push_back(quoted(entry.name) + " " + to_string(value.shape()) + " for " +
+      shapes.push_back(quote(entry.name) + " " + to_string(value.shape()) + " for " +
                        to_string(entry.tensor.shape()));
     }
   }
@@ -85,8 +85,8 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
 
   std::string problems;
   if (options.strict) {
-    append_list(problems, "missing", quoted(report.missing));
-    append_list(problems, "unexpected", quoted(report.unexpected));
+    append_list(problems, "missing", quote(report.missing));
+    append_list(problems, "unexpected", quote(report.unexpected));
   }
   append_list(problems, "of another shape", shapes);
   check(problems.empty(), "load_state_dict", "names and shapes must be the module's", problems);
@@ -103,7 +103,7 @@ State Module::state() const {
 
 void Module::restore(const State& state) {
   check(state.values().empty(), "load_state_dict", "a module's state has tensors alone",
-        state.values().empty() ? "" : quoted(state.values().begin()->first));
+        state.values().empty() ? "" : quote(state.values().begin()->first));
   load_state_dict({state.tensors().begin(), state.tensors().end()});
 }
 

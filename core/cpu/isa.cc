@@ -21,7 +21,12 @@ Isa best_isa() {
 }
 
 Isa choose_isa() {
-  const Isa best = best_isa();
+  Isa best = best_isa();
+#ifdef AORTA_ONE_ISA
+  check(best >= Isa::AORTA_ONE_ISA, "cpu",
+        "the CPU must have the one instruction set of this build");
+  best = Isa::AORTA_ONE_ISA;
+#endif
   const char* wish = std::getenv("AORTA_ISA");
   if (!wish || !*wish) return best;
   const std::string_view wanted = wish;

@@ -2,6 +2,19 @@
 
 #include <cstdint>
 
+#ifdef AORTA_ONE_ISA
+// A sanitizer's build has one variant, under all names.
+namespace aorta::cpu {
+namespace only {}
+namespace v2 = only;
+namespace v3 = only;
+namespace v4 = only;
+}  // namespace aorta::cpu
+#define AORTA_EACH_ISA(...) \
+  namespace only {          \
+  __VA_ARGS__               \
+  }
+#else
 /// Declares an entry point of cpu/isa/*.cc in each of the namespaces that it is compiled in.
 #define AORTA_EACH_ISA(...) \
   namespace v2 {            \
@@ -13,6 +26,7 @@
   namespace v4 {            \
   __VA_ARGS__               \
   }
+#endif
 
 namespace aorta::cpu {
 

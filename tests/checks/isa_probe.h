@@ -1,6 +1,8 @@
 // What aorta_isa_library promises, asked of a library that it compiled.
 #pragma once
 
+#include <aorta/core/cpu/isa.h>
+
 namespace aorta::cpu {
 
 /// The instruction sets and floating-point rules that a variant was compiled for.
@@ -14,10 +16,6 @@ struct IsaTraits {
   bool fast_math;
 };
 
-// clang-format off
-namespace v2 { IsaTraits isa_traits(); float multiply_add(float a, float b, float c); }
-namespace v3 { IsaTraits isa_traits(); float multiply_add(float a, float b, float c); }
-namespace v4 { IsaTraits isa_traits(); float multiply_add(float a, float b, float c); }
-// clang-format on
+AORTA_EACH_ISA(IsaTraits isa_traits(); float multiply_add(float a, float b, float c);)
 
 }  // namespace aorta::cpu
