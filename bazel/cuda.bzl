@@ -90,7 +90,7 @@ def _impl(ctx):
     flags += _FLAGS
     flags += {
         "dbg": ["-g", "-G", "-O0"],
-        "fastbuild": ["-O0", "-Ofast-compile=mid", "-lineinfo"],  # -O0 is the host's; half the time to compile
+        "fastbuild": ["-O0", "--Ofast-compile=mid", "-lineinfo"],  # -O0 is the host's; half the time to compile
         # A third of the size, and drivers since CUDA 12.4 read it; it takes as long as ptxas.
         "opt": ["-O3", "-lineinfo", "-DNDEBUG", "--compress-mode=size"],
     }[mode]

@@ -25,6 +25,7 @@ inline std::string temporary(const std::string& name) {
 
 inline std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
+  check(file.is_open(), "read_file", "the file must be there", path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
