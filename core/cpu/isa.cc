@@ -24,7 +24,7 @@ Isa choose_isa() {
   Isa best = best_isa();
 #ifdef AORTA_ONE_ISA
   check(best >= Isa::AORTA_ONE_ISA, "cpu",
-        "the CPU must have the one instruction set of this build");
+        "the CPU must have the one instruction set of this build", "v", static_cast<int>(best) + 2);
   best = Isa::AORTA_ONE_ISA;
 #endif
   const char* wish = std::getenv("AORTA_ISA");
