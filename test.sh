@@ -61,10 +61,7 @@ else
   for suite in "${suites[@]}"; do
     case $suite in
       plain) suite_flags=() ;;
-      asan | tsan)
-        suite_flags=("--config=$suite" --build_tests_only)
-        grep -qsw avx512vl /proc/cpuinfo && suite_flags+=(--define=aorta_isa=v4)
-        ;;
+      asan | tsan) suite_flags=("--config=$suite" --build_tests_only) ;;
       *) report+=("--broken=unknown suite $suite: it is plain, asan or tsan"); continue ;;
     esac
     echo "== $suite"

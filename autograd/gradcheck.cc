@@ -7,7 +7,9 @@
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 namespace aorta::autograd {

@@ -12,6 +12,7 @@ so that a workspace that embeds Aorta compiles it in the same way.
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+load("@system//:machine.bzl", "ISA")
 load(":cuda.bzl", "requires_cuda")
 load(":precompiled.bzl", "include_precompiled")
 
@@ -41,7 +42,8 @@ _WARNINGS = [
 
 # -c opt brings -O2 and -c dbg -O0 -g. The default build is the one that tests run in, so it is checked and not slow.
 _MODE = select({
-    "//bazel:fastbuild": ["-O1", "-D_GLIBCXX_ASSERTIONS"],
+    # g++ then cleans up its memory from 500 MB on, and not from 128: a fourteenth of the time to compile.
+    "//bazel:fastbuild": ["-O1", "-D_GLIBCXX_ASSERTIONS", "--param=ggc-min-heapsize=500000"],
     "//conditions:default": [],
 }) + select({
     # A quarter less to compile, and stacks as written.
@@ -56,10 +58,10 @@ _THREADS = select({
     "//conditions:default": ["-fopenmp"],
 })
 
-# --define=aorta_isa=v3 or v4: kernels of that instruction set alone, under all three names (core/cpu/isa.h).
+# Under sanitizers, kernels of this CPU's instruction set alone, under all three names (core/cpu/isa.h).
 _ONE_ISA = select({
-    "//bazel:only_v3": ["-DAORTA_ONE_ISA=v3"],
-    "//bazel:only_v4": ["-DAORTA_ONE_ISA=v4"],
+    "//bazel:asan": ["-DAORTA_ONE_ISA=" + ISA],
+    "//bazel:tsan": ["-DAORTA_ONE_ISA=" + ISA],
     "//conditions:default": [],
 })
 
@@ -75,19 +77,16 @@ TEST_COPTS = AORTA_COPTS + select({
     "//conditions:default": [],
 })
 
-# A third to a half of a source's time is the standard library's headers and GoogleTest's, so tests, and in the
-# sanitizers' builds the library too, have them precompiled. The library's default build shows that each of its
-# files includes what it uses.
+# A third to a half of a source's time is the standard library's headers and GoogleTest's: precompiled, but for
+# the library's -c opt build. //tests/checks:includes_test shows that each file includes what it uses.
 _TEST_PRELUDE = ["//bazel:test_prelude"]
 _TEST_PRELUDE_COPTS = include_precompiled("test_prelude")
 _PRELUDE = select({
-    "//bazel:asan": ["//bazel:prelude"],
-    "//bazel:tsan": ["//bazel:prelude"],
+    "//bazel:fastbuild": ["//bazel:prelude"],
     "//conditions:default": [],
 })
 _PRELUDE_COPTS = select({
-    "//bazel:asan": include_precompiled("prelude"),
-    "//bazel:tsan": include_precompiled("prelude"),
+    "//bazel:fastbuild": include_precompiled("prelude"),
     "//conditions:default": [],
 })
 
@@ -105,14 +104,16 @@ _KERNEL_COPTS = [
 })
 
 ISAS = {
-    # Few machines are left that run these: in the default build they need not be fast.
-    "v2": ["-march=x86-64-v2"] + select({
-        "//bazel:fastbuild": ["-O1"],
-        "//conditions:default": [],
-    }),
+    "v2": ["-march=x86-64-v2"],
     "v3": ["-march=x86-64-v3"],
     "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
 }
+
+# In the default build those that this CPU doesn't run, unless told to, need not be fast.
+_OTHER_ISA_COPTS = select({
+    "//bazel:fastbuild": ["-O1"],
+    "//conditions:default": [],
+})
 
 # Sanitizers lay out a table of places in the source; a program that may be loaded anywhere has a relocation for each.
 _NO_PIE = select({
@@ -156,18 +157,19 @@ def aorta_isa_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwarg
         **kwargs
     )
     for isa, flags in ISAS.items():
+        sanitized = srcs if isa == ISA else []
         cc_library(
             name = name + "_" + isa,
             srcs = select({
-                "//bazel:only_v3": srcs if isa == "v3" else [],
-                "//bazel:only_v4": srcs if isa == "v4" else [],
+                "//bazel:asan": sanitized,
+                "//bazel:tsan": sanitized,
                 "//conditions:default": srcs,
             }),
-            copts = AORTA_COPTS + _KERNEL_COPTS + flags + copts,
+            copts = AORTA_COPTS + _KERNEL_COPTS + flags + ([] if isa == ISA else _OTHER_ISA_COPTS) + copts,
             linkstatic = True,
             local_defines = select({
-                "//bazel:only_v3": ["AORTA_ISA=only"],
-                "//bazel:only_v4": ["AORTA_ISA=only"],
+                "//bazel:asan": ["AORTA_ISA=only"],
+                "//bazel:tsan": ["AORTA_ISA=only"],
                 "//conditions:default": ["AORTA_ISA=" + isa],
             }),
             deps = [":" + name + "_headers"],

@@ -3,6 +3,8 @@
 A target carries -isystem directories and link flags but no files: what lies below /usr/include is on
 Bazel's list of built-in include directories, so nothing has to be globbed or symlinked. A library that is
 not installed is an error, with the package to install, for the targets that use it and for no other.
+
+@system//:machine.bzl has ISA, the best of aorta.bzl's instruction sets that this machine's CPU has: v3 or v4.
 """
 
 def _system_library_impl(ctx):
@@ -81,6 +83,8 @@ def _system_libraries_impl(rctx):
             build.append(_target(name, missing = rctx.attr.apt[name]))
     rctx.file("WORKSPACE", "workspace(name = %r)\n" % rctx.name)
     rctx.file("BUILD", "\n".join(build))
+    has_avx512 = rctx.execute(["grep", "-qsw", "avx512vl", "/proc/cpuinfo"]).return_code == 0
+    rctx.file("machine.bzl", "ISA = %r\n" % ("v4" if has_avx512 else "v3"))
 
 system_libraries = repository_rule(
     implementation = _system_libraries_impl,

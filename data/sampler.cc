@@ -1,5 +1,6 @@
 #include <aorta/data/sampler.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace aorta::data {

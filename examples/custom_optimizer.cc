@@ -1,6 +1,7 @@
 // An optimizer of one's own in ten lines, held to a known rule and to a trajectory, then at work.
 #include <aorta/aorta.h>
 
+#include <cmath>
 #include <iostream>
 
 using namespace aorta;

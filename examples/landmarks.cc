@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
         for (int64_t p = 0; p < kPoints; ++p) {
           const std::vector<int64_t> at = batch["landmarks"][i][p].to_vector<int64_t>();
           const int64_t x = at[0], y = at[1];
-          if (std::min(x, y) < 1 || std::max(x, y) > kSide - 2) continue;  // outside
+          if (x < 1 || y < 1 || x > kSide - 2 || y > kSide - 2) continue;  // outside
           const bool blue = image.at<uint8_t>({2, y, x}) > image.at<uint8_t>({0, y, x});
           std::cout << (p < 2 ? "eye" : "mouth") << (blue ? " is blue\n" : " is red\n");
           image.narrow(1, y - 1, 3).narrow(2, x - 1, 3)[1].fill_(255);

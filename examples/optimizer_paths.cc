@@ -5,6 +5,7 @@
 // Momentum swings from wall to wall; Nesterov's looks ahead and brakes.
 #include <aorta/aorta.h>
 
+#include <algorithm>
 #include <iostream>
 #include <map>
 

@@ -5,6 +5,7 @@
 // Writes race_softmax.svg, race_sigmoid.svg and race_deep.svg to FOLDER.
 #include <aorta/aorta.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include <aorta/tools/report/plot.h>

@@ -7,6 +7,7 @@
 // the 20 rattle. Every optimizer runs with the best of five learning rates.
 #include <aorta/aorta.h>
 
+#include <algorithm>
 #include <iostream>
 #include <limits>
 

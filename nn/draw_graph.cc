@@ -4,6 +4,7 @@
 #include <aorta/nn/graph_layout.h>
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <unordered_map>

@@ -6,6 +6,7 @@
 #include <aorta/nn/init.h>
 
 #include <Eigen/QR>
+#include <algorithm>
 #include <cmath>
 
 namespace aorta::nn::init {

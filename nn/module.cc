@@ -6,6 +6,7 @@
 
 #include <cxxabi.h>
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <typeinfo>
 

@@ -7,6 +7,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/optim/oracle_mistakes.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 

@@ -10,6 +10,7 @@
 #include <aorta/core/ops/sort.h>
 #include <aorta/tests/gradient_checks.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>

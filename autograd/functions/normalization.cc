@@ -6,6 +6,8 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 
+#include <algorithm>
+
 namespace aorta::autograd {
 namespace {
 

@@ -10,6 +10,7 @@
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/scan.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace aorta::autograd {

@@ -1,5 +1,6 @@
 #include <aorta/core/ops/creation.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 

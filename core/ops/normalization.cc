@@ -6,6 +6,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/profiler.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace aorta {

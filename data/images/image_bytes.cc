@@ -2,6 +2,8 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/data/images/image_bytes.h>
 
+#include <algorithm>
+
 namespace aorta::data {
 
 Tensor planar_image(const uint8_t* pixels, int64_t height, int64_t width, int64_t channels,

@@ -7,6 +7,7 @@
 #include <tmmintrin.h>
 
 #include <csetjmp>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 

@@ -4,6 +4,7 @@
 #include <aorta/data/images/png.h>
 #include <png.h>
 
+#include <cstdio>
 #include <cstring>
 #include <vector>
 

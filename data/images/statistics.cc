@@ -2,6 +2,7 @@
 #include <aorta/core/parallel_for.h>
 #include <aorta/data/images/statistics.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 

@@ -2,6 +2,7 @@
 #include <aorta/core/ops/random.h>
 #include <aorta/data/images/transform_steps.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace aorta::data {

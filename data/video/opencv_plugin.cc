@@ -1,9 +1,12 @@
 #include <aorta/data/video/opencv_plugin.h>
 
 #include <cstring>
+#include <exception>
+#include <memory>
 #include <opencv2/core/utils/logger.hpp>
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
+#include <string>
 
 // The library that links OpenCV, so that no other does.
 namespace {

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <deque>
 #include <mutex>
+#include <tuple>
 
 namespace aorta::data {
 namespace {

@@ -3,6 +3,7 @@
 #include <aorta/tests/catalog/rows.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 // The fixtures hold what isn't random. What is: which elements stay, of what value.

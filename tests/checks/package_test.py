@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 import project
+import source_tree
 
 TARBALL = os.path.abspath(sys.argv[1])
 
@@ -119,11 +120,20 @@ class Package(unittest.TestCase):
             self.assertNotEqual(result.returncode, 0)
             self.assertIn("requested version \"%s\"" % wish, result.stdout)
 
+    def test_examples_find_their_headers(self):
+        examples = glob.glob(self.root + "/share/aorta/examples/*.cc")
+        self.assertGreaterEqual(len(examples), 12)
+        for example in examples:
+            for _, _, target in source_tree.includes(example):
+                if target.startswith("aorta/"):
+                    self.assertTrue(os.path.exists(self.root + "/include/" + target), (example, target))
+
     def test_examples_build(self):
         out = self.make_folder({})
         self.run_command("cmake", "-S", self.root + "/share/aorta/examples", "-B", out,
                          "-DCMAKE_PREFIX_PATH=" + self.root)
-        self.run_command("cmake", "--build", out)
+        # Bazel builds all of them; these also run.
+        self.run_command("cmake", "--build", out, "--target", "tour", "optimizer_paths", "digits")
         self.run_command(out + "/tour")
         self.run_command(out + "/optimizer_paths", out)  # with a picture
         self.assertTrue(os.path.exists(out + "/optimizer_paths.svg"))

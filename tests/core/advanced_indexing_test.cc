@@ -4,6 +4,8 @@
 
 #include "elements.h"
 
+#include <limits>
+
 namespace aorta {
 namespace {
 

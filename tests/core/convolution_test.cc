@@ -10,6 +10,7 @@
 #include <aorta/core/parallel_for.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>

@@ -3,6 +3,7 @@
 #include <dlpack/dlpack.h>
 
 #include <cstring>
+#include <tuple>
 
 #include "elements.h"
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <ios>
 
 namespace aorta {
 namespace {

@@ -1,6 +1,7 @@
 #include <aorta/core/heap.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <vector>

@@ -3,6 +3,9 @@
 
 #include "elements.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace aorta {
 namespace {
 

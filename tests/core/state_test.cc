@@ -3,6 +3,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/state.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -1,6 +1,8 @@
 // Memory, copies, streams and events on a GPU.
 #include <aorta/tests/cuda/gpu.h>
 
+#include <cstdlib>
+
 using namespace aorta;
 using gpu_test::random_values;
 

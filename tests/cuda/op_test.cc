@@ -10,6 +10,8 @@
 #include <aorta/core/ops/softmax.h>
 #include <aorta/tests/cuda/gpu.h>
 
+#include <algorithm>
+
 using namespace aorta;
 using gpu_test::difference;
 using gpu_test::random_values;

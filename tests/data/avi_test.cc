@@ -6,6 +6,8 @@
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace aorta::data {
 namespace {
 

@@ -2,6 +2,7 @@
 #include <aorta/core/ops/copy.h>
 #include <aorta/tests/data/worker_datasets.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <deque>

@@ -6,6 +6,7 @@
 #include <aorta/data/images/transforms.h>
 #include <aorta/data/portable.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numbers>

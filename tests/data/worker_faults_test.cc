@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <atomic>
+#include <chrono>
 
 #include <aorta/tests/data/worker_processes.h>
 #include <aorta/tests/error_text.h>

@@ -5,6 +5,7 @@
 #include <aorta/data/stages.h>
 #include <aorta/tests/data/worker_datasets.h>
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 

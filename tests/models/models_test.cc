@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <map>
+#include <ostream>
 
 namespace aorta::models {
 namespace {

@@ -3,6 +3,7 @@
 #include <aorta/aorta.h>
 
 #include <gtest/gtest.h>
+#include <cmath>
 #include <map>
 
 // What PyTorch computed, by name: see tests/fixtures/make_nn.py.

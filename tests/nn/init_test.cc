@@ -1,6 +1,7 @@
 // Initial values: their ranges and moments, and the defaults of layers.
 #include <aorta/tests/nn/fixture.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace aorta::nn {

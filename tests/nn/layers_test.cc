@@ -3,6 +3,7 @@
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/tests/nn/fixture.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>

@@ -3,6 +3,9 @@
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
 
+#include <ostream>
+#include <set>
+
 namespace aorta::nn {
 namespace {
 

@@ -2,6 +2,8 @@
 #include <aorta/nn/graph_layout.h>
 #include <aorta/tests/nn/fixture.h>
 
+#include <cmath>
+
 namespace aorta::nn {
 namespace {
 

@@ -284,7 +284,7 @@ def _(case):
 
 @row(62, "a worker is killed", 0, "*worker * (pid *) was killed by signal 9 (SIGKILL)*; it is started again")
 def _(case):
-    started = case.begun().start(ECHO, *case.resume_arguments("--num_workers", "2", "--num_epochs", "40"))
+    started = case.begun().start(ECHO, *case.resume_arguments("--num_workers", "2", "--num_epochs", "12"))
     os.kill(case.workers(started)[0], signal.SIGKILL)
     return case.finish(started)
 

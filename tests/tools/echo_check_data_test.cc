@@ -4,6 +4,9 @@
 
 #include <aorta/tests/tools/echo_hearts.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 namespace aorta::echo {
 namespace {
 

@@ -1,7 +1,6 @@
 """The main job from end to end, on synthetic data and on the real videos that AORTA_ECHO names."""
 
 import csv
-import hashlib
 import html.parser
 import json
 import os
@@ -61,13 +60,6 @@ def strip(path, to):
     text = json.dumps(header).encode()
     with open(to, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text + data)
-
-
-def fingerprint(path):
-    digest = hashlib.sha256()
-    for name, (_, data) in sorted(tensors(path).items()):
-        digest.update(name.encode() + data)
-    return digest.hexdigest()
 
 
 class References(html.parser.HTMLParser):
@@ -161,12 +153,6 @@ class Synthetic(unittest.TestCase):
         self.assertNotIn("test: found against told", page)
         self.assertNotIn("test_dice.csv", os.listdir(folder))
 
-    def test_args_yaml_repeats_the_run(self):
-        first, again = self.folder + "/first", self.folder + "/again"
-        echo("train", "--data_dir", self.data, "--output", first, *RECIPE, "--num_epochs", "2", "--augment")
-        echo("train", "--config", first + "/args.yaml", "--output", again)
-        self.assertEqual(fingerprint(again + "/best.safetensors"), fingerprint(first + "/best.safetensors"))
-
     def test_segment(self):
         output = self.folder + "/segmented"
         video = sorted(os.listdir(self.data + "/Videos"))[0]
@@ -217,10 +203,11 @@ class Synthetic(unittest.TestCase):
         self.assertAlmostEqual(float(seconds) * float(rate), 4, delta=1)
 
     def test_amp_is_near(self):
-        losses = []
+        data, losses = self.folder + "/few", []
+        echo("synth", "--output", data, "--train", "6", "--val", "2", "--test", "2", "--frames", "56")
         for flag in "--amp", "--no_amp":
             folder = self.folder + "/" + flag
-            echo("train", "--data_dir", self.data, "--output", folder, *RECIPE, "--num_epochs", "2", flag)
+            echo("train", "--data_dir", data, "--output", folder, *RECIPE, "--num_epochs", "2", flag)
             losses.append([float(r["loss"]) for r in rows(folder + "/log.csv") if r["phase"] == "train"])
         for narrow, wide in zip(*losses):
             self.assertNotEqual(narrow, wide)
@@ -314,7 +301,7 @@ def python(program, *arguments):
 class Real(unittest.TestCase):
     def test_it_finds_ventricles(self):
         with tempfile.TemporaryDirectory() as folder:
-            echo("train", "--data_dir", REAL, "--output", folder + "/run", *RECIPE, "--num_epochs", "30", "--augment")
+            echo("train", "--data_dir", REAL, "--output", folder + "/run", *RECIPE, "--num_epochs", "15", "--augment")
             said = echo("evaluate", "--weights", folder + "/run", "--data_dir", REAL, "--split", "test")
             overall = float(re.fullmatch(DICE, said.strip().split("\n")[-1])[1])
             self.assertGreater(overall, 0.7)

@@ -6,6 +6,8 @@
 
 #include <aorta/tests/tools/echo_hearts.h>
 
+#include <algorithm>
+
 namespace aorta::echo {
 namespace {
 

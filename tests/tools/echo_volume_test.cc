@@ -2,6 +2,7 @@
 #include <aorta/data/csv.h>
 #include <aorta/tools/echo/measure/volume.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <numbers>

@@ -3,6 +3,7 @@
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>

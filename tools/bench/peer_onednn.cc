@@ -7,6 +7,8 @@
 #include <dnnl.hpp>
 
 #include <memory>
+#include <tuple>
+#include <unordered_map>
 
 namespace aorta::bench {
 namespace {

@@ -3,6 +3,7 @@
 #include <aorta/tools/echo/recipe.h>
 #include <aorta/tools/echo/run_folder.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>

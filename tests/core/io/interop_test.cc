@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 
 #include <aorta/tests/core/io/fixtures.h>
 

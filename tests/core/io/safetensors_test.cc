@@ -5,6 +5,8 @@
 
 #include <aorta/tests/core/io/fixtures.h>
 
+#include <algorithm>
+
 namespace aorta {
 namespace {
 

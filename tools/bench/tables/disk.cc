@@ -5,6 +5,7 @@
 #include <aorta/tools/bench/tables.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 
