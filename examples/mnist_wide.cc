@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
   std::vector<double> widths{30, 100, 300, 1000, 3000, 10000, 30000, 80000}, serial(widths.size());
   if (argc > 1) std::erase_if(widths, [&](double n) { return n > std::stod(argv[1]); });
   for (const int batch : {5, 10}) {
-    const std::string size = std::to_string(batch);
+    const std::string size = std::to_string(batch), file = folder + "/mnist_wide_" + size + ".svg";
     const auto log = report::Scale::log;
     report::Plot plot({"784-N-10, batch " + size, {"N", log}, {"time a mini-batch (ms)", log}});
     std::printf("\nms a mini-batch of %s, gain over serial\n%-10s", size.c_str(), "N");
@@ -73,7 +73,6 @@ int main(int argc, char** argv) {
     for (int i = 1; i <= 12; ++i)  // those beyond the samples start and have nothing to do
       measure(std::to_string(i) + " threads", std::min(i, batch), i, {});
     if (cuda::is_available()) measure("CUDA", 1, 1, "cuda");
-    const std::string file = folder + "/mnist_wide_" + size + ".svg";
     std::printf("\nwrote %s\n", file.c_str());
     plot.save(file);
   }
