@@ -110,7 +110,8 @@ void Ring::open(uint64_t sequence, int number, std::span<const int64_t> indices)
   Slot& slot = this->slot(number);
   const auto count = static_cast<int64_t>(indices.size());
   slot.count.store(count);
-  slot.remaining.store(count);
+  slot.remaining.store(sequence << kPositionBits |
+                       static_cast<uint64_t>(layout_.iterable ? 1 : count));
   slot.tell_always.store(0);
   slot.ended.store(0);
   std::copy(indices.begin(), indices.end(), this->indices(number));
@@ -174,10 +175,18 @@ std::optional<Ring::Claim> Ring::claim_batch(int reader, int worker) {
   return oldest;
 }
 
-bool Ring::finish(const Claim& claim, bool failed) {
-  Slot& slot = this->slot(claim.slot);
+void Ring::finish(const Claim& claim, bool failed) {
   owners(claim.slot)[claim.position].store(owner(claim.sequence, failed ? kFailed : kDone));
-  return slot.remaining.fetch_sub(1) == 1 || slot.tell_always.load() != 0;
+}
+
+bool Ring::count_down(const Claim& claim) {
+  Slot& slot = this->slot(claim.slot);
+  uint64_t remaining = slot.remaining.load();
+  // Since finish() the loader may have taken the batch and opened another one in its slot.
+  while (remaining >> kPositionBits == claim.sequence)
+    if (slot.remaining.compare_exchange_weak(remaining, remaining - 1))
+      return remaining == (claim.sequence << kPositionBits | 1) || slot.tell_always.load() != 0;
+  return false;
 }
 
 std::vector<Tensor> Ring::places(const Ref<Storage>& storage, int slot, int64_t position,

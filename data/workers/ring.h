@@ -54,9 +54,10 @@ class Ring {
   struct Slot {
     std::atomic<uint64_t> sequence{0};
     std::atomic<int64_t> epoch{0};
-    std::atomic<int64_t> pass{0};       // over the data, from 1: an epoch may be read again
-    std::atomic<int64_t> count{0};      // samples; of an iterable's batch set by the worker
-    std::atomic<int64_t> remaining{0};  // not yet read: tells who has to wake the loader
+    std::atomic<int64_t> pass{0};   // over the data, from 1: an epoch may be read again
+    std::atomic<int64_t> count{0};  // samples; of an iterable's batch set by the worker
+    // sequence * 2^24 + samples not yet counted down: tells who has to wake the loader
+    std::atomic<uint64_t> remaining{0};
     std::atomic<uint32_t> tell_always{0};
     std::atomic<int32_t> worker{0};  // an iterable's: whose it is
     std::atomic<uint32_t> ended{0};  // an iterable's: its stream has no more
@@ -115,8 +116,10 @@ class Ring {
   uint32_t bell() const { return header().bell.load(); }
   /// Sleeps until there may be something to take that wasn't there at `bell`.
   void wait(uint32_t bell);
-  /// Says that the sample is read; true when the loader is to be woken.
-  bool finish(const Claim& claim, bool failed);
+  /// Says that the sample is read.
+  void finish(const Claim& claim, bool failed);
+  /// Counts it, once it is finished; true when the loader is to be woken.
+  bool count_down(const Claim& claim);
 
   /// The places of one sample, or with `position` -1 those of a whole batch of `count`.
   std::vector<Tensor> places(const Ref<Storage>& storage, int slot, int64_t position,

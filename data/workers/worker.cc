@@ -104,10 +104,7 @@ class SampleReader {
     }
     end(start);
     at(WorkerStep::read);
-    const bool last = ring_.finish(claim, failed);
-    at(WorkerStep::finished);
-    if (last) wake_loader();
-    at(WorkerStep::told);
+    finish(claim, failed);
   }
 
   // An iterable's batch: as many samples as it has room for, or as the stream has.
@@ -134,8 +131,16 @@ class SampleReader {
     }
     slot.ended.store(!stream_ || (!failed && count < wanted));
     slot.count.store(count);
-    slot.remaining.store(1);
-    if (ring_.finish(claim, failed)) wake_loader();
+    finish(claim, failed);
+  }
+
+  void finish(const Ring::Claim& claim, bool failed) {
+    ring_.finish(claim, failed);
+    at(WorkerStep::finished);
+    const bool last = ring_.count_down(claim);
+    at(WorkerStep::counted);
+    if (last) wake_loader();
+    at(WorkerStep::told);
   }
 
   // A worker that outlives its pass opens a stream for each.
