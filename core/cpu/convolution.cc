@@ -13,8 +13,10 @@
 namespace aorta::cpu {
 namespace {
 
-// Rows of a block: with a strip's depth, less than half of a second-level cache of 1 MB.
-constexpr int64_t kBlockRows = 192;
+// Rows of a block: with a strip's depth, less than half of a second-level cache of 1 MB. Fewer
+// where their sums would take more than three quarters of it.
+constexpr int64_t kBlockRows = 192, kFewBlockRows = 48;
+constexpr int64_t kSumBytes = 768 << 10;
 
 int64_t sum_size(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
 
@@ -39,7 +41,10 @@ class Map {
         w_source_(transposed ? args.w_y : args.w_x),
         w_column_(transposed ? args.w_x : args.w_y),
         w_group_(args.w_y * (args.y_channels / args.groups)),
-        panel_bytes_(plan_.depth() * tile_.columns * tile_.bytes) {}
+        panel_bytes_(plan_.depth() * tile_.columns * tile_.bytes),
+        block_panels_(
+            std::clamp(kSumBytes / (columns_ * sum_size(args.dtype)), kFewBlockRows, kBlockRows) /
+            tile_.rows) {}
 
   void run() {
     widen_bias();
@@ -136,7 +141,7 @@ class Map {
 
   // A packed strip of rows, and then their sums.
   void plan_block() {
-    const int64_t rows = kBlockRows / tile_.rows * tile_.rows;
+    const int64_t rows = block_panels_ * tile_.rows;
     int64_t depth = 0;
     for (const ConvRegion& region : plan_.regions()) {
       for (const ConvStrip& strip : region.strips) depth = std::max(depth, strip.depth);
@@ -156,8 +161,7 @@ class Map {
       };
       const Range mine{panel_at(work.begin), panel_at(work.end)};
       done += panels * each;
-      const int64_t most = kBlockRows / tile_.rows;
-      const int64_t blocks = divide_up(mine.end - mine.begin, most);
+      const int64_t blocks = divide_up(mine.end - mine.begin, block_panels_);
       for (int64_t i = 0; i < blocks; ++i) {
         const Range block = part_of(mine.end - mine.begin, blocks, i);
         const int64_t first = (mine.begin + block.begin) * tile_.rows;
@@ -251,7 +255,8 @@ class Map {
   const int64_t stride_;                     // of a row of the result
   const int64_t w_source_, w_column_, w_group_;
   const int64_t panel_bytes_;
-  char* weights_ = nullptr;  // packed, by group and panel
+  const int64_t block_panels_;  // of rows, at most
+  char* weights_ = nullptr;     // packed, by group and panel
   std::vector<float> bias_;
   int64_t row_panels_ = 0, work_ = 0;
   int64_t sums_at_ = 0, block_bytes_ = 0;

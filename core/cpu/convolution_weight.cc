@@ -10,9 +10,16 @@
 namespace aorta::cpu {
 namespace {
 
-// Rows of a block, and bytes of a packed line: together less than half of a second-level cache.
-constexpr int64_t kBlockRows = 192;
+// Bytes of a packed line. A block's rows take half of the second-level cache that CPUs with AVX-512
+// have, 1 MB; other CPUs have less.
 constexpr int64_t kLineBytes = 2048;
+constexpr int64_t kBlockRows = 192, kWideBlockRows = 264;
+// Panels of columns that are packed together, and the positions that are packed at a time.
+constexpr int64_t kPanels = 2;
+constexpr int64_t kPiece = 64;
+constexpr int64_t kCacheLine = 64;
+// Multiply-adds that take as long as packing a number.
+constexpr int64_t kPackWork = 32;
 
 // The gradient of some taps that are neighbours in w: a sum over the positions of y where they meet
 // the image. Rows are y's channels, columns the taps' x channels.
@@ -51,7 +58,8 @@ class Weights {
         channels_(args.x_channels / args.groups),
         taps_(args.dims[0].kernel * args.dims[1].kernel * args.dims[2].kernel),
         row_(taps_ * channels_),
-        depth_(kLineBytes / tile_.bytes * (kind_ == GemmKind::bf16 ? 2 : 1)) {
+        depth_(kLineBytes / tile_.bytes * (kind_ == GemmKind::bf16 ? 2 : 1)),
+        block_rows_(for_isa(kBlockRows, kBlockRows, kWideBlockRows)) {
     plan();
   }
 
@@ -121,27 +129,45 @@ class Weights {
     work_ += positions * product.columns * rows_ * args_.groups;
   }
 
-  // Tasks are (group, set, part of the rows, part of the columns).
+  // A task is a group's set; of those that are left when each thread had as many, the tasks are
+  // parts of the rows and of the columns.
   void multiply() {
     const int64_t units = args_.groups * static_cast<int64_t>(sets_.size());
-    const int64_t threads = std::min<int64_t>(get_num_threads(), divide_up(work_, kTaskWork));
-    const int64_t parts = threads > 0 && units % threads != 0 ? threads : 1;
+    const int64_t threads = std::clamp<int64_t>(divide_up(work_, kTaskWork), 1, get_num_threads());
+    const int64_t whole = units / threads * threads;
     const int64_t row_panels = divide_up(rows_, tile_.rows);
-    const int64_t down = std::min(parts, divide_up(row_panels, 4));
-    const int64_t across = divide_up(parts, down);
-    const int64_t tasks = units * down * across;
+    const int64_t down = best_down(threads), across = threads / down;
+    const int64_t tasks = whole + (units - whole) * threads;
     parallel_for(0, tasks, threads > 1 ? 1 : tasks, [&](int64_t begin, int64_t end) {
-      const Scratch memory(kBlockRows * kLineBytes + tile_.columns * kLineBytes + 16 * depth_);
+      const Scratch memory((block_rows_ + kPanels * tile_.columns) * kLineBytes + 16 * depth_);
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t part = i % (down * across);
-        const int64_t unit = i / (down * across);
+        const bool split = i >= whole;
+        const int64_t part = split ? (i - whole) % threads : 0;
+        const int64_t unit = split ? whole + (i - whole) / threads : i;
         const TapSet& set = sets_[static_cast<size_t>(unit / args_.groups)];
-        const Range rows = part_of(row_panels, down, part / across);
+        const Range rows = part_of(row_panels, split ? down : 1, part / across);
         multiply_set(set, unit % args_.groups,
                      {rows.begin * tile_.rows, std::min(rows.end * tile_.rows, rows_)},
-                     part % across, across, memory.data());
+                     part % across, split ? across : 1, memory.data());
       }
     });
+  }
+
+  // How many of so many parts of a set lie one below the other where they take the least time.
+  int64_t best_down(int64_t parts) const {
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t down = 1; down <= parts; ++down) {
+      if (parts % down != 0) continue;
+      const int64_t rows = round_up(divide_up(rows_, down), tile_.rows);
+      const int64_t columns = round_up(divide_up(sets_[0].columns, parts / down), tile_.columns);
+      const int64_t packed = rows + columns * divide_up(rows, block_rows_);
+      const int64_t time = rows * columns + kPackWork * packed;
+      if (time < least) {
+        least = time;
+        best = down;
+      }
+    }
+    return best;
   }
 
   char* sum_at(int64_t group, int64_t row, int64_t column) const {
@@ -158,7 +184,7 @@ class Weights {
                     static_cast<size_t>(columns.size() * sum_));
       }
     }
-    const int64_t blocks = divide_up(rows.size(), kBlockRows / tile_.rows * tile_.rows);
+    const int64_t blocks = divide_up(rows.size(), block_rows_ / tile_.rows * tile_.rows);
     const int64_t panels = divide_up(rows.size(), tile_.rows);
     for (const TapProduct& product : set.products) {
       // A product of some of the set's columns takes those of this part.
@@ -183,8 +209,8 @@ class Weights {
   void multiply_product(const TapProduct& product, int64_t group, Range rows, Range columns,
                         bool accumulate, char* memory) const {
     int64_t* const offsets =
-        reinterpret_cast<int64_t*>(memory + (kBlockRows + tile_.columns) * kLineBytes);
-    char* const right = memory + kBlockRows * kLineBytes;
+        reinterpret_cast<int64_t*>(memory + (block_rows_ + kPanels * tile_.columns) * kLineBytes);
+    char* const right = memory + block_rows_ * kLineBytes;
     const int64_t positions =
         args_.batch * product.counts[0] * product.counts[1] * product.counts[2];
     const int64_t strips = divide_up(positions, depth_);
@@ -193,11 +219,7 @@ class Weights {
       const int64_t count = std::min(depth, positions - first);
       offsets_of(product, true, first, count, offsets);
       const int64_t y_first = (product.y_first * args_.groups + group) * rows_ + rows.begin;
-      for (int64_t row = 0; row < rows.size(); row += tile_.rows) {
-        const int64_t lines = std::min<int64_t>(tile_.rows, rows.size() - row);
-        pack(args_.y, y_first + row, lines, lines, count, offsets,
-             memory + row * words(count) * tile_.bytes);
-      }
+      pack(args_.y, y_first, rows.size(), tile_.rows, 1, count, offsets, memory);
       offsets_of(product, false, first, count, offsets);
       GemmBlock block;
       const GemmRun run{0, words(count)};
@@ -211,10 +233,11 @@ class Weights {
       block.ldc = row_;
       block.accumulate = accumulate || first > 0;
       const int64_t x_first = (product.x_first * args_.groups + group) * channels_;
-      for (int64_t column = columns.begin; column < columns.end; column += tile_.columns) {
-        block.n = std::min<int64_t>(tile_.columns, columns.end - column);
-        pack(args_.x, x_first + column, block.n, round_up(block.n, tile_.columns / 2), count,
-             offsets, right);
+      const int64_t most = kPanels * tile_.columns;
+      for (int64_t column = columns.begin; column < columns.end; column += most) {
+        block.n = std::min(most, columns.end - column);
+        pack(args_.x, x_first + column, block.n, tile_.columns, tile_.columns / 2, count, offsets,
+             right);
         block.c = sum_at(group, rows.begin, product.column + column);
         block_(block);
       }
@@ -224,19 +247,31 @@ class Weights {
     return kind_ == GemmKind::bf16 ? divide_up(count, 2) : count;
   }
 
-  void pack(const void* data, int64_t first, int64_t lines, int64_t padded, int64_t count,
-            const int64_t* offsets, char* to) const {
-    GemmPack pack;
-    pack.kind = kind_;
-    pack.dtype = args_.dtype;
-    pack.source = static_cast<const char*>(data) + first * item_;
-    pack.line_stride = item_;
-    pack.k_offsets = offsets;
-    pack.lines = lines;
-    pack.padded = padded;
-    pack.k = count;
-    pack.packed = to;
-    pack_(pack);
+  // Lines from `first` on, in panels of so many, the last one padded; positions piece by piece, so
+  // that all panels take what lies side by side, and the next piece is fetched meanwhile.
+  void pack(const void* data, int64_t first, int64_t lines, int64_t panel, int64_t padding,
+            int64_t count, const int64_t* offsets, char* to) const {
+    const char* const source = static_cast<const char*>(data) + first * item_;
+    const int64_t bytes = lines * item_;
+    for (int64_t at = 0; at < count; at += kPiece) {
+      for (int64_t i = at + kPiece; i < std::min(at + 2 * kPiece, count); ++i) {
+        for (int64_t b = 0; b < bytes; b += kCacheLine)
+          __builtin_prefetch(source + offsets[i] + b, 0, 2);
+      }
+      for (int64_t line = 0; line < lines; line += panel) {
+        GemmPack pack;
+        pack.kind = kind_;
+        pack.dtype = args_.dtype;
+        pack.source = source + line * item_;
+        pack.line_stride = item_;
+        pack.k_offsets = offsets + at;
+        pack.lines = std::min(panel, lines - line);
+        pack.padded = round_up(pack.lines, padding);
+        pack.k = std::min(kPiece, count - at);
+        pack.packed = to + (line * words(count) + pack.padded * words(at)) * tile_.bytes;
+        pack_(pack);
+      }
+    }
   }
 
   // Where the product's positions [first, first + count) lie in y or x, in bytes from the first.
@@ -271,6 +306,7 @@ class Weights {
   const int64_t rows_, channels_;  // of y and x, in a group
   const int64_t taps_, row_;       // in all, and numbers of a row of w
   const int64_t depth_;            // positions of a strip at most
+  const int64_t block_rows_;
   std::vector<TapSet> sets_;
   int64_t work_ = 0;
   char* sums_ = nullptr;

@@ -204,6 +204,23 @@ void pack_half(const GemmPack& pack) {
   }
 }
 
+AORTA_INLINE uint32_t pair_of(uint16_t low, uint16_t high) {
+  return static_cast<uint32_t>(low) | static_cast<uint32_t>(high) << 16;
+}
+
+// Pairs of lines that are contiguous side by side, `pairs` steps of them; for whole panels their
+// number is `count`.
+template <int count>
+void pack_pair_rows(const GemmPack& pack, int64_t pairs, uint32_t* to) {
+  const int64_t lines = count > 0 ? count : pack.lines, padded = count > 0 ? count : pack.padded;
+  for (int64_t p = 0; p < pairs; ++p, to += padded) {
+    const auto* const low = reinterpret_cast<const uint16_t*>(step_of(pack, 2 * p));
+    const auto* const high = reinterpret_cast<const uint16_t*>(step_of(pack, 2 * p + 1));
+    for (int64_t i = 0; i < lines; ++i) to[i] = pair_of(low[i], high[i]);
+    for (int64_t i = lines; i < padded; ++i) to[i] = 0;
+  }
+}
+
 // Pairs of bf16 from any layout; `pack.k` counts bf16 numbers.
 void pack_pairs(const GemmPack& pack) {
   const int64_t pairs = pack.k / 2;
@@ -214,22 +231,21 @@ void pack_pairs(const GemmPack& pack) {
     words.k_stride = 4;
     pack_lines4(words);
     to += pairs * pack.padded;
+  } else if (!pack.line_offsets && pack.line_stride == 2) {
+    if (pack.lines == 32 && pack.padded == 32)
+      pack_pair_rows<32>(pack, pairs, to);
+    else if (pack.lines == 12 && pack.padded == 12)
+      pack_pair_rows<12>(pack, pairs, to);
+    else
+      pack_pair_rows<0>(pack, pairs, to);
+    to += pairs * pack.padded;
   } else {
-    const bool side_by_side = !pack.line_offsets && pack.line_stride == 2;
     for (int64_t p = 0; p < pairs; ++p, to += pack.padded) {
       const char* const low = step_of(pack, 2 * p);
       const char* const high = step_of(pack, 2 * p + 1);
-      if (side_by_side) {
-        for (int64_t i = 0; i < pack.lines; ++i) {
-          to[i] = static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(low)[i]) |
-                  static_cast<uint32_t>(reinterpret_cast<const uint16_t*>(high)[i]) << 16;
-        }
-      } else {
-        for (int64_t i = 0; i < pack.lines; ++i) {
-          const int64_t line = line_offset(pack, i);
-          to[i] = static_cast<uint32_t>(load_word<uint16_t>(low + line)) |
-                  static_cast<uint32_t>(load_word<uint16_t>(high + line)) << 16;
-        }
+      for (int64_t i = 0; i < pack.lines; ++i) {
+        const int64_t line = line_offset(pack, i);
+        to[i] = pair_of(load_word<uint16_t>(low + line), load_word<uint16_t>(high + line));
       }
       for (int64_t i = pack.lines; i < pack.padded; ++i) to[i] = 0;
     }
