@@ -32,7 +32,8 @@ struct TapProduct {
 // Products into the same columns, one after another.
 struct TapSet {
   int64_t column = 0, columns = 0;
-  std::vector<TapProduct> products;
+  std::vector<TapProduct> products = {};
+  int64_t work = 0;  // multiply-adds, of all groups
 };
 
 // Positions o of y with 0 <= o * stride - padding + tap * dilation < input.
@@ -87,7 +88,7 @@ class Weights {
       for (int64_t j = 0; j < d[1].kernel; ++j) {
         const int64_t row = (i * d[1].kernel + j) * d[2].kernel * channels_;
         if (join) {
-          TapSet set{row, d[2].kernel * channels_, {}};
+          TapSet set{row, d[2].kernel * channels_};
           for (const ConvSegment& segment : conv_segments(d[2], false)) {
             add_product(set, i, j, segment.taps[0].tap, static_cast<int64_t>(segment.taps.size()),
                         {segment.first, segment.first + segment.count});
@@ -96,12 +97,14 @@ class Weights {
           continue;
         }
         for (int64_t k = 0; k < d[2].kernel; ++k) {
-          TapSet set{row + k * channels_, channels_, {}};
+          TapSet set{row + k * channels_, channels_};
           add_product(set, i, j, k, 1, positions_of(d[2], k));
           sets_.push_back(std::move(set));
         }
       }
     }
+    std::stable_sort(sets_.begin(), sets_.end(),
+                     [](const TapSet& a, const TapSet& b) { return a.work > b.work; });
   }
 
   // Taps (i, j, k) to (i, j, k + count - 1), at the positions `across` along the width.
@@ -126,29 +129,36 @@ class Weights {
     }
     if (positions == 0) return;
     set.products.push_back(product);
-    work_ += positions * product.columns * rows_ * args_.groups;
+    set.work += positions * product.columns * rows_ * args_.groups;
   }
 
-  // A task is a group's set; of those that are left when each thread had as many, the tasks are
-  // parts of the rows and of the columns.
+  // Tasks are sets of a group, and parts of the rows and columns of the largest: of those that are
+  // one too many for a round of all threads, and that would keep one thread when the others end.
   void multiply() {
     const int64_t units = args_.groups * static_cast<int64_t>(sets_.size());
-    const int64_t threads = std::clamp<int64_t>(divide_up(work_, kTaskWork), 1, get_num_threads());
-    const int64_t whole = units / threads * threads;
+    const auto work_of = [&](int64_t unit) {
+      return sets_[static_cast<size_t>(unit / args_.groups)].work / args_.groups;
+    };
+    int64_t rest = 0;
+    for (int64_t i = 0; i < units; ++i) rest += work_of(i);
+    const int64_t threads = std::clamp<int64_t>(divide_up(rest, kTaskWork), 1, get_num_threads());
+    int64_t cut = 0;
+    while (cut < units && (cut < units % threads || work_of(cut) * threads > rest))
+      rest -= work_of(cut++);
     const int64_t row_panels = divide_up(rows_, tile_.rows);
     const int64_t down = best_down(threads), across = threads / down;
-    const int64_t tasks = whole + (units - whole) * threads;
+    const int64_t tasks = cut * threads + units - cut;
     parallel_for(0, tasks, threads > 1 ? 1 : tasks, [&](int64_t begin, int64_t end) {
       const Scratch memory((block_rows_ + kPanels * tile_.columns) * kLineBytes + 16 * depth_);
       for (int64_t i = begin; i < end; ++i) {
-        const bool split = i >= whole;
-        const int64_t part = split ? (i - whole) % threads : 0;
-        const int64_t unit = split ? whole + (i - whole) / threads : i;
+        const bool is_part = i < cut * threads;
+        const int64_t part = is_part ? i % threads : 0;
+        const int64_t unit = is_part ? i / threads : i - cut * (threads - 1);
         const TapSet& set = sets_[static_cast<size_t>(unit / args_.groups)];
-        const Range rows = part_of(row_panels, split ? down : 1, part / across);
+        const Range rows = part_of(row_panels, is_part ? down : 1, part / across);
         multiply_set(set, unit % args_.groups,
                      {rows.begin * tile_.rows, std::min(rows.end * tile_.rows, rows_)},
-                     part % across, split ? across : 1, memory.data());
+                     part % across, is_part ? across : 1, memory.data());
       }
     });
   }
@@ -308,7 +318,6 @@ class Weights {
   const int64_t depth_;            // positions of a strip at most
   const int64_t block_rows_;
   std::vector<TapSet> sets_;
-  int64_t work_ = 0;
   char* sums_ = nullptr;
 };
 
