@@ -18,8 +18,6 @@ constexpr int64_t kBlockRows = 192, kWideBlockRows = 264;
 constexpr int64_t kPanels = 2;
 constexpr int64_t kPiece = 64;
 constexpr int64_t kCacheLine = 64;
-// Multiply-adds that take as long as packing a number.
-constexpr int64_t kPackWork = 32;
 
 // The gradient of some taps that are neighbours in w: a sum over the positions of y where they meet
 // the image. Rows are y's channels, columns the taps' x channels.

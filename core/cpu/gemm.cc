@@ -8,8 +8,6 @@
 namespace aorta::cpu {
 namespace {
 
-// Multiply-adds that take as long as packing a number.
-constexpr int64_t kPackWork = 32;
 // Steps of k in a packed strip: a panel of a takes three quarters of the first-level cache at most.
 constexpr int64_t kStripDepth = 512;
 // Rows and columns of a packed strip, which bound its memory.

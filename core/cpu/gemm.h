@@ -7,6 +7,8 @@ namespace aorta::cpu {
 
 /// Multiply-adds that are worth a thread of their own.
 inline constexpr int64_t kTaskWork = 1 << 20;
+/// Multiply-adds that take as long as packing a number.
+inline constexpr int64_t kPackWork = 32;
 
 /// One matrix product c = alpha * a b, or c += alpha * a b: a (m, k), b (k, n), c (m, n) row-major
 /// with `ldc` elements from row to row. Strides are in elements and may be anything; no size is 0.
