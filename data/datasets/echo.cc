@@ -58,6 +58,29 @@ std::string list_of(const std::vector<EchoFault>& faults) {
   return std::to_string(count) + (count == 1 ? " fault: " : " faults: ") + text;
 }
 
+// Throws one error for all that is wrong.
+void require_sound(const std::string& videos, const std::vector<EchoFault>& faults) {
+  if (std::any_of(faults.begin(), faults.end(), [](const EchoFault& fault) { return fault.fatal; }))
+    fail("echo", "the files of " + videos + " and its tables must be sound", list_of(faults));
+}
+
+// Frames of the longest of the videos. The table's counts say which one it is, and the file itself
+// how long: samples as large as a wrong count would find no memory.
+int64_t longest_of(const EchoTables& tables, const std::string& videos) {
+  std::vector<size_t> order(tables.names.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return tables.frame_counts[a] > tables.frame_counts[b];
+  });
+  int64_t longest = 0;
+  for (const size_t i : order) {
+    if (tables.frame_counts[i] >= 0 && tables.frame_counts[i] <= longest) break;
+    longest =
+        std::max(longest, VideoReader(videos + "/" + std::string(tables.names[i])).frame_count());
+  }
+  return longest;
+}
+
 // What a pixel becomes.
 template <class T>
 struct Values {
@@ -100,10 +123,7 @@ Echo::Echo(const std::string& folder, const EchoOptions& options) : options_(opt
   columns_ = echo_columns(options);
   std::vector<EchoFault> faults;
   EchoTables tables = load_echo_tables(folder_, options, columns_, faults);
-  const bool fatal =
-      std::any_of(faults.begin(), faults.end(), [](const EchoFault& fault) { return fault.fatal; });
-  if (fatal)
-    fail("echo", "the files of " + videos_ + " and its tables must be sound", list_of(faults));
+  require_sound(videos_, faults);
   tables.notes = std::move(faults);
   tables_ = std::make_shared<const EchoTables>(std::move(tables));
   const auto left_out = std::count_if(notes().begin(), notes().end(), [](const EchoFault& note) {
@@ -121,10 +141,16 @@ Echo::Echo(const std::string& folder, const EchoOptions& options) : options_(opt
   const VideoReader first(path(0));
   height_ = first.height();
   width_ = first.width();
+  if (has_target(options, Target::trace)) {
+    std::vector<EchoFault> outside;
+    for (size_t i = 0; i < tables_->names.size(); ++i)
+      for (const EchoTraceRows& rows : {tables_->large[i], tables_->small[i]})
+        if (auto fault = fault_outside(*tables_, i, rows, height_, width_))
+          outside.push_back(std::move(*fault));
+    require_sound(videos_, outside);
+  }
   const bool unbounded = options.clips == 0 || (options.length == 0 && options.max_length == 0);
-  if (options.video && unbounded && longest_video_ == 0)
-    for (int64_t i = 0; i < size(); ++i)
-      longest_video_ = std::max(longest_video_, VideoReader(path(i)).frame_count());
+  if (options.video && unbounded) longest_video_ = longest_of(*tables_, videos_);
 }
 
 Echo::~Echo() = default;

@@ -87,6 +87,10 @@ struct EchoTrace {
 /// Names may lack ".avi" in either table. Which of the traced frames is large and which small is
 /// decided by the area inside their traces, not by the order of rows. Frames are decoded one by
 /// one, so that a sample without clip costs two of them, and nothing of a video stays in memory.
+///
+/// What check_echo calls fatal is refused: the tables' faults when the dataset is made, those of a
+/// video when it is read. A trace may lie a pixel outside of the frame, as rounding puts it, and is
+/// cut off there.
 class Echo : public Dataset {
  public:
   /// "echo" or nothing: the folder that the environment's AORTA_ECHO names. Throws one error that

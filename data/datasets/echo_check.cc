@@ -80,28 +80,11 @@ class Inspector {
                        false});
   }
 
-  // Corners are rounded to pixels already.
   void check_outlines(size_t i) {
     const auto [height, width] = sizes_[i];
-    for (const EchoTraceRows* rows : {&tables_.large[i], &tables_.small[i]}) {
-      if (rows->frame < 0) continue;
-      outline(tables_, *rows, points_);
-      const auto outside = [height = height, width = width](const Point& point) {
-        return point.x < 0 || point.y < 0 || point.x >= width || point.y >= height;
-      };
-      const auto first = std::find_if(points_.begin(), points_.end(), outside);
-      if (first == points_.end()) continue;
-      const auto more = std::count_if(first + 1, points_.end(), outside);
-      // Down the first points of the rows behind the long axis, and up their second ones.
-      const auto at = static_cast<uint32_t>(first - points_.begin()), chords = rows->count - 1;
-      const uint32_t row = 1 + (at < chords ? at : 2 * chords - 1 - at);
-      faults_.push_back(
-          {"VolumeTracings.csv", tables_.rows[rows->first + row].line,
-           "a trace must lie inside the frame of " + size_text(height, width) + ", got (" +
-               std::to_string(first->x) + ", " + std::to_string(first->y) + ")" +
-               (more > 0 ? " and " + std::to_string(more) + " more outside" : "") + " in frame " +
-               std::to_string(rows->frame) + " of " + std::string(tables_.names[i])});
-    }
+    for (const EchoTraceRows* rows : {&tables_.large[i], &tables_.small[i]})
+      if (auto fault = fault_outside(tables_, i, *rows, height, width))
+        faults_.push_back(std::move(*fault));
   }
 
   void check_frames(const VideoReader& video, size_t i) {
@@ -127,26 +110,8 @@ class Inspector {
   std::string videos_;
   ImageMode mode_;
   std::vector<EchoFault>& faults_;
-  std::vector<Point> points_;  // of the present trace
-  std::vector<Size> sizes_;    // of the videos
+  std::vector<Size> sizes_;  // of the videos
 };
-
-// An ejection fraction in percent can't be below 0 or above 100.
-void check_fractions(const EchoTables& tables, const EchoOptions& options,
-                     std::vector<EchoFault>& faults) {
-  const std::vector<std::string> columns = echo_columns(options);
-  const auto ef = std::find(columns.begin(), columns.end(), "EF");
-  if (ef == columns.end()) return;
-  for (size_t i = 0; i < tables.names.size(); ++i) {
-    const double value =
-        tables.values[i * columns.size() + static_cast<size_t>(ef - columns.begin())];
-    if (value >= 0 && value <= 100) continue;
-    std::string text = std::to_string(value);
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.ends_with('.')) text.pop_back();
-    faults.push_back({"FileList.csv", tables.lines[i], "EF must be 0 to 100, got " + text});
-  }
-}
 
 }  // namespace
 
@@ -161,7 +126,6 @@ std::vector<EchoFault> check_echo(const std::string& folder, const EchoOptions& 
     faults.push_back({place.empty() ? options.external_test_location : place, 0, error.what()});
     return faults;
   }
-  check_fractions(tables, options, faults);
   if (open_videos) Inspector(tables, echo_videos(place, options), options.mode, faults).inspect();
   return faults;
 }

@@ -45,7 +45,7 @@ std::string name_of(EchoSplit split) { return upper(to_string(split)); }
 std::string like(const std::vector<std::string>& files, const std::string& name) {
   const auto stem = [](const std::string& file) { return upper(file.substr(0, file.rfind('.'))); };
   for (const std::string& file : files)
-    if (stem(file) == stem(name)) return ", but there is " + io::quote(file);
+    if (file != name && stem(file) == stem(name)) return ", but there is " + io::quote(file);
   return "";
 }
 
@@ -123,6 +123,28 @@ class Loader {
     }
   }
 
+  // A field that numbers or counts frames.
+  static int32_t frame_number(const CsvReader& rows, int column) {
+    const int64_t number = rows.integer(column);
+    const std::string& name = rows.columns()[static_cast<size_t>(column)];
+    constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+    if (number < 0) rows.fail_here(name + " must not be negative", std::to_string(number));
+    if (number > kMost)
+      rows.fail_here(name + " must be at most " + std::to_string(kMost), std::to_string(number));
+    return static_cast<int32_t>(number);
+  }
+
+  // A field that becomes a sample's f32.
+  static double sample_number(const CsvReader& rows, int column) {
+    const double value = rows.number(column);
+    const std::string& name = rows.columns()[static_cast<size_t>(column)];
+    if (name == "EF" && !(value >= 0 && value <= 100))  // in percent
+      rows.fail_here("EF must be 0 to 100", io::quote(rows.text(column)));
+    if (std::abs(value) > std::numeric_limits<float>::max())
+      rows.fail_here(name + " must be a finite number of 32 bits", io::quote(rows.text(column)));
+    return value;
+  }
+
   void read_file_list();
   void read_row(const CsvReader& rows, int name, int split, int frames,
                 const std::vector<int>& wanted);
@@ -195,12 +217,12 @@ void Loader::read_row(const CsvReader& rows, int name, int split, int frames,
   tables_.names.add(has_suffix(file) ? std::string(file) : std::string(file) + ".avi");
   tables_.lines.push_back(static_cast<uint32_t>(rows.line()));
   wanted_.push_back(keep);
-  int64_t count = -1;
-  if (frames >= 0 && keep) guarded(kFileList, rows, [&] { count = rows.integer(frames); });
-  tables_.frame_counts.push_back(static_cast<int32_t>(std::clamp<int64_t>(count, -1, 1 << 30)));
+  int32_t count = -1;
+  if (frames >= 0 && keep) guarded(kFileList, rows, [&] { count = frame_number(rows, frames); });
+  tables_.frame_counts.push_back(count);
   for (const int column : wanted) {
     double value = 0;
-    if (column >= 0 && keep) guarded(kFileList, rows, [&] { value = rows.number(column); });
+    if (column >= 0 && keep) guarded(kFileList, rows, [&] { value = sample_number(rows, column); });
     tables_.values.push_back(value);
   }
 }
@@ -283,18 +305,16 @@ void Loader::read_tracings() {
             "FileName must be one of FileList.csv's, got " + io::quote(last), false);
     }
     if (video < 0 || !wanted_[static_cast<size_t>(video)]) continue;
-    int64_t number = -1;
+    int32_t number = -1;
     EchoRow row{};
     const bool sound = guarded(kTracings, rows, [&] {
-      number = rows.integer(frame);
-      if (number < 0 || number > std::numeric_limits<int32_t>::max())
-        rows.fail_here("Frame must not be negative", std::string(rows.text(frame)));
+      number = frame_number(rows, frame);
       int16_t* to[] = {&row.x1, &row.y1, &row.x2, &row.y2};
       for (int i = 0; i < 4; ++i) {
         const double value = rows.number(columns[i]);
         if (std::abs(value) > 32767)
           rows.fail_here("coordinates must lie within 32767 of 0",
-                         std::string(rows.text(columns[i])));
+                         io::quote(rows.text(columns[i])));
         *to[i] = static_cast<int16_t>(round_coordinate(value));
       }
     });
@@ -302,8 +322,8 @@ void Loader::read_tracings() {
     if (present == 0xffffffff || traces_[present].rows.frame != number) {
       present = static_cast<uint32_t>(traces_.size());
       traces_.push_back({static_cast<uint32_t>(video),
-                         {static_cast<int32_t>(number), static_cast<uint32_t>(tables_.rows.size()),
-                          0, static_cast<uint32_t>(rows.line())}});
+                         {number, static_cast<uint32_t>(tables_.rows.size()), 0,
+                          static_cast<uint32_t>(rows.line())}});
     }
     row.line = static_cast<uint32_t>(rows.line());
     tables_.rows.push_back(row);
@@ -463,6 +483,29 @@ void outline(const EchoTables& tables, const EchoTraceRows& trace, std::vector<P
     const EchoRow& row = tables.rows[trace.first + i];
     points.push_back({row.x2, row.y2});
   }
+}
+
+std::optional<EchoFault> fault_outside(const EchoTables& tables, size_t video,
+                                       const EchoTraceRows& trace, int64_t height, int64_t width) {
+  if (trace.frame < 0) return {};
+  std::vector<Point> points;
+  outline(tables, trace, points);
+  const auto outside = [&](const Point& point) {
+    return point.x < -1 || point.y < -1 || point.x > width || point.y > height;
+  };
+  const auto first = std::find_if(points.begin(), points.end(), outside);
+  if (first == points.end()) return {};
+  const auto more = std::count_if(first + 1, points.end(), outside);
+  // Down the first points of the rows behind the long axis, and up their second ones.
+  const auto at = static_cast<uint32_t>(first - points.begin()), chords = trace.count - 1;
+  const uint32_t row = 1 + (at < chords ? at : 2 * chords - 1 - at);
+  return EchoFault{kTracings, tables.rows[trace.first + row].line,
+                   "a trace must lie inside the frame of " + std::to_string(height) + " x " +
+                       std::to_string(width) + ", got pixel (" + std::to_string(first->x) + ", " +
+                       std::to_string(first->y) + ")" +
+                       (more > 0 ? " and " + std::to_string(more) + " more outside" : "") +
+                       " in frame " + std::to_string(trace.frame) + " of " +
+                       std::string(tables.names[video])};
 }
 
 EchoTables load_echo_tables(const std::string& folder, const EchoOptions& options,

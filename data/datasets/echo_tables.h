@@ -4,6 +4,7 @@
 #include <aorta/data/images/polygon.h>
 
 #include <limits>
+#include <optional>
 
 /// The tables behind the Echo dataset, as flat arrays: 10,000 videos take a few megabytes.
 namespace aorta::data {
@@ -59,6 +60,11 @@ struct EchoTables {
 /// The outline that EchoNet draws: x1, y1 of the rows after the first (the long axis), then x2, y2
 /// of them from the last to the first.
 void outline(const EchoTables& tables, const EchoTraceRows& trace, std::vector<Point>& points);
+
+/// The fault of a trace that leaves frames of that size by more than the pixel that rounding may
+/// add; nothing of one that doesn't.
+std::optional<EchoFault> fault_outside(const EchoTables& tables, size_t video,
+                                       const EchoTraceRows& trace, int64_t height, int64_t width);
 
 /// The tables of the videos that `options` ask for; `columns` are those of FileList.csv to keep.
 /// What is wrong is added to `faults`.

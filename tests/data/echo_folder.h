@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/core/ops/join.h>
+#include <aorta/data/datasets/echo.h>
 #include <aorta/data/video/video.h>
 
 #include <aorta/tests/data/test_files.h>
@@ -8,6 +9,15 @@
 namespace aorta::data {
 
 inline constexpr int64_t kSide = 32;
+
+inline EchoOptions with_targets(std::vector<std::string> targets,
+                                EchoSplit split = EchoSplit::train) {
+  EchoOptions options;
+  options.split = split;
+  options.targets = std::move(targets);
+  options.video = false;
+  return options;
+}
 
 // A square trace of that half side around (cx, cy): the long axis, then three rows from top to
 // bottom.
@@ -23,7 +33,7 @@ inline std::string trace(const std::string& name, int frame, double cx, double c
 }
 
 // Five videos: a and b to train with, c to validate, d to test, e without traces. In b the rows of
-// the large frame come first.
+// the large frame come first; in d the large trace reaches a pixel over the frame's edge.
 struct EchoFolder : TestFolder {
   EchoFolder() {
     std::filesystem::create_directories(path / "Videos");
@@ -44,7 +54,7 @@ struct EchoFolder : TestFolder {
     tracings = "FileName,X1,Y1,X2,Y2,Frame\n" + trace("a.avi", 33, 15, 15, 4.4) +
                trace("a.avi", 3, 15, 16, 9) + trace("b", 2, 10, 10, 8) + trace("b", 11, 12, 12, 3) +
                trace("c.avi", 0, 20, 20, 5) + trace("c.avi", 8, 20, 20, 6) +
-               trace("d.avi", 1, 28, 28, 8) + trace("d.avi", 30, 28, 28, 9);
+               trace("d.avi", 1, 23, 23, 8) + trace("d.avi", 30, 23, 23, 9);
     save();
   }
   void save() const {

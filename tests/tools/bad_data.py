@@ -10,10 +10,18 @@ from bad_input_files import TRACES
 
 # CSV
 
-@row(1, "FileList.csv is missing", 3,
+@row("1a", "FileList.csv is missing", 3,
      'DATA/FileList.csv: file must be readable, got ENOENT*, but there is "filelist.csv"')
 def _(case):
     os.rename(case.data.path("FileList.csv"), case.data.path("filelist.csv"))
+    return case.train()
+
+
+@row("1b", "FileList.csv is a folder", 3,
+     "DATA/FileList.csv: file to read must be a regular file, got a folder")
+def _(case):
+    os.remove(case.data.path("FileList.csv"))
+    os.mkdir(case.data.path("FileList.csv"))
     return case.train()
 
 
@@ -74,6 +82,30 @@ for letter, value in zip("abc", ("abc", "nan", "1e999")):
     def _(case, value=value):
         case.data.set_field(3, "EF", value)
         return case.train()
+
+
+for letter, value in zip("def", ("1e308", "-50", "500")):
+    @row("9" + letter, "EF is " + value, 3, '*1 fault: FileList.csv:3: EF must be 0 to 100, got "%s"' % value)
+    def _(case, value=value):
+        case.data.set_field(3, "EF", value)
+        return case.train()
+
+
+@row("9g", "an EF of VAL that is read at the end alone", 3, '*FileList.csv:8: EF must be 0 to 100, got "500"')
+def _(case):
+    case.data.set_field(8, "EF", "500")
+    done = case.train()
+    assert not os.path.exists(case.run_folder), "it began"
+    return done
+
+
+@row("9h", "an EF of TEST that is read at the end alone", 3, '*FileList.csv:10: EF must be a finite number, got ""',
+     "train --run_test")
+def _(case):
+    case.data.set_field(10, "EF", "")
+    done = case.train("--run_test")
+    assert not os.path.exists(case.run_folder), "it began"
+    return done
 
 
 @row("10a", "a decimal comma", 3, '*FileList.csv:3: EF must be a finite number, got "54,5"')
@@ -164,6 +196,13 @@ def _(case):
     return case.train()
 
 
+@row("19c", "a frame of 19 digits", 3,
+     "*VolumeTracings.csv:2: Frame must be at most 2147483647, got 1000000000000000000*")
+def _(case):
+    case.data.replace(r",\d+$", ",1000000000000000000", TRACES, line=2)
+    return case.train()
+
+
 @row("20a", "a tracing of two rows", 3, "*VolumeTracings.csv:2: a trace must have 3 rows at least, got 2*")
 def _(case):
     lines, name = case.data.lines(TRACES), case.data.name(2)
@@ -180,13 +219,32 @@ def _(case):
     return case.train()
 
 
-@row(21, "a tracing outside the frame", 3, "DATA: 1 fault", "data check")
-def _(case):
+def move_outside(case):
     case.data.replace(r",[\d.]+,([\d.]+,[\d.]+,[\d.]+,\d+)$", r",300,\1", TRACES, line=4)
+
+
+OUTSIDE = "VolumeTracings.csv:4: a trace must lie inside the frame of 112 x 112, got pixel (300, *) in frame * of *.avi"
+
+
+@row("21a", "a tracing outside the frame", 3, "DATA: 1 fault", "data check")
+def _(case):
+    move_outside(case)
     done = case.check()
-    place = "VolumeTracings.csv:4: a trace must lie inside the frame of 112 x 112, got (300, "
-    assert place in done.out and "\n1 fault, " in done.out, done.out
+    assert re.search("FAULT " + re.escape(OUTSIDE).replace(r"\*", ".*") + "\n1 fault, ", done.out), done.out
     return done
+
+
+@row("21b", "a tracing outside the frame", 3, "*1 fault: " + OUTSIDE)
+def _(case):
+    move_outside(case)
+    return case.train()
+
+
+@row("21c", "a tracing outside the frame", 3, "*1 fault: " + OUTSIDE, "evaluate --split train")
+def _(case):
+    move_outside(case)
+    return case.echo("evaluate", "--data_dir", case.data_folder, "--weights", os.path.join(Case.shared, "run"),
+                     "--split", "train", "--output", case.path("evaluation"))
 
 
 # Video
@@ -230,6 +288,13 @@ def _(case):
 def _(case):
     case.data.set_field(2, "NumberOfFrames", "60")
     return case.check()
+
+
+@row("26c", "FileList.csv counts frames with 19 digits", 3,
+     "*FileList.csv:2: NumberOfFrames must be at most 2147483647, got 1000000000000000000")
+def _(case):
+    case.data.set_field(2, "NumberOfFrames", "1000000000000000000")
+    return case.train()
 
 
 @row(27, "a damaged frame", 3, "*DATA/Videos/*.avi*: *JPEG*, frame * at byte *")

@@ -6,7 +6,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+import unittest
 
 import bad_input_files as files
 
@@ -180,6 +182,25 @@ class Case:
             for stream in started.stdout, started.stderr:
                 if stream:
                     stream.close()
+
+
+class SharedData(unittest.TestCase):
+    """Tests on the data set and the run that all rows share, which the first of them makes."""
+
+    folder = None
+
+    @classmethod
+    def setUpClass(cls):
+        if SharedData.folder:
+            return
+        SharedData.folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        Case.shared = cls.folder.name + "/shared"
+        data, run = Case.shared + "/data", Case.shared + "/run"
+        os.mkdir(Case.shared)
+        for command in (["synth", "--train", "6", "--val", "2", "--test", "2", "--frames", "56", "--output", data],
+                        ["train", "--data_dir", data, "--output", run, *MODEL, "--batch_size", "1",
+                         "--num_train_patients", "2", "--num_epochs", "2"]):
+            subprocess.run([ECHO, *command], check=True, timeout=LIMIT, stdout=subprocess.DEVNULL)
 
 
 INTRODUCTION = """# Exit codes and errors of aorta-echo

@@ -9,15 +9,15 @@ all rows share, and hold its files against what they were.
 
 import os
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import bad_input_case
-from bad_input_case import ECHO, LEFT_OUT, LIMIT, MODEL, ROWS, Case
+from bad_input_case import LEFT_OUT, ROWS, Case, SharedData
 import bad_data
+import bad_faults
 import bad_runs
 
 PAGE = "docs/errors.md"
@@ -57,22 +57,7 @@ def judge(row, case, done):
     return ""
 
 
-class BadInput(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
-        Case.shared = cls.folder.name + "/shared"
-        data, run = Case.shared + "/data", Case.shared + "/run"
-        os.mkdir(Case.shared)
-        for command in (["synth", "--train", "6", "--val", "2", "--test", "2", "--frames", "56", "--output", data],
-                        ["train", "--data_dir", data, "--output", run, *MODEL, "--batch_size", "1",
-                         "--num_train_patients", "2", "--num_epochs", "2"]):
-            subprocess.run([ECHO, *command], check=True, timeout=LIMIT, stdout=subprocess.DEVNULL)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
-
+class BadInput(SharedData):
     def run_row(self, row):
         with tempfile.TemporaryDirectory(dir=self.folder.name) as folder:
             case = Case(folder)
@@ -95,6 +80,7 @@ def add_tests():
 
 
 add_tests()
+Faults = bad_faults.Faults  # where unittest looks
 
 
 class Table(unittest.TestCase):

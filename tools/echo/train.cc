@@ -90,6 +90,9 @@ class Run {
     if (options.resume) checkpoint = folder_.load_checkpoint(note);
     const bool begun = !checkpoint.empty();
     if (begun) check_resumable(checkpoint.get<std::string>("run.args"), args_yaml(options));
+    // What is evaluated at the end must be sound before the first step.
+    if (options.run_test || options.save_video)
+      echo_frames(options.data_dir, data::EchoSplit::test);
     trainer_.emplace(options, begun ? &checkpoint : nullptr);
     if (begun) history_.restore(checkpoint.with_prefix("history."));
     if (begun) finished_ = checkpoint.get<bool>("progress.finished") && at_last_step();

@@ -110,6 +110,7 @@ double Totals::dice() const {
 std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data::EchoSplit split) {
   data::EchoOptions options = data::EchoOptions::segmentation(split);
   options.targets.insert(options.targets.begin(), "Filename");
+  options.targets.push_back("EF");  // that evaluation needs at the end
   return with_code(ExitCode::data,
                    [&] { return data::make_dataset<data::Echo>(data_dir, options); });
 }

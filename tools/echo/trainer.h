@@ -113,7 +113,7 @@ class Trainer {
   State replay_;
 };
 
-/// EchoNet's samples of a split: Filename, LargeFrame, SmallFrame, LargeTrace, SmallTrace. Throws
+/// EchoNet's samples of a split: Filename, LargeFrame, SmallFrame, LargeTrace, SmallTrace, EF. Throws
 /// Failure(data).
 std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data::EchoSplit split);
 /// EchoNet's mean and standard deviation of pixels: of clips of 16 frames, 2 apart, of 128 videos
