@@ -459,3 +459,65 @@ def _(case):
     first.send_signal(signal.SIGINT)
     assert case.finish(first).code == 130
     return second
+
+
+# The data of a run that is resumed
+
+CHANGED = ("--resume: the data must be those that the run began with, got others: %s; --allow_changed_data takes them "
+           "all the same")
+
+
+def swap_rows(data):
+    lines = data.lines()
+    lines[1], lines[2] = lines[2], lines[1]
+    data.write_lines(lines)
+
+
+def drop_row(data):
+    data.write_lines([line for i, line in enumerate(data.lines()) if i != 2])
+
+
+def trace_otherwise(data):
+    data.replace(r",\d+\.\d+,", ",50.0,", files.TRACES, line=4)
+
+
+def write_otherwise(data):
+    data.set_video(lambda content: content + b"JUNK\0\0\0\0")
+
+
+CHANGES = (("a", "rows of TRAIN have changed places", swap_rows, 'train has "*.avi" where "*.avi" was'),
+           ("b", "a row of TRAIN is gone", drop_row, 'train lacks "*.avi"'),
+           ("c", "a video of VAL is one of TRAIN", lambda data: data.set_field(8, "Split", "TRAIN"),
+            'train has "*.avi" besides; val lacks "*.avi"'),
+           ("d", "a tracing has changed", trace_otherwise, 'train has other tracings of "*.avi"'),
+           ("e", "a video has been written anew", write_otherwise, 'train has files of other sizes for "*.avi"'))
+
+for letter, what, change, difference in CHANGES:
+    @row("82" + letter, what, 3, CHANGED % difference, "train --resume")
+    def _(case, change=change):
+        change(case.begun().data)
+        done = case.resume()
+        case.expect_earlier_files()
+        return done
+
+    @row("83" + letter, what, 0,
+         "warning: the data must be those that the run began with, got others: %s; going on with them" % difference,
+         "train --resume --allow_changed_data")
+    def _(case, change=change):
+        change(case.begun().data)
+        return case.resume("--allow_changed_data")
+
+
+@row("82f", "only what isn't trained on has changed: EF, a row of TEST", 0, "resume epoch 3, step 0 of 2, 4 steps done",
+     "train --resume")
+def _(case):
+    case.begun().data.set_field(2, "EF", "11")
+    case.data.write_lines(case.data.lines()[:-1])
+    done = case.resume()
+    assert "got others" not in done.err, done.err
+    return done
+
+
+@row("83f", "--allow_changed_data of a run that begins", 2, "--allow_changed_data: goes with --resume, got none")
+def _(case):
+    return case.train("--allow_changed_data")

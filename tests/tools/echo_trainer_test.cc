@@ -23,9 +23,10 @@ TrainOptions options_for(const std::string& folder) {
 
 double difference(const Tensor& a, const Tensor& b) { return amax(abs(a - b)).item<double>(); }
 
-std::string error_of(const TrainOptions& options, ExitCode code) {
+std::string error_of(const TrainOptions& options, ExitCode code,
+                     const State* checkpoint = nullptr) {
   try {
-    const Trainer trainer(options);
+    const Trainer trainer(options, checkpoint);
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.code(), code);
     return failure.what();
@@ -137,6 +138,69 @@ TEST(Trainer, StoppedInAValidationItGoesOnWithThatValidation) {
     EXPECT_TRUE(trainer->step());
   }
   EXPECT_EQ(resumed.totals().loss, whole.totals().loss);
+}
+
+// The folder's table with a line (from 0) gone.
+void drop_line(const std::string& folder, int line) {
+  std::ifstream in(folder + "/FileList.csv");
+  std::string text, row;
+  for (int i = 0; std::getline(in, row); ++i)
+    if (i != line) text += row + "\n";
+  in.close();
+  std::ofstream(folder + "/FileList.csv") << text;
+}
+
+TEST(Trainer, GoesOnWithChangedDataWhenToldTo) {
+  const std::string folder = testing::tiny_echo_folder("changed", 6);
+  TrainOptions options = options_for(folder);
+  Trainer whole(options);
+  EXPECT_TRUE(whole.changed_data().empty());
+  ASSERT_TRUE(whole.step());
+  const State checkpoint = whole.state();
+  EXPECT_TRUE(Trainer(options, &checkpoint).changed_data().empty());
+  drop_line(folder, 1);
+  EXPECT_EQ(error_of(options, ExitCode::data, &checkpoint),
+            "--resume: the data must be those that the run began with, got others: train lacks "
+            "\"0X1000.avi\"; --allow_changed_data takes them all the same");
+  options.allow_changed_data = true;
+  Trainer resumed(options, &checkpoint);
+  EXPECT_EQ(resumed.changed_data(),
+            "the data must be those that the run began with, got others: train lacks "
+            "\"0X1000.avi\"; going on with them");
+  // The place among six videos is none among five: the epoch begins anew.
+  EXPECT_EQ(resumed.steps(), 1);
+  EXPECT_EQ(resumed.epoch_steps(), 0);
+  while (resumed.step()) continue;
+  EXPECT_EQ(resumed.steps(), 3);
+  EXPECT_EQ(resumed.totals().samples, 4);
+  const State later = resumed.state();  // knows the data that it has
+  EXPECT_TRUE(Trainer(options_for(folder), &later).changed_data().empty());
+}
+
+TEST(Trainer, AScheduleOfStepsKeepsTheNumberOfVideos) {
+  const std::string folder = testing::tiny_echo_folder("steps", 6);
+  TrainOptions options = options_for(folder);
+  options.schedule = "onecycle";
+  options.allow_changed_data = true;
+  const State checkpoint = Trainer(options).state();
+  drop_line(folder, 8);  // of VAL
+  EXPECT_EQ(error_of(options, ExitCode::usage, &checkpoint), "no error");
+  drop_line(folder, 1);
+  EXPECT_EQ(error_of(options, ExitCode::usage, &checkpoint),
+            "--allow_changed_data: a schedule of steps, as onecycle, needs as many training videos "
+            "as before, got 5 after 6");
+}
+
+TEST(Trainer, SaysThatAnOlderCheckpointDoesNotKnowItsData) {
+  const TrainOptions options = options_for(testing::tiny_echo_folder("older", 4));
+  const State state = Trainer(options).state();
+  State older;
+  for (const auto& [name, tensor] : state.tensors())
+    if (!name.starts_with("data.")) older.set(name, tensor);
+  for (const auto& [name, value] : state.values()) older.set(name, value);
+  EXPECT_EQ(Trainer(options, &older).changed_data(),
+            "the checkpoint, of an older version, doesn't say its data; that they are the same "
+            "isn't known");
 }
 
 TEST(Trainer, LossThatIsNotFiniteNamesItsStepFilesAndLayer) {

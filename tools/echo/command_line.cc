@@ -83,6 +83,8 @@ Command train_command(CLI::App& app) {
   add_field(*command, "Output", "output", options->output,
             "the run's folder; output/segmentation/MODEL_random (or _pretrained) when left out");
   add_field(*command, "Output", "resume", options->resume, "go on with the run in --output");
+  add_field(*command, "Output", "allow_changed_data", options->allow_changed_data,
+            "go on with --resume though the videos or their tracings are others");
   add_field(*command, "Output", "overwrite", options->overwrite, "replace the run in --output");
   add_field(*command, "Output", "profile", options->profile,
             "time the first steps: trace.json, profile.txt");

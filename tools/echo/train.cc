@@ -33,6 +33,8 @@ TrainOptions checked(TrainOptions options) {
   if (options.resume && options.overwrite)
     throw Failure(ExitCode::usage,
                   "--resume: goes on with the run that --overwrite replaces, got both");
+  if (options.allow_changed_data && !options.resume)
+    throw Failure(ExitCode::usage, "--allow_changed_data: goes with --resume, got none");
   if (options.resume) check_holds_a_run(options.output);
   options.data_dir = data_folder(options.data_dir);
   if (options.num_epochs < 0)
@@ -146,6 +148,7 @@ class Run {
                     "; `aorta-echo data check` lists what is amiss");
     console_.line("output " + folder_.path());
     if (!note.empty()) console_.warn(note);
+    if (!trainer_->changed_data().empty()) console_.warn(trainer_->changed_data());
     if (begun && is_complete())
       console_.line(fmt::format("resume the run is complete, epoch {} of {}; it is evaluated again",
                                 trainer_->epoch(), options_.num_epochs));

@@ -37,6 +37,7 @@ struct TrainOptions {
   double save_every = 10;  // minutes between checkpoints inside an epoch
 
   bool resume = false;
+  bool allow_changed_data = false;  // of a run that is resumed
   bool overwrite = false;
   bool profile = false;
   bool quiet = false;

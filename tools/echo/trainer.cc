@@ -1,4 +1,5 @@
 #include <aorta/aorta.h>
+#include <aorta/tools/echo/data_facts.h>
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/trainer.h>
 
@@ -131,6 +132,10 @@ Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
                   "--batch_size: must be positive, got " + std::to_string(options.batch_size));
   const auto videos = echo_frames(options.data_dir, data::EchoSplit::train);
   notes_ = videos->notes();
+  validation_ = echo_frames(options.data_dir, data::EchoSplit::val);
+  data_.add("train.", data_facts(*videos));
+  data_.add("val.", data_facts(*validation_));
+  if (checkpoint) compare_data(*checkpoint);
   const auto train = training_set(options, videos);
   train_size_ = train->size();
   if (options.batch_size > train_size_)
@@ -138,7 +143,6 @@ Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
                   "--batch_size: must be at most the number of training videos (the last batch is "
                   "left out when it isn't full), got " +
                       std::to_string(options.batch_size) + " of " + std::to_string(train_size_));
-  validation_ = echo_frames(options.data_dir, data::EchoSplit::val);
   for (const data::EchoFault& note : validation_->notes())
     if (note.file == "FileList.csv") notes_.push_back(note);  // of the tracings they are the same
   segmenter_.net->to(ToOptions{.device = device_, .memory_format = MemoryFormat::channels_last});
@@ -298,6 +302,7 @@ void Trainer::diverge(const data::Batch& batch, const Pass& both, double loss) {
 State Trainer::state() const {
   State state;
   state.add("", segmenter_.state());
+  state.add("data.", data_);
   state.add("optimizer.", optimizer_->state());
   state.add("schedule.", schedule_.schedule->state());
   // In the middle of an epoch; else the next one starts by its number.
@@ -322,7 +327,37 @@ State Trainer::state() const {
   return state;
 }
 
+void Trainer::compare_data(const State& checkpoint) {
+  const State before = checkpoint.with_prefix("data.");
+  if (before.empty()) {
+    changed_data_ =
+        "the checkpoint, of an older version, doesn't say its data; that they are the same isn't "
+        "known";
+    return;
+  }
+  for (const char* split : {"train", "val"}) {
+    const std::string prefix = std::string(split) + ".";
+    const std::string part =
+        data_difference(before.with_prefix(prefix), data_.with_prefix(prefix), split);
+    if (!part.empty()) changed_data_ += (changed_data_.empty() ? "" : "; ") + part;
+  }
+  if (changed_data_.empty()) return;
+  changed_data_ = "the data must be those that the run began with, got others: " + changed_data_;
+  if (!options_.allow_changed_data)
+    throw Failure(ExitCode::data,
+                  "--resume: " + changed_data_ + "; --allow_changed_data takes them all the same");
+  changed_data_ += "; going on with them";
+}
+
 void Trainer::restore(const State& state) {
+  const State facts = state.with_prefix("data.train.");
+  const int64_t size_before =
+      facts.empty() || options_.num_train_patients ? train_size_ : facts.tensor("numbers").size(0);
+  if (schedule_.every_step && size_before != train_size_)
+    throw Failure(ExitCode::usage,
+                  "--allow_changed_data: a schedule of steps, as " + options_.schedule +
+                      ", needs as many training videos as before, got " +
+                      std::to_string(train_size_) + " after " + std::to_string(size_before));
   optimizer_->restore(state.with_prefix("optimizer."));
   schedule_.schedule->restore(state.with_prefix("schedule."));
   const auto word = [&](const char* name) {
@@ -343,7 +378,12 @@ void Trainer::restore(const State& state) {
                               &totals_.small.either};
   for (size_t i = 0; i < std::size(numbers); ++i)
     *numbers[i] = state.get<int64_t>(std::string("progress.") + kNumbers[i]);
-  if (in_epoch_ > 0) loader_->restore(state.with_prefix("loader."));
+  if (in_epoch_ == 0) return;
+  if (state.get<int64_t>("loader.samples") == train_size_)
+    return loader_->restore(state.with_prefix("loader."));
+  // Its place means nothing among more or fewer videos: the epoch begins anew.
+  in_epoch_ = 0;
+  totals_ = {};
 }
 
 }  // namespace aorta::echo

@@ -46,6 +46,7 @@ inline constexpr std::pair<const char*, double StageTimes::*> kStages[] = {
 class Trainer {
  public:
   /// Goes on from `checkpoint`, the state() of a trainer with the same options, where one is given.
+  /// Throws Failure(data) where its data were others, unless options.allow_changed_data.
   explicit Trainer(const TrainOptions& options, const State* checkpoint = nullptr);
 
   /// One step; false when the epoch has no more batches. Throws Failure(diverged) when the loss
@@ -72,6 +73,8 @@ class Trainer {
   const data::Echo& validation() const { return *validation_; }
   /// What was left out of the tables of both splits, and the like.
   const std::vector<data::EchoFault>& notes() const { return notes_; }
+  /// How the data aren't those of the checkpoint, or that it doesn't say; empty where they are.
+  const std::string& changed_data() const { return changed_data_; }
   Device device() const { return device_; }
   /// The samples of a step whose loss wasn't finite, and the network as it was before it.
   const State& replay() const { return replay_; }
@@ -86,6 +89,7 @@ class Trainer {
   };
   Pass pass(const data::Batch& batch) const;
   Tensor logits(const Tensor& frames) const;
+  void compare_data(const State& checkpoint);
   void restore(const State& state);
   /// Undoes what a forward has changed: the running statistics, the random numbers.
   void go_back();
@@ -98,6 +102,8 @@ class Trainer {
   int64_t train_size_ = 0;
   std::shared_ptr<const data::Echo> validation_;
   std::vector<data::EchoFault> notes_;
+  State data_;  // data_facts() of train and val
+  std::string changed_data_;
   Segmenter segmenter_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   Schedule schedule_;
@@ -113,8 +119,8 @@ class Trainer {
   State replay_;
 };
 
-/// EchoNet's samples of a split: Filename, LargeFrame, SmallFrame, LargeTrace, SmallTrace, EF. Throws
-/// Failure(data).
+/// EchoNet's samples of a split: Filename, LargeFrame, SmallFrame, LargeTrace, SmallTrace, EF.
+/// Throws Failure(data).
 std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data::EchoSplit split);
 /// EchoNet's mean and standard deviation of pixels: of clips of 16 frames, 2 apart, of 128 videos
 /// of TRAIN. Throws Failure(data).

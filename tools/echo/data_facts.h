@@ -1,0 +1,16 @@
+#pragma once
+
+#include <aorta/core/state.h>
+#include <aorta/data/datasets/echo.h>
+
+namespace aorta::echo {
+
+/// What a run's numbers depend on of a split: the videos' names in their order, which frames are
+/// traced and how, and how many bytes each file has. 40 bytes a video.
+State data_facts(const data::Echo& videos);
+
+/// What differs between two states of data_facts, for people: "train lacks a.avi and 2 more"; empty
+/// where nothing does. `split` is what the videos are called.
+std::string data_difference(const State& before, const State& now, const std::string& split);
+
+}  // namespace aorta::echo
