@@ -1,0 +1,252 @@
+#include <aorta/tests/siege/judge.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+namespace aorta::siege {
+namespace {
+
+constexpr size_t kLongest = 2000;   // characters of a message
+constexpr size_t kMostDigits = 20;  // of 2^64
+
+// Words of the C++ library, of C's and of the compiler's, which say nothing to who uses Aorta.
+constexpr std::string_view kForeign[] = {"std::",
+                                         "vector::",
+                                         "basic_string",
+                                         "basic_ios",
+                                         "bad_alloc",
+                                         "bad_array_new",
+                                         "bad_variant_access",
+                                         "bad_optional_access",
+                                         "bad_function_call",
+                                         "bad_weak_ptr",
+                                         "bad_cast",
+                                         "bad_any_cast",
+                                         "regex_error",
+                                         "filesystem error",
+                                         "filesystem_error",
+                                         "system_error",
+                                         "stoi",
+                                         "stol",
+                                         "stoul",
+                                         "stod",
+                                         "map::at",
+                                         "max_size()",
+                                         "_M_",
+                                         "__",
+                                         "St9",
+                                         "libgomp",
+                                         "libc++",
+                                         "terminate called",
+                                         "what():",
+                                         "nullptr",
+                                         "(nil)",
+                                         "(null)",
+                                         "Assertion",
+                                         "Traceback",
+                                         "core dumped",
+                                         "got Success",
+                                         "[json.exception"};
+constexpr std::string_view kReports[] = {
+    "terminate called", "Sanitizer",    "runtime error:", "Segmentation fault", "Traceback",
+    "core dumped",      "pure virtual", "Assertion `",    "stack smashing",     "free(): ",
+    "malloc(): ",       "double free",  "libgomp:"};
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// The first place that isn't UTF-8, or the length.
+size_t utf8_length(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size()) {
+    const auto first = static_cast<unsigned char>(text[at]);
+    const size_t more = first < 0x80   ? 0
+                        : first < 0xc2 ? 9
+                        : first < 0xe0 ? 1
+                        : first < 0xf0 ? 2
+                        : first < 0xf5 ? 3
+                                       : 9;
+    if (more == 9 || at + more >= text.size()) return at;
+    for (size_t i = 1; i <= more; ++i) {
+      if ((static_cast<unsigned char>(text[at + i]) & 0xc0) != 0x80) return at;
+    }
+    at += more + 1;
+  }
+  return at;
+}
+
+// What a message quotes from elsewhere isn't its own words.
+std::string without_quotations(std::string_view text) {
+  std::string result;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && quoted) {
+      ++i;
+    } else if (text[i] == '"') {
+      quoted = !quoted;
+      result += '"';
+    } else if (!quoted) {
+      result += text[i];
+    }
+  }
+  return quoted ? std::string(text) : result;
+}
+
+// The number that `text` begins with, in brackets or not, if nothing but that number is there.
+std::optional<double> only_number(std::string_view text) {
+  const bool list = text.starts_with('[');
+  if (list) text.remove_prefix(1);
+  const std::string copy(text);
+  char* end = nullptr;
+  const double value = std::strtod(copy.c_str(), &end);
+  if (end == copy.c_str()) return {};
+  const std::string_view rest(end);
+  if (list) return rest == "]" ? std::optional(value) : std::nullopt;
+  return rest.empty() || rest[0] == ';' || rest[0] == ',' ? std::optional(value) : std::nullopt;
+}
+
+// The number behind `words` in a rule, where one stands there and ends the rule.
+std::optional<double> limit_behind(std::string_view rule, std::string_view words) {
+  const size_t at = rule.rfind(words);
+  if (at == std::string_view::npos) return {};
+  std::string digits;
+  for (char c : rule.substr(at + words.size())) {
+    if (c != ',') digits += c;
+  }
+  char* end = nullptr;
+  const double value = std::strtod(digits.c_str(), &end);
+  if (end == digits.c_str() || *end != '\0') return {};
+  return value;
+}
+
+// "must be positive, got 3": the value keeps the rule that it is said to break.
+std::string contradiction(std::string_view message) {
+  const size_t got = message.rfind(", got ");
+  if (got == std::string_view::npos) return {};
+  const std::string_view rule = message.substr(0, got);
+  const std::optional<double> value = only_number(message.substr(got + 6));
+  if (!value || std::isnan(*value)) return {};
+  const auto ends = [&](std::string_view words) { return rule.ends_with(words); };
+  const bool kept = ((ends("must not be negative") || ends(", not negative")) && *value >= 0) ||
+                    ((ends("must be positive") || ends(", positive")) && *value > 0) ||
+                    (ends("must be finite") && std::isfinite(*value)) ||
+                    (limit_behind(rule, "must be at most ") &&
+                     *value <= *limit_behind(rule, "must be at most ")) ||
+                    (limit_behind(rule, "must be at least ") &&
+                     *value >= *limit_behind(rule, "must be at least "));
+  return kept ? "the value must break the rule" : "";
+}
+
+// A name, a path or a flag, and a colon: an op's name has no spaces, a path may.
+bool has_prefix(std::string_view message) {
+  const size_t colon = message.find(": ");
+  return colon != std::string_view::npos && colon > 0 && !std::isspace(message[0]);
+}
+
+bool names_a_value(std::string_view message, Speaker speaker) {
+  const size_t got = message.find("got ");
+  if (got != std::string_view::npos && got + 4 < message.size()) return true;
+  if (speaker == Speaker::library) return false;
+  return std::any_of(message.begin(), message.end(), is_digit) || contains(message, "\"") ||
+         contains(message, "/") || contains(message, "--") || contains(message, "`");
+}
+
+template <class T>
+bool holds(std::string_view input, uint64_t value) {
+  std::array<char, sizeof(T)> bytes;
+  const T number = static_cast<T>(value);
+  std::memcpy(bytes.data(), &number, sizeof number);
+  if (contains(input, {bytes.data(), bytes.size()})) return true;
+  std::reverse(bytes.begin(), bytes.end());
+  return contains(input, {bytes.data(), bytes.size()});
+}
+
+}  // namespace
+
+std::string fault_of_output(std::string_view output) {
+  for (std::string_view report : kReports) {
+    if (contains(output, report)) return "must not print \"" + std::string(report) + "\"";
+  }
+  return {};
+}
+
+std::string fault_of(std::string_view message, Speaker speaker) {
+  if (message.empty()) return "must say something";
+  if (contains(message, "\n") || contains(message, "\r")) return "must be one line";
+  if (message.size() > kLongest) return "must not be longer than 2000 characters";
+  if (utf8_length(message) != message.size()) return "must be UTF-8";
+  for (char c : message) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return "must have no control characters";
+  }
+  // A program's line starts with `error: `.
+  const bool prefixed = has_prefix(message);
+  if (!prefixed && speaker == Speaker::library)
+    return "must start with what it is about and a colon";
+  const std::string own = without_quotations(message);
+  for (std::string_view word : kForeign) {
+    if (contains(own, word)) return "must not speak of \"" + std::string(word) + "\"";
+  }
+  if (std::string report = fault_of_output(own); !report.empty()) return report;
+  const size_t rule = prefixed ? message.find(": ") + 2 : 0;
+  if (std::count(message.begin() + static_cast<ptrdiff_t>(rule), message.end(), ' ') < 1)
+    return "must have a rule";
+  if (!names_a_value(message, speaker)) return "must say what it got";
+  if (message.ends_with("got") || message.ends_with(' ') || message.ends_with(':') ||
+      message.ends_with(',') || contains(own, "got ,") || contains(own, "got ;"))
+    return "a value must not be empty";
+  size_t digits = 0;
+  for (char c : own) {
+    digits = is_digit(c) ? digits + 1 : 0;
+    if (digits > kMostDigits) return "a number must have at most 20 digits";
+  }
+  return contradiction(message);
+}
+
+std::string number_not_in(std::string_view message, std::string_view input) {
+  const std::string own = without_quotations(message);
+  for (size_t at = 0; at < own.size();) {
+    if (!is_digit(own[at])) {
+      ++at;
+      continue;
+    }
+    std::string digits;
+    // 100,000,000 is one number.
+    while (at < own.size() &&
+           (is_digit(own[at]) || (own[at] == ',' && at + 3 < own.size() && is_digit(own[at + 1]) &&
+                                  is_digit(own[at + 2]) && is_digit(own[at + 3])))) {
+      if (own[at] != ',') digits += own[at];
+      ++at;
+    }
+    if (digits.size() < 6 || digits.size() > kMostDigits) continue;
+    const uint64_t value = std::strtoull(digits.c_str(), nullptr, 10);
+    if (value <= input.size() || contains(input, digits) || holds<uint32_t>(input, value) ||
+        holds<uint64_t>(input, value) || holds<uint64_t>(input, ~value + 1))
+      continue;
+    return digits;
+  }
+  return {};
+}
+
+}  // namespace aorta::siege
+
+/// For Python: the fault of a program's message, in a buffer of the library's; empty for none.
+extern "C" const char* aorta_fault_of(const char* message) {
+  static thread_local std::string fault;
+  fault = aorta::siege::fault_of(message, aorta::siege::Speaker::program);
+  return fault.c_str();
+}
+
+extern "C" const char* aorta_fault_of_output(const char* output) {
+  static thread_local std::string fault;
+  fault = aorta::siege::fault_of_output(output);
+  return fault.c_str();
+}

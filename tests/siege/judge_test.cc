@@ -1,0 +1,107 @@
+#include <aorta/tests/siege/judge.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace aorta::siege {
+namespace {
+
+const std::string kDigits(309, '7');
+
+TEST(Judge, ClearMessagesOfTheLibrary) {
+  for (const char* message : {
+           "matmul: the inner sizes must match, got [2,3] and [4,5]",
+           "add: shapes must broadcast, got [2,3] and [2,4]",
+           "encoder.0.conv: conv2d: groups must be at least 1, got 0",
+           "input: header must lie inside the file, got 4000 for a file of 100 bytes",
+           "a b.npz: weight: object dtype (a Python pickle) is refused, got \"|O\"",
+           "read_csv: input:3: EF must be a finite number, got \"std::\"",
+           "dropout: p must be positive, got nan",
+           "conv2d: stride must be a number for each dimension, positive, got [1,0]",
+           "conv2d: stride must be a number for each dimension or one for all, positive, got [0]",
+           "zeros: sizes must not be negative, got -1",
+           "eye: n must be at most 3037000499, got 3037000500",
+           "allocate: the machine has no more memory, got 18446744073709551615 bytes wanted",
+       })
+    EXPECT_EQ(fault_of(message), "") << message;
+}
+
+TEST(Judge, ClearMessagesOfAProgram) {
+  for (const char* message : {
+           "--lr: must be positive, got 0",
+           "unknown flag --batch_sise, did you mean --batch_size?; `aorta-echo train --help` lists "
+           "all",
+           "/tmp/run: the folder holds a run; --resume goes on with it",
+           "a/FileList.csv:2: Videos/0X1.avi must be there",
+       })
+    EXPECT_EQ(fault_of(message, Speaker::program), "") << message;
+}
+
+struct Bad {
+  std::string message, fault;
+};
+
+TEST(Judge, UnclearMessages) {
+  const Bad bad[] = {
+      {"", "must say something"},
+      {"add: shapes must broadcast, got [2]\nand [3]", "must be one line"},
+      {"add: shapes must broadcast, got [2]\r", "must be one line"},
+      {"load: text must be UTF-8, got \xff", "must be UTF-8"},
+      {"load: text must be UTF-8, got \xc3", "must be UTF-8"},
+      {"load: text must be plain, got \x1b[0m", "must have no control characters"},
+      {"no more memory", "must start with what it is about and a colon"},
+      {"vector::_M_default_append", "must start with what it is about and a colon"},
+      {"load: vector::_M_default_append, got 3", "must not speak of \"vector::\""},
+      {"load: basic_string::_M_create, got 3", "must not speak of \"basic_string\""},
+      {"load: std::bad_alloc", "must not speak of \"std::\""},
+      {"filesystem error: cannot get file size: No such file or directory [x], got 1",
+       "must not speak of \"filesystem error\""},
+      {"sampler: cannot create vector larger than max_size(), got 3",
+       "must not speak of \"max_size()\""},
+      {"--lr: stod, got x", "must not speak of \"stod\""},
+      {"a: bad_variant_access, got x", "must not speak of \"bad_variant_access\""},
+      {"libgomp: Thread creation failed: Resource temporarily unavailable, got 3",
+       "must not speak of \"libgomp\""},
+      {"error: terminate called after throwing, got 1", "must not speak of \"terminate called\""},
+      {"load: file must be readable, got Success", "must not speak of \"got Success\""},
+      {"==3==ERROR: AddressSanitizer: heap-use-after-free, got 3", "must not print \"Sanitizer\""},
+      {"add: wrong", "must have a rule"},
+      {"add: shapes must broadcast", "must say what it got"},
+      {"add: shapes must broadcast, got ", "must say what it got"},
+      {"add: shapes must match, got , and 3", "a value must not be empty"},
+      {"index: a number must fit, got " + kDigits, "a number must have at most 20 digits"},
+      {"conv2d: stride must be positive, got 1099511627776", "the value must break the rule"},
+      {"conv2d: stride must be a number for each dimension or one for all, positive, got [4]",
+       "the value must break the rule"},
+      {"a.csv:2: Frame must not be negative, got 1000000000000000000",
+       "the value must break the rule"},
+      {"eye: n must be at most 100,000, got 7", "the value must break the rule"},
+      {"topk: k must be at least 1, got 3", "the value must break the rule"},
+      {"fill_: value must be finite, got 3", "the value must break the rule"},
+  };
+  for (const auto& [message, fault] : bad) EXPECT_EQ(fault_of(message), fault) << message;
+}
+
+TEST(Judge, AProgramNamesSomethingToo) {
+  EXPECT_EQ(fault_of("train: something went wrong", Speaker::program), "must say what it got");
+}
+
+TEST(Judge, Outputs) {
+  EXPECT_EQ(fault_of_output("epoch 1 train 0.3\n"), "");
+  EXPECT_EQ(fault_of_output("x\nterminate called without an active exception\n"),
+            "must not print \"terminate called\"");
+  EXPECT_EQ(fault_of_output("a.cc:3: runtime error: shift exponent 70 is too large\n"),
+            "must not print \"runtime error:\"");
+}
+
+TEST(Judge, NumbersThatAreNotThere) {
+  const std::string input("\x40\xe2\x01\x00 1000007 abc", 16);  // 123456 as four bytes
+  EXPECT_EQ(number_not_in("x: size must fit, got 123456", input), "");
+  EXPECT_EQ(number_not_in("x: size must fit, got 1000007", input), "");
+  EXPECT_EQ(number_not_in("x: size must fit, got 1,000,007 for 12", input), "");
+  EXPECT_EQ(number_not_in("x: size must fit, got 20203526160384 bytes", input), "20203526160384");
+  EXPECT_EQ(number_not_in("x: name must be there, got \"20203526160384\"", input), "");
+}
+
+}  // namespace
+}  // namespace aorta::siege

@@ -1,0 +1,266 @@
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/data/distributed_sampler.h>
+#include <aorta/data/loader.h>
+#include <aorta/data/random_samplers.h>
+#include <aorta/models/make.h>
+#include <aorta/nn/activation.h>
+#include <aorta/nn/attention.h>
+#include <aorta/nn/conv.h>
+#include <aorta/nn/dropout.h>
+#include <aorta/nn/embedding.h>
+#include <aorta/nn/linear.h>
+#include <aorta/nn/loss.h>
+#include <aorta/nn/normalization.h>
+#include <aorta/nn/pooling.h>
+#include <aorta/nn/recurrent.h>
+#include <aorta/nn/upsample.h>
+#include <aorta/optim/adadelta.h>
+#include <aorta/optim/adagrad.h>
+#include <aorta/optim/adam.h>
+#include <aorta/optim/adamax.h>
+#include <aorta/optim/nadam.h>
+#include <aorta/optim/plateau.h>
+#include <aorta/optim/rmsprop.h>
+#include <aorta/optim/schedules.h>
+#include <aorta/optim/sgd.h>
+
+#include <aorta/tests/siege/targets.h>
+
+// Layers, optimizers, schedules, networks and loaders, each made with drawn options and run once.
+namespace aorta::siege {
+namespace {
+
+using T = Tensor;
+using nn::Sizes;
+
+/// A layer made from A..., called on a tensor.
+template <class M, class... A>
+T layer(const A&... arguments, const T& x) {
+  M module(arguments...);
+  return module(x);
+}
+
+template <class M, class... A>
+T loss(const A&... arguments, const T& input, const T& target) {
+  M module(arguments...);
+  return module(input, target);
+}
+
+void add_layers(std::vector<Target>& targets) {
+  using namespace nn;
+  targets.insert(targets.end(),
+                 {
+                     of("Linear", layer<Linear, int64_t, int64_t, LinearOptions>),
+                     of("Flatten", layer<Flatten, int64_t, int64_t>),
+                     of("Unflatten", layer<Unflatten, int64_t, Dims>),
+                     of("Conv1d", layer<Conv1d, int64_t, int64_t, Sizes, ConvOptions>),
+                     of("Conv2d", layer<Conv2d, int64_t, int64_t, Sizes, ConvOptions>),
+                     of("Conv3d", layer<Conv3d, int64_t, int64_t, Sizes, ConvOptions>),
+                     of("ConvTranspose1d",
+                        layer<ConvTranspose1d, int64_t, int64_t, Sizes, ConvTransposeOptions>),
+                     of("ConvTranspose2d",
+                        layer<ConvTranspose2d, int64_t, int64_t, Sizes, ConvTransposeOptions>),
+                     of("ConvTranspose3d",
+                        layer<ConvTranspose3d, int64_t, int64_t, Sizes, ConvTransposeOptions>),
+                     of("MaxPool1d", layer<MaxPool1d, Sizes, MaxPoolOptions>),
+                     of("MaxPool2d", layer<MaxPool2d, Sizes, MaxPoolOptions>),
+                     of("MaxPool3d", layer<MaxPool3d, Sizes, MaxPoolOptions>),
+                     of("AvgPool1d", layer<AvgPool1d, Sizes, AvgPoolOptions>),
+                     of("AvgPool2d", layer<AvgPool2d, Sizes, AvgPoolOptions>),
+                     of("AvgPool3d", layer<AvgPool3d, Sizes, AvgPoolOptions>),
+                     of("AdaptiveMaxPool2d", layer<AdaptiveMaxPool2d, Sizes>),
+                     of("AdaptiveAvgPool2d", layer<AdaptiveAvgPool2d, Sizes>),
+                     of("BatchNorm1d", layer<BatchNorm1d, int64_t, BatchNormOptions>),
+                     of("BatchNorm2d", layer<BatchNorm2d, int64_t, BatchNormOptions>),
+                     of("BatchNorm3d", layer<BatchNorm3d, int64_t, BatchNormOptions>),
+                     of("InstanceNorm1d", layer<InstanceNorm1d, int64_t, InstanceNormOptions>),
+                     of("InstanceNorm2d", layer<InstanceNorm2d, int64_t, InstanceNormOptions>),
+                     of("LayerNorm", layer<LayerNorm, Dims, LayerNormOptions>),
+                     of("GroupNorm", layer<GroupNorm, int64_t, int64_t, GroupNormOptions>),
+                     of("RMSNorm", layer<RMSNorm, Dims, RMSNormOptions>),
+                     of("Embedding", layer<Embedding, int64_t, int64_t, EmbeddingOptions>),
+                     random_of("Dropout", layer<Dropout, DropoutOptions>),
+                     random_of("Dropout2d", layer<Dropout2d, double>),
+                     of("Upsample", layer<Upsample, InterpolateOptions>),
+                     of("PixelShuffle", layer<PixelShuffle, int64_t>),
+                     of("PixelUnshuffle", layer<PixelUnshuffle, int64_t>),
+                     of("LeakyReLU", layer<LeakyReLU, double>),
+                     of("ELU", layer<ELU, double>),
+                     of("CELU", layer<CELU, double>),
+                     of("Hardtanh", layer<Hardtanh, double, double>),
+                     of("Hardshrink", layer<Hardshrink, double>),
+                     of("Softshrink", layer<Softshrink, double>),
+                     of("Softplus", layer<Softplus, double, double>),
+                     of("GELU", layer<GELU, GeluApproximation>),
+                     of("MSELoss", loss<MSELoss, Reduction>),
+                     of("L1Loss", loss<L1Loss, Reduction>),
+                     of("SmoothL1Loss", loss<SmoothL1Loss, Reduction, double>),
+                     of("HuberLoss", loss<HuberLoss, Reduction, double>),
+                     of("KLDivLoss", loss<KLDivLoss, Reduction, bool>),
+                     of("BCELoss", loss<BCELoss, BceOptions>),
+                     of("BCEWithLogitsLoss", loss<BCEWithLogitsLoss, BceWithLogitsOptions>),
+                     of("CrossEntropyLoss", loss<CrossEntropyLoss, CrossEntropyOptions>),
+                     of("NLLLoss", loss<NLLLoss, NllLossOptions>),
+                     of("DiceLoss", loss<DiceLoss, DiceOptions>),
+                     of("FocalLoss", loss<FocalLoss, FocalOptions>),
+                 });
+  targets.insert(
+      targets.end(),
+      {
+          of(
+              "RNN", +[](int64_t in, int64_t hidden, const RNNOptions& o, const T& x,
+                         const T& h) { return RNN(in, hidden, o)(x, h).output; }),
+          of(
+              "GRU", +[](int64_t in, int64_t hidden, const RecurrentOptions& o, const T& x,
+                         const T& h) { return GRU(in, hidden, o)(x, h).output; }),
+          of(
+              "LSTM", +[](int64_t in, int64_t hidden, const RecurrentOptions& o, const T& x,
+                          const LstmState& s) { return LSTM(in, hidden, o)(x, s).output; }),
+          random_of(
+              "MultiheadAttention",
+              +[](int64_t embed, int64_t heads, const MultiheadAttentionOptions& o, const T& q,
+                  const T& k, const T& v, const AttentionMasks& masks) {
+                return MultiheadAttention(embed, heads, o)(q, k, v, masks).output;
+              }),
+          random_of(
+              "TransformerEncoderLayer",
+              +[](int64_t model, int64_t heads, const TransformerEncoderLayerOptions& o, const T& x,
+                  const AttentionMasks& masks) {
+                return TransformerEncoderLayer(model, heads, o)(x, masks);
+              }),
+          of(
+              "models::make",
+              +[](int64_t which, const models::ModelOptions& o, const T& x) {
+                static constexpr const char* kNames[] = {"mlp",      "lenet5", "unet_small",
+                                                         "resnet18", "",       "resnet1"};
+                nn::AnyModule net =
+                    models::make(kNames[static_cast<uint64_t>(which) % std::size(kNames)], o);
+                return (*net)(x);
+              }),
+      });
+}
+
+/// Two steps on one parameter.
+template <class O, class Options>
+T step(const Options& options, const T& parameter, const T& gradient) {
+  const T p = parameter.detach().clone();
+  p.requires_grad_();
+  p.set_grad(gradient);
+  O optimizer({p}, options);
+  optimizer.step();
+  optimizer.step();
+  optimizer.zero_grad();
+  return p.detach();
+}
+
+/// Some steps of a schedule; its rates.
+template <class S>
+T schedule(const typename S::Options& options) {
+  const T p = ones({2}).requires_grad_();
+  optim::SGD optimizer({p}, {.lr = 0.1, .momentum = 0.5});
+  S schedule(optimizer, options);
+  for (int i = 0; i < 5; ++i) {
+    p.set_grad(ones({2}));
+    optimizer.step();
+    if constexpr (std::is_same_v<S, optim::ReduceLROnPlateau>) {
+      schedule.step(1.0);
+    } else {
+      schedule.step();
+    }
+  }
+  return p.detach();
+}
+
+void add_training(std::vector<Target>& targets) {
+  using namespace optim;
+  targets.insert(targets.end(),
+                 {
+                     of("SGD", step<SGD, SGDOptions>),
+                     of("Adam", step<Adam, AdamOptions>),
+                     of("AdamW", step<AdamW, AdamWOptions>),
+                     of("Adagrad", step<Adagrad, AdagradOptions>),
+                     of("Adadelta", step<Adadelta, AdadeltaOptions>),
+                     of("Adamax", step<Adamax, AdamaxOptions>),
+                     of("NAdam", step<NAdam, NAdamOptions>),
+                     of("RMSprop", step<RMSprop, RMSpropOptions>),
+                     of("StepLR", schedule<StepLR>),
+                     of("MultiStepLR", schedule<MultiStepLR>),
+                     of("ConstantLR", schedule<ConstantLR>),
+                     of("LinearLR", schedule<LinearLR>),
+                     of("ExponentialLR", schedule<ExponentialLR>),
+                     of("PolynomialLR", schedule<PolynomialLR>),
+                     of("CosineAnnealingLR", schedule<CosineAnnealingLR>),
+                     of("CosineAnnealingWarmRestarts", schedule<CosineAnnealingWarmRestarts>),
+                     of("OneCycleLR", schedule<OneCycleLR>),
+                     of("SWALR", schedule<SWALR>),
+                     of("ReduceLROnPlateau", schedule<ReduceLROnPlateau>),
+                 });
+}
+
+/// The indices that a sampler gives, as a tensor.
+T indices_of(const data::Sampler& sampler, int64_t epoch) {
+  Generator random;
+  return tensor(sampler.indices(epoch, random));
+}
+
+void add_data(std::vector<Target>& targets) {
+  using namespace data;
+  targets.insert(
+      targets.end(),
+      {
+          of(
+              "SequentialSampler",
+              +[](int64_t size, int64_t epoch) {
+                return indices_of(SequentialSampler(size), epoch);
+              }),
+          of(
+              "RandomSampler",
+              +[](int64_t size, const RandomSamplerOptions& o, int64_t epoch) {
+                return indices_of(RandomSampler(size, o), epoch);
+              }),
+          of(
+              "DistributedSampler",
+              +[](int64_t size, const DistributedSamplerOptions& o, int64_t epoch) {
+                return indices_of(DistributedSampler(size, o), epoch);
+              }),
+          of(
+              "SubsetRandomSampler",
+              +[](const std::vector<int64_t>& places, int64_t epoch) {
+                return indices_of(SubsetRandomSampler(places), epoch);
+              }),
+          of(
+              "WeightedRandomSampler",
+              +[](const std::vector<double>& weights, int64_t samples, bool replacement) {
+                return indices_of(WeightedRandomSampler(weights, samples, replacement), 0);
+              }),
+          of(
+              "DataLoader",
+              +[](int64_t batch_size, bool shuffle, bool drop_last, double timeout,
+                  std::optional<int> prefetch, int reads, const T& x, const T& y) {
+                const auto set = make_dataset<TensorDataset>(NamedTensors{{"x", x}, {"y", y}});
+                DataLoader loader(set, {.batch_size = batch_size,
+                                        .shuffle = shuffle,
+                                        .drop_last = drop_last,
+                                        .timeout = timeout,
+                                        .prefetch_factor = prefetch,
+                                        .reads_in_flight = reads,
+                                        .seed = 1});
+                Tensors batches;
+                for (const auto& batch : loader) batches.push_back(batch["x"]);
+                return batches;
+              }),
+      });
+}
+
+}  // namespace
+
+std::vector<Target> module_targets() {
+  std::vector<Target> targets;
+  add_layers(targets);
+  add_training(targets);
+  add_data(targets);
+  // What they start from is drawn from the default generator, which every call seeds.
+  return targets;
+}
+
+}  // namespace aorta::siege
