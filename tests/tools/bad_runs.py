@@ -222,8 +222,11 @@ def _(case):
     return case.train("--lr", "1e30", "--num_epochs", "2", "--amp")
 
 
-for letter, value in zip("abc", ("0", "-1", "nan")):
-    @row("55" + letter, "a learning rate of " + value, 2, "--lr: must be positive, got *", "train --lr " + value)
+for letter, value, rule in (("a", "0", "be positive, got 0"), ("b", "-1e-30", "be positive, got -1e-30"),
+                            ("c", "nan", "be a finite number, got nan; *"),
+                            ("d", "1e400", "be a finite number, got 1e400; *"),
+                            ("e", "1e-400", "be 0 or at least 5e-324 in size, got 1e-400; *")):
+    @row("55" + letter, "a learning rate of " + value, 2, "--lr: must " + rule, "train --lr " + value)
     def _(case, value=value):
         return case.train("--lr=" + value)
 
@@ -411,6 +414,27 @@ for letter, value, message in (("a", "0", "--batch_size: must be positive, got 0
 @row("78d", "a seed of -1", 2, "--seed: must not be negative, got -1; *", "train --seed -1")
 def _(case):
     return case.train("--seed", "-1")
+
+
+@row("78f", "a seed of 2^64", 2, "--seed: must be at most 18446744073709551615, got 18446744073709551616; *",
+     "train --seed 18446744073709551616")
+def _(case):
+    return case.train("--seed", "18446744073709551616")
+
+
+@row("78g", "a flag that has no value", 2, "--lr: must have a value, got none; *", "train --lr")
+def _(case):
+    return case.train("--lr")
+
+
+@row("78h", "a flag that is neither on nor off", 2, "--amp: must be true or false, got 2; *", "train --amp=2")
+def _(case):
+    return case.train("--amp=2")
+
+
+@row("78i", "a flag that must be given", 2, "--weights: must be given, got none; *", "evaluate")
+def _(case):
+    return case.echo("evaluate", "--data_dir", case.data_folder)
 
 
 @row("78e", "-1 workers", 2, "--workers: must not be negative, got -1", "compare --workers -1")

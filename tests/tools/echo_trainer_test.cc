@@ -251,7 +251,7 @@ TEST(Trainer, RefusesWhatCannotBeTrained) {
             "--num_train_patients: must be 1 to the number of videos, 6, got 7");
   options = options_for(folder);
   options.lr = 0;
-  EXPECT_EQ(error_of(options, ExitCode::usage), "--lr: must be positive, got 0.000000");
+  EXPECT_EQ(error_of(options, ExitCode::usage), "--lr: must be positive, got 0");
   options = options_for(folder);
   options.model_name = "resnet18";
   EXPECT_EQ(error_of(options, ExitCode::usage),

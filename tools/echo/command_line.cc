@@ -1,3 +1,4 @@
+#include <aorta/core/io/bytes.h>
 #include <aorta/core/version.h>
 #include <aorta/tools/echo/check_data.h>
 #include <aorta/tools/echo/command_line.h>
@@ -11,11 +12,16 @@
 #include <aorta/tools/echo/synth/synth.h>
 #include <aorta/tools/echo/train.h>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
+#include <limits>
 #include <new>
 
 namespace aorta::echo {
@@ -47,6 +53,63 @@ struct [[nodiscard]] Command {
   std::function<int()> run;
 };
 
+/// A value as a message shows it: as it is, and what a terminal doesn't show in quotes.
+std::string shown(const std::string& text) {
+  const std::string quoted = io::quote(text);
+  return text.empty() || quoted.size() != text.size() + 2 ? quoted : text;
+}
+
+[[noreturn]] void refuse(const std::string& rule, const std::string& text) {
+  throw CLI::ValidationError("must " + rule + ", got " + shown(text));
+}
+
+/// Text that CLI11 takes for exactly this number. By itself it takes what doesn't fit for the
+/// largest one, 010 for 8, and rounds twice.
+template <class T>
+std::string number_text(std::string text) {
+  using Limits = std::numeric_limits<T>;
+  constexpr const char* kRule = Limits::is_integer ? "be a whole number" : "be a number";
+  const bool signed_twice = text.starts_with("+-"), negative = text.starts_with("-");
+  const char *begin = text.data() + text.starts_with("+"), *end = text.data() + text.size();
+  if (std::is_unsigned_v<T> && negative) refuse("not be negative", text);
+  T value{};
+  const auto [last, error] = std::from_chars(begin, end, value);
+  if (last != end || error == std::errc::invalid_argument || signed_twice) refuse(kRule, text);
+  if constexpr (Limits::is_integer) {
+    if (error != std::errc{} && negative)
+      refuse(fmt::format("be at least {}", Limits::min()), text);
+    if (error != std::errc{}) refuse(fmt::format("be at most {}", Limits::max()), text);
+    return fmt::format("{}", value);
+  } else {
+    const bool vanishes = error != std::errc{} && std::abs(std::strtod(begin, nullptr)) < 1;
+    if (vanishes) refuse(fmt::format("be 0 or at least {} in size", Limits::denorm_min()), text);
+    if (error != std::errc{} || !std::isfinite(value)) refuse("be a finite number", text);
+    return fmt::format("{:a}", value);
+  }
+}
+
+/// What a flag that is on or off may be given with "=".
+std::string flag_text(std::string text) {
+  static const std::vector<std::string> known = {"true", "false", "on", "off",
+                                                 "yes",  "no",    "1",  "0"};
+  if (std::find(known.begin(), known.end(), text) == known.end()) refuse("be true or false", text);
+  return text;
+}
+
+/// The type of a field's value, or of the one or more that it may hold.
+template <class T>
+struct ValueOf {
+  using Type = T;
+};
+template <class T>
+struct ValueOf<std::optional<T>> {
+  using Type = T;
+};
+template <class T>
+struct ValueOf<std::vector<T>> {
+  using Type = T;
+};
+
 /// Adds `--name` for a field of any of the types that options have.
 template <class T>
 void add_field(CLI::App& app, const char* group, const std::string& name, T& field,
@@ -60,15 +123,14 @@ void add_field(CLI::App& app, const char* group, const std::string& name, T& fie
                                                         : "no_" + name;
     const std::string on = field ? " [on]" : "";  // what numbers show by their default
     option = app.add_flag("--" + name + ",!--" + negative, field, description + on);
+    option->transform(flag_text);
   } else {
     option = app.add_option("--" + name, field, description);
     if constexpr (requires { field.push_back(0); } && !std::is_same_v<T, std::string>)
       option->delimiter(',');
     if constexpr (!requires { field.has_value(); }) option->capture_default_str();
-    if constexpr (std::is_unsigned_v<T>)  // CLI11 takes -1 for the largest number
-      option->check([](const std::string& text) {
-        return text.starts_with("-") ? "must not be negative, got " + text : "";
-      });
+    using Value = typename ValueOf<T>::Type;
+    if constexpr (std::is_arithmetic_v<Value>) option->transform(number_text<Value>);
   }
   option->group(group)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
@@ -267,21 +329,6 @@ std::vector<std::string> flags_of(const CLI::App& app) {
   return names;
 }
 
-/// "Could not convert: --lr = 8x" in the words of the other errors.
-std::string conversion_text(const std::string& text, const CLI::App& app) {
-  const size_t begin = text.find("--"), end = text.find(" = ");
-  if (begin == std::string::npos || end == std::string::npos) return text;
-  const std::string name = text.substr(begin, end - begin);
-  const CLI::Option* option = app.get_option_no_throw(name);
-  if (!option || option->results().empty()) return text;
-  const std::string type = option->get_type_name();
-  const bool whole = type.starts_with("INT") || type.starts_with("UINT");
-  // Of a flag that is given twice the last value counts.
-  const std::string& value = option->results().back();
-  return name + ": must be " + (whole ? "a whole number" : "a number") + ", got " +
-         (option->get_delimiter() ? text.substr(end + 3) : value);
-}
-
 /// What is wrong with the arguments, in one line.
 std::string usage_text(const CLI::ParseError& error, const CLI::App& app) {
   const CLI::App* chosen = &app;
@@ -290,7 +337,13 @@ std::string usage_text(const CLI::ParseError& error, const CLI::App& app) {
     for (const CLI::App* command : chosen->get_subcommands()) chosen = command, deeper = true;
   }
   std::string text = error.what();
-  if (dynamic_cast<const CLI::ConversionError*>(&error)) text = conversion_text(text, *chosen);
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error))  // "--lr: 1 required FLOAT missing"
+    text = text.substr(0, text.find(": ")) + ": must have a value, got none";
+  if (dynamic_cast<const CLI::RequiredError*>(&error)) {
+    const std::string name = text.substr(0, text.find(" is required"));
+    text = (name == "A subcommand" ? "there must be a command" : name + ": must be given") +
+           ", got none";
+  }
   const std::vector<std::string> extras = app.remaining(true);
   if (!extras.empty()) {
     const std::string& first = extras[0];

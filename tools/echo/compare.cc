@@ -42,16 +42,9 @@ std::optional<Epoch> time_epochs(const TrainOptions& options, int64_t epochs) {
 
 int compare(const CompareOptions& options) {
   catch_interrupts();
-  if (options.epochs < 1)
-    throw Failure(ExitCode::usage,
-                  fmt::format("--epochs: must be positive, got {}", options.epochs));
-  if (options.recordings < 1)
-    throw Failure(ExitCode::usage,
-                  fmt::format("--recordings: must be positive, got {}", options.recordings));
-  for (const int workers : options.workers)
-    if (workers < 0)
-      throw Failure(ExitCode::usage,
-                    fmt::format("--workers: must not be negative, got {}", workers));
+  check_positive("--epochs", options.epochs);
+  check_positive("--recordings", options.recordings);
+  for (const int workers : options.workers) check_workers("--workers", workers);
   const std::string data_dir = data_folder(options.train.data_dir);
   const int64_t there = echo_frames(data_dir, data::EchoSplit::train)->size();
   const int64_t recordings = std::min(options.recordings, there);

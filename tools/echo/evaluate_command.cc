@@ -92,9 +92,8 @@ std::vector<std::string> write_evaluation(const Evaluation& evaluation, const st
 
 void evaluate(const EvaluateOptions& options) {
   const data::EchoSplit split = split_of(options.split);
-  if (options.batch_size < 1)
-    throw Failure(ExitCode::usage,
-                  fmt::format("--batch_size: must be positive, got {}", options.batch_size));
+  check_positive("--batch_size", options.batch_size);
+  check_workers("--num_workers", options.num_workers);
   const std::string data_dir = data_folder(options.data_dir);
   const Segmenter segmenter = with_code(ExitCode::data, [&] {
     return load_segmenter(options.run_or_weights,

@@ -56,6 +56,14 @@ std::string data_folder(const std::string& data_dir) {
   return folder;
 }
 
+void check_workers(const char* flag, int value) {
+  constexpr int kMost = 65520;  // data_loader's, of one read each
+  check_not_negative(flag, value);
+  if (value > kMost)
+    throw Failure(ExitCode::usage,
+                  fmt::format("{}: must be at most {}, got {}", flag, kMost, value));
+}
+
 std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem(); }
 
 }  // namespace aorta::echo

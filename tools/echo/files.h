@@ -1,5 +1,9 @@
 #pragma once
 
+#include <aorta/tools/echo/failure.h>
+
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
 
@@ -18,6 +22,20 @@ void make_folder(const std::string& path);
 /// The data folder that is meant: `data_dir`, or where that is empty what AORTA_ECHO names. Throws
 /// a Failure of usage where neither does.
 std::string data_folder(const std::string& data_dir);
+
+/// Throw a Failure of usage: "--batch_size: must be positive, got 0".
+template <class T>
+void check_positive(const char* flag, T value) {
+  if (!(value > 0))
+    throw Failure(ExitCode::usage, fmt::format("{}: must be positive, got {}", flag, value));
+}
+template <class T>
+void check_not_negative(const char* flag, T value) {
+  if (!(value >= 0))
+    throw Failure(ExitCode::usage, fmt::format("{}: must not be negative, got {}", flag, value));
+}
+/// Processes that read: 0 to the most that a loader has.
+void check_workers(const char* flag, int value);
 
 /// The last part of a path without its suffix: "heart" of "videos/heart.avi".
 std::string stem_of(const std::string& path);

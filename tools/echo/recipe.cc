@@ -1,5 +1,6 @@
 #include <aorta/aorta.h>
 #include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/files.h>
 #include <aorta/tools/echo/recipe.h>
 #include <aorta/tools/echo/run_folder.h>
 
@@ -14,11 +15,8 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const TrainOptions& options,
                                                  const std::vector<Tensor>& parameters) {
   const std::string& name = options.optimizer;
   const double lr = options.lr, decay = options.weight_decay;
-  if (!(lr > 0) || !std::isfinite(lr))
-    throw Failure(ExitCode::usage, "--lr: must be positive, got " + std::to_string(lr));
-  if (!(decay >= 0) || !std::isfinite(decay))
-    throw Failure(ExitCode::usage,
-                  "--weight_decay: must not be negative, got " + std::to_string(decay));
+  check_positive("--lr", lr);
+  check_not_negative("--weight_decay", decay);
   if (name == "sgd" || name == "nesterov")
     return std::make_unique<optim::SGD>(
         parameters,
@@ -47,9 +45,7 @@ Schedule make_schedule(const TrainOptions& options, optim::Optimizer& optimizer,
   if (name == "step") {
     // Without a period it never comes.
     const int64_t period = options.lr_step_period.value_or(int64_t{1} << 40);
-    if (period < 1)
-      throw Failure(ExitCode::usage,
-                    "--lr_step_period: must be positive, got " + std::to_string(period));
+    check_positive("--lr_step_period", period);
     return {
         std::make_unique<optim::StepLR>(optimizer, optim::StepLR::Options{.step_size = period})};
   }
@@ -61,16 +57,17 @@ Schedule make_schedule(const TrainOptions& options, optim::Optimizer& optimizer,
   if (name == "poly")
     return {std::make_unique<optim::PolynomialLR>(
         optimizer, optim::PolynomialLR::Options{.total_iters = epochs, .power = 0.9})};
-  if (name == "onecycle")
-    return {
-        std::make_unique<optim::OneCycleLR>(
-            optimizer,
-            optim::OneCycleLR::Options{
-                .max_lr = {options.lr},
-                .total_steps =
-                    std::min(epochs * steps_per_epoch, options.max_steps.value_or(INT64_MAX)) + 1,
-                .cycle_momentum = false}),
-        true};
+  if (name == "onecycle") {
+    int64_t steps = 0;
+    constexpr int64_t kMost = INT64_MAX - 1;
+    if (__builtin_mul_overflow(epochs, steps_per_epoch, &steps)) steps = kMost;
+    steps = std::min({steps, options.max_steps.value_or(kMost), kMost});
+    return {std::make_unique<optim::OneCycleLR>(
+                optimizer,
+                optim::OneCycleLR::Options{
+                    .max_lr = {options.lr}, .total_steps = steps + 1, .cycle_momentum = false}),
+            true};
+  }
   throw Failure(ExitCode::usage,
                 "--schedule: must be step, cosine, poly or onecycle, got " + io::quote(name));
 }

@@ -24,9 +24,7 @@ std::string overlay_path(const SegmentOptions& options, const std::string& video
 void check_videos(const SegmentOptions& options) {
   if (options.videos.empty())
     throw Failure(ExitCode::usage, "segment: there must be a video, got none");
-  if (options.batch_size < 1)
-    throw Failure(ExitCode::usage,
-                  fmt::format("--batch_size: must be positive, got {}", options.batch_size));
+  check_positive("--batch_size", options.batch_size);
   std::map<std::string, std::string> names;
   for (const std::string& video : options.videos) {
     const auto [known, added] = names.emplace(stem_of(video), video);

@@ -37,18 +37,12 @@ TrainOptions checked(TrainOptions options) {
     throw Failure(ExitCode::usage, "--allow_changed_data: goes with --resume, got none");
   if (options.resume) check_holds_a_run(options.output);
   options.data_dir = data_folder(options.data_dir);
-  if (options.num_epochs < 0)
-    throw Failure(ExitCode::usage,
-                  "--num_epochs: must not be negative, got " + std::to_string(options.num_epochs));
-  if (options.num_workers < 0)
-    throw Failure(ExitCode::usage, "--num_workers: must not be negative, got " +
-                                       std::to_string(options.num_workers));
-  if (options.max_steps && *options.max_steps < 1)
-    throw Failure(ExitCode::usage,
-                  "--max_steps: must be positive, got " + std::to_string(*options.max_steps));
-  if (!(options.save_every > 0))
-    throw Failure(ExitCode::usage,
-                  fmt::format("--save_every: must be positive, got {}", options.save_every));
+  check_not_negative("--num_epochs", options.num_epochs);
+  check_workers("--num_workers", options.num_workers);
+  if (options.max_steps) check_positive("--max_steps", *options.max_steps);
+  check_positive("--batch_size", options.batch_size);
+  check_positive("--save_every", options.save_every);
+  check_not_negative("--timeout", options.timeout);
   return options;
 }
 

@@ -1,6 +1,7 @@
 #include <aorta/aorta.h>
 #include <aorta/tools/echo/data_facts.h>
 #include <aorta/tools/echo/failure.h>
+#include <aorta/tools/echo/files.h>
 #include <aorta/tools/echo/trainer.h>
 
 #include <bit>
@@ -127,9 +128,7 @@ Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
     : options_(options),
       device_(choose_device(options.device)),
       segmenter_(initial_segmenter(options, checkpoint)) {
-  if (options.batch_size < 1)
-    throw Failure(ExitCode::usage,
-                  "--batch_size: must be positive, got " + std::to_string(options.batch_size));
+  check_positive("--batch_size", options.batch_size);
   const auto videos = echo_frames(options.data_dir, data::EchoSplit::train);
   notes_ = videos->notes();
   validation_ = echo_frames(options.data_dir, data::EchoSplit::val);
