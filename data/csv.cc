@@ -4,6 +4,7 @@
 #include <aorta/data/csv.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -57,14 +58,23 @@ bool parse(std::string_view text, T& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+// A column as a message names it: in quotes where it isn't a word.
+std::string shown(const std::string& column) {
+  const bool word = !column.empty() && !std::isdigit(static_cast<unsigned char>(column[0])) &&
+                    std::all_of(column.begin(), column.end(), [](char c) {
+                      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+                    });
+  return word ? column : io::quote(column);
+}
+
 template <class T>
 T parse_or_fail(std::string_view text, const std::string& file, int64_t line,
                 const std::string& column) {
   T value = 0;
   if (!parse(text, value))
     fail_in(file, line,
-            column + (std::is_same_v<T, double> ? " must be a finite number"
-                                                : " must be an integer of 64 bits"),
+            shown(column) + (std::is_same_v<T, double> ? " must be a finite number"
+                                                       : " must be an integer of 64 bits"),
             io::quote(text));
   return value;
 }

@@ -166,7 +166,7 @@ ZipMember read_entry(const FileBytes& file, const Directory& directory, size_t& 
         "zip directory must hold its members", "a member longer than it");
   member.name = as_text(bytes.subspan(at + kDirectoryEntrySize, name_size));
   const std::string name = member_name(file, member);
-  check(is_utf8(member.name), name, "member name must be UTF-8");
+  check(is_utf8(member.name), path, "member name must be UTF-8", quote(member.name));
   read_zip64_extra(bytes.subspan(at + kDirectoryEntrySize + name_size, extra_size), name, member);
   check((flags & 0x2041) == 0, name, "member must not be encrypted", "flags ", flags);
   check(method == kStored || method == kDeflated, name, "member must be stored (0) or deflated (8)",

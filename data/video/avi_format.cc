@@ -59,6 +59,7 @@ struct Chunk {
   uint64_t end() const { return data() + size; }
   uint64_t next() const { return end() + (size & 1); }  // chunks start at even places
   bool is(std::string_view name) const { return name == id; }
+  std::string_view fourcc() const { return {id, 4}; }  // zeros and all
   bool is_list(std::string_view name) const { return is("LIST") && name == list; }
 };
 
@@ -234,11 +235,11 @@ void parse_idx1(Window& window, const Chunk& idx1, uint64_t movi, AviIndex& avi)
 // The chunks of 'movi', some of them in lists called 'rec '.
 void scan_movi(Window& window, uint64_t begin, uint64_t end, AviIndex& avi) {
   each_chunk(window, begin, end, [&](const Chunk& chunk) {
-    if (is_frame(chunk.id, avi.stream))
+    if (is_frame(chunk.fourcc(), avi.stream))
       add_frame(window.file(), avi, chunk.offset, static_cast<uint32_t>(chunk.size));
     if (chunk.is_list("rec "))
       each_chunk(window, chunk.data() + 4, chunk.end(), [&](const Chunk& inner) {
-        if (is_frame(inner.id, avi.stream))
+        if (is_frame(inner.fourcc(), avi.stream))
           add_frame(window.file(), avi, inner.offset, static_cast<uint32_t>(inner.size));
       });
   });

@@ -104,6 +104,10 @@ TEST(Csv, ReadsNumbers) {
     EXPECT_EQ(error_of([&] { other.number(0); }),
               "read_csv: t.csv:2: EF must be a finite number, got \"" + std::string(bad) + "\"");
   }
+  CsvReader odd = reader_of("\xff\x01 b\nx\n");
+  ASSERT_TRUE(odd.next());
+  EXPECT_EQ(error_of([&] { odd.number(0); }),
+            "read_csv: t.csv:2: \"\\xff\\x01 b\" must be a finite number, got \"x\"");
   CsvReader large = reader_of("a\n9223372036854775808\n");
   ASSERT_TRUE(large.next());
   EXPECT_EQ(error_of([&] { large.integer(0); }),

@@ -167,7 +167,7 @@ class Attack {
     } catch (const Error& error) {
       return one_.tried_error(error.what());
     }
-    one_.tried_well();
+    one_.tried(true);
     run_safe(results);
   }
 

@@ -58,13 +58,15 @@ Settings settings_of(int argc, char** argv) {
 
 std::string said() { return {shared->text, shared->said.load()}; }
 
-// Digits and names are many, kinds of findings few.
+// Digits and quoted names are many, kinds of findings few.
 std::string kind_of(std::string_view text) {
   std::string kind;
+  bool quoted = false;
   for (char c : text) {
+    if (c == '"') quoted = !quoted;
     const bool digit = c >= '0' && c <= '9';
-    if (!digit) kind += c;
-    if (digit && (kind.empty() || kind.back() != '#')) kind += '#';
+    if (!digit && !quoted) kind += c;
+    if (digit && !quoted && (kind.empty() || kind.back() != '#')) kind += '#';
   }
   return kind;
 }
@@ -110,19 +112,21 @@ void limit_memory(int64_t bytes) {
 
 class Findings {
  public:
-  explicit Findings(const char* part, uint64_t seed) : part_(part), seed_(seed) {}
+  Findings(const char* part, const Settings& settings) : part_(part), settings_(settings) {}
   // A line `number \t key \t text` of the pipe.
   void add(uint64_t number, const std::string& key, const std::string& text) {
     if (++kinds_[kind_of(key)] > 1) return;
-    std::printf("finding: %s\n  see it again: %s --seed %llu --case %llu\n", text.c_str(), part_,
-                static_cast<unsigned long long>(seed_), static_cast<unsigned long long>(number));
+    const std::string only = settings_.only.empty() ? "" : " --only " + settings_.only;
+    std::printf("finding: %s\n  see it again: %s --seed %llu --case %llu%s\n", text.c_str(), part_,
+                static_cast<unsigned long long>(settings_.seed),
+                static_cast<unsigned long long>(number), only.c_str());
     std::fflush(stdout);
   }
   size_t count() const { return kinds_.size(); }
 
  private:
   const char* part_;
-  uint64_t seed_;
+  const Settings& settings_;
   std::map<std::string, int64_t> kinds_;
 };
 
@@ -161,15 +165,21 @@ void Case::say(std::string_view text) const {
   if (findings_pipe < 0) std::fprintf(stderr, "%.*s", static_cast<int>(text.size()), text.data());
 }
 
-void Case::tried_well() const { ++shared->tried, ++shared->results; }
+void Case::tried(bool well) const {
+  ++shared->tried;
+  ++(well ? shared->results : shared->errors);
+}
 
 void Case::tried_error(std::string_view text) const {
-  ++shared->tried, ++shared->errors;
+  tried(false);
   if (findings_pipe < 0)
     std::fprintf(stderr, "\n%.*s\n", static_cast<int>(text.size()), text.data());
-  if (const std::string fault = fault_of(text); !fault.empty())
-    find(std::string(text.substr(0, text.find(", got "))) + fault,
-         "a message " + fault + ": " + std::string(text));
+  const std::string fault = fault_of(text);
+  if (fault.empty()) return;
+  // One rule is broken by many ops.
+  const size_t rule = std::min(text.find(": "), text.size());
+  find(std::string(text.substr(rule, text.find(", got ") - rule)) + fault,
+       "a message " + fault + ": " + std::string(text));
 }
 
 void Case::find(std::string_view key, std::string_view what) const {
@@ -203,7 +213,7 @@ int hunt(int argc, char** argv, const char* part, int64_t memory_bytes,
   }
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(settings.seconds);
-  Findings findings(part, settings.seed);
+  Findings findings(part, settings);
   for (uint64_t next = 0; next < settings.cases && Clock::now() < end;) {
     const uint64_t last = std::min(settings.cases, next + kCasesPerChild);
     int ends[2];

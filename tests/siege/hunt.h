@@ -34,8 +34,9 @@ struct Case {
   std::string_view pattern;
   /// Appends to what is told of the case; a crash doesn't lose it.
   void say(std::string_view text) const;
-  /// What was tried ended in a result, or in an Error with `text`, whose fault is a finding.
-  void tried_well() const;
+  /// What was tried ended in a result, or in an Error.
+  void tried(bool well) const;
+  /// In an Error with `text`, whose fault is a finding.
   void tried_error(std::string_view text) const;
   /// Another finding. `key` tells findings of one kind apart from others.
   void find(std::string_view key, std::string_view what) const;

@@ -20,6 +20,9 @@ TEST(Judge, ClearMessagesOfTheLibrary) {
            "conv2d: stride must be a number for each dimension, positive, got [1,0]",
            "conv2d: stride must be a number for each dimension or one for all, positive, got [0]",
            "zeros: sizes must not be negative, got -1",
+           "echo: the end of systole must be traced first, got frame 3",
+           "read_csv: input:2: EF00000000000000000000000001 must be a number, got \"x\"",
+           "input: __metadata__ must map text to text, got a bool in \"__metadata__\"",
            "eye: n must be at most 3037000499, got 3037000500",
            "allocate: the machine has no more memory, got 18446744073709551615 bytes wanted",
        })
@@ -100,6 +103,9 @@ TEST(Judge, NumbersThatAreNotThere) {
   EXPECT_EQ(number_not_in("x: size must fit, got 1000007", input), "");
   EXPECT_EQ(number_not_in("x: size must fit, got 1,000,007 for 12", input), "");
   EXPECT_EQ(number_not_in("x: size must fit, got 20203526160384 bytes", input), "20203526160384");
+  EXPECT_EQ(number_not_in("x: at most 999999, got [100,000] of 16", input), "");
+  EXPECT_EQ(number_not_in("x: it must lie inside the file, got byte 123461", input), "");
+  EXPECT_EQ(number_not_in("x: CRC-32 must match, got 3587287398 and 464999365", input), "");
   EXPECT_EQ(number_not_in("x: name must be there, got \"20203526160384\"", input), "");
 }
 

@@ -1,0 +1,16 @@
+"""The parsers that are fuzzed: FORMAT_fuzz.cc, corpus/FORMAT and FORMAT.dict."""
+
+FORMATS = [
+    "avi",
+    "csv",
+    "gzip",
+    "idx",
+    "image",
+    "jpeg",
+    "npy",
+    "npz",
+    "safetensors",
+    "state",
+    "tables",
+    "yaml",
+]
