@@ -1,0 +1,129 @@
+// Preloaded into a program it makes one of its calls of the C library fail, or all from one on:
+//
+//   FAIL_CALL=write FAIL_AT=17 FAIL_WITH=28   the 17th write() gives -1 and ENOSPC
+//   FAIL_ON=1                                 and every one behind it
+//   FAIL_MARK=FILE                            where a byte is written at the first that fails
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+long number_of(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text ? std::strtol(text, nullptr, 10) : 0;
+}
+
+bool fails(const char* name) {
+  static std::atomic<long> calls{0};
+  const char* chosen = std::getenv("FAIL_CALL");
+  if (!chosen || std::strcmp(chosen, name) != 0) return false;
+  const long call = ++calls, at = number_of("FAIL_AT");
+  if (call != at && !(call > at && std::getenv("FAIL_ON"))) return false;
+  // System calls, for these functions may be the ones that fail.
+  if (const char* mark = std::getenv("FAIL_MARK"); mark && call == at) {
+    const long file = syscall(SYS_openat, AT_FDCWD, mark, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    syscall(SYS_write, file, "x", 1);
+    syscall(SYS_close, file);
+  }
+  errno = static_cast<int>(number_of("FAIL_WITH"));
+  return true;
+}
+
+template <class R, class... A>
+R call(const char* name, R failed, A... arguments) {
+  if (fails(name)) return failed;
+  const auto function = reinterpret_cast<R (*)(A...)>(dlsym(RTLD_NEXT, name));
+  return function(arguments...);
+}
+
+}  // namespace
+
+extern "C" {
+
+// The mode is there where a file may be made.
+int open(const char* path, int flags, ...) {
+  mode_t mode = 0;
+  if ((flags & (O_CREAT | O_TMPFILE)) != 0) {
+    va_list list;
+    va_start(list, flags);
+    mode = va_arg(list, mode_t);
+    va_end(list);
+  }
+  return call("open", -1, path, flags, mode);
+}
+ssize_t read(int file, void* data, size_t size) {
+  return call("read", ssize_t{-1}, file, data, size);
+}
+ssize_t write(int file, const void* data, size_t size) {
+  return call("write", ssize_t{-1}, file, data, size);
+}
+ssize_t pread(int file, void* data, size_t size, off_t at) {
+  return call("pread", ssize_t{-1}, file, data, size, at);
+}
+ssize_t pread64(int file, void* data, size_t size, off64_t at) {
+  return call("pread64", ssize_t{-1}, file, data, size, at);
+}
+ssize_t pwrite(int file, const void* data, size_t size, off_t at) {
+  return call("pwrite", ssize_t{-1}, file, data, size, at);
+}
+int fsync(int file) { return call("fsync", -1, file); }
+int fdatasync(int file) { return call("fdatasync", -1, file); }
+int rename(const char* from, const char* to) noexcept { return call("rename", -1, from, to); }
+int link(const char* from, const char* to) noexcept { return call("link", -1, from, to); }
+int unlink(const char* path) noexcept { return call("unlink", -1, path); }
+int mkdir(const char* path, mode_t mode) noexcept { return call("mkdir", -1, path, mode); }
+int ftruncate(int file, off_t size) noexcept { return call("ftruncate", -1, file, size); }
+int flock(int file, int what) noexcept { return call("flock", -1, file, what); }
+int fstat(int file, struct stat* status) noexcept { return call("fstat", -1, file, status); }
+int stat(const char* path, struct stat* status) noexcept { return call("stat", -1, path, status); }
+DIR* opendir(const char* path) { return call("opendir", static_cast<DIR*>(nullptr), path); }
+void* mmap(void* place, size_t size, int may, int flags, int file, off_t at) noexcept {
+  return call("mmap", MAP_FAILED, place, size, may, flags, file, at);
+}
+int memfd_create(const char* name, unsigned flags) noexcept {
+  return call("memfd_create", -1, name, flags);
+}
+int socketpair(int domain, int type, int protocol, int* ends) noexcept {
+  return call("socketpair", -1, domain, type, protocol, ends);
+}
+ssize_t sendmsg(int socket, const struct msghdr* message, int flags) {
+  return call("sendmsg", ssize_t{-1}, socket, message, flags);
+}
+ssize_t recvmsg(int socket, struct msghdr* message, int flags) {
+  return call("recvmsg", ssize_t{-1}, socket, message, flags);
+}
+int poll(struct pollfd* files, nfds_t count, int timeout) {
+  return call("poll", -1, files, count, timeout);
+}
+int dup(int file) noexcept { return call("dup", -1, file); }
+int eventfd(unsigned count, int flags) noexcept { return call("eventfd", -1, count, flags); }
+int access(const char* path, int how) noexcept { return call("access", -1, path, how); }
+int statvfs(const char* path, struct statvfs* status) noexcept {
+  return call("statvfs", -1, path, status);
+}
+struct dirent* readdir(DIR* folder) {
+  return call("readdir", static_cast<struct dirent*>(nullptr), folder);
+}
+// This one returns its error.
+int posix_fallocate(int file, off_t at, off_t size) {
+  return call("posix_fallocate", static_cast<int>(number_of("FAIL_WITH")), file, at, size);
+}
+pid_t fork() noexcept { return call("fork", pid_t{-1}); }
+
+}  // extern "C"

@@ -1,0 +1,389 @@
+"""Attacks aorta-echo itself: starved, interrupted, and with damaged data, files and flags.
+
+    program_siege.py AORTA_ECHO BAD_TENSOR BAD_MACHINE.so BAD_CALLS.so JUDGE.so [--seed N] [--cases N] [--seconds S]
+                     [--case N]
+
+Each case is drawn from the seed and its number alone. However it ends, the exit code is one that docs/errors.md has,
+a failure is one clear line (judge.h), and a run goes on to the same bits as one that nothing happened to.
+"""
+
+import argparse
+import ctypes
+import errno
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools")
+sys.path.insert(0, TOOLS)
+import bad_input_files as files  # noqa: E402
+import bad_input_case  # noqa: E402  (reads sys.argv)
+from bad_input_case import ECHO, LIMIT, MODEL, Case  # noqa: E402
+
+BAD_CALLS, JUDGE = (os.path.abspath(path) for path in sys.argv[4:6])
+ARGUMENTS, sys.argv = sys.argv[6:], [sys.argv[0], ECHO]
+from echo_resume_test import fingerprint  # noqa: E402  (takes sys.argv[1])
+
+CODES = {0, 2, 3, 4, 5, 6}
+MEGABYTE = 1 << 20
+NUMBERS = ["", "0", "-1", "nan", "inf", "-inf", "1e308", "-50", "500", "1e999", "0x10", "1,5", "9223372036854775808",
+           "1000000000000000000", "-9223372036854775809", "18446744073709551616", "7" * 309, "2.5", "x", "\"", "\xff",
+           " 1", "1 ", "--1", "TRAIN", "train", "../x", "a\tb"]
+CALLS = ["access", "dup", "eventfd", "fdatasync", "flock", "fork", "fstat", "fsync", "ftruncate", "link",
+         "memfd_create", "mkdir", "mmap", "open", "opendir", "poll", "posix_fallocate", "pread", "read", "readdir",
+         "recvmsg", "rename", "sendmsg", "socketpair", "stat", "statvfs", "unlink", "write"]
+ERRORS = [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EACCES, errno.EINTR, errno.EAGAIN, errno.EROFS]
+LIMITS = ([(resource.RLIMIT_NOFILE, n) for n in range(3, 40)] +
+          [(resource.RLIMIT_AS, n * MEGABYTE) for n in range(10, 400, 10)] +
+          [(resource.RLIMIT_FSIZE, n << 14) for n in range(0, 400, 10)] +
+          [(resource.RLIMIT_STACK, n << 14) for n in (1, 2, 4, 8, 16, 64)])
+# Flags whose large values would rightly take for ever.
+COUNTS = ("--num_epochs", "--max_steps", "--num_workers", "--workers", "--train", "--val", "--test", "--frames",
+          "--epochs", "--help", "--timeout", "--size", "--threads")
+
+
+class Judge:
+    def __init__(self, path):
+        self.library = ctypes.CDLL(path)
+        for function in self.library.aorta_fault_of, self.library.aorta_fault_of_output:
+            function.restype, function.argtypes = ctypes.c_char_p, [ctypes.c_char_p]
+
+    def fault(self, done, codes):
+        """What is wrong with how a program ended; nothing when all is well."""
+        output = self.library.aorta_fault_of_output((done.err + done.out).encode(errors="replace")).decode()
+        if output:
+            return "it " + output
+        # The system's loader hadn't room for the libraries: nothing of ours has run.
+        if done.code == 127 and "error while loading shared libraries" in done.err:
+            return ""
+        if done.code not in codes:
+            return "the exit code must be one of %s, got %d" % (sorted(codes), done.code)
+        warnings = ("warning: ", "aorta: data_loader: ")
+        errors = [line for line in done.err.splitlines() if not line.startswith(warnings)]
+        if done.code in CODES and len(errors) != (done.code != 0):
+            return "there must be %d lines on stderr, got %d" % (done.code != 0, len(errors))
+        for line in done.err.splitlines():
+            text = line.partition(": ")[2] if line.startswith(("error: ", "warning: ")) else line
+            fault = self.library.aorta_fault_of(text.encode(errors="replace")).decode()
+            if fault:
+                return "a line %s: %s" % (fault, line)
+        return ""
+
+
+class Attack:
+    """One case: its folder, what it draws, and what it has done."""
+
+    def __init__(self, siege, number, folder):
+        self.siege, self.number = siege, number
+        self.random = random.Random("%d %d" % (siege.seed, number))
+        self.case = Case(folder)
+        self.said = []
+
+    def say(self, *words):
+        self.said += [str(word) for word in words]
+
+    def judge(self, done, codes=CODES):
+        fault = self.siege.judge.fault(done, codes)
+        if fault:
+            raise AssertionError("%s\n%s" % (fault, done.err[-1500:]))
+        return done
+
+    def finish_run(self):
+        """Goes on with the run, or starts it again where nothing was saved: the same bits, nothing left over."""
+        run = self.case.run_folder
+        saved = os.path.exists(run + "/checkpoint.safetensors")
+        done = self.case.train(*self.recipe(), *(["--resume"] if saved else ["--overwrite"]))
+        self.judge(done, {0})
+        if fingerprint(run) != self.siege.want:
+            raise AssertionError("a run must go on to the same bits, got others")
+        left = [name for name in os.listdir(run) if ".tmp" in name]
+        if left:
+            raise AssertionError("nothing may be left over, got %s" % left)
+
+    @staticmethod
+    def recipe():
+        return ["--num_epochs", "2"]
+
+    def commands(self):
+        """Each command, as arguments; a train is a new run."""
+        data, shared, case = self.case.data_folder, Case.shared + "/run", self.case
+        video = case.data.video()
+        return [case.train_arguments(*self.recipe()), case.train_arguments(*self.recipe(), "--num_workers", "2"),
+                ["evaluate", "--data_dir", data, "--weights", shared, "--num_workers", "0", "--output",
+                 case.path("evaluation")],
+                ["segment", "--weights", shared, "--output", case.path("segmented"), video],
+                ["data", "check", "--data_dir", data],
+                ["synth", "--train", "2", "--val", "1", "--test", "1", "--frames", "8", "--output", case.path("made")],
+                ["export", "--weights", shared, "--output", case.path("out.safetensors")], ["doctor"]]
+
+    def run_command(self, arguments, **how):
+        self.say(*arguments)
+        return self.case.echo(*arguments, **how)
+
+    # The attacks.
+    def limit(self):
+        name, value = LIMITS[self.random.randrange(len(LIMITS))]
+        self.say("limit", name, value)
+        self.judge(self.run_command(self.random.choice(self.commands()), limits=[(name, value)]))
+        if "train" in self.said:
+            self.finish_run()
+
+    def call(self):
+        name, error = self.random.choice(CALLS), self.random.choice(ERRORS)
+        at = int(self.random.choice((5, 50, 500)) ** self.random.random())
+        environment = {"LD_PRELOAD": BAD_CALLS, "FAIL_CALL": name, "FAIL_AT": str(at), "FAIL_WITH": str(error),
+                       "FAIL_MARK": self.case.path("mark")}
+        if self.random.random() < 0.4:
+            environment["FAIL_ON"] = "1"
+        self.say(*("%s=%s" % item for item in sorted(environment.items()) if item[0] not in ("LD_PRELOAD", "FAIL_MARK")))
+        arguments = self.random.choice(self.commands())
+        self.judge(self.run_command(arguments, environment=environment))
+        if arguments[0] == "train":
+            self.finish_run()
+        return os.path.exists(self.case.path("mark"))
+
+    def table(self):
+        data = self.case.data
+        for _ in range(self.random.randrange(1, 4)):
+            name = self.random.choice((files.TABLE, files.TRACES))
+            lines = data.lines(name)
+            at = self.random.randrange(len(lines))
+            how = self.random.choice(("field", "field", "field", "drop", "twice", "swap", "cut", "bytes"))
+            fields = lines[at].split(",")
+            if how == "field":
+                fields[self.random.randrange(len(fields))] = self.random.choice(NUMBERS)
+                lines[at] = ",".join(fields)
+            elif how == "drop":
+                del lines[at]
+            elif how == "twice":
+                lines.insert(at, lines[self.random.randrange(len(lines))])
+            elif how == "swap":
+                other = self.random.randrange(len(lines))
+                lines[at], lines[other] = lines[other], lines[at]
+            elif how == "cut":
+                lines[at] = lines[at][:self.random.randrange(len(lines[at]) + 1)]
+            else:
+                lines[at] += self.random.choice(("\0", "\x7f", "\"", "\r", ","))
+            self.say(name, how, at + 1)
+            files.write(data.path(name), ("\n".join(lines) + "\n").encode("latin-1", "replace"))
+        self.judge(self.run_command(["data", "check", "--data_dir", self.case.data_folder]))
+        self.judge(self.run_command(self.case.train_arguments("--max_steps", "1")))
+
+    def video(self):
+        change = self.random.choice((self.damage, lambda c: files.set_size(c, *self.some_sizes()),
+                                     lambda c: files.set_frame_count(c, self.random.choice((0, 1, 57, 2 ** 32 - 1))),
+                                     lambda c: files.damage_frame(c, self.random.randrange(56)), files.set_no_rate))
+        for line in range(2, 8):
+            self.case.data.set_video(change, line)
+        self.judge(self.run_command(self.random.choice((
+            ["data", "check", "--data_dir", self.case.data_folder], self.case.train_arguments("--max_steps", "1"),
+            ["segment", "--weights", Case.shared + "/run", "--output", self.case.path("s"), self.case.data.video()]))))
+
+    def some_sizes(self):
+        sizes = (0, 1, 8, 113, 4096, 65535, 2 ** 31 - 1)
+        return self.random.choice(sizes), self.random.choice(sizes)
+
+    def damage(self, content):
+        """Some bytes changed, at the beginning more than elsewhere; or cut."""
+        content = bytearray(content)
+        if self.random.random() < 0.2:
+            return bytes(content[:self.random.randrange(len(content) + 1)])
+        for _ in range(self.random.randrange(1, 9)):
+            most = self.random.choice((64, 1000, len(content)))
+            at = self.random.randrange(min(most, len(content)))
+            content[at] = self.random.choice((0, 1, 0x7f, 0x80, 0xff, self.random.randrange(256)))
+        return bytes(content)
+
+    def weights(self):
+        path = self.case.path("weights.safetensors")
+        content = self.damage(files.read(Case.shared + "/run/best.safetensors"))
+        files.write(path, content)
+        self.say("damaged weights")
+        self.judge(self.run_command(self.random.choice((
+            ["evaluate", "--data_dir", self.case.data_folder, "--weights", path, "--num_workers", "0", "--output",
+             self.case.path("e")], self.case.train_arguments("--weights", path, "--max_steps", "1"),
+            ["export", "--weights", path, "--output", self.case.path("out.safetensors")],
+            ["segment", "--weights", path, "--output", self.case.path("s"), self.case.data.video()]))))
+
+    def checkpoint(self):
+        self.case.begun()
+        name = self.random.choice(("checkpoint.safetensors", "checkpoint.safetensors.1", "args.yaml", "log.csv",
+                                   "best.safetensors", "train.log"))
+        path = os.path.join(self.case.run_folder, name)
+        how = self.random.choice(("damaged", "gone", "folder", "empty"))
+        content = files.read(path) if os.path.exists(path) else b""
+        if os.path.exists(path):
+            os.remove(path)
+        if how == "damaged":
+            files.write(path, self.damage(content) if content else b"")
+        elif how == "folder":
+            os.mkdir(path)
+        elif how == "empty":
+            files.write(path, b"")
+        self.say(name, how)
+        self.judge(self.run_command(self.case.train_arguments(*self.recipe(), "--resume")))
+
+    def arguments(self):
+        command = self.random.choice(self.commands())
+        name = " ".join(command[:2]) if command[0] == "data" else command[0]
+        flags = [flag for flag in self.siege.flags(name) if flag not in COUNTS]
+        added = []
+        for _ in range(self.random.randrange(1, 4)):
+            flag = self.random.choice(flags)
+            value = self.random.choice(NUMBERS)
+            # A name of bytes that are no UTF-8 has a place to go.
+            added += [flag] if self.random.random() < 0.2 else [flag + "=" + value.replace("../x", "x")]
+        self.judge(self.run_command(command + added))
+
+    def config(self):
+        text = files.read(Case.shared + "/run/args.yaml").decode()
+        lines = text.splitlines()
+        for _ in range(self.random.randrange(1, 4)):
+            at = self.random.randrange(len(lines))
+            name, _, _ = lines[at].partition(":")
+            if "--" + name not in COUNTS:
+                lines[at] = name + ": " + self.random.choice(NUMBERS)
+        files.write(self.case.path("args.yaml"), ("\n".join(lines) + "\n").encode("latin-1", "replace"))
+        self.say(*lines)
+        self.judge(self.run_command(["train", "--config", self.case.path("args.yaml"), "--output",
+                                     self.case.run_folder, "--data_dir", self.case.data_folder, "--num_epochs", "1",
+                                     "--num_workers", "0"]))
+
+    def started(self, workers):
+        arguments = self.case.train_arguments(*self.recipe(), "--num_workers", str(workers), "--save_every", "0.005")
+        self.say(*arguments)
+        return self.case.start(ECHO, *arguments)
+
+    def kill(self):
+        number = self.random.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGKILL))
+        started = self.started(self.random.choice((0, 2)))
+        wait = self.random.uniform(0, self.siege.seconds_per_run)
+        self.say("signal", int(number), "after", wait)
+        time.sleep(wait)
+        started.send_signal(number)
+        # What it says on the way is judged; a second signal isn't sent.
+        self.judge(self.case.finish(started), {0, 128 + number})
+        self.finish_run()
+
+    def worker(self):
+        started = self.started(2)
+        time.sleep(self.random.uniform(0, self.siege.seconds_per_run))
+        number = self.random.choice((signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGSEGV))
+        self.say("worker signal", int(number))
+        for pid in self.case.worker_list(started)[:1]:
+            self.case.kill(pid, number)
+            if number == signal.SIGSTOP:
+                time.sleep(0.3)
+                self.case.kill(pid, signal.SIGCONT)
+        self.judge(self.case.finish(started), CODES)
+        self.finish_run()
+
+    def disk(self):
+        """A file system of its own that is too small; where none may be mounted, a limit on files."""
+        size = self.random.randrange(1, 40)
+        os.mkdir(self.case.run_folder)
+        self.say("disk of", size, "MB")
+        mount = ["mount", "-t", "tmpfs", "-o", "size=%dm" % size, "tmpfs", self.case.run_folder]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        if subprocess.run(mount, check=False, **quiet).returncode != 0:
+            return False
+        try:
+            self.judge(self.run_command(self.case.train_arguments(*self.recipe(), "--overwrite")))
+            subprocess.run(["mount", "-o", "remount,size=400m", self.case.run_folder], check=True, **quiet)
+            self.finish_run()
+        finally:
+            subprocess.run(["umount", "-l", self.case.run_folder], check=True, **quiet)
+        return True
+
+
+# Often what is cheap and finds much.
+ATTACKS = (["call"] * 6 + ["limit"] * 5 + ["table"] * 4 + ["arguments"] * 4 + ["weights"] * 3 + ["checkpoint"] * 2 +
+           ["video"] * 2 + ["config"] * 2 + ["kill"] * 2 + ["worker"] + ["disk"])
+
+
+class Siege:
+    def __init__(self, seed, folder):
+        self.seed, self.folder, self.known_flags = seed, folder, {}
+        self.judge = Judge(JUDGE)
+        Case.shared = folder + "/shared"
+        data, run = Case.shared + "/data", Case.shared + "/run"
+        os.mkdir(Case.shared)
+        self.quietly("synth", "--train", "6", "--val", "2", "--test", "2", "--frames", "56", "--output", data)
+        begin = time.monotonic()
+        self.quietly("train", "--data_dir", data, "--output", run, *MODEL, "--batch_size", "1",
+                     "--num_train_patients", "2", "--num_epochs", "2")
+        self.seconds_per_run = time.monotonic() - begin
+        self.want = fingerprint(run)
+
+    @staticmethod
+    def quietly(*arguments):
+        subprocess.run([ECHO, *arguments], check=True, timeout=LIMIT, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+    def flags(self, command):
+        if command not in self.known_flags:
+            text = subprocess.run([ECHO, *command.split(), "--help"], check=True, timeout=LIMIT,
+                                  stdout=subprocess.PIPE).stdout.decode()
+            words = (word.strip(",[]") for word in text.replace("=", " ").split())
+            self.known_flags[command] = sorted({word for word in words if word.startswith("--") and word[2:].replace(
+                "_", "").replace("-", "").isalnum()})
+        return self.known_flags[command]
+
+    def run(self, number):
+        """What was tried, and what is wrong with it; nothing when all is well."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        attack = Attack(self, number, folder)
+        name = attack.random.choice(ATTACKS)
+        attack.say(name)
+        try:
+            getattr(attack, name)()
+            return name, ""
+        except subprocess.TimeoutExpired:
+            return name, "it must end within %d s | %s" % (LIMIT, " ".join(attack.said))
+        except Exception as error:  # pylint: disable=broad-except  (a siege goes on)
+            return name, "%s: %s | %s" % (type(error).__name__, error, " ".join(attack.said))
+        finally:
+            attack.case.end()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cases", type=int, default=10 ** 9)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--case", type=int)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args(ARGUMENTS)
+    ATTACKS[:] = [name for name in ATTACKS if options.only in name]
+    end = time.monotonic() + options.seconds
+    tried, findings = {}, {}
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+        siege = Siege(options.seed, folder)
+        numbers = range(options.cases) if options.case is None else [options.case]
+        for number in numbers:
+            if time.monotonic() > end:
+                break
+            name, wrong = siege.run(number)
+            tried[name] = tried.get(name, 0) + 1
+            if not wrong:
+                continue
+            kind = "".join(c for c in wrong.partition(" | ")[0].replace(folder, "") if not c.isdigit())[:60]
+            if kind not in findings:
+                print("finding: %s\n  see it again: program_siege --seed %d --case %d%s" % (
+                    wrong.replace("\n", " / "), options.seed, number,
+                    " --only " + options.only if options.only else ""), flush=True)
+            findings[kind] = wrong
+    print("program_siege:", ", ".join("%d %s" % (count, name) for name, count in sorted(tried.items())))
+    print("program_siege: %d tried, %d findings" % (sum(tried.values()), len(findings)), flush=True)
+    return bool(findings)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
