@@ -23,8 +23,7 @@ bool synchronous_launches() {
   return on;
 }
 
-void check_launch(const char* op, cudaStream_t stream) {
-  check_cuda(cudaGetLastError(), op);
+void check_finished(const char* op, cudaStream_t stream) {
   if (synchronous_launches()) check_cuda(cudaStreamSynchronize(stream), op);
 }
 

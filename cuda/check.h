@@ -17,8 +17,7 @@ inline void check_cuda(cudaError_t error, const char* op) {
 /// kernel's op and not a later one.
 bool synchronous_launches();
 
-/// Throws when the kernel that `op` just launched on `stream` could not start, or, with
-/// AORTA_CUDA_SYNC=1, failed.
-void check_launch(const char* op, cudaStream_t stream);
+/// With AORTA_CUDA_SYNC=1: waits for what `op` just queued on `stream`, and throws when it failed.
+void check_finished(const char* op, cudaStream_t stream);
 
 }  // namespace aorta::cuda

@@ -56,21 +56,22 @@ void copy_strided(const PointwiseArgs& args) {
     const StridedArgs strided = strided_args(part);
     if (part.dtype[0] == part.dtype[1]) {
       body::visit_item(item_size(part.dtype[0]), [&](auto item) {
-        copy_strided_kernel<decltype(item)><<<blocks, kThreads, 0, site.stream()>>>(strided);
+        launch("copy", copy_strided_kernel<decltype(item)>, blocks, kThreads, site.stream(),
+               strided);
       });
     } else {
       visit_dtype(part.dtype[1], [&](auto from) {
-        convert_strided_kernel<decltype(from)><<<blocks, kThreads, 0, site.stream()>>>(strided);
+        launch("copy", convert_strided_kernel<decltype(from)>, blocks, kThreads, site.stream(),
+               strided);
       });
     }
-    check_launch("copy", site.stream());
   });
 }
 
 // A transpose: the output's fast dimension and another one, which is fast in the input. Tiles of
 // 32 x 32 go through shared memory, so that both sides are read and written in rows.
 
-constexpr int kTile = 32, kTileRows = 8;
+constexpr int kTile = 32, kTileRows = kThreads / kTile;
 
 struct TransposeArgs {
   char *out, *in;
@@ -82,9 +83,10 @@ struct TransposeArgs {
 };
 
 template <class U>
-__global__ void __launch_bounds__(kTile* kTileRows)
+__global__ void __launch_bounds__(kThreads)
     transpose_kernel(const __grid_constant__ TransposeArgs args, int64_t count) {
-  __shared__ U tile[kTile][kTile + 1];  // one more: columns of a tile fall into different banks
+  AORTA_SHARED(U,
+               tile, [kTile][kTile + 1]);  // one more: columns of a tile fall into different banks
   for (int64_t i = blockIdx.x; i < count; i += gridDim.x) {
     int64_t batch = i / args.tiles, rest = i % args.tiles;
     char* out = args.out;
@@ -147,10 +149,9 @@ void copy_transposed(const PointwiseArgs& args, int fast) {
   const LaunchSite site(t.out);
   const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(count, INT32_MAX));
   body::visit_item(item_size(args.dtype[0]), [&](auto item) {
-    transpose_kernel<decltype(item)>
-        <<<blocks, dim3(kTile, kTileRows), 0, site.stream()>>>(t, count);
+    launch("copy", transpose_kernel<decltype(item)>, blocks, dim3(kTile, kTileRows), site.stream(),
+           t, count);
   });
-  check_launch("copy", site.stream());
 }
 
 void copy_kernel(const PointwiseArgs& args) {
@@ -204,15 +205,13 @@ void fill_kernel(const PointwiseArgs& args) {
     if (is_array(args, 0)) {
       const LaunchSite site(args.data[0]);
       const unsigned blocks = site.blocks(args.numel * static_cast<int64_t>(sizeof(U)) / 16);
-      fill_kernel_contiguous<<<blocks, kThreads, 0, site.stream()>>>(
-          reinterpret_cast<U*>(args.data[0]), args.numel, value);
-      return check_launch("fill_", site.stream());
+      return launch("fill_", fill_kernel_contiguous<U>, blocks, kThreads, site.stream(),
+                    reinterpret_cast<U*>(args.data[0]), args.numel, value);
     }
     for_each_part(args, [&](const PointwiseArgs& part) {
       const LaunchSite site(part.data[0]);
-      fill_strided_kernel<<<site.blocks(part.numel), kThreads, 0, site.stream()>>>(
-          strided_args(part), value);
-      check_launch("fill_", site.stream());
+      launch("fill_", fill_strided_kernel<U>, site.blocks(part.numel), kThreads, site.stream(),
+             strided_args(part), value);
     });
   });
 }

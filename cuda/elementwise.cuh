@@ -95,10 +95,8 @@ void launch_contiguous(const char* op, const F& f, int64_t count, void* out,
   const bool aligned = is_vector_aligned<MemoryType<Out>, V>(out) &&
                        ((in.constant || is_vector_aligned<MemoryType<In>, V>(in.data)) && ...);
   const LaunchSite site(out);
-  contiguous_kernel<V, F, Out, In...>
-      <<<site.blocks((count + V - 1) / V), kThreads, 0, site.stream()>>>(
-          f, count, aligned, static_cast<MemoryType<Out>*>(out), in...);
-  check_launch(op, site.stream());
+  launch(op, contiguous_kernel<V, F, Out, In...>, site.blocks((count + V - 1) / V), kThreads,
+         site.stream(), f, count, aligned, static_cast<MemoryType<Out>*>(out), in...);
 }
 
 /// True when operand k of a merged iteration space is an array without gaps.

@@ -56,9 +56,8 @@ int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size) {
   const Workspace first(sizeof(unsigned long long), site.device());
   check_cuda(cudaMemsetAsync(first.data(), 0xff, sizeof(unsigned long long), site.stream()),
              "index");
-  first_outside_kernel<<<site.blocks(index.numel()), kThreads, 0, site.stream()>>>(
-      index.data<int64_t>(), index.numel(), lowest, size, first.as<unsigned long long>());
-  check_launch("index", site.stream());
+  launch("index", first_outside_kernel, site.blocks(index.numel()), kThreads, site.stream(),
+         index.data<int64_t>(), index.numel(), lowest, size, first.as<unsigned long long>());
   int64_t result = -1;  // all bits set, as the memory is
   check_cuda(
       cudaMemcpyAsync(&result, first.data(), sizeof result, cudaMemcpyDeviceToHost, site.stream()),
@@ -75,7 +74,7 @@ constexpr int64_t kChunk = kThreads * kPerThread;
 
 /// The sum of the counts of the threads before this one; `total` becomes that of all.
 __device__ int64_t count_before(int64_t count, int64_t& total) {
-  __shared__ int64_t counts[kThreads];
+  AORTA_SHARED(int64_t, counts, [kThreads]);
   counts[threadIdx.x] = count;
   __syncthreads();
   for (unsigned step = 1; step < kThreads; step *= 2) {
@@ -160,10 +159,9 @@ Tensor find_nonzero(const Tensor& input) {
   const int64_t chunks = (count + kChunk - 1) / kChunk;
   const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(chunks, 1 << 20));
   const Workspace counts((chunks + 1) * 8, site.device());
-  count_chunks_kernel<M>
-      <<<blocks, kThreads, 0, site.stream()>>>(data, count, chunks, counts.as<int64_t>());
-  add_up_kernel<<<1, kThreads, 0, site.stream()>>>(counts.as<int64_t>(), chunks);
-  check_launch("nonzero", site.stream());
+  launch("nonzero", count_chunks_kernel<M>, blocks, kThreads, site.stream(), data, count, chunks,
+         counts.as<int64_t>());
+  launch("nonzero", add_up_kernel, 1, kThreads, site.stream(), counts.as<int64_t>(), chunks);
   int64_t found = 0;
   check_cuda(cudaMemcpyAsync(&found, counts.as<int64_t>() + chunks, sizeof found,
                              cudaMemcpyDeviceToHost, site.stream()),
@@ -173,9 +171,8 @@ Tensor find_nonzero(const Tensor& input) {
   if (output.numel() == 0) return output;
   NonzeroShape shape{static_cast<int>(ndim), {}};
   for (int d = 0; d < shape.ndim; ++d) shape.size[d] = input.shape()[d];
-  write_positions_kernel<M><<<blocks, kThreads, 0, site.stream()>>>(
-      data, count, chunks, counts.as<int64_t>(), shape, output.data<int64_t>());
-  check_launch("nonzero", site.stream());
+  launch("nonzero", write_positions_kernel<M>, blocks, kThreads, site.stream(), data, count, chunks,
+         counts.as<int64_t>(), shape, output.data<int64_t>());
   return output;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace aorta::cuda {
 
@@ -38,6 +39,25 @@ __device__ __forceinline__ int64_t item_step() {
   return static_cast<int64_t>(gridDim.x) * blockDim.x;
 }
 
+#ifndef AORTA_SHARED
+/// AORTA_SHARED(float, tile, [32][33]); declares memory that the threads of a block share.
+#define AORTA_SHARED(type, name, extents) __shared__ type name extents
+#endif
+
+/// Queues kernel(arguments...) for `op`: `grid` blocks of `block` threads, at most `kThreads`,
+/// which every kernel is compiled for. Throws when it can't start: the error is this launch's own
+/// and not what an earlier call left behind.
+template <class... Parameters, class... Arguments>
+void launch(const char* op, void (*kernel)(Parameters...), dim3 grid, dim3 block,
+            cudaStream_t stream, Arguments&&... arguments) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = block;
+  config.stream = stream;
+  check_cuda(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), op);
+  check_finished(op, stream);
+}
+
 template <class Body>
 __global__ void __launch_bounds__(kThreads)
     for_each_kernel(const __grid_constant__ Body body, int64_t count) {
@@ -50,8 +70,7 @@ template <class Body>
 void for_each(const char* op, const void* data, int64_t count, const Body& body) {
   if (count <= 0) return;
   const LaunchSite site(data);
-  for_each_kernel<<<site.blocks(count), kThreads, 0, site.stream()>>>(body, count);
-  check_launch(op, site.stream());
+  launch(op, for_each_kernel<Body>, site.blocks(count), kThreads, site.stream(), body, count);
 }
 
 }  // namespace aorta::cuda

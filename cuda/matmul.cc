@@ -171,7 +171,7 @@ bool run_batch(const GemmPlan& plan, const MatmulArgs& args, const Pointers& p, 
                           p.a, &lt->right, f64 ? static_cast<const void*>(&wide[1]) : &narrow[1],
                           added, &lt->added, p.c, &lt->out, &lt->algorithm, workspace.data(),
                           static_cast<size_t>(lt->workspace), current_stream(device)));
-  check_launch("matmul", current_stream(device));
+  check_finished("matmul", current_stream(device));
   return true;
 }
 

@@ -62,13 +62,12 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-template <class F, class T, class Inputs>
-void run_strided(const PointwiseArgs& args, Inputs inputs) {
+template <class F, class T, int... k>
+void run_strided(const PointwiseArgs& args, std::integer_sequence<int, k...> inputs) {
   for_each_part(args, [&](const PointwiseArgs& part) {
     const LaunchSite site(part.data[0]);
-    strided_kernel<F, T><<<site.blocks(part.numel), kThreads, 0, site.stream()>>>(
-        *static_cast<const F*>(part.functor), strided_args(part), inputs);
-    check_launch(F::info.name, site.stream());
+    launch(F::info.name, strided_kernel<F, T, k...>, site.blocks(part.numel), kThreads,
+           site.stream(), *static_cast<const F*>(part.functor), strided_args(part), inputs);
   });
 }
 

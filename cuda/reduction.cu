@@ -98,7 +98,8 @@ __device__ __forceinline__ void join_lanes(const R& r, const DeviceReduction& ar
 template <class R, class T>
 __global__ void __launch_bounds__(kThreads)
     reduce_kernel(const R r, const __grid_constant__ DeviceReduction args) {
-  __shared__ StateOf<R, T> shared[kThreads];
+  using State = StateOf<R, T>;
+  AORTA_SHARED(State, shared, [kThreads]);
   const int64_t groups = (args.kept.count + args.kept_lanes - 1) / args.kept_lanes;
   for (int64_t item = blockIdx.x; item < groups * args.chunks; item += gridDim.x) {
     const int64_t k = item % groups * args.kept_lanes + args.kept_lane();
@@ -140,7 +141,8 @@ __global__ void __launch_bounds__(kThreads)
 template <class R, class T>
 __global__ void __launch_bounds__(kThreads)
     join_chunks_kernel(const R r, const __grid_constant__ DeviceReduction args) {
-  __shared__ StateOf<R, T> shared[kThreads];
+  using State = StateOf<R, T>;
+  AORTA_SHARED(State, shared, [kThreads]);
   const auto* partial = static_cast<const StateOf<R, T>*>(args.partial);
   for (int64_t k = blockIdx.x; k < args.kept.count; k += gridDim.x) {
     StateOf<R, T> state = r.template init<T>();
@@ -183,16 +185,14 @@ void reduce_as(const ReduceArgs& args) {
   device.partial = partial.data();
   const int64_t groups = (args.kept + shape.kept_lanes - 1) / shape.kept_lanes;
   const unsigned threads = static_cast<unsigned>(shape.kept_lanes * shape.reduced_lanes);
-  reduce_kernel<R, T><<<grid(groups * shape.chunks), threads, 0, site.stream()>>>(r, device);
-  check_launch("reduce", site.stream());
+  launch("reduce", reduce_kernel<R, T>, grid(groups * shape.chunks), threads, site.stream(), r,
+         device);
   if (!two_passes) return;
   device.kept_fast = false;
   device.kept_lanes = 1;
   device.reduced_lanes = shape.chunks > 32 ? kThreads : 32;
-  join_chunks_kernel<R, T>
-      <<<grid(args.kept), static_cast<unsigned>(device.reduced_lanes), 0, site.stream()>>>(r,
-                                                                                           device);
-  check_launch("reduce", site.stream());
+  launch("reduce", join_chunks_kernel<R, T>, grid(args.kept),
+         static_cast<unsigned>(device.reduced_lanes), site.stream(), r, device);
 }
 
 template <class R>

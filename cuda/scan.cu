@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kThreads)
     scan_rows_kernel(const MemoryType<M>* input, MemoryType<M>* output, int64_t lines,
                      int64_t length, Join join) {
   using A = Running<M>;
-  __shared__ A warp_totals[kThreads / 32];
+  AORTA_SHARED(A, warp_totals, [kThreads / 32]);
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
     A before = static_cast<A>(Join::identity);  // of the line up to this tile
@@ -85,14 +85,13 @@ void run(const char* op, const ScanArgs& args, Join join) {
     auto* output = static_cast<MemoryType<M>*>(args.output);
     if (args.lines.inner == 1) {
       const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(count, 1 << 30));
-      scan_rows_kernel<M>
-          <<<blocks, kThreads, 0, site.stream()>>>(input, output, count, args.lines.length, join);
+      launch(op, scan_rows_kernel<M, Join>, blocks, kThreads, site.stream(), input, output, count,
+             args.lines.length, join);
     } else {
-      scan_columns_kernel<M><<<site.blocks(count), kThreads, 0, site.stream()>>>(
-          input, output, args.lines, count, join);
+      launch(op, scan_columns_kernel<M, Join>, site.blocks(count), kThreads, site.stream(), input,
+             output, args.lines, count, join);
     }
   });
-  check_launch(op, site.stream());
 }
 
 }  // namespace

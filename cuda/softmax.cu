@@ -50,8 +50,8 @@ __device__ __forceinline__ T join_group(T value, T* shared, const Join& join) {
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     softmax_rows_kernel(const __grid_constant__ SoftmaxLines args) {
-  __shared__ T shared_largest[kThreads / 32];
-  __shared__ double shared_sum[kThreads / 32];
+  AORTA_SHARED(T, shared_largest, [kThreads / 32]);
+  AORTA_SHARED(double, shared_sum, [kThreads / 32]);
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   // With several lines a block each is a warp's own, and warps needn't meet.
   for (int64_t line = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
@@ -97,17 +97,16 @@ __global__ void __launch_bounds__(kThreads)
 template <class T>
 void run_as(const SoftmaxLines& args) {
   const LaunchSite site(args.output);
+  const char* op = args.log ? "log_softmax" : "softmax";
   if (args.inner == 1) {
     const unsigned threads = args.length > 1024 ? kThreads : 32;
     const dim3 block(threads, kThreads / threads);
     const int64_t blocks = (args.lines + block.y - 1) / block.y;
-    softmax_rows_kernel<T>
-        <<<static_cast<unsigned>(std::min<int64_t>(blocks, 1 << 30)), block, 0, site.stream()>>>(
-            args);
+    launch(op, softmax_rows_kernel<T>, static_cast<unsigned>(std::min<int64_t>(blocks, 1 << 30)),
+           block, site.stream(), args);
   } else {
-    softmax_columns_kernel<T><<<site.blocks(args.lines), kThreads, 0, site.stream()>>>(args);
+    launch(op, softmax_columns_kernel<T>, site.blocks(args.lines), kThreads, site.stream(), args);
   }
-  check_launch(args.log ? "log_softmax" : "softmax", site.stream());
 }
 
 void run(const SoftmaxArgs& args, bool log) {

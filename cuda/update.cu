@@ -57,10 +57,9 @@ void run_as(const UpdateArgs& args) {
       end = args.tensors[i].first + args.tensors[i].count;
     }
     if (begin == end) continue;
-    update_kernel<F, M>
-        <<<site.blocks(end - begin), kThreads, 0, site.stream()>>>(batch, begin, end);
+    launch("update", update_kernel<F, M, T>, site.blocks(end - begin), kThreads, site.stream(),
+           batch, begin, end);
   }
-  check_launch("update", site.stream());
 }
 
 void run(const UpdateArgs& args) {

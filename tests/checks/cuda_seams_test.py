@@ -1,0 +1,59 @@
+"""cuda/ runs on a CPU too (tests/cuda/emulated): it meets the compiler's CUDA at launch() and AORTA_SHARED alone."""
+
+import os
+import re
+import tempfile
+import unittest
+
+import project
+import source_tree
+
+SEAM = "cuda/launch.cuh"
+RULES = [
+    (r"<<<", "a kernel is started by launch()", ()),
+    (r"\bcudaLaunch\w*\(", "a kernel is started by launch()", (SEAM,)),
+    (r"\b__shared__\b", "shared memory is declared with AORTA_SHARED", (SEAM,)),
+    (r"^\s*#\s*(?:el)?if.*(?:AORTA_SHARED|EMULAT|__CUDACC__|__CUDA_ARCH__)", "no code asks which device it is for",
+     (SEAM,)),
+    (r"\b__launch_bounds__\((?!kThreads\))", "a kernel has __launch_bounds__(kThreads), as launch() says", ()),
+]
+
+
+def check(root):
+    """What breaks a rule, as `file:line: rule`."""
+    problems = []
+    for name in source_tree.files(root, source_tree.CODE):
+        if not name.startswith("cuda/"):
+            continue
+        with open(os.path.join(root, name), encoding="utf-8") as file:
+            text = file.read()
+        for number, line in enumerate(text.split("\n"), 1):
+            problems += ["%s:%d: %s" % (name, number, rule) for pattern, rule, may in RULES
+                         if name not in may and re.search(pattern, line)]
+        for kernel in re.finditer(r"__global__\s+void\s+(?!__launch_bounds__)", text):
+            problems.append("%s:%d: %s" % (name, text.count("\n", 0, kernel.start()) + 1, RULES[-1][1]))
+    return problems
+
+
+class CudaSeams(unittest.TestCase):
+    def test_project(self):
+        self.assertEqual(check(project.ROOT), [])
+
+    def test_the_seam_is_one_condition(self):
+        with open(os.path.join(project.ROOT, SEAM), encoding="utf-8") as file:
+            self.assertEqual(re.findall(r"^[ \t]*#\s*(?:el)?if.*$", file.read(), re.M), ["#ifndef AORTA_SHARED"])
+
+    def test_each_rule(self):
+        bad = ["kernel<<<1, 2>>>();", "cudaLaunchKernelEx(&config, kernel);", "__shared__ float x[3];",
+               "#ifdef AORTA_EMULATED", "#if defined(__CUDA_ARCH__)", "__global__ void __launch_bounds__(128) k() {}",
+               "__global__ void\n    k() {}"]
+        for line in bad:
+            with self.subTest(line), tempfile.TemporaryDirectory() as root:
+                project.write_tree(root, {"cuda/a.cu": "// A comment.\n" + line + "\n", "core/a.h": line + "\n"})
+                problems = check(root)
+                self.assertEqual(len(problems), 1, problems)
+                self.assertTrue(problems[0].startswith("cuda/a.cu:2: "), problems)
+
+
+if __name__ == "__main__":
+    unittest.main()
