@@ -1,17 +1,17 @@
 #include <aorta/core/check.h>
 #include <aorta/core/parallel_for.h>
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <exception>
-
-#ifdef AORTA_STD_THREADS
 #include <thread>
 #include <vector>
-#else
+
+#ifndef AORTA_STD_THREADS
 #include <omp.h>
 #endif
 
@@ -62,17 +62,38 @@ struct Work {
   }
 };
 
+#ifndef AORTA_STD_THREADS
+// A child of fork() has OpenMP's notes on its threads, but not the threads: it would wait for them
+// for ever.
+std::atomic<bool> has_pool{true};
+#endif
+
+// Work is divided among threads for the first time: a child forked from now on has one thread,
+// until it asks for more.
+void prepare_for_fork() {
+  static const int once = pthread_atfork(nullptr, nullptr, [] {
+    thread_count().store(1);
+#ifndef AORTA_STD_THREADS
+    has_pool = false;
+#endif
+  });
+  static_cast<void>(once);
+}
+
 void run_on_threads(Work& work, int threads) {
-#ifdef AORTA_STD_THREADS
+  prepare_for_fork();
+#ifndef AORTA_STD_THREADS
+  if (has_pool) {
+#pragma omp parallel num_threads(threads)
+    work.run(omp_get_thread_num(), omp_get_num_threads());
+    return;
+  }
+#endif
   std::vector<std::thread> others;
   for (int i = 1; i < threads; ++i)
     others.emplace_back([&work, i, threads] { work.run(i, threads); });
   work.run(0, threads);
   for (std::thread& other : others) other.join();
-#else
-#pragma omp parallel num_threads(threads)
-  work.run(omp_get_thread_num(), omp_get_num_threads());
-#endif
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
 #include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/core/parallel_for.h>
+#include <aorta/tests/forked.h>
 
 #include <gtest/gtest.h>
 
@@ -116,6 +119,24 @@ TEST(GradMode, IsOfTheThread) {
   const NoGradGuard no_grad;
   std::thread([&] { EXPECT_TRUE((x * 2).requires_grad()); }).join();
   EXPECT_FALSE((x * 2).requires_grad());
+}
+
+// Forward and backward passes of a child made by fork(), which has none of the parent's threads.
+TEST(Forked, Backward) {
+  const int before = get_num_threads();
+  set_num_threads(3);
+  Generator generator(5);
+  const Tensor x = randn({512, 512}, {}, &generator), w = randn({512, 512}, {}, &generator);
+  const auto gradient = [&] {
+    const Tensor leaf = w.clone().requires_grad_();
+    mean(square(tanh(matmul(x, leaf)))).backward();
+    return leaf.grad();
+  };
+  const Tensor wanted = gradient();
+  EXPECT_EQ(forked([&] { return get_num_threads() == 1 && equal(gradient(), wanted) ? 0 : 1; }), 0);
+  EXPECT_EQ(get_num_threads(), 3);
+  EXPECT_TRUE(equal(gradient(), wanted));
+  set_num_threads(before);
 }
 
 }  // namespace

@@ -1,7 +1,12 @@
+#include <aorta/core/ops/closeness.h>
+#include <aorta/core/ops/convolution.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/forked.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -129,6 +134,40 @@ TEST_F(ParallelFor, ThreadCounts) {
   EXPECT_EQ(error_of([] { set_num_threads(0); }), "set_num_threads: at least one thread, got 0");
   EXPECT_EQ(error_of([] { set_num_threads(-2); }), "set_num_threads: at least one thread, got -2");
   EXPECT_GE(get_num_threads(), 1);
+}
+
+// A child has none of the pool's threads: it works alone, and with threads of its own when it is
+// told to.
+TEST_F(ParallelFor, ForkedChildren) {
+  set_num_threads(3);
+  const int64_t count = 1 << 20;
+  const Tensor x = arange(count, {.dtype = DType::f32}) * 0.001, a = x.view({1024, 1024});
+  const Tensor image = x.view({1, 16, 256, 256}), filter = x.slice(0, 0, 16 * 16 * 9);
+  const auto results = [&] {
+    return std::vector<Tensor>{exp(x * -1), sum(x), matmul(a, a),
+                               conv2d(image, filter.view({16, 16, 3, 3}))};
+  };
+  const std::vector<Tensor> wanted = results();
+  const auto same = [&] {
+    const std::vector<Tensor> got = results();
+    for (size_t i = 0; i < got.size(); ++i) {
+      if (!equal(got[i], wanted[i])) return false;
+    }
+    return true;
+  };
+  const auto child = [&] {
+    if (get_num_threads() != 1) return 1;
+    if (!same()) return 2;
+    set_num_threads(2);
+    if (!same()) return 3;
+    const auto grandchild = [&] { return get_num_threads() == 1 && same() ? 0 : 1; };
+    return forked(grandchild) == 0 ? 0 : 4;
+  };
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(forked(child), 0);
+    EXPECT_EQ(get_num_threads(), 3);
+    EXPECT_TRUE(same());
+  }
 }
 
 // Threads that share tensors: reading one and making others of it is safe.
