@@ -1,6 +1,6 @@
 #include <aorta/core/allocator.h>
-#include <aorta/core/check.h>
 #include <aorta/core/heap.h>
+#include <aorta/core/resource_error.h>
 
 #include <pthread.h>
 
@@ -180,8 +180,8 @@ SmallCache* this_threads_cache() {
     empty_cache();
     data = shared_cache().take(size);
   }
-  check(data != nullptr, "allocate", "the machine has no more memory", bytes, " bytes wanted, ",
-        bytes_in_use.load(), " in use");
+  check_resources(data != nullptr, "allocate", "the machine has no more memory", bytes,
+                  " bytes wanted, ", bytes_in_use.load(), " in use");
   return data;
 }
 

@@ -1,5 +1,5 @@
 #include <aorta/core/channel.h>
-#include <aorta/core/check.h>
+#include <aorta/core/resource_error.h>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -11,9 +11,10 @@ namespace aorta {
 
 std::pair<Channel, Channel> Channel::make() {
   int ends[2];
-  check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0, "channel",
-        "a socket must be there (ulimit -n shows how many files may be open)",
-        std::strerror(errno));
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    fail_for_resources("channel",
+                       "a socket must be there (ulimit -n shows how many files may be open)",
+                       errno_text(errno));
   return {Channel(Descriptor(ends[0])), Channel(Descriptor(ends[1]))};
 }
 
@@ -38,7 +39,7 @@ bool Channel::send(std::string_view bytes, std::span<const int> descriptors) {
     if (sendmsg(socket_.get(), &message, MSG_NOSIGNAL) >= 0) return true;
     if (errno == EINTR) continue;
     if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN) return false;
-    fail("channel", "a message must be sendable", std::strerror(errno));
+    fail_after_call(errno, "channel", "a message must be sendable", errno_text(errno));
   }
 }
 
@@ -75,9 +76,10 @@ std::optional<Channel::Message> Channel::receive(int timeout_ms) {
     }
   }
   // The kernel hands over fewer descriptors where the process has too many open.
-  check(size < 0 || !(message.msg_flags & MSG_CTRUNC), "channel",
-        "descriptors must be there (ulimit -n shows how many files may be open)",
-        "too many open files");
+  if (size >= 0 && message.msg_flags & MSG_CTRUNC)
+    fail_for_resources("channel",
+                       "descriptors must be there (ulimit -n shows how many files may be open)",
+                       errno_text(EMFILE));
   closed_ = size <= 0;
   if (closed_) return {};
   result.bytes.resize(static_cast<size_t>(size));

@@ -1,5 +1,6 @@
 #include <aorta/core/limits.h>
 #include <aorta/core/ops/copy.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/core/shared_memory.h>
 #include <aorta/core/tensor.h>
 
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 namespace aorta {
 namespace {
@@ -25,20 +25,23 @@ void release_memory(void* context) { delete static_cast<std::shared_ptr<SharedMe
 std::shared_ptr<SharedMemory> SharedMemory::create(const char* op, int64_t size_bytes) {
   check(size_bytes > 0, op, "shared memory must have a size", size_bytes);
   const int64_t available = size_bytes < kSmall ? size_bytes : available_memory_bytes();
-  check(size_bytes <= available, op, "shared memory must fit into what the machine has free",
-        size_bytes >> 20, " MiB wanted, ", available >> 20, " MiB free");
+  check_resources(size_bytes <= available, op,
+                  "shared memory must fit into what the machine has free", size_bytes >> 20,
+                  " MiB wanted, ", available >> 20, " MiB free");
   constexpr int64_t unit = alignof(std::max_align_t);
   const int64_t file_bytes = (size_bytes + unit - 1) / unit * unit + int64_t{sizeof(Record)};
   Descriptor file(memfd_create("aorta", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  check(bool(file), op, "memory must be there", "memfd_create: ", std::strerror(errno));
-  check(ftruncate(file.get(), file_bytes) == 0, op, "memory must be there",
-        "ftruncate: ", std::strerror(errno));
+  const auto expect = [&](bool ok, const char* call) {
+    if (!ok)
+      fail_for_resources(op, "shared memory must be there", file_bytes, " bytes wanted, ", call,
+                         ": ", errno_text(errno));
+  };
+  expect(bool(file), "memfd_create");
+  expect(ftruncate(file.get(), file_bytes) == 0, "ftruncate");
   // Without this a page that can't be had is a bus error, later and somewhere else.
-  const int error = posix_fallocate(file.get(), 0, file_bytes);
-  check(error == 0, op, "shared memory must be there", size_bytes >> 20,
-        " MiB wanted: ", std::strerror(error));
-  check(fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0, op,
-        "memory must be sealed", std::strerror(errno));
+  errno = posix_fallocate(file.get(), 0, file_bytes);
+  expect(errno == 0, "fallocate");
+  expect(fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0, "fcntl");
   return std::shared_ptr<SharedMemory>(
       new SharedMemory(op, std::move(file), file_bytes, size_bytes));
 }
@@ -65,8 +68,8 @@ SharedMemory::SharedMemory(const char* op, Descriptor descriptor, int64_t file_b
   // Pages are mapped as they are touched: populating the whole takes as long as making it.
   void* data = mmap(nullptr, static_cast<size_t>(file_bytes), PROT_READ | PROT_WRITE, MAP_SHARED,
                     descriptor_.get(), 0);
-  check(data != MAP_FAILED, op, "memory must be mappable", file_bytes,
-        " bytes: ", std::strerror(errno));
+  check_resources(data != MAP_FAILED, op, "shared memory must be mappable", file_bytes,
+                  " bytes: ", errno_text(errno));
   data_ = static_cast<char*>(data);
   record_ = reinterpret_cast<Record*>(data_ + file_bytes - int64_t{sizeof(Record)});
   if (size_bytes > 0) new (record_) Record{size_bytes, 0};

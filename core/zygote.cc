@@ -1,7 +1,7 @@
-#include <aorta/core/check.h>
 #include <aorta/core/device_backend.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/core/shared_memory.h>
 #include <aorta/core/zygote.h>
 
@@ -92,9 +92,10 @@ void report_ended(std::vector<Child>& children) {
   }
 }
 
-// Serves one request: the child's end of its channel and a payload arrive, pid and pidfd go back.
-void serve(Channel& channel, Channel::Message& message, std::vector<Child>& children,
-           pid_t program) {
+// Answers of the zygote: '+' with the pid, '?' for a function that it doesn't know, '!' with why it
+// can't. What it throws for want of descriptors is for its program to say.
+void serve_request(Channel& channel, Channel::Message& message, std::vector<Child>& children,
+                   pid_t program) {
   const auto reference = io::load<FunctionReference>(std::as_bytes(std::span(message.bytes)), 0);
   if (!is_known(reference)) {
     channel.send("?");
@@ -116,15 +117,31 @@ void serve(Channel& channel, Channel::Message& message, std::vector<Child>& chil
       context.descriptors.push_back(std::move(message.descriptors[i]));
     run(reference.function, context);
   }
-  std::string answer(1, pid > 0 ? '+' : '-');
-  io::append(answer, pid > 0 ? int64_t{pid} : int64_t{errno});
-  if (pid < 0) {
-    channel.send(answer);
-    return;
+  if (pid < 0)
+    fail_for_resources("start_process", "the zygote must be able to fork", errno_text(errno));
+  try {
+    children.push_back({pid, open_pidfd(pid), std::move(context.channel)});
+  } catch (const Error&) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+    throw;
   }
-  children.push_back({pid, open_pidfd(pid), std::move(context.channel)});
+  std::string answer(1, '+');
+  io::append(answer, int64_t{pid});
   const int descriptor = children.back().pidfd.get();
   channel.send(answer, std::span(&descriptor, 1));
+}
+
+// False when the program has ended.
+bool serve(Channel& channel, std::vector<Child>& children, pid_t program) {
+  try {
+    auto message = channel.receive();
+    if (!message) return false;
+    serve_request(channel, *message, children, program);
+  } catch (const Error& error) {
+    channel.send(std::string("!") + error.what());
+  }
+  return true;
 }
 
 [[noreturn]] void zygote_main(Channel channel, pid_t program) {
@@ -137,9 +154,7 @@ void serve(Channel& channel, Channel::Message& message, std::vector<Child>& chil
     if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) _exit(1);
     report_ended(children);
     if (waits[0].revents == 0) continue;
-    std::optional<Channel::Message> message = channel.receive();
-    if (!message) _exit(0);  // the program has ended
-    serve(channel, *message, children, program);
+    if (!serve(channel, children, program)) _exit(0);
   }
 }
 
@@ -176,11 +191,9 @@ StartedProcess ask_zygote(Zygote& state, ProcessMain main, std::string_view payl
   check(answer->bytes[0] != '?', "start_process",
         "what a process runs must be loaded before aorta::init(); StartMethod::fork will do",
         "a function of a library that was loaded later");
-  const auto value = io::load<int64_t>(std::as_bytes(std::span(answer->bytes)), 1);
-  check(answer->bytes[0] == '+', "start_process", "the zygote must be able to fork",
-        std::strerror(static_cast<int>(value)));
+  if (answer->bytes[0] == '!') throw ResourceError(answer->bytes.substr(1));
   StartedProcess started;
-  started.pid = static_cast<pid_t>(value);
+  started.pid = static_cast<pid_t>(io::load<int64_t>(std::as_bytes(std::span(answer->bytes)), 1));
   started.pidfd = std::move(answer->descriptors.at(0));
   started.channel = std::move(ours);
   return started;
@@ -207,7 +220,8 @@ StartedProcess fork_live(ProcessMain main, std::string_view payload,
   const pid_t self = getpid();
   const bool main_thread = gettid() == self;
   const pid_t pid = fork_process();
-  check(pid >= 0, "start_process", "the process must be able to fork", std::strerror(errno));
+  if (pid < 0)
+    fail_for_resources("start_process", "the process must be able to fork", errno_text(errno));
   if (pid == 0) {
     // The kernel's signal comes when the thread that forked ends: only the main one's end is the
     // program's.
@@ -292,10 +306,11 @@ void exit_process(int code) {
 
 Descriptor open_pidfd(pid_t pid) {
   const auto number = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-  check(number >= 0, "process",
-        "a process must be watchable (Linux 5.3 or newer; ulimit -n shows how many files may be "
-        "open)",
-        std::strerror(errno));
+  if (number < 0)
+    fail_after_call(errno, "process",
+                    "a process must be watchable (Linux 5.3 or newer; ulimit -n shows how many "
+                    "files may be open)",
+                    errno_text(errno));
   return Descriptor(number);
 }
 
@@ -325,7 +340,7 @@ void start_zygote() {
   auto [ours, theirs] = Channel::make();
   const pid_t self = getpid();
   const pid_t pid = fork_process();
-  check(pid >= 0, "init", "the process must be able to fork", std::strerror(errno));
+  if (pid < 0) fail_for_resources("init", "the process must be able to fork", errno_text(errno));
   if (pid == 0) {
     ours.close();
     zygote_main(std::move(theirs), self);

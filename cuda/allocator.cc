@@ -1,3 +1,4 @@
+#include <aorta/core/resource_error.h>
 #include <aorta/cuda/allocator.h>
 
 #include <algorithm>
@@ -121,10 +122,11 @@ void* StreamAllocator::take_from_machine(int64_t size, int64_t wanted) {
 }
 
 void StreamAllocator::out_of_memory(int64_t wanted) {
-  fail("allocate", where_ + " has no more memory", readable_bytes(wanted), " wanted, ",
-       readable_bytes(driver_.free_bytes(driver_.context)), " free, ",
-       readable_bytes(stats_.bytes_in_use), " in use, ", readable_bytes(stats_.bytes_cached),
-       " cached, ", readable_bytes(stats_.peak_bytes), " at the peak");
+  fail_for_resources("allocate", where_ + " has no more memory", readable_bytes(wanted),
+                     " wanted, ", readable_bytes(driver_.free_bytes(driver_.context)), " free, ",
+                     readable_bytes(stats_.bytes_in_use), " in use, ",
+                     readable_bytes(stats_.bytes_cached), " cached, ",
+                     readable_bytes(stats_.peak_bytes), " at the peak");
 }
 
 void StreamAllocator::deallocate(void* data) noexcept {

@@ -1,5 +1,5 @@
-#include <aorta/core/check.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/data/byte_source.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,13 +11,6 @@
 
 namespace aorta::data {
 namespace {
-
-std::string error_text(int error) {
-  const char* symbol = strerrorname_np(error);
-  const char* description = strerrordesc_np(error);
-  return std::string(symbol ? symbol : "errno " + std::to_string(error)) + " (" +
-         (description ? description : "unknown error") + ")";
-}
 
 class FileSource : public ByteSource {
  public:
@@ -31,7 +24,7 @@ class FileSource : public ByteSource {
       const ssize_t count = ::pread(descriptor_, out.data() + done, out.size() - done,
                                     static_cast<off_t>(offset + done));
       if (count < 0 && errno == EINTR) continue;
-      check(count >= 0, name(), "file must be readable", error_text(errno), " at byte ",
+      check(count >= 0, name(), "file must be readable", errno_text(errno), " at byte ",
             offset + done);
       if (count == 0) break;
       done += static_cast<size_t>(count);
@@ -68,11 +61,11 @@ std::shared_ptr<const ByteSource> ByteSource::open(const std::string& path) {
     // O_NONBLOCK: opening a pipe must not wait for its writer.
     descriptor = fs.open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
   } while (descriptor < 0 && errno == EINTR);
-  check(descriptor >= 0, path, "file must be readable", error_text(errno));
+  if (descriptor < 0) fail_after_call(errno, path, "file must be readable", errno_text(errno));
   struct ::stat status;
   const int error = fs.fstat(descriptor, &status) < 0 ? errno : 0;
   if (error != 0 || !S_ISREG(status.st_mode)) fs.close(descriptor);
-  check(error == 0, path, "file must be readable", error_text(error));
+  if (error != 0) fail_after_call(error, path, "file must be readable", errno_text(error));
   check(S_ISREG(status.st_mode), path, "file to read must be a regular file",
         S_ISDIR(status.st_mode) ? "a folder" : "a device, pipe or socket");
   return std::make_shared<FileSource>(path, static_cast<uint64_t>(status.st_size), descriptor);

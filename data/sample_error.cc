@@ -7,6 +7,11 @@
 #include <typeinfo>
 
 namespace aorta::data {
+
+std::string text_with_type(const std::string& type, const std::string& text) {
+  return type.empty() || type.starts_with("aorta::") ? text : type + ": " + text;
+}
+
 namespace {
 
 std::string text_of(const SampleFault& fault) {
@@ -17,10 +22,7 @@ std::string text_of(const SampleFault& fault) {
     where += "worker " + std::to_string(fault.worker);
   }
   if (!where.empty()) text += " (" + where + ")";
-  text += ": ";
-  // Our own errors say what they are.
-  if (!fault.type.empty() && fault.type != "aorta::Error") text += fault.type + ": ";
-  return text + fault.message;
+  return text + ": " + text_with_type(fault.type, fault.message);
 }
 
 }  // namespace

@@ -34,5 +34,7 @@ class TimeoutError : public Error {
 
 /// The type and the text of the exception that is being handled.
 std::pair<std::string, std::string> describe_exception();
+/// Both in one: our own errors say what they are.
+std::string text_with_type(const std::string& type, const std::string& text);
 
 }  // namespace aorta::data

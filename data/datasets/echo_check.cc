@@ -1,4 +1,4 @@
-#include <aorta/core/check.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/data/datasets/echo_tables.h>
 #include <aorta/data/video/video.h>
 
@@ -41,6 +41,8 @@ class Inspector {
       if (!(video.fps() > 0))
         faults_.push_back({path(i), 0, "a video should say its frames a second, got 0", false});
       check_frames(video, i);
+    } catch (const ResourceError&) {
+      throw;  // no fault of the video's
     } catch (const Error& error) {
       std::string text = error.what();
       if (text.starts_with(path(i) + ": ")) text.erase(0, path(i).size() + 2);
@@ -122,6 +124,8 @@ std::vector<EchoFault> check_echo(const std::string& folder, const EchoOptions& 
   EchoTables tables;
   try {
     tables = load_echo_tables(place, options, echo_columns(options), faults);
+  } catch (const ResourceError&) {
+    throw;
   } catch (const Error& error) {
     faults.push_back({place.empty() ? options.external_test_location : place, 0, error.what()});
     return faults;

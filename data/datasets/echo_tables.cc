@@ -1,11 +1,12 @@
-#include <aorta/core/check.h>
 #include <aorta/core/io/bytes.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/data/byte_source.h>
 #include <aorta/data/csv.h>
 #include <aorta/data/datasets/echo_tables.h>
 #include <dirent.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <numeric>
 
@@ -23,7 +24,9 @@ bool has_suffix(std::string_view name) {
 
 std::vector<std::string> names_in(const std::string& folder) {
   DIR* directory = ::opendir(folder.c_str());
-  check(directory != nullptr, "echo", "the folder of videos must be readable", folder);
+  if (directory == nullptr)
+    fail_after_call(errno, "echo", "the folder of videos must be readable", folder, ": ",
+                    errno_text(errno));
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(directory))
     if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
@@ -53,6 +56,8 @@ std::string like(const std::vector<std::string>& files, const std::string& name)
 std::shared_ptr<const ByteSource> open_table(const std::string& folder, const char* name) {
   try {
     return ByteSource::open(folder + "/" + name);
+  } catch (const ResourceError&) {
+    throw;
   } catch (const Error& error) {
     std::string other;
     try {
@@ -112,6 +117,8 @@ class Loader {
     try {
       body();
       return true;
+    } catch (const ResourceError&) {
+      throw;  // no fault of the table's
     } catch (const Error& error) {
       // `read_csv: PATH:LINE: text`
       std::string text = error.what();

@@ -1,3 +1,4 @@
+#include <aorta/core/resource_error.h>
 #include <aorta/data/datasets/image_folder.h>
 #include <aorta/data/images/image.h>
 #include <aorta/data/names.h>
@@ -19,7 +20,8 @@ std::string lower(std::string text) {
 }
 
 [[noreturn]] void fail_on(const fs::path& path, const std::error_code& error) {
-  fail(kOp, "the folder must be readable", path.string(), ": ", error.message());
+  fail_after_call(error.value(), kOp, "the folder must be readable", path.string(), ": ",
+                  errno_text(error.value()));
 }
 
 // The names in a folder in their order, folders or others; links are followed.
@@ -87,7 +89,9 @@ ImageFolder::ImageFolder(const std::string& root, const Transforms& transforms,
 
 void ImageFolder::add_class(const std::string& name) {
   std::vector<std::string> folders;
-  std::vector<fs::path> above{fs::canonical(root_)};
+  std::error_code error;
+  std::vector<fs::path> above{fs::canonical(root_, error)};
+  if (error) fail_on(root_, error);
   collect_folders(root_, name, above, folders);
   std::sort(folders.begin(), folders.end());
   for (const std::string& folder : folders) {

@@ -1,6 +1,6 @@
-#include <aorta/core/check.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/data/images/image_place.h>
 #include <aorta/data/stages.h>
 #include <aorta/data/video/avi_format.h>
@@ -33,6 +33,8 @@ class AviBackend : public VideoReader::Backend {
     const StageScope scope(Stage::decode);
     try {
       decode_jpeg(path, bytes, place);
+    } catch (const ResourceError&) {
+      throw;
     } catch (const Error& error) {
       throw Error(std::string(error.what()) + ", frame " + std::to_string(index) + " at byte " +
                   std::to_string(avi_.frames[static_cast<size_t>(index)].offset));
@@ -61,6 +63,8 @@ std::unique_ptr<VideoReader::Backend> open_video(const std::string& path) {
   }
   try {
     return open_by_opencv(path);
+  } catch (const ResourceError&) {
+    throw;
   } catch (const Error& error) {
     throw Error(std::string(error.what()) + " (" + kind + ")");
   }

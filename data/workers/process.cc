@@ -45,7 +45,7 @@ void pool_main(ProcessContext& context) {
     } catch (...) {
       const auto [type, text] = describe_exception();
       Portable<bool>::write(failure, false);
-      Portable<std::string>::write(failure, type == "aorta::Error" ? text : type + ": " + text);
+      Portable<std::string>::write(failure, text_with_type(type, text));
       send_parcel(context.channel, failure);
     }
   }

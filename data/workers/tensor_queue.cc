@@ -1,5 +1,6 @@
 #include <aorta/core/channel.h>
 #include <aorta/core/ops/copy.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/core/shared_memory.h>
 #include <aorta/data/clock.h>
 #include <aorta/data/workers/parcel.h>
@@ -74,7 +75,7 @@ struct TensorQueue::State {
       const int ready = ::poll(&wait, 1, left);
       if (ready > 0) return true;
       if (ready == 0) return false;
-      check(errno == EINTR, "tensor_queue", "a queue must be waitable", errno);
+      check(errno == EINTR, "tensor_queue", "a queue must be waitable", errno_text(errno));
     }
   }
 };
@@ -84,7 +85,8 @@ TensorQueue::TensorQueue(int capacity) : state_(std::make_shared<State>()) {
   std::tie(state_->in, state_->out) = Channel::make();
   state_->room = Descriptor(
       eventfd(static_cast<unsigned>(capacity), EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE));
-  check(bool(state_->room), "tensor_queue", "an eventfd must be there", errno);
+  check_resources(bool(state_->room), "tensor_queue", "an eventfd must be there",
+                  errno_text(errno));
 }
 
 Tensor TensorQueue::buffer(const Shape& shape, DType dtype) const {

@@ -36,7 +36,7 @@ TEST(Echo, ChoosesSplits) {
   EXPECT_EQ(names(EchoSplit::all), "a.avi b.avi c.avi d.avi ");
   EXPECT_EQ(error_of([&] { names(EchoSplit::clinical_test); }),
             "echo: the folder of videos must be readable, got " + folder.str() +
-                "/ProcessedStrainStudyA4c");
+                "/ProcessedStrainStudyA4c: ENOENT (No such file or directory)");
   const Echo echo(folder.str(), with_targets({"EF"}));
   ASSERT_EQ(echo.notes().size(), 1u);
   EXPECT_EQ(to_string(echo.notes()[0]),

@@ -84,9 +84,9 @@ TEST(ImageFolder, SaysWhatIsWrong) {
                  "RandomCrop or Resize to a size), got none that does");
   EXPECT_EQ(error_of([&] { ImageFolder(root + "/dog/deep", kSmall); }),
             op + "couldn't find any class folder, got " + root + "/dog/deep");
-  EXPECT_EQ(
-      error_of([&] { ImageFolder(root + "/nowhere", kSmall); }),
-      op + "the folder must be readable, got " + root + "/nowhere: No such file or directory");
+  EXPECT_EQ(error_of([&] { ImageFolder(root + "/nowhere", kSmall); }),
+            op + "the folder must be readable, got " + root +
+                "/nowhere: ENOENT (No such file or directory)");
   EXPECT_EQ(error_of([&] { ImageFolder(root, kSmall).class_to_index("cow"); }),
             op + "name must be one of \"cat\", \"dog\", got \"cow\"");
   fs::create_directories(pictures.root / "bird/none");

@@ -1,4 +1,4 @@
-#include <aorta/core/check.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/data/csv.h>
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/video/video.h>
@@ -6,10 +6,10 @@
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/files.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <set>
 #include <tuple>
@@ -62,6 +62,8 @@ std::set<std::string> traced_videos(const std::string& folder) {
     data::CsvReader rows(folder + "/VolumeTracings.csv");
     const int name = rows.column("FileName");
     while (rows.next()) names.insert(without_avi(rows.text(name)));
+  } catch (const ResourceError&) {
+    throw;
   } catch (const Error&) {
   }
   return names;
@@ -72,13 +74,15 @@ void look_into(const std::string& folder, const std::string& name,
                const std::vector<SplitInfo*>& splits) {
   const std::string path = folder + "/Videos/" + name;
   try {
-    const data::VideoReader video(std::filesystem::exists(path) ? path : path + ".avi");
+    const data::VideoReader video(access(path.c_str(), F_OK) == 0 ? path : path + ".avi");
     for (SplitInfo* info : splits) {
       ++info->readable;
       info->frames.add(static_cast<double>(video.frame_count()));
       info->fps.add(video.fps());
       info->sizes.insert({video.height(), video.width()});
     }
+  } catch (const ResourceError&) {
+    throw;
   } catch (const Error&) {
   }
 }
@@ -100,6 +104,8 @@ Look look(const std::string& folder, bool open_videos) {
   const auto next = [&] {
     try {
       return rows.next();
+    } catch (const ResourceError&) {
+      throw;
     } catch (const Error&) {
       result.whole = false;
       return false;
@@ -182,6 +188,8 @@ void check_data(const CheckDataOptions& options) {
     const Look found = look(folder, options.open_videos);
     print_info(folder, found.splits, options.open_videos);
     if (found.whole) add_empty_splits(found.splits, faults);
+  } catch (const ResourceError&) {
+    throw;
   } catch (const Error&) {
     // It can't be read at all, which check_echo has said.
   }

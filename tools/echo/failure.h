@@ -1,8 +1,7 @@
 #pragma once
 
-#include <aorta/core/check.h>
+#include <aorta/core/resource_error.h>
 
-#include <string_view>
 #include <utility>
 
 namespace aorta::echo {
@@ -20,8 +19,11 @@ class Failure : public Error {
   ExitCode code_;
 };
 
-/// Runs it and returns what it returns; an Error that is no Failure becomes one of this code, or,
-/// when memory ran out, whatever for, one of ExitCode::environment.
+/// The code of an error where the input's is `code`: environment for what the machine refused, in
+/// this process or in a worker that read a sample, and for a batch that didn't come in time.
+ExitCode code_of(const Error& error, ExitCode code);
+
+/// Runs it and returns what it returns; an Error that is no Failure becomes one of code_of(`code`).
 template <class Run>
 auto with_code(ExitCode code, Run&& run) -> decltype(std::forward<Run>(run)()) {
   try {
@@ -29,9 +31,7 @@ auto with_code(ExitCode code, Run&& run) -> decltype(std::forward<Run>(run)()) {
   } catch (const Failure&) {
     throw;
   } catch (const Error& error) {
-    const bool memory =
-        std::string_view(error.what()).find("machine has no more memory") != std::string_view::npos;
-    throw Failure(memory ? ExitCode::environment : code, error.what());
+    throw Failure(code_of(error, code), error.what());
   }
 }
 
