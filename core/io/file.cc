@@ -1,7 +1,9 @@
-#include <aorta/core/check.h>
 #include <aorta/core/io/crc32c.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/resource_error.h>
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace aorta::io {
 namespace {
@@ -21,18 +24,12 @@ int kernel_open(const char* path, int flags, mode_t mode) { return ::open(path, 
 int kernel_stat(const char* path, struct ::stat* status) { return ::stat(path, status); }
 int kernel_fstat(int descriptor, struct ::stat* status) { return ::fstat(descriptor, status); }
 
-constexpr FileSystem kKernel{kernel_open, ::write,     ::fsync,      ::close, ::rename, ::link,
-                             ::unlink,    kernel_stat, kernel_fstat, ::mmap,  ::munmap};
+constexpr FileSystem kKernel{kernel_open, ::write, ::fsync,     ::close,      ::rename, ::link,
+                             ::unlink,    ::flock, kernel_stat, kernel_fstat, ::mmap,   ::munmap};
 
 std::atomic<const FileSystem*> current_table{&kKernel};
 
-// "ENOSPC (No space left on device)". strerror would not be safe between threads.
-std::string error_text(int error) {
-  const char* symbol = strerrorname_np(error);
-  const char* description = strerrordesc_np(error);
-  return std::string(symbol ? symbol : "errno " + std::to_string(error)) + " (" +
-         (description ? description : "unknown error") + ")";
-}
+constexpr const char* kInPlace = "; the new file is in place but may not survive a power loss";
 
 int open_retrying(const char* path, int flags, mode_t mode) {
   int descriptor;
@@ -60,6 +57,20 @@ std::string temporary_name(const std::string& folder, const std::string& name) {
   constexpr size_t kLongestName = 200;  // with what is added, below NAME_MAX (255)
   return folder + "/." + name.substr(0, kLongestName) + "." + std::to_string(::getpid()) + "-" +
          std::to_string(counter++) + ".tmp";
+}
+
+// Whether temporary_name gives such names: "." NAME "." PID "-" COUNT ".tmp".
+bool is_temporary(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789", kEnd = ".tmp";
+  if (!name.starts_with('.') || !name.ends_with(kEnd)) return false;
+  name.remove_suffix(kEnd.size());
+  for (const char before : {'-', '.'}) {
+    const size_t mark = name.find_last_not_of(kDigits);
+    if (mark == std::string_view::npos || name[mark] != before || mark + 1 == name.size())
+      return false;
+    name = name.substr(0, mark);
+  }
+  return name.size() > 1;
 }
 
 }  // namespace
@@ -96,12 +107,23 @@ void AtomicFile::create() {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     temporary_ = temporary_name(folder_, name);
     descriptor_ = open_retrying(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ >= 0) return;
-    if (errno != EEXIST) break;
+    if (descriptor_ >= 0 && is_ours()) return;
+    if (descriptor_ < 0 && errno != EEXIST) break;
+    discard();
+    errno = EEXIST;
   }
   int error = errno;
   temporary_.clear();
   fail_and_discard("open", error);
+}
+
+// Takes the lock that says that the file's process lives. False where remove_abandoned came between
+// the file's making and its locking.
+bool AtomicFile::is_ours() const {
+  const FileSystem& fs = file_system();
+  if (fs.flock(descriptor_, LOCK_EX | LOCK_NB) < 0) return errno != EWOULDBLOCK;
+  struct ::stat status;
+  return fs.fstat(descriptor_, &status) < 0 || status.st_nlink > 0;
 }
 
 AtomicFile::~AtomicFile() { discard(); }
@@ -115,24 +137,39 @@ void AtomicFile::discard() {
 
 void AtomicFile::fail_and_discard(const char* call, int error) {
   discard();
-  fail(path_, std::string("writing must succeed: ") + call, error_text(error), " after ",
+  fail(path_, std::string("writing must succeed: ") + call, errno_text(error), " after ",
        size_bytes_, " bytes; the file is as it was before");
 }
 
 void AtomicFile::write(const void* data, size_t size_bytes) {
+  const auto* bytes = static_cast<const char*>(data);
+  write_all(bytes, size_bytes);
+  crc_ = io::crc32c(bytes, size_bytes, crc_);
+  size_bytes_ += size_bytes;
+}
+
+void AtomicFile::write_all(const char* bytes, size_t size_bytes) {
   check(descriptor_ >= 0, path_, "nothing can be written after commit or a failure");
   constexpr size_t kLargestWrite = size_t{1} << 30;  // Linux writes at most 2 GiB - 4 KiB at once
-  auto bytes = static_cast<const char*>(data);
   for (size_t done = 0; done < size_bytes;) {
     ssize_t written =
         file_system().write(descriptor_, bytes + done, std::min(size_bytes - done, kLargestWrite));
     if (written < 0 && errno == EINTR) continue;
     // No progress would loop for ever.
-    if (written <= 0) fail_and_discard("write", written < 0 ? errno : EIO);
-    crc_ = io::crc32c(bytes + done, static_cast<size_t>(written), crc_);
+    if (written <= 0) {
+      size_bytes_ += done;
+      fail_and_discard("write", written < 0 ? errno : EIO);
+    }
     done += static_cast<size_t>(written);
-    size_bytes_ += static_cast<uint64_t>(written);
   }
+}
+
+void AtomicFile::rewrite_start(std::string_view text) {
+  check(text.size() <= size_bytes_, path_, "what is rewritten must have been written", text.size(),
+        " bytes of ", size_bytes_);
+  if (::lseek(descriptor_, 0, SEEK_SET) < 0) fail_and_discard("lseek", errno);
+  write_all(text.data(), text.size());
+  if (::lseek(descriptor_, 0, SEEK_END) < 0) fail_and_discard("lseek", errno);
 }
 
 void AtomicFile::commit() {
@@ -140,12 +177,12 @@ void AtomicFile::commit() {
   const FileSystem& fs = file_system();
   // A failed fsync drops the unwritten pages and their error: the descriptor is not asked twice.
   if (fs.fsync(descriptor_) < 0) fail_and_discard("fsync", errno);
-  int descriptor = descriptor_;
-  descriptor_ = -1;
-  if (close_once(descriptor) < 0) fail_and_discard("close", errno);
   if (keep_previous_ > 0) keep_older_versions();
   if (fs.rename(temporary_.c_str(), path_.c_str()) < 0) fail_and_discard("rename", errno);
   temporary_.clear();
+  // Not before: with it goes the lock. The bytes are synced.
+  if (close_once(std::exchange(descriptor_, -1)) < 0)
+    fail(path_, "closing must succeed", errno_text(errno), kInPlace);
   sync_folder();
   if (keep_previous_ > 0) fs.unlink(older(path_, keep_previous_ + 1).c_str());
 }
@@ -178,14 +215,34 @@ void AtomicFile::sync_folder() {
     }
   }
   check(error == 0, path_, std::string("syncing the folder must succeed: ") + call,
-        error_text(error), "; the new file is in place but may not survive a power loss");
+        errno_text(error), kInPlace);
+}
+
+void remove_abandoned(const std::string& folder) {
+  const FileSystem& fs = file_system();
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
+  if (!entries) return;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    if (!is_temporary(entry->d_name)) continue;
+    const std::string path = folder + "/" + entry->d_name;
+    const int descriptor =
+        open_retrying(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    if (descriptor < 0) continue;
+    // The name may have become another file's until the lock was there.
+    struct ::stat locked, named;
+    if (fs.flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fs.fstat(descriptor, &locked) == 0 &&
+        fs.stat(path.c_str(), &named) == 0 && S_ISREG(locked.st_mode) &&
+        locked.st_ino == named.st_ino && locked.st_dev == named.st_dev)
+      fs.unlink(path.c_str());
+    fs.close(descriptor);
+  }
 }
 
 std::shared_ptr<const FileBytes> FileBytes::map(const std::string& path) {
   const FileSystem& fs = file_system();
   // O_NONBLOCK: opening a pipe must not wait for its writer.
   int descriptor = open_retrying(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
-  check(descriptor >= 0, path, "file must be readable", error_text(errno));
+  if (descriptor < 0) fail_after_call(errno, path, "file must be readable", errno_text(errno));
   struct ::stat status;
   void* data = nullptr;
   size_t size = 0;
@@ -199,7 +256,7 @@ std::shared_ptr<const FileBytes> FileBytes::map(const std::string& path) {
     if (data == MAP_FAILED) error = errno;
   }
   fs.close(descriptor);  // the mapping stays; nothing was written that closing could lose
-  check(error == 0, path, "file must be readable", error_text(error));
+  if (error != 0) fail_after_call(error, path, "file must be readable", errno_text(error));
   check(regular, path, "file to read must be a regular file",
         S_ISDIR(status.st_mode) ? "a folder" : "a device, pipe or socket");
   return std::shared_ptr<const FileBytes>(
@@ -210,7 +267,8 @@ std::shared_ptr<const FileBytes> FileBytes::allocate(std::string name, size_t si
   std::byte* data = nullptr;
   if (size_bytes > 0) {
     data = static_cast<std::byte*>(::operator new (size_bytes, std::align_val_t{64}, std::nothrow));
-    check(data != nullptr, name, "memory must suffice for the contents", size_bytes, " bytes");
+    check_resources(data != nullptr, name, "memory must suffice for the contents", size_bytes,
+                    " bytes");
     std::memset(data, 0, size_bytes);
   }
   return std::shared_ptr<const FileBytes>(new FileBytes(std::move(name), data, size_bytes, false));

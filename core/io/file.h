@@ -23,6 +23,7 @@ struct FileSystem {
   int (*rename)(const char* from, const char* to);
   int (*link)(const char* from, const char* to);
   int (*unlink)(const char* path);
+  int (*flock)(int descriptor, int operation);
   int (*stat)(const char* path, struct ::stat* status);
   int (*fstat)(int descriptor, struct ::stat* status);
   void* (*mmap)(void* address, size_t size_bytes, int protection, int flags, int descriptor,
@@ -52,9 +53,11 @@ class ScopedFileSystem {
 ///
 /// The bytes go to a new file in the same folder; `commit` syncs it, renames it to `path` and syncs
 /// the folder. Until the rename, and whenever something fails before it, `path` is what it was, and
-/// the new file is removed (only a killed process leaves one, named `.NAME.PID-COUNT.tmp`). A
-/// symbolic link at `path` is replaced by the file. Every error throws aorta::Error with the
-/// call's errno; after one, the object only waits to be destroyed.
+/// the new file is removed (only a killed process leaves one, named `.NAME.PID-COUNT.tmp`, which
+/// remove_abandoned finds). A symbolic link at `path` is replaced by the file. Every error throws
+/// aorta::Error with the call's errno; after one, the object only waits to be destroyed. Beyond
+/// the process's limit of a file's size the error is EFBIG where SIGXFSZ is ignored, as
+/// aorta::init sees to; else the signal ends the program.
 class AtomicFile {
  public:
   /// `keep_previous` older versions stay as `path.1` (the newest) to `path.K`; this needs a file
@@ -67,6 +70,9 @@ class AtomicFile {
 
   void write(const void* data, size_t size_bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
+  /// Puts other bytes where the first ones are, for a header that counts what follows it. Neither
+  /// crc32c() nor size_bytes() knows of it.
+  void rewrite_start(std::string_view text);
 
   /// CRC-32C and size of everything written so far.
   uint32_t crc32c() const { return crc_; }
@@ -78,6 +84,8 @@ class AtomicFile {
 
  private:
   void create();
+  bool is_ours() const;
+  void write_all(const char* bytes, size_t size_bytes);
   void keep_older_versions();
   void sync_folder();
   void discard();
@@ -91,6 +99,11 @@ class AtomicFile {
   uint32_t crc_ = 0;
   uint64_t size_bytes_ = 0;
 };
+
+/// Removes what killed processes left in `folder`: AtomicFile's new files whose lock nobody holds.
+/// A process that lives holds it, on this machine or another one, whatever its number; where the
+/// file system has no locks, all stay. What can't be removed stays, too.
+void remove_abandoned(const std::string& folder);
 
 /// The bytes of a file, which live as long as this object: a mapping, or memory that was inflated
 /// from one. Tensors share it. Memory written through `data()` is private to the process: the file

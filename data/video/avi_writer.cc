@@ -1,15 +1,9 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/data/video/avi_writer.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 namespace aorta::data {
@@ -17,11 +11,6 @@ namespace {
 
 constexpr uint32_t kHasIndex = 0x10;  // of avih
 constexpr uint32_t kKeyFrame = 0x10;  // of an entry of idx1
-
-std::string error_text(int error) {
-  const char* symbol = strerrorname_np(error);
-  return symbol ? symbol : "errno " + std::to_string(error);
-}
 
 void append_chunk(std::string& text, std::string_view name, std::string_view data) {
   text += name;
@@ -54,57 +43,10 @@ AviWriter::AviWriter(const std::string& path, int64_t height, int64_t width, dou
   check(height >= 1 && width >= 1 && height <= 32767 && width <= 32767, path_,
         "AVI video must be 1 to 32767 pixels wide and high", height, " x ", width);
   check(fps >= 0.001 && fps <= 100000, path_, "fps must be 0.001 to 100000", fps);
-  const io::FileSystem& fs = io::file_system();
-  struct ::stat status;
-  if (fs.stat(path_.c_str(), &status) == 0)
-    check(S_ISREG(status.st_mode), path_, "file to write must be a regular file",
-          S_ISDIR(status.st_mode) ? "a folder" : "a device, pipe or socket");
-  static std::atomic<unsigned> counter{0};
-  const size_t slash = path_.rfind('/');
-  const std::string folder = slash == std::string::npos ? "" : path_.substr(0, slash + 1);
-  const std::string name = slash == std::string::npos ? path_ : path_.substr(slash + 1);
-  check(!name.empty(), path_, "path must name a file", io::quote(path_));
-  for (int attempt = 0; descriptor_ < 0 && attempt < 100; ++attempt) {
-    temporary_ = folder + "." + name.substr(0, 200) + "." + std::to_string(::getpid()) + "-" +
-                 std::to_string(counter++) + ".tmp";
-    descriptor_ = fs.open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ < 0 && errno != EEXIST && errno != EINTR) break;
-  }
-  if (descriptor_ < 0) {
-    const int error = errno;
-    temporary_.clear();
-    fail_and_discard("open", error);
-  }
+  file_.emplace(path_);
   const std::string start = headers();
-  write(start.data(), start.size());
+  file_->write(start);
   movi_ = start.size() - 4;
-}
-
-AviWriter::~AviWriter() { discard(); }
-
-void AviWriter::discard() {
-  if (descriptor_ >= 0) io::file_system().close(descriptor_);
-  descriptor_ = -1;
-  if (!temporary_.empty()) io::file_system().unlink(temporary_.c_str());
-  temporary_.clear();
-}
-
-void AviWriter::fail_and_discard(const char* call, int error) {
-  discard();
-  fail(path_, std::string("writing must succeed: ") + call, error_text(error), " after ",
-       size_bytes_, " bytes; the file is as it was before");
-}
-
-void AviWriter::write(const void* data, size_t size_bytes) {
-  check(descriptor_ >= 0, path_, "nothing can be written after close or a failure");
-  const auto* bytes = static_cast<const char*>(data);
-  for (size_t done = 0; done < size_bytes;) {
-    const ssize_t count = io::file_system().write(descriptor_, bytes + done, size_bytes - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) fail_and_discard("write", count < 0 ? errno : EIO);
-    done += static_cast<size_t>(count);
-    size_bytes_ += static_cast<uint64_t>(count);
-  }
 }
 
 // All that stands before the first frame; the sizes in it are right when the last one was written.
@@ -136,7 +78,8 @@ std::string AviWriter::headers() const {
   // At the end: 'movi' is what follows, without the index.
   const uint64_t start = 12 + all.size() + 8;
   const uint64_t index = 8 + index_.size();
-  const uint64_t movi = size_bytes_ > start + index ? size_bytes_ - start - index : 4;
+  const uint64_t size = file_->size_bytes();
+  const uint64_t movi = size > start + index ? size - start - index : 4;
   std::string text = "RIFF";
   io::append(text, static_cast<uint32_t>(start - 8 + movi + index));
   text += "AVI " + all + "LIST";
@@ -146,38 +89,32 @@ std::string AviWriter::headers() const {
 
 void AviWriter::add(std::span<const std::byte> jpeg) {
   check(!jpeg.empty(), path_, "AVI frame must not be empty", "0 bytes");
-  check(size_bytes_ + jpeg.size() + index_.size() + 64 <= kMaxBytes, path_,
-        "an AVI file must have at most 1 GiB", "a frame more after ", size_bytes_, " bytes");
+  check(file_.has_value(), path_, "nothing can be written after close");
+  check(file_->size_bytes() + jpeg.size() + index_.size() + 64 <= kMaxBytes, path_,
+        "an AVI file must have at most 1 GiB", "a frame more after ", file_->size_bytes(),
+        " bytes");
   const auto size = static_cast<uint32_t>(jpeg.size());
   std::string head = "00dc";
   io::append(head, size);
   index_ += "00dc";
   // Offsets count from the name of 'movi', which the headers end with.
-  for (const uint32_t value : {kKeyFrame, static_cast<uint32_t>(size_bytes_ - movi_), size})
+  for (const uint32_t value : {kKeyFrame, static_cast<uint32_t>(file_->size_bytes() - movi_), size})
     io::append(index_, value);
-  write(head.data(), head.size());
-  write(jpeg.data(), jpeg.size());
-  if (size % 2 == 1) write("", 1);
+  file_->write(head);
+  file_->write(io::as_text(jpeg));
+  if (size % 2 == 1) file_->write("", 1);
   largest_ = std::max(largest_, size);
 }
 
 void AviWriter::close() {
   check(frames() > 0, path_, "AVI file must have frames", "none");
+  check(file_.has_value(), path_, "nothing can be written after close");
   std::string idx1;
   append_chunk(idx1, "idx1", index_);
-  write(idx1.data(), idx1.size());
-  const std::string start = headers();
-  if (::lseek(descriptor_, 0, SEEK_SET) != 0) fail_and_discard("lseek", errno);
-  const uint64_t size = size_bytes_;
-  write(start.data(), start.size());
-  size_bytes_ = size;
-  const io::FileSystem& fs = io::file_system();
-  if (fs.fsync(descriptor_) < 0) fail_and_discard("fsync", errno);
-  const int descriptor = descriptor_;
-  descriptor_ = -1;
-  if (fs.close(descriptor) < 0 && errno != EINTR) fail_and_discard("close", errno);
-  if (fs.rename(temporary_.c_str(), path_.c_str()) < 0) fail_and_discard("rename", errno);
-  temporary_.clear();
+  file_->write(idx1);
+  file_->rewrite_start(headers());
+  file_->commit();
+  file_.reset();
 }
 
 }  // namespace aorta::data

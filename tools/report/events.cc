@@ -1,7 +1,7 @@
-#include <aorta/core/check.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/io/crc32c.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/data/images/png.h>
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -103,13 +103,6 @@ bool ends_a_record(std::span<const std::byte> bytes, uint64_t size) {
   return at == size;
 }
 
-// "ENOSPC (No space left on device)".
-std::string error_text(int error) {
-  const char* name = strerrorname_np(error);
-  const char* description = strerrordesc_np(error);
-  return fmt::format("{} ({})", name ? name : "?", description ? description : "?");
-}
-
 // UTF-8, as a string of Protocol Buffers must be; other bytes become '?'.
 std::string utf8(std::string_view text) {
   std::string out(text);
@@ -153,7 +146,7 @@ struct EventWriter::File {
 
   [[noreturn]] void fail_on(const char* what, int error) {
     failed = true;
-    fail(path, fmt::format("cannot {} the event file", what), error_text(error));
+    fail(path, fmt::format("cannot {} the event file", what), errno_text(error));
   }
 
   void open(int flags) {
@@ -200,7 +193,7 @@ EventWriter::~EventWriter() = default;
 EventWriter::EventWriter(const std::string& folder, Clock clock) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  check(!error, folder, "cannot create the folder of the event file", error_text(error.value()));
+  check(!error, folder, "cannot create the folder of the event file", errno_text(error.value()));
   const double now = clock();
   for (int count = 0; count < 1000; ++count) {
     file_ = std::make_unique<File>(fmt::format("{}/events.out.tfevents.{:010d}.{}.{}.{}", folder,

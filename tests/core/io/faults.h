@@ -71,6 +71,9 @@ inline io::FileSystem faulty_table() {
     return step(-1, [&] { return kernel.link(a, b); });
   };
   table.unlink = [](const char* path) { return step(-1, [&] { return kernel.unlink(path); }); };
+  table.flock = [](int d, int operation) {
+    return step(-1, [&] { return kernel.flock(d, operation); });
+  };
   table.stat = [](const char* path, struct ::stat* status) {
     return step(-1, [&] { return kernel.stat(path, status); });
   };

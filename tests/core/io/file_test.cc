@@ -52,6 +52,44 @@ TEST(AtomicFile, WithoutCommitNothingChanges) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
 }
 
+TEST(AtomicFile, ItsStartCanBeRewritten) {
+  const std::string path = temporary("rewritten");
+  AtomicFile file(path);
+  file.write("0000, then");
+  file.rewrite_start("1234");
+  file.write(" the rest");
+  EXPECT_TRUE(fails_with("what is rewritten must have been written, got 20 bytes of 19",
+                         [&] { file.rewrite_start(std::string(20, 'x')); }));
+  file.commit();
+  EXPECT_EQ(read_file(path), "1234, then the rest");
+}
+
+TEST(AtomicFile, WhatNobodyWritesAnyMoreIsRemoved) {
+  const std::string folder = temporary("abandoned");
+  std::filesystem::create_directory(folder);
+  const std::string left[] = {".file.1-0.tmp", ".a.b.tmp.4194304-123.tmp"};
+  const std::string others[] = {"file.1-0.tmp",   ".file.tmp", ".file.1.tmp", ".file.1-.tmp",
+                                ".file.-1.tmp",   ".1-0.tmp",  ".tmp",        ".file.1-0.tmp.1",
+                                ".file.x1-0.tmp", ".file"};
+  for (const std::string& name : left) write_file(folder + "/" + name, "left");
+  for (const std::string& name : others) write_file(folder + "/" + name, "mine");
+  std::filesystem::create_directory(folder + "/.folder.1-0.tmp");
+  std::filesystem::create_symlink(folder + "/.file", folder + "/.link.1-0.tmp");
+  ASSERT_EQ(::mkfifo((folder + "/.pipe.1-0.tmp").c_str(), 0600), 0);
+  {
+    AtomicFile written(folder + "/file");
+    written.write("new");
+    remove_abandoned(folder);
+    written.commit();
+  }
+  EXPECT_EQ(read_file(folder + "/file"), "new");
+  for (const std::string& name : left)
+    EXPECT_FALSE(std::filesystem::exists(folder + "/" + name)) << name;
+  for (const std::string& name : others) EXPECT_EQ(read_file(folder + "/" + name), "mine") << name;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 14);
+  remove_abandoned(folder + "/none");
+}
+
 TEST(AtomicFile, KeepsPreviousVersions) {
   std::string path = temporary("versions");
   for (const char* contents : {"1", "2", "3", "4"}) write_atomically(path, contents, 2);
