@@ -5,9 +5,18 @@
 namespace aorta {
 
 /// The first statement of a program's `main`, before threads and devices are used:
-/// `aorta::init(argc, argv)`. It remembers the program's name and forks the zygote, a small process
-/// that worker processes are forked from later and that ends with the program. The arguments are
-/// the program's own and are left alone. Calling it again changes nothing.
+/// `aorta::init(argc, argv)`. It
+///
+/// - opens standard input, output and error on /dev/null where they are closed, as a daemon's may
+///   be: else the next file that is opened is taken for them;
+/// - ignores SIGXFSZ where nobody has said what it does: a file beyond `ulimit -f` is then an error
+///   of its writing, EFBIG, and not the program's end;
+/// - remembers the program's name, and forks the zygote, a small process that worker processes are
+///   forked from later and that ends with the program.
+///
+/// The arguments are the program's own and are left alone. Calling it again changes nothing. Throws
+/// where the machine lets none of it happen: too few descriptors, processes, threads, or too small
+/// a stack.
 void init(int argc, const char* const* argv);
 
 /// The file name of the program that `init` was given; empty before.

@@ -1,5 +1,5 @@
-#include <aorta/core/check.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/core/resource_error.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -18,10 +18,15 @@
 namespace aorta {
 namespace {
 
+// More than any machine has CPUs. Of 100,000 libgomp, which keeps a list of them on the stack,
+// dies.
+constexpr int kMostThreads = 4096;
+
 int default_threads() {
   if (const char* wish = std::getenv("OMP_NUM_THREADS")) {
-    const int count = std::atoi(wish);
-    if (count > 0) return count;
+    const long count = std::strtol(wish, nullptr, 10);
+    check_resources(count <= kMostThreads, "OMP_NUM_THREADS", "must be at most 4096", wish);
+    if (count > 0) return static_cast<int>(count);
   }
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
@@ -66,6 +71,37 @@ struct Work {
 // A child of fork() has OpenMP's notes on its threads, but not the threads: it would wait for them
 // for ever.
 std::atomic<bool> has_pool{true};
+
+// libgomp ends the program, exit code 1, where it can't start a thread. So a calling thread's first
+// team, and each larger one, is tried first; once started, its threads stay.
+void check_startable(int threads) {
+  thread_local int tried = 1;
+  if (threads <= tried) return;
+  pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;  // keeps them until all are there
+  pthread_mutex_lock(&gate);
+  std::vector<pthread_t> others;
+  others.reserve(static_cast<size_t>(threads));
+  int error = 0;
+  while (error == 0 && static_cast<int>(others.size()) < threads - 1) {
+    pthread_t other;
+    error = pthread_create(
+        &other, nullptr,
+        [](void* held) -> void* {
+          pthread_mutex_lock(static_cast<pthread_mutex_t*>(held));
+          pthread_mutex_unlock(static_cast<pthread_mutex_t*>(held));
+          return nullptr;
+        },
+        &gate);
+    if (error == 0) others.push_back(other);
+  }
+  pthread_mutex_unlock(&gate);
+  for (const pthread_t other : others) pthread_join(other, nullptr);
+  check_resources(error == 0, "threads",
+                  "as many must be startable as OMP_NUM_THREADS says, or as there are CPUs (ulimit "
+                  "-u and -v limit them)",
+                  others.size() + 1, " of ", threads, ": ", errno_text(error));
+  tried = threads;
+}
 #endif
 
 // Work is divided among threads for the first time: a child forked from now on has one thread,
@@ -84,8 +120,15 @@ void run_on_threads(Work& work, int threads) {
   prepare_for_fork();
 #ifndef AORTA_STD_THREADS
   if (has_pool) {
-#pragma omp parallel num_threads(threads)
-    work.run(omp_get_thread_num(), omp_get_num_threads());
+    // Always of all threads: of a smaller team libgomp ends the others, and starts them again
+    // later.
+    const int all = get_num_threads();
+    check_startable(all);
+#pragma omp parallel num_threads(all)
+    {
+      const int team = std::min(threads, omp_get_num_threads());
+      if (omp_get_thread_num() < team) work.run(omp_get_thread_num(), team);
+    }
     return;
   }
 #endif
@@ -102,6 +145,7 @@ int get_num_threads() { return thread_count().load(std::memory_order_relaxed); }
 
 void set_num_threads(int count) {
   check(count >= 1, "set_num_threads", "at least one thread", count);
+  check(count <= kMostThreads, "set_num_threads", "at most 4096 threads", count);
   thread_count().store(count);
 #ifndef AORTA_STD_THREADS
   omp_set_num_threads(count);
