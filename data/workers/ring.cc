@@ -1,10 +1,13 @@
+#include <aorta/core/resource_error.h>
 #include <aorta/data/workers/ring.h>
 
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <new>
 
@@ -14,7 +17,9 @@ namespace {
 // Streams of the seed: each epoch has 2^40, the first for its order, the others for its samples.
 constexpr uint64_t kStreams = uint64_t{1} << 40;
 
-constexpr int64_t kPage = 4096;
+constexpr int64_t kAlignment = 64;  // of tensors and of what processes change at a time
+
+int64_t page_bytes() { return sysconf(_SC_PAGESIZE); }
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -44,40 +49,67 @@ void put_text(std::span<char> place, std::string_view text) {
 
 Ring::Ring(const Layout& layout, TensorSpecs specs) : layout_(layout), specs_(std::move(specs)) {
   lay_out();
-  memory_ = SharedMemory::create("data_loader", size_bytes_);
+  samples_ =
+      SharedMemory::create("data_loader", page_bytes() + layout_.slots * samples_slot_bytes_);
+  control_ = SharedMemory::create("data_loader", control_bytes_);
   new (&header()) Header;
   header().cursor.store(uint64_t{1} << kPositionBits);
   for (int i = 0; i < layout_.slots; ++i) new (&slot(i)) Slot;
   for (int i = 0; i < layout_.readers; ++i) new (&reader(i)) Reader;
 }
 
-Ring::Ring(const Layout& layout, TensorSpecs specs, std::shared_ptr<SharedMemory> memory)
-    : layout_(layout), specs_(std::move(specs)), memory_(std::move(memory)) {
+Ring::Ring(const Layout& layout, TensorSpecs specs, std::shared_ptr<SharedMemory> samples,
+           std::shared_ptr<SharedMemory> control)
+    : layout_(layout),
+      specs_(std::move(specs)),
+      samples_(std::move(samples)),
+      control_(std::move(control)) {
   lay_out();
-  check(memory_->size_bytes() == size_bytes_, "data_loader",
-        "a dataset's specs must be the same in every process", size_bytes_, " bytes for a ring of ",
-        memory_->size_bytes());
+  const int64_t bytes = page_bytes() + layout_.slots * samples_slot_bytes_ + control_bytes_;
+  const int64_t given = samples_->size_bytes() + control_->size_bytes();
+  check(bytes == given, "data_loader", "a dataset's specs must be the same in every process", bytes,
+        " bytes for a ring of ", given);
+  guard();
+}
+
+// The program's own mapping has no such pages: page-locking takes it in one piece.
+void Ring::guard() {
+  const auto close = [&](int64_t offset) {
+    if (mprotect(samples_->data() + offset, static_cast<size_t>(page_bytes()), PROT_NONE) != 0)
+      fail_for_resources("data_loader",
+                         "pages between tensors must be protectable (vm.max_map_count limits them)",
+                         errno_text(errno));
+  };
+  close(0);
+  for (int i = 0; i < layout_.slots; ++i)
+    for (const int64_t offset : guard_offsets_) close(offset + i * samples_slot_bytes_);
 }
 
 void Ring::lay_out() {
-  readers_offset_ = round_up(
-      static_cast<int64_t>(sizeof(Header) + sizeof(std::atomic<int32_t>) * layout_.slots), 64);
-  slots_offset_ =
-      round_up(readers_offset_ + static_cast<int64_t>(sizeof(Reader)) * layout_.readers, kPage);
+  readers_offset_ =
+      round_up(static_cast<int64_t>(sizeof(Header) + sizeof(std::atomic<int32_t>) * layout_.slots),
+               kAlignment);
+  slots_offset_ = round_up(readers_offset_ + static_cast<int64_t>(sizeof(Reader)) * layout_.readers,
+                           kAlignment);
   const int64_t samples = layout_.capacity;
   check(samples < int64_t{1} << kPositionBits, "data_loader",
         "a batch must have fewer than 2^24 samples", samples);
   int64_t end = sizeof(Slot);
-  const auto place = [&](int64_t bytes, int64_t unit) {
-    const int64_t start = round_up(end, unit);
+  const auto place = [&](int64_t bytes) {
+    const int64_t start = round_up(end, kAlignment);
     end = start + bytes;
     return start;
   };
   for (const TensorSpec& spec : *specs_) dims_ += spec.shape.size();
-  owners_offset_ = place(samples * 8, 64);
-  indices_offset_ = place(samples * 8, 8);
-  shapes_offset_ = place(samples * dims_ * 8, 8);
-  errors_offset_ = place(layout_.readers * static_cast<int64_t>(sizeof(ErrorRecord)), 64);
+  owners_offset_ = place(samples * 8);
+  indices_offset_ = place(samples * 8);
+  shapes_offset_ = place(samples * dims_ * 8);
+  errors_offset_ = place(layout_.readers * static_cast<int64_t>(sizeof(ErrorRecord)));
+  slot_bytes_ = round_up(end, kAlignment);
+  control_bytes_ = slots_offset_ + layout_.slots * slot_bytes_;
+
+  const int64_t page = page_bytes();
+  int64_t guarded = page;
   for (const TensorSpec& spec : *specs_) {
     const int64_t bytes = checked_numel("data_loader", spec.shape, item_size(spec.dtype)) *
                           static_cast<int64_t>(item_size(spec.dtype));
@@ -85,10 +117,14 @@ void Ring::lay_out() {
           "a batch must be of a size that memory can have", samples, " samples of ", bytes,
           " bytes");
     sample_bytes_.push_back(bytes);
-    tensor_offsets_.push_back(place(bytes * samples, kPage));
+    // Its end lies at the guard page, so that no write beyond it meets anything else.
+    const int64_t size = round_up(bytes * samples, kAlignment);
+    const int64_t pages_end = guarded + round_up(size, page);
+    tensor_offsets_.push_back(pages_end - size);
+    guard_offsets_.push_back(pages_end);
+    guarded = pages_end + page;
   }
-  slot_bytes_ = round_up(end, kPage);
-  size_bytes_ = slots_offset_ + layout_.slots * slot_bytes_;
+  samples_slot_bytes_ = guarded - page;
 }
 
 void Ring::ring_bell() {
@@ -196,8 +232,8 @@ std::vector<Tensor> Ring::places(const Ref<Storage>& storage, int slot, int64_t 
     const TensorSpec& spec = (*specs_)[i];
     Shape shape = spec.shape;
     if (position < 0) shape.insert(0, count);
-    const int64_t offset =
-        slot_offset(slot) + tensor_offsets_[i] + std::max<int64_t>(position, 0) * sample_bytes_[i];
+    const int64_t offset = slot * samples_slot_bytes_ + tensor_offsets_[i] +
+                           std::max<int64_t>(position, 0) * sample_bytes_[i];
     places.emplace_back(storage, spec.dtype, shape, contiguous_strides(shape),
                         offset / static_cast<int64_t>(item_size(spec.dtype)));
   }

@@ -28,8 +28,12 @@ struct ErrorRecord {
 /// Copies text into a record, cut to its place.
 void put_text(std::span<char> place, std::string_view text);
 
-/// The memory that a loader and its workers share: places for batches (slots) and what is said
-/// about them. Nothing in it is locked, so that a worker may die at any point.
+/// The memory that a loader and its workers share: places for batches (slots) and, in a segment of
+/// its own, what is said about them. Nothing in it is locked, so that a worker may die at any
+/// point.
+///
+/// Before and behind each tensor of a slot lies a page that workers can't touch: one that writes
+/// beyond its tensor dies of it, before it has changed what others read.
 ///
 /// The loader opens batches, numbered from 1 (`sequence`), in any free slot. Workers take the
 /// samples of the oldest open batch first: sample `position` belongs to the reader that changes its
@@ -79,13 +83,15 @@ class Ring {
   };
 
   Ring(const Layout& layout, TensorSpecs specs);
-  /// The same memory in another process.
-  Ring(const Layout& layout, TensorSpecs specs, std::shared_ptr<SharedMemory> memory);
+  /// The same memory in another process, a worker's, with its guard pages.
+  Ring(const Layout& layout, TensorSpecs specs, std::shared_ptr<SharedMemory> samples,
+       std::shared_ptr<SharedMemory> control);
 
   const Layout& layout() const { return layout_; }
   const TensorSpecs& specs() const { return specs_; }
-  const std::shared_ptr<SharedMemory>& memory() const { return memory_; }
-  int64_t slot_bytes() const { return slot_bytes_; }
+  /// Where the tensors lie, and everything else.
+  const std::shared_ptr<SharedMemory>& samples() const { return samples_; }
+  const std::shared_ptr<SharedMemory>& control() const { return control_; }
 
   Slot& slot(int number) { return at<Slot>(slot_offset(number)); }
   Reader& reader(int number) { return (&at<Reader>(readers_offset_))[number]; }
@@ -141,10 +147,11 @@ class Ring {
   static constexpr int kPositionBits = 24;
 
   void lay_out();
+  void guard();
   void ring_bell();
   template <class T>
   T& at(int64_t offset) const {
-    return *reinterpret_cast<T*>(memory_->data() + offset);
+    return *reinterpret_cast<T*>(control_->data() + offset);
   }
   Header& header() const { return at<Header>(0); }
   int64_t* sizes(int slot, int64_t position) {
@@ -154,12 +161,16 @@ class Ring {
 
   Layout layout_;
   TensorSpecs specs_;
-  std::shared_ptr<SharedMemory> memory_;
-  int64_t readers_offset_ = 0, slots_offset_ = 0, slot_bytes_ = 0, size_bytes_ = 0;
+  std::shared_ptr<SharedMemory> samples_, control_;
+  // Of the control: a slot's words, in bytes from the slot's.
+  int64_t readers_offset_ = 0, slots_offset_ = 0, slot_bytes_ = 0, control_bytes_ = 0;
   int64_t owners_offset_ = 0, indices_offset_ = 0, shapes_offset_ = 0, errors_offset_ = 0;
-  int64_t dims_ = 0;                     // of all tensors together
-  std::vector<int64_t> tensor_offsets_;  // in a slot
-  std::vector<int64_t> sample_bytes_;    // of each tensor
+  int64_t dims_ = 0;  // of all tensors together
+  // Of the samples: a guard page, then each slot's tensors with a guard page behind each.
+  int64_t samples_slot_bytes_ = 0;
+  std::vector<int64_t> tensor_offsets_;  // in the memory, those of slot 0
+  std::vector<int64_t> guard_offsets_;
+  std::vector<int64_t> sample_bytes_;  // of each tensor
 };
 
 }  // namespace aorta::data

@@ -1,5 +1,6 @@
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/data/clock.h>
 #include <aorta/data/sample_error.h>
 #include <aorta/data/workers/worker.h>
@@ -22,13 +23,13 @@ constexpr int kStopMs = 600;  // what workers have to finish a sample in
 
 WorkerInfo* this_worker = nullptr;
 
-constexpr size_t kWires = 3;  // descriptors that a nursery needs; those of its dataset follow
+constexpr size_t kWires = 4;  // descriptors that a nursery needs; those of its dataset follow
 
-// The descriptors that the nursery was given, after the ring's, in their order.
+// The descriptors that the nursery was given, after the ring's two, in their order.
 struct Wires {
   explicit Wires(ProcessContext& context)
-      : wake_loader(std::move(context.descriptors.at(1))),
-        program(std::move(context.descriptors.at(2))) {}
+      : wake_loader(std::move(context.descriptors.at(2))),
+        program(std::move(context.descriptors.at(3))) {}
   Descriptor wake_loader, program;
 };
 
@@ -45,7 +46,7 @@ class SampleReader {
         wires_(wires),
         worker_(worker),
         number_(number),
-        storage_(storage_on(ring.memory())),
+        storage_(storage_on(ring.samples())),
         dataset_(dynamic_cast<const Dataset*>(plan.source.get())) {}
 
   void run() {
@@ -224,9 +225,10 @@ class Nursery {
  public:
   Nursery(const WorkerPlan& plan, ProcessContext& context)
       : plan_(plan),
-        channel_(std::move(context.channel)),
+        channel_(context.channel),
         wires_(context),
-        ring_(plan.layout, plan.specs, SharedMemory::open(std::move(context.descriptors.at(0)))) {}
+        ring_(plan.layout, plan.specs, SharedMemory::open(std::move(context.descriptors.at(0))),
+              SharedMemory::open(std::move(context.descriptors.at(1)))) {}
 
   void run() {
     at(WorkerStep::made);
@@ -245,7 +247,8 @@ class Nursery {
   void start(int worker) {
     const pid_t self = getpid();
     const pid_t pid = fork_process();
-    check(pid >= 0, "data_loader", "a worker process must be startable", std::strerror(errno));
+    if (pid < 0)
+      fail_for_resources("data_loader", "a worker process must be startable", errno_text(errno));
     if (pid == 0) {
       die_with_parent(self);
       channel_.close();
@@ -307,7 +310,7 @@ class Nursery {
   }
 
   const WorkerPlan& plan_;
-  Channel channel_;
+  Channel& channel_;
   Wires wires_;
   Ring ring_;
   std::vector<Worker> workers_;
@@ -317,14 +320,13 @@ class Nursery {
 template <class Body>
 void run_nursery(ProcessContext& context, const Body& body) {
   prctl(PR_SET_NAME, "aorta-nursery");
-  const Channel spare(Descriptor(dup(context.channel.descriptor())));
   try {
     body();
   } catch (...) {
     const auto [type, text] = describe_exception();
     std::string message = NurseryMessage{NurseryMessage::kFault}.text();
-    message += type == "aorta::Error" ? text : type + ": " + text;
-    Channel(Descriptor(dup(spare.descriptor()))).send(message.substr(0, Channel::kMaxBytes));
+    message += text_with_type(type, text);
+    context.channel.send(message.substr(0, Channel::kMaxBytes));
     exit_process(1);
   }
 }

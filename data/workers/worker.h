@@ -20,7 +20,8 @@ struct WorkerPlan {
 
 /// The nursery is the process that makes a loader's dataset, forks its workers when told to, and
 /// says how they fare; it ends when its channel is closed, workers within a second. Its
-/// descriptors: the ring's memory, the eventfd that wakes the loader, the pidfd of the program.
+/// descriptors: the ring's samples and its control, the eventfd that wakes the loader, the pidfd of
+/// the program.
 ///
 /// Messages: one of these bytes, then the worker's number, its pid and, when it ended, its status.
 struct NurseryMessage {

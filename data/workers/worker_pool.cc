@@ -1,5 +1,6 @@
 #include <aorta/core/device_backend.h>
 #include <aorta/core/limits.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/data/clock.h>
 #include <aorta/data/workers/worker_pool.h>
 
@@ -20,9 +21,10 @@ constexpr int kEndMs = 800;  // what a nursery has to end its workers in
 
 Descriptor make_eventfd() {
   Descriptor made(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  check(bool(made), "data_loader",
-        "an eventfd must be there (ulimit -n shows how many files may be open)",
-        std::strerror(errno));
+  if (!made)
+    fail_for_resources("data_loader",
+                       "an eventfd must be there (ulimit -n shows how many files may be open)",
+                       errno_text(errno));
   return made;
 }
 
@@ -49,12 +51,12 @@ SlotBoard::SlotBoard(const Ring::Layout& layout, TensorSpecs specs, bool wants_p
     : ring(layout, std::move(specs)), uses(static_cast<size_t>(layout.slots)) {
   for (std::atomic<Use>& use : uses) use = Use::free;
   if (!wants_pinned) return;
-  backend(DeviceType::cuda).register_host(ring.memory()->data(), ring.memory()->size_bytes());
+  backend(DeviceType::cuda).register_host(ring.samples()->data(), ring.samples()->size_bytes());
   pinned = true;
 }
 
 SlotBoard::~SlotBoard() {
-  if (pinned) backend(DeviceType::cuda).unregister_host(ring.memory()->data());
+  if (pinned) backend(DeviceType::cuda).unregister_host(ring.samples()->data());
 }
 
 WorkerPool::WorkerPool(WorkerPlan plan, const WorkerPoolOptions& options)
@@ -72,7 +74,7 @@ WorkerPool::~WorkerPool() {
 }
 
 void WorkerPool::start() {
-  if (!broken_.empty()) fail("data_loader", "workers must be there", broken_);
+  if (!broken_.empty()) break_down(broken_);
   ++pass_;
   if (running_) return;
   ring().restart();
@@ -110,7 +112,8 @@ void WorkerPool::stop() {
 }
 
 void WorkerPool::start_nursery_process() {
-  const int descriptors[] = {ring().memory()->descriptor(), wake_loader_.get(), program_.get()};
+  const int descriptors[] = {ring().samples()->descriptor(), ring().control()->descriptor(),
+                             wake_loader_.get(), program_.get()};
   nursery_ = start_nursery(plan_, descriptors, options_.start_method);
 }
 
@@ -148,7 +151,7 @@ bool WorkerPool::is_complete(int slot) {
 }
 
 int WorkerPool::wait(uint64_t sequence) {
-  if (!broken_.empty()) fail("data_loader", "workers must be there", broken_);
+  if (!broken_.empty()) break_down(broken_);
   const int slot = slots_.at(sequence);
   const double start = seconds_now();
   while (!is_complete(slot)) {
@@ -163,7 +166,7 @@ int WorkerPool::wait(uint64_t sequence) {
 }
 
 void WorkerPool::handle_events(bool wait) {
-  if (!broken_.empty()) fail("data_loader", "workers must be there", broken_);
+  if (!broken_.empty()) break_down(broken_);
   pollfd waits[] = {{wake_loader_.get(), POLLIN, 0},
                     {nursery_.channel.descriptor(), POLLIN, 0},
                     {nursery_.pidfd.get(), POLLIN, 0}};
@@ -331,7 +334,7 @@ void WorkerPool::drop_all() {
 }
 
 Ref<Storage> WorkerPool::lease(int slot) {
-  SharedMemory& memory = *ring().memory();
+  SharedMemory& memory = *ring().samples();
   return Storage::borrow(memory.data(), memory.size_bytes(), Device(), end_lease,
                          new Lease{board_, slot}, board_->pinned);
 }
@@ -393,7 +396,7 @@ void WorkerPool::fail_on_timeout(double seconds) {
 
 void WorkerPool::break_down(const std::string& why) {
   broken_ = why;
-  fail("data_loader", "workers must be there", why);
+  fail_for_resources("data_loader", "workers must be there", why);
 }
 
 }  // namespace aorta::data
