@@ -89,11 +89,13 @@ class Replay : public std::enable_shared_from_this<Replay> {
 }  // namespace
 
 std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>()> function) {
+  check(bool(function), "checkpoint", "there must be a function", "an empty one");
   if (!grad_enabled()) return function();
   return std::make_shared<Replay>(std::move(function))->run();
 }
 
 Tensor checkpoint(std::function<Tensor(const Tensor& input)> function, const Tensor& input) {
+  check(bool(function), "checkpoint", "there must be a function", "an empty one");
   return checkpoint(
       [function = std::move(function), input] { return std::vector<Tensor>{function(input)}; })[0];
 }

@@ -119,10 +119,6 @@ void renew_view(const Tensor& view) {
   impl.requires_grad = true;
 }
 
-TensorSpec spec_of(const Tensor& tensor) {
-  return {tensor.shape(), tensor.dtype(), tensor.device()};
-}
-
 // Gives the tensor, not a view, its new history.
 void rewrite(TensorImpl& impl, Ref<Node> node, uint32_t index) {
   Slot& slot = make_slot(impl);

@@ -14,6 +14,10 @@ constexpr size_t round_up(size_t size) { return (size + 15) / 16 * 16; }
 
 }  // namespace
 
+TensorSpec spec_of(const Tensor& tensor) {
+  return {tensor.shape(), tensor.dtype(), tensor.device()};
+}
+
 Node::Node(const char* name, uint64_t number, int64_t bytes)
     : name_(name), sequence_(number), bytes_(static_cast<uint32_t>(bytes)), path_(module_path()) {}
 

@@ -24,7 +24,9 @@ struct TensorSpec {
   Shape shape;
   DType dtype = DType::f32;
   Device device;
+  bool operator==(const TensorSpec&) const = default;
 };
+TensorSpec spec_of(const Tensor& tensor);
 
 /// One recorded op: edges to the nodes of its inputs, and the function that maps the gradients of
 /// its outputs to those of its inputs. Counted; chains of any length are freed without recursion.

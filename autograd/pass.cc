@@ -192,7 +192,11 @@ void Pass::run_hooks(Visit& visit) {
     check(replacement.shape() == gradient.shape(), visit.node->description(),
           "a hook must return a gradient of the same shape", replacement.shape(), " for ",
           gradient.shape());
-    gradient = replacement.to(gradient.dtype());
+    check(replacement.dtype() == gradient.dtype() && replacement.device() == gradient.device(),
+          visit.node->description(), "a hook must return a gradient of the same dtype and device",
+          replacement.dtype(), " on ", replacement.device(), " for ", gradient.dtype(), " on ",
+          gradient.device());
+    gradient = std::move(replacement);
   }
 }
 

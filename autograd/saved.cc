@@ -17,11 +17,26 @@ const std::shared_ptr<const PackHooks>& rebuilding() {
   return hooks;
 }
 
+// While a hook runs, what it computes is saved as it is: hooks don't call themselves.
+struct HooksOutside {
+  HooksOutside() : hooks(std::move(autograd::hooks)) {}
+  ~HooksOutside() { autograd::hooks = hooks; }
+  const std::shared_ptr<const PackHooks> hooks;
+};
+
+std::string text_of(const TensorSpec& spec) {
+  return to_string(spec.shape) + " " + to_string(spec.dtype) + " on " + to_string(spec.device);
+}
+
 }  // namespace
 
 SavedTensorsHooks::SavedTensorsHooks(decltype(PackHooks::pack) pack,
                                      decltype(PackHooks::unpack) unpack)
     : outer_(std::move(hooks)) {
+  if (!pack || !unpack) {
+    hooks = std::move(outer_);
+    fail("SavedTensorsHooks", "pack and unpack must be functions", "an empty one");
+  }
   hooks = std::make_shared<const PackHooks>(PackHooks{std::move(pack), std::move(unpack)});
 }
 
@@ -63,13 +78,17 @@ void Saved::keep(const Tensor& tensor) {
   version_ = tensor.version();
   if (hooks) {
     const NoGradGuard no_grad;
-    const std::shared_ptr<const PackHooks> mine = hooks;
-    packed_ = std::make_shared<const Packed>(Packed{mine, mine->pack(tensor.detach())});
+    const HooksOutside outside;
+    packed_ = std::make_shared<const Packed>(
+        Packed{outside.hooks, spec_of(tensor), outside.hooks->pack(tensor.detach())});
+    check(tensor.version() == version_, "SavedTensorsHooks", "pack must not write to its tensor",
+          tensor.shape());
     is_leaf_ = false;
     return;
   }
   if (std::shared_ptr<const Rebuild> rebuild = rebuild_of(tensor)) {
-    packed_ = std::make_shared<const Packed>(Packed{rebuilding(), std::move(rebuild)});
+    packed_ =
+        std::make_shared<const Packed>(Packed{rebuilding(), spec_of(tensor), std::move(rebuild)});
     return;
   }
   // A leaf's history never changes. Another tensor's may, when it is written in place, and would
@@ -81,7 +100,13 @@ Tensor Saved::get(Node& node) const {
   Tensor tensor = tensor_;
   if (packed_) {
     const NoGradGuard no_grad;
+    const HooksOutside outside;
     tensor = packed_->hooks->unpack(packed_->value);
+    if (!tensor.defined() || spec_of(tensor) != packed_->spec) {
+      fail(node.description(), "unpack must give what was packed, by shape, dtype and device",
+           tensor.defined() ? text_of(spec_of(tensor)) : "nothing", " for ",
+           text_of(packed_->spec));
+    }
   } else if (tensor.defined() && tensor.version() != version_) [[unlikely]] {
     const bool is_output = place_ < 0;
     fail(node.description(), "a tensor saved for the gradient must not be changed in place",

@@ -52,6 +52,7 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph,
 }
 
 HookHandle Tensor::register_hook(std::function<Tensor(const Tensor& gradient)> hook) const {
+  check(bool(hook), "register_hook", "the hook must be a function", "an empty one");
   check(requires_grad(), "register_hook", "the tensor must require a gradient", shape());
   const Edge edge = edge_of(*this);
   const int64_t id = edge.node->hooks().add(edge.output, std::move(hook), nullptr);
@@ -60,6 +61,8 @@ HookHandle Tensor::register_hook(std::function<Tensor(const Tensor& gradient)> h
 
 HookHandle Tensor::register_post_accumulate_grad_hook(
     std::function<void(const Tensor& tensor)> hook) const {
+  check(bool(hook), "register_post_accumulate_grad_hook", "the hook must be a function",
+        "an empty one");
   check(requires_grad() && is_leaf(), "register_post_accumulate_grad_hook",
         "the tensor must be a leaf that requires a gradient", shape());
   const Edge edge = edge_of(*this);

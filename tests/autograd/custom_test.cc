@@ -307,6 +307,61 @@ TEST(SavedTensorsHooks, PackAndUnpack) {
   EXPECT_NEAR(x.grad().select(0, 1).item<double>(), 4 * std::exp(4), 1e-9);
 }
 
+TEST(SavedTensorsHooks, GiveBackWhatWasPackedOrSayWhatTheyGave) {
+  using Unpack = std::function<Tensor(const Tensor& packed)>;
+  const auto run = [](const Unpack& unpack) {
+    const Tensor x = tensor({1.0, 2.0}, {.dtype = DType::f64, .requires_grad = true});
+    Tensor y;
+    {
+      const autograd::SavedTensorsHooks hooks(
+          [](const Tensor& t) { return std::any(t); },
+          [&](const std::any& packed) { return unpack(std::any_cast<Tensor>(packed)); });
+      y = exp(x);
+    }
+    return error_of([&] { sum(y).backward(); });
+  };
+  const std::string rule =
+      "exp: unpack must give what was packed, by shape, dtype and device, got ";
+  EXPECT_EQ(run([](const Tensor& t) { return t; }), kNoError);
+  EXPECT_EQ(run([](const Tensor&) { return Tensor(); }), rule + "nothing for [2] f64 on cpu");
+  EXPECT_EQ(run([](const Tensor& t) { return t.slice(0, 0, 1); }),
+            rule + "[1] f64 on cpu for [2] f64 on cpu");
+  EXPECT_EQ(run([](const Tensor& t) { return t.to(DType::f32); }),
+            rule + "[2] f32 on cpu for [2] f64 on cpu");
+  EXPECT_EQ(run([](const Tensor&) -> Tensor { fail("hook", "no"); }), "hook: no");
+}
+
+TEST(SavedTensorsHooks, PackReadsItsTensorAndIsOutsideOfItself) {
+  const Tensor x = tensor({1.0, 2.0}, {.dtype = DType::f64, .requires_grad = true});
+  {
+    const autograd::SavedTensorsHooks hooks(
+        [](const Tensor& t) {
+          mul_(t, 0);
+          return std::any(t);
+        },
+        [](const std::any& packed) { return std::any_cast<Tensor>(packed); });
+    EXPECT_EQ(error_of([&] { exp(x); }),
+              "SavedTensorsHooks: pack must not write to its tensor, got [2]");
+  }
+  int depth = 0;
+  Tensor y;
+  {
+    const autograd::SavedTensorsHooks hooks(
+        [&](const Tensor& t) {
+          ++depth;
+          const EnableGradGuard recording;  // what is saved here goes through no hook
+          exp(x);
+          return std::any(t);
+        },
+        [](const std::any& packed) { return std::any_cast<Tensor>(packed); });
+    y = exp(x);
+  }
+  EXPECT_EQ(depth, 1);
+  EXPECT_EQ(error_of([&] { sum(y).backward(); }), kNoError);
+  EXPECT_EQ(error_of([] { const autograd::SavedTensorsHooks hooks({}, {}); }),
+            "SavedTensorsHooks: pack and unpack must be functions, got an empty one");
+}
+
 TEST(SavedTensorsHooks, SaveOnCpu) {
   const auto function = [](const Tensor& t) {
     const autograd::SaveOnCpu on_cpu;

@@ -5,6 +5,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
 
@@ -116,11 +117,42 @@ TEST(TensorHook, IsSeenByGrad) {
   EXPECT_EQ(list(autograd::grad({sum(x * x)}, {x})[0]), (Doubles{10, 20}));
 }
 
-TEST(TensorHook, MustKeepTheShape) {
-  const Tensor x = leaf({1, 2});
-  const Tensor y = x * 2;
-  y.register_hook([](const Tensor& g) { return sum(g); });
-  EXPECT_THROW(sum(y).backward(), Error);
+// A hook that fails leaves the pass as if it had not begun: another one may run.
+TEST(TensorHook, MustKeepShapeAndDtypeOrSaysWhatItGave) {
+  struct Case {
+    std::function<Tensor(const Tensor& g)> hook;
+    const char* of_result;
+    const char* of_leaf;
+  };
+  const Case cases[] = {
+      {[](const Tensor& g) { return sum(g); },
+       "mul: a hook must return a gradient of the same shape, got [] for [2]",
+       "leaf: a hook must return a gradient of the same shape, got [] for [2]"},
+      {[](const Tensor& g) { return g.to(DType::f32); },
+       "mul: a hook must return a gradient of the same dtype and device, got f32 on cpu for f64 on "
+       "cpu",
+       "leaf: a hook must return a gradient of the same dtype and device, got f32 on cpu for f64 "
+       "on cpu"},
+      {[](const Tensor& g) { return zeros(g.shape(), {.dtype = DType::i64}); },
+       "mul: a hook must return a gradient of the same dtype and device, got i64 on cpu for f64 on "
+       "cpu",
+       "leaf: a hook must return a gradient of the same dtype and device, got i64 on cpu for f64 "
+       "on cpu"},
+      {[](const Tensor&) -> Tensor { fail("hook", "no"); }, "hook: no", "hook: no"},
+      {[](const Tensor&) { return Tensor(); }, kNoError, kNoError},  // as it is
+  };
+  for (const Case& one : cases) {
+    const Tensor x = leaf({1, 2}), y = x * 2;
+    HookHandle handle = y.register_hook(one.hook);
+    EXPECT_EQ(error_of([&] { sum(y).backward({}, true); }), one.of_result);
+    handle.remove();
+    handle = x.register_hook(one.hook);
+    EXPECT_EQ(error_of([&] { sum(y).backward({}, true); }), one.of_leaf);
+    handle.remove();
+    x.set_grad({});
+    sum(y).backward();
+    EXPECT_EQ(list(x.grad()), (Doubles{2, 2}));
+  }
 }
 
 TEST(TensorHook, MayRunABackwardPassOfItsOwn) {
@@ -152,6 +184,20 @@ TEST(PostAccumulateHook, StepsTheLeafWhenItsGradientIsThere) {
   EXPECT_EQ(list(x), (Doubles{0.25, 1.25}));
   EXPECT_FALSE(x.grad().defined());
   EXPECT_THROW((x * 1).register_post_accumulate_grad_hook([](const Tensor&) {}), Error);
+}
+
+TEST(PostAccumulateHook, MayThrowAndTakeItselfAway) {
+  const Tensor x = leaf({1, 2});
+  HookHandle handle;
+  handle = x.register_post_accumulate_grad_hook([&](const Tensor& leaf_again) {
+    handle.remove();
+    leaf_again.set_grad({});
+    fail("hook", "no");
+  });
+  EXPECT_EQ(error_of([&] { sum(x).backward(); }), "hook: no");
+  EXPECT_FALSE(x.grad().defined());
+  sum(x).backward();
+  EXPECT_EQ(list(x.grad()), (Doubles{1, 1}));
 }
 
 TEST(Hooks, LetGoWithTheTensor) {
