@@ -76,6 +76,7 @@
 #include <aorta/models/unet.h>                 // IWYU pragma: export
 #include <aorta/nn/activation.h>               // IWYU pragma: export
 #include <aorta/nn/attention.h>                // IWYU pragma: export
+#include <aorta/nn/call.h>                     // IWYU pragma: export
 #include <aorta/nn/container.h>                // IWYU pragma: export
 #include <aorta/nn/conv.h>                     // IWYU pragma: export
 #include <aorta/nn/draw_graph.h>               // IWYU pragma: export

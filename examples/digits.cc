@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   for (int epoch = 0; epoch < 5; ++epoch)
     for (const auto& batch : loader) {
       optimizer.zero_grad();
-      Tensor loss = nn::cross_entropy(net.forward(batch["image"].flatten(1)), batch["label"]);
+      Tensor loss = nn::cross_entropy(net(batch["image"].flatten(1)), batch["label"]);
       loss.backward();
       optimizer.step();
     }

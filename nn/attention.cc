@@ -8,6 +8,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/softmax.h>
 #include <aorta/nn/attention.h>
+#include <aorta/nn/call.h>
 #include <aorta/nn/init.h>
 
 #include <cmath>
@@ -120,6 +121,8 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
                                             const Tensor& value, const AttentionMasks& given,
                                             bool need_weights) const {
   const char* const op = "MultiheadAttention";
+  check(num_heads > 0 && embed_dim % num_heads == 0, op, "embed_dim must be divisible by num_heads",
+        embed_dim, " for ", num_heads);
   const bool unbatched = query.dim() == 2;
   for (const Tensor* x : {&query, &key, &value}) {
     check(x->dim() == (unbatched ? 2 : 3), op, "query, key and value must be (L, N, E) or (L, E)",
@@ -189,12 +192,7 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
 AttentionOutput MultiheadAttention::operator()(const Tensor& query, const Tensor& key,
                                                const Tensor& value, const AttentionMasks& masks,
                                                bool need_weights) const {
-  const Tensors outputs = call({query, key, value}, [&](const Tensors& inputs) {
-    const AttentionOutput result =
-        forward(inputs.at(0), inputs.at(1), inputs.at(2), masks, need_weights);
-    return Tensors{result.output, result.weights};
-  });
-  return {outputs.at(0), outputs.at(1)};
+  return call_module(*this, query, key, value, masks, need_weights);
 }
 
 Tensor MultiheadAttention::forward(const Tensor& input) const {
@@ -257,8 +255,7 @@ Tensor TransformerEncoderLayer::forward(const Tensor& source) const { return for
 
 Tensor TransformerEncoderLayer::operator()(const Tensor& source,
                                            const AttentionMasks& masks) const {
-  return call({source},
-              [&](const Tensors& inputs) { return Tensors{forward(inputs.at(0), masks)}; })[0];
+  return call_module(*this, source, masks);
 }
 
 }  // namespace aorta::nn

@@ -1,4 +1,5 @@
 #include <aorta/core/ops/creation.h>
+#include <aorta/nn/call.h>
 #include <aorta/nn/conv.h>
 #include <aorta/nn/init.h>
 
@@ -164,9 +165,7 @@ Tensor ConvTranspose::forward(const Tensor& input) const {
 }
 
 Tensor ConvTranspose::operator()(const Tensor& input, const Dims& output_size) const {
-  return call({input}, [&](const std::vector<Tensor>& inputs) {
-    return std::vector<Tensor>{forward(inputs.at(0), output_size)};
-  })[0];
+  return call_module(*this, input, output_size);
 }
 
 Tensor ConvTranspose::forward(const Tensor& input, const Dims& output_size) const {

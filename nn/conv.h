@@ -69,7 +69,7 @@ struct ConvTransposeOptions {
 class ConvTranspose : public Module {
  public:
   Tensor forward(const Tensor& input) const override;
-  using Module::operator();
+  Tensor operator()(const Tensor& input) const { return Module::operator()(input); }
   /// The output with these spatial sizes, of those that the convolution makes one.
   Tensor operator()(const Tensor& input, const Dims& output_size) const;
   Tensor forward(const Tensor& input, const Dims& output_size) const;

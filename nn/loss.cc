@@ -1,5 +1,6 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/nn/call.h>
 #include <aorta/nn/loss.h>
 
 namespace aorta::nn {
@@ -44,9 +45,7 @@ Tensor focal_loss(const Tensor& input, const Tensor& target, const FocalOptions&
 }
 
 Tensor Loss::operator()(const Tensor& input, const Tensor& target) const {
-  return call({input, target}, [this](const std::vector<Tensor>& inputs) {
-    return std::vector<Tensor>{forward(inputs.at(0), inputs.at(1))};
-  })[0];
+  return call_module(*this, input, target);
 }
 
 Tensor MSELoss::forward(const Tensor& input, const Tensor& target) const {
@@ -125,9 +124,7 @@ Tensor CosineEmbeddingLoss::forward(const Tensor& input1, const Tensor& input2,
 
 Tensor CosineEmbeddingLoss::operator()(const Tensor& input1, const Tensor& input2,
                                        const Tensor& target) const {
-  return call({input1, input2, target}, [this](const std::vector<Tensor>& inputs) {
-    return std::vector<Tensor>{forward(inputs.at(0), inputs.at(1), inputs.at(2))};
-  })[0];
+  return call_module(*this, input1, input2, target);
 }
 
 }  // namespace aorta::nn

@@ -47,7 +47,6 @@ class Loss : public Module {
  public:
   using Module::forward;
   virtual Tensor forward(const Tensor& input, const Tensor& target) const = 0;
-  using Module::operator();
   Tensor operator()(const Tensor& input, const Tensor& target) const;
 };
 
@@ -196,7 +195,6 @@ struct CosineEmbeddingLoss : Module {
   }
   using Module::forward;
   Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target) const;
-  using Module::operator();
   Tensor operator()(const Tensor& input1, const Tensor& input2, const Tensor& target) const;
   double margin;
   Reduction reduction;

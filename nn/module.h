@@ -65,11 +65,20 @@ class Module {
   Module(Module& owner, const char* name) { join(owner, name); }
   virtual ~Module();
 
-  /// What the module computes of one tensor. Modules of another signature have a forward of their
-  /// own, and `using Module::forward`.
-  virtual Tensor forward(const Tensor& input) const;
+  /// What the module computes of one tensor. A module with another signature is a `ModuleOf`.
+// The forward of a ModuleOf hides this one, and is meant to.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverloaded-virtual"
+  virtual Tensor forward(const Tensor& input) const;  // of another result: ModuleOf, nn/call.h
+#pragma GCC diagnostic pop
   /// forward, with the hooks, and with the module's name in the graph and in front of errors.
   Tensor operator()(const Tensor& input) const;
+  template <class... Args>
+  requires(sizeof...(Args) != 1) void operator()(const Args&...) const {
+    static_assert(sizeof...(Args) == 1,
+                  "a module whose forward takes more than one tensor is a `struct Net : "
+                  "nn::ModuleOf<Net>`; then net(x, y) calls it");
+  }
 
   /// Those of this module, and then of the ones inside, in the order of their declaration; a tensor
   /// that has several names comes once, under the first. Names are dotted: "layer1.0.weight".
@@ -164,7 +173,7 @@ class Module {
   void join(Module& owner, const char* name);
   /// Containers, and layers with a changing number of parameters, add theirs.
   virtual void append_members(Members& members) const;
-  /// For modules with several inputs or outputs: `forward(inputs)` with hooks and name.
+  /// `forward(inputs)` with hooks and name: for what isn't called `forward`.
   std::vector<Tensor> call(
       std::vector<Tensor> inputs,
       const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& forward) const;
@@ -172,6 +181,8 @@ class Module {
  private:
   friend class Parameter;
   friend class Buffer;
+  template <class M, class... Args>
+  friend auto call_module(const M& module, Args&&... args);
   enum class Kind : uint8_t { parameter, persistent, optional, transient, module };
   struct Member {
     std::string name;

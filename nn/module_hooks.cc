@@ -3,12 +3,32 @@
 #include <aorta/core/module_path.h>
 #include <aorta/nn/module_hooks.h>
 
+#include <algorithm>
 #include <optional>
 
 namespace aorta::nn {
 namespace {
 
 using Tensors = std::vector<Tensor>;
+
+void check_count(const char* what, size_t before, size_t now) {
+  if (now == before) return;
+  fail("module",
+       "a hook must leave " + std::to_string(before) + " " + what + (before == 1 ? "" : "s"), now);
+}
+
+// Runs a hook that may replace tensors: they stay as many, and what was there doesn't vanish, for
+// the one who called the module counts on both.
+template <class Hook>
+void run_replacing(const char* what, Tensors& tensors, const Hook& hook) {
+  const Tensors before = tensors;
+  hook();
+  check_count(what, before.size(), tensors.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    check(tensors[i].defined() || !before[i].defined(), "module",
+          "what a hook replaces must be defined", what, " ", i, " undefined");
+  }
+}
 
 // What the two ends of a module tell each other in a backward pass.
 struct Boundary {
@@ -19,10 +39,17 @@ struct Boundary {
 
   void run(Tensors& grad_inputs) const {
     for (const ModuleHooks::Entry& entry : entries) {
-      if (entry.backward) entry.backward(grad_inputs, grad_outputs);
+      if (!entry.backward) continue;
+      entry.backward(grad_inputs, grad_outputs);
+      check_count("gradient", inputs, grad_inputs.size());
     }
   }
 };
+
+bool has_backward(const std::vector<ModuleHooks::Entry>& entries) {
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const ModuleHooks::Entry& entry) { return bool(entry.backward); });
+}
 
 bool any_requires_grad(const Tensors& tensors) {
   for (const Tensor& tensor : tensors) {
@@ -56,7 +83,7 @@ void put_input_node(Tensors& inputs, const std::shared_ptr<Boundary>& boundary) 
     }
     boundary->run(gradients);
     for (size_t i = 0; i < gradients.size(); ++i) {
-      if (g.wanted(i)) g.input(i) = gradients.at(i);
+      if (g.wanted(i)) g.input(i) = gradients[i];
     }
   });
 }
@@ -86,6 +113,7 @@ ModuleHooks& Module::hooks() {
 
 HookHandle Module::register_forward_pre_hook(
     std::function<void(const Module& module, std::vector<Tensor>& inputs)> hook) {
+  check(bool(hook), "register_forward_pre_hook", "the hook must be a function", "an empty one");
   const int64_t id = hooks().add({.before = std::move(hook)});
   return {hooks_, id};
 }
@@ -94,6 +122,7 @@ HookHandle Module::register_forward_hook(
     std::function<void(const Module& module, const std::vector<Tensor>& inputs,
                        std::vector<Tensor>& outputs)>
         hook) {
+  check(bool(hook), "register_forward_hook", "the hook must be a function", "an empty one");
   const int64_t id = hooks().add({.after = std::move(hook)});
   return {hooks_, id};
 }
@@ -101,6 +130,7 @@ HookHandle Module::register_forward_hook(
 HookHandle Module::register_full_backward_hook(
     std::function<void(std::vector<Tensor>& grad_inputs, const std::vector<Tensor>& grad_outputs)>
         hook) {
+  check(bool(hook), "register_full_backward_hook", "the hook must be a function", "an empty one");
   const int64_t id = hooks().add({.backward = std::move(hook)});
   return {hooks_, id};
 }
@@ -120,17 +150,17 @@ Tensors Module::call(Tensors inputs, const std::function<Tensors(const Tensors&)
   if (!hooks_ || hooks_->entries.empty()) return forward(inputs);
   const std::vector<ModuleHooks::Entry> entries = hooks_->entries;  // a hook may remove itself
   for (const ModuleHooks::Entry& entry : entries) {
-    if (entry.before) entry.before(*this, inputs);
+    if (entry.before) run_replacing("input", inputs, [&] { entry.before(*this, inputs); });
   }
   std::shared_ptr<Boundary> boundary;
-  if (hooks_->has_backward() && grad_enabled()) {
+  if (has_backward(entries) && grad_enabled()) {
     boundary = std::make_shared<Boundary>();
     boundary->entries = entries;
     put_input_node(inputs, boundary);
   }
   Tensors outputs = forward(inputs);
   for (const ModuleHooks::Entry& entry : entries) {
-    if (entry.after) entry.after(*this, inputs, outputs);
+    if (entry.after) run_replacing("output", outputs, [&] { entry.after(*this, inputs, outputs); });
   }
   if (boundary) put_output_node(outputs, boundary);
   return outputs;

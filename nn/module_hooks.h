@@ -21,12 +21,6 @@ struct ModuleHooks {
   void remove(int64_t id) {
     std::erase_if(entries, [&](const Entry& entry) { return entry.id == id; });
   }
-  bool has_backward() const {
-    for (const Entry& entry : entries) {
-      if (entry.backward) return true;
-    }
-    return false;
-  }
 
   std::vector<Entry> entries;
   int64_t next_id = 1;

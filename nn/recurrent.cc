@@ -5,6 +5,7 @@
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/nn/call.h>
 #include <aorta/nn/init.h>
 #include <aorta/nn/recurrent.h>
 #include <aorta/nn/sizes.h>
@@ -90,6 +91,10 @@ const Recurrent::Weights& Recurrent::weights(int64_t layer, int64_t direction) c
 Tensors Recurrent::initial_states(const Tensors& given, size_t count, const Tensor& input,
                                   bool unbatched) const {
   const int64_t rows = static_cast<int64_t>(weights_.size()), batch = input.size(1);
+  for (const Tensor& state : given) {
+    if (state.defined() != given[0].defined())
+      fail(type_name(), "states must be given all or none", "one that is undefined");
+  }
   Tensors states;
   for (size_t i = 0; i < count; ++i) {
     if (i >= given.size() || !given[i].defined()) {
@@ -123,9 +128,13 @@ Tensor Recurrent::run(const Tensor& input, Tensors& states, size_t count, const 
   }
   Tensor x = unbatched ? input.unsqueeze(1) : options.batch_first ? input.transpose(0, 1) : input;
   if (x.size(0) == 0) fail(type_name(), "input must have a step", input.shape());
+  const int64_t directions = options.bidirectional ? 2 : 1;
+  if (options.num_layers * directions != static_cast<int64_t>(weights_.size())) {
+    fail(type_name(), "the weights must be those of num_layers and bidirectional", weights_.size(),
+         " for ", options.num_layers, " x ", directions);
+  }
   const Tensors initial = initial_states(states, count, x, unbatched);
   std::vector<Tensors> finals(count);
-  const int64_t directions = options.bidirectional ? 2 : 1;
   for (int64_t layer = 0; layer < options.num_layers; ++layer) {
     if (layer > 0) x = dropout(x, options.dropout, is_training());
     Tensors sides;
@@ -197,11 +206,7 @@ RnnOutput RNN::forward(const Tensor& input, const Tensor& h) const {
 }
 
 RnnOutput RNN::operator()(const Tensor& input, const Tensor& h) const {
-  const Tensors outputs = call({input, h}, [this](const Tensors& inputs) {
-    const RnnOutput result = forward(inputs.at(0), inputs.at(1));
-    return Tensors{result.output, result.h};
-  });
-  return {outputs.at(0), outputs.at(1)};
+  return call_module(*this, input, h);
 }
 
 Tensor RNN::forward(const Tensor& input) const { return forward(input, Tensor()).output; }
@@ -225,11 +230,7 @@ LstmOutput LSTM::forward(const Tensor& input, const LstmState& state) const {
 }
 
 LstmOutput LSTM::operator()(const Tensor& input, const LstmState& state) const {
-  const Tensors outputs = call({input, state.h, state.c}, [this](const Tensors& inputs) {
-    const LstmOutput result = forward(inputs.at(0), {inputs.at(1), inputs.at(2)});
-    return Tensors{result.output, result.state.h, result.state.c};
-  });
-  return {outputs.at(0), {outputs.at(1), outputs.at(2)}};
+  return call_module(*this, input, state);
 }
 
 Tensor LSTM::forward(const Tensor& input) const { return forward(input, LstmState()).output; }
@@ -252,11 +253,7 @@ RnnOutput GRU::forward(const Tensor& input, const Tensor& h) const {
 }
 
 RnnOutput GRU::operator()(const Tensor& input, const Tensor& h) const {
-  const Tensors outputs = call({input, h}, [this](const Tensors& inputs) {
-    const RnnOutput result = forward(inputs.at(0), inputs.at(1));
-    return Tensors{result.output, result.h};
-  });
-  return {outputs.at(0), outputs.at(1)};
+  return call_module(*this, input, h);
 }
 
 Tensor GRU::forward(const Tensor& input) const { return forward(input, Tensor()).output; }
