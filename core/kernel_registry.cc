@@ -52,7 +52,8 @@ OpRow::Function OpRow::find_kernel_slowly(DeviceType type) const {
 OpRow::Function OpRow::find_gradient_slowly() const {
   register_gradients_once();
   Function gradient = gradient_.load(std::memory_order_acquire);
-  if (!gradient) fail(name_, "an input requires a gradient, but the op has no gradient entry");
+  if (!gradient)
+    fail(name_, "an op whose input requires a gradient must have a gradient entry", "none");
   return gradient;
 }
 

@@ -28,7 +28,7 @@ Device common_device(const char* op, std::span<const Operand> inputs, const Tens
   for (const Operand& input : inputs) {
     if (!anchor && input.tensor) anchor = input.tensor;
   }
-  check(anchor != nullptr, op, "at least one operand must be a tensor");
+  check(anchor != nullptr, op, "at least one operand must be a tensor", "numbers alone");
   const Device device = anchor->device();
   for (const Operand& input : inputs) {
     if (!input.tensor || input.tensor->device() == device) continue;

@@ -120,9 +120,10 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   const bool leaf =
       self.autograd ? self.autograd->is_leaf() : self.requires_grad == self.needs_gradient();
   check(requires_grad || leaf, "requires_grad_",
-        "only a leaf's flag can be changed; use detach() for a tensor without history");
+        "only a leaf's flag can be changed; use detach() for a tensor without history", self.shape);
   check(!requires_grad || !self.inference || grad_mode().inference, "requires_grad_",
-        "a tensor made in inference mode can't require a gradient outside it; clone it first");
+        "a tensor made in inference mode can't require a gradient outside it; clone it first",
+        self.shape);
   self.requires_grad = requires_grad;
   self.base = nullptr;  // a leaf's history is its own
   return *this;

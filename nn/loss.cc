@@ -11,7 +11,7 @@ void check_pair(const char* op, const Tensor& input, const Tensor& target, Reduc
         "input and target must be floating", input.dtype(), " and ", target.dtype());
   check(input.shape() == target.shape(), op, "input and target must have one shape", input.shape(),
         " and ", target.shape());
-  check(reduction != Reduction::batchmean, op, "reduction must be none, mean or sum");
+  check(reduction != Reduction::batchmean, op, "reduction must be none, mean or sum", "batchmean");
 }
 
 Tensor reduced(const Tensor& losses, Reduction reduction) {

@@ -47,7 +47,8 @@ AvgPool::AvgPool(int dims, const Sizes& kernel, const AvgPoolOptions& pool_optio
     : spatial(dims),
       kernel_size(sizes_of(layer("AvgPool", dims), "kernel_size", kernel, dims)),
       options(pool_options) {
-  check(dims > 1 || !options.divisor_override, "AvgPool1d", "divisor_override isn't there");
+  check(dims > 1 || !options.divisor_override, "AvgPool1d", "divisor_override must not be given",
+        options.divisor_override.value_or(0));
 }
 
 Tensor AvgPool::forward(const Tensor& input) const {

@@ -50,9 +50,11 @@ std::string Upsample::extra_repr() const {
   return fmt::format("{}, mode='{}'", what, mode_name(options.mode));
 }
 
+static constexpr int64_t kMostFactor = 1 << 15;  // its square is a number that sizes divide by
+
 Tensor pixel_shuffle(const Tensor& input, int64_t r) {
   check(input.dim() >= 3, "pixel_shuffle", "input must be (*, C, H, W)", input.shape());
-  check(r > 0, "pixel_shuffle", "upscale_factor must be positive", r);
+  check(r > 0 && r <= kMostFactor, "pixel_shuffle", "upscale_factor must be 1 to 32768", r);
   const int64_t channels = input.size(-3), height = input.size(-2), width = input.size(-1);
   check(channels % (r * r) == 0, "pixel_shuffle",
         "channels must be divisible by the square of upscale_factor", channels, " for ", r);
@@ -63,7 +65,7 @@ Tensor pixel_shuffle(const Tensor& input, int64_t r) {
 
 Tensor pixel_unshuffle(const Tensor& input, int64_t r) {
   check(input.dim() >= 3, "pixel_unshuffle", "input must be (*, C, H, W)", input.shape());
-  check(r > 0, "pixel_unshuffle", "downscale_factor must be positive", r);
+  check(r > 0 && r <= kMostFactor, "pixel_unshuffle", "downscale_factor must be 1 to 32768", r);
   const int64_t c = input.size(-3), height = input.size(-2), width = input.size(-1);
   check(height % r == 0 && width % r == 0, "pixel_unshuffle",
         "height and width must be divisible by downscale_factor", input.shape(), " for ", r);

@@ -319,7 +319,8 @@ Tensor one_hot(const Tensor& input, int64_t num_classes) {
   check(num_classes >= -1 && num_classes != 0, "one_hot", "num_classes must be positive, or -1",
         num_classes);
   if (num_classes < 0) {
-    check(input.numel() > 0, "one_hot", "num_classes can't be inferred from no classes");
+    check(input.numel() > 0, "one_hot", "num_classes can't be inferred from no classes",
+          input.shape());
     const std::vector<int64_t> classes = input.to_vector<int64_t>();
     const auto [least, most] = std::minmax_element(classes.begin(), classes.end());
     check(*least >= 0, "one_hot", "classes can't be negative", *least);

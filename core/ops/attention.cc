@@ -58,7 +58,8 @@ void check_operands(const char* op, const Tensor& q, const Tensor& k, const Tens
         v.shape());
   const double p = options.dropout_p;
   check(p >= 0 && p <= 1, op, "dropout_p must lie in [0, 1]", p);
-  check(!options.is_causal || !options.attn_mask.defined(), op, "either attn_mask or is_causal");
+  check(!options.is_causal || !options.attn_mask.defined(), op, "either attn_mask or is_causal",
+        "both");
 }
 
 void check_mask(const char* op, const Tensor& mask, const Shape& scores, const Tensor& query) {

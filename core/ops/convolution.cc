@@ -241,7 +241,7 @@ Tensor convolve_transposed(const Given& g, const Dims& given_padding, const Dims
 
 ConvPadding::ConvPadding(const char* name) : same_(name && std::strcmp(name, "same") == 0) {
   check(same_ || (name && std::strcmp(name, "valid") == 0), "convolution",
-        "padding must be numbers, \"valid\" or \"same\"", name ? name : "null");
+        "padding must be numbers, \"valid\" or \"same\"", "\"", name ? name : "", "\"");
 }
 
 void set_winograd(bool enabled) { winograd_switch() = enabled; }

@@ -39,7 +39,8 @@ void check_inputs(const char* op, const Tensor& input, const Tensor& target,
         "batchmean");
   const Tensor& weight = options.weight;
   if (!weight.defined()) return;
-  check(!needs_gradient(weight), op, "weights take no gradient");
+  check(!needs_gradient(weight), op, "weights take no gradient", weight.shape(),
+        " that require one");
   check(weight.device() == input.device(), op, "tensors must be on one device", input.device(),
         " and ", weight.device());
   check(weight.shape() == Shape{classes}, op, "weight must be (C)", weight.shape(), " for ",

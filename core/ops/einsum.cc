@@ -247,7 +247,7 @@ Term multiply(Term a, Term b, const Labels& keep) {
 std::vector<Term> make_terms(std::string_view inputs, std::span<const Tensor> operands,
                              std::string_view equation) {
   const size_t commas = static_cast<size_t>(std::count(inputs.begin(), inputs.end(), ','));
-  check(!operands.empty(), "einsum", "at least one operand", equation);
+  check(!operands.empty(), "einsum", "there must be an operand", "none for \"", equation, "\"");
   check(commas + 1 == operands.size(), "einsum", "as many subscripts as operands", equation,
         " with ", operands.size());
   std::vector<Term> terms;

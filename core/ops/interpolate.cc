@@ -133,7 +133,8 @@ void check_mode(const Tensor& input, const InterpolateOptions& options) {
     case InterpolateMode::nearest_exact:
       check(n >= 3 && n <= 5, op, "input must be (N, C, L), (N, C, H, W) or (N, C, D, H, W)",
             input.shape());
-      check(!options.align_corners, op, "align_corners isn't for the nearest modes");
+      check(!options.align_corners, op, "align_corners isn't for the nearest modes",
+            options.align_corners.value_or(false));
       break;
     case InterpolateMode::linear:
       check(n == 3, op, "linear takes (N, C, L)", input.shape());
@@ -164,7 +165,8 @@ Dims sizes_of(const Tensor& input, const InterpolateOptions& options) {
   const char* const op = "interpolate";
   const int spatial = input.dim() - 2;
   const size_t factors = options.scale_factor.size();
-  check(options.size.empty() != (factors == 0), op, "either size or scale_factor");
+  check(options.size.empty() != (factors == 0), op, "either size or scale_factor must be given",
+        options.size.empty() ? "none" : "both");
   Dims sizes = options.size.size() == 1 ? Dims::filled(spatial, options.size[0]) : options.size;
   if (factors > 0) {
     check(factors == 1 || factors == static_cast<size_t>(spatial), op,

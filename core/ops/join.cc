@@ -63,13 +63,13 @@ Tensor join(std::span<const Tensor> tensors, int dim, DType dtype) {
 }  // namespace
 
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
-  check(!tensors.empty(), "cat", "at least one tensor");
+  check(!tensors.empty(), "cat", "there must be a tensor", "none");
   DType dtype = tensors[0].dtype();
   bool some_empty = false;
   for (const Tensor& tensor : tensors) {
     check(tensor.device() == tensors[0].device(), "cat", "tensors must be on one device",
           tensors[0].device(), " and ", tensor.device());
-    check(tensor.dim() > 0, "cat", "0-d tensors can't be joined; use stack");
+    check(tensor.dim() > 0, "cat", "0-d tensors can't be joined; use stack", tensor.shape());
     dtype = promote(dtype, tensor.dtype());
     some_empty |= is_legacy_empty(tensor);
   }
@@ -83,7 +83,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
-  check(!tensors.empty(), "stack", "at least one tensor");
+  check(!tensors.empty(), "stack", "there must be a tensor", "none");
   const Shape& shape = tensors[0].shape();
   const int d = wrap_dim("stack", dim, shape.size() + 1);
   std::vector<Tensor> parts;
@@ -98,7 +98,7 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
 namespace {
 
 int64_t size_along(const char* op, const Tensor& input, int64_t dim) {
-  check(input.dim() > 0, op, "a 0-d tensor can't be split");
+  check(input.dim() > 0, op, "a 0-d tensor can't be split", input.shape());
   return input.shape()[wrap_dim(op, dim, input.dim())];
 }
 
@@ -177,7 +177,7 @@ std::vector<Tensor> tensor_split(const Tensor& input, const std::vector<int64_t>
 }
 
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {
-  check(input.dim() > 0, "unbind", "a 0-d tensor has no parts");
+  check(input.dim() > 0, "unbind", "a 0-d tensor has no parts", input.shape());
   const int d = wrap_dim("unbind", dim, input.dim());
   std::vector<Tensor> parts;
   parts.reserve(static_cast<size_t>(input.shape()[d]));

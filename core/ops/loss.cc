@@ -133,7 +133,8 @@ Tensor run(const Pair& pair, Reduction reduction, PointwiseLoss loss) {
 
 Tensor weights_for(const char* op, const char* rule, const Tensor& weight, const Tensor& input) {
   if (!weight.defined()) return {};
-  check(!needs_gradient(weight), op, "weights take no gradient");
+  check(!needs_gradient(weight), op, "weights take no gradient", weight.shape(),
+        " that require one");
   check(weight.device() == input.device(), op, "tensors must be on one device", input.device(),
         " and ", weight.device());
   const bool fits = broadcast_shapes(op, weight.shape(), input.shape()) == input.shape();

@@ -55,9 +55,10 @@ void check_channels(const char* op, const Tensor& input, int spatial, const Tens
 
 void check_running(const char* op, const Tensor& input, const Tensor& mean, const Tensor& var,
                    bool needed) {
-  check(mean.defined() == var.defined(), op, "running_mean and running_var, or neither");
+  check(mean.defined() == var.defined(), op, "running_mean and running_var, or neither",
+        mean.defined() ? "running_mean alone" : "running_var alone");
   check(mean.defined() || !needed, op,
-        "running_mean and running_var are what normalises: they must be given");
+        "running_mean and running_var are what normalises: they must be given", "neither");
   const Shape channels{input.shape()[1]};
   check_parameter(op, "running_mean", mean, input, channels);
   check_parameter(op, "running_var", var, input, channels);
@@ -221,7 +222,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   const char* const op = "batch_norm";
   check_channels(op, input, 0, weight, bias);
   if (residual.defined()) {
-    check(relu, op, "a residual needs relu");
+    check(relu, op, "a residual needs relu", relu);
     check(residual.shape() == input.shape() && residual.dtype() == input.dtype(), op,
           "residual must have the input's shape and dtype", residual.shape(), " ", residual.dtype(),
           " for ", input.shape(), " ", input.dtype());

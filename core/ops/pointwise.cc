@@ -266,7 +266,7 @@ Tensor softshrink_(const Tensor& self, double lambda) {
 
 static Tensor clamp_into(const Tensor& input, const std::optional<Scalar>& min,
                          const std::optional<Scalar>& max, const Tensor* out) {
-  check(min || max, "clamp", "min or max must be given");
+  check(min || max, "clamp", "min or max must be given", "neither");
   // A floating bound makes an integer tensor floating, as in PyTorch.
   const bool to_float =
       !is_floating(input.dtype()) && ((min && min->is_floating()) || (max && max->is_floating()));
@@ -293,12 +293,12 @@ Tensor clamp_min_(const Tensor& self, const Tensor& min) { return maximum_(self,
 Tensor clamp_max(const Tensor& input, const Tensor& max) { return minimum(input, max); }
 Tensor clamp_max_(const Tensor& self, const Tensor& max) { return minimum_(self, max); }
 Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max) {
-  check(min.defined() || max.defined(), "clamp", "min or max must be given");
+  check(min.defined() || max.defined(), "clamp", "min or max must be given", "neither");
   const Tensor raised = min.defined() ? maximum(input, min) : input;
   return max.defined() ? minimum(raised, max) : raised;
 }
 Tensor clamp_(const Tensor& self, const Tensor& min, const Tensor& max) {
-  check(min.defined() || max.defined(), "clamp_", "min or max must be given");
+  check(min.defined() || max.defined(), "clamp_", "min or max must be given", "neither");
   if (!max.defined()) return maximum_(self, min);
   if (!min.defined()) return minimum_(self, max);
   const Tensor before = records(self) || records(min) ? keep_before_write(self) : self;
@@ -361,7 +361,7 @@ static Tensor integer_division(const char* op, const Operand& a, const Operand& 
   const Operand operands[] = {a, b};
   const bool nothing = a.tensor && a.tensor->numel() == 0;
   check(nothing || !is_integral(result_type(operands)) || !has_zero(b), op,
-        "an integer can't be divided by zero");
+        "an integer can't be divided by zero", b.tensor ? "a tensor with a 0" : "0");
   return binary<F>(a, b, out);
 }
 Tensor floor_divide(const Operand& a, const Operand& b) {

@@ -55,9 +55,10 @@ int64_t count_windows(const PoolDim& dim, bool ceil_mode) {
   return ceil_mode && (count - 1) * dim.stride >= dim.input + dim.padding ? count - 1 : count;
 }
 
-// With dilation all that a window reads may lie in the padding.
+// With dilation all that a window reads may lie in the padding: of one that starts there.
 bool every_window_reads(const PoolDim& dim) {
-  for (int64_t o = 0; dim.dilation > 1 && dim.padding > 0 && o < dim.output; ++o) {
+  if (dim.dilation == 1) return true;
+  for (int64_t o = 0; o < dim.output && o * dim.stride < dim.padding; ++o) {
     const body::PoolRange range = body::pool_window(dim, o);
     if (range.first >= range.end) return false;
   }

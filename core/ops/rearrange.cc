@@ -353,7 +353,7 @@ Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::option
 
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, const char* indexing) {
   const std::string_view order = indexing;
-  check(order == "ij" || order == "xy", "meshgrid", "indexing must be ij or xy", order);
+  check(order == "ij" || order == "xy", "meshgrid", "indexing must be ij or xy", "\"", order, "\"");
   Shape shape;
   for (const Tensor& tensor : tensors) {
     check(tensor.dim() <= 1, "meshgrid", "tensors must be 0-d or 1-d", tensor.shape());

@@ -2,6 +2,8 @@
 #include <aorta/core/ops/view.h>
 #include <aorta/core/profiler.h>
 
+#include <algorithm>
+
 namespace aorta {
 
 constinit Op<SortKernel, PickGradient> sort_op{"sort"};
@@ -70,6 +72,9 @@ Unique unique(const Tensor& input, bool, bool return_inverse, bool return_counts
 Unique unique_dim(const Tensor& input, int64_t dim, bool, bool return_inverse, bool return_counts) {
   const int d = wrap_dim("unique_dim", dim, input.dim());
   if (input.dim() == 0) return unique(input, true, return_inverse, return_counts);
+  const auto empty_sizes = std::count(input.shape().begin(), input.shape().end(), 0);
+  check(empty_sizes == (input.shape()[d] == 0 ? 1 : 0) || empty_sizes == 0, "unique_dim",
+        "sizes must be positive, but for that of dim", input.shape(), " and dim ", d);
   const Tensor slices = movedim(input.detach(), d, 0).contiguous();
   const int64_t count = slices.shape()[0];
   Shape shape = slices.shape();

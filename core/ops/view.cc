@@ -215,7 +215,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
 
 Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
                      int64_t step) const {
-  check(this->dim() > 0, "slice", "a 0-d tensor can't be sliced");
+  check(this->dim() > 0, "slice", "a 0-d tensor can't be sliced", shape());
   check(step > 0, "slice", "step must be positive", step);
   const int d = wrap_dim("slice", dim, this->dim());
   const int64_t size = shape()[d];
@@ -232,7 +232,7 @@ Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<in
 }
 
 Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
-  check(this->dim() > 0, "narrow", "a 0-d tensor can't be narrowed");
+  check(this->dim() > 0, "narrow", "a 0-d tensor can't be narrowed", shape());
   const int d = wrap_dim("narrow", dim, this->dim());
   const int64_t size = shape()[d];
   const int64_t first = start < 0 ? start + size : start;
@@ -243,7 +243,7 @@ Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
 }
 
 Tensor Tensor::select(int64_t dim, int64_t index) const {
-  check(this->dim() > 0, "select", "a 0-d tensor has no index");
+  check(this->dim() > 0, "select", "a 0-d tensor has no index", shape());
   const int d = wrap_dim("select", dim, this->dim());
   const int64_t size = shape()[d];
   check(index >= -size && index < size, "select", "index out of range", index,

@@ -125,7 +125,7 @@ const Mistake kMistakes[] = {
     {"GradientOfAnInferenceTensor", [] { inference_tensor().requires_grad_(); },
      "requires_grad_: a tensor made in inference mode can't require a gradient outside it; clone "
      "it "
-     "first"},
+     "first, got [2]"},
     {"GradientOfIntegers", [] { ones({2}, {.dtype = DType::i64}).requires_grad_(); },
      "requires_grad_: only floating tensors can require gradients, got i64"},
     {"FlagOfAResult", [] { (leaf() * 2).requires_grad_(false); },

@@ -68,7 +68,7 @@ std::vector<Row> attention_rows() {
                   scaled_dot_product_attention(x, x, x,
                                                {.attn_mask = ones({3, 3}), .is_causal = true});
                 },
-                "scaled_dot_product_attention: either attn_mask or is_causal"},
+                "scaled_dot_product_attention: either attn_mask or is_causal, got both"},
                {[] {
                   const Tensor x = ones({3, 4});
                   scaled_dot_product_attention(x, x, x, {.dropout_p = 2});

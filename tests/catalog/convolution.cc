@@ -122,7 +122,7 @@ std::vector<BadCall> bad_conv2d() {
       {[] {
          conv2d(ones({1, 1, 8, 8}), ones({1, 1, 3, 3}), {}, {1}, "full");
        },
-       "convolution: padding must be numbers, \"valid\" or \"same\", got full"},
+       "convolution: padding must be numbers, \"valid\" or \"same\", got \"full\""},
       {[] {
          conv2d(ones({1, 1, 8, 8}), ones({1, 1, 3, 3}), ones({2}));
        },

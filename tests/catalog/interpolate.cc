@@ -108,15 +108,15 @@ std::vector<BadCall> bad_calls() {
       {[] {
          interpolate(ones({1, 1, 4}), {.size = {2}, .align_corners = true});
        },
-       "interpolate: align_corners isn't for the nearest modes"},
+       "interpolate: align_corners isn't for the nearest modes, got true"},
       {[] {
          interpolate(ones({1, 1, 4}), {});
        },
-       "interpolate: either size or scale_factor"},
+       "interpolate: either size or scale_factor must be given, got none"},
       {[] {
          interpolate(ones({1, 1, 4}), {.size = {2}, .scale_factor = {2}});
        },
-       "interpolate: either size or scale_factor"},
+       "interpolate: either size or scale_factor must be given, got both"},
       {[] {
          interpolate(ones({1, 1, 4}), {.size = {2, 2}});
        },

@@ -57,7 +57,7 @@ std::vector<BadCall> bad_batch_norm() {
       {[] {
          batch_norm(ones({4, 3}), ones({3}), {}, {}, {}, true);
        },
-       "batch_norm: running_mean and running_var, or neither"},
+       "batch_norm: running_mean and running_var, or neither, got running_mean alone"},
       {[] {
          batch_norm(ones({4, 3}), ones({2}), ones({3}));
        },
@@ -82,7 +82,7 @@ std::vector<BadCall> bad_batch_norm() {
       {[] {
          batch_norm(ones({4, 3}), {}, {}, {}, {}, true, 0.1, 1e-5, 1, false, ones({4, 3}));
        },
-       "batch_norm: a residual needs relu"},
+       "batch_norm: a residual needs relu, got false"},
       {[] {
          batch_norm(ones({4, 3}), {}, {}, {}, {}, true, 0.1, 1e-5, 1, true, ones({3}));
        },

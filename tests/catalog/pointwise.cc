@@ -76,7 +76,7 @@ void add_binary(std::vector<Row>& rows) {
           add(ones({2, 3}), ones({4}));
         },
         "add: shapes must broadcast, got [2,3] and [4]"},
-       {[] { add(1, 2); }, "add: at least one operand must be a tensor"},
+       {[] { add(1, 2); }, "add: at least one operand must be a tensor, got numbers alone"},
        {[] {
           add_(ones({2, 1}), ones({2, 3}));
         },
@@ -125,31 +125,31 @@ void add_binary(std::vector<Row>& rows) {
       "bitwise_right_shift", kExact,
       {{[] { bitwise_right_shift(ones({2}, {.dtype = boolean}), true); },
         "bitwise_right_shift: dtype must be an integer, not bool, got bool"}}));
-  rows.push_back(
-      binary<floor_divide, floor_divide_>("floor_divide", kExact,
-                                          {{[] {
-                                              floor_divide(tensor({5, 6}), 0);
-                                            },
-                                            "floor_divide: an integer can't be divided by zero"},
-                                           {[] {
-                                              floor_divide(tensor({5, 6}), 0);
-                                            },
-                                            "floor_divide: an integer can't be divided by zero"},
-                                           {[] {
-                                              floor_divide_(tensor({5, 6}), 0);
-                                            },
-                                            "floor_divide: an integer can't be divided by zero"}}));
+  rows.push_back(binary<floor_divide, floor_divide_>(
+      "floor_divide", kExact,
+      {{[] {
+          floor_divide(tensor({5, 6}), 0);
+        },
+        "floor_divide: an integer can't be divided by zero, got 0"},
+       {[] {
+          floor_divide(tensor({5, 6}), 0);
+        },
+        "floor_divide: an integer can't be divided by zero, got 0"},
+       {[] {
+          floor_divide_(tensor({5, 6}), 0);
+        },
+        "floor_divide: an integer can't be divided by zero, got 0"}}));
   rows.push_back(binary<fmod, fmod_>("fmod", kExact,
                                      {{[] {
                                          fmod(tensor({5, 6}), 0);
                                        },
-                                       "fmod: an integer can't be divided by zero"}}));
+                                       "fmod: an integer can't be divided by zero, got 0"}}));
   rows.push_back(
       binary<remainder, remainder_>("remainder", {.zero_signs = false},
                                     {{[] {
                                         remainder(tensor({5, 6}), 0);
                                       },
-                                      "remainder: an integer can't be divided by zero"}}));
+                                      "remainder: an integer can't be divided by zero, got 0"}}));
   rows.push_back(binary<pow, pow_>("pow", kUlps2,
                                    {{[] {
                                        pow(tensor({5, 6}), -1);
@@ -299,7 +299,7 @@ void add_clamps(std::vector<Row>& rows) {
                  {"tensors", [](const Tensors& x) -> Tensors { return {clamp(x[0], x[1], x[2])}; },
                   [](const Tensors& x) { return clamp_(x[0], x[1], x[2]); }}},
        .bad = {{[] { clamp(ones({2}), std::nullopt, std::nullopt); },
-                "clamp: min or max must be given"}}});
+                "clamp: min or max must be given, got neither"}}});
 }
 
 void add_fill(std::vector<Row>& rows) {

@@ -15,7 +15,7 @@ void add_joins(std::vector<Row>& rows) {
                            },
                            "cat: sizes must match but in the joined dimension, got [2,3] and [2,4] "
                            "in dimension 0"},
-                          {[] { cat({}); }, "cat: at least one tensor"}},
+                          {[] { cat({}); }, "cat: there must be a tensor, got none"}},
                   .large = [] {
                     return Tensors{numbers({300, 400}), numbers({100, 400})};
                   }});
@@ -58,7 +58,7 @@ void add_joins(std::vector<Row>& rows) {
       {.op = "unbind",
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return unbind(x[0], 1); }}},
-       .bad = {{[] { unbind(tensor(1)); }, "unbind: a 0-d tensor has no parts"}}});
+       .bad = {{[] { unbind(tensor(1)); }, "unbind: a 0-d tensor has no parts, got []"}}});
   rows.push_back({.op = "meshgrid",
                   .tolerance = kExact,
                   .calls = {{"default", [](const Tensors& x) -> Tensors { return meshgrid(x); }},

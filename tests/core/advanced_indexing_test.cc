@@ -309,7 +309,7 @@ TEST(OneHot, SetsTheClass) {
   expect_error([] { one_hot(tensor({-1})); }, "one_hot: classes can't be negative, got -1");
   expect_error([] { one_hot(tensor({1.0})); }, "one_hot: classes must be i64 or i32, got f32");
   expect_error([] { one_hot(empty({0}, {.dtype = i64})); },
-               "one_hot: num_classes can't be inferred from no classes");
+               "one_hot: num_classes can't be inferred from no classes, got [0]");
 }
 
 }  // namespace

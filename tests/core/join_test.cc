@@ -72,7 +72,7 @@ TEST(Cat, JoinsViewsOfOneTensorOnALogicalDevice) {
 }
 
 TEST(Cat, NamesWhatIsWrong) {
-  expect_error([] { cat({}); }, "cat: at least one tensor");
+  expect_error([] { cat({}); }, "cat: there must be a tensor, got none");
   expect_error(
       [] {
         cat({ones({2, 3}), ones({3, 3})}, 1);
@@ -84,7 +84,11 @@ TEST(Cat, NamesWhatIsWrong) {
         cat({ones({2, 3}), ones({2})});
       },
       "cat: tensors must have one number of dimensions, got [2,3] and [2]");
-  expect_error([] { cat({ones({}), ones({})}); }, "cat: 0-d tensors can't be joined; use stack");
+  expect_error(
+      [] {
+        cat({ones({}), ones({})});
+      },
+      "cat: 0-d tensors can't be joined; use stack, got []");
   expect_error(
       [] {
         cat({ones({2}), ones({2}, {.device = "cpu:1"})});
@@ -108,7 +112,7 @@ TEST(Stack, AddsADimension) {
   expect_values(stack({tensor(1), tensor(2)}), {2}, {1, 2});
   EXPECT_EQ(to_string(stack({empty({0}), empty({0})}).shape()), "[2,0]");
   expect_error([&] { stack({a, tensor({1})}); }, "stack: shapes must be equal, got [2] and [1]");
-  expect_error([] { stack({}); }, "stack: at least one tensor");
+  expect_error([] { stack({}); }, "stack: there must be a tensor, got none");
 }
 
 std::vector<int64_t> sizes_of(const std::vector<Tensor>& parts, int dim) {
@@ -163,8 +167,8 @@ TEST(Split, NamesWhatIsWrong) {
       "split: sizes must add up to the dimension's, got more than 7");
   expect_error([&] { split(x, {-1, 8}); }, "split: sizes can't be negative, got -1");
   expect_error([&] { chunk(x, 0); }, "chunk: the number of chunks must be positive, got 0");
-  expect_error([&] { unbind(ones({})); }, "unbind: a 0-d tensor has no parts");
-  expect_error([&] { split(ones({}), 1); }, "split: a 0-d tensor can't be split");
+  expect_error([&] { unbind(ones({})); }, "unbind: a 0-d tensor has no parts, got []");
+  expect_error([&] { split(ones({}), 1); }, "split: a 0-d tensor can't be split, got []");
 }
 
 }  // namespace

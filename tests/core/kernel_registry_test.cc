@@ -27,7 +27,7 @@ TEST(KernelRegistry, MissingEntriesSayWhich) {
   EXPECT_EQ(error_of([] { lonely_op.kernel("cpu"); }),
             "lonely: there must be a kernel for the device, got cpu");
   EXPECT_EQ(error_of([] { lonely_op.gradient(); }),
-            "lonely: an input requires a gradient, but the op has no gradient entry");
+            "lonely: an op whose input requires a gradient must have a gradient entry, got none");
   if (!cuda::is_available()) {
     EXPECT_NE(error_of([] { lonely_op.kernel("cuda:0"); }), "no error");
   }

@@ -330,7 +330,7 @@ TEST(Meshgrid, VariesAlongOneDimension) {
   expect_values(ij[1], {2, 3}, {3, 4, 5, 3, 4, 5});
   expect_values(xy[0], {3, 2}, {1, 2, 1, 2, 1, 2});
   expect_values(xy[1], {3, 2}, {3, 3, 4, 4, 5, 5});
-  expect_error([&] { meshgrid({a}, "yx"); }, "meshgrid: indexing must be ij or xy, got yx");
+  expect_error([&] { meshgrid({a}, "yx"); }, "meshgrid: indexing must be ij or xy, got \"yx\"");
 }
 
 // The bodies that a GPU runs give what the CPU's row loops give.

@@ -229,7 +229,7 @@ TEST(Slice, AsPython) {
   EXPECT_EQ(error_of([&] { x.slice(0, 0, 1, -1); }), "slice: step must be positive, got -1");
   EXPECT_EQ(error_of([&] { x.slice(1); }),
             "slice: dimension out of range, got dim 1 of a 1-d tensor");
-  EXPECT_EQ(error_of([] { tensor(1).slice(0); }), "slice: a 0-d tensor can't be sliced");
+  EXPECT_EQ(error_of([] { tensor(1).slice(0); }), "slice: a 0-d tensor can't be sliced, got []");
   // Every start, end and step of a small tensor, against the definition.
   for (int64_t start = -6; start <= 6; ++start) {
     for (int64_t end = -6; end <= 6; ++end) {
@@ -254,7 +254,7 @@ TEST(Select, IndicesAndErrors) {
   EXPECT_EQ(error_of([&] { x[2]; }), "select: index out of range, got 2 in a dimension of size 2");
   EXPECT_EQ(error_of([&] { x.select(1, -4); }),
             "select: index out of range, got -4 in a dimension of size 3");
-  EXPECT_EQ(error_of([] { tensor(1)[0]; }), "select: a 0-d tensor has no index");
+  EXPECT_EQ(error_of([] { tensor(1)[0]; }), "select: a 0-d tensor has no index, got []");
   EXPECT_EQ(error_of([] { zeros({0})[0]; }),
             "select: index out of range, got 0 in a dimension of size 0");
   EXPECT_EQ(error_of([&] { x.narrow(0, 1, 2); }),

@@ -47,7 +47,8 @@ struct Case {
 ///   --case N                          that one alone, in this process, for a debugger
 ///   --only TEXT                       what has TEXT in its name
 /// Prints each kind of finding once, with how to see it again, and `PART: N tried, N findings`; 1
-/// if there are any. A case may take `kSecondsPerCase` and `memory_bytes`.
+/// if there are any. A case may take `kSecondsPerCase` of the CPU and
+/// `memory_bytes`.
 int hunt(int argc, char** argv, const char* part, int64_t memory_bytes,
          const std::function<void(Case&)>& body);
 

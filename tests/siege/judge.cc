@@ -271,16 +271,3 @@ std::string number_not_in(std::string_view message, std::string_view input) {
 }
 
 }  // namespace aorta::siege
-
-/// For Python: the fault of a program's message, in a buffer of the library's; empty for none.
-extern "C" const char* aorta_fault_of(const char* message) {
-  static thread_local std::string fault;
-  fault = aorta::siege::fault_of(message, aorta::siege::Speaker::program);
-  return fault.c_str();
-}
-
-extern "C" const char* aorta_fault_of_output(const char* output) {
-  static thread_local std::string fault;
-  fault = aorta::siege::fault_of_output(output);
-  return fault.c_str();
-}
