@@ -77,29 +77,14 @@ nn::AnyModule make(const std::string& name, const ModelOptions& options) {
   fail("models", "name must be one of " + known, "\"", name, "\"");
 }
 
-nn::LoadReport load_weights(nn::Module& module, const std::string& path) {
-  NamedTensors given = load(path), taken;
-  nn::LoadReport report;
-  std::vector<std::string> own;
-  for (const auto& [name, tensor] : module.state_dict()) own.push_back(name);
-  const bool has_aux = std::any_of(own.begin(), own.end(), is_aux);
-  bool gives_aux = false;
-  for (const auto& [name, tensor] : given) {
-    gives_aux |= is_aux(name);
-    if (is_aux(name) && !has_aux)
-      report.unexpected.push_back(name);
-    else
-      taken.emplace_back(name, tensor);
-  }
-  if (has_aux && !gives_aux) {
-    for (const auto& [name, tensor] : module.state_dict()) {
-      if (!is_aux(name)) continue;
-      report.missing.push_back(name);
-      taken.emplace_back(name, tensor);  // as it is
-    }
-  }
-  module.load_state_dict(taken);
-  return report;
+nn::LoadReport load_weights(nn::Module& module, const std::string& path, nn::LoadOptions options) {
+  const NamedTensors given = load(path);
+  const auto has_aux = [](const NamedTensors& state) {
+    return std::any_of(state.begin(), state.end(),
+                       [](const auto& one) { return is_aux(one.first); });
+  };
+  if (has_aux(given) != has_aux(module.state_dict())) options.leave_out.push_back("aux_classifier");
+  return module.load_state_dict(given, options);
 }
 
 }  // namespace aorta::models

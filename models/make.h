@@ -18,8 +18,10 @@ nn::AnyModule make(const std::string& name, const ModelOptions& options = {});
 std::vector<std::string> names();
 
 /// Loads a state, as PyTorch and torchvision have it, from a .safetensors or .npz file. Names and
-/// shapes must be the module's, but for an `aux_classifier` that one of the two lacks: its names
-/// are reported.
-nn::LoadReport load_weights(nn::Module& module, const std::string& path);
+/// shapes must be the module's, but for what the options leave out (`{.leave_out = {"fc"}}`: the
+/// head of a network of other classes) and an `aux_classifier` that one of the two lacks; the names
+/// of both are reported.
+nn::LoadReport load_weights(nn::Module& module, const std::string& path,
+                            nn::LoadOptions options = {});
 
 }  // namespace aorta::models

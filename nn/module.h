@@ -37,13 +37,16 @@ class Buffer : public Tensor {
   Buffer& operator=(const Tensor& value);
 };
 
-/// What load_state_dict didn't find, and what it had no use for.
+/// What of the module load_state_dict left as it was, and what of the state it had no use for.
 struct LoadReport {
   std::vector<std::string> missing, unexpected;
 };
 struct LoadOptions {
   /// Missing and unexpected names are an error.
   bool strict = true;
+  /// Parts that keep what they have, by name: {"fc"} is fc.weight and fc.bias. Their names are
+  /// reported and no error, whatever the shapes.
+  std::vector<std::string> leave_out = {};
 };
 
 /// The base of layers and networks. A member that is declared with its owner and name is

@@ -2,6 +2,8 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/nn/module.h>
 
+#include <algorithm>
+
 namespace aorta::nn {
 namespace {
 
@@ -45,6 +47,16 @@ std::vector<std::string> quote(std::vector<std::string> names) {
   return names;
 }
 
+// Whether `name` is the part `part` or lies in it.
+bool is_within(const std::string& name, const std::string& part) {
+  return name.starts_with(part) && (name.size() == part.size() || name[part.size()] == '.');
+}
+
+bool is_left_out(const std::string& name, const LoadOptions& options) {
+  return std::any_of(options.leave_out.begin(), options.leave_out.end(),
+                     [&](const std::string& part) { return is_within(name, part); });
+}
+
 }  // namespace
 
 NamedTensors Module::state_dict() const {
@@ -62,14 +74,25 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
     check(given.emplace(name, tensor).second, "load_state_dict", "names must differ", quote(name),
           " twice");
   }
-  LoadReport report;
+  LoadReport report, wrong;
   std::vector<std::string> shapes;
   const std::vector<Entry> entries = entries_of(*this);
+  for (const std::string& part : options.leave_out) {
+    check(std::any_of(entries.begin(), entries.end(),
+                      [&](const Entry& entry) { return is_within(entry.name, part); }) ||
+              std::any_of(given.begin(), given.end(),
+                          [&](const auto& one) { return is_within(one.first, part); }),
+          "load_state_dict", "what is left out must be a part of the module or of the state",
+          quote(part));
+  }
   std::vector<std::pair<Tensor, Tensor>> copies;
   for (const Entry& entry : entries) {
     const auto found = given.find(entry.name);
-    if (found == given.end()) {
-      if (!entry.optional) report.missing.push_back(entry.name);
+    const bool left_out = is_left_out(entry.name, options);
+    if (left_out || found == given.end()) {
+      if (entry.optional && !left_out) continue;
+      report.missing.push_back(entry.name);
+      if (!left_out) wrong.missing.push_back(entry.name);
       continue;
     }
     const Tensor value = found->second;
@@ -81,12 +104,15 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
                        to_string(entry.tensor.shape()));
     }
   }
-  for (const auto& [name, tensor] : given) report.unexpected.push_back(name);
+  for (const auto& [name, tensor] : given) {
+    report.unexpected.push_back(name);
+    if (!is_left_out(name, options)) wrong.unexpected.push_back(name);
+  }
 
   std::string problems;
   if (options.strict) {
-    append_list(problems, "missing", quote(report.missing));
-    append_list(problems, "unexpected", quote(report.unexpected));
+    append_list(problems, "missing", quote(wrong.missing));
+    append_list(problems, "unexpected", quote(wrong.unexpected));
   }
   append_list(problems, "of another shape", shapes);
   check(problems.empty(), "load_state_dict", "names and shapes must be the module's", problems);

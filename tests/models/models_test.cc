@@ -225,6 +225,41 @@ TEST(LoadWeights, LeavesOutTheSecondHeadAndSaysSo) {
             std::string::npos);
 }
 
+TEST(LoadWeights, LeavesOutAHeadByName) {
+  const std::string path = testing::TempDir() + "resnet.safetensors";
+  const nn::AnyModule thousand = make("resnet18", {.num_classes = 7});
+  save(thousand->state_dict(), path);
+  const nn::AnyModule net = make("resnet18", {.num_classes = 3});
+  const Tensor head = net.as<ResNet>().fc.weight.detach().clone();
+  const nn::LoadReport report = load_weights(*net, path, {.leave_out = {"fc"}});
+  EXPECT_EQ(report.missing, (std::vector<std::string>{"fc.weight", "fc.bias"}));
+  EXPECT_EQ(report.unexpected, (std::vector<std::string>{"fc.bias", "fc.weight"}));
+  EXPECT_EQ(sum(abs(net.as<ResNet>().fc.weight - head)).item<double>(), 0);
+  EXPECT_EQ(sum(abs(net->parameters()[0] - thousand->parameters()[0])).item<double>(), 0);
+  const auto error = [&](const nn::LoadOptions& options) {
+    return error_of([&] { load_weights(*net, path, options); });
+  };
+  // A shape that differs is an error, strict or not, unless it is left out by name.
+  const std::string shapes =
+      "load_state_dict: names and shapes must be the module's, got of another shape \"fc.weight\" "
+      "[7,512] for [3,512], \"fc.bias\" [7] for [3]";
+  EXPECT_EQ(error({}), shapes);
+  EXPECT_EQ(error({.strict = false}), shapes);
+  EXPECT_EQ(error({.leave_out = {"f"}}),
+            "load_state_dict: what is left out must be a part of the module or of the state, got "
+            "\"f\"");
+  EXPECT_EQ(error({.leave_out = {"fc.weight"}}),
+            "load_state_dict: names and shapes must be the module's, got of another shape "
+            "\"fc.bias\" [7] for [3]");
+  // What one side alone has may be left out too.
+  NamedTensors state = net->state_dict();
+  std::erase_if(state, [](const auto& one) { return one.first.starts_with("layer4."); });
+  state.emplace_back("extra.weight", ones({1}));
+  save(state, path);
+  EXPECT_EQ(error({.leave_out = {"layer4", "extra"}}), kNoError);
+  EXPECT_NE(error({.leave_out = {"layer4"}}), kNoError);
+}
+
 TEST(Models, AreMembersLikeAnyLayer) {
   struct Networks : nn::Module {
     MLP mlp{*this, "mlp", {4, 3, 2}};
