@@ -8,7 +8,8 @@ using namespace aorta;
 
 // Gradient descent with momentum and a decoupled weight decay.
 struct MyOptions {
-  double lr = 1e-2, momentum = 0.9, weight_decay = 0;
+  optim::Option<double> lr = optim::Default(1e-2), momentum = optim::Default(0.9),
+                        weight_decay = optim::Default(0);
   void fields(optim::Fields& f) {
     f("lr", lr), f("momentum", momentum), f("weight_decay", weight_decay);
   }

@@ -5,12 +5,12 @@
 namespace aorta::optim {
 
 struct AdadeltaOptions {
-  double lr = 1;
-  double rho = 0.9;
-  double eps = 1e-6;
-  double weight_decay = 0;
-  bool maximize = false;
-  Dialect dialect = Dialect::pytorch;
+  Option<double> lr = Default(1);
+  Option<double> rho = Default(0.9);
+  Option<double> eps = Default(1e-6);
+  Option<double> weight_decay = Default(0);
+  Option<bool> maximize = Default(false);
+  Option<Dialect> dialect = Default(Dialect::pytorch);
   void fields(Fields& f) {
     f("lr", lr), f("rho", rho), f("eps", eps), f("weight_decay", weight_decay),
         f("maximize", maximize), f("dialect", dialect);

@@ -9,7 +9,7 @@ constexpr const char* kOp = "adagrad";
 }  // namespace
 
 void AdagradOptions::complete() {
-  if (!eps) eps = dialect == Dialect::paper ? 1e-8 : 1e-10;
+  if (dialect == Dialect::paper && !eps.is_named()) eps = Default(1e-8);
 }
 
 void AdagradOptions::check() const {
@@ -18,7 +18,7 @@ void AdagradOptions::check() const {
   aorta::check(weight_decay >= 0, kOp, "weight_decay must be at least 0", weight_decay);
   aorta::check(initial_accumulator_value >= 0, kOp, "initial_accumulator_value must be at least 0",
                initial_accumulator_value);
-  aorta::check(eps && *eps >= 0, kOp, "eps must be at least 0", eps.value_or(0));
+  aorta::check(eps >= 0, kOp, "eps must be at least 0", eps);
 }
 
 void Adagrad::step_group(size_t group) {
@@ -31,7 +31,7 @@ void Adagrad::step_group(size_t group) {
         n.sign = o.maximize ? -1 : 1;
         n.weight_decay = o.weight_decay;
         n.step_size = o.lr / (1 + static_cast<double>(progress.step - 1) * o.lr_decay);
-        n.eps = *o.eps;
+        n.eps = o.eps;
         return n;
       });
 }

@@ -5,20 +5,20 @@
 namespace aorta::optim {
 
 struct AdagradOptions {
-  double lr = 1e-2;
-  double lr_decay = 0;
-  double weight_decay = 0;
-  double initial_accumulator_value = 0;
-  std::optional<double> eps = {};  // 1e-10; in the paper's dialect 1e-8
-  bool maximize = false;
-  Dialect dialect = Dialect::pytorch;
+  Option<double> lr = Default(1e-2);
+  Option<double> lr_decay = Default(0);
+  Option<double> weight_decay = Default(0);
+  Option<double> initial_accumulator_value = Default(0);
+  Option<double> eps = Default(1e-10);  // in the paper's dialect 1e-8
+  Option<bool> maximize = Default(false);
+  Option<Dialect> dialect = Default(Dialect::pytorch);
   void fields(Fields& f) {
     f("lr", lr), f("lr_decay", lr_decay), f("weight_decay", weight_decay),
         f("initial_accumulator_value", initial_accumulator_value), f("eps", eps),
         f("maximize", maximize), f("dialect", dialect);
   }
   void check() const;
-  void complete();  // gives eps its value
+  void complete();  // gives eps the paper's value
 };
 
 /// Adagrad (Duchi et al. 2011), from g = gradient + weight_decay theta, at step t:

@@ -11,7 +11,8 @@ namespace {
 template <class O>
 void check_adam(const char* op, const O& o) {
   check(o.lr >= 0, op, "lr must be at least 0", o.lr);
-  for (double beta : o.betas) check(beta >= 0 && beta < 1, op, "betas must be in [0, 1)", beta);
+  for (double beta : {o.betas[0], o.betas[1]})
+    check(beta >= 0 && beta < 1, op, "betas must be in [0, 1)", beta);
   check(o.eps >= 0, op, "eps must be at least 0", o.eps);
   check(o.weight_decay >= 0, op, "weight_decay must be at least 0", o.weight_decay);
 }

@@ -5,12 +5,12 @@
 namespace aorta::optim {
 
 struct AdamOptions {
-  double lr = 1e-3;
-  std::array<double, 2> betas = {0.9, 0.999};
-  double eps = 1e-8;
-  double weight_decay = 0;
-  bool amsgrad = false;
-  bool maximize = false;
+  Option<double> lr = Default(1e-3);
+  Option<std::array<double, 2>> betas = Default(std::array{0.9, 0.999});
+  Option<double> eps = Default(1e-8);
+  Option<double> weight_decay = Default(0);
+  Option<bool> amsgrad = Default(false);
+  Option<bool> maximize = Default(false);
   void fields(Fields& f) {
     f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay),
         f("amsgrad", amsgrad), f("maximize", maximize);
@@ -35,12 +35,12 @@ class Adam : public OptimizerOf<AdamOptions> {
 };
 
 struct AdamWOptions {
-  double lr = 1e-3;
-  std::array<double, 2> betas = {0.9, 0.999};
-  double eps = 1e-8;
-  double weight_decay = 1e-2;
-  bool amsgrad = false;
-  bool maximize = false;
+  Option<double> lr = Default(1e-3);
+  Option<std::array<double, 2>> betas = Default(std::array{0.9, 0.999});
+  Option<double> eps = Default(1e-8);
+  Option<double> weight_decay = Default(1e-2);
+  Option<bool> amsgrad = Default(false);
+  Option<bool> maximize = Default(false);
   void fields(Fields& f) {
     f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay),
         f("amsgrad", amsgrad), f("maximize", maximize);

@@ -5,11 +5,11 @@
 namespace aorta::optim {
 
 struct AdamaxOptions {
-  double lr = 2e-3;
-  std::array<double, 2> betas = {0.9, 0.999};
-  double eps = 1e-8;
-  double weight_decay = 0;
-  bool maximize = false;
+  Option<double> lr = Default(2e-3);
+  Option<std::array<double, 2>> betas = Default(std::array{0.9, 0.999});
+  Option<double> eps = Default(1e-8);
+  Option<double> weight_decay = Default(0);
+  Option<bool> maximize = Default(false);
   void fields(Fields& f) {
     f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay),
         f("maximize", maximize);

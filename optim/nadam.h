@@ -5,13 +5,13 @@
 namespace aorta::optim {
 
 struct NAdamOptions {
-  double lr = 2e-3;
-  std::array<double, 2> betas = {0.9, 0.999};
-  double eps = 1e-8;
-  double weight_decay = 0;
-  double momentum_decay = 4e-3;  // psi
-  bool decoupled_weight_decay = false;
-  bool maximize = false;
+  Option<double> lr = Default(2e-3);
+  Option<std::array<double, 2>> betas = Default(std::array{0.9, 0.999});
+  Option<double> eps = Default(1e-8);
+  Option<double> weight_decay = Default(0);
+  Option<double> momentum_decay = Default(4e-3);  // psi
+  Option<bool> decoupled_weight_decay = Default(false);
+  Option<bool> maximize = Default(false);
   void fields(Fields& f) {
     f("lr", lr), f("betas", betas), f("eps", eps), f("weight_decay", weight_decay),
         f("momentum_decay", momentum_decay), f("decoupled_weight_decay", decoupled_weight_decay),

@@ -2,54 +2,14 @@
 
 #include <aorta/core/state.h>
 #include <aorta/core/tensor.h>
+#include <aorta/optim/options.h>
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 namespace aorta::optim {
-
-/// Whose rule: PyTorch's, or that of the publication where the two differ (docs/optimizers.md).
-enum class Dialect : uint8_t { pytorch, paper };
-
-/// The options of a group by name, with the places where they lie: what state(), restore() and
-/// schedules go by. Options list themselves: `void fields(Fields& f) { f("lr", lr); ... }`.
-class Fields {
- public:
-  using Place = std::variant<double*, int64_t*, bool*, std::array<double, 2>*, Dialect*>;
-  struct Field {
-    const char* name;
-    Place place;
-  };
-
-  void operator()(const char* name, double& value) { list_.push_back({name, &value}); }
-  void operator()(const char* name, int64_t& value) { list_.push_back({name, &value}); }
-  void operator()(const char* name, bool& value) { list_.push_back({name, &value}); }
-  void operator()(const char* name, std::array<double, 2>& value) {
-    list_.push_back({name, &value});
-  }
-  void operator()(const char* name, Dialect& value) { list_.push_back({name, &value}); }
-  /// One that must have its value.
-  void operator()(const char* name, std::optional<double>& value) {
-    list_.push_back({name, &value.value()});
-  }
-
-  const std::vector<Field>& list() const { return list_; }
-  /// The place of a field of type T; null when there is none.
-  template <class T>
-  T* find(std::string_view name) const {
-    for (const Field& field : list_) {
-      if (T* const* place = std::get_if<T*>(&field.place); place && field.name == name)
-        return *place;
-    }
-    return nullptr;
-  }
-
- private:
-  std::vector<Field> list_;
-};
 
 /// What the state of a parameter that has made a step may hold: tensors that it must have, those
 /// that it may have, and numbers. Nothing named: whatever there is.
@@ -155,38 +115,38 @@ class Optimizer {
   std::vector<std::unique_ptr<GroupData>> groups_;
 };
 
-/// An optimizer whose groups have options of type O, a plain struct with default values that lists
-/// its fields and checks itself.
+/// An optimizer whose groups have options of type O, a plain struct of `Option`s that lists its
+/// fields and checks itself.
 template <class O>
 class OptimizerOf : public Optimizer {
  public:
   using Options = O;
-  /// Parameters with options of their own.
+  /// Parameters with options of their own: those that they name.
   struct Group {
     std::vector<Tensor> parameters;
     O options = {};
   };
 
-  explicit OptimizerOf(std::vector<Tensor> parameters, const O& options = {}) {
+  explicit OptimizerOf(std::vector<Tensor> parameters, const O& options = {}) : defaults_(options) {
     add_param_group(std::move(parameters), options);
   }
-  explicit OptimizerOf(std::vector<Group> groups) {
+  /// Groups have what they don't name from `options`:
+  /// `SGD({{biases, {.weight_decay = 0}}, {weights}}, {.lr = 0.1, .weight_decay = 1e-4})`.
+  explicit OptimizerOf(std::vector<Group> groups, const O& options = {}) : defaults_(options) {
     check(!groups.empty(), "optimizer", "there must be a group", "none");
-    for (Group& group : groups) add_param_group(std::move(group.parameters), group.options);
+    for (Group& group : groups)
+      add_param_group(std::move(group.parameters), std::move(group.options));
   }
 
-  /// A group with the options given. Those that aren't named have O's defaults; to keep the
-  /// optimizer's, change a copy of theirs.
-  void add_param_group(std::vector<Tensor> parameters, O options) {
+  /// A group; what its options don't name is as the optimizer was given it.
+  void add_param_group(std::vector<Tensor> parameters, O options = {}) {
+    O defaults = defaults_, standard;
+    fields_of(options).inherit(fields_of(defaults), fields_of(standard));
     if constexpr (requires { options.complete(); }) options.complete();
     options.check();
     add_group(std::move(parameters));
-    if (options_.empty()) first_ = options;
+    fields_of(options).name_all();
     options_.push_back(std::make_unique<O>(std::move(options)));
-  }
-  /// A group with the options that the first one was given.
-  void add_param_group(std::vector<Tensor> parameters) {
-    add_param_group(std::move(parameters), first_);
   }
 
   /// The options of a group; they may be changed between steps.
@@ -200,15 +160,20 @@ class OptimizerOf : public Optimizer {
   void check_options(size_t group) const override { options_.at(group)->check(); }
 
  private:
+  static Fields fields_of(O& options) {
+    Fields fields;
+    options.fields(fields);
+    return fields;
+  }
+  O defaults_;
   std::vector<std::unique_ptr<O>> options_;
-  O first_;
 };
 
 /// An optimizer of one's own, written with tensor ops; state() and restore(), groups, schedules and
 /// the oracle come with it. The whole of one:
 ///
 ///     struct SignOptions {
-///       double lr = 1e-3, beta = 0.9;
+///       optim::Option<double> lr = optim::Default(1e-3), beta = optim::Default(0.9);
 ///       void fields(optim::Fields& f) { f("lr", lr), f("beta", beta); }
 ///       void check() const { aorta::check(lr >= 0, "sign", "lr must be at least 0", lr); }
 ///     };

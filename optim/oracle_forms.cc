@@ -257,7 +257,7 @@ Rule::Rule(const AdagradOptions& given) : kind(Kind::adagrad) {
   paper = o.dialect == Dialect::paper;
   name = paper ? "adagrad, the paper's" : "adagrad";
   set_common(*this, o.lr, o.weight_decay, o.maximize);
-  eps = *o.eps;
+  eps = o.eps;
   lr_decay = o.lr_decay;
   accumulator = o.initial_accumulator_value;
 }

@@ -5,13 +5,13 @@
 namespace aorta::optim {
 
 struct RMSpropOptions {
-  double lr = 1e-2;
-  double alpha = 0.99;
-  double eps = 1e-8;
-  double weight_decay = 0;
-  double momentum = 0;
-  bool centered = false;
-  bool maximize = false;
+  Option<double> lr = Default(1e-2);
+  Option<double> alpha = Default(0.99);
+  Option<double> eps = Default(1e-8);
+  Option<double> weight_decay = Default(0);
+  Option<double> momentum = Default(0);
+  Option<bool> centered = Default(false);
+  Option<bool> maximize = Default(false);
   void fields(Fields& f) {
     f("lr", lr), f("alpha", alpha), f("eps", eps), f("weight_decay", weight_decay),
         f("momentum", momentum), f("centered", centered), f("maximize", maximize);

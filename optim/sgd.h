@@ -5,13 +5,13 @@
 namespace aorta::optim {
 
 struct SGDOptions {
-  double lr = 1e-3;
-  double momentum = 0;      // mu
-  double dampening = 0;     // tau
-  double weight_decay = 0;  // lambda, added to the gradient
-  bool nesterov = false;
-  bool maximize = false;
-  Dialect dialect = Dialect::pytorch;
+  Option<double> lr = Default(1e-3);
+  Option<double> momentum = Default(0);      // mu
+  Option<double> dampening = Default(0);     // tau
+  Option<double> weight_decay = Default(0);  // lambda, added to the gradient
+  Option<bool> nesterov = Default(false);
+  Option<bool> maximize = Default(false);
+  Option<Dialect> dialect = Default(Dialect::pytorch);
   void fields(Fields& f) {
     f("lr", lr), f("momentum", momentum), f("dampening", dampening),
         f("weight_decay", weight_decay), f("nesterov", nesterov), f("maximize", maximize),

@@ -533,8 +533,8 @@ TEST(Optimizer, PaperNesterovLooksAhead) {
 }
 
 struct ScaleOptions {
-  double lr = 0.5;
-  int64_t first = 10;
+  Option<double> lr = Default(0.5);
+  Option<int64_t> first = Default(10);
   void fields(Fields& f) { f("lr", lr), f("first", first); }
   void check() const { aorta::check(lr >= 0, "scale", "lr must be at least 0", lr); }
 };

@@ -1,0 +1,141 @@
+// Groups of parameters: what they inherit.
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/tests/error_text.h>
+#include <aorta/tests/optim/optimizers.h>
+
+namespace aorta::optim {
+namespace {
+
+// Options of every optimizer: what a group doesn't name is the optimizer's, what it names its own,
+// even where that is the default.
+TEST(Groups, GroupsInheritWhatTheyDoNotName) {
+  const Tensor w = leaf({1}), b = leaf({2}), c = leaf({3});
+  const auto inherits = [&]<class T>(const T*, const typename T::Options& base,
+                                     const typename T::Options& own) {
+    using Groups = std::vector<typename T::Group>;
+    T optimizer(Groups{{{w}}, {{b}, own}}, base);
+    optimizer.add_param_group({c});
+    typename T::Options given = base, named = own;
+    Fields of_base, of_own;
+    given.fields(of_base);
+    named.fields(of_own);
+    const auto same = [](const Fields::Field& one, const Fields::Field& other) {
+      return std::visit([&]<class P>(P* place) { return *place == *std::get<P*>(other.place); },
+                        one.place);
+    };
+    const Fields first = optimizer.fields(0), second = optimizer.fields(1),
+                 third = optimizer.fields(2);
+    for (size_t i = 0; i < of_base.list().size(); ++i) {
+      SCOPED_TRACE(of_base.list()[i].name);
+      EXPECT_TRUE(*of_base.list()[i].named);  // the row names them all
+      EXPECT_TRUE(same(first.list()[i], of_base.list()[i]));
+      EXPECT_TRUE(same(third.list()[i], of_base.list()[i]));
+      EXPECT_TRUE(same(second.list()[i], (*of_own.list()[i].named ? of_own : of_base).list()[i]));
+    }
+  };
+  inherits(static_cast<SGD*>(nullptr),
+           {.lr = 0.5,
+            .momentum = 0.9,
+            .dampening = 0.1,
+            .weight_decay = 0.2,
+            .nesterov = false,
+            .maximize = true,
+            .dialect = Dialect::pytorch},
+           {.weight_decay = 0});
+  inherits(static_cast<Adam*>(nullptr),
+           {.lr = 0.5,
+            .betas = {0.5, 0.6},
+            .eps = 0.1,
+            .weight_decay = 0.2,
+            .amsgrad = true,
+            .maximize = true},
+           {.lr = 1e-3, .amsgrad = false});
+  inherits(static_cast<AdamW*>(nullptr),
+           {.lr = 0.5,
+            .betas = {0.5, 0.6},
+            .eps = 0.1,
+            .weight_decay = 0.2,
+            .amsgrad = true,
+            .maximize = true},
+           {.betas = {0.9, 0.999}, .weight_decay = 0});
+  inherits(static_cast<Adamax*>(nullptr),
+           {.lr = 0.5, .betas = {0.5, 0.6}, .eps = 0.1, .weight_decay = 0.2, .maximize = true},
+           {.eps = 1e-8});
+  inherits(static_cast<NAdam*>(nullptr),
+           {.lr = 0.5,
+            .betas = {0.5, 0.6},
+            .eps = 0.1,
+            .weight_decay = 0.2,
+            .momentum_decay = 0.3,
+            .decoupled_weight_decay = true,
+            .maximize = true},
+           {.decoupled_weight_decay = false});
+  inherits(static_cast<RMSprop*>(nullptr),
+           {.lr = 0.5,
+            .alpha = 0.4,
+            .eps = 0.1,
+            .weight_decay = 0.2,
+            .momentum = 0.3,
+            .centered = true,
+            .maximize = true},
+           {.momentum = 0});
+  inherits(static_cast<Adagrad*>(nullptr),
+           {.lr = 0.5,
+            .lr_decay = 0.4,
+            .weight_decay = 0.2,
+            .initial_accumulator_value = 0.3,
+            .eps = 0.1,
+            .maximize = true,
+            .dialect = Dialect::pytorch},
+           {.lr_decay = 0});
+  inherits(static_cast<Adadelta*>(nullptr),
+           {.lr = 0.5,
+            .rho = 0.4,
+            .eps = 0.1,
+            .weight_decay = 0.2,
+            .maximize = true,
+            .dialect = Dialect::pytorch},
+           {.rho = 0.9});
+  // The short form, and the options that a group completes of its own dialect.
+  SGD sgd({{{w}, {.lr = 0.25}}, {{b}, {}}}, {.lr = 0.5, .momentum = 0.9});
+  EXPECT_EQ(sgd.lr(0), 0.25);
+  EXPECT_EQ(sgd.lr(1), 0.5);
+  EXPECT_EQ(sgd.options(0).momentum, 0.9);
+  Adagrad adagrad({{{w}, {.dialect = Dialect::paper}}, {{b}, {}}}, {.lr = 0.5});
+  EXPECT_EQ(adagrad.options(0).eps, 1e-8);
+  EXPECT_EQ(adagrad.options(1).eps, 1e-10);
+}
+
+TEST(Groups, ACopyOfOptionsKeepsThemAll) {
+  const Tensor w = leaf({1}), b = leaf({2});
+  SGD sgd({w}, {.momentum = 0.9});
+  sgd.set_lr(0.7);  // by a schedule
+  sgd.add_param_group({b}, sgd.options());
+  EXPECT_EQ(sgd.lr(1), 0.7);
+  EXPECT_EQ(sgd.options(1).momentum, 0.9);
+}
+
+TEST(Groups, AFieldThatCannotBeInheritedSaysSo) {
+  struct PlainOptions {
+    double lr = 1e-3;
+    void fields(Fields& f) { f("lr", lr); }
+    void check() const {}
+  };
+  struct Plain : CustomOptimizer<PlainOptions> {
+    using CustomOptimizer::CustomOptimizer;
+    void update(Slot&, const PlainOptions&) override {}
+  };
+  const Tensor w = leaf({1}), b = leaf({2});
+  Plain optimizer({w}, {.lr = 0.1});
+  EXPECT_EQ(error_of([&] { optimizer.add_param_group({b}); }),
+            "optimizer: an option that groups inherit must be an optim::Option, got lr");
+  EXPECT_EQ(optimizer.group_count(), 1u);
+  optimizer.add_param_group({b}, {.lr = 0.2});
+  EXPECT_EQ(optimizer.lr(1), 0.2);
+}
+
+}  // namespace
+}  // namespace aorta::optim
