@@ -123,30 +123,46 @@ std::string Profiler::table() const {
   struct Line {
     int64_t calls = 0, total = 0, own = 0;
   };
-  std::map<std::string, Line> lines;
+  using Key = std::pair<std::string, std::string>;  // name, shapes
+  std::map<Key, Line> lines;
+  const auto line_of = [&](const ProfiledRange& range) -> Line& {
+    return lines[{range.name, range.shapes}];
+  };
   std::map<int, std::vector<const ProfiledRange*>> open;  // by thread, the outermost first
+  int64_t all = 0;
   for (const ProfiledRange& range : state_->ranges) {
     std::vector<const ProfiledRange*>& outer = open[range.thread];
     while (!outer.empty() && outer.back()->start_ns + outer.back()->duration_ns <= range.start_ns) {
       outer.pop_back();
     }
-    if (!outer.empty()) lines[outer.back()->name].own -= range.duration_ns;
+    if (outer.empty())
+      all += range.duration_ns;
+    else
+      line_of(*outer.back()).own -= range.duration_ns;
     outer.push_back(&range);
-    Line& line = lines[range.name];
+    Line& line = line_of(range);
     ++line.calls;
     line.total += range.duration_ns;
     line.own += range.duration_ns;
   }
-  std::vector<std::pair<std::string, Line>> sorted(lines.begin(), lines.end());
+  std::vector<std::pair<Key, Line>> sorted(lines.begin(), lines.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second.own > b.second.own; });
-  std::string text = "name                              calls     own ms   total ms    mean ms\n";
-  for (const auto& [name, line] : sorted) {
-    char start[64];
-    std::snprintf(start, sizeof start, "%-30.30s %8lld ", name.c_str(),
-                  static_cast<long long>(line.calls));
-    text += start + milliseconds(line.own) + " " + milliseconds(line.total) + " " +
-            milliseconds(line.total / line.calls) + "\n";
+  size_t width = 4;
+  for (const auto& [key, line] : sorted) width = std::max(width, key.first.size());
+  const auto padded = [&](const std::string& name) {
+    return name + std::string(width - name.size(), ' ');
+  };
+  std::string text =
+      padded("name") + "      calls   share     own ms    total ms     mean ms  shapes\n";
+  for (const auto& [key, line] : sorted) {
+    char numbers[96];
+    std::snprintf(
+        numbers, sizeof numbers, " %10lld %6.1f%% ", static_cast<long long>(line.calls),
+        100.0 * static_cast<double>(line.own) / static_cast<double>(std::max<int64_t>(all, 1)));
+    text += padded(key.first) + numbers + milliseconds(line.own) + "  " + milliseconds(line.total) +
+            "  " + milliseconds(line.total / line.calls);
+    text += key.second.empty() ? "\n" : "  " + key.second + "\n";
   }
   return text;
 }

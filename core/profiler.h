@@ -37,7 +37,8 @@ class Profiler {
   void stop();
   /// In the order in which they began; ranges nest. After stop().
   const std::vector<ProfiledRange>& ranges() const;
-  /// A line a name: calls, time in all, time without the ranges inside, mean; the longest first.
+  /// A line a name and shapes of inputs, the longest first: calls, time without the ranges inside,
+  /// its share of all, time with them, mean.
   std::string table() const;
   /// Chrome's trace format, written atomically.
   void write_trace(const std::string& path) const;

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <thread>
 
 namespace aorta {
@@ -60,20 +61,48 @@ TEST(Profiler, RecordsOpsTheirShapesModulesAndGradients) {
   }
 }
 
-TEST(Profiler, TableSumsByNameAndTakesInnerRangesOff) {
+TEST(Profiler, TableSumsByNameAndShapesAndTakesInnerRangesOff) {
+  const std::string longest = "a name that is longer than any table's column would be";
   Profiler profiler;
   {
     const ProfilerRange outer("outer");
-    for (int i = 0; i < 3; ++i) const ProfilerRange inner("inner");
+    for (int i = 0; i < 3; ++i) const ProfilerRange inner(longest.c_str());
+    const Tensor small = ones({2, 3}), large = ones({200, 300});
+    for (int i = 0; i < 2; ++i) const ProfilerRange op("op", {&small, &large});
+    const ProfilerRange op("op", {&large});
   }
   profiler.stop();
   const std::string table = profiler.table();
-  EXPECT_EQ(
-      table.rfind("name                              calls     own ms   total ms    mean ms\n", 0),
-      0u)
-      << table;
-  EXPECT_NE(table.find("\nouter                                 1 "), std::string::npos) << table;
-  EXPECT_NE(table.find("\ninner                                 3 "), std::string::npos) << table;
+  std::vector<std::string> lines;
+  std::istringstream text(table);
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 5u) << table;
+  EXPECT_EQ(lines[0], "name" + std::string(longest.size() - 4, ' ') +
+                          "      calls   share     own ms    total ms     mean ms  shapes");
+  const size_t shapes = lines[0].find("shapes");
+  double shares = 0, own = 0, all = 0;
+  int found = 0;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::string& line = lines[i];
+    const std::string name = line.substr(0, line.find("  "));
+    long long calls = 0;
+    double share = 0, own_ms = 0, total_ms = 0, mean_ms = 0;
+    ASSERT_EQ(std::sscanf(line.c_str() + longest.size(), "%lld %lf%% %lf %lf %lf", &calls, &share,
+                          &own_ms, &total_ms, &mean_ms),
+              5)
+        << line;
+    const std::string rest = line.size() > shapes ? line.substr(shapes) : "";
+    found += (name == "outer" && calls == 1 && rest.empty()) +
+             (line.starts_with(longest + " ") && calls == 3 && rest.empty()) +
+             (name == "op" && calls == 2 && rest == "[2,3], [200,300]") +
+             (name == "op" && calls == 1 && rest == "[200,300]");
+    shares += share;
+    own += own_ms;
+    if (name == "outer") all = total_ms;
+  }
+  EXPECT_EQ(found, 4) << table;
+  EXPECT_NEAR(shares, 100, 0.3) << table;
+  EXPECT_NEAR(own, all, 0.003) << table;
 }
 
 TEST(Profiler, SeesEveryThread) {
