@@ -1,0 +1,44 @@
+#pragma once
+
+#include <aorta/aorta.h>
+#include <aorta/tests/models/formula.h>
+
+// Training programs as a user writes them, and what they share: weights and data by formula. The
+// twin of tests/fixtures/make_programs.py.
+
+namespace aorta::programs {
+
+inline constexpr int kSteps = 25;
+/// Of each step.
+using Losses = std::vector<double>;
+
+/// Numbers in [-1, 1).
+inline Tensor data(const std::string& name, const Shape& shape, DType dtype) {
+  return models::formula(name, shape).to(dtype);
+}
+
+/// Integers in [0, below).
+inline Tensor integers(const std::string& name, int64_t below, const Shape& shape) {
+  return ((models::formula(name, shape) + 1) / 2 * below).to(DType::i64);
+}
+
+inline void set_weights(nn::Module& net, DType dtype) {
+  net.to(dtype);
+  NamedTensors state = net.state_dict();
+  for (auto& [name, tensor] : state) tensor = models::state_value(name, tensor);
+  net.load_state_dict(state);
+}
+
+Losses gpt(DType dtype);
+Losses lstm(DType dtype);
+Losses gru(DType dtype);
+Losses text_cnn(DType dtype);
+Losses vae(DType dtype);
+Losses dcgan(DType dtype);
+Losses resnet(DType dtype);
+Losses vit(DType dtype);
+Losses autoencoder(DType dtype);
+Losses reinforce(DType dtype);
+Losses lbfgs(DType dtype);
+
+}  // namespace aorta::programs

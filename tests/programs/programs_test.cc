@@ -1,0 +1,73 @@
+// Training programs against the losses of the same ones in PyTorch.
+#include <aorta/tests/programs/program.h>
+
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <cmath>
+
+namespace aorta::programs {
+namespace {
+
+struct Program {
+  const char* name;
+  Losses (*run)(DType dtype);
+  // How far f32 may be from f64 within the steps, relative to the largest loss: rounding grows as
+  // the program amplifies it. 0 where it is f64 alone.
+  double f32_tolerance;
+};
+
+constexpr Program kPrograms[] = {
+    {"gpt", gpt, 1e-4},
+    {"lstm", lstm, 1e-5},
+    {"gru", gru, 1e-5},
+    {"text_cnn", text_cnn, 1e-4},
+    {"vae", vae, 1e-4},
+    {"dcgan", dcgan, 1e-3},
+    {"resnet", resnet, 1e-2},
+    {"vit", vit, 1e-3},
+    {"autoencoder", autoencoder, 1e-5},
+    {"reinforce", reinforce, 1e-3},
+    {"lbfgs", lbfgs, 0},
+};
+
+std::vector<double> wanted(const std::string& name) {
+  for (const auto& [key, losses] : load("tests/fixtures/programs/losses.npz"))
+    if (key == name) return losses.to_vector<double>();
+  ADD_FAILURE() << "no losses of " << name;
+  return {};
+}
+
+// The largest difference within the steps, relative to the largest loss.
+double difference(const Losses& got, const Losses& losses) {
+  EXPECT_EQ(got.size(), losses.size());
+  double largest = 0, worst = 0;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    const double off = std::abs(got.at(i) - losses[i]);
+    worst = std::isnan(off) ? INFINITY : std::max(worst, off);
+    largest = std::max(largest, std::abs(losses[i]));
+  }
+  return worst / largest;
+}
+
+class Programs : public testing::TestWithParam<Program> {};
+
+TEST_P(Programs, TrainAsInPyTorch) {
+  const Losses losses = wanted(GetParam().name);
+  ASSERT_EQ(losses.size(), static_cast<size_t>(kSteps));
+  EXPECT_GT(*std::max_element(losses.begin(), losses.end()) -
+                *std::min_element(losses.begin(), losses.end()),
+            1e-3);  // it does learn
+  EXPECT_LT(difference(GetParam().run(DType::f64), losses), 1e-10);
+}
+
+TEST_P(Programs, TrainInF32AsInF64) {
+  if (GetParam().f32_tolerance == 0) GTEST_SKIP() << "its differences need f64";
+  EXPECT_LT(difference(GetParam().run(DType::f32), wanted(GetParam().name)),
+            GetParam().f32_tolerance);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Programs, testing::ValuesIn(kPrograms),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+}  // namespace
+}  // namespace aorta::programs
