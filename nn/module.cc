@@ -107,7 +107,7 @@ Module& Module::operator=(Module&& other) noexcept {
 }
 
 void Module::add_member(const char* name, Kind kind, const void* member) {
-  const std::string text = name;
+  const std::string text = name ? name : "";
   check(!text.empty() && text.find('.') == std::string::npos, "Module",
         "the name of a member must not be empty and have no point", "\"", text, "\"");
   for (const Member& other : members_) {
@@ -215,6 +215,7 @@ void Module::requires_grad_(bool requires_grad) {
 }
 
 void Module::apply(const std::function<void(Module& module)>& function) {
+  check(bool(function), "apply", "there must be a function", "an empty one");
   const NamedModules children = named_children();
   for (const auto& [name, child] : children) child->apply(function);
   function(*this);

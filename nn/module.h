@@ -224,7 +224,7 @@ class AnyModule {
         module_(new M(std::move(module))) {
     module_->check_members(static_cast<M*>(module_.get()), sizeof(M));
   }
-  AnyModule(const AnyModule& other) : copy_(other.copy_), module_(copy_(*other.module_)) {}
+  AnyModule(const AnyModule& other) : copy_(other.copy_), module_(copy_(*other)) {}
   AnyModule(AnyModule&&) noexcept = default;
   AnyModule& operator=(AnyModule other) noexcept {
     copy_ = other.copy_;
@@ -232,14 +232,18 @@ class AnyModule {
     return *this;
   }
 
-  Module& operator*() const { return *module_; }
-  Module* operator->() const { return module_.get(); }
-  Tensor operator()(const Tensor& input) const { return (*module_)(input); }
+  /// Throws where the module has been moved away.
+  Module& operator*() const {
+    check(module_ != nullptr, "AnyModule", "the module must be there", "one that was moved away");
+    return *module_;
+  }
+  Module* operator->() const { return &**this; }
+  Tensor operator()(const Tensor& input) const { return (**this)(input); }
   /// The module as what it is; throws `AnyModule: ...` when it is something else.
   template <class M>
   M& as() const {
-    M* module = dynamic_cast<M*>(module_.get());
-    check(module != nullptr, "AnyModule", "as() must name the module's type", module_->type_name());
+    M* module = dynamic_cast<M*>(&**this);
+    check(module != nullptr, "AnyModule", "as() must name the module's type", (**this).type_name());
     return *module;
   }
 

@@ -141,6 +141,7 @@ class PlainAverages {
 }  // namespace
 
 void update_bn(Module& module, const std::function<void()>& calls) {
+  check(bool(calls), "update_bn", "there must be a function", "an empty one");
   const PlainAverages averages(module);
   if (averages.empty()) return;
   const NoGradGuard no_grad;

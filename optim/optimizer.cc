@@ -27,7 +27,7 @@ double& Slot::value(const char* name, double initial) {
   return value;
 }
 
-Optimizer::Optimizer() = default;
+Optimizer::Optimizer() : lifetime_(std::make_shared<char>()) {}
 Optimizer::~Optimizer() = default;
 
 void Optimizer::add_group(std::vector<Tensor> parameters) {
@@ -56,6 +56,7 @@ void Optimizer::step() {
 }
 
 Tensor Optimizer::step(const std::function<Tensor()>& closure) {
+  check(bool(closure), "optimizer", "the closure must be a function", "an empty one");
   look_ahead();
   Tensor loss;
   try {
@@ -102,13 +103,17 @@ void Optimizer::zero_grad(bool set_to_none) {
   }
 }
 
-const std::vector<Tensor>& Optimizer::parameters(size_t group) const {
+void Optimizer::check_group(size_t group) const {
   check(group < groups_.size(), "optimizer", "the group must exist", group, " of ", groups_.size());
+}
+
+const std::vector<Tensor>& Optimizer::parameters(size_t group) const {
+  check_group(group);
   return groups_[group]->parameters;
 }
 
 Fields Optimizer::fields(size_t group) const {
-  check(group < groups_.size(), "optimizer", "the group must exist", group, " of ", groups_.size());
+  check_group(group);
   Fields fields;
   list_fields(group, fields);
   return fields;
@@ -125,6 +130,9 @@ void Optimizer::set_lr(double lr, size_t group) {
   *place = lr;
 }
 
-std::optional<double>& Optimizer::initial_lr(size_t group) { return groups_.at(group)->initial_lr; }
+std::optional<double>& Optimizer::initial_lr(size_t group) {
+  check_group(group);
+  return groups_[group]->initial_lr;
+}
 
 }  // namespace aorta::optim

@@ -98,6 +98,8 @@ class Optimizer {
   /// Checks the parameters and adds their group.
   void add_group(std::vector<Tensor> parameters);
   GroupData& data(size_t group) const { return *groups_[group]; }
+  /// Throws when there is no such group.
+  void check_group(size_t group) const;
 
   /// A step of one group. Gradients aren't recorded.
   virtual void step_group(size_t group) = 0;
@@ -112,7 +114,26 @@ class Optimizer {
   virtual void check_at_rest(const char*) const {}
 
  private:
+  friend class OptimizerRef;
   std::vector<std::unique_ptr<GroupData>> groups_;
+  std::shared_ptr<const void> lifetime_;  // ends with it
+};
+
+/// What a schedule has of its optimizer.
+class OptimizerRef {
+ public:
+  OptimizerRef(Optimizer& optimizer)  // NOLINT: implicit
+      : optimizer_(optimizer), lifetime_(optimizer.lifetime_) {}
+  /// Throws when the optimizer is gone.
+  Optimizer& get() const {
+    check(!lifetime_.expired(), "lr_scheduler", "the optimizer must live longer than its schedule",
+          "one that is gone");
+    return optimizer_;
+  }
+
+ private:
+  Optimizer& optimizer_;
+  std::weak_ptr<const void> lifetime_;
 };
 
 /// An optimizer whose groups have options of type O, a plain struct of `Option`s that lists its
@@ -150,8 +171,14 @@ class OptimizerOf : public Optimizer {
   }
 
   /// The options of a group; they may be changed between steps.
-  O& options(size_t group = 0) { return *options_.at(group); }
-  const O& options(size_t group = 0) const { return *options_.at(group); }
+  O& options(size_t group = 0) {
+    check_group(group);
+    return *options_[group];
+  }
+  const O& options(size_t group = 0) const {
+    check_group(group);
+    return *options_[group];
+  }
 
  protected:
   void list_fields(size_t group, Fields& fields) const override {

@@ -12,7 +12,8 @@ ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, Options options)
     : optimizer_(optimizer),
       options_(std::move(options)),
       best_((options_.mode == Mode::min ? 1 : -1) * std::numeric_limits<double>::infinity()) {
-  check(options_.factor < 1, kOp, "factor must be below 1", options_.factor);
+  check(options_.factor >= 0 && options_.factor < 1, kOp, "factor must be in [0, 1)",
+        options_.factor);
   check(options_.min_lr.size() == 1 || options_.min_lr.size() == optimizer.group_count(), kOp,
         "min_lr must be one, or one for each group", options_.min_lr.size(), " for ",
         optimizer.group_count());
@@ -27,7 +28,7 @@ bool ReduceLROnPlateau::is_better(double metric) const {
 }
 
 void ReduceLROnPlateau::step(double metric) {
-  const size_t groups = optimizer_.group_count();
+  const size_t groups = optimizer_.get().group_count();
   check(options_.min_lr.size() == 1 || options_.min_lr.size() == groups, kOp,
         "the optimizer must have the groups that min_lr was given for", groups, " for ",
         options_.min_lr.size());
@@ -45,8 +46,8 @@ void ReduceLROnPlateau::step(double metric) {
   if (bad_epochs_ <= options_.patience) return;
   for (size_t g = 0; g < groups; ++g) {
     const double least = options_.min_lr[options_.min_lr.size() == 1 ? 0 : g];
-    const double before = optimizer_.lr(g), after = std::max(before * options_.factor, least);
-    if (before - after > options_.eps) optimizer_.set_lr(after, g);
+    const double before = optimizer_.get().lr(g), after = std::max(before * options_.factor, least);
+    if (before - after > options_.eps) optimizer_.get().set_lr(after, g);
   }
   cooldown_left_ = options_.cooldown;
   bad_epochs_ = 0;
@@ -54,7 +55,8 @@ void ReduceLROnPlateau::step(double metric) {
 
 std::vector<double> ReduceLROnPlateau::get_last_lr() const {
   std::vector<double> rates;
-  for (size_t g = 0; g < optimizer_.group_count(); ++g) rates.push_back(optimizer_.lr(g));
+  for (size_t g = 0; g < optimizer_.get().group_count(); ++g)
+    rates.push_back(optimizer_.get().lr(g));
   return rates;
 }
 

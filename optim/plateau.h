@@ -33,7 +33,7 @@ class ReduceLROnPlateau {
  private:
   bool is_better(double metric) const;
 
-  Optimizer& optimizer_;
+  OptimizerRef optimizer_;
   Options options_;
   double best_;
   int64_t last_epoch_ = 0, bad_epochs_ = 0, cooldown_left_ = 0;

@@ -3,20 +3,20 @@
 namespace aorta::optim {
 
 void LRScheduler::check_groups(const char* op) const {
-  check(base_.size() == optimizer_.group_count(), op,
+  check(base_.size() == optimizer().group_count(), op,
         "the optimizer must have the groups that the schedule was made for",
-        optimizer_.group_count(), " for ", base_.size());
+        optimizer().group_count(), " for ", base_.size());
 }
 
 void LRScheduler::note_rates() {
-  last_lr_.resize(optimizer_.group_count());
-  for (size_t g = 0; g < last_lr_.size(); ++g) last_lr_[g] = optimizer_.lr(g);
+  last_lr_.resize(optimizer().group_count());
+  for (size_t g = 0; g < last_lr_.size(); ++g) last_lr_[g] = optimizer().lr(g);
 }
 
 void LRScheduler::begin() {
-  for (size_t g = 0; g < optimizer_.group_count(); ++g) {
-    std::optional<double>& initial = optimizer_.initial_lr(g);
-    if (!initial) initial = optimizer_.lr(g);
+  for (size_t g = 0; g < optimizer().group_count(); ++g) {
+    std::optional<double>& initial = optimizer().initial_lr(g);
+    if (!initial) initial = optimizer().lr(g);
     base_.push_back(*initial);
   }
   initial_step();
@@ -36,20 +36,20 @@ void LRScheduler::step() {
   ++step_count_;
   std::vector<double> rates(base_.size());
   try {
-    for (size_t g = 0; g < rates.size(); ++g) rates[g] = lr_of(g, optimizer_.lr(g));
+    for (size_t g = 0; g < rates.size(); ++g) rates[g] = lr_of(g, optimizer().lr(g));
   } catch (...) {
     --last_epoch_;
     --step_count_;
     throw;
   }
-  for (size_t g = 0; g < rates.size(); ++g) optimizer_.set_lr(rates[g], g);
+  for (size_t g = 0; g < rates.size(); ++g) optimizer().set_lr(rates[g], g);
   note_rates();
 }
 
 void LRScheduler::start() {
   check_groups("lr_scheduler");
   last_epoch_ = 0;
-  for (size_t g = 0; g < base_.size(); ++g) optimizer_.set_lr(lr_at_start(g), g);
+  for (size_t g = 0; g < base_.size(); ++g) optimizer().set_lr(lr_at_start(g), g);
   note_rates();
 }
 

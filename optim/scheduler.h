@@ -9,7 +9,8 @@ namespace aorta::optim {
 // schedules of one optimizer compose. The first schedule of an optimizer notes each group's lr as
 // its initial_lr (base below). t counts the calls of step(); making a schedule is step 0.
 
-/// What schedules share. A schedule refers to its optimizer, which must live longer.
+/// What schedules share. A schedule refers to its optimizer, which must live longer: where it is
+/// used after the optimizer it throws.
 class LRScheduler {
  public:
   virtual ~LRScheduler() = default;
@@ -21,7 +22,7 @@ class LRScheduler {
   /// The learning rates that the last step set, a group each.
   const std::vector<double>& get_last_lr() const { return last_lr_; }
   int64_t last_epoch() const { return last_epoch_; }
-  Optimizer& optimizer() const { return optimizer_; }
+  Optimizer& optimizer() const { return optimizer_.get(); }
 
   /// Where it stands; options and functions aren't part of it, and neither is the optimizer's lr,
   /// which is the optimizer's state.
@@ -47,7 +48,7 @@ class LRScheduler {
   /// The lr of a group at last_epoch(), from the group's current one.
   virtual double lr_of(size_t group, double lr) = 0;
   /// The lr at step 0 from the base.
-  virtual double lr_at_start(size_t group) { return lr_of(group, optimizer_.lr(group)); }
+  virtual double lr_at_start(size_t group) { return lr_of(group, optimizer().lr(group)); }
 
   double base(size_t group) const { return base_[group]; }
   /// True during step 0.
@@ -59,7 +60,7 @@ class LRScheduler {
   int64_t last_epoch_ = -1;
 
  private:
-  Optimizer& optimizer_;
+  OptimizerRef optimizer_;
   std::vector<double> base_, last_lr_;
   int64_t step_count_ = 0;
   bool initial_ = false;

@@ -54,6 +54,8 @@ ConstantLR::ConstantLR(Optimizer& optimizer, const Options& options)
     : LRScheduler(optimizer), options_(options) {
   check(options.factor > 0 && options.factor <= 1, "constant_lr", "factor must be in (0, 1]",
         options.factor);
+  check(options.total_iters >= 0, "constant_lr", "total_iters must be at least 0",
+        options.total_iters);
   begin();
 }
 double ConstantLR::lr_of(size_t, double lr) {
@@ -70,6 +72,8 @@ LinearLR::LinearLR(Optimizer& optimizer, const Options& options)
         "start_factor must be in (0, 1]", options.start_factor);
   check(options.end_factor >= 0 && options.end_factor <= 1, "linear_lr",
         "end_factor must be in [0, 1]", options.end_factor);
+  check(options.total_iters >= 0, "linear_lr", "total_iters must be at least 0",
+        options.total_iters);
   begin();
 }
 double LinearLR::lr_of(size_t, double lr) {
@@ -195,6 +199,8 @@ LambdaLR::LambdaLR(Optimizer& optimizer, std::vector<Function> functions)
   check(functions_.size() == optimizer.group_count(), "lambda_lr",
         "there must be a function for each group", functions_.size(), " for ",
         optimizer.group_count());
+  for (const Function& function : functions_)
+    check(bool(function), "lambda_lr", "the functions must be functions", "an empty one");
   begin();
 }
 double LambdaLR::lr_of(size_t group, double) {
@@ -214,6 +220,9 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, Options options)
   check(options_.total_steps > 0, kOp, "total_steps must be above 0", options_.total_steps);
   check(options_.pct_start >= 0 && options_.pct_start <= 1, kOp, "pct_start must be in [0, 1]",
         options_.pct_start);
+  check(options_.div_factor > 0 && options_.final_div_factor > 0, kOp,
+        "div_factor and final_div_factor must be above 0", options_.div_factor, " and ",
+        options_.final_div_factor);
   check_phase(options_.pct_start * static_cast<double>(options_.total_steps) != 1,
               options_.pct_start, options_.total_steps);  // from 0 to 0
   options_.max_lr = by_group(kOp, "max_lr must be one, or one for each group", options_.max_lr,

@@ -326,7 +326,7 @@ TEST(Schedules, SayWhatIsWrong) {
   EXPECT_EQ(error_of([&] { ChainedScheduler({}); }),
             "chained_scheduler: there must be a schedule, got none");
   EXPECT_EQ(error_of([&] { Plateau(*o, {.factor = 1}); }),
-            "reduce_lr_on_plateau: factor must be below 1, got 1");
+            "reduce_lr_on_plateau: factor must be in [0, 1), got 1");
   const auto other = two_groups();
   const auto step = make<StepLR>(*o, {.step_size = 3});
   EXPECT_EQ(error_of([&] { SequentialLR(*other, {step}, {}); }),
