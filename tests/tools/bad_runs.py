@@ -274,8 +274,8 @@ def _(case):
     return case.resume()
 
 
-@row(60, "too little space for two checkpoints", 4,
-     "RUN: two checkpoints and the files of a run need * MB, got 1.0 MB free")
+@row(60, "too little space for a run", 4,
+     "RUN: the checkpoints and the other files of a run need * MB, got 1.0 MB free")
 def _(case):
     return case.train(environment={"LD_PRELOAD": BAD_MACHINE, "FREE_BYTES": "1000000"})
 

@@ -202,10 +202,19 @@ void RunFolder::check_space(int64_t bytes) const {
   struct statvfs status {};
   if (statvfs(path_.c_str(), &status) != 0) return;  // a file system that doesn't say
   const auto free = static_cast<int64_t>(status.f_bavail) * static_cast<int64_t>(status.f_frsize);
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(path_, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code gone;
+    const fs::path name = *fs::path(entry->path()).lexically_relative(path_).begin();
+    if (!of_a_run(name.string()) || !entry->is_regular_file(gone)) continue;
+    const auto size = entry->file_size(gone);
+    if (!gone) bytes -= static_cast<int64_t>(size);
+  }
   if (free < bytes)
     throw Failure(
         ExitCode::environment,
-        fmt::format("{}: two checkpoints and the files of a run need {:.1f} MB, got "
+        fmt::format("{}: the checkpoints and the other files of a run need {:.1f} MB, got "
                     "{:.1f} MB free",
                     path_, static_cast<double>(bytes) / 1e6, static_cast<double>(free) / 1e6));
 }

@@ -31,7 +31,8 @@ class RunFolder {
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
-  /// Throws Failure(environment) unless the file system has room for `bytes`.
+  /// Throws Failure(environment) unless the file system has room for a run of so many bytes, where
+  /// what it has of it, or of the run that it replaces, is now.
   void check_space(int64_t bytes) const;
 
   /// Whole or not at all; throws Failure(storage).

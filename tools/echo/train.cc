@@ -4,6 +4,7 @@
 #include <aorta/tools/echo/files.h>
 #include <aorta/tools/echo/interrupt.h>
 #include <aorta/tools/echo/run_report.h>
+#include <aorta/tools/echo/run_space.h>
 #include <aorta/tools/echo/segment.h>
 #include <aorta/tools/echo/train.h>
 
@@ -52,14 +53,6 @@ int64_t parameter_count(const nn::Module& net) {
   return count;
 }
 
-/// Bytes of a checkpoint: weights, buffers and the optimizer's state, which isn't there before the
-/// first step (two tensors a parameter at most).
-int64_t checkpoint_bytes(const Segmenter& segmenter) {
-  int64_t bytes = 0;
-  for (const auto& [name, tensor] : segmenter.net->state_dict()) bytes += tensor.nbytes();
-  return 3 * bytes;
-}
-
 /// Since the process began, in seconds.
 double process_seconds() {
   std::ifstream status("/proc/self/stat"), uptime("/proc/uptime");
@@ -93,7 +86,7 @@ class Run {
     if (begun) history_.restore(checkpoint.with_prefix("history."));
     if (begun) finished_ = checkpoint.get<bool>("progress.finished") && at_last_step();
     if (begun) restore_times(checkpoint);
-    folder_.check_space(2 * checkpoint_bytes(trainer_->segmenter()) + (int64_t{1} << 20));
+    folder_.check_space(run_bytes(options, *trainer_));
     folder_.begin();
     folder_.write("args.yaml", args_yaml(options));
     records_.emplace(folder_, console_, begun ? &checkpoint : nullptr);
