@@ -1,10 +1,28 @@
 #include <aorta/data/sampler.h>
 
 #include <algorithm>
+#include <new>
 #include <numeric>
+#include <string>
 
 namespace aorta::data {
 namespace {
+
+void check_size(const char* what, int64_t size) {
+  constexpr int64_t kMost = int64_t{1} << 59;  // of 8 bytes: what a vector can count
+  check(size >= 0, "sampler", std::string(what) + " can't be negative", size);
+  check(size <= kMost, "sampler", std::string(what) + " must be at most 2^59", size);
+}
+
+// Room for the order of an epoch.
+void reserve(std::vector<int64_t>& indices, int64_t count) {
+  try {
+    indices.reserve(static_cast<size_t>(count));
+  } catch (const std::bad_alloc&) {
+    fail("sampler", "there must be memory for an epoch's order, 8 bytes a sample", count,
+         " samples");
+  }
+}
 
 void append_permutation(std::vector<int64_t>& indices, int64_t range, Generator& random) {
   const auto start = static_cast<std::ptrdiff_t>(indices.size());
@@ -16,12 +34,12 @@ void append_permutation(std::vector<int64_t>& indices, int64_t range, Generator&
 
 }  // namespace
 
-SequentialSampler::SequentialSampler(int64_t size) : size_(size) {
-  check(size >= 0, "sampler", "size can't be negative", size);
-}
+SequentialSampler::SequentialSampler(int64_t size) : size_(size) { check_size("size", size); }
 
 std::vector<int64_t> SequentialSampler::indices(int64_t, Generator&) const {
-  std::vector<int64_t> indices(static_cast<size_t>(size_));
+  std::vector<int64_t> indices;
+  reserve(indices, size_);
+  indices.resize(static_cast<size_t>(size_));
   std::iota(indices.begin(), indices.end(), 0);
   return indices;
 }
@@ -30,8 +48,8 @@ RandomSampler::RandomSampler(int64_t size, const RandomSamplerOptions& options)
     : range_(size),
       num_samples_(options.num_samples.value_or(size)),
       replacement_(options.replacement) {
-  check(size >= 0, "sampler", "size can't be negative", size);
-  check(num_samples_ >= 0, "sampler", "num_samples can't be negative", num_samples_);
+  check_size("size", replacement_ && size > 0 ? 1 : size);  // draws need no order of all
+  check_size("num_samples", num_samples_);
   check(size > 0 || num_samples_ == 0, "sampler", "there must be samples to draw from",
         num_samples_, " draws from none");
 }
@@ -39,8 +57,8 @@ RandomSampler::RandomSampler(int64_t size, const RandomSamplerOptions& options)
 std::vector<int64_t> RandomSampler::indices(int64_t, Generator& random) const {
   std::vector<int64_t> indices;
   const auto count = static_cast<size_t>(num_samples_);
+  if (count > 0) reserve(indices, replacement_ ? num_samples_ : std::max(num_samples_, range_));
   if (replacement_) {
-    indices.reserve(count);
     while (indices.size() < count) indices.push_back(random.next_below(range_));
   } else {
     while (indices.size() < count) append_permutation(indices, range_, random);

@@ -93,6 +93,27 @@ TEST(BatchSampler, GroupsAndMayDropTheLast) {
   EXPECT_EQ(BatchSampler(sequence, 6, true).size(), 0);
 }
 
+// A dataset may say any size; an epoch's order is a vector.
+TEST(Samplers, SayThatAnOrderDoesNotFit) {
+  const int64_t all = INT64_MAX;
+  const std::string most = " must be at most 2^59, got 9223372036854775807";
+  EXPECT_EQ(error_of([&] { SequentialSampler{all}; }), "sampler: size" + most);
+  EXPECT_EQ(error_of([&] { RandomSampler{all}; }), "sampler: size" + most);
+  EXPECT_EQ(error_of([&] { RandomSampler(3, {.num_samples = all}); }),
+            "sampler: num_samples" + most);
+  EXPECT_EQ(draw(RandomSampler(all, {.replacement = true, .num_samples = 2})).size(), 2u);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // end the program instead
+  const int64_t many = int64_t{1} << 50;
+  const std::string memory =
+      "sampler: there must be memory for an epoch's order, 8 bytes a sample, got 1125899906842624 "
+      "samples";
+  EXPECT_EQ(error_of([&] { draw(SequentialSampler(many)); }), memory);
+  EXPECT_EQ(error_of([&] { draw(RandomSampler(many)); }), memory);
+  EXPECT_EQ(error_of([&] { draw(RandomSampler(3, {.num_samples = many})); }), memory);
+  EXPECT_EQ(error_of([&] { draw(RandomSampler(many, {.replacement = true})); }), memory);
+#endif
+}
+
 TEST(Samplers, SayWhatIsWrong) {
   EXPECT_EQ(error_of([] { SequentialSampler(-1); }), "sampler: size can't be negative, got -1");
   EXPECT_EQ(error_of([] { RandomSampler(-1); }), "sampler: size can't be negative, got -1");

@@ -90,6 +90,18 @@ TEST_F(CheckData, NamesFileAndLineOfEachFault) {
     EXPECT_NE(result.text.find(line), std::string::npos) << line << "\n" << result.text;
 }
 
+TEST_F(CheckData, ShowsNoNumberOf309Digits) {
+  const size_t ef = list.find(',', list.find("heart1")) + 1;
+  list.replace(ef, list.find(',', ef) - ef, "-1e308");
+  folder.write("FileList.csv", list);
+  const Checked result = check();
+  EXPECT_NE(result.text.find("VAL           1       1         1  -1.0e+308 "), std::string::npos)
+      << result.text;
+  EXPECT_NE(result.text.find("FAULT FileList.csv:3: EF must be 0 to 100, got \"-1e308\"\n"),
+            std::string::npos)
+      << result.text;
+}
+
 TEST_F(CheckData, AsksForTrainAndVal) {
   set_split(2, "VAL");
   EXPECT_EQ(check().code, ExitCode::done);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <set>
@@ -30,8 +31,12 @@ struct Spread {
   }
   std::string text(int digits) const {
     if (low > high) return "-";
-    if (low == high) return fmt::format("{:.{}f}", low, digits);
-    return fmt::format("{:.{}f} to {:.{}f}", low, digits, high, digits);
+    return low == high ? shown(low, digits) : shown(low, digits) + " to " + shown(high, digits);
+  }
+  // As many digits as fit in the table, of a fault's number too.
+  static std::string shown(double value, int digits) {
+    if (std::abs(value) < 1e5) return fmt::format("{:.{}f}", value, digits);
+    return fmt::format("{:.{}e}", value, digits);
   }
 };
 
