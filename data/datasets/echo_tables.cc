@@ -173,6 +173,8 @@ class Loader {
   std::vector<uint8_t> traced_;  // traced frames, 2 for more
   std::vector<uint32_t> by_name_;
   std::vector<Trace> traces_;
+  bool whole_ =
+      true;  // false: a record that is none ended a table, and what counts rows is unknown
 };
 
 void Loader::read_file_list() {
@@ -186,7 +188,7 @@ void Loader::read_file_list() {
   for (;;) {
     bool more = false;
     // After a record that isn't one, no next line is known.
-    if (!guarded(kFileList, rows, [&] { more = rows.next(); })) break;
+    whole_ = guarded(kFileList, rows, [&] { more = rows.next(); });
     if (!more) break;
     read_row(rows, name, split, frames, wanted);
   }
@@ -301,13 +303,13 @@ void Loader::read_tracings() {
   uint32_t present = 0xffffffff;  // the trace that rows are added to
   for (;;) {
     bool more = false;
-    if (!guarded(kTracings, rows, [&] { more = rows.next(); })) break;
+    whole_ &= guarded(kTracings, rows, [&] { more = rows.next(); });
     if (!more) break;
     if (last.empty() || rows.text(name) != last) {
       last = rows.text(name);
       video = find(last);
       present = 0xffffffff;
-      if (video < 0)
+      if (video < 0 && whole_)
         add(kTracings, rows.line(),
             "FileName must be one of FileList.csv's, got " + io::quote(last), false);
     }
@@ -389,10 +391,10 @@ void Loader::choose_frames() {
     traced_[video] = static_cast<uint8_t>(std::min<size_t>(frames.size(), 2));
     double largest = -1, smallest = -1;
     for (const EchoTraceRows& frame : frames) {
-      check_frame(video, frame);
+      if (whole_) check_frame(video, frame);
       outline(tables_, frame, points);
       const double area = polygon_area(points);
-      if (area == 0 && frame.count >= 3)
+      if (area == 0 && frame.count >= 3 && whole_)
         add(kTracings, frame.line, "a trace must enclose an area, got a line");
       // Of equal areas EchoNet's order decides: the first is the small one, the last the large.
       if (smallest < 0 || area < smallest) {
@@ -415,6 +417,7 @@ void Loader::keep_split() {
   for (size_t video = 0; video < tables_.names.size(); ++video) {
     if (!wanted_[video]) continue;
     if (needed && traced_[video] < 2) {
+      if (!whole_) continue;
       add(kFileList, tables_.lines[video],
           shown(tables_.names[video]) + " is left out: it must have two traced frames, got " +
               std::to_string(int{traced_[video]}),

@@ -151,6 +151,29 @@ TEST(EchoFaults, ChecksNamesFractionsAndAreas) {
             "VolumeTracings.csv:34: a trace must enclose an area, got a line\n");
 }
 
+// What a broken table doesn't say isn't told of the videos.
+TEST(EchoFaults, ATableThatBreaksOffIsOneFault) {
+  EchoFolder folder;
+  const std::string list = folder.list, tracings = folder.tracings;
+  const auto all = [&] {
+    folder.save();
+    std::string found;
+    for (const EchoFault& fault :
+         check_echo(folder.str(), with_targets({"EF"}, EchoSplit::all), false))
+      found += to_string(fault) + "; ";
+    return found;
+  };
+  folder.tracings = with_field(tracings, 4, 5, "33,");
+  EXPECT_EQ(all(),
+            "VolumeTracings.csv:4: a record must have as many fields as there are columns, got 7 "
+            "of 6; ");
+  folder.tracings = tracings;
+  folder.list = with_field(list, 3, 8, "TRAIN,");
+  EXPECT_EQ(
+      all(),
+      "FileList.csv:3: a record must have as many fields as there are columns, got 10 of 9; ");
+}
+
 // Numbers that a sample can't hold, or that count nothing.
 TEST(EchoFaults, ChecksTheRangesOfNumbers) {
   EchoFolder folder;
