@@ -1,0 +1,38 @@
+"""PyTorch's row of gradient_error.cc's table: python3 gradient_error.py NETWORK FOLDER, after that program."""
+import pathlib
+import statistics
+import sys
+
+import torch
+import torchvision
+from safetensors.torch import load_file
+
+
+def step_of(net, x, target):
+    positive = []
+    for module in net.modules():
+        if isinstance(module, torch.nn.ReLU):
+            module.register_forward_hook(lambda module, inputs, output: positive.append(output.detach() > 0))
+    torch.nn.functional.cross_entropy(net(x), target).backward()
+    return [p.grad.double() for p in net.parameters()], positive
+
+
+def main(name, folder):
+    errors, flips = [], []
+    for path in sorted(pathlib.Path(folder).glob("*.safetensors")):
+        state = load_file(path)
+        x, target = state.pop("input"), state.pop("target")
+        steps = []
+        for dtype in (torch.float32, torch.float64):
+            net = getattr(torchvision.models, name)(num_classes=10)
+            net.load_state_dict(state, strict=False)  # but for num_batches_tracked
+            steps.append(step_of(net.to(dtype), x.to(dtype), target))
+        (got, positive), (wanted, exact) = steps
+        error = sum(((a - b) ** 2).sum() for a, b in zip(got, wanted))
+        errors.append((error / sum((b ** 2).sum() for b in wanted)).sqrt().item())
+        flips.append(sum((a != b).sum().item() for a, b in zip(positive, exact)))
+    print(f"| PyTorch {torch.__version__} | {statistics.median(errors):.1e} | {max(errors):.1e} | "
+          f"{flips.count(0)} of {len(flips)} |")
+
+
+main(*sys.argv[1:])
