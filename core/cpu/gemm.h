@@ -81,6 +81,8 @@ struct GemmBlock {
   double alpha = 1;
   bool accumulate = false;
   bool blocked = false;  // of a
+  // Sums each run by itself before it's added to the others: a sum's error grows with its length.
+  bool separate_runs = false;
 };
 
 /// How operands of `dtype` are multiplied here.

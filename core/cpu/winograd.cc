@@ -15,8 +15,9 @@ constexpr int64_t kChannels = 16;
 // Tiles that are transformed at a time, and the numbers that bound them further.
 constexpr int64_t kBlockTiles = 384;
 constexpr int64_t kBlockNumbers = 6 << 20;
-// Steps of a strip of the products' sums.
-constexpr int64_t kStripDepth = 256;
+// Steps of a strip of the products' sums, and of the runs of it that are summed by themselves: the
+// way back from the points makes errors 4.8 times as large, and those of long sums lead.
+constexpr int64_t kStripDepth = 256, kRunSteps = 32;
 // Fewer tiles aren't worth transforming the kernels.
 constexpr int64_t kLeastTiles = 48;
 
@@ -141,6 +142,13 @@ Range units_of(int64_t count, int64_t unit, int64_t parts, int64_t i) {
   return {part.begin * unit, std::min(part.end * unit, count)};
 }
 
+std::vector<GemmRun> runs_of(int64_t steps) {
+  std::vector<GemmRun> runs;
+  for (int64_t first = 0; first < steps; first += kRunSteps)
+    runs.push_back({first, std::min(kRunSteps, steps - first)});
+  return runs;
+}
+
 int64_t block_tiles(int64_t tiles, int64_t numbers_a_tile, int rows) {
   const int64_t most = std::clamp<int64_t>(kBlockNumbers / numbers_a_tile, 16 * rows, kBlockTiles);
   const int64_t blocks = divide_up(tiles, most);
@@ -209,7 +217,8 @@ void winograd_map(const ConvolutionArgs& args, bool transposed) {
     }
   });
 
-  const int64_t strip = round_up(divide_up(depth, divide_up(depth, kStripDepth)), kGemmSteps);
+  const int64_t strip = round_up(divide_up(depth, divide_up(depth, kStripDepth)), kRunSteps);
+  const std::vector<GemmRun> runs = runs_of(depth);
   WinogradInput input;
   input.source = static_cast<const float*>(transposed ? args.y : args.x);
   input.steps[0] = steps.source[0];
@@ -243,14 +252,14 @@ void winograd_map(const ConvolutionArgs& args, bool transposed) {
       if (mine.size() == 0 || part.size() == 0) return;
       for (int64_t point = 0; point < kWinogradPoints; ++point) {
         for (int64_t first = 0; first < depth; first += strip) {
-          const GemmRun run{first, std::min(strip, depth - first)};
           GemmBlock block;
           block.m = mine.size();
-          block.k = run.k;
+          block.k = std::min(strip, depth - first);
           block.b_depth = depth;
-          block.a = windows + point * window_plane + first * rows + mine.begin * run.k;
-          block.runs = &run;
-          block.run_count = 1;
+          block.a = windows + point * window_plane + first * rows + mine.begin * block.k;
+          block.runs = runs.data() + first / kRunSteps;
+          block.run_count = divide_up(block.k, kRunSteps);
+          block.separate_runs = true;
           block.ldc = columns;
           block.accumulate = first > 0;
           block.blocked = true;
@@ -306,6 +315,7 @@ void winograd_weight(const ConvolutionArgs& args) {
   const int64_t unit = tile.rows * kChannels;  // lines of whole panels and blocks
   for (int64_t at = 0; at < count; at += most) {
     const int64_t rows = std::min(most, count - at);
+    const std::vector<GemmRun> runs = runs_of(rows);
     input.tiles = gradient.tiles = tiles.data() + at;
     input.rows = rows;
     on_grid(grid, [&](int64_t i, int64_t j) {
@@ -321,7 +331,6 @@ void winograd_weight(const ConvolutionArgs& args) {
       const Range across = units_of(columns, tile.columns, grid.across, j);
       const Range down = units_of(lines, kChannels, grid.down, i);
       const Scratch packed(std::min(unit, round_up(down.size(), tile.rows)) * rows * 4);
-      const GemmRun run{0, rows};
       for (int64_t point = 0; point < kWinogradPoints; ++point) {
         for (int64_t first = down.begin; first < down.end; first += unit) {
           const int64_t last = std::min(first + unit, down.end);
@@ -339,8 +348,9 @@ void winograd_weight(const ConvolutionArgs& args) {
           block.m = last - first;
           block.k = block.b_depth = rows;
           block.a = packed.data();
-          block.runs = &run;
-          block.run_count = 1;
+          block.runs = runs.data();
+          block.run_count = static_cast<int64_t>(runs.size());
+          block.separate_runs = true;
           block.ldc = columns;
           block.accumulate = at > 0;
           for (int64_t column = across.begin; column < across.end; column += tile.columns) {

@@ -67,9 +67,9 @@ Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor&
 
 /// Whether f32 convolutions of kernel 3, stride 1 and dilation 1 or 2 in two dimensions take
 /// Winograd's algorithm where a rule on the shape says that it's faster: a quarter of the
-/// multiplications, and a relative RMS error of up to 2e-6 instead of 2e-7; an infinity or NaN
-/// reaches all 16 results of a tile. On at the start (AORTA_WINOGRAD=0 in the environment: off);
-/// for the whole process.
+/// multiplications, and a relative RMS error of up to 8e-7 instead of 4e-7 (docs/accuracy.md has a
+/// network's); an infinity or NaN reaches all 16 results of a tile. On at the start
+/// (AORTA_WINOGRAD=0 in the environment: off); for the whole process.
 /// Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015.
 void set_winograd(bool enabled);
 bool winograd_enabled();

@@ -314,9 +314,24 @@ void multiply_block(const GemmBlock& block) {
       const int64_t vectors = columns > lanes ? 2 : 1;
       const bool partial = columns < vectors * lanes;
       const Element* const b = static_cast<const Element*>(block.b) + j * block.b_depth;
-      kTiles<K>.tiles[block.blocked][rows - 1][vectors - 1][partial](
-          block.runs, block.run_count, a, b, c + j, block.ldc,
-          static_cast<int>(columns - (vectors - 1) * lanes), alpha, block.accumulate);
+      const TileFunction<K> tile = kTiles<K>.tiles[block.blocked][rows - 1][vectors - 1][partial];
+      const int last = static_cast<int>(columns - (vectors - 1) * lanes);
+      if (!block.separate_runs) {
+        tile(block.runs, block.run_count, a, b, c + j, block.ldc, last, alpha, block.accumulate);
+        continue;
+      }
+      Number sums[kTileRows * width];
+      Number* const to = block.accumulate ? sums : c + j;
+      const int64_t stride = block.accumulate ? width : block.ldc;
+      int64_t done = 0;
+      for (int64_t run = 0; run < block.run_count; ++run) {
+        tile(block.runs + run, 1, a + done * rows, b, to, stride, last, alpha, run > 0);
+        done += block.runs[run].k;
+      }
+      if (!block.accumulate) continue;
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t k = 0; k < columns; ++k) c[row * block.ldc + j + k] += sums[row * width + k];
+      }
     }
   }
 }
