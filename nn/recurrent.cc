@@ -1,5 +1,6 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/record.h>
+#include <aorta/core/autocast.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/join.h>
@@ -39,6 +40,13 @@ Tensors rows_of(const Tensor& whole) {
     autograd::set_history(rows[i], node, i);
   }
   return rows;
+}
+
+// Whether autocast takes the tensor in its own dtype, whichever it has: such a state was given
+// back.
+bool is_cast(const Tensor& tensor) {
+  const DType dtype = tensor.dtype();
+  return autocast_dtype() != DType::f32 && is_floating(dtype) && dtype != DType::f64;
 }
 
 }  // namespace
@@ -104,7 +112,7 @@ Tensors Recurrent::initial_states(const Tensors& given, size_t count, const Tens
     }
     const Tensor state = unbatched && given[i].dim() == 2 ? given[i].unsqueeze(1) : given[i];
     const Shape shape{rows, batch, hidden_size};
-    if (state.dtype() != input.dtype()) {
+    if (state.dtype() != input.dtype() && !(is_cast(state) && is_cast(input))) {
       fail(type_name(), "states must have the input's dtype", state.dtype(), " for ",
            input.dtype());
     }
