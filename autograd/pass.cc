@@ -245,6 +245,11 @@ void Pass::run_node(Visit& visit) {
     const ProfilerRange range(node.name(), {outputs}, " backward");
     Gradients gradients(node, outputs, inputs, wanted);
     node.run(gradients);
+    for (size_t i = 0; i < edges.size(); ++i) {
+      if (!wanted[i] || inputs[i].defined()) continue;
+      const TensorSpec& spec = edges[i].node->outputs()[edges[i].output];
+      inputs[i] = zeros(spec.shape, {.dtype = spec.dtype, .device = spec.device});
+    }
     if (detects_anomaly()) check_anomaly(node, {inputs, edges.size()});
     if (!keep_graph_) node.free_saved();
   }

@@ -49,17 +49,33 @@ void unary_gradient(const Tensor& output, const Tensor& input, const F& functor)
   }
 }
 
+// Of questions, which only their in-place forms answer in a floating dtype: zeros.
+template <class F>
+void flat_unary_gradient(const Tensor& output, const Tensor& input, const F&) {
+  record(F::info.name, output, {&input}, [](Gradients&) {});
+}
+template <class F>
+void flat_binary_gradient(const Tensor& output, const Operand& a, const Operand& b, const F&) {
+  record(F::info.name, output, {a.tensor, b.tensor}, [](Gradients&) {});
+}
+
 template <class F>
 void register_unary() {
   if constexpr (GradientFromOutput<F> || GradientAlone<F>)
     unary_op<F>.set_gradient(unary_gradient<F>, 0);
   else if constexpr (GradientFromInput<F>)
     unary_op<F>.set_gradient(unary_gradient<F>, 1);
+  else
+    unary_op<F>.set_gradient(flat_unary_gradient<F>, 0);
 }
 
 template <class... Fs>
 void register_all_unary(TypeList<Fs...>) {
   (register_unary<Fs>(), ...);
+}
+template <class... Fs>
+void register_flat_binary(TypeList<Fs...>) {
+  (binary_op<Fs>.set_gradient(flat_binary_gradient<Fs>, 0), ...);
 }
 
 // ---- Binary and ternary: composed. Each gradient is summed over what was broadcast.
@@ -137,11 +153,6 @@ void remainder_gradient(const Tensor& output, const Operand& a, const Operand& b
          });
 }
 
-void floor_divide_gradient(const Tensor& output, const Operand& a, const Operand& b,
-                           const FloorDivide&) {
-  record("floor_divide", output, {a.tensor, b.tensor}, [](Gradients&) {});
-}
-
 // y x^(y-1), and 0 where y = 0.
 Tensor pow_slope(const Value& base, const Value& exponent) {
   if (exponent.is_number()) {
@@ -197,9 +208,12 @@ void atan2_gradient(const Tensor& output, const Operand& a, const Operand& b, co
          [sy = SavedOperand(a, 0), sx = SavedOperand(b, 1)](Gradients& g) {
            const Tensor y = g.saved(sy).as_tensor(g.output());
            const Tensor x = g.saved(sx).as_tensor(g.output());
-           const Tensor scaled = g.output() / (y * y + x * x);
-           if (g.wanted(0)) g.input(0) = fit(mul(scaled, x), g, 0);
-           if (g.wanted(1)) g.input(1) = fit(neg(mul(scaled, y)), g, 1);
+           // By the length twice, for its square may have no place in the dtype; 0 at the origin.
+           const Tensor length = hypot(y, x);
+           const Tensor safe = where(eq(length, 0), 1, length);
+           const Tensor scaled = g.output() / safe;
+           if (g.wanted(0)) g.input(0) = fit(scaled * (x / safe), g, 0);
+           if (g.wanted(1)) g.input(1) = fit(neg(scaled * (y / safe)), g, 1);
          });
 }
 
@@ -275,13 +289,13 @@ constexpr unsigned kNone = 0, kFirst = 1, kSecond = 2, kThird = 4;
 
 void register_pointwise() {
   register_all_unary(UnaryOps{});
+  register_flat_binary(BinaryOps{});  // but for these:
   binary_op<Add>.set_gradient(add_gradient, kNone);
   binary_op<AddScaled>.set_gradient(add_scaled_gradient, kNone);
   binary_op<Sub>.set_gradient(sub_gradient, kNone);
   binary_op<SubScaled>.set_gradient(sub_scaled_gradient, kNone);
   binary_op<Mul>.set_gradient(mul_gradient, kSecond);
   binary_op<Div>.set_gradient(div_gradient, kSecond);
-  binary_op<FloorDivide>.set_gradient(floor_divide_gradient, kNone);
   binary_op<Fmod>.set_gradient(remainder_gradient<Fmod>, kSecond);
   binary_op<Remainder>.set_gradient(remainder_gradient<Remainder>, kSecond);
   binary_op<Pow>.set_gradient(pow_gradient, kFirst | kSecond);

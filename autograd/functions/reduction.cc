@@ -113,8 +113,8 @@ void logsumexp_gradient(Tensor& output, const Tensor& input, const Dims& dims, b
   record("logsumexp", output, {&input},
          [dims, keepdim, x = Saved(input, 0), y = Saved::output(output)](Gradients& g) {
            const Tensor total = with_dims(g.saved(y), dims, keepdim);
-           const Tensor finite = where(isinf(total), 0, total);
-           g.input() = with_dims(g.output(), dims, keepdim) * exp(g.saved(x) - finite);
+           const Tensor reached = where(eq(total, -INFINITY), 0, total);  // of nothing but -inf
+           g.input() = with_dims(g.output(), dims, keepdim) * exp(g.saved(x) - reached);
          });
 }
 

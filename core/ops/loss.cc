@@ -207,13 +207,12 @@ Tensor line_products(const Tensor& x, const Tensor& y, int dim) {
   Shape shape = x.shape();
   if (x.dim() > 0) shape.erase(dim);
   shape.insert(0, 3);
-  Tensor output = empty(
-      shape, {.dtype = x.dtype() == DType::f64 ? DType::f64 : DType::f32, .device = x.device()});
+  Tensor output = empty(shape, {.dtype = DType::f64, .device = x.device()});
   if (x.numel() == 0) {
     output.zero_();
   } else {
     line_products_op.kernel(x.device())(
-        {a.data(), b.data(), output.data(), x.dtype(), lines_of(a, dim)});
+        {a.data(), b.data(), output.data<double>(), x.dtype(), lines_of(a, dim)});
   }
   if (needs_gradient(x, y)) line_products_op.gradient()(output, x, y, dim);
   return output;

@@ -97,11 +97,11 @@ Tensor pointwise_loss_backward(const Tensor& gradient, const Tensor& input, cons
                                const PointwiseLoss& loss);
 
 /// sum(x y), sum(x x) and sum(y y) along `dim` of tensors of one shape, (3, *the other dimensions),
-/// in f64 for f64, else in f32.
+/// in f64, which holds the square of any f32.
 Tensor line_products(const Tensor& x, const Tensor& y, int dim);
 struct LineProductsArgs {
   const void *x, *y;  // contiguous
-  void* output;
+  double* output;
   DType dtype;  // of x and y
   Lines lines;
 };

@@ -193,7 +193,6 @@ AORTA_INLINE auto with_loss(LossKind kind, DType dtype, const Use& use) {
 
 // ---- Products along lines. A line's sums, or those of lines side by side, are taken in lanes.
 
-template <class T>
 AORTA_INLINE double joined(double* lanes) {
   for (int width = kBlock / 2; width > 0; width /= 2) {
     for (int j = 0; j < width; ++j) lanes[j] += lanes[j + width];
@@ -201,51 +200,42 @@ AORTA_INLINE double joined(double* lanes) {
   return lanes[0];
 }
 
+// In f64, which holds the square of any f32.
+template <class C>
+AORTA_INLINE void add_products(double (*sums)[kBlock], const C* a, const C* b) {
+  for (int j = 0; j < kBlock; ++j) {
+    const double x = a[j], y = b[j];
+    sums[0][j] += x * y;
+    sums[1][j] += x * x;
+    sums[2][j] += y * y;
+  }
+}
+
 template <class T>
 AORTA_INLINE void products_of_line(const T* x, const T* y, int64_t n, double* results) {
-  using C = Compute<T>;
   double sums[3][kBlock] = {};
-  C part[3][kBlock] = {};
-  C a[kBlock], b[kBlock];
-  const auto flush = [&]() __attribute__((always_inline)) {
-    for (int k = 0; k < 3; ++k) {
-      for (int j = 0; j < kBlock; ++j) {
-        sums[k][j] += static_cast<double>(part[k][j]);
-        part[k][j] = 0;
-      }
-    }
-  };
-  const auto add = [&]() __attribute__((always_inline)) {
-    for (int j = 0; j < kBlock; ++j) {
-      part[0][j] += a[j] * b[j];
-      part[1][j] += a[j] * a[j];
-      part[2][j] += b[j] * b[j];
-    }
-  };
+  Compute<T> a[kBlock], b[kBlock];
   int64_t i = 0;
-  for (int64_t block = 1; i + kBlock <= n; i += kBlock, ++block) {
+  for (; i + kBlock <= n; i += kBlock) {
     widen(a, x + i);
     widen(b, y + i);
-    add();
-    if (block % kFlush == 0) flush();
+    add_products(sums, a, b);
   }
   if (i < n) {
     widen_part(a, x + i, n - i);
     widen_part(b, y + i, n - i);
-    add();
+    add_products(sums, a, b);
   }
-  flush();
-  for (int k = 0; k < 3; ++k) results[k] = joined<T>(sums[k]);
+  for (int k = 0; k < 3; ++k) results[k] = joined(sums[k]);
 }
 
 template <class T>
 AORTA_INLINE void products_of_columns(const T* x, const T* y, const Lines& lines, int64_t columns,
                                       double (*results)[kBlock]) {
-  using C = Compute<T>;
   for (int k = 0; k < 3; ++k) {
     for (int j = 0; j < kBlock; ++j) results[k][j] = 0;
   }
-  C a[kBlock], b[kBlock];
+  Compute<T> a[kBlock], b[kBlock];
   for (int64_t r = 0; r < lines.length; ++r, x += lines.inner, y += lines.inner) {
     if (columns == kBlock) {
       widen(a, x);
@@ -254,20 +244,14 @@ AORTA_INLINE void products_of_columns(const T* x, const T* y, const Lines& lines
       widen_part(a, x, columns);
       widen_part(b, y, columns);
     }
-    for (int j = 0; j < kBlock; ++j) {
-      results[0][j] += static_cast<double>(a[j] * b[j]);
-      results[1][j] += static_cast<double>(a[j] * a[j]);
-      results[2][j] += static_cast<double>(b[j] * b[j]);
-    }
+    add_products(results, a, b);
   }
 }
 
 template <class T>
 void line_products(const LineProductsArgs& args, int64_t first, int64_t end) {
-  using C = Compute<T>;
   const Lines lines = args.lines;
   const int64_t count = lines.count();
-  C* const out = static_cast<C*>(args.output);
   const T* const x = static_cast<const T*>(args.x);
   const T* const y = static_cast<const T*>(args.y);
   for (int64_t i = first; i < end;) {
@@ -276,7 +260,7 @@ void line_products(const LineProductsArgs& args, int64_t first, int64_t end) {
     if (lines.inner == 1) {
       double results[3];
       products_of_line(x + at, y + at, lines.length, results);
-      for (int k = 0; k < 3; ++k) out[k * count + i] = static_cast<C>(results[k]);
+      for (int k = 0; k < 3; ++k) args.output[k * count + i] = results[k];
       ++i;
       continue;
     }
@@ -286,7 +270,7 @@ void line_products(const LineProductsArgs& args, int64_t first, int64_t end) {
     double results[3][kBlock];
     products_of_columns(x + at, y + at, lines, columns, results);
     for (int k = 0; k < 3; ++k) {
-      for (int64_t j = 0; j < columns; ++j) out[k * count + i + j] = static_cast<C>(results[k][j]);
+      for (int64_t j = 0; j < columns; ++j) args.output[k * count + i + j] = results[k][j];
     }
     i += columns;
   }
