@@ -61,7 +61,7 @@ uint32_t rewrites_of(const TensorImpl& impl) {
 }
 
 bool follows_base(const TensorImpl& impl) {
-  return impl.base && impl.base->has_history && !impl.view_without_grad;
+  return impl.base && impl.base->requires_grad && !impl.view_without_grad;
 }
 
 // Shape, strides and offset: what a view is, seen from its base.
@@ -129,7 +129,6 @@ void rewrite(TensorImpl& impl, Ref<Node> node, uint32_t index) {
   ++slot.rewrites;
   if (slot.retained) add_retaining_hook(slot);
   impl.requires_grad = true;
-  impl.has_history = true;
 }
 
 // The base's gradient reaches the part that was written through the new node, and the rest as
@@ -206,8 +205,10 @@ Edge edge_of(const Tensor& tensor) {
   TensorImpl& impl = tensor.impl();
   if (!impl.needs_gradient()) return {};
   if (follows_base(impl)) {
+    // One that requires a gradient itself was recorded, and holds until its base is rewritten.
     const Slot* slot = slot_of(impl);
-    if (!slot || !slot->node || slot->base_rewrites != rewrites_of(*impl.base)) renew_view(tensor);
+    const uint32_t seen = slot ? slot->base_rewrites : 0;
+    if (!impl.requires_grad || seen != rewrites_of(*impl.base)) renew_view(tensor);
   }
   const Slot* known = slot_of(impl);
   const Slot& slot = known ? *known : leaf_slot(tensor);
@@ -228,7 +229,6 @@ void set_view_history(const Tensor& view, const Ref<Node>& node) {
   slot.base_rewrites = rewrites_of(*impl.base);
   node->outputs()[0] = spec_of(view);
   impl.requires_grad = true;
-  impl.has_history = true;
 }
 
 Tensor with_edge(const Tensor& elements, const Edge& edge) {
@@ -238,7 +238,6 @@ Tensor with_edge(const Tensor& elements, const Edge& edge) {
   slot.node = edge.node;
   slot.output = edge.output;
   impl.requires_grad = true;
-  impl.has_history = !edge.node->is_leaf();
   return alias;
 }
 

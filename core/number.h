@@ -2,6 +2,7 @@
 
 #include <aorta/core/dtype.h>
 
+#include <limits>
 #include <type_traits>
 
 namespace aorta {
@@ -20,6 +21,9 @@ class Scalar {
     if constexpr (std::is_floating_point_v<T>) {
       floating_ = static_cast<double>(value);
     } else {
+      if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8) {
+        if (value > static_cast<T>(INT64_MAX)) too_large(value);
+      }
       integer_ = static_cast<int64_t>(value);
     }
   }
@@ -44,6 +48,7 @@ class Scalar {
   }
 
  private:
+  [[noreturn]] static void too_large(uint64_t value);
   Kind kind_;
   union {
     double floating_;
@@ -52,5 +57,46 @@ class Scalar {
 };
 
 std::string to_string(const Scalar& value);
+
+namespace detail {
+template <class T>
+inline constexpr double largest = static_cast<double>(std::numeric_limits<T>::max());
+template <>
+inline constexpr double largest<Half> = 65504;
+template <>
+inline constexpr double largest<BFloat16> = 0x1.fep127;
+}  // namespace detail
+
+/// Whether T (bool, an integer or floating type) takes the number, a fraction cut: the rule of
+/// every op and of item(). As in PyTorch, bool takes all, a floating type takes infinity and NaN
+/// but nothing finite beyond its range, and an unsigned one takes a negative integer for what it is
+/// modulo 2^bits.
+template <class T>
+bool fits(const Scalar& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return true;
+  } else if constexpr (std::is_integral_v<T>) {
+    using Limits = std::numeric_limits<T>;
+    if (value.is_floating()) {
+      const double x = value.to_double(), most = detail::largest<T>;
+      // The maximum of a type of 64 bits rounds up to a power of two, which it hasn't.
+      return x >= static_cast<double>(Limits::min()) && (sizeof(T) < 8 ? x <= most : x < most);
+    }
+    const int64_t n = value.to_int();
+    if constexpr (std::is_signed_v<T>) {
+      return n >= Limits::min() && n <= Limits::max();
+    } else {
+      const uint64_t magnitude = n < 0 ? 0 - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);
+      return magnitude <= Limits::max();
+    }
+  } else {
+    const double x = value.to_double(), most = detail::largest<T>;
+    return !(x < -most || x > most) || x - x != 0;
+  }
+}
+bool fits(const Scalar& value, DType dtype);
+
+/// Throws `op: the value must fit the dtype, got 300 for u8`.
+void check_fits(const char* op, const Scalar& value, DType dtype);
 
 }  // namespace aorta

@@ -103,8 +103,10 @@ bool merge_into(PointwiseArgs& args, int into, int from) {
   return true;
 }
 
-// Makes operand k a number, stored in the operand's compute dtype.
-void set_number(PointwiseArgs& args, size_t k, const Scalar& value) {
+// Makes operand k a number, stored in the operand's compute dtype. One beyond a floating type's
+// range is infinite there.
+void set_number(const char* op, PointwiseArgs& args, size_t k, const Scalar& value) {
+  if (!is_floating(args.compute[k])) check_fits(op, value, args.compute[k]);
   args.dtype[k] = args.compute[k];
   args.data[k] = args.number[k];
   args.is_number[k] = true;
@@ -138,7 +140,7 @@ const Tensor* common_layout(std::span<const Operand> inputs, const Tensor* out) 
 }
 
 // Fills `args` for operands of a common layout.
-void plan_flat(PointwiseArgs& args, const Tensor& like, const Tensor& output,
+void plan_flat(const char* op, PointwiseArgs& args, const Tensor& like, const Tensor& output,
                std::span<const Operand> inputs) {
   args.operands = static_cast<int>(inputs.size()) + 1;
   args.numel = args.shape[0] = like.numel();
@@ -153,7 +155,7 @@ void plan_flat(PointwiseArgs& args, const Tensor& like, const Tensor& output,
     if (inputs[i].tensor)
       set(i + 1, *inputs[i].tensor);
     else
-      set_number(args, i + 1, inputs[i].number);
+      set_number(op, args, i + 1, inputs[i].number);
   }
 }
 
@@ -172,8 +174,13 @@ void run_any(const PointwiseOp& op, PointwiseArgs& args, const Tensor& output,
     const size_t k = i + 1;
     const Tensor* t = inputs[i].tensor;
     if (!t || t->device() != device) {
-      set_number(args, k, t ? t->item() : inputs[i].number);
+      set_number(op.info.name, args, k, t ? t->item() : inputs[i].number);
       continue;
+    }
+    // Beside tensors of more dimensions one without may have to become an element of theirs.
+    if (t->dim() == 0 && t->dtype() != args.compute[k] && is_integral(args.compute[k]) &&
+        device.is_cpu()) {
+      check_fits(op.info.name, t->item(), args.compute[k]);
     }
     if (in_place && overlaps(*t, output)) copies[k] = t->clone();
     tensors[k] = copies[k].defined() ? &copies[k] : t;
@@ -313,7 +320,7 @@ Tensor run_pointwise(const PointwiseOp& op, const void* functor, std::span<const
     args.compute[i + 1] = static_cast<int>(i) < masks ? DType::boolean : compute;
   }
   if (like) {
-    plan_flat(args, *like, output, inputs);
+    plan_flat(info.name, args, *like, output, inputs);
     run(op, args, device);
   } else {
     run_any(op, args, output, inputs, out != nullptr);

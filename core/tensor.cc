@@ -160,15 +160,4 @@ Tensor from_blob(void* data, const Shape& shape, const TensorOptions& options,
   return from_blob(data, shape, contiguous_strides(shape), options, deleter, context);
 }
 
-std::string to_string(const Scalar& value) {
-  std::string text;
-  if (value.is_floating())
-    detail::append(text, value.to_double());
-  else if (value.is_boolean())
-    detail::append(text, value.to_bool());
-  else
-    detail::append(text, value.to_int());
-  return text;
-}
-
 }  // namespace aorta

@@ -48,7 +48,6 @@ struct TensorImpl {
   bool requires_grad = false;
   bool contiguous = true;
   bool inference = false;          // made in inference mode
-  bool has_history = false;        // an op that was recorded made or wrote it
   bool view_without_grad = false;  // a view made while nothing was recorded
   Ref<Storage> storage;
   int64_t offset = 0;  // in elements, from the storage's start
@@ -58,9 +57,9 @@ struct TensorImpl {
   AutogradSlot* autograd = nullptr;
   Ref<TensorImpl> base;  // of a view: the tensor that it is a view of, itself not a view
 
-  /// A view's answer follows its base when the base was written in place.
+  /// A view's answer follows its base, which may have been asked for a gradient or written since.
   bool needs_gradient() const {
-    return requires_grad || (base && base->has_history && !view_without_grad);
+    return requires_grad || (base && base->requires_grad && !view_without_grad);
   }
   void retain() { count.fetch_add(1, std::memory_order_relaxed); }
   void release() {
@@ -128,10 +127,12 @@ class Tensor {
   T& at(const Dims& index) const {
     return data<T>()[offset_of(index)];
   }
-  /// The value of a tensor with one element, converted to T. From a device this waits.
+  /// The value of a tensor with one element, converted to T; throws when T doesn't hold it (see
+  /// fits). From a device this waits.
   template <class T>
   T item() const {
     const Scalar value = item();
+    check(fits<T>(value), "item", "the value must fit the type that is asked for", value);
     if constexpr (std::is_same_v<T, bool>)
       return value.to_bool();
     else if constexpr (std::is_integral_v<T>)

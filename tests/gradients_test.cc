@@ -1,5 +1,6 @@
 #include <aorta/core/kernel_registry.h>
 #include <aorta/tests/gradient_checks.h>
+#include <aorta/tests/view_writes.h>
 #include <gtest/gtest.h>
 
 // The gradients of every row of the op catalogue.
@@ -30,6 +31,22 @@ TEST_P(Gradients, Mutants) {
   check_gradient_mutants(*GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(Rows, Gradients, ::testing::ValuesIn(rows_with_gradient()), row_name);
+
+std::vector<const Row*> rows_in_place() {
+  std::vector<const Row*> result;
+  for (const Row& row : rows()) {
+    for (const Call& call : row.calls) {
+      if (!call.in_place) continue;
+      result.push_back(&row);
+      break;
+    }
+  }
+  return result;
+}
+
+class ViewWrites : public ::testing::TestWithParam<const Row*> {};
+TEST_P(ViewWrites, AreRecordedOrRefused) { check_view_writes(*GetParam()); }
+INSTANTIATE_TEST_SUITE_P(Rows, ViewWrites, ::testing::ValuesIn(rows_in_place()), row_name);
 
 }  // namespace
 }  // namespace aorta::catalog

@@ -249,8 +249,8 @@ const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
     }
     return self;
   }
-  const bool record = is_floating(self.dtype()) && needs_gradient(view, values);
-  if (record) check_in_place(op, view);
+  const bool wanted = is_floating(self.dtype()) && needs_gradient(view, values);
+  const bool record = records_write(op, view, wanted);
   const bool wide = accumulate && is_half(self.dtype());
   const Tensor table = wide ? view.detach().to(f32) : view.detach();
   const Layout layout = lay_out(op, table, resolver.tensors);
@@ -266,6 +266,7 @@ const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
 
 const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices, const Scalar& value,
                          bool accumulate) {
+  check_fits("index_put_", value, self.dtype());
   return index_put_(self, indices,
                     full({}, value, {.dtype = self.dtype(), .device = self.device()}), accumulate);
 }

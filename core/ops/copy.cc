@@ -80,8 +80,8 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
   check(broadcast_shapes("copy_", shape(), source.shape()) == shape(), "copy_",
         "the source must broadcast to the destination", source.shape(), " into ", shape());
   check_writable("copy_", *this);
-  const bool record = is_floating(dtype()) && needs_gradient(*this, source);
-  if (record) check_in_place("copy_", *this);
+  const bool wanted = is_floating(dtype()) && needs_gradient(*this, source);
+  const bool record = records_write("copy_", *this, wanted);
   Tensor from = source.detach().expand(shape());
   if (overlaps(from, *this)) from = from.clone();
   copy_elements(*this, from, non_blocking);
@@ -90,23 +90,10 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
   return *this;
 }
 
-bool fits(const Scalar& value, DType dtype) {
-  if (dtype == DType::boolean) return true;
-  const double x = value.to_double();
-  if (is_floating(dtype)) {
-    const double largest[] = {0x1.fffffep127, 0x1.fffffffffffffp1023, 65504, 0x1.fep127};
-    return !(std::abs(x) > largest[static_cast<int>(dtype)]) || std::isinf(x);
-  }
-  if (dtype == DType::u8) return x > -256 && x < 256;
-  const double limit = dtype == DType::i64 ? 0x1p63 : 0x1p31;
-  return x >= -limit && (x < limit || (!value.is_floating() && dtype == DType::i64));
-}
-
 const Tensor& Tensor::fill_(const Scalar& value) const {
   check_writable("fill_", *this);
-  check(fits(value, dtype()), "fill_", "the value must fit the dtype", value, " for ", dtype());
-  const bool record = needs_gradient(*this);
-  if (record) check_in_place("fill_", *this);
+  check_fits("fill_", value, dtype());
+  const bool record = records_write("fill_", *this, needs_gradient(*this));
   if (numel() > 0) {
     PointwiseArgs args;
     const Tensor* tensors[] = {this, nullptr};

@@ -18,10 +18,6 @@ extern Op<CopyKernel, CopyGradient> copy_op;
 using CopyIntoGradient = void (*)(const Tensor& destination, const Tensor& source);
 extern Op<NoKernel, CopyIntoGradient> copy_into_op;
 
-/// Whether a tensor of `dtype` takes a number: integers and half types not one beyond their range.
-/// As in PyTorch, a negative number may wrap around to an unsigned one.
-bool fits(const Scalar& value, DType dtype);
-
 /// Fills operand 0 with the number in operand 1.
 using FillGradient = void (*)(const Tensor& output);
 extern Op<PointwiseKernel, FillGradient> fill_op;

@@ -12,22 +12,25 @@ Tensor finish(Tensor result, bool requires_grad) {
   return result;
 }
 
-// Values made on the host and moved to where they are wanted.
+// Numbers made on the host and moved to where they are wanted.
 template <class F>
-Tensor generate(int64_t count, DType dtype, const TensorOptions& options, const F& value) {
+Tensor generate(const char* op, int64_t count, DType dtype, const TensorOptions& options,
+                const F& value) {
   Tensor result = empty({count}, {.dtype = dtype});
   visit_dtype(dtype, [&](auto type) {
     using T = decltype(type);
     T* out = result.data<T>();
     for (int64_t i = 0; i < count; ++i) {
       if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-        out[i] = T(static_cast<float>(value(i)));
+        out[i] = T(static_cast<float>(Scalar(value(i)).to_double()));
       } else if constexpr (std::is_same_v<T, bool>) {
-        out[i] = value(i) != 0;
+        out[i] = Scalar(value(i)).to_bool();
       } else if constexpr (std::is_integral_v<T>) {
-        out[i] = static_cast<T>(Scalar(value(i)).to_int());
+        const Scalar number = value(i);
+        check(fits<T>(number), op, "the value must fit the dtype", number, " for ", dtype);
+        out[i] = static_cast<T>(number.to_int());
       } else {
-        out[i] = static_cast<T>(value(i));
+        out[i] = static_cast<T>(Scalar(value(i)).to_double());
       }
     }
   });
@@ -89,7 +92,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
     const int64_t a = start.to_int(), b = end.to_int(), s = step.to_int();
     const __int128 count = (static_cast<__int128>(b) - a + s - (s > 0 ? 1 : -1)) / s;
     check(count < int64_t{1} << 46, "arange", "too many numbers", static_cast<double>(count));
-    return generate(static_cast<int64_t>(count), dtype, options, [=](int64_t i) {
+    return generate("arange", static_cast<int64_t>(count), dtype, options, [=](int64_t i) {
       // Modulo 2^64: the last number fits, though i * s may not.
       return static_cast<int64_t>(static_cast<uint64_t>(a) +
                                   static_cast<uint64_t>(i) * static_cast<uint64_t>(s));
@@ -97,8 +100,11 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
   }
   const double count = std::ceil((last - first) / stride);
   check(count < 0x1p46, "arange", "too many numbers", count);
-  return generate(static_cast<int64_t>(count), dtype, options,
-                  [=](int64_t i) { return first + static_cast<double>(i) * stride; });
+  return generate("arange", static_cast<int64_t>(count), dtype, options, [=](int64_t i) -> Scalar {
+    const Scalar number = first + static_cast<double>(i) * stride;
+    const bool cut = is_integral(dtype) && fits<int64_t>(number);
+    return cut ? Scalar(number.to_int()) : number;
+  });
 }
 
 Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options) {
@@ -112,10 +118,12 @@ Tensor arange(const Scalar& end, const TensorOptions& options) {
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
                 const TensorOptions& options) {
   check(steps >= 0, "linspace", "steps can't be negative", steps);
+  const DType dtype = options.dtype.value_or(DType::f32);
+  for (const Scalar& bound : {start, end}) check_fits("linspace", bound, dtype);
   const double a = start.to_double(), b = end.to_double();
   const double step = steps > 1 ? (b - a) / static_cast<double>(steps - 1) : 0;
   // From both ends, so that the last number is `end` exactly and the row is symmetric.
-  return generate(steps, options.dtype.value_or(DType::f32), options, [=](int64_t i) {
+  return generate("linspace", steps, dtype, options, [=](int64_t i) {
     return i < (steps + 1) / 2 ? a + step * static_cast<double>(i)
                                : b - step * static_cast<double>(steps - 1 - i);
   });
@@ -167,11 +175,20 @@ Tensor from_values(const void* values, int64_t count, DType dtype, const Shape& 
   const int64_t numel = checked_numel("tensor", shape, item_size(dtype));
   check(numel == count, "tensor", "the number of values must match the shape", count, " for ",
         shape);
+  const DType wanted = options.dtype.value_or(dtype);
+  if (!is_floating(wanted) && wanted != dtype) {
+    visit_dtype(dtype, [&](auto type) {
+      using T = decltype(type);
+      using Number = std::conditional_t<std::is_arithmetic_v<T>, T, float>;  // a half type's is f32
+      const T* const given = static_cast<const T*>(values);
+      for (int64_t i = 0; i < count; ++i)
+        check_fits("tensor", static_cast<Number>(given[i]), wanted);
+    });
+  }
   const Tensor result = empty(shape, {.dtype = dtype});
   if (count > 0) std::memcpy(result.data(), values, static_cast<size_t>(result.nbytes()));
-  return finish(
-      result.to(ToOptions{.dtype = options.dtype.value_or(dtype), .device = options.device}),
-      options.requires_grad);
+  return finish(result.to(ToOptions{.dtype = wanted, .device = options.device}),
+                options.requires_grad);
 }
 
 }  // namespace detail
@@ -200,14 +217,8 @@ Tensor tensor(const TensorData& data, const TensorOptions& options) {
   if (values.empty()) dtype = DType::f32;
   dtype = options.dtype.value_or(dtype);
   const auto value = [&](int64_t i) { return values[static_cast<size_t>(i)]; };
-  Tensor flat;
-  if (is_floating(dtype) || dtype == DType::boolean) {
-    flat = generate(static_cast<int64_t>(values.size()), dtype, {.device = options.device},
-                    [&](int64_t i) { return value(i).to_double(); });
-  } else {
-    flat = generate(static_cast<int64_t>(values.size()), dtype, {.device = options.device},
-                    [&](int64_t i) { return value(i).to_int(); });
-  }
+  const Tensor flat = generate("tensor", static_cast<int64_t>(values.size()), dtype,
+                               {.device = options.device}, value);
   return finish(flat.view(shape), options.requires_grad);
 }
 

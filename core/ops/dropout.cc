@@ -66,8 +66,7 @@ const Tensor& dropout_(const Tensor& self, double p, bool training, Generator* g
   check_writable("dropout_", self);
   if (!training || p == 0) return self;
   const ProfilerRange range(dropout_op.name(), {&self});
-  const bool record = needs_gradient(self);
-  if (record) check_in_place("dropout_", self);
+  const bool record = records_write("dropout_", self, needs_gradient(self));
   const DropoutMask mask = take_mask(self, p, generator);
   const Tensor target = self.detach();
   if (self.is_contiguous()) {

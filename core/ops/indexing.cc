@@ -175,8 +175,8 @@ Tensor prepare_write(const char* op, const Tensor& self, int dim, const Tensor& 
 const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tensor& self, int dim,
                              const Tensor& index, const Tensor& source) {
   const ProfilerRange range(row.name(), {&self, &index, &source});
-  const bool record = is_floating(self.dtype()) && needs_gradient(self, source);
-  if (record) check_in_place(row.name(), self);
+  const bool wanted = is_floating(self.dtype()) && needs_gradient(self, source);
+  const bool record = records_write(row.name(), self, wanted);
   const Tensor target = lift(self), values = lift(source);
   const uint32_t version = self.version();
   write_along(row.kernel(self.device()), mode, target.detach(), dim, index, values.detach());
@@ -194,6 +194,7 @@ const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, con
 }
 
 const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+  check_fits("scatter", value, self.dtype());
   const Tensor number = full({}, value, {.dtype = self.dtype(), .device = self.device()});
   return scatter_(self, dim, index, number.expand(index.shape()));
 }
@@ -329,6 +330,7 @@ const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
 const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
                           const Scalar& value) {
   const char* const op = "index_fill";
+  check_fits(op, value, self.dtype());
   const int d = wrap_dim(op, dim, self.dim());
   check_vector(op, index);
   const Shape shape = lift(self).shape();

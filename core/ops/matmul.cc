@@ -114,6 +114,9 @@ Tensor add_product(const char* op, const Tensor& input, const Tensor& a, const T
         a.dtype());
   check(is_floating(a.dtype()) || !(options.beta.is_floating() || options.alpha.is_floating()), op,
         "integer operands take integer beta and alpha", options.beta, " and ", options.alpha);
+  for (const Scalar& factor : {options.beta, options.alpha}) {
+    if (!is_floating(a.dtype())) check_fits(op, factor, a.dtype());
+  }
   const ProfilerRange range(op, {&input, &a, &b});
   MatmulArgs args = arguments(a, b);
   const Shape shape = with_matrix(args.batch_shape, args.m, args.n);

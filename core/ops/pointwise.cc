@@ -15,15 +15,31 @@ Number n(const Scalar& value) {
   return value.is_floating() ? Number(value.to_double()) : Number(value.to_int());
 }
 
+// A parameter of an op that computes in `dtype`.
+Number fitting(const char* op, const Scalar& value, DType dtype) {
+  if (!is_half(dtype)) check_fits(op, value, dtype);
+  return n(value);
+}
+
+DType common_dtype(const Operand& a, const Operand& b) {
+  const Operand operands[] = {a, b};
+  return result_type(operands);
+}
+
+// As an integer, a negative number would stand for another one among unsigned elements.
+void check_sign(const char* op, const Scalar& value, DType dtype) {
+  if (value.to_double() < 0 && is_integral(dtype)) check_fits(op, value.to_double(), dtype);
+}
+
 bool records(const Tensor& operand) { return needs_gradient(operand); }
 bool records(const Operand& operand) { return operand.tensor && needs_gradient(*operand.tensor); }
 
-// Before a recorded write into `out`: inputs that lie in the memory to be overwritten, and that a
-// wanted gradient may read, are replaced by copies. `wanted` has bit i set for an input i that
-// needs a gradient.
+// Before a write into `out`, where it is recorded: inputs that lie in the memory to be overwritten,
+// and that a wanted gradient may read, are replaced by copies. `wanted` has bit i set for an input
+// i that needs a gradient.
 void keep_overwritten(const PointwiseOp& row, const Tensor& out, std::span<Operand> inputs,
                       Tensor* copies, unsigned wanted) {
-  check_in_place(row.name(), out);
+  if (!records_write(row.name(), out, wanted != 0)) return;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor* input = inputs[i].tensor;
     if (!input || !input->shares_storage(out)) continue;
@@ -44,6 +60,15 @@ constexpr bool needs_f32() {
           std::is_same_v<F, Softplus> || std::is_same_v<F, Tan>);
 }
 
+// Ops for which a number and what it is modulo 2^bits are the same.
+template <class F>
+constexpr bool is_modular() {
+  using namespace scalar;
+  return std::is_same_v<F, Add> || std::is_same_v<F, AddScaled> || std::is_same_v<F, Sub> ||
+         std::is_same_v<F, SubScaled> || std::is_same_v<F, Mul> || std::is_same_v<F, BitwiseAnd> ||
+         std::is_same_v<F, BitwiseOr> || std::is_same_v<F, BitwiseXor>;
+}
+
 template <class F>
 Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor = {}) {
   if constexpr (needs_f32<F>()) {
@@ -53,7 +78,7 @@ Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor 
   Operand inputs[] = {input};
   Tensor copies[1];
   const bool record = records(input);
-  if (record && out) keep_overwritten(unary_op<F>, *out, inputs, copies, 1);
+  if (out) keep_overwritten(unary_op<F>, *out, inputs, copies, record ? 1 : 0);
   const Tensor output = run_pointwise(unary_op<F>, &functor, inputs, out);
   if (record && is_floating(output.dtype()))
     unary_op<F>.gradient()(output, *inputs[0].tensor, functor);
@@ -63,10 +88,14 @@ Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor 
 template <class F>
 Tensor binary(const Operand& a, const Operand& b, const Tensor* out = nullptr,
               const F& functor = {}) {
+  for (const Operand* operand : {&a, &b}) {
+    if (!is_modular<F>() && !operand->tensor && operand->number.to_double() < 0)
+      check_sign(F::info.name, operand->number, common_dtype(a, b));
+  }
   Operand inputs[] = {a, b};
   Tensor copies[2];
   const unsigned wanted = (records(a) ? 1u : 0u) | (records(b) ? 2u : 0u);
-  if (wanted && out) keep_overwritten(binary_op<F>, *out, inputs, copies, wanted);
+  if (out) keep_overwritten(binary_op<F>, *out, inputs, copies, wanted);
   const Tensor output = run_pointwise(binary_op<F>, &functor, inputs, out);
   if (wanted && is_floating(output.dtype()))
     binary_op<F>.gradient()(output, inputs[0], inputs[1], functor);
@@ -79,7 +108,7 @@ Tensor ternary(const Operand& a, const Operand& b, const Operand& c, const Tenso
   Operand inputs[] = {a, b, c};
   Tensor copies[3];
   const unsigned wanted = (records(a) ? 1u : 0u) | (records(b) ? 2u : 0u) | (records(c) ? 4u : 0u);
-  if (wanted && out) keep_overwritten(ternary_op<F>, *out, inputs, copies, wanted);
+  if (out) keep_overwritten(ternary_op<F>, *out, inputs, copies, wanted);
   const Tensor output = run_pointwise(ternary_op<F>, &functor, inputs, out, scalar::masks_of<F>());
   if (wanted && is_floating(output.dtype()))
     ternary_op<F>.gradient()(output, inputs[0], inputs[1], inputs[2], functor);
@@ -229,23 +258,39 @@ Tensor softplus(const Tensor& input, double beta, double threshold) {
 Tensor softplus_(const Tensor& self, double beta, double threshold) {
   return unary<scalar::Softplus>(self, &self, {beta, threshold});
 }
-static void check_bounds(const Scalar& min, const Scalar& max) {
+// An integer bound may lie past the dtype's range on the side where it bounds no element.
+static void check_bounds(const char* op, DType dtype, const std::optional<Scalar>& min,
+                         const std::optional<Scalar>& max) {
+  for (const auto& bound : {min, max}) {
+    if (bound && is_integral(dtype)) check_fits(op, *bound, DType::i64);
+  }
+  if (min && min->to_double() > 0 && is_integral(dtype)) check_fits(op, *min, dtype);
+  if (max) check_sign(op, *max, dtype);
+}
+static Tensor hardtanh_into(const Tensor& input, const Scalar& min, const Scalar& max,
+                            const Tensor* out) {
   check(!(min.to_double() > max.to_double()), "hardtanh", "min can't be greater than max", min,
         " and ", max);
+  check_bounds("hardtanh", input.dtype(), min, max);
+  return unary<scalar::Hardtanh>(input, out, {n(min), n(max)});
 }
 Tensor hardtanh(const Tensor& input, const Scalar& min, const Scalar& max) {
-  check_bounds(min, max);
-  return unary<scalar::Hardtanh>(input, nullptr, {n(min), n(max)});
+  return hardtanh_into(input, min, max, nullptr);
 }
 Tensor hardtanh_(const Tensor& self, const Scalar& min, const Scalar& max) {
-  check_bounds(min, max);
-  return unary<scalar::Hardtanh>(self, &self, {n(min), n(max)});
+  return hardtanh_into(self, min, max, &self);
+}
+static scalar::Threshold make_threshold(const Tensor& input, const Scalar& threshold,
+                                        const Scalar& value) {
+  check_sign("threshold", threshold, input.dtype());
+  return {fitting("threshold", threshold, input.dtype()),
+          fitting("threshold", value, input.dtype())};
 }
 Tensor threshold(const Tensor& input, const Scalar& threshold, const Scalar& value) {
-  return unary<scalar::Threshold>(input, nullptr, {n(threshold), n(value)});
+  return unary<scalar::Threshold>(input, nullptr, make_threshold(input, threshold, value));
 }
 Tensor threshold_(const Tensor& self, const Scalar& threshold, const Scalar& value) {
-  return unary<scalar::Threshold>(self, &self, {n(threshold), n(value)});
+  return unary<scalar::Threshold>(self, &self, make_threshold(self, threshold, value));
 }
 Tensor hardshrink(const Tensor& input, double lambda) {
   return unary<scalar::Hardshrink>(input, nullptr, {lambda});
@@ -273,6 +318,7 @@ static Tensor clamp_into(const Tensor& input, const std::optional<Scalar>& min,
   const Tensor x = to_float && !out ? input.to(DType::f32) : input;
   check(!(to_float && out), "clamp_", "bounds of an integer tensor must be integers",
         input.dtype());
+  check_bounds("clamp", x.dtype(), min, max);
   if (!min) return unary<scalar::ClampMax>(x, out, {n(*max)});
   if (!max) return unary<scalar::ClampMin>(x, out, {n(*min)});
   return unary<scalar::Clamp>(x, out, {n(*min), n(*max)});
@@ -309,11 +355,11 @@ static bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }
 
 // PyTorch's rule: a fraction of an integer can't be added to an integer.
 static void check_alpha(const char* op, const Operand& a, const Operand& b, const Scalar& alpha) {
-  if (!alpha.is_floating()) return;
-  const Operand operands[] = {a, b};
-  const DType common = result_type(operands);
-  check(is_floating(common), op, "alpha must be an integer for integer operands", alpha, " for ",
-        common);
+  if (is_one(alpha) && !alpha.is_floating()) return;
+  const DType common = common_dtype(a, b);
+  check(is_floating(common) || !alpha.is_floating(), op,
+        "alpha must be an integer for integer operands", alpha, " for ", common);
+  fitting(op, alpha, common);
 }
 
 static Tensor add_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
@@ -358,9 +404,8 @@ static bool has_zero(const Operand& b) {
 template <class F>
 static Tensor integer_division(const char* op, const Operand& a, const Operand& b,
                                const Tensor* out = nullptr) {
-  const Operand operands[] = {a, b};
   const bool nothing = a.tensor && a.tensor->numel() == 0;
-  check(nothing || !is_integral(result_type(operands)) || !has_zero(b), op,
+  check(nothing || !is_integral(common_dtype(a, b)) || !has_zero(b), op,
         "an integer can't be divided by zero", b.tensor ? "a tensor with a 0" : "0");
   return binary<F>(a, b, out);
 }
@@ -472,8 +517,7 @@ Tensor bitwise_xor_(const Tensor& self, const Operand& other) {
 
 template <class F>
 static Tensor shift(const Operand& a, const Operand& b, const Tensor* out = nullptr) {
-  const Operand operands[] = {a, b};
-  const DType common = result_type(operands);
+  const DType common = common_dtype(a, b);
   check(common != DType::boolean, F::info.name, "dtype must be an integer, not bool", common);
   return binary<F>(a, b, out);
 }
@@ -493,6 +537,9 @@ Tensor bitwise_right_shift_(const Tensor& self, const Operand& other) {
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
   check(condition.dtype() == DType::boolean, "where", "the condition must be bool",
         condition.dtype());
+  for (const Operand* operand : {&a, &b}) {
+    if (!operand->tensor) fitting("where", operand->number, common_dtype(a, b));
+  }
   return ternary<scalar::Where>(condition, a, b);
 }
 
@@ -502,17 +549,26 @@ Tensor lerp(const Tensor& start, const Tensor& end, const Operand& weight) {
 Tensor lerp_(const Tensor& self, const Tensor& end, const Operand& weight) {
   return ternary<scalar::Lerp>(self, end, weight, &self);
 }
+template <class F>
+static Tensor add_term(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& value,
+                       const Tensor* out = nullptr) {
+  const Operand operands[] = {input, a, b};
+  const DType common = result_type(operands);
+  check(F::info.accept == scalar::Accept::floating || is_floating(common) || !value.is_floating(),
+        F::info.name, "value must be an integer for integer operands", value, " for ", common);
+  return ternary<F>(input, a, b, out, {fitting(F::info.name, value, common)});
+}
 Tensor addcmul(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& value) {
-  return ternary<scalar::Addcmul>(input, a, b, nullptr, {n(value)});
+  return add_term<scalar::Addcmul>(input, a, b, value);
 }
 Tensor addcmul_(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value) {
-  return ternary<scalar::Addcmul>(self, a, b, &self, {n(value)});
+  return add_term<scalar::Addcmul>(self, a, b, value, &self);
 }
 Tensor addcdiv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& value) {
-  return ternary<scalar::Addcdiv>(input, a, b, nullptr, {n(value)});
+  return add_term<scalar::Addcdiv>(input, a, b, value);
 }
 Tensor addcdiv_(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value) {
-  return ternary<scalar::Addcdiv>(self, a, b, &self, {n(value)});
+  return add_term<scalar::Addcdiv>(self, a, b, value, &self);
 }
 
 static Tensor masked_fill_into(const Tensor& input, const Tensor& mask, const Operand& value,
@@ -524,13 +580,11 @@ static Tensor masked_fill_into(const Tensor& input, const Tensor& mask, const Op
   if (value.tensor) {
     const Tensor& given = *value.tensor;
     if (given.dtype() == dtype) return ternary<scalar::Where>(mask, given, input, out);
-    check(!given.device().is_cpu() || fits(given.item(), dtype), "masked_fill",
-          "the value must fit the dtype", given, " for ", dtype);
+    if (given.device().is_cpu()) check_fits("masked_fill", given.item(), dtype);
     const Tensor converted = given.to(dtype);
     return ternary<scalar::Where>(mask, converted, input, out);
   }
-  check(fits(value.number, dtype), "masked_fill", "the value must fit the dtype", value.number,
-        " for ", dtype);
+  check_fits("masked_fill", value.number, dtype);
   const Scalar number = is_floating(dtype)        ? Scalar(value.number.to_double())
                         : dtype == DType::boolean ? Scalar(value.number.to_bool())
                                                   : Scalar(value.number.to_int());

@@ -23,8 +23,7 @@ int64_t blocks_for(Distribution distribution, DType dtype, int64_t count) {
 Tensor fill(const char* op, const Tensor& self, RandomArgs args, Generator* generator) {
   check_writable(op, self);
   const ProfilerRange range(op, {&self});
-  const bool record = needs_gradient(self);
-  if (record) check_in_place(op, self);
+  const bool record = records_write(op, self, needs_gradient(self));
   const int64_t count = self.numel();
   if (count > 0) {
     Generator& source = generator ? *generator : default_generator();
@@ -68,6 +67,8 @@ void check_range(const char* op, int64_t low, int64_t high, DType dtype) {
         " and ", high, " for u8");
   check(dtype != DType::i32 || (low >= INT32_MIN && high <= int64_t{INT32_MAX} + 1), op,
         "bounds must fit the dtype", low, " and ", high, " for i32");
+  check(!is_floating(dtype) || (fits(low, dtype) && fits(high - 1, dtype)), op,
+        "bounds must fit the dtype", low, " and ", high, " for ", dtype);
 }
 
 // How many numbers from 0 on a dtype has without a gap.
@@ -108,6 +109,7 @@ Tensor uniform_(const Tensor& self, double low, double high, Generator* generato
   check_floating("uniform_", self.dtype());
   check(low <= high && std::isfinite(low) && std::isfinite(high), "uniform_",
         "low must be at most high, both finite", low, " and ", high);
+  for (const double bound : {low, high}) check_fits("uniform_", bound, self.dtype());
   return fill(
       "uniform_", self,
       {.distribution = Distribution::uniform, .random = {}, .a = low, .b = high, .probability = {}},

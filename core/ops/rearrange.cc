@@ -179,6 +179,7 @@ void check_padding(PadMode mode, int64_t before, int64_t after, const Tensor& in
 Tensor pad(const Tensor& whole, const Dims& wanted, PadMode mode, const Scalar& value) {
   check(wanted.size() % 2 == 0 && wanted.size() <= 2 * whole.dim(), "pad",
         "two numbers a dimension, last dimension first", wanted, " for shape ", whole.shape());
+  if (mode == PadMode::constant) check_fits("pad", value, whole.dtype());
   Dims padding = wanted;
   const Tensor input = crop(whole, padding);
   RemapDim rules[kMaxDims];
@@ -249,8 +250,7 @@ Tensor triangle(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
 
 Tensor triangle_(const TriangleOp& op, const Tensor& self, int64_t diagonal) {
   check_writable(op.name(), self);
-  const bool record = needs_gradient(self);
-  if (record) check_in_place(op.name(), self);
+  const bool record = records_write(op.name(), self, needs_gradient(self));
   Tensor output = triangle(op, self, self, diagonal);
   self.bump_version();
   if (record) op.gradient()(output, self, diagonal);

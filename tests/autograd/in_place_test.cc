@@ -2,6 +2,7 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/core/allocator.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
@@ -257,6 +258,109 @@ TEST(InPlace, GradientsOfAChunkAreSeparate) {
   mul_(halves[1], 3);
   sum(cat(halves) * weights()).backward();
   EXPECT_EQ(grad_of(x), (Doubles{2, 20, 300, 3000}));
+}
+
+// What has no row in the op catalogue, with values that need no gradient.
+const std::pair<const char*, void (*)(const Tensor& view)> kWrites[] = {
+    {"mul_", [](const Tensor& v) { mul_(v, 3); }},
+    {"fill_", [](const Tensor& v) { v.fill_(3); }},
+    {"zero_", [](const Tensor& v) { v.zero_(); }},
+    {"copy_",
+     [](const Tensor& v) {
+       v.copy_(constant({5, 6}));
+     }},
+    {"uniform_", [](const Tensor& v) { uniform_(v); }},
+    {"normal_", [](const Tensor& v) { normal_(v); }},
+    {"bernoulli_", [](const Tensor& v) { bernoulli_(v); }},
+    {"dropout_", [](const Tensor& v) { dropout_(v); }},
+    {"index_put_", [](const Tensor& v) { index_put_(v, {tensor({0})}, 3); }},
+    {"index_put_ of a slice",
+     [](const Tensor& v) {
+       index_put_(v, {Slice{0, 1}}, 3);
+     }},
+    {"scatter_", [](const Tensor& v) { scatter_(v, 0, tensor({0}), 3); }},
+    {"clamp_",
+     [](const Tensor& v) {
+       clamp_(v, constant({1, 1}), constant({2, 2}));
+     }},
+};
+
+TEST(InPlace, ViewsMadeWithoutRecordingAreRefused) {
+  for (const auto& [name, write] : kWrites) {
+    SCOPED_TRACE(name);
+    const Tensor x = leaf({1, 2, 3, 4}), y = x * 1;
+    Tensor view;
+    {
+      const NoGradGuard no_grad;
+      view = y.slice(0, 0, 2);
+    }
+    try {
+      write(view);
+      ADD_FAILURE() << "must be refused";
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      EXPECT_NE(
+          text.find("a view made without gradients (under NoGradGuard) can't be written where "
+                    "they are recorded"),
+          std::string::npos)
+          << text;
+    }
+    EXPECT_EQ(list(y), (Doubles{1, 2, 3, 4}));
+    {
+      const NoGradGuard no_grad;
+      write(view);
+    }
+    sum(y * weights()).backward();
+    EXPECT_EQ(grad_of(x), (Doubles{1, 10, 100, 1000}));
+  }
+}
+
+TEST(InPlace, ViewsMadeWithoutRecordingOfPlainTensors) {
+  const Tensor y = zeros({4}, {.dtype = DType::f64});
+  Tensor view;
+  {
+    const NoGradGuard no_grad;
+    view = y.slice(0, 0, 2);
+  }
+  for (const auto& [name, write] : kWrites) EXPECT_NO_THROW(write(view)) << name;
+  EXPECT_THROW(view.copy_(leaf({1, 2})), Error);
+}
+
+TEST(InPlace, ViewsThatAreOlderThanTheirLeaf) {
+  const Tensor x = constant({1, 2, 3, 4});
+  const Tensor view = x.slice(0, 0, 2);
+  x.requires_grad_();
+  EXPECT_TRUE(view.requires_grad());
+  for (const auto& [name, write] : kWrites) EXPECT_THROW(write(view), Error) << name;
+  EXPECT_EQ(list(x), (Doubles{1, 2, 3, 4}));
+  sum(view * constant({5, 6})).backward();
+  EXPECT_EQ(grad_of(x), (Doubles{5, 6, 0, 0}));
+}
+
+// A leaf that is itself a view, as what comes out of a factory may be, is the base of its views.
+TEST(InPlace, ViewsOfALeafThatIsAView) {
+  const Tensor whole = constant({1, 2, 3, 4}), x = whole.slice(0, 0, 3);
+  x.requires_grad_();
+  Tensor unrecorded;
+  {
+    const NoGradGuard no_grad;
+    unrecorded = x.slice(0, 0, 2);
+  }
+  for (const auto& [name, write] : kWrites) {
+    EXPECT_THROW(write(unrecorded), Error) << name;
+    EXPECT_THROW(write(x.slice(0, 0, 2)), Error) << name;
+  }
+  EXPECT_EQ(list(whole), (Doubles{1, 2, 3, 4}));
+}
+
+TEST(InPlace, ComparisonsHaveZeroGradients) {
+  const Tensor x = leaf({1, 2, 3, 4});
+  const Tensor y = x * 1, z = x * 1;
+  gt_(y, 2);
+  isfinite_(z);
+  EXPECT_EQ(list(y + z), (Doubles{1, 1, 2, 2}));
+  sum(y + z).backward();
+  EXPECT_EQ(grad_of(x), (Doubles{0, 0, 0, 0}));
 }
 
 TEST(InPlace, GraphOfWritesFreesItself) {

@@ -45,7 +45,7 @@ TEST_P(CopyPair, Converts) {
   for (double x : {100.0, -100.0, 200.0, 255.0, 0.0}) values.push_back(x);
   std::vector<double> wanted;
   for (double x : values) wanted.push_back(converted(converted(x, from), to));
-  const Tensor source = tensor(values, {.dtype = from});
+  const Tensor source = tensor(values).to(from);
   EXPECT_EQ(source.to(to).to_vector<double>(), wanted);
   const Tensor target = zeros({125}, {.dtype = to});
   target.copy_(source);

@@ -101,7 +101,17 @@ TEST(Creation, FromNestedLists) {
   EXPECT_EQ(tensor({{{1, 2}, {3, 4}}}).shape(), (Shape{1, 2, 2}));
   EXPECT_EQ(tensor({0.5, -0.5, 0.0, 2.0}, {.dtype = boolean}).to_vector<bool>(),
             (std::vector<bool>{true, true, false, true}));
-  EXPECT_EQ(tensor({-1.5, 300.0}, {.dtype = u8}).to_vector<int>(), (std::vector<int>{255, 44}));
+  EXPECT_EQ(tensor({-1, 2.5}, {.dtype = u8}).to_vector<int>(), (std::vector<int>{255, 2}));
+  EXPECT_EQ(error_of([] {
+              tensor({1, 300}, {.dtype = u8});
+            }),
+            "tensor: the value must fit the dtype, got 300 for u8");
+  EXPECT_EQ(error_of([] {
+              tensor(std::vector<double>{1, NAN}, {.dtype = i32});
+            }),
+            "tensor: the value must fit the dtype, got nan for i32");
+  EXPECT_EQ(error_of([] { arange(0, 300, {.dtype = u8}); }),
+            "arange: the value must fit the dtype, got 256 for u8");
   EXPECT_EQ(tensor({INT64_MAX, INT64_MIN}).to_vector<int64_t>(),
             (std::vector<int64_t>{INT64_MAX, INT64_MIN}));
   EXPECT_EQ(tensor({INT64_MAX}, {.dtype = f64}).item<double>(), 0x1p63);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 namespace aorta {
 namespace {
@@ -60,6 +61,31 @@ TEST(Tensor, ElementAccess) {
               x.at<float>({0, 0});
             }),
             "data: the element type must match the dtype, got f32 for a tensor of i64");
+}
+
+// LibTorch's rule: a fraction is cut, and what the type doesn't hold is refused.
+TEST(Tensor, ItemMustFitTheType) {
+  const auto refused = [](const std::function<void()>& ask, const char* value) {
+    EXPECT_EQ(error_of(ask),
+              std::string("item: the value must fit the type that is asked for, got ") + value);
+  };
+  refused([] { full({}, NAN).item<int>(); }, "nan");
+  refused([] { full({}, INFINITY).item<int64_t>(); }, "inf");
+  refused([] { full({}, 1e10).item<int>(); }, "1e+10");
+  refused([] { full({}, 0x1p63, {.dtype = f64}).item<int64_t>(); }, "9223372036854775808");
+  refused([] { full({}, -1.0).item<uint8_t>(); }, "-1");
+  refused([] { full({}, 128).item<int8_t>(); }, "128");
+  refused([] { full({}, int64_t{1} << 31).item<int>(); }, "2147483648");
+  refused([] { full({}, 1e300, {.dtype = f64}).item<float>(); }, "1e+300");
+  EXPECT_EQ(full({}, -0x1p63, {.dtype = f64}).item<int64_t>(), INT64_MIN);
+  EXPECT_EQ(full({}, -128).item<int8_t>(), -128);
+  EXPECT_EQ(full({}, -1).item<uint8_t>(), 255);
+  EXPECT_EQ(full({}, -1).item<uint64_t>(), UINT64_MAX);
+  EXPECT_EQ(full({}, -2.9).item<int>(), -2);
+  EXPECT_EQ(full({}, INFINITY, {.dtype = f64}).item<float>(), INFINITY);
+  EXPECT_TRUE(full({}, NAN).item<bool>());
+  EXPECT_EQ(error_of([] { full({1}, UINT64_MAX); }),
+            "number: an integer must be less than 2^63, got 18446744073709551615");
 }
 
 TEST(Tensor, ItemOfEveryDType) {

@@ -1,0 +1,324 @@
+#include <aorta/core/ops/closeness.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
+#include <aorta/core/ops/rearrange.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+// Numbers beside integer tensors, one that the dtype doesn't hold among them: what comes out is
+// what the same call gives on the same elements in f64, or an error. Every public function that
+// takes a number has a line here.
+namespace aorta {
+namespace {
+
+// x is (4), positive; the number goes where the function takes one.
+using Call = Tensor (*)(const Tensor& x, const Scalar& number);
+
+struct Function {
+  Call call;
+  Call in_place = nullptr;
+  /// PyTorch's rule for what is stored, and arithmetic: elements that aren't signed take a negative
+  /// integer for what it is modulo 2^8.
+  bool modular = false;
+  /// What the elements are widened to for comparison.
+  DType wide = f64;
+};
+
+Tensor mask() { return tensor({true, false, true, false}); }
+Tensor places() { return tensor({0, 2}); }
+Tensor matrix(const Tensor& x) { return x.view({2, 2}); }
+
+template <Tensor (*op)(const Operand&, const Operand&)>
+Tensor right(const Tensor& x, const Scalar& n) {
+  return op(x, n);
+}
+template <Tensor (*op)(const Operand&, const Operand&)>
+Tensor left(const Tensor& x, const Scalar& n) {
+  return op(n, x);
+}
+template <Tensor (*op)(const Tensor&, const Operand&)>
+Tensor written(const Tensor& x, const Scalar& n) {
+  return op(x, n);
+}
+
+using Functions = std::multimap<std::string, Function>;
+
+// A binary op with the number on either side.
+template <Tensor (*op)(const Operand&, const Operand&),
+          Tensor (*op_)(const Tensor&, const Operand&)>
+void add_binary(Functions& all, const char* name, bool modular = false, DType wide = f64) {
+  all.insert({name, {right<op>, written<op_>, modular, wide}});
+  all.insert({name, {left<op>, nullptr, modular, wide}});
+}
+
+void add_binaries(Functions& all) {
+  add_binary<mul, mul_>(all, "mul", true);
+  add_binary<div, div_>(all, "div");
+  add_binary<floor_divide, floor_divide_>(all, "floor_divide");
+  add_binary<fmod, fmod_>(all, "fmod");
+  add_binary<remainder, remainder_>(all, "remainder");
+  add_binary<minimum, minimum_>(all, "minimum");
+  add_binary<maximum, maximum_>(all, "maximum");
+  add_binary<atan2, atan2_>(all, "atan2");
+  add_binary<hypot, hypot_>(all, "hypot");
+  add_binary<prelu, prelu_>(all, "prelu");
+  add_binary<eq, eq_>(all, "eq");
+  add_binary<ne, ne_>(all, "ne");
+  add_binary<lt, lt_>(all, "lt");
+  add_binary<le, le_>(all, "le");
+  add_binary<gt, gt_>(all, "gt");
+  add_binary<ge, ge_>(all, "ge");
+  add_binary<logical_and, logical_and_>(all, "logical_and");
+  add_binary<logical_or, logical_or_>(all, "logical_or");
+  add_binary<logical_xor, logical_xor_>(all, "logical_xor");
+  add_binary<bitwise_and, bitwise_and_>(all, "bitwise_and", true, i64);
+  add_binary<bitwise_or, bitwise_or_>(all, "bitwise_or", true, i64);
+  add_binary<bitwise_xor, bitwise_xor_>(all, "bitwise_xor", true, i64);
+  add_binary<bitwise_left_shift, bitwise_left_shift_>(all, "bitwise_left_shift", true, i64);
+  add_binary<bitwise_right_shift, bitwise_right_shift_>(all, "bitwise_right_shift", false, i64);
+}
+
+const Functions& functions() {
+  static const Functions all = [] {
+    Functions made = {
+        {"pow",
+         {[](auto& x, auto& n) { return pow(clamp_max(x, 1), n); },
+          [](auto& x, auto& n) { return pow_(clamp_max(x, 1), n); }}},
+        {"pow", {[](auto& x, auto& n) { return pow(n, clamp_max(x, 1)); }, nullptr, true}},
+        {"add",
+         {[](auto& x, auto& n) { return add(x, n); }, [](auto& x, auto& n) { return add_(x, n); },
+          true}},
+        {"add", {[](auto& x, auto& n) { return add(n, x); }, nullptr, true}},
+        {"add",
+         {[](auto& x, auto& n) { return add(x, x, n); },
+          [](auto& x, auto& n) { return add_(x, x.clone(), n); }, true}},
+        {"sub",
+         {[](auto& x, auto& n) { return sub(x, n); }, [](auto& x, auto& n) { return sub_(x, n); },
+          true}},
+        {"sub", {[](auto& x, auto& n) { return sub(n, x); }, nullptr, true}},
+        {"sub",
+         {[](auto& x, auto& n) { return sub(x, x, n); },
+          [](auto& x, auto& n) { return sub_(x, x.clone(), n); }, true}},
+        {"lerp",
+         {[](auto& x, auto& n) { return lerp(x, x + 1, n); },
+          [](auto& x, auto& n) { return lerp_(x, x + 1, n); }}},
+        {"addcmul",
+         {[](auto& x, auto& n) { return addcmul(x, x, x, n); },
+          [](auto& x, auto& n) { return addcmul_(x, x.clone(), x.clone(), n); }, true}},
+        {"addcdiv",
+         {[](auto& x, auto& n) { return addcdiv(x, x, x + 1, n); },
+          [](auto& x, auto& n) { return addcdiv_(x, x.clone(), x + 1, n); }}},
+        {"leaky_relu",
+         {[](auto& x, auto& n) { return leaky_relu(x, n); },
+          [](auto& x, auto& n) { return leaky_relu_(x, n); }}},
+        {"elu",
+         {[](auto& x, auto& n) { return elu(x, n); }, [](auto& x, auto& n) { return elu_(x, n); }}},
+        {"celu",
+         {[](auto& x, auto& n) { return celu(x, n); },
+          [](auto& x, auto& n) { return celu_(x, n); }}},
+        {"hardtanh",
+         {[](auto& x, auto& n) { return hardtanh(x, n, n); },
+          [](auto& x, auto& n) { return hardtanh_(x, n, n); }}},
+        {"hardtanh",
+         {[](auto& x, auto& n) { return hardtanh(x, 2, n); },
+          [](auto& x, auto& n) { return hardtanh_(x, 2, n); }}},
+        {"hardtanh",
+         {[](auto& x, auto& n) { return hardtanh(x, n, 2); },
+          [](auto& x, auto& n) { return hardtanh_(x, n, 2); }}},
+        {"threshold",
+         {[](auto& x, auto& n) { return threshold(x, n, 2); },
+          [](auto& x, auto& n) { return threshold_(x, n, 2); }}},
+        {"threshold",
+         {[](auto& x, auto& n) { return threshold(x, 2, n); },
+          [](auto& x, auto& n) { return threshold_(x, 2, n); }, true}},
+        {"clamp",
+         {[](auto& x, auto& n) { return clamp(x, n, n); },
+          [](auto& x, auto& n) { return clamp_(x, n, n); }}},
+        {"clamp",
+         {[](auto& x, auto& n) { return clamp(x, 2, n); },
+          [](auto& x, auto& n) { return clamp_(x, 2, n); }}},
+        {"clamp",
+         {[](auto& x, auto& n) { return clamp(x, n, 2); },
+          [](auto& x, auto& n) { return clamp_(x, n, 2); }}},
+        {"clamp_min",
+         {[](auto& x, auto& n) { return clamp_min(x, n); },
+          [](auto& x, auto& n) { return clamp_min_(x, n); }}},
+        {"clamp_max",
+         {[](auto& x, auto& n) { return clamp_max(x, n); },
+          [](auto& x, auto& n) { return clamp_max_(x, n); }}},
+        {"where", {[](auto& x, auto& n) { return where(mask(), x, n); }, nullptr, true}},
+        {"where", {[](auto& x, auto& n) { return where(mask(), n, x); }, nullptr, true}},
+        {"masked_fill",
+         {[](auto& x, auto& n) { return masked_fill(x, mask(), n); },
+          [](auto& x, auto& n) { return masked_fill_(x, mask(), n); }, true}},
+        {"pad",
+         {[](auto& x, auto& n) {
+            return pad(x, {1, 1}, PadMode::constant, n);
+          },
+          nullptr, true}},
+        {"scatter",
+         {[](auto& x, auto& n) { return scatter(x, 0, places(), n); },
+          [](auto& x, auto& n) -> Tensor { return scatter_(x, 0, places(), n); }, true}},
+        {"index_fill",
+         {[](auto& x, auto& n) { return index_fill(x, 0, places(), n); },
+          [](auto& x, auto& n) -> Tensor { return index_fill_(x, 0, places(), n); }, true}},
+        {"index_add",
+         {[](auto& x, auto& n) { return index_add(x, 0, places(), x.slice(0, 0, 2), n); },
+          [](auto& x, auto& n) -> Tensor {
+            return index_add_(x, 0, places(), x.slice(0, 0, 2).clone(), n);
+          },
+          true}},
+        {"index_put",
+         {nullptr, [](auto& x, auto& n) -> Tensor { return index_put_(x, {places()}, n); }, true}},
+        {"index_put",
+         {nullptr, [](auto& x, auto& n) -> Tensor { return index_put_(x, {mask()}, n); }, true}},
+        {"index_put",
+         {nullptr, [](auto& x, auto& n) -> Tensor { return index_put_(x, {1}, n); }, true}},
+        {"fill", {nullptr, [](auto& x, auto& n) -> Tensor { return x.fill_(n); }, true}},
+        {"full",
+         {[](auto& x, auto& n) { return full({2}, n, {.dtype = x.dtype()}); }, nullptr, true}},
+        {"full_like", {[](auto& x, auto& n) { return full_like(x, n); }, nullptr, true}},
+        {"tensor",
+         {[](auto& x, auto& n) { return tensor({{TensorData(n)}}, {.dtype = x.dtype()}); }, nullptr,
+          true}},
+        {"arange",
+         {[](auto& x, auto& n) { return arange(n, n.to_double() + 3, {.dtype = x.dtype()}); },
+          nullptr, true}},
+        {"arange",
+         {[](auto& x, auto& n) { return arange(0, n, n.to_double() / 2, {.dtype = x.dtype()}); },
+          nullptr, true}},
+        {"arange",
+         {[](auto& x, auto& n) { return arange(n.to_double() * 0 + 2, {.dtype = x.dtype()}); },
+          nullptr, true}},
+        {"linspace",
+         {[](auto& x, auto& n) { return linspace(n, n, 2, {.dtype = x.dtype()}); }, nullptr, true}},
+        {"addmm",
+         {[](auto& x, auto& n) { return addmm(matrix(x), matrix(x), matrix(x), {.beta = n}); },
+          nullptr, true}},
+        {"addmm",
+         {[](auto& x, auto& n) { return addmm(matrix(x), matrix(x), matrix(x), {.alpha = n}); },
+          nullptr, true}},
+        {"baddbmm",
+         {[](auto& x, auto& n) {
+            return baddbmm(matrix(x), matrix(x).unsqueeze(0), matrix(x).unsqueeze(0), {.beta = n});
+          },
+          nullptr, true}},
+    };
+    add_binaries(made);
+    return made;
+  }();
+  return all;
+}
+
+const std::vector<Scalar>& numbers() {
+  static const std::vector<Scalar> all = {-1,
+                                          256,
+                                          300,
+                                          -256,
+                                          -300,
+                                          int64_t{1} << 31,
+                                          -(int64_t{1} << 31) - 1,
+                                          int64_t{1} << 40,
+                                          -1.0,
+                                          0.5,
+                                          2.5,
+                                          255.5,
+                                          300.0,
+                                          1e10,
+                                          0x1p63,
+                                          -0x1p64,
+                                          0x1p120,
+                                          NAN,
+                                          INFINITY,
+                                          -INFINITY};
+  return all;
+}
+
+// Whether `got` is `wanted`, which the wide dtype gave: cut where it is an integer, and for a
+// modular op among unsigned elements modulo 2^8.
+bool agrees(const Tensor& got, const Tensor& wanted, bool modular) {
+  const Tensor a = got.to(f64), b = wanted.to(f64);
+  if (a.shape() != b.shape()) return false;
+  if (got.dtype() == f32) return allclose(a, b.to(f32).to(f64), 1e-6, 1e-37, true);
+  if (got.dtype() == boolean) return equal(got, wanted.to(boolean));
+  return equal(a, modular && got.dtype() == u8 ? remainder(trunc(b), 256) : trunc(b));
+}
+
+TEST(Numbers, AreRightOrRefused) {
+  int refused = 0, right_ones = 0;
+  for (const auto& [name, function] : functions()) {
+    for (const DType dtype : {u8, i32, i64, boolean}) {
+      for (const Scalar& number : numbers()) {
+        for (const Call call : {function.call, function.in_place}) {
+          if (!call) continue;
+          SCOPED_TRACE(name + (call == function.call ? "" : "_") + " of " + to_string(dtype) +
+                       " with " + to_string(number));
+          const Tensor x = tensor({1, 2, 3, 10}).to(dtype);
+          Tensor result;
+          try {
+            result = call(x.clone(), number);
+          } catch (const Error&) {
+            ++refused;
+            continue;
+          }
+          // bool + alpha * bool is a question of truth.
+          if (name == "add" && result.dtype() == boolean) continue;
+          const Tensor wanted = call(x.to(function.wide), number);
+          EXPECT_TRUE(agrees(result, wanted, function.modular)) << to_string(result) << "\nis not\n"
+                                                                << to_string(wanted);
+          ++right_ones;
+        }
+      }
+    }
+  }
+  EXPECT_GT(refused, 2000);
+  EXPECT_GT(right_ones, 2000);
+}
+
+// The functions that take a number, by the headers.
+std::set<std::string> declared() {
+  std::set<std::string> names;
+  std::vector<std::filesystem::path> headers{"core/tensor.h"};
+  for (const auto& file : std::filesystem::directory_iterator("core/ops")) {
+    if (file.path().extension() == ".h") headers.push_back(file.path());
+  }
+  for (const auto& header : headers) {
+    std::ifstream stream(header);
+    std::stringstream code;
+    for (std::string line; std::getline(stream, line);)
+      code << line.substr(0, line.find("//")) << "\n";
+    const std::string text = code.str();
+    static const std::regex declaration(
+        R"(\n\s*(?:const )?(?:Tensor|std::vector<Tensor>)&? (\w+)\(([^;]*);)");
+    for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at) {
+      static const std::regex number(R"(\b(Scalar|Operand|AddmmOptions|TensorData)\b)");
+      if (std::regex_search((*at)[2].str(), number)) names.insert((*at)[1]);
+    }
+  }
+  return names;
+}
+
+TEST(Numbers, EveryFunctionThatTakesOneIsTested) {
+  std::set<std::string> tested;
+  for (const auto& [name, function] : functions()) {
+    if (function.call) tested.insert(name);
+    if (function.in_place) tested.insert(name + "_");
+  }
+  const std::set<std::string> names = declared();
+  EXPECT_GT(names.size(), 90u);
+  for (const std::string& name : names)
+    EXPECT_TRUE(tested.contains(name)) << name << " takes a number and needs a line above";
+}
+
+}  // namespace
+}  // namespace aorta
