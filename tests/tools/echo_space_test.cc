@@ -6,7 +6,9 @@
 #include <aorta/tools/echo/run_space.h>
 #include <aorta/tools/echo/train.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 
 namespace aorta::echo {
 namespace {
