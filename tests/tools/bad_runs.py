@@ -437,6 +437,18 @@ def _(case):
     return case.echo("evaluate", "--data_dir", case.data_folder)
 
 
+for letter, command, flag in (("j", "evaluate", "--weights"), ("k", "train", "--output"), ("l", "segment", "videos")):
+    @row("78" + letter, "an empty value, as of a variable that isn't set", 2, flag + ': must have a value, got ""; *',
+         command)
+    def _(case, command=command, flag=flag):
+        return case.echo(command, *([flag, ""] if flag[0] == "-" else ["--weights", "run", ""]))
+
+
+@row("78m", "a flag behind --", 2, "unexpected argument --lr; *", "train -- --lr")
+def _(case):
+    return case.train("--", "--lr")
+
+
 @row("78e", "-1 workers", 2, "--workers: must not be negative, got -1", "compare --workers -1")
 def _(case):
     return case.echo("compare", "--data_dir", case.data_folder, "--workers", "-1")

@@ -277,6 +277,14 @@ Command doctor_command(CLI::App& app) {
           }};
 }
 
+/// Refuses "" for every value: that of a shell's variable that isn't set, say.
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options())
+    option->check(
+        [](const std::string& text) { return text.empty() ? "must have a value, got \"\"" : ""; });
+  for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
+}
+
 /// `--num-workers` and `--num_workers` are one.
 std::string with_underscores(std::string argument) {
   if (!argument.starts_with("--")) return argument;
@@ -348,8 +356,10 @@ std::string usage_text(const CLI::ParseError& error, const CLI::App& app) {
   if (!extras.empty()) {
     const std::string& first = extras[0];
     const std::string name = first.substr(0, first.find('='));
-    if (name.starts_with("-")) {
-      text = "unknown flag " + name + nearest(name, flags_of(*chosen));
+    const std::vector<std::string> flags = flags_of(*chosen);
+    const bool known = std::find(flags.begin(), flags.end(), name) != flags.end();  // behind "--"
+    if (name.starts_with("-") && !known) {
+      text = "unknown flag " + name + nearest(name, flags);
     } else {
       std::vector<std::string> commands;
       for (const CLI::App* command : chosen->get_subcommands({}))
@@ -409,6 +419,7 @@ int run_command_line(int argc, char** argv) try {
   const std::vector<Command> commands = {
       train_command(app),   evaluate_command(app), segment_command(app), synth_command(app),
       compare_command(app), data_command(app),     doctor_command(app),  export_command(app)};
+  refuse_empty_values(app);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) argument = with_underscores(argument);
   arguments = with_files(arguments);
