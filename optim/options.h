@@ -3,6 +3,7 @@
 #include <aorta/core/number.h>
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -58,6 +59,32 @@ class Option {
   T value_;
   bool named_ = false;
 };
+
+// Of two options, which would be tensors' operands as well as numbers.
+template <class T, class U>
+auto operator+(const Option<T>& a, const Option<U>& b) {
+  return static_cast<const T&>(a) + static_cast<const U&>(b);
+}
+template <class T, class U>
+auto operator-(const Option<T>& a, const Option<U>& b) {
+  return static_cast<const T&>(a) - static_cast<const U&>(b);
+}
+template <class T, class U>
+auto operator*(const Option<T>& a, const Option<U>& b) {
+  return static_cast<const T&>(a) * static_cast<const U&>(b);
+}
+template <class T, class U>
+auto operator/(const Option<T>& a, const Option<U>& b) {
+  return static_cast<const T&>(a) / static_cast<const U&>(b);
+}
+template <class T, class U>
+auto operator<=>(const Option<T>& a, const Option<U>& b) {
+  return static_cast<const T&>(a) <=> static_cast<const U&>(b);
+}
+template <class T, class U>
+bool operator==(const Option<T>& a, const Option<U>& b) {
+  return static_cast<const T&>(a) == static_cast<const U&>(b);
+}
 
 template <class T>
 auto to_string(const Option<T>& option) {

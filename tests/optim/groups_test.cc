@@ -109,6 +109,21 @@ TEST(Groups, GroupsInheritWhatTheyDoNotName) {
   EXPECT_EQ(adagrad.options(1).eps, 1e-10);
 }
 
+TEST(Groups, OptionsAreNumbersAmongNumbersAndTensors) {
+  struct {
+    Option<double> lr = Default(0.25), beta = Default(0.5);
+    Option<int64_t> count = Default(3);
+    Option<bool> flag = Default(false);
+  } o;
+  EXPECT_EQ(o.lr * o.beta + o.lr / o.beta - (1 - o.lr) * 2 - o.count, 0.125 + 0.5 - 1.5 - 3);
+  EXPECT_TRUE(o.lr < o.beta && o.lr != o.beta && o.lr <= 0.25 && o.count == 3 && !o.flag);
+  const Tensor x = full({2}, 2, {.dtype = f64});
+  EXPECT_EQ((o.lr * x - o.beta).to_vector<double>(), (std::vector{0.0, 0.0}));
+  o.lr *= 2;
+  o.beta = o.lr;
+  EXPECT_TRUE(o.lr.is_named() && o.beta == 0.5 && !o.count.is_named());
+}
+
 TEST(Groups, ACopyOfOptionsKeepsThemAll) {
   const Tensor w = leaf({1}), b = leaf({2});
   SGD sgd({w}, {.momentum = 0.9});
