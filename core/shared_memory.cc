@@ -33,8 +33,8 @@ std::shared_ptr<SharedMemory> SharedMemory::create(const char* op, int64_t size_
   Descriptor file(memfd_create("aorta", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const auto expect = [&](bool ok, const char* call) {
     if (!ok)
-      fail_for_resources(op, "shared memory must be there", file_bytes, " bytes wanted, ", call,
-                         ": ", errno_text(errno));
+      fail_for_resources(op, "shared memory must be there (ulimit -n and -f limit it)", file_bytes,
+                         " bytes wanted, ", call, ": ", errno_text(errno));
   };
   expect(bool(file), "memfd_create");
   expect(ftruncate(file.get(), file_bytes) == 0, "ftruncate");
