@@ -60,15 +60,15 @@ class Case:
     # Starting programs.
     def start(self, *command, limits=(), environment=None, stdout=subprocess.PIPE):
         def before():
+            for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+                signal.signal(number, signal.SIG_DFL)  # as a shell starts it: Python ignores some
             for name, value in limits:
                 resource.setrlimit(name, (value, value))
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # beyond RLIMIT_FSIZE write() fails instead
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         full = {**os.environ, "OMP_NUM_THREADS": "1", "HOME": self.folder, **(environment or {})}
         full.pop("AORTA_ECHO", None)
         full.pop("XDG_DATA_HOME", None)
         started = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, preexec_fn=before,
-                                   restore_signals=False, env=full, cwd=self.folder, errors="replace")
+                                   env=full, cwd=self.folder, errors="replace")
         self.started.append(started)
         return started
 
@@ -131,6 +131,10 @@ class Case:
     def expect_resumes(self):
         done = self.resume("--max_steps", "1")
         assert done.code == 0, done.err
+
+    @staticmethod
+    def remove(path):
+        shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
 
     # Other processes.
     @staticmethod
@@ -213,7 +217,7 @@ INTRODUCTION = """# Exit codes and errors of aorta-echo
 | 4 | environment: a folder, memory, descriptors, a device |
 | 5 | diverged: the loss is no longer finite |
 | 6 | storage: a file couldn't be written, or would have replaced one |
-| 130, 143 | ended by Ctrl-C or SIGTERM, after a checkpoint (a second signal ends it at once) |
+| 130, 143, 129 | ended by Ctrl-C, SIGTERM or SIGHUP, after a checkpoint (a second signal ends it at once) |
 
 What fails says so in one line on stderr, `error: ` and the message, and leaves whole what earlier runs wrote. In
 the messages below `*` stands for anything, DATA for the data folder and RUN for the run's folder. Where the exit code

@@ -245,6 +245,18 @@ def _(case):
     return case.train("--output", case.data.path("FileList.csv") + "/run")
 
 
+for letter, name, made, kind, got in (("c", "samples", "a file", "a folder", "a file"), ("d", "best.safetensors", "a folder", "a regular file", "a folder"),
+                                      ("e", "log.csv", "a pipe", "a regular file", "a device, pipe or socket")):
+    @row("56" + letter, "%s where a run writes %s" % (made, name), 4, "RUN/%s: must be %s, got %s" % (name, kind, got))
+    def _(case, name=name, made=made):
+        place = os.path.join(case.begun().run_folder, name)
+        case.remove(place)
+        {"a file": lambda: files.write(place, ""), "a folder": lambda: os.mkdir(place), "a pipe": lambda: os.mkfifo(place)}[made]()
+        done = case.resume()
+        case.expect_earlier_files("checkpoint.safetensors")
+        return done
+
+
 @row("57a", "the output is a file", 4, "DATA/FileList.csv: --output must be a folder, got a file")
 def _(case):
     return case.train("--output", case.data.path("FileList.csv"))
@@ -266,11 +278,19 @@ def _(case):
     return done
 
 
-@row(59, "the disk is full at the log", 0,
+@row("59a", "the disk is full at the log", 0,
      "warning: RUN/train.log: lines are missing, got No space left on device; the training goes on")
 def _(case):
     os.remove(case.begun().run_folder + "/train.log")
     os.symlink("/dev/full", case.run_folder + "/train.log")
+    return case.resume()
+
+
+@row("59b", "the log is a pipe that nobody reads", 0,
+     "warning: RUN/train.log: lines are missing, got No such device or address; the training goes on")
+def _(case):
+    os.remove(case.begun().run_folder + "/train.log")
+    os.mkfifo(case.run_folder + "/train.log")
     return case.resume()
 
 
@@ -280,7 +300,7 @@ def _(case):
     return case.train(environment={"LD_PRELOAD": BAD_MACHINE, "FREE_BYTES": "1000000"})
 
 
-@row(61, "too little shared memory for workers", 4, "*memory must be there*")
+@row(61, "too little shared memory for workers", 4, "*shared memory must be there (ulimit -n and -f limit it), got * bytes wanted, *")
 def _(case):
     return case.begun().resume("--num_workers", "2", limits=[(resource.RLIMIT_FSIZE, 1 << 16)])
 
@@ -320,13 +340,20 @@ def _(case):
     return done
 
 
-@row(66, "too few file descriptors", 4, "*Too many open files*")
+@row("66a", "too few file descriptors", 4, "*EMFILE (Too many open files)*")
 def _(case):
     return case.begun().resume("--num_workers", "4", limits=[(resource.RLIMIT_NOFILE, 12)])
 
 
-for number, what, first, code in ((67, "Ctrl-C", signal.SIGINT, 130), (68, "SIGTERM", signal.SIGTERM, 143)):
-    @row("%da" % number, what, code, "go on with: aorta-echo train --resume --output RUN")
+@row("66b", "hardly any file descriptors", 4,
+     "channel: a socket must be there (ulimit -n shows how many files may be open), got EMFILE (Too many open files)")
+def _(case):
+    return case.train(limits=[(resource.RLIMIT_NOFILE, 4)])
+
+
+for number, letters, what, first, code in ((67, "ab", "Ctrl-C", signal.SIGINT, 130), (68, "ab", "SIGTERM", signal.SIGTERM, 143),
+                                           (68, "cd", "SIGHUP", signal.SIGHUP, 129)):
+    @row("%d%s" % (number, letters[0]), what, code, "go on with: aorta-echo train --resume --output RUN")
     def _(case, first=first):
         started = case.begun().resume_for_long()
         started.send_signal(first)
@@ -334,7 +361,7 @@ for number, what, first, code in ((67, "Ctrl-C", signal.SIGINT, 130), (68, "SIGT
         case.expect_resumes()
         return done
 
-    @row("%db" % number, what + " twice", code, "")
+    @row("%d%s" % (number, letters[1]), what + " twice", code, "")
     def _(case, first=first):
         started = case.begun().resume_for_long()
         while started.poll() is None:
@@ -344,7 +371,16 @@ for number, what, first, code in ((67, "Ctrl-C", signal.SIGINT, 130), (68, "SIGT
         return done
 
 
-@row(69, "standard output is closed", 0, "")
+@row("68e", "SIGHUP under nohup", 0, "")
+def _(case):
+    started = case.begun().start("nohup", ECHO, *case.resume_arguments("--num_epochs", "20"))
+    case.wait_for(started, "resume epoch")
+    started.send_signal(signal.SIGHUP)
+    done = case.finish(started)
+    return Done(done.code, done.out, done.err.replace("nohup: ignoring input\n", ""))
+
+
+@row("69a", "the reader of standard output goes away", 0, "")
 def _(case):
     end, out = os.pipe()
     started = case.begun().start(ECHO, *case.resume_arguments(), stdout=out)
@@ -356,9 +392,29 @@ def _(case):
     return done
 
 
-@row(70, "too little memory", 4, "*allocate: the machine has no more memory, got * bytes wanted, * in use")
+@row("69b", "standard input, output and error are closed, as a daemon's", 0, "")
+def _(case):
+    script = 'exec "$0" "$@" <&- >&- 2>&-'
+    done = case.finish(case.begun().start("sh", "-c", script, ECHO, *case.resume_arguments("--num_workers", "2")))
+    assert files.read(case.run_folder + "/.lock") == b""
+    with open(case.run_folder + "/log.csv", encoding="utf-8") as log:
+        assert len(log.readlines()) == 1 + 2 * 3
+    return done
+
+
+@row("70a", "too little memory", 4, "*allocate: the machine has no more memory, got * bytes wanted, * in use")
 def _(case):
     return case.begun().resume(limits=[(resource.RLIMIT_AS, 90 << 20)])
+
+
+@row("70b", "more threads than libgomp takes", 4, "OMP_NUM_THREADS: must be at most 4096, got 100000")
+def _(case):
+    return case.train(environment={"OMP_NUM_THREADS": "100000"})
+
+
+@row("70c", "too small a stack", 4, "init: the stack must have 512 KiB at least (ulimit -s), got 256 KiB")
+def _(case):
+    return case.train(limits=[(resource.RLIMIT_STACK, 256 << 10)])
 
 
 left_out(71, "too little memory of a GPU", "needs a GPU")
@@ -557,3 +613,15 @@ def _(case):
 @row("83f", "--allow_changed_data of a run that begins", 2, "--allow_changed_data: goes with --resume, got none")
 def _(case):
     return case.train("--allow_changed_data")
+
+
+# Paths are any bytes.
+
+for letter, what, name in (("a", "isn't UTF-8", b"data\xff\xfe"), ("b", "has a line break", b"data\nx: y")):
+    @row("84" + letter, "a data folder whose name " + what, 0, "")
+    def _(case, name=name):
+        folder = os.path.join(os.fsencode(case.folder), name)
+        os.rename(case.data_folder, folder)
+        done = case.train("--data_dir", os.fsdecode(folder))
+        assert done.code == 0, done.err
+        return case.echo("train", "--resume", "--output", case.run_folder, "--num_epochs", "2")

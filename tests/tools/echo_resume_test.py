@@ -1,6 +1,7 @@
 """A run that is stopped, killed or damaged goes on bit for bit, and loses nothing."""
 
 import csv
+import fcntl
 import hashlib
 import json
 import os
@@ -153,6 +154,8 @@ class Resume(unittest.TestCase):
         done = subprocess.run(self.resume(run), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check(run)
+        left = [name for _, _, names in os.walk(run) for name in names if name.endswith(".tmp")]
+        self.assertEqual(left, [], "what a killed run left must be removed")
         return done
 
     def wait_for_steps(self, process, run):
@@ -282,7 +285,6 @@ class Resume(unittest.TestCase):
         process.communicate(timeout=60)
 
         def small_files():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 22, 1 << 22))
 
         before = open(run + "/checkpoint.safetensors", "rb").read()
@@ -291,6 +293,24 @@ class Resume(unittest.TestCase):
         self.assertEqual(process.returncode, 6, err)
         self.assertRegex(err.splitlines()[-1], r"error: .*/(checkpoint|best).safetensors.*EFBIG")
         self.assertEqual(open(run + "/checkpoint.safetensors", "rb").read(), before)
+        self.finish(run)
+
+    def test_a_kill_while_it_saves_leaves_nothing_behind(self):
+        run = self.run_folder()
+        process = self.start(self.train(run))
+        saving = False
+        while not saving and process.poll() is None:
+            saving = os.path.isdir(run) and any(
+                name.endswith(".tmp") and "safetensors" in name for name in os.listdir(run))
+        process.kill()
+        process.communicate(timeout=60)
+        self.assertTrue(saving, "it ended before it saved")
+        # Of this process, which lives: it isn't the run's to remove.
+        mine = run + "/.best.safetensors.%d-0.tmp" % os.getpid()
+        with open(mine, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            subprocess.run(self.resume(run), check=True, stdout=subprocess.DEVNULL)
+            self.assertTrue(os.path.exists(mine))
         self.finish(run)
 
     def test_settings_that_would_change_the_run_are_refused(self):

@@ -50,9 +50,24 @@ TEST(RunFolder, LeavesNothingOfARunThatDoesNotBegin) {
             folder.file("mine") + ": --resume needs the folder of a run, got one without");
 }
 
+TEST(RunFolder, WhatKilledRunsLeftIsRemoved) {
+  const TestFolder folder;
+  const std::string left[] = {"run/.best.safetensors.7-1.tmp", "run/samples/.epoch_001.png.7-2.tmp",
+                              "run/videos/.a.avi.7-3.tmp", "run/size/.a.svg.7-4.tmp"};
+  for (const bool resume : {false, true}) {
+    for (const std::string& name : left) folder.write(name, "half");
+    folder.write("run/args.yaml", "lr: 1");
+    const RunFolder run(folder.file("run"), resume, !resume);
+    for (const std::string& name : left)
+      EXPECT_FALSE(std::filesystem::exists(folder.file(name))) << name;
+  }
+}
+
 TEST(RunFolder, SettingsComeBackFromTheirFile) {
   const TestFolder folder;
-  for (const char* name : {"a #b", "#a", "\"a\" #b", "'a'", " a ", "a'b", "plain"}) {
+  for (const char* name :
+       {"a #b", "#a", "\"a\" #b", "'a'", " a ", "a'b", "plain", "# \"both' \\ ", "a\\nb", "a\nb: c",
+        "\n", "\xff\xfe/\x80", "\xc3\xa4 ", "tab\tand\x7f", "\r", "\\", "\"", "\\x41"}) {
     TrainOptions options;
     options.data_dir = name;
     folder.write("args.yaml", args_yaml(options));

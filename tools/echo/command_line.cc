@@ -1,3 +1,4 @@
+#include <aorta/core/init.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/version.h>
 #include <aorta/tools/echo/check_data.h>
@@ -411,6 +412,7 @@ int complain(ExitCode code, const std::string& text) {
 }  // namespace
 
 int run_command_line(int argc, char** argv) try {
+  with_code(ExitCode::environment, [&] { init(argc, argv); });
   CLI::App app(kDescription, "aorta-echo");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("aorta-echo ") + version(), "print the version");

@@ -12,7 +12,9 @@ namespace aorta::echo {
 
 Console::Console(const std::string& log_path, bool quiet)
     : path_(log_path), bar_({.quiet = quiet}), quiet_(quiet) {
-  log_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  // O_NONBLOCK: opening a pipe must not wait for its reader, nor writing for its room.
+  log_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0644);
+  open_error_ = errno;
 }
 
 Console::~Console() {
@@ -21,7 +23,7 @@ Console::~Console() {
 
 void Console::log(const std::string& text) {
   const std::string line = text + "\n";
-  errno = EBADF;
+  errno = open_error_;
   if (log_ >= 0 && write(log_, line.data(), line.size()) == static_cast<ssize_t>(line.size()))
     return;
   if (!complained_)

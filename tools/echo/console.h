@@ -31,6 +31,7 @@ class Console {
   std::string path_;
   report::ProgressBar bar_;
   int log_ = -1;
+  int open_error_ = 0;
   bool quiet_;
   bool complained_ = false;
 };

@@ -39,7 +39,9 @@ void make_folder(const std::string& path) {
                                              error.message());
 }
 
-std::string signal_name(int number) { return number == SIGINT ? "Ctrl-C" : "SIGTERM"; }
+std::string signal_name(int number) {
+  return number == SIGINT ? "Ctrl-C" : number == SIGHUP ? "SIGHUP" : "SIGTERM";
+}
 
 void stop_if_interrupted(const std::string& kept) {
   if (const int number = interrupted())
@@ -62,6 +64,12 @@ void check_workers(const char* flag, int value) {
   if (value > kMost)
     throw Failure(ExitCode::usage,
                   fmt::format("{}: must be at most {}, got {}", flag, kMost, value));
+}
+
+std::string absolute_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  return error ? path : whole.string();
 }
 
 std::string stem_of(const std::string& path) { return std::filesystem::path(path).stem(); }

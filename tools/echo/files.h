@@ -37,13 +37,16 @@ void check_not_negative(const char* flag, T value) {
 /// Processes that read: 0 to the most that a loader has.
 void check_workers(const char* flag, int value);
 
+/// The path from the root, for a person; as it is where the present folder can't be told.
+std::string absolute_path(const std::string& path);
+
 /// The last part of a path without its suffix: "heart" of "videos/heart.avi".
 std::string stem_of(const std::string& path);
 
 /// Throws a Failure of code 128 + the signal's number when the program was asked to end (see
 /// interrupt.h): "stopped by Ctrl-C: `kept`".
 void stop_if_interrupted(const std::string& kept = "files that were written are whole");
-/// What ended it: "Ctrl-C" or "SIGTERM".
+/// What ended it: "Ctrl-C", "SIGTERM" or "SIGHUP".
 std::string signal_name(int number);
 
 }  // namespace aorta::echo

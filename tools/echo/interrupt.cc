@@ -51,6 +51,9 @@ void catch_interrupts() {
   action.sa_handler = note_signal;
   action.sa_flags = SA_RESTART;
   for (const int number : {SIGINT, SIGTERM}) sigaction(number, &action, nullptr);
+  struct sigaction before {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
   signal(SIGPIPE, SIG_IGN);
 }
 

@@ -1,7 +1,3 @@
-#include <aorta/core/init.h>
 #include <aorta/tools/echo/command_line.h>
 
-int main(int argc, char** argv) {
-  aorta::init(argc, argv);
-  return aorta::echo::run_command_line(argc, argv);
-}
+int main(int argc, char** argv) { return aorta::echo::run_command_line(argc, argv); }

@@ -11,10 +11,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 
@@ -23,41 +22,67 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What `--overwrite` removes: nothing that a run, or `evaluate` and `segment` of it, doesn't
-/// write.
-bool of_a_run(const std::string& name) {
-  static const std::set<std::string> names = [] {
-    std::set<std::string> all = {"args.yaml",
-                                 "log.csv",
-                                 "train.log",
-                                 "curves.svg",
-                                 "dice.svg",
-                                 "report.html",
-                                 "size.csv",
-                                 "trace.json",
-                                 "profile.txt",
-                                 "replay.safetensors",
-                                 "size",
-                                 "videos",
-                                 "samples",
-                                 "best.safetensors",
-                                 "checkpoint.safetensors",
-                                 "checkpoint.safetensors.1"};
+/// What `--overwrite` removes, and a run writes: nothing that a run, or `evaluate` and `segment` of
+/// it, doesn't write. Whether it is a folder.
+const std::map<std::string, bool>& names_of_a_run() {
+  static const std::map<std::string, bool> names = [] {
+    std::map<std::string, bool> all;
+    for (const char* file :
+         {"args.yaml", "log.csv", "train.log", "curves.svg", "dice.svg", "report.html", "size.csv",
+          "trace.json", "profile.txt", "replay.safetensors", "best.safetensors",
+          "checkpoint.safetensors", "checkpoint.safetensors.1"})
+      all[file] = false;
+    for (const char* folder : {"size", "videos", "samples"}) all[folder] = true;
     for (const char* split : {"train", "val", "test", "all"})
       for (const char* rest : {"_dice.csv", "_ef.csv", "_ef.svg", "_bland_altman.svg"})
-        all.insert(std::string(split) + rest);
+        all[std::string(split) + rest] = false;
     return all;
   }();
-  return names.contains(name) || name.starts_with("events.out.tfevents.");
+  return names;
+}
+
+bool of_a_run(const std::string& name) {
+  return names_of_a_run().contains(name) || name.starts_with("events.out.tfevents.");
+}
+
+[[noreturn]] void fail_of(const std::string& path, const std::string& what, int error) {
+  throw Failure(ExitCode::environment, path + ": " + what + ", got " + std::strerror(error));
+}
+
+/// The names in it; throws Failure(environment).
+std::vector<std::string> names_in(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator entries(path, error);
+  for (; !error && entries != fs::directory_iterator(); entries.increment(error))
+    names.push_back(entries->path().filename().string());
+  if (error) fail_of(path, "the folder must be readable", error.value());
+  return names;
 }
 
 /// A log alone is left by a start that came no further.
 bool holds_a_run(const std::string& path) {
-  for (const auto& entry : fs::directory_iterator(path)) {
-    const std::string name = entry.path().filename().string();
-    if (name != "train.log" && of_a_run(name)) return true;
+  const std::vector<std::string> names = names_in(path);
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name != "train.log" && of_a_run(name); });
+}
+
+/// Throws Failure(environment) where something else stands in the place of a file that a run
+/// writes: it would be found out when there is something to lose. The log may be a device.
+void check_kinds(const std::string& path) {
+  for (const auto& [name, folder] : names_of_a_run()) {
+    const std::string place = path + "/" + name;
+    std::error_code error;
+    const fs::file_type type = fs::status(place, error).type();
+    if (type == fs::file_type::not_found || type == fs::file_type::none || name == "train.log")
+      continue;
+    if (type != (folder ? fs::file_type::directory : fs::file_type::regular))
+      throw Failure(ExitCode::environment,
+                    place + ": must be " + (folder ? "a folder" : "a regular file") + ", got " +
+                        (type == fs::file_type::regular     ? "a file"
+                         : type == fs::file_type::directory ? "a folder"
+                                                            : "a device, pipe or socket"));
   }
-  return false;
 }
 
 /// Whether a run has had a checkpoint: the first one is written at the end of the first epoch,
@@ -65,9 +90,14 @@ bool holds_a_run(const std::string& path) {
 bool is_beyond_first_checkpoint(const std::string& path) {
   std::error_code error;
   if (fs::exists(path + "/report.html", error)) return true;
-  std::ifstream log(path + "/log.csv");
-  constexpr int kFirstEpoch = 3;  // lines: the header and two phases
-  if (std::count(std::istreambuf_iterator<char>(log), {}, '\n') > kFirstEpoch) return true;
+  try {
+    const auto log = io::FileBytes::map(path + "/log.csv");
+    constexpr int kFirstEpoch = 3;  // lines: the header and two phases
+    const std::string_view lines = io::as_text(log->bytes());
+    if (std::count(lines.begin(), lines.end(), '\n') > kFirstEpoch) return true;
+  } catch (const Error&) {
+    // No log.
+  }
   try {
     return State::load(path + "/best.safetensors").get<int64_t>("best.epoch") > 0;
   } catch (const Error&) {
@@ -75,24 +105,57 @@ bool is_beyond_first_checkpoint(const std::string& path) {
   }
 }
 
-/// What stands behind "name:": without quotes around it, or a comment behind it.
+/// What stands behind "name:": without quotes around it, or a comment behind it. In double quotes a
+/// backslash is YAML's, but that \xNN is a byte: a path is any bytes.
 std::string value_of_yaml(const std::string& text) {
-  if (text[0] == '"' || text[0] == '\'') {
-    const size_t end = text.find(text[0], 1);
+  if (text[0] == '\'') {
+    const size_t end = text.find('\'', 1);
     if (end != std::string::npos) return text.substr(1, end - 1);
+  }
+  if (text[0] == '"') {
+    std::string value;
+    for (size_t i = 1; i < text.size(); ++i) {
+      if (text[i] == '"') return value;
+      const char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
+      unsigned byte = 0;
+      if (next == '\\' || next == '"') {
+        value += text[++i];
+      } else if (next == 'n') {
+        value += '\n', ++i;
+      } else if (next == 'x' && i + 3 < text.size() &&
+                 std::from_chars(&text[i + 2], &text[i + 4], byte, 16).ptr == &text[i + 4]) {
+        value += static_cast<char>(byte), i += 3;
+      } else {
+        value += text[i];
+      }
+    }
   }
   std::string value = text.substr(0, text.find(" #"));
   value.erase(value.find_last_not_of(' ') + 1);
   return value;
 }
 
-/// In quotes where it would read back otherwise.
+/// In quotes where it would read back otherwise, or isn't one line of text.
 std::string text_of_yaml(const std::string& value) {
-  const bool plain = value.empty() || (value[0] != '#' && value.back() != ' ' && value[0] != ' ' &&
-                                       value_of_yaml(value) == value);
-  if (plain) return value;
-  const char quote = value.find('"') == std::string::npos ? '"' : '\'';
-  return quote + value + quote;
+  const bool one_line = io::is_utf8(value) && std::none_of(value.begin(), value.end(), [](char c) {
+                          return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+                        });
+  if (value.empty() || (one_line && value[0] != '#' && value.back() != ' ' && value[0] != ' ' &&
+                        value_of_yaml(value) == value))
+    return value;
+  std::string text = "\"";
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\')
+      text += std::string("\\") + c;
+    else if (c == '\n')
+      text += "\\n";
+    else if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !one_line))
+      text += fmt::format("\\x{:02x}", byte);
+    else
+      text += c;
+  }
+  return text + '"';
 }
 
 struct Setting {
@@ -125,10 +188,6 @@ std::vector<Setting> settings_of_yaml(std::string_view text, const std::string& 
   return settings;
 }
 
-[[noreturn]] void fail_of(const std::string& path, const std::string& what, int error) {
-  throw Failure(ExitCode::environment, path + ": " + what + ", got " + std::strerror(error));
-}
-
 }  // namespace
 
 void check_holds_a_run(const std::string& path) {
@@ -153,15 +212,24 @@ RunFolder::RunFolder(const std::string& path, bool resume, bool overwrite)
   fs::create_directories(path, error);
   if (error) fail_of(path, "the output folder must be writable", error.value());
   lock();
-  if (resume || overwrite || !holds_a_run(path)) return;
-  close(lock_);
-  throw Failure(
-      ExitCode::storage,
-      path + ": the folder holds a run; --resume goes on with it, --overwrite replaces it");
+  try {
+    if (!resume && !overwrite && holds_a_run(path))
+      throw Failure(
+          ExitCode::storage,
+          path + ": the folder holds a run; --resume goes on with it, --overwrite replaces it");
+    if (!overwrite) check_kinds(path);
+  } catch (...) {
+    close(lock_);
+    throw;
+  }
+  // What a killed run left.
+  for (const char* folder : {"", "/samples", "/size", "/videos"})
+    io::remove_abandoned(path + folder);
 }
 
 void RunFolder::lock() {
-  lock_ = open(file(".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  // O_NONBLOCK: opening a device must not wait for it.
+  lock_ = open(file(".lock").c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0644);
   if (lock_ < 0) fail_of(path_, "the output folder must be writable", errno);
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
   const int number = errno;
@@ -174,28 +242,39 @@ void RunFolder::lock() {
 }
 
 RunFolder::~RunFolder() {
-  std::error_code ignored;
-  if (!made_.empty() && !holds_a_run(path_)) {
-    for (const char* name : {".lock", "train.log"}) fs::remove(file(name), ignored);
-    for (fs::path folder = path_; fs::remove(folder, ignored) && folder != made_;)
-      folder = folder.parent_path();
+  try {
+    remove_if_empty();
+  } catch (const std::exception&) {
+    // It stays: nobody is left to hear why.
   }
   close(lock_);
 }
 
+void RunFolder::remove_if_empty() const {
+  if (made_.empty() || holds_a_run(path_)) return;
+  std::error_code ignored;
+  for (const char* name : {".lock", "train.log"}) fs::remove(file(name), ignored);
+  for (fs::path folder = path_; fs::remove(folder, ignored) && folder != made_;)
+    folder = folder.parent_path();
+}
+
 void RunFolder::begin() const {
   if (resume_) return;
-  std::vector<fs::path> old;
-  for (const auto& entry : fs::directory_iterator(path_)) {
-    const std::string name = entry.path().filename().string();
-    if (name != "train.log" && of_a_run(name)) old.push_back(entry.path());
-  }
   std::error_code error;
   fs::resize_file(file("train.log"), 0, error);  // which is open already
-  for (const fs::path& entry : old) {
-    fs::remove_all(entry, error);
-    if (error) fail_of(entry.string(), "must be removable", error.value());
-  }
+  for (const std::string& name : names_in(path_))
+    if (name != "train.log" && of_a_run(name)) remove(name);
+}
+
+void RunFolder::remove(const std::string& name) const {
+  std::error_code error;
+  fs::remove_all(file(name), error);
+  if (error) fail_of(file(name), "must be removable", error.value());
+}
+
+void RunFolder::remove_starting(const std::string& start) const {
+  for (const std::string& name : names_in(path_))
+    if (name.starts_with(start)) remove(name);
 }
 
 void RunFolder::check_space(int64_t bytes) const {
@@ -244,13 +323,15 @@ State RunFolder::load_checkpoint(std::string& note) const {
   }
   try {
     return State::load(path);
+  } catch (const ResourceError& error) {
+    throw Failure(ExitCode::environment, error.what());
   } catch (const Error& damage) {
     try {
       State previous = State::load(path + ".1");
       note = std::string(damage.what()) + "; going on from the checkpoint before it";
       return previous;
-    } catch (const Error&) {
-      throw Failure(ExitCode::data, damage.what());
+    } catch (const Error& second) {
+      throw Failure(code_of(second, ExitCode::data), damage.what());
     }
   }
 }

@@ -17,7 +17,8 @@ class RunFolder {
  public:
   /// Makes or takes the folder. Throws Failure: storage for one that holds a run, unless `resume`
   /// or `overwrite` say what to do with it; environment for one that can't be written, is in use,
-  /// isn't a folder, or is to be resumed and holds no run.
+  /// isn't a folder, has something else in the place of a file of a run, or is to be resumed and
+  /// holds no run. Removes what killed runs left of files that they wrote.
   RunFolder(const std::string& path, bool resume, bool overwrite);
   /// Leaves nothing of a folder that it made and in which no run has begun.
   ~RunFolder();
@@ -30,6 +31,9 @@ class RunFolder {
 
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+  /// Removes the files whose names start so.
+  void remove_starting(const std::string& start) const;
 
   /// Throws Failure(environment) unless the file system has room for a run of so many bytes, where
   /// what it has of it, or of the run that it replaces, is now.
@@ -45,6 +49,8 @@ class RunFolder {
 
  private:
   void lock();
+  void remove(const std::string& name) const;
+  void remove_if_empty() const;
 
   std::string path_;
   bool resume_;

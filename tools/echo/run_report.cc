@@ -1,4 +1,5 @@
 #include <aorta/aorta.h>
+#include <aorta/tools/echo/files.h>
 #include <aorta/tools/echo/overlay.h>
 #include <aorta/tools/echo/run_report.h>
 #include <aorta/tools/report/canvas.h>
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 
 namespace aorta::echo {
@@ -205,9 +205,7 @@ RunRecords::RunRecords(const RunFolder& folder, Console& console, const State* c
     }
   } else {
     // Of a run that was stopped before its first checkpoint: its rows come again.
-    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
-      if (entry.path().filename().string().starts_with("events.out.tfevents."))
-        std::filesystem::remove(entry.path());
+    folder_.remove_starting("events.out.tfevents.");
   }
   careful([&] { events_.emplace(folder_.path()); });
 }
@@ -217,6 +215,8 @@ void RunRecords::careful(const std::function<void()>& write) {
     write();
   } catch (const Error& error) {
     console_.warn(std::string(error.what()) + "; the training goes on");
+  } catch (const std::bad_alloc&) {
+    console_.warn("memory: there must be enough for a picture, got no more; the training goes on");
   }
 }
 
@@ -243,7 +243,7 @@ void RunRecords::write_samples(const Trainer& trainer, int64_t epoch, int64_t co
                      row++ * kSampleSide, kSampleSide, kSampleSide);
     }
   }
-  std::filesystem::create_directories(folder_.file("samples"));
+  make_folder(folder_.file("samples"));
   data::write_png(canvas.image(), folder_.file(fmt::format("samples/epoch_{:03}.png", epoch)));
   if (events_) events_->image("samples", canvas.image(), epoch);
 }
@@ -272,7 +272,7 @@ State RunRecords::state() {
   State state;
   if (!events_) return state;
   careful([&] { events_->flush(); });
-  state.set("events.file", std::filesystem::path(events_->path()).filename().string());
+  state.set("events.file", events_->path().substr(events_->path().rfind('/') + 1));
   state.set("events.bytes", static_cast<int64_t>(events_->size_bytes()));
   return state;
 }
@@ -293,7 +293,7 @@ void write_report(const RunFolder& folder, const TrainOptions& options, const Hi
                                  {"threads", fmt::format("{}", get_num_threads())},
                                  {"device", to_string(trainer.device())},
                                  {"training videos", fmt::format("{}", trainer.train_size())},
-                                 {"folder", std::filesystem::absolute(folder.path()).string()}});
+                                 {"folder", absolute_path(folder.path())}});
   page.save(folder.file("report.html"));
 }
 

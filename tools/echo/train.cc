@@ -230,9 +230,17 @@ class Run {
   std::invoke_result_t<Read> data_errors(Read&& read) {
     try {
       return read();
-    } catch (const data::SampleError& error) {
-      save();
-      throw Failure(ExitCode::data, error.what());
+    } catch (const Failure&) {
+      throw;
+    } catch (const Error& error) {
+      std::string text = error.what();
+      try {
+        if (!trainer_->in_step()) save();
+      } catch (const Error& second) {
+        text +=
+            std::string("; what was learnt since the last checkpoint is lost: ") + second.what();
+      }
+      throw Failure(code_of(error, ExitCode::data), text);
     }
   }
 

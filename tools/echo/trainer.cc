@@ -1,4 +1,5 @@
 #include <aorta/aorta.h>
+#include <aorta/core/io/bytes.h>
 #include <aorta/tools/echo/data_facts.h>
 #include <aorta/tools/echo/failure.h>
 #include <aorta/tools/echo/files.h>
@@ -186,6 +187,7 @@ bool Trainer::step() {
     }
     **batches_;
   }
+  in_step_ = true;
   const data::Batch& batch = **batches_;
   const Pass both = pass(batch);
   before_ = {.buffers = {}, .random = default_generator().state()};
@@ -215,6 +217,7 @@ bool Trainer::step() {
   count(output, both.truth, totals_);
   ++steps_;
   ++in_epoch_;
+  in_step_ = false;
   return true;
 }
 
@@ -288,7 +291,11 @@ void Trainer::diverge(const data::Batch& batch, const Pass& both, double loss) {
   replay_.add("", segmenter_.state());
   replay_.set("replay.frames", both.frames);
   replay_.set("replay.truth", both.truth);
-  replay_.set("replay.files", names);
+  // A state's texts are UTF-8; names of files are any bytes.
+  std::vector<std::string> texts = names;
+  for (std::string& text : texts)
+    if (!io::is_utf8(text)) text = io::quote(text);
+  replay_.set("replay.files", texts);
   replay_.set("replay.step", steps_ + 1);
   throw Failure(ExitCode::diverged,
                 "the loss must be finite, got " + std::string(std::isnan(loss) ? "nan" : "inf") +

@@ -52,6 +52,8 @@ class Trainer {
   /// One step; false when the epoch has no more batches. Throws Failure(diverged) when the loss
   /// isn't finite (all is then what it was before the step), and data::SampleError.
   bool step();
+  /// Whether step() ended with an error after it had its batch: state() is then of no step.
+  bool in_step() const { return in_step_; }
   /// The validation loss and Dice of the weights as they are. `go_on` is asked after each batch;
   /// nothing when it says no.
   std::optional<Totals> validate(const std::function<bool(const Totals&)>& go_on = {});
@@ -112,6 +114,7 @@ class Trainer {
   Totals totals_;
   StageTimes times_;
   int64_t epoch_ = 0, steps_ = 0, in_epoch_ = 0;
+  bool in_step_ = false;
   struct {
     std::vector<Tensor> buffers;
     GeneratorState random;
