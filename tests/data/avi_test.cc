@@ -272,8 +272,8 @@ TEST(AviWriter, LeavesNothingBehindUnlessClosed) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"a.avi"});
   EXPECT_EQ(error_of([&] { AviWriter(folder.file("no/a.avi"), 3, 4, 50); }),
             folder.file("no/a.avi") +
-                ": writing must succeed: open, got ENOENT after 0 bytes; the file is as it was "
-                "before");
+                ": writing must succeed: open, got ENOENT (No such file or directory) after 0 "
+                "bytes; the file is as it was before");
   EXPECT_EQ(error_of([&] { AviWriter(path, 3, 4, 0); }),
             path + ": fps must be 0.001 to 100000, got 0");
   EXPECT_EQ(error_of([&] { AviWriter(path, 0, 4, 50); }),
@@ -304,7 +304,8 @@ TEST(AviWriter, StandsAFullDisk) {
       for (int i = 0; i < 10; ++i) writer.add(std::as_bytes(std::span("frame", 5)));
       writer.close();
     });
-    EXPECT_TRUE(error.starts_with(path + ": writing must succeed: write, got ENOSPC after "))
+    EXPECT_TRUE(error.starts_with(
+        path + ": writing must succeed: write, got ENOSPC (No space left on device) after "))
         << error;
     EXPECT_EQ(read_text(path), "old");
     EXPECT_EQ(folder.names(), std::vector<std::string>{"a.avi"});
