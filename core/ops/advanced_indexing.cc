@@ -327,7 +327,7 @@ Tensor one_hot(const Tensor& input, int64_t num_classes) {
     check(*least >= 0, "one_hot", "classes can't be negative", *least);
     num_classes = *most;
     check(!__builtin_add_overflow(num_classes, int64_t{1}, &num_classes), "one_hot",
-          "the number of elements must fit in 63 bits");
+          "the number of classes must fit in 63 bits", *most, " as the largest");
   }
   Shape shape = input.shape();
   shape.push_back(num_classes);

@@ -310,6 +310,9 @@ TEST(OneHot, SetsTheClass) {
   expect_error([] { one_hot(tensor({1.0})); }, "one_hot: classes must be i64 or i32, got f32");
   expect_error([] { one_hot(empty({0}, {.dtype = i64})); },
                "one_hot: num_classes can't be inferred from no classes, got [0]");
+  expect_error([] { one_hot(tensor({INT64_MAX})); },
+               "one_hot: the number of classes must fit in 63 bits, got 9223372036854775807 as the "
+               "largest");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/parallel_for.h>
 
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -192,6 +193,14 @@ TEST(Unique, OfSlices) {
   EXPECT_EQ(columns.inverse.to_vector<int64_t>(), (std::vector<int64_t>{2, 0, 2, 1}));
   EXPECT_EQ(columns.counts.to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 2}));
   const Unique rows = unique_dim(tensor({{3, 4}, {1, 2}, {3, 4}}), 0);
+  // PyTorch's rule: nothing to compare by. It would sort 2^40 places.
+  EXPECT_EQ(
+      error_of([] {
+        unique_dim(empty({0, int64_t{1} << 40}), 1);
+      }),
+      "unique_dim: sizes must be positive, but for that of dim, got [0,1099511627776] and dim "
+      "1");
+  EXPECT_EQ(unique_dim(empty({0, 3}), 0).values.shape(), (Shape{0, 3}));
   EXPECT_EQ(rows.values.to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 3, 4}));
   EXPECT_FALSE(rows.inverse.defined());
   EXPECT_FALSE(rows.counts.defined());

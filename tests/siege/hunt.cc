@@ -109,7 +109,7 @@ void limit_memory(int64_t bytes) {
     setitimer(ITIMER_PROF, &limit, nullptr);
     alarm(12 * kSecondsPerCase);
     run_case(settings, number, body);
-    }
+  }
   _exit(0);
 }
 

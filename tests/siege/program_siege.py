@@ -42,7 +42,7 @@ ERRORS = [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EACCES, err
 LIMITS = ([(resource.RLIMIT_NOFILE, n) for n in range(3, 40)] +
           [(resource.RLIMIT_AS, n * MEGABYTE) for n in range(10, 400, 10)] +
           [(resource.RLIMIT_FSIZE, n << 14) for n in range(0, 400, 10)] +
-          [(resource.RLIMIT_STACK, n << 14) for n in (1, 2, 4, 8, 16, 64)])
+          [(resource.RLIMIT_STACK, n << 14) for n in (16, 32, 64)])
 # Flags whose large values would rightly take for ever.
 COUNTS = ("--num_epochs", "--max_steps", "--num_workers", "--workers", "--train", "--val", "--test", "--frames",
           "--epochs", "--help", "--timeout", "--size", "--threads")
@@ -139,7 +139,7 @@ class Attack:
         at = int(self.random.choice((5, 50, 500)) ** self.random.random())
         environment = {"LD_PRELOAD": BAD_CALLS, "FAIL_CALL": name, "FAIL_AT": str(at), "FAIL_WITH": str(error),
                        "FAIL_MARK": self.case.path("mark")}
-        if self.random.random() < 0.4:
+        if self.random.random() < 0.4 and error not in (errno.EINTR, errno.EAGAIN):  # those are tried again
             environment["FAIL_ON"] = "1"
         self.say(*("%s=%s" % item for item in sorted(environment.items()) if item[0] not in ("LD_PRELOAD", "FAIL_MARK")))
         arguments = self.random.choice(self.commands())
@@ -171,7 +171,7 @@ class Attack:
             else:
                 lines[at] += self.random.choice(("\0", "\x7f", "\"", "\r", ","))
             self.say(name, how, at + 1)
-            files.write(data.path(name), ("\n".join(lines) + "\n").encode("latin-1", "replace"))
+            files.write(data.path(name), ("\n".join(lines) + "\n").encode())
         self.judge(self.run_command(["data", "check", "--data_dir", self.case.data_folder]))
         self.judge(self.run_command(self.case.train_arguments("--max_steps", "1")))
 
@@ -249,7 +249,7 @@ class Attack:
             name, _, _ = lines[at].partition(":")
             if "--" + name not in COUNTS:
                 lines[at] = name + ": " + self.random.choice(NUMBERS)
-        files.write(self.case.path("args.yaml"), ("\n".join(lines) + "\n").encode("latin-1", "replace"))
+        files.write(self.case.path("args.yaml"), ("\n".join(lines) + "\n").encode())
         self.say(*lines)
         self.judge(self.run_command(["train", "--config", self.case.path("args.yaml"), "--output",
                                      self.case.run_folder, "--data_dir", self.case.data_folder, "--num_epochs", "1",
