@@ -323,8 +323,8 @@ State RunFolder::load_checkpoint(std::string& note) const {
   }
   try {
     return State::load(path);
-  } catch (const ResourceError& error) {
-    throw Failure(ExitCode::environment, error.what());
+  } catch (const ResourceError& refusal) {
+    throw Failure(ExitCode::environment, refusal.what());
   } catch (const Error& damage) {
     try {
       State previous = State::load(path + ".1");
