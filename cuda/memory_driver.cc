@@ -7,7 +7,10 @@ namespace {
 int device_from(void* context) { return static_cast<int>(reinterpret_cast<intptr_t>(context)); }
 
 // "No more memory" is an answer; everything else is an error.
-void* pointer_or_null(cudaError_t error, void* data, const char* op) {
+template <class Allocate>
+void* pointer_or_null(const char* op, const Allocate& allocate) {
+  void* data = nullptr;
+  const cudaError_t error = allocate(&data);
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     return nullptr;
@@ -18,12 +21,15 @@ void* pointer_or_null(cudaError_t error, void* data, const char* op) {
 
 void* allocate_device(void* context, int64_t bytes) {
   const DeviceScope scope(device_from(context));
-  void* data = nullptr;
-  return pointer_or_null(cudaMalloc(&data, static_cast<size_t>(bytes)), data, "allocate");
+  return pointer_or_null("allocate",
+                         [&](void** data) { return cudaMalloc(data, static_cast<size_t>(bytes)); });
 }
 
+// cudaFree "may perform implicit synchronization", so it need not; and the block's own stream may
+// have work on it still, or wait for another device's copy into it.
 void free_device(void* context, void* data) {
   const DeviceScope scope(device_from(context));
+  cudaDeviceSynchronize();
   cudaFree(data);
 }
 
@@ -35,9 +41,9 @@ int64_t free_device_bytes(void* context) {
 }
 
 void* allocate_host(void*, int64_t bytes) {
-  void* data = nullptr;
-  return pointer_or_null(cudaHostAlloc(&data, static_cast<size_t>(bytes), cudaHostAllocPortable),
-                         data, "pin_memory");
+  return pointer_or_null("pin_memory", [&](void** data) {
+    return cudaHostAlloc(data, static_cast<size_t>(bytes), cudaHostAllocPortable);
+  });
 }
 
 void free_host(void*, void* data) { cudaFreeHost(data); }

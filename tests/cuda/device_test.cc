@@ -156,6 +156,24 @@ TEST_F(CudaDevice, MemoryIsReusedAndCounted) {
   EXPECT_EQ(gpu.memory_stats(0).bytes_cached, 0);
 }
 
+// Work on a freed block may still be queued on the block's own stream, or on another device's.
+TEST_F(CudaDevice, MemoryIsGivenBackWhenItsWorkIsDone) {
+  DeviceBackend& gpu = device();
+  const Tensor ones_there = ones({1 << 20}, {.device = "cuda"});
+  {
+    const Tensor x = ones_there.clone();
+    x.fill_(2.0);
+  }
+  gpu.empty_cache();
+  synchronize("cuda:0");
+  EXPECT_EQ(ones_there.cpu().at<float>({0}), 1.0f);
+  if (cuda::device_count() < 2) return;
+  ones_there.cuda(1);  // freed while cuda:0 may still write to it
+  gpu.empty_cache();
+  synchronize("cuda:0");
+  synchronize("cuda:1");
+}
+
 TEST_F(CudaDevice, OutOfMemoryIsOneClearError) {
   try {
     const Tensor x = empty({int64_t{1} << 42}, {.dtype = u8, .device = "cuda"});
