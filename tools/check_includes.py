@@ -37,7 +37,7 @@ DECLARES = {
     "condition_variable": "condition_variable",
     "csetjmp": "jmp_buf longjmp",
     "cstddef": "byte max_align_t nullptr_t ptrdiff_t size_t to_integer",
-    "cstdio": "fclose fflush fopen fprintf fputs fread fwrite printf puts remove rename snprintf sscanf",
+    "cstdio": "fclose fflush fopen fprintf fputs fread fwrite printf puts remove rename fscanf snprintf sscanf",
     "cstdlib": "abort abs aligned_alloc atexit atoi exit free getenv malloc strtod strtol strtoull system",
     "cstring": "memchr memcmp memcpy memmove memset strchr strcmp strerror strlen strncmp strncpy strrchr strstr",
     "ctime": "gmtime localtime strftime time time_t tm",

@@ -406,7 +406,7 @@ static Tensor integer_division(const char* op, const Operand& a, const Operand& 
                                const Tensor* out = nullptr) {
   const bool nothing = a.tensor && a.tensor->numel() == 0;
   check(nothing || !is_integral(common_dtype(a, b)) || !has_zero(b), op,
-        "an integer can't be divided by zero", b.tensor ? "a tensor with a 0" : "0");
+        "an integer can't be divided by zero", b.tensor ? "a 0 among the divisors" : "0");
   return binary<F>(a, b, out);
 }
 Tensor floor_divide(const Operand& a, const Operand& b) {

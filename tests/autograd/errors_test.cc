@@ -130,7 +130,7 @@ const Mistake kMistakes[] = {
      "requires_grad_: only floating tensors can require gradients, got i64"},
     {"FlagOfAResult", [] { (leaf() * 2).requires_grad_(false); },
      "requires_grad_: only a leaf's flag can be changed; use detach() for a tensor without "
-     "history"},
+     "history, got [2]"},
     {"ShapeOfGrad", [] { leaf().set_grad(ones({3}, {.dtype = DType::f64})); },
      "set_grad: the gradient must have the tensor's shape, got [3] for [2]"},
     {"DtypeOfGrad", [] { leaf().set_grad(ones({2})); },

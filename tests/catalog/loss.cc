@@ -204,7 +204,7 @@ std::vector<BadCall> bad_entropies() {
           {[] {
              cross_entropy(ones({2, 5}), tensor({0, 1}), {.weight = ones({5}).requires_grad_()});
            },
-           "cross_entropy: weights take no gradient, got [3] that require one"},
+           "cross_entropy: weights take no gradient, got [5] that require one"},
           {[] {
              cross_entropy(ones({2, 5}), tensor({0, 1}), {.label_smoothing = 1.5});
            },

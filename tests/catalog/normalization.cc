@@ -53,7 +53,8 @@ std::vector<BadCall> bad_batch_norm() {
       {[] {
          batch_norm(ones({4, 3}), {}, {});
        },
-       "batch_norm: running_mean and running_var are what normalises: they must be given"},
+       "batch_norm: running_mean and running_var are what normalises: they must be given, got "
+       "neither"},
       {[] {
          batch_norm(ones({4, 3}), ones({3}), {}, {}, {}, true);
        },
@@ -168,7 +169,7 @@ Row instance_norm_row() {
                      instance_norm(ones({2, 3, 4}), {}, {}, {}, {}, false);
                    },
                    "instance_norm: running_mean and running_var are what normalises: they must be "
-                   "given"},
+                   "given, got neither"},
                   {[] {
                      instance_norm(ones({2, 3, 4}), {}, {}, ones({4}));
                    },

@@ -251,7 +251,7 @@ TEST(Einsum, Errors) {
   const auto error = [](const char* equation, std::initializer_list<Tensor> operands) {
     return error_of([&] { einsum(equation, operands); });
   };
-  EXPECT_EQ(error("ij->i", {}), "einsum: at least one operand, got ij->i");
+  EXPECT_EQ(error("ij->i", {}), "einsum: there must be an operand, got none for \"ij->i\"");
   EXPECT_EQ(error("i,j", {v}), "einsum: as many subscripts as operands, got i,j with 1");
   EXPECT_EQ(error("i", {v, v}), "einsum: as many subscripts as operands, got i with 2");
   EXPECT_EQ(error("i", {a}),

@@ -515,12 +515,13 @@ TEST(Reduction, Errors) {
 TEST(Reduction, FindsIntegersDividedByZero) {
   const Tensor a = tensor({5, 6, 7}), zero = tensor({1, 0, 2});
   EXPECT_EQ(error_of([&] { floor_divide(a, zero); }),
-            "floor_divide: an integer can't be divided by zero, got 0");
+            "floor_divide: an integer can't be divided by zero, got a 0 among the divisors");
   EXPECT_EQ(error_of([&] { remainder(a, zero); }),
-            "remainder: an integer can't be divided by zero, got 0");
-  EXPECT_EQ(error_of([&] { fmod(3, zero); }), "fmod: an integer can't be divided by zero, got 0");
+            "remainder: an integer can't be divided by zero, got a 0 among the divisors");
+  EXPECT_EQ(error_of([&] { fmod(3, zero); }),
+            "fmod: an integer can't be divided by zero, got a 0 among the divisors");
   EXPECT_EQ(error_of([&] { remainder_(a, zero); }),
-            "remainder: an integer can't be divided by zero, got 0");
+            "remainder: an integer can't be divided by zero, got a 0 among the divisors");
   EXPECT_EQ(a.to_vector<int64_t>(), (std::vector<int64_t>{5, 6, 7}));
   EXPECT_EQ(floor_divide(a, zero.to(f32)).to_vector<double>()[1], kInf);
   EXPECT_EQ(floor_divide(empty({0}, {.dtype = i64}), empty({0}, {.dtype = i64})).numel(), 0);

@@ -5,6 +5,7 @@
 #include <aorta/core/ops/view.h>
 
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 namespace aorta::siege {

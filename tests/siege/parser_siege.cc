@@ -4,6 +4,7 @@
 #include <aorta/tests/siege/hunt.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
