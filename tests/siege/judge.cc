@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cctype>
 #include <cmath>
 #include <cstdint>
@@ -185,11 +184,26 @@ bool holds(std::string_view input, uint64_t value) {
   return contains(input, {bytes.data(), bytes.size()});
 }
 
+// Whether it is one of the input's numbers and a 32-bit one, as an index's base and place in it.
+bool is_sum(std::string_view input, uint64_t value) {
+  for (size_t at = 0; at + 8 <= input.size(); ++at) {
+    uint64_t base = 0;
+    std::memcpy(&base, input.data() + at, 8);
+    for (const uint64_t number : {base, base & 0xffffffff}) {
+      const uint64_t rest = value - number;
+      if (rest >> 32 != 0) continue;
+      for (const uint64_t head : {0, 8}) {  // with the chunk's own or without
+        if (holds<uint32_t>(input, rest + head)) return true;
+      }
+    }
+  }
+  return false;
+}
+
 // Whether the number, or one that is it but for a place in the input, stands there.
 bool is_near(std::string_view input, uint64_t value) {
   if (value <= 2 * input.size()) return true;
-  // Of two that are added up the larger one's upper bits stay.
-  if (holds<uint16_t>(input, value >> (std::bit_width(value) - 16))) return true;
+  if (is_sum(input, value)) return true;
   for (uint64_t less = 0; less <= std::min<uint64_t>(input.size(), 4096); ++less) {
     // Formats keep a flag in a size's highest bit.
     for (const uint64_t one : {value - less, value + less, (value - less) | 0x80000000}) {
