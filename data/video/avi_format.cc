@@ -309,7 +309,7 @@ std::span<const std::byte> read_avi_frame(const ByteSource& file, const AviIndex
     fail(file.name(), "AVI index must point at the frames", io::quote(id), At{frame.offset},
          " for frame ", i);
   // Some programs count the byte that pads an odd chunk.
-  check(size == frame.size || size + 1 == frame.size, file.name(),
+  check(size == frame.size || (size > 0 && size + 1 == frame.size), file.name(),
         "AVI index and chunk must agree about a frame's size", frame.size, " and ", size,
         " bytes for frame ", i, At{frame.offset});
   return std::span<const std::byte>(buffer).subspan(kHead, size);
