@@ -194,6 +194,8 @@ void add_pointwise(std::vector<Target>& targets) {
           of<T, const T&, const Scalar&, const Scalar&>("hardtanh_", hardtanh_),
           of<T, const T&, const Scalar&, const Scalar&>("threshold", threshold),
           of<T, const T&, const Scalar&, const Scalar&>("threshold_", threshold_),
+          of<T, const T&, std::optional<double>>("logit", logit),
+          of<T, const T&, std::optional<double>>("logit_", logit_),
           of<T, const T&, double>("hardshrink", hardshrink),
           of<T, const T&, double>("hardshrink_", hardshrink_),
           of<T, const T&, double>("softshrink", softshrink),

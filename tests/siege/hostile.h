@@ -11,6 +11,7 @@
 #include <aorta/core/random.h>
 #include <aorta/core/reduce_args.h>
 #include <aorta/nn/sizes.h>
+#include <aorta/optim/options.h>
 
 #include <array>
 #include <optional>
@@ -56,6 +57,14 @@ template <class T>
 struct IsOptional : std::false_type {};
 template <class T>
 struct IsOptional<std::optional<T>> : std::true_type {};
+
+/// An optimizer's option, which knows whether it was named.
+template <class T>
+struct IsOption : std::false_type {};
+template <class T>
+struct IsOption<optim::Option<T>> : std::true_type {
+  using Value = T;
+};
 
 /// Converts to any type: what tells how many members a struct has.
 struct Anything {
@@ -272,6 +281,10 @@ void draw_into(Arguments& a, T& value) {
       draw_into(a, inner);
       value = inner;
     }
+  } else if constexpr (detail::IsOption<T>::value) {
+    typename detail::IsOption<T>::Value inner{};
+    draw_into(a, inner);
+    value = inner;
   } else if constexpr (std::is_same_v<T, Index>) {
     switch (draw.below(7)) {
       case 0:

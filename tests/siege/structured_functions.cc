@@ -18,7 +18,7 @@
 #include <aorta/tests/siege/targets.h>
 
 // The public functions of core/ops but for the pointwise ones, by hand: a name that is overloaded
-// stands once for each list of parameters. `functions_test` finds what is missing.
+// stands once for each list of parameters.
 namespace aorta::siege {
 namespace {
 
