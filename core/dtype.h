@@ -21,6 +21,14 @@ inline constexpr DType i64 = DType::i64;
 inline constexpr DType i32 = DType::i32;
 inline constexpr DType u8 = DType::u8;
 inline constexpr DType boolean = DType::boolean;
+// PyTorch's names.
+inline constexpr DType float32 = DType::f32;
+inline constexpr DType float64 = DType::f64;
+inline constexpr DType float16 = DType::f16;
+inline constexpr DType bfloat16 = DType::bf16;
+inline constexpr DType int64 = DType::i64;
+inline constexpr DType int32 = DType::i32;
+inline constexpr DType uint8 = DType::u8;
 
 /// Size of one element in bytes.
 constexpr int64_t item_size(DType dtype) {

@@ -63,6 +63,7 @@ Tensor make_output(const Tensor& input, const Dims& dims, bool keepdim, const Or
 }  // namespace
 
 Dims ReduceDims::resolve(const char* op, const Tensor& input) const {
+  check_defined(op, {{"input", input}});
   const int ndim = input.dim();
   bool chosen[kMaxDims] = {};
   for (int64_t given : dims_) {

@@ -33,9 +33,8 @@ using ReduceKernel = void (*)(const ReduceArgs& args);
 class ReduceDims {
  public:
   ReduceDims() = default;
-  template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
-  ReduceDims(T dim) : dims_{static_cast<int64_t>(dim)} {}           // NOLINT: implicit
-  ReduceDims(std::initializer_list<int64_t> dims) : dims_(dims) {}  // NOLINT: implicit
+  template <std::integral First, std::integral... Rest>
+  ReduceDims(First first, Rest... rest) : dims_{first, rest...} {}  // NOLINT: implicit
   ReduceDims(const Dims& dims) : dims_(dims) {}                     // NOLINT: implicit
 
   /// Not negative, ascending, every dimension when none were given. Throws on one out of range

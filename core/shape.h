@@ -2,6 +2,7 @@
 
 #include <aorta/core/check.h>
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -17,14 +18,20 @@ inline constexpr int kMaxDims = 12;
 class Dims {
  public:
   constexpr Dims() = default;
-  Dims(std::initializer_list<int64_t> values) {
-    assign(values.begin(), static_cast<int64_t>(values.size()));
+  /// `{2, 3}`, or one number: `3`. No std::initializer_list, for g++ 12 lets `{.stride = 2}` be
+  /// one, whatever the name says.
+  template <std::integral First, std::integral... Rest>
+  Dims(First first, Rest... rest) {  // NOLINT: implicit
+    const int64_t values[] = {static_cast<int64_t>(first), static_cast<int64_t>(rest)...};
+    assign(values, 1 + sizeof...(rest));
   }
-  Dims(std::span<const int64_t> values) {
-    assign(values.data(), static_cast<int64_t>(values.size()));
-  }
-  Dims(const std::vector<int64_t>& values) {
-    assign(values.data(), static_cast<int64_t>(values.size()));
+  /// A vector, span or array.
+  template <class Values>
+  requires(!std::derived_from<Values, Dims> &&
+           std::convertible_to<const Values&, std::span<const int64_t>>)
+      Dims(const Values& values) {  // NOLINT: implicit
+    const std::span<const int64_t> all(values);
+    assign(all.data(), static_cast<int64_t>(all.size()));
   }
   Dims(const Dims& other) { copy(other); }
   Dims& operator=(const Dims& other) {

@@ -54,7 +54,16 @@ Tensor::Tensor(Ref<Storage> storage, DType dtype, const Shape& shape, const Stri
   impl_ = std::move(impl);
 }
 
-void Tensor::undefined() { fail("tensor", "an undefined tensor has no elements and no shape"); }
+void check_defined(const char* op, const char* name, std::span<const Tensor> tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].defined()) continue;
+    check_defined(op, {{(name + ("[" + std::to_string(i) + "]")).c_str(), tensors[i]}});
+  }
+}
+
+void Tensor::undefined() {
+  fail("tensor", "it must be defined to have elements and a shape", "an undefined tensor");
+}
 
 void Tensor::check_dtype(DType wanted) const {
   check(dtype() == wanted, "data", "the element type must match the dtype", wanted,

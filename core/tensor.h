@@ -10,6 +10,7 @@
 namespace aorta {
 
 class HookHandle;
+class Index;
 
 /// What `autograd/` hangs on a tensor. Core never looks inside.
 class AutogradSlot {
@@ -79,6 +80,17 @@ struct TensorImpl {
 class Tensor {
  public:
   Tensor() = default;
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) = default;
+  Tensor& operator=(const Tensor&) & = default;
+  Tensor& operator=(Tensor&&) & = default;
+  /// `x[0] = y` would change a handle that is gone the moment after.
+  template <class T>
+  void operator=(const T&) && {
+    static_assert(sizeof(T) == 0,
+                  "x[i] = y writes nothing: use x[i].copy_(y), x[i].fill_(number), or "
+                  "index_put_(x, {mask}, y)");
+  }
   explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
   /// A view on `storage`; all of it must lie inside.
   Tensor(Ref<Storage> storage, DType dtype, const Shape& shape, const Strides& strides,
@@ -197,6 +209,12 @@ class Tensor {
   Tensor select(int64_t dim, int64_t index) const;
   /// `select(0, index)`.
   Tensor operator[](int64_t index) const { return select(0, index); }
+  /// `x[mask]`, `x[Slice{1, 3}]`, `x[places]`: index(x, {index}).
+  Tensor operator[](const Index& index) const;
+  /// `x(i, j, ...)`, PyTorch's x[i, j, ...], of one Index or more: index(x, {i, j, ...}). (In C++20
+  /// `x[i, j]` is `x[j]`, of which compilers warn.)
+  template <class... Indices>
+  Tensor operator()(const Indices&... indices) const;
 
   // Gradients. The graph lives in autograd/, where those from is_leaf() on are defined.
   bool requires_grad() const { return impl().needs_gradient(); }
@@ -243,6 +261,22 @@ class Tensor {
 
   Ref<TensorImpl> impl_;
 };
+
+/// An operand and what its op calls it.
+struct NamedOperand {
+  const char* name;
+  const Tensor& tensor;
+};
+/// Refuses operands that were never made or were moved from, by name.
+inline void check_defined(const char* op, std::initializer_list<NamedOperand> operands) {
+  for (const NamedOperand& operand : operands) {
+    if (!operand.tensor.defined()) [[unlikely]]
+      fail(op, std::string(operand.name) + " must be defined", "an undefined tensor");
+  }
+}
+
+/// The same for a list, whose members have numbers: "tensors[2]".
+void check_defined(const char* op, const char* name, std::span<const Tensor> tensors);
 
 /// True for a tensor of 4 or 5 dimensions that lies in the order of channels_last, perhaps with
 /// gaps, and isn't contiguous too: the layout that ops on maps keep.

@@ -111,6 +111,11 @@ class DataLoader {
   explicit DataLoader(std::shared_ptr<const IterableDataset> dataset,
                       const DataLoaderOptions& options = {});
 
+  template <std::derived_from<Source> D>
+  explicit DataLoader(const D&, const DataLoaderOptions& = {}) {
+    static_assert(sizeof(D) == 0, "a loader shares its dataset: data::make_dataset<D>(...)");
+  }
+
   /// Starts the next epoch.
   Iterator begin();
   std::default_sentinel_t end() const { return {}; }

@@ -26,6 +26,13 @@ class Sequential : public Module {
     push_back(std::move(first));
     (push_back(std::move(rest)), ...);
   }
+  template <class... Modules>
+  requires((!Containable<Modules> && std::is_invocable_v<Modules, const Tensor&>) ||
+           ...) explicit Sequential(const Modules&...) {
+    static_assert(sizeof...(Modules) == 0,
+                  "a function is no module: take its layer, as nn::ReLU(), or a struct of your own "
+                  "with a forward");
+  }
   explicit Sequential(std::vector<Named> modules);
   Sequential(Module& owner, const char* name) : Module(owner, name) {}
   template <class... Modules>

@@ -91,7 +91,7 @@ bool is_one(const Dims& dims) {
 
 }  // namespace
 
-Conv::Conv(int dims, int64_t in, int64_t out, const Sizes& kernel, const ConvOptions& conv_options)
+Conv::Conv(int dims, int64_t in, int64_t out, const Dims& kernel, const ConvOptions& conv_options)
     : spatial(dims),
       in_channels(in),
       out_channels(out),
@@ -108,14 +108,14 @@ Conv::Conv(int dims, int64_t in, int64_t out, const Sizes& kernel, const ConvOpt
 std::string Conv::type_name() const { return layer("Conv", spatial); }
 
 Tensor Conv::forward(const Tensor& input) const {
-  constexpr decltype(&conv2d) kOps[] = {conv1d, conv2d, conv3d};
-  const auto op = kOps[spatial - 1];
-  if (options.padding_mode == PadMode::constant) {
-    return op(input, weight, bias, options.stride, options.padding, options.dilation,
-              options.groups);
+  ConvolutionOptions o{options.stride, options.padding, options.dilation, options.groups};
+  Tensor x = input;
+  if (options.padding_mode != PadMode::constant) {
+    x = pad(input, explicit_padding(*this), options.padding_mode);
+    o.padding = 0;
   }
-  const Tensor padded = pad(input, explicit_padding(*this), options.padding_mode);
-  return op(padded, weight, bias, options.stride, {0}, options.dilation, options.groups);
+  if (spatial == 1) return conv1d(x, weight, bias, o);
+  return spatial == 2 ? conv2d(x, weight, bias, o) : conv3d(x, weight, bias, o);
 }
 
 std::string Conv::extra_repr() const {
@@ -138,7 +138,7 @@ int64_t Conv::multiply_adds(const std::vector<Tensor>&, const std::vector<Tensor
   return outputs.at(0).numel() * (weight.numel() / out_channels);
 }
 
-ConvTranspose::ConvTranspose(int dims, int64_t in, int64_t out, const Sizes& kernel,
+ConvTranspose::ConvTranspose(int dims, int64_t in, int64_t out, const Dims& kernel,
                              const ConvTransposeOptions& conv_options)
     : spatial(dims),
       in_channels(in),
@@ -154,10 +154,11 @@ ConvTranspose::ConvTranspose(int dims, int64_t in, int64_t out, const Sizes& ker
 std::string ConvTranspose::type_name() const { return layer("ConvTranspose", spatial); }
 
 Tensor ConvTranspose::run(const Tensor& input, const Dims& output_padding) const {
-  constexpr decltype(&conv_transpose2d) kOps[] = {conv_transpose1d, conv_transpose2d,
-                                                  conv_transpose3d};
-  return kOps[spatial - 1](input, weight, bias, options.stride, options.padding, output_padding,
-                           options.groups, options.dilation);
+  const ConvolutionTransposeOptions o{options.stride, options.padding, output_padding,
+                                      options.groups, options.dilation};
+  if (spatial == 1) return conv_transpose1d(input, weight, bias, o);
+  return spatial == 2 ? conv_transpose2d(input, weight, bias, o)
+                      : conv_transpose3d(input, weight, bias, o);
 }
 
 Tensor ConvTranspose::forward(const Tensor& input) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/core/ops/convolution.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/nn/module.h>
 #include <aorta/nn/sizes.h>
@@ -7,9 +8,9 @@
 namespace aorta::nn {
 
 struct ConvOptions {
-  Sizes stride = 1;
-  Padding padding = 0;
-  Sizes dilation = 1;
+  Dims stride = 1;
+  ConvPadding padding = 0;
+  Dims dilation = 1;
   int64_t groups = 1;
   bool bias = true;
   /// What stands in the padding: zeros (constant), reflect, replicate or circular.
@@ -35,18 +36,18 @@ class Conv : public Module {
   Parameter bias;
 
  protected:
-  Conv(int spatial, int64_t in_channels, int64_t out_channels, const Sizes& kernel_size,
+  Conv(int spatial, int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
        const ConvOptions& options);
 };
 
 template <int N>
 class ConvOf : public Conv {
  public:
-  ConvOf(int64_t in_channels, int64_t out_channels, const Sizes& kernel_size,
+  ConvOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
          const ConvOptions& options = {})
       : Conv(N, in_channels, out_channels, kernel_size, options) {}
   ConvOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
-         const Sizes& kernel_size, const ConvOptions& options = {})
+         const Dims& kernel_size, const ConvOptions& options = {})
       : Conv(N, in_channels, out_channels, kernel_size, options) {
     join(owner, name);
   }
@@ -56,12 +57,12 @@ using Conv2d = ConvOf<2>;
 using Conv3d = ConvOf<3>;
 
 struct ConvTransposeOptions {
-  Sizes stride = 1;
-  Sizes padding = 0;
-  Sizes output_padding = 0;
+  Dims stride = 1;
+  Dims padding = 0;
+  Dims output_padding = 0;
   int64_t groups = 1;
   bool bias = true;
-  Sizes dilation = 1;
+  Dims dilation = 1;
 };
 
 /// The same for transposed convolutions: weight (C, O/groups, *kernel); see
@@ -86,7 +87,7 @@ class ConvTranspose : public Module {
   Parameter bias;
 
  protected:
-  ConvTranspose(int spatial, int64_t in_channels, int64_t out_channels, const Sizes& kernel_size,
+  ConvTranspose(int spatial, int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
                 const ConvTransposeOptions& options);
 
  private:
@@ -96,11 +97,11 @@ class ConvTranspose : public Module {
 template <int N>
 class ConvTransposeOf : public ConvTranspose {
  public:
-  ConvTransposeOf(int64_t in_channels, int64_t out_channels, const Sizes& kernel_size,
+  ConvTransposeOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
                   const ConvTransposeOptions& options = {})
       : ConvTranspose(N, in_channels, out_channels, kernel_size, options) {}
   ConvTransposeOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
-                  const Sizes& kernel_size, const ConvTransposeOptions& options = {})
+                  const Dims& kernel_size, const ConvTransposeOptions& options = {})
       : ConvTranspose(N, in_channels, out_channels, kernel_size, options) {
     join(owner, name);
   }

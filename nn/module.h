@@ -252,6 +252,11 @@ class AnyModule {
   std::unique_ptr<Module> module_;
 };
 
+template <std::derived_from<Module> Net>
+void save(const Net&, const std::string&) {
+  static_assert(sizeof(Net) == 0, "what is saved is the tensors: save(net.state_dict(), path)");
+}
+
 inline AnyModule clone(const AnyModule& module) {
   AnyModule copy(module);
   copy->unshare();

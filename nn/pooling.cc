@@ -11,7 +11,7 @@ std::string layer(const char* name, int spatial) {
 }
 
 // The window's size where no stride is given.
-Dims stride_of(const Sizes& stride, const Dims& kernel) { return stride.empty() ? kernel : stride; }
+Dims stride_of(const Dims& stride, const Dims& kernel) { return stride.empty() ? kernel : stride; }
 
 // "3" where all sizes are equal.
 std::string short_repr(const Dims& sizes) {
@@ -23,15 +23,15 @@ std::string short_repr(const Dims& sizes) {
 
 }  // namespace
 
-MaxPool::MaxPool(int dims, const Sizes& kernel, const MaxPoolOptions& pool_options)
+MaxPool::MaxPool(int dims, const Dims& kernel, const MaxPoolOptions& pool_options)
     : spatial(dims),
       kernel_size(sizes_of(layer("MaxPool", dims), "kernel_size", kernel, dims)),
       options(pool_options) {}
 
 Tensor MaxPool::forward(const Tensor& input) const {
-  constexpr decltype(&max_pool2d) kOps[] = {max_pool1d, max_pool2d, max_pool3d};
-  return kOps[spatial - 1](input, kernel_size, options.stride, options.padding, options.dilation,
-                           options.ceil_mode);
+  if (spatial == 1) return max_pool1d(input, kernel_size, options);
+  return spatial == 2 ? max_pool2d(input, kernel_size, options)
+                      : max_pool3d(input, kernel_size, options);
 }
 
 std::string MaxPool::type_name() const { return layer("MaxPool", spatial); }
@@ -43,7 +43,7 @@ std::string MaxPool::extra_repr() const {
                      repr(options.ceil_mode));
 }
 
-AvgPool::AvgPool(int dims, const Sizes& kernel, const AvgPoolOptions& pool_options)
+AvgPool::AvgPool(int dims, const Dims& kernel, const AvgPoolOptions& pool_options)
     : spatial(dims),
       kernel_size(sizes_of(layer("AvgPool", dims), "kernel_size", kernel, dims)),
       options(pool_options) {
@@ -52,13 +52,9 @@ AvgPool::AvgPool(int dims, const Sizes& kernel, const AvgPoolOptions& pool_optio
 }
 
 Tensor AvgPool::forward(const Tensor& input) const {
-  if (spatial == 1) {
-    return avg_pool1d(input, kernel_size, options.stride, options.padding, options.ceil_mode,
-                      options.count_include_pad);
-  }
-  const auto op = spatial == 2 ? avg_pool2d : avg_pool3d;
-  return op(input, kernel_size, options.stride, options.padding, options.ceil_mode,
-            options.count_include_pad, options.divisor_override);
+  if (spatial == 1) return avg_pool1d(input, kernel_size, options);
+  return spatial == 2 ? avg_pool2d(input, kernel_size, options)
+                      : avg_pool3d(input, kernel_size, options);
 }
 
 std::string AvgPool::type_name() const { return layer("AvgPool", spatial); }
@@ -69,7 +65,7 @@ std::string AvgPool::extra_repr() const {
                      short_repr(options.padding));
 }
 
-AdaptivePool::AdaptivePool(Kind pool_kind, int dims, const Sizes& size)
+AdaptivePool::AdaptivePool(Kind pool_kind, int dims, const Dims& size)
     : kind(pool_kind), spatial(dims), output_size(size) {
   sizes_of(type_name(), "output_size", size, dims);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/core/ops/pooling.h>
 #include <aorta/nn/module.h>
 #include <aorta/nn/sizes.h>
 
@@ -9,12 +10,9 @@
 
 namespace aorta::nn {
 
-struct MaxPoolOptions {
-  Sizes stride = Dims();  // empty: the kernel_size
-  Sizes padding = 0;
-  Sizes dilation = 1;
-  bool ceil_mode = false;
-};
+using aorta::AvgPoolOptions;
+using aorta::MaxPoolOptions;
+
 /// The largest element of each window.
 class MaxPool : public Module {
  public:
@@ -27,16 +25,9 @@ class MaxPool : public Module {
   MaxPoolOptions options;
 
  protected:
-  MaxPool(int spatial, const Sizes& kernel_size, const MaxPoolOptions& options);
+  MaxPool(int spatial, const Dims& kernel_size, const MaxPoolOptions& options);
 };
 
-struct AvgPoolOptions {
-  Sizes stride = Dims();
-  Sizes padding = 0;
-  bool ceil_mode = false;
-  bool count_include_pad = true;
-  std::optional<int64_t> divisor_override = {};  // not of AvgPool1d
-};
 /// The mean of each window.
 class AvgPool : public Module {
  public:
@@ -49,7 +40,7 @@ class AvgPool : public Module {
   AvgPoolOptions options;
 
  protected:
-  AvgPool(int spatial, const Sizes& kernel_size, const AvgPoolOptions& options);
+  AvgPool(int spatial, const Dims& kernel_size, const AvgPoolOptions& options);
 };
 
 /// As many windows as output_size says; -1 keeps a size.
@@ -65,15 +56,15 @@ class AdaptivePool : public Module {
   Dims output_size;
 
  protected:
-  AdaptivePool(Kind kind, int spatial, const Sizes& output_size);
+  AdaptivePool(Kind kind, int spatial, const Dims& output_size);
 };
 
 template <int N>
 class MaxPoolOf : public MaxPool {
  public:
-  explicit MaxPoolOf(const Sizes& kernel_size, const MaxPoolOptions& options = {})
+  explicit MaxPoolOf(const Dims& kernel_size, const MaxPoolOptions& options = {})
       : MaxPool(N, kernel_size, options) {}
-  MaxPoolOf(Module& owner, const char* name, const Sizes& kernel_size,
+  MaxPoolOf(Module& owner, const char* name, const Dims& kernel_size,
             const MaxPoolOptions& options = {})
       : MaxPool(N, kernel_size, options) {
     join(owner, name);
@@ -86,9 +77,9 @@ using MaxPool3d = MaxPoolOf<3>;
 template <int N>
 class AvgPoolOf : public AvgPool {
  public:
-  explicit AvgPoolOf(const Sizes& kernel_size, const AvgPoolOptions& options = {})
+  explicit AvgPoolOf(const Dims& kernel_size, const AvgPoolOptions& options = {})
       : AvgPool(N, kernel_size, options) {}
-  AvgPoolOf(Module& owner, const char* name, const Sizes& kernel_size,
+  AvgPoolOf(Module& owner, const char* name, const Dims& kernel_size,
             const AvgPoolOptions& options = {})
       : AvgPool(N, kernel_size, options) {
     join(owner, name);
@@ -101,8 +92,8 @@ using AvgPool3d = AvgPoolOf<3>;
 template <AdaptivePool::Kind K, int N>
 class AdaptivePoolOf : public AdaptivePool {
  public:
-  explicit AdaptivePoolOf(const Sizes& output_size) : AdaptivePool(K, N, output_size) {}
-  AdaptivePoolOf(Module& owner, const char* name, const Sizes& output_size)
+  explicit AdaptivePoolOf(const Dims& output_size) : AdaptivePool(K, N, output_size) {}
+  AdaptivePoolOf(Module& owner, const char* name, const Dims& output_size)
       : AdaptivePool(K, N, output_size) {
     join(owner, name);
   }

@@ -159,6 +159,12 @@ class OptimizerOf : public Optimizer {
       add_param_group(std::move(group.parameters), std::move(group.options));
   }
 
+  template <class Net>
+  requires requires(const Net& net) { net.parameters(); }
+  explicit OptimizerOf(const Net&, const O& = {}) {
+    static_assert(sizeof(Net) == 0, "an optimizer takes the tensors: net.parameters()");
+  }
+
   /// A group; what its options don't name is as the optimizer was given it.
   void add_param_group(std::vector<Tensor> parameters, O options = {}) {
     O defaults = defaults_, standard;

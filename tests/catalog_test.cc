@@ -43,6 +43,10 @@ TEST_P(Catalog, InputsKept) { check_inputs_kept(*GetParam(), "cpu"); }
 TEST_P(Catalog, Written) { check_written(*GetParam(), "cpu"); }
 INSTANTIATE_TEST_SUITE_P(Rows, Catalog, ::testing::ValuesIn(select(has_calls)), row_name);
 
+class CatalogUndefined : public ::testing::TestWithParam<const Row*> {};
+TEST_P(CatalogUndefined, Named) { check_undefined(*GetParam()); }
+INSTANTIATE_TEST_SUITE_P(Rows, CatalogUndefined, ::testing::ValuesIn(select(has_calls)), row_name);
+
 bool has_large(const Row& row) {
   const bool extends =
       row.family == "pointwise" || row.family == "reduction" || row.family == "lines";

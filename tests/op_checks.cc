@@ -9,6 +9,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <regex>
+#include <set>
+#include <vector>
 
 namespace aorta::catalog {
 namespace {
@@ -312,6 +315,44 @@ void check_threads(const Row& row, Device device) {
       expect_same_bytes(results, first);
     }
     set_num_threads(before);
+  }
+}
+
+void check_undefined(const Row& row) {
+  const auto stem = [](const std::string& name) {
+    return name.back() == '_' ? name.substr(0, name.size() - 1) : name;
+  };
+  // A row may be a form of its op, as add_scaled, and a call begin with a copy of its input.
+  std::vector<std::string> names = {row.op};
+  names.insert(names.end(), row.also.begin(), row.also.end());
+  const auto is_named = [&](const std::string& name) {
+    const auto begins = [&](const std::string& own) { return own.starts_with(stem(name)); };
+    return name == "clone" || name == "contiguous" ||
+           std::any_of(names.begin(), names.end(), begins);
+  };
+  const auto expect_named = [&](const auto& run, const Tensors& inputs, const std::string& what) {
+    try {
+      run(inputs);
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      static const std::regex rule(
+          "(\\w+): (\\w+(\\[\\d\\])? must be defined, got an undefined tensor|"
+          ".* or neither, got \\w+ alone)");
+      std::smatch match;
+      EXPECT_TRUE(std::regex_match(text, match, rule) && is_named(match[1]))
+          << row.op << ", " << what << ": " << text;
+    }
+  };
+  std::set<const Call*> seen;
+  for (const Sample& sample : samples(row)) {
+    if (!seen.insert(sample.call).second) continue;
+    for (size_t i = 0; i < sample.inputs.size(); ++i) {
+      const std::string what = sample.name + " without input " + std::to_string(i);
+      Tensors inputs = inputs_of(sample, dtypes_of(sample).front(), "cpu");
+      inputs[i] = Tensor();
+      expect_named(sample.call->run, inputs, what);
+      if (sample.call->in_place) expect_named(sample.call->in_place, inputs, what + ", in place");
+    }
   }
 }
 

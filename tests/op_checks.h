@@ -20,6 +20,8 @@ void check_inputs_kept(const Row& row, Device device);
 void check_written(const Row& row, Device device);
 /// Large inputs give the same bits for 1, 2 and 3 threads.
 void check_threads(const Row& row, Device device);
+/// Without one of its inputs the op does without it or says which one it misses.
+void check_undefined(const Row& row);
 /// Bad input throws the row's exact text.
 void check_errors(const Row& row);
 

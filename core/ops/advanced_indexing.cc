@@ -48,6 +48,11 @@ class Resolver {
 
   void resolve(const std::vector<Index>& indices) {
     int taken = 0, ellipses = 0;
+    for (size_t i = 0; i < indices.size(); ++i) {
+      if (indices[i].kind() != Index::Kind::tensor) continue;
+      const std::string name = "indices[" + std::to_string(i) + "]";
+      check_defined(op_, {{name.c_str(), indices[i].tensor()}});
+    }
     for (const Index& index : indices) {
       taken += dims_of(index);
       ellipses += index.kind() == Index::Kind::ellipsis;
@@ -195,6 +200,7 @@ Tensor expand_values(const char* op, const Tensor& values, const Shape& shape) {
 }  // namespace
 
 Tensor index(const Tensor& input, const std::vector<Index>& indices) {
+  check_defined("index", {{"input", input}});
   const ProfilerRange range("index", {&input});
   Resolver resolver("index", input, nullptr);
   resolver.resolve(indices);
@@ -213,6 +219,8 @@ Tensor index(const Tensor& input, const std::vector<Index>& indices) {
   return output;
 }
 
+Tensor Tensor::operator[](const Index& place) const { return index(*this, {place}); }
+
 namespace {
 
 // Half types have become f32 before a sum.
@@ -230,6 +238,7 @@ void put(const Tensor& table, const Layout& layout, const Tensor& wanted, bool a
 
 const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
                          const Tensor& values, bool accumulate) {
+  check_defined("index_put_", {{"input", self}, {"values", values}});
   const char* const op = "index_put_";
   check(values.dtype() == self.dtype(), op, "values must have the tensor's dtype", values.dtype(),
         " for ", self.dtype());
@@ -266,6 +275,7 @@ const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
 
 const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices, const Scalar& value,
                          bool accumulate) {
+  check_defined("index_put_", {{"input", self}});
   check_fits("index_put_", value, self.dtype());
   return index_put_(self, indices,
                     full({}, value, {.dtype = self.dtype(), .device = self.device()}), accumulate);
@@ -273,19 +283,23 @@ const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices, 
 
 Tensor index_put(const Tensor& input, const std::vector<Index>& indices, const Tensor& values,
                  bool accumulate) {
+  check_defined("index_put", {{"input", input}, {"values", values}});
   return index_put_(input.clone(), indices, values, accumulate);
 }
 
 Tensor nonzero(const Tensor& input) {
+  check_defined("nonzero", {{"input", input}});
   const ProfilerRange range("nonzero", {&input});
   return nonzero_op.kernel(input.device())(input.detach().contiguous());
 }
 
 std::vector<Tensor> where(const Tensor& condition) {
+  check_defined("where", {{"condition", condition}});
   return unbind(nonzero(condition.dim() == 0 ? condition.reshape({1}) : condition), 1);
 }
 
 Tensor masked_select(const Tensor& input, const Tensor& mask) {
+  check_defined("masked_select", {{"input", input}, {"mask", mask}});
   check(mask.dtype() == DType::boolean, "masked_select", "the mask must be bool", mask.dtype());
   const Shape shape = broadcast_shapes("masked_select", input.shape(), mask.shape());
   const Tensor positions = nonzero(mask.expand(shape).reshape({-1})).select(1, 0);
@@ -293,6 +307,7 @@ Tensor masked_select(const Tensor& input, const Tensor& mask) {
 }
 
 const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  check_defined("masked_scatter_", {{"input", self}, {"mask", mask}, {"source", source}});
   const char* const op = "masked_scatter";
   check(mask.dtype() == DType::boolean, op, "the mask must be bool", mask.dtype());
   check(broadcast_shapes(op, self.shape(), mask.shape()) == self.shape(), op,
@@ -308,6 +323,7 @@ const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tens
 }
 
 Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source) {
+  check_defined("masked_scatter", {{"input", input}, {"mask", mask}, {"source", source}});
   const Shape shape = broadcast_shapes("masked_scatter", input.shape(), mask.shape());
   const Tensor output =
       shape == input.shape() ? input.clone() : input.expand(shape).clone(MemoryFormat::contiguous);
@@ -315,6 +331,7 @@ Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& sou
 }
 
 Tensor one_hot(const Tensor& input, int64_t num_classes) {
+  check_defined("one_hot", {{"input", input}});
   check(input.dtype() == DType::i64 || input.dtype() == DType::i32, "one_hot",
         "classes must be i64 or i32", input.dtype());
   check(num_classes >= -1 && num_classes != 0, "one_hot", "num_classes must be positive, or -1",

@@ -44,6 +44,7 @@ Tensor with_batch(const Tensor& x, const Shape& batch) {
 
 void check_operands(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
                     const AttentionOptions& options) {
+  check_defined(op, {{"query", q}, {"key", k}, {"value", v}});
   check(q.dim() >= 2 && k.dim() >= 2 && v.dim() >= 2, op,
         "query, key and value must have at least 2 dimensions", q.shape(), ", ", k.shape(), " and ",
         v.shape());

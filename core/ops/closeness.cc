@@ -13,6 +13,7 @@ void check_devices(const char* op, const Tensor& input, const Tensor& other) {
 }  // namespace
 
 Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  check_defined("isclose", {{"input", input}, {"other", other}});
   check(input.dtype() == other.dtype(), "isclose", "tensors must have one dtype", input.dtype(),
         " and ", other.dtype());
   check_devices("isclose", input, other);
@@ -32,10 +33,12 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
 }
 
 bool allclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  check_defined("allclose", {{"input", input}, {"other", other}});
   return all(isclose(input, other, rtol, atol, equal_nan)).item<bool>();
 }
 
 bool equal(const Tensor& input, const Tensor& other) {
+  check_defined("equal", {{"input", input}, {"other", other}});
   check_devices("equal", input, other);
   return input.shape() == other.shape() && all(eq(input.detach(), other.detach())).item<bool>();
 }

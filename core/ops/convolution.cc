@@ -76,7 +76,7 @@ Dims numbers_of(const char* op, const char* name, const Dims& given, int spatial
   for (int64_t n : numbers) ok &= n >= least && n <= std::numeric_limits<int32_t>::max();
   const std::string rule = std::string(name) +
                            " must be a number for each spatial dimension or one for all, " +
-                           (least > 0 ? "positive" : "not negative");
+                           (least > 0 ? "positive" : "not negative") + " and below 2^31";
   check(ok, op, rule.c_str(), given);
   return numbers;
 }
@@ -174,6 +174,7 @@ Tensor batched(const Tensor& input, int spatial) {
 }
 
 Tensor convolve(const Given& g, const ConvPadding& padding) {
+  check_defined(g.op, {{"input", g.input}, {"weight", g.weight}});
   if (autocast_changes({&g.input, &g.weight})) {
     const Tensor bias = g.bias.defined() ? autocast_to_half(g.bias) : g.bias;
     const Tensor input = autocast_to_half(g.input), weight = autocast_to_half(g.weight);
@@ -207,6 +208,7 @@ Tensor convolve(const Given& g, const ConvPadding& padding) {
 }
 
 Tensor convolve_transposed(const Given& g, const Dims& given_padding, const Dims& output_padding) {
+  check_defined(g.op, {{"input", g.input}, {"weight", g.weight}});
   if (autocast_changes({&g.input, &g.weight})) {
     const Tensor bias = g.bias.defined() ? autocast_to_half(g.bias) : g.bias;
     const Tensor input = autocast_to_half(g.input), weight = autocast_to_half(g.weight);

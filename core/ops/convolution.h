@@ -11,8 +11,9 @@ namespace aorta {
 /// end has one more).
 class ConvPadding {
  public:
-  ConvPadding(const Dims& sizes) : sizes_(sizes) {}
-  ConvPadding(std::initializer_list<int64_t> sizes) : sizes_(sizes) {}
+  ConvPadding(const Dims& sizes) : sizes_(sizes) {}  // NOLINT: implicit
+  template <std::integral First, std::integral... Rest>
+  ConvPadding(First first, Rest... rest) : sizes_{first, rest...} {}  // NOLINT: implicit
   /// Errors: another name than "valid" and "same".
   ConvPadding(const char* name);
 
@@ -37,14 +38,14 @@ class ConvPadding {
 // numbers out of range, an empty output, mixed dtypes or devices.
 
 Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
-              const Dims& stride = {1}, const ConvPadding& padding = {0},
-              const Dims& dilation = {1}, int64_t groups = 1);
+              const Dims& stride = 1, const ConvPadding& padding = 0, const Dims& dilation = 1,
+              int64_t groups = 1);
 Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
-              const Dims& stride = {1}, const ConvPadding& padding = {0},
-              const Dims& dilation = {1}, int64_t groups = 1);
+              const Dims& stride = 1, const ConvPadding& padding = 0, const Dims& dilation = 1,
+              int64_t groups = 1);
 Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
-              const Dims& stride = {1}, const ConvPadding& padding = {0},
-              const Dims& dilation = {1}, int64_t groups = 1);
+              const Dims& stride = 1, const ConvPadding& padding = 0, const Dims& dilation = 1,
+              int64_t groups = 1);
 
 // Transposed convolutions: the gradient of a convolution's input as an op of its own, whose `input`
 // (N, C, *) is that convolution's output. weight (C, O/groups, *kernel), bias (O) or undefined;
@@ -53,17 +54,91 @@ Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}
 // convolution makes one.
 
 Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
-                        const Dims& stride = {1}, const Dims& padding = {0},
-                        const Dims& output_padding = {0}, int64_t groups = 1,
-                        const Dims& dilation = {1});
+                        const Dims& stride = 1, const Dims& padding = 0,
+                        const Dims& output_padding = 0, int64_t groups = 1,
+                        const Dims& dilation = 1);
 Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
-                        const Dims& stride = {1}, const Dims& padding = {0},
-                        const Dims& output_padding = {0}, int64_t groups = 1,
-                        const Dims& dilation = {1});
+                        const Dims& stride = 1, const Dims& padding = 0,
+                        const Dims& output_padding = 0, int64_t groups = 1,
+                        const Dims& dilation = 1);
 Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
-                        const Dims& stride = {1}, const Dims& padding = {0},
-                        const Dims& output_padding = {0}, int64_t groups = 1,
-                        const Dims& dilation = {1});
+                        const Dims& stride = 1, const Dims& padding = 0,
+                        const Dims& output_padding = 0, int64_t groups = 1,
+                        const Dims& dilation = 1);
+
+/// The numbers of a convolution by name: `conv2d(x, w, bias, {.stride = 2, .padding = 1})`.
+struct ConvolutionOptions {
+  Dims stride = 1;
+  ConvPadding padding = 0;
+  Dims dilation = 1;
+  int64_t groups = 1;
+};
+struct ConvolutionTransposeOptions {
+  Dims stride = 1;
+  Dims padding = 0;
+  Dims output_padding = 0;
+  int64_t groups = 1;
+  Dims dilation = 1;
+};
+
+// The functions above with such options. Templates, so that braces without names, which may be
+// both, are the numbers above.
+
+template <std::same_as<ConvolutionOptions> Options = ConvolutionOptions>
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Options& o) {
+  return conv1d(input, weight, bias, o.stride, o.padding, o.dilation, o.groups);
+}
+template <std::same_as<ConvolutionOptions> Options = ConvolutionOptions>
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Options& options) {
+  return conv1d(input, weight, {}, options);
+}
+template <std::same_as<ConvolutionOptions> Options = ConvolutionOptions>
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Options& o) {
+  return conv2d(input, weight, bias, o.stride, o.padding, o.dilation, o.groups);
+}
+template <std::same_as<ConvolutionOptions> Options = ConvolutionOptions>
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Options& options) {
+  return conv2d(input, weight, {}, options);
+}
+template <std::same_as<ConvolutionOptions> Options = ConvolutionOptions>
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Options& o) {
+  return conv3d(input, weight, bias, o.stride, o.padding, o.dilation, o.groups);
+}
+template <std::same_as<ConvolutionOptions> Options = ConvolutionOptions>
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Options& options) {
+  return conv3d(input, weight, {}, options);
+}
+
+template <std::same_as<ConvolutionTransposeOptions> Options = ConvolutionTransposeOptions>
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        const Options& o) {
+  return conv_transpose1d(input, weight, bias, o.stride, o.padding, o.output_padding, o.groups,
+                          o.dilation);
+}
+template <std::same_as<ConvolutionTransposeOptions> Options = ConvolutionTransposeOptions>
+Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Options& options) {
+  return conv_transpose1d(input, weight, {}, options);
+}
+template <std::same_as<ConvolutionTransposeOptions> Options = ConvolutionTransposeOptions>
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        const Options& o) {
+  return conv_transpose2d(input, weight, bias, o.stride, o.padding, o.output_padding, o.groups,
+                          o.dilation);
+}
+template <std::same_as<ConvolutionTransposeOptions> Options = ConvolutionTransposeOptions>
+Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Options& options) {
+  return conv_transpose2d(input, weight, {}, options);
+}
+template <std::same_as<ConvolutionTransposeOptions> Options = ConvolutionTransposeOptions>
+Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                        const Options& o) {
+  return conv_transpose3d(input, weight, bias, o.stride, o.padding, o.output_padding, o.groups,
+                          o.dilation);
+}
+template <std::same_as<ConvolutionTransposeOptions> Options = ConvolutionTransposeOptions>
+Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Options& options) {
+  return conv_transpose3d(input, weight, {}, options);
+}
 
 /// Whether f32 convolutions of kernel 3, stride 1 and dilation 1 or 2 in two dimensions take
 /// Winograd's algorithm where a rule on the shape says that it's faster: a quarter of the

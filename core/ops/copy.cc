@@ -46,6 +46,7 @@ Strides strides_for(const Tensor& like, MemoryFormat format) {
 }  // namespace
 
 Tensor Tensor::to(const ToOptions& options) const {
+  check_defined("to", {{"input", *this}});
   const DType dtype = options.dtype.value_or(this->dtype());
   const Device device = options.device.value_or(this->device());
   const bool right_layout =
@@ -60,14 +61,17 @@ Tensor Tensor::to(const ToOptions& options) const {
 }
 
 Tensor Tensor::contiguous(MemoryFormat format) const {
+  check_defined("contiguous", {{"input", *this}});
   return format == MemoryFormat::preserve ? *this : to(ToOptions{.memory_format = format});
 }
 
 Tensor Tensor::clone(MemoryFormat format) const {
+  check_defined("clone", {{"input", *this}});
   return to(ToOptions{.copy = true, .memory_format = format});
 }
 
 Tensor Tensor::pin_memory() const {
+  check_defined("pin_memory", {{"input", *this}});
   check(device().is_cpu(), "pin_memory", "only a CPU tensor can be pinned", device());
   if (is_pinned()) return *this;
   Tensor result(Storage::allocate_pinned(nbytes()), dtype(), shape(), contiguous_strides(shape()));
@@ -77,6 +81,7 @@ Tensor Tensor::pin_memory() const {
 }
 
 const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
+  check_defined("copy_", {{"input", *this}, {"source", source}});
   check(broadcast_shapes("copy_", shape(), source.shape()) == shape(), "copy_",
         "the source must broadcast to the destination", source.shape(), " into ", shape());
   check_writable("copy_", *this);
@@ -91,6 +96,7 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
 }
 
 const Tensor& Tensor::fill_(const Scalar& value) const {
+  check_defined("fill_", {{"input", *this}});
   check_writable("fill_", *this);
   check_fits("fill_", value, dtype());
   const bool record = records_write("fill_", *this, needs_gradient(*this));

@@ -140,6 +140,7 @@ Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
 Tensor eye(int64_t n, const TensorOptions& options) { return eye(n, n, options); }
 
 Tensor empty_like(const Tensor& like, const LikeOptions& options) {
+  check_defined("empty_like", {{"like", like}});
   const TensorOptions made = options_like(like, options);
   switch (options.memory_format) {
     case MemoryFormat::preserve:
@@ -153,6 +154,7 @@ Tensor empty_like(const Tensor& like, const LikeOptions& options) {
 }
 
 Tensor full_like(const Tensor& like, const Scalar& value, const LikeOptions& options) {
+  check_defined("full_like", {{"like", like}});
   LikeOptions plain = options;
   plain.requires_grad = false;
   const Tensor result = empty_like(like, plain);
@@ -161,10 +163,12 @@ Tensor full_like(const Tensor& like, const Scalar& value, const LikeOptions& opt
 }
 
 Tensor zeros_like(const Tensor& like, const LikeOptions& options) {
+  check_defined("zeros_like", {{"like", like}});
   return full_like(like, 0, options);
 }
 
 Tensor ones_like(const Tensor& like, const LikeOptions& options) {
+  check_defined("ones_like", {{"like", like}});
   return full_like(like, 1, options);
 }
 

@@ -28,6 +28,7 @@ Shape shape_of_losses(const Tensor& input) {
 
 void check_inputs(const char* op, const Tensor& input, const Tensor& target,
                   const CrossEntropyOptions& options) {
+  check_defined(op, {{"input", input}, {"target", target}});
   check(is_floating(input.dtype()), op, "dtype must be floating", input.dtype());
   check(input.dim() >= 1, op, "input must be (C), (N, C) or (N, C, d1, ...)", input.shape());
   const int64_t classes = input.shape()[class_dim(input)];

@@ -13,6 +13,7 @@ constinit Op<DropoutKernel, void (*)(Tensor&, const Tensor&, const DropoutMask&)
 namespace {
 
 void check_input(const char* op, const Tensor& input, double p) {
+  check_defined(op, {{"input", input}});
   check(is_floating(input.dtype()), op, "dtype must be floating", input.dtype());
   check(p >= 0 && p <= 1, op, "p must lie in [0, 1]", p);
 }
@@ -85,18 +86,21 @@ const Tensor& dropout_(const Tensor& self, double p, bool training, Generator* g
 }
 
 Tensor dropout1d(const Tensor& input, double p, bool training, Generator* generator) {
+  check_defined("dropout1d", {{"input", input}});
   const int n = input.dim();
   check(n == 2 || n == 3, "dropout1d", "input must be (C, L) or (N, C, L)", input.shape());
   return drop_channels("dropout1d", input, n - 1, p, training, generator);
 }
 
 Tensor dropout2d(const Tensor& input, double p, bool training, Generator* generator) {
+  check_defined("dropout2d", {{"input", input}});
   const int n = input.dim();
   check(n == 3 || n == 4, "dropout2d", "input must be (N, C, L) or (N, C, H, W)", input.shape());
   return drop_channels("dropout2d", input, 2, p, training, generator);
 }
 
 Tensor dropout3d(const Tensor& input, double p, bool training, Generator* generator) {
+  check_defined("dropout3d", {{"input", input}});
   const int n = input.dim();
   check(n == 4 || n == 5, "dropout3d", "input must be (C, D, H, W) or (N, C, D, H, W)",
         input.shape());

@@ -268,6 +268,7 @@ std::vector<Term> make_terms(std::string_view inputs, std::span<const Tensor> op
 }  // namespace
 
 Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
+  check_defined("einsum", "operands", operands);
   const size_t arrow = equation.find("->");
   const std::string_view inputs = equation.substr(0, arrow);
   std::vector<Term> terms = make_terms(inputs, operands, equation);

@@ -22,6 +22,7 @@ void check_indices(const Tensor& indices, const Shape& shape, int64_t rows) {
 }  // namespace
 
 Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx) {
+  check_defined("embedding", {{"input", input}, {"weight", weight}});
   const char* const op = embedding_op.name();
   check(weight.dim() == 2, op, "weight must be (V, D)", weight.shape());
   check(input.dtype() == DType::i64 || input.dtype() == DType::i32, op,

@@ -86,6 +86,7 @@ void check_vector(const char* op, const Tensor& index) {
 }  // namespace
 
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
+  check_defined("gather", {{"input", input}, {"index", index}});
   const int d = wrap_dim("gather", dim, input.dim());
   const Tensor prepared = prepare_index("gather", index, input);
   if (index.numel() == 0) {
@@ -98,6 +99,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
 }
 
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
+  check_defined("index_select", {{"input", input}, {"index", index}});
   const int d = wrap_dim("index_select", dim, input.dim());
   check_vector("index_select", index);
   const Tensor table = lift(input);
@@ -110,11 +112,13 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
 }
 
 Tensor take(const Tensor& input, const Tensor& index) {
+  check_defined("take", {{"input", input}, {"index", index}});
   const Tensor flat = prepare_index("take", index, input).reshape({-1});
   return read_along("take", input.reshape({-1}), 0, flat, true).reshape(index.shape());
 }
 
 Tensor take_along_dim(const Tensor& input, const Tensor& index, std::optional<int64_t> dim) {
+  check_defined("take_along_dim", {{"input", input}, {"index", index}});
   const Tensor prepared = prepare_index("take_along_dim", index, input);
   if (!dim)
     return read_along("take_along_dim", input.reshape({-1}), 0, prepared.reshape({-1}), true);
@@ -188,12 +192,14 @@ const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tenso
 }  // namespace
 
 const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  check_defined("scatter_", {{"input", self}, {"index", index}, {"source", source}});
   const int d = wrap_dim("scatter", dim, self.dim());
   const Tensor prepared = prepare_write("scatter", self, d, index, source);
   return write_in_place(scatter_op, ScatterMode::assign, self, d, prepared, source);
 }
 
 const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+  check_defined("scatter_", {{"input", self}, {"index", index}});
   check_fits("scatter", value, self.dtype());
   const Tensor number = full({}, value, {.dtype = self.dtype(), .device = self.device()});
   return scatter_(self, dim, index, number.expand(index.shape()));
@@ -201,18 +207,22 @@ const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, con
 
 const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
                            const Tensor& source) {
+  check_defined("scatter_add_", {{"input", self}, {"index", index}, {"source", source}});
   const int d = wrap_dim("scatter_add", dim, self.dim());
   const Tensor prepared = prepare_write("scatter_add", self, d, index, source);
   return write_in_place(scatter_add_op, ScatterMode::sum, self, d, prepared, source);
 }
 
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  check_defined("scatter", {{"input", input}, {"index", index}, {"source", source}});
   return scatter_(input.clone(), dim, index, source);
 }
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
+  check_defined("scatter", {{"input", input}, {"index", index}});
   return scatter_(input.clone(), dim, index, value);
 }
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  check_defined("scatter_add", {{"input", input}, {"index", index}, {"source", source}});
   return scatter_add_(input.clone(), dim, index, source);
 }
 
@@ -256,6 +266,7 @@ Tensor scalar_like(const Tensor& like, const Scalar& value, const Shape& shape) 
 
 Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                       ScatterReduce reduce, bool include_self) {
+  check_defined("scatter_reduce", {{"input", input}, {"index", index}, {"source", source}});
   const char* const op = "scatter_reduce";
   const ProfilerRange range(op, {&input, &index, &source});
   const int d = wrap_dim(op, dim, input.dim());
@@ -291,6 +302,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
 
 const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                               const Tensor& source, ScatterReduce reduce, bool include_self) {
+  check_defined("scatter_reduce_", {{"input", self}, {"index", index}, {"source", source}});
   // Its gradient reads the elements that are about to be overwritten.
   const Tensor before = needs_gradient(self, source) ? self.clone() : self;
   return self.copy_(scatter_reduce(before, dim, index, source, reduce, include_self));
@@ -298,6 +310,7 @@ const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& ind
 
 const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                          const Scalar& alpha) {
+  check_defined("index_add_", {{"input", self}, {"index", index}, {"source", source}});
   const char* const op = "index_add";
   const int d = wrap_dim(op, dim, self.dim());
   check_vector(op, index);
@@ -314,6 +327,7 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
 
 const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
                           const Tensor& source) {
+  check_defined("index_copy_", {{"input", self}, {"index", index}, {"source", source}});
   const char* const op = "index_copy";
   const int d = wrap_dim(op, dim, self.dim());
   check_vector(op, index);
@@ -329,6 +343,7 @@ const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
 
 const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
                           const Scalar& value) {
+  check_defined("index_fill_", {{"input", self}, {"index", index}});
   const char* const op = "index_fill";
   check_fits(op, value, self.dtype());
   const int d = wrap_dim(op, dim, self.dim());
@@ -343,12 +358,15 @@ const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
 
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                  const Scalar& alpha) {
+  check_defined("index_add", {{"input", input}, {"index", index}, {"source", source}});
   return index_add_(input.clone(), dim, index, source, alpha);
 }
 Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  check_defined("index_copy", {{"input", input}, {"index", index}, {"source", source}});
   return index_copy_(input.clone(), dim, index, source);
 }
 Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
+  check_defined("index_fill", {{"input", input}, {"index", index}});
   return index_fill_(input.clone(), dim, index, value);
 }
 

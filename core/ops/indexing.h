@@ -135,6 +135,11 @@ class Index {
 /// of the indexed ones when those are neighbours, else they come first. A mask counts as the index
 /// tensors of its nonzero().
 Tensor index(const Tensor& input, const std::vector<Index>& indices);
+template <class... Indices>
+Tensor Tensor::operator()(const Indices&... indices) const {
+  static_assert(sizeof...(indices) > 0, "x() has no index");
+  return index(*this, std::vector<Index>{Index(indices)...});
+}
 /// `indices` has an entry a dimension of the input (sliced and expanded by the rest already), an
 /// undefined tensor where a dimension isn't indexed, else an i64 tensor without negative indices.
 /// The tensors broadcast; where their dimensions go is said at index().

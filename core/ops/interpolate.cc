@@ -219,12 +219,15 @@ Tensor resample(const Tensor& input, const InterpolatePlanRef& plan) {
 }
 
 Tensor interpolate(const Tensor& input, const InterpolateOptions& options) {
+  check_defined("interpolate", {{"input", input}});
   check_mode(input, options);
   const Dims sizes = sizes_of(input, options);
   Shape shape = input.shape();
   InterpolatePlan plan{sizes.size(), {}};
   for (int d = 0; d < sizes.size(); ++d) shape[2 + d] = sizes[d];
-  checked_numel("interpolate", shape, item_size(input.dtype()));
+  // Of no elements no tables are made, which may be long.
+  if (checked_numel("interpolate", shape, item_size(input.dtype())) == 0)
+    return input.reshape(shape);
   for (int d = 0; d < sizes.size(); ++d) {
     plan.tables[3 - plan.spatial + d] =
         make_table(options.mode, input.shape()[2 + d], sizes[d],

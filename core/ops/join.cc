@@ -64,6 +64,7 @@ Tensor join(std::span<const Tensor> tensors, int dim, DType dtype) {
 
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   check(!tensors.empty(), "cat", "there must be a tensor", "none");
+  check_defined("cat", "tensors", tensors);
   DType dtype = tensors[0].dtype();
   bool some_empty = false;
   for (const Tensor& tensor : tensors) {
@@ -84,6 +85,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
 
 Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
   check(!tensors.empty(), "stack", "there must be a tensor", "none");
+  check_defined("stack", "tensors", tensors);
   const Shape& shape = tensors[0].shape();
   const int d = wrap_dim("stack", dim, shape.size() + 1);
   std::vector<Tensor> parts;
@@ -117,6 +119,7 @@ std::vector<Tensor> cut_evenly(const Tensor& input, int64_t size, int64_t step, 
 }  // namespace
 
 std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) {
+  check_defined("split", {{"input", input}});
   const int64_t size = size_along("split", input, dim);
   check(split_size > 0 || (split_size == 0 && size == 0), "split", "split_size must be positive",
         split_size);
@@ -124,6 +127,7 @@ std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) 
 }
 
 std::vector<Tensor> split(const Tensor& input, const std::vector<int64_t>& sizes, int64_t dim) {
+  check_defined("split", {{"input", input}});
   const int64_t size = size_along("split", input, dim);
   int64_t left = size;
   for (int64_t part : sizes) {
@@ -143,6 +147,7 @@ std::vector<Tensor> split(const Tensor& input, const std::vector<int64_t>& sizes
 }
 
 std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
+  check_defined("chunk", {{"input", input}});
   const int64_t size = size_along("chunk", input, dim);
   check(chunks > 0, "chunk", "the number of chunks must be positive", chunks);
   if (size == 0) return std::vector<Tensor>(static_cast<size_t>(chunks), input);
@@ -150,6 +155,7 @@ std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
 }
 
 std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t dim) {
+  check_defined("tensor_split", {{"input", input}});
   const int64_t size = size_along("tensor_split", input, dim);
   check(sections > 0, "tensor_split", "the number of sections must be positive", sections);
   std::vector<Tensor> parts;
@@ -164,6 +170,7 @@ std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t 
 
 std::vector<Tensor> tensor_split(const Tensor& input, const std::vector<int64_t>& indices,
                                  int64_t dim) {
+  check_defined("tensor_split", {{"input", input}});
   size_along("tensor_split", input, dim);
   std::vector<Tensor> parts;
   parts.reserve(indices.size() + 1);
@@ -177,6 +184,7 @@ std::vector<Tensor> tensor_split(const Tensor& input, const std::vector<int64_t>
 }
 
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {
+  check_defined("unbind", {{"input", input}});
   check(input.dim() > 0, "unbind", "a 0-d tensor has no parts", input.shape());
   const int d = wrap_dim("unbind", dim, input.dim());
   std::vector<Tensor> parts;

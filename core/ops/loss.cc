@@ -71,6 +71,7 @@ struct Pair {
 };
 
 Pair promote(const char* op, const Tensor& input, const Tensor& target) {
+  check_defined(op, {{"input", input}, {"target", target}});
   Pair pair{autocast_to_f32(input), autocast_to_f32(target)};
   const Operand operands[] = {pair.input, pair.target};
   const DType dtype = result_type(operands);
@@ -88,6 +89,7 @@ Pair broadcast(const char* op, const Tensor& input, const Tensor& target) {
 }
 
 Pair same_shape(const char* op, const Tensor& input, const Tensor& target) {
+  check_defined(op, {{"input", input}, {"target", target}});
   check(input.shape() == target.shape(), op, "the target must have the input's shape",
         target.shape(), " for ", input.shape());
   return promote(op, input, target);
@@ -132,6 +134,7 @@ Tensor run(const Pair& pair, Reduction reduction, PointwiseLoss loss) {
 }
 
 Tensor weights_for(const char* op, const char* rule, const Tensor& weight, const Tensor& input) {
+  check_defined(op, {{"input", input}});
   if (!weight.defined()) return {};
   check(!needs_gradient(weight), op, "weights take no gradient", weight.shape(),
         " that require one");
@@ -230,6 +233,7 @@ Tensor norm_of(const Tensor& squares, double eps) {
 
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
   const char* const op = "cosine_similarity";
+  check_defined(op, {{"x1", x1}, {"x2", x2}});
   const Pair pair = broadcast(op, x1, x2);
   const int at = wrap_dim(op, dim, pair.input.dim());
   const Tensor sums = line_products(pair.input, pair.target, at);
@@ -239,6 +243,8 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                              double margin, Reduction reduction) {
+  check_defined("cosine_embedding_loss",
+                {{"input1", input1}, {"input2", input2}, {"target", target}});
   const char* const op = "cosine_embedding_loss";
   const int n = target.dim();
   const bool fits = n <= 1 && input1.dim() == n + 1 && input2.dim() == n + 1;

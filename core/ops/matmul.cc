@@ -141,6 +141,7 @@ Tensor add_product(const char* op, const Tensor& input, const Tensor& a, const T
 }  // namespace
 
 Tensor matmul(const Tensor& input, const Tensor& other) {
+  check_defined("matmul", {{"input", input}, {"other", other}});
   if (autocast_changes({&input, &other}))
     return matmul(autocast_to_half(input), autocast_to_half(other));
   check(input.dim() > 0 && other.dim() > 0, "matmul", "both operands need at least 1 dimension",
@@ -158,6 +159,7 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
 }
 
 Tensor mm(const Tensor& input, const Tensor& mat2) {
+  check_defined("mm", {{"input", input}, {"mat2", mat2}});
   if (autocast_changes({&input, &mat2})) return mm(autocast_to_half(input), autocast_to_half(mat2));
   check_dim("mm", "input must have 2 dimensions", input, 2);
   check_dim("mm", "mat2 must have 2 dimensions", mat2, 2);
@@ -167,6 +169,7 @@ Tensor mm(const Tensor& input, const Tensor& mat2) {
 }
 
 Tensor bmm(const Tensor& input, const Tensor& mat2) {
+  check_defined("bmm", {{"input", input}, {"mat2", mat2}});
   if (autocast_changes({&input, &mat2}))
     return bmm(autocast_to_half(input), autocast_to_half(mat2));
   check_dim("bmm", "input must have 3 dimensions", input, 3);
@@ -179,6 +182,7 @@ Tensor bmm(const Tensor& input, const Tensor& mat2) {
 }
 
 Tensor mv(const Tensor& input, const Tensor& vec) {
+  check_defined("mv", {{"input", input}, {"vec", vec}});
   if (autocast_changes({&input, &vec})) return mv(autocast_to_half(input), autocast_to_half(vec));
   check_dim("mv", "input must have 2 dimensions", input, 2);
   check_dim("mv", "vec must have 1 dimension", vec, 1);
@@ -188,6 +192,7 @@ Tensor mv(const Tensor& input, const Tensor& vec) {
 }
 
 Tensor dot(const Tensor& input, const Tensor& other) {
+  check_defined("dot", {{"input", input}, {"other", other}});
   if (autocast_changes({&input, &other}))
     return dot(autocast_to_half(input), autocast_to_half(other));
   check_dim("dot", "input must have 1 dimension", input, 1);
@@ -198,6 +203,7 @@ Tensor dot(const Tensor& input, const Tensor& other) {
 }
 
 Tensor outer(const Tensor& input, const Tensor& vec2) {
+  check_defined("outer", {{"input", input}, {"vec2", vec2}});
   check_dim("outer", "input must have 1 dimension", input, 1);
   check_dim("outer", "vec2 must have 1 dimension", vec2, 1);
   return mul(input.unsqueeze(1), vec2);
@@ -205,6 +211,7 @@ Tensor outer(const Tensor& input, const Tensor& vec2) {
 
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
              const AddmmOptions& options) {
+  check_defined("addmm", {{"input", input}, {"mat1", mat1}, {"mat2", mat2}});
   if (autocast_changes({&input, &mat1, &mat2}))
     return addmm(autocast_to_half(input), autocast_to_half(mat1), autocast_to_half(mat2), options);
   check_dim("addmm", "mat1 must have 2 dimensions", mat1, 2);
@@ -216,6 +223,7 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
 
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
                const AddmmOptions& options) {
+  check_defined("baddbmm", {{"input", input}, {"batch1", batch1}, {"batch2", batch2}});
   if (autocast_changes({&input, &batch1, &batch2}))
     return baddbmm(autocast_to_half(input), autocast_to_half(batch1), autocast_to_half(batch2),
                    options);
@@ -229,6 +237,7 @@ Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
 }
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  check_defined("linear", {{"input", input}, {"weight", weight}});
   if (autocast_changes({&input, &weight, &bias}))
     return linear(autocast_to_half(input), autocast_to_half(weight), autocast_to_half(bias));
   check(input.dim() >= 1, "linear", "input must have at least 1 dimension", input.shape());
@@ -319,6 +328,7 @@ Dims wrap_dims(const Dims& dims, const Tensor& x) {
 
 Tensor tensordot(const Tensor& input, const Tensor& other, const Dims& input_dims,
                  const Dims& other_dims) {
+  check_defined("tensordot", {{"input", input}, {"other", other}});
   if (autocast_changes({&input, &other}))
     return tensordot(autocast_to_half(input), autocast_to_half(other), input_dims, other_dims);
   check_operands("tensordot", input, other);
@@ -340,6 +350,7 @@ Tensor tensordot(const Tensor& input, const Tensor& other, const Dims& input_dim
 }
 
 Tensor tensordot(const Tensor& input, const Tensor& other, int64_t dims) {
+  check_defined("tensordot", {{"input", input}, {"other", other}});
   check(dims >= 0 && dims <= input.dim() && dims <= other.dim(), "tensordot",
         "dims must be between 0 and the operands' dimensions", dims, " for shapes ", input.shape(),
         " and ", other.shape());

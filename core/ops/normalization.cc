@@ -219,6 +219,7 @@ Tensor normalise_lines(const LineNormOp& op, const Tensor& input, const Tensor& 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight, const Tensor& bias, bool training, double momentum,
                   double eps, int64_t statistic_groups, bool relu, const Tensor& residual) {
+  check_defined("batch_norm", {{"input", input}});
   const char* const op = "batch_norm";
   check_channels(op, input, 0, weight, bias);
   if (residual.defined()) {
@@ -254,6 +255,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
 Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                      const Tensor& weight, const Tensor& bias, bool use_input_stats,
                      double momentum, double eps) {
+  check_defined("instance_norm", {{"input", input}});
   const char* const op = "instance_norm";
   check_channels(op, input, 1, weight, bias);
   check_running(op, input, running_mean, running_var, !use_input_stats);
@@ -273,6 +275,7 @@ Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tens
 
 Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias,
                   double eps) {
+  check_defined("group_norm", {{"input", input}});
   const char* const op = "group_norm";
   const Tensor x = autocast_to_f32(input), w = autocast_to_f32(weight), b = autocast_to_f32(bias);
   check_channels(op, x, 0, w, b);
@@ -287,6 +290,7 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight,
 
 Tensor layer_norm(const Tensor& input, const Shape& normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps) {
+  check_defined("layer_norm", {{"input", input}});
   const Tensor x = autocast_to_f32(input), w = autocast_to_f32(weight), b = autocast_to_f32(bias);
   check_lines("layer_norm", x, normalized_shape, w, b);
   return normalise_lines(layer_norm_op, x, w, b, {.length = normalized_shape.numel(), .eps = eps});
@@ -294,6 +298,7 @@ Tensor layer_norm(const Tensor& input, const Shape& normalized_shape, const Tens
 
 Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor& weight,
                 std::optional<double> eps) {
+  check_defined("rms_norm", {{"input", input}});
   const Tensor x = autocast_to_f32(input), w = autocast_to_f32(weight);
   check_lines("rms_norm", x, normalized_shape, w, {});
   const double least = x.dtype() == DType::f64 ? std::numeric_limits<double>::epsilon()

@@ -21,7 +21,18 @@ Number fitting(const char* op, const Scalar& value, DType dtype) {
   return n(value);
 }
 
-DType common_dtype(const Operand& a, const Operand& b) {
+struct NamedNumberOrTensor {
+  const char* name;
+  const Operand& operand;
+};
+void check_operands(const char* op, std::initializer_list<NamedNumberOrTensor> operands) {
+  for (const auto& [name, operand] : operands) {
+    if (operand.tensor) check_defined(op, {{name, *operand.tensor}});
+  }
+}
+
+DType common_dtype(const char* op, const Operand& a, const Operand& b) {
+  check_operands(op, {{"input", a}, {"other", b}});
   const Operand operands[] = {a, b};
   return result_type(operands);
 }
@@ -71,6 +82,7 @@ constexpr bool is_modular() {
 
 template <class F>
 Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor = {}) {
+  check_defined(F::info.name, {{"input", input}});
   if constexpr (needs_f32<F>()) {
     if (!out && is_half(input.dtype()) && autocast_dtype() != DType::f32)
       return unary<F>(autocast_to_f32(input), nullptr, functor);
@@ -88,9 +100,10 @@ Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor 
 template <class F>
 Tensor binary(const Operand& a, const Operand& b, const Tensor* out = nullptr,
               const F& functor = {}) {
+  check_operands(F::info.name, {{"input", a}, {"other", b}});
   for (const Operand* operand : {&a, &b}) {
     if (!is_modular<F>() && !operand->tensor && operand->number.to_double() < 0)
-      check_sign(F::info.name, operand->number, common_dtype(a, b));
+      check_sign(F::info.name, operand->number, common_dtype(F::info.name, a, b));
   }
   Operand inputs[] = {a, b};
   Tensor copies[2];
@@ -269,6 +282,7 @@ static void check_bounds(const char* op, DType dtype, const std::optional<Scalar
 }
 static Tensor hardtanh_into(const Tensor& input, const Scalar& min, const Scalar& max,
                             const Tensor* out) {
+  check_defined("hardtanh", {{"input", input}});
   check(!(min.to_double() > max.to_double()), "hardtanh", "min can't be greater than max", min,
         " and ", max);
   check_bounds("hardtanh", input.dtype(), min, max);
@@ -282,6 +296,7 @@ Tensor hardtanh_(const Tensor& self, const Scalar& min, const Scalar& max) {
 }
 static scalar::Threshold make_threshold(const Tensor& input, const Scalar& threshold,
                                         const Scalar& value) {
+  check_defined("threshold", {{"input", input}});
   check_sign("threshold", threshold, input.dtype());
   return {fitting("threshold", threshold, input.dtype()),
           fitting("threshold", value, input.dtype())};
@@ -311,6 +326,7 @@ Tensor softshrink_(const Tensor& self, double lambda) {
 
 static Tensor clamp_into(const Tensor& input, const std::optional<Scalar>& min,
                          const std::optional<Scalar>& max, const Tensor* out) {
+  check_defined("clamp", {{"input", input}});
   check(min || max, "clamp", "min or max must be given", "neither");
   // A floating bound makes an integer tensor floating, as in PyTorch.
   const bool to_float =
@@ -339,11 +355,13 @@ Tensor clamp_min_(const Tensor& self, const Tensor& min) { return maximum_(self,
 Tensor clamp_max(const Tensor& input, const Tensor& max) { return minimum(input, max); }
 Tensor clamp_max_(const Tensor& self, const Tensor& max) { return minimum_(self, max); }
 Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max) {
+  check_defined("clamp", {{"input", input}});
   check(min.defined() || max.defined(), "clamp", "min or max must be given", "neither");
   const Tensor raised = min.defined() ? maximum(input, min) : input;
   return max.defined() ? minimum(raised, max) : raised;
 }
 Tensor clamp_(const Tensor& self, const Tensor& min, const Tensor& max) {
+  check_defined("clamp", {{"input", self}});
   check(min.defined() || max.defined(), "clamp_", "min or max must be given", "neither");
   if (!max.defined()) return maximum_(self, min);
   if (!min.defined()) return minimum_(self, max);
@@ -356,7 +374,7 @@ static bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }
 // PyTorch's rule: a fraction of an integer can't be added to an integer.
 static void check_alpha(const char* op, const Operand& a, const Operand& b, const Scalar& alpha) {
   if (is_one(alpha) && !alpha.is_floating()) return;
-  const DType common = common_dtype(a, b);
+  const DType common = common_dtype(op, a, b);
   check(is_floating(common) || !alpha.is_floating(), op,
         "alpha must be an integer for integer operands", alpha, " for ", common);
   fitting(op, alpha, common);
@@ -404,8 +422,9 @@ static bool has_zero(const Operand& b) {
 template <class F>
 static Tensor integer_division(const char* op, const Operand& a, const Operand& b,
                                const Tensor* out = nullptr) {
+  check_operands(op, {{"input", a}, {"other", b}});
   const bool nothing = a.tensor && a.tensor->numel() == 0;
-  check(nothing || !is_integral(common_dtype(a, b)) || !has_zero(b), op,
+  check(nothing || !is_integral(common_dtype(op, a, b)) || !has_zero(b), op,
         "an integer can't be divided by zero", b.tensor ? "a 0 among the divisors" : "0");
   return binary<F>(a, b, out);
 }
@@ -429,6 +448,7 @@ Tensor remainder_(const Tensor& self, const Operand& other) {
 }
 
 static Tensor pow_into(const Operand& base, const Operand& exponent, const Tensor* out) {
+  check_operands("pow", {{"input", base}, {"exponent", exponent}});
   Tensor wide[2];
   Operand a = base, b = exponent;
   if (!out && autocast_dtype() != DType::f32) {
@@ -517,7 +537,7 @@ Tensor bitwise_xor_(const Tensor& self, const Operand& other) {
 
 template <class F>
 static Tensor shift(const Operand& a, const Operand& b, const Tensor* out = nullptr) {
-  const DType common = common_dtype(a, b);
+  const DType common = common_dtype(F::info.name, a, b);
   check(common != DType::boolean, F::info.name, "dtype must be an integer, not bool", common);
   return binary<F>(a, b, out);
 }
@@ -535,23 +555,27 @@ Tensor bitwise_right_shift_(const Tensor& self, const Operand& other) {
 }
 
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
+  check_operands("where", {{"condition", condition}, {"input", a}, {"other", b}});
   check(condition.dtype() == DType::boolean, "where", "the condition must be bool",
         condition.dtype());
   for (const Operand* operand : {&a, &b}) {
-    if (!operand->tensor) fitting("where", operand->number, common_dtype(a, b));
+    if (!operand->tensor) fitting("where", operand->number, common_dtype("where", a, b));
   }
   return ternary<scalar::Where>(condition, a, b);
 }
 
 Tensor lerp(const Tensor& start, const Tensor& end, const Operand& weight) {
+  check_operands("lerp", {{"input", start}, {"end", end}, {"weight", weight}});
   return ternary<scalar::Lerp>(start, end, weight);
 }
 Tensor lerp_(const Tensor& self, const Tensor& end, const Operand& weight) {
+  check_operands("lerp", {{"input", self}, {"end", end}, {"weight", weight}});
   return ternary<scalar::Lerp>(self, end, weight, &self);
 }
 template <class F>
 static Tensor add_term(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& value,
                        const Tensor* out = nullptr) {
+  check_operands(F::info.name, {{"input", input}, {"tensor1", a}, {"tensor2", b}});
   const Operand operands[] = {input, a, b};
   const DType common = result_type(operands);
   check(F::info.accept == scalar::Accept::floating || is_floating(common) || !value.is_floating(),
@@ -573,6 +597,7 @@ Tensor addcdiv_(const Tensor& self, const Tensor& a, const Tensor& b, const Scal
 
 static Tensor masked_fill_into(const Tensor& input, const Tensor& mask, const Operand& value,
                                const Tensor* out) {
+  check_operands("masked_fill", {{"input", input}, {"mask", mask}, {"value", value}});
   check(mask.dtype() == DType::boolean, "masked_fill", "the mask must be bool", mask.dtype());
   check(!value.tensor || value.tensor->dim() == 0, "masked_fill",
         "the value must be a number or 0-d", value.tensor ? value.tensor->shape() : Shape());

@@ -27,6 +27,7 @@ struct Windows {
 
 // `channels`: whether there must be some.
 void check_input(const char* op, const Tensor& input, int spatial, bool channels) {
+  check_defined(op, {{"input", input}});
   check(is_floating(input.dtype()), op, "dtype must be floating", input.dtype());
   const char* const rules[] = {"input must be (C, L) or (N, C, L)",
                                "input must be (C, H, W) or (N, C, H, W)",
@@ -70,8 +71,8 @@ void plan_windows(const char* op, const Tensor& input, int spatial, const Window
   check_input(op, input, spatial, true);
   const char* const one = "a number for each spatial dimension or one for all, ";
   const auto numbers = [&](const char* name, const Dims& given, int64_t least) {
-    const std::string rule =
-        std::string(name) + " must be " + one + (least > 0 ? "positive" : "not negative");
+    const std::string rule = std::string(name) + " must be " + one +
+                             (least > 0 ? "positive" : "not negative") + " and below 2^31";
     return numbers_of(op, rule.c_str(), given, spatial, least);
   };
   const Dims kernel = numbers("kernel_size", windows.kernel_size, 1);
@@ -106,7 +107,7 @@ void plan_adaptive(const char* op, const Tensor& input, int spatial, const Dims&
   const Dims sizes =
       numbers_of(op,
                  "output_size must be a number for each spatial dimension or one for all, -1 "
-                 "or more",
+                 "or more and below 2^31",
                  output_size, spatial, -1);
   for (int d = 0; d < spatial; ++d) {
     PoolDim& dim = dims[3 - spatial + d];

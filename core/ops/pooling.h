@@ -18,34 +18,96 @@ namespace aorta {
 
 /// The largest element of each window; NaN wins.
 Tensor max_pool1d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {},
-                  const Dims& padding = {0}, const Dims& dilation = {1}, bool ceil_mode = false);
+                  const Dims& padding = 0, const Dims& dilation = 1, bool ceil_mode = false);
 Tensor max_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {},
-                  const Dims& padding = {0}, const Dims& dilation = {1}, bool ceil_mode = false);
+                  const Dims& padding = 0, const Dims& dilation = 1, bool ceil_mode = false);
 Tensor max_pool3d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {},
-                  const Dims& padding = {0}, const Dims& dilation = {1}, bool ceil_mode = false);
+                  const Dims& padding = 0, const Dims& dilation = 1, bool ceil_mode = false);
 
 /// The same with the places of the values (i64): the row-major position in the spatial dimensions
 /// of the input, of equals the first.
 ValuesIndices max_pool1d_with_indices(const Tensor& input, const Dims& kernel_size,
-                                      const Dims& stride = {}, const Dims& padding = {0},
-                                      const Dims& dilation = {1}, bool ceil_mode = false);
+                                      const Dims& stride = {}, const Dims& padding = 0,
+                                      const Dims& dilation = 1, bool ceil_mode = false);
 ValuesIndices max_pool2d_with_indices(const Tensor& input, const Dims& kernel_size,
-                                      const Dims& stride = {}, const Dims& padding = {0},
-                                      const Dims& dilation = {1}, bool ceil_mode = false);
+                                      const Dims& stride = {}, const Dims& padding = 0,
+                                      const Dims& dilation = 1, bool ceil_mode = false);
 ValuesIndices max_pool3d_with_indices(const Tensor& input, const Dims& kernel_size,
-                                      const Dims& stride = {}, const Dims& padding = {0},
-                                      const Dims& dilation = {1}, bool ceil_mode = false);
+                                      const Dims& stride = {}, const Dims& padding = 0,
+                                      const Dims& dilation = 1, bool ceil_mode = false);
 
 /// The sum of each window over the number of its positions: with `count_include_pad` those in the
 /// padding count, as zeros; `divisor_override` (not 0) replaces the number.
 Tensor avg_pool1d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {},
-                  const Dims& padding = {0}, bool ceil_mode = false, bool count_include_pad = true);
+                  const Dims& padding = 0, bool ceil_mode = false, bool count_include_pad = true);
 Tensor avg_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {},
-                  const Dims& padding = {0}, bool ceil_mode = false, bool count_include_pad = true,
+                  const Dims& padding = 0, bool ceil_mode = false, bool count_include_pad = true,
                   std::optional<int64_t> divisor_override = {});
 Tensor avg_pool3d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {},
-                  const Dims& padding = {0}, bool ceil_mode = false, bool count_include_pad = true,
+                  const Dims& padding = 0, bool ceil_mode = false, bool count_include_pad = true,
                   std::optional<int64_t> divisor_override = {});
+
+/// What a pooling takes by name: `max_pool2d(x, 3, {.stride = 2, .padding = 1})`. An empty stride
+/// is the kernel_size.
+struct MaxPoolOptions {
+  Dims stride = {};
+  Dims padding = 0;
+  Dims dilation = 1;
+  bool ceil_mode = false;
+};
+struct AvgPoolOptions {
+  Dims stride = {};
+  Dims padding = 0;
+  bool ceil_mode = false;
+  bool count_include_pad = true;
+  std::optional<int64_t> divisor_override = {};  // not of avg_pool1d
+};
+
+// The functions above with such options; templates for the reason that stands at conv2d's.
+
+template <std::same_as<MaxPoolOptions> Options = MaxPoolOptions>
+Tensor max_pool1d(const Tensor& input, const Dims& kernel_size, const Options& o) {
+  return max_pool1d(input, kernel_size, o.stride, o.padding, o.dilation, o.ceil_mode);
+}
+template <std::same_as<MaxPoolOptions> Options = MaxPoolOptions>
+ValuesIndices max_pool1d_with_indices(const Tensor& input, const Dims& kernel_size,
+                                      const Options& o) {
+  return max_pool1d_with_indices(input, kernel_size, o.stride, o.padding, o.dilation, o.ceil_mode);
+}
+template <std::same_as<MaxPoolOptions> Options = MaxPoolOptions>
+Tensor max_pool2d(const Tensor& input, const Dims& kernel_size, const Options& o) {
+  return max_pool2d(input, kernel_size, o.stride, o.padding, o.dilation, o.ceil_mode);
+}
+template <std::same_as<MaxPoolOptions> Options = MaxPoolOptions>
+ValuesIndices max_pool2d_with_indices(const Tensor& input, const Dims& kernel_size,
+                                      const Options& o) {
+  return max_pool2d_with_indices(input, kernel_size, o.stride, o.padding, o.dilation, o.ceil_mode);
+}
+template <std::same_as<MaxPoolOptions> Options = MaxPoolOptions>
+Tensor max_pool3d(const Tensor& input, const Dims& kernel_size, const Options& o) {
+  return max_pool3d(input, kernel_size, o.stride, o.padding, o.dilation, o.ceil_mode);
+}
+template <std::same_as<MaxPoolOptions> Options = MaxPoolOptions>
+ValuesIndices max_pool3d_with_indices(const Tensor& input, const Dims& kernel_size,
+                                      const Options& o) {
+  return max_pool3d_with_indices(input, kernel_size, o.stride, o.padding, o.dilation, o.ceil_mode);
+}
+template <std::same_as<AvgPoolOptions> Options = AvgPoolOptions>
+Tensor avg_pool1d(const Tensor& input, const Dims& kernel_size, const Options& o) {
+  check(!o.divisor_override, "avg_pool1d", "divisor_override must not be given",
+        o.divisor_override.value_or(0));
+  return avg_pool1d(input, kernel_size, o.stride, o.padding, o.ceil_mode, o.count_include_pad);
+}
+template <std::same_as<AvgPoolOptions> Options = AvgPoolOptions>
+Tensor avg_pool2d(const Tensor& input, const Dims& kernel_size, const Options& o) {
+  return avg_pool2d(input, kernel_size, o.stride, o.padding, o.ceil_mode, o.count_include_pad,
+                    o.divisor_override);
+}
+template <std::same_as<AvgPoolOptions> Options = AvgPoolOptions>
+Tensor avg_pool3d(const Tensor& input, const Dims& kernel_size, const Options& o) {
+  return avg_pool3d(input, kernel_size, o.stride, o.padding, o.ceil_mode, o.count_include_pad,
+                    o.divisor_override);
+}
 
 /// Windows from floor(o * size / output_size) to ceil((o + 1) * size / output_size), so that there
 /// are output_size of them; -1 keeps a size.

@@ -106,6 +106,7 @@ Tensor fill_integers(const char* op, const Tensor& self, int64_t low, int64_t hi
 }  // namespace
 
 Tensor uniform_(const Tensor& self, double low, double high, Generator* generator) {
+  check_defined("uniform_", {{"input", self}});
   check_floating("uniform_", self.dtype());
   check(low <= high && std::isfinite(low) && std::isfinite(high), "uniform_",
         "low must be at most high, both finite", low, " and ", high);
@@ -117,6 +118,7 @@ Tensor uniform_(const Tensor& self, double low, double high, Generator* generato
 }
 
 Tensor normal_(const Tensor& self, double mean, double std, Generator* generator) {
+  check_defined("normal_", {{"input", self}});
   check_floating("normal_", self.dtype());
   check(std >= 0, "normal_", "std can't be negative", std);
   return fill(
@@ -126,6 +128,7 @@ Tensor normal_(const Tensor& self, double mean, double std, Generator* generator
 }
 
 Tensor bernoulli_(const Tensor& self, double p, Generator* generator) {
+  check_defined("bernoulli_", {{"input", self}});
   check(p >= 0 && p <= 1, "bernoulli_", "p must lie in [0, 1]", p);
   RandomArgs args{.distribution = Distribution::bernoulli, .random = {}, .probability = {}};
   args.probability = full({1}, p, {.dtype = DType::f64, .device = self.device()});
@@ -133,6 +136,7 @@ Tensor bernoulli_(const Tensor& self, double p, Generator* generator) {
 }
 
 Tensor bernoulli(const Tensor& input, Generator* generator) {
+  check_defined("bernoulli", {{"input", input}});
   check_floating("bernoulli", input.dtype());
   const Tensor p = input.detach().to(DType::f64).contiguous();
   for (double value : p.to_vector<double>()) {
@@ -165,12 +169,14 @@ Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options,
 }
 
 Tensor rand_like(const Tensor& like, const LikeOptions& options, Generator* generator) {
+  check_defined("rand_like", {{"like", like}});
   const Tensor made = make_like(like, options);
   check_floating("rand_like", made.dtype());
   return finish(uniform_(made, 0, 1, generator), options.requires_grad);
 }
 
 Tensor randn_like(const Tensor& like, const LikeOptions& options, Generator* generator) {
+  check_defined("randn_like", {{"like", like}});
   const Tensor made = make_like(like, options);
   check_floating("randn_like", made.dtype());
   return finish(normal_(made, 0, 1, generator), options.requires_grad);
@@ -178,12 +184,14 @@ Tensor randn_like(const Tensor& like, const LikeOptions& options, Generator* gen
 
 Tensor randint_like(const Tensor& like, int64_t low, int64_t high, const LikeOptions& options,
                     Generator* generator) {
+  check_defined("randint_like", {{"like", like}});
   return finish(fill_integers("randint_like", make_like(like, options), low, high, generator),
                 options.requires_grad);
 }
 
 Tensor randint_like(const Tensor& like, int64_t high, const LikeOptions& options,
                     Generator* generator) {
+  check_defined("randint_like", {{"like", like}});
   return randint_like(like, 0, high, options, generator);
 }
 
@@ -257,6 +265,7 @@ void draw_row(const double* weights, int64_t count, int64_t samples, bool replac
 
 Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement,
                    Generator* generator) {
+  check_defined("multinomial", {{"input", input}});
   check_floating("multinomial", input.dtype());
   check(input.dim() == 1 || input.dim() == 2, "multinomial", "1 or 2 dimensions", input.shape());
   check(num_samples > 0, "multinomial", "num_samples must be positive", num_samples);

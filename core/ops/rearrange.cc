@@ -77,6 +77,7 @@ void straight_rules(const Tensor& input, RemapDim* rules) {
 }  // namespace
 
 Tensor flip(const Tensor& input, const Dims& dims) {
+  check_defined("flip", {{"input", input}});
   Dims wrapped;
   bool seen[kMaxDims] = {};
   for (int64_t dim : dims) {
@@ -96,6 +97,7 @@ Tensor flip(const Tensor& input, const Dims& dims) {
 }
 
 Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims) {
+  check_defined("roll", {{"input", input}});
   check(shifts.size() == dims.size(), "roll", "one shift a dimension", shifts, " for dimensions ",
         dims);
   RemapDim rules[kMaxDims];
@@ -123,6 +125,7 @@ Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims) {
 }
 
 Tensor roll(const Tensor& input, int64_t shift, std::optional<int64_t> dim) {
+  check_defined("roll", {{"input", input}});
   if (dim) return roll(input, Dims{shift}, Dims{*dim});
   return roll(input.reshape({-1}), Dims{shift}, Dims{0}).reshape(input.shape());
 }
@@ -177,6 +180,7 @@ void check_padding(PadMode mode, int64_t before, int64_t after, const Tensor& in
 }  // namespace
 
 Tensor pad(const Tensor& whole, const Dims& wanted, PadMode mode, const Scalar& value) {
+  check_defined("pad", {{"input", whole}});
   check(wanted.size() % 2 == 0 && wanted.size() <= 2 * whole.dim(), "pad",
         "two numbers a dimension, last dimension first", wanted, " for shape ", whole.shape());
   if (mode == PadMode::constant) check_fits("pad", value, whole.dtype());
@@ -241,6 +245,7 @@ Tensor triangle(const TriangleOp& op, Tensor output, const Tensor& input, int64_
 }
 
 Tensor triangle(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
+  check_defined(op.name(), {{"input", input}});
   Tensor output =
       triangle(op, empty(input.shape(), {.dtype = input.dtype(), .device = input.device()}), input,
                diagonal);
@@ -249,6 +254,7 @@ Tensor triangle(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
 }
 
 Tensor triangle_(const TriangleOp& op, const Tensor& self, int64_t diagonal) {
+  check_defined(op.name(), {{"input", self}});
   check_writable(op.name(), self);
   const bool record = records_write(op.name(), self, needs_gradient(self));
   Tensor output = triangle(op, self, self, diagonal);
@@ -281,6 +287,7 @@ Tensor repeat_by_index(const Tensor& input, const Dims& repeats) {
 }  // namespace
 
 Tensor repeat(const Tensor& input, const Dims& repeats) {
+  check_defined("repeat", {{"input", input}});
   const int lead = repeats.size() - input.dim();
   check(lead >= 0, "repeat", "a number for each dimension", repeats, " for shape ", input.shape());
   Shape shape = Dims::filled(lead, 1);
@@ -309,12 +316,14 @@ Tensor repeat(const Tensor& input, const Dims& repeats) {
 }
 
 Tensor tile(const Tensor& input, const Dims& repeats) {
+  check_defined("tile", {{"input", input}});
   Dims all = Dims::filled(std::max(input.dim() - repeats.size(), 0), 1);
   for (int64_t times : repeats) all.push_back(times);
   return repeat(input, all);
 }
 
 Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int64_t> dim) {
+  check_defined("repeat_interleave", {{"input", input}});
   check(repeats >= 0, "repeat_interleave", "repeats can't be negative", repeats);
   if (!dim || input.dim() == 0) {
     if (dim) wrap_dim("repeat_interleave", *dim, 0);
@@ -329,6 +338,7 @@ Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int
 }
 
 Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::optional<int64_t> dim) {
+  check_defined("repeat_interleave", {{"input", input}, {"repeats", repeats}});
   const int d = dim ? wrap_dim("repeat_interleave", *dim, input.dim()) : 0;
   const Tensor from = dim && input.dim() > 0 ? input : input.reshape({-1});
   const int64_t size = from.shape()[d];
@@ -354,6 +364,7 @@ Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::option
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, const char* indexing) {
   const std::string_view order = indexing;
   check(order == "ij" || order == "xy", "meshgrid", "indexing must be ij or xy", "\"", order, "\"");
+  check_defined("meshgrid", "tensors", tensors);
   Shape shape;
   for (const Tensor& tensor : tensors) {
     check(tensor.dim() <= 1, "meshgrid", "tensors must be 0-d or 1-d", tensor.shape());

@@ -32,6 +32,7 @@ struct Cell {
         w_hh(autocast_to_half(w_hidden)),
         b_ih(autocast_to_half(b_input)),
         b_hh(autocast_to_half(b_hidden)) {
+    check_defined(op, {{"input", input}, {"hx", h}, {"w_ih", w_ih}, {"w_hh", w_hh}});
     check(is_floating(input.dtype()), op, "dtype must be floating", input.dtype());
     check(input.dim() == 2, op, "input must be (N, I)", input.shape());
     check_state("the hidden state", h);
@@ -71,6 +72,8 @@ Tensor fresh_like(const Tensor& like) { return fresh(like, like.size(1)); }
 // What the gates of `count` kinds must be, for a state (N, H).
 void check_gates(const char* op, const Tensor& input_gates, const Tensor& hidden_gates,
                  const Tensor& state, int64_t count) {
+  check_defined(op,
+                {{"input_gates", input_gates}, {"hidden_gates", hidden_gates}, {"state", state}});
   check(state.dim() == 2, op, "the state must be (N, H)", state.shape());
   const Shape shape{state.size(0), count * state.size(1)};
   for (const Tensor* gates : {&input_gates, &hidden_gates}) {
@@ -88,6 +91,7 @@ LstmState lstm_cell(const Tensor& input, const LstmState& hx, const Tensor& w_ih
                     const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) {
   const Cell cell("lstm_cell", 4, input, hx.h, w_ih, w_hh, b_ih, b_hh);
   const Tensor c = autocast_to_half(hx.c);
+  check_defined("lstm_cell", {{"c", c}});
   cell.check_state("the cell", c);
   check(c.shape() == cell.h.shape(), "lstm_cell", "hidden state and cell must have one shape",
         cell.h.shape(), " and ", c.shape());

@@ -171,6 +171,7 @@ Tensor prod(const Tensor& input, const ReduceDims& dims, bool keepdim, std::opti
 }
 
 Tensor sum_to_size(const Tensor& input, const Shape& shape) {
+  check_defined("sum_to_size", {{"input", input}});
   if (input.shape() == shape) return input;
   const int lead = input.dim() - shape.size();
   bool fits = lead >= 0;
@@ -248,17 +249,22 @@ Tensor argmin(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
 static DType truth_dtype(const Tensor& input) {
   return input.dtype() == DType::u8 ? DType::u8 : DType::boolean;
 }
+template <class Reducer, class Row>
+static Tensor truth(const Row& row, const Tensor& input, const ReduceDims& over, bool keepdim) {
+  const Dims dims = over.resolve(row.name(), input);
+  return reduce_one(row, input, dims, keepdim, Reducer{}, compute_dtype(input.dtype()),
+                    truth_dtype(input));
+}
 Tensor any(const Tensor& input, const ReduceDims& dims, bool keepdim) {
-  return reduce_one(any_op, input, dims.resolve("any", input), keepdim, scalar::Any{},
-                    compute_dtype(input.dtype()), truth_dtype(input));
+  return truth<scalar::Any>(any_op, input, dims, keepdim);
 }
 Tensor all(const Tensor& input, const ReduceDims& dims, bool keepdim) {
-  return reduce_one(all_op, input, dims.resolve("all", input), keepdim, scalar::All{},
-                    compute_dtype(input.dtype()), truth_dtype(input));
+  return truth<scalar::All>(all_op, input, dims, keepdim);
 }
-Tensor count_nonzero(const Tensor& input, const ReduceDims& dims) {
-  return reduce_one(count_nonzero_op, input, dims.resolve("count_nonzero", input), false,
-                    scalar::CountNonzero{}, compute_dtype(input.dtype()), DType::i64);
+Tensor count_nonzero(const Tensor& input, const ReduceDims& over) {
+  const Dims dims = over.resolve("count_nonzero", input);
+  return reduce_one(count_nonzero_op, input, dims, false, scalar::CountNonzero{},
+                    compute_dtype(input.dtype()), DType::i64);
 }
 
 Tensor norm(const Tensor& given, double p, const ReduceDims& over, bool keepdim,

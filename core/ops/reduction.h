@@ -33,6 +33,11 @@ Tensor var(const Tensor& input, const ReduceDims& dims = {}, double correction =
 /// The root of `var`.
 Tensor std(const Tensor& input, const ReduceDims& dims = {}, double correction = 1,
            bool keepdim = false);
+/// `std` under a name that a file with `using namespace std` can call.
+inline Tensor stddev(const Tensor& input, const ReduceDims& dims = {}, double correction = 1,
+                     bool keepdim = false) {
+  return std(input, dims, correction, keepdim);
+}
 struct VarMean {
   Tensor var, mean;
 };

@@ -11,6 +11,7 @@ namespace {
 
 Tensor run(const Op<ScanKernel, ScanGradient>& op, const Tensor& given, int64_t given_dim,
            std::optional<DType> dtype) {
+  check_defined(op.name(), {{"input", given}});
   const int dim = wrap_dim(op.name(), given_dim, given.dim());
   const Tensor taken = autocast_to_f32(given);
   const Tensor input =

@@ -33,15 +33,18 @@ int64_t length_of(const Tensor& input, int dim) { return input.dim() ? input.sha
 }  // namespace
 
 ValuesIndices sort(const Tensor& input, int64_t dim, bool descending, bool) {
+  check_defined("sort", {{"input", input}});
   const int d = wrap_dim("sort", dim, input.dim());
   return run(sort_op, input, d, length_of(input, d), descending, true);
 }
 
 Tensor argsort(const Tensor& input, int64_t dim, bool descending, bool stable) {
+  check_defined("argsort", {{"input", input}});
   return sort(input.detach(), dim, descending, stable).indices;
 }
 
 ValuesIndices topk(const Tensor& input, int64_t k, int64_t dim, bool largest, bool sorted) {
+  check_defined("topk", {{"input", input}});
   const int d = wrap_dim("topk", dim, input.dim());
   const int64_t length = length_of(input, d);
   check(k >= 0 && k <= length, "topk", "k must be in the range of the dimension", "k ", k,
@@ -50,6 +53,7 @@ ValuesIndices topk(const Tensor& input, int64_t k, int64_t dim, bool largest, bo
 }
 
 ValuesIndices kthvalue(const Tensor& input, int64_t k, int64_t dim, bool keepdim) {
+  check_defined("kthvalue", {{"input", input}});
   const int d = wrap_dim("kthvalue", dim, input.dim());
   const int64_t length = length_of(input, d);
   check(k >= 1 && k <= length, "kthvalue", "k must be in the range of the dimension", "k ", k,
@@ -61,6 +65,7 @@ ValuesIndices kthvalue(const Tensor& input, int64_t k, int64_t dim, bool keepdim
 }
 
 Unique unique(const Tensor& input, bool, bool return_inverse, bool return_counts) {
+  check_defined("unique", {{"input", input}});
   const Tensor rows = input.detach().contiguous().view({input.numel(), 1});
   const ProfilerRange range("unique", {&input});
   Unique result = unique_op.kernel(input.device())(rows, return_inverse, return_counts);
@@ -70,6 +75,7 @@ Unique unique(const Tensor& input, bool, bool return_inverse, bool return_counts
 }
 
 Unique unique_dim(const Tensor& input, int64_t dim, bool, bool return_inverse, bool return_counts) {
+  check_defined("unique_dim", {{"input", input}});
   const int d = wrap_dim("unique_dim", dim, input.dim());
   if (input.dim() == 0) return unique(input, true, return_inverse, return_counts);
   const auto empty_sizes = std::count(input.shape().begin(), input.shape().end(), 0);

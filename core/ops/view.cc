@@ -97,6 +97,7 @@ bool view_strides(const Tensor& input, const Shape& shape, Strides& strides) {
 }  // namespace
 
 Tensor Tensor::view(const Shape& wanted) const {
+  check_defined("view", {{"input", *this}});
   const Shape shape = resolve_shape("view", *this, wanted);
   Strides strides;
   check(view_strides(*this, shape, strides), "view",
@@ -106,6 +107,7 @@ Tensor Tensor::view(const Shape& wanted) const {
 }
 
 Tensor Tensor::reshape(const Shape& wanted) const {
+  check_defined("reshape", {{"input", *this}});
   const Shape shape = resolve_shape("reshape", *this, wanted);
   if (shape == this->shape()) return *this;
   Strides strides;
@@ -114,6 +116,7 @@ Tensor Tensor::reshape(const Shape& wanted) const {
 }
 
 Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
+  check_defined("flatten", {{"input", *this}});
   const int first = wrap_dim("flatten", start_dim, dim());
   const int last = wrap_dim("flatten", end_dim, dim());
   check(first <= last, "flatten", "start_dim can't come after end_dim", start_dim, " and ",
@@ -133,6 +136,7 @@ Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
 }
 
 Tensor Tensor::permute(const Dims& dims) const {
+  check_defined("permute", {{"input", *this}});
   check(dims.size() == dim(), "permute", "one entry a dimension", dims, " for shape ", shape());
   Dims order = dims;
   bool seen[kMaxDims] = {};
@@ -151,6 +155,7 @@ Tensor Tensor::permute(const Dims& dims) const {
 }
 
 Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
+  check_defined("transpose", {{"input", *this}});
   const int a = wrap_dim("transpose", dim0, dim());
   const int b = wrap_dim("transpose", dim1, dim());
   Dims order;
@@ -160,11 +165,13 @@ Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
 }
 
 Tensor Tensor::t() const {
+  check_defined("t", {{"input", *this}});
   check(dim() <= 2, "t", "at most 2 dimensions", shape());
   return dim() < 2 ? *this : transpose(0, 1);
 }
 
 Tensor Tensor::squeeze() const {
+  check_defined("squeeze", {{"input", *this}});
   Shape new_shape;
   Strides new_strides;
   for (int i = 0; i < dim(); ++i) {
@@ -176,6 +183,7 @@ Tensor Tensor::squeeze() const {
 }
 
 Tensor Tensor::squeeze(int64_t dim) const {
+  check_defined("squeeze", {{"input", *this}});
   const int d = wrap_dim("squeeze", dim, this->dim());
   if (this->dim() == 0 || shape()[d] != 1) return *this;
   Shape new_shape = shape();
@@ -186,6 +194,7 @@ Tensor Tensor::squeeze(int64_t dim) const {
 }
 
 Tensor Tensor::unsqueeze(int64_t dim) const {
+  check_defined("unsqueeze", {{"input", *this}});
   const int d = wrap_dim("unsqueeze", dim, this->dim() + 1);
   Shape new_shape = shape();
   Strides new_strides = strides();
@@ -196,6 +205,7 @@ Tensor Tensor::unsqueeze(int64_t dim) const {
 }
 
 Tensor Tensor::expand(const Shape& wanted) const {
+  check_defined("expand", {{"input", *this}});
   const int lead = wanted.size() - dim();
   check(lead >= 0, "expand", "as many dimensions or more", wanted, " for shape ", shape());
   Shape new_shape = wanted;
@@ -215,6 +225,7 @@ Tensor Tensor::expand(const Shape& wanted) const {
 
 Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
                      int64_t step) const {
+  check_defined("slice", {{"input", *this}});
   check(this->dim() > 0, "slice", "a 0-d tensor can't be sliced", shape());
   check(step > 0, "slice", "step must be positive", step);
   const int d = wrap_dim("slice", dim, this->dim());
@@ -232,6 +243,7 @@ Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<in
 }
 
 Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
+  check_defined("narrow", {{"input", *this}});
   check(this->dim() > 0, "narrow", "a 0-d tensor can't be narrowed", shape());
   const int d = wrap_dim("narrow", dim, this->dim());
   const int64_t size = shape()[d];
@@ -243,6 +255,7 @@ Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
 }
 
 Tensor Tensor::select(int64_t dim, int64_t index) const {
+  check_defined("select", {{"input", *this}});
   check(this->dim() > 0, "select", "a 0-d tensor has no index", shape());
   const int d = wrap_dim("select", dim, this->dim());
   const int64_t size = shape()[d];
@@ -259,6 +272,7 @@ Tensor Tensor::select(int64_t dim, int64_t index) const {
 }
 
 Tensor as_strided(const Tensor& input, const Shape& shape, const Strides& strides, int64_t offset) {
+  check_defined("as_strided", {{"input", input}});
   check(shape.size() == strides.size(), "as_strided", "one stride a dimension", strides,
         " for shape ", shape);
   const int64_t item = item_size(input.dtype());
@@ -278,6 +292,7 @@ Tensor as_strided(const Tensor& input, const Shape& shape, const Strides& stride
 }
 
 Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
+  check_defined("diagonal", {{"input", input}});
   const int a = wrap_dim("diagonal", dim1, input.dim());
   const int b = wrap_dim("diagonal", dim2, input.dim());
   check(input.dim() >= 2 && a != b, "diagonal", "two different dimensions", dim1, " and ", dim2,
@@ -319,6 +334,7 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
 }
 
 Tensor movedim(const Tensor& input, int64_t source, int64_t destination) {
+  check_defined("movedim", {{"input", input}});
   const int from = wrap_dim("movedim", source, input.dim());
   const int to = wrap_dim("movedim", destination, input.dim());
   Dims order;

@@ -110,7 +110,7 @@ AORTA_INLINE float expm1(float x) {
   const float sum = a + b;
   const float rest = b - (sum - a);
   const float half = sum + mul_add(s, tail, rest);
-  return (x < 0.0f) | (x > 0.0f) ? half + half : x;
+  return ((x < 0.0f) | (x > 0.0f)) ? half + half : x;
 }
 AORTA_INLINE double expm1(double x) { return ::expm1(x); }
 

@@ -36,7 +36,7 @@ AORTA_INLINE float sum_with_tail(float a, float b, float tail) {
 /// `value` where 0 < x < infinity; what every logarithm is elsewhere.
 AORTA_INLINE float log_or_special(float x, float value) {
   const float special = x < 0.0f ? kNaN<float> : x == 0.0f ? -kInfinity<float> : x;
-  return (x > 0.0f) & (x < kInfinity<float>) ? value : special;
+  return ((x > 0.0f) & (x < kInfinity<float>)) ? value : special;
 }
 
 /// The natural logarithm. At most 0.95 ULP.
@@ -83,7 +83,7 @@ AORTA_INLINE float log1p_with_tail(float x, float tail, float extra_k) {
   const float w = log1p_tail(f) + lost;
   const float value = sum_with_tail(kf * kLn2High, f, mul_add(kf, kLn2Low, w));
   const float special = x < -1.0f ? kNaN<float> : x == -1.0f ? -kInfinity<float> : x;
-  return (x > -1.0f) & (x < kInfinity<float>)&(x != 0.0f) ? value : special;
+  return ((x > -1.0f) & (x < kInfinity<float>)&(x != 0.0f)) ? value : special;
 }
 
 /// log(1 + x) without cancellation. At most 1.1 ULP.

@@ -16,7 +16,7 @@ AORTA_INLINE double rsqrt(double x) { return 1.0 / sqrt(x); }
 AORTA_INLINE float hypot(float x, float y) {
   const double xd = x, yd = y;
   const float value = static_cast<float>(sqrt(xd * xd + yd * yd));
-  return isinf(x) | isinf(y) ? kInfinity<float> : value;
+  return (int{isinf(x)} | int{isinf(y)}) ? kInfinity<float> : value;
 }
 AORTA_INLINE double hypot(double x, double y) { return ::hypot(x, y); }
 
@@ -42,7 +42,7 @@ AORTA_INLINE float pow(float x, float y) {
   const bool is_odd = is_integer & (half != rint(half));
   const bool is_undefined = (x < 0.0f) & (size < kInfinity<float>)&!is_integer;
   double t = static_cast<double>(y) * log2_lane(size);
-  t = (size == 1.0f) | (y == 0.0f) ? 0.0 : t;  // also for infinite y, and for x that is NaN
+  t = ((size == 1.0f) | (y == 0.0f)) ? 0.0 : t;  // also for infinite y, and for x that is NaN
   t = is_undefined ? kNaN<double> : t;
   t = -160.0 > t ? -160.0 : t;
   t = 140.0 < t ? 140.0 : t;

@@ -148,8 +148,8 @@ AORTA_INLINE float atan2(float y, float x) {
   const bool is_steep = ay > ax, is_left = signbit(x);
   const float larger = select(is_steep, ay, ax), smaller = select(is_steep, ax, ay);
   float t = smaller / larger;
-  t = (larger == 0.0f) & (smaller == 0.0f) ? 0.0f : t;
-  t = (smaller == kInfinity<float>)&(larger == kInfinity<float>) ? 1.0f : t;
+  t = ((larger == 0.0f) & (smaller == 0.0f)) ? 0.0f : t;
+  t = ((smaller == kInfinity<float>)&(larger == kInfinity<float>)) ? 1.0f : t;
   const float u = t * t;
   const float tail = t * u * polynomial<coefficients::kAtanTail>(u);
   // The angle is base + t or base - t with base 0, pi/2 or pi.

@@ -113,8 +113,8 @@ std::vector<BadCall> bad_conv2d() {
       {[] {
          conv2d(ones({1, 1, 8, 8}), ones({1, 1, 3, 3}), {}, {0});
        },
-       "conv2d: stride must be a number for each spatial dimension or one for all, positive, got "
-       "[0]"},
+       "conv2d: stride must be a number for each spatial dimension or one for all, positive and "
+       "below 2^31, got [0]"},
       {[] {
          conv2d(ones({1, 1, 8, 8}), ones({1, 1, 3, 3}), {}, {2}, "same");
        },
@@ -170,7 +170,7 @@ std::vector<Row> convolution_rows() {
                         conv3d(ones({1, 1, 4, 4, 4}), ones({1, 1, 3, 3, 3}), {}, {1}, {-1});
                       },
                       "conv3d: padding must be a number for each spatial dimension or one for all, "
-                      "not negative, got [-1]"}}),
+                      "not negative and below 2^31, got [-1]"}}),
       transposed_row<1, conv_transpose1d>(
           "conv_transpose1d", {{[] {
                                   conv_transpose1d(ones({1, 2, 4}), ones({3, 1, 3}));

@@ -11,8 +11,11 @@ namespace {
 struct Running {
   Tensor mean, var;
   explicit Running(const Tensors& x)
-      : mean(x[x.size() - 2].to(ToOptions{.dtype = x[0].dtype(), .copy = true})),
-        var(x[x.size() - 1].to(ToOptions{.dtype = x[0].dtype(), .copy = true})) {}
+      : mean(copy(x[x.size() - 2], x[0])), var(copy(x[x.size() - 1], x[0])) {}
+  static Tensor copy(const Tensor& statistics, const Tensor& input) {
+    if (!statistics.defined() || !input.defined()) return {};
+    return statistics.to(ToOptions{.dtype = input.dtype(), .copy = true});
+  }
   Tensors with(const Tensor& y) const {
     if (y.requires_grad()) return {y};
     return {y, mean, var};
@@ -213,7 +216,7 @@ Row group_norm_row() {
 // The last `count` dimensions.
 Shape last_of(const Tensor& x, int count) {
   Shape shape;
-  for (int d = x.dim() - count; d < x.dim(); ++d) shape.push_back(x.shape()[d]);
+  for (int d = -count; d < 0 && x.defined(); ++d) shape.push_back(x.size(d));
   return shape;
 }
 

@@ -33,7 +33,7 @@ void add_unary(std::vector<Row>& rows) {
       {{[] { sqrt_(ones({2}, {.dtype = i64})); },
         "sqrt: the result's dtype must be castable to that of the tensor written in place, got f32 "
         "into i64"},
-       {[] { sqrt(Tensor()); }, "tensor: an undefined tensor has no elements and no shape"},
+       {[] { sqrt(Tensor()); }, "sqrt: input must be defined, got an undefined tensor"},
        {[] { sqrt_(ones({1}).expand({3})); },
         "sqrt: a tensor whose elements share memory can't be written; clone it first, got [3] with "
         "strides [0]"}}));

@@ -70,7 +70,7 @@ Row average_row(const char* op, std::vector<BadCall> bad) {
            {"wide",
             [](const Tensors& x) -> Tensors {
               Dims size;
-              for (int d = x[0].dim() - n; d < x[0].dim(); ++d) size.push_back(x[0].size(d));
+              for (int d = -n; d < 0 && x[0].defined(); ++d) size.push_back(x[0].size(d));
               return {f(x[0], size, {}, {0}, false, true, 0)};
             }},
            {"mixed",
@@ -147,7 +147,7 @@ void add_max(std::vector<Row>& rows) {
                         max_pool1d(ones({1, 4}), {2, 2});
                       },
                       "max_pool1d: kernel_size must be a number for each spatial dimension or one "
-                      "for all, positive, got [2,2]"},
+                      "for all, positive and below 2^31, got [2,2]"},
                      {[] {
                         max_pool1d(ones({1, 1}), {2}, {1}, {2}, {3});
                       },
@@ -163,12 +163,12 @@ void add_max(std::vector<Row>& rows) {
           max_pool2d(ones({1, 1, 4, 4}), {0});
         },
         "max_pool2d: kernel_size must be a number for each spatial dimension or one for all, "
-        "positive, got [0]"},
+        "positive and below 2^31, got [0]"},
        {[] {
           max_pool2d(ones({1, 1, 4, 4}), {2}, {0});
         },
-        "max_pool2d: stride must be a number for each spatial dimension or one for all, positive, "
-        "got [0]"},
+        "max_pool2d: stride must be a number for each spatial dimension or one for all, positive "
+        "and below 2^31, got [0]"},
        {[] {
           max_pool2d(ones({1, 1, 4, 4}), {3}, {1}, {2});
         },
@@ -196,7 +196,7 @@ void add_average(std::vector<Row>& rows) {
                         avg_pool1d(ones({1, 4}), {2}, {1}, {-1});
                       },
                       "avg_pool1d: padding must be a number for each spatial dimension or one for "
-                      "all, not negative, got [-1]"}}));
+                      "all, not negative and below 2^31, got [-1]"}}));
   rows.push_back(average_row<2, average2d>(
       "avg_pool2d", {{[] {
                         avg_pool2d(ones({1, 4, 4}), {2}, {}, {0}, false, true, 0);
@@ -215,12 +215,11 @@ void add_average(std::vector<Row>& rows) {
 
 void add_adaptive(std::vector<Row>& rows) {
   rows.push_back(adaptive_average_row<1, adaptive_avg_pool1d>(
-      "adaptive_avg_pool1d",
-      {{[] {
-          adaptive_avg_pool1d(ones({1, 4}), {-2});
-        },
-        "adaptive_avg_pool1d: output_size must be a number for each spatial dimension or one for "
-        "all, -1 or more, got [-2]"}}));
+      "adaptive_avg_pool1d", {{[] {
+                                 adaptive_avg_pool1d(ones({1, 4}), {-2});
+                               },
+                               "adaptive_avg_pool1d: output_size must be a number for each spatial "
+                               "dimension or one for all, -1 or more and below 2^31, got [-2]"}}));
   rows.push_back(adaptive_average_row<2, adaptive_avg_pool2d>(
       "adaptive_avg_pool2d", {{[] {
                                  adaptive_avg_pool2d(ones({1, 4}), {2});
@@ -239,11 +238,12 @@ void add_adaptive(std::vector<Row>& rows) {
                                },
                                "adaptive_max_pool1d: dtype must be floating, got bool"}}));
   rows.push_back(adaptive_max_row<2, adaptive_max_pool2d, adaptive_max_pool2d_with_indices>(
-      "adaptive_max_pool2d", {{[] {
-                                 adaptive_max_pool2d(ones({1, 4, 4}), {1, 2, 3});
-                               },
-                               "adaptive_max_pool2d: output_size must be a number for each spatial "
-                               "dimension or one for all, -1 or more, got [1,2,3]"}}));
+      "adaptive_max_pool2d",
+      {{[] {
+          adaptive_max_pool2d(ones({1, 4, 4}), {1, 2, 3});
+        },
+        "adaptive_max_pool2d: output_size must be a number for each spatial dimension or one for "
+        "all, -1 or more and below 2^31, got [1,2,3]"}}));
   rows.push_back(adaptive_max_row<3, adaptive_max_pool3d, adaptive_max_pool3d_with_indices>(
       "adaptive_max_pool3d",
       {{[] {

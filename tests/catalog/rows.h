@@ -32,7 +32,7 @@ Row unary(const char* op, Tolerance tolerance = kUlps2, std::vector<BadCall> bad
 
 /// With numbers 2.5 or 3 (for integers) on either side.
 inline Scalar number_for(const Tensor& x) {
-  return is_floating(x.dtype()) ? Scalar(2.5) : Scalar(3);
+  return x.defined() && is_floating(x.dtype()) ? Scalar(2.5) : Scalar(3);
 }
 
 template <Binary f, BinaryInPlace f_>

@@ -324,6 +324,24 @@ TEST(Convolution, ChannelsLastIsKept) {
   EXPECT_TRUE(conv3d(volume, randn({2, 3, 2, 2, 2})).is_contiguous(MemoryFormat::channels_last));
 }
 
+TEST(Convolution, NumbersByNameAreThoseByPosition) {
+  const Tensor x = randn({2, 4, 9, 8}), w = randn({6, 2, 3, 3}), bias = randn({6});
+  EXPECT_TRUE(
+      equal(conv2d(x, w, bias, {.stride = {2, 1}, .padding = 1, .dilation = 2, .groups = 2}),
+            conv2d(x, w, bias, {2, 1}, {1}, {2}, 2)));
+  EXPECT_TRUE(equal(conv2d(x, w, {.padding = {1, 1}, .groups = 2}),
+                    conv2d(x, w, {}, {1, 1}, {1, 1}, {1, 1}, 2)));
+  EXPECT_TRUE(
+      equal(conv2d(x, w, {.padding = "same", .groups = 2}), conv2d(x, w, {}, 1, "same", 1, 2)));
+  EXPECT_TRUE(equal(conv1d(x[0], w[0], {.stride = 2, .groups = 2}).squeeze(),
+                    conv1d(x[0], w[0], {}, 2, 0, 1, 2).squeeze()));
+  const Tensor back = randn({4, 3, 3, 3});
+  EXPECT_TRUE(equal(conv_transpose2d(x, back, {.stride = 2, .padding = 1, .output_padding = 1}),
+                    conv_transpose2d(x, back, {}, 2, 1, 1)));
+  EXPECT_EQ(conv3d(randn({1, 1, 4, 4, 4}), randn({1, 1, 2, 2, 2}), {.stride = 2}).shape(),
+            Shape({1, 1, 2, 2, 2}));
+}
+
 TEST(Convolution, AdaptsToStridesAndViews) {
   const Tensor x = randn({9, 8, 4, 2}).permute({3, 2, 1, 0});  // (2, 4, 8, 9)
   const Tensor w = randn({6, 4, 3, 3}).slice(0, 1, 6, 2);

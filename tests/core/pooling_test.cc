@@ -1,6 +1,7 @@
+#include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pooling.h>
-
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,6 +27,20 @@ TEST(Pooling, KeepsChannelsLast) {
 }
 
 // Of a ramp, the mean of a window is that of its corners, and the largest is the last.
+TEST(Pooling, NumbersByNameAreThoseByPosition) {
+  const Tensor x = ramp({2, 3, 8, 9});
+  EXPECT_TRUE(equal(max_pool2d(x, 3, {.stride = 2, .padding = 1, .ceil_mode = true}),
+                    max_pool2d(x, {3, 3}, {2, 2}, {1, 1}, {1, 1}, true)));
+  EXPECT_TRUE(equal(max_pool2d_with_indices(x, 2, {.dilation = 2}).indices,
+                    max_pool2d_with_indices(x, 2, {}, 0, 2).indices));
+  EXPECT_TRUE(equal(avg_pool2d(x, 3, {.stride = {1, 2}, .padding = 1, .count_include_pad = false}),
+                    avg_pool2d(x, 3, {1, 2}, 1, false, false)));
+  EXPECT_TRUE(
+      equal(avg_pool2d(x, 2, {.divisor_override = 3}), avg_pool2d(x, 2, {}, 0, false, true, 3)));
+  EXPECT_EQ(error_of([&] { avg_pool1d(x[0], 2, {.divisor_override = 3}); }),
+            "avg_pool1d: divisor_override must not be given, got 3");
+}
+
 TEST(Pooling, OfARamp) {
   const Tensor x = ramp({1, 64, 96});
   const Tensor mean = avg_pool2d(x, {4, 6}), largest = max_pool2d(x, {4, 6});

@@ -1,5 +1,8 @@
 #include <aorta/core/allocator.h>
+#include <aorta/core/ops/convolution.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/tests/error_text.h>
@@ -14,13 +17,33 @@ namespace {
 TEST(Tensor, Undefined) {
   const Tensor none;
   EXPECT_FALSE(none.defined());
-  const std::string text = "tensor: an undefined tensor has no elements and no shape";
+  const std::string text =
+      "tensor: it must be defined to have elements and a shape, got an undefined tensor";
   EXPECT_EQ(error_of([&] { none.shape(); }), text);
   EXPECT_EQ(error_of([&] { none.device(); }), text);
-  EXPECT_EQ(error_of([&] { add(none, 1); }), text);
-  EXPECT_EQ(error_of([&] { none.fill_(1); }), text);
-  EXPECT_EQ(error_of([&] { ones({1}).copy_(none); }), text);
-  EXPECT_EQ(error_of([&] { none.to(f64); }), text);
+  const std::string rule = " must be defined, got an undefined tensor";
+  EXPECT_EQ(error_of([&] { none.fill_(1); }), "fill_: input" + rule);
+  EXPECT_EQ(error_of([&] { ones({1}).copy_(none); }), "copy_: source" + rule);
+  EXPECT_EQ(error_of([&] { none.to(f64); }), "to: input" + rule);
+  Tensor x = ones({2});
+  const Tensor taken = std::move(x);
+  EXPECT_EQ(error_of([&] { add(taken, x); }), "add: other" + rule);
+  EXPECT_EQ(error_of([&] { conv2d(ones({1, 1, 2, 2}), x); }), "conv2d: weight" + rule);
+  EXPECT_EQ(error_of([&] { cat({taken, x}); }), "cat: tensors[1]" + rule);
+  EXPECT_EQ(error_of([&] { index(taken, {x}); }), "index: indices[0]" + rule);
+}
+
+TEST(Tensor, IsIndexedAsInPython) {
+  const Tensor x = arange(12).view({3, 4});
+  EXPECT_EQ(x(1, 2).item<int>(), 6);
+  EXPECT_EQ(x(-1, Slice{1, 3}).to_vector<int>(), (std::vector<int>{9, 10}));
+  EXPECT_EQ(x(Ellipsis, None, 0).shape(), Shape({3, 1}));
+  EXPECT_EQ(x[Slice{1}].shape(), Shape({2, 4}));
+  EXPECT_EQ(x[gt(x, 9)].to_vector<int>(), (std::vector<int>{10, 11}));
+  EXPECT_EQ(x[tensor({2, 0})].shape(), Shape({2, 4}));
+  EXPECT_EQ(x[-1].shape(), Shape({4}));
+  x(0, 1).fill_(7);  // a view
+  EXPECT_EQ(x[0][1].item<int>(), 7);
 }
 
 TEST(Tensor, Metadata) {

@@ -87,7 +87,7 @@ Case with_call(Call call, const std::string& name, std::function<M()> make) {
 }
 
 std::vector<Case> convolutions() {
-  const Sizes k32{3, 2}, k43{4, 3}, k232{2, 3, 2};
+  const Dims k32{3, 2}, k43{4, 3}, k232{2, 3, 2};
   return {
       make_case<Conv1d>("conv1d", 4, 6, 3, ConvOptions{.stride = 2, .padding = 1}),
       make_case<Conv2d>(
@@ -114,7 +114,7 @@ std::vector<Case> convolutions() {
 }
 
 std::vector<Case> pools() {
-  const Sizes k32{3, 2}, size2{2, -1}, size3{3, 2, -1};
+  const Dims k32{3, 2}, size2{2, -1}, size3{3, 2, -1};
   return {
       make_case<MaxPool1d>("max_pool1d", 3, MaxPoolOptions{.stride = 2, .padding = 1}),
       make_case<MaxPool2d>("max_pool2d", k32,

@@ -254,12 +254,9 @@ void draw_into(Arguments& a, T& value) {
     const Dims dims = draw.once_in(3) ? Dims() : draw_dims(a);
     value = ReduceDims(dims);
     say(to_string(dims));
-  } else if constexpr (std::is_same_v<T, nn::Sizes>) {
-    value = nn::Sizes(draw_dims(a));
-    say(to_string(value));
-  } else if constexpr (std::is_same_v<T, nn::Padding>) {
+  } else if constexpr (std::is_same_v<T, ConvPadding>) {
     const Dims dims = draw_dims(a);
-    value = nn::Padding(dims);
+    value = ConvPadding(dims);
     say(to_string(dims));
   } else if constexpr (std::is_same_v<T, Device>) {
     value = draw_device(draw);

@@ -214,6 +214,21 @@ bool is_near(std::string_view input, uint64_t value) {
   return holds<uint32_t>(input, ~value + 1);
 }
 
+// What stands behind each "got", without the rules between that a list of faults has: their numbers
+// are the library's own.
+std::string values_of(std::string_view message) {
+  constexpr std::string_view kGot = ", got ", kRule = " must ";
+  std::string values;
+  for (size_t at = message.find(kGot); at != std::string_view::npos;) {
+    const size_t next = message.find(kGot, at + kGot.size());
+    std::string_view value = message.substr(at, next - at);
+    value = value.substr(0, value.find(kRule));
+    values += value;
+    at = next;
+  }
+  return values;
+}
+
 }  // namespace
 
 std::string fault_of_output(std::string_view output) {
@@ -257,10 +272,9 @@ std::string fault_of(std::string_view message, Speaker speaker) {
 }
 
 std::string number_not_in(std::string_view message, std::string_view input) {
-  const size_t got = message.find(", got ");
-  // What a sum comes to is nowhere, and a rule's own numbers are the library's.
-  if (got == std::string_view::npos || contains(message, "CRC")) return {};
-  const std::string own = without_quotations(message.substr(got));
+  // What a sum comes to is nowhere.
+  if (contains(message, "CRC")) return {};
+  const std::string own = values_of(without_quotations(message));
   int brackets = 0;
   for (size_t at = 0; at < own.size();) {
     brackets += own[at] == '[' ? 1 : own[at] == ']' ? -1 : 0;

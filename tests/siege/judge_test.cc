@@ -107,6 +107,16 @@ TEST(Judge, NumbersThatAreNotThere) {
   EXPECT_EQ(number_not_in("x: it must lie inside the file, got byte 123461", input), "");
   EXPECT_EQ(number_not_in("x: CRC-32 must match, got 3587287398 and 464999365", input), "");
   EXPECT_EQ(number_not_in("x: name must be there, got \"20203526160384\"", input), "");
+  EXPECT_EQ(
+      number_not_in("x: it must be sound, got 2 faults: a.csv:2: n must be at most 2147483647, got "
+                    "123456; a.csv:3: it must be there",
+                    input),
+      "");
+  EXPECT_EQ(
+      number_not_in("x: it must be sound, got 1 fault: a.csv:2: n must be at most 2147483647, "
+                    "got 20203526160384",
+                    input),
+      "20203526160384");
 }
 
 }  // namespace

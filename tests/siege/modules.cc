@@ -31,7 +31,6 @@ namespace aorta::siege {
 namespace {
 
 using T = Tensor;
-using nn::Sizes;
 
 /// A layer made from A..., called on a tensor.
 template <class M, class... A>
@@ -53,23 +52,23 @@ void add_layers(std::vector<Target>& targets) {
                      of("Linear", layer<Linear, int64_t, int64_t, LinearOptions>),
                      of("Flatten", layer<Flatten, int64_t, int64_t>),
                      of("Unflatten", layer<Unflatten, int64_t, Dims>),
-                     of("Conv1d", layer<Conv1d, int64_t, int64_t, Sizes, ConvOptions>),
-                     of("Conv2d", layer<Conv2d, int64_t, int64_t, Sizes, ConvOptions>),
-                     of("Conv3d", layer<Conv3d, int64_t, int64_t, Sizes, ConvOptions>),
+                     of("Conv1d", layer<Conv1d, int64_t, int64_t, Dims, ConvOptions>),
+                     of("Conv2d", layer<Conv2d, int64_t, int64_t, Dims, ConvOptions>),
+                     of("Conv3d", layer<Conv3d, int64_t, int64_t, Dims, ConvOptions>),
                      of("ConvTranspose1d",
-                        layer<ConvTranspose1d, int64_t, int64_t, Sizes, ConvTransposeOptions>),
+                        layer<ConvTranspose1d, int64_t, int64_t, Dims, ConvTransposeOptions>),
                      of("ConvTranspose2d",
-                        layer<ConvTranspose2d, int64_t, int64_t, Sizes, ConvTransposeOptions>),
+                        layer<ConvTranspose2d, int64_t, int64_t, Dims, ConvTransposeOptions>),
                      of("ConvTranspose3d",
-                        layer<ConvTranspose3d, int64_t, int64_t, Sizes, ConvTransposeOptions>),
-                     of("MaxPool1d", layer<MaxPool1d, Sizes, MaxPoolOptions>),
-                     of("MaxPool2d", layer<MaxPool2d, Sizes, MaxPoolOptions>),
-                     of("MaxPool3d", layer<MaxPool3d, Sizes, MaxPoolOptions>),
-                     of("AvgPool1d", layer<AvgPool1d, Sizes, AvgPoolOptions>),
-                     of("AvgPool2d", layer<AvgPool2d, Sizes, AvgPoolOptions>),
-                     of("AvgPool3d", layer<AvgPool3d, Sizes, AvgPoolOptions>),
-                     of("AdaptiveMaxPool2d", layer<AdaptiveMaxPool2d, Sizes>),
-                     of("AdaptiveAvgPool2d", layer<AdaptiveAvgPool2d, Sizes>),
+                        layer<ConvTranspose3d, int64_t, int64_t, Dims, ConvTransposeOptions>),
+                     of("MaxPool1d", layer<MaxPool1d, Dims, MaxPoolOptions>),
+                     of("MaxPool2d", layer<MaxPool2d, Dims, MaxPoolOptions>),
+                     of("MaxPool3d", layer<MaxPool3d, Dims, MaxPoolOptions>),
+                     of("AvgPool1d", layer<AvgPool1d, Dims, AvgPoolOptions>),
+                     of("AvgPool2d", layer<AvgPool2d, Dims, AvgPoolOptions>),
+                     of("AvgPool3d", layer<AvgPool3d, Dims, AvgPoolOptions>),
+                     of("AdaptiveMaxPool2d", layer<AdaptiveMaxPool2d, Dims>),
+                     of("AdaptiveAvgPool2d", layer<AdaptiveAvgPool2d, Dims>),
                      of("BatchNorm1d", layer<BatchNorm1d, int64_t, BatchNormOptions>),
                      of("BatchNorm2d", layer<BatchNorm2d, int64_t, BatchNormOptions>),
                      of("BatchNorm3d", layer<BatchNorm3d, int64_t, BatchNormOptions>),

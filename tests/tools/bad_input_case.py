@@ -1,4 +1,4 @@
-"""The table of echo_bad_input_test.py, which bad_data.py and bad_runs.py fill, and what its rows run on."""
+"""The table of echo_bad_input_test.py, which bad_data.py, bad_runs.py and bad_flags.py fill, and what its rows run on."""
 
 import os
 import resource

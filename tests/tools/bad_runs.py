@@ -1,4 +1,4 @@
-"""The rows about tensors, files of tensors, numbers, machines and flags."""
+"""The rows about tensors, files of tensors, numbers, machines, data that changed and paths."""
 
 import json
 import os
@@ -436,106 +436,6 @@ left_out(73, "a driver or cuDNN that is too old", "needs a GPU and another drive
 left_out(74, "a CUDA error that stays", "needs a GPU")
 left_out(75, "a rank dies", "the program trains in one process")
 left_out(76, "ranks of other models", "the program trains in one process")
-
-
-# Flags
-
-@row("77a", "an unknown flag", 2,
-     "unknown flag --batch_sise, did you mean --batch_size?; `aorta-echo train --help` lists what there is", "train "
-     "--batch-sise 4")
-def _(case):
-    return case.train("--batch-sise", "4")
-
-
-@row("77b", "an unknown command", 2,
-     "unexpected argument trian, did you mean train?; `aorta-echo --help` lists what there is", "trian")
-def _(case):
-    return case.echo("trian")
-
-
-@row("77c", "an unknown line of --config", 2,
-     "*args.yaml:2: unknown flag --batch_sise, did you mean --batch_size?; *", "train --config")
-def _(case):
-    files.write(case.path("args.yaml"), "# mine\nbatch_sise: 4\n")
-    return case.train("--config", case.path("args.yaml"))
-
-
-for letter, value, message in (("a", "0", "--batch_size: must be positive, got 0"), ("b", "1e9", "--batch_size: must be a whole number, got 1e9; *"),
-                               ("c", "8x", "--batch_size: must be a whole number, got 8x; *")):
-    @row("78" + letter, "a batch of " + value, 2, message, "train --batch_size " + value)
-    def _(case, value=value):
-        return case.train("--batch_size", value)
-
-
-@row("78d", "a seed of -1", 2, "--seed: must not be negative, got -1; *", "train --seed -1")
-def _(case):
-    return case.train("--seed", "-1")
-
-
-@row("78f", "a seed of 2^64", 2, "--seed: must be at most 18446744073709551615, got 18446744073709551616; *",
-     "train --seed 18446744073709551616")
-def _(case):
-    return case.train("--seed", "18446744073709551616")
-
-
-@row("78g", "a flag that has no value", 2, "--lr: must have a value, got none; *", "train --lr")
-def _(case):
-    return case.train("--lr")
-
-
-@row("78h", "a flag that is neither on nor off", 2, "--amp: must be true or false, got 2; *", "train --amp=2")
-def _(case):
-    return case.train("--amp=2")
-
-
-@row("78i", "a flag that must be given", 2, "--weights: must be given, got none; *", "evaluate")
-def _(case):
-    return case.echo("evaluate", "--data_dir", case.data_folder)
-
-
-for letter, command, flag in (("j", "evaluate", "--weights"), ("k", "train", "--output"), ("l", "segment", "videos")):
-    @row("78" + letter, "an empty value, as of a variable that isn't set", 2, flag + ': must have a value, got ""; *',
-         command)
-    def _(case, command=command, flag=flag):
-        return case.echo(command, *([flag, ""] if flag[0] == "-" else ["--weights", "run", ""]))
-
-
-@row("78m", "a flag behind --", 2, "unexpected argument --lr; *", "train -- --lr")
-def _(case):
-    return case.train("--", "--lr")
-
-
-@row("78e", "-1 workers", 2, "--workers: must not be negative, got -1", "compare --workers -1")
-def _(case):
-    return case.echo("compare", "--data_dir", case.data_folder, "--workers", "-1")
-
-
-@row(79, "a batch that is larger than the data set", 2,
-     "--batch_size: must be at most the number of training videos *, got 7 of 6", "train --batch_size 7")
-def _(case):
-    return case.train("--num_train_patients", "6", "--batch_size", "7")
-
-
-@row("77g", "a value of --config that is no number", 2,
-     "*args.yaml:2: --lr: must be a number, got fast; `aorta-echo train --help` lists what there is", "train --config")
-def _(case):
-    files.write(case.path("args.yaml"), "batch_size: 2 # a comment\nlr: fast\n")
-    return case.train("--config", case.path("args.yaml"))
-
-
-@row("77h", "--resume and --overwrite", 2, "--resume: goes on with the run that --overwrite replaces, got both")
-def _(case):
-    done = case.begun().train("--resume", "--overwrite")
-    case.expect_earlier_files()
-    return done
-
-
-for letter, command in zip("def", (("train",), ("evaluate", "--weights", "none"), ("data", "check"))):
-    @row("77" + letter, "no data folder", 2,
-         "--data_dir: must name a folder in EchoNet-Dynamic's layout, or AORTA_ECHO must, got none; "
-         "`aorta-echo synth --output synthetic` makes one", " ".join(command[:1 + (command[0] == "data")]))
-    def _(case, command=command):
-        return case.echo(*command)
 
 
 @row(80, "the clock jumps back", 0, "")

@@ -19,6 +19,7 @@ from bad_input_case import LEFT_OUT, ROWS, Case, SharedData
 import bad_data
 import bad_faults
 import bad_runs
+import bad_flags
 
 PAGE = "docs/errors.md"
 INPUTS = 84  # numbers of the table
@@ -102,7 +103,7 @@ def markdown():
         return "`` %s ``" % text.replace("|", "\\|") if text else ""
     lines = [bad_input_case.INTRODUCTION]
     lines += ["| number | what | command | exit code | message |", "|---|---|---|---|---|"]
-    for row in ROWS:
+    for row in sorted(ROWS, key=number_of):
         lines.append("| %s | %s | `%s` | %d | %s |" % (row.number, cell(row.what), row.command, row.code,
                                                      code(row.message)))
     lines += ["", "%d of the %d inputs run. Left out:" % (INPUTS - len(LEFT_OUT), INPUTS), ""]

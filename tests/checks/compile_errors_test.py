@@ -1,0 +1,167 @@
+"""What doesn't compile, and what the compiler says first: a user's first mistakes name their remedy, names in braces
+that are no option's are refused everywhere, and programs compile without a warning, by clang too."""
+
+import collections
+import glob
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import project
+
+HEAD = """#include <aorta/aorta.h>
+using namespace aorta;
+struct Net : nn::Module {
+  nn::Linear layer{*this, "layer", 2, 3};
+  Tensor forward(const Tensor& x) const override { return layer(x); }
+};
+struct TwoInputs : nn::Module {
+  using nn::Module::forward;
+  Tensor forward(const Tensor& x, const Tensor& y) const { return x + y; }
+};
+"""
+
+# A mistake, and words of the first error about it.
+MISTAKES = (
+    ("x[0] = y;", "use x[i].copy_(y)"),
+    ("x[0] = 1;", "use x[i].copy_(y)"),
+    ("TwoInputs net; net(x, y);", "nn::ModuleOf<Net>"),
+    ("Net net; optim::Adam optimizer(net, {.lr = 1e-3});", "net.parameters()"),
+    ("Net net; optim::SGD optimizer(net);", "net.parameters()"),
+    ('data::DataLoader loader(data::Mnist("mnist", data::Split::train), {.batch_size = 2});', "data::make_dataset<D>"),
+    ('Net net; save(net, "net.safetensors");', "net.state_dict()"),
+    ("nn::Sequential net{nn::Linear(2, 3), [](const Tensor& t) { return relu(t); }};", "nn::ReLU()"),
+    ("x.backwards();", "did you mean ‘backward’"),
+    ("nn::relu(x);", "did you mean"),
+    ("nn::cross_entropy_loss(x, y);", "did you mean ‘CrossEntropyLoss’"),
+)
+
+# Names in braces that aren't an option of what is called.
+STRAY_NAMES = (
+    "conv2d(x, y, {}, {.paddin = 1});",
+    "conv2d(x, y, {}, {1, 1}, {.padding = 1});",
+    "conv1d(x, y, {.kernel_size = 3});",
+    "conv_transpose2d(x, y, {}, {.output = 1});",
+    "max_pool2d(x, {.kernel_size = 2});",
+    "max_pool1d_with_indices(x, 2, {.count_include_pad = true});",
+    "avg_pool3d(x, 2, {.dilation = 2});",
+    "adaptive_avg_pool2d(x, {.output_size = 2});",
+    "sum(x, {.dim = 1});",
+    "mean(x, {.keepdim = 1});",
+    "zeros({.size = 2});",
+    "layer_norm(x, {.normalized_shape = 2});",
+    "pad(x, {.left = 1});",
+    "flip(x, {.dims = 0});",
+    "x.view({.shape = 2});",
+    "x.permute({.dims = 0});",
+    "x.expand({.shape = 2});",
+    "nn::Conv2d layer(3, 8, {.kernel_size = 3});",
+    "nn::MaxPool2d layer({.stride = 2});",
+    "nn::Conv2d layer(3, 8, 3, {.strides = 2});",
+)
+
+# Forms that must stay: by name, by position, mixed with what may be left out.
+FORMS = (
+    "conv2d(x, y, {}, {.padding = {1, 1}});",
+    "conv2d(x, y, y, {.stride = 2, .padding = 1});",
+    'conv2d(x, y, {.padding = "same", .groups = 2});',
+    "conv2d(x, y, y, {});",
+    "conv2d(x, y, {}, {1, 2}, {0, 1}, {1}, 1);",
+    "conv2d(x, y, {}, 2, 1);",
+    'conv1d(x, y, {}, 1, "valid");',
+    "conv_transpose3d(x, y, {.stride = 2, .output_padding = 1});",
+    "max_pool2d(x, 3, {.stride = 2, .padding = 1});",
+    "max_pool2d(x, 2);",
+    "max_pool2d(x, {2, 2}, {2, 2});",
+    "max_pool3d(x, 2, {});",
+    "avg_pool1d(x, 2, {.count_include_pad = false});",
+    "nn::Conv2d layer(3, 8, {3, 5}, {.stride = 2, .padding = {1, 0}});",
+    'nn::Conv2d layer(3, 8, 3, {.padding = "same"});',
+    "zeros({2}, {.dtype = float32});",
+    "x(0, 1); x[y]; x[Slice{1, 3}]; x(Ellipsis, None, Slice{});",
+)
+
+ALIASES = """#include <cmath>
+#include <iostream>
+#include <vector>
+using namespace std;
+"""
+
+FLAGS = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra"]
+
+
+def function(number, line):
+    return "void f%d(Tensor x, Tensor y) { %s (void)x, (void)y; }\n" % (number, line)
+
+
+class Compiles(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        self.addCleanup(folder.cleanup)
+        os.symlink(project.ROOT, os.path.join(folder.name, "aorta"))
+        self.include, self.source = "-I" + folder.name, os.path.join(folder.name, "user.cc")
+
+    def compile(self, text, compiler="g++", flags=()):
+        with open(self.source, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = subprocess.run([compiler, *FLAGS, *flags, self.include, self.source], stdin=subprocess.DEVNULL, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              env={**os.environ, "LC_ALL": "C.UTF-8"})
+        return done.stdout
+
+    def first_errors(self, lines):
+        """The first error about each of `lines`, which stand in functions of their own."""
+        text = HEAD + "".join(function(i, line) for i, line in enumerate(lines))
+        start = HEAD.count("\n")
+        errors, at = collections.OrderedDict(), None
+        for said in self.compile(text).splitlines():
+            place = re.match(re.escape(self.source) + r":(\d+):", said)
+            if place:
+                at = int(place[1]) - start - 1
+            if re.search(r"\berror: ", said) and at is not None:
+                errors.setdefault(at, said)
+        return [errors.get(i) for i in range(len(lines))]
+
+    def test_a_mistake_names_its_remedy(self):
+        for line, remedy in MISTAKES:
+            with self.subTest(line):
+                errors = [said for said in self.compile(HEAD + function(0, line)).splitlines() if "error: " in said]
+                self.assertTrue(errors, "it compiles")
+                self.assertIn(remedy, errors[0])
+
+    def test_a_name_that_is_no_option_s_does_not_compile(self):
+        for line, error in zip(STRAY_NAMES, self.first_errors(STRAY_NAMES)):
+            with self.subTest(line):
+                self.assertIsNotNone(error, "it compiles")
+
+    def test_forms_of_calls(self):
+        self.assertEqual(self.compile(HEAD + "".join(function(i, line) for i, line in enumerate(FORMS))), "")
+
+    def test_beside_using_namespace_std(self):
+        self.assertEqual(self.compile(ALIASES + HEAD + function(0, "cout << stddev(x) << aorta::std(y);")), "")
+
+    @unittest.skipUnless(shutil.which("clang++"), "there is no clang++")
+    def test_clang(self):
+        program = HEAD + "".join(function(i, line) for i, line in enumerate(FORMS))
+        self.assertEqual(self.compile(program, "clang++"), "")
+        # All examples in one file: what the headers cost is paid once.
+        includes, programs = set(), ""
+        for path in sorted(glob.glob(os.path.join(project.ROOT, "examples", "*.cc"))):
+            with open(path, encoding="utf-8") as file:
+                lines = file.read().splitlines()
+            includes.update(line for line in lines if line.startswith("#include"))
+            body = "\n".join(line for line in lines if not line.startswith("#include"))
+            body = body.replace("int main(", "[[maybe_unused]] int program(")
+            programs += "namespace %s_example {\n%s\n}\n" % (os.path.basename(path)[:-3], body)
+        self.assertGreater(len(programs), 5000)
+        # main alone may end without a return.
+        self.assertEqual(self.compile("\n".join(sorted(includes)) + "\n" + programs, "clang++", ["-Wno-return-type"]), "")
+
+
+if __name__ == "__main__":
+    unittest.main()
