@@ -172,7 +172,7 @@ struct Mish {
 
 /// log(1 + e^(beta*x)) / beta; x itself where beta*x > threshold.
 struct Softplus {
-  static constexpr PointwiseInfo info = floating_function("softplus");
+  static constexpr PointwiseInfo info = in_f32(floating_function("softplus"));
   double beta = 1.0, threshold = 20.0;
   template <class T>
   AORTA_INLINE T operator()(T x) const {

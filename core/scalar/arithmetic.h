@@ -98,7 +98,7 @@ struct Square {
 
 /// 1/x.
 struct Reciprocal {
-  static constexpr PointwiseInfo info = real_function("reciprocal");
+  static constexpr PointwiseInfo info = in_f32(real_function("reciprocal"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return T(1) / x;

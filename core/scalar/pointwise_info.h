@@ -19,13 +19,23 @@ enum class Compute : uint8_t { promote, promote_to_float };
 /// The dtype of the result: the compute dtype, or bool.
 enum class Result : uint8_t { same, boolean };
 
+/// What autocast casts half types to before the op.
+enum class AutocastTo : uint8_t { nothing, f32 };
+
 /// Name (as in PyTorch) and dtype policy of a pointwise op.
 struct PointwiseInfo {
   const char* name;
   Accept accept;
   Compute compute;
   Result result;
+  AutocastTo autocast = AutocastTo::nothing;
 };
+
+/// A function whose range or slope a half type doesn't hold.
+constexpr PointwiseInfo in_f32(PointwiseInfo info) {
+  info.autocast = AutocastTo::f32;
+  return info;
+}
 
 /// A function of real numbers: takes every dtype, computes in floating point.
 constexpr PointwiseInfo real_function(const char* name) {

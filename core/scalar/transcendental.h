@@ -22,7 +22,7 @@ struct Sqrt {
 
 /// 1/sqrt(x).
 struct Rsqrt {
-  static constexpr PointwiseInfo info = real_function("rsqrt");
+  static constexpr PointwiseInfo info = in_f32(real_function("rsqrt"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return rsqrt(x);
@@ -35,7 +35,7 @@ struct Rsqrt {
 
 /// e^x.
 struct Exp {
-  static constexpr PointwiseInfo info = real_function("exp");
+  static constexpr PointwiseInfo info = in_f32(real_function("exp"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return exp(x);
@@ -61,7 +61,7 @@ struct Exp2 {
 
 /// e^x - 1.
 struct Expm1 {
-  static constexpr PointwiseInfo info = real_function("expm1");
+  static constexpr PointwiseInfo info = in_f32(real_function("expm1"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return expm1(x);
@@ -74,7 +74,7 @@ struct Expm1 {
 
 /// The natural logarithm of x.
 struct Log {
-  static constexpr PointwiseInfo info = real_function("log");
+  static constexpr PointwiseInfo info = in_f32(real_function("log"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return log(x);
@@ -87,7 +87,7 @@ struct Log {
 
 /// log(1 + x).
 struct Log1p {
-  static constexpr PointwiseInfo info = real_function("log1p");
+  static constexpr PointwiseInfo info = in_f32(real_function("log1p"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return log1p(x);
@@ -100,7 +100,7 @@ struct Log1p {
 
 /// The logarithm of x to base 2.
 struct Log2 {
-  static constexpr PointwiseInfo info = real_function("log2");
+  static constexpr PointwiseInfo info = in_f32(real_function("log2"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return log2(x);
@@ -113,7 +113,7 @@ struct Log2 {
 
 /// The logarithm of x to base 10.
 struct Log10 {
-  static constexpr PointwiseInfo info = real_function("log10");
+  static constexpr PointwiseInfo info = in_f32(real_function("log10"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return log10(x);
@@ -152,7 +152,7 @@ struct Cos {
 
 /// The tangent of x radians.
 struct Tan {
-  static constexpr PointwiseInfo info = real_function("tan");
+  static constexpr PointwiseInfo info = in_f32(real_function("tan"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return tan(x);
@@ -165,7 +165,7 @@ struct Tan {
 
 /// The angle in [-pi/2, pi/2] whose sine is x.
 struct Asin {
-  static constexpr PointwiseInfo info = real_function("asin");
+  static constexpr PointwiseInfo info = in_f32(real_function("asin"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return asin(x);
@@ -178,7 +178,7 @@ struct Asin {
 
 /// The angle in [0, pi] whose cosine is x.
 struct Acos {
-  static constexpr PointwiseInfo info = real_function("acos");
+  static constexpr PointwiseInfo info = in_f32(real_function("acos"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return acos(x);
@@ -204,7 +204,7 @@ struct Atan {
 
 /// (e^x - e^-x) / 2.
 struct Sinh {
-  static constexpr PointwiseInfo info = real_function("sinh");
+  static constexpr PointwiseInfo info = in_f32(real_function("sinh"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return sinh(x);
@@ -217,7 +217,7 @@ struct Sinh {
 
 /// (e^x + e^-x) / 2.
 struct Cosh {
-  static constexpr PointwiseInfo info = real_function("cosh");
+  static constexpr PointwiseInfo info = in_f32(real_function("cosh"));
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     return cosh(x);
