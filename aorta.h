@@ -9,12 +9,13 @@
 #include <aorta/autograd/gradcheck.h>          // IWYU pragma: export
 #include <aorta/autograd/hooks.h>              // IWYU pragma: export
 #include <aorta/autograd/saved.h>              // IWYU pragma: export
-#include <aorta/core/autocast.h>               // IWYU pragma: export
 #include <aorta/core/check.h>                  // IWYU pragma: export
 #include <aorta/core/device.h>                 // IWYU pragma: export
+#include <aorta/core/dispatch/autocast.h>      // IWYU pragma: export
+#include <aorta/core/dispatch/profiler.h>      // IWYU pragma: export
 #include <aorta/core/dlpack.h>                 // IWYU pragma: export
-#include <aorta/core/init.h>                   // IWYU pragma: export
 #include <aorta/core/io/load_save.h>           // IWYU pragma: export
+#include <aorta/core/io/state.h>               // IWYU pragma: export
 #include <aorta/core/ops/attention.h>          // IWYU pragma: export
 #include <aorta/core/ops/closeness.h>          // IWYU pragma: export
 #include <aorta/core/ops/convolution.h>        // IWYU pragma: export
@@ -40,8 +41,7 @@
 #include <aorta/core/ops/sort.h>               // IWYU pragma: export
 #include <aorta/core/ops/view.h>               // IWYU pragma: export
 #include <aorta/core/parallel_for.h>           // IWYU pragma: export
-#include <aorta/core/profiler.h>               // IWYU pragma: export
-#include <aorta/core/state.h>                  // IWYU pragma: export
+#include <aorta/core/process/init.h>           // IWYU pragma: export
 #include <aorta/core/tensor.h>                 // IWYU pragma: export
 #include <aorta/core/version.h>                // IWYU pragma: export
 #include <aorta/data/batch.h>                  // IWYU pragma: export

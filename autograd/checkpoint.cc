@@ -1,7 +1,7 @@
 #include <aorta/autograd/checkpoint.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/saved.h>
-#include <aorta/core/autocast.h>
+#include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/random.h>
 
 #include <mutex>

@@ -2,6 +2,7 @@
 #include <aorta/autograd/history.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/allocator.h>
+#include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>

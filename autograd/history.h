@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/autograd/node.h>
+#include <aorta/core/dispatch/in_place.h>
 
 #include <mutex>
 

@@ -2,9 +2,9 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/gradients.h>
 #include <aorta/autograd/pass.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
-#include <aorta/core/profiler.h>
 
 #include <algorithm>
 

@@ -1,8 +1,6 @@
 #include <aorta/core/allocator.h>
 #include <aorta/core/device_backend.h>
-#include <aorta/core/kernel_registry.h>
-#include <aorta/core/ops/copy.h>
-#include <aorta/core/ops/creation.h>
+#include <aorta/core/grad_mode.h>
 #include <aorta/core/tensor.h>
 
 #include <cstring>

@@ -3,7 +3,7 @@
 // The two loops of every elementwise kernel: over arrays that lie one after another, 16 bytes a
 // thread, and over any strides and dtypes.
 
-#include <aorta/core/pointwise_args.h>
+#include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/cuda/fast_division.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>

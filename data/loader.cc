@@ -1,4 +1,4 @@
-#include <aorta/core/limits.h>
+#include <aorta/core/process/limits.h>
 #include <aorta/data/epoch.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <aorta/core/state.h>
-#include <aorta/core/zygote.h>
+#include <aorta/core/io/state.h>
+#include <aorta/core/process/zygote.h>
 #include <aorta/data/batch.h>
 #include <aorta/data/dataset.h>
 #include <aorta/data/sample_error.h>

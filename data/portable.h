@@ -1,7 +1,7 @@
 #pragma once
 
-#include <aorta/core/descriptor.h>
 #include <aorta/core/io/tensors.h>
+#include <aorta/core/process/descriptor.h>
 
 #include <array>
 #include <concepts>

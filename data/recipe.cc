@@ -1,5 +1,5 @@
 #include <aorta/core/ops/creation.h>
-#include <aorta/core/shared_memory.h>
+#include <aorta/core/process/shared_memory.h>
 #include <aorta/data/recipe.h>
 
 namespace aorta::data {

@@ -2,7 +2,7 @@
 
 #include <aorta/autograd/hooks.h>
 #include <aorta/core/check.h>
-#include <aorta/core/state.h>
+#include <aorta/core/io/state.h>
 
 #include <functional>
 #include <memory>

@@ -1,6 +1,6 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/record.h>
-#include <aorta/core/autocast.h>
+#include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/join.h>

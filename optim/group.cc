@@ -1,7 +1,7 @@
 #include <aorta/optim/group.h>
 
+#include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/core/ops/creation.h>
-#include <aorta/core/pointwise_args.h>
 #include <aorta/optim/multi_tensor.h>
 
 #include <algorithm>

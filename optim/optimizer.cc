@@ -1,5 +1,5 @@
 #include <aorta/autograd/grad_mode.h>
-#include <aorta/core/profiler.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/optim/group.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/core/state.h>
+#include <aorta/core/io/state.h>
 #include <aorta/core/tensor.h>
 #include <aorta/optim/options.h>
 

@@ -1,7 +1,7 @@
 #include <aorta/autograd/checkpoint.h>
 #include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
-#include <aorta/core/autocast.h>
+#include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>

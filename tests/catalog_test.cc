@@ -1,4 +1,5 @@
-#include <aorta/core/kernel_registry.h>
+#include <aorta/core/dispatch/in_place.h>
+#include <aorta/core/dispatch/op_table.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/tests/op_checks.h>
 #include <gtest/gtest.h>

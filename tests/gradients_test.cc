@@ -1,4 +1,4 @@
-#include <aorta/core/kernel_registry.h>
+#include <aorta/core/dispatch/op_table.h>
 #include <aorta/tests/gradient_checks.h>
 #include <aorta/tests/view_writes.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 #include <aorta/core/allocator.h>
 #include <aorta/core/device_backend.h>
+#include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/core/parallel_for.h>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/core/dispatch/in_place.h>
 #include <aorta/tests/op_catalog.h>
 
 // The checks that every row of the op catalogue goes through, on a device. They report through

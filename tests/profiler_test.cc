@@ -1,10 +1,10 @@
 #include <aorta/autograd/engine.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/module_path.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
-#include <aorta/core/profiler.h>
 #include <aorta/tests/op_catalog.h>
 #include <gtest/gtest.h>
 

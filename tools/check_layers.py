@@ -27,6 +27,16 @@ PROGRAMS = {
     "tests": _LIBRARY + ["tools"],
 }
 
+# The floors of core: a folder may include itself and those named here. core/ itself is the base.
+FLOORS = {
+    "core": ["core/scalar"],
+    "core/io": ["core"],
+    "core/process": ["core", "core/io"],
+    "core/dispatch": ["core", "core/io", "core/scalar"],
+    "core/ops": ["core", "core/dispatch", "core/body", "core/scalar"],
+    "core/cpu": ["core", "core/dispatch", "core/ops", "core/body", "core/scalar"],
+}
+
 # Single-source code that nvcc compiles too: besides each other it sees these headers of core alone.
 SINGLE_SOURCE = ("core/scalar/", "core/body/")
 SINGLE_SOURCE_MAY = ("core/host_device.h", "core/half.h", "core/dtype.h")
@@ -58,13 +68,27 @@ def room_of(path):
     return path.split("/")[0] if "/" in path else ""
 
 
+def floor_of(path):
+    """core, core/ops, ...: the first two folders of a path below core."""
+    return "/".join(os.path.dirname(path).split("/")[:2])
+
+
+def check_floors(path, target):
+    """The rule of core's floors that including <aorta/target> from path breaks, or None."""
+    floor, other = floor_of(path), floor_of(target)
+    if path.startswith(SINGLE_SOURCE) or floor == other or other in FLOORS.get(floor, []):
+        return None
+    return "a floor of core includes those below alone (%s/ may include %s)" % (
+        floor, ", ".join(FLOORS.get(floor, [])) or "nothing: it has no row in FLOORS")
+
+
 def check_ours(path, target):
     """The rule that including <aorta/target> from path breaks, or None."""
     room, other = room_of(path), room_of(target)
     if path.startswith(SINGLE_SOURCE) and not target.startswith(SINGLE_SOURCE + SINGLE_SOURCE_MAY):
         return "core/scalar and core/body include only each other and %s" % ", ".join(SINGLE_SOURCE_MAY)
     if room == other:
-        return None
+        return check_floors(path, target) if room == "core" else None
     if target == "aorta.h":
         return "a room doesn't include the whole library" if room in ROOMS else None
     if other == "cuda":

@@ -1,6 +1,5 @@
 #include <aorta/core/ops/convolution.h>
 
-#include <aorta/autograd/functions/register.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/ops/reduction.h>
 

@@ -1,4 +1,3 @@
-#include <aorta/autograd/functions/register.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/random.h>

@@ -1,6 +1,5 @@
 #include <aorta/core/ops/dropout.h>
 
-#include <aorta/autograd/functions/register.h>
 #include <aorta/autograd/record.h>
 
 namespace aorta::autograd {

@@ -1,7 +1,6 @@
 #include <aorta/core/ops/indexing.h>
 
 #include <aorta/autograd/functions/embed.h>
-#include <aorta/autograd/functions/register.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>

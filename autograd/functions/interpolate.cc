@@ -1,6 +1,5 @@
 #include <aorta/core/ops/interpolate.h>
 
-#include <aorta/autograd/functions/register.h>
 #include <aorta/autograd/record.h>
 
 namespace aorta::autograd {

@@ -1,6 +1,5 @@
 #include <aorta/core/ops/loss.h>
 
-#include <aorta/autograd/functions/register.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/ops/pointwise.h>
 

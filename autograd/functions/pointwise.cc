@@ -1,5 +1,4 @@
 #include <aorta/autograd/functions/expression.h>
-#include <aorta/autograd/functions/register.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/scalar/op_list.h>

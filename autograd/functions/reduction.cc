@@ -1,7 +1,6 @@
 #include <aorta/core/ops/reduction.h>
 
 #include <aorta/autograd/functions/pick.h>
-#include <aorta/autograd/functions/register.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>

@@ -1,8 +1,33 @@
-#include <aorta/autograd/functions/register.h>
 #include <aorta/autograd/history.h>
-#include <aorta/core/kernel_registry.h>
+#include <aorta/core/dispatch/in_place.h>
+#include <aorta/core/dispatch/op_table.h>
 
 namespace aorta::autograd {
+
+// One a file of this folder: each fills its rows' gradient column.
+void register_advanced_indexing();
+void register_attention();
+void register_convolution();
+void register_copy();
+void register_cross_entropy();
+void register_dropout();
+void register_embedding();
+void register_indexing();
+void register_interpolate();
+void register_join();
+void register_loss();
+void register_matmul();
+void register_normalization();
+void register_pointwise();
+void register_pooling();
+void register_rearrange();
+void register_recurrent();
+void register_reduction();
+void register_scan();
+void register_softmax();
+void register_sort();
+void register_view();
+
 namespace {
 
 void register_gradients() {

@@ -1,7 +1,6 @@
 #include <aorta/core/ops/sort.h>
 
 #include <aorta/autograd/functions/pick.h>
-#include <aorta/autograd/functions/register.h>
 
 namespace aorta::autograd {
 

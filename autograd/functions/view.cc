@@ -1,5 +1,4 @@
 #include <aorta/autograd/functions/embed.h>
-#include <aorta/autograd/functions/register.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/reduction.h>

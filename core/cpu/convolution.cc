@@ -1,7 +1,6 @@
 #include <aorta/core/cpu/convolution.h>
 
 #include <aorta/core/cpu/convolution_plan.h>
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/cpu/scratch.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/cpu/winograd.h>

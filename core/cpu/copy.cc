@@ -1,4 +1,3 @@
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/parallel_for.h>

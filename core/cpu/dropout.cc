@@ -1,6 +1,5 @@
 #include <aorta/core/cpu/dropout.h>
 
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/parallel_for.h>
 
 namespace aorta::cpu {

@@ -1,6 +1,5 @@
 #include <aorta/core/cpu/loss.h>
 
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/parallel_for.h>
 

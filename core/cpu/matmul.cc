@@ -1,6 +1,5 @@
 #include <aorta/core/allocator.h>
 #include <aorta/core/cpu/gemm.h>
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/parallel_for.h>

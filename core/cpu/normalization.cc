@@ -1,5 +1,4 @@
 #include <aorta/core/cpu/normalization_pieces.h>
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/normalization.h>
 #include <aorta/core/parallel_for.h>

@@ -1,4 +1,3 @@
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/scalar/op_list.h>

@@ -1,6 +1,5 @@
 #include <aorta/core/cpu/pooling.h>
 
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pooling.h>

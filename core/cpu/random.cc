@@ -1,5 +1,4 @@
 #include <aorta/core/cpu/random.h>
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/parallel_for.h>
 

@@ -1,6 +1,5 @@
 #include <aorta/core/body/item.h>
 #include <aorta/core/cpu/items.h>
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/parallel_for.h>

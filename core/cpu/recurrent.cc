@@ -1,6 +1,5 @@
 #include <aorta/core/cpu/recurrent.h>
 
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/ops/recurrent.h>
 #include <aorta/core/parallel_for.h>
 

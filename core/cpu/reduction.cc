@@ -1,5 +1,4 @@
 #include <aorta/core/cpu/reduction.h>
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/reduction.h>

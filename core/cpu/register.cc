@@ -1,7 +1,32 @@
-#include <aorta/core/cpu/register.h>
-#include <aorta/core/kernel_registry.h>
+#include <aorta/core/dispatch/op_table.h>
 
-namespace aorta::cpu {
+namespace aorta {
+
+void link_view_ops();  // which have no kernel: core/ops/view.cc
+
+namespace cpu {
+
+// One a file of CPU kernels: each fills its rows' CPU column.
+void register_convolution();
+void register_copy();
+void register_cross_entropy();
+void register_dropout();
+void register_indexing();
+void register_interpolate();
+void register_line_normalization();
+void register_loss();
+void register_matmul();
+void register_normalization();
+void register_pointwise();
+void register_pooling();
+void register_random();
+void register_rearrange();
+void register_recurrent();
+void register_reduction();
+void register_scan();
+void register_softmax();
+void register_sort();
+void register_update();
 
 void register_kernels() {
   register_pointwise();
@@ -24,7 +49,8 @@ void register_kernels() {
   register_loss();
   register_cross_entropy();
   register_dropout();
-  register_views();
+  link_view_ops();
 }
 
-}  // namespace aorta::cpu
+}  // namespace cpu
+}  // namespace aorta

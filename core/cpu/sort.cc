@@ -1,4 +1,3 @@
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/parallel_for.h>

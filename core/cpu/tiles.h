@@ -1,7 +1,7 @@
 #pragma once
 
 #include <aorta/core/cpu/pointwise_rows.h>
-#include <aorta/core/pointwise_args.h>
+#include <aorta/core/dispatch/pointwise_args.h>
 
 namespace aorta::cpu {
 

@@ -1,9 +1,10 @@
+#include <aorta/core/dispatch/in_place.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
-#include <aorta/core/profiler.h>
 
 #include <algorithm>
 

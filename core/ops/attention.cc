@@ -1,11 +1,11 @@
-#include <aorta/core/autocast.h>
+#include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/attention.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
-#include <aorta/core/profiler.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 #include <aorta/core/ops/convolution.h>
 
-#include <aorta/core/autocast.h>
+#include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/view.h>
-#include <aorta/core/profiler.h>
 
 #include <atomic>
 #include <cstdlib>

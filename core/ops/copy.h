@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/core/pointwise_args.h>
+#include <aorta/core/dispatch/pointwise_args.h>
 
 namespace aorta {
 

@@ -45,23 +45,6 @@ TensorOptions options_like(const Tensor& like, const LikeOptions& options) {
 
 }  // namespace
 
-Tensor empty_strided(const Shape& shape, const Strides& strides, const TensorOptions& options) {
-  const DType dtype = options.dtype.value_or(DType::f32);
-  const int64_t item = item_size(dtype);
-  const int64_t bytes = item * checked_extent("empty", shape, strides, item);
-  return finish(Tensor(Storage::allocate(bytes, options.device), dtype, shape, strides),
-                options.requires_grad);
-}
-
-Tensor empty(const Shape& shape, const TensorOptions& options) {
-  const DType dtype = options.dtype.value_or(DType::f32);
-  const int64_t item = item_size(dtype);
-  const int64_t bytes = item * checked_numel("empty", shape, item);
-  return finish(
-      Tensor(Storage::allocate(bytes, options.device), dtype, shape, contiguous_strides(shape)),
-      options.requires_grad);
-}
-
 Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(value.dtype());
   const Tensor result = empty(shape, {.dtype = dtype, .device = options.device});

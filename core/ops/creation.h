@@ -1,13 +1,9 @@
 #pragma once
 
-#include <aorta/core/tensor.h>
+#include <aorta/core/empty.h>
 
 namespace aorta {
 
-/// Not initialised.
-Tensor empty(const Shape& shape, const TensorOptions& options = {});
-/// Not initialised, with given strides in elements (no gaps needed, no overlap checked).
-Tensor empty_strided(const Shape& shape, const Strides& strides, const TensorOptions& options = {});
 Tensor zeros(const Shape& shape, const TensorOptions& options = {});
 Tensor ones(const Shape& shape, const TensorOptions& options = {});
 /// Filled with a number; without a dtype, the number's: f32, i64 or bool.

@@ -1,7 +1,7 @@
-#include <aorta/core/autocast.h>
+#include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/cross_entropy.h>
-#include <aorta/core/profiler.h>
 
 #include <limits>
 

@@ -1,7 +1,8 @@
+#include <aorta/core/dispatch/in_place.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/pointwise.h>
-#include <aorta/core/profiler.h>
 
 #include <cmath>
 

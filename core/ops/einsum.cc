@@ -1,4 +1,4 @@
-#include <aorta/core/autocast.h>
+#include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/ops/einsum.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>

@@ -1,6 +1,6 @@
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/embedding.h>
 #include <aorta/core/ops/indexing.h>
-#include <aorta/core/profiler.h>
 
 namespace aorta {
 

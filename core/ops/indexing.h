@@ -1,7 +1,7 @@
 #pragma once
 
 #include <aorta/core/body/indexing.h>
-#include <aorta/core/kernel_registry.h>
+#include <aorta/core/dispatch/op_table.h>
 
 #include <optional>
 #include <span>

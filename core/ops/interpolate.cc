@@ -1,7 +1,7 @@
 #include <aorta/core/ops/interpolate.h>
 
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
-#include <aorta/core/profiler.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
-#include <aorta/core/profiler.h>
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-#include <aorta/core/autocast.h>
+#include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/loss.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
-#include <aorta/core/profiler.h>
 
 namespace aorta {
 

@@ -1,10 +1,10 @@
 #include <aorta/core/ops/normalization.h>
 
-#include <aorta/core/autocast.h>
+#include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
-#include <aorta/core/profiler.h>
 
 #include <algorithm>
 #include <limits>

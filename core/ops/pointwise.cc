@@ -1,5 +1,6 @@
+#include <aorta/core/dispatch/in_place.h>
+#include <aorta/core/dispatch/pointwise_call.h>
 #include <aorta/core/ops/pointwise.h>
-#include <aorta/core/pointwise_call.h>
 
 namespace aorta {
 

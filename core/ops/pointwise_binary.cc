@@ -1,8 +1,8 @@
+#include <aorta/core/dispatch/pointwise_call.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
-#include <aorta/core/pointwise_call.h>
 
 namespace aorta {
 

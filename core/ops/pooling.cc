@@ -1,7 +1,7 @@
 #include <aorta/core/ops/pooling.h>
 
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
-#include <aorta/core/profiler.h>
 
 #include <limits>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <aorta/core/body/random.h>
-#include <aorta/core/kernel_registry.h>
+#include <aorta/core/dispatch/op_table.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/random.h>
 

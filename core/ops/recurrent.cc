@@ -1,9 +1,9 @@
 #include <aorta/core/ops/recurrent.h>
 
-#include <aorta/core/autocast.h>
+#include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/matmul.h>
-#include <aorta/core/profiler.h>
 
 namespace aorta {
 

@@ -1,6 +1,6 @@
-#include <aorta/core/autocast.h>
+#include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/reduction.h>
-#include <aorta/core/profiler.h>
 #include <aorta/core/scalar/reduce_list.h>
 
 #include <cmath>

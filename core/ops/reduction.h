@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/core/reduce_args.h>
+#include <aorta/core/dispatch/reduce_args.h>
 
 namespace aorta {
 

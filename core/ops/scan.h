@@ -1,7 +1,7 @@
 #pragma once
 
-#include <aorta/core/kernel_registry.h>
-#include <aorta/core/line_args.h>
+#include <aorta/core/dispatch/line_args.h>
+#include <aorta/core/dispatch/op_table.h>
 
 namespace aorta {
 

@@ -1,6 +1,6 @@
-#include <aorta/core/autocast.h>
+#include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/softmax.h>
-#include <aorta/core/profiler.h>
 
 namespace aorta {
 

@@ -1,6 +1,6 @@
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/ops/view.h>
-#include <aorta/core/profiler.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/core/line_args.h>
+#include <aorta/core/dispatch/line_args.h>
 #include <aorta/core/ops/reduction.h>
 
 namespace aorta {

@@ -1,4 +1,3 @@
-#include <aorta/core/cpu/register.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/view.h>
 
@@ -345,7 +344,7 @@ Tensor movedim(const Tensor& input, int64_t source, int64_t destination) {
   return input.permute(order);
 }
 
-void cpu::register_views() {
+void link_view_ops() {
   view_op.link();
   permute_op.link();
   expand_op.link();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/core/kernel_registry.h>
+#include <aorta/core/dispatch/op_table.h>
 
 namespace aorta {
 

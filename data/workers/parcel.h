@@ -1,7 +1,7 @@
 #pragma once
 
-#include <aorta/core/channel.h>
-#include <aorta/core/shared_memory.h>
+#include <aorta/core/process/channel.h>
+#include <aorta/core/process/shared_memory.h>
 #include <aorta/data/portable.h>
 
 namespace aorta::data {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/core/zygote.h>
+#include <aorta/core/process/zygote.h>
 #include <aorta/data/recipe.h>
 
 // Processes for programs of one's own. What goes to them and comes back must be portable

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <aorta/core/process/shared_memory.h>
 #include <aorta/core/random.h>
-#include <aorta/core/shared_memory.h>
 #include <aorta/data/sample.h>
 #include <aorta/data/stages.h>
 

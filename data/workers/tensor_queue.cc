@@ -1,7 +1,7 @@
-#include <aorta/core/channel.h>
 #include <aorta/core/ops/copy.h>
+#include <aorta/core/process/channel.h>
+#include <aorta/core/process/shared_memory.h>
 #include <aorta/core/resource_error.h>
-#include <aorta/core/shared_memory.h>
 #include <aorta/data/clock.h>
 #include <aorta/data/workers/parcel.h>
 #include <aorta/data/workers/tensor_queue.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/core/zygote.h>
+#include <aorta/core/process/zygote.h>
 #include <aorta/data/dataset.h>
 #include <aorta/data/workers/ring.h>
 

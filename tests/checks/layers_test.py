@@ -44,6 +44,18 @@ class Layers(unittest.TestCase):
     def test_core_includes_nothing_of_the_data(self):
         self.assert_one({"core/io/a.cc": "#  include <aorta/data/workers/ring.h>\n"}, "core/io/a.cc:1: ", "no other room")
 
+    def test_floors_of_core(self):
+        good = {"core/a.cc": "core/scalar/philox.h", "core/io/a.cc": "core/tensor.h",
+                "core/process/a.cc": "core/io/bytes.h", "core/dispatch/a.cc": "core/tensor.h",
+                "core/ops/a.cc": "core/dispatch/op_table.h", "core/cpu/isa/a.cc": "core/ops/convolution.h"}
+        self.assertEqual(self.problems({path: "#include <aorta/%s>\n" % to for path, to in good.items()}), [])
+        bad = {"core/a.cc": "core/dispatch/op_table.h", "core/io/a.cc": "core/ops/copy.h",
+               "core/process/a.cc": "core/dispatch/profiler.h", "core/dispatch/a.cc": "core/ops/creation.h",
+               "core/ops/a.cc": "core/cpu/gemm.h", "core/cpu/a.cc": "core/process/limits.h",
+               "core/attic/a.cc": "core/tensor.h"}
+        for path, to in bad.items():
+            self.assert_one({path: "#include <aorta/%s>\n" % to}, path + ":1", "a floor of core includes those below")
+
     def test_cuda_from_outside(self):
         for path in "core/a.cc", "tools/bench/a.cc", "tests/core/a.cc", "examples/a.cc":
             self.assert_one({path: "#include <aorta/cuda/device.h>\n"}, path, "nothing outside cuda/")
@@ -73,9 +85,9 @@ class Layers(unittest.TestCase):
                              ("nlohmann/json.hpp", "JSON"), ("fmt/core.h", "fmt"), ("iostream", "iostream")]:
             self.assert_one({
                 "aorta.h": "#include <aorta/core/tensor.h>\n",
-                "core/tensor.h": "#include <aorta/core/cpu/gemm.h>\n",
-                "core/cpu/gemm.h": "#include <vector>\n#include <%s>\n" % header,
-            }, "core/cpu/gemm.h:2: a public header exposes no", name)
+                "core/tensor.h": "#include <aorta/core/gemm.h>\n",
+                "core/gemm.h": "#include <vector>\n#include <%s>\n" % header,
+            }, "core/gemm.h:2: a public header exposes no", name)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 #include <aorta/core/device.h>
+#include <aorta/core/dispatch/in_place.h>
 #include <aorta/tests/op_checks.h>
 #include <gtest/gtest.h>
 

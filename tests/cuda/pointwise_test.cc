@@ -1,6 +1,6 @@
 // Every pointwise op of the lists on every dtype, against the same op on the CPU.
+#include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/core/ops/pointwise.h>
-#include <aorta/core/pointwise_args.h>
 #include <aorta/core/scalar/op_list.h>
 #include <aorta/tests/cuda/gpu.h>
 

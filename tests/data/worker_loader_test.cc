@@ -1,6 +1,6 @@
-#include <aorta/core/limits.h>
 #include <aorta/core/ops/creation.h>
-#include <aorta/core/zygote.h>
+#include <aorta/core/process/limits.h>
+#include <aorta/core/process/zygote.h>
 #include <aorta/data/clock.h>
 #include <aorta/data/stages.h>
 #include <aorta/tests/data/worker_datasets.h>

@@ -1,4 +1,4 @@
-#include <aorta/core/init.h>
+#include <aorta/core/process/init.h>
 #include <aorta/tests/data/worker_scenarios.h>
 
 #include <gtest/gtest.h>

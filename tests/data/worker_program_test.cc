@@ -1,4 +1,4 @@
-#include <aorta/core/limits.h>
+#include <aorta/core/process/limits.h>
 #include <aorta/tests/data/worker_datasets.h>
 #include <aorta/tests/data/worker_scenarios.h>
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/core/dispatch/reduce_args.h>
 #include <aorta/core/ops/attention.h>
 #include <aorta/core/ops/convolution.h>
 #include <aorta/core/ops/creation.h>
@@ -9,7 +10,6 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/random.h>
-#include <aorta/core/reduce_args.h>
 #include <aorta/nn/sizes.h>
 #include <aorta/optim/options.h>
 

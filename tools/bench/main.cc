@@ -1,8 +1,8 @@
 // bench TABLE [--json FILE] [--filter TEXT] [--threads 1,2] [--seconds S] [--tiny]
 // Measures a table of speed against floors and peers, a row a line; docs/benchmarks.md tells how.
 #include <aorta/core/check.h>
-#include <aorta/core/init.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/core/process/init.h>
 #include <aorta/tools/bench/report.h>
 #include <aorta/tools/bench/tables.h>
 #include <fmt/format.h>

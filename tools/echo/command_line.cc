@@ -1,5 +1,5 @@
-#include <aorta/core/init.h>
 #include <aorta/core/io/bytes.h>
+#include <aorta/core/process/init.h>
 #include <aorta/core/version.h>
 #include <aorta/tools/echo/check_data.h>
 #include <aorta/tools/echo/command_line.h>

@@ -1,7 +1,7 @@
 #include <aorta/core/cpu/isa.h>
 #include <aorta/core/device.h>
-#include <aorta/core/limits.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/core/process/limits.h>
 #include <aorta/data/video/video.h>
 #include <aorta/tools/echo/doctor.h>
 #include <aorta/tools/echo/failure.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/core/state.h>
+#include <aorta/core/io/state.h>
 #include <aorta/tools/echo/train_options.h>
 
 #include <optional>

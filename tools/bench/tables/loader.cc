@@ -1,6 +1,6 @@
 // The tables of the data loader: `bench loader`, `bench loader-sweep`, `bench loader-workers`.
 #include <aorta/core/check.h>
-#include <aorta/core/limits.h>
+#include <aorta/core/process/limits.h>
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/loader.h>
 #include <aorta/tools/bench/peer.h>

@@ -1,0 +1,11 @@
+#include <aorta/core/dispatch/in_place.h>
+
+namespace aorta {
+
+constinit Op<NoKernel, void (*)(const char*, const Tensor&)> in_place_op{"in_place"};
+constinit Op<NoKernel, Tensor (*)(const Tensor&)> keep_op{"keep"};
+
+void check_in_place(const char* op, const Tensor& self) { in_place_op.gradient()(op, self); }
+Tensor keep_before_write(const Tensor& self) { return keep_op.gradient()(self); }
+
+}  // namespace aorta

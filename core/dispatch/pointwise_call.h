@@ -1,0 +1,99 @@
+#pragma once
+
+#include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/pointwise_args.h>
+#include <aorta/core/scalar/op_list.h>
+
+#include <initializer_list>
+#include <span>
+
+// What a call of a pointwise op does on every device: operands checked and cast, what a gradient
+// will read kept, the kernel run, the node recorded. core/ops/pointwise*.cc name the ops.
+namespace aorta::pointwise {
+
+struct NamedNumberOrTensor {
+  const char* name;
+  const Operand& operand;
+};
+/// Refuses undefined tensors by name.
+void check_operands(const char* op, std::initializer_list<NamedNumberOrTensor> operands);
+
+/// What two operands are promoted to.
+DType common_dtype(const char* op, const Operand& a, const Operand& b);
+
+/// Refuses a negative number beside unsigned elements, among which it would stand for another one.
+void check_sign(const char* op, const Scalar& value, DType dtype);
+
+scalar::Number number_of(const Scalar& value);
+
+/// A parameter of an op that computes in `dtype`; refused where that doesn't hold it.
+scalar::Number fitting(const char* op, const Scalar& value, DType dtype);
+
+inline bool records(const Operand& operand) {
+  return operand.tensor && needs_gradient(*operand.tensor);
+}
+
+/// Before a write into `out`, where it is recorded: inputs that lie in the memory to be
+/// overwritten, and that a wanted gradient may read, are replaced by copies. `wanted` has bit i set
+/// for an input i that needs a gradient.
+void keep_overwritten(const PointwiseOp& row, const Tensor& out, std::span<Operand> inputs,
+                      Tensor* copies, unsigned wanted);
+
+/// Ops for which a number and what it is modulo 2^bits are the same.
+template <class F>
+constexpr bool is_modular() {
+  using namespace scalar;
+  return std::is_same_v<F, Add> || std::is_same_v<F, AddScaled> || std::is_same_v<F, Sub> ||
+         std::is_same_v<F, SubScaled> || std::is_same_v<F, Mul> || std::is_same_v<F, BitwiseAnd> ||
+         std::is_same_v<F, BitwiseOr> || std::is_same_v<F, BitwiseXor>;
+}
+
+template <class F>
+Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor = {}) {
+  check_defined(F::info.name, {{"input", input}});
+  if constexpr (F::info.autocast == scalar::AutocastTo::f32) {
+    if (!out && is_half(input.dtype()) && autocast_dtype() != DType::f32)
+      return unary<F>(autocast_to_f32(input), nullptr, functor);
+  }
+  Operand inputs[] = {input};
+  Tensor copies[1];
+  const bool record = needs_gradient(input);
+  if (out) keep_overwritten(unary_op<F>, *out, inputs, copies, record ? 1 : 0);
+  const Tensor output = run_pointwise(unary_op<F>, &functor, inputs, out);
+  if (record && is_floating(output.dtype()))
+    unary_op<F>.gradient()(output, *inputs[0].tensor, functor);
+  return output;
+}
+
+template <class F>
+Tensor binary(const Operand& a, const Operand& b, const Tensor* out = nullptr,
+              const F& functor = {}) {
+  check_operands(F::info.name, {{"input", a}, {"other", b}});
+  for (const Operand* operand : {&a, &b}) {
+    if (!is_modular<F>() && !operand->tensor && operand->number.to_double() < 0)
+      check_sign(F::info.name, operand->number, common_dtype(F::info.name, a, b));
+  }
+  Operand inputs[] = {a, b};
+  Tensor copies[2];
+  const unsigned wanted = (records(a) ? 1u : 0u) | (records(b) ? 2u : 0u);
+  if (out) keep_overwritten(binary_op<F>, *out, inputs, copies, wanted);
+  const Tensor output = run_pointwise(binary_op<F>, &functor, inputs, out);
+  if (wanted && is_floating(output.dtype()))
+    binary_op<F>.gradient()(output, inputs[0], inputs[1], functor);
+  return output;
+}
+
+template <class F>
+Tensor ternary(const Operand& a, const Operand& b, const Operand& c, const Tensor* out = nullptr,
+               const F& functor = {}) {
+  Operand inputs[] = {a, b, c};
+  Tensor copies[3];
+  const unsigned wanted = (records(a) ? 1u : 0u) | (records(b) ? 2u : 0u) | (records(c) ? 4u : 0u);
+  if (out) keep_overwritten(ternary_op<F>, *out, inputs, copies, wanted);
+  const Tensor output = run_pointwise(ternary_op<F>, &functor, inputs, out, scalar::masks_of<F>());
+  if (wanted && is_floating(output.dtype()))
+    ternary_op<F>.gradient()(output, inputs[0], inputs[1], inputs[2], functor);
+  return output;
+}
+
+}  // namespace aorta::pointwise

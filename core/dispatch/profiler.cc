@@ -1,0 +1,213 @@
+#include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/io/file.h>
+#include <aorta/core/module_path.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <mutex>
+
+#include <nlohmann/json.hpp>
+
+namespace aorta {
+namespace detail {
+
+std::atomic<bool> profiling = false;
+
+}  // namespace detail
+
+namespace {
+
+// The ranges of one thread; the lock is for the end of a profiler, which comes from another.
+struct ThreadRanges {
+  std::mutex mutex;
+  uint32_t run = 0;  // whose ranges these are
+  std::vector<ProfiledRange> ranges;
+};
+
+struct Recorder {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<ThreadRanges>> threads;  // of the present run, by number
+  std::atomic<uint32_t> run = 0;
+  std::atomic<int64_t> start_ns = 0;
+};
+
+Recorder& recorder() {
+  static Recorder* const one = new Recorder;  // threads may end after main
+  return *one;
+}
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// This thread's list, empty and known to the recorder when a new run has begun.
+ThreadRanges& ranges_of_thread() {
+  static thread_local const auto mine = std::make_shared<ThreadRanges>();
+  Recorder& all = recorder();
+  if (mine->run != all.run.load()) {
+    const std::lock_guard of_all(all.mutex);
+    const std::lock_guard of_mine(mine->mutex);
+    mine->ranges.clear();
+    mine->run = all.run.load();
+    all.threads.push_back(mine);
+  }
+  return *mine;
+}
+
+std::string shapes_of(std::initializer_list<const Tensor*> inputs) {
+  std::string text;
+  for (const Tensor* input : inputs) {
+    if (!input || !input->defined()) continue;
+    if (!text.empty()) text += ", ";
+    text += to_string(input->shape());
+  }
+  return text;
+}
+
+std::string milliseconds(int64_t ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%10.3f", static_cast<double>(ns) * 1e-6);
+  return text;
+}
+
+}  // namespace
+
+struct Profiler::State {
+  std::vector<ProfiledRange> ranges;
+  bool running = true;
+};
+
+Profiler::Profiler() : state_(std::make_unique<State>()) {
+  Recorder& all = recorder();
+  {
+    const std::lock_guard lock(all.mutex);
+    check(!detail::profiling.load(), "profiler", "one profiler at a time");
+    all.threads.clear();
+    ++all.run;
+    all.start_ns = now_ns();
+    detail::profiling = true;
+  }
+  ranges_of_thread();  // thread 0
+}
+
+Profiler::~Profiler() { stop(); }
+
+void Profiler::stop() {
+  if (!state_->running) return;
+  state_->running = false;
+  detail::profiling = false;
+  Recorder& all = recorder();
+  const std::lock_guard lock(all.mutex);
+  for (size_t thread = 0; thread < all.threads.size(); ++thread) {
+    const std::lock_guard of_thread(all.threads[thread]->mutex);
+    for (ProfiledRange& range : all.threads[thread]->ranges) {
+      range.thread = static_cast<int>(thread);
+      if (range.duration_ns < 0) range.duration_ns = now_ns() - all.start_ns - range.start_ns;
+      state_->ranges.push_back(std::move(range));
+    }
+    all.threads[thread]->ranges.clear();
+  }
+  ++all.run;  // ranges that are still open belong to nobody
+  std::stable_sort(
+      state_->ranges.begin(), state_->ranges.end(),
+      [](const ProfiledRange& a, const ProfiledRange& b) { return a.start_ns < b.start_ns; });
+}
+
+const std::vector<ProfiledRange>& Profiler::ranges() const { return state_->ranges; }
+
+std::string Profiler::table() const {
+  struct Line {
+    int64_t calls = 0, total = 0, own = 0;
+  };
+  using Key = std::pair<std::string, std::string>;  // name, shapes
+  std::map<Key, Line> lines;
+  const auto line_of = [&](const ProfiledRange& range) -> Line& {
+    return lines[{range.name, range.shapes}];
+  };
+  std::map<int, std::vector<const ProfiledRange*>> open;  // by thread, the outermost first
+  int64_t all = 0;
+  for (const ProfiledRange& range : state_->ranges) {
+    std::vector<const ProfiledRange*>& outer = open[range.thread];
+    while (!outer.empty() && outer.back()->start_ns + outer.back()->duration_ns <= range.start_ns) {
+      outer.pop_back();
+    }
+    if (outer.empty())
+      all += range.duration_ns;
+    else
+      line_of(*outer.back()).own -= range.duration_ns;
+    outer.push_back(&range);
+    Line& line = line_of(range);
+    ++line.calls;
+    line.total += range.duration_ns;
+    line.own += range.duration_ns;
+  }
+  std::vector<std::pair<Key, Line>> sorted(lines.begin(), lines.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.own > b.second.own; });
+  size_t width = 4;
+  for (const auto& [key, line] : sorted) width = std::max(width, key.first.size());
+  const auto padded = [&](const std::string& name) {
+    return name + std::string(width - name.size(), ' ');
+  };
+  std::string text =
+      padded("name") + "      calls   share     own ms    total ms     mean ms  shapes\n";
+  for (const auto& [key, line] : sorted) {
+    char numbers[96];
+    std::snprintf(
+        numbers, sizeof numbers, " %10lld %6.1f%% ", static_cast<long long>(line.calls),
+        100.0 * static_cast<double>(line.own) / static_cast<double>(std::max<int64_t>(all, 1)));
+    text += padded(key.first) + numbers + milliseconds(line.own) + "  " + milliseconds(line.total) +
+            "  " + milliseconds(line.total / line.calls);
+    text += key.second.empty() ? "\n" : "  " + key.second + "\n";
+  }
+  return text;
+}
+
+void Profiler::write_trace(const std::string& path) const {
+  nlohmann::json events = nlohmann::json::array();
+  for (const ProfiledRange& range : state_->ranges) {
+    nlohmann::json event = {{"ph", "X"},
+                            {"pid", 0},
+                            {"tid", range.thread},
+                            {"name", range.name},
+                            {"ts", static_cast<double>(range.start_ns) * 1e-3},
+                            {"dur", static_cast<double>(range.duration_ns) * 1e-3}};
+    if (!range.shapes.empty()) event["args"]["shapes"] = range.shapes;
+    if (!range.module.empty()) event["args"]["module"] = range.module;
+    events.push_back(std::move(event));
+  }
+  io::AtomicFile file(path);
+  file.write(nlohmann::json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}.dump());
+  file.commit();
+}
+
+void ProfilerRange::begin(const char* name, std::initializer_list<const Tensor*> inputs,
+                          const char* suffix) {
+  ThreadRanges& mine = ranges_of_thread();
+  ProfiledRange range;
+  range.name = std::string(name) + suffix;
+  if (const auto& path = module_path()) range.module = path->to_string();
+  range.shapes = shapes_of(inputs);
+  range.duration_ns = -1;  // open
+  range.start_ns = now_ns() - recorder().start_ns;
+  const std::lock_guard lock(mine.mutex);
+  run_ = mine.run;
+  place_ = mine.ranges.size();
+  mine.ranges.push_back(std::move(range));
+  open_ = true;
+}
+
+void ProfilerRange::end() {
+  const int64_t end_ns = now_ns();
+  ThreadRanges& mine = ranges_of_thread();
+  const std::lock_guard lock(mine.mutex);
+  if (mine.run != run_ || place_ >= mine.ranges.size()) return;  // the profiler has stopped
+  ProfiledRange& range = mine.ranges[place_];
+  range.duration_ns = end_ns - recorder().start_ns - range.start_ns;
+}
+
+}  // namespace aorta

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace aorta {
+
+/// One thing that ran.
+struct ProfiledRange {
+  std::string name;      // of the op ("matmul"), its gradient ("matmul backward"), or the user's
+  std::string module;    // "layer1.0", or empty
+  std::string shapes;    // of the inputs: "[8,30], [30,10]"
+  int thread = 0;        // 0 is the thread that made the profiler
+  int64_t start_ns = 0;  // since the profiler was made
+  int64_t duration_ns = 0;
+};
+
+/// Records what all threads run while it lives, until stop(). One at a time; what runs without one
+/// pays a comparison an op.
+///
+///     Profiler profiler;
+///     step();
+///     profiler.stop();
+///     std::cout << profiler.table();
+///     profiler.write_trace("trace.json");   // chrome://tracing, or ui.perfetto.dev
+class Profiler {
+ public:
+  Profiler();
+  ~Profiler();
+  Profiler(const Profiler&) = delete;
+  Profiler& operator=(const Profiler&) = delete;
+
+  void stop();
+  /// In the order in which they began; ranges nest. After stop().
+  const std::vector<ProfiledRange>& ranges() const;
+  /// A line a name and shapes of inputs, the longest first: calls, time without the ranges inside,
+  /// its share of all, time with them, mean.
+  std::string table() const;
+  /// Chrome's trace format, written atomically.
+  void write_trace(const std::string& path) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+namespace detail {
+extern std::atomic<bool> profiling;
+}
+
+/// A range of a running profiler, from its construction to its end: `ProfilerRange range("load");`
+class ProfilerRange {
+ public:
+  explicit ProfilerRange(const char* name, std::initializer_list<const Tensor*> inputs = {},
+                         const char* suffix = "") {
+    if (detail::profiling.load(std::memory_order_relaxed)) [[unlikely]]
+      begin(name, inputs, suffix);
+  }
+  ~ProfilerRange() {
+    if (open_) [[unlikely]]
+      end();
+  }
+  ProfilerRange(const ProfilerRange&) = delete;
+  ProfilerRange& operator=(const ProfilerRange&) = delete;
+
+ private:
+  void begin(const char* name, std::initializer_list<const Tensor*> inputs, const char* suffix);
+  void end();
+
+  bool open_ = false;
+  uint32_t run_ = 0;  // which profiler
+  size_t place_ = 0;  // in the thread's list
+};
+
+}  // namespace aorta

@@ -1,0 +1,70 @@
+#include <aorta/core/parallel_for.h>
+#include <aorta/core/process/init.h>
+#include <aorta/core/process/zygote.h>
+#include <aorta/core/resource_error.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <mutex>
+
+namespace aorta {
+namespace {
+
+struct Program {
+  std::once_flag once;
+  std::string name;
+};
+
+Program& program() {
+  static Program instance;
+  return instance;
+}
+
+// The lowest number that is free is the one that opening gives.
+void open_standard_descriptors() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(number, F_GETFD) >= 0) continue;
+    if (open("/dev/null", O_RDWR) != number)
+      fail_for_resources("init", "a closed standard stream must be openable on /dev/null",
+                         errno_text(errno));
+  }
+}
+
+// Below this, calls of ordinary depth run into the end of the stack: a signal, and no word.
+void check_stack() {
+  constexpr rlim_t kLeast = 512 << 10;
+  rlimit stack{};
+  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY) return;
+  check_resources(stack.rlim_cur >= kLeast, "init",
+                  "the stack must have 512 KiB at least (ulimit -s)", stack.rlim_cur >> 10, " KiB");
+}
+
+void ignore_file_size_signal() {
+  struct sigaction action {};
+  if (sigaction(SIGXFSZ, nullptr, &action) == 0 && action.sa_handler == SIG_DFL)
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+}  // namespace
+
+void init(int argc, const char* const* argv) {
+  std::call_once(program().once, [&] {
+    open_standard_descriptors();
+    ignore_file_size_signal();
+    check_stack();
+    get_num_threads();  // says here what is wrong with OMP_NUM_THREADS
+    start_zygote();
+    // POSIX lets a caller of exec leave out even the name.
+    if (argc < 1 || argv == nullptr || argv[0] == nullptr) return;
+    const std::string path = argv[0];
+    program().name = path.substr(path.rfind('/') + 1);
+  });
+}
+
+const std::string& program_name() { return program().name; }
+
+}  // namespace aorta
