@@ -6,8 +6,8 @@ set -euo pipefail
 here=$PWD
 source "$(dirname "${BASH_SOURCE[0]}")/tools/common.sh"
 tools/setup.sh
-aorta_bazel build -c opt //tools/echo:aorta-echo
-program=$(aorta_bazel info -c opt bazel-bin 2>/dev/null)/tools/echo/aorta-echo
+aorta_bazel build -c opt //apps/echo:aorta-echo
+program=$(aorta_bazel info -c opt bazel-bin 2>/dev/null)/apps/echo/aorta-echo
 cd "$here"
 if (($#)); then exec "$program" "$@"; fi
 

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <thread>
 
-#include <aorta/tools/report/plot.h>
+#include <aorta/report/plot.h>
 
 using namespace aorta;
 using Clock = std::chrono::steady_clock;

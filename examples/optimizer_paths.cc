@@ -9,7 +9,7 @@
 #include <iostream>
 #include <map>
 
-#include <aorta/tools/report/plot.h>
+#include <aorta/report/plot.h>
 
 using namespace aorta;
 using optim::oracle::maker;

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include <aorta/tools/report/plot.h>
+#include <aorta/report/plot.h>
 
 using namespace aorta;
 using optim::oracle::maker;

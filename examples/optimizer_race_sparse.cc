@@ -11,7 +11,7 @@
 #include <iostream>
 #include <limits>
 
-#include <aorta/tools/report/plot.h>
+#include <aorta/report/plot.h>
 
 using namespace aorta;
 using optim::oracle::maker;

@@ -17,14 +17,16 @@ ROOMS = {
     "optim": ["autograd", "core"],
     "data": ["core"],
     "models": ["nn", "optim", "data", "autograd", "core"],
+    "report": ["data", "core"],
     "cuda": ["core"],
 }
-_LIBRARY = ["models"] + ROOMS["models"]
+_LIBRARY = ["report", "models"] + ROOMS["models"]
 PROGRAMS = {
     "": _LIBRARY,  # aorta.h
-    "examples": _LIBRARY + ["tools"],
-    "tools": _LIBRARY,
-    "tests": _LIBRARY + ["tools"],
+    "examples": _LIBRARY,
+    "apps": _LIBRARY,
+    "tools": _LIBRARY + ["apps"],
+    "tests": _LIBRARY + ["apps", "tools"],
 }
 
 # The floors of core: a folder may include itself and those named here. core/ itself is the base.

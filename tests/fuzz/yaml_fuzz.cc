@@ -1,4 +1,4 @@
-#include <aorta/tools/echo/run_folder.h>
+#include <aorta/apps/echo/run_folder.h>
 
 #include <aorta/tests/fuzz/fuzz.h>
 

@@ -20,15 +20,15 @@ import sys
 import tempfile
 import time
 
-TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools")
-sys.path.insert(0, TOOLS)
+ECHO_TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "apps", "echo")
+sys.path.insert(0, ECHO_TESTS)
 import bad_input_files as files  # noqa: E402
 import bad_input_case  # noqa: E402  (reads sys.argv)
 from bad_input_case import ECHO, LIMIT, MODEL, Case  # noqa: E402
 
 BAD_CALLS, JUDGE = (os.path.abspath(path) for path in sys.argv[4:6])
 ARGUMENTS, sys.argv = sys.argv[6:], [sys.argv[0], ECHO]
-from echo_resume_test import fingerprint  # noqa: E402  (takes sys.argv[1])
+from resume_test import fingerprint  # noqa: E402  (takes sys.argv[1])
 
 CODES = {0, 2, 3, 4, 5, 6}
 MEGABYTE = 1 << 20

@@ -16,7 +16,7 @@
 #include <memory>
 #include <thread>
 
-#include <aorta/tools/report/plot.h>
+#include <aorta/report/plot.h>
 
 namespace aorta::bench {
 namespace {

@@ -4,9 +4,9 @@
 //     echo_curve FOLDER MODEL WEIGHTS STEPS LEARNING_RATE
 //
 // Prints the mean and the standard deviation that pixels are normalised with, then a loss a line.
+#include <aorta/apps/echo/trainer.h>
 #include <aorta/core/process/init.h>
 #include <aorta/nn/dropout.h>
-#include <aorta/tools/echo/trainer.h>
 
 #include <cstdio>
 #include <string>

@@ -3,10 +3,10 @@
 #include <aorta/core/process/limits.h>
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/loader.h>
+#include <aorta/report/plot.h>
 #include <aorta/tools/bench/peer.h>
 #include <aorta/tools/bench/report.h>
 #include <aorta/tools/bench/tables.h>
-#include <aorta/tools/report/plot.h>
 #include <fmt/format.h>
 
 #include <algorithm>

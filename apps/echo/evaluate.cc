@@ -1,0 +1,114 @@
+#include <aorta/aorta.h>
+#include <aorta/apps/echo/evaluate.h>
+#include <aorta/apps/echo/measure/volume.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace aorta::echo {
+namespace {
+
+data::EchoOptions dataset_options(data::EchoSplit split) {
+  data::EchoOptions options = data::EchoOptions::segmentation(split);
+  options.targets.push_back("EF");
+  return options;
+}
+
+// The masks of u8 (N, 3, H, W), on the CPU; they are computed where the network lies.
+Tensor masks_of(const Segmenter& segmenter, const Tensor& frames) {
+  const std::vector<Tensor> parameters = segmenter.net->parameters();
+  const Device device = parameters.empty() ? Device() : parameters[0].device();
+  return segmenter.masks(frames.to(device)).cpu();
+}
+
+double ef_of(const Tensor& large, const Tensor& small) {
+  return ejection_fraction(measure_disks(large).volume, measure_disks(small).volume);
+}
+
+Agreement agreement_of(const Evaluation& evaluation, double EvaluatedVideo::*found) {
+  std::vector<double> told, values;
+  for (const EvaluatedVideo& video : evaluation.videos) {
+    told.push_back(video.told_ef);
+    values.push_back(video.*found);
+  }
+  return agreement(told, values);
+}
+
+// What is found in video i of a batch.
+EvaluatedVideo measured(const data::Batch& batch, const Tensor& large, const Tensor& small,
+                        int64_t i) {
+  EvaluatedVideo video;
+  video.overlap = {.large = overlap(large[i], batch["LargeTrace"][i]),
+                   .small = overlap(small[i], batch["SmallTrace"][i])};
+  video.told_ef = batch["EF"][i].item<double>();
+  video.large_volume = measure_disks(large[i]).volume;
+  video.small_volume = measure_disks(small[i]).volume;
+  video.found_ef = ejection_fraction(video.large_volume, video.small_volume);
+  video.traced_ef = ef_of(batch["LargeTrace"][i], batch["SmallTrace"][i]);
+  return video;
+}
+
+}  // namespace
+
+Evaluation evaluate(const Segmenter& segmenter, const std::string& data_dir, data::EchoSplit split,
+                    const EvaluationSettings& settings) {
+  const auto dataset = data::make_dataset<data::Echo>(data_dir, dataset_options(split));
+  data::DataLoader loader(dataset, {.batch_size = settings.batch_size,
+                                    .num_workers = settings.num_workers,
+                                    .timeout = settings.num_workers > 0 ? settings.timeout : 0});
+  Evaluation evaluation;
+  evaluation.split = data::to_string(split);
+  for (const data::Batch& batch : loader) {
+    const Tensor large = masks_of(segmenter, batch["LargeFrame"]);
+    const Tensor small = masks_of(segmenter, batch["SmallFrame"]);
+    for (int64_t i = 0; i < large.size(0); ++i) {
+      evaluation.videos.push_back(measured(batch, large, small, i));
+      evaluation.videos.back().file_name =
+          dataset->file_name(static_cast<int64_t>(evaluation.videos.size()) - 1);
+    }
+    if (settings.progress)
+      settings.progress(static_cast<int64_t>(evaluation.videos.size()), dataset->size());
+  }
+  std::vector<VideoOverlap> overlaps;
+  for (const EvaluatedVideo& video : evaluation.videos) overlaps.push_back(video.overlap);
+  evaluation.dice = dice_scores(overlaps, settings.bootstrap);
+  evaluation.ef = agreement_of(evaluation, &EvaluatedVideo::found_ef);
+  evaluation.traced_ef = agreement_of(evaluation, &EvaluatedVideo::traced_ef);
+  return evaluation;
+}
+
+std::vector<EvaluatedFrames> best_median_worst(const Segmenter& segmenter,
+                                               const std::string& data_dir, data::EchoSplit split,
+                                               const Evaluation& evaluation) {
+  std::vector<size_t> order(evaluation.videos.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return evaluation.videos[a].overlap.dice() > evaluation.videos[b].overlap.dice();
+  });
+  std::vector<size_t> chosen;
+  if (!order.empty())
+    for (const size_t place : {size_t{0}, order.size() / 2, order.size() - 1})
+      if (chosen.empty() || chosen.back() != order[place]) chosen.push_back(order[place]);
+  std::vector<EvaluatedFrames> result;
+  if (chosen.empty()) return result;
+  const data::Echo dataset(data_dir, dataset_options(split));
+  const auto specs = std::make_shared<const std::vector<data::TensorSpec>>(dataset.specs());
+  Generator random;
+  for (const size_t video : chosen) {
+    data::Sample sample(specs);
+    dataset.read(static_cast<int64_t>(video), sample, random);
+    const auto mask = [&](const char* frame) {
+      return masks_of(segmenter, sample[frame].unsqueeze(0))[0];
+    };
+    result.push_back({.video = video,
+                      .large_frame = sample["LargeFrame"],
+                      .small_frame = sample["SmallFrame"],
+                      .large_trace = sample["LargeTrace"],
+                      .small_trace = sample["SmallTrace"],
+                      .large_mask = mask("LargeFrame"),
+                      .small_mask = mask("SmallFrame")});
+  }
+  return result;
+}
+
+}  // namespace aorta::echo

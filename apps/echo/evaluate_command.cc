@@ -1,0 +1,129 @@
+#include <aorta/apps/echo/console.h>
+#include <aorta/apps/echo/evaluate.h>
+#include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/files.h>
+#include <aorta/apps/echo/interrupt.h>
+#include <aorta/apps/echo/recipe.h>
+#include <aorta/apps/echo/segment.h>
+#include <aorta/apps/echo/trainer.h>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+
+namespace aorta::echo {
+namespace {
+
+std::string dice_row(const char* name, const Interval& interval) {
+  return fmt::format("  {:<8} {:.4f}  ({:.4f} to {:.4f})\n", name, interval.value, interval.low,
+                     interval.high);
+}
+
+std::string ef_row(const char* name, const Agreement& ef, size_t videos) {
+  if (ef.count == 0)
+    return fmt::format("  {:<8} none of {} videos has an ejection fraction\n", name, videos);
+  std::string text =
+      fmt::format("  {:<8} MAE {:.2f}, R2 {}, bias {:+.2f}, limits of agreement {} to {}", name,
+                  ef.mae, agreement_text("{:.3f}", ef.r2), ef.bias,
+                  agreement_text("{:+.2f}", ef.low), agreement_text("{:+.2f}", ef.high));
+  if (ef.count < static_cast<int64_t>(videos))
+    text += fmt::format(" ({} of {} videos)", ef.count, videos);
+  return text + "\n";
+}
+
+// The folder that the files go to when none is named: that of the weights.
+std::string folder_of(const std::string& run_or_weights) {
+  if (std::filesystem::is_directory(run_or_weights)) return run_or_weights;
+  const std::string folder = std::filesystem::path(run_or_weights).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+}  // namespace
+
+data::EchoSplit split_of(const std::string& name) {
+  for (const data::EchoSplit split :
+       {data::EchoSplit::train, data::EchoSplit::val, data::EchoSplit::test, data::EchoSplit::all})
+    if (data::to_string(split) == name) return split;
+  throw Failure(ExitCode::usage, "--split: must be train, val, test or all, got " + name);
+}
+
+std::string to_string(const Evaluation& evaluation) {
+  std::string text =
+      fmt::format("{}: {} videos\nDice      (5th to 95th percentile of a bootstrap over videos)\n",
+                  evaluation.split, evaluation.videos.size());
+  text += dice_row("overall", evaluation.dice.overall);
+  text += dice_row("large", evaluation.dice.large);
+  text += dice_row("small", evaluation.dice.small);
+  text += "EF in percent, by the method of disks, against FileList.csv\n";
+  text += ef_row("network", evaluation.ef, evaluation.videos.size());
+  text += ef_row("tracings", evaluation.traced_ef, evaluation.videos.size());
+  return text;
+}
+
+std::string dice_line(const Evaluation& evaluation) {
+  return fmt::format("dice overall {:.4f} large {:.4f} small {:.4f}", evaluation.dice.overall.value,
+                     evaluation.dice.large.value, evaluation.dice.small.value);
+}
+
+std::vector<std::string> write_evaluation(const Evaluation& evaluation, const std::string& folder) {
+  std::string dice = "Filename,Overall,Large,Small\n";
+  std::string ef = "Filename,EF,FoundEF,TracedEF,LargeVolume,SmallVolume\n";
+  std::vector<double> told, found;
+  for (const EvaluatedVideo& video : evaluation.videos) {
+    const std::string name = csv_field(video.file_name);
+    dice += fmt::format("{},{},{},{}\n", name, video.overlap.dice(), video.overlap.large.dice(),
+                        video.overlap.small.dice());
+    ef += fmt::format("{},{:.4f},{:.4f},{:.4f},{:.1f},{:.1f}\n", name, video.told_ef,
+                      video.found_ef, video.traced_ef, video.large_volume, video.small_volume);
+    told.push_back(video.told_ef);
+    found.push_back(video.found_ef);
+  }
+  const std::string start = folder + "/" + evaluation.split;
+  const std::vector<std::string> files = {start + "_dice.csv", start + "_ef.csv", start + "_ef.svg",
+                                          start + "_bland_altman.svg"};
+  write_file(files[0], dice);
+  write_file(files[1], ef);
+  with_code(ExitCode::storage, [&] {
+    plot_scatter(files[2], "ejection fraction", "%", told, found);
+    plot_bland_altman(files[3], "ejection fraction", "%", told, found);
+  });
+  return files;
+}
+
+void evaluate(const EvaluateOptions& options) {
+  const data::EchoSplit split = split_of(options.split);
+  check_positive("--batch_size", options.batch_size);
+  check_workers("--num_workers", options.num_workers);
+  const std::string data_dir = data_folder(options.data_dir);
+  const Segmenter segmenter = with_code(ExitCode::data, [&] {
+    return load_segmenter(options.run_or_weights,
+                          {.model_name = options.model_name,
+                           .statistics = [&] { return pixel_statistics(data_dir, 0); }});
+  });
+  segmenter.net->to(choose_device(options.device));
+  const std::string folder =
+      options.output.empty() ? folder_of(options.run_or_weights) : options.output;
+  make_folder(folder);
+  catch_interrupts();
+  report::ProgressBar bar({.quiet = options.quiet});
+  const Evaluation evaluation = with_code(ExitCode::data, [&] {
+    return evaluate(segmenter, data_dir, split,
+                    {.batch_size = options.batch_size,
+                     .num_workers = options.num_workers,
+                     .progress = progress_on(bar, "evaluate " + options.split)});
+  });
+  std::fputs(to_string(evaluation).c_str(), stdout);
+  for (const std::string& file : write_evaluation(evaluation, folder))
+    std::printf("wrote %s\n", file.c_str());
+  if (options.save_video) {
+    segment_split(segmenter, {.data_dir = data_dir,
+                              .split = split,
+                              .output = folder,
+                              .batch_size = options.batch_size,
+                              .progress = progress_on(bar, "segment " + options.split)});
+    std::printf("wrote %s/size.csv, size/*.svg, videos/*.avi\n", folder.c_str());
+  }
+  std::printf("%s\n", dice_line(evaluation).c_str());
+}
+
+}  // namespace aorta::echo

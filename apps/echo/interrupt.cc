@@ -1,0 +1,62 @@
+#include <aorta/apps/echo/interrupt.h>
+
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+
+namespace aorta::echo {
+namespace {
+
+// `timeout` sends its signal to the program and once more to its group: within this time it is one.
+constexpr int64_t kOneSignal = 500'000'000;  // nanoseconds
+
+std::atomic<int> first_signal{0};
+std::atomic<int64_t> first_time{0};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
+
+int64_t nanoseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+std::atomic<bool> on_terminal{false};
+
+// For a person who waits: a step of a large network takes a while.
+void say_heard() {
+  constexpr char kHeard[] = "\nstopping when this step is done; a second Ctrl-C stops at once\n";
+  const int error = errno;
+  if (write(STDERR_FILENO, kHeard, sizeof kHeard - 1) < 0) errno = error;
+}
+
+extern "C" void note_signal(int number) {
+  int none = 0;
+  if (first_signal.compare_exchange_strong(none, number)) {
+    first_time = nanoseconds();
+    if (on_terminal) say_heard();
+  } else if (first_time != 0 && nanoseconds() - first_time > kOneSignal) {
+    _exit(128 + number);
+  }
+}
+
+}  // namespace
+
+void catch_interrupts() {
+  on_terminal = isatty(STDERR_FILENO) == 1;
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  action.sa_flags = SA_RESTART;
+  for (const int number : {SIGINT, SIGTERM}) sigaction(number, &action, nullptr);
+  struct sigaction before {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+int interrupted() { return first_signal.load(); }
+
+}  // namespace aorta::echo

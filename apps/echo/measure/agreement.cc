@@ -1,0 +1,132 @@
+#include <aorta/apps/echo/measure/agreement.h>
+#include <aorta/core/check.h>
+#include <aorta/report/plot.h>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace aorta::echo {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+struct Pairs {
+  std::vector<double> told, found;
+};
+
+Pairs finite_pairs(std::span<const double> told, std::span<const double> found) {
+  check(told.size() == found.size(), "agreement", "there must be as many told as found",
+        told.size(), " and ", found.size());
+  Pairs pairs;
+  for (size_t i = 0; i < told.size(); ++i) {
+    if (!std::isfinite(told[i]) || !std::isfinite(found[i])) continue;
+    pairs.told.push_back(told[i]);
+    pairs.found.push_back(found[i]);
+  }
+  return pairs;
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+// Sum of squares about `centre`.
+double squares(const std::vector<double>& values, double centre) {
+  double sum = 0;
+  for (const double value : values) sum += (value - centre) * (value - centre);
+  return sum;
+}
+
+std::string sentence(const std::string& quantity) {
+  std::string text = quantity;
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
+}  // namespace
+
+Agreement agreement(std::span<const double> told, std::span<const double> found) {
+  const Pairs pairs = finite_pairs(told, found);
+  Agreement result{.count = static_cast<int64_t>(pairs.told.size()),
+                   .mae = kNaN,
+                   .rmse = kNaN,
+                   .r2 = kNaN,
+                   .bias = kNaN,
+                   .low = kNaN,
+                   .high = kNaN};
+  if (result.count == 0) return result;
+  const auto count = static_cast<double>(result.count);
+  std::vector<double> differences(pairs.told.size());
+  double absolute = 0;
+  for (size_t i = 0; i < differences.size(); ++i) {
+    differences[i] = pairs.found[i] - pairs.told[i];
+    absolute += std::abs(differences[i]);
+  }
+  const double residual = squares(differences, 0), total = squares(pairs.told, mean(pairs.told));
+  result.mae = absolute / count;
+  result.rmse = std::sqrt(residual / count);
+  if (total > 0) result.r2 = 1 - residual / total;
+  result.bias = mean(differences);
+  if (result.count < 2) return result;
+  const double half = 1.96 * std::sqrt(squares(differences, result.bias) / (count - 1));
+  result.low = result.bias - half;
+  result.high = result.bias + half;
+  return result;
+}
+
+std::string agreement_text(const char* format, double value) {
+  return std::isnan(value) ? "-" : fmt::format(fmt::runtime(format), value);
+}
+
+void plot_scatter(const std::string& path, const std::string& quantity, const std::string& unit,
+                  std::span<const double> told, std::span<const double> found) {
+  const Pairs pairs = finite_pairs(told, found);
+  const Agreement result = agreement(told, found);
+  const std::string title =
+      result.count == 0
+          ? sentence(quantity) + " of no video"
+          : fmt::format("{}: MAE {:.2f} {}, R\u00b2 {}, {} videos", sentence(quantity), result.mae,
+                        unit, agreement_text("{:.3f}", result.r2), result.count);
+  report::Plot plot({.title = title,
+                     .x = {.label = fmt::format("{} by the table ({})", quantity, unit)},
+                     .y = {.label = fmt::format("{} by the masks ({})", quantity, unit)},
+                     .width = 640,
+                     .height = 690});  // about as high as wide inside of the axes
+  plot.scatter("videos", pairs.told, pairs.found);
+  plot.diagonal("equal");
+  plot.save(path);
+}
+
+void plot_bland_altman(const std::string& path, const std::string& quantity,
+                       const std::string& unit, std::span<const double> told,
+                       std::span<const double> found) {
+  const Pairs pairs = finite_pairs(told, found);
+  const Agreement result = agreement(told, found);
+  std::vector<double> means, differences;
+  for (size_t i = 0; i < pairs.told.size(); ++i) {
+    means.push_back((pairs.told[i] + pairs.found[i]) / 2);
+    differences.push_back(pairs.found[i] - pairs.told[i]);
+  }
+  const std::string title = result.count == 0
+                                ? "Bland-Altman of no video"
+                                : fmt::format("Bland-Altman: bias {:+.2f}, limits {} to {} {}",
+                                              result.bias, agreement_text("{:+.2f}", result.low),
+                                              agreement_text("{:+.2f}", result.high), unit);
+  report::Plot plot({.title = title,
+                     .x = {.label = fmt::format("mean {} of masks and table ({})", quantity, unit)},
+                     .y = {.label = fmt::format("masks - table ({})", unit)},
+                     .width = 760,
+                     .height = 500});
+  plot.scatter("videos", means, differences);
+  plot.horizontal("bias", result.bias);
+  plot.horizontal("+1.96 SD", result.high);
+  plot.horizontal("-1.96 SD", result.low);
+  plot.save(path);
+}
+
+}  // namespace aorta::echo

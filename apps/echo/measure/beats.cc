@@ -1,0 +1,99 @@
+#include <aorta/apps/echo/measure/beats.h>
+#include <aorta/core/check.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+namespace aorta::echo {
+namespace {
+
+std::vector<int64_t> local_maxima(std::span<const double> values) {
+  std::vector<int64_t> peaks;
+  const auto count = static_cast<int64_t>(values.size());
+  const auto at = [&](int64_t i) { return values[static_cast<size_t>(i)]; };
+  for (int64_t i = 1; i < count - 1; ++i) {
+    if (!(at(i - 1) < at(i))) continue;
+    int64_t end = i + 1;  // of the plateau
+    while (end < count - 1 && at(end) == at(i)) ++end;
+    if (at(end) < at(i)) {
+      peaks.push_back((i + end - 1) / 2);
+      i = end - 1;
+    }
+  }
+  return peaks;
+}
+
+// Keeps the highest, and of the others those that are far enough from all that are kept.
+std::vector<int64_t> apart(std::span<const double> values, const std::vector<int64_t>& peaks,
+                           double distance) {
+  const auto height = [&](size_t k) { return values[static_cast<size_t>(peaks[k])]; };
+  const auto least = static_cast<int64_t>(std::ceil(distance));
+  std::vector<size_t> order(peaks.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return height(a) < height(b); });
+  std::vector<bool> keep(peaks.size(), true);
+  for (auto place = order.rbegin(); place != order.rend(); ++place) {
+    if (!keep[*place]) continue;
+    for (size_t k = *place; k-- > 0 && peaks[*place] - peaks[k] < least;) keep[k] = false;
+    for (size_t k = *place + 1; k < peaks.size() && peaks[k] - peaks[*place] < least; ++k)
+      keep[k] = false;
+  }
+  std::vector<int64_t> kept;
+  for (size_t k = 0; k < peaks.size(); ++k)
+    if (keep[k]) kept.push_back(peaks[k]);
+  return kept;
+}
+
+double prominence_of(std::span<const double> values, int64_t peak) {
+  const auto place = static_cast<size_t>(peak);
+  const double height = values[place];
+  double left = height, right = height;
+  for (size_t i = place + 1; i-- > 0 && values[i] <= height;) left = std::min(left, values[i]);
+  for (size_t i = place; i < values.size() && values[i] <= height; ++i)
+    right = std::min(right, values[i]);
+  return height - std::max(left, right);
+}
+
+// The value that stands at `part` of the sorted ones.
+double at_part(const std::vector<double>& sorted, double part) {
+  const double place = std::nearbyint(static_cast<double>(sorted.size()) * part);
+  return sorted[std::min(static_cast<size_t>(place), sorted.size() - 1)];
+}
+
+}  // namespace
+
+std::vector<int64_t> find_peaks(std::span<const double> values, const PeakOptions& options) {
+  check(options.distance >= 1, "find_peaks", "distance must be 1 at least", options.distance);
+  std::vector<int64_t> peaks = apart(values, local_maxima(values), options.distance);
+  std::erase_if(peaks,
+                [&](int64_t peak) { return !(prominence_of(values, peak) >= options.prominence); });
+  return peaks;
+}
+
+std::vector<int64_t> find_systoles(std::span<const double> areas, double fps) {
+  if (areas.empty()) return {};
+  std::vector<double> sorted(areas.begin(), areas.end());
+  std::sort(sorted.begin(), sorted.end());
+  const double range = at_part(sorted, 0.95) - at_part(sorted, 0.05);
+  std::vector<double> contraction(areas.size());
+  std::transform(areas.begin(), areas.end(), contraction.begin(), std::negate<>());
+  const double distance = std::max(1., std::nearbyint(kBeatSeconds * (fps > 0 ? fps : 50)));
+  return find_peaks(contraction, {.distance = distance, .prominence = 0.5 * range});
+}
+
+std::vector<Beat> find_beats(std::span<const double> areas, double fps) {
+  std::vector<Beat> beats;
+  int64_t begin = 0;
+  for (const int64_t systole : find_systoles(areas, fps)) {
+    const auto largest = std::max_element(areas.begin() + begin, areas.begin() + systole);
+    const int64_t diastole = largest - areas.begin();
+    beats.push_back({.diastole = diastole, .systole = systole, .cut = diastole == 0});
+    begin = systole;
+  }
+  return beats;
+}
+
+}  // namespace aorta::echo

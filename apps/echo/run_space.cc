@@ -1,0 +1,96 @@
+#include <aorta/aorta.h>
+#include <aorta/apps/echo/run_report.h>
+#include <aorta/apps/echo/run_space.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace aorta::echo {
+namespace {
+
+int64_t bytes_of(const State& state) {
+  int64_t bytes = 0;
+  for (const auto& [name, tensor] : state.tensors()) bytes += tensor.nbytes();
+  return bytes;
+}
+
+/// Bytes of state that the optimizer comes to have for a byte of parameters: what it has for a
+/// small one after a step.
+double optimizer_share(const TrainOptions& options) {
+  const Tensor parameter = zeros({1024}, {.requires_grad = true});
+  const auto optimizer = make_optimizer(options, {parameter});
+  sum(parameter).backward();
+  optimizer->step();
+  return static_cast<double>(bytes_of(optimizer->state())) /
+         static_cast<double>(parameter.nbytes());
+}
+
+/// Of an epoch's picture of samples. Masks of noise, as those of a network that has learnt nothing,
+/// take the most.
+int64_t sample_bytes(const data::Echo& set) {
+  constexpr int64_t kShown = 4;
+  Generator random(0);  // the run's own numbers stay what they are
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < std::min(kShown, set.size()); ++i) {
+    try {
+      const data::VideoReader video(set.path(i));
+      for (const data::EchoTrace& trace : {set.large_trace(i), set.small_trace(i)}) {
+        const Tensor frame = video.read(trace.frame);
+        const Shape shape{frame.size(1), frame.size(2)};
+        const Tensor truth = zeros(shape, {.dtype = u8});
+        data::fill_polygon(truth, trace.outline);
+        const Tensor mask = (rand(shape, {}, &random) > 0.5).to(u8);
+        bytes += data::encode_png(sample_picture(frame, mask, truth)).numel();
+      }
+    } catch (const Error&) {  // the validation says what is wrong with it
+    }
+  }
+  return bytes;
+}
+
+int64_t frames_of(const data::Echo& set) {
+  int64_t frames = 0;
+  for (int64_t i = 0; i < set.size(); ++i) {
+    try {
+      frames += data::VideoReader(set.path(i)).frame_count();
+    } catch (const Error&) {  // segmenting it says so
+    }
+  }
+  return frames;
+}
+
+}  // namespace
+
+int64_t run_bytes(const TrainOptions& options, const Trainer& trainer) {
+  // Of an overlay's frame of noise, of a video's rows, plots and points, and of what a parameter
+  // adds to a profile: measured, and rounded up.
+  constexpr int64_t kOverlay = 96 << 10, kVideo = 4 << 10, kTraced = 64 << 10;
+  constexpr int64_t kSlack = 2 << 20;    // headers, logs, curves, the report
+  constexpr int64_t kMostEpochs = 1000;  // who asks for more means to stop it
+
+  const Segmenter& segmenter = trainer.segmenter();
+  const std::vector<Tensor> parameters = segmenter.net->parameters();
+  int64_t parameter_bytes = 0;
+  for (const Tensor& parameter : parameters) parameter_bytes += parameter.nbytes();
+  const int64_t best = bytes_of(segmenter.state());
+  const int64_t checkpoint =
+      best + std::llround(optimizer_share(options) * static_cast<double>(parameter_bytes));
+  const int64_t writing = 3 * checkpoint + best;
+
+  const data::Echo& validation = trainer.validation();
+  int64_t epochs = std::min(options.num_epochs, kMostEpochs);
+  if (options.max_steps)
+    epochs = std::min(epochs, *options.max_steps / trainer.steps_per_epoch() + 1);
+  int64_t records = kSlack + epochs * (2 * sample_bytes(validation) + kVideo);  // PNG and event
+  int64_t videos = validation.size(), overlays = 0;
+  if (options.run_test || options.save_video) {
+    const auto test = echo_frames(options.data_dir, data::EchoSplit::test);
+    videos += test->size();
+    if (options.save_video) overlays = kOverlay * frames_of(*test);
+  }
+  records += videos * kVideo;
+  if (options.profile) records += static_cast<int64_t>(parameters.size()) * kTraced;
+  return std::max(writing, 2 * checkpoint + best + overlays) + records;
+}
+
+}  // namespace aorta::echo

@@ -1,0 +1,112 @@
+#include <aorta/aorta.h>
+#include <aorta/apps/echo/files.h>
+#include <aorta/apps/echo/segment.h>
+#include <aorta/report/plot.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace aorta::echo {
+namespace {
+
+Device device_of(const Segmenter& segmenter) {
+  const std::vector<Tensor> parameters = segmenter.net->parameters();
+  return parameters.empty() ? Device() : parameters[0].device();
+}
+
+// What one frame's mask says.
+void measure(VideoSegmentation& found, const Tensor& mask) {
+  const FrameView view = found.view();
+  const Tensor grown = view.grow(mask);
+  const uint8_t* pixels = grown.data<uint8_t>();
+  found.areas.push_back(
+      static_cast<double>(std::count(pixels, pixels + grown.numel(), uint8_t{1})));
+  const Disks disks = measure_disks(mask);
+  found.volumes.push_back(disks.volume);
+  found.axes.push_back({view.frame_x(disks.base.x), view.frame_y(disks.base.y),
+                        view.frame_x(disks.apex.x), view.frame_y(disks.apex.y)});
+  found.masks.add(mask);
+}
+
+void measure_beats(VideoSegmentation& found) {
+  found.beats = find_beats(found.areas, found.fps);
+  double sum = 0;
+  int64_t counted = 0;
+  const bool all_cut = std::all_of(found.beats.begin(), found.beats.end(),
+                                   [](const Beat& beat) { return beat.cut; });
+  for (const Beat& beat : found.beats) {
+    const double ef = ejection_fraction(found.volumes[static_cast<size_t>(beat.diastole)],
+                                        found.volumes[static_cast<size_t>(beat.systole)]);
+    found.beat_efs.push_back(ef);
+    if (beat.cut && !all_cut) continue;
+    sum += ef;
+    ++counted;
+  }
+  found.ef =
+      counted > 0 ? sum / static_cast<double>(counted) : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+VideoSegmentation segment_video(const Segmenter& segmenter, const data::VideoReader& video,
+                                const SegmentSettings& settings) {
+  check(settings.batch_size >= 1, "segment", "batch_size must be positive", settings.batch_size);
+  VideoSegmentation found;
+  found.name = stem_of(video.path());
+  found.height = video.height();
+  found.width = video.width();
+  found.fps = video.fps();
+  found.side = settings.side > 0 ? settings.side : std::max(found.height, found.width);
+  const FrameView view = found.view();
+  const Device device = device_of(segmenter);
+  const int64_t count = video.frame_count();
+  check(count > 0, video.path(), "a video must have a frame", count);
+  for (int64_t first = 0; first < count; first += settings.batch_size) {
+    const int64_t size = std::min(settings.batch_size, count - first);
+    Tensor batch = empty({size, 3, found.side, found.side}, {.dtype = u8});
+    for (int64_t i = 0; i < size; ++i) batch[i].copy_(view.shrink(video.read(first + i)));
+    const Tensor masks = segmenter.masks(batch.to(device)).cpu();
+    for (int64_t i = 0; i < size; ++i) measure(found, view.cut(masks[i]));
+    if (settings.progress) settings.progress(first + size, count);
+  }
+  measure_beats(found);
+  return found;
+}
+
+std::string to_string(const VideoSegmentation& segmentation) {
+  if (segmentation.beats.empty()) return "no heart beat found";
+  std::string list;
+  for (size_t i = 0; i < segmentation.beats.size(); ++i)
+    list += fmt::format("{}{:.1f}{}", i == 0 ? "" : ", ", segmentation.beat_efs[i],
+                        segmentation.beats[i].cut ? " cut" : "");
+  return fmt::format("{} {}, EF {:.1f} % ({})", segmentation.beats.size(),
+                     segmentation.beats.size() == 1 ? "beat" : "beats", segmentation.ef, list);
+}
+
+void plot_size(const std::string& path, const VideoSegmentation& segmentation) {
+  std::vector<double> frames(segmentation.areas.size());
+  for (size_t i = 0; i < frames.size(); ++i) frames[i] = static_cast<double>(i);
+  report::Plot plot(
+      {.title = segmentation.name + ": " + to_string(segmentation),
+       .x = {.label = "frame", .low = 0, .high = std::max(1., frames.back()), .whole = true},
+       .y = {.label = "area of the left ventricle (pixels)", .low = 0},
+       .width = 900,
+       .height = 380});
+  plot.line("area", frames, segmentation.areas);
+  std::vector<double> diastoles, systoles, largest, smallest;
+  for (const Beat& beat : segmentation.beats) {
+    diastoles.push_back(static_cast<double>(beat.diastole));
+    largest.push_back(segmentation.areas[static_cast<size_t>(beat.diastole)]);
+    systoles.push_back(static_cast<double>(beat.systole));
+    smallest.push_back(segmentation.areas[static_cast<size_t>(beat.systole)]);
+  }
+  if (!segmentation.beats.empty()) {
+    plot.scatter("end of diastole", diastoles, largest);
+    plot.scatter("end of systole", systoles, smallest);
+  }
+  plot.save(path);
+}
+
+}  // namespace aorta::echo

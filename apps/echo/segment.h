@@ -1,0 +1,91 @@
+#pragma once
+
+#include <aorta/apps/echo/frame_view.h>
+#include <aorta/apps/echo/measure/beats.h>
+#include <aorta/apps/echo/measure/volume.h>
+#include <aorta/apps/echo/segmenter.h>
+#include <aorta/data/datasets/echo.h>
+#include <aorta/data/video/video.h>
+
+#include <functional>
+
+namespace aorta::echo {
+
+/// The side of EchoNet's frames, which networks are trained on.
+inline constexpr int64_t kNetworkSide = 112;
+
+/// What a segmenter finds in a video.
+struct VideoSegmentation {
+  std::string name;  // without folder and suffix
+  int64_t height = 0, width = 0;
+  double fps = 0;               // 0 where the file doesn't say
+  int64_t side = 0;             // of the network's pictures
+  MaskList masks;               // (side, side), a frame each
+  std::vector<double> areas;    // of the ventricle in each frame, in pixels of the video
+  std::vector<double> volumes;  // by the method of disks, in the network's pixels^3
+  std::vector<Chord> axes;      // the long axis from base to apex, in pixels of the video
+  std::vector<Beat> beats;
+  std::vector<double> beat_efs;  // of each beat, in percent
+  double ef = 0;                 // their mean, without beats that are cut; NaN without a beat
+
+  FrameView view() const { return {height, width, side}; }
+};
+
+struct SegmentSettings {
+  int64_t batch_size = 20;
+  /// Of the square that frames are fitted into; 0: the frames' own longer edge.
+  int64_t side = kNetworkSide;
+  /// Called now and then with how many of how many frames are done.
+  std::function<void(int64_t done, int64_t count)> progress = nullptr;
+};
+
+/// Every frame of a video, a batch at a time: memory for one batch and a bit a pixel of the
+/// network's masks, however long the video is.
+VideoSegmentation segment_video(const Segmenter& segmenter, const data::VideoReader& video,
+                                const SegmentSettings& settings = {});
+
+/// The area frame by frame with its beats, as SVG.
+void plot_size(const std::string& path, const VideoSegmentation& segmentation);
+/// "3 beats, EF 61.2 % (59.8, 61.0, 62.7)", or that there are none.
+std::string to_string(const VideoSegmentation& segmentation);
+
+struct SegmentOptions {
+  /// A run's folder (its best.safetensors) or a file of weights.
+  std::string run_or_weights = {};
+  /// Of weights that don't say it; their input is normalised with the pixels of the videos.
+  std::string model_name = {};
+  /// Files of any format that VideoReader reads, their names different.
+  std::vector<std::string> videos = {};
+  /// The folder for NAME_segmented.avi, size/NAME.csv (frame,area,is_diastole,is_systole,volume)
+  /// and size/NAME.svg; made where it isn't there.
+  std::string output = "segmented";
+  std::string device = "auto";
+  int64_t batch_size = 20;
+  bool save_video = true;
+  /// Replaces overlay videos that are there already, which else is a Failure.
+  bool overwrite = false;
+  bool quiet = false;  // no progress bar
+};
+
+/// The command: prints a line and the beats of each video. Throws Failure: all videos are opened
+/// before the first is segmented.
+void segment(const SegmentOptions& options);
+
+struct SegmentSplitOptions {
+  std::string data_dir = {};  // empty: what AORTA_ECHO names
+  data::EchoSplit split = data::EchoSplit::test;
+  /// The folder for size.csv (Filename,Frame,Size,HumanLarge,HumanSmall,ComputerSmall, as
+  /// EchoNet's), size/NAME.svg and videos/NAME.avi.
+  std::string output = {};
+  int64_t batch_size = 20;
+  bool save_video = true;
+  /// Called now and then inside of a video, and after each, with how many of how many are done.
+  std::function<void(int64_t done, int64_t count)> progress = nullptr;
+};
+
+/// The same for the videos of a data set, as EchoNet's save_video does. What it returns has no
+/// masks.
+std::vector<VideoSegmentation> segment_split(const Segmenter& segmenter,
+                                             const SegmentSplitOptions& options);
+
+}  // namespace aorta::echo

@@ -1,0 +1,171 @@
+#include <aorta/aorta.h>
+#include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/files.h>
+#include <aorta/apps/echo/interrupt.h>
+#include <aorta/apps/echo/overlay.h>
+#include <aorta/apps/echo/recipe.h>
+#include <aorta/apps/echo/segment.h>
+#include <aorta/report/progress.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+namespace aorta::echo {
+namespace {
+
+std::string overlay_path(const SegmentOptions& options, const std::string& video) {
+  return options.output + "/" + stem_of(video) + "_segmented.avi";
+}
+
+// Everything that can be known before the first video is segmented.
+void check_videos(const SegmentOptions& options) {
+  if (options.videos.empty())
+    throw Failure(ExitCode::usage, "segment: there must be a video, got none");
+  check_positive("--batch_size", options.batch_size);
+  std::map<std::string, std::string> names;
+  for (const std::string& video : options.videos) {
+    const auto [known, added] = names.emplace(stem_of(video), video);
+    if (!added)
+      throw Failure(ExitCode::usage, "segment: names of videos must differ, got " + known->second +
+                                         " and " + video + ": segment them to two folders");
+    with_code(ExitCode::data, [&] { return data::VideoReader(video).height(); });
+    const std::string overlay = overlay_path(options, video);
+    if (options.save_video && !options.overwrite && std::filesystem::exists(overlay))
+      throw Failure(ExitCode::storage,
+                    overlay +
+                        ": is there already; --overwrite replaces it, --output names another "
+                        "folder");
+  }
+}
+
+// Mean and standard deviation of the pixels of up to 16 frames of each video.
+data::ChannelStatistics statistics_of(const std::vector<std::string>& videos) {
+  constexpr int64_t kMostFrames = 16;
+  Tensor means = zeros({3}, {.dtype = f64}), squares = zeros({3}, {.dtype = f64});
+  int64_t frames = 0;
+  for (const std::string& path : videos) {
+    const data::VideoReader video(path);
+    const int64_t taken = std::min(video.frame_count(), kMostFrames);
+    for (int64_t i = 0; i < taken; ++i, ++frames) {
+      const Tensor pixels = video.read(i * video.frame_count() / taken).to(f64);
+      means += mean(pixels, {1, 2});
+      squares += mean(pixels * pixels, {1, 2});
+    }
+  }
+  data::ChannelStatistics statistics;
+  for (int64_t c = 0; c < 3; ++c) {
+    const auto count = static_cast<double>(std::max<int64_t>(frames, 1));
+    const double centre = means[c].item<double>() / count;
+    const double variance = squares[c].item<double>() / count - centre * centre;
+    statistics.mean.push_back(static_cast<float>(centre));
+    statistics.std.push_back(static_cast<float>(std::sqrt(std::max(variance, 1e-6))));
+  }
+  return statistics;
+}
+
+// frame,area,is_diastole,is_systole,volume
+std::string size_table(const VideoSegmentation& found) {
+  const auto is = [&](int64_t frame, int64_t Beat::*end) {
+    return std::any_of(found.beats.begin(), found.beats.end(),
+                       [&](const Beat& beat) { return beat.*end == frame; });
+  };
+  std::string text = "frame,area,is_diastole,is_systole,volume\n";
+  for (size_t i = 0; i < found.areas.size(); ++i) {
+    const auto frame = static_cast<int64_t>(i);
+    text += fmt::format("{},{},{:d},{:d},{:.1f}\n", frame, found.areas[i],
+                        is(frame, &Beat::diastole), is(frame, &Beat::systole), found.volumes[i]);
+  }
+  return text;
+}
+
+// Rows of EchoNet's size.csv.
+std::string size_rows(const VideoSegmentation& found, const std::string& file_name, int64_t large,
+                      int64_t small) {
+  std::string text;
+  const std::vector<int64_t> systoles = find_systoles(found.areas, found.fps);
+  for (size_t i = 0; i < found.areas.size(); ++i) {
+    const auto frame = static_cast<int64_t>(i);
+    const bool systole = std::binary_search(systoles.begin(), systoles.end(), frame);
+    text += fmt::format("{},{},{},{:d},{:d},{:d}\n", csv_field(file_name), frame, found.areas[i],
+                        frame == large, frame == small, systole);
+  }
+  return text;
+}
+
+}  // namespace
+
+void segment(const SegmentOptions& options) {
+  check_videos(options);
+  const Device device = choose_device(options.device);
+  const Segmenter segmenter = with_code(ExitCode::data, [&] {
+    return load_segmenter(options.run_or_weights,
+                          {.model_name = options.model_name,
+                           .statistics = [&] { return statistics_of(options.videos); }});
+  });
+  segmenter.net->to(device);
+  make_folder(options.output + "/size");
+  catch_interrupts();
+  report::ProgressBar bar({.quiet = options.quiet});
+  const auto step = [&bar](int64_t done, int64_t) {
+    bar.update(done);
+    stop_if_interrupted();
+  };
+  for (const std::string& path : options.videos) {
+    const std::string name = stem_of(path), size = options.output + "/size/" + name;
+    const VideoSegmentation found = with_code(ExitCode::data, [&] {
+      const data::VideoReader video(path);
+      bar.start(name + " segment", video.frame_count());
+      return segment_video(segmenter, video, {.batch_size = options.batch_size, .progress = step});
+    });
+    write_file(size + ".csv", size_table(found));
+    with_code(ExitCode::storage, [&] { plot_size(size + ".svg", found); });
+    std::string shown = size + ".svg";
+    if (options.save_video) {
+      shown = overlay_path(options, path);
+      bar.start(name + " overlay", static_cast<int64_t>(found.areas.size()));
+      const data::VideoReader video(path);
+      with_code(ExitCode::storage, [&] { write_overlay(shown, found, video, {}, step); });
+    }
+    bar.end();
+    bar.print(
+        fmt::format("{}: {} frames, {} -> {}", path, found.areas.size(), to_string(found), shown));
+  }
+}
+
+std::vector<VideoSegmentation> segment_split(const Segmenter& segmenter,
+                                             const SegmentSplitOptions& options) {
+  const data::Echo dataset = with_code(ExitCode::data, [&] {
+    return data::Echo(options.data_dir, data::EchoOptions::segmentation(options.split));
+  });
+  make_folder(options.output + "/size");
+  if (options.save_video) make_folder(options.output + "/videos");
+  std::string table = "Filename,Frame,Size,HumanLarge,HumanSmall,ComputerSmall\n";
+  std::vector<VideoSegmentation> all;
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const int64_t large = dataset.large_trace(i).frame, small = dataset.small_trace(i).frame;
+    const auto step = [&](int64_t, int64_t) {
+      if (options.progress) options.progress(i, dataset.size());
+    };
+    VideoSegmentation found = with_code(ExitCode::data, [&] {
+      return segment_video(segmenter, data::VideoReader(dataset.path(i)),
+                           {.batch_size = options.batch_size, .side = 0, .progress = step});
+    });
+    table += size_rows(found, dataset.file_name(i), large, small);
+    with_code(ExitCode::storage, [&] {
+      plot_size(options.output + "/size/" + found.name + ".svg", found);
+      if (options.save_video)
+        write_overlay(options.output + "/videos/" + found.name + ".avi", found,
+                      data::VideoReader(dataset.path(i)), {large, small}, step);
+    });
+    found.masks = {};
+    all.push_back(std::move(found));
+    if (options.progress) options.progress(i + 1, dataset.size());
+  }
+  write_file(options.output + "/size.csv", table);
+  return all;
+}
+
+}  // namespace aorta::echo

@@ -1,0 +1,133 @@
+#include <aorta/aorta.h>
+#include <aorta/apps/echo/segmenter.h>
+#include <aorta/core/io/safetensors.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace aorta::echo {
+namespace {
+
+std::vector<double> widened(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
+
+std::vector<float> narrowed(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+Tensor Segmenter::normalised(const Tensor& frames) const {
+  check(frames.dtype() == u8 && frames.dim() == 4 && frames.size(1) == 3, "segmenter",
+        "frames must be u8 (N, 3, H, W)", frames.dtype(), " ", to_string(frames.shape()));
+  const NoGradGuard no_grad;
+  // (pixel - mean) / std as a product and a sum of each channel.
+  const Tensor scale = reshape(tensor(std), {1, 3, 1, 1}),
+               centre = reshape(tensor(mean), {1, 3, 1, 1});
+  Tensor input = frames.to({.dtype = f32, .memory_format = MemoryFormat::channels_last});
+  input -= centre.to(input.device());
+  input /= scale.to(input.device());
+  return input;
+}
+
+Tensor Segmenter::logits(const Tensor& frames) const {
+  return net(normalised(frames)).select(1, 0).to(f32);
+}
+
+Tensor Segmenter::masks(const Tensor& frames) const {
+  const NoGradGuard no_grad;
+  const bool training = net->is_training();
+  net->eval();
+  Tensor masks = (logits(frames) > 0).to(u8);
+  net->train(training);
+  return masks;
+}
+
+State Segmenter::state() const {
+  State state;
+  state.add("model.", net->state());
+  state.set("segmenter.model_name", model_name);
+  state.set("segmenter.mean", widened(mean));
+  state.set("segmenter.std", widened(std));
+  return state;
+}
+
+std::vector<std::string> segmenter_names() {
+  return {"deeplabv3_resnet50", "deeplabv3_resnet101", "fcn_resnet50", "fcn_resnet101", "unet",
+          "unet_small"};
+}
+
+Segmenter make_segmenter(const std::string& model_name, std::vector<float> mean,
+                         std::vector<float> std) {
+  const std::vector<std::string> names = segmenter_names();
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  check(std::find(names.begin(), names.end(), model_name) != names.end(), "model_name",
+        ("must be one of " + list).c_str(), model_name);
+  return {.model_name = model_name,
+          .net = models::make(model_name, {.num_classes = 1}),
+          .mean = std::move(mean),
+          .std = std::move(std)};
+}
+
+Segmenter segmenter_of(const State& state, const std::string& name) {
+  check(state.contains("segmenter.model_name"), name, "must be a segmenter that aorta-echo wrote",
+        "no entry segmenter.model_name");
+  Segmenter segmenter = make_segmenter(state.get<std::string>("segmenter.model_name"),
+                                       narrowed(state.get<std::vector<double>>("segmenter.mean")),
+                                       narrowed(state.get<std::vector<double>>("segmenter.std")));
+  State model = state.with_prefix("model.");
+  if (model.empty())  // exported: the network's own names
+    for (const auto& [key, tensor] : state.tensors()) model.set(key, tensor);
+  segmenter.net->restore(model);
+  return segmenter;
+}
+
+std::string weights_file(const std::string& run_or_file) {
+  std::error_code error;
+  if (std::filesystem::is_directory(run_or_file, error)) return run_or_file + "/best.safetensors";
+  const std::string suffix = std::filesystem::path(run_or_file).extension();
+  if (suffix == ".pt" || suffix == ".pth")
+    fail(run_or_file, "weights must be in a .safetensors or .npz file",
+         "PyTorch's; make one by: python3 -c \"import sys, torch, safetensors.torch as s; w = "
+         "torch.load(sys.argv[1], map_location='cpu', weights_only=True); w = w.get('state_dict', "
+         "w); s.save_file({k: v.contiguous() for k, v in w.items()}, sys.argv[2])\" FILE.pt "
+         "FILE.safetensors");
+  return run_or_file;
+}
+
+bool names_its_network(const std::string& file) {
+  return file.ends_with(".safetensors") &&
+         safetensors::Reader(file, false).metadata().contains("aorta.state");
+}
+
+NamedTensors plain_weights(const std::string& file) {
+  NamedTensors weights;
+  for (auto& [name, value] : load(file)) {
+    std::string key = name.starts_with("module.") ? name.substr(7) : name;  // DataParallel's
+    if (!key.starts_with("aux_classifier.")) weights.emplace_back(std::move(key), value);
+  }
+  return weights;
+}
+
+Segmenter load_segmenter(const std::string& run_or_file, const PlainWeights& plain) {
+  const std::string file = weights_file(run_or_file);
+  if (names_its_network(file)) {
+    Segmenter segmenter = segmenter_of(State::load(file), file);
+    check(plain.model_name.empty() || plain.model_name == segmenter.model_name, file,
+          "--model_name must be the weights' network", plain.model_name, " for ",
+          segmenter.model_name);
+    return segmenter;
+  }
+  const NamedTensors weights = plain_weights(file);
+  check(!plain.model_name.empty() && plain.statistics, file,
+        "weights that don't say their network need --model_name (of evaluate, segment or train)",
+        "tensors alone");
+  const data::ChannelStatistics statistics = plain.statistics();
+  Segmenter segmenter = make_segmenter(plain.model_name, statistics.mean, statistics.std);
+  segmenter.net->load_state_dict(weights);
+  return segmenter;
+}
+
+}  // namespace aorta::echo

@@ -1,0 +1,330 @@
+#include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/interrupt.h>
+#include <aorta/apps/echo/synth/speckle.h>
+#include <aorta/apps/echo/synth/synth.h>
+#include <aorta/core/io/bytes.h>
+#include <aorta/core/io/file.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/view.h>
+#include <aorta/core/parallel_for.h>
+#include <aorta/data/video/video.h>
+#include <aorta/report/progress.h>
+
+#include <fmt/core.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <mutex>
+#include <system_error>
+
+namespace aorta::echo {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Heartbeats a minute.
+constexpr double kSlowest = 50, kFastest = 110;
+constexpr int64_t kMostVideos = 1'000'000, kMostFrames = 10'000;
+
+int64_t two_beats(double heart_rate, double fps) {
+  return static_cast<int64_t>(std::ceil(2 * 60 / heart_rate * fps)) + 1;
+}
+
+// "0X", 40 random bits, and 24 that differ from one number to the next.
+std::string name_of(Generator& generator, int64_t number) {
+  const uint64_t high = generator.next_u32(), low = generator.next_u32() & 0xff;
+  const uint64_t own = static_cast<uint64_t>(number) * 0x9E3779 & 0xffffff;
+  return fmt::format("0X{:08X}{:02X}{:06X}", high, low, own);
+}
+
+double draw_ejection_fraction(Draw& draw) {
+  return draw.chance(0.7) ? draw.normal_within(0.6, 0.065) : draw.uniform(0.15, 0.5);
+}
+
+Heartbeat draw_heartbeat(Draw& draw, int64_t frames, double fps) {
+  Heartbeat heart;
+  const double slowest = std::max(kSlowest, 2 * 60 * fps / static_cast<double>(frames - 1));
+  const double rate = slowest < kFastest ? draw.uniform(slowest, kFastest) : kFastest;
+  heart.beat = 60 / rate;
+  // From the electrical start to the second heart sound: Weissler, Harris, Schoenfeld, "Systolic
+  // time intervals in heart failure in man", Circulation 1968: 546 - 2.1 rate ms.
+  const double systole = (0.546 - 0.0021 * rate) * draw.uniform(0.8, 1);
+  heart.systole = std::max(std::round(systole * fps), 2.0) / fps;  // ends on a frame
+  heart.early_share = draw.uniform(0.5, 0.78);
+  heart.atrial_share = std::min(draw.uniform(0.12, 0.35), 0.97 - heart.early_share);
+  heart.ajar = draw.uniform(0, 0.6);
+  return heart;
+}
+
+// A patient as drawn, or nothing where the ventricle would not lie in the sector.
+struct Patient {
+  Phantom phantom;
+  View view;
+  Probe probe;
+  double contraction;  // at the end of systole
+};
+
+// With a pixel to spare, so that a traced mask is in it, too.
+bool in_sector(const Outline& border, const Probe& probe) {
+  constexpr double kSpare = 1;
+  return std::all_of(border.begin(), border.end(), [&](Place place) {
+    const double x = place.x - probe.apex.x, y = place.y - probe.apex.y;
+    const double depth = std::hypot(x, y), angle = std::atan2(x, y);
+    return depth > probe.near + kSpare && depth < probe.depth - kSpare &&
+           depth * std::sin(angle - probe.left) > kSpare &&
+           depth * std::sin(probe.right - angle) > kSpare && place.x > kSpare && place.y > kSpare &&
+           place.x < kPicture - 1 - kSpare && place.y < kPicture - 1 - kSpare;
+  });
+}
+
+Outline in_picture(const Phantom& phantom, const View& view, double contraction, double time) {
+  Outline border = phantom.ventricle(contraction);
+  for (Place& place : border)
+    place = view.place(place, phantom.anatomy().length, contraction, time);
+  return border;
+}
+
+Patient draw_patient(Draw& draw, double systole) {
+  constexpr int kTries = 1000;
+  for (int i = 0; i < kTries; ++i) {
+    const Phantom phantom(Anatomy::random(draw));
+    const double ejected = draw_ejection_fraction(draw);
+    const View view = View::random(draw, phantom.anatomy());
+    const Probe probe = Probe::random(draw);
+    if (disk_volume(trace(phantom.ventricle(1), phantom.apex_index())) >
+        (1 - ejected) * disk_volume(trace(phantom.ventricle(0), phantom.apex_index())))
+      continue;
+    const double contraction = contraction_for(phantom, ejected);
+    if (in_sector(in_picture(phantom, view, 0, 0), probe) &&
+        in_sector(in_picture(phantom, view, contraction, systole), probe))
+      return {phantom, view, probe, contraction};
+  }
+  fail("synth", "a heart must fit into the sector", kTries, " tries");
+}
+
+void check_options(const SynthOptions& options) {
+  const auto require = [](bool ok, const std::string& text) {
+    if (!ok) throw Failure(ExitCode::usage, "synth: " + text);
+  };
+  require(!options.output.empty(), "output must name a folder, got nothing");
+  for (const int64_t count : {options.train, options.val, options.test})
+    require(count >= 0 && count <= kMostVideos,
+            fmt::format("train, val and test must be 0 to {}, got {}", kMostVideos, count));
+  require(options.train + options.val + options.test > 0,
+          "train, val and test must give a video, got 0");
+  require(options.fps >= 10 && options.fps <= 1000,
+          fmt::format("fps must be 10 to 1000, got {}", options.fps));
+  const int64_t least = two_beats(kFastest, options.fps);
+  require(options.frames >= least && options.frames <= std::max(kMostFrames, least),
+          fmt::format("frames must be {} (two beats) to {}, got {}", least,
+                      std::max(kMostFrames, least), options.frames));
+}
+
+Failure storage_failure(const std::string& path, const std::string& rule,
+                        const std::error_code& error) {
+  return Failure(ExitCode::storage, path + ": " + rule + ", got " + error.message());
+}
+
+// What may be replaced: nothing, or the files of a data set.
+void check_replaceable(const fs::path& folder, bool overwrite) {
+  std::error_code error;
+  const fs::file_status status = fs::status(folder, error);
+  if (status.type() == fs::file_type::not_found) return;
+  if (status.type() == fs::file_type::none)
+    throw storage_failure(folder.string(), "output must be a folder that can be read", error);
+  if (status.type() != fs::file_type::directory)
+    throw Failure(ExitCode::storage, folder.string() + ": output must be a folder, got a file");
+  fs::directory_iterator entries(folder, error);
+  if (error)
+    throw storage_failure(folder.string(), "output must be a folder that can be read", error);
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (!overwrite)
+      throw Failure(ExitCode::storage, folder.string() +
+                                           ": output must be new or empty (--overwrite replaces a "
+                                           "data set), got a folder with " +
+                                           io::quote(name));
+    if (name != "FileList.csv" && name != "VolumeTracings.csv" && name != "Videos")
+      throw Failure(ExitCode::storage, folder.string() +
+                                           ": --overwrite replaces data sets only, got a folder "
+                                           "with " +
+                                           io::quote(name));
+  }
+}
+
+// A folder beside the output, renamed to it when all is written, else removed.
+class FolderInMaking {
+ public:
+  explicit FolderInMaking(fs::path output) : output_(std::move(output)) {
+    if (output_.filename().empty()) output_ = output_.parent_path();  // "folder/"
+    beside_ = output_.parent_path() /
+              fmt::format(".{}.{}", output_.filename().string(), static_cast<int>(getpid()));
+    std::error_code error;
+    fs::create_directories(path() / "Videos", error);
+    if (error) throw storage_failure(output_.string(), "output must be a folder to write", error);
+  }
+  FolderInMaking(const FolderInMaking&) = delete;
+  FolderInMaking& operator=(const FolderInMaking&) = delete;
+  ~FolderInMaking() {
+    std::error_code ignored;
+    fs::remove_all(path(), ignored);
+  }
+
+  fs::path path() const { return fs::path(beside_).concat(".tmp"); }
+
+  // The folder that is there is set aside until the new one has its name.
+  void commit() {
+    std::error_code error;
+    const fs::path old = fs::path(beside_).concat(".old");
+    const bool replaces = fs::exists(output_, error);
+    if (replaces) fs::rename(output_, old, error);
+    if (!error) fs::rename(path(), output_, error);
+    if (error) {
+      std::error_code ignored;
+      if (replaces && !fs::exists(output_, ignored)) fs::rename(old, output_, ignored);
+      throw storage_failure(output_.string(), "output must be a folder to write", error);
+    }
+    if (replaces) fs::remove_all(old, error);
+  }
+
+ private:
+  fs::path output_;
+  fs::path beside_;
+};
+
+void append_tracing(std::string& rows, const std::string& name, const Tracing& tracing,
+                    int64_t frame) {
+  const auto row = [&](Place a, Place b) {
+    rows += fmt::format("{}.avi,{:.4f},{:.4f},{:.4f},{:.4f},{}\n", name, a.x, a.y, b.x, b.y, frame);
+  };
+  row(tracing.apex, tracing.base);
+  for (const auto& chord : tracing.chords) row(chord[0], chord[1]);
+}
+
+struct Rows {
+  std::string file, tracings;
+  double ejection_fraction = 0;
+  int64_t frames = 0;
+};
+
+Rows rows_of(const SyntheticVideo& video, double fps, const char* split) {
+  Rows rows;
+  rows.ejection_fraction = video.ejection_fraction;
+  rows.frames = video.frames.size(0);
+  rows.file = fmt::format("{},{:.4f},{:.4f},{:.4f},{},{},{},{},{}\n", video.name,
+                          video.ejection_fraction, video.end_systolic_volume,
+                          video.end_diastolic_volume, kPicture, kPicture, fps, rows.frames, split);
+  // EchoNet's code takes the first traced frame for the end of systole.
+  append_tracing(rows.tracings, video.name, video.systole_tracing, video.systole);
+  append_tracing(rows.tracings, video.name, video.diastole_tracing, video.diastole);
+  return rows;
+}
+
+void write_tables(const fs::path& folder, const std::vector<Rows>& rows) {
+  io::AtomicFile files((folder / "FileList.csv").string());
+  io::AtomicFile tracings((folder / "VolumeTracings.csv").string());
+  files.write("FileName,EF,ESV,EDV,FrameHeight,FrameWidth,FPS,NumberOfFrames,Split\n");
+  tracings.write("FileName,X1,Y1,X2,Y2,Frame\n");
+  for (const Rows& row : rows) {
+    files.write(row.file);
+    tracings.write(row.tracings);
+  }
+  files.commit();
+  tracings.commit();
+}
+
+}  // namespace
+
+SyntheticVideo synthetic_video(uint64_t seed, int64_t number, int64_t frames, double fps,
+                               bool pixels) {
+  Generator generator(seed, static_cast<uint64_t>(number));
+  Draw draw(generator);
+  SyntheticVideo video;
+  video.name = name_of(generator, number);
+  const Heartbeat heart = draw_heartbeat(draw, frames, fps);
+  video.heart_rate = 60 / heart.beat;
+  const int64_t least = std::min(two_beats(video.heart_rate, fps), frames);
+  const int64_t count = least + generator.next_below(frames - least + 1);
+  video.diastole = generator.next_below(std::max<int64_t>(std::llround(heart.beat * fps), 1));
+  video.systole = video.diastole + std::llround(heart.systole * fps);
+
+  const Patient patient = draw_patient(draw, heart.systole);
+  const Phantom& phantom = patient.phantom;
+  video.diastole_border = in_picture(phantom, patient.view, 0, 0);
+  video.systole_border = in_picture(phantom, patient.view, patient.contraction, heart.systole);
+  video.diastole_tracing = trace(video.diastole_border, phantom.apex_index());
+  video.systole_tracing = trace(video.systole_border, phantom.apex_index());
+  const double ml = std::pow(patient.view.scale, -3);  // of a pixel cubed
+  video.end_diastolic_volume = disk_volume(video.diastole_tracing) * ml;
+  video.end_systolic_volume = disk_volume(video.systole_tracing) * ml;
+  video.ejection_fraction = 100 * (1 - video.end_systolic_volume / video.end_diastolic_volume);
+
+  video.sector = zeros({kPicture, kPicture}, {.dtype = u8});
+  for (int y = 0; y < kPicture; ++y)
+    for (int x = 0; x < kPicture; ++x)
+      video.sector.data<uint8_t>()[y * kPicture + x] =
+          patient.probe.sees({static_cast<double>(x), static_cast<double>(y)});
+  for (int64_t i = 0; i < count; ++i) {
+    const double time = static_cast<double>(i - video.diastole) / fps;
+    video.contraction.push_back(patient.contraction * heart.contraction(time));
+  }
+  if (!pixels) return video;
+  video.frames = empty({count, 1, kPicture, kPicture}, {.dtype = u8});
+  Scanner scanner(phantom, patient.view, patient.probe, Echoes::random(draw), generator);
+  for (int64_t i = 0; i < count; ++i) {
+    const double time = static_cast<double>(i - video.diastole) / fps;
+    scanner.frame(video.contraction[static_cast<size_t>(i)], heart.opening(time), time,
+                  video.frames.data<uint8_t>() + i * kPicture * kPicture);
+  }
+  return video;
+}
+
+void synth(const SynthOptions& options) {
+  check_options(options);
+  check_replaceable(options.output, options.overwrite);
+  catch_interrupts();
+  FolderInMaking folder(options.output);
+  report::ProgressBar bar;
+  std::mutex bar_is_used;
+  int64_t done = 0;
+  const int64_t count = options.train + options.val + options.test;
+  std::vector<Rows> rows(static_cast<size_t>(count));
+  bar.start("synth", count);
+  with_code(ExitCode::storage, [&] {
+    parallel_for(0, count, 1, [&](int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        if (interrupted() != 0) return;
+        const SyntheticVideo video = synthetic_video(options.seed, i, options.frames, options.fps);
+        const char* split = i < options.train                 ? "TRAIN"
+                            : i < options.train + options.val ? "VAL"
+                                                              : "TEST";
+        data::write_video((folder.path() / "Videos" / (video.name + ".avi")).string(),
+                          video.frames.expand({-1, 3, -1, -1}), {.fps = options.fps});
+        rows[static_cast<size_t>(i)] = rows_of(video, options.fps, split);
+        const std::scoped_lock lock(bar_is_used);
+        bar.update(++done);
+      }
+    });
+    if (interrupted() == 0) write_tables(folder.path(), rows);
+  });
+  if (interrupted() != 0)
+    throw Failure(ExitCode{128 + interrupted()},
+                  "synth: interrupted, " + options.output + " is not written");
+  folder.commit();
+  bar.end();
+  int64_t frames = 0;
+  double low = 100, high = 0;
+  for (const Rows& row : rows) {
+    frames += row.frames;
+    low = std::min(low, row.ejection_fraction);
+    high = std::max(high, row.ejection_fraction);
+  }
+  fmt::print(
+      "{}: {} synthetic videos ({} train, {} val, {} test), {} frames, EF {:.0f} to {:.0f} %\n",
+      options.output, count, options.train, options.val, options.test, frames, low, high);
+}
+
+}  // namespace aorta::echo

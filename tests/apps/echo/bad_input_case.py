@@ -1,0 +1,226 @@
+"""The table of bad_input_test.py, which bad_data.py, bad_runs.py and bad_flags.py fill, and what its rows run on."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import bad_input_files as files
+
+ECHO, BAD_TENSOR, BAD_MACHINE = (os.path.abspath(path) for path in sys.argv[1:4])
+LIMIT = 120  # seconds; a command that takes longer hangs
+MODEL = ["--model_name", "unet_small", "--num_workers", "0"]
+
+ROWS = []
+LEFT_OUT = {}
+
+
+class Row:
+    def __init__(self, number, what, command, code, message, run):
+        self.number, self.what, self.command, self.code, self.message, self.run = (
+            number, what, command, code, message, run)
+
+
+def row(number, what, code, message, command="train"):
+    def keep(run):
+        ROWS.append(Row(number, what, command, code, message, run))
+        return run
+    return keep
+
+
+def left_out(number, what, reason):
+    LEFT_OUT[number] = (what, reason)
+
+
+class Done:
+    def __init__(self, code, out, err):
+        self.code, self.out, self.err = code, out, err
+
+
+class Case:
+    """A row's folder, data and run."""
+
+    shared = None  # folder with `data` and `run`, made once
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.data_folder = os.path.join(folder, "data")
+        self.run_folder = os.path.join(folder, "run")
+        self.data = files.Data(os.path.join(Case.shared, "data"), self.data_folder)
+        self.started = []
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    # Starting programs.
+    def start(self, *command, limits=(), environment=None, stdout=subprocess.PIPE):
+        def before():
+            for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+                signal.signal(number, signal.SIG_DFL)  # as a shell starts it: Python ignores some
+            for name, value in limits:
+                resource.setrlimit(name, (value, value))
+        full = {**os.environ, "OMP_NUM_THREADS": "1", "HOME": self.folder, **(environment or {})}
+        full.pop("AORTA_ECHO", None)
+        full.pop("XDG_DATA_HOME", None)
+        started = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, preexec_fn=before,
+                                   env=full, cwd=self.folder, errors="replace")
+        self.started.append(started)
+        return started
+
+    def finish(self, started):
+        out, err = started.communicate(timeout=LIMIT)
+        code = started.returncode
+        return Done(128 - code if code < 0 else code, out or "", err)
+
+    def echo(self, *arguments, **how):
+        return self.finish(self.start(ECHO, *arguments, **how))
+
+    def train_arguments(self, *arguments):
+        return ["train", "--data_dir", self.data_folder, "--output", self.run_folder, *MODEL, "--batch_size", "1",
+                "--num_train_patients", "2", "--num_epochs", "1", *arguments]
+
+    def train(self, *arguments, **how):
+        return self.echo(*self.train_arguments(*arguments), **how)
+
+    def check(self):
+        return self.echo("data", "check", "--data_dir", self.data_folder)
+
+    def evaluate(self, weights):
+        return self.echo("evaluate", "--data_dir", self.data_folder, "--weights", weights, "--num_workers", "0",
+                         "--output", self.path("evaluation"))
+
+    def tensor(self, *arguments):
+        return self.finish(self.start(BAD_TENSOR, *arguments))
+
+    # Runs that have begun.
+    def begun(self):
+        """Copies the shared run; kept(name) is what a file of it was."""
+        shutil.copytree(os.path.join(Case.shared, "run"), self.run_folder)
+        return self
+
+    def resume_arguments(self, *arguments):
+        return self.train_arguments("--resume", "--num_epochs", "3", *arguments)
+
+    def resume(self, *arguments, **how):
+        return self.echo(*self.resume_arguments(*arguments), **how)
+
+    def resume_for_long(self, *arguments, **how):
+        """A running training that has said that it goes on."""
+        started = self.start(ECHO, *self.resume_arguments("--num_epochs", "100000", *arguments), **how)
+        self.wait_for(started, "resume epoch")
+        return started
+
+    def wait_for(self, started, text):
+        for line in started.stdout:
+            if line.startswith(text):
+                return
+        raise AssertionError("it ended without \"%s\": %s" % (text, started.stderr.read()))
+
+    def expect_earlier_files(self, *names):
+        for name in names or ("best.safetensors", "checkpoint.safetensors", "log.csv"):
+            old = files.read(os.path.join(Case.shared, "run", name))
+            now = files.read(os.path.join(self.run_folder, name))
+            whole = now.startswith(old) if name == "log.csv" else now == old
+            assert whole, name + " isn't what it was"
+
+    def expect_resumes(self):
+        done = self.resume("--max_steps", "1")
+        assert done.code == 0, done.err
+
+    @staticmethod
+    def remove(path):
+        shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+
+    # Other processes.
+    @staticmethod
+    def descendants(pid, generations=99):
+        parents = {}
+        for name in os.listdir("/proc"):
+            if not name.isdigit():
+                continue
+            try:
+                with open("/proc/%s/stat" % name, encoding="ascii", errors="replace") as file:
+                    fields = file.read().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[0] != "Z":
+                parents[int(name)] = int(fields[1])
+        found, last = [], [pid]
+        while last and generations > 0:
+            generations -= 1
+            last = [child for child, parent in parents.items() if parent in last]
+            found += last
+        return found
+
+    def worker_list(self, started):
+        """The workers: the program starts a process that starts their parent."""
+        return [pid for pid in self.descendants(started.pid) if pid not in self.descendants(started.pid, 2)]
+
+    def workers(self, started):
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline and started.poll() is None:
+            found = self.worker_list(started)
+            if found:
+                return found
+            time.sleep(0.02)
+        raise AssertionError("there are no workers")
+
+    @staticmethod
+    def kill(pid, number):
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+    def end(self):
+        for started in self.started:
+            if started.poll() is None:
+                for pid in self.descendants(started.pid) + [started.pid]:
+                    self.kill(pid, signal.SIGKILL)
+            started.wait()
+            for stream in started.stdout, started.stderr:
+                if stream:
+                    stream.close()
+
+
+class SharedData(unittest.TestCase):
+    """Tests on the data set and the run that all rows share, which the first of them makes."""
+
+    folder = None
+
+    @classmethod
+    def setUpClass(cls):
+        if SharedData.folder:
+            return
+        SharedData.folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        Case.shared = cls.folder.name + "/shared"
+        data, run = Case.shared + "/data", Case.shared + "/run"
+        os.mkdir(Case.shared)
+        for command in (["synth", "--train", "6", "--val", "2", "--test", "2", "--frames", "56", "--output", data],
+                        ["train", "--data_dir", data, "--output", run, *MODEL, "--batch_size", "1",
+                         "--num_train_patients", "2", "--num_epochs", "2"]):
+            subprocess.run([ECHO, *command], check=True, timeout=LIMIT, stdout=subprocess.DEVNULL)
+
+
+INTRODUCTION = """# Exit codes and errors of aorta-echo
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 2 | usage: a flag or its value |
+| 3 | data: a table, a video, a file of weights |
+| 4 | environment: a folder, memory, descriptors, a device |
+| 5 | diverged: the loss is no longer finite |
+| 6 | storage: a file couldn't be written, or would have replaced one |
+| 130, 143, 129 | ended by Ctrl-C, SIGTERM or SIGHUP, after a checkpoint (a second signal ends it at once) |
+
+What fails says so in one line on stderr, `error: ` and the message, and leaves whole what earlier runs wrote. In
+the messages below `*` stands for anything, DATA for the data folder and RUN for the run's folder. Where the exit code
+is 0 the message is a line of what the command prints. `tensors` is a program of the tests, for what no command
+reaches. `tests/apps/echo/bad_input_test.py` runs every row, and prints this page with `--markdown`.
+"""

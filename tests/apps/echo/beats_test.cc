@@ -1,0 +1,86 @@
+#include <aorta/aorta.h>
+#include <aorta/apps/echo/measure/beats.h>
+
+#include <cmath>
+#include <numbers>
+
+#include <aorta/tests/apps/echo/test_files.h>
+
+namespace aorta::echo {
+namespace {
+
+TEST(Beats, PeaksAreScipys) {
+  int count = 0, peaks = 0;
+  for (const auto& [name, arrays] : echo_fixture()) {
+    if (!name.starts_with("peaks")) continue;
+    const std::vector<double> values = arrays.at("values").to_vector<double>();
+    const auto found = find_peaks(values, {.distance = arrays.at("distance").item<double>(),
+                                           .prominence = arrays.at("prominence").item<double>()});
+    EXPECT_EQ(found, arrays.at("peaks").to_vector<int64_t>()) << name;
+    ++count;
+    peaks += static_cast<int>(found.size());
+  }
+  EXPECT_EQ(count, 40);
+  EXPECT_GT(peaks, 300);
+}
+
+// Areas of a heart of that many frames a beat: largest in frame `phase` of each, smallest 0.4 beats
+// later.
+std::vector<double> heart(int frames, double beat, double phase) {
+  std::vector<double> areas;
+  for (int i = 0; i < frames; ++i) {
+    double part = (i - phase) / beat;
+    part -= std::floor(part);
+    const double rise = part < 0.4 ? part / 0.4 : 1 - (part - 0.4) / 0.6;
+    areas.push_back(1500 - 600 * rise);
+  }
+  return areas;
+}
+
+TEST(Beats, AreDiastolesAndTheSystolesAfterThem) {
+  const auto beats = find_beats(heart(200, 50, 15), 50);
+  ASSERT_EQ(beats.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(beats[i].diastole, 15 + 50 * static_cast<int64_t>(i));
+    EXPECT_EQ(beats[i].systole, 35 + 50 * static_cast<int64_t>(i));
+    EXPECT_FALSE(beats[i].cut);
+  }
+}
+
+TEST(Beats, OfAVideoThatBeginsInContractionAreCut) {
+  const auto beats = find_beats(heart(120, 50, -5), 50);
+  ASSERT_EQ(beats.size(), 2u);
+  EXPECT_EQ(beats[0].diastole, 0);
+  EXPECT_EQ(beats[0].systole, 15);
+  EXPECT_TRUE(beats[0].cut);
+  EXPECT_EQ(beats[1].diastole, 45);
+  EXPECT_EQ(beats[1].systole, 65);
+  EXPECT_FALSE(beats[1].cut);
+}
+
+TEST(Beats, AreKnownAtOtherFrameRates) {
+  // 100 beats a minute in 25 frames a second: closer than 20 frames.
+  const auto areas = heart(92, 15, 4);
+  EXPECT_EQ(find_systoles(areas, 25).size(), 6u);
+  EXPECT_LT(find_systoles(areas, 0).size(), 6u);
+  // Half a beat is no beat.
+  EXPECT_EQ(find_systoles(heart(500, 100, 10), 100).size(), 5u);
+}
+
+TEST(Beats, NeedMoreThanHalfOfTheRange) {
+  std::vector<double> areas = heart(150, 50, 10);
+  const auto expected = find_systoles(areas);
+  areas[50] += 250;  // a dip of less than half the range on both sides of it
+  EXPECT_EQ(find_systoles(areas), expected);
+}
+
+TEST(Beats, OfNothingAreNone) {
+  EXPECT_TRUE(find_beats({}).empty());
+  EXPECT_TRUE(find_beats(std::vector<double>(1, 5.)).empty());
+  EXPECT_TRUE(find_beats(std::vector<double>(60, 5.)).empty());
+  EXPECT_EQ(error_of([] { find_peaks({}, {.distance = 0.5}); }),
+            "find_peaks: distance must be 1 at least, got 0.5");
+}
+
+}  // namespace
+}  // namespace aorta::echo

@@ -1,0 +1,180 @@
+"""Each limit of a process from nothing to enough: aorta-echo does what it is told, or ends with one line and the right
+code, and what earlier runs wrote is whole.
+
+    python3 limits_test.py AORTA_ECHO BAD_TENSOR BAD_MACHINE.so
+
+AORTA_LIMIT_STEPS=fine steps through every value that a descriptor or a megabyte makes; the suite takes a few of each.
+Below some value the kernel or the dynamic loader ends a program before it begins: that is theirs.
+"""
+
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from bad_input_case import ECHO, LIMIT, MODEL, Case
+
+FINE = os.environ.get("AORTA_LIMIT_STEPS") == "fine"
+MIB = 1 << 20
+THREADS = {"OMP_NUM_THREADS": "3"}  # more than CPUs, and so many that teams of them differ
+# What C++, C and their libraries say in their own words.
+RAW = re.compile(r"terminate called|filesystem error|basic_|std::|libgomp|Sanitizer|Segmentation|got Success|"
+                 r"got No such file or directory|cannot create|what\(\)")
+LOADER = re.compile(r"error while loading shared libraries|cannot (apply|allocate|map)|failed to map", re.IGNORECASE)
+
+STEPS = {  # limit: values, fine and coarse
+    "NOFILE": (range(0, 64), (3, 4, 5, 6, 8, 9, 11, 13, 16, 20, 24, 32)),
+    "AS": (range(2 * MIB, 420 * MIB, MIB), range(8 * MIB, 420 * MIB, 37 * MIB)),
+    "DATA": (range(0, 300 * MIB, MIB), range(0, 300 * MIB, 31 * MIB)),
+    "STACK": (range(0, 2 * MIB, 16 << 10), (16 << 10, 128 << 10, 256 << 10, 512 << 10, 1 * MIB)),
+    "FSIZE": ([0, *(1 << k for k in range(26))], (0, 1, 100, 4096, 60000, MIB, 4 * MIB, 32 * MIB)),
+}
+CODES = {"NOFILE": (4, 6), "AS": (4,), "DATA": (4,), "STACK": (4,), "FSIZE": (4, 6), "NPROC": (4,)}
+
+
+class Limits(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+        Case.shared = cls.folder.name + "/shared"
+        data, run = Case.shared + "/data", Case.shared + "/run"
+        os.mkdir(Case.shared)
+        for command in (["synth", "--train", "4", "--val", "2", "--test", "2", "--frames", "56", "--output", data],
+                        ["train", "--data_dir", data, "--output", run, *MODEL, "--batch_size", "1",
+                         "--num_train_patients", "2", "--num_epochs", "1"]):
+            subprocess.run([ECHO, *command], check=True, timeout=LIMIT, stdout=subprocess.DEVNULL)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def judge(self, done, codes, what):
+        """Whether it went well; None where the program didn't begin."""
+        said = "%s: exit code %d\n%s" % (what, done.code, done.err)
+        if done.code == 0:
+            return True
+        if done.code in (127, 128 + 9, 128 + 11) and not done.out and (not done.err or LOADER.search(done.err)):
+            return None
+        self.assertIn(done.code, codes, said)
+        lines = [line for line in done.err.splitlines() if not line.startswith(("warning: ", "aorta: "))]
+        self.assertEqual(len(lines), 1, said)
+        self.assertRegex(lines[0], r"^error: .*: ", said)
+        self.assertNotRegex(done.err, RAW, said)
+        return False
+
+    def step_through(self, limit, run, check=lambda case, done: None):
+        """Runs `run(case, limits)` at each value. What is too little at one value must not begin at a smaller one."""
+        number = getattr(resource, "RLIMIT_" + limit)
+        begun = False
+        ended = []
+        for value in STEPS[limit][0 if FINE else 1]:
+            with tempfile.TemporaryDirectory(dir=self.folder.name) as folder:
+                case = Case(folder)
+                try:
+                    done = run(case, [(number, value)])
+                    well = self.judge(done, CODES[limit], "%s %d" % (limit, value))
+                    self.assertFalse(begun and well is None, "%s %d: %d %s" % (limit, value, done.code, done.err))
+                    begun = begun or well is not None
+                    check(case, done)
+                finally:
+                    case.end()
+            ended.append(well)
+        self.assertTrue(ended[-1], "%s: the last value must be enough" % limit)
+        self.assertIn(False, ended, "%s: a value must be too little" % limit)
+
+    @staticmethod
+    def kept(case, done):
+        """A resumed run: it can be gone on with, and nothing half-written stays."""
+        if done.code != 0:
+            try:
+                case.expect_earlier_files("best.safetensors", "checkpoint.safetensors")
+            except AssertionError:  # it came to newer ones
+                again = case.resume("--num_epochs", "2")
+                assert again.code == 0, again.err
+        left = [name for _, _, names in os.walk(case.run_folder) for name in names if name.endswith(".tmp")]
+        assert not left, left
+
+    def train(self, limit, *flags):
+        self.step_through(limit, lambda case, limits: case.begun().echo(
+            *case.train_arguments("--resume", "--num_epochs", "2", *flags), limits=limits, environment=THREADS), self.kept)
+
+    def test_descriptors_of_a_training(self):
+        self.train("NOFILE")
+
+    def test_descriptors_of_a_training_with_workers(self):
+        self.train("NOFILE", "--num_workers", "2")
+
+    def test_descriptors_of_a_run_that_replaces_one(self):
+        self.step_through("NOFILE", lambda case, limits: case.begun().train("--overwrite", "--max_steps", "1", limits=limits))
+
+    def test_address_space_of_a_training(self):
+        self.train("AS")
+
+    def test_data_of_a_training_with_workers(self):
+        self.train("DATA", "--num_workers", "2")
+
+    def test_stack_of_a_training(self):
+        self.train("STACK")
+
+    def test_size_of_files_of_a_training(self):
+        self.train("FSIZE")
+
+    def test_size_of_files_of_a_training_with_workers(self):
+        self.train("FSIZE", "--num_workers", "1")
+
+    def test_size_of_files_of_a_segmentation(self):
+        def segment(case, limits):
+            videos = case.data.path("Videos")
+            return case.echo("segment", "--weights", Case.shared + "/run", "--output", case.path("segmented"),
+                             os.path.join(videos, sorted(os.listdir(videos))[0]), limits=limits)
+        self.step_through("FSIZE", segment)
+
+    def test_size_of_files_of_an_evaluation(self):
+        self.step_through("FSIZE", lambda case, limits: case.echo(
+            "evaluate", "--data_dir", case.data_folder, "--weights", Case.shared + "/run", "--num_workers", "0",
+            "--output", case.path("evaluation"), limits=limits))
+
+    def test_descriptors_of_the_other_commands(self):
+        for command in (["synth", "--output", "made", "--train", "1", "--val", "1", "--test", "1", "--frames", "56"],
+                        ["data", "check"], ["export", "--weights", Case.shared + "/run", "--output", "net.safetensors"]):
+            with self.subTest(command[0]):
+                self.step_through("NOFILE", lambda case, limits: case.echo(
+                    *command, *(["--data_dir", case.data_folder] if command[0] == "data" else []), limits=limits))
+
+    @staticmethod
+    def processes_of(user):
+        return subprocess.run(["ps", "-u", str(user), "-o", "pid="], stdout=subprocess.PIPE, text=True).stdout.split()
+
+    @unittest.skipUnless(os.geteuid() == 0, "becomes another user, whom limits of processes bind")
+    def test_processes_of_a_training_with_workers(self):
+        """Threads count as processes: of a user who has no others."""
+        os.chmod(self.folder.name, 0o755)
+        user = 54321
+        for count in range(0, 24) if FINE else (0, 1, 2, 3, 4, 6, 8, 24):
+            with tempfile.TemporaryDirectory(dir=self.folder.name) as folder:
+                case = Case(folder)
+                try:
+                    case.begun()
+                    subprocess.run(["chown", "-R", str(user), folder], check=True)
+                    command = case.train_arguments("--resume", "--num_epochs", "2", "--num_workers", "2")
+                    done = case.finish(case.start(
+                        "setpriv", "--reuid", str(user), "--clear-groups", "prlimit", "--nproc=%d" % count, ECHO, *command,
+                        environment=THREADS))
+                    if "setpriv" in done.err or "prlimit" in done.err:
+                        self.skipTest("another user can't be had here: " + done.err)
+                    well = self.judge(done, CODES["NPROC"], "NPROC %d" % count)
+                    self.kept(case, done)
+                finally:
+                    case.end()
+                while self.processes_of(user):  # they end with their parent, and count until then
+                    time.sleep(0.02)
+        self.assertTrue(well, "the last value must be enough")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

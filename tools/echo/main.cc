@@ -1,3 +1,0 @@
-#include <aorta/tools/echo/command_line.h>
-
-int main(int argc, char** argv) { return aorta::echo::run_command_line(argc, argv); }
