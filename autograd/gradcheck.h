@@ -39,8 +39,8 @@ struct GradcheckResult {
 GradcheckResult gradcheck(const DifferentiableFunction& function, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});
 
-/// The same for the gradients' own gradients, with respect to the inputs and to the incoming
-/// gradients (random, or given one an output).
+/// Checks the gradients' own gradients, with respect to the inputs and to the incoming gradients,
+/// which are random or given, one an output.
 GradcheckResult gradgradcheck(const DifferentiableFunction& function,
                               const std::vector<Tensor>& inputs,
                               const GradcheckOptions& options = {},

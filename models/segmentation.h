@@ -25,7 +25,7 @@ class Segmentation : public nn::Module {
  public:
   /// The logits of both heads, at the size of the input.
   SegmentationOutput heads(const Tensor& input) const;
-  /// Those of the first.
+  /// Returns the logits of the first head.
   Tensor forward(const Tensor& input) const override;
 
   ResNetFeatures backbone;

@@ -64,8 +64,8 @@ struct ConvTransposeOptions {
   Sizes dilation = 1;
 };
 
-/// The same for transposed convolutions: weight (C, O/groups, *kernel); see
-/// aorta::conv_transpose2d. Weight and bias start uniform in +-1 / sqrt(O / groups x kernel).
+/// A transposed convolution, weight (C, O/groups, *kernel); see aorta::conv_transpose2d. Weight and
+/// bias start uniform in +-1 / sqrt(O / groups x kernel).
 class ConvTranspose : public Module {
  public:
   Tensor forward(const Tensor& input) const override;

@@ -22,8 +22,8 @@ class Dropout : public Module {
   DropoutOptions options;
 };
 
-/// The same for whole channels of (N, C, *), or of (C, L) in 1 dimension and (C, D, H, W) in 3.
-/// Dropout2d takes 3 dimensions as (N, C, L), as PyTorch does.
+/// Drops whole channels of (N, C, *), or of (C, L) in 1 dimension and (C, D, H, W) in 3. Dropout2d
+/// takes 3 dimensions as (N, C, L), as PyTorch does.
 class ChannelDropout : public Module {
  public:
   Tensor forward(const Tensor& input) const override;

@@ -83,8 +83,9 @@ class Module {
                   "nn::ModuleOf<Net>`; then net(x, y) calls it");
   }
 
-  /// Those of this module, and then of the ones inside, in the order of their declaration; a tensor
-  /// that has several names comes once, under the first. Names are dotted: "layer1.0.weight".
+  /// Lists this module's own, and then those of the modules inside, in the order of their
+  /// declaration; a tensor that has several names comes once, under the first. Names are dotted:
+  /// "layer1.0.weight".
   NamedTensors named_parameters(bool recurse = true) const;
   NamedTensors named_buffers(bool recurse = true) const;
   std::vector<Tensor> parameters(bool recurse = true) const;

@@ -12,7 +12,8 @@ namespace aorta::nn {
 
 struct BatchNormOptions {
   double eps = 1e-5;
-  /// Of the running statistics; none: the average of all batches so far.
+  /// The share of a new batch in the running statistics; without one they are the average of all
+  /// batches so far.
   std::optional<double> momentum = 0.1;
   bool affine = true;               // with weight and bias (C)
   bool track_running_stats = true;  // without, the batch's statistics serve in eval mode too
@@ -57,7 +58,7 @@ void set_statistic_groups(Module& module, int64_t groups);
 /// step has seen (optim::AveragedModel). Nothing runs when there is no BatchNorm with statistics.
 void update_bn(Module& module, const std::function<void()>& calls);
 
-/// The same with a call for each of a range of input tensors, or of a loader's batches, whose first
+/// Calls the module for each of a range of input tensors, or of a loader's batches, whose first
 /// tensor is the input; inputs go to the statistics' device: `nn::update_bn(net, loader)`.
 template <class Range>
 requires requires(Range& range) { std::begin(range); }

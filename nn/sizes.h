@@ -15,7 +15,7 @@ class Sizes : public Dims {
   Sizes(const Dims& sizes) : Dims(sizes) {}                     // NOLINT: implicit
 };
 
-/// The same for the padding of a convolution, which may also be "valid" or "same".
+/// The padding of a convolution: numbers as in Sizes, or "valid" or "same".
 class Padding : public ConvPadding {
  public:
   template <class T, class = std::enable_if_t<std::is_integral_v<T>>>

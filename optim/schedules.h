@@ -128,7 +128,7 @@ class CosineAnnealingLR : public LRScheduler {
   Options options_;
 };
 
-/// The same from the start again after T_0 steps, then T_0 T_mult, T_0 T_mult^2, ... step(epoch)
+/// Starts the cosine again after T_0 steps, then after T_0 T_mult, T_0 T_mult^2, ... step(epoch)
 /// goes to any (fractional) epoch.
 class CosineAnnealingWarmRestarts : public LRScheduler {
  public:

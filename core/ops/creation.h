@@ -26,7 +26,8 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
 Tensor eye(int64_t n, const TensorOptions& options = {});
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options = {});
 
-// The same shape, strides, dtype and device as `like`, where `options` don't say otherwise.
+/// A tensor made like another one has its shape, strides, dtype and device, where the options don't
+/// say otherwise.
 struct LikeOptions {
   std::optional<DType> dtype = {};
   std::optional<Device> device = {};

@@ -180,7 +180,7 @@ Tensor clamp_max_(const Tensor& self, const Tensor& max);
 /// x limited to [min, max], either of which may be left out; NaN stays; max wins where min > max.
 Tensor clamp(const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max = {});
 Tensor clamp_(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {});
-/// The same with bounds by element, broadcast; one that isn't defined is left out.
+/// Clamps to bounds by element, which are broadcast; a bound that isn't defined is left out.
 Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max = {});
 Tensor clamp_(const Tensor& self, const Tensor& min, const Tensor& max = {});
 

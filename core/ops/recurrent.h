@@ -30,7 +30,7 @@ Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const
 /// What comes after the products, in one pass: an LSTM's step from input_gates = input w_ih^T +
 /// b_ih and hidden_gates = h w_hh^T + b_hh, both (N, 4 H), and the cell (N, H).
 LstmState lstm_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cell);
-/// The same for a GRU: (N, 3 H) and the state (N, H).
+/// Computes the next state of a GRU from its gates, both (N, 3 H), and the state (N, H).
 Tensor gru_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& state);
 
 /// Gradients of what follows the products, fused; they record nothing.

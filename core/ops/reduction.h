@@ -84,7 +84,7 @@ using VarMeanGradient = void (*)(Tensor& var, Tensor& mean, const Tensor& input,
                                  double correction, bool keepdim);
 using NormGradient = void (*)(Tensor& output, const Tensor& input, double p, const Dims& dims,
                               bool keepdim);
-/// Of ops that pick elements: values = input gathered at indices along dim.
+/// The gradient entry of ops that pick elements: values = input gathered at indices along dim.
 using PickGradient = void (*)(Tensor& values, const Tensor& input, const Tensor& indices, int dim,
                               bool keepdim);
 using NoGradient = void (*)();

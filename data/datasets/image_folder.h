@@ -43,7 +43,7 @@ class ImageFolder : public Dataset {
   const std::vector<std::string>& classes() const { return classes_; }
   /// Throws `image_folder: name must be one of "cat", "dog", got "cow"`.
   int64_t class_to_index(const std::string& name) const;
-  /// Of a sample, without reading its image.
+  /// These two describe a sample without reading its image.
   std::string path(int64_t index) const;
   int64_t label(int64_t index) const;
 

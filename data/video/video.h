@@ -54,7 +54,7 @@ class VideoReader {
 
 struct VideoWriterOptions {
   double fps = 50;
-  /// Of the JPEG images, 1 to 100; 95 is what OpenCV takes.
+  /// The quality of the JPEG images, 1 to 100; 95 is what OpenCV takes.
   int quality = 95;
 };
 

@@ -25,7 +25,7 @@ TEST(Pooling, KeepsChannelsLast) {
   EXPECT_TRUE(max_pool3d(volume, {2}).is_contiguous(MemoryFormat::channels_last));
 }
 
-// Of a ramp, the mean of a window is that of its corners, and the largest is the last.
+// In a ramp the mean of a window is that of its corners, and the largest element is the last.
 TEST(Pooling, OfARamp) {
   const Tensor x = ramp({1, 64, 96});
   const Tensor mean = avg_pool2d(x, {4, 6}), largest = max_pool2d(x, {4, 6});

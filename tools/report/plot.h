@@ -61,7 +61,7 @@ class Plot {
   /// isn't finite draws none.
   Plot& horizontal(std::string name, double y);
   Plot& vertical(std::string name, double x);
-  /// The same for y = x: both axes then show one range, for which they must be alike.
+  /// Draws the line y = x: both axes then show one range, for which they must be alike.
   Plot& diagonal(std::string name);
   /// Contour lines of f over the rectangle of the axes, whose ranges must be given. Without levels,
   /// 16 with as much area between each two neighbours: dark is low.
