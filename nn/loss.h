@@ -51,32 +51,25 @@ class Loss : public Module {
 };
 
 struct MSELoss : Loss {
-  explicit MSELoss(Reduction kind = Reduction::mean) : reduction(kind) {}
-  MSELoss(Module& owner, const char* name, Reduction kind = Reduction::mean) : MSELoss(kind) {
-    join(owner, name);
-  }
+  explicit MSELoss(Reduction reduction = Reduction::mean);
+  MSELoss(Module& owner, const char* name, Reduction reduction = Reduction::mean);
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
 };
 
 struct L1Loss : Loss {
-  explicit L1Loss(Reduction kind = Reduction::mean) : reduction(kind) {}
-  L1Loss(Module& owner, const char* name, Reduction kind = Reduction::mean) : L1Loss(kind) {
-    join(owner, name);
-  }
+  explicit L1Loss(Reduction reduction = Reduction::mean);
+  L1Loss(Module& owner, const char* name, Reduction reduction = Reduction::mean);
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
 };
 
 struct SmoothL1Loss : Loss {
-  explicit SmoothL1Loss(Reduction kind = Reduction::mean, double where = 1)
-      : reduction(kind), beta(where) {}
-  SmoothL1Loss(Module& owner, const char* name, Reduction kind = Reduction::mean, double where = 1)
-      : SmoothL1Loss(kind, where) {
-    join(owner, name);
-  }
+  explicit SmoothL1Loss(Reduction reduction = Reduction::mean, double beta = 1);
+  SmoothL1Loss(Module& owner, const char* name, Reduction reduction = Reduction::mean,
+               double beta = 1);
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
@@ -84,12 +77,9 @@ struct SmoothL1Loss : Loss {
 };
 
 struct HuberLoss : Loss {
-  explicit HuberLoss(Reduction kind = Reduction::mean, double where = 1)
-      : reduction(kind), delta(where) {}
-  HuberLoss(Module& owner, const char* name, Reduction kind = Reduction::mean, double where = 1)
-      : HuberLoss(kind, where) {
-    join(owner, name);
-  }
+  explicit HuberLoss(Reduction reduction = Reduction::mean, double delta = 1);
+  HuberLoss(Module& owner, const char* name, Reduction reduction = Reduction::mean,
+            double delta = 1);
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
@@ -97,13 +87,9 @@ struct HuberLoss : Loss {
 };
 
 struct KLDivLoss : Loss {
-  explicit KLDivLoss(Reduction kind = Reduction::mean, bool target_is_log = false)
-      : reduction(kind), log_target(target_is_log) {}
-  KLDivLoss(Module& owner, const char* name, Reduction kind = Reduction::mean,
-            bool target_is_log = false)
-      : KLDivLoss(kind, target_is_log) {
-    join(owner, name);
-  }
+  explicit KLDivLoss(Reduction reduction = Reduction::mean, bool log_target = false);
+  KLDivLoss(Module& owner, const char* name, Reduction reduction = Reduction::mean,
+            bool log_target = false);
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
@@ -162,22 +148,16 @@ struct NLLLoss : Loss {
 };
 
 struct DiceLoss : Loss {
-  explicit DiceLoss(const DiceOptions& dice_options = {}) : options(dice_options) {}
-  DiceLoss(Module& owner, const char* name, const DiceOptions& dice_options = {})
-      : DiceLoss(dice_options) {
-    join(owner, name);
-  }
+  explicit DiceLoss(const DiceOptions& options = {});
+  DiceLoss(Module& owner, const char* name, const DiceOptions& options = {});
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   DiceOptions options;
 };
 
 struct FocalLoss : Loss {
-  explicit FocalLoss(const FocalOptions& focal_options = {}) : options(focal_options) {}
-  FocalLoss(Module& owner, const char* name, const FocalOptions& focal_options = {})
-      : FocalLoss(focal_options) {
-    join(owner, name);
-  }
+  explicit FocalLoss(const FocalOptions& options = {});
+  FocalLoss(Module& owner, const char* name, const FocalOptions& options = {});
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   FocalOptions options;
@@ -186,13 +166,9 @@ struct FocalLoss : Loss {
 /// 1 - cosine of the pairs with target 1, max(cosine - margin, 0) of those with -1; called with
 /// three tensors.
 struct CosineEmbeddingLoss : Module {
-  explicit CosineEmbeddingLoss(double least = 0, Reduction kind = Reduction::mean)
-      : margin(least), reduction(kind) {}
-  CosineEmbeddingLoss(Module& owner, const char* name, double least = 0,
-                      Reduction kind = Reduction::mean)
-      : CosineEmbeddingLoss(least, kind) {
-    join(owner, name);
-  }
+  explicit CosineEmbeddingLoss(double margin = 0, Reduction reduction = Reduction::mean);
+  CosineEmbeddingLoss(Module& owner, const char* name, double margin = 0,
+                      Reduction reduction = Reduction::mean);
   using Module::forward;
   Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target) const;
   Tensor operator()(const Tensor& input1, const Tensor& input2, const Tensor& target) const;
