@@ -8,8 +8,10 @@
 
 namespace aorta::autograd {
 
+/// What gradcheck differentiates: outputs from inputs.
 using DifferentiableFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
+/// How closely and how thoroughly gradcheck looks.
 struct GradcheckOptions {
   /// The step of the finite differences, relative to an input of magnitude 1.
   double step = 1e-4;

@@ -8,6 +8,7 @@
 
 namespace aorta {
 
+/// The kinds of devices that a tensor may live on, and how many there are.
 enum class DeviceType : uint8_t { cpu, cuda };
 inline constexpr int kDeviceTypeCount = 2;
 

@@ -17,6 +17,7 @@ template <class T>
 concept Arithmetic = std::is_arithmetic_v<T>;
 }  // namespace detail
 
+/// A dataset that others are made of; they share it.
 using DatasetPointer = std::shared_ptr<const Dataset>;
 
 /// The samples of a dataset at some indices, in their order; an index may come more than once.

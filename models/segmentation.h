@@ -10,11 +10,13 @@
 
 namespace aorta::models {
 
+/// The options of FCN and DeepLabV3.
 struct SegmentationOptions {
   int64_t num_classes = 21;
   /// A second head on layer3, whose loss helps in training.
   bool aux_loss = false;
 };
+/// The logits (N, classes, H, W) of both heads.
 struct SegmentationOutput {
   Tensor out;
   Tensor aux;  // undefined without the second head

@@ -6,6 +6,7 @@
 
 namespace aorta::nn {
 
+/// The options of a convolution, with PyTorch's names and defaults.
 struct ConvOptions {
   Sizes stride = 1;
   Padding padding = 0;
@@ -39,6 +40,7 @@ class Conv : public Module {
        const ConvOptions& options);
 };
 
+/// A Conv over N dimensions.
 template <int N>
 class ConvOf : public Conv {
  public:
@@ -51,10 +53,12 @@ class ConvOf : public Conv {
     join(owner, name);
   }
 };
+/// Convolutions of (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using Conv1d = ConvOf<1>;
 using Conv2d = ConvOf<2>;
 using Conv3d = ConvOf<3>;
 
+/// The options of a transposed convolution, with PyTorch's names and defaults.
 struct ConvTransposeOptions {
   Sizes stride = 1;
   Sizes padding = 0;
@@ -93,6 +97,7 @@ class ConvTranspose : public Module {
   Tensor run(const Tensor& input, const Dims& output_padding) const;
 };
 
+/// A ConvTranspose over N dimensions.
 template <int N>
 class ConvTransposeOf : public ConvTranspose {
  public:
@@ -105,6 +110,7 @@ class ConvTransposeOf : public ConvTranspose {
     join(owner, name);
   }
 };
+/// Transposed convolutions of (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using ConvTranspose1d = ConvTransposeOf<1>;
 using ConvTranspose2d = ConvTransposeOf<2>;
 using ConvTranspose3d = ConvTransposeOf<3>;

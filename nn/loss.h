@@ -21,6 +21,7 @@ using aorta::mse_loss;
 using aorta::nll_loss;
 using aorta::smooth_l1_loss;
 
+/// The options of dice_loss.
 struct DiceOptions {
   /// Added to numerator and denominator: two empty masks agree.
   double smooth = 1;
@@ -32,6 +33,7 @@ struct DiceOptions {
 /// squares.
 Tensor dice_loss(const Tensor& input, const Tensor& target, const DiceOptions& options = {});
 
+/// The options of focal_loss.
 struct FocalOptions {
   double alpha = 0.25;  // the weight of the class 1, and 1 - alpha that of 0; negative: no weights
   double gamma = 2;     // how much less what is easy counts
@@ -50,6 +52,7 @@ class Loss : public Module {
   Tensor operator()(const Tensor& input, const Tensor& target) const;
 };
 
+/// (input - target)^2; see mse_loss.
 struct MSELoss : Loss {
   explicit MSELoss(Reduction reduction = Reduction::mean);
   MSELoss(Module& owner, const char* name, Reduction reduction = Reduction::mean);
@@ -58,6 +61,7 @@ struct MSELoss : Loss {
   Reduction reduction;
 };
 
+/// |input - target|; see l1_loss.
 struct L1Loss : Loss {
   explicit L1Loss(Reduction reduction = Reduction::mean);
   L1Loss(Module& owner, const char* name, Reduction reduction = Reduction::mean);
@@ -66,6 +70,7 @@ struct L1Loss : Loss {
   Reduction reduction;
 };
 
+/// Squares of differences below beta, absolute values above; see smooth_l1_loss.
 struct SmoothL1Loss : Loss {
   explicit SmoothL1Loss(Reduction reduction = Reduction::mean, double beta = 1);
   SmoothL1Loss(Module& owner, const char* name, Reduction reduction = Reduction::mean,
@@ -76,6 +81,7 @@ struct SmoothL1Loss : Loss {
   double beta;
 };
 
+/// Squares of differences below delta, delta times absolute values above; see huber_loss.
 struct HuberLoss : Loss {
   explicit HuberLoss(Reduction reduction = Reduction::mean, double delta = 1);
   HuberLoss(Module& owner, const char* name, Reduction reduction = Reduction::mean,
@@ -86,6 +92,7 @@ struct HuberLoss : Loss {
   double delta;
 };
 
+/// target (log target - input); see kl_div.
 struct KLDivLoss : Loss {
   explicit KLDivLoss(Reduction reduction = Reduction::mean, bool log_target = false);
   KLDivLoss(Module& owner, const char* name, Reduction reduction = Reduction::mean,
@@ -98,6 +105,7 @@ struct KLDivLoss : Loss {
 
 // Weights are buffers: they follow the module to its device and dtype, and are in its state.
 
+/// The binary cross entropy of probabilities; see binary_cross_entropy.
 struct BCELoss : Loss {
   explicit BCELoss(const BceOptions& options = {});
   BCELoss(Module& owner, const char* name, const BceOptions& options = {}) : BCELoss(options) {
@@ -109,6 +117,7 @@ struct BCELoss : Loss {
   Reduction reduction;
 };
 
+/// The binary cross entropy of logits; see binary_cross_entropy_with_logits.
 struct BCEWithLogitsLoss : Loss {
   explicit BCEWithLogitsLoss(const BceWithLogitsOptions& options = {});
   BCEWithLogitsLoss(Module& owner, const char* name, const BceWithLogitsOptions& options = {})
@@ -121,6 +130,7 @@ struct BCEWithLogitsLoss : Loss {
   Reduction reduction;
 };
 
+/// The cross entropy of logits and classes or probabilities; see cross_entropy.
 struct CrossEntropyLoss : Loss {
   explicit CrossEntropyLoss(const CrossEntropyOptions& options = {});
   CrossEntropyLoss(Module& owner, const char* name, const CrossEntropyOptions& options = {})
@@ -135,6 +145,7 @@ struct CrossEntropyLoss : Loss {
   double label_smoothing;
 };
 
+/// The negative log likelihood of log-probabilities; see nll_loss.
 struct NLLLoss : Loss {
   explicit NLLLoss(const NllLossOptions& options = {});
   NLLLoss(Module& owner, const char* name, const NllLossOptions& options = {}) : NLLLoss(options) {
@@ -147,6 +158,7 @@ struct NLLLoss : Loss {
   Reduction reduction;
 };
 
+/// How far two masks are from overlap; see dice_loss.
 struct DiceLoss : Loss {
   explicit DiceLoss(const DiceOptions& options = {});
   DiceLoss(Module& owner, const char* name, const DiceOptions& options = {});
@@ -155,6 +167,7 @@ struct DiceLoss : Loss {
   DiceOptions options;
 };
 
+/// The binary cross entropy in which what is easy counts less; see focal_loss.
 struct FocalLoss : Loss {
   explicit FocalLoss(const FocalOptions& options = {});
   FocalLoss(Module& owner, const char* name, const FocalOptions& options = {});

@@ -61,6 +61,10 @@ struct LoadOptions {
 /// So it must be a member, directly; modules in a number that is known at run time stand in a
 /// Sequential, ModuleList or ModuleDict. A module is a value: a copy has the same layers and shares
 /// the parameters, as a copy of a Tensor does; `clone(net)` has parameters of its own.
+///
+/// A layer has two constructors of the same arguments, one to stand alone and one behind an owner
+/// and a name. They are written twice because options in braces, `{.bias = false}`, have no type
+/// that a template could pass on.
 class Module {
  public:
   Module() = default;

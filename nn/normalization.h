@@ -10,6 +10,7 @@
 
 namespace aorta::nn {
 
+/// The options of BatchNorm, with PyTorch's names and defaults.
 struct BatchNormOptions {
   double eps = 1e-5;
   /// The share of a new batch in the running statistics; without one they are the average of all
@@ -74,6 +75,7 @@ void update_bn(Module& module, Range&& range) {
   });
 }
 
+/// The options of InstanceNorm, with PyTorch's names and defaults.
 struct InstanceNormOptions {
   double eps = 1e-5;
   double momentum = 0.1;
@@ -100,6 +102,7 @@ class InstanceNorm : public Module {
   InstanceNorm(int spatial, int64_t num_features, const InstanceNormOptions& options);
 };
 
+/// A BatchNorm over N dimensions.
 template <int N>
 class BatchNormOf : public BatchNorm {
  public:
@@ -111,10 +114,12 @@ class BatchNormOf : public BatchNorm {
     join(owner, name);
   }
 };
+/// Batch normalisation of (N, C) or (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using BatchNorm1d = BatchNormOf<1>;
 using BatchNorm2d = BatchNormOf<2>;
 using BatchNorm3d = BatchNormOf<3>;
 
+/// An InstanceNorm over N dimensions.
 template <int N>
 class InstanceNormOf : public InstanceNorm {
  public:
@@ -126,10 +131,12 @@ class InstanceNormOf : public InstanceNorm {
     join(owner, name);
   }
 };
+/// Instance normalisation of (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using InstanceNorm1d = InstanceNormOf<1>;
 using InstanceNorm2d = InstanceNormOf<2>;
 using InstanceNorm3d = InstanceNormOf<3>;
 
+/// The options of LayerNorm, with PyTorch's names and defaults.
 struct LayerNormOptions {
   double eps = 1e-5;
   bool elementwise_affine = true;
@@ -153,6 +160,7 @@ class LayerNorm : public Module {
   Parameter weight, bias;
 };
 
+/// The options of GroupNorm, with PyTorch's names and defaults.
 struct GroupNormOptions {
   double eps = 1e-5;
   bool affine = true;
@@ -172,6 +180,7 @@ class GroupNorm : public Module {
   Parameter weight, bias;
 };
 
+/// The options of RMSNorm, with PyTorch's names and defaults.
 struct RMSNormOptions {
   std::optional<double> eps = {};
   bool elementwise_affine = true;

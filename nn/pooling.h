@@ -9,6 +9,7 @@
 
 namespace aorta::nn {
 
+/// The options of max pooling, with PyTorch's names and defaults.
 struct MaxPoolOptions {
   Sizes stride = Dims();  // empty: the kernel_size
   Sizes padding = 0;
@@ -30,6 +31,7 @@ class MaxPool : public Module {
   MaxPool(int spatial, const Sizes& kernel_size, const MaxPoolOptions& options);
 };
 
+/// The options of average pooling, with PyTorch's names and defaults.
 struct AvgPoolOptions {
   Sizes stride = Dims();
   Sizes padding = 0;
@@ -68,6 +70,7 @@ class AdaptivePool : public Module {
   AdaptivePool(Kind kind, int spatial, const Sizes& output_size);
 };
 
+/// A MaxPool over N dimensions.
 template <int N>
 class MaxPoolOf : public MaxPool {
  public:
@@ -79,10 +82,12 @@ class MaxPoolOf : public MaxPool {
     join(owner, name);
   }
 };
+/// Max pooling of (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using MaxPool1d = MaxPoolOf<1>;
 using MaxPool2d = MaxPoolOf<2>;
 using MaxPool3d = MaxPoolOf<3>;
 
+/// An AvgPool over N dimensions.
 template <int N>
 class AvgPoolOf : public AvgPool {
  public:
@@ -94,10 +99,12 @@ class AvgPoolOf : public AvgPool {
     join(owner, name);
   }
 };
+/// Average pooling of (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using AvgPool1d = AvgPoolOf<1>;
 using AvgPool2d = AvgPoolOf<2>;
 using AvgPool3d = AvgPoolOf<3>;
 
+/// An AdaptivePool over N dimensions.
 template <AdaptivePool::Kind K, int N>
 class AdaptivePoolOf : public AdaptivePool {
  public:
@@ -107,6 +114,7 @@ class AdaptivePoolOf : public AdaptivePool {
     join(owner, name);
   }
 };
+/// The largest element, or the mean, of each of so many windows as are asked for.
 using AdaptiveMaxPool1d = AdaptivePoolOf<AdaptivePool::Kind::max, 1>;
 using AdaptiveMaxPool2d = AdaptivePoolOf<AdaptivePool::Kind::max, 2>;
 using AdaptiveMaxPool3d = AdaptivePoolOf<AdaptivePool::Kind::max, 3>;

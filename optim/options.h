@@ -60,8 +60,8 @@ class Option {
   bool named_ = false;
 };
 
-// Arithmetic of two options needs these: options convert to numbers and to operands of tensors, so
-// the built-in operators would be ambiguous.
+/// Arithmetic of two options needs these: options convert to numbers and to operands of tensors, so
+/// the built-in operators would be ambiguous.
 template <class T, class U>
 auto operator+(const Option<T>& a, const Option<U>& b) {
   return static_cast<const T&>(a) + static_cast<const U&>(b);
@@ -87,6 +87,7 @@ bool operator==(const Option<T>& a, const Option<U>& b) {
   return static_cast<const T&>(a) == static_cast<const U&>(b);
 }
 
+/// The option's value as text.
 template <class T>
 auto to_string(const Option<T>& option) {
   return to_string(Scalar(static_cast<const T&>(option)));

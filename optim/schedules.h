@@ -170,6 +170,7 @@ class LambdaLR : public LRScheduler {
   std::vector<Function> functions_;
 };
 
+/// The curve from one learning rate to the next: half a cosine, or a line.
 enum class Anneal : uint8_t { cos, linear };
 
 /// From max_lr / div_factor up to max_lr in the first pct_start of total_steps, then down to the

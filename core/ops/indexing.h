@@ -62,6 +62,7 @@ extern Op<ScatterKernel,
           void (*)(const Tensor& self, int dim, const Tensor& index, const Tensor& source)>
     scatter_add_op;
 
+/// How scatter_reduce combines values that meet.
 enum class ScatterReduce : uint8_t { sum, prod, amax, amin, mean };
 /// Reduces the sources that meet an element, together with its old value when `include_self`;
 /// elements that none meets stay. The mean of integers is rounded down. NaN wins in amax and amin.

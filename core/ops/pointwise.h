@@ -275,6 +275,8 @@ Tensor addcdiv_(const Tensor& self, const Tensor& a, const Tensor& b, const Scal
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value);
 Tensor masked_fill_(const Tensor& self, const Tensor& mask, const Operand& value);
 
+/// The functions above as operators. A comparison gives a bool tensor; `a / b` is true division and
+/// `a % b` has the sign of b, as in Python.
 inline Tensor operator-(const Tensor& a) { return neg(a); }
 inline Tensor operator!(const Tensor& a) { return logical_not(a); }
 inline Tensor operator~(const Tensor& a) { return bitwise_not(a); }

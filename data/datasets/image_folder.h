@@ -6,6 +6,7 @@
 
 namespace aorta::data {
 
+/// Which files of the folders are samples, and how they are read.
 struct ImageFolderOptions {
   /// Three channels unless said; `unchanged` has as many as the first file.
   ImageMode mode = ImageMode::rgb;

@@ -70,6 +70,7 @@ struct RandomCrop {
   }
 };
 
+/// Adds pixels around an image: `fill`, or those that padding_mode says; masks get `mask_fill`.
 struct Pad {
   PadSizes padding;
   double fill = 0;
@@ -81,6 +82,7 @@ struct Pad {
   }
 };
 
+/// Turns left into right with probability p.
 struct RandomHorizontalFlip {
   double p = 0.5;
   template <class Visit>
@@ -89,6 +91,7 @@ struct RandomHorizontalFlip {
   }
 };
 
+/// Turns top into bottom with probability p.
 struct RandomVerticalFlip {
   double p = 0.5;
   template <class Visit>

@@ -10,6 +10,7 @@
 
 namespace aorta::report {
 
+/// An axis of a plot.
 struct Axis {
   std::string label = {};  // with its unit: "time per mini-batch (ms)"
   Scale scale = Scale::linear;
@@ -19,6 +20,7 @@ struct Axis {
   bool whole = false;  // a count: numbers on a linear axis are whole
 };
 
+/// What a plot is called, its axes and its size.
 struct PlotOptions {
   std::string title = {};
   Axis x = {};
