@@ -185,7 +185,7 @@ bool Trainer::step() {
       batches_.reset();
       return false;
     }
-    **batches_;
+    **batches_;  // waits for the batch, so that the stopwatch has all of the waiting
   }
   in_step_ = true;
   const data::Batch& batch = **batches_;
