@@ -188,6 +188,7 @@ struct PReLU : Module {
 /// upper) for each element, else their mean (Xu et al. 2015).
 Tensor rrelu(const Tensor& input, double lower = 1.0 / 8, double upper = 1.0 / 3,
              bool training = false);
+/// See rrelu.
 struct RReLU : Module {
   explicit RReLU(double lower = 1.0 / 8, double upper = 1.0 / 3);
   RReLU(Module& owner, const char* name, double lower = 1.0 / 8, double upper = 1.0 / 3);
@@ -199,6 +200,7 @@ struct RReLU : Module {
 
 /// a sigmoid(b) for the halves a and b of a dimension.
 Tensor glu(const Tensor& input, int64_t dim = -1);
+/// See glu.
 struct GLU : Module {
   explicit GLU(int64_t dim = -1);
   GLU(Module& owner, const char* name, int64_t dim = -1);

@@ -25,8 +25,10 @@ class ConvPadding {
 };
 
 /// Convolutions (cross-correlations) over the last n = 1, 2 or 3 dimensions:
-///   output[b,o,p] = bias[o] + sum over c, j of weight[o,c,j] input[b, first(o) + c, p * stride -
-///                   padding + j * dilation]
+///
+///     output[b,o,p] = bias[o] + sum over c, j of
+///                     weight[o,c,j] input[b, first(o) + c, p * stride - padding + j * dilation]
+///
 /// input (N, C, *) or (C, *), weight (O, C/groups, *kernel), bias (O) or undefined; output (N, O,
 /// *) with floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1 positions along a
 /// dimension. Output channels come in `groups` equal parts, each of which reads its part of the

@@ -99,9 +99,11 @@ struct Slice {
 };
 /// A new dimension of size 1.
 struct NoneIndex {};
+/// The index that makes a new dimension of size 1.
 inline constexpr NoneIndex None{};
 /// As many full slices as there are dimensions left.
 struct EllipsisIndex {};
+/// The index that stands for as many full slices as there are dimensions left.
 inline constexpr EllipsisIndex Ellipsis{};
 
 /// One place of `x[...]`: an integer, a Slice, None, Ellipsis, a bool, or a tensor (i64, i32, or

@@ -139,8 +139,9 @@ Tensor logical_not_(const Tensor& self);
 Tensor bitwise_not(const Tensor& input);
 Tensor bitwise_not_(const Tensor& self);
 
-/// x * Phi(x), by erf or by the tanh approximation (Hendrycks & Gimpel 2016).
+/// How gelu is computed: by erf, or approximated by tanh.
 enum class GeluApproximation : uint8_t { none, tanh };
+/// x * Phi(x), by erf or by the tanh approximation (Hendrycks & Gimpel 2016).
 Tensor gelu(const Tensor& input, GeluApproximation approximate = GeluApproximation::none);
 Tensor gelu_(const Tensor& self, GeluApproximation approximate = GeluApproximation::none);
 /// x for x > 0, else negative_slope * x.

@@ -37,11 +37,14 @@ Tensor gru_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Te
 struct LstmGradients {
   Tensor gates, cell;  // of the input's gates and of the hidden state's, which is the same; of c
 };
+/// Computes the gradients of lstm_gates; `gates` are activated.
 LstmGradients lstm_gates_backward(const Tensor& hidden_gradient, const Tensor& cell_gradient,
                                   const Tensor& gates, const Tensor& cell, const Tensor& next_cell);
+/// Gradients of gru_gates, fused; they record nothing.
 struct GruGradients {
   Tensor input_gates, hidden_gates, state;
 };
+/// Computes the gradients of gru_gates; `gates` are activated.
 GruGradients gru_gates_backward(const Tensor& gradient, const Tensor& gates,
                                 const Tensor& hidden_gates, const Tensor& state);
 

@@ -33,10 +33,11 @@ Tensor var(const Tensor& input, const ReduceDims& dims = {}, double correction =
 /// The root of `var`.
 Tensor std(const Tensor& input, const ReduceDims& dims = {}, double correction = 1,
            bool keepdim = false);
+/// What var_mean gives.
 struct VarMean {
   Tensor var, mean;
 };
-/// Both, in one pass.
+/// Variance and mean, in one pass.
 VarMean var_mean(const Tensor& input, const ReduceDims& dims = {}, double correction = 1,
                  bool keepdim = false);
 

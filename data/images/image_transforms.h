@@ -23,6 +23,7 @@ struct FrameSize {
     visit(height, width);
   }
 };
+/// "112 x 112".
 std::string to_string(const FrameSize& size);
 
 /// Pixels on each side: one number for all, two for left and right, top and bottom, or four.
