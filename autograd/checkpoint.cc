@@ -11,8 +11,8 @@ namespace {
 
 // One saved tensor: what it must look like, and its elements once they have been computed again.
 // It belongs to the node that saved it, and goes when that has run.
-struct Place {
-  TensorSpec spec;
+struct SavedTensor {
+  GradientSpec spec;
   Tensor tensor;
 };
 
@@ -27,20 +27,20 @@ class Replay : public std::enable_shared_from_this<Replay> {
     const SavedTensorsHooks hooks(
         [self = shared_from_this()](const Tensor& tensor) { return std::any(self->add(tensor)); },
         [self = shared_from_this()](const std::any& place) {
-          return self->tensor_of(*std::any_cast<const std::shared_ptr<Place>&>(place));
+          return self->tensor_of(*std::any_cast<const std::shared_ptr<SavedTensor>&>(place));
         });
     return function_();
   }
 
  private:
-  std::shared_ptr<Place> add(const Tensor& tensor) {
-    auto place = std::make_shared<Place>();
+  std::shared_ptr<SavedTensor> add(const Tensor& tensor) {
+    auto place = std::make_shared<SavedTensor>();
     place->spec = {tensor.shape(), tensor.dtype(), tensor.device()};
     places_.push_back(place);
     return place;
   }
 
-  Tensor tensor_of(Place& place) {
+  Tensor tensor_of(SavedTensor& place) {
     const std::lock_guard lock(mutex_);
     if (!place.tensor.defined()) compute_again();
     return place.tensor;
@@ -83,7 +83,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
   GeneratorState random_;
   DType autocast_;
   std::mutex mutex_;
-  std::vector<std::weak_ptr<Place>> places_;
+  std::vector<std::weak_ptr<SavedTensor>> places_;
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ std::string quote(const std::string& text) {
   return result + "\"";
 }
 
-std::string spec_text(const TensorSpec& spec) {
+std::string spec_text(const GradientSpec& spec) {
   std::string text = to_string(spec.shape);
   if (spec.dtype != DType::f32) text += std::string(" ") + to_string(spec.dtype);
   return text;
@@ -60,7 +60,7 @@ std::string to_dot(const Tensor& loss,
       label = node.name();
       if (node.path()) label += "\n" + node.path()->to_string();
     }
-    for (const TensorSpec& spec : node.outputs()) label += "\n" + spec_text(spec);
+    for (const GradientSpec& spec : node.outputs()) label += "\n" + spec_text(spec);
     boxes += "  " + id + " [label=" + quote(label) +
              (node.is_leaf() ? ", style=\"filled,rounded\", fillcolor=\"#cfe2f3\"" : "") + "];\n";
     for (const Edge& edge : node.edges()) {

@@ -23,7 +23,7 @@ std::vector<Edge> places_of(const char* op, std::span<const Tensor> inputs) {
 
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> gradients,
               const BackwardOptions& options) {
-  Pass pass(tensors, gradients, "backward");
+  BackwardPass pass(tensors, gradients, "backward");
   const std::vector<Edge> places = places_of("backward", options.inputs);
   for (const Edge& place : places)
     check(place.node->is_leaf(), "backward", "inputs must be leaves", place.node->description());
@@ -39,7 +39,7 @@ void backward(std::span<const Tensor> tensors, std::span<const Tensor> gradients
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                          std::span<const Tensor> grad_outputs, const GradOptions& options) {
   check(!inputs.empty(), "grad", "at least one input must be given");
-  Pass pass(outputs, grad_outputs, "grad");
+  BackwardPass pass(outputs, grad_outputs, "grad");
   const std::vector<Edge> places = places_of("grad", inputs);
   pass.capture(places);
   pass.run(options.retain_graph.value_or(options.create_graph), options.create_graph);
@@ -61,7 +61,7 @@ std::vector<Tensor> grad(std::initializer_list<Tensor> outputs,
 
 void OrderedBackward::backward(int64_t turn, const Tensor& loss, const Tensor& gradient) {
   check(turn >= 0, "backward", "a turn can't be negative", turn);
-  Pass pass({&loss, 1}, {&gradient, 1}, "backward");
+  BackwardPass pass({&loss, 1}, {&gradient, 1}, "backward");
   LeafGradients leaves;
   pass.collect(&leaves);
   pass.run(false, false);

@@ -6,6 +6,7 @@
 
 namespace aorta::autograd {
 
+/// How backward() goes about it.
 struct BackwardOptions {
   std::optional<bool> retain_graph = {};  // keep the saved tensors; by default `create_graph`
   bool create_graph = false;              // record the computation of the gradients too
@@ -19,6 +20,7 @@ struct BackwardOptions {
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> gradients = {},
               const BackwardOptions& options = {});
 
+/// How grad() goes about it; the first two are those of BackwardOptions.
 struct GradOptions {
   std::optional<bool> retain_graph = {};
   bool create_graph = false;

@@ -19,9 +19,11 @@ class AutoGradMode {
   GradMode outer_;
 };
 
+/// While it lives, this thread records no gradients.
 struct NoGradGuard : AutoGradMode {
   NoGradGuard() : AutoGradMode(false) {}
 };
+/// While it lives, this thread records gradients, also inside of a NoGradGuard.
 struct EnableGradGuard : AutoGradMode {
   EnableGradGuard() : AutoGradMode(true) {}
 };

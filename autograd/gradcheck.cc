@@ -91,7 +91,7 @@ class Check {
     return total;
   }
 
-  // The same with input `checked_[i]` moved by `step` along `direction`.
+  // Computes the weighted sum with input `checked_[i]` moved by `step` along `direction`.
   Value moved(const Tensors& weights, size_t i, const Tensor& direction, double step) const {
     const Tensor elements = inputs_[checked_[i]].detach();
     elements.copy_(originals_[i] + direction * step);

@@ -8,8 +8,10 @@
 
 namespace aorta::autograd {
 
+/// What gradcheck differentiates: outputs from inputs.
 using DifferentiableFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
+/// How closely and how thoroughly gradcheck looks.
 struct GradcheckOptions {
   /// The step of the finite differences, relative to an input of magnitude 1.
   double step = 1e-4;
@@ -39,8 +41,8 @@ struct GradcheckResult {
 GradcheckResult gradcheck(const DifferentiableFunction& function, const std::vector<Tensor>& inputs,
                           const GradcheckOptions& options = {});
 
-/// The same for the gradients' own gradients, with respect to the inputs and to the incoming
-/// gradients (random, or given one an output).
+/// Checks the gradients' own gradients, with respect to the inputs and to the incoming gradients,
+/// which are random or given, one an output.
 GradcheckResult gradgradcheck(const DifferentiableFunction& function,
                               const std::vector<Tensor>& inputs,
                               const GradcheckOptions& options = {},

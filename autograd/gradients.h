@@ -21,7 +21,7 @@ class Gradients {
   bool wanted(size_t i) const { return wanted_[i]; }
   /// The shape of a wanted input.
   const Shape& input_shape(size_t i = 0) const { return spec(i).shape; }
-  const TensorSpec& spec(size_t i) const {
+  const GradientSpec& spec(size_t i) const {
     const Edge& edge = node_.edges()[i];
     return edge.node->outputs()[edge.output];
   }

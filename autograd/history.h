@@ -46,7 +46,7 @@ Edge edge_of(const Tensor& tensor);
 /// Makes output `index` of `node` the history of `tensor`, which an op has just made or written in
 /// place. A write into a view rewrites the history of its base too.
 void set_history(const Tensor& tensor, const Ref<Node>& node, uint32_t index = 0);
-/// The same for a view that has just been made, by a view op.
+/// Does what set_history does, for a view that a view op has just made.
 void set_view_history(const Tensor& view, const Ref<Node>& node);
 /// An alias of `elements` at the place `edge` of the graph.
 Tensor with_edge(const Tensor& elements, const Edge& edge);

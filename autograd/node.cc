@@ -14,7 +14,7 @@ constexpr size_t round_up(size_t size) { return (size + 15) / 16 * 16; }
 
 }  // namespace
 
-TensorSpec spec_of(const Tensor& tensor) {
+GradientSpec spec_of(const Tensor& tensor) {
   return {tensor.shape(), tensor.dtype(), tensor.device()};
 }
 
@@ -28,15 +28,16 @@ Node::~Node() {
 uint64_t Node::next_sequence() { return ++last_sequence; }
 
 int64_t Node::block_bytes(size_t size, size_t edges, size_t outputs) {
-  return static_cast<int64_t>(round_up(size) + edges * sizeof(Edge) + outputs * sizeof(TensorSpec));
+  return static_cast<int64_t>(round_up(size) + edges * sizeof(Edge) +
+                              outputs * sizeof(GradientSpec));
 }
 
 void Node::place_lists(size_t size, size_t edges, size_t outputs) {
   char* place = reinterpret_cast<char*>(this) + round_up(size);
   edges_ = reinterpret_cast<Edge*>(place);
-  outputs_ = reinterpret_cast<TensorSpec*>(place + edges * sizeof(Edge));
+  outputs_ = reinterpret_cast<GradientSpec*>(place + edges * sizeof(Edge));
   for (size_t i = 0; i < edges; ++i) new (edges_ + i) Edge;
-  for (size_t i = 0; i < outputs; ++i) new (outputs_ + i) TensorSpec;
+  for (size_t i = 0; i < outputs; ++i) new (outputs_ + i) GradientSpec;
   edge_count_ = static_cast<uint32_t>(edges);
   output_count_ = static_cast<uint32_t>(outputs);
 }

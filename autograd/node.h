@@ -20,13 +20,13 @@ struct Edge {
 };
 
 /// What a gradient must look like: shape, dtype and device of the tensor that it belongs to.
-struct TensorSpec {
+struct GradientSpec {
   Shape shape;
   DType dtype = DType::f32;
   Device device;
-  bool operator==(const TensorSpec&) const = default;
+  bool operator==(const GradientSpec&) const = default;
 };
-TensorSpec spec_of(const Tensor& tensor);
+GradientSpec spec_of(const Tensor& tensor);
 
 /// One recorded op: edges to the nodes of its inputs, and the function that maps the gradients of
 /// its outputs to those of its inputs. Counted; chains of any length are freed without recursion.
@@ -43,7 +43,7 @@ class Node {
   /// One an input; without a node where the input needs no gradient.
   std::span<Edge> edges() { return {edges_, edge_count_}; }
   std::span<const Edge> edges() const { return {edges_, edge_count_}; }
-  std::span<TensorSpec> outputs() { return {outputs_, output_count_}; }
+  std::span<GradientSpec> outputs() { return {outputs_, output_count_}; }
   /// Nodes of one thread count up in the order in which they were made.
   uint64_t sequence() const { return sequence_; }
   /// True for the node of a leaf, which adds to the leaf's gradient.
@@ -82,7 +82,7 @@ class Node {
   static uint64_t next_sequence();
 
  private:
-  friend class Pass;
+  friend class BackwardPass;
   void destroy();
   bool leave();
 
@@ -91,7 +91,7 @@ class Node {
   const char* name_;
   uint64_t sequence_;
   Edge* edges_ = nullptr;
-  TensorSpec* outputs_ = nullptr;
+  GradientSpec* outputs_ = nullptr;
   uint32_t edge_count_ = 0;
   uint32_t output_count_ = 0;
   // The backward pass that keeps its notes on this node here; another one at the same time keeps

@@ -29,13 +29,14 @@ Tensor root_gradient(const char* op, const Tensor& output, const Tensor& given) 
 
 const Tensor& Gradients::output(size_t i) {
   if (!outputs_[i].defined()) {
-    const TensorSpec& spec = node_.outputs()[i];
+    const GradientSpec& spec = node_.outputs()[i];
     outputs_[i] = zeros(spec.shape, {.dtype = spec.dtype, .device = spec.device});
   }
   return outputs_[i];
 }
 
-Pass::Pass(std::span<const Tensor> outputs, std::span<const Tensor> gradients, const char* op) {
+BackwardPass::BackwardPass(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
+                           const char* op) {
   check(!outputs.empty(), op, "at least one output must be given");
   check(gradients.empty() || gradients.size() == outputs.size(), op,
         "there must be one gradient an output", gradients.size(), " for ", outputs.size());
@@ -50,7 +51,7 @@ Pass::Pass(std::span<const Tensor> outputs, std::span<const Tensor> gradients, c
   }
 }
 
-Pass::~Pass() {
+BackwardPass::~BackwardPass() {
   for (Visit& visit : visits_) {
     if (visit.node->pass_.load(std::memory_order_relaxed) == this)
       visit.node->pass_.store(nullptr, std::memory_order_release);
@@ -58,7 +59,7 @@ Pass::~Pass() {
 }
 
 // The notes on a node; null for one that the pass doesn't reach.
-Pass::Visit* Pass::find(Node& node) {
+BackwardPass::Visit* BackwardPass::find(Node& node) {
   if (node.pass_.load(std::memory_order_acquire) == this) return &visits_[node.visit_];
   if (elsewhere_.empty()) return nullptr;
   const auto found = elsewhere_.find(&node);
@@ -66,7 +67,7 @@ Pass::Visit* Pass::find(Node& node) {
 }
 
 // The same, made at the first time.
-Pass::Visit& Pass::discover(Node& node) {
+BackwardPass::Visit& BackwardPass::discover(Node& node) {
   if (Visit* known = find(node)) return *known;
   const void* nobody = nullptr;
   const uint32_t index = static_cast<uint32_t>(visits_.size());
@@ -79,7 +80,7 @@ Pass::Visit& Pass::discover(Node& node) {
   return visits_.back();
 }
 
-void Pass::count_edges() {
+void BackwardPass::count_edges() {
   for (const Edge& root : roots_) discover(*root.node);
   distinct_roots_ = visits_.size();
   // `visits_` grows while it is read: it is the queue of nodes whose edges are to be counted.
@@ -92,7 +93,7 @@ void Pass::count_edges() {
 
 // Marks what leads to a captured place, from the leaves up: in the reverse of an order in which
 // every node stands before its inputs.
-void Pass::find_needed() {
+void BackwardPass::find_needed() {
   std::vector<int32_t> missing;
   for (Visit& visit : visits_) {
     missing.push_back(visit.missing);
@@ -122,7 +123,7 @@ void Pass::find_needed() {
   }
 }
 
-void Pass::capture(std::span<const Edge> places) {
+void BackwardPass::capture(std::span<const Edge> places) {
   places_ = places;
   captured_.resize(places.size());
 }
@@ -138,7 +139,7 @@ bool is_ours(const Tensor& gradient, DType dtype) {
 
 }  // namespace
 
-void Pass::deliver(Visit& visit, uint32_t output, Tensor gradient) {
+void BackwardPass::deliver(Visit& visit, uint32_t output, Tensor gradient) {
   if (!gradient.defined()) return;
   if (output > 0 && visit.others.size() < output)
     visit.others.resize(visit.node->outputs().size() - 1);
@@ -155,18 +156,18 @@ void Pass::deliver(Visit& visit, uint32_t output, Tensor gradient) {
   }
 }
 
-bool Pass::runs_later(uint32_t a, uint32_t b) const {
+bool BackwardPass::runs_later(uint32_t a, uint32_t b) const {
   const uint64_t of_a = visits_[a].node->sequence(), of_b = visits_[b].node->sequence();
   return of_a != of_b ? of_a < of_b : a > b;
 }
 
-void Pass::push(Visit& visit) {
+void BackwardPass::push(Visit& visit) {
   ready_.push_back(static_cast<uint32_t>(&visit - visits_.data()));
   std::push_heap(ready_.begin(), ready_.end(),
                  [&](uint32_t a, uint32_t b) { return runs_later(a, b); });
 }
 
-Pass::Visit& Pass::pop() {
+BackwardPass::Visit& BackwardPass::pop() {
   std::pop_heap(ready_.begin(), ready_.end(),
                 [&](uint32_t a, uint32_t b) { return runs_later(a, b); });
   Visit& visit = visits_[ready_.back()];
@@ -174,11 +175,11 @@ Pass::Visit& Pass::pop() {
   return visit;
 }
 
-void Pass::finish_edge(Visit& visit) {
+void BackwardPass::finish_edge(Visit& visit) {
   if (--visit.missing == 0) push(visit);
 }
 
-void Pass::run_hooks(Visit& visit) {
+void BackwardPass::run_hooks(Visit& visit) {
   HookList* list = visit.node->existing_hooks();
   if (!list || !list->has_before()) return;
   const auto entries = list->entries;  // a hook may remove itself
@@ -200,7 +201,7 @@ void Pass::run_hooks(Visit& visit) {
   }
 }
 
-void Pass::run_capture(const Visit& visit) {
+void BackwardPass::run_capture(const Visit& visit) {
   for (size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].node.get() != visit.node) continue;
     const uint32_t output = places_[i].output;
@@ -212,7 +213,7 @@ void Pass::run_capture(const Visit& visit) {
   }
 }
 
-void Pass::run_node(Visit& visit) {
+void BackwardPass::run_node(Visit& visit) {
   Node& node = *visit.node;
   const std::span<Edge> edges = node.edges();
   constexpr size_t kFew = 8;
@@ -247,7 +248,7 @@ void Pass::run_node(Visit& visit) {
     node.run(gradients);
     for (size_t i = 0; i < edges.size(); ++i) {
       if (!wanted[i] || inputs[i].defined()) continue;
-      const TensorSpec& spec = edges[i].node->outputs()[edges[i].output];
+      const GradientSpec& spec = edges[i].node->outputs()[edges[i].output];
       inputs[i] = zeros(spec.shape, {.dtype = spec.dtype, .device = spec.device});
     }
     if (detects_anomaly()) check_anomaly(node, {inputs, edges.size()});
@@ -257,7 +258,7 @@ void Pass::run_node(Visit& visit) {
     if (!wanted[i]) continue;
     Tensor& gradient = inputs[i];
     if (gradient.defined()) {
-      const TensorSpec& spec = edges[i].node->outputs()[edges[i].output];
+      const GradientSpec& spec = edges[i].node->outputs()[edges[i].output];
       check(gradient.shape() == spec.shape, node.description(),
             "the gradient of an input must have its shape", "input ", i, ": ", gradient.shape(),
             " for ", spec.shape);
@@ -270,7 +271,7 @@ void Pass::run_node(Visit& visit) {
   }
 }
 
-void Pass::run(bool keep_graph, bool create_graph) {
+void BackwardPass::run(bool keep_graph, bool create_graph) {
   keep_graph_ = keep_graph;
   create_graph_ = create_graph;
   const AutoGradMode mode(create_graph);

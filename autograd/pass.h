@@ -8,14 +8,14 @@ namespace aorta::autograd {
 
 /// One backward pass over a graph: counts, for every node that is reached, the edges that lead to
 /// it, then runs the nodes whose gradients are whole, youngest first. No recursion.
-class Pass {
+class BackwardPass {
  public:
   using LeafGradients = std::vector<std::pair<Ref<Node>, Tensor>>;
 
-  Pass(std::span<const Tensor> outputs, std::span<const Tensor> gradients, const char* op);
-  ~Pass();
-  Pass(const Pass&) = delete;
-  Pass& operator=(const Pass&) = delete;
+  BackwardPass(std::span<const Tensor> outputs, std::span<const Tensor> gradients, const char* op);
+  ~BackwardPass();
+  BackwardPass(const BackwardPass&) = delete;
+  BackwardPass& operator=(const BackwardPass&) = delete;
 
   /// Gradients at these places are returned instead of accumulated, and only what leads to them
   /// runs.

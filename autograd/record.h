@@ -26,7 +26,7 @@ void record(const char* name, const Tensor& output, std::initializer_list<const 
   set_history(output, make_node(name, inputs, 1, std::move(closure)));
 }
 
-/// The same for an op with several outputs; null for one without gradient.
+/// Records an op with several outputs; one without gradient is passed as null.
 template <class Closure>
 void record(const char* name, std::initializer_list<const Tensor*> outputs,
             std::initializer_list<const Tensor*> inputs, Closure closure) {
@@ -38,7 +38,7 @@ void record(const char* name, std::initializer_list<const Tensor*> outputs,
   }
 }
 
-/// The same for a view of `input`.
+/// Records a view of `input`.
 template <class Closure>
 void record_view(const char* name, const Tensor& view, const Tensor& input, Closure closure) {
   const Tensor* inputs[] = {&input};

@@ -24,7 +24,7 @@ struct HooksOutside {
   const std::shared_ptr<const PackHooks> hooks;
 };
 
-std::string text_of(const TensorSpec& spec) {
+std::string text_of(const GradientSpec& spec) {
   return to_string(spec.shape) + " " + to_string(spec.dtype) + " on " + to_string(spec.device);
 }
 

@@ -56,7 +56,7 @@ class Saved {
   bool is_leaf_ = false;
   struct Packed {
     std::shared_ptr<const PackHooks> hooks;
-    TensorSpec spec;  // of what was packed
+    GradientSpec spec;  // of what was packed
     std::any value;
   };
   std::shared_ptr<const Packed> packed_;

@@ -67,7 +67,7 @@ inline void check(bool ok, std::string_view op, std::string_view rule, const Par
   }
 }
 
-/// The same for C strings, whose lengths are found only on failure.
+/// Checks with texts that are C strings, whose lengths are found only on failure.
 template <class... Parts>
 inline void check(bool ok, const char* op, const char* rule, const Parts&... got) {
   if (!ok) [[unlikely]] {
@@ -77,7 +77,8 @@ inline void check(bool ok, const char* op, const char* rule, const Parts&... got
 
 /// What has a text: a class or an enumeration with a `to_string`.
 template <class T>
-concept Printable = (std::is_class_v<T> || std::is_enum_v<T>)&&requires(const T& value) {
+concept Printable = requires(const T& value) {
+  requires std::is_class_v<T> || std::is_enum_v<T>;
   to_string(value).size();
 };
 

@@ -8,7 +8,9 @@
 
 namespace aorta {
 
+/// The kinds of devices that a tensor may live on.
 enum class DeviceType : uint8_t { cpu, cuda };
+/// How many kinds there are.
 inline constexpr int kDeviceTypeCount = 2;
 
 /// Where a tensor lives: "cpu", a logical CPU device "cpu:1" (own tensors, same memory and cores:

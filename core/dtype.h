@@ -11,8 +11,10 @@ namespace aorta {
 /// The type of a tensor's elements. Half types (f16, bf16) exist in memory; arithmetic is f32.
 enum class DType : uint8_t { f32, f64, f16, bf16, i64, i32, u8, boolean };
 
+/// How many dtypes there are.
 inline constexpr int kDTypeCount = 8;
 
+/// The dtypes by their short names; `bool` is a keyword, so its dtype is `boolean`.
 inline constexpr DType f32 = DType::f32;
 inline constexpr DType f64 = DType::f64;
 inline constexpr DType f16 = DType::f16;
@@ -40,6 +42,7 @@ constexpr int64_t item_size(DType dtype) {
 const char* name(DType dtype);
 std::string to_string(DType dtype);
 
+/// Whether a dtype is f32, f64, f16 or bf16; and whether it is one of the last two.
 constexpr bool is_floating(DType dtype) { return dtype <= DType::bf16; }
 constexpr bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 /// i64, i32 and u8; bool isn't one.

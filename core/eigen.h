@@ -29,7 +29,7 @@ EigenMatrix<T> eigen_matrix(const Tensor& tensor) {
           Eigen::Stride<Eigen::Dynamic, Eigen::Dynamic>(tensor.strides()[0], tensor.strides()[1])};
 }
 
-/// The same for a tensor (n).
+/// Shows a tensor (n) as a vector of Eigen's.
 template <class T>
 EigenVector<T> eigen_vector(const Tensor& tensor) {
   check(tensor.dim() == 1, "eigen_vector", "the tensor must have 1 dimension", tensor.shape());
@@ -65,7 +65,7 @@ Tensor from_eigen(Eigen::DenseBase<Derived>& matrix) {
   return detail::borrow_eigen(matrix.derived(), nullptr, nullptr);
 }
 
-/// The same for a matrix that is given away: the tensor owns it.
+/// Makes a tensor of a matrix that is given away: the tensor owns it, and nothing is copied.
 template <class Derived>
 Tensor from_eigen(Eigen::PlainObjectBase<Derived>&& matrix) {
   Derived* const owned = new Derived(std::move(matrix.derived()));

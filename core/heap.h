@@ -21,7 +21,7 @@ class Heap {
   void give(void* data, int64_t bytes);
   /// Returns the free blocks to the system.
   void clear();
-  /// Of the free blocks.
+  /// The bytes that the free blocks hold together.
   int64_t bytes_free() const { return bytes_free_; }
   /// Times that the system was asked for a segment.
   int64_t segments() const { return segments_; }

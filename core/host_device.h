@@ -3,19 +3,20 @@
 // The only file that asks which compiler reads it. Scalar maths and loop bodies are written once
 // and compiled by g++ for the CPU and by nvcc for the GPU.
 
-/// HOST_DEVICE marks a function that runs on the CPU and on a CUDA device.
+/// AORTA_HOST_DEVICE marks a function that runs on the CPU and on a CUDA device.
 #ifdef __CUDACC__
-#define HOST_DEVICE __host__ __device__
+#define AORTA_HOST_DEVICE __host__ __device__
 #else
-#define HOST_DEVICE
+#define AORTA_HOST_DEVICE
 #endif
 
-/// AORTA_INLINE marks a HOST_DEVICE function that is always inlined: it leaves no symbol behind, so
-/// a copy compiled for AVX-512 can't be linked into code that runs on an older CPU.
+/// AORTA_INLINE marks an AORTA_HOST_DEVICE function that is always inlined: it leaves no
+/// symbol behind, so a copy compiled for AVX-512 can't be linked into code that runs on an older
+/// CPU.
 #ifdef __CUDACC__
-#define AORTA_INLINE HOST_DEVICE __forceinline__
+#define AORTA_INLINE AORTA_HOST_DEVICE __forceinline__
 #else
-#define AORTA_INLINE HOST_DEVICE __attribute__((always_inline)) inline
+#define AORTA_INLINE AORTA_HOST_DEVICE __attribute__((always_inline)) inline
 #endif
 
 /// AORTA_HAS_FMA is 1 where a fused multiply-add is one instruction.

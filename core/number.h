@@ -56,6 +56,7 @@ class Scalar {
   };
 };
 
+/// The number as text: "2.5", "3", "true".
 std::string to_string(const Scalar& value);
 
 namespace detail {

@@ -220,7 +220,7 @@ class Tensor {
   bool requires_grad() const { return impl().needs_gradient(); }
   /// Asks for this leaf's gradient; floating dtypes only.
   const Tensor& requires_grad_(bool requires_grad = true) const;
-  /// The same elements outside the graph. They share the version counter.
+  /// Returns a tensor of the same elements outside the graph. Both share the version counter.
   Tensor detach() const;
   /// True when no recorded op made this tensor: a parameter, an input, or without gradient.
   bool is_leaf() const;

@@ -79,7 +79,7 @@ ConcatDataset::ConcatDataset(const std::vector<DatasetPointer>& datasets) : data
   smaller_specs_ = std::move(members);
 }
 
-ConcatDataset::Place ConcatDataset::locate(int64_t index) const {
+ConcatDataset::Member ConcatDataset::locate(int64_t index) const {
   check(index >= -size() && index < size(), "concat_dataset", "index must be in [-size, size)",
         index, " of ", size());
   if (index < 0) index += size();
@@ -89,9 +89,10 @@ ConcatDataset::Place ConcatDataset::locate(int64_t index) const {
 }
 
 void ConcatDataset::read(int64_t index, Sample& sample, Generator& random) const {
-  const Place place = locate(index);
-  for (const TensorSpec& spec : smaller_specs_[place.dataset]) sample.resize(spec.name, spec.shape);
-  datasets_[place.dataset]->read(place.index, sample, random);
+  const Member member = locate(index);
+  for (const TensorSpec& spec : smaller_specs_[member.dataset])
+    sample.resize(spec.name, spec.shape);
+  datasets_[member.dataset]->read(member.index, sample, random);
 }
 
 namespace {

@@ -12,6 +12,12 @@
 
 namespace aorta::data {
 
+namespace detail {
+template <class T>
+concept Arithmetic = std::is_arithmetic_v<T>;
+}  // namespace detail
+
+/// A dataset that others are made of; they share it.
 using DatasetPointer = std::shared_ptr<const Dataset>;
 
 /// The samples of a dataset at some indices, in their order; an index may come more than once.
@@ -55,11 +61,11 @@ class ConcatDataset : public Dataset {
   const std::vector<int64_t>& cumulative_sizes() const { return cumulative_sizes_; }
   /// Which member holds a sample, and the sample's index there; negative counts from the end.
   /// Throws `concat_dataset: index must be in [-size, size), ...`.
-  struct Place {
+  struct Member {
     size_t dataset;
     int64_t index;
   };
-  Place locate(int64_t index) const;
+  Member locate(int64_t index) const;
 
  private:
   std::vector<DatasetPointer> datasets_;
@@ -103,10 +109,10 @@ std::vector<std::shared_ptr<const Subset>> random_split(const DatasetPointer& da
                                                         const std::vector<double>& fractions,
                                                         Generator& random = default_generator());
 /// `random_split(dataset, {0.8, 0.2})`, `random_split(dataset, {4, 6})`.
-template <class Number>
-requires std::is_arithmetic_v<Number> std::vector<std::shared_ptr<const Subset>> random_split(
-    const DatasetPointer& dataset, std::initializer_list<Number> parts,
-    Generator& random = default_generator()) {
+template <detail::Arithmetic Number>
+std::vector<std::shared_ptr<const Subset>> random_split(const DatasetPointer& dataset,
+                                                        std::initializer_list<Number> parts,
+                                                        Generator& random = default_generator()) {
   using Element = std::conditional_t<std::is_floating_point_v<Number>, double, int64_t>;
   return random_split(dataset, std::vector<Element>(parts.begin(), parts.end()), random);
 }

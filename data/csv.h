@@ -11,6 +11,7 @@ namespace aorta::data {
 
 class ByteSource;
 
+/// How a CSV file is written.
 struct CsvOptions {
   char delimiter = ',';
   /// The first record names the columns; without it they are called "0", "1", ...

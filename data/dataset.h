@@ -9,6 +9,7 @@ namespace aorta::data {
 
 /// Which part of a dataset.
 enum class Split { train, validation, test };
+/// "train", "validation" or "test".
 std::string to_string(Split split);
 
 /// Samples by number. A dataset of one's own:
@@ -85,6 +86,7 @@ struct WorkerInfo {
   int num_workers = 0;
   uint64_t seed = 0;  // of this worker's default generator, outside of Dataset::read
 };
+/// What a worker process calls before it reads.
 using WorkerInit = void (*)(const WorkerInfo&);
 /// Null in a process that isn't a worker.
 const WorkerInfo* worker_info();

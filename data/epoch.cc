@@ -105,7 +105,7 @@ class LocalMapEpoch final : public LocalEpoch {
     });
     return assemble(places);
   }
-  void pass() override { ++next_; }
+  void skip_batch() override { ++next_; }
   std::optional<int64_t> count() const override { return static_cast<int64_t>(batches_.size()); }
 
  private:
@@ -129,12 +129,12 @@ class LocalStreamEpoch final : public LocalEpoch {
     for (Tensor& tensor : places.whole) tensor = tensor.narrow(0, 0, count);
     return assemble(places);
   }
-  void pass() override {
+  void skip_batch() override {
     Places places(settings(), settings().options.batch_size);
     try {
       if (!ended_) read(places);
     } catch (const SampleError&) {
-      // It is passed over.
+      // It is skipped.
     }
   }
   std::optional<int64_t> count() const override { return {}; }
@@ -212,7 +212,7 @@ std::shared_ptr<Epoch> Epoch::start(std::shared_ptr<LoaderSettings> settings, in
   else
     made = std::make_shared<LocalStreamEpoch>(settings, epoch);
   if (settings->iterable)
-    for (int64_t i = 0; i < skip; ++i) made->pass();
+    for (int64_t i = 0; i < skip; ++i) made->skip_batch();
   made->given_ = skip;
   return made;
 }
@@ -247,7 +247,7 @@ void Epoch::advance() {
   if (ahead_)
     ahead_.reset();
   else
-    pass();
+    skip_batch();
   ++given_;
 }
 

@@ -49,7 +49,7 @@ class Epoch {
   int64_t epoch() const { return epoch_; }
   /// Whether the iteration has come to its end, as far as it was asked.
   bool ended() const { return ended_; }
-  /// Batches that were looked at or passed over, the skipped ones included.
+  /// Batches that were looked at or skipped, those that the epoch began without included.
   int64_t given() const { return given_; }
   StallAccount account() const;
 
@@ -61,8 +61,8 @@ class Epoch {
   virtual std::optional<Batch> load() = 0;
   /// Whether load() wouldn't wait.
   virtual bool ready() { return false; }
-  /// Passes over the next batch, whether it can be had or not. Throws a TimeoutError alone.
-  virtual void pass() = 0;
+  /// Skips the next batch, whether it can be had or not. Throws a TimeoutError alone.
+  virtual void skip_batch() = 0;
   /// Batches of the whole epoch, where that is known.
   virtual std::optional<int64_t> count() const = 0;
   virtual void add_reading(StallAccount& account) const = 0;

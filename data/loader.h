@@ -94,7 +94,7 @@ class DataLoader {
     const Batch* operator->() const { return &**this; }
     Iterator& operator++();
     void operator++(int) { ++*this; }
-    /// Of an iterable dataset this waits for the batch, too.
+    /// Asks whether the epoch has ended; for an iterable dataset this waits for the batch, too.
     bool operator==(std::default_sentinel_t) const;
 
    private:

@@ -56,6 +56,7 @@ class ArgumentReader {
 template <class T>
 struct Portable {};
 
+/// A type whose values can go to another process.
 template <class T>
 concept portable = requires(ArgumentReader& reader) {
   { Portable<T>::read(reader) } -> std::same_as<T>;

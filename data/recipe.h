@@ -61,8 +61,9 @@ struct Kept {
   using Type = T;
 };
 template <class T>
-requires std::convertible_to<T, std::string> &&
-    (!std::same_as<T, std::filesystem::path>)struct Kept<T> {
+concept Text = std::convertible_to<T, std::string> && !std::same_as<T, std::filesystem::path>;
+template <Text T>
+struct Kept<T> {
   using Type = std::string;
 };
 template <std::derived_from<Source> T>

@@ -16,6 +16,7 @@ struct TensorSpec {
   Shape shape;  // of the largest sample, without the batch's dimension
 };
 
+/// What the tensors of a dataset's samples are, shared by all who read it.
 using TensorSpecs = std::shared_ptr<const std::vector<TensorSpec>>;
 
 /// Throws unless there are specs, names are there and differ, and no size is negative.

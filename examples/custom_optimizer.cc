@@ -26,7 +26,7 @@ struct MySgd : optim::CustomOptimizer<MyOptions> {
   }
 };
 
-// The same with a mistake that trains almost as well: the gradient's share is 1 - momentum.
+// WrongSgd has a mistake that trains almost as well: the gradient's share is 1 - momentum.
 struct WrongSgd : MySgd {
   using MySgd::MySgd;
   void update(optim::Slot& slot, const MyOptions& o) override {

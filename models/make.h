@@ -6,6 +6,7 @@
 
 namespace aorta::models {
 
+/// What can be said of a network that is made by its name.
 struct ModelOptions {
   std::optional<int64_t> num_classes = {};  // by default that of the network's class
   bool aux_loss = false;                    // of the FCN and DeepLabV3 alone

@@ -5,6 +5,7 @@
 
 namespace aorta::models {
 
+/// What stands between the layers of an MLP.
 enum class MlpActivation : uint8_t { relu, sigmoid, tanh };
 
 /// Linear layers of the given sizes with an activation between them: (*, sizes[0]) -> (*, the last

@@ -52,10 +52,13 @@ struct Bottleneck : nn::Module {
   nn::Sequential downsample{*this, "downsample"};
 };
 
+/// How many residual blocks each of the four stages has, and whether they are bottlenecks (1x1,
+/// 3x3, 1x1).
 struct ResNetLayout {
   std::array<int, 4> blocks;
   bool bottleneck;
 };
+/// The layouts of He et al. 2016.
 inline constexpr ResNetLayout kResNet18{{2, 2, 2, 2}, false};
 inline constexpr ResNetLayout kResNet34{{3, 4, 6, 3}, false};
 inline constexpr ResNetLayout kResNet50{{3, 4, 6, 3}, true};

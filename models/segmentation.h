@@ -10,11 +10,13 @@
 
 namespace aorta::models {
 
+/// The options of FCN and DeepLabV3.
 struct SegmentationOptions {
   int64_t num_classes = 21;
   /// A second head on layer3, whose loss helps in training.
   bool aux_loss = false;
 };
+/// The logits (N, classes, H, W) of both heads.
 struct SegmentationOutput {
   Tensor out;
   Tensor aux;  // undefined without the second head
@@ -25,7 +27,7 @@ class Segmentation : public nn::Module {
  public:
   /// The logits of both heads, at the size of the input.
   SegmentationOutput heads(const Tensor& input) const;
-  /// Those of the first.
+  /// Returns the logits of the first head.
   Tensor forward(const Tensor& input) const override;
 
   ResNetFeatures backbone;

@@ -7,6 +7,7 @@
 
 namespace aorta::models {
 
+/// The size of a UNet.
 struct UNetOptions {
   int64_t in_channels = 3;
   int64_t num_classes = 1;

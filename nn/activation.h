@@ -24,6 +24,8 @@ class InPlaceActivation : public Module {
   bool inplace;
 };
 
+/// Activations that can write into their input; each is aorta's function of the same name in small
+/// letters.
 struct ReLU : InPlaceActivation<&relu, &relu_> {
   using InPlaceActivation::InPlaceActivation;
 };
@@ -54,6 +56,7 @@ class Activation : public Module {
   Tensor forward(const Tensor& input) const override { return op(input); }
 };
 
+/// Activations as modules; each is aorta's function of the same name in small letters.
 struct Sigmoid : Activation<&sigmoid> {
   using Activation::Activation;
 };
@@ -70,6 +73,7 @@ struct Tanhshrink : Activation<&tanhshrink> {
   using Activation::Activation;
 };
 
+/// x where it is positive, else negative_slope x.
 struct LeakyReLU : Module {
   explicit LeakyReLU(double negative_slope = 0.01, bool inplace = false);
   LeakyReLU(Module& owner, const char* name, double negative_slope = 0.01, bool inplace = false);
@@ -80,6 +84,7 @@ struct LeakyReLU : Module {
   bool inplace;
 };
 
+/// x where it is positive, else alpha (e^x - 1).
 struct ELU : Module {
   explicit ELU(double alpha = 1, bool inplace = false);
   ELU(Module& owner, const char* name, double alpha = 1, bool inplace = false);
@@ -90,6 +95,7 @@ struct ELU : Module {
   bool inplace;
 };
 
+/// max(0, x) + min(0, alpha (e^(x / alpha) - 1)).
 struct CELU : Module {
   explicit CELU(double alpha = 1, bool inplace = false);
   CELU(Module& owner, const char* name, double alpha = 1, bool inplace = false);
@@ -100,6 +106,7 @@ struct CELU : Module {
   bool inplace;
 };
 
+/// x times the standard normal distribution function of x, or its approximation by tanh.
 struct GELU : Module {
   explicit GELU(GeluApproximation approximate = GeluApproximation::none);
   GELU(Module& owner, const char* name, GeluApproximation approximate = GeluApproximation::none);
@@ -109,6 +116,7 @@ struct GELU : Module {
   GeluApproximation approximate;
 };
 
+/// x, clamped to [min_val, max_val].
 struct Hardtanh : Module {
   explicit Hardtanh(double min_val = -1, double max_val = 1, bool inplace = false);
   Hardtanh(Module& owner, const char* name, double min_val = -1, double max_val = 1,
@@ -120,6 +128,7 @@ struct Hardtanh : Module {
   bool inplace;
 };
 
+/// x, or 0 within [-lambda, lambda].
 struct Hardshrink : Module {
   explicit Hardshrink(double lambda = 0.5);
   Hardshrink(Module& owner, const char* name, double lambda = 0.5);
@@ -129,6 +138,7 @@ struct Hardshrink : Module {
   double lambda;
 };
 
+/// x moved towards 0 by lambda, or 0 within [-lambda, lambda].
 struct Softshrink : Module {
   explicit Softshrink(double lambda = 0.5);
   Softshrink(Module& owner, const char* name, double lambda = 0.5);
@@ -138,6 +148,7 @@ struct Softshrink : Module {
   double lambda;
 };
 
+/// log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold.
 struct Softplus : Module {
   explicit Softplus(double beta = 1, double threshold = 20);
   Softplus(Module& owner, const char* name, double beta = 1, double threshold = 20);
@@ -147,6 +158,7 @@ struct Softplus : Module {
   double beta, threshold;
 };
 
+/// x where it is above the threshold, else `value`.
 struct Threshold : Module {
   Threshold(double threshold, double value, bool inplace = false);
   Threshold(Module& owner, const char* name, double threshold, double value, bool inplace = false);
@@ -157,6 +169,7 @@ struct Threshold : Module {
   bool inplace;
 };
 
+/// The options of PReLU, with PyTorch's names and defaults.
 struct PReLUOptions {
   int64_t num_parameters = 1;  // or the channels
   double init = 0.25;
@@ -175,6 +188,7 @@ struct PReLU : Module {
 /// upper) for each element, else their mean (Xu et al. 2015).
 Tensor rrelu(const Tensor& input, double lower = 1.0 / 8, double upper = 1.0 / 3,
              bool training = false);
+/// See rrelu.
 struct RReLU : Module {
   explicit RReLU(double lower = 1.0 / 8, double upper = 1.0 / 3);
   RReLU(Module& owner, const char* name, double lower = 1.0 / 8, double upper = 1.0 / 3);
@@ -186,6 +200,7 @@ struct RReLU : Module {
 
 /// a sigmoid(b) for the halves a and b of a dimension.
 Tensor glu(const Tensor& input, int64_t dim = -1);
+/// See glu.
 struct GLU : Module {
   explicit GLU(int64_t dim = -1);
   GLU(Module& owner, const char* name, int64_t dim = -1);
@@ -195,6 +210,7 @@ struct GLU : Module {
   int64_t dim;
 };
 
+/// softmax along a dimension.
 struct Softmax : Module {
   explicit Softmax(int64_t dim);
   Softmax(Module& owner, const char* name, int64_t dim);
@@ -214,6 +230,7 @@ struct Softmin : Module {
   int64_t dim;
 };
 
+/// log_softmax along a dimension.
 struct LogSoftmax : Module {
   explicit LogSoftmax(int64_t dim);
   LogSoftmax(Module& owner, const char* name, int64_t dim);

@@ -6,12 +6,14 @@
 
 namespace aorta::nn {
 
+/// The options of MultiheadAttention, with PyTorch's names and defaults.
 struct MultiheadAttentionOptions {
   double dropout = 0;  // in training, on the weights
   bool bias = true;
   bool batch_first = false;    // (N, L, E) instead of (L, N, E)
   int64_t kdim = 0, vdim = 0;  // features of key and value; 0: those of the query
 };
+/// Which keys a query may see.
 struct AttentionMasks {
   /// (N, S): true where a key is padding, or a floating mask that is added.
   Tensor key_padding_mask = {};
@@ -20,6 +22,7 @@ struct AttentionMasks {
   Tensor attn_mask = {};
   bool is_causal = false;  // query i sees the keys up to i; instead of an attn_mask
 };
+/// What attention gives.
 struct AttentionOutput {
   Tensor output;   // as the query
   Tensor weights;  // (N, L, S), the mean of the heads, where they were asked for
@@ -53,8 +56,10 @@ class MultiheadAttention : public Module {
   Linear out_proj;
 };
 
+/// What stands between the two layers of the feed-forward network.
 enum class TransformerActivation : uint8_t { relu, gelu };
 
+/// The options of TransformerEncoderLayer, with PyTorch's names and defaults.
 struct TransformerEncoderLayerOptions {
   int64_t dim_feedforward = 2048;
   double dropout = 0.1;

@@ -7,6 +7,7 @@
 
 namespace aorta::nn {
 
+/// The options of a convolution, with PyTorch's names and defaults.
 struct ConvOptions {
   Dims stride = 1;
   ConvPadding padding = 0;
@@ -40,6 +41,7 @@ class Conv : public Module {
        const ConvOptions& options);
 };
 
+/// A Conv over N dimensions.
 template <int N>
 class ConvOf : public Conv {
  public:
@@ -52,10 +54,12 @@ class ConvOf : public Conv {
     join(owner, name);
   }
 };
+/// Convolutions of (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using Conv1d = ConvOf<1>;
 using Conv2d = ConvOf<2>;
 using Conv3d = ConvOf<3>;
 
+/// The options of a transposed convolution, with PyTorch's names and defaults.
 struct ConvTransposeOptions {
   Dims stride = 1;
   Dims padding = 0;
@@ -65,8 +69,8 @@ struct ConvTransposeOptions {
   Dims dilation = 1;
 };
 
-/// The same for transposed convolutions: weight (C, O/groups, *kernel); see
-/// aorta::conv_transpose2d. Weight and bias start uniform in +-1 / sqrt(O / groups x kernel).
+/// A transposed convolution, weight (C, O/groups, *kernel); see aorta::conv_transpose2d. Weight and
+/// bias start uniform in +-1 / sqrt(O / groups x kernel).
 class ConvTranspose : public Module {
  public:
   Tensor forward(const Tensor& input) const override;
@@ -94,6 +98,7 @@ class ConvTranspose : public Module {
   Tensor run(const Tensor& input, const Dims& output_padding) const;
 };
 
+/// A ConvTranspose over N dimensions.
 template <int N>
 class ConvTransposeOf : public ConvTranspose {
  public:
@@ -106,6 +111,7 @@ class ConvTransposeOf : public ConvTranspose {
     join(owner, name);
   }
 };
+/// Transposed convolutions of (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using ConvTranspose1d = ConvTransposeOf<1>;
 using ConvTranspose2d = ConvTransposeOf<2>;
 using ConvTranspose3d = ConvTransposeOf<3>;

@@ -4,6 +4,7 @@
 
 namespace aorta::nn {
 
+/// The options of Dropout, with PyTorch's names and defaults.
 struct DropoutOptions {
   double p = 0.5;
   bool inplace = false;
@@ -22,8 +23,8 @@ class Dropout : public Module {
   DropoutOptions options;
 };
 
-/// The same for whole channels of (N, C, *), or of (C, L) in 1 dimension and (C, D, H, W) in 3.
-/// Dropout2d takes 3 dimensions as (N, C, L), as PyTorch does.
+/// Drops whole channels of (N, C, *), or of (C, L) in 1 dimension and (C, D, H, W) in 3. Dropout2d
+/// takes 3 dimensions as (N, C, L), as PyTorch does.
 class ChannelDropout : public Module {
  public:
   Tensor forward(const Tensor& input) const override;
@@ -37,6 +38,7 @@ class ChannelDropout : public Module {
   ChannelDropout(int spatial, double p);
 };
 
+/// A ChannelDropout over N dimensions.
 template <int N>
 class ChannelDropoutOf : public ChannelDropout {
  public:
@@ -45,6 +47,7 @@ class ChannelDropoutOf : public ChannelDropout {
     join(owner, name);
   }
 };
+/// Dropout of the channels of (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using Dropout1d = ChannelDropoutOf<1>;
 using Dropout2d = ChannelDropoutOf<2>;
 using Dropout3d = ChannelDropoutOf<3>;

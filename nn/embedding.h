@@ -6,6 +6,7 @@
 
 namespace aorta::nn {
 
+/// The options of Embedding, with PyTorch's names and defaults.
 struct EmbeddingOptions {
   /// This row starts as zeros and isn't trained; negative counts from the end.
   std::optional<int64_t> padding_idx = {};

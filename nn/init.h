@@ -9,13 +9,16 @@
 
 namespace aorta::nn::init {
 
+/// Uniform in [a, b).
 const Tensor& uniform_(const Tensor& tensor, double a = 0, double b = 1,
                        Generator* generator = nullptr);
+/// Normal with this mean and standard deviation.
 const Tensor& normal_(const Tensor& tensor, double mean = 0, double std = 1,
                       Generator* generator = nullptr);
 /// Normal within [a, b]: values outside are drawn from what is inside.
 const Tensor& trunc_normal_(const Tensor& tensor, double mean = 0, double std = 1, double a = -2,
                             double b = 2, Generator* generator = nullptr);
+/// One value everywhere: any, 1, or 0.
 const Tensor& constant_(const Tensor& tensor, double value);
 const Tensor& ones_(const Tensor& tensor);
 const Tensor& zeros_(const Tensor& tensor);
@@ -28,11 +31,14 @@ const Tensor& xavier_uniform_(const Tensor& tensor, double gain = 1,
 /// N(0, s^2) with s = gain sqrt(2 / (fan_in + fan_out)).
 const Tensor& xavier_normal_(const Tensor& tensor, double gain = 1, Generator* generator = nullptr);
 
+/// Which of the two fans the variance is kept for: the inputs, or the outputs of a layer.
 enum class Fan : uint8_t { in, out };
+/// What comes behind the layer whose weight is set.
 enum class Nonlinearity : uint8_t { linear, sigmoid, tanh, relu, leaky_relu, selu };
 /// The factor that keeps variances: 1, 1, 5/3, sqrt(2), sqrt(2 / (1 + slope^2)), 3/4.
 double calculate_gain(Nonlinearity nonlinearity, double negative_slope = 0.01);
 
+/// The options of kaiming_uniform_ and kaiming_normal_, with PyTorch's names and defaults.
 struct KaimingOptions {
   double a = 0;  // the negative slope of leaky_relu
   Fan mode = Fan::in;
@@ -49,6 +55,7 @@ const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& option
 /// gain (Saxe et al. 2013).
 const Tensor& orthogonal_(const Tensor& tensor, double gain = 1, Generator* generator = nullptr);
 
+/// How many inputs an output of a layer has, and how many outputs an input.
 struct Fans {
   int64_t in, out;
 };

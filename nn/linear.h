@@ -4,6 +4,7 @@
 
 namespace aorta::nn {
 
+/// The options of Linear, with PyTorch's names and defaults.
 struct LinearOptions {
   bool bias = true;
 };

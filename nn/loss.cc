@@ -48,20 +48,53 @@ Tensor Loss::operator()(const Tensor& input, const Tensor& target) const {
   return call_module(*this, input, target);
 }
 
+MSELoss::MSELoss(Reduction kind) : reduction(kind) {}
+
+MSELoss::MSELoss(Module& owner, const char* name, Reduction kind) : MSELoss(kind) {
+  join(owner, name);
+}
+
 Tensor MSELoss::forward(const Tensor& input, const Tensor& target) const {
   return mse_loss(input, target, reduction);
+}
+
+L1Loss::L1Loss(Reduction kind) : reduction(kind) {}
+
+L1Loss::L1Loss(Module& owner, const char* name, Reduction kind) : L1Loss(kind) {
+  join(owner, name);
 }
 
 Tensor L1Loss::forward(const Tensor& input, const Tensor& target) const {
   return l1_loss(input, target, reduction);
 }
 
+SmoothL1Loss::SmoothL1Loss(Reduction kind, double at) : reduction(kind), beta(at) {}
+
+SmoothL1Loss::SmoothL1Loss(Module& owner, const char* name, Reduction kind, double at)
+    : SmoothL1Loss(kind, at) {
+  join(owner, name);
+}
+
 Tensor SmoothL1Loss::forward(const Tensor& input, const Tensor& target) const {
   return smooth_l1_loss(input, target, reduction, beta);
 }
 
+HuberLoss::HuberLoss(Reduction kind, double at) : reduction(kind), delta(at) {}
+
+HuberLoss::HuberLoss(Module& owner, const char* name, Reduction kind, double at)
+    : HuberLoss(kind, at) {
+  join(owner, name);
+}
+
 Tensor HuberLoss::forward(const Tensor& input, const Tensor& target) const {
   return huber_loss(input, target, reduction, delta);
+}
+
+KLDivLoss::KLDivLoss(Reduction kind, bool is_log) : reduction(kind), log_target(is_log) {}
+
+KLDivLoss::KLDivLoss(Module& owner, const char* name, Reduction kind, bool is_log)
+    : KLDivLoss(kind, is_log) {
+  join(owner, name);
 }
 
 Tensor KLDivLoss::forward(const Tensor& input, const Tensor& target) const {
@@ -109,12 +142,34 @@ Tensor NLLLoss::forward(const Tensor& input, const Tensor& target) const {
                   {.weight = weight, .ignore_index = ignore_index, .reduction = reduction});
 }
 
+DiceLoss::DiceLoss(const DiceOptions& given) : options(given) {}
+
+DiceLoss::DiceLoss(Module& owner, const char* name, const DiceOptions& given) : DiceLoss(given) {
+  join(owner, name);
+}
+
 Tensor DiceLoss::forward(const Tensor& input, const Tensor& target) const {
   return dice_loss(input, target, options);
 }
 
+FocalLoss::FocalLoss(const FocalOptions& given) : options(given) {}
+
+FocalLoss::FocalLoss(Module& owner, const char* name, const FocalOptions& given)
+    : FocalLoss(given) {
+  join(owner, name);
+}
+
 Tensor FocalLoss::forward(const Tensor& input, const Tensor& target) const {
   return focal_loss(input, target, options);
+}
+
+CosineEmbeddingLoss::CosineEmbeddingLoss(double least, Reduction kind)
+    : margin(least), reduction(kind) {}
+
+CosineEmbeddingLoss::CosineEmbeddingLoss(Module& owner, const char* name, double least,
+                                         Reduction kind)
+    : CosineEmbeddingLoss(least, kind) {
+  join(owner, name);
 }
 
 Tensor CosineEmbeddingLoss::forward(const Tensor& input1, const Tensor& input2,

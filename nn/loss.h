@@ -21,6 +21,7 @@ using aorta::mse_loss;
 using aorta::nll_loss;
 using aorta::smooth_l1_loss;
 
+/// The options of dice_loss.
 struct DiceOptions {
   /// Added to numerator and denominator: two empty masks agree.
   double smooth = 1;
@@ -32,6 +33,7 @@ struct DiceOptions {
 /// squares.
 Tensor dice_loss(const Tensor& input, const Tensor& target, const DiceOptions& options = {});
 
+/// The options of focal_loss.
 struct FocalOptions {
   double alpha = 0.25;  // the weight of the class 1, and 1 - alpha that of 0; negative: no weights
   double gamma = 2;     // how much less what is easy counts
@@ -50,60 +52,51 @@ class Loss : public Module {
   Tensor operator()(const Tensor& input, const Tensor& target) const;
 };
 
+/// (input - target)^2; see mse_loss.
 struct MSELoss : Loss {
-  explicit MSELoss(Reduction kind = Reduction::mean) : reduction(kind) {}
-  MSELoss(Module& owner, const char* name, Reduction kind = Reduction::mean) : MSELoss(kind) {
-    join(owner, name);
-  }
+  explicit MSELoss(Reduction reduction = Reduction::mean);
+  MSELoss(Module& owner, const char* name, Reduction reduction = Reduction::mean);
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
 };
 
+/// |input - target|; see l1_loss.
 struct L1Loss : Loss {
-  explicit L1Loss(Reduction kind = Reduction::mean) : reduction(kind) {}
-  L1Loss(Module& owner, const char* name, Reduction kind = Reduction::mean) : L1Loss(kind) {
-    join(owner, name);
-  }
+  explicit L1Loss(Reduction reduction = Reduction::mean);
+  L1Loss(Module& owner, const char* name, Reduction reduction = Reduction::mean);
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
 };
 
+/// Squares of differences below beta, absolute values above; see smooth_l1_loss.
 struct SmoothL1Loss : Loss {
-  explicit SmoothL1Loss(Reduction kind = Reduction::mean, double where = 1)
-      : reduction(kind), beta(where) {}
-  SmoothL1Loss(Module& owner, const char* name, Reduction kind = Reduction::mean, double where = 1)
-      : SmoothL1Loss(kind, where) {
-    join(owner, name);
-  }
+  explicit SmoothL1Loss(Reduction reduction = Reduction::mean, double beta = 1);
+  SmoothL1Loss(Module& owner, const char* name, Reduction reduction = Reduction::mean,
+               double beta = 1);
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
   double beta;
 };
 
+/// Squares of differences below delta, delta times absolute values above; see huber_loss.
 struct HuberLoss : Loss {
-  explicit HuberLoss(Reduction kind = Reduction::mean, double where = 1)
-      : reduction(kind), delta(where) {}
-  HuberLoss(Module& owner, const char* name, Reduction kind = Reduction::mean, double where = 1)
-      : HuberLoss(kind, where) {
-    join(owner, name);
-  }
+  explicit HuberLoss(Reduction reduction = Reduction::mean, double delta = 1);
+  HuberLoss(Module& owner, const char* name, Reduction reduction = Reduction::mean,
+            double delta = 1);
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
   double delta;
 };
 
+/// target (log target - input); see kl_div.
 struct KLDivLoss : Loss {
-  explicit KLDivLoss(Reduction kind = Reduction::mean, bool target_is_log = false)
-      : reduction(kind), log_target(target_is_log) {}
-  KLDivLoss(Module& owner, const char* name, Reduction kind = Reduction::mean,
-            bool target_is_log = false)
-      : KLDivLoss(kind, target_is_log) {
-    join(owner, name);
-  }
+  explicit KLDivLoss(Reduction reduction = Reduction::mean, bool log_target = false);
+  KLDivLoss(Module& owner, const char* name, Reduction reduction = Reduction::mean,
+            bool log_target = false);
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   Reduction reduction;
@@ -112,6 +105,7 @@ struct KLDivLoss : Loss {
 
 // Weights are buffers: they follow the module to its device and dtype, and are in its state.
 
+/// The binary cross entropy of probabilities; see binary_cross_entropy.
 struct BCELoss : Loss {
   explicit BCELoss(const BceOptions& options = {});
   BCELoss(Module& owner, const char* name, const BceOptions& options = {}) : BCELoss(options) {
@@ -123,6 +117,7 @@ struct BCELoss : Loss {
   Reduction reduction;
 };
 
+/// The binary cross entropy of logits; see binary_cross_entropy_with_logits.
 struct BCEWithLogitsLoss : Loss {
   explicit BCEWithLogitsLoss(const BceWithLogitsOptions& options = {});
   BCEWithLogitsLoss(Module& owner, const char* name, const BceWithLogitsOptions& options = {})
@@ -135,6 +130,7 @@ struct BCEWithLogitsLoss : Loss {
   Reduction reduction;
 };
 
+/// The cross entropy of logits and classes or probabilities; see cross_entropy.
 struct CrossEntropyLoss : Loss {
   explicit CrossEntropyLoss(const CrossEntropyOptions& options = {});
   CrossEntropyLoss(Module& owner, const char* name, const CrossEntropyOptions& options = {})
@@ -149,6 +145,7 @@ struct CrossEntropyLoss : Loss {
   double label_smoothing;
 };
 
+/// The negative log likelihood of log-probabilities; see nll_loss.
 struct NLLLoss : Loss {
   explicit NLLLoss(const NllLossOptions& options = {});
   NLLLoss(Module& owner, const char* name, const NllLossOptions& options = {}) : NLLLoss(options) {
@@ -161,23 +158,19 @@ struct NLLLoss : Loss {
   Reduction reduction;
 };
 
+/// How far two masks are from overlap; see dice_loss.
 struct DiceLoss : Loss {
-  explicit DiceLoss(const DiceOptions& dice_options = {}) : options(dice_options) {}
-  DiceLoss(Module& owner, const char* name, const DiceOptions& dice_options = {})
-      : DiceLoss(dice_options) {
-    join(owner, name);
-  }
+  explicit DiceLoss(const DiceOptions& options = {});
+  DiceLoss(Module& owner, const char* name, const DiceOptions& options = {});
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   DiceOptions options;
 };
 
+/// The binary cross entropy in which what is easy counts less; see focal_loss.
 struct FocalLoss : Loss {
-  explicit FocalLoss(const FocalOptions& focal_options = {}) : options(focal_options) {}
-  FocalLoss(Module& owner, const char* name, const FocalOptions& focal_options = {})
-      : FocalLoss(focal_options) {
-    join(owner, name);
-  }
+  explicit FocalLoss(const FocalOptions& options = {});
+  FocalLoss(Module& owner, const char* name, const FocalOptions& options = {});
   using Loss::forward;
   Tensor forward(const Tensor& input, const Tensor& target) const override;
   FocalOptions options;
@@ -186,13 +179,9 @@ struct FocalLoss : Loss {
 /// 1 - cosine of the pairs with target 1, max(cosine - margin, 0) of those with -1; called with
 /// three tensors.
 struct CosineEmbeddingLoss : Module {
-  explicit CosineEmbeddingLoss(double least = 0, Reduction kind = Reduction::mean)
-      : margin(least), reduction(kind) {}
-  CosineEmbeddingLoss(Module& owner, const char* name, double least = 0,
-                      Reduction kind = Reduction::mean)
-      : CosineEmbeddingLoss(least, kind) {
-    join(owner, name);
-  }
+  explicit CosineEmbeddingLoss(double margin = 0, Reduction reduction = Reduction::mean);
+  CosineEmbeddingLoss(Module& owner, const char* name, double margin = 0,
+                      Reduction reduction = Reduction::mean);
   using Module::forward;
   Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target) const;
   Tensor operator()(const Tensor& input1, const Tensor& input2, const Tensor& target) const;

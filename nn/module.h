@@ -61,6 +61,10 @@ struct LoadOptions {
 /// So it must be a member, directly; modules in a number that is known at run time stand in a
 /// Sequential, ModuleList or ModuleDict. A module is a value: a copy has the same layers and shares
 /// the parameters, as a copy of a Tensor does; `clone(net)` has parameters of its own.
+///
+/// A layer has two constructors of the same arguments, one to stand alone and one behind an owner
+/// and a name. They are written twice because options in braces, `{.bias = false}`, have no type
+/// that a template could pass on.
 class Module {
  public:
   Module() = default;
@@ -83,8 +87,9 @@ class Module {
                   "nn::ModuleOf<Net>`; then net(x, y) calls it");
   }
 
-  /// Those of this module, and then of the ones inside, in the order of their declaration; a tensor
-  /// that has several names comes once, under the first. Names are dotted: "layer1.0.weight".
+  /// Lists this module's own, and then those of the modules inside, in the order of their
+  /// declaration; a tensor that has several names comes once, under the first. Names are dotted:
+  /// "layer1.0.weight".
   NamedTensors named_parameters(bool recurse = true) const;
   NamedTensors named_buffers(bool recurse = true) const;
   std::vector<Tensor> parameters(bool recurse = true) const;

@@ -18,7 +18,7 @@ Tensor ones_if(bool wanted, const Shape& shape) { return wanted ? ones(shape) : 
 Tensor zeros_if(bool wanted, const Shape& shape) { return wanted ? zeros(shape) : Tensor(); }
 Tensor counter_if(bool wanted) { return wanted ? zeros({}, {.dtype = DType::i64}) : Tensor(); }
 
-// Of a BatchNorm or InstanceNorm.
+// Gives a BatchNorm or InstanceNorm its first running statistics.
 template <class Norm>
 void reset_statistics(Norm& norm) {
   if (!norm.running_mean.defined()) return;

@@ -10,9 +10,11 @@
 
 namespace aorta::nn {
 
+/// The options of BatchNorm, with PyTorch's names and defaults.
 struct BatchNormOptions {
   double eps = 1e-5;
-  /// Of the running statistics; none: the average of all batches so far.
+  /// The share of a new batch in the running statistics; without one they are the average of all
+  /// batches so far.
   std::optional<double> momentum = 0.1;
   bool affine = true;               // with weight and bias (C)
   bool track_running_stats = true;  // without, the batch's statistics serve in eval mode too
@@ -57,7 +59,7 @@ void set_statistic_groups(Module& module, int64_t groups);
 /// step has seen (optim::AveragedModel). Nothing runs when there is no BatchNorm with statistics.
 void update_bn(Module& module, const std::function<void()>& calls);
 
-/// The same with a call for each of a range of input tensors, or of a loader's batches, whose first
+/// Calls the module for each of a range of input tensors, or of a loader's batches, whose first
 /// tensor is the input; inputs go to the statistics' device: `nn::update_bn(net, loader)`.
 template <class Range>
 requires requires(Range& range) { std::begin(range); }
@@ -73,6 +75,7 @@ void update_bn(Module& module, Range&& range) {
   });
 }
 
+/// The options of InstanceNorm, with PyTorch's names and defaults.
 struct InstanceNormOptions {
   double eps = 1e-5;
   double momentum = 0.1;
@@ -99,6 +102,7 @@ class InstanceNorm : public Module {
   InstanceNorm(int spatial, int64_t num_features, const InstanceNormOptions& options);
 };
 
+/// A BatchNorm over N dimensions.
 template <int N>
 class BatchNormOf : public BatchNorm {
  public:
@@ -110,10 +114,12 @@ class BatchNormOf : public BatchNorm {
     join(owner, name);
   }
 };
+/// Batch normalisation of (N, C) or (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using BatchNorm1d = BatchNormOf<1>;
 using BatchNorm2d = BatchNormOf<2>;
 using BatchNorm3d = BatchNormOf<3>;
 
+/// An InstanceNorm over N dimensions.
 template <int N>
 class InstanceNormOf : public InstanceNorm {
  public:
@@ -125,10 +131,12 @@ class InstanceNormOf : public InstanceNorm {
     join(owner, name);
   }
 };
+/// Instance normalisation of (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using InstanceNorm1d = InstanceNormOf<1>;
 using InstanceNorm2d = InstanceNormOf<2>;
 using InstanceNorm3d = InstanceNormOf<3>;
 
+/// The options of LayerNorm, with PyTorch's names and defaults.
 struct LayerNormOptions {
   double eps = 1e-5;
   bool elementwise_affine = true;
@@ -152,6 +160,7 @@ class LayerNorm : public Module {
   Parameter weight, bias;
 };
 
+/// The options of GroupNorm, with PyTorch's names and defaults.
 struct GroupNormOptions {
   double eps = 1e-5;
   bool affine = true;
@@ -171,6 +180,7 @@ class GroupNorm : public Module {
   Parameter weight, bias;
 };
 
+/// The options of RMSNorm, with PyTorch's names and defaults.
 struct RMSNormOptions {
   std::optional<double> eps = {};
   bool elementwise_affine = true;

@@ -59,6 +59,7 @@ class AdaptivePool : public Module {
   AdaptivePool(Kind kind, int spatial, const Dims& output_size);
 };
 
+/// A MaxPool over N dimensions.
 template <int N>
 class MaxPoolOf : public MaxPool {
  public:
@@ -70,10 +71,12 @@ class MaxPoolOf : public MaxPool {
     join(owner, name);
   }
 };
+/// Max pooling of (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using MaxPool1d = MaxPoolOf<1>;
 using MaxPool2d = MaxPoolOf<2>;
 using MaxPool3d = MaxPoolOf<3>;
 
+/// An AvgPool over N dimensions.
 template <int N>
 class AvgPoolOf : public AvgPool {
  public:
@@ -85,10 +88,12 @@ class AvgPoolOf : public AvgPool {
     join(owner, name);
   }
 };
+/// Average pooling of (N, C, L), (N, C, H, W) and (N, C, D, H, W).
 using AvgPool1d = AvgPoolOf<1>;
 using AvgPool2d = AvgPoolOf<2>;
 using AvgPool3d = AvgPoolOf<3>;
 
+/// An AdaptivePool over N dimensions.
 template <AdaptivePool::Kind K, int N>
 class AdaptivePoolOf : public AdaptivePool {
  public:
@@ -98,6 +103,7 @@ class AdaptivePoolOf : public AdaptivePool {
     join(owner, name);
   }
 };
+/// The largest element, or the mean, of each of so many windows as are asked for.
 using AdaptiveMaxPool1d = AdaptivePoolOf<AdaptivePool::Kind::max, 1>;
 using AdaptiveMaxPool2d = AdaptivePoolOf<AdaptivePool::Kind::max, 2>;
 using AdaptiveMaxPool3d = AdaptivePoolOf<AdaptivePool::Kind::max, 3>;

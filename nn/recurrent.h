@@ -5,6 +5,7 @@
 
 namespace aorta::nn {
 
+/// The options of LSTM and GRU, with PyTorch's names and defaults.
 struct RecurrentOptions {
   int64_t num_layers = 1;
   bool bias = true;
@@ -51,10 +52,12 @@ class Recurrent : public Module {
   int64_t gates_;
 };
 
+/// The outputs of all steps, and the state after the last one.
 struct RnnOutput {
   Tensor output, h;
 };
 
+/// What an RNN does with its sums.
 enum class RNNNonlinearity : uint8_t { tanh, relu };
 /// RecurrentOptions and what is the RNN's own, side by side, so that all can be named in one list.
 struct RNNOptions {
@@ -80,6 +83,7 @@ class RNN : public Recurrent {
   RNNNonlinearity nonlinearity;
 };
 
+/// The outputs of all steps, and the states after the last one.
 struct LstmOutput {
   Tensor output;
   LstmState state;

@@ -23,6 +23,7 @@ Tensor pixel_shuffle(const Tensor& input, int64_t upscale_factor);
 /// The inverse: (*, C, H r, W r) -> (*, C r^2, H, W).
 Tensor pixel_unshuffle(const Tensor& input, int64_t downscale_factor);
 
+/// See pixel_shuffle.
 class PixelShuffle : public Module {
  public:
   explicit PixelShuffle(int64_t upscale_factor);
@@ -33,6 +34,7 @@ class PixelShuffle : public Module {
   int64_t upscale_factor;
 };
 
+/// See pixel_unshuffle.
 class PixelUnshuffle : public Module {
  public:
   explicit PixelUnshuffle(int64_t downscale_factor);

@@ -4,6 +4,7 @@
 
 namespace aorta::optim {
 
+/// The options of Adadelta, with PyTorch's names and defaults.
 struct AdadeltaOptions {
   Option<double> lr = Default(1);
   Option<double> rho = Default(0.9);

@@ -4,6 +4,7 @@
 
 namespace aorta::optim {
 
+/// The options of Adagrad, with PyTorch's names and defaults.
 struct AdagradOptions {
   Option<double> lr = Default(1e-2);
   Option<double> lr_decay = Default(0);

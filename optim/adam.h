@@ -4,6 +4,7 @@
 
 namespace aorta::optim {
 
+/// The options of Adam, with PyTorch's names and defaults.
 struct AdamOptions {
   Option<double> lr = Default(1e-3);
   Option<std::array<double, 2>> betas = Default(std::array{0.9, 0.999});
@@ -34,6 +35,7 @@ class Adam : public OptimizerOf<AdamOptions> {
   StateNames state_names(size_t group) const override;
 };
 
+/// The options of AdamW, with PyTorch's names and defaults.
 struct AdamWOptions {
   Option<double> lr = Default(1e-3);
   Option<std::array<double, 2>> betas = Default(std::array{0.9, 0.999});

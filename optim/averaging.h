@@ -4,6 +4,7 @@
 
 namespace aorta::optim {
 
+/// Which average AveragedModel takes.
 struct AverageOptions {
   /// Exponential moving average, average = decay average + (1 - decay) tensor; without it the equal
   /// average of stochastic weight averaging (Izmailov et al. 2018), as SWALR goes with.

@@ -4,6 +4,7 @@
 
 namespace aorta::optim {
 
+/// The schedules that a composed one is made of.
 using Schedules = std::vector<std::shared_ptr<LRScheduler>>;
 
 /// Schedules of one optimizer as one.

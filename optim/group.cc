@@ -114,7 +114,7 @@ Tensor GroupData::state_of(const StateKind& kind, size_t place) const {
 
 bool GroupData::gather(size_t place, bool with_gradient) {
   const Tensor& parameter = parameters[place];
-  Place& where = places[place];
+  StatePlace& where = places[place];
   const TensorOptions like{.dtype = parameter.dtype(), .device = parameter.device()};
   const void* gradient_data = nullptr;
   if (with_gradient) {

@@ -31,7 +31,7 @@ struct StateKind {
 };
 
 /// Where a parameter's state lies, and how its elements are paired with others'.
-struct Place {
+struct StatePlace {
   size_t bucket;
   int64_t offset;   // in each arena of the bucket
   bool dense;       // its elements fill memory without gaps; else the step works on a copy
@@ -61,14 +61,14 @@ struct GroupData {
 
   std::vector<Tensor> parameters;
   std::vector<int64_t> steps;
-  std::vector<Place> places;
+  std::vector<StatePlace> places;
   std::vector<Bucket> buckets;
   std::vector<std::unique_ptr<StateKind>> kinds;
   std::map<std::string, std::vector<double>> values;  // NaN: not there
   std::optional<double> initial_lr;
   size_t first_position = 0;  // among all parameters of the optimizer
 
-  // Of the step that runs; kept so that a step allocates nothing.
+  // These describe the step that runs; they are kept so that a step allocates nothing.
   std::vector<Tensor> gradients;
   std::vector<UpdateTensor> tensors;
   std::vector<UpdateNumbers<double>> numbers;

@@ -4,6 +4,7 @@
 
 namespace aorta::optim {
 
+/// The options of NAdam, with PyTorch's names and defaults.
 struct NAdamOptions {
   Option<double> lr = Default(2e-3);
   Option<std::array<double, 2>> betas = Default(std::array{0.9, 0.999});

@@ -5,11 +5,11 @@ namespace aorta::optim {
 namespace {
 
 template <class Two>
-void both(const Fields::Place& to, const Fields::Place& from, const Two& function) {
+void both(const Fields::Pointer& to, const Fields::Pointer& from, const Two& function) {
   std::visit([&]<class T>(T* place) { function(*place, *std::get<T*>(from)); }, to);
 }
 
-bool equal(const Fields::Place& a, const Fields::Place& b) {
+bool equal(const Fields::Pointer& a, const Fields::Pointer& b) {
   bool same = false;
   both(a, b, [&](const auto& x, const auto& y) { same = x == y; });
   return same;
@@ -20,7 +20,7 @@ bool equal(const Fields::Place& a, const Fields::Place& b) {
 void Fields::inherit(const Fields& defaults, const Fields& standard) const {
   for (size_t i = 0; i < list_.size(); ++i) {
     const Field& field = list_[i];
-    const Place& given = defaults.list_[i].place;
+    const Pointer& given = defaults.list_[i].place;
     if (!field.named) {
       check(!equal(field.place, standard.list_[i].place) || equal(given, standard.list_[i].place),
             "optimizer", "an option that groups inherit must be an optim::Option", field.name);

@@ -35,7 +35,7 @@ class Option {
             (std::is_same_v<T, double> || (std::is_same_v<T, int64_t> && std::is_integral_v<U>))))
       Option(U value)  // NOLINT
       : value_(static_cast<T>(value)), named_(true) {}
-  /// Of a pair: `{.betas = {0.9, 0.99}}`.
+  /// Takes a pair: `{.betas = {0.9, 0.99}}`.
   Option(double first, double second) requires std::is_same_v<T, std::array<double, 2>>
       : value_{first, second}, named_(true) {}
 
@@ -60,7 +60,8 @@ class Option {
   bool named_ = false;
 };
 
-// Of two options, which would be tensors' operands as well as numbers.
+/// Arithmetic of two options needs these: options convert to numbers and to operands of tensors, so
+/// the built-in operators would be ambiguous.
 template <class T, class U>
 auto operator+(const Option<T>& a, const Option<U>& b) {
   return static_cast<const T&>(a) + static_cast<const U&>(b);
@@ -86,6 +87,7 @@ bool operator==(const Option<T>& a, const Option<U>& b) {
   return static_cast<const T&>(a) == static_cast<const U&>(b);
 }
 
+/// The option's value as text.
 template <class T>
 auto to_string(const Option<T>& option) {
   return to_string(Scalar(static_cast<const T&>(option)));
@@ -95,10 +97,10 @@ auto to_string(const Option<T>& option) {
 /// schedules go by. Options list themselves: `void fields(Fields& f) { f("lr", lr); ... }`.
 class Fields {
  public:
-  using Place = std::variant<double*, int64_t*, bool*, std::array<double, 2>*, Dialect*>;
+  using Pointer = std::variant<double*, int64_t*, bool*, std::array<double, 2>*, Dialect*>;
   struct Field {
     const char* name;
-    Place place;
+    Pointer place;
     bool* named = nullptr;  // of an Option
   };
 
@@ -108,7 +110,7 @@ class Fields {
   }
   /// One that isn't an Option can't be inherited: a group names it.
   template <class T>
-  requires std::is_constructible_v<Place, T*>
+  requires std::is_constructible_v<Pointer, T*>
   void operator()(const char* name, T& value) { list_.push_back({name, &value}); }
 
   const std::vector<Field>& list() const { return list_; }

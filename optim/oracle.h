@@ -43,6 +43,7 @@ struct Trajectory {
   std::vector<std::vector<double>> positions;
 };
 
+/// The rules that the oracle knows; AdamW is Adam with decoupled decay.
 enum class Kind : uint8_t { sgd, adagrad, adadelta, rmsprop, adam, adamax, nadam };
 
 /// A rule with its numbers: any optimizer's options become one.

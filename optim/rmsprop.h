@@ -4,6 +4,7 @@
 
 namespace aorta::optim {
 
+/// The options of RMSprop, with PyTorch's names and defaults.
 struct RMSpropOptions {
   Option<double> lr = Default(1e-2);
   Option<double> alpha = Default(0.99);

@@ -128,7 +128,7 @@ class CosineAnnealingLR : public LRScheduler {
   Options options_;
 };
 
-/// The same from the start again after T_0 steps, then T_0 T_mult, T_0 T_mult^2, ... step(epoch)
+/// Starts the cosine again after T_0 steps, then after T_0 T_mult, T_0 T_mult^2, ... step(epoch)
 /// goes to any (fractional) epoch.
 class CosineAnnealingWarmRestarts : public LRScheduler {
  public:
@@ -170,6 +170,7 @@ class LambdaLR : public LRScheduler {
   std::vector<Function> functions_;
 };
 
+/// The curve from one learning rate to the next: half a cosine, or a line.
 enum class Anneal : uint8_t { cos, linear };
 
 /// From max_lr / div_factor up to max_lr in the first pct_start of total_steps, then down to the

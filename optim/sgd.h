@@ -4,6 +4,7 @@
 
 namespace aorta::optim {
 
+/// The options of SGD, with PyTorch's names and defaults.
 struct SGDOptions {
   Option<double> lr = Default(1e-3);
   Option<double> momentum = Default(0);      // mu

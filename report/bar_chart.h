@@ -5,6 +5,7 @@
 
 namespace aorta::report {
 
+/// A bar of a chart.
 struct Bar {
   std::string name;
   double value;           // a length from 0; one that isn't finite or is negative has no bar

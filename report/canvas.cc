@@ -92,7 +92,7 @@ struct Canvas::Box {
   // A canvas' coordinates as the mask's.
   double x(double at) const { return (at - x0) * kFine; }
   double y(double at) const { return (at - y0) * kFine; }
-  // The same for OpenCV, whose pixels' centres are at whole numbers.
+  // Places a point for OpenCV, whose pixels' centres are at whole numbers.
   cv::Point point(double at_x, double at_y) const {
     return {static_cast<int>(std::lround((x(at_x) - 0.5) * (1 << kShift))),
             static_cast<int>(std::lround((y(at_y) - 0.5) * (1 << kShift)))};

@@ -31,7 +31,7 @@ std::string path_data(const Points& points) {
   return data;
 }
 
-// Of points from left to right, each pixel column's first, lowest, highest and last.
+// Keeps each pixel column's first, lowest, highest and last of the points from left to right.
 template <class Points>
 Points thinned(const Points& points) {
   Points kept;

@@ -33,7 +33,8 @@ inline constexpr Tone kQuiet{"#59636e", "#9aa4af"};
 inline constexpr Tone kGridLine{"#e7eaee", "#2a313a"};
 inline constexpr Tone kMinorLine{"#f3f5f7", "#20262d"};
 inline constexpr Tone kAxisLine{"#8c959f", "#6b7580"};
-/// Of its curves: Okabe and Ito's palette without its yellow, which is too pale for lines on white.
+/// The colours of a plot's curves: Okabe and Ito's palette without its yellow, which is too pale
+/// for lines on white.
 inline constexpr Tone kPalette[] = {
     {"#0072b2", "#4fa8e0"}, {"#d55e00", "#f08239"}, {"#009e73", "#2fc79a"}, {"#cc79a7", "#dd94ba"},
     {"#e69f00", "#f0b435"}, {"#56b4e9", "#86cdf5"}, {"#4d4d4d", "#b4bac1"}};

@@ -10,6 +10,7 @@
 
 namespace aorta::report {
 
+/// An axis of a plot.
 struct Axis {
   std::string label = {};  // with its unit: "time per mini-batch (ms)"
   Scale scale = Scale::linear;
@@ -19,6 +20,7 @@ struct Axis {
   bool whole = false;  // a count: numbers on a linear axis are whole
 };
 
+/// What a plot is called, its axes and its size.
 struct PlotOptions {
   std::string title = {};
   Axis x = {};
@@ -61,7 +63,7 @@ class Plot {
   /// isn't finite draws none.
   Plot& horizontal(std::string name, double y);
   Plot& vertical(std::string name, double x);
-  /// The same for y = x: both axes then show one range, for which they must be alike.
+  /// Draws the line y = x: both axes then show one range, for which they must be alike.
   Plot& diagonal(std::string name);
   /// Contour lines of f over the rectangle of the axes, whose ranges must be given. Without levels,
   /// 16 with as much area between each two neighbours: dark is low.

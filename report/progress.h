@@ -6,6 +6,7 @@
 
 namespace aorta::report {
 
+/// Where a ProgressBar writes, and when.
 struct ProgressOptions {
   int bar = 2;    // the descriptor that the bar goes to: standard error
   int lines = 1;  // and the one of printed lines: standard output

@@ -92,7 +92,7 @@ TEST(CatalogComplete, EveryRowOfTheOpTable) {
     std::string name = op->name();
     // The gradient kernel of a pointwise op is tested by that op's row.
     if (name.ends_with("_backward")) name.resize(name.size() - std::strlen("_backward"));
-    if (name == in_place_op.name() || name == keep_op.name()) continue;  // autograd's own
+    if (name == in_place_hook.name() || name == keep_hook.name()) continue;  // autograd's own
     EXPECT_TRUE(names.count(name)) << name << " needs a row in tests/catalog";
   }
   EXPECT_GT(count, 100);

@@ -331,7 +331,7 @@ struct Mutant {
 };
 
 Tensor zero_some(const Tensor& g, int64_t) {
-  // Of middling size: next to the largest one none would be missed.
+  // The ones set to zero are of middling size: beside the largest, a small one wouldn't be missed.
   const Tensor flat = g.reshape({-1}).clone();
   const Tensor order = argsort(abs(flat));
   const int64_t zeros = flat.numel() - count_nonzero(flat).item<int64_t>();

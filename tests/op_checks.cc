@@ -95,7 +95,7 @@ enum class Layout { transposed, stepped, sliced, offset, channels_last };
 constexpr Layout kLayouts[] = {Layout::transposed, Layout::stepped, Layout::sliced, Layout::offset,
                                Layout::channels_last};
 
-// The same values in another layout, gaps full of poison; the tensor itself where it can't be.
+// Lays the values of x out otherwise, gaps full of poison; returns x itself where that can't be.
 Tensor in_layout(const Tensor& x, Layout layout) {
   if (x.dim() == 0) layout = Layout::offset;
   switch (layout) {

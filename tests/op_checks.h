@@ -9,7 +9,7 @@ namespace aorta::catalog {
 
 /// Results equal the fixture's, and their dtypes PyTorch's, for every sample and dtype.
 void check_forward(const Row& row, Device device);
-/// The same with inputs transposed, stepped, at an odd offset and channels_last.
+/// Results are right with inputs transposed, stepped, at an odd offset and channels_last.
 void check_layouts(const Row& row, Device device);
 /// Inputs whose first dimension is expanded (stride 0) give what contiguous ones give.
 void check_expanded(const Row& row, Device device);

@@ -5,7 +5,7 @@
 #
 # Needs clang++ and its sanitizer libraries (Debian: clang). A run may take 256 MB and an input 1 s. What is found
 # stays in .cache/fuzz: the grown corpora, and inputs that fail as FORMAT-crash-*; copy those to
-# tests/fuzz/corpus/FORMAT, which fuzz_replay_test runs in the ordinary suite.
+# tests/fuzz/corpus/FORMAT, which FORMAT_replay_test of tests/fuzz runs in the ordinary suite.
 set -eu
 cd "$(dirname "$0")/.."
 runs=${1:-1000000}

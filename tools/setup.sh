@@ -2,6 +2,7 @@
 # Installs what Aorta needs of Debian 12 and is missing; does nothing, quickly, where all of it is there.
 #   tools/setup.sh           what building and testing needs
 #   tools/setup.sh --fuzz    clang with libFuzzer too
+#   tools/setup.sh --docs    Doxygen too, which makes the reference (tools/reference.sh)
 # Without root, or away from Debian, it names what is missing and stops.
 set -euo pipefail
 
@@ -15,6 +16,7 @@ packages=(
   libdnnl-dev                                                           # the benchmark's peer
 )
 [[ ${1:-} == --fuzz ]] && packages+=(clang libclang-rt-14-dev)
+[[ ${1:-} == --docs ]] && packages+=(doxygen)
 
 if ! command -v dpkg-query >/dev/null; then
   echo "setup: not a Debian system; these packages (or their like) must be there: ${packages[*]}" >&2

@@ -58,7 +58,8 @@ struct EvaluatedFrames {
   Tensor large_trace, small_trace;  // u8 (H, W)
   Tensor large_mask, small_mask;
 };
-/// Those of the videos with the highest, the middle and the lowest Dice; fewer for fewer videos.
+/// Returns the frames of the videos with the highest, the middle and the lowest Dice; fewer for
+/// fewer videos.
 std::vector<EvaluatedFrames> best_median_worst(const Segmenter& segmenter,
                                                const std::string& data_dir, data::EchoSplit split,
                                                const Evaluation& evaluation);
@@ -69,8 +70,8 @@ data::EchoSplit split_of(const std::string& name);
 struct EvaluateOptions {
   /// A run's folder (its best.safetensors) or a file of weights.
   std::string run_or_weights = {};
-  /// Of weights that don't say it; their input is normalised with the pixel_statistics() of the
-  /// data.
+  /// The network of weights that don't name theirs; its input is normalised with the
+  /// pixel_statistics() of the data.
   std::string model_name = {};
   std::string data_dir = {};  // empty: what AORTA_ECHO names
   std::string split = "test";

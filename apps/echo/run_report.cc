@@ -145,14 +145,15 @@ void add_examples(report::Page& page, const Segmenter& best, const TrainOptions&
   page.pictures(pictures);
 }
 
-void add_time(report::Page& page, const History& history, const StageTimes& times,
+void add_time(report::Page& page, const History& history, const RunTimes& times,
               const data::StallAccount& account) {
   double whole = 0;
   for (const HistoryRow& row : history.rows) whole += row.seconds;
   page.section("Time").paragraph(
       fmt::format("{} in all epochs. Where the run's time went:", seconds_text(whole)));
   std::vector<report::Page::Row> rows;
-  for (const auto& [name, seconds] : kStages) rows.push_back({name, seconds_text(times.*seconds)});
+  for (const auto& [name, seconds] : kRunTimes)
+    rows.push_back({name, seconds_text(times.*seconds)});
   page.table({"stage", "time"}, rows);
   page.heading("The last epoch's data").code(account.table());
 }
@@ -204,7 +205,7 @@ RunRecords::RunRecords(const RunFolder& folder, Console& console, const State* c
       console_.warn(std::string(error.what()) + "; a new event file begins here");
     }
   } else {
-    // Of a run that was stopped before its first checkpoint: its rows come again.
+    // A run that was stopped before its first checkpoint left these; its rows come again.
     folder_.remove_starting("events.out.tfevents.");
   }
   careful([&] { events_.emplace(folder_.path()); });

@@ -25,8 +25,8 @@ double optimizer_share(const TrainOptions& options) {
          static_cast<double>(parameter.nbytes());
 }
 
-/// Of an epoch's picture of samples. Masks of noise, as those of a network that has learnt nothing,
-/// take the most.
+// Measures what an epoch's picture of samples takes. Masks of noise, as those of a network that has
+// learnt nothing, take the most.
 int64_t sample_bytes(const data::Echo& set) {
   constexpr int64_t kShown = 4;
   Generator random(0);  // the run's own numbers stay what they are
@@ -62,8 +62,8 @@ int64_t frames_of(const data::Echo& set) {
 }  // namespace
 
 int64_t run_bytes(const TrainOptions& options, const Trainer& trainer) {
-  // Of an overlay's frame of noise, of a video's rows, plots and points, and of what a parameter
-  // adds to a profile: measured, and rounded up.
+  // Measured and rounded up: what a frame of noise takes in an overlay, a video's rows, plots and
+  // points, and what a parameter adds to a profile.
   constexpr int64_t kOverlay = 96 << 10, kVideo = 4 << 10, kTraced = 64 << 10;
   constexpr int64_t kSlack = 2 << 20;    // headers, logs, curves, the report
   constexpr int64_t kMostEpochs = 1000;  // who asks for more means to stop it

@@ -33,7 +33,7 @@ struct VideoSegmentation {
 
 struct SegmentSettings {
   int64_t batch_size = 20;
-  /// Of the square that frames are fitted into; 0: the frames' own longer edge.
+  /// The edge of the square that frames are fitted into; 0 is the frames' own longer edge.
   int64_t side = kNetworkSide;
   /// Called now and then with how many of how many frames are done.
   std::function<void(int64_t done, int64_t count)> progress = nullptr;
@@ -52,7 +52,8 @@ std::string to_string(const VideoSegmentation& segmentation);
 struct SegmentOptions {
   /// A run's folder (its best.safetensors) or a file of weights.
   std::string run_or_weights = {};
-  /// Of weights that don't say it; their input is normalised with the pixels of the videos.
+  /// The network of weights that don't name theirs; its input is normalised with the pixels of the
+  /// videos.
   std::string model_name = {};
   /// Files of any format that VideoReader reads, their names different.
   std::vector<std::string> videos = {};
@@ -83,8 +84,7 @@ struct SegmentSplitOptions {
   std::function<void(int64_t done, int64_t count)> progress = nullptr;
 };
 
-/// The same for the videos of a data set, as EchoNet's save_video does. What it returns has no
-/// masks.
+/// Segments the videos of a data set, as EchoNet's save_video does. What it returns has no masks.
 std::vector<VideoSegmentation> segment_split(const Segmenter& segmenter,
                                              const SegmentSplitOptions& options);
 

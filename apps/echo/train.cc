@@ -169,7 +169,7 @@ class Run {
   }
 
   void note_first_step() {
-    const StageTimes& times = trainer_->times();
+    const RunTimes& times = trainer_->times();
     const double seconds = times.forward + times.backward + times.update, end = process_seconds();
     console_.note(fmt::format("first step from {:.2f} to {:.2f} s", end - seconds, end));
   }
@@ -272,7 +272,7 @@ class Run {
   }
 
   void restore_times(const State& checkpoint) {
-    for (const auto& [name, seconds] : kStages) {
+    for (const auto& [name, seconds] : kRunTimes) {
       const std::string key = std::string("times.") + name;
       if (checkpoint.contains(key)) trainer_->times().*seconds = checkpoint.get<double>(key);
     }
@@ -285,7 +285,7 @@ class Run {
     state.add("", records_->state());
     state.set("progress.finished", finished_);
     state.set("run.args", args_yaml(options_));
-    for (const auto& [name, seconds] : kStages)
+    for (const auto& [name, seconds] : kRunTimes)
       state.set(std::string("times.") + name, trainer_->times().*seconds);
     folder_.save(state, "checkpoint.safetensors", 1);
     saved_ = Clock::now();

@@ -158,7 +158,7 @@ Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
   if (checkpoint) restore(*checkpoint);
 }
 
-Trainer::Pass Trainer::pass(const data::Batch& batch) const {
+Trainer::Inputs Trainer::inputs_of(const data::Batch& batch) const {
   const Tensor truth = cat({batch["LargeTrace"], batch["SmallTrace"]});
   return {.frames = cat({batch["LargeFrame"], batch["SmallFrame"]}).to(device_),
           .truth = truth.to({.dtype = f32, .device = device_})};
@@ -185,11 +185,11 @@ bool Trainer::step() {
       batches_.reset();
       return false;
     }
-    **batches_;
+    **batches_;  // waits for the batch, so that the stopwatch has all of the waiting
   }
   in_step_ = true;
   const data::Batch& batch = **batches_;
-  const Pass both = pass(batch);
+  const Inputs both = inputs_of(batch);
   before_ = {.buffers = {}, .random = default_generator().state()};
   for (const Tensor& buffer : segmenter_.net->buffers()) before_.buffers.push_back(buffer.clone());
   Tensor output, loss;
@@ -230,7 +230,7 @@ std::optional<Totals> Trainer::validate(const std::function<bool(const Totals&)>
     segmenter_.net->eval();
     bool ended = false;
     for (const data::Batch& batch : *validation_loader_) {
-      const Pass both = pass(batch);
+      const Inputs both = inputs_of(batch);
       const Tensor output = logits(both.frames);
       totals.loss += loss_of(output, both.truth).item<double>() / 2;
       totals.samples += batch["LargeFrame"].size(0);
@@ -279,7 +279,7 @@ std::string Trainer::first_layer_not_finite(const Tensor& frames) {
   return first;
 }
 
-void Trainer::diverge(const data::Batch& batch, const Pass& both, double loss) {
+void Trainer::diverge(const data::Batch& batch, const Inputs& both, double loss) {
   const std::vector<std::string> names = file_names(batch);
   std::string list;
   for (size_t i = 0; i < names.size() && i < 5; ++i) list += (i ? ", " : "") + names[i];

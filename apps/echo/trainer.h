@@ -24,19 +24,19 @@ struct Totals {
 };
 
 /// Where the time of a run went, in seconds.
-struct StageTimes {
+struct RunTimes {
   double wait = 0, forward = 0, backward = 0, update = 0, validate = 0, save = 0;
   double evaluate = 0;  // the best weights at the end, and their videos
 };
 /// By what they are called in reports.
-inline constexpr std::pair<const char*, double StageTimes::*> kStages[] = {
-    {"waiting for data", &StageTimes::wait},
-    {"forward", &StageTimes::forward},
-    {"backward", &StageTimes::backward},
-    {"optimizer", &StageTimes::update},
-    {"validation", &StageTimes::validate},
-    {"saving", &StageTimes::save},
-    {"evaluation at the end", &StageTimes::evaluate}};
+inline constexpr std::pair<const char*, double RunTimes::*> kRunTimes[] = {
+    {"waiting for data", &RunTimes::wait},
+    {"forward", &RunTimes::forward},
+    {"backward", &RunTimes::backward},
+    {"optimizer", &RunTimes::update},
+    {"validation", &RunTimes::validate},
+    {"saving", &RunTimes::save},
+    {"evaluation at the end", &RunTimes::evaluate}};
 
 /// Training without files: data, network, optimizer and schedule, a step at a time.
 ///
@@ -61,15 +61,15 @@ class Trainer {
   void end_epoch();
 
   const Segmenter& segmenter() const { return segmenter_; }
-  /// Of this epoch's steps so far.
+  /// The sums of this epoch's steps so far.
   const Totals& totals() const { return totals_; }
   int64_t epoch() const { return epoch_; }           // from 0
   int64_t steps() const { return steps_; }           // in all
   int64_t epoch_steps() const { return in_epoch_; }  // of this epoch so far
   int64_t steps_per_epoch() const { return loader_->size(); }
   double lr() const { return optimizer_->lr(); }
-  StageTimes& times() { return times_; }
-  const StageTimes& times() const { return times_; }
+  RunTimes& times() { return times_; }
+  const RunTimes& times() const { return times_; }
   data::StallAccount stall_account() const { return loader_->stall_account(); }
   int64_t train_size() const { return train_size_; }
   const data::Echo& validation() const { return *validation_; }
@@ -85,11 +85,11 @@ class Trainer {
   State state() const;
 
  private:
-  struct Pass {
+  struct Inputs {
     Tensor frames;  // u8 (2 B, 3, H, W): end of diastole, then end of systole
     Tensor truth;   // f32 (2 B, H, W)
   };
-  Pass pass(const data::Batch& batch) const;
+  Inputs inputs_of(const data::Batch& batch) const;
   Tensor logits(const Tensor& frames) const;
   void compare_data(const State& checkpoint);
   void restore(const State& state);
@@ -97,7 +97,7 @@ class Trainer {
   void go_back();
   /// The first layer whose output isn't finite; empty when all are.
   std::string first_layer_not_finite(const Tensor& frames);
-  [[noreturn]] void diverge(const data::Batch& batch, const Pass& pass, double loss);
+  [[noreturn]] void diverge(const data::Batch& batch, const Inputs& both, double loss);
 
   TrainOptions options_;
   Device device_;
@@ -112,7 +112,7 @@ class Trainer {
   std::unique_ptr<data::DataLoader> loader_, validation_loader_;
   std::optional<data::DataLoader::Iterator> batches_;
   Totals totals_;
-  StageTimes times_;
+  RunTimes times_;
   int64_t epoch_ = 0, steps_ = 0, in_epoch_ = 0;
   bool in_step_ = false;
   struct {

@@ -10,7 +10,7 @@ Saved save(const Tensor& tensor, int place, bool wanted) {
   return wanted ? Saved(tensor, place) : Saved();
 }
 
-// Of the bias: over all dimensions but that of the channels.
+// The bias's gradient: it sums over all dimensions but that of the channels.
 Tensor sum_of_channels(const Tensor& gradient) {
   Dims others{0};
   for (int d = 2; d < gradient.dim(); ++d) others.push_back(d);

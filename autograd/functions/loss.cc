@@ -85,7 +85,7 @@ void pointwise_loss_gradient(Tensor& output, const Tensor& input, const Tensor& 
          });
 }
 
-// Of sum(x y), sum(x x) and sum(y y).
+// Records the gradients of sum(x y), sum(x x) and sum(y y).
 void line_products_gradient(Tensor& output, const Tensor& x, const Tensor& y, int dim) {
   record("line_products", output, {&x, &y}, [dim, a = Saved(x, 0), b = Saved(y, 1)](Gradients& g) {
     const Tensor left = g.saved(a), right = g.saved(b);

@@ -102,13 +102,13 @@ struct ChannelNorm {
     ChannelNormPlan inner = plan;
     Tensor gradient = g.output();
     if (r.defined() && !grad_enabled()) {
-      gradient = batch_norm_seen(gradient, x, w, b, r, m, v, plan);
+      gradient = batch_norm_masked_gradient(gradient, x, w, b, r, m, v, plan);
       inner.relu = false;
     } else if (plan.relu && grad_enabled()) {
       Tensor is_zero;
       {
         const NoGradGuard no_grad;
-        is_zero = le(batch_norm_again(x, w, b, r, m, v, plan), 0);
+        is_zero = le(batch_norm_recomputed(x, w, b, r, m, v, plan), 0);
       }
       gradient = masked_fill(gradient, is_zero, 0);
     }
@@ -148,8 +148,9 @@ struct Kept {
   }
 };
 
-// Of a batch norm's output. It calls at most one other: the outputs of a chain of blocks with
-// residuals are kept and computed anew in turns.
+// Says how a batch norm's output is computed again from what is kept. That calls at most one other
+// such function, so a chain of blocks with residuals keeps some outputs and computes the others
+// again.
 void set_rebuild_of(const Tensor& output, const Tensor& input, const Tensor& weight,
                     const Tensor& bias, const Tensor& residual, const Tensor& mean,
                     const Tensor& var, const ChannelNormPlan& plan) {
@@ -160,7 +161,7 @@ void set_rebuild_of(const Tensor& output, const Tensor& input, const Tensor& wei
   }
   if (depth > 1) return;
   const auto elements = [x, w = copy_of(weight), b = copy_of(bias), r, mean, var, plan] {
-    return batch_norm_again(x.elements(), w, b, r.elements(), mean, var, plan);
+    return batch_norm_recomputed(x.elements(), w, b, r.elements(), mean, var, plan);
   };
   set_rebuild(output, {elements, depth});
 }

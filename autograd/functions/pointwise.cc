@@ -48,7 +48,8 @@ void unary_gradient(const Tensor& output, const Tensor& input, const F& functor)
   }
 }
 
-// Of questions, which only their in-place forms answer in a floating dtype: zeros.
+// Comparisons and other questions have gradients of zeros. Only their in-place forms come here:
+// they write into a tensor of a floating dtype.
 template <class F>
 void flat_unary_gradient(const Tensor& output, const Tensor& input, const F&) {
   record(F::info.name, output, {&input}, [](Gradients&) {});

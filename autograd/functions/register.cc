@@ -31,8 +31,8 @@ void register_view();
 namespace {
 
 void register_gradients() {
-  in_place_op.set_gradient(check_in_place);
-  keep_op.set_gradient(keep_before_write);
+  in_place_hook.set_gradient(check_in_place);
+  keep_hook.set_gradient(keep_before_write);
   register_advanced_indexing();
   register_convolution();
   register_attention();

@@ -80,8 +80,8 @@ struct ScatterBody {
   ScatterMode mode = ScatterMode::assign;
 
   /// The number of bodies, and of elements that each writes.
-  HOST_DEVICE int64_t free_count() const { return count(true); }
-  HOST_DEVICE int64_t ordered_count() const { return count(false); }
+  AORTA_HOST_DEVICE int64_t free_count() const { return count(true); }
+  AORTA_HOST_DEVICE int64_t ordered_count() const { return count(false); }
 
   AORTA_INLINE void operator()(int64_t i) const {
     int64_t value = 0, element = 0;
@@ -100,7 +100,7 @@ struct ScatterBody {
   }
 
  private:
-  HOST_DEVICE int64_t count(bool free) const {
+  AORTA_HOST_DEVICE int64_t count(bool free) const {
     int64_t n = 1;
     for (int d = 0; d < args.ndim; ++d) {
       if ((args.table_strides[d] != 0) == free) n *= args.shape[d];

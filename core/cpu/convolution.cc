@@ -270,7 +270,7 @@ void convolution_transpose_kernel(const ConvolutionArgs& args) {
   takes_rows_transposed(args) ? map_by_rows(args, true) : Map(args, true).run();
 }
 void convolution_weight_kernel(const ConvolutionArgs& args) {
-  if (takes_winograd(args)) return winograd_weight(args);
+  if (takes_winograd(args)) return winograd_weight_gradient(args);
   takes_rows(args) ? weight_by_rows(args) : multiply_weights(args);
 }
 

@@ -30,10 +30,10 @@ using ClassPanelBackwardFunction = void (*)(const ClassPanel& panel, const doubl
 /// The most columns of a panel.
 inline constexpr int64_t kClassColumns = 64;
 
-AORTA_EACH_ISA(
-    /// For one line, and for several side by side.
-    ClassPanelFunction class_line(bool is_double); ClassPanelFunction class_columns(bool is_double);
-    ClassPanelBackwardFunction class_line_backward(bool is_double);
-    ClassPanelBackwardFunction class_columns_backward(bool is_double);)
+// The functions are for one line, and for several lines side by side.
+AORTA_EACH_ISA(ClassPanelFunction class_line(bool is_double);
+               ClassPanelFunction class_columns(bool is_double);
+               ClassPanelBackwardFunction class_line_backward(bool is_double);
+               ClassPanelBackwardFunction class_columns_backward(bool is_double);)
 
 }  // namespace aorta::cpu

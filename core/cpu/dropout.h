@@ -5,8 +5,7 @@
 
 namespace aorta::cpu {
 
-AORTA_EACH_ISA(
-    /// Blocks [first, end) of four elements.
-    void dropout_blocks(const DropoutArgs& args, int64_t first, int64_t end);)
+// It drops from the blocks [first, end), of four elements each.
+AORTA_EACH_ISA(void dropout_blocks(const DropoutArgs& args, int64_t first, int64_t end);)
 
 }  // namespace aorta::cpu

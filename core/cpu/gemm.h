@@ -93,11 +93,10 @@ struct GemmTile {
   int rows, columns, bytes;
 };
 
+// gemm_direct and gemm_dots read both operands where they are, in f32 and f64. Columns of b are
+// contiguous for gemm_direct; rows of a and columns of b are contiguous along k for gemm_dots.
 AORTA_EACH_ISA(GemmTile gemm_tile(GemmKind kind); void gemm_pack(const GemmPack& pack);
-               void gemm_block(const GemmBlock& block);
-               /// Reads both operands where they are; columns of b are contiguous. f32 and f64.
-               void gemm_direct(const Gemm& gemm);
-               /// The same for rows of a and columns of b that are contiguous along k.
+               void gemm_block(const GemmBlock& block); void gemm_direct(const Gemm& gemm);
                void gemm_dots(const Gemm& gemm);)
 
 }  // namespace aorta::cpu

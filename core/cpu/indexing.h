@@ -5,13 +5,12 @@
 
 namespace aorta::cpu {
 
-// The whole iteration space of `args` in order, on the calling thread.
-AORTA_EACH_ISA(
-    /// values = table; `stream`: long rows are written past the cache.
-    void gather_range(const body::IndexedArgs& args, bool stream);
-    /// table = combine(mode, table, values).
-    void scatter_range(const body::IndexedArgs& args, body::ScatterMode mode);
-    /// True when one of `n` indices isn't in [lowest, size).
-    bool any_outside(const int64_t* index, int64_t n, int64_t lowest, int64_t size);)
+// Both ranges go over the whole iteration space of `args` in order, on the calling thread:
+// gather_range does values = table (with `stream` it writes long rows past the cache),
+// scatter_range table = combine(mode, table, values). any_outside says whether one of `n` indices
+// isn't in [lowest, size).
+AORTA_EACH_ISA(void gather_range(const body::IndexedArgs& args, bool stream);
+               void scatter_range(const body::IndexedArgs& args, body::ScatterMode mode);
+               bool any_outside(const int64_t* index, int64_t n, int64_t lowest, int64_t size);)
 
 }  // namespace aorta::cpu

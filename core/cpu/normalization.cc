@@ -65,7 +65,7 @@ class ChannelNorm {
         pieces_(ceil_div(rows_, piece_rows_)) {}
 
  protected:
-  // Of a channel of a group: index (group, channel).
+  // A unit is a channel of a group; `at` is its index (group, channel).
   int64_t unit_of(int64_t at) const { return at / width_; }
   double inverse_deviation(int64_t unit) const {
     return 1 / std::sqrt(args_.var[unit] + args_.plan.eps);
@@ -79,7 +79,7 @@ class ChannelNorm {
     return {mean.rounded, scale, bias - mean.rest * scale, args_.plan.relu};
   }
 
-  // The same map of channels [from, from + count), for the loops over rows.
+  // ForwardColumns holds the map of channels [from, from + count) for the loops over rows.
   struct ForwardColumns {
     Columns mean, scale, shift;
     bool relu;
@@ -249,8 +249,8 @@ class Forward : public ChannelNorm {
     } else if (!args_.gradient) {
       loops_.run_sum(output(at), input(at), residual(at), n, runs, plane_step(), map);
     } else {
-      loops_.run_seen(output(at), gradient(at), input(at), residual(at), n, runs, plane_step(),
-                      map);
+      loops_.run_masked(output(at), gradient(at), input(at), residual(at), n, runs, plane_step(),
+                        map);
     }
   }
   void map_columns(int64_t at, int64_t rows, const NormColumnMap& map) const {
@@ -259,7 +259,7 @@ class Forward : public ChannelNorm {
     } else if (!args_.gradient) {
       loops_.column_sum(output(at), input(at), residual(at), rows, channels_, map);
     } else {
-      loops_.column_seen(output(at), gradient(at), input(at), residual(at), rows, channels_, map);
+      loops_.column_masked(output(at), gradient(at), input(at), residual(at), rows, channels_, map);
     }
   }
 

@@ -5,7 +5,8 @@
 
 namespace aorta::cpu {
 
-/// Of some elements: how many, their mean and the sum of their squared distances from it.
+/// The moments of some elements: how many they are, their mean, and the sum of their squared
+/// distances from it.
 struct NormMoments {
   double count = 0, mean = 0, squares = 0;
 };
@@ -24,7 +25,8 @@ struct NormBackwardMap {
 struct NormSums {
   double gradient = 0, product = 0;
 };
-/// The same maps for columns: arrays in the dtype that is computed in.
+/// A column map is the map above for each of many columns; its arrays have the dtype that is
+/// computed in.
 struct NormColumnMap {
   const void *mean, *scale, *shift;
   bool relu = false;
@@ -43,8 +45,8 @@ struct NormLoops {
   /// max(y + residual, 0), and the gradient g where that isn't 0.
   void (*run_sum)(void* y, const void* x, const void* residual, int64_t n, int64_t runs,
                   int64_t step, const NormMap& map);
-  void (*run_seen)(void* seen, const void* g, const void* x, const void* residual, int64_t n,
-                   int64_t runs, int64_t step, const NormMap& map);
+  void (*run_masked)(void* masked, const void* g, const void* x, const void* residual, int64_t n,
+                     int64_t runs, int64_t step, const NormMap& map);
   NormSums (*run_sums)(const void* g, const void* x, int64_t n, int64_t runs, int64_t step,
                        const NormMap& forward);
   void (*run_backward)(void* dx, const void* g, const void* x, int64_t n, int64_t runs,
@@ -56,8 +58,8 @@ struct NormLoops {
                      const NormColumnMap& map);
   void (*column_sum)(void* y, const void* x, const void* residual, int64_t rows, int64_t columns,
                      const NormColumnMap& map);
-  void (*column_seen)(void* seen, const void* g, const void* x, const void* residual, int64_t rows,
-                      int64_t columns, const NormColumnMap& map);
+  void (*column_masked)(void* masked, const void* g, const void* x, const void* residual,
+                        int64_t rows, int64_t columns, const NormColumnMap& map);
   void (*column_sums)(double* gradient, double* product, const void* g, const void* x, int64_t rows,
                       int64_t columns, const NormColumnMap& forward);
   void (*column_backward)(void* dx, const void* g, const void* x, int64_t rows, int64_t columns,

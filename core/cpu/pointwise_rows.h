@@ -21,13 +21,14 @@ using TileFunction = void (*)(char* destination, int64_t row_stride, int64_t col
 
 // Tables: [op in its list][dtype], [destination][source] and [log2 of the item size]. An entry that
 // no dtype policy admits is null.
+//
+// stream_copy copies without reading the destination into the cache, for results larger than the
+// cache; it is weakly ordered, so a thread ends its share with stream_fence(). reverse_copy copies
+// `count` elements, the last one first.
 AORTA_EACH_ISA(const RowFunction* unary_rows(); const RowFunction* binary_rows();
                const RowFunction* ternary_rows(); const RowFunction* gradient_rows();
                const ConvertFunction* converters(); const TileFunction* tile_copies();
-               /// Copies without reading the destination into the cache; for results larger than
-               /// the cache. Weakly ordered: a thread ends its share with stream_fence().
                void stream_copy(char* destination, const char* source, int64_t bytes);
-               /// Copies `count` elements, the last one first.
                void reverse_copy(char* destination, const char* source, int64_t count,
                                  int64_t item_size);)
 

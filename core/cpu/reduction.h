@@ -27,9 +27,8 @@ struct ReduceLoops {
 /// The largest State<T>.
 inline constexpr int64_t kMaxStateSize = 24;
 
-AORTA_EACH_ISA(
-    /// [reducer in scalar::ReduceOps][compute dtype]; `rows` is null where the reducer doesn't take
-    /// it.
-    const ReduceLoops* reduce_loops();)
+// The table is [reducer in scalar::ReduceOps][compute dtype]; `rows` is null where the reducer
+// doesn't take the dtype.
+AORTA_EACH_ISA(const ReduceLoops* reduce_loops();)
 
 }  // namespace aorta::cpu

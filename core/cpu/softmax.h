@@ -12,8 +12,8 @@ using SoftmaxFunction = void (*)(char* output, const char* input, int64_t row_st
 /// The most columns of a call.
 inline constexpr int64_t kSoftmaxColumns = 64;
 
-AORTA_EACH_ISA(
-    /// For one contiguous line (columns = 1), and for several.
-    SoftmaxFunction softmax_line(bool is_double); SoftmaxFunction softmax_columns(bool is_double);)
+// The functions are for one contiguous line (columns = 1), and for several lines.
+AORTA_EACH_ISA(SoftmaxFunction softmax_line(bool is_double);
+               SoftmaxFunction softmax_columns(bool is_double);)
 
 }  // namespace aorta::cpu

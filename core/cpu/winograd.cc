@@ -277,7 +277,7 @@ void winograd_map(const ConvolutionArgs& args, bool transposed) {
   }
 }
 
-void winograd_weight(const ConvolutionArgs& args) {
+void winograd_weight_gradient(const ConvolutionArgs& args) {
   const GemmTile tile = for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(GemmKind::f32);
   const auto multiply = for_isa(v2::gemm_block, v3::gemm_block, v4::gemm_block);
   const auto pack = for_isa(v2::gemm_pack, v3::gemm_pack, v4::gemm_pack);
@@ -368,12 +368,12 @@ void winograd_weight(const ConvolutionArgs& args) {
     const Range down = units_of(lines, kChannels, grid.down, i);
     const Range mine = part_of(down.size(), grid.across, j);
     for (int64_t line = down.begin + mine.begin; line < down.begin + mine.end; ++line) {
-      WinogradKernels row;
+      WinogradKernelSums row;
       row.point_stride = sum_plane;
       row.channels = columns;
       row.sums = sums + line * columns;
       row.output = static_cast<float*>(args.w) + line * 9 * columns;
-      for_isa(v2::winograd_kernels, v3::winograd_kernels, v4::winograd_kernels)(row);
+      for_isa(v2::winograd_kernel_sums, v3::winograd_kernel_sums, v4::winograd_kernel_sums)(row);
     }
   });
 }

@@ -72,7 +72,7 @@ struct WinogradOutput {
 };
 
 /// Sums of products, a row of [point][row][channel], back to 3x3 kernels: [tap][channel].
-struct WinogradKernels {
+struct WinogradKernelSums {
   const float* sums = nullptr;
   int64_t point_stride = 0, channels = 0;
   float* output = nullptr;
@@ -82,11 +82,11 @@ AORTA_EACH_ISA(void winograd_input(const WinogradInput& input, const WinogradPar
                void winograd_gradient(const WinogradGradient& g, const WinogradPart& part);
                void winograd_weights(const WinogradWeights& weights);
                void winograd_output(const WinogradOutput& output, const WinogradPart& part);
-               void winograd_kernels(const WinogradKernels& kernels);)
+               void winograd_kernel_sums(const WinogradKernelSums& kernels);)
 
 /// Whether the rule on the shape takes it.
 bool takes_winograd(const ConvolutionArgs& args);
 void winograd_map(const ConvolutionArgs& args, bool transposed);
-void winograd_weight(const ConvolutionArgs& args);
+void winograd_weight_gradient(const ConvolutionArgs& args);
 
 }  // namespace aorta::cpu

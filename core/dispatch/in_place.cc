@@ -2,10 +2,10 @@
 
 namespace aorta {
 
-constinit Op<NoKernel, void (*)(const char*, const Tensor&)> in_place_op{"in_place"};
-constinit Op<NoKernel, Tensor (*)(const Tensor&)> keep_op{"keep"};
+constinit Op<NoKernel, void (*)(const char*, const Tensor&)> in_place_hook{"in_place"};
+constinit Op<NoKernel, Tensor (*)(const Tensor&)> keep_hook{"keep"};
 
-void check_in_place(const char* op, const Tensor& self) { in_place_op.gradient()(op, self); }
-Tensor keep_before_write(const Tensor& self) { return keep_op.gradient()(self); }
+void check_in_place(const char* op, const Tensor& self) { in_place_hook.gradient()(op, self); }
+Tensor keep_before_write(const Tensor& self) { return keep_hook.gradient()(self); }
 
 }  // namespace aorta

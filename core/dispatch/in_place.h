@@ -21,8 +21,9 @@ inline bool records_write(const char* op, const Tensor& self, bool wanted) {
 /// place is about to overwrite.
 Tensor keep_before_write(const Tensor& self);
 
-/// How autograd answers the two.
-extern Op<NoKernel, void (*)(const char* op, const Tensor& self)> in_place_op;
-extern Op<NoKernel, Tensor (*)(const Tensor& self)> keep_op;
+/// The table's entries by which autograd answers check_in_place and keep_before_write. They are no
+/// ops: they have no kernel, and no function of theirs is recorded.
+extern Op<NoKernel, void (*)(const char* op, const Tensor& self)> in_place_hook;
+extern Op<NoKernel, Tensor (*)(const Tensor& self)> keep_hook;
 
 }  // namespace aorta

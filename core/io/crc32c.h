@@ -9,7 +9,7 @@ namespace aorta::io {
 /// bytes that come before these, 0 for none. Uses SSE4.2 where the CPU has it, else a table.
 uint32_t crc32c(const void* data, size_t size_bytes, uint32_t crc = 0);
 
-/// The same by table on any CPU: what the test compares the instruction with.
+/// Computes the checksum by table on any CPU; the test compares the instruction with it.
 uint32_t crc32c_table(const void* data, size_t size_bytes, uint32_t crc = 0);
 
 }  // namespace aorta::io

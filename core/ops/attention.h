@@ -6,6 +6,7 @@
 
 namespace aorta {
 
+/// The options of scaled_dot_product_attention, with PyTorch's names and defaults.
 struct AttentionOptions {
   /// Broadcasts to (*, L, S): bool, true where a query sees a key, or of the query's dtype, added
   /// to the products.

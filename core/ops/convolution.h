@@ -25,18 +25,19 @@ class ConvPadding {
   bool same_ = false;
 };
 
-// Convolutions (cross-correlations) over the last n = 1, 2 or 3 dimensions:
-//   output[b,o,p] = bias[o] + sum over c, j of weight[o,c,j] input[b, first(o) + c, p * stride -
-//                   padding + j * dilation]
-// input (N, C, *) or (C, *), weight (O, C/groups, *kernel), bias (O) or undefined; output (N, O, *)
-// with floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1 positions along a
-// dimension. Output channels come in `groups` equal parts, each of which reads its part of the
-// input's. stride, padding and dilation are a number for each spatial dimension or one for all.
-// Floating dtypes, all operands of one; half types are summed in f32 and rounded once. The output
-// is channels_last when the input or the weight is. Positions in the padding cost nothing: they are
-// not multiplied. The bits don't depend on the number of threads. Errors: sizes that don't fit,
-// numbers out of range, an empty output, mixed dtypes or devices.
-
+/// Convolutions (cross-correlations) over the last n = 1, 2 or 3 dimensions:
+///
+///     output[b,o,p] = bias[o] + sum over c, j of
+///                     weight[o,c,j] input[b, first(o) + c, p * stride - padding + j * dilation]
+///
+/// input (N, C, *) or (C, *), weight (O, C/groups, *kernel), bias (O) or undefined; output (N, O,
+/// *) with floor((size + 2 padding - dilation (kernel - 1) - 1) / stride) + 1 positions along a
+/// dimension. Output channels come in `groups` equal parts, each of which reads its part of the
+/// input's. stride, padding and dilation are a number for each spatial dimension or one for all.
+/// Floating dtypes, all operands of one; half types are summed in f32 and rounded once. The output
+/// is channels_last when the input or the weight is. Positions in the padding cost nothing: they
+/// are not multiplied. The bits don't depend on the number of threads. Errors: sizes that don't
+/// fit, numbers out of range, an empty output, mixed dtypes or devices.
 Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
               const Dims& stride = 1, const ConvPadding& padding = 0, const Dims& dilation = 1,
               int64_t groups = 1);
@@ -47,12 +48,11 @@ Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}
               const Dims& stride = 1, const ConvPadding& padding = 0, const Dims& dilation = 1,
               int64_t groups = 1);
 
-// Transposed convolutions: the gradient of a convolution's input as an op of its own, whose `input`
-// (N, C, *) is that convolution's output. weight (C, O/groups, *kernel), bias (O) or undefined;
-// output (N, O, *) of (size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1
-// positions. output_padding, smaller than stride or dilation, chooses among the sizes that the
-// convolution makes one.
-
+/// Transposed convolutions: the gradient of a convolution's input as an op of its own, whose
+/// `input` (N, C, *) is that convolution's output. weight (C, O/groups, *kernel), bias (O) or
+/// undefined; output (N, O, *) of (size - 1) stride - 2 padding + dilation (kernel - 1) +
+/// output_padding + 1 positions. output_padding, smaller than stride or dilation, chooses among the
+/// sizes that the convolution makes one.
 Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                         const Dims& stride = 1, const Dims& padding = 0,
                         const Dims& output_padding = 0, int64_t groups = 1,

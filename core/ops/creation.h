@@ -22,13 +22,15 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
 Tensor eye(int64_t n, const TensorOptions& options = {});
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options = {});
 
-// The same shape, strides, dtype and device as `like`, where `options` don't say otherwise.
+/// What of a tensor that is made like another one isn't taken from that one.
 struct LikeOptions {
   std::optional<DType> dtype = {};
   std::optional<Device> device = {};
   bool requires_grad = false;
   MemoryFormat memory_format = MemoryFormat::preserve;
 };
+/// A tensor with the shape, strides, dtype and device of `like`, where the options don't say
+/// otherwise: uninitialised, or of zeros, ones or a value.
 Tensor empty_like(const Tensor& like, const LikeOptions& options = {});
 Tensor zeros_like(const Tensor& like, const LikeOptions& options = {});
 Tensor ones_like(const Tensor& like, const LikeOptions& options = {});
@@ -49,6 +51,7 @@ class TensorData {
   std::vector<TensorData> items_;
   bool is_list_ = false;
 };
+/// A tensor of these numbers. Errors: lists of different lengths beside each other.
 Tensor tensor(const TensorData& data, const TensorOptions& options = {});
 
 namespace detail {

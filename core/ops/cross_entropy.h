@@ -5,6 +5,7 @@
 
 namespace aorta {
 
+/// The options of cross_entropy, with PyTorch's names and defaults.
 struct CrossEntropyOptions {
   Tensor weight = {};  // (C), of each class; takes no gradient
   int64_t ignore_index = -100;
@@ -24,6 +25,7 @@ struct CrossEntropyOptions {
 Tensor cross_entropy(const Tensor& input, const Tensor& target,
                      const CrossEntropyOptions& options = {});
 
+/// The options of nll_loss, with PyTorch's names and defaults.
 struct NllLossOptions {
   Tensor weight = {};
   int64_t ignore_index = -100;

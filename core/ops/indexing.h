@@ -62,6 +62,7 @@ extern Op<ScatterKernel,
           void (*)(const Tensor& self, int dim, const Tensor& index, const Tensor& source)>
     scatter_add_op;
 
+/// How scatter_reduce combines values that meet.
 enum class ScatterReduce : uint8_t { sum, prod, amax, amin, mean };
 /// Reduces the sources that meet an element, together with its old value when `include_self`;
 /// elements that none meets stay. The mean of integers is rounded down. NaN wins in amax and amin.
@@ -98,9 +99,11 @@ struct Slice {
 };
 /// A new dimension of size 1.
 struct NoneIndex {};
+/// The index that makes a new dimension of size 1.
 inline constexpr NoneIndex None{};
 /// As many full slices as there are dimensions left.
 struct EllipsisIndex {};
+/// The index that stands for as many full slices as there are dimensions left.
 inline constexpr EllipsisIndex Ellipsis{};
 
 /// One place of `x[...]`: an integer, a Slice, None, Ellipsis, a bool, or a tensor (i64, i32, or

@@ -37,7 +37,8 @@ struct AddmmOptions {
 /// Integer dtypes take integer numbers.
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
              const AddmmOptions& options = {});
-/// The same for batches: mat1 (b, m, k), mat2 (b, k, n), input broadcast to (b, m, n).
+/// Does for each matrix of a batch what addmm does: batch1 (b, m, k), batch2 (b, k, n), input
+/// broadcast to (b, m, n).
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
                const AddmmOptions& options = {});
 

@@ -336,15 +336,15 @@ NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
   return result;
 }
 
-Tensor batch_norm_again(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        const Tensor& residual, const Tensor& mean, const Tensor& var,
-                        const ChannelNormPlan& plan) {
-  return batch_norm_seen({}, input, weight, bias, residual, mean, var, plan);
+Tensor batch_norm_recomputed(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                             const Tensor& residual, const Tensor& mean, const Tensor& var,
+                             const ChannelNormPlan& plan) {
+  return batch_norm_masked_gradient({}, input, weight, bias, residual, mean, var, plan);
 }
 
-Tensor batch_norm_seen(const Tensor& gradient, const Tensor& input, const Tensor& weight,
-                       const Tensor& bias, const Tensor& residual, const Tensor& mean,
-                       const Tensor& var, const ChannelNormPlan& plan) {
+Tensor batch_norm_masked_gradient(const Tensor& gradient, const Tensor& input, const Tensor& weight,
+                                  const Tensor& bias, const Tensor& residual, const Tensor& mean,
+                                  const Tensor& var, const ChannelNormPlan& plan) {
   ChannelNormPlan given = plan;
   given.given = true;
   Tensor known_mean = mean, known_var = var;

@@ -84,14 +84,14 @@ NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
                                     const Tensor& var, const ChannelNormPlan& plan,
                                     NormWanted wanted);
 /// The output of batch_norm, bit for bit, from the mean and var that it found.
-Tensor batch_norm_again(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        const Tensor& residual, const Tensor& mean, const Tensor& var,
-                        const ChannelNormPlan& plan);
+Tensor batch_norm_recomputed(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                             const Tensor& residual, const Tensor& mean, const Tensor& var,
+                             const ChannelNormPlan& plan);
 /// The gradient of y + residual from that of max(y + residual, 0).
-Tensor batch_norm_seen(const Tensor& gradient, const Tensor& input, const Tensor& weight,
-                       const Tensor& bias, const Tensor& residual, const Tensor& mean,
-                       const Tensor& var, const ChannelNormPlan& plan);
-/// The same for lines; mean and var (lines) f64.
+Tensor batch_norm_masked_gradient(const Tensor& gradient, const Tensor& input, const Tensor& weight,
+                                  const Tensor& bias, const Tensor& residual, const Tensor& mean,
+                                  const Tensor& var, const ChannelNormPlan& plan);
+/// Computes the gradients of a normalisation of lines; mean and var are (lines) f64.
 NormGradients line_norm_backward(const Tensor& gradient, const Tensor& input, const Tensor& weight,
                                  const Tensor& mean, const Tensor& var, const LineNormPlan& plan,
                                  NormWanted wanted);

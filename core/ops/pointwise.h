@@ -139,8 +139,9 @@ Tensor logical_not_(const Tensor& self);
 Tensor bitwise_not(const Tensor& input);
 Tensor bitwise_not_(const Tensor& self);
 
-/// x * Phi(x), by erf or by the tanh approximation (Hendrycks & Gimpel 2016).
+/// How gelu is computed: by erf, or approximated by tanh.
 enum class GeluApproximation : uint8_t { none, tanh };
+/// x * Phi(x), by erf or by the tanh approximation (Hendrycks & Gimpel 2016).
 Tensor gelu(const Tensor& input, GeluApproximation approximate = GeluApproximation::none);
 Tensor gelu_(const Tensor& self, GeluApproximation approximate = GeluApproximation::none);
 /// x for x > 0, else negative_slope * x.
@@ -180,7 +181,7 @@ Tensor clamp_max_(const Tensor& self, const Tensor& max);
 /// x limited to [min, max], either of which may be left out; NaN stays; max wins where min > max.
 Tensor clamp(const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max = {});
 Tensor clamp_(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {});
-/// The same with bounds by element, broadcast; one that isn't defined is left out.
+/// Clamps to bounds by element, which are broadcast; a bound that isn't defined is left out.
 Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max = {});
 Tensor clamp_(const Tensor& self, const Tensor& min, const Tensor& max = {});
 
@@ -275,6 +276,8 @@ Tensor addcdiv_(const Tensor& self, const Tensor& a, const Tensor& b, const Scal
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value);
 Tensor masked_fill_(const Tensor& self, const Tensor& mask, const Operand& value);
 
+/// The functions above as operators. A comparison gives a bool tensor; `a / b` is true division and
+/// `a % b` has the sign of b, as in Python.
 inline Tensor operator-(const Tensor& a) { return neg(a); }
 inline Tensor operator!(const Tensor& a) { return logical_not(a); }
 inline Tensor operator~(const Tensor& a) { return bitwise_not(a); }

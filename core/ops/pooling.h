@@ -24,8 +24,8 @@ Tensor max_pool2d(const Tensor& input, const Dims& kernel_size, const Dims& stri
 Tensor max_pool3d(const Tensor& input, const Dims& kernel_size, const Dims& stride = {},
                   const Dims& padding = 0, const Dims& dilation = 1, bool ceil_mode = false);
 
-/// The same with the places of the values (i64): the row-major position in the spatial dimensions
-/// of the input, of equals the first.
+/// Returns the values and where they stand (i64): the row-major position in the spatial dimensions
+/// of the input. Among equal values the first one counts.
 ValuesIndices max_pool1d_with_indices(const Tensor& input, const Dims& kernel_size,
                                       const Dims& stride = {}, const Dims& padding = 0,
                                       const Dims& dilation = 1, bool ceil_mode = false);
@@ -143,7 +143,7 @@ using PoolKernel = void (*)(const body::PoolArgs& args);
 extern Op<PoolKernel,
           void (*)(Tensor& values, const Tensor& input, const Tensor& indices, int spatial)>
     max_pool_op;
-/// Of the dimensions the sizes alone count; `indices` is read.
+/// The kernel reads `indices`; of each PoolDim it looks at the sizes alone.
 extern Op<PoolKernel,
           void (*)(Tensor& output, const Tensor& gradient, const Tensor& indices, int spatial)>
     max_pool_backward_op;

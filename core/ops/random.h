@@ -22,7 +22,7 @@ Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options = 
 /// The numbers 0 .. n-1 in random order, i64 unless the options say otherwise.
 Tensor randperm(int64_t n, const TensorOptions& options = {}, Generator* generator = nullptr);
 
-/// Of the shape, dtype and device of `like`, where the options don't say otherwise.
+/// The result has the shape, dtype and device of `like`, where the options don't say otherwise.
 Tensor rand_like(const Tensor& like, const LikeOptions& options = {},
                  Generator* generator = nullptr);
 Tensor randn_like(const Tensor& like, const LikeOptions& options = {},

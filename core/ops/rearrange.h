@@ -46,8 +46,8 @@ extern Op<RemapKernel,
 /// tril and triu share one kernel. numel is at least 1.
 using TriangleKernel = void (*)(const body::TriangleArgs& args);
 
-/// Of each matrix (..., rows, columns), the part on and below the `diagonal`-th diagonal (0 is the
-/// main one, 1 the one above it); 0 elsewhere.
+/// Keeps the part of each matrix (..., rows, columns) on and below the `diagonal`-th diagonal (0 is
+/// the main one, 1 the one above it); the rest is 0.
 Tensor tril(const Tensor& input, int64_t diagonal = 0);
 Tensor tril_(const Tensor& self, int64_t diagonal = 0);
 extern Op<TriangleKernel, void (*)(Tensor& output, const Tensor& input, int64_t diagonal)> tril_op;
@@ -59,7 +59,7 @@ extern Op<TriangleKernel, void (*)(Tensor& output, const Tensor& input, int64_t 
 /// The tensor `repeats[k]` times along dimension k, as a new tensor; more repeats than dimensions
 /// add dimensions in front. Composed of expand, a copy and view.
 Tensor repeat(const Tensor& input, const Dims& repeats);
-/// The same with 1s in front where `repeats` is shorter (numpy.tile).
+/// Repeats as `repeat` does, with 1s put in front where `repeats` is shorter (numpy.tile).
 Tensor tile(const Tensor& input, const Dims& repeats);
 /// Each element `repeats` times in a row along `dim`; without `dim` the tensor is flattened first.
 /// Composed of expand and a copy.

@@ -30,18 +30,21 @@ Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const
 /// What comes after the products, in one pass: an LSTM's step from input_gates = input w_ih^T +
 /// b_ih and hidden_gates = h w_hh^T + b_hh, both (N, 4 H), and the cell (N, H).
 LstmState lstm_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cell);
-/// The same for a GRU: (N, 3 H) and the state (N, H).
+/// Computes the next state of a GRU from its gates, both (N, 3 H), and the state (N, H).
 Tensor gru_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& state);
 
 /// Gradients of what follows the products, fused; they record nothing.
 struct LstmGradients {
   Tensor gates, cell;  // of the input's gates and of the hidden state's, which is the same; of c
 };
+/// Computes the gradients of lstm_gates; `gates` are activated.
 LstmGradients lstm_gates_backward(const Tensor& hidden_gradient, const Tensor& cell_gradient,
                                   const Tensor& gates, const Tensor& cell, const Tensor& next_cell);
+/// Gradients of gru_gates, fused; they record nothing.
 struct GruGradients {
   Tensor input_gates, hidden_gates, state;
 };
+/// Computes the gradients of gru_gates; `gates` are activated.
 GruGradients gru_gates_backward(const Tensor& gradient, const Tensor& gates,
                                 const Tensor& hidden_gates, const Tensor& state);
 

@@ -38,10 +38,11 @@ inline Tensor stddev(const Tensor& input, const ReduceDims& dims = {}, double co
                      bool keepdim = false) {
   return std(input, dims, correction, keepdim);
 }
+/// What var_mean gives.
 struct VarMean {
   Tensor var, mean;
 };
-/// Both, in one pass.
+/// Variance and mean, in one pass.
 VarMean var_mean(const Tensor& input, const ReduceDims& dims = {}, double correction = 1,
                  bool keepdim = false);
 
@@ -89,7 +90,7 @@ using VarMeanGradient = void (*)(Tensor& var, Tensor& mean, const Tensor& input,
                                  double correction, bool keepdim);
 using NormGradient = void (*)(Tensor& output, const Tensor& input, double p, const Dims& dims,
                               bool keepdim);
-/// Of ops that pick elements: values = input gathered at indices along dim.
+/// The gradient entry of ops that pick elements: values = input gathered at indices along dim.
 using PickGradient = void (*)(Tensor& values, const Tensor& input, const Tensor& indices, int dim,
                               bool keepdim);
 using NoGradient = void (*)();

@@ -23,6 +23,7 @@ ValuesIndices topk(const Tensor& input, int64_t k, int64_t dim = -1, bool larges
 /// and select. Errors: k below 1 or above the size.
 ValuesIndices kthvalue(const Tensor& input, int64_t k, int64_t dim = -1, bool keepdim = false);
 
+/// What unique and unique_dim give.
 struct Unique {
   Tensor values;   // (M) in order, or (.., M, ..) along dim
   Tensor inverse;  // i64: input = values[inverse]; undefined unless asked for

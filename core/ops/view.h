@@ -31,7 +31,7 @@ extern Op<NoKernel,
           void (*)(Tensor& output, const Tensor& input, int64_t offset, int dim1, int dim2)>
     diagonal_op;
 
-// Free forms, as PyTorch has them.
+/// The members of Tensor with these names as functions, as PyTorch has them.
 Tensor reshape(const Tensor& input, const Shape& shape);
 Tensor flatten(const Tensor& input, int64_t start_dim = 0, int64_t end_dim = -1);
 Tensor permute(const Tensor& input, const Dims& dims);

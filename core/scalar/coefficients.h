@@ -8,7 +8,7 @@ namespace aorta::scalar::coefficients {
 inline constexpr float kExpTail[] = {4.99999970e-01f, 1.66665435e-01f, 4.16673496e-02f,
                                      8.36663228e-03f, 1.38825539e-03f};
 
-// The same with a term less, error relative to e^r: 2^-23.2.
+// A term less than kExpTail, error relative to e^r: 2^-23.2.
 inline constexpr float kExpTailShort[] = {4.99992311e-01f, 1.66671142e-01f, 4.18901928e-02f,
                                           8.31250288e-03f};
 
@@ -21,7 +21,7 @@ inline constexpr double kExpTailDouble[] = {5.0000000441412029e-01, 1.6666666370
 inline constexpr float kExp2[] = {6.93147182e-01f, 2.40226462e-01f, 5.55034466e-02f,
                                   9.61854868e-03f, 1.33989565e-03f, 1.53533780e-04f};
 
-// The same for double arithmetic: 2^-34.3.
+// kExp2 for double arithmetic: 2^-34.3.
 inline constexpr double kExp2Double[] = {
     6.9314718070453130e-01, 2.4022651066561770e-01, 5.5504103659994850e-02, 9.6180381319125492e-03,
     1.3333935048595318e-03, 1.5466756371212249e-04, 1.5196158140173879e-05};

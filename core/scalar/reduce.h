@@ -181,32 +181,32 @@ struct Min : Extremum<false, Min> {
 
 /// A value and where it was; index -1 of nothing.
 template <class T>
-struct Place {
+struct ValueIndex {
   T value;
   int64_t index;
 };
 
 /// The largest (smallest) x and the first place where it is; the first NaN if there is one.
 template <bool largest>
-struct ExtremumPlace {
+struct ExtremumIndex {
   static constexpr Accept accept = Accept::any;
   static constexpr bool has_second = true;
   template <class T>
-  using State = Place<T>;
+  using State = ValueIndex<T>;
   template <class T>
   using Value = T;
   template <class T>
   using Second = int64_t;
   template <class T>
-  AORTA_INLINE Place<T> init() const {
+  AORTA_INLINE ValueIndex<T> init() const {
     return {largest ? lowest<T>() : highest<T>(), -1};
   }
   template <class T>
-  AORTA_INLINE void accumulate(Place<T>& state, T x, int64_t index) const {
-    combine<T>(state, Place<T>{x, index});
+  AORTA_INLINE void accumulate(ValueIndex<T>& state, T x, int64_t index) const {
+    combine<T>(state, ValueIndex<T>{x, index});
   }
   template <class T>
-  AORTA_INLINE void combine(Place<T>& state, const Place<T>& other) const {
+  AORTA_INLINE void combine(ValueIndex<T>& state, const ValueIndex<T>& other) const {
     if (other.index < 0) return;
     const bool other_better = is_better<largest>(other.value, state.value);
     const bool better = is_better<largest>(state.value, other.value);
@@ -217,16 +217,16 @@ struct ExtremumPlace {
     }
   }
   template <class T>
-  AORTA_INLINE T finish(const Place<T>& state, int64_t) const {
+  AORTA_INLINE T finish(const ValueIndex<T>& state, int64_t) const {
     return state.value;
   }
   template <class T>
-  AORTA_INLINE int64_t second(const Place<T>& state, int64_t) const {
+  AORTA_INLINE int64_t second(const ValueIndex<T>& state, int64_t) const {
     return state.index;
   }
 };
-struct ArgMax : ExtremumPlace<true> {};
-struct ArgMin : ExtremumPlace<false> {};
+struct ArgMax : ExtremumIndex<true> {};
+struct ArgMin : ExtremumIndex<false> {};
 
 /// An integer as wide as T, so that truths are kept in vectors of one width with their elements.
 template <class T>

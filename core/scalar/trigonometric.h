@@ -56,7 +56,7 @@ struct SineCosine {
   T sine, cosine;
 };
 
-/// Of the angle r + tail, |r| <= pi/4.
+/// Returns the sine and the cosine of the angle r + tail, |r| <= pi/4.
 AORTA_INLINE SineCosine<float> sine_cosine(float r, float tail) {
   const float u = r * r;
   const float sine = r + mul_add(r * u, polynomial<coefficients::kSinTail>(u), tail);

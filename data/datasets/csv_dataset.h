@@ -4,6 +4,7 @@
 
 namespace aorta::data {
 
+/// Which columns of the table a sample has, and how the table is written.
 struct CsvDatasetOptions {
   /// Columns by name; none: all but the targets.
   std::vector<std::string> features = {};

@@ -285,7 +285,7 @@ struct Echo::Reading {
     return frame;
   }
 
-  // The same pixels of a frame each time that it is read for this sample.
+  // Blackens the same pixels of a frame each time that it is read for this sample.
   void blacken(int64_t index, const Tensor& frame) const {
     const int64_t size = frame.size(1) * frame.size(2);
     const auto count =

@@ -11,6 +11,7 @@ struct EchoTables;
 /// The videos of FileList.csv's TRAIN, VAL or TEST, all of them, those of a folder without tables,
 /// or CLINICAL_TEST, which lie in ProcessedStrainStudyA4c.
 enum class EchoSplit { train, val, test, all, external_test, clinical_test };
+/// "train", "val", "test", "all", "external_test" or "clinical_test".
 std::string to_string(EchoSplit split);
 
 /// EchoNet's names, meanings and defaults, but for the dtype.

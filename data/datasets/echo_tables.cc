@@ -76,15 +76,15 @@ bool uses_traces(const EchoOptions& options) {
 }
 
 // Reads the two tables for one EchoTables.
-class Loader {
+class TableReader {
   struct Trace {
     uint32_t video = 0;
     EchoTraceRows rows;
   };
 
  public:
-  Loader(const std::string& folder, const EchoOptions& options,
-         const std::vector<std::string>& columns, std::vector<EchoFault>& faults)
+  TableReader(const std::string& folder, const EchoOptions& options,
+              const std::vector<std::string>& columns, std::vector<EchoFault>& faults)
       : folder_(folder), options_(options), columns_(columns), faults_(faults) {}
 
   EchoTables load() {
@@ -177,7 +177,7 @@ class Loader {
       true;  // false: a record that is none ended a table, and what counts rows is unknown
 };
 
-void Loader::read_file_list() {
+void TableReader::read_file_list() {
   CsvReader rows(open_table(folder_, kFileList));
   const int name = rows.column("FileName");
   const int split = rows.column("Split");
@@ -205,8 +205,8 @@ void Loader::read_file_list() {
   check_there(echo_videos(folder_, options_));
 }
 
-void Loader::read_row(const CsvReader& rows, int name, int split, int frames,
-                      const std::vector<int>& wanted) {
+void TableReader::read_row(const CsvReader& rows, int name, int split, int frames,
+                           const std::vector<int>& wanted) {
   const std::string of = upper(rows.text(split));
   const std::string chosen = name_of(options_.split);
   if (of != "TRAIN" && of != "VAL" && of != "TEST" && of != chosen) {
@@ -244,7 +244,7 @@ std::string shown(std::string_view name) {
 
 // Every wanted video must be a file of the folder; a name whose last part only looks like a suffix
 // gets the true one.
-void Loader::check_there(const std::string& videos) {
+void TableReader::check_there(const std::string& videos) {
   const std::vector<std::string> files = names_in(videos);
   const auto is_there = [&](const std::string& name) {
     return std::binary_search(files.begin(), files.end(), name);
@@ -270,7 +270,7 @@ void Loader::check_there(const std::string& videos) {
   sort_names();
 }
 
-void Loader::sort_names() {
+void TableReader::sort_names() {
   by_name_.resize(tables_.names.size());
   std::iota(by_name_.begin(), by_name_.end(), 0u);
   std::stable_sort(by_name_.begin(), by_name_.end(),
@@ -278,7 +278,7 @@ void Loader::sort_names() {
 }
 
 // The video of that name, with or without suffix, or -1.
-int64_t Loader::find(std::string_view name) const {
+int64_t TableReader::find(std::string_view name) const {
   for (const std::string& full : {std::string(name), std::string(name) + ".avi"}) {
     const auto found = std::lower_bound(
         by_name_.begin(), by_name_.end(), std::string_view(full),
@@ -288,7 +288,7 @@ int64_t Loader::find(std::string_view name) const {
   return -1;
 }
 
-void Loader::read_tracings() {
+void TableReader::read_tracings() {
   constexpr uint64_t kShortestRow = 40;  // that is usual: a name and five numbers, in bytes
   const auto file = open_table(folder_, kTracings);
   // Address space for all of them, so that growing leaves no memory behind; rows touch what they
@@ -342,7 +342,7 @@ void Loader::read_tracings() {
 
 // The traced frames of one video, in the order in which they appear; pieces of a trace whose rows
 // stand apart in the file are brought together.
-std::vector<EchoTraceRows> Loader::frames_of(std::span<const Trace> pieces) {
+std::vector<EchoTraceRows> TableReader::frames_of(std::span<const Trace> pieces) {
   std::vector<EchoTraceRows> frames;
   for (const Trace& each : pieces) {
     const EchoTraceRows& piece = each.rows;
@@ -363,7 +363,7 @@ std::vector<EchoTraceRows> Loader::frames_of(std::span<const Trace> pieces) {
   return frames;
 }
 
-void Loader::check_frame(uint32_t video, const EchoTraceRows& frame) {
+void TableReader::check_frame(uint32_t video, const EchoTraceRows& frame) {
   if (frame.count < 3)
     add(kTracings, frame.line,
         "a trace must have 3 rows at least, got " + std::to_string(frame.count));
@@ -376,7 +376,7 @@ void Loader::check_frame(uint32_t video, const EchoTraceRows& frame) {
 }
 
 // The frames of the largest and of the smallest area of each video.
-void Loader::choose_frames() {
+void TableReader::choose_frames() {
   const size_t count = tables_.names.size();
   tables_.large.resize(count);
   tables_.small.resize(count);
@@ -396,7 +396,7 @@ void Loader::choose_frames() {
       const double area = polygon_area(points);
       if (area == 0 && frame.count >= 3 && whole_)
         add(kTracings, frame.line, "a trace must enclose an area, got a line");
-      // Of equal areas EchoNet's order decides: the first is the small one, the last the large.
+      // Among equal areas EchoNet's order decides: the first is the small one, the last the large.
       if (smallest < 0 || area < smallest) {
         smallest = area;
         tables_.small[video] = frame;
@@ -410,7 +410,7 @@ void Loader::choose_frames() {
 }
 
 // Leaves out what the split doesn't have.
-void Loader::keep_split() {
+void TableReader::keep_split() {
   EchoTables kept;
   const bool needed = options_.require_traces || uses_traces(options_);
   const size_t width = columns_.size();
@@ -521,7 +521,7 @@ std::optional<EchoFault> fault_outside(const EchoTables& tables, size_t video,
 EchoTables load_echo_tables(const std::string& folder, const EchoOptions& options,
                             const std::vector<std::string>& columns,
                             std::vector<EchoFault>& faults) {
-  return Loader(folder, options, columns, faults).load();
+  return TableReader(folder, options, columns, faults).load();
 }
 
 }  // namespace aorta::data

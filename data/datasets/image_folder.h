@@ -6,6 +6,7 @@
 
 namespace aorta::data {
 
+/// Which files of the folders are samples, and how they are read.
 struct ImageFolderOptions {
   /// Three channels unless said; `unchanged` has as many as the first file.
   ImageMode mode = ImageMode::rgb;
@@ -43,7 +44,7 @@ class ImageFolder : public Dataset {
   const std::vector<std::string>& classes() const { return classes_; }
   /// Throws `image_folder: name must be one of "cat", "dog", got "cow"`.
   int64_t class_to_index(const std::string& name) const;
-  /// Of a sample, without reading its image.
+  /// These two describe a sample without reading its image.
   std::string path(int64_t index) const;
   int64_t label(int64_t index) const;
 

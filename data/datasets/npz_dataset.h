@@ -4,6 +4,7 @@
 
 namespace aorta::data {
 
+/// Which arrays of the file a sample has, and whether they are verified.
 struct NpzDatasetOptions {
   /// The arrays by name; none: all of the file.
   std::vector<std::string> arrays = {};

@@ -14,7 +14,7 @@ namespace aorta::data {
 /// png.h. Throws `path: an image must be JPEG, PNG, or PNM (P5, P6), got ...`, and what the
 /// decoders say.
 Tensor read_image(const std::string& path, ImageMode mode = ImageMode::unchanged);
-/// The same of bytes in memory; `name` starts the errors.
+/// Decodes bytes in memory as read_image does a file; `name` starts the errors.
 Tensor decode_image(std::span<const std::byte> bytes, ImageMode mode = ImageMode::unchanged,
                     const std::string& name = "decode_image");
 

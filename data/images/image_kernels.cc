@@ -98,7 +98,7 @@ uint8_t rounded(float value, uint8_t) {
 float rounded(float value, float) { return value; }
 
 // Where the pixels of a row of the result come from.
-struct Place {
+struct PixelSource {
   int32_t offset;     // of the pixel up and left
   float right, down;  // the shares of its neighbours
 };
@@ -151,7 +151,7 @@ class BilinearWarp {
     T* to = out_ + (frame * size_.height + y) * size_.width;
     for (int64_t x = 0; x < inner_first_; ++x) to[x] = at_edge(from, x, y);
     for (int64_t x = inner_first_; x < inner_last_; ++x) {
-      const Place& place = places_[static_cast<size_t>(x)];
+      const PixelSource& place = places_[static_cast<size_t>(x)];
       const T* p = from + place.offset;
       const T* q = p + size_.width;
       const float upper = static_cast<float>(p[0]) +
@@ -192,7 +192,7 @@ class BilinearWarp {
   T* out_;
   Matrix m_;
   float fill_;
-  std::vector<Place> places_;
+  std::vector<PixelSource> places_;
   int64_t inner_first_ = 0, inner_last_ = 0;
 };
 

@@ -23,15 +23,16 @@ struct FrameSize {
     visit(height, width);
   }
 };
+/// "112 x 112".
 std::string to_string(const FrameSize& size);
 
 /// Pixels on each side: one number for all, two for left and right, top and bottom, or four.
-struct Padding {
+struct PadSizes {
   int64_t left = 0, top = 0, right = 0, bottom = 0;
-  Padding() = default;
-  Padding(int64_t all) : Padding(all, all) {}  // NOLINT: implicit, as in torchvision
-  Padding(int64_t x, int64_t y) : Padding(x, y, x, y) {}
-  Padding(int64_t l, int64_t t, int64_t r, int64_t b) : left(l), top(t), right(r), bottom(b) {}
+  PadSizes() = default;
+  PadSizes(int64_t all) : PadSizes(all, all) {}  // NOLINT: implicit, as in torchvision
+  PadSizes(int64_t x, int64_t y) : PadSizes(x, y, x, y) {}
+  PadSizes(int64_t l, int64_t t, int64_t r, int64_t b) : left(l), top(t), right(r), bottom(b) {}
   template <class Visit>
   void fields(Visit&& visit) {
     visit(left, top, right, bottom);
@@ -59,7 +60,7 @@ struct CenterCrop {
 /// small are padded on both sides by what they lack. Masks are padded with `mask_fill`.
 struct RandomCrop {
   FrameSize size;
-  Padding padding = {};
+  PadSizes padding = {};
   bool pad_if_needed = false;
   double fill = 0;
   PaddingMode padding_mode = PaddingMode::constant;
@@ -70,8 +71,9 @@ struct RandomCrop {
   }
 };
 
+/// Adds pixels around an image: `fill`, or those that padding_mode says; masks get `mask_fill`.
 struct Pad {
-  Padding padding;
+  PadSizes padding;
   double fill = 0;
   PaddingMode padding_mode = PaddingMode::constant;
   double mask_fill = 0;
@@ -81,6 +83,7 @@ struct Pad {
   }
 };
 
+/// Turns left into right with probability p.
 struct RandomHorizontalFlip {
   double p = 0.5;
   template <class Visit>
@@ -89,6 +92,7 @@ struct RandomHorizontalFlip {
   }
 };
 
+/// Turns top into bottom with probability p.
 struct RandomVerticalFlip {
   double p = 0.5;
   template <class Visit>

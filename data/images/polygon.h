@@ -19,7 +19,7 @@ struct Point {
 /// inside by the even-odd rule, or on an edge. What lies outside the mask is cut off; the last
 /// corner is joined to the first; corners lie within 2^29 of 0.
 void fill_polygon(const Tensor& mask, std::span<const Point> points, uint8_t value = 1);
-/// The same into memory of the caller's.
+/// Fills a polygon in the caller's memory, (height, width) without gaps.
 void fill_polygon(uint8_t* mask, int64_t height, int64_t width, std::span<const Point> points,
                   uint8_t value = 1);
 

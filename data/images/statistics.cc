@@ -33,7 +33,7 @@ void add(const T* data, int64_t a, int64_t channels, int64_t b, std::vector<Sums
   }
 }
 
-// Of a sample, one a channel.
+// Sums the values of a sample, channel by channel.
 std::vector<Sums> sums_of(const Tensor& values, int64_t channel_dim) {
   check(values.dtype() == u8 || values.dtype() == f32, "mean_and_std", "tensor must be u8 or f32",
         values.dtype());

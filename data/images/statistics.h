@@ -4,6 +4,7 @@
 
 namespace aorta::data {
 
+/// What mean_and_std looks at.
 struct StatisticsOptions {
   /// Samples that are looked at, chosen at random; 0: all of them. EchoNet takes 128.
   int64_t samples = 0;
@@ -15,6 +16,7 @@ struct StatisticsOptions {
   bool parallel = false;
 };
 
+/// Mean and standard deviation of each channel.
 struct ChannelStatistics {
   std::vector<float> mean;  // one a channel
   std::vector<float> std;   // of the whole population

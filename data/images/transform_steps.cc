@@ -17,7 +17,7 @@ void check_size(const char* op, FrameSize size) {
   check(size.height >= 1 && size.width >= 1, op, "size must be positive", size);
 }
 
-void check_padding(const char* op, const Padding& p) {
+void check_padding(const char* op, const PadSizes& p) {
   check(p.left >= 0 && p.top >= 0 && p.right >= 0 && p.bottom >= 0, op, "padding can't be negative",
         io::shape_text(std::array{p.left, p.top, p.right, p.bottom}));
 }
@@ -109,7 +109,7 @@ struct Checks {
 
 // --- Sizes.
 
-FrameSize padded(const char* op, FrameSize size, const Padding& p, PaddingMode mode) {
+FrameSize padded(const char* op, FrameSize size, const PadSizes& p, PaddingMode mode) {
   // A mirror gives as many pixels as there are, without its own unless symmetric.
   const int64_t spare = mode == PaddingMode::reflect ? 1 : 0;
   const bool fits = mode == PaddingMode::constant ||
@@ -122,8 +122,8 @@ FrameSize padded(const char* op, FrameSize size, const Padding& p, PaddingMode m
 }
 
 // RandomCrop's padding of frames of this size, with what pad_if_needed adds.
-Padding padding_of(const RandomCrop& t, FrameSize size) {
-  Padding p = t.padding;
+PadSizes padding_of(const RandomCrop& t, FrameSize size) {
+  PadSizes p = t.padding;
   if (!t.pad_if_needed) return p;
   const int64_t rows = t.size.height - (size.height + p.top + p.bottom);
   const int64_t columns = t.size.width - (size.width + p.left + p.right);
@@ -227,7 +227,7 @@ struct Draws {
     add(Move{window, 0}, t.size);
   }
   void operator()(const RandomCrop& t) {
-    const Padding p = padding_of(t, size);
+    const PadSizes p = padding_of(t, size);
     const FrameSize all = padded("random_crop", size, p, t.padding_mode);
     check(all.height >= t.size.height && all.width >= t.size.width, "random_crop",
           "the size can't be larger than the padded image", t.size, " of ", all);

@@ -68,7 +68,7 @@ class Transforms {
 
   /// New tensors. Images and masks of one call have one height and width.
   Views operator()(const Views& in, Generator& random = default_generator()) const;
-  /// Of one image.
+  /// Transforms one image.
   Tensor operator()(const Tensor& image, Generator& random = default_generator()) const;
   /// Into given memory, contiguous: the Views that `place(size)` gives once the size is known.
   template <class Place>

@@ -8,7 +8,7 @@
 extern "C" {
 
 struct aorta_opencv_video {
-  /// Of this table; libraries of another one don't match.
+  /// The version of this table; a library that was built for another version is refused.
   int version;
   /// A video file, or null with the reason in `error`.
   void* (*open)(const char* path, double* fps, int64_t* height, int64_t* width, char* error,

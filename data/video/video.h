@@ -18,8 +18,8 @@ namespace aorta::data {
 /// frame alone, and the pixels are those of OpenCV's own reader (CAP_OPENCV_MJPEG). Any other
 /// format goes through OpenCV in libaorta_opencv.so, which is loaded when it is first needed, and
 /// frame by frame from the start, since seeking isn't exact there: reading forward is cheap,
-/// reading back is not. Errors start with the path: `a.avi: frame must be 0 to the number of frames
-/// - 1, got 57 of 57`. Use a reader from one thread at a time.
+/// reading back is not. Use a reader from one thread at a time. Errors start with the path:
+/// `a.avi: frame must be 0 to the number of frames - 1, got 57 of 57`.
 class VideoReader {
  public:
   /// `mode`: gray gives (1, H, W), rgb and unchanged (3, H, W).
@@ -52,9 +52,10 @@ class VideoReader {
   int64_t channels_;
 };
 
+/// How a VideoWriter writes.
 struct VideoWriterOptions {
   double fps = 50;
-  /// Of the JPEG images, 1 to 100; 95 is what OpenCV takes.
+  /// The quality of the JPEG images, 1 to 100; 95 is what OpenCV takes.
   int quality = 95;
 };
 

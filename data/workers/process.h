@@ -51,7 +51,7 @@ class Process {
   /// Waits for the end and returns the exit code: that of the process, 1 after an exception (its
   /// text is on stderr), or minus the number of the signal that ended it.
   int join();
-  /// The same for at most so many seconds; none when it runs on.
+  /// Waits for at most so many seconds; returns nothing when the process runs on.
   std::optional<int> join(double seconds);
   void terminate();
   void kill();

@@ -13,7 +13,7 @@ namespace aorta::data {
 /// The random numbers of a batch order and of a sample, as a function of seed, epoch and index.
 Generator order_generator(uint64_t seed, int64_t epoch);
 Generator sample_generator(uint64_t seed, int64_t epoch, int64_t index);
-/// The same for sample `index` of a worker's stream, and for opening the stream.
+/// These two are for sample `index` of a worker's stream, and for opening the stream.
 Generator stream_generator(uint64_t seed, int64_t epoch, int worker, int64_t index);
 Generator opening_generator(uint64_t seed, int64_t epoch, int worker);
 
@@ -83,7 +83,7 @@ class Ring {
   };
 
   Ring(const Layout& layout, TensorSpecs specs);
-  /// The same memory in another process, a worker's, with its guard pages.
+  /// Maps a ring's memory in another process, a worker's, with its guard pages.
   Ring(const Layout& layout, TensorSpecs specs, std::shared_ptr<SharedMemory> samples,
        std::shared_ptr<SharedMemory> control);
 
@@ -162,11 +162,11 @@ class Ring {
   Layout layout_;
   TensorSpecs specs_;
   std::shared_ptr<SharedMemory> samples_, control_;
-  // Of the control: a slot's words, in bytes from the slot's.
+  // Offsets in the control memory; those of a slot's words are in bytes from the slot's beginning.
   int64_t readers_offset_ = 0, slots_offset_ = 0, slot_bytes_ = 0, control_bytes_ = 0;
   int64_t owners_offset_ = 0, indices_offset_ = 0, shapes_offset_ = 0, errors_offset_ = 0;
   int64_t dims_ = 0;  // of all tensors together
-  // Of the samples: a guard page, then each slot's tensors with a guard page behind each.
+  // The sample memory holds a guard page, then each slot's tensors with a guard page behind each.
   int64_t samples_slot_bytes_ = 0;
   std::vector<int64_t> tensor_offsets_;  // in the memory, those of slot 0
   std::vector<int64_t> guard_offsets_;

@@ -195,7 +195,7 @@ class WorkerMapEpoch final : public WorkerEpoch {
     if (at_end() && sequences().empty()) finish();
     return batch;
   }
-  void pass() override {
+  void skip_batch() override {
     const int slot = take();
     pool().fault(slot);
     pool().release(slot);
@@ -227,7 +227,7 @@ class WorkerStreamEpoch final : public WorkerEpoch {
     finish();
     return {};
   }
-  void pass() override {
+  void skip_batch() override {
     const int slot = take_batch();
     if (slot < 0) return;
     pool().fault(slot);

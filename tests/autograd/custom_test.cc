@@ -158,7 +158,7 @@ TEST(CustomFunction, MayReturnAViewOfItsInput) {
   EXPECT_EQ(y.grad_fn(), "flat");
   sum(y).backward();
   EXPECT_EQ(list(x.grad()), (Doubles{1, 1, 1, 1, 1, 1}));
-  // Of a result that is used elsewhere, too.
+  // The gradient holds for a result that is used elsewhere, too.
   const Tensor a = leaf({1, 2}).detach().view({1, 2}).requires_grad_();
   const Tensor z = a * 2;
   (sum(Flat::apply(z)[0]) + sum(z * 3)).backward();

@@ -23,7 +23,7 @@ double distance(const Tensor& a, const Tensor& b) {
   return amax(abs(a.to(f64) - b.to(f64))).item<double>();
 }
 
-// Of sum(y * weights).
+// Returns the gradients of sum(y * weights).
 std::vector<Tensor> gradients(const Tensor& y, const Tensor& weights,
                               const std::vector<Tensor>& inputs, bool composed = false) {
   const Tensor outputs[] = {y}, given[] = {weights};

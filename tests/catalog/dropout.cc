@@ -26,7 +26,7 @@ Row row_of(const char* op, void (*property)(Device device), std::vector<BadCall>
       .large = [] { return Tensors{numbers({300000})}; }};
 }
 
-// The same elements for every dtype and layout; those that stay are scaled, exactly.
+// Dropout drops the same elements for every dtype and layout; those that stay are scaled, exactly.
 void check_elements(Device device) {
   const double p = 0.25;
   std::vector<double> first;

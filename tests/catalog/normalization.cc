@@ -139,7 +139,7 @@ Row batch_norm_row() {
                    return r.with(batch_norm(x[0], r.mean, r.var, x[1], x[2], true, 0.1, 1e-5, 3));
                  }}},
       .bad = bad_batch_norm(),
-      .also = {"channel_norm", "batch_norm_again", "batch_norm_seen"},
+      .also = {"channel_norm", "batch_norm_recomputed", "batch_norm_masked_gradient"},
       .large = large_maps};
 }
 

@@ -34,7 +34,7 @@ Tensor sum_in_order(const Shape& table, const Tensor& places, const Tensor& sour
   return sum;
 }
 
-// The same bits for any number of threads, and those of the sequential sum.
+// Sums have the same bits for any number of threads, and those of the sequential sum.
 TEST(IndexingThreads, SumsAreTheSameBits) {
   Dice dice(21);
   const int before = get_num_threads();

@@ -49,7 +49,7 @@ TEST(BatchNorm, FarFromZero) {
       const Tensor x = in_format(numbers(shape, f32, 1e4, std::sqrt(3.0)), last);
       const Tensor exact = batch_norm(x.to(f64), {}, {}, {}, {}, true);
       expect_near(batch_norm(x, {}, {}, {}, {}, true), exact, 2e-6);
-      // Of f64 numbers just as far, relative to their precision.
+      // f64 numbers lie just as far off, relative to their precision.
       const Tensor near = in_format(numbers(shape, f64), last);
       expect_near(batch_norm(near + 1e10, {}, {}, {}, {}, true),
                   batch_norm(near, {}, {}, {}, {}, true), 1e-4);
@@ -243,7 +243,7 @@ TEST(BatchNorm, ReluInside) {
   }
 }
 
-// The same bits for any number of threads: few channels and many, both layouts, both directions.
+// Any number of threads gives the same bits: few channels and many, both layouts, both directions.
 TEST(Norms, SameBitsForAnyNumberOfThreads) {
   const int before = get_num_threads();
   for (const Shape& shape : {Shape{2, 3, 160, 170}, Shape{6, 40, 40, 41}}) {

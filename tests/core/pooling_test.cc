@@ -26,7 +26,6 @@ TEST(Pooling, KeepsChannelsLast) {
   EXPECT_TRUE(max_pool3d(volume, {2}).is_contiguous(MemoryFormat::channels_last));
 }
 
-// Of a ramp, the mean of a window is that of its corners, and the largest is the last.
 TEST(Pooling, NumbersByNameAreThoseByPosition) {
   const Tensor x = ramp({2, 3, 8, 9});
   EXPECT_TRUE(equal(max_pool2d(x, 3, {.stride = 2, .padding = 1, .ceil_mode = true}),
@@ -41,6 +40,7 @@ TEST(Pooling, NumbersByNameAreThoseByPosition) {
             "avg_pool1d: divisor_override must not be given, got 3");
 }
 
+// In a ramp the mean of a window is that of its corners, and the largest element is the last.
 TEST(Pooling, OfARamp) {
   const Tensor x = ramp({1, 64, 96});
   const Tensor mean = avg_pool2d(x, {4, 6}), largest = max_pool2d(x, {4, 6});

@@ -237,7 +237,7 @@ TEST(Echo, BlackensPixels) {
       }
     EXPECT_EQ(black, 256) << t;  // a quarter of 1,024; the pictures have no black pixels
   }
-  // The same frame has the same noise wherever it stands in a sample.
+  // A frame has the same noise wherever it stands in a sample.
   EXPECT_EQ(first["LargeFrame"].to_vector<int>(), first["video"].select(1, 2).to_vector<int>());
 }
 

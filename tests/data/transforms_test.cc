@@ -268,7 +268,7 @@ TEST(RandomHorizontalFlip, FollowsItsProbability) {
   EXPECT_NEAR(flipped, 600, 5 * std::sqrt(2000 * 0.3 * 0.7));
 }
 
-// The same for a video as for each of its frames.
+// Transforming a video transforms each of its frames alike.
 TEST(Transforms, OfAVideoAreThoseOfItsFrames) {
   Generator noise(1);
   const Tensor video = randint(0, 255, {3, 4, 12, 14}, {.dtype = u8}, &noise);

@@ -55,7 +55,7 @@ inline std::vector<ProcessEntry> descendants(int root = getpid()) {
   return found;
 }
 
-/// Those whose name starts so: "aorta-work", "aorta-nursery", "aorta-zygote".
+/// Lists processes whose name starts so: "aorta-work", "aorta-nursery", "aorta-zygote".
 inline std::vector<int> pids_of(const std::string& name, int root = getpid()) {
   std::vector<int> pids;
   for (const ProcessEntry& process : descendants(root))

@@ -68,12 +68,20 @@ class Examples(unittest.TestCase):
 
     def test_every_example_is_run_and_short(self):
         sources = {name[:-3] for name in os.listdir("examples") if name.endswith(".cc")}
-        self.assertEqual(sources, set(PROGRAMS))
+        self.assertEqual(sources | {"matmul"}, set(PROGRAMS))
         tests = {name[len("test_"):] for name in dir(self)}
         self.assertLessEqual(sources, tests)
         for name in sources:
             with open("examples/%s.cc" % name) as file:
                 self.assertLess(len(file.readlines()), 80, name)
+
+    def test_matmul(self):
+        # 37 has edges in every tile, 530 a second strip of the sum's.
+        for size in "37", "530":
+            output = self.run_program("matmul", size, "0")
+            steps = re.findall(r"^(\d) .* error |^(\d) .*lacks the instructions$", output, re.M)
+            self.assertEqual([first or second for first, second in steps], list("1234567899"), output)
+            self.assertIn("every step is right", output)
 
     def test_custom_layer(self):
         output = self.run_program("custom_layer")

@@ -17,7 +17,7 @@ inline Fixture read_fixture(const std::string& name) {
   return {all.begin(), all.end()};
 }
 
-/// Those of one case, without its name.
+/// Picks the tensors of one case, and takes its name off theirs.
 inline Fixture part(const Fixture& all, const std::string& prefix) {
   Fixture result;
   for (auto at = all.lower_bound(prefix + "/"); at != all.end(); ++at) {

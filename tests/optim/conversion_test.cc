@@ -117,7 +117,7 @@ struct SumOptions {
   void fields(Fields& f) { f("lr", lr); }
   void check() const {}
 };
-// Of all gradients so far.
+// SumOptimizer steps along the sum of all gradients so far.
 struct SumOptimizer : CustomOptimizer<SumOptions> {
   using CustomOptimizer::CustomOptimizer;
   void update(Slot& slot, const SumOptions& o) override {

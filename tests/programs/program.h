@@ -9,7 +9,7 @@
 namespace aorta::programs {
 
 inline constexpr int kSteps = 25;
-/// Of each step.
+/// The loss of each step.
 using Losses = std::vector<double>;
 
 /// Numbers in [-1, 1).

@@ -346,7 +346,7 @@ TEST(Contours, AreWhereTheFunctionHasTheLevel) {
     }
     EXPECT_NEAR(length, 2 * M_PI * std::sqrt(level), 0.01);
   }
-  // Of radius 1.8 the rectangle cuts two arcs, left and right.
+  // The rectangle cuts two arcs, left and right, off a circle of radius 1.8.
   EXPECT_EQ(contour_lines(grid, 3.24).size(), 2u);
   EXPECT_TRUE(contour_lines(grid, 50).empty());
 }

@@ -45,7 +45,7 @@ Dims draw_dims(Arguments& arguments);
 Device draw_device(Draw& draw);
 /// The next tensor of the pool (or one of a drawn shape), with as many mutations as are drawn.
 Tensor draw_tensor(Arguments& arguments);
-/// The same elements, contiguous and in memory of their own; undefined where it is.
+/// Copies the elements, contiguous and into memory of their own; undefined stays undefined.
 Tensor safe_copy(const Tensor& tensor);
 /// "f32[2,3]", and what is odd about it.
 std::string describe(const Tensor& tensor);

@@ -16,7 +16,7 @@ enum class Speaker { library, program };
 /// any that there is; and its value must break its rule ("must be positive, got 3" doesn't).
 std::string fault_of(std::string_view message, Speaker speaker = Speaker::library);
 
-/// The same for what a whole program wrote: neither a sanitizer's report nor an unhandled
+/// Finds what is wrong with all that a program wrote: a sanitizer's report, or an unhandled
 /// exception.
 std::string fault_of_output(std::string_view output);
 

@@ -3,7 +3,7 @@
     program_siege.py AORTA_ECHO BAD_TENSOR BAD_MACHINE.so BAD_CALLS.so JUDGE.so [--seed N] [--cases N] [--seconds S]
                      [--case N]
 
-Each case is drawn from the seed and its number alone. However it ends, the exit code is one that docs/errors.md has,
+Each case is drawn from the seed and its number alone. However it ends, the exit code is one that docs/echo_errors.md has,
 a failure is one clear line (judge.h), and a run goes on to the same bits as one that nothing happened to.
 """
 

@@ -12,7 +12,7 @@ class Call {
  public:
   virtual ~Call() = default;
   virtual Tensors run() = 0;
-  /// The same with other tensors: `f` replaces each.
+  /// Makes this call with other tensors: `f` replaces each.
   virtual std::unique_ptr<Call> with(const std::function<Tensor(const Tensor&)>& f) const = 0;
   /// Its tensors, in order.
   virtual Tensors tensors() const = 0;
@@ -80,7 +80,7 @@ Target of(const char* name, R (*f)(A...)) {
   return {name, [f](Arguments& a) { return std::make_unique<CallOf<R, A...>>(f, a); }};
 }
 
-/// The same for what gives other numbers each time.
+/// Makes a target of a function that gives other numbers each time.
 template <class R, class... A>
 Target random_of(const char* name, R (*f)(A...)) {
   Target target = of(name, f);

@@ -48,7 +48,7 @@ Work work(F f) {
           f};
 }
 
-// The same with gradients on.
+// Runs f with gradients on.
 template <class F>
 Work recorded(F f) {
   return work([f] {

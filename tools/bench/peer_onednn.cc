@@ -144,7 +144,7 @@ class Convolution {
     for (Step& step : steps_) step.primitive.execute(stream_, step.arguments);
     stream_.wait();
   }
-  // Of what the last run computed.
+  // Adds what the last run computed.
   void add_values(std::vector<double>& values) {
     for (Step& step : steps_) {
       const Tensor plain = empty_like(step.like);

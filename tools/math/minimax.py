@@ -216,12 +216,12 @@ def tables():
             ratio(lambda r: r * r, lambda r: mp.exp(r) - 1), kinds)
 
     yield "kExpTail", "(e^r - 1 - r)/r^2, |r| <= ln(2)/2, error relative to e^r - 1", f, *exponential(4, "f")
-    yield "kExpTailShort", "The same with a term less, error relative to e^r", f, *fit(
+    yield "kExpTailShort", "A term less than kExpTail, error relative to e^r", f, *fit(
         ratio(lambda r: mp.exp(r) - 1 - r, lambda r: r * r), -LN2_2, LN2_2, 3, lambda r: r * r / mp.exp(r))
     yield "kExpTailDouble", "kExpTail for double arithmetic", d, *exponential(5, "d")
     yield "kExp2", "(2^r - 1)/r, |r| <= 1/2, error relative to 2^r", f, *fit(
         ratio(lambda r: 2**r - 1, lambda r: r), -0.5, 0.5, 5, lambda r: abs(r) / 2**r)
-    yield "kExp2Double", "The same for double arithmetic", d, *fit(
+    yield "kExp2Double", "kExp2 for double arithmetic", d, *fit(
         ratio(lambda r: 2**r - 1, lambda r: r), -0.5, 0.5, 6, lambda r: abs(r) / 2**r, "d")
     yield "kLogTail", "(log(1 + f) - f + f^2/2)/f^3, sqrt(1/2) <= 1 + f <= sqrt(2), error relative to log(1 + f)", f, *fit(
         ratio(lambda x: mp.log1p(x) - x + x * x / 2, lambda x: x**3), 1 / SQRT2 - 1, SQRT2 - 1, 7,

@@ -34,7 +34,8 @@ struct Beat {
 /// range from the 5th to the 95th percentile. (Its code takes sorted areas number n^0.05 and n^0.95
 /// for percentiles; here they are number 0.05 n and 0.95 n.)
 std::vector<int64_t> find_systoles(std::span<const double> areas, double fps = 0);
-/// Those with the largest area since the systole before, or since the video's beginning.
+/// Finds the beats: each systole with the largest area since the one before it, or since the
+/// video's beginning.
 std::vector<Beat> find_beats(std::span<const double> areas, double fps = 0);
 
 }  // namespace aorta::echo

@@ -14,10 +14,10 @@ struct Overlap {
   Overlap& operator+=(const Overlap& other);
 };
 
-/// Of masks (H, W) u8 on one device, nonzero inside.
+/// Counts the overlap of masks (H, W) u8 on one device, nonzero inside.
 Overlap overlap(const Tensor& mask, const Tensor& trace);
 
-/// Of the two traced frames of a video.
+/// The overlaps in the two traced frames of a video.
 struct VideoOverlap {
   Overlap large, small;
 

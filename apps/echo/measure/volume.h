@@ -45,8 +45,8 @@ struct Chord {
   double x1 = 0, y1 = 0, x2 = 0, y2 = 0;
   double length() const;
 };
-/// The same volume by a tracing of EchoNet's: the long axis first, then a chord a disk. Throws for
-/// fewer than two rows.
+/// Computes the volume from a tracing of EchoNet's: the long axis first, then a chord a disk.
+/// Throws for fewer than two rows.
 double traced_volume(std::span<const Chord> rows);
 
 /// (EDV - ESV) / EDV in percent; NaN unless EDV is positive.

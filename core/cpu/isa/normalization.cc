@@ -175,7 +175,7 @@ struct Loops {
       return rectified<relu>((x - mean) * scale + shift);
     }
     AORTA_INLINE C slope(C g, C x, int64_t) const {
-      return seen<relu>(g, relu ? (x - mean) * scale + shift : C(1));
+      return masked<relu>(g, relu ? (x - mean) * scale + shift : C(1));
     }
   };
   template <bool relu>
@@ -190,7 +190,7 @@ struct Loops {
       return rectified<relu>((x - mean[c]) * scale[c] + shift[c]);
     }
     AORTA_INLINE C slope(C g, C x, int64_t c) const {
-      return seen<relu>(g, relu ? (x - mean[c]) * scale[c] + shift[c] : C(1));
+      return masked<relu>(g, relu ? (x - mean[c]) * scale[c] + shift[c] : C(1));
     }
   };
   template <bool relu>
@@ -198,7 +198,7 @@ struct Loops {
     return relu && C(0) > y ? C(0) : y;
   }
   template <bool relu>
-  AORTA_INLINE static C seen(C g, C y) {
+  AORTA_INLINE static C masked(C g, C y) {
     return relu && y <= C(0) ? C(0) : g;
   }
 
@@ -228,15 +228,15 @@ struct Loops {
     }
   }
 
-  static void run_seen(void* output, const void* gradient, const void* data, const void* residual,
-                       int64_t n, int64_t runs, int64_t step, const NormMap& given) {
+  static void run_masked(void* output, const void* gradient, const void* data, const void* residual,
+                         int64_t n, int64_t runs, int64_t step, const NormMap& given) {
     const RunMap<false> map(given);
     for (int64_t r = 0; r < runs; ++r) {
       transform(
           static_cast<T*>(output) + r * step, static_cast<const T*>(gradient) + r * step,
           static_cast<const T*>(data) + r * step, static_cast<const T*>(residual) + r * step,
           n, [&](C g, C x, C added, int64_t i) __attribute__((always_inline)) {
-            return seen<true>(g, map(x, i) + added);
+            return masked<true>(g, map(x, i) + added);
           });
     }
   }
@@ -343,7 +343,8 @@ struct Loops {
     }
   }
 
-  // Of `n` columns, about `shift`, with sums in A. False where a shift was too far off.
+  // Computes the moments of `n` columns about `shift`, with sums in A. Returns false where a shift
+  // was too far off.
   template <class A>
   AORTA_INLINE static bool column_moments_about(const double* shift, double* mean, double* squares,
                                                 const T* x, int64_t rows, int64_t columns,
@@ -421,16 +422,16 @@ struct Loops {
     }
   }
 
-  static void column_seen(void* output, const void* gradient, const void* data,
-                          const void* residual, int64_t rows, int64_t columns,
-                          const NormColumnMap& given) {
+  static void column_masked(void* output, const void* gradient, const void* data,
+                            const void* residual, int64_t rows, int64_t columns,
+                            const NormColumnMap& given) {
     const ColumnMap<false> map(given);
     for (int64_t at = 0; at < rows * columns; at += columns) {
       transform(
           static_cast<T*>(output) + at, static_cast<const T*>(gradient) + at,
           static_cast<const T*>(data) + at, static_cast<const T*>(residual) + at,
           columns, [&](C g, C x, C added, int64_t c) __attribute__((always_inline)) {
-            return seen<true>(g, map(x, c) + added);
+            return masked<true>(g, map(x, c) + added);
           });
     }
   }
@@ -573,10 +574,10 @@ struct Loops {
         });
   }
 
-  static constexpr NormLoops loops{run_moments, run_map,      run_sum,        run_seen,
-                                   run_sums,    run_backward, column_moments, column_map,
-                                   column_sum,  column_seen,  column_sums,    column_backward,
-                                   line_map,    line_sums,    line_backward};
+  static constexpr NormLoops loops{run_moments, run_map,       run_sum,        run_masked,
+                                   run_sums,    run_backward,  column_moments, column_map,
+                                   column_sum,  column_masked, column_sums,    column_backward,
+                                   line_map,    line_sums,     line_backward};
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ AORTA_INLINE PoolRange taps_of(const PoolDim& dim, int64_t from, int64_t to) {
   return {first, least(dim.kernel, floor_quotient(dim.input - 1 - start, dim.dilation) + 1)};
 }
 
-// Those of windows [from, to) whose tap lies inside.
+// Returns those of the windows [from, to) whose tap lies inside the input.
 AORTA_INLINE PoolRange windows_of(const PoolDim& dim, int64_t tap, int64_t from, int64_t to) {
   const int64_t shift = dim.padding - tap * dim.dilation;
   const int64_t first = shift <= 0 ? 0 : (shift + dim.stride - 1) / dim.stride;

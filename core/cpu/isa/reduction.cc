@@ -84,7 +84,7 @@ template <bool largest, class T>
 struct PlaceLoops {
   using R = std::conditional_t<largest, scalar::ArgMax, scalar::ArgMin>;
   using Value = std::conditional_t<largest, scalar::Max, scalar::Min>;
-  using State = scalar::Place<T>;
+  using State = scalar::ValueIndex<T>;
   using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
 
   static void row(const R& reducer, State& state, const char* x, int64_t n, int64_t position) {

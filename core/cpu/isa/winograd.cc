@@ -35,7 +35,7 @@ AORTA_INLINE void transform_window(Vector* d) {
   d[4] = add_times(-kB, odd_b, even_b);
 }
 
-// The kernel's: 3 numbers to 6.
+// The kernel's transform takes 3 numbers to 6.
 AORTA_INLINE void transform_kernel(const Vector* g, Vector* u) {
   const Vector even_a = times(kAtA, add_times(kA2, g[2], g[0]));
   const Vector even_b = times(kAtB, add_times(kB2, g[2], g[0]));
@@ -47,7 +47,7 @@ AORTA_INLINE void transform_kernel(const Vector* g, Vector* u) {
   u[5] = g[2];
 }
 
-// The result's: 6 numbers to 4.
+// The result's transform takes 6 numbers to 4.
 AORTA_INLINE void transform_result(const Vector* m, Vector* y) {
   const Vector sum_a = m[1] + m[2], sum_b = m[3] + m[4];
   const Vector odd_a = times(kA, m[1] - m[2]), odd_b = times(kB, m[3] - m[4]);
@@ -57,7 +57,8 @@ AORTA_INLINE void transform_result(const Vector* m, Vector* y) {
   y[3] = add_times(kA2, odd_a, add_times(kB2, odd_b, m[5]));
 }
 
-// Of F(3x3, 4x4), which the gradient of the kernels is: 4 numbers to 6, and 6 to 3.
+// The gradient of the kernels is F(3x3, 4x4): this transform takes 4 numbers to 6, and the next 6
+// to 3.
 AORTA_INLINE void transform_gradient(const Vector* e, Vector* u) {
   const Vector even_a = times(kAtA, add_times(kA2, e[2], e[0]));
   const Vector odd_a = times(kA * kAtA, add_times(kA2, e[3], e[1]));
@@ -236,7 +237,7 @@ void winograd_output(const WinogradOutput& out, const WinogradPart& part) {
   }
 }
 
-void winograd_kernels(const WinogradKernels& k) {
+void winograd_kernel_sums(const WinogradKernelSums& k) {
   for (int64_t c = 0; c < k.channels; c += kLanes) {
     Vector t[3][6];
     for (int j = 0; j < 6; ++j) {

@@ -138,7 +138,7 @@ def _(data, line):
     data.set_video(lambda content: files.set_size(content, 128, 128), line + 1)
 
 
-# Of a video that has fewer frames than its table says; and where the table doesn't say.
+# The video has fewer frames than its table says, or the table doesn't say how many.
 @fault("Frame must be 0 to the number of frames - 1", told="a video must be as long as its traces say")
 def _(data, line):
     def shorten(content):

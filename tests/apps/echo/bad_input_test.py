@@ -1,6 +1,6 @@
 """What can be wrong with the input of aorta-echo: a row each, with the exit code and the line on stderr.
 
-    python3 bad_input_test.py AORTA_ECHO BAD_TENSOR BAD_MACHINE.so --markdown   prints docs/errors.md
+    python3 bad_input_test.py AORTA_ECHO BAD_TENSOR BAD_MACHINE.so --markdown   prints docs/echo_errors.md
 
 A row's message is the line on stderr after "error: " (where the program succeeds: a line of what it prints): `*`
 stands for anything, DATA for the data folder and RUN for the run's. The rows with a running training resume one that
@@ -21,7 +21,7 @@ import bad_faults
 import bad_runs
 import bad_flags
 
-PAGE = "docs/errors.md"
+PAGE = "docs/echo_errors.md"
 INPUTS = 84  # numbers of the table
 FORBIDDEN = ("terminate called", "Sanitizer", "Segmentation", "Traceback", "core dumped", "runtime error:", "libgomp", "filesystem error", "got Success")
 

@@ -30,7 +30,7 @@ TEST(Dice, PoolsPixelsAsEchoNetDoes) {
   EXPECT_DOUBLE_EQ(scores.overall.value, 2. * 170 / (300 + 170));
   EXPECT_DOUBLE_EQ(scores.large.value, 2. * 90 / (190 + 90));
   EXPECT_DOUBLE_EQ(scores.small.value, 2. * 80 / (110 + 80));
-  // Of two videos each is drawn twice in a quarter of the samples: the interval ends at them.
+  // Each of two videos is drawn twice in a quarter of the samples: the interval ends at them.
   EXPECT_DOUBLE_EQ(scores.large.low, 2. * 10 / 100);
   EXPECT_DOUBLE_EQ(scores.large.high, 2. * 80 / 180);
   EXPECT_TRUE(std::isnan(dice_scores(std::vector<VideoOverlap>(3)).overall.low));
@@ -56,7 +56,7 @@ TEST(Bootstrap, HasTheIntervalOfTheNormalDistribution) {
   EXPECT_NEAR(interval.value, mean, 1e-12);
   EXPECT_NEAR(interval.low, mean - half, 0.05 * half);
   EXPECT_NEAR(interval.high, mean + half, 0.05 * half);
-  // Of a normal distribution's 10,000 samples, the 5th percentile is known to about 2 %.
+  // The 5th percentile of a normal distribution's 10,000 samples is known to about 2 %.
   const Interval narrow = bootstrap(kCount, mean_of, {.tail = 0.25});
   EXPECT_NEAR(narrow.high, mean + half * 0.6745 / 1.645, 0.05 * half);
 }

@@ -305,7 +305,7 @@ class Resume(unittest.TestCase):
         process.kill()
         process.communicate(timeout=60)
         self.assertTrue(saving, "it ended before it saved")
-        # Of this process, which lives: it isn't the run's to remove.
+        # This file is of a process that lives, this one: it isn't the run's to remove.
         mine = run + "/.best.safetensors.%d-0.tmp" % os.getpid()
         with open(mine, "wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

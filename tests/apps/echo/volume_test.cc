@@ -30,7 +30,7 @@ struct Ellipse {
       }
     return mask;
   }
-  // Of the body of revolution about the long axis.
+  // The volume of the body of revolution about the long axis.
   double volume() const {
     const auto integral = [](double t) { return t - t * t * t / 3; };
     return std::numbers::pi * long_half * short_half * short_half * (integral(to) - integral(from));

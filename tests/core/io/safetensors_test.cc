@@ -131,7 +131,7 @@ TEST(Safetensors, OrdersAndAlignsLikeTheReference) {
   }
   EXPECT_EQ(dtypes,
             (std::vector<std::string>{"I64", "F64", "F32", "I32", "BF16", "F16", "U8", "BOOL"}));
-  // The same tensors in another order give the same bytes.
+  // Tensors in another order give the same bytes.
   NamedTensors reversed = example();
   std::reverse(reversed.begin(), reversed.end());
   safetensors::save(reversed, path);

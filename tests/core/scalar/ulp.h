@@ -25,7 +25,7 @@ inline double ulp_error(float got, double want) {
   return std::abs(value - want) * std::ldexp(1.0, exponent < -149 ? 149 : -exponent);
 }
 
-/// The same for double: units of the last place of `want`, a double rounded from the exact value.
+/// Counts units of the last place of `want`, a double rounded from the exact value.
 inline double ulp_error(double got, double want) {
   constexpr double wrong = std::numeric_limits<double>::infinity();
   if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got) ? 0 : wrong;

@@ -20,7 +20,7 @@ Row sums(const char* name, double ours, double theirs, Target target) {
           }};
 }
 
-// The same but for the last of many elements.
+// The two sides of this row differ in the last of many elements only.
 Row last_element() {
   return {.name = "last element differs", .make = [] {
             const Tensor x = make({1 << 16}, -1, 1), y = x.clone();

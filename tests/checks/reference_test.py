@@ -1,0 +1,100 @@
+"""Every public name has a comment, the filter gives each declaration its own, and Doxygen, where it is, warns of nothing."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import project
+
+sys.path.insert(0, os.path.abspath("tools/reference"))
+import headers
+
+
+class Reference(unittest.TestCase):
+    def test_project(self):
+        self.assertEqual(headers.check(project.ROOT), [])
+
+    def problems(self, header):
+        with tempfile.TemporaryDirectory() as root:
+            files = {name: "" for name in headers.MORE}
+            project.write_tree(root, {**files, "aorta.h": "#include <aorta/core/a.h>\n", "core/a.h": header})
+            return headers.check(root)
+
+    def test_documented(self):
+        self.assertEqual(self.problems("""#pragma once
+// What the file is about.
+namespace aorta {
+
+class Later;
+
+/// One comment is for both.
+Tensor ceil(const Tensor& input);
+Tensor ceil_(const Tensor& self);
+
+/// A class.
+class A : public Module {
+ public:
+  explicit A(int size) : size_(size) {}
+  int size() const {
+    return size_;
+  }
+
+ private:
+  int size_;
+};
+constexpr int kMost = 3;  // of them
+
+namespace detail {
+int hidden();
+}
+template <class T>
+struct Portable<std::vector<T>> {};
+extern Op<CeilKernel, CeilGradient> ceil_op;
+
+}  // namespace aorta
+"""), [])
+
+    def test_names_without_a_comment(self):
+        for declaration in ("Tensor ceil(const Tensor& input);", "struct Options {\n  int a = 0;  // of them\n};",
+                            "enum class Kind { a, b };", "using Names = std::vector<std::string>;",
+                            "template <class T>\nT twice(T x) {\n  return 2 * x;\n}", "inline constexpr int kMost = 3;"):
+            header = "namespace aorta {\n\n/// This one has.\nint one();\n\n%s\n\n}  // namespace aorta\n" % declaration
+            problems = self.problems(header)
+            self.assertEqual(len(problems), 1, (declaration, problems))
+            self.assertTrue(problems[0].startswith("core/a.h:6: a public name must have a comment, got "), problems)
+
+    def test_an_empty_line_ends_what_a_comment_is_for(self):
+        self.assertEqual(len(self.problems("/// This.\nint one();\nint two();\n\nint three();\n")), 1)
+
+    def test_filter(self):
+        self.assertEqual(headers.filtered("a.h", """/// Rounds up.
+Tensor ceil(const Tensor& input);
+Tensor ceil_(const Tensor& self);
+struct A {
+  int size = 0;  // of it
+  ~A();
+};
+"""), """/// Rounds up.
+Tensor ceil(const Tensor& input);
+/** Rounds up. */ Tensor ceil_(const Tensor& self);
+struct A {
+  int size = 0;  ///< of it
+  ~A();
+};
+""")
+        self.assertEqual(headers.filtered("a.md", "| `` \"\\x03 * `` |"), "| <code>\"&#92;x03 &#42;</code> |")
+
+    @unittest.skipUnless(shutil.which("doxygen"), "Doxygen isn't installed: tools/setup.sh --docs")
+    def test_doxygen_warns_of_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            made = subprocess.run([os.path.join(project.ROOT, "tools/reference.sh"), folder], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
+            self.assertEqual(made.returncode, 0, made.stdout[-3000:])
+            self.assertTrue(os.path.exists(os.path.join(folder, "index.html")))
+
+
+if __name__ == "__main__":
+    unittest.main()

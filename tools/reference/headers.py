@@ -1,0 +1,177 @@
+"""The public headers, and what documents each of their names.
+
+    headers.py [ROOT]          names without a comment, as `file:line: rule, got name`; exits 1 if there are any
+    headers.py --list [ROOT]   the public headers
+    headers.py --filter FILE   FILE, a header or a page, as Doxygen is to see it
+
+The house writes one comment for several declarations, which stand under it up to the next comment or empty line, and a
+comment behind a member for that member. Doxygen knows neither: the filter repeats the comment before each of the
+declarations, on their own lines, so that line numbers stay. It goes by the lines and indents that clang-format gives.
+"""
+
+import html
+import os
+import re
+import sys
+
+# What aorta.h's headers give to users without being named in it; report is included header by header.
+MORE = ["core/device.h", "core/dtype.h", "core/number.h", "core/random.h", "core/resource_error.h", "core/shape.h",
+        "core/io/npy.h", "core/io/npz.h", "core/io/safetensors.h", "core/eigen.h",
+        "data/images/image_transforms.h", "data/portable.h", "data/recipe.h", "data/sample.h", "data/sample_error.h",
+        "data/stall_account.h", "nn/sizes.h", "optim/optimizer.h", "optim/options.h", "optim/scheduler.h",
+        "report/bar_chart.h", "report/events.h", "report/page.h", "report/plot.h",
+        "report/progress.h"]
+SCOPE = re.compile(r"(?:class|struct|union|enum)\b[^();]*\{$")
+ACCESS = re.compile(r"(public|protected|private):$")
+# These declare nothing of their own.
+NOTHING = re.compile(r"(?:friend|using namespace|using [\w:]+;|using [\w:]+::\S+;|(?:class|struct|enum class) \w+;"
+                     r"|extern template|static_assert|#|namespace|\}|extern \")")
+# What kernels, gradient entries and dispatch need of an op's header; and a template's specialisations.
+NOT_FOR_USERS = re.compile(r"extern (?:constinit )?(?:const )?\w*Op\b|void \(\*\)|(?:using|struct|enum class) \w+(?:Kernel|Gradient|Gradients|Args|LossKind|Plan)\b"
+                           r"|(?:template <[^>]*> (?:requires .*)?)?struct \w+<|enum class LossKind")
+
+
+def public_headers(root):
+    with open(os.path.join(root, "aorta.h"), encoding="utf-8") as file:
+        return sorted(set(re.findall(r"#include <aorta/([^>]+)>", file.read()) + MORE))
+
+
+class Scope:
+    """A namespace (indent 0) or a class: where its members stand, and whether they are users'."""
+
+    def __init__(self, indent, public, word):
+        self.indent, self.public, self.word = indent, public, word
+
+
+class Declaration:
+    """One declaration: its first and last line, its comment (lines without slashes), whether that is shared with the
+    declaration above, and the first function that has it."""
+
+    def __init__(self, first, scope):
+        self.first = self.last = first
+        self.public, self.word, self.indent = scope.public, scope.word, scope.indent
+        self.raw, self.comment, self.shared, self.first_name, self.behind = [], [], False, "", ""
+
+
+def ends(lines, number):
+    """The last line of the declaration that begins at a line, or the line of the brace that opens a class's members."""
+    text = ""
+    while True:
+        code = re.sub(r"\s*//.*", "", lines[number])
+        text += " " + code.strip()
+        if SCOPE.search(re.sub(r"template <.*?> |requires [^{]*?(?=struct|class)|alignas\(\d+\)", "", text)):
+            return number, True
+        opened = text.count("{") - text.count("}")
+        if opened == 0 and text.count("(") == text.count(")") and text.rstrip()[-1:] in (";", "}", ","):
+            return number, False
+        number += 1
+        if number == len(lines):
+            return number - 1, False
+
+
+def declarations(lines):
+    """The declarations of namespaces and classes, in order."""
+    scopes, found, number = [Scope(0, True, "namespace")], [], 0
+    comment, previous, hidden = [], None, 0
+    while number < len(lines):
+        line = lines[number]
+        code, scope = line.strip(), scopes[-1]
+        if not code or re.match(r"//(?!/)", code):
+            comment, previous = [], None
+        elif code.startswith("///"):
+            comment, previous = comment + [code[3:]], None
+        elif ACCESS.match(code):
+            scope.public, comment, previous = code == "public:" and scopes[-2].public, [], None
+        elif re.match(r"namespace (detail|internal|kernel)\b.*\{", code):
+            while not re.match(r"\}  // namespace", lines[number]):
+                number += 1
+        elif code.startswith("}"):
+            if len(scopes) > 1:
+                previous = scopes.pop().declaration
+                comment = []
+        elif code[0] == "#":
+            while lines[number].endswith("\\"):
+                number += 1
+        elif NOTHING.match(code):
+            if code.startswith(("extern template", "using", "friend", "static_assert")):
+                number = ends(lines, number)[0]
+        else:
+            this = Declaration(number, scope)
+            this.raw, this.first_name = comment, (re.findall(r"(\w+)\(", code) or [""])[0]
+            alike = previous and kind_of(code) == kind_of(lines[previous.first].strip())
+            if not comment and alike and scope.word != "enum" and not previous.behind:
+                this.raw, this.shared, this.first_name = previous.raw, True, previous.first_name
+            this.last, opens = ends(lines, number)
+            behind = re.search(r"\S\s+// (.*)", lines[this.last] if not opens else "")
+            this.behind = behind.group(1) if behind and not opens else ""
+            if this.behind and this.shared:
+                this.raw, this.shared = [], False
+            this.comment = [line.strip() for line in this.raw]
+            found.append(this)
+            number, comment, previous = this.last, [], this
+            if opens:
+                inner = Scope(scope.indent + 2, scope.public and "class " not in code.split("{")[0],
+                              "enum" if "enum" in lines[this.first] + lines[this.last] else "class")
+                inner.declaration = this
+                scopes.append(inner)
+        number += 1
+    return found
+
+
+def kind_of(code):
+    """What shares a comment: types, aliases, functions and constants; a destructor has nothing to share."""
+    found = re.match(r"(using|struct|class|enum)\b|(?:virtual )?~\w", code)
+    return "" if not found else "type" if found.group(1) in ("struct", "class", "enum") else found.group(0)
+
+
+def name_of(lines, declaration):
+    return " ".join(line.strip() for line in lines[declaration.first:declaration.last + 1])[:90]
+
+
+def check(root):
+    """`file:line: rule, got declaration` for each public name that no comment documents."""
+    problems = []
+    for header in public_headers(root):
+        with open(os.path.join(root, header), encoding="utf-8") as file:
+            lines = file.read().split("\n")
+        for one in declarations(lines):
+            text = name_of(lines, one)
+            if one.public and one.word == "namespace" and not one.comment and not one.behind and not NOT_FOR_USERS.match(text):
+                problems.append("%s:%d: a public name must have a comment, got %s" % (header, one.first + 1, text))
+    return problems
+
+
+def as_code(found):
+    """A code span that Doxygen takes for what it says, backslashes and stars too."""
+    text = html.escape(found.group(1), quote=False).replace("\\", "&#92;").replace("*", "&#42;")
+    return "<code>%s</code>" % text
+
+
+def filtered(name, text):
+    if name.endswith(".md"):
+        return re.sub(r"`` (.*?) ``", as_code, text)
+    lines = text.split("\n")
+    for one in declarations(lines):
+        if one.behind:
+            lines[one.last] = re.sub(r"(\S\s+)// ", r"\1///< ", lines[one.last])
+        if one.shared and one.comment:
+            code = any(line.startswith("     ") for line in one.raw)  # it can't stand in a line
+            text = "@copydoc " + one.first_name if code else " ".join(one.comment)
+            lines[one.first] = "/** %s */ %s" % (text, lines[one.first].strip())
+    return "\n".join(lines)
+
+
+def main():
+    arguments = [one for one in sys.argv[1:] if not one.startswith("--")]
+    if "--filter" in sys.argv:
+        with open(arguments[0], encoding="utf-8") as file:
+            sys.stdout.write(filtered(arguments[0], file.read()))
+        return 0
+    root = arguments[0] if arguments else "."
+    lines = public_headers(root) if "--list" in sys.argv else check(root)
+    print("\n".join(lines))
+    return 1 if lines and "--list" not in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
