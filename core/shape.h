@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,11 +28,11 @@ class Dims {
   }
   /// A vector, span or array.
   template <class Values>
-  requires(!std::derived_from<Values, Dims> &&
-           std::convertible_to<const Values&, std::span<const int64_t>>)
-      Dims(const Values& values) {  // NOLINT: implicit
-    const std::span<const int64_t> all(values);
-    assign(all.data(), static_cast<int64_t>(all.size()));
+  requires(!std::derived_from<Values, Dims>) && requires(const Values& values) {
+    { std::data(values) } -> std::same_as<const int64_t*>;
+  }
+  Dims(const Values& values) {  // NOLINT: implicit
+    assign(std::data(values), static_cast<int64_t>(std::size(values)));
   }
   Dims(const Dims& other) { copy(other); }
   Dims& operator=(const Dims& other) {

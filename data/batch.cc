@@ -1,3 +1,5 @@
+#include <aorta/core/io/bytes.h>
+#include <aorta/core/ops/join.h>
 #include <aorta/data/batch.h>
 #include <aorta/data/names.h>
 
@@ -30,6 +32,27 @@ Batch Batch::to(Device device, bool non_blocking) const {
   for (const auto& [name, tensor] : tensors_)
     moved.tensors_.emplace_back(name, tensor.to(device, non_blocking));
   return moved;
+}
+
+void fail_on_shapes(const std::string& name, const Shape& first, const Shape& other) {
+  fail("collate", "samples of a batch must have one shape; give the loader a collate of your own",
+       first, " and ", other, " for ", io::quote(name));
+}
+
+Batch default_collate(std::span<const Sample> samples) {
+  check(!samples.empty(), "collate", "there must be samples", "none");
+  Batch batch;
+  const std::vector<TensorSpec>& specs = samples[0].specs();
+  for (size_t i = 0; i < specs.size(); ++i) {
+    std::vector<Tensor> parts;
+    for (const Sample& sample : samples) {
+      parts.push_back(sample.tensors().at(i));
+      if (parts.back().shape() != parts[0].shape())
+        fail_on_shapes(specs[i].name, parts[0].shape(), parts.back().shape());
+    }
+    batch.add(specs[i].name, stack(parts));
+  }
+  return batch;
 }
 
 }  // namespace aorta::data

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <aorta/core/io/tensors.h>
+#include <aorta/data/sample.h>
 
+#include <span>
 #include <string_view>
 
 namespace aorta::data {
@@ -27,5 +29,11 @@ class Batch {
  private:
   NamedTensors tensors_;
 };
+
+/// Each tensor is the samples' stacked along a new first dimension: (B, ...). Throws where shapes
+/// of one tensor differ between samples. A loader's default gives the same without the copy.
+Batch default_collate(std::span<const Sample> samples);
+/// How it refuses samples of two shapes; `name` is the tensor's.
+[[noreturn]] void fail_on_shapes(const std::string& name, const Shape& first, const Shape& other);
 
 }  // namespace aorta::data

@@ -15,11 +15,6 @@ namespace aorta::data {
 
 /// Makes a batch of samples; runs in the thread that iterates.
 using Collate = std::function<Batch(std::span<const Sample> samples)>;
-
-/// Each tensor is the samples' stacked along a new first dimension: (B, ...). Throws where shapes
-/// of one tensor differ between samples. A loader's default gives the same without the copy.
-Batch default_collate(std::span<const Sample> samples);
-
 /// As many workers as there is CPU time for beside the program: the CPUs (within the quota) less
 /// one, at least 1.
 inline constexpr int kAutoWorkers = -1;

@@ -14,9 +14,6 @@
 namespace aorta::data {
 namespace {
 
-// Streams of the seed: each epoch has 2^40, the first for its order, the others for its samples.
-constexpr uint64_t kStreams = uint64_t{1} << 40;
-
 constexpr int64_t kAlignment = 64;  // of tensors and of what processes change at a time
 
 int64_t page_bytes() { return sysconf(_SC_PAGESIZE); }
@@ -24,23 +21,6 @@ int64_t page_bytes() { return sysconf(_SC_PAGESIZE); }
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
-
-Generator order_generator(uint64_t seed, int64_t epoch) {
-  return Generator(seed, static_cast<uint64_t>(epoch) * kStreams);
-}
-
-Generator sample_generator(uint64_t seed, int64_t epoch, int64_t index) {
-  return Generator(seed,
-                   static_cast<uint64_t>(epoch) * kStreams + static_cast<uint64_t>(index) + 1);
-}
-
-Generator stream_generator(uint64_t seed, int64_t epoch, int worker, int64_t index) {
-  return sample_generator(seed, epoch, int64_t{worker + 1} << 32 | index);
-}
-
-Generator opening_generator(uint64_t seed, int64_t epoch, int worker) {
-  return stream_generator(seed, epoch, worker, 0xffffffff);
-}
 
 void put_text(std::span<char> place, std::string_view text) {
   text = text.substr(0, place.size() - 1);

@@ -39,21 +39,8 @@ struct NurseryMessage {
   static NurseryMessage parse(std::string_view text);
 };
 
-/// Points of a worker's work, then of the nursery's (it has the dataset; a worker; has said so),
-/// for tests that end it there.
-enum class WorkerStep { started, claimed, read, finished, counted, told, made, forked, announced };
-/// Called at each, where it is set before workers are forked from the program.
-inline void (*worker_step_hook)(WorkerStep step) = nullptr;
-
 /// Starts it; by the zygote where `plan.source` has a recipe whose arguments are portable.
 StartedProcess start_nursery(const WorkerPlan& plan, std::span<const int> descriptors,
                              StartMethod method);
-
-/// Reads a sample, opens a stream, reads its next sample. All throw SampleError.
-void read_sample(const Dataset& dataset, int64_t index, uint64_t seed, int64_t epoch,
-                 Sample& sample);
-std::unique_ptr<SampleStream> open_stream(const IterableDataset& dataset, uint64_t seed,
-                                          int64_t epoch, int worker);
-bool read_next(SampleStream& stream, Sample& sample, Generator random);
 
 }  // namespace aorta::data

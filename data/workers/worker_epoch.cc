@@ -1,4 +1,5 @@
 #include <aorta/data/epoch.h>
+#include <aorta/data/sample_random.h>
 
 #include <algorithm>
 #include <deque>

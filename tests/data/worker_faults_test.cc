@@ -1,3 +1,4 @@
+#include <aorta/data/workers/worker_steps.h>
 #include <aorta/tests/data/worker_datasets.h>
 
 #include <aorta/data/workers/worker.h>
