@@ -208,14 +208,14 @@ def aorta_binary(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], **
     )
 
 def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], size = "small", **kwargs):
-    """A GoogleTest program; main comes from GoogleTest. hdrs are included as <aorta/PACKAGE/header>."""
+    """A GoogleTest program; main is tests/main.cc. hdrs are included as <aorta/PACKAGE/header>."""
     cc_test(
         name = name,
         size = size,
         srcs = srcs,
         copts = TEST_COPTS + _TEST_PRELUDE_COPTS + copts,
         linkopts = _NO_PIE + linkopts,
-        deps = _header_library(name, hdrs, deps) + _TEST_PRELUDE + ["@system//:gtest_main"],
+        deps = _header_library(name, hdrs, deps) + _TEST_PRELUDE + ["//tests:main"],
         **kwargs
     )
 
