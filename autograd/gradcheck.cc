@@ -32,7 +32,7 @@ struct Difference {
 };
 
 // A function's weighted values: their sum, and that of their magnitudes.
-struct Value {
+struct WeightedSum {
   double sum = 0;
   double magnitude = 0;
 };
@@ -78,10 +78,10 @@ class Check {
   }
 
   // The sum of <weights[k], output k> without recording; an undefined weight leaves an output out.
-  Value value(const Tensors& weights) const {
+  WeightedSum value(const Tensors& weights) const {
     const NoGradGuard no_grad;
     const Tensors outputs = function_(inputs_);
-    Value total;
+    WeightedSum total;
     for (size_t k = 0; k < weights.size(); ++k) {
       if (!weights[k].defined()) continue;
       const Tensor weighted = (outputs[k] * weights[k]).to(DType::f64);
@@ -92,10 +92,10 @@ class Check {
   }
 
   // Computes the weighted sum with input `checked_[i]` moved by `step` along `direction`.
-  Value moved(const Tensors& weights, size_t i, const Tensor& direction, double step) const {
+  WeightedSum moved(const Tensors& weights, size_t i, const Tensor& direction, double step) const {
     const Tensor elements = inputs_[checked_[i]].detach();
     elements.copy_(originals_[i] + direction * step);
-    const Value result = value(weights);
+    const WeightedSum result = value(weights);
     elements.copy_(originals_[i]);
     return result;
   }
@@ -104,7 +104,7 @@ class Check {
     const double h = options_.step;
     double noise = 0;
     const auto at = [&](double steps) {
-      const Value found = moved(weights, i, direction, steps * h);
+      const WeightedSum found = moved(weights, i, direction, steps * h);
       noise = std::max(noise, 4 * std::numeric_limits<double>::epsilon() * found.magnitude / h);
       return found.sum;
     };

@@ -40,6 +40,10 @@ class Saved {
   Saved() = default;
   /// Input number `input` of the op that is being recorded. May be undefined.
   Saved(const Tensor& tensor, int input);
+  /// The same where the gradient will ask for it, else nothing.
+  static Saved if_wanted(const Tensor& tensor, int input, bool wanted) {
+    return wanted ? Saved(tensor, input) : Saved();
+  }
   /// Output number `output`, which the node itself made.
   static Saved output(const Tensor& tensor, int output = 0);
 

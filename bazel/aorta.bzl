@@ -1,6 +1,7 @@
 """The macros that every BUILD file uses.
 
-    aorta_library(name, srcs, hdrs, deps)      headers are included as <aorta/PACKAGE/x.h>, in the tree and outside
+    aorta_library(name, srcs, hdrs, deps)      headers are included as <aorta/PACKAGE/x.h>, in the tree and outside;
+                                               sources of a folder are compiled together (unity.bzl)
     aorta_isa_library(name, srcs, hdrs, deps)  the sources compiled for x86-64-v2, -v3 and -v4
     aorta_binary(name, srcs, deps)             a program
     aorta_test(name, srcs, deps)               a GoogleTest program; tags = ["threads"] runs it under TSan too
@@ -15,6 +16,7 @@ load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("@system//:machine.bzl", "ISA")
 load(":cuda.bzl", "requires_cuda")
 load(":precompiled.bzl", "include_precompiled")
+load(":unity.bzl", "unity_sources")
 
 _WARNINGS = [
     "-Wall",
@@ -58,18 +60,18 @@ _THREADS = select({
     "//conditions:default": ["-fopenmp"],
 })
 
-# Under sanitizers, kernels of this CPU's instruction set alone, under all three names (core/cpu/isa.h).
-_ONE_ISA = select({
-    "//bazel:asan": ["-DAORTA_ONE_ISA=" + ISA],
-    "//bazel:tsan": ["-DAORTA_ONE_ISA=" + ISA],
+AORTA_COPTS = ["-std=c++20"] + _WARNINGS + _MODE + _THREADS
+
+# For core and the tests, which name the kernels of an instruction set: with --isa=machine there is one. The
+# other rooms compile the same either way.
+ISA_COPTS = select({
+    "//bazel:isa_machine": ["-DAORTA_ONE_ISA=" + ISA],
     "//conditions:default": [],
 })
 
-AORTA_COPTS = ["-std=c++20"] + _WARNINGS + _MODE + _THREADS + _ONE_ISA
-
 # Test programs take as long to compile as the library. Under asan their own pointers aren't checked for
 # alignment and type: each EXPECT_EQ has a dozen.
-TEST_COPTS = AORTA_COPTS + select({
+TEST_COPTS = AORTA_COPTS + ISA_COPTS + select({
     "//bazel:fastbuild": ["-Og"],
     "//conditions:default": [],
 }) + select({
@@ -77,16 +79,20 @@ TEST_COPTS = AORTA_COPTS + select({
     "//conditions:default": [],
 })
 
-# A third to a half of a source's time is the standard library's headers and GoogleTest's: precompiled, but for
-# the library's -c opt build. //tests/checks:includes_test shows that each file includes what it uses.
+# A third to a half of a source's time is the standard library's headers and GoogleTest's, so they are precompiled.
+# //tests/checks:includes_test shows that each file includes what it uses.
 _TEST_PRELUDE = ["//bazel:test_prelude"]
 _TEST_PRELUDE_COPTS = include_precompiled("test_prelude")
 _PRELUDE = select({
-    "//bazel:fastbuild": ["//bazel:prelude"],
+    "//bazel:unity_on": ["//bazel:prelude"],
     "//conditions:default": [],
 })
 _PRELUDE_COPTS = select({
-    "//bazel:fastbuild": include_precompiled("prelude"),
+    "//bazel:unity_on": include_precompiled("prelude"),
+    "//conditions:default": [],
+}) + select({
+    # g++ 12 then forgets that they are the system's, and warns of std::string's own code.
+    "//bazel:unity_opt": ["-Wno-array-bounds", "-Wno-stringop-overflow"],
     "//conditions:default": [],
 })
 
@@ -125,25 +131,26 @@ _NO_PIE = select({
 def _include_prefix():
     return "aorta/" + native.package_name() if native.package_name() else "aorta"
 
-def aorta_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwargs):
+def aorta_library(name, srcs = [], hdrs = [], deps = [], copts = [], alone = [], **kwargs):
     """A cc_library whose headers are included as <aorta/PACKAGE/header>.
 
-    Every header goes into hdrs; one in srcs would not be found under <aorta/...>.
+    Every header goes into hdrs; one in srcs would not be found under <aorta/...>. Sources in alone are compiled each
+    by itself, whatever --unity says.
     """
     test = kwargs.get("testonly")
     cc_library(
         name = name,
-        srcs = srcs,
+        srcs = unity_sources(name, srcs) + alone,
         hdrs = hdrs,
         copts = (TEST_COPTS + _TEST_PRELUDE_COPTS if test else AORTA_COPTS + _PRELUDE_COPTS) + copts,
         include_prefix = _include_prefix(),
         linkstatic = True,  # no shared object a library: libaorta.so is the one
-        deps = deps + (_TEST_PRELUDE if test else _PRELUDE) if srcs else deps,
+        deps = deps + (_TEST_PRELUDE if test else _PRELUDE) if srcs or alone else deps,
         **kwargs
     )
 
 def aorta_isa_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwargs):
-    """CPU kernels, compiled once for each instruction set, with -DAORTA_ISA=v2|v3|v4.
+    """CPU kernels, compiled once for each instruction set, with -DAORTA_ISA=v2|v3|v4; with --isa=machine for one, "only".
 
     Everything in the sources lives in namespace aorta::cpu::AORTA_ISA; the extern entry points of
     aorta::cpu::v2, v3 and v4 are called by the code that asks cpu::isa(). No weak symbol may lie outside that
@@ -157,19 +164,16 @@ def aorta_isa_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwarg
         **kwargs
     )
     for isa, flags in ISAS.items():
-        sanitized = srcs if isa == ISA else []
         cc_library(
             name = name + "_" + isa,
             srcs = select({
-                "//bazel:asan": sanitized,
-                "//bazel:tsan": sanitized,
+                "//bazel:isa_machine": srcs if isa == ISA else [],
                 "//conditions:default": srcs,
             }),
-            copts = AORTA_COPTS + _KERNEL_COPTS + flags + ([] if isa == ISA else _OTHER_ISA_COPTS) + copts,
+            copts = AORTA_COPTS + ISA_COPTS + _KERNEL_COPTS + flags + ([] if isa == ISA else _OTHER_ISA_COPTS) + copts,
             linkstatic = True,
             local_defines = select({
-                "//bazel:asan": ["AORTA_ISA=only"],
-                "//bazel:tsan": ["AORTA_ISA=only"],
+                "//bazel:isa_machine": ["AORTA_ISA=only"],
                 "//conditions:default": ["AORTA_ISA=" + isa],
             }),
             deps = [":" + name + "_headers"],
@@ -204,14 +208,14 @@ def aorta_binary(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], **
     )
 
 def aorta_test(name, srcs, hdrs = [], deps = [], copts = [], linkopts = [], size = "small", **kwargs):
-    """A GoogleTest program; main comes from GoogleTest. hdrs are included as <aorta/PACKAGE/header>."""
+    """A GoogleTest program; main is tests/main.cc. hdrs are included as <aorta/PACKAGE/header>."""
     cc_test(
         name = name,
         size = size,
         srcs = srcs,
         copts = TEST_COPTS + _TEST_PRELUDE_COPTS + copts,
         linkopts = _NO_PIE + linkopts,
-        deps = _header_library(name, hdrs, deps) + _TEST_PRELUDE + ["@system//:gtest_main"],
+        deps = _header_library(name, hdrs, deps) + _TEST_PRELUDE + ["//tests:main"],
         **kwargs
     )
 

@@ -12,10 +12,17 @@ load("@rules_cc//cc:defs.bzl", "cc_library")
 FlagInfo = provider(fields = ["value"])
 
 def _flag_impl(ctx):
-    return [FlagInfo(value = ctx.build_setting_value)]
+    value, values = ctx.build_setting_value, getattr(ctx.attr, "values", [])
+    if values and value not in values:
+        fail("--%s: one of %s, got %s" % (ctx.label.name, ", ".join(values), value))
+    return [FlagInfo(value = value)]
 
 bool_flag = rule(implementation = _flag_impl, build_setting = config.bool(flag = True))
-string_flag = rule(implementation = _flag_impl, build_setting = config.string(flag = True))
+string_flag = rule(
+    implementation = _flag_impl,
+    build_setting = config.string(flag = True),
+    attrs = {"values": attr.string_list(doc = "Those that there are; none where any is taken.")},
+)
 
 def if_cuda(then, otherwise = []):
     return select({

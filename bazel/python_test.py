@@ -1,7 +1,7 @@
 """Runs the unittest cases of one Python file and tells Bazel of each: python_test.py FILE ARGS...
 
 Writes JUnit XML to $XML_OUTPUT_FILE and takes --test_filter ($TESTBRIDGE_TEST_ONLY) in GoogleTest's form:
-wildcards over `Class.test_name`, alternatives between colons, exclusions after a minus.
+wildcards over `Class.test_name`, alternatives between colons, exclusions after a minus; capitals don't matter.
 """
 
 import fnmatch
@@ -16,7 +16,8 @@ _OPEN = '<testsuite name=%s tests="%d" failures="%d">'
 
 
 def matches(name, pattern):
-    wanted, _, unwanted = pattern.partition("-")
+    name = name.lower()
+    wanted, _, unwanted = pattern.lower().partition("-")
     if any(fnmatch.fnmatchcase(name, part) for part in unwanted.split(":") if part):
         return False
     return any(fnmatch.fnmatchcase(name, part) for part in (wanted or "*").split(":"))

@@ -4,7 +4,7 @@ A target carries -isystem directories and link flags but no files: what lies bel
 Bazel's list of built-in include directories, so nothing has to be globbed or symlinked. A library that is
 not installed is an error, with the package to install, for the targets that use it and for no other.
 
-@system//:machine.bzl has ISA, the best of aorta.bzl's instruction sets that this machine's CPU has: v3 or v4.
+@system//:machine.bzl has ISA, the best of aorta.bzl's instruction sets that this machine's CPU has.
 """
 
 def _system_library_impl(ctx):
@@ -56,6 +56,19 @@ def _target(name, include_dirs = [], defines = [], link_flags = [], missing = ""
         missing,
     )
 
+# What core/cpu/isa.cc asks the CPU for, in the words of /proc/cpuinfo.
+_ISA_FLAGS = {
+    "v4": ["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"],
+    "v3": ["avx2", "fma", "bmi2"],
+}
+
+def _isa(rctx):
+    flags = _words(rctx.execute(["grep", "-sm1", "^flags", "/proc/cpuinfo"]).stdout)
+    for isa, needed in _ISA_FLAGS.items():
+        if not [flag for flag in needed if flag not in flags]:
+            return isa
+    return "v2"
+
 def _system_libraries_impl(rctx):
     build = [
         'load("@aorta//bazel:system.bzl", "system_library")\n',
@@ -83,8 +96,7 @@ def _system_libraries_impl(rctx):
             build.append(_target(name, missing = rctx.attr.apt[name]))
     rctx.file("WORKSPACE", "workspace(name = %r)\n" % rctx.name)
     rctx.file("BUILD", "\n".join(build))
-    has_avx512 = rctx.execute(["grep", "-qsw", "avx512vl", "/proc/cpuinfo"]).return_code == 0
-    rctx.file("machine.bzl", "ISA = %r\n" % ("v4" if has_avx512 else "v3"))
+    rctx.file("machine.bzl", "ISA = %r\n" % _isa(rctx))
 
 system_libraries = repository_rule(
     implementation = _system_libraries_impl,

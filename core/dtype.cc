@@ -1,3 +1,4 @@
+#include <aorta/core/check.h>
 #include <aorta/core/dtype.h>
 
 #include <algorithm>
@@ -11,6 +12,10 @@ const char* name(DType dtype) {
 }
 
 std::string to_string(DType dtype) { return name(dtype); }
+
+void check_floating(const char* op, DType dtype) {
+  check(is_floating(dtype), op, "dtype must be floating", dtype);
+}
 
 DType promote(DType a, DType b) {
   if (a == b) return a;

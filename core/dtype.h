@@ -48,6 +48,11 @@ constexpr bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DTy
 /// i64, i32 and u8; bool isn't one.
 constexpr bool is_integral(DType dtype) { return dtype > DType::bf16 && dtype < DType::boolean; }
 
+/// The dtype that elements are computed in: f32 for the half types, else their own.
+constexpr DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+/// Throws unless it is floating.
+void check_floating(const char* op, DType dtype);
+
 /// The smallest dtype that holds both, by PyTorch's rules: bool < u8 < i32 < i64 < f16, bf16 < f32
 /// < f64, and f16 with bf16 gives f32. (Any integer with a floating dtype gives the floating
 /// dtype.)

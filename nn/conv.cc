@@ -9,10 +9,6 @@
 namespace aorta::nn {
 namespace {
 
-std::string layer(const char* name, int spatial) {
-  return std::string(name) + std::to_string(spatial) + "d";
-}
-
 // The shape of a weight whose first two sizes are `first` and `second` (of which each group has its
 // part).
 Tensor weight_of(const std::string& name, int spatial, int64_t first, int64_t second,
@@ -95,17 +91,17 @@ Conv::Conv(int dims, int64_t in, int64_t out, const Dims& kernel, const ConvOpti
     : spatial(dims),
       in_channels(in),
       out_channels(out),
-      kernel_size(sizes_of(layer("Conv", dims), "kernel_size", kernel, dims)),
-      options(spread(layer("Conv", dims), dims, conv_options)),
+      kernel_size(sizes_of(layer_name("Conv", dims), "kernel_size", kernel, dims)),
+      options(spread(layer_name("Conv", dims), dims, conv_options)),
       weight(*this, "weight",
-             weight_of(layer("Conv", dims), dims, out, in, conv_options.groups, kernel)),
+             weight_of(layer_name("Conv", dims), dims, out, in, conv_options.groups, kernel)),
       bias(*this, "bias", conv_options.bias ? empty({out}) : Tensor()) {
-  check(!options.padding.same() || is_one(options.stride), layer("Conv", dims),
+  check(!options.padding.same() || is_one(options.stride), layer_name("Conv", dims),
         "padding \"same\" needs stride 1", options.stride);
   reset(weight, bias);
 }
 
-std::string Conv::type_name() const { return layer("Conv", spatial); }
+std::string Conv::type_name() const { return layer_name("Conv", spatial); }
 
 Tensor Conv::forward(const Tensor& input) const {
   ConvolutionOptions o{options.stride, options.padding, options.dilation, options.groups};
@@ -143,15 +139,16 @@ ConvTranspose::ConvTranspose(int dims, int64_t in, int64_t out, const Dims& kern
     : spatial(dims),
       in_channels(in),
       out_channels(out),
-      kernel_size(sizes_of(layer("ConvTranspose", dims), "kernel_size", kernel, dims)),
-      options(spread(layer("ConvTranspose", dims), dims, conv_options)),
-      weight(*this, "weight",
-             weight_of(layer("ConvTranspose", dims), dims, in, out, conv_options.groups, kernel)),
+      kernel_size(sizes_of(layer_name("ConvTranspose", dims), "kernel_size", kernel, dims)),
+      options(spread(layer_name("ConvTranspose", dims), dims, conv_options)),
+      weight(
+          *this, "weight",
+          weight_of(layer_name("ConvTranspose", dims), dims, in, out, conv_options.groups, kernel)),
       bias(*this, "bias", conv_options.bias ? empty({out}) : Tensor()) {
   reset(weight, bias);
 }
 
-std::string ConvTranspose::type_name() const { return layer("ConvTranspose", spatial); }
+std::string ConvTranspose::type_name() const { return layer_name("ConvTranspose", spatial); }
 
 Tensor ConvTranspose::run(const Tensor& input, const Dims& output_padding) const {
   const ConvolutionTransposeOptions o{options.stride, options.padding, output_padding,

@@ -10,10 +10,6 @@
 namespace aorta::nn {
 namespace {
 
-std::string layer(const char* name, int spatial) {
-  return std::string(name) + std::to_string(spatial) + "d";
-}
-
 Tensor ones_if(bool wanted, const Shape& shape) { return wanted ? ones(shape) : Tensor(); }
 Tensor zeros_if(bool wanted, const Shape& shape) { return wanted ? zeros(shape) : Tensor(); }
 Tensor counter_if(bool wanted) { return wanted ? zeros({}, {.dtype = DType::i64}) : Tensor(); }
@@ -37,7 +33,7 @@ int64_t positive(const std::string& name, int64_t features) {
 
 BatchNorm::BatchNorm(int dims, int64_t features, const BatchNormOptions& norm_options)
     : spatial(dims),
-      num_features(positive(layer("BatchNorm", dims), features)),
+      num_features(positive(layer_name("BatchNorm", dims), features)),
       options(norm_options),
       weight(*this, "weight", ones_if(options.affine, {features})),
       bias(*this, "bias", zeros_if(options.affine && options.bias, {features})),
@@ -84,7 +80,7 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
 
 void BatchNorm::reset_running_stats() { reset_statistics(*this); }
 
-std::string BatchNorm::type_name() const { return layer("BatchNorm", spatial); }
+std::string BatchNorm::type_name() const { return layer_name("BatchNorm", spatial); }
 
 std::string BatchNorm::extra_repr() const {
   return fmt::format("{}, eps={}, momentum={}, affine={}, bias={}, track_running_stats={}{}",
@@ -150,7 +146,7 @@ void update_bn(Module& module, const std::function<void()>& calls) {
 
 InstanceNorm::InstanceNorm(int dims, int64_t features, const InstanceNormOptions& norm_options)
     : spatial(dims),
-      num_features(positive(layer("InstanceNorm", dims), features)),
+      num_features(positive(layer_name("InstanceNorm", dims), features)),
       options(norm_options),
       weight(*this, "weight", ones_if(options.affine, {features})),
       bias(*this, "bias", zeros_if(options.affine && options.bias, {features})),
@@ -177,7 +173,7 @@ Tensor InstanceNorm::forward(const Tensor& input) const {
 
 void InstanceNorm::reset_running_stats() { reset_statistics(*this); }
 
-std::string InstanceNorm::type_name() const { return layer("InstanceNorm", spatial); }
+std::string InstanceNorm::type_name() const { return layer_name("InstanceNorm", spatial); }
 
 std::string InstanceNorm::extra_repr() const {
   return fmt::format("{}, eps={}, momentum={}, affine={}, bias={}, track_running_stats={}",

@@ -6,10 +6,6 @@
 namespace aorta::nn {
 namespace {
 
-std::string layer(const char* name, int spatial) {
-  return std::string(name) + std::to_string(spatial) + "d";
-}
-
 // The window's size where no stride is given.
 Dims stride_of(const Dims& stride, const Dims& kernel) { return stride.empty() ? kernel : stride; }
 
@@ -25,7 +21,7 @@ std::string short_repr(const Dims& sizes) {
 
 MaxPool::MaxPool(int dims, const Dims& kernel, const MaxPoolOptions& pool_options)
     : spatial(dims),
-      kernel_size(sizes_of(layer("MaxPool", dims), "kernel_size", kernel, dims)),
+      kernel_size(sizes_of(layer_name("MaxPool", dims), "kernel_size", kernel, dims)),
       options(pool_options) {}
 
 Tensor MaxPool::forward(const Tensor& input) const {
@@ -34,7 +30,7 @@ Tensor MaxPool::forward(const Tensor& input) const {
                       : max_pool3d(input, kernel_size, options);
 }
 
-std::string MaxPool::type_name() const { return layer("MaxPool", spatial); }
+std::string MaxPool::type_name() const { return layer_name("MaxPool", spatial); }
 
 std::string MaxPool::extra_repr() const {
   return fmt::format("kernel_size={}, stride={}, padding={}, dilation={}, ceil_mode={}",
@@ -45,7 +41,7 @@ std::string MaxPool::extra_repr() const {
 
 AvgPool::AvgPool(int dims, const Dims& kernel, const AvgPoolOptions& pool_options)
     : spatial(dims),
-      kernel_size(sizes_of(layer("AvgPool", dims), "kernel_size", kernel, dims)),
+      kernel_size(sizes_of(layer_name("AvgPool", dims), "kernel_size", kernel, dims)),
       options(pool_options) {
   check(dims > 1 || !options.divisor_override, "AvgPool1d", "divisor_override must not be given",
         options.divisor_override.value_or(0));
@@ -57,7 +53,7 @@ Tensor AvgPool::forward(const Tensor& input) const {
                       : avg_pool3d(input, kernel_size, options);
 }
 
-std::string AvgPool::type_name() const { return layer("AvgPool", spatial); }
+std::string AvgPool::type_name() const { return layer_name("AvgPool", spatial); }
 
 std::string AvgPool::extra_repr() const {
   return fmt::format("kernel_size={}, stride={}, padding={}", short_repr(kernel_size),
@@ -79,7 +75,7 @@ Tensor AdaptivePool::forward(const Tensor& input) const {
 }
 
 std::string AdaptivePool::type_name() const {
-  return layer(kind == Kind::max ? "AdaptiveMaxPool" : "AdaptiveAvgPool", spatial);
+  return layer_name(kind == Kind::max ? "AdaptiveMaxPool" : "AdaptiveAvgPool", spatial);
 }
 
 std::string AdaptivePool::extra_repr() const { return "output_size=" + short_repr(output_size); }

@@ -10,6 +10,10 @@ Dims sizes_of(const std::string& layer, const char* what, const Dims& sizes, int
   return sizes.size() == count ? sizes : Dims::filled(count, sizes[0]);
 }
 
+std::string layer_name(const char* name, int spatial) {
+  return std::string(name) + std::to_string(spatial) + "d";
+}
+
 std::string repr(const Dims& sizes) {
   return fmt::format("({}{})", fmt::join(sizes, ", "), sizes.size() == 1 ? "," : "");
 }

@@ -9,6 +9,9 @@ namespace aorta::nn {
 /// `sizes` as `count` numbers; throws `layer: ...` when there are another number of them.
 Dims sizes_of(const std::string& layer, const char* what, const Dims& sizes, int count);
 
+/// "conv2d" of "conv" and 2.
+std::string layer_name(const char* name, int spatial);
+
 /// "3" or "(3, 5)", as PyTorch prints them.
 std::string repr(const Dims& sizes);
 std::string repr(bool value);

@@ -5,15 +5,15 @@
 namespace aorta::optim {
 
 namespace {
-constexpr const char* kOp = "adadelta";
+constexpr const char* kAdadelta = "adadelta";
 }  // namespace
 
 void AdadeltaOptions::check() const {
-  aorta::check(lr >= 0, kOp, "lr must be at least 0", lr);
-  aorta::check(dialect == Dialect::pytorch || lr == 1, kOp, "the paper's rule has no lr", lr);
-  aorta::check(rho >= 0 && rho <= 1, kOp, "rho must be in [0, 1]", rho);
-  aorta::check(eps >= 0, kOp, "eps must be at least 0", eps);
-  aorta::check(weight_decay >= 0, kOp, "weight_decay must be at least 0", weight_decay);
+  aorta::check(lr >= 0, kAdadelta, "lr must be at least 0", lr);
+  aorta::check(dialect == Dialect::pytorch || lr == 1, kAdadelta, "the paper's rule has no lr", lr);
+  aorta::check(rho >= 0 && rho <= 1, kAdadelta, "rho must be in [0, 1]", rho);
+  aorta::check(eps >= 0, kAdadelta, "eps must be at least 0", eps);
+  aorta::check(weight_decay >= 0, kAdadelta, "weight_decay must be at least 0", weight_decay);
 }
 
 void Adadelta::step_group(size_t group) {

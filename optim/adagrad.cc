@@ -5,7 +5,7 @@
 namespace aorta::optim {
 
 namespace {
-constexpr const char* kOp = "adagrad";
+constexpr const char* kAdagrad = "adagrad";
 }  // namespace
 
 void AdagradOptions::complete() {
@@ -13,12 +13,12 @@ void AdagradOptions::complete() {
 }
 
 void AdagradOptions::check() const {
-  aorta::check(lr >= 0, kOp, "lr must be at least 0", lr);
-  aorta::check(lr_decay >= 0, kOp, "lr_decay must be at least 0", lr_decay);
-  aorta::check(weight_decay >= 0, kOp, "weight_decay must be at least 0", weight_decay);
-  aorta::check(initial_accumulator_value >= 0, kOp, "initial_accumulator_value must be at least 0",
-               initial_accumulator_value);
-  aorta::check(eps >= 0, kOp, "eps must be at least 0", eps);
+  aorta::check(lr >= 0, kAdagrad, "lr must be at least 0", lr);
+  aorta::check(lr_decay >= 0, kAdagrad, "lr_decay must be at least 0", lr_decay);
+  aorta::check(weight_decay >= 0, kAdagrad, "weight_decay must be at least 0", weight_decay);
+  aorta::check(initial_accumulator_value >= 0, kAdagrad,
+               "initial_accumulator_value must be at least 0", initial_accumulator_value);
+  aorta::check(eps >= 0, kAdagrad, "eps must be at least 0", eps);
 }
 
 void Adagrad::step_group(size_t group) {

@@ -7,15 +7,15 @@
 namespace aorta::optim {
 
 namespace {
-constexpr const char* kOp = "adamax";
+constexpr const char* kAdamax = "adamax";
 }  // namespace
 
 void AdamaxOptions::check() const {
-  aorta::check(lr >= 0, kOp, "lr must be at least 0", lr);
+  aorta::check(lr >= 0, kAdamax, "lr must be at least 0", lr);
   for (double beta : {betas[0], betas[1]})
-    aorta::check(beta >= 0 && beta < 1, kOp, "betas must be in [0, 1)", beta);
-  aorta::check(eps >= 0, kOp, "eps must be at least 0", eps);
-  aorta::check(weight_decay >= 0, kOp, "weight_decay must be at least 0", weight_decay);
+    aorta::check(beta >= 0 && beta < 1, kAdamax, "betas must be in [0, 1)", beta);
+  aorta::check(eps >= 0, kAdamax, "eps must be at least 0", eps);
+  aorta::check(weight_decay >= 0, kAdamax, "weight_decay must be at least 0", weight_decay);
 }
 
 void Adamax::step_group(size_t group) {

@@ -6,7 +6,7 @@
 namespace aorta::optim {
 namespace {
 
-constexpr const char* kOp = "averaged_model";
+constexpr const char* kAveragedModel = "averaged_model";
 
 std::string name_of(size_t i) { return "averages." + std::to_string(i); }
 
@@ -14,19 +14,19 @@ std::string name_of(size_t i) { return "averages." + std::to_string(i); }
 
 AveragedModel::AveragedModel(const std::vector<Tensor>& tensors, const AverageOptions& options)
     : options_(options) {
-  check(!tensors.empty(), kOp, "there must be tensors", "none");
+  check(!tensors.empty(), kAveragedModel, "there must be tensors", "none");
   if (options.ema_decay) {
-    check(*options.ema_decay >= 0 && *options.ema_decay <= 1, kOp, "ema_decay must be in [0, 1]",
-          *options.ema_decay);
+    check(*options.ema_decay >= 0 && *options.ema_decay <= 1, kAveragedModel,
+          "ema_decay must be in [0, 1]", *options.ema_decay);
   }
   for (const Tensor& tensor : tensors) averages_.push_back(tensor.detach().clone());
 }
 
 void AveragedModel::check_like(const std::vector<Tensor>& tensors) const {
-  check(tensors.size() == averages_.size(), kOp, "there must be as many tensors as averages",
-        tensors.size(), " for ", averages_.size());
+  check(tensors.size() == averages_.size(), kAveragedModel,
+        "there must be as many tensors as averages", tensors.size(), " for ", averages_.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
-    check(tensors[i].shape() == averages_[i].shape(), kOp,
+    check(tensors[i].shape() == averages_[i].shape(), kAveragedModel,
           "tensors must have their averages' shapes", tensors[i].shape(), " for ",
           averages_[i].shape(), " at ", i);
   }
@@ -81,7 +81,7 @@ void AveragedModel::restore(const State& state) {
   for (size_t i = 0; i < averages_.size(); ++i) names.push_back(name_of(i));
   state.check_names(names);
   const auto count = state.get<int64_t>("n_averaged");
-  check(count >= 0, kOp, "n_averaged must be at least 0", count);
+  check(count >= 0, kAveragedModel, "n_averaged must be at least 0", count);
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < averages_.size(); ++i) tensors.push_back(state.tensor(name_of(i)));
   check_like(tensors);

@@ -10,22 +10,22 @@
 namespace aorta::optim {
 namespace {
 
-constexpr const char* kOp = "optimizer";
+constexpr const char* kOptimizer = "optimizer";
 constexpr int64_t kAligned = 16;  // elements of an arena: a cache line of f32
 
 void check_parameter(const Tensor& parameter) {
-  check(parameter.defined(), kOp, "parameters must be defined", "an undefined tensor");
-  check(is_floating(parameter.dtype()), kOp, "parameters must be of a floating dtype",
+  check(parameter.defined(), kOptimizer, "parameters must be defined", "an undefined tensor");
+  check(is_floating(parameter.dtype()), kOptimizer, "parameters must be of a floating dtype",
         parameter.dtype());
-  check(parameter.is_leaf(), kOp, "parameters must be leaves", "the result of ",
+  check(parameter.is_leaf(), kOptimizer, "parameters must be leaves", "the result of ",
         parameter.grad_fn());
-  check_writable(kOp, parameter);
+  check_writable(kOptimizer, parameter);
 }
 
 }  // namespace
 
 GroupData::GroupData(std::vector<Tensor> given) : parameters(std::move(given)) {
-  check(!parameters.empty(), kOp, "a group must have parameters", "none");
+  check(!parameters.empty(), kOptimizer, "a group must have parameters", "none");
   for (const Tensor& parameter : parameters) {
     check_parameter(parameter);
     auto bucket = std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& b) {

@@ -7,16 +7,16 @@
 namespace aorta::optim {
 
 namespace {
-constexpr const char* kOp = "nadam";
+constexpr const char* kNadam = "nadam";
 }  // namespace
 
 void NAdamOptions::check() const {
-  aorta::check(lr >= 0, kOp, "lr must be at least 0", lr);
+  aorta::check(lr >= 0, kNadam, "lr must be at least 0", lr);
   for (double beta : {betas[0], betas[1]})
-    aorta::check(beta >= 0 && beta < 1, kOp, "betas must be in [0, 1)", beta);
-  aorta::check(eps >= 0, kOp, "eps must be at least 0", eps);
-  aorta::check(weight_decay >= 0, kOp, "weight_decay must be at least 0", weight_decay);
-  aorta::check(momentum_decay >= 0, kOp, "momentum_decay must be at least 0", momentum_decay);
+    aorta::check(beta >= 0 && beta < 1, kNadam, "betas must be in [0, 1)", beta);
+  aorta::check(eps >= 0, kNadam, "eps must be at least 0", eps);
+  aorta::check(weight_decay >= 0, kNadam, "weight_decay must be at least 0", weight_decay);
+  aorta::check(momentum_decay >= 0, kNadam, "momentum_decay must be at least 0", momentum_decay);
 }
 
 void NAdam::step_group(size_t group) {

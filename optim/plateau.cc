@@ -5,16 +5,16 @@
 
 namespace aorta::optim {
 namespace {
-constexpr const char* kOp = "reduce_lr_on_plateau";
+constexpr const char* kPlateau = "reduce_lr_on_plateau";
 }  // namespace
 
 ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, Options options)
     : optimizer_(optimizer),
       options_(std::move(options)),
       best_((options_.mode == Mode::min ? 1 : -1) * std::numeric_limits<double>::infinity()) {
-  check(options_.factor >= 0 && options_.factor < 1, kOp, "factor must be in [0, 1)",
+  check(options_.factor >= 0 && options_.factor < 1, kPlateau, "factor must be in [0, 1)",
         options_.factor);
-  check(options_.min_lr.size() == 1 || options_.min_lr.size() == optimizer.group_count(), kOp,
+  check(options_.min_lr.size() == 1 || options_.min_lr.size() == optimizer.group_count(), kPlateau,
         "min_lr must be one, or one for each group", options_.min_lr.size(), " for ",
         optimizer.group_count());
 }
@@ -29,7 +29,7 @@ bool ReduceLROnPlateau::is_better(double metric) const {
 
 void ReduceLROnPlateau::step(double metric) {
   const size_t groups = optimizer_.get().group_count();
-  check(options_.min_lr.size() == 1 || options_.min_lr.size() == groups, kOp,
+  check(options_.min_lr.size() == 1 || options_.min_lr.size() == groups, kPlateau,
         "the optimizer must have the groups that min_lr was given for", groups, " for ",
         options_.min_lr.size());
   ++last_epoch_;

@@ -5,16 +5,16 @@
 namespace aorta::optim {
 
 namespace {
-constexpr const char* kOp = "rmsprop";
-constexpr StateName kSquare{"square_avg"}, kAverage{"grad_avg"}, kVelocity{"momentum_buffer"};
+constexpr const char* kRmsprop = "rmsprop";
+constexpr StateName kSquare{"square_avg"}, kAverage{"grad_avg"}, kBuffer{"momentum_buffer"};
 }  // namespace
 
 void RMSpropOptions::check() const {
-  aorta::check(lr >= 0, kOp, "lr must be at least 0", lr);
-  aorta::check(alpha >= 0, kOp, "alpha must be at least 0", alpha);
-  aorta::check(eps >= 0, kOp, "eps must be at least 0", eps);
-  aorta::check(weight_decay >= 0, kOp, "weight_decay must be at least 0", weight_decay);
-  aorta::check(momentum >= 0, kOp, "momentum must be at least 0", momentum);
+  aorta::check(lr >= 0, kRmsprop, "lr must be at least 0", lr);
+  aorta::check(alpha >= 0, kRmsprop, "alpha must be at least 0", alpha);
+  aorta::check(eps >= 0, kRmsprop, "eps must be at least 0", eps);
+  aorta::check(weight_decay >= 0, kRmsprop, "weight_decay must be at least 0", weight_decay);
+  aorta::check(momentum >= 0, kRmsprop, "momentum must be at least 0", momentum);
 }
 
 void RMSprop::step_group(size_t g) {
@@ -33,12 +33,11 @@ void RMSprop::step_group(size_t g) {
   };
   const bool moves = o.momentum > 0;
   if (o.centered && moves)
-    group.fused_step(UpdateRule::rmsprop_centered_momentum, {kSquare, kAverage, kVelocity},
-                     numbers);
+    group.fused_step(UpdateRule::rmsprop_centered_momentum, {kSquare, kAverage, kBuffer}, numbers);
   else if (o.centered)
     group.fused_step(UpdateRule::rmsprop_centered, {kSquare, kAverage}, numbers);
   else if (moves)
-    group.fused_step(UpdateRule::rmsprop_momentum, {kSquare, kVelocity}, numbers);
+    group.fused_step(UpdateRule::rmsprop_momentum, {kSquare, kBuffer}, numbers);
   else
     group.fused_step(UpdateRule::rmsprop, {kSquare}, numbers);
 }

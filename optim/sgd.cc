@@ -9,7 +9,7 @@ namespace aorta::optim {
 
 namespace {
 
-constexpr const char* kOp = "sgd";
+constexpr const char* kSgd = "sgd";
 constexpr StateName kVelocity{"momentum_buffer"};
 // Where a parameter was before look_ahead().
 constexpr StateName kOrigin{"origin", 0, false};
@@ -36,18 +36,18 @@ UpdateRule rule_of(const SGDOptions& o) {
 }  // namespace
 
 void SGDOptions::check() const {
-  aorta::check(lr >= 0, kOp, "lr must be at least 0", lr);
-  aorta::check(momentum >= 0, kOp, "momentum must be at least 0", momentum);
-  aorta::check(weight_decay >= 0, kOp, "weight_decay must be at least 0", weight_decay);
-  aorta::check(!nesterov || (momentum > 0 && dampening == 0), kOp,
+  aorta::check(lr >= 0, kSgd, "lr must be at least 0", lr);
+  aorta::check(momentum >= 0, kSgd, "momentum must be at least 0", momentum);
+  aorta::check(weight_decay >= 0, kSgd, "weight_decay must be at least 0", weight_decay);
+  aorta::check(!nesterov || (momentum > 0 && dampening == 0), kSgd,
                "nesterov needs momentum above 0 and no dampening", "momentum ", momentum,
                ", dampening ", dampening);
-  aorta::check(dialect == Dialect::pytorch || dampening == 0, kOp,
+  aorta::check(dialect == Dialect::pytorch || dampening == 0, kSgd,
                "the paper's rule has no dampening", dampening);
 }
 
 void SGD::look_ahead() {
-  check(ahead_.empty(), kOp, "look_ahead must be followed by step or look_back",
+  check(ahead_.empty(), kSgd, "look_ahead must be followed by step or look_back",
         "a second look_ahead");
   const NoGradGuard no_grad;
   for (size_t g = 0; g < group_count(); ++g) {
@@ -76,7 +76,7 @@ void SGD::step_group(size_t g) {
   const SGDOptions& o = options(g);
   GroupData& group = data(g);
   const auto ahead = std::find(ahead_.begin(), ahead_.end(), g);
-  check(looks_ahead(o) == (ahead != ahead_.end()), kOp,
+  check(looks_ahead(o) == (ahead != ahead_.end()), kSgd,
         looks_ahead(o)
             ? "the paper's Nesterov takes its gradient at theta - mu v: call look_ahead() before "
               "the forward pass, or step(closure)"

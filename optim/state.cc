@@ -9,7 +9,7 @@
 namespace aorta::optim {
 namespace {
 
-constexpr const char* kOp = "load_state_dict";
+constexpr const char* kLoadState = "load_state_dict";
 
 std::string group_prefix(size_t group) { return "param_groups." + std::to_string(group) + "."; }
 std::string parameter_prefix(size_t position) { return "state." + std::to_string(position) + "."; }
@@ -35,12 +35,12 @@ State::Value read(const State& state, const std::string& name, const Fields::Fie
   if (std::holds_alternative<bool*>(field.place)) return state.get<bool>(name);
   if (std::holds_alternative<Dialect*>(field.place)) {
     const std::string text = state.get<std::string>(name);
-    check(text == "pytorch" || text == "paper", kOp, "a dialect must be pytorch or paper",
+    check(text == "pytorch" || text == "paper", kLoadState, "a dialect must be pytorch or paper",
           io::quote(text));
     return text;
   }
   const auto pair = state.get<std::vector<double>>(name);
-  check(pair.size() == 2, kOp, "a pair of numbers must be two", io::quote(name), " with ",
+  check(pair.size() == 2, kLoadState, "a pair of numbers must be two", io::quote(name), " with ",
         pair.size());
   return pair;
 }
@@ -67,10 +67,10 @@ std::vector<int64_t> positions_of(const GroupData& group) {
 }
 
 void check_state_tensor(const Tensor& tensor, const Tensor& parameter, const std::string& name) {
-  check(tensor.shape() == parameter.shape(), kOp, "state must have its parameter's shape",
+  check(tensor.shape() == parameter.shape(), kLoadState, "state must have its parameter's shape",
         io::quote(name), " of ", tensor.shape(), " for ", parameter.shape());
-  check(is_floating(tensor.dtype()), kOp, "state must be of a floating dtype", io::quote(name),
-        " of ", tensor.dtype());
+  check(is_floating(tensor.dtype()), kLoadState, "state must be of a floating dtype",
+        io::quote(name), " of ", tensor.dtype());
 }
 
 bool contains(const std::vector<const char*>& names, const std::string& name) {
@@ -122,8 +122,9 @@ std::vector<State::Value> read_options(const State& state, const GroupData& grou
   if (state.contains("initial_lr")) expected.push_back("initial_lr");
   state.check_names(expected);
   const auto positions = state.get<std::vector<int64_t>>("params");
-  check(positions == positions_of(group), kOp, "a group must have the same parameters, by position",
-        positions.size(), " for ", group.parameters.size());
+  check(positions == positions_of(group), kLoadState,
+        "a group must have the same parameters, by position", positions.size(), " for ",
+        group.parameters.size());
   std::vector<State::Value> values;
   for (const Fields::Field& field : fields.list()) values.push_back(read(state, field.name, field));
   if (state.contains("initial_lr")) initial_lr = state.get<double>("initial_lr");
@@ -135,21 +136,21 @@ Restored read_parameter(const State& state, const std::string& prefix, const Ten
   Restored restored;
   if (state.empty()) return restored;
   restored.steps = state.get<int64_t>("step");
-  check(restored.steps >= 1, kOp, "a parameter's steps must be at least 1", restored.steps);
+  check(restored.steps >= 1, kLoadState, "a parameter's steps must be at least 1", restored.steps);
   const bool any = names.required.empty() && names.optional.empty() && !names.none;
   for (const char* name : names.required) {
-    check(state.contains(name), kOp, "the state must have every tensor of the rule",
+    check(state.contains(name), kLoadState, "the state must have every tensor of the rule",
           "no " + io::quote(prefix + name));
   }
   for (const auto& [name, tensor] : state.tensors()) {
-    check(any || contains(names.required, name) || contains(names.optional, name), kOp,
+    check(any || contains(names.required, name) || contains(names.optional, name), kLoadState,
           "the state must be of this rule", "an unknown " + io::quote(prefix + name));
     check_state_tensor(tensor, parameter, prefix + name);
     restored.tensors.emplace_back(name, tensor);
   }
   for (const auto& [name, value] : state.values()) {
     if (name == "step") continue;
-    check(any || contains(names.values, name), kOp, "the state must be of this rule",
+    check(any || contains(names.values, name), kLoadState, "the state must be of this rule",
           "an unknown " + io::quote(prefix + name));
     restored.values.emplace_back(name, state.get<double>(name));
   }
@@ -181,19 +182,19 @@ void take_over(GroupData& group, const std::vector<Restored>& restored) {
 }  // namespace
 
 void Optimizer::restore(const State& state) {
-  check_at_rest(kOp);
+  check_at_rest(kLoadState);
   const NoGradGuard no_grad;
   std::vector<std::vector<State::Value>> options;
   std::vector<std::optional<double>> initial(groups_.size());
   std::vector<std::vector<Restored>> restored(groups_.size());
   size_t entries = 0, positions = 0;
-  check(state.with_prefix(group_prefix(groups_.size())).empty(), kOp,
+  check(state.with_prefix(group_prefix(groups_.size())).empty(), kLoadState,
         "the state must have as many groups as the optimizer", "more than ", groups_.size());
   std::vector<std::vector<State::Value>> before;
   for (size_t g = 0; g < groups_.size(); ++g) {
     const State part = state.with_prefix(group_prefix(g));
-    check(!part.empty(), kOp, "the state must have as many groups as the optimizer", "only ", g,
-          " for ", groups_.size());
+    check(!part.empty(), kLoadState, "the state must have as many groups as the optimizer", "only ",
+          g, " for ", groups_.size());
     const Fields group_fields = fields(g);
     options.push_back(read_options(part, *groups_[g], group_fields, initial[g]));
     entries += part.names().size();
@@ -219,7 +220,7 @@ void Optimizer::restore(const State& state) {
         entries += part.names().size();
       }
     }
-    check(entries == state.names().size(), kOp,
+    check(entries == state.names().size(), kLoadState,
           "the state must hold nothing but the optimizer's groups and parameters",
           state.names().size() - entries, " other entries");
   } catch (...) {

@@ -89,11 +89,24 @@ std::string number_text(std::string text) {
   }
 }
 
+std::string in_small_letters(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+/// Options whose values are names: `--split TEST` is `--split test`.
+bool holds_a_name(const std::string& option) {
+  return option == "split" || option == "model_name" || option == "optimizer" ||
+         option == "schedule" || option == "device";
+}
+
 /// What a flag that is on or off may be given with "=".
-std::string flag_text(std::string text) {
+std::string flag_text(const std::string& given) {
+  const std::string text = in_small_letters(given);
   static const std::vector<std::string> known = {"true", "false", "on", "off",
                                                  "yes",  "no",    "1",  "0"};
-  if (std::find(known.begin(), known.end(), text) == known.end()) refuse("be true or false", text);
+  if (std::find(known.begin(), known.end(), text) == known.end()) refuse("be true or false", given);
   return text;
 }
 
@@ -132,6 +145,7 @@ void add_field(CLI::App& app, const char* group, const std::string& name, T& fie
     if constexpr (!requires { field.has_value(); }) option->capture_default_str();
     using Value = typename ValueOf<T>::Type;
     if constexpr (std::is_arithmetic_v<Value>) option->transform(number_text<Value>);
+    if (holds_a_name(name)) option->transform(in_small_letters);
   }
   option->group(group)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
@@ -286,10 +300,11 @@ void refuse_empty_values(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
 }
 
-/// `--num-workers` and `--num_workers` are one.
-std::string with_underscores(std::string argument) {
+/// `--num-workers`, `--Num_Workers` and `--num_workers` are one.
+std::string with_known_letters(std::string argument) {
   if (!argument.starts_with("--")) return argument;
   const size_t end = std::min(argument.find('='), argument.size());
+  argument = in_small_letters(argument.substr(0, end)) + argument.substr(end);
   std::replace(argument.begin() + 2, argument.begin() + static_cast<ptrdiff_t>(end), '-', '_');
   return argument;
 }
@@ -377,7 +392,7 @@ std::string usage_text(const CLI::ParseError& error, const CLI::App& app) {
 /// its line.
 void append_file(const std::string& path, std::vector<std::string>& arguments) {
   for (const auto& [flag, place] : flags_of_yaml(path)) {
-    arguments.push_back(with_underscores(flag));
+    arguments.push_back(with_known_letters(flag));
     CLI::App app("", "aorta-echo");
     const Command command = train_command(app);  // holds what the flags write to
     try {
@@ -423,7 +438,8 @@ int run_command_line(int argc, char** argv) try {
       compare_command(app), data_command(app),     doctor_command(app),  export_command(app)};
   refuse_empty_values(app);
   std::vector<std::string> arguments(argv + 1, argv + argc);
-  for (std::string& argument : arguments) argument = with_underscores(argument);
+  for (std::string& argument : arguments) argument = with_known_letters(argument);
+  if (!arguments.empty()) arguments[0] = in_small_letters(arguments[0]);  // the command
   arguments = with_files(arguments);
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
   try {

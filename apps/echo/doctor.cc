@@ -238,7 +238,7 @@ Finding opencv() {
   return finding;
 }
 
-Finding data_folder() {
+Finding data_set() {
   Finding finding{.name = "AORTA_ECHO", .text = {}, .fix = {}};
   const char* place = std::getenv("AORTA_ECHO");
   if (!place || !*place) {
@@ -270,7 +270,7 @@ std::vector<Finding> examine(const DoctorOptions& options) {
   findings.push_back(library("libpng", "png_get_libpng_ver", "libpng16-16", png_version));
   findings.push_back(library("zlib", "zlibVersion", "zlib1g", zlib_version));
   findings.push_back(opencv());
-  findings.push_back(data_folder());
+  findings.push_back(data_set());
   return findings;
 }
 

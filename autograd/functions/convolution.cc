@@ -6,10 +6,6 @@
 namespace aorta::autograd {
 namespace {
 
-Saved save(const Tensor& tensor, int place, bool wanted) {
-  return wanted ? Saved(tensor, place) : Saved();
-}
-
 // The bias's gradient: it sums over all dimensions but that of the channels.
 Tensor sum_of_channels(const Tensor& gradient) {
   Dims others{0};
@@ -20,8 +16,8 @@ Tensor sum_of_channels(const Tensor& gradient) {
 void convolution_gradient(Tensor& y, const Tensor& x, const Tensor& w, const Tensor& bias,
                           const ConvolutionPlan& plan) {
   record("convolution", y, {&x, &w, &bias},
-         [plan, last = is_channels_last(w), x = save(x, 0, w.requires_grad()),
-          w = save(w, 1, x.requires_grad())](Gradients& g) {
+         [plan, last = is_channels_last(w), x = Saved::if_wanted(x, 0, w.requires_grad()),
+          w = Saved::if_wanted(w, 1, x.requires_grad())](Gradients& g) {
            if (g.wanted(0)) g.input(0) = convolution_transpose(g.output(), g.saved(w), {}, plan);
            if (g.wanted(1)) g.input(1) = convolution_weight(g.saved(x), g.output(), plan, last);
            if (g.wanted(2)) g.input(2) = sum_of_channels(g.output());
@@ -31,8 +27,8 @@ void convolution_gradient(Tensor& y, const Tensor& x, const Tensor& w, const Ten
 void convolution_transpose_gradient(Tensor& x, const Tensor& y, const Tensor& w, const Tensor& bias,
                                     const ConvolutionPlan& plan) {
   record("convolution_transpose", x, {&y, &w, &bias},
-         [plan, last = is_channels_last(w), y = save(y, 0, w.requires_grad()),
-          w = save(w, 1, y.requires_grad())](Gradients& g) {
+         [plan, last = is_channels_last(w), y = Saved::if_wanted(y, 0, w.requires_grad()),
+          w = Saved::if_wanted(w, 1, y.requires_grad())](Gradients& g) {
            if (g.wanted(0)) g.input(0) = convolution(g.output(), g.saved(w), {}, plan);
            if (g.wanted(1)) g.input(1) = convolution_weight(g.output(), g.saved(y), plan, last);
            if (g.wanted(2)) g.input(2) = sum_of_channels(g.output());
@@ -41,12 +37,12 @@ void convolution_transpose_gradient(Tensor& x, const Tensor& y, const Tensor& w,
 
 void convolution_weight_gradient(Tensor& w, const Tensor& x, const Tensor& y,
                                  const ConvolutionPlan& plan) {
-  record(
-      "convolution_weight", w, {&x, &y},
-      [plan, x = save(x, 0, y.requires_grad()), y = save(y, 1, x.requires_grad())](Gradients& g) {
-        if (g.wanted(0)) g.input(0) = convolution_transpose(g.saved(y), g.output(), {}, plan);
-        if (g.wanted(1)) g.input(1) = convolution(g.saved(x), g.output(), {}, plan);
-      });
+  record("convolution_weight", w, {&x, &y},
+         [plan, x = Saved::if_wanted(x, 0, y.requires_grad()),
+          y = Saved::if_wanted(y, 1, x.requires_grad())](Gradients& g) {
+           if (g.wanted(0)) g.input(0) = convolution_transpose(g.saved(y), g.output(), {}, plan);
+           if (g.wanted(1)) g.input(1) = convolution(g.saved(x), g.output(), {}, plan);
+         });
 }
 
 }  // namespace

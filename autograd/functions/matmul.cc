@@ -7,15 +7,12 @@
 namespace aorta::autograd {
 namespace {
 
-Saved save(const Tensor& tensor, int place, bool wanted) {
-  return wanted ? Saved(tensor, place) : Saved();
-}
-
 Tensor transposed(const Tensor& matrices) { return matrices.transpose(-2, -1); }
 
 void matmul_gradient(Tensor& output, const Tensor& a, const Tensor& b) {
   record("matmul", output, {&a, &b},
-         [x = save(a, 0, b.requires_grad()), y = save(b, 1, a.requires_grad())](Gradients& g) {
+         [x = Saved::if_wanted(a, 0, b.requires_grad()),
+          y = Saved::if_wanted(b, 1, a.requires_grad())](Gradients& g) {
            if (g.wanted(0)) g.input(0) = matmul(g.output(), transposed(g.saved(y)));
            if (g.wanted(1)) g.input(1) = matmul(transposed(g.saved(x)), g.output());
          });
@@ -24,8 +21,8 @@ void matmul_gradient(Tensor& output, const Tensor& a, const Tensor& b) {
 void addmm_gradient(Tensor& output, const Tensor& input, const Tensor& a, const Tensor& b,
                     const AddmmOptions& options) {
   record("addmm", output, {&input, &a, &b},
-         [x = save(a, 1, b.requires_grad()), y = save(b, 2, a.requires_grad()),
-          options](Gradients& g) {
+         [x = Saved::if_wanted(a, 1, b.requires_grad()),
+          y = Saved::if_wanted(b, 2, a.requires_grad()), options](Gradients& g) {
            if (g.wanted(0)) g.input(0) = g.output() * options.beta;
            if (!g.wanted(1) && !g.wanted(2)) return;
            const Tensor scaled =
@@ -46,8 +43,8 @@ Tensor as_rows(const Tensor& tensor) {
 void linear_gradient(Tensor& output, const Tensor& input, const Tensor& weight,
                      const Tensor& bias) {
   record("linear", output, {&input, &weight, &bias},
-         [x = save(input, 0, weight.requires_grad()),
-          w = save(weight, 1, input.requires_grad())](Gradients& g) {
+         [x = Saved::if_wanted(input, 0, weight.requires_grad()),
+          w = Saved::if_wanted(weight, 1, input.requires_grad())](Gradients& g) {
            if (g.wanted(0)) g.input(0) = matmul(g.output(), g.saved(w));
            if (g.wanted(1))
              g.input(1) = matmul(transposed(as_rows(g.output())), as_rows(g.saved(x)));

@@ -2,6 +2,8 @@
 #include <aorta/core/cpu/isa.h>
 
 #include <cstdlib>
+#include <string>
+#include <string_view>
 
 namespace aorta::cpu {
 namespace {
@@ -20,27 +22,35 @@ Isa best_isa() {
   return Isa::v2;
 }
 
-Isa choose_isa() {
-  Isa best = best_isa();
-#ifdef AORTA_ONE_ISA
-  check(best >= Isa::AORTA_ONE_ISA, "cpu",
-        "the CPU must have the one instruction set of this build", "v", static_cast<int>(best) + 2);
-  best = Isa::AORTA_ONE_ISA;
-#endif
-  const char* wish = std::getenv("AORTA_ISA");
-  if (!wish || !*wish) return best;
-  const std::string_view wanted = wish;
-  check(wanted == "v2" || wanted == "v3" || wanted == "v4", "AORTA_ISA", "v2, v3 or v4", wanted);
-  const Isa isa = static_cast<Isa>(wanted[1] - '2');
-  check(isa <= best, "AORTA_ISA", "the CPU must have the instruction set", wanted,
-        " on a CPU with v", static_cast<int>(best) + 2);
-  return isa;
-}
+std::string text_of(Isa isa) { return "v" + std::to_string(static_cast<int>(isa) + 2); }
 
 }  // namespace
 
+Isa choose_isa(Isa best, const Isa* built, const char* wish) {
+  if (built) {
+    check(best >= *built, "cpu", "the CPU must have the one instruction set of this build",
+          text_of(*built), " on a CPU with ", text_of(best));
+    best = *built;
+  }
+  if (!wish || !*wish) return best;
+  const std::string_view name = wish;
+  check(name == "v2" || name == "v3" || name == "v4", "AORTA_ISA", "v2, v3 or v4", name);
+  const Isa wanted = static_cast<Isa>(name[1] - '2');
+  check(!built || wanted == *built, "AORTA_ISA",
+        "this build has kernels of one instruction set (--isa=machine)", name, " where it has ",
+        text_of(best));
+  check(wanted <= best, "AORTA_ISA", "the CPU must have the instruction set", name,
+        " on a CPU with ", text_of(best));
+  return wanted;
+}
+
 Isa isa() {
-  static const Isa chosen = choose_isa();
+#ifdef AORTA_ONE_ISA
+  static constexpr Isa only = Isa::AORTA_ONE_ISA;
+  static const Isa chosen = choose_isa(best_isa(), &only, std::getenv("AORTA_ISA"));
+#else
+  static const Isa chosen = choose_isa(best_isa(), nullptr, std::getenv("AORTA_ISA"));
+#endif
   return chosen;
 }
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #ifdef AORTA_ONE_ISA
-// A sanitizer's build has one variant, under all names.
+// A build for this machine (--isa=machine) has one variant, under all names.
 namespace aorta::cpu {
 namespace only {}
 namespace v2 = only;
@@ -34,8 +34,13 @@ namespace aorta::cpu {
 /// and -v4 (AVX-512).
 enum class Isa : uint8_t { v2, v3, v4 };
 
-/// The best one of this CPU, or a lower one that AORTA_ISA (v2, v3, v4) names. Read once.
+/// The best one of this CPU, or a lower one that AORTA_ISA (v2, v3, v4) names. Read once. A build
+/// for one machine has one, and refuses a CPU without it and the wish for another.
 Isa isa();
+
+/// The rule of isa(): the CPU's best, the one that was built (null: all were), what AORTA_ISA says
+/// (or null).
+Isa choose_isa(Isa best, const Isa* built, const char* wish);
 
 /// The variant for this CPU.
 template <class T>

@@ -7,11 +7,6 @@
 namespace aorta {
 namespace {
 
-Tensor finish(Tensor result, bool requires_grad) {
-  if (requires_grad) result.requires_grad_();
-  return result;
-}
-
 // Numbers made on the host and moved to where they are wanted.
 template <class F>
 Tensor generate(const char* op, int64_t count, DType dtype, const TensorOptions& options,
@@ -34,7 +29,7 @@ Tensor generate(const char* op, int64_t count, DType dtype, const TensorOptions&
       }
     }
   });
-  return finish(result.to(options.device), options.requires_grad);
+  return detail::with_requires_grad(result.to(options.device), options.requires_grad);
 }
 
 TensorOptions options_like(const Tensor& like, const LikeOptions& options) {
@@ -49,7 +44,7 @@ Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& option
   const DType dtype = options.dtype.value_or(value.dtype());
   const Tensor result = empty(shape, {.dtype = dtype, .device = options.device});
   result.fill_(value);
-  return finish(result, options.requires_grad);
+  return detail::with_requires_grad(result, options.requires_grad);
 }
 
 Tensor zeros(const Shape& shape, const TensorOptions& options) {
@@ -117,7 +112,7 @@ Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
   const int64_t length = std::min(n, m);
   const Tensor diagonal(result.storage(), result.dtype(), {length}, {m + 1});
   diagonal.fill_(1);
-  return finish(result, options.requires_grad);
+  return detail::with_requires_grad(result, options.requires_grad);
 }
 
 Tensor eye(int64_t n, const TensorOptions& options) { return eye(n, n, options); }
@@ -142,7 +137,7 @@ Tensor full_like(const Tensor& like, const Scalar& value, const LikeOptions& opt
   plain.requires_grad = false;
   const Tensor result = empty_like(like, plain);
   result.fill_(value);
-  return finish(result, options.requires_grad);
+  return detail::with_requires_grad(result, options.requires_grad);
 }
 
 Tensor zeros_like(const Tensor& like, const LikeOptions& options) {
@@ -174,8 +169,8 @@ Tensor from_values(const void* values, int64_t count, DType dtype, const Shape& 
   }
   const Tensor result = empty(shape, {.dtype = dtype});
   if (count > 0) std::memcpy(result.data(), values, static_cast<size_t>(result.nbytes()));
-  return finish(result.to(ToOptions{.dtype = wanted, .device = options.device}),
-                options.requires_grad);
+  return detail::with_requires_grad(result.to(ToOptions{.dtype = wanted, .device = options.device}),
+                                    options.requires_grad);
 }
 
 }  // namespace detail
@@ -206,7 +201,7 @@ Tensor tensor(const TensorData& data, const TensorOptions& options) {
   const auto value = [&](int64_t i) { return values[static_cast<size_t>(i)]; };
   const Tensor flat = generate("tensor", static_cast<int64_t>(values.size()), dtype,
                                {.device = options.device}, value);
-  return finish(flat.view(shape), options.requires_grad);
+  return detail::with_requires_grad(flat.view(shape), options.requires_grad);
 }
 
 }  // namespace aorta

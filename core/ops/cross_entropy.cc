@@ -15,7 +15,6 @@ constinit Op<ClassLossBackwardKernel, void (*)()> nll_loss_backward_op{"nll_loss
 
 namespace {
 
-DType compute_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 int class_dim(const Tensor& input) { return input.dim() == 1 ? 0 : 1; }
 bool is_class(const Tensor& target) { return !is_floating(target.dtype()); }
 
@@ -57,16 +56,16 @@ void check_classes(const char* op, const Tensor& input, const Tensor& target) {
 }
 
 // The operands of a kernel: alive as long as it runs.
-struct Prepared {
+struct PreparedClassLoss {
   Tensor input, target, gradient;
   ClassLossArgs args;
 };
 
-Prepared prepare(const Tensor& input, const Tensor& target, const ClassLoss& loss) {
+PreparedClassLoss prepare(const Tensor& input, const Tensor& target, const ClassLoss& loss) {
   const bool last = input.dim() >= 4 && !input.is_contiguous() &&
                     input.is_contiguous(MemoryFormat::channels_last);
   const MemoryFormat format = last ? MemoryFormat::channels_last : MemoryFormat::contiguous;
-  Prepared p{input.detach().contiguous(format), {}, {}, {}};
+  PreparedClassLoss p{input.detach().contiguous(format), {}, {}, {}};
   ClassLossArgs& args = p.args;
   if (is_class(target)) {
     p.target = target.detach().to(DType::i64).contiguous();
@@ -109,7 +108,7 @@ Tensor run(const Op<ClassLossKernel, ClassLossGradient>& op, const Tensor& input
     loss.statistics = empty({is_class(target) ? 2 : 3, shape.numel()},
                             {.dtype = compute, .device = input.device()});
   }
-  Prepared p = prepare(input, target, loss);
+  PreparedClassLoss p = prepare(input, target, loss);
   Tensor output =
       empty(reduced ? Shape() : shape, {.dtype = input.dtype(), .device = input.device()});
   p.args.output = output.data();
@@ -128,7 +127,7 @@ Tensor run(const Op<ClassLossKernel, ClassLossGradient>& op, const Tensor& input
 Tensor run_backward(const Op<ClassLossBackwardKernel, void (*)()>& op, const Tensor& gradient,
                     const Tensor& input, const Tensor& target, const ClassLoss& loss) {
   const ProfilerRange range(op.name(), {&gradient, &input, &target});
-  Prepared p = prepare(input, target, loss);
+  PreparedClassLoss p = prepare(input, target, loss);
   const Tensor g = gradient.detach().to(input.dtype()).contiguous();
   const Tensor output = empty_strided(p.input.shape(), p.input.strides(),
                                       {.dtype = input.dtype(), .device = input.device()});

@@ -28,7 +28,7 @@ Tensor in_order_of(const Tensor& like, const Tensor& x) {
 }
 
 // The operands of a kernel: alive as long as it runs.
-struct Prepared {
+struct PreparedLoss {
   Tensor input, target, weight, pos_weight, gradient;
   LossArgs args;
 };
@@ -42,9 +42,9 @@ Tensor broadcast_to(const Tensor& input, const Tensor& x, int64_t& step) {
 
 const void* data_of(const Tensor& x) { return x.defined() ? x.data() : nullptr; }
 
-Prepared prepare(const Tensor& input, const Tensor& target, const PointwiseLoss& loss,
-                 const Tensor& gradient) {
-  Prepared p{};
+PreparedLoss prepare(const Tensor& input, const Tensor& target, const PointwiseLoss& loss,
+                     const Tensor& gradient) {
+  PreparedLoss p{};
   p.input = dense(input);
   p.target = in_order_of(p.input, target);
   LossArgs& args = p.args;
@@ -113,7 +113,7 @@ Tensor run(const Pair& pair, Reduction reduction, PointwiseLoss loss) {
   const ProfilerRange range(loss.name, {&input, &pair.target});
   loss.reduced = reduction != Reduction::none;
   loss.scale = scale_of(loss.name, input, reduction, loss.kind >= LossKind::kl_div);
-  Prepared p = prepare(input, pair.target, loss, {});
+  PreparedLoss p = prepare(input, pair.target, loss, {});
   const TensorOptions options{.dtype = input.dtype(), .device = input.device()};
   Tensor output = loss.reduced ? empty({}, options)
                                : empty_strided(p.input.shape(), p.input.strides(), options);
@@ -150,7 +150,7 @@ Tensor weights_for(const char* op, const char* rule, const Tensor& weight, const
 Tensor pointwise_loss_backward(const Tensor& gradient, const Tensor& input, const Tensor& target,
                                const PointwiseLoss& loss) {
   const ProfilerRange range(pointwise_loss_backward_op.name(), {&gradient, &input, &target});
-  Prepared p = prepare(input, target, loss, gradient);
+  PreparedLoss p = prepare(input, target, loss, gradient);
   Tensor output = empty_strided(p.input.shape(), p.input.strides(),
                                 {.dtype = input.dtype(), .device = input.device()});
   p.args.output = output.data();

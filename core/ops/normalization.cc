@@ -23,10 +23,6 @@ constinit Op<LineNormKernel, NoKernel> line_norm_backward_op{"line_norm_backward
 
 namespace {
 
-void check_floating(const char* op, const Tensor& input) {
-  check(is_floating(input.dtype()), op, "dtype must be floating", input.dtype());
-}
-
 // A parameter or a running statistic.
 void check_parameter(const char* op, const char* name, const Tensor& parameter, const Tensor& input,
                      const Shape& shape) {
@@ -44,7 +40,7 @@ void check_parameter(const char* op, const char* name, const Tensor& parameter, 
 // (N, C, *) with at least `spatial` dimensions for the positions.
 void check_channels(const char* op, const Tensor& input, int spatial, const Tensor& weight,
                     const Tensor& bias) {
-  check_floating(op, input);
+  check_floating(op, input.dtype());
   const char* const rule =
       spatial > 0 ? "input must be (N, C, *), at least one *" : "input must be (N, C, *)";
   check(input.dim() >= 2 + spatial, op, rule, input.shape());
@@ -173,7 +169,7 @@ double* allocate(bool wanted, int64_t count, Device device, Tensor& gradient) {
 // Lines of `normalized_shape`.
 void check_lines(const char* op, const Tensor& input, const Shape& normalized_shape,
                  const Tensor& weight, const Tensor& bias) {
-  check_floating(op, input);
+  check_floating(op, input.dtype());
   const int n = normalized_shape.size();
   check(n > 0, op, "normalized_shape must have a dimension", normalized_shape);
   bool ends = input.dim() >= n;
@@ -184,8 +180,6 @@ void check_lines(const char* op, const Tensor& input, const Shape& normalized_sh
   check_parameter(op, "weight", weight, input, normalized_shape);
   check_parameter(op, "bias", bias, input, normalized_shape);
 }
-
-DType compute_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 Tensor normalise_lines(const LineNormOp& op, const Tensor& input, const Tensor& weight,
                        const Tensor& bias, const LineNormPlan& plan) {

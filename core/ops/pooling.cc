@@ -39,7 +39,8 @@ void check_input(const char* op, const Tensor& input, int spatial, bool channels
 }
 
 // One number for each of `spatial` dimensions, within [least, 2^31).
-Dims numbers_of(const char* op, const char* rule, const Dims& given, int spatial, int64_t least) {
+Dims window_numbers(const char* op, const char* rule, const Dims& given, int spatial,
+                    int64_t least) {
   const Dims numbers = given.size() == 1 ? Dims::filled(spatial, given[0]) : given;
   bool ok = numbers.size() == spatial;
   for (int64_t n : numbers) ok &= n >= least && n <= std::numeric_limits<int32_t>::max();
@@ -73,7 +74,7 @@ void plan_windows(const char* op, const Tensor& input, int spatial, const Window
   const auto numbers = [&](const char* name, const Dims& given, int64_t least) {
     const std::string rule = std::string(name) + " must be " + one +
                              (least > 0 ? "positive" : "not negative") + " and below 2^31";
-    return numbers_of(op, rule.c_str(), given, spatial, least);
+    return window_numbers(op, rule.c_str(), given, spatial, least);
   };
   const Dims kernel = numbers("kernel_size", windows.kernel_size, 1);
   const Dims stride = windows.stride.empty() ? kernel : numbers("stride", windows.stride, 1);
@@ -105,10 +106,10 @@ void plan_adaptive(const char* op, const Tensor& input, int spatial, const Dims&
                    PoolDim* dims) {
   check_input(op, input, spatial, false);
   const Dims sizes =
-      numbers_of(op,
-                 "output_size must be a number for each spatial dimension or one for all, -1 "
-                 "or more and below 2^31",
-                 output_size, spatial, -1);
+      window_numbers(op,
+                     "output_size must be a number for each spatial dimension or one for all, -1 "
+                     "or more and below 2^31",
+                     output_size, spatial, -1);
   for (int d = 0; d < spatial; ++d) {
     PoolDim& dim = dims[3 - spatial + d];
     dim.adaptive = true;
@@ -123,13 +124,14 @@ bool is_batch_channels_last(const Tensor& x, int spatial) {
 }
 
 // The input in one of the two layouts, and where everything lies.
-struct Prepared {
+struct PreparedPool {
   Tensor input, output;
   PoolArgs args;
 };
 
-Prepared prepare(const Tensor& input, int spatial, const PoolDim* dims, bool backward, bool last) {
-  Prepared p{
+PreparedPool prepare(const Tensor& input, int spatial, const PoolDim* dims, bool backward,
+                     bool last) {
+  PreparedPool p{
       input.contiguous(last ? MemoryFormat::channels_last : MemoryFormat::contiguous), {}, {}};
   Shape shape = input.shape();
   const int lead = shape.size() - spatial;
@@ -149,7 +151,7 @@ Prepared prepare(const Tensor& input, int spatial, const PoolDim* dims, bool bac
 
 ValuesIndices max_of_windows(const Tensor& input, int spatial, const PoolDim* dims, bool indices) {
   const ProfilerRange range(max_pool_op.name(), {&input});
-  Prepared p = prepare(input, spatial, dims, false, is_batch_channels_last(input, spatial));
+  PreparedPool p = prepare(input, spatial, dims, false, is_batch_channels_last(input, spatial));
   ValuesIndices result{p.output, {}};
   if (indices || needs_gradient(input)) {
     result.indices = empty_strided(p.output.shape(), p.output.strides(),
@@ -178,8 +180,8 @@ ValuesIndices adaptive_max_pool(const char* op, int spatial, const Tensor& input
 Tensor average(const Op<PoolKernel, AverageGradient>& op, const Tensor& input,
                const AveragePlan& plan, bool backward) {
   const ProfilerRange range(op.name(), {&input});
-  Prepared p = prepare(input, plan.spatial, plan.dims, backward,
-                       is_batch_channels_last(input, plan.spatial));
+  PreparedPool p = prepare(input, plan.spatial, plan.dims, backward,
+                           is_batch_channels_last(input, plan.spatial));
   p.args.count_include_pad = plan.count_include_pad;
   p.args.divisor_override = plan.divisor_override;
   if (p.input.numel() == 0) {
@@ -221,7 +223,7 @@ Tensor max_pool_backward(const Tensor& gradient, const Tensor& indices, const Sh
   }
   const ProfilerRange range(max_pool_backward_op.name(), {&gradient, &indices});
   const bool last = is_batch_channels_last(indices, spatial);
-  Prepared p = prepare(gradient, spatial, dims, true, last);
+  PreparedPool p = prepare(gradient, spatial, dims, true, last);
   const Tensor places =
       indices.contiguous(last ? MemoryFormat::channels_last : MemoryFormat::contiguous);
   p.args.indices = places.data<int64_t>();

@@ -51,15 +51,6 @@ Tensor make_like(const Tensor& like, const LikeOptions& options) {
   return empty_like(like, plain);
 }
 
-Tensor finish(const Tensor& result, bool requires_grad) {
-  if (requires_grad) result.requires_grad_();
-  return result;
-}
-
-void check_floating(const char* op, DType dtype) {
-  check(is_floating(dtype), op, "dtype must be floating", dtype);
-}
-
 void check_range(const char* op, int64_t low, int64_t high, DType dtype) {
   check(low < high, op, "low must be less than high", low, " and ", high);
   check(dtype != DType::boolean || (low >= 0 && high <= 2), op, "bounds must fit the dtype", low,
@@ -150,18 +141,21 @@ Tensor bernoulli(const Tensor& input, Generator* generator) {
 
 Tensor rand(const Shape& shape, const TensorOptions& options, Generator* generator) {
   check_floating("rand", options.dtype.value_or(DType::f32));
-  return finish(uniform_(make(shape, options, DType::f32), 0, 1, generator), options.requires_grad);
+  return detail::with_requires_grad(uniform_(make(shape, options, DType::f32), 0, 1, generator),
+                                    options.requires_grad);
 }
 
 Tensor randn(const Shape& shape, const TensorOptions& options, Generator* generator) {
   check_floating("randn", options.dtype.value_or(DType::f32));
-  return finish(normal_(make(shape, options, DType::f32), 0, 1, generator), options.requires_grad);
+  return detail::with_requires_grad(normal_(make(shape, options, DType::f32), 0, 1, generator),
+                                    options.requires_grad);
 }
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options,
                Generator* generator) {
-  return finish(fill_integers("randint", make(shape, options, DType::i64), low, high, generator),
-                options.requires_grad);
+  return detail::with_requires_grad(
+      fill_integers("randint", make(shape, options, DType::i64), low, high, generator),
+      options.requires_grad);
 }
 
 Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options,
@@ -173,21 +167,22 @@ Tensor rand_like(const Tensor& like, const LikeOptions& options, Generator* gene
   check_defined("rand_like", {{"like", like}});
   const Tensor made = make_like(like, options);
   check_floating("rand_like", made.dtype());
-  return finish(uniform_(made, 0, 1, generator), options.requires_grad);
+  return detail::with_requires_grad(uniform_(made, 0, 1, generator), options.requires_grad);
 }
 
 Tensor randn_like(const Tensor& like, const LikeOptions& options, Generator* generator) {
   check_defined("randn_like", {{"like", like}});
   const Tensor made = make_like(like, options);
   check_floating("randn_like", made.dtype());
-  return finish(normal_(made, 0, 1, generator), options.requires_grad);
+  return detail::with_requires_grad(normal_(made, 0, 1, generator), options.requires_grad);
 }
 
 Tensor randint_like(const Tensor& like, int64_t low, int64_t high, const LikeOptions& options,
                     Generator* generator) {
   check_defined("randint_like", {{"like", like}});
-  return finish(fill_integers("randint_like", make_like(like, options), low, high, generator),
-                options.requires_grad);
+  return detail::with_requires_grad(
+      fill_integers("randint_like", make_like(like, options), low, high, generator),
+      options.requires_grad);
 }
 
 Tensor randint_like(const Tensor& like, int64_t high, const LikeOptions& options,
@@ -217,8 +212,8 @@ Tensor randperm(int64_t n, const TensorOptions& options, Generator* generator) {
       std::swap(at[i], at[j]);
     }
   }
-  return finish(order.to(ToOptions{.dtype = dtype, .device = options.device}),
-                options.requires_grad);
+  return detail::with_requires_grad(order.to(ToOptions{.dtype = dtype, .device = options.device}),
+                                    options.requires_grad);
 }
 
 namespace {

@@ -34,12 +34,6 @@ void set_reduce_kernel(DeviceType type, ReduceKernel kernel) {
 namespace {
 
 // Half types are computed in f32.
-DType compute_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
-
-void check_floating(const char* op, DType dtype) {
-  check(is_floating(dtype), op, "dtype must be floating", dtype);
-}
-
 void check_has_elements(const char* op, const Tensor& input, const Dims& dims) {
   for (int64_t dim : dims) {
     check(input.shape()[static_cast<int>(dim)] > 0, op, "a reduced dimension must have elements",

@@ -90,11 +90,11 @@ bool Decoder::read_header(std::span<const std::byte> bytes) {
 }
 
 // Which byte of each third of sixteen pixels goes where in a channel's sixteen bytes; 0x80: none.
-struct Split {
+struct SplitMasks {
   alignas(16) uint8_t of[3][3][16];
 };
-constexpr Split kSplit = [] {
-  Split split{};
+constexpr SplitMasks kSplit = [] {
+  SplitMasks split{};
   for (int c = 0; c < 3; ++c)
     for (int p = 0; p < 3; ++p)
       for (int x = 0; x < 16; ++x) {
@@ -193,7 +193,7 @@ struct Encoder {
 
 void do_nothing(j_compress_ptr) {}
 // There is room for the largest image that libjpeg can make.
-boolean refuse_more(j_compress_ptr info) {
+::boolean refuse_more(j_compress_ptr info) {
   exit_with(reinterpret_cast<j_common_ptr>(info), "the image outgrew its buffer");
 }
 

@@ -21,37 +21,37 @@ namespace {
 
 constexpr size_t kMaxTensors = 200;
 
-// Memory that this process has made for tensors, to be used again when nobody has it any more.
-class Buffers {
- public:
-  std::shared_ptr<SharedMemory> take(int64_t size_bytes) {
-    const std::lock_guard lock(mutex_);
-    const auto is_free = [](const auto& memory) {
-      return memory.use_count() == 1 && memory->given() == 0;
-    };
-    for (const auto& memory : made_) {
-      // Far larger memory is left for larger tensors.
-      const int64_t room = memory->size_bytes();
-      if (size_bytes <= room && room <= 2 * size_bytes && is_free(memory)) return memory;
-    }
-    if (made_.size() == kMost) {
-      const auto free = std::find_if(made_.begin(), made_.end(), is_free);
-      made_.erase(free == made_.end() ? made_.begin() : free);  // it is its users' alone
-    }
-    made_.push_back(SharedMemory::create("tensor_queue", std::max<int64_t>(size_bytes, 1)));
-    return made_.back();
-  }
-
- private:
-  static constexpr size_t kMost = 64;  // each is an open file
-
-  std::mutex mutex_;
-  std::deque<std::shared_ptr<SharedMemory>> made_;  // the oldest first
-};
-
 }  // namespace
 
 struct TensorQueue::State {
+  // Memory that this process has made for tensors, to be used again when nobody has it any more.
+  class Buffers {
+   public:
+    std::shared_ptr<SharedMemory> take(int64_t size_bytes) {
+      const std::lock_guard lock(mutex_);
+      const auto is_free = [](const auto& memory) {
+        return memory.use_count() == 1 && memory->given() == 0;
+      };
+      for (const auto& memory : made_) {
+        // Far larger memory is left for larger tensors.
+        const int64_t room = memory->size_bytes();
+        if (size_bytes <= room && room <= 2 * size_bytes && is_free(memory)) return memory;
+      }
+      if (made_.size() == kMost) {
+        const auto free = std::find_if(made_.begin(), made_.end(), is_free);
+        made_.erase(free == made_.end() ? made_.begin() : free);  // it is its users' alone
+      }
+      made_.push_back(SharedMemory::create("tensor_queue", std::max<int64_t>(size_bytes, 1)));
+      return made_.back();
+    }
+
+   private:
+    static constexpr size_t kMost = 64;  // each is an open file
+
+    std::mutex mutex_;
+    std::deque<std::shared_ptr<SharedMemory>> made_;  // the oldest first
+  };
+
   // Both ends of one connection: any process puts into one and takes out of the other.
   Channel in, out;
   Descriptor room;  // an eventfd: how many more puts there is room for

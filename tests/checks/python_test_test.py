@@ -47,6 +47,7 @@ class PythonTest(unittest.TestCase):
 
     def test_filter(self):
         self.assertEqual(run("*good*:*skip*"), ({"A.test_good": "passed", "A.test_skipped": "skipped"}, 0))
+        self.assertEqual(run("*GOOD*:a.Test_skipped")[0], {"A.test_good": "passed", "A.test_skipped": "skipped"})
         self.assertEqual(run("A.*-*bad:*raises:*sub:*skip*"), ({"A.test_good": "passed"}, 0))
 
 

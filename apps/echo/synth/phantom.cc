@@ -8,7 +8,7 @@
 namespace aorta::echo {
 namespace {
 
-constexpr double kPi = std::numbers::pi;
+using std::numbers::pi;
 // Part of the ventricle's half width that goes at full contraction, at the apex.
 constexpr double kNarrowing = 0.66;
 
@@ -52,7 +52,7 @@ Nearest nearest(const Outline& outline, Place p) {
 Outline chamber(Place centre, double half_width, double half_height, double exponent) {
   Outline outline;
   for (int i = 0; i < 40; ++i) {
-    const double angle = 2 * kPi * i / 40, c = std::cos(angle), s = std::sin(angle);
+    const double angle = 2 * pi * i / 40, c = std::cos(angle), s = std::sin(angle);
     outline.push_back(
         {centre.x + half_width * std::copysign(std::pow(std::abs(c), 2 / exponent), c),
          centre.y + half_height * std::copysign(std::pow(std::abs(s), 2 / exponent), s)});
@@ -65,7 +65,7 @@ Outline chamber(Place centre, double half_width, double half_height, double expo
 double Draw::normal(double mean, double deviation) {
   const double u = 1 - generator_.next_uniform();
   return mean +
-         deviation * std::sqrt(-2 * std::log(u)) * std::cos(2 * kPi * generator_.next_uniform());
+         deviation * std::sqrt(-2 * std::log(u)) * std::cos(2 * pi * generator_.next_uniform());
 }
 
 double Draw::normal_within(double mean, double deviation) {
@@ -97,8 +97,8 @@ double Heartbeat::opening(double time) const {
   if (t < opens) return 0;
   const double early = std::min(0.28, 0.6 * diastole), atrial = std::min(0.15, 0.3 * diastole);
   const double shut = beat - 0.02;  // just before the ventricle contracts
-  const double wave = t - opens < early ? std::sin(kPi * (t - opens) / early) : 0;
-  const double kick = t > shut - atrial ? std::sin(kPi * (t - (shut - atrial)) / atrial) : 0;
+  const double wave = t - opens < early ? std::sin(pi * (t - opens) / early) : 0;
+  const double kick = t > shut - atrial ? std::sin(pi * (t - (shut - atrial)) / atrial) : 0;
   const double half_open = 0.3 * smooth((t - opens) / (0.5 * early)) * smooth((beat - t) / 0.05);
   const double closing = ajar * smooth(1 - (beat - t) / 0.04);
   return std::max({std::sqrt(std::max(wave, 0.0)), 0.8 * std::max(kick, 0.0), half_open, closing});
@@ -159,8 +159,8 @@ double Phantom::half_width(double part, bool lateral) const {
   else
     profile = 1 - (1 - a.base_width) * std::pow((part - a.widest) / (1 - a.widest), 2);
   const double wave =
-      lateral ? a.bulge[0] * std::sin(2 * kPi * part) + a.bulge[1] * std::sin(3 * kPi * part)
-              : a.bulge[2] * std::sin(2 * kPi * part) - a.bulge[1] * std::sin(3 * kPi * part);
+      lateral ? a.bulge[0] * std::sin(2 * pi * part) + a.bulge[1] * std::sin(3 * pi * part)
+              : a.bulge[2] * std::sin(2 * pi * part) - a.bulge[1] * std::sin(3 * pi * part);
   return side * profile * (1 + wave);
 }
 
@@ -179,7 +179,7 @@ Phantom::Phantom(const Anatomy& anatomy) : anatomy_(anatomy) {
   constexpr int kSide = 40;
   // Equal steps of angle put the points close together at the apex.
   for (int i = -kSide; i <= kSide; ++i) {
-    const double part = 1 - std::cos(kPi / 2 * std::abs(i) / kSide);
+    const double part = 1 - std::cos(pi / 2 * std::abs(i) / kSide);
     const double across = (i < 0 ? -1 : 1) * half_width(part, i > 0);
     left_.push_back(
         {axis_x(part) + across, a.length * (1 - part) + a.mitral_tilt * across * part * part});
@@ -379,7 +379,7 @@ double disk_volume(const Tracing& tracing) {
     const Place across = chord[1] - chord[0];
     squares += dot(across, across);
   }
-  return kPi / 4 * squares * length(tracing.base - tracing.apex) /
+  return pi / 4 * squares * length(tracing.base - tracing.apex) /
          static_cast<double>(tracing.chords.size());
 }
 

@@ -7,7 +7,7 @@
 namespace aorta::echo {
 namespace {
 
-constexpr double kPi = std::numbers::pi;
+using std::numbers::pi;
 // Scatterers a square pixel: about ten a resolution cell.
 constexpr double kDensity = 1.5;
 // Tissue is filled beyond the picture, from where it may move in.
@@ -20,9 +20,9 @@ class Patches {
  public:
   Patches(Draw& draw, double size) {
     for (Wave& wave : waves_) {
-      const double angle = draw.uniform(0, 2 * kPi);
-      const double number = 2 * kPi / (size * std::exp(draw.uniform(-0.7, 1.4)));
-      wave = {number * std::cos(angle), number * std::sin(angle), draw.uniform(0, 2 * kPi)};
+      const double angle = draw.uniform(0, 2 * pi);
+      const double number = 2 * pi / (size * std::exp(draw.uniform(-0.7, 1.4)));
+      wave = {number * std::cos(angle), number * std::sin(angle), draw.uniform(0, 2 * pi)};
     }
   }
   double at(Place p) const {
@@ -76,7 +76,7 @@ View View::random(Draw& draw, const Anatomy& anatomy) {
 
 Place View::place(Place heart, double length, double contraction, double time) const {
   const double angle = tilt + twist * contraction, c = std::cos(angle), s = std::sin(angle);
-  const double breathing = std::sin(2 * kPi * time / breath_period);
+  const double breathing = std::sin(2 * pi * time / breath_period);
   const double x = scale * heart.x, down = scale * (length - heart.y);
   return {apex.x + sway.x * contraction + breath.x * breathing + x * c + down * s,
           apex.y + sway.y * contraction + breath.y * breathing - x * s + down * c};

@@ -136,6 +136,13 @@ class Synthetic(unittest.TestCase):
         with open(self.folder + "/evaluated/test_dice.csv", "rb") as a, open(self.run_folder + "/test_dice.csv", "rb") as b:
             self.assertEqual(a.read(), b.read())
 
+    def test_names_are_found_whatever_their_capitals(self):
+        output = self.folder + "/Evaluated"
+        echo("Evaluate", "--Weights", self.run_folder, "--data-dir", self.data, "--Split", "TEST", "--device=CPU",
+             "--model_name", "UNet_Small", "--save_video=FALSE", "--Output=" + output)
+        with open(output + "/test_dice.csv", "rb") as a, open(self.run_folder + "/test_dice.csv", "rb") as b:
+            self.assertEqual(a.read(), b.read())
+
     def test_the_report_needs_nothing_else(self):
         page = References()
         with open(self.run_folder + "/report.html") as text:
