@@ -5,8 +5,8 @@
 namespace steps {
 namespace {
 
-// Of b, a strip of 512 rows and 256 columns (512 KB) stays in the second-level cache while all rows
-// of a go by; of a, 12 rows of 512 numbers (24 KB) stay in the first-level cache meanwhile.
+// A strip of b, 512 rows and 256 columns (512 KB), stays in the second-level cache while all rows
+// of a go by; 12 rows of 512 numbers of a (24 KB) stay in the first-level cache meanwhile.
 constexpr int64_t kDepth = 512, kColumns = 256;
 
 template <int lanes, int rows>
