@@ -49,14 +49,17 @@ void unary_gradient(const Tensor& output, const Tensor& input, const F& functor)
   }
 }
 
+// One closure for all that have none of their own.
+constexpr auto kZeros = [](Gradients&) {};
+
 // Of questions, which only their in-place forms answer in a floating dtype: zeros.
 template <class F>
 void flat_unary_gradient(const Tensor& output, const Tensor& input, const F&) {
-  record(F::info.name, output, {&input}, [](Gradients&) {});
+  record(F::info.name, output, {&input}, kZeros);
 }
 template <class F>
 void flat_binary_gradient(const Tensor& output, const Operand& a, const Operand& b, const F&) {
-  record(F::info.name, output, {a.tensor, b.tensor}, [](Gradients&) {});
+  record(F::info.name, output, {a.tensor, b.tensor}, kZeros);
 }
 
 template <class F>
