@@ -5,9 +5,21 @@
 set -euo pipefail
 here=$PWD
 source "$(dirname "${BASH_SOURCE[0]}")/tools/common.sh"
+source tools/progress.sh
 tools/setup.sh
-aorta_bazel build -c opt //apps/echo:aorta-echo
-program=$(aorta_bazel info -c opt bazel-bin 2>/dev/null)/apps/echo/aorta-echo
+
+# For this machine alone: kernels of its instruction set, and CUDA where there is a driver to load it.
+flags=(-c opt --isa=machine)
+has_nvidia_driver || flags+=(--cuda=false)
+log=$(mktemp)
+if ! aorta_bazel build "${flags[@]}" --show_progress_rate_limit=1 //apps/echo:aorta-echo 2>&1 |
+  show_progress "building aorta-echo" "$log"; then
+  cat "$log" >&2
+  rm -f "$log"
+  exit 1
+fi
+rm -f "$log"
+program=$(aorta_bazel info "${flags[@]}" bazel-bin 2>/dev/null)/apps/echo/aorta-echo
 cd "$here"
 if (($#)); then exec "$program" "$@"; fi
 

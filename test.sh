@@ -7,8 +7,8 @@
 #                                      plain  all tests (those that need a GPU show as skipped where there is none)
 #                                      asan   address and undefined-behaviour sanitizers, CPU only
 #                                      tsan   thread sanitizer, the targets tagged "threads"
-#   ./test.sh PATTERN...             the cases whose full name (Suite.Case) has PATTERN in it, in the plain suite;
-#                                    with * or ? or : or - it is GoogleTest's filter as it stands
+#   ./test.sh PATTERN...             the cases whose full name (Suite.Case) has PATTERN in it, in the plain suite,
+#                                    whatever their capitals; with * or ? or : or - it is GoogleTest's filter
 #   ./test.sh core_test              the Bazel test target of that name; a PATTERN may follow
 #   ./test.sh //tests/core/...       the tests of Bazel targets; a PATTERN may follow
 #   ./test.sh --suite=asan[,tsan] [PATTERN...]    these suites
@@ -17,18 +17,12 @@
 # ../shared/data. Tests without their data show as skipped.
 set -uo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/tools/common.sh"
-
-# The label of the test target that a name without more stands for, or nothing.
-label_of() {
-  local file
-  file=$([[ $1 == *_test ]] && grep -rlF --include=BUILD "name = \"$1\"" tests | head -1)
-  [[ -n $file ]] && echo "//$(dirname "$file"):$1"
-}
+source tools/test_targets.sh
 
 suites=() targets=() patterns=()
 for argument; do
   case $argument in
-    --suite=*) IFS=, read -ra suites <<<"${argument#--suite=}" ;;
+    --suite=*) argument=${argument,,} && IFS=, read -ra suites <<<"${argument#--suite=}" ;;
     -h | --help) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' test.sh; exit 0 ;;
     //*) targets+=("$argument") ;;
     *[*?:-]*) patterns+=("$argument") ;;
@@ -41,7 +35,6 @@ done
 if ! ((${#suites[@]})); then
   if ((${#patterns[@]} + ${#targets[@]})); then suites=(plain); else suites=(plain asan tsan); fi
 fi
-((${#targets[@]})) || targets=(//...)
 
 flags=(--keep_going --nocache_test_results)
 ((${#patterns[@]})) && flags+=("--test_filter=$(IFS=:; echo "${patterns[*]}")")
@@ -58,6 +51,8 @@ if ! tools/setup.sh; then
   report+=("--broken=set-up: see above")
 else
   trim_cache
+  ((${#targets[@]} || !${#patterns[@]})) || mapfile -t targets < <(targets_of "${patterns[@]}")
+  ((${#targets[@]})) || targets=(//...)
   for suite in "${suites[@]}"; do
     case $suite in
       plain) suite_flags=() ;;

@@ -329,4 +329,10 @@ Tensor keep_before_write(const Tensor& self) {
   return edge.node ? with_edge(kept, edge) : kept;
 }
 
+void connect(Node& node, std::span<const Tensor* const> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] && inputs[i]->defined()) node.edges()[i] = edge_of(*inputs[i]);
+  }
+}
+
 }  // namespace aorta::autograd

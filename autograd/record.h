@@ -7,14 +7,15 @@
 
 namespace aorta::autograd {
 
-/// Makes the node of an op from its inputs (null for one that is no tensor).
+/// Lets the node's edges lead to its inputs (null for one that is no tensor).
+void connect(Node& node, std::span<const Tensor* const> inputs);
+
+/// Makes the node of an op from its inputs.
 template <class Closure>
 Ref<Node> make_node(const char* name, std::span<const Tensor* const> inputs, size_t outputs,
                     Closure closure) {
   Ref<Node> node = FunctionNode<Closure>::make(name, inputs.size(), outputs, std::move(closure));
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] && inputs[i]->defined()) node->edges()[i] = edge_of(*inputs[i]);
-  }
+  connect(*node, inputs);
   return node;
 }
 

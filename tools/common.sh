@@ -1,5 +1,6 @@
 # Sourced by run.sh and test.sh: goes to the project's root, shuts standard input, and defines
 #   aorta_bazel COMMAND ARGS...   Bazel with the disk cache that every clone of this user shares
+#   has_nvidia_driver             true where a program could use CUDA
 #   trim_cache                    deletes what that cache holds beyond 24 GB, the longest unread first
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
@@ -24,6 +25,9 @@ memory_holds_sandboxes() {
   [[ -w /dev/shm ]] && ! grep -q ' /dev/shm [^ ]* [^ ]*noexec' /proc/mounts &&
     (($(df --output=avail -k /dev/shm | tail -1) > 8 << 20))
 }
+
+# As core/cuda_plugin.cc looks for it.
+has_nvidia_driver() { python3 -c 'import ctypes; ctypes.CDLL("libcuda.so.1")' 2>/dev/null; }
 
 # Bazel 4 lets the cache grow without end.
 trim_cache() {

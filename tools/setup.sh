@@ -5,6 +5,7 @@
 #   tools/setup.sh --docs    Doxygen too, which makes the reference (tools/reference.sh)
 # Without root, or away from Debian, it names what is missing and stops.
 set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/progress.sh"
 
 packages=(
   bazel-bootstrap g++ pkg-config cmake make python3 python3-numpy git   # tools
@@ -38,7 +39,9 @@ echo "setup: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! { apt-get update && apt-get install -y --no-install-recommends "${missing[@]}"; } </dev/null >"$log" 2>&1; then
+install=(apt-get install -y --no-install-recommends -o APT::Status-Fd=3 "${missing[@]}")
+if ! apt-get update </dev/null >"$log" 2>&1 ||
+  ! "${install[@]}" 3>&1 </dev/null >>"$log" 2>&1 | show_progress "setup" "$log"; then
   tail -n 30 "$log" >&2
   echo "setup: apt-get could not install ${missing[*]}" >&2
   exit 1

@@ -25,52 +25,28 @@ struct Condition {
   Tensor tensor;
 };
 
-inline Expression operator+(const Expression& a, const Expression& b) {
-  return Expression(add(a.operand(), b.operand()));
-}
-inline Expression operator-(const Expression& a, const Expression& b) {
-  return Expression(sub(a.operand(), b.operand()));
-}
-inline Expression operator*(const Expression& a, const Expression& b) {
-  return Expression(mul(a.operand(), b.operand()));
-}
-inline Expression operator/(const Expression& a, const Expression& b) {
-  return Expression(div(a.operand(), b.operand()));
-}
-inline Expression operator-(const Expression& a) { return Expression(neg(a.tensor())); }
-inline Expression abs(const Expression& x) { return Expression(aorta::abs(x.tensor())); }
-inline Expression rsqrt(const Expression& x) { return Expression(aorta::rsqrt(x.tensor())); }
-inline Expression exp(const Expression& x) { return Expression(aorta::exp(x.tensor())); }
-inline Expression sin(const Expression& x) { return Expression(aorta::sin(x.tensor())); }
-inline Expression cos(const Expression& x) { return Expression(aorta::cos(x.tensor())); }
-inline Expression sinh(const Expression& x) { return Expression(aorta::sinh(x.tensor())); }
-inline Expression cosh(const Expression& x) { return Expression(aorta::cosh(x.tensor())); }
-inline Expression tanh(const Expression& x) { return Expression(aorta::tanh(x.tensor())); }
-inline Expression sigmoid(const Expression& x) { return Expression(aorta::sigmoid(x.tensor())); }
-inline Expression erfc(const Expression& x) { return Expression(aorta::erfc(x.tensor())); }
-inline Expression minimum(const Expression& a, const Expression& b) {
-  return Expression(aorta::minimum(a.operand(), b.operand()));
-}
-inline Condition operator<(const Expression& a, const Expression& b) {
-  return {lt(a.operand(), b.operand())};
-}
-inline Condition operator<=(const Expression& a, const Expression& b) {
-  return {le(a.operand(), b.operand())};
-}
-inline Condition operator>(const Expression& a, const Expression& b) {
-  return {gt(a.operand(), b.operand())};
-}
-inline Condition operator>=(const Expression& a, const Expression& b) {
-  return {ge(a.operand(), b.operand())};
-}
-inline Condition operator&(const Condition& a, const Condition& b) {
-  return {logical_and(a.tensor, b.tensor)};
-}
-inline Condition operator|(const Condition& a, const Condition& b) {
-  return {logical_or(a.tensor, b.tensor)};
-}
-inline Expression select(const Condition& condition, const Expression& a, const Expression& b) {
-  return Expression(where(condition.tensor, a.operand(), b.operand()));
-}
+Expression operator+(const Expression& a, const Expression& b);
+Expression operator-(const Expression& a, const Expression& b);
+Expression operator*(const Expression& a, const Expression& b);
+Expression operator/(const Expression& a, const Expression& b);
+Expression operator-(const Expression& a);
+Expression abs(const Expression& x);
+Expression rsqrt(const Expression& x);
+Expression exp(const Expression& x);
+Expression sin(const Expression& x);
+Expression cos(const Expression& x);
+Expression sinh(const Expression& x);
+Expression cosh(const Expression& x);
+Expression tanh(const Expression& x);
+Expression sigmoid(const Expression& x);
+Expression erfc(const Expression& x);
+Expression minimum(const Expression& a, const Expression& b);
+Condition operator<(const Expression& a, const Expression& b);
+Condition operator<=(const Expression& a, const Expression& b);
+Condition operator>(const Expression& a, const Expression& b);
+Condition operator>=(const Expression& a, const Expression& b);
+Condition operator&(const Condition& a, const Condition& b);
+Condition operator|(const Condition& a, const Condition& b);
+Expression select(const Condition& condition, const Expression& a, const Expression& b);
 
 }  // namespace aorta::autograd

@@ -48,15 +48,18 @@ void unary_gradient(const Tensor& output, const Tensor& input, const F& functor)
   }
 }
 
+// One closure for all that have none of their own.
+constexpr auto kZeros = [](Gradients&) {};
+
 // Comparisons and other questions have gradients of zeros. Only their in-place forms come here:
 // they write into a tensor of a floating dtype.
 template <class F>
 void flat_unary_gradient(const Tensor& output, const Tensor& input, const F&) {
-  record(F::info.name, output, {&input}, [](Gradients&) {});
+  record(F::info.name, output, {&input}, kZeros);
 }
 template <class F>
 void flat_binary_gradient(const Tensor& output, const Operand& a, const Operand& b, const F&) {
-  record(F::info.name, output, {a.tensor, b.tensor}, [](Gradients&) {});
+  record(F::info.name, output, {a.tensor, b.tensor}, kZeros);
 }
 
 template <class F>
