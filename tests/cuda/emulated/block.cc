@@ -52,6 +52,7 @@ KernelRun::KernelRun(const KernelCall& call, dim3 grid, dim3 block, int device)
       grid_(grid),
       block_(block),
       device_(device),
+      memory_(Memory::get()),
       races_(kept_races ? *kept_races : *(kept_races = std::make_unique<Races>())),
       count_(block.x * block.y * block.z),
       threads_(count_),
@@ -110,13 +111,18 @@ void KernelRun::run_block() {
     if (!ready_.empty() && !(more && settings().order == Order::random && random_below(2))) {
       resume(choose_ready());
     } else if (more) {
-      running_ = idle_fiber();
-      running_->resume();
+      go_to(idle_fiber());
     } else {
       report_deadlock();
     }
   }
   ready_.clear();
+}
+
+void KernelRun::go_to(Fiber* fiber) {
+  running_ = fiber;
+  stack_ = fiber->low();
+  fiber->resume();
 }
 
 Fiber* KernelRun::idle_fiber() {
@@ -183,8 +189,7 @@ void KernelRun::park(State state) {
 void KernelRun::resume(uint32_t thread) {
   set_place(thread);
   threads_[thread].state = State::running;
-  running_ = threads_[thread].fiber;
-  running_->resume();
+  go_to(threads_[thread].fiber);
 }
 
 uint32_t KernelRun::choose_ready() {

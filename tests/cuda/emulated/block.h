@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/tests/cuda/emulated/fiber.h>
+#include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/races.h>
 #include <cuda_runtime.h>
 
@@ -38,6 +39,7 @@ class KernelRun {
   /// The kernel's name and the running thread.
   std::string where() const;
   int device() const { return device_; }
+  const Memory& memory() const { return memory_; }
   /// True for the running thread's stack.
   bool on_stack(uintptr_t address) const { return address - running_->low() < Fiber::kStackBytes; }
   /// True for the other places of a thread that aren't memory of the device: the parameters, and
@@ -92,12 +94,14 @@ class KernelRun {
   void open_barrier();
   void set_place(uint32_t thread);
   Fiber* idle_fiber();
+  void go_to(Fiber* fiber);
   std::string name_of(uint32_t thread) const;
   void report_deadlock();
 
   const KernelCall& call_;
   const dim3 grid_, block_;
   const int device_;
+  const Memory& memory_;
   Races& races_;
   const uint32_t count_;  // threads of a block
   std::vector<Thread> threads_;
@@ -105,6 +109,7 @@ class KernelRun {
   std::vector<uint32_t> order_;  // in which threads begin
   std::vector<uint32_t> ready_;
   Fiber* running_ = nullptr;
+  uintptr_t stack_ = 0;  // of the running fiber
   uint32_t block_number_ = 0, started_ = 0, finished_ = 0, waiting_ = 0, current_ = 0, epoch_ = 0;
   uint32_t first_waiting_ = 0;  // who came to the barrier first
   bool failed_ = false;

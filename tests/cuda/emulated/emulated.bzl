@@ -64,6 +64,9 @@ def emulated_kernels(name, srcs, parts = {}, deps = []):
         deps = libraries,
     )
 
+# The kernels' own checks are made with the thread sanitizer's calls, which no other goes with.
+NOT_SANITIZED = ["no-sanitizer"]
+
 # Any order of work and of threads is one that CUDA's rules allow, and gives the same results.
 _MODES = {
     "": {},
@@ -93,6 +96,7 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], **kwar
             srcs = [],
             args = ["--gtest_filter=-" + ":".join(once)] if mode and once else [],
             data = data + [plugin, driver],
+            tags = NOT_SANITIZED,
             env = dict(env, AORTA_CUDA_PLUGIN = "$(rootpath %s)" % plugin),
             linkopts = ["-Wl,-rpath,$$ORIGIN/%s/tests/cuda/emulated/driver" % up],
             deps = [":" + name + "_cases"],

@@ -14,6 +14,9 @@ namespace {
 
 constexpr size_t kAlignment = 512;  // at least the 256 that cudaMalloc promises
 constexpr size_t kGap = 4096;       // between allocations: nobody's
+constexpr size_t kLargePage = 2 << 20;
+
+uintptr_t round_up(uintptr_t address, size_t to) { return (address + to - 1) / to * to; }
 
 char* reserve(size_t bytes, int protection) {
   void* memory =
@@ -49,9 +52,8 @@ Memory& Memory::get() {
 
 Memory::Memory() {
   const size_t span = kDeviceSpan * kMostDevices;
-  base_ = reinterpret_cast<uintptr_t>(reserve(span + kAlignment, PROT_NONE));
-  base_ = (base_ + kAlignment - 1) / kAlignment * kAlignment;
-  // Protection is switched at each piece of work: large pages make that a hundredth of the time.
+  base_ = round_up(reinterpret_cast<uintptr_t>(reserve(span + kLargePage, PROT_NONE)), kLargePage);
+  // Protection is switched again and again: large pages make that a small part of the time.
   madvise(reinterpret_cast<void*>(base_), span, MADV_HUGEPAGE);
   // Four bytes more: an access looks at a word of bits.
   allocated_ = reinterpret_cast<uint8_t*>(reserve(span / 8 + 4, PROT_READ | PROT_WRITE));
@@ -67,7 +69,7 @@ void* Memory::allocate_device(int device, size_t bytes) {
   Arena& arena = arenas_[device];
   if (bytes > settings().device_bytes - arena.used) return nullptr;
   const uintptr_t begin = arena.top;
-  const uintptr_t end = (begin + bytes + kGap + kAlignment - 1) / kAlignment * kAlignment;
+  const uintptr_t end = round_up(begin + bytes + kGap, kAlignment);
   if (end > base_ + (device + 1) * kDeviceSpan) {
     std::fprintf(stderr, "emulated device: the addresses of a device are used up\n");
     std::abort();
@@ -234,12 +236,13 @@ std::string Memory::problem(const void* data, size_t bytes, Access access, int d
   return "";
 }
 
+// Done at each piece of work, it would be most of the time that the other modes take.
 void Memory::protect(bool locked) {
+  if (locked && settings().mode != Mode::lazy) return;
   for (int d = 0; d < kMostDevices; ++d) {
-    const uintptr_t begin = (base_ + d * kDeviceSpan) & ~uintptr_t{4095};
-    const uintptr_t end = (arenas_[d].top + 4095) & ~uintptr_t{4095};
-    if (arenas_[d].top == base_ + d * kDeviceSpan) continue;
-    mprotect(reinterpret_cast<void*>(begin), end - begin,
+    const uintptr_t begin = base_ + d * kDeviceSpan;
+    if (arenas_[d].top == begin) continue;
+    mprotect(reinterpret_cast<void*>(begin), round_up(arenas_[d].top, kLargePage) - begin,
              locked ? PROT_NONE : PROT_READ | PROT_WRITE);
   }
 }

@@ -21,8 +21,8 @@ struct Allocation {
 };
 
 /// All memory that the emulated machine knows. Each device has addresses of its own, which are
-/// never given out again, and which the host can't touch: outside of `DeviceAccess` they are
-/// protected, and a touch ends the program with a line that says so.
+/// never given out again, and which the host can't touch: in lazy mode they are protected outside
+/// of `DeviceAccess`, and a touch ends the program with a line that says so.
 ///
 /// Every byte of a device has two bits: allocated, and written. New memory is full of 0xff.
 class Memory {

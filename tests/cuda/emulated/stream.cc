@@ -87,7 +87,7 @@ void Streams::step(const Point& point) {
 }
 
 void Streams::drift() {
-  if (settings().mode != Mode::random) return;
+  if (settings().mode != Mode::random || streams_.empty()) return;
   for (uint64_t rounds = random_below(4); rounds > 0; --rounds) {
     CUstream_st& stream = streams_[random_below(streams_.size())];
     for (uint64_t i = random_below(4); i > 0 && stream.done < stream.queued; --i) run_next(stream);
