@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -484,7 +484,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                               size_t workspace_bytes, cudaStream_t stream_handle) {
   const char* const name = "cublasLtMatmul";
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-  const cudaError_t error = call(name, [&] {
+  // Its errors are its statuses: they aren't the runtime's last error.
+  std::lock_guard lock(machine_mutex());
+  if (begin_call(name) != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
+  const auto make = [&] {
     const Product& p = inside<Product>(product);
     const bool wide = p.scale == CUDA_R_64F;
     const auto number = [&](const void* at) {
@@ -530,7 +533,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
     }
     Streams::get().queue(*stream, {name, [made] { run_product(made); }, {}});
     return Streams::get().sticky;
-  });
-  return error == cudaSuccess ? status : CUBLAS_STATUS_EXECUTION_FAILED;
+  };
+  return make() == cudaSuccess ? status : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 }

@@ -4,6 +4,8 @@
 #include <aorta/core/check.h>
 #include <aorta/core/device_backend.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/tensor.h>
@@ -112,6 +114,99 @@ TEST_F(CudaFaults, PeersAreWaitedForBeforeMemoryIsGivenBack) {
   EXPECT_EQ(device().memory_stats(1).bytes_cached, 0);
   EXPECT_NO_THROW(synchronize("cuda:0"));
   EXPECT_NO_THROW(synchronize("cuda:1"));
+}
+
+namespace {
+
+/// A bit of everything that cuda/ has: allocation, copies both ways and between devices, pinned
+/// memory, kernels, a product with a bias, indices that are checked on the device, streams and
+/// events.
+std::vector<float> step() {
+  DeviceBackend& gpu = backend(DeviceType::cuda);
+  const Tensor pinned = arange(12, {.dtype = f32}).view({3, 4}).pin_memory();
+  const Tensor x = pinned.to(Device("cuda:0"), true);
+  const Tensor weight = full({5, 4}, 0.5, {.device = "cuda:0"});
+  const Tensor bias = ones({5}, {.device = "cuda:0"});
+  Tensor y = linear(x, weight, bias);
+  const Stream side = gpu.create_stream(0);
+  const Event ready = gpu.create_event(0);
+  gpu.record_event(ready, gpu.current_stream(0));
+  gpu.wait_event(ready, side);
+  gpu.record_stream(y.data(), side);
+  gpu.set_current_stream(side);
+  const Tensor z = relu(y - 5.0);
+  gpu.record_event(ready, side);
+  gpu.set_current_stream({Device("cuda:0"), nullptr});
+  gpu.wait_event(ready, gpu.current_stream(0));
+  gpu.destroy_event(ready);
+  gpu.destroy_stream(side);
+  const Tensor rows = index_select(z, 0, tensor({2, 0}, {.dtype = i64, .device = "cuda:0"}));
+  return (rows + sum(z)).cuda(1).cpu().to_vector<float>();
+}
+
+struct Fault {
+  const char* call;
+  cudaError_t error;
+};
+constexpr Fault kFaults[] = {
+    {"cudaGetDevice", cudaErrorInitializationError},
+    {"cudaSetDevice", cudaErrorInvalidDevice},
+    {"cudaMalloc", cudaErrorMemoryAllocation},
+    {"cudaMalloc", cudaErrorStreamCaptureUnsupported},
+    {"cudaHostAlloc", cudaErrorMemoryAllocation},
+    {"cudaMemGetInfo", cudaErrorInvalidValue},
+    {"cudaPointerGetAttributes", cudaErrorInvalidValue},
+    {"cudaMemcpyAsync", cudaErrorInvalidValue},
+    {"cudaMemcpyPeerAsync", cudaErrorInvalidValue},
+    {"cudaMemsetAsync", cudaErrorInvalidValue},
+    {"cudaStreamCreateWithFlags", cudaErrorMemoryAllocation},
+    {"cudaStreamSynchronize", cudaErrorStreamCaptureUnsupported},
+    {"cudaStreamWaitEvent", cudaErrorInvalidResourceHandle},
+    {"cudaEventCreateWithFlags", cudaErrorMemoryAllocation},
+    {"cudaEventRecord", cudaErrorInvalidResourceHandle},
+    {"cudaEventQuery", cudaErrorCapturedEvent},
+    {"cudaEventSynchronize", cudaErrorCapturedEvent},
+    {"cudaDeviceSynchronize", cudaErrorStreamCaptureUnsupported},
+    {"cudaLaunchKernelEx", cudaErrorInvalidConfiguration},
+    {"cublasLtMatmul", cudaErrorLaunchFailure},
+};
+
+}  // namespace
+
+// Each call fails in turn, at its first, second and a later time: the step gives one line that says
+// what failed, or the right result; nothing of it stays in use, and the next step is right.
+TEST_F(CudaFaults, EachCallFailsInTurn) {
+  const std::vector<float> wanted = step();
+  synchronize("cuda:0");
+  synchronize("cuda:1");
+  const int64_t in_use = device().memory_stats(0).bytes_in_use;
+  int thrown = 0;
+  for (const Fault& fault : kFaults) {
+    for (const int nth : {1, 2, 5}) {
+      SCOPED_TRACE(std::string(fault.call) + " " + std::to_string(nth));
+      device().empty_cache();  // so that memory is asked for again
+      emulated::inject(fault.call, nth, fault.error);
+      try {
+        EXPECT_EQ(step(), wanted);
+      } catch (const Error& error) {
+        ++thrown;
+        const std::string text = error.what();
+        EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+        EXPECT_NE(text.find(": "), std::string::npos) << text;
+      }
+      emulated::inject_nothing();
+      device().set_current_stream({Device("cuda:0"), nullptr});
+      EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "left for the next launch";
+      cudaGetLastError();
+      // A scope that ends can't say that the device before couldn't be made current again.
+      const bool restored = device().current_device() == 0;
+      EXPECT_TRUE(restored || std::string(fault.call) == "cudaSetDevice");
+      device().set_current_device(0);
+      EXPECT_EQ(device().memory_stats(0).bytes_in_use, in_use);
+      EXPECT_EQ(step(), wanted);
+    }
+  }
+  EXPECT_GT(thrown, 20);
 }
 
 }  // namespace aorta
