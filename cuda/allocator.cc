@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <utility>
 
 namespace aorta::cuda {
 namespace {
@@ -62,6 +63,7 @@ StreamAllocator::~StreamAllocator() {
   wake_resting(true);
   release_cached();
   for (auto& [address, block] : live_) delete block;
+  for (Resting& resting : resting_) delete resting.block;
 }
 
 void* StreamAllocator::allocate(int64_t bytes, StreamKey stream) {
@@ -138,14 +140,9 @@ void StreamAllocator::deallocate(void* data) noexcept {
   live_.erase(place);
   stats_.bytes_in_use -= block->size;
   stats_.bytes_cached += block->size;
-  Resting resting{block, {}};
-  for (const StreamKey& visitor : block->visitors) {
-    if (void* event = driver_.record_event(driver_.context, visitor)) {
-      resting.events.push_back(event);
-    }
-  }
-  block->visitors.clear();
-  if (resting.events.empty()) {
+  Resting resting{block, {}, std::exchange(block->visitors, {})};
+  mark_visitors(resting);
+  if (resting.events.empty() && resting.unmarked.empty()) {
     make_free(block);
   } else {
     resting_.push_back(std::move(resting));
@@ -171,16 +168,27 @@ void StreamAllocator::make_free(Block* block) {
   block->pool->free[block->size].push_back(block);
 }
 
-// Blocks whose visitors are done go to their free lists; with `wait` all do.
+// What can't be marked now is tried again later: then the mark stands behind more work than it
+// need.
+void StreamAllocator::mark_visitors(Resting& resting) {
+  std::erase_if(resting.unmarked, [&](const StreamKey& visitor) {
+    void* event = driver_.record_event(driver_.context, visitor);
+    if (event) resting.events.push_back(event);
+    return event != nullptr;
+  });
+}
+
+// Blocks whose visitors are done go to their free lists; with `wait` all do that can be waited for.
 void StreamAllocator::wake_resting(bool wait) {
   std::erase_if(resting_, [&](Resting& resting) {
+    mark_visitors(resting);
     std::erase_if(resting.events, [&](void* event) {
-      if (wait) driver_.wait_event(driver_.context, event);
-      if (!wait && !driver_.event_done(driver_.context, event)) return false;
-      driver_.destroy_event(driver_.context, event);
-      return true;
+      const bool done = wait ? driver_.wait_event(driver_.context, event)
+                             : driver_.event_done(driver_.context, event);
+      if (done) driver_.destroy_event(driver_.context, event);
+      return done;
     });
-    if (!resting.events.empty()) return false;
+    if (!resting.events.empty() || !resting.unmarked.empty()) return false;
     make_free(resting.block);
     return true;
   });

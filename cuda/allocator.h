@@ -28,10 +28,12 @@ struct MemoryDriver {
   void (*free)(void* context, void* data) = nullptr;
   /// Bytes that the device has left.
   int64_t (*free_bytes)(void* context) = nullptr;
-  /// Marks the work queued on `stream` so far; nullptr when that can't be done any more.
+  /// Marks the work queued on `stream` so far; nullptr where that can't be done now.
   void* (*record_event)(void* context, StreamKey stream) = nullptr;
+  /// True when the marked work is done; false also where that can't be told.
   bool (*event_done)(void* context, void* event) = nullptr;
-  void (*wait_event)(void* context, void* event) = nullptr;
+  /// Waits for the marked work; false where that can't be done.
+  bool (*wait_event)(void* context, void* event) = nullptr;
   void (*destroy_event)(void* context, void* event) = nullptr;
 };
 
@@ -41,7 +43,8 @@ struct MemoryDriver {
 /// A block belongs to the stream that it was allocated on. A freed block is given out again to that
 /// stream at once, while work that uses it may still be queued there: later work of the same stream
 /// runs after it. Work of another stream has to be announced with `record_stream`; the block then
-/// rests until that work, as far as it was queued when the block was freed, is done.
+/// rests until that work, as far as it was queued when the block was freed, is done. Where the
+/// driver can't say so, because a call failed or a graph is being captured, it goes on resting.
 ///
 /// Sizes are rounded up to eight classes to a power of two, at least 512 bytes; a free block serves
 /// requests down to 4/5 of its size. Blocks up to 256 KiB are cut from slabs of 2 MiB.
@@ -74,6 +77,7 @@ class StreamAllocator {
   struct Resting {
     Block* block;
     std::vector<void*> events;
+    std::vector<StreamKey> unmarked;  // visitors whose work couldn't be marked yet
   };
 
   Block* take_cached(Pool& pool, int64_t size);
@@ -82,6 +86,7 @@ class StreamAllocator {
   void* take_from_machine(int64_t size, int64_t wanted);
   [[noreturn]] void out_of_memory(int64_t wanted);
   void make_free(Block* block);
+  void mark_visitors(Resting& resting);
   void wake_resting(bool wait);
   void release_cached();
 

@@ -292,9 +292,10 @@ cudaStream_t current_stream(int device) {
 }
 
 int device_of(const void* data) {
-  if (count_devices() == 1) return 0;
   cudaPointerAttributes attributes;
   check_cuda(cudaPointerGetAttributes(&attributes, data), "device");
+  check(attributes.type != cudaMemoryTypeUnregistered, "device",
+        "a kernel's memory must be one that a device can use", "the host's own");
   return attributes.device;
 }
 

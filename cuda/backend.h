@@ -19,7 +19,8 @@ int current_device_index();
 /// the legacy stream 0 and that one waits for it, so that code which uses stream 0 needs no care.
 cudaStream_t current_stream(int device);
 
-/// The device whose memory `data` points into: kernels run there.
+/// The device whose memory `data` points into: kernels run there. Throws for memory that no device
+/// can use.
 int device_of(const void* data);
 
 /// Multiprocessors of a device.
@@ -32,8 +33,9 @@ class DeviceScope {
   explicit DeviceScope(int device) : previous_(current_device_index()), device_(device) {
     if (device_ != previous_) check_cuda(cudaSetDevice(device_), "device");
   }
+  // What fails here isn't left for the next launch to find.
   ~DeviceScope() {
-    if (device_ != previous_) cudaSetDevice(previous_);
+    if (device_ != previous_ && cudaSetDevice(previous_) != cudaSuccess) cudaGetLastError();
   }
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;

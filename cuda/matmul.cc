@@ -9,16 +9,20 @@
 
 #include <cublasLt.h>
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace aorta::cuda {
 namespace {
 
 constexpr int64_t kWorkspaceBytes = 32 << 20;  // what NVIDIA recommends for Hopper
+
+// The preferences have no word for the alignment of a bias, and algorithms may read it as widely as
+// they read anything, 16 bytes: one that isn't aligned so is copied.
+constexpr int kBiasAlignment = 16;
 
 void check_lt(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -154,11 +158,8 @@ bool run_batch(const GemmPlan& plan, const MatmulArgs& args, const Pointers& p, 
   const void* added = matrix ? p.input : p.c;
   const void* bias = plan.input == GemmInput::bias ? p.input : nullptr;
   const bool beta = matrix && args.beta.to_double() != 0;
-  // The epilogue reads the bias as widely as it writes the result.
-  const int result_alignment =
-      bias ? std::min(alignment_of(bias), alignment_of(p.c)) : alignment_of(p.c);
   const std::array<int, 4> alignment = {alignment_of(p.b), alignment_of(p.a), alignment_of(added),
-                                        result_alignment};
+                                        alignment_of(p.c)};
   std::optional<LtPlan> lt = plan_for(plan, device, alignment, beta, bias);
   if (!lt) return false;
   if (bias) set(lt->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
@@ -222,6 +223,12 @@ bool run_cublas(const MatmulArgs& original, int device) {
                        args.input_column);
     args.input = input.data();
     plan.input = GemmInput::matrix;
+  }
+  if (plan.input == GemmInput::bias && alignment_of(args.input) < kBiasAlignment) {
+    input = from_blob(const_cast<void*>(args.input), {args.n},
+                      {.dtype = args.dtype, .device = args.device})
+                .clone();
+    args.input = input.data();
   }
   const Pointers pointers{static_cast<const char*>(args.a), static_cast<const char*>(args.b),
                           static_cast<const char*>(args.input), static_cast<char*>(args.c)};

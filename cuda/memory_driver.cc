@@ -50,30 +50,42 @@ void free_host(void*, void* data) { cudaFreeHost(data); }
 
 int64_t free_host_bytes(void*) { return 0; }
 
-// Called when memory is freed, in destructors too: no event means that CUDA is shutting down or
-// broken, and then there is no work to wait for.
+/// True when a call succeeded. Else its error is an answer, and isn't left for the next launch to
+/// find.
+bool succeeded(cudaError_t error) {
+  if (error != cudaSuccess) cudaGetLastError();
+  return error == cudaSuccess;
+}
+
+// Called when memory is freed, in destructors too: nothing here throws. A call may fail while a
+// graph is captured, after a fault, or when CUDA is shutting down, and none of these says that the
+// stream's work is done.
 void* record_event(void*, StreamKey stream) {
   int previous = 0;
-  if (cudaGetDevice(&previous) != cudaSuccess) return nullptr;
-  cudaSetDevice(stream.device);
+  if (!succeeded(cudaGetDevice(&previous)) || !succeeded(cudaSetDevice(stream.device))) {
+    return nullptr;
+  }
   cudaEvent_t event = nullptr;
-  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess &&
-      cudaEventRecord(event, static_cast<cudaStream_t>(stream.handle)) != cudaSuccess) {
-    cudaEventDestroy(event);
+  if (succeeded(cudaEventCreateWithFlags(&event, cudaEventDisableTiming)) &&
+      !succeeded(cudaEventRecord(event, static_cast<cudaStream_t>(stream.handle)))) {
+    succeeded(cudaEventDestroy(event));
     event = nullptr;
   }
-  cudaSetDevice(previous);
+  succeeded(cudaSetDevice(previous));
   return event;
 }
 
 bool event_done(void*, void* event) {
-  const cudaError_t state = cudaEventQuery(static_cast<cudaEvent_t>(event));
-  if (state == cudaErrorNotReady) cudaGetLastError();
-  return state != cudaErrorNotReady;
+  return succeeded(cudaEventQuery(static_cast<cudaEvent_t>(event)));
 }
 
-void wait_event(void*, void* event) { cudaEventSynchronize(static_cast<cudaEvent_t>(event)); }
-void destroy_event(void*, void* event) { cudaEventDestroy(static_cast<cudaEvent_t>(event)); }
+bool wait_event(void*, void* event) {
+  return succeeded(cudaEventSynchronize(static_cast<cudaEvent_t>(event)));
+}
+
+void destroy_event(void*, void* event) {
+  succeeded(cudaEventDestroy(static_cast<cudaEvent_t>(event)));
+}
 
 }  // namespace
 

@@ -37,7 +37,7 @@ DECLARES = {
     "condition_variable": "condition_variable",
     "csetjmp": "jmp_buf longjmp",
     "cstddef": "byte max_align_t nullptr_t ptrdiff_t size_t to_integer",
-    "cstdio": "fclose fflush fopen fprintf fputs fread fwrite printf puts remove rename fscanf snprintf sscanf",
+    "cstdio": "fclose fflush fgets fopen fprintf fputs fread fwrite perror printf puts remove rename fscanf snprintf sscanf",
     "cstdlib": "abort abs aligned_alloc atexit atoi exit free getenv malloc strtod strtol strtoull system",
     "cstring": "memchr memcmp memcpy memmove memset strchr strcmp strerror strlen strncmp strncpy strrchr strstr",
     "ctime": "gmtime localtime strftime time time_t tm",
@@ -71,6 +71,7 @@ DECLARES = {
     "ratio": "micro milli nano ratio",
     "regex": "regex regex_match regex_replace regex_search smatch sregex_iterator",
     "set": "begin end erase_if multiset set size",
+    "source_location": "source_location",
     "span": "as_bytes as_writable_bytes begin dynamic_extent end size span",
     "sstream": "istringstream ostringstream stringstream",
     "stdexcept": "invalid_argument length_error logic_error out_of_range runtime_error",
@@ -82,8 +83,8 @@ DECLARES = {
     "type_traits": """common_type_t conditional_t decay_t enable_if_t false_type integral_constant invoke_result_t
         is_aggregate_v is_arithmetic_v is_base_of_v is_class_v is_constructible_v is_convertible_v is_enum_v
         is_floating_point_v is_integral_v is_invocable_v is_same_v is_signed_v is_trivially_copyable_v
-        is_trivially_destructible_v
-        is_unsigned_v is_void_v make_unsigned_t remove_const_t remove_cv_t remove_cvref_t remove_pointer_t
+        is_trivially_default_constructible_v is_trivially_destructible_v
+        is_unsigned_v is_void_v make_unsigned_t remove_all_extents_t remove_const_t remove_cv_t remove_cvref_t remove_pointer_t
         remove_reference_t true_type type_identity type_identity_t underlying_type_t""",
     "typeindex": "type_index",
     "typeinfo": "type_info",

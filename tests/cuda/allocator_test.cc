@@ -72,6 +72,7 @@ struct FakeMachine {
                 [](void* context, void* event) {
                   of(context).done.insert(event);
                   ++of(context).waits;
+                  return true;
                 },
             .destroy_event =
                 [](void* context, void* event) {
@@ -260,6 +261,19 @@ TEST_F(CudaAllocator, ShutdownIsQuiet) {
   machine.alive = false;
   allocator.deallocate(a);
   EXPECT_EQ(allocator.stats().bytes_in_use, 0);
+}
+
+// While no event can be recorded, nobody knows when the visitor's work is done.
+TEST_F(CudaAllocator, BlocksRestUntilTheirVisitorsCanBeMarked) {
+  void* a = allocator.allocate(kMiB, stream(0));
+  allocator.record_stream(a, stream(1));
+  machine.alive = false;
+  allocator.deallocate(a);
+  EXPECT_NE(allocator.allocate(kMiB, stream(0)), a);
+  machine.alive = true;
+  EXPECT_NE(allocator.allocate(kMiB, stream(0)), a) << "it is marked now, and not done";
+  machine.finish_all();
+  EXPECT_EQ(allocator.allocate(kMiB, stream(0)), a);
 }
 
 // Thousands of random steps: live blocks never overlap, the counts agree, and in the end all of it

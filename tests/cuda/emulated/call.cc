@@ -1,0 +1,188 @@
+#include <aorta/tests/cuda/emulated/call.h>
+#include <aorta/tests/cuda/emulated/report.h>
+#include <aorta/tests/cuda/emulated/settings.h>
+#include <aorta/tests/cuda/emulated/stream.h>
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+
+namespace aorta::emulated {
+namespace {
+
+struct Injection {
+  int nth = -1, calls = 0;
+  cudaError_t error = cudaSuccess;
+};
+
+std::map<std::string, Injection>& injections() {
+  static auto* all = new std::map<std::string, Injection>;
+  return *all;
+}
+
+const pid_t first_process = getpid();
+bool unloading = false;
+[[maybe_unused]] const int at_exit = std::atexit([] { unloading = true; });
+
+thread_local int device_of_thread = 0;
+thread_local cudaError_t last_error = cudaSuccess;
+
+struct ErrorText {
+  cudaError_t error;
+  const char *name, *text;
+};
+constexpr ErrorText kErrors[] = {
+    {cudaSuccess, "cudaSuccess", "no error"},
+    {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
+    {cudaErrorCudartUnloading, "cudaErrorCudartUnloading", "driver shutting down"},
+    {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
+     "invalid configuration argument"},
+    {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
+     "invalid copy direction for memcpy"},
+    {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+    {cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
+     "an illegal memory access was encountered"},
+    {cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled",
+     "peer access is already enabled"},
+    {cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered",
+     "part or all of the requested memory range is already mapped"},
+    {cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered",
+     "pointer does not correspond to a registered memory region"},
+    {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
+    {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+    {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+};
+
+}  // namespace
+
+std::mutex& machine_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+int current_device() { return device_of_thread; }
+
+cudaError_t finish_call(cudaError_t error) {
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+// "This call may also return error codes from previous, asynchronous launches" stands on every page
+// of the runtime's manual.
+cudaError_t begin_call(const char* name) {
+  if (getpid() != first_process) return cudaErrorInitializationError;
+  if (unloading) return cudaErrorCudartUnloading;
+  Injection& injection = injections()[name];
+  ++injection.calls;
+  if (injection.nth == 0 || injection.nth == injection.calls) return injection.error;
+  if (Streams::get().sticky != cudaSuccess) return Streams::get().sticky;
+  Streams::get().drift();
+  return Streams::get().sticky;
+}
+
+cudaError_t broken(const char* name, const std::string& rule, const std::string& got,
+                   const char* page, cudaError_t error) {
+  report(name, rule, got, page);
+  return error;
+}
+
+void inject(const std::string& name, int nth, cudaError_t error) {
+  std::lock_guard lock(machine_mutex());
+  injections()[name] = {.nth = nth, .calls = 0, .error = error};
+}
+
+void inject_nothing() {
+  std::lock_guard lock(machine_mutex());
+  for (auto& [name, injection] : injections()) injection.nth = -1;
+}
+
+int calls_of(const std::string& name) {
+  std::lock_guard lock(machine_mutex());
+  return injections()[name].calls;
+}
+
+}  // namespace aorta::emulated
+
+using namespace aorta::emulated;
+
+extern "C" {
+
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = last_error;
+  last_error = Streams::get().sticky;
+  return error;
+}
+
+cudaError_t cudaPeekAtLastError() { return last_error; }
+
+const char* cudaGetErrorName(cudaError_t error) {
+  for (const ErrorText& known : kErrors) {
+    if (known.error == error) return known.name;
+  }
+  return "unrecognized error code";
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  for (const ErrorText& known : kErrors) {
+    if (known.error == error) return known.text;
+  }
+  return "unrecognized error code";
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  return call("cudaDriverGetVersion", [&] {
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  return call("cudaGetDeviceCount", [&] {
+    *count = settings().devices;
+    return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
+  });
+}
+
+cudaError_t cudaSetDevice(int device) {
+  return call("cudaSetDevice", [&] {
+    if (device < 0 || device >= settings().devices) {
+      return broken("cudaSetDevice", "the device must exist", std::to_string(device), page::kDevice,
+                    cudaErrorInvalidDevice);
+    }
+    device_of_thread = device;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  return call("cudaGetDevice", [&] {
+    *device = device_of_thread;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  return call("cudaDeviceGetAttribute", [&] {
+    if (device < 0 || device >= settings().devices || attribute != cudaDevAttrMultiProcessorCount) {
+      return broken("cudaDeviceGetAttribute", "the device and the attribute must exist",
+                    std::to_string(device) + ", " + std::to_string(attribute), page::kDevice,
+                    cudaErrorInvalidValue);
+    }
+    *value = settings().multiprocessors;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  return call("cudaDeviceSynchronize", [&] {
+    Streams::get().finish_all(device_of_thread);
+    return Streams::get().sticky;
+  });
+}
+}

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <mutex>
+#include <string>
+
+namespace aorta::emulated {
+
+/// Where NVIDIA writes down what each group of calls demands.
+namespace page {
+inline constexpr const char* kMemory = "docs.nvidia.com/cuda/cuda-runtime-api, Memory Management";
+inline constexpr const char* kStream = "docs.nvidia.com/cuda/cuda-runtime-api, Stream Management";
+inline constexpr const char* kEvent = "docs.nvidia.com/cuda/cuda-runtime-api, Event Management";
+inline constexpr const char* kDevice = "docs.nvidia.com/cuda/cuda-runtime-api, Device Management";
+inline constexpr const char* kExecution =
+    "docs.nvidia.com/cuda/cuda-runtime-api, Execution Control: cudaLaunchKernelExC";
+inline constexpr const char* kLimits =
+    "docs.nvidia.com/cuda/cuda-c-programming-guide, Compute Capabilities: technical specifications";
+inline constexpr const char* kErrors =
+    "docs.nvidia.com/cuda/cuda-runtime-api, Error Handling: cudaGetLastError";
+inline constexpr const char* kCublasLt = "docs.nvidia.com/cuda/cublas, cublasLtMatmul()";
+}  // namespace page
+
+/// What a call returns, and what it leaves behind for cudaGetLastError.
+cudaError_t finish_call(cudaError_t error);
+/// The fault of earlier work, or an injected one, or what else keeps a call from being made.
+cudaError_t begin_call(const char* name);
+/// One call at a time: the machine has one state.
+std::mutex& machine_mutex();
+
+/// A call of the runtime: `body()` is made unless an earlier fault or an injected one forbids it.
+template <class Body>
+cudaError_t call(const char* name, const Body& body) {
+  std::lock_guard lock(machine_mutex());
+  if (const cudaError_t error = begin_call(name); error != cudaSuccess) return finish_call(error);
+  return finish_call(body());
+}
+
+/// Reports a broken rule and gives the call its error.
+cudaError_t broken(const char* name, const std::string& rule, const std::string& got,
+                   const char* page, cudaError_t error);
+
+/// The device that is current in this thread.
+int current_device();
+
+/// From now on the `nth` call named so, counted from 1, fails with `error` and does nothing; 0:
+/// each.
+void inject(const std::string& name, int nth, cudaError_t error);
+void inject_nothing();
+/// Calls named so since the last `inject` of that name.
+int calls_of(const std::string& name);
+
+}  // namespace aorta::emulated

@@ -1,0 +1,104 @@
+"""The emulated device's compiler, and tests that run on it.
+
+    emulated_kernels(name, srcs)   .cu files compiled by g++, with a check before each access to memory
+    emulated_test(name, srcs)      aorta_test that finds the emulated device where others find a GPU
+"""
+
+load("@rules_cc//cc:defs.bzl", "cc_library")
+load("//bazel:aorta.bzl", "AORTA_COPTS", "aorta_library", "aorta_test")
+
+# The double of the libraries is used by every access of every kernel.
+DOUBLE_COPTS = AORTA_COPTS + ["-O2", "-g1"]
+
+KERNEL_COPTS = AORTA_COPTS + [
+    "-O2",
+    "-g1",
+    # Accesses as written: joined with their neighbours they would be wider, which no GPU makes.
+    "-fno-tree-vectorize",
+    "-fno-store-merging",
+    # As nvcc compiles them: a fused multiply-add stands where the source says fma().
+    "-mfma",
+    "-mf16c",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-Wno-unknown-pragmas",  # unroll
+    # A call before each access to memory that other threads may see. They go to access.cc: nothing
+    # of the thread sanitizer is linked. (-fsanitize=kernel-address leaves out a write after a read.)
+    "-fsanitize=thread",
+    "--param=tsan-instrument-func-entry-exit=0",
+    # The compiler may take a vector's elements one by one, which a GPU doesn't.
+    "-fsanitize=alignment",
+]
+
+def _kernel_source(name, source):
+    """A .cc that is the .cu: Bazel hands no other to g++. Errors keep their lines."""
+    native.genrule(
+        name = name + "_source",
+        outs = [name + ".cc"],
+        cmd = "echo '#include \"%s\"' > $@" % source.replace("//", "").replace(":", "/"),
+    )
+    return name + ".cc"
+
+def emulated_kernels(name, srcs, parts = {}, deps = []):
+    """Compiles CUDA sources with g++. parts: how often a stem is compiled, as in //cuda:parts.bzl."""
+    libraries = []
+    for source in srcs:
+        stem = source.split(":")[1][:-len(".cu")]
+        for part in range(parts.get(stem, 1)):
+            library = "%s_%s_%d" % (name, stem, part)
+            cc_library(
+                name = library,
+                testonly = True,
+                srcs = [_kernel_source(library, source)],
+                copts = KERNEL_COPTS,
+                linkstatic = True,
+                local_defines = ["AORTA_%s_PART=%d" % (stem.upper(), part)],
+                textual_hdrs = [source],
+                deps = deps,
+            )
+            libraries.append(":" + library)
+    cc_library(
+        name = name,
+        testonly = True,
+        deps = libraries,
+    )
+
+# The kernels' own checks are made with the thread sanitizer's calls, which no other goes with.
+NOT_SANITIZED = ["no-sanitizer"]
+
+# Any order of work and of threads is one that CUDA's rules allow, and gives the same results.
+_MODES = {
+    "": {},
+    "_eager": {"AORTA_EMULATED_MODE": "eager", "AORTA_EMULATED_ORDER": "reverse"},
+    "_random": {"AORTA_EMULATED_MODE": "random", "AORTA_EMULATED_ORDER": "random"},
+}
+
+def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], **kwargs):
+    """GoogleTest cases on the emulated device: NAME as late as the rules allow, NAME_eager, NAME_random.
+
+    once: patterns of the cases that NAME alone runs, for they take long. No case may skip for want of a device.
+    """
+    plugin = "//tests/cuda/emulated:libaorta_cuda_emulated.so"
+    driver = "//tests/cuda/emulated:driver/libcuda.so.1"
+    up = "/".join([".."] * len(native.package_name().split("/")))
+    aorta_library(
+        name = name + "_cases",
+        testonly = True,
+        srcs = srcs + ["//tests/cuda/emulated:present_test.cc"],
+        hdrs = hdrs,
+        alwayslink = True,
+        deps = deps + ["@system//:gtest"],
+    )
+    for mode, env in _MODES.items():
+        aorta_test(
+            name = name + mode,
+            srcs = [],
+            args = ["--gtest_filter=-" + ":".join(once)] if mode and once else [],
+            data = data + [plugin, driver],
+            tags = NOT_SANITIZED,
+            env = dict(env, AORTA_CUDA_PLUGIN = "$(rootpath %s)" % plugin),
+            linkopts = ["-Wl,-rpath,$$ORIGIN/%s/tests/cuda/emulated/driver" % up],
+            deps = [":" + name + "_cases"],
+            **kwargs
+        )

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace aorta::emulated {
+
+/// Numbers, sizes, places and types by name, as our headers have them, and the toolkit's.
+std::map<std::string, std::string> own_facts();
+std::map<std::string, std::string> toolkit_facts();
+
+}  // namespace aorta::emulated

@@ -1,0 +1,18 @@
+// Our declarations of CUDA's names against the toolkit's.
+#include <aorta/tests/cuda/emulated/header_facts.h>
+
+#include <gtest/gtest.h>
+
+namespace aorta::emulated {
+
+TEST(EmulatedHeaders, AreThoseOfTheToolkit) {
+  const auto own = own_facts(), toolkit = toolkit_facts();
+  ASSERT_GT(own.size(), 100u);
+  for (const auto& [name, fact] : own) {
+    const auto theirs = toolkit.find(name);
+    ASSERT_NE(theirs, toolkit.end()) << name;
+    EXPECT_EQ(fact, theirs->second) << name;
+  }
+}
+
+}  // namespace aorta::emulated

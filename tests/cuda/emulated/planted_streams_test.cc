@@ -1,0 +1,247 @@
+// Bugs in the order of work, in memory's lifetime and in arguments. The numbers are those of the
+// list of cases in README.md.
+#include <aorta/tests/cuda/emulated/planted.h>
+
+#include <algorithm>
+
+namespace aorta::emulated {
+namespace {
+
+using PlantedStreams = Planted;
+
+__global__ void set_all(float* out, int count, float value) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += 32) out[i] = value;
+}
+__global__ void add_to(const float* in, float* out, int count) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += 32) out[i] += in[i];
+}
+
+cudaStream_t new_stream() {
+  cudaStream_t stream = nullptr;
+  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  return stream;
+}
+
+cudaEvent_t new_event() {
+  cudaEvent_t event = nullptr;
+  EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+  return event;
+}
+
+bool all_equal(const std::vector<std::vector<float>>& results) {
+  return std::all_of(results.begin(), results.end(),
+                     [&](const auto& r) { return r == results[0]; });
+}
+
+/// Makes `stream` wait for what `before` has queued.
+void order(cudaStream_t before, cudaStream_t stream) {
+  const cudaEvent_t event = new_event();
+  cudaEventRecord(event, before);
+  cudaStreamWaitEvent(stream, event, 0);
+  cudaEventDestroy(event);
+}
+
+}  // namespace
+
+// 1: a block that another stream still uses is given out again.
+TEST_F(PlantedStreams, MemoryReusedWhileAnotherStreamReadsIt) {
+  for (const bool waits : {false, true}) {
+    const auto results = in_each_mode([&] {
+      float* block = on_device(std::vector<float>(64, 1));
+      float* out = on_device(std::vector<float>(64));
+      const cudaStream_t a = new_stream(), b = new_stream();
+      start(add_to, 1, 32, b, static_cast<const float*>(block), out, 64);
+      if (waits) order(b, a);
+      start(set_all, 1, 32, a, block, 64, 5.0f);  // the next owner's
+      cudaStreamSynchronize(a);
+      return on_host(out, 64);
+    });
+    EXPECT_EQ(all_equal(results), waits);
+  }
+  EXPECT_EQ(found(), "");
+}
+
+// 2: page-locked memory is written again while a copy from it is queued.
+TEST_F(PlantedStreams, PinnedMemoryReusedWhileACopyReadsIt) {
+  for (const bool waits : {false, true}) {
+    const auto results = in_each_mode([&] {
+      void* pinned = nullptr;
+      cudaHostAlloc(&pinned, 256, cudaHostAllocPortable);
+      std::fill_n(static_cast<float*>(pinned), 64, 1.0f);
+      float* out = on_device(std::vector<float>(64));
+      const cudaStream_t stream = new_stream();
+      cudaMemcpyAsync(out, pinned, 256, cudaMemcpyHostToDevice, stream);
+      if (waits) cudaStreamSynchronize(stream);
+      std::fill_n(static_cast<float*>(pinned), 64, 2.0f);
+      const auto result = on_host(out, 64);
+      cudaFreeHost(pinned);
+      return result;
+    });
+    EXPECT_EQ(all_equal(results), waits);
+  }
+}
+
+// 4, 6: an event of one device recorded on another's stream, as pools and cleaning up have it when
+// another device is current.
+TEST_F(PlantedStreams, EventsOfAnotherDevice) {
+  const cudaStream_t stream = new_stream();
+  cudaSetDevice(1);
+  const cudaEvent_t foreign = new_event();
+  EXPECT_EQ(cudaEventRecord(foreign, stream), cudaErrorInvalidResourceHandle);
+  EXPECT_TRUE(finds("event and stream are of one device"));
+  cudaSetDevice(0);
+  const cudaEvent_t own = new_event();
+  cudaSetDevice(1);
+  EXPECT_EQ(cudaEventRecord(own, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamWaitEvent(new_stream(), own, 0), cudaSuccess) << "devices may wait";
+  EXPECT_EQ(found(), "");
+}
+
+// 5: the destination of another device's copy is freed before the copy is done.
+TEST_F(PlantedStreams, FreedWhileAPeerCopiesIntoIt) {
+  for (const bool waits : {false, true}) {
+    cudaSetDevice(1);
+    float* to = on_device(std::vector<float>(64));
+    cudaSetDevice(0);
+    const float* from = on_device(std::vector<float>(64, 1));
+    const cudaStream_t stream = new_stream();
+    cudaMemcpyPeerAsync(to, 1, from, 0, 256, stream);
+    if (waits) cudaStreamSynchronize(stream);
+    cudaFree(to);
+    cudaStreamSynchronize(stream);
+    if (waits) {
+      EXPECT_EQ(found(), "");
+    } else {
+      EXPECT_TRUE(finds("freed memory of cuda:1"));
+    }
+  }
+}
+
+// 7: work is recorded on a stream that is no more.
+TEST_F(PlantedStreams, DestroyedStreamsAndEvents) {
+  const cudaStream_t stream = new_stream();
+  const cudaEvent_t event = new_event();
+  cudaEventRecord(event, stream);
+  cudaStreamDestroy(stream);
+  EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess) << "its work is still done";
+  EXPECT_EQ(found(), "");
+  EXPECT_EQ(cudaEventRecord(event, stream), cudaErrorInvalidResourceHandle);
+  EXPECT_TRUE(finds("the stream must be one that was made and not destroyed"));
+  cudaEventDestroy(event);
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorInvalidResourceHandle);
+  EXPECT_TRUE(finds("the event must be one that was made and not destroyed"));
+}
+
+// 13: the host reads what nobody waited for.
+TEST_F(PlantedStreams, ReadBeforeItIsDone) {
+  for (const bool waits : {false, true}) {
+    const auto results = in_each_mode([&] {
+      const float* from = on_device(std::vector<float>(64, 1));
+      std::vector<float> result(64, -1);
+      const cudaStream_t stream = new_stream();
+      cudaMemcpyAsync(result.data(), from, 256, cudaMemcpyDeviceToHost, stream);
+      if (waits) cudaStreamSynchronize(stream);
+      const auto read = result;
+      cudaStreamSynchronize(stream);
+      return read;
+    });
+    EXPECT_EQ(all_equal(results), waits);
+  }
+}
+
+// 14: a stream that doesn't wait for stream 0.
+TEST_F(PlantedStreams, NonBlockingStreamsAndStreamZero) {
+  for (const bool blocking : {false, true}) {
+    const auto results = in_each_mode([&] {
+      float* data = on_device(std::vector<float>(64));
+      cudaStream_t stream = nullptr;
+      cudaStreamCreateWithFlags(&stream, blocking ? cudaStreamDefault : cudaStreamNonBlocking);
+      start(set_all, 1, 32, nullptr, data, 64, 3.0f);
+      std::vector<float> result(64);
+      cudaMemcpyAsync(result.data(), data, 256, cudaMemcpyDeviceToHost, stream);
+      cudaStreamSynchronize(stream);
+      return result;
+    });
+    EXPECT_EQ(all_equal(results), blocking);
+  }
+}
+
+// 20: copies and registrations of nothing.
+TEST_F(PlantedStreams, NothingIsCopiedOrRegistered) {
+  EXPECT_EQ(cudaMemcpyAsync(nullptr, nullptr, 0, cudaMemcpyDefault, nullptr), cudaSuccess);
+  EXPECT_EQ(found(), "");
+  char byte = 0;
+  EXPECT_EQ(cudaHostRegister(&byte, 0, cudaHostRegisterPortable), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("host memory of at least a byte"));
+}
+
+// 23: the error that an earlier call left is blamed on the next launch.
+TEST_F(PlantedStreams, ErrorsLeftBehind) {
+  float* data = on_device(std::vector<float>(64));
+  EXPECT_EQ(cudaSetDevice(99), cudaErrorInvalidDevice);
+  EXPECT_TRUE(finds("the device must exist"));
+  EXPECT_EQ(start(set_all, 1, 32, nullptr, data, 64, 1.0f), cudaSuccess) << "the launch's own";
+  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidDevice) << "who asks here, blames the launch";
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+// A fault of queued work comes with a later call, and stays.
+TEST_F(PlantedStreams, FaultsStay) {
+  float* freed = on_device(std::vector<float>(64));
+  cudaFree(freed);
+  EXPECT_EQ(start(set_all, 1, 32, nullptr, freed, 64, 1.0f), cudaSuccess);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+  void* more = nullptr;
+  EXPECT_EQ(cudaMalloc(&more, 16), cudaErrorLaunchFailure);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchFailure);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchFailure) << "it isn't cleared";
+  EXPECT_TRUE(finds("a kernel touches memory that is allocated"));
+}
+
+TEST_F(PlantedStreams, FreedTwiceOrByTheWrongCall) {
+  float* data = on_device(std::vector<float>(64));
+  EXPECT_EQ(cudaFree(data + 1), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("the pointer is one that cudaMalloc gave"));
+  EXPECT_EQ(cudaFreeHost(data), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("the pointer is one that cudaHostAlloc gave"));
+  EXPECT_EQ(cudaFree(data), cudaSuccess);
+  EXPECT_EQ(found(), "");
+  EXPECT_EQ(cudaFree(data), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("freed memory of cuda:0, 0 bytes into a block of 256"));
+}
+
+TEST_F(PlantedStreams, RegisteredInPartOrTwice) {
+  std::vector<char> data(4096);
+  EXPECT_EQ(cudaHostRegister(data.data(), 2048, cudaHostRegisterPortable), cudaSuccess);
+  EXPECT_EQ(cudaHostRegister(data.data() + 1024, 2048, cudaHostRegisterPortable),
+            cudaErrorHostMemoryAlreadyRegistered);
+  EXPECT_TRUE(finds("no part of the range is page-locked already"));
+  float* to = on_device(std::vector<float>(1024));
+  EXPECT_EQ(cudaMemcpyAsync(to, data.data() + 1024, 2048, cudaMemcpyHostToDevice, nullptr),
+            cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("registered memory"));
+  EXPECT_EQ(cudaHostUnregister(data.data() + 1), cudaErrorHostMemoryNotRegistered);
+  EXPECT_TRUE(finds("the pointer is the one that was registered"));
+  EXPECT_EQ(cudaHostUnregister(data.data()), cudaSuccess);
+  EXPECT_EQ(found(), "");
+}
+
+TEST_F(PlantedStreams, CopiesThatOverlapOrPointTheWrongWay) {
+  float* data = on_device(std::vector<float>(64));
+  cudaMemcpyAsync(data + 1, data, 128, cudaMemcpyDeviceToDevice, nullptr);
+  EXPECT_TRUE(finds("the two ranges may not overlap"));
+  cudaMemcpyAsync(data, data + 32, 128, cudaMemcpyHostToDevice, nullptr);
+  EXPECT_TRUE(finds("the direction suits both pointers"));
+  cudaMemcpyAsync(data, data + 32, 256, cudaMemcpyDefault, nullptr);
+  EXPECT_TRUE(finds("each range lies in one allocation"));
+}
+
+TEST_F(PlantedStreams, HostCodeTouchesDeviceMemory) {
+  float* data = on_device(std::vector<float>(64));
+  EXPECT_DEATH(*data = 1,
+               "host code: device memory is for kernels and copies alone, got memory of "
+               "cuda:0, 0 bytes into a block of 256");
+}
+
+}  // namespace aorta::emulated

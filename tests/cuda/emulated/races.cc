@@ -1,0 +1,86 @@
+#include <aorta/tests/cuda/emulated/races.h>
+
+namespace aorta::emulated {
+
+void Races::begin() {
+  ++launch_;
+  full_ = false;
+  if (pages_.size() < kMostPages / 2 && launch_ != 0) return;
+  pages_.clear();
+  for (Recent& recent : recent_) recent = {};
+}
+
+Races::Page* Races::page_of(uintptr_t number) {
+  Recent& recent = recent_[number % 64];
+  if (recent.page && recent.number == number) return recent.page;
+  auto place = pages_.find(number);
+  if (place == pages_.end()) {
+    if ((full_ = pages_.size() >= kMostPages)) return nullptr;
+    place = pages_.emplace(number, std::make_unique<Page>()).first;
+  }
+  recent = {number, place->second.get()};
+  return recent.page;
+}
+
+// Blocks of a launch have no order. Threads of one block are ordered by a barrier between them, and
+// threads of one warp by __syncwarp() too; a shuffle orders no memory.
+bool Races::conflicts(const Mark& mark, const Toucher& who, bool shared) const {
+  if (mark.launch != launch_) return false;
+  if (mark.block != who.block % kManyBlocks) return !shared;
+  if (mark.thread == who.thread) return false;
+  if (mark.epoch != static_cast<uint16_t>(who.epoch)) return false;
+  const bool same_warp = warp_of(mark.thread) == who.thread / 32;
+  return !same_warp || mark.warp_epoch == static_cast<uint16_t>(who.warp_epoch);
+}
+
+// Of several readers it is enough to know that they were several, but for those of the same warp
+// before its last __syncwarp().
+void Races::remember_read(Mark& mark, const Toucher& who) const {
+  const uint32_t block = who.block % kManyBlocks;
+  const bool known = mark.launch == launch_;
+  const bool other_block = known && mark.block != block;
+  const bool same_warp = warp_of(mark.thread) == who.thread / 32;
+  const bool before = same_warp && mark.warp_epoch != static_cast<uint16_t>(who.warp_epoch);
+  const bool other_thread = known && !other_block && !before && mark.thread != who.thread &&
+                            mark.epoch == static_cast<uint16_t>(who.epoch);
+  mark.launch = launch_;
+  mark.block = other_block ? kManyBlocks : block;
+  mark.thread = !other_thread ? who.thread : same_warp ? kLanes + who.thread / 32 : kMany;
+  mark.epoch = static_cast<uint16_t>(who.epoch);
+  mark.warp_epoch = static_cast<uint16_t>(who.warp_epoch);
+}
+
+bool Races::note(uintptr_t address, size_t bytes, Touch touch, bool shared, const Toucher& who,
+                 Toucher& other) {
+  for (size_t i = 0; i < bytes;) {
+    Page* page = page_of((address + i) / kPage);
+    const size_t first = (address + i) % kPage;
+    const size_t last = first + bytes - i < kPage ? first + bytes - i : kPage;
+    i += last - first;
+    if (!page) return false;
+    for (size_t k = first; k < last; ++k) {
+      Byte& byte = page->bytes[k];
+      const bool with_write =
+          !(touch == Touch::atomic && byte.write.atomic) && conflicts(byte.write, who, shared);
+      const bool with_read = touch != Touch::read && conflicts(byte.read, who, shared);
+      if (with_write || with_read) {
+        const Mark& mark = with_write ? byte.write : byte.read;
+        other = {mark.block, mark.thread, mark.epoch, mark.warp_epoch};
+        return true;
+      }
+      if (touch == Touch::read) {
+        remember_read(byte.read, who);
+      } else {
+        byte.write.launch = launch_;
+        byte.write.block = who.block % kManyBlocks;
+        byte.write.thread = who.thread;
+        byte.write.atomic = touch == Touch::atomic;
+        byte.write.epoch = static_cast<uint16_t>(who.epoch);
+        byte.write.warp_epoch = static_cast<uint16_t>(who.warp_epoch);
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace aorta::emulated

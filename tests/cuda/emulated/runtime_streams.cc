@@ -1,0 +1,165 @@
+// The runtime's calls about streams and events.
+#include <aorta/tests/cuda/emulated/call.h>
+#include <aorta/tests/cuda/emulated/stream.h>
+
+using namespace aorta::emulated;
+
+namespace {
+
+/// The stream of a handle, or null and the broken rule reported.
+CUstream_st* stream_of(const char* name, cudaStream_t handle, cudaError_t& error) {
+  CUstream_st* stream = Streams::get().find(handle, current_device());
+  if (stream && !stream->destroyed) return stream;
+  error = broken(name, "the stream must be one that was made and not destroyed",
+                 stream ? "a destroyed one" : "none of these", page::kStream,
+                 cudaErrorInvalidResourceHandle);
+  return nullptr;
+}
+
+CUevent_st* event_of(const char* name, cudaEvent_t handle, cudaError_t& error) {
+  CUevent_st* event = Streams::get().find_event(handle);
+  if (event && !event->destroyed) return event;
+  error = broken(name, "the event must be one that was made and not destroyed",
+                 event ? "a destroyed one" : "none of these", page::kEvent,
+                 cudaErrorInvalidResourceHandle);
+  return nullptr;
+}
+
+/// cudaSuccess when a point is done, else NotReady, after a step towards it.
+cudaError_t ask(const Point& point) {
+  Streams& streams = Streams::get();
+  const bool done = streams.is_done(point);
+  if (!done) streams.step(point);
+  if (streams.sticky != cudaSuccess) return streams.sticky;
+  return done ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t make_stream(const char* name, cudaStream_t* stream, unsigned flags) {
+  return call(name, [&] {
+    if (flags & ~static_cast<unsigned>(cudaStreamNonBlocking)) {
+      return broken(name, "the flags are known", std::to_string(flags), page::kStream,
+                    cudaErrorInvalidValue);
+    }
+    *stream = Streams::get().create(current_device(), flags == cudaStreamDefault);
+    return cudaSuccess;
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return make_stream("cudaStreamCreate", stream, cudaStreamDefault);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  return make_stream("cudaStreamCreateWithFlags", stream, flags);
+}
+
+// Legal while work is queued: it is still done.
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
+  return call("cudaStreamDestroy", [&] {
+    cudaError_t error = cudaSuccess;
+    CUstream_st* stream = stream_of("cudaStreamDestroy", handle, error);
+    if (!stream) return error;
+    if (stream->legacy) {
+      return broken("cudaStreamDestroy", "stream 0 stays", "", page::kStream,
+                    cudaErrorInvalidResourceHandle);
+    }
+    stream->destroyed = true;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
+  return call("cudaStreamSynchronize", [&] {
+    cudaError_t error = cudaSuccess;
+    CUstream_st* stream = stream_of("cudaStreamSynchronize", handle, error);
+    if (!stream) return error;
+    Streams::get().finish({stream, stream->queued});
+    return Streams::get().sticky;
+  });
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t handle) {
+  return call("cudaStreamQuery", [&] {
+    cudaError_t error = cudaSuccess;
+    CUstream_st* stream = stream_of("cudaStreamQuery", handle, error);
+    return stream ? ask({stream, stream->queued}) : error;
+  });
+}
+
+// Waits for the last record before this call; an event that was never recorded stands for nothing.
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned flags) {
+  return call("cudaStreamWaitEvent", [&] {
+    cudaError_t error = cudaSuccess;
+    CUstream_st* stream = stream_of("cudaStreamWaitEvent", handle, error);
+    CUevent_st* event = stream ? event_of("cudaStreamWaitEvent", event_handle, error) : nullptr;
+    if (!event) return error;
+    if (flags != 0) {
+      return broken("cudaStreamWaitEvent", "the flags are known", std::to_string(flags),
+                    page::kStream, cudaErrorInvalidValue);
+    }
+    if (event->point.stream) {
+      Streams::get().queue(*stream, {"cudaStreamWaitEvent", nullptr, {event->point}});
+    }
+    return Streams::get().sticky;
+  });
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  return call("cudaEventCreateWithFlags", [&] {
+    if (flags & ~3u) {
+      return broken("cudaEventCreateWithFlags", "the flags are known", std::to_string(flags),
+                    page::kEvent, cudaErrorInvalidValue);
+    }
+    *event = Streams::get().create_event(current_device(), flags);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t handle) {
+  return call("cudaEventRecord", [&] {
+    cudaError_t error = cudaSuccess;
+    CUstream_st* stream = stream_of("cudaEventRecord", handle, error);
+    CUevent_st* event = stream ? event_of("cudaEventRecord", event_handle, error) : nullptr;
+    if (!event) return error;
+    if (event->device != stream->device) {
+      return broken("cudaEventRecord", "event and stream are of one device",
+                    "an event of cuda:" + std::to_string(event->device) +
+                        ", a stream of cuda:" + std::to_string(stream->device),
+                    page::kEvent, cudaErrorInvalidResourceHandle);
+    }
+    event->point = {stream, stream->queued};
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  return call("cudaEventQuery", [&] {
+    cudaError_t error = cudaSuccess;
+    CUevent_st* event = event_of("cudaEventQuery", handle, error);
+    return event ? ask(event->point) : error;
+  });
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  return call("cudaEventSynchronize", [&] {
+    cudaError_t error = cudaSuccess;
+    CUevent_st* event = event_of("cudaEventSynchronize", handle, error);
+    if (!event) return error;
+    Streams::get().finish(event->point);
+    return Streams::get().sticky;
+  });
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t handle) {
+  return call("cudaEventDestroy", [&] {
+    cudaError_t error = cudaSuccess;
+    CUevent_st* event = event_of("cudaEventDestroy", handle, error);
+    if (event) event->destroyed = true;
+    return error;
+  });
+}
+}

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace aorta::emulated {
+
+/// A place in the work of a stream: everything before it.
+struct Point {
+  CUstream_st* stream = nullptr;
+  uint64_t count = 0;
+};
+
+/// One piece of queued work; it waits for `after` first.
+struct Operation {
+  std::string name;
+  std::function<void()> run;
+  std::vector<Point> after;
+};
+
+}  // namespace aorta::emulated
+
+// What the handles point to. A handle is never given out twice, so that the use of one that was
+// destroyed is seen.
+
+struct CUstream_st {
+  int device = 0;
+  bool waits_for_legacy = false;  // a blocking stream: stream 0 and it wait for each other
+  bool legacy = false;            // stream 0 itself
+  bool destroyed = false;
+  uint64_t queued = 0, done = 0;  // operations
+  std::deque<aorta::emulated::Operation> operations;
+};
+
+struct CUevent_st {
+  int device = 0;
+  unsigned flags = 0;
+  bool destroyed = false;
+  aorta::emulated::Point point;  // the last record; none: never recorded
+};
+
+namespace aorta::emulated {
+
+/// The streams of the machine and when their work is done: see `Mode`.
+class Streams {
+ public:
+  static Streams& get();
+
+  CUstream_st* create(int device, bool waits_for_legacy);
+  CUevent_st* create_event(int device, unsigned flags);
+  /// The stream of a handle: stream 0 of `device` for null. Null for what is no stream.
+  CUstream_st* find(cudaStream_t handle, int device);
+  CUevent_st* find_event(cudaEvent_t handle);
+
+  void queue(CUstream_st& stream, Operation operation);
+  /// Does what a point needs, and no more.
+  void finish(const Point& point);
+  void finish_all(int device);
+  bool is_done(const Point& point) const {
+    return !point.stream || point.stream->done >= point.count;
+  }
+  /// Somebody looked at whether it is done: one operation is, so that who polls gets on.
+  void step(const Point& point);
+  /// In random mode, what happens to be done between two calls.
+  void drift();
+
+  /// A fault of queued work: every later call returns it.
+  cudaError_t sticky = cudaSuccess;
+  /// Forgets the fault and all that is queued. For tests of the double.
+  void reset();
+
+ private:
+  void run_next(CUstream_st& stream);
+  std::deque<CUstream_st> streams_;
+  std::deque<CUevent_st> events_;
+};
+
+}  // namespace aorta::emulated
