@@ -30,10 +30,12 @@ _unity_source = rule(
 def unity_sources(name, srcs):
     if type(srcs) != "list":  # a select, which a macro can't look into
         return srcs
-    folders = {}
+    folders, joined = {}, []
     for source in srcs:
+        if source.startswith("//") or source.startswith(":"):  # of another package, or made
+            joined.append(source)
+            continue
         folders.setdefault(source.rpartition("/")[0], []).append(source)
-    joined = []
     for folder, sources in folders.items():
         count = (len(sources) + _TOGETHER - 1) // _TOGETHER
         for i in range(count):

@@ -52,7 +52,7 @@ DECLARES = {
     "ios": "fixed hex ios",
     "iostream": "cerr cin cout",
     "istream": "istream ws",
-    "iterator": """back_inserter begin default_sentinel_t distance end input_iterator_tag inserter
+    "iterator": """back_inserter begin data default_sentinel_t distance end input_iterator_tag inserter
         istreambuf_iterator make_move_iterator next ostream_iterator prev reverse_iterator size ssize""",
     "limits": "numeric_limits",
     "list": "begin end list",
