@@ -5,13 +5,12 @@
 #include <cstring>
 
 namespace aorta {
+namespace {
 
-Tensor detail::with_requires_grad(Tensor result, bool requires_grad) {
+Tensor finish(Tensor result, bool requires_grad) {
   if (requires_grad) result.requires_grad_();
   return result;
 }
-
-namespace {
 
 // Numbers made on the host and moved to where they are wanted.
 template <class F>
@@ -35,7 +34,7 @@ Tensor generate(const char* op, int64_t count, DType dtype, const TensorOptions&
       }
     }
   });
-  return detail::with_requires_grad(result.to(options.device), options.requires_grad);
+  return finish(result.to(options.device), options.requires_grad);
 }
 
 TensorOptions options_like(const Tensor& like, const LikeOptions& options) {
@@ -50,16 +49,15 @@ Tensor empty_strided(const Shape& shape, const Strides& strides, const TensorOpt
   const DType dtype = options.dtype.value_or(DType::f32);
   const int64_t item = item_size(dtype);
   const int64_t bytes = item * checked_extent("empty", shape, strides, item);
-  return detail::with_requires_grad(
-      Tensor(Storage::allocate(bytes, options.device), dtype, shape, strides),
-      options.requires_grad);
+  return finish(Tensor(Storage::allocate(bytes, options.device), dtype, shape, strides),
+                options.requires_grad);
 }
 
 Tensor empty(const Shape& shape, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(DType::f32);
   const int64_t item = item_size(dtype);
   const int64_t bytes = item * checked_numel("empty", shape, item);
-  return detail::with_requires_grad(
+  return finish(
       Tensor(Storage::allocate(bytes, options.device), dtype, shape, contiguous_strides(shape)),
       options.requires_grad);
 }
@@ -68,7 +66,7 @@ Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& option
   const DType dtype = options.dtype.value_or(value.dtype());
   const Tensor result = empty(shape, {.dtype = dtype, .device = options.device});
   result.fill_(value);
-  return detail::with_requires_grad(result, options.requires_grad);
+  return finish(result, options.requires_grad);
 }
 
 Tensor zeros(const Shape& shape, const TensorOptions& options) {
@@ -136,7 +134,7 @@ Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
   const int64_t length = std::min(n, m);
   const Tensor diagonal(result.storage(), result.dtype(), {length}, {m + 1});
   diagonal.fill_(1);
-  return detail::with_requires_grad(result, options.requires_grad);
+  return finish(result, options.requires_grad);
 }
 
 Tensor eye(int64_t n, const TensorOptions& options) { return eye(n, n, options); }
@@ -159,7 +157,7 @@ Tensor full_like(const Tensor& like, const Scalar& value, const LikeOptions& opt
   plain.requires_grad = false;
   const Tensor result = empty_like(like, plain);
   result.fill_(value);
-  return detail::with_requires_grad(result, options.requires_grad);
+  return finish(result, options.requires_grad);
 }
 
 Tensor zeros_like(const Tensor& like, const LikeOptions& options) {
@@ -189,8 +187,8 @@ Tensor from_values(const void* values, int64_t count, DType dtype, const Shape& 
   }
   const Tensor result = empty(shape, {.dtype = dtype});
   if (count > 0) std::memcpy(result.data(), values, static_cast<size_t>(result.nbytes()));
-  return detail::with_requires_grad(result.to(ToOptions{.dtype = wanted, .device = options.device}),
-                                    options.requires_grad);
+  return finish(result.to(ToOptions{.dtype = wanted, .device = options.device}),
+                options.requires_grad);
 }
 
 }  // namespace detail
@@ -221,7 +219,7 @@ Tensor tensor(const TensorData& data, const TensorOptions& options) {
   const auto value = [&](int64_t i) { return values[static_cast<size_t>(i)]; };
   const Tensor flat = generate("tensor", static_cast<int64_t>(values.size()), dtype,
                                {.device = options.device}, value);
-  return detail::with_requires_grad(flat.view(shape), options.requires_grad);
+  return finish(flat.view(shape), options.requires_grad);
 }
 
 }  // namespace aorta

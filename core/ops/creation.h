@@ -58,7 +58,6 @@ Tensor tensor(const TensorData& data, const TensorOptions& options = {});
 namespace detail {
 Tensor from_values(const void* values, int64_t count, DType dtype, const Shape& shape,
                    const TensorOptions& options);
-Tensor with_requires_grad(Tensor result, bool requires_grad);
 }  // namespace detail
 
 /// A copy of `values` in a shape (1-d when left out); without a dtype, that of T (f32 for double

@@ -13,6 +13,11 @@ constinit Op<RandomKernel, RandomGradient> random_op{"random_"};
 
 namespace {
 
+Tensor finish_drawn(const Tensor& result, bool requires_grad) {
+  if (requires_grad) result.requires_grad_();
+  return result;
+}
+
 // Blocks of four words that a fill of so many elements takes, the same on every device.
 int64_t blocks_for(Distribution distribution, DType dtype, int64_t count) {
   const bool two = distribution == Distribution::randint ||
@@ -136,19 +141,19 @@ Tensor bernoulli(const Tensor& input, Generator* generator) {
 
 Tensor rand(const Shape& shape, const TensorOptions& options, Generator* generator) {
   check_floating("rand", options.dtype.value_or(DType::f32));
-  return detail::with_requires_grad(uniform_(make(shape, options, DType::f32), 0, 1, generator),
-                                    options.requires_grad);
+  return finish_drawn(uniform_(make(shape, options, DType::f32), 0, 1, generator),
+                      options.requires_grad);
 }
 
 Tensor randn(const Shape& shape, const TensorOptions& options, Generator* generator) {
   check_floating("randn", options.dtype.value_or(DType::f32));
-  return detail::with_requires_grad(normal_(make(shape, options, DType::f32), 0, 1, generator),
-                                    options.requires_grad);
+  return finish_drawn(normal_(make(shape, options, DType::f32), 0, 1, generator),
+                      options.requires_grad);
 }
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options,
                Generator* generator) {
-  return detail::with_requires_grad(
+  return finish_drawn(
       fill_integers("randint", make(shape, options, DType::i64), low, high, generator),
       options.requires_grad);
 }
@@ -161,20 +166,19 @@ Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options,
 Tensor rand_like(const Tensor& like, const LikeOptions& options, Generator* generator) {
   const Tensor made = make_like(like, options);
   check_floating("rand_like", made.dtype());
-  return detail::with_requires_grad(uniform_(made, 0, 1, generator), options.requires_grad);
+  return finish_drawn(uniform_(made, 0, 1, generator), options.requires_grad);
 }
 
 Tensor randn_like(const Tensor& like, const LikeOptions& options, Generator* generator) {
   const Tensor made = make_like(like, options);
   check_floating("randn_like", made.dtype());
-  return detail::with_requires_grad(normal_(made, 0, 1, generator), options.requires_grad);
+  return finish_drawn(normal_(made, 0, 1, generator), options.requires_grad);
 }
 
 Tensor randint_like(const Tensor& like, int64_t low, int64_t high, const LikeOptions& options,
                     Generator* generator) {
-  return detail::with_requires_grad(
-      fill_integers("randint_like", make_like(like, options), low, high, generator),
-      options.requires_grad);
+  return finish_drawn(fill_integers("randint_like", make_like(like, options), low, high, generator),
+                      options.requires_grad);
 }
 
 Tensor randint_like(const Tensor& like, int64_t high, const LikeOptions& options,
@@ -203,8 +207,8 @@ Tensor randperm(int64_t n, const TensorOptions& options, Generator* generator) {
       std::swap(at[i], at[j]);
     }
   }
-  return detail::with_requires_grad(order.to(ToOptions{.dtype = dtype, .device = options.device}),
-                                    options.requires_grad);
+  return finish_drawn(order.to(ToOptions{.dtype = dtype, .device = options.device}),
+                      options.requires_grad);
 }
 
 namespace {
