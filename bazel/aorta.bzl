@@ -135,12 +135,12 @@ def aorta_library(name, srcs = [], hdrs = [], deps = [], copts = [], alone = [],
     """A cc_library whose headers are included as <aorta/PACKAGE/header>.
 
     Every header goes into hdrs; one in srcs would not be found under <aorta/...>. Sources in alone are compiled each
-    by itself, whatever --unity says.
+    by itself, whatever --unity says; so are those of tests' libraries.
     """
     test = kwargs.get("testonly")
     cc_library(
         name = name,
-        srcs = unity_sources(name, srcs) + alone,
+        srcs = (srcs if test else unity_sources(name, srcs)) + alone,
         hdrs = hdrs,
         copts = (TEST_COPTS + _TEST_PRELUDE_COPTS if test else AORTA_COPTS + _PRELUDE_COPTS) + copts,
         include_prefix = _include_prefix(),
