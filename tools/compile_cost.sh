@@ -1,6 +1,6 @@
 #!/bin/bash
 # What each source of a target costs to compile, in CPU seconds (docs/building.md): compile_cost.sh [BAZEL FLAGS] TARGET
-#   tools/compile_cost.sh -c opt --isa=machine --cuda=false //tools/echo:aorta-echo
+#   tools/compile_cost.sh -c opt --isa=machine --cuda=false //apps/echo:aorta-echo
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 flags=("${@:1:$#-1}") target=${!#}

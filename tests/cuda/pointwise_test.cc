@@ -151,7 +151,7 @@ TEST_F(CudaPointwise, HugeTensors) {
   EXPECT_EQ(y.narrow(0, n - 4, 4).to_vector<int>(), (std::vector<int>{1, 8, 8, 8}));
   EXPECT_EQ(y.narrow(0, 0, 2).to_vector<int>(), (std::vector<int>{1, 1}));
   const Tensor grid = y.narrow(0, 0, int64_t{1} << 31).view({int64_t{1} << 16, int64_t{1} << 15});
-  const Tensor bias = arange(int64_t{1} << 15, {.dtype = u8, .device = "cuda"});
+  const Tensor bias = arange(int64_t{1} << 15, {.dtype = i32, .device = "cuda"}).to(u8);
   const Tensor sum = grid.t() + bias.unsqueeze(1);
   EXPECT_EQ(sum[7].narrow(0, (1 << 16) - 2, 2).to_vector<int>(), (std::vector<int>{8, 8}));
   EXPECT_EQ(sum[(1 << 15) - 1].narrow(0, 0, 1).to_vector<int>(), (std::vector<int>{0}));
