@@ -23,7 +23,7 @@ inline constexpr DType i64 = DType::i64;
 inline constexpr DType i32 = DType::i32;
 inline constexpr DType u8 = DType::u8;
 inline constexpr DType boolean = DType::boolean;
-// PyTorch's names.
+/// The dtypes by PyTorch's names.
 inline constexpr DType float32 = DType::f32;
 inline constexpr DType float64 = DType::f64;
 inline constexpr DType float16 = DType::f16;

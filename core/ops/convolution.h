@@ -81,9 +81,8 @@ struct ConvolutionTransposeOptions {
   Dims dilation = 1;
 };
 
-// The functions above with such options. Templates, so that braces without names, which may be
-// both, are the numbers above.
-
+/// The functions above with such options. They are templates, so that braces without names, which
+/// may be both, are the numbers above.
 template <std::same_as<ConvolutionOptions> Options = ConvolutionOptions>
 Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, const Options& o) {
   return conv1d(input, weight, bias, o.stride, o.padding, o.dilation, o.groups);
@@ -108,7 +107,6 @@ template <std::same_as<ConvolutionOptions> Options = ConvolutionOptions>
 Tensor conv3d(const Tensor& input, const Tensor& weight, const Options& options) {
   return conv3d(input, weight, {}, options);
 }
-
 template <std::same_as<ConvolutionTransposeOptions> Options = ConvolutionTransposeOptions>
 Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         const Options& o) {

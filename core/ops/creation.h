@@ -4,6 +4,7 @@
 
 namespace aorta {
 
+/// Filled with 0 or 1, f32 without a dtype.
 Tensor zeros(const Shape& shape, const TensorOptions& options = {});
 Tensor ones(const Shape& shape, const TensorOptions& options = {});
 /// Filled with a number; without a dtype, the number's: f32, i64 or bool.

@@ -63,8 +63,7 @@ struct AvgPoolOptions {
   std::optional<int64_t> divisor_override = {};  // not of avg_pool1d
 };
 
-// The functions above with such options; templates for the reason that stands at conv2d's.
-
+/// The functions above with such options; templates for the reason that stands at conv2d.
 template <std::same_as<MaxPoolOptions> Options = MaxPoolOptions>
 Tensor max_pool1d(const Tensor& input, const Dims& kernel_size, const Options& o) {
   return max_pool1d(input, kernel_size, o.stride, o.padding, o.dilation, o.ceil_mode);
