@@ -74,10 +74,11 @@ _MODES = {
     "_random": {"AORTA_EMULATED_MODE": "random", "AORTA_EMULATED_ORDER": "random"},
 }
 
-def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], **kwargs):
+def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], huge = [], **kwargs):
     """GoogleTest cases on the emulated device: NAME as late as the rules allow, NAME_eager, NAME_random.
 
     once: patterns of the cases that NAME alone runs, for they take long. No case may skip for want of a device.
+    huge: patterns of those that take many minutes and gigabytes; NAME_huge alone runs them, and only when it is named.
     """
     plugin = "//tests/cuda/emulated:libaorta_cuda_emulated.so"
     driver = "//tests/cuda/emulated:driver/libcuda.so.1"
@@ -90,13 +91,14 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], **kwar
         alwayslink = True,
         deps = deps + ["@system//:gtest"],
     )
-    for mode, env in _MODES.items():
+    for mode, env in dict(_MODES, _huge = {}).items():
+        left_out = huge + (once if mode else [])
         aorta_test(
             name = name + mode,
             srcs = [],
-            args = ["--gtest_filter=-" + ":".join(once)] if mode and once else [],
+            args = ["--gtest_filter=" + ":".join(huge if mode == "_huge" else ["-" + ":".join(left_out)])],
             data = data + [plugin, driver],
-            tags = NOT_SANITIZED,
+            tags = NOT_SANITIZED + (["manual"] if mode == "_huge" else []),
             env = dict(env, AORTA_CUDA_PLUGIN = "$(rootpath %s)" % plugin),
             linkopts = ["-Wl,-rpath,$$ORIGIN/%s/tests/cuda/emulated/driver" % up],
             deps = [":" + name + "_cases"],

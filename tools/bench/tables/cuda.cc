@@ -18,7 +18,7 @@ struct GpuOp {
   double traffic;  // tensors read and written
 };
 
-constexpr GpuOp kOps[] = {
+constexpr GpuOp kGpuOps[] = {
     {"add", [](const Tensor& a, const Tensor& b) { return a + b; }, "a + b", 3},
     {"add a row", [](const Tensor& a, const Tensor& b) { return a + b[0]; }, "a + b[0]", 2},
     {"exp", [](const Tensor& a, const Tensor&) { return exp(a); }, "torch.exp(a)", 2},
@@ -92,7 +92,7 @@ Case matmul_case(int64_t n, DType dtype) {
 Rows cuda_rows(const Plan& plan) {
   Rows rows;
   const int64_t lines = plan.size(8192, 8);
-  for (const GpuOp& op : kOps) {
+  for (const GpuOp& op : kGpuOps) {
     const double bytes = 4.0 * 8192 * static_cast<double>(lines) * op.traffic;
     rows.push_back({.name = fmt::format("{}, f32", op.name),
                     .unit = Unit::bytes,
