@@ -150,12 +150,12 @@ void add_moments(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensors {
                     return {aorta::std(x[0], {0, 2}, 1, true)};
                   }},
-                 {"population",
-                  [](const Tensors& x) -> Tensors { return {aorta::std(x[0], 1, 0)}; }},
+                 {"population", [](const Tensors& x) -> Tensors { return {stddev(x[0], 1, 0)}; }},
                  {"correction2",
                   [](const Tensors& x) -> Tensors { return {aorta::std(x[0], 1, 2)}; }}},
        .bad = {{[] { aorta::std(ones({2}, {.dtype = i64})); },
-                "std: dtype must be floating, got i64"}}});
+                "std: dtype must be floating, got i64"}},
+       .also = {"stddev"}});
   rows.push_back({.op = "var_mean",
                   .tolerance = {4, 4, 2},
                   .calls = {{"default",

@@ -55,11 +55,15 @@ Tensors convolutions(const Case& c) {
     padding.push_back(w.before[d]);
     padding.push_back(w.after[d]);
   }
-  const auto run = w.spatial == 1 ? conv1d : w.spatial == 2 ? conv2d : conv3d;
-  const int64_t groups = c.integer("group", 1);
+  ConvolutionOptions options{w.stride, 0, w.dilation, c.integer("group", 1)};
+  Tensor padded = x;
   if (w.before == w.after)
-    return {run(x, c.inputs[1], bias_of(c), w.stride, w.before, w.dilation, groups)};
-  return {run(pad(x, padding), c.inputs[1], bias_of(c), w.stride, {0}, w.dilation, groups)};
+    options.padding = w.before;
+  else
+    padded = pad(x, padding);
+  if (w.spatial == 1) return {conv1d(padded, c.inputs[1], bias_of(c), options)};
+  if (w.spatial == 2) return {conv2d(padded, c.inputs[1], bias_of(c), options)};
+  return {conv3d(padded, c.inputs[1], bias_of(c), options)};
 }
 
 Tensors transposed_convolutions(const Case& c) {
@@ -71,11 +75,10 @@ Tensors transposed_convolutions(const Case& c) {
     const int64_t size = (x.size(d + 2) - 1) * w.stride[d] + w.reach(d);
     more[d] = std::max<int64_t>(more[d], wanted[static_cast<size_t>(d)] - size);
   }
-  const auto run = w.spatial == 1   ? conv_transpose1d
-                   : w.spatial == 2 ? conv_transpose2d
-                                    : conv_transpose3d;
-  Tensor y =
-      run(x, c.inputs[1], bias_of(c), w.stride, {0}, more, c.integer("group", 1), w.dilation);
+  const ConvolutionTransposeOptions options{w.stride, 0, more, c.integer("group", 1), w.dilation};
+  Tensor y = w.spatial == 1   ? conv_transpose1d(x, c.inputs[1], bias_of(c), options)
+             : w.spatial == 2 ? conv_transpose2d(x, c.inputs[1], bias_of(c), options)
+                              : conv_transpose3d(x, c.inputs[1], bias_of(c), options);
   for (int d = 0; d < w.spatial; ++d) {
     if (w.is_same() || !wanted.empty()) {
       const int64_t size =

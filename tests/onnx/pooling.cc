@@ -65,10 +65,10 @@ struct Window {
     return avg_pool3d(x, kernel, stride, padding, ceil_mode, include);
   }
   ValuesIndices largest(const Tensor& x, const Dims& padding) const {
-    const auto pool = spatial == 1   ? max_pool1d_with_indices
-                      : spatial == 2 ? max_pool2d_with_indices
-                                     : max_pool3d_with_indices;
-    return pool(x, kernel, stride, padding, dilation, ceil_mode);
+    const MaxPoolOptions options{stride, padding, dilation, ceil_mode};
+    if (spatial == 1) return max_pool1d_with_indices(x, kernel, options);
+    if (spatial == 2) return max_pool2d_with_indices(x, kernel, options);
+    return max_pool3d_with_indices(x, kernel, options);
   }
 };
 

