@@ -49,7 +49,7 @@ def folder_of(source):
     parts = shown_name(source).split("/")
     if parts[:3] == ["core", "cpu", "isa"]:
         return "core/cpu/isa"
-    return "/".join(parts[:2]) if parts[0] == "tools" else parts[0]
+    return "/".join(parts[:2]) if parts[0] in ("apps", "tools") else parts[0]
 
 
 def main():

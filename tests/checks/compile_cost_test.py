@@ -21,7 +21,7 @@ class CompileCost(unittest.TestCase):
 
     def test_folders(self):
         for source, folder in [("bazel-out/k8-opt/bin/nn/nn_unity/part0.cc", "nn"), ("core/cpu/isa/loss.cc", "core/cpu/isa"),
-                               ("core/cpu/loss.cc", "core"), ("apps/echo/main.cc", "tools/echo")]:
+                               ("core/cpu/loss.cc", "core"), ("apps/echo/main.cc", "apps/echo"), ("tools/bench/main.cc", "tools/bench")]:
             self.assertEqual(compile_cost.folder_of(source), folder)
 
     def test_seconds(self):

@@ -333,8 +333,9 @@ TEST(Convolution, NumbersByNameAreThoseByPosition) {
                     conv2d(x, w, {}, {1, 1}, {1, 1}, {1, 1}, 2)));
   EXPECT_TRUE(
       equal(conv2d(x, w, {.padding = "same", .groups = 2}), conv2d(x, w, {}, 1, "same", 1, 2)));
-  EXPECT_TRUE(equal(conv1d(x[0], w[0], {.stride = 2, .groups = 2}).squeeze(),
-                    conv1d(x[0], w[0], {}, 2, 0, 1, 2).squeeze()));
+  const Tensor line = randn({2, 4, 9}), taps = randn({6, 2, 3});
+  EXPECT_TRUE(
+      equal(conv1d(line, taps, {.stride = 2, .groups = 2}), conv1d(line, taps, {}, 2, 0, 1, 2)));
   const Tensor back = randn({4, 3, 3, 3});
   EXPECT_TRUE(equal(conv_transpose2d(x, back, {.stride = 2, .padding = 1, .output_padding = 1}),
                     conv_transpose2d(x, back, {}, 2, 1, 1)));

@@ -508,7 +508,8 @@ TEST(Reduction, Errors) {
             "amin: a reduced dimension must have elements, got [0,2] reduced over [0,1]");
   EXPECT_EQ(error_of([&] { norm(empty({0}), kInf); }),
             "norm: a reduced dimension must have elements, got [0] reduced over [0]");
-  EXPECT_EQ(error_of([&] { sum(Tensor()); }).substr(0, 6), "tensor");
+  EXPECT_EQ(error_of([&] { sum(Tensor()); }),
+            "sum: input must be defined, got an undefined tensor");
 }
 
 // The reductions stand behind these checks.

@@ -103,7 +103,7 @@ def markdown():
         return "`` %s ``" % text.replace("|", "\\|") if text else ""
     lines = [bad_input_case.INTRODUCTION]
     lines += ["| number | what | command | exit code | message |", "|---|---|---|---|---|"]
-    for row in sorted(ROWS, key=number_of):
+    for row in sorted(ROWS, key=lambda row: (number_of(row), str(row.number))):
         lines.append("| %s | %s | `%s` | %d | %s |" % (row.number, cell(row.what), row.command, row.code,
                                                      code(row.message)))
     lines += ["", "%d of the %d inputs run. Left out:" % (INPUTS - len(LEFT_OUT), INPUTS), ""]
