@@ -50,7 +50,7 @@ class Resolver {
   void resolve(const std::vector<Index>& indices) {
     int taken = 0, ellipses = 0;
     for (size_t i = 0; i < indices.size(); ++i) {
-      if (indices[i].kind() != Index::Kind::tensor) continue;
+      if (indices[i].kind() != Index::Kind::tensor || indices[i].tensor().defined()) continue;
       const std::string name = "indices[" + std::to_string(i) + "]";
       check_defined(op_, {{name.c_str(), indices[i].tensor()}});
     }

@@ -353,7 +353,7 @@ Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::option
     const int64_t n = times[repeats.numel() == 1 ? 0 : static_cast<size_t>(i)];
     check(n >= 0, "repeat_interleave", "repeats can't be negative", n);
     check(!__builtin_add_overflow(total, n, &total), "repeat_interleave",
-          "the number of elements must fit in 63 bits");
+          "the number of elements must fit in 63 bits", n, " repeats of element ", i);
   }
   const Tensor index = empty({total}, {.dtype = i64});
   int64_t* out = index.data<int64_t>();

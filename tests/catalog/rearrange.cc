@@ -180,7 +180,12 @@ void add_rearranging(std::vector<Row>& rows) {
                  {"tensor",
                   [](const Tensors& x) -> Tensors { return {repeat_interleave(x[0], x[1], 0)}; }}},
        .bad = {{[] { repeat_interleave(ones({2}), -1); },
-                "repeat_interleave: repeats can't be negative, got -1"}}});
+                "repeat_interleave: repeats can't be negative, got -1"},
+               {[] {
+                  repeat_interleave(ones({2}), tensor({INT64_MAX, int64_t{1}}));
+                },
+                "repeat_interleave: the number of elements must fit in 63 bits, got 1 repeats of "
+                "element 1"}}});
 }
 
 }  // namespace

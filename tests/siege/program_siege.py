@@ -50,13 +50,13 @@ COUNTS = ("--num_epochs", "--max_steps", "--num_workers", "--workers", "--train"
 
 class Judge:
     def __init__(self, path):
-        self.library = ctypes.CDLL(path)
-        for function in self.library.aorta_fault_of, self.library.aorta_fault_of_output:
+        self.rules = ctypes.CDLL(path)
+        for function in self.rules.aorta_fault_of, self.rules.aorta_fault_of_output:
             function.restype, function.argtypes = ctypes.c_char_p, [ctypes.c_char_p]
 
     def fault(self, done, codes):
         """What is wrong with how a program ended; nothing when all is well."""
-        output = self.library.aorta_fault_of_output((done.err + done.out).encode(errors="replace")).decode()
+        output = self.rules.aorta_fault_of_output((done.err + done.out).encode(errors="replace")).decode()
         if output:
             return "it " + output
         # The system's loader hadn't room for the libraries: nothing of ours has run.
@@ -70,7 +70,7 @@ class Judge:
             return "there must be %d lines on stderr, got %d" % (done.code != 0, len(errors))
         for line in done.err.splitlines():
             text = line.partition(": ")[2] if line.startswith(("error: ", "warning: ")) else line
-            fault = self.library.aorta_fault_of(text.encode(errors="replace")).decode()
+            fault = self.rules.aorta_fault_of(text.encode(errors="replace")).decode()
             if fault:
                 return "a line %s: %s" % (fault, line)
         return ""
