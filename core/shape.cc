@@ -132,6 +132,11 @@ int wrap_dim(const char* op, int64_t dim, int ndim) {
   return static_cast<int>(dim < 0 ? dim + n : dim);
 }
 
+int64_t along(const char* op, const Dims& sizes, int64_t dim) {
+  check(!sizes.empty(), op, "a 0-d tensor has no dimensions", "dim ", dim);
+  return sizes[wrap_dim(op, dim, sizes.size())];
+}
+
 Shape broadcast_shapes(const char* op, const Shape& a, const Shape& b) {
   if (a == b) return a;
   Shape result = Dims::filled(std::max(a.size(), b.size()), 1);

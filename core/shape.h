@@ -44,16 +44,16 @@ class Dims {
 
   int size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  int64_t operator[](int i) const { return values_[i]; }
-  int64_t& operator[](int i) { return values_[i]; }
+  int64_t operator[](int i) const { return values_[place(i)]; }
+  int64_t& operator[](int i) { return values_[place(i)]; }
   const int64_t* begin() const { return values_; }
   const int64_t* end() const { return values_ + size_; }
   int64_t* begin() { return values_; }
   int64_t* end() { return values_ + size_; }
   const int64_t* data() const { return values_; }
   int64_t* data() { return values_; }
-  int64_t back() const { return values_[size_ - 1]; }
-  int64_t& back() { return values_[size_ - 1]; }
+  int64_t back() const { return values_[place(size_ - 1)]; }
+  int64_t& back() { return values_[place(size_ - 1)]; }
 
   void push_back(int64_t value);
   void insert(int position, int64_t value);
@@ -77,6 +77,13 @@ class Dims {
 
  private:
   void assign(const int64_t* values, int64_t count);
+  // What lies behind the last value has never been written, and no sanitizer would see it read.
+  int place(int i) const {
+#ifdef __SANITIZE_ADDRESS__
+    if (i < 0 || i >= size_) __builtin_trap();
+#endif
+    return i;
+  }
   void copy(const Dims& other) {
     size_ = other.size_;
     for (int i = 0; i < size_; ++i) {
@@ -119,6 +126,10 @@ int64_t checked_extent(const char* op, const Shape& shape, const Strides& stride
 /// `dim` counted from the end when negative; throws unless -ndim <= dim < ndim. A 0-d tensor counts
 /// as 1-d here, as in PyTorch.
 int wrap_dim(const char* op, int64_t dim, int ndim);
+
+/// The value of `sizes` along `dim`, counted from the end when negative; throws where there is
+/// none, also for a 0-d tensor.
+int64_t along(const char* op, const Dims& sizes, int64_t dim);
 
 /// The shape that `a` and `b` broadcast to: sizes are matched from the last dimension, and 1
 /// stretches. Throws `op: shapes must broadcast, got [2,3] and [4]`.

@@ -98,10 +98,10 @@ class Tensor {
 
   bool defined() const { return static_cast<bool>(impl_); }
   const Shape& shape() const { return impl().shape; }
-  /// The size of one dimension; negative counts from the end.
-  int64_t size(int64_t dim) const { return impl().shape[wrap_dim("size", dim, this->dim())]; }
+  /// The size of one dimension; negative counts from the end. A 0-d tensor has none.
+  int64_t size(int64_t dim) const { return along("size", impl().shape, dim); }
   const Strides& strides() const { return impl().strides; }
-  int64_t stride(int64_t dim) const { return impl().strides[wrap_dim("stride", dim, this->dim())]; }
+  int64_t stride(int64_t dim) const { return along("stride", impl().strides, dim); }
   /// The number of dimensions.
   int dim() const { return impl().shape.size(); }
   int64_t numel() const { return impl().numel; }

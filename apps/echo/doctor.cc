@@ -1,5 +1,6 @@
 #include <aorta/apps/echo/doctor.h>
 #include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/files.h>
 #include <aorta/core/cpu/isa.h>
 #include <aorta/core/device.h>
 #include <aorta/core/parallel_for.h>
@@ -137,8 +138,9 @@ Finding disk(const std::string& folder) {
   }
   const double free =
       static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize) / kGiB;
-  finding.text = fmt::format("{:.1f} GiB free in {}", free,
-                             std::filesystem::absolute(folder).lexically_normal().string());
+  finding.text =
+      fmt::format("{:.1f} GiB free in {}", free,
+                  std::filesystem::path(absolute_path(folder)).lexically_normal().string());
   if (free >= 2) return finding;
   finding.status = Status::warn;
   finding.fix =
@@ -234,7 +236,8 @@ Finding opencv() {
           "//data:libaorta_opencv.so and set AORTA_OPENCV_PLUGIN to it";
     }
   }
-  std::filesystem::remove_all(folder);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
   return finding;
 }
 
@@ -251,7 +254,8 @@ Finding data_set() {
   }
   finding.text = place;
   for (const char* part : {"FileList.csv", "VolumeTracings.csv", "Videos"}) {
-    if (std::filesystem::exists(std::filesystem::path(place) / part)) continue;
+    std::error_code error;
+    if (std::filesystem::exists(std::filesystem::path(place) / part, error)) continue;
     finding.status = Status::warn;
     finding.text += std::string(" has no ") + part;
     finding.fix = "`aorta-echo data check` says what else is wrong";

@@ -33,7 +33,7 @@ std::string ef_row(const char* name, const Agreement& ef, size_t videos) {
 
 // The folder that the files go to when none is named: that of the weights.
 std::string folder_of(const std::string& run_or_weights) {
-  if (std::filesystem::is_directory(run_or_weights)) return run_or_weights;
+  if (is_folder(run_or_weights)) return run_or_weights;
   const std::string folder = std::filesystem::path(run_or_weights).parent_path();
   return folder.empty() ? "." : folder;
 }

@@ -1,12 +1,11 @@
 #include <aorta/apps/echo/export.h>
 #include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/segmenter.h>
 #include <aorta/core/io/load_save.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <filesystem>
 
 namespace aorta::echo {
 
@@ -15,8 +14,7 @@ void export_weights(const ExportOptions& options) {
   if (!safetensors && !options.output.ends_with(".npz"))
     throw Failure(ExitCode::usage,
                   "--output: must end with .safetensors or .npz, got " + options.output);
-  std::error_code error;
-  if (!options.overwrite && std::filesystem::exists(options.output, error))
+  if (!options.overwrite && is_there(options.output))
     throw Failure(ExitCode::storage,
                   options.output + ": the file is there; --overwrite replaces it");
   const Segmenter segmenter =

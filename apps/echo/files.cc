@@ -66,6 +66,26 @@ void check_workers(const char* flag, int value) {
                   fmt::format("{}: must be at most {}, got {}", flag, kMost, value));
 }
 
+namespace {
+
+std::filesystem::file_type type_of(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_type type = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::none)
+    throw Failure(ExitCode::environment,
+                  path + ": the path must be readable, got " + error.message());
+  return type;
+}
+
+}  // namespace
+
+bool is_there(const std::string& path) {
+  return type_of(path) != std::filesystem::file_type::not_found;
+}
+bool is_folder(const std::string& path) {
+  return type_of(path) == std::filesystem::file_type::directory;
+}
+
 std::string absolute_path(const std::string& path) {
   std::error_code error;
   const std::filesystem::path whole = std::filesystem::absolute(path, error);

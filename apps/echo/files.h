@@ -37,6 +37,11 @@ void check_not_negative(const char* flag, T value) {
 /// Processes that read: 0 to the most that a loader has.
 void check_workers(const char* flag, int value);
 
+/// Whether something, or a folder, is there. Throw a Failure of the environment where the system
+/// can't tell, for what is taken for absent is written over.
+bool is_there(const std::string& path);
+bool is_folder(const std::string& path);
+
 /// The path from the root, for a person; as it is where the present folder can't be told.
 std::string absolute_path(const std::string& path);
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 
 namespace aorta::echo {
 
@@ -120,8 +119,7 @@ std::string pretrained_weights(const std::string& model_name) {
                                : std::string(home ? home : ".") + "/.local/share") +
       "/aorta";
   const std::string path = folder + "/" + model_name + ".safetensors";
-  std::error_code error;
-  if (std::filesystem::exists(path, error)) return path;
+  if (is_there(path)) return path;
   throw Failure(
       ExitCode::environment,
       "--pretrained: torchvision's weights must be in " + path +
@@ -133,7 +131,15 @@ std::string pretrained_weights(const std::string& model_name) {
 
 Device choose_device(const std::string& name) {
   if (name == "auto") return cuda::is_available() ? Device("cuda") : Device();
-  const Device device = with_code(ExitCode::usage, [&] { return Device(name); });
+  Device device;
+  try {
+    device = Device(name);
+  } catch (const Error&) {
+    throw Failure(ExitCode::usage,
+                  "--device: must be auto, cpu, cuda or the number of a GPU as in "
+                  "cuda:0, got " +
+                      io::quote(name));
+  }
   if (device.is_cuda() && !cuda::is_available())
     throw Failure(ExitCode::environment, "--device " + name + ": " + cuda::unavailable_reason() +
                                              "; `aorta-echo doctor` says more, --device cpu "

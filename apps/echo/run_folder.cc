@@ -1,4 +1,5 @@
 #include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/run_folder.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/io/file.h>
@@ -88,8 +89,7 @@ void check_kinds(const std::string& path) {
 /// Whether a run has had a checkpoint: the first one is written at the end of the first epoch,
 /// after the epoch's rows and best weights.
 bool is_beyond_first_checkpoint(const std::string& path) {
-  std::error_code error;
-  if (fs::exists(path + "/report.html", error)) return true;
+  if (is_there(path + "/report.html")) return true;
   try {
     const auto log = io::FileBytes::map(path + "/log.csv");
     constexpr int kFirstEpoch = 3;  // lines: the header and two phases
@@ -191,11 +191,10 @@ std::vector<Setting> settings_of_yaml(std::string_view text, const std::string& 
 }  // namespace
 
 void check_holds_a_run(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error))
+  if (!is_there(path))
     throw Failure(ExitCode::environment,
                   path + ": --resume needs the folder of a run, got no such folder");
-  if (!fs::is_directory(path, error) || !holds_a_run(path))
+  if (!is_folder(path) || !holds_a_run(path))
     throw Failure(ExitCode::environment,
                   path + ": --resume needs the folder of a run, got one without");
 }
@@ -203,7 +202,7 @@ void check_holds_a_run(const std::string& path) {
 RunFolder::RunFolder(const std::string& path, bool resume, bool overwrite)
     : path_(path), resume_(resume) {
   std::error_code error;
-  if (fs::exists(path, error) && !fs::is_directory(path, error))
+  if (is_there(path) && !is_folder(path))
     throw Failure(ExitCode::environment, path + ": --output must be a folder, got a file");
   if (resume) check_holds_a_run(path);
   for (fs::path folder = path; !folder.empty() && !fs::exists(folder, error);
@@ -312,8 +311,7 @@ void RunFolder::write(const std::string& name, const std::string& text) const {
 
 State RunFolder::load_checkpoint(std::string& note) const {
   const std::string path = file("checkpoint.safetensors");
-  std::error_code error;
-  if (!fs::exists(path, error) && !fs::exists(path + ".1", error)) {
+  if (!is_there(path) && !is_there(path + ".1")) {
     if (is_beyond_first_checkpoint(path_))
       throw Failure(ExitCode::storage,
                     path_ +

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 
 namespace aorta::echo {
@@ -33,7 +32,7 @@ void check_videos(const SegmentOptions& options) {
                                          " and " + video + ": segment them to two folders");
     with_code(ExitCode::data, [&] { return data::VideoReader(video).height(); });
     const std::string overlay = overlay_path(options, video);
-    if (options.save_video && !options.overwrite && std::filesystem::exists(overlay))
+    if (options.save_video && !options.overwrite && is_there(overlay))
       throw Failure(ExitCode::storage,
                     overlay +
                         ": is there already; --overwrite replaces it, --output names another "

@@ -1,4 +1,5 @@
 #include <aorta/aorta.h>
+#include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/segmenter.h>
 #include <aorta/core/io/safetensors.h>
 
@@ -85,8 +86,7 @@ Segmenter segmenter_of(const State& state, const std::string& name) {
 }
 
 std::string weights_file(const std::string& run_or_file) {
-  std::error_code error;
-  if (std::filesystem::is_directory(run_or_file, error)) return run_or_file + "/best.safetensors";
+  if (is_folder(run_or_file)) return run_or_file + "/best.safetensors";
   const std::string suffix = std::filesystem::path(run_or_file).extension();
   if (suffix == ".pt" || suffix == ".pth")
     fail(run_or_file, "weights must be in a .safetensors or .npz file",

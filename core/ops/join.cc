@@ -1,8 +1,10 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
+#include <aorta/core/resource_error.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace aorta {
 
@@ -104,9 +106,21 @@ int64_t size_along(const char* op, const Tensor& input, int64_t dim) {
   return input.shape()[wrap_dim(op, dim, input.dim())];
 }
 
-// Parts [0, step), [step, 2 step), ...; one part where the dimension is empty.
-std::vector<Tensor> cut_evenly(const Tensor& input, int64_t size, int64_t step, int64_t dim) {
+// Room for so many parts: sizes of an empty tensor may be any.
+std::vector<Tensor> room_for(const char* op, int64_t count) {
   std::vector<Tensor> parts;
+  try {
+    parts.reserve(static_cast<size_t>(count));
+  } catch (const std::exception&) {  // of memory or of what a vector can count
+    fail_for_resources(op, "there must be memory for the list of parts", count, " parts");
+  }
+  return parts;
+}
+
+// Parts [0, step), [step, 2 step), ...; one part where the dimension is empty.
+std::vector<Tensor> cut_evenly(const char* op, const Tensor& input, int64_t size, int64_t step,
+                               int64_t dim) {
+  std::vector<Tensor> parts = room_for(op, size == 0 ? 1 : (size - 1) / step + 1);
   int64_t start = 0;
   do {
     const int64_t length = std::min(step, size - start);
@@ -123,7 +137,7 @@ std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) 
   const int64_t size = size_along("split", input, dim);
   check(split_size > 0 || (split_size == 0 && size == 0), "split", "split_size must be positive",
         split_size);
-  return cut_evenly(input, size, split_size, dim);
+  return cut_evenly("split", input, size, split_size, dim);
 }
 
 std::vector<Tensor> split(const Tensor& input, const std::vector<int64_t>& sizes, int64_t dim) {
@@ -150,15 +164,19 @@ std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
   check_defined("chunk", {{"input", input}});
   const int64_t size = size_along("chunk", input, dim);
   check(chunks > 0, "chunk", "the number of chunks must be positive", chunks);
-  if (size == 0) return std::vector<Tensor>(static_cast<size_t>(chunks), input);
-  return cut_evenly(input, size, (size - 1) / chunks + 1, dim);
+  if (size == 0) {
+    std::vector<Tensor> parts = room_for("chunk", chunks);
+    parts.resize(static_cast<size_t>(chunks), input);
+    return parts;
+  }
+  return cut_evenly("chunk", input, size, (size - 1) / chunks + 1, dim);
 }
 
 std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t dim) {
   check_defined("tensor_split", {{"input", input}});
   const int64_t size = size_along("tensor_split", input, dim);
   check(sections > 0, "tensor_split", "the number of sections must be positive", sections);
-  std::vector<Tensor> parts;
+  std::vector<Tensor> parts = room_for("tensor_split", sections);
   int64_t start = 0;
   for (int64_t i = 0; i < sections; ++i) {
     const int64_t length = size / sections + (i < size % sections);
@@ -187,8 +205,7 @@ std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {
   check_defined("unbind", {{"input", input}});
   check(input.dim() > 0, "unbind", "a 0-d tensor has no parts", input.shape());
   const int d = wrap_dim("unbind", dim, input.dim());
-  std::vector<Tensor> parts;
-  parts.reserve(static_cast<size_t>(input.shape()[d]));
+  std::vector<Tensor> parts = room_for("unbind", input.shape()[d]);
   for (int64_t i = 0; i < input.shape()[d]; ++i) parts.push_back(input.select(d, i));
   return parts;
 }

@@ -1,4 +1,5 @@
 #include <aorta/core/ops/join.h>
+#include <aorta/core/resource_error.h>
 
 #include "elements.h"
 
@@ -168,6 +169,16 @@ TEST(Split, NamesWhatIsWrong) {
   expect_error([&] { split(x, {-1, 8}); }, "split: sizes can't be negative, got -1");
   expect_error([&] { chunk(x, 0); }, "chunk: the number of chunks must be positive, got 0");
   expect_error([&] { unbind(ones({})); }, "unbind: a 0-d tensor has no parts, got []");
+  // An empty tensor's other sizes may be any.
+  const Tensor wide = empty({0, int64_t{1} << 43});
+  const std::string got = ": there must be memory for the list of parts, got 8796093022208 parts";
+  EXPECT_THROW(unbind(wide, 1), ResourceError);
+  expect_error([&] { unbind(wide, 1); }, "unbind" + got);
+  expect_error([&] { split(wide, 1, 1); }, "split" + got);
+  expect_error([&] { chunk(wide, int64_t{1} << 43, 1); }, "chunk" + got);
+  expect_error([&] { tensor_split(wide, int64_t{1} << 43, 1); }, "tensor_split" + got);
+  expect_error([&] { chunk(empty({0}), INT64_MAX); },
+               "chunk: there must be memory for the list of parts, got 9223372036854775807 parts");
   expect_error([&] { split(ones({}), 1); }, "split: a 0-d tensor can't be split, got []");
 }
 

@@ -59,6 +59,12 @@ TEST(Tensor, Metadata) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(x.data()) % 64, 0u);
   EXPECT_EQ(error_of([&] { x.size(3); }),
             "size: dimension out of range, got dim 3 of a 3-d tensor");
+  const Tensor number = ones({});
+  for (const int64_t dim : {-1, 0, 1}) {
+    const std::string got = ": a 0-d tensor has no dimensions, got dim " + std::to_string(dim);
+    EXPECT_EQ(error_of([&] { number.size(dim); }), "size" + got);
+    EXPECT_EQ(error_of([&] { number.stride(dim); }), "stride" + got);
+  }
   EXPECT_EQ(error_of([&] { x.data<float>(); }),
             "data: the element type must match the dtype, got f32 for a tensor of f64");
 }

@@ -432,6 +432,21 @@ def _(case):
     return case.begun().resume("--num_epochs", "2", "--device", "auto", environment={"CUDA_VISIBLE_DEVICES": ""})
 
 
+for letter, what, name, said in (("c", "that there isn't", "tpu", '"tpu"'),
+                                 ("d", "whose number has 300 digits", "cuda:" + "7" * 300, '"cuda:777*"')):
+    @row("72" + letter, "a --device " + what, 2,
+         "--device: must be auto, cpu, cuda or the number of a GPU as in cuda:0, got " + said, "train --device")
+    def _(case, name=name):
+        return case.train("--device", name)
+
+
+@row("72e", "a file to write whose path leads in a circle", 4,
+     "*/a.npz: the path must be readable, got Too many levels of symbolic links", "export --output")
+def _(case):
+    os.symlink(case.path("a.npz"), case.path("a.npz"))
+    return case.echo("export", "--weights", case.begun().run_folder, "--output", case.path("a.npz"))
+
+
 left_out(73, "a driver or cuDNN that is too old", "needs a GPU and another driver")
 left_out(74, "a CUDA error that stays", "needs a GPU")
 left_out(75, "a rank dies", "the program trains in one process")
