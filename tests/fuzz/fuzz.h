@@ -14,16 +14,24 @@ namespace aorta::fuzz {
 /// Called with the text of every Error instead of ending the program at an unclear one.
 inline void (*seen)(std::string_view text, std::string_view fault) = nullptr;
 
+/// Whether it is a gzip file, or a zip file with a deflated member: what these hold isn't seen in
+/// their bytes.
+inline bool is_compressed(std::string_view input) {
+  constexpr std::string_view kGzip = "\x1f\x8b", kMember = "PK\x03\x04", kDeflated("\x08\x00", 2);
+  if (input.starts_with(kGzip)) return true;
+  for (size_t at = input.find(kMember); at != input.npos; at = input.find(kMember, at + 1))
+    if (at + 10 <= input.size() && input.substr(at + 8, 2) == kDeflated) return true;
+  return false;
+}
+
 /// An Error is a good answer, as long as its text is clear, starts with the file's name and has no
 /// number that isn't in the file; anything else that goes wrong ends the program.
 inline void judge(std::string_view text, const uint8_t* data, size_t size,
                   std::string_view name = "input") {
   std::string fault = siege::fault_of(text);
   if (fault.empty() && text.find(name) == std::string_view::npos) fault = "must name its file";
-  // What a compressed file holds isn't seen in it.
-  const bool compressed = size > 1 && data[0] == 0x1f && data[1] == 0x8b;
-  if (const std::string number =
-          compressed ? "" : siege::number_not_in(text, {reinterpret_cast<const char*>(data), size});
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  if (const std::string number = is_compressed(input) ? "" : siege::number_not_in(text, input);
       fault.empty() && !number.empty())
     fault = "must have no number that isn't in the file, as " + number;
   if (seen) return seen(text, fault);

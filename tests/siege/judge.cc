@@ -229,6 +229,25 @@ std::string values_of(std::string_view message) {
   return values;
 }
 
+// Whether a number has too many digits. A word with a letter, but for an exponent's, is a name, and
+// names are as long as they are.
+bool has_long_number(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_of(" ,:;", at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    const bool is_name = std::any_of(word.begin(), word.end(), [](char c) {
+      return c == '/' || (is_letter(c) && !is_digit(c) && c != 'e' && c != 'E');
+    });
+    size_t digits = 0;
+    for (const char c : word) {
+      digits = is_digit(c) ? digits + 1 : 0;
+      if (digits > kMostDigits && !is_name) return true;
+    }
+    at = end + 1;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string fault_of_output(std::string_view output) {
@@ -262,12 +281,7 @@ std::string fault_of(std::string_view message, Speaker speaker) {
   if (message.ends_with("got") || message.ends_with(' ') || message.ends_with(':') ||
       message.ends_with(',') || contains(own, "got ,") || contains(own, "got ;"))
     return "a value must not be empty";
-  size_t digits = 0;
-  for (size_t i = 0; i < own.size(); ++i) {
-    const bool in_name = i > 0 && digits == 0 && is_letter(own[i - 1]);
-    digits = is_digit(own[i]) && !in_name ? digits + 1 : 0;
-    if (digits > kMostDigits) return "a number must have at most 20 digits";
-  }
+  if (has_long_number(own)) return "a number must have at most 20 digits";
   return contradiction(message);
 }
 
