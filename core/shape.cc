@@ -45,12 +45,23 @@ std::string to_string(const Dims& dims) {
   return text + "]";
 }
 
+namespace {
+
+// The stride of the next dimension. Of sizes that no tensor has it would not fit: those are refused
+// where their elements are counted (checked_numel).
+int64_t next_stride(int64_t stride, int64_t size) {
+  int64_t next = 0;
+  return __builtin_mul_overflow(stride, std::max<int64_t>(size, 1), &next) ? INT64_MAX : next;
+}
+
+}  // namespace
+
 Strides contiguous_strides(const Shape& shape) {
   Strides strides = shape;
   int64_t next = 1;
   for (int i = shape.size() - 1; i >= 0; --i) {
     strides[i] = next;
-    next *= std::max<int64_t>(shape[i], 1);
+    next = next_stride(next, shape[i]);
   }
   return strides;
 }
@@ -62,7 +73,7 @@ Strides channels_last_strides(const Shape& shape) {
   int64_t next = std::max<int64_t>(shape[1], 1);
   for (int i = n - 1; i >= 2; --i) {
     strides[i] = next;
-    next *= std::max<int64_t>(shape[i], 1);
+    next = next_stride(next, shape[i]);
   }
   strides[0] = next;
   return strides;
@@ -86,7 +97,7 @@ Strides dense_strides(const Shape& shape, const Strides& strides) {
   int64_t next = 1;
   for (int i = n - 1; i >= 0; --i) {
     dense[order[i]] = next;
-    next *= std::max<int64_t>(shape[order[i]], 1);
+    next = next_stride(next, shape[order[i]]);
   }
   return dense;
 }

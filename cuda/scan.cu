@@ -18,7 +18,7 @@ struct ProductOf {
   static constexpr int identity = 1;
   template <class A>
   __device__ __forceinline__ A operator()(A a, A b) const {
-    return scalar::wrapping_multiply(a, b);
+    return scalar::wrapping_mul(a, b);
   }
 };
 

@@ -69,6 +69,7 @@ MultiheadAttentionOptions resolved(MultiheadAttentionOptions options, int64_t fe
                                    int64_t heads) {
   check(features > 0 && heads > 0 && features % heads == 0, "MultiheadAttention",
         "embed_dim must be divisible by num_heads", features, " for ", heads);
+  checked_numel("MultiheadAttention", {3, features});
   if (options.kdim == 0) options.kdim = features;
   if (options.vdim == 0) options.vdim = features;
   return options;

@@ -63,19 +63,16 @@ Unflatten::Unflatten(Module& owner, const char* name, int64_t d, const Shape& sh
 Tensor Unflatten::forward(const Tensor& input) const {
   const int at = wrap_dim("Unflatten", dim, input.dim());
   Shape shape = sizes;  // a -1 is resolved here, where it stands for a part of one dimension
-  int64_t known = 1;
   int unknown = -1;
-  for (int d = 0; d < shape.size(); ++d) {
-    if (shape[d] == -1 && unknown < 0)
-      unknown = d;
-    else
-      known *= shape[d];
-  }
+  for (int d = 0; d < shape.size(); ++d)
+    if (shape[d] == -1 && unknown < 0) unknown = d;
+  if (unknown >= 0) shape[unknown] = 1;
+  const int64_t known = checked_numel("Unflatten", shape);
   if (unknown >= 0 && known > 0 && input.size(at) % known == 0) {
     shape[unknown] = input.size(at) / known;
   }
-  check(shape.numel() == input.size(at) && known >= 0, "Unflatten",
-        "sizes must multiply to the dimension's", sizes, " for ", input.size(at));
+  check(shape.numel() == input.size(at), "Unflatten", "sizes must multiply to the dimension's",
+        sizes, " for ", input.size(at));
   Shape whole;
   for (int d = 0; d < at; ++d) whole.push_back(input.size(d));
   for (const int64_t size : shape) whole.push_back(size);

@@ -17,6 +17,8 @@
 namespace aorta::nn {
 namespace {
 
+constexpr int64_t kMostLayers = 65536;
+
 using Tensors = std::vector<Tensor>;
 
 // The rows of the first dimension under one node, whose gradient is one stack: T selects would add
@@ -56,6 +58,9 @@ Recurrent::Recurrent(int64_t gates, int64_t input, int64_t hidden,
     : input_size(input), hidden_size(hidden), options(recurrent_options), gates_(gates) {
   check(input > 0 && hidden > 0, "Recurrent", "sizes must be positive", input, " and ", hidden);
   check(options.num_layers > 0, "Recurrent", "num_layers must be positive", options.num_layers);
+  check(options.num_layers <= kMostLayers, "Recurrent", "num_layers must be at most 65536",
+        options.num_layers);
+  checked_numel("Recurrent", {gates, hidden});
   check(options.dropout >= 0 && options.dropout <= 1, "Recurrent", "dropout must be in [0, 1]",
         options.dropout);
   const int64_t directions = options.bidirectional ? 2 : 1;

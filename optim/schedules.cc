@@ -119,7 +119,9 @@ double CosineAnnealingLR::lr_of(size_t group, double lr) {
   const double t = static_cast<double>(last_epoch_);
   if (step_count() == 1 && last_epoch_ > 0)
     return low + (base(group) - low) * (1 + std::cos(t * kPi / period)) / 2;
-  if ((last_epoch_ - 1 - options_.T_max) % (2 * options_.T_max) == 0)
+  // Each second period begins; the difference of two that aren't negative can't overflow.
+  const int64_t past = last_epoch_ - 1 - options_.T_max;
+  if (past % options_.T_max == 0 && past / options_.T_max % 2 == 0)
     return lr + (base(group) - low) * (1 - std::cos(kPi / period)) / 2;
   return (1 + std::cos(kPi * t / period)) / (1 + std::cos(kPi * (t - 1) / period)) * (lr - low) +
          low;

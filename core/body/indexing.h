@@ -3,6 +3,7 @@
 #include <aorta/core/body/limits.h>
 #include <aorta/core/dtype.h>
 #include <aorta/core/host_device.h>
+#include <aorta/core/scalar/wrapping.h>
 
 #include <cstdint>
 
@@ -39,9 +40,9 @@ AORTA_INLINE T combine(ScatterMode mode, T old, T value) {
     case ScatterMode::assign:
       return value;
     case ScatterMode::sum:
-      return static_cast<T>(old + value);
+      return scalar::wrapping_add(old, value);
     case ScatterMode::prod:
-      return static_cast<T>(old * value);
+      return scalar::wrapping_mul(old, value);
     case ScatterMode::amax:
       return old != old || old > value ? old : value;
     case ScatterMode::amin:

@@ -40,7 +40,7 @@ struct Given {
   int64_t groups;
 };
 
-void check_operands(const Given& g, int64_t output_channels) {
+void check_operands(const Given& g, bool transposed) {
   const char* const inputs[] = {"input must be (C, L) or (N, C, L)",
                                 "input must be (C, H, W) or (N, C, H, W)",
                                 "input must be (C, D, H, W) or (N, C, D, H, W)"};
@@ -63,7 +63,12 @@ void check_operands(const Given& g, int64_t output_channels) {
     check(g.input.size(d) > 0, g.op, "sizes must be positive, but that of the batch",
           g.input.shape());
   check(g.groups >= 1, g.op, "groups must be at least 1", g.groups);
+  check(g.weight.size(0) % g.groups == 0, g.op,
+        transposed ? "input channels must be divisible by groups"
+                   : "output channels must be divisible by groups",
+        "weight ", g.weight.shape(), ", groups ", g.groups);
   if (!g.bias.defined()) return;
+  const int64_t output_channels = transposed ? g.weight.size(1) * g.groups : g.weight.size(0);
   check(g.bias.shape() == Shape{output_channels}, g.op,
         "bias must have a number for each output channel", g.bias.shape(), " for ",
         output_channels);
@@ -181,13 +186,11 @@ Tensor convolve(const Given& g, const ConvPadding& padding) {
     return convolve({g.op, g.spatial, input, weight, bias, g.stride, g.dilation, g.groups},
                     padding);
   }
-  check_operands(g, g.weight.dim() > 0 ? g.weight.size(0) : 0);
+  check_operands(g, false);
   const Tensor input = batched(g.input, g.spatial);
   check(input.size(1) == g.weight.size(1) * g.groups, g.op,
         "input channels must equal weight channels x groups", "input ", g.input.shape(),
         ", weight ", g.weight.shape(), ", groups ", g.groups);
-  check(g.weight.size(0) % g.groups == 0, g.op, "output channels must be divisible by groups",
-        "weight ", g.weight.shape(), ", groups ", g.groups);
   const Dims sizes = numbers_of(g.op, "padding", padding.sizes(), g.spatial, 0);
   ConvolutionPlan plan = plan_of(g, sizes);
   for (int d = 0; d < g.spatial; ++d) {
@@ -216,12 +219,10 @@ Tensor convolve_transposed(const Given& g, const Dims& given_padding, const Dims
         {g.op, g.spatial, input, weight, bias, g.stride, g.dilation, g.groups}, given_padding,
         output_padding);
   }
-  check_operands(g, g.weight.dim() > 1 ? g.weight.size(1) * g.groups : 0);
+  check_operands(g, true);
   const Tensor input = batched(g.input, g.spatial);
   check(input.size(1) == g.weight.size(0), g.op, "input channels must equal weight channels",
         "input ", g.input.shape(), ", weight ", g.weight.shape());
-  check(g.weight.size(0) % g.groups == 0, g.op, "input channels must be divisible by groups",
-        "weight ", g.weight.shape(), ", groups ", g.groups);
   const Dims padding = numbers_of(g.op, "padding", given_padding, g.spatial, 0);
   const Dims more = numbers_of(g.op, "output_padding", output_padding, g.spatial, 0);
   ConvolutionPlan plan = plan_of(g, padding);

@@ -156,7 +156,8 @@ void write_along(ScatterKernel kernel, ScatterMode mode, const Tensor& table, in
   table.copy_(wide);
 }
 
-// The checked index of a write, in as many dimensions as `self` (at least 1).
+// The checked index of a write, in as many dimensions as the source (at least 1): an empty one may
+// come in any.
 Tensor prepare_write(const char* op, const Tensor& self, int dim, const Tensor& index,
                      const Tensor& source) {
   check_writable(op, self);
@@ -165,9 +166,9 @@ Tensor prepare_write(const char* op, const Tensor& self, int dim, const Tensor& 
   check(source.device() == self.device(), op, "tensors must be on one device", self.device(),
         " and ", source.device());
   const Tensor prepared = lift(prepare_index(op, index, self, &self));
-  if (index.numel() == 0) return prepared;
-  check_index_shape(op, lift(self), prepared, dim);
   const Tensor values = lift(source);
+  if (index.numel() == 0) return prepared.reshape(Dims::filled(values.dim(), 0));
+  check_index_shape(op, lift(self), prepared, dim);
   check(values.dim() == prepared.dim(), op, "the index must have as many dimensions as the source",
         index.shape(), " for shape ", source.shape());
   for (int d = 0; d < values.dim(); ++d) {

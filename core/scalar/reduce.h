@@ -12,6 +12,7 @@
 
 #include <aorta/core/scalar/math.h>
 #include <aorta/core/scalar/pointwise_info.h>
+#include <aorta/core/scalar/wrapping.h>
 
 namespace aorta::scalar {
 
@@ -21,16 +22,6 @@ using Accumulator = std::conditional_t<std::is_floating_point_v<T>, double, int6
 /// What they are given back in.
 template <class T>
 using SumValue = std::conditional_t<std::is_floating_point_v<T>, T, int64_t>;
-
-/// a + b and a * b of doubles, and of int64 wrapping around.
-AORTA_INLINE double wrapping_add(double a, double b) { return a + b; }
-AORTA_INLINE int64_t wrapping_add(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
-AORTA_INLINE double wrapping_multiply(double a, double b) { return a * b; }
-AORTA_INLINE int64_t wrapping_multiply(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-}
 
 /// The bounds of T, infinite where T has infinities.
 template <class T>
@@ -112,11 +103,11 @@ struct Prod {
   }
   template <class T>
   AORTA_INLINE void accumulate(State<T>& state, T x, int64_t) const {
-    state = wrapping_multiply(state, static_cast<State<T>>(x));
+    state = wrapping_mul(state, static_cast<State<T>>(x));
   }
   template <class T>
   AORTA_INLINE void combine(State<T>& state, const State<T>& other) const {
-    state = wrapping_multiply(state, other);
+    state = wrapping_mul(state, other);
   }
   template <class T>
   AORTA_INLINE Value<T> finish(const State<T>& state, int64_t) const {

@@ -363,6 +363,25 @@ TEST(InPlace, ComparisonsHaveZeroGradients) {
   EXPECT_EQ(grad_of(x), (Doubles{0, 0, 0, 0}));
 }
 
+// As in PyTorch, which takes an empty index of any rank.
+TEST(InPlace, AnEmptyIndexOfAnotherRankWritesNothing) {
+  const Tensor index = empty({0}, {.dtype = DType::i64});
+  for (const auto write :
+       {+[](const Tensor&x, const Tensor&i, const Tensor&y) { return scatter(x, 1, i, y); },
+        +[](const Tensor&x, const Tensor&i, const Tensor&y) { return scatter_add(x, 1, i, y); },
+        +[](const Tensor&x, const Tensor&i, const Tensor&y) {
+          return scatter_reduce(x, 1, i, y, ScatterReduce::prod);
+        }}) {
+    const Tensor x = full({2, 2}, 3, {.dtype = DType::f64, .requires_grad = true});
+    const Tensor y = full({2, 3}, 5, {.dtype = DType::f64, .requires_grad = true});
+    const Tensor written = write(x, index, y);
+    EXPECT_EQ(list(written), (Doubles{3, 3, 3, 3}));
+    sum(written).backward();
+    EXPECT_EQ(grad_of(x), (Doubles{1, 1, 1, 1}));
+    EXPECT_EQ(grad_of(y), Doubles(6, 0.0));
+  }
+}
+
 TEST(InPlace, GraphOfWritesFreesItself) {
   const Tensor x = leaf({1, 2, 3, 4});
   const auto step = [&] {

@@ -106,6 +106,11 @@ std::vector<BadCall> bad_conv2d() {
        },
        "conv2d: output channels must be divisible by groups, got weight [3,2,3,3], groups 2"},
       {[] {
+         conv2d(ones({1, 4, 8, 8}), ones({3, 2, 3, 3}), {}, {.groups = INT64_MAX});
+       },
+       "conv2d: output channels must be divisible by groups, got weight [3,2,3,3], groups "
+       "9223372036854775807"},
+      {[] {
          conv2d(ones({1, 1, 2, 8}), ones({1, 1, 3, 3}));
        },
        "conv2d: the kernel must fit into the padded input, got input [1,1,2,8], weight [1,1,3,3], "

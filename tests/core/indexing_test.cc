@@ -326,6 +326,21 @@ TEST(Bodies, GatherAndScatter) {
   expect_equal(x, want);
 }
 
+TEST(Scatter, IntegersWrapAround) {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  const Tensor x = tensor({most, int64_t{5}}), index = tensor({0, 0}), values = tensor({2, 3});
+  expect_equal(scatter_add(x, 0, index, values), tensor({-most + 3, int64_t{5}}));
+  expect_equal(index_add(x, 0, index, values), scatter_add(x, 0, index, values));
+  const auto reduce = [&](ScatterReduce kind) {
+    return scatter_reduce(x, 0, index, values, kind).to_vector<int64_t>();
+  };
+  using Numbers = std::vector<int64_t>;
+  // As numpy has it: 2^63 - 1 + 5 is -2^63 + 4, and (2^63 - 1) 6 is -6.
+  EXPECT_EQ(reduce(ScatterReduce::sum), (Numbers{-most + 3, 5}));
+  EXPECT_EQ(reduce(ScatterReduce::prod), (Numbers{-6, 5}));
+  EXPECT_EQ(reduce(ScatterReduce::mean), (Numbers{(-most + 3) / 3 - 1, 5}));
+}
+
 TEST(IndexSelect, IndicesAreCheckedWhereNothingIsRead) {
   const Tensor none = empty({2, 0, 3});
   EXPECT_EQ(to_string(index_select(none, 0, tensor({1, 0, 1})).shape()), "[3,0,3]");

@@ -95,6 +95,14 @@ TEST(Shape, CheckedNumel) {
             "op: the number of bytes must fit in 63 bits, got [0,4611686018427387904,4]");
 }
 
+// An empty tensor's strides are computed before anybody has counted its elements.
+TEST(Shape, StridesOfSizesThatNoTensorHas) {
+  constexpr int64_t kWide = int64_t{1} << 62;
+  EXPECT_EQ(contiguous_strides({0, 4, kWide}), (Strides{INT64_MAX, kWide, 1}));
+  EXPECT_EQ(dense_strides({4, 0, kWide}, {1, 8, 2})[1], INT64_MAX);
+  EXPECT_EQ(channels_last_strides({0, 8, 2, kWide})[0], INT64_MAX);
+}
+
 TEST(Shape, WrapDim) {
   EXPECT_EQ(wrap_dim("op", -1, 3), 2);
   EXPECT_EQ(wrap_dim("op", 0, 0), 0);

@@ -50,6 +50,20 @@ TEST(Misuse, OfLayersWhoseWeightsOrOptionsWereTakenAway) {
   EXPECT_NE(error_of([&] { linear(ones({1, 2})); }), kNoError);
 }
 
+TEST(Misuse, OfSizesThatNoTensorHas) {
+  constexpr int64_t kWide = int64_t{1} << 62;
+  const std::string wanted = ": the number of bytes must fit in 63 bits, got [";
+  EXPECT_EQ(error_of([] { GRU(2, kWide); }), "Recurrent" + wanted + "3,4611686018427387904]");
+  EXPECT_EQ(error_of([] { MultiheadAttention(kWide, 2); }),
+            "MultiheadAttention" + wanted + "3,4611686018427387904]");
+  EXPECT_EQ(error_of([] {
+              Unflatten(0, {kWide, 4})(ones({8}));
+            }),
+            "Unflatten" + wanted + "4611686018427387904,4]");
+  EXPECT_EQ(error_of([] { LSTM(2, 3, {.num_layers = INT64_MAX}); }),
+            "Recurrent: num_layers must be at most 65536, got 9223372036854775807");
+}
+
 TEST(Misuse, OfContainersWithinThemselves) {
   Sequential sequence{Linear(2, 2)};
   sequence.push_back(sequence);  // a copy, which shares the parameters

@@ -62,6 +62,10 @@ TEST(Misuse, OfScheduleLengthsAndFactors) {
               OneCycleLR schedule(sgd, {.max_lr = {1}, .total_steps = 10, .div_factor = 0});
             }),
             "one_cycle_lr: div_factor and final_div_factor must be above 0, got 0 and 10000");
+  // A period that nobody lives to see is one.
+  CosineAnnealingLR endless(sgd, {.T_max = INT64_MAX});
+  endless.step();
+  EXPECT_EQ(sgd.options(0).lr, 1e-3);
   // A rate that isn't a number is found by the step that would use it.
   StepLR nan(sgd, {.step_size = 1, .gamma = std::nan("")});
   nan.step();

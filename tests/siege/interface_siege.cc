@@ -1,4 +1,5 @@
 // Calls the whole interface with hostile arguments: see hunt.h for its flags.
+#include <aorta/core/allocator.h>
 #include <aorta/tests/siege/targets.h>
 
 int main(int argc, char** argv) {
@@ -11,6 +12,8 @@ int main(int argc, char** argv) {
   }();
   constexpr int64_t kMemory = int64_t{768} << 20;
   return hunt(argc, argv, "interface_siege", kMemory, [](Case& one) {
+    // Each case has the memory that the child was given, not what those before left of it.
+    aorta::cpu::empty_cache();
     // A pattern picks among those that have it, so that a case of its own is found again.
     std::vector<const Target*> chosen;
     for (const Target& target : all) {
