@@ -15,6 +15,19 @@ const std::vector<std::string> kCloseMoments = {
     "dim/equal",         "dim/shifted",         "keepdim/equal", "keepdim/shifted",
     "population/equal",  "population/shifted"};
 
+// `row` with the calls of a reduction: over one dimension, kept or not, over several, and over all.
+template <Tensor (*f)(const Tensor&, const ReduceDims&, bool)>
+Row over_dims(Row row) {
+  row.calls = {{"dim", [](const Tensors& x) -> Tensors { return {f(x[0], 1, false)}; }},
+               {"keepdim", [](const Tensors& x) -> Tensors { return {f(x[0], -1, true)}; }},
+               {"dims",
+                [](const Tensors& x) -> Tensors {
+                  return {f(x[0], {0, -1}, false)};
+                }},
+               {"default", [](const Tensors& x) -> Tensors { return {f(x[0], {}, false)}; }}};
+  return row;
+}
+
 void add_sums(std::vector<Row>& rows) {
   rows.push_back(
       {.op = "sum",
@@ -67,53 +80,25 @@ void add_sums(std::vector<Row>& rows) {
            {[] { mean(ones({2}), 2); }, "mean: dimension out of range, got dim 2 of a 1-d tensor"},
            {[] { mean(ones({2}, {.dtype = i64})); }, "mean: dtype must be floating, got i64"}}});
   rows.push_back(
-      {.op = "amax",
-       .tolerance = kExactButZeros,
-       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {amax(x[0], 1)}; }},
-                 {"keepdim", [](const Tensors& x) -> Tensors { return {amax(x[0], -1, true)}; }},
-                 {"dims",
-                  [](const Tensors& x) -> Tensors {
-                    return {amax(x[0], {0, -1})};
-                  }},
-                 {"default", [](const Tensors& x) -> Tensors { return {amax(x[0])}; }}},
-       .bad = {{[] { amax(ones({2}), 2); },
-                "amax: dimension out of range, got dim 2 of a 1-d tensor"}}});
+      over_dims<amax>({.op = "amax",
+                       .tolerance = kExactButZeros,
+                       .bad = {{[] { amax(ones({2}), 2); },
+                                "amax: dimension out of range, got dim 2 of a 1-d tensor"}}}));
   rows.push_back(
-      {.op = "amin",
-       .tolerance = kExactButZeros,
-       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {amin(x[0], 1)}; }},
-                 {"keepdim", [](const Tensors& x) -> Tensors { return {amin(x[0], -1, true)}; }},
-                 {"dims",
-                  [](const Tensors& x) -> Tensors {
-                    return {amin(x[0], {0, -1})};
-                  }},
-                 {"default", [](const Tensors& x) -> Tensors { return {amin(x[0])}; }}},
-       .bad = {{[] { amin(ones({2}), 2); },
-                "amin: dimension out of range, got dim 2 of a 1-d tensor"}}});
+      over_dims<amin>({.op = "amin",
+                       .tolerance = kExactButZeros,
+                       .bad = {{[] { amin(ones({2}), 2); },
+                                "amin: dimension out of range, got dim 2 of a 1-d tensor"}}}));
   rows.push_back(
-      {.op = "any",
-       .tolerance = kExact,
-       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {any(x[0], 1)}; }},
-                 {"keepdim", [](const Tensors& x) -> Tensors { return {any(x[0], -1, true)}; }},
-                 {"dims",
-                  [](const Tensors& x) -> Tensors {
-                    return {any(x[0], {0, -1})};
-                  }},
-                 {"default", [](const Tensors& x) -> Tensors { return {any(x[0])}; }}},
-       .bad = {
-           {[] { any(ones({2}), 2); }, "any: dimension out of range, got dim 2 of a 1-d tensor"}}});
+      over_dims<any>({.op = "any",
+                      .tolerance = kExact,
+                      .bad = {{[] { any(ones({2}), 2); },
+                               "any: dimension out of range, got dim 2 of a 1-d tensor"}}}));
   rows.push_back(
-      {.op = "all",
-       .tolerance = kExact,
-       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {all(x[0], 1)}; }},
-                 {"keepdim", [](const Tensors& x) -> Tensors { return {all(x[0], -1, true)}; }},
-                 {"dims",
-                  [](const Tensors& x) -> Tensors {
-                    return {all(x[0], {0, -1})};
-                  }},
-                 {"default", [](const Tensors& x) -> Tensors { return {all(x[0])}; }}},
-       .bad = {
-           {[] { all(ones({2}), 2); }, "all: dimension out of range, got dim 2 of a 1-d tensor"}}});
+      over_dims<all>({.op = "all",
+                      .tolerance = kExact,
+                      .bad = {{[] { all(ones({2}), 2); },
+                               "all: dimension out of range, got dim 2 of a 1-d tensor"}}}));
   rows.push_back(
       {.op = "logsumexp",
        .tolerance = {4, 8, 4},
