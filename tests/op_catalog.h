@@ -53,7 +53,8 @@ enum class Derivative {
   none,  // results are not recorded
 };
 
-/// A flag is off unless a row says otherwise, and a row that does says why beside it.
+/// A flag is off unless a row says otherwise. Why one does stands beside the row where the flag's
+/// own comment isn't the reason.
 struct Row {
   /// The name of the op's table row (OpRow), or of the public function where it has none.
   std::string op;
