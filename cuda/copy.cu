@@ -1,7 +1,6 @@
 // Copies, conversions between dtypes, transposes and fills.
 #include <aorta/core/body/item.h>
 #include <aorta/core/ops/copy.h>
-#include <aorta/cuda/register.h>
 #include <aorta/cuda/elementwise.cuh>
 
 #include <utility>

@@ -5,7 +5,6 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/rearrange.h>
-#include <aorta/cuda/register.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 

@@ -5,7 +5,6 @@
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/gemm_plan.h>
 #include <aorta/cuda/matmul_simple.h>
-#include <aorta/cuda/register.h>
 
 #include <cublasLt.h>
 

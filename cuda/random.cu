@@ -1,6 +1,5 @@
 // Random fills: the bodies that the CPU runs, so that one seed gives the same integers.
 #include <aorta/core/ops/random.h>
-#include <aorta/cuda/register.h>
 #include <aorta/cuda/launch.cuh>
 
 namespace aorta::cuda {

@@ -2,7 +2,6 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/scalar/reduce_list.h>
 #include <aorta/cuda/reduction.h>
-#include <aorta/cuda/register.h>
 
 #include <array>
 #include <utility>

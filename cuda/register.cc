@@ -1,11 +1,22 @@
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/pointwise.h>
-#include <aorta/cuda/register.h>
 
 #include <string>
 #include <utility>
 
 namespace aorta::cuda {
+
+// One a file of kernels: each fills its rows' CUDA column.
+void register_copy();
+void register_indexing();
+void register_matmul();
+void register_random();
+void register_rearrange();
+void register_reduction();
+void register_scan();
+void register_softmax();
+void register_update();
+
 namespace {
 
 template <int... part>
@@ -16,13 +27,13 @@ void register_pointwise(std::integer_sequence<int, part...>) {
 void register_kernels() {
   register_pointwise(std::make_integer_sequence<int, kPointwiseParts>{});
   register_copy();
-  register_random();
-  register_matmul();
   register_indexing();
+  register_matmul();
+  register_random();
   register_rearrange();
   register_reduction();
-  register_softmax();
   register_scan();
+  register_softmax();
   register_update();
 }
 

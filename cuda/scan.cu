@@ -1,6 +1,5 @@
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/scalar/reduce.h>
-#include <aorta/cuda/register.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 

@@ -1,6 +1,5 @@
 #include <aorta/core/ops/softmax.h>
 #include <aorta/core/scalar/math.h>
-#include <aorta/cuda/register.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 

@@ -1,5 +1,4 @@
 #include <aorta/core/ops/update.h>
-#include <aorta/cuda/register.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 

@@ -1,11 +1,10 @@
-#include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/op_table.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/tests/op_checks.h>
+#include <aorta/tests/op_kernels.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -49,9 +48,7 @@ TEST_P(CatalogUndefined, Named) { check_undefined(*GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Rows, CatalogUndefined, ::testing::ValuesIn(select(has_calls)), row_name);
 
 bool has_large(const Row& row) {
-  const bool extends =
-      row.family == "pointwise" || row.family == "reduction" || row.family == "lines";
-  return has_calls(row) && (extends || row.large);
+  return has_calls(row) && (row.takes_more_dimensions || row.large);
 }
 class CatalogThreads : public ::testing::TestWithParam<const Row*> {};
 TEST_P(CatalogThreads, SameBits) { check_threads(*GetParam(), "cpu"); }
@@ -75,56 +72,94 @@ INSTANTIATE_TEST_SUITE_P(Rows, CatalogProperty, ::testing::ValuesIn(select([](co
                          })),
                          row_name);
 
-// What rows name, and the names that they test besides.
-std::set<std::string> tested_names() {
-  std::set<std::string> names;
-  for (const Row& row : rows()) {
-    EXPECT_TRUE(names.insert(row.op).second) << row.op << " has two rows";
-    names.insert(row.also.begin(), row.also.end());
+// The kernel of the row's op, where the op has one, and those of its `also`.
+std::set<std::string> kernels_named(const Row& row) {
+  std::set<std::string> names(row.also.begin(), row.also.end());
+  EXPECT_EQ(names.size(), row.also.size()) << "a name stands twice";
+  const OpRow* const own = find_op(row.op);
+  if (own && own->has_kernel(DeviceType::cpu)) {
+    EXPECT_TRUE(names.insert(row.op).second) << "a row's own op needs no mention";
   }
   return names;
 }
 
-TEST(CatalogComplete, EveryRowOfTheOpTable) {
-  const std::set<std::string> names = tested_names();
-  int count = 0;
-  for (const OpRow* op = first_op(); op; op = op->next(), ++count) {
-    std::string name = op->name();
-    // The gradient kernel of a pointwise op is tested by that op's row.
-    if (name.ends_with("_backward")) name.resize(name.size() - std::strlen("_backward"));
-    if (name == in_place_hook.name() || name == keep_hook.name()) continue;  // autograd's own
-    EXPECT_TRUE(names.count(name)) << name << " needs a row in tests/catalog";
+// A row's calls run the kernels that it names, and no other.
+class CatalogKernels : public ::testing::TestWithParam<const Row*> {};
+TEST_P(CatalogKernels, AreThoseThatTheRowNames) {
+  EXPECT_EQ(kernels_run(*GetParam()), kernels_named(*GetParam()));
+}
+INSTANTIATE_TEST_SUITE_P(Rows, CatalogKernels, ::testing::ValuesIn(select(has_calls)), row_name);
+
+// A property, which computes what it expects besides, runs them too.
+TEST(CatalogPropertyKernels, AreRun) {
+  for (const Row& row : rows()) {
+    if (has_calls(row) || !row.property) continue;
+    const std::set<std::string> run = kernels_run([&](const Tensors&) { row.property("cpu"); });
+    for (const std::string& name : kernels_named(row))
+      EXPECT_TRUE(run.contains(name)) << row.op << " doesn't run " << name;
   }
-  EXPECT_GT(count, 100);
 }
 
-// The functions that core/ops/*.h declare at the start of a line.
+// What rows name, and the functions that they test besides.
+std::set<std::string> tested_names() {
+  std::set<std::string> names;
+  for (const Row& row : rows()) {
+    EXPECT_TRUE(names.insert(row.op).second) << row.op << " has two rows";
+    names.insert(row.functions.begin(), row.functions.end());
+  }
+  return names;
+}
+
+// The functions that core/ops/*.h declare at the start of a line, of a result of a type of ours.
 std::set<std::string> public_functions() {
   std::set<std::string> names;
   for (const auto& file : std::filesystem::directory_iterator("core/ops")) {
-    // Index checks that ops share; tensor(values)'s other half.
-    if (file.path().extension() != ".h" || file.path().stem() == "indexed_plan") continue;
+    if (file.path().extension() != ".h") continue;
     std::ifstream stream(file.path());
     for (std::string line; std::getline(stream, line);) {
       static const std::regex declaration(
-          "^(?:inline )?(?:const )?(?:Tensor|std::vector<Tensor>|ValuesIndices|VarMean|Unique)&? "
-          "(\\w+)\\(.*");
+          "^(?:inline )?(?:const )?(?:[A-Z]\\w*|std::vector<Tensor>)&? (\\w+)\\(.*");
       std::smatch match;
-      if (std::regex_match(line, match, declaration) && match[1] != "from_values")
-        names.insert(match[1]);
+      if (std::regex_match(line, match, declaration)) names.insert(match[1]);
     }
   }
   return names;
 }
 
+// Whether core declares it beside its ops: a method of Tensor, or a maker of fresh tensors.
+bool is_basic(const std::string& name) {
+  const std::regex declaration(" *(?:const )?[\\w:<>]+&? " + name + "\\(.*");
+  for (const char* header : {"core/tensor.h", "core/empty.h"}) {
+    std::ifstream stream(header);
+    for (std::string line; std::getline(stream, line);) {
+      if (std::regex_match(line, declaration)) return true;
+    }
+  }
+  return false;
+}
+
 TEST(CatalogComplete, EveryPublicFunction) {
-  const std::set<std::string> names = tested_names(), functions = public_functions();
+  std::set<std::string> names = tested_names();
+  const std::set<std::string> functions = public_functions();
   EXPECT_GT(functions.size(), 200u);
+  // Functions of the name of an op are tested where its kernel is run: gradients_test.
+  for (const OpRow* op = first_op(); op; op = op->next()) names.insert(op->name());
   for (const std::string& function : functions) {
     const bool in_place = function.back() == '_';
     const std::string base = in_place ? function.substr(0, function.size() - 1) : function;
     EXPECT_TRUE(names.count(function) || names.count(base) || names.count(base + "_"))
         << function << " needs a row in tests/catalog";
+  }
+}
+
+// The names are not of functions that are gone.
+TEST(CatalogComplete, FunctionsAreDeclared) {
+  const std::set<std::string> declared = public_functions();
+  for (const Row& row : rows()) {
+    for (const std::string& function : row.functions) {
+      EXPECT_TRUE(declared.contains(function) || is_basic(function))
+          << row.op << " names " << function;
+    }
   }
 }
 

@@ -2,12 +2,20 @@
 
 #include <aorta/tests/op_catalog.h>
 
-// The checks of gradients that every row of the op catalogue goes through. Samples with extreme
-// values are left out: finite differences say nothing there.
+#include <set>
+#include <string>
+
+// The checks of gradients that every row of the op catalogue goes through, at the samples whose
+// inputs are floating and no larger than 1000, and whose results and gradients are finite: finite
+// differences say nothing elsewhere.
 namespace aorta::catalog {
 
 /// Whether a call has floating inputs to differentiate with respect to.
 bool has_gradient(const Row& row);
+/// How many samples of the row its gradients are checked at.
+int gradient_points(const Row& row);
+/// The ops whose CPU kernels its gradients run there.
+std::set<std::string> kernels_of_gradients(const Row& row);
 /// Gradients agree with finite differences in f64.
 void check_gradients(const Row& row);
 /// They are PyTorch's, also at ties and kinks, where finite differences say nothing.

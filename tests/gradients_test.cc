@@ -1,7 +1,12 @@
+#include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/op_table.h>
 #include <aorta/tests/gradient_checks.h>
+#include <aorta/tests/op_kernels.h>
 #include <aorta/tests/view_writes.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
 
 // The gradients of every row of the op catalogue.
 namespace aorta::catalog {
@@ -31,6 +36,55 @@ TEST_P(Gradients, Mutants) {
   check_gradient_mutants(*GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(Rows, Gradients, ::testing::ValuesIn(rows_with_gradient()), row_name);
+
+// A row that says that its results have no gradient has none, and floating results all the same.
+TEST(GradientFlags, NoneIsNone) {
+  for (const Row& row : rows()) {
+    if (row.derivative != Derivative::none) continue;
+    EXPECT_GT(gradient_points(row), 0) << row.op;
+    EXPECT_TRUE(kernels_of_gradients(row).empty()) << row.op;
+  }
+}
+
+TEST(GradientFlags, CancellingSamplesExist) {
+  for (const Row& row : rows()) {
+    for (const std::string& name : row.cancelling) {
+      const auto& all = samples(row);
+      EXPECT_TRUE(
+          std::any_of(all.begin(), all.end(), [&](const Sample& s) { return s.name == name; }))
+          << row.op << " has no sample " << name;
+    }
+  }
+}
+
+TEST(GradientChecks, AreMadeAtManyPoints) {
+  int points = 0;
+  for (const Row& row : rows()) points += has_gradient(row) ? gradient_points(row) : 0;
+  RecordProperty("points", points);
+  EXPECT_GT(points, 1700);
+}
+
+// The calls of a row run the kernels that it names (catalog_test); here, what its gradients run.
+TEST(OpTable, EveryKernelIsRunByARow) {
+  std::set<std::string> run;
+  for (const Row& row : rows()) {
+    run.insert(row.op);
+    run.insert(row.also.begin(), row.also.end());
+    std::set<std::string> by_gradients = kernels_of_gradients(row);
+    for (const std::string& name : row.functions) {
+      const OpRow* const op = find_op(name);
+      EXPECT_TRUE(!op || by_gradients.contains(name))
+          << row.op << " says that its gradients run " << name;
+    }
+    run.merge(by_gradients);
+  }
+  int count = 0;
+  for (const OpRow* op = first_op(); op; op = op->next(), ++count) {
+    if (op == &in_place_hook || op == &keep_hook) continue;  // no ops
+    EXPECT_TRUE(run.contains(op->name())) << op->name() << " needs a row in tests/catalog";
+  }
+  EXPECT_GT(count, 100);
+}
 
 std::vector<const Row*> rows_in_place() {
   std::vector<const Row*> result;

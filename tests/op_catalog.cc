@@ -9,34 +9,41 @@
 namespace aorta::catalog {
 namespace {
 
+struct Family {
+  std::vector<Row> rows;
+  const char* fixture;  // empty where there is none
+  bool takes_more_dimensions = false;
+};
+
 std::vector<Row> all_rows() {
   std::vector<Row> all;
-  const auto append = [&](std::vector<Row> family, const char* file) {
-    for (Row& row : family) {
-      row.family = file;
+  for (Family& family : std::vector<Family>{
+           {.rows = pointwise_rows(), .fixture = "pointwise", .takes_more_dimensions = true},
+           {.rows = activation_rows(), .fixture = "pointwise", .takes_more_dimensions = true},
+           {.rows = reduction_rows(), .fixture = "reduction", .takes_more_dimensions = true},
+           {.rows = line_rows(), .fixture = "lines", .takes_more_dimensions = true},
+           {linalg_rows(), "linalg"},
+           {view_rows(), "shape"},
+           {creation_rows(), "shape"},
+           {rearrange_rows(), "shape"},
+           {indexing_rows(), "indexing"},
+           {pooling_rows(), "pooling"},
+           {interpolate_rows(), "interpolate"},
+           {convolution_rows(), "convolution"},
+           {loss_rows(), "loss"},
+           {embedding_rows(), "embedding"},
+           {dropout_rows(), "dropout"},
+           {attention_rows(), "attention"},
+           {normalization_rows(), "normalization"},
+           {recurrent_rows(), "recurrent"},
+           {random_rows(), ""},
+           {update_rows(), ""}}) {
+    for (Row& row : family.rows) {
+      row.family = family.fixture;
+      row.takes_more_dimensions = family.takes_more_dimensions;
       all.push_back(std::move(row));
     }
-  };
-  append(pointwise_rows(), "pointwise");
-  append(activation_rows(), "pointwise");
-  append(reduction_rows(), "reduction");
-  append(line_rows(), "lines");
-  append(linalg_rows(), "linalg");
-  append(view_rows(), "shape");
-  append(creation_rows(), "shape");
-  append(rearrange_rows(), "shape");
-  append(indexing_rows(), "indexing");
-  append(pooling_rows(), "pooling");
-  append(interpolate_rows(), "interpolate");
-  append(convolution_rows(), "convolution");
-  append(loss_rows(), "loss");
-  append(embedding_rows(), "embedding");
-  append(dropout_rows(), "dropout");
-  append(attention_rows(), "attention");
-  append(normalization_rows(), "normalization");
-  append(recurrent_rows(), "recurrent");
-  append(random_rows(), "");
-  append(update_rows(), "");
+  }
   return all;
 }
 

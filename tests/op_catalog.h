@@ -18,6 +18,10 @@ struct Call {
   Tensors (*run)(const Tensors& inputs) = nullptr;
   /// The same, written into inputs[0] and returned; null where there is no such form.
   Tensor (*in_place)(const Tensors& inputs) = nullptr;
+  /// False where the gradient is defined to be another than the derivative.
+  bool gradient_is_derivative = true;
+  /// False where the gradient is another than PyTorch's on purpose (docs/pytorch.md).
+  bool gradient_is_pytorchs = true;
 };
 
 /// A call that must throw exactly `error`.
@@ -38,19 +42,49 @@ struct Tolerance {
   bool zero_signs = true;
 };
 
+/// What floating inputs of an op become inside an Autocast scope: the scope's half type where that
+/// pays, for products; f32 where a half type's range or precision doesn't do.
+enum class Autocasts { nothing, half, f32 };
+
+/// What a row with floating results has for a gradient.
+enum class Derivative {
+  exists,
+  zero,  // wherever it exists: steps, and results that are another value than the input's
+  none,  // results are not recorded
+};
+
+/// A flag is off unless a row says otherwise. Why one does stands beside the row where the flag's
+/// own comment isn't the reason.
 struct Row {
   /// The name of the op's table row (OpRow), or of the public function where it has none.
   std::string op;
   Tolerance tolerance = {};
   std::vector<Call> calls = {};
   std::vector<BadCall> bad = {};
-  /// Further public functions and table rows that these calls test.
+  /// Further ops whose kernels these calls run: all of them, and no other. The op runs on a device
+  /// that has a kernel of its own row and of these.
   std::vector<std::string> also = {};
+  /// Further public functions that these calls run, or their gradients.
+  std::vector<std::string> functions = {};
   /// For results that no fixture can hold (random numbers, fresh memory): throws nothing, expects.
   void (*property)(Device device) = nullptr;
-  /// Inputs of the first call that are worth several threads. Pointwise ops and those along
-  /// dimensions have none: their first samples are repeated along a new dimension.
+  /// Inputs of the first call that are worth several threads. Families of ops that take any number
+  /// of dimensions have none: their first samples are repeated along a new dimension.
   Tensors (*large)() = nullptr;
+  Autocasts autocasts = Autocasts::nothing;
+  Derivative derivative = Derivative::exists;
+  /// The gradient doesn't lead to the tensor that is written: nothing of its values is left.
+  bool overwrites = false;
+  /// The result jumps wherever the quotient of the two inputs is whole: where the quotient is large
+  /// the jumps lie so close together that finite differences see a slope.
+  bool jumps_at_whole_quotients = false;
+  /// How far gradients may be from PyTorch's, relative to the largest.
+  double gradient_tolerance = 1e-11;
+  /// Samples (CALL/SAMPLE) whose gradients are differences of close numbers, of which half types
+  /// keep nothing.
+  std::vector<std::string> cancelling = {};
+  /// Whether samples may be repeated along a new first dimension; its family says so.
+  bool takes_more_dimensions = false;
   std::string family = {};
 };
 

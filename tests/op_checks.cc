@@ -5,6 +5,7 @@
 #include <aorta/core/ops/view.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/tests/op_checks.h>
+#include <aorta/tests/op_kernels.h>
 #include <aorta/tests/tolerance.h>
 #include <gtest/gtest.h>
 
@@ -325,7 +326,7 @@ void check_undefined(const Row& row) {
   };
   // A row may be a form of its op, as add_scaled, and a call begin with a copy of its input.
   std::vector<std::string> names = {row.op};
-  names.insert(names.end(), row.also.begin(), row.also.end());
+  names.insert(names.end(), row.functions.begin(), row.functions.end());
   const auto is_named = [&](const std::string& name) {
     const auto begins = [&](const std::string& own) { return own.starts_with(stem(name)); };
     return name == "clone" || name == "contiguous" ||
@@ -354,6 +355,28 @@ void check_undefined(const Row& row) {
       expect_named(sample.call->run, inputs, what);
       if (sample.call->in_place) expect_named(sample.call->in_place, inputs, what + ", in place");
     }
+  }
+}
+
+void check_missing_kernel(const Row& row, Device device) {
+  std::set<std::string> missing;
+  for (const Sample& sample : samples(row)) {
+    const Tensors inputs = inputs_of(sample, dtypes_of(sample).front(), device);
+    try {
+      sample.call->run(inputs);
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      const std::string op = text.substr(0, text.find(':'));
+      EXPECT_EQ(text, op + ": there must be a kernel for the device, got " +
+                          to_string(Device(device.type)));
+      missing.insert(op);
+    }
+  }
+  EXPECT_FALSE(missing.empty()) << row.op << " runs, though " << missing_kernel(row, device.type)
+                                << " has no kernel";
+  for (const std::string& op : missing) {
+    const OpRow* const found = find_op(op);
+    EXPECT_TRUE(found && !found->has_kernel(device.type)) << row.op << " misses " << op;
   }
 }
 

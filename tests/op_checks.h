@@ -23,6 +23,8 @@ void check_written(const Row& row, Device device);
 void check_threads(const Row& row, Device device);
 /// Without one of its inputs the op does without it or says which one it misses.
 void check_undefined(const Row& row);
+/// Where the row needs a kernel that the device lacks (op_kernels.h), a call says which.
+void check_missing_kernel(const Row& row, Device device);
 /// Bad input throws the row's exact text.
 void check_errors(const Row& row);
 

@@ -216,6 +216,7 @@ bool takes(const Call& call, const Tensors& inputs) {
 
 void check_view_writes(const Row& row) {
   int count = 0;
+  bool any_floating = false;
   for (const Sample& sample : samples(row)) {
     if (!sample.call->in_place || !sample.varied[0]) continue;
     Tensors plain;
@@ -223,6 +224,7 @@ void check_view_writes(const Row& row) {
       const bool floating = sample.varied[i] && is_floating(sample.inputs[i].dtype());
       plain.push_back(floating ? sample.inputs[i].to(f64) : sample.inputs[i]);
     }
+    any_floating |= plain[0].dtype() == f64;
     if (plain[0].dtype() != f64 || !takes(*sample.call, plain)) continue;
     std::vector<bool> varied;
     for (const Tensor& input : plain) varied.push_back(input.dtype() == f64);
@@ -239,8 +241,7 @@ void check_view_writes(const Row& row) {
     }
     if (::testing::Test::HasFailure()) return;
   }
-  const bool integers = row.op.starts_with("bitwise_");
-  EXPECT_TRUE(count > 0 || integers) << "nothing ran";
+  EXPECT_TRUE(count > 0 || !any_floating) << "nothing ran";
 }
 
 }  // namespace aorta::catalog

@@ -45,9 +45,12 @@ void add_plain(std::vector<Row>& rows) {
                                  {{[] { softsign(ones({2}, {.dtype = boolean})); },
                                    "softsign: dtype must be a number, not bool, got bool"}}));
   rows.push_back(
-      unary<hardsigmoid, hardsigmoid_>("hardsigmoid", kUlps2,
-                                       {{[] { hardsigmoid(ones({2}, {.dtype = i32})); },
-                                         "hardsigmoid: dtype must be floating, got i32"}}));
+      unary<hardsigmoid, hardsigmoid_>({.op = "hardsigmoid",
+                                        .tolerance = kUlps2,
+                                        .bad = {{[] { hardsigmoid(ones({2}, {.dtype = i32})); },
+                                                 "hardsigmoid: dtype must be floating, got i32"}},
+                                        // PyTorch's sixth there is an f32 number.
+                                        .gradient_tolerance = 1e-7}));
   rows.push_back(unary<hardswish, hardswish_>("hardswish", kUlps2,
                                               {{[] { hardswish(ones({2}, {.dtype = i32})); },
                                                 "hardswish: dtype must be floating, got i32"}}));
@@ -102,7 +105,8 @@ void add_with_parameters(std::vector<Row>& rows) {
                  {"beta", [](const Tensors& x) -> Tensors { return {softplus(x[0], 2.0, 4.0)}; },
                   [](const Tensors& x) { return softplus_(x[0], 2.0, 4.0); }}},
        .bad = {{[] { softplus(ones({2}, {.dtype = i32})); },
-                "softplus: dtype must be floating, got i32"}}});
+                "softplus: dtype must be floating, got i32"}},
+       .autocasts = Autocasts::f32});
   rows.push_back(
       {.op = "hardtanh",
        .tolerance = kExact,

@@ -74,10 +74,13 @@ std::vector<Row> attention_rows() {
                   scaled_dot_product_attention(x, x, x, {.dropout_p = 2});
                 },
                 "scaled_dot_product_attention: dropout_p must lie in [0, 1], got 2"}},
-       .also = {"attention_scores", "attention_weights"},
-       .large = [] {
-         return Tensors{numbers({2, 900, 16}), numbers({2, 800, 16}), numbers({2, 800, 24})};
-       }}};
+       .also = {"add", "eq", "exp", "ge", "logsumexp", "matmul", "mul", "sub", "to", "where"},
+       .functions = {"attention_backward", "attention_scores", "attention_weights"},
+       .large =
+           [] {
+             return Tensors{numbers({2, 900, 16}), numbers({2, 800, 16}), numbers({2, 800, 24})};
+           },
+       .autocasts = Autocasts::half}};
 }
 
 }  // namespace aorta::catalog

@@ -61,8 +61,10 @@ Row convolution_row(const char* op, std::vector<BadCall> bad) {
            {"valid",
             [](const Tensors& x) -> Tensors { return {f(x[0], x[1], {}, {1}, "valid", {1}, 1)}; }}},
       .bad = std::move(bad),
-      .also = {"convolution", "convolution_transpose", "convolution_weight"},
-      .large = large<n>};
+      .also = {"convolution", "to"},
+      .functions = {"convolution_transpose", "convolution_weight"},
+      .large = large<n>,
+      .autocasts = Autocasts::half};
 }
 
 template <int n, Transposed f>
@@ -91,7 +93,10 @@ Row transposed_row(const char* op, std::vector<BadCall> bad) {
                         some(n, {1, 2, 1}))};
             }}},
       .bad = std::move(bad),
-      .large = large_transposed<n>};
+      .also = {"convolution_transpose", "to"},
+      .functions = {"convolution"},
+      .large = large_transposed<n>,
+      .autocasts = Autocasts::half};
 }
 
 std::vector<BadCall> bad_conv2d() {

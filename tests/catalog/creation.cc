@@ -14,12 +14,15 @@ void add_factories(std::vector<Row>& rows) {
                              []([[maybe_unused]] const Tensors& x) -> Tensors {
                                return {zeros({2}, {.dtype = i64})};
                              }}},
-                  .bad = {{[] { zeros({-1}); }, "empty: sizes can't be negative, got [-1]"}}});
+                  .bad = {{[] { zeros({-1}); }, "empty: sizes can't be negative, got [-1]"}},
+                  .also = {"fill_"}});
   rows.push_back({.op = "ones",
                   .tolerance = kExact,
-                  .calls = {{"default", []([[maybe_unused]] const Tensors& x) -> Tensors {
+                  .calls = {{"default",
+                             []([[maybe_unused]] const Tensors& x) -> Tensors {
                                return {ones({2, 3})};
-                             }}}});
+                             }}},
+                  .also = {"fill_"}});
   rows.push_back(
       {.op = "full",
        .tolerance = kExact,
@@ -30,7 +33,8 @@ void add_factories(std::vector<Row>& rows) {
                  {"integer",
                   []([[maybe_unused]] const Tensors& x) -> Tensors { return {full({2}, 7)}; }}},
        .bad = {{[] { full({2}, 300, {.dtype = u8}); },
-                "fill_: the value must fit the dtype, got 300 for u8"}}});
+                "fill_: the value must fit the dtype, got 300 for u8"}},
+       .also = {"fill_"}});
   rows.push_back(
       {.op = "arange",
        .tolerance = {0, 1},
@@ -64,7 +68,8 @@ void add_factories(std::vector<Row>& rows) {
        .calls = {{"default", []([[maybe_unused]] const Tensors& x) -> Tensors { return {eye(3)}; }},
                  {"wide",
                   []([[maybe_unused]] const Tensors& x) -> Tensors { return {eye(2, 4)}; }}},
-       .bad = {{[] { eye(-1); }, "empty: sizes can't be negative, got [-1,-1]"}}});
+       .bad = {{[] { eye(-1); }, "empty: sizes can't be negative, got [-1,-1]"}},
+       .also = {"fill_"}});
   rows.push_back({.op = "tensor",
                   .tolerance = kExact,
                   .calls = {{"default",
@@ -74,19 +79,27 @@ void add_factories(std::vector<Row>& rows) {
                   .bad = {{[] {
                              tensor({{1, 2}, {3}});
                            },
-                           "tensor: nested lists must be regular, got [2,2]"}}});
+                           "tensor: nested lists must be regular, got [2,2]"}},
+                  .functions = {"from_values"}});
   rows.push_back(
       {.op = "zeros_like",
        .tolerance = kExact,
-       .calls = {{"default", [](const Tensors& x) -> Tensors { return {zeros_like(x[0])}; }}}});
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {zeros_like(x[0])}; }}},
+       .also = {"fill_"},
+       // The shape of the input counts, and no value; so it is for the two below.
+       .derivative = Derivative::none});
   rows.push_back(
       {.op = "ones_like",
        .tolerance = kExact,
-       .calls = {{"default", [](const Tensors& x) -> Tensors { return {ones_like(x[0])}; }}}});
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {ones_like(x[0])}; }}},
+       .also = {"fill_"},
+       .derivative = Derivative::none});
   rows.push_back(
       {.op = "full_like",
        .tolerance = kExact,
-       .calls = {{"default", [](const Tensors& x) -> Tensors { return {full_like(x[0], 1)}; }}}});
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {full_like(x[0], 1)}; }}},
+       .also = {"fill_"},
+       .derivative = Derivative::none});
 }
 
 }  // namespace

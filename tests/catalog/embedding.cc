@@ -9,10 +9,13 @@ std::vector<Row> embedding_rows() {
       {.op = "embedding",
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {embedding(x[0], x[1])}; }},
-                 {"padding",
-                  [](const Tensors& x) -> Tensors { return {embedding(x[0], x[1], 2)}; }},
-                 {"padding_last",
-                  [](const Tensors& x) -> Tensors { return {embedding(x[0], x[1], -1)}; }}},
+                 {.name = "padding",
+                  .run = [](const Tensors& x) -> Tensors { return {embedding(x[0], x[1], 2)}; },
+                  // The gradient of the padding row is 0.
+                  .gradient_is_derivative = false},
+                 {.name = "padding_last",
+                  .run = [](const Tensors& x) -> Tensors { return {embedding(x[0], x[1], -1)}; },
+                  .gradient_is_derivative = false}},
        .bad = {{[] {
                   embedding(tensor({{0, 1, 2}, {3, 4, 7}}), ones({5, 2}));
                 },
@@ -31,6 +34,7 @@ std::vector<Row> embedding_rows() {
                   embedding(tensor({0}), ones({5, 2}), 5);
                 },
                 "embedding: padding_idx must be a row of weight, got 5 for [5,2]"}},
+       .also = {"find_bad_index", "gather"},
        .large = [] {
          return Tensors{places({64, 300}, 977), numbers({977, 61})};
        }}};

@@ -13,6 +13,7 @@ void add_reading_and_writing(std::vector<Row>& rows) {
        .bad = {{[] { gather(ones({5}), 0, tensor({7})); },
                 "gather: index out of range, got 7 in dimension 0 of size 5"}},
        .also = {"find_bad_index"},
+       .functions = {"check_index", "prepare_index"},
        .large = [] {
          return Tensors{numbers({40, 50, 60}), places({40, 50, 90}, 60)};
        }});
@@ -23,6 +24,7 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensors { return {index_select(x[0], 1, x[1])}; }}},
        .bad = {{[] { index_select(ones({5}), 0, tensor({-1})); },
                 "index_select: index out of range, got -1 in dimension 0 of size 5"}},
+       .also = {"find_bad_index", "gather"},
        .large = [] {
          return Tensors{numbers({300, 200}), places({900}, 200)};
        }});
@@ -32,13 +34,15 @@ void add_reading_and_writing(std::vector<Row>& rows) {
        .calls = {{"default",
                   [](const Tensors& x) -> Tensors { return {take_along_dim(x[0], x[1], 1)}; }}},
        .bad = {{[] { take_along_dim(ones({5}), tensor({5}), 0); },
-                "take_along_dim: index out of range, got 5 in dimension 0 of size 5"}}});
+                "take_along_dim: index out of range, got 5 in dimension 0 of size 5"}},
+       .also = {"find_bad_index", "gather"}});
   rows.push_back(
       {.op = "take",
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {take(x[0], x[1])}; }}},
        .bad = {{[] { take(ones({5}), tensor({5})); },
-                "take: index out of range, got 5 in dimension 0 of size 5"}}});
+                "take: index out of range, got 5 in dimension 0 of size 5"}},
+       .also = {"find_bad_index", "gather", "remainder"}});
   rows.push_back(
       {.op = "scatter_",
        .tolerance = kExact,
@@ -49,6 +53,7 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensor { return scatter_(x[0], 2, x[1], 1); }}},
        .bad = {{[] { scatter(ones({5}), 0, tensor({5}), 1); },
                 "scatter: index out of range, got 5 in dimension 0 of size 5"}},
+       .also = {"fill_", "find_bad_index", "to"},
        .large = [] {
          return Tensors{numbers({40, 50, 60}), places({40, 50, 90}, 60), numbers({40, 50, 90})};
        }});
@@ -60,6 +65,7 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensor { return scatter_add_(x[0], 2, x[1], x[2]); }}},
        .bad = {{[] { scatter_add(ones({5}), 0, tensor({5}), ones({1})); },
                 "scatter_add: index out of range, got 5 in dimension 0 of size 5"}},
+       .also = {"find_bad_index", "to"},
        .large = [] {
          return Tensors{numbers({40, 50, 60}), places({40, 50, 90}, 60), numbers({40, 50, 90})};
        }});
@@ -115,13 +121,15 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensor {
                     return scatter_reduce_(x[0], 2, x[1], x[2], ScatterReduce::amin);
                   }},
-                 {"amin_alone",
-                  [](const Tensors& x) -> Tensors {
+                 {.name = "amin_alone",
+                  .run = [](const Tensors& x) -> Tensors {
                     return {scatter_reduce(x[0], 2, x[1], x[2], ScatterReduce::amin, false)};
                   },
-                  [](const Tensors& x) -> Tensor {
+                  .in_place = [](const Tensors& x) -> Tensor {
                     return scatter_reduce_(x[0], 2, x[1], x[2], ScatterReduce::amin, false);
-                  }},
+                  },
+                  // PyTorch shares it with what is replaced.
+                  .gradient_is_pytorchs = false},
                  {"mean",
                   [](const Tensors& x) -> Tensors {
                     return {scatter_reduce(x[0], 2, x[1], x[2], ScatterReduce::mean)};
@@ -137,7 +145,8 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                     return scatter_reduce_(x[0], 2, x[1], x[2], ScatterReduce::mean, false);
                   }}},
        .bad = {{[] { scatter_reduce(ones({5}), 0, tensor({5}), ones({1}), ScatterReduce::sum); },
-                "scatter_reduce: index out of range, got 5 in dimension 0 of size 5"}}});
+                "scatter_reduce: index out of range, got 5 in dimension 0 of size 5"}},
+       .also = {"all", "clamp_min", "div", "fill_", "find_bad_index", "floor_divide", "to"}});
   rows.push_back(
       {.op = "index_add",
        .tolerance = {1, 1, 4},
@@ -149,6 +158,7 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensor { return index_add_(x[0], 0, x[1], x[2], 2); }}},
        .bad = {{[] { index_add(ones({5}), 0, tensor({5}), ones({1})); },
                 "index_add: index out of range, got 5 in dimension 0 of size 5"}},
+       .also = {"find_bad_index", "mul", "scatter_add_", "to"},
        .large = [] {
          return Tensors{numbers({300, 700}), places({900}, 300), numbers({900, 700})};
        }});
@@ -159,7 +169,8 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensors { return {index_copy(x[0], 0, x[1], x[2])}; },
                   [](const Tensors& x) -> Tensor { return index_copy_(x[0], 0, x[1], x[2]); }}},
        .bad = {{[] { index_copy(ones({5}), 0, tensor({5}), ones({1})); },
-                "index_copy: index out of range, got 5 in dimension 0 of size 5"}}});
+                "index_copy: index out of range, got 5 in dimension 0 of size 5"}},
+       .also = {"find_bad_index", "scatter_", "to"}});
   rows.push_back(
       {.op = "index_fill",
        .tolerance = kExact,
@@ -167,7 +178,8 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensors { return {index_fill(x[0], 1, x[1], 1)}; },
                   [](const Tensors& x) -> Tensor { return index_fill_(x[0], 1, x[1], 1); }}},
        .bad = {{[] { index_fill(ones({5}), 0, tensor({5}), 1); },
-                "index_fill: index out of range, got 5 in dimension 0 of size 5"}}});
+                "index_fill: index out of range, got 5 in dimension 0 of size 5"}},
+       .also = {"fill_", "find_bad_index", "remainder", "scatter_", "to"}});
 }
 
 void add_advanced(std::vector<Row>& rows) {
@@ -199,6 +211,7 @@ void add_advanced(std::vector<Row>& rows) {
                   index(ones({5}), {0, 0});
                 },
                 "index: too many indices, got 2 for shape [5]"}},
+       .also = {"find_bad_index", "nonzero", "remainder"},
        .large = [] {
          return Tensors{numbers({300, 700}), places({900}, 300)};
        }});
@@ -224,6 +237,7 @@ void add_advanced(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensor { return index_put_(x[0], {x[1]}, x[2]); }}},
        .bad = {{[] { index_put(ones({5}), {tensor({5})}, ones({1})); },
                 "index_put_: index out of range, got 5 in dimension 0 of size 5"}},
+       .also = {"find_bad_index", "nonzero", "remainder", "to"},
        .large = [] {
          return Tensors{numbers({300, 700}), places({90000}, 300), places({90000}, 700),
                         numbers({90000})};
@@ -238,7 +252,8 @@ void add_advanced(std::vector<Row>& rows) {
   rows.push_back(
       {.op = "where_nonzero",
        .tolerance = kExact,
-       .calls = {{"default", [](const Tensors& x) -> Tensors { return aorta::where(x[0]); }}}});
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return aorta::where(x[0]); }}},
+       .also = {"nonzero"}});
   rows.push_back(
       {.op = "masked_select",
        .tolerance = kExact,
@@ -248,6 +263,7 @@ void add_advanced(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensors { return {masked_select(x[0], x[1])}; }}},
        .bad = {{[] { masked_select(ones({2}), ones({2})); },
                 "masked_select: the mask must be bool, got f32"}},
+       .also = {"find_bad_index", "index", "nonzero", "to"},
        .large = [] {
          return Tensors{numbers({500, 400}), gt(numbers({500, 400}), 0)};
        }});
@@ -258,13 +274,15 @@ void add_advanced(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensors { return {masked_scatter(x[0], x[1], x[2])}; },
                   [](const Tensors& x) -> Tensor { return masked_scatter_(x[0], x[1], x[2]); }}},
        .bad = {{[] { masked_scatter(ones({2}), ones({2}, {.dtype = boolean}), ones({1})); },
-                "masked_scatter: the source must have an element for each place, got 1 for 2"}}});
+                "masked_scatter: the source must have an element for each place, got 1 for 2"}},
+       .also = {"find_bad_index", "index_put_", "nonzero", "to"}});
   rows.push_back(
       {.op = "one_hot",
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {one_hot(x[0])}; }},
                  {"classes", [](const Tensors& x) -> Tensors { return {one_hot(x[0], 7)}; }}},
-       .bad = {{[] { one_hot(tensor({-1})); }, "one_hot: classes can't be negative, got -1"}}});
+       .bad = {{[] { one_hot(tensor({-1})); }, "one_hot: classes can't be negative, got -1"}},
+       .also = {"fill_", "find_bad_index", "scatter_"}});
 }
 
 }  // namespace

@@ -18,9 +18,11 @@ void add_products(std::vector<Row>& rows) {
                   matmul(ones({2, 2}), ones({2, 2}, {.dtype = f64}));
                 },
                 "matmul: the operands must have one dtype, got f32 and f64"}},
-       .large = [] {
-         return Tensors{numbers({300, 200}), numbers({200, 250})};
-       }});
+       .large =
+           [] {
+             return Tensors{numbers({300, 200}), numbers({200, 250})};
+           },
+       .autocasts = Autocasts::half});
   rows.push_back(
       {.op = "mm",
        .tolerance = kSums,
@@ -29,9 +31,12 @@ void add_products(std::vector<Row>& rows) {
                   mm(ones({3}), ones({3, 2}));
                 },
                 "mm: input must have 2 dimensions, got [3]"}},
-       .large = [] {
-         return Tensors{numbers({300, 200}), numbers({200, 250})};
-       }});
+       .also = {"matmul"},
+       .large =
+           [] {
+             return Tensors{numbers({300, 200}), numbers({200, 250})};
+           },
+       .autocasts = Autocasts::half});
   rows.push_back(
       {.op = "bmm",
        .tolerance = kSums,
@@ -40,9 +45,12 @@ void add_products(std::vector<Row>& rows) {
                   bmm(ones({2, 3}), ones({3, 2}));
                 },
                 "bmm: input must have 3 dimensions, got [2,3]"}},
-       .large = [] {
-         return Tensors{numbers({20, 50, 60}), numbers({20, 60, 70})};
-       }});
+       .also = {"matmul"},
+       .large =
+           [] {
+             return Tensors{numbers({20, 50, 60}), numbers({20, 60, 70})};
+           },
+       .autocasts = Autocasts::half});
   rows.push_back(
       {.op = "mv",
        .tolerance = kSums,
@@ -51,18 +59,24 @@ void add_products(std::vector<Row>& rows) {
                   mv(ones({2, 3}), ones({2}));
                 },
                 "mv: the inner sizes must match, got [2,3] and [2]"}},
-       .large = [] {
-         return Tensors{numbers({500, 400}), numbers({400})};
-       }});
+       .also = {"matmul"},
+       .large =
+           [] {
+             return Tensors{numbers({500, 400}), numbers({400})};
+           },
+       .autocasts = Autocasts::half});
   rows.push_back(
       {.op = "dot",
        .tolerance = kSums,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {dot(x[0], x[1])}; }}},
        .bad = {{[] { dot(ones({2}), ones({3})); },
                 "dot: the inner sizes must match, got [2] and [3]"}},
-       .large = [] {
-         return Tensors{numbers({300000}), numbers({300000})};
-       }});
+       .also = {"matmul"},
+       .large =
+           [] {
+             return Tensors{numbers({300000}), numbers({300000})};
+           },
+       .autocasts = Autocasts::half});
   rows.push_back(
       {.op = "outer",
        .tolerance = kExact,
@@ -71,6 +85,7 @@ void add_products(std::vector<Row>& rows) {
                   outer(ones({2, 2}), ones({3}));
                 },
                 "outer: input must have 1 dimension, got [2,2]"}},
+       .also = {"mul"},
        .large = [] {
          return Tensors{numbers({400}), numbers({500})};
        }});
@@ -94,9 +109,11 @@ void add_products(std::vector<Row>& rows) {
                   addmm(ones({2}), ones({2, 3}), ones({2, 3}));
                 },
                 "addmm: the inner sizes must match, got [2,3] and [2,3]"}},
-       .large = [] {
-         return Tensors{numbers({250}), numbers({300, 200}), numbers({200, 250})};
-       }});
+       .large =
+           [] {
+             return Tensors{numbers({250}), numbers({300, 200}), numbers({200, 250})};
+           },
+       .autocasts = Autocasts::half});
   rows.push_back(
       {.op = "baddbmm",
        .tolerance = {1, 1, 6},
@@ -118,9 +135,12 @@ void add_products(std::vector<Row>& rows) {
                   baddbmm(ones({2}), ones({2, 3}), ones({2, 3}));
                 },
                 "baddbmm: batch1 must have 3 dimensions, got [2,3]"}},
-       .large = [] {
-         return Tensors{numbers({50, 70}), numbers({20, 50, 60}), numbers({20, 60, 70})};
-       }});
+       .also = {"addmm"},
+       .large =
+           [] {
+             return Tensors{numbers({50, 70}), numbers({20, 50, 60}), numbers({20, 60, 70})};
+           },
+       .autocasts = Autocasts::half});
   rows.push_back(
       {.op = "linear",
        .tolerance = kSums,
@@ -131,9 +151,11 @@ void add_products(std::vector<Row>& rows) {
                   linear(ones({2, 3}), ones({4, 5}));
                 },
                 "linear: the inner sizes must match, got [2,3] and [4,5]"}},
-       .large = [] {
-         return Tensors{numbers({300, 200}), numbers({250, 200}), numbers({250})};
-       }});
+       .large =
+           [] {
+             return Tensors{numbers({300, 200}), numbers({250, 200}), numbers({250})};
+           },
+       .autocasts = Autocasts::half});
   rows.push_back(
       {.op = "tensordot",
        .tolerance = kSums,
@@ -148,9 +170,12 @@ void add_products(std::vector<Row>& rows) {
                 },
                 "tensordot: the sizes of paired dimensions must match, got [2,3] and [4,5] paired "
                 "by [1] and [0]"}},
-       .large = [] {
-         return Tensors{numbers({90, 30, 40}), numbers({30, 40, 80})};
-       }});
+       .also = {"matmul", "to"},
+       .large =
+           [] {
+             return Tensors{numbers({90, 30, 40}), numbers({30, 40, 80})};
+           },
+       .autocasts = Autocasts::half});
   rows.push_back(
       {.op = "einsum",
        .tolerance = {1, 1, 8},
@@ -171,9 +196,12 @@ void add_products(std::vector<Row>& rows) {
                   einsum("ij,jk->ik", {ones({2, 3})});
                 },
                 "einsum: as many subscripts as operands, got ij,jk->ik with 1"}},
-       .large = [] {
-         return Tensors{numbers({300, 200}), numbers({200, 250})};
-       }});
+       .also = {"matmul", "mul", "sum", "to"},
+       .large =
+           [] {
+             return Tensors{numbers({300, 200}), numbers({200, 250})};
+           },
+       .autocasts = Autocasts::half});
 }
 
 }  // namespace

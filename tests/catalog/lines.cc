@@ -6,6 +6,9 @@
 namespace aorta::catalog {
 namespace {
 
+// Of softmax: numbers so far apart that one of them is all of the sum, and gradients cancel.
+const std::vector<std::string> kCancelling = {"default/large", "first/large", "middle/large"};
+
 void add_lines(std::vector<Row>& rows) {
   rows.push_back(
       {.op = "softmax",
@@ -16,7 +19,9 @@ void add_lines(std::vector<Row>& rows) {
        .bad = {{[] { softmax(ones({2}), 2); },
                 "softmax: dimension out of range, got dim 2 of a 1-d tensor"},
                {[] { softmax(ones({2}, {.dtype = i64}), 0); },
-                "softmax: dtype must be floating, got i64"}}});
+                "softmax: dtype must be floating, got i64"}},
+       .autocasts = Autocasts::f32,
+       .cancelling = kCancelling});
   rows.push_back(
       {.op = "log_softmax",
        .tolerance = {8, 16, 2, 1, false},
@@ -26,7 +31,8 @@ void add_lines(std::vector<Row>& rows) {
        .bad = {{[] { log_softmax(ones({2}), 2); },
                 "log_softmax: dimension out of range, got dim 2 of a 1-d tensor"},
                {[] { log_softmax(ones({2}, {.dtype = i64}), 0); },
-                "log_softmax: dtype must be floating, got i64"}}});
+                "log_softmax: dtype must be floating, got i64"}},
+       .autocasts = Autocasts::f32});
   rows.push_back(
       {.op = "cumsum",
        .tolerance = {1, 1, 8},
@@ -34,7 +40,9 @@ void add_lines(std::vector<Row>& rows) {
                  {"last", [](const Tensors& x) -> Tensors { return {cumsum(x[0], -1)}; }},
                  {"first", [](const Tensors& x) -> Tensors { return {cumsum(x[0], 0)}; }}},
        .bad = {{[] { cumsum(ones({2}), 2); },
-                "cumsum: dimension out of range, got dim 2 of a 1-d tensor"}}});
+                "cumsum: dimension out of range, got dim 2 of a 1-d tensor"}},
+       .also = {"to"},
+       .autocasts = Autocasts::f32});
   rows.push_back(
       {.op = "cumprod",
        .tolerance = {1, 1, 8},
@@ -42,7 +50,9 @@ void add_lines(std::vector<Row>& rows) {
                  {"last", [](const Tensors& x) -> Tensors { return {cumprod(x[0], -1)}; }},
                  {"first", [](const Tensors& x) -> Tensors { return {cumprod(x[0], 0)}; }}},
        .bad = {{[] { cumprod(ones({2}), 2); },
-                "cumprod: dimension out of range, got dim 2 of a 1-d tensor"}}});
+                "cumprod: dimension out of range, got dim 2 of a 1-d tensor"}},
+       .also = {"to"},
+       .autocasts = Autocasts::f32});
 }
 
 void add_sorting(std::vector<Row>& rows) {
@@ -75,7 +85,8 @@ void add_sorting(std::vector<Row>& rows) {
                  {"first",
                   [](const Tensors& x) -> Tensors { return {argsort(x[0], 0, false, true)}; }}},
        .bad = {{[] { argsort(ones({2}), 2); },
-                "sort: dimension out of range, got dim 2 of a 1-d tensor"}}});
+                "sort: dimension out of range, got dim 2 of a 1-d tensor"}},
+       .also = {"sort"}});
   rows.push_back(
       {.op = "topk",
        .tolerance = kExact,
@@ -120,13 +131,17 @@ void add_sorting(std::vector<Row>& rows) {
                     return {r.values, r.indices};
                   }}},
        .bad = {{[] { kthvalue(ones({2}), 0); },
-                "kthvalue: k must be in the range of the dimension, got k 0 for dim 0 of [2]"}}});
-  rows.push_back(
-      {.op = "unique", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors {
-                                                         const Unique r =
-                                                             unique(x[0], true, true, true);
-                                                         return {r.values, r.inverse, r.counts};
-                                                       }}}});
+                "kthvalue: k must be in the range of the dimension, got k 0 for dim 0 of [2]"}},
+       .also = {"topk"}});
+  rows.push_back({.op = "unique",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             [](const Tensors& x) -> Tensors {
+                               const Unique r = unique(x[0], true, true, true);
+                               return {r.values, r.inverse, r.counts};
+                             }}},
+                  // As in PyTorch.
+                  .derivative = Derivative::none});
   rows.push_back({.op = "unique_dim",
                   .tolerance = kExact,
                   .calls = {{"default",
@@ -135,7 +150,9 @@ void add_sorting(std::vector<Row>& rows) {
                                return {r.values, r.inverse, r.counts};
                              }}},
                   .bad = {{[] { unique_dim(ones({2}), 2); },
-                           "unique_dim: dimension out of range, got dim 2 of a 1-d tensor"}}});
+                           "unique_dim: dimension out of range, got dim 2 of a 1-d tensor"}},
+                  .also = {"unique"},
+                  .derivative = Derivative::none});
 }
 
 }  // namespace

@@ -26,7 +26,9 @@ Row row_of(const char* op, std::vector<BadCall> bad) {
                     {"sum",
                      [](const Tensors& x) -> Tensors { return {f(x[0], x[1], Reduction::sum)}; }}},
           .bad = std::move(bad),
-          .large = large_maps};
+          .also = {"fill_", "pointwise_loss", "to"},
+          .large = large_maps,
+          .autocasts = Autocasts::f32};
 }
 
 // With the other parameters at their defaults.
@@ -52,7 +54,7 @@ Row mse() {
                     "mse_loss: reduction must be none, mean or sum, got batchmean"},
                    {[] { mse_loss(ones({2}, {.dtype = i64}), ones({2}, {.dtype = boolean})); },
                     "mse_loss: dtype must be floating, got i64"}});
-  row.also = {"pointwise_loss", "pointwise_loss_backward"};
+  row.functions = {"pointwise_loss_backward"};
   return row;
 }
 
@@ -246,10 +248,13 @@ Row cross_entropies() {
                     {"probabilities_smoothing_weight", smoothed<kMean>},
                     {"probabilities_smoothing_weight_none", smoothed<kNone>}},
           .bad = bad_entropies(),
-          .also = {"cross_entropy_backward"},
-          .large = [] {
-            return Tensors{numbers({8, 21, 61, 63}), places({8, 61, 63}, 21)};
-          }};
+          .also = {"fill_", "to"},
+          .functions = {"cross_entropy_backward"},
+          .large =
+              [] {
+                return Tensors{numbers({8, 21, 61, 63}), places({8, 61, 63}, 21)};
+              },
+          .autocasts = Autocasts::f32};
 }
 
 Row likelihoods() {
@@ -273,10 +278,13 @@ Row likelihoods() {
                      nll_loss(ones({4, 5}), ones({4, 5}));
                    },
                    "nll_loss: classes must be i64 or i32, got f32"}},
-          .also = {"nll_loss_backward"},
-          .large = [] {
-            return Tensors{numbers({8, 21, 61, 63}), places({8, 61, 63}, 21)};
-          }};
+          .also = {"fill_", "to"},
+          .functions = {"nll_loss_backward"},
+          .large =
+              [] {
+                return Tensors{numbers({8, 21, 61, 63}), places({8, 61, 63}, 21)};
+              },
+          .autocasts = Autocasts::f32};
 }
 
 // ---- Cosines.
@@ -303,10 +311,12 @@ Row similarity() {
                  cosine_similarity(ones({2, 3}), ones({2, 3}), 2);
                },
                "cosine_similarity: dimension out of range, got dim 2 of a 2-d tensor"}},
-      .also = {"line_products"},
-      .large = [] {
-        return Tensors{numbers({300, 7, 111}), numbers({300, 7, 1})};
-      }};
+      .also = {"clamp_min", "div", "eq", "fill_", "line_products", "mul", "sqrt", "to", "where"},
+      .large =
+          [] {
+            return Tensors{numbers({300, 7, 111}), numbers({300, 7, 1})};
+          },
+      .autocasts = Autocasts::f32};
 }
 
 template <Reduction reduction>
@@ -333,9 +343,13 @@ Row embedding() {
                      cosine_embedding_loss(ones({2, 3}), ones({2, 3}), ones({3}));
                    },
                    "cosine_embedding_loss: a target for each input, got [3] for [2,3]"}},
-          .large = [] {
-            return Tensors{numbers({3000, 77}), numbers({1, 77}), places({3000}, 2) * 2 - 1};
-          }};
+          .also = {"add", "clamp_min", "div", "eq", "line_products", "mean", "mul", "sqrt", "sub",
+                   "sum", "where"},
+          .large =
+              [] {
+                return Tensors{numbers({3000, 77}), numbers({1, 77}), places({3000}, 2) * 2 - 1};
+              },
+          .autocasts = Autocasts::f32};
 }
 
 }  // namespace

@@ -139,8 +139,11 @@ Row batch_norm_row() {
                    return r.with(batch_norm(x[0], r.mean, r.var, x[1], x[2], true, 0.1, 1e-5, 3));
                  }}},
       .bad = bad_batch_norm(),
-      .also = {"channel_norm", "batch_norm_recomputed", "batch_norm_masked_gradient"},
-      .large = large_maps};
+      .also = {"lerp", "mul", "to"},
+      .functions = {"batch_norm_masked_gradient", "batch_norm_recomputed", "channel_norm_backward"},
+      .large = large_maps,
+      // Values that are far from 0 beside their differences.
+      .cancelling = {"default/shifted"}};
 }
 
 Row instance_norm_row() {
@@ -177,6 +180,7 @@ Row instance_norm_row() {
                      instance_norm(ones({2, 3, 4}), {}, {}, ones({4}));
                    },
                    "instance_norm: weight must have the shape [3], got [4]"}},
+          .also = {"lerp", "mean", "mul", "to"},
           .large = large_instances};
 }
 
@@ -210,7 +214,8 @@ Row group_norm_row() {
                  group_norm(ones({2, 4, 3}), 2, ones({2}));
                },
                "group_norm: weight must have the shape [4], got [2]"}},
-      .large = large_groups};
+      .large = large_groups,
+      .autocasts = Autocasts::f32};
 }
 
 // The last `count` dimensions.
@@ -261,8 +266,10 @@ Row layer_norm_row() {
                },
                "layer_norm: weight must have the input's dtype, or f32 beside a half type, got "
                "f16 for f32"}},
-      .also = {"line_norm"},
-      .large = large_lines};
+      .also = {"fill_"},
+      .functions = {"line_norm_backward"},
+      .large = large_lines,
+      .autocasts = Autocasts::f32};
 }
 
 Row rms_norm_row() {
@@ -283,7 +290,9 @@ Row rms_norm_row() {
                      rms_norm(ones({4, 3}, {.dtype = boolean}), {3});
                    },
                    "rms_norm: dtype must be floating, got bool"}},
-          .large = large_lines};
+          .also = {"fill_"},
+          .large = large_lines,
+          .autocasts = Autocasts::f32};
 }
 
 }  // namespace

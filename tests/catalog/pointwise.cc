@@ -16,15 +16,22 @@ void add_unary(std::vector<Row>& rows) {
   rows.push_back(unary<abs, abs_>("abs", kExact,
                                   {{[] { abs(ones({2}, {.dtype = boolean})); },
                                     "abs: dtype must be a number, not bool, got bool"}}));
-  rows.push_back(unary<sign, sign_>("sign", kExact));
+  // A step function, as floor, ceil, round and trunc are.
+  rows.push_back(
+      unary<sign, sign_>({.op = "sign", .tolerance = kExact, .derivative = Derivative::zero}));
   rows.push_back(unary<square, square_>("square", kExact,
                                         {{[] { square(ones({2}, {.dtype = boolean})); },
                                           "square: dtype must be a number, not bool, got bool"}}));
-  rows.push_back(unary<reciprocal, reciprocal_>("reciprocal", kExact));
-  rows.push_back(unary<floor, floor_>("floor", kExact));
-  rows.push_back(unary<ceil, ceil_>("ceil", kExact));
-  rows.push_back(unary<round, round_>("round", kExact));
-  rows.push_back(unary<trunc, trunc_>("trunc", kExact));
+  rows.push_back(unary<reciprocal, reciprocal_>(
+      {.op = "reciprocal", .tolerance = kExact, .autocasts = Autocasts::f32}));
+  rows.push_back(
+      unary<floor, floor_>({.op = "floor", .tolerance = kExact, .derivative = Derivative::zero}));
+  rows.push_back(
+      unary<ceil, ceil_>({.op = "ceil", .tolerance = kExact, .derivative = Derivative::zero}));
+  rows.push_back(
+      unary<round, round_>({.op = "round", .tolerance = kExact, .derivative = Derivative::zero}));
+  rows.push_back(
+      unary<trunc, trunc_>({.op = "trunc", .tolerance = kExact, .derivative = Derivative::zero}));
   rows.push_back(unary<frac, frac_>(
       "frac", kExact,
       {{[] { frac(ones({2}, {.dtype = i64})); }, "frac: dtype must be floating, got i64"}}));
@@ -45,22 +52,31 @@ void add_unary(std::vector<Row>& rows) {
       "bitwise_not", kExact,
       {{[] { bitwise_not(ones({2})); },
         "bitwise_not: dtype must be an integer or bool, got f32"}}));
-  rows.push_back(unary<rsqrt, rsqrt_>("rsqrt", kUlps2));
-  rows.push_back(unary<exp, exp_>("exp", kUlps2));
+  rows.push_back(
+      unary<rsqrt, rsqrt_>({.op = "rsqrt", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
+  rows.push_back(unary<exp, exp_>({.op = "exp", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
   rows.push_back(unary<exp2, exp2_>("exp2", kUlps2));
-  rows.push_back(unary<expm1, expm1_>("expm1", kUlps2));
-  rows.push_back(unary<log, log_>("log", kUlps2));
-  rows.push_back(unary<log1p, log1p_>("log1p", kUlps2));
-  rows.push_back(unary<log2, log2_>("log2", kUlps2));
-  rows.push_back(unary<log10, log10_>("log10", kUlps2));
+  rows.push_back(
+      unary<expm1, expm1_>({.op = "expm1", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
+  rows.push_back(unary<log, log_>({.op = "log", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
+  rows.push_back(
+      unary<log1p, log1p_>({.op = "log1p", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
+  rows.push_back(
+      unary<log2, log2_>({.op = "log2", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
+  rows.push_back(
+      unary<log10, log10_>({.op = "log10", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
   rows.push_back(unary<sin, sin_>("sin", kUlps2));
   rows.push_back(unary<cos, cos_>("cos", kUlps2));
-  rows.push_back(unary<tan, tan_>("tan", kUlps2));
-  rows.push_back(unary<asin, asin_>("asin", kUlps2));
-  rows.push_back(unary<acos, acos_>("acos", kUlps2));
+  rows.push_back(unary<tan, tan_>({.op = "tan", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
+  rows.push_back(
+      unary<asin, asin_>({.op = "asin", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
+  rows.push_back(
+      unary<acos, acos_>({.op = "acos", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
   rows.push_back(unary<atan, atan_>("atan", kUlps2));
-  rows.push_back(unary<sinh, sinh_>("sinh", kUlps2));
-  rows.push_back(unary<cosh, cosh_>("cosh", kUlps2));
+  rows.push_back(
+      unary<sinh, sinh_>({.op = "sinh", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
+  rows.push_back(
+      unary<cosh, cosh_>({.op = "cosh", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
   rows.push_back(unary<tanh, tanh_>("tanh", kUlps2));
   rows.push_back(unary<asinh, asinh_>("asinh", kUlps2));
   rows.push_back(unary<acosh, acosh_>("acosh", kUlps2));
@@ -126,37 +142,49 @@ void add_binary(std::vector<Row>& rows) {
       {{[] { bitwise_right_shift(ones({2}, {.dtype = boolean}), true); },
         "bitwise_right_shift: dtype must be an integer, not bool, got bool"}}));
   rows.push_back(binary<floor_divide, floor_divide_>(
-      "floor_divide", kExact,
-      {{[] {
-          floor_divide(tensor({5, 6}), 0);
-        },
-        "floor_divide: an integer can't be divided by zero, got 0"},
-       {[] {
-          floor_divide(tensor({5, 6}), 0);
-        },
-        "floor_divide: an integer can't be divided by zero, got 0"},
-       {[] {
-          floor_divide_(tensor({5, 6}), 0);
-        },
-        "floor_divide: an integer can't be divided by zero, got 0"}}));
-  rows.push_back(binary<fmod, fmod_>("fmod", kExact,
-                                     {{[] {
-                                         fmod(tensor({5, 6}), 0);
-                                       },
-                                       "fmod: an integer can't be divided by zero, got 0"}}));
-  rows.push_back(
-      binary<remainder, remainder_>("remainder", {.zero_signs = false},
-                                    {{[] {
-                                        remainder(tensor({5, 6}), 0);
-                                      },
-                                      "remainder: an integer can't be divided by zero, got 0"}}));
-  rows.push_back(binary<pow, pow_>("pow", kUlps2,
-                                   {{[] {
-                                       pow(tensor({5, 6}), -1);
-                                     },
-                                     "pow: an integer can't have a negative power, got -1"},
-                                    {[] { pow(ones({2}, {.dtype = boolean}), true); },
-                                     "pow: dtype must be a number, not bool, got bool"}}));
+      {.op = "floor_divide",
+       .tolerance = kExact,
+       .bad = {{[] {
+                  floor_divide(tensor({5, 6}), 0);
+                },
+                "floor_divide: an integer can't be divided by zero, got 0"},
+               {[] {
+                  floor_divide(tensor({5, 6}), 0);
+                },
+                "floor_divide: an integer can't be divided by zero, got 0"},
+               {[] {
+                  floor_divide_(tensor({5, 6}), 0);
+                },
+                "floor_divide: an integer can't be divided by zero, got 0"}},
+       .also = {"all"},                 // of an integer divisor: whether one is 0
+       .derivative = Derivative::zero,  // steps
+       .jumps_at_whole_quotients = true}));
+  rows.push_back(binary<fmod, fmod_>({.op = "fmod",
+                                      .tolerance = kExact,
+                                      .bad = {{[] {
+                                                 fmod(tensor({5, 6}), 0);
+                                               },
+                                               "fmod: an integer can't be divided by zero, got 0"}},
+                                      .also = {"all"},
+                                      .jumps_at_whole_quotients = true}));
+  rows.push_back(binary<remainder, remainder_>(
+      {.op = "remainder",
+       .tolerance = {.zero_signs = false},
+       .bad = {{[] {
+                  remainder(tensor({5, 6}), 0);
+                },
+                "remainder: an integer can't be divided by zero, got 0"}},
+       .also = {"all"},
+       .jumps_at_whole_quotients = true}));
+  rows.push_back(binary<pow, pow_>({.op = "pow",
+                                    .tolerance = kUlps2,
+                                    .bad = {{[] {
+                                               pow(tensor({5, 6}), -1);
+                                             },
+                                             "pow: an integer can't have a negative power, got -1"},
+                                            {[] { pow(ones({2}, {.dtype = boolean}), true); },
+                                             "pow: dtype must be a number, not bool, got bool"}},
+                                    .autocasts = Autocasts::f32}));
   rows.push_back(binary<atan2, atan2_>("atan2", kUlps2));
   rows.push_back(binary<hypot, hypot_>(
       "hypot", kUlps2,
@@ -208,14 +236,16 @@ void add_ternary(std::vector<Row>& rows) {
             {"loose", [](const Tensors& x) -> Tensors { return {isclose(x[0], x[1], 0.25, 0.5)}; }},
             {"equal_nan",
              [](const Tensors& x) -> Tensors { return {isclose(x[0], x[1], 1e-5, 1e-8, true)}; }}},
-       .bad = {
-           {[] { isclose(ones({2}), ones({2}, {.dtype = f64})); },
-            "isclose: tensors must have one dtype, got f32 and f64"},
-           {[] { isclose(ones({2}), ones({2}), -1); }, "isclose: rtol must be at least 0, got -1"},
-           {[] { isclose(ones({2}), ones({2}), 0, -1); },
-            "isclose: atol must be at least 0, got -1"},
-           {[] { isclose(ones({2}), ones({3})); },
-            "isclose: shapes must broadcast, got [2] and [3]"}}});
+       .bad = {{[] { isclose(ones({2}), ones({2}, {.dtype = f64})); },
+                "isclose: tensors must have one dtype, got f32 and f64"},
+               {[] { isclose(ones({2}), ones({2}), -1); },
+                "isclose: rtol must be at least 0, got -1"},
+               {[] { isclose(ones({2}), ones({2}), 0, -1); },
+                "isclose: atol must be at least 0, got -1"},
+               {[] { isclose(ones({2}), ones({3})); },
+                "isclose: shapes must broadcast, got [2] and [3]"}},
+       .also = {"abs", "add", "eq", "isfinite", "isnan", "le", "logical_and", "logical_or", "mul",
+                "sub", "to"}});
   rows.push_back(
       {.op = "lerp",
        .tolerance = {1, 1, 4},
@@ -262,7 +292,8 @@ void add_ternary(std::vector<Row>& rows) {
             {"tensor", [](const Tensors& x) -> Tensors { return {masked_fill(x[0], x[1], x[2])}; },
              [](const Tensors& x) { return masked_fill_(x[0], x[1], x[2]); }}},
        .bad = {{[] { masked_fill(ones({2}), ones({2}), 1); },
-                "masked_fill: the mask must be bool, got f32"}}});
+                "masked_fill: the mask must be bool, got f32"}},
+       .also = {"where"}});
 }
 
 // Ops with numbers as parameters.
@@ -275,14 +306,16 @@ void add_clamps(std::vector<Row>& rows) {
                  {"fraction", [](const Tensors& x) -> Tensors { return {clamp_min(x[0], 0.5)}; },
                   [](const Tensors& x) { return clamp_min_(x[0], 0.5); }}},
        .bad = {{[] { clamp_min(ones({2}, {.dtype = boolean}), 1); },
-                "clamp_min: dtype must be a number, not bool, got bool"}}});
+                "clamp_min: dtype must be a number, not bool, got bool"}},
+       .also = {"to"}});
   rows.push_back(
       {.op = "clamp_max",
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {clamp_max(x[0], 1)}; },
                   [](const Tensors& x) { return clamp_max_(x[0], 1); }},
                  {"fraction", [](const Tensors& x) -> Tensors { return {clamp_max(x[0], 0.5)}; },
-                  [](const Tensors& x) { return clamp_max_(x[0], 0.5); }}}});
+                  [](const Tensors& x) { return clamp_max_(x[0], 0.5); }}},
+       .also = {"to"}});
   rows.push_back(
       {.op = "clamp",
        .tolerance = kExact,
@@ -299,7 +332,8 @@ void add_clamps(std::vector<Row>& rows) {
                  {"tensors", [](const Tensors& x) -> Tensors { return {clamp(x[0], x[1], x[2])}; },
                   [](const Tensors& x) { return clamp_(x[0], x[1], x[2]); }}},
        .bad = {{[] { clamp(ones({2}), std::nullopt, std::nullopt); },
-                "clamp: min or max must be given, got neither"}}});
+                "clamp: min or max must be given, got neither"}},
+       .also = {"clamp_max", "clamp_min", "maximum", "minimum", "to"}});
 }
 
 void add_fill(std::vector<Row>& rows) {
@@ -315,7 +349,11 @@ void add_fill(std::vector<Row>& rows) {
        .bad = {{[] { ones({1}).expand({3}).fill_(1); },
                 "fill_: a tensor whose elements share memory can't be written; clone it first, got "
                 "[3] with strides [0]"}},
-       .also = {"zero_"}});
+       .also = {"to"},
+       .functions = {"zero_"},
+       // The result is the number.
+       .derivative = Derivative::zero,
+       .overwrites = true});
 }
 
 }  // namespace

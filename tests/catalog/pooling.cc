@@ -47,7 +47,8 @@ Row max_row(const char* op, std::vector<BadCall> bad) {
                             some(n, {1, 3, 2}), false));
             }}},
       .bad = std::move(bad),
-      .also = {"max_pool", "max_pool_backward", std::string(op) + "_with_indices"},
+      .also = {"max_pool"},
+      .functions = {"max_pool_backward", std::string(op) + "_with_indices"},
       .large = kLarge[n - 1]};
 }
 
@@ -79,7 +80,8 @@ Row average_row(const char* op, std::vector<BadCall> bad) {
                         true, 0)};
             }}},
       .bad = std::move(bad),
-      .also = {"avg_pool", "avg_pool_backward"},
+      .also = {"avg_pool"},
+      .functions = {"avg_pool_backward"},
       .large = kLarge[n - 1]};
   if (n > 1) {
     row.calls.push_back({"divisor", [](const Tensors& x) -> Tensors {
@@ -117,6 +119,7 @@ Row adaptive_average_row(const char* op, std::vector<BadCall> bad) {
                        return {f(x[0], some(n, {4, 5, 2}))};
                      }}},
           .bad = std::move(bad),
+          .also = {"avg_pool"},
           .large = kLarge[n - 1]};
 }
 
@@ -135,7 +138,8 @@ Row adaptive_max_row(const char* op, std::vector<BadCall> bad) {
                        return both(g(x[0], some(n, {4, 5, 2})));
                      }}},
           .bad = std::move(bad),
-          .also = {std::string(op) + "_with_indices"},
+          .also = {"max_pool"},
+          .functions = {std::string(op) + "_with_indices"},
           .large = kLarge[n - 1]};
 }
 

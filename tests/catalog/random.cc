@@ -140,17 +140,19 @@ std::vector<Row> random_rows() {
   rows.push_back(
       {.op = "random_",
        .bad = {{[] { rand({2}, {.dtype = i64}); }, "rand: dtype must be floating, got i64"}},
-       .also = {"rand", "rand_like", "uniform_"},
+       .functions = {"rand", "rand_like", "uniform_"},
        .property = check_uniform});
   rows.push_back(
       {.op = "randn",
        .bad = {{[] { randn({2}, {.dtype = i64}); }, "randn: dtype must be floating, got i64"}},
-       .also = {"randn_like", "normal_"},
+       .also = {"random_"},
+       .functions = {"randn_like", "normal_"},
        .property = check_normal});
   rows.push_back(
       {.op = "randint",
        .bad = {{[] { randint(3, 3, {2}); }, "randint: low must be less than high, got 3 and 3"}},
-       .also = {"randint_like"},
+       .also = {"random_"},
+       .functions = {"randint_like"},
        .property = check_integers});
   rows.push_back({.op = "randperm",
                   .bad = {{[] { randperm(-1); }, "randperm: n can't be negative, got -1"}},
@@ -168,7 +170,7 @@ std::vector<Row> random_rows() {
                   .property = check_multinomial});
   rows.push_back({.op = "empty",
                   .bad = {{[] { empty({-1}); }, "empty: sizes can't be negative, got [-1]"}},
-                  .also = {"empty_like", "empty_strided"},
+                  .functions = {"empty_like", "empty_strided"},
                   .property = check_empty});
   return rows;
 }

@@ -16,6 +16,7 @@ void add_joins(std::vector<Row>& rows) {
                            "cat: sizes must match but in the joined dimension, got [2,3] and [2,4] "
                            "in dimension 0"},
                           {[] { cat({}); }, "cat: there must be a tensor, got none"}},
+                  .also = {"to"},
                   .large = [] {
                     return Tensors{numbers({300, 400}), numbers({100, 400})};
                   }});
@@ -26,7 +27,8 @@ void add_joins(std::vector<Row>& rows) {
                   .bad = {{[] {
                              stack({ones({2}), ones({3})});
                            },
-                           "stack: shapes must be equal, got [2] and [3]"}}});
+                           "stack: shapes must be equal, got [2] and [3]"}},
+                  .also = {"to"}});
   rows.push_back({.op = "split",
                   .tolerance = kExact,
                   .calls = {{"default", [](const Tensors& x) -> Tensors { return split(x[0], 2); }},
@@ -163,13 +165,15 @@ void add_rearranging(std::vector<Row>& rows) {
                              repeat(ones({2, 2}), {2});
                            },
                            "repeat: a number for each dimension, got [2] for shape [2,2]"}},
+                  .also = {"to"},
                   .large = [] {
                     return Tensors{numbers({300, 300})};
                   }});
   rows.push_back(
-      {.op = "tile", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors {
-                                                       return {tile(x[0], {2})};
-                                                     }}}});
+      {.op = "tile",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {tile(x[0], {2})}; }}},
+       .also = {"to"}});
   rows.push_back(
       {.op = "repeat_interleave",
        .tolerance = kExact,
@@ -185,7 +189,8 @@ void add_rearranging(std::vector<Row>& rows) {
                   repeat_interleave(ones({2}), tensor({INT64_MAX, int64_t{1}}));
                 },
                 "repeat_interleave: the number of elements must fit in 63 bits, got 1 repeats of "
-                "element 1"}}});
+                "element 1"}},
+       .also = {"find_bad_index", "gather", "to"}});
 }
 
 }  // namespace

@@ -59,8 +59,9 @@ Row lstm_row() {
                      lstm_of({2, 3}, {2, 4}, {2, 4}, i64);
                    },
                    "lstm_cell: dtype must be floating, got i64"}},
-          .also = {"lstm_gates"},
-          .large = large_lstm};
+          .also = {"linear", "lstm_gates"},
+          .large = large_lstm,
+          .autocasts = Autocasts::half};
 }
 
 Row gru_row() {
@@ -90,8 +91,9 @@ Row gru_row() {
                           ones({12, 4}));
                },
                "gru_cell: tensors must be on one device, got cpu:1 and cpu"}},
-      .also = {"gru_gates"},
-      .large = large_gru};
+      .also = {"gru_gates", "linear"},
+      .large = large_gru,
+      .autocasts = Autocasts::half};
 }
 
 }  // namespace

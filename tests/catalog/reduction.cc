@@ -9,6 +9,25 @@ namespace {
 // Which of two zeros is the larger isn't said.
 constexpr Tolerance kExactButZeros{.zero_signs = false};
 
+// Of the moments: values that are equal, or far from 0 beside their differences.
+const std::vector<std::string> kCloseMoments = {
+    "correction2/equal", "correction2/shifted", "default/equal", "default/shifted",
+    "dim/equal",         "dim/shifted",         "keepdim/equal", "keepdim/shifted",
+    "population/equal",  "population/shifted"};
+
+// `row` with the calls of a reduction: over one dimension, kept or not, over several, and over all.
+template <Tensor (*f)(const Tensor&, const ReduceDims&, bool)>
+Row over_dims(Row row) {
+  row.calls = {{"dim", [](const Tensors& x) -> Tensors { return {f(x[0], 1, false)}; }},
+               {"keepdim", [](const Tensors& x) -> Tensors { return {f(x[0], -1, true)}; }},
+               {"dims",
+                [](const Tensors& x) -> Tensors {
+                  return {f(x[0], {0, -1}, false)};
+                }},
+               {"default", [](const Tensors& x) -> Tensors { return {f(x[0], {}, false)}; }}};
+  return row;
+}
+
 void add_sums(std::vector<Row>& rows) {
   rows.push_back(
       {.op = "sum",
@@ -21,12 +40,13 @@ void add_sums(std::vector<Row>& rows) {
                   }},
                  {"default", [](const Tensors& x) -> Tensors { return {sum(x[0])}; }},
                  {"dtype", [](const Tensors& x) -> Tensors { return {sum(x[0], 1, false, f64)}; }}},
-       .bad = {
-           {[] { sum(ones({2}), 2); }, "sum: dimension out of range, got dim 2 of a 1-d tensor"},
-           {[] {
-              sum(ones({2, 2}), {0, -2});
-            },
-            "sum: a dimension can be given only once, got [0,-2]"}}});
+       .bad = {{[] { sum(ones({2}), 2); },
+                "sum: dimension out of range, got dim 2 of a 1-d tensor"},
+               {[] {
+                  sum(ones({2, 2}), {0, -2});
+                },
+                "sum: a dimension can be given only once, got [0,-2]"}},
+       .autocasts = Autocasts::f32});
   rows.push_back(
       {.op = "sum_to_size",
        .tolerance = kSums,
@@ -43,7 +63,9 @@ void add_sums(std::vector<Row>& rows) {
        .bad = {{[] {
                   sum_to_size(ones({2, 3}), {2});
                 },
-                "sum_to_size: the shape must broadcast to the input's, got [2] for [2,3]"}}});
+                "sum_to_size: the shape must broadcast to the input's, got [2] for [2,3]"}},
+       .also = {"sum"},
+       .autocasts = Autocasts::f32});
   rows.push_back(
       {.op = "mean",
        .tolerance = {2, 2, 4},
@@ -58,53 +80,25 @@ void add_sums(std::vector<Row>& rows) {
            {[] { mean(ones({2}), 2); }, "mean: dimension out of range, got dim 2 of a 1-d tensor"},
            {[] { mean(ones({2}, {.dtype = i64})); }, "mean: dtype must be floating, got i64"}}});
   rows.push_back(
-      {.op = "amax",
-       .tolerance = kExactButZeros,
-       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {amax(x[0], 1)}; }},
-                 {"keepdim", [](const Tensors& x) -> Tensors { return {amax(x[0], -1, true)}; }},
-                 {"dims",
-                  [](const Tensors& x) -> Tensors {
-                    return {amax(x[0], {0, -1})};
-                  }},
-                 {"default", [](const Tensors& x) -> Tensors { return {amax(x[0])}; }}},
-       .bad = {{[] { amax(ones({2}), 2); },
-                "amax: dimension out of range, got dim 2 of a 1-d tensor"}}});
+      over_dims<amax>({.op = "amax",
+                       .tolerance = kExactButZeros,
+                       .bad = {{[] { amax(ones({2}), 2); },
+                                "amax: dimension out of range, got dim 2 of a 1-d tensor"}}}));
   rows.push_back(
-      {.op = "amin",
-       .tolerance = kExactButZeros,
-       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {amin(x[0], 1)}; }},
-                 {"keepdim", [](const Tensors& x) -> Tensors { return {amin(x[0], -1, true)}; }},
-                 {"dims",
-                  [](const Tensors& x) -> Tensors {
-                    return {amin(x[0], {0, -1})};
-                  }},
-                 {"default", [](const Tensors& x) -> Tensors { return {amin(x[0])}; }}},
-       .bad = {{[] { amin(ones({2}), 2); },
-                "amin: dimension out of range, got dim 2 of a 1-d tensor"}}});
+      over_dims<amin>({.op = "amin",
+                       .tolerance = kExactButZeros,
+                       .bad = {{[] { amin(ones({2}), 2); },
+                                "amin: dimension out of range, got dim 2 of a 1-d tensor"}}}));
   rows.push_back(
-      {.op = "any",
-       .tolerance = kExact,
-       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {any(x[0], 1)}; }},
-                 {"keepdim", [](const Tensors& x) -> Tensors { return {any(x[0], -1, true)}; }},
-                 {"dims",
-                  [](const Tensors& x) -> Tensors {
-                    return {any(x[0], {0, -1})};
-                  }},
-                 {"default", [](const Tensors& x) -> Tensors { return {any(x[0])}; }}},
-       .bad = {
-           {[] { any(ones({2}), 2); }, "any: dimension out of range, got dim 2 of a 1-d tensor"}}});
+      over_dims<any>({.op = "any",
+                      .tolerance = kExact,
+                      .bad = {{[] { any(ones({2}), 2); },
+                               "any: dimension out of range, got dim 2 of a 1-d tensor"}}}));
   rows.push_back(
-      {.op = "all",
-       .tolerance = kExact,
-       .calls = {{"dim", [](const Tensors& x) -> Tensors { return {all(x[0], 1)}; }},
-                 {"keepdim", [](const Tensors& x) -> Tensors { return {all(x[0], -1, true)}; }},
-                 {"dims",
-                  [](const Tensors& x) -> Tensors {
-                    return {all(x[0], {0, -1})};
-                  }},
-                 {"default", [](const Tensors& x) -> Tensors { return {all(x[0])}; }}},
-       .bad = {
-           {[] { all(ones({2}), 2); }, "all: dimension out of range, got dim 2 of a 1-d tensor"}}});
+      over_dims<all>({.op = "all",
+                      .tolerance = kExact,
+                      .bad = {{[] { all(ones({2}), 2); },
+                               "all: dimension out of range, got dim 2 of a 1-d tensor"}}}));
   rows.push_back(
       {.op = "logsumexp",
        .tolerance = {4, 8, 4},
@@ -116,13 +110,15 @@ void add_sums(std::vector<Row>& rows) {
                     return {logsumexp(x[0], {0, -1})};
                   }}},
        .bad = {{[] { logsumexp(ones({2}), 2); },
-                "logsumexp: dimension out of range, got dim 2 of a 1-d tensor"}}});
+                "logsumexp: dimension out of range, got dim 2 of a 1-d tensor"}},
+       .autocasts = Autocasts::f32});
   rows.push_back({.op = "prod",
                   .tolerance = {4, 8},
                   .calls = {{"default", [](const Tensors& x) -> Tensors { return {prod(x[0])}; }},
                             {"dim", [](const Tensors& x) -> Tensors { return {prod(x[0], 1)}; }}},
                   .bad = {{[] { prod(ones({2}), 2); },
-                           "prod: dimension out of range, got dim 2 of a 1-d tensor"}}});
+                           "prod: dimension out of range, got dim 2 of a 1-d tensor"}},
+                  .autocasts = Autocasts::f32});
 }
 
 void add_moments(std::vector<Row>& rows) {
@@ -140,7 +136,8 @@ void add_moments(std::vector<Row>& rows) {
                  {"correction2",
                   [](const Tensors& x) -> Tensors { return {aorta::var(x[0], 1, 2)}; }}},
        .bad = {{[] { aorta::var(ones({2}, {.dtype = i64})); },
-                "var: dtype must be floating, got i64"}}});
+                "var: dtype must be floating, got i64"}},
+       .cancelling = kCloseMoments});
   rows.push_back(
       {.op = "std",
        .tolerance = {4, 4, 2},
@@ -155,7 +152,8 @@ void add_moments(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensors { return {aorta::std(x[0], 1, 2)}; }}},
        .bad = {{[] { aorta::std(ones({2}, {.dtype = i64})); },
                 "std: dtype must be floating, got i64"}},
-       .also = {"stddev"}});
+       .functions = {"stddev"},
+       .cancelling = kCloseMoments});
   rows.push_back({.op = "var_mean",
                   .tolerance = {4, 4, 2},
                   .calls = {{"default",
@@ -184,7 +182,8 @@ void add_moments(std::vector<Row>& rows) {
                                return {r.var, r.mean};
                              }}},
                   .bad = {{[] { aorta::var_mean(ones({2}, {.dtype = i64})); },
-                           "var_mean: dtype must be floating, got i64"}}});
+                           "var_mean: dtype must be floating, got i64"}},
+                  .cancelling = kCloseMoments});
 }
 
 void add_picks(std::vector<Row>& rows) {
@@ -218,7 +217,8 @@ void add_picks(std::vector<Row>& rows) {
                                return {r.values, r.indices};
                              }}},
                   .bad = {{[] { max(ones({2}), 2); },
-                           "max: dimension out of range, got dim 2 of a 1-d tensor"}}});
+                           "max: dimension out of range, got dim 2 of a 1-d tensor"}},
+                  .also = {"amax"}});
   rows.push_back({.op = "min",
                   .tolerance = kExactButZeros,
                   .calls = {{"all", [](const Tensors& x) -> Tensors { return {min(x[0])}; }},
@@ -233,7 +233,8 @@ void add_picks(std::vector<Row>& rows) {
                                return {r.values, r.indices};
                              }}},
                   .bad = {{[] { min(ones({2}), 2); },
-                           "min: dimension out of range, got dim 2 of a 1-d tensor"}}});
+                           "min: dimension out of range, got dim 2 of a 1-d tensor"}},
+                  .also = {"amin"}});
   rows.push_back(
       {.op = "count_nonzero",
        .tolerance = kExact,
@@ -253,8 +254,8 @@ void add_picks(std::vector<Row>& rows) {
                  {"neg_inf",
                   [](const Tensors& x) -> Tensors { return {norm(x[0], -INFINITY, 1)}; }},
                  {"all", [](const Tensors& x) -> Tensors { return {norm(x[0])}; }}},
-       .bad = {
-           {[] { norm(ones({2}, {.dtype = i64})); }, "norm: dtype must be floating, got i64"}}});
+       .bad = {{[] { norm(ones({2}, {.dtype = i64})); }, "norm: dtype must be floating, got i64"}},
+       .autocasts = Autocasts::f32});
 }
 
 }  // namespace

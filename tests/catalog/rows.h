@@ -21,13 +21,16 @@ using Unary = Tensor (*)(const Tensor&);
 using Binary = Tensor (*)(const Operand&, const Operand&);
 using BinaryInPlace = Tensor (*)(const Tensor&, const Operand&);
 
+/// `row` with the calls of a function of one tensor and its in-place form.
+template <Unary f, Unary f_>
+Row unary(Row row) {
+  row.calls = {{"default", [](const Tensors& x) -> Tensors { return {f(x[0])}; },
+                [](const Tensors& x) { return f_(x[0]); }}};
+  return row;
+}
 template <Unary f, Unary f_>
 Row unary(const char* op, Tolerance tolerance = kUlps2, std::vector<BadCall> bad = {}) {
-  return {.op = op,
-          .tolerance = tolerance,
-          .calls = {{"default", [](const Tensors& x) -> Tensors { return {f(x[0])}; },
-                     [](const Tensors& x) { return f_(x[0]); }}},
-          .bad = std::move(bad)};
+  return unary<f, f_>(Row{.op = op, .tolerance = tolerance, .bad = std::move(bad)});
 }
 
 /// With numbers 2.5 or 3 (for integers) on either side.
@@ -35,18 +38,20 @@ inline Scalar number_for(const Tensor& x) {
   return x.defined() && is_floating(x.dtype()) ? Scalar(2.5) : Scalar(3);
 }
 
+/// `row` with the calls of a function of two operands and its in-place form.
+template <Binary f, BinaryInPlace f_>
+Row binary(Row row) {
+  row.calls = {
+      {"default", [](const Tensors& x) -> Tensors { return {f(x[0], x[1])}; },
+       [](const Tensors& x) { return f_(x[0], x[1]); }},
+      {"number", [](const Tensors& x) -> Tensors { return {f(x[0], number_for(x[0]))}; },
+       [](const Tensors& x) { return f_(x[0], number_for(x[0])); }},
+      {"number_left", [](const Tensors& x) -> Tensors { return {f(number_for(x[0]), x[0])}; }}};
+  return row;
+}
 template <Binary f, BinaryInPlace f_>
 Row binary(const char* op, Tolerance tolerance = kExact, std::vector<BadCall> bad = {}) {
-  return {
-      .op = op,
-      .tolerance = tolerance,
-      .calls = {{"default", [](const Tensors& x) -> Tensors { return {f(x[0], x[1])}; },
-                 [](const Tensors& x) { return f_(x[0], x[1]); }},
-                {"number", [](const Tensors& x) -> Tensors { return {f(x[0], number_for(x[0]))}; },
-                 [](const Tensors& x) { return f_(x[0], number_for(x[0])); }},
-                {"number_left",
-                 [](const Tensors& x) -> Tensors { return {f(number_for(x[0]), x[0])}; }}},
-      .bad = std::move(bad)};
+  return binary<f, f_>(Row{.op = op, .tolerance = tolerance, .bad = std::move(bad)});
 }
 
 /// Numbers in [-1, 1] that differ, by a formula.

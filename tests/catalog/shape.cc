@@ -119,7 +119,8 @@ void add_views(std::vector<Row>& rows) {
                              }}},
                   .bad = {{[] { as_strided(ones({2}), {3}, {1}, 0); },
                            "as_strided: every element must lie inside the storage, got shape [3], "
-                           "strides [1], offset 0 in a storage of 2 elements"}}});
+                           "strides [1], offset 0 in a storage of 2 elements"}},
+                  .also = {"to"}});
 }
 
 void add_copies(std::vector<Row>& rows) {
@@ -128,9 +129,10 @@ void add_copies(std::vector<Row>& rows) {
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {x[0].contiguous()}; }}}});
   rows.push_back(
-      {.op = "clone", .tolerance = kExact, .calls = {{"default", [](const Tensors& x) -> Tensors {
-                                                        return {x[0].clone()};
-                                                      }}}});
+      {.op = "clone",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {x[0].clone()}; }}},
+       .also = {"to"}});
   rows.push_back(
       {.op = "to",
        .tolerance = {0},
@@ -142,14 +144,17 @@ void add_copies(std::vector<Row>& rows) {
                  {"i32", [](const Tensors& x) -> Tensors { return {x[0].to(i32)}; }},
                  {"u8", [](const Tensors& x) -> Tensors { return {x[0].to(u8)}; }},
                  {"bool", [](const Tensors& x) -> Tensors { return {x[0].to(boolean)}; }}},
-       .also = {"cpu", "cuda", "contiguous", "clone"}});
+       .functions = {"cpu", "cuda"}});
   rows.push_back(
       {.op = "copy_",
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {x[0].clone().copy_(x[1])}; },
                   [](const Tensors& x) -> Tensor { return x[0].copy_(x[1]); }}},
-       .bad = {
-           {[] { ones({2}).copy_(ones({3})); }, "copy_: shapes must broadcast, got [2] and [3]"}}});
+       .bad = {{[] { ones({2}).copy_(ones({3})); },
+                "copy_: shapes must broadcast, got [2] and [3]"}},
+       .also = {"to"},
+       // The result is the source.
+       .overwrites = true});
 }
 
 }  // namespace

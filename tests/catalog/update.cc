@@ -98,6 +98,8 @@ void check_update(Device device) {
 
 }  // namespace
 
-std::vector<Row> update_rows() { return {{.op = "update", .property = check_update}}; }
+std::vector<Row> update_rows() {
+  return {{.op = "update", .functions = {"update_state_dtype"}, .property = check_update}};
+}
 
 }  // namespace aorta::catalog

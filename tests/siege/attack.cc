@@ -19,13 +19,24 @@ const std::set<std::string_view> kSeeMemory = {
     "Tensor::backward", "Tensor::requires_grad_", "Tensor::retain_grad",
     "Tensor::stride",   "Tensor::detach"};
 
+bool is_row(const std::string& name) {
+  const auto& all = catalog::rows();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const catalog::Row& row) { return row.op == name; });
+}
+
 // Rows that may stand in for a function's input: of its name, in place or not.
 const std::map<std::string, std::vector<const catalog::Row*>>& rows_by_name() {
   static const auto all = [] {
     std::map<std::string, std::vector<const catalog::Row*>> map;
     for (const catalog::Row& row : catalog::rows()) {
       map[row.op].push_back(&row);
-      for (const std::string& name : row.also) map[name].push_back(&row);
+      for (const std::string& name : row.functions) map[name].push_back(&row);
+    }
+    for (const catalog::Row& row : catalog::rows()) {
+      for (const std::string& name : row.also) {
+        if (!is_row(name)) map[name].push_back(&row);
+      }
     }
     return map;
   }();
