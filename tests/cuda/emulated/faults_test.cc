@@ -11,7 +11,7 @@
 #include <aorta/core/tensor.h>
 #include <aorta/tests/cuda/emulated/call.h>
 #include <aorta/tests/cuda/emulated/report.h>
-#include <aorta/tests/cuda/emulated/settings.h>
+#include <aorta/tests/cuda/emulated/stream.h>
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ namespace {
 class CudaFaults : public testing::Test {
  protected:
   static void SetUpTestSuite() { ASSERT_EQ(aorta_register_cuda(), nullptr); }
-  void SetUp() override { emulated::settings().mode = emulated::Mode::lazy; }
+  void SetUp() override { emulated::Streams::get().set_mode(emulated::Mode::lazy); }
   void TearDown() override {
     emulated::inject_nothing();
     synchronize("cuda:0");

@@ -2,6 +2,7 @@
 #include <aorta/tests/cuda/emulated/call.h>
 #include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/report.h>
+#include <aorta/tests/cuda/emulated/sanitizer.h>
 #include <aorta/tests/cuda/emulated/settings.h>
 #include <aorta/tests/cuda/emulated/stream.h>
 
@@ -79,6 +80,12 @@ cudaError_t queue_copy(const Copy& copy, cudaStream_t handle) {
   return Streams::get().sticky;
 }
 
+/// What still uses freed memory races with its end.
+void free_is_seen(const Allocation& piece) {
+  const Seen seen;
+  show_write(reinterpret_cast<const void*>(piece.begin), piece.bytes);
+}
+
 }  // namespace
 
 extern "C" {
@@ -104,6 +111,7 @@ cudaError_t cudaFree(void* data) {
                     Memory::get().describe(reinterpret_cast<uintptr_t>(data)), page::kMemory,
                     cudaErrorInvalidValue);
     }
+    free_is_seen(*piece);
     Memory::get().release(*piece);
     return cudaSuccess;
   });

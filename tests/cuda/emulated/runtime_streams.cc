@@ -29,7 +29,7 @@ CUevent_st* event_of(const char* name, cudaEvent_t handle, cudaError_t& error) {
 cudaError_t ask(const Point& point) {
   Streams& streams = Streams::get();
   const bool done = streams.is_done(point);
-  if (!done) streams.step(point);
+  done ? streams.follow(point) : streams.step(point);
   if (streams.sticky != cudaSuccess) return streams.sticky;
   return done ? cudaSuccess : cudaErrorNotReady;
 }
