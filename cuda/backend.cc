@@ -44,10 +44,10 @@ DeviceState* make_state(int device) {
   if (DeviceState* known = states[device].load()) return known;
   const DeviceScope scope(device);
   auto state = std::make_unique<DeviceState>(device, device_memory_driver(device));
-  check_cuda(cudaStreamCreate(&state->default_stream), "device");
   check_cuda(
       cudaDeviceGetAttribute(&state->multiprocessors, cudaDevAttrMultiProcessorCount, device),
       "device");
+  check_cuda(cudaStreamCreate(&state->default_stream), "device");  // last: nothing gives it back
   states[device].store(state.get());
   return state.release();
 }
