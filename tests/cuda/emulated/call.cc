@@ -60,6 +60,12 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
     {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
+    {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
+     "operation not permitted on an event last recorded in a capturing stream"},
 };
 
 }  // namespace
@@ -88,6 +94,7 @@ cudaError_t begin_call(const char* name) {
   ++injection.calls;
   if (injection.nth == 0 || injection.nth == injection.calls) return injection.error;
   if (Streams::get().sticky != cudaSuccess) return Streams::get().sticky;
+  if (const cudaError_t error = forbidden_by_capture(name); error != cudaSuccess) return error;
   Streams::get().drift();
   return Streams::get().sticky;
 }

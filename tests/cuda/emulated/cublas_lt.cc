@@ -541,8 +541,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
     if (const std::string problem = problem_of(made, false); !problem.empty()) {
       return bad("operands lie in memory of the device, got " + problem);
     }
-    Streams::get().queue(*stream, {name, [made] { run_product(made); }, {}});
-    return Streams::get().sticky;
+    return Streams::get().queue(*stream, {name, [made] { run_product(made); }, {}});
   };
   return make() == cudaSuccess ? status : CUBLAS_STATUS_EXECUTION_FAILED;
 }

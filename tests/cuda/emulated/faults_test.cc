@@ -10,6 +10,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/tensor.h>
 #include <aorta/tests/cuda/emulated/call.h>
+#include <aorta/tests/cuda/emulated/graphs.h>
 #include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/report.h>
 #include <aorta/tests/cuda/emulated/settings.h>
@@ -118,6 +119,42 @@ TEST_F(CudaFaults, PeersAreWaitedForBeforeMemoryIsGivenBack) {
   EXPECT_EQ(device().memory_stats(1).bytes_cached, 0);
   EXPECT_NO_THROW(synchronize("cuda:0"));
   EXPECT_NO_THROW(synchronize("cuda:1"));
+}
+
+// cuda/ has no graphs yet, and what it queues can be captured all the same: kernels whose memory is
+// in the cache. Other memory is refused by one line, and the capture is over.
+TEST_F(CudaFaults, WorkIsCapturedWhereItsMemoryIsCached) {
+  const Stream stream = device().create_stream(0);
+  device().set_current_stream(stream);
+  const cudaStream_t handle = static_cast<cudaStream_t>(stream.handle);
+  const Tensor x = full({1000}, 1.0, {.device = "cuda"});
+  x + 1.0;  // its memory is cached from now on
+  Tensor y;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(handle, cudaStreamCaptureModeGlobal), cudaSuccess);
+  y = x + 1.0;
+  ASSERT_EQ(cudaStreamEndCapture(handle, &graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&exec, graph), cudaSuccess);
+  for (const double value : {5.0, 7.0}) {
+    x.fill_(value);
+    EXPECT_EQ(cudaGraphLaunch(exec, handle), cudaSuccess);
+    EXPECT_EQ(y.cpu().at<float>({999}), value + 1);
+  }
+  ASSERT_EQ(cudaStreamBeginCapture(handle, cudaStreamCaptureModeGlobal), cudaSuccess);
+  try {
+    empty({1 << 22}, {.device = "cuda"});
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "allocate: CUDA error cudaErrorStreamCaptureUnsupported (operation not permitted "
+                 "when stream is capturing)");
+  }
+  EXPECT_EQ(cudaStreamEndCapture(handle, &graph), cudaErrorStreamCaptureInvalidated);
+  cudaGetLastError();
+  EXPECT_EQ((x + 1.0).cpu().at<float>({0}), 8.0f);
+  device().set_current_stream({Device("cuda:0"), nullptr});
+  device().destroy_stream(stream);
 }
 
 namespace {

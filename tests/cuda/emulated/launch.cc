@@ -69,13 +69,13 @@ cudaError_t launch(const cudaLaunchConfig_t& config, KernelCall* call_given) {
     const dim3 grid = config.gridDim, block = config.blockDim;
     const int device = stream->device;
     // The work alone holds the call: with threads it ends in the stream's.
-    Streams::get().queue(*stream, {"kernel",
-                                   [=, kernel = std::move(kernel)] {
-                                     KernelRun run(*kernel, grid, block, device);
-                                     if (!run.run()) Streams::get().sticky = cudaErrorLaunchFailure;
-                                   },
-                                   {}});
-    return Streams::get().sticky;
+    return Streams::get().queue(*stream, {"kernel",
+                                          [=, kernel = std::move(kernel)] {
+                                            KernelRun run(*kernel, grid, block, device);
+                                            if (!run.run())
+                                              Streams::get().sticky = cudaErrorLaunchFailure;
+                                          },
+                                          {}});
   });
 }
 

@@ -48,6 +48,33 @@ cudaError_t start(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStre
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
+__global__ inline void set_all(float* out, int count, float value) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += 32) out[i] = value;
+}
+__global__ inline void add_to(const float* in, float* out, int count) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += 32) out[i] += in[i];
+}
+
+inline cudaStream_t new_stream() {
+  cudaStream_t stream = nullptr;
+  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  return stream;
+}
+
+inline cudaEvent_t new_event() {
+  cudaEvent_t event = nullptr;
+  EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+  return event;
+}
+
+/// Makes `stream` wait for what `before` has queued.
+inline void order(cudaStream_t before, cudaStream_t stream) {
+  const cudaEvent_t event = new_event();
+  cudaEventRecord(event, before);
+  cudaStreamWaitEvent(stream, event, 0);
+  cudaEventDestroy(event);
+}
+
 class Planted : public testing::Test {
  protected:
   Planted() { Streams::get().reset(); }

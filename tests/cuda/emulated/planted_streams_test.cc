@@ -10,33 +10,6 @@ namespace {
 
 using PlantedStreams = Planted;
 
-__global__ void set_all(float* out, int count, float value) {
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += 32) out[i] = value;
-}
-__global__ void add_to(const float* in, float* out, int count) {
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += 32) out[i] += in[i];
-}
-
-cudaStream_t new_stream() {
-  cudaStream_t stream = nullptr;
-  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-  return stream;
-}
-
-cudaEvent_t new_event() {
-  cudaEvent_t event = nullptr;
-  EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
-  return event;
-}
-
-/// Makes `stream` wait for what `before` has queued.
-void order(cudaStream_t before, cudaStream_t stream) {
-  const cudaEvent_t event = new_event();
-  cudaEventRecord(event, before);
-  cudaStreamWaitEvent(stream, event, 0);
-  cudaEventDestroy(event);
-}
-
 }  // namespace
 
 // 1: a block that another stream still uses is given out again.

@@ -27,6 +27,8 @@ bool suits(const void* data, bool device) {
   return (Memory::get().device_of(reinterpret_cast<uintptr_t>(data)) >= 0) == device;
 }
 
+bool is_pageable(const void* data) { return suits(data, false) && !Memory::get().find(data); }
+
 struct Copy {
   const char* name;
   void* to;
@@ -76,8 +78,10 @@ cudaError_t queue_copy(const Copy& copy, cudaStream_t handle) {
         text_of(copy.bytes) + " bytes, " + text_of(to > from ? to - from : from - to) + " apart",
         page::kMemory, cudaErrorInvalidValue);
   }
-  Streams::get().queue(*stream, {copy.name, [copy] { run_copy(copy); }, {}});
-  return Streams::get().sticky;
+  if (stream->capture && (is_pageable(copy.to) || is_pageable(copy.from))) {
+    return stream->capture->invalidate(cudaErrorStreamCaptureUnsupported);
+  }
+  return Streams::get().queue(*stream, {copy.name, [copy] { run_copy(copy); }, {}});
 }
 
 /// What still uses freed memory races with its end.
@@ -258,8 +262,7 @@ cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t ha
       std::memset(data, value, bytes);
       Memory::get().set_written(reinterpret_cast<uintptr_t>(data), bytes);
     };
-    Streams::get().queue(*stream, {"cudaMemsetAsync", run, {}});
-    return Streams::get().sticky;
+    return Streams::get().queue(*stream, {"cudaMemsetAsync", run, {}});
   });
 }
 

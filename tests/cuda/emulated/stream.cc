@@ -20,6 +20,14 @@ void release(uint64_t& mark) {
   __tsan_release(&mark);
 }
 
+cudaError_t add_node(CUstream_st& stream, Operation operation) {
+  Capture& capture = *stream.capture;
+  if (!capture.valid) return cudaErrorStreamCaptureInvalidated;
+  capture.nodes.push_back({std::move(operation.name), std::move(operation.run), stream.last_nodes});
+  stream.last_nodes = {capture.nodes.size() - 1};
+  return cudaSuccess;
+}
+
 void pause(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -66,7 +74,15 @@ CUevent_st* Streams::find_event(cudaEvent_t handle) {
 
 // CUDA Runtime API, "Stream synchronization behavior": stream 0 and the blocking streams of its
 // device wait for each other's earlier work; streams made with cudaStreamNonBlocking don't.
-void Streams::queue(CUstream_st& stream, Operation operation) {
+cudaError_t Streams::queue(CUstream_st& stream, Operation operation) {
+  if (stream.capture) return add_node(stream, std::move(operation));
+  if (stream.legacy) {
+    for (CUstream_st& other : streams_) {
+      if (other.device == stream.device && other.waits_for_legacy && other.capture) {
+        return other.capture->invalidate(cudaErrorStreamCaptureImplicit);
+      }
+    }
+  }
   for (CUstream_st& other : streams_) {
     const bool ordered =
         other.device == stream.device &&
@@ -80,6 +96,36 @@ void Streams::queue(CUstream_st& stream, Operation operation) {
   if (settings().mode == Mode::threads) start_thread(stream);
   if (settings().mode == Mode::eager) finish({&stream, stream.queued});
   drift();
+  return sticky;
+}
+
+std::vector<std::shared_ptr<Capture>> Streams::captures() const {
+  std::vector<std::shared_ptr<Capture>> found;
+  for (const CUstream_st& stream : streams_) {
+    if (stream.capture && stream.capture->origin == &stream) found.push_back(stream.capture);
+  }
+  return found;
+}
+
+cudaError_t Streams::join(CUstream_st& stream, const CUevent_st& event) {
+  Capture& capture = *event.capture;
+  if (!capture.active) return cudaErrorCapturedEvent;
+  if (stream.capture && stream.capture != event.capture) {
+    stream.capture->invalidate(cudaErrorStreamCaptureMerge);
+    return capture.invalidate(cudaErrorStreamCaptureMerge);
+  }
+  if (!capture.valid) return cudaErrorStreamCaptureInvalidated;
+  if (!stream.capture) stream.last_nodes.clear();
+  stream.capture = event.capture;
+  stream.last_nodes.insert(stream.last_nodes.end(), event.nodes.begin(), event.nodes.end());
+  return cudaSuccess;
+}
+
+void Streams::end(Capture& capture) {
+  capture.active = false;
+  for (CUstream_st& stream : streams_) {
+    if (stream.capture.get() == &capture) stream.capture = nullptr;
+  }
 }
 
 void Streams::run_next(CUstream_st& stream) {
@@ -180,6 +226,7 @@ void Streams::reset() {
   const MachineLock lock;
   sticky = cudaSuccess;
   for (CUstream_st& stream : streams_) {
+    if (stream.capture) end(*stream.capture);
     stream.operations.clear();
     stream.done = stream.queued;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/tests/cuda/emulated/capture.h>
 #include <aorta/tests/cuda/emulated/settings.h>
 #include <cuda_runtime.h>
 
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,8 @@ struct CUstream_st {
   std::deque<aorta::emulated::Operation> operations;
   std::deque<uint64_t> marks;  // one for each operation: the thread sanitizer knows it by this
   bool has_thread = false;
+  std::shared_ptr<aorta::emulated::Capture> capture;  // of what is queued now
+  std::vector<size_t> last_nodes;                     // that what is captured next comes after
 };
 
 struct CUevent_st {
@@ -46,6 +50,9 @@ struct CUevent_st {
   unsigned flags = 0;
   bool destroyed = false;
   aorta::emulated::Point point;  // the last record; none: never recorded
+  // The last record, where that was captured.
+  std::shared_ptr<aorta::emulated::Capture> capture;
+  std::vector<size_t> nodes;
 };
 
 namespace aorta::emulated {
@@ -62,7 +69,13 @@ class Streams {
   CUstream_st* find(cudaStream_t handle, int device);
   CUevent_st* find_event(cudaEvent_t handle);
 
-  void queue(CUstream_st& stream, Operation operation);
+  /// Queues work, or adds it to the graph that the stream's work becomes; what the call returns.
+  cudaError_t queue(CUstream_st& stream, Operation operation);
+  /// The captures that go on.
+  std::vector<std::shared_ptr<Capture>> captures() const;
+  /// The stream's work comes after a captured event, and is captured too.
+  cudaError_t join(CUstream_st& stream, const CUevent_st& event);
+  void end(Capture& capture);
   /// Does what a point needs, and no more; with threads, waits for it.
   void finish(const Point& point);
   void finish_all(int device);
