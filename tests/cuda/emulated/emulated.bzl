@@ -12,6 +12,7 @@ DOUBLE_COPTS = AORTA_COPTS + ["-O2", "-g1"]
 
 # The double's own code runs on fibers and under locks that a sanitizer must not see.
 UNSEEN_COPTS = DOUBLE_COPTS + select({
+    "//bazel:asan": ["-fno-sanitize=all"],
     "//bazel:tsan": ["-fno-sanitize=thread"],
     "//conditions:default": [],
 })
@@ -29,6 +30,11 @@ KERNEL_COPTS = AORTA_COPTS + [
     "-fno-math-errno",
     "-fno-trapping-math",
     "-Wno-unknown-pragmas",  # unroll
+] + select({
+    # Device code keeps the double's checks: the address sanitizer's don't go with them, and are host code's.
+    "//bazel:asan": ["-fno-sanitize=all"],
+    "//conditions:default": [],
+}) + [
     # A call before each access to memory that other threads may see. They go to access.cc: nothing
     # of the thread sanitizer is linked. (-fsanitize=kernel-address leaves out a write after a read.)
     "-fsanitize=thread",
@@ -37,6 +43,7 @@ KERNEL_COPTS = AORTA_COPTS + [
     # The sanitizer itself is called: it sees one stream's work race with another's or with the host.
     "//bazel:tsan": ["-O1"],
     # The compiler may take a vector's elements one by one, which a GPU doesn't.
+    "//bazel:asan": ["-fsanitize=alignment", "-fsanitize-recover=alignment"],
     "//conditions:default": ["-fsanitize=alignment"],
 })
 
@@ -73,9 +80,6 @@ def emulated_kernels(name, srcs, parts = {}, deps = []):
         deps = libraries,
     )
 
-# The kernels' own checks are made with the thread sanitizer's calls, which no other goes with.
-NOT_SANITIZED = ["no-sanitizer"]
-
 # Any order of work and of threads is one that CUDA's rules allow, and gives the same results.
 _MODES = {
     "": {},
@@ -84,7 +88,7 @@ _MODES = {
     "_threads": {"AORTA_EMULATED_MODE": "threads"},
 }
 
-def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], huge = [], modes = list(_MODES), tags = NOT_SANITIZED, **kwargs):
+def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], huge = [], modes = list(_MODES), tags = [], **kwargs):
     """GoogleTest cases on the emulated device: NAME as late as the rules allow, NAME_eager, NAME_random, NAME_threads.
 
     modes: those of these that there are.
@@ -109,7 +113,8 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], huge =
             srcs = [],
             args = ["--gtest_filter=" + ":".join(huge if mode == "_huge" else ["-" + ":".join(left_out)])],
             data = data + [plugin, driver],
-            tags = tags + (["manual"] if mode == "_huge" else []),
+            # The address sanitizer's suite runs one mode.
+            tags = tags + (["no-sanitizer"] if mode else []) + (["manual"] if mode == "_huge" else []),
             env = dict(_MODES.get(mode, {}), AORTA_CUDA_PLUGIN = "$(rootpath %s)" % plugin),
             # A sanitizer's dlopen looks along DT_RPATH, and not along the program's DT_RUNPATH.
             linkopts = ["-Wl,--disable-new-dtags,-rpath,$$ORIGIN/%s/tests/cuda/emulated/driver" % up],
