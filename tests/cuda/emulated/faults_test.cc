@@ -55,6 +55,38 @@ void* freed_while_read(Stream side, Tensor& copy) {
 
 }  // namespace
 
+// Memory that another stream reads is given out again, unless it was said that it reads it.
+TEST_F(CudaFaults, AMissingRecordStreamShows) {
+  const Stream standard = device().current_stream(0);
+  const auto copied = [&](bool recorded) {
+    const Stream side = device().create_stream(0);
+    Tensor copy;
+    {
+      const Tensor x = full({4096}, 1.0, {.device = "cuda"});
+      device().synchronize_stream(standard);
+      if (recorded) device().record_stream(x.data(), side);
+      device().set_current_stream(side);
+      copy = x.clone();
+      device().set_current_stream({Device("cuda:0"), nullptr});
+    }
+    full({4096}, 5.0, {.device = "cuda"});
+    device().synchronize_stream(standard);
+    device().synchronize_stream(side);
+    const float result = copy.cpu().at<float>({0});
+    device().destroy_stream(side);
+    return result;
+  };
+  for (const emulated::Mode mode :
+       {emulated::Mode::lazy, emulated::Mode::random, emulated::Mode::threads}) {
+    SCOPED_TRACE(static_cast<int>(mode));
+    emulated::Streams::get().set_mode(mode);
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(copied(true), 1.0f);
+    bool shown = false;
+    for (int i = 0; i < 1000 && !shown; ++i) shown = copied(false) == 5.0f;
+    EXPECT_TRUE(shown);
+  }
+}
+
 // Only an event that is done says that memory may be used again: an error says nothing.
 TEST_F(CudaFaults, MemoryRestsWhileItsEventCannotBeAsked) {
   const Stream side = device().create_stream(0);
