@@ -194,13 +194,14 @@ void StreamAllocator::wake_resting(bool wait) {
   });
 }
 
-// Frees every free block of its own and every slab that has no block in use.
+// Frees every free block of its own and every slab that has no block in use. What the machine
+// doesn't take back now stays, and is offered again.
 void StreamAllocator::release_cached() {
   for (auto& [stream, pool] : pools_) {
     for (auto& [size, blocks] : pool->free) {
       std::erase_if(blocks, [&](Block* block) {
         if (block->slab && block->slab->in_hands > 0) return false;
-        if (!block->slab) driver_.free(driver_.context, block->data);
+        if (!block->slab && !driver_.free(driver_.context, block->data)) return false;
         stats_.bytes_cached -= block->size;
         delete block;
         return true;
@@ -208,9 +209,7 @@ void StreamAllocator::release_cached() {
     }
     std::erase_if(pool->free, [](const auto& entry) { return entry.second.empty(); });
     std::erase_if(pool->slabs, [&](const std::unique_ptr<Slab>& slab) {
-      if (slab->in_hands > 0) return false;
-      driver_.free(driver_.context, slab->data);
-      return true;
+      return slab->in_hands == 0 && driver_.free(driver_.context, slab->data);
     });
   }
 }

@@ -24,8 +24,8 @@ struct MemoryDriver {
   void* context = nullptr;
   /// New memory, aligned to 256 bytes; nullptr when there is no more.
   void* (*allocate)(void* context, int64_t bytes) = nullptr;
-  /// Gives memory back; waits for the work that uses it.
-  void (*free)(void* context, void* data) = nullptr;
+  /// Gives memory back, after the work that uses it; false where that can't be done now.
+  bool (*free)(void* context, void* data) = nullptr;
   /// Bytes that the device has left.
   int64_t (*free_bytes)(void* context) = nullptr;
   /// Marks the work queued on `stream` so far; nullptr where that can't be done now.

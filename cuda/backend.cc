@@ -2,6 +2,7 @@
 #include <aorta/cuda/allocator.h>
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/memory_driver.h>
+#include <aorta/cuda/wait.h>
 
 #include <atomic>
 #include <memory>
@@ -44,10 +45,10 @@ DeviceState* make_state(int device) {
   if (DeviceState* known = states[device].load()) return known;
   const DeviceScope scope(device);
   auto state = std::make_unique<DeviceState>(device, device_memory_driver(device));
-  check_cuda(cudaStreamCreate(&state->default_stream), "device");
   check_cuda(
       cudaDeviceGetAttribute(&state->multiprocessors, cudaDevAttrMultiProcessorCount, device),
       "device");
+  check_cuda(cudaStreamCreate(&state->default_stream), "device");  // last: nothing gives it back
   states[device].store(state.get());
   return state.release();
 }
@@ -198,7 +199,7 @@ void Backend::copy(void* destination, Device to, const void* source, Device from
     pinned_allocator().record_stream(host, {device, stream});
     return;
   }
-  check_cuda(cudaStreamSynchronize(stream), "copy");
+  wait_for_copy(stream, "copy");
 }
 
 // Queued on the source's stream: it starts when the destination's earlier work is done, and the
@@ -297,6 +298,12 @@ int device_of(const void* data) {
   check(attributes.type != cudaMemoryTypeUnregistered, "device",
         "a kernel's memory must be one that a device can use", "the host's own");
   return attributes.device;
+}
+
+void wait_for_copy(cudaStream_t stream, const char* op) {
+  const cudaError_t error = cudaStreamSynchronize(stream);
+  if (error != cudaSuccess) cudaDeviceSynchronize();
+  check_cuda(error, op);
 }
 
 int multiprocessor_count(int device) { return state_of(device).multiprocessors; }

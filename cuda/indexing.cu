@@ -5,6 +5,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/cuda/wait.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 
@@ -61,7 +62,7 @@ int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size) {
   check_cuda(
       cudaMemcpyAsync(&result, first.data(), sizeof result, cudaMemcpyDeviceToHost, site.stream()),
       "index");
-  check_cuda(cudaStreamSynchronize(site.stream()), "index");
+  wait_for_copy(site.stream(), "index");
   return result;
 }
 
@@ -165,7 +166,7 @@ Tensor find_nonzero(const Tensor& input) {
   check_cuda(cudaMemcpyAsync(&found, counts.as<int64_t>() + chunks, sizeof found,
                              cudaMemcpyDeviceToHost, site.stream()),
              "nonzero");
-  check_cuda(cudaStreamSynchronize(site.stream()), "nonzero");
+  wait_for_copy(site.stream(), "nonzero");
   const Tensor output = empty({found, ndim}, {.dtype = i64, .device = input.device()});
   if (output.numel() == 0) return output;
   NonzeroShape shape{static_cast<int>(ndim), {}};

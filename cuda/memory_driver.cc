@@ -25,14 +25,6 @@ void* allocate_device(void* context, int64_t bytes) {
                          [&](void** data) { return cudaMalloc(data, static_cast<size_t>(bytes)); });
 }
 
-// cudaFree "may perform implicit synchronization", so it need not; and the block's own stream may
-// have work on it still, or wait for another device's copy into it.
-void free_device(void* context, void* data) {
-  const DeviceScope scope(device_from(context));
-  cudaDeviceSynchronize();
-  cudaFree(data);
-}
-
 int64_t free_device_bytes(void* context) {
   const DeviceScope scope(device_from(context));
   size_t free = 0, total = 0;
@@ -46,8 +38,6 @@ void* allocate_host(void*, int64_t bytes) {
   });
 }
 
-void free_host(void*, void* data) { cudaFreeHost(data); }
-
 int64_t free_host_bytes(void*) { return 0; }
 
 /// True when a call succeeded. Else its error is an answer, and isn't left for the next launch to
@@ -57,21 +47,38 @@ bool succeeded(cudaError_t error) {
   return error == cudaSuccess;
 }
 
-// Called when memory is freed, in destructors too: nothing here throws. A call may fail while a
-// graph is captured, after a fault, or when CUDA is shutting down, and none of these says that the
-// stream's work is done.
-void* record_event(void*, StreamKey stream) {
+// What follows is called when memory is freed, in destructors too: nothing throws. A call may fail
+// while a graph is captured, after a fault, or when CUDA is shutting down, and none of these says
+// that a stream's work is done.
+
+/// Calls `work` while a device is current; false when that can't be.
+template <class Work>
+bool on_device(int device, const Work& work) {
   int previous = 0;
-  if (!succeeded(cudaGetDevice(&previous)) || !succeeded(cudaSetDevice(stream.device))) {
-    return nullptr;
-  }
+  if (!succeeded(cudaGetDevice(&previous)) || !succeeded(cudaSetDevice(device))) return false;
+  const bool done = work();
+  succeeded(cudaSetDevice(previous));
+  return done;
+}
+
+// cudaFree "may perform implicit synchronization", so it need not; and the block's own stream may
+// have work on it still, or wait for another device's copy into it.
+bool free_device(void* context, void* data) {
+  return on_device(device_from(context),
+                   [&] { return succeeded(cudaDeviceSynchronize()) && succeeded(cudaFree(data)); });
+}
+
+bool free_host(void*, void* data) { return succeeded(cudaFreeHost(data)); }
+
+void* record_event(void*, StreamKey stream) {
   cudaEvent_t event = nullptr;
-  if (succeeded(cudaEventCreateWithFlags(&event, cudaEventDisableTiming)) &&
-      !succeeded(cudaEventRecord(event, static_cast<cudaStream_t>(stream.handle)))) {
+  on_device(stream.device, [&] {
+    if (!succeeded(cudaEventCreateWithFlags(&event, cudaEventDisableTiming))) return false;
+    if (succeeded(cudaEventRecord(event, static_cast<cudaStream_t>(stream.handle)))) return true;
     succeeded(cudaEventDestroy(event));
     event = nullptr;
-  }
-  succeeded(cudaSetDevice(previous));
+    return false;
+  });
   return event;
 }
 

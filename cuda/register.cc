@@ -68,7 +68,10 @@ std::string find_problem() {
 /// returns nullptr, or why CUDA can't be used.
 extern "C" const char* aorta_register_cuda() {
   static const std::string problem = aorta::cuda::find_problem();
-  if (!problem.empty()) return problem.c_str();
+  if (!problem.empty()) {
+    cudaGetLastError();  // isn't left for other code of this thread that uses CUDA
+    return problem.c_str();
+  }
   aorta::register_backend(aorta::DeviceType::cuda, &aorta::cuda::cuda_backend());
   aorta::cuda::register_kernels();
   return nullptr;

@@ -38,7 +38,7 @@ DECLARES = {
     "csetjmp": "jmp_buf longjmp",
     "cstddef": "byte max_align_t nullptr_t ptrdiff_t size_t to_integer",
     "cstdio": "fclose fflush fgets fopen fprintf fputs fread fwrite perror printf puts remove rename fscanf snprintf sscanf",
-    "cstdlib": "abort abs aligned_alloc atexit atoi exit free getenv malloc strtod strtol strtoull system",
+    "cstdlib": "_Exit abort abs aligned_alloc atexit atoi exit free getenv malloc strtod strtol strtoull system",
     "cstring": "memchr memcmp memcpy memmove memset strchr strcmp strerror strlen strncmp strncpy strrchr strstr",
     "ctime": "gmtime localtime strftime time time_t tm",
     "deque": "begin deque end erase_if size",
@@ -59,7 +59,7 @@ DECLARES = {
     "map": "begin end erase_if map multimap size",
     "memory": """dynamic_pointer_cast enable_shared_from_this make_shared make_unique make_unique_for_overwrite
         shared_ptr static_pointer_cast unique_ptr weak_ptr""",
-    "mutex": "call_once defer_lock lock_guard mutex once_flag recursive_mutex scoped_lock unique_lock",
+    "mutex": "adopt_lock call_once defer_lock lock_guard mutex once_flag recursive_mutex scoped_lock unique_lock",
     "new": "align_val_t bad_alloc nothrow",
     "numbers": "numbers",
     "numeric": "accumulate exclusive_scan gcd inner_product iota lcm partial_sum reduce",

@@ -30,6 +30,7 @@ struct FakeMachine {
   std::set<void*> done;
   intptr_t next_event = 0;
   bool alive = true;
+  bool takes_back = true;
 
   ~FakeMachine() {
     for (auto& [data, bytes] : blocks) std::free(data);
@@ -51,11 +52,13 @@ struct FakeMachine {
             .free =
                 [](void* context, void* data) {
                   FakeMachine& m = of(context);
-                  ASSERT_EQ(m.blocks.count(data), 1u) << "freed what wasn't allocated";
+                  EXPECT_EQ(m.blocks.count(data), 1u) << "freed what wasn't allocated";
+                  if (!m.takes_back) return false;
                   m.taken -= m.blocks[data];
                   m.blocks.erase(data);
                   ++m.frees;
                   std::free(data);
+                  return true;
                 },
             .free_bytes = [](void* context) { return of(context).capacity - of(context).taken; },
             .record_event = [](void* context, StreamKey stream) -> void* {
@@ -169,6 +172,21 @@ TEST_F(CudaAllocator, SlabReturnsOnlyWhenAllItsBlocksAreFree) {
   EXPECT_EQ(machine.frees, 1);
   EXPECT_EQ(machine.taken, 0);
   EXPECT_EQ(allocator.stats().bytes_cached, 0);
+}
+
+TEST_F(CudaAllocator, WhatTheMachineDoesNotTakeBackStays) {
+  void* large = allocator.allocate(3 * kMiB, stream(0));
+  allocator.deallocate(large);
+  allocator.deallocate(allocator.allocate(1000, stream(0)));
+  machine.takes_back = false;
+  allocator.empty_cache();
+  EXPECT_EQ(machine.taken, 5 * kMiB);
+  EXPECT_EQ(allocator.stats().bytes_cached, 3 * kMiB);
+  EXPECT_EQ(allocator.allocate(3 * kMiB, stream(0)), large) << "it is still ours";
+  allocator.deallocate(large);
+  machine.takes_back = true;
+  allocator.empty_cache();
+  EXPECT_EQ(machine.taken, 0);
 }
 
 TEST_F(CudaAllocator, VisitedBlockRestsUntilTheVisitorIsDone) {

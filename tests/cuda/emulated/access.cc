@@ -4,6 +4,7 @@
 #include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/races.h>
 #include <aorta/tests/cuda/emulated/report.h>
+#include <aorta/tests/cuda/emulated/sanitizer.h>
 
 #include <link.h>
 
@@ -151,6 +152,10 @@ inline void check(uintptr_t address, size_t bytes, Touch touch, const void* code
 }
 
 }  // namespace
+
+const bool checks_accesses = true;
+void show_read(const void*, size_t) {}
+void show_write(const void*, size_t) {}
 
 }  // namespace aorta::emulated
 

@@ -20,9 +20,13 @@ constexpr const char* kShufflePage =
 constexpr const char* kSharedPage =
     "docs.nvidia.com/cuda/cuda-c-programming-guide, Compute Capabilities: shared memory per block";
 
-// What a thread keeps from one launch to the next: fibers, whose making costs two system calls, and
-// the memory that races are looked for in.
-thread_local std::unique_ptr<Races> kept_races;
+// One launch runs at a time, whatever the thread: the memory that races are looked for in is kept.
+Races& kept_races() {
+  static auto* races = new Races;
+  return *races;
+}
+
+// What a thread keeps from one launch to the next, for making a fiber costs two system calls.
 thread_local std::vector<std::unique_ptr<Fiber>> all_fibers;
 thread_local std::vector<Fiber*> spare_fibers;
 
@@ -53,7 +57,7 @@ KernelRun::KernelRun(const KernelCall& call, dim3 grid, dim3 block, int device)
       block_(block),
       device_(device),
       memory_(Memory::get()),
-      races_(kept_races ? *kept_races : *(kept_races = std::make_unique<Races>())),
+      races_(kept_races()),
       count_(block.x * block.y * block.z),
       threads_(count_),
       warps_((count_ + kWarp - 1) / kWarp),

@@ -23,7 +23,10 @@ std::map<std::string, Injection>& injections() {
 
 const pid_t first_process = getpid();
 bool unloading = false;
-[[maybe_unused]] const int at_exit = std::atexit([] { unloading = true; });
+[[maybe_unused]] const int at_exit = std::atexit([] {
+  unloading = true;
+  Streams::get().stop();
+});
 
 thread_local int device_of_thread = 0;
 thread_local cudaError_t last_error = cudaSuccess;
@@ -57,6 +60,12 @@ constexpr ErrorText kErrors[] = {
     {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
     {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
     {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
+    {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
+     "operation not permitted on an event last recorded in a capturing stream"},
 };
 
 }  // namespace
@@ -73,15 +82,19 @@ cudaError_t finish_call(cudaError_t error) {
   return error;
 }
 
+cudaError_t closed() {
+  if (getpid() != first_process) return cudaErrorInitializationError;
+  return unloading ? cudaErrorCudartUnloading : cudaSuccess;
+}
+
 // "This call may also return error codes from previous, asynchronous launches" stands on every page
 // of the runtime's manual.
 cudaError_t begin_call(const char* name) {
-  if (getpid() != first_process) return cudaErrorInitializationError;
-  if (unloading) return cudaErrorCudartUnloading;
   Injection& injection = injections()[name];
   ++injection.calls;
   if (injection.nth == 0 || injection.nth == injection.calls) return injection.error;
   if (Streams::get().sticky != cudaSuccess) return Streams::get().sticky;
+  if (const cudaError_t error = forbidden_by_capture(name); error != cudaSuccess) return error;
   Streams::get().drift();
   return Streams::get().sticky;
 }
@@ -93,17 +106,17 @@ cudaError_t broken(const char* name, const std::string& rule, const std::string&
 }
 
 void inject(const std::string& name, int nth, cudaError_t error) {
-  std::lock_guard lock(machine_mutex());
+  const MachineLock lock;
   injections()[name] = {.nth = nth, .calls = 0, .error = error};
 }
 
 void inject_nothing() {
-  std::lock_guard lock(machine_mutex());
+  const MachineLock lock;
   for (auto& [name, injection] : injections()) injection.nth = -1;
 }
 
 int calls_of(const std::string& name) {
-  std::lock_guard lock(machine_mutex());
+  const MachineLock lock;
   return injections()[name].calls;
 }
 
@@ -114,6 +127,8 @@ using namespace aorta::emulated;
 extern "C" {
 
 cudaError_t cudaGetLastError() {
+  if (closed() != cudaSuccess) return last_error;
+  const MachineLock lock;
   const cudaError_t error = last_error;
   last_error = Streams::get().sticky;
   return error;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/tests/cuda/emulated/sanitizer.h>
 #include <cuda_runtime.h>
 
 #include <mutex>
@@ -24,15 +25,27 @@ inline constexpr const char* kCublasLt = "docs.nvidia.com/cuda/cublas, cublasLtM
 
 /// What a call returns, and what it leaves behind for cudaGetLastError.
 cudaError_t finish_call(cudaError_t error);
-/// The fault of earlier work, or an injected one, or what else keeps a call from being made.
+/// What keeps each call from being made, in a process that is none of CUDA's or no more.
+cudaError_t closed();
+/// The fault of earlier work, or an injected one.
 cudaError_t begin_call(const char* name);
-/// One call at a time: the machine has one state.
+
+/// The machine has one state: one call, or one piece of a stream's work, at a time.
 std::mutex& machine_mutex();
+class MachineLock {
+ public:
+  MachineLock() : lock_(machine_mutex()) {}
+
+ private:
+  Unseen unseen_;
+  std::lock_guard<std::mutex> lock_;
+};
 
 /// A call of the runtime: `body()` is made unless an earlier fault or an injected one forbids it.
 template <class Body>
 cudaError_t call(const char* name, const Body& body) {
-  std::lock_guard lock(machine_mutex());
+  if (const cudaError_t error = closed(); error != cudaSuccess) return finish_call(error);
+  const MachineLock lock;
   if (const cudaError_t error = begin_call(name); error != cudaSuccess) return finish_call(error);
   return finish_call(body());
 }

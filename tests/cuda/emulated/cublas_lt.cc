@@ -183,6 +183,10 @@ void run_product(const Call& call) {
     Streams::get().sticky = cudaErrorIllegalAddress;
     return;
   }
+  show_read(call.a_data, extent(call.a));
+  show_read(call.b_data, extent(call.b));
+  if (call.beta != 0) show_read(call.c_data, extent(call.c));
+  show_write(call.d_data, extent(call.d));
   // The workspace belongs to the call, whatever lay there.
   if (call.workspace_bytes > 0) std::memset(call.workspace, 0xa5, call.workspace_bytes);
   const bool ta = call.product.transpose_a == CUBLAS_OP_T;
@@ -324,9 +328,10 @@ std::string problem_of(const Call& call, const Algorithm& algorithm) {
 extern "C" {
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
-  int device = 0;
-  if (cudaGetDevice(&device) != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
-  *handle = new cublasLtContext{device};
+  if (closed() != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const MachineLock lock;
+  if (begin_call("cublasLtCreate") != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
+  *handle = new cublasLtContext{current_device()};
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -447,6 +452,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               int* found) {
   const char* const name = "cublasLtMatmulAlgoGetHeuristic";
   *found = 0;
+  {
+    const MachineLock lock;
+    if (begin_call(name) != cudaSuccess) return CUBLAS_STATUS_INTERNAL_ERROR;
+  }
   if (!handle || requested < 1) return refuse(name, "at least one result is asked for", "");
   const auto &la = inside<Layout>(a), &lb = inside<Layout>(b), &lc = inside<Layout>(c),
              &ld = inside<Layout>(d);
@@ -485,7 +494,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
   const char* const name = "cublasLtMatmul";
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
   // Its errors are its statuses: they aren't the runtime's last error.
-  std::lock_guard lock(machine_mutex());
+  if (closed() != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
+  const MachineLock lock;
   if (begin_call(name) != cudaSuccess) return CUBLAS_STATUS_EXECUTION_FAILED;
   const auto make = [&] {
     const Product& p = inside<Product>(product);
@@ -531,8 +541,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
     if (const std::string problem = problem_of(made, false); !problem.empty()) {
       return bad("operands lie in memory of the device, got " + problem);
     }
-    Streams::get().queue(*stream, {name, [made] { run_product(made); }, {}});
-    return Streams::get().sticky;
+    return Streams::get().queue(*stream, {name, [made] { run_product(made); }, {}});
   };
   return make() == cudaSuccess ? status : CUBLAS_STATUS_EXECUTION_FAILED;
 }

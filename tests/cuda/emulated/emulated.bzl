@@ -10,6 +10,13 @@ load("//bazel:aorta.bzl", "AORTA_COPTS", "aorta_library", "aorta_test")
 # The double of the libraries is used by every access of every kernel.
 DOUBLE_COPTS = AORTA_COPTS + ["-O2", "-g1"]
 
+# The double's own code runs on fibers and under locks that a sanitizer must not see.
+UNSEEN_COPTS = DOUBLE_COPTS + select({
+    "//bazel:asan": ["-fno-sanitize=all"],
+    "//bazel:tsan": ["-fno-sanitize=thread"],
+    "//conditions:default": [],
+})
+
 KERNEL_COPTS = AORTA_COPTS + [
     "-O2",
     "-g1",
@@ -23,13 +30,22 @@ KERNEL_COPTS = AORTA_COPTS + [
     "-fno-math-errno",
     "-fno-trapping-math",
     "-Wno-unknown-pragmas",  # unroll
+] + select({
+    # Device code keeps the double's checks: the address sanitizer's don't go with them, and are host code's.
+    "//bazel:asan": ["-fno-sanitize=all"],
+    "//conditions:default": [],
+}) + [
     # A call before each access to memory that other threads may see. They go to access.cc: nothing
     # of the thread sanitizer is linked. (-fsanitize=kernel-address leaves out a write after a read.)
     "-fsanitize=thread",
     "--param=tsan-instrument-func-entry-exit=0",
+] + select({
+    # The sanitizer itself is called: it sees one stream's work race with another's or with the host.
+    "//bazel:tsan": ["-O1"],
     # The compiler may take a vector's elements one by one, which a GPU doesn't.
-    "-fsanitize=alignment",
-]
+    "//bazel:asan": ["-fsanitize=alignment", "-fsanitize-recover=alignment"],
+    "//conditions:default": ["-fsanitize=alignment"],
+})
 
 def _kernel_source(name, source):
     """A .cc that is the .cu: Bazel hands no other to g++. Errors keep their lines."""
@@ -64,19 +80,18 @@ def emulated_kernels(name, srcs, parts = {}, deps = []):
         deps = libraries,
     )
 
-# The kernels' own checks are made with the thread sanitizer's calls, which no other goes with.
-NOT_SANITIZED = ["no-sanitizer"]
-
 # Any order of work and of threads is one that CUDA's rules allow, and gives the same results.
 _MODES = {
     "": {},
     "_eager": {"AORTA_EMULATED_MODE": "eager", "AORTA_EMULATED_ORDER": "reverse"},
     "_random": {"AORTA_EMULATED_MODE": "random", "AORTA_EMULATED_ORDER": "random"},
+    "_threads": {"AORTA_EMULATED_MODE": "threads"},
 }
 
-def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], huge = [], **kwargs):
-    """GoogleTest cases on the emulated device: NAME as late as the rules allow, NAME_eager, NAME_random.
+def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], huge = [], modes = list(_MODES), tags = [], **kwargs):
+    """GoogleTest cases on the emulated device: NAME as late as the rules allow, NAME_eager, NAME_random, NAME_threads.
 
+    modes: those of these that there are.
     once: patterns of the cases that NAME alone runs, for they take long. No case may skip for want of a device.
     huge: patterns of those that take many minutes and gigabytes; NAME_huge alone runs them, and only when it is named.
     """
@@ -91,16 +106,18 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], huge =
         alwayslink = True,
         deps = deps + ["@system//:gtest"],
     )
-    for mode, env in dict(_MODES, _huge = {}).items():
+    for mode in modes + (["_huge"] if huge else []):
         left_out = huge + (once if mode else [])
         aorta_test(
             name = name + mode,
             srcs = [],
             args = ["--gtest_filter=" + ":".join(huge if mode == "_huge" else ["-" + ":".join(left_out)])],
             data = data + [plugin, driver],
-            tags = NOT_SANITIZED + (["manual"] if mode == "_huge" else []),
-            env = dict(env, AORTA_CUDA_PLUGIN = "$(rootpath %s)" % plugin),
-            linkopts = ["-Wl,-rpath,$$ORIGIN/%s/tests/cuda/emulated/driver" % up],
+            # The address sanitizer's suite runs one mode.
+            tags = tags + (["no-sanitizer"] if mode else []) + (["manual"] if mode == "_huge" else []),
+            env = dict(_MODES.get(mode, {}), AORTA_CUDA_PLUGIN = "$(rootpath %s)" % plugin),
+            # A sanitizer's dlopen looks along DT_RPATH, and not along the program's DT_RUNPATH.
+            linkopts = ["-Wl,--disable-new-dtags,-rpath,$$ORIGIN/%s/tests/cuda/emulated/driver" % up],
             deps = [":" + name + "_cases"],
             **kwargs
         )

@@ -10,11 +10,16 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/tensor.h>
 #include <aorta/tests/cuda/emulated/call.h>
+#include <aorta/tests/cuda/emulated/graphs.h>
+#include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/report.h>
 #include <aorta/tests/cuda/emulated/settings.h>
+#include <aorta/tests/cuda/emulated/stream.h>
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -27,7 +32,7 @@ namespace {
 class CudaFaults : public testing::Test {
  protected:
   static void SetUpTestSuite() { ASSERT_EQ(aorta_register_cuda(), nullptr); }
-  void SetUp() override { emulated::settings().mode = emulated::Mode::lazy; }
+  void SetUp() override { emulated::Streams::get().set_mode(emulated::Mode::lazy); }
   void TearDown() override {
     emulated::inject_nothing();
     synchronize("cuda:0");
@@ -49,6 +54,38 @@ void* freed_while_read(Stream side, Tensor& copy) {
 }
 
 }  // namespace
+
+// Memory that another stream reads is given out again, unless it was said that it reads it.
+TEST_F(CudaFaults, AMissingRecordStreamShows) {
+  const Stream standard = device().current_stream(0);
+  const auto copied = [&](bool recorded) {
+    const Stream side = device().create_stream(0);
+    Tensor copy;
+    {
+      const Tensor x = full({4096}, 1.0, {.device = "cuda"});
+      device().synchronize_stream(standard);
+      if (recorded) device().record_stream(x.data(), side);
+      device().set_current_stream(side);
+      copy = x.clone();
+      device().set_current_stream({Device("cuda:0"), nullptr});
+    }
+    full({4096}, 5.0, {.device = "cuda"});
+    device().synchronize_stream(standard);
+    device().synchronize_stream(side);
+    const float result = copy.cpu().at<float>({0});
+    device().destroy_stream(side);
+    return result;
+  };
+  for (const emulated::Mode mode :
+       {emulated::Mode::lazy, emulated::Mode::random, emulated::Mode::threads}) {
+    SCOPED_TRACE(static_cast<int>(mode));
+    emulated::Streams::get().set_mode(mode);
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(copied(true), 1.0f);
+    bool shown = false;
+    for (int i = 0; i < 1000 && !shown; ++i) shown = copied(false) == 5.0f;
+    EXPECT_TRUE(shown);
+  }
+}
 
 // Only an event that is done says that memory may be used again: an error says nothing.
 TEST_F(CudaFaults, MemoryRestsWhileItsEventCannotBeAsked) {
@@ -116,11 +153,47 @@ TEST_F(CudaFaults, PeersAreWaitedForBeforeMemoryIsGivenBack) {
   EXPECT_NO_THROW(synchronize("cuda:1"));
 }
 
+// cuda/ has no graphs yet, and what it queues can be captured all the same: kernels whose memory is
+// in the cache. Other memory is refused by one line, and the capture is over.
+TEST_F(CudaFaults, WorkIsCapturedWhereItsMemoryIsCached) {
+  const Stream stream = device().create_stream(0);
+  device().set_current_stream(stream);
+  const cudaStream_t handle = static_cast<cudaStream_t>(stream.handle);
+  const Tensor x = full({1000}, 1.0, {.device = "cuda"});
+  x + 1.0;  // its memory is cached from now on
+  Tensor y;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(handle, cudaStreamCaptureModeGlobal), cudaSuccess);
+  y = x + 1.0;
+  ASSERT_EQ(cudaStreamEndCapture(handle, &graph), cudaSuccess);
+  ASSERT_EQ(cudaGraphInstantiate(&exec, graph), cudaSuccess);
+  for (const double value : {5.0, 7.0}) {
+    x.fill_(value);
+    EXPECT_EQ(cudaGraphLaunch(exec, handle), cudaSuccess);
+    EXPECT_EQ(y.cpu().at<float>({999}), value + 1);
+  }
+  ASSERT_EQ(cudaStreamBeginCapture(handle, cudaStreamCaptureModeGlobal), cudaSuccess);
+  try {
+    empty({1 << 22}, {.device = "cuda"});
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "allocate: CUDA error cudaErrorStreamCaptureUnsupported (operation not permitted "
+                 "when stream is capturing)");
+  }
+  EXPECT_EQ(cudaStreamEndCapture(handle, &graph), cudaErrorStreamCaptureInvalidated);
+  cudaGetLastError();
+  EXPECT_EQ((x + 1.0).cpu().at<float>({0}), 8.0f);
+  device().set_current_stream({Device("cuda:0"), nullptr});
+  device().destroy_stream(stream);
+}
+
 namespace {
 
 /// A bit of everything that cuda/ has: allocation, copies both ways and between devices, pinned
 /// memory, kernels, a product with a bias, indices that are checked on the device, streams and
-/// events.
+/// events, and memory that is given back.
 std::vector<float> step() {
   DeviceBackend& gpu = backend(DeviceType::cuda);
   const Tensor pinned = arange(12, {.dtype = f32}).view({3, 4}).pin_memory();
@@ -141,6 +214,9 @@ std::vector<float> step() {
   gpu.destroy_event(ready);
   gpu.destroy_stream(side);
   const Tensor rows = index_select(z, 0, tensor({2, 0}, {.dtype = i64, .device = "cuda:0"}));
+  y = Tensor();
+  gpu.synchronize_device(0);
+  gpu.empty_cache();
   return (rows + sum(z)).cuda(1).cpu().to_vector<float>();
 }
 
@@ -153,19 +229,19 @@ constexpr Fault kFaults[] = {
     {"cudaSetDevice", cudaErrorInvalidDevice},
     {"cudaMalloc", cudaErrorMemoryAllocation},
     {"cudaMalloc", cudaErrorStreamCaptureUnsupported},
+    {"cudaFree", cudaErrorStreamCaptureUnsupported},
     {"cudaHostAlloc", cudaErrorMemoryAllocation},
-    {"cudaMemGetInfo", cudaErrorInvalidValue},
+    {"cudaFreeHost", cudaErrorStreamCaptureUnsupported},
     {"cudaPointerGetAttributes", cudaErrorInvalidValue},
     {"cudaMemcpyAsync", cudaErrorInvalidValue},
     {"cudaMemcpyPeerAsync", cudaErrorInvalidValue},
     {"cudaMemsetAsync", cudaErrorInvalidValue},
-    {"cudaStreamCreateWithFlags", cudaErrorMemoryAllocation},
     {"cudaStreamSynchronize", cudaErrorStreamCaptureUnsupported},
     {"cudaStreamWaitEvent", cudaErrorInvalidResourceHandle},
     {"cudaEventCreateWithFlags", cudaErrorMemoryAllocation},
     {"cudaEventRecord", cudaErrorInvalidResourceHandle},
     {"cudaEventQuery", cudaErrorCapturedEvent},
-    {"cudaEventSynchronize", cudaErrorCapturedEvent},
+    {"cudaEventDestroy", cudaErrorInvalidResourceHandle},
     {"cudaDeviceSynchronize", cudaErrorStreamCaptureUnsupported},
     {"cudaLaunchKernelEx", cudaErrorInvalidConfiguration},
     {"cublasLtMatmul", cudaErrorLaunchFailure},
@@ -173,40 +249,185 @@ constexpr Fault kFaults[] = {
 
 }  // namespace
 
-// Each call fails in turn, at its first, second and a later time: the step gives one line that says
-// what failed, or the right result; nothing of it stays in use, and the next step is right.
+// Each call fails in turn, at its first, second and a random time: the step gives one line that
+// names the op that failed, or the right result; nothing of it stays in use, and the next step is
+// right.
 TEST_F(CudaFaults, EachCallFailsInTurn) {
-  const std::vector<float> wanted = step();
-  synchronize("cuda:0");
-  synchronize("cuda:1");
-  const int64_t in_use = device().memory_stats(0).bytes_in_use;
-  int thrown = 0;
-  for (const Fault& fault : kFaults) {
-    for (const int nth : {1, 2, 5}) {
-      SCOPED_TRACE(std::string(fault.call) + " " + std::to_string(nth));
+  for (const emulated::Mode mode : {emulated::Mode::lazy, emulated::Mode::threads}) {
+    emulated::Streams::get().set_mode(mode);
+    const auto clean = [] {
       device().empty_cache();  // so that memory is asked for again
-      emulated::inject(fault.call, nth, fault.error);
-      try {
-        EXPECT_EQ(step(), wanted);
-      } catch (const Error& error) {
-        ++thrown;
-        const std::string text = error.what();
-        EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-        EXPECT_NE(text.find(": "), std::string::npos) << text;
+      const std::vector<float> result = step();
+      device().synchronize_device(0);
+      device().synchronize_device(1);
+      device().empty_cache();
+      return result;
+    };
+    const std::vector<float> wanted = clean();
+    const int64_t in_use = device().memory_stats(0).bytes_in_use;
+    const size_t used[] = {emulated::Memory::get().used(0), emulated::Memory::get().used(1)};
+    int thrown = 0;
+    for (const Fault& fault : kFaults) {
+      emulated::inject(fault.call, -1, fault.error);
+      clean();
+      const int calls = emulated::calls_of(fault.call);
+      ASSERT_GT(calls, 0) << "the step has no " << fault.call;
+      const int random = 1 + static_cast<int>(emulated::random_below(static_cast<uint64_t>(calls)));
+      for (const int nth : {1, 2, random}) {
+        SCOPED_TRACE(std::string(fault.call) + " " + std::to_string(nth));
+        emulated::inject(fault.call, nth, fault.error);
+        try {
+          EXPECT_EQ(clean(), wanted);
+        } catch (const Error& error) {
+          ++thrown;
+          const std::string text = error.what();
+          EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+          const size_t colon = text.find(": ");
+          EXPECT_EQ(text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), colon) << text;
+        }
+        emulated::inject_nothing();
+        device().set_current_stream({Device("cuda:0"), nullptr});
+        EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "left for the next launch";
+        cudaGetLastError();
+        // A scope that ends can't say that the device before couldn't be made current again.
+        const bool restored = device().current_device() == 0;
+        EXPECT_TRUE(restored || std::string(fault.call) == "cudaSetDevice");
+        device().set_current_device(0);
+        EXPECT_EQ(device().memory_stats(0).bytes_in_use, in_use);
+        EXPECT_EQ(clean(), wanted);
+        EXPECT_EQ(emulated::Memory::get().used(0), used[0]) << "a call gives memory back again";
+        EXPECT_EQ(emulated::Memory::get().used(1), used[1]);
       }
-      emulated::inject_nothing();
-      device().set_current_stream({Device("cuda:0"), nullptr});
-      EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "left for the next launch";
-      cudaGetLastError();
-      // A scope that ends can't say that the device before couldn't be made current again.
-      const bool restored = device().current_device() == 0;
-      EXPECT_TRUE(restored || std::string(fault.call) == "cudaSetDevice");
-      device().set_current_device(0);
-      EXPECT_EQ(device().memory_stats(0).bytes_in_use, in_use);
-      EXPECT_EQ(step(), wanted);
     }
+    EXPECT_GT(thrown, 20);
   }
-  EXPECT_GT(thrown, 20);
+}
+
+// Page-locking is asked for by name: the call that fails says so, and may be made again.
+TEST_F(CudaFaults, RegistrationsFail) {
+  std::vector<float> host(1024);
+  const auto error_of = [](const std::function<void()>& work) -> std::string {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto pin = [&] { device().register_host(host.data(), 4096); };
+  const auto unpin = [&] { device().unregister_host(host.data()); };
+  emulated::inject("cudaHostRegister", 1, cudaErrorMemoryAllocation);
+  EXPECT_EQ(error_of(pin), "register_host: CUDA error cudaErrorMemoryAllocation (out of memory)");
+  EXPECT_EQ(error_of(pin), "");
+  emulated::inject("cudaHostUnregister", 1, cudaErrorInvalidValue);
+  EXPECT_EQ(error_of(unpin),
+            "unregister_host: CUDA error cudaErrorInvalidValue (invalid argument)");
+  EXPECT_EQ(error_of(unpin), "");
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+}
+
+// Where there is no other memory, and what rests can't be waited for, there is no more; how much
+// the device has left need not be known.
+TEST_F(CudaFaults, RestingMemoryThatCannotBeWaitedFor) {
+  emulated::settings().device_bytes = emulated::Memory::get().used(0) + (9 << 20);
+  const Stream side = device().create_stream(0);
+  Tensor copy;
+  freed_while_read(side, copy);
+  emulated::inject("cudaEventQuery", 0, cudaErrorNotReady);
+  emulated::inject("cudaEventSynchronize", 0, cudaErrorCapturedEvent);
+  emulated::inject("cudaMemGetInfo", 0, cudaErrorInvalidValue);
+  try {
+    empty({1 << 20}, {.device = "cuda"});
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_EQ(text.find("allocate: cuda:0 has no more memory, got 4.00 MiB wanted, 0 bytes free"),
+              0u)
+        << text;
+  }
+  emulated::inject_nothing();
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
+  EXPECT_NO_THROW(empty({1 << 20}, {.device = "cuda"})) << "once it can be waited for";
+  emulated::settings().device_bytes = emulated::Settings().device_bytes;
+  device().destroy_stream(side);
+}
+
+namespace {
+
+/// What a fresh process, in which CUDA was never used, says before it ends.
+class CudaStarts : public testing::Test {
+ protected:
+  CudaStarts() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+
+  static void say(const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }
+  /// The error of a first step on a device, and whether the second is right.
+  static void say_of_steps(int index) {
+    const auto work = [&] {
+      DeviceBackend& gpu = backend(DeviceType::cuda);
+      gpu.destroy_stream(gpu.create_stream(index));
+      const Tensor x = ones({4, 4}, {.device = Device(DeviceType::cuda, index)});
+      return matmul(x, x).cpu().at<float>({0, 0});
+    };
+    try {
+      work();
+      say("no error");
+    } catch (const Error& error) {
+      say(error.what());
+    }
+    emulated::inject_nothing();
+    say("then " + std::to_string(work()));
+    if (cudaPeekAtLastError() != cudaSuccess) say("an error is left");
+  }
+  [[noreturn]] static void end() { std::_Exit(0); }
+};
+
+}  // namespace
+
+TEST_F(CudaStarts, WithoutADriver) {
+  const auto start = [](const char* call) {
+    emulated::inject(call, 1, cudaErrorInitializationError);
+    const char* problem = aorta_register_cuda();
+    say(problem ? problem : "no problem");
+    say(cudaPeekAtLastError() == cudaSuccess ? "nothing left" : "an error is left");
+    end();
+  };
+  EXPECT_EXIT(start("cudaDriverGetVersion"), testing::ExitedWithCode(0),
+              "^there is no NVIDIA driver on this machine\nnothing left");
+  EXPECT_EXIT(start("cudaGetDeviceCount"), testing::ExitedWithCode(0),
+              "^cudaErrorInitializationError \\(initialization error\\)\nnothing left");
+}
+
+// The number of devices is asked for once more, and what it was then stays.
+TEST_F(CudaStarts, WithoutDevices) {
+  const auto start = [] {
+    emulated::inject("cudaGetDeviceCount", 2, cudaErrorInitializationError);
+    const char* problem = aorta_register_cuda();
+    say(problem ? problem : cuda::unavailable_reason());
+    say(cudaPeekAtLastError() == cudaSuccess ? "nothing left" : "an error is left");
+    end();
+  };
+  EXPECT_EXIT(start(), testing::ExitedWithCode(0), "^there is no GPU\nnothing left");
+}
+
+// What is asked once, and then kept, is asked again when it failed.
+TEST_F(CudaStarts, WhatIsAskedOnceFails) {
+  const auto start = [](const char* call, int nth) {
+    emulated::inject(call, nth, cudaErrorMemoryAllocation);
+    ASSERT_EQ(aorta_register_cuda(), nullptr);
+    say_of_steps(2);
+    end();
+  };
+  EXPECT_EXIT(start("cudaStreamCreate", 1), testing::ExitedWithCode(0),
+              "^device: CUDA error cudaErrorMemoryAllocation .*\nthen 4.000000\n$");
+  EXPECT_EXIT(start("cudaStreamCreateWithFlags", 1), testing::ExitedWithCode(0),
+              "^create_stream: CUDA error cudaErrorMemoryAllocation .*\nthen 4.000000\n$");
+  EXPECT_EXIT(start("cudaDeviceGetAttribute", 1), testing::ExitedWithCode(0),
+              "^device: CUDA error cudaErrorMemoryAllocation .*\nthen 4.000000\n$");
+  EXPECT_EXIT(start("cublasLtCreate", 1), testing::ExitedWithCode(0),
+              "^matmul: cuBLASLt error CUBLAS_STATUS_NOT_INITIALIZED\nthen 4.000000\n$");
+  EXPECT_EXIT(start("cublasLtMatmulAlgoGetHeuristic", 1), testing::ExitedWithCode(0),
+              "^no error\nthen 4.000000\n$")
+      << "a kernel of our own computes it";
 }
 
 }  // namespace aorta

@@ -2,6 +2,7 @@
 #ifdef AORTA_TOOLKIT
 #include <cuda_runtime_api.h>
 #else
+#include <aorta/tests/cuda/emulated/graphs.h>
 #include <cuda_runtime.h>
 #endif
 #include <cublasLt.h>
@@ -55,6 +56,12 @@ VALUE(cudaErrorStreamCaptureIsolation)
 VALUE(cudaErrorStreamCaptureImplicit)
 VALUE(cudaErrorCapturedEvent)
 VALUE(cudaErrorStreamCaptureWrongThread)
+VALUE(cudaStreamCaptureModeGlobal)
+VALUE(cudaStreamCaptureModeThreadLocal)
+VALUE(cudaStreamCaptureModeRelaxed)
+VALUE(cudaStreamCaptureStatusNone)
+VALUE(cudaStreamCaptureStatusActive)
+VALUE(cudaStreamCaptureStatusInvalidated)
 VALUE(cudaMemoryTypeUnregistered)
 VALUE(cudaMemoryTypeHost)
 VALUE(cudaMemoryTypeDevice)
@@ -177,6 +184,13 @@ CALL(cudaEventRecord)
 CALL(cudaEventQuery)
 CALL(cudaEventSynchronize)
 CALL(cudaEventDestroy)
+CALL(cudaStreamBeginCapture)
+CALL(cudaStreamEndCapture)
+CALL(cudaStreamIsCapturing)
+CALL(cudaGraphInstantiate)
+CALL(cudaGraphLaunch)
+CALL(cudaGraphExecDestroy)
+CALL(cudaGraphDestroy)
 CALL(cublasLtCreate)
 CALL(cublasLtGetStatusName)
 CALL(cublasLtMatrixLayoutInit)

@@ -4,6 +4,7 @@
 #include <aorta/tests/cuda/emulated/stream.h>
 
 #include <memory>
+#include <utility>
 
 namespace aorta::emulated {
 namespace {
@@ -47,7 +48,7 @@ std::string problem_of(const cudaLaunchConfig_t& config, const KernelCall& call)
 }  // namespace
 
 cudaError_t launch(const cudaLaunchConfig_t& config, KernelCall* call_given) {
-  const std::shared_ptr<KernelCall> kernel(call_given);
+  std::shared_ptr<KernelCall> kernel(call_given);
   return call(kName, [&] {
     CUstream_st* stream = Streams::get().find(config.stream, current_device());
     if (!stream || stream->destroyed) {
@@ -67,13 +68,14 @@ cudaError_t launch(const cudaLaunchConfig_t& config, KernelCall* call_given) {
     }
     const dim3 grid = config.gridDim, block = config.blockDim;
     const int device = stream->device;
-    Streams::get().queue(*stream, {"kernel",
-                                   [=] {
-                                     KernelRun run(*kernel, grid, block, device);
-                                     if (!run.run()) Streams::get().sticky = cudaErrorLaunchFailure;
-                                   },
-                                   {}});
-    return Streams::get().sticky;
+    // The work alone holds the call: with threads it ends in the stream's.
+    return Streams::get().queue(*stream, {"kernel",
+                                          [=, kernel = std::move(kernel)] {
+                                            KernelRun run(*kernel, grid, block, device);
+                                            if (!run.run())
+                                              Streams::get().sticky = cudaErrorLaunchFailure;
+                                          },
+                                          {}});
   });
 }
 

@@ -1,5 +1,6 @@
 #include <aorta/tests/cuda/emulated/block.h>
 #include <aorta/tests/cuda/emulated/memory.h>
+#include <aorta/tests/cuda/emulated/sanitizer.h>
 #include <aorta/tests/cuda/emulated/settings.h>
 
 #include <signal.h>
@@ -80,6 +81,8 @@ void* Memory::allocate_device(int device, size_t bytes) {
   protect(false);
   std::memset(reinterpret_cast<void*>(begin), 0xff, bytes);
   set_bits(allocated_, begin, bytes, true);
+  // What kernels write isn't noted then.
+  if (!checks_accesses) set_bits(written_, begin, bytes, true);
   allocations_[begin] = {.begin = begin,
                          .bytes = bytes,
                          .kind = Allocation::Kind::device,
@@ -162,7 +165,7 @@ void Memory::set_bits(uint8_t* bits, uintptr_t address, size_t bytes, bool value
 }
 
 void Memory::set_written(uintptr_t address, size_t bytes) {
-  if (device_of(address) >= 0) set_bits(written_, address, bytes, true);
+  if (checks_accesses && device_of(address) >= 0) set_bits(written_, address, bytes, true);
 }
 
 bool Memory::all_bits(const uint8_t* bits, uintptr_t address, size_t bytes,

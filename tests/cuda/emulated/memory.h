@@ -69,7 +69,7 @@ class Memory {
  private:
   friend class DeviceAccess;
   static constexpr int kMostDevices = 8;
-  static constexpr uintptr_t kDeviceSpan = uintptr_t{1} << 38;
+  static constexpr uintptr_t kDeviceSpan = uintptr_t{1} << 36;
   struct Arena {
     uintptr_t top = 0;  // where the next allocation begins
     size_t used = 0;

@@ -5,6 +5,7 @@
 
 #include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/report.h>
+#include <aorta/tests/cuda/emulated/sanitizer.h>
 #include <aorta/tests/cuda/emulated/settings.h>
 #include <aorta/tests/cuda/emulated/stream.h>
 #include <cuda_runtime.h>
@@ -47,10 +48,38 @@ cudaError_t start(void (*kernel)(Parameters...), dim3 grid, dim3 block, cudaStre
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
+__global__ inline void set_all(float* out, int count, float value) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += 32) out[i] = value;
+}
+__global__ inline void add_to(const float* in, float* out, int count) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += 32) out[i] += in[i];
+}
+
+inline cudaStream_t new_stream() {
+  cudaStream_t stream = nullptr;
+  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  return stream;
+}
+
+inline cudaEvent_t new_event() {
+  cudaEvent_t event = nullptr;
+  EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+  return event;
+}
+
+/// Makes `stream` wait for what `before` has queued.
+inline void order(cudaStream_t before, cudaStream_t stream) {
+  const cudaEvent_t event = new_event();
+  cudaEventRecord(event, before);
+  cudaStreamWaitEvent(stream, event, 0);
+  cudaEventDestroy(event);
+}
+
 class Planted : public testing::Test {
  protected:
   Planted() { Streams::get().reset(); }
   ~Planted() override {
+    Streams::get().set_mode(before_.mode);
     settings() = before_;
     Streams::get().reset();
     cudaSetDevice(0);
@@ -73,16 +102,31 @@ class Planted : public testing::Test {
     return testing::AssertionFailure() << "found: " << all;
   }
 
-  /// What `work` gives in each mode; equal where it keeps the rules of streams.
-  std::vector<std::vector<float>> in_each_mode(const std::function<std::vector<float>()>& work) {
-    std::vector<std::vector<float>> results;
-    for (const Mode mode : {Mode::eager, Mode::lazy, Mode::random}) {
-      settings().mode = mode;
-      results.push_back(work());
+  /// work(true) waits wherever it has to, and gives the same in each mode. work(false) doesn't, and
+  /// each mode but eager shows it: by another result at some time, with threads as a race that the
+  /// thread sanitizer sees at once.
+  void waits_are_missed(const std::function<std::vector<float>(bool waits)>& work) {
+    const auto in_mode = [&](Mode mode, bool waits) {
+      Streams::get().set_mode(mode);
+      const std::vector<float> result = work(waits);
       cudaDeviceSynchronize();
-      Streams::get().reset();
+      return result;
+    };
+    const std::vector<float> wanted = in_mode(Mode::eager, true);
+    if (under_thread_sanitizer()) {
+      GTEST_FLAG_SET(death_test_style, "threadsafe");
+      EXPECT_EQ(in_mode(Mode::threads, true), wanted);
+      EXPECT_DEATH(in_mode(Mode::threads, false), "data race");
+      return;
     }
-    return results;
+    EXPECT_EQ(in_mode(Mode::eager, false), wanted) << "eager mode hides it";
+    for (const Mode mode : {Mode::lazy, Mode::random, Mode::threads}) {
+      SCOPED_TRACE(static_cast<int>(mode));
+      for (int i = 0; i < 10; ++i) EXPECT_EQ(in_mode(mode, true), wanted);
+      bool shown = false;
+      for (int i = 0; i < 1000 && !shown; ++i) shown = in_mode(mode, false) != wanted;
+      EXPECT_TRUE(shown);
+    }
   }
 
  private:

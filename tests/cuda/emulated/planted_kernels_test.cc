@@ -236,4 +236,11 @@ TEST_F(PlantedKernels, AnotherDeviceIsCurrent) {
   Memory::get().peer_access[1][0] = false;
 }
 
+TEST_F(PlantedKernels, HostCodeTouchesDeviceMemory) {
+  float* data = on_device(std::vector<float>(64));
+  EXPECT_DEATH(*data = 1,
+               "host code: device memory is for kernels and copies alone, got memory of "
+               "cuda:0, 0 bytes into a block of 256");
+}
+
 }  // namespace aorta::emulated

@@ -2,6 +2,7 @@
 #include <aorta/tests/cuda/emulated/call.h>
 #include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/report.h>
+#include <aorta/tests/cuda/emulated/sanitizer.h>
 #include <aorta/tests/cuda/emulated/settings.h>
 #include <aorta/tests/cuda/emulated/stream.h>
 
@@ -25,6 +26,8 @@ cudaError_t bad_stream(const char* name, const std::string& got) {
 bool suits(const void* data, bool device) {
   return (Memory::get().device_of(reinterpret_cast<uintptr_t>(data)) >= 0) == device;
 }
+
+bool is_pageable(const void* data) { return suits(data, false) && !Memory::get().find(data); }
 
 struct Copy {
   const char* name;
@@ -75,8 +78,16 @@ cudaError_t queue_copy(const Copy& copy, cudaStream_t handle) {
         text_of(copy.bytes) + " bytes, " + text_of(to > from ? to - from : from - to) + " apart",
         page::kMemory, cudaErrorInvalidValue);
   }
-  Streams::get().queue(*stream, {copy.name, [copy] { run_copy(copy); }, {}});
-  return Streams::get().sticky;
+  if (stream->capture && (is_pageable(copy.to) || is_pageable(copy.from))) {
+    return stream->capture->invalidate(cudaErrorStreamCaptureUnsupported);
+  }
+  return Streams::get().queue(*stream, {copy.name, [copy] { run_copy(copy); }, {}});
+}
+
+/// What still uses freed memory races with its end.
+void free_is_seen(const Allocation& piece) {
+  const Seen seen;
+  show_write(reinterpret_cast<const void*>(piece.begin), piece.bytes);
 }
 
 }  // namespace
@@ -104,6 +115,7 @@ cudaError_t cudaFree(void* data) {
                     Memory::get().describe(reinterpret_cast<uintptr_t>(data)), page::kMemory,
                     cudaErrorInvalidValue);
     }
+    free_is_seen(*piece);
     Memory::get().release(*piece);
     return cudaSuccess;
   });
@@ -250,8 +262,7 @@ cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t ha
       std::memset(data, value, bytes);
       Memory::get().set_written(reinterpret_cast<uintptr_t>(data), bytes);
     };
-    Streams::get().queue(*stream, {"cudaMemsetAsync", run, {}});
-    return Streams::get().sticky;
+    return Streams::get().queue(*stream, {"cudaMemsetAsync", run, {}});
   });
 }
 

@@ -29,7 +29,7 @@ CUevent_st* event_of(const char* name, cudaEvent_t handle, cudaError_t& error) {
 cudaError_t ask(const Point& point) {
   Streams& streams = Streams::get();
   const bool done = streams.is_done(point);
-  if (!done) streams.step(point);
+  done ? streams.follow(point) : streams.step(point);
   if (streams.sticky != cudaSuccess) return streams.sticky;
   return done ? cudaSuccess : cudaErrorNotReady;
 }
@@ -77,6 +77,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     cudaError_t error = cudaSuccess;
     CUstream_st* stream = stream_of("cudaStreamSynchronize", handle, error);
     if (!stream) return error;
+    if (stream->capture) return stream->capture->invalidate(cudaErrorStreamCaptureUnsupported);
     Streams::get().finish({stream, stream->queued});
     return Streams::get().sticky;
   });
@@ -86,7 +87,9 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   return call("cudaStreamQuery", [&] {
     cudaError_t error = cudaSuccess;
     CUstream_st* stream = stream_of("cudaStreamQuery", handle, error);
-    return stream ? ask({stream, stream->queued}) : error;
+    if (!stream) return error;
+    if (stream->capture) return stream->capture->invalidate(cudaErrorStreamCaptureUnsupported);
+    return ask({stream, stream->queued});
   });
 }
 
@@ -101,10 +104,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
       return broken("cudaStreamWaitEvent", "the flags are known", std::to_string(flags),
                     page::kStream, cudaErrorInvalidValue);
     }
-    if (event->point.stream) {
-      Streams::get().queue(*stream, {"cudaStreamWaitEvent", nullptr, {event->point}});
-    }
-    return Streams::get().sticky;
+    if (event->capture) return Streams::get().join(*stream, *event);
+    if (!event->point.stream) return Streams::get().sticky;
+    if (stream->capture) return stream->capture->invalidate(cudaErrorStreamCaptureIsolation);
+    return Streams::get().queue(*stream, {"cudaStreamWaitEvent", nullptr, {event->point}});
   });
 }
 
@@ -131,7 +134,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t handle) {
                         ", a stream of cuda:" + std::to_string(stream->device),
                     page::kEvent, cudaErrorInvalidResourceHandle);
     }
-    event->point = {stream, stream->queued};
+    event->capture = stream->capture;
+    event->nodes = stream->last_nodes;
+    event->point = stream->capture ? Point{} : Point{stream, stream->queued};
     return cudaSuccess;
   });
 }
@@ -140,7 +145,9 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   return call("cudaEventQuery", [&] {
     cudaError_t error = cudaSuccess;
     CUevent_st* event = event_of("cudaEventQuery", handle, error);
-    return event ? ask(event->point) : error;
+    if (!event) return error;
+    if (event->capture) return event->capture->invalidate(cudaErrorCapturedEvent);
+    return ask(event->point);
   });
 }
 
@@ -149,6 +156,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     cudaError_t error = cudaSuccess;
     CUevent_st* event = event_of("cudaEventSynchronize", handle, error);
     if (!event) return error;
+    if (event->capture) return event->capture->invalidate(cudaErrorCapturedEvent);
     Streams::get().finish(event->point);
     return Streams::get().sticky;
   });

@@ -27,7 +27,8 @@ uint64_t number(const char* variable, uint64_t otherwise) {
 
 Settings read_settings() {
   Settings s;
-  s.mode = static_cast<Mode>(choice("AORTA_EMULATED_MODE", {"eager", "lazy", "random"}, 1));
+  s.mode =
+      static_cast<Mode>(choice("AORTA_EMULATED_MODE", {"eager", "lazy", "random", "threads"}, 1));
   s.order = static_cast<Order>(choice("AORTA_EMULATED_ORDER", {"forward", "reverse", "random"}, 0));
   s.seed = number("AORTA_EMULATED_SEED", s.seed);
   s.devices = static_cast<int>(number("AORTA_EMULATED_DEVICES", 3));

@@ -10,13 +10,14 @@ enum class Mode {
   eager,   // at once
   lazy,    // as late as the rules allow: when somebody waits for it, and then no more than it takes
   random,  // any time in between
+  threads,  // by a thread of each stream
 };
 
 /// In which order the blocks of a launch, and the threads of a block, have their turns.
 enum class Order { forward, reverse, random };
 
 /// What the emulated machine is like. Read from the environment once:
-///   AORTA_EMULATED_MODE=eager|lazy|random   AORTA_EMULATED_ORDER=forward|reverse|random
+///   AORTA_EMULATED_MODE=eager|lazy|random|threads   AORTA_EMULATED_ORDER=forward|reverse|random
 ///   AORTA_EMULATED_SEED=N                   AORTA_EMULATED_DEVICES=N
 struct Settings {
   Mode mode = Mode::lazy;

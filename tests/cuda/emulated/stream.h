@@ -1,10 +1,14 @@
 #pragma once
 
+#include <aorta/tests/cuda/emulated/capture.h>
+#include <aorta/tests/cuda/emulated/settings.h>
 #include <cuda_runtime.h>
 
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,6 +39,10 @@ struct CUstream_st {
   bool destroyed = false;
   uint64_t queued = 0, done = 0;  // operations
   std::deque<aorta::emulated::Operation> operations;
+  std::deque<uint64_t> marks;  // one for each operation: the thread sanitizer knows it by this
+  bool has_thread = false;
+  std::shared_ptr<aorta::emulated::Capture> capture;  // of what is queued now
+  std::vector<size_t> last_nodes;                     // that what is captured next comes after
 };
 
 struct CUevent_st {
@@ -42,11 +50,15 @@ struct CUevent_st {
   unsigned flags = 0;
   bool destroyed = false;
   aorta::emulated::Point point;  // the last record; none: never recorded
+  // The last record, where that was captured.
+  std::shared_ptr<aorta::emulated::Capture> capture;
+  std::vector<size_t> nodes;
 };
 
 namespace aorta::emulated {
 
-/// The streams of the machine and when their work is done: see `Mode`.
+/// The streams of the machine and when their work is done: see `Mode`. Who calls holds the
+/// machine's lock, but for what says otherwise.
 class Streams {
  public:
   static Streams& get();
@@ -57,8 +69,14 @@ class Streams {
   CUstream_st* find(cudaStream_t handle, int device);
   CUevent_st* find_event(cudaEvent_t handle);
 
-  void queue(CUstream_st& stream, Operation operation);
-  /// Does what a point needs, and no more.
+  /// Queues work, or adds it to the graph that the stream's work becomes; what the call returns.
+  cudaError_t queue(CUstream_st& stream, Operation operation);
+  /// The captures that go on.
+  std::vector<std::shared_ptr<Capture>> captures() const;
+  /// The stream's work comes after a captured event, and is captured too.
+  cudaError_t join(CUstream_st& stream, const CUevent_st& event);
+  void end(Capture& capture);
+  /// Does what a point needs, and no more; with threads, waits for it.
   void finish(const Point& point);
   void finish_all(int device);
   bool is_done(const Point& point) const {
@@ -66,16 +84,28 @@ class Streams {
   }
   /// Somebody looked at whether it is done: one operation is, so that who polls gets on.
   void step(const Point& point);
+  /// The calling thread goes on after a point that is done.
+  void follow(const Point& point);
   /// In random mode, what happens to be done between two calls.
   void drift();
 
   /// A fault of queued work: every later call returns it.
   cudaError_t sticky = cudaSuccess;
+  // These take the machine's lock.
+
   /// Forgets the fault and all that is queued. For tests of the double.
   void reset();
+  /// Finishes what is queued, and goes on in another mode. For tests.
+  void set_mode(Mode mode);
+  /// Ends the streams' threads: the process ends.
+  void stop();
 
  private:
   void run_next(CUstream_st& stream);
+  void start_thread(CUstream_st& stream);
+  void work(CUstream_st& stream);
+  std::condition_variable changed_;
+  bool stopped_ = false;
   std::deque<CUstream_st> streams_;
   std::deque<CUevent_st> events_;
 };
