@@ -60,7 +60,7 @@ DECLARES = {
     "memory": """dynamic_pointer_cast enable_shared_from_this make_shared make_unique make_unique_for_overwrite
         shared_ptr static_pointer_cast unique_ptr weak_ptr""",
     "mutex": "adopt_lock call_once defer_lock lock_guard mutex once_flag recursive_mutex scoped_lock unique_lock",
-    "new": "align_val_t bad_alloc nothrow",
+    "new": "align_val_t bad_alloc nothrow nothrow_t",
     "numbers": "numbers",
     "numeric": "accumulate exclusive_scan gcd inner_product iota lcm partial_sum reduce",
     "optional": "make_optional nullopt optional",
