@@ -235,9 +235,11 @@ bool has_long_number(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find_first_of(" ,:;", at), text.size());
     const std::string_view word = text.substr(at, end - at);
-    const bool is_name = std::any_of(word.begin(), word.end(), [](char c) {
-      return c == '/' || (is_letter(c) && !is_digit(c) && c != 'e' && c != 'E');
-    });
+    const bool starts_as_name = !word.empty() && is_letter(word[0]) && !is_digit(word[0]);
+    const bool is_name =
+        starts_as_name || std::any_of(word.begin(), word.end(), [](char c) {
+          return c == '/' || (is_letter(c) && !is_digit(c) && c != 'e' && c != 'E');
+        });
     size_t digits = 0;
     for (const char c : word) {
       digits = is_digit(c) ? digits + 1 : 0;

@@ -22,6 +22,7 @@ TEST(Judge, ClearMessagesOfTheLibrary) {
            "zeros: sizes must not be negative, got -1",
            "echo: the end of systole must be traced first, got frame 3",
            "read_csv: input:2: EF00000000000000000000000001 must be a number, got \"x\"",
+           "read_csv: input:3: E00000000000000000000001 must be an integer, got \"1e0\"",
            "a.csv:3: Videos/b.00000000000000000000000000001avi must be there, got none",
            "input: __metadata__ must map text to text, got a bool in \"__metadata__\"",
            "eye: n must be at most 3037000499, got 3037000500",
