@@ -56,6 +56,7 @@ Shape resolve_shape(const char* op, const Tensor& input, const Shape& wanted) {
   }
   check(known == input.numel(), op, "the number of elements must stay", wanted,
         " for a tensor of shape ", input.shape());
+  if (known == 0) checked_numel(op, shape, item_size(input.dtype()));
   return shape;
 }
 

@@ -59,6 +59,10 @@ TEST(Tensor, Metadata) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(x.data()) % 64, 0u);
   EXPECT_EQ(error_of([&] { x.size(3); }),
             "size: dimension out of range, got dim 3 of a 3-d tensor");
+  EXPECT_EQ(error_of([] {
+              empty({0}).view({0, INT64_MAX, 4});
+            }),
+            "view: the number of bytes must fit in 63 bits, got [0,9223372036854775807,4]");
   const Tensor number = ones({});
   for (const int64_t dim : {-1, 0, 1}) {
     const std::string got = ": a 0-d tensor has no dimensions, got dim " + std::to_string(dim);

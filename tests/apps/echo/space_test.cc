@@ -87,7 +87,7 @@ TEST(RunSpace, CountsEpochsEvaluationsVideosAndProfiles) {
   const std::string data = testing::tiny_echo_folder("space_of_all", 6, 112);
   TrainOptions options = options_for(data, folder.file("run"));
   const int64_t plain = run_bytes(options, Trainer(options));
-  options.num_epochs = 6;
+  options.num_epochs = 3;
   options.run_test = options.save_video = options.profile = true;
   EXPECT_GT(run_bytes(options, Trainer(options)), plain);
   train_in_what_is_asked_for(options);
