@@ -1,9 +1,10 @@
 // Aorta, all of it: the one header that a program includes.
 #pragma once
 
+#include <aorta/autograd/anomaly.h>            // IWYU pragma: export
+#include <aorta/autograd/backward.h>           // IWYU pragma: export
 #include <aorta/autograd/checkpoint.h>         // IWYU pragma: export
 #include <aorta/autograd/dot.h>                // IWYU pragma: export
-#include <aorta/autograd/engine.h>             // IWYU pragma: export
 #include <aorta/autograd/function.h>           // IWYU pragma: export
 #include <aorta/autograd/grad_mode.h>          // IWYU pragma: export
 #include <aorta/autograd/gradcheck.h>          // IWYU pragma: export

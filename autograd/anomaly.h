@@ -4,6 +4,18 @@
 
 namespace aorta::autograd {
 
+/// While it lives, a NaN in a gradient is an error that names the forward op and its module.
+class DetectAnomaly {
+ public:
+  explicit DetectAnomaly(bool enabled = true);
+  ~DetectAnomaly();
+  DetectAnomaly(const DetectAnomaly&) = delete;
+  DetectAnomaly& operator=(const DetectAnomaly&) = delete;
+
+ private:
+  bool outer_;
+};
+
 /// True while a DetectAnomaly of this thread lives.
 bool detects_anomaly();
 /// Throws when a gradient that `node` has computed holds a NaN.

@@ -1,100 +1,296 @@
 #include <aorta/autograd/anomaly.h>
 #include <aorta/autograd/engine.h>
-#include <aorta/autograd/pass.h>
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/gradients.h>
+#include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
-#include <aorta/core/ops/reduction.h>
+
+#include <algorithm>
 
 namespace aorta::autograd {
 namespace {
 
-thread_local constinit bool anomaly = false;
-
-std::vector<Edge> places_of(const char* op, std::span<const Tensor> inputs) {
-  std::vector<Edge> places;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    places.push_back(edge_of(inputs[i]));
-    check(places.back().node.get() != nullptr, op, "an input must require a gradient", "input ", i,
-          " of shape ", inputs[i].shape());
+Tensor root_gradient(const char* op, const Tensor& output, const Tensor& given) {
+  if (!given.defined()) {
+    check(output.numel() == 1, op,
+          "a gradient must be given for an output of more than one element", output.shape());
+    return ones(output.shape(), {.dtype = output.dtype(), .device = output.device()});
   }
-  return places;
+  check(given.shape() == output.shape(), op, "the gradient must have the output's shape",
+        given.shape(), " for ", output.shape());
+  check(is_floating(given.dtype()), op, "the gradient must be floating", given.dtype());
+  check(given.device() == output.device(), op, "the gradient must be on the output's device",
+        given.device(), " for ", output.device());
+  return given.to(output.dtype());
 }
 
 }  // namespace
 
-void backward(std::span<const Tensor> tensors, std::span<const Tensor> gradients,
-              const BackwardOptions& options) {
-  BackwardPass pass(tensors, gradients, "backward");
-  const std::vector<Edge> places = places_of("backward", options.inputs);
-  for (const Edge& place : places)
-    check(place.node->is_leaf(), "backward", "inputs must be leaves", place.node->description());
-  if (!places.empty()) pass.capture(places);
-  pass.run(options.retain_graph.value_or(options.create_graph), options.create_graph);
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (pass.captured()[i].defined())
-      static_cast<LeafNode&>(*places[i].node)
-          .accumulate(std::move(pass.captured()[i]), options.create_graph);
+BackwardPass::BackwardPass(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
+                           const char* op) {
+  check(!outputs.empty(), op, "at least one output must be given");
+  check(gradients.empty() || gradients.size() == outputs.size(), op,
+        "there must be one gradient an output", gradients.size(), " for ", outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Edge edge = edge_of(outputs[i]);
+    check(edge.node.get() != nullptr, op,
+          "an output must require a gradient: it does when an input that was computed with does",
+          "output ", i, " of shape ", outputs[i].shape());
+    root_gradients_.push_back(
+        root_gradient(op, outputs[i], gradients.empty() ? Tensor() : gradients[i]));
+    roots_.push_back(edge);
   }
 }
 
-std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
-                         std::span<const Tensor> grad_outputs, const GradOptions& options) {
-  check(!inputs.empty(), "grad", "at least one input must be given");
-  BackwardPass pass(outputs, grad_outputs, "grad");
-  const std::vector<Edge> places = places_of("grad", inputs);
-  pass.capture(places);
-  pass.run(options.retain_graph.value_or(options.create_graph), options.create_graph);
-  for (size_t i = 0; i < inputs.size() && !options.allow_unused; ++i) {
-    check(pass.captured()[i].defined(), "grad",
-          "the outputs must depend on every input, unless allow_unused", "input ", i, " of shape ",
-          inputs[i].shape());
-  }
-  return std::move(pass.captured());
-}
-
-std::vector<Tensor> grad(std::initializer_list<Tensor> outputs,
-                         std::initializer_list<Tensor> inputs,
-                         std::initializer_list<Tensor> grad_outputs, const GradOptions& options) {
-  return grad(std::span<const Tensor>(outputs.begin(), outputs.size()),
-              std::span<const Tensor>(inputs.begin(), inputs.size()),
-              std::span<const Tensor>(grad_outputs.begin(), grad_outputs.size()), options);
-}
-
-void OrderedBackward::backward(int64_t turn, const Tensor& loss, const Tensor& gradient) {
-  check(turn >= 0, "backward", "a turn can't be negative", turn);
-  BackwardPass pass({&loss, 1}, {&gradient, 1}, "backward");
-  LeafGradients leaves;
-  pass.collect(&leaves);
-  pass.run(false, false);
-  const std::lock_guard lock(mutex_);
-  const size_t place = static_cast<size_t>(turn);
-  if (waiting_.size() <= place) waiting_.resize(place + 1);
-  check(turn >= next_ && !waiting_[place], "backward", "each turn must come once", turn);
-  waiting_[place] = std::move(leaves);
-  for (; next_ < static_cast<int64_t>(waiting_.size()); ++next_) {
-    std::optional<LeafGradients>& ready = waiting_[static_cast<size_t>(next_)];
-    if (!ready) break;
-    for (auto& [node, sum] : *ready)
-      static_cast<LeafNode&>(*node).accumulate(std::move(sum), false);
-    ready->clear();
+BackwardPass::~BackwardPass() {
+  for (Visit& visit : visits_) {
+    if (visit.node->pass_.load(std::memory_order_relaxed) == this)
+      visit.node->pass_.store(nullptr, std::memory_order_release);
   }
 }
 
-int64_t OrderedBackward::finished() const {
-  const std::lock_guard lock(mutex_);
-  return next_;
+// The notes on a node; null for one that the pass doesn't reach.
+BackwardPass::Visit* BackwardPass::find(Node& node) {
+  if (node.pass_.load(std::memory_order_acquire) == this) return &visits_[node.visit_];
+  if (elsewhere_.empty()) return nullptr;
+  const auto found = elsewhere_.find(&node);
+  return found == elsewhere_.end() ? nullptr : &visits_[found->second];
 }
 
-DetectAnomaly::DetectAnomaly(bool enabled) : outer_(std::exchange(anomaly, enabled)) {}
-DetectAnomaly::~DetectAnomaly() { anomaly = outer_; }
+// The same, made at the first time.
+BackwardPass::Visit& BackwardPass::discover(Node& node) {
+  if (Visit* known = find(node)) return *known;
+  const void* nobody = nullptr;
+  const uint32_t index = static_cast<uint32_t>(visits_.size());
+  if (node.pass_.compare_exchange_strong(nobody, this, std::memory_order_acq_rel)) {
+    node.visit_ = index;
+  } else {
+    elsewhere_[&node] = index;
+  }
+  visits_.emplace_back().node = &node;
+  return visits_.back();
+}
 
-bool detects_anomaly() { return anomaly; }
+void BackwardPass::count_edges() {
+  for (const Edge& root : roots_) discover(*root.node);
+  distinct_roots_ = visits_.size();
+  // `visits_` grows while it is read: it is the queue of nodes whose edges are to be counted.
+  for (size_t i = 0; i < visits_.size(); ++i) {
+    for (const Edge& edge : visits_[i].node->edges()) {
+      if (edge.node) ++discover(*edge.node).missing;
+    }
+  }
+}
 
-void check_anomaly(const Node& node, std::span<const Tensor> gradients) {
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    if (!gradients[i].defined()) continue;
-    const bool bad = any(isnan(gradients[i].detach())).item<bool>();
-    check(!bad, node.description(), "a gradient must not be NaN", "input ", i, " of shape ",
-          gradients[i].shape());
+// Marks what leads to a captured place, from the leaves up: in the reverse of an order in which
+// every node stands before its inputs.
+void BackwardPass::find_needed() {
+  std::vector<int32_t> missing;
+  for (Visit& visit : visits_) {
+    missing.push_back(visit.missing);
+    visit.reaches = visit.runs = false;
+  }
+  for (const Edge& place : places_) {
+    if (Visit* visit = place.node ? find(*place.node) : nullptr)
+      visit->reaches = visit->captured = true;
+  }
+  const auto index_of = [&](Node& node) {
+    return static_cast<size_t>(find(node) - visits_.data());
+  };
+  std::vector<size_t> order;
+  for (size_t i = 0; i < visits_.size(); ++i) {
+    if (missing[i] == 0) order.push_back(i);
+  }
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (const Edge& edge : visits_[order[i]].node->edges()) {
+      if (edge.node && --missing[index_of(*edge.node)] == 0) order.push_back(index_of(*edge.node));
+    }
+  }
+  for (size_t i = order.size(); i-- > 0;) {
+    Visit& visit = visits_[order[i]];
+    for (const Edge& edge : visit.node->edges()) {
+      if (edge.node && find(*edge.node)->reaches) visit.runs = visit.reaches = true;
+    }
+  }
+}
+
+void BackwardPass::capture(std::span<const Edge> places) {
+  places_ = places;
+  captured_.resize(places.size());
+}
+
+namespace {
+
+// Whether nobody else can see the gradient's memory, so that another of `dtype` may be added to it.
+bool is_ours(const Tensor& gradient, DType dtype) {
+  return gradient.dtype() == dtype && gradient.impl().count.load() == 1 &&
+         gradient.storage()->use_count() == 1 &&
+         (gradient.is_contiguous() || is_channels_last(gradient));
+}
+
+}  // namespace
+
+void BackwardPass::deliver(Visit& visit, uint32_t output, Tensor gradient) {
+  if (!gradient.defined()) return;
+  if (output > 0 && visit.others.size() < output)
+    visit.others.resize(visit.node->outputs().size() - 1);
+  Tensor& place = output == 0 ? visit.gradient : visit.others[output - 1];
+  if (!place.defined()) {
+    place = std::move(gradient);
+  } else if (!create_graph_ && is_ours(place, gradient.dtype())) {
+    add_(place, gradient);
+  } else if (!create_graph_ && is_ours(gradient, place.dtype())) {
+    add_(gradient, place);
+    place = std::move(gradient);
+  } else {
+    place = place + gradient;
+  }
+}
+
+bool BackwardPass::runs_later(uint32_t a, uint32_t b) const {
+  const uint64_t of_a = visits_[a].node->sequence(), of_b = visits_[b].node->sequence();
+  return of_a != of_b ? of_a < of_b : a > b;
+}
+
+void BackwardPass::push(Visit& visit) {
+  ready_.push_back(static_cast<uint32_t>(&visit - visits_.data()));
+  std::push_heap(ready_.begin(), ready_.end(),
+                 [&](uint32_t a, uint32_t b) { return runs_later(a, b); });
+}
+
+BackwardPass::Visit& BackwardPass::pop() {
+  std::pop_heap(ready_.begin(), ready_.end(),
+                [&](uint32_t a, uint32_t b) { return runs_later(a, b); });
+  Visit& visit = visits_[ready_.back()];
+  ready_.pop_back();
+  return visit;
+}
+
+void BackwardPass::finish_edge(Visit& visit) {
+  if (--visit.missing == 0) push(visit);
+}
+
+void BackwardPass::run_hooks(Visit& visit) {
+  HookList* list = visit.node->existing_hooks();
+  if (!list || !list->has_before()) return;
+  const auto entries = list->entries;  // a hook may remove itself
+  for (const HookList::Entry& entry : entries) {
+    if (!entry.before) continue;
+    if (entry.output > 0 && visit.others.size() < entry.output) continue;
+    Tensor& gradient = entry.output == 0 ? visit.gradient : visit.others[entry.output - 1];
+    if (!gradient.defined()) continue;
+    Tensor replacement = entry.before(gradient);
+    if (!replacement.defined()) continue;
+    check(replacement.shape() == gradient.shape(), visit.node->description(),
+          "a hook must return a gradient of the same shape", replacement.shape(), " for ",
+          gradient.shape());
+    check(replacement.dtype() == gradient.dtype() && replacement.device() == gradient.device(),
+          visit.node->description(), "a hook must return a gradient of the same dtype and device",
+          replacement.dtype(), " on ", replacement.device(), " for ", gradient.dtype(), " on ",
+          gradient.device());
+    gradient = std::move(replacement);
+  }
+}
+
+void BackwardPass::run_capture(const Visit& visit) {
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i].node.get() != visit.node) continue;
+    const uint32_t output = places_[i].output;
+    if (output == 0) {
+      captured_[i] = visit.gradient;
+    } else if (visit.others.size() >= output) {
+      captured_[i] = visit.others[output - 1];
+    }
+  }
+}
+
+void BackwardPass::run_node(Visit& visit) {
+  Node& node = *visit.node;
+  const std::span<Edge> edges = node.edges();
+  constexpr size_t kFew = 8;
+  Tensor few_inputs[kFew], few_outputs[kFew];
+  bool few_wanted[kFew];
+  std::vector<Tensor> many_inputs, many_outputs;
+  std::unique_ptr<bool[]> many_wanted;
+  Tensor* inputs = few_inputs;
+  Tensor* outputs = few_outputs;
+  bool* wanted = few_wanted;
+  if (edges.size() > kFew) {
+    many_inputs.resize(edges.size());
+    many_wanted.reset(new bool[edges.size()]);
+    inputs = many_inputs.data();
+    wanted = many_wanted.get();
+  }
+  if (node.outputs().size() > kFew) {
+    many_outputs.resize(node.outputs().size());
+    outputs = many_outputs.data();
+  }
+  bool any = visit.gradient.defined();
+  outputs[0] = std::move(visit.gradient);
+  for (size_t i = 0; i < visit.others.size(); ++i) {
+    any |= visit.others[i].defined();
+    outputs[i + 1] = std::move(visit.others[i]);
+  }
+  for (size_t i = 0; i < edges.size(); ++i)
+    wanted[i] = edges[i].node && find(*edges[i].node)->reaches;
+  if (any) {
+    const ProfilerRange range(node.name(), {outputs}, " backward");
+    Gradients gradients(node, outputs, inputs, wanted);
+    node.run(gradients);
+    for (size_t i = 0; i < edges.size(); ++i) {
+      if (!wanted[i] || inputs[i].defined()) continue;
+      const GradientSpec& spec = edges[i].node->outputs()[edges[i].output];
+      inputs[i] = zeros(spec.shape, {.dtype = spec.dtype, .device = spec.device});
+    }
+    if (detects_anomaly()) check_anomaly(node, {inputs, edges.size()});
+    if (!keep_graph_) node.free_saved();
+  }
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (!wanted[i]) continue;
+    Tensor& gradient = inputs[i];
+    if (gradient.defined()) {
+      const GradientSpec& spec = edges[i].node->outputs()[edges[i].output];
+      check(gradient.shape() == spec.shape, node.description(),
+            "the gradient of an input must have its shape", "input ", i, ": ", gradient.shape(),
+            " for ", spec.shape);
+      if (gradient.dtype() != spec.dtype || gradient.device() != spec.device)
+        gradient = gradient.to({.dtype = spec.dtype, .device = spec.device});
+    }
+    Visit& next = *find(*edges[i].node);
+    deliver(next, edges[i].output, std::move(gradient));
+    finish_edge(next);
+  }
+}
+
+void BackwardPass::run(bool keep_graph, bool create_graph) {
+  keep_graph_ = keep_graph;
+  create_graph_ = create_graph;
+  const AutoGradMode mode(create_graph);
+  count_edges();
+  if (!places_.empty()) find_needed();
+  for (size_t i = 0; i < roots_.size(); ++i) {
+    deliver(*find(*roots_[i].node), roots_[i].output, std::move(root_gradients_[i]));
+  }
+  // A root that another one leads to waits for it.
+  for (size_t i = 0; i < distinct_roots_; ++i) {
+    if (visits_[i].missing == 0) push(visits_[i]);
+  }
+  while (!ready_.empty()) {
+    Visit& visit = pop();
+    run_hooks(visit);
+    if (visit.captured) run_capture(visit);
+    if (visit.node->is_leaf()) {
+      if (!visit.gradient.defined() || !places_.empty()) continue;
+      if (leaves_) {
+        visit.node->retain();
+        leaves_->emplace_back(Ref<Node>::adopt(visit.node), std::move(visit.gradient));
+      } else {
+        static_cast<LeafNode&>(*visit.node).accumulate(std::move(visit.gradient), create_graph);
+      }
+    } else if (visit.runs) {
+      run_node(visit);
+    }
   }
 }
 

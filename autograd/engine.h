@@ -1,74 +1,67 @@
 #pragma once
 
-#include <aorta/autograd/node.h>
+#include <aorta/autograd/history.h>
 
-#include <mutex>
+#include <unordered_map>
 
 namespace aorta::autograd {
 
-/// How backward() goes about it.
-struct BackwardOptions {
-  std::optional<bool> retain_graph = {};  // keep the saved tensors; by default `create_graph`
-  bool create_graph = false;              // record the computation of the gradients too
-  std::span<const Tensor> inputs = {};    // accumulate for these leaves alone; empty: for all
-};
-
-/// Computes the gradients of sum_i <gradients[i], tensors[i]> with respect to the leaves of the
-/// graph and adds them to their grad(). An undefined (or missing) gradient stands for 1 and needs a
-/// tensor of one element. Gradients of a tensor with several uses are summed in the reverse order
-/// of those uses: the same graph gives the same bits.
-void backward(std::span<const Tensor> tensors, std::span<const Tensor> gradients = {},
-              const BackwardOptions& options = {});
-
-/// How grad() goes about it; the first two are those of BackwardOptions.
-struct GradOptions {
-  std::optional<bool> retain_graph = {};
-  bool create_graph = false;
-  bool allow_unused = false;  // undefined for an input that the outputs don't depend on: no error
-};
-
-/// The gradients of sum_i <grad_outputs[i], outputs[i]> with respect to `inputs`, leaves or not, in
-/// their order. Touches no grad().
-std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
-                         std::span<const Tensor> grad_outputs = {},
-                         const GradOptions& options = {});
-std::vector<Tensor> grad(std::initializer_list<Tensor> outputs,
-                         std::initializer_list<Tensor> inputs,
-                         std::initializer_list<Tensor> grad_outputs = {},
-                         const GradOptions& options = {});
-
-/// Backward passes that run on several threads at once and share leaves. Each has a turn, 0, 1,
-/// ..., and its gradients reach grad() in the order of turns, so that the sums are the same bits
-/// for any number of threads. No thread waits: who finishes turn k adds what lies ready from k on.
-///
-///     OrderedBackward passes;
-///     // on any thread, for each part k of the batch:
-///     passes.backward(k, loss);
-class OrderedBackward {
+/// One backward pass over a graph: counts, for every node that is reached, the edges that lead to
+/// it, then runs the nodes whose gradients are whole, youngest first. No recursion.
+class BackwardPass {
  public:
-  /// Each turn once.
-  void backward(int64_t turn, const Tensor& loss, const Tensor& gradient = {});
-  /// Turns that have reached grad().
-  int64_t finished() const;
-
- private:
   using LeafGradients = std::vector<std::pair<Ref<Node>, Tensor>>;
 
-  mutable std::mutex mutex_;
-  std::vector<std::optional<LeafGradients>> waiting_;
-  int64_t next_ = 0;
-};
+  BackwardPass(std::span<const Tensor> outputs, std::span<const Tensor> gradients, const char* op);
+  ~BackwardPass();
+  BackwardPass(const BackwardPass&) = delete;
+  BackwardPass& operator=(const BackwardPass&) = delete;
 
-/// While it lives, a NaN in a gradient is an error that names the forward op and its module.
-class DetectAnomaly {
- public:
-  explicit DetectAnomaly(bool enabled = true);
-  ~DetectAnomaly();
-  DetectAnomaly(const DetectAnomaly&) = delete;
-  DetectAnomaly& operator=(const DetectAnomaly&) = delete;
+  /// Gradients at these places are returned instead of accumulated, and only what leads to them
+  /// runs.
+  void capture(std::span<const Edge> places);
+  /// Leaf gradients go here instead of into grad().
+  void collect(LeafGradients* leaves) { leaves_ = leaves; }
+  void run(bool keep_graph, bool create_graph);
+  /// After run(): one a place of capture(); undefined where none arrived.
+  std::vector<Tensor>& captured() { return captured_; }
 
  private:
-  bool outer_;
+  // What the pass knows of a node.
+  struct Visit {
+    Node* node = nullptr;
+    int32_t missing = 0;         // edges that have delivered nothing yet
+    bool reaches = true;         // leads to a place that is wanted
+    bool runs = true;            // one of its inputs does
+    bool captured = false;       // is such a place
+    Tensor gradient;             // of output 0
+    std::vector<Tensor> others;  // of outputs 1, 2, ...
+  };
+
+  Visit* find(Node& node);
+  Visit& discover(Node& node);
+  void count_edges();
+  void find_needed();
+  void deliver(Visit& visit, uint32_t output, Tensor gradient);
+  void finish_edge(Visit& visit);
+  void run_hooks(Visit& visit);
+  void run_capture(const Visit& visit);
+  void run_node(Visit& visit);
+  bool runs_later(uint32_t a, uint32_t b) const;
+  void push(Visit& visit);
+  Visit& pop();
+
+  std::vector<Edge> roots_;
+  std::vector<Tensor> root_gradients_;
+  std::span<const Edge> places_;
+  std::vector<Tensor> captured_;
+  LeafGradients* leaves_ = nullptr;
+  std::vector<Visit> visits_;
+  size_t distinct_roots_ = 0;                            // they come first among the visits
+  std::unordered_map<const Node*, uint32_t> elsewhere_;  // nodes that keep another pass's notes
+  std::vector<uint32_t> ready_;                          // a heap
+  bool keep_graph_ = false;
+  bool create_graph_ = false;
 };
 
 }  // namespace aorta::autograd

@@ -1,5 +1,5 @@
 // The members of Tensor that speak of the graph.
-#include <aorta/autograd/engine.h>
+#include <aorta/autograd/backward.h>
 #include <aorta/autograd/history.h>
 
 namespace aorta {

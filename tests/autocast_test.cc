@@ -1,5 +1,5 @@
+#include <aorta/autograd/backward.h>
 #include <aorta/autograd/checkpoint.h>
-#include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/ops/creation.h>

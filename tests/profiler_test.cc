@@ -1,4 +1,4 @@
-#include <aorta/autograd/engine.h>
+#include <aorta/autograd/backward.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/module_path.h>
 #include <aorta/core/ops/creation.h>

@@ -1,4 +1,4 @@
-#include <aorta/autograd/engine.h>
+#include <aorta/autograd/backward.h>
 #include <aorta/core/ops/convolution.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>

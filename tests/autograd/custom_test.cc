@@ -1,6 +1,6 @@
+#include <aorta/autograd/backward.h>
 #include <aorta/autograd/checkpoint.h>
 #include <aorta/autograd/dot.h>
-#include <aorta/autograd/engine.h>
 #include <aorta/autograd/function.h>
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/autograd/saved.h>

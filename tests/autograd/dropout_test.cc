@@ -1,5 +1,5 @@
+#include <aorta/autograd/backward.h>
 #include <aorta/autograd/checkpoint.h>
-#include <aorta/autograd/engine.h>
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/dropout.h>

@@ -1,6 +1,6 @@
 // Gradients at the ends of domains and dtypes, where finite differences say nothing. What is wanted
 // is PyTorch's result for the same call, or the limit in closed form where that has none.
-#include <aorta/autograd/engine.h>
+#include <aorta/autograd/backward.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/loss.h>
 #include <aorta/core/ops/pointwise.h>

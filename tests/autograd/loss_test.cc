@@ -1,4 +1,4 @@
-#include <aorta/autograd/engine.h>
+#include <aorta/autograd/backward.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/cross_entropy.h>
 #include <aorta/core/ops/loss.h>

@@ -1,4 +1,4 @@
-#include <aorta/autograd/engine.h>
+#include <aorta/autograd/backward.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/core/allocator.h>
 #include <aorta/core/ops/convolution.h>

@@ -1,4 +1,4 @@
-#include <aorta/autograd/engine.h>
+#include <aorta/autograd/backward.h>
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>

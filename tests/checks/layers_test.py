@@ -28,7 +28,7 @@ class Layers(unittest.TestCase):
             "core/tensor.h": "#include <vector>\n",
             "core/tensor.cc": "#include <aorta/core/tensor.h>\n#include <fmt/core.h>\n#include <Eigen/Core>\n",
             "core/eigen.h": "#include <Eigen/Core>\n",
-            "nn/linear.h": "#include <aorta/autograd/engine.h>\n",
+            "nn/linear.h": "#include <aorta/autograd/backward.h>\n",
             "cuda/relu.cu": "#include <aorta/core/tensor.h>\n#include <cuda_runtime.h>\n",
             "tests/cuda/relu_test.cc": "#include <aorta/cuda/device.h>\n",
             "tests/core/a_test.cc": "#include <gtest/gtest.h>\n#include <aorta/aorta.h>\n#include <dnnl.h>\n",

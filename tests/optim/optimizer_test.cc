@@ -1,5 +1,5 @@
 // What all optimizers share: groups, state, missing gradients, layouts, dtypes, threads, errors.
-#include <aorta/autograd/engine.h>
+#include <aorta/autograd/backward.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/core/allocator.h>
 #include <aorta/core/cpu/update.h>
@@ -379,7 +379,7 @@ TEST(Optimizer, EveryInstructionSetGivesTheSameBits) {
         UpdateTensor tensor{p.data(), g.data(), {}, kCount, 0, 0};
         for (int k = 0; k < kMaxUpdateStates; ++k) {
           states.push_back(
-              square(sin(arange(kCount, {.dtype = f64}) + k)).to(update_state_dtype(dtype)));
+              square(sin(arange(kCount, {.dtype = f64}) + k)).to(compute_dtype(dtype)));
           tensor.states[k] = states.back().data();
         }
         UpdateNumbers<double> n;

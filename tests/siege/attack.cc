@@ -1,4 +1,4 @@
-#include <aorta/autograd/engine.h>
+#include <aorta/autograd/backward.h>
 #include <aorta/core/allocator.h>
 #include <aorta/core/random.h>
 #include <aorta/tests/op_catalog.h>
