@@ -1,3 +1,4 @@
+#include <aorta/core/integers.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/cuda/allocator.h>
 
@@ -21,7 +22,7 @@ int64_t size_class_bytes(int64_t bytes) {
   const int shift = std::max(static_cast<int>(std::bit_width(static_cast<uint64_t>(bytes - 1))) - 4,
                              std::countr_zero(static_cast<uint64_t>(kSmallest)));
   const int64_t unit = int64_t{1} << shift;
-  return (bytes + unit - 1) / unit * unit;
+  return round_up(bytes, unit);
 }
 
 std::string readable_bytes(int64_t bytes) {

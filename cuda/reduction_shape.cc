@@ -1,3 +1,4 @@
+#include <aorta/core/integers.h>
 #include <aorta/cuda/reduction.h>
 
 #include <algorithm>
@@ -9,8 +10,6 @@ namespace {
 constexpr int kBlock = 256;
 constexpr int64_t kBlocksWanted = 1024;     // some times over the multiprocessors of a large GPU
 constexpr int64_t kElementsOfAThread = 16;  // worth splitting a reduction for
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // The smallest power of two that is at least n, within [1, limit].
 int lanes(int64_t n, int limit) {
@@ -27,22 +26,22 @@ ReductionShape ReductionShape::choose(const ReduceArgs& args) {
                                   args.kept_strides[0] < args.reduced_strides[0]);
   if (shape.kept_fast) {
     // A warp reads 32 neighbours; the rest of the block shares the reduced elements.
-    const int enough = lanes(ceil_div(args.reduced, 4), kBlock / 32);
+    const int enough = lanes(divide_up(args.reduced, 4), kBlock / 32);
     const int kept = lanes(args.kept, kBlock / enough);
     shape.kept_lanes = kept;
     shape.reduced_lanes = std::min(kBlock / kept, lanes(args.reduced, kBlock));
   } else {
-    shape.reduced_lanes = lanes(ceil_div(args.reduced, 2), kBlock);
+    shape.reduced_lanes = lanes(divide_up(args.reduced, 2), kBlock);
     shape.kept_lanes = std::min(kBlock / shape.reduced_lanes, lanes(args.kept, kBlock));
   }
-  const int64_t groups = ceil_div(args.kept, shape.kept_lanes);
-  const int64_t most = ceil_div(args.reduced, shape.reduced_lanes * kElementsOfAThread);
+  const int64_t groups = divide_up(args.kept, shape.kept_lanes);
+  const int64_t most = divide_up(args.reduced, shape.reduced_lanes * kElementsOfAThread);
   const int64_t wanted = std::clamp<int64_t>(kBlocksWanted / groups, 1, std::max<int64_t>(most, 1));
   // Whole rounds of the lanes, so that only the last chunk has a ragged end.
   shape.chunk =
-      ceil_div(ceil_div(std::max<int64_t>(args.reduced, 1), wanted), shape.reduced_lanes) *
+      divide_up(divide_up(std::max<int64_t>(args.reduced, 1), wanted), shape.reduced_lanes) *
       shape.reduced_lanes;
-  shape.chunks = std::max<int64_t>(ceil_div(args.reduced, shape.chunk), 1);
+  shape.chunks = std::max<int64_t>(divide_up(args.reduced, shape.chunk), 1);
   return shape;
 }
 

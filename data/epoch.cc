@@ -1,6 +1,6 @@
+#include <aorta/core/clock.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
-#include <aorta/data/clock.h>
 #include <aorta/data/epoch.h>
 
 #include <cstdio>

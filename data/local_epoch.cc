@@ -1,4 +1,4 @@
-#include <aorta/data/clock.h>
+#include <aorta/core/clock.h>
 #include <aorta/data/epoch.h>
 #include <aorta/data/reading.h>
 #include <aorta/data/sample_error.h>

@@ -1,4 +1,4 @@
-#include <aorta/data/clock.h>
+#include <aorta/core/clock.h>
 #include <aorta/data/stages.h>
 
 namespace aorta::data {

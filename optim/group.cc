@@ -92,9 +92,8 @@ StateKind& GroupData::kind(const StateName& name) {
   kind->saved = name.saved;
   kind->present.resize(parameters.size());
   for (const Bucket& bucket : buckets) {
-    kind->arenas.push_back(
-        full({bucket.size}, name.initial,
-             {.dtype = update_state_dtype(bucket.dtype), .device = bucket.device}));
+    kind->arenas.push_back(full({bucket.size}, name.initial,
+                                {.dtype = compute_dtype(bucket.dtype), .device = bucket.device}));
   }
   kinds.push_back(std::move(kind));
   return *kinds.back();

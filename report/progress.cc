@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 
+#include <aorta/core/clock.h>
 #include <aorta/report/progress.h>
 
 namespace aorta::report {
@@ -23,10 +23,6 @@ constexpr double kMemory = 15;     // seconds after which a step counts 1/e for 
 constexpr int kCells = 24;         // of the bar at most
 constexpr int kFewestCells = 4;    // fewer say nothing
 constexpr const char* kErase = "\r\x1b[K";
-
-double steady_clock() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -152,7 +148,7 @@ uint64_t resident_bytes() {
 }
 
 ProgressBar::ProgressBar(const ProgressOptions& options) : options_(options) {
-  if (!options_.clock) options_.clock = steady_clock;
+  if (!options_.clock) options_.clock = seconds_now;
   const std::string terminal = environment("TERM");
   live_ = !options_.quiet && isatty(options_.bar) == 1 && !terminal.empty() && terminal != "dumb";
   colours_ = live_ && environment("NO_COLOR").empty();

@@ -5,29 +5,46 @@
 #include <new>
 
 namespace {
-void* allocated(void* memory) {
+void* thrown_if_null(void* memory) {
   if (!memory) throw std::bad_alloc();
   return memory;
 }
-size_t alignment_of(std::align_val_t alignment) { return static_cast<size_t>(alignment); }
+void* aligned(size_t size, std::align_val_t alignment) {
+  void* memory = nullptr;
+  return posix_memalign(&memory, static_cast<size_t>(alignment), size) == 0 ? memory : nullptr;
+}
 }  // namespace
 
-void* operator new(size_t size) { return allocated(std::malloc(size)); }
-void* operator new[](size_t size) { return allocated(std::malloc(size)); }
+void* operator new(size_t size) { return thrown_if_null(std::malloc(size)); }
+void* operator new[](size_t size) { return thrown_if_null(std::malloc(size)); }
 void* operator new(size_t size, std::align_val_t alignment) {
-  return allocated(aligned_alloc(alignment_of(alignment), size));
+  return thrown_if_null(aligned(size, alignment));
 }
 void* operator new[](size_t size, std::align_val_t alignment) {
-  return allocated(aligned_alloc(alignment_of(alignment), size));
+  return thrown_if_null(aligned(size, alignment));
 }
 void* operator new(size_t size, const std::nothrow_t&) noexcept { return std::malloc(size); }
 void* operator new[](size_t size, const std::nothrow_t&) noexcept { return std::malloc(size); }
+void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return aligned(size, alignment);
+}
+void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return aligned(size, alignment);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
 #endif

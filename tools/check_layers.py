@@ -41,7 +41,7 @@ FLOORS = {
 
 # Single-source code that nvcc compiles too: besides each other it sees these headers of core alone.
 SINGLE_SOURCE = ("core/scalar/", "core/body/")
-SINGLE_SOURCE_MAY = ("core/host_device.h", "core/half.h", "core/dtype.h")
+SINGLE_SOURCE_MAY = ("core/host_device.h", "core/integers.h", "core/half.h", "core/dtype.h")
 
 QUOTES = "our headers are included as <aorta/...>, others with <>; in tests alone, a header beside the test with quotes"
 

@@ -4,12 +4,12 @@
 #include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/recipe.h>
 #include <aorta/apps/echo/trainer.h>
+#include <aorta/core/clock.h>
 #include <aorta/core/device.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 namespace aorta::echo {
@@ -24,17 +24,16 @@ struct Epoch {
 std::optional<Epoch> time_epochs(const TrainOptions& options, int64_t epochs) {
   Trainer trainer(options);
   Epoch epoch;
-  std::chrono::steady_clock::time_point start;
+  double start = 0;
   for (int64_t i = 0; i <= epochs; ++i) {  // the first one warms up
-    if (i == 1) start = std::chrono::steady_clock::now();
+    if (i == 1) start = seconds_now();
     while (trainer.step()) {
       if (interrupted()) return {};
     }
     epoch.recordings = trainer.totals().samples;
     trainer.end_epoch();
   }
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  epoch.seconds = time.count() / static_cast<double>(epochs);
+  epoch.seconds = (seconds_now() - start) / static_cast<double>(epochs);
   return epoch;
 }
 

@@ -45,7 +45,7 @@ std::string value_in(const std::string& path, const std::string& key) {
 std::string text_of(int error) { return std::generic_category().message(error); }
 
 Finding processor() {
-  std::string model = value_in("/proc/cpuinfo", "model name");
+  std::string model = cpu_name();
   if (model.empty()) model = "unknown model";
   Finding finding{.name = "CPU", .text = model, .fix = {}};
   switch (cpu::isa()) {

@@ -2,6 +2,7 @@
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/overlay.h>
 #include <aorta/apps/echo/run_report.h>
+#include <aorta/core/process/limits.h>
 #include <aorta/report/canvas.h>
 #include <aorta/report/page.h>
 #include <aorta/report/plot.h>
@@ -32,13 +33,6 @@ Curve curve(const History& history, bool training, double HistoryRow::*column) {
     curve.y.push_back(row.*column);
   }
   return curve;
-}
-
-std::string cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "unknown";
 }
 
 std::string text_of(const std::string& path) {

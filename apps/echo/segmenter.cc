@@ -19,28 +19,37 @@ std::vector<float> narrowed(const std::vector<double>& values) {
 
 }  // namespace
 
-Tensor Segmenter::normalised(const Tensor& frames) const {
-  check(frames.dtype() == u8 && frames.dim() == 4 && frames.size(1) == 3, "segmenter",
-        "frames must be u8 (N, 3, H, W)", frames.dtype(), " ", to_string(frames.shape()));
+Tensor Segmenter::normalised(std::initializer_list<Tensor> parts) const {
   const NoGradGuard no_grad;
-  // (pixel - mean) / std as a product and a sum of each channel.
-  const Tensor scale = reshape(tensor(std), {1, 3, 1, 1}),
-               centre = reshape(tensor(mean), {1, 3, 1, 1});
-  Tensor input = frames.to({.dtype = f32, .memory_format = MemoryFormat::channels_last});
-  input -= centre.to(input.device());
-  input /= scale.to(input.device());
+  int64_t count = 0;
+  for (const Tensor& frames : parts) {
+    check(frames.dtype() == u8 && frames.dim() == 4 && frames.size(1) == 3, "segmenter",
+          "frames must be u8 (N, 3, H, W)", frames.dtype(), " ", to_string(frames.shape()));
+    count += frames.size(0);
+  }
+  const Tensor& first = *parts.begin();
+  const Device device = first.device();
+  // Written once, by the conversion.
+  Tensor input = empty({count, first.size(2), first.size(3), 3}, {.dtype = f32, .device = device});
+  input = input.permute({0, 3, 1, 2});
+  int64_t begin = 0;
+  for (const Tensor& frames : parts) {
+    input.narrow(0, begin, frames.size(0)).copy_(frames);
+    begin += frames.size(0);
+  }
+  // (pixel - mean) / std, of each channel.
+  input -= tensor(mean).view({1, 3, 1, 1}).to(device);
+  input /= tensor(std).view({1, 3, 1, 1}).to(device);
   return input;
 }
 
-Tensor Segmenter::logits(const Tensor& frames) const {
-  return net(normalised(frames)).select(1, 0).to(f32);
-}
+Tensor Segmenter::logits(const Tensor& input) const { return net(input).select(1, 0).to(f32); }
 
 Tensor Segmenter::masks(const Tensor& frames) const {
   const NoGradGuard no_grad;
   const bool training = net->is_training();
   net->eval();
-  Tensor masks = (logits(frames) > 0).to(u8);
+  Tensor masks = (logits(normalised({frames})) > 0).to(u8);
   net->train(training);
   return masks;
 }

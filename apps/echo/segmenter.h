@@ -14,10 +14,11 @@ struct Segmenter {
   nn::AnyModule net;             // (N, 3, H, W) -> (N, 1, H, W)
   std::vector<float> mean, std;  // of pixels 0 to 255, one a channel
 
-  /// u8 (N, 3, H, W) -> f32 (N, 3, H, W), channels_last: (pixel - mean) / std.
-  Tensor normalised(const Tensor& frames) const;
-  /// u8 (N, 3, H, W) -> f32 (N, H, W), in the network's mode and with a graph.
-  Tensor logits(const Tensor& frames) const;
+  /// u8 (N, 3, H, W) of one size -> f32 (sum of N, 3, H, W), channels_last: (pixel - mean) / std,
+  /// the parts after one another.
+  Tensor normalised(std::initializer_list<Tensor> parts) const;
+  /// normalised() frames (N, 3, H, W) -> f32 (N, H, W), in the network's mode and with a graph.
+  Tensor logits(const Tensor& input) const;
   /// u8 (N, 3, H, W) -> u8 (N, H, W): 1 where a pixel belongs to the ventricle, a logit above 0.
   /// Without a graph, in eval mode, and the network's mode is what it was.
   Tensor masks(const Tensor& frames) const;

@@ -7,12 +7,12 @@
 #include <aorta/apps/echo/run_space.h>
 #include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/train.h>
+#include <aorta/core/clock.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -20,8 +20,6 @@
 
 namespace aorta::echo {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::string default_output(const TrainOptions& options) {
   return "output/segmentation/" + options.model_name +
@@ -161,8 +159,7 @@ class Run {
       bar.update(trainer_->epoch_steps(), status(trainer_->totals()));
       if (std::exchange(first_step_, false)) note_first_step();
       if (options_.profile) profile();
-      const std::chrono::duration<double, std::ratio<60>> since = Clock::now() - saved_;
-      if (since.count() >= options_.save_every) save();
+      if (seconds_now() - saved_ >= 60 * options_.save_every) save();
     }
     bar.end();
     return !interrupted();
@@ -279,7 +276,7 @@ class Run {
   }
 
   void save() {
-    const Clock::time_point start = Clock::now();
+    const double start = seconds_now();
     State state = trainer_->state();
     state.add("history.", history_.state());
     state.add("", records_->state());
@@ -288,8 +285,8 @@ class Run {
     for (const auto& [name, seconds] : kRunTimes)
       state.set(std::string("times.") + name, trainer_->times().*seconds);
     folder_.save(state, "checkpoint.safetensors", 1);
-    saved_ = Clock::now();
-    trainer_->times().save += std::chrono::duration<double>(saved_ - start).count();
+    saved_ = seconds_now();
+    trainer_->times().save += saved_ - start;
   }
 
   /// How good the best weights are on VAL, what else was asked for of them, and the report.
@@ -306,7 +303,7 @@ class Run {
     const auto shown = [&](const std::string& label) {
       return progress_on(console_.bar(), label, "the training is saved; " + resume_command());
     };
-    const Clock::time_point start = Clock::now();
+    const double start = seconds_now();
     std::vector<data::EchoSplit> splits = {data::EchoSplit::val};
     if (options_.run_test) splits.push_back(data::EchoSplit::test);
     for (const data::EchoSplit split : splits) {
@@ -324,7 +321,7 @@ class Run {
                            .output = folder_.path(),
                            .batch_size = options_.batch_size,
                            .progress = shown("segment test")});
-    trainer_->times().evaluate = std::chrono::duration<double>(Clock::now() - start).count();
+    trainer_->times().evaluate = seconds_now() - start;
     with_code(ExitCode::storage,
               [&] { write_report(folder_, options_, history_, *trainer_, best, evaluations); });
     console_.line("report " + folder_.file("report.html"));
@@ -354,7 +351,7 @@ class Run {
   bool finished_ = false;  // --max_steps is reached
   bool first_step_ = true;
   int profiled_ = 0;
-  Clock::time_point saved_ = Clock::now();
+  double saved_ = seconds_now();
 };
 
 }  // namespace

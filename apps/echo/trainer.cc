@@ -3,10 +3,10 @@
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/trainer.h>
+#include <aorta/core/clock.h>
 #include <aorta/core/io/bytes.h>
 
 #include <bit>
-#include <chrono>
 #include <cmath>
 
 namespace aorta::echo {
@@ -16,14 +16,13 @@ namespace {
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds) {}
-  ~Stopwatch() { seconds_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  ~Stopwatch() { seconds_ += seconds_now() - start_; }
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
 
  private:
-  using Clock = std::chrono::steady_clock;
   double& seconds_;
-  Clock::time_point start_ = Clock::now();
+  const double start_ = seconds_now();
 };
 
 std::shared_ptr<const data::Dataset> training_set(const TrainOptions& options,
@@ -61,7 +60,8 @@ Segmenter initial_segmenter(const TrainOptions& options, const State* checkpoint
   return segmenter;
 }
 
-data::DataLoaderOptions loader_options(const TrainOptions& options, bool training) {
+data::DataLoaderOptions loader_options(const TrainOptions& options, Device device,
+                                       const Segmenter& segmenter, bool training) {
   return {.batch_size = options.batch_size,
           .shuffle = training,
           .num_workers = options.num_workers,
@@ -69,7 +69,11 @@ data::DataLoaderOptions loader_options(const TrainOptions& options, bool trainin
           .drop_last = training,
           .timeout = options.num_workers > 0 ? options.timeout : 0,
           .persistent_workers = options.num_workers > 0,
-          .seed = options.seed};
+          .seed = options.seed,
+          .device = device.type == DeviceType::cpu ? std::nullopt : std::optional(device),
+          .batch_transform = [segmenter](const data::Batch& batch) {
+            return with_inputs(batch, segmenter);
+          }};
 }
 
 void count(const Tensor& logits, const Tensor& truth, Totals& totals) {
@@ -149,24 +153,32 @@ Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
   nn::set_statistic_groups(*segmenter_.net, 2);
   optimizer_ = make_optimizer(options, segmenter_.net->parameters());
   with_code(ExitCode::usage, [&] {
-    loader_ = std::make_unique<data::DataLoader>(train, loader_options(options, true));
-    validation_loader_ =
-        std::make_unique<data::DataLoader>(validation_, loader_options(options, false));
+    loader_ = std::make_unique<data::DataLoader>(
+        train, loader_options(options, device_, segmenter_, true));
+    validation_loader_ = std::make_unique<data::DataLoader>(
+        validation_, loader_options(options, device_, segmenter_, false));
   });
   schedule_ = make_schedule(options, *optimizer_, loader_->size());
   segmenter_.net->train();
   if (checkpoint) restore(*checkpoint);
 }
 
-Trainer::Inputs Trainer::inputs_of(const data::Batch& batch) const {
-  const Tensor truth = cat({batch["LargeTrace"], batch["SmallTrace"]});
-  return {.frames = cat({batch["LargeFrame"], batch["SmallFrame"]}).to(device_),
-          .truth = truth.to({.dtype = f32, .device = device_})};
+data::Batch with_inputs(const data::Batch& batch, const Segmenter& segmenter) {
+  const Tensor &large = batch["LargeTrace"], &small = batch["SmallTrace"];
+  const int64_t half = large.size(0);
+  const Tensor truth =
+      empty({2 * half, large.size(1), large.size(2)}, {.dtype = f32, .device = large.device()});
+  truth.narrow(0, 0, half).copy_(large);
+  truth.narrow(0, half, half).copy_(small);
+  data::Batch both = batch;
+  both.add("input", segmenter.normalised({batch["LargeFrame"], batch["SmallFrame"]}));
+  both.add("truth", truth);
+  return both;
 }
 
-Tensor Trainer::logits(const Tensor& frames) const {
+Tensor Trainer::logits(const data::Batch& batch) const {
   const Autocast autocast(options_.amp ? bf16 : f32);
-  return segmenter_.logits(frames);
+  return segmenter_.logits(batch["input"]);
 }
 
 bool Trainer::step() {
@@ -189,17 +201,17 @@ bool Trainer::step() {
   }
   in_step_ = true;
   const data::Batch& batch = **batches_;
-  const Inputs both = inputs_of(batch);
+  const Tensor& truth = batch["truth"];
   before_ = {.buffers = {}, .random = default_generator().state()};
   for (const Tensor& buffer : segmenter_.net->buffers()) before_.buffers.push_back(buffer.clone());
   Tensor output, loss;
   double value = 0;
   {
     const Stopwatch running(times_.forward);
-    output = logits(both.frames);
-    loss = loss_of(output, both.truth) / 2;
+    output = logits(batch);
+    loss = loss_of(output, truth) / 2;
     value = loss.item<double>();
-    if (!std::isfinite(value)) diverge(batch, both, value);
+    if (!std::isfinite(value)) diverge(batch, value);
   }
   {
     const Stopwatch running(times_.backward);
@@ -213,8 +225,8 @@ bool Trainer::step() {
   }
   totals_.loss += value;
   totals_.samples += batch["LargeFrame"].size(0);
-  totals_.pixels += both.truth.numel() / 2;
-  count(output, both.truth, totals_);
+  totals_.pixels += truth.numel() / 2;
+  count(output, truth, totals_);
   ++steps_;
   ++in_epoch_;
   in_step_ = false;
@@ -230,12 +242,12 @@ std::optional<Totals> Trainer::validate(const std::function<bool(const Totals&)>
     segmenter_.net->eval();
     bool ended = false;
     for (const data::Batch& batch : *validation_loader_) {
-      const Inputs both = inputs_of(batch);
-      const Tensor output = logits(both.frames);
-      totals.loss += loss_of(output, both.truth).item<double>() / 2;
+      const Tensor& truth = batch["truth"];
+      const Tensor output = logits(batch);
+      totals.loss += loss_of(output, truth).item<double>() / 2;
       totals.samples += batch["LargeFrame"].size(0);
-      totals.pixels += both.truth.numel() / 2;
-      count(output, both.truth, totals);
+      totals.pixels += truth.numel() / 2;
+      count(output, truth, totals);
       if (go_on && !go_on(totals)) {
         ended = true;
         break;
@@ -262,7 +274,7 @@ void Trainer::go_back() {
   default_generator().restore(before_.random);
 }
 
-std::string Trainer::first_layer_not_finite(const Tensor& frames) {
+std::string Trainer::first_layer_not_finite(const data::Batch& batch) {
   const NoGradGuard no_grad;
   std::string first;
   std::vector<HookHandle> hooks;
@@ -274,23 +286,23 @@ std::string Trainer::first_layer_not_finite(const Tensor& frames) {
           if (first.empty() && !all(isfinite(outputs[0])).item<bool>()) first = path;
         }));
   }
-  logits(frames);
+  logits(batch);
   for (HookHandle& hook : hooks) hook.remove();
   return first;
 }
 
-void Trainer::diverge(const data::Batch& batch, const Inputs& both, double loss) {
+void Trainer::diverge(const data::Batch& batch, double loss) {
   const std::vector<std::string> names = file_names(batch);
   std::string list;
   for (size_t i = 0; i < names.size() && i < 5; ++i) list += (i ? ", " : "") + names[i];
   if (names.size() > 5) list += " and " + std::to_string(names.size() - 5) + " more";
   go_back();
-  const std::string layer = first_layer_not_finite(both.frames);
+  const std::string layer = first_layer_not_finite(batch);
   go_back();
   replay_ = State();
   replay_.add("", segmenter_.state());
-  replay_.set("replay.frames", both.frames);
-  replay_.set("replay.truth", both.truth);
+  replay_.set("replay.frames", cat({batch["LargeFrame"], batch["SmallFrame"]}));
+  replay_.set("replay.truth", batch["truth"]);
   // A state's texts are UTF-8; names of files are any bytes.
   std::vector<std::string> texts = names;
   for (std::string& text : texts)

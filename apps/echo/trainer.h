@@ -85,19 +85,14 @@ class Trainer {
   State state() const;
 
  private:
-  struct Inputs {
-    Tensor frames;  // u8 (2 B, 3, H, W): end of diastole, then end of systole
-    Tensor truth;   // f32 (2 B, H, W)
-  };
-  Inputs inputs_of(const data::Batch& batch) const;
-  Tensor logits(const Tensor& frames) const;
+  Tensor logits(const data::Batch& batch) const;
   void compare_data(const State& checkpoint);
   void restore(const State& state);
   /// Undoes what a forward has changed: the running statistics, the random numbers.
   void go_back();
   /// The first layer whose output isn't finite; empty when all are.
-  std::string first_layer_not_finite(const Tensor& frames);
-  [[noreturn]] void diverge(const data::Batch& batch, const Inputs& both, double loss);
+  std::string first_layer_not_finite(const data::Batch& batch);
+  [[noreturn]] void diverge(const data::Batch& batch, double loss);
 
   TrainOptions options_;
   Device device_;
@@ -122,6 +117,11 @@ class Trainer {
   State replay_;
 };
 
+/// A batch of echo_frames() and what the network and its loss are given, each written once where
+/// the batch lies:
+///   "input"   f32 (2 B, 3, H, W), channels_last, normalised: ends of diastole, then of systole
+///   "truth"   f32 (2 B, H, W), 1 inside of the traces
+data::Batch with_inputs(const data::Batch& batch, const Segmenter& segmenter);
 /// EchoNet's samples of a split: Filename, LargeFrame, SmallFrame, LargeTrace, SmallTrace, EF.
 /// Throws Failure(data).
 std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data::EchoSplit split);

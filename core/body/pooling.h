@@ -1,7 +1,9 @@
 #pragma once
 
+#include <aorta/core/body/window.h>
 #include <aorta/core/dtype.h>
 #include <aorta/core/host_device.h>
+#include <aorta/core/integers.h>
 
 #include <cstdint>
 
@@ -16,25 +18,18 @@ struct PoolDim {
   bool adaptive = false;
 };
 
-/// Positions first, first + step, ... before end.
-struct PoolRange {
-  int64_t first, end;
-};
-
 /// What window `o` reads, steps of `dilation` apart.
-AORTA_INLINE PoolRange pool_window(const PoolDim& dim, int64_t o) {
-  if (dim.adaptive)
-    return {o * dim.input / dim.output, ((o + 1) * dim.input + dim.output - 1) / dim.output};
+AORTA_INLINE WindowRange pool_window(const PoolDim& dim, int64_t o) {
+  if (dim.adaptive) return {o * dim.input / dim.output, divide_up((o + 1) * dim.input, dim.output)};
   const int64_t start = o * dim.stride - dim.padding;
   const int64_t end = start + (dim.kernel - 1) * dim.dilation + 1;
-  const int64_t skipped = start < 0 ? (dim.dilation - 1 - start) / dim.dilation : 0;
-  return {start + skipped * dim.dilation, end < dim.input ? end : dim.input};
+  const int64_t first = start + steps_below(start, dim.dilation, 0) * dim.dilation;
+  return {first, end < dim.input ? end : dim.input};
 }
 
 /// The windows that read input position `i`; dilation is 1.
-AORTA_INLINE PoolRange pool_readers(const PoolDim& dim, int64_t i) {
-  if (dim.adaptive)
-    return {i * dim.output / dim.input, ((i + 1) * dim.output + dim.input - 1) / dim.input};
+AORTA_INLINE WindowRange pool_readers(const PoolDim& dim, int64_t i) {
+  if (dim.adaptive) return {i * dim.output / dim.input, divide_up((i + 1) * dim.output, dim.input)};
   const int64_t last = i + dim.padding, before = last - dim.kernel;
   const int64_t end = last / dim.stride + 1;
   return {before < 0 ? 0 : before / dim.stride + 1, end < dim.output ? end : dim.output};
@@ -48,7 +43,7 @@ AORTA_INLINE int64_t pool_count(const PoolDim& dim, int64_t o, bool padding) {
     const int64_t end = start + dim.kernel, last = dim.input + dim.padding;
     return (end < last ? end : last) - start;
   }
-  const PoolRange range = pool_window(dim, o);
+  const WindowRange range = pool_window(dim, o);
   return range.end - range.first;
 }
 

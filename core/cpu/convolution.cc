@@ -26,9 +26,9 @@ class Map {
   Map(const ConvolutionArgs& args, bool transposed)
       : args_(args),
         kind_(gemm_kind(args.dtype)),
-        tile_(for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(kind_)),
-        pack_(for_isa(v2::gemm_pack, v3::gemm_pack, v4::gemm_pack)),
-        block_(for_isa(v2::gemm_block, v3::gemm_block, v4::gemm_block)),
+        tile_(gemm_loops().tile(kind_)),
+        pack_(gemm_loops().pack),
+        block_(gemm_loops().block),
         store_(for_isa(v2::store_sums, v3::store_sums, v4::store_sums)),
         plan_(args, transposed, kind_),
         item_(item_size(args.dtype)),

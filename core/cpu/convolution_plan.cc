@@ -1,5 +1,6 @@
 #include <aorta/core/cpu/convolution_plan.h>
 
+#include <aorta/core/body/window.h>
 #include <aorta/core/cpu/scratch.h>
 
 #include <algorithm>
@@ -34,12 +35,9 @@ std::vector<ConvSegment> forward_segments(const ConvDim& dim) {
   for (int64_t j = 0; j < dim.kernel; ++j) all.push_back({j, j * dim.dilation - dim.padding});
   std::vector<ConvSegment> segments;
   for (int64_t o = 0; o < dim.output; ++o) {
-    const int64_t start = o * dim.stride - dim.padding, room = dim.input - start;
-    const int64_t low = start < 0 ? divide_up(-start, dim.dilation) : 0;
-    const int64_t high = room > 0 ? std::min(dim.kernel, divide_up(room, dim.dilation)) : 0;
-    if (low >= high) continue;
-    add_position(segments, o, 1, dim.stride,
-                 std::span(all).subspan(static_cast<size_t>(low), static_cast<size_t>(high - low)),
+    const body::WindowRange taps = body::taps_reading(dim, o, o);
+    if (taps.first >= taps.end) continue;
+    add_position(segments, o, 1, dim.stride, {all.begin() + taps.first, all.begin() + taps.end},
                  o * dim.stride);
   }
   return segments;
@@ -189,30 +187,20 @@ void ConvRegions::cut_strips(ConvRegion& region, const std::vector<ConvPiece>& p
 void ConvRegions::rows(const ConvRegion& region, int64_t first, int64_t count,
                        ConvRow* rows) const {
   const ConvSegment* const* s = region.segments;
-  int64_t rest = first;
-  int64_t k = rest % s[2]->count;
-  rest /= s[2]->count;
-  int64_t j = rest % s[1]->count;
-  rest /= s[1]->count;
-  int64_t i = rest % s[0]->count, n = rest / s[0]->count;
-  for (int64_t row = 0; row < count; ++row) {
-    const int64_t source = ((n * source_sizes_[0] + i * s[0]->source_step) * source_sizes_[1] +
-                            j * s[1]->source_step) *
-                               source_sizes_[2] +
-                           k * s[2]->source_step;
+  const int64_t counts[] = {s[0]->count, s[1]->count, s[2]->count};
+  ConvPosition at(counts, first);
+  for (int64_t row = 0; row < count; ++row, at.advance(counts)) {
+    const int64_t source =
+        ((at.n * source_sizes_[0] + at.i * s[0]->source_step) * source_sizes_[1] +
+         at.j * s[1]->source_step) *
+            source_sizes_[2] +
+        at.k * s[2]->source_step;
     const int64_t target =
-        ((n * target_sizes_[0] + s[0]->first + i * s[0]->step) * target_sizes_[1] + s[1]->first +
-         j * s[1]->step) *
+        ((at.n * target_sizes_[0] + s[0]->first + at.i * s[0]->step) * target_sizes_[1] +
+         s[1]->first + at.j * s[1]->step) *
             target_sizes_[2] +
-        s[2]->first + k * s[2]->step;
+        s[2]->first + at.k * s[2]->step;
     rows[row] = {source * source_channels_, target * target_channels_};
-    if (++k < s[2]->count) continue;
-    k = 0;
-    if (++j < s[1]->count) continue;
-    j = 0;
-    if (++i < s[0]->count) continue;
-    i = 0;
-    ++n;
   }
 }
 

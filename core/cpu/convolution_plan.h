@@ -51,6 +51,25 @@ struct ConvRow {
   int64_t source, target;
 };
 
+/// Position number `number` of images of counts[0] x counts[1] x counts[2], and those that follow.
+struct ConvPosition {
+  ConvPosition(const int64_t* counts, int64_t number)
+      : n(number / counts[2] / counts[1] / counts[0]),
+        i(number / counts[2] / counts[1] % counts[0]),
+        j(number / counts[2] % counts[1]),
+        k(number % counts[2]) {}
+  void advance(const int64_t* counts) {
+    if (++k < counts[2]) return;
+    k = 0;
+    if (++j < counts[1]) return;
+    j = 0;
+    if (++i < counts[0]) return;
+    i = 0;
+    ++n;
+  }
+  int64_t n, i, j, k;
+};
+
 /// The division of one convolution, for all of its groups.
 class ConvRegions {
  public:

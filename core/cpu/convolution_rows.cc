@@ -18,9 +18,7 @@ constexpr int64_t kMostChannels = 4096, kMostHalfChannels = 1024;  // x's times 
 // Ranges of rows with sums of their own, at most.
 constexpr int64_t kParts = 16;
 
-void multiply(const Gemm& product) {
-  for_isa(v2::gemm_direct, v3::gemm_direct, v4::gemm_direct)(product);
-}
+void multiply(const Gemm& product) { gemm_loops().direct(product); }
 
 // A dimension as a pass over it sees it: what it reads is the input.
 ConvDim seen(const ConvDim& dim, bool transposed) {
@@ -41,7 +39,7 @@ class Rows {
         d_(seen(args.dims[0], transposed)),
         h_(seen(args.dims[1], transposed)),
         w_(seen(args.dims[2], transposed)),
-        dtype_(args.dtype == DType::f64 ? DType::f64 : DType::f32),
+        dtype_(compute_dtype(args.dtype)),
         half_(is_half(args.dtype)),
         item_(item_size(dtype_)),
         channels_(transposed ? args.y_channels : args.x_channels),

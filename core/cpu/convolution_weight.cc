@@ -1,5 +1,7 @@
+#include <aorta/core/body/window.h>
 #include <aorta/core/cpu/convolution.h>
 #include <aorta/core/cpu/convolution_plan.h>
+#include <aorta/core/cpu/grid.h>
 #include <aorta/core/cpu/scratch.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/parallel_for.h>
@@ -34,13 +36,10 @@ struct TapSet {
   int64_t work = 0;  // multiply-adds, of all groups
 };
 
-// Positions o of y with 0 <= o * stride - padding + tap * dilation < input.
-Range positions_of(const ConvDim& dim, int64_t tap) {
-  const int64_t shift = dim.padding - tap * dim.dilation;
-  const int64_t begin = shift > 0 ? divide_up(shift, dim.stride) : 0;
-  const int64_t last = dim.input - 1 + shift;
-  const int64_t end = last < 0 ? 0 : std::min(dim.output, last / dim.stride + 1);
-  return {begin, std::max(begin, end)};
+// The positions of y whose `tap` lies in x.
+Range range_of(const ConvDim& dim, int64_t tap) {
+  const body::WindowRange range = body::positions_reading(dim, tap);
+  return {range.first, std::max(range.first, range.end)};
 }
 
 class Weights {
@@ -48,9 +47,9 @@ class Weights {
   explicit Weights(const ConvolutionArgs& args)
       : args_(args),
         kind_(gemm_kind(args.dtype)),
-        tile_(for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(kind_)),
-        pack_(for_isa(v2::gemm_pack, v3::gemm_pack, v4::gemm_pack)),
-        block_(for_isa(v2::gemm_block, v3::gemm_block, v4::gemm_block)),
+        tile_(gemm_loops().tile(kind_)),
+        pack_(gemm_loops().pack),
+        block_(gemm_loops().block),
         item_(item_size(args.dtype)),
         sum_(args.dtype == DType::f64 ? 8 : 4),
         rows_(args.y_channels / args.groups),
@@ -96,7 +95,7 @@ class Weights {
         }
         for (int64_t k = 0; k < d[2].kernel; ++k) {
           TapSet set{row + k * channels_, channels_};
-          add_product(set, i, j, k, 1, positions_of(d[2], k));
+          add_product(set, i, j, k, 1, range_of(d[2], k));
           sets_.push_back(std::move(set));
         }
       }
@@ -108,7 +107,7 @@ class Weights {
   // Taps (i, j, k) to (i, j, k + count - 1), at the positions `across` along the width.
   void add_product(TapSet& set, int64_t i, int64_t j, int64_t k, int64_t count, Range across) {
     const ConvDim* const d = args_.dims;
-    const Range ranges[] = {positions_of(d[0], i), positions_of(d[1], j), across};
+    const Range ranges[] = {range_of(d[0], i), range_of(d[1], j), across};
     const int64_t taps[] = {i, j, k};
     TapProduct product{};
     product.column = ((i * d[1].kernel + j) * d[2].kernel + k) * channels_;
@@ -144,7 +143,7 @@ class Weights {
     while (cut < units && (cut < units % threads || work_of(cut) * threads > rest))
       rest -= work_of(cut++);
     const int64_t row_panels = divide_up(rows_, tile_.rows);
-    const int64_t down = best_down(threads), across = threads / down;
+    const Grid grid = grid_of(threads);
     const int64_t tasks = cut * threads + units - cut;
     parallel_for(0, tasks, threads > 1 ? 1 : tasks, [&](int64_t begin, int64_t end) {
       const Scratch memory((block_rows_ + kPanels * tile_.columns) * kLineBytes + 16 * depth_);
@@ -153,29 +152,22 @@ class Weights {
         const int64_t part = is_part ? i % threads : 0;
         const int64_t unit = is_part ? i / threads : i - cut * (threads - 1);
         const TapSet& set = sets_[static_cast<size_t>(unit / args_.groups)];
-        const Range rows = part_of(row_panels, is_part ? down : 1, part / across);
+        const Range rows = part_of(row_panels, is_part ? grid.down : 1, part / grid.across);
         multiply_set(set, unit % args_.groups,
                      {rows.begin * tile_.rows, std::min(rows.end * tile_.rows, rows_)},
-                     part % across, is_part ? across : 1, memory.data());
+                     part % grid.across, is_part ? grid.across : 1, memory.data());
       }
     });
   }
 
-  // How many of so many parts of a set lie one below the other where they take the least time.
-  int64_t best_down(int64_t parts) const {
-    int64_t best = 1, least = INT64_MAX;
-    for (int64_t down = 1; down <= parts; ++down) {
-      if (parts % down != 0) continue;
-      const int64_t rows = round_up(divide_up(rows_, down), tile_.rows);
-      const int64_t columns = round_up(divide_up(sets_[0].columns, parts / down), tile_.columns);
+  // Parts of the rows and columns of a set, where they take the least time.
+  Grid grid_of(int64_t parts) const {
+    return best_grid(parts, [&](const Grid& grid) {
+      const int64_t rows = round_up(divide_up(rows_, grid.down), tile_.rows);
+      const int64_t columns = round_up(divide_up(sets_[0].columns, grid.across), tile_.columns);
       const int64_t packed = rows + columns * divide_up(rows, block_rows_);
-      const int64_t time = rows * columns + kPackWork * packed;
-      if (time < least) {
-        least = time;
-        best = down;
-      }
-    }
-    return best;
+      return rows * columns + kPackWork * packed;
+    });
   }
 
   char* sum_at(int64_t group, int64_t row, int64_t column) const {
@@ -289,19 +281,10 @@ class Weights {
     int64_t image = 1;
     for (const ConvDim& dim : args_.dims) image *= y ? dim.output : dim.input;
     const int64_t* const steps = y ? p.y_steps : p.x_steps;
-    int64_t k = first % p.counts[2], rest = first / p.counts[2];
-    int64_t j = rest % p.counts[1];
-    rest /= p.counts[1];
-    int64_t i = rest % p.counts[0], n = rest / p.counts[0];
-    for (int64_t at = 0; at < count; ++at) {
-      offsets[at] = (n * image + i * steps[0] + j * steps[1] + k * steps[2]) * channels;
-      if (++k < p.counts[2]) continue;
-      k = 0;
-      if (++j < p.counts[1]) continue;
-      j = 0;
-      if (++i < p.counts[0]) continue;
-      i = 0;
-      ++n;
+    ConvPosition at(p.counts, first);
+    for (int64_t i = 0; i < count; ++i, at.advance(p.counts)) {
+      const int64_t place = at.n * image + at.i * steps[0] + at.j * steps[1] + at.k * steps[2];
+      offsets[i] = place * channels;
     }
   }
 

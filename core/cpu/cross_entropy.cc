@@ -1,4 +1,5 @@
 #include <aorta/core/cpu/cross_entropy.h>
+#include <aorta/core/integers.h>
 
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/ops/creation.h>
@@ -29,7 +30,7 @@ void store_numbers(DType dtype, void* data, int64_t i, const double* values, int
 // Sums over ranges of a parallel_for, each in a place of its own.
 struct RangeSums {
   RangeSums(int64_t count, int64_t grain)
-      : grain_(grain), parts_(static_cast<size_t>((count + grain - 1) / grain)) {}
+      : grain_(grain), parts_(static_cast<size_t>(divide_up(count, grain))) {}
   struct Part {
     double loss = 0, weight = 0;
     int64_t bad = -1;  // the first line whose target is out of range
@@ -87,11 +88,9 @@ struct Panels {
         long_lines(lines.inner == 1 && !turned),
         packed(turned || dtype != compute),
         width(long_lines ? 1 : std::min(turned ? lines.outer : lines.inner, kClassColumns)),
-        across((lines.inner + width - 1) / width) {}
+        across(divide_up(lines.inner, width)) {}
 
-  int64_t count() const {
-    return turned ? (lines.outer + width - 1) / width : lines.outer * across;
-  }
+  int64_t count() const { return turned ? divide_up(lines.outer, width) : lines.outer * across; }
   int64_t grain() const { return std::max<int64_t>(kGrain / (width * lines.length), 1); }
   int64_t first_line(int64_t panel) const {
     return turned ? panel * width : panel / across * lines.inner + panel % across * width;
@@ -226,9 +225,8 @@ void add_classes(const Task<C>& task, int64_t first, const ClassPanel& panel, do
 template <class C>
 int64_t run(const ClassLossArgs& args) {
   const Task<C> task(args);
-  const auto choose = task.panels.long_lines
-                          ? for_isa(v2::class_line, v3::class_line, v4::class_line)
-                          : for_isa(v2::class_columns, v3::class_columns, v4::class_columns);
+  const ClassLossLoops& loops = class_loss_loops();
+  const auto choose = task.panels.long_lines ? loops.line : loops.columns;
   const ClassPanelFunction function = choose(std::is_same_v<C, double>);
   const int64_t count = task.panels.count(), grain = task.panels.grain();
   RangeSums sums(count, grain);
@@ -285,11 +283,8 @@ void finish_classes(const Task<C>& task, int64_t first, const ClassPanel& panel,
 template <class C>
 void run_backward(const ClassLossArgs& args) {
   const Task<C> task(args);
-  const auto choose =
-      task.panels.long_lines
-          ? for_isa(v2::class_line_backward, v3::class_line_backward, v4::class_line_backward)
-          : for_isa(v2::class_columns_backward, v3::class_columns_backward,
-                    v4::class_columns_backward);
+  const ClassLossLoops& loops = class_loss_loops();
+  const auto choose = task.panels.long_lines ? loops.line_backward : loops.columns_backward;
   const ClassPanelBackwardFunction function = choose(std::is_same_v<C, double>);
   const LineGradient gradient(args);
   double weights = 0;
@@ -362,7 +357,7 @@ int64_t run_nll_of(const ClassLossArgs& args) {
 }
 
 void run_nll_backward(const ClassLossArgs& args) {
-  const DType compute = args.dtype == DType::f64 ? DType::f64 : DType::f32;
+  const DType compute = compute_dtype(args.dtype);
   const LineGradient gradient(args);
   const int64_t bytes = args.lines.count() * args.lines.length * item_size(args.dtype);
   char* const output = static_cast<char*>(args.output);

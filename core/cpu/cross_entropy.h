@@ -30,10 +30,13 @@ using ClassPanelBackwardFunction = void (*)(const ClassPanel& panel, const doubl
 /// The most columns of a panel.
 inline constexpr int64_t kClassColumns = 64;
 
-// The functions are for one line, and for several lines side by side.
-AORTA_EACH_ISA(ClassPanelFunction class_line(bool is_double);
-               ClassPanelFunction class_columns(bool is_double);
-               ClassPanelBackwardFunction class_line_backward(bool is_double);
-               ClassPanelBackwardFunction class_columns_backward(bool is_double);)
+/// An instruction set's loops over one line, or over several lines side by side.
+struct ClassLossLoops {
+  ClassPanelFunction (*line)(bool is_double);
+  ClassPanelFunction (*columns)(bool is_double);
+  ClassPanelBackwardFunction (*line_backward)(bool is_double);
+  ClassPanelBackwardFunction (*columns_backward)(bool is_double);
+};
+AORTA_ISA_TABLE(ClassLossLoops, class_loss_loops)
 
 }  // namespace aorta::cpu

@@ -1,4 +1,5 @@
 #include <aorta/core/cpu/gemm.h>
+#include <aorta/core/cpu/grid.h>
 #include <aorta/core/cpu/scratch.h>
 #include <aorta/core/parallel_for.h>
 
@@ -76,9 +77,9 @@ class PackedGemm {
   explicit PackedGemm(const Gemm& g)
       : g_(g),
         kind_(gemm_kind(g.dtype)),
-        tile_(for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(kind_)),
-        pack_(for_isa(v2::gemm_pack, v3::gemm_pack, v4::gemm_pack)),
-        block_(for_isa(v2::gemm_block, v3::gemm_block, v4::gemm_block)),
+        tile_(gemm_loops().tile(kind_)),
+        pack_(gemm_loops().pack),
+        block_(gemm_loops().block),
         per_element_(kind_ == GemmKind::bf16 ? 2 : 1),
         depth_(strip_depth()),
         rows_(std::min(g.m, kStripLines / tile_.rows * tile_.rows)),
@@ -182,40 +183,27 @@ class PackedGemm {
   char* b_ = nullptr;
 };
 
-// How many equal parts c is cut into, down and across.
-struct Grid {
-  int64_t down, across;
-};
-
-// The grid of `threads` parts whose largest one takes the least time. Parts side by side share the
-// rows of c, whose lines hardware then prefetches into the wrong core: counted as packing a again.
-Grid best_grid(const Gemm& g, const GemmTile& tile, int64_t threads) {
-  Grid best{1, 1};
-  int64_t least = INT64_MAX;
-  for (int64_t down = 1; down <= threads; ++down) {
-    if (threads % down != 0) continue;
-    const Grid grid{down, threads / down};
+// The parts of c for so many threads, of which the largest takes the least time. Parts side by side
+// share the rows of c, whose lines hardware then prefetches into the wrong core: counted as packing
+// a again.
+Grid grid_of(const Gemm& g, const GemmTile& tile, int64_t threads) {
+  return best_grid(threads, [&](const Grid& grid) {
     const int64_t rows = round_up(divide_up(g.m, grid.down), tile.rows);
     const int64_t columns = round_up(divide_up(g.n, grid.across), tile.columns);
     const int64_t packed = rows + columns + (grid.across > 1 ? rows : 0);
-    const int64_t time = rows * columns + kPackWork * packed;
-    if (time < least) {
-      least = time;
-      best = grid;
-    }
-  }
-  return best;
+    return rows * columns + kPackWork * packed;
+  });
 }
 
 // Each thread packs for itself what its part of c takes: panels that another core packed would come
 // from its cache, as slowly as from memory where the cores share none.
 void gemm_packed(const Gemm& g) {
-  const GemmTile tile = for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(gemm_kind(g.dtype));
+  const GemmTile tile = gemm_loops().tile(gemm_kind(g.dtype));
   const int64_t tasks = std::max<int64_t>(g.m * g.n / divide_up(kTaskWork, g.k), 1);
-  const Grid grid = best_grid(g, tile, std::min<int64_t>(get_num_threads(), tasks));
+  const Grid grid = grid_of(g, tile, std::min<int64_t>(get_num_threads(), tasks));
   const int64_t rows = round_up(divide_up(g.m, grid.down), tile.rows);
   const int64_t columns = round_up(divide_up(g.n, grid.across), tile.columns);
-  const int64_t count = grid.down * grid.across;
+  const int64_t count = grid.count();
   const auto part = [&](int64_t i) {
     const int64_t row = i / grid.across * rows, column = i % grid.across * columns;
     return part_of(g, row, std::min(rows, g.m - row), column, std::min(columns, g.n - column));
@@ -234,10 +222,9 @@ void gemm_packed(const Gemm& g) {
 void gemm_whole(const Gemm& g) {
   switch (gemm_path(g)) {
     case GemmPath::direct:
-      return gemm_unpacked(g, for_isa(v2::gemm_direct, v3::gemm_direct, v4::gemm_direct),
-                           kDirectDepth);
+      return gemm_unpacked(g, gemm_loops().direct, kDirectDepth);
     case GemmPath::dots:
-      return gemm_unpacked(g, for_isa(v2::gemm_dots, v3::gemm_dots, v4::gemm_dots), kDotsDepth);
+      return gemm_unpacked(g, gemm_loops().dots, kDotsDepth);
     case GemmPath::packed:
       return gemm_packed(g);
   }

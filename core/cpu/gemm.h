@@ -93,10 +93,16 @@ struct GemmTile {
   int rows, columns, bytes;
 };
 
-// gemm_direct and gemm_dots read both operands where they are, in f32 and f64. Columns of b are
-// contiguous for gemm_direct; rows of a and columns of b are contiguous along k for gemm_dots.
-AORTA_EACH_ISA(GemmTile gemm_tile(GemmKind kind); void gemm_pack(const GemmPack& pack);
-               void gemm_block(const GemmBlock& block); void gemm_direct(const Gemm& gemm);
-               void gemm_dots(const Gemm& gemm);)
+/// An instruction set's loops. `direct` and `dots` read both operands where they are, in f32 and
+/// f64: columns of b are contiguous for `direct`; rows of a and columns of b are contiguous along k
+/// for `dots`.
+struct GemmLoops {
+  GemmTile (*tile)(GemmKind kind);
+  void (*pack)(const GemmPack& pack);
+  void (*block)(const GemmBlock& block);
+  void (*direct)(const Gemm& gemm);
+  void (*dots)(const Gemm& gemm);
+};
+AORTA_ISA_TABLE(GemmLoops, gemm_loops)
 
 }  // namespace aorta::cpu

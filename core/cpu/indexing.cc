@@ -57,21 +57,21 @@ void run_shared(const IndexedArgs& given, bool write, const Run& run) {
 }
 
 void gather_kernel(const IndexedArgs& args) {
-  const auto function = for_isa(v2::gather_range, v3::gather_range, v4::gather_range);
+  const auto gather = index_loops().gather;
   const bool stream = should_stream(args.numel * item_size(args.dtype));
   run_shared(args, false, [&](const IndexedArgs& share) {
-    function(share, stream);
+    gather(share, stream);
     if (stream) stream_fence();
   });
 }
 
 void scatter_kernel(const IndexedArgs& args, ScatterMode mode) {
-  const auto function = for_isa(v2::scatter_range, v3::scatter_range, v4::scatter_range);
-  run_shared(args, true, [&](const IndexedArgs& share) { function(share, mode); });
+  const auto scatter = index_loops().scatter;
+  run_shared(args, true, [&](const IndexedArgs& share) { scatter(share, mode); });
 }
 
 int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size) {
-  const auto any_outside = for_isa(v2::any_outside, v3::any_outside, v4::any_outside);
+  const auto any_outside = index_loops().any_outside;
   const int64_t* const data = index.data<int64_t>();
   const int64_t n = index.numel();
   std::atomic<bool> found = false;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <aorta/core/integers.h>
+
 #include <cstdint>
 
 #ifdef AORTA_ONE_ISA
@@ -55,6 +57,17 @@ inline T for_isa(T v2, T v3, T v4) {
   }
   return v4;
 }
+
+/// The smaller and the larger one: std::min's copy in code of an instruction set could be the one
+/// that the linker keeps for all CPUs.
+AORTA_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+AORTA_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/// Declares name(), the loops of this CPU's instruction set: the table `name` that cpu/isa/*.cc
+/// defines once for each.
+#define AORTA_ISA_TABLE(Type, name)       \
+  AORTA_EACH_ISA(extern const Type name;) \
+  inline const Type& name() { return *for_isa(&v2::name, &v3::name, &v4::name); }
 
 /// True when the CPU multiplies bf16 natively (AVX512-BF16) and v4 is in use.
 bool has_bf16();

@@ -1,4 +1,5 @@
 #include <aorta/core/cpu/normalization_pieces.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/normalization.h>
 #include <aorta/core/parallel_for.h>
@@ -15,7 +16,7 @@ constexpr int64_t kFewLines = 16, kManyLines = 256;
 const void* numbers_or(const void* given, double otherwise, const LineNormArgs& args,
                        Tensor& storage) {
   if (given) return given;
-  const DType dtype = args.dtype == DType::f64 ? DType::f64 : DType::f32;
+  const DType dtype = compute_dtype(args.dtype);
   storage = full({args.plan.length}, otherwise, {.dtype = dtype});
   return storage.data();
 }
@@ -71,9 +72,9 @@ void add_pieces(const LineNormArgs& args, const C* partial, int64_t pieces) {
 void line_backward(const LineNormArgs& args) {
   const NormLoops& loops = loops_of(args.dtype);
   const int64_t n = args.plan.length, item = item_size(args.dtype);
-  const DType compute = args.dtype == DType::f64 ? DType::f64 : DType::f32;
+  const DType compute = compute_dtype(args.dtype);
   const int64_t piece_lines = std::clamp(kPieceElements / n, kFewLines, kManyLines);
-  const int64_t pieces = ceil_div(args.lines, piece_lines);
+  const int64_t pieces = divide_up(args.lines, piece_lines);
   Tensor storage;
   const void* const weight = numbers_or(args.weight, 1, args, storage);
   const bool sums = args.weight_gradient || args.bias_gradient;

@@ -24,8 +24,7 @@ int64_t find_outside(const LossArgs& args) {
 
 // A sum a range, added up in their order.
 int64_t run(const LossArgs& args) {
-  const auto choose = for_isa(v2::loss_function, v3::loss_function, v4::loss_function);
-  const LossFunction function = choose(args.kind, args.dtype);
+  const LossFunction function = loss_loops().forward(args.kind, args.dtype);
   const size_t ranges = static_cast<size_t>((args.count + kGrain - 1) / kGrain);
   std::vector<double> sums(ranges);
   std::vector<char> outside(ranges);
@@ -45,17 +44,13 @@ int64_t run(const LossArgs& args) {
 }
 
 void run_backward(const LossArgs& args) {
-  const auto choose =
-      for_isa(v2::loss_backward_function, v3::loss_backward_function, v4::loss_backward_function);
-  const LossBackwardFunction function = choose(args.kind, args.dtype);
+  const LossBackwardFunction function = loss_loops().backward(args.kind, args.dtype);
   parallel_for(0, args.count, kGrain,
                [&](int64_t first, int64_t end) { function(args, first, end); });
 }
 
 void run_line_products(const LineProductsArgs& args) {
-  const auto choose =
-      for_isa(v2::line_products_function, v3::line_products_function, v4::line_products_function);
-  const LineProductsFunction function = choose(args.dtype);
+  const LineProductsFunction function = loss_loops().line_products(args.dtype);
   const int64_t grain = std::max<int64_t>(kThreadGrain / args.lines.length, 1);
   parallel_for(0, args.lines.count(), grain,
                [&](int64_t first, int64_t end) { function(args, first, end); });

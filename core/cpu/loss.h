@@ -14,8 +14,12 @@ using LossBackwardFunction = void (*)(const LossArgs& args, int64_t first, int64
 /// Lines [first, end) of x and y, side by side or each one contiguous, to sums[3 * line + 0..2].
 using LineProductsFunction = void (*)(const LineProductsArgs& args, int64_t first, int64_t end);
 
-AORTA_EACH_ISA(LossFunction loss_function(LossKind kind, DType dtype);
-               LossBackwardFunction loss_backward_function(LossKind kind, DType dtype);
-               LineProductsFunction line_products_function(DType dtype);)
+/// An instruction set's loops.
+struct LossLoops {
+  LossFunction (*forward)(LossKind kind, DType dtype);
+  LossBackwardFunction (*backward)(LossKind kind, DType dtype);
+  LineProductsFunction (*line_products)(DType dtype);
+};
+AORTA_ISA_TABLE(LossLoops, loss_loops)
 
 }  // namespace aorta::cpu

@@ -1,4 +1,5 @@
 #include <aorta/core/cpu/normalization_pieces.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/normalization.h>
 #include <aorta/core/parallel_for.h>
@@ -62,7 +63,7 @@ class ChannelNorm {
         item_(item_size(args.dtype)),
         rows_(samples_ * positions_),
         piece_rows_(std::min(std::max(kPieceElements / channels_, kPieceRows), rows_)),
-        pieces_(ceil_div(rows_, piece_rows_)) {}
+        pieces_(divide_up(rows_, piece_rows_)) {}
 
  protected:
   // A unit is a channel of a group; `at` is its index (group, channel).
@@ -139,7 +140,7 @@ class ChannelNorm {
     const int64_t units = channels_ / width_;
     const int64_t together = samples_ == 1 ? kStretchBytes : kCacheBytes;
     const int64_t most = std::min(together / (bytes * width_), units_ / kManyUnits);
-    const int64_t block = std::clamp<int64_t>(most, 1, units), blocks = ceil_div(units, block);
+    const int64_t block = std::clamp<int64_t>(most, 1, units), blocks = divide_up(units, block);
     parallel_for(0, groups_ * blocks, grain_of(rows_ * width_ * block),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {

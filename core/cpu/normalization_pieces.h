@@ -2,6 +2,7 @@
 
 #include <aorta/core/cpu/normalization.h>
 #include <aorta/core/cpu/tiles.h>
+#include <aorta/core/integers.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +13,6 @@ namespace aorta::cpu {
 /// whose partial results are long. Pieces depend on shapes alone, and so do the bits of the result.
 inline constexpr int64_t kRunElements = 2048;
 inline constexpr int64_t kPieceElements = 65536;
-
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t grain_of(int64_t elements) {
   return std::max<int64_t>(kThreadGrain / std::max<int64_t>(elements, 1), 1);
 }
@@ -51,9 +50,9 @@ struct Runs {
   Runs(int64_t length, int64_t count)
       : n(length),
         runs(count),
-        cuts(ceil_div(length, kRunElements)),
+        cuts(divide_up(length, kRunElements)),
         together(std::max<int64_t>(kRunElements / 2 / length, 1)) {}
-  int64_t count() const { return cuts > 1 ? runs * cuts : ceil_div(runs, together); }
+  int64_t count() const { return cuts > 1 ? runs * cuts : divide_up(runs, together); }
   Piece piece(int64_t i) const {
     if (cuts == 1) return {i * together, 0, n, std::min(together, runs - i * together)};
     const int64_t first = i % cuts * kRunElements;

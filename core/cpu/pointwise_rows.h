@@ -19,17 +19,19 @@ using TileFunction = void (*)(char* destination, int64_t row_stride, int64_t col
                               const char* source, int64_t source_row_stride,
                               int64_t source_column_stride, int64_t rows, int64_t columns);
 
-// Tables: [op in its list][dtype], [destination][source] and [log2 of the item size]. An entry that
-// no dtype policy admits is null.
-//
-// stream_copy copies without reading the destination into the cache, for results larger than the
-// cache; it is weakly ordered, so a thread ends its share with stream_fence(). reverse_copy copies
-// `count` elements, the last one first.
+// Tables: [op in its list][dtype]. An entry that no dtype policy admits is null.
 AORTA_EACH_ISA(const RowFunction* unary_rows(); const RowFunction* binary_rows();
-               const RowFunction* ternary_rows(); const RowFunction* gradient_rows();
-               const ConvertFunction* converters(); const TileFunction* tile_copies();
-               void stream_copy(char* destination, const char* source, int64_t bytes);
-               void reverse_copy(char* destination, const char* source, int64_t count,
-                                 int64_t item_size);)
+               const RowFunction* ternary_rows(); const RowFunction* gradient_rows();)
+
+/// An instruction set's loops that copy. `stream` copies without reading the destination into the
+/// cache, for results larger than the cache; it is weakly ordered, so a thread ends its share with
+/// stream_fence(). `reverse` copies `count` elements, the last one first.
+struct CopyLoops {
+  const ConvertFunction* converters;  // [destination][source]
+  const TileFunction* tiles;          // [log2 of the item size]
+  void (*stream)(char* destination, const char* source, int64_t bytes);
+  void (*reverse)(char* destination, const char* source, int64_t count, int64_t item_size);
+};
+AORTA_ISA_TABLE(CopyLoops, copy_loops)
 
 }  // namespace aorta::cpu

@@ -1,4 +1,5 @@
 #include <aorta/core/cpu/pooling.h>
+#include <aorta/core/integers.h>
 
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/ops/creation.h>
@@ -70,7 +71,7 @@ void scatter_planes(const PoolArgs& args) {
     positions *= dim.input;
   }
   const int64_t width = std::min(args.inner, kChannels);
-  const int64_t across = (args.inner + width - 1) / width;
+  const int64_t across = divide_up(args.inner, width);
   const int64_t grain = std::max<int64_t>(kThreadGrain / ((windows + positions) * width), 1);
   parallel_for(0, args.outer * across, grain, [&](int64_t begin, int64_t end) {
     // Half types are summed in f32.
@@ -111,19 +112,14 @@ void scatter_kernel(const PoolArgs& args) {
 
 void register_pooling() {
   max_pool_op.set_kernel(DeviceType::cpu, [](const PoolArgs& args) {
-    run(args,
-        for_isa(v2::max_pool_rows, v3::max_pool_rows, v4::max_pool_rows)(args.dtype, args.indices),
-        false);
+    run(args, pool_loops().max(args.dtype, args.indices), false);
   });
   max_pool_backward_op.set_kernel(DeviceType::cpu, scatter_kernel);
   avg_pool_op.set_kernel(DeviceType::cpu, [](const PoolArgs& args) {
-    run(args, for_isa(v2::avg_pool_rows, v3::avg_pool_rows, v4::avg_pool_rows)(args.dtype), false);
+    run(args, pool_loops().average(args.dtype), false);
   });
   avg_pool_backward_op.set_kernel(DeviceType::cpu, [](const PoolArgs& args) {
-    run(args,
-        for_isa(v2::avg_pool_backward_rows, v3::avg_pool_backward_rows,
-                v4::avg_pool_backward_rows)(args.dtype),
-        true);
+    run(args, pool_loops().average_backward(args.dtype), true);
   });
 }
 

@@ -10,8 +10,12 @@ namespace aorta::cpu {
 using PoolRowsFunction = void (*)(const body::PoolArgs& args, int64_t first, int64_t end,
                                   void* scratch);
 
-AORTA_EACH_ISA(PoolRowsFunction max_pool_rows(DType dtype, bool indices);
-               PoolRowsFunction avg_pool_rows(DType dtype);
-               PoolRowsFunction avg_pool_backward_rows(DType dtype);)
+/// An instruction set's loops.
+struct PoolLoops {
+  PoolRowsFunction (*max)(DType dtype, bool indices);
+  PoolRowsFunction (*average)(DType dtype);
+  PoolRowsFunction (*average_backward)(DType dtype);
+};
+AORTA_ISA_TABLE(PoolLoops, pool_loops)
 
 }  // namespace aorta::cpu

@@ -1,5 +1,6 @@
 #include <aorta/core/cpu/reduction.h>
 #include <aorta/core/cpu/tiles.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/parallel_for.h>
@@ -33,8 +34,6 @@ struct Plan {
   int64_t block, blocks;  // results in a full block, and the number of blocks
   int64_t chunk, chunks;  // reduced elements in a full chunk, and the number of chunks
 };
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 const ReduceLoops* find_loops(const ReduceArgs& args) {
   static const ReduceLoops* const table =
@@ -76,11 +75,11 @@ Plan make_plan(const ReduceArgs& args) {
     least = std::min<int64_t>(32, most);
   }
   plan.block = std::clamp<int64_t>(kPieceElements / length, least, most);
-  plan.blocks = ceil_div(args.kept, plan.block);
+  plan.blocks = divide_up(args.kept, plan.block);
   const int64_t wanted =
-      std::min(ceil_div(length * plan.block, kPieceElements), ceil_div(kManyPieces, plan.blocks));
-  plan.chunk = ceil_div(ceil_div(length, wanted), 64) * 64;
-  plan.chunks = ceil_div(length, plan.chunk);
+      std::min(divide_up(length * plan.block, kPieceElements), divide_up(kManyPieces, plan.blocks));
+  plan.chunk = round_up(divide_up(length, wanted), 64);
+  plan.chunks = divide_up(length, plan.chunk);
   return plan;
 }
 

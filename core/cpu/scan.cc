@@ -1,3 +1,4 @@
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/scalar/reduce.h>
@@ -35,7 +36,7 @@ template <class R>
 void run(const ScanArgs& args) {
   const Lines& lines = args.lines;
   const int64_t width = std::min(lines.inner, kColumns);
-  const int64_t across = (lines.inner + width - 1) / width;
+  const int64_t across = divide_up(lines.inner, width);
   const int64_t grain = std::max<int64_t>(kGrain / (width * lines.length), 1);
   visit_dtype(args.dtype, [&](auto type) {
     using T = decltype(type);

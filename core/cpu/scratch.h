@@ -1,11 +1,9 @@
 #pragma once
 
 #include <aorta/core/allocator.h>
+#include <aorta/core/integers.h>
 
 namespace aorta::cpu {
-
-inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-inline int64_t round_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
 
 struct Range {
   int64_t begin, end;

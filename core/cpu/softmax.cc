@@ -1,5 +1,6 @@
 #include <aorta/core/cpu/softmax.h>
 #include <aorta/core/cpu/tiles.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/softmax.h>
 #include <aorta/core/parallel_for.h>
@@ -16,14 +17,12 @@ constexpr int64_t kGrain = 8192;
 void run(const SoftmaxArgs& args, bool log) {
   const Lines& lines = args.lines;
   const bool is_double = args.dtype == DType::f64;
-  const auto choose = lines.inner == 1
-                          ? for_isa(v2::softmax_line, v3::softmax_line, v4::softmax_line)
-                          : for_isa(v2::softmax_columns, v3::softmax_columns, v4::softmax_columns);
+  const auto choose = lines.inner == 1 ? softmax_loops().line : softmax_loops().columns;
   const SoftmaxFunction function = choose(is_double);
-  const DType compute = is_double ? DType::f64 : DType::f32;
+  const DType compute = compute_dtype(args.dtype);
   const int64_t item = item_size(args.dtype), compute_item = item_size(compute);
   const int64_t width = std::min(lines.inner, kSoftmaxColumns);
-  const int64_t across = (lines.inner + width - 1) / width;
+  const int64_t across = divide_up(lines.inner, width);
   const int64_t grain = std::max<int64_t>(kGrain / (width * lines.length), 1);
   parallel_for(0, lines.outer * across, grain, [&](int64_t begin, int64_t end) {
     Tensor buffer;

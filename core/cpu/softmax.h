@@ -12,8 +12,11 @@ using SoftmaxFunction = void (*)(char* output, const char* input, int64_t row_st
 /// The most columns of a call.
 inline constexpr int64_t kSoftmaxColumns = 64;
 
-// The functions are for one contiguous line (columns = 1), and for several lines.
-AORTA_EACH_ISA(SoftmaxFunction softmax_line(bool is_double);
-               SoftmaxFunction softmax_columns(bool is_double);)
+/// An instruction set's loops over one contiguous line (columns = 1), or over several lines.
+struct SoftmaxLoops {
+  SoftmaxFunction (*line)(bool is_double);
+  SoftmaxFunction (*columns)(bool is_double);
+};
+AORTA_ISA_TABLE(SoftmaxLoops, softmax_loops)
 
 }  // namespace aorta::cpu

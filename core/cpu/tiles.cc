@@ -1,19 +1,16 @@
 #include <aorta/core/cpu/tiles.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/parallel_for.h>
 
 #include <algorithm>
 
 namespace aorta::cpu {
-namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
+namespace {}  // namespace
 
 Tiling::Tiling(const PointwiseArgs& args, int64_t columns, int64_t rows)
     : args_(args), columns_(columns), rows_(rows) {
-  across_ = ceil_div(extent_of(args, 0), columns);
-  down_ = ceil_div(extent_of(args, 1), rows);
+  across_ = divide_up(extent_of(args, 0), columns);
+  down_ = divide_up(extent_of(args, 1), rows);
   count_ = across_ * down_;
   for (int d = 2; d < args.ndim; ++d) count_ *= args.shape[d];
 }
@@ -59,25 +56,19 @@ bool should_stream(int64_t bytes) {
 }
 
 ConvertFunction converter(DType to, DType from) {
-  static const ConvertFunction* const table =
-      for_isa(v2::converters, v3::converters, v4::converters)();
-  return table[kDTypeCount * static_cast<int>(to) + static_cast<int>(from)];
+  return copy_loops().converters[kDTypeCount * static_cast<int>(to) + static_cast<int>(from)];
 }
 
 TileFunction tile_copy(DType dtype) {
-  static const TileFunction* const table =
-      for_isa(v2::tile_copies, v3::tile_copies, v4::tile_copies)();
-  return table[__builtin_ctzll(static_cast<uint64_t>(item_size(dtype)))];
+  return copy_loops().tiles[__builtin_ctzll(static_cast<uint64_t>(item_size(dtype)))];
 }
 
 void stream_copy(char* destination, const char* source, int64_t bytes) {
-  static const auto function = for_isa(v2::stream_copy, v3::stream_copy, v4::stream_copy);
-  function(destination, source, bytes);
+  copy_loops().stream(destination, source, bytes);
 }
 
 void reverse_copy(char* destination, const char* source, int64_t count, int64_t item_size) {
-  static const auto function = for_isa(v2::reverse_copy, v3::reverse_copy, v4::reverse_copy);
-  function(destination, source, count, item_size);
+  copy_loops().reverse(destination, source, count, item_size);
 }
 
 void stream_rows(char* destination, int64_t stride, const char* source, int64_t rows,

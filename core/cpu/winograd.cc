@@ -1,6 +1,8 @@
 #include <aorta/core/cpu/winograd.h>
 
+#include <aorta/core/body/window.h>
 #include <aorta/core/cpu/gemm.h>
+#include <aorta/core/cpu/grid.h>
 #include <aorta/core/cpu/scratch.h>
 #include <aorta/core/parallel_for.h>
 
@@ -46,9 +48,8 @@ std::vector<Line> lines_of(const Dim& dim) {
       const int64_t target = phase + first * step, source = target - dim.padding;
       Line line{source, target, 0, 0, 0};
       line.count = static_cast<int8_t>(std::min<int64_t>(kWinogradTile, targets - first));
-      const int64_t begin = source < 0 ? divide_up(-source, step) : 0;
-      const int64_t room = dim.source - source;
-      const int64_t end = room > 0 ? divide_up(room, step) : 0;
+      const int64_t begin = body::steps_below(source, step, 0);
+      const int64_t end = body::steps_below(source, step, dim.source);
       line.end = static_cast<int8_t>(std::min<int64_t>(kWinogradWindow, end));
       line.first = static_cast<int8_t>(std::min<int64_t>(line.end, begin));
       lines.push_back(line);
@@ -102,31 +103,18 @@ Steps steps_of(const Sizes& s) {
 // want the same lines of the first-level cache.
 int64_t plane(int64_t numbers) { return round_up(numbers, 1024) + 16; }
 
-// Threads share lines (tiles, or rows of the kernels) and columns (channels): down x across of
-// them. What one thread makes of its part comes to another only from that one's cache, or from
-// memory where cores share none, so the side is cut whose other operand is the smaller one.
-struct Grid {
-  int64_t down = 1, across = 1;
-
-  Grid(int64_t lines, int64_t columns, int64_t line_numbers, int64_t column_numbers) {
-    const int64_t threads = get_num_threads();
-    int64_t least = INT64_MAX;
-    for (int64_t d = 1; d <= threads; ++d) {
-      if (threads % d != 0) continue;
-      const int64_t a = threads / d;
-      // Numbers of a thread: products, and operands, of which it fetches what others made.
-      const int64_t rows = divide_up(lines, d), width = divide_up(columns, a);
-      const int64_t fetched =
-          (d > 1 ? width * column_numbers : 0) + (a > 1 ? rows * line_numbers : 0);
-      const int64_t cost = rows * width * 64 + fetched;
-      if (cost >= least) continue;
-      least = cost;
-      down = d;
-      across = a;
-    }
-  }
-  int64_t count() const { return down * across; }
-};
+// Threads share lines (tiles, or rows of the kernels) and columns (channels). What one thread makes
+// of its part comes to another only from that one's cache, or from memory where cores share none,
+// so the side is cut whose other operand is the smaller one.
+Grid grid_of(int64_t lines, int64_t columns, int64_t line_numbers, int64_t column_numbers) {
+  return best_grid(get_num_threads(), [&](const Grid& grid) {
+    // Numbers of a thread: products, and operands, of which it fetches what others made.
+    const int64_t rows = divide_up(lines, grid.down), width = divide_up(columns, grid.across);
+    const int64_t fetched =
+        (grid.down > 1 ? width * column_numbers : 0) + (grid.across > 1 ? rows * line_numbers : 0);
+    return rows * width * 64 + fetched;
+  });
+}
 
 // Runs body(i, j) for every part of the grid, each on the same thread every time.
 template <class Body>
@@ -155,6 +143,280 @@ int64_t block_tiles(int64_t tiles, int64_t numbers_a_tile, int rows) {
   return round_up(divide_up(tiles, blocks), rows);
 }
 
+// ---- y from x, or x from y: tiles by channels.
+
+class WinogradMap {
+ public:
+  WinogradMap(const ConvolutionArgs& args, bool transposed)
+      : args_(args),
+        transposed_(transposed),
+        tile_(loops_.tile(GemmKind::f32)),
+        sizes_(sizes_of(args, transposed)),
+        steps_(steps_of(sizes_)),
+        depth_(sizes_.source_channels),
+        columns_(sizes_.target_channels),
+        tiles_(tiles_of(sizes_, args.batch)),
+        count_(static_cast<int64_t>(tiles_.size())),
+        block_(block_tiles(count_, kWinogradPoints * (depth_ + columns_), tile_.rows)),
+        grid_(grid_of(std::min(block_, count_), columns_, depth_, depth_)),
+        strip_(round_up(divide_up(depth_, divide_up(depth_, kStripDepth)), kRunSteps)),
+        runs_(runs_of(depth_)),
+        kernel_plane_(plane(depth_ * columns_)),
+        window_plane_(plane(block_ * depth_)),
+        product_plane_(plane(block_ * columns_)),
+        memory_(kWinogradPoints * (kernel_plane_ + window_plane_ + product_plane_) * 4),
+        kernels_(reinterpret_cast<float*>(memory_.data())),
+        windows_(kernels_ + kWinogradPoints * kernel_plane_),
+        products_(windows_ + kWinogradPoints * window_plane_) {}
+
+  void run() const {
+    transform_kernels();
+    for (int64_t first = 0; first < count_; first += block_) {
+      const int64_t rows = std::min(block_, count_ - first);
+      transform_windows(tiles_.data() + first, rows);
+      const WinogradOutput output = output_of(tiles_.data() + first);
+      on_grid(grid_, [&](int64_t i, int64_t j) {
+        const Range mine = units_of(rows, tile_.rows, grid_.down, i);
+        const Range part = units_of(columns_, tile_.columns, grid_.across, j);
+        if (mine.size() == 0 || part.size() == 0) return;
+        for (int64_t point = 0; point < kWinogradPoints; ++point) multiply(point, rows, mine, part);
+        winograd_loops().output(output, {mine.begin, mine.end, part.begin, part.end});
+      });
+    }
+  }
+
+ private:
+  void transform_kernels() const {
+    WinogradWeights weights;
+    weights.column_stride = transposed_ ? args_.w_x : args_.w_y;
+    weights.step_stride = transposed_ ? args_.w_y : args_.w_x;
+    weights.tap_strides[0] = args_.w_dims[1];
+    weights.tap_strides[1] = args_.w_dims[2];
+    weights.flipped = transposed_;
+    weights.point_stride = kernel_plane_;
+    on_grid(grid_, [&](int64_t i, int64_t j) {
+      const Range part = units_of(columns_, tile_.columns, grid_.across, j);
+      const Range deep = units_of(depth_, kChannels, grid_.down, i);
+      for (int64_t column = part.begin; column < part.end; column += tile_.columns) {
+        WinogradWeights panel = weights;
+        panel.w = static_cast<const float*>(args_.w) + column * panel.column_stride +
+                  deep.begin * panel.step_stride;
+        panel.columns = panel.padded = std::min<int64_t>(tile_.columns, columns_ - column);
+        panel.depth = deep.size();
+        panel.output = kernels_ + column * depth_ + deep.begin * panel.padded;
+        winograd_loops().weights(panel);
+      }
+    });
+  }
+
+  void transform_windows(const WinogradTile* tiles, int64_t rows) const {
+    WinogradInput input;
+    input.source = static_cast<const float*>(transposed_ ? args_.y : args_.x);
+    std::copy_n(steps_.source, 2, input.steps);
+    input.channels = depth_;
+    input.tiles = tiles;
+    input.rows = rows;
+    input.strip = strip_;
+    input.panel = tile_.rows;
+    input.output = windows_;
+    input.point_stride = window_plane_;
+    on_grid(grid_, [&](int64_t i, int64_t j) {
+      const Range mine = units_of(rows, tile_.rows, grid_.down, i);
+      const Range channels = units_of(depth_, kChannels, grid_.across, j);
+      winograd_loops().input(input, {mine.begin, mine.end, channels.begin, channels.end});
+    });
+  }
+
+  WinogradOutput output_of(const WinogradTile* tiles) const {
+    WinogradOutput output;
+    output.products = products_;
+    output.point_stride = product_plane_;
+    output.channels = columns_;
+    output.bias = static_cast<const float*>(args_.bias);
+    output.tiles = tiles;
+    output.target = static_cast<float*>(transposed_ ? args_.x : args_.y);
+    std::copy_n(steps_.target, 2, output.steps);
+    return output;
+  }
+
+  // The products of a point: tiles `mine` of so many `rows`, the channels `part`.
+  void multiply(int64_t point, int64_t rows, Range mine, Range part) const {
+    for (int64_t first = 0; first < depth_; first += strip_) {
+      GemmBlock block;
+      block.m = mine.size();
+      block.k = std::min(strip_, depth_ - first);
+      block.b_depth = depth_;
+      block.a = windows_ + point * window_plane_ + first * rows + mine.begin * block.k;
+      block.runs = runs_.data() + first / kRunSteps;
+      block.run_count = divide_up(block.k, kRunSteps);
+      block.separate_runs = true;
+      block.ldc = columns_;
+      block.accumulate = first > 0;
+      block.blocked = true;
+      for (int64_t column = part.begin; column < part.end; column += tile_.columns) {
+        block.n = std::min<int64_t>(tile_.columns, part.end - column);
+        block.b = kernels_ + point * kernel_plane_ + column * depth_;
+        block.c = products_ + point * product_plane_ + mine.begin * columns_ + column;
+        loops_.block(block);
+      }
+    }
+  }
+
+  const ConvolutionArgs& args_;
+  const bool transposed_;
+  const GemmLoops& loops_ = gemm_loops();
+  const GemmTile tile_;
+  const Sizes sizes_;
+  const Steps steps_;
+  const int64_t depth_, columns_;  // channels that are read and made
+  const std::vector<WinogradTile> tiles_;
+  const int64_t count_, block_;  // tiles, and those that are transformed at a time
+  const Grid grid_;
+  const int64_t strip_;  // steps of a product's sum at a time
+  const std::vector<GemmRun> runs_;
+  const int64_t kernel_plane_, window_plane_, product_plane_;
+  const Scratch memory_;
+  float* const kernels_;   // [point][panel of columns][depth][column]
+  float* const windows_;   // [point][strip][panel of tiles]
+  float* const products_;  // [point][tile][column]
+};
+
+// ---- w from x and y: y's channels by x's.
+
+class WinogradWeightGradient {
+ public:
+  explicit WinogradWeightGradient(const ConvolutionArgs& args)
+      : args_(args),
+        tile_(loops_.tile(GemmKind::f32)),
+        sizes_(sizes_of(args, false)),
+        steps_(steps_of(sizes_)),
+        columns_(args.x_channels),
+        lines_(args.y_channels),
+        tiles_(tiles_of(sizes_, args.batch)),
+        count_(static_cast<int64_t>(tiles_.size())),
+        block_(block_tiles(count_, kWinogradPoints * (columns_ + lines_), tile_.rows)),
+        grid_(grid_of(lines_, columns_, std::min(block_, count_), std::min(block_, count_))),
+        sum_plane_(plane(lines_ * columns_)),
+        window_plane_(plane(block_ * columns_)),
+        gradient_plane_(plane(block_ * lines_)),
+        memory_(kWinogradPoints * (sum_plane_ + window_plane_ + gradient_plane_) * 4),
+        sums_(reinterpret_cast<float*>(memory_.data())),
+        windows_(sums_ + kWinogradPoints * sum_plane_),
+        gradients_(windows_ + kWinogradPoints * window_plane_) {}
+
+  void run() const {
+    for (int64_t first = 0; first < count_; first += block_) {
+      const int64_t rows = std::min(block_, count_ - first);
+      transform(tiles_.data() + first, rows);
+      multiply(rows, first > 0);
+    }
+    gather();
+  }
+
+ private:
+  void transform(const WinogradTile* tiles, int64_t rows) const {
+    WinogradInput input;
+    input.source = static_cast<const float*>(args_.x);
+    std::copy_n(steps_.source, 2, input.steps);
+    input.channels = columns_;
+    input.tiles = tiles;
+    input.rows = rows;
+    input.panel = tile_.columns;
+    input.output = windows_;
+    input.point_stride = window_plane_;
+    input.as_columns = true;
+    WinogradGradient gradient;
+    gradient.source = static_cast<const float*>(args_.y);
+    std::copy_n(steps_.target, 2, gradient.steps);
+    gradient.channels = lines_;
+    gradient.tiles = tiles;
+    gradient.output = gradients_;
+    gradient.point_stride = gradient_plane_;
+    on_grid(grid_, [&](int64_t i, int64_t j) {
+      const Range across = units_of(columns_, tile_.columns, grid_.across, j);
+      const Range down = units_of(lines_, kChannels, grid_.down, i);
+      const Range some = part_of(rows, grid_.down, i), others = part_of(rows, grid_.across, j);
+      winograd_loops().input(input, {some.begin, some.end, across.begin, across.end});
+      winograd_loops().gradient(gradient, {others.begin, others.end, down.begin, down.end});
+    });
+  }
+
+  void multiply(int64_t rows, bool accumulate) const {
+    const std::vector<GemmRun> runs = runs_of(rows);
+    const int64_t unit = tile_.rows * kChannels;  // lines of whole panels and blocks
+    on_grid(grid_, [&](int64_t i, int64_t j) {
+      const Range across = units_of(columns_, tile_.columns, grid_.across, j);
+      const Range down = units_of(lines_, kChannels, grid_.down, i);
+      const Scratch packed(std::min(unit, round_up(down.size(), tile_.rows)) * rows * 4);
+      for (int64_t point = 0; point < kWinogradPoints; ++point) {
+        for (int64_t first = down.begin; first < down.end; first += unit) {
+          const Range lines{first, std::min(first + unit, down.end)};
+          pack(point, rows, lines, packed.data());
+          GemmBlock block;
+          block.m = lines.size();
+          block.k = block.b_depth = rows;
+          block.a = packed.data();
+          block.runs = runs.data();
+          block.run_count = static_cast<int64_t>(runs.size());
+          block.separate_runs = true;
+          block.ldc = columns_;
+          block.accumulate = accumulate;
+          for (int64_t column = across.begin; column < across.end; column += tile_.columns) {
+            block.n = std::min<int64_t>(tile_.columns, across.end - column);
+            block.b = windows_ + point * window_plane_ + column * rows;
+            block.c = sums_ + point * sum_plane_ + first * columns_ + column;
+            loops_.block(block);
+          }
+        }
+      }
+    });
+  }
+
+  void pack(int64_t point, int64_t rows, Range lines, char* to) const {
+    for (int64_t line = lines.begin; line < lines.end; line += tile_.rows) {
+      GemmPack panel;
+      panel.source = reinterpret_cast<const char*>(gradients_ + point * gradient_plane_ + line);
+      panel.line_stride = 4;
+      panel.k_stride = lines_ * 4;
+      panel.lines = panel.padded = std::min<int64_t>(tile_.rows, lines.end - line);
+      panel.k = rows;
+      panel.packed = to + (line - lines.begin) * rows * 4;
+      loops_.pack(panel);
+    }
+  }
+
+  // Rows of the kernels whose sums this thread made, where it made whole rows.
+  void gather() const {
+    on_grid(grid_, [&](int64_t i, int64_t j) {
+      const Range down = units_of(lines_, kChannels, grid_.down, i);
+      const Range mine = part_of(down.size(), grid_.across, j);
+      for (int64_t line = down.begin + mine.begin; line < down.begin + mine.end; ++line) {
+        WinogradKernelSums row;
+        row.point_stride = sum_plane_;
+        row.channels = columns_;
+        row.sums = sums_ + line * columns_;
+        row.output = static_cast<float*>(args_.w) + line * 9 * columns_;
+        winograd_loops().kernel_sums(row);
+      }
+    });
+  }
+
+  const ConvolutionArgs& args_;
+  const GemmLoops& loops_ = gemm_loops();
+  const GemmTile tile_;
+  const Sizes sizes_;
+  const Steps steps_;
+  const int64_t columns_, lines_;  // channels of x and y
+  const std::vector<WinogradTile> tiles_;
+  const int64_t count_, block_;  // tiles, and those that are transformed at a time
+  const Grid grid_;
+  const int64_t sum_plane_, window_plane_, gradient_plane_;
+  const Scratch memory_;
+  float* const sums_;       // [point][line][column]
+  float* const windows_;    // [point][panel of columns][tile][column]
+  float* const gradients_;  // [point][tile][line]
+};
+
 }  // namespace
 
 bool takes_winograd(const ConvolutionArgs& args) {
@@ -179,203 +441,9 @@ bool takes_winograd(const ConvolutionArgs& args) {
 }
 
 void winograd_map(const ConvolutionArgs& args, bool transposed) {
-  const GemmTile tile = for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(GemmKind::f32);
-  const auto multiply = for_isa(v2::gemm_block, v3::gemm_block, v4::gemm_block);
-  const Sizes sizes = sizes_of(args, transposed);
-  const int64_t depth = sizes.source_channels, columns = sizes.target_channels;
-  const std::vector<WinogradTile> tiles = tiles_of(sizes, args.batch);
-  const Steps steps = steps_of(sizes);
-  const int64_t count = static_cast<int64_t>(tiles.size());
-  const int64_t most = block_tiles(count, kWinogradPoints * (depth + columns), tile.rows);
-  const Grid grid(std::min(most, count), columns, depth, depth);
-
-  const int64_t kernel_plane = plane(depth * columns), window_plane = plane(most * depth);
-  const int64_t product_plane = plane(most * columns);
-  const Scratch memory(kWinogradPoints * (kernel_plane + window_plane + product_plane) * 4);
-  float* const kernels = reinterpret_cast<float*>(memory.data());
-  float* const windows = kernels + kWinogradPoints * kernel_plane;
-  float* const products = windows + kWinogradPoints * window_plane;
-
-  WinogradWeights weights;
-  weights.column_stride = transposed ? args.w_x : args.w_y;
-  weights.step_stride = transposed ? args.w_y : args.w_x;
-  weights.tap_strides[0] = args.w_dims[1];
-  weights.tap_strides[1] = args.w_dims[2];
-  weights.flipped = transposed;
-  weights.point_stride = kernel_plane;
-  on_grid(grid, [&](int64_t i, int64_t j) {
-    const Range part = units_of(columns, tile.columns, grid.across, j);
-    const Range deep = units_of(depth, kChannels, grid.down, i);
-    for (int64_t column = part.begin; column < part.end; column += tile.columns) {
-      WinogradWeights panel = weights;
-      panel.w = static_cast<const float*>(args.w) + column * panel.column_stride +
-                deep.begin * panel.step_stride;
-      panel.columns = panel.padded = std::min<int64_t>(tile.columns, columns - column);
-      panel.depth = deep.size();
-      panel.output = kernels + column * depth + deep.begin * panel.padded;
-      for_isa(v2::winograd_weights, v3::winograd_weights, v4::winograd_weights)(panel);
-    }
-  });
-
-  const int64_t strip = round_up(divide_up(depth, divide_up(depth, kStripDepth)), kRunSteps);
-  const std::vector<GemmRun> runs = runs_of(depth);
-  WinogradInput input;
-  input.source = static_cast<const float*>(transposed ? args.y : args.x);
-  input.steps[0] = steps.source[0];
-  input.steps[1] = steps.source[1];
-  input.channels = depth;
-  input.strip = strip;
-  input.panel = tile.rows;
-  input.output = windows;
-  input.point_stride = window_plane;
-  WinogradOutput output;
-  output.products = products;
-  output.point_stride = product_plane;
-  output.channels = columns;
-  output.bias = static_cast<const float*>(args.bias);
-  output.target = static_cast<float*>(transposed ? args.x : args.y);
-  output.steps[0] = steps.target[0];
-  output.steps[1] = steps.target[1];
-  for (int64_t at = 0; at < count; at += most) {
-    const int64_t rows = std::min(most, count - at);
-    input.tiles = output.tiles = tiles.data() + at;
-    input.rows = rows;
-    on_grid(grid, [&](int64_t i, int64_t j) {
-      const Range mine = units_of(rows, tile.rows, grid.down, i);
-      const Range channels = units_of(depth, kChannels, grid.across, j);
-      for_isa(v2::winograd_input, v3::winograd_input, v4::winograd_input)(
-          input, {mine.begin, mine.end, channels.begin, channels.end});
-    });
-    on_grid(grid, [&](int64_t i, int64_t j) {
-      const Range mine = units_of(rows, tile.rows, grid.down, i);
-      const Range part = units_of(columns, tile.columns, grid.across, j);
-      if (mine.size() == 0 || part.size() == 0) return;
-      for (int64_t point = 0; point < kWinogradPoints; ++point) {
-        for (int64_t first = 0; first < depth; first += strip) {
-          GemmBlock block;
-          block.m = mine.size();
-          block.k = std::min(strip, depth - first);
-          block.b_depth = depth;
-          block.a = windows + point * window_plane + first * rows + mine.begin * block.k;
-          block.runs = runs.data() + first / kRunSteps;
-          block.run_count = divide_up(block.k, kRunSteps);
-          block.separate_runs = true;
-          block.ldc = columns;
-          block.accumulate = first > 0;
-          block.blocked = true;
-          for (int64_t column = part.begin; column < part.end; column += tile.columns) {
-            block.n = std::min<int64_t>(tile.columns, part.end - column);
-            block.b = kernels + point * kernel_plane + column * depth;
-            block.c = products + point * product_plane + mine.begin * columns + column;
-            multiply(block);
-          }
-        }
-      }
-      for_isa(v2::winograd_output, v3::winograd_output, v4::winograd_output)(
-          output, {mine.begin, mine.end, part.begin, part.end});
-    });
-  }
+  WinogradMap(args, transposed).run();
 }
 
-void winograd_weight_gradient(const ConvolutionArgs& args) {
-  const GemmTile tile = for_isa(v2::gemm_tile, v3::gemm_tile, v4::gemm_tile)(GemmKind::f32);
-  const auto multiply = for_isa(v2::gemm_block, v3::gemm_block, v4::gemm_block);
-  const auto pack = for_isa(v2::gemm_pack, v3::gemm_pack, v4::gemm_pack);
-  const Sizes sizes = sizes_of(args, false);
-  const int64_t columns = args.x_channels, lines = args.y_channels;
-  const std::vector<WinogradTile> tiles = tiles_of(sizes, args.batch);
-  const Steps steps = steps_of(sizes);
-  const int64_t count = static_cast<int64_t>(tiles.size());
-  const int64_t most = block_tiles(count, kWinogradPoints * (columns + lines), tile.rows);
-  const Grid grid(lines, columns, std::min(most, count), std::min(most, count));
-
-  const int64_t sum_plane = plane(lines * columns), window_plane = plane(most * columns);
-  const int64_t gradient_plane = plane(most * lines);
-  const Scratch memory(kWinogradPoints * (sum_plane + window_plane + gradient_plane) * 4);
-  float* const sums = reinterpret_cast<float*>(memory.data());
-  float* const windows = sums + kWinogradPoints * sum_plane;
-  float* const gradients = windows + kWinogradPoints * window_plane;
-
-  WinogradInput input;
-  input.source = static_cast<const float*>(args.x);
-  input.steps[0] = steps.source[0];
-  input.steps[1] = steps.source[1];
-  input.channels = columns;
-  input.panel = tile.columns;
-  input.output = windows;
-  input.point_stride = window_plane;
-  input.as_columns = true;
-  WinogradGradient gradient;
-  gradient.source = static_cast<const float*>(args.y);
-  gradient.steps[0] = steps.target[0];
-  gradient.steps[1] = steps.target[1];
-  gradient.channels = lines;
-  gradient.output = gradients;
-  gradient.point_stride = gradient_plane;
-  const int64_t unit = tile.rows * kChannels;  // lines of whole panels and blocks
-  for (int64_t at = 0; at < count; at += most) {
-    const int64_t rows = std::min(most, count - at);
-    const std::vector<GemmRun> runs = runs_of(rows);
-    input.tiles = gradient.tiles = tiles.data() + at;
-    input.rows = rows;
-    on_grid(grid, [&](int64_t i, int64_t j) {
-      const Range across = units_of(columns, tile.columns, grid.across, j);
-      const Range down = units_of(lines, kChannels, grid.down, i);
-      const Range some = part_of(rows, grid.down, i), others = part_of(rows, grid.across, j);
-      for_isa(v2::winograd_input, v3::winograd_input, v4::winograd_input)(
-          input, {some.begin, some.end, across.begin, across.end});
-      for_isa(v2::winograd_gradient, v3::winograd_gradient, v4::winograd_gradient)(
-          gradient, {others.begin, others.end, down.begin, down.end});
-    });
-    on_grid(grid, [&](int64_t i, int64_t j) {
-      const Range across = units_of(columns, tile.columns, grid.across, j);
-      const Range down = units_of(lines, kChannels, grid.down, i);
-      const Scratch packed(std::min(unit, round_up(down.size(), tile.rows)) * rows * 4);
-      for (int64_t point = 0; point < kWinogradPoints; ++point) {
-        for (int64_t first = down.begin; first < down.end; first += unit) {
-          const int64_t last = std::min(first + unit, down.end);
-          for (int64_t line = first; line < last; line += tile.rows) {
-            GemmPack panel;
-            panel.source = reinterpret_cast<const char*>(gradients + point * gradient_plane + line);
-            panel.line_stride = 4;
-            panel.k_stride = lines * 4;
-            panel.lines = panel.padded = std::min<int64_t>(tile.rows, last - line);
-            panel.k = rows;
-            panel.packed = packed.data() + (line - first) * rows * 4;
-            pack(panel);
-          }
-          GemmBlock block;
-          block.m = last - first;
-          block.k = block.b_depth = rows;
-          block.a = packed.data();
-          block.runs = runs.data();
-          block.run_count = static_cast<int64_t>(runs.size());
-          block.separate_runs = true;
-          block.ldc = columns;
-          block.accumulate = at > 0;
-          for (int64_t column = across.begin; column < across.end; column += tile.columns) {
-            block.n = std::min<int64_t>(tile.columns, across.end - column);
-            block.b = windows + point * window_plane + column * rows;
-            block.c = sums + point * sum_plane + first * columns + column;
-            multiply(block);
-          }
-        }
-      }
-    });
-  }
-  // Rows of the kernels whose sums this thread made, where it made whole rows.
-  on_grid(grid, [&](int64_t i, int64_t j) {
-    const Range down = units_of(lines, kChannels, grid.down, i);
-    const Range mine = part_of(down.size(), grid.across, j);
-    for (int64_t line = down.begin + mine.begin; line < down.begin + mine.end; ++line) {
-      WinogradKernelSums row;
-      row.point_stride = sum_plane;
-      row.channels = columns;
-      row.sums = sums + line * columns;
-      row.output = static_cast<float*>(args.w) + line * 9 * columns;
-      for_isa(v2::winograd_kernel_sums, v3::winograd_kernel_sums, v4::winograd_kernel_sums)(row);
-    }
-  });
-}
+void winograd_weight_gradient(const ConvolutionArgs& args) { WinogradWeightGradient(args).run(); }
 
 }  // namespace aorta::cpu

@@ -78,11 +78,15 @@ struct WinogradKernelSums {
   float* output = nullptr;
 };
 
-AORTA_EACH_ISA(void winograd_input(const WinogradInput& input, const WinogradPart& part);
-               void winograd_gradient(const WinogradGradient& g, const WinogradPart& part);
-               void winograd_weights(const WinogradWeights& weights);
-               void winograd_output(const WinogradOutput& output, const WinogradPart& part);
-               void winograd_kernel_sums(const WinogradKernelSums& kernels);)
+/// An instruction set's loops.
+struct WinogradLoops {
+  void (*input)(const WinogradInput& input, const WinogradPart& part);
+  void (*gradient)(const WinogradGradient& gradient, const WinogradPart& part);
+  void (*weights)(const WinogradWeights& weights);
+  void (*output)(const WinogradOutput& output, const WinogradPart& part);
+  void (*kernel_sums)(const WinogradKernelSums& kernels);
+};
+AORTA_ISA_TABLE(WinogradLoops, winograd_loops)
 
 /// Whether the rule on the shape takes it.
 bool takes_winograd(const ConvolutionArgs& args);

@@ -1,9 +1,9 @@
+#include <aorta/core/clock.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/io/file.h>
 #include <aorta/core/module_path.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <map>
 #include <mutex>
@@ -36,12 +36,6 @@ struct Recorder {
 Recorder& recorder() {
   static Recorder* const one = new Recorder;  // threads may end after main
   return *one;
-}
-
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 // This thread's list, empty and known to the recorder when a new run has begun.
@@ -88,7 +82,7 @@ Profiler::Profiler() : state_(std::make_unique<State>()) {
     check(!detail::profiling.load(), "profiler", "one profiler at a time");
     all.threads.clear();
     ++all.run;
-    all.start_ns = now_ns();
+    all.start_ns = nanoseconds_now();
     detail::profiling = true;
   }
   ranges_of_thread();  // thread 0
@@ -106,7 +100,8 @@ void Profiler::stop() {
     const std::lock_guard of_thread(all.threads[thread]->mutex);
     for (ProfiledRange& range : all.threads[thread]->ranges) {
       range.thread = static_cast<int>(thread);
-      if (range.duration_ns < 0) range.duration_ns = now_ns() - all.start_ns - range.start_ns;
+      if (range.duration_ns < 0)
+        range.duration_ns = nanoseconds_now() - all.start_ns - range.start_ns;
       state_->ranges.push_back(std::move(range));
     }
     all.threads[thread]->ranges.clear();
@@ -193,7 +188,7 @@ void ProfilerRange::begin(const char* name, std::initializer_list<const Tensor*>
   if (const auto& path = module_path()) range.module = path->to_string();
   range.shapes = shapes_of(inputs);
   range.duration_ns = -1;  // open
-  range.start_ns = now_ns() - recorder().start_ns;
+  range.start_ns = nanoseconds_now() - recorder().start_ns;
   const std::lock_guard lock(mine.mutex);
   run_ = mine.run;
   place_ = mine.ranges.size();
@@ -202,7 +197,7 @@ void ProfilerRange::begin(const char* name, std::initializer_list<const Tensor*>
 }
 
 void ProfilerRange::end() {
-  const int64_t end_ns = now_ns();
+  const int64_t end_ns = nanoseconds_now();
   ThreadRanges& mine = ranges_of_thread();
   const std::lock_guard lock(mine.mutex);
   if (mine.run != run_ || place_ >= mine.ranges.size()) return;  // the profiler has stopped

@@ -61,7 +61,7 @@ int64_t count_windows(const PoolDim& dim, bool ceil_mode) {
 bool every_window_reads(const PoolDim& dim) {
   if (dim.dilation == 1) return true;
   for (int64_t o = 0; o < dim.output && o * dim.stride < dim.padding; ++o) {
-    const body::PoolRange range = body::pool_window(dim, o);
+    const body::WindowRange range = body::pool_window(dim, o);
     if (range.first >= range.end) return false;
   }
   return true;

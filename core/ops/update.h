@@ -33,9 +33,4 @@ struct UpdateArgs {
 using UpdateKernel = void (*)(const UpdateArgs& args);
 extern Op<UpdateKernel, void (*)()> update_op;
 
-/// The dtype of an optimizer's state for parameters of `dtype`.
-inline DType update_state_dtype(DType dtype) {
-  return dtype == DType::f64 ? DType::f64 : DType::f32;
-}
-
 }  // namespace aorta

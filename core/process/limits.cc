@@ -96,6 +96,15 @@ int64_t available_memory_bytes(const std::string& root) {
   return left;
 }
 
+std::string cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "";
+}
+
 int available_cpus(const std::string& root) {
   cpu_set_t set;
   CPU_ZERO(&set);

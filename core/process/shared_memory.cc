@@ -1,3 +1,4 @@
+#include <aorta/core/integers.h>
 #include <aorta/core/process/limits.h>
 #include <aorta/core/process/shared_memory.h>
 #include <aorta/core/resource_error.h>
@@ -28,7 +29,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(const char* op, int64_t size_
                   "shared memory must fit into what the machine has free", size_bytes >> 20,
                   " MiB wanted, ", available >> 20, " MiB free");
   constexpr int64_t unit = alignof(std::max_align_t);
-  const int64_t file_bytes = (size_bytes + unit - 1) / unit * unit + int64_t{sizeof(Record)};
+  const int64_t file_bytes = round_up(size_bytes, unit) + int64_t{sizeof(Record)};
   Descriptor file(memfd_create("aorta", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const auto expect = [&](bool ok, const char* call) {
     if (!ok)

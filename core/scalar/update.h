@@ -33,7 +33,7 @@ enum class UpdateRule : uint8_t {
   scale,    // p = factor * p; reads no gradient
   clamp,    // p between -limit and limit; reads no gradient
 };
-inline constexpr int kUpdateRules = 20;
+inline constexpr int kUpdateRules = static_cast<int>(UpdateRule::clamp) + 1;
 inline constexpr int kMaxUpdateStates = 3;
 
 /// The numbers of a step, one for all elements of a tensor. Each rule reads some of them.

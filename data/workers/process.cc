@@ -1,4 +1,4 @@
-#include <aorta/data/clock.h>
+#include <aorta/core/clock.h>
 #include <aorta/data/sample_error.h>
 #include <aorta/data/workers/parcel.h>
 #include <aorta/data/workers/process.h>

@@ -1,3 +1,4 @@
+#include <aorta/core/integers.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/data/workers/ring.h>
 
@@ -17,8 +18,6 @@ namespace {
 constexpr int64_t kAlignment = 64;  // of tensors and of what processes change at a time
 
 int64_t page_bytes() { return sysconf(_SC_PAGESIZE); }
-
-int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 

@@ -1,8 +1,8 @@
+#include <aorta/core/clock.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/process/channel.h>
 #include <aorta/core/process/shared_memory.h>
 #include <aorta/core/resource_error.h>
-#include <aorta/data/clock.h>
 #include <aorta/data/workers/parcel.h>
 #include <aorta/data/workers/tensor_queue.h>
 

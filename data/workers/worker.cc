@@ -1,7 +1,7 @@
+#include <aorta/core/clock.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/resource_error.h>
-#include <aorta/data/clock.h>
 #include <aorta/data/reading.h>
 #include <aorta/data/sample_error.h>
 #include <aorta/data/sample_random.h>

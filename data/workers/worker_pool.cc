@@ -1,7 +1,7 @@
+#include <aorta/core/clock.h>
 #include <aorta/core/device_backend.h>
 #include <aorta/core/process/limits.h>
 #include <aorta/core/resource_error.h>
-#include <aorta/data/clock.h>
 #include <aorta/data/workers/worker_pool.h>
 
 #include <poll.h>

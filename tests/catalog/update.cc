@@ -39,7 +39,7 @@ Job make_job(DType dtype, Device device, int64_t largest) {
     UpdateTensor t{nullptr, nullptr, {}, count, first, i < 50 ? 0 : 1};
     for (int k = 0; k < 2 + kMaxUpdateStates; ++k) {
       const Tensor values = sin(arange(count, {.dtype = f64}) * (k + 1) + i);
-      const DType wanted = k < 2 ? dtype : update_state_dtype(dtype);
+      const DType wanted = k < 2 ? dtype : compute_dtype(dtype);
       // States are as running averages are: no root is of a negative number.
       const Tensor squares = square(values) * (k == 2 ? 1 : 0.1) + (k == 2 ? 0.5 : 0);
       const Tensor x = (k < 2 ? values : squares).to(wanted).to(device);
@@ -67,7 +67,7 @@ void step(Job& job, DType dtype) {
       for (int k = 0; k < F::states; ++k) columns[2 + k][j] = s[k];
     }
     for (int k = 0; k < 2 + kMaxUpdateStates; ++k)
-      job.tensors[k][i] = tensor(columns[k]).to(k < 2 ? dtype : update_state_dtype(dtype));
+      job.tensors[k][i] = tensor(columns[k]).to(k < 2 ? dtype : compute_dtype(dtype));
   }
 }
 
@@ -98,8 +98,6 @@ void check_update(Device device) {
 
 }  // namespace
 
-std::vector<Row> update_rows() {
-  return {{.op = "update", .functions = {"update_state_dtype"}, .property = check_update}};
-}
+std::vector<Row> update_rows() { return {{.op = "update", .property = check_update}}; }
 
 }  // namespace aorta::catalog

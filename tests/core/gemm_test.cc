@@ -13,25 +13,18 @@ namespace {
 struct Kernels {
   const char* name;
   cpu::Isa isa;
-  cpu::GemmTile (*tile)(cpu::GemmKind);
-  void (*pack)(const cpu::GemmPack&);
-  void (*block)(const cpu::GemmBlock&);
-  void (*direct)(const cpu::Gemm&);
-  void (*dots)(const cpu::Gemm&);
+  const cpu::GemmLoops& loops;
 };
-const Kernels kKernels[] = {{"v2", cpu::Isa::v2, cpu::v2::gemm_tile, cpu::v2::gemm_pack,
-                             cpu::v2::gemm_block, cpu::v2::gemm_direct, cpu::v2::gemm_dots},
-                            {"v3", cpu::Isa::v3, cpu::v3::gemm_tile, cpu::v3::gemm_pack,
-                             cpu::v3::gemm_block, cpu::v3::gemm_direct, cpu::v3::gemm_dots},
-                            {"v4", cpu::Isa::v4, cpu::v4::gemm_tile, cpu::v4::gemm_pack,
-                             cpu::v4::gemm_block, cpu::v4::gemm_direct, cpu::v4::gemm_dots}};
+const Kernels kKernels[] = {{"v2", cpu::Isa::v2, cpu::v2::gemm_loops},
+                            {"v3", cpu::Isa::v3, cpu::v3::gemm_loops},
+                            {"v4", cpu::Isa::v4, cpu::v4::gemm_loops}};
 
 // Lays out all panels of one side, as the driver does.
 std::vector<char> packed(const Kernels& kernels, cpu::GemmKind kind, const Tensor& x, int line_dim,
                          int panel, int padding) {
   const int64_t lines = x.size(line_dim), k = x.size(1 - line_dim);
   const int64_t depth = kind == cpu::GemmKind::bf16 ? (k + 1) / 2 : k;
-  const int64_t bytes = kernels.tile(kind).bytes;
+  const int64_t bytes = kernels.loops.tile(kind).bytes;
   std::vector<char> result(static_cast<size_t>((lines + panel) * depth * bytes), char(0x7f));
   for (int64_t first = 0; first < lines; first += panel) {
     cpu::GemmPack pack;
@@ -45,7 +38,7 @@ std::vector<char> packed(const Kernels& kernels, cpu::GemmKind kind, const Tenso
     pack.padded = (pack.lines + padding - 1) / padding * padding;
     pack.k = k;
     pack.packed = result.data() + first * depth * bytes;
-    kernels.pack(pack);
+    kernels.loops.pack(pack);
   }
   return result;
 }
@@ -78,7 +71,7 @@ void check_kernels(const Kernels& kernels, DType dtype, cpu::GemmKind kind, cons
   const Tensor a = integers({m, k}, dtype), b = integers({k, n}, dtype);
   const Reference expected = reference(a, b);
   const double alpha = accumulate ? -2 : 1, added = accumulate ? 7 : 0;
-  const cpu::GemmTile tile = kernels.tile(kind);
+  const cpu::GemmTile tile = kernels.loops.tile(kind);
   for (int layouts = 0; layouts < 16; ++layouts) {
     const Tensor x = laid_out(a, static_cast<Layout>(layouts % 4));
     const Tensor y = laid_out(b, static_cast<Layout>(layouts / 4));
@@ -101,7 +94,7 @@ void check_kernels(const Kernels& kernels, DType dtype, cpu::GemmKind kind, cons
     block.ldc = c.ldc;
     block.alpha = alpha;
     block.accumulate = accumulate;
-    kernels.block(block);
+    kernels.loops.block(block);
     c.expect(expected, alpha, added);
     if (is_half(dtype) || testing::Test::HasFatalFailure()) continue;
     cpu::Gemm gemm{.dtype = dtype,
@@ -120,13 +113,13 @@ void check_kernels(const Kernels& kernels, DType dtype, cpu::GemmKind kind, cons
     if (y.stride(1) == 1) {
       Block<T> direct(m, n);
       gemm.c = direct.first();
-      kernels.direct(gemm);
+      kernels.loops.direct(gemm);
       direct.expect(expected, alpha, added);
     }
     if (x.stride(1) == 1 && y.stride(0) == 1) {
       Block<T> dots(m, n);
       gemm.c = dots.first();
-      kernels.dots(gemm);
+      kernels.loops.dots(gemm);
       dots.expect(expected, alpha, added);
     }
   }

@@ -1,31 +1,19 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/data/datasets/mnist.h>
 #include <aorta/data/loader.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/test_folder.h>
 #include <gtest/gtest.h>
 
 namespace aorta::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder of its own that goes away.
-struct Folder {
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
-  void write(const std::string& name, const std::string& contents) const {
-    fs::create_directories((path / name).parent_path());
-    std::ofstream(path / name, std::ios::binary) << contents;
-  }
-  fs::path path = fs::path(testing::TempDir()) / ("mnist_" + std::to_string(getpid()));
-};
 
 std::string images(int count, char side = 28) {
   std::string file{0, 0, 8, 3, 0, 0, 0, static_cast<char>(count), 0, 0, 0, side, 0, 0, 0, side};
@@ -39,10 +27,10 @@ std::string labels(std::initializer_list<char> digits) {
 
 TEST(Mnist, ReadsTheLayoutsThatTorchvisionKeeps) {
   for (const char* below : {"", "raw/", "MNIST/raw/"}) {
-    const Folder folder;
+    const TestFolder folder;
     folder.write(std::string(below) + "t10k-images-idx3-ubyte", images(2));
     folder.write(std::string(below) + "t10k-labels-idx1-ubyte", labels({7, 3}));
-    const Mnist digits(folder.path, Split::test);
+    const Mnist digits(folder.str(), Split::test);
     EXPECT_EQ(digits.size(), 2);
     const Sample sample = digits.sample(1);
     EXPECT_EQ(sample["label"].item<int>(), 3);
@@ -51,14 +39,14 @@ TEST(Mnist, ReadsTheLayoutsThatTorchvisionKeeps) {
       EXPECT_EQ(sample["image"].data<float>()[i], static_cast<float>((784 + i) % 256) / 255.f);
     EXPECT_EQ(digits.images()[1].to_vector<float>(), sample["image"].to_vector<float>());
     EXPECT_EQ(digits.labels().to_vector<int>(), (std::vector<int>{7, 3}));
-    const Mnist normal(folder.path, Split::test, {.mean = 0.1307f, .std = 0.3081f});
+    const Mnist normal(folder.str(), Split::test, {.mean = 0.1307f, .std = 0.3081f});
     EXPECT_EQ(normal.sample(0)["image"].data<float>()[255], (1.f - 0.1307f) / 0.3081f);
   }
 }
 
 TEST(Mnist, SaysWhatIsWrong) {
-  const Folder folder;
-  const std::string path = folder.path;
+  const TestFolder folder;
+  const std::string path = folder.str();
   EXPECT_EQ(error_of([&] { Mnist{path}; }),
             "mnist: the folder must hold train-images-idx3-ubyte, train-labels-idx1-ubyte, "
             "t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, as they are or .gz (from "
@@ -113,10 +101,10 @@ TEST(Mnist, AsksForTheFolderInTheEnvironment) {
   }
   const Environment empty("");
   EXPECT_EQ(error_of([] { Mnist(); }), start + "an empty one");
-  const Folder folder;
+  const TestFolder folder;
   folder.write("train-images-idx3-ubyte", images(1));
   folder.write("train-labels-idx1-ubyte", labels({4}));
-  const Environment set(folder.path.c_str());
+  const Environment set(folder.str().c_str());
   EXPECT_EQ(Mnist("mnist", Split::train).size(), 1);
 }
 

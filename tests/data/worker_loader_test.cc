@@ -1,7 +1,7 @@
+#include <aorta/core/clock.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/process/limits.h>
 #include <aorta/core/process/zygote.h>
-#include <aorta/data/clock.h>
 #include <aorta/data/stages.h>
 #include <aorta/tests/data/worker_datasets.h>
 

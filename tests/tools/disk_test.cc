@@ -1,6 +1,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/file.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/test_folder.h>
 #include <aorta/tools/bench/disk.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -15,13 +16,6 @@ namespace aorta::bench {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder of its own that goes away.
-struct Folder {
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
-  std::string path = testing::TempDir() + "/disk_" + std::to_string(getpid());
-};
 
 // A file system whose calls fail as told.
 int fail_open_with = 0, fail_write_with = 0, writes_that_work = 0;
@@ -49,10 +43,10 @@ io::FileSystem failing(int open_error, int write_error) {
 }
 
 TEST(Disk, CountsWhatItRead) {
-  const Folder folder;
+  const TestFolder folder;
   const io::FileSystem table = failing(0, 0);  // not every file system takes O_DIRECT
   const io::ScopedFileSystem without_direct(table);
-  const DiskFile file(folder.path, 4 << 20);
+  const DiskFile file(folder.str(), 4 << 20);
   EXPECT_TRUE(fs::is_empty(folder.path));  // the file has no name
   for (const bool random : {true, false}) {
     const DiskCell cell = measure_disk(file, random, 65536, 3, 0.02);
@@ -65,18 +59,18 @@ TEST(Disk, CountsWhatItRead) {
 }
 
 TEST(Disk, LeavesNoFileBehindWhenItFails) {
-  const Folder folder;
+  const TestFolder folder;
   const std::string direct =
-      "disk: the file system must let O_DIRECT pass the page cache by, got " + folder.path +
+      "disk: the file system must let O_DIRECT pass the page cache by, got " + folder.str() +
       ": EINVAL (Invalid argument)";
   const std::string room = "disk: there must be room for a file of 4 MB in the folder, got " +
-                           folder.path + ": ENOSPC (No space left on device)";
+                           folder.str() + ": ENOSPC (No space left on device)";
   const std::tuple<int, int, std::string> cases[] = {
       {EINVAL, 0, direct}, {0, EINVAL, direct}, {0, ENOSPC, room}};
   for (const auto& [open_error, write_error, text] : cases) {
     const io::FileSystem table = failing(open_error, write_error);
     const io::ScopedFileSystem failing_calls(table);
-    EXPECT_EQ(error_of([&] { DiskFile(folder.path, 4 << 20); }), text);
+    EXPECT_EQ(error_of([&] { DiskFile(folder.str(), 4 << 20); }), text);
     EXPECT_TRUE(fs::is_empty(folder.path));
   }
 }
@@ -112,15 +106,15 @@ TEST(Disk, PrintsAndDrawsItsCells) {
             "random                    depth 1             depth 32\n"
             "    4 KB        2000     8.2 MB/s   32.0k   131.1 MB/s\n"
             "    1 MB         100   104.9 MB/s     100   104.9 MB/s\n");
-  const Folder folder;
+  const TestFolder folder;
   std::vector<DiskCell> both = cells;
   for (DiskCell cell : cells) {
     cell.random = false;
     both.push_back(cell);
   }
-  const std::vector<std::string> files = save_disk_plots(plan, both, folder.path);
+  const std::vector<std::string> files = save_disk_plots(plan, both, folder.str());
   ASSERT_EQ(files.size(), 4u);
-  EXPECT_EQ(files[1], folder.path + "/disk_random_mbs.svg");
+  EXPECT_EQ(files[1], folder.str() + "/disk_random_mbs.svg");
   for (const std::string& path : files) {
     std::ifstream file(path);
     const std::string svg{std::istreambuf_iterator<char>(file), {}};

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -122,13 +123,13 @@ DiskCell measure_disk(const DiskFile& file, bool random, int64_t block_bytes, in
     reads += done;
   };
   std::vector<std::thread> threads;
-  const double start = now();
+  const double start = seconds_now();
   for (int i = 0; i < depth; ++i) threads.emplace_back(work, i);
-  while (now() - start < seconds && error == 0)
+  while (seconds_now() - start < seconds && error == 0)
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.01, seconds)));
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  const double elapsed = now() - start;
+  const double elapsed = seconds_now() - start;
   check(error == 0, "disk", "a block must be readable", error_text(error));
   return {random, block_bytes, depth, reads, elapsed};
 }

@@ -23,22 +23,22 @@ double time_fma(int threads) {
     for (int i = 0; i < 400'000; ++i) x = x * 0.999 + 0.001;
     seed = x;
   };
-  const double start = now();
+  const double start = seconds_now();
   std::vector<std::thread> others;
   for (int i = 1; i < threads; ++i) others.emplace_back(chain);
   chain();
   for (std::thread& other : others) other.join();
-  return now() - start;
+  return seconds_now() - start;
 }
 
 // A fixed copy, larger than a core's own caches.
 double time_copy() {
   static std::vector<char> source(16 << 20, 1), destination(16 << 20, 2);
-  const double start = now();
+  const double start = seconds_now();
   std::memcpy(destination.data(), source.data(), source.size());
   volatile char sink = destination[destination.size() / 2];
   static_cast<void>(sink);
-  return now() - start;
+  return seconds_now() - start;
 }
 
 struct Controls {

@@ -1,8 +1,8 @@
 #pragma once
 
+#include <aorta/core/clock.h>
 #include <aorta/core/tensor.h>
 
-#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,11 +11,6 @@
 // repetitions; docs/benchmarks.md says why.
 
 namespace aorta::bench {
-
-/// Seconds on a steady clock.
-inline double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// One program of a comparison.
 struct Side {

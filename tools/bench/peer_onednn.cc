@@ -77,9 +77,9 @@ Side matmul_side(const std::string& name, const std::shared_ptr<Matmul>& matmul,
           .run =
               [=](int64_t repetitions) {
                 const Threads limit(threads);
-                const double start = now();
+                const double start = seconds_now();
                 for (int64_t i = 0; i < repetitions; ++i) matmul->run();
-                return now() - start;
+                return seconds_now() - start;
               },
           .values =
               [=] {
@@ -210,9 +210,9 @@ Side onednn_convolution_side(const std::vector<ConvolutionShape>& shapes, int64_
   return {.name = name,
           .run =
               [run](int64_t repetitions) {
-                const double start = now();
+                const double start = seconds_now();
                 for (int64_t i = 0; i < repetitions; ++i) run();
-                return now() - start;
+                return seconds_now() - start;
               },
           .values =
               [run, all] {

@@ -1,4 +1,5 @@
 #include <aorta/core/cpu/isa.h>
+#include <aorta/core/process/limits.h>
 #include <aorta/core/version.h>
 #include <aorta/tools/bench/peer.h>
 #include <aorta/tools/bench/report.h>
@@ -16,16 +17,6 @@ namespace aorta::bench {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string cpu_model() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("model name", 0) != 0) continue;
-    const size_t colon = line.find(": ");
-    if (colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown CPU";
-}
 
 std::string isa_name() {
   const char* names[] = {"v2", "v3", "v4"};
@@ -147,7 +138,7 @@ ordered_json to_json(const Row& row, const Result& result) {
 
 Machine describe_machine(const Settings& settings) {
   Machine machine = {.date = today(),
-                     .cpu = cpu_model(),
+                     .cpu = cpu_name(),
                      .isa = isa_name(),
                      .aorta = version(),
                      .onednn = onednn_version(),

@@ -91,9 +91,9 @@ Side memcpy_side(double bytes) {
   const double scale = bytes / (2.0 * static_cast<double>(buffers->source.numel()));
   const int threads = get_num_threads();
   return {.name = "memcpy", .run = [=](int64_t repetitions) {
-            const double start = now();
+            const double start = seconds_now();
             for (int64_t i = 0; i < repetitions; ++i) copy_on_threads(*buffers, threads);
-            return (now() - start) * scale;
+            return (seconds_now() - start) * scale;
           }};
 }
 

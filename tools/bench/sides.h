@@ -24,9 +24,9 @@ Side aorta_side(F f) {
   return {.name = "Aorta",
           .run =
               [f](int64_t repetitions) {
-                const double start = now();
+                const double start = seconds_now();
                 for (int64_t i = 0; i < repetitions; ++i) f();
-                return now() - start;
+                return seconds_now() - start;
               },
           .values = [f] { return sample(f()); }};
 }

@@ -184,11 +184,6 @@ void reverse(char* destination, const char* source, int64_t count) {
   for (int64_t i = 0; i < count; ++i) out[i] = in[count - 1 - i];
 }
 
-}  // namespace
-
-const ConvertFunction* converters() { return kConverters.functions; }
-const TileFunction* tile_copies() { return kTileCopies; }
-
 void reverse_copy(char* destination, const char* source, int64_t count, int64_t item_size) {
   switch (item_size) {
     case 1:
@@ -223,5 +218,9 @@ void stream_copy(char* destination, const char* source, int64_t bytes) {
 #endif
   if (i < bytes) std::memcpy(destination + i, source + i, static_cast<size_t>(bytes - i));
 }
+
+}  // namespace
+
+const CopyLoops copy_loops = {kConverters.functions, kTileCopies, stream_copy, reverse_copy};
 
 }  // namespace aorta::cpu::AORTA_ISA

@@ -191,15 +191,10 @@ void columns_backward(const ClassPanel& given, const double* scales, const doubl
 
 }  // namespace
 
-ClassPanelFunction class_line(bool is_double) { return is_double ? line<double> : line<float>; }
-ClassPanelFunction class_columns(bool is_double) {
-  return is_double ? columns<double> : columns<float>;
-}
-ClassPanelBackwardFunction class_line_backward(bool is_double) {
-  return is_double ? line_backward<double> : line_backward<float>;
-}
-ClassPanelBackwardFunction class_columns_backward(bool is_double) {
-  return is_double ? columns_backward<double> : columns_backward<float>;
-}
+const ClassLossLoops class_loss_loops = {
+    [](bool is_double) { return is_double ? line<double> : line<float>; },
+    [](bool is_double) { return is_double ? columns<double> : columns<float>; },
+    [](bool is_double) { return is_double ? line_backward<double> : line_backward<float>; },
+    [](bool is_double) { return is_double ? columns_backward<double> : columns_backward<float>; }};
 
 }  // namespace aorta::cpu::AORTA_ISA

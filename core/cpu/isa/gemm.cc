@@ -341,8 +341,6 @@ constexpr GemmTile tile_of() {
   return {kTileRows, 2 * K::kLanes, static_cast<int>(sizeof(typename K::Element))};
 }
 
-}  // namespace
-
 GemmTile gemm_tile(GemmKind kind) {
   return kind == GemmKind::f64 ? tile_of<F64>() : tile_of<F32>();
 }
@@ -369,5 +367,9 @@ void gemm_block(const GemmBlock& block) {
 #endif
   multiply_block<F32>(block);
 }
+
+}  // namespace
+
+const GemmLoops gemm_loops = {gemm_tile, gemm_pack, gemm_block, gemm_direct, gemm_dots};
 
 }  // namespace aorta::cpu::AORTA_ISA

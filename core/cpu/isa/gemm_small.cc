@@ -1,6 +1,7 @@
 // Matrix products without packing: for few rows, and where both operands are contiguous along k.
 
 #include <aorta/core/cpu/isa/gemm_tile.h>
+#include <aorta/core/integers.h>
 
 namespace aorta::cpu::AORTA_ISA {
 namespace {
@@ -47,8 +48,6 @@ constexpr TileTable<K> make_tiles() {
 template <class K>
 constexpr TileTable<K> kTiles = make_tiles<K>();
 
-AORTA_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 template <class K>
 void multiply_direct(const Gemm& g) {
   using Element = typename K::Element;
@@ -58,14 +57,14 @@ void multiply_direct(const Gemm& g) {
   Element* const c = static_cast<Element*>(g.c);
   // Rows are shared out evenly; few rows leave registers for more columns.
   const int64_t panels = (g.m + kTileRows - 1) / kTileRows;
-  const int64_t tile_rows = (g.m + panels - 1) / panels;
-  const int64_t tile_vectors = smaller(kSums / tile_rows, kMaxVectors);
+  const int64_t tile_rows = divide_up(g.m, panels);
+  const int64_t tile_vectors = least(kSums / tile_rows, kMaxVectors);
   for (int64_t j = 0; j < g.n;) {
-    const int64_t vectors = smaller(tile_vectors, (g.n - j + lanes - 1) / lanes);
-    const int64_t columns = smaller(vectors * lanes, g.n - j);
+    const int64_t vectors = least(tile_vectors, divide_up(g.n - j, lanes));
+    const int64_t columns = least(vectors * lanes, g.n - j);
     const bool partial = columns < vectors * lanes;
     for (int64_t i = 0; i < g.m; i += tile_rows) {
-      const int64_t rows = smaller(tile_rows, g.m - i);
+      const int64_t rows = least(tile_rows, g.m - i);
       kTiles<K>.tiles[rows - 1][vectors - 1][partial](
           g.k, a + i * g.a_row, g.a_row, g.a_column, b + j, g.b_row, c + i * g.ldc + j, g.ldc,
           static_cast<int>(columns - (vectors - 1) * lanes), static_cast<Element>(g.alpha),
@@ -172,9 +171,9 @@ void multiply_dots(const Gemm& g) {
   const Element* const b = static_cast<const Element*>(g.b);
   Element* const c = static_cast<Element*>(g.c);
   for (int64_t i = 0; i < g.m; i += kDotRows) {
-    const int64_t rows = smaller(kDotRows, g.m - i);
+    const int64_t rows = least(kDotRows, g.m - i);
     for (int64_t j = 0; j < g.n; j += kDotColumns) {
-      const int64_t columns = smaller(kDotColumns, g.n - j);
+      const int64_t columns = least(kDotColumns, g.n - j);
       kDots<K>.tiles[rows - 1][columns - 1](g.k, a + i * g.a_row, g.a_row, b + j * g.b_column,
                                             g.b_column, c + i * g.ldc + j, g.ldc,
                                             static_cast<Element>(g.alpha), g.accumulate);

@@ -220,4 +220,9 @@ struct F64 {
 #endif
 
 }  // namespace
+
+// Of GemmLoops; in gemm_small.cc.
+void gemm_direct(const Gemm& gemm);
+void gemm_dots(const Gemm& gemm);
+
 }  // namespace aorta::cpu::AORTA_ISA

@@ -75,7 +75,7 @@ void gather(const IndexedArgs& args, bool stream) {
         const int64_t bytes = n * static_cast<int64_t>(sizeof(Item));
         if (one && args.ndim > 1 && bytes <= 4096) prefetch_row<Item>(row, 4, bytes);
         if (stream && bytes >= 256) {
-          stream_copy(reinterpret_cast<char*>(out), reinterpret_cast<const char*>(in), bytes);
+          copy_loops.stream(reinterpret_cast<char*>(out), reinterpret_cast<const char*>(in), bytes);
         } else {
           std::memcpy(out, in, static_cast<size_t>(bytes));
         }
@@ -158,8 +158,6 @@ void assign(const IndexedArgs& args) {
   }
 }
 
-}  // namespace
-
 void gather_range(const IndexedArgs& args, bool stream) {
   switch (item_size(args.dtype)) {
     case 1:
@@ -200,5 +198,9 @@ bool any_outside(const int64_t* index, int64_t n, int64_t lowest, int64_t size) 
     outside |= static_cast<uint64_t>(index[i]) - static_cast<uint64_t>(lowest) >= span;
   return outside != 0;
 }
+
+}  // namespace
+
+const IndexLoops index_loops = {gather_range, scatter_range, any_outside};
 
 }  // namespace aorta::cpu::AORTA_ISA

@@ -276,8 +276,6 @@ void line_products(const LineProductsArgs& args, int64_t first, int64_t end) {
   }
 }
 
-}  // namespace
-
 LossFunction loss_function(LossKind kind, DType dtype) {
   return with_loss(kind, dtype, []<class F, class T>(F*, T*) -> LossFunction { return run<F, T>; });
 }
@@ -290,5 +288,9 @@ LineProductsFunction line_products_function(DType dtype) {
   return with_type<MseLoss>(
       dtype, []<class F, class T>(F*, T*) -> LineProductsFunction { return line_products<T>; });
 }
+
+}  // namespace
+
+const LossLoops loss_loops = {loss_function, loss_backward_function, line_products_function};
 
 }  // namespace aorta::cpu::AORTA_ISA

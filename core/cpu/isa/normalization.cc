@@ -19,8 +19,6 @@ constexpr int64_t kBlockRows = 64;
 template <class T>
 using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-AORTA_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 // Elements beyond the last kLanes have partial results of their own: an index that varies would
 // keep the others in memory.
 template <class C>

@@ -9,7 +9,7 @@ namespace {
 
 using body::PoolArgs;
 using body::PoolDim;
-using body::PoolRange;
+using body::WindowRange;
 
 // Outputs of a row (or channels beside each other) that are reduced at a time.
 constexpr int64_t kBlock = 256;
@@ -27,13 +27,6 @@ struct ComputeOf<double> {
 template <class T>
 using Compute = typename ComputeOf<T>::Type;
 
-AORTA_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-AORTA_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-// a / b towards -inf; b > 0.
-AORTA_INLINE int64_t floor_quotient(int64_t a, int64_t b) {
-  return a >= 0 ? a / b : -((b - 1 - a) / b);
-}
-
 // A row of the output (or, backward, of the gradient of the input).
 struct Row {
   int64_t outer, depth, height;
@@ -44,19 +37,14 @@ AORTA_INLINE Row row_at(int64_t index, int64_t depth, int64_t height) {
 }
 
 // The kernel positions along the width at which any of windows [from, to) reads.
-AORTA_INLINE PoolRange taps_of(const PoolDim& dim, int64_t from, int64_t to) {
-  const int64_t start = from * dim.stride - dim.padding;
-  const int64_t last = (to - 1) * dim.stride - dim.padding;
-  const int64_t first = last >= 0 ? 0 : -floor_quotient(last, dim.dilation);
-  return {first, least(dim.kernel, floor_quotient(dim.input - 1 - start, dim.dilation) + 1)};
+AORTA_INLINE WindowRange taps_of(const PoolDim& dim, int64_t from, int64_t to) {
+  return body::taps_reading(dim, from, to - 1);
 }
 
 // Returns those of the windows [from, to) whose tap lies inside the input.
-AORTA_INLINE PoolRange windows_of(const PoolDim& dim, int64_t tap, int64_t from, int64_t to) {
-  const int64_t shift = dim.padding - tap * dim.dilation;
-  const int64_t first = shift <= 0 ? 0 : (shift + dim.stride - 1) / dim.stride;
-  const int64_t end = floor_quotient(dim.input - 1 + shift, dim.stride) + 1;
-  return {most(first, from), least(end, to)};
+AORTA_INLINE WindowRange windows_of(const PoolDim& dim, int64_t tap, int64_t from, int64_t to) {
+  const WindowRange all = body::positions_reading(dim, tap);
+  return {most(all.first, from), least(all.end, to)};
 }
 
 // Calls `f` with the step as a constant where it is 1 or 2, which vectorises.
@@ -108,12 +96,12 @@ struct Largest {
 template <class T, class I, bool indices>
 struct MaxRows {
   // One row of windows over (depth, height) positions, window by window, lanes along `inner`.
-  static void by_window(const PoolArgs& args, const T* plane, PoolRange depth, PoolRange height,
+  static void by_window(const PoolArgs& args, const T* plane, WindowRange depth, WindowRange height,
                         T* output, int64_t* places) {
     const PoolDim &d = args.dims[0], &h = args.dims[1], &w = args.dims[2];
     Largest<T, I, indices> largest;
     for (int64_t o = 0; o < w.output; ++o) {
-      const PoolRange width = pool_window(w, o);
+      const WindowRange width = pool_window(w, o);
       for (int64_t c = 0; c < args.inner; c += kBlock) {
         const int64_t n = least(args.inner - c, kBlock);
         largest.start(n, (depth.first * h.input + height.first) * w.input + width.first, 0);
@@ -134,13 +122,13 @@ struct MaxRows {
   }
 
   // Tap by tap, lanes along the row.
-  static void by_tap(const PoolArgs& args, const T* plane, PoolRange depth, PoolRange height,
+  static void by_tap(const PoolArgs& args, const T* plane, WindowRange depth, WindowRange height,
                      T* output, int64_t* places) {
     const PoolDim &d = args.dims[0], &h = args.dims[1], &w = args.dims[2];
     Largest<T, I, indices> largest;
     for (int64_t from = 0; from < w.output; from += kBlock) {
       const int64_t to = least(from + kBlock, w.output);
-      const PoolRange taps = taps_of(w, from, to);
+      const WindowRange taps = taps_of(w, from, to);
       const int64_t corner = (depth.first * h.input + height.first) * w.input;
       largest.start(to - from, corner + from * w.stride - w.padding, w.stride);
       if constexpr (indices) {
@@ -152,7 +140,7 @@ struct MaxRows {
         for (int64_t y = height.first; y < height.end; y += h.dilation) {
           const int64_t line = (z * h.input + y) * w.input;
           for (int64_t tap = taps.first; tap < taps.end; ++tap) {
-            const PoolRange run = windows_of(w, tap, from, to);
+            const WindowRange run = windows_of(w, tap, from, to);
             const int64_t x = run.first * w.stride - w.padding + tap * w.dilation;
             with_step(
                 w.stride, [&](auto step) __attribute__((always_inline)) {
@@ -217,12 +205,12 @@ template <class T>
 struct AverageRows {
   using C = Compute<T>;
 
-  static void by_window(const PoolArgs& args, const T* plane, PoolRange depth, PoolRange height,
+  static void by_window(const PoolArgs& args, const T* plane, WindowRange depth, WindowRange height,
                         int64_t count, T* output) {
     const PoolDim &h = args.dims[1], &w = args.dims[2];
     C sums[kBlock];
     for (int64_t o = 0; o < w.output; ++o) {
-      const PoolRange width = pool_window(w, o);
+      const WindowRange width = pool_window(w, o);
       const C divisor = divisor_of<C>(args, count, o);
       for (int64_t c = 0; c < args.inner; c += kBlock) {
         const int64_t n = least(args.inner - c, kBlock);
@@ -251,19 +239,19 @@ struct AverageRows {
     }
   }
 
-  static void by_tap(const PoolArgs& args, const T* plane, PoolRange depth, PoolRange height,
+  static void by_tap(const PoolArgs& args, const T* plane, WindowRange depth, WindowRange height,
                      int64_t count, T* output) {
     const PoolDim &h = args.dims[1], &w = args.dims[2];
     C sums[kBlock];
     for (int64_t from = 0; from < w.output; from += kBlock) {
       const int64_t to = least(from + kBlock, w.output);
-      const PoolRange taps = taps_of(w, from, to);
+      const WindowRange taps = taps_of(w, from, to);
       for (int64_t k = 0; k < to - from; ++k) sums[k] = 0;
       for (int64_t z = depth.first; z < depth.end; ++z) {
         for (int64_t y = height.first; y < height.end; ++y) {
           const T* const line = plane + (z * h.input + y) * w.input;
           for (int64_t tap = taps.first; tap < taps.end; ++tap) {
-            const PoolRange run = windows_of(w, tap, from, to);
+            const WindowRange run = windows_of(w, tap, from, to);
             const T* const x = line + run.first * w.stride - w.padding + tap;
             C* const sum = sums + run.first - from;
             const int64_t n = run.end - run.first;
@@ -296,7 +284,9 @@ struct AverageRows {
   }
 };
 
-AORTA_INLINE bool is_same(PoolRange a, PoolRange b) { return a.first == b.first && a.end == b.end; }
+AORTA_INLINE bool is_same(WindowRange a, WindowRange b) {
+  return a.first == b.first && a.end == b.end;
+}
 
 // A row of the input's gradient, which may be the one before again: what the windows over it share
 // out, window by window.
@@ -309,7 +299,7 @@ struct AverageBackwardRows {
     const PoolDim& w = args.dims[2];
     C shares[kBlock];
     for (int64_t o = 0; o < w.output; ++o) {
-      const PoolRange width = pool_window(w, o);
+      const WindowRange width = pool_window(w, o);
       const C divisor = divisor_of<C>(args, count, o);
       if (args.inner == 1) {
         const C share = static_cast<C>(windows[o]) / divisor;
@@ -334,11 +324,11 @@ struct AverageBackwardRows {
     C shares[kBlock];
     for (int64_t from = 0; from < w.output; from += kBlock) {
       const int64_t to = least(from + kBlock, w.output);
-      const PoolRange taps = taps_of(w, from, to);
+      const WindowRange taps = taps_of(w, from, to);
       for (int64_t o = from; o < to; ++o)
         shares[o - from] = static_cast<C>(windows[o]) / divisor_of<C>(args, count, o);
       for (int64_t tap = taps.first; tap < taps.end; ++tap) {
-        const PoolRange run = windows_of(w, tap, from, to);
+        const WindowRange run = windows_of(w, tap, from, to);
         C* const sum = sums + run.first * w.stride - w.padding + tap;
         const C* const share = shares + run.first - from;
         const int64_t n = run.end - run.first;
@@ -354,11 +344,11 @@ struct AverageBackwardRows {
   static void run(const PoolArgs& args, int64_t first, int64_t end, void* scratch) {
     const PoolDim &d = args.dims[0], &h = args.dims[1], &w = args.dims[2];
     const int64_t n = w.input * args.inner, window_row = w.output * args.inner;
-    PoolRange depth_before{}, height_before{};
+    WindowRange depth_before{}, height_before{};
     for (int64_t i = first; i < end; ++i) {
       const Row row = row_at(i, d.input, h.input);
       T* const output = static_cast<T*>(args.output) + i * n;
-      const PoolRange depth = pool_readers(d, row.depth), height = pool_readers(h, row.height);
+      const WindowRange depth = pool_readers(d, row.depth), height = pool_readers(h, row.height);
       const bool as_before = i > first && row.depth + row.height > 0 &&
                              is_same(depth, depth_before) && is_same(height, height_before);
       if (as_before) {
@@ -419,10 +409,10 @@ struct MaxIndices {
 
 }  // namespace
 
-PoolRowsFunction max_pool_rows(DType dtype, bool indices) {
-  return indices ? rows_of<MaxIndices>(dtype) : rows_of<MaxValues>(dtype);
-}
-PoolRowsFunction avg_pool_rows(DType dtype) { return rows_of<AverageRows>(dtype); }
-PoolRowsFunction avg_pool_backward_rows(DType dtype) { return rows_of<AverageBackwardRows>(dtype); }
+const PoolLoops pool_loops = {[](DType dtype, bool indices) {
+                                return indices ? rows_of<MaxIndices>(dtype)
+                                               : rows_of<MaxValues>(dtype);
+                              },
+                              rows_of<AverageRows>, rows_of<AverageBackwardRows>};
 
 }  // namespace aorta::cpu::AORTA_ISA

@@ -1,4 +1,5 @@
 #include <aorta/core/cpu/random.h>
+#include <aorta/core/integers.h>
 
 namespace aorta::cpu::AORTA_ISA {
 namespace {
@@ -11,7 +12,7 @@ void run(const Body& given, int64_t begin, int64_t end) {
   using T = typename Body::Item;
   constexpr int n = Body::kItems;
   const Body body = given;
-  const int64_t last = (body.count + n - 1) / n, whole = body.count / n;
+  const int64_t last = divide_up(body.count, n), whole = body.count / n;
   if (end > last) end = last;
   const int64_t stop = end < whole ? end : whole;
   T* const out = body.out;

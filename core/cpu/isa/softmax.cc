@@ -63,11 +63,8 @@ void softmax_columns(char* output, const char* input, int64_t row_stride, int64_
 
 }  // namespace
 
-SoftmaxFunction softmax_line(bool is_double) {
-  return is_double ? softmax_line<double> : softmax_line<float>;
-}
-SoftmaxFunction softmax_columns(bool is_double) {
-  return is_double ? softmax_columns<double> : softmax_columns<float>;
-}
+const SoftmaxLoops softmax_loops = {
+    [](bool is_double) { return is_double ? softmax_line<double> : softmax_line<float>; },
+    [](bool is_double) { return is_double ? softmax_columns<double> : softmax_columns<float>; }};
 
 }  // namespace aorta::cpu::AORTA_ISA

@@ -78,8 +78,6 @@ AORTA_INLINE void transform_sums(const Vector* m, Vector* y) {
   y[2] = add_times(kA2, sum_a, add_times(kB2, sum_b, m[5]));
 }
 
-}  // namespace
-
 void winograd_input(const WinogradInput& in, const WinogradPart& part) {
   for (int64_t row = part.first_tile; row < part.end_tile; ++row) {
     const WinogradTile& tile = in.tiles[row];
@@ -256,5 +254,10 @@ void winograd_kernel_sums(const WinogradKernelSums& k) {
     }
   }
 }
+
+}  // namespace
+
+const WinogradLoops winograd_loops = {winograd_input, winograd_gradient, winograd_weights,
+                                      winograd_output, winograd_kernel_sums};
 
 }  // namespace aorta::cpu::AORTA_ISA

@@ -24,12 +24,13 @@ TEST(Segmenter, IsTheNetworkOfNormalisedFrames) {
   const Tensor in = frames(2);
   const Tensor by_hand = (in.to(f32) - tensor({30.f, 31.f, 32.f}).view({1, 3, 1, 1})) /
                          tensor({50.f, 51.f, 52.f}).view({1, 3, 1, 1});
-  EXPECT_TRUE(close(segmenter.normalised(in), by_hand, 1e-6));
+  EXPECT_TRUE(close(segmenter.normalised({in}), by_hand, 1e-6));
   {
     const NoGradGuard no_grad;  // logits on both sides of 0
-    segmenter.net->named_parameters().back().second -= mean(segmenter.logits(in));
+    segmenter.net->named_parameters().back().second -=
+        mean(segmenter.logits(segmenter.normalised({in})));
   }
-  const Tensor logits = segmenter.logits(in);
+  const Tensor logits = segmenter.logits(segmenter.normalised({in}));
   EXPECT_EQ(logits.shape(), Shape({2, 32, 40}));
   EXPECT_TRUE(close(logits, segmenter.net(by_hand).squeeze(1), 1e-4));
   segmenter.net->train();

@@ -16,8 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // A file system of so many bytes: what would be more is refused, and the most is kept in mind.
+// `bound` is what is there at most: what was written since it was counted, with what was removed.
 std::string watched;
-int64_t room = 0, most = 0, refusals = 0;
+int64_t room = 0, bound = 0, most = 0, refusals = 0;
 
 int64_t bytes_there() {
   int64_t bytes = 0;
@@ -30,13 +31,14 @@ int64_t bytes_there() {
 }
 
 ssize_t write_where_there_is_room(int descriptor, const void* data, size_t size) {
-  const int64_t bytes = bytes_there() + static_cast<int64_t>(size);
-  if (bytes > room) {
+  bound += static_cast<int64_t>(size);
+  if (bound > most) bound = bytes_there() + static_cast<int64_t>(size);
+  if (bound > room) {
     ++refusals;
     errno = ENOSPC;
     return -1;
   }
-  most = std::max(most, bytes);
+  most = std::max(most, bound);
   return io::kernel_file_system().write(descriptor, data, size);
 }
 
@@ -58,7 +60,7 @@ TrainOptions options_for(const std::string& data_dir, const std::string& output)
 int64_t train_in_what_is_asked_for(const TrainOptions& options) {
   room = run_bytes(options, Trainer(options));
   watched = options.output;
-  most = refusals = 0;
+  bound = most = refusals = 0;
   fs::create_directories(watched);
   io::FileSystem table = io::kernel_file_system();
   table.write = write_where_there_is_room;

@@ -53,7 +53,7 @@ TEST(Trainer, TwoPassesAsOneBatchAreTheSameNumbers) {
     optimizer.zero_grad();
     Tensor loss;
     for (const std::string which : {"Large", "Small"}) {
-      const Tensor logits = by_hand.logits(batch[which + "Frame"]);
+      const Tensor logits = by_hand.logits(by_hand.normalised({batch[which + "Frame"]}));
       const Tensor part = binary_cross_entropy_with_logits(logits, batch[which + "Trace"].to(f32),
                                                            {.reduction = Reduction::sum});
       loss = loss.defined() ? loss + part : part;
@@ -76,6 +76,37 @@ TEST(Trainer, TwoPassesAsOneBatchAreTheSameNumbers) {
     }
     const double largest = amax(abs(theirs[i].second)).item<double>();
     EXPECT_LE(difference(ours[i].second, theirs[i].second), 2e-4 * largest + 1e-6) << ours[i].first;
+  }
+}
+
+// Frames and traces go from the workers' slots into the network's input: nothing of a batch lies on
+// the host a second time, also not where the last batch is smaller.
+TEST(Trainer, InputsAreTheOnlyMemoryOfABatch) {
+  const std::string folder = testing::tiny_echo_folder("inputs", 7);
+  const Segmenter segmenter = make_segmenter("unet_small", {30, 31, 32}, {50, 51, 52});
+  for (const int workers : {0, 1}) {
+    data::DataLoaderOptions options{.batch_size = 5, .num_workers = workers};
+    int64_t taken = 0, largest = 0;
+    options.batch_transform = [&](const data::Batch& batch) {
+      cpu::reset_peak_bytes();
+      const int64_t before = cpu::allocator_stats().bytes_in_use;
+      data::Batch both = with_inputs(batch, segmenter);
+      taken = cpu::allocator_stats().bytes_in_use - before;
+      largest = cpu::allocator_stats().peak_bytes - before;
+      return both;
+    };
+    data::DataLoader loader(echo_frames(folder, data::EchoSplit::train), options);
+    for (const data::Batch& batch : loader) {
+      const int64_t count = batch["LargeFrame"].size(0);
+      const int64_t asked = 2 * count * (3 + 1) * 32 * 32 * 4;
+      EXPECT_GE(taken, asked);
+      EXPECT_LT(taken, asked + asked / 8 + 1024);  // rounded up
+      EXPECT_LT(largest, asked + asked / 8 + 4096) << "with the means and deviations";
+      const Tensor frames = cat({batch["LargeFrame"], batch["SmallFrame"]});
+      EXPECT_TRUE(equal(batch["input"], segmenter.normalised({frames})));
+      EXPECT_TRUE(batch["input"].is_contiguous(MemoryFormat::channels_last));
+      EXPECT_TRUE(equal(batch["truth"], cat({batch["LargeTrace"], batch["SmallTrace"]}).to(f32)));
+    }
   }
 }
 

@@ -82,14 +82,14 @@ Side compile_side(const Program& program, const std::shared_ptr<Folder>& folder,
     command.insert(command.end(), {level, "-c", "-o", (folder->path / "program.o").string()});
   }
   return {.name = program.name, .run = [=](int64_t repetitions) {
-            const double start = now();
+            const double start = seconds_now();
             double counted = 0;
             for (int64_t i = 0; i < repetitions; ++i) {
               const std::string text = run_program(command);
               counted += static_cast<double>(std::count(text.begin(), text.end(), '\n'));
             }
             static_cast<void>(folder);  // it lives as long as this
-            return lines ? counted : now() - start;
+            return lines ? counted : seconds_now() - start;
           }};
 }
 

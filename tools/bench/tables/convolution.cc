@@ -59,13 +59,13 @@ Side ours(const std::vector<ConvolutionShape>& shapes, int64_t batch, DType dtyp
   return {.name = "Aorta",
           .run =
               [layers](int64_t repetitions) {
-                const double start = now();
+                const double start = seconds_now();
                 for (int64_t i = 0; i < repetitions; ++i) {
                   for (const Layer& layer : layers) {
                     for (int64_t k = 0; k < layer.count; ++k) layer.run([](const Tensor&) {});
                   }
                 }
-                return now() - start;
+                return seconds_now() - start;
               },
           .values =
               [layers] {

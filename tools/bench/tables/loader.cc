@@ -24,11 +24,6 @@ namespace {
 
 using data::DataLoader;
 using data::DataLoaderOptions;
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Arguments {
   std::string folder, svg;
@@ -96,12 +91,12 @@ Speed our_speed(const std::shared_ptr<const data::Echo>& dataset, int64_t sample
   DataLoader loader(dataset, options(dataset->size(), samples, workers, 20));
   Speed speed;
   int64_t count = 0;
-  const auto start = Clock::now();
+  const double start = seconds_now();
   for (const data::Batch& batch : loader) {
-    if (count == 0) speed.first_batch = since(start);
+    if (count == 0) speed.first_batch = seconds_now() - start;
     count += batch["LargeFrame"].size(0);
   }
-  speed.samples_per_second = static_cast<double>(count) / since(start);
+  speed.samples_per_second = static_cast<double>(count) / seconds_now() - start;
   return speed;
 }
 
@@ -271,8 +266,8 @@ class Slow : public data::Dataset {
       std::this_thread::sleep_for(std::chrono::duration<double>(read_seconds(index)));
     }
     const data::StageScope scope(data::Stage::transform);
-    const auto start = Clock::now();
-    while (since(start) < transform_seconds(index)) {
+    const double start = seconds_now();
+    while (seconds_now() - start < transform_seconds(index)) {
     }
     sample["index"].fill_(index);
   }
@@ -317,10 +312,10 @@ int run_loader_sweep(const std::vector<std::string>& arguments) {
   for (int workers = 0; workers <= 8; ++workers) {
     DataLoader loader(data::make_dataset<Slow>(parsed.samples),
                       {.batch_size = 32, .num_workers = workers});
-    const auto start = Clock::now();
+    const double start = seconds_now();
     int64_t seen = 0;
     for (const data::Batch& batch : loader) seen += batch["index"].size(0);
-    const double actual = since(start);
+    const double actual = seconds_now() - start;
     check(seen == parsed.samples, "bench", "an epoch must be whole", seen);
     const int hands = std::max(workers, 1);
     const double ideal = (load + compute) / hands;
@@ -368,9 +363,9 @@ int run_loader_workers(const std::vector<std::string>& arguments) {
         DataLoaderOptions chosen = options(dataset->size(), parsed.samples, workers, 20);
         chosen.pin_memory = pin;
         DataLoader loader(dataset, chosen);
-        const auto start = Clock::now();
+        const double start = seconds_now();
         for (const data::Batch& batch : loader) batch["LargeFrame"].size(0);
-        times[pin].push_back(since(start));
+        times[pin].push_back(seconds_now() - start);
       }
     count.push_back(workers);
     plain.push_back(median(times[0]));
