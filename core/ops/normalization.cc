@@ -211,58 +211,60 @@ Tensor normalise_lines(const LineNormOp& op, const Tensor& input, const Tensor& 
 }  // namespace
 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
-                  const Tensor& weight, const Tensor& bias, bool training, double momentum,
-                  double eps, int64_t statistic_groups, bool relu, const Tensor& residual) {
+                  const Tensor& weight, const Tensor& bias, const BatchNormOptions& options) {
   check_defined("batch_norm", {{"input", input}});
   const char* const op = "batch_norm";
   check_channels(op, input, 0, weight, bias);
+  const Tensor& residual = options.residual;
   if (residual.defined()) {
-    check(relu, op, "a residual needs relu", relu);
+    check(options.relu, op, "a residual needs relu", options.relu);
     check(residual.shape() == input.shape() && residual.dtype() == input.dtype(), op,
           "residual must have the input's shape and dtype", residual.shape(), " ", residual.dtype(),
           " for ", input.shape(), " ", input.dtype());
     check(residual.device() == input.device(), op, "tensors must be on one device", input.device(),
           " and ", residual.device());
   }
-  check_running(op, input, running_mean, running_var, !training);
-  if (!training)
-    return normalise_by(batch_norm_op, input, running_mean, running_var, weight, bias, eps, relu,
-                        residual);
-  const int64_t groups = statistic_groups, batch = input.shape()[0];
+  check_running(op, input, running_mean, running_var, !options.training);
+  if (!options.training)
+    return normalise_by(batch_norm_op, input, running_mean, running_var, weight, bias, options.eps,
+                        options.relu, residual);
+  const int64_t groups = options.statistic_groups, batch = input.shape()[0];
   check(groups >= 1 && batch % groups == 0, op, "statistic_groups must divide the batch", groups,
         " for ", input.shape());
   const int64_t count = batch / groups * positions_of(input);
   check(input.numel() == 0 || count > 1, op,
         "training needs more than one value a channel and group", input.shape());
   Tensor mean, var;
-  const Tensor output = normalise(batch_norm_op, input, weight, bias, mean, var,
-                                  {.groups = groups, .eps = eps, .relu = relu}, residual);
+  const Tensor output =
+      normalise(batch_norm_op, input, weight, bias, mean, var,
+                {.groups = groups, .eps = options.eps, .relu = options.relu}, residual);
   if (running_mean.defined() && input.numel() > 0) {
     for (int64_t g = 0; g < groups; ++g) {
-      move_towards(running_mean, mean[g], momentum);
-      move_towards(running_var, mul(var[g], unbiased(count)), momentum);
+      move_towards(running_mean, mean[g], options.momentum);
+      move_towards(running_var, mul(var[g], unbiased(count)), options.momentum);
     }
   }
   return output;
 }
 
 Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
-                     const Tensor& weight, const Tensor& bias, bool use_input_stats,
-                     double momentum, double eps) {
+                     const Tensor& weight, const Tensor& bias, const InstanceNormOptions& options) {
   check_defined("instance_norm", {{"input", input}});
   const char* const op = "instance_norm";
   check_channels(op, input, 1, weight, bias);
-  check_running(op, input, running_mean, running_var, !use_input_stats);
-  if (!use_input_stats)
-    return normalise_by(instance_norm_op, input, running_mean, running_var, weight, bias, eps);
+  check_running(op, input, running_mean, running_var, !options.use_input_stats);
+  if (!options.use_input_stats)
+    return normalise_by(instance_norm_op, input, running_mean, running_var, weight, bias,
+                        options.eps);
   const int64_t count = positions_of(input);
   check(input.numel() == 0 || count > 1, op, "more than one position is needed", input.shape());
   Tensor mean, var;
-  const Tensor output = normalise(instance_norm_op, input, weight, bias, mean, var,
-                                  {.groups = std::max<int64_t>(input.shape()[0], 1), .eps = eps});
+  const Tensor output =
+      normalise(instance_norm_op, input, weight, bias, mean, var,
+                {.groups = std::max<int64_t>(input.shape()[0], 1), .eps = options.eps});
   if (running_mean.defined() && input.numel() > 0) {
-    move_towards(running_mean, aorta::mean(mean, 0), momentum);
-    move_towards(running_var, mul(aorta::mean(var, 0), unbiased(count)), momentum);
+    move_towards(running_mean, aorta::mean(mean, 0), options.momentum);
+    move_towards(running_var, mul(aorta::mean(var, 0), unbiased(count)), options.momentum);
   }
   return output;
 }
