@@ -19,7 +19,7 @@ void check_parameter(const Tensor& parameter) {
         parameter.dtype());
   check(parameter.is_leaf(), kOptimizer, "parameters must be leaves", "the result of ",
         parameter.grad_fn());
-  check_writable(kOptimizer, parameter);
+  kernel::check_writable(kOptimizer, parameter);
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ StateKind& GroupData::kind(const StateName& name) {
   for (const Bucket& bucket : buckets) {
     kind->arenas.push_back(
         full({bucket.size}, name.initial,
-             {.dtype = update_state_dtype(bucket.dtype), .device = bucket.device}));
+             {.dtype = kernel::update_state_dtype(bucket.dtype), .device = bucket.device}));
   }
   kinds.push_back(std::move(kind));
   return *kinds.back();
@@ -153,7 +153,7 @@ void GroupData::run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* 
     }
     arena.bump_version();
   }
-  update_op.kernel(bucket.device)({rule, bucket.dtype, tensors, numbers});
+  kernel::update_op.kernel(bucket.device)({rule, bucket.dtype, tensors, numbers});
   for (size_t place : gathered_) {
     if (places[place].dense)
       parameters[place].bump_version();

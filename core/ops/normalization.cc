@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace aorta {
+namespace aorta::kernel {
 
 using ChannelNormOp = Op<ChannelNormKernel, ChannelNormGradient>;
 using LineNormOp = Op<LineNormKernel, LineNormGradient>;
@@ -18,8 +18,14 @@ constinit ChannelNormOp instance_norm_op{"instance_norm"};
 constinit ChannelNormOp group_norm_op{"group_norm"};
 constinit LineNormOp layer_norm_op{"layer_norm"};
 constinit LineNormOp rms_norm_op{"rms_norm"};
-constinit Op<ChannelNormKernel, NoKernel> channel_norm_backward_op{"channel_norm_backward"};
-constinit Op<LineNormKernel, NoKernel> line_norm_backward_op{"line_norm_backward"};
+constinit Op<ChannelNormKernel, NoGradient> channel_norm_backward_op{"channel_norm_backward"};
+constinit Op<LineNormKernel, NoGradient> line_norm_backward_op{"line_norm_backward"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 
@@ -304,10 +310,10 @@ Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor
       {.length = normalized_shape.numel(), .eps = eps.value_or(least), .centered = false});
 }
 
-NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
-                                    const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                                    const Tensor& var, const ChannelNormPlan& plan,
-                                    NormWanted wanted) {
+NormGradients kernel::channel_norm_backward(const Tensor& gradient, const Tensor& input,
+                                            const Tensor& weight, const Tensor& bias,
+                                            const Tensor& mean, const Tensor& var,
+                                            const ChannelNormPlan& plan, NormWanted wanted) {
   if (gradient.numel() == 0) return nothing(gradient, gradient.shape()[1], wanted);
   const ProfilerRange range(channel_norm_backward_op.name(), {&gradient});
   const bool last = is_channels_last(input.defined() ? input : gradient);
@@ -332,15 +338,16 @@ NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
   return result;
 }
 
-Tensor batch_norm_recomputed(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                             const Tensor& residual, const Tensor& mean, const Tensor& var,
-                             const ChannelNormPlan& plan) {
+Tensor kernel::batch_norm_recomputed(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                                     const Tensor& residual, const Tensor& mean, const Tensor& var,
+                                     const ChannelNormPlan& plan) {
   return batch_norm_masked_gradient({}, input, weight, bias, residual, mean, var, plan);
 }
 
-Tensor batch_norm_masked_gradient(const Tensor& gradient, const Tensor& input, const Tensor& weight,
-                                  const Tensor& bias, const Tensor& residual, const Tensor& mean,
-                                  const Tensor& var, const ChannelNormPlan& plan) {
+Tensor kernel::batch_norm_masked_gradient(const Tensor& gradient, const Tensor& input,
+                                          const Tensor& weight, const Tensor& bias,
+                                          const Tensor& residual, const Tensor& mean,
+                                          const Tensor& var, const ChannelNormPlan& plan) {
   ChannelNormPlan given = plan;
   given.given = true;
   Tensor known_mean = mean, known_var = var;
@@ -348,9 +355,10 @@ Tensor batch_norm_masked_gradient(const Tensor& gradient, const Tensor& input, c
                    gradient);
 }
 
-NormGradients line_norm_backward(const Tensor& gradient, const Tensor& input, const Tensor& weight,
-                                 const Tensor& mean, const Tensor& var, const LineNormPlan& plan,
-                                 NormWanted wanted) {
+NormGradients kernel::line_norm_backward(const Tensor& gradient, const Tensor& input,
+                                         const Tensor& weight, const Tensor& mean,
+                                         const Tensor& var, const LineNormPlan& plan,
+                                         NormWanted wanted) {
   if (gradient.numel() == 0) return nothing(gradient, plan.length, wanted);
   const ProfilerRange range(line_norm_backward_op.name(), {&gradient});
   const Tensor g = gradient.detach().contiguous(), x = input.detach().contiguous();

@@ -65,6 +65,10 @@ Tensor layer_norm(const Tensor& input, const Shape& normalized_shape, const Tens
 Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor& weight = {},
                 std::optional<double> eps = {});
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// Which elements of (N, C, *) share statistics: those of N / groups samples and `width` channels
 /// side by side. `given`: mean and var are the caller's, constants. `relu`: max(y, 0) is the
 /// output.
@@ -154,7 +158,7 @@ using LineNormGradient = void (*)(Tensor& output, const Tensor& input, const Ten
                                   const LineNormPlan& plan);
 extern Op<LineNormKernel, LineNormGradient> layer_norm_op, rms_norm_op;
 /// Backward passes record through the ops that they are composed of, so these have no gradient.
-extern Op<ChannelNormKernel, NoKernel> channel_norm_backward_op;
-extern Op<LineNormKernel, NoKernel> line_norm_backward_op;
+extern Op<ChannelNormKernel, NoGradient> channel_norm_backward_op;
+extern Op<LineNormKernel, NoGradient> line_norm_backward_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -36,6 +36,7 @@ MISTAKES = (
     ("nn::Sequential net{nn::Linear(2, 3), [](const Tensor& t) { return relu(t); }};", "nn::ReLU()"),
     ("x.backwards();", "did you mean ‘backward’"),
     ("nn::relu(x);", "did you mean"),
+    ("matmul_op.name();", "not declared in this scope"),  # what kernels are given isn't among the names of users
     ("nn::cross_entropy_loss(x, y);", "did you mean ‘CrossEntropyLoss’"),
 )
 

@@ -266,7 +266,7 @@ TEST(Norms, SameBitsForAnyNumberOfThreads) {
                        {.training = true, .statistic_groups = 2, .relu = true, .residual = g}),
             group_norm(x, 1),
             instance_norm(x)};
-        const NormGradients found = channel_norm_backward(
+        const kernel::NormGradients found = kernel::channel_norm_backward(
             g, x, weight, {}, mean, mean, {.groups = 2, .eps = 1}, {true, true, true});
         all.insert(all.end(), {found.input, found.weight, found.bias});
         if (first.empty()) first = all;
