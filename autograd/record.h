@@ -2,10 +2,13 @@
 
 #include <aorta/autograd/gradients.h>
 #include <aorta/autograd/history.h>
+#include <aorta/core/dispatch/op_table.h>
 
 #include <initializer_list>
 
 namespace aorta::autograd {
+
+using namespace kernel;
 
 /// Lets the node's edges lead to its inputs (null for one that is no tensor).
 void connect(Node& node, std::span<const Tensor* const> inputs);

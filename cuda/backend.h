@@ -2,6 +2,7 @@
 
 #include <aorta/core/device_backend.h>
 #include <aorta/cuda/check.h>
+#include <aorta/cuda/rows.h>
 
 #include <cuda_runtime.h>
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/core/ops/matmul.h>
+#include <aorta/cuda/rows.h>
 
 #include <array>
 #include <vector>

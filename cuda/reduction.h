@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/core/dispatch/reduce_args.h>
+#include <aorta/cuda/rows.h>
 
 namespace aorta::cuda {
 

@@ -74,8 +74,13 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
     }
   }
   const bool use_batch = is_training() || !running_mean.defined();
-  return batch_norm(input, running_mean, running_var, weight, bias, use_batch, momentum,
-                    options.eps, use_batch ? statistic_groups : 1, relu, residual);
+  return batch_norm(input, running_mean, running_var, weight, bias,
+                    {.training = use_batch,
+                     .momentum = momentum,
+                     .eps = options.eps,
+                     .statistic_groups = use_batch ? statistic_groups : 1,
+                     .relu = relu,
+                     .residual = residual});
 }
 
 void BatchNorm::reset_running_stats() { reset_statistics(*this); }
@@ -165,9 +170,9 @@ Tensor InstanceNorm::forward(const Tensor& input) const {
          num_features);
   }
   const bool use_input = is_training() || !running_mean.defined();
-  const Tensor output =
-      instance_norm(unbatched ? input.unsqueeze(0) : input, running_mean, running_var, weight, bias,
-                    use_input, options.momentum, options.eps);
+  const Tensor output = instance_norm(
+      unbatched ? input.unsqueeze(0) : input, running_mean, running_var, weight, bias,
+      {.use_input_stats = use_input, .momentum = options.momentum, .eps = options.eps});
   return unbatched ? output.squeeze(0) : output;
 }
 

@@ -236,7 +236,7 @@ LstmOutput LSTM::forward(const Tensor& input, const LstmState& state) const {
   Tensors states{state.h, state.c};
   const Tensor output =
       run(input, states, 2, [](const Weights& w, const Tensor& gates, Tensors& now) {
-        const LstmState next = lstm_gates(gates, linear(now[0], w.w_hh, w.b_hh), now[1]);
+        const LstmState next = kernel::lstm_gates(gates, linear(now[0], w.w_hh, w.b_hh), now[1]);
         now = {next.h, next.c};
       });
   return {output, {states[0], states[1]}};
@@ -260,7 +260,7 @@ RnnOutput GRU::forward(const Tensor& input, const Tensor& h) const {
   Tensors states{h};
   const Tensor output =
       run(input, states, 1, [](const Weights& w, const Tensor& gates, Tensors& state) {
-        state[0] = gru_gates(gates, linear(state[0], w.w_hh, w.b_hh), state[0]);
+        state[0] = kernel::gru_gates(gates, linear(state[0], w.w_hh, w.b_hh), state[0]);
       });
   return {output, states[0]};
 }

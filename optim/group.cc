@@ -19,7 +19,7 @@ void check_parameter(const Tensor& parameter) {
         parameter.dtype());
   check(parameter.is_leaf(), kOptimizer, "parameters must be leaves", "the result of ",
         parameter.grad_fn());
-  check_writable(kOptimizer, parameter);
+  kernel::check_writable(kOptimizer, parameter);
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ void GroupData::run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* 
     }
     arena.bump_version();
   }
-  update_op.kernel(bucket.device)({rule, bucket.dtype, tensors, numbers});
+  kernel::update_op.kernel(bucket.device)({rule, bucket.dtype, tensors, numbers});
   for (size_t place : gathered_) {
     if (places[place].dense)
       parameters[place].bump_version();

@@ -70,7 +70,7 @@ struct GroupData {
 
   // These describe the step that runs; they are kept so that a step allocates nothing.
   std::vector<Tensor> gradients;
-  std::vector<UpdateTensor> tensors;
+  std::vector<kernel::UpdateTensor> tensors;
   std::vector<UpdateNumbers<double>> numbers;
 
   StateKind* find(std::string_view name) const;

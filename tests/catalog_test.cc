@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, CatalogProperty, ::testing::ValuesIn(select([](co
 std::set<std::string> kernels_named(const Row& row) {
   std::set<std::string> names(row.also.begin(), row.also.end());
   EXPECT_EQ(names.size(), row.also.size()) << "a name stands twice";
-  const OpRow* const own = find_op(row.op);
+  const kernel::OpRow* const own = find_op(row.op);
   if (own && own->has_kernel(DeviceType::cpu)) {
     EXPECT_TRUE(names.insert(row.op).second) << "a row's own op needs no mention";
   }
@@ -143,7 +143,7 @@ TEST(CatalogComplete, EveryPublicFunction) {
   const std::set<std::string> functions = public_functions();
   EXPECT_GT(functions.size(), 200u);
   // Functions of the name of an op are tested where its kernel is run: gradients_test.
-  for (const OpRow* op = first_op(); op; op = op->next()) names.insert(op->name());
+  for (const kernel::OpRow* op = kernel::first_op(); op; op = op->next()) names.insert(op->name());
   for (const std::string& function : functions) {
     const bool in_place = function.back() == '_';
     const std::string base = in_place ? function.substr(0, function.size() - 1) : function;

@@ -72,15 +72,15 @@ TEST(OpTable, EveryKernelIsRunByARow) {
     run.insert(row.also.begin(), row.also.end());
     std::set<std::string> by_gradients = kernels_of_gradients(row);
     for (const std::string& name : row.functions) {
-      const OpRow* const op = find_op(name);
+      const kernel::OpRow* const op = find_op(name);
       EXPECT_TRUE(!op || by_gradients.contains(name))
           << row.op << " says that its gradients run " << name;
     }
     run.merge(by_gradients);
   }
   int count = 0;
-  for (const OpRow* op = first_op(); op; op = op->next(), ++count) {
-    if (op == &in_place_hook || op == &keep_hook) continue;  // no ops
+  for (const kernel::OpRow* op = kernel::first_op(); op; op = op->next(), ++count) {
+    if (op == &kernel::in_place_hook || op == &kernel::keep_hook) continue;  // no ops
     EXPECT_TRUE(run.contains(op->name())) << op->name() << " needs a row in tests/catalog";
   }
   EXPECT_GT(count, 100);

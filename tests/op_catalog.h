@@ -56,7 +56,7 @@ enum class Derivative {
 /// A flag is off unless a row says otherwise. Why one does stands beside the row where the flag's
 /// own comment isn't the reason.
 struct Row {
-  /// The name of the op's table row (OpRow), or of the public function where it has none.
+  /// The name of the op's table row (kernel::OpRow), or of the public function where it has none.
   std::string op;
   Tolerance tolerance = {};
   std::vector<Call> calls = {};

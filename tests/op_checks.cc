@@ -375,7 +375,7 @@ void check_missing_kernel(const Row& row, Device device) {
   EXPECT_FALSE(missing.empty()) << row.op << " runs, though " << missing_kernel(row, device.type)
                                 << " has no kernel";
   for (const std::string& op : missing) {
-    const OpRow* const found = find_op(op);
+    const kernel::OpRow* const found = find_op(op);
     EXPECT_TRUE(found && !found->has_kernel(device.type)) << row.op << " misses " << op;
   }
 }

@@ -4,6 +4,10 @@
 #include <vector>
 
 namespace aorta::catalog {
+
+using kernel::first_op;
+using kernel::OpRow;
+
 namespace {
 
 // An op's CPU kernel as the table keeps it, whatever its type.

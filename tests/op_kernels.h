@@ -11,7 +11,7 @@
 namespace aorta::catalog {
 
 /// The op of that name in the op table; null where there is none.
-const OpRow* find_op(const std::string& name);
+const kernel::OpRow* find_op(const std::string& name);
 
 /// The ops whose CPU kernels `run` asks for, given copies of `inputs`. The library need not help:
 /// with all kernels taken out of the table, the call fails by the name of the first that it misses;

@@ -91,6 +91,10 @@ namespace aorta {
 /// The formula along `dim`, with shapes by letter, dtypes, errors and the source.
 Tensor NEW_NAME(const Tensor& input, int64_t dim);
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 struct NEW_TYPEArgs {
   const void* input;  // dense, the same order in memory as the output
   void* output;
@@ -101,14 +105,20 @@ using NEW_TYPEKernel = void (*)(const NEW_TYPEArgs& args);
 using NEW_TYPEGradient = void (*)(Tensor& output, const Tensor& input, int dim);
 extern Op<NEW_TYPEKernel, NEW_TYPEGradient> NEW_NAME_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel
 """,
     "core/ops/NEW_NAME.cc": """#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/NEW_NAME.h>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<NEW_TYPEKernel, NEW_TYPEGradient> NEW_NAME_op{"NEW_NAME"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 Tensor NEW_NAME(const Tensor& input, int64_t given_dim) {
   check_defined("NEW_NAME", {{"input", input}});
@@ -290,11 +300,11 @@ def reduction(tree):
     tree.insert_line("core/scalar/reduce_list.h", "#include", "#include <aorta/core/scalar/NEW_NAME.h>")
     tree.insert("core/scalar/reduce_list.h", r">;\n\n/// The place", ", NEW_TYPE")
     header, source, gradient = "core/ops/reduction.h", "core/ops/reduction.cc", "autograd/functions/reduction.cc"
-    tree.insert(header, r"^$\n// The rows\.", "\n/// The formula.\nTensor NEW_NAME(const Tensor& input, const ReduceDims& dims = {},"
+    tree.insert(header, r"^$\n}  // namespace aorta$", "\n/// The formula.\nTensor NEW_NAME(const Tensor& input, const ReduceDims& dims = {},"
                 " bool keepdim = false);\n")
     tree.insert(header, r"^extern Op<ReduceKernel, VarGradient>", "extern Op<ReduceKernel, ReduceGradient> NEW_NAME_op;\n")
     tree.insert(source, r"^constinit Op<ReduceKernel, VarGradient>", 'constinit Op<ReduceKernel, ReduceGradient> NEW_NAME_op{"NEW_NAME"};\n')
-    tree.insert(source, r"\);\n}\n\nnamespace \{", ", NEW_NAME_op")
+    tree.insert(source, r"\);\n}\n\n}  // namespace aorta::kernel", ", NEW_NAME_op")
     tree.insert(source, r"^}  // namespace aorta$", REDUCTION)
     tree.insert(gradient, r"^}  // namespace\n\nvoid pick_gradient", REDUCTION_GRADIENT)
     tree.insert(gradient, r"^}\n\n}  // namespace aorta::autograd", "  NEW_NAME_op.set_gradient(NEW_NAME_gradient);\n")

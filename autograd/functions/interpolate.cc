@@ -8,7 +8,7 @@ namespace {
 // The map is linear, so its gradient is the transposed map, whose gradient is the map again.
 void interpolate_gradient(Tensor& output, const Tensor& input, const InterpolatePlanRef& plan) {
   record("interpolate", output, {&input},
-         [plan](Gradients& g) { g.input() = resample(g.output(), transposed(*plan)); });
+         [plan](Gradients& g) { g.input() = resample(g.output(), transposed_plan(*plan)); });
 }
 
 }  // namespace

@@ -31,8 +31,8 @@ void register_view();
 namespace {
 
 void register_gradients() {
-  in_place_hook.set_gradient(check_in_place);
-  keep_hook.set_gradient(keep_before_write);
+  kernel::in_place_hook.set_gradient(check_in_place);
+  kernel::keep_hook.set_gradient(keep_before_write);
   register_advanced_indexing();
   register_convolution();
   register_attention();
@@ -58,7 +58,8 @@ void register_gradients() {
 }
 
 // Core finds the gradients without knowing this room; the library is linked whole (BUILD).
-[[maybe_unused]] const bool announced = (set_gradient_registration(register_gradients), true);
+[[maybe_unused]] const bool announced =
+    (kernel::set_gradient_registration(register_gradients), true);
 
 }  // namespace
 }  // namespace aorta::autograd

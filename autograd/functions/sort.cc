@@ -1,6 +1,7 @@
 #include <aorta/core/ops/sort.h>
 
 #include <aorta/autograd/functions/pick.h>
+#include <aorta/autograd/record.h>
 
 namespace aorta::autograd {
 

@@ -1,10 +1,6 @@
-#include <aorta/core/dispatch/op_table.h>
+#include <aorta/core/ops/view.h>
 
-namespace aorta {
-
-void link_view_ops();  // which have no kernel: core/ops/view.cc
-
-namespace cpu {
+namespace aorta::cpu {
 
 // One a file of CPU kernels: each fills its rows' CPU column.
 void register_convolution();
@@ -49,8 +45,7 @@ void register_kernels() {
   register_loss();
   register_cross_entropy();
   register_dropout();
-  link_view_ops();
+  link_view_ops();  // which have no kernel
 }
 
-}  // namespace cpu
-}  // namespace aorta
+}  // namespace aorta::cpu

@@ -26,8 +26,8 @@ std::string load_cuda_plugin() {
   }
   // What it is linked with takes 0.1 s and 90 MB to load: a machine without a GPU is spared that.
   if (!dlopen("libcuda.so.1", RTLD_LAZY)) return "there is no NVIDIA driver on this machine";
-  first_op();  // the plugin names every row: this puts them into a program that is linked
-               // statically
+  // The plugin names every row: this puts them into a program that is linked statically.
+  kernel::first_op();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) return dlerror();
   using Entry = const char* (*)();

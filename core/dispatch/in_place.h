@@ -3,7 +3,7 @@
 #include <aorta/core/dispatch/op_table.h>
 
 // What a write in place has to do for the graph.
-namespace aorta {
+namespace aorta::kernel {
 
 /// Called before a write in place that will be recorded: throws when `self` is a leaf that requires
 /// a gradient or can't be written for another reason of the graph's.
@@ -26,4 +26,4 @@ Tensor keep_before_write(const Tensor& self);
 extern Op<NoKernel, void (*)(const char* op, const Tensor& self)> in_place_hook;
 extern Op<NoKernel, Tensor (*)(const Tensor& self)> keep_hook;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

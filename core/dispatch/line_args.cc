@@ -1,7 +1,7 @@
 #include <aorta/core/dispatch/line_args.h>
 #include <aorta/core/empty.h>
 
-namespace aorta {
+namespace aorta::kernel {
 
 Tensor dense(const Tensor& input) {
   const Strides strides = dense_strides(input.shape(), input.strides());
@@ -38,4 +38,4 @@ Tensor empty_lines(const Tensor& like, int dim, int64_t length, DType dtype) {
   return empty_strided(shape, strides, options);
 }
 
-}  // namespace aorta
+}  // namespace aorta::kernel

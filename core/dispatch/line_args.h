@@ -2,7 +2,7 @@
 
 #include <aorta/core/tensor.h>
 
-namespace aorta {
+namespace aorta::kernel {
 
 /// A dense tensor seen along one dimension: `outer` x `length` x `inner` elements in memory, where
 /// a line is the `length` elements at distance `inner`. Line (o, i) starts at element
@@ -23,4 +23,4 @@ Lines lines_of(const Tensor& input, int dim);
 /// `dim`.
 Tensor empty_lines(const Tensor& like, int dim, int64_t length, DType dtype);
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-namespace aorta {
+namespace aorta::kernel {
 namespace {
 
 const OpRow* first = nullptr;
@@ -65,4 +65,4 @@ void set_gradient_registration(void (*register_gradients)()) {
   gradient_registration = register_gradients;
 }
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -5,7 +5,10 @@
 
 #include <atomic>
 
-namespace aorta {
+// An op has two faces. What users call stands in `aorta`; what ops, their kernels and their
+// gradient entries need of each other (arguments, types, rows) in `aorta::kernel`. Each room that
+// fills a column of the table sees it by one using-directive; `aorta` itself has none in a header.
+namespace aorta::kernel {
 
 /// One row of the op table: a name, a kernel for each device type and a gradient entry. Rows are
 /// constant-initialised globals; `core/cpu`, `cuda` and `autograd` fill their column in explicit
@@ -77,6 +80,9 @@ class Op : public OpRow {
 
 /// A view op runs no kernel; it has a row for its gradient.
 using NoKernel = void (*)();
+/// An op has no gradient entry where its results have no gradient, or where it is a backward pass,
+/// which records itself as the ops that it is composed of.
+using NoGradient = void (*)();
 
 /// The first row of the table of all ops, with the CPU's column filled.
 const OpRow* first_op();
@@ -84,9 +90,13 @@ const OpRow* first_op();
 /// Who fills the gradient column, called once before the first gradient entry is asked for.
 void set_gradient_registration(void (*register_gradients)());
 
-namespace cpu {
+}  // namespace aorta::kernel
+
+namespace aorta::cpu {
+
+using namespace kernel;
+
 /// Fills the table's CPU column; done by itself before the first op.
 void register_kernels();
-}  // namespace cpu
 
-}  // namespace aorta
+}  // namespace aorta::cpu

@@ -6,6 +6,9 @@
 #include <cstring>
 
 namespace aorta {
+
+using namespace kernel;
+
 namespace {
 
 enum class Kind { boolean, integer, floating };
@@ -199,7 +202,7 @@ void check_fits(const char* op, const Shape& shape, DType result, const Tensor& 
 
 }  // namespace
 
-void store_number(char* place, DType dtype, const Scalar& value) {
+void kernel::store_number(char* place, DType dtype, const Scalar& value) {
   visit_dtype(dtype, [&](auto type) {
     using T = decltype(type);
     T x;
@@ -215,7 +218,7 @@ void store_number(char* place, DType dtype, const Scalar& value) {
   });
 }
 
-bool overlaps(const Tensor& input, const Tensor& out) {
+bool kernel::overlaps(const Tensor& input, const Tensor& out) {
   if (!input.shares_storage(out) || input.numel() == 0 || out.numel() == 0) return false;
   if (same_elements(input, out)) return false;
   const auto [a, b] = extent(input);
@@ -223,7 +226,7 @@ bool overlaps(const Tensor& input, const Tensor& out) {
   return a <= d && c <= b;
 }
 
-void check_writable(const char* op, const Tensor& out) {
+void kernel::check_writable(const char* op, const Tensor& out) {
   if (out.numel() == 0) return;
   for (int i = 0; i < out.dim(); ++i) {
     check(out.shape()[i] <= 1 || out.strides()[i] != 0, op,
@@ -252,7 +255,7 @@ DType result_type(std::span<const Operand> operands) {
   return result;
 }
 
-void plan_iteration(PointwiseArgs& args, std::span<const Tensor* const> tensors) {
+void kernel::plan_iteration(PointwiseArgs& args, std::span<const Tensor* const> tensors) {
   const Tensor& out = *tensors[0];
   const Shape& shape = out.shape();
   args.operands = static_cast<int>(tensors.size());
@@ -294,8 +297,8 @@ void plan_iteration(PointwiseArgs& args, std::span<const Tensor* const> tensors)
   }
 }
 
-Tensor run_pointwise(const PointwiseOp& op, const void* functor, std::span<const Operand> inputs,
-                     const Tensor* out, int masks) {
+Tensor kernel::run_pointwise(const PointwiseOp& op, const void* functor,
+                             std::span<const Operand> inputs, const Tensor* out, int masks) {
   const ProfilerRange range(op.name(),
                             {inputs[0].tensor, inputs.size() > 1 ? inputs[1].tensor : nullptr,
                              inputs.size() > 2 ? inputs[2].tensor : nullptr});

@@ -7,6 +7,24 @@
 
 namespace aorta {
 
+/// A tensor or a number as an operand.
+struct Operand {
+  Operand(const Tensor& t) : tensor(&t) {}  // NOLINT: implicit
+  Operand(const Scalar& n) : number(n) {}   // NOLINT: implicit
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+  Operand(T n) : number(n) {}  // NOLINT: implicit
+  const Tensor* tensor = nullptr;
+  Scalar number = 0;
+};
+
+/// The dtype that PyTorch's promotion gives: tensors with dimensions first, then 0-d tensors, then
+/// numbers; a later group counts only where its kind (bool, integer, floating) is a higher one.
+DType result_type(std::span<const Operand> operands);
+
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// The output and up to three inputs.
 inline constexpr int kMaxOperands = 4;
 
@@ -53,16 +71,6 @@ class PointwiseOp : public OpRow {
   unsigned reading_first_ = 0;
 };
 
-/// A tensor or a number as an operand.
-struct Operand {
-  Operand(const Tensor& t) : tensor(&t) {}  // NOLINT: implicit
-  Operand(const Scalar& n) : number(n) {}   // NOLINT: implicit
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-  Operand(T n) : number(n) {}  // NOLINT: implicit
-  const Tensor* tensor = nullptr;
-  Scalar number = 0;
-};
-
 /// Gradient entries of pointwise ops: the output, the inputs, and the functor with its parameters.
 template <class F>
 using UnaryGradient = void (*)(const Tensor& output, const Tensor& input, const F& functor);
@@ -92,10 +100,6 @@ inline constinit PointwiseOpOf<F, BinaryGradient<F>> binary_op;
 template <class F>
 inline constinit PointwiseOpOf<F, TernaryGradient<F>> ternary_op;
 
-/// The dtype that PyTorch's promotion gives: tensors with dimensions first, then 0-d tensors, then
-/// numbers; a later group counts only where its kind (bool, integer, floating) is a higher one.
-DType result_type(std::span<const Operand> operands);
-
 /// Runs a pointwise op: promotes, broadcasts, allocates (or writes into `out`), calls the kernel.
 /// Without `out` the result keeps the stride order of the inputs. An input that overlaps `out` in
 /// any way but element on element is copied first. The first `masks` inputs are bool tensors that
@@ -116,4 +120,4 @@ void check_writable(const char* op, const Tensor& out);
 /// True when the two share memory in any way but element on element.
 bool overlaps(const Tensor& input, const Tensor& out);
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -11,6 +11,8 @@
 // will read kept, the kernel run, the node recorded. core/ops/pointwise*.cc name the ops.
 namespace aorta::pointwise {
 
+using namespace kernel;
+
 struct NamedNumberOrTensor {
   const char* name;
   const Operand& operand;

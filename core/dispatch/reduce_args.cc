@@ -4,6 +4,9 @@
 #include <algorithm>
 
 namespace aorta {
+
+using namespace kernel;
+
 namespace {
 
 // Dimensions of a tensor, innermost first; an expanded one (stride 0) counts as outermost.
@@ -78,7 +81,7 @@ Dims ReduceDims::resolve(const char* op, const Tensor& input) const {
   return resolved;
 }
 
-Shape reduced_shape(const Tensor& input, const Dims& dims, bool keepdim) {
+Shape kernel::reduced_shape(const Tensor& input, const Dims& dims, bool keepdim) {
   Shape shape;
   for (int d = 0; d < input.dim(); ++d) {
     if (!contains(dims, d))
@@ -89,8 +92,8 @@ Shape reduced_shape(const Tensor& input, const Dims& dims, bool keepdim) {
   return shape;
 }
 
-ReduceResult run_reduce(ReduceKernel kernel, const Tensor& input, const Dims& dims, bool keepdim,
-                        const ReducePlan& plan) {
+ReduceResult kernel::run_reduce(ReduceKernel kernel, const Tensor& input, const Dims& dims,
+                                bool keepdim, const ReducePlan& plan) {
   ReduceArgs args;
   Ordered kept, reduced;
   for (int d = input.dim() - 1; d >= 0; --d) {

@@ -5,6 +5,26 @@
 
 namespace aorta {
 
+/// The dimensions that a reduction runs over: one, several, or all when none are given.
+class ReduceDims {
+ public:
+  ReduceDims() = default;
+  template <std::integral First, std::integral... Rest>
+  ReduceDims(First first, Rest... rest) : dims_{first, rest...} {}  // NOLINT: implicit
+  ReduceDims(const Dims& dims) : dims_(dims) {}                     // NOLINT: implicit
+
+  /// Not negative, ascending, every dimension when none were given. Throws on one out of range
+  /// and on one given twice.
+  Dims resolve(const char* op, const Tensor& input) const;
+
+ private:
+  Dims dims_;
+};
+
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// What a reduction kernel gets. The input's dimensions are either kept or reduced; those of size 1
 /// are dropped, and neighbours merged where strides allow. Kept dimensions are ordered so that the
 /// input's smallest stride comes first, and outputs are dense in that order: kept element k (its
@@ -29,22 +49,6 @@ struct ReduceArgs {
 /// must not depend on the number of threads.
 using ReduceKernel = void (*)(const ReduceArgs& args);
 
-/// The dimensions that a reduction runs over: one, several, or all when none are given.
-class ReduceDims {
- public:
-  ReduceDims() = default;
-  template <std::integral First, std::integral... Rest>
-  ReduceDims(First first, Rest... rest) : dims_{first, rest...} {}  // NOLINT: implicit
-  ReduceDims(const Dims& dims) : dims_(dims) {}                     // NOLINT: implicit
-
-  /// Not negative, ascending, every dimension when none were given. Throws on one out of range
-  /// and on one given twice.
-  Dims resolve(const char* op, const Tensor& input) const;
-
- private:
-  Dims dims_;
-};
-
 /// The shape of `input` without the dimensions `dims` (as resolved), or with size 1 there.
 Shape reduced_shape(const Tensor& input, const Dims& dims, bool keepdim);
 
@@ -65,4 +69,4 @@ struct ReduceResult {
 ReduceResult run_reduce(ReduceKernel kernel, const Tensor& input, const Dims& dims, bool keepdim,
                         const ReducePlan& plan);
 
-}  // namespace aorta
+}  // namespace aorta::kernel

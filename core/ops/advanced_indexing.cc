@@ -8,13 +8,19 @@
 
 #include <algorithm>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<GatherKernel, void (*)(Tensor&, const Tensor&, std::span<const Tensor>)> index_op{
     "index"};
 constinit Op<ScatterKernel, void (*)(const Tensor&, std::span<const Tensor>, const Tensor&, bool)>
     index_put_op{"index_put_"};
-constinit Op<NonzeroKernel, void (*)()> nonzero_op{"nonzero"};
+constinit Op<NonzeroKernel, NoGradient> nonzero_op{"nonzero"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 

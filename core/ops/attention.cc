@@ -11,10 +11,16 @@
 #include <cmath>
 #include <limits>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<NoKernel, void (*)(Tensor&, const AttentionArgs&, const Tensor&)> attention_op{
     "scaled_dot_product_attention"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 
@@ -114,7 +120,7 @@ AttentionArgs detached(const AttentionArgs& args) {
 
 }  // namespace
 
-Tensor attention_scores(const AttentionArgs& args, int64_t first, int64_t count) {
+Tensor kernel::attention_scores(const AttentionArgs& args, int64_t first, int64_t count) {
   const int64_t keys = keys_before(args, first + count);
   const Tensor query = args.query.narrow(-2, first, count) * args.scale;
   Tensor scores = matmul(query, transposed(args.key.narrow(-2, 0, keys)));
@@ -133,12 +139,12 @@ Tensor attention_scores(const AttentionArgs& args, int64_t first, int64_t count)
   return scores;
 }
 
-Tensor attention_weights(const Tensor& scores, const Tensor& log_sum) {
+Tensor kernel::attention_weights(const Tensor& scores, const Tensor& log_sum) {
   return exp(scores - where(eq(log_sum, -kInfinity), 0, log_sum));
 }
 
-AttentionGradients attention_backward(const Tensor& gradient, const AttentionArgs& given,
-                                      const Tensor& output, const Tensor& log_sum) {
+AttentionGradients kernel::attention_backward(const Tensor& gradient, const AttentionArgs& given,
+                                              const Tensor& output, const Tensor& log_sum) {
   const AttentionArgs args = detached(given);
   const Tensor g = gradient.detach(), sums = log_sum.detach();
   const Tensor products = sum(g * output.detach(), -1, true);

@@ -23,6 +23,10 @@ struct AttentionOptions {
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options = {});
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// Query, key and value with all dimensions broadcast, in the compute dtype.
 struct AttentionArgs {
   Tensor query, key, value;
@@ -47,4 +51,4 @@ AttentionGradients attention_backward(const Tensor& gradient, const AttentionArg
 extern Op<NoKernel, void (*)(Tensor& output, const AttentionArgs& args, const Tensor& log_sum)>
     attention_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

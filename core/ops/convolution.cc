@@ -10,7 +10,7 @@
 #include <cstring>
 #include <limits>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<ConvolutionKernel, ConvolutionGradient> convolution_op{"convolution"};
 constinit Op<ConvolutionKernel, ConvolutionGradient> convolution_transpose_op{
@@ -18,6 +18,12 @@ constinit Op<ConvolutionKernel, ConvolutionGradient> convolution_transpose_op{
 constinit Op<ConvolutionKernel,
              void (*)(Tensor&, const Tensor&, const Tensor&, const ConvolutionPlan&)>
     convolution_weight_op{"convolution_weight"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 
@@ -250,18 +256,18 @@ ConvPadding::ConvPadding(const char* name) : same_(name && std::strcmp(name, "sa
 void set_winograd(bool enabled) { winograd_switch() = enabled; }
 bool winograd_enabled() { return winograd_switch(); }
 
-Tensor convolution(const Tensor& x, const Tensor& w, const Tensor& bias,
-                   const ConvolutionPlan& plan) {
+Tensor kernel::convolution(const Tensor& x, const Tensor& w, const Tensor& bias,
+                           const ConvolutionPlan& plan) {
   return map_channels(convolution_op, x, w, bias, plan);
 }
 
-Tensor convolution_transpose(const Tensor& y, const Tensor& w, const Tensor& bias,
-                             const ConvolutionPlan& plan) {
+Tensor kernel::convolution_transpose(const Tensor& y, const Tensor& w, const Tensor& bias,
+                                     const ConvolutionPlan& plan) {
   return map_channels(convolution_transpose_op, y, w, bias, plan);
 }
 
-Tensor convolution_weight(const Tensor& x, const Tensor& y, const ConvolutionPlan& plan,
-                          bool channels_last) {
+Tensor kernel::convolution_weight(const Tensor& x, const Tensor& y, const ConvolutionPlan& plan,
+                                  bool channels_last) {
   const ProfilerRange range(convolution_weight_op.name(), {&x, &y});
   const Tensor input = operand(x), output = operand(y);
   Tensor w = result_of(x, shape_of(y.size(1), x.size(1) / plan.groups, plan, &ConvDim::kernel));

@@ -147,6 +147,10 @@ Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Options
 void set_winograd(bool enabled);
 bool winograd_enabled();
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// One spatial dimension: output position o reads input positions o * stride - padding + j *
 /// dilation for j < kernel, those inside.
 struct ConvDim {
@@ -195,4 +199,4 @@ extern Op<ConvolutionKernel,
           void (*)(Tensor& w, const Tensor& x, const Tensor& y, const ConvolutionPlan& plan)>
     convolution_weight_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -6,11 +6,17 @@
 
 #include <cmath>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<CopyKernel, CopyGradient> copy_op{"to"};
 constinit Op<NoKernel, CopyIntoGradient> copy_into_op{"copy_"};
 constinit Op<PointwiseKernel, FillGradient> fill_op{"fill_"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 

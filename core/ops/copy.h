@@ -2,7 +2,7 @@
 
 #include <aorta/core/dispatch/pointwise_args.h>
 
-namespace aorta {
+namespace aorta::kernel {
 
 /// Copies operand 1 into operand 0 element by element, converting dtypes; the functor is unused.
 /// Both are on the kernel's device.
@@ -22,4 +22,4 @@ extern Op<NoKernel, CopyIntoGradient> copy_into_op;
 using FillGradient = void (*)(const Tensor& output);
 extern Op<PointwiseKernel, FillGradient> fill_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

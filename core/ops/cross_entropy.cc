@@ -5,13 +5,19 @@
 
 #include <limits>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<ClassLossKernel, ClassLossGradient> cross_entropy_op{"cross_entropy"};
 constinit Op<ClassLossKernel, ClassLossGradient> nll_loss_op{"nll_loss"};
-constinit Op<ClassLossBackwardKernel, void (*)()> cross_entropy_backward_op{
+constinit Op<ClassLossBackwardKernel, NoGradient> cross_entropy_backward_op{
     "cross_entropy_backward"};
-constinit Op<ClassLossBackwardKernel, void (*)()> nll_loss_backward_op{"nll_loss_backward"};
+constinit Op<ClassLossBackwardKernel, NoGradient> nll_loss_backward_op{"nll_loss_backward"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 
@@ -124,7 +130,7 @@ Tensor run(const Op<ClassLossKernel, ClassLossGradient>& op, const Tensor& input
   return output;
 }
 
-Tensor run_backward(const Op<ClassLossBackwardKernel, void (*)()>& op, const Tensor& gradient,
+Tensor run_backward(const Op<ClassLossBackwardKernel, NoGradient>& op, const Tensor& gradient,
                     const Tensor& input, const Tensor& target, const ClassLoss& loss) {
   const ProfilerRange range(op.name(), {&gradient, &input, &target});
   PreparedClassLoss p = prepare(input, target, loss);
@@ -163,12 +169,12 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const NllLossOptions&
   return run(nll_loss_op, autocast_to_f32(input), target, all);
 }
 
-Tensor cross_entropy_backward(const Tensor& gradient, const Tensor& input, const Tensor& target,
-                              const ClassLoss& loss) {
+Tensor kernel::cross_entropy_backward(const Tensor& gradient, const Tensor& input,
+                                      const Tensor& target, const ClassLoss& loss) {
   return run_backward(cross_entropy_backward_op, gradient, input, target, loss);
 }
-Tensor nll_loss_backward(const Tensor& gradient, const Tensor& input, const Tensor& target,
-                         const ClassLoss& loss) {
+Tensor kernel::nll_loss_backward(const Tensor& gradient, const Tensor& input, const Tensor& target,
+                                 const ClassLoss& loss) {
   return run_backward(nll_loss_backward_op, gradient, input, target, loss);
 }
 

@@ -35,6 +35,10 @@ struct NllLossOptions {
 /// errors as in cross_entropy with classes as target.
 Tensor nll_loss(const Tensor& input, const Tensor& target, const NllLossOptions& options = {});
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// What a gradient needs besides input and target.
 struct ClassLoss {
   CrossEntropyOptions options;  // weight in the compute dtype, contiguous
@@ -66,7 +70,7 @@ using ClassLossBackwardKernel = void (*)(const ClassLossArgs& args);
 using ClassLossGradient = void (*)(Tensor& output, const Tensor& input, const Tensor& target,
                                    const ClassLoss& loss);
 extern Op<ClassLossKernel, ClassLossGradient> cross_entropy_op, nll_loss_op;
-extern Op<ClassLossBackwardKernel, void (*)()> cross_entropy_backward_op, nll_loss_backward_op;
+extern Op<ClassLossBackwardKernel, NoGradient> cross_entropy_backward_op, nll_loss_backward_op;
 
 /// The kernels of the gradients with respect to the input. They record no gradients: a pass that
 /// records itself composes them.
@@ -75,4 +79,4 @@ Tensor cross_entropy_backward(const Tensor& gradient, const Tensor& input, const
 Tensor nll_loss_backward(const Tensor& gradient, const Tensor& input, const Tensor& target,
                          const ClassLoss& loss);
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -6,10 +6,16 @@
 
 #include <cmath>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<DropoutKernel, void (*)(Tensor&, const Tensor&, const DropoutMask&)> dropout_op{
     "dropout"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 
@@ -43,7 +49,7 @@ Tensor drop_channels(const char* op, const Tensor& input, int channel_dims, doub
 
 }  // namespace
 
-Tensor masked_dropout(const Tensor& input, const DropoutMask& mask) {
+Tensor kernel::masked_dropout(const Tensor& input, const DropoutMask& mask) {
   const ProfilerRange range(dropout_op.name(), {&input});
   const Tensor x = input.detach().contiguous();
   Tensor output = empty(x.shape(), {.dtype = x.dtype(), .device = x.device()});

@@ -31,6 +31,10 @@ Tensor dropout2d(const Tensor& input, double p = 0.5, bool training = true,
 Tensor dropout3d(const Tensor& input, double p = 0.5, bool training = true,
                  Generator* generator = nullptr);
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// Which elements stay: element i when word i % 4 of the generator's block i / 4 is at least
 /// `threshold`.
 struct DropoutMask {
@@ -52,4 +56,4 @@ extern Op<DropoutKernel, void (*)(Tensor& output, const Tensor& input, const Dro
 /// `input` under a mask; also its own gradient.
 Tensor masked_dropout(const Tensor& input, const DropoutMask& mask);
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -2,10 +2,16 @@
 #include <aorta/core/ops/embedding.h>
 #include <aorta/core/ops/indexing.h>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, const Tensor&, int64_t)> embedding_op{
     "embedding"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 

@@ -13,9 +13,13 @@ namespace aorta {
 Tensor embedding(const Tensor& input, const Tensor& weight,
                  std::optional<int64_t> padding_idx = {});
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// `padding` is -1 for none.
 extern Op<NoKernel,
           void (*)(Tensor& output, const Tensor& weight, const Tensor& input, int64_t padding)>
     embedding_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace aorta {
+namespace aorta::kernel {
 
 static_assert(body::kMaxDims == kMaxDims);
 
@@ -104,4 +104,4 @@ IndexedArgs plan_indexed(const Shape& shape, const Tensor& values, const Strides
   return args;
 }
 
-}  // namespace aorta
+}  // namespace aorta::kernel

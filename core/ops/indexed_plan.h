@@ -7,7 +7,7 @@
 
 // What the indexing ops share between their files; not for users.
 
-namespace aorta {
+namespace aorta::kernel {
 
 /// `index` as an i64 tensor that doesn't share memory with `written` (if any): i64 or i32, on the
 /// device of `table`.
@@ -36,4 +36,4 @@ body::IndexedArgs plan_indexed(const Shape& shape, const Tensor& values,
                                const Strides& table_strides, std::span<const PlannedIndex> indices,
                                bool write);
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -8,15 +8,13 @@
 #include <algorithm>
 #include <limits>
 
-namespace aorta {
+namespace aorta::kernel {
 
-constinit Op<FindBadIndexKernel, void (*)()> find_bad_index_op{"find_bad_index"};
+constinit Op<FindBadIndexKernel, NoGradient> find_bad_index_op{"find_bad_index"};
 constinit Op<GatherKernel, void (*)(Tensor&, const Tensor&, int, const Tensor&)> gather_op{
     "gather"};
-constinit Op<ScatterKernel, void (*)(const Tensor&, int, const Tensor&, const Tensor&)> scatter_op{
-    "scatter_"};
-constinit Op<ScatterKernel, void (*)(const Tensor&, int, const Tensor&, const Tensor&)>
-    scatter_add_op{"scatter_add_"};
+constinit Op<ScatterKernel, ScatterGradient> scatter_op{"scatter_"};
+constinit Op<ScatterKernel, ScatterGradient> scatter_add_op{"scatter_add_"};
 constinit Op<ScatterKernel, void (*)(Tensor&, const Tensor&, int, const Tensor&, const Tensor&,
                                      ScatterReduce, bool)>
     scatter_reduce_op{"scatter_reduce"};
@@ -32,6 +30,12 @@ void set_indexing_kernels(DeviceType type, GatherKernel gather, ScatterKernel sc
   find_bad_index_op.set_kernel(type, find_bad_index);
   nonzero_op.set_kernel(type, nonzero);
 }
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 

@@ -21,22 +21,9 @@ namespace aorta {
 //
 // f_ writes into its first argument and returns it; f is f_ on a clone, and differentiable so.
 
-/// values = table: the kernel of gather and index. numel is at least 1.
-using GatherKernel = void (*)(const body::IndexedArgs& args);
-/// table = combine(mode, table, values): the kernel of scatter, scatter_add and index_put_. The
-/// dtype is no half type unless the mode is assign.
-using ScatterKernel = void (*)(const body::IndexedArgs& args, body::ScatterMode mode);
-
-/// The first position (row-major) of the contiguous i64 tensor `index` whose value isn't in
-/// [lowest, size), or -1. The host waits for the answer.
-using FindBadIndexKernel = int64_t (*)(const Tensor& index, int64_t lowest, int64_t size);
-extern Op<FindBadIndexKernel, void (*)()> find_bad_index_op;
-
 /// output[p] = input[p with p_dim = index[p]]; output has the shape of `index`, which has as many
 /// dimensions as the input and is no larger but along `dim`. Keeps the input's stride order.
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index);
-extern Op<GatherKernel, void (*)(Tensor& output, const Tensor& input, int dim, const Tensor& index)>
-    gather_op;
 /// The slices index[0], index[1], ... (1-d or 0-d) along `dim`. Composed of gather.
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index);
 /// gather with `input` and `index` broadcast to each other but along `dim`; without `dim` from the
@@ -51,16 +38,10 @@ Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tens
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value);
 const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
 const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value);
-extern Op<ScatterKernel,
-          void (*)(const Tensor& self, int dim, const Tensor& index, const Tensor& source)>
-    scatter_op;
 /// self[p with p_dim = index[p]] += source[p].
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source);
 const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
                            const Tensor& source);
-extern Op<ScatterKernel,
-          void (*)(const Tensor& self, int dim, const Tensor& index, const Tensor& source)>
-    scatter_add_op;
 
 /// How scatter_reduce combines values that meet.
 enum class ScatterReduce : uint8_t { sum, prod, amax, amin, mean };
@@ -71,9 +52,6 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
 /// Composed of scatter_reduce and copy_.
 const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                               const Tensor& source, ScatterReduce reduce, bool include_self = true);
-extern Op<ScatterKernel, void (*)(Tensor& output, const Tensor& input, int dim, const Tensor& index,
-                                  const Tensor& source, ScatterReduce reduce, bool include_self)>
-    scatter_reduce_op;
 
 // By slices: `index` (n) or 0-d names slices of `self` along `dim`.
 
@@ -143,12 +121,6 @@ Tensor Tensor::operator()(const Indices&... indices) const {
   static_assert(sizeof...(indices) > 0, "x() has no index");
   return index(*this, std::vector<Index>{Index(indices)...});
 }
-/// `indices` has an entry a dimension of the input (sliced and expanded by the rest already), an
-/// undefined tensor where a dimension isn't indexed, else an i64 tensor without negative indices.
-/// The tensors broadcast; where their dimensions go is said at index().
-extern Op<GatherKernel,
-          void (*)(Tensor& output, const Tensor& input, std::span<const Tensor> indices)>
-    index_op;
 
 /// x[i, j, ...] = values, or += with `accumulate`. `values` has self's dtype and broadcasts to the
 /// shape of index(self, indices).
@@ -158,21 +130,10 @@ const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices, 
                          bool accumulate = false);
 Tensor index_put(const Tensor& input, const std::vector<Index>& indices, const Tensor& values,
                  bool accumulate = false);
-/// `self` and `indices` as in index_op; `values` before broadcasting.
-extern Op<ScatterKernel, void (*)(const Tensor& self, std::span<const Tensor> indices,
-                                  const Tensor& values, bool accumulate)>
-    index_put_op;
 
 /// The positions of the elements that aren't 0, (count, ndim) i64, in row-major order. The host
 /// waits for the count. Not differentiable.
 Tensor nonzero(const Tensor& input);
-using NonzeroKernel = Tensor (*)(const Tensor& contiguous_input);
-extern Op<NonzeroKernel, void (*)()> nonzero_op;
-
-/// Sets the kernels of gather, scatter and their kin, all of them, for a device type.
-void set_indexing_kernels(DeviceType type, GatherKernel gather, ScatterKernel scatter,
-                          FindBadIndexKernel find_bad_index, NonzeroKernel nonzero);
-
 /// nonzero() as one tensor a dimension.
 std::vector<Tensor> where(const Tensor& condition);
 
@@ -188,3 +149,44 @@ Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& sou
 Tensor one_hot(const Tensor& input, int64_t num_classes = -1);
 
 }  // namespace aorta
+
+namespace aorta::kernel {
+
+/// values = table: the kernel of gather and index. numel is at least 1.
+using GatherKernel = void (*)(const body::IndexedArgs& args);
+extern Op<GatherKernel, void (*)(Tensor& output, const Tensor& input, int dim, const Tensor& index)>
+    gather_op;
+/// `indices` has an entry a dimension of the input (sliced and expanded by the rest already), an
+/// undefined tensor where a dimension isn't indexed, else an i64 tensor without negative indices.
+/// The tensors broadcast; where their dimensions go is said at index().
+extern Op<GatherKernel,
+          void (*)(Tensor& output, const Tensor& input, std::span<const Tensor> indices)>
+    index_op;
+
+/// table = combine(mode, table, values): the kernel of scatter, scatter_add and index_put_. The
+/// dtype is no half type unless the mode is assign.
+using ScatterKernel = void (*)(const body::IndexedArgs& args, body::ScatterMode mode);
+using ScatterGradient = void (*)(const Tensor& self, int dim, const Tensor& index,
+                                 const Tensor& source);
+extern Op<ScatterKernel, ScatterGradient> scatter_op, scatter_add_op;
+extern Op<ScatterKernel, void (*)(Tensor& output, const Tensor& input, int dim, const Tensor& index,
+                                  const Tensor& source, ScatterReduce reduce, bool include_self)>
+    scatter_reduce_op;
+/// `self` and `indices` as in index_op; `values` before broadcasting.
+extern Op<ScatterKernel, void (*)(const Tensor& self, std::span<const Tensor> indices,
+                                  const Tensor& values, bool accumulate)>
+    index_put_op;
+
+/// The first position (row-major) of the contiguous i64 tensor `index` whose value isn't in
+/// [lowest, size), or -1. The host waits for the answer.
+using FindBadIndexKernel = int64_t (*)(const Tensor& index, int64_t lowest, int64_t size);
+extern Op<FindBadIndexKernel, NoGradient> find_bad_index_op;
+
+using NonzeroKernel = Tensor (*)(const Tensor& contiguous_input);
+extern Op<NonzeroKernel, NoGradient> nonzero_op;
+
+/// Sets the kernels of gather, scatter and their kin, all of them, for a device type.
+void set_indexing_kernels(DeviceType type, GatherKernel gather, ScatterKernel scatter,
+                          FindBadIndexKernel find_bad_index, NonzeroKernel nonzero);
+
+}  // namespace aorta::kernel

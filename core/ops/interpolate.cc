@@ -7,10 +7,16 @@
 #include <cmath>
 #include <limits>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<InterpolateKernel, void (*)(Tensor&, const Tensor&, const InterpolatePlanRef&)>
     interpolate_op{"interpolate"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 
@@ -190,13 +196,13 @@ Dims sizes_of(const Tensor& input, const InterpolateOptions& options) {
 
 }  // namespace
 
-InterpolatePlanRef transposed(const InterpolatePlan& plan) {
+InterpolatePlanRef kernel::transposed_plan(const InterpolatePlan& plan) {
   InterpolatePlan result{plan.spatial, {}};
   for (int d = 0; d < 3; ++d) result.tables[d] = transpose(plan.tables[d]);
   return std::make_shared<const InterpolatePlan>(std::move(result));
 }
 
-Tensor resample(const Tensor& input, const InterpolatePlanRef& plan) {
+Tensor kernel::resample(const Tensor& input, const InterpolatePlanRef& plan) {
   const ProfilerRange range(interpolate_op.name(), {&input});
   const bool last = is_channels_last(input);
   const Tensor x = input.contiguous(last ? MemoryFormat::channels_last : MemoryFormat::contiguous);

@@ -40,6 +40,10 @@ struct InterpolateOptions {
 /// are computed in f32 and rounded once. channels_last is kept. As PyTorch's, without antialias.
 Tensor interpolate(const Tensor& input, const InterpolateOptions& options);
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// How one dimension is resampled; see body::InterpolateMap.
 struct InterpolateTable {
   int64_t input = 1, output = 1;
@@ -57,11 +61,11 @@ using InterpolatePlanRef = std::shared_ptr<const InterpolatePlan>;
 Tensor resample(const Tensor& input, const InterpolatePlanRef& plan);
 /// The map that takes gradients back: every input position gathers from the outputs that read it,
 /// in their order.
-InterpolatePlanRef transposed(const InterpolatePlan& plan);
+InterpolatePlanRef transposed_plan(const InterpolatePlan& plan);
 
 using InterpolateKernel = void (*)(const body::InterpolateArgs& args);
 extern Op<InterpolateKernel,
           void (*)(Tensor& output, const Tensor& input, const InterpolatePlanRef& plan)>
     interpolate_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -6,9 +6,15 @@
 #include <algorithm>
 #include <exception>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<NoKernel, void (*)(Tensor&, std::span<const Tensor>, int)> cat_op{"cat"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 

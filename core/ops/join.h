@@ -13,9 +13,6 @@ namespace aorta {
 /// PyTorch. The result is channels_last when every input is (and one at least isn't also
 /// row-major), else row-major. Errors: no tensors; other sizes, devices or numbers of dimensions.
 Tensor cat(const std::vector<Tensor>& tensors, int64_t dim = 0);
-/// `tensors` are those that were joined (legacy empty ones left out); it runs the copy kernel on
-/// parts of its output.
-extern Op<NoKernel, void (*)(Tensor& output, std::span<const Tensor> tensors, int dim)> cat_op;
 
 /// Joins n tensors of one shape along a new dimension of size n. Composed of unsqueeze and cat.
 Tensor stack(const std::vector<Tensor>& tensors, int64_t dim = 0);
@@ -46,3 +43,11 @@ inline std::vector<Tensor> tensor_split(const Tensor& input, std::initializer_li
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim = 0);
 
 }  // namespace aorta
+
+namespace aorta::kernel {
+
+/// The row of cat, which runs the copy kernel on parts of its output. `tensors` are those that were
+/// joined (legacy empty ones left out).
+extern Op<NoKernel, void (*)(Tensor& output, std::span<const Tensor> tensors, int dim)> cat_op;
+
+}  // namespace aorta::kernel

@@ -5,13 +5,19 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<LossKernel, void (*)(Tensor&, const Tensor&, const Tensor&, const PointwiseLoss&)>
     pointwise_loss_op{"pointwise_loss"};
-constinit Op<LossBackwardKernel, void (*)()> pointwise_loss_backward_op{"pointwise_loss_backward"};
+constinit Op<LossBackwardKernel, NoGradient> pointwise_loss_backward_op{"pointwise_loss_backward"};
 constinit Op<LineProductsKernel, void (*)(Tensor&, const Tensor&, const Tensor&, int)>
     line_products_op{"line_products"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 
@@ -147,8 +153,8 @@ Tensor weights_for(const char* op, const char* rule, const Tensor& weight, const
 
 }  // namespace
 
-Tensor pointwise_loss_backward(const Tensor& gradient, const Tensor& input, const Tensor& target,
-                               const PointwiseLoss& loss) {
+Tensor kernel::pointwise_loss_backward(const Tensor& gradient, const Tensor& input,
+                                       const Tensor& target, const PointwiseLoss& loss) {
   const ProfilerRange range(pointwise_loss_backward_op.name(), {&gradient, &input, &target});
   PreparedLoss p = prepare(input, target, loss, gradient);
   Tensor output = empty_strided(p.input.shape(), p.input.strides(),
@@ -204,7 +210,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
   return run(same_shape(op, input, target), options.reduction, loss);
 }
 
-Tensor line_products(const Tensor& x, const Tensor& y, int dim) {
+Tensor kernel::line_products(const Tensor& x, const Tensor& y, int dim) {
   const ProfilerRange range(line_products_op.name(), {&x, &y});
   const Tensor a = x.detach().contiguous(), b = y.detach().contiguous();
   Shape shape = x.shape();

@@ -54,6 +54,10 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim = 1, do
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                              double margin = 0.0, Reduction reduction = Reduction::mean);
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 enum class LossKind : uint8_t { mse, l1, smooth_l1, huber, bce_with_logits, bce, kl_div, kl_log };
 
 /// A loss and its parameters; weights are undefined where there are none.
@@ -90,7 +94,7 @@ using LossBackwardKernel = void (*)(const LossArgs& args);
 extern Op<LossKernel, void (*)(Tensor& output, const Tensor& input, const Tensor& target,
                                const PointwiseLoss& loss)>
     pointwise_loss_op;
-extern Op<LossBackwardKernel, void (*)()> pointwise_loss_backward_op;
+extern Op<LossBackwardKernel, NoGradient> pointwise_loss_backward_op;
 /// The kernel of the gradient with respect to the input. Doesn't record gradients: a pass that
 /// records itself composes it.
 Tensor pointwise_loss_backward(const Tensor& gradient, const Tensor& input, const Tensor& target,
@@ -109,4 +113,4 @@ using LineProductsKernel = void (*)(const LineProductsArgs& args);
 extern Op<LineProductsKernel, void (*)(Tensor& output, const Tensor& x, const Tensor& y, int dim)>
     line_products_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -5,11 +5,17 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<MatmulKernel, MatmulGradient> matmul_op{"matmul"};
 constinit Op<MatmulKernel, AddmmGradient> addmm_op{"addmm"};
 constinit Op<MatmulKernel, LinearGradient> linear_op{"linear"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 

@@ -53,6 +53,10 @@ Tensor tensordot(const Tensor& input, const Tensor& other, int64_t dims = 2);
 Tensor tensordot(const Tensor& input, const Tensor& other, const Dims& input_dims,
                  const Dims& other_dims);
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// What a matmul kernel gets: for every index i of `batch_shape` (perhaps none)
 ///   c[i] = alpha * (a[i] @ b[i]) + beta * input[i],  a (m, k), b (k, n), input and c (m, n).
 /// `c` is contiguous, overwritten, and overlaps nothing. Strides are in elements; 0 where a
@@ -91,4 +95,4 @@ using LinearGradient = void (*)(Tensor& output, const Tensor& input, const Tenso
                                 const Tensor& bias);
 extern Op<MatmulKernel, LinearGradient> linear_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

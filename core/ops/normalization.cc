@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace aorta {
+namespace aorta::kernel {
 
 using ChannelNormOp = Op<ChannelNormKernel, ChannelNormGradient>;
 using LineNormOp = Op<LineNormKernel, LineNormGradient>;
@@ -18,8 +18,14 @@ constinit ChannelNormOp instance_norm_op{"instance_norm"};
 constinit ChannelNormOp group_norm_op{"group_norm"};
 constinit LineNormOp layer_norm_op{"layer_norm"};
 constinit LineNormOp rms_norm_op{"rms_norm"};
-constinit Op<ChannelNormKernel, NoKernel> channel_norm_backward_op{"channel_norm_backward"};
-constinit Op<LineNormKernel, NoKernel> line_norm_backward_op{"line_norm_backward"};
+constinit Op<ChannelNormKernel, NoGradient> channel_norm_backward_op{"channel_norm_backward"};
+constinit Op<LineNormKernel, NoGradient> line_norm_backward_op{"line_norm_backward"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 
@@ -211,58 +217,61 @@ Tensor normalise_lines(const LineNormOp& op, const Tensor& input, const Tensor& 
 }  // namespace
 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
-                  const Tensor& weight, const Tensor& bias, bool training, double momentum,
-                  double eps, int64_t statistic_groups, bool relu, const Tensor& residual) {
+                  const Tensor& weight, const Tensor& bias, const BatchNormFuncOptions& options) {
   check_defined("batch_norm", {{"input", input}});
   const char* const op = "batch_norm";
   check_channels(op, input, 0, weight, bias);
+  const Tensor& residual = options.residual;
   if (residual.defined()) {
-    check(relu, op, "a residual needs relu", relu);
+    check(options.relu, op, "a residual needs relu", options.relu);
     check(residual.shape() == input.shape() && residual.dtype() == input.dtype(), op,
           "residual must have the input's shape and dtype", residual.shape(), " ", residual.dtype(),
           " for ", input.shape(), " ", input.dtype());
     check(residual.device() == input.device(), op, "tensors must be on one device", input.device(),
           " and ", residual.device());
   }
-  check_running(op, input, running_mean, running_var, !training);
-  if (!training)
-    return normalise_by(batch_norm_op, input, running_mean, running_var, weight, bias, eps, relu,
-                        residual);
-  const int64_t groups = statistic_groups, batch = input.shape()[0];
+  check_running(op, input, running_mean, running_var, !options.training);
+  if (!options.training)
+    return normalise_by(batch_norm_op, input, running_mean, running_var, weight, bias, options.eps,
+                        options.relu, residual);
+  const int64_t groups = options.statistic_groups, batch = input.shape()[0];
   check(groups >= 1 && batch % groups == 0, op, "statistic_groups must divide the batch", groups,
         " for ", input.shape());
   const int64_t count = batch / groups * positions_of(input);
   check(input.numel() == 0 || count > 1, op,
         "training needs more than one value a channel and group", input.shape());
   Tensor mean, var;
-  const Tensor output = normalise(batch_norm_op, input, weight, bias, mean, var,
-                                  {.groups = groups, .eps = eps, .relu = relu}, residual);
+  const Tensor output =
+      normalise(batch_norm_op, input, weight, bias, mean, var,
+                {.groups = groups, .eps = options.eps, .relu = options.relu}, residual);
   if (running_mean.defined() && input.numel() > 0) {
     for (int64_t g = 0; g < groups; ++g) {
-      move_towards(running_mean, mean[g], momentum);
-      move_towards(running_var, mul(var[g], unbiased(count)), momentum);
+      move_towards(running_mean, mean[g], options.momentum);
+      move_towards(running_var, mul(var[g], unbiased(count)), options.momentum);
     }
   }
   return output;
 }
 
 Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
-                     const Tensor& weight, const Tensor& bias, bool use_input_stats,
-                     double momentum, double eps) {
+                     const Tensor& weight, const Tensor& bias,
+                     const InstanceNormFuncOptions& options) {
   check_defined("instance_norm", {{"input", input}});
   const char* const op = "instance_norm";
   check_channels(op, input, 1, weight, bias);
-  check_running(op, input, running_mean, running_var, !use_input_stats);
-  if (!use_input_stats)
-    return normalise_by(instance_norm_op, input, running_mean, running_var, weight, bias, eps);
+  check_running(op, input, running_mean, running_var, !options.use_input_stats);
+  if (!options.use_input_stats)
+    return normalise_by(instance_norm_op, input, running_mean, running_var, weight, bias,
+                        options.eps);
   const int64_t count = positions_of(input);
   check(input.numel() == 0 || count > 1, op, "more than one position is needed", input.shape());
   Tensor mean, var;
-  const Tensor output = normalise(instance_norm_op, input, weight, bias, mean, var,
-                                  {.groups = std::max<int64_t>(input.shape()[0], 1), .eps = eps});
+  const Tensor output =
+      normalise(instance_norm_op, input, weight, bias, mean, var,
+                {.groups = std::max<int64_t>(input.shape()[0], 1), .eps = options.eps});
   if (running_mean.defined() && input.numel() > 0) {
-    move_towards(running_mean, aorta::mean(mean, 0), momentum);
-    move_towards(running_var, mul(aorta::mean(var, 0), unbiased(count)), momentum);
+    move_towards(running_mean, aorta::mean(mean, 0), options.momentum);
+    move_towards(running_var, mul(aorta::mean(var, 0), unbiased(count)), options.momentum);
   }
   return output;
 }
@@ -302,10 +311,10 @@ Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor
       {.length = normalized_shape.numel(), .eps = eps.value_or(least), .centered = false});
 }
 
-NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
-                                    const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                                    const Tensor& var, const ChannelNormPlan& plan,
-                                    NormWanted wanted) {
+NormGradients kernel::channel_norm_backward(const Tensor& gradient, const Tensor& input,
+                                            const Tensor& weight, const Tensor& bias,
+                                            const Tensor& mean, const Tensor& var,
+                                            const ChannelNormPlan& plan, NormWanted wanted) {
   if (gradient.numel() == 0) return nothing(gradient, gradient.shape()[1], wanted);
   const ProfilerRange range(channel_norm_backward_op.name(), {&gradient});
   const bool last = is_channels_last(input.defined() ? input : gradient);
@@ -330,15 +339,16 @@ NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
   return result;
 }
 
-Tensor batch_norm_recomputed(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                             const Tensor& residual, const Tensor& mean, const Tensor& var,
-                             const ChannelNormPlan& plan) {
+Tensor kernel::batch_norm_recomputed(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                                     const Tensor& residual, const Tensor& mean, const Tensor& var,
+                                     const ChannelNormPlan& plan) {
   return batch_norm_masked_gradient({}, input, weight, bias, residual, mean, var, plan);
 }
 
-Tensor batch_norm_masked_gradient(const Tensor& gradient, const Tensor& input, const Tensor& weight,
-                                  const Tensor& bias, const Tensor& residual, const Tensor& mean,
-                                  const Tensor& var, const ChannelNormPlan& plan) {
+Tensor kernel::batch_norm_masked_gradient(const Tensor& gradient, const Tensor& input,
+                                          const Tensor& weight, const Tensor& bias,
+                                          const Tensor& residual, const Tensor& mean,
+                                          const Tensor& var, const ChannelNormPlan& plan) {
   ChannelNormPlan given = plan;
   given.given = true;
   Tensor known_mean = mean, known_var = var;
@@ -346,9 +356,10 @@ Tensor batch_norm_masked_gradient(const Tensor& gradient, const Tensor& input, c
                    gradient);
 }
 
-NormGradients line_norm_backward(const Tensor& gradient, const Tensor& input, const Tensor& weight,
-                                 const Tensor& mean, const Tensor& var, const LineNormPlan& plan,
-                                 NormWanted wanted) {
+NormGradients kernel::line_norm_backward(const Tensor& gradient, const Tensor& input,
+                                         const Tensor& weight, const Tensor& mean,
+                                         const Tensor& var, const LineNormPlan& plan,
+                                         NormWanted wanted) {
   if (gradient.numel() == 0) return nothing(gradient, plan.length, wanted);
   const ProfilerRange range(line_norm_backward_op.name(), {&gradient});
   const Tensor g = gradient.detach().contiguous(), x = input.detach().contiguous();

@@ -13,6 +13,15 @@ namespace aorta {
 // in f64, in a tree that depends on the shape alone. The output is contiguous, or channels_last
 // where the input is. Errors: another dtype, shape or device, too few values.
 
+/// The options of batch_norm, with PyTorch's names and defaults; the last three are Aorta's own.
+struct BatchNormFuncOptions {
+  bool training = false;
+  double momentum = 0.1;
+  double eps = 1e-5;
+  int64_t statistic_groups = 1;
+  bool relu = false;
+  Tensor residual = {};
+};
 /// (N, C, *): over the batch and all positions, for each channel; weight, bias, running_mean and
 /// running_var (C). Ioffe, Szegedy 2015.
 /// In `training` the statistics are the input's, and
@@ -25,17 +34,21 @@ namespace aorta {
 /// max(y + residual, 0). The graph keeps the input (and the residual) alone: a gradient that needs
 /// the output (a convolution's, say) computes it anew.
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
-                  const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,
-                  double momentum = 0.1, double eps = 1e-5, int64_t statistic_groups = 1,
-                  bool relu = false, const Tensor& residual = {});
+                  const Tensor& weight = {}, const Tensor& bias = {},
+                  const BatchNormFuncOptions& options = {});
 
+/// The options of instance_norm, with PyTorch's names and defaults.
+struct InstanceNormFuncOptions {
+  bool use_input_stats = true;
+  double momentum = 0.1;
+  double eps = 1e-5;
+};
 /// (N, C, *), at least one *: over the positions, for each sample and channel; otherwise as
 /// batch_norm. The running statistics move towards the averages over the samples; without
 /// `use_input_stats` they are what normalises. Ulyanov et al. 2016.
 Tensor instance_norm(const Tensor& input, const Tensor& running_mean = {},
                      const Tensor& running_var = {}, const Tensor& weight = {},
-                     const Tensor& bias = {}, bool use_input_stats = true, double momentum = 0.1,
-                     double eps = 1e-5);
+                     const Tensor& bias = {}, const InstanceNormFuncOptions& options = {});
 
 /// (N, C, *): over the positions of C / num_groups neighbouring channels, for each sample; weight
 /// and bias (C). Wu, He 2018.
@@ -51,6 +64,10 @@ Tensor layer_norm(const Tensor& input, const Shape& normalized_shape, const Tens
 /// 1 to the next number that is computed in (f32, f64). Zhang, Sennrich 2019.
 Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor& weight = {},
                 std::optional<double> eps = {});
+
+}  // namespace aorta
+
+namespace aorta::kernel {
 
 /// Which elements of (N, C, *) share statistics: those of N / groups samples and `width` channels
 /// side by side. `given`: mean and var are the caller's, constants. `relu`: max(y, 0) is the
@@ -141,7 +158,7 @@ using LineNormGradient = void (*)(Tensor& output, const Tensor& input, const Ten
                                   const LineNormPlan& plan);
 extern Op<LineNormKernel, LineNormGradient> layer_norm_op, rms_norm_op;
 /// Backward passes record through the ops that they are composed of, so these have no gradient.
-extern Op<ChannelNormKernel, NoKernel> channel_norm_backward_op;
-extern Op<LineNormKernel, NoKernel> line_norm_backward_op;
+extern Op<ChannelNormKernel, NoGradient> channel_norm_backward_op;
+extern Op<LineNormKernel, NoGradient> line_norm_backward_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

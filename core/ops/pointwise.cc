@@ -246,7 +246,7 @@ Tensor clamp_(const Tensor& self, const Tensor& min, const Tensor& max) {
   if (!max.defined()) return maximum_(self, min);
   if (!min.defined()) return minimum_(self, max);
   const Tensor before =
-      needs_gradient(self) || needs_gradient(min) ? keep_before_write(self) : self;
+      needs_gradient(self) || needs_gradient(min) ? kernel::keep_before_write(self) : self;
   return binary<scalar::Minimum>(maximum(before, min), max, &self);
 }
 

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<PoolKernel, void (*)(Tensor&, const Tensor&, const Tensor&, int)> max_pool_op{
     "max_pool"};
@@ -13,6 +13,12 @@ constinit Op<PoolKernel, void (*)(Tensor&, const Tensor&, const Tensor&, int)> m
     "max_pool_backward"};
 constinit Op<PoolKernel, AverageGradient> avg_pool_op{"avg_pool"};
 constinit Op<PoolKernel, AverageGradient> avg_pool_backward_op{"avg_pool_backward"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 
@@ -210,8 +216,8 @@ Tensor adaptive_average(const char* op, int spatial, const Tensor& input, const 
 
 }  // namespace
 
-Tensor max_pool_backward(const Tensor& gradient, const Tensor& indices, const Shape& input_shape,
-                         int spatial) {
+Tensor kernel::max_pool_backward(const Tensor& gradient, const Tensor& indices,
+                                 const Shape& input_shape, int spatial) {
   check(gradient.shape() == indices.shape() && indices.dtype() == i64, "max_pool_backward",
         "an i64 index for each gradient", indices.dtype(), " ", indices.shape(), " for ",
         gradient.shape());
@@ -237,10 +243,10 @@ Tensor max_pool_backward(const Tensor& gradient, const Tensor& indices, const Sh
   return p.output;
 }
 
-Tensor avg_pool(const Tensor& input, const AveragePlan& plan) {
+Tensor kernel::avg_pool(const Tensor& input, const AveragePlan& plan) {
   return average(avg_pool_op, input, plan, false);
 }
-Tensor avg_pool_backward(const Tensor& gradient, const AveragePlan& plan) {
+Tensor kernel::avg_pool_backward(const Tensor& gradient, const AveragePlan& plan) {
   return average(avg_pool_backward_op, gradient, plan, true);
 }
 

@@ -120,6 +120,10 @@ Tensor adaptive_avg_pool1d(const Tensor& input, const Dims& output_size);
 Tensor adaptive_avg_pool2d(const Tensor& input, const Dims& output_size);
 Tensor adaptive_avg_pool3d(const Tensor& input, const Dims& output_size);
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// The windows of an average over the last `spatial` dimensions.
 struct AveragePlan {
   int spatial = 2;
@@ -150,4 +154,4 @@ extern Op<PoolKernel,
 using AverageGradient = void (*)(Tensor& output, const Tensor& input, const AveragePlan& plan);
 extern Op<PoolKernel, AverageGradient> avg_pool_op, avg_pool_backward_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

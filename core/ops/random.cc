@@ -8,9 +8,15 @@
 #include <cmath>
 #include <numeric>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<RandomKernel, RandomGradient> random_op{"random_"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 

@@ -46,6 +46,10 @@ Tensor bernoulli(const Tensor& input, Generator* generator = nullptr);
 Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement = false,
                    Generator* generator = nullptr);
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// What fills a contiguous tensor: kind and its two parameters. For bernoulli, `probability` (f64,
 /// contiguous, on the device) has one element, or one an element of the output.
 using body::Distribution;
@@ -62,4 +66,4 @@ using RandomKernel = void (*)(const Tensor& out, const RandomArgs& args);
 using RandomGradient = void (*)(const Tensor& out);
 extern Op<RandomKernel, RandomGradient> random_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -10,14 +10,20 @@
 #include <numeric>
 #include <string_view>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<RemapKernel, void (*)(Tensor&, const Tensor&, const Dims&)> flip_op{"flip"};
 constinit Op<RemapKernel, void (*)(Tensor&, const Tensor&, const Dims&, const Dims&)> roll_op{
     "roll"};
 constinit Op<RemapKernel, void (*)(Tensor&, const Tensor&, const Dims&, PadMode)> pad_op{"pad"};
-constinit Op<TriangleKernel, void (*)(Tensor&, const Tensor&, int64_t)> tril_op{"tril"};
-constinit Op<TriangleKernel, void (*)(Tensor&, const Tensor&, int64_t)> triu_op{"triu"};
+constinit Op<TriangleKernel, TriangleGradient> tril_op{"tril"};
+constinit Op<TriangleKernel, TriangleGradient> triu_op{"triu"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 

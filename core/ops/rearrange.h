@@ -10,22 +10,13 @@ namespace aorta {
 
 // Any dtype, any layout. Results are new tensors.
 
-/// flip, roll and pad share one kernel: see body::RemapArgs. numel is at least 1.
-using RemapKernel = void (*)(const body::RemapArgs& args);
-
 /// Reverses the order along each of `dims`. Keeps the stride order.
 Tensor flip(const Tensor& input, const Dims& dims);
-/// `dims` are counted from the front.
-extern Op<RemapKernel, void (*)(Tensor& output, const Tensor& input, const Dims& dims)> flip_op;
 
 /// Moves elements by `shifts[k]` positions along `dims[k]`; what leaves one end enters at the
 /// other. Without `dims`, one shift of the tensor as a row of its elements. Keeps the stride order.
 Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims);
 Tensor roll(const Tensor& input, int64_t shift, std::optional<int64_t> dim = {});
-/// dims are counted from the front, each once; shifts[k] belongs to dims[k], 0 <= shift < size.
-extern Op<RemapKernel,
-          void (*)(Tensor& output, const Tensor& input, const Dims& shifts, const Dims& dims)>
-    roll_op;
 
 /// constant: `value`; reflect: mirrored without the edge (3 2 | 1 2 3 | 2 1); replicate: the edge
 /// (1 1 | 1 2 3 | 3 3); circular: the other end (2 3 | 1 2 3 | 1 2).
@@ -38,23 +29,14 @@ enum class PadMode : uint8_t { constant, reflect, replicate, circular };
 /// is kept.
 Tensor pad(const Tensor& input, const Dims& padding, PadMode mode = PadMode::constant,
            const Scalar& value = 0);
-/// `input` is cropped already: no padding is negative.
-extern Op<RemapKernel,
-          void (*)(Tensor& output, const Tensor& input, const Dims& padding, PadMode mode)>
-    pad_op;
-
-/// tril and triu share one kernel. numel is at least 1.
-using TriangleKernel = void (*)(const body::TriangleArgs& args);
 
 /// Keeps the part of each matrix (..., rows, columns) on and below the `diagonal`-th diagonal (0 is
 /// the main one, 1 the one above it); the rest is 0.
 Tensor tril(const Tensor& input, int64_t diagonal = 0);
 Tensor tril_(const Tensor& self, int64_t diagonal = 0);
-extern Op<TriangleKernel, void (*)(Tensor& output, const Tensor& input, int64_t diagonal)> tril_op;
 /// The part on and above the `diagonal`-th diagonal; 0 elsewhere.
 Tensor triu(const Tensor& input, int64_t diagonal = 0);
 Tensor triu_(const Tensor& self, int64_t diagonal = 0);
-extern Op<TriangleKernel, void (*)(Tensor& output, const Tensor& input, int64_t diagonal)> triu_op;
 
 /// The tensor `repeats[k]` times along dimension k, as a new tensor; more repeats than dimensions
 /// add dimensions in front. Composed of expand, a copy and view.
@@ -74,3 +56,25 @@ Tensor repeat_interleave(const Tensor& input, const Tensor& repeats,
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, const char* indexing = "ij");
 
 }  // namespace aorta
+
+namespace aorta::kernel {
+
+/// flip, roll and pad share one kernel: see body::RemapArgs. numel is at least 1.
+using RemapKernel = void (*)(const body::RemapArgs& args);
+/// `dims` are counted from the front.
+extern Op<RemapKernel, void (*)(Tensor& output, const Tensor& input, const Dims& dims)> flip_op;
+/// dims are counted from the front, each once; shifts[k] belongs to dims[k], 0 <= shift < size.
+extern Op<RemapKernel,
+          void (*)(Tensor& output, const Tensor& input, const Dims& shifts, const Dims& dims)>
+    roll_op;
+/// `input` is cropped already: no padding is negative.
+extern Op<RemapKernel,
+          void (*)(Tensor& output, const Tensor& input, const Dims& padding, PadMode mode)>
+    pad_op;
+
+/// tril and triu share one kernel. numel is at least 1.
+using TriangleKernel = void (*)(const body::TriangleArgs& args);
+using TriangleGradient = void (*)(Tensor& output, const Tensor& input, int64_t diagonal);
+extern Op<TriangleKernel, TriangleGradient> tril_op, triu_op;
+
+}  // namespace aorta::kernel

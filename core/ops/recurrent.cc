@@ -5,14 +5,20 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/matmul.h>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<void (*)(const body::LstmArgs&), LstmGatesGradient> lstm_gates_op{"lstm_gates"};
 constinit Op<void (*)(const body::GruArgs&), GruGatesGradient> gru_gates_op{"gru_gates"};
-constinit Op<void (*)(const body::LstmBackwardArgs&), NoKernel> lstm_gates_backward_op{
+constinit Op<void (*)(const body::LstmBackwardArgs&), NoGradient> lstm_gates_backward_op{
     "lstm_gates_backward"};
-constinit Op<void (*)(const body::GruBackwardArgs&), NoKernel> gru_gates_backward_op{
+constinit Op<void (*)(const body::GruBackwardArgs&), NoGradient> gru_gates_backward_op{
     "gru_gates_backward"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 
@@ -98,7 +104,8 @@ LstmState lstm_cell(const Tensor& input, const LstmState& hx, const Tensor& w_ih
   return lstm_gates(cell.input_gates(), cell.hidden_gates(), c);
 }
 
-LstmState lstm_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cell) {
+LstmState kernel::lstm_gates(const Tensor& input_gates, const Tensor& hidden_gates,
+                             const Tensor& cell) {
   check_gates("lstm_gates", input_gates, hidden_gates, cell, 4);
   const ProfilerRange range(lstm_gates_op.name(), {&input_gates, &hidden_gates, &cell});
   const int64_t hidden = cell.size(1);
@@ -122,7 +129,8 @@ Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const
   return gru_gates(cell.input_gates(), cell.hidden_gates(), cell.h);
 }
 
-Tensor gru_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& state) {
+Tensor kernel::gru_gates(const Tensor& input_gates, const Tensor& hidden_gates,
+                         const Tensor& state) {
   check_gates("gru_gates", input_gates, hidden_gates, state, 3);
   const ProfilerRange range(gru_gates_op.name(), {&input_gates, &hidden_gates, &state});
   const int64_t hidden = state.size(1);
@@ -140,9 +148,9 @@ Tensor gru_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Te
   return next;
 }
 
-LstmGradients lstm_gates_backward(const Tensor& hidden_gradient, const Tensor& cell_gradient,
-                                  const Tensor& gates, const Tensor& cell,
-                                  const Tensor& next_cell) {
+LstmGradients kernel::lstm_gates_backward(const Tensor& hidden_gradient,
+                                          const Tensor& cell_gradient, const Tensor& gates,
+                                          const Tensor& cell, const Tensor& next_cell) {
   const ProfilerRange range(lstm_gates_backward_op.name(), {&gates});
   const LstmGradients result{fresh_like(gates), fresh_like(cell)};
   if (cell.numel() == 0) return result;
@@ -154,8 +162,8 @@ LstmGradients lstm_gates_backward(const Tensor& hidden_gradient, const Tensor& c
   return result;
 }
 
-GruGradients gru_gates_backward(const Tensor& gradient, const Tensor& gates,
-                                const Tensor& hidden_gates, const Tensor& state) {
+GruGradients kernel::gru_gates_backward(const Tensor& gradient, const Tensor& gates,
+                                        const Tensor& hidden_gates, const Tensor& state) {
   const ProfilerRange range(gru_gates_backward_op.name(), {&gates});
   const GruGradients result{fresh_like(gates), fresh_like(gates), fresh_like(state)};
   if (state.numel() == 0) return result;

@@ -27,6 +27,10 @@ LstmState lstm_cell(const Tensor& input, const LstmState& hx, const Tensor& w_ih
 Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                 const Tensor& b_ih = {}, const Tensor& b_hh = {});
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 /// What comes after the products, in one pass: an LSTM's step from input_gates = input w_ih^T +
 /// b_ih and hidden_gates = h w_hh^T + b_hh, both (N, 4 H), and the cell (N, H).
 LstmState lstm_gates(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cell);
@@ -58,7 +62,7 @@ using GruGatesGradient = void (*)(Tensor& next_state, Tensor& gates, const Tenso
 extern Op<void (*)(const body::LstmArgs& args), LstmGatesGradient> lstm_gates_op;
 extern Op<void (*)(const body::GruArgs& args), GruGatesGradient> gru_gates_op;
 /// Backward passes that record themselves are composed of ops, so these have no gradient.
-extern Op<void (*)(const body::LstmBackwardArgs& args), NoKernel> lstm_gates_backward_op;
-extern Op<void (*)(const body::GruBackwardArgs& args), NoKernel> gru_gates_backward_op;
+extern Op<void (*)(const body::LstmBackwardArgs& args), NoGradient> lstm_gates_backward_op;
+extern Op<void (*)(const body::GruBackwardArgs& args), NoGradient> gru_gates_backward_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

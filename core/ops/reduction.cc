@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<ReduceKernel, ReduceGradient> sum_op{"sum"};
 constinit Op<ReduceKernel, ReduceGradient> mean_op{"mean"};
@@ -30,6 +30,12 @@ void set_reduce_kernel(DeviceType type, ReduceKernel kernel) {
   set(sum_op, mean_op, prod_op, amax_op, amin_op, logsumexp_op, var_op, std_op, var_mean_op,
       norm_op, max_op, min_op, argmax_op, argmin_op, any_op, all_op, count_nonzero_op);
 }
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 

@@ -80,6 +80,10 @@ Tensor norm(const Tensor& input, double p = 2, const ReduceDims& dims = {}, bool
 /// log(sum of exp(x)), without overflow. Integers become f32 first.
 Tensor logsumexp(const Tensor& input, const ReduceDims& dims = {}, bool keepdim = false);
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 // The rows. `dims` of a gradient entry are resolved: not negative, ascending, never empty but for a
 // 0-d input.
 using ReduceGradient = void (*)(Tensor& output, const Tensor& input, const Dims& dims,
@@ -93,7 +97,6 @@ using NormGradient = void (*)(Tensor& output, const Tensor& input, double p, con
 /// The gradient entry of ops that pick elements: values = input gathered at indices along dim.
 using PickGradient = void (*)(Tensor& values, const Tensor& input, const Tensor& indices, int dim,
                               bool keepdim);
-using NoGradient = void (*)();
 
 extern Op<ReduceKernel, ReduceGradient> sum_op, mean_op, prod_op, amax_op, amin_op, logsumexp_op;
 extern Op<ReduceKernel, VarGradient> var_op, std_op;
@@ -105,4 +108,4 @@ extern Op<ReduceKernel, NoGradient> argmax_op, argmin_op, any_op, all_op, count_
 /// Sets the kernel of all of them for a device type.
 void set_reduce_kernel(DeviceType type, ReduceKernel kernel);
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -2,10 +2,16 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/scan.h>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<ScanKernel, ScanGradient> cumsum_op{"cumsum"};
 constinit Op<ScanKernel, ScanGradient> cumprod_op{"cumprod"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 

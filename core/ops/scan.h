@@ -11,6 +11,10 @@ Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype = {})
 /// Product of x_0 .. x_i along `dim`; otherwise as cumsum.
 Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype = {});
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 struct ScanArgs {
   const void* input;  // dense, the same order in memory as the output
   void* output;
@@ -21,4 +25,4 @@ using ScanKernel = void (*)(const ScanArgs& args);
 using ScanGradient = void (*)(Tensor& output, const Tensor& input, int dim);
 extern Op<ScanKernel, ScanGradient> cumsum_op, cumprod_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -2,10 +2,16 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/softmax.h>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<SoftmaxKernel, SoftmaxGradient> softmax_op{"softmax"};
 constinit Op<SoftmaxKernel, SoftmaxGradient> log_softmax_op{"log_softmax"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 

@@ -11,6 +11,10 @@ Tensor softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype = {}
 /// x_i - log(sum over j of exp(x_j)) along `dim`; otherwise as softmax.
 Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype = {});
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 struct SoftmaxArgs {
   const void* input;  // dense, the same order in memory as the output
   void* output;
@@ -21,4 +25,4 @@ using SoftmaxKernel = void (*)(const SoftmaxArgs& args);
 using SoftmaxGradient = void (*)(Tensor& output, const Tensor& input, int dim);
 extern Op<SoftmaxKernel, SoftmaxGradient> softmax_op, log_softmax_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

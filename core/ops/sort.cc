@@ -4,11 +4,17 @@
 
 #include <algorithm>
 
-namespace aorta {
+namespace aorta::kernel {
 
 constinit Op<SortKernel, PickGradient> sort_op{"sort"};
 constinit Op<SortKernel, PickGradient> topk_op{"topk"};
 constinit Op<UniqueKernel, NoGradient> unique_op{"unique"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 

@@ -37,6 +37,10 @@ Unique unique(const Tensor& input, bool sorted = true, bool return_inverse = fal
 Unique unique_dim(const Tensor& input, int64_t dim, bool sorted = true, bool return_inverse = false,
                   bool return_counts = false);
 
+}  // namespace aorta
+
+namespace aorta::kernel {
+
 struct SortArgs {
   const void* input;  // dense
   void* values;       // lines in the same order, each `take` long (sort: take = length)
@@ -56,4 +60,4 @@ extern Op<SortKernel, PickGradient> sort_op, topk_op;
 using UniqueKernel = Unique (*)(const Tensor& input, bool inverse, bool counts);
 extern Op<UniqueKernel, NoGradient> unique_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

@@ -1,7 +1,7 @@
 #include <aorta/core/ops/update.h>
 
-namespace aorta {
+namespace aorta::kernel {
 
-constinit Op<UpdateKernel, void (*)()> update_op{"update"};
+constinit Op<UpdateKernel, NoGradient> update_op{"update"};
 
-}  // namespace aorta
+}  // namespace aorta::kernel

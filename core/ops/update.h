@@ -5,7 +5,7 @@
 
 #include <span>
 
-namespace aorta {
+namespace aorta::kernel {
 
 /// One tensor of an update: `count` elements of each, one after another and in the same order.
 struct UpdateTensor {
@@ -31,6 +31,6 @@ struct UpdateArgs {
 
 /// The row of the fused optimizer step. It has no gradient: steps are taken outside the graph.
 using UpdateKernel = void (*)(const UpdateArgs& args);
-extern Op<UpdateKernel, void (*)()> update_op;
+extern Op<UpdateKernel, NoGradient> update_op;
 
-}  // namespace aorta
+}  // namespace aorta::kernel

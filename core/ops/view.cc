@@ -3,15 +3,21 @@
 
 #include <algorithm>
 
-namespace aorta {
+namespace aorta::kernel {
 
-constinit Op<NoKernel, void (*)(Tensor&, const Tensor&)> view_op{"view"};
+constinit Op<NoKernel, ViewGradient> view_op{"view"};
 constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, const Dims&)> permute_op{"permute"};
-constinit Op<NoKernel, void (*)(Tensor&, const Tensor&)> expand_op{"expand"};
+constinit Op<NoKernel, ViewGradient> expand_op{"expand"};
 constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int, int64_t, int64_t)> slice_op{"slice"};
 constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int, int64_t)> select_op{"select"};
 constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, int64_t, int, int)> diagonal_op{"diagonal"};
-constinit Op<NoKernel, void (*)(Tensor&, const Tensor&)> as_strided_op{"as_strided"};
+constinit Op<NoKernel, ViewGradient> as_strided_op{"as_strided"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
 
 namespace {
 
@@ -345,7 +351,7 @@ Tensor movedim(const Tensor& input, int64_t source, int64_t destination) {
   return input.permute(order);
 }
 
-void link_view_ops() {
+void kernel::link_view_ops() {
   view_op.link();
   permute_op.link();
   expand_op.link();

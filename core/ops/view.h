@@ -4,32 +4,13 @@
 
 namespace aorta {
 
-// The rows of the view ops: the members of Tensor record through them. They run no kernel.
-
-/// view, reshape without a copy, flatten, squeeze, unsqueeze.
-extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input)> view_op;
-/// output dimension i is input dimension dims[i].
-extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input, const Dims& dims)> permute_op;
-extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input)> expand_op;
-/// start, start + step, ... along dim, as many as the output has.
-extern Op<NoKernel,
-          void (*)(Tensor& output, const Tensor& input, int dim, int64_t start, int64_t step)>
-    slice_op;
-extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input, int dim, int64_t index)>
-    select_op;
-
 /// Any view, by shape, strides and offset in elements from the storage's start; must lie inside it.
 /// Where the input requires a gradient it must lie inside the input.
 Tensor as_strided(const Tensor& input, const Shape& shape, const Strides& strides, int64_t offset);
 
-extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input)> as_strided_op;
-
 /// The elements on a diagonal of dimensions dim1 and dim2, as a view whose last dimension runs
 /// along it.
 Tensor diagonal(const Tensor& input, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
-extern Op<NoKernel,
-          void (*)(Tensor& output, const Tensor& input, int64_t offset, int dim1, int dim2)>
-    diagonal_op;
 
 /// The members of Tensor with these names as functions, as PyTorch has them.
 Tensor reshape(const Tensor& input, const Shape& shape);
@@ -46,3 +27,28 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length);
 Tensor movedim(const Tensor& input, int64_t source, int64_t destination);
 
 }  // namespace aorta
+
+namespace aorta::kernel {
+
+// The rows of the view ops: the members of Tensor record through them. They run no kernel.
+
+using ViewGradient = void (*)(Tensor& output, const Tensor& input);
+/// view, reshape without a copy, flatten, squeeze, unsqueeze.
+extern Op<NoKernel, ViewGradient> view_op;
+extern Op<NoKernel, ViewGradient> expand_op, as_strided_op;
+/// output dimension i is input dimension dims[i].
+extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input, const Dims& dims)> permute_op;
+/// start, start + step, ... along dim, as many as the output has.
+extern Op<NoKernel,
+          void (*)(Tensor& output, const Tensor& input, int dim, int64_t start, int64_t step)>
+    slice_op;
+extern Op<NoKernel, void (*)(Tensor& output, const Tensor& input, int dim, int64_t index)>
+    select_op;
+extern Op<NoKernel,
+          void (*)(Tensor& output, const Tensor& input, int64_t offset, int dim1, int dim2)>
+    diagonal_op;
+
+/// Puts the rows of the view ops into the table, which no kernel does.
+void link_view_ops();
+
+}  // namespace aorta::kernel

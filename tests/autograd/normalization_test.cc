@@ -43,12 +43,13 @@ TEST(NormGradients, FusedAreComposed) {
       const Tensor w = randn({shape[1]}, {.dtype = f64}, &generator).requires_grad_();
       const Tensor b = randn({shape[1]}, {.dtype = f64}, &generator).requires_grad_();
       std::vector<Tensor> results = {
-          batch_norm(x, {}, {}, w, b, true, 0.1, 1e-5, 2),
+          batch_norm(x, {}, {}, w, b, {.training = true, .statistic_groups = 2}),
           group_norm(x, 2, w, b),
           batch_norm(x, w.detach(), w.detach() * w.detach(), w, b),
-          batch_norm(x, {}, {}, w, b, true, 0.1, 1e-5, 2, true),
-          batch_norm(x, w.detach(), w.detach() * w.detach(), w, b, false, 0.1, 1e-5, 1, true),
-          batch_norm(x, {}, {}, w, b, true, 0.1, 1e-5, 2, true, weights)};
+          batch_norm(x, {}, {}, w, b, {.training = true, .statistic_groups = 2, .relu = true}),
+          batch_norm(x, w.detach(), w.detach() * w.detach(), w, b, {.relu = true}),
+          batch_norm(x, {}, {}, w, b,
+                     {.training = true, .statistic_groups = 2, .relu = true, .residual = weights})};
       if (shape[2] > 1) results.push_back(instance_norm(x, {}, {}, w, b));
       for (const Tensor& y : results) {
         const std::vector<Tensor> plain =
@@ -85,7 +86,8 @@ TEST(NormGradients, ReluInside) {
         const Tensor m = randn({shape[1]}, options, &generator), v = ones({shape[1]}, options);
         for (const bool training : {true, false}) {
           const auto normed = [&](bool inside) {
-            return batch_norm(x, m.clone(), v.clone(), w, b, training, 0.1, 1e-5, 1, inside);
+            return batch_norm(x, m.clone(), v.clone(), w, b,
+                              {.training = training, .relu = inside});
           };
           const std::vector<Tensor> found = gradients(normed(true), weights, {x, w, b});
           const std::vector<Tensor> wanted = gradients(relu(normed(false)), weights, {x, w, b});
@@ -96,8 +98,8 @@ TEST(NormGradients, ReluInside) {
           }
           if (dtype == bf16) continue;  // whose sum is rounded before relu looks at it
           const Tensor r = in_format(randn(shape, options, &generator), !last).requires_grad_();
-          const Tensor joined =
-              batch_norm(x, m.clone(), v.clone(), w, b, training, 0.1, 1e-5, 1, true, r);
+          const Tensor joined = batch_norm(x, m.clone(), v.clone(), w, b,
+                                           {.training = training, .relu = true, .residual = r});
           const std::vector<Tensor> with = gradients(joined, weights, {x, w, b, r});
           const std::vector<Tensor> apart =
               gradients(relu(normed(false) + r), weights, {x, w, b, r});
@@ -117,7 +119,9 @@ TEST(NormGradients, OutputWithReluIsComputedAnew) {
   Generator generator(10);
   const Tensor x = randn({2, 4, 64, 64}, {}, &generator).requires_grad_();
   const Tensor kernel = randn({4, 4, 1, 1}, {}, &generator).requires_grad_();
-  const auto normed = [&] { return batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5, 1, true); };
+  const auto normed = [&] {
+    return batch_norm(x, {}, {}, {}, {}, {.training = true, .relu = true});
+  };
   const int64_t before = cpu::allocator_stats().bytes_in_use;
   Tensor y = normed();
   const Tensor z = conv2d(y, kernel);
@@ -127,7 +131,7 @@ TEST(NormGradients, OutputWithReluIsComputedAnew) {
   EXPECT_LT(cpu::allocator_stats().bytes_in_use, before + x.numel() * 4 + 20000);  // z alone
   const Tensor weights = randn({2, 4, 64, 64}, {}, &generator);
   const std::vector<Tensor> found = gradients(z, weights, {x, kernel});
-  const Tensor plain = relu(batch_norm(x, {}, {}, {}, {}, true));
+  const Tensor plain = relu(batch_norm(x, {}, {}, {}, {}, {.training = true}));
   const std::vector<Tensor> wanted = gradients(conv2d(plain, kernel), weights, {x, kernel});
   EXPECT_EQ(found[1].to_vector<float>(), wanted[1].to_vector<float>());
   EXPECT_LT(distance(found[0], wanted[0]), 1e-4);
@@ -143,7 +147,8 @@ TEST(NormGradients, OutputWithReluIsComputedAnew) {
 
   // Its input written after: an error, not another gradient.
   const Tensor h = x * 1,
-               last = conv2d(batch_norm(h, {}, {}, {}, {}, true, 0.1, 1e-5, 1, true), kernel);
+               last =
+                   conv2d(batch_norm(h, {}, {}, {}, {}, {.training = true, .relu = true}), kernel);
   h.detach().zero_();
   EXPECT_THROW(gradients(last, weights, {kernel}), Error);
 }
@@ -157,11 +162,11 @@ TEST(NormGradients, ChainOfResiduals) {
   for (int i = 0; i < 8; ++i)
     kernels.push_back((randn({4, 4, 1, 1}, {}, &generator) / 2).detach().requires_grad_());
   const auto chain = [&](bool inside) {
-    Tensor y = batch_norm(conv2d(x, kernels[0]), {}, {}, {}, {}, true);
+    Tensor y = batch_norm(conv2d(x, kernels[0]), {}, {}, {}, {}, {.training = true});
     for (size_t i = 1; i < kernels.size(); ++i) {
       const Tensor next = conv2d(y, kernels[i]);
-      y = inside ? batch_norm(next, {}, {}, {}, {}, true, 0.1, 1e-5, 1, true, y)
-                 : relu(batch_norm(next, {}, {}, {}, {}, true) + y);
+      y = inside ? batch_norm(next, {}, {}, {}, {}, {.training = true, .relu = true, .residual = y})
+                 : relu(batch_norm(next, {}, {}, {}, {}, {.training = true}) + y);
     }
     return y;
   };
@@ -184,10 +189,10 @@ TEST(NormGradients, GroupsAreCalls) {
   const Tensor x = randn({6, 20, 7, 9}, {}, &generator).requires_grad_();
   const Tensor weights = randn({6, 20, 7, 9}, {}, &generator);
   const Tensor w = randn({20}, {}, &generator).requires_grad_();
-  const Tensor whole = batch_norm(x, {}, {}, w, {}, true, 0.1, 1e-5, 3);
+  const Tensor whole = batch_norm(x, {}, {}, w, {}, {.training = true, .statistic_groups = 3});
   std::vector<Tensor> parts;
   for (int64_t g = 0; g < 3; ++g)
-    parts.push_back(batch_norm(x.narrow(0, 2 * g, 2), {}, {}, w, {}, true));
+    parts.push_back(batch_norm(x.narrow(0, 2 * g, 2), {}, {}, w, {}, {.training = true}));
   const std::vector<Tensor> a = gradients(whole, weights, {x, w});
   const std::vector<Tensor> b = gradients(cat(parts, 0), weights, {x, w});
   EXPECT_EQ(a[0].to_vector<float>(), b[0].to_vector<float>());
@@ -201,8 +206,10 @@ TEST(NormGradients, FarFromZero) {
     const Tensor x = in_format(randn({8, 20, 12, 13}, {}, &generator) + 1e4, last);
     const Tensor weights = randn({8, 20, 12, 13}, {}, &generator);
     const Tensor narrow = x.detach().requires_grad_(), wide = x.to(f64).requires_grad_();
-    const Tensor a = gradients(batch_norm(narrow, {}, {}, {}, {}, true), weights, {narrow})[0];
-    const Tensor b = gradients(batch_norm(wide, {}, {}, {}, {}, true), weights.to(f64), {wide})[0];
+    const Tensor a =
+        gradients(batch_norm(narrow, {}, {}, {}, {}, {.training = true}), weights, {narrow})[0];
+    const Tensor b =
+        gradients(batch_norm(wide, {}, {}, {}, {}, {.training = true}), weights.to(f64), {wide})[0];
     EXPECT_LT(distance(a, b), 4e-6);
   }
 }
@@ -212,13 +219,13 @@ TEST(NormGradients, MixedDtypes) {
   const Tensor x = randn({4, 6, 9, 9}, {.dtype = bf16}, &generator).requires_grad_();
   const Tensor w = randn({6}, {}, &generator).requires_grad_(), b = ones({6}).requires_grad_();
   const Tensor weights = randn({4, 6, 9, 9}, {.dtype = bf16}, &generator);
-  const Tensor y = batch_norm(x, zeros({6}), ones({6}), w, b, true);
+  const Tensor y = batch_norm(x, zeros({6}), ones({6}), w, b, {.training = true});
   const std::vector<Tensor> found = gradients(y, weights, {x, w, b});
   EXPECT_EQ(found[0].dtype(), bf16);
   EXPECT_EQ(found[1].dtype(), f32);
   const Tensor wide = x.detach().to(f32).requires_grad_();
   const std::vector<Tensor> exact =
-      gradients(batch_norm(wide, {}, {}, w, b, true), weights.to(f32), {wide, w, b});
+      gradients(batch_norm(wide, {}, {}, w, b, {.training = true}), weights.to(f32), {wide, w, b});
   EXPECT_LT(distance(found[0], exact[0]), 0.05);
   EXPECT_LT(distance(found[1], exact[1]), 1e-3);
   EXPECT_LT(distance(found[2], exact[2]), 1e-3);
@@ -229,7 +236,7 @@ TEST(NormGradients, MixedDtypes) {
 TEST(NormGradients, FrozenStatisticsKeepNoInput) {
   const Tensor x = ones({2, 3, 4}).requires_grad_(), mean = zeros({3}), var = ones({3}) * 4;
   const Tensor h = x * 2, w = ones({3}) * 3;
-  const Tensor y = batch_norm(h, mean, var, w, {}, false, 0.1, 0);
+  const Tensor y = batch_norm(h, mean, var, w, {}, {.eps = 0});
   h.detach().zero_();
   var.zero_();
   sum(y).backward();
@@ -239,8 +246,8 @@ TEST(NormGradients, FrozenStatisticsKeepNoInput) {
 TEST(NormGradients, OfNothing) {
   const Tensor x = empty({0, 4, 3}).requires_grad_(), w = ones({4}).requires_grad_();
   const Tensor v = ones({3}).requires_grad_();
-  const Tensor total = sum(batch_norm(x, {}, {}, w, {}, true)) + sum(group_norm(x, 2, w)) +
-                       sum(layer_norm(x, {3}, v));
+  const Tensor total = sum(batch_norm(x, {}, {}, w, {}, {.training = true})) +
+                       sum(group_norm(x, 2, w)) + sum(layer_norm(x, {3}, v));
   total.backward();
   EXPECT_EQ(x.grad().shape(), x.shape());
   EXPECT_EQ(w.grad().to_vector<float>(), std::vector<float>(4, 0));

@@ -143,7 +143,7 @@ std::vector<Row> interpolate_rows() {
            .tolerance = {1, 1, 4, 0, false},
            .calls = calls(),
            .bad = bad_calls(),
-           .functions = {"resample", "transposed"},
+           .functions = {"resample", "transposed_plan"},
            .large = [] {
              return Tensors{numbers({5, 3, 180, 190})};
            }}};

@@ -31,26 +31,26 @@ Tensors large_lines() { return {numbers({700, 301}), numbers({301}), numbers({30
 
 std::vector<BadCall> bad_batch_norm() {
   return {
-      {[] { batch_norm(ones({4}), {}, {}, {}, {}, true); },
+      {[] { batch_norm(ones({4}), {}, {}, {}, {}, {.training = true}); },
        "batch_norm: input must be (N, C, *), got [4]"},
       {[] {
-         batch_norm(ones({2, 3}, {.dtype = i64}), {}, {}, {}, {}, true);
+         batch_norm(ones({2, 3}, {.dtype = i64}), {}, {}, {}, {}, {.training = true});
        },
        "batch_norm: dtype must be floating, got i64"},
       {[] {
-         batch_norm(ones({1, 3}), {}, {}, {}, {}, true);
+         batch_norm(ones({1, 3}), {}, {}, {}, {}, {.training = true});
        },
        "batch_norm: training needs more than one value a channel and group, got [1,3]"},
       {[] {
-         batch_norm(ones({3, 3}), {}, {}, {}, {}, true, 0.1, 1e-5, 3);
+         batch_norm(ones({3, 3}), {}, {}, {}, {}, {.training = true, .statistic_groups = 3});
        },
        "batch_norm: training needs more than one value a channel and group, got [3,3]"},
       {[] {
-         batch_norm(ones({4, 3, 2}), {}, {}, {}, {}, true, 0.1, 1e-5, 3);
+         batch_norm(ones({4, 3, 2}), {}, {}, {}, {}, {.training = true, .statistic_groups = 3});
        },
        "batch_norm: statistic_groups must divide the batch, got 3 for [4,3,2]"},
       {[] {
-         batch_norm(ones({4, 3, 2}), {}, {}, {}, {}, true, 0.1, 1e-5, 0);
+         batch_norm(ones({4, 3, 2}), {}, {}, {}, {}, {.training = true, .statistic_groups = 0});
        },
        "batch_norm: statistic_groups must divide the batch, got 0 for [4,3,2]"},
       {[] {
@@ -59,7 +59,7 @@ std::vector<BadCall> bad_batch_norm() {
        "batch_norm: running_mean and running_var are what normalises: they must be given, got "
        "neither"},
       {[] {
-         batch_norm(ones({4, 3}), ones({3}), {}, {}, {}, true);
+         batch_norm(ones({4, 3}), ones({3}), {}, {}, {}, {.training = true});
        },
        "batch_norm: running_mean and running_var, or neither, got running_mean alone"},
       {[] {
@@ -84,11 +84,12 @@ std::vector<BadCall> bad_batch_norm() {
        },
        "batch_norm: tensors must be on one device, got cpu and cpu:1"},
       {[] {
-         batch_norm(ones({4, 3}), {}, {}, {}, {}, true, 0.1, 1e-5, 1, false, ones({4, 3}));
+         batch_norm(ones({4, 3}), {}, {}, {}, {}, {.training = true, .residual = ones({4, 3})});
        },
        "batch_norm: a residual needs relu, got false"},
       {[] {
-         batch_norm(ones({4, 3}), {}, {}, {}, {}, true, 0.1, 1e-5, 1, true, ones({3}));
+         batch_norm(ones({4, 3}), {}, {}, {}, {},
+                    {.training = true, .relu = true, .residual = ones({3})});
        },
        "batch_norm: residual must have the input's shape and dtype, got [3] f32 for [4,3] f32"},
   };
@@ -101,7 +102,7 @@ Row batch_norm_row() {
       .calls = {{"default",
                  [](const Tensors& x) {
                    const Running r(x);
-                   return r.with(batch_norm(x[0], r.mean, r.var, x[1], x[2], true));
+                   return r.with(batch_norm(x[0], r.mean, r.var, x[1], x[2], {.training = true}));
                  }},
                 {"eval",
                  [](const Tensors& x) {
@@ -111,12 +112,13 @@ Row batch_norm_row() {
                 {"momentum",
                  [](const Tensors& x) {
                    const Running r(x);
-                   return r.with(batch_norm(x[0], r.mean, r.var, x[1], x[2], true, 1, 0.5));
+                   return r.with(batch_norm(x[0], r.mean, r.var, x[1], x[2],
+                                            {.training = true, .momentum = 1, .eps = 0.5}));
                  }},
                 {"plain",
                  [](const Tensors& x) {
                    const Running r(x);
-                   return r.with(batch_norm(x[0], r.mean, r.var, {}, {}, true));
+                   return r.with(batch_norm(x[0], r.mean, r.var, {}, {}, {.training = true}));
                  }},
                 {"plain_eval",
                  [](const Tensors& x) {
@@ -126,17 +128,18 @@ Row batch_norm_row() {
                 {"weight",
                  [](const Tensors& x) {
                    const Running r(x);
-                   return r.with(batch_norm(x[0], r.mean, r.var, x[1], {}, true));
+                   return r.with(batch_norm(x[0], r.mean, r.var, x[1], {}, {.training = true}));
                  }},
                 {"bias",
                  [](const Tensors& x) {
                    const Running r(x);
-                   return r.with(batch_norm(x[0], r.mean, r.var, {}, x[1], true));
+                   return r.with(batch_norm(x[0], r.mean, r.var, {}, x[1], {.training = true}));
                  }},
                 {"groups",
                  [](const Tensors& x) {
                    const Running r(x);
-                   return r.with(batch_norm(x[0], r.mean, r.var, x[1], x[2], true, 0.1, 1e-5, 3));
+                   return r.with(batch_norm(x[0], r.mean, r.var, x[1], x[2],
+                                            {.training = true, .statistic_groups = 3}));
                  }}},
       .bad = bad_batch_norm(),
       .also = {"lerp", "mul", "to"},
@@ -147,41 +150,43 @@ Row batch_norm_row() {
 }
 
 Row instance_norm_row() {
-  return {.op = "instance_norm",
-          .tolerance = kSums,
-          .calls = {{"default",
-                     [](const Tensors& x) -> Tensors {
-                       return {instance_norm(x[0], {}, {}, x[1], x[2])};
-                     }},
-                    {"running",
-                     [](const Tensors& x) {
-                       const Running r(x);
-                       return r.with(instance_norm(x[0], r.mean, r.var, x[1], x[2], true, 0.3));
-                     }},
-                    {"given",
-                     [](const Tensors& x) {
-                       const Running r(x);
-                       return r.with(instance_norm(x[0], r.mean, r.var, x[1], x[2], false));
-                     }}},
-          .bad = {{[] {
-                     instance_norm(ones({2, 3}));
-                   },
-                   "instance_norm: input must be (N, C, *), at least one *, got [2,3]"},
-                  {[] {
-                     instance_norm(ones({2, 3, 1}));
-                   },
-                   "instance_norm: more than one position is needed, got [2,3,1]"},
-                  {[] {
-                     instance_norm(ones({2, 3, 4}), {}, {}, {}, {}, false);
-                   },
-                   "instance_norm: running_mean and running_var are what normalises: they must be "
-                   "given, got neither"},
-                  {[] {
-                     instance_norm(ones({2, 3, 4}), {}, {}, ones({4}));
-                   },
-                   "instance_norm: weight must have the shape [3], got [4]"}},
-          .also = {"lerp", "mean", "mul", "to"},
-          .large = large_instances};
+  return {
+      .op = "instance_norm",
+      .tolerance = kSums,
+      .calls = {{"default",
+                 [](const Tensors& x) -> Tensors {
+                   return {instance_norm(x[0], {}, {}, x[1], x[2])};
+                 }},
+                {"running",
+                 [](const Tensors& x) {
+                   const Running r(x);
+                   return r.with(instance_norm(x[0], r.mean, r.var, x[1], x[2], {.momentum = 0.3}));
+                 }},
+                {"given",
+                 [](const Tensors& x) {
+                   const Running r(x);
+                   return r.with(
+                       instance_norm(x[0], r.mean, r.var, x[1], x[2], {.use_input_stats = false}));
+                 }}},
+      .bad = {{[] {
+                 instance_norm(ones({2, 3}));
+               },
+               "instance_norm: input must be (N, C, *), at least one *, got [2,3]"},
+              {[] {
+                 instance_norm(ones({2, 3, 1}));
+               },
+               "instance_norm: more than one position is needed, got [2,3,1]"},
+              {[] {
+                 instance_norm(ones({2, 3, 4}), {}, {}, {}, {}, {.use_input_stats = false});
+               },
+               "instance_norm: running_mean and running_var are what normalises: they must be "
+               "given, got neither"},
+              {[] {
+                 instance_norm(ones({2, 3, 4}), {}, {}, ones({4}));
+               },
+               "instance_norm: weight must have the shape [3], got [4]"}},
+      .also = {"lerp", "mean", "mul", "to"},
+      .large = large_instances};
 }
 
 template <int groups>

@@ -26,7 +26,7 @@ UpdateNumbers<double> numbers_of(int64_t which) {
 
 struct Job {
   std::vector<Tensor> tensors[2 + kMaxUpdateStates];  // parameters, gradients, states
-  std::vector<UpdateTensor> list;
+  std::vector<kernel::UpdateTensor> list;
 };
 
 // Sizes from 0 on, and one of `largest`, which may be beyond a piece of work; the numbers change
@@ -36,7 +36,7 @@ Job make_job(DType dtype, Device device, int64_t largest) {
   int64_t first = 0;
   for (int i = 0; i < kTensors; ++i) {
     const int64_t count = i == 40 ? largest : 13 * i % 101;
-    UpdateTensor t{nullptr, nullptr, {}, count, first, i < 50 ? 0 : 1};
+    kernel::UpdateTensor t{nullptr, nullptr, {}, count, first, i < 50 ? 0 : 1};
     for (int k = 0; k < 2 + kMaxUpdateStates; ++k) {
       const Tensor values = sin(arange(count, {.dtype = f64}) * (k + 1) + i);
       const DType wanted = k < 2 ? dtype : compute_dtype(dtype);
@@ -78,7 +78,7 @@ void check_update(Device device) {
       const int64_t largest = rule % 7 == 0 ? 33001 : 301;
       Job job = make_job(dtype, device, largest), expected = make_job(dtype, "cpu", largest);
       const UpdateNumbers<double> numbers[] = {numbers_of(0), numbers_of(1)};
-      update_op.kernel(device)({static_cast<UpdateRule>(rule), dtype, job.list, numbers});
+      kernel::update_op.kernel(device)({static_cast<UpdateRule>(rule), dtype, job.list, numbers});
       scalar::with_update(static_cast<UpdateRule>(rule), [&]<class F>(F) {
         if (dtype == DType::f64)
           step<F, double>(expected, dtype);

@@ -36,6 +36,7 @@ MISTAKES = (
     ("nn::Sequential net{nn::Linear(2, 3), [](const Tensor& t) { return relu(t); }};", "nn::ReLU()"),
     ("x.backwards();", "did you mean ‘backward’"),
     ("nn::relu(x);", "did you mean"),
+    ("matmul_op.name();", "not declared in this scope"),  # what kernels are given isn't among the names of users
     ("nn::cross_entropy_loss(x, y);", "did you mean ‘CrossEntropyLoss’"),
 )
 
@@ -53,6 +54,9 @@ STRAY_NAMES = (
     "mean(x, {.keepdim = 1});",
     "zeros({.size = 2});",
     "layer_norm(x, {.normalized_shape = 2});",
+    "batch_norm(x, y, y, {.training = true});",
+    "batch_norm(x, y, y, {}, {}, {.affine = true});",
+    "instance_norm(x, y, y, {}, {}, {.training = true});",
     "pad(x, {.left = 1});",
     "flip(x, {.dims = 0});",
     "x.view({.shape = 2});",
@@ -78,6 +82,8 @@ FORMS = (
     "max_pool2d(x, {2, 2}, {2, 2});",
     "max_pool3d(x, 2, {});",
     "avg_pool1d(x, 2, {.count_include_pad = false});",
+    "batch_norm(x, y, y); batch_norm(x, y, y, y, y, {.training = true, .momentum = 0.2});",
+    "instance_norm(x); instance_norm(x, {}, {}, y, y, {.eps = 1e-3});",
     "nn::Conv2d layer(3, 8, {3, 5}, {.stride = 2, .padding = {1, 0}});",
     'nn::Conv2d layer(3, 8, 3, {.padding = "same"});',
     "zeros({2}, {.dtype = float32});",

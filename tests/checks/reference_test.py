@@ -1,4 +1,5 @@
-"""Every public name has a comment, the filter gives each declaration its own, and Doxygen, where it is, warns of nothing."""
+"""Every public name has a comment, no op's header declares what kernels are given among the names of users, the filter gives
+each declaration its own comment, and Doxygen, where it is, warns of nothing."""
 
 import os
 import shutil
@@ -17,10 +18,10 @@ class Reference(unittest.TestCase):
     def test_project(self):
         self.assertEqual(headers.check(project.ROOT), [])
 
-    def problems(self, header):
+    def problems(self, header, ops=""):
         with tempfile.TemporaryDirectory() as root:
             files = {name: "" for name in headers.MORE}
-            project.write_tree(root, {**files, "aorta.h": "#include <aorta/core/a.h>\n", "core/a.h": header})
+            project.write_tree(root, {**files, "aorta.h": "#include <aorta/core/a.h>\n", "core/a.h": header, "core/ops/ceil.h": ops})
             return headers.check(root)
 
     def test_documented(self):
@@ -52,9 +53,14 @@ int hidden();
 }
 template <class T>
 struct Portable<std::vector<T>> {};
-extern Op<CeilKernel, CeilGradient> ceil_op;
 
 }  // namespace aorta
+
+namespace aorta::kernel {
+
+extern Op<CeilKernel, CeilGradient> ceil_op;
+
+}  // namespace aorta::kernel
 """), [])
 
     def test_names_without_a_comment(self):
@@ -65,6 +71,20 @@ extern Op<CeilKernel, CeilGradient> ceil_op;
             problems = self.problems(header)
             self.assertEqual(len(problems), 1, (declaration, problems))
             self.assertTrue(problems[0].startswith("core/a.h:6: a public name must have a comment, got "), problems)
+
+    OF_KERNELS = ("extern Op<CeilKernel, void (*)(Tensor& output,\n                                const Tensor& input)>\n    ceil_op;",
+                  "inline constinit PointwiseOp ceil_op;", "struct CeilArgs {\n  const void* input;\n};", "struct CeilPlan {};",
+                  "using CeilKernel = void (*)(const CeilArgs& args);", "using CeilGradient = void (*)(Tensor& output);",
+                  "struct CeilGradients {\n  Tensor input;\n};")
+
+    def test_what_kernels_are_given_is_not_for_users(self):
+        header = "#pragma once\n\nnamespace %s {\n\n/// It has a comment.\n%s\n\n}  // namespace %s\n"
+        for declaration in self.OF_KERNELS:
+            problems = self.problems("", header % ("aorta", declaration, "aorta"))
+            self.assertEqual(len(problems), 1, (declaration, problems))
+            self.assertTrue(problems[0].startswith("core/ops/ceil.h:6: what kernels are given must be in aorta::kernel, got "), problems)
+            self.assertEqual(self.problems("", header % ("aorta::kernel", declaration, "aorta::kernel")), [])
+        self.assertEqual(self.problems("", header % ("aorta", "struct CeilOptions {\n  bool plan;\n};", "aorta")), [])
 
     def test_an_empty_line_ends_what_a_comment_is_for(self):
         self.assertEqual(len(self.problems("/// This.\nint one();\nint two();\n\nint three();\n")), 1)

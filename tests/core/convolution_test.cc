@@ -18,6 +18,8 @@
 namespace aorta {
 namespace {
 
+using namespace kernel;
+
 /// A convolution's operands, drawn at random.
 struct Problem {
   ConvolutionPlan plan;

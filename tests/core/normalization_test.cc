@@ -47,12 +47,12 @@ TEST(BatchNorm, FarFromZero) {
   for (const bool last : {false, true}) {
     for (const Shape& shape : {Shape{8, 20, 25, 40}, Shape{2, 3, 150, 200}}) {
       const Tensor x = in_format(numbers(shape, f32, 1e4, std::sqrt(3.0)), last);
-      const Tensor exact = batch_norm(x.to(f64), {}, {}, {}, {}, true);
-      expect_near(batch_norm(x, {}, {}, {}, {}, true), exact, 2e-6);
+      const Tensor exact = batch_norm(x.to(f64), {}, {}, {}, {}, {.training = true});
+      expect_near(batch_norm(x, {}, {}, {}, {}, {.training = true}), exact, 2e-6);
       // f64 numbers lie just as far off, relative to their precision.
       const Tensor near = in_format(numbers(shape, f64), last);
-      expect_near(batch_norm(near + 1e10, {}, {}, {}, {}, true),
-                  batch_norm(near, {}, {}, {}, {}, true), 1e-4);
+      expect_near(batch_norm(near + 1e10, {}, {}, {}, {}, {.training = true}),
+                  batch_norm(near, {}, {}, {}, {}, {.training = true}), 1e-4);
     }
   }
   const Tensor x = numbers({40, 999}, f32, 1e4, std::sqrt(3.0));
@@ -66,21 +66,21 @@ TEST(BatchNorm, FirstValueFarOff) {
     for (const double outlier : {1e3, 1e7}) {
       const Tensor x = in_format(numbers({4, 20, 30, 40}), last);
       x.narrow(0, 0, 1).narrow(2, 0, 1).narrow(3, 0, 1).fill_(outlier);
-      const Tensor exact = batch_norm(x.to(f64), {}, {}, {}, {}, true);
-      expect_near(batch_norm(x, {}, {}, {}, {}, true), exact, 1e-7 * std::sqrt(4800));
+      const Tensor exact = batch_norm(x.to(f64), {}, {}, {}, {}, {.training = true});
+      expect_near(batch_norm(x, {}, {}, {}, {}, {.training = true}), exact, 1e-7 * std::sqrt(4800));
     }
     // A piece that holds nothing but the outlier's neighbours keeps its own digits.
     const Tensor mean = zeros({20}), var = zeros({20});
     const Tensor wide_mean = zeros({20}, {.dtype = f64}), wide_var = zeros({20}, {.dtype = f64});
     const Tensor x = in_format(numbers({4, 20, 30, 40}), last);
     x.narrow(0, 0, 1).narrow(2, 0, 1).narrow(3, 0, 1).fill_(300);
-    batch_norm(x, mean, var, {}, {}, true, 1);
-    batch_norm(x.to(f64), wide_mean, wide_var, {}, {}, true, 1);
+    batch_norm(x, mean, var, {}, {}, {.training = true, .momentum = 1});
+    batch_norm(x.to(f64), wide_mean, wide_var, {}, {}, {.training = true, .momentum = 1});
     expect_near(mean, wide_mean, 1e-7);
     expect_near(var / wide_var, ones({20}), 2e-7);
     const Tensor large = in_format(numbers({4, 20, 30, 40}, f32, 0, 1e30), last);
-    expect_near(batch_norm(large, {}, {}, {}, {}, true),
-                batch_norm(large.to(f64), {}, {}, {}, {}, true), 1e-6);
+    expect_near(batch_norm(large, {}, {}, {}, {}, {.training = true}),
+                batch_norm(large.to(f64), {}, {}, {}, {}, {.training = true}), 1e-6);
   }
 }
 
@@ -94,9 +94,9 @@ TEST(BatchNorm, OfARampInEveryCut) {
     for (const int64_t channels : {1, 3, 17, 300}) {
       if (n * channels > 2000000) continue;
       const Tensor planes = ramp.view({1, 1, n}).expand({1, channels, n}).contiguous();
-      const Tensor y = batch_norm(planes, {}, {}, {}, {}, true, 0.1, 0);
+      const Tensor y = batch_norm(planes, {}, {}, {}, {}, {.training = true, .eps = 0});
       const Tensor rows = ramp.view({n, 1}).expand({n, channels}).contiguous();
-      const Tensor z = batch_norm(rows, {}, {}, {}, {}, true, 0.1, 0);
+      const Tensor z = batch_norm(rows, {}, {}, {}, {}, {.training = true, .eps = 0});
       for (const int64_t c : {int64_t{0}, channels / 2, channels - 1}) {
         expect_near(y.select(1, c).select(0, 0), wanted, 1e-6);
         expect_near(z.select(1, c), wanted, 1e-6);
@@ -118,8 +118,10 @@ TEST(BatchNorm, KeepsChannelsLast) {
       EXPECT_EQ(y.dtype(), dtype);
       expect_near(y, plain, tolerance);
     };
-    both([&](const Tensor& t) { return batch_norm(t, {}, {}, weight, {}, true); });
-    both([&](const Tensor& t) { return batch_norm(t, {}, {}, weight, {}, true, 0.1, 1e-5, 3); });
+    both([&](const Tensor& t) { return batch_norm(t, {}, {}, weight, {}, {.training = true}); });
+    both([&](const Tensor& t) {
+      return batch_norm(t, {}, {}, weight, {}, {.training = true, .statistic_groups = 3});
+    });
     both([&](const Tensor& t) { return instance_norm(t, {}, {}, weight); });
     both([&](const Tensor& t) { return group_norm(t, 3, weight); });
     both([&](const Tensor& t) { return batch_norm(t, weight, weight * weight, weight); });
@@ -133,11 +135,12 @@ TEST(BatchNorm, GroupsAreCalls) {
       const Tensor x = in_format(numbers({12, 20, 9, 11}, dtype), last);
       const Tensor mean = zeros({20}), var = ones({20}), weight = numbers({20});
       const Tensor part_mean = zeros({20}), part_var = ones({20});
-      const Tensor y = batch_norm(x, mean, var, weight, {}, true, 0.3, 1e-5, 4);
+      const Tensor y = batch_norm(x, mean, var, weight, {},
+                                  {.training = true, .momentum = 0.3, .statistic_groups = 4});
       std::vector<Tensor> parts;
       for (int64_t g = 0; g < 4; ++g) {
-        parts.push_back(
-            batch_norm(x.narrow(0, 3 * g, 3), part_mean, part_var, weight, {}, true, 0.3));
+        parts.push_back(batch_norm(x.narrow(0, 3 * g, 3), part_mean, part_var, weight, {},
+                                   {.training = true, .momentum = 0.3}));
       }
       expect_same(y, cat(parts, 0));
       expect_same(mean, part_mean);
@@ -151,18 +154,18 @@ TEST(BatchNorm, MovesRunningStatistics) {
   const Tensor x = tensor(std::vector<float>{1, 2, 3, 4}, {4, 1});
   const Tensor mean = zeros({1}), var = ones({1});
   const uint32_t version = mean.version();
-  batch_norm(x, mean, var, {}, {}, true, 1);
+  batch_norm(x, mean, var, {}, {}, {.training = true, .momentum = 1});
   EXPECT_EQ(mean.item<float>(), 2.5f);
   EXPECT_FLOAT_EQ(var.item<float>(), 5.0f / 3);
   EXPECT_EQ(mean.version(), version + 1);
-  batch_norm(x, mean, var, {}, {}, true, 0.0);
+  batch_norm(x, mean, var, {}, {}, {.training = true, .momentum = 0.0});
   EXPECT_EQ(mean.item<float>(), 2.5f);
   batch_norm(x, mean, var);
   EXPECT_EQ(mean.version(), version + 2);
-  batch_norm(empty({0, 1}), mean, var, {}, {}, true);
+  batch_norm(empty({0, 1}), mean, var, {}, {}, {.training = true});
   EXPECT_EQ(mean.version(), version + 2);
   // In two groups, one after the other: 0.5 * 2.5 + 0.5 * 1.5, then half of that and half of 3.5.
-  batch_norm(x, mean, var, {}, {}, true, 0.5, 1e-5, 2);
+  batch_norm(x, mean, var, {}, {}, {.training = true, .momentum = 0.5, .statistic_groups = 2});
   EXPECT_EQ(mean.item<float>(), 2.75f);
 }
 
@@ -170,9 +173,9 @@ TEST(BatchNorm, MixedDtypes) {
   const Tensor x = numbers({4, 3, 6, 6}), weight = numbers({3}), bias = weight * 0.5;
   for (const DType dtype : {f16, bf16}) {
     const Tensor half = x.to(dtype), mean = zeros({3}), var = ones({3});
-    const Tensor y = batch_norm(half, mean, var, weight, bias, true);
+    const Tensor y = batch_norm(half, mean, var, weight, bias, {.training = true});
     EXPECT_EQ(y.dtype(), dtype);
-    expect_same(y, batch_norm(half.to(f32), {}, {}, weight, bias, true).to(dtype));
+    expect_same(y, batch_norm(half.to(f32), {}, {}, weight, bias, {.training = true}).to(dtype));
     EXPECT_EQ(mean.dtype(), f32);
     EXPECT_EQ(layer_norm(half, {6}, ones({6})).dtype(), dtype);
     EXPECT_EQ(group_norm(half, 3, weight, bias.to(dtype)).dtype(), dtype);
@@ -183,7 +186,7 @@ TEST(BatchNorm, NotFinite) {
   const double inf = std::numeric_limits<double>::infinity();
   const Tensor x = ones({2, 3, 4});
   x.select(1, 1).fill_(inf);
-  const Tensor y = batch_norm(x, {}, {}, {}, {}, true);
+  const Tensor y = batch_norm(x, {}, {}, {}, {}, {.training = true});
   EXPECT_TRUE(std::isnan(y.at<float>({0, 1, 0})));
   EXPECT_EQ(y.at<float>({0, 0, 0}), 0);
   const Tensor mean = zeros({3}), var = ones({3});
@@ -194,7 +197,7 @@ TEST(BatchNorm, NotFinite) {
 TEST(Norms, OfNothing) {
   for (const Shape& shape : {Shape{0, 4, 3}, Shape{2, 0, 3}, Shape{2, 4, 0}}) {
     const Tensor x = empty(shape), c = ones({shape[1]});
-    EXPECT_EQ(batch_norm(x, c, c, c, c, true).shape(), shape);
+    EXPECT_EQ(batch_norm(x, c, c, c, c, {.training = true}).shape(), shape);
     EXPECT_EQ(batch_norm(x, c, c, c, c).shape(), shape);
     EXPECT_EQ(instance_norm(x, c, c, c, c).shape(), shape);
     EXPECT_EQ(group_norm(x, 2, c, c).shape(), shape);
@@ -220,14 +223,14 @@ TEST(BatchNorm, ReluInside) {
           for (size_t i = 0; i < y.size(); ++i)
             ASSERT_TRUE(y[i] == wanted[i] || (std::isnan(y[i]) && std::isnan(wanted[i]))) << i;
         };
-        expect_equal(batch_norm(x, {}, {}, w, b, true, 0.1, 1e-5, 2, true),
-                     batch_norm(x, {}, {}, w, b, true, 0.1, 1e-5, 2));
-        expect_equal(batch_norm(x, m, v, w, b, false, 0.1, 1e-5, 1, true),
-                     batch_norm(x, m, v, w, b));
+        expect_equal(
+            batch_norm(x, {}, {}, w, b, {.training = true, .statistic_groups = 2, .relu = true}),
+            batch_norm(x, {}, {}, w, b, {.training = true, .statistic_groups = 2}));
+        expect_equal(batch_norm(x, m, v, w, b, {.relu = true}), batch_norm(x, m, v, w, b));
         // A residual is added before anything is rounded.
         const Tensor r = in_format(numbers(shape, dtype, 0.3), !last);
         const Tensor sum = batch_norm(x.to(f64), m.to(f64), v.to(f64), w.to(f64), b.to(f64));
-        const Tensor found = batch_norm(x, m, v, w, b, false, 0.1, 1e-5, 1, true, r);
+        const Tensor found = batch_norm(x, m, v, w, b, {.relu = true, .residual = r});
         const std::vector<double> y = found.to_vector<double>();
         const std::vector<double> wanted = relu(sum + r.to(f64)).to_vector<double>();
         const double tolerance = dtype == f64   ? 1e-12
@@ -255,13 +258,15 @@ TEST(Norms, SameBitsForAnyNumberOfThreads) {
         set_num_threads(threads);
         const Tensor mean = empty({2, shape[1]}, {.dtype = f64});
         mean.fill_(0.125);
-        std::vector<Tensor> all = {batch_norm(x, {}, {}, weight, {}, true),
-                                   batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5, 2),
-                                   batch_norm(x, {}, {}, {}, weight, true, 0.1, 1e-5, 1, true),
-                                   batch_norm(x, {}, {}, {}, weight, true, 0.1, 1e-5, 2, true, g),
-                                   group_norm(x, 1),
-                                   instance_norm(x)};
-        const NormGradients found = channel_norm_backward(
+        std::vector<Tensor> all = {
+            batch_norm(x, {}, {}, weight, {}, {.training = true}),
+            batch_norm(x, {}, {}, {}, {}, {.training = true, .statistic_groups = 2}),
+            batch_norm(x, {}, {}, {}, weight, {.training = true, .relu = true}),
+            batch_norm(x, {}, {}, {}, weight,
+                       {.training = true, .statistic_groups = 2, .relu = true, .residual = g}),
+            group_norm(x, 1),
+            instance_norm(x)};
+        const kernel::NormGradients found = kernel::channel_norm_backward(
             g, x, weight, {}, mean, mean, {.groups = 2, .eps = 1}, {true, true, true});
         all.insert(all.end(), {found.input, found.weight, found.bias});
         if (first.empty()) first = all;

@@ -155,7 +155,7 @@ void expect_as_defined(const Definition& definition, const Tensor& x, const Dims
                        const std::vector<Line>& lines) {
   for (const bool keepdim : {false, true}) {
     const Tensor result = definition.op(x, dims, keepdim);
-    ASSERT_EQ(result.shape(), reduced_shape(x, dims, keepdim));
+    ASSERT_EQ(result.shape(), kernel::reduced_shape(x, dims, keepdim));
     const std::vector<double> got = result.to_vector<double>();
     ASSERT_EQ(got.size(), lines.size());
     const double tolerance = tolerance_of(definition, x.dtype());

@@ -8,6 +8,7 @@
 #include <vector>
 
 using namespace aorta;
+using namespace aorta::kernel;
 using cuda::GemmInput;
 using cuda::GemmOperand;
 using cuda::GemmPlan;

@@ -5,6 +5,7 @@
 #include <aorta/tests/cuda/gpu.h>
 
 using namespace aorta;
+using namespace aorta::kernel;
 using gpu_test::random_values;
 
 namespace {

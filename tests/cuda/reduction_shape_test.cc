@@ -6,6 +6,7 @@
 #include <bit>
 
 using namespace aorta;
+using namespace aorta::kernel;
 using cuda::ReductionShape;
 
 namespace {

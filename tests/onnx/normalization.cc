@@ -15,12 +15,13 @@ Tensors batch(const Case& c) {
   const Tensor &x = c.inputs[0], &weight = c.inputs[1], &bias = c.inputs[2];
   const Tensor mean = c.inputs[3].clone(), var = c.inputs[4].clone();
   if (c.integer("training_mode", 0) == 0)
-    return {batch_norm(x, mean, var, weight, bias, false, 0.1, eps_of(c))};
+    return {batch_norm(x, mean, var, weight, bias, {.eps = eps_of(c)})};
   const double kept = c.number("momentum", 0.9);
   const double count = static_cast<double>(x.numel() / x.size(1));
   // The unbiased one's share, less what it has too much of.
   const Tensor old = var.clone();
-  const Tensor y = batch_norm(x, mean, var, weight, bias, true, 1 - kept, eps_of(c));
+  const Tensor y = batch_norm(x, mean, var, weight, bias,
+                              {.training = true, .momentum = 1 - kept, .eps = eps_of(c)});
   const Tensor unbiased = (var - old * kept) / (1 - kept);
   return {y, mean, old * kept + unbiased * ((count - 1) / count * (1 - kept))};
 }
@@ -67,7 +68,7 @@ void add_normalization(Operators& table) {
                                  kSums, kSums};
   table["InstanceNormalization"] = {
       [](const Case& c) -> Tensors {
-        return {instance_norm(c.inputs[0], {}, {}, c.inputs[1], c.inputs[2], true, 0.1, eps_of(c))};
+        return {instance_norm(c.inputs[0], {}, {}, c.inputs[1], c.inputs[2], {.eps = eps_of(c)})};
       },
       kSums, kSums};
   table["LayerNormalization"] = {layer, kSums, kSums};

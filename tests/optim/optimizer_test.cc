@@ -376,7 +376,7 @@ TEST(Optimizer, EveryInstructionSetGivesTheSameBits) {
         const Tensor p = sin(arange(kCount, {.dtype = f64})).to(dtype);
         const Tensor g = cos(arange(kCount, {.dtype = f64}) * 2).to(dtype);
         std::vector<Tensor> states;
-        UpdateTensor tensor{p.data(), g.data(), {}, kCount, 0, 0};
+        kernel::UpdateTensor tensor{p.data(), g.data(), {}, kCount, 0, 0};
         for (int k = 0; k < kMaxUpdateStates; ++k) {
           states.push_back(
               square(sin(arange(kCount, {.dtype = f64}) + k)).to(compute_dtype(dtype)));

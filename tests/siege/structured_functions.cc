@@ -213,9 +213,9 @@ void add_normalization(std::vector<Target>& targets) {
   targets.insert(
       targets.end(),
       {
-          of<T, const T&, const T&, const T&, const T&, const T&, bool, double, double, int64_t,
-             bool, const T&>("batch_norm", batch_norm),
-          of<T, const T&, const T&, const T&, const T&, const T&, bool, double, double>(
+          of<T, const T&, const T&, const T&, const T&, const T&, const BatchNormOptions&>(
+              "batch_norm", batch_norm),
+          of<T, const T&, const T&, const T&, const T&, const T&, const InstanceNormOptions&>(
               "instance_norm", instance_norm),
           of<T, const T&, int64_t, const T&, const T&, double>("group_norm", group_norm),
           of<T, const T&, const Dims&, const T&, const T&, double>("layer_norm", layer_norm),

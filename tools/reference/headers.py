@@ -1,6 +1,7 @@
 """The public headers, and what documents each of their names.
 
-    headers.py [ROOT]          names without a comment, as `file:line: rule, got name`; exits 1 if there are any
+    headers.py [ROOT]          names without a comment, and names of kernels among those of users, as
+                               `file:line: rule, got name`; exits 1 if there are any
     headers.py --list [ROOT]   the public headers
     headers.py --filter FILE   FILE, a header or a page, as Doxygen is to see it
 
@@ -9,6 +10,7 @@ comment behind a member for that member. Doxygen knows neither: the filter repea
 declarations, on their own lines, so that line numbers stay. It goes by the lines and indents that clang-format gives.
 """
 
+import glob
 import html
 import os
 import re
@@ -26,9 +28,11 @@ ACCESS = re.compile(r"(public|protected|private):$")
 # These declare nothing of their own.
 NOTHING = re.compile(r"(?:friend|using namespace|using [\w:]+;|using [\w:]+::\S+;|(?:class|struct|enum class) \w+;"
                      r"|extern template|static_assert|#|namespace|\}|extern \")")
-# What kernels, gradient entries and dispatch need of an op's header; and a template's specialisations.
-NOT_FOR_USERS = re.compile(r"extern (?:constinit )?(?:const )?\w*Op\b|void \(\*\)|(?:using|struct|enum class) \w+(?:Kernel|Gradient|Gradients|Args|LossKind|Plan)\b"
-                           r"|(?:template <[^>]*> (?:requires .*)?)?struct \w+<|enum class LossKind")
+# A template's specialisations have the template's comment.
+SPECIALISATION = re.compile(r"(?:template <[^>]*> (?:requires .*)?)?struct \w+<")
+# What dispatch, kernels and gradient entries need of an op's header: `aorta::kernel` holds it, which users don't see.
+OF_KERNELS = re.compile(r"(?:extern|inline|constinit|constexpr) [^(]*?\b\w+_op\b|extern .*\b\w+_op;"
+                        r"|(?:using|struct|class|enum class) \w*(?:Args|Plan|Kernel|Gradients?)\b")
 
 
 def public_headers(root):
@@ -82,7 +86,7 @@ def declarations(lines):
             comment, previous = comment + [code[3:]], None
         elif ACCESS.match(code):
             scope.public, comment, previous = code == "public:" and scopes[-2].public, [], None
-        elif re.match(r"namespace (detail|internal|kernel)\b.*\{", code):
+        elif re.match(r"namespace (?:aorta::)?(detail|internal|kernel)\b.*\{", code):
             while not re.match(r"\}  // namespace", lines[number]):
                 number += 1
         elif code.startswith("}"):
@@ -124,20 +128,31 @@ def kind_of(code):
     return "" if not found else "type" if found.group(1) in ("struct", "class", "enum") else found.group(0)
 
 
-def name_of(lines, declaration):
-    return " ".join(line.strip() for line in lines[declaration.first:declaration.last + 1])[:90]
+def text_of(lines, declaration):
+    return " ".join(line.strip() for line in lines[declaration.first:declaration.last + 1])
+
+
+def read_lines(root, header):
+    with open(os.path.join(root, header), encoding="utf-8") as file:
+        return file.read().split("\n")
 
 
 def check(root):
-    """`file:line: rule, got declaration` for each public name that no comment documents."""
+    """`file:line: rule, got declaration` for each public name that no comment documents, and for each name of a row, of
+    arguments, or of a type of kernels or gradient entries that an op's header declares among the names of users."""
     problems = []
-    for header in public_headers(root):
-        with open(os.path.join(root, header), encoding="utf-8") as file:
-            lines = file.read().split("\n")
+    ops = [os.path.relpath(path, root) for path in glob.glob(os.path.join(root, "core/ops/*.h"))]
+    public = public_headers(root)
+    for header in sorted({*public, *ops}):
+        lines = read_lines(root, header)
         for one in declarations(lines):
-            text = name_of(lines, one)
-            if one.public and one.word == "namespace" and not one.comment and not one.behind and not NOT_FOR_USERS.match(text):
-                problems.append("%s:%d: a public name must have a comment, got %s" % (header, one.first + 1, text))
+            text, place = text_of(lines, one), "%s:%d: " % (header, one.first + 1)
+            if not one.public or one.word != "namespace":
+                continue
+            if header in ops and OF_KERNELS.match(text):
+                problems.append(place + "what kernels are given must be in aorta::kernel, got " + text[:90])
+            elif header in public and not one.comment and not one.behind and not SPECIALISATION.match(text):
+                problems.append(place + "a public name must have a comment, got " + text[:90])
     return problems
 
 

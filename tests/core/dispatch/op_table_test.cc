@@ -9,6 +9,8 @@
 namespace aorta {
 namespace {
 
+using namespace kernel;
+
 using TestOp = Op<int (*)(int), void (*)(int)>;
 constinit TestOp lonely_op{"lonely"};
 constinit TestOp filled_op{"filled"};

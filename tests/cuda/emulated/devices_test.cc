@@ -18,7 +18,7 @@ const std::map<std::string, std::string> kMeasured = {};
 /// A line an op that has a kernel on the CPU, by name.
 std::map<std::string, std::string> table() {
   std::map<std::string, std::string> lines;
-  for (const OpRow* op = first_op(); op; op = op->next()) {
+  for (const kernel::OpRow* op = kernel::first_op(); op; op = op->next()) {
     const std::string name = op->name();
     if (!op->has_kernel(DeviceType::cpu)) continue;
     const char* const here = op->has_kernel(DeviceType::cuda) ? "yes" : "-";

@@ -32,7 +32,7 @@ const std::vector<ConvolutionShape>& network() {
 // One shape's operands and what is computed of them.
 struct Layer {
   ConvolutionOperands operands;
-  ConvolutionPlan plan;
+  kernel::ConvolutionPlan plan;
   ConvolutionParts parts;
   int64_t count;
 
@@ -46,9 +46,9 @@ struct Layer {
   template <class F>
   void run(const F& result) const {
     const auto& [x, w, y] = operands;
-    if (parts.forward) result(convolution(x, w, {}, plan));
-    if (parts.input) result(convolution_transpose(y, w, {}, plan));
-    if (parts.weight) result(convolution_weight(x, y, plan, true));
+    if (parts.forward) result(kernel::convolution(x, w, {}, plan));
+    if (parts.input) result(kernel::convolution_transpose(y, w, {}, plan));
+    if (parts.weight) result(kernel::convolution_weight(x, y, plan, true));
   }
 };
 
