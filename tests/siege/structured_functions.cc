@@ -213,9 +213,9 @@ void add_normalization(std::vector<Target>& targets) {
   targets.insert(
       targets.end(),
       {
-          of<T, const T&, const T&, const T&, const T&, const T&, const BatchNormOptions&>(
+          of<T, const T&, const T&, const T&, const T&, const T&, const BatchNormFuncOptions&>(
               "batch_norm", batch_norm),
-          of<T, const T&, const T&, const T&, const T&, const T&, const InstanceNormOptions&>(
+          of<T, const T&, const T&, const T&, const T&, const T&, const InstanceNormFuncOptions&>(
               "instance_norm", instance_norm),
           of<T, const T&, int64_t, const T&, const T&, double>("group_norm", group_norm),
           of<T, const T&, const Dims&, const T&, const T&, double>("layer_norm", layer_norm),
