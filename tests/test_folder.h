@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 namespace aorta {
 
@@ -29,6 +30,14 @@ struct TestFolder {
     std::filesystem::create_directories((path / name).parent_path());
     std::ofstream(path / name, std::ios::binary) << contents;
     return file(name);
+  }
+
+  /// The names of what lies in it.
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path))
+      names.push_back(entry.path().filename());
+    return names;
   }
 
   std::filesystem::path path;

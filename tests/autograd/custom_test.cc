@@ -1,3 +1,4 @@
+#include <aorta/autograd/anomaly.h>
 #include <aorta/autograd/backward.h>
 #include <aorta/autograd/checkpoint.h>
 #include <aorta/autograd/dot.h>
