@@ -87,20 +87,29 @@ Tensor weights_for(const Tensor& output) {
       .to(output.dtype());
 }
 
+// What autograd::grad is asked: the outputs that need a gradient, weights for them, and the inputs
+// that do.
+struct Question {
+  Question(const Tensors& outputs, const Tensors& inputs) {
+    for (const Tensor& output : outputs) {
+      if (!output.defined() || !output.requires_grad()) continue;
+      used.push_back(output);
+      weights.push_back(weights_for(output));
+    }
+    for (const Tensor& input : inputs) {
+      if (input.requires_grad()) wanted.push_back(input);
+    }
+  }
+  Tensors used, weights, wanted;
+};
+
 // The gradients of the weighted outputs; undefined for inputs that need none. Where the graph leads
 // to an input, there is a gradient, if of zeros; `cut` says that it may not.
 Tensors gradients_of(const Tensors& outputs, const Tensors& inputs, bool cut = true) {
-  Tensors used, weights, wanted;
-  for (const Tensor& output : outputs) {
-    if (!output.defined() || !output.requires_grad()) continue;
-    used.push_back(output);
-    weights.push_back(weights_for(output));
-  }
-  for (const Tensor& input : inputs) {
-    if (input.requires_grad()) wanted.push_back(input);
-  }
-  if (used.empty()) return Tensors(inputs.size());
-  const Tensors found = autograd::grad(used, wanted, weights, {.allow_unused = true});
+  const Question question(outputs, inputs);
+  if (question.used.empty()) return Tensors(inputs.size());
+  const Tensors found =
+      autograd::grad(question.used, question.wanted, question.weights, {.allow_unused = true});
   Tensors result(inputs.size());
   size_t next = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -185,18 +194,11 @@ std::set<std::string> kernels_of_gradients(const Row& row) {
   for (const Point& point : points_of(row)) {
     const Tensors inputs = point.leaves();
     const Tensors outputs = point.call().run(inputs);
-    Tensors used, weights, wanted;
-    for (const Tensor& output : outputs) {
-      if (!output.defined() || !output.requires_grad()) continue;
-      used.push_back(output);
-      weights.push_back(weights_for(output));
-    }
-    for (const Tensor& input : inputs) {
-      if (input.requires_grad()) wanted.push_back(input);
-    }
-    if (used.empty()) continue;
+    const Question question(outputs, inputs);
+    if (question.used.empty()) continue;
     found.merge(kernels_run([&](const Tensors&) {
-      autograd::grad(used, wanted, weights, {.retain_graph = true, .allow_unused = true});
+      autograd::grad(question.used, question.wanted, question.weights,
+                     {.retain_graph = true, .allow_unused = true});
     }));
   }
   return found;

@@ -1,6 +1,7 @@
 #include <aorta/apps/echo/check_data.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
+#include <aorta/core/io/bytes.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/data/csv.h>
 #include <aorta/data/datasets/echo.h>
@@ -47,13 +48,6 @@ struct SplitInfo {
   Spread ef, frames, fps;
   std::set<std::pair<int64_t, int64_t>> sizes;
 };
-
-std::string upper(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
-  return result;
-}
 
 std::string without_avi(std::string_view name) {
   if (name.ends_with(".avi")) name.remove_suffix(4);
@@ -119,7 +113,7 @@ Look look(const std::string& folder, bool open_videos) {
   while (next()) {
     std::vector<SplitInfo*> mine{&splits.back()};
     for (SplitInfo& info : splits)
-      if (info.name == upper(rows.text(split))) mine.push_back(&info);
+      if (info.name == io::upper(rows.text(split))) mine.push_back(&info);
     for (SplitInfo* info : mine) {
       ++info->listed;
       info->traced += traced.contains(without_avi(rows.text(name)));

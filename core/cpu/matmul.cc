@@ -1,5 +1,5 @@
-#include <aorta/core/allocator.h>
 #include <aorta/core/cpu/gemm.h>
+#include <aorta/core/cpu/scratch.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/parallel_for.h>
@@ -86,13 +86,13 @@ void multiply_floating(const MatmulArgs& args, const Item& item, Sum* out) {
 template <class T>
 void multiply_half(const MatmulArgs& args, const Item& item) {
   const int64_t size = args.m * args.n;
-  float* const sums = static_cast<float*>(allocate(size * 4));
+  const Scratch memory(size * 4);
+  float* const sums = reinterpret_cast<float*>(memory.data());
   multiply_floating<T>(args, item, sums);
   const ConvertFunction convert = converter(args.dtype, f32);
   parallel_for(0, size, kThreadGrain, [&](int64_t begin, int64_t end) {
     convert(item.c + begin * 2, sums + begin, end - begin);
   });
-  deallocate(sums, size * 4);
 }
 
 // ---- Integers: sums wrap around, so their order doesn't matter.

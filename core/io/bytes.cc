@@ -67,6 +67,13 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string upper(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return result;
+}
+
 std::string quote(std::string_view text) {
   constexpr size_t kLongest = 120;
   constexpr char kDigits[] = "0123456789abcdef";

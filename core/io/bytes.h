@@ -64,6 +64,9 @@ std::string quote(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
+/// With capitals for the letters a to z.
+std::string upper(std::string_view text);
+
 /// Throws unless every byte of a bool array is 0 or 1: C++ can't hold any other bool.
 void check_bools(const std::string& name, std::span<const std::byte> bytes);
 

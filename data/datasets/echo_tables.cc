@@ -35,18 +35,13 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-std::string upper(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  return result;
-}
-
-std::string name_of(EchoSplit split) { return upper(to_string(split)); }
+std::string name_of(EchoSplit split) { return io::upper(to_string(split)); }
 
 // ", but there is a.mp4": a file of the same name with another suffix, or in other letters.
 std::string like(const std::vector<std::string>& files, const std::string& name) {
-  const auto stem = [](const std::string& file) { return upper(file.substr(0, file.rfind('.'))); };
+  const auto stem = [](const std::string& file) {
+    return io::upper(file.substr(0, file.rfind('.')));
+  };
   for (const std::string& file : files)
     if (file != name && stem(file) == stem(name)) return ", but there is " + io::quote(file);
   return "";
@@ -207,7 +202,7 @@ void TableReader::read_file_list() {
 
 void TableReader::read_row(const CsvReader& rows, int name, int split, int frames,
                            const std::vector<int>& wanted) {
-  const std::string of = upper(rows.text(split));
+  const std::string of = io::upper(rows.text(split));
   const std::string chosen = name_of(options_.split);
   if (of != "TRAIN" && of != "VAL" && of != "TEST" && of != chosen) {
     add(kFileList, rows.line(),
