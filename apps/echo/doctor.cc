@@ -45,9 +45,7 @@ std::string value_in(const std::string& path, const std::string& key) {
 std::string text_of(int error) { return std::generic_category().message(error); }
 
 Finding processor() {
-  std::string model = cpu_name();
-  if (model.empty()) model = "unknown model";
-  Finding finding{.name = "CPU", .text = model, .fix = {}};
+  Finding finding{.name = "CPU", .text = cpu_name(), .fix = {}};
   switch (cpu::isa()) {
     case cpu::Isa::v4:
       finding.text +=

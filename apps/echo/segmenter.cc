@@ -21,13 +21,15 @@ std::vector<float> narrowed(const std::vector<double>& values) {
 
 Tensor Segmenter::normalised(std::initializer_list<Tensor> parts) const {
   const NoGradGuard no_grad;
+  const Tensor& first = *parts.begin();
   int64_t count = 0;
   for (const Tensor& frames : parts) {
     check(frames.dtype() == u8 && frames.dim() == 4 && frames.size(1) == 3, "segmenter",
           "frames must be u8 (N, 3, H, W)", frames.dtype(), " ", to_string(frames.shape()));
+    check(frames.size(2) == first.size(2) && frames.size(3) == first.size(3), "segmenter",
+          "frames must have one size", first.shape(), " and ", frames.shape());
     count += frames.size(0);
   }
-  const Tensor& first = *parts.begin();
   const Device device = first.device();
   // Written once, by the conversion.
   Tensor input = empty({count, first.size(2), first.size(3), 3}, {.dtype = f32, .device = device});

@@ -25,7 +25,8 @@ struct Totals {
 
 /// Where the time of a run went, in seconds.
 struct RunTimes {
-  double wait = 0, forward = 0, backward = 0, update = 0, validate = 0, save = 0;
+  double wait = 0;  // for a batch, with its conversion into the network's input
+  double forward = 0, backward = 0, update = 0, validate = 0, save = 0;
   double evaluate = 0;  // the best weights at the end, and their videos
 };
 /// By what they are called in reports.

@@ -1,6 +1,7 @@
 #include <aorta/core/cpu/loss.h>
 
 #include <aorta/core/cpu/tiles.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/parallel_for.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ int64_t find_outside(const LossArgs& args) {
 // A sum a range, added up in their order.
 int64_t run(const LossArgs& args) {
   const LossFunction function = loss_loops().forward(args.kind, args.dtype);
-  const size_t ranges = static_cast<size_t>((args.count + kGrain - 1) / kGrain);
+  const size_t ranges = static_cast<size_t>(divide_up(args.count, kGrain));
   std::vector<double> sums(ranges);
   std::vector<char> outside(ranges);
   parallel_for(0, args.count, kGrain, [&](int64_t first, int64_t end) {

@@ -1,7 +1,7 @@
 #include <aorta/core/cpu/pooling.h>
-#include <aorta/core/integers.h>
 
 #include <aorta/core/cpu/tiles.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pooling.h>
 #include <aorta/core/parallel_for.h>

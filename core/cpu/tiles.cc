@@ -5,7 +5,6 @@
 #include <algorithm>
 
 namespace aorta::cpu {
-namespace {}  // namespace
 
 Tiling::Tiling(const PointwiseArgs& args, int64_t columns, int64_t rows)
     : args_(args), columns_(columns), rows_(rows) {

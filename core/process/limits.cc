@@ -102,7 +102,7 @@ std::string cpu_name() {
     const size_t colon = line.find(": ");
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
-  return "";
+  return "unknown model";
 }
 
 int available_cpus(const std::string& root) {

@@ -12,7 +12,7 @@ namespace aorta {
 /// what the control groups' limits leave, file pages that can be dropped not counted as used.
 int64_t available_memory_bytes(const std::string& root = "/");
 
-/// The CPU's name, as the system tells it; empty where it doesn't.
+/// The CPU's name, as the system tells it; "unknown model" where it doesn't.
 std::string cpu_name();
 
 /// CPUs' worth of time: the CPUs that the process may run on, or a quota where that is less,

@@ -1,6 +1,7 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/segmenter.h>
+#include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
 
@@ -25,6 +26,12 @@ TEST(Segmenter, IsTheNetworkOfNormalisedFrames) {
   const Tensor by_hand = (in.to(f32) - tensor({30.f, 31.f, 32.f}).view({1, 3, 1, 1})) /
                          tensor({50.f, 51.f, 52.f}).view({1, 3, 1, 1});
   EXPECT_TRUE(close(segmenter.normalised({in}), by_hand, 1e-6));
+  EXPECT_TRUE(equal(segmenter.normalised({in.narrow(0, 0, 1), in.narrow(0, 1, 1)}),
+                    segmenter.normalised({in})));
+  EXPECT_EQ(error_of([&] {
+              segmenter.normalised({in, in.narrow(3, 0, 1)});
+            }),
+            "segmenter: frames must have one size, got [2,3,32,40] and [2,3,32,1]");
   {
     const NoGradGuard no_grad;  // logits on both sides of 0
     segmenter.net->named_parameters().back().second -=
