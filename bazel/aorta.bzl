@@ -35,7 +35,12 @@ _WARNINGS = [
     "-Wno-restrict",
     # g++'s note about a changed ABI of vector arguments: none crosses our interfaces.
     "-Wno-psabi",
-] + select({
+]
+
+# Of whatever is C++ of ours, in every configuration alike.
+CXX_COPTS = ["-std=c++20"] + _WARNINGS
+
+_FEWER_WARNINGS = select({
     # Instrumented code defeats the flow analysis behind this warning.
     "//bazel:asan": ["-Wno-maybe-uninitialized"],
     "//bazel:tsan": ["-Wno-maybe-uninitialized"],
@@ -60,7 +65,7 @@ _THREADS = select({
     "//conditions:default": ["-fopenmp"],
 })
 
-AORTA_COPTS = ["-std=c++20"] + _WARNINGS + _MODE + _THREADS
+AORTA_COPTS = CXX_COPTS + _FEWER_WARNINGS + _MODE + _THREADS
 
 # For core and the tests, which name the kernels of an instruction set: with --isa=machine there is one. The
 # other rooms compile the same either way.

@@ -16,8 +16,6 @@ namespace {
 constexpr const char* kMemcheckPage = "docs.nvidia.com/compute-sanitizer, Memcheck";
 constexpr const char* kInitcheckPage = "docs.nvidia.com/compute-sanitizer, Initcheck";
 constexpr const char* kRacecheckPage = "docs.nvidia.com/compute-sanitizer, Racecheck";
-constexpr const char* kAlignmentPage =
-    "docs.nvidia.com/cuda/cuda-c-programming-guide, Device Memory Accesses: Size and Alignment";
 
 /// The constants of the program: a kernel's may lie there.
 bool is_constant(uintptr_t address, size_t bytes) {
@@ -178,27 +176,7 @@ unsigned atomicAdd(unsigned* place, unsigned value) {
   return old;
 }
 
-/// What -fsanitize=alignment hands over: the place in the source and the type.
-struct Misaligned {
-  const char* file;
-  uint32_t line, column;
-  const struct {
-    uint16_t kind, info;
-    char name[1];
-  } * type;
-  unsigned char log_alignment, use;
-};
-
 extern "C" {
-void __ubsan_handle_type_mismatch_v1(Misaligned* what, uintptr_t address) {
-  const aorta::emulated::OutsideKernel outside;
-  if (!outside.run()) return;
-  outside.run()->fail("a vector is aligned to its size",
-                      std::string(what->type->name) + " at ..." + std::to_string(address % 256) +
-                          ", in " + what->file + ":" + std::to_string(what->line),
-                      aorta::emulated::kAlignmentPage);
-}
-
 void __tsan_read1(uintptr_t address) {
   check(address, 1, Touch::read, __builtin_return_address(0));
 }

@@ -5,7 +5,7 @@
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_library")
-load("//bazel:aorta.bzl", "AORTA_COPTS", "aorta_library", "aorta_test")
+load("//bazel:aorta.bzl", "AORTA_COPTS", "CXX_COPTS", "aorta_library", "aorta_test")
 
 # The double of the libraries is used by every access of every kernel.
 DOUBLE_COPTS = AORTA_COPTS + ["-O2", "-g1"]
@@ -17,7 +17,9 @@ UNSEEN_COPTS = DOUBLE_COPTS + select({
     "//conditions:default": [],
 })
 
-KERNEL_COPTS = AORTA_COPTS + [
+# Kernels are checked by the double in every suite. The address sanitizer's checks are host code's; the thread
+# sanitizer's own suite links the very same calls to it, and so sees one stream's work race with another's.
+KERNEL_COPTS = CXX_COPTS + [
     "-O2",
     "-g1",
     # Accesses as written: joined with their neighbours they would be wider, which no GPU makes.
@@ -30,22 +32,15 @@ KERNEL_COPTS = AORTA_COPTS + [
     "-fno-math-errno",
     "-fno-trapping-math",
     "-Wno-unknown-pragmas",  # unroll
-] + select({
-    # Device code keeps the double's checks: the address sanitizer's don't go with them, and are host code's.
-    "//bazel:asan": ["-fno-sanitize=all"],
-    "//conditions:default": [],
-}) + [
+    "-fno-sanitize=all",
     # A call before each access to memory that other threads may see. They go to access.cc: nothing
     # of the thread sanitizer is linked. (-fsanitize=kernel-address leaves out a write after a read.)
     "-fsanitize=thread",
     "--param=tsan-instrument-func-entry-exit=0",
-] + select({
-    # The sanitizer itself is called: it sees one stream's work race with another's or with the host.
-    "//bazel:tsan": ["-O1"],
-    # The compiler may take a vector's elements one by one, which a GPU doesn't.
-    "//bazel:asan": ["-fsanitize=alignment", "-fsanitize-recover=alignment"],
-    "//conditions:default": ["-fsanitize=alignment"],
-})
+    # The compiler may take a vector's elements one by one, which a GPU doesn't: alignment.cc.
+    "-fsanitize=alignment",
+    "-fsanitize-recover=alignment",
+]
 
 def _kernel_source(name, source):
     """A .cc that is the .cu: Bazel hands no other to g++. Errors keep their lines."""
@@ -56,8 +51,17 @@ def _kernel_source(name, source):
     )
     return name + ".cc"
 
+def _compiled_once_impl(ctx):
+    return [ctx.attr.library[DefaultInfo], ctx.attr.library[CcInfo]]
+
+# In the configuration of tools, which no suite's flags reach.
+_compiled_once = rule(
+    implementation = _compiled_once_impl,
+    attrs = {"library": attr.label(cfg = "host", mandatory = True, providers = [CcInfo])},
+)
+
 def emulated_kernels(name, srcs, parts = {}, deps = []):
-    """Compiles CUDA sources with g++. parts: how often a stem is compiled, as in //cuda:parts.bzl."""
+    """Compiles CUDA sources with g++, once for all suites. parts: how often a stem is compiled, as in //cuda:parts.bzl."""
     libraries = []
     for source in srcs:
         stem = source.split(":")[1][:-len(".cu")]
@@ -75,9 +79,14 @@ def emulated_kernels(name, srcs, parts = {}, deps = []):
             )
             libraries.append(":" + library)
     cc_library(
-        name = name,
+        name = name + "_of_this_suite",
         testonly = True,
         deps = libraries,
+    )
+    _compiled_once(
+        name = name,
+        testonly = True,
+        library = ":%s_of_this_suite" % name,
     )
 
 # Any order of work and of threads is one that CUDA's rules allow, and gives the same results.

@@ -10,6 +10,10 @@ namespace aorta::emulated {
 void report(const std::string& call, const std::string& rule, const std::string& got,
             const char* page);
 
+/// Where NVIDIA writes down how a kernel's accesses are aligned.
+inline constexpr const char* kAlignmentPage =
+    "docs.nvidia.com/cuda/cuda-c-programming-guide, Device Memory Accesses: Size and Alignment";
+
 /// While one lives, broken rules are collected instead: the call returns its error code, and a
 /// kernel is given up. For tests of the double itself.
 class Collector {
