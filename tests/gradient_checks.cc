@@ -84,7 +84,7 @@ Tensor weights_for(const Tensor& output) {
   const Tensor place = arange(n, {.dtype = DType::f64});
   return add(mul(remainder(mul(place, 7), 11), 0.125), 0.25)
       .reshape(output.shape())
-      .to(output.dtype());
+      .to({.dtype = output.dtype(), .device = output.device()});
 }
 
 // What autograd::grad is asked: the outputs that need a gradient, weights for them, and the inputs
@@ -277,6 +277,41 @@ void check_gradient_dtypes(const Row& row) {
       }
     });
   }
+}
+
+int check_gradients_on(const Row& row, Device device) {
+  int compared = 0;
+  const std::vector<std::pair<DType, double>> dtypes = {
+      {DType::f64, 1e-12}, {DType::f32, 1e-4}, {DType::bf16, 0.06}};
+  for (const auto& [dtype, tolerance] : dtypes) {
+    for (const Point& point : points_of(row)) {
+      if (dtype != DType::f64 && is_cancelling(row, *point.sample)) continue;
+      SCOPED_TRACE(row.op + "/" + point.sample->name + " " + name(dtype));
+      Tensors here, there;
+      for (const Tensor& input : point.leaves()) {
+        const Tensor value = input.requires_grad() ? input.detach().to(dtype) : input;
+        here.push_back(value.detach().requires_grad_(input.requires_grad()));
+        there.push_back(value.to(device).detach().requires_grad_(input.requires_grad()));
+      }
+      Tensors actual;
+      try {
+        actual = gradients_of(point.call().run(there), there);
+      } catch (const Error& error) {
+        const std::string text = error.what();
+        const kernel::OpRow* const op = find_op(text.substr(0, text.find(':')));
+        EXPECT_TRUE(op && !op->has_kernel(device.type)) << text;
+        continue;
+      }
+      const Tensors expected = gradients_of(point.call().run(here), here);
+      for (size_t i = 0; i < actual.size(); ++i) {
+        if (!actual[i].defined()) continue;
+        EXPECT_EQ(actual[i].device(), device);
+        expect_close(actual[i].cpu(), expected[i], tolerance);
+      }
+      ++compared;
+    }
+  }
+  return compared;
 }
 
 void check_gradient_layouts(const Row& row) {

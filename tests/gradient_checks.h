@@ -24,6 +24,9 @@ void check_gradient_fixtures(const Row& row);
 void check_second_gradients(const Row& row);
 /// Gradients in f32 and bf16 agree with those in f64.
 void check_gradient_dtypes(const Row& row);
+/// Gradients on a device agree with the CPU's in the same dtype. Returns how many samples its
+/// kernels had: where one of the gradient is missing, the error names it.
+int check_gradients_on(const Row& row, Device device);
 /// Inputs of other layouts get the same gradients.
 void check_gradient_layouts(const Row& row);
 /// The in-place form has the gradients of the op.

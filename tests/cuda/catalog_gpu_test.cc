@@ -1,4 +1,5 @@
 #include <aorta/core/device.h>
+#include <aorta/tests/gradient_checks.h>
 #include <aorta/tests/op_checks.h>
 #include <aorta/tests/op_kernels.h>
 #include <gtest/gtest.h>
@@ -34,6 +35,16 @@ TEST_P(GpuCatalog, Written) { check_written(*GetParam(), "cuda:0"); }
 TEST_P(GpuCatalog, InPlace) {
   for (const Call& call : GetParam()->calls) {
     if (call.in_place) return check_in_place(*GetParam(), "cuda:0");
+  }
+}
+TEST_P(GpuCatalog, Gradients) {
+  const Row& row = *GetParam();
+  const int compared = check_gradients_on(row, "cuda:0");
+  bool has_all = has_gradient(row);
+  for (const std::string& op : kernels_of_gradients(row))
+    has_all &= find_op(op)->has_kernel(DeviceType::cuda);
+  if (has_all) {
+    EXPECT_GT(compared, 0);
   }
 }
 INSTANTIATE_TEST_SUITE_P(Rows, GpuCatalog, ::testing::ValuesIn(rows_with_kernels()),
