@@ -33,7 +33,8 @@ void backward(std::span<const Tensor> tensors, std::span<const Tensor> gradients
 
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                          std::span<const Tensor> grad_outputs, const GradOptions& options) {
-  check(!inputs.empty(), "grad", "at least one input must be given");
+  check(!inputs.empty(), "grad", "at least one input must be given", 0);
+  check_defined("grad", "inputs", inputs);
   BackwardPass pass(outputs, grad_outputs, "grad");
   const std::vector<Edge> places = places_of("grad", inputs);
   pass.capture(places);

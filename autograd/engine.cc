@@ -29,9 +29,10 @@ Tensor root_gradient(const char* op, const Tensor& output, const Tensor& given) 
 
 BackwardPass::BackwardPass(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
                            const char* op) {
-  check(!outputs.empty(), op, "at least one output must be given");
+  check(!outputs.empty(), op, "at least one output must be given", 0);
   check(gradients.empty() || gradients.size() == outputs.size(), op,
         "there must be one gradient an output", gradients.size(), " for ", outputs.size());
+  check_defined(op, "outputs", outputs);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Edge edge = edge_of(outputs[i]);
     check(edge.node.get() != nullptr, op,

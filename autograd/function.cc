@@ -26,7 +26,8 @@ std::vector<Saved> save(const std::vector<Tensor>& tensors, const std::vector<Te
 }  // namespace
 
 std::vector<Tensor> FunctionContext::saved_tensors() const {
-  check(node_ != nullptr, "function", "saved tensors can be had in backward alone");
+  check(node_ != nullptr, "function", "saved tensors can be had in backward alone",
+        "a call outside of it");
   std::vector<Tensor> tensors;
   for (const Saved& one : saved_) tensors.push_back(one.get(*node_));
   return tensors;

@@ -21,11 +21,13 @@ std::string Tensor::grad_fn() const {
 }
 
 Tensor Tensor::grad() const {
+  check_defined("grad", {{"input", *this}});
   GradCell* cell = gradient_cell(*this, false);
   return cell ? cell->get() : Tensor();
 }
 
 void Tensor::set_grad(const Tensor& gradient) const {
+  check_defined("set_grad", {{"input", *this}});
   if (gradient.defined()) {
     check(gradient.shape() == shape(), "set_grad", "the gradient must have the tensor's shape",
           gradient.shape(), " for ", shape());
@@ -40,6 +42,7 @@ void Tensor::set_grad(const Tensor& gradient) const {
 }
 
 const Tensor& Tensor::retain_grad() const {
+  check_defined("retain_grad", {{"input", *this}});
   check(requires_grad(), "retain_grad", "the tensor must require a gradient", shape());
   autograd::retain_gradient(*this);
   return *this;
@@ -52,6 +55,7 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph,
 }
 
 HookHandle Tensor::register_hook(std::function<Tensor(const Tensor& gradient)> hook) const {
+  check_defined("register_hook", {{"input", *this}});
   check(bool(hook), "register_hook", "the hook must be a function", "an empty one");
   check(requires_grad(), "register_hook", "the tensor must require a gradient", shape());
   const Edge edge = edge_of(*this);

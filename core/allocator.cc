@@ -174,12 +174,20 @@ SmallCache* this_threads_cache() {
   return cache ? cache : make_small_cache();
 }
 
+// Memory for the text of an error, when the machine has no other.
+constexpr size_t kReserve = 64 << 10;
+constinit std::atomic<void*> reserve{nullptr};
+
 [[gnu::noinline]] void* allocate_slowly(int64_t bytes, int64_t size) {
   void* data = shared_cache().take(size);
   if (!data && kCaching) {
     empty_cache();
     data = shared_cache().take(size);
   }
+  if (!data) [[unlikely]]
+    std::free(reserve.exchange(nullptr));
+  else if (!reserve.load(std::memory_order_relaxed)) [[unlikely]]
+    std::free(reserve.exchange(std::malloc(kReserve)));
   check_resources(data != nullptr, "allocate", "the machine has no more memory", bytes,
                   " bytes wanted, ", bytes_in_use.load(), " in use");
   return data;

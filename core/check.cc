@@ -2,6 +2,7 @@
 #include <aorta/core/module_path.h>
 
 #include <charconv>
+#include <cmath>
 
 namespace aorta {
 namespace detail {
@@ -17,7 +18,14 @@ static void append_number(std::string& text, T value) {
 
 void append(std::string& text, int64_t value) { append_number(text, value); }
 void append(std::string& text, uint64_t value) { append_number(text, value); }
-void append(std::string& text, double value) { append_number(text, value); }
+void append(std::string& text, double value) {
+  // From here on digits before the point are beyond what it knows.
+  if (std::abs(value) < 1e17) return append_number(text, value);
+  char digits[32];
+  text.append(
+      digits,
+      std::to_chars(digits, digits + sizeof digits, value, std::chars_format::scientific).ptr);
+}
 void append(std::string& text, bool value) { text += value ? "true" : "false"; }
 
 void throw_error(std::string text) {

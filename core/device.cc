@@ -35,7 +35,9 @@ class CpuBackend final : public DeviceBackend {
     if (bytes > 0) std::memset(destination, value, static_cast<size_t>(bytes));
   }
 
-  void* allocate_pinned(int64_t) override { fail("pin_memory", "needs CUDA"); }
+  void* allocate_pinned(int64_t) override {
+    fail("pin_memory", "page-locked memory needs a CUDA device", "none");
+  }
   void deallocate_pinned(void*, int64_t) override {}
   void register_host(void*, int64_t) override {}
   void unregister_host(void*) override {}

@@ -105,8 +105,9 @@ Tensor from_dlpack(DLManagedTensor* managed) {
 }
 
 DLManagedTensor* to_dlpack(const Tensor& tensor) {
+  check_defined("to_dlpack", {{"input", tensor}});
   check(!tensor.requires_grad(), "to_dlpack",
-        "a tensor that requires a gradient can't be exported; detach it first");
+        "a tensor that requires a gradient can't be exported; detach it first", tensor.shape());
   if (tensor.is_cuda()) synchronize(tensor.device());
   auto exported = std::make_unique<Exported>();
   exported->tensor = tensor.detach();  // the memory, not the graph

@@ -71,7 +71,7 @@ void Tensor::check_dtype(DType wanted) const {
 bool Tensor::is_contiguous(MemoryFormat format) const {
   if (format == MemoryFormat::contiguous) return impl().contiguous;
   check(format == MemoryFormat::channels_last, "is_contiguous",
-        "the format must be contiguous or channels_last");
+        "the format must be contiguous or channels_last", static_cast<int>(format));
   if (dim() != 4 && dim() != 5) return false;
   return numel() == 0 || has_strides(shape(), strides(), channels_last_strides(shape()));
 }
@@ -89,6 +89,7 @@ int64_t Tensor::offset_of(const Dims& index) const {
 }
 
 Scalar Tensor::item() const {
+  check_defined("item", {{"input", *this}});
   check(numel() == 1, "item", "only a tensor with one element has a value", shape());
   char bytes[8] = {};
   if (device().is_cpu()) {
@@ -120,6 +121,7 @@ bool is_channels_last(const Tensor& tensor) {
 }
 
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
+  check_defined("requires_grad_", {{"input", *this}});
   check(!requires_grad || is_floating(dtype()), "requires_grad_",
         "only floating tensors can require gradients", dtype());
   TensorImpl& self = impl();
@@ -137,6 +139,7 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
 }
 
 Tensor Tensor::detach() const {
+  check_defined("detach", {{"input", *this}});
   const TensorImpl& from = impl();
   Ref<TensorImpl> alias = Ref<TensorImpl>::adopt(TensorImpl::make());
   alias->dtype = from.dtype;

@@ -145,12 +145,17 @@ class Tensor {
   T item() const {
     const Scalar value = item();
     check(fits<T>(value), "item", "the value must fit the type that is asked for", value);
-    if constexpr (std::is_same_v<T, bool>)
+    if constexpr (std::is_same_v<T, bool>) {
       return value.to_bool();
-    else if constexpr (std::is_integral_v<T>)
+    } else if constexpr (std::is_integral_v<T>) {
+      if constexpr (std::is_same_v<T, uint64_t>) {  // beyond to_int()
+        if (value.is_floating() && value.to_double() >= 0x1p63)
+          return static_cast<T>(value.to_double());
+      }
       return static_cast<T>(value.to_int());
-    else
+    } else {
       return static_cast<T>(value.to_double());
+    }
   }
   Scalar item() const;
   /// All elements in row-major order, converted to T.
@@ -211,10 +216,17 @@ class Tensor {
   Tensor operator[](int64_t index) const { return select(0, index); }
   /// `x[mask]`, `x[Slice{1, 3}]`, `x[places]`: index(x, {index}).
   Tensor operator[](const Index& index) const;
-  /// `x(i, j, ...)`, PyTorch's x[i, j, ...], of one Index or more: index(x, {i, j, ...}). (In C++20
-  /// `x[i, j]` is `x[j]`, of which compilers warn.)
+  /// `x(i, j, ...)`, PyTorch's x[i, j, ...], of one Index or more: index(x, {i, j, ...}). C++23
+  /// takes `x[i, j, ...]` for the same; in C++20 that is the last index alone, of which compilers
+  /// warn.
   template <class... Indices>
   Tensor operator()(const Indices&... indices) const;
+#ifdef __cpp_multidimensional_subscript
+  template <class First, class Second, class... More>
+  Tensor operator[](const First& first, const Second& second, const More&... more) const {
+    return (*this)(first, second, more...);
+  }
+#endif
 
   // Gradients. The graph lives in autograd/, where those from is_leaf() on are defined.
   bool requires_grad() const { return impl().needs_gradient(); }

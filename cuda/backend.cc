@@ -167,7 +167,7 @@ void Backend::record_stream(void* data, Stream stream) {
     DeviceState* state = states[i].load(std::memory_order_acquire);
     if (state && state->allocator.record_stream(data, key)) return;
   }
-  fail("record_stream", "the memory must come from Aorta's allocator");
+  fail("record_stream", "the memory must come from Aorta's allocator", "another pointer");
 }
 
 void Backend::empty_cache() {

@@ -7,12 +7,14 @@ namespace aorta::cuda {
 
 void throw_cuda_error(cudaError_t error, const char* op) {
   cudaGetLastError();  // an error that isn't sticky would be found again by the next launch
-  std::string rule = "CUDA error ";
-  rule += cudaGetErrorName(error);
-  rule += " (";
-  rule += cudaGetErrorString(error);
-  rule += ")";
-  fail(op, rule);
+  fail(op, "CUDA must succeed", cudaGetErrorName(error), " (", cudaGetErrorString(error), ")");
+}
+
+void refuse_capture(const char* op, cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check_cuda(cudaStreamIsCapturing(stream, &status), op);
+  check(status == cudaStreamCaptureStatusNone, op,
+        "a graph must not hold numbers that change from call to call", "a stream that is captured");
 }
 
 bool synchronous_launches() {

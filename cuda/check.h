@@ -4,7 +4,7 @@
 
 namespace aorta::cuda {
 
-/// Throws "op: CUDA error NAME (description)".
+/// Throws "op: CUDA must succeed, got NAME (description)".
 [[noreturn]] void throw_cuda_error(cudaError_t error, const char* op);
 
 /// Throws unless a CUDA call of `op` succeeded.
@@ -12,6 +12,10 @@ inline void check_cuda(cudaError_t error, const char* op) {
   if (error != cudaSuccess) [[unlikely]]
     throw_cuda_error(error, op);
 }
+
+/// Throws while `stream` is captured into a graph, for an op whose numbers are its own at each
+/// call: a seed, a step count. Each replay would take those of the capture.
+void refuse_capture(const char* op, cudaStream_t stream);
 
 /// True when AORTA_CUDA_SYNC=1: every launch is waited for, so that a kernel's error names the
 /// kernel's op and not a later one.

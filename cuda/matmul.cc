@@ -25,7 +25,7 @@ constexpr int kBiasAlignment = 16;
 
 void check_lt(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  fail("matmul", std::string("cuBLASLt error ") + cublasLtGetStatusName(status));
+  fail("matmul", "cuBLASLt must succeed", cublasLtGetStatusName(status));
 }
 
 cublasLtHandle_t handle_of(int device) {

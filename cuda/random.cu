@@ -35,6 +35,7 @@ void fill_as(const Tensor& out, const RandomArgs& args) {
 }
 
 void random_kernel(const Tensor& out, const RandomArgs& args) {
+  refuse_capture("random_", LaunchSite(out.data()).stream());
   visit_dtype(out.dtype(), [&](auto type) { fill_as<decltype(type)>(out, args); });
 }
 

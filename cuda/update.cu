@@ -45,6 +45,7 @@ void run_as(const UpdateArgs& args) {
   const auto filled = std::find_if(args.tensors.begin(), args.tensors.end(),
                                    [](const UpdateTensor& t) { return t.count > 0; });
   const LaunchSite site(filled->parameter);
+  refuse_capture("update", site.stream());
   for (size_t i = 0; i < args.tensors.size();) {
     Batch<T> batch;
     const int64_t numbers = args.tensors[i].numbers, begin = args.tensors[i].first;

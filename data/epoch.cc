@@ -35,14 +35,14 @@ bool Epoch::done() {
 }
 
 const Batch& Epoch::batch() {
-  check(!done(), "data_loader", "an iterator at the end has no batch");
+  check(!done(), "data_loader", "an iterator at the end has no batch", "a read of one");
   look();
   if (current_->error) std::rethrow_exception(current_->error);
   return *current_->batch;
 }
 
 void Epoch::advance() {
-  check(!done(), "data_loader", "an iterator at the end can't be moved on");
+  check(!done(), "data_loader", "an iterator at the end can't be moved on", "an increment");
   if (current_) {
     current_.reset();
     return;

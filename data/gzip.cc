@@ -17,7 +17,7 @@ uInt chunk(size_t left) { return static_cast<uInt>(std::min<size_t>(left, 1u << 
 
 struct GzipReader::Stream {
   z_stream z{};
-  Stream() { check(inflateInit2(&z, kGzipWindow) == Z_OK, "gzip", "zlib must start"); }
+  Stream() { check(inflateInit2(&z, kGzipWindow) == Z_OK, "gzip", "zlib must start", "an error"); }
   ~Stream() { inflateEnd(&z); }
 };
 
@@ -40,7 +40,7 @@ uint64_t GzipReader::most_left() const {
 bool GzipReader::next_member() {
   if (position_ == file_.size()) return false;
   between_members_ = false;
-  check(inflateReset(&stream_->z) == Z_OK, file_.name(), "zlib must start again");
+  check(inflateReset(&stream_->z) == Z_OK, file_.name(), "zlib must start again", "an error");
   return true;
 }
 

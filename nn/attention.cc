@@ -134,7 +134,7 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
       op, "features must be embed_dim, kdim and vdim", query.size(-1), ", ", key.size(-1), ", ",
       value.size(-1));
   check(!given.is_causal || !given.attn_mask.defined(), op,
-        "is_causal and attn_mask exclude each other");
+        "is_causal and attn_mask exclude each other", "both");
   const Tensor q_in = batch_in_front(query, unbatched, options.batch_first);
   const Tensor k_in = batch_in_front(key, unbatched, options.batch_first);
   const Tensor v_in = batch_in_front(value, unbatched, options.batch_first);

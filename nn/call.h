@@ -142,6 +142,7 @@ decltype(auto) passed(std::remove_reference_t<Arg>& arg) {
 template <class M, class... Args>
 auto call_module(const M& module, Args&&... args) {
   const Module& base = module;
+  base.check_there();
   if (!base.hooks_) [[likely]] {
     std::optional<ModuleScope> scope;
     if (!base.name().empty()) scope.emplace(base.name());

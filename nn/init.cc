@@ -114,7 +114,8 @@ double calculate_gain(Nonlinearity nonlinearity, double negative_slope) {
     case Nonlinearity::selu:
       return 0.75;
   }
-  fail("calculate_gain", "the nonlinearity must be one of the list");
+  fail("calculate_gain", "the nonlinearity must be one of the list",
+       static_cast<int>(nonlinearity));
 }
 
 const Tensor& xavier_uniform_(const Tensor& tensor, double gain, Generator* generator) {

@@ -92,7 +92,15 @@ Module::Module(const Module& other)
     : members_(other.members_),
       name_(other.name_),
       training_(other.training_),
+      moved_away_(other.moved_away_),
       hooks_(other.hooks_ ? std::make_shared<ModuleHooks>(*other.hooks_) : nullptr) {}
+
+Module::Module(Module&& other) noexcept
+    : members_(std::move(other.members_)),
+      name_(std::move(other.name_)),
+      training_(other.training_),
+      moved_away_(std::exchange(other.moved_away_, true)),
+      hooks_(std::move(other.hooks_)) {}
 
 Module& Module::operator=(const Module& other) {
   if (this != &other) *this = Module(other);
@@ -102,8 +110,13 @@ Module& Module::operator=(const Module& other) {
 Module& Module::operator=(Module&& other) noexcept {
   members_ = std::move(other.members_);
   training_ = other.training_;
+  moved_away_ = std::exchange(other.moved_away_, true);
   hooks_ = std::move(other.hooks_);
   return *this;
+}
+
+void Module::fail_for_moved() const {
+  fail(type_name(), "the module must be there", "one that was moved away");
 }
 
 void Module::add_member(const char* name, Kind kind, const void* member) {
@@ -125,6 +138,7 @@ void Module::join(Module& owner, const char* name) {
 void Module::append_members(Members&) const {}
 
 Module::Members Module::members() const {
+  check_there();
   Members result;
   for (const Member& member : members_) {
     char* const place = const_cast<char*>(reinterpret_cast<const char*>(this)) + member.offset;

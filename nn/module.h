@@ -172,7 +172,7 @@ class Module {
 
  protected:
   Module(const Module& other);
-  Module(Module&& other) noexcept = default;
+  Module(Module&& other) noexcept;
   /// The name stays: it is the owner's.
   Module& operator=(const Module& other);
   Module& operator=(Module&& other) noexcept;
@@ -200,9 +200,17 @@ class Module {
   void add_member(const char* name, Kind kind, const void* member);
   ModuleHooks& hooks();
 
+  /// Throws in a module that was moved away: its tensors are elsewhere.
+  void check_there() const {
+    if (moved_away_) [[unlikely]]
+      fail_for_moved();
+  }
+  [[noreturn]] void fail_for_moved() const;
+
   std::vector<Member> members_;
   std::string name_;
   bool training_ = true;
+  bool moved_away_ = false;
   std::shared_ptr<ModuleHooks> hooks_;
 };
 

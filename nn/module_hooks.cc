@@ -136,6 +136,7 @@ HookHandle Module::register_full_backward_hook(
 }
 
 Tensor Module::operator()(const Tensor& input) const {
+  check_there();
   if (hooks_ && !hooks_->entries.empty()) [[unlikely]] {
     return call({input}, [this](const Tensors& inputs) { return Tensors{forward(inputs[0])}; })[0];
   }
@@ -145,6 +146,7 @@ Tensor Module::operator()(const Tensor& input) const {
 }
 
 Tensors Module::call(Tensors inputs, const std::function<Tensors(const Tensors&)>& forward) const {
+  check_there();
   std::optional<ModuleScope> scope;
   if (!name_.empty()) scope.emplace(name_);
   if (!hooks_ || hooks_->entries.empty()) return forward(inputs);

@@ -13,7 +13,8 @@
 namespace aorta::optim {
 namespace {
 
-std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
+std::vector<Tensor> gradients_of(const char* op, const std::vector<Tensor>& parameters) {
+  check_defined(op, "parameters", parameters);
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters) {
     const Tensor gradient = parameter.grad();
@@ -48,7 +49,7 @@ void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_nor
                            const Tensor& total_norm) {
   const NoGradGuard no_grad;
   check(max_norm >= 0, "clip_grad_norm_", "max_norm must be at least 0", max_norm);
-  const std::vector<Tensor> gradients = gradients_of(parameters);
+  const std::vector<Tensor> gradients = gradients_of("clip_grad_norm_", parameters);
   std::vector<Tensor> here;
   Tensor factor;
   for (const Tensor& gradient : gradients) {
@@ -68,7 +69,8 @@ void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_nor
 
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
-  const Tensor total = get_total_norm(gradients_of(parameters), norm_type, error_if_nonfinite);
+  const Tensor total =
+      get_total_norm(gradients_of("clip_grad_norm_", parameters), norm_type, error_if_nonfinite);
   clip_grads_with_norm_(parameters, max_norm, total);
   return total;
 }
@@ -78,7 +80,7 @@ void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) 
   check(clip_value >= 0, "clip_grad_value_", "clip_value must be at least 0", clip_value);
   UpdateNumbers<double> numbers;
   numbers.step_size = clip_value;
-  const std::vector<Tensor> gradients = gradients_of(parameters);
+  const std::vector<Tensor> gradients = gradients_of("clip_grad_value_", parameters);
   update_all(UpdateRule::clamp, numbers, gradients);
 }
 

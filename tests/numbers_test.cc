@@ -5,6 +5,8 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/tests/error_text.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -283,6 +285,33 @@ TEST(Numbers, AreRightOrRefused) {
   }
   EXPECT_GT(refused, 2000);
   EXPECT_GT(right_ones, 2000);
+}
+
+// What PyTorch's operands become beyond a floating dtype's range, infinite, its parameters may not.
+TEST(Numbers, ThatAreParametersFitFloatingDtypes) {
+  const std::set<std::string> parameters = {"clamp",       "clamp_min", "clamp_max", "where",
+                                            "masked_fill", "index_add", "addmm",     "lerp"};
+  Functions given = functions();
+  given.insert({"lerp",
+                {[](auto& x, auto& n) { return lerp(x, x, n); },
+                 [](auto& x, auto& n) { return lerp_(x, x.clone(), n); }}});
+  int tried = 0;
+  for (const auto& [dtype, beyond] : std::vector<std::pair<DType, double>>{
+           {f16, 1e6}, {f16, -1e30}, {bf16, 1e39}, {f32, 1e39}, {f32, -1e300}}) {
+    for (const auto& [name, function] : given) {
+      if (!parameters.contains(name)) continue;
+      for (const Call call : {function.call, function.in_place}) {
+        if (!call) continue;
+        SCOPED_TRACE(name + " of " + to_string(dtype));
+        const Tensor x = tensor({1, 2, 3, 10}).to(dtype);
+        EXPECT_THAT(error_of([&] { call(x.clone(), beyond); }),
+                    testing::HasSubstr("must fit the dtype"));
+        EXPECT_EQ(error_of([&] { call(x.clone(), INFINITY); }), kNoError);
+        ++tried;
+      }
+    }
+  }
+  EXPECT_GE(tried, 5 * 14);
 }
 
 // The functions that take a number, by the headers.

@@ -26,7 +26,7 @@ DECLARES = {
         memory_order_release memory_order_seq_cst""",
     "bit": "bit_cast bit_ceil bit_width countl_zero countr_zero endian has_single_bit popcount rotl rotr",
     "cctype": "isalnum isalpha isdigit isspace tolower toupper",
-    "charconv": "from_chars to_chars",
+    "charconv": "chars_format from_chars to_chars",
     "chrono": "chrono",
     "cmath": """abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs
         floor fma fmod frexp hypot ilogb isfinite isinf isnan ldexp lgamma llround log log10 log1p log2 lround modf
@@ -38,7 +38,7 @@ DECLARES = {
     "csetjmp": "jmp_buf longjmp",
     "cstddef": "byte max_align_t nullptr_t ptrdiff_t size_t to_integer",
     "cstdio": "fclose fflush fgets fopen fprintf fputs fread fwrite perror printf puts remove rename fscanf snprintf sscanf",
-    "cstdlib": "_Exit abort abs aligned_alloc atexit atoi exit free getenv malloc strtod strtol strtoull system",
+    "cstdlib": "_Exit abort abs aligned_alloc atexit atoi exit free getenv malloc strtod strtold strtol strtoull system",
     "cstring": "memchr memcmp memcpy memmove memset strchr strcmp strerror strlen strncmp strncpy strrchr strstr",
     "ctime": "gmtime localtime strftime time time_t tm",
     "deque": "begin deque end erase_if size",

@@ -52,7 +52,10 @@ State data_facts(const data::Echo& videos) {
     numbers.push_back(checksum(videos.small_trace(i), checksum(videos.large_trace(i), 0)));
     std::error_code error;
     const auto bytes = std::filesystem::file_size(videos.path(i), error);
-    numbers.push_back(error ? 0 : static_cast<int64_t>(bytes));  // reading it says why
+    // That it isn't there is said by reading it. Another error would be taken for a change later.
+    check(!error || error == std::errc::no_such_file_or_directory, videos.path(i),
+          "file must be readable", error.message());
+    numbers.push_back(error ? 0 : static_cast<int64_t>(bytes));
   }
   State facts;
   facts.set("names", tensor(std::vector<uint8_t>(names.begin(), names.end())));

@@ -3,6 +3,7 @@
 #include <aorta/apps/echo/files.h>
 #include <aorta/core/cpu/isa.h>
 #include <aorta/core/device.h>
+#include <aorta/core/io/bytes.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/process/limits.h>
 #include <aorta/data/video/video.h>
@@ -130,7 +131,7 @@ Finding disk(const std::string& folder) {
   struct statvfs status {};
   if (::statvfs(folder.c_str(), &status) != 0 || ::access(folder.c_str(), W_OK) != 0) {
     finding.status = Status::missing;
-    finding.text = folder + ": " + text_of(errno);
+    finding.text = io::quote(folder) + ": " + text_of(errno);
     finding.fix = "name a folder that can be written with --output";
     return finding;
   }

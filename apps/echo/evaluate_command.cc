@@ -6,6 +6,7 @@
 #include <aorta/apps/echo/recipe.h>
 #include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/trainer.h>
+#include <aorta/core/io/bytes.h>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -44,7 +45,8 @@ data::EchoSplit split_of(const std::string& name) {
   for (const data::EchoSplit split :
        {data::EchoSplit::train, data::EchoSplit::val, data::EchoSplit::test, data::EchoSplit::all})
     if (data::to_string(split) == name) return split;
-  throw Failure(ExitCode::usage, "--split: must be train, val, test or all, got " + name);
+  throw Failure(ExitCode::usage,
+                "--split: must be train, val, test or all, got " + io::quote(name));
 }
 
 std::string to_string(const Evaluation& evaluation) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <sstream>
 
 namespace aorta::echo {
 namespace {
@@ -37,7 +38,9 @@ Curve curve(const History& history, bool training, double HistoryRow::*column) {
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 std::string seconds_text(double seconds) { return fmt::format("{:.1f} s", seconds); }

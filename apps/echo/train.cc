@@ -54,7 +54,8 @@ int64_t parameter_count(const nn::Module& net) {
 /// Since the process began, in seconds.
 double process_seconds() {
   std::ifstream status("/proc/self/stat"), uptime("/proc/uptime");
-  const std::string text(std::istreambuf_iterator<char>(status), {});
+  std::string text;
+  std::getline(status, text);
   // Field 22, in ticks since the machine started; field 2, the name, may hold spaces.
   std::istringstream fields(text.substr(std::min(text.rfind(')') + 2, text.size())));
   std::string skipped;

@@ -18,7 +18,8 @@ Isa best_isa() {
       __builtin_cpu_supports("bmi2")) {
     return Isa::v3;
   }
-  check(__builtin_cpu_supports("sse4.2"), "cpu", "the CPU must have SSE4.2 (x86-64-v2)");
+  check(__builtin_cpu_supports("sse4.2"), "cpu", "the CPU must have SSE4.2 (x86-64-v2)",
+        "one without");
   return Isa::v2;
 }
 

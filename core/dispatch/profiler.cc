@@ -79,7 +79,7 @@ Profiler::Profiler() : state_(std::make_unique<State>()) {
   Recorder& all = recorder();
   {
     const std::lock_guard lock(all.mutex);
-    check(!detail::profiling.load(), "profiler", "one profiler at a time");
+    check(!detail::profiling.load(), "profiler", "one profiler may run at a time", "a second one");
     all.threads.clear();
     ++all.run;
     all.start_ns = nanoseconds_now();

@@ -85,10 +85,12 @@ ScopedFileSystem::~ScopedFileSystem() { current_table = previous_; }
 AtomicFile::AtomicFile(std::string path, int keep_previous)
     : path_(std::move(path)), keep_previous_(keep_previous) {
   check(keep_previous >= 0, path_, "keep_previous must not be negative", keep_previous);
-  check(path_.find('\0') == std::string::npos, path_.c_str(), "path must not contain a zero byte");
+  check(path_.find('\0') == std::string::npos, path_.c_str(), "path must not contain a zero byte",
+        "one at ", path_.find('\0'));
   size_t slash = path_.rfind('/');
   std::string name = slash == std::string::npos ? path_ : path_.substr(slash + 1);
-  check(!name.empty() && name != "." && name != "..", path_, "path must name a file");
+  check(!name.empty() && name != "." && name != "..", path_, "path must name a file",
+        path_.empty() ? "an empty one" : "a folder");
   folder_ = slash == std::string::npos ? "." : slash == 0 ? "/" : path_.substr(0, slash);
 
   // Renaming onto a device would replace it: a program run by root would destroy /dev/null.
@@ -149,7 +151,8 @@ void AtomicFile::write(const void* data, size_t size_bytes) {
 }
 
 void AtomicFile::write_all(const char* bytes, size_t size_bytes) {
-  check(descriptor_ >= 0, path_, "nothing can be written after commit or a failure");
+  check(descriptor_ >= 0, path_, "nothing can be written after commit or a failure",
+        "another write");
   constexpr size_t kLargestWrite = size_t{1} << 30;  // Linux writes at most 2 GiB - 4 KiB at once
   for (size_t done = 0; done < size_bytes;) {
     ssize_t written =
@@ -173,7 +176,7 @@ void AtomicFile::rewrite_start(std::string_view text) {
 }
 
 void AtomicFile::commit() {
-  check(descriptor_ >= 0, path_, "commit needs an open file");
+  check(descriptor_ >= 0, path_, "commit needs an open file", "a closed one");
   const FileSystem& fs = file_system();
   // A failed fsync drops the unwritten pages and their error: the descriptor is not asked twice.
   if (fs.fsync(descriptor_) < 0) fail_and_discard("fsync", errno);

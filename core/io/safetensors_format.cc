@@ -323,7 +323,8 @@ void write(io::AtomicFile& file, std::vector<Source> sources, const Metadata& me
   std::string tensors;
   uint64_t offset = 0;
   for (const Source& source : sources) {
-    check(source.name != kMetadata, name, "tensor must not be named __metadata__");
+    check(source.name != kMetadata, name, "tensor must not have the name of the metadata",
+          kMetadata);
     all[checksum_key(source.name)] = hex(io::crc32c(source.data.data(), source.data.size()));
     tensors += "," + json_text(source.name) + ":{\"dtype\":\"" +
                std::string(kKnown[writing_rank(source.dtype)].name) +

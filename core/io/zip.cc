@@ -192,7 +192,8 @@ void locate_data(const FileBytes& file, const Directory& directory, ZipMember& m
   size_t name_size = load<uint16_t>(bytes, at + 26);
   size_t extra_size = load<uint16_t>(bytes, at + 28);
   uint64_t room = directory.offset - at - kLocalSize;
-  check(name_size + extra_size <= room, name, rule, "a header of ", name_size + extra_size);
+  check(name_size + extra_size <= room, name, rule, "a name of ", name_size,
+        " bytes and an extra field of ", extra_size);
   room -= name_size + extra_size;
   check(as_text(bytes.subspan(at + kLocalSize, name_size)) == member.name, name,
         "local header must name the member",
@@ -237,7 +238,9 @@ uInt chunk(size_t left) { return static_cast<uInt>(std::min<size_t>(left, 1u << 
 
 struct InflateStream {
   z_stream z{};
-  InflateStream() { check(inflateInit2(&z, -MAX_WBITS) == Z_OK, "inflate", "zlib must start"); }
+  InflateStream() {
+    check(inflateInit2(&z, -MAX_WBITS) == Z_OK, "inflate", "zlib must start", "an error");
+  }
   ~InflateStream() { inflateEnd(&z); }
 };
 
@@ -319,7 +322,7 @@ std::string deflate_all(std::string_view head, std::span<const std::byte> body) 
     Stream() {
       check(deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8,
                          Z_DEFAULT_STRATEGY) == Z_OK,
-            "deflate", "zlib must start");
+            "deflate", "zlib must start", "an error");
     }
     ~Stream() { deflateEnd(&z); }
   } stream;

@@ -57,6 +57,11 @@ Tensor ones(const Shape& shape, const TensorOptions& options) {
               {options.dtype.value_or(DType::f32), options.device, options.requires_grad});
 }
 
+// The number as an integer, where the dtype is one and it can be one.
+static Scalar whole_for(DType dtype, const Scalar& number) {
+  return is_integral(dtype) && fits<int64_t>(number) ? Scalar(number.to_int()) : number;
+}
+
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
               const TensorOptions& options) {
   const bool integers = !start.is_floating() && !end.is_floating() && !step.is_floating();
@@ -79,9 +84,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
   const double count = std::ceil((last - first) / stride);
   check(count < 0x1p46, "arange", "too many numbers", count);
   return generate("arange", static_cast<int64_t>(count), dtype, options, [=](int64_t i) -> Scalar {
-    const Scalar number = first + static_cast<double>(i) * stride;
-    const bool cut = is_integral(dtype) && fits<int64_t>(number);
-    return cut ? Scalar(number.to_int()) : number;
+    return whole_for(dtype, first + static_cast<double>(i) * stride);
   });
 }
 
@@ -102,8 +105,8 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
   const double step = steps > 1 ? (b - a) / static_cast<double>(steps - 1) : 0;
   // From both ends, so that the last number is `end` exactly and the row is symmetric.
   return generate("linspace", steps, dtype, options, [=](int64_t i) {
-    return i < (steps + 1) / 2 ? a + step * static_cast<double>(i)
-                               : b - step * static_cast<double>(steps - 1 - i);
+    return whole_for(dtype, i < (steps + 1) / 2 ? a + step * static_cast<double>(i)
+                                                : b - step * static_cast<double>(steps - 1 - i));
   });
 }
 

@@ -325,6 +325,7 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
   const Tensor values = lift(source);
   check(values.shape() == shape, op, "the source must have the shape of the slices", source.shape(),
         " for ", shape);
+  check_fits(op, alpha, source.dtype());
   const Tensor scaled = alpha.to_double() == 1 ? values : mul(values, alpha);
   const Tensor places = expand_along(prepare_index(op, index, self, &self), shape, d);
   const Tensor prepared = prepare_write(op, self, d, places, scaled);

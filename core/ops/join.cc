@@ -4,7 +4,8 @@
 #include <aorta/core/resource_error.h>
 
 #include <algorithm>
-#include <exception>
+#include <new>
+#include <stdexcept>
 
 namespace aorta::kernel {
 
@@ -44,7 +45,7 @@ Shape joined_shape(std::span<const Tensor> tensors, int dim) {
             tensors[0].shape(), " and ", other, " in dimension ", dim);
     }
     check(!__builtin_add_overflow(shape[dim], other[dim], &shape[dim]), "cat",
-          "the number of elements must fit in 63 bits");
+          "the number of elements must fit in 63 bits", tensors[0].shape(), " and ", other);
   }
   return shape;
 }
@@ -112,28 +113,28 @@ int64_t size_along(const char* op, const Tensor& input, int64_t dim) {
   return input.shape()[wrap_dim(op, dim, input.dim())];
 }
 
-// Room for so many parts: sizes of an empty tensor may be any.
-std::vector<Tensor> room_for(const char* op, int64_t count) {
-  std::vector<Tensor> parts;
+// A list of `count` parts, each made by `part(i)`: sizes of an empty tensor may be any, and memory
+// can end.
+template <class Part>
+std::vector<Tensor> list_of(const char* op, int64_t count, const Part& part) {
   try {
+    std::vector<Tensor> parts;
     parts.reserve(static_cast<size_t>(count));
-  } catch (const std::exception&) {  // of memory or of what a vector can count
-    fail_for_resources(op, "there must be memory for the list of parts", count, " parts");
+    for (int64_t i = 0; i < count; ++i) parts.push_back(part(i));
+    return parts;
+  } catch (const ResourceError&) {  // of memory for a part
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {  // more than a vector can count
   }
-  return parts;
+  fail_for_resources(op, "there must be memory for the list of parts", count, " parts");
 }
 
 // Parts [0, step), [step, 2 step), ...; one part where the dimension is empty.
 std::vector<Tensor> cut_evenly(const char* op, const Tensor& input, int64_t size, int64_t step,
                                int64_t dim) {
-  std::vector<Tensor> parts = room_for(op, size == 0 ? 1 : (size - 1) / step + 1);
-  int64_t start = 0;
-  do {
-    const int64_t length = std::min(step, size - start);
-    parts.push_back(input.narrow(dim, start, length));
-    start += length;
-  } while (start < size);
-  return parts;
+  return list_of(op, size == 0 ? 1 : (size - 1) / step + 1, [&](int64_t i) {
+    return input.narrow(dim, i * step, std::min(step, size - i * step));
+  });
 }
 
 }  // namespace
@@ -156,25 +157,19 @@ std::vector<Tensor> split(const Tensor& input, const std::vector<int64_t>& sizes
     left -= part;
   }
   check(left == 0, "split", "sizes must add up to the dimension's", size - left, " for ", size);
-  std::vector<Tensor> parts;
-  parts.reserve(sizes.size());
-  int64_t start = 0;
-  for (int64_t part : sizes) {
-    parts.push_back(input.narrow(dim, start, part));
-    start += part;
-  }
-  return parts;
+  int64_t end = 0;
+  return list_of("split", std::ssize(sizes), [&](int64_t i) {
+    const int64_t length = sizes[static_cast<size_t>(i)];
+    end += length;
+    return input.narrow(dim, end - length, length);
+  });
 }
 
 std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
   check_defined("chunk", {{"input", input}});
   const int64_t size = size_along("chunk", input, dim);
   check(chunks > 0, "chunk", "the number of chunks must be positive", chunks);
-  if (size == 0) {
-    std::vector<Tensor> parts = room_for("chunk", chunks);
-    parts.resize(static_cast<size_t>(chunks), input);
-    return parts;
-  }
+  if (size == 0) return list_of("chunk", chunks, [&](int64_t) { return input; });
   return cut_evenly("chunk", input, size, (size - 1) / chunks + 1, dim);
 }
 
@@ -182,38 +177,30 @@ std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t 
   check_defined("tensor_split", {{"input", input}});
   const int64_t size = size_along("tensor_split", input, dim);
   check(sections > 0, "tensor_split", "the number of sections must be positive", sections);
-  std::vector<Tensor> parts = room_for("tensor_split", sections);
-  int64_t start = 0;
-  for (int64_t i = 0; i < sections; ++i) {
-    const int64_t length = size / sections + (i < size % sections);
-    parts.push_back(input.narrow(dim, start, length));
-    start += length;
-  }
-  return parts;
+  const int64_t length = size / sections, longer = size % sections;
+  return list_of("tensor_split", sections, [&](int64_t i) {
+    return input.narrow(dim, i * length + std::min(i, longer), length + (i < longer));
+  });
 }
 
 std::vector<Tensor> tensor_split(const Tensor& input, const std::vector<int64_t>& indices,
                                  int64_t dim) {
   check_defined("tensor_split", {{"input", input}});
   size_along("tensor_split", input, dim);
-  std::vector<Tensor> parts;
-  parts.reserve(indices.size() + 1);
-  int64_t start = 0;
-  for (int64_t end : indices) {
-    parts.push_back(input.slice(dim, start, end));
-    start = end;
-  }
-  parts.push_back(input.slice(dim, start));
-  return parts;
+  int64_t end = 0;
+  return list_of("tensor_split", std::ssize(indices) + 1, [&](int64_t i) {
+    const int64_t start = end;
+    if (i == std::ssize(indices)) return input.slice(dim, start);
+    end = indices[static_cast<size_t>(i)];
+    return input.slice(dim, start, end);
+  });
 }
 
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {
   check_defined("unbind", {{"input", input}});
   check(input.dim() > 0, "unbind", "a 0-d tensor has no parts", input.shape());
   const int d = wrap_dim("unbind", dim, input.dim());
-  std::vector<Tensor> parts = room_for("unbind", input.shape()[d]);
-  for (int64_t i = 0; i < input.shape()[d]; ++i) parts.push_back(input.select(d, i));
-  return parts;
+  return list_of("unbind", input.shape()[d], [&](int64_t i) { return input.select(d, i); });
 }
 
 }  // namespace aorta

@@ -121,7 +121,7 @@ Tensor add_product(const char* op, const Tensor& input, const Tensor& a, const T
   check(is_floating(a.dtype()) || !(options.beta.is_floating() || options.alpha.is_floating()), op,
         "integer operands take integer beta and alpha", options.beta, " and ", options.alpha);
   for (const Scalar& factor : {options.beta, options.alpha}) {
-    if (!is_floating(a.dtype())) check_fits(op, factor, a.dtype());
+    check_fits(op, factor, a.dtype());
   }
   const ProfilerRange range(op, {&input, &a, &b});
   MatmulArgs args = arguments(a, b);

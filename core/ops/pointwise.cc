@@ -155,7 +155,7 @@ Tensor softplus_(const Tensor& self, double beta, double threshold) {
 static void check_bounds(const char* op, DType dtype, const std::optional<Scalar>& min,
                          const std::optional<Scalar>& max) {
   for (const auto& bound : {min, max}) {
-    if (bound && is_integral(dtype)) check_fits(op, *bound, DType::i64);
+    if (bound) check_fits(op, *bound, is_integral(dtype) ? DType::i64 : dtype);
   }
   if (min && min->to_double() > 0 && is_integral(dtype)) check_fits(op, *min, dtype);
   if (max) check_sign(op, *max, dtype);

@@ -203,18 +203,22 @@ Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
   check(condition.dtype() == DType::boolean, "where", "the condition must be bool",
         condition.dtype());
   for (const Operand* operand : {&a, &b}) {
-    if (!operand->tensor) fitting("where", operand->number, common_dtype("where", a, b));
+    if (!operand->tensor) check_fits("where", operand->number, common_dtype("where", a, b));
   }
   return ternary<scalar::Where>(condition, a, b);
 }
 
-Tensor lerp(const Tensor& start, const Tensor& end, const Operand& weight) {
+static Tensor lerp_into(const Tensor& start, const Tensor& end, const Operand& weight,
+                        const Tensor* out) {
   check_operands("lerp", {{"input", start}, {"end", end}, {"weight", weight}});
-  return ternary<scalar::Lerp>(start, end, weight);
+  if (!weight.tensor) check_fits("lerp", weight.number, start.dtype());
+  return ternary<scalar::Lerp>(start, end, weight, out);
+}
+Tensor lerp(const Tensor& start, const Tensor& end, const Operand& weight) {
+  return lerp_into(start, end, weight, nullptr);
 }
 Tensor lerp_(const Tensor& self, const Tensor& end, const Operand& weight) {
-  check_operands("lerp", {{"input", self}, {"end", end}, {"weight", weight}});
-  return ternary<scalar::Lerp>(self, end, weight, &self);
+  return lerp_into(self, end, weight, &self);
 }
 template <class F>
 static Tensor add_term(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& value,

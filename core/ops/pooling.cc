@@ -203,7 +203,7 @@ Tensor average_windows(const char* op, int spatial, const Tensor& input, const W
                        bool count_include_pad, std::optional<int64_t> divisor_override) {
   AveragePlan plan{.spatial = spatial, .dims = {}, .count_include_pad = count_include_pad};
   plan_windows(op, input, spatial, windows, plan.dims);
-  check(!divisor_override || *divisor_override != 0, op, "divisor_override can't be 0");
+  check(!divisor_override || *divisor_override != 0, op, "divisor_override must not be 0", 0);
   plan.divisor_override = divisor_override.value_or(0);
   return avg_pool(input, plan);
 }

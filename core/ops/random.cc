@@ -119,6 +119,7 @@ Tensor normal_(const Tensor& self, double mean, double std, Generator* generator
   check_defined("normal_", {{"input", self}});
   check_floating("normal_", self.dtype());
   check(std >= 0, "normal_", "std can't be negative", std);
+  for (const double parameter : {mean, std}) check_fits("normal_", parameter, self.dtype());
   return fill(
       "normal_", self,
       {.distribution = Distribution::normal, .random = {}, .a = mean, .b = std, .probability = {}},

@@ -89,7 +89,7 @@ std::string AviWriter::headers() const {
 
 void AviWriter::add(std::span<const std::byte> jpeg) {
   check(!jpeg.empty(), path_, "AVI frame must not be empty", "0 bytes");
-  check(file_.has_value(), path_, "nothing can be written after close");
+  check(file_.has_value(), path_, "nothing can be written after close", "a frame");
   check(file_->size_bytes() + jpeg.size() + index_.size() + 64 <= kMaxBytes, path_,
         "an AVI file must have at most 1 GiB", "a frame more after ", file_->size_bytes(),
         " bytes");
@@ -108,7 +108,7 @@ void AviWriter::add(std::span<const std::byte> jpeg) {
 
 void AviWriter::close() {
   check(frames() > 0, path_, "AVI file must have frames", "none");
-  check(file_.has_value(), path_, "nothing can be written after close");
+  check(file_.has_value(), path_, "nothing can be written after close", "another close");
   std::string idx1;
   append_chunk(idx1, "idx1", index_);
   file_->write(idx1);

@@ -150,7 +150,7 @@ void VideoWriter::write(const Tensor& frames) {
   }
   State& state = *state_;
   const ImagePlace image = image_place("write_video", frames);
-  check(!state.closed, state.path, "nothing can be written after close");
+  check(!state.closed, state.path, "nothing can be written after close", "a frame");
   if (!state.file) {
     state.file =
         std::make_unique<AviWriter>(state.path, image.height, image.width, state.options.fps);

@@ -66,7 +66,7 @@ const Mistake kMistakes[] = {
     {"GradOfAnUnusedInput", [] { autograd::grad({sum(leaf())}, {leaf()}); },
      "grad: the outputs must depend on every input, unless allow_unused, got input 0 of shape [2]"},
     {"GradOfNothing", [] { autograd::grad({sum(leaf())}, {}); },
-     "grad: at least one input must be given"},
+     "grad: at least one input must be given, got 0"},
     {"NumberOfGradients",
      [] {
        const Tensor x = leaf();

@@ -205,7 +205,7 @@ void add_average(std::vector<Row>& rows) {
       "avg_pool2d", {{[] {
                         avg_pool2d(ones({1, 4, 4}), {2}, {}, {0}, false, true, 0);
                       },
-                      "avg_pool2d: divisor_override can't be 0"},
+                      "avg_pool2d: divisor_override must not be 0, got 0"},
                      {[] {
                         avg_pool2d(ones({4, 4}), {2});
                       },

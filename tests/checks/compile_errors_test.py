@@ -133,6 +133,11 @@ class Compiles(unittest.TestCase):
                 errors.setdefault(at, said)
         return [errors.get(i) for i in range(len(lines))]
 
+    def test_several_indices_in_brackets(self):
+        line = "x[0, 1]; x[Slice{0, 2}, None, y];"
+        self.assertEqual(self.compile(HEAD + function(0, line), flags=["-std=c++23", "-Werror"]), "")
+        self.assertIn("[-Wcomma-subscript]", self.compile(HEAD + function(0, line)))
+
     def test_a_mistake_names_its_remedy(self):
         for line, remedy in MISTAKES:
             with self.subTest(line):

@@ -59,10 +59,12 @@ TEST(Creation, Arange) {
             (std::vector<int64_t>{INT64_MIN, INT64_MIN + 1}));
   EXPECT_EQ(arange(INT64_MIN, INT64_MAX, INT64_MAX).to_vector<int64_t>(),
             (std::vector<int64_t>{INT64_MIN, -1, INT64_MAX - 1}));
+  EXPECT_EQ(linspace(-5, 5, 3, {.dtype = u8}).to_vector<int64_t>(),
+            (std::vector<int64_t>{251, 0, 5}));  // as in PyTorch
   EXPECT_EQ(arange(-2.0, 2.0, 1.0, {.dtype = u8}).to_vector<int64_t>(),
             (std::vector<int64_t>{254, 255, 0, 1}));
   EXPECT_EQ(error_of([] { arange(INT64_MIN, INT64_MAX); }),
-            "arange: too many numbers, got 18446744073709551616");
+            "arange: too many numbers, got 1.8446744073709552e+19");
   EXPECT_EQ(error_of([] { arange(0, 5, 0); }),
             "arange: the bounds must be finite and the step not zero, got 0, 5, 0");
   EXPECT_EQ(error_of([] { arange(0, NAN); }),

@@ -157,8 +157,9 @@ TEST(ToDlpack, RoundTripsEveryDType) {
     }
   }
   EXPECT_EQ(from_dlpack(to_dlpack(ones({2}, {.device = "cpu:1"}))).device(), Device());
-  expect_error([] { to_dlpack(ones({2}, {.requires_grad = true})); },
-               "to_dlpack: a tensor that requires a gradient can't be exported; detach it first");
+  expect_error(
+      [] { to_dlpack(ones({2}, {.requires_grad = true})); },
+      "to_dlpack: a tensor that requires a gradient can't be exported; detach it first, got [2]");
 }
 
 }  // namespace

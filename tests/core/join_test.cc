@@ -1,5 +1,9 @@
 #include <aorta/core/ops/join.h>
 #include <aorta/core/resource_error.h>
+#include <aorta/tests/error_text.h>
+#include <aorta/tests/forked.h>
+
+#include <sys/resource.h>
 
 #include "elements.h"
 
@@ -180,6 +184,22 @@ TEST(Split, NamesWhatIsWrong) {
   expect_error([&] { chunk(empty({0}), INT64_MAX); },
                "chunk: there must be memory for the list of parts, got 9223372036854775807 parts");
   expect_error([&] { split(ones({}), 1); }, "split: a 0-d tensor can't be split, got []");
+}
+
+TEST(Split, SaysThatTheListIsTooLargeAlsoWhenItsPartsAre) {
+#ifndef __SANITIZE_ADDRESS__  // which reserves terabytes
+  const int status = forked([] {
+    const rlimit limit{int64_t{1} << 30, int64_t{1} << 30};
+    setrlimit(RLIMIT_AS, &limit);
+    const Tensor wide = empty({0, int64_t{1} << 24});  // a list of 128 MB, views of 4 GB
+    EXPECT_EQ(error_of([&] { unbind(wide, 1); }),
+              "unbind: there must be memory for the list of parts, got 16777216 parts");
+    return Test::HasFailure() ? 1 : 0;
+  });
+  EXPECT_EQ(status, 0);
+#else
+  GTEST_SKIP() << "the address sanitizer has no limit of memory";
+#endif
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <aorta/core/allocator.h>
+#include <aorta/core/dlpack.h>
 #include <aorta/core/ops/convolution.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
@@ -31,6 +32,10 @@ TEST(Tensor, Undefined) {
   EXPECT_EQ(error_of([&] { conv2d(ones({1, 1, 2, 2}), x); }), "conv2d: weight" + rule);
   EXPECT_EQ(error_of([&] { cat({taken, x}); }), "cat: tensors[1]" + rule);
   EXPECT_EQ(error_of([&] { index(taken, {x}); }), "index: indices[0]" + rule);
+  EXPECT_EQ(error_of([&] { none.item<float>(); }), "item: input" + rule);
+  EXPECT_EQ(error_of([&] { none.detach(); }), "detach: input" + rule);
+  EXPECT_EQ(error_of([&] { none.requires_grad_(); }), "requires_grad_: input" + rule);
+  EXPECT_EQ(error_of([&] { to_dlpack(none); }), "to_dlpack: input" + rule);
 }
 
 TEST(Tensor, IsIndexedAsInPython) {
@@ -105,7 +110,7 @@ TEST(Tensor, ItemMustFitTheType) {
   refused([] { full({}, NAN).item<int>(); }, "nan");
   refused([] { full({}, INFINITY).item<int64_t>(); }, "inf");
   refused([] { full({}, 1e10).item<int>(); }, "1e+10");
-  refused([] { full({}, 0x1p63, {.dtype = f64}).item<int64_t>(); }, "9223372036854775808");
+  refused([] { full({}, 0x1p63, {.dtype = f64}).item<int64_t>(); }, "9.223372036854776e+18");
   refused([] { full({}, -1.0).item<uint8_t>(); }, "-1");
   refused([] { full({}, 128).item<int8_t>(); }, "128");
   refused([] { full({}, int64_t{1} << 31).item<int>(); }, "2147483648");
@@ -114,6 +119,8 @@ TEST(Tensor, ItemMustFitTheType) {
   EXPECT_EQ(full({}, -128).item<int8_t>(), -128);
   EXPECT_EQ(full({}, -1).item<uint8_t>(), 255);
   EXPECT_EQ(full({}, -1).item<uint64_t>(), UINT64_MAX);
+  EXPECT_EQ(full({}, 1e19, {.dtype = f64}).item<uint64_t>(), 10'000'000'000'000'000'000u);
+  refused([] { full({}, 0x1p64, {.dtype = f64}).item<uint64_t>(); }, "1.8446744073709552e+19");
   EXPECT_EQ(full({}, -2.9).item<int>(), -2);
   EXPECT_EQ(full({}, INFINITY, {.dtype = f64}).item<float>(), INFINITY);
   EXPECT_TRUE(full({}, NAN).item<bool>());

@@ -21,9 +21,10 @@ std::string text_of(cudaError_t error, const char* op) {
 
 TEST(CudaCheck, NamesTheOpAndTheError) {
   EXPECT_EQ(text_of(cudaErrorIllegalAddress, "add"),
-            "add: CUDA error cudaErrorIllegalAddress (an illegal memory access was encountered)");
+            "add: CUDA must succeed, got cudaErrorIllegalAddress (an illegal memory access was "
+            "encountered)");
   EXPECT_EQ(text_of(cudaErrorMemoryAllocation, "matmul"),
-            "matmul: CUDA error cudaErrorMemoryAllocation (out of memory)");
+            "matmul: CUDA must succeed, got cudaErrorMemoryAllocation (out of memory)");
 }
 
 TEST(CudaCheck, SuccessIsSilent) { EXPECT_EQ(text_of(cudaSuccess, "add"), ""); }
@@ -31,5 +32,5 @@ TEST(CudaCheck, SuccessIsSilent) { EXPECT_EQ(text_of(cudaSuccess, "add"), ""); }
 TEST(CudaCheck, NamesTheModule) {
   const ModuleScope scope("classifier.0");
   EXPECT_EQ(text_of(cudaErrorInvalidValue, "mul"),
-            "classifier.0: mul: CUDA error cudaErrorInvalidValue (invalid argument)");
+            "classifier.0: mul: CUDA must succeed, got cudaErrorInvalidValue (invalid argument)");
 }

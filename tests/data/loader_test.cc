@@ -220,8 +220,10 @@ TEST(DataLoader, AnErrorNamesTheSampleAndTheNextBatchStillComes) {
   EXPECT_EQ((*it)["index"].to_vector<int64_t>(), (Indices{4, 5}));
   ++it;
   EXPECT_TRUE(it == loader.end());
-  EXPECT_EQ(error_of([&] { *it; }), "data_loader: an iterator at the end has no batch");
-  EXPECT_EQ(error_of([&] { ++it; }), "data_loader: an iterator at the end can't be moved on");
+  EXPECT_EQ(error_of([&] { *it; }),
+            "data_loader: an iterator at the end has no batch, got a read of one");
+  EXPECT_EQ(error_of([&] { ++it; }),
+            "data_loader: an iterator at the end can't be moved on, got an increment");
   EXPECT_EQ(error_of([&] { indices_of(loader); }), text);
 }
 

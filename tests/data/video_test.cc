@@ -118,7 +118,8 @@ TEST(VideoWriter, WritesFrameByFrame) {
   writer.close();
   writer.close();
   EXPECT_EQ(read_text(path), whole);
-  EXPECT_EQ(error_of([&] { writer.write(frames); }), path + ": nothing can be written after close");
+  EXPECT_EQ(error_of([&] { writer.write(frames); }),
+            path + ": nothing can be written after close, got a frame");
   // Each frame is the image that encode_jpeg makes.
   EXPECT_NE(whole.find(text_of(encode_jpeg(frames[2], 90))), std::string::npos);
 }

@@ -38,7 +38,7 @@ TEST(Misuse, OfLayersWhoseWeightsOrOptionsWereTakenAway) {
             "LSTM: states must be given all or none, got one that is undefined");
   const LSTM taken = std::move(lstm);
   EXPECT_EQ(error_of([&] { lstm(x); }),
-            "LSTM: the weights must be those of num_layers and bidirectional, got 0 for 1 x 1");
+            "LSTM: the module must be there, got one that was moved away");
   MultiheadAttention attention(4, 2);
   attention.num_heads = 0;
   EXPECT_EQ(error_of([&] {
@@ -47,7 +47,27 @@ TEST(Misuse, OfLayersWhoseWeightsOrOptionsWereTakenAway) {
             "MultiheadAttention: embed_dim must be divisible by num_heads, got 4 for 0");
   Linear linear(2, 3);
   const Linear other = std::move(linear);
-  EXPECT_NE(error_of([&] { linear(ones({1, 2})); }), kNoError);
+  const std::string gone = "Linear: the module must be there, got one that was moved away";
+  EXPECT_EQ(error_of([&] { linear(ones({1, 2})); }), gone);
+  EXPECT_EQ(error_of([&] { linear.state_dict(); }), gone);
+  EXPECT_EQ(error_of([&] { linear.to(DType::f64); }), gone);
+  EXPECT_EQ(error_of([&] { clone(linear); }), gone);
+  linear = other;
+  EXPECT_EQ(error_of([&] { linear(ones({1, 2})); }), kNoError);
+}
+
+TEST(Misuse, OfLayersThatComputeWithoutTheirMembers) {
+  const auto expect_gone = [](auto layer, const char* name, const Tensor& x) {
+    const auto taken = std::move(layer);
+    const std::string gone = ": the module must be there, got one that was moved away";
+    EXPECT_EQ(error_of([&] { layer(x); }), name + gone);
+    EXPECT_EQ(error_of([&] { taken(x); }), kNoError);
+  };
+  expect_gone(Sequential(ReLU()), "Sequential", ones({2}));
+  expect_gone(BatchNorm2d(2), "BatchNorm2d", ones({2, 2, 3, 3}));
+  expect_gone(LayerNorm({3}), "LayerNorm", ones({2, 3}));
+  expect_gone(GroupNorm(1, 2), "GroupNorm", ones({2, 2, 3}));
+  expect_gone(PReLU(), "PReLU", ones({2}));
 }
 
 TEST(Misuse, OfSizesThatNoTensorHas) {

@@ -52,6 +52,10 @@ struct Case {
 int hunt(int argc, char** argv, const char* part, int64_t memory_bytes,
          const std::function<void(Case&)>& body);
 
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr int kSecondsPerCase = 40;  // a million views take 15
+#else
 inline constexpr int kSecondsPerCase = 10;
+#endif
 
 }  // namespace aorta::siege

@@ -116,12 +116,12 @@ std::string without_quotations(std::string_view text) {
 }
 
 // The number that `text` begins with, in brackets or not, if nothing but that number is there.
-std::optional<double> only_number(std::string_view text) {
+std::optional<long double> only_number(std::string_view text) {
   const bool list = text.starts_with('[');
   if (list) text.remove_prefix(1);
   const std::string copy(text);
   char* end = nullptr;
-  const double value = std::strtod(copy.c_str(), &end);
+  const long double value = std::strtold(copy.c_str(), &end);
   if (end == copy.c_str()) return {};
   const std::string_view rest(end);
   if (list) return rest == "]" ? std::optional(value) : std::nullopt;
@@ -129,7 +129,7 @@ std::optional<double> only_number(std::string_view text) {
 }
 
 // The number behind `words` in a rule, where one stands there and ends the rule.
-std::optional<double> limit_behind(std::string_view rule, std::string_view words) {
+std::optional<long double> limit_behind(std::string_view rule, std::string_view words) {
   const size_t at = rule.rfind(words);
   if (at == std::string_view::npos) return {};
   std::string digits;
@@ -137,7 +137,7 @@ std::optional<double> limit_behind(std::string_view rule, std::string_view words
     if (c != ',') digits += c;
   }
   char* end = nullptr;
-  const double value = std::strtod(digits.c_str(), &end);
+  const long double value = std::strtold(digits.c_str(), &end);
   if (end == digits.c_str() || *end != '\0') return {};
   return value;
 }
@@ -147,7 +147,7 @@ std::string contradiction(std::string_view message) {
   const size_t got = message.rfind(", got ");
   if (got == std::string_view::npos) return {};
   const std::string_view rule = message.substr(0, got);
-  const std::optional<double> value = only_number(message.substr(got + 6));
+  const std::optional<long double> value = only_number(message.substr(got + 6));
   if (!value || std::isnan(*value)) return {};
   const auto ends = [&](std::string_view words) { return rule.ends_with(words); };
   const bool kept = ((ends("must not be negative") || ends(", not negative")) && *value >= 0) ||

@@ -13,6 +13,7 @@ TEST(Judge, ClearMessagesOfTheLibrary) {
            "matmul: the inner sizes must match, got [2,3] and [4,5]",
            "add: shapes must broadcast, got [2,3] and [2,4]",
            "encoder.0.conv: conv2d: groups must be at least 1, got 0",
+           "--batch_size: n must be at least -9223372036854775808, got -9223372036854775809",
            "input: header must lie inside the file, got 4000 for a file of 100 bytes",
            "a b.npz: weight: object dtype (a Python pickle) is refused, got \"|O\"",
            "read_csv: input:3: EF must be a finite number, got \"std::\"",

@@ -77,7 +77,7 @@ TEST(Doctor, FailsWithoutAFolderToWrite) {
     text = failure.what();
   }
   const std::string out = ::testing::internal::GetCapturedStdout();
-  EXPECT_EQ(text, "disk: /nowhere/at/all: No such file or directory");
+  EXPECT_EQ(text, "disk: \"/nowhere/at/all\": No such file or directory");
   EXPECT_NE(out.find("missing disk           /nowhere/at/all: No such file"), std::string::npos);
 }
 

@@ -181,7 +181,7 @@ TEST(Evaluate, SaysWhatIsWrong) {
     }
     return ExitCode::done;
   };
-  EXPECT_EQ(code_of({.split = "tset"}, "--split: must be train, val, test or all, got tset"),
+  EXPECT_EQ(code_of({.split = "tset"}, "--split: must be train, val, test or all, got \"tset\""),
             ExitCode::usage);
   EXPECT_EQ(code_of({.batch_size = 0}, "--batch_size: must be positive, got 0"), ExitCode::usage);
   EXPECT_EQ(code_of({.run_or_weights = folder.file("none.safetensors"), .data_dir = folder.str()},

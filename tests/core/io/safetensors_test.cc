@@ -166,7 +166,7 @@ TEST(Safetensors, RefusesNamesAndMetadataThatCannotBe) {
   EXPECT_TRUE(fails_with("tensor names must be UTF-8, got \"\\xff\"", [&] {
     safetensors::save({{"\xff", x}}, path);
   }));
-  EXPECT_TRUE(fails_with("tensor must not be named __metadata__", [&] {
+  EXPECT_TRUE(fails_with("tensor must not have the name of the metadata, got __metadata__", [&] {
     safetensors::save({{"__metadata__", x}}, path);
   }));
   EXPECT_TRUE(fails_with("metadata must be UTF-8, got \"k\"", [&] {

@@ -7,14 +7,17 @@
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/tensor.h>
+#include <aorta/optim/adam.h>
 #include <aorta/tests/cuda/emulated/call.h>
 #include <aorta/tests/cuda/emulated/graphs.h>
 #include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/report.h>
 #include <aorta/tests/cuda/emulated/settings.h>
 #include <aorta/tests/cuda/emulated/stream.h>
+#include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
 
@@ -173,13 +176,27 @@ TEST_F(CudaFaults, WorkIsCapturedWhereItsMemoryIsCached) {
     EXPECT_EQ(cudaGraphLaunch(exec, handle), cudaSuccess);
     EXPECT_EQ(y.cpu().at<float>({999}), value + 1);
   }
+  // A seed or a step count would be the capture's at each replay.
+  const Tensor parameter = x.clone().requires_grad_(), noise = empty_like(x);
+  parameter.set_grad(x);
+  optim::Adam adam({parameter});
+  adam.step();
+  ASSERT_EQ(cudaStreamBeginCapture(handle, cudaStreamCaptureModeGlobal), cudaSuccess);
+  const std::string rule =
+      ": a graph must not hold numbers that change from call to call, got a "
+      "stream that is captured";
+  EXPECT_EQ(error_of([&] { adam.step(); }), "update" + rule);
+  EXPECT_EQ(error_of([&] { normal_(noise, 0, 1); }), "random_" + rule);
+  ASSERT_EQ(cudaStreamEndCapture(handle, &graph), cudaSuccess);
+  adam.step();
   ASSERT_EQ(cudaStreamBeginCapture(handle, cudaStreamCaptureModeGlobal), cudaSuccess);
   try {
     empty({1 << 22}, {.device = "cuda"});
     ADD_FAILURE() << "no error";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "allocate: CUDA error cudaErrorStreamCaptureUnsupported (operation not permitted "
+                 "allocate: CUDA must succeed, got cudaErrorStreamCaptureUnsupported (operation "
+                 "not permitted "
                  "when stream is capturing)");
   }
   EXPECT_EQ(cudaStreamEndCapture(handle, &graph), cudaErrorStreamCaptureInvalidated);
@@ -306,23 +323,16 @@ TEST_F(CudaFaults, EachCallFailsInTurn) {
 // Page-locking is asked for by name: the call that fails says so, and may be made again.
 TEST_F(CudaFaults, RegistrationsFail) {
   std::vector<float> host(1024);
-  const auto error_of = [](const std::function<void()>& work) -> std::string {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  };
   const auto pin = [&] { device().register_host(host.data(), 4096); };
   const auto unpin = [&] { device().unregister_host(host.data()); };
   emulated::inject("cudaHostRegister", 1, cudaErrorMemoryAllocation);
-  EXPECT_EQ(error_of(pin), "register_host: CUDA error cudaErrorMemoryAllocation (out of memory)");
-  EXPECT_EQ(error_of(pin), "");
+  EXPECT_EQ(error_of(pin),
+            "register_host: CUDA must succeed, got cudaErrorMemoryAllocation (out of memory)");
+  EXPECT_EQ(error_of(pin), kNoError);
   emulated::inject("cudaHostUnregister", 1, cudaErrorInvalidValue);
   EXPECT_EQ(error_of(unpin),
-            "unregister_host: CUDA error cudaErrorInvalidValue (invalid argument)");
-  EXPECT_EQ(error_of(unpin), "");
+            "unregister_host: CUDA must succeed, got cudaErrorInvalidValue (invalid argument)");
+  EXPECT_EQ(error_of(unpin), kNoError);
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }
 
@@ -418,13 +428,15 @@ TEST_F(CudaStarts, WhatIsAskedOnceFails) {
     end();
   };
   EXPECT_EXIT(start("cudaStreamCreate", 1), testing::ExitedWithCode(0),
-              "^device: CUDA error cudaErrorMemoryAllocation .*\nthen 4.000000\n$");
-  EXPECT_EXIT(start("cudaStreamCreateWithFlags", 1), testing::ExitedWithCode(0),
-              "^create_stream: CUDA error cudaErrorMemoryAllocation .*\nthen 4.000000\n$");
+              "^device: CUDA must succeed, got cudaErrorMemoryAllocation .*\nthen 4.000000\n$");
+  EXPECT_EXIT(
+      start("cudaStreamCreateWithFlags", 1), testing::ExitedWithCode(0),
+      "^create_stream: CUDA must succeed, got cudaErrorMemoryAllocation .*\nthen 4.000000\n$");
   EXPECT_EXIT(start("cudaDeviceGetAttribute", 1), testing::ExitedWithCode(0),
-              "^device: CUDA error cudaErrorMemoryAllocation .*\nthen 4.000000\n$");
-  EXPECT_EXIT(start("cublasLtCreate", 1), testing::ExitedWithCode(0),
-              "^matmul: cuBLASLt error CUBLAS_STATUS_NOT_INITIALIZED\nthen 4.000000\n$");
+              "^device: CUDA must succeed, got cudaErrorMemoryAllocation .*\nthen 4.000000\n$");
+  EXPECT_EXIT(
+      start("cublasLtCreate", 1), testing::ExitedWithCode(0),
+      "^matmul: cuBLASLt must succeed, got CUBLAS_STATUS_NOT_INITIALIZED\nthen 4.000000\n$");
   EXPECT_EXIT(start("cublasLtMatmulAlgoGetHeuristic", 1), testing::ExitedWithCode(0),
               "^no error\nthen 4.000000\n$")
       << "a kernel of our own computes it";
