@@ -417,6 +417,13 @@ def _(case):
     return case.train(limits=[(resource.RLIMIT_STACK, 256 << 10)])
 
 
+@row("70d", "stacks of threads that the machine hasn't", 4,
+     "*threads: as many must be startable as OMP_NUM_THREADS says, or as there are CPUs (ulimit -u and -v, and "
+     "OMP_STACKSIZE, limit them), got * of 3: *")
+def _(case):
+    return case.train(environment={"OMP_NUM_THREADS": "3", "OMP_STACKSIZE": "100000G"})
+
+
 left_out(71, "too little memory of a GPU", "needs a GPU")
 
 
