@@ -35,6 +35,11 @@ TrainOptions checked(TrainOptions options) {
   if (options.allow_changed_data && !options.resume)
     throw Failure(ExitCode::usage, "--allow_changed_data: goes with --resume, got none");
   if (options.resume) check_holds_a_run(options.output);
+  if (options.resume && options.data_dir.empty() && !is_there(options.output + "/args.yaml"))
+    throw Failure(ExitCode::environment,
+                  options.output +
+                      "/args.yaml: --resume needs it, or the flags that the run began "
+                      "with, got no such file and no --data_dir");
   options.data_dir = data_folder(options.data_dir);
   check_not_negative("--num_epochs", options.num_epochs);
   check_workers("--num_workers", options.num_workers);

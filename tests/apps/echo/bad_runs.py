@@ -183,6 +183,16 @@ def _(case):
     return done
 
 
+@row("51e", "the arguments of a run are gone", 4,
+     "RUN/args.yaml: --resume needs it, or the flags that the run began with, got no such file and no --data_dir",
+     "train --resume")
+def _(case):
+    os.remove(case.begun().run_folder + "/args.yaml")
+    done = case.echo("train", "--resume", "--output", case.run_folder)
+    case.expect_earlier_files()
+    return done
+
+
 @row(52, "a checkpoint of a newer version", 3,
      "*new.safetensors: state format must be at most version 1, got version 7*", "evaluate")
 def _(case):
