@@ -24,7 +24,7 @@ MIB = 1 << 20
 THREADS = {"OMP_NUM_THREADS": "3"}  # more than CPUs, and so many that teams of them differ
 # What C++, C and their libraries say in their own words.
 RAW = re.compile(r"terminate called|filesystem error|basic_|std::|libgomp|Sanitizer|Segmentation|got Success|"
-                 r"got No such file or directory|cannot create|what\(\)")
+                 r"got No such file or directory|cannot create|what\(\)|got no more$")
 LOADER = re.compile(r"error while loading shared libraries|cannot (apply|allocate|map)|failed to map", re.IGNORECASE)
 
 STEPS = {  # limit: values, fine and coarse
