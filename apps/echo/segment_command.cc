@@ -1,9 +1,9 @@
 #include <aorta/aorta.h>
+#include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/overlay.h>
-#include <aorta/apps/echo/recipe.h>
 #include <aorta/apps/echo/segment.h>
 #include <aorta/report/progress.h>
 #include <fmt/format.h>
@@ -108,6 +108,7 @@ void segment(const SegmentOptions& options) {
   make_folder(options.output + "/size");
   catch_interrupts();
   report::ProgressBar bar({.quiet = options.quiet});
+  if (const std::string note = device_note(options.device); !note.empty()) bar.print(note);
   const auto step = [&bar](int64_t done, int64_t) {
     bar.update(done);
     stop_if_interrupted();

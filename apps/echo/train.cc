@@ -1,5 +1,6 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/console.h>
+#include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/interrupt.h>
@@ -138,6 +139,8 @@ class Run {
                     "; `aorta-echo data check` lists what is amiss");
     console_.line("output " + folder_.path());
     if (!note.empty()) console_.warn(note);
+    const std::string why_cpu = device_note(options_.device);
+    if (!why_cpu.empty()) console_.line(why_cpu);
     if (!trainer_->changed_data().empty()) console_.warn(trainer_->changed_data());
     if (begun && is_complete())
       console_.line(fmt::format("resume the run is complete, epoch {} of {}; it is evaluated again",
