@@ -37,6 +37,7 @@ void make_folder(const std::string& path) {
                                              ": a folder must be there, and files written to "
                                              "it, got " +
                                              error.message());
+  io::remove_abandoned(path);
 }
 
 std::string signal_name(int number) {

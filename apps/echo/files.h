@@ -16,7 +16,7 @@ std::string csv_field(std::string_view text);
 void write_file(const std::string& path, std::string_view text);
 
 /// Makes a folder with all above it unless it is there, and looks whether files can be written to
-/// it. Throws a Failure of the environment.
+/// it; what killed programs left half-written in it goes. Throws a Failure of the environment.
 void make_folder(const std::string& path);
 
 /// The data folder that is meant: `data_dir`, or where that is empty what AORTA_ECHO names. Throws
