@@ -70,6 +70,9 @@ class Judge:
         if done.code in CODES and len(errors) != (done.code != 0):
             return "there must be %d lines on stderr, got %d" % (done.code != 0, len(errors))
         for line in done.err.splitlines():
+            # What a signal ended says what is kept.
+            if done.code > 128 and line.startswith(("error: stopped by ", "error: synth: interrupted, ")):
+                continue
             text = line.partition(": ")[2] if line.startswith(("error: ", "warning: ")) else line
             fault = self.rules.aorta_fault_of(text.encode(errors="replace")).decode()
             if fault:
