@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
+#include <cerrno>
 #include <cstdlib>
 #include <exception>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -72,6 +75,25 @@ struct Work {
 // for ever.
 std::atomic<bool> has_pool{true};
 
+// The bytes of a stack as libgomp takes them from OMP_STACKSIZE: a number, of KiB unless B, K, M or
+// G follows. 0 for what it doesn't take.
+size_t stack_bytes() {
+  const char* text = std::getenv("OMP_STACKSIZE");
+  if (!text) text = std::getenv("GOMP_STACKSIZE");
+  if (!text) return 0;
+  char* end = nullptr;
+  errno = 0;
+  const unsigned long long number = std::strtoull(text, &end, 10);
+  if (errno != 0 || end == text) return 0;
+  while (std::isspace(static_cast<unsigned char>(*end))) ++end;
+  constexpr std::string_view kUnits = "bkmg";
+  const size_t unit = *end ? kUnits.find(static_cast<char>(std::tolower(*end))) : 1;
+  size_t bytes = 0;
+  if (unit == kUnits.npos || __builtin_mul_overflow(number, size_t{1} << (10 * unit), &bytes))
+    return 0;
+  return bytes;
+}
+
 // libgomp ends the program, exit code 1, where it can't start a thread. So a calling thread's first
 // team, and each larger one, is tried first; once started, its threads stay.
 void check_startable(int threads) {
@@ -81,11 +103,14 @@ void check_startable(int threads) {
   pthread_mutex_lock(&gate);
   std::vector<pthread_t> others;
   others.reserve(static_cast<size_t>(threads));
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, stack_bytes());  // one that it refuses, libgomp has left
   int error = 0;
   while (error == 0 && static_cast<int>(others.size()) < threads - 1) {
     pthread_t other;
     error = pthread_create(
-        &other, nullptr,
+        &other, &attributes,
         [](void* held) -> void* {
           pthread_mutex_lock(static_cast<pthread_mutex_t*>(held));
           pthread_mutex_unlock(static_cast<pthread_mutex_t*>(held));
@@ -96,9 +121,10 @@ void check_startable(int threads) {
   }
   pthread_mutex_unlock(&gate);
   for (const pthread_t other : others) pthread_join(other, nullptr);
+  pthread_attr_destroy(&attributes);
   check_resources(error == 0, "threads",
                   "as many must be startable as OMP_NUM_THREADS says, or as there are CPUs (ulimit "
-                  "-u and -v limit them)",
+                  "-u and -v, and OMP_STACKSIZE, limit them)",
                   others.size() + 1, " of ", threads, ": ", errno_text(error));
   tried = threads;
 }

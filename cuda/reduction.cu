@@ -185,13 +185,13 @@ void reduce_as(const ReduceArgs& args) {
   device.partial = partial.data();
   const int64_t groups = (args.kept + shape.kept_lanes - 1) / shape.kept_lanes;
   const unsigned threads = static_cast<unsigned>(shape.kept_lanes * shape.reduced_lanes);
-  launch("reduce", reduce_kernel<R, T>, grid(groups * shape.chunks), threads, site.stream(), r,
+  launch(args.op, reduce_kernel<R, T>, grid(groups * shape.chunks), threads, site.stream(), r,
          device);
   if (!two_passes) return;
   device.kept_fast = false;
   device.kept_lanes = 1;
   device.reduced_lanes = shape.chunks > 32 ? kThreads : 32;
-  launch("reduce", join_chunks_kernel<R, T>, grid(args.kept),
+  launch(args.op, join_chunks_kernel<R, T>, grid(args.kept),
          static_cast<unsigned>(device.reduced_lanes), site.stream(), r, device);
 }
 
@@ -202,7 +202,7 @@ void reduce(const ReduceArgs& args) {
     if constexpr (!scalar::is_half_type<T>) {
       if constexpr (scalar::reduces<R, T>()) return reduce_as<R, T>(args);
     }
-    fail("reduce", "the reducer doesn't take the dtype", args.compute);
+    fail(args.op, "the reducer doesn't take the dtype", args.compute);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 namespace aorta::data {
 namespace {
@@ -46,16 +47,23 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-// The value, if the whole text is one.
+// The value, if the whole text is one; else the rule that it breaks.
 template <class T>
-bool parse(std::string_view text, T& value) {
+const char* parse(std::string_view text, T& value) {
+  constexpr bool kReal = std::is_same_v<T, double>;
+  constexpr const char* kRule =
+      kReal ? " must be a finite number" : " must be an integer of 64 bits";
   text = trim(text);
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if constexpr (std::is_same_v<T, double>) {
-    if (!std::isfinite(value)) return false;
+  if (end != text.data() + text.size()) return kRule;
+  if constexpr (kReal) {
+    if (error == std::errc::result_out_of_range &&
+        std::abs(std::strtod(std::string(text).c_str(), nullptr)) < 1)
+      return " must be 0 or at least 5e-324 in size";
+    if (!std::isfinite(value)) return kRule;
   }
-  return error == std::errc() && end == text.data() + text.size();
+  return error == std::errc() ? nullptr : kRule;
 }
 
 // A column as a message names it: in quotes where it isn't a word.
@@ -71,11 +79,8 @@ template <class T>
 T parse_or_fail(std::string_view text, const std::string& file, int64_t line,
                 const std::string& column) {
   T value = 0;
-  if (!parse(text, value))
-    fail_in(file, line,
-            shown(column) + (std::is_same_v<T, double> ? " must be a finite number"
-                                                       : " must be an integer of 64 bits"),
-            io::quote(text));
+  if (const char* rule = parse(text, value))
+    fail_in(file, line, shown(column) + rule, io::quote(text));
   return value;
 }
 

@@ -51,7 +51,7 @@ class CsvReader {
   /// A field of the present record. The text stays until the next call of next().
   std::string_view text(int column) const;
   /// The field as a number, blanks around it skipped. Errors: `... EF must be a number, got "n/a"`;
-  /// an integer that doesn't fit in 64 bits, and a number that isn't finite.
+  /// an integer that doesn't fit in 64 bits, and a number that isn't finite or would vanish.
   double number(int column) const;
   int64_t integer(int column) const;
   /// Throws `read_csv: FILE:LINE: rule, got ...` for the present record.

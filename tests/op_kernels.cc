@@ -39,8 +39,10 @@ class KernelsOf {
   std::string missing(const Error& error) const {
     const std::string text = error.what();
     for (const auto& [op, kernel] : taken_) {
-      if (text == std::string(op->name()) + ": there must be a kernel for the device, got cpu")
-        return op->name();
+      const std::string wanted =
+          std::string(op->name()) + ": there must be a kernel for the device, got cpu";
+      // A module's name may stand before it.
+      if (text == wanted || text.ends_with(": " + wanted)) return op->name();
     }
     return {};
   }

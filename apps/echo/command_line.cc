@@ -16,6 +16,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -424,6 +426,17 @@ int complain(ExitCode code, const std::string& text) {
   return static_cast<int>(code);
 }
 
+/// Without memory of its own.
+int complain_of_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::fprintf(stderr,
+               "error: memory: there must be enough (ulimit -v and -d limit it), got no more than "
+               "the %ld MiB in use\n",
+               usage.ru_maxrss >> 10);
+  return static_cast<int>(ExitCode::environment);
+}
+
 }  // namespace
 
 int run_command_line(int argc, char** argv) try {
@@ -455,7 +468,7 @@ int run_command_line(int argc, char** argv) try {
 } catch (const Failure& failure) {
   return complain(failure.code(), failure.what());
 } catch (const std::bad_alloc&) {
-  return complain(ExitCode::environment, "memory: there must be enough, got no more");
+  return complain_of_memory();
 } catch (const std::exception& error) {
   return complain(ExitCode::environment, error.what());
 }

@@ -1,8 +1,8 @@
 #include <aorta/apps/echo/compare.h>
+#include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/interrupt.h>
-#include <aorta/apps/echo/recipe.h>
 #include <aorta/apps/echo/trainer.h>
 #include <aorta/core/clock.h>
 #include <aorta/core/device.h>
@@ -48,9 +48,11 @@ int compare(const CompareOptions& options) {
   const int64_t there = echo_frames(data_dir, data::EchoSplit::train)->size();
   const int64_t recordings = std::min(options.recordings, there);
   std::vector<std::string> devices = {"cpu"};
-  if (cuda::is_available()) devices.push_back("cuda");
+  if (choose_device("auto").is_cuda()) devices.push_back("cuda");
   if (options.train.device != "auto") devices = {options.train.device};
   for (const std::string& device : devices) choose_device(device);
+  const std::string note = device_note(options.train.device);
+  if (!note.empty()) fmt::print("{}\n", note);
   fmt::print("average time of an epoch, {} recordings{}, {}, batch {}, {} epoch{}\n\n", recordings,
              recordings < options.recordings ? " (all there are)" : "", options.train.model_name,
              options.train.batch_size, options.epochs, options.epochs == 1 ? "" : "s");

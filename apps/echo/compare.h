@@ -16,7 +16,7 @@ struct CompareOptions {
 
 /// Prints a table: the average time of an epoch (steps alone, no validation; recordings
 /// of a last batch that isn't full are left out) by workers, with and
-/// without page-locked memory, on the CPU and on a GPU where there is one. Returns 0,
+/// without page-locked memory, on the CPU and on a GPU where there is one that trains. Returns 0,
 /// or 128 + the number of the signal that ended it; throws Failure.
 int compare(const CompareOptions& options);
 

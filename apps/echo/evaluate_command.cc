@@ -1,9 +1,9 @@
 #include <aorta/apps/echo/console.h>
+#include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/evaluate.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/interrupt.h>
-#include <aorta/apps/echo/recipe.h>
 #include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/trainer.h>
 #include <aorta/core/io/bytes.h>
@@ -108,6 +108,7 @@ void evaluate(const EvaluateOptions& options) {
   make_folder(folder);
   catch_interrupts();
   report::ProgressBar bar({.quiet = options.quiet});
+  if (const std::string note = device_note(options.device); !note.empty()) bar.print(note);
   const Evaluation evaluation = with_code(ExitCode::data, [&] {
     return evaluate(segmenter, data_dir, split,
                     {.batch_size = options.batch_size,

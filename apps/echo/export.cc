@@ -2,10 +2,13 @@
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/segmenter.h>
+#include <aorta/core/io/file.h>
 #include <aorta/core/io/load_save.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <filesystem>
 
 namespace aorta::echo {
 
@@ -20,6 +23,8 @@ void export_weights(const ExportOptions& options) {
   const Segmenter segmenter =
       with_code(ExitCode::data, [&] { return load_segmenter(options.weights); });
   const NamedTensors tensors = segmenter.net->state_dict();
+  const std::string folder = std::filesystem::path(options.output).parent_path();
+  io::remove_abandoned(folder.empty() ? "." : folder);
   with_code(ExitCode::storage, [&] {
     if (!safetensors) return save(tensors, options.output);
     // PyTorch doesn't look at the metadata, from which `evaluate` and `segment` know the network.

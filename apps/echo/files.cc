@@ -37,10 +37,20 @@ void make_folder(const std::string& path) {
                                              ": a folder must be there, and files written to "
                                              "it, got " +
                                              error.message());
+  io::remove_abandoned(path);
 }
 
 std::string signal_name(int number) {
-  return number == SIGINT ? "Ctrl-C" : number == SIGHUP ? "SIGHUP" : "SIGTERM";
+  switch (number) {
+    case SIGINT:
+      return "Ctrl-C";
+    case SIGHUP:
+      return "SIGHUP";
+    case SIGXCPU:
+      return "SIGXCPU (ulimit -t: no more CPU time)";
+    default:
+      return "SIGTERM";
+  }
 }
 
 void stop_if_interrupted(const std::string& kept) {

@@ -16,7 +16,7 @@ std::string csv_field(std::string_view text);
 void write_file(const std::string& path, std::string_view text);
 
 /// Makes a folder with all above it unless it is there, and looks whether files can be written to
-/// it. Throws a Failure of the environment.
+/// it; what killed programs left half-written in it goes. Throws a Failure of the environment.
 void make_folder(const std::string& path);
 
 /// The data folder that is meant: `data_dir`, or where that is empty what AORTA_ECHO names. Throws
@@ -51,7 +51,7 @@ std::string stem_of(const std::string& path);
 /// Throws a Failure of code 128 + the signal's number when the program was asked to end (see
 /// interrupt.h): "stopped by Ctrl-C: `kept`".
 void stop_if_interrupted(const std::string& kept = "files that were written are whole");
-/// What ended it: "Ctrl-C", "SIGTERM" or "SIGHUP".
+/// What ended it: "Ctrl-C", "SIGTERM", "SIGHUP" or "SIGXCPU (...)".
 std::string signal_name(int number);
 
 }  // namespace aorta::echo

@@ -38,6 +38,8 @@ extern "C" void note_signal(int number) {
   if (first_signal.compare_exchange_strong(none, number)) {
     first_time = nanoseconds();
     if (on_terminal) say_heard();
+  } else if (number == SIGXCPU) {
+    // It comes again each second.
   } else if (first_time != 0 && nanoseconds() - first_time > kOneSignal) {
     _exit(128 + number);
   }
@@ -51,9 +53,11 @@ void catch_interrupts() {
   action.sa_handler = note_signal;
   action.sa_flags = SA_RESTART;
   for (const int number : {SIGINT, SIGTERM}) sigaction(number, &action, nullptr);
-  struct sigaction before {};
-  sigaction(SIGHUP, nullptr, &before);
-  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
+  for (const int number : {SIGHUP, SIGXCPU}) {
+    struct sigaction before {};
+    sigaction(number, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);
+  }
   signal(SIGPIPE, SIG_IGN);
 }
 

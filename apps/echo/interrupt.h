@@ -2,11 +2,12 @@
 
 namespace aorta::echo {
 
-/// From now on SIGINT, SIGTERM and SIGHUP ask the program to end: interrupted() gives the signal's
-/// number, 0 before. A second one ends it at once, with 128 + its number, unless it comes within
-/// half a second: then it is the first one, sent twice. On a terminal the first one is answered by
-/// a line. A SIGHUP that is ignored, as nohup has it, stays so. SIGPIPE is ignored: a reader that
-/// goes away doesn't end a training.
+/// From now on SIGINT, SIGTERM, SIGHUP and SIGXCPU (the CPU time of `ulimit -St`) ask the program
+/// to end: interrupted() gives the signal's number, 0 before. A second one ends it at once, with
+/// 128 + its number, unless it comes within half a second: then it is the first one, sent twice;
+/// SIGXCPU, which the system sends each second, never does. On a terminal the first one is answered
+/// by a line. A SIGHUP that is ignored, as nohup has it, stays so, and a SIGXCPU. SIGPIPE is
+/// ignored: a reader that goes away doesn't end a training.
 void catch_interrupts();
 int interrupted();
 

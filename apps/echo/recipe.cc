@@ -129,26 +129,4 @@ std::string pretrained_weights(const std::string& model_name) {
           model_name + "(weights='DEFAULT').state_dict(), sys.argv[1])\" " + shell_quoted(path));
 }
 
-Device choose_device(const std::string& name) {
-  if (name == "auto") return cuda::is_available() ? Device("cuda") : Device();
-  Device device;
-  try {
-    device = Device(name);
-  } catch (const Error&) {
-    throw Failure(ExitCode::usage,
-                  "--device: must be auto, cpu, cuda or the number of a GPU as in "
-                  "cuda:0, got " +
-                      io::quote(name));
-  }
-  if (device.is_cuda() && !cuda::is_available())
-    throw Failure(ExitCode::environment, "--device " + name + ": " + cuda::unavailable_reason() +
-                                             "; `aorta-echo doctor` says more, --device cpu "
-                                             "trains without");
-  if (device.is_cuda() && device.index >= device_count(DeviceType::cuda))
-    throw Failure(ExitCode::environment, "--device " + name +
-                                             ": GPUs are counted from 0, and there are " +
-                                             std::to_string(device_count(DeviceType::cuda)));
-  return device;
-}
-
 }  // namespace aorta::echo

@@ -34,7 +34,4 @@ void load_initial_weights(Segmenter& segmenter, const std::string& run_or_file);
 /// a network that torchvision doesn't have, environment, and how to put it there, where it isn't.
 std::string pretrained_weights(const std::string& model_name);
 
-/// "auto" is a GPU where there is one. Throws Failure(environment) for one that isn't there.
-Device choose_device(const std::string& name);
-
 }  // namespace aorta::echo

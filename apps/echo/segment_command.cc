@@ -1,9 +1,9 @@
 #include <aorta/aorta.h>
+#include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/overlay.h>
-#include <aorta/apps/echo/recipe.h>
 #include <aorta/apps/echo/segment.h>
 #include <aorta/report/progress.h>
 #include <fmt/format.h>
@@ -105,9 +105,10 @@ void segment(const SegmentOptions& options) {
                            .statistics = [&] { return statistics_of(options.videos); }});
   });
   segmenter.net->to(device);
-  make_folder(options.output + "/size");
+  for (const char* folder : {"", "/size"}) make_folder(options.output + folder);
   catch_interrupts();
   report::ProgressBar bar({.quiet = options.quiet});
+  if (const std::string note = device_note(options.device); !note.empty()) bar.print(note);
   const auto step = [&bar](int64_t done, int64_t) {
     bar.update(done);
     stop_if_interrupted();
@@ -139,7 +140,7 @@ std::vector<VideoSegmentation> segment_split(const Segmenter& segmenter,
   const data::Echo dataset = with_code(ExitCode::data, [&] {
     return data::Echo(options.data_dir, data::EchoOptions::segmentation(options.split));
   });
-  make_folder(options.output + "/size");
+  for (const char* folder : {"", "/size"}) make_folder(options.output + folder);
   if (options.save_video) make_folder(options.output + "/videos");
   std::string table = "Filename,Frame,Size,HumanLarge,HumanSmall,ComputerSmall\n";
   std::vector<VideoSegmentation> all;

@@ -1,5 +1,6 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/console.h>
+#include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/interrupt.h>
@@ -35,6 +36,11 @@ TrainOptions checked(TrainOptions options) {
   if (options.allow_changed_data && !options.resume)
     throw Failure(ExitCode::usage, "--allow_changed_data: goes with --resume, got none");
   if (options.resume) check_holds_a_run(options.output);
+  if (options.resume && options.data_dir.empty() && !is_there(options.output + "/args.yaml"))
+    throw Failure(ExitCode::environment,
+                  options.output +
+                      "/args.yaml: --resume needs it, or the flags that the run began "
+                      "with, got no such file and no --data_dir");
   options.data_dir = data_folder(options.data_dir);
   check_not_negative("--num_epochs", options.num_epochs);
   check_workers("--num_workers", options.num_workers);
@@ -134,6 +140,8 @@ class Run {
                     "; `aorta-echo data check` lists what is amiss");
     console_.line("output " + folder_.path());
     if (!note.empty()) console_.warn(note);
+    const std::string why_cpu = device_note(options_.device);
+    if (!why_cpu.empty()) console_.line(why_cpu);
     if (!trainer_->changed_data().empty()) console_.warn(trainer_->changed_data());
     if (begun && is_complete())
       console_.line(fmt::format("resume the run is complete, epoch {} of {}; it is evaluated again",

@@ -1,5 +1,6 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/data_facts.h>
+#include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/trainer.h>

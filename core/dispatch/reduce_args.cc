@@ -114,6 +114,7 @@ ReduceResult kernel::run_reduce(ReduceKernel kernel, const Tensor& input, const 
     args.output_dtype[k] = plan.output_dtype[k];
   }
   if (args.kept == 0) return result;
+  args.op = plan.op;
   args.reducer = plan.reducer;
   args.parameters = plan.parameters;
   args.input = static_cast<const char*>(input.data());

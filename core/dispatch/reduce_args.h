@@ -32,6 +32,7 @@ namespace aorta::kernel {
 /// the reducer gives positions: then they are in row-major order, and element i of the reduced
 /// ones (dimension 0 running fastest) has position i.
 struct ReduceArgs {
+  const char* op = nullptr;          // the name of the op, for errors
   int reducer = 0;                   // its place in scalar::ReduceOps
   const void* parameters = nullptr;  // the reducer itself
   DType input_dtype{};               // in memory
@@ -54,6 +55,7 @@ Shape reduced_shape(const Tensor& input, const Dims& dims, bool keepdim);
 
 /// How a reduction is run, besides its input and dimensions.
 struct ReducePlan {
+  const char* op;          // its name
   int reducer;             // scalar::reducer_id<R>
   const void* parameters;  // the reducer
   DType compute;           // T of the reducer

@@ -51,7 +51,8 @@ void check_has_elements(const char* op, const Tensor& input, const Dims& dims) {
 template <class Row, class Reducer>
 Tensor reduce_one(const Row& row, const Tensor& input, const Dims& dims, bool keepdim,
                   const Reducer& reducer, DType compute, DType result) {
-  const ReducePlan plan{.reducer = scalar::reducer_id<Reducer>,
+  const ReducePlan plan{.op = row.name(),
+                        .reducer = scalar::reducer_id<Reducer>,
                         .parameters = &reducer,
                         .compute = compute,
                         .output_dtype = {result, result}};
@@ -93,7 +94,8 @@ ReduceResult run_places(const Row& row, const Tensor& input, const Dims& dims, b
                         bool values) {
   check_has_elements(row.name(), input, dims);
   const Reducer reducer;
-  const ReducePlan plan{.reducer = scalar::reducer_id<Reducer>,
+  const ReducePlan plan{.op = row.name(),
+                        .reducer = scalar::reducer_id<Reducer>,
                         .parameters = &reducer,
                         .compute = compute_dtype(input.dtype()),
                         .output_dtype = {input.dtype(), DType::i64},
@@ -125,7 +127,8 @@ ReduceResult run_moments(const OpRow& row, ReduceKernel kernel, const Tensor& in
                          const Dims& dims, const scalar::Moments& reducer, bool keepdim,
                          bool mean) {
   check_floating(row.name(), input.dtype());
-  const ReducePlan plan{.reducer = scalar::reducer_id<scalar::Moments>,
+  const ReducePlan plan{.op = row.name(),
+                        .reducer = scalar::reducer_id<scalar::Moments>,
                         .parameters = &reducer,
                         .compute = compute_dtype(input.dtype()),
                         .output_dtype = {input.dtype(), input.dtype()},

@@ -104,6 +104,13 @@ TEST(Csv, ReadsNumbers) {
     EXPECT_EQ(error_of([&] { other.number(0); }),
               "read_csv: t.csv:2: EF must be a finite number, got \"" + std::string(bad) + "\"");
   }
+  for (const char* small : {"1e-400", "-0.1e-999"}) {
+    CsvReader other = reader_of("EF,b\n" + std::string(small) + ",\n");
+    ASSERT_TRUE(other.next());
+    EXPECT_EQ(error_of([&] { other.number(0); }),
+              "read_csv: t.csv:2: EF must be 0 or at least 5e-324 in size, got \"" +
+                  std::string(small) + "\"");
+  }
   CsvReader odd = reader_of("\xff\x01 b\nx\n");
   ASSERT_TRUE(odd.next());
   EXPECT_EQ(error_of([&] { odd.number(0); }),

@@ -42,7 +42,8 @@ ERRORS = [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EACCES, err
 LIMITS = ([(resource.RLIMIT_NOFILE, n) for n in range(3, 40)] +
           [(resource.RLIMIT_AS, n * MEGABYTE) for n in range(10, 400, 10)] +
           [(resource.RLIMIT_FSIZE, n << 14) for n in range(0, 400, 10)] +
-          [(resource.RLIMIT_STACK, n << 14) for n in (16, 32, 64)])
+          [(resource.RLIMIT_STACK, n << 14) for n in (16, 32, 64)] +
+          [(resource.RLIMIT_CPU, (n, resource.RLIM_INFINITY)) for n in (1, 2, 3)])
 # Flags whose large values would rightly take for ever.
 COUNTS = ("--num_epochs", "--max_steps", "--num_workers", "--workers", "--train", "--val", "--test", "--frames",
           "--epochs", "--help", "--timeout", "--size", "--threads")
@@ -69,6 +70,9 @@ class Judge:
         if done.code in CODES and len(errors) != (done.code != 0):
             return "there must be %d lines on stderr, got %d" % (done.code != 0, len(errors))
         for line in done.err.splitlines():
+            # What a signal ended says what is kept.
+            if done.code > 128 and line.startswith(("error: stopped by ", "error: synth: interrupted, ")):
+                continue
             text = line.partition(": ")[2] if line.startswith(("error: ", "warning: ")) else line
             fault = self.rules.aorta_fault_of(text.encode(errors="replace")).decode()
             if fault:
@@ -130,7 +134,8 @@ class Attack:
     def limit(self):
         name, value = LIMITS[self.random.randrange(len(LIMITS))]
         self.say("limit", name, value)
-        self.judge(self.run_command(self.random.choice(self.commands()), limits=[(name, value)]))
+        codes = CODES | {128 + signal.SIGXCPU} if name == resource.RLIMIT_CPU else CODES
+        self.judge(self.run_command(self.random.choice(self.commands()), limits=[(name, value)]), codes)
         if "train" in self.said:
             self.finish_run()
 

@@ -137,6 +137,7 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
     throw storage_failure(folder.string(), "output must be a folder that can be read", error);
   if (status.type() != fs::file_type::directory)
     throw Failure(ExitCode::storage, folder.string() + ": output must be a folder, got a file");
+  io::remove_abandoned(folder.string());
   fs::directory_iterator entries(folder, error);
   if (error)
     throw storage_failure(folder.string(), "output must be a folder that can be read", error);

@@ -108,6 +108,13 @@ def _(case):
     return done
 
 
+@row("9i", "an EF that is too small for a number", 3,
+     '*FileList.csv:3: EF must be 0 or at least 5e-324 in size, got "1e-400"')
+def _(case):
+    case.data.set_field(3, "EF", "1e-400")
+    return case.train()
+
+
 @row("10a", "a decimal comma", 3, '*FileList.csv:3: EF must be a finite number, got "54,5"')
 def _(case):
     case.data.set_field(3, "EF", '"54,5"')

@@ -63,7 +63,7 @@ class Case:
             for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
                 signal.signal(number, signal.SIG_DFL)  # as a shell starts it: Python ignores some
             for name, value in limits:
-                resource.setrlimit(name, (value, value))
+                resource.setrlimit(name, value if isinstance(value, tuple) else (value, value))
         full = {**os.environ, "OMP_NUM_THREADS": "1", "HOME": self.folder, **(environment or {})}
         full.pop("AORTA_ECHO", None)
         full.pop("XDG_DATA_HOME", None)
@@ -218,6 +218,7 @@ INTRODUCTION = """# Exit codes and errors of aorta-echo
 | 5 | diverged: the loss is no longer finite |
 | 6 | storage: a file couldn't be written, or would have replaced one |
 | 130, 143, 129 | ended by Ctrl-C, SIGTERM or SIGHUP, after a checkpoint (a second signal ends it at once) |
+| 152 | ended by SIGXCPU, the soft limit of CPU time (`ulimit -St`), after a checkpoint |
 
 What fails says so in one line on stderr, `error: ` and the message, and leaves whole what earlier runs wrote. In
 the messages below `*` stands for anything, DATA for the data folder and RUN for the run's folder. Where the exit code

@@ -183,6 +183,16 @@ def _(case):
     return done
 
 
+@row("51e", "the arguments of a run are gone", 4,
+     "RUN/args.yaml: --resume needs it, or the flags that the run began with, got no such file and no --data_dir",
+     "train --resume")
+def _(case):
+    os.remove(case.begun().run_folder + "/args.yaml")
+    done = case.echo("train", "--resume", "--output", case.run_folder)
+    case.expect_earlier_files()
+    return done
+
+
 @row(52, "a checkpoint of a newer version", 3,
      "*new.safetensors: state format must be at most version 1, got version 7*", "evaluate")
 def _(case):
@@ -415,6 +425,13 @@ def _(case):
 @row("70c", "too small a stack", 4, "init: the stack must have 512 KiB at least (ulimit -s), got 256 KiB")
 def _(case):
     return case.train(limits=[(resource.RLIMIT_STACK, 256 << 10)])
+
+
+@row("70d", "stacks of threads that the machine hasn't", 4,
+     "*threads: as many must be startable as OMP_NUM_THREADS says, or as there are CPUs (ulimit -u and -v, and "
+     "OMP_STACKSIZE, limit them), got * of 3: *")
+def _(case):
+    return case.train(environment={"OMP_NUM_THREADS": "3", "OMP_STACKSIZE": "100000G"})
 
 
 left_out(71, "too little memory of a GPU", "needs a GPU")

@@ -10,6 +10,7 @@ Below some value the kernel or the dynamic loader ends a program before it begin
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,7 @@ MIB = 1 << 20
 THREADS = {"OMP_NUM_THREADS": "3"}  # more than CPUs, and so many that teams of them differ
 # What C++, C and their libraries say in their own words.
 RAW = re.compile(r"terminate called|filesystem error|basic_|std::|libgomp|Sanitizer|Segmentation|got Success|"
-                 r"got No such file or directory|cannot create|what\(\)")
+                 r"got No such file or directory|cannot create|what\(\)|got no more$")
 LOADER = re.compile(r"error while loading shared libraries|cannot (apply|allocate|map)|failed to map", re.IGNORECASE)
 
 STEPS = {  # limit: values, fine and coarse
@@ -120,6 +121,33 @@ class Limits(unittest.TestCase):
 
     def test_stack_of_a_training(self):
         self.train("STACK")
+
+    def test_cpu_time_of_a_training(self):
+        """The soft limit is a signal, which comes again each second: the run is saved, and goes on."""
+        for seconds in range(1, 9) if FINE else (1, 3):
+            with self.subTest(seconds), tempfile.TemporaryDirectory(dir=self.folder.name) as folder:
+                case = Case(folder)
+                try:
+                    done = case.begun().resume("--num_epochs", "100000",
+                                               limits=[(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))])
+                    self.assertEqual((done.code, done.err), (128 + signal.SIGXCPU, ""), done.out)
+                    self.assertIn("\nstopped by SIGXCPU (ulimit -t: no more CPU time) after step ", done.out)
+                    case.expect_resumes()
+                finally:
+                    case.end()
+
+    def test_cpu_time_of_an_evaluation(self):
+        with tempfile.TemporaryDirectory(dir=self.folder.name) as folder:
+            case = Case(folder)
+            try:
+                done = case.echo("evaluate", "--data_dir", case.data_folder, "--weights", Case.shared + "/run",
+                                 "--batch_size", "1", "--split", "all", "--save_video", "--num_workers", "0",
+                                 "--output", case.path("evaluation"),
+                                 limits=[(resource.RLIMIT_CPU, (1, resource.RLIM_INFINITY))])
+                self.assertEqual(done.code, 128 + signal.SIGXCPU, done.err)
+                self.assertRegex(done.err, r"^error: stopped by SIGXCPU \(ulimit -t: no more CPU time\): .*\n$")
+            finally:
+                case.end()
 
     def test_size_of_files_of_a_training(self):
         self.train("FSIZE")

@@ -180,6 +180,27 @@ class Synthetic(unittest.TestCase):
         self.assertEqual(names["encoder.0.0.weight"][0], [16, 3, 3, 3])
         self.assertEqual([n for n in names if n.startswith(("model.", "segmenter."))], [])
 
+    def test_half_written_files_of_killed_programs_go(self):
+        made = self.folder + "/littered"
+        video = self.data + "/Videos/" + sorted(os.listdir(self.data + "/Videos"))[0]
+        weights = ["--weights", self.run_folder]
+        for folder, *command in (
+                [".", "export", *weights, "--output", made + "/net.npz"],
+                [".", "segment", *weights, "--output", made, video], ["size", "segment", *weights, "--output", made, video],
+                [".", "evaluate", "--data_dir", self.data, *weights, "--output", made],
+                [".", "synth", "--output", made, "--train", "1", "--val", "1", "--test", "1", "--frames", "56"]):
+            for overwrite in [[], ["--overwrite"]]:
+                if overwrite and command[0] == "evaluate":
+                    continue
+                with self.subTest(command=command[0], overwrite=overwrite):
+                    if not overwrite:
+                        shutil.rmtree(made, ignore_errors=True)
+                    os.makedirs(os.path.join(made, folder), exist_ok=True)
+                    litter = os.path.join(made, folder, ".FileList.csv.7-1.tmp")
+                    open(litter, "w").close()
+                    echo(*command, *overwrite)
+                    self.assertFalse(os.path.exists(litter))
+
     def test_weights_alone_can_be_applied(self):
         ours, plain = self.folder + "/ours.safetensors", self.folder + "/plain.safetensors"
         echo("export", "--weights", self.run_folder, "--output", ours)
