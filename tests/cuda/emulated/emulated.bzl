@@ -74,6 +74,7 @@ def emulated_kernels(name, srcs, parts = {}, deps = []):
                 copts = KERNEL_COPTS,
                 linkstatic = True,
                 local_defines = ["AORTA_%s_PART=%d" % (stem.upper(), part)],
+                tags = ["manual"],  # or //... compiles them for this suite as well
                 textual_hdrs = [source],
                 deps = deps,
             )
@@ -81,6 +82,7 @@ def emulated_kernels(name, srcs, parts = {}, deps = []):
     cc_library(
         name = name + "_of_this_suite",
         testonly = True,
+        tags = ["manual"],
         deps = libraries,
     )
     _compiled_once(
