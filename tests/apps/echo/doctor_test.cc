@@ -78,7 +78,8 @@ TEST(Doctor, FailsWithoutAFolderToWrite) {
   }
   const std::string out = ::testing::internal::GetCapturedStdout();
   EXPECT_EQ(text, "disk: \"/nowhere/at/all\": No such file or directory");
-  EXPECT_NE(out.find("missing disk           /nowhere/at/all: No such file"), std::string::npos);
+  EXPECT_NE(out.find("missing disk           \"/nowhere/at/all\": No such file"),
+            std::string::npos);
 }
 
 TEST(Doctor, LooksAtTheDataFolder) {
