@@ -52,12 +52,12 @@ def _kernel_source(name, source):
     return name + ".cc"
 
 def _compiled_once_impl(ctx):
-    return [ctx.attr.library[DefaultInfo], ctx.attr.library[CcInfo]]
+    return [ctx.attr.kernels[DefaultInfo], ctx.attr.kernels[CcInfo]]
 
 # In the configuration of tools, which no suite's flags reach.
 _compiled_once = rule(
     implementation = _compiled_once_impl,
-    attrs = {"library": attr.label(cfg = "host", mandatory = True, providers = [CcInfo])},
+    attrs = {"kernels": attr.label(cfg = "host", mandatory = True, providers = [CcInfo])},
 )
 
 def emulated_kernels(name, srcs, parts = {}, deps = []):
@@ -88,7 +88,7 @@ def emulated_kernels(name, srcs, parts = {}, deps = []):
     _compiled_once(
         name = name,
         testonly = True,
-        library = ":%s_of_this_suite" % name,
+        kernels = ":%s_of_this_suite" % name,
     )
 
 # Any order of work and of threads is one that CUDA's rules allow, and gives the same results.
