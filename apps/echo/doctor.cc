@@ -151,8 +151,9 @@ Finding disk(const std::string& folder) {
 std::string gpu_models() {
   std::string models;
   std::error_code error;
-  for (const auto& gpu : std::filesystem::directory_iterator("/proc/driver/nvidia/gpus", error))
-    models += (models.empty() ? "" : ", ") + value_in(gpu.path() / "information", "Model");
+  std::filesystem::directory_iterator gpu("/proc/driver/nvidia/gpus", error);
+  for (; !error && gpu != std::filesystem::directory_iterator(); gpu.increment(error))
+    models += (models.empty() ? "" : ", ") + value_in(gpu->path() / "information", "Model");
   return models;
 }
 
@@ -256,7 +257,8 @@ Finding data_set() {
     std::error_code error;
     if (std::filesystem::exists(std::filesystem::path(place) / part, error)) continue;
     finding.status = Status::warn;
-    finding.text += std::string(" has no ") + part;
+    finding.text +=
+        error ? std::string(": ") + part + ": " + error.message() : std::string(" has no ") + part;
     finding.fix = "`aorta-echo data check` says what else is wrong";
     break;
   }

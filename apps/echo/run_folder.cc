@@ -75,8 +75,8 @@ void check_kinds(const std::string& path) {
     const std::string place = path + "/" + name;
     std::error_code error;
     const fs::file_type type = fs::status(place, error).type();
-    if (type == fs::file_type::not_found || type == fs::file_type::none || name == "train.log")
-      continue;
+    if (type == fs::file_type::none) fail_of(place, "the path must be readable", error.value());
+    if (type == fs::file_type::not_found || name == "train.log") continue;
     if (type != (folder ? fs::file_type::directory : fs::file_type::regular))
       throw Failure(ExitCode::environment,
                     place + ": must be " + (folder ? "a folder" : "a regular file") + ", got " +
@@ -201,13 +201,13 @@ void check_holds_a_run(const std::string& path) {
 
 RunFolder::RunFolder(const std::string& path, bool resume, bool overwrite)
     : path_(path), resume_(resume) {
-  std::error_code error;
   if (is_there(path) && !is_folder(path))
     throw Failure(ExitCode::environment, path + ": --output must be a folder, got a file");
   if (resume) check_holds_a_run(path);
-  for (fs::path folder = path; !folder.empty() && !fs::exists(folder, error);
+  for (fs::path folder = path; !folder.empty() && !is_there(folder.string());
        folder = folder.parent_path())
     made_ = folder;
+  std::error_code error;
   fs::create_directories(path, error);
   if (error) fail_of(path, "the output folder must be writable", error.value());
   lock();

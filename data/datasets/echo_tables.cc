@@ -28,9 +28,14 @@ std::vector<std::string> names_in(const std::string& folder) {
     fail_after_call(errno, "echo", "the folder of videos must be readable", folder, ": ",
                     errno_text(errno));
   std::vector<std::string> names;
+  errno = 0;  // as readdir leaves it at the end
   while (const dirent* entry = ::readdir(directory))
     if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  const int error = errno;
   ::closedir(directory);
+  if (error != 0)
+    fail_after_call(error, "echo", "the folder of videos must be readable", folder, ": ",
+                    errno_text(error));
   std::sort(names.begin(), names.end());
   return names;
 }

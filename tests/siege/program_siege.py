@@ -42,6 +42,7 @@ ERRORS = [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EACCES, err
 LIMITS = ([(resource.RLIMIT_NOFILE, n) for n in range(3, 40)] +
           # With less than its own size the kernel can't start a program, and sends SIGSEGV.
           [(resource.RLIMIT_AS, n * MEGABYTE) for n in range(20, 400, 10)] +
+          [(resource.RLIMIT_DATA, n * MEGABYTE) for n in range(0, 300, 10)] +
           [(resource.RLIMIT_FSIZE, n << 14) for n in range(0, 400, 10)] +
           [(resource.RLIMIT_STACK, n << 14) for n in (16, 32, 64)] +
           [(resource.RLIMIT_CPU, (n, resource.RLIM_INFINITY)) for n in (1, 2, 3)])

@@ -1,8 +1,10 @@
 """The siege's short form: fixed seeds, so many cases of each part, and no finding (docs/reliability.md)."""
 
+import errno
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 PROGRAMS = [os.path.abspath(path) for path in sys.argv[1:8]]
@@ -24,6 +26,26 @@ class Siege(unittest.TestCase):
 
     def test_parsers(self):
         self.attack(PARSERS, "--seed", 1, "--cases", 60000, tried=59000)
+
+    def test_paths_that_cannot_be_looked_at(self):
+        """From the Nth on each stat fails: once "/" seemed absent, and the search for a folder's parents never ended."""
+        echo, calls = PROGRAM[0], PROGRAM[3]
+        ended = set()
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            data, run = folder + "/data", folder + "/run"
+            subprocess.run([echo, "synth", "--train", "1", "--val", "1", "--test", "1", "--frames", "56", "--output",
+                            data], check=True, stdout=subprocess.DEVNULL)
+            for at in range(1, 8):
+                done = subprocess.run(
+                    [echo, "train", "--data_dir", data, "--output", run], check=False, timeout=60,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={
+                        **os.environ, "LD_PRELOAD": calls, "FAIL_CALL": "stat", "FAIL_AT": str(at), "FAIL_ON": "1",
+                        "FAIL_WITH": str(errno.EACCES)})
+                said = done.stderr.decode()
+                self.assertRegex(said, r"\Aerror: .*Permission denied\n\Z")
+                self.assertIn(done.returncode, (3, 4), said)
+                ended.add(said)
+        self.assertGreater(len(ended), 1, "the calls must be those of different rules")
 
     def test_program(self):
         self.attack(sys.executable, SIEGE, *PROGRAM, "--seed", 1, "--cases", 24, tried=24)

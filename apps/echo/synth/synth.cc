@@ -138,11 +138,9 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
   if (status.type() != fs::file_type::directory)
     throw Failure(ExitCode::storage, folder.string() + ": output must be a folder, got a file");
   io::remove_abandoned(folder.string());
-  fs::directory_iterator entries(folder, error);
-  if (error)
-    throw storage_failure(folder.string(), "output must be a folder that can be read", error);
-  for (const fs::directory_entry& entry : entries) {
-    const std::string name = entry.path().filename().string();
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
     if (!overwrite)
       throw Failure(ExitCode::storage, folder.string() +
                                            ": output must be new or empty (--overwrite replaces a "
@@ -154,6 +152,8 @@ void check_replaceable(const fs::path& folder, bool overwrite) {
                                            "with " +
                                            io::quote(name));
   }
+  if (error)
+    throw storage_failure(folder.string(), "output must be a folder that can be read", error);
 }
 
 // A folder beside the output, renamed to it when all is written, else removed.
