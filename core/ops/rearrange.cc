@@ -353,18 +353,18 @@ Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::option
         "repeats must be integers in one dimension", repeats.dtype(), " ", repeats.shape());
   check(repeats.numel() == size || repeats.numel() == 1, "repeat_interleave",
         "repeats must have the dimension's size, or 1", repeats.shape(), " for ", size);
+  if (repeats.numel() == 1) return repeat_interleave(from, repeats.item<int64_t>(), d);
   const std::vector<int64_t> times = repeats.to_vector<int64_t>();
   int64_t total = 0;
   for (int64_t i = 0; i < size; ++i) {
-    const int64_t n = times[repeats.numel() == 1 ? 0 : static_cast<size_t>(i)];
+    const int64_t n = times[static_cast<size_t>(i)];
     check(n >= 0, "repeat_interleave", "repeats can't be negative", n);
     check(!__builtin_add_overflow(total, n, &total), "repeat_interleave",
           "the number of elements must fit in 63 bits", n, " repeats of element ", i);
   }
   const Tensor index = empty({total}, {.dtype = i64});
   int64_t* out = index.data<int64_t>();
-  for (int64_t i = 0; i < size; ++i)
-    out = std::fill_n(out, times[repeats.numel() == 1 ? 0 : static_cast<size_t>(i)], i);
+  for (int64_t i = 0; i < size; ++i) out = std::fill_n(out, times[static_cast<size_t>(i)], i);
   return index_select(from, d, index.to(input.device()));
 }
 

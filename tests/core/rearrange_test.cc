@@ -307,6 +307,10 @@ TEST(RepeatInterleave, RepeatsEachElement) {
   expect_values(repeat_interleave(x, tensor({1, 2}), 0), {3, 2}, {1, 2, 3, 4, 3, 4});
   expect_values(repeat_interleave(x, tensor({0, 3, 0, 1})), {4}, {2, 2, 2, 4});
   expect_values(repeat_interleave(x, tensor({2}), -1), {2, 4}, {1, 1, 2, 2, 3, 3, 4, 4});
+  expect_values(repeat_interleave(tensor(5), tensor({3})), {3}, {5, 5, 5});
+  // Nothing of 2^38 columns takes no time: there is no index of them.
+  EXPECT_EQ(repeat_interleave(empty({0, int64_t{1} << 38}), tensor(2), 1).shape(),
+            Shape({0, int64_t{1} << 39}));
   expect_values(repeat_interleave(tensor(5), 3), {3}, {5, 5, 5});
   expect_values(repeat_interleave(x, 0), {0}, {});
   expect_error([&] { repeat_interleave(x, -1); },

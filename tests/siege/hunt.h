@@ -47,14 +47,16 @@ struct Case {
 ///   --case N                          that one alone, in this process, for a debugger
 ///   --only TEXT                       what has TEXT in its name
 /// Prints each kind of finding once, with how to see it again, and `PART: N tried, N findings`; 1
-/// if there are any. A case may take `kSecondsPerCase` of the CPU and
-/// `memory_bytes`.
+/// if there are any. A case may take `kSecondsPerCase` of the CPU and `memory_bytes`; under a
+/// sanitizer one that takes longer is given up, and is no finding.
 int hunt(int argc, char** argv, const char* part, int64_t memory_bytes,
          const std::function<void(Case&)>& body);
 
 #ifdef __SANITIZE_ADDRESS__
-inline constexpr int kSecondsPerCase = 40;  // a million views take 15
+inline constexpr bool kSanitized = true;
+inline constexpr int kSecondsPerCase = 20;  // a million views take 15
 #else
+inline constexpr bool kSanitized = false;
 inline constexpr int kSecondsPerCase = 10;
 #endif
 
