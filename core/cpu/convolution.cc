@@ -17,13 +17,11 @@ namespace {
 constexpr int64_t kBlockRows = 192, kFewBlockRows = 48;
 constexpr int64_t kSumBytes = 768 << 10;
 
-int64_t sum_size(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
-
 // ---- y from x, or x from y: rows are positions, columns the channels of the result.
 
-class Map {
+class PackedConvolution {
  public:
-  Map(const ConvolutionArgs& args, bool transposed)
+  PackedConvolution(const ConvolutionArgs& args, bool transposed)
       : args_(args),
         kind_(gemm_kind(args.dtype)),
         tile_(gemm_loops().tile(kind_)),
@@ -262,16 +260,17 @@ class Map {
 };
 
 void convolution_kernel(const ConvolutionArgs& args) {
-  if (takes_winograd(args)) return winograd_map(args, false);
-  takes_rows(args) ? map_by_rows(args, false) : Map(args, false).run();
+  if (takes_winograd(args)) return winograd_convolution(args, false);
+  takes_rows(args) ? convolution_by_rows(args, false) : PackedConvolution(args, false).run();
 }
 void convolution_transpose_kernel(const ConvolutionArgs& args) {
-  if (takes_winograd(args)) return winograd_map(args, true);
-  takes_rows_transposed(args) ? map_by_rows(args, true) : Map(args, true).run();
+  if (takes_winograd(args)) return winograd_convolution(args, true);
+  takes_rows_transposed(args) ? convolution_by_rows(args, true)
+                              : PackedConvolution(args, true).run();
 }
 void convolution_weight_kernel(const ConvolutionArgs& args) {
   if (takes_winograd(args)) return winograd_weight_gradient(args);
-  takes_rows(args) ? weight_by_rows(args) : multiply_weights(args);
+  takes_rows(args) ? weight_gradient_by_rows(args) : packed_weight_gradient(args);
 }
 
 }  // namespace
