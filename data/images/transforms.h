@@ -4,6 +4,7 @@
 #include <aorta/core/tensor.h>
 #include <aorta/data/images/image_transforms.h>
 
+#include <concepts>
 #include <variant>
 
 // What is done to a sample's images on their way into a batch, with torchvision's names, defaults
@@ -36,9 +37,8 @@ struct Transform {
   Any any;
 
   Transform() = default;
-  template <class T>
-  requires std::is_constructible_v<Any, const T&> Transform(const T& transform)  // NOLINT
-      : any(transform) {}
+  template <std::convertible_to<Any> T>
+  Transform(const T& transform) : any(transform) {}  // NOLINT: implicit
 
   template <class Visit>
   void fields(Visit&& visit) {
