@@ -15,7 +15,7 @@ class Recipe {
   using Write = std::function<void(ArgumentWriter& writer)>;
   Recipe(Make make, Write write) : make_(make), write_(std::move(write)) {}
 
-  /// All of it; what can't go to another process is refused.
+  /// Writes all of it; what can't go to another process is refused.
   void write(ArgumentWriter& writer) const;
   /// Makes what was written.
   static std::shared_ptr<const Source> follow(ArgumentReader& reader);

@@ -76,7 +76,7 @@ class PackedConvolution {
   }
 
  private:
-  // Bias in the type of the sums.
+  // Converts the bias to the type of the sums.
   void widen_bias() {
     if (!args_.bias || !is_half(args_.dtype)) return;
     bias_.resize(static_cast<size_t>(stride_));
@@ -90,7 +90,7 @@ class PackedConvolution {
     return all + (group * columns_ + column) * sum_size(args_.dtype);
   }
 
-  // For positions that read nothing.
+  // Gives positions that read nothing the bias alone.
   void fill_with_bias() const {
     int64_t positions = args_.batch;
     for (const ConvDim& dim : args_.dims) positions *= target_ == args_.y ? dim.output : dim.input;
@@ -136,7 +136,7 @@ class PackedConvolution {
     }
   }
 
-  // A packed strip of rows, and then their sums.
+  // A block's memory holds a packed strip of rows, and then their sums.
   void plan_block() {
     const int64_t rows = block_panels_ * tile_.rows;
     int64_t depth = 0;
@@ -147,7 +147,7 @@ class PackedConvolution {
     block_bytes_ = sums_at_ + rows * columns_ * sum_size(args_.dtype);
   }
 
-  // The rows whose share of the work begins in [work.begin, work.end).
+  // Multiplies the rows whose share of the work begins in [work.begin, work.end).
   void multiply_part(int64_t group, Range work, Range columns, char* memory) const {
     int64_t done = 0;
     for (const ConvRegion& region : plan_.regions()) {

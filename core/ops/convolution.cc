@@ -156,7 +156,7 @@ ConvolutionArgs arguments(const Tensor& x, const Tensor& y, const Tensor& w,
   return args;
 }
 
-// y from x, or x from y when `transposed`.
+// Computes y from x, or x from y when `transposed`.
 Tensor other_side(bool transposed, const Tensor& from, const Tensor& w, const Tensor& bias,
                   const ConvolutionPlan& plan) {
   const auto& op = transposed ? convolution_transpose_op : convolution_op;

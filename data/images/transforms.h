@@ -58,7 +58,7 @@ struct Views {
   std::vector<Tensor> images = {}, masks = {}, points = {};
 };
 
-/// Transforms one after another..
+/// Transforms that run one after another.
 class Transforms {
  public:
   Transforms() = default;
@@ -70,7 +70,8 @@ class Transforms {
   Views operator()(const Views& in, Generator& random = default_generator()) const;
   /// Transforms one image.
   Tensor operator()(const Tensor& image, Generator& random = default_generator()) const;
-  /// Into given memory, contiguous: the Views that `place(size)` gives once the size is known.
+  /// Transforms into given memory, contiguous: the Views that `place(size)` gives once the size is
+  /// known.
   template <class Place>
   void run(const Views& in, Generator& random, const Place& place) const {
     run(in, random, &place, [](const void* asked, FrameSize size) {

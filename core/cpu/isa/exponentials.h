@@ -60,7 +60,7 @@ struct ColumnLines {
   int64_t stride, length, columns;
 };
 
-/// As largest_of, of each line.
+/// Finds the largest of each line, as largest_of does of one.
 template <class T>
 AORTA_INLINE void largest_of_each(T* largest, const ColumnLines& x) {
   for (int64_t c = 0; c < x.columns; ++c) largest[c] = -scalar::kInfinity<T>;
@@ -72,7 +72,7 @@ AORTA_INLINE void largest_of_each(T* largest, const ColumnLines& x) {
   }
 }
 
-/// As sum_exponentials, of each line; y has the layout of x.
+/// Sums each line as sum_exponentials does one; y has the layout of x.
 template <class T, bool keep>
 AORTA_INLINE void sum_exponentials_of_each(double* sums, char* y, const ColumnLines& x,
                                            const T* shift) {

@@ -198,7 +198,7 @@ AORTA_INLINE double joined(double* lanes) {
   return lanes[0];
 }
 
-// In f64, which holds the square of any f32.
+// Sums are f64, which holds the square of any f32.
 template <class C>
 AORTA_INLINE void add_products(double (*sums)[kBlock], const C* a, const C* b) {
   for (int j = 0; j < kBlock; ++j) {

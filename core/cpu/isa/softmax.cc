@@ -18,7 +18,7 @@ void softmax_line(char* y, const char* x, int64_t, int64_t length, int64_t, bool
   }
 }
 
-// As a line, with a line in each lane.
+// Does what softmax_line does, with a line in each lane.
 template <class T>
 void softmax_columns(char* output, const char* input, int64_t row_stride, int64_t length,
                      int64_t columns, bool log) {
