@@ -1,7 +1,7 @@
 """What Aorta takes from the machine: @system (C++ libraries) and @local_config_cuda.
 
 An outside workspace that embeds the source tree calls `aorta_dependencies()` too.
-Debian package names stand here once; tools/setup.sh installs them.
+`apt` has the Debian package that an error names for each; tools/setup.sh installs them all.
 """
 
 load(":cuda_configure.bzl", "cuda_configure")

@@ -15,7 +15,7 @@ class Recipe {
   using Write = std::function<void(ArgumentWriter& writer)>;
   Recipe(Make make, Write write) : make_(make), write_(std::move(write)) {}
 
-  /// All of it; what can't go to another process is refused.
+  /// Writes all of it; what can't go to another process is refused.
   void write(ArgumentWriter& writer) const;
   /// Makes what was written.
   static std::shared_ptr<const Source> follow(ArgumentReader& reader);
@@ -26,8 +26,7 @@ class Recipe {
 };
 
 /// A source as an argument of another one's: it must have a recipe of its own.
-template <class T>
-requires std::derived_from<T, Source>
+template <std::derived_from<Source> T>
 struct Portable<std::shared_ptr<const T>> {
   static void write(ArgumentWriter& writer, const std::shared_ptr<const T>& value) {
     if (!value || !value->recipe()) return writer.refuse("a dataset that make_dataset didn't make");

@@ -14,9 +14,10 @@ std::string inplace_repr(bool inplace) { return inplace ? ", inplace=True" : "";
 
 }  // namespace
 
-LeakyReLU::LeakyReLU(double slope, bool in_place) : negative_slope(slope), inplace(in_place) {}
-LeakyReLU::LeakyReLU(Module& owner, const char* name, double slope, bool in_place)
-    : Module(owner, name), negative_slope(slope), inplace(in_place) {}
+LeakyReLU::LeakyReLU(double negative_slope, bool inplace)
+    : negative_slope(negative_slope), inplace(inplace) {}
+LeakyReLU::LeakyReLU(Module& owner, const char* name, double negative_slope, bool inplace)
+    : Module(owner, name), negative_slope(negative_slope), inplace(inplace) {}
 Tensor LeakyReLU::forward(const Tensor& input) const {
   return inplace ? leaky_relu_(input, negative_slope) : leaky_relu(input, negative_slope);
 }
@@ -24,9 +25,9 @@ std::string LeakyReLU::extra_repr() const {
   return fmt::format("negative_slope={}{}", negative_slope, inplace_repr(inplace));
 }
 
-ELU::ELU(double scale, bool in_place) : alpha(scale), inplace(in_place) {}
-ELU::ELU(Module& owner, const char* name, double scale, bool in_place)
-    : Module(owner, name), alpha(scale), inplace(in_place) {}
+ELU::ELU(double alpha, bool inplace) : alpha(alpha), inplace(inplace) {}
+ELU::ELU(Module& owner, const char* name, double alpha, bool inplace)
+    : Module(owner, name), alpha(alpha), inplace(inplace) {}
 Tensor ELU::forward(const Tensor& input) const {
   return inplace ? elu_(input, alpha) : elu(input, alpha);
 }
@@ -34,9 +35,9 @@ std::string ELU::extra_repr() const {
   return fmt::format("alpha={}{}", alpha, inplace_repr(inplace));
 }
 
-CELU::CELU(double scale, bool in_place) : alpha(scale), inplace(in_place) {}
-CELU::CELU(Module& owner, const char* name, double scale, bool in_place)
-    : Module(owner, name), alpha(scale), inplace(in_place) {}
+CELU::CELU(double alpha, bool inplace) : alpha(alpha), inplace(inplace) {}
+CELU::CELU(Module& owner, const char* name, double alpha, bool inplace)
+    : Module(owner, name), alpha(alpha), inplace(inplace) {}
 Tensor CELU::forward(const Tensor& input) const {
   return inplace ? celu_(input, alpha) : celu(input, alpha);
 }
@@ -44,20 +45,21 @@ std::string CELU::extra_repr() const {
   return fmt::format("alpha={}{}", alpha, inplace_repr(inplace));
 }
 
-GELU::GELU(GeluApproximation by) : approximate(by) {}
-GELU::GELU(Module& owner, const char* name, GeluApproximation by)
-    : Module(owner, name), approximate(by) {}
+GELU::GELU(GeluApproximation approximate) : approximate(approximate) {}
+GELU::GELU(Module& owner, const char* name, GeluApproximation approximate)
+    : Module(owner, name), approximate(approximate) {}
 Tensor GELU::forward(const Tensor& input) const { return gelu(input, approximate); }
 std::string GELU::extra_repr() const {
   return approximate == GeluApproximation::none ? "approximate='none'" : "approximate='tanh'";
 }
 
-Hardtanh::Hardtanh(double min, double max, bool in_place)
-    : min_val(min), max_val(max), inplace(in_place) {
-  check(min < max, "Hardtanh", "max_val must be larger than min_val", max, " for ", min);
+Hardtanh::Hardtanh(double min_val, double max_val, bool inplace)
+    : min_val(min_val), max_val(max_val), inplace(inplace) {
+  check(min_val < max_val, "Hardtanh", "max_val must be larger than min_val", max_val, " for ",
+        min_val);
 }
-Hardtanh::Hardtanh(Module& owner, const char* name, double min, double max, bool in_place)
-    : Hardtanh(min, max, in_place) {
+Hardtanh::Hardtanh(Module& owner, const char* name, double min_val, double max_val, bool inplace)
+    : Hardtanh(min_val, max_val, inplace) {
   join(owner, name);
 }
 Tensor Hardtanh::forward(const Tensor& input) const {
@@ -67,30 +69,30 @@ std::string Hardtanh::extra_repr() const {
   return fmt::format("min_val={}, max_val={}{}", min_val, max_val, inplace_repr(inplace));
 }
 
-Hardshrink::Hardshrink(double limit) : lambda(limit) {}
-Hardshrink::Hardshrink(Module& owner, const char* name, double limit)
-    : Module(owner, name), lambda(limit) {}
+Hardshrink::Hardshrink(double lambda) : lambda(lambda) {}
+Hardshrink::Hardshrink(Module& owner, const char* name, double lambda)
+    : Module(owner, name), lambda(lambda) {}
 Tensor Hardshrink::forward(const Tensor& input) const { return hardshrink(input, lambda); }
 std::string Hardshrink::extra_repr() const { return repr(lambda); }
 
-Softshrink::Softshrink(double limit) : lambda(limit) {}
-Softshrink::Softshrink(Module& owner, const char* name, double limit)
-    : Module(owner, name), lambda(limit) {}
+Softshrink::Softshrink(double lambda) : lambda(lambda) {}
+Softshrink::Softshrink(Module& owner, const char* name, double lambda)
+    : Module(owner, name), lambda(lambda) {}
 Tensor Softshrink::forward(const Tensor& input) const { return softshrink(input, lambda); }
 std::string Softshrink::extra_repr() const { return repr(lambda); }
 
-Softplus::Softplus(double steepness, double limit) : beta(steepness), threshold(limit) {}
-Softplus::Softplus(Module& owner, const char* name, double steepness, double limit)
-    : Module(owner, name), beta(steepness), threshold(limit) {}
+Softplus::Softplus(double beta, double threshold) : beta(beta), threshold(threshold) {}
+Softplus::Softplus(Module& owner, const char* name, double beta, double threshold)
+    : Module(owner, name), beta(beta), threshold(threshold) {}
 Tensor Softplus::forward(const Tensor& input) const { return softplus(input, beta, threshold); }
 std::string Softplus::extra_repr() const {
   return fmt::format("beta={}, threshold={}", beta, threshold);
 }
 
-Threshold::Threshold(double limit, double otherwise, bool in_place)
-    : threshold(limit), value(otherwise), inplace(in_place) {}
-Threshold::Threshold(Module& owner, const char* name, double limit, double otherwise, bool in_place)
-    : Module(owner, name), threshold(limit), value(otherwise), inplace(in_place) {}
+Threshold::Threshold(double threshold, double value, bool inplace)
+    : threshold(threshold), value(value), inplace(inplace) {}
+Threshold::Threshold(Module& owner, const char* name, double threshold, double value, bool inplace)
+    : Module(owner, name), threshold(threshold), value(value), inplace(inplace) {}
 Tensor Threshold::forward(const Tensor& input) const {
   return inplace ? threshold_(input, threshold, value) : aorta::threshold(input, threshold, value);
 }
@@ -121,9 +123,9 @@ Tensor rrelu(const Tensor& input, double lower, double upper, bool training) {
   return where(ge(input, 0), input, input * slope);
 }
 
-RReLU::RReLU(double least, double most) : lower(least), upper(most) {}
-RReLU::RReLU(Module& owner, const char* name, double least, double most)
-    : Module(owner, name), lower(least), upper(most) {}
+RReLU::RReLU(double lower, double upper) : lower(lower), upper(upper) {}
+RReLU::RReLU(Module& owner, const char* name, double lower, double upper)
+    : Module(owner, name), lower(lower), upper(upper) {}
 Tensor RReLU::forward(const Tensor& input) const {
   return rrelu(input, lower, upper, is_training());
 }
@@ -137,26 +139,24 @@ Tensor glu(const Tensor& input, int64_t dim) {
   return input.narrow(at, 0, size / 2) * sigmoid(input.narrow(at, size / 2, size / 2));
 }
 
-GLU::GLU(int64_t halved) : dim(halved) {}
-GLU::GLU(Module& owner, const char* name, int64_t halved) : Module(owner, name), dim(halved) {}
+GLU::GLU(int64_t dim) : dim(dim) {}
+GLU::GLU(Module& owner, const char* name, int64_t dim) : Module(owner, name), dim(dim) {}
 Tensor GLU::forward(const Tensor& input) const { return glu(input, dim); }
 std::string GLU::extra_repr() const { return fmt::format("dim={}", dim); }
 
-Softmax::Softmax(int64_t along) : dim(along) {}
-Softmax::Softmax(Module& owner, const char* name, int64_t along)
-    : Module(owner, name), dim(along) {}
+Softmax::Softmax(int64_t dim) : dim(dim) {}
+Softmax::Softmax(Module& owner, const char* name, int64_t dim) : Module(owner, name), dim(dim) {}
 Tensor Softmax::forward(const Tensor& input) const { return softmax(input, dim); }
 std::string Softmax::extra_repr() const { return fmt::format("dim={}", dim); }
 
-Softmin::Softmin(int64_t along) : dim(along) {}
-Softmin::Softmin(Module& owner, const char* name, int64_t along)
-    : Module(owner, name), dim(along) {}
+Softmin::Softmin(int64_t dim) : dim(dim) {}
+Softmin::Softmin(Module& owner, const char* name, int64_t dim) : Module(owner, name), dim(dim) {}
 Tensor Softmin::forward(const Tensor& input) const { return softmax(-input, dim); }
 std::string Softmin::extra_repr() const { return fmt::format("dim={}", dim); }
 
-LogSoftmax::LogSoftmax(int64_t along) : dim(along) {}
-LogSoftmax::LogSoftmax(Module& owner, const char* name, int64_t along)
-    : Module(owner, name), dim(along) {}
+LogSoftmax::LogSoftmax(int64_t dim) : dim(dim) {}
+LogSoftmax::LogSoftmax(Module& owner, const char* name, int64_t dim)
+    : Module(owner, name), dim(dim) {}
 Tensor LogSoftmax::forward(const Tensor& input) const { return log_softmax(input, dim); }
 std::string LogSoftmax::extra_repr() const { return fmt::format("dim={}", dim); }
 

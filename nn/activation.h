@@ -11,9 +11,9 @@ namespace aorta::nn {
 template <auto op, auto op_in_place>
 class InPlaceActivation : public Module {
  public:
-  explicit InPlaceActivation(bool write_in_place = false) : inplace(write_in_place) {}
-  InPlaceActivation(Module& owner, const char* name, bool write_in_place = false)
-      : Module(owner, name), inplace(write_in_place) {}
+  explicit InPlaceActivation(bool inplace = false) : inplace(inplace) {}
+  InPlaceActivation(Module& owner, const char* name, bool inplace = false)
+      : Module(owner, name), inplace(inplace) {}
   Tensor forward(const Tensor& input) const override {
     if (!inplace) return op(input);
     op_in_place(input);

@@ -13,12 +13,12 @@ double probability(const char* layer, double p) {
 
 }  // namespace
 
-Dropout::Dropout(const DropoutOptions& dropout_options) : options(dropout_options) {
+Dropout::Dropout(const DropoutOptions& options) : options(options) {
   probability("Dropout", options.p);
 }
 
-Dropout::Dropout(Module& owner, const char* name, const DropoutOptions& dropout_options)
-    : Dropout(dropout_options) {
+Dropout::Dropout(Module& owner, const char* name, const DropoutOptions& options)
+    : Dropout(options) {
   join(owner, name);
 }
 

@@ -8,10 +8,10 @@
 
 namespace aorta::nn {
 
-Embedding::Embedding(int64_t count, int64_t size, const EmbeddingOptions& embedding_options)
+Embedding::Embedding(int64_t count, int64_t size, const EmbeddingOptions& options)
     : num_embeddings(count),
       embedding_dim(size),
-      options(embedding_options),
+      options(options),
       weight(*this, "weight", empty({count, size})) {
   init::normal_(weight);
   if (!options.padding_idx) return;
@@ -22,8 +22,8 @@ Embedding::Embedding(int64_t count, int64_t size, const EmbeddingOptions& embedd
 }
 
 Embedding::Embedding(Module& owner, const char* name, int64_t count, int64_t size,
-                     const EmbeddingOptions& embedding_options)
-    : Embedding(count, size, embedding_options) {
+                     const EmbeddingOptions& options)
+    : Embedding(count, size, options) {
   join(owner, name);
 }
 

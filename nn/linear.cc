@@ -49,17 +49,17 @@ int64_t Linear::multiply_adds(const std::vector<Tensor>&,
   return outputs.at(0).numel() * in_features;
 }
 
-Flatten::Flatten(int64_t start, int64_t end) : start_dim(start), end_dim(end) {}
-Flatten::Flatten(Module& owner, const char* name, int64_t start, int64_t end)
-    : Module(owner, name), start_dim(start), end_dim(end) {}
+Flatten::Flatten(int64_t start_dim, int64_t end_dim) : start_dim(start_dim), end_dim(end_dim) {}
+Flatten::Flatten(Module& owner, const char* name, int64_t start_dim, int64_t end_dim)
+    : Module(owner, name), start_dim(start_dim), end_dim(end_dim) {}
 Tensor Flatten::forward(const Tensor& input) const { return input.flatten(start_dim, end_dim); }
 std::string Flatten::extra_repr() const {
   return fmt::format("start_dim={}, end_dim={}", start_dim, end_dim);
 }
 
-Unflatten::Unflatten(int64_t d, const Shape& shape) : dim(d), sizes(shape) {}
-Unflatten::Unflatten(Module& owner, const char* name, int64_t d, const Shape& shape)
-    : Module(owner, name), dim(d), sizes(shape) {}
+Unflatten::Unflatten(int64_t dim, const Shape& sizes) : dim(dim), sizes(sizes) {}
+Unflatten::Unflatten(Module& owner, const char* name, int64_t dim, const Shape& sizes)
+    : Module(owner, name), dim(dim), sizes(sizes) {}
 Tensor Unflatten::forward(const Tensor& input) const {
   const int at = wrap_dim("Unflatten", dim, input.dim());
   Shape shape = sizes;  // a -1 is resolved here, where it stands for a part of one dimension

@@ -48,9 +48,9 @@ Tensor Loss::operator()(const Tensor& input, const Tensor& target) const {
   return call_module(*this, input, target);
 }
 
-MSELoss::MSELoss(Reduction kind) : reduction(kind) {}
+MSELoss::MSELoss(Reduction reduction) : reduction(reduction) {}
 
-MSELoss::MSELoss(Module& owner, const char* name, Reduction kind) : MSELoss(kind) {
+MSELoss::MSELoss(Module& owner, const char* name, Reduction reduction) : MSELoss(reduction) {
   join(owner, name);
 }
 
@@ -58,9 +58,9 @@ Tensor MSELoss::forward(const Tensor& input, const Tensor& target) const {
   return mse_loss(input, target, reduction);
 }
 
-L1Loss::L1Loss(Reduction kind) : reduction(kind) {}
+L1Loss::L1Loss(Reduction reduction) : reduction(reduction) {}
 
-L1Loss::L1Loss(Module& owner, const char* name, Reduction kind) : L1Loss(kind) {
+L1Loss::L1Loss(Module& owner, const char* name, Reduction reduction) : L1Loss(reduction) {
   join(owner, name);
 }
 
@@ -68,10 +68,10 @@ Tensor L1Loss::forward(const Tensor& input, const Tensor& target) const {
   return l1_loss(input, target, reduction);
 }
 
-SmoothL1Loss::SmoothL1Loss(Reduction kind, double at) : reduction(kind), beta(at) {}
+SmoothL1Loss::SmoothL1Loss(Reduction reduction, double beta) : reduction(reduction), beta(beta) {}
 
-SmoothL1Loss::SmoothL1Loss(Module& owner, const char* name, Reduction kind, double at)
-    : SmoothL1Loss(kind, at) {
+SmoothL1Loss::SmoothL1Loss(Module& owner, const char* name, Reduction reduction, double beta)
+    : SmoothL1Loss(reduction, beta) {
   join(owner, name);
 }
 
@@ -79,10 +79,10 @@ Tensor SmoothL1Loss::forward(const Tensor& input, const Tensor& target) const {
   return smooth_l1_loss(input, target, reduction, beta);
 }
 
-HuberLoss::HuberLoss(Reduction kind, double at) : reduction(kind), delta(at) {}
+HuberLoss::HuberLoss(Reduction reduction, double delta) : reduction(reduction), delta(delta) {}
 
-HuberLoss::HuberLoss(Module& owner, const char* name, Reduction kind, double at)
-    : HuberLoss(kind, at) {
+HuberLoss::HuberLoss(Module& owner, const char* name, Reduction reduction, double delta)
+    : HuberLoss(reduction, delta) {
   join(owner, name);
 }
 
@@ -90,10 +90,11 @@ Tensor HuberLoss::forward(const Tensor& input, const Tensor& target) const {
   return huber_loss(input, target, reduction, delta);
 }
 
-KLDivLoss::KLDivLoss(Reduction kind, bool is_log) : reduction(kind), log_target(is_log) {}
+KLDivLoss::KLDivLoss(Reduction reduction, bool log_target)
+    : reduction(reduction), log_target(log_target) {}
 
-KLDivLoss::KLDivLoss(Module& owner, const char* name, Reduction kind, bool is_log)
-    : KLDivLoss(kind, is_log) {
+KLDivLoss::KLDivLoss(Module& owner, const char* name, Reduction reduction, bool log_target)
+    : KLDivLoss(reduction, log_target) {
   join(owner, name);
 }
 
@@ -142,9 +143,10 @@ Tensor NLLLoss::forward(const Tensor& input, const Tensor& target) const {
                   {.weight = weight, .ignore_index = ignore_index, .reduction = reduction});
 }
 
-DiceLoss::DiceLoss(const DiceOptions& given) : options(given) {}
+DiceLoss::DiceLoss(const DiceOptions& options) : options(options) {}
 
-DiceLoss::DiceLoss(Module& owner, const char* name, const DiceOptions& given) : DiceLoss(given) {
+DiceLoss::DiceLoss(Module& owner, const char* name, const DiceOptions& options)
+    : DiceLoss(options) {
   join(owner, name);
 }
 
@@ -152,10 +154,10 @@ Tensor DiceLoss::forward(const Tensor& input, const Tensor& target) const {
   return dice_loss(input, target, options);
 }
 
-FocalLoss::FocalLoss(const FocalOptions& given) : options(given) {}
+FocalLoss::FocalLoss(const FocalOptions& options) : options(options) {}
 
-FocalLoss::FocalLoss(Module& owner, const char* name, const FocalOptions& given)
-    : FocalLoss(given) {
+FocalLoss::FocalLoss(Module& owner, const char* name, const FocalOptions& options)
+    : FocalLoss(options) {
   join(owner, name);
 }
 
@@ -163,12 +165,12 @@ Tensor FocalLoss::forward(const Tensor& input, const Tensor& target) const {
   return focal_loss(input, target, options);
 }
 
-CosineEmbeddingLoss::CosineEmbeddingLoss(double least, Reduction kind)
-    : margin(least), reduction(kind) {}
+CosineEmbeddingLoss::CosineEmbeddingLoss(double margin, Reduction reduction)
+    : margin(margin), reduction(reduction) {}
 
-CosineEmbeddingLoss::CosineEmbeddingLoss(Module& owner, const char* name, double least,
-                                         Reduction kind)
-    : CosineEmbeddingLoss(least, kind) {
+CosineEmbeddingLoss::CosineEmbeddingLoss(Module& owner, const char* name, double margin,
+                                         Reduction reduction)
+    : CosineEmbeddingLoss(margin, reduction) {
   join(owner, name);
 }
 

@@ -4,6 +4,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/state.h>
 
+#include <concepts>
 #include <functional>
 #include <memory>
 
@@ -81,7 +82,7 @@ class Module {
   /// forward, with the hooks, and with the module's name in the graph and in front of errors.
   Tensor operator()(const Tensor& input) const;
   template <class... Args>
-  requires(sizeof...(Args) != 1) void operator()(const Args&...) const {
+  void operator()(const Args&...) const requires(sizeof...(Args) != 1) {
     static_assert(sizeof...(Args) == 1,
                   "a module whose forward takes more than one tensor is a `struct Net : "
                   "nn::ModuleOf<Net>`; then net(x, y) calls it");
@@ -231,8 +232,8 @@ M clone(const M& module) {
 /// share parameters; `clone(any)` doesn't.
 class AnyModule {
  public:
-  template <class M>
-  requires std::is_base_of_v<Module, M> AnyModule(M module)  // NOLINT: implicit
+  template <std::derived_from<Module> M>
+  AnyModule(M module)  // NOLINT: implicit
       : copy_([](const Module& from) -> Module* { return new M(static_cast<const M&>(from)); }),
         module_(new M(std::move(module))) {
     module_->check_members(static_cast<M*>(module_.get()), sizeof(M));

@@ -31,10 +31,10 @@ int64_t positive(const std::string& name, int64_t features) {
 
 }  // namespace
 
-BatchNorm::BatchNorm(int dims, int64_t features, const BatchNormOptions& norm_options)
+BatchNorm::BatchNorm(int dims, int64_t features, const BatchNormOptions& options)
     : spatial(dims),
       num_features(positive(layer_name("BatchNorm", dims), features)),
-      options(norm_options),
+      options(options),
       weight(*this, "weight", ones_if(options.affine, {features})),
       bias(*this, "bias", zeros_if(options.affine && options.bias, {features})),
       running_mean(*this, "running_mean", zeros_if(options.track_running_stats, {features})),
@@ -149,10 +149,10 @@ void update_bn(Module& module, const std::function<void()>& calls) {
   calls();
 }
 
-InstanceNorm::InstanceNorm(int dims, int64_t features, const InstanceNormOptions& norm_options)
+InstanceNorm::InstanceNorm(int dims, int64_t features, const InstanceNormOptions& options)
     : spatial(dims),
       num_features(positive(layer_name("InstanceNorm", dims), features)),
-      options(norm_options),
+      options(options),
       weight(*this, "weight", ones_if(options.affine, {features})),
       bias(*this, "bias", zeros_if(options.affine && options.bias, {features})),
       running_mean(*this, "running_mean", zeros_if(options.track_running_stats, {features})),
@@ -186,15 +186,15 @@ std::string InstanceNorm::extra_repr() const {
                      repr(bias.defined()), repr(options.track_running_stats));
 }
 
-LayerNorm::LayerNorm(const Shape& shape, const LayerNormOptions& norm_options)
+LayerNorm::LayerNorm(const Shape& shape, const LayerNormOptions& options)
     : normalized_shape(shape),
-      options(norm_options),
+      options(options),
       weight(*this, "weight", ones_if(options.elementwise_affine, shape)),
       bias(*this, "bias", zeros_if(options.elementwise_affine && options.bias, shape)) {}
 
 LayerNorm::LayerNorm(Module& owner, const char* name, const Shape& shape,
-                     const LayerNormOptions& norm_options)
-    : LayerNorm(shape, norm_options) {
+                     const LayerNormOptions& options)
+    : LayerNorm(shape, options) {
   join(owner, name);
 }
 
@@ -207,10 +207,10 @@ std::string LayerNorm::extra_repr() const {
                      options.eps, repr(options.elementwise_affine), repr(bias.defined()));
 }
 
-GroupNorm::GroupNorm(int64_t groups, int64_t channels, const GroupNormOptions& norm_options)
+GroupNorm::GroupNorm(int64_t groups, int64_t channels, const GroupNormOptions& options)
     : num_groups(groups),
       num_channels(channels),
-      options(norm_options),
+      options(options),
       weight(*this, "weight", ones_if(options.affine, {channels})),
       bias(*this, "bias", zeros_if(options.affine && options.bias, {channels})) {
   check(groups > 0 && channels % groups == 0, "GroupNorm",
@@ -218,8 +218,8 @@ GroupNorm::GroupNorm(int64_t groups, int64_t channels, const GroupNormOptions& n
 }
 
 GroupNorm::GroupNorm(Module& owner, const char* name, int64_t groups, int64_t channels,
-                     const GroupNormOptions& norm_options)
-    : GroupNorm(groups, channels, norm_options) {
+                     const GroupNormOptions& options)
+    : GroupNorm(groups, channels, options) {
   join(owner, name);
 }
 
@@ -232,14 +232,13 @@ std::string GroupNorm::extra_repr() const {
                      repr(options.affine), repr(bias.defined()));
 }
 
-RMSNorm::RMSNorm(const Shape& shape, const RMSNormOptions& norm_options)
+RMSNorm::RMSNorm(const Shape& shape, const RMSNormOptions& options)
     : normalized_shape(shape),
-      options(norm_options),
+      options(options),
       weight(*this, "weight", ones_if(options.elementwise_affine, shape)) {}
 
-RMSNorm::RMSNorm(Module& owner, const char* name, const Shape& shape,
-                 const RMSNormOptions& norm_options)
-    : RMSNorm(shape, norm_options) {
+RMSNorm::RMSNorm(Module& owner, const char* name, const Shape& shape, const RMSNormOptions& options)
+    : RMSNorm(shape, options) {
   join(owner, name);
 }
 

@@ -19,10 +19,10 @@ std::string short_repr(const Dims& sizes) {
 
 }  // namespace
 
-MaxPool::MaxPool(int dims, const Dims& kernel, const MaxPoolOptions& pool_options)
+MaxPool::MaxPool(int dims, const Dims& kernel, const MaxPoolOptions& options)
     : spatial(dims),
       kernel_size(sizes_of(layer_name("MaxPool", dims), "kernel_size", kernel, dims)),
-      options(pool_options) {}
+      options(options) {}
 
 Tensor MaxPool::forward(const Tensor& input) const {
   if (spatial == 1) return max_pool1d(input, kernel_size, options);
@@ -39,10 +39,10 @@ std::string MaxPool::extra_repr() const {
                      repr(options.ceil_mode));
 }
 
-AvgPool::AvgPool(int dims, const Dims& kernel, const AvgPoolOptions& pool_options)
+AvgPool::AvgPool(int dims, const Dims& kernel, const AvgPoolOptions& options)
     : spatial(dims),
       kernel_size(sizes_of(layer_name("AvgPool", dims), "kernel_size", kernel, dims)),
-      options(pool_options) {
+      options(options) {
   check(dims > 1 || !options.divisor_override, "AvgPool1d", "divisor_override must not be given",
         options.divisor_override.value_or(0));
 }
@@ -61,8 +61,8 @@ std::string AvgPool::extra_repr() const {
                      short_repr(options.padding));
 }
 
-AdaptivePool::AdaptivePool(Kind pool_kind, int dims, const Dims& size)
-    : kind(pool_kind), spatial(dims), output_size(size) {
+AdaptivePool::AdaptivePool(Kind kind, int dims, const Dims& size)
+    : kind(kind), spatial(dims), output_size(size) {
   sizes_of(type_name(), "output_size", size, dims);
 }
 

@@ -53,9 +53,8 @@ bool is_cast(const Tensor& tensor) {
 
 }  // namespace
 
-Recurrent::Recurrent(int64_t gates, int64_t input, int64_t hidden,
-                     const RecurrentOptions& recurrent_options)
-    : input_size(input), hidden_size(hidden), options(recurrent_options), gates_(gates) {
+Recurrent::Recurrent(int64_t gates, int64_t input, int64_t hidden, const RecurrentOptions& options)
+    : input_size(input), hidden_size(hidden), options(options), gates_(gates) {
   check(input > 0 && hidden > 0, "Recurrent", "sizes must be positive", input, " and ", hidden);
   check(options.num_layers > 0, "Recurrent", "num_layers must be positive", options.num_layers);
   check(options.num_layers <= kMostLayers, "Recurrent", "num_layers must be at most 65536",

@@ -31,13 +31,13 @@ Tensor permute_last(const Tensor& input, std::initializer_list<int64_t> order) {
 
 }  // namespace
 
-Upsample::Upsample(const InterpolateOptions& interpolate_options) : options(interpolate_options) {
+Upsample::Upsample(const InterpolateOptions& options) : options(options) {
   check(options.size.empty() != options.scale_factor.empty(), "Upsample",
         "either size or scale_factor must be given", options.size.empty() ? "none" : "both");
 }
 
-Upsample::Upsample(Module& owner, const char* name, const InterpolateOptions& interpolate_options)
-    : Upsample(interpolate_options) {
+Upsample::Upsample(Module& owner, const char* name, const InterpolateOptions& options)
+    : Upsample(options) {
   join(owner, name);
 }
 
@@ -74,9 +74,9 @@ Tensor pixel_unshuffle(const Tensor& input, int64_t r) {
       .reshape(with_last(input, {c * r * r, height / r, width / r}));
 }
 
-PixelShuffle::PixelShuffle(int64_t factor) : upscale_factor(factor) {}
-PixelShuffle::PixelShuffle(Module& owner, const char* name, int64_t factor)
-    : Module(owner, name), upscale_factor(factor) {}
+PixelShuffle::PixelShuffle(int64_t upscale_factor) : upscale_factor(upscale_factor) {}
+PixelShuffle::PixelShuffle(Module& owner, const char* name, int64_t upscale_factor)
+    : Module(owner, name), upscale_factor(upscale_factor) {}
 Tensor PixelShuffle::forward(const Tensor& input) const {
   return pixel_shuffle(input, upscale_factor);
 }
@@ -84,9 +84,9 @@ std::string PixelShuffle::extra_repr() const {
   return fmt::format("upscale_factor={}", upscale_factor);
 }
 
-PixelUnshuffle::PixelUnshuffle(int64_t factor) : downscale_factor(factor) {}
-PixelUnshuffle::PixelUnshuffle(Module& owner, const char* name, int64_t factor)
-    : Module(owner, name), downscale_factor(factor) {}
+PixelUnshuffle::PixelUnshuffle(int64_t downscale_factor) : downscale_factor(downscale_factor) {}
+PixelUnshuffle::PixelUnshuffle(Module& owner, const char* name, int64_t downscale_factor)
+    : Module(owner, name), downscale_factor(downscale_factor) {}
 Tensor PixelUnshuffle::forward(const Tensor& input) const {
   return pixel_unshuffle(input, downscale_factor);
 }

@@ -1,4 +1,5 @@
 #include <aorta/core/check.h>
+#include <aorta/core/io/bytes.h>
 #include <aorta/core/ops/creation.h>
 
 #include <algorithm>
@@ -61,13 +62,12 @@ std::string drawable(std::string_view text) {
       ++i;
       continue;
     }
-    size_t end = i + 1;
-    while (end < text.size() && (text[end] & 0xc0) == 0x80) ++end;
+    const size_t size = std::max<size_t>(io::utf8_length(text.substr(i)), 1);
     const auto* like = std::find_if(std::begin(kLike), std::end(kLike), [&](const auto& each) {
-      return each.first == text.substr(i, end - i);
+      return each.first == text.substr(i, size);
     });
     out += like == std::end(kLike) ? "?" : like->second;
-    i = end;
+    i += size;
   }
   return out;
 }

@@ -109,11 +109,10 @@ class Tracer {
 
 }  // namespace
 
-Grid sample_grid(const std::function<double(double x, double y)>& f, double x_low, double x_high,
-                 double y_low, double y_high, int columns, int rows) {
-  Grid grid{x_low, x_high, y_low, y_high, columns, rows, {}};
-  for (int row = 0; row < rows; ++row)
-    for (int column = 0; column < columns; ++column)
+Grid sample_grid(const std::function<double(double x, double y)>& f, Grid grid) {
+  grid.values.clear();
+  for (int row = 0; row < grid.rows; ++row)
+    for (int column = 0; column < grid.columns; ++column)
       grid.values.push_back(f(grid.x(column), grid.y(row)));
   return grid;
 }

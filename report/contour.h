@@ -10,7 +10,7 @@ namespace aorta::report {
 struct Grid {
   double x_low = 0, x_high = 1, y_low = 0, y_high = 1;
   int columns = 2, rows = 2;
-  std::vector<double> values;  // row by row, the lowest y first
+  std::vector<double> values = {};  // row by row, the lowest y first
 
   double x(double column) const { return x_low + (x_high - x_low) * column / (columns - 1); }
   double y(double row) const { return y_low + (y_high - y_low) * row / (rows - 1); }
@@ -20,8 +20,8 @@ struct Grid {
   }
 };
 
-Grid sample_grid(const std::function<double(double x, double y)>& f, double x_low, double x_high,
-                 double y_low, double y_high, int columns, int rows);
+/// The grid with the values of f.
+Grid sample_grid(const std::function<double(double x, double y)>& f, Grid grid);
 
 using Polyline = std::vector<std::pair<double, double>>;
 

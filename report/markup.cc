@@ -2,33 +2,16 @@
 
 #include <algorithm>
 
+#include <aorta/core/io/bytes.h>
 #include <aorta/report/markup.h>
 
 namespace aorta::report {
 namespace {
 
-// The bytes of the letter at `at`, 0 where none is (RFC 3629, table 3-7 of Unicode's chapter 3).
-size_t letter_size(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0u;
-  };
-  const auto continues = [&](size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first < 0xe0) return continues(1) ? 2 : 0;
-  if (first >= 0xe0 && first < 0xf0) {
-    const bool overlong = first == 0xe0 && byte(1) < 0xa0;
-    const bool surrogate = first == 0xed && byte(1) >= 0xa0;
-    // U+FFFE and U+FFFF are no letters of XML.
-    const bool forbidden = first == 0xef && byte(1) == 0xbf && byte(2) >= 0xbe;
-    return continues(1) && continues(2) && !overlong && !surrogate && !forbidden ? 3 : 0;
-  }
-  if (first >= 0xf0 && first < 0xf5) {
-    const bool overlong = first == 0xf0 && byte(1) < 0x90;
-    const bool beyond = first == 0xf4 && byte(1) >= 0x90;
-    return continues(1) && continues(2) && continues(3) && !overlong && !beyond ? 4 : 0;
-  }
-  return 0;
+// The bytes of the letter that starts a text, 0 where none of XML does: U+FFFE and U+FFFF are none.
+size_t letter_size(std::string_view text) {
+  if (text.starts_with("\xef\xbf\xbe") || text.starts_with("\xef\xbf\xbf")) return 0;
+  return io::utf8_length(text);
 }
 
 }  // namespace
@@ -36,7 +19,7 @@ size_t letter_size(std::string_view text, size_t at) {
 std::string escape(std::string_view text) {
   std::string escaped;
   for (size_t at = 0; at < text.size();) {
-    const size_t size = letter_size(text, at);
+    const size_t size = letter_size(text.substr(at));
     const char c = text[at];
     if (size == 0)
       escaped += "\xef\xbf\xbd";

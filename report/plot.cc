@@ -158,7 +158,12 @@ Plot& Plot::contours(const std::function<double(double x, double y)>& f,
   check(x.scale == Scale::linear && y.scale == Scale::linear, "plot", "contours need linear axes",
         "a log axis");
   constexpr int kColumns = 241, kRows = 181, kLevels = 16;
-  const Grid grid = sample_grid(f, *x.low, *x.high, *y.low, *y.high, kColumns, kRows);
+  const Grid grid = sample_grid(f, {.x_low = *x.low,
+                                    .x_high = *x.high,
+                                    .y_low = *y.low,
+                                    .y_high = *y.high,
+                                    .columns = kColumns,
+                                    .rows = kRows});
   if (levels.empty()) levels = quantile_levels(grid, kLevels);
   for (size_t i = 0; i < levels.size(); ++i) {
     const double shade =

@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include <aorta/core/clock.h>
+#include <aorta/core/io/bytes.h>
 #include <aorta/report/progress.h>
 
 namespace aorta::report {
@@ -67,28 +68,20 @@ template <class F>
 void each_letter(std::string_view text, bool utf8, const F& f) {
   for (size_t at = 0; at < text.size();) {
     const auto first = static_cast<unsigned char>(text[at]);
-    size_t end = at + 1;
-    while (end < text.size() && end - at < 4 && (text[end] & 0xc0) == 0x80) ++end;
-    const size_t size = first < 0x80   ? 1
-                        : first < 0xc2 ? 0
-                        : first < 0xe0 ? 2
-                        : first < 0xf0 ? 3
-                        : first < 0xf5 ? 4
-                                       : 0;
-    if (first < 0x80) {
-      f(first < 0x20 || first == 0x7f ? std::string_view(" ") : text.substr(at, 1), 1);
-      at += 1;
+    const size_t size = io::utf8_length(text.substr(at));
+    const std::string_view letter = text.substr(at, std::max<size_t>(size, 1));
+    at += letter.size();
+    if (size == 1) {
+      f(first < 0x20 || first == 0x7f ? std::string_view(" ") : letter, 1);
       continue;
     }
-    const bool sound = size == end - at;
     uint32_t code = first & (0xffu >> (size + 1));
-    for (size_t i = 1; sound && i < size; ++i)
-      code = code << 6 | (static_cast<unsigned char>(text[at + i]) & 0x3fu);
+    for (const char c : letter.substr(1))
+      code = code << 6 | (static_cast<unsigned char>(c) & 0x3fu);
     // C1 control characters steer terminals; East Asian letters and emoji are two columns wide.
-    const bool shown = utf8 && sound && code >= 0xa0;
+    const bool shown = utf8 && size > 0 && code >= 0xa0;
     const bool wide = code >= 0x2e80 || (code >= 0x1100 && code < 0x1160);
-    f(shown ? text.substr(at, size) : std::string_view("?"), shown && wide ? 2 : 1);
-    at = end;
+    f(shown ? letter : std::string_view("?"), shown && wide ? 2 : 1);
   }
 }
 

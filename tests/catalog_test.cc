@@ -110,7 +110,8 @@ std::set<std::string> tested_names() {
   return names;
 }
 
-// The functions that core/ops/*.h declare at the start of a line, of a result of a type of ours.
+// The functions of something that core/ops/*.h declare at the start of a line, of a result of a
+// type of ours or bool.
 std::set<std::string> public_functions() {
   std::set<std::string> names;
   for (const auto& file : std::filesystem::directory_iterator("core/ops")) {
@@ -118,7 +119,7 @@ std::set<std::string> public_functions() {
     std::ifstream stream(file.path());
     for (std::string line; std::getline(stream, line);) {
       static const std::regex declaration(
-          "^(?:inline )?(?:const )?(?:[A-Z]\\w*|std::vector<Tensor>)&? (\\w+)\\(.*");
+          "^(?:inline )?(?:const )?(?:[A-Z]\\w*|std::vector<Tensor>|bool)&? (\\w+)\\([^)].*");
       std::smatch match;
       if (std::regex_match(line, match, declaration)) names.insert(match[1]);
     }

@@ -17,13 +17,11 @@ namespace {
 constexpr int64_t kBlockRows = 192, kFewBlockRows = 48;
 constexpr int64_t kSumBytes = 768 << 10;
 
-int64_t sum_size(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
-
 // ---- y from x, or x from y: rows are positions, columns the channels of the result.
 
-class Map {
+class PackedConvolution {
  public:
-  Map(const ConvolutionArgs& args, bool transposed)
+  PackedConvolution(const ConvolutionArgs& args, bool transposed)
       : args_(args),
         kind_(gemm_kind(args.dtype)),
         tile_(gemm_loops().tile(kind_)),
@@ -78,7 +76,7 @@ class Map {
   }
 
  private:
-  // Bias in the type of the sums.
+  // Converts the bias to the type of the sums.
   void widen_bias() {
     if (!args_.bias || !is_half(args_.dtype)) return;
     bias_.resize(static_cast<size_t>(stride_));
@@ -92,7 +90,7 @@ class Map {
     return all + (group * columns_ + column) * sum_size(args_.dtype);
   }
 
-  // For positions that read nothing.
+  // Gives positions that read nothing the bias alone.
   void fill_with_bias() const {
     int64_t positions = args_.batch;
     for (const ConvDim& dim : args_.dims) positions *= target_ == args_.y ? dim.output : dim.input;
@@ -138,7 +136,7 @@ class Map {
     }
   }
 
-  // A packed strip of rows, and then their sums.
+  // A block's memory holds a packed strip of rows, and then their sums.
   void plan_block() {
     const int64_t rows = block_panels_ * tile_.rows;
     int64_t depth = 0;
@@ -149,7 +147,7 @@ class Map {
     block_bytes_ = sums_at_ + rows * columns_ * sum_size(args_.dtype);
   }
 
-  // The rows whose share of the work begins in [work.begin, work.end).
+  // Multiplies the rows whose share of the work begins in [work.begin, work.end).
   void multiply_part(int64_t group, Range work, Range columns, char* memory) const {
     int64_t done = 0;
     for (const ConvRegion& region : plan_.regions()) {
@@ -262,16 +260,17 @@ class Map {
 };
 
 void convolution_kernel(const ConvolutionArgs& args) {
-  if (takes_winograd(args)) return winograd_map(args, false);
-  takes_rows(args) ? map_by_rows(args, false) : Map(args, false).run();
+  if (takes_winograd(args)) return winograd_convolution(args, false);
+  takes_rows(args) ? convolution_by_rows(args, false) : PackedConvolution(args, false).run();
 }
 void convolution_transpose_kernel(const ConvolutionArgs& args) {
-  if (takes_winograd(args)) return winograd_map(args, true);
-  takes_rows_transposed(args) ? map_by_rows(args, true) : Map(args, true).run();
+  if (takes_winograd(args)) return winograd_convolution(args, true);
+  takes_rows_transposed(args) ? convolution_by_rows(args, true)
+                              : PackedConvolution(args, true).run();
 }
 void convolution_weight_kernel(const ConvolutionArgs& args) {
   if (takes_winograd(args)) return winograd_weight_gradient(args);
-  takes_rows(args) ? weight_by_rows(args) : multiply_weights(args);
+  takes_rows(args) ? weight_gradient_by_rows(args) : packed_weight_gradient(args);
 }
 
 }  // namespace

@@ -17,15 +17,15 @@ struct SumRows {
   const int64_t* offsets = nullptr;
 };
 
-/// w from x and y as matrix products.
-void multiply_weights(const ConvolutionArgs& args);
+/// The gradient of w from x and y, as matrix products of packed blocks.
+void packed_weight_gradient(const ConvolutionArgs& args);
 
 /// Few channels: matrix products of rows of x, y and w where they lie, without packing. Whether the
 /// rule on the shape takes y and w, and x (the transposed convolution).
 bool takes_rows(const ConvolutionArgs& args);
 bool takes_rows_transposed(const ConvolutionArgs& args);
-void map_by_rows(const ConvolutionArgs& args, bool transposed);
-void weight_by_rows(const ConvolutionArgs& args);
+void convolution_by_rows(const ConvolutionArgs& args, bool transposed);
+void weight_gradient_by_rows(const ConvolutionArgs& args);
 
 AORTA_EACH_ISA(void store_sums(const SumRows& rows);)
 

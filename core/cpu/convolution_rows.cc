@@ -31,9 +31,9 @@ ConvDim seen(const ConvDim& dim, bool transposed) {
 
 // What y, x and w have in common. Read are rows of x, or of y for the transposed convolution, whose
 // taps count from the end.
-class Rows {
+class ConvolutionByRows {
  public:
-  Rows(const ConvolutionArgs& args, bool transposed)
+  ConvolutionByRows(const ConvolutionArgs& args, bool transposed)
       : args_(args),
         transposed_(transposed),
         d_(seen(args.dims[0], transposed)),
@@ -55,7 +55,7 @@ class Rows {
     }
   }
 
-  void map() const {
+  void convolve() const {
     const Scratch weights(taps_ * columns_ * results_ * item_);
     lay_out(weights.data());
     const int64_t work = taps_ * columns_ * results_ * w_.output;
@@ -67,13 +67,13 @@ class Rows {
                    const Scratch result(half_ ? w_.output * results_ * item_ : 0);
                    for (int64_t row = begin; row < end; ++row) {
                      char* const place = target + row * stored;
-                     map_row(row, weights.data(), window, half_ ? result.data() : place);
+                     convolve_row(row, weights.data(), window, half_ ? result.data() : place);
                      if (half_) narrow(place, result.data(), w_.output * results_);
                    }
                  });
   }
 
-  void weight() const {
+  void weight_gradient() const {
     const int64_t rows = args_.batch * d_.input * h_.input, size = results_ * taps_ * columns_;
     const int64_t parts = std::min(rows, kParts);
     const Scratch sums(parts * size * item_);
@@ -170,7 +170,7 @@ class Rows {
     }
   }
 
-  void map_row(int64_t row, const char* weights, Window& window, char* target) const {
+  void convolve_row(int64_t row, const char* weights, Window& window, char* target) const {
     const int64_t image = row / (d_.output * h_.output);
     const int64_t bytes = w_.output * results_ * item_;
     Gemm product;
@@ -281,7 +281,11 @@ bool takes_rows_transposed(const ConvolutionArgs& args) {
   return takes_rows(args) && args.dims[2].padding < args.dims[2].kernel;
 }
 
-void map_by_rows(const ConvolutionArgs& args, bool transposed) { Rows(args, transposed).map(); }
-void weight_by_rows(const ConvolutionArgs& args) { Rows(args, false).weight(); }
+void convolution_by_rows(const ConvolutionArgs& args, bool transposed) {
+  ConvolutionByRows(args, transposed).convolve();
+}
+void weight_gradient_by_rows(const ConvolutionArgs& args) {
+  ConvolutionByRows(args, false).weight_gradient();
+}
 
 }  // namespace aorta::cpu

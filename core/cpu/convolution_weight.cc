@@ -42,16 +42,16 @@ Range range_of(const ConvDim& dim, int64_t tap) {
   return {range.first, std::max(range.first, range.end)};
 }
 
-class Weights {
+class PackedWeightGradient {
  public:
-  explicit Weights(const ConvolutionArgs& args)
+  explicit PackedWeightGradient(const ConvolutionArgs& args)
       : args_(args),
         kind_(gemm_kind(args.dtype)),
         tile_(gemm_loops().tile(kind_)),
         pack_(gemm_loops().pack),
         block_(gemm_loops().block),
         item_(item_size(args.dtype)),
-        sum_(args.dtype == DType::f64 ? 8 : 4),
+        sum_(sum_size(args.dtype)),
         rows_(args.y_channels / args.groups),
         channels_(args.x_channels / args.groups),
         taps_(args.dims[0].kernel * args.dims[1].kernel * args.dims[2].kernel),
@@ -304,6 +304,6 @@ class Weights {
 
 }  // namespace
 
-void multiply_weights(const ConvolutionArgs& args) { Weights(args).run(); }
+void packed_weight_gradient(const ConvolutionArgs& args) { PackedWeightGradient(args).run(); }
 
 }  // namespace aorta::cpu

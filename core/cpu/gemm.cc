@@ -28,9 +28,8 @@ constexpr int64_t kSmallOutput = 4096;
 const void* at(const void* data, int64_t offset, DType dtype) {
   return static_cast<const char*>(data) + offset * item_size(dtype);
 }
-int64_t output_size(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
 void* output_at(const Gemm& g, int64_t row, int64_t column) {
-  return static_cast<char*>(g.c) + (row * g.ldc + column) * output_size(g.dtype);
+  return static_cast<char*>(g.c) + (row * g.ldc + column) * sum_size(g.dtype);
 }
 
 // The part of `g` with `rows` rows from `row` and `columns` columns from `column`.
@@ -251,7 +250,7 @@ void add_parts(const Gemm& g, T* parts, int64_t count) {
 }
 
 void gemm_in_parts(const Gemm& g) {
-  const int64_t count = divide_up(g.k, kPartDepth), size = g.m * g.n * output_size(g.dtype);
+  const int64_t count = divide_up(g.k, kPartDepth), size = g.m * g.n * sum_size(g.dtype);
   const Scratch parts(count * size);
   const int64_t grain = divide_up(kTaskWork, kPartDepth * g.m * g.n);
   parallel_for(0, count, grain, [&](int64_t begin, int64_t end) {

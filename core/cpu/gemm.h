@@ -33,6 +33,9 @@ struct Gemm {
 /// instruction set.)
 void gemm(const Gemm& gemm);
 
+/// Bytes of a sum of products of `dtype`, an element of `c`.
+constexpr int64_t sum_size(DType dtype) { return item_size(compute_dtype(dtype)); }
+
 /// Which kernel the rule on the sizes picks: for tests and benchmarks.
 enum class GemmPath : uint8_t { direct, dots, packed };
 GemmPath gemm_path(const Gemm& gemm);

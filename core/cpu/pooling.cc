@@ -1,5 +1,6 @@
 #include <aorta/core/cpu/pooling.h>
 
+#include <aorta/core/cpu/compute.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
@@ -39,9 +40,6 @@ void run(const PoolArgs& args, PoolRowsFunction rows, bool backward) {
 
 // Channels beside each other that a thread takes: whole cache lines.
 constexpr int64_t kChannels = 64;
-
-template <class T>
-using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 // A plane's `n` channels of (windows, inner) onto sums (positions, step), which are 0.
 template <class T>

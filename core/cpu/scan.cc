@@ -1,3 +1,4 @@
+#include <aorta/core/cpu/compute.h>
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/parallel_for.h>
@@ -10,11 +11,6 @@ namespace {
 
 constexpr int64_t kGrain = 32768;
 constexpr int64_t kColumns = 64;
-
-// Elements as the reducers take them: half types as float.
-template <class T>
-using Compute =
-    std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
 
 // The running state of `columns` lines that lie side by side.
 template <class R, class T>

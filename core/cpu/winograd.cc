@@ -145,9 +145,9 @@ int64_t block_tiles(int64_t tiles, int64_t numbers_a_tile, int rows) {
 
 // ---- y from x, or x from y: tiles by channels.
 
-class WinogradMap {
+class WinogradConvolution {
  public:
-  WinogradMap(const ConvolutionArgs& args, bool transposed)
+  WinogradConvolution(const ConvolutionArgs& args, bool transposed)
       : args_(args),
         transposed_(transposed),
         tile_(loops_.tile(GemmKind::f32)),
@@ -440,8 +440,8 @@ bool takes_winograd(const ConvolutionArgs& args) {
   return h.dilation == w.dilation && tiles >= kLeastTiles && 10 * size >= 6 * covered;
 }
 
-void winograd_map(const ConvolutionArgs& args, bool transposed) {
-  WinogradMap(args, transposed).run();
+void winograd_convolution(const ConvolutionArgs& args, bool transposed) {
+  WinogradConvolution(args, transposed).run();
 }
 
 void winograd_weight_gradient(const ConvolutionArgs& args) { WinogradWeightGradient(args).run(); }

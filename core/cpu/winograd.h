@@ -90,7 +90,7 @@ AORTA_ISA_TABLE(WinogradLoops, winograd_loops)
 
 /// Whether the rule on the shape takes it.
 bool takes_winograd(const ConvolutionArgs& args);
-void winograd_map(const ConvolutionArgs& args, bool transposed);
+void winograd_convolution(const ConvolutionArgs& args, bool transposed);
 void winograd_weight_gradient(const ConvolutionArgs& args);
 
 }  // namespace aorta::cpu

@@ -31,10 +31,6 @@ std::string shape_text(std::span<const int64_t> shape) {
   return text + "]";
 }
 
-namespace {
-
-// The length of the UTF-8 sequence that starts `text`, 0 when it is malformed (RFC 3629: no
-// overlong forms, no surrogates, nothing above U+10FFFF).
 size_t utf8_length(std::string_view text) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   auto follows = [&](size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
@@ -55,8 +51,6 @@ size_t utf8_length(std::string_view text) {
   }
   return 0;
 }
-
-}  // namespace
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {

@@ -156,18 +156,17 @@ ConvolutionArgs arguments(const Tensor& x, const Tensor& y, const Tensor& w,
   return args;
 }
 
-// x or y from the other.
-Tensor map_channels(const Op<ConvolutionKernel, ConvolutionGradient>& op, const Tensor& from,
-                    const Tensor& w, const Tensor& bias, const ConvolutionPlan& plan) {
+// Computes y from x, or x from y when `transposed`.
+Tensor other_side(bool transposed, const Tensor& from, const Tensor& w, const Tensor& bias,
+                  const ConvolutionPlan& plan) {
+  const auto& op = transposed ? convolution_transpose_op : convolution_op;
   const ProfilerRange range(op.name(), {&from, &w});
-  const bool forward = &op == &convolution_op;
   const Tensor source = operand(from);
-  Tensor result =
-      forward
-          ? result_of(from, shape_of(from.size(0), w.size(0), plan, &ConvDim::output))
-          : result_of(from, shape_of(from.size(0), w.size(1) * plan.groups, plan, &ConvDim::input));
+  Tensor result = result_of(
+      from, transposed ? shape_of(from.size(0), w.size(1) * plan.groups, plan, &ConvDim::input)
+                       : shape_of(from.size(0), w.size(0), plan, &ConvDim::output));
   ConvolutionArgs args =
-      forward ? arguments(source, result, w, plan) : arguments(result, source, w, plan);
+      transposed ? arguments(result, source, w, plan) : arguments(source, result, w, plan);
   args.x_channels = w.size(1) * plan.groups;
   args.y_channels = w.size(0);
   const Tensor shifts = bias.defined() ? bias.detach().contiguous() : bias;
@@ -258,12 +257,12 @@ bool winograd_enabled() { return winograd_switch(); }
 
 Tensor kernel::convolution(const Tensor& x, const Tensor& w, const Tensor& bias,
                            const ConvolutionPlan& plan) {
-  return map_channels(convolution_op, x, w, bias, plan);
+  return other_side(false, x, w, bias, plan);
 }
 
 Tensor kernel::convolution_transpose(const Tensor& y, const Tensor& w, const Tensor& bias,
                                      const ConvolutionPlan& plan) {
-  return map_channels(convolution_transpose_op, y, w, bias, plan);
+  return other_side(true, y, w, bias, plan);
 }
 
 Tensor kernel::convolution_weight(const Tensor& x, const Tensor& y, const ConvolutionPlan& plan,

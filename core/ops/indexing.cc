@@ -40,6 +40,7 @@ using namespace kernel;
 namespace {
 
 using body::ScatterMode;
+using InPlaceOp = Op<ScatterKernel, void (*)(const Tensor&, int, const Tensor&, const Tensor&)>;
 
 // A 0-d tensor counts as 1-d with one element.
 Tensor lift(const Tensor& tensor) { return tensor.dim() == 0 ? tensor.reshape({1}) : tensor; }
@@ -86,6 +87,112 @@ Tensor expand_along(const Tensor& index, const Shape& shape, int dim) {
 
 void check_vector(const char* op, const Tensor& index) {
   check(index.dim() <= 1, op, "the index must be 0-d or 1-d", index.shape());
+}
+
+// table = combine(mode, table, source) at the indices, which are checked. Sums and products of half
+// types are taken in f32 and rounded once.
+void write_along(ScatterKernel kernel, ScatterMode mode, const Tensor& table, int dim,
+                 const Tensor& index, const Tensor& source) {
+  if (index.numel() == 0) return;
+  if (!is_half(table.dtype()) || mode == ScatterMode::assign) {
+    const Tensor values = source.shares_storage(table) ? source.clone() : source;
+    return kernel(plan_along(values, table, dim, index, true), mode_for(table.dtype(), mode));
+  }
+  const Tensor wide = table.to(f32);
+  kernel(plan_along(source.to(f32), wide, dim, index, true), mode);
+  table.copy_(wide);
+}
+
+// The checked index of a write, in as many dimensions as the source (at least 1): an empty one may
+// come in any.
+Tensor prepare_write(const char* op, const Tensor& self, int dim, const Tensor& index,
+                     const Tensor& source) {
+  check_writable(op, self);
+  check(source.dtype() == self.dtype(), op, "the source must have the tensor's dtype",
+        source.dtype(), " for ", self.dtype());
+  check(source.device() == self.device(), op, "tensors must be on one device", self.device(),
+        " and ", source.device());
+  const Tensor prepared = lift(prepare_index(op, index, self, &self));
+  const Tensor values = lift(source);
+  if (index.numel() == 0) return prepared.reshape(Dims::filled(values.dim(), 0));
+  check_index_shape(op, lift(self), prepared, dim);
+  check(values.dim() == prepared.dim(), op, "the index must have as many dimensions as the source",
+        index.shape(), " for shape ", source.shape());
+  for (int d = 0; d < values.dim(); ++d) {
+    check(prepared.shape()[d] <= values.shape()[d], op, "the index can't be larger than the source",
+          index.shape(), " for shape ", source.shape());
+  }
+  return check_index(op, prepared, dim, lift(self).shape()[dim], false);
+}
+
+const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tensor& self, int dim,
+                             const Tensor& index, const Tensor& source) {
+  const ProfilerRange range(row.name(), {&self, &index, &source});
+  const bool wanted = is_floating(self.dtype()) && needs_gradient(self, source);
+  const bool record = records_write(row.name(), self, wanted);
+  const Tensor target = lift(self), values = lift(source);
+  const uint32_t version = self.version();
+  write_along(row.kernel(self.device()), mode, target.detach(), dim, index, values.detach());
+  if (self.version() == version) self.bump_version();  // a copy back from f32 has done so
+  if (record) row.gradient()(target, dim, index, values);
+  return self;
+}
+
+// The shape of the slices at a vector of indices along `dim`.
+Shape slices_shape(const Tensor& self, int dim, const Tensor& index) {
+  Shape shape = lift(self).shape();
+  shape[dim] = index.numel();
+  return shape;
+}
+
+void check_slices(const char* op, const Tensor& self, int dim, const Tensor& index,
+                  const Tensor& source) {
+  check_vector(op, index);
+  const Shape shape = slices_shape(self, dim, index);
+  check(lift(source).shape() == shape, op, "the source must have the shape of the slices",
+        source.shape(), " for ", shape);
+}
+
+// Writes the slices at `index`, whose shape `values` has.
+const Tensor& write_slices(const char* op, const InPlaceOp& row, ScatterMode mode,
+                           const Tensor& self, int dim, const Tensor& index, const Tensor& values) {
+  const Tensor places = expand_along(prepare_index(op, index, self, &self), values.shape(), dim);
+  const Tensor prepared = prepare_write(op, self, dim, places, values);
+  return write_in_place(row, mode, self, dim, prepared, values);
+}
+
+ScatterMode mode_of(ScatterReduce reduce) {
+  switch (reduce) {
+    case ScatterReduce::prod:
+      return ScatterMode::prod;
+    case ScatterReduce::amax:
+      return ScatterMode::amax;
+    case ScatterReduce::amin:
+      return ScatterMode::amin;
+    case ScatterReduce::sum:
+    case ScatterReduce::mean:
+      break;
+  }
+  return ScatterMode::sum;
+}
+
+// What a reduction of nothing gives, before the first source comes.
+Scalar identity_of(ScatterReduce reduce, DType dtype) {
+  if (reduce == ScatterReduce::prod) return 1;
+  if (reduce != ScatterReduce::amax && reduce != ScatterReduce::amin) return 0;
+  const bool low = reduce == ScatterReduce::amax;
+  if (is_floating(dtype)) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return low ? -infinity : infinity;
+  }
+  if (dtype == DType::boolean) return !low;
+  if (dtype == DType::u8) return low ? 0 : 255;
+  if (dtype == DType::i32) return low ? INT32_MIN : INT32_MAX;
+  return low ? INT64_MIN : INT64_MAX;
+}
+
+Tensor scalar_like(const Tensor& like, const Scalar& value, const Shape& shape) {
+  return full({}, value, {.dtype = like.dtype(), .device = like.device()}).expand(shape);
 }
 
 }  // namespace
@@ -142,61 +249,6 @@ Tensor take_along_dim(const Tensor& input, const Tensor& index, std::optional<in
       .reshape(input.dim() == 0 ? Shape{} : shape);
 }
 
-namespace {
-
-using InPlaceOp = Op<ScatterKernel, void (*)(const Tensor&, int, const Tensor&, const Tensor&)>;
-
-// table = combine(mode, table, source) at the indices, which are checked. Sums and products of half
-// types are taken in f32 and rounded once.
-void write_along(ScatterKernel kernel, ScatterMode mode, const Tensor& table, int dim,
-                 const Tensor& index, const Tensor& source) {
-  if (index.numel() == 0) return;
-  if (!is_half(table.dtype()) || mode == ScatterMode::assign) {
-    const Tensor values = source.shares_storage(table) ? source.clone() : source;
-    return kernel(plan_along(values, table, dim, index, true), mode_for(table.dtype(), mode));
-  }
-  const Tensor wide = table.to(f32);
-  kernel(plan_along(source.to(f32), wide, dim, index, true), mode);
-  table.copy_(wide);
-}
-
-// The checked index of a write, in as many dimensions as the source (at least 1): an empty one may
-// come in any.
-Tensor prepare_write(const char* op, const Tensor& self, int dim, const Tensor& index,
-                     const Tensor& source) {
-  check_writable(op, self);
-  check(source.dtype() == self.dtype(), op, "the source must have the tensor's dtype",
-        source.dtype(), " for ", self.dtype());
-  check(source.device() == self.device(), op, "tensors must be on one device", self.device(),
-        " and ", source.device());
-  const Tensor prepared = lift(prepare_index(op, index, self, &self));
-  const Tensor values = lift(source);
-  if (index.numel() == 0) return prepared.reshape(Dims::filled(values.dim(), 0));
-  check_index_shape(op, lift(self), prepared, dim);
-  check(values.dim() == prepared.dim(), op, "the index must have as many dimensions as the source",
-        index.shape(), " for shape ", source.shape());
-  for (int d = 0; d < values.dim(); ++d) {
-    check(prepared.shape()[d] <= values.shape()[d], op, "the index can't be larger than the source",
-          index.shape(), " for shape ", source.shape());
-  }
-  return check_index(op, prepared, dim, lift(self).shape()[dim], false);
-}
-
-const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tensor& self, int dim,
-                             const Tensor& index, const Tensor& source) {
-  const ProfilerRange range(row.name(), {&self, &index, &source});
-  const bool wanted = is_floating(self.dtype()) && needs_gradient(self, source);
-  const bool record = records_write(row.name(), self, wanted);
-  const Tensor target = lift(self), values = lift(source);
-  const uint32_t version = self.version();
-  write_along(row.kernel(self.device()), mode, target.detach(), dim, index, values.detach());
-  if (self.version() == version) self.bump_version();  // a copy back from f32 has done so
-  if (record) row.gradient()(target, dim, index, values);
-  return self;
-}
-
-}  // namespace
-
 const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
   check_defined("scatter_", {{"input", self}, {"index", index}, {"source", source}});
   const int d = wrap_dim("scatter", dim, self.dim());
@@ -231,44 +283,6 @@ Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const 
   check_defined("scatter_add", {{"input", input}, {"index", index}, {"source", source}});
   return scatter_add_(input.clone(), dim, index, source);
 }
-
-namespace {
-
-ScatterMode mode_of(ScatterReduce reduce) {
-  switch (reduce) {
-    case ScatterReduce::prod:
-      return ScatterMode::prod;
-    case ScatterReduce::amax:
-      return ScatterMode::amax;
-    case ScatterReduce::amin:
-      return ScatterMode::amin;
-    case ScatterReduce::sum:
-    case ScatterReduce::mean:
-      break;
-  }
-  return ScatterMode::sum;
-}
-
-// What a reduction of nothing gives, before the first source comes.
-Scalar identity_of(ScatterReduce reduce, DType dtype) {
-  if (reduce == ScatterReduce::prod) return 1;
-  if (reduce != ScatterReduce::amax && reduce != ScatterReduce::amin) return 0;
-  const bool low = reduce == ScatterReduce::amax;
-  if (is_floating(dtype)) {
-    const double infinity = std::numeric_limits<double>::infinity();
-    return low ? -infinity : infinity;
-  }
-  if (dtype == DType::boolean) return !low;
-  if (dtype == DType::u8) return low ? 0 : 255;
-  if (dtype == DType::i32) return low ? INT32_MIN : INT32_MAX;
-  return low ? INT64_MIN : INT64_MAX;
-}
-
-Tensor scalar_like(const Tensor& like, const Scalar& value, const Shape& shape) {
-  return full({}, value, {.dtype = like.dtype(), .device = like.device()}).expand(shape);
-}
-
-}  // namespace
 
 Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                       ScatterReduce reduce, bool include_self) {
@@ -319,17 +333,11 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
   check_defined("index_add_", {{"input", self}, {"index", index}, {"source", source}});
   const char* const op = "index_add";
   const int d = wrap_dim(op, dim, self.dim());
-  check_vector(op, index);
-  Shape shape = lift(self).shape();
-  shape[d] = index.numel();
-  const Tensor values = lift(source);
-  check(values.shape() == shape, op, "the source must have the shape of the slices", source.shape(),
-        " for ", shape);
+  check_slices(op, self, d, index, source);
   check_fits(op, alpha, source.dtype());
+  const Tensor values = lift(source);
   const Tensor scaled = alpha.to_double() == 1 ? values : mul(values, alpha);
-  const Tensor places = expand_along(prepare_index(op, index, self, &self), shape, d);
-  const Tensor prepared = prepare_write(op, self, d, places, scaled);
-  return write_in_place(scatter_add_op, ScatterMode::sum, self, d, prepared, scaled);
+  return write_slices(op, scatter_add_op, ScatterMode::sum, self, d, index, scaled);
 }
 
 const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
@@ -337,15 +345,8 @@ const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
   check_defined("index_copy_", {{"input", self}, {"index", index}, {"source", source}});
   const char* const op = "index_copy";
   const int d = wrap_dim(op, dim, self.dim());
-  check_vector(op, index);
-  Shape shape = lift(self).shape();
-  shape[d] = index.numel();
-  const Tensor values = lift(source);
-  check(values.shape() == shape, op, "the source must have the shape of the slices", source.shape(),
-        " for ", shape);
-  const Tensor places = expand_along(prepare_index(op, index, self, &self), shape, d);
-  const Tensor prepared = prepare_write(op, self, d, places, values);
-  return write_in_place(scatter_op, ScatterMode::assign, self, d, prepared, values);
+  check_slices(op, self, d, index, source);
+  return write_slices(op, scatter_op, ScatterMode::assign, self, d, index, lift(source));
 }
 
 const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
@@ -357,10 +358,8 @@ const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
   check_vector(op, index);
   const Shape shape = lift(self).shape();
   const Tensor checked = check_index(op, prepare_index(op, index, self, &self), d, shape[d], true);
-  const Tensor places = expand_along(checked, shape, d);
-  const Tensor values = scalar_like(self, value, places.shape());
-  const Tensor prepared = prepare_write(op, self, d, places, values);
-  return write_in_place(scatter_op, ScatterMode::assign, self, d, prepared, values);
+  const Tensor values = scalar_like(self, value, slices_shape(self, d, index));
+  return write_slices(op, scatter_op, ScatterMode::assign, self, d, checked, values);
 }
 
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,

@@ -4,6 +4,7 @@
 #include <aorta/core/tensor.h>
 #include <aorta/data/images/image_transforms.h>
 
+#include <concepts>
 #include <variant>
 
 // What is done to a sample's images on their way into a batch, with torchvision's names, defaults
@@ -36,9 +37,8 @@ struct Transform {
   Any any;
 
   Transform() = default;
-  template <class T>
-  requires std::is_constructible_v<Any, const T&> Transform(const T& transform)  // NOLINT
-      : any(transform) {}
+  template <std::convertible_to<Any> T>
+  Transform(const T& transform) : any(transform) {}  // NOLINT: implicit
 
   template <class Visit>
   void fields(Visit&& visit) {
@@ -58,7 +58,7 @@ struct Views {
   std::vector<Tensor> images = {}, masks = {}, points = {};
 };
 
-/// Transforms one after another..
+/// Transforms that run one after another.
 class Transforms {
  public:
   Transforms() = default;
@@ -70,7 +70,8 @@ class Transforms {
   Views operator()(const Views& in, Generator& random = default_generator()) const;
   /// Transforms one image.
   Tensor operator()(const Tensor& image, Generator& random = default_generator()) const;
-  /// Into given memory, contiguous: the Views that `place(size)` gives once the size is known.
+  /// Transforms into given memory, contiguous: the Views that `place(size)` gives once the size is
+  /// known.
   template <class Place>
   void run(const Views& in, Generator& random, const Place& place) const {
     run(in, random, &place, [](const void* asked, FrameSize size) {

@@ -1,4 +1,7 @@
 #include <aorta/tests/catalog/rows.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
 
 namespace aorta::catalog {
 namespace {
@@ -356,6 +359,42 @@ void add_fill(std::vector<Row>& rows) {
        .overwrites = true});
 }
 
+// Questions of the host about two tensors: no fixture holds a bool that is no tensor.
+void check_allclose(Device device) {
+  const Tensor x = tensor({1.0, 0.0, -100.0}).to(device);
+  const Tensor y = tensor({1.000009, 1e-9, -100.0009}).to(device);
+  EXPECT_TRUE(allclose(x, y));
+  EXPECT_FALSE(allclose(x, y, 1e-6));
+  EXPECT_FALSE(allclose(x, y, 1e-5, 0));
+  EXPECT_TRUE(allclose(x, x.slice(0, 0, 1), 0, 101));
+  const Tensor nan = full({1}, std::nan("")).to(device);
+  EXPECT_FALSE(allclose(nan, nan));
+  EXPECT_TRUE(allclose(nan, nan, 0, 0, true));
+}
+
+void check_equal(Device device) {
+  const Tensor x = arange(6).to(device).view({2, 3});
+  EXPECT_TRUE(equal(x, x.clone()));
+  EXPECT_TRUE(equal(x.t(), x.t().contiguous()));
+  EXPECT_FALSE(equal(x, x.view({3, 2})));
+  EXPECT_FALSE(equal(x, x.slice(0, 0, 1)));
+  EXPECT_FALSE(equal(x, x.clone().fill_(1)));
+}
+
+void add_closeness(std::vector<Row>& rows) {
+  rows.push_back({.op = "allclose",
+                  .bad = {{[] { allclose(ones({2}), ones({2}), 0, -1); },
+                           "isclose: atol must be at least 0, got -1"}},
+                  .also = {"abs", "add", "all", "eq", "isfinite", "isnan", "le", "logical_and",
+                           "logical_or", "mul", "sub"},
+                  .property = check_allclose});
+  rows.push_back({.op = "equal",
+                  .bad = {{[] { equal(ones({2}), ones({2}, {.device = "cpu:1"})); },
+                           "equal: tensors must be on one device, got cpu and cpu:1"}},
+                  .also = {"all", "eq"},
+                  .property = check_equal});
+}
+
 }  // namespace
 
 std::vector<Row> pointwise_rows() {
@@ -366,6 +405,7 @@ std::vector<Row> pointwise_rows() {
   add_ternary(rows);
   add_clamps(rows);
   add_fill(rows);
+  add_closeness(rows);
   return rows;
 }
 

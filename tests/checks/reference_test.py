@@ -1,5 +1,5 @@
-"""Every public name has a comment, no op's header declares what kernels are given among the names of users, the filter gives
-each declaration its own comment, and Doxygen, where it is, warns of nothing."""
+"""Every public name has a comment, aorta.h has every header of users, no op's header declares what kernels are given among
+the names of users, the filter gives each declaration its own comment, and Doxygen, where it is, warns of nothing."""
 
 import os
 import shutil
@@ -17,11 +17,14 @@ import headers
 class Reference(unittest.TestCase):
     def test_project(self):
         self.assertEqual(headers.check(project.ROOT), [])
+        for header in headers.NOT_IN_AORTA_H:
+            self.assertTrue(os.path.exists(os.path.join(project.ROOT, header)), header)
 
     def problems(self, header, ops=""):
         with tempfile.TemporaryDirectory() as root:
             files = {name: "" for name in headers.MORE}
-            project.write_tree(root, {**files, "aorta.h": "#include <aorta/core/a.h>\n", "core/a.h": header, "core/ops/ceil.h": ops})
+            project.write_tree(root, {**files, "aorta.h": "#include <aorta/core/a.h>\n#include <aorta/core/ops/ceil.h>\n",
+                                      "core/a.h": header, "core/ops/ceil.h": ops})
             return headers.check(root)
 
     def test_documented(self):
@@ -85,6 +88,14 @@ extern Op<CeilKernel, CeilGradient> ceil_op;
             self.assertTrue(problems[0].startswith("core/ops/ceil.h:6: what kernels are given must be in aorta::kernel, got "), problems)
             self.assertEqual(self.problems("", header % ("aorta::kernel", declaration, "aorta::kernel")), [])
         self.assertEqual(self.problems("", header % ("aorta", "struct CeilOptions {\n  bool plan;\n};", "aorta")), [])
+
+    def test_a_header_that_users_would_miss(self):
+        with tempfile.TemporaryDirectory() as root:
+            project.write_tree(root, {**{name: "" for name in headers.MORE}, "aorta.h": "#include <aorta/nn/a.h>\n",
+                                      "nn/a.h": "#include <aorta/nn/reached.h>\n", "nn/reached.h": "", "nn/forgotten.h": "",
+                                      "nn/module_hooks.h": ""})
+            self.assertEqual(headers.check(root), ["nn/forgotten.h:1: aorta.h must include each header of users, got one "
+                                                   "that it doesn't reach"])
 
     def test_an_empty_line_ends_what_a_comment_is_for(self):
         self.assertEqual(len(self.problems("/// This.\nint one();\nint two();\n\nint three();\n")), 1)

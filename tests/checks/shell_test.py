@@ -1,6 +1,8 @@
-"""What run.sh and test.sh are made of: the line of progress, and which targets a pattern means."""
+"""What run.sh and test.sh are made of: the line of progress, which targets a pattern means, and the packages that are
+installed."""
 
 import os
+import re
 import subprocess
 import tempfile
 import unittest
@@ -78,6 +80,16 @@ class Targets(unittest.TestCase):
         self.assertEqual(self.run_in_tree("label_of core_test"), "//tests/core:core_test")
         self.assertEqual(self.run_in_tree("label_of Core_Test"), "//tests/core:core_test")
         self.assertEqual(self.run_in_tree("label_of other_test || true"), "")
+
+
+class Packages(unittest.TestCase):
+    def test_setup_installs_what_errors_name(self):
+        with open("bazel/deps.bzl", encoding="utf-8") as file:
+            named = set(re.findall(r'": "([^"]+)"', re.search(r"apt = \{(.*?)\}", file.read(), re.DOTALL).group(1)))
+        with open("tools/setup.sh", encoding="utf-8") as file:
+            installed = re.sub(r"#.*", "", re.search(r"packages=\((.*?)\n\)", file.read(), re.DOTALL).group(1)).split()
+        self.assertGreater(len(named), 10)
+        self.assertEqual(named - set(installed), set())
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/core/tensor.h>
+#include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
 
@@ -136,12 +137,7 @@ inline void expect_values(const Tensor& got, const Shape& shape,
 
 /// `f` throws aorta::Error with just this text.
 inline void expect_error(const std::function<void()>& f, const std::string& text) {
-  try {
-    f();
-    ADD_FAILURE() << "no error; expected: " << text;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.what(), text);
-  }
+  EXPECT_EQ(error_of(f), text);
 }
 
 }  // namespace aorta::testing

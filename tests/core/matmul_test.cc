@@ -4,6 +4,7 @@
 #include <aorta/core/ops/view.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/tests/core/matrices.h>
+#include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
 
@@ -40,14 +41,7 @@ void expect_equal(const Tensor& a, const Tensor& b) {
   ASSERT_EQ(std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())), 0);
 }
 
-void expect_error(const char* text, void (*run)()) {
-  try {
-    run();
-    ADD_FAILURE() << "no error, expected: " << text;
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), text);
-  }
-}
+void expect_error(const char* text, void (*run)()) { EXPECT_EQ(error_of(run), text); }
 
 const Sizes kSizes[] = {{1, 1, 1},    {1, 1, 300},    {1, 40, 70},    {40, 1, 70},   {5, 7, 3},
                         {10, 30, 78}, {33, 33, 33},   {12, 32, 8},    {13, 33, 385}, {64, 48, 20},

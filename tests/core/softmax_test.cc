@@ -1,13 +1,11 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/softmax.h>
-#include <aorta/core/parallel_for.h>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 namespace {
@@ -107,41 +105,6 @@ TEST(Softmax, DTypeArgumentAndEmptyOnes) {
   EXPECT_EQ(softmax(empty({3, 0}), 1).shape(), Shape({3, 0}));
   EXPECT_TRUE(softmax(numbers({2, 3, 4, 5}, f32).contiguous(MemoryFormat::channels_last), 1)
                   .is_contiguous(MemoryFormat::channels_last));
-}
-
-TEST(Softmax, BitsDoNotDependOnThreads) {
-  const int threads = get_num_threads();
-  const Tensor x = numbers({300, 177}, f32);
-  for (int dim = 0; dim < 2; ++dim) {
-    set_num_threads(1);
-    const Tensor one = softmax(x, dim), log_one = log_softmax(x, dim);
-    for (const int count : {2, 3}) {
-      set_num_threads(count);
-      const auto bytes = static_cast<size_t>(one.nbytes());
-      EXPECT_EQ(std::memcmp(one.data(), softmax(x, dim).data(), bytes), 0);
-      EXPECT_EQ(std::memcmp(log_one.data(), log_softmax(x, dim).data(), bytes), 0);
-    }
-  }
-  set_num_threads(threads);
-}
-
-TEST(Softmax, Errors) {
-  const auto error_of = [](const auto& f) -> std::string {
-    try {
-      f();
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "no error";
-  };
-  EXPECT_EQ(error_of([] {
-              softmax(tensor({1, 2}), 0);
-            }),
-            "softmax: dtype must be floating, got i64");
-  EXPECT_EQ(error_of([] {
-              log_softmax(ones({2, 3}), 2);
-            }),
-            "log_softmax: dimension out of range, got dim 2 of a 2-d tensor");
 }
 
 }  // namespace

@@ -216,14 +216,6 @@ TEST(Unique, OfNothingAndOfAScalar) {
 }
 
 TEST(Sort, Errors) {
-  const auto error_of = [](const auto& f) -> std::string {
-    try {
-      f();
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "no error";
-  };
   const Tensor x = ones({2, 3});
   EXPECT_EQ(error_of([&] { sort(x, 2); }),
             "sort: dimension out of range, got dim 2 of a 2-d tensor");

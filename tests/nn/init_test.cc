@@ -1,4 +1,5 @@
 // Initial values: their ranges and moments, and the defaults of layers.
+#include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
 
 #include <algorithm>
@@ -116,14 +117,6 @@ TEST(Init, ALinearWithoutInputsHasABiasOfZeros) {
 }
 
 TEST(Init, Refuses) {
-  const auto error_of = [](auto function) -> std::string {
-    try {
-      function();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no error";
-  };
   EXPECT_EQ(error_of([] { init::xavier_uniform_(empty({3})); }),
             "init: fans need a tensor of 2 dimensions or more, got [3]");
   EXPECT_EQ(error_of([] { init::trunc_normal_(empty({3}), 0, 1, 2, 1); }),

@@ -1,5 +1,6 @@
 // What a person sees of a network: the summary and the picture of a call.
 #include <aorta/nn/graph_layout.h>
+#include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
 
 #include <cmath>
@@ -89,17 +90,12 @@ TEST(DrawGraph, AModuleThatIsCalledTwiceHasTwoBoxes) {
 }
 
 TEST(DrawGraph, NeedsAGraph) {
-  try {
-    draw_graph(Embedding(3, 2), zeros({1}, {.dtype = DType::i64}));
-    Embedding frozen(3, 2);
-    frozen.requires_grad_(false);
-    draw_graph(frozen, zeros({1}, {.dtype = DType::i64}));
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "draw_graph: something that the module computes must require a gradient, got "
-                 "[1,2]");
-  }
+  const Tensor index = zeros({1}, {.dtype = DType::i64});
+  draw_graph(Embedding(3, 2), index);
+  Embedding frozen(3, 2);
+  frozen.requires_grad_(false);
+  EXPECT_EQ(error_of([&] { draw_graph(frozen, index); }),
+            "draw_graph: something that the module computes must require a gradient, got [1,2]");
 }
 
 TEST(GraphLayout, ArrowsPointDownAndBoxesDoNotOverlap) {

@@ -56,6 +56,12 @@ TEST(Optimizer, AGroupWithoutOptionsHasTheFirstOnes) {
   EXPECT_EQ(paper.options(1).eps, 1e-8);
 }
 
+// What a rule says of its options.
+template <class Rule>
+std::string error_with(const typename Rule::Options& options) {
+  return error_of([&] { Rule optimizer({leaf({1, 2})}, options); });
+}
+
 TEST(Optimizer, RefusesBadParametersAndOptions) {
   const Tensor w = leaf({1, 2});
   const auto message = [](const std::vector<Tensor>& parameters) {
@@ -75,34 +81,25 @@ TEST(Optimizer, RefusesBadParametersAndOptions) {
   EXPECT_EQ(sgd.group_count(), 1u);
   EXPECT_NE(message({zeros({1}).expand({3})}).find("optimizer:"), std::string::npos);
 
-  const auto bad = [&]<class T>(const T*, const typename T::Options& options) {
-    return error_of([&] { T optimizer({w}, options); });
-  };
-  const SGD* s = nullptr;
-  EXPECT_EQ(bad(s, {.lr = -1}), "sgd: lr must be at least 0, got -1");
-  EXPECT_EQ(bad(s, {.lr = std::nan("")}), "sgd: lr must be at least 0, got nan");
-  EXPECT_EQ(bad(s, {.momentum = -1}), "sgd: momentum must be at least 0, got -1");
-  EXPECT_EQ(bad(s, {.nesterov = true}),
+  EXPECT_EQ(error_with<SGD>({.lr = -1}), "sgd: lr must be at least 0, got -1");
+  EXPECT_EQ(error_with<SGD>({.lr = std::nan("")}), "sgd: lr must be at least 0, got nan");
+  EXPECT_EQ(error_with<SGD>({.momentum = -1}), "sgd: momentum must be at least 0, got -1");
+  EXPECT_EQ(error_with<SGD>({.nesterov = true}),
             "sgd: nesterov needs momentum above 0 and no dampening, got momentum 0, dampening 0");
-  EXPECT_EQ(bad(s, {.dampening = 0.1, .dialect = Dialect::paper}),
+  EXPECT_EQ(error_with<SGD>({.dampening = 0.1, .dialect = Dialect::paper}),
             "sgd: the paper's rule has no dampening, got 0.1");
-  const Adam* adam = nullptr;
-  EXPECT_EQ(bad(adam, {.betas = {0.9, 1}}), "adam: betas must be in [0, 1), got 1");
-  EXPECT_EQ(bad(adam, {.eps = -1}), "adam: eps must be at least 0, got -1");
-  const AdamW* adamw = nullptr;
-  EXPECT_EQ(bad(adamw, {.weight_decay = -1}), "adamw: weight_decay must be at least 0, got -1");
-  const Adadelta* adadelta = nullptr;
-  EXPECT_EQ(bad(adadelta, {.rho = 1.5}), "adadelta: rho must be in [0, 1], got 1.5");
-  EXPECT_EQ(bad(adadelta, {.lr = 0.5, .dialect = Dialect::paper}),
+  EXPECT_EQ(error_with<Adam>({.betas = {0.9, 1}}), "adam: betas must be in [0, 1), got 1");
+  EXPECT_EQ(error_with<Adam>({.eps = -1}), "adam: eps must be at least 0, got -1");
+  EXPECT_EQ(error_with<AdamW>({.weight_decay = -1}),
+            "adamw: weight_decay must be at least 0, got -1");
+  EXPECT_EQ(error_with<Adadelta>({.rho = 1.5}), "adadelta: rho must be in [0, 1], got 1.5");
+  EXPECT_EQ(error_with<Adadelta>({.lr = 0.5, .dialect = Dialect::paper}),
             "adadelta: the paper's rule has no lr, got 0.5");
-  const Adagrad* adagrad = nullptr;
-  EXPECT_EQ(bad(adagrad, {.lr_decay = -1}), "adagrad: lr_decay must be at least 0, got -1");
-  const RMSprop* rmsprop = nullptr;
-  EXPECT_EQ(bad(rmsprop, {.alpha = -1}), "rmsprop: alpha must be at least 0, got -1");
-  const Adamax* adamax = nullptr;
-  EXPECT_EQ(bad(adamax, {.betas = {-1, 0.5}}), "adamax: betas must be in [0, 1), got -1");
-  const NAdam* nadam = nullptr;
-  EXPECT_EQ(bad(nadam, {.momentum_decay = -1}), "nadam: momentum_decay must be at least 0, got -1");
+  EXPECT_EQ(error_with<Adagrad>({.lr_decay = -1}), "adagrad: lr_decay must be at least 0, got -1");
+  EXPECT_EQ(error_with<RMSprop>({.alpha = -1}), "rmsprop: alpha must be at least 0, got -1");
+  EXPECT_EQ(error_with<Adamax>({.betas = {-1, 0.5}}), "adamax: betas must be in [0, 1), got -1");
+  EXPECT_EQ(error_with<NAdam>({.momentum_decay = -1}),
+            "nadam: momentum_decay must be at least 0, got -1");
   // Options that were changed are checked at the next step, before anything moves.
   w.set_grad(ones({2}, {.dtype = f64}));
   sgd.options().momentum = -2;

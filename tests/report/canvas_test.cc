@@ -177,6 +177,7 @@ TEST(Canvas, TextOfAnyBytesIsDrawn) {
   // Likenesses, and one question mark a letter that the font has not.
   EXPECT_EQ(Canvas::text_width("±2−1", 14), Canvas::text_width("+-2-1", 14));
   EXPECT_EQ(Canvas::text_width("日本é", 14), Canvas::text_width("???", 14));
+  EXPECT_EQ(Canvas::text_width("é\xff\xed\xa0\x80", 14), Canvas::text_width("?????", 14));
   EXPECT_EQ(Canvas::text_width("a\tb\n", 14), Canvas::text_width("a b ", 14));
   std::string bytes;
   for (int c = 0; c < 256; ++c) bytes += static_cast<char>(c);

@@ -332,8 +332,9 @@ TEST(Plot, SaysWhatIsWrong) {
 
 // Contours of x^2 + y^2 are circles of radius sqrt(level), closed.
 TEST(Contours, AreWhereTheFunctionHasTheLevel) {
-  const Grid grid =
-      sample_grid([](double x, double y) { return x * x + y * y; }, -2, 2, -1.5, 1.5, 81, 61);
+  const Grid grid = sample_grid(
+      [](double x, double y) { return x * x + y * y; },
+      {.x_low = -2, .x_high = 2, .y_low = -1.5, .y_high = 1.5, .columns = 81, .rows = 61});
   for (const double level : {0.25, 1., 2.}) {
     const std::vector<Polyline> lines = contour_lines(grid, level);
     ASSERT_EQ(lines.size(), 1u);
@@ -352,20 +353,22 @@ TEST(Contours, AreWhereTheFunctionHasTheLevel) {
 }
 
 TEST(Contours, OfALineASaddleAndAHole) {
-  const Grid plane = sample_grid([](double x, double y) { return x + 2 * y; }, 0, 1, 0, 1, 5, 9);
+  const Grid plane =
+      sample_grid([](double x, double y) { return x + 2 * y; }, {.columns = 5, .rows = 9});
   const std::vector<Polyline> line = contour_lines(plane, 1.1);
   ASSERT_EQ(line.size(), 1u);
   for (const auto& [x, y] : line[0]) EXPECT_NEAR(x + 2 * y, 1.1, 1e-12);
   // x y = c has a branch in two quadrants, which lie on the diagonal for c > 0, else across it.
-  const Grid saddle = sample_grid([](double x, double y) { return x * y; }, -1, 1, -1, 1, 8, 8);
+  const Grid saddle = sample_grid([](double x, double y) { return x * y; },
+                                  {.x_low = -1, .y_low = -1, .columns = 8, .rows = 8});
   for (const double level : {0.004, -0.004}) {
     const std::vector<Polyline> branches = contour_lines(saddle, level);
     ASSERT_EQ(branches.size(), 2u);
     for (const Polyline& branch : branches)
       for (const auto& [x, y] : branch) EXPECT_GT(x * y * level, 0);
   }
-  const Grid hole =
-      sample_grid([](double x, double y) { return x < 0 ? kNan : x - y; }, -1, 1, -1, 1, 21, 21);
+  const Grid hole = sample_grid([](double x, double y) { return x < 0 ? kNan : x - y; },
+                                {.x_low = -1, .y_low = -1, .columns = 21, .rows = 21});
   const std::vector<Polyline> half = contour_lines(hole, 0);
   ASSERT_EQ(half.size(), 1u);
   for (const auto& [x, y] : half[0]) {
@@ -376,12 +379,12 @@ TEST(Contours, OfALineASaddleAndAHole) {
 
 TEST(Contours, LevelsDivideTheArea) {
   const Grid grid =
-      sample_grid([](double x, double) { return std::exp(5 * x); }, 0, 1, 0, 1, 101, 3);
+      sample_grid([](double x, double) { return std::exp(5 * x); }, {.columns = 101, .rows = 3});
   const Numbers levels = quantile_levels(grid, 5);
   ASSERT_EQ(levels.size(), 5u);
   for (size_t i = 0; i < 5; ++i)
     EXPECT_NEAR(std::log(levels[i]) / 5, 0.1 + 0.2 * static_cast<double>(i), 0.011);
-  const Grid flat = sample_grid([](double, double) { return 3.; }, 0, 1, 0, 1, 4, 4);
+  const Grid flat = sample_grid([](double, double) { return 3.; }, {.columns = 4, .rows = 4});
   EXPECT_TRUE(quantile_levels(flat, 5).empty());
 }
 

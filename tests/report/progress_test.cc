@@ -186,6 +186,18 @@ TEST_F(Progress, NeverWraps) {
   }
 }
 
+TEST_F(Progress, ShowsWhatIsNoLetterAsQuestionMarks) {
+  terminal(120);
+  setenv("NO_COLOR", "1", 1);
+  ProgressBar bar(options());
+  bar.start("\xc3\xa4\xff \xed\xa0\x80", 4);  // a letter, a byte that starts none, a surrogate
+  now += 1;
+  bar.update(2, "\xc2\x9b\xe2\x82");  // a control character of two bytes, half a letter
+  Screen screen(120);
+  screen.take(output());
+  EXPECT_EQ(screen.last(), "ä? ???  50% ━━━━━━━━━━━━──────────── 2/4 2.0it/s 0:01<0:01 ???");
+}
+
 TEST_F(Progress, FollowsTheTerminalsWidth) {
   terminal(120);
   setenv("NO_COLOR", "1", 1);

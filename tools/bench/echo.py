@@ -52,24 +52,24 @@ def run(command):
     return out, time.time() - start, peak[0]
 
 
-def recipe(args, epochs):
+def recipe(args, epochs, seed):
     flags = ["--model_name", args.model, "--num_epochs", str(epochs), "--batch_size", str(args.batch_size),
              "--num_workers", str(args.workers), "--lr", str(args.lr), "--optimizer", args.optimizer,
-             "--seed", str(args.seed)]
+             "--seed", str(seed)]
     return flags + (["--amp"] if args.amp else []) + (["--augment"] if args.augment else [])
 
 
-def aorta(args, folder, output, epochs, extra=()):
+def aorta(args, folder, output, epochs, extra=(), seed=0):
     command = [args.program, "train", "--data_dir", folder, "--output", output, "--overwrite", "--save_every", "1e6"]
-    out, seconds, memory = run(command + recipe(args, epochs) + list(extra))
+    out, seconds, memory = run(command + recipe(args, epochs, seed) + list(extra))
     with open(os.path.join(output, "log.csv")) as table:
         rows = list(csv.DictReader(table))
     first = re.search(r"first step from ([0-9.]+) to ([0-9.]+) s", open(os.path.join(output, "train.log")).read())
     return {"rows": rows, "seconds": seconds, "memory": memory, "begin": float(first[1]), "first_step": float(first[2])}
 
 
-def peer(args, folder, epochs, extra=()):
-    command = [os.environ["AORTA_PEER_PYTHON"], PEER, folder] + recipe(args, epochs) + list(extra)
+def peer(args, folder, epochs, extra=(), seed=0):
+    command = [os.environ["AORTA_PEER_PYTHON"], PEER, folder] + recipe(args, epochs, seed) + list(extra)
     out, seconds, memory = run(command)
     return json.loads(out) | {"seconds": seconds, "memory": memory}
 
@@ -145,16 +145,16 @@ def folds(folder, into):
 
 def dice(args):
     pooled = {"Aorta": [], "PyTorch": []}
-    for args.seed in range(args.seeds):
+    for seed in range(args.seeds):
         totals = {"Aorta": [0, 0], "PyTorch": [0, 0]}
         with tempfile.TemporaryDirectory() as temporary:
             for patient, fold in folds(args.folder, temporary):
                 extra = ["--weights", args.weights] if args.weights else []
-                ours = aorta(args, fold, temporary + "/run", args.epochs, extra)["rows"][-1]
-                parts = [f"seed {args.seed}, {patient}: Aorta {float(ours['overall_dice']):.4f}"]
+                ours = aorta(args, fold, temporary + "/run", args.epochs, extra, seed)["rows"][-1]
+                parts = [f"seed {seed}, {patient}: Aorta {float(ours['overall_dice']):.4f}"]
                 add(totals["Aorta"], temporary + "/run")
                 if not args.alone:
-                    theirs = peer(args, fold, args.epochs)["epochs"][-1]["val"]
+                    theirs = peer(args, fold, args.epochs, seed=seed)["epochs"][-1]["val"]
                     totals["PyTorch"][0] += sum(theirs["both"])
                     totals["PyTorch"][1] += sum(theirs["either"])
                     parts.append(f"PyTorch {theirs['dice']:.4f}")
@@ -162,7 +162,7 @@ def dice(args):
         for name, (both, either) in totals.items():
             if either:
                 pooled[name].append(2 * both / (both + either))
-                print(f"seed {args.seed}, {name}: pooled Dice {pooled[name][-1]:.4f}", flush=True)
+                print(f"seed {seed}, {name}: pooled Dice {pooled[name][-1]:.4f}", flush=True)
     for name, values in pooled.items():
         if len(values) > 1:
             print(f"{name}: mean of {len(values)} seeds {statistics.mean(values):.4f}")
@@ -188,7 +188,6 @@ def main():
     for name in "amp", "augment", "alone":
         parser.add_argument("--" + name, action="store_true")
     args = parser.parse_args()
-    args.seed = 0
     {"epoch": epoch, "curve": curve, "dice": dice}[args.table](args)
 
 

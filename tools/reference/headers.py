@@ -1,7 +1,7 @@
 """The public headers, and what documents each of their names.
 
-    headers.py [ROOT]          names without a comment, and names of kernels among those of users, as
-                               `file:line: rule, got name`; exits 1 if there are any
+    headers.py [ROOT]          names without a comment, names of kernels among those of users, and headers of users
+                               that aorta.h doesn't reach, as `file:line: rule, got name`; exits 1 if there are any
     headers.py --list [ROOT]   the public headers
     headers.py --filter FILE   FILE, a header or a page, as Doxygen is to see it
 
@@ -23,6 +23,11 @@ MORE = ["core/device.h", "core/dtype.h", "core/number.h", "core/random.h", "core
         "data/stall_account.h", "nn/sizes.h", "optim/optimizer.h", "optim/options.h", "optim/scheduler.h",
         "report/bar_chart.h", "report/events.h", "report/page.h", "report/plot.h",
         "report/progress.h"]
+# Folders whose headers are users', and those of them that are the house's own or ask for GoogleTest.
+OF_USERS = ["core/ops", "data/datasets", "models", "nn", "optim"]
+NOT_IN_AORTA_H = ["core/ops/copy.h", "core/ops/indexed_plan.h", "core/ops/update.h", "data/datasets/echo_tables.h",
+                "nn/graph_layout.h", "nn/module_hooks.h", "optim/group.h", "optim/multi_tensor.h",
+                "optim/oracle_gtest.h", "optim/oracle_mistakes.h"]
 SCOPE = re.compile(r"(?:class|struct|union|enum)\b[^();]*\{$")
 ACCESS = re.compile(r"(public|protected|private):$")
 # These declare nothing of their own.
@@ -35,9 +40,28 @@ OF_KERNELS = re.compile(r"(?:extern|inline|constinit|constexpr) [^(]*?\b\w+_op\b
                         r"|(?:using|struct|class|enum class) \w*(?:Args|Plan|Kernel|Gradients?)\b")
 
 
+def included(root, header):
+    with open(os.path.join(root, header), encoding="utf-8") as file:
+        return re.findall(r"#include <aorta/([^>]+)>", file.read())
+
+
 def public_headers(root):
-    with open(os.path.join(root, "aorta.h"), encoding="utf-8") as file:
-        return sorted(set(re.findall(r"#include <aorta/([^>]+)>", file.read()) + MORE))
+    return sorted(set(included(root, "aorta.h") + MORE))
+
+
+def forgotten(root):
+    """Headers of users that a program which includes aorta.h doesn't have."""
+    reached, waiting = set(), ["aorta.h"]
+    while waiting:
+        header = waiting.pop()
+        if header not in reached and os.path.exists(os.path.join(root, header)):
+            reached.add(header)
+            waiting += included(root, header)
+    return [header for header in sorted(headers_of(root, OF_USERS)) if header not in reached.union(NOT_IN_AORTA_H, MORE)]
+
+
+def headers_of(root, folders):
+    return {os.path.relpath(path, root) for folder in folders for path in glob.glob(os.path.join(root, folder, "*.h"))}
 
 
 class Scope:
@@ -138,10 +162,13 @@ def read_lines(root, header):
 
 
 def check(root):
-    """`file:line: rule, got declaration` for each public name that no comment documents, and for each name of a row, of
-    arguments, or of a type of kernels or gradient entries that an op's header declares among the names of users."""
+    """`file:line: rule, got declaration` for each header of users that aorta.h doesn't reach, for each public name that no
+    comment documents, and for each name of a row, of arguments, or of a type of kernels or gradient entries that an op's
+    header declares among the names of users."""
     problems = []
-    ops = [os.path.relpath(path, root) for path in glob.glob(os.path.join(root, "core/ops/*.h"))]
+    for header in forgotten(root):
+        problems.append(header + ":1: aorta.h must include each header of users, got one that it doesn't reach")
+    ops = headers_of(root, ["core/ops"])
     public = public_headers(root)
     for header in sorted({*public, *ops}):
         lines = read_lines(root, header)

@@ -35,13 +35,6 @@ AORTA_INLINE T target_weight(const Panel<T>& panel, const T* p, const T* w, int6
   return w ? w[i] * weight : weight;
 }
 
-AORTA_INLINE double joined(double* lanes) {
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
-  }
-  return lanes[0];
-}
-
 // The loss of a spread target along a line. has_p, has_w: what there is.
 template <class T, bool has_p, bool has_w>
 AORTA_INLINE double spread_line(const Panel<T>& panel) {
@@ -84,19 +77,12 @@ template <class T>
 void columns(const ClassPanel& given, double* losses) {
   const Panel<T> panel(given);
   const int64_t n = panel.columns;
+  const ColumnLines lines{static_cast<const char*>(given.input),
+                          panel.stride * static_cast<int64_t>(sizeof(T)), panel.length, n};
   T shift[kClassColumns], total[kClassColumns];
-  double sum[kClassColumns] = {};
-  for (int64_t c = 0; c < n; ++c) shift[c] = -scalar::kInfinity<T>;
-  for (int64_t r = 0; r < panel.length; ++r) {
-    const T* const x = panel.x + r * panel.stride;
-#pragma GCC ivdep
-    for (int64_t c = 0; c < n; ++c) shift[c] = scalar::maximum(x[c], shift[c]);
-  }
-  for (int64_t r = 0; r < panel.length; ++r) {
-    const T* const x = panel.x + r * panel.stride;
-#pragma GCC ivdep
-    for (int64_t c = 0; c < n; ++c) sum[c] += static_cast<double>(scalar::exp(x[c] - shift[c]));
-  }
+  double sum[kClassColumns];
+  largest_of_each(shift, lines);
+  sum_exponentials_of_each<T, false>(sum, nullptr, lines, shift);
 #pragma GCC ivdep
   for (int64_t c = 0; c < n; ++c) total[c] = scalar::log(static_cast<T>(sum[c]));
   for (int64_t c = 0; c < n; ++c) {

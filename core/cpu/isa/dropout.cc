@@ -1,15 +1,14 @@
+#include <aorta/core/cpu/compute.h>
 #include <aorta/core/cpu/dropout.h>
 #include <aorta/core/dtype.h>
 #include <aorta/core/scalar/philox.h>
-
-#include <type_traits>
 
 namespace aorta::cpu::AORTA_ISA {
 namespace {
 
 template <class T>
 void run(const DropoutArgs& args, int64_t first, int64_t end) {
-  using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  using C = Compute<T>;
   const T* const x = static_cast<const T*>(args.input);
   T* const out = static_cast<T*>(args.output);
   const GeneratorState at = args.mask.random;

@@ -1,7 +1,6 @@
+#include <aorta/core/cpu/compute.h>
 #include <aorta/core/cpu/interpolate.h>
 #include <aorta/core/half.h>
-
-#include <type_traits>
 
 namespace aorta::cpu::AORTA_ISA {
 namespace {
@@ -11,9 +10,6 @@ using body::InterpolateMap;
 
 // Channels beside each other that are summed at a time.
 constexpr int64_t kBlock = 256;
-
-template <class T>
-using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 // line = w * x, or line += w * x.
 template <class T, class C>

@@ -1,3 +1,4 @@
+#include <aorta/core/cpu/compute.h>
 #include <aorta/core/cpu/isa/half_row.h>
 #include <aorta/core/cpu/loss.h>
 #include <aorta/core/scalar/loss.h>
@@ -6,9 +7,6 @@ namespace aorta::cpu::AORTA_ISA {
 namespace {
 
 using namespace scalar;
-
-template <class T>
-using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 // Elements are taken a block at a time, each block's sums in lanes of their own, the same for every
 // instruction set. Lanes of float are added to those of double every so many blocks.
@@ -200,7 +198,7 @@ AORTA_INLINE double joined(double* lanes) {
   return lanes[0];
 }
 
-// In f64, which holds the square of any f32.
+// Sums are f64, which holds the square of any f32.
 template <class C>
 AORTA_INLINE void add_products(double (*sums)[kBlock], const C* a, const C* b) {
   for (int j = 0; j < kBlock; ++j) {

@@ -1,3 +1,4 @@
+#include <aorta/core/cpu/compute.h>
 #include <aorta/core/cpu/isa/half_row.h>
 #include <aorta/core/cpu/normalization.h>
 #include <aorta/core/scalar/math.h>
@@ -15,9 +16,6 @@ constexpr int64_t kColumns = 256;
 // Rows that are taken in one pass over the partial results, and those that are summed in f32.
 constexpr int kRowsAtOnce = 8;
 constexpr int64_t kBlockRows = 64;
-
-template <class T>
-using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 // Elements beyond the last kLanes have partial results of their own: an index that varies would
 // keep the others in memory.

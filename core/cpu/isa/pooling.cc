@@ -1,3 +1,4 @@
+#include <aorta/core/cpu/compute.h>
 #include <aorta/core/cpu/pooling.h>
 #include <aorta/core/half.h>
 #include <aorta/core/scalar/math.h>
@@ -15,17 +16,6 @@ using body::WindowRange;
 constexpr int64_t kBlock = 256;
 // Partial sums of a run of elements, the same for every instruction set.
 constexpr int kLanes = 16;
-
-template <class T>
-struct ComputeOf {
-  using Type = float;
-};
-template <>
-struct ComputeOf<double> {
-  using Type = double;
-};
-template <class T>
-using Compute = typename ComputeOf<T>::Type;
 
 // A row of the output (or, backward, of the gradient of the input).
 struct Row {

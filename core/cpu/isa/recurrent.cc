@@ -1,3 +1,4 @@
+#include <aorta/core/cpu/compute.h>
 #include <aorta/core/cpu/isa/half_row.h>
 #include <aorta/core/cpu/recurrent.h>
 #include <aorta/core/scalar/math.h>
@@ -16,7 +17,7 @@ constexpr int kLanes = kHalfBlock;
 
 template <class T>
 struct Rows {
-  using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  using C = Compute<T>;
   static constexpr bool converts = !std::is_same_v<T, C>;
 
   // Up to kLanes neighbours; lanes beyond `count` are 0.

@@ -18,34 +18,18 @@ void softmax_line(char* y, const char* x, int64_t, int64_t length, int64_t, bool
   }
 }
 
-// As a line, with a line in each lane.
+// Does what softmax_line does, with a line in each lane.
 template <class T>
 void softmax_columns(char* output, const char* input, int64_t row_stride, int64_t length,
                      int64_t columns, bool log) {
+  const ColumnLines lines{input, row_stride, length, columns};
   T shift[kSoftmaxColumns], total[kSoftmaxColumns];
-  double sum[kSoftmaxColumns] = {};
-  for (int64_t c = 0; c < columns; ++c) shift[c] = -scalar::kInfinity<T>;
-  for (int64_t r = 0; r < length; ++r) {
-    const char* const x = input + r * row_stride;
-#pragma GCC ivdep
-    for (int64_t c = 0; c < columns; ++c) shift[c] = scalar::maximum(load<T>(x, c), shift[c]);
-  }
-  for (int64_t r = 0; r < length; ++r) {
-    const char* const x = input + r * row_stride;
-    char* const y = output + r * row_stride;
-    if (log) {
-#pragma GCC ivdep
-      for (int64_t c = 0; c < columns; ++c)
-        sum[c] += static_cast<double>(scalar::exp(load<T>(x, c) - shift[c]));
-      continue;
-    }
-#pragma GCC ivdep
-    for (int64_t c = 0; c < columns; ++c) {
-      const T e = scalar::exp(load<T>(x, c) - shift[c]);
-      store(y, c, e);
-      sum[c] += static_cast<double>(e);
-    }
-  }
+  double sum[kSoftmaxColumns];
+  largest_of_each(shift, lines);
+  if (log)
+    sum_exponentials_of_each<T, false>(sum, nullptr, lines, shift);
+  else
+    sum_exponentials_of_each<T, true>(sum, output, lines, shift);
   for (int64_t c = 0; c < columns; ++c)
     total[c] = static_cast<T>(log ? scalar::log(sum[c]) : sum[c]);
   for (int64_t r = 0; r < length; ++r) {

@@ -191,6 +191,15 @@ TEST(Quoted, IsOneSafeLine) {
   EXPECT_EQ(quote(std::string(1000, 'a')), "\"" + std::string(120, 'a') + "...\"");
 }
 
+TEST(Utf8, LettersAreMeasuredOneByOne) {
+  EXPECT_EQ(utf8_length("a\xc3\xa4"), 1u);
+  EXPECT_EQ(utf8_length("\xc3\xa4\x80"), 2u);
+  EXPECT_EQ(utf8_length("\xe2\x82\xac!"), 3u);
+  EXPECT_EQ(utf8_length("\xf0\x9f\xab\x80\xf0"), 4u);
+  EXPECT_EQ(utf8_length("\x80z"), 0u);
+  EXPECT_EQ(utf8_length("\xf0\x9f\xab"), 0u);
+}
+
 // The rows of Unicode's table 3-7, and one byte beyond each.
 TEST(Utf8, AcceptsWellFormedSequencesAlone) {
   for (const char* good : {"", "a", "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf",

@@ -9,6 +9,7 @@
 namespace aorta::bench {
 namespace {
 
+// Channels in and out, kernel, stride, padding, dilation, size, size of the output, count.
 const std::vector<ConvolutionShape>& network() {
   static const std::vector<ConvolutionShape> shapes = {
       {3, 64, 7, 2, 3, 1, 112, 56, 1, true}, {64, 64, 1, 1, 0, 1, 28, 28, 1},

@@ -1,0 +1,64 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/process/shared_memory.h>
+#include <aorta/data/portable.h>
+
+#include <cstring>
+
+namespace aorta::data {
+
+void ArgumentReader::bytes(void* data, size_t size) {
+  check(size <= text_.size(), "make_dataset", "arguments must be whole", text_.size(), " of ", size,
+        " bytes");
+  std::memcpy(data, text_.data(), size);
+  text_.remove_prefix(size);
+}
+
+void Portable<std::string>::write(ArgumentWriter& writer, const std::string& value) {
+  Portable<size_t>::write(writer, value.size());
+  writer.bytes(value.data(), value.size());
+}
+
+std::string Portable<std::string>::read(ArgumentReader& reader) {
+  std::string value(Portable<size_t>::read(reader), '\0');
+  reader.bytes(value.data(), value.size());
+  return value;
+}
+
+Descriptor ArgumentReader::descriptor() {
+  check(!descriptors_.empty(), "make_dataset", "arguments must be whole", "a descriptor too few");
+  Descriptor first = std::move(descriptors_[0]);
+  descriptors_ = descriptors_.subspan(1);
+  return first;
+}
+
+void Portable<Tensor>::write(ArgumentWriter& writer, const Tensor& value) {
+  using Sizes = std::vector<int64_t>;
+  const auto memory = value.device().is_cpu() ? SharedMemory::of(*value.storage()) : nullptr;
+  const Tensor tensor = memory ? value : value.detach().to(Device()).contiguous();
+  Portable<bool>::write(writer, memory != nullptr);
+  Portable<DType>::write(writer, tensor.dtype());
+  Portable<Sizes>::write(writer, {tensor.shape().begin(), tensor.shape().end()});
+  if (!memory) return writer.bytes(tensor.data(), static_cast<size_t>(tensor.nbytes()));
+  Portable<Sizes>::write(writer, {tensor.strides().begin(), tensor.strides().end()});
+  Portable<int64_t>::write(writer, tensor.storage_offset());
+  writer.descriptor(memory->descriptor());
+  memory->give();  // if nobody opens it, it is never back, and not used again
+}
+
+Tensor Portable<Tensor>::read(ArgumentReader& reader) {
+  using Sizes = std::vector<int64_t>;
+  const bool shared = Portable<bool>::read(reader);
+  const auto dtype = Portable<DType>::read(reader);
+  const Shape shape = Portable<Sizes>::read(reader);
+  if (shared) {
+    const Strides strides = Portable<Sizes>::read(reader);
+    const auto offset = Portable<int64_t>::read(reader);
+    return Tensor(storage_on(SharedMemory::open(reader.descriptor(), true)), dtype, shape, strides,
+                  offset);
+  }
+  const Tensor value = empty(shape, {.dtype = dtype});
+  reader.bytes(value.data(), static_cast<size_t>(value.nbytes()));
+  return value;
+}
+
+}  // namespace aorta::data
