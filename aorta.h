@@ -86,8 +86,10 @@
 #include <aorta/nn/init.h>                     // IWYU pragma: export
 #include <aorta/nn/linear.h>                   // IWYU pragma: export
 #include <aorta/nn/loss.h>                     // IWYU pragma: export
+#include <aorta/nn/margin_loss.h>              // IWYU pragma: export
 #include <aorta/nn/module.h>                   // IWYU pragma: export
 #include <aorta/nn/normalization.h>            // IWYU pragma: export
+#include <aorta/nn/padding.h>                  // IWYU pragma: export
 #include <aorta/nn/pooling.h>                  // IWYU pragma: export
 #include <aorta/nn/recurrent.h>                // IWYU pragma: export
 #include <aorta/nn/summary.h>                  // IWYU pragma: export

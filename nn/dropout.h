@@ -52,4 +52,33 @@ using Dropout1d = ChannelDropoutOf<1>;
 using Dropout2d = ChannelDropoutOf<2>;
 using Dropout3d = ChannelDropoutOf<3>;
 
+/// Dropout that keeps mean 0 and variance 1, for networks of SELU: in training an element becomes
+/// SELU's lower end, -1.758, with probability p, and all are scaled and shifted. `p = 1` gives
+/// zeros. Klambauer et al. 2017.
+Tensor alpha_dropout(const Tensor& input, double p = 0.5, bool training = false);
+/// alpha_dropout of whole channels of (N, C, *).
+Tensor feature_alpha_dropout(const Tensor& input, double p = 0.5, bool training = false);
+
+/// See alpha_dropout.
+class AlphaDropout : public Module {
+ public:
+  explicit AlphaDropout(double p = 0.5);
+  AlphaDropout(Module& owner, const char* name, double p = 0.5);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  double p;
+};
+
+/// See feature_alpha_dropout.
+class FeatureAlphaDropout : public Module {
+ public:
+  explicit FeatureAlphaDropout(double p = 0.5);
+  FeatureAlphaDropout(Module& owner, const char* name, double p = 0.5);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  double p;
+};
+
 }  // namespace aorta::nn

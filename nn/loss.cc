@@ -2,24 +2,26 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/nn/call.h>
 #include <aorta/nn/loss.h>
+#include <aorta/nn/reduced_loss.h>
 
 namespace aorta::nn {
-namespace {
+
+void check_reduction(const char* op, Reduction reduction) {
+  check(reduction != Reduction::batchmean, op, "reduction must be none, mean or sum", "batchmean");
+}
 
 void check_pair(const char* op, const Tensor& input, const Tensor& target, Reduction reduction) {
   check(is_floating(input.dtype()) && is_floating(target.dtype()), op,
         "input and target must be floating", input.dtype(), " and ", target.dtype());
   check(input.shape() == target.shape(), op, "input and target must have one shape", input.shape(),
         " and ", target.shape());
-  check(reduction != Reduction::batchmean, op, "reduction must be none, mean or sum", "batchmean");
+  check_reduction(op, reduction);
 }
 
 Tensor reduced(const Tensor& losses, Reduction reduction) {
   if (reduction == Reduction::none) return losses;
   return reduction == Reduction::mean ? mean(losses) : sum(losses);
 }
-
-}  // namespace
 
 Tensor dice_loss(const Tensor& input, const Tensor& target, const DiceOptions& options) {
   check_pair("dice_loss", input, target, options.reduction);
@@ -46,6 +48,10 @@ Tensor focal_loss(const Tensor& input, const Tensor& target, const FocalOptions&
 
 Tensor Loss::operator()(const Tensor& input, const Tensor& target) const {
   return call_module(*this, input, target);
+}
+
+Tensor LossOfThree::operator()(const Tensor& a, const Tensor& b, const Tensor& c) const {
+  return call_module(*this, a, b, c);
 }
 
 MSELoss::MSELoss(Reduction reduction) : reduction(reduction) {}
@@ -177,11 +183,6 @@ CosineEmbeddingLoss::CosineEmbeddingLoss(Module& owner, const char* name, double
 Tensor CosineEmbeddingLoss::forward(const Tensor& input1, const Tensor& input2,
                                     const Tensor& target) const {
   return cosine_embedding_loss(input1, input2, target, margin, reduction);
-}
-
-Tensor CosineEmbeddingLoss::operator()(const Tensor& input1, const Tensor& input2,
-                                       const Tensor& target) const {
-  return call_module(*this, input1, input2, target);
 }
 
 }  // namespace aorta::nn

@@ -6,7 +6,7 @@
 
 // Losses of an input and a target. The functions stand in core/ops/loss.h and cross_entropy.h; here
 // are those that are composed of other ops, and all of them as modules, called with both:
-// `nn::MSELoss loss; loss(net(x), y)`.
+// `nn::MSELoss loss; loss(net(x), y)`. Those by a margin stand in margin_loss.h.
 
 namespace aorta::nn {
 
@@ -50,6 +50,14 @@ class Loss : public Module {
   using Module::forward;
   virtual Tensor forward(const Tensor& input, const Tensor& target) const = 0;
   Tensor operator()(const Tensor& input, const Tensor& target) const;
+};
+
+/// A loss of three tensors as a module.
+class LossOfThree : public Module {
+ public:
+  using Module::forward;
+  virtual Tensor forward(const Tensor& a, const Tensor& b, const Tensor& c) const = 0;
+  Tensor operator()(const Tensor& a, const Tensor& b, const Tensor& c) const;
 };
 
 /// (input - target)^2; see mse_loss.
@@ -178,13 +186,12 @@ struct FocalLoss : Loss {
 
 /// 1 - cosine of the pairs with target 1, max(cosine - margin, 0) of those with -1; called with
 /// three tensors.
-struct CosineEmbeddingLoss : Module {
+struct CosineEmbeddingLoss : LossOfThree {
   explicit CosineEmbeddingLoss(double margin = 0, Reduction reduction = Reduction::mean);
   CosineEmbeddingLoss(Module& owner, const char* name, double margin = 0,
                       Reduction reduction = Reduction::mean);
-  using Module::forward;
-  Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target) const;
-  Tensor operator()(const Tensor& input1, const Tensor& input2, const Tensor& target) const;
+  using LossOfThree::forward;
+  Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target) const override;
   double margin;
   Reduction reduction;
 };

@@ -2,6 +2,8 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/normalization.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/pooling.h>
+#include <aorta/core/ops/rearrange.h>
 #include <aorta/nn/normalization.h>
 #include <aorta/nn/sizes.h>
 
@@ -249,6 +251,30 @@ Tensor RMSNorm::forward(const Tensor& input) const {
 std::string RMSNorm::extra_repr() const {
   return fmt::format("{}, eps={}, elementwise_affine={}", repr(normalized_shape),
                      options.eps ? repr(*options.eps) : "None", repr(options.elementwise_affine));
+}
+
+LocalResponseNorm::LocalResponseNorm(int64_t size, const LocalResponseNormOptions& options)
+    : size(size), options(options) {
+  check(size > 0, "LocalResponseNorm", "size must be positive", size);
+}
+LocalResponseNorm::LocalResponseNorm(Module& owner, const char* name, int64_t size,
+                                     const LocalResponseNormOptions& options)
+    : LocalResponseNorm(size, options) {
+  join(owner, name);
+}
+
+Tensor LocalResponseNorm::forward(const Tensor& input) const {
+  check(input.dim() >= 3, "LocalResponseNorm", "input must be (N, C, *)", input.shape());
+  // The channels are the pooled dimension: (N, *, C), with all of * flat.
+  const Tensor squares = square(input).flatten(2).transpose(1, 2);
+  const Tensor around = pad(squares, {size / 2, (size - 1) / 2});
+  const Tensor means = avg_pool1d(around, {size}, AvgPoolOptions{.stride = 1});
+  const Tensor divisor = pow(options.k + options.alpha * means, options.beta);
+  return input / divisor.transpose(1, 2).reshape(input.shape());
+}
+
+std::string LocalResponseNorm::extra_repr() const {
+  return fmt::format("{}, alpha={}, beta={}, k={}", size, options.alpha, options.beta, options.k);
 }
 
 }  // namespace aorta::nn

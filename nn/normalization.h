@@ -203,4 +203,25 @@ class RMSNorm : public Module {
   Parameter weight;
 };
 
+/// The options of LocalResponseNorm, with PyTorch's names and defaults.
+struct LocalResponseNormOptions {
+  double alpha = 1e-4;
+  double beta = 0.75;
+  double k = 1;
+};
+/// x / (k + alpha m)^beta, where m is the mean of x^2 over `size` neighbouring channels, from
+/// size / 2 before to (size - 1) / 2 behind, those beyond the ends as zeros. Input (N, C, *).
+/// Krizhevsky et al. 2012.
+class LocalResponseNorm : public Module {
+ public:
+  explicit LocalResponseNorm(int64_t size, const LocalResponseNormOptions& options = {});
+  LocalResponseNorm(Module& owner, const char* name, int64_t size,
+                    const LocalResponseNormOptions& options = {});
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  int64_t size;
+  LocalResponseNormOptions options;
+};
+
 }  // namespace aorta::nn

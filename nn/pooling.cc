@@ -1,3 +1,4 @@
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/pooling.h>
 #include <aorta/nn/pooling.h>
 
@@ -59,6 +60,33 @@ std::string AvgPool::extra_repr() const {
   return fmt::format("kernel_size={}, stride={}, padding={}", short_repr(kernel_size),
                      short_repr(stride_of(options.stride, kernel_size)),
                      short_repr(options.padding));
+}
+
+LPPool::LPPool(int dims, double norm_type, const Dims& kernel, const LPPoolOptions& options)
+    : spatial(dims),
+      norm_type(norm_type),
+      kernel_size(sizes_of(layer_name("LPPool", dims), "kernel_size", kernel, dims)),
+      options(options) {
+  check(norm_type != 0, layer_name("LPPool", dims).c_str(), "norm_type must not be 0", norm_type);
+}
+
+Tensor LPPool::forward(const Tensor& input) const {
+  const AvgPoolOptions windows{.stride = options.stride, .ceil_mode = options.ceil_mode};
+  const Tensor powers = pow(input, norm_type);
+  const Tensor means = spatial == 1   ? avg_pool1d(powers, kernel_size, windows)
+                       : spatial == 2 ? avg_pool2d(powers, kernel_size, windows)
+                                      : avg_pool3d(powers, kernel_size, windows);
+  // By way of relu, so that the gradient of a sum of 0 is 0.
+  const Tensor sums = sign(means) * relu(abs(means)) * kernel_size.numel();
+  return pow(sums, 1 / norm_type);
+}
+
+std::string LPPool::type_name() const { return layer_name("LPPool", spatial); }
+
+std::string LPPool::extra_repr() const {
+  return fmt::format("norm_type={}, kernel_size={}, stride={}, ceil_mode={}", norm_type,
+                     short_repr(kernel_size), short_repr(stride_of(options.stride, kernel_size)),
+                     repr(options.ceil_mode));
 }
 
 AdaptivePool::AdaptivePool(Kind kind, int dims, const Dims& size)

@@ -43,6 +43,28 @@ class AvgPool : public Module {
   AvgPool(int spatial, const Dims& kernel_size, const AvgPoolOptions& options);
 };
 
+/// The options of LPPool, with PyTorch's names and defaults.
+struct LPPoolOptions {
+  Dims stride = {};  // the window's size where it is empty
+  bool ceil_mode = false;
+};
+/// The p-norm of each window without the absolute values, (sum of x^p)^(1/p), p = norm_type: NaN
+/// for a sum below 0, and where the sum is 0 the gradient is 0. Input (N, C, *) or (C, *).
+class LPPool : public Module {
+ public:
+  Tensor forward(const Tensor& input) const override;
+  std::string type_name() const override;
+  std::string extra_repr() const override;
+
+  int spatial;
+  double norm_type;
+  Dims kernel_size;
+  LPPoolOptions options;
+
+ protected:
+  LPPool(int spatial, double norm_type, const Dims& kernel_size, const LPPoolOptions& options);
+};
+
 /// As many windows as output_size says; -1 keeps a size.
 class AdaptivePool : public Module {
  public:
@@ -92,6 +114,23 @@ class AvgPoolOf : public AvgPool {
 using AvgPool1d = AvgPoolOf<1>;
 using AvgPool2d = AvgPoolOf<2>;
 using AvgPool3d = AvgPoolOf<3>;
+
+/// An LPPool over N dimensions.
+template <int N>
+class LPPoolOf : public LPPool {
+ public:
+  LPPoolOf(double norm_type, const Dims& kernel_size, const LPPoolOptions& options = {})
+      : LPPool(N, norm_type, kernel_size, options) {}
+  LPPoolOf(Module& owner, const char* name, double norm_type, const Dims& kernel_size,
+           const LPPoolOptions& options = {})
+      : LPPool(N, norm_type, kernel_size, options) {
+    join(owner, name);
+  }
+};
+/// Power-average pooling of (N, C, L), (N, C, H, W) and (N, C, D, H, W).
+using LPPool1d = LPPoolOf<1>;
+using LPPool2d = LPPoolOf<2>;
+using LPPool3d = LPPoolOf<3>;
 
 /// An AdaptivePool over N dimensions.
 template <AdaptivePool::Kind K, int N>

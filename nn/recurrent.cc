@@ -51,23 +51,32 @@ bool is_cast(const Tensor& tensor) {
   return autocast_dtype() != DType::f32 && is_floating(dtype) && dtype != DType::f64;
 }
 
+Tensor fresh_weight(const Shape& shape, int64_t hidden) {
+  const double bound = 1 / std::sqrt(static_cast<double>(hidden));
+  const Tensor weight = empty(shape);
+  init::uniform_(weight, -bound, bound);
+  return weight;
+}
+
+// The rows of the weights.
+int64_t checked_rows(const char* op, int64_t gates, int64_t input, int64_t hidden) {
+  check(input > 0 && hidden > 0, op, "sizes must be positive", input, " and ", hidden);
+  return checked_numel(op, {gates, hidden});
+}
+
 }  // namespace
 
 Recurrent::Recurrent(int64_t gates, int64_t input, int64_t hidden, const RecurrentOptions& options)
     : input_size(input), hidden_size(hidden), options(options), gates_(gates) {
-  check(input > 0 && hidden > 0, "Recurrent", "sizes must be positive", input, " and ", hidden);
+  checked_rows("Recurrent", gates, input, hidden);
   check(options.num_layers > 0, "Recurrent", "num_layers must be positive", options.num_layers);
   check(options.num_layers <= kMostLayers, "Recurrent", "num_layers must be at most 65536",
         options.num_layers);
-  checked_numel("Recurrent", {gates, hidden});
   check(options.dropout >= 0 && options.dropout <= 1, "Recurrent", "dropout must be in [0, 1]",
         options.dropout);
   const int64_t directions = options.bidirectional ? 2 : 1;
-  const double bound = 1 / std::sqrt(static_cast<double>(hidden));
-  const auto fresh = [bound](const Shape& shape) {
-    const Tensor tensor = empty(shape);
-    init::uniform_(tensor, -bound, bound);
-    return tensor.requires_grad_();
+  const auto fresh = [hidden](const Shape& shape) {
+    return fresh_weight(shape, hidden).requires_grad_();
   };
   for (int64_t layer = 0; layer < options.num_layers; ++layer) {
     const int64_t columns = layer == 0 ? input : directions * hidden;
@@ -269,5 +278,125 @@ RnnOutput GRU::operator()(const Tensor& input, const Tensor& h) const {
 }
 
 Tensor GRU::forward(const Tensor& input) const { return forward(input, Tensor()).output; }
+
+RecurrentCell::RecurrentCell(int64_t gates, int64_t input, int64_t hidden, bool bias)
+    : input_size(input),
+      hidden_size(hidden),
+      weight_ih(*this, "weight_ih",
+                fresh_weight({checked_rows("RecurrentCell", gates, input, hidden), input}, hidden)),
+      weight_hh(*this, "weight_hh", fresh_weight({gates * hidden, hidden}, hidden)),
+      bias_ih(*this, "bias_ih", bias ? fresh_weight({gates * hidden}, hidden) : Tensor()),
+      bias_hh(*this, "bias_hh", bias ? fresh_weight({gates * hidden}, hidden) : Tensor()) {}
+
+RecurrentCell::Step RecurrentCell::begin(const Tensor& input, const Tensors& states) const {
+  if (input.dim() != 1 && input.dim() != 2)
+    fail(type_name(), "input must be (N, I) or (I)", input.shape());
+  if (input.size(-1) != input_size) {
+    fail(type_name(), "input must have input_size features", input.shape(), " for ", input_size);
+  }
+  Step step;
+  const Tensor x = input.dim() == 1 ? input.unsqueeze(0) : input;
+  step.gates = linear(x, weight_ih, bias_ih);
+  for (const Tensor& state : states) {
+    if (state.defined() != states[0].defined())
+      fail(type_name(), "states must be given all or none", "one that is undefined");
+    // Under autocast the gates are of a half type.
+    step.states.push_back(state_of(state, input).to(step.gates.dtype()));
+  }
+  return step;
+}
+
+Tensor RecurrentCell::state_of(const Tensor& given, const Tensor& input) const {
+  Shape shape = input.shape();
+  shape.back() = hidden_size;
+  if (!given.defined())
+    return zeros({shape.numel() / hidden_size, hidden_size},
+                 {.dtype = input.dtype(), .device = input.device()});
+  if (given.dtype() != input.dtype() && !(is_cast(given) && is_cast(input)))
+    fail(type_name(), "states must have the input's dtype", given.dtype(), " for ", input.dtype());
+  if (given.shape() != shape) {
+    fail(type_name(), "states must be (N, H), or (H) unbatched, here " + to_string(shape),
+         given.shape());
+  }
+  return input.dim() == 1 ? given.unsqueeze(0) : given;
+}
+
+Tensor RecurrentCell::hidden_gates(const Tensor& h) const { return linear(h, weight_hh, bias_hh); }
+
+std::string RecurrentCell::extra_repr() const {
+  return fmt::format("{}, {}{}", input_size, hidden_size, bias_ih.defined() ? "" : ", bias=False");
+}
+
+int64_t RecurrentCell::multiply_adds(const Tensors& inputs, const Tensors&) const {
+  return inputs.at(0).numel() / input_size * (weight_ih.numel() + weight_hh.numel());
+}
+
+RNNCell::RNNCell(int64_t input, int64_t hidden, const RNNCellOptions& options)
+    : RecurrentCell(1, input, hidden, options.bias), nonlinearity(options.nonlinearity) {}
+RNNCell::RNNCell(Module& owner, const char* name, int64_t input, int64_t hidden,
+                 const RNNCellOptions& options)
+    : RNNCell(input, hidden, options) {
+  join(owner, name);
+}
+
+Tensor RNNCell::forward(const Tensor& input, const Tensor& h) const {
+  const Step step = begin(input, {h});
+  const Tensor sums = step.gates + hidden_gates(step.states[0]);
+  const Tensor next = nonlinearity == RNNNonlinearity::relu ? relu(sums) : tanh(sums);
+  return input.dim() == 1 ? next.squeeze(0) : next;
+}
+
+Tensor RNNCell::operator()(const Tensor& input, const Tensor& h) const {
+  return call_module(*this, input, h);
+}
+
+Tensor RNNCell::forward(const Tensor& input) const { return forward(input, Tensor()); }
+
+std::string RNNCell::extra_repr() const {
+  return RecurrentCell::extra_repr() +
+         (nonlinearity == RNNNonlinearity::relu ? ", nonlinearity=relu" : "");
+}
+
+LSTMCell::LSTMCell(int64_t input, int64_t hidden, const RecurrentCellOptions& options)
+    : RecurrentCell(4, input, hidden, options.bias) {}
+LSTMCell::LSTMCell(Module& owner, const char* name, int64_t input, int64_t hidden,
+                   const RecurrentCellOptions& options)
+    : LSTMCell(input, hidden, options) {
+  join(owner, name);
+}
+
+LstmState LSTMCell::forward(const Tensor& input, const LstmState& state) const {
+  const Step step = begin(input, {state.h, state.c});
+  const LstmState next =
+      kernel::lstm_gates(step.gates, hidden_gates(step.states[0]), step.states[1]);
+  if (input.dim() == 2) return next;
+  return {next.h.squeeze(0), next.c.squeeze(0)};
+}
+
+LstmState LSTMCell::operator()(const Tensor& input, const LstmState& state) const {
+  return call_module(*this, input, state);
+}
+
+Tensor LSTMCell::forward(const Tensor& input) const { return forward(input, LstmState()).h; }
+
+GRUCell::GRUCell(int64_t input, int64_t hidden, const RecurrentCellOptions& options)
+    : RecurrentCell(3, input, hidden, options.bias) {}
+GRUCell::GRUCell(Module& owner, const char* name, int64_t input, int64_t hidden,
+                 const RecurrentCellOptions& options)
+    : GRUCell(input, hidden, options) {
+  join(owner, name);
+}
+
+Tensor GRUCell::forward(const Tensor& input, const Tensor& h) const {
+  const Step step = begin(input, {h});
+  const Tensor next = kernel::gru_gates(step.gates, hidden_gates(step.states[0]), step.states[0]);
+  return input.dim() == 1 ? next.squeeze(0) : next;
+}
+
+Tensor GRUCell::operator()(const Tensor& input, const Tensor& h) const {
+  return call_module(*this, input, h);
+}
+
+Tensor GRUCell::forward(const Tensor& input) const { return forward(input, Tensor()); }
 
 }  // namespace aorta::nn

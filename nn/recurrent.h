@@ -110,4 +110,80 @@ class GRU : public Recurrent {
   Tensor forward(const Tensor& input) const override;
 };
 
+/// The options of LSTMCell and GRUCell, with PyTorch's names and defaults.
+struct RecurrentCellOptions {
+  bool bias = true;
+};
+/// What RNNCell, LSTMCell and GRUCell share, one step of one layer: input (N, I), or (I) unbatched;
+/// states (N, H) or (H), zeros where they aren't given. Weights are named and laid out as
+/// PyTorch's and start uniform in +-1 / sqrt(H).
+class RecurrentCell : public Module {
+ public:
+  std::string extra_repr() const override;
+  int64_t multiply_adds(const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& outputs) const override;
+
+  int64_t input_size, hidden_size;
+  Parameter weight_ih, weight_hh, bias_ih, bias_hh;
+
+ protected:
+  /// `gates` is G in weights (G H, *).
+  RecurrentCell(int64_t gates, int64_t input_size, int64_t hidden_size, bool bias);
+  /// The gates of the input, and the states beside them, in one batch.
+  struct Step {
+    Tensor gates;
+    std::vector<Tensor> states;
+  };
+  Step begin(const Tensor& input, const std::vector<Tensor>& states) const;
+  Tensor hidden_gates(const Tensor& h) const;
+
+ private:
+  Tensor state_of(const Tensor& given, const Tensor& input) const;
+};
+
+/// RecurrentCellOptions and what is the RNNCell's own.
+struct RNNCellOptions {
+  bool bias = true;
+  RNNNonlinearity nonlinearity = RNNNonlinearity::tanh;
+};
+/// One step of an RNN.
+class RNNCell : public RecurrentCell {
+ public:
+  RNNCell(int64_t input_size, int64_t hidden_size, const RNNCellOptions& options = {});
+  RNNCell(Module& owner, const char* name, int64_t input_size, int64_t hidden_size,
+          const RNNCellOptions& options = {});
+  /// The next state.
+  Tensor operator()(const Tensor& input, const Tensor& h = {}) const;
+  Tensor forward(const Tensor& input, const Tensor& h) const;
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  RNNNonlinearity nonlinearity;
+};
+
+/// One step of an LSTM; see lstm_cell.
+class LSTMCell : public RecurrentCell {
+ public:
+  LSTMCell(int64_t input_size, int64_t hidden_size, const RecurrentCellOptions& options = {});
+  LSTMCell(Module& owner, const char* name, int64_t input_size, int64_t hidden_size,
+           const RecurrentCellOptions& options = {});
+  /// The next states; both are given or none.
+  LstmState operator()(const Tensor& input, const LstmState& state = {}) const;
+  LstmState forward(const Tensor& input, const LstmState& state) const;
+  /// The hidden one alone.
+  Tensor forward(const Tensor& input) const override;
+};
+
+/// One step of a GRU; see gru_cell.
+class GRUCell : public RecurrentCell {
+ public:
+  GRUCell(int64_t input_size, int64_t hidden_size, const RecurrentCellOptions& options = {});
+  GRUCell(Module& owner, const char* name, int64_t input_size, int64_t hidden_size,
+          const RecurrentCellOptions& options = {});
+  /// The next state.
+  Tensor operator()(const Tensor& input, const Tensor& h = {}) const;
+  Tensor forward(const Tensor& input, const Tensor& h) const;
+  Tensor forward(const Tensor& input) const override;
+};
+
 }  // namespace aorta::nn

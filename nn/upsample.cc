@@ -74,6 +74,22 @@ Tensor pixel_unshuffle(const Tensor& input, int64_t r) {
       .reshape(with_last(input, {c * r * r, height / r, width / r}));
 }
 
+Tensor channel_shuffle(const Tensor& input, int64_t groups) {
+  check(input.dim() >= 3, "channel_shuffle", "input must be (N, C, *)", input.shape());
+  check(groups > 0 && input.size(1) % groups == 0, "channel_shuffle",
+        "groups must be positive and divide the channels", groups, " for ", input.shape());
+  Shape shape = input.shape();
+  shape[1] /= groups;
+  shape.insert(1, groups);
+  return input.reshape(shape).transpose(1, 2).reshape(input.shape());
+}
+
+ChannelShuffle::ChannelShuffle(int64_t groups) : groups(groups) {}
+ChannelShuffle::ChannelShuffle(Module& owner, const char* name, int64_t groups)
+    : Module(owner, name), groups(groups) {}
+Tensor ChannelShuffle::forward(const Tensor& input) const { return channel_shuffle(input, groups); }
+std::string ChannelShuffle::extra_repr() const { return fmt::format("groups={}", groups); }
+
 PixelShuffle::PixelShuffle(int64_t upscale_factor) : upscale_factor(upscale_factor) {}
 PixelShuffle::PixelShuffle(Module& owner, const char* name, int64_t upscale_factor)
     : Module(owner, name), upscale_factor(upscale_factor) {}

@@ -23,6 +23,21 @@ Tensor pixel_shuffle(const Tensor& input, int64_t upscale_factor);
 /// The inverse: (*, C, H r, W r) -> (*, C r^2, H, W).
 Tensor pixel_unshuffle(const Tensor& input, int64_t downscale_factor);
 
+/// Channels of `groups` groups in turn, one of each: (N, G K, *) as (N, K, G, *) flat, so that a
+/// convolution of groups sees all of those before. Zhang et al. 2017.
+Tensor channel_shuffle(const Tensor& input, int64_t groups);
+
+/// See channel_shuffle.
+class ChannelShuffle : public Module {
+ public:
+  explicit ChannelShuffle(int64_t groups);
+  ChannelShuffle(Module& owner, const char* name, int64_t groups);
+  Tensor forward(const Tensor& input) const override;
+  std::string extra_repr() const override;
+
+  int64_t groups;
+};
+
 /// See pixel_shuffle.
 class PixelShuffle : public Module {
  public:

@@ -24,6 +24,58 @@ Call pair(L loss) {
   return [loss](const Tensors& in) { return loss(in.at(0), in.at(1)); };
 }
 
+template <class L>
+Call triple(L loss) {
+  return [loss](const Tensors& in) { return loss(in.at(0), in.at(1), in.at(2)); };
+}
+
+std::vector<Case> margin_cases() {
+  std::vector<Case> cases;
+  for (const auto& [suffix, r] :
+       {std::pair{"none", Reduction::none}, std::pair{"mean", Reduction::mean},
+        std::pair{"sum", Reduction::sum}}) {
+    const auto add = [&](const std::string& name, Call call) {
+      cases.push_back({name + "_" + suffix, std::move(call)});
+    };
+    const Reduction reduction = r;
+    add("hinge_embedding", pair(HingeEmbeddingLoss(0.7, r)));
+    add("margin_ranking", triple(MarginRankingLoss(0.3, r)));
+    add("soft_margin", pair(SoftMarginLoss(r)));
+    add("triplet_margin", triple(TripletMarginLoss({.reduction = r})));
+    add("triplet_margin_swap",
+        triple(
+            TripletMarginLoss({.margin = 2, .p = 3, .eps = 1e-3, .swap = true, .reduction = r})));
+    add("multi_margin", pair(MultiMarginLoss({.reduction = r})));
+    add("multi_margin_square", [reduction](const Tensors& in) {
+      const MultiMarginLoss loss(
+          {.p = 2, .margin = 0.5, .weight = in.at(2), .reduction = reduction});
+      return loss(in.at(0), in.at(1));
+    });
+    add("multilabel_margin", pair(MultiLabelMarginLoss(r)));
+    add("multilabel_soft_margin", [reduction](const Tensors& in) {
+      const MultiLabelSoftMarginLoss loss({.weight = in.at(2), .reduction = reduction});
+      return loss(in.at(0), in.at(1));
+    });
+    add("poisson_nll", pair(PoissonNLLLoss({.full = true, .reduction = r})));
+    add("poisson_nll_rate",
+        pair(PoissonNLLLoss({.log_input = false, .eps = 1e-3, .reduction = r})));
+    add("gaussian_nll", triple(GaussianNLLLoss({.full = true, .reduction = r})));
+    add("gaussian_nll_one", triple(GaussianNLLLoss({.eps = 0.3, .reduction = r})));
+    add("gaussian_nll_fewer", triple(GaussianNLLLoss({.reduction = r})));
+  }
+  cases.push_back({"multi_margin_unbatched", pair(MultiMarginLoss())});
+  cases.push_back({"multilabel_margin_unbatched", pair(MultiLabelMarginLoss())});
+  cases.push_back({"triplet_margin_unbatched", triple(TripletMarginLoss())});
+  for (const double p : {1.0, 2.0, 3.0})
+    cases.push_back(
+        {"pairwise_distance_" + std::to_string(static_cast<int>(p)), pair(PairwiseDistance(p))});
+  cases.push_back({"pairwise_distance_inf", pair(PairwiseDistance(INFINITY))});
+  cases.push_back({"pairwise_distance_unbatched", pair(PairwiseDistance(2, 0.1, true))});
+  cases.push_back({"cosine_similarity", pair(CosineSimilarity())});
+  cases.push_back({"cosine_similarity_last", pair(CosineSimilarity(-1))});
+  return cases;
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const auto& [suffix, r] :
@@ -65,6 +117,8 @@ std::vector<Case> all_cases() {
     add("dice", pair(DiceLoss({.reduction = r})));
   }
   cases.push_back({"kl_div_batchmean", pair(KLDivLoss(Reduction::batchmean, true))});
+  const auto margins = margin_cases();
+  cases.insert(cases.end(), margins.begin(), margins.end());
   return cases;
 }
 
@@ -119,13 +173,28 @@ TEST(LossModules, AreMembersLikeAnyLayer) {
     DiceLoss dice{*this, "dice", {.smooth = 2}};
     FocalLoss focal{*this, "focal", {.gamma = 3}};
     CosineEmbeddingLoss cosine{*this, "cosine", 0.2};
+    HingeEmbeddingLoss hinge{*this, "hinge", 2};
+    MarginRankingLoss ranking{*this, "ranking", 0.5, Reduction::sum};
+    SoftMarginLoss soft{*this, "soft"};
+    TripletMarginLoss triplet{*this, "triplet", {.swap = true}};
+    MultiMarginLoss multi{*this, "multi", {.weight = ones({3})}};
+    MultiLabelMarginLoss labels{*this, "labels"};
+    MultiLabelSoftMarginLoss soft_labels{*this, "soft_labels", {.weight = ones({3})}};
+    PoissonNLLLoss poisson{*this, "poisson", {.full = true}};
+    GaussianNLLLoss gaussian{*this, "gaussian", {.eps = 1e-3}};
+    PairwiseDistance distance{*this, "distance", 1};
+    CosineSimilarity similarity{*this, "similarity", -1};
   };
   Task task;
   std::vector<std::string> names;
   for (const auto& [name, value] : task.state_dict()) names.push_back(name);
   EXPECT_EQ(names, (std::vector<std::string>{"net.weight", "net.bias", "cross.weight", "nll.weight",
-                                             "bce.weight", "logits.pos_weight"}));
-  EXPECT_EQ(task.named_children().size(), 13u);
+                                             "bce.weight", "logits.pos_weight", "multi.weight",
+                                             "soft_labels.weight"}));
+  EXPECT_EQ(task.named_children().size(), 24u);
+  EXPECT_EQ(task.hinge.margin, 2);
+  EXPECT_TRUE(task.triplet.options.swap);
+  EXPECT_EQ(task.similarity.dim, -1);
   EXPECT_EQ(task.mse.reduction, Reduction::sum);
   EXPECT_EQ(task.dice.options.smooth, 2);
   EXPECT_EQ(task.cosine.margin, 0.2);
@@ -139,6 +208,51 @@ TEST(LossModules, AreMembersLikeAnyLayer) {
                                       {.weight = tensor({1.0, 2.0, 3.0}, {.dtype = DType::f64})});
   EXPECT_TRUE(near(task.cross(task.net(x), classes), wanted, 0));
   EXPECT_EQ(error_of([&] { task.mse(x, ones({2, 2})); }).substr(0, 5), "mse: ");
+}
+
+TEST(MarginLosses, Refuse) {
+  const Tensor x = ones({2, 3}), y = tensor({0, 2});
+  EXPECT_EQ(error_of([&] { hinge_embedding_loss(x, ones({3})); }),
+            "hinge_embedding_loss: input and target must have one shape, got [2,3] and [3]");
+  EXPECT_EQ(error_of([&] { soft_margin_loss(tensor({1}), ones({1})); }),
+            "soft_margin_loss: input must be floating, got i64");
+  EXPECT_EQ(error_of([&] { margin_ranking_loss(x, x, x, 0, Reduction::batchmean); }),
+            "margin_ranking_loss: reduction must be none, mean or sum, got batchmean");
+  EXPECT_EQ(error_of([&] { triplet_margin_loss(x, x, x, {.margin = 0}); }),
+            "triplet_margin_loss: margin must be positive, got 0");
+  EXPECT_EQ(error_of([&] { multi_margin_loss(x, y, {.p = 3}); }),
+            "multi_margin_loss: p must be 1 or 2, got 3");
+  EXPECT_EQ(error_of([&] { multi_margin_loss(x, x); }),
+            "multi_margin_loss: target must be i64, got f32");
+  EXPECT_EQ(error_of([&] { multi_margin_loss(x, tensor({1})); }),
+            "multi_margin_loss: target must be (N), or () for (C), got [1] for [2,3]");
+  EXPECT_EQ(error_of([&] { multi_margin_loss(x, y, {.weight = ones({2})}); }),
+            "multi_margin_loss: weight must have a number for each class, got [2] for [2,3]");
+  EXPECT_NE(error_of([&] { multi_margin_loss(x, tensor({0, 3})); }), kNoError);
+  EXPECT_NE(error_of([&] {
+              multilabel_margin_loss(x, tensor({{0, 3, -1}, {0, 1, 2}}));
+            }),
+            kNoError);
+  EXPECT_EQ(error_of([&] {
+              multilabel_margin_loss(ones({2, 0}), tensor({1}));
+            }),
+            "multilabel_margin_loss: input must have a class, got [2,0]");
+  EXPECT_EQ(error_of([&] { gaussian_nll_loss(x, x, ones({3})); }),
+            "gaussian_nll_loss: var must have the input's shape, or it without the last dimension "
+            "or with 1 in it, got [3] for [2,3]");
+  EXPECT_EQ(error_of([&] {
+              gaussian_nll_loss(x, x, tensor({0.5, -1.5}));
+            }),
+            "gaussian_nll_loss: var must not be negative, got -1.5");
+  EXPECT_EQ(error_of([&] { pairwise_distance(ones({}), ones({})); }),
+            "pairwise_distance: inputs must be (N, D) or (D), got []");
+}
+
+// A softened margin and counts stay finite where exp() of the whole doesn't.
+TEST(MarginLosses, AreFiniteFarOut) {
+  EXPECT_EQ(soft_margin_loss(tensor({-1000.0}), ones({1})).item<double>(), 1000);
+  EXPECT_EQ(gaussian_nll_loss(ones({2}), ones({2}), zeros({2})).item<float>(),
+            static_cast<float>(0.5 * std::log(1e-6f)));
 }
 
 TEST(Dice, TwoEmptyMasksAgree) {

@@ -70,6 +70,59 @@ TEST(Misuse, OfLayersThatComputeWithoutTheirMembers) {
   expect_gone(PReLU(), "PReLU", ones({2}));
 }
 
+TEST(Misuse, OfLayersOfPowersAndChannels) {
+  EXPECT_EQ(error_of([] { LocalResponseNorm(0); }),
+            "LocalResponseNorm: size must be positive, got 0");
+  EXPECT_EQ(error_of([] {
+              LocalResponseNorm(2)(ones({2, 3}));
+            }),
+            "LocalResponseNorm: input must be (N, C, *), got [2,3]");
+  EXPECT_EQ(error_of([] { LPPool2d(0, 3); }), "LPPool2d: norm_type must not be 0, got 0");
+  EXPECT_EQ(error_of([] {
+              ChannelShuffle(4)(ones({1, 6, 2}));
+            }),
+            "channel_shuffle: groups must be positive and divide the channels, got 4 for [1,6,2]");
+  EXPECT_EQ(error_of([] { AlphaDropout(1.5); }), "AlphaDropout: p must be in [0, 1], got 1.5");
+  EXPECT_EQ(error_of([] { feature_alpha_dropout(ones({3})); }),
+            "feature_alpha_dropout: input must be (N, C, *), got [3]");
+}
+
+TEST(Misuse, OfPaddings) {
+  EXPECT_EQ(error_of([] {
+              ReflectionPad2d(Dims{1, 2});
+            }),
+            "ReflectionPad2d: padding must be one number or 4, got [1,2]");
+  EXPECT_EQ(error_of([] { ReflectionPad1d(3)(ones({1, 1, 3})); }).substr(0, 5), "pad: ");
+  EXPECT_EQ(
+      error_of([] {
+        ZeroPad3d(1)(ones({2, 2}));
+      }),
+      "pad: two numbers a dimension, last dimension first, got [1,1,1,1,1,1] for shape [2,2]");
+}
+
+TEST(Misuse, OfRecurrentCells) {
+  const LSTMCell cell(2, 3);
+  EXPECT_EQ(error_of([] { RNNCell(0, 3); }), "RecurrentCell: sizes must be positive, got 0 and 3");
+  EXPECT_EQ(error_of([&] {
+              cell(ones({1, 2, 2}));
+            }),
+            "LSTMCell: input must be (N, I) or (I), got [1,2,2]");
+  EXPECT_EQ(error_of([&] {
+              cell(ones({2, 4}));
+            }),
+            "LSTMCell: input must have input_size features, got [2,4] for 2");
+  EXPECT_EQ(error_of([&] {
+              cell(ones({2, 2}), {zeros({2, 3}), Tensor()});
+            }),
+            "LSTMCell: states must be given all or none, got one that is undefined");
+  EXPECT_EQ(error_of([&] {
+              cell(ones({2, 2}), {zeros({2, 3}), zeros({1, 3})});
+            }),
+            "LSTMCell: states must be (N, H), or (H) unbatched, here [2,3], got [1,3]");
+  EXPECT_EQ(error_of([] { GRUCell(2, 3)(ones({2}), zeros({3}, {.dtype = f64})); }),
+            "GRUCell: states must have the input's dtype, got f64 for f32");
+}
+
 TEST(Misuse, OfSizesThatNoTensorHas) {
   constexpr int64_t kWide = int64_t{1} << 62;
   const std::string wanted = ": the number of bytes must fit in 63 bits, got [";
@@ -80,6 +133,8 @@ TEST(Misuse, OfSizesThatNoTensorHas) {
               Unflatten(0, {kWide, 4})(ones({8}));
             }),
             "Unflatten" + wanted + "4611686018427387904,4]");
+  EXPECT_EQ(error_of([] { GRUCell(2, kWide); }),
+            "RecurrentCell" + wanted + "3,4611686018427387904]");
   EXPECT_EQ(error_of([] { LSTM(2, 3, {.num_layers = INT64_MAX}); }),
             "Recurrent: num_layers must be at most 65536, got 9223372036854775807");
 }

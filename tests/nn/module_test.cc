@@ -458,6 +458,60 @@ TEST(Layers, RefuseBadInput) {
             "dice_loss: input and target must have one shape, got [2,3] and [2,4]");
 }
 
+TEST(RecurrentCell, StartsFromZeros) {
+  const Tensor x = randn({2, 4}), zero = zeros({2, 3});
+  const RNNCell rnn(4, 3);
+  EXPECT_TRUE(equal(rnn(x), rnn(x, zero)));
+  const GRUCell gru(4, 3);
+  EXPECT_TRUE(equal(gru(x), gru(x, zero)));
+  const LSTMCell lstm(4, 3);
+  EXPECT_TRUE(equal(lstm(x).c, lstm(x, {zero, zero}).c));
+  EXPECT_TRUE(equal(Sequential(lstm)(x), lstm(x).h));
+}
+
+// Steps of a cell with an LSTM's weights are that LSTM.
+TEST(RecurrentCell, IsAStepOfTheLayer) {
+  LSTM layer(4, 3);
+  LSTMCell cell(4, 3);
+  NamedTensors state = layer.state_dict();
+  for (auto& [name, value] : state) name.resize(name.size() - 3);  // _l0
+  cell.load_state_dict(state);
+  const Tensor x = randn({5, 2, 4});
+  const LstmOutput all = layer(x);
+  LstmState now;
+  for (int64_t t = 0; t < 5; ++t) {
+    now = cell(x[t], now);
+    EXPECT_TRUE(allclose(now.h, all.output[t], 1e-6, 1e-6)) << t;
+  }
+  EXPECT_TRUE(allclose(now.c, all.state.c[0], 1e-6, 1e-6));
+}
+
+// Of normal numbers, mean and variance stay; an element is one of two lines of its input.
+TEST(AlphaDropout, KeepsMeanAndVariance) {
+  default_generator().manual_seed(5);
+  const Tensor x = randn({400, 1000}, {.dtype = DType::f64});
+  for (const double p : {0.1, 0.5, 0.8}) {
+    const Tensor y = AlphaDropout(p)(x);
+    EXPECT_NEAR(mean(y).item<double>(), 0, 0.02) << p;
+    EXPECT_NEAR(var(y).item<double>(), 1, 0.02) << p;
+    constexpr double kEnd = 1.7580993408473766;
+    const double a = 1 / std::sqrt((kEnd * kEnd * p + 1) * (1 - p));
+    const Tensor dropped = lt(abs(y + a * kEnd * (1 - p)), 1e-12),
+                 kept = lt(abs(y - a * (x + kEnd * p)), 1e-12);
+    EXPECT_TRUE(all(logical_or(dropped, kept)).item<bool>()) << p;
+    EXPECT_NEAR(mean(dropped.to(DType::f64)).item<double>(), p, 0.005);
+  }
+  EXPECT_TRUE(equal(AlphaDropout(1)(x), zeros_like(x)));
+  EXPECT_TRUE(alpha_dropout(x).is_same(x));
+}
+
+TEST(AlphaDropout, DropsWholeChannels) {
+  default_generator().manual_seed(5);
+  const Tensor y = FeatureAlphaDropout(0.5)(zeros({20, 30, 2, 3}));
+  EXPECT_TRUE(equal(amin(y, {2, 3}), amax(y, {2, 3})));
+  EXPECT_LT(amin(y).item<float>(), amax(y).item<float>());
+}
+
 TEST(Dropout, DropsInTrainingAlone) {
   manual_seed(3);
   Dropout half(0.5);

@@ -10,7 +10,9 @@
 #include <aorta/nn/embedding.h>
 #include <aorta/nn/linear.h>
 #include <aorta/nn/loss.h>
+#include <aorta/nn/margin_loss.h>
 #include <aorta/nn/normalization.h>
+#include <aorta/nn/padding.h>
 #include <aorta/nn/pooling.h>
 #include <aorta/nn/recurrent.h>
 #include <aorta/nn/upsample.h>
@@ -45,64 +47,93 @@ T loss(const A&... arguments, const T& input, const T& target) {
   return module(input, target);
 }
 
+template <class M, class... A>
+T loss_of_three(const A&... arguments, const T& a, const T& b, const T& c) {
+  M module(arguments...);
+  return module(a, b, c);
+}
+
 void add_layers(std::vector<Target>& targets) {
   using namespace nn;
-  targets.insert(targets.end(),
-                 {
-                     of("Linear", layer<Linear, int64_t, int64_t, LinearOptions>),
-                     of("Flatten", layer<Flatten, int64_t, int64_t>),
-                     of("Unflatten", layer<Unflatten, int64_t, Dims>),
-                     of("Conv1d", layer<Conv1d, int64_t, int64_t, Dims, ConvOptions>),
-                     of("Conv2d", layer<Conv2d, int64_t, int64_t, Dims, ConvOptions>),
-                     of("Conv3d", layer<Conv3d, int64_t, int64_t, Dims, ConvOptions>),
-                     of("ConvTranspose1d",
-                        layer<ConvTranspose1d, int64_t, int64_t, Dims, ConvTransposeOptions>),
-                     of("ConvTranspose2d",
-                        layer<ConvTranspose2d, int64_t, int64_t, Dims, ConvTransposeOptions>),
-                     of("ConvTranspose3d",
-                        layer<ConvTranspose3d, int64_t, int64_t, Dims, ConvTransposeOptions>),
-                     of("MaxPool1d", layer<MaxPool1d, Dims, MaxPoolOptions>),
-                     of("MaxPool2d", layer<MaxPool2d, Dims, MaxPoolOptions>),
-                     of("MaxPool3d", layer<MaxPool3d, Dims, MaxPoolOptions>),
-                     of("AvgPool1d", layer<AvgPool1d, Dims, AvgPoolOptions>),
-                     of("AvgPool2d", layer<AvgPool2d, Dims, AvgPoolOptions>),
-                     of("AvgPool3d", layer<AvgPool3d, Dims, AvgPoolOptions>),
-                     of("AdaptiveMaxPool2d", layer<AdaptiveMaxPool2d, Dims>),
-                     of("AdaptiveAvgPool2d", layer<AdaptiveAvgPool2d, Dims>),
-                     of("BatchNorm1d", layer<BatchNorm1d, int64_t, BatchNormOptions>),
-                     of("BatchNorm2d", layer<BatchNorm2d, int64_t, BatchNormOptions>),
-                     of("BatchNorm3d", layer<BatchNorm3d, int64_t, BatchNormOptions>),
-                     of("InstanceNorm1d", layer<InstanceNorm1d, int64_t, InstanceNormOptions>),
-                     of("InstanceNorm2d", layer<InstanceNorm2d, int64_t, InstanceNormOptions>),
-                     of("LayerNorm", layer<LayerNorm, Dims, LayerNormOptions>),
-                     of("GroupNorm", layer<GroupNorm, int64_t, int64_t, GroupNormOptions>),
-                     of("RMSNorm", layer<RMSNorm, Dims, RMSNormOptions>),
-                     of("Embedding", layer<Embedding, int64_t, int64_t, EmbeddingOptions>),
-                     random_of("Dropout", layer<Dropout, DropoutOptions>),
-                     random_of("Dropout2d", layer<Dropout2d, double>),
-                     of("Upsample", layer<Upsample, InterpolateOptions>),
-                     of("PixelShuffle", layer<PixelShuffle, int64_t>),
-                     of("PixelUnshuffle", layer<PixelUnshuffle, int64_t>),
-                     of("LeakyReLU", layer<LeakyReLU, double>),
-                     of("ELU", layer<ELU, double>),
-                     of("CELU", layer<CELU, double>),
-                     of("Hardtanh", layer<Hardtanh, double, double>),
-                     of("Hardshrink", layer<Hardshrink, double>),
-                     of("Softshrink", layer<Softshrink, double>),
-                     of("Softplus", layer<Softplus, double, double>),
-                     of("GELU", layer<GELU, GeluApproximation>),
-                     of("MSELoss", loss<MSELoss, Reduction>),
-                     of("L1Loss", loss<L1Loss, Reduction>),
-                     of("SmoothL1Loss", loss<SmoothL1Loss, Reduction, double>),
-                     of("HuberLoss", loss<HuberLoss, Reduction, double>),
-                     of("KLDivLoss", loss<KLDivLoss, Reduction, bool>),
-                     of("BCELoss", loss<BCELoss, BceOptions>),
-                     of("BCEWithLogitsLoss", loss<BCEWithLogitsLoss, BceWithLogitsOptions>),
-                     of("CrossEntropyLoss", loss<CrossEntropyLoss, CrossEntropyOptions>),
-                     of("NLLLoss", loss<NLLLoss, NllLossOptions>),
-                     of("DiceLoss", loss<DiceLoss, DiceOptions>),
-                     of("FocalLoss", loss<FocalLoss, FocalOptions>),
-                 });
+  targets.insert(
+      targets.end(),
+      {
+          of("Linear", layer<Linear, int64_t, int64_t, LinearOptions>),
+          of("Flatten", layer<Flatten, int64_t, int64_t>),
+          of("Unflatten", layer<Unflatten, int64_t, Dims>),
+          of("Conv1d", layer<Conv1d, int64_t, int64_t, Dims, ConvOptions>),
+          of("Conv2d", layer<Conv2d, int64_t, int64_t, Dims, ConvOptions>),
+          of("Conv3d", layer<Conv3d, int64_t, int64_t, Dims, ConvOptions>),
+          of("ConvTranspose1d",
+             layer<ConvTranspose1d, int64_t, int64_t, Dims, ConvTransposeOptions>),
+          of("ConvTranspose2d",
+             layer<ConvTranspose2d, int64_t, int64_t, Dims, ConvTransposeOptions>),
+          of("ConvTranspose3d",
+             layer<ConvTranspose3d, int64_t, int64_t, Dims, ConvTransposeOptions>),
+          of("MaxPool1d", layer<MaxPool1d, Dims, MaxPoolOptions>),
+          of("MaxPool2d", layer<MaxPool2d, Dims, MaxPoolOptions>),
+          of("MaxPool3d", layer<MaxPool3d, Dims, MaxPoolOptions>),
+          of("AvgPool1d", layer<AvgPool1d, Dims, AvgPoolOptions>),
+          of("AvgPool2d", layer<AvgPool2d, Dims, AvgPoolOptions>),
+          of("AvgPool3d", layer<AvgPool3d, Dims, AvgPoolOptions>),
+          of("AdaptiveMaxPool2d", layer<AdaptiveMaxPool2d, Dims>),
+          of("AdaptiveAvgPool2d", layer<AdaptiveAvgPool2d, Dims>),
+          of("BatchNorm1d", layer<BatchNorm1d, int64_t, BatchNormOptions>),
+          of("BatchNorm2d", layer<BatchNorm2d, int64_t, BatchNormOptions>),
+          of("BatchNorm3d", layer<BatchNorm3d, int64_t, BatchNormOptions>),
+          of("InstanceNorm1d", layer<InstanceNorm1d, int64_t, InstanceNormOptions>),
+          of("InstanceNorm2d", layer<InstanceNorm2d, int64_t, InstanceNormOptions>),
+          of("LayerNorm", layer<LayerNorm, Dims, LayerNormOptions>),
+          of("GroupNorm", layer<GroupNorm, int64_t, int64_t, GroupNormOptions>),
+          of("RMSNorm", layer<RMSNorm, Dims, RMSNormOptions>),
+          of("Embedding", layer<Embedding, int64_t, int64_t, EmbeddingOptions>),
+          random_of("Dropout", layer<Dropout, DropoutOptions>),
+          random_of("Dropout2d", layer<Dropout2d, double>),
+          of("Upsample", layer<Upsample, InterpolateOptions>),
+          of("PixelShuffle", layer<PixelShuffle, int64_t>),
+          of("PixelUnshuffle", layer<PixelUnshuffle, int64_t>),
+          of("LeakyReLU", layer<LeakyReLU, double>),
+          of("ELU", layer<ELU, double>),
+          of("CELU", layer<CELU, double>),
+          of("Hardtanh", layer<Hardtanh, double, double>),
+          of("Hardshrink", layer<Hardshrink, double>),
+          of("Softshrink", layer<Softshrink, double>),
+          of("Softplus", layer<Softplus, double, double>),
+          of("GELU", layer<GELU, GeluApproximation>),
+          of("MSELoss", loss<MSELoss, Reduction>),
+          of("L1Loss", loss<L1Loss, Reduction>),
+          of("SmoothL1Loss", loss<SmoothL1Loss, Reduction, double>),
+          of("HuberLoss", loss<HuberLoss, Reduction, double>),
+          of("KLDivLoss", loss<KLDivLoss, Reduction, bool>),
+          of("BCELoss", loss<BCELoss, BceOptions>),
+          of("BCEWithLogitsLoss", loss<BCEWithLogitsLoss, BceWithLogitsOptions>),
+          of("CrossEntropyLoss", loss<CrossEntropyLoss, CrossEntropyOptions>),
+          of("NLLLoss", loss<NLLLoss, NllLossOptions>),
+          of("DiceLoss", loss<DiceLoss, DiceOptions>),
+          of("FocalLoss", loss<FocalLoss, FocalOptions>),
+          of("LocalResponseNorm", layer<LocalResponseNorm, int64_t, LocalResponseNormOptions>),
+          of("LPPool2d", layer<LPPool2d, double, Dims, LPPoolOptions>),
+          of("ChannelShuffle", layer<ChannelShuffle, int64_t>),
+          random_of("AlphaDropout", layer<AlphaDropout, double>),
+          random_of("FeatureAlphaDropout", layer<FeatureAlphaDropout, double>),
+          of("ConstantPad2d", layer<ConstantPad2d, Dims, double>),
+          of("ZeroPad1d", layer<ZeroPad1d, Dims>),
+          of("ReflectionPad2d", layer<ReflectionPad2d, int64_t>),
+          of("ReplicationPad3d", layer<ReplicationPad3d, Dims>),
+          of("CircularPad1d", layer<CircularPad1d, int64_t>),
+          of("HingeEmbeddingLoss", loss<HingeEmbeddingLoss, double, Reduction>),
+          of("MarginRankingLoss", loss_of_three<MarginRankingLoss, double, Reduction>),
+          of("SoftMarginLoss", loss<SoftMarginLoss, Reduction>),
+          of("TripletMarginLoss", loss_of_three<TripletMarginLoss, TripletMarginOptions>),
+          of("MultiMarginLoss", loss<MultiMarginLoss, MultiMarginOptions>),
+          of("MultiLabelMarginLoss", loss<MultiLabelMarginLoss, Reduction>),
+          of("MultiLabelSoftMarginLoss",
+             loss<MultiLabelSoftMarginLoss, MultiLabelSoftMarginOptions>),
+          of("PoissonNLLLoss", loss<PoissonNLLLoss, PoissonNllOptions>),
+          of("GaussianNLLLoss", loss_of_three<GaussianNLLLoss, GaussianNllOptions>),
+          of("PairwiseDistance", loss<PairwiseDistance, double, double, bool>),
+          of("CosineSimilarity", loss<CosineSimilarity, int64_t, double>),
+      });
   targets.insert(
       targets.end(),
       {
@@ -115,6 +146,15 @@ void add_layers(std::vector<Target>& targets) {
           of(
               "LSTM", +[](int64_t in, int64_t hidden, const RecurrentOptions& o, const T& x,
                           const LstmState& s) { return LSTM(in, hidden, o)(x, s).output; }),
+          of(
+              "RNNCell", +[](int64_t in, int64_t hidden, const RNNCellOptions& o, const T& x,
+                             const T& h) { return RNNCell(in, hidden, o)(x, h); }),
+          of(
+              "GRUCell", +[](int64_t in, int64_t hidden, const RecurrentCellOptions& o, const T& x,
+                             const T& h) { return GRUCell(in, hidden, o)(x, h); }),
+          of(
+              "LSTMCell", +[](int64_t in, int64_t hidden, const RecurrentCellOptions& o, const T& x,
+                              const LstmState& s) { return LSTMCell(in, hidden, o)(x, s).h; }),
           random_of(
               "MultiheadAttention",
               +[](int64_t embed, int64_t heads, const MultiheadAttentionOptions& o, const T& q,
