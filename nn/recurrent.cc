@@ -51,6 +51,15 @@ bool is_cast(const Tensor& tensor) {
   return autocast_dtype() != DType::f32 && is_floating(dtype) && dtype != DType::f64;
 }
 
+void check_states(const std::string& layer, const Tensors& states, const Tensor& input) {
+  for (const Tensor& state : states) {
+    if (state.defined() != states[0].defined())
+      fail(layer, "states must be given all or none", "one that is undefined");
+    if (state.defined() && state.dtype() != input.dtype() && !(is_cast(state) && is_cast(input)))
+      fail(layer, "states must have the input's dtype", state.dtype(), " for ", input.dtype());
+  }
+}
+
 Tensor fresh_weight(const Shape& shape, int64_t hidden) {
   const double bound = 1 / std::sqrt(static_cast<double>(hidden));
   const Tensor weight = empty(shape);
@@ -112,10 +121,7 @@ const Recurrent::Weights& Recurrent::weights(int64_t layer, int64_t direction) c
 Tensors Recurrent::initial_states(const Tensors& given, size_t count, const Tensor& input,
                                   bool unbatched) const {
   const int64_t rows = static_cast<int64_t>(weights_.size()), batch = input.size(1);
-  for (const Tensor& state : given) {
-    if (state.defined() != given[0].defined())
-      fail(type_name(), "states must be given all or none", "one that is undefined");
-  }
+  check_states(type_name(), given, input);
   Tensors states;
   for (size_t i = 0; i < count; ++i) {
     if (i >= given.size() || !given[i].defined()) {
@@ -125,10 +131,6 @@ Tensors Recurrent::initial_states(const Tensors& given, size_t count, const Tens
     }
     const Tensor state = unbatched && given[i].dim() == 2 ? given[i].unsqueeze(1) : given[i];
     const Shape shape{rows, batch, hidden_size};
-    if (state.dtype() != input.dtype() && !(is_cast(state) && is_cast(input))) {
-      fail(type_name(), "states must have the input's dtype", state.dtype(), " for ",
-           input.dtype());
-    }
     if (state.shape() != shape) {
       fail(type_name(), "states must be (layers x directions, N, H), here " + to_string(shape),
            given[i].shape());
@@ -294,15 +296,13 @@ RecurrentCell::Step RecurrentCell::begin(const Tensor& input, const Tensors& sta
   if (input.size(-1) != input_size) {
     fail(type_name(), "input must have input_size features", input.shape(), " for ", input_size);
   }
+  check_states(type_name(), states, input);
   Step step;
   const Tensor x = input.dim() == 1 ? input.unsqueeze(0) : input;
   step.gates = linear(x, weight_ih, bias_ih);
-  for (const Tensor& state : states) {
-    if (state.defined() != states[0].defined())
-      fail(type_name(), "states must be given all or none", "one that is undefined");
-    // Under autocast the gates are of a half type.
+  // Under autocast the gates are of a half type.
+  for (const Tensor& state : states)
     step.states.push_back(state_of(state, input).to(step.gates.dtype()));
-  }
   return step;
 }
 
@@ -312,8 +312,6 @@ Tensor RecurrentCell::state_of(const Tensor& given, const Tensor& input) const {
   if (!given.defined())
     return zeros({shape.numel() / hidden_size, hidden_size},
                  {.dtype = input.dtype(), .device = input.device()});
-  if (given.dtype() != input.dtype() && !(is_cast(given) && is_cast(input)))
-    fail(type_name(), "states must have the input's dtype", given.dtype(), " for ", input.dtype());
   if (given.shape() != shape) {
     fail(type_name(), "states must be (N, H), or (H) unbatched, here " + to_string(shape),
          given.shape());
