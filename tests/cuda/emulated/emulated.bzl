@@ -71,7 +71,9 @@ def emulated_kernels(name, srcs, parts = {}, deps = []):
                 name = library,
                 testonly = True,
                 srcs = [_kernel_source(library, source)],
-                copts = KERNEL_COPTS,
+                # For a shared library alone: Bazel would compile each a second time for programs.
+                copts = KERNEL_COPTS + ["-fPIC"],
+                features = ["-supports_pic"],
                 linkstatic = True,
                 local_defines = ["AORTA_%s_PART=%d" % (stem.upper(), part)],
                 tags = ["manual"],  # or //... compiles them for this suite as well
