@@ -30,9 +30,11 @@
 #include <aorta/core/ops/join.h>               // IWYU pragma: export
 #include <aorta/core/ops/loss.h>               // IWYU pragma: export
 #include <aorta/core/ops/matmul.h>             // IWYU pragma: export
+#include <aorta/core/ops/nan.h>                // IWYU pragma: export
 #include <aorta/core/ops/normalization.h>      // IWYU pragma: export
 #include <aorta/core/ops/pointwise.h>          // IWYU pragma: export
 #include <aorta/core/ops/pooling.h>            // IWYU pragma: export
+#include <aorta/core/ops/quantile.h>           // IWYU pragma: export
 #include <aorta/core/ops/random.h>             // IWYU pragma: export
 #include <aorta/core/ops/rearrange.h>          // IWYU pragma: export
 #include <aorta/core/ops/recurrent.h>          // IWYU pragma: export
@@ -40,7 +42,9 @@
 #include <aorta/core/ops/scan.h>               // IWYU pragma: export
 #include <aorta/core/ops/softmax.h>            // IWYU pragma: export
 #include <aorta/core/ops/sort.h>               // IWYU pragma: export
+#include <aorta/core/ops/statistics.h>         // IWYU pragma: export
 #include <aorta/core/ops/view.h>               // IWYU pragma: export
+#include <aorta/core/ops/view_scatter.h>       // IWYU pragma: export
 #include <aorta/core/parallel_for.h>           // IWYU pragma: export
 #include <aorta/core/process/init.h>           // IWYU pragma: export
 #include <aorta/core/tensor.h>                 // IWYU pragma: export

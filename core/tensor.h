@@ -3,7 +3,9 @@
 #include <aorta/core/number.h>
 #include <aorta/core/shape.h>
 #include <aorta/core/storage.h>
+#include <aorta/core/tensor_methods.h>
 
+#include <concepts>
 #include <functional>
 #include <optional>
 
@@ -76,8 +78,9 @@ struct TensorImpl {
 
 /// An n-dimensional array: a cheap handle on storage + dtype + shape + strides + offset + device.
 /// Copying a Tensor copies the handle; views share the storage. `const Tensor&` is a constant
-/// handle, not constant elements. A default-constructed one is undefined and has no shape.
-class Tensor {
+/// handle, not constant elements. A default-constructed one is undefined and has no shape. Its ops
+/// are members too: `x.square().sum()`, see TensorMethods.
+class Tensor : public TensorMethods {
  public:
   Tensor() = default;
   Tensor(const Tensor&) = default;
@@ -98,9 +101,11 @@ class Tensor {
 
   bool defined() const { return static_cast<bool>(impl_); }
   const Shape& shape() const { return impl().shape; }
+  const Shape& size() const { return impl().shape; }
   /// The size of one dimension; negative counts from the end. A 0-d tensor has none.
   int64_t size(int64_t dim) const { return along("size", impl().shape, dim); }
   const Strides& strides() const { return impl().strides; }
+  const Strides& stride() const { return impl().strides; }
   int64_t stride(int64_t dim) const { return along("stride", impl().strides, dim); }
   /// The number of dimensions.
   int dim() const { return impl().shape.size(); }
@@ -108,6 +113,10 @@ class Tensor {
   DType dtype() const { return impl().dtype; }
   Device device() const { return impl().storage->device(); }
   bool is_cuda() const { return device().is_cuda(); }
+  bool is_cpu() const { return device().is_cpu(); }
+  bool is_floating_point() const { return is_floating(dtype()); }
+  /// Bytes of one element.
+  int64_t element_size() const { return item_size(dtype()); }
   /// Bytes of its elements (not of the storage).
   int64_t nbytes() const { return numel() * item_size(dtype()); }
   /// Where its first element starts in the storage, in elements.
@@ -191,7 +200,7 @@ class Tensor {
   const Tensor& fill_(const Scalar& value) const;
   const Tensor& zero_() const { return fill_(0); }
 
-  // Views: nothing is copied.
+  // Views: nothing is copied. Sizes and dimensions also stand without braces: `x.view(-1, 320)`.
   Tensor view(const Shape& shape) const;
   /// A view where strides allow, else a copy. One size may be -1.
   Tensor reshape(const Shape& shape) const;
@@ -227,6 +236,19 @@ class Tensor {
     return (*this)(first, second, more...);
   }
 #endif
+
+  template <std::integral... Sizes>
+  requires(sizeof...(Sizes) > 1) Tensor view(Sizes... sizes)
+  const { return view(Shape(sizes...)); }
+  template <std::integral... Sizes>
+  requires(sizeof...(Sizes) > 1) Tensor reshape(Sizes... sizes)
+  const { return reshape(Shape(sizes...)); }
+  template <std::integral... Sizes>
+  requires(sizeof...(Sizes) > 1) Tensor expand(Sizes... sizes)
+  const { return expand(Shape(sizes...)); }
+  template <std::integral... Dimensions>
+  requires(sizeof...(Dimensions) > 1) Tensor permute(Dimensions... dims)
+  const { return permute(Dims(dims...)); }
 
   // Gradients. The graph lives in autograd/, where those from is_leaf() on are defined.
   bool requires_grad() const { return impl().needs_gradient(); }
@@ -273,6 +295,8 @@ class Tensor {
 
   Ref<TensorImpl> impl_;
 };
+
+inline const Tensor& TensorMethods::self() const { return static_cast<const Tensor&>(*this); }
 
 /// An operand and what its op calls it.
 struct NamedOperand {

@@ -23,6 +23,27 @@ std::vector<double> by_group(const char* op, const char* rule, const std::vector
   return values.size() == 1 ? std::vector<double>(groups, values[0]) : values;
 }
 
+// Sets the momentum, or beta1, of a group.
+void set_momentum(const char* op, Optimizer& optimizer, size_t group, double momentum) {
+  const Fields fields = optimizer.fields(group);
+  if (auto* betas = fields.find<std::array<double, 2>>("betas")) {
+    (*betas)[0] = momentum;
+    return;
+  }
+  double* place = fields.find<double>("momentum");
+  check(place, op, "the optimizer must have momentum or betas, or cycle_momentum be off",
+        "neither");
+  *place = momentum;
+}
+
+using Function = std::function<double(int64_t)>;
+void check_functions(const char* op, const std::vector<Function>& functions, size_t groups) {
+  check(functions.size() == groups, op, "there must be a function for each group", functions.size(),
+        " for ", groups);
+  for (const Function& function : functions)
+    check(bool(function), op, "the functions must be functions", "an empty one");
+}
+
 }  // namespace
 
 StepLR::StepLR(Optimizer& optimizer, const Options& options)
@@ -198,16 +219,25 @@ LambdaLR::LambdaLR(Optimizer& optimizer, Function function)
     : LambdaLR(optimizer, std::vector<Function>(optimizer.group_count(), std::move(function))) {}
 LambdaLR::LambdaLR(Optimizer& optimizer, std::vector<Function> functions)
     : LRScheduler(optimizer), functions_(std::move(functions)) {
-  check(functions_.size() == optimizer.group_count(), "lambda_lr",
-        "there must be a function for each group", functions_.size(), " for ",
-        optimizer.group_count());
-  for (const Function& function : functions_)
-    check(bool(function), "lambda_lr", "the functions must be functions", "an empty one");
+  check_functions("lambda_lr", functions_, optimizer.group_count());
   begin();
 }
 double LambdaLR::lr_of(size_t group, double) {
   return base(group) * functions_[group](last_epoch_);
 }
+
+MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, Function function)
+    : MultiplicativeLR(optimizer,
+                       std::vector<Function>(optimizer.group_count(), std::move(function))) {}
+MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, std::vector<Function> functions)
+    : LRScheduler(optimizer), functions_(std::move(functions)) {
+  check_functions("multiplicative_lr", functions_, optimizer.group_count());
+  begin();
+}
+double MultiplicativeLR::lr_of(size_t group, double lr) {
+  return is_initial() ? lr : lr * functions_[group](last_epoch_);
+}
+double MultiplicativeLR::lr_at_start(size_t group) { return base(group); }
 
 namespace {
 void check_phase(bool has_steps, double pct_start, int64_t total_steps) {
@@ -230,22 +260,12 @@ OneCycleLR::OneCycleLR(Optimizer& optimizer, Options options)
   options_.max_lr = by_group(kOp, "max_lr must be one, or one for each group", options_.max_lr,
                              optimizer.group_count());
   if (options_.cycle_momentum) {
-    for (size_t g = 0; g < optimizer.group_count(); ++g) set_momentum(g, options_.max_momentum);
+    for (size_t g = 0; g < optimizer.group_count(); ++g)
+      set_momentum(kOp, optimizer, g, options_.max_momentum);
   }
   for (size_t g = 0; g < optimizer.group_count(); ++g)
     optimizer.initial_lr(g) = options_.max_lr[g] / options_.div_factor;
   begin();
-}
-void OneCycleLR::set_momentum(size_t group, double momentum) const {
-  const Fields fields = optimizer().fields(group);
-  if (auto* betas = fields.find<std::array<double, 2>>("betas")) {
-    (*betas)[0] = momentum;
-    return;
-  }
-  double* place = fields.find<double>("momentum");
-  check(place, "one_cycle_lr",
-        "the optimizer must have momentum or betas, or cycle_momentum be off", "neither");
-  *place = momentum;
 }
 double OneCycleLR::lr_of(size_t group, double) {
   check(last_epoch_ <= options_.total_steps, "one_cycle_lr",
@@ -274,11 +294,55 @@ double OneCycleLR::lr_of(size_t group, double) {
     check_phase(phase.end != begin, pct, options_.total_steps);
     const double share = (step - begin) / (phase.end - begin);
     if (options_.cycle_momentum)
-      set_momentum(group,
+      set_momentum("one_cycle_lr", optimizer(), group,
                    anneal(options_.anneal_strategy, phase.from_momentum, phase.to_momentum, share));
     return anneal(options_.anneal_strategy, phase.from, phase.to, share);
   }
   return low;
+}
+
+CyclicLR::CyclicLR(Optimizer& optimizer, Options options)
+    : LRScheduler(optimizer), options_(std::move(options)) {
+  constexpr const char* kOp = "cyclic_lr";
+  const int64_t down = options_.step_size_down.value_or(options_.step_size_up);
+  check(options_.step_size_up > 0 && down > 0, kOp,
+        "step_size_up and step_size_down must be above 0", options_.step_size_up, " and ", down);
+  options_.step_size_down = down;
+  const size_t groups = optimizer.group_count();
+  options_.base_lr =
+      by_group(kOp, "base_lr must be one, or one for each group", options_.base_lr, groups);
+  options_.max_lr =
+      by_group(kOp, "max_lr must be one, or one for each group", options_.max_lr, groups);
+  for (size_t g = 0; g < groups; ++g) {
+    if (options_.cycle_momentum) set_momentum(kOp, optimizer, g, options_.max_momentum);
+    optimizer.initial_lr(g) = options_.base_lr[g];
+  }
+  begin();
+}
+double CyclicLR::scale(int64_t cycle) const {
+  if (options_.scale_fn)
+    return options_.scale_fn(options_.scale_mode == CyclicScale::cycle ? cycle : last_epoch_);
+  switch (options_.mode) {
+    case CyclicMode::triangular2:
+      return 1 / std::pow(2.0, static_cast<double>(cycle - 1));
+    case CyclicMode::exp_range:
+      return std::pow(options_.gamma, static_cast<double>(last_epoch_));
+    case CyclicMode::triangular:
+      break;
+  }
+  return 1;
+}
+double CyclicLR::lr_of(size_t group, double) {
+  const double up = static_cast<double>(options_.step_size_up);
+  const double size = up + static_cast<double>(*options_.step_size_down);
+  const double at = 1 + static_cast<double>(last_epoch_) / size, cycle = std::floor(at);
+  const double share = at - cycle, peak = up / size;
+  const double height = (share <= peak ? share / peak : (share - 1) / (peak - 1)) *
+                        scale(static_cast<int64_t>(cycle));
+  if (options_.cycle_momentum)
+    set_momentum("cyclic_lr", optimizer(), group,
+                 options_.max_momentum - (options_.max_momentum - options_.base_momentum) * height);
+  return options_.base_lr[group] + (options_.max_lr[group] - options_.base_lr[group]) * height;
 }
 
 SWALR::SWALR(Optimizer& optimizer, Options options)

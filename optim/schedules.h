@@ -170,6 +170,21 @@ class LambdaLR : public LRScheduler {
   std::vector<Function> functions_;
 };
 
+/// lr *= function(t) from step 1 on, of the group's own or one for all.
+class MultiplicativeLR : public LRScheduler {
+ public:
+  using Function = std::function<double(int64_t epoch)>;
+  MultiplicativeLR(Optimizer& optimizer, Function function);
+  MultiplicativeLR(Optimizer& optimizer, std::vector<Function> functions);
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+  double lr_at_start(size_t group) override;
+
+ private:
+  std::vector<Function> functions_;
+};
+
 /// The curve from one learning rate to the next: half a cosine, or a line.
 enum class Anneal : uint8_t { cos, linear };
 
@@ -194,7 +209,37 @@ class OneCycleLR : public LRScheduler {
   double lr_of(size_t group, double lr) override;
 
  private:
-  void set_momentum(size_t group, double momentum) const;
+  Options options_;
+};
+
+/// How high the cycles of CyclicLR are: all the same; half of the one before; gamma^t.
+enum class CyclicMode : uint8_t { triangular, triangular2, exp_range };
+/// What CyclicLR's scale_fn is a function of: the number of the cycle, from 1, or t.
+enum class CyclicScale : uint8_t { cycle, iterations };
+
+/// From base_lr up to max_lr in step_size_up steps and down in step_size_down (as many, when left
+/// out), again and again (Smith 2017), the height times the mode's scale or `scale_fn`. The
+/// momentum (or beta1) goes from max_momentum to base_momentum and back.
+class CyclicLR : public LRScheduler {
+ public:
+  struct Options {
+    std::vector<double> base_lr, max_lr;  // one, or one a group
+    int64_t step_size_up = 2000;
+    std::optional<int64_t> step_size_down = {};
+    CyclicMode mode = CyclicMode::triangular;
+    double gamma = 1;
+    std::function<double(int64_t)> scale_fn = {};
+    CyclicScale scale_mode = CyclicScale::cycle;  // of scale_fn
+    bool cycle_momentum = true;
+    double base_momentum = 0.8, max_momentum = 0.9;
+  };
+  CyclicLR(Optimizer& optimizer, Options options);
+
+ protected:
+  double lr_of(size_t group, double lr) override;
+
+ private:
+  double scale(int64_t cycle) const;
 
   Options options_;
 };

@@ -3,8 +3,10 @@
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/quantile.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/statistics.h>
 #include <aorta/tests/error_text.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -111,6 +113,9 @@ const Functions& functions() {
         {"sub",
          {[](auto& x, auto& n) { return sub(x, x, n); },
           [](auto& x, auto& n) { return sub_(x, x.clone(), n); }, true}},
+        {"quantile", {[](auto& x, auto& n) { return quantile(x, n); }}},
+        {"nanquantile", {[](auto& x, auto& n) { return nanquantile(x, n); }}},
+        {"histc", {[](auto& x, auto& n) { return histc(x, 4, 0, n); }}},
         {"lerp",
          {[](auto& x, auto& n) { return lerp(x, x + 1, n); },
           [](auto& x, auto& n) { return lerp_(x, x + 1, n); }}},

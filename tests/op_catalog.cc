@@ -36,6 +36,7 @@ std::vector<Row> all_rows() {
            {attention_rows(), "attention"},
            {normalization_rows(), "normalization"},
            {recurrent_rows(), "recurrent"},
+           {statistics_rows(), "statistics"},
            {random_rows(), ""},
            {update_rows(), ""}}) {
     for (Row& row : family.rows) {

@@ -129,6 +129,7 @@ std::vector<Row> attention_rows();
 std::vector<Row> normalization_rows();
 std::vector<Row> recurrent_rows();
 std::vector<Row> random_rows();
+std::vector<Row> statistics_rows();
 std::vector<Row> update_rows();
 
 }  // namespace aorta::catalog

@@ -1,27 +1,8 @@
 #pragma once
 
 #include <aorta/core/dispatch/op_table.h>
+#include <aorta/core/reduce_dims.h>
 #include <aorta/core/tensor.h>
-
-namespace aorta {
-
-/// The dimensions that a reduction runs over: one, several, or all when none are given.
-class ReduceDims {
- public:
-  ReduceDims() = default;
-  template <std::integral First, std::integral... Rest>
-  ReduceDims(First first, Rest... rest) : dims_{first, rest...} {}  // NOLINT: implicit
-  ReduceDims(const Dims& dims) : dims_(dims) {}                     // NOLINT: implicit
-
-  /// Not negative, ascending, every dimension when none were given. Throws on one out of range
-  /// and on one given twice.
-  Dims resolve(const char* op, const Tensor& input) const;
-
- private:
-  Dims dims_;
-};
-
-}  // namespace aorta
 
 namespace aorta::kernel {
 

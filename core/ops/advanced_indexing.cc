@@ -226,7 +226,7 @@ Tensor index(const Tensor& input, const std::vector<Index>& indices) {
   return output;
 }
 
-Tensor Tensor::operator[](const Index& place) const { return index(*this, {place}); }
+Tensor Tensor::operator[](const Index& place) const { return aorta::index(*this, {place}); }
 
 namespace {
 

@@ -119,7 +119,7 @@ Tensor index(const Tensor& input, const std::vector<Index>& indices);
 template <class... Indices>
 Tensor Tensor::operator()(const Indices&... indices) const {
   static_assert(sizeof...(indices) > 0, "x() has no index");
-  return index(*this, std::vector<Index>{Index(indices)...});
+  return index(std::vector<Index>{Index(indices)...});
 }
 
 /// x[i, j, ...] = values, or += with `accumulate`. `values` has self's dtype and broadcasts to the

@@ -3,7 +3,10 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/view.h>
+
+#include <algorithm>
 
 namespace aorta::kernel {
 
@@ -366,6 +369,32 @@ Tensor tensordot(const Tensor& input, const Tensor& other, int64_t dims) {
     other_dims.push_back(i);
   }
   return tensordot(input, other, input_dims, other_dims);
+}
+
+Tensor kron(const Tensor& input, const Tensor& other) {
+  check_defined("kron", {{"input", input}, {"other", other}});
+  const int ndim = std::max(input.dim(), other.dim());
+  check(2 * ndim <= kMaxDims, "kron", "the operands can have 6 dimensions at most", input.shape(),
+        " and ", other.shape());
+  // (a_0, 1, a_1, 1, ...) by (1, b_0, 1, b_1, ...).
+  Shape blocks, elements, shape;
+  for (int i = 0; i < ndim; ++i) {
+    const int in = i - (ndim - input.dim()), of = i - (ndim - other.dim());
+    const int64_t a = in < 0 ? 1 : input.shape()[in], b = of < 0 ? 1 : other.shape()[of];
+    for (const int64_t size : {a, int64_t{1}}) blocks.push_back(size);
+    for (const int64_t size : {int64_t{1}, b}) elements.push_back(size);
+    int64_t size = 0;
+    check(!__builtin_mul_overflow(a, b, &size), "kron", "sizes must fit 64 bits", input.shape(),
+          " and ", other.shape());
+    shape.push_back(size);
+  }
+  return mul(input.reshape(blocks), other.reshape(elements)).reshape(shape);
+}
+
+Tensor trace(const Tensor& input) {
+  check_defined("trace", {{"input", input}});
+  check(input.dim() == 2, "trace", "input must be a matrix", input.shape());
+  return sum(diagonal(input));
 }
 
 }  // namespace aorta

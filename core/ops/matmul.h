@@ -27,6 +27,13 @@ Tensor dot(const Tensor& input, const Tensor& other);
 /// (m) (n) -> (m, n): every product. Composed of mul; takes its dtypes.
 Tensor outer(const Tensor& input, const Tensor& vec2);
 
+/// The Kronecker product: a block a_ij b for each element of a, along every dimension; the operand
+/// with fewer dimensions gets ones of size 1 in front. Composed of mul and views. Errors: more than
+/// 6 dimensions.
+Tensor kron(const Tensor& input, const Tensor& other);
+/// The sum of the main diagonal of a matrix. Composed of diagonal and sum.
+Tensor trace(const Tensor& input);
+
 /// What `addmm` and `baddbmm` multiply by.
 struct AddmmOptions {
   Scalar beta = 1;

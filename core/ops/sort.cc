@@ -1,4 +1,9 @@
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/join.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/scan.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/ops/view.h>
 
@@ -96,6 +101,34 @@ Unique unique_dim(const Tensor& input, int64_t dim, bool, bool return_inverse, b
                                                    return_inverse, return_counts);
   shape.insert(0, result.values.shape()[0]);
   result.values = movedim(result.values.view(shape), 0, d);
+  return result;
+}
+
+Unique unique_consecutive(const Tensor& input, bool return_inverse, bool return_counts,
+                          std::optional<int64_t> dim) {
+  check_defined("unique_consecutive", {{"input", input}});
+  const int d = dim ? wrap_dim("unique_consecutive", *dim, input.dim()) : 0;
+  const Tensor x = dim && input.dim() > 0 ? movedim(input.detach(), d, 0)
+                                          : input.detach().reshape({input.numel()});
+  const int64_t length = x.size(0);
+  const TensorOptions as_bool = {.dtype = DType::boolean, .device = x.device()};
+  Tensor starts = ones({length}, as_bool);  // of runs
+  if (length > 1) {
+    const Tensor rows = x.reshape({length, x.numel() / length});
+    starts.narrow(0, 1, length - 1)
+        .copy_(any(ne(rows.narrow(0, 1, length - 1), rows.narrow(0, 0, length - 1)), 1));
+  }
+  const Tensor places = nonzero(starts).flatten();
+  Unique result{index_select(x, 0, places), {}, {}};
+  if (dim && input.dim() > 0) result.values = movedim(result.values, 0, d);
+  if (return_inverse) {
+    result.inverse = cumsum(starts, 0) - 1;
+    if (!dim) result.inverse = result.inverse.view(input.shape());
+  }
+  if (return_counts) {
+    const Tensor end = full({1}, length, {.dtype = DType::i64, .device = x.device()});
+    result.counts = cat({places.slice(0, 1), end}).slice(0, 0, places.numel()) - places;
+  }
   return result;
 }
 

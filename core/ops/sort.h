@@ -37,6 +37,12 @@ Unique unique(const Tensor& input, bool sorted = true, bool return_inverse = fal
 Unique unique_dim(const Tensor& input, int64_t dim, bool sorted = true, bool return_inverse = false,
                   bool return_counts = false);
 
+/// The first of every run of equal neighbours of the flattened input, or of equal slices along
+/// `dim`. The inverse, of the input's shape or (size of dim), names each one's run; counts are the
+/// runs' lengths. NaN equals nothing. Composed of ne, nonzero and index_select.
+Unique unique_consecutive(const Tensor& input, bool return_inverse = false,
+                          bool return_counts = false, std::optional<int64_t> dim = {});
+
 }  // namespace aorta
 
 namespace aorta::kernel {

@@ -1,7 +1,9 @@
 #include <aorta/core/ops/copy.h>
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/view.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace aorta::kernel {
 
@@ -360,6 +362,43 @@ void kernel::link_view_ops() {
   diagonal_op.link();
   as_strided_op.link();
   copy_into_op.link();
+}
+
+Tensor diag(const Tensor& input, int64_t offset) {
+  check_defined("diag", {{"input", input}});
+  check(input.dim() == 1 || input.dim() == 2, "diag", "input must be a vector or a matrix",
+        input.shape());
+  if (input.dim() == 2) return diagonal(input, offset).clone();
+  int64_t size = 0;
+  check(offset > INT64_MIN && !__builtin_add_overflow(input.numel(), std::abs(offset), &size),
+        "diag", "diagonal must give a matrix of some size", offset);
+  const Tensor matrix = zeros({size, size}, {.dtype = input.dtype(), .device = input.device()});
+  diagonal(matrix, offset).copy_(input);
+  return matrix;
+}
+
+Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step) {
+  check_defined("unfold", {{"input", input}});
+  const int dim = wrap_dim("unfold", dimension, input.dim());
+  const int64_t length = input.dim() ? input.shape()[dim] : 1;
+  check(size >= 0 && size <= length, "unfold", "size must be in the range of the dimension", size,
+        " for dim ", dim, " of ", input.shape());
+  check(step > 0, "unfold", "step must be positive", step);
+  check(input.dim() < kMaxDims, "unfold", "the result can have 12 dimensions at most",
+        input.shape());
+  // An element that stands in several places of memory's would get their gradients several times.
+  const bool expanded = input.numel() > 1 && !input.is_contiguous() &&
+                        std::count(input.strides().begin(), input.strides().end(), 0) > 0;
+  const Tensor x = expanded ? input.contiguous() : input;
+  Shape shape = x.shape();
+  Strides strides = x.strides();
+  shape.push_back(size);
+  strides.push_back(x.dim() ? x.strides()[dim] : 1);
+  if (x.dim()) {
+    shape[dim] = (length - size) / step + 1;
+    strides[dim] *= shape[dim] > 1 ? step : 1;  // which is less than the length
+  }
+  return as_strided(x, shape, strides, x.storage_offset());
 }
 
 }  // namespace aorta

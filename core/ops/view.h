@@ -12,6 +12,13 @@ Tensor as_strided(const Tensor& input, const Shape& shape, const Strides& stride
 /// along it.
 Tensor diagonal(const Tensor& input, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
 
+/// Of a vector (n) the matrix (n + |diagonal|, n + |diagonal|) with it on the `diagonal`-th
+/// diagonal, 0 elsewhere; of a matrix a copy of that diagonal. Composed of diagonal and copy_.
+Tensor diag(const Tensor& input, int64_t diagonal = 0);
+/// All windows of `size` elements along `dimension`, `step` apart, in a last dimension: a view, but
+/// of an expanded input. Errors: a size above the dimension's; step < 1.
+Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step);
+
 /// The members of Tensor with these names as functions, as PyTorch has them.
 Tensor reshape(const Tensor& input, const Shape& shape);
 Tensor flatten(const Tensor& input, int64_t start_dim = 0, int64_t end_dim = -1);

@@ -33,6 +33,7 @@ class Reference(unittest.TestCase):
 namespace aorta {
 
 class Later;
+enum class Kind : uint8_t;
 
 /// One comment is for both.
 Tensor ceil(const Tensor& input);
@@ -50,6 +51,8 @@ class A : public Module {
   int size_;
 };
 constexpr int kMost = 3;  // of them
+
+inline const Tensor& A::tensor() const { return tensor_; }
 
 namespace detail {
 int hidden();

@@ -1,6 +1,7 @@
 // Learning rates against PyTorch's; tests/fixtures/make_optim_schedules.py has the same list.
 #include <aorta/core/io/load_save.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/optim/adagrad.h>
 #include <aorta/optim/adam.h>
 #include <aorta/optim/schedules.h>
 #include <aorta/optim/sgd.h>
@@ -76,6 +77,55 @@ const std::map<std::string, MakeSchedules>& schedules() {
              o, std::vector<LambdaLR::Function>{
                     [](int64_t t) { return std::pow(0.95, t); },
                     [](int64_t t) { return 1 / (1 + static_cast<double>(t)); }})};
+       }},
+      {"multiplicative",
+       [](Optimizer& o) -> Schedules {
+         return {std::make_shared<MultiplicativeLR>(
+             o, std::vector<MultiplicativeLR::Function>{[](int64_t) { return 0.95; },
+                                                        [](int64_t t) {
+                                                          return static_cast<double>(t) /
+                                                                 (1 + static_cast<double>(t));
+                                                        }})};
+       }},
+      {"cyclic",
+       [](Optimizer& o) -> Schedules {
+         return {make<CyclicLR>(
+             o, {.base_lr = {0.01, 0.002}, .max_lr = {0.5, 0.1}, .step_size_up = 13})};
+       }},
+      {"cyclic_halved",
+       [](Optimizer& o) -> Schedules {
+         return {make<CyclicLR>(o, {.base_lr = {0.01},
+                                    .max_lr = {0.5},
+                                    .step_size_up = 10,
+                                    .step_size_down = 25,
+                                    .mode = CyclicMode::triangular2,
+                                    .base_momentum = 0.7,
+                                    .max_momentum = 0.95})};
+       }},
+      {"cyclic_range",
+       [](Optimizer& o) -> Schedules {
+         return {make<CyclicLR>(o, {.base_lr = {0.01},
+                                    .max_lr = {0.5},
+                                    .step_size_up = 20,
+                                    .mode = CyclicMode::exp_range,
+                                    .gamma = 0.98,
+                                    .cycle_momentum = false})};
+       }},
+      {"cyclic_scaled",
+       [](Optimizer& o) -> Schedules {
+         return {make<CyclicLR>(
+             o, {.base_lr = {0.01}, .max_lr = {0.5}, .step_size_up = 15, .scale_fn = [](int64_t c) {
+                   return 1 / static_cast<double>(c);
+                 }})};
+       }},
+      {"cyclic_by_step",
+       [](Optimizer& o) -> Schedules {
+         return {make<CyclicLR>(
+             o, {.base_lr = {0.01},
+                 .max_lr = {0.5},
+                 .step_size_up = 15,
+                 .scale_fn = [](int64_t t) { return 1 / (1 + 0.01 * static_cast<double>(t)); },
+                 .scale_mode = CyclicScale::iterations})};
        }},
       {"one_cycle",
        [](Optimizer& o) -> Schedules {
@@ -293,6 +343,22 @@ TEST(Schedules, OneCycleMovesBeta1) {
   EXPECT_NEAR(adam.lr(), 0.1, 1e-12);
 }
 
+// The rate and beta1 turn at the top and at the foot of a cycle.
+TEST(Schedules, CyclicMovesBeta1) {
+  Adam adam({zeros({1})}, {.lr = 0.5, .betas = {0.6, 0.99}});
+  CyclicLR schedule(adam, {.base_lr = {0.1}, .max_lr = {0.3}, .step_size_up = 2});
+  for (const double height : {0.0, 0.5, 1.0, 0.5, 0.0, 0.5}) {
+    EXPECT_NEAR(adam.lr(), 0.1 + 0.2 * height, 1e-12);
+    EXPECT_NEAR(adam.options().betas[0], 0.9 - 0.1 * height, 1e-12);
+    schedule.step();
+  }
+  EXPECT_EQ(adam.options().betas[1], 0.99);
+  Adagrad none({zeros({1})});
+  EXPECT_EQ(error_of([&] { CyclicLR(none, {.base_lr = {0.1}, .max_lr = {0.3}}); }),
+            "cyclic_lr: the optimizer must have momentum or betas, or cycle_momentum be off, got "
+            "neither");
+}
+
 TEST(Schedules, OneCycleHasNoEmptyPhase) {
   const auto o = two_groups();
   EXPECT_EQ(error_of([&] { OneCycleLR(*o, {.max_lr = {1}, .total_steps = 10, .pct_start = 0.1}); }),
@@ -323,6 +389,14 @@ TEST(Schedules, SayWhatIsWrong) {
               OneCycleLR(*o, {.max_lr = {1, 2, 3}, .total_steps = 5});
             }),
             "one_cycle_lr: max_lr must be one, or one for each group, got 3 for 2");
+  EXPECT_EQ(error_of([&] { MultiplicativeLR(*o, std::vector<MultiplicativeLR::Function>(1)); }),
+            "multiplicative_lr: there must be a function for each group, got 1 for 2");
+  EXPECT_EQ(error_of([&] {
+              CyclicLR(*o, {.base_lr = {1}, .max_lr = {1, 2, 3}});
+            }),
+            "cyclic_lr: max_lr must be one, or one for each group, got 3 for 2");
+  EXPECT_EQ(error_of([&] { CyclicLR(*o, {.base_lr = {1}, .max_lr = {2}, .step_size_down = 0}); }),
+            "cyclic_lr: step_size_up and step_size_down must be above 0, got 2000 and 0");
   EXPECT_EQ(error_of([&] { ChainedScheduler({}); }),
             "chained_scheduler: there must be a schedule, got none");
   EXPECT_EQ(error_of([&] { Plateau(*o, {.factor = 1}); }),

@@ -5,17 +5,23 @@
 #include <aorta/core/ops/embedding.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/nan.h>
 #include <aorta/core/ops/normalization.h>
 #include <aorta/core/ops/pooling.h>
+#include <aorta/core/ops/quantile.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/recurrent.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/ops/softmax.h>
 #include <aorta/core/ops/sort.h>
+#include <aorta/core/ops/statistics.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/core/ops/view_scatter.h>
 
 #include <aorta/tests/siege/targets.h>
+
+#include <iterator>
 
 // The public functions of core/ops but for the pointwise ones, by hand: a name that is overloaded
 // stands once for each list of parameters.
@@ -354,33 +360,77 @@ void add_softmax(std::vector<Target>& targets) {
 }
 
 void add_sort(std::vector<Target>& targets) {
-  targets.insert(targets.end(),
-                 {
-                     of<ValuesIndices, const T&, int64_t, bool, bool>("sort", sort),
-                     of<T, const T&, int64_t, bool, bool>("argsort", argsort),
-                     of<ValuesIndices, const T&, int64_t, int64_t, bool, bool>("topk", topk),
-                     of<ValuesIndices, const T&, int64_t, int64_t, bool>("kthvalue", kthvalue),
-                     of<Unique, const T&, bool, bool, bool>("unique", unique),
-                     of<Unique, const T&, int64_t, bool, bool, bool>("unique_dim", unique_dim),
-                 });
+  targets.insert(
+      targets.end(),
+      {
+          of<ValuesIndices, const T&, int64_t, bool, bool>("sort", sort),
+          of<T, const T&, int64_t, bool, bool>("argsort", argsort),
+          of<ValuesIndices, const T&, int64_t, int64_t, bool, bool>("topk", topk),
+          of<ValuesIndices, const T&, int64_t, int64_t, bool>("kthvalue", kthvalue),
+          of<Unique, const T&, bool, bool, bool>("unique", unique),
+          of<Unique, const T&, int64_t, bool, bool, bool>("unique_dim", unique_dim),
+          of<Unique, const T&, bool, bool, Place>("unique_consecutive", unique_consecutive),
+      });
 }
 
 void add_view(std::vector<Target>& targets) {
+  targets.insert(
+      targets.end(),
+      {
+          of<T, const T&, const Dims&, const Dims&, int64_t>("as_strided", as_strided),
+          of<T, const T&, int64_t, int64_t, int64_t>("diagonal", diagonal),
+          of<T, const T&, const Dims&>("reshape", reshape),
+          of<T, const T&, int64_t, int64_t>("flatten", flatten),
+          of<T, const T&, const Dims&>("permute", permute),
+          of<T, const T&, int64_t, int64_t>("transpose", transpose),
+          of<T, const T&>("squeeze", squeeze),
+          of<T, const T&, int64_t>("squeeze", squeeze),
+          of<T, const T&, int64_t>("unsqueeze", unsqueeze),
+          of<T, const T&, const Dims&>("expand", expand),
+          of<T, const T&, int64_t, int64_t>("select", select),
+          of<T, const T&, int64_t, int64_t, int64_t>("narrow", narrow),
+          of<T, const T&, int64_t, int64_t>("movedim", movedim),
+          of<T, const T&, int64_t>("diag", diag),
+          of<T, const T&, int64_t, int64_t, int64_t>("unfold", unfold),
+          of<T, const T&, const T&, int64_t, Place, Place, int64_t>("slice_scatter", slice_scatter),
+          of<T, const T&, const T&, int64_t, int64_t>("select_scatter", select_scatter),
+          of<T, const T&, const T&, int64_t, int64_t, int64_t>("diagonal_scatter",
+                                                               diagonal_scatter),
+      });
+}
+
+// With every way to interpolate, and one that there isn't.
+template <Tensor (*f)(const T&, const Operand&, Place, bool, const char*)>
+Target quantile_target(const char* name) {
+  return of(
+      name, +[](const T& x, const Operand& q, Place dim, bool keepdim, int64_t which) {
+        static constexpr const char* kWays[] = {"linear",   "lower",   "higher",
+                                                "midpoint", "nearest", "cubic"};
+        return f(x, q, dim, keepdim, kWays[static_cast<uint64_t>(which) % std::size(kWays)]);
+      });
+}
+
+void add_statistics(std::vector<Target>& targets) {
+  using Number = std::optional<double>;
   targets.insert(targets.end(),
                  {
-                     of<T, const T&, const Dims&, const Dims&, int64_t>("as_strided", as_strided),
-                     of<T, const T&, int64_t, int64_t, int64_t>("diagonal", diagonal),
-                     of<T, const T&, const Dims&>("reshape", reshape),
-                     of<T, const T&, int64_t, int64_t>("flatten", flatten),
-                     of<T, const T&, const Dims&>("permute", permute),
-                     of<T, const T&, int64_t, int64_t>("transpose", transpose),
-                     of<T, const T&>("squeeze", squeeze),
-                     of<T, const T&, int64_t>("squeeze", squeeze),
-                     of<T, const T&, int64_t>("unsqueeze", unsqueeze),
-                     of<T, const T&, const Dims&>("expand", expand),
-                     of<T, const T&, int64_t, int64_t>("select", select),
-                     of<T, const T&, int64_t, int64_t, int64_t>("narrow", narrow),
-                     of<T, const T&, int64_t, int64_t>("movedim", movedim),
+                     of<T, const T&, double, Number, Number>("nan_to_num", nan_to_num),
+                     of<T, const T&, double, Number, Number>("nan_to_num_", nan_to_num_),
+                     of<T, const T&, const ReduceDims&, bool, Type>("nansum", nansum),
+                     of<T, const T&, const ReduceDims&, bool, Type>("nanmean", nanmean),
+                     of<T, const T&>("median", median),
+                     of<ValuesIndices, const T&, int64_t, bool>("median", median),
+                     of<T, const T&>("nanmedian", nanmedian),
+                     of<ValuesIndices, const T&, int64_t, bool>("nanmedian", nanmedian),
+                     quantile_target<quantile>("quantile"),
+                     quantile_target<nanquantile>("nanquantile"),
+                     of<T, const T&, int64_t, const Scalar&, const Scalar&>("histc", histc),
+                     of<T, const T&, const T&, int64_t>("bincount", bincount),
+                     of<T, const T&, int64_t, const T&, const T&>("cov", cov),
+                     of<T, const T&>("corrcoef", corrcoef),
+                     of<T, const T&, int64_t, int64_t, const T&, const T&>("diff", diff),
+                     of<T, const T&, const T&>("kron", kron),
+                     of<T, const T&>("trace", trace),
                  });
 }
 
@@ -409,6 +459,7 @@ void add_structured(std::vector<Target>& targets) {
   add_softmax(targets);
   add_sort(targets);
   add_view(targets);
+  add_statistics(targets);
 }
 
 }  // namespace aorta::siege

@@ -17,7 +17,8 @@ import re
 import sys
 
 # What aorta.h's headers give to users without being named in it; report is included header by header.
-MORE = ["core/device.h", "core/dtype.h", "core/number.h", "core/random.h", "core/resource_error.h", "core/shape.h",
+MORE = ["core/device.h", "core/dtype.h", "core/number.h", "core/random.h", "core/reduce_dims.h", "core/resource_error.h",
+        "core/shape.h", "core/tensor_methods.h",
         "core/io/npy.h", "core/io/npz.h", "core/io/safetensors.h", "core/eigen.h",
         "data/images/image_transforms.h", "data/portable.h", "data/recipe.h", "data/sample.h", "data/sample_error.h",
         "data/stall_account.h", "nn/sizes.h", "optim/optimizer.h", "optim/options.h", "optim/scheduler.h",
@@ -31,7 +32,8 @@ NOT_IN_AORTA_H = ["core/ops/copy.h", "core/ops/indexed_plan.h", "core/ops/update
 SCOPE = re.compile(r"(?:class|struct|union|enum)\b[^();]*\{$")
 ACCESS = re.compile(r"(public|protected|private):$")
 # These declare nothing of their own.
-NOTHING = re.compile(r"(?:friend|using namespace|using [\w:]+;|using [\w:]+::\S+;|(?:class|struct|enum class) \w+;"
+NOTHING = re.compile(r"(?:friend|using namespace|using [\w:]+;|using [\w:]+::\S+;|(?:class|struct|enum class) \w+(?: : \w+)?;"
+                     r"|inline [\w&: ]+\b\w+::\w+\("  # a member, with its comment where its class is
                      r"|extern template|static_assert|#|namespace|\}|extern \")")
 # A template's specialisations have the template's comment.
 SPECIALISATION = re.compile(r"(?:template <[^>]*> (?:requires .*)?)?struct \w+<")

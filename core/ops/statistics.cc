@@ -1,0 +1,143 @@
+#include <aorta/core/ops/statistics.h>
+
+#include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/join.h>
+#include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/view.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace aorta {
+
+namespace {
+
+// counts[place] += 1 for every place, i64.
+Tensor count_places(const Tensor& places, int64_t size) {
+  const TensorOptions options = {.dtype = DType::i64, .device = places.device()};
+  return scatter_add(zeros({size}, options), 0, places, ones(places.shape(), options));
+}
+
+void check_weights(const char* name, const Tensor& weights, int64_t observations, bool floating) {
+  const std::string what(name);
+  check(weights.dim() <= 1 && weights.numel() == observations, "cov",
+        what + " must be one number an observation", weights.shape(), " for ", observations);
+  check(is_floating(weights.dtype()) == floating && weights.dtype() != DType::boolean, "cov",
+        what + (floating ? " must be floating" : " must be integers"), weights.dtype());
+  const Tensor negative = masked_select(weights.detach(), lt(weights.detach(), 0));
+  check(negative.numel() == 0, "cov", what + " can't be negative",
+        negative.numel() ? negative[0].item() : Scalar(0));
+}
+
+}  // namespace
+
+Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar& max) {
+  check_defined("histc", {{"input", input}});
+  check(is_floating(input.dtype()), "histc", "dtype must be floating", input.dtype());
+  check(bins > 0, "histc", "bins must be positive", bins);
+  double first = min.to_double(), last = max.to_double();
+  const Tensor x =
+      input.detach().flatten().to(input.dtype() == DType::f64 ? DType::f64 : DType::f32);
+  if (first == last && x.numel() > 0) {
+    first = amin(x).item<double>();
+    last = amax(x).item<double>();
+  }
+  if (first == last) {
+    first -= 1;
+    last += 1;
+  }
+  check(std::isfinite(first) && std::isfinite(last), "histc", "the range must be finite", "min ",
+        first, " and max ", last);
+  check(first < last, "histc", "max must not be below min", "min ", first, " and max ", last);
+  const Tensor counted = masked_select(x, logical_and(ge(x, first), le(x, last)));
+  const Tensor places =
+      ((counted - first) * static_cast<double>(bins) / (last - first)).to(DType::i64);
+  return count_places(clamp_max(places, bins - 1), bins).to(input.dtype());
+}
+
+Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
+  check_defined("bincount", {{"input", input}});
+  check(input.dim() == 1 && is_integral(input.dtype()) && input.dtype() != DType::boolean,
+        "bincount", "input must be 1-d integers", input.dtype(), " of shape ", input.shape());
+  check(minlength >= 0, "bincount", "minlength can't be negative", minlength);
+  check(!weights.defined() || weights.shape() == input.shape(), "bincount",
+        "weights must have the input's shape", weights.defined() ? weights.shape() : Shape(),
+        " for ", input.shape());
+  const Tensor places = input.to(DType::i64);
+  int64_t size = minlength;
+  if (places.numel() > 0) {
+    const int64_t least = amin(places).item<int64_t>();
+    check(least >= 0, "bincount", "integers can't be negative", least);
+    size = std::max(size, amax(places).item<int64_t>() + 1);
+  }
+  if (!weights.defined()) return count_places(places, size);
+  const DType dtype = weights.dtype() == DType::f32 ? DType::f32 : DType::f64;
+  return scatter_add(zeros({size}, {.dtype = dtype, .device = input.device()}), 0, places,
+                     weights.detach().to(dtype));
+}
+
+Tensor cov(const Tensor& input, int64_t correction, const Tensor& fweights,
+           const Tensor& aweights) {
+  check_defined("cov", {{"input", input}});
+  check(input.dim() <= 2, "cov", "input must have at most 2 dimensions", input.shape());
+  check(input.dtype() != DType::boolean, "cov", "dtype can't be bool", input.dtype());
+  const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f32;
+  const Tensor x = (input.dim() < 2 ? input.reshape({1, input.numel()}) : input)
+                       .to(dtype == DType::f64 ? DType::f64 : DType::f32);
+  const Autocast no_products_of_halves(DType::f32);
+  const int64_t observations = x.size(1);
+  Tensor weights = ones({1}, {.dtype = x.dtype(), .device = x.device()}).expand({observations});
+  if (fweights.defined()) {
+    check_weights("fweights", fweights, observations, false);
+    weights = weights * fweights;
+  }
+  const Tensor counts = weights;
+  if (aweights.defined()) {
+    check_weights("aweights", aweights, observations, true);
+    weights = weights * aweights;
+  }
+  const Tensor total = sum(weights);
+  Tensor divisor = total - correction;
+  if (aweights.defined() && correction != 0)
+    divisor = total - static_cast<double>(correction) * sum(weights * aweights) / total;
+  const Tensor centred = x - sum(x * weights, 1, true) / total;
+  return (matmul(centred, (centred * weights).t()) / clamp_min(divisor, 0)).squeeze().to(dtype);
+}
+
+Tensor corrcoef(const Tensor& input) {
+  check_defined("corrcoef", {{"input", input}});
+  check(input.dim() <= 2, "corrcoef", "input must have at most 2 dimensions", input.shape());
+  const Tensor c = cov(is_half(input.dtype()) ? input.to(DType::f32) : input);
+  const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f32;
+  if (c.dim() == 0) return (c / c).to(dtype);
+  const Tensor deviations = sqrt(diagonal(c));
+  return clamp(c / deviations.unsqueeze(1) / deviations, -1, 1).to(dtype);
+}
+
+Tensor diff(const Tensor& input, int64_t n, int64_t dim, const Tensor& prepend,
+            const Tensor& append) {
+  check_defined("diff", {{"input", input}});
+  check(input.dim() > 0, "diff", "input must have a dimension", input.shape());
+  check(n >= 0, "diff", "n can't be negative", n);
+  const int d = wrap_dim("diff", dim, input.dim());
+  std::vector<Tensor> parts;
+  for (const Tensor& part : {prepend, input, append}) {
+    if (part.defined()) parts.push_back(part);
+  }
+  if (n == 0) return input.clone();
+  Tensor x = parts.size() > 1 ? cat(parts, d) : input;
+  for (int64_t i = 0; i < n && x.size(d) > 0; ++i) {
+    const int64_t length = x.size(d) - 1;
+    const Tensor before = x.narrow(d, 0, length), after = x.narrow(d, 1, length);
+    x = x.dtype() == DType::boolean ? logical_xor(after, before) : after - before;
+  }
+  return x;
+}
+
+}  // namespace aorta

@@ -1,0 +1,94 @@
+// What the catalogue's samples don't show of statistics, quantiles and windows.
+#include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/ops/closeness.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/nan.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/quantile.h>
+#include <aorta/core/ops/sort.h>
+#include <aorta/core/ops/statistics.h>
+#include <aorta/core/ops/view.h>
+#include <aorta/tests/error_text.h>
+#include <gtest/gtest.h>
+
+#include <cfloat>
+#include <limits>
+
+namespace aorta {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+TEST(Nan, InfinitiesBecomeTheEndsOfTheDtype) {
+  const std::pair<DType, double> ends[] = {
+      {f64, DBL_MAX}, {f32, FLT_MAX}, {f16, 65504}, {bf16, 0x1.fep127}};
+  for (const auto& [dtype, end] : ends) {
+    const Tensor x = tensor({kInf, -kInf, kNaN, 1.5}, {.dtype = dtype});
+    EXPECT_EQ(nan_to_num(x).to_vector<double>(), (std::vector<double>{end, -end, 0, 1.5}))
+        << name(dtype);
+    EXPECT_EQ(nan_to_num(x, 7, 8).to_vector<double>(), (std::vector<double>{8, -end, 7, 1.5}));
+  }
+  EXPECT_EQ(error_of([] { nan_to_num_(ones({1}), 0, 1e300); }),
+            "nan_to_num: the value must fit the dtype, got 1e+300 for f32");
+}
+
+TEST(Quantile, OfNothingButNan) {
+  const Tensor none = full({2, 3}, kNaN);
+  EXPECT_TRUE(isnan(nanmedian(none)).item<bool>());
+  EXPECT_TRUE(isnan(nanmedian(none, 1).values).all().item<bool>());
+  EXPECT_TRUE(isnan(nanquantile(none, 0.5)).item<bool>());
+  EXPECT_TRUE(isnan(nanmean(none)).item<bool>());
+  EXPECT_EQ(nansum(none).item<float>(), 0);
+  EXPECT_TRUE(isnan(median(empty({0}))).item<bool>());
+  EXPECT_EQ(median(tensor({3.0, kNaN, 1.0, kNaN}), 0).indices.item<int64_t>(), 1);
+  EXPECT_EQ(median(tensor(4.0), 0, true).values.dim(), 0);
+}
+
+TEST(Quantile, ManyRanksOfManyNumbers) {
+  // Of 0, 1, ..., n - 1 in any order the quantile is the rank.
+  const int64_t n = 10007;
+  const Tensor x = ((arange(n) * 7919) % n).to(f64);
+  const Tensor q = linspace(0, 1, 65, {.dtype = f64});
+  EXPECT_TRUE(allclose(quantile(x, q), q * static_cast<double>(n - 1), 1e-12));
+  EXPECT_EQ(median(x).item<double>(), (n - 1) / 2);
+  EXPECT_EQ(median(x.narrow(0, 1, n - 1)).item<double>(), (n - 1) / 2);  // without the 0
+  for (const DType dtype : {f16, bf16})
+    EXPECT_EQ(quantile(tensor({1, 2, 4, 8}, {.dtype = dtype}), 0.5).item<double>(), 3);
+  EXPECT_EQ(error_of([&] { quantile(x, kNaN); }), "quantile: q must be in [0, 1], got nan");
+  EXPECT_EQ(error_of([&] { quantile(x, Tensor()); }),
+            "quantile: q must be defined, got an undefined tensor");
+}
+
+TEST(Statistics, CovarianceKeepsItsDigitsUnderAutocast) {
+  const Tensor x = tensor({{1.0, 2.0, 4.0}, {1000.5, 1001.25, 1003.125}});
+  const Tensor plain = cov(x), correlations = corrcoef(x);
+  const Autocast autocast;
+  EXPECT_TRUE(equal(cov(x), plain));
+  EXPECT_TRUE(equal(corrcoef(x), correlations));
+}
+
+TEST(Windows, ShareMemory) {
+  const Tensor x = arange(10);
+  const Tensor windows = unfold(x, 0, 4, 3);
+  EXPECT_EQ(windows.to_vector<int64_t>(),
+            (std::vector<int64_t>{0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9}));
+  EXPECT_TRUE(windows.shares_storage(x));
+  EXPECT_EQ(unfold(x, 0, 10, INT64_MAX).shape(), (Shape{1, 10}));
+  EXPECT_EQ(unfold(tensor(3), 0, 1, 5).shape(), (Shape{1}));
+}
+
+TEST(Windows, SizesThatNoTensorHas) {
+  for (const int64_t offset : {INT64_MIN, INT64_MAX})
+    EXPECT_EQ(error_of([&] { diag(ones({2}), offset); }),
+              "diag: diagonal must give a matrix of some size, got " + std::to_string(offset));
+  const int64_t most = int64_t{1} << 40;
+  EXPECT_EQ(error_of([&] {
+              kron(empty({0, most}), empty({0, most}));
+            }),
+            "kron: sizes must fit 64 bits, got [0,1099511627776] and [0,1099511627776]");
+}
+
+}  // namespace
+}  // namespace aorta
