@@ -237,7 +237,7 @@ void BackwardPass::run_node(Visit& visit) {
     wanted[i] = edges[i].node && find(*edges[i].node)->reaches;
   if (any) {
     const ProfilerRange range(node.name(), {outputs}, " backward");
-    Gradients gradients(node, outputs, inputs, wanted);
+    Gradients gradients(node, outputs, inputs, wanted, keep_graph_);
     node.run(gradients);
     for (size_t i = 0; i < edges.size(); ++i) {
       if (!wanted[i] || inputs[i].defined()) continue;
