@@ -342,7 +342,13 @@ std::string Trainer::first_layer_not_finite(const data::Batch& batch) {
           if (first.empty() && !all(isfinite(outputs[0])).item<bool>()) first = path;
         }));
   }
+  // On one device, where layers run one after another, with the same parts.
+  const int64_t groups = 2 * parts_ / static_cast<int64_t>(devices_.size());
+  auto parallel = std::move(parallel_);
+  nn::set_statistic_groups(*segmenter_.net, 2 * parts_);
   logits(batch);
+  nn::set_statistic_groups(*segmenter_.net, groups);
+  parallel_ = std::move(parallel);
   for (HookHandle& hook : hooks) hook.remove();
   return first;
 }

@@ -284,37 +284,40 @@ TEST(Trainer, SaysThatAnOlderCheckpointDoesNotKnowItsData) {
 
 TEST(Trainer, LossThatIsNotFiniteNamesItsStepFilesAndLayer) {
   TrainOptions options = options_for(testing::tiny_echo_folder("diverge"));
-  Trainer trainer(options);
-  ASSERT_TRUE(trainer.step());
-  for (const auto& [name, parameter] : trainer.segmenter().net->named_parameters()) {
-    const NoGradGuard no_grad;
-    if (name == "encoder.1.3.weight") parameter.fill_(std::nan(""));
+  for (const char* devices : {"", "cpu:0,cpu:1"}) {
+    options.devices = devices;
+    Trainer trainer(options);
+    ASSERT_TRUE(trainer.step());
+    for (const auto& [name, parameter] : trainer.segmenter().net->named_parameters()) {
+      const NoGradGuard no_grad;
+      if (name == "encoder.1.3.weight") parameter.fill_(std::nan(""));
+    }
+    std::map<std::string, Tensor> before;
+    const State state = trainer.segmenter().state();
+    for (const auto& [name, tensor] : state.tensors()) before[name] = tensor.clone();
+    const GeneratorState random = default_generator().state();
+    try {
+      trainer.step();
+      ADD_FAILURE() << "no error";
+    } catch (const Failure& failure) {
+      const std::string text = failure.what();
+      EXPECT_EQ(failure.code(), ExitCode::diverged);
+      EXPECT_TRUE(text.starts_with("the loss must be finite, got nan at step 2 (epoch 1) of 0X10"))
+          << text;
+      EXPECT_TRUE(text.ends_with("the first output that isn't is that of encoder.1.3")) << text;
+    }
+    const State& replay = trainer.replay();
+    EXPECT_EQ(replay.get<int64_t>("replay.step"), 2);
+    EXPECT_EQ(replay.get<std::vector<std::string>>("replay.files").size(), 2u);
+    EXPECT_EQ(replay.tensor("replay.frames").shape(), Shape({4, 3, 32, 32}));
+    // The running statistics too, which the forward moves.
+    for (const auto& [name, tensor] : before)
+      EXPECT_TRUE(name == "model.encoder.1.3.weight" ||
+                  (replay.contains(name) && equal(replay.tensor(name), tensor)))
+          << name;
+    EXPECT_TRUE(before.contains("model.encoder.1.1.running_mean"));
+    EXPECT_EQ(default_generator().state().position, random.position);
   }
-  std::map<std::string, Tensor> before;
-  const State state = trainer.segmenter().state();
-  for (const auto& [name, tensor] : state.tensors()) before[name] = tensor.clone();
-  const GeneratorState random = default_generator().state();
-  try {
-    trainer.step();
-    ADD_FAILURE() << "no error";
-  } catch (const Failure& failure) {
-    const std::string text = failure.what();
-    EXPECT_EQ(failure.code(), ExitCode::diverged);
-    EXPECT_TRUE(text.starts_with("the loss must be finite, got nan at step 2 (epoch 1) of 0X10"))
-        << text;
-    EXPECT_TRUE(text.ends_with("the first output that isn't is that of encoder.1.3")) << text;
-  }
-  const State& replay = trainer.replay();
-  EXPECT_EQ(replay.get<int64_t>("replay.step"), 2);
-  EXPECT_EQ(replay.get<std::vector<std::string>>("replay.files").size(), 2u);
-  EXPECT_EQ(replay.tensor("replay.frames").shape(), Shape({4, 3, 32, 32}));
-  // The running statistics too, which the forward moves.
-  for (const auto& [name, tensor] : before)
-    EXPECT_TRUE(name == "model.encoder.1.3.weight" ||
-                (replay.contains(name) && equal(replay.tensor(name), tensor)))
-        << name;
-  EXPECT_TRUE(before.contains("model.encoder.1.1.running_mean"));
-  EXPECT_EQ(default_generator().state().position, random.position);
 }
 
 TEST(Trainer, RefusesWhatCannotBeTrained) {
