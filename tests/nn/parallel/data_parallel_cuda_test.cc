@@ -70,6 +70,27 @@ TEST(DataParallelCuda, TrainsAsTheCpuDoes) {
   }
 }
 
+// There is no kernel of batch_norm on GPUs; over ranks it is composed of ops that are there.
+TEST(DataParallelCuda, SynchronizedBatchNormIsThatOfTheWholeBatch) {
+  struct Normed : Module {
+    Linear linear{*this, "linear", 4, 3};
+    BatchNorm1d norm{*this, "norm", 3};
+    Tensor forward(const Tensor& x) const override { return norm(linear(x)); }
+  } net;
+  net.to(f64);
+  Normed whole = clone(net);
+  convert_sync_batchnorm(net);
+  net.to(Device("cuda:0"));
+  const DataParallel parallel(net, {"cuda:0", "cuda:1", "cuda:2"});
+  const Tensor x = randn({7, 4}, {.dtype = f64});
+  const Tensor output = parallel(x), wanted = whole(x);
+  EXPECT_LT(largest_difference(output.detach(), wanted.detach()), 1e-12);
+  sum(output * output * output).backward();
+  sum(wanted * wanted * wanted).backward();
+  EXPECT_LT(largest_difference(net.linear.weight.grad(), whole.linear.weight.grad()), 1e-10);
+  EXPECT_LT(largest_difference(net.norm.running_var, whole.norm.running_var), 1e-12);
+}
+
 TEST(DataParallelCuda, TheModuleLiesOnTheFirstDevice) {
   Net net;
   EXPECT_EQ(
