@@ -11,6 +11,7 @@
 #include <aorta/autograd/hooks.h>              // IWYU pragma: export
 #include <aorta/autograd/saved.h>              // IWYU pragma: export
 #include <aorta/core/check.h>                  // IWYU pragma: export
+#include <aorta/core/comm.h>                   // IWYU pragma: export
 #include <aorta/core/device.h>                 // IWYU pragma: export
 #include <aorta/core/dispatch/autocast.h>      // IWYU pragma: export
 #include <aorta/core/dispatch/profiler.h>      // IWYU pragma: export
@@ -48,6 +49,7 @@
 #include <aorta/core/parallel_for.h>           // IWYU pragma: export
 #include <aorta/core/process/init.h>           // IWYU pragma: export
 #include <aorta/core/tensor.h>                 // IWYU pragma: export
+#include <aorta/core/thread_limit.h>           // IWYU pragma: export
 #include <aorta/core/version.h>                // IWYU pragma: export
 #include <aorta/data/batch.h>                  // IWYU pragma: export
 #include <aorta/data/combine.h>                // IWYU pragma: export
@@ -94,6 +96,7 @@
 #include <aorta/nn/module.h>                   // IWYU pragma: export
 #include <aorta/nn/normalization.h>            // IWYU pragma: export
 #include <aorta/nn/padding.h>                  // IWYU pragma: export
+#include <aorta/nn/parallel/data_parallel.h>   // IWYU pragma: export
 #include <aorta/nn/pooling.h>                  // IWYU pragma: export
 #include <aorta/nn/recurrent.h>                // IWYU pragma: export
 #include <aorta/nn/summary.h>                  // IWYU pragma: export

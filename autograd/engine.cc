@@ -7,9 +7,12 @@
 #include <aorta/core/ops/pointwise.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace aorta::autograd {
 namespace {
+
+thread_local constinit BackwardPass* pass_of_thread = nullptr;
 
 Tensor root_gradient(const char* op, const Tensor& output, const Tensor& given) {
   if (!given.defined()) {
@@ -26,6 +29,11 @@ Tensor root_gradient(const char* op, const Tensor& output, const Tensor& given) 
 }
 
 }  // namespace
+
+void after_backward(std::function<void(const std::exception_ptr& error)> function) {
+  check(pass_of_thread != nullptr, "after_backward", "a backward pass must be running", "none");
+  pass_of_thread->call_at_end(std::move(function));
+}
 
 BackwardPass::BackwardPass(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
                            const char* op) {
@@ -237,7 +245,7 @@ void BackwardPass::run_node(Visit& visit) {
     wanted[i] = edges[i].node && find(*edges[i].node)->reaches;
   if (any) {
     const ProfilerRange range(node.name(), {outputs}, " backward");
-    Gradients gradients(node, outputs, inputs, wanted);
+    Gradients gradients(node, outputs, inputs, wanted, keep_graph_);
     node.run(gradients);
     for (size_t i = 0; i < edges.size(); ++i) {
       if (!wanted[i] || inputs[i].defined()) continue;
@@ -265,6 +273,19 @@ void BackwardPass::run_node(Visit& visit) {
 }
 
 void BackwardPass::run(bool keep_graph, bool create_graph) {
+  BackwardPass* const outer = std::exchange(pass_of_thread, this);
+  std::exception_ptr error;
+  try {
+    run_nodes(keep_graph, create_graph);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  pass_of_thread = outer;
+  for (const auto& function : at_end_) function(error);
+  if (error) std::rethrow_exception(error);
+}
+
+void BackwardPass::run_nodes(bool keep_graph, bool create_graph) {
   keep_graph_ = keep_graph;
   create_graph_ = create_graph;
   const AutoGradMode mode(create_graph);

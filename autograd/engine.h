@@ -2,9 +2,15 @@
 
 #include <aorta/autograd/history.h>
 
+#include <exception>
+#include <functional>
 #include <unordered_map>
 
 namespace aorta::autograd {
+
+/// Calls `function` when the backward pass that this thread is in has ended, with the error that
+/// ended it, if any; what it throws ends the pass too. For hooks; throws outside of a pass.
+void after_backward(std::function<void(const std::exception_ptr& error)> function);
 
 /// One backward pass over a graph: counts, for every node that is reached, the edges that lead to
 /// it, then runs the nodes whose gradients are whole, youngest first. No recursion.
@@ -23,6 +29,10 @@ class BackwardPass {
   /// Leaf gradients go here instead of into grad().
   void collect(LeafGradients* leaves) { leaves_ = leaves; }
   void run(bool keep_graph, bool create_graph);
+  /// See autograd::after_backward.
+  void call_at_end(std::function<void(const std::exception_ptr& error)> function) {
+    at_end_.push_back(std::move(function));
+  }
   /// After run(): one a place of capture(); undefined where none arrived.
   std::vector<Tensor>& captured() { return captured_; }
 
@@ -38,6 +48,7 @@ class BackwardPass {
     std::vector<Tensor> others;  // of outputs 1, 2, ...
   };
 
+  void run_nodes(bool keep_graph, bool create_graph);
   Visit* find(Node& node);
   Visit& discover(Node& node);
   void count_edges();
@@ -60,6 +71,7 @@ class BackwardPass {
   size_t distinct_roots_ = 0;                            // they come first among the visits
   std::unordered_map<const Node*, uint32_t> elsewhere_;  // nodes that keep another pass's notes
   std::vector<uint32_t> ready_;                          // a heap
+  std::vector<std::function<void(const std::exception_ptr& error)>> at_end_;
   bool keep_graph_ = false;
   bool create_graph_ = false;
 };

@@ -9,8 +9,12 @@ namespace aorta::autograd {
 /// of its inputs. An input whose place stays undefined has a gradient of zeros.
 class Gradients {
  public:
-  Gradients(Node& node, Tensor* outputs, Tensor* inputs, const bool* wanted)
-      : node_(node), outputs_(outputs), inputs_(inputs), wanted_(wanted) {}
+  Gradients(Node& node, Tensor* outputs, Tensor* inputs, const bool* wanted, bool keeps_graph)
+      : node_(node),
+        outputs_(outputs),
+        inputs_(inputs),
+        wanted_(wanted),
+        keeps_graph_(keeps_graph) {}
 
   /// The gradient of an output; zeros where none arrived.
   const Tensor& output(size_t i = 0);
@@ -29,12 +33,15 @@ class Gradients {
   Tensor saved(const Saved& saved) const { return saved.get(node_); }
   Value saved(const SavedOperand& saved) const { return saved.get(node_); }
   Node& node() const { return node_; }
+  /// True when the pass leaves the graph as it is, so that this function may run again.
+  bool keeps_graph() const { return keeps_graph_; }
 
  private:
   Node& node_;
   Tensor* outputs_;
   Tensor* inputs_;
   const bool* wanted_;
+  bool keeps_graph_;
 };
 
 }  // namespace aorta::autograd

@@ -1,5 +1,6 @@
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/resource_error.h>
+#include <aorta/core/thread_limit.h>
 
 #include <pthread.h>
 #include <sched.h>
@@ -42,6 +43,7 @@ std::atomic<int>& thread_count() {
 }
 
 thread_local constinit bool inside = false;
+thread_local constinit int thread_limit = kMostThreads;
 
 // Hands out ranges one at a time; the first exception stops the rest and is kept. A thread's first
 // range is the one of its number, so that a core that does the same work again has its data still.
@@ -167,7 +169,15 @@ void run_on_threads(Work& work, int threads) {
 
 }  // namespace
 
-int get_num_threads() { return thread_count().load(std::memory_order_relaxed); }
+int get_num_threads() {
+  return std::min(thread_count().load(std::memory_order_relaxed), thread_limit);
+}
+
+ThreadLimit::ThreadLimit(int threads) : outer_(thread_limit) {
+  check(threads >= 1, "ThreadLimit", "at least one thread", threads);
+  thread_limit = std::min(threads, outer_);
+}
+ThreadLimit::~ThreadLimit() { thread_limit = outer_; }
 
 void set_num_threads(int count) {
   check(count >= 1, "set_num_threads", "at least one thread", count);

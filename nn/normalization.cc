@@ -1,10 +1,12 @@
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/core/comm.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/normalization.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/pooling.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/nn/normalization.h>
+#include <aorta/nn/parallel/sync_batch_norm.h>
 #include <aorta/nn/sizes.h>
 
 #include <fmt/format.h>
@@ -75,6 +77,16 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
       momentum = 1.0 / num_batches_tracked.item<double>();
     }
   }
+  Communicator* const group = synchronized && is_training() ? current_communicator() : nullptr;
+  if (group && group->size() > 1) {
+    check(statistic_groups == 1, type_name(), "synchronized statistics have one group",
+          statistic_groups);
+    check(input.size(1) == num_features, type_name(), "input must have num_features channels",
+          input.shape(), " for ", num_features);
+    return sync_batch_norm(
+        input, running_mean, running_var, weight, bias,
+        {.momentum = momentum, .eps = options.eps, .relu = relu, .residual = residual}, *group);
+  }
   const bool use_batch = is_training() || !running_mean.defined();
   return batch_norm(input, running_mean, running_var, weight, bias,
                     {.training = use_batch,
@@ -100,6 +112,12 @@ void set_statistic_groups(Module& module, int64_t groups) {
   check(groups > 0, "set_statistic_groups", "groups must be positive", groups);
   module.apply([groups](Module& inner) {
     if (auto* norm = dynamic_cast<BatchNorm*>(&inner)) norm->statistic_groups = groups;
+  });
+}
+
+void convert_sync_batchnorm(Module& module) {
+  module.apply([](Module& inner) {
+    if (auto* norm = dynamic_cast<BatchNorm*>(&inner)) norm->synchronized = true;
   });
 }
 

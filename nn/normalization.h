@@ -41,6 +41,10 @@ class BatchNorm : public Module {
   /// In training, N / statistic_groups samples after one another share statistics: two batches in
   /// one, with the numbers of two.
   int64_t statistic_groups = 1;
+  /// In training, the statistics are those of all ranks of the thread's group, of the replicas of a
+  /// DataParallel, say (current_communicator; nn/parallel/sync_batch_norm.h). Without one, the
+  /// input's.
+  bool synchronized = false;
   Parameter weight, bias;
   Buffer running_mean, running_var, num_batches_tracked;
 
@@ -53,6 +57,9 @@ class BatchNorm : public Module {
 
 /// Sets the statistic_groups of every BatchNorm inside.
 void set_statistic_groups(Module& module, int64_t groups);
+
+/// Makes every BatchNorm inside `synchronized`, as PyTorch's SyncBatchNorm is.
+void convert_sync_batchnorm(Module& module);
 
 /// Makes the running statistics of every BatchNorm inside the plain averages over the calls that
 /// `calls` makes, in training and without a graph: those of averaged weights, which no training

@@ -100,7 +100,7 @@ std::string in_small_letters(std::string text) {
 /// Options whose values are names: `--split TEST` is `--split test`.
 bool holds_a_name(const std::string& option) {
   return option == "split" || option == "model_name" || option == "optimizer" ||
-         option == "schedule" || option == "device";
+         option == "schedule" || option == "device" || option == "devices";
 }
 
 /// What a flag that is on or off may be given with "=".

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace aorta::echo {
 
@@ -15,6 +16,8 @@ std::span<const kernel::OpRow* const> ops_of_networks();
 /// What `--device` names: "auto" is a GPU that has a kernel of each of ops_of_networks(), else the
 /// CPU. Throws Failure: usage for what is no device's name, environment for one that isn't there.
 Device choose_device(const std::string& name);
+/// What `--devices` names: "cuda:0,cuda:1", each by its number. Throws as choose_device does.
+std::vector<Device> choose_devices(const std::string& list);
 /// Why `--device auto` is the CPU though there is a GPU, in a line; empty where it needs no word.
 std::string device_note(const std::string& name);
 

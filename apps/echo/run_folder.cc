@@ -365,8 +365,8 @@ void check_resumable(const std::string& before, const std::string& now) {
   std::map<std::string, std::string> old = parsed(before, "checkpoint"),
                                      given = parsed(now, "args");
   // What a run may be resumed with: where it computes and how it reads, and for how long.
-  for (const char* free : {"data_dir", "num_workers", "pin_memory", "timeout", "device", "run_test",
-                           "save_video", "save_every", "deterministic"}) {
+  for (const char* free : {"data_dir", "num_workers", "pin_memory", "timeout", "device", "devices",
+                           "run_test", "save_video", "save_every", "deterministic"}) {
     old.erase(free);
     given.erase(free);
   }

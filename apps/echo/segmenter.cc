@@ -45,7 +45,9 @@ Tensor Segmenter::normalised(std::initializer_list<Tensor> parts) const {
   return input;
 }
 
-Tensor Segmenter::logits(const Tensor& input) const { return net(input).select(1, 0).to(f32); }
+Tensor Segmenter::logits(const Tensor& input) const { return logits_of(net(input)); }
+
+Tensor Segmenter::logits_of(const Tensor& output) { return output.select(1, 0).to(f32); }
 
 Tensor Segmenter::masks(const Tensor& frames) const {
   const NoGradGuard no_grad;

@@ -19,6 +19,8 @@ struct Segmenter {
   Tensor normalised(std::initializer_list<Tensor> parts) const;
   /// normalised() frames (N, 3, H, W) -> f32 (N, H, W), in the network's mode and with a graph.
   Tensor logits(const Tensor& input) const;
+  /// The same of what the network has computed.
+  static Tensor logits_of(const Tensor& output);
   /// u8 (N, 3, H, W) -> u8 (N, H, W): 1 where a pixel belongs to the ventricle, a logit above 0.
   /// Without a graph, in eval mode, and the network's mode is what it was.
   Tensor masks(const Tensor& frames) const;

@@ -45,7 +45,9 @@ TrainOptions checked(TrainOptions options) {
   check_not_negative("--num_epochs", options.num_epochs);
   check_workers("--num_workers", options.num_workers);
   if (options.max_steps) check_positive("--max_steps", *options.max_steps);
-  check_positive("--batch_size", options.batch_size);
+  // Kept with the run: resumed on other devices it goes on with the same numbers.
+  const int64_t parts = batch_parts_of(options);
+  if (!options.devices.empty()) options.batch_parts = parts;
   check_positive("--save_every", options.save_every);
   check_not_negative("--timeout", options.timeout);
   return options;
@@ -55,6 +57,14 @@ int64_t parameter_count(const nn::Module& net) {
   int64_t count = 0;
   for (const Tensor& parameter : net.parameters()) count += parameter.numel();
   return count;
+}
+
+/// "cuda:0,cuda:1".
+std::string device_names(const Trainer& trainer) {
+  std::string names;
+  for (const Device device : trainer.devices())
+    names += (names.empty() ? "" : ",") + to_string(device);
+  return names;
 }
 
 /// Since the process began, in seconds.
@@ -129,7 +139,7 @@ class Run {
     const Segmenter& segmenter = trainer_->segmenter();
     console_.line(fmt::format(
         "aorta-echo · {} ({:.1f} M parameters) · {} · {} · seed {}", segmenter.model_name,
-        static_cast<double>(parameter_count(*segmenter.net)) / 1e6, to_string(trainer_->device()),
+        static_cast<double>(parameter_count(*segmenter.net)) / 1e6, device_names(*trainer_),
         options_.amp ? "bf16" : "f32", options_.seed));
     console_.line(fmt::format("data   {}: {} train, {} val", options_.data_dir,
                               trainer_->train_size(), trainer_->validation().size()));
@@ -140,7 +150,8 @@ class Run {
                     "; `aorta-echo data check` lists what is amiss");
     console_.line("output " + folder_.path());
     if (!note.empty()) console_.warn(note);
-    const std::string why_cpu = device_note(options_.device);
+    const std::string why_cpu =
+        options_.devices.empty() ? device_note(options_.device) : std::string();
     if (!why_cpu.empty()) console_.line(why_cpu);
     if (!trainer_->changed_data().empty()) console_.warn(trainer_->changed_data());
     if (begun && is_complete())

@@ -24,6 +24,8 @@ struct TrainOptions {
   int num_workers = 4;
   int64_t batch_size = 20;
   std::string device = "auto";
+  std::string devices;                 // several that share each batch: "cuda:0,cuda:1"
+  std::optional<int64_t> batch_parts;  // of a batch that are normalised apart; else one a device
   uint64_t seed = 0;
 
   std::string optimizer = "sgd";
@@ -65,6 +67,10 @@ struct TrainOptions {
     visit("Data", "num_workers", num_workers, "processes that read; 0: none");
     visit("Training", "batch_size", batch_size, "videos a step; each gives its two traced frames");
     visit("Training", "device", device, "auto, cpu, cuda or cuda:N");
+    visit("Training", "devices", devices,
+          "several that share each batch, as cuda:0,cuda:1 or cpu:0,cpu:1; instead of --device");
+    visit("Training", "batch_parts", batch_parts,
+          "normalise a batch in so many parts, as so many devices do; default: one a device");
     visit("Training", "seed", seed, "of everything random");
     visit("Training", "optimizer", optimizer,
           "sgd, nesterov, adagrad, adadelta, rmsprop, adam, adamw, nadam, adamax");

@@ -77,6 +77,34 @@ data::DataLoaderOptions loader_options(const TrainOptions& options, Device devic
           }};
 }
 
+std::vector<Device> devices_of(const TrainOptions& options) {
+  if (options.devices.empty()) return {choose_device(options.device)};
+  if (options.device != "auto")
+    throw Failure(ExitCode::usage,
+                  "--devices: goes without --device, got --device " + io::quote(options.device));
+  return choose_devices(options.devices);
+}
+
+// Ends of diastole and then of systole (2 B, *): part by part both phases of B / parts videos.
+Tensor split_phases(const Tensor& input, int64_t parts) {
+  const int64_t videos = input.size(0) / 2, step = videos / parts;
+  std::vector<Tensor> pieces;
+  for (int64_t part = 0; part < parts; ++part)
+    for (const int64_t phase : {0, 1})
+      pieces.push_back(input.narrow(0, phase * videos + part * step, step));
+  return cat(pieces);
+}
+
+// Undoes split_phases.
+Tensor join_phases(const Tensor& output, int64_t parts) {
+  const int64_t step = output.size(0) / 2 / parts;
+  std::vector<Tensor> pieces;
+  for (const int64_t phase : {0, 1})
+    for (int64_t part = 0; part < parts; ++part)
+      pieces.push_back(output.narrow(0, (2 * part + phase) * step, step));
+  return cat(pieces);
+}
+
 void count(const Tensor& logits, const Tensor& truth, Totals& totals) {
   const NoGradGuard no_grad;
   const Tensor found = logits.detach() > 0, there = truth > 0;
@@ -111,6 +139,23 @@ constexpr const char* kNumbers[] = {
 
 }  // namespace
 
+int64_t batch_parts_of(const TrainOptions& options) {
+  check_positive("--batch_size", options.batch_size);
+  const auto count = static_cast<int64_t>(devices_of(options).size());
+  const int64_t parts = options.batch_parts.value_or(count);
+  check_positive("--batch_parts", parts);
+  const auto multiple = [](const std::string& flag, int64_t value, const std::string& of,
+                           int64_t factor) {
+    if (value % factor != 0)
+      throw Failure(ExitCode::usage, flag + ": must be a multiple of " + of + ", got " +
+                                         std::to_string(value) + " for " + std::to_string(factor));
+  };
+  multiple("--batch_parts", parts, "the number of --devices", count);
+  multiple("--batch_size", options.batch_size,
+           options.batch_parts ? "--batch_parts" : "the number of --devices", parts);
+  return parts;
+}
+
 double Totals::dice() const {
   return Overlap{large.intersection + small.intersection, large.either + small.either}.dice();
 }
@@ -132,9 +177,9 @@ data::ChannelStatistics pixel_statistics(const std::string& data_dir, uint64_t s
 
 Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
     : options_(options),
-      device_(choose_device(options.device)),
+      devices_(devices_of(options)),
+      parts_(batch_parts_of(options)),
       segmenter_(initial_segmenter(options, checkpoint)) {
-  check_positive("--batch_size", options.batch_size);
   const auto videos = echo_frames(options.data_dir, data::EchoSplit::train);
   notes_ = videos->notes();
   validation_ = echo_frames(options.data_dir, data::EchoSplit::val);
@@ -150,14 +195,18 @@ Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
                       std::to_string(options.batch_size) + " of " + std::to_string(train_size_));
   for (const data::EchoFault& note : validation_->notes())
     if (note.file == "FileList.csv") notes_.push_back(note);  // of the tracings they are the same
-  segmenter_.net->to(ToOptions{.device = device_, .memory_format = MemoryFormat::channels_last});
-  nn::set_statistic_groups(*segmenter_.net, 2);
+  segmenter_.net->to(
+      ToOptions{.device = devices_[0], .memory_format = MemoryFormat::channels_last});
+  const int64_t devices = static_cast<int64_t>(devices_.size());
+  nn::set_statistic_groups(*segmenter_.net, 2 * parts_ / devices);
+  if (devices > 1)
+    parallel_ = std::make_unique<nn::DataParallel<nn::AnyModule>>(segmenter_.net, devices_);
   optimizer_ = make_optimizer(options, segmenter_.net->parameters());
   with_code(ExitCode::usage, [&] {
     loader_ = std::make_unique<data::DataLoader>(
-        train, loader_options(options, device_, segmenter_, true));
+        train, loader_options(options, devices_[0], segmenter_, true));
     validation_loader_ = std::make_unique<data::DataLoader>(
-        validation_, loader_options(options, device_, segmenter_, false));
+        validation_, loader_options(options, devices_[0], segmenter_, false));
   });
   schedule_ = make_schedule(options, *optimizer_, loader_->size());
   segmenter_.net->train();
@@ -179,7 +228,13 @@ data::Batch with_inputs(const data::Batch& batch, const Segmenter& segmenter) {
 
 Tensor Trainer::logits(const data::Batch& batch) const {
   const Autocast autocast(options_.amp ? bf16 : f32);
-  return segmenter_.logits(batch["input"]);
+  const Tensor& input = batch["input"];
+  const auto computed = [&](const Tensor& frames) {
+    return parallel_ ? segmenter_.logits_of((*parallel_)(frames)) : segmenter_.logits(frames);
+  };
+  // In eval mode each frame is by itself, and the last batch may be of any size.
+  if (parts_ == 1 || !segmenter_.net->is_training()) return computed(input);
+  return join_phases(computed(split_phases(input, parts_)), parts_);
 }
 
 bool Trainer::step() {
@@ -287,7 +342,13 @@ std::string Trainer::first_layer_not_finite(const data::Batch& batch) {
           if (first.empty() && !all(isfinite(outputs[0])).item<bool>()) first = path;
         }));
   }
+  // On one device, where layers run one after another, with the same parts.
+  const int64_t groups = 2 * parts_ / static_cast<int64_t>(devices_.size());
+  auto parallel = std::move(parallel_);
+  nn::set_statistic_groups(*segmenter_.net, 2 * parts_);
   logits(batch);
+  nn::set_statistic_groups(*segmenter_.net, groups);
+  parallel_ = std::move(parallel);
   for (HookHandle& hook : hooks) hook.remove();
   return first;
 }

@@ -4,6 +4,7 @@
 #include <aorta/apps/echo/recipe.h>
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/loader.h>
+#include <aorta/nn/parallel/data_parallel.h>
 
 #include <functional>
 #include <utility>
@@ -43,12 +44,16 @@ inline constexpr std::pair<const char*, double RunTimes::*> kRunTimes[] = {
 ///
 /// The two passes of a step, end of diastole and of systole, run as one batch whose batch
 /// normalisation has two groups of statistics: the numbers are those of two passes whose losses are
-/// added and halved.
+/// added and halved. With --devices or --batch_parts each of P parts of the videos has two groups
+/// of its own: on P devices, on fewer, or on one, the numbers are the same up to rounding, but for
+/// the running statistics, which are those of the first device's parts.
 class Trainer {
  public:
   /// Goes on from `checkpoint`, the state() of a trainer with the same options, where one is given.
   /// Throws Failure(data) where its data were others, unless options.allow_changed_data.
   explicit Trainer(const TrainOptions& options, const State* checkpoint = nullptr);
+  Trainer(const Trainer&) = delete;  // the devices' replicas know the network by its address
+  Trainer& operator=(const Trainer&) = delete;
 
   /// One step; false when the epoch has no more batches. Throws Failure(diverged) when the loss
   /// isn't finite (all is then what it was before the step), and data::SampleError.
@@ -78,7 +83,9 @@ class Trainer {
   const std::vector<data::EchoFault>& notes() const { return notes_; }
   /// How the data aren't those of the checkpoint, or that it doesn't say; empty where they are.
   const std::string& changed_data() const { return changed_data_; }
-  Device device() const { return device_; }
+  /// The first one: where the network lies.
+  Device device() const { return devices_[0]; }
+  const std::vector<Device>& devices() const { return devices_; }
   /// The samples of a step whose loss wasn't finite, and the network as it was before it.
   const State& replay() const { return replay_; }
 
@@ -96,13 +103,15 @@ class Trainer {
   [[noreturn]] void diverge(const data::Batch& batch, double loss);
 
   TrainOptions options_;
-  Device device_;
+  std::vector<Device> devices_;
+  int64_t parts_ = 1;  // of the videos of a batch, that are normalised apart
   int64_t train_size_ = 0;
   std::shared_ptr<const data::Echo> validation_;
   std::vector<data::EchoFault> notes_;
   State data_;  // data_facts() of train and val
   std::string changed_data_;
   Segmenter segmenter_;
+  std::unique_ptr<nn::DataParallel<nn::AnyModule>> parallel_;  // of several devices
   std::unique_ptr<optim::Optimizer> optimizer_;
   Schedule schedule_;
   std::unique_ptr<data::DataLoader> loader_, validation_loader_;
@@ -117,6 +126,10 @@ class Trainer {
   } before_;  // the present step
   State replay_;
 };
+
+/// How many parts of a batch are normalised apart: --batch_parts, or one a device. Throws
+/// Failure(usage) where they don't divide.
+int64_t batch_parts_of(const TrainOptions& options);
 
 /// A batch of echo_frames() and what the network and its loss are given, each written once where
 /// the batch lies:

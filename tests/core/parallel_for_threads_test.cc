@@ -5,6 +5,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/core/thread_limit.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/forked.h>
 #include <gtest/gtest.h>
@@ -37,6 +38,29 @@ Ranges ranges_of(int64_t begin, int64_t end, int64_t grain) {
     EXPECT_TRUE(ranges.emplace(first, last).second);
   });
   return ranges;
+}
+
+// A thread's own limit: those of others stay, and an inner one allows no more than the outer one.
+TEST_F(ParallelFor, ALimitIsTheThreads) {
+  set_num_threads(4);
+  {
+    const ThreadLimit two(2);
+    EXPECT_EQ(get_num_threads(), 2);
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    parallel_for(0, 64, 1, [&](int64_t, int64_t) {
+      const std::lock_guard lock(mutex);
+      threads.insert(std::this_thread::get_id());
+    });
+    EXPECT_LE(threads.size(), 2u);
+    std::thread([] { EXPECT_EQ(get_num_threads(), 4); }).join();
+    const ThreadLimit three(3);
+    EXPECT_EQ(get_num_threads(), 2);
+    const ThreadLimit one(1);
+    EXPECT_EQ(get_num_threads(), 1);
+  }
+  EXPECT_EQ(get_num_threads(), 4);
+  EXPECT_EQ(error_of([] { const ThreadLimit none(0); }), "ThreadLimit: at least one thread, got 0");
 }
 
 TEST_F(ParallelFor, RangesDependOnTheGrainAlone) {

@@ -464,6 +464,19 @@ def _(case):
     return case.echo("export", "--weights", case.begun().run_folder, "--output", case.path("a.npz"))
 
 
+for letter, what, command, flags, said in (
+        ("f", "--devices without numbers", "train --devices", ("--devices", "cpu,cpu"),
+         '--devices: must be devices by their numbers, as cuda:0,cuda:1 or cpu:0,cpu:1, got "cpu,cpu"'),
+        ("g", "--devices beside --device", "train --devices", ("--devices", "cpu:0,cpu:1", "--device", "cpu"),
+         '--devices: goes without --device, got --device "cpu"'),
+        ("h", "a batch that doesn't divide among the devices", "train --devices",
+         ("--devices", "cpu:0,cpu:1,cpu:2", "--batch_size", "4"),
+         "--batch_size: must be a multiple of the number of --devices, got 4 for 3")):
+    @row("72" + letter, what, 2, said, command)
+    def _(case, flags=flags):
+        return case.train(*flags)
+
+
 left_out(73, "a driver or cuDNN that is too old", "needs a GPU and another driver")
 left_out(74, "a CUDA error that stays", "needs a GPU")
 left_out(75, "a rank dies", "the program trains in one process")

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace aorta::echo {
 namespace {
@@ -77,6 +78,53 @@ TEST(Trainer, TwoPassesAsOneBatchAreTheSameNumbers) {
     const double largest = amax(abs(theirs[i].second)).item<double>();
     EXPECT_LE(difference(ours[i].second, theirs[i].second), 2e-4 * largest + 1e-6) << ours[i].first;
   }
+}
+
+// Two devices, one that normalises the same two parts of a batch, and one that doesn't.
+TEST(Trainer, SeveralDevicesHaveTheLossesOfOne) {
+  TrainOptions options = options_for(testing::tiny_echo_folder("devices"));
+  options.batch_size = 4;
+  const auto losses = [&](const std::string& devices, std::optional<int64_t> parts) {
+    options.devices = devices;
+    options.batch_parts = parts;
+    manual_seed(0);
+    Trainer trainer(options);
+    std::vector<double> found;
+    for (int64_t epoch = 0; epoch < 2; ++epoch) {
+      while (trainer.step()) found.push_back(trainer.totals().loss);
+      EXPECT_TRUE(std::isfinite(trainer.validate()->loss));
+      trainer.end_epoch();
+    }
+    return found;
+  };
+  const std::vector<double> two = losses("cpu:0,cpu:1", {}), one = losses("", 2),
+                            plain = losses("", {});
+  ASSERT_GE(two.size(), 2u);
+  ASSERT_EQ(two.size(), one.size());
+  for (size_t i = 0; i < two.size(); ++i) EXPECT_NEAR(two[i], one[i], 1e-5 * one[i]) << i;
+  EXPECT_GT(std::abs(one[0] - plain[0]), 5e-5 * plain[0]);
+}
+
+TEST(Trainer, DevicesThatItRefuses) {
+  TrainOptions options = options_for(testing::tiny_echo_folder("refused"));
+  const auto error = [&](const std::string& devices, std::optional<int64_t> parts = {}) {
+    options.devices = devices;
+    options.batch_parts = parts;
+    return error_of(options, ExitCode::usage);
+  };
+  for (const char* list : {"cpu", "cpu:0,", ",cpu:0", "cpu:0,tpu:1", "cpu:0 cpu:1"})
+    EXPECT_EQ(
+        error(list),
+        "--devices: must be devices by their numbers, as cuda:0,cuda:1 or cpu:0,cpu:1, got \"" +
+            std::string(list) + "\"");
+  EXPECT_EQ(error("cpu:0,cpu:1,cpu:2"),
+            "--batch_size: must be a multiple of the number of --devices, got 2 for 3");
+  EXPECT_EQ(error("cpu:0,cpu:1", 3),
+            "--batch_parts: must be a multiple of the number of --devices, got 3 for 2");
+  EXPECT_EQ(error("", 4), "--batch_size: must be a multiple of --batch_parts, got 2 for 4");
+  EXPECT_EQ(error("", 0), "--batch_parts: must be positive, got 0");
+  options.device = "cpu";
+  EXPECT_EQ(error("cpu:0,cpu:1"), "--devices: goes without --device, got --device \"cpu\"");
 }
 
 // Frames and traces go from the workers' slots into the network's input: nothing of a batch lies on
@@ -236,37 +284,40 @@ TEST(Trainer, SaysThatAnOlderCheckpointDoesNotKnowItsData) {
 
 TEST(Trainer, LossThatIsNotFiniteNamesItsStepFilesAndLayer) {
   TrainOptions options = options_for(testing::tiny_echo_folder("diverge"));
-  Trainer trainer(options);
-  ASSERT_TRUE(trainer.step());
-  for (const auto& [name, parameter] : trainer.segmenter().net->named_parameters()) {
-    const NoGradGuard no_grad;
-    if (name == "encoder.1.3.weight") parameter.fill_(std::nan(""));
+  for (const char* devices : {"", "cpu:0,cpu:1"}) {
+    options.devices = devices;
+    Trainer trainer(options);
+    ASSERT_TRUE(trainer.step());
+    for (const auto& [name, parameter] : trainer.segmenter().net->named_parameters()) {
+      const NoGradGuard no_grad;
+      if (name == "encoder.1.3.weight") parameter.fill_(std::nan(""));
+    }
+    std::map<std::string, Tensor> before;
+    const State state = trainer.segmenter().state();
+    for (const auto& [name, tensor] : state.tensors()) before[name] = tensor.clone();
+    const GeneratorState random = default_generator().state();
+    try {
+      trainer.step();
+      ADD_FAILURE() << "no error";
+    } catch (const Failure& failure) {
+      const std::string text = failure.what();
+      EXPECT_EQ(failure.code(), ExitCode::diverged);
+      EXPECT_TRUE(text.starts_with("the loss must be finite, got nan at step 2 (epoch 1) of 0X10"))
+          << text;
+      EXPECT_TRUE(text.ends_with("the first output that isn't is that of encoder.1.3")) << text;
+    }
+    const State& replay = trainer.replay();
+    EXPECT_EQ(replay.get<int64_t>("replay.step"), 2);
+    EXPECT_EQ(replay.get<std::vector<std::string>>("replay.files").size(), 2u);
+    EXPECT_EQ(replay.tensor("replay.frames").shape(), Shape({4, 3, 32, 32}));
+    // The running statistics too, which the forward moves.
+    for (const auto& [name, tensor] : before)
+      EXPECT_TRUE(name == "model.encoder.1.3.weight" ||
+                  (replay.contains(name) && equal(replay.tensor(name), tensor)))
+          << name;
+    EXPECT_TRUE(before.contains("model.encoder.1.1.running_mean"));
+    EXPECT_EQ(default_generator().state().position, random.position);
   }
-  std::map<std::string, Tensor> before;
-  const State state = trainer.segmenter().state();
-  for (const auto& [name, tensor] : state.tensors()) before[name] = tensor.clone();
-  const GeneratorState random = default_generator().state();
-  try {
-    trainer.step();
-    ADD_FAILURE() << "no error";
-  } catch (const Failure& failure) {
-    const std::string text = failure.what();
-    EXPECT_EQ(failure.code(), ExitCode::diverged);
-    EXPECT_TRUE(text.starts_with("the loss must be finite, got nan at step 2 (epoch 1) of 0X10"))
-        << text;
-    EXPECT_TRUE(text.ends_with("the first output that isn't is that of encoder.1.3")) << text;
-  }
-  const State& replay = trainer.replay();
-  EXPECT_EQ(replay.get<int64_t>("replay.step"), 2);
-  EXPECT_EQ(replay.get<std::vector<std::string>>("replay.files").size(), 2u);
-  EXPECT_EQ(replay.tensor("replay.frames").shape(), Shape({4, 3, 32, 32}));
-  // The running statistics too, which the forward moves.
-  for (const auto& [name, tensor] : before)
-    EXPECT_TRUE(name == "model.encoder.1.3.weight" ||
-                (replay.contains(name) && equal(replay.tensor(name), tensor)))
-        << name;
-  EXPECT_TRUE(before.contains("model.encoder.1.1.running_mean"));
-  EXPECT_EQ(default_generator().state().position, random.position);
 }
 
 TEST(Trainer, RefusesWhatCannotBeTrained) {

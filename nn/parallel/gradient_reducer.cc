@@ -1,0 +1,200 @@
+#include <aorta/autograd/engine.h>
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/core/module_path.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/join.h>
+#include <aorta/nn/parallel/gradient_reducer.h>
+#include <aorta/nn/parallel/task_thread.h>
+
+#include <algorithm>
+#include <map>
+
+namespace aorta::nn {
+namespace {
+
+constexpr double kMebibyte = 1 << 20;
+// The first bucket is small, so that reducing begins early.
+constexpr double kFirstBucket = 1 * kMebibyte;
+
+// Rank 0's values of tensors that the module has by name, those of a dtype in one piece.
+void broadcast_together(const NamedTensors& tensors, Communicator& group) {
+  const NoGradGuard no_grad;
+  std::map<DType, std::vector<Tensor>> by_dtype;
+  for (const auto& [name, tensor] : tensors) by_dtype[tensor.dtype()].push_back(tensor.detach());
+  for (const auto& [dtype, list] : by_dtype) {
+    std::vector<Tensor> flat;
+    for (const Tensor& tensor : list) flat.push_back(tensor.reshape({-1}));
+    const Tensor all = cat(flat);
+    group.broadcast(all);
+    if (group.rank() == 0) continue;
+    int64_t place = 0;
+    for (const Tensor& tensor : list) {
+      tensor.copy_(all.narrow(0, place, tensor.numel()).view(tensor.shape()));
+      place += tensor.numel();
+    }
+  }
+}
+
+}  // namespace
+
+GradientReducer::GradientReducer(Module& module, Communicator& group,
+                                 const DistributedDataParallelOptions& options)
+    : module_(module), group_(group), gradients_(group.duplicate()), options_(options) {
+  check(options.bucket_cap_mb > 0, "DistributedDataParallel", "bucket_cap_mb must be positive",
+        options.bucket_cap_mb);
+  const NoGradGuard no_grad;
+  // One by one, so that where the ranks' modules differ the error names the tensor.
+  for (const auto& tensors : {module.named_parameters(), module.named_buffers()}) {
+    for (const auto& [name, tensor] : tensors) {
+      const ModuleScope scope(name);
+      group.broadcast(tensor);
+    }
+  }
+  group.barrier();
+  for (const auto& [name, tensor] : module.named_parameters())
+    if (tensor.requires_grad()) parameters_.push_back({.name = name, .tensor = tensor, .hook = {}});
+  check(!parameters_.empty(), "DistributedDataParallel",
+        "the module must have a parameter that requires a gradient", "none");
+  make_buckets();
+  thread_ = std::make_unique<TaskThread>();
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    parameters_[i].hook = parameters_[i].tensor.register_post_accumulate_grad_hook(
+        [this, i](const Tensor&) { on_gradient(i); });
+}
+
+GradientReducer::~GradientReducer() {
+  for (Parameter& parameter : parameters_) parameter.hook.remove();
+}
+
+// The last parameters first, for their gradients come first; a bucket has one dtype and device.
+void GradientReducer::make_buckets() {
+  double bytes = 0;
+  for (size_t i = parameters_.size(); i-- > 0;) {
+    const Tensor& tensor = parameters_[i].tensor;
+    const double most = buckets_.size() <= 1
+                            ? std::min(kFirstBucket, options_.bucket_cap_mb * kMebibyte)
+                            : options_.bucket_cap_mb * kMebibyte;
+    const Tensor* last =
+        buckets_.empty() ? nullptr : &parameters_[buckets_.back().parameters.back()].tensor;
+    if (!last || bytes >= most || last->dtype() != tensor.dtype() ||
+        last->device() != tensor.device()) {
+      buckets_.emplace_back();
+      bytes = 0;
+    }
+    buckets_.back().parameters.push_back(i);
+    parameters_[i].bucket = buckets_.size() - 1;
+    bytes += static_cast<double>(tensor.nbytes());
+  }
+}
+
+std::vector<std::vector<std::string>> GradientReducer::buckets() const {
+  std::vector<std::vector<std::string>> names;
+  for (const Bucket& bucket : buckets_) {
+    names.emplace_back();
+    for (const size_t i : bucket.parameters) names.back().push_back(parameters_[i].name);
+  }
+  return names;
+}
+
+void GradientReducer::before_forward() {
+  if (options_.broadcast_buffers && syncs_ && grad_enabled() && module_.is_training())
+    broadcast_together(module_.named_buffers(), group_);
+}
+
+void GradientReducer::begin_pass() {
+  in_pass_ = true;
+  next_ = 0;
+  for (Parameter& parameter : parameters_) parameter.ready = false;
+  for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters.size();
+  autograd::after_backward([this](const std::exception_ptr& error) { end_pass(error); });
+}
+
+void GradientReducer::on_gradient(size_t index) {
+  if (!syncs_) return;
+  if (!in_pass_) begin_pass();
+  Parameter& parameter = parameters_[index];
+  if (parameter.ready) return;
+  parameter.ready = true;
+  --buckets_[parameter.bucket].missing;
+  while (next_ < buckets_.size() && buckets_[next_].missing == 0) {
+    Bucket& bucket = buckets_[next_++];
+    thread_->launch([this, &bucket] { reduce(bucket); });
+  }
+}
+
+// The bucket's gradients, those of parameters without one as zeros, become their mean.
+void GradientReducer::reduce(Bucket& bucket) {
+  std::vector<Tensor> flat;
+  for (const size_t i : bucket.parameters) {
+    const Tensor& tensor = parameters_[i].tensor;
+    const Tensor gradient = tensor.grad();
+    flat.push_back(gradient.defined() ? gradient.detach().reshape({-1})
+                                      : zeros({tensor.numel()}, {.dtype = tensor.dtype(),
+                                                                 .device = tensor.device()}));
+  }
+  const ModuleScope scope(parameters_[bucket.parameters.front()].name);
+  bucket.mean = cat(flat);
+  gradients_->all_reduce(bucket.mean, ReduceOp::mean);
+  int64_t place = 0;
+  for (const size_t i : bucket.parameters) {
+    const Tensor& tensor = parameters_[i].tensor;
+    const Tensor mean = bucket.mean.narrow(0, place, tensor.numel()).view(tensor.shape());
+    if (const Tensor gradient = tensor.grad(); gradient.defined()) gradient.detach().copy_(mean);
+    place += tensor.numel();
+  }
+}
+
+void GradientReducer::end_pass(const std::exception_ptr& error) {
+  in_pass_ = false;
+  try {
+    if (error) std::rethrow_exception(error);
+    finish();
+  } catch (const RankError&) {
+    throw;
+  } catch (const std::exception& failure) {
+    const std::string reason = "rank " + std::to_string(group_.rank()) + ": " + failure.what();
+    gradients_->abort(reason);
+    group_.abort(reason);
+    try {
+      thread_->wait();
+    } catch (const Error&) {
+      // The error that is under way says more.
+    }
+    throw;
+  }
+}
+
+void GradientReducer::finish() {
+  std::string missing;
+  size_t count = 0;
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.ready || ++count > 10) continue;
+    missing += (count > 1 ? ", " : "") + parameter.name;
+  }
+  if (count > 10) missing += " and " + std::to_string(count - 10) + " more";
+  if (!options_.find_unused_parameters) {
+    check(count == 0, "DistributedDataParallel",
+          "every parameter must get a gradient, or find_unused_parameters be set", "none of ",
+          missing);
+    return thread_->wait();
+  }
+  for (; next_ < buckets_.size(); ++next_)
+    thread_->launch([this, &bucket = buckets_[next_]] { reduce(bucket); });
+  std::vector<uint8_t> ready;
+  for (const Parameter& parameter : parameters_) ready.push_back(parameter.ready);
+  const Tensor used = tensor(ready);
+  thread_->launch([&] { gradients_->all_reduce(used, ReduceOp::max); });
+  thread_->wait();
+  for (Bucket& bucket : buckets_) {
+    int64_t place = 0;
+    for (const size_t i : bucket.parameters) {
+      const Tensor& parameter = parameters_[i].tensor;
+      if (!parameter.grad().defined() && used.at<uint8_t>({static_cast<int64_t>(i)}))
+        parameter.set_grad(
+            bucket.mean.narrow(0, place, parameter.numel()).view(parameter.shape()).clone());
+      place += parameter.numel();
+    }
+  }
+}
+
+}  // namespace aorta::nn

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <aorta/core/comm.h>
+#include <aorta/nn/module.h>
+
+#include <exception>
+#include <functional>
+#include <memory>
+
+namespace aorta::nn {
+
+class TaskThread;
+
+/// The options of DistributedDataParallel, with PyTorch's names and defaults.
+struct DistributedDataParallelOptions {
+  double bucket_cap_mb = 25;            // MiB of gradients that are reduced together; the first 1
+  bool find_unused_parameters = false;  // those that get no gradient count as zeros
+  bool broadcast_buffers = true;        // each call in training takes rank 0's buffers
+};
+
+/// Brings the gradients of a module to their mean over a group, bucket by bucket while a backward
+/// pass runs. What DistributedDataParallel does beside calling its module.
+class GradientReducer {
+ public:
+  /// Takes rank 0's parameters and buffers. Throws where the ranks' modules differ, and names the
+  /// first tensor that does.
+  GradientReducer(Module& module, Communicator& group,
+                  const DistributedDataParallelOptions& options);
+  ~GradientReducer();
+  GradientReducer(const GradientReducer&) = delete;
+  GradientReducer& operator=(const GradientReducer&) = delete;
+
+  /// Takes rank 0's buffers, in training and where gradients are recorded.
+  void before_forward();
+  /// Whether backward passes reduce.
+  void set_sync(bool sync) { syncs_ = sync; }
+  bool syncs() const { return syncs_; }
+  /// The parameters of each bucket by name, in the order in which they are reduced.
+  std::vector<std::vector<std::string>> buckets() const;
+
+ private:
+  struct Parameter {
+    std::string name;
+    Tensor tensor;
+    size_t bucket = 0;
+    bool ready = false;  // in this pass
+    HookHandle hook;
+  };
+  struct Bucket {
+    std::vector<size_t> parameters;
+    size_t missing = 0;
+    Tensor mean;  // flat
+  };
+
+  void make_buckets();
+  void begin_pass();
+  void on_gradient(size_t parameter);
+  void end_pass(const std::exception_ptr& error);
+  void finish();
+  void reduce(Bucket& bucket);
+
+  Module& module_;
+  Communicator& group_;
+  const std::unique_ptr<Communicator> gradients_;  // whose calls stand in an order of their own
+  const DistributedDataParallelOptions options_;
+  std::vector<Parameter> parameters_;
+  std::vector<Bucket> buckets_;
+  bool syncs_ = true;
+  bool in_pass_ = false;
+  size_t next_ = 0;                     // the bucket that is reduced next
+  std::unique_ptr<TaskThread> thread_;  // that reduces
+};
+
+/// While it lives, backward passes reduce nothing.
+class NoSync {
+ public:
+  explicit NoSync(GradientReducer& reducer) : reducer_(reducer), outer_(reducer.syncs()) {
+    reducer.set_sync(false);
+  }
+  ~NoSync() { reducer_.set_sync(outer_); }
+  NoSync(const NoSync&) = delete;
+  NoSync& operator=(const NoSync&) = delete;
+
+ private:
+  GradientReducer& reducer_;
+  const bool outer_;
+};
+
+}  // namespace aorta::nn

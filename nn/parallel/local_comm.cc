@@ -1,0 +1,235 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/join.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/nn/parallel/local_comm.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+namespace aorta::nn {
+namespace {
+
+using Ends = std::vector<std::unique_ptr<Communicator>>;
+
+// What a rank brings to a meeting.
+struct Brought {
+  std::string text = {};
+  Tensor tensor = {};
+  std::shared_ptr<Ends> ends = nullptr;  // of a new group
+};
+
+std::string number_text(int64_t number) {
+  std::string text;
+  aorta::detail::append(text, number);
+  return text;
+}
+
+// Where the threads of a group meet: who comes last lets all go, each with what everybody brought.
+class Meeting {
+ public:
+  using All = std::shared_ptr<const std::vector<Brought>>;
+
+  Meeting(int size, double timeout)
+      : size_(static_cast<size_t>(size)),
+        timeout_(timeout),
+        present_(size_),
+        brought_(size_),
+        ends_(size_) {}
+
+  All meet(int rank, Brought mine) {
+    std::unique_lock lock(mutex_);
+    check_whole();
+    present_[static_cast<size_t>(rank)] = true;
+    brought_[static_cast<size_t>(rank)] = std::move(mine);
+    const int64_t round = round_;
+    if (++arrived_ == size_) {
+      all_ = std::make_shared<const std::vector<Brought>>(std::move(brought_));
+      brought_.assign(size_, {});
+      present_.assign(size_, false);
+      arrived_ = 0;
+      ++round_;
+      all_came_.notify_all();
+      return all_;
+    }
+    const auto over = [&] { return round_ != round || !reason_.empty(); };
+    if (timeout_ == 0) {
+      all_came_.wait(lock, over);
+    } else {
+      // Of the clock that the thread sanitizer knows a wait for.
+      const auto end = std::chrono::system_clock::now() +
+                       std::chrono::microseconds(static_cast<int64_t>(timeout_ * 1e6));
+      if (!all_came_.wait_until(lock, end, over)) end_group(missing());
+    }
+    if (round_ != round) return all_;  // whole, though the group may have ended since
+    throw RankError(reason_);
+  }
+
+  void abort(const std::string& reason) {
+    const std::lock_guard lock(mutex_);
+    if (reason_.empty()) end_group(reason.empty() ? "a rank has ended the group" : reason);
+  }
+
+  void set_end(int rank, const Communicator* end) {
+    const std::lock_guard lock(mutex_);
+    ends_[static_cast<size_t>(rank)] = end;
+    if (!end && reason_.empty() && arrived_ > 0) end_group(gone(rank));
+    left_ = !end && left_ < 0 ? rank : left_;
+  }
+
+ private:
+  static std::string gone(int rank) {
+    return "collective: every rank must take part, got rank " + number_text(rank) +
+           " that has left the group";
+  }
+
+  void check_whole() {
+    if (reason_.empty() && left_ >= 0) end_group(gone(left_));
+    if (!reason_.empty()) throw RankError(reason_);
+  }
+
+  void end_group(const std::string& reason) {
+    reason_ = reason;
+    all_came_.notify_all();
+  }
+
+  // "collective: every rank must come within 10 s, got none of rank 1 (its last: barrier 3, ...)".
+  std::string missing() const {
+    std::string text = "collective: every rank must come within ";
+    aorta::detail::append(text, timeout_);
+    text += " s, got none of ";
+    const char* between = "";
+    for (size_t rank = 0; rank < size_; ++rank) {
+      if (present_[rank]) continue;
+      text += between + ("rank " + number_text(static_cast<int64_t>(rank)));
+      between = ", ";
+      if (!ends_[rank]) continue;
+      const std::vector<CollectiveRecord> records = ends_[rank]->records();
+      text += records.empty() ? " (it has made no call)"
+                              : " (its last call: " + to_string(records.back()) + ")";
+    }
+    return text;
+  }
+
+  const size_t size_;
+  const double timeout_;
+  std::mutex mutex_;
+  std::condition_variable all_came_;
+  size_t arrived_ = 0;
+  int64_t round_ = 0;
+  std::vector<bool> present_;
+  std::vector<Brought> brought_;
+  std::vector<const Communicator*> ends_;
+  All all_;
+  std::string reason_;
+  int left_ = -1;  // the first rank whose end is gone
+};
+
+// A share of `tensor`, flat, where this rank computes.
+Tensor share_of(const Tensor& tensor, int64_t start, int64_t length, Device device) {
+  return tensor.view({tensor.numel()}).narrow(0, start, length).to(device);
+}
+
+// The reduction of one share, in the order of ranks.
+Tensor reduced_share(const std::vector<Brought>& all, int64_t start, int64_t length, Device device,
+                     ReduceOp op) {
+  const DType dtype = all[0].tensor.dtype();
+  const DType sums = is_half(dtype) ? DType::f32 : dtype;
+  Tensor sum = share_of(all[0].tensor, start, length, device).to(sums);
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    const Tensor other = share_of(all[rank].tensor, start, length, device).to(sums);
+    if (dtype == DType::boolean) {
+      sum = op == ReduceOp::min ? logical_and(sum, other) : logical_or(sum, other);
+    } else if (op == ReduceOp::min) {
+      sum = minimum(sum, other);
+    } else if (op == ReduceOp::max) {
+      sum = maximum(sum, other);
+    } else {
+      sum = sum + other;
+    }
+  }
+  if (op == ReduceOp::mean) sum = sum / static_cast<double>(all.size());
+  return sum.to(dtype);
+}
+
+class LocalCommunicator final : public Communicator {
+ public:
+  LocalCommunicator(int rank, int size, const CommOptions& options,
+                    std::shared_ptr<Meeting> meeting)
+      : Communicator(rank, size, options), meeting_(std::move(meeting)) {
+    meeting_->set_end(rank, this);
+  }
+  ~LocalCommunicator() override { meeting_->set_end(rank(), nullptr); }
+
+  void abort(const std::string& reason) override { meeting_->abort(reason); }
+
+  std::unique_ptr<Communicator> duplicate() override {
+    Brought mine;
+    if (rank() == 0) mine.ends = std::make_shared<Ends>(local_communicators(size(), options()));
+    const Meeting::All all = meeting_->meet(rank(), std::move(mine));
+    return std::move((*all)[0].ends->at(static_cast<size_t>(rank())));
+  }
+
+ private:
+  std::vector<std::string> exchange(const std::string& mine) override {
+    std::vector<std::string> texts;
+    for (const Brought& brought : *meeting_->meet(rank(), {.text = mine}))
+      texts.push_back(brought.text);
+    return texts;
+  }
+
+  Meeting::All meet(const Tensor& tensor) { return meeting_->meet(rank(), {.tensor = tensor}); }
+
+  void do_all_reduce(const Tensor& tensor, ReduceOp op) override {
+    const int64_t count = tensor.numel(), step = (count + size() - 1) / size();
+    const int64_t start = std::min(step * rank(), count), end = std::min(start + step, count);
+    const Meeting::All inputs = meet(tensor);
+    const Tensor mine = reduced_share(*inputs, start, end - start, tensor.device(), op);
+    // Nobody reads the ranks' tensors any more when all have brought their shares.
+    const Meeting::All shares = meet(mine);
+    const Tensor flat = tensor.view({count});
+    int64_t place = 0;
+    for (const Brought& share : *shares) {
+      flat.narrow(0, place, share.tensor.numel()).copy_(share.tensor);
+      place += share.tensor.numel();
+    }
+  }
+
+  void do_broadcast(const Tensor& tensor, int root) override {
+    const Meeting::All all = meet(tensor);
+    if (rank() != root) tensor.copy_((*all)[static_cast<size_t>(root)].tensor);
+    meet({});  // or the root might write before all have read
+  }
+
+  void do_all_gather(const Tensor& output, const Tensor& input) override {
+    const Meeting::All all = meet(input);
+    const Tensor parts = output.view({size(), input.numel()});
+    for (int i = 0; i < size(); ++i)
+      parts[i].copy_((*all)[static_cast<size_t>(i)].tensor.view({input.numel()}));
+    meet({});
+  }
+
+  void do_reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) override {
+    const Meeting::All all = meet(input);
+    const int64_t count = output.numel();
+    output.view({count}).copy_(reduced_share(*all, count * rank(), count, output.device(), op));
+    meet({});
+  }
+
+  const std::shared_ptr<Meeting> meeting_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Communicator>> local_communicators(int size,
+                                                               const CommOptions& options) {
+  check(size >= 1, "local_communicators", "a group has at least one rank", size);
+  const auto meeting = std::make_shared<Meeting>(size, options.timeout);
+  std::vector<std::unique_ptr<Communicator>> ends;
+  for (int rank = 0; rank < size; ++rank)
+    ends.push_back(std::make_unique<LocalCommunicator>(rank, size, options, meeting));
+  return ends;
+}
+
+}  // namespace aorta::nn

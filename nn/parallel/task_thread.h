@@ -1,0 +1,37 @@
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <queue>
+#include <thread>
+
+namespace aorta::nn {
+
+/// A thread that does tasks one after another, on one CPU and without recording gradients.
+class TaskThread {
+ public:
+  TaskThread() : thread_([this] { work(); }) {}
+  /// Waits for the tasks that are left.
+  ~TaskThread();
+  TaskThread(const TaskThread&) = delete;
+  TaskThread& operator=(const TaskThread&) = delete;
+
+  /// Leaves a task to the thread. After one that fails, those up to the next wait() are left out.
+  void launch(std::function<void()> task);
+  /// Returns when all tasks are done; throws what the first that failed threw.
+  void wait();
+
+ private:
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::queue<std::function<void()>> tasks_;
+  bool busy_ = false, ends_ = false;
+  std::exception_ptr error_;
+  std::thread thread_;  // the last member: it uses the others
+};
+
+}  // namespace aorta::nn

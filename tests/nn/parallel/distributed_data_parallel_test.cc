@@ -1,0 +1,242 @@
+// DistributedDataParallel between ranks that are threads, against the module on one device with the
+// whole batch.
+#include <aorta/aorta.h>
+#include <aorta/nn/parallel/distributed_data_parallel.h>
+#include <aorta/tests/nn/parallel/ranks.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace aorta::nn {
+namespace {
+
+constexpr double kBound = 1e-13;
+
+struct Deep : Module {
+  Linear first{*this, "first", 4, 6};
+  BatchNorm1d norm{*this, "norm", 6};
+  Linear second{*this, "second", 6, 5};
+  Linear third{*this, "third", 5, 3};
+  Tensor forward(const Tensor& x) const override {
+    return third(tanh(second(tanh(norm(first(x))))));
+  }
+};
+
+Deep deep(uint64_t seed) {
+  Generator random(seed);
+  const DefaultGeneratorScope scope(random);
+  Deep net;
+  net.to(f64);
+  return net;
+}
+
+double furthest(const Tensor& a, const Tensor& b) {
+  return max(abs(a - b)).item<double>() / std::max(1.0, max(abs(b)).item<double>());
+}
+
+// A rank's part of the batch.
+Tensor mine(const Communicator& end, const Tensor& x) {
+  return x.narrow(0, x.size(0) / end.size() * end.rank(), x.size(0) / end.size());
+}
+
+TEST(DistributedDataParallel, IsTheModuleOnTheWholeBatch) {
+  const Tensor x = randn({8, 4}, {.dtype = f64}), y = randn({8, 3}, {.dtype = f64});
+  for (const int size : {1, 2, 4}) {
+    for (const double cap : {25.0, 1e-4, 1e-9}) {
+      Deep whole = deep(0);
+      mse_loss(whole(x), y).backward();
+      const auto errors = on_ranks(size, {.timeout = 60}, [&](Communicator& end) {
+        Deep net = deep(static_cast<uint64_t>(end.rank()));  // rank 0's is taken
+        convert_sync_batchnorm(net);
+        const DistributedDataParallel parallel(net, end, {.bucket_cap_mb = cap});
+        mse_loss(parallel(mine(end, x)), mine(end, y)).backward();
+        const NamedTensors a = net.named_parameters(), b = whole.named_parameters();
+        for (size_t i = 0; i < a.size(); ++i)
+          EXPECT_LT(furthest(a[i].second.grad(), b[i].second.grad()), 1e-12) << a[i].first;
+        const NamedTensors c = net.named_buffers(), d = whole.named_buffers();
+        for (size_t i = 0; i < c.size(); ++i)
+          EXPECT_LT(furthest(c[i].second.to(f64), d[i].second.to(f64)), 1e-12) << c[i].first;
+      });
+      EXPECT_EQ(errors, no_errors(size));
+    }
+  }
+}
+
+TEST(DistributedDataParallel, TheRanksKeepTheSameBits) {
+  std::vector<std::vector<double>> weights(3), means(3);
+  const auto errors = on_ranks(3, {.timeout = 60}, [&](Communicator& end) {
+    Deep net = deep(static_cast<uint64_t>(end.rank()));
+    const DistributedDataParallel parallel(net, end, {.bucket_cap_mb = 1e-4});
+    optim::Adam optimizer(net.parameters(), {.lr = 0.01});
+    Generator random(static_cast<uint64_t>(end.rank()) + 10);
+    for (int step = 0; step < 5; ++step) {
+      optimizer.zero_grad();
+      sum(square(parallel(randn({4, 4}, {.dtype = f64}, &random)))).backward();
+      optimizer.step();
+    }
+    parallel(randn({4, 4}, {.dtype = f64}, &random));  // takes rank 0's statistics first
+    weights[static_cast<size_t>(end.rank())] = net.first.weight.to_vector<double>();
+  });
+  EXPECT_EQ(errors, no_errors(3));
+  EXPECT_EQ(weights[1], weights[0]);
+  EXPECT_EQ(weights[2], weights[0]);
+}
+
+TEST(DistributedDataParallel, BuffersAreRankZeros) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    BatchNorm1d net(2);
+    const DistributedDataParallel parallel(net, end);
+    parallel(full({4, 2}, 10.0 * (end.rank() + 1)));  // each its own mean: 1 or 2
+    EXPECT_NEAR(net.running_mean.at<float>({0}), end.rank() + 1, 1e-6);
+    parallel(zeros({4, 2}));  // 0.9 times rank 0's
+    EXPECT_NEAR(net.running_mean.at<float>({0}), 0.9, 1e-6);
+    EXPECT_EQ(net.num_batches_tracked.item<int64_t>(), 2);
+    net.eval();
+    if (end.rank() == 0) parallel(zeros({4, 2}));  // alone: nothing is exchanged
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
+TEST(DistributedDataParallel, GradientsOfSeveralPassesAddUp) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Linear net(1, 1, {.bias = false});
+    const DistributedDataParallel parallel(net, end);
+    const auto pass = [&](double value) { sum(parallel(full({1, 1}, value))).backward(); };
+    const double rank = end.rank();
+    {
+      const NoSync own = parallel.no_sync();
+      pass(1 + rank);
+      pass(10);
+      EXPECT_EQ(net.weight.grad().item<double>(), 11 + rank);
+    }
+    pass(100 * rank);
+    EXPECT_EQ(net.weight.grad().item<double>(), 11.5 + 50);
+    pass(2 * rank);  // onto a gradient that is the same on both
+    EXPECT_EQ(net.weight.grad().item<double>(), 11.5 + 50 + 1);
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
+struct Branches : Module {
+  Linear left{*this, "left", 1, 1, {.bias = false}};
+  Linear right{*this, "right", 1, 1, {.bias = false}};
+  Linear nowhere{*this, "nowhere", 1, 1};
+  bool goes_right = false;
+  Tensor forward(const Tensor& x) const override { return goes_right ? right(x) : left(x); }
+};
+
+TEST(DistributedDataParallel, UnusedParametersAreNamed) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Branches net;
+    const DistributedDataParallel parallel(net, end);
+    sum(parallel(ones({1, 1}))).backward();
+  });
+  const std::string wanted =
+      "DistributedDataParallel: every parameter must get a gradient, or find_unused_parameters be "
+      "set, got none of "
+      "right.weight, nowhere.weight, nowhere.bias";
+  for (size_t rank = 0; rank < 2; ++rank)
+    EXPECT_NE(errors[rank].find(wanted), std::string::npos) << errors[rank];
+}
+
+TEST(DistributedDataParallel, UnusedParametersCountAsZeros) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Branches net;
+    net.goes_right = end.rank() == 1;
+    const DistributedDataParallel parallel(net, end,
+                                           {.bucket_cap_mb = 1e-9, .find_unused_parameters = true});
+    for (int pass = 1; pass <= 2; ++pass) {
+      sum(parallel(full({1, 1}, 4.0))).backward();
+      EXPECT_EQ(net.left.weight.grad().item<double>(), 2 * pass);
+      EXPECT_EQ(net.right.weight.grad().item<double>(), 2 * pass);
+      EXPECT_FALSE(net.nowhere.weight.grad().defined());
+    }
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
+TEST(DistributedDataParallel, BucketsAreTheLastParametersFirst) {
+  const auto ends = local_communicators(1);
+  Deep net = deep(0);
+  using Names = std::vector<std::vector<std::string>>;
+  const GradientReducer each(net, *ends[0], {.bucket_cap_mb = 1e-9});
+  EXPECT_EQ(each.buckets(), (Names{{"third.bias"},
+                                   {"third.weight"},
+                                   {"second.bias"},
+                                   {"second.weight"},
+                                   {"norm.bias"},
+                                   {"norm.weight"},
+                                   {"first.bias"},
+                                   {"first.weight"}}));
+  net.second.requires_grad_(false);
+  net.norm.to(f32);
+  const GradientReducer by_dtype(net, *ends[0], {});
+  EXPECT_EQ(by_dtype.buckets(), (Names{{"third.bias", "third.weight"},
+                                       {"norm.bias", "norm.weight"},
+                                       {"first.bias", "first.weight"}}));
+}
+
+TEST(DistributedDataParallel, OtherNetworksAreNamed) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Sequential net(Linear(4, 3), Linear(3, end.rank() + 1));
+    const DistributedDataParallel parallel(net, end);
+  });
+  for (const std::string& error : errors)
+    EXPECT_EQ(error,
+              "1.weight: broadcast: ranks must make the same call, got rank 0: broadcast 2 of f32 "
+              "[1,3], from rank "
+              "0; rank 1: broadcast 2 of f32 [2,3], from rank 0");
+  const auto longer = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Sequential net(Linear(4, 3, {.bias = end.rank() == 0}));
+    const DistributedDataParallel parallel(net, end);
+  });
+  for (const std::string& error : longer)
+    EXPECT_NE(error.find("ranks must make the same call, got rank 0: broadcast 1 of f32 [3], from "
+                         "rank 0; rank 1: "
+                         "barrier 1"),
+              std::string::npos)
+        << error;
+}
+
+TEST(DistributedDataParallel, ARankThatFailsEndsAll) {
+  const auto errors = on_ranks(3, {.timeout = 600}, [&](Communicator& end) {
+    Deep net = deep(0);
+    const DistributedDataParallel parallel(net, end, {.bucket_cap_mb = 1e-9});
+    const Tensor output = parallel(ones({4, 4}, {.dtype = f64}));
+    if (end.rank() == 1)
+      net.second.weight.register_hook(
+          [](const Tensor&) -> Tensor { fail("hook", "may not be called", "it was"); });
+    sum(output).backward();
+  });
+  EXPECT_EQ(errors[1], "hook: may not be called, got it was");
+  for (const size_t rank : {0, 2})
+    EXPECT_EQ(errors[rank], "rank 1: hook: may not be called, got it was");
+}
+
+TEST(DistributedDataParallel, ARankThatIsLateIsNamed) {
+  const auto errors = on_ranks(2, {.timeout = 0.3}, [&](Communicator& end) {
+    Linear net(2, 2);
+    const DistributedDataParallel parallel(net, end);
+    if (end.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    sum(parallel(ones({1, 2}))).backward();
+  });
+  EXPECT_TRUE(
+      errors[0].starts_with("collective: every rank must come within 0.3 s, got none of rank 1"))
+      << errors[0];
+}
+
+TEST(DistributedDataParallel, WhatItRefuses) {
+  const auto ends = local_communicators(1);
+  Linear net(2, 2);
+  EXPECT_EQ(error_of([&] { DistributedDataParallel(net, *ends[0], {.bucket_cap_mb = 0}); }),
+            "DistributedDataParallel: bucket_cap_mb must be positive, got 0");
+  net.requires_grad_(false);
+  EXPECT_EQ(error_of([&] { DistributedDataParallel(net, *ends[0]); }),
+            "DistributedDataParallel: the module must have a parameter that requires a gradient, "
+            "got none");
+}
+
+}  // namespace
+}  // namespace aorta::nn

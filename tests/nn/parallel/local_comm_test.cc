@@ -1,0 +1,265 @@
+// Collectives between threads: values in every dtype, order of sums, what differs, who is late, and
+// the records.
+#include <aorta/core/module_path.h>
+#include <aorta/core/ops/closeness.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/tests/nn/parallel/ranks.h>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+namespace aorta {
+namespace {
+
+constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
+
+// Whole numbers, the same in each dtype but bool: rank + 2 i, of 5 elements in 3 columns or less.
+Tensor of_rank(int rank, const Shape& shape, DType dtype) {
+  std::vector<double> values;
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(rank + 2 * i));
+  return tensor(values).view(shape).to(dtype);
+}
+
+std::vector<double> values_of(const Tensor& tensor) { return tensor.to_vector<double>(); }
+
+TEST(LocalComm, ReducesEveryDtype) {
+  for (const int size : {1, 2, 3, 4}) {
+    for (const DType dtype : kDTypes) {
+      const auto errors = on_ranks(size, {}, [&](Communicator& end) {
+        for (const ReduceOp op : {ReduceOp::sum, ReduceOp::mean, ReduceOp::min, ReduceOp::max}) {
+          if (op == ReduceOp::mean && !is_floating(dtype)) continue;
+          const Tensor x = of_rank(end.rank(), {2, 3}, dtype);
+          end.all_reduce(x, op);
+          const std::vector<double> found = values_of(x);
+          for (int i = 0; i < 6; ++i) {
+            const double first = 2.0 * i, last = first + size - 1;
+            double wanted = op == ReduceOp::min ? first
+                            : op == ReduceOp::max
+                                ? last
+                                : (first + last) / 2 * (op == ReduceOp::sum ? size : 1);
+            if (dtype == boolean) wanted = op == ReduceOp::min ? first > 0 : last > 0;
+            EXPECT_EQ(found[static_cast<size_t>(i)], wanted)
+                << to_string(op) << " " << to_string(dtype) << " of " << size;
+          }
+        }
+      });
+      EXPECT_EQ(errors, no_errors(size)) << to_string(dtype);
+    }
+  }
+}
+
+TEST(LocalComm, MovesEveryDtype) {
+  constexpr int kSize = 3;
+  for (const DType dtype : kDTypes) {
+    const auto errors = on_ranks(kSize, {}, [&](Communicator& end) {
+      const Tensor x = of_rank(end.rank(), {2, 2}, dtype);
+      end.broadcast(x, 2);
+      EXPECT_EQ(values_of(x), values_of(of_rank(2, {2, 2}, dtype)));
+
+      const Tensor all = end.all_gather(of_rank(end.rank(), {2, 2}, dtype));
+      EXPECT_EQ(all.shape(), (Shape{6, 2}));
+      for (int rank = 0; rank < kSize; ++rank)
+        EXPECT_EQ(values_of(all.narrow(0, 2 * rank, 2)), values_of(of_rank(rank, {2, 2}, dtype)));
+      const Tensor numbers = end.all_gather(of_rank(end.rank(), {}, dtype));
+      EXPECT_EQ(numbers.shape(), (Shape{kSize}));
+
+      const Tensor part = end.reduce_scatter(of_rank(end.rank(), {6, 2}, dtype), ReduceOp::max);
+      EXPECT_EQ(part.shape(), (Shape{2, 2}));
+      EXPECT_EQ(values_of(part), values_of(of_rank(2, {6, 2}, dtype).narrow(0, 2 * end.rank(), 2)));
+      end.barrier();
+    });
+    EXPECT_EQ(errors, no_errors(kSize)) << to_string(dtype);
+  }
+}
+
+TEST(LocalComm, LayoutsAndEmptyTensors) {
+  const auto errors = on_ranks(2, {}, [](Communicator& end) {
+    // The same elements in another order of memory on each rank.
+    Tensor x = of_rank(end.rank(), {2, 3}, f32);
+    if (end.rank() == 1) x = x.t().contiguous().t();
+    end.all_reduce(x);
+    EXPECT_EQ(values_of(x), (std::vector<double>{1, 5, 9, 13, 17, 21}));
+    const Tensor base = zeros({4, 4});
+    const Tensor corner = base.narrow(0, 0, 2).narrow(1, 0, 2);
+    corner.fill_(end.rank() + 1);
+    end.broadcast(corner, 1);
+    EXPECT_EQ(values_of(base[0]), (std::vector<double>{2, 2, 0, 0}));
+    const Tensor nothing = zeros({0, 3});
+    end.all_reduce(nothing);
+    EXPECT_EQ(end.all_gather(nothing).shape(), (Shape{0, 3}));
+    EXPECT_EQ(end.reduce_scatter(nothing).shape(), (Shape{0, 3}));
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
+// 1 + 2^-24 + 2^-24 in f32: 1 from the left, 1 + 2^-23 from the right.
+TEST(LocalComm, AddsInTheOrderOfRanks) {
+  const float small = std::ldexp(1.0f, -24);
+  for (const bool first : {true, false}) {
+    const auto errors = on_ranks(3, {}, [&](Communicator& end) {
+      const int large = first ? 0 : 2;
+      const Tensor x = full({5}, end.rank() == large ? 1.0f : small);
+      end.all_reduce(x);
+      EXPECT_EQ(x.to_vector<float>(), std::vector<float>(5, first ? 1.0f : 1.0f + 2 * small));
+    });
+    EXPECT_EQ(errors, no_errors(3));
+  }
+}
+
+// 2049 isn't an f16: sums of 2048 + 1 + 1 keep it until the end.
+TEST(LocalComm, HalfTypesAddInF32) {
+  const auto errors = on_ranks(3, {}, [](Communicator& end) {
+    const Tensor x = full({2}, end.rank() == 0 ? 2048.0 : 1.0, {.dtype = f16});
+    end.all_reduce(x);
+    EXPECT_EQ(values_of(x), (std::vector<double>{2050, 2050}));
+  });
+  EXPECT_EQ(errors, no_errors(3));
+}
+
+TEST(LocalComm, WhatDiffersIsNamed) {
+  const auto difference = [](const std::function<void(Communicator&)>& call) {
+    const auto errors = on_ranks(2, {.timeout = 30}, call);
+    EXPECT_EQ(errors[0], errors[1]);
+    return errors[0];
+  };
+  EXPECT_EQ(difference([](Communicator& end) {
+              const Tensor x = end.rank() == 0 ? zeros({4, 3}) : zeros({4, 2});
+              end.all_reduce(x);
+            }),
+            "all_reduce: ranks must make the same call, got rank 0: all_reduce 0 of f32 [4,3], "
+            "sum; rank 1: "
+            "all_reduce 0 of f32 [4,2], sum");
+  EXPECT_EQ(
+      difference([](Communicator& end) {
+        end.all_gather(zeros({4}, {.dtype = end.rank() == 0 ? f32 : f64}));
+      }),
+      "all_gather: ranks must make the same call, got rank 0: all_gather 0 of f32 [4]; rank 1: "
+      "all_gather 0 of f64 [4]");
+  EXPECT_EQ(difference([](Communicator& end) { end.broadcast(zeros({1}), end.rank()); }),
+            "broadcast: ranks must make the same call, got rank 0: broadcast 0 of f32 [1], from "
+            "rank 0; rank 1: "
+            "broadcast 0 of f32 [1], from rank 1");
+  const auto errors = on_ranks(2, {.timeout = 30}, [](Communicator& end) {
+    end.barrier();
+    if (end.rank() == 0)
+      end.all_reduce(zeros({2}), ReduceOp::max);
+    else
+      end.barrier();
+  });
+  EXPECT_EQ(errors[0],
+            "all_reduce: ranks must make the same call, got rank 0: all_reduce 1 of f32 [2], max; "
+            "rank 1: "
+            "barrier 1");
+  EXPECT_EQ(errors[1],
+            "barrier: ranks must make the same call, got rank 0: all_reduce 1 of f32 [2], max; "
+            "rank 1: barrier 1");
+}
+
+TEST(LocalComm, WhatNoRankCanDo) {
+  const auto end = std::move(nn::local_communicators(1)[0]);
+  EXPECT_EQ(error_of([&] { end->all_reduce(zeros({2}, {.dtype = i64}), ReduceOp::mean); }),
+            "all_reduce: a mean needs a floating dtype, got i64");
+  EXPECT_EQ(error_of([&] { end->broadcast(zeros({2}), 1); }),
+            "broadcast: root must be 0 to the number of ranks - 1, got 1 of 1");
+  EXPECT_EQ(
+      error_of([&] { end->reduce_scatter(zeros({})); }),
+      "reduce_scatter: the first dimension must divide into a part a rank, got [] for 1 ranks");
+  EXPECT_EQ(error_of([&] { end->all_reduce({}); }),
+            "all_reduce: tensor must be defined, got an undefined tensor");
+  EXPECT_EQ(error_of([] { nn::local_communicators(0); }),
+            "local_communicators: a group has at least one rank, got 0");
+  EXPECT_EQ(error_of([] { nn::local_communicators(1, {.timeout = -1}); }),
+            "Communicator: timeout must be seconds, or 0 for ever, got -1");
+}
+
+TEST(LocalComm, WhoIsLateIsNamedWithWhatItDidLast) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto errors = on_ranks(3, {.timeout = 0.3}, [&](Communicator& end) {
+    end.barrier();
+    if (end.rank() == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(900));
+      end.barrier();  // too late: the group has ended
+    } else {
+      end.all_reduce(zeros({2}));
+    }
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(9));
+  for (const std::string& error : errors) {
+    EXPECT_TRUE(error.starts_with(
+        "collective: every rank must come within 0.3 s, got none of rank 1 (its last "
+        "call: barrier 0, 0 bytes, took "))
+        << error;
+  }
+}
+
+TEST(LocalComm, WhoEndsTheGroupSaysWhy) {
+  const auto errors = on_ranks(3, {.timeout = 60}, [](Communicator& end) {
+    if (end.rank() == 2) {
+      end.abort("rank 2: the disk is full");
+      end.abort("a second reason");
+    }
+    end.barrier();
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(3, "rank 2: the disk is full"));
+}
+
+TEST(LocalComm, WhoHasLeftIsNamed) {
+  auto ends = nn::local_communicators(2, {.timeout = 60});
+  ends[1].reset();
+  EXPECT_EQ(error_of([&] { ends[0]->barrier(); }),
+            "collective: every rank must take part, got rank 1 that has left the group");
+}
+
+TEST(LocalComm, RemembersTheLastCollectives) {
+  const auto errors = on_ranks(2, {.records = 3}, [](Communicator& end) {
+    const ModuleScope outer("net");
+    const ModuleScope scope("norm");
+    for (int i = 0; i < 4; ++i) end.barrier();
+    end.all_reduce(zeros({2, 3}, {.dtype = f64}), ReduceOp::mean);
+    const std::vector<CollectiveRecord> records = end.records();
+    ASSERT_EQ(records.size(), 3u);
+    EXPECT_EQ(records[0].call(), "barrier 2");
+    const CollectiveRecord& last = records[2];
+    EXPECT_EQ(last.call(), "all_reduce 4 of f64 [2,3], mean");
+    EXPECT_EQ(last.bytes, 48);
+    EXPECT_EQ(last.path, "net.norm");
+    EXPECT_GE(last.left_ns, last.entered_ns);
+    EXPECT_GE(last.entered_ns, records[1].left_ns);
+    EXPECT_TRUE(to_string(last).starts_with(
+        "all_reduce 4 of f64 [2,3], mean, 48 bytes, in net.norm, took "))
+        << to_string(last);
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
+TEST(LocalComm, AFailedCollectiveIsNeverLeft) {
+  on_ranks(2, {.timeout = 30}, [](Communicator& end) {
+    error_of([&] { end.all_reduce(zeros({end.rank() + 1})); });
+    ASSERT_EQ(end.records().size(), 1u);
+    EXPECT_EQ(end.records()[0].left_ns, 0);
+    EXPECT_NE(to_string(end.records()[0]).find(" so far"), std::string::npos);
+  });
+}
+
+TEST(LocalComm, TheGroupOfAThread) {
+  EXPECT_EQ(current_communicator(), nullptr);
+  const auto ends = nn::local_communicators(1);
+  {
+    const CommunicatorScope scope(ends[0].get());
+    EXPECT_EQ(current_communicator(), ends[0].get());
+    std::thread([] { EXPECT_EQ(current_communicator(), nullptr); }).join();
+    const CommunicatorScope none(nullptr);
+    EXPECT_EQ(current_communicator(), nullptr);
+  }
+  EXPECT_EQ(current_communicator(), nullptr);
+}
+
+}  // namespace
+}  // namespace aorta
