@@ -7,9 +7,12 @@
 namespace aorta::cuda {
 
 // One a file of kernels: each fills its rows' CUDA column.
+void register_convolution();
 void register_copy();
 void register_indexing();
+void register_interpolate();
 void register_matmul();
+void register_pooling();
 void register_random();
 void register_rearrange();
 void register_reduction();
@@ -26,9 +29,12 @@ void register_pointwise(std::integer_sequence<int, part...>) {
 
 void register_kernels() {
   register_pointwise(std::make_integer_sequence<int, kPointwiseParts>{});
+  register_convolution();
   register_copy();
   register_indexing();
+  register_interpolate();
   register_matmul();
+  register_pooling();
   register_random();
   register_rearrange();
   register_reduction();

@@ -1,6 +1,7 @@
 #include <aorta/tests/cuda/emulated/block.h>
 #include <aorta/tests/cuda/emulated/report.h>
 #include <aorta/tests/cuda/emulated/settings.h>
+#include <mma.h>
 
 #include <algorithm>
 #include <cstring>
@@ -17,6 +18,8 @@ constexpr const char* kBarrierPage =
     "docs.nvidia.com/cuda/cuda-c-programming-guide, Synchronization Functions: __syncthreads()";
 constexpr const char* kShufflePage =
     "docs.nvidia.com/cuda/cuda-c-programming-guide, Warp Shuffle Functions";
+constexpr const char* kMatrixPage =
+    "docs.nvidia.com/cuda/cuda-c-programming-guide, Warp Matrix Functions";
 constexpr const char* kSharedPage =
     "docs.nvidia.com/cuda/cuda-c-programming-guide, Compute Capabilities: shared memory per block";
 
@@ -241,7 +244,7 @@ void KernelRun::open_barrier() {
   park(State::ready);
 }
 
-void KernelRun::exchange(const Exchange& wanted, void* value, size_t bytes) {
+void KernelRun::exchange(const Exchange& wanted, void* value, size_t bytes, void* all) {
   const unsigned lane = current_ % kWarp;
   Warp& warp = warps_[current_ / kWarp];
   const unsigned first = current_ - lane;
@@ -289,6 +292,7 @@ void KernelRun::exchange(const Exchange& wanted, void* value, size_t bytes) {
     park(State::at_exchange);
   }
   if (wanted.source >= 0) std::memcpy(value, values[wanted.source], bytes);
+  if (all) std::memcpy(all, values, sizeof warp.values[0]);
 }
 
 void* KernelRun::shared_memory(const void* site, size_t bytes, size_t alignment) {
@@ -299,7 +303,9 @@ void* KernelRun::shared_memory(const void* site, size_t bytes, size_t alignment)
     shared_ = std::make_unique<unsigned char[]>(kArenaBytes);
     shared_written_ = std::make_unique<unsigned char[]>(kArenaBytes);
   }
-  const size_t offset = (shared_used_ + kRedZone + alignment - 1) / alignment * alignment;
+  const uintptr_t base = reinterpret_cast<uintptr_t>(shared_.get());
+  const size_t offset =
+      (base + shared_used_ + kRedZone + alignment - 1) / alignment * alignment - base;
   size_t declared = bytes;
   for (const SharedArray& array : shared_arrays_) declared += array.bytes;
   if (declared > kSharedBytes) {
@@ -381,6 +387,34 @@ void barrier(Site site) {
 void exchange(const Exchange& wanted, void* value, size_t bytes) {
   const OutsideKernel outside;
   launched->exchange(wanted, value, bytes);
+}
+
+void exchange_all(const void* value, void* all, Site site) {
+  const OutsideKernel outside;
+  unsigned char own[16];
+  std::memcpy(own, value, sizeof own);
+  launched->exchange({0xffffffffu, -1, site}, own, sizeof own, all);
+}
+
+void meet_for_matrix(const void* matrix, size_t step, Site site) {
+  const OutsideKernel outside;
+  const uintptr_t address = reinterpret_cast<uintptr_t>(matrix);
+  if (address % 32 != 0 || step % 16 != 0) {
+    launched->fail("a matrix lies at a multiple of 32 bytes, its rows at multiples of 16",
+                   "..." + std::to_string(address % 256) + ", rows " + std::to_string(step) +
+                       " bytes apart at " + text_of(site),
+                   kMatrixPage);
+  }
+  // The lanes load or store one matrix together.
+  const void* matrices[kWarp][2];
+  const void* const own[2] = {matrix, nullptr};
+  static_assert(sizeof own == 16);
+  exchange_all(own, matrices, site);
+  for (const auto& other : matrices) {
+    if (other[0] == matrix) continue;
+    launched->fail("all lanes of a warp give the same matrix", "two at " + text_of(site),
+                   kMatrixPage);
+  }
 }
 
 int lane() { return static_cast<int>(launched->thread_number() % kWarp); }

@@ -31,7 +31,8 @@ class KernelRun {
 
   // For the thread that is running.
   void barrier(Site site);
-  void exchange(const Exchange& wanted, void* value, size_t bytes);
+  /// `all`, where it is given, becomes the values of all lanes, 16 bytes each.
+  void exchange(const Exchange& wanted, void* value, size_t bytes, void* all = nullptr);
   void* shared_memory(const void* site, size_t bytes, size_t alignment);
   /// Reports and gives the whole launch up; doesn't return.
   [[noreturn]] void fail(const std::string& rule, const std::string& got, const char* page);

@@ -1,5 +1,6 @@
 // Bugs inside kernels. The numbers are those of the list of cases in README.md.
 #include <aorta/tests/cuda/emulated/planted.h>
+#include <mma.h>
 
 namespace aorta::emulated {
 namespace {
@@ -83,6 +84,31 @@ __global__ void shared_past_end(float* out) {
   __syncthreads();
   out[threadIdx.x] = tile[threadIdx.x + 1];
 }
+// out = a b of 16 x 16, by a warp: from `shift` elements into shared memory on, by `lanes` lanes.
+__global__ void multiply_tiles(const __half* a, const __half* b, float* out, int shift, int lanes) {
+  using namespace nvcuda::wmma;
+  struct alignas(32) Tile {
+    __half x[2][256 + 32];
+    float sums[256];
+  };
+  AORTA_SHARED(Tile, tile, [1]);
+  for (int i = static_cast<int>(threadIdx.x); i < 256; i += 32) {
+    tile[0].x[0][shift + i] = a[i];
+    tile[0].x[1][i] = b[i];
+  }
+  __syncthreads();
+  fragment<matrix_a, 16, 16, 16, __half, row_major> left;
+  fragment<matrix_b, 16, 16, 16, __half, col_major> right;
+  fragment<accumulator, 16, 16, 16, float> sums;
+  fill_fragment(sums, 1.0f);
+  if (static_cast<int>(threadIdx.x) >= lanes) return;
+  load_matrix_sync(left, &tile[0].x[0][shift], 16);
+  load_matrix_sync(right, &tile[0].x[1][0], 16);
+  mma_sync(sums, left, right, sums);
+  store_matrix_sync(tile[0].sums, sums, 16, mem_row_major);
+  __syncwarp();
+  for (int i = static_cast<int>(threadIdx.x); i < 256; i += 32) out[i] = tile[0].sums[i];
+}
 __global__ void shared_never_written(float* out) {
   AORTA_SHARED(float, tile, [32]);
   out[threadIdx.x] = tile[threadIdx.x];
@@ -132,6 +158,34 @@ TEST_F(PlantedKernels, WrongMasksAndLockstep) {
   start(sum_of_warp, 1, 32, nullptr, out, true);
   EXPECT_EQ(found(), "");
   EXPECT_EQ(on_host(out, 1), std::vector<float>{32});
+}
+
+// Tensor cores: a matrix at an odd place, and lanes that stay away.
+TEST_F(PlantedKernels, MatricesOfAWarp) {
+  std::vector<__half> a(256), b(256);
+  std::vector<float> wanted(256, 1);
+  for (int i = 0; i < 16; ++i) {
+    for (int j = 0; j < 16; ++j) {
+      a[static_cast<size_t>(i * 16 + j)] = __float2half_rn(static_cast<float>(i - 2 * j));
+      b[static_cast<size_t>(i * 16 + j)] = __float2half_rn(static_cast<float>(3 * i + j - 20));
+    }
+  }
+  for (int i = 0; i < 16; ++i) {
+    for (int j = 0; j < 16; ++j) {
+      for (int k = 0; k < 16; ++k)
+        wanted[static_cast<size_t>(i * 16 + j)] +=
+            static_cast<float>((i - 2 * k) * (3 * j + k - 20));
+    }
+  }
+  const __half *left = on_device(a), *right = on_device(b);
+  float* out = on_device(std::vector<float>(256));
+  start(multiply_tiles, 1, 32, nullptr, left, right, out, 0, 32);
+  EXPECT_EQ(found(), "");
+  EXPECT_EQ(on_host(out, 256), wanted);
+  start(multiply_tiles, 1, 32, nullptr, left, right, out, 8, 32);
+  EXPECT_TRUE(finds("a matrix lies at a multiple of 32 bytes, its rows at multiples of 16"));
+  start(multiply_tiles, 1, 32, nullptr, left, right, out, 0, 31);
+  EXPECT_TRUE(finds("every lane that the mask names takes part"));
 }
 
 // 18: a vector read at an odd place.

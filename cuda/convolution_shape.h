@@ -1,0 +1,31 @@
+#pragma once
+
+#include <aorta/core/ops/convolution.h>
+
+namespace aorta::cuda {
+
+/// The tile of a product that a block computes: rows by columns.
+inline constexpr int kConvRows = 128, kConvColumns = 64;
+
+/// What a convolution kernel computes from the other two: y from x and w, or x, or w.
+enum class ConvResult { y, x, w };
+
+/// Whether tiles compute it: where they would be nearly empty, because a group has few channels or
+/// neighbours read by other taps, or where sizes don't fit 30 bits, a thread computes a result.
+bool takes_tiles(const kernel::ConvolutionArgs& args, ConvResult result);
+
+/// The columns of a weight gradient's tile are whole taps, or a part of one tap's channels.
+struct WeightColumns {
+  int taps, channels;  // of a tile, at most
+
+  explicit WeightColumns(int64_t channels_of_group);
+};
+
+/// Parts that the sum over all positions of a weight gradient is cut into, each of which is summed
+/// by blocks of its own; `tiles` of w are computed beside each other. By the shape alone, so that
+/// the bits are the same on every GPU.
+int64_t tile_slices(int64_t tiles, int64_t positions);
+/// The same where a thread sums a number of w.
+int64_t thread_slices(int64_t numbers, int64_t positions);
+
+}  // namespace aorta::cuda

@@ -1,0 +1,138 @@
+#include <aorta/core/body/interpolate.h>
+#include <aorta/core/integers.h>
+#include <aorta/core/ops/interpolate.h>
+#include <aorta/cuda/floating.h>
+#include <aorta/cuda/element.cuh>
+#include <aorta/cuda/launch.cuh>
+
+#include <algorithm>
+
+namespace aorta::cuda {
+namespace {
+
+using body::InterpolateArgs;
+using body::InterpolateMap;
+
+/// An InterpolateMap on the device, its weights in the type of the sums.
+template <class C>
+struct DeviceMap {
+  int64_t input, output;
+  const int32_t *first, *index;
+  const C* weight;
+};
+
+/// Output i: weighted sums along depth and height of what the width's terms read, and theirs; the
+/// CPU's order.
+template <class T>
+struct InterpolateBody {
+  using C = ComputeType<T>;
+  DeviceMap<C> depth, height, width;
+  int64_t inner;
+  const T* input;
+  T* output;
+
+  __device__ __forceinline__ void operator()(int64_t i) const {
+    const int64_t channel = i % inner;
+    int64_t rest = i / inner;
+    const int64_t x = rest % width.output;
+    rest /= width.output;
+    const int64_t y = rest % height.output;
+    rest /= height.output;
+    const int64_t z = rest % depth.output, plane = rest / depth.output * depth.input;
+    C sum = 0;
+    for (int32_t k = width.first[x]; k < width.first[x + 1]; ++k) {
+      const int64_t column = int64_t{width.index[k]} * inner + channel;
+      const C term = width.weight[k] * sum_at(plane, z, y, column);
+      sum = k == width.first[x] ? term : sum + term;
+    }
+    store<T>(output + i, sum);
+  }
+
+  __device__ __forceinline__ C sum_at(int64_t plane, int64_t z, int64_t y, int64_t column) const {
+    C sum = 0;
+    bool first = true;
+    for (int32_t i = depth.first[z]; i < depth.first[z + 1]; ++i) {
+      for (int32_t j = height.first[y]; j < height.first[y + 1]; ++j) {
+        const int64_t row = (plane + depth.index[i]) * height.input + height.index[j];
+        const C weight = depth.weight[i] * height.weight[j];
+        const C term = weight * load<C, T>(input + row * width.input * inner + column);
+        sum = first ? term : sum + term;
+        first = false;
+      }
+    }
+    return sum;
+  }
+};
+
+/// The tables of the three dimensions on the device, copied there without a wait.
+template <class C>
+class DeviceTables {
+ public:
+  DeviceTables(const InterpolateArgs& args, int device) : memory_(bytes_of(args), device) {
+    const Staging staging(bytes_of(args));
+    int64_t at = 0;
+    const auto place = [&]<class V>(const V*& where, int64_t count) {
+      where = reinterpret_cast<const V*>(memory_.as<char>() + at);
+      V* const host = reinterpret_cast<V*>(static_cast<char*>(staging.data) + at);
+      at += round_up(count * static_cast<int64_t>(sizeof(V)), kAlignment);
+      return host;
+    };
+    for (int d = 0; d < 3; ++d) {
+      const InterpolateMap& map = args.dims[d];
+      const int64_t terms = map.first[map.output];
+      maps_[d].input = map.input;
+      maps_[d].output = map.output;
+      std::copy_n(map.first, map.output + 1, place(maps_[d].first, map.output + 1));
+      std::copy_n(map.index, terms, place(maps_[d].index, terms));
+      C* const weights = place(maps_[d].weight, terms);
+      for (int64_t k = 0; k < terms; ++k) weights[k] = static_cast<C>(map.weight[k]);
+    }
+    cuda_backend().copy(memory_.data(), {DeviceType::cuda, device}, staging.data, {}, at, true);
+  }
+  const DeviceMap<C>& operator[](int d) const { return maps_[d]; }
+
+ private:
+  static constexpr int64_t kAlignment = 16;
+
+  // Page-locked memory, given back in the order of the stream that copies from it.
+  struct Staging {
+    explicit Staging(int64_t size) : data(cuda_backend().allocate_pinned(size)), bytes(size) {}
+    ~Staging() { cuda_backend().deallocate_pinned(data, bytes); }
+    Staging(const Staging&) = delete;
+    Staging& operator=(const Staging&) = delete;
+    void* data;
+    int64_t bytes;
+  };
+
+  static int64_t bytes_of(const InterpolateArgs& args) {
+    int64_t bytes = 0;
+    for (const InterpolateMap& map : args.dims) {
+      const int64_t terms = map.first[map.output];
+      bytes += round_up((map.output + 1) * 4, kAlignment) + round_up(terms * 4, kAlignment) +
+               round_up(terms * static_cast<int64_t>(sizeof(C)), kAlignment);
+    }
+    return bytes;
+  }
+
+  Workspace memory_;
+  DeviceMap<C> maps_[3];
+};
+
+void interpolate_kernel(const InterpolateArgs& args) {
+  int64_t count = args.outer * args.inner;
+  for (const InterpolateMap& map : args.dims) count *= map.output;
+  const LaunchSite site(args.output);
+  visit_floating(args.dtype, [&](auto type) {
+    using T = decltype(type);
+    const DeviceTables<ComputeType<T>> maps(args, site.device());
+    for_each("interpolate", args.output, count,
+             InterpolateBody<T>{maps[0], maps[1], maps[2], args.inner,
+                                static_cast<const T*>(args.input), static_cast<T*>(args.output)});
+  });
+}
+
+}  // namespace
+
+void register_interpolate() { interpolate_op.set_kernel(DeviceType::cuda, interpolate_kernel); }
+
+}  // namespace aorta::cuda

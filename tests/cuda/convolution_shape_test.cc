@@ -1,0 +1,67 @@
+#include <aorta/core/integers.h>
+#include <aorta/cuda/convolution_shape.h>
+
+#include <gtest/gtest.h>
+
+using namespace aorta;
+using namespace aorta::cuda;
+using kernel::ConvolutionArgs;
+
+namespace {
+
+// 3x3 on maps of 14x14, of so many channels.
+ConvolutionArgs args_of(int64_t x_channels, int64_t y_channels, int64_t groups) {
+  ConvolutionArgs args;
+  args.batch = 20;
+  args.groups = groups;
+  args.x_channels = x_channels;
+  args.y_channels = y_channels;
+  for (int d = 1; d < 3; ++d) args.dims[d] = {14, 14, 3, 1, 1, 1};
+  return args;
+}
+
+}  // namespace
+
+// Groups of few channels, and sizes past 30 bits, are for a thread a result.
+TEST(ConvolutionShape, TilesAreForWhatFillsThem) {
+  const ConvResult all[] = {ConvResult::y, ConvResult::x, ConvResult::w};
+  for (const ConvResult result : all) {
+    EXPECT_TRUE(takes_tiles(args_of(64, 128, 1), result));
+    EXPECT_FALSE(takes_tiles(args_of(64, 64, 64), result));
+    ConvolutionArgs huge = args_of(64, 64, 1);
+    huge.dims[2].input = huge.dims[2].output = int64_t{1} << 31;
+    EXPECT_FALSE(takes_tiles(huge, result));
+    huge = args_of(64, 64, 1);
+    huge.dims[2].padding = huge.dims[2].dilation = (int64_t{1} << 31) - 1;
+    EXPECT_FALSE(takes_tiles(huge, result));
+  }
+  // A picture's channels are few, and their taps aren't.
+  EXPECT_TRUE(takes_tiles(args_of(3, 64, 1), ConvResult::y));
+  EXPECT_FALSE(takes_tiles(args_of(3, 64, 1), ConvResult::x));
+  EXPECT_TRUE(takes_tiles(args_of(3, 64, 1), ConvResult::w));
+  // Of a stride as large as the image each position is a phase of its own, with a tile of its own.
+  ConvolutionArgs apart = args_of(64, 64, 1);
+  apart.batch = 1;
+  apart.dims[1] = apart.dims[2] = {64, 1, 3, 64, 0, 1};
+  EXPECT_FALSE(takes_tiles(apart, ConvResult::x));
+  EXPECT_TRUE(takes_tiles(apart, ConvResult::y));
+}
+
+TEST(ConvolutionShape, ColumnsAreWholeTapsOrPartsOfOne) {
+  for (int channels = 1; channels < 200; ++channels) {
+    const WeightColumns columns(channels);
+    EXPECT_GE(columns.taps, 1);
+    EXPECT_LE(columns.taps * columns.channels, kConvColumns);
+    EXPECT_TRUE(columns.taps == 1 || columns.channels == channels) << channels;
+  }
+}
+
+TEST(ConvolutionShape, SlicesFillTheDeviceAndAreWorthIt) {
+  EXPECT_EQ(tile_slices(1, 100), 1);
+  EXPECT_EQ(tile_slices(1, 1024), 2);
+  EXPECT_EQ(tile_slices(1, int64_t{1} << 40), 512);
+  EXPECT_EQ(tile_slices(600, int64_t{1} << 40), 1);
+  EXPECT_EQ(thread_slices(1, 100), 1);
+  EXPECT_EQ(thread_slices(9, 1280), 10);
+  EXPECT_EQ(thread_slices(1 << 20, 1 << 20), 1);
+}
