@@ -26,7 +26,8 @@ std::string to_string(Split split);
 ///       }
 ///     };
 ///
-/// A sample is written straight into its place in a batch: nothing is copied afterwards.
+/// A sample is written into its place in a batch, or in a worker into memory from which the worker
+/// copies it there.
 class Dataset : public Source {
  public:
   virtual int64_t size() const = 0;

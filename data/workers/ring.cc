@@ -1,9 +1,7 @@
 #include <aorta/core/integers.h>
-#include <aorta/core/resource_error.h>
 #include <aorta/data/workers/ring.h>
 
 #include <linux/futex.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,8 +15,6 @@ namespace {
 
 constexpr int64_t kAlignment = 64;  // of tensors and of what processes change at a time
 
-int64_t page_bytes() { return sysconf(_SC_PAGESIZE); }
-
 }  // namespace
 
 void put_text(std::span<char> place, std::string_view text) {
@@ -28,8 +24,7 @@ void put_text(std::span<char> place, std::string_view text) {
 
 Ring::Ring(const Layout& layout, TensorSpecs specs) : layout_(layout), specs_(std::move(specs)) {
   lay_out();
-  samples_ =
-      SharedMemory::create("data_loader", page_bytes() + layout_.slots * samples_slot_bytes_);
+  samples_ = SharedMemory::create("data_loader", samples_bytes());
   control_ = SharedMemory::create("data_loader", control_bytes_);
   new (&header()) Header;
   header().cursor.store(uint64_t{1} << kPositionBits);
@@ -44,24 +39,10 @@ Ring::Ring(const Layout& layout, TensorSpecs specs, std::shared_ptr<SharedMemory
       samples_(std::move(samples)),
       control_(std::move(control)) {
   lay_out();
-  const int64_t bytes = page_bytes() + layout_.slots * samples_slot_bytes_ + control_bytes_;
+  const int64_t bytes = samples_bytes() + control_bytes_;
   const int64_t given = samples_->size_bytes() + control_->size_bytes();
   check(bytes == given, "data_loader", "a dataset's specs must be the same in every process", bytes,
         " bytes for a ring of ", given);
-  guard();
-}
-
-// The program's own mapping has no such pages: page-locking takes it in one piece.
-void Ring::guard() {
-  const auto close = [&](int64_t offset) {
-    if (mprotect(samples_->data() + offset, static_cast<size_t>(page_bytes()), PROT_NONE) != 0)
-      fail_for_resources("data_loader",
-                         "pages between tensors must be protectable (vm.max_map_count limits them)",
-                         errno_text(errno));
-  };
-  close(0);
-  for (int i = 0; i < layout_.slots; ++i)
-    for (const int64_t offset : guard_offsets_) close(offset + i * samples_slot_bytes_);
 }
 
 void Ring::lay_out() {
@@ -87,8 +68,6 @@ void Ring::lay_out() {
   slot_bytes_ = round_up(end, kAlignment);
   control_bytes_ = slots_offset_ + layout_.slots * slot_bytes_;
 
-  const int64_t page = page_bytes();
-  int64_t guarded = page;
   for (const TensorSpec& spec : *specs_) {
     const int64_t bytes = checked_numel("data_loader", spec.shape, item_size(spec.dtype)) *
                           static_cast<int64_t>(item_size(spec.dtype));
@@ -96,14 +75,9 @@ void Ring::lay_out() {
           "a batch must be of a size that memory can have", samples, " samples of ", bytes,
           " bytes");
     sample_bytes_.push_back(bytes);
-    // Its end lies at the guard page, so that no write beyond it meets anything else.
-    const int64_t size = round_up(bytes * samples, kAlignment);
-    const int64_t pages_end = guarded + round_up(size, page);
-    tensor_offsets_.push_back(pages_end - size);
-    guard_offsets_.push_back(pages_end);
-    guarded = pages_end + page;
+    tensor_offsets_.push_back(samples_slot_bytes_);
+    samples_slot_bytes_ += round_up(bytes * samples, kAlignment);
   }
-  samples_slot_bytes_ = guarded - page;
 }
 
 void Ring::ring_bell() {

@@ -5,6 +5,7 @@
 #include <aorta/data/sample.h>
 #include <aorta/data/stages.h>
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 
@@ -24,9 +25,6 @@ void put_text(std::span<char> place, std::string_view text);
 /// The memory that a loader and its workers share: places for batches (slots) and, in a segment of
 /// its own, what is said about them. Nothing in it is locked, so that a worker may die at any
 /// point.
-///
-/// Before and behind each tensor of a slot lies a page that workers can't touch: one that writes
-/// beyond its tensor dies of it, before it has changed what others read.
 ///
 /// The loader opens batches, numbered from 1 (`sequence`), in any free slot. Workers take the
 /// samples of the oldest open batch first: sample `position` belongs to the reader that changes its
@@ -76,7 +74,7 @@ class Ring {
   };
 
   Ring(const Layout& layout, TensorSpecs specs);
-  /// Maps a ring's memory in another process, a worker's, with its guard pages.
+  /// Maps a ring's memory in another process, a worker's.
   Ring(const Layout& layout, TensorSpecs specs, std::shared_ptr<SharedMemory> samples,
        std::shared_ptr<SharedMemory> control);
 
@@ -140,7 +138,6 @@ class Ring {
   static constexpr int kPositionBits = 24;
 
   void lay_out();
-  void guard();
   void ring_bell();
   template <class T>
   T& at(int64_t offset) const {
@@ -150,6 +147,10 @@ class Ring {
   int64_t* sizes(int slot, int64_t position) {
     return &at<int64_t>(slot_offset(slot) + shapes_offset_) + position * dims_;
   }
+  // Never nothing, for memory has a size.
+  int64_t samples_bytes() const {
+    return std::max<int64_t>(layout_.slots * samples_slot_bytes_, 1);
+  }
   int64_t slot_offset(int number) const { return slots_offset_ + number * slot_bytes_; }
 
   Layout layout_;
@@ -158,12 +159,10 @@ class Ring {
   // Offsets in the control memory; those of a slot's words are in bytes from the slot's beginning.
   int64_t readers_offset_ = 0, slots_offset_ = 0, slot_bytes_ = 0, control_bytes_ = 0;
   int64_t owners_offset_ = 0, indices_offset_ = 0, shapes_offset_ = 0, errors_offset_ = 0;
-  int64_t dims_ = 0;  // of all tensors together
-  // The sample memory holds a guard page, then each slot's tensors with a guard page behind each.
-  int64_t samples_slot_bytes_ = 0;
-  std::vector<int64_t> tensor_offsets_;  // in the memory, those of slot 0
-  std::vector<int64_t> guard_offsets_;
-  std::vector<int64_t> sample_bytes_;  // of each tensor
+  int64_t dims_ = 0;                     // of all tensors together
+  int64_t samples_slot_bytes_ = 0;       // of the sample memory
+  std::vector<int64_t> tensor_offsets_;  // there, those of slot 0
+  std::vector<int64_t> sample_bytes_;    // of each tensor
 };
 
 }  // namespace aorta::data

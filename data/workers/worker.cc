@@ -5,6 +5,7 @@
 #include <aorta/data/reading.h>
 #include <aorta/data/sample_error.h>
 #include <aorta/data/sample_random.h>
+#include <aorta/data/workers/reading_place.h>
 #include <aorta/data/workers/worker.h>
 #include <aorta/data/workers/worker_steps.h>
 
@@ -50,6 +51,7 @@ class SampleReader {
         worker_(worker),
         number_(number),
         storage_(storage_on(ring.samples())),
+        place_(ring.specs()),
         dataset_(dynamic_cast<const Dataset*>(plan.source.get())) {}
 
   void run() {
@@ -78,9 +80,21 @@ class SampleReader {
     return {};
   }
 
-  Sample sample_at(const Ring::Claim& claim, int64_t position) {
-    return Sample(ring_.specs(), ring_.places(storage_, claim.slot, position),
-                  ring_.reader(number_).file);
+  Sample fresh_sample() {
+    place_.prepare();
+    return Sample(ring_.specs(), place_.tensors(), ring_.reader(number_).file);
+  }
+
+  // Copies a sample that is read into its batch, unless some of it went astray.
+  void keep(const Ring::Claim& claim, int64_t position, int64_t index, const Sample& sample) {
+    try {
+      place_.check_edges();
+    } catch (...) {
+      const auto [type, text] = describe_exception();
+      throw SampleError({index, type, text, sample.file()});
+    }
+    copy_to(ring_.places(storage_, claim.slot, position), sample);
+    ring_.put_shapes(claim.slot, position, sample);
   }
 
   void fail(const Ring::Claim& claim, int64_t position, const SampleError& error) {
@@ -99,9 +113,9 @@ class SampleReader {
     const int64_t start = begin(index);
     bool failed = false;
     try {
-      Sample sample = sample_at(claim, claim.position);
+      Sample sample = fresh_sample();
       read_sample(*dataset_, index, plan_.seed, slot.epoch.load(), sample);
-      ring_.put_shapes(claim.slot, claim.position, sample);
+      keep(claim, claim.position, index, sample);
     } catch (const SampleError& error) {
       fail(claim, claim.position, error);
       failed = true;
@@ -121,13 +135,13 @@ class SampleReader {
       start_stream(slot);
       for (; stream_ && count < wanted && !ring_.stopped(); ++count) {
         const int64_t start = begin(read_);
-        Sample sample = sample_at(claim, count);
+        Sample sample = fresh_sample();
         const bool more =
             read_next(*stream_, sample, stream_generator(plan_.seed, epoch_, worker_, read_));
         end(start);
         if (!more) break;
         ++read_;
-        ring_.put_shapes(claim.slot, count, sample);
+        keep(claim, count, -1, sample);
       }
     } catch (const SampleError& error) {
       fail(claim, count, error);
@@ -188,6 +202,7 @@ class SampleReader {
   int worker_;
   int number_;
   Ref<Storage> storage_;
+  ReadingPlace place_;
   const Dataset* dataset_;
   StageTimes before_;  // when the sample was begun
   std::unique_ptr<SampleStream> stream_;
@@ -203,7 +218,10 @@ void worker_main(const WorkerPlan& plan, Ring& ring, const Wires& wires, int wor
   info = {worker, plan.workers, plan.seed + static_cast<uint64_t>(worker)};
   this_worker = &info;
   manual_seed(info.seed);
+  std::vector<std::unique_ptr<SampleReader>> readers;
   try {
+    for (int i = 0; i < threads; ++i)
+      readers.push_back(std::make_unique<SampleReader>(plan, ring, wires, worker, first + i));
     if (plan.init) plan.init(info);
   } catch (...) {
     const auto [type, text] = describe_exception();
@@ -216,11 +234,11 @@ void worker_main(const WorkerPlan& plan, Ring& ring, const Wires& wires, int wor
   at(WorkerStep::started);
   std::vector<std::thread> others;
   for (int i = 1; i < threads; ++i)
-    others.emplace_back([&, i] {
+    others.emplace_back([&reader = *readers[static_cast<size_t>(i)]] {
       set_num_threads(1);
-      SampleReader(plan, ring, wires, worker, first + i).run();
+      reader.run();
     });
-  SampleReader(plan, ring, wires, worker, first).run();
+  readers[0]->run();
   for (std::thread& thread : others) thread.join();
 }
 
