@@ -146,7 +146,7 @@ void copy_transposed(const PointwiseArgs& args, int fast) {
     count *= args.shape[d];
   }
   const LaunchSite site(t.out);
-  const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(count, INT32_MAX));
+  const unsigned blocks = grid_blocks(count);
   body::visit_item(item_size(args.dtype[0]), [&](auto item) {
     launch("copy", transpose_kernel<decltype(item)>, blocks, dim3(kTile, kTileRows), site.stream(),
            t, count);

@@ -5,6 +5,7 @@
 
 #include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/cuda/fast_division.h>
+#include <aorta/cuda/limits.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 
@@ -118,7 +119,7 @@ struct StridedOperand {
   }
 };
 
-/// An iteration space of fewer than 2^31 elements, innermost dimension first.
+/// An iteration space of few elements (`Limits`), innermost dimension first.
 struct StridedArgs {
   uint32_t count;
   int ndim;
@@ -155,10 +156,10 @@ inline StridedArgs strided_args(const PointwiseArgs& args) {
   return result;
 }
 
-/// Calls run(part) for parts of the iteration space with fewer than 2^31 elements each.
+/// Calls run(part) for parts of the iteration space with few elements each (`Limits`).
 template <class Run>
 void for_each_part(const PointwiseArgs& args, const Run& run) {
-  if (args.numel < (int64_t{1} << 31)) return run(args);
+  if (args.numel < limits().elements) return run(args);
   int d = args.ndim - 1;
   while (args.shape[d] == 1) --d;
   PointwiseArgs half = args;

@@ -2,6 +2,7 @@
 
 #include <aorta/core/shape.h>
 #include <aorta/cuda/fast_division.h>
+#include <aorta/cuda/limits.h>
 
 namespace aorta::cuda {
 
@@ -9,13 +10,13 @@ namespace aorta::cuda {
 struct IndexSpace {
   int64_t count = 1;
   int ndim = 0;
-  bool narrow = true;  // fewer than 2^31 elements: the fast division will do
+  bool narrow = true;  // few elements (`Limits`): the fast division will do
   int64_t shape[kMaxDims], strides[kMaxDims];
   FastDivisor sizes[kMaxDims];
 
   IndexSpace() = default;
   IndexSpace(int64_t elements, int dims, const int64_t* sizes_of, const int64_t* strides_of)
-      : count(elements), ndim(dims), narrow(elements < (int64_t{1} << 31)) {
+      : count(elements), ndim(dims), narrow(elements < limits().elements) {
     for (int d = 0; d < dims; ++d) {
       shape[d] = sizes_of[d];
       strides[d] = strides_of[d];

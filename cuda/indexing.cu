@@ -157,7 +157,7 @@ Tensor find_nonzero(const Tensor& input) {
   const LaunchSite site(input.data());
   const auto* data = static_cast<const MemoryType<M>*>(input.data());
   const int64_t chunks = (count + kChunk - 1) / kChunk;
-  const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(chunks, 1 << 20));
+  const unsigned blocks = grid_blocks(std::min<int64_t>(chunks, 1 << 20));
   const Workspace counts((chunks + 1) * 8, site.device());
   launch("nonzero", count_chunks_kernel<M>, blocks, kThreads, site.stream(), data, count, chunks,
          counts.as<int64_t>());

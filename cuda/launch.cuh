@@ -3,6 +3,7 @@
 // Kernel launches: grids, streams, checks, and ForEach over the bodies of core/body.
 
 #include <aorta/cuda/backend.h>
+#include <aorta/cuda/limits.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -22,8 +23,7 @@ class LaunchSite {
   /// over, not so many that starting them costs.
   unsigned blocks(int64_t items) const {
     const int64_t wanted = (items + kThreads - 1) / kThreads;
-    return static_cast<unsigned>(
-        std::clamp<int64_t>(wanted, 1, int64_t{multiprocessor_count(device_)} * 64));
+    return grid_blocks(std::clamp<int64_t>(wanted, 1, int64_t{multiprocessor_count(device_)} * 64));
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <aorta/core/ops/matmul.h>
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/gemm_plan.h>
+#include <aorta/cuda/limits.h>
 #include <aorta/cuda/matmul_simple.h>
 
 #include <cublasLt.h>
@@ -239,7 +240,8 @@ void matmul_kernel(const MatmulArgs& args) {
   const int device = args.device.index;
   const DeviceScope scope(device);
   // cuBLASLt counts batches in 32 bits, and has no product over nothing.
-  const bool suits = is_floating(args.dtype) && args.k > 0 && args.batch_shape.numel() < INT32_MAX;
+  const bool suits =
+      is_floating(args.dtype) && args.k > 0 && args.batch_shape.numel() < limits().elements;
   if (!suits || !run_cublas(args, device)) matmul_simple(args);
 }
 

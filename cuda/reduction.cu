@@ -155,8 +155,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-unsigned grid(int64_t blocks) { return static_cast<unsigned>(std::min<int64_t>(blocks, 1 << 30)); }
-
 template <class R, class T>
 void reduce_as(const ReduceArgs& args) {
   const R& r = *static_cast<const R*>(args.parameters);
@@ -185,13 +183,13 @@ void reduce_as(const ReduceArgs& args) {
   device.partial = partial.data();
   const int64_t groups = (args.kept + shape.kept_lanes - 1) / shape.kept_lanes;
   const unsigned threads = static_cast<unsigned>(shape.kept_lanes * shape.reduced_lanes);
-  launch(args.op, reduce_kernel<R, T>, grid(groups * shape.chunks), threads, site.stream(), r,
-         device);
+  launch(args.op, reduce_kernel<R, T>, grid_blocks(groups * shape.chunks), threads, site.stream(),
+         r, device);
   if (!two_passes) return;
   device.kept_fast = false;
   device.kept_lanes = 1;
   device.reduced_lanes = shape.chunks > 32 ? kThreads : 32;
-  launch(args.op, join_chunks_kernel<R, T>, grid(args.kept),
+  launch(args.op, join_chunks_kernel<R, T>, grid_blocks(args.kept),
          static_cast<unsigned>(device.reduced_lanes), site.stream(), r, device);
 }
 

@@ -83,7 +83,7 @@ void run(const char* op, const ScanArgs& args, Join join) {
     const auto* input = static_cast<const MemoryType<M>*>(args.input);
     auto* output = static_cast<MemoryType<M>*>(args.output);
     if (args.lines.inner == 1) {
-      const unsigned blocks = static_cast<unsigned>(std::min<int64_t>(count, 1 << 30));
+      const unsigned blocks = grid_blocks(count);
       launch(op, scan_rows_kernel<M, Join>, blocks, kThreads, site.stream(), input, output, count,
              args.lines.length, join);
     } else {

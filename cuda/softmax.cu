@@ -101,8 +101,7 @@ void run_as(const SoftmaxLines& args) {
     const unsigned threads = args.length > 1024 ? kThreads : 32;
     const dim3 block(threads, kThreads / threads);
     const int64_t blocks = (args.lines + block.y - 1) / block.y;
-    launch(op, softmax_rows_kernel<T>, static_cast<unsigned>(std::min<int64_t>(blocks, 1 << 30)),
-           block, site.stream(), args);
+    launch(op, softmax_rows_kernel<T>, grid_blocks(blocks), block, site.stream(), args);
   } else {
     launch(op, softmax_columns_kernel<T>, site.blocks(args.lines), kThreads, site.stream(), args);
   }

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
@@ -24,6 +25,13 @@ class Gpu : public testing::Test {
   }
   static DeviceBackend& device() { return backend(DeviceType::cuda); }
 };
+
+/// How many elements are too many for indices of 32 bits: fewer than 2^31 where the test is told so
+/// (cuda/limits.h).
+inline int64_t element_limit() {
+  const char* wish = std::getenv("AORTA_CUDA_LIMITS");
+  return wish && *wish ? std::stoll(wish) : int64_t{1} << 31;
+}
 
 /// Fills the blocks that the allocator gives out next with 0xff: NaN in every floating dtype.
 inline void poison(int64_t bytes) {

@@ -108,8 +108,8 @@ TEST_F(CudaOps, LongSumsAreExactAndRepeatable) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(sum(x).item<float>(), once);
 }
 
-TEST_F(CudaOps, SumsPastTwoToThe31) {
-  const int64_t n = (int64_t{1} << 31) + 12345;
+TEST_F(CudaOps, SumsPastTheLimit) {
+  const int64_t n = gpu_test::element_limit() + 12345;
   const Tensor x = ones({n}, {.dtype = u8, .device = "cuda"});
   EXPECT_EQ(sum(x).item<int64_t>(), n);
   x.narrow(0, n - 2, 1).fill_(9);

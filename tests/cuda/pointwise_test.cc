@@ -143,19 +143,23 @@ TEST_F(CudaPointwise, OddOffsetsAndInPlace) {
   }
 }
 
-// Past 2^31 elements: indices that don't fit 32 bits, contiguous and strided.
-TEST_F(CudaPointwise, HugeTensors) {
-  const int64_t n = (int64_t{1} << 31) + 1000;
+// Indices that don't fit 32 bits, contiguous and strided.
+TEST_F(CudaPointwise, TensorsPastTheLimit) {
+  const int64_t limit = gpu_test::element_limit(), n = limit + 1000;
   const Tensor x = zeros({n}, {.dtype = u8, .device = "cuda"});
   x.narrow(0, n - 3, 3).fill_(7);
   const Tensor y = x + 1;
   EXPECT_EQ(y.narrow(0, n - 4, 4).to_vector<int>(), (std::vector<int>{1, 8, 8, 8}));
   EXPECT_EQ(y.narrow(0, 0, 2).to_vector<int>(), (std::vector<int>{1, 1}));
-  const Tensor grid = y.narrow(0, 0, int64_t{1} << 31).view({int64_t{1} << 16, int64_t{1} << 15});
-  const Tensor bias = arange(int64_t{1} << 15, {.dtype = i32, .device = "cuda"}).to(u8);
+  int64_t columns = 1;
+  while (4 * columns * columns <= limit) columns *= 2;
+  const int64_t rows = limit / columns;  // 2^16 times 2^15
+  const Tensor grid = y.narrow(0, 0, rows * columns).view({rows, columns});
+  const Tensor bias = arange(columns, {.dtype = i32, .device = "cuda"}).to(u8);
   const Tensor sum = grid.t() + bias.unsqueeze(1);
-  EXPECT_EQ(sum[7].narrow(0, (1 << 16) - 2, 2).to_vector<int>(), (std::vector<int>{8, 8}));
-  EXPECT_EQ(sum[(1 << 15) - 1].narrow(0, 0, 1).to_vector<int>(), (std::vector<int>{0}));
+  EXPECT_EQ(sum[7].narrow(0, rows - 2, 2).to_vector<int>(), (std::vector<int>{8, 8}));
+  EXPECT_EQ(sum[columns - 1].narrow(0, 0, 1).to_vector<int>(),
+            (std::vector<int>{static_cast<int>(columns % 256)}));
 }
 
 TEST_F(CudaPointwise, ErrorsAreThoseOfTheCpu) {
