@@ -10,7 +10,7 @@ Tensor detail::with_requires_grad(Tensor result, bool requires_grad) {
 Tensor empty_strided(const Shape& shape, const Strides& strides, const TensorOptions& options) {
   const DType dtype = options.dtype.value_or(DType::f32);
   const int64_t item = item_size(dtype);
-  const int64_t bytes = item * checked_extent("empty", shape, strides, item);
+  const int64_t bytes = item * checked_extent("empty_strided", shape, strides, item);
   return detail::with_requires_grad(
       Tensor(Storage::allocate(bytes, options.device), dtype, shape, strides),
       options.requires_grad);

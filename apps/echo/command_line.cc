@@ -5,6 +5,7 @@
 #include <aorta/apps/echo/evaluate.h>
 #include <aorta/apps/echo/export.h>
 #include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/run_folder.h>
 #include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/synth/synth.h>
@@ -441,6 +442,7 @@ int complain_of_memory() {
 
 int run_command_line(int argc, char** argv) try {
   with_code(ExitCode::environment, [&] { init(argc, argv); });
+  end_on_interrupts();  // behind init(), whose helper process Ctrl-C reaches too
   CLI::App app(kDescription, "aorta-echo");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("aorta-echo ") + version(), "print the version");

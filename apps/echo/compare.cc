@@ -73,7 +73,7 @@ int compare(const CompareOptions& options) {
         one.pin_memory = pin;
         one.device = device;
         const std::optional<Epoch> epoch = time_epochs(one, options.epochs);
-        if (!epoch) return 128 + interrupted();
+        if (!epoch) stop_if_interrupted("the table isn't whole");
         fmt::print("{:>8} {:>8} {:>11} {:>12.2f} {:>13.1f}\n", device, workers, pin ? "on" : "off",
                    epoch->seconds, static_cast<double>(epoch->recordings) / epoch->seconds);
         std::fflush(stdout);

@@ -1,6 +1,7 @@
 #include <aorta/apps/echo/export.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
+#include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/segmenter.h>
 #include <aorta/core/io/file.h>
 #include <aorta/core/io/load_save.h>
@@ -23,6 +24,7 @@ void export_weights(const ExportOptions& options) {
   const Segmenter segmenter =
       with_code(ExitCode::data, [&] { return load_segmenter(options.weights); });
   const NamedTensors tensors = segmenter.net->state_dict();
+  catch_interrupts();  // from here on the file is written to its end
   const std::string folder = std::filesystem::path(options.output).parent_path();
   io::remove_abandoned(folder.empty() ? "." : folder);
   with_code(ExitCode::storage, [&] {

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -40,22 +39,10 @@ void make_folder(const std::string& path) {
   io::remove_abandoned(path);
 }
 
-std::string signal_name(int number) {
-  switch (number) {
-    case SIGINT:
-      return "Ctrl-C";
-    case SIGHUP:
-      return "SIGHUP";
-    case SIGXCPU:
-      return "SIGXCPU (ulimit -t: no more CPU time)";
-    default:
-      return "SIGTERM";
-  }
-}
-
 void stop_if_interrupted(const std::string& kept) {
   if (const int number = interrupted())
-    throw Failure(ExitCode{128 + number}, "stopped by " + signal_name(number) + ": " + kept);
+    throw Failure(ExitCode{128 + number},
+                  std::string("stopped by ") + signal_name(number) + ": " + kept);
 }
 
 std::string data_folder(const std::string& data_dir) {

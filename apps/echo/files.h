@@ -51,7 +51,5 @@ std::string stem_of(const std::string& path);
 /// Throws a Failure of code 128 + the signal's number when the program was asked to end (see
 /// interrupt.h): "stopped by Ctrl-C: `kept`".
 void stop_if_interrupted(const std::string& kept = "files that were written are whole");
-/// What ended it: "Ctrl-C", "SIGTERM", "SIGHUP" or "SIGXCPU (...)".
-std::string signal_name(int number);
 
 }  // namespace aorta::echo

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 
 namespace aorta::echo {
 namespace {
@@ -45,12 +46,15 @@ extern "C" void note_signal(int number) {
   }
 }
 
-}  // namespace
+extern "C" void end_at_signal(int number) {
+  for (const char* part : {"error: stopped by ", signal_name(number), ": nothing is half-done\n"})
+    if (write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
+  _exit(128 + number);
+}
 
-void catch_interrupts() {
-  on_terminal = isatty(STDERR_FILENO) == 1;
+void handle_interrupts(void (*handler)(int)) {
   struct sigaction action {};
-  action.sa_handler = note_signal;
+  action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   for (const int number : {SIGINT, SIGTERM}) sigaction(number, &action, nullptr);
   for (const int number : {SIGHUP, SIGXCPU}) {
@@ -58,9 +62,31 @@ void catch_interrupts() {
     sigaction(number, nullptr, &before);
     if (before.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);
   }
+}
+
+}  // namespace
+
+void catch_interrupts() {
+  on_terminal = isatty(STDERR_FILENO) == 1;
+  handle_interrupts(note_signal);
   signal(SIGPIPE, SIG_IGN);
 }
 
 int interrupted() { return first_signal.load(); }
+
+void end_on_interrupts() { handle_interrupts(end_at_signal); }
+
+const char* signal_name(int number) {
+  switch (number) {
+    case SIGINT:
+      return "Ctrl-C";
+    case SIGHUP:
+      return "SIGHUP";
+    case SIGXCPU:
+      return "SIGXCPU (ulimit -t: no more CPU time)";
+    default:
+      return "SIGTERM";
+  }
+}
 
 }  // namespace aorta::echo

@@ -11,4 +11,11 @@ namespace aorta::echo {
 void catch_interrupts();
 int interrupted();
 
+/// From now on, until catch_interrupts(), the same signals end the program at once, with a line
+/// that says which: for commands that leave nothing half-done.
+void end_on_interrupts();
+
+/// What ended it: "Ctrl-C", "SIGTERM", "SIGHUP" or "SIGXCPU (...)".
+const char* signal_name(int number);
+
 }  // namespace aorta::echo

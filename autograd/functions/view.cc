@@ -26,7 +26,9 @@ void expand_gradient(Tensor& view, const Tensor& input) {
 
 void slice_gradient(Tensor& view, const Tensor& input, int dim, int64_t start, int64_t step) {
   record_view("slice", view, input, [dim, start, step](Gradients& g) {
-    const int64_t end = start + g.output().size(dim) * step;
+    const int64_t count = g.output().size(dim);
+    // Beside its last element, for a whole step may lead beyond all numbers.
+    const int64_t end = count == 0 ? start : start + (count - 1) * step + 1;
     g.input() = embed(g.output(), g.input_shape(),
                       [&](const Tensor& whole) { return whole.slice(dim, start, end, step); });
   });

@@ -215,7 +215,7 @@ void check_places(Header& header, uint64_t data_size, const std::string& name) {
           io::quote(entry.dtype), " in ", io::quote(entry.name));
     uint64_t size = io::size_in_bytes(name + ":" + io::quote(entry.name), entry.shape, dtype->bits);
     check(size == entry.end - entry.begin, name, "shape x dtype must be the tensor's bytes", place,
-          " for ", entry.dtype, " ", io::shape_text(entry.shape), " of ", size, " bytes");
+          " for ", entry.dtype, " ", io::shape_text(entry.shape));
   }
   check(expected == data_size, name, "tensors must fill the file", data_size - expected,
         " bytes after the last");

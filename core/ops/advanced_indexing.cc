@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
@@ -207,6 +208,7 @@ Tensor expand_values(const char* op, const Tensor& values, const Shape& shape) {
 }  // namespace
 
 Tensor index(const Tensor& input, const std::vector<Index>& indices) {
+  const CalledOp called("index");
   check_defined("index", {{"input", input}});
   const ProfilerRange range("index", {&input});
   Resolver resolver("index", input, nullptr);
@@ -245,6 +247,7 @@ void put(const Tensor& table, const Layout& layout, const Tensor& wanted, bool a
 
 const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
                          const Tensor& values, bool accumulate) {
+  const CalledOp called("index_put_");
   check_defined("index_put_", {{"input", self}, {"values", values}});
   const char* const op = "index_put_";
   check(values.dtype() == self.dtype(), op, "values must have the tensor's dtype", values.dtype(),
@@ -282,6 +285,7 @@ const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
 
 const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices, const Scalar& value,
                          bool accumulate) {
+  const CalledOp called("index_put_");
   check_defined("index_put_", {{"input", self}});
   check_fits("index_put_", value, self.dtype());
   return index_put_(self, indices,
@@ -290,6 +294,7 @@ const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices, 
 
 Tensor index_put(const Tensor& input, const std::vector<Index>& indices, const Tensor& values,
                  bool accumulate) {
+  const CalledOp called("index_put");
   check_defined("index_put", {{"input", input}, {"values", values}});
   return index_put_(input.clone(), indices, values, accumulate);
 }
@@ -306,6 +311,7 @@ std::vector<Tensor> where(const Tensor& condition) {
 }
 
 Tensor masked_select(const Tensor& input, const Tensor& mask) {
+  const CalledOp called("masked_select");
   check_defined("masked_select", {{"input", input}, {"mask", mask}});
   check(mask.dtype() == DType::boolean, "masked_select", "the mask must be bool", mask.dtype());
   const Shape shape = broadcast_shapes("masked_select", input.shape(), mask.shape());
@@ -314,6 +320,7 @@ Tensor masked_select(const Tensor& input, const Tensor& mask) {
 }
 
 const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  const CalledOp called("masked_scatter_");
   check_defined("masked_scatter_", {{"input", self}, {"mask", mask}, {"source", source}});
   const char* const op = "masked_scatter";
   check(mask.dtype() == DType::boolean, op, "the mask must be bool", mask.dtype());
@@ -330,6 +337,7 @@ const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tens
 }
 
 Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source) {
+  const CalledOp called("masked_scatter");
   check_defined("masked_scatter", {{"input", input}, {"mask", mask}, {"source", source}});
   const Shape shape = broadcast_shapes("masked_scatter", input.shape(), mask.shape());
   const Tensor output =
@@ -338,6 +346,7 @@ Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& sou
 }
 
 Tensor one_hot(const Tensor& input, int64_t num_classes) {
+  const CalledOp called("one_hot");
   check_defined("one_hot", {{"input", input}});
   check(input.dtype() == DType::i64 || input.dtype() == DType::i32, "one_hot",
         "classes must be i64 or i32", input.dtype());

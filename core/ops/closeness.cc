@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
@@ -33,6 +34,7 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
 }
 
 bool allclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  const CalledOp called("allclose");
   check_defined("allclose", {{"input", input}, {"other", other}});
   return all(isclose(input, other, rtol, atol, equal_nan)).item<bool>();
 }

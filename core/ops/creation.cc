@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 
 #include <algorithm>
@@ -41,6 +42,7 @@ TensorOptions options_like(const Tensor& like, const LikeOptions& options) {
 }  // namespace
 
 Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& options) {
+  const CalledOp called("full");
   const DType dtype = options.dtype.value_or(value.dtype());
   const Tensor result = empty(shape, {.dtype = dtype, .device = options.device});
   result.fill_(value);
@@ -48,11 +50,13 @@ Tensor full(const Shape& shape, const Scalar& value, const TensorOptions& option
 }
 
 Tensor zeros(const Shape& shape, const TensorOptions& options) {
+  const CalledOp called("zeros");
   return full(shape, 0.0,
               {options.dtype.value_or(DType::f32), options.device, options.requires_grad});
 }
 
 Tensor ones(const Shape& shape, const TensorOptions& options) {
+  const CalledOp called("ones");
   return full(shape, 1.0,
               {options.dtype.value_or(DType::f32), options.device, options.requires_grad});
 }
@@ -98,6 +102,7 @@ Tensor arange(const Scalar& end, const TensorOptions& options) {
 
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
                 const TensorOptions& options) {
+  const CalledOp called("linspace");
   check(steps >= 0, "linspace", "steps can't be negative", steps);
   const DType dtype = options.dtype.value_or(DType::f32);
   for (const Scalar& bound : {start, end}) check_fits("linspace", bound, dtype);
@@ -111,6 +116,7 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
 }
 
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
+  const CalledOp called("eye");
   const Tensor result = zeros({n, m}, {.dtype = options.dtype, .device = options.device});
   const int64_t length = std::min(n, m);
   const Tensor diagonal(result.storage(), result.dtype(), {length}, {m + 1});
@@ -118,9 +124,13 @@ Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
   return detail::with_requires_grad(result, options.requires_grad);
 }
 
-Tensor eye(int64_t n, const TensorOptions& options) { return eye(n, n, options); }
+Tensor eye(int64_t n, const TensorOptions& options) {
+  const CalledOp called("eye");
+  return eye(n, n, options);
+}
 
 Tensor empty_like(const Tensor& like, const LikeOptions& options) {
+  const CalledOp called("empty_like");
   check_defined("empty_like", {{"like", like}});
   const TensorOptions made = options_like(like, options);
   switch (options.memory_format) {
@@ -135,6 +145,7 @@ Tensor empty_like(const Tensor& like, const LikeOptions& options) {
 }
 
 Tensor full_like(const Tensor& like, const Scalar& value, const LikeOptions& options) {
+  const CalledOp called("full_like");
   check_defined("full_like", {{"like", like}});
   LikeOptions plain = options;
   plain.requires_grad = false;
@@ -144,11 +155,13 @@ Tensor full_like(const Tensor& like, const Scalar& value, const LikeOptions& opt
 }
 
 Tensor zeros_like(const Tensor& like, const LikeOptions& options) {
+  const CalledOp called("zeros_like");
   check_defined("zeros_like", {{"like", like}});
   return full_like(like, 0, options);
 }
 
 Tensor ones_like(const Tensor& like, const LikeOptions& options) {
+  const CalledOp called("ones_like");
   check_defined("ones_like", {{"like", like}});
   return full_like(like, 1, options);
 }

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/ops/einsum.h>
 #include <aorta/core/ops/matmul.h>
@@ -268,6 +269,7 @@ std::vector<Term> make_terms(std::string_view inputs, std::span<const Tensor> op
 }  // namespace
 
 Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
+  const CalledOp called("einsum");
   check_defined("einsum", "operands", operands);
   const size_t arrow = equation.find("->");
   const std::string_view inputs = equation.substr(0, arrow);
@@ -301,6 +303,7 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
 }
 
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands) {
+  const CalledOp called("einsum");
   return einsum(equation, std::span<const Tensor>(operands.begin(), operands.size()));
 }
 

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
@@ -322,6 +323,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
 
 const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                               const Tensor& source, ScatterReduce reduce, bool include_self) {
+  const CalledOp called("scatter_reduce_");
   check_defined("scatter_reduce_", {{"input", self}, {"index", index}, {"source", source}});
   // Its gradient reads the elements that are about to be overwritten.
   const Tensor before = needs_gradient(self, source) ? self.clone() : self;
@@ -330,6 +332,7 @@ const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& ind
 
 const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                          const Scalar& alpha) {
+  const CalledOp called("index_add_");
   check_defined("index_add_", {{"input", self}, {"index", index}, {"source", source}});
   const char* const op = "index_add";
   const int d = wrap_dim(op, dim, self.dim());
@@ -342,6 +345,7 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
 
 const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
                           const Tensor& source) {
+  const CalledOp called("index_copy_");
   check_defined("index_copy_", {{"input", self}, {"index", index}, {"source", source}});
   const char* const op = "index_copy";
   const int d = wrap_dim(op, dim, self.dim());
@@ -351,6 +355,7 @@ const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
 
 const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
                           const Scalar& value) {
+  const CalledOp called("index_fill_");
   check_defined("index_fill_", {{"input", self}, {"index", index}});
   const char* const op = "index_fill";
   check_fits(op, value, self.dtype());
@@ -364,14 +369,17 @@ const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
 
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                  const Scalar& alpha) {
+  const CalledOp called("index_add");
   check_defined("index_add", {{"input", input}, {"index", index}, {"source", source}});
   return index_add_(input.clone(), dim, index, source, alpha);
 }
 Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  const CalledOp called("index_copy");
   check_defined("index_copy", {{"input", input}, {"index", index}, {"source", source}});
   return index_copy_(input.clone(), dim, index, source);
 }
 Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
+  const CalledOp called("index_fill");
   check_defined("index_fill", {{"input", input}, {"index", index}});
   return index_fill_(input.clone(), dim, index, value);
 }

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
@@ -93,6 +94,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
 }
 
 Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
+  const CalledOp called("stack");
   check(!tensors.empty(), "stack", "there must be a tensor", "none");
   check_defined("stack", "tensors", tensors);
   const Shape& shape = tensors[0].shape();

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
@@ -238,6 +239,7 @@ Tensor norm_of(const Tensor& squares, double eps) {
 }  // namespace
 
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
+  const CalledOp called("cosine_similarity");
   const char* const op = "cosine_similarity";
   check_defined(op, {{"x1", x1}, {"x2", x2}});
   const Pair pair = broadcast(op, x1, x2);
@@ -249,6 +251,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                              double margin, Reduction reduction) {
+  const CalledOp called("cosine_embedding_loss");
   check_defined("cosine_embedding_loss",
                 {{"input1", input1}, {"input2", input2}, {"target", target}});
   const char* const op = "cosine_embedding_loss";

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
@@ -212,6 +213,7 @@ Tensor dot(const Tensor& input, const Tensor& other) {
 }
 
 Tensor outer(const Tensor& input, const Tensor& vec2) {
+  const CalledOp called("outer");
   check_defined("outer", {{"input", input}, {"vec2", vec2}});
   check_dim("outer", "input must have 1 dimension", input, 1);
   check_dim("outer", "vec2 must have 1 dimension", vec2, 1);

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/pointwise_call.h>
 #include <aorta/core/ops/pointwise.h>
@@ -110,10 +111,12 @@ Tensor bitwise_not(const Tensor& input) { return unary<scalar::BitwiseNot>(input
 Tensor bitwise_not_(const Tensor& self) { return unary<scalar::BitwiseNot>(self, &self); }
 
 Tensor gelu(const Tensor& input, GeluApproximation approximate) {
+  const CalledOp called("gelu");
   return approximate == GeluApproximation::tanh ? unary<scalar::GeluTanh>(input)
                                                 : unary<scalar::Gelu>(input);
 }
 Tensor gelu_(const Tensor& self, GeluApproximation approximate) {
+  const CalledOp called("gelu_");
   return approximate == GeluApproximation::tanh ? unary<scalar::GeluTanh>(self, &self)
                                                 : unary<scalar::Gelu>(self, &self);
 }
@@ -221,26 +224,54 @@ static Tensor clamp_into(const Tensor& input, const std::optional<Scalar>& min,
 }
 
 Tensor clamp(const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max) {
+  const CalledOp called("clamp");
   return clamp_into(input, min, max, nullptr);
 }
 Tensor clamp_(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
+  const CalledOp called("clamp_");
   return clamp_into(self, min, max, &self);
 }
-Tensor clamp_min(const Tensor& input, const Scalar& min) { return clamp(input, min); }
-Tensor clamp_min_(const Tensor& self, const Scalar& min) { return clamp_(self, min); }
-Tensor clamp_max(const Tensor& input, const Scalar& max) { return clamp(input, {}, max); }
-Tensor clamp_max_(const Tensor& self, const Scalar& max) { return clamp_(self, {}, max); }
-Tensor clamp_min(const Tensor& input, const Tensor& min) { return maximum(input, min); }
-Tensor clamp_min_(const Tensor& self, const Tensor& min) { return maximum_(self, min); }
-Tensor clamp_max(const Tensor& input, const Tensor& max) { return minimum(input, max); }
-Tensor clamp_max_(const Tensor& self, const Tensor& max) { return minimum_(self, max); }
+Tensor clamp_min(const Tensor& input, const Scalar& min) {
+  const CalledOp called("clamp_min");
+  return clamp(input, min);
+}
+Tensor clamp_min_(const Tensor& self, const Scalar& min) {
+  const CalledOp called("clamp_min_");
+  return clamp_(self, min);
+}
+Tensor clamp_max(const Tensor& input, const Scalar& max) {
+  const CalledOp called("clamp_max");
+  return clamp(input, {}, max);
+}
+Tensor clamp_max_(const Tensor& self, const Scalar& max) {
+  const CalledOp called("clamp_max_");
+  return clamp_(self, {}, max);
+}
+Tensor clamp_min(const Tensor& input, const Tensor& min) {
+  const CalledOp called("clamp_min");
+  return maximum(input, min);
+}
+Tensor clamp_min_(const Tensor& self, const Tensor& min) {
+  const CalledOp called("clamp_min_");
+  return maximum_(self, min);
+}
+Tensor clamp_max(const Tensor& input, const Tensor& max) {
+  const CalledOp called("clamp_max");
+  return minimum(input, max);
+}
+Tensor clamp_max_(const Tensor& self, const Tensor& max) {
+  const CalledOp called("clamp_max_");
+  return minimum_(self, max);
+}
 Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max) {
+  const CalledOp called("clamp");
   check_defined("clamp", {{"input", input}});
   check(min.defined() || max.defined(), "clamp", "min or max must be given", "neither");
   const Tensor raised = min.defined() ? maximum(input, min) : input;
   return max.defined() ? minimum(raised, max) : raised;
 }
 Tensor clamp_(const Tensor& self, const Tensor& min, const Tensor& max) {
+  const CalledOp called("clamp_");
   check_defined("clamp", {{"input", self}});
   check(min.defined() || max.defined(), "clamp_", "min or max must be given", "neither");
   if (!max.defined()) return maximum_(self, min);

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/pointwise_call.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
@@ -27,6 +28,7 @@ static void check_alpha(const char* op, const Operand& a, const Operand& b, cons
 static Tensor add_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
   check_alpha("add", a, b, alpha);
   if (is_one(alpha)) return binary<scalar::Add>(a, b, out);
+  const CalledOp called(out ? "add_" : "add");
   return binary<scalar::AddScaled>(a, b, out, {number_of(alpha)});
 }
 Tensor add(const Operand& a, const Operand& b, const Scalar& alpha) {
@@ -39,6 +41,7 @@ Tensor add_(const Tensor& self, const Operand& other, const Scalar& alpha) {
 static Tensor sub_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
   check_alpha("sub", a, b, alpha);
   if (is_one(alpha)) return binary<scalar::Sub>(a, b, out);
+  const CalledOp called(out ? "sub_" : "sub");
   return binary<scalar::SubScaled>(a, b, out, {number_of(alpha)});
 }
 Tensor sub(const Operand& a, const Operand& b, const Scalar& alpha) {
@@ -108,8 +111,14 @@ static Tensor pow_into(const Operand& base, const Operand& exponent, const Tenso
   }
   return binary<scalar::Pow>(a, b, out);
 }
-Tensor pow(const Operand& a, const Operand& b) { return pow_into(a, b, nullptr); }
-Tensor pow_(const Tensor& self, const Operand& other) { return pow_into(self, other, &self); }
+Tensor pow(const Operand& a, const Operand& b) {
+  const CalledOp called("pow");
+  return pow_into(a, b, nullptr);
+}
+Tensor pow_(const Tensor& self, const Operand& other) {
+  const CalledOp called("pow_");
+  return pow_into(self, other, &self);
+}
 Tensor minimum(const Operand& a, const Operand& b) { return binary<scalar::Minimum>(a, b); }
 Tensor minimum_(const Tensor& self, const Operand& other) {
   return binary<scalar::Minimum>(self, other, &self);
@@ -264,9 +273,11 @@ static Tensor masked_fill_into(const Tensor& input, const Tensor& mask, const Op
   return ternary<scalar::Where>(mask, number, input, out);
 }
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value) {
+  const CalledOp called("masked_fill");
   return masked_fill_into(input, mask, value, nullptr);
 }
 Tensor masked_fill_(const Tensor& self, const Tensor& mask, const Operand& value) {
+  const CalledOp called("masked_fill_");
   return masked_fill_into(self, mask, value, &self);
 }
 

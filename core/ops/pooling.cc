@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/pooling.h>
 
 #include <aorta/core/dispatch/profiler.h>
@@ -272,18 +273,21 @@ Tensor max_pool3d(const Tensor& input, const Dims& kernel_size, const Dims& stri
 ValuesIndices max_pool1d_with_indices(const Tensor& input, const Dims& kernel_size,
                                       const Dims& stride, const Dims& padding, const Dims& dilation,
                                       bool ceil_mode) {
+  const CalledOp called("max_pool1d_with_indices");
   return max_pool("max_pool1d", 1, input, {kernel_size, stride, padding, dilation, ceil_mode},
                   true);
 }
 ValuesIndices max_pool2d_with_indices(const Tensor& input, const Dims& kernel_size,
                                       const Dims& stride, const Dims& padding, const Dims& dilation,
                                       bool ceil_mode) {
+  const CalledOp called("max_pool2d_with_indices");
   return max_pool("max_pool2d", 2, input, {kernel_size, stride, padding, dilation, ceil_mode},
                   true);
 }
 ValuesIndices max_pool3d_with_indices(const Tensor& input, const Dims& kernel_size,
                                       const Dims& stride, const Dims& padding, const Dims& dilation,
                                       bool ceil_mode) {
+  const CalledOp called("max_pool3d_with_indices");
   return max_pool("max_pool3d", 3, input, {kernel_size, stride, padding, dilation, ceil_mode},
                   true);
 }
@@ -316,21 +320,27 @@ Tensor adaptive_max_pool3d(const Tensor& input, const Dims& output_size) {
   return adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, false).values;
 }
 ValuesIndices adaptive_max_pool1d_with_indices(const Tensor& input, const Dims& output_size) {
+  const CalledOp called("adaptive_max_pool1d_with_indices");
   return adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, true);
 }
 ValuesIndices adaptive_max_pool2d_with_indices(const Tensor& input, const Dims& output_size) {
+  const CalledOp called("adaptive_max_pool2d_with_indices");
   return adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, true);
 }
 ValuesIndices adaptive_max_pool3d_with_indices(const Tensor& input, const Dims& output_size) {
+  const CalledOp called("adaptive_max_pool3d_with_indices");
   return adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, true);
 }
 Tensor adaptive_avg_pool1d(const Tensor& input, const Dims& output_size) {
+  const CalledOp called("adaptive_avg_pool1d");
   return adaptive_average("adaptive_avg_pool1d", 1, input, output_size);
 }
 Tensor adaptive_avg_pool2d(const Tensor& input, const Dims& output_size) {
+  const CalledOp called("adaptive_avg_pool2d");
   return adaptive_average("adaptive_avg_pool2d", 2, input, output_size);
 }
 Tensor adaptive_avg_pool3d(const Tensor& input, const Dims& output_size) {
+  const CalledOp called("adaptive_avg_pool3d");
   return adaptive_average("adaptive_avg_pool3d", 3, input, output_size);
 }
 

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/copy.h>
@@ -147,12 +148,14 @@ Tensor bernoulli(const Tensor& input, Generator* generator) {
 }
 
 Tensor rand(const Shape& shape, const TensorOptions& options, Generator* generator) {
+  const CalledOp called("rand");
   check_floating("rand", options.dtype.value_or(DType::f32));
   return detail::with_requires_grad(uniform_(make(shape, options, DType::f32), 0, 1, generator),
                                     options.requires_grad);
 }
 
 Tensor randn(const Shape& shape, const TensorOptions& options, Generator* generator) {
+  const CalledOp called("randn");
   check_floating("randn", options.dtype.value_or(DType::f32));
   return detail::with_requires_grad(normal_(make(shape, options, DType::f32), 0, 1, generator),
                                     options.requires_grad);
@@ -160,6 +163,7 @@ Tensor randn(const Shape& shape, const TensorOptions& options, Generator* genera
 
 Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOptions& options,
                Generator* generator) {
+  const CalledOp called("randint");
   return detail::with_requires_grad(
       fill_integers("randint", make(shape, options, DType::i64), low, high, generator),
       options.requires_grad);
@@ -167,10 +171,12 @@ Tensor randint(int64_t low, int64_t high, const Shape& shape, const TensorOption
 
 Tensor randint(int64_t high, const Shape& shape, const TensorOptions& options,
                Generator* generator) {
+  const CalledOp called("randint");
   return randint(0, high, shape, options, generator);
 }
 
 Tensor rand_like(const Tensor& like, const LikeOptions& options, Generator* generator) {
+  const CalledOp called("rand_like");
   check_defined("rand_like", {{"like", like}});
   const Tensor made = make_like(like, options);
   check_floating("rand_like", made.dtype());
@@ -178,6 +184,7 @@ Tensor rand_like(const Tensor& like, const LikeOptions& options, Generator* gene
 }
 
 Tensor randn_like(const Tensor& like, const LikeOptions& options, Generator* generator) {
+  const CalledOp called("randn_like");
   check_defined("randn_like", {{"like", like}});
   const Tensor made = make_like(like, options);
   check_floating("randn_like", made.dtype());
@@ -186,6 +193,7 @@ Tensor randn_like(const Tensor& like, const LikeOptions& options, Generator* gen
 
 Tensor randint_like(const Tensor& like, int64_t low, int64_t high, const LikeOptions& options,
                     Generator* generator) {
+  const CalledOp called("randint_like");
   check_defined("randint_like", {{"like", like}});
   return detail::with_requires_grad(
       fill_integers("randint_like", make_like(like, options), low, high, generator),
@@ -194,11 +202,13 @@ Tensor randint_like(const Tensor& like, int64_t low, int64_t high, const LikeOpt
 
 Tensor randint_like(const Tensor& like, int64_t high, const LikeOptions& options,
                     Generator* generator) {
+  const CalledOp called("randint_like");
   check_defined("randint_like", {{"like", like}});
   return randint_like(like, 0, high, options, generator);
 }
 
 Tensor randperm(int64_t n, const TensorOptions& options, Generator* generator) {
+  const CalledOp called("randperm");
   check(n >= 0, "randperm", "n can't be negative", n);
   const DType dtype = options.dtype.value_or(DType::i64);
   check(n <= whole_numbers(dtype), "randperm", "the dtype must hold every number below n", n,
@@ -268,6 +278,7 @@ void draw_row(const double* weights, int64_t count, int64_t samples, bool replac
 
 Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement,
                    Generator* generator) {
+  const CalledOp called("multinomial");
   check_defined("multinomial", {{"input", input}});
   check_floating("multinomial", input.dtype());
   check(input.dim() == 1 || input.dim() == 2, "multinomial", "1 or 2 dimensions", input.shape());

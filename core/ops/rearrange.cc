@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/core/dispatch/profiler.h>
@@ -294,6 +295,7 @@ Tensor repeat_by_index(const Tensor& input, const Dims& repeats) {
 }  // namespace
 
 Tensor repeat(const Tensor& input, const Dims& repeats) {
+  const CalledOp called("repeat");
   check_defined("repeat", {{"input", input}});
   const int lead = repeats.size() - input.dim();
   check(lead >= 0, "repeat", "a number for each dimension", repeats, " for shape ", input.shape());
@@ -323,6 +325,7 @@ Tensor repeat(const Tensor& input, const Dims& repeats) {
 }
 
 Tensor tile(const Tensor& input, const Dims& repeats) {
+  const CalledOp called("tile");
   check_defined("tile", {{"input", input}});
   Dims all = Dims::filled(std::max(input.dim() - repeats.size(), 0), 1);
   for (int64_t times : repeats) all.push_back(times);
@@ -330,6 +333,7 @@ Tensor tile(const Tensor& input, const Dims& repeats) {
 }
 
 Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int64_t> dim) {
+  const CalledOp called("repeat_interleave");
   check_defined("repeat_interleave", {{"input", input}});
   check(repeats >= 0, "repeat_interleave", "repeats can't be negative", repeats);
   if (!dim || input.dim() == 0) {
@@ -345,6 +349,7 @@ Tensor repeat_interleave(const Tensor& input, int64_t repeats, std::optional<int
 }
 
 Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::optional<int64_t> dim) {
+  const CalledOp called("repeat_interleave");
   check_defined("repeat_interleave", {{"input", input}, {"repeats", repeats}});
   const int d = dim ? wrap_dim("repeat_interleave", *dim, input.dim()) : 0;
   const Tensor from = dim && input.dim() > 0 ? input : input.reshape({-1});

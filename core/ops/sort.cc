@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
@@ -50,6 +51,7 @@ ValuesIndices sort(const Tensor& input, int64_t dim, bool descending, bool) {
 }
 
 Tensor argsort(const Tensor& input, int64_t dim, bool descending, bool stable) {
+  const CalledOp called("argsort");
   check_defined("argsort", {{"input", input}});
   return sort(input.detach(), dim, descending, stable).indices;
 }

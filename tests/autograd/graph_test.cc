@@ -148,6 +148,15 @@ TEST(Backward, LoopWhoseLengthDependsOnTheData) {
   }
 }
 
+// The step from the last element leads beyond all numbers.
+TEST(Backward, SliceOfAStepBeyondAllNumbers) {
+  const Tensor x = ones({5}, {.requires_grad = true});
+  sum(x.slice(0, 4, {}, INT64_MAX)).backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{0, 0, 0, 0, 1}));
+  sum(x.slice(0, 5, {}, INT64_MAX)).backward();
+  EXPECT_EQ(x.grad().to_vector<float>(), (std::vector<float>{0, 0, 0, 0, 1}));
+}
+
 TEST(Grad, ReturnsWithoutAccumulating) {
   const Tensor x = leaf(3), y = leaf(5);
   const Tensor z = x * x * y;

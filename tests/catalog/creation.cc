@@ -14,7 +14,7 @@ void add_factories(std::vector<Row>& rows) {
                              []([[maybe_unused]] const Tensors& x) -> Tensors {
                                return {zeros({2}, {.dtype = i64})};
                              }}},
-                  .bad = {{[] { zeros({-1}); }, "empty: sizes can't be negative, got [-1]"}},
+                  .bad = {{[] { zeros({-1}); }, "zeros: sizes can't be negative, got [-1]"}},
                   .also = {"fill_"}});
   rows.push_back({.op = "ones",
                   .tolerance = kExact,
@@ -33,7 +33,7 @@ void add_factories(std::vector<Row>& rows) {
                  {"integer",
                   []([[maybe_unused]] const Tensors& x) -> Tensors { return {full({2}, 7)}; }}},
        .bad = {{[] { full({2}, 300, {.dtype = u8}); },
-                "fill_: the value must fit the dtype, got 300 for u8"}},
+                "full: the value must fit the dtype, got 300 for u8"}},
        .also = {"fill_"}});
   rows.push_back(
       {.op = "arange",
@@ -68,7 +68,7 @@ void add_factories(std::vector<Row>& rows) {
        .calls = {{"default", []([[maybe_unused]] const Tensors& x) -> Tensors { return {eye(3)}; }},
                  {"wide",
                   []([[maybe_unused]] const Tensors& x) -> Tensors { return {eye(2, 4)}; }}},
-       .bad = {{[] { eye(-1); }, "empty: sizes can't be negative, got [-1,-1]"}},
+       .bad = {{[] { eye(-1); }, "eye: sizes can't be negative, got [-1,-1]"}},
        .also = {"fill_"}});
   rows.push_back({.op = "tensor",
                   .tolerance = kExact,

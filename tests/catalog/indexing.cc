@@ -236,7 +236,7 @@ void add_advanced(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensors { return {index_put(x[0], {x[1]}, x[2])}; },
                   [](const Tensors& x) -> Tensor { return index_put_(x[0], {x[1]}, x[2]); }}},
        .bad = {{[] { index_put(ones({5}), {tensor({5})}, ones({1})); },
-                "index_put_: index out of range, got 5 in dimension 0 of size 5"}},
+                "index_put: index out of range, got 5 in dimension 0 of size 5"}},
        .also = {"find_bad_index", "nonzero", "remainder", "to"},
        .large = [] {
          return Tensors{numbers({300, 700}), places({90000}, 300), places({90000}, 700),

@@ -85,7 +85,7 @@ void add_sorting(std::vector<Row>& rows) {
                  {"first",
                   [](const Tensors& x) -> Tensors { return {argsort(x[0], 0, false, true)}; }}},
        .bad = {{[] { argsort(ones({2}), 2); },
-                "sort: dimension out of range, got dim 2 of a 1-d tensor"}},
+                "argsort: dimension out of range, got dim 2 of a 1-d tensor"}},
        .also = {"sort"}});
   rows.push_back(
       {.op = "topk",

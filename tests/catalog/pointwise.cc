@@ -384,7 +384,7 @@ void check_equal(Device device) {
 void add_closeness(std::vector<Row>& rows) {
   rows.push_back({.op = "allclose",
                   .bad = {{[] { allclose(ones({2}), ones({2}), 0, -1); },
-                           "isclose: atol must be at least 0, got -1"}},
+                           "allclose: atol must be at least 0, got -1"}},
                   .also = {"abs", "add", "all", "eq", "isfinite", "isnan", "le", "logical_and",
                            "logical_or", "mul", "sub"},
                   .property = check_allclose});

@@ -36,6 +36,9 @@ MISTAKES = (
     ("nn::Sequential net{nn::Linear(2, 3), [](const Tensor& t) { return relu(t); }};", "nn::ReLU()"),
     ("x.backwards();", "did you mean ‘backward’"),
     ("nn::relu(x);", "did you mean"),
+    ("init();", "aorta::init(int, const char* const*)"),
+    ("zeros({2}, f32);", "aorta::TensorOptions"),
+    ("x.to(DType::int64);", "did you mean ‘i64’"),
     ("matmul_op.name();", "not declared in this scope"),  # what kernels are given isn't among the names of users
     ("nn::cross_entropy_loss(x, y);", "did you mean ‘CrossEntropyLoss’"),
 )

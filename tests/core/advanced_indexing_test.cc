@@ -186,7 +186,7 @@ TEST(Index, NamesIndexBoundAndDimension) {
                "index: an index tensor must be i64, i32 or bool, got u8");
   expect_error([&] { index(x, {tensor({1}).to(Device("cpu:1"))}); },
                "index: tensors must be on one device, got cpu and cpu:1");
-  expect_error([&] { index(x, {Slice{0, 2, 0}}); }, "slice: step must be positive, got 0");
+  expect_error([&] { index(x, {Slice{0, 2, 0}}); }, "index: step must be positive, got 0");
 }
 
 TEST(IndexPut, WritesNothingWhenAnIndexIsBad) {
@@ -293,7 +293,7 @@ TEST(MaskedScatter, TakesTheSourceInOrder) {
       [&] {
         masked_scatter_(x, zeros({2, 2, 3}, {.dtype = boolean}), arange(5));
       },
-      "masked_scatter: the mask must broadcast to the tensor, got [2,2,3] for shape [2,3]");
+      "masked_scatter_: the mask must broadcast to the tensor, got [2,2,3] for shape [2,3]");
 }
 
 TEST(OneHot, SetsTheClass) {
@@ -324,7 +324,7 @@ TEST(MaskedScatter, BroadcastsTheInput) {
       [&] {
         masked_scatter_(tensor({5.0, 6.0}), mask, tensor({1.0, 2.0}));
       },
-      "masked_scatter: the mask must broadcast to the tensor, got [2,2] for shape [2]");
+      "masked_scatter_: the mask must broadcast to the tensor, got [2,2] for shape [2]");
 }
 
 }  // namespace aorta

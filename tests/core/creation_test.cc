@@ -95,7 +95,7 @@ TEST(Creation, Eye) {
   EXPECT_EQ(eye(3, 2).to_vector<float>(), (std::vector<float>{1, 0, 0, 1, 0, 0}));
   EXPECT_EQ(eye(0).shape(), (Shape{0, 0}));
   EXPECT_EQ(eye(3, 0).shape(), (Shape{3, 0}));
-  EXPECT_EQ(error_of([] { eye(-1); }), "empty: sizes can't be negative, got [-1,-1]");
+  EXPECT_EQ(error_of([] { eye(-1); }), "eye: sizes can't be negative, got [-1,-1]");
 }
 
 TEST(Creation, FromNestedLists) {
@@ -161,17 +161,17 @@ TEST(Creation, EmptyStrided) {
   EXPECT_EQ(error_of([] {
               empty_strided({2, 3}, {1});
             }),
-            "empty: one stride a dimension, got [1] for shape [2,3]");
+            "empty_strided: one stride a dimension, got [1] for shape [2,3]");
   EXPECT_EQ(error_of([] { empty_strided({2}, {}); }),
-            "empty: one stride a dimension, got [] for shape [2]");
+            "empty_strided: one stride a dimension, got [] for shape [2]");
   EXPECT_EQ(error_of([] {
               empty_strided({2, 3}, {-3, 1});
             }),
-            "empty: strides can't be negative, got [-3,1]");
+            "empty_strided: strides can't be negative, got [-3,1]");
   EXPECT_EQ(error_of([] {
               empty_strided({3, 3}, {INT64_MAX, INT64_MAX});
             }),
-            "empty: the number of bytes must fit in 63 bits, got [3,3] with strides "
+            "empty_strided: the number of bytes must fit in 63 bits, got [3,3] with strides "
             "[9223372036854775807,9223372036854775807]");
 }
 
@@ -191,17 +191,17 @@ TEST(Fill, ValuesThatFit) {
   EXPECT_EQ(error_of([] { zeros({2}, {.dtype = u8}).fill_(300); }),
             "fill_: the value must fit the dtype, got 300 for u8");
   EXPECT_EQ(error_of([] { full({2}, -256, {.dtype = u8}); }),
-            "fill_: the value must fit the dtype, got -256 for u8");
+            "full: the value must fit the dtype, got -256 for u8");
   EXPECT_EQ(error_of([] { full({2}, 1e10, {.dtype = i32}); }),
-            "fill_: the value must fit the dtype, got 1e+10 for i32");
+            "full: the value must fit the dtype, got 1e+10 for i32");
   EXPECT_EQ(error_of([] { full({2}, NAN, {.dtype = i64}); }),
-            "fill_: the value must fit the dtype, got nan for i64");
+            "full: the value must fit the dtype, got nan for i64");
   EXPECT_EQ(error_of([] { full({2}, INFINITY, {.dtype = i64}); }),
-            "fill_: the value must fit the dtype, got inf for i64");
+            "full: the value must fit the dtype, got inf for i64");
   EXPECT_EQ(error_of([] { full({2}, 70000, {.dtype = f16}); }),
-            "fill_: the value must fit the dtype, got 70000 for f16");
+            "full: the value must fit the dtype, got 70000 for f16");
   EXPECT_EQ(error_of([] { full({2}, 1e300, {.dtype = f32}); }),
-            "fill_: the value must fit the dtype, got 1e+300 for f32");
+            "full: the value must fit the dtype, got 1e+300 for f32");
   EXPECT_EQ(full({1}, INFINITY, {.dtype = f16}).item<double>(), INFINITY);
   EXPECT_TRUE(std::isnan(full({1}, NAN, {.dtype = bf16}).item<double>()));
   EXPECT_EQ(full({1}, -1, {.dtype = u8}).item<int>(), 255);

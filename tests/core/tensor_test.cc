@@ -175,7 +175,7 @@ TEST(Tensor, RequiresGradOfFloatingOnly) {
   x.requires_grad_(false);
   EXPECT_FALSE(x.requires_grad());
   EXPECT_EQ(error_of([] { zeros({2}, {.dtype = i64, .requires_grad = true}); }),
-            "requires_grad_: only floating tensors can require gradients, got i64");
+            "zeros: only floating tensors can require gradients, got i64");
   zeros({2}, {.dtype = i64}).requires_grad_(false);
 }
 

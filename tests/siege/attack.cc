@@ -20,6 +20,12 @@ const std::set<std::string_view> kSeeMemory = {
     "Tensor::backward", "Tensor::requires_grad_", "Tensor::retain_grad",
     "Tensor::stride",   "Tensor::detach"};
 
+// What errors may be about besides functions; the last three are options and an undefined tensor.
+const std::set<std::string_view> kNoFunctions = {"allocate",      "autograd",      "cuda",  "data",
+                                                 "channels_last", "requires_grad", "tensor"};
+// What calls of the catalogue do with their inputs themselves.
+const std::set<std::string_view> kInCalls = {"clone", "contiguous", "size", "select"};
+
 bool is_row(const std::string& name) {
   const auto& all = catalog::rows();
   return std::any_of(all.begin(), all.end(),
@@ -171,7 +177,7 @@ class Attack {
       copy();
       one_.say(")");
       default_generator().manual_seed(7);
-      results = call_->run();
+      results = call();
       check_results(results);
       draw_gradients(results);
       gradients_found_ = run_backward(results, gradients_, leaves_of(call_->tensors()));
@@ -185,6 +191,33 @@ class Attack {
 
  private:
   bool in_place() const { return target_.name.ends_with('_'); }
+
+  Tensors call() {
+    try {
+      return call_->run();
+    } catch (const Error& error) {
+      check_named(error.what());
+      throw;
+    }
+  }
+
+  // An error is about the function that was called, and not about one that it is made of.
+  void check_named(std::string_view text) {
+    const auto stem = [](std::string_view name) {
+      return name.substr(0, name.size() - (name.ends_with('_') ? 1 : 0));
+    };
+    const std::string_view named = stem(text.substr(0, text.find(':')));
+    // A row may be a form of its op, as add_scaled, and its call begin with a copy of its input.
+    const bool row = target_.name.find('/') != std::string::npos;
+    const auto is_named = [&](const std::string& function) {
+      return stem(function) == named || (row && function.starts_with(named));
+    };
+    const auto& functions = target_.functions;
+    if (!functions.empty() && !kNoFunctions.contains(named) && !(row && kInCalls.contains(named)) &&
+        std::none_of(functions.begin(), functions.end(), is_named))
+      one_.find(target_.name + " names " + std::string(named),
+                "an error must name the function that was called, got " + std::string(text));
+  }
 
   void want_gradients() {
     if (!one_.draw.once_in(3)) return;
@@ -302,6 +335,8 @@ std::vector<Target> catalog_targets() {
                          for (size_t i = 0; i < count; ++i) inputs.push_back(draw_tensor(a));
                          return std::make_unique<CatalogCall>(call, in_place, std::move(inputs));
                        }});
+        all.back().functions = row.functions;
+        all.back().functions.push_back(row.op);
       }
     }
   }

@@ -2,11 +2,13 @@
 //
 //   FAIL_CALL=write FAIL_AT=17 FAIL_WITH=28   the 17th write() gives -1 and ENOSPC
 //   FAIL_ON=1                                 and every one behind it
+//   FAIL_SIGNAL=24                            it goes well, but this signal comes with it
 //   FAIL_MARK=FILE                            where a byte is written at the first that fails
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -40,6 +42,10 @@ bool fails(const char* name) {
     const long file = syscall(SYS_openat, AT_FDCWD, mark, O_WRONLY | O_CREAT | O_APPEND, 0644);
     syscall(SYS_write, file, "x", 1);
     syscall(SYS_close, file);
+  }
+  if (const long signal = number_of("FAIL_SIGNAL"); signal != 0) {
+    kill(getpid(), static_cast<int>(signal));
+    return false;
   }
   errno = static_cast<int>(number_of("FAIL_WITH"));
   return true;

@@ -1,5 +1,7 @@
 #include <aorta/core/ops/einsum.h>
 
+#include <map>
+
 #include <aorta/tests/siege/targets.h>
 
 // The pointwise functions and what is a member of Tensor.
@@ -306,6 +308,15 @@ std::vector<Target> function_targets() {
   add_pointwise(targets);
   add_members(targets);
   add_structured(targets);
+  constexpr std::string_view kMember = "Tensor::";
+  for (Target& target : targets)
+    target.functions = {target.name.substr(target.name.starts_with(kMember) ? kMember.size() : 0)};
+  // Written in a line of tensor.h, these name what they call.
+  const std::map<std::string, std::string> inner = {{"Tensor::zero_", "fill_"},
+                                                    {"Tensor::to_vector", "detach"}};
+  for (Target& target : targets)
+    if (const auto found = inner.find(target.name); found != inner.end())
+      target.functions.push_back(found->second);
   return targets;
 }
 

@@ -38,6 +38,7 @@ NUMBERS = ["", "0", "-1", "nan", "inf", "-inf", "1e308", "-50", "500", "1e999", 
 CALLS = ["access", "dup", "eventfd", "fdatasync", "flock", "fork", "fstat", "fsync", "ftruncate", "link",
          "memfd_create", "mkdir", "mmap", "open", "opendir", "poll", "posix_fallocate", "pread", "read", "readdir",
          "recvmsg", "rename", "sendmsg", "socketpair", "stat", "statvfs", "unlink", "write"]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU]
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EACCES, errno.EINTR, errno.EAGAIN, errno.EROFS]
 LIMITS = ([(resource.RLIMIT_NOFILE, n) for n in range(3, 40)] +
           # With less than its own size the kernel can't start a program, and sends SIGSEGV.
@@ -151,6 +152,21 @@ class Attack:
         self.say(*("%s=%s" % item for item in sorted(environment.items()) if item[0] not in ("LD_PRELOAD", "FAIL_MARK")))
         arguments = self.random.choice(self.commands())
         self.judge(self.run_command(arguments, environment=environment))
+        if arguments[0] == "train":
+            self.finish_run()
+        return os.path.exists(self.case.path("mark"))
+
+    def interrupt(self):
+        """A signal at one of its calls: the command says which it was, and what it wrote is whole."""
+        number, name = self.random.choice(SIGNALS), self.random.choice(("open", "read", "pread", "mmap", "write", "fstat"))
+        environment = {"LD_PRELOAD": BAD_CALLS, "FAIL_CALL": name, "FAIL_SIGNAL": str(int(number)),
+                       "FAIL_AT": str(int(self.random.choice((5, 50, 500)) ** self.random.random())),
+                       "FAIL_MARK": self.case.path("mark")}
+        self.say("signal", int(number), "at", name, environment["FAIL_AT"])
+        arguments = self.random.choice(self.commands())
+        done = self.run_command(arguments, environment=environment)
+        if done.err or done.out or done.code != 128 + number:  # before main() nothing of ours answers a signal
+            self.judge(done, CODES | {128 + number})
         if arguments[0] == "train":
             self.finish_run()
         return os.path.exists(self.case.path("mark"))
@@ -315,7 +331,7 @@ class Attack:
 
 # Often what is cheap and finds much.
 ATTACKS = (["call"] * 6 + ["limit"] * 5 + ["table"] * 4 + ["arguments"] * 4 + ["weights"] * 3 + ["checkpoint"] * 2 +
-           ["video"] * 2 + ["config"] * 2 + ["kill"] * 2 + ["worker"] + ["disk"])
+           ["video"] * 2 + ["config"] * 2 + ["kill"] * 2 + ["interrupt"] * 2 + ["worker"] + ["disk"])
 
 
 class Siege:

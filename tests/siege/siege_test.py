@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,12 @@ import unittest
 PROGRAMS = [os.path.abspath(path) for path in sys.argv[1:8]]
 INTERFACE, PARSERS, PROGRAM = PROGRAMS[0], PROGRAMS[1], PROGRAMS[2:]
 SIEGE = "tests/siege/program_siege.py"
+
+
+def default_signals():
+    """As a shell starts a program."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU):
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Siege(unittest.TestCase):
@@ -46,6 +53,38 @@ class Siege(unittest.TestCase):
                 self.assertIn(done.returncode, (3, 4), said)
                 ended.add(said)
         self.assertGreater(len(ended), 1, "the calls must be those of different rules")
+
+    def test_signals_end_every_command_with_a_line(self):
+        """Each signal comes with the Nth file that is opened."""
+        echo, calls = PROGRAM[0], PROGRAM[3]
+        names = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP",
+                 signal.SIGXCPU: r"SIGXCPU \(ulimit -t: no more CPU time\)"}
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            data, run = folder + "/data", folder + "/run"
+            for command in (["synth", "--train", "2", "--val", "1", "--test", "1", "--frames", "56", "--output", data],
+                            ["train", "--data_dir", data, "--output", run, "--model_name", "unet_small", "--batch_size", "1",
+                             "--num_epochs", "1", "--num_workers", "0"]):
+                subprocess.run([echo, *command], check=True, stdout=subprocess.DEVNULL)
+            for command in (["data", "check", "--data_dir", data], ["data", "info", "--data_dir", data], ["doctor"],
+                            ["export", "--weights", run, "--overwrite", "--output", folder + "/out.npz"],
+                            ["evaluate", "--weights", run, "--data_dir", data, "--output", folder],
+                            ["segment", "--weights", run, "--output", folder + "/segmented", "--overwrite",
+                             data + "/Videos/" + os.listdir(data + "/Videos")[0]],
+                            ["compare", "--data_dir", data, "--workers", "0", "--epochs", "1", "--model_name", "unet_small",
+                             "--batch_size", "1"]):
+                for number, name in names.items():
+                    said = []
+                    for at in (1, 8):
+                        done = subprocess.run([echo, *command], check=False, timeout=60, stdout=subprocess.DEVNULL,
+                                              stderr=subprocess.PIPE, preexec_fn=default_signals, env={
+                                                  **os.environ, "LD_PRELOAD": calls, "FAIL_CALL": "open", "FAIL_AT": str(at),
+                                                  "FAIL_SIGNAL": str(int(number))})
+                        self.assertIn(done.returncode, (0, -number, 128 + number), done.stderr)
+                        if done.returncode == 128 + number:
+                            said.append(done.stderr.decode().replace("\r", "\n").strip().splitlines()[-1])
+                    self.assertTrue(said, "%s: no %s was answered" % (command, name))
+                    for line in said:
+                        self.assertRegex(line, r"\Aerror: stopped by %s: .+\Z" % name)
 
     def test_program(self):
         self.attack(sys.executable, SIEGE, *PROGRAM, "--seed", 1, "--cases", 24, tried=24)

@@ -23,6 +23,8 @@ struct Target {
   std::function<std::unique_ptr<Call>(Arguments&)> draw;
   /// Calls differ: random numbers, fresh memory.
   bool differs = false;
+  /// Functions that its errors may be about; any where there are none.
+  std::vector<std::string> functions = {};
 };
 
 template <class R>

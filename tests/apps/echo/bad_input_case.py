@@ -220,6 +220,8 @@ INTRODUCTION = """# Exit codes and errors of aorta-echo
 | 130, 143, 129 | ended by Ctrl-C, SIGTERM or SIGHUP, after a checkpoint (a second signal ends it at once) |
 | 152 | ended by SIGXCPU, the soft limit of CPU time (`ulimit -St`), after a checkpoint |
 
+The other commands say in one line which of these signals ended them; what they had written is whole.
+
 What fails says so in one line on stderr, `error: ` and the message, and leaves whole what earlier runs wrote. In
 the messages below `*` stands for anything, DATA for the data folder and RUN for the run's folder. Where the exit code
 is 0 the message is a line of what the command prints. `tensors` is a program of the tests, for what no command

@@ -23,8 +23,8 @@ for number, what, name, message in (
         ("35", "dtypes that don't go together", "dtype", "matmul: the operands must have one dtype, got f32 and f64"),
         ("36", "tensors on two devices", "device", "matmul: the operands must be on one device, got cpu and cpu:1"),
         ("37", "a maximum of nothing", "nothing", "max: a reduced dimension must have elements, got [0,3] reduced over [0,1]"),
-        ("38a", "more elements than a number counts", "elements", "empty: the number of bytes must fit in 63 bits, got [4294967296,4294967296]"),
-        ("38b", "more bytes than a number counts", "bytes", "empty: the number of bytes must fit in 63 bits, got [2305843009213693952]"),
+        ("38a", "more elements than a number counts", "elements", "zeros: the number of bytes must fit in 63 bits, got [4294967296,4294967296]"),
+        ("38b", "more bytes than a number counts", "bytes", "zeros: the number of bytes must fit in 63 bits, got [2305843009213693952]"),
         ("39", "an index out of range", "index", "index_select: index out of range, got 4 in dimension 1 of size 4"),
         ("40", "a saved tensor is changed before backward", "edit", "exp: a tensor saved for the gradient must not be changed in place, "
          "got output 0 of shape [3] at version 1, saved at 0"),
