@@ -48,6 +48,8 @@ struct StreamAllocator::Block {
   Pool* pool = nullptr;
   Slab* slab = nullptr;             // where it was cut from; null for a block of its own
   std::vector<StreamKey> visitors;  // other streams with work on it
+
+  const void* from() const { return slab ? slab->data : data; }  // as the machine gave it
 };
 
 struct StreamAllocator::Pool {
@@ -82,6 +84,7 @@ void* StreamAllocator::allocate(int64_t bytes, StreamKey stream) {
   if (block->slab) ++block->slab->in_hands;
   stats_.bytes_in_use += block->size;
   stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.bytes_in_use);
+  driver_.lent(driver_.context, block->from(), block->data, bytes);
   return block->data;
 }
 
@@ -141,6 +144,7 @@ void StreamAllocator::deallocate(void* data) noexcept {
   live_.erase(place);
   stats_.bytes_in_use -= block->size;
   stats_.bytes_cached += block->size;
+  driver_.returned(driver_.context, block->from(), block->data);
   Resting resting{block, {}, std::exchange(block->visitors, {})};
   mark_visitors(resting);
   if (resting.events.empty() && resting.unmarked.empty()) {

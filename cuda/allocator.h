@@ -35,6 +35,10 @@ struct MemoryDriver {
   /// Waits for the marked work; false where that can't be done.
   bool (*wait_event)(void* context, void* event) = nullptr;
   void (*destroy_event)(void* context, void* event) = nullptr;
+  /// Says that `bytes` at `data`, in memory that `allocate` gave at `from`, are somebody's.
+  void (*lent)(void* context, const void* from, const void* data, int64_t bytes) = nullptr;
+  /// Says that they are nobody's, though work on them may still be queued.
+  void (*returned)(void* context, const void* from, const void* data) = nullptr;
 };
 
 /// A caching allocator in stream order, for the memory of one device or for page-locked host

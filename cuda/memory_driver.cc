@@ -1,5 +1,6 @@
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/memory_driver.h>
+#include <aorta/cuda/memory_marks.h>
 
 namespace aorta::cuda {
 namespace {
@@ -8,7 +9,7 @@ int device_from(void* context) { return static_cast<int>(reinterpret_cast<intptr
 
 // "No more memory" is an answer; everything else is an error.
 template <class Allocate>
-void* pointer_or_null(const char* op, const Allocate& allocate) {
+void* pointer_or_null(const char* op, int64_t bytes, const Allocate& allocate) {
   void* data = nullptr;
   const cudaError_t error = allocate(&data);
   if (error == cudaErrorMemoryAllocation) {
@@ -16,12 +17,13 @@ void* pointer_or_null(const char* op, const Allocate& allocate) {
     return nullptr;
   }
   check_cuda(error, op);
+  mark_heap(data, bytes);
   return data;
 }
 
 void* allocate_device(void* context, int64_t bytes) {
   const DeviceScope scope(device_from(context));
-  return pointer_or_null("allocate",
+  return pointer_or_null("allocate", bytes,
                          [&](void** data) { return cudaMalloc(data, static_cast<size_t>(bytes)); });
 }
 
@@ -33,7 +35,7 @@ int64_t free_device_bytes(void* context) {
 }
 
 void* allocate_host(void*, int64_t bytes) {
-  return pointer_or_null("pin_memory", [&](void** data) {
+  return pointer_or_null("pin_memory", bytes, [&](void** data) {
     return cudaHostAlloc(data, static_cast<size_t>(bytes), cudaHostAllocPortable);
   });
 }
@@ -61,14 +63,22 @@ bool on_device(int device, const Work& work) {
   return done;
 }
 
+/// Frees a heap by `call`; where that fails it stays one.
+bool free_heap(void* data, cudaError_t (*call)(void*)) {
+  const int64_t bytes = unmark_heap(data);
+  if (succeeded(call(data))) return true;
+  if (bytes > 0) mark_heap(data, bytes);
+  return false;
+}
+
 // cudaFree "may perform implicit synchronization", so it need not; and the block's own stream may
 // have work on it still, or wait for another device's copy into it.
 bool free_device(void* context, void* data) {
   return on_device(device_from(context),
-                   [&] { return succeeded(cudaDeviceSynchronize()) && succeeded(cudaFree(data)); });
+                   [&] { return succeeded(cudaDeviceSynchronize()) && free_heap(data, cudaFree); });
 }
 
-bool free_host(void*, void* data) { return succeeded(cudaFreeHost(data)); }
+bool free_host(void*, void* data) { return free_heap(data, cudaFreeHost); }
 
 void* record_event(void*, StreamKey stream) {
   cudaEvent_t event = nullptr;
@@ -94,6 +104,12 @@ void destroy_event(void*, void* event) {
   succeeded(cudaEventDestroy(static_cast<cudaEvent_t>(event)));
 }
 
+void lent(void*, const void* from, const void* data, int64_t bytes) {
+  mark_lent(from, data, bytes);
+}
+
+void returned(void*, const void* from, const void* data) { mark_returned(from, data); }
+
 }  // namespace
 
 MemoryDriver device_memory_driver(int device) {
@@ -104,7 +120,9 @@ MemoryDriver device_memory_driver(int device) {
           .record_event = record_event,
           .event_done = event_done,
           .wait_event = wait_event,
-          .destroy_event = destroy_event};
+          .destroy_event = destroy_event,
+          .lent = lent,
+          .returned = returned};
 }
 
 MemoryDriver pinned_driver() {
@@ -115,7 +133,9 @@ MemoryDriver pinned_driver() {
           .record_event = record_event,
           .event_done = event_done,
           .wait_event = wait_event,
-          .destroy_event = destroy_event};
+          .destroy_event = destroy_event,
+          .lent = lent,
+          .returned = returned};
 }
 
 }  // namespace aorta::cuda

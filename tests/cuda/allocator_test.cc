@@ -26,7 +26,8 @@ struct FakeMachine {
   int64_t taken = 0;
   int allocations = 0, frees = 0, waits = 0;
   std::map<void*, int64_t> blocks;
-  std::map<void*, StreamKey> events;  // alive
+  std::map<void*, StreamKey> events;                            // alive
+  std::map<const void*, std::pair<const void*, int64_t>> lent;  // by address: from where, bytes
   std::set<void*> done;
   intptr_t next_event = 0;
   bool alive = true;
@@ -80,6 +81,15 @@ struct FakeMachine {
             .destroy_event =
                 [](void* context, void* event) {
                   EXPECT_EQ(of(context).events.erase(event), 1u) << "destroyed twice";
+                },
+            .lent =
+                [](void* context, const void* from, const void* data, int64_t bytes) {
+                  EXPECT_TRUE(of(context).lent.try_emplace(data, from, bytes).second);
+                },
+            .returned =
+                [](void* context, const void* from, const void* data) {
+                  EXPECT_EQ(of(context).lent[data].first, from);
+                  of(context).lent.erase(data);
                 }};
   }
   void finish_all() {
@@ -157,6 +167,22 @@ TEST_F(CudaAllocator, SmallBlocksShareASlab) {
   for (size_t i = 1; i < blocks.size(); ++i) {
     EXPECT_GE(static_cast<char*>(blocks[i]) - static_cast<char*>(blocks[i - 1]), 100 << 10);
   }
+}
+
+// To the byte, and whose memory they are part of: tools look for accesses to the rest.
+TEST_F(CudaAllocator, WhatIsLentIsSaid) {
+  using Lent = decltype(machine.lent);
+  const void* a = allocator.allocate(1000, stream(0));
+  const void* b = allocator.allocate(700, stream(0));
+  const void* c = allocator.allocate(3 * kMiB + 1, stream(0));
+  ASSERT_EQ(machine.blocks.size(), 2u);
+  const void* slab = a;
+  EXPECT_EQ(machine.lent, (Lent{{a, {slab, 1000}}, {b, {slab, 700}}, {c, {c, 3 * kMiB + 1}}}));
+  allocator.record_stream(c, stream(1));
+  for (const void* data : {b, c}) allocator.deallocate(const_cast<void*>(data));
+  EXPECT_EQ(machine.lent, (Lent{{a, {slab, 1000}}})) << "also what rests";
+  EXPECT_EQ(allocator.allocate(513, stream(0)), b);
+  EXPECT_EQ(machine.lent, (Lent{{a, {slab, 1000}}, {b, {slab, 513}}}));
 }
 
 TEST_F(CudaAllocator, SlabReturnsOnlyWhenAllItsBlocksAreFree) {

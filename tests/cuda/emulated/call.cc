@@ -1,4 +1,6 @@
 #include <aorta/tests/cuda/emulated/call.h>
+#include <aorta/tests/cuda/emulated/collectives.h>
+#include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/report.h>
 #include <aorta/tests/cuda/emulated/settings.h>
 #include <aorta/tests/cuda/emulated/stream.h>
@@ -26,6 +28,7 @@ bool unloading = false;
 [[maybe_unused]] const int at_exit = std::atexit([] {
   unloading = true;
   Streams::get().stop();
+  Memory::get().check_registered();
 });
 
 thread_local int device_of_thread = 0;
@@ -196,6 +199,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 
 cudaError_t cudaDeviceSynchronize() {
   return call("cudaDeviceSynchronize", [&] {
+    const cudaError_t forbidden = Streams::get().forbidden_device_wait(device_of_thread);
+    if (forbidden != cudaSuccess) return forbidden;
+    check_no_open_group("cudaDeviceSynchronize");
     Streams::get().finish_all(device_of_thread);
     return Streams::get().sticky;
   });

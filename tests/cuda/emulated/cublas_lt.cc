@@ -135,14 +135,15 @@ std::string problem_of(const void* data, const Layout& l, Access access, int dev
 }
 
 std::string problem_of(const Call& call, bool when_it_runs) {
-  const Access read = when_it_runs ? Access::read : Access::write;
+  const Access read = when_it_runs ? Access::read : Access::named;
+  const Access write = when_it_runs ? Access::write : Access::named;
   std::string problem = problem_of(call.a_data, call.a, read, call.device);
   if (!problem.empty()) return "A in " + problem;
   problem = problem_of(call.b_data, call.b, read, call.device);
   if (!problem.empty()) return "B in " + problem;
   if (call.beta != 0) problem = problem_of(call.c_data, call.c, read, call.device);
   if (!problem.empty()) return "C in " + problem;
-  problem = problem_of(call.d_data, call.d, Access::write, call.device);
+  problem = problem_of(call.d_data, call.d, write, call.device);
   if (!problem.empty()) return "D in " + problem;
   const Memory& memory = Memory::get();
   if (call.product.bias) {
@@ -151,8 +152,7 @@ std::string problem_of(const Call& call, bool when_it_runs) {
     if (!problem.empty()) return "the bias in " + problem;
   }
   if (call.workspace_bytes > 0) {
-    problem =
-        memory.problem(call.workspace, call.workspace_bytes, Access::write, call.device, false);
+    problem = memory.problem(call.workspace, call.workspace_bytes, write, call.device, false);
     if (!problem.empty()) return "the workspace in " + problem;
   }
   return "";
@@ -188,7 +188,10 @@ void run_product(const Call& call) {
   if (call.beta != 0) show_read(call.c_data, extent(call.c));
   show_write(call.d_data, extent(call.d));
   // The workspace belongs to the call, whatever lay there.
-  if (call.workspace_bytes > 0) std::memset(call.workspace, 0xa5, call.workspace_bytes);
+  if (call.workspace_bytes > 0) {
+    show_write(call.workspace, call.workspace_bytes);
+    std::memset(call.workspace, 0xa5, call.workspace_bytes);
+  }
   const bool ta = call.product.transpose_a == CUBLAS_OP_T;
   const bool tb = call.product.transpose_b == CUBLAS_OP_T;
   const size_t m = call.d.rows, n = call.d.columns, k = ta ? call.a.rows : call.a.columns;

@@ -6,26 +6,14 @@
 #include <cuda_runtime.h>
 #endif
 #include <cublasLt.h>
+#include <nvtx3/nvToolsExtMem.h>
 
+#include <aorta/tests/cuda/emulated/fact_macros.h>
 #include <aorta/tests/cuda/emulated/header_facts.h>
 
 #include <cstddef>
 
 namespace aorta::emulated {
-namespace {
-
-template <class T>
-std::string name_of_type() {
-  return __PRETTY_FUNCTION__;
-}
-
-}  // namespace
-
-#define VALUE(name) {#name, std::to_string(static_cast<long>(name))},
-#define SIZE(name) {"sizeof " #name, std::to_string(sizeof(name))},
-#define PLACE(name, member) {#name "." #member, std::to_string(offsetof(name, member))},
-#define CALL(name) {#name, name_of_type<decltype(&name)>()},
-
 std::map<std::string, std::string> AORTA_FACTS() {
   return {
       // clang-format off
@@ -127,6 +115,32 @@ VALUE(CUDA_R_16F)
 VALUE(CUDA_R_16BF)
 VALUE(CUBLASLT_EPILOGUE_DEFAULT)
 VALUE(CUBLASLT_EPILOGUE_BIAS)
+VALUE(NVTX_EXT_COMPATID_MEM)
+VALUE(NVTX_MEM_HEAP_USAGE_TYPE_SUB_ALLOCATOR)
+VALUE(NVTX_MEM_TYPE_VIRTUAL_ADDRESS)
+VALUE(NVTX_MEM_REGION_REF_TYPE_POINTER)
+SIZE(nvtxMemRegionRef_t)
+SIZE(nvtxMemVirtualRangeDesc_t)
+SIZE(nvtxMemHeapDesc_t)
+SIZE(nvtxMemRegionsRegisterBatch_t)
+SIZE(nvtxMemRegionsUnregisterBatch_t)
+PLACE(nvtxMemVirtualRangeDesc_t, size)
+PLACE(nvtxMemVirtualRangeDesc_t, ptr)
+PLACE(nvtxMemHeapDesc_t, extCompatID)
+PLACE(nvtxMemHeapDesc_t, structSize)
+PLACE(nvtxMemHeapDesc_t, usage)
+PLACE(nvtxMemHeapDesc_t, type)
+PLACE(nvtxMemHeapDesc_t, typeSpecificDescSize)
+PLACE(nvtxMemHeapDesc_t, typeSpecificDesc)
+PLACE(nvtxMemRegionsRegisterBatch_t, regionType)
+PLACE(nvtxMemRegionsRegisterBatch_t, heap)
+PLACE(nvtxMemRegionsRegisterBatch_t, regionCount)
+PLACE(nvtxMemRegionsRegisterBatch_t, regionDescElementSize)
+PLACE(nvtxMemRegionsRegisterBatch_t, regionDescElements)
+PLACE(nvtxMemRegionsUnregisterBatch_t, refType)
+PLACE(nvtxMemRegionsUnregisterBatch_t, refCount)
+PLACE(nvtxMemRegionsUnregisterBatch_t, refElementSize)
+PLACE(nvtxMemRegionsUnregisterBatch_t, refElements)
 SIZE(cudaPointerAttributes)
 SIZE(cudaLaunchConfig_t)
 SIZE(dim3)
@@ -191,6 +205,11 @@ CALL(cudaGraphInstantiate)
 CALL(cudaGraphLaunch)
 CALL(cudaGraphExecDestroy)
 CALL(cudaGraphDestroy)
+CALL(nvtxDomainCreateA)
+CALL(nvtxMemHeapRegister)
+CALL(nvtxMemHeapUnregister)
+CALL(nvtxMemRegionsRegister)
+CALL(nvtxMemRegionsUnregister)
 CALL(cublasLtCreate)
 CALL(cublasLtGetStatusName)
 CALL(cublasLtMatrixLayoutInit)

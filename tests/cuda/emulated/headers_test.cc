@@ -15,4 +15,11 @@ TEST(EmulatedHeaders, AreThoseOfTheToolkit) {
   }
 }
 
+TEST(EmulatedHeaders, AreThoseOfNccl) {
+  const auto own = own_nccl_facts(), toolkit = toolkit_nccl_facts();
+  if (toolkit.empty()) GTEST_SKIP() << "the toolkit has no NCCL";
+  ASSERT_GT(own.size(), 50u);
+  EXPECT_EQ(own, toolkit);
+}
+
 }  // namespace aorta::emulated

@@ -1,5 +1,8 @@
 #include <aorta/tests/cuda/emulated/block.h>
+#include <aorta/tests/cuda/emulated/call.h>
 #include <aorta/tests/cuda/emulated/memory.h>
+#include <aorta/tests/cuda/emulated/pieces.h>
+#include <aorta/tests/cuda/emulated/report.h>
 #include <aorta/tests/cuda/emulated/sanitizer.h>
 #include <aorta/tests/cuda/emulated/settings.h>
 
@@ -16,6 +19,13 @@ namespace {
 constexpr size_t kAlignment = 512;  // at least the 256 that cudaMalloc promises
 constexpr size_t kGap = 4096;       // between allocations: nobody's
 constexpr size_t kLargePage = 2 << 20;
+
+/// True when each page of a range is there.
+bool is_mapped(uintptr_t begin, size_t bytes) {
+  const uintptr_t first = begin & ~uintptr_t{4095};
+  std::vector<unsigned char> pages((begin + bytes - first + 4095) / 4096);
+  return mincore(reinterpret_cast<void*>(first), begin + bytes - first, pages.data()) == 0;
+}
 
 uintptr_t round_up(uintptr_t address, size_t to) { return (address + to - 1) / to * to; }
 
@@ -117,6 +127,7 @@ void Memory::register_host(int device, void* data, size_t bytes) {
 
 void Memory::release(const Allocation& allocation) {
   const Allocation gone = allocation;
+  Pieces::get().drop(gone.begin, gone.bytes);
   if (gone.kind != Allocation::Kind::device) {
     host_.erase(gone.begin);
     void* data = reinterpret_cast<void*>(gone.begin);
@@ -144,6 +155,15 @@ const Allocation* Memory::find(uintptr_t address) const {
   return piece.live && address - piece.begin < piece.bytes ? &piece : nullptr;
 }
 
+void Memory::check_registered() const {
+  for (const auto& [begin, piece] : host_) {
+    if (piece.kind == Allocation::Kind::registered && !is_mapped(begin, piece.bytes)) {
+      report("cudaHostRegister", "memory stays mapped until it is unregistered",
+             describe(begin) + " that is no longer mapped", page::kMemory);
+    }
+  }
+}
+
 const Allocation* Memory::find_locked(uintptr_t begin, size_t bytes) const {
   auto place = host_.lower_bound(begin + bytes);
   if (place == host_.begin()) return nullptr;
@@ -166,6 +186,43 @@ void Memory::set_bits(uint8_t* bits, uintptr_t address, size_t bytes, bool value
 
 void Memory::set_written(uintptr_t address, size_t bytes) {
   if (checks_accesses && device_of(address) >= 0) set_bits(written_, address, bytes, true);
+}
+
+void Memory::forget_written(uintptr_t address, size_t bytes) {
+  if (checks_accesses && device_of(address) >= 0) set_bits(written_, address, bytes, false);
+}
+
+void Memory::set_allocated(uintptr_t address, size_t bytes) {
+  if (device_of(address) >= 0) set_bits(allocated_, address, bytes, true);
+}
+
+void Memory::lend(uintptr_t address, size_t bytes, const std::vector<uint8_t>& written) {
+  if (device_of(address) < 0) return;
+  set_bits(allocated_, address, bytes, true);
+  // What kernels write isn't noted then.
+  if (!checks_accesses) return set_bits(written_, address, bytes, true);
+  if (written.empty()) return;
+  const uintptr_t begin = address - base_, end = begin + bytes;
+  uint8_t* const bits = written_ + begin / 8;
+  // The first byte of bits and the last may be a neighbour's too.
+  const auto merge = [&](size_t i, unsigned mask) {
+    bits[i] = static_cast<uint8_t>((bits[i] & ~mask) | (written[i] & mask));
+  };
+  const size_t last = written.size() - 1;
+  const unsigned first_mask = 0xffu << begin % 8 & 0xff, last_mask = 0xffu >> (8 - end % 8) % 8;
+  if (last == 0) return merge(0, first_mask & last_mask);
+  merge(0, first_mask);
+  std::memcpy(bits + 1, written.data() + 1, last - 1);
+  merge(last, last_mask);
+}
+
+std::vector<uint8_t> Memory::take_back(uintptr_t address, size_t bytes) {
+  if (device_of(address) < 0) return {};
+  const uintptr_t begin = address - base_, end = begin + bytes;
+  std::vector<uint8_t> written(written_ + begin / 8, written_ + (end + 7) / 8);
+  set_bits(allocated_, address, bytes, false);
+  set_bits(written_, address, bytes, false);
+  return written;
 }
 
 bool Memory::all_bits(const uint8_t* bits, uintptr_t address, size_t bytes,
@@ -211,7 +268,11 @@ std::string Memory::describe(uintptr_t address) const {
   if (place == allocations_.begin()) return owner + " that was never allocated";
   const Allocation& piece = (--place)->second;
   if (piece.device != device) return owner + " that was never allocated";
-  return say(owner.c_str(), piece);
+  if (const auto* part = Pieces::get().find(address)) {
+    return say(owner.c_str(), {.begin = part->first, .bytes = part->second});
+  }
+  const bool kept = piece.live && Pieces::get().is_heap(address);
+  return say((owner + (kept ? " that its allocator keeps" : "")).c_str(), piece);
 }
 
 std::string Memory::problem(const void* data, size_t bytes, Access access, int device,
@@ -227,6 +288,12 @@ std::string Memory::problem(const void* data, size_t bytes, Access access, int d
   if (!piece) return describe(begin);
   if (begin + bytes > piece->begin + piece->bytes) {
     return std::to_string(bytes) + " bytes of " + describe(begin);
+  }
+  if (access != Access::named && !Pieces::get().is_lent(begin, bytes)) {
+    return std::to_string(bytes) + " bytes of " + describe(begin);
+  }
+  if (piece->kind == Allocation::Kind::registered && !is_mapped(piece->begin, piece->bytes)) {
+    return describe(begin) + " that is no longer mapped";
   }
   if (owner < 0) return "";
   if (device >= 0 && owner != device && !peer_access[device][owner]) {

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace aorta::emulated {
 
-enum class Access { read, write };
+/// `named`: a call is about to, and what it is about has to be there.
+enum class Access { named, read, write };
 
 /// A piece of memory that a call of the runtime gave out or registered.
 struct Allocation {
@@ -41,6 +43,8 @@ class Memory {
   const Allocation* find(const void* data) const { return find(reinterpret_cast<uintptr_t>(data)); }
   /// A live piece of page-locked host memory that shares a byte with the range, or null.
   const Allocation* find_locked(uintptr_t begin, size_t bytes) const;
+  /// Says so where memory is registered that isn't mapped any more.
+  void check_registered() const;
   size_t used(int device) const { return arenas_[device].used; }
 
   /// The device whose addresses these are, or -1.
@@ -55,6 +59,14 @@ class Memory {
   }
   bool is_written(uintptr_t address, size_t bytes) const { return all(written_, address, bytes); }
   void set_written(uintptr_t address, size_t bytes);
+  /// What lies there is anything.
+  void forget_written(uintptr_t address, size_t bytes);
+  void set_allocated(uintptr_t address, size_t bytes);
+  /// Bytes of an allocation are given out by the program's allocator, with what `written` says of
+  /// them: nothing where it is empty.
+  void lend(uintptr_t address, size_t bytes, const std::vector<uint8_t>& written);
+  /// They are nobody's; what was written of them.
+  std::vector<uint8_t> take_back(uintptr_t address, size_t bytes);
 
   /// "freed memory of cuda:1, 24 bytes into a block of 512", "pageable host memory".
   std::string describe(uintptr_t address) const;

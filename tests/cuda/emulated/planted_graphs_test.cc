@@ -250,6 +250,17 @@ TEST_F(PlantedGraphs, CapturesHaveRules) {
   EXPECT_EQ(error, cudaErrorStreamCaptureWrongThread);
   EXPECT_EQ(end(a), cudaSuccess);
 
+  // In any mode nobody waits for a device whose stream is captured.
+  begin(a, cudaStreamCaptureModeRelaxed);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(end(a), cudaErrorStreamCaptureInvalidated);
+  begin(a, cudaStreamCaptureModeRelaxed);
+  EXPECT_EQ(cudaStreamQuery(a), cudaErrorStreamCaptureUnsupported);
+  EXPECT_EQ(end(a), cudaErrorStreamCaptureInvalidated);
+  begin(a, cudaStreamCaptureModeRelaxed);
+  EXPECT_EQ(cudaStreamSynchronize(b), cudaSuccess) << "another stream is";
+  EXPECT_EQ(end(a), cudaSuccess);
+
   std::vector<float> pageable(64);
   begin(a);
   EXPECT_EQ(cudaMemcpyAsync(data, pageable.data(), 256, cudaMemcpyHostToDevice, a),
@@ -261,7 +272,26 @@ TEST_F(PlantedGraphs, CapturesHaveRules) {
   begin(blocking);
   EXPECT_EQ(start(set_all, 1, 32, nullptr, data, 64, 1.0f), cudaErrorStreamCaptureImplicit);
   EXPECT_EQ(end(blocking), cudaErrorStreamCaptureInvalidated);
+  begin(blocking);
+  EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaErrorStreamCaptureImplicit);
+  EXPECT_EQ(end(blocking), cudaErrorStreamCaptureInvalidated);
   EXPECT_EQ(found(), "");
+
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal),
+            cudaErrorStreamCaptureUnsupported);
+  EXPECT_TRUE(finds("a stream that was made, and not stream 0, is captured"));
+  EXPECT_EQ(cudaStreamEndCapture(a, &graph), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("the stream is captured"));
+  begin(a);
+  EXPECT_EQ(cudaStreamEndCapture(a, &graph), cudaSuccess);
+  cudaGraphExec_t exec = nullptr;
+  EXPECT_EQ(cudaGraphInstantiate(&exec, graph, 64), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("the flags are known"));
+  EXPECT_EQ(cudaGraphInstantiate(&exec, graph), cudaSuccess);
+  begin(a);
+  EXPECT_EQ(cudaGraphLaunch(exec, a), cudaErrorInvalidResourceHandle);
+  EXPECT_TRUE(finds("the stream must be one that was made and isn't captured"));
 }
 
 }  // namespace aorta::emulated

@@ -109,6 +109,34 @@ __global__ void multiply_tiles(const __half* a, const __half* b, float* out, int
   __syncwarp();
   for (int i = static_cast<int>(threadIdx.x); i < 256; i += 32) out[i] = tile[0].sums[i];
 }
+__global__ void share_too_much(float* out) {
+  AORTA_SHARED(float, large, [12289]);
+  large[threadIdx.x] = 1;
+  out[threadIdx.x] = large[threadIdx.x];
+}
+__global__ void shuffle_in_places(float* out) {
+  const float own = static_cast<float>(threadIdx.x);
+  out[threadIdx.x] = threadIdx.x < 16 ? __shfl_xor_sync(0xffffffffu, own, 1)
+                                      : __shfl_xor_sync(0xffffffffu, own, 1);
+}
+__global__ void shuffle_apart(float* out, int bits, int width) {
+  out[threadIdx.x] = __shfl_xor_sync(0x3u, static_cast<float>(threadIdx.x), bits, width);
+}
+// Half of a warp waits for a shuffle, and the other half for a barrier.
+__global__ void wait_apart(float* out) {
+  if (threadIdx.x < 16) {
+    out[threadIdx.x] = __shfl_xor_sync(0xffffffffu, 1.0f, 1);
+  } else {
+    __syncthreads();
+  }
+}
+__global__ void count_at_odd_places(char* out) {
+  atomicAdd(reinterpret_cast<unsigned*>(out + 2), 1u);
+}
+struct Wide {
+  char bytes[5000];
+};
+__global__ void take_much(const Wide, float* out) { *out = 1; }
 __global__ void shared_never_written(float* out) {
   AORTA_SHARED(float, tile, [32]);
   out[threadIdx.x] = tile[threadIdx.x];
@@ -188,12 +216,28 @@ TEST_F(PlantedKernels, MatricesOfAWarp) {
   EXPECT_TRUE(finds("every lane that the mask names takes part"));
 }
 
+TEST_F(PlantedKernels, ShufflesApart) {
+  float* out = on_device(std::vector<float>(64));
+  start(shuffle_in_places, 1, 32, nullptr, out);
+  EXPECT_TRUE(finds("lanes that shuffle do so in the same place, with the same mask"));
+  start(shuffle_apart, 1, 2, nullptr, out, 2, 32);
+  EXPECT_TRUE(finds("the lane that a shuffle reads takes part in it"));
+  start(shuffle_apart, 1, 2, nullptr, out, 1, 3);
+  EXPECT_TRUE(finds("the width of a shuffle is a power of two up to 32"));
+  start(shuffle_apart, 1, 2, nullptr, out, 1, 32);
+  EXPECT_EQ(found(), "");
+  start(wait_apart, 1, 32, nullptr, out);
+  EXPECT_TRUE(finds("a thread waits for those that come"));
+}
+
 // 18: a vector read at an odd place.
 TEST_F(PlantedKernels, MisalignedVectors) {
   const float* in = on_device(std::vector<float>(8, 1));
   float* out = on_device(std::vector<float>(4));
   start(copy_four, 1, 1, nullptr, in + 1, out);
   EXPECT_TRUE(finds("a vector is aligned to its size"));
+  start(count_at_odd_places, 1, 1, nullptr, on_device(std::vector<char>(8)));
+  EXPECT_TRUE(finds("an access is aligned to its size"));
   start(copy_four, 1, 1, nullptr, in + 4, out);
   EXPECT_EQ(found(), "");
 }
@@ -212,7 +256,9 @@ TEST_F(PlantedKernels, MemoryThatIsNotTheKernels) {
   float host = 1;
   float* out = on_device(std::vector<float>(4));
   start(copy_one, 1, 1, nullptr, static_cast<const float*>(&host), out);
-  EXPECT_TRUE(finds("got a read of 4 bytes of pageable host memory"));
+  EXPECT_TRUE(
+      finds("a kernel touches memory of the device or page-locked memory, got a read of 4 bytes of "
+            "pageable host memory"));
   start(write_at, 1, 1, nullptr, out, int64_t{4});
   EXPECT_TRUE(finds("got a write of 4 bytes of memory of cuda:0, 16 bytes into a block of 16"));
   float* freed = on_device(std::vector<float>(4));
@@ -237,6 +283,8 @@ TEST_F(PlantedKernels, SharedMemoryOutOfBoundsOrUnwritten) {
   float* out = on_device(std::vector<float>(32));
   start(shared_past_end, 1, 32, nullptr, out);
   EXPECT_TRUE(finds("an index lies inside the array of shared memory"));
+  start(share_too_much, 1, 32, nullptr, out);
+  EXPECT_TRUE(finds("a block has at most 48 KiB of static shared memory"));
   start(shared_never_written, 1, 32, nullptr, out);
   EXPECT_TRUE(finds("memory is written before it is read"));
 }
@@ -272,6 +320,16 @@ TEST_F(PlantedKernels, LaunchesBeyondTheLimits) {
               cudaErrorInvalidConfiguration);
     EXPECT_TRUE(finds(c.rule));
   }
+  EXPECT_EQ(start(take_much, 1, 1, nullptr, Wide{}, out), cudaErrorInvalidConfiguration);
+  EXPECT_TRUE(finds("parameters take at most 4096 bytes"));
+  cudaLaunchConfig_t config{};
+  config.dynamicSmemBytes = (48 << 10) + 1;
+  EXPECT_EQ(cudaLaunchKernelEx(&config, write_at, out, int64_t{0}), cudaErrorInvalidConfiguration);
+  EXPECT_TRUE(finds("dynamic shared memory is at most 48 KiB"));
+  const cudaStream_t stream = new_stream();
+  cudaStreamDestroy(stream);
+  EXPECT_EQ(start(write_at, 1, 1, stream, out, int64_t{0}), cudaErrorInvalidResourceHandle);
+  EXPECT_TRUE(finds("the stream must be one that was made and not destroyed, got a destroyed one"));
 }
 
 // 22: another device is current than the one that the tensors lie on.

@@ -13,9 +13,19 @@ struct Product {
   const float* bias = nullptr;
   float alpha = 1, beta = 0;
   uint32_t alignment = 16;
-  int64_t leading_d = 4;
+  int64_t leading_a = 4, leading_d = 4;
   void* workspace = nullptr;
   uint64_t columns_then = 4;  // of B and D, when the algorithm was chosen
+  uint64_t workspace_bytes = 0;
+  cudaStream_t stream = nullptr;
+  bool with_algorithm = true, c_like_d = true, needs_bias = false;
+  uint64_t most_workspace = 0;
+  mutable uint64_t wanted_workspace = 0;  // what the algorithm asked for
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+  cudaDataType_t type_d = CUDA_R_32F;
+  int32_t batch = 1, batch_d = 1;
+  int64_t batch_stride = 16, batch_stride_d = 16;
+  uint64_t rows_b = 4;
 
   Product()
       : a(on_device(std::vector<float>(64, 1))),
@@ -28,8 +38,7 @@ struct Product {
     if (!handle) cublasLtCreate(&handle);
     cublasLtMatmulDescOpaque_t product;
     cublasLtMatmulDescInit(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-    if (bias) {
-      const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    if (bias || needs_bias) {
       cublasLtMatmulDescSetAttribute(&product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
                                      sizeof epilogue);
       cublasLtMatmulDescSetAttribute(&product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
@@ -38,23 +47,35 @@ struct Product {
     cublasLtMatmulHeuristicResult_t result{};
     const cublasStatus_t status = choose(handle, product, result);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
-    cublasLtMatrixLayoutOpaque_t left, right, out;
+    cublasLtMatrixLayoutOpaque_t left, right, out, added;
     layouts(left, right, out, 4);
-    return cublasLtMatmul(handle, &product, &alpha, a, &left, b, &right, &beta, c, &out, d, &out,
-                          &result.algo, workspace, result.workspaceSize, nullptr);
+    cublasLtMatrixLayoutInit(&added, CUDA_R_32F, 4, 4, 5);
+    return cublasLtMatmul(
+        handle, &product, &alpha, a, &left, b, &right, &beta, c, c_like_d ? &out : &added, d, &out,
+        with_algorithm ? &result.algo : nullptr, workspace, workspace_bytes, stream);
   }
 
  private:
   void layouts(cublasLtMatrixLayoutOpaque_t& left, cublasLtMatrixLayoutOpaque_t& right,
                cublasLtMatrixLayoutOpaque_t& out, uint64_t columns) const {
-    cublasLtMatrixLayoutInit(&left, CUDA_R_32F, 4, 4, 4);
-    cublasLtMatrixLayoutInit(&right, CUDA_R_32F, 4, columns, 4);
-    cublasLtMatrixLayoutInit(&out, CUDA_R_32F, 4, columns, leading_d);
+    cublasLtMatrixLayoutInit(&left, CUDA_R_32F, 4, 4, leading_a);
+    cublasLtMatrixLayoutInit(&right, CUDA_R_32F, rows_b, columns, 4);
+    cublasLtMatrixLayoutInit(&out, type_d, 4, columns, leading_d);
+    set_batch(left, batch, batch_stride);
+    set_batch(right, batch, batch_stride);
+    set_batch(out, batch_d, batch_stride_d);
+  }
+  static void set_batch(cublasLtMatrixLayoutOpaque_t& layout, int32_t batches, int64_t stride) {
+    cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batches,
+                                     sizeof batches);
+    cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                     sizeof stride);
   }
   cublasStatus_t choose(cublasLtHandle_t handle, cublasLtMatmulDescOpaque_t& product,
                         cublasLtMatmulHeuristicResult_t& result) const {
-    cublasLtMatrixLayoutOpaque_t left, right, out;
+    cublasLtMatrixLayoutOpaque_t left, right, out, added;
     layouts(left, right, out, columns_then);
+    cublasLtMatrixLayoutInit(&added, CUDA_R_32F, 4, 4, 5);
     cublasLtMatmulPreferenceOpaque_t preference;
     cublasLtMatmulPreferenceInit(&preference);
     for (int i = 0; i < 4; ++i) {
@@ -62,9 +83,14 @@ struct Product {
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES + i);
       cublasLtMatmulPreferenceSetAttribute(&preference, which, &alignment, sizeof alignment);
     }
+    cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                         &most_workspace, sizeof most_workspace);
     int count = 0;
-    return cublasLtMatmulAlgoGetHeuristic(handle, &product, &left, &right, &out, &out, &preference,
-                                          1, &result, &count);
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(handle, &product, &left, &right, c_like_d ? &out : &added,
+                                       &out, &preference, 1, &result, &count);
+    wanted_workspace = result.workspaceSize;
+    return status;
   }
 };
 
@@ -129,6 +155,107 @@ TEST_F(PlantedMatmul, OperandsThatAreFreedOrUnwritten) {
   product.b = static_cast<float*>(unwritten);
   EXPECT_EQ(product.run(), CUBLAS_STATUS_SUCCESS);
   EXPECT_TRUE(finds("bytes never written"));
+}
+
+TEST_F(PlantedMatmul, DescriptionsThatAreNone) {
+  const auto refused = [&](const Product& product, const char* rule) {
+    EXPECT_EQ(product.run(), CUBLAS_STATUS_INVALID_VALUE);
+    EXPECT_TRUE(finds(rule));
+  };
+  Product sizes;
+  sizes.rows_b = 3;
+  refused(sizes, "D (m, n) = op(A) (m, k) op(B) (k, n), and C is like D");
+  Product types;
+  types.type_d = CUDA_R_16F;
+  refused(types, "the types are a row of the table of supported ones");
+  Product nothing;
+  nothing.batch = nothing.batch_d = 0;
+  refused(nothing, "all have one number of batches");
+  Product batches;
+  batches.batch = 2;
+  refused(batches, "all have one number of batches");
+  Product over;
+  over.batch = over.batch_d = 2;
+  over.batch_stride_d = 8;
+  refused(over, "the matrices of D don't overlap");
+  Product epilogue;
+  epilogue.bias = epilogue.b;
+  epilogue.epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  refused(epilogue, "a bias needs the epilogue that adds it");
+  Product bias;
+  bias.needs_bias = true;
+  refused(bias, "the bias is there, and of D's type");
+}
+
+TEST_F(PlantedMatmul, CallsThatAreNone) {
+  const auto refused = [&](const Product& product, const char* rule) {
+    EXPECT_EQ(product.run(), CUBLAS_STATUS_INVALID_VALUE);
+    EXPECT_TRUE(finds(rule));
+  };
+  Product chosen;
+  chosen.with_algorithm = false;
+  refused(chosen, "an algorithm that the heuristic gave");
+  Product device;
+  cudaSetDevice(1);
+  device.stream = new_stream();
+  cudaSetDevice(0);
+  refused(device, "the stream is one of the handle's device");
+  Product shared;
+  shared.beta = 1;
+  shared.c = shared.d + 4;
+  refused(shared, "C is D, or shares no memory with it");
+  Product in_place;
+  in_place.c = in_place.d;
+  in_place.c_like_d = false;
+  refused(in_place, "where C is D their layouts are equal");
+  // Some algorithms want a workspace.
+  Product small;
+  small.most_workspace = 1024;
+  for (; small.wanted_workspace == 0 && small.leading_a < 20; ++small.leading_a) small.run();
+  EXPECT_EQ(small.wanted_workspace, 1024u);
+  EXPECT_TRUE(finds("the workspace is as large as the algorithm asked, got 0 of 1024"));
+  Product odd;
+  odd.workspace = odd.c + 4;
+  odd.workspace_bytes = 64;
+  refused(odd, "the workspace is aligned to 256 bytes");
+  Product freed;
+  freed.workspace = on_device(std::vector<char>(256));
+  freed.workspace_bytes = 256;
+  cudaFree(freed.workspace);
+  refused(freed, "operands lie in memory of the device, got the workspace in freed memory");
+  Product bias;
+  bias.bias = on_device(std::vector<float>(2, 1));
+  refused(bias, "operands lie in memory of the device, got the bias in 16 bytes of");
+  void* unwritten = nullptr;
+  cudaMalloc(&unwritten, 16);
+  bias.bias = static_cast<const float*>(unwritten);
+  EXPECT_EQ(bias.run(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_TRUE(
+      finds("operands lie in memory of the device that is allocated and written, got the bias in"));
+}
+
+TEST_F(PlantedMatmul, AttributesThatAreNone) {
+  cublasLtMatrixLayoutOpaque_t layout{};
+  cublasLtMatmulDescOpaque_t product{};
+  cublasLtMatmulPreferenceOpaque_t preference{};
+  const int64_t value = 1;
+  const char* const rule = "the attribute is known, and of its size";
+  EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &value,
+                                             sizeof value),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_TRUE(finds(rule));
+  EXPECT_EQ(cublasLtMatmulDescSetAttribute(&product, CUBLASLT_MATMUL_DESC_TRANSC, &value, 4),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_TRUE(finds(rule));
+  EXPECT_EQ(cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_SEARCH_MODE,
+                                                 &value, 4),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_TRUE(finds(rule));
+  int found_algorithms = 0;
+  EXPECT_EQ(cublasLtMatmulAlgoGetHeuristic(nullptr, &product, &layout, &layout, &layout, &layout,
+                                           &preference, 1, nullptr, &found_algorithms),
+            CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_TRUE(finds("at least one result is asked for"));
 }
 
 }  // namespace aorta::emulated

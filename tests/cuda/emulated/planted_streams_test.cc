@@ -2,6 +2,8 @@
 // list of cases in README.md.
 #include <aorta/tests/cuda/emulated/planted.h>
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -159,6 +161,23 @@ TEST_F(PlantedStreams, StreamsWithoutAnEventBetweenThem) {
   });
 }
 
+// A wait stands for the last record before it: one that comes first waits for nothing.
+TEST_F(PlantedStreams, AWaitBeforeItsRecord) {
+  waits_are_missed([](bool waits) {
+    float* data = on_device(std::vector<float>(64));
+    float* out = on_device(std::vector<float>(64));
+    const cudaStream_t first = new_stream(), second = new_stream();
+    const cudaEvent_t event = new_event();
+    start(set_all, 1, 32, first, data, 64, 3.0f);
+    if (waits) cudaEventRecord(event, first);
+    cudaStreamWaitEvent(second, event, 0);
+    start(add_to, 1, 32, second, static_cast<const float*>(data), out, 64);
+    if (!waits) cudaEventRecord(event, first);
+    cudaStreamSynchronize(second);
+    return on_host(out, 64);
+  });
+}
+
 // 20: copies and registrations of nothing.
 TEST_F(PlantedStreams, NothingIsCopiedOrRegistered) {
   EXPECT_EQ(cudaMemcpyAsync(nullptr, nullptr, 0, cudaMemcpyDefault, nullptr), cudaSuccess);
@@ -213,11 +232,85 @@ TEST_F(PlantedStreams, RegisteredInPartOrTwice) {
   float* to = on_device(std::vector<float>(1024));
   EXPECT_EQ(cudaMemcpyAsync(to, data.data() + 1024, 2048, cudaMemcpyHostToDevice, nullptr),
             cudaErrorInvalidValue);
-  EXPECT_TRUE(finds("registered memory"));
+  EXPECT_TRUE(finds("2048 bytes of registered memory, 1024 bytes into a block of 2048"));
+  std::vector<char> behind(4096);
+  EXPECT_EQ(cudaHostRegister(behind.data() + 2048, 2048, cudaHostRegisterPortable), cudaSuccess);
+  EXPECT_EQ(cudaMemcpyAsync(to, behind.data(), 4096, cudaMemcpyHostToDevice, nullptr),
+            cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("memory that is registered in part"));
+  EXPECT_EQ(cudaHostUnregister(behind.data() + 2048), cudaSuccess);
   EXPECT_EQ(cudaHostUnregister(data.data() + 1), cudaErrorHostMemoryNotRegistered);
   EXPECT_TRUE(finds("the pointer is the one that was registered"));
   EXPECT_EQ(cudaHostUnregister(data.data()), cudaSuccess);
   EXPECT_EQ(found(), "");
+}
+
+// The address space goes while a device may still read it.
+TEST_F(PlantedStreams, UnmappedWhileItIsRegistered) {
+  for (const bool before : {true, false}) {
+    void* data = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    float* to = on_device(std::vector<float>(1024));
+    EXPECT_EQ(cudaHostRegister(data, 4096, cudaHostRegisterPortable), cudaSuccess);
+    cudaMemcpyAsync(to, data, 4096, cudaMemcpyHostToDevice, nullptr);
+    if (before) {
+      munmap(data, 4096);
+      EXPECT_TRUE(
+          finds("registered memory, 0 bytes into a block of 4096 that is no longer mapped"));
+    } else {
+      EXPECT_EQ(found(), "");
+      munmap(data, 4096);
+    }
+    EXPECT_EQ(cudaHostUnregister(data), cudaSuccess);
+    EXPECT_TRUE(finds("memory stays mapped until it is unregistered"));
+  }
+}
+
+TEST_F(PlantedStreams, FlagsAndDevicesThatAreNone) {
+  void* data = nullptr;
+  char byte = 0;
+  int value = 0;
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  const char* const flags = "the flags are known";
+  EXPECT_EQ(cudaHostAlloc(&data, 16, 8), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds(flags));
+  EXPECT_EQ(cudaHostRegister(&byte, 1, 8), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("host memory of at least a byte, and known flags"));
+  EXPECT_EQ(cudaStreamCreateWithFlags(&stream, 8), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds(flags));
+  EXPECT_EQ(cudaEventCreateWithFlags(&event, 8), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds(flags));
+  EXPECT_EQ(cudaStreamWaitEvent(new_stream(), new_event(), 8), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds(flags));
+  EXPECT_EQ(cudaStreamDestroy(nullptr), cudaErrorInvalidResourceHandle);
+  EXPECT_TRUE(finds("stream 0 stays"));
+  EXPECT_EQ(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 9),
+            cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("the device and the attribute must exist"));
+  for (const int peer : {0, 9}) {
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(peer, 0), cudaErrorInvalidDevice);
+    EXPECT_TRUE(finds("the peer is another device, and flags are 0"));
+  }
+}
+
+TEST_F(PlantedStreams, MemoryThatCallsDoNotFind) {
+  float* data = on_device(std::vector<float>(64));
+  cudaPointerAttributes attributes;
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, data), cudaSuccess);
+  EXPECT_EQ(cudaMemsetAsync(data, 0, 257, nullptr), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("the range lies in one allocation that the device may touch"));
+  EXPECT_EQ(cudaMemcpyPeerAsync(data, 1, data, 0, 4, nullptr), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("each pointer is the named device's"));
+  cudaFree(data);
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, data), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("device memory is allocated, got freed memory of cuda:0"));
+  void* unwritten = nullptr;
+  float host = 0;
+  cudaMalloc(&unwritten, 4);
+  cudaMemcpyAsync(&host, unwritten, 4, cudaMemcpyDeviceToHost, nullptr);
+  EXPECT_TRUE(
+      finds("both ranges lie in memory that is allocated and, where it is read, written, got from "
+            "bytes never written"));
 }
 
 TEST_F(PlantedStreams, CopiesThatOverlapOrPointTheWrongWay) {

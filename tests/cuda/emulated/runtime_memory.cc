@@ -40,10 +40,11 @@ struct Copy {
 /// Checks a copy's ranges now or when it runs: by then memory may have been freed.
 std::string problem_of(const Copy& copy, bool when_it_runs) {
   const Memory& memory = Memory::get();
-  std::string problem = memory.problem(copy.to, copy.bytes, Access::write, copy.device, true);
+  std::string problem = memory.problem(
+      copy.to, copy.bytes, when_it_runs ? Access::write : Access::named, copy.device, true);
   if (!problem.empty()) return "to " + problem;
   // Whether the source was written is known when the copy runs.
-  problem = memory.problem(copy.from, copy.bytes, when_it_runs ? Access::read : Access::write,
+  problem = memory.problem(copy.from, copy.bytes, when_it_runs ? Access::read : Access::named,
                            copy.device, true);
   return problem.empty() ? "" : "from " + problem;
 }
@@ -180,6 +181,7 @@ cudaError_t cudaHostUnregister(void* data) {
                     Memory::get().describe(reinterpret_cast<uintptr_t>(data)), page::kMemory,
                     cudaErrorHostMemoryNotRegistered);
     }
+    Memory::get().check_registered();
     Memory::get().release(*piece);
     return cudaSuccess;
   });
@@ -245,15 +247,15 @@ cudaError_t cudaMemsetAsync(void* data, int value, size_t bytes, cudaStream_t ha
     if (!stream || stream->destroyed) return bad_stream("cudaMemsetAsync", "none of these");
     if (bytes == 0) return cudaSuccess;
     const int device = stream->device;
-    const auto problem = [=] {
-      return Memory::get().problem(data, bytes, Access::write, device, false);
+    const auto problem = [=](Access access) {
+      return Memory::get().problem(data, bytes, access, device, false);
     };
-    if (const std::string text = problem(); !text.empty()) {
+    if (const std::string text = problem(Access::named); !text.empty()) {
       return broken("cudaMemsetAsync", "the range lies in one allocation that the device may touch",
                     text, page::kMemory, cudaErrorInvalidValue);
     }
     const auto run = [=] {
-      if (const std::string text = problem(); !text.empty()) {
+      if (const std::string text = problem(Access::write); !text.empty()) {
         report("cudaMemsetAsync", "the range is allocated when the call has its turn", text,
                page::kMemory);
         Streams::get().sticky = cudaErrorIllegalAddress;

@@ -1,5 +1,6 @@
 // The runtime's calls about streams and events.
 #include <aorta/tests/cuda/emulated/call.h>
+#include <aorta/tests/cuda/emulated/collectives.h>
 #include <aorta/tests/cuda/emulated/stream.h>
 
 using namespace aorta::emulated;
@@ -9,6 +10,8 @@ namespace {
 /// The stream of a handle, or null and the broken rule reported.
 CUstream_st* stream_of(const char* name, cudaStream_t handle, cudaError_t& error) {
   CUstream_st* stream = Streams::get().find(handle, current_device());
+  if (stream && stream->legacy) error = Streams::get().forbidden_legacy_use(*stream);
+  if (error != cudaSuccess) return nullptr;
   if (stream && !stream->destroyed) return stream;
   error = broken(name, "the stream must be one that was made and not destroyed",
                  stream ? "a destroyed one" : "none of these", page::kStream,
@@ -78,6 +81,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     CUstream_st* stream = stream_of("cudaStreamSynchronize", handle, error);
     if (!stream) return error;
     if (stream->capture) return stream->capture->invalidate(cudaErrorStreamCaptureUnsupported);
+    check_no_open_group("cudaStreamSynchronize");
     Streams::get().finish({stream, stream->queued});
     return Streams::get().sticky;
   });
@@ -157,6 +161,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     CUevent_st* event = event_of("cudaEventSynchronize", handle, error);
     if (!event) return error;
     if (event->capture) return event->capture->invalidate(cudaErrorCapturedEvent);
+    check_no_open_group("cudaEventSynchronize");
     Streams::get().finish(event->point);
     return Streams::get().sticky;
   });

@@ -26,6 +26,7 @@ struct Settings {
   int devices = 3;
   int multiprocessors = 2;  // few, so that loops over the grid take more than one round
   size_t device_bytes = size_t{16} << 30;
+  int patience = 20000;  // milliseconds that a rank of a communicator waits for the others
 };
 Settings& settings();
 

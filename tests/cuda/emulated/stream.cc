@@ -1,5 +1,6 @@
 #include <aorta/tests/cuda/emulated/call.h>
 #include <aorta/tests/cuda/emulated/memory.h>
+#include <aorta/tests/cuda/emulated/pieces.h>
 #include <aorta/tests/cuda/emulated/sanitizer.h>
 #include <aorta/tests/cuda/emulated/settings.h>
 #include <aorta/tests/cuda/emulated/stream.h>
@@ -77,11 +78,7 @@ CUevent_st* Streams::find_event(cudaEvent_t handle) {
 cudaError_t Streams::queue(CUstream_st& stream, Operation operation) {
   if (stream.capture) return add_node(stream, std::move(operation));
   if (stream.legacy) {
-    for (CUstream_st& other : streams_) {
-      if (other.device == stream.device && other.waits_for_legacy && other.capture) {
-        return other.capture->invalidate(cudaErrorStreamCaptureImplicit);
-      }
-    }
+    if (const cudaError_t error = forbidden_legacy_use(stream); error != cudaSuccess) return error;
   }
   for (CUstream_st& other : streams_) {
     const bool ordered =
@@ -90,6 +87,7 @@ cudaError_t Streams::queue(CUstream_st& stream, Operation operation) {
     // Also what is done by now: the thread sanitizer knows the order by it.
     if (ordered && other.queued > 0) operation.after.push_back({&other, other.queued});
   }
+  operation.moment = Pieces::get().now();
   stream.operations.push_back(std::move(operation));
   stream.marks.push_back(0);
   ++stream.queued;
@@ -98,6 +96,25 @@ cudaError_t Streams::queue(CUstream_st& stream, Operation operation) {
   if (settings().mode == Mode::eager) finish({&stream, stream.queued});
   drift();
   return sticky;
+}
+
+// CUDA C++ Programming Guide, "Prohibited and Unhandled Operations": both.
+cudaError_t Streams::forbidden_legacy_use(const CUstream_st& legacy) {
+  for (CUstream_st& other : streams_) {
+    if (other.device == legacy.device && other.waits_for_legacy && other.capture) {
+      return other.capture->invalidate(cudaErrorStreamCaptureImplicit);
+    }
+  }
+  return cudaSuccess;
+}
+
+cudaError_t Streams::forbidden_device_wait(int device) {
+  cudaError_t error = cudaSuccess;
+  for (CUstream_st& stream : streams_) {
+    if (stream.device != device || !stream.capture) continue;
+    error = stream.capture->invalidate(cudaErrorStreamCaptureUnsupported);
+  }
+  return error;
 }
 
 std::vector<std::shared_ptr<Capture>> Streams::captures() const {
@@ -137,11 +154,21 @@ void Streams::run_next(CUstream_st& stream) {
   follow(mine);  // the thread that queued it, so far
   if (operation.run && sticky == cudaSuccess) {
     const DeviceAccess access;
+    Pieces::get().show(operation.moment);
     const Seen seen;
     operation.run();
   }
   release(stream.marks[stream.done]);
   ++stream.done;
+  if (Pieces::get().remembers_much()) forget_pieces();
+}
+
+void Streams::forget_pieces() {
+  uint64_t oldest = Pieces::get().now();
+  for (const CUstream_st& stream : streams_) {
+    if (!stream.operations.empty()) oldest = std::min(oldest, stream.operations.front().moment);
+  }
+  Pieces::get().forget(oldest);
 }
 
 void Streams::finish(const Point& point) {

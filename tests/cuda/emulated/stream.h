@@ -25,6 +25,7 @@ struct Operation {
   std::string name;
   std::function<void()> run;
   std::vector<Point> after;
+  uint64_t moment = 0;  // of Pieces, when it was queued
 };
 
 }  // namespace aorta::emulated
@@ -71,6 +72,11 @@ class Streams {
 
   /// Queues work, or adds it to the graph that the stream's work becomes; what the call returns.
   cudaError_t queue(CUstream_st& stream, Operation operation);
+  /// Stream 0 isn't used while a stream that waits for it is captured: an error, and that capture
+  /// is invalid.
+  cudaError_t forbidden_legacy_use(const CUstream_st& legacy);
+  /// A device isn't waited for while a stream of it is captured: the same, in any mode.
+  cudaError_t forbidden_device_wait(int device);
   /// The captures that go on.
   std::vector<std::shared_ptr<Capture>> captures() const;
   /// The stream's work comes after a captured event, and is captured too.
@@ -102,6 +108,8 @@ class Streams {
 
  private:
   void run_next(CUstream_st& stream);
+  /// What no work that is queued will see.
+  void forget_pieces();
   void start_thread(CUstream_st& stream);
   void work(CUstream_st& stream);
   std::condition_variable changed_;
