@@ -4,6 +4,7 @@
 #include <aorta/models/mlp.h>
 #include <aorta/models/segmentation.h>
 #include <aorta/models/unet.h>
+#include <aorta/models/video_resnet.h>
 
 #include <algorithm>
 
@@ -15,6 +16,11 @@ using Make = nn::AnyModule (*)(const ModelOptions& options);
 template <const ResNetLayout& layout>
 nn::AnyModule resnet(const ModelOptions& options) {
   return ResNet(layout, options.num_classes.value_or(1000));
+}
+
+template <const VideoResNetLayout& layout>
+nn::AnyModule video_resnet(const ModelOptions& options) {
+  return VideoResNet(layout, options.num_classes.value_or(400));
 }
 
 template <class Network, const ResNetLayout& layout>
@@ -52,6 +58,9 @@ constexpr Entry kEntries[] = {
      [](const ModelOptions& o) {
        return nn::AnyModule(UNet({.num_classes = o.num_classes.value_or(1), .base_channels = 16}));
      }},
+    {"r3d_18", video_resnet<kR3D18>},
+    {"mc3_18", video_resnet<kMC318>},
+    {"r2plus1d_18", video_resnet<kR2Plus1D18>},
 };
 
 bool is_aux(const std::string& name) { return name.compare(0, 15, "aux_classifier.") == 0; }

@@ -10,6 +10,7 @@
 #include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/synth/synth.h>
 #include <aorta/apps/echo/train.h>
+#include <aorta/apps/echo/video/video.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/process/init.h>
 #include <aorta/core/version.h>
@@ -153,18 +154,21 @@ void add_field(CLI::App& app, const char* group, const std::string& name, T& fie
   option->group(group)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-Command train_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("train", "Trains a segmenter in a run folder");
-  auto options = std::make_shared<TrainOptions>();
+/// A command that trains: its settings, and the flags about its folder. `output` says where it is
+/// when it is left out.
+template <class Options>
+Command run_command(CLI::App& app, const char* name, const char* description, const char* output,
+                    int (*run)(Options)) {
+  CLI::App* command = app.add_subcommand(name, description);
+  auto options = std::make_shared<Options>();
   auto config = std::make_shared<std::string>();
-  options->settings([&](const char* group, const char* name, auto& field, const char* description) {
-    add_field(*command, group, name, field, description);
+  options->settings([&](const char* group, const char* flag, auto& field, const char* text) {
+    add_field(*command, group, flag, field, text);
   });
-  add_field(*command, "Output", "output", options->output,
-            "the run's folder; output/segmentation/MODEL_random (or _pretrained) when left out");
+  add_field(*command, "Output", "output", options->output, output);
   add_field(*command, "Output", "resume", options->resume, "go on with the run in --output");
   add_field(*command, "Output", "allow_changed_data", options->allow_changed_data,
-            "go on with --resume though the videos or their tracings are others");
+            "go on with --resume though the videos or what is told of them are others");
   add_field(*command, "Output", "overwrite", options->overwrite, "replace the run in --output");
   add_field(*command, "Output", "profile", options->profile,
             "time the first steps: trace.json, profile.txt");
@@ -172,7 +176,20 @@ Command train_command(CLI::App& app) {
   add_field(*command, "Training", "config", *config,
             "a file of \"name: value\" lines, as args.yaml; flags override it");
   // config stays: its flag writes to it when the arguments are parsed.
-  return {command, [options, config] { return train(*options); }};
+  return {command, [options, config, run] { return run(*options); }};
+}
+
+Command train_command(CLI::App& app) {
+  return run_command<TrainOptions>(
+      app, "train", "Trains a segmenter in a run folder",
+      "the run's folder; output/segmentation/MODEL_random (or _pretrained) when left out", train);
+}
+
+Command video_command(CLI::App& app) {
+  return run_command<VideoOptions>(
+      app, "video", "Trains a network that tells the ejection fraction of clips, in a run folder",
+      "the run's folder; output/video/MODEL_FRAMES_PERIOD_pretrained (or _random) when left out",
+      train_on_clips);
 }
 
 constexpr const char* kWeights = "a run's folder (its best weights), or a file of weights";
@@ -180,7 +197,7 @@ constexpr const char* kModelName = "network of weights that don't say it";
 
 Command evaluate_command(CLI::App& app) {
   CLI::App* command =
-      app.add_subcommand("evaluate", "Dice and ejection fractions of a segmenter on a split");
+      app.add_subcommand("evaluate", "Dice and ejection fractions of a run's network on a split");
   auto options = std::make_shared<EvaluateOptions>();
   command->add_option("--weights", options->run_or_weights, kWeights)->required();
   add_field(*command, "Running", "model_name", options->model_name, kModelName);
@@ -191,6 +208,8 @@ Command evaluate_command(CLI::App& app) {
   add_field(*command, "Running", "device", options->device, "auto, cpu, cuda or cuda:N");
   add_field(*command, "Output", "output", options->output,
             "folder for tables and plots; the run's when left out");
+  add_field(*command, "Output", "predictions", options->predictions,
+            "a table besides, FileName and EF_pred, as CardioBench reads it");
   add_field(*command, "Output", "save_video", options->save_video, "segment its videos, too");
   add_field(*command, "Output", "quiet", options->quiet, "no progress bar");
   return {command, [options] {
@@ -391,15 +410,16 @@ std::string usage_text(const CLI::ParseError& error, const CLI::App& app) {
          " --help` lists what there is";
 }
 
-/// Adds the lines of a file as flags of `train`. Each is parsed alone first, so that an error has
-/// its line.
-void append_file(const std::string& path, std::vector<std::string>& arguments) {
+/// Adds the lines of a file as flags of the command `name`. Each is parsed alone first, so that an
+/// error has its line.
+void append_file(const std::string& path, Command (*command_of)(CLI::App& app), const char* name,
+                 std::vector<std::string>& arguments) {
   for (const auto& [flag, place] : flags_of_yaml(path)) {
     arguments.push_back(with_known_letters(flag));
     CLI::App app("", "aorta-echo");
-    const Command command = train_command(app);  // holds what the flags write to
+    const Command command = command_of(app);  // holds what the flags write to
     try {
-      app.parse(std::vector<std::string>{arguments.back(), "train"});  // as CLI11 takes them
+      app.parse(std::vector<std::string>{arguments.back(), name});  // as CLI11 takes them
     } catch (const CLI::ParseError& error) {
       throw Failure(ExitCode::usage, place + ": " + usage_text(error, app));
     }
@@ -408,14 +428,18 @@ void append_file(const std::string& path, std::vector<std::string>& arguments) {
 
 /// The arguments, those of files first: flags override --config, and that what a resumed run has.
 std::vector<std::string> with_files(const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments[0] != "train") return arguments;
+  const bool video = !arguments.empty() && arguments[0] == "video";
+  if (!video && (arguments.empty() || arguments[0] != "train")) return arguments;
+  const auto append = [&](const std::string& path, std::vector<std::string>& all) {
+    append_file(path, video ? video_command : train_command, video ? "video" : "train", all);
+  };
   std::vector<std::string> all{arguments[0]};
   const std::string output = value_of(arguments, "--output");
   const bool resumes = std::find(arguments.begin(), arguments.end(), "--resume") != arguments.end();
   const std::string own = output + "/args.yaml";
-  if (resumes && !output.empty() && access(own.c_str(), R_OK) == 0) append_file(own, all);
+  if (resumes && !output.empty() && access(own.c_str(), R_OK) == 0) append(own, all);
   const std::string config = value_of(arguments, "--config");
-  if (!config.empty()) append_file(config, all);
+  if (!config.empty()) append(config, all);
   all.insert(all.end(), arguments.begin() + 1, arguments.end());
   return all;
 }
@@ -449,8 +473,9 @@ int run_command_line(int argc, char** argv) try {
   app.fallthrough(false);
   app.formatter(std::make_shared<PlainHelp>());
   const std::vector<Command> commands = {
-      train_command(app),   evaluate_command(app), segment_command(app), synth_command(app),
-      compare_command(app), data_command(app),     doctor_command(app),  export_command(app)};
+      train_command(app),   video_command(app),  evaluate_command(app),
+      segment_command(app), synth_command(app),  compare_command(app),
+      data_command(app),    doctor_command(app), export_command(app)};
   refuse_empty_values(app);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) argument = with_known_letters(argument);

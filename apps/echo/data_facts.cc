@@ -14,7 +14,7 @@ namespace {
 
 struct Video {
   std::string name;
-  int64_t traces = 0;  // a checksum
+  int64_t fact = 0;  // a checksum
   int64_t bytes = 0;
 };
 
@@ -42,14 +42,12 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
-}  // namespace
-
-State data_facts(const data::Echo& videos) {
+State facts_of(const data::Echo& videos, const std::function<uint32_t(int64_t)>& checksum_of) {
   std::string names;
   std::vector<int64_t> numbers;
   for (int64_t i = 0; i < videos.size(); ++i) {
     names += videos.file_name(i) + '\0';
-    numbers.push_back(checksum(videos.small_trace(i), checksum(videos.large_trace(i), 0)));
+    numbers.push_back(checksum_of(i));
     std::error_code error;
     const auto bytes = std::filesystem::file_size(videos.path(i), error);
     // That it isn't there is said by reading it. Another error would be taken for a change later.
@@ -63,7 +61,22 @@ State data_facts(const data::Echo& videos) {
   return facts;
 }
 
-std::string data_difference(const State& before, const State& now, const std::string& split) {
+}  // namespace
+
+State data_facts(const data::Echo& videos) {
+  return facts_of(videos, [&](int64_t i) {
+    return checksum(videos.small_trace(i), checksum(videos.large_trace(i), 0));
+  });
+}
+
+State data_facts(const data::Echo& videos, std::span<const float> told) {
+  return facts_of(videos, [&](int64_t i) {
+    return io::crc32c(&told[static_cast<size_t>(i)], sizeof(float), 0);
+  });
+}
+
+std::string data_difference(const State& before, const State& now, const std::string& split,
+                            const std::string& fact) {
   const std::vector<Video> old = videos_of(before), present = videos_of(now);
   std::map<std::string, const Video*> was;
   for (const Video& video : old) was[video.name] = &video;
@@ -74,7 +87,7 @@ std::string data_difference(const State& before, const State& now, const std::st
       added.push_back(video.name);
       continue;
     }
-    if (found->second->traces != video.traces) traced.push_back(video.name);
+    if (found->second->fact != video.fact) traced.push_back(video.name);
     if (found->second->bytes != video.bytes) sized.push_back(video.name);
     was.erase(found);
   }
@@ -91,7 +104,7 @@ std::string data_difference(const State& before, const State& now, const std::st
                       [](const Video& one, const Video& other) { return one.name == other.name; });
     if (a != old.end()) say("has " + io::quote(b->name) + " where " + io::quote(a->name) + " was");
   }
-  if (!traced.empty()) say("has other tracings of " + list_of(traced));
+  if (!traced.empty()) say("has other " + fact + " of " + list_of(traced));
   if (!sized.empty()) say("has files of other sizes for " + list_of(sized));
   return text.empty() ? "" : split + " " + text;
 }

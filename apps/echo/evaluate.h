@@ -6,6 +6,7 @@
 #include <aorta/data/datasets/echo.h>
 
 #include <functional>
+#include <span>
 
 namespace aorta::echo {
 
@@ -51,6 +52,11 @@ std::string to_string(const Evaluation& evaluation);
 /// "dice overall 0.9012 large 0.9150 small 0.8821".
 std::string dice_line(const Evaluation& evaluation);
 
+/// "FileName,EF_pred" and a row a video, the names without suffix as EchoNet's table has them; the
+/// columns of CardioBench (github.com/BioMedIA-MBZUAI/CardioBench, evaluation/echonet_dynamic.py).
+/// No number where none was found.
+std::string predictions_table(std::span<const std::string> names, std::span<const double> efs);
+
 /// The two traced frames of a video with its traces and the network's masks, to look at.
 struct EvaluatedFrames {
   size_t video = 0;                 // in Evaluation::videos
@@ -77,6 +83,8 @@ struct EvaluateOptions {
   std::string split = "test";
   /// The folder for the files, made where it isn't there; empty: the run's.
   std::string output = {};
+  /// A table besides, of FileName and EF_pred, which CardioBench's scripts read; empty: none.
+  std::string predictions = {};
   std::string device = "auto";
   int64_t batch_size = 20;
   int num_workers = 4;
@@ -85,8 +93,8 @@ struct EvaluateOptions {
   bool quiet = false;  // no progress bar
 };
 
-/// The command: prints the table, writes the files and ends with the line of Dice scores. Throws
-/// Failure.
+/// The command: prints the table, writes the files and ends with the line of Dice scores, or for
+/// weights of `aorta-echo video` with that of its errors. Throws Failure.
 void evaluate(const EvaluateOptions& options);
 
 }  // namespace aorta::echo

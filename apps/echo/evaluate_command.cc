@@ -6,9 +6,11 @@
 #include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/trainer.h>
+#include <aorta/apps/echo/video/clip_report.h>
 #include <aorta/core/io/bytes.h>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -39,7 +41,66 @@ std::string folder_of(const std::string& run_or_weights) {
   return folder.empty() ? "." : folder;
 }
 
+bool tells_a_number(const std::string& run_or_weights) {
+  const std::string file = weights_file(run_or_weights);
+  return names_its_network(file) && State::load(file).contains("regressor.model_name");
+}
+
+void write_predictions(const EvaluateOptions& options, std::span<const std::string> names,
+                       std::span<const double> efs) {
+  if (options.predictions.empty()) return;
+  write_file(options.predictions, predictions_table(names, efs));
+  std::printf("wrote %s\n", options.predictions.c_str());
+}
+
+// The same of weights of `aorta-echo video`.
+void evaluate_regressor(const EvaluateOptions& options, data::EchoSplit split,
+                        const std::string& data_dir) {
+  if (options.save_video)
+    throw Failure(ExitCode::usage,
+                  "--save_video: needs weights of a segmenter, got those of `aorta-echo video`");
+  const Regressor regressor =
+      with_code(ExitCode::data, [&] { return load_regressor(options.run_or_weights); });
+  if (!options.predictions.empty() && regressor.task != "EF")
+    throw Failure(ExitCode::usage,
+                  "--predictions: needs weights that tell EF, got " + io::quote(regressor.task));
+  regressor.net->to(ToOptions{.device = choose_device(options.device),
+                              .memory_format = MemoryFormat::channels_last});
+  const std::string folder =
+      options.output.empty() ? folder_of(options.run_or_weights) : options.output;
+  make_folder(folder);
+  catch_interrupts();
+  report::ProgressBar bar({.quiet = options.quiet});
+  if (const std::string note = device_note(options.device); !note.empty()) bar.print(note);
+  const ClipEvaluation evaluation = with_code(ExitCode::data, [&] {
+    return evaluate_clips(regressor, data_dir, split,
+                          {.batch_size = options.batch_size,
+                           .num_workers = options.num_workers,
+                           .progress = progress_on(bar, "evaluate " + options.split)});
+  });
+  std::fputs(to_string(evaluation).c_str(), stdout);
+  write_clip_evaluation(evaluation, folder);
+  std::vector<std::string> names;
+  std::vector<double> efs;
+  for (const RegressedVideo& video : evaluation.videos) {
+    names.push_back(video.file_name);
+    efs.push_back(video.found);
+  }
+  write_predictions(options, names, efs);
+  std::printf("%s\n", last_line(evaluation).c_str());
+}
+
 }  // namespace
+
+std::string predictions_table(std::span<const std::string> names, std::span<const double> efs) {
+  check(names.size() == efs.size(), "predictions", "there must be a number a video", efs.size(),
+        " for ", names.size());
+  std::string text = "FileName,EF_pred\n";
+  for (size_t i = 0; i < names.size(); ++i)
+    text += csv_field(stem_of(names[i])) + "," +
+            (std::isfinite(efs[i]) ? fmt::format("{:.4f}", efs[i]) : "") + "\n";
+  return text;
+}
 
 data::EchoSplit split_of(const std::string& name) {
   for (const data::EchoSplit split :
@@ -97,6 +158,8 @@ void evaluate(const EvaluateOptions& options) {
   check_positive("--batch_size", options.batch_size);
   check_workers("--num_workers", options.num_workers);
   const std::string data_dir = data_folder(options.data_dir);
+  if (with_code(ExitCode::data, [&] { return tells_a_number(options.run_or_weights); }))
+    return evaluate_regressor(options, split, data_dir);
   const Segmenter segmenter = with_code(ExitCode::data, [&] {
     return load_segmenter(options.run_or_weights,
                           {.model_name = options.model_name,
@@ -118,6 +181,13 @@ void evaluate(const EvaluateOptions& options) {
   std::fputs(to_string(evaluation).c_str(), stdout);
   for (const std::string& file : write_evaluation(evaluation, folder))
     std::printf("wrote %s\n", file.c_str());
+  std::vector<std::string> names;
+  std::vector<double> efs;
+  for (const EvaluatedVideo& video : evaluation.videos) {
+    names.push_back(video.file_name);
+    efs.push_back(video.found_ef);
+  }
+  write_predictions(options, names, efs);
   if (options.save_video) {
     segment_split(segmenter, {.data_dir = data_dir,
                               .split = split,

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/apps/echo/trainer.h>
+#include <aorta/apps/echo/training_loop.h>
 
 #include <string>
 #include <vector>
@@ -11,8 +11,8 @@ namespace aorta::echo {
 struct HistoryRow {
   int64_t epoch = 0;  // from 0
   bool training = true;
-  double loss = 0;  // a pixel's
-  double overall_dice = 0, large_dice = 0, small_dice = 0;
+  double loss = 0;             // a pixel's, or a video's
+  std::vector<double> scores;  // as many as the history has columns for
   double seconds = 0;
   int64_t samples = 0;
   int64_t memory_allocated = 0, memory_reserved = 0;  // bytes, the most so far and now
@@ -20,12 +20,13 @@ struct HistoryRow {
 };
 
 /// `device`: whose memory is counted.
-HistoryRow history_row(int64_t epoch, bool training, const Totals& totals, int64_t batch_size,
-                       Device device = {});
+HistoryRow history_row(int64_t epoch, bool training, const Totals& totals,
+                       const std::vector<Score>& scores, int64_t batch_size, Device device = {});
 
 /// All phases of a run.
 struct History {
-  std::vector<HistoryRow> rows;
+  std::vector<std::string> score_columns;
+  std::vector<HistoryRow> rows = {};
 
   /// log.csv, with a header.
   std::string csv() const;

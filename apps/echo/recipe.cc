@@ -10,7 +10,7 @@
 
 namespace aorta::echo {
 
-std::unique_ptr<optim::Optimizer> make_optimizer(const TrainOptions& options,
+std::unique_ptr<optim::Optimizer> make_optimizer(const RunOptions& options,
                                                  const std::vector<Tensor>& parameters) {
   const std::string& name = options.optimizer;
   const double lr = options.lr, decay = options.weight_decay;
@@ -37,7 +37,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const TrainOptions& options,
                     io::quote(name));
 }
 
-Schedule make_schedule(const TrainOptions& options, optim::Optimizer& optimizer,
+Schedule make_schedule(const RunOptions& options, optim::Optimizer& optimizer,
                        int64_t steps_per_epoch) {
   const int64_t epochs = std::max<int64_t>(options.num_epochs, 1);
   const std::string& name = options.schedule;
@@ -107,7 +107,8 @@ void load_initial_weights(Segmenter& segmenter, const std::string& run_or_file) 
 }
 
 std::string pretrained_weights(const std::string& model_name) {
-  if (model_name.find("resnet") == std::string::npos)
+  const bool of_clips = model_name.ends_with("_18");
+  if (!of_clips && model_name.find("resnet") == std::string::npos)
     throw Failure(ExitCode::usage,
                   "--pretrained: torchvision must have weights of the network, as of "
                   "deeplabv3_resnet50, deeplabv3_resnet101, fcn_resnet50 and fcn_resnet101, got " +
@@ -120,13 +121,15 @@ std::string pretrained_weights(const std::string& model_name) {
       "/aorta";
   const std::string path = folder + "/" + model_name + ".safetensors";
   if (is_there(path)) return path;
-  throw Failure(
-      ExitCode::environment,
-      "--pretrained: torchvision's weights must be in " + path +
-          ", got no such file; where torchvision is, make it by: mkdir -p " + shell_quoted(folder) +
-          " && python3 -c \"import sys, torchvision, safetensors.torch as s; "
-          "s.save_file(torchvision.models.segmentation." +
-          model_name + "(weights='DEFAULT').state_dict(), sys.argv[1])\" " + shell_quoted(path));
+  throw Failure(ExitCode::environment,
+                "--pretrained: torchvision's weights must be in " + path +
+                    ", got no such file; where torchvision is, make it by: mkdir -p " +
+                    shell_quoted(folder) +
+                    " && python3 -c \"import sys, torchvision, safetensors.torch as s; "
+                    "s.save_file(torchvision.models." +
+                    (of_clips ? "video." : "segmentation.") + model_name +
+                    "(weights='DEFAULT').state_dict(), sys.argv[1])\" " + shell_quoted(path) +
+                    (of_clips ? "; --random begins without" : ""));
 }
 
 }  // namespace aorta::echo

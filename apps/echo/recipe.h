@@ -1,9 +1,8 @@
 #pragma once
 
 #include <aorta/apps/echo/segmenter.h>
-#include <aorta/apps/echo/train_options.h>
+#include <aorta/apps/echo/training_loop.h>
 #include <aorta/data/images/transforms.h>
-#include <aorta/optim/scheduler.h>
 
 #include <memory>
 
@@ -12,15 +11,10 @@
 namespace aorta::echo {
 
 /// Throws Failure(usage) for a name that isn't known, or a learning rate that isn't positive.
-std::unique_ptr<optim::Optimizer> make_optimizer(const TrainOptions& options,
+std::unique_ptr<optim::Optimizer> make_optimizer(const RunOptions& options,
                                                  const std::vector<Tensor>& parameters);
 
-/// A learning rate schedule and when it steps.
-struct Schedule {
-  std::unique_ptr<optim::LRScheduler> schedule;
-  bool every_step = false;  // else every epoch
-};
-Schedule make_schedule(const TrainOptions& options, optim::Optimizer& optimizer,
+Schedule make_schedule(const RunOptions& options, optim::Optimizer& optimizer,
                        int64_t steps_per_epoch);
 
 /// What `--augment` does to a pair of frames and their masks.

@@ -31,11 +31,12 @@ const std::map<std::string, bool>& names_of_a_run() {
     for (const char* file :
          {"args.yaml", "log.csv", "train.log", "curves.svg", "dice.svg", "report.html", "size.csv",
           "trace.json", "profile.txt", "replay.safetensors", "best.safetensors",
-          "checkpoint.safetensors", "checkpoint.safetensors.1"})
+          "checkpoint.safetensors", "checkpoint.safetensors.1", "mae.svg"})
       all[file] = false;
     for (const char* folder : {"size", "videos", "samples"}) all[folder] = true;
     for (const char* split : {"train", "val", "test", "all"})
-      for (const char* rest : {"_dice.csv", "_ef.csv", "_ef.svg", "_bland_altman.svg"})
+      for (const char* rest : {"_dice.csv", "_ef.csv", "_ef.svg", "_bland_altman.svg",
+                               "_predictions.csv", "_values.csv", "_scatter.svg", "_roc.svg"})
         all[std::string(split) + rest] = false;
     return all;
   }();
@@ -188,6 +189,28 @@ std::vector<Setting> settings_of_yaml(std::string_view text, const std::string& 
   return settings;
 }
 
+template <class Options>
+std::string text_of_settings(const std::string& command, Options copy) {
+  std::string text = "# aorta-echo " + command + " --config args.yaml repeats this run.\n";
+  const auto value_text = [](const auto& value) {
+    using T = std::decay_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, std::string>)
+      return value;
+    else
+      return fmt::format("{}", value);
+  };
+  copy.settings([&](const char*, const char* name, auto& value, const char*) {
+    if constexpr (requires { value.has_value(); }) {
+      if (value) text += std::string(name) + ": " + value_text(*value) + "\n";
+    } else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+      if (!value.empty()) text += std::string(name) + ": " + text_of_yaml(value) + "\n";
+    } else {
+      text += std::string(name) + ": " + value_text(value) + "\n";
+    }
+  });
+  return text;
+}
+
 }  // namespace
 
 void check_holds_a_run(const std::string& path) {
@@ -334,27 +357,8 @@ State RunFolder::load_checkpoint(std::string& note) const {
   }
 }
 
-std::string args_yaml(const TrainOptions& options) {
-  std::string text = "# aorta-echo train --config args.yaml repeats this run.\n";
-  TrainOptions copy = options;
-  const auto value_text = [](const auto& value) {
-    using T = std::decay_t<decltype(value)>;
-    if constexpr (std::is_same_v<T, std::string>)
-      return value;
-    else
-      return fmt::format("{}", value);
-  };
-  copy.settings([&](const char*, const char* name, auto& value, const char*) {
-    if constexpr (requires { value.has_value(); }) {
-      if (value) text += std::string(name) + ": " + value_text(*value) + "\n";
-    } else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
-      if (!value.empty()) text += std::string(name) + ": " + text_of_yaml(value) + "\n";
-    } else {
-      text += std::string(name) + ": " + value_text(value) + "\n";
-    }
-  });
-  return text;
-}
+std::string args_yaml(const TrainOptions& options) { return text_of_settings("train", options); }
+std::string args_yaml(const VideoOptions& options) { return text_of_settings("video", options); }
 
 void check_resumable(const std::string& before, const std::string& now) {
   const auto parsed = [](const std::string& text, const char* name) {

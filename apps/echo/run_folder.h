@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/apps/echo/train_options.h>
+#include <aorta/apps/echo/video/video_options.h>
 #include <aorta/core/io/state.h>
 
 #include <optional>
@@ -63,6 +64,7 @@ void check_holds_a_run(const std::string& path);
 
 /// "name: value" lines.
 std::string args_yaml(const TrainOptions& options);
+std::string args_yaml(const VideoOptions& options);
 /// Throws Failure(usage) when a setting on which a run's numbers depend isn't what it was; both are
 /// texts of args_yaml.
 void check_resumable(const std::string& before, const std::string& now);

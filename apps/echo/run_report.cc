@@ -1,18 +1,12 @@
 #include <aorta/aorta.h>
-#include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/overlay.h>
 #include <aorta/apps/echo/run_report.h>
-#include <aorta/core/process/limits.h>
 #include <aorta/report/canvas.h>
-#include <aorta/report/page.h>
-#include <aorta/report/plot.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 namespace aorta::echo {
 namespace {
@@ -20,34 +14,7 @@ namespace {
 constexpr report::Colour kTraceColour{250, 204, 21};
 constexpr int kSampleSide = 224;
 
-report::Axis epoch_axis() { return {.label = "epoch", .low = 1, .whole = true}; }
-
-/// A column of the history: epochs from 1, and the values of a phase.
-struct Curve {
-  std::vector<double> x, y;
-};
-Curve curve(const History& history, bool training, double HistoryRow::*column) {
-  Curve curve;
-  for (const HistoryRow& row : history.rows) {
-    if (row.training != training) continue;
-    curve.x.push_back(static_cast<double>(row.epoch + 1));
-    curve.y.push_back(row.*column);
-  }
-  return curve;
-}
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::string seconds_text(double seconds) { return fmt::format("{:.1f} s", seconds); }
-
-std::string score(const Interval& interval) {
-  return fmt::format("{:.4f} ({:.4f} to {:.4f})", interval.value, interval.low, interval.high);
-}
+std::string score(const Interval& interval) { return interval_text("{:.4f}", interval); }
 
 const Evaluation* evaluation_of(const std::vector<Evaluation>& evaluations,
                                 const std::string& split) {
@@ -67,27 +34,10 @@ void add_highlights(report::Page& page, const History& history,
   const int64_t best = history.best_epoch();
   for (const HistoryRow& row : history.rows) {
     if (row.training || row.epoch != best) continue;
-    pairs.emplace_back("val Dice", fmt::format("{:.4f}", row.overall_dice));
+    pairs.emplace_back("val Dice", fmt::format("{:.4f}", row.scores[0]));
     pairs.emplace_back("best epoch", fmt::format("{}", best + 1));
   }
   if (!pairs.empty()) page.highlights(pairs);
-}
-
-void add_training(report::Page& page, const History& history) {
-  page.section("Training").figure(loss_curves(history), "Loss of a pixel, each epoch.");
-  page.figure(dice_curves(history), "Dice of both frames, all pixels pooled, each epoch.");
-  std::vector<report::Page::Row> rows;
-  for (const HistoryRow& row : history.rows)
-    rows.push_back({fmt::format("{}", row.epoch + 1), row.training ? "train" : "val",
-                    fmt::format("{:.4f}", row.loss), fmt::format("{:.4f}", row.overall_dice),
-                    fmt::format("{:.4f}", row.large_dice), fmt::format("{:.4f}", row.small_dice),
-                    seconds_text(row.seconds)});
-  // The first and the last are enough to see; log.csv has all.
-  constexpr size_t kMost = 24;
-  if (rows.size() > kMost)
-    rows.erase(rows.begin() + kMost / 2,
-               rows.begin() + static_cast<ptrdiff_t>(rows.size() - kMost / 2));
-  page.table({"epoch", "phase", "loss", "Dice", "large", "small", "time"}, rows);
 }
 
 void add_evaluation(report::Page& page, const RunFolder& folder,
@@ -142,43 +92,20 @@ void add_examples(report::Page& page, const Segmenter& best, const TrainOptions&
   page.pictures(pictures);
 }
 
-void add_time(report::Page& page, const History& history, const RunTimes& times,
-              const data::StallAccount& account) {
-  double whole = 0;
-  for (const HistoryRow& row : history.rows) whole += row.seconds;
-  page.section("Time").paragraph(
-      fmt::format("{} in all epochs. Where the run's time went:", seconds_text(whole)));
-  std::vector<report::Page::Row> rows;
-  for (const auto& [name, seconds] : kRunTimes)
-    rows.push_back({name, seconds_text(times.*seconds)});
-  page.table({"stage", "time"}, rows);
-  page.heading("The last epoch's data").code(account.table());
-}
-
 }  // namespace
-
-std::string loss_curves(const History& history) {
-  report::Plot plot({.title = "Loss", .x = epoch_axis(), .y = {"loss of a pixel"}});
-  for (const bool training : {true, false}) {
-    const Curve c = curve(history, training, &HistoryRow::loss);
-    plot.line(training ? "train" : "val", c.x, c.y);
-  }
-  return plot.svg();
-}
 
 std::string dice_curves(const History& history) {
   report::Plot plot(
       {.title = "Dice", .x = epoch_axis(), .y = {.label = "Dice", .low = 0, .high = 1}});
-  const std::pair<const char*, double HistoryRow::*> columns[] = {
-      {"val", &HistoryRow::overall_dice},
-      {"val, end of diastole", &HistoryRow::large_dice},
-      {"val, end of systole", &HistoryRow::small_dice}};
-  const Curve train = curve(history, true, &HistoryRow::overall_dice);
-  plot.line("train", train.x, train.y);
-  for (const auto& [name, column] : columns) {
-    const Curve c = curve(history, false, column);
+  const auto draw = [&](const char* name, bool training, size_t score) {
+    const Curve c =
+        curve(history, training, [&](const HistoryRow& row) { return row.scores[score]; });
     plot.line(name, c.x, c.y);
-  }
+  };
+  draw("train", true, 0);
+  draw("val", false, 0);
+  draw("val, end of diastole", false, 1);
+  draw("val, end of systole", false, 2);
   return plot.svg();
 }
 
@@ -190,41 +117,7 @@ Tensor sample_picture(const Tensor& frame, const Tensor& mask, const Tensor& tra
   return canvas.image();
 }
 
-RunRecords::RunRecords(const RunFolder& folder, Console& console, const State* checkpoint)
-    : folder_(folder), console_(console) {
-  if (checkpoint && checkpoint->contains("events.file")) {
-    try {
-      events_ = report::EventWriter::resume(
-          folder_.file(checkpoint->get<std::string>("events.file")),
-          static_cast<uint64_t>(checkpoint->get<int64_t>("events.bytes")));
-      return;
-    } catch (const Error& error) {
-      console_.warn(std::string(error.what()) + "; a new event file begins here");
-    }
-  } else {
-    // A run that was stopped before its first checkpoint left these; its rows come again.
-    folder_.remove_starting("events.out.tfevents.");
-  }
-  careful([&] { events_.emplace(folder_.path()); });
-}
-
-void RunRecords::careful(const std::function<void()>& write) {
-  try {
-    write();
-  } catch (const Error& error) {
-    console_.warn(std::string(error.what()) + "; the training goes on");
-  } catch (const std::bad_alloc&) {
-    console_.warn("memory: there must be enough for a picture, got no more; the training goes on");
-  }
-}
-
-void RunRecords::write_history(const History& history) {
-  careful([&] { folder_.write("log.csv", history.csv()); });
-  careful([&] { folder_.write("curves.svg", loss_curves(history)); });
-  careful([&] { folder_.write("dice.svg", dice_curves(history)); });
-}
-
-void RunRecords::write_samples(const Trainer& trainer, int64_t epoch, int64_t count) {
+Tensor sample_pictures(const Trainer& trainer, int64_t count) {
   const data::Echo& set = trainer.validation();
   const int64_t shown = std::min(count, set.size());
   report::Canvas canvas(static_cast<int>(shown) * kSampleSide, 2 * kSampleSide, {0, 0, 0});
@@ -241,57 +134,20 @@ void RunRecords::write_samples(const Trainer& trainer, int64_t epoch, int64_t co
                      row++ * kSampleSide, kSampleSide, kSampleSide);
     }
   }
-  make_folder(folder_.file("samples"));
-  data::write_png(canvas.image(), folder_.file(fmt::format("samples/epoch_{:03}.png", epoch)));
-  if (events_) events_->image("samples", canvas.image(), epoch);
-}
-
-void RunRecords::write_epoch(const History& history, const Trainer& trainer, double lr) {
-  const int64_t epoch = history.rows.back().epoch + 1;
-  if (events_) {
-    for (const HistoryRow& row : history.rows) {
-      if (row.epoch + 1 != epoch) continue;
-      const std::string phase = row.training ? "/train" : "/val";
-      careful([&] {
-        events_->scalar("loss" + phase, row.loss, epoch);
-        events_->scalar("dice" + phase, row.overall_dice, epoch);
-        events_->scalar("dice_large" + phase, row.large_dice, epoch);
-        events_->scalar("dice_small" + phase, row.small_dice, epoch);
-        events_->scalar("seconds" + phase, row.seconds, epoch);
-      });
-    }
-    careful([&] { events_->scalar("lr", lr, epoch); });
-  }
-  careful([&] { write_samples(trainer, epoch, 4); });
-  write_history(history);
-}
-
-State RunRecords::state() {
-  State state;
-  if (!events_) return state;
-  careful([&] { events_->flush(); });
-  state.set("events.file", events_->path().substr(events_->path().rfind('/') + 1));
-  state.set("events.bytes", static_cast<int64_t>(events_->size_bytes()));
-  return state;
+  return canvas.image();
 }
 
 void write_report(const RunFolder& folder, const TrainOptions& options, const History& history,
-                  const Trainer& trainer, const Segmenter& best,
+                  const std::vector<Figure>& figures, const Trainer& trainer, const Segmenter& best,
                   const std::vector<Evaluation>& evaluations) {
   report::Page page("Segmentation of the left ventricle",
                     fmt::format("{} on {}, {} of {} epochs", options.model_name, options.data_dir,
                                 trainer.epoch(), options.num_epochs));
   add_highlights(page, history, evaluations);
-  if (!history.rows.empty()) add_training(page, history);
+  if (!history.rows.empty()) add_training(page, history, trainer.scores(), figures);
   add_evaluation(page, folder, evaluations);
   add_examples(page, best, options, evaluations);
-  add_time(page, history, trainer.times(), trainer.stall_account());
-  page.section("Settings").code(args_yaml(options));
-  page.section("Machine").facts({{"CPU", cpu_name()},
-                                 {"threads", fmt::format("{}", get_num_threads())},
-                                 {"device", to_string(trainer.device())},
-                                 {"training videos", fmt::format("{}", trainer.train_size())},
-                                 {"folder", absolute_path(folder.path())}});
+  add_run(page, history, trainer, args_yaml(options), folder);
   page.save(folder.file("report.html"));
 }
 

@@ -1,4 +1,5 @@
 #include <aorta/aorta.h>
+#include <aorta/apps/echo/recipe.h>
 #include <aorta/apps/echo/run_report.h>
 #include <aorta/apps/echo/run_space.h>
 
@@ -16,7 +17,7 @@ int64_t bytes_of(const State& state) {
 
 /// Bytes of state that the optimizer comes to have for a byte of parameters: what it has for a
 /// small one after a step.
-double optimizer_share(const TrainOptions& options) {
+double optimizer_share(const RunOptions& options) {
   const Tensor parameter = zeros({1024}, {.requires_grad = true});
   const auto optimizer = make_optimizer(options, {parameter});
   sum(parameter).backward();
@@ -59,38 +60,44 @@ int64_t frames_of(const data::Echo& set) {
   return frames;
 }
 
+// Measured and rounded up: what a frame of noise takes in an overlay, and a video's rows, plots and
+// points.
+constexpr int64_t kOverlay = 96 << 10, kVideo = 4 << 10;
+
 }  // namespace
 
-int64_t run_bytes(const TrainOptions& options, const Trainer& trainer) {
-  // Measured and rounded up: what a frame of noise takes in an overlay, a video's rows, plots and
-  // points, and what a parameter adds to a profile.
-  constexpr int64_t kOverlay = 96 << 10, kVideo = 4 << 10, kTraced = 64 << 10;
+int64_t run_bytes(const RunOptions& options, const TrainingLoop& loop,
+                  const RunContents& contents) {
+  constexpr int64_t kTraced = 64 << 10;  // what a parameter adds to a profile
   constexpr int64_t kSlack = 2 << 20;    // headers, logs, curves, the report
   constexpr int64_t kMostEpochs = 1000;  // who asks for more means to stop it
 
-  const Segmenter& segmenter = trainer.segmenter();
-  const std::vector<Tensor> parameters = segmenter.net->parameters();
+  const std::vector<Tensor> parameters = loop.net()->parameters();
   int64_t parameter_bytes = 0;
   for (const Tensor& parameter : parameters) parameter_bytes += parameter.nbytes();
-  const int64_t best = bytes_of(segmenter.state());
+  const int64_t best = bytes_of(loop.network_state());
   const int64_t checkpoint =
       best + std::llround(optimizer_share(options) * static_cast<double>(parameter_bytes));
   const int64_t writing = 3 * checkpoint + best;
 
-  const data::Echo& validation = trainer.validation();
   int64_t epochs = std::min(options.num_epochs, kMostEpochs);
-  if (options.max_steps)
-    epochs = std::min(epochs, *options.max_steps / trainer.steps_per_epoch() + 1);
-  int64_t records = kSlack + epochs * (2 * sample_bytes(validation) + kVideo);  // PNG and event
-  int64_t videos = validation.size(), overlays = 0;
+  if (options.max_steps) epochs = std::min(epochs, *options.max_steps / loop.steps_per_epoch() + 1);
+  int64_t records = kSlack + epochs * (2 * contents.picture + kVideo);  // PNG and event
+  records += contents.evaluation;
+  if (options.profile) records += static_cast<int64_t>(parameters.size()) * kTraced;
+  return std::max(writing, 2 * checkpoint + best + contents.videos) + records;
+}
+
+int64_t run_bytes(const TrainOptions& options, const Trainer& trainer) {
+  const data::Echo& validation = trainer.validation();
+  RunContents contents{
+      .picture = sample_bytes(validation), .evaluation = validation.size() * kVideo, .videos = 0};
   if (options.run_test || options.save_video) {
     const auto test = echo_frames(options.data_dir, data::EchoSplit::test);
-    videos += test->size();
-    if (options.save_video) overlays = kOverlay * frames_of(*test);
+    contents.evaluation += test->size() * kVideo;
+    if (options.save_video) contents.videos = kOverlay * frames_of(*test);
   }
-  records += videos * kVideo;
-  if (options.profile) records += static_cast<int64_t>(parameters.size()) * kTraced;
-  return std::max(writing, 2 * checkpoint + best + overlays) + records;
+  return run_bytes(options, trainer, contents);
 }
 
 }  // namespace aorta::echo

@@ -4,8 +4,16 @@
 
 namespace aorta::echo {
 
+/// What a run writes beside its checkpoints, in bytes.
+struct RunContents {
+  int64_t picture = 0;     // of an epoch
+  int64_t evaluation = 0;  // tables and plots at the end
+  int64_t videos = 0;      // overlays at the end, when one checkpoint less is there
+};
 /// The bytes that a run's folder holds when it holds most: three checkpoints while one is written,
 /// the best weights, and everything that epochs, evaluations and videos add.
+int64_t run_bytes(const RunOptions& options, const TrainingLoop& loop, const RunContents& contents);
+/// Those of a segmenter's run.
 int64_t run_bytes(const TrainOptions& options, const Trainer& trainer);
 
 }  // namespace aorta::echo

@@ -87,7 +87,8 @@ Segmenter make_segmenter(const std::string& model_name, std::vector<float> mean,
 
 Segmenter segmenter_of(const State& state, const std::string& name) {
   check(state.contains("segmenter.model_name"), name, "must be a segmenter that aorta-echo wrote",
-        "no entry segmenter.model_name");
+        state.contains("regressor.model_name") ? "weights of `aorta-echo video`"
+                                               : "no entry segmenter.model_name");
   Segmenter segmenter = make_segmenter(state.get<std::string>("segmenter.model_name"),
                                        narrowed(state.get<std::vector<double>>("segmenter.mean")),
                                        narrowed(state.get<std::vector<double>>("segmenter.std")));

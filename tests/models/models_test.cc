@@ -61,6 +61,9 @@ std::vector<Case> all_cases() {
              UNet({.in_channels = 3, .num_classes = 2, .base_channels = 8, .depth = 3}));
        },
        {2, 3, 29, 36}},
+      named("r3d_18", {.num_classes = 5}, {3, 3, 6, 40, 36}),
+      named("mc3_18", {.num_classes = 5}, {3, 3, 6, 40, 36}),
+      named("r2plus1d_18", {.num_classes = 5}, {3, 3, 6, 40, 36}),
   };
 }
 

@@ -42,6 +42,10 @@ double squares(const std::vector<double>& values, double centre) {
   return sum;
 }
 
+std::string with_unit(const std::string& label, const std::string& unit) {
+  return unit.empty() ? label : label + " (" + unit + ")";
+}
+
 std::string sentence(const std::string& quantity) {
   std::string text = quantity;
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
@@ -84,17 +88,18 @@ std::string agreement_text(const char* format, double value) {
 }
 
 void plot_scatter(const std::string& path, const std::string& quantity, const std::string& unit,
-                  std::span<const double> told, std::span<const double> found) {
+                  std::span<const double> told, std::span<const double> found,
+                  const std::string& finder) {
   const Pairs pairs = finite_pairs(told, found);
   const Agreement result = agreement(told, found);
   const std::string title =
-      result.count == 0
-          ? sentence(quantity) + " of no video"
-          : fmt::format("{}: MAE {:.2f} {}, R\u00b2 {}, {} videos", sentence(quantity), result.mae,
-                        unit, agreement_text("{:.3f}", result.r2), result.count);
+      result.count == 0 ? sentence(quantity) + " of no video"
+                        : fmt::format("{}: MAE {:.2f}{}, R\u00b2 {}, {} videos", sentence(quantity),
+                                      result.mae, unit.empty() ? "" : " " + unit,
+                                      agreement_text("{:.3f}", result.r2), result.count);
   report::Plot plot({.title = title,
-                     .x = {.label = fmt::format("{} by the table ({})", quantity, unit)},
-                     .y = {.label = fmt::format("{} by the masks ({})", quantity, unit)},
+                     .x = {.label = with_unit(quantity + " by the table", unit)},
+                     .y = {.label = with_unit(quantity + " by the " + finder, unit)},
                      .width = 640,
                      .height = 690});  // about as high as wide inside of the axes
   plot.scatter("videos", pairs.told, pairs.found);
@@ -104,7 +109,7 @@ void plot_scatter(const std::string& path, const std::string& quantity, const st
 
 void plot_bland_altman(const std::string& path, const std::string& quantity,
                        const std::string& unit, std::span<const double> told,
-                       std::span<const double> found) {
+                       std::span<const double> found, const std::string& finder) {
   const Pairs pairs = finite_pairs(told, found);
   const Agreement result = agreement(told, found);
   std::vector<double> means, differences;
@@ -117,11 +122,12 @@ void plot_bland_altman(const std::string& path, const std::string& quantity,
                                 : fmt::format("Bland-Altman: bias {:+.2f}, limits {} to {} {}",
                                               result.bias, agreement_text("{:+.2f}", result.low),
                                               agreement_text("{:+.2f}", result.high), unit);
-  report::Plot plot({.title = title,
-                     .x = {.label = fmt::format("mean {} of masks and table ({})", quantity, unit)},
-                     .y = {.label = fmt::format("masks - table ({})", unit)},
-                     .width = 760,
-                     .height = 500});
+  report::Plot plot(
+      {.title = title,
+       .x = {.label = with_unit("mean " + quantity + " of " + finder + " and table", unit)},
+       .y = {.label = with_unit(finder + " - table", unit)},
+       .width = 760,
+       .height = 500});
   plot.scatter("videos", means, differences);
   plot.horizontal("bias", result.bias);
   plot.horizontal("+1.96 SD", result.high);

@@ -24,12 +24,13 @@ Agreement agreement(std::span<const double> told, std::span<const double> found)
 /// A number of it as people read it, fmt's format in `format`: "-" where it isn't defined.
 std::string agreement_text(const char* format, double value);
 
-/// Two plots of pairs in one unit ("ejection fraction", "%"): found against told, and the
-/// difference against the mean of both. Names of SVG files.
+/// Two plots of pairs in one unit ("ejection fraction", "%"; or none): found against told, and the
+/// difference against the mean of both. Names of SVG files. `finder`: what they were found by.
 void plot_scatter(const std::string& path, const std::string& quantity, const std::string& unit,
-                  std::span<const double> told, std::span<const double> found);
+                  std::span<const double> told, std::span<const double> found,
+                  const std::string& finder = "masks");
 void plot_bland_altman(const std::string& path, const std::string& quantity,
                        const std::string& unit, std::span<const double> told,
-                       std::span<const double> found);
+                       std::span<const double> found, const std::string& finder = "masks");
 
 }  // namespace aorta::echo

@@ -41,11 +41,12 @@ Interval bootstrap(int64_t count, const Statistic& statistic, const BootstrapOpt
       values[static_cast<size_t>(i)] = statistic(chosen);
     }
   });
-  // NaN, a statistic of nothing, goes last.
-  std::sort(values.begin(), values.end(),
-            [](double a, double b) { return a < b || (!std::isnan(a) && std::isnan(b)); });
+  // A sample of which the statistic isn't defined says nothing.
+  std::erase_if(values, [](double value) { return std::isnan(value); });
+  std::sort(values.begin(), values.end());
   const auto at = [&](double part) {
-    const double place = std::nearbyint(static_cast<double>(options.samples) * part);
+    if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+    const double place = std::nearbyint(static_cast<double>(values.size()) * part);
     return values[std::min(static_cast<size_t>(place), values.size() - 1)];
   };
   return {.value = statistic(all), .low = at(options.tail), .high = at(1 - options.tail)};

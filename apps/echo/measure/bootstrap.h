@@ -23,8 +23,8 @@ struct BootstrapOptions {
 using Statistic = std::function<double(std::span<const int32_t> chosen)>;
 
 /// The statistic of `count` things, and from its 5th to its 95th percentile when as many are drawn
-/// from them again and again (Efron 1979). A function of the options alone: sample i draws from
-/// stream i of the seed.
+/// from them again and again (Efron 1979), samples of which it is NaN left out. A function of the
+/// options alone: sample i draws from stream i of the seed.
 Interval bootstrap(int64_t count, const Statistic& statistic, const BootstrapOptions& options = {});
 
 }  // namespace aorta::echo

@@ -1,7 +1,9 @@
 """The rows about flags and the lines of --config."""
 
+import os
+
 import bad_input_files as files
-from bad_input_case import row
+from bad_input_case import Case, row
 
 
 @row("77a", "an unknown flag", 2,
@@ -100,3 +102,47 @@ for letter, command in zip("def", (("train",), ("evaluate", "--weights", "none")
          "`aorta-echo synth --output synthetic` makes one", " ".join(command[:1 + (command[0] == "data")]))
     def _(case, command=command):
         return case.echo(*command)
+
+
+# The network that looks at clips.
+
+for letter, what, flags, message in (
+        ("a", "clips of no frames", ["--frames", "0"], "--frames: must be 1 to 250, got 0"),
+        ("b", "clips longer than EchoNet's longest", ["--frames", "251"], "--frames: must be 1 to 250, got 251"),
+        ("c", "a period of 0", ["--period", "0"], "--period: must be positive, got 0"),
+        ("d", "a network that takes no clips", ["--model_name", "unet"],
+         "--model_name: must be r2plus1d_18, mc3_18 or r3d_18, got unet"),
+        ("e", "a task that is no number", ["--task", "LargeFrame"],
+         '--task: must be a column of numbers of FileList.csv, got "LargeFrame"')):
+    @row("85" + letter, what, 2, message, "video " + " ".join(flags))
+    def _(case, flags=flags):
+        return case.video(*flags)
+
+
+@row("85f", "torchvision's weights of clips aren't there", 4,
+     "--pretrained: torchvision's weights must be in */aorta/mc3_18.safetensors, got no such file; * make it by: mkdir -p "
+     "*/aorta && python3 -c * */aorta/mc3_18.safetensors; --random begins without", "video --pretrained")
+def _(case):
+    return case.video("--pretrained")
+
+
+@row("85g", "weights of a segmenter", 3,
+     "*best.safetensors: must be weights that `aorta-echo video` wrote, got those of a segmenter", "video --weights")
+def _(case):
+    return case.video("--weights", os.path.join(Case.shared, "run"))
+
+
+@row("86a", "a video has no EF", 3, '*FileList.csv:3: EF must be a finite number, got ""', "video")
+def _(case):
+    case.data.set_field(3, "EF", "")
+    return case.video()
+
+
+@row("86b", "a task that isn't a column", 3, '*FileList.csv:1: a column must be called "LVEF", got *', "video --task LVEF")
+def _(case):
+    return case.video("--task", "LVEF")
+
+
+@row(87, "videos that are shorter than a clip, which the mean colour fills up", 0, "val EF MAE *", "video --period 30")
+def _(case):
+    return case.video("--period", "30")

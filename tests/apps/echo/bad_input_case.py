@@ -87,6 +87,10 @@ class Case:
     def train(self, *arguments, **how):
         return self.echo(*self.train_arguments(*arguments), **how)
 
+    def video(self, *arguments):
+        return self.echo("video", "--data_dir", self.data_folder, "--output", self.run_folder, "--random", "--model_name",
+                         "mc3_18", "--frames", "2", "--batch_size", "1", "--num_workers", "0", "--max_steps", "1", *arguments)
+
     def check(self):
         return self.echo("data", "check", "--data_dir", self.data_folder)
 

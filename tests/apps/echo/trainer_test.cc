@@ -1,5 +1,6 @@
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/history.h>
+#include <aorta/apps/echo/mask_warning.h>
 #include <aorta/apps/echo/trainer.h>
 #include <aorta/tests/apps/echo/dataset.h>
 
@@ -355,11 +356,60 @@ TEST(Trainer, ChoosesVideosBySeed) {
   EXPECT_EQ(Trainer(options).train_size(), 3);
 }
 
+// Totals of 1000 pixels in two frames: what the masks and the tracings share and have, what
+// either marks, and the loss of a pixel.
+Totals totals_of(double shared, double found, double traced, double loss) {
+  Totals totals;
+  totals.count = 500;
+  totals.loss = 500 * loss;
+  totals.sums = {shared, found + traced - shared, 0, 0, found, traced};
+  return totals;
+}
+
+TEST(MaskWarning, NamesTheCause) {
+  const double none = std::nan("");
+  const auto warned = [](const Totals& totals, double before) {
+    return mask_warning(totals, totals, before, 1e-5);
+  };
+  EXPECT_EQ(warned(totals_of(80, 100, 100, 0.2), 0.2), "");
+  EXPECT_EQ(warned(totals_of(0, 0, 0, 0.2), none),
+            "the Dice of validation is 0.0000: the tracings enclose no pixel; look at "
+            "VolumeTracings.csv");
+  const std::string empty =
+      "the Dice of validation is 0.0000: the network marks no pixel (empty masks); its training "
+      "loss is 0.5000";
+  EXPECT_EQ(warned(totals_of(0, 0, 100, 0.5), 0.501),
+            empty +
+                ", not 1 % lower than an epoch before: a learning rate (--lr) of 1e-05 is too low, "
+                "or the steps are too few");
+  EXPECT_EQ(warned(totals_of(0, 0, 100, 0.5), 0.6),
+            empty + ", and falls: it needs more steps, or a learning rate (--lr) above 1e-05");
+  EXPECT_EQ(warned(totals_of(0, 0, 100, 0.5), none),
+            empty +
+                " after its first epoch: it may need more steps, or a learning rate (--lr) above "
+                "1e-05");
+  const std::string high =
+      "0, above 0.6931, that of a network that knows nothing: a learning rate (--lr) of 1e-05 is "
+      "too high";
+  for (const auto& [loss, before] : {std::pair(9.125, none), {0.75, 0.74}})
+    EXPECT_TRUE(warned(totals_of(0, 30, 100, loss), before).ends_with(high)) << loss;
+  EXPECT_TRUE(warned(totals_of(0, 30, 100, 0.75), 0.8).ends_with("above 1e-05"));
+  const auto starts = [&](const Totals& totals, const std::string& text) {
+    EXPECT_EQ(warned(totals, 8).substr(0, text.size()), text);
+  };
+  starts(totals_of(0, 30, 100, 9),
+         "the Dice of validation is 0.0000: the network marks 3.0 % of the pixels, and hardly one "
+         "in the tracings; its training loss");
+  starts(totals_of(100, 1000, 100, 0.69),
+         "the Dice of validation is 0.1818: the network marks 100 % of the pixels (all "
+         "foreground); its training loss");
+}
+
 TEST(History, LossThatIsNotFiniteIsNeverTheBest) {
-  History history;
+  History history{.score_columns = {"overall_dice"}};
   for (const double loss : {std::nan(""), 0.5, 0.25, -std::nan("")})
     history.rows.push_back(
-        {.epoch = std::ssize(history.rows), .training = false, .loss = loss, .overall_dice = 0});
+        {.epoch = std::ssize(history.rows), .training = false, .loss = loss, .scores = {0}});
   EXPECT_EQ(history.best_epoch(), 2);
   EXPECT_EQ(history.best_loss(), 0.25);
   history.rows.resize(1);
@@ -368,18 +418,19 @@ TEST(History, LossThatIsNotFiniteIsNeverTheBest) {
 
 TEST(History, ComesBackAndReadsAsCsv) {
   Totals totals;
-  totals.loss = 50, totals.pixels = 100, totals.samples = 4;
-  totals.large = {.intersection = 30, .either = 50};
-  totals.small = {.intersection = 10, .either = 30};
-  History history;
-  history.rows.push_back(history_row(0, true, totals, 2));
+  totals.loss = 50, totals.count = 100, totals.samples = 4;
+  totals.sums = {30, 50, 10, 30};
+  const Trainer trainer(options_for(testing::tiny_echo_folder("history", 2)));
+  const std::vector<Score>& scores = trainer.scores();
+  History history{.score_columns = {"overall_dice", "large_dice", "small_dice"}};
+  history.rows.push_back(history_row(0, true, totals, scores, 2));
   totals.loss = 25;
-  history.rows.push_back(history_row(0, false, totals, 2));
-  EXPECT_DOUBLE_EQ(history.rows[1].large_dice, 60. / 80);
-  EXPECT_DOUBLE_EQ(history.rows[1].overall_dice, 80. / 120);
+  history.rows.push_back(history_row(0, false, totals, scores, 2));
+  EXPECT_DOUBLE_EQ(history.rows[1].scores[1], 60. / 80);
+  EXPECT_DOUBLE_EQ(history.rows[1].scores[0], 80. / 120);
   EXPECT_EQ(history.best_epoch(), 0);
   EXPECT_EQ(history.best_loss(), 0.25);
-  History again;
+  History again{.score_columns = history.score_columns};
   again.restore(history.state());
   EXPECT_EQ(again.csv(), history.csv());
   const std::string text = history.csv();

@@ -1,0 +1,335 @@
+#include <aorta/aorta.h>
+#include <aorta/apps/echo/device.h>
+#include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/files.h>
+#include <aorta/apps/echo/interrupt.h>
+#include <aorta/apps/echo/run.h>
+#include <aorta/apps/echo/run_records.h>
+#include <aorta/core/clock.h>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+namespace aorta::echo {
+namespace {
+
+int64_t parameter_count(const nn::Module& net) {
+  int64_t count = 0;
+  for (const Tensor& parameter : net.parameters()) count += parameter.numel();
+  return count;
+}
+
+/// Since the process began, in seconds.
+double process_seconds() {
+  std::ifstream status("/proc/self/stat"), uptime("/proc/uptime");
+  std::string text;
+  std::getline(status, text);
+  // Field 22, in ticks since the machine started; field 2, the name, may hold spaces.
+  std::istringstream fields(text.substr(std::min(text.rfind(')') + 2, text.size())));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;
+  double started = 0, now = 0;
+  fields >> started;
+  uptime >> now;
+  return now - started / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+/// A run: a job in its folder.
+class Run {
+ public:
+  explicit Run(Job& job)
+      : job_(job),
+        options_(job.options()),
+        folder_(options_.output, options_.resume, options_.overwrite),
+        console_(folder_.file("train.log"), options_.quiet) {
+    std::string note;
+    State checkpoint;
+    if (options_.resume) checkpoint = folder_.load_checkpoint(note);
+    const bool begun = !checkpoint.empty();
+    if (begun) check_resumable(checkpoint.get<std::string>("run.args"), job.args());
+    // What is evaluated at the end must be sound before the first step.
+    job.check_data();
+    job.begin(begun ? &checkpoint : nullptr);
+    for (const Score& score : loop().scores()) history_.score_columns.push_back(score.column);
+    if (begun) history_.restore(checkpoint.with_prefix("history."));
+    if (begun) finished_ = checkpoint.get<bool>("progress.finished") && at_last_step();
+    if (begun) restore_times(checkpoint);
+    folder_.check_space(job.bytes());
+    folder_.begin();
+    folder_.write("args.yaml", job.args());
+    records_.emplace(folder_, console_, begun ? &checkpoint : nullptr);
+    if (begun) records_->write_history(history_, job_);
+    say_what(note, begun);
+  }
+
+  int go() {
+    while (!is_complete()) {
+      const int64_t epoch = loop().epoch();
+      const std::string shown = label("train");
+      if (!train_phase()) return stop();
+      const Totals train = loop().totals();
+      const std::optional<Totals> validation = validation_phase();
+      if (!validation) return stop();
+      end_epoch(train, *validation);
+      console_.line(fmt::format("{} {}  {:.1f} s{}", shown, job_.summary(train, *validation),
+                                train.seconds + validation->seconds,
+                                history_.best_epoch() == epoch ? "  * best" : ""));
+      if (const std::string note = job_.note(*validation); !note.empty()) console_.note(note);
+      if (const std::string text = job_.warning(train, *validation); !text.empty())
+        console_.warn(text);
+      if (interrupted() && !is_complete()) return stop();
+    }
+    return finish();
+  }
+
+ private:
+  TrainingLoop& loop() { return job_.loop(); }
+  const TrainingLoop& loop() const { return job_.loop(); }
+
+  void say_what(const std::string& note, bool begun) {
+    console_.line(fmt::format("aorta-echo · {} ({:.1f} M parameters) · {} · {} · seed {}",
+                              options_.model_name,
+                              static_cast<double>(parameter_count(*loop().net())) / 1e6,
+                              loop().device_names(), options_.amp ? "bf16" : "f32", options_.seed));
+    console_.line(fmt::format("data   {}: {} train, {} val", options_.data_dir, loop().train_size(),
+                              loop().validation().size()));
+    const auto& notes = loop().notes();
+    if (!notes.empty())
+      console_.warn(data::to_string(notes[0]) +
+                    (notes.size() > 1 ? fmt::format(", and {} more", notes.size() - 1) : "") +
+                    "; `aorta-echo data check` lists what is amiss");
+    console_.line("output " + folder_.path());
+    if (!note.empty()) console_.warn(note);
+    const std::string why_cpu =
+        options_.devices.empty() ? device_note(options_.device) : std::string();
+    if (!why_cpu.empty()) console_.line(why_cpu);
+    if (!loop().changed_data().empty()) console_.warn(loop().changed_data());
+    if (begun && is_complete())
+      console_.line(fmt::format("resume the run is complete, epoch {} of {}; it is evaluated again",
+                                loop().epoch(), options_.num_epochs));
+    else if (begun)
+      console_.line(fmt::format("resume epoch {}, step {} of {}, {} steps done", loop().epoch() + 1,
+                                loop().epoch_steps(), loop().steps_per_epoch(), loop().steps()));
+    else if (options_.resume)
+      console_.line("resume the run had no checkpoint yet: it starts anew");
+  }
+
+  bool is_complete() const { return finished_ || loop().epoch() >= options_.num_epochs; }
+
+  bool at_last_step() const { return options_.max_steps && loop().steps() >= *options_.max_steps; }
+
+  /// The steps of an epoch; false when a signal came.
+  bool train_phase() {
+    report::ProgressBar& bar = console_.bar();
+    bar.start(label("train"), loop().steps_per_epoch(), loop().epoch_steps());
+    while (!at_last_step() && !interrupted() && step()) {
+      bar.update(loop().epoch_steps(), status(loop().totals()));
+      if (std::exchange(first_step_, false)) note_first_step();
+      if (options_.profile) profile();
+      if (seconds_now() - saved_ >= 60 * options_.save_every) save();
+    }
+    bar.end();
+    return !interrupted();
+  }
+
+  void note_first_step() {
+    const RunTimes& times = loop().times();
+    const double seconds = times.forward + times.backward + times.update, end = process_seconds();
+    console_.note(fmt::format("first step from {:.2f} to {:.2f} s", end - seconds, end));
+  }
+
+  std::optional<Totals> validation_phase() {
+    report::ProgressBar& bar = console_.bar();
+    bar.start(label("val"), loop().validation().size());
+    const auto totals = data_errors([&] {
+      return loop().validate([&](const Totals& now) {
+        bar.update(now.samples, status(now));
+        return interrupted() == 0;
+      });
+    });
+    bar.end();
+    return totals;
+  }
+
+  /// "epoch  3/50 train".
+  std::string label(const char* phase) const {
+    const std::string epochs = std::to_string(options_.num_epochs);
+    return fmt::format("epoch {:>{}}/{} {}", loop().epoch() + 1, epochs.size(), epochs, phase);
+  }
+  /// Short enough for 80 columns.
+  std::string status(const Totals& totals) const {
+    return job_.status(totals) + " " +
+           report::size_text(static_cast<double>(report::resident_bytes()));
+  }
+
+  /// Looks at the second to the eleventh step.
+  void profile() {
+    ++profiled_;
+    if (profiled_ == 1) profiler_.emplace();
+    if (profiled_ == 11) write_profile();
+  }
+
+  void write_profile() {
+    if (!profiler_) return;
+    profiler_->stop();
+    with_code(ExitCode::storage, [&] { profiler_->write_trace(folder_.file("trace.json")); });
+    folder_.write("profile.txt", profiler_->table());
+    profiler_.reset();
+  }
+
+  bool step() {
+    try {
+      return data_errors([&] { return loop().step(); });
+    } catch (const Failure& failure) {
+      if (failure.code() != ExitCode::diverged) throw;
+      std::string replay = "replay.safetensors";
+      folder_.save(loop().replay(), replay);
+      throw Failure(ExitCode::diverged, std::string(failure.what()) + "; " + folder_.file(replay) +
+                                            " holds the batch and the weights");
+    }
+  }
+
+  /// Runs what reads samples. When one can't be read, what was learnt is kept.
+  template <class Read>
+  std::invoke_result_t<Read> data_errors(Read&& read) {
+    try {
+      return read();
+    } catch (const Failure&) {
+      throw;
+    } catch (const Error& error) {
+      std::string text = error.what();
+      try {
+        if (!loop().in_step()) save();
+      } catch (const Error& second) {
+        text +=
+            std::string("; what was learnt since the last checkpoint is lost: ") + second.what();
+      }
+      throw Failure(code_of(error, ExitCode::data), text);
+    }
+  }
+
+  void end_epoch(const Totals& train, const Totals& validation) {
+    const int64_t epoch = loop().epoch();
+    // Before anything is saved: the weights are ruined.
+    if (!std::isfinite(validation.mean_loss()))
+      throw Failure(ExitCode::diverged,
+                    fmt::format("the validation loss must be finite, got {} after step {} (epoch "
+                                "{}); what was saved before is as it was",
+                                std::isnan(validation.mean_loss()) ? "nan" : "inf", loop().steps(),
+                                epoch + 1));
+    const bool best = validation.mean_loss() < history_.best_loss();
+    for (const auto& [training, totals] : {std::pair(true, &train), {false, &validation}})
+      history_.rows.push_back(history_row(epoch, training, *totals, loop().scores(),
+                                          options_.batch_size, loop().device()));
+    if (at_last_step()) finished_ = true;
+    if (best) {
+      State state = loop().network_state();
+      state.set("best.epoch", epoch);
+      state.set("best.loss", validation.mean_loss());
+      folder_.save(state, "best.safetensors");
+    }
+    records_->write_epoch(history_, job_);
+    loop().end_epoch();
+    save();
+  }
+
+  void restore_times(const State& checkpoint) {
+    for (const auto& [name, seconds] : kRunTimes) {
+      const std::string key = std::string("times.") + name;
+      if (checkpoint.contains(key)) loop().times().*seconds = checkpoint.get<double>(key);
+    }
+  }
+
+  void save() {
+    const double start = seconds_now();
+    State state = loop().state();
+    state.add("history.", history_.state());
+    state.add("", records_->state());
+    state.set("progress.finished", finished_);
+    state.set("run.args", job_.args());
+    for (const auto& [name, seconds] : kRunTimes)
+      state.set(std::string("times.") + name, loop().times().*seconds);
+    folder_.save(state, "checkpoint.safetensors", 1);
+    saved_ = seconds_now();
+    loop().times().save += saved_ - start;
+  }
+
+  /// How good the best weights are on VAL, what else was asked for of them, and the report.
+  int finish() {
+    write_profile();              // of fewer steps
+    if (history_.rows.empty()) {  // --num_epochs 0: the weights that were given
+      folder_.save(loop().network_state(), "best.safetensors");
+      save();
+    }
+    const double start = seconds_now();
+    job_.evaluate(folder_, console_, [&](const std::string& label) {
+      return progress_on(console_.bar(), label, "the training is saved; " + resume_command());
+    });
+    loop().times().evaluate = seconds_now() - start;
+    with_code(ExitCode::storage, [&] { job_.write_report(folder_, history_); });
+    console_.line("report " + folder_.file("report.html"));
+    return 0;
+  }
+
+  std::string resume_command() const {
+    return std::string("go on with: aorta-echo ") + job_.command() + " --resume --output " +
+           shell_quoted(folder_.path());
+  }
+
+  int stop() {
+    save();
+    console_.line(fmt::format("stopped by {} after step {} of epoch {}; everything is saved",
+                              signal_name(interrupted()), loop().epoch_steps(),
+                              loop().epoch() + 1));
+    console_.line(resume_command());
+    return 128 + interrupted();
+  }
+
+  Job& job_;
+  const RunOptions& options_;
+  RunFolder folder_;
+  Console console_;
+  History history_;
+  std::optional<RunRecords> records_;
+  std::optional<Profiler> profiler_;
+  bool finished_ = false;  // --max_steps is reached
+  bool first_step_ = true;
+  int profiled_ = 0;
+  double saved_ = seconds_now();
+};
+
+}  // namespace
+
+void check_run_options(RunOptions& options) {
+  if (options.resume && options.overwrite)
+    throw Failure(ExitCode::usage,
+                  "--resume: goes on with the run that --overwrite replaces, got both");
+  if (options.allow_changed_data && !options.resume)
+    throw Failure(ExitCode::usage, "--allow_changed_data: goes with --resume, got none");
+  if (options.resume) check_holds_a_run(options.output);
+  if (options.resume && options.data_dir.empty() && !is_there(options.output + "/args.yaml"))
+    throw Failure(ExitCode::environment,
+                  options.output +
+                      "/args.yaml: --resume needs it, or the flags that the run began "
+                      "with, got no such file and no --data_dir");
+  options.data_dir = data_folder(options.data_dir);
+  check_not_negative("--num_epochs", options.num_epochs);
+  check_workers("--num_workers", options.num_workers);
+  if (options.max_steps) check_positive("--max_steps", *options.max_steps);
+  check_positive("--batch_size", options.batch_size);
+  check_positive("--save_every", options.save_every);
+  check_not_negative("--timeout", options.timeout);
+}
+
+int run(Job& job) {
+  catch_interrupts();
+  return Run(job).go();
+}
+
+}  // namespace aorta::echo
