@@ -29,6 +29,8 @@ constexpr Table kTables[] = {
     {"optimizer", "optimizer steps: against memory, and PyTorch's fused ones", optimizer_rows},
     {"cuda", "ops and products on a GPU: against a copy on the device, and PyTorch", cuda_rows},
     {"compile", "compile time and preprocessed lines of a small program", compile_rows},
+    {"build", "CPU seconds of the emulated device, compiled and tested, against their limits",
+     nullptr, run_build},
     {"disk", "direct reads by size and depth, random and sequential; see disk --help", nullptr,
      run_disk},
     {"loader", "samples a second, first batch, waiting, memory: against PyTorch's DataLoader",

@@ -47,6 +47,9 @@ Rows random_rows(const Plan& plan);
 Rows optimizer_rows(const Plan& plan);
 Rows cuda_rows(const Plan& plan);
 Rows compile_rows(const Plan& plan);
+/// bench build: device code compiled for the emulated device, and the tests on it, beside their
+/// limits (tools/build_cost.sh). Returns 1 where a limit is broken.
+int run_build(const std::vector<std::string>& arguments);
 int run_loader(const std::vector<std::string>& arguments);
 int run_loader_sweep(const std::vector<std::string>& arguments);
 int run_loader_workers(const std::vector<std::string>& arguments);
