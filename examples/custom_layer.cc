@@ -19,7 +19,7 @@ struct SnakeFunction : autograd::Function<SnakeFunction> {
     const Tensor x = context.saved_tensors()[0], a = context.saved_tensors()[1];
     const Tensor to_x = 1 + sin(2 * a * x);
     const Tensor to_a = x * sin(2 * a * x) / a - square(sin(a * x)) / square(a);
-    return {gradients[0] * to_x, sum(gradients[0] * to_a, 0)};
+    return {gradients[0] * to_x, (gradients[0] * to_a).sum(0)};
   }
 };
 

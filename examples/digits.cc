@@ -7,7 +7,7 @@ using namespace aorta;
 struct Net : nn::Module {
   nn::Linear hidden{*this, "hidden", 784, 128};
   nn::Linear output{*this, "output", 128, 10};
-  Tensor forward(const Tensor& x) const { return output(relu(hidden(x))); }
+  Tensor forward(const Tensor& x) const { return output(hidden(x).relu()); }
 };
 
 int main(int argc, char** argv) {

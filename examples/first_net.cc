@@ -11,7 +11,7 @@ struct Net : nn::Module {
   nn::Linear fc1{*this, "fc1", 256, 120};
   nn::Linear fc2{*this, "fc2", 120, 84};
   nn::Linear fc3{*this, "fc3", 84, 10};
-  Tensor forward(const Tensor& x) const override { return fc3(relu(fc2(relu(fc1(x))))); }
+  Tensor forward(const Tensor& x) const override { return fc3(fc2(fc1(x).relu()).relu()); }
 };
 
 int main(int argc, char** argv) {

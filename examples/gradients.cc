@@ -37,8 +37,8 @@ int main(int argc, char** argv) {
   const Tensor w1 = zeros({30, 784}, {.requires_grad = true}),
                b1 = zeros({30}, {.requires_grad = true});
   const Tensor w2 = zeros({10, 30}, {.requires_grad = true});
-  const Tensor scores = linear(sigmoid(linear(rand({8, 784}), w1, b1)), w2);
+  const Tensor scores = linear(linear(rand({8, 784}), w1, b1).sigmoid(), w2);
   std::ofstream(argv[1]) << autograd::to_dot(
-      mean(square(scores)), {{"hidden.weight", w1}, {"hidden.bias", b1}, {"output.weight", w2}});
+      scores.square().mean(), {{"hidden.weight", w1}, {"hidden.bias", b1}, {"output.weight", w2}});
   std::cout << "wrote " << argv[1] << "\n";
 }

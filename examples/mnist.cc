@@ -16,7 +16,7 @@ double accuracy(const nn::Module& net, const std::shared_ptr<const data::Mnist>&
   const NoGradGuard no_grad;
   int64_t right = 0;
   for (const auto& batch : data::DataLoader(digits, {.batch_size = 1000}))
-    right += sum(argmax(net(batch["image"]), 1) == batch["label"]).item<int64_t>();
+    right += (net(batch["image"]).argmax(1) == batch["label"]).sum().item<int64_t>();
   return 100.0 * right / digits->size();
 }
 
@@ -63,7 +63,7 @@ int main(int argc, char** argv) try {
     for (const Tensor& parameter : net.parameters()) nn::init::normal_(parameter);
     optim::SGD optimizer(net.parameters(), {.lr = 3});
     const Loss loss = [](const Tensor& y, const Tensor& t) {
-      return sum(square(y - one_hot(t, 10))) / 20;
+      return (y - one_hot(t, 10)).square().sum() / 20;
     };
     train("784-30-10", net, optimizer, nullptr, loss, loader, wish ? wish : 30, unseen);
   }

@@ -18,6 +18,7 @@ int main() {
 
   Tensor bias = tensor({10.0, 20.0, 30.0, 40.0});
   std::cout << "relu(image * 0.5 + bias) = " << relu(image * 0.5 + bias) << "\n\n";
+  std::cout << "image.mean(1) = " << image.mean(1) << "\n\n";
   std::cout << "image > 5: " << (image > 5) << "\n\n";
 
   manual_seed(0);
