@@ -115,4 +115,40 @@ bool is_vector_aligned(const void* data) {
   return reinterpret_cast<uintptr_t>(data) % (sizeof(T) * V) == 0;
 }
 
+/// Elements of M that a thread takes at a time: 16 bytes.
+template <class M>
+inline constexpr int kBlock = 16 / static_cast<int>(sizeof(M));
+
+/// V neighbours from `data` on, of which `there` are in memory; the others become 0. `whole`: all
+/// are there, and aligned.
+template <class M, int V>
+__device__ __forceinline__ void read_block(ComputeType<M> (&values)[V], const M* data, int there,
+                                           bool whole) {
+  if (whole) {
+    const auto block = *reinterpret_cast<const Vector<M, V>*>(data);
+#pragma unroll
+    for (int j = 0; j < V; ++j) values[j] = convert<ComputeType<M>>(block.element[j]);
+  } else {
+#pragma unroll
+    for (int j = 0; j < V; ++j)
+      values[j] = j < there ? load<ComputeType<M>, M>(data + j) : ComputeType<M>(0);
+  }
+}
+/// The same the other way round: elements that are not there are not written.
+template <class M, int V>
+__device__ __forceinline__ void write_block(M* data, const ComputeType<M> (&values)[V], int there,
+                                            bool whole) {
+  if (whole) {
+    Vector<M, V> block;
+#pragma unroll
+    for (int j = 0; j < V; ++j) block.element[j] = convert<M>(values[j]);
+    *reinterpret_cast<Vector<M, V>*>(data) = block;
+  } else {
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      if (j < there) data[j] = convert<M>(values[j]);
+    }
+  }
+}
+
 }  // namespace aorta::cuda

@@ -37,4 +37,32 @@ class FastDivisor {
   uint32_t shift_ = 0;
 };
 
+/// The same for any dividends: fast where none reaches 2^31.
+class Divisor {
+ public:
+  Divisor() = default;
+  Divisor(int64_t divisor, int64_t largest_dividend)
+      : narrow_(largest_dividend < (int64_t{1} << 31) && divisor < (int64_t{1} << 31)),
+        divisor_(divisor) {
+    if (narrow_) fast_ = FastDivisor(static_cast<uint32_t>(divisor));
+  }
+  /// n becomes the quotient; the remainder comes back.
+  AORTA_INLINE int64_t split(int64_t& n) const {
+    if (narrow_) {
+      uint32_t rest = static_cast<uint32_t>(n);
+      const uint32_t remainder = fast_.split(rest);
+      n = rest;
+      return remainder;
+    }
+    const int64_t remainder = n % divisor_;
+    n /= divisor_;
+    return remainder;
+  }
+
+ private:
+  bool narrow_ = true;
+  int64_t divisor_ = 1;
+  FastDivisor fast_;
+};
+
 }  // namespace aorta::cuda

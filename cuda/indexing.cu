@@ -6,6 +6,7 @@
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/cuda/wait.h>
+#include <aorta/cuda/count.cuh>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 
@@ -66,28 +67,7 @@ int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size) {
   return result;
 }
 
-// nonzero: blocks count their chunks, one block adds the counts up, blocks write where the ones
-// before them end.
-
-constexpr int kPerThread = 16;
-constexpr int64_t kChunk = kThreads * kPerThread;
-
-/// The sum of the counts of the threads before this one; `total` becomes that of all.
-__device__ int64_t count_before(int64_t count, int64_t& total) {
-  AORTA_SHARED(int64_t, counts, [kThreads]);
-  counts[threadIdx.x] = count;
-  __syncthreads();
-  for (unsigned step = 1; step < kThreads; step *= 2) {
-    const int64_t other = threadIdx.x >= step ? counts[threadIdx.x - step] : 0;
-    __syncthreads();
-    counts[threadIdx.x] += other;
-    __syncthreads();
-  }
-  total = counts[kThreads - 1];
-  const int64_t before = counts[threadIdx.x] - count;
-  __syncthreads();
-  return before;
-}
+// nonzero.
 
 template <class M>
 __device__ __forceinline__ bool is_set(const MemoryType<M>* data, int64_t i) {
@@ -97,7 +77,7 @@ __device__ __forceinline__ bool is_set(const MemoryType<M>* data, int64_t i) {
 template <class M>
 __device__ int64_t count_mine(const MemoryType<M>* data, int64_t first, int64_t count) {
   int64_t mine = 0;
-  for (int64_t i = first; i < min(first + kPerThread, count); ++i) mine += is_set<M>(data, i);
+  for (int64_t i = first; i < end_counted(first, count); ++i) mine += is_set<M>(data, i);
   return mine;
 }
 
@@ -106,22 +86,9 @@ __global__ void __launch_bounds__(kThreads)
     count_chunks_kernel(const MemoryType<M>* data, int64_t count, int64_t chunks, int64_t* counts) {
   for (int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
     int64_t total = 0;
-    count_before(count_mine<M>(data, chunk * kChunk + threadIdx.x * kPerThread, count), total);
+    count_before(count_mine<M>(data, first_counted(chunk), count), total);
     if (threadIdx.x == 0) counts[chunk] = total;
   }
-}
-
-/// One block: counts become the sums before them; counts[chunks] becomes the sum of all.
-__global__ void __launch_bounds__(kThreads) add_up_kernel(int64_t* counts, int64_t chunks) {
-  int64_t before = 0;
-  for (int64_t tile = 0; tile < chunks; tile += kThreads) {
-    const int64_t i = tile + threadIdx.x;
-    int64_t total = 0;
-    const int64_t mine = count_before(i < chunks ? counts[i] : 0, total);
-    if (i < chunks) counts[i] = before + mine;
-    before += total;
-  }
-  if (threadIdx.x == 0) counts[chunks] = before;
 }
 
 struct NonzeroShape {
@@ -135,10 +102,10 @@ __global__ void __launch_bounds__(kThreads)
                            const int64_t* before, const __grid_constant__ NonzeroShape shape,
                            int64_t* out) {
   for (int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
-    const int64_t first = chunk * kChunk + threadIdx.x * kPerThread;
+    const int64_t first = first_counted(chunk);
     int64_t total = 0;
     int64_t place = before[chunk] + count_before(count_mine<M>(data, first, count), total);
-    for (int64_t i = first; i < min(first + kPerThread, count); ++i) {
+    for (int64_t i = first; i < end_counted(first, count); ++i) {
       if (!is_set<M>(data, i)) continue;
       int64_t rest = i;
       for (int d = shape.ndim - 1; d >= 0; --d) {
@@ -156,17 +123,12 @@ Tensor find_nonzero(const Tensor& input) {
   if (count == 0) return empty({0, ndim}, {.dtype = i64, .device = input.device()});
   const LaunchSite site(input.data());
   const auto* data = static_cast<const MemoryType<M>*>(input.data());
-  const int64_t chunks = (count + kChunk - 1) / kChunk;
+  const int64_t chunks = (count + kCountedChunk - 1) / kCountedChunk;
   const unsigned blocks = grid_blocks(std::min<int64_t>(chunks, 1 << 20));
   const Workspace counts((chunks + 1) * 8, site.device());
   launch("nonzero", count_chunks_kernel<M>, blocks, kThreads, site.stream(), data, count, chunks,
          counts.as<int64_t>());
-  launch("nonzero", add_up_kernel, 1, kThreads, site.stream(), counts.as<int64_t>(), chunks);
-  int64_t found = 0;
-  check_cuda(cudaMemcpyAsync(&found, counts.as<int64_t>() + chunks, sizeof found,
-                             cudaMemcpyDeviceToHost, site.stream()),
-             "nonzero");
-  wait_for_copy(site.stream(), "nonzero");
+  const int64_t found = add_up("nonzero", counts.as<int64_t>(), chunks, site.stream());
   const Tensor output = empty({found, ndim}, {.dtype = i64, .device = input.device()});
   if (output.numel() == 0) return output;
   NonzeroShape shape{static_cast<int>(ndim), {}};

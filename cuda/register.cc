@@ -9,15 +9,22 @@ namespace aorta::cuda {
 // One a file of kernels: each fills its rows' CUDA column.
 void register_convolution();
 void register_copy();
+void register_cross_entropy();
+void register_dropout();
 void register_indexing();
 void register_interpolate();
+void register_line_normalization();
+void register_loss();
 void register_matmul();
+void register_normalization();
 void register_pooling();
 void register_random();
 void register_rearrange();
+void register_recurrent();
 void register_reduction();
 void register_scan();
 void register_softmax();
+void register_sort();
 void register_update();
 
 namespace {
@@ -31,15 +38,22 @@ void register_kernels() {
   register_pointwise(std::make_integer_sequence<int, kPointwiseParts>{});
   register_convolution();
   register_copy();
+  register_cross_entropy();
+  register_dropout();
   register_indexing();
   register_interpolate();
+  register_line_normalization();
+  register_loss();
   register_matmul();
+  register_normalization();
   register_pooling();
   register_random();
   register_rearrange();
+  register_recurrent();
   register_reduction();
   register_scan();
   register_softmax();
+  register_sort();
   register_update();
 }
 

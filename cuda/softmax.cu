@@ -1,6 +1,7 @@
 #include <aorta/core/ops/softmax.h>
 #include <aorta/core/scalar/math.h>
 #include <aorta/cuda/element.cuh>
+#include <aorta/cuda/group.cuh>
 #include <aorta/cuda/launch.cuh>
 
 namespace aorta::cuda {
@@ -27,24 +28,6 @@ struct SoftmaxLines {
   }
 };
 
-/// Joins the values of a group of threads: a warp, or a block of whole warps. Every thread gets the
-/// result, and the order is fixed.
-template <class T, class Join>
-__device__ __forceinline__ T join_group(T value, T* shared, const Join& join) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) {
-    value = join(value, __shfl_xor_sync(0xffffffffu, value, step));
-  }
-  if (blockDim.x == 32) return value;
-  const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
-  if (threadIdx.x % 32 == 0) shared[warp] = value;
-  __syncthreads();
-  T result = shared[0];
-  for (unsigned i = 1; i < warps; ++i) result = join(result, shared[i]);
-  __syncthreads();
-  return result;
-}
-
 /// Lines whose elements are neighbours: blockDim.x threads a line, blockDim.y lines a block.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
@@ -65,7 +48,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int64_t i = threadIdx.x; i < args.length; i += blockDim.x) {
       sum += static_cast<double>(scalar::exp(args.read<T>(start + i) - largest));
     }
-    sum = join_group(sum, shared_sum, [](double a, double b) { return a + b; });
+    sum = add_group(sum, shared_sum);
     for (int64_t i = threadIdx.x; i < args.length; i += blockDim.x) {
       args.write<T>(start + i, args.read<T>(start + i), largest, sum);
     }

@@ -5,6 +5,7 @@
 #include <aorta/core/parallel_for.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace aorta::cpu {
 namespace {
@@ -22,9 +23,8 @@ const void* numbers_or(const void* given, double otherwise, const LineNormArgs& 
 }
 
 NormMap line_map_of(const LineNormArgs& args, int64_t line) {
-  const SplitMean mean(args.mean[line], args.dtype);
-  const double scale = 1 / std::sqrt(args.var[line] + args.plan.eps);
-  return {mean.rounded, scale, -mean.rest * scale};
+  return scalar::norm_map(scalar::SplitMean(args.mean[line], args.dtype == DType::f64),
+                          1 / std::sqrt(args.var[line] + args.plan.eps), 1, 0, false);
 }
 
 void line_forward(const LineNormArgs& args) {
@@ -37,7 +37,7 @@ void line_forward(const LineNormArgs& args) {
   parallel_for(0, args.lines, grain_of(n), [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; ++line) {
       const char* const x = static_cast<const char*>(args.input) + line * n * item;
-      NormMoments total;
+      NormMoments total{};
       for (int64_t i = 0; i < runs.count(); ++i) {
         const Runs::Piece piece = runs.piece(i);
         add(total, loops.run_moments(x + piece.first * item, piece.n, 1, 0));

@@ -5,6 +5,7 @@
 #include <aorta/core/parallel_for.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace aorta::cpu {
 namespace {
@@ -71,13 +72,15 @@ class ChannelNorm {
   double inverse_deviation(int64_t unit) const {
     return 1 / std::sqrt(args_.var[unit] + args_.plan.eps);
   }
+  scalar::SplitMean split_mean(int64_t unit) const {
+    return {args_.mean[unit], args_.dtype == DType::f64};
+  }
   double weight(int64_t at) const { return args_.weight ? args_.weight[at % channels_] : 1; }
   NormMap forward_map(int64_t at) const {
     const int64_t unit = unit_of(at);
-    const SplitMean mean(args_.mean[unit], args_.dtype);
-    const double scale = inverse_deviation(unit) * weight(at);
     const double bias = args_.bias ? args_.bias[at % channels_] : 0;
-    return {mean.rounded, scale, bias - mean.rest * scale, args_.plan.relu};
+    return scalar::norm_map(split_mean(unit), inverse_deviation(unit), weight(at), bias,
+                            args_.plan.relu);
   }
 
   // ForwardColumns holds the map of channels [from, from + count) for the loops over rows.
@@ -197,7 +200,7 @@ class Forward : public ChannelNorm {
                      partial[static_cast<size_t>(i)] = moments(runs, i / count, i % count);
                  });
     for (int64_t unit = 0; unit < units_; ++unit) {
-      NormMoments total;
+      NormMoments total{};
       for (int64_t i = 0; i < count; ++i)
         add(total, partial[static_cast<size_t>(unit * count + i)]);
       keep(unit, total);
@@ -307,7 +310,7 @@ class Forward : public ChannelNorm {
       count += added;
     }
     for (int64_t c = 0; c < channels_; c += width_) {
-      NormMoments total;
+      NormMoments total{};
       for (int64_t k = c; k < c + width_; ++k) add(total, {count, mean[k], square[k]});
       keep(unit_of(group * channels_ + c), total);
     }
@@ -356,34 +359,31 @@ class Backward : public ChannelNorm {
   }
   NormSums& sums(int64_t at) { return sums_[static_cast<size_t>(at)]; }
   const NormSums& sums(int64_t at) const { return sums_[static_cast<size_t>(at)]; }
-  SplitMean mean(int64_t unit) const { return SplitMean(args_.mean[unit], args_.dtype); }
 
   // The whole sum, of distances from the mean itself.
   void keep(int64_t at, const NormSums& total) {
-    const double rest = mean(unit_of(at)).rest;
+    const double rest = split_mean(unit_of(at)).rest;
     sums(at) = {total.gradient, total.product - rest * total.gradient};
   }
 
-  // With k = 1 / sqrt(var + eps), n elements of a unit, and sums over them of g weight and of
-  // g weight (x - mean):
-  //   dx = k weight g - k sum / n - k^3 (x - mean) sum of products / n.
   struct Unit {
-    double deviation, of_input, constant;
+    double deviation;
+    scalar::NormSlope slope;
   };
   Unit unit(int64_t at) const {
     const double deviation = inverse_deviation(at);
-    if (args_.plan.given) return {deviation, 0, 0};
+    if (args_.plan.given) return {deviation, {0, 0}};
     double sum = 0, product = 0;
     for (int64_t i = at * width_; i < (at + 1) * width_; ++i) {
       sum += weight(i) * sums(i).gradient;
       product += weight(i) * sums(i).product;
     }
     const double n = static_cast<double>(rows_ * width_);
-    const double of_input = -deviation * deviation * deviation * (product / n);
-    return {deviation, of_input, -deviation * (sum / n) - of_input * mean(at).rest};
+    return {deviation, scalar::norm_slope(deviation, n, sum, product, split_mean(at).rest)};
   }
   NormBackwardMap map_of(const Unit& of_unit, int64_t at) const {
-    return {forward_map(at), of_unit.deviation * weight(at), of_unit.of_input, of_unit.constant};
+    return {forward_map(at), of_unit.deviation * weight(at), of_unit.slope.of_input,
+            of_unit.slope.constant};
   }
 
   NormSums sums_of_piece(int64_t at, const Runs::Piece& piece) const {

@@ -2,19 +2,13 @@
 
 #include <aorta/core/cpu/isa.h>
 #include <aorta/core/dtype.h>
+#include <aorta/core/scalar/normalization.h>
 
 namespace aorta::cpu {
 
-/// The moments of some elements: how many they are, their mean, and the sum of their squared
-/// distances from it.
-struct NormMoments {
-  double count = 0, mean = 0, squares = 0;
-};
-/// y = (x - mean) scale + shift, or with `relu` the greater of that and 0.
-struct NormMap {
-  double mean, scale, shift;
-  bool relu = false;
-};
+using scalar::NormMap;
+using scalar::NormMoments;
+
 /// dx = of_gradient g + of_input (x - mean) + constant, g as in NormSums.
 struct NormBackwardMap {
   NormMap forward;

@@ -5,7 +5,6 @@
 #include <aorta/core/integers.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace aorta::cpu {
 
@@ -20,25 +19,6 @@ inline int64_t grain_of(int64_t elements) {
 inline const NormLoops& loops_of(DType dtype) {
   return for_isa(v2::norm_loops, v3::norm_loops, v4::norm_loops)(dtype);
 }
-
-inline void add(NormMoments& a, const NormMoments& b) {
-  if (a.count == 0) {
-    a = b;
-    return;
-  }
-  const double total = a.count + b.count, share = b.count / total, distance = b.mean - a.mean;
-  a.mean += distance * share;
-  a.squares += b.squares + distance * distance * (a.count * share);
-  a.count = total;
-}
-
-/// A mean in the dtype that is computed in, and what that rounds off: maps account for it.
-struct SplitMean {
-  double rounded, rest;
-  SplitMean(double mean, DType dtype)
-      : rounded(dtype == DType::f64 ? mean : static_cast<double>(static_cast<float>(mean))),
-        rest(std::isfinite(rounded) ? mean - rounded : 0) {}
-};
 
 /// `runs` stretches of n elements, cut into pieces.
 struct Runs {

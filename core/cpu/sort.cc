@@ -1,7 +1,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/parallel_for.h>
-#include <aorta/core/scalar/bits.h>
+#include <aorta/core/scalar/sort_key.h>
 
 #include <algorithm>
 #include <cstring>
@@ -10,23 +10,12 @@
 namespace aorta::cpu {
 namespace {
 
-// An element as an unsigned number in the order that sorting has: zeros are equal, NaN comes last.
 template <class T>
 auto key_of(T x) {
   if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-    return key_of(static_cast<float>(x));
-  } else if constexpr (std::is_floating_point_v<T>) {
-    const auto bits = scalar::to_bits(x + T(0));  // -0 + 0 is 0
-    using Key = std::remove_const_t<decltype(bits)>;
-    constexpr Key sign = Key{1} << (8 * sizeof(T) - 1);
-    if (x != x) return ~Key{0};
-    return bits & sign ? ~bits : bits | sign;
-  } else if constexpr (sizeof(T) == 8) {
-    return static_cast<uint64_t>(x) ^ (uint64_t{1} << 63);
-  } else if constexpr (sizeof(T) == 4) {
-    return static_cast<uint32_t>(x) ^ 0x80000000u;
+    return scalar::sort_key(static_cast<float>(x));
   } else {
-    return static_cast<uint32_t>(x);
+    return scalar::sort_key(x);
   }
 }
 

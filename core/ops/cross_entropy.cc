@@ -96,7 +96,7 @@ void fail_at(const char* op, const Tensor& input, const Tensor& target, int64_t 
   Dims place;
   const Shape& shape = target.shape();
   for (int d = shape.size(); d-- > 0; line /= shape[d]) place.insert(0, line % shape[d]);
-  const Tensor flat = target.detach().to(DType::i64).contiguous();
+  const Tensor flat = target.detach().cpu().to(DType::i64).contiguous();
   check(false, op, "target must be in [0, C) or ignore_index", flat.at<int64_t>(place), " at ",
         place, ", C ", input.shape()[class_dim(input)]);
 }

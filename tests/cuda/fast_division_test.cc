@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 
+using aorta::cuda::Divisor;
 using aorta::cuda::FastDivisor;
 
 // Every quotient near a multiple of the divisor, for divisors of all sizes, against the machine's.
@@ -35,6 +36,20 @@ TEST(FastDivisor, BoundaryDivisors) {
     const FastDivisor fast(divisor);
     for (uint32_t n : {0u, 1u, divisor - 1, divisor, 0x7ffffffeu, 0x7fffffffu}) {
       EXPECT_EQ(fast.divide(n), n / divisor) << n << " / " << divisor;
+    }
+  }
+}
+
+// Fast where dividends stay below 2^31, and right beyond.
+TEST(Divisor, IsDivision) {
+  for (const int64_t divisor : {int64_t{1}, int64_t{7}, int64_t{0x7fffffff}, int64_t{1} << 33}) {
+    for (const int64_t largest : {int64_t{0x7fffffff}, int64_t{1} << 31, int64_t{1} << 50}) {
+      const Divisor by(divisor, largest);
+      for (const int64_t n : {int64_t{0}, int64_t{6}, int64_t{7}, largest / 3, largest - 1}) {
+        int64_t quotient = n;
+        EXPECT_EQ(by.split(quotient), n % divisor) << n << " % " << divisor;
+        EXPECT_EQ(quotient, n / divisor) << n << " / " << divisor;
+      }
     }
   }
 }

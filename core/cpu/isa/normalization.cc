@@ -2,6 +2,7 @@
 #include <aorta/core/cpu/isa/half_row.h>
 #include <aorta/core/cpu/normalization.h>
 #include <aorta/core/scalar/math.h>
+#include <aorta/core/scalar/normalization.h>
 
 #include <type_traits>
 
@@ -32,12 +33,6 @@ AORTA_INLINE double joined(C* sums) {
     for (int l = 0; l < lanes / 2; ++l) sums[l] += sums[l + lanes / 2];
     return joined<lanes / 2>(sums);
   }
-}
-
-// From sums of distances, and of squared ones, from `shift`.
-AORTA_INLINE NormMoments moments_from(double shift, double count, double sum, double squares) {
-  const double mean = sum / count;
-  return {count, shift + mean, scalar::maximum(squares - sum * mean, 0.0)};
 }
 
 // False where the shift is so far from the mean, in deviations, that the subtraction above cancels
@@ -144,8 +139,8 @@ struct Loops {
     }
     join(sum, rest[0]);
     join(squares, rest[1]);
-    return moments_from(static_cast<double>(from), static_cast<double>(n * runs),
-                        joined<kLanes>(sum), joined<kLanes>(squares));
+    return scalar::moments_from(static_cast<double>(from), static_cast<double>(n * runs),
+                                joined<kLanes>(sum), joined<kLanes>(squares));
   }
 
   static NormMoments run_moments(const void* data, int64_t n, int64_t runs, int64_t step) {
@@ -168,10 +163,10 @@ struct Loops {
           shift(static_cast<C>(map.shift)) {}
     AORTA_INLINE C distance(C x, int64_t) const { return x - mean; }
     AORTA_INLINE C operator()(C x, int64_t) const {
-      return rectified<relu>((x - mean) * scale + shift);
+      return rectified<relu>(scalar::normalised(x, mean, scale, shift));
     }
     AORTA_INLINE C slope(C g, C x, int64_t) const {
-      return masked<relu>(g, relu ? (x - mean) * scale + shift : C(1));
+      return masked<relu>(g, relu ? scalar::normalised(x, mean, scale, shift) : C(1));
     }
   };
   template <bool relu>
@@ -183,19 +178,19 @@ struct Loops {
           shift(static_cast<const C*>(map.shift) + from) {}
     AORTA_INLINE C distance(C x, int64_t c) const { return x - mean[c]; }
     AORTA_INLINE C operator()(C x, int64_t c) const {
-      return rectified<relu>((x - mean[c]) * scale[c] + shift[c]);
+      return rectified<relu>(scalar::normalised(x, mean[c], scale[c], shift[c]));
     }
     AORTA_INLINE C slope(C g, C x, int64_t c) const {
-      return masked<relu>(g, relu ? (x - mean[c]) * scale[c] + shift[c] : C(1));
+      return masked<relu>(g, relu ? scalar::normalised(x, mean[c], scale[c], shift[c]) : C(1));
     }
   };
   template <bool relu>
   AORTA_INLINE static C rectified(C y) {
-    return relu && C(0) > y ? C(0) : y;
+    return relu ? scalar::rectified(y) : y;
   }
   template <bool relu>
   AORTA_INLINE static C masked(C g, C y) {
-    return relu && y <= C(0) ? C(0) : g;
+    return relu ? scalar::masked(g, y) : g;
   }
 
   static void run_map(void* output, const void* data, int64_t n, int64_t runs, int64_t step,
@@ -289,8 +284,8 @@ struct Loops {
     for (int64_t r = 0; r < runs; ++r, x += step, g += step, dx += step) {
       transform(
           dx, g, x, n, [&](C slope, C value, int64_t i) __attribute__((always_inline)) {
-            return of_gradient * forward.slope(slope, value, i) +
-                   (of_input * forward.distance(value, i) + constant);
+            return scalar::norm_gradient(forward.slope(slope, value, i), forward.distance(value, i),
+                                         of_gradient, of_input, constant);
           });
     }
   }
@@ -366,7 +361,7 @@ struct Loops {
     for (int64_t c = 0; c < n; ++c) {
       const double start = static_cast<double>(from[c]);
       const NormMoments m =
-          moments_from(start, static_cast<double>(rows), total[c], total_squares[c]);
+          scalar::moments_from(start, static_cast<double>(rows), total[c], total_squares[c]);
       good &= is_good(start, m);
       mean[c] = m.mean;
       squares[c] = m.squares;
@@ -486,8 +481,8 @@ struct Loops {
           static_cast<T*>(output) + r * columns, static_cast<const T*>(gradient) + r * columns,
           static_cast<const T*>(data) + r * columns,
           columns, [&](C slope, C value, int64_t c) __attribute__((always_inline)) {
-            return of_gradient[c] * forward.slope(slope, value, c) +
-                   (of_input[c] * forward.distance(value, c) + constant[c]);
+            return scalar::norm_gradient(forward.slope(slope, value, c), forward.distance(value, c),
+                                         of_gradient[c], of_input[c], constant[c]);
           });
     }
   }
@@ -566,7 +561,8 @@ struct Loops {
     const Hat hat(map);
     transform(
         dx, g, x, n, [&](C gradient_value, C value, int64_t i) __attribute__((always_inline)) {
-          return hat.scale * (gradient_value * weight[i] - less - hat(value, i) * slope);
+          return scalar::line_norm_gradient(hat.scale, gradient_value * weight[i], hat(value, i),
+                                            less, slope);
         });
   }
 

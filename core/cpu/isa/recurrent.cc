@@ -2,6 +2,7 @@
 #include <aorta/core/cpu/isa/half_row.h>
 #include <aorta/core/cpu/recurrent.h>
 #include <aorta/core/scalar/math.h>
+#include <aorta/core/scalar/recurrent.h>
 
 #include <type_traits>
 
@@ -83,17 +84,16 @@ struct Rows {
           }
           Block cell(args.cell, at, n), hidden;
           for (int l = 0; l < kLanes; ++l) {
-            cell.lane[l] = gates[1].lane[l] * cell.lane[l] + gates[0].lane[l] * gates[2].lane[l];
+            cell.lane[l] = scalar::lstm_next_cell(gates[0].lane[l], gates[1].lane[l],
+                                                  gates[2].lane[l], cell.lane[l]);
           }
           for (int l = 0; l < kLanes; ++l)
-            hidden.lane[l] = gates[3].lane[l] * scalar::tanh(cell.lane[l]);
+            hidden.lane[l] = scalar::lstm_next_hidden(gates[3].lane[l], cell.lane[l]);
           cell.store(args.next_cell, at, n);
           hidden.store(args.next_hidden, at, n);
         });
   }
 
-  // With t = tanh(c'): dc' += dh' o (1 - t^2); di = dc' g, df = dc' c, dg = dc' i, do = dh' t, each
-  // times its gate's slope; dc = dc' f.
   static void lstm_backward(const LstmBackwardArgs& args, int64_t first, int64_t end) {
     const int64_t h = args.hidden;
     by_blocks(
@@ -105,14 +105,14 @@ struct Rows {
           const Block cell(args.cell, at, n), next(args.next_cell, at, n);
           Block result[4], previous;
           for (int l = 0; l < kLanes; ++l) {
-            const C t = scalar::tanh(next.lane[l]), out = o.lane[l];
-            const C total = dc.lane[l] + dh.lane[l] * out * (C(1) - t * t);
-            const C in = i.lane[l], keep = f.lane[l], add = g.lane[l];
-            result[0].lane[l] = total * add * (in * (C(1) - in));
-            result[1].lane[l] = total * cell.lane[l] * (keep * (C(1) - keep));
-            result[2].lane[l] = total * in * (C(1) - add * add);
-            result[3].lane[l] = dh.lane[l] * t * (out * (C(1) - out));
-            previous.lane[l] = total * keep;
+            const scalar::LstmSlopes<C> slopes =
+                scalar::lstm_slopes(i.lane[l], f.lane[l], g.lane[l], o.lane[l], cell.lane[l],
+                                    next.lane[l], dh.lane[l], dc.lane[l]);
+            result[0].lane[l] = slopes.i;
+            result[1].lane[l] = slopes.f;
+            result[2].lane[l] = slopes.g;
+            result[3].lane[l] = slopes.o;
+            previous.lane[l] = slopes.cell;
           }
           for (int k = 0; k < 4; ++k) result[k].store(args.gates_gradient, gate + k * h, n);
           previous.store(args.previous_gradient, at, n);
@@ -139,16 +139,13 @@ struct Rows {
             if (args.gates) sum.store(args.gates, gate + k * h, n);
           }
           Block state(args.state, at, n);
-          for (int l = 0; l < kLanes; ++l) {
-            const C fresh = gates[2].lane[l];
-            state.lane[l] = fresh + gates[1].lane[l] * (state.lane[l] - fresh);
-          }
+          for (int l = 0; l < kLanes; ++l)
+            state.lane[l] =
+                scalar::gru_next_state(gates[1].lane[l], gates[2].lane[l], state.lane[l]);
           state.store(args.next_state, at, n);
         });
   }
 
-  // With N the hidden state's part of n: dn = dh' (1 - z) (1 - n^2), dz = dh' (h - n) z (1 - z),
-  // dr = dn N r (1 - r), dN = dn r, dh = dh' z.
   static void gru_backward(const GruBackwardArgs& args, int64_t first, int64_t end) {
     const int64_t h = args.hidden;
     by_blocks(
@@ -160,13 +157,13 @@ struct Rows {
           const Block dh(args.gradient, at, n), state(args.state, at, n);
           Block reset, update, candidate, hidden, previous;
           for (int l = 0; l < kLanes; ++l) {
-            const C m = fresh.lane[l], s = z.lane[l], k = r.lane[l], slope = dh.lane[l];
-            const C of_candidate = slope * (C(1) - s) * (C(1) - m * m);
-            candidate.lane[l] = of_candidate;
-            hidden.lane[l] = of_candidate * k;
-            reset.lane[l] = of_candidate * of_hidden.lane[l] * (k * (C(1) - k));
-            update.lane[l] = slope * (state.lane[l] - m) * (s * (C(1) - s));
-            previous.lane[l] = slope * s;
+            const scalar::GruSlopes<C> slopes = scalar::gru_slopes(
+                r.lane[l], z.lane[l], fresh.lane[l], of_hidden.lane[l], state.lane[l], dh.lane[l]);
+            candidate.lane[l] = slopes.n;
+            hidden.lane[l] = slopes.hidden_n;
+            reset.lane[l] = slopes.r;
+            update.lane[l] = slopes.z;
+            previous.lane[l] = slopes.state;
           }
           reset.store(args.input_gradient, gate, n);
           update.store(args.input_gradient, gate + h, n);

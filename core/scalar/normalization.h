@@ -1,0 +1,94 @@
+#pragma once
+
+// The arithmetic of normalisation: moments and how they are joined, and the maps that they give.
+// Statistics are f64; C is the type that elements are computed in.
+
+#include <aorta/core/scalar/math.h>
+
+namespace aorta::scalar {
+
+/// The moments of some elements: how many they are, their mean, and the sum of their squared
+/// distances from it.
+struct NormMoments {
+  double count, mean, squares;
+};
+
+/// Joins the moments of other elements to those of a: Chan, Golub & LeVeque's rule (1983).
+AORTA_INLINE void add(NormMoments& a, const NormMoments& b) {
+  if (b.count == 0) return;
+  if (a.count == 0) {
+    a = b;
+    return;
+  }
+  const double total = a.count + b.count, share = b.count / total, distance = b.mean - a.mean;
+  a.mean += distance * share;
+  a.squares += b.squares + distance * distance * (a.count * share);
+  a.count = total;
+}
+
+/// The moments of elements from sums of distances, and of squared ones, from `shift`.
+AORTA_INLINE NormMoments moments_from(double shift, double count, double sum, double squares) {
+  const double mean = sum / count;
+  return {count, shift + mean, maximum(squares - sum * mean, 0.0)};
+}
+
+/// A mean in the type that is computed in, and what that rounds off: maps account for it.
+struct SplitMean {
+  double rounded, rest;
+  AORTA_INLINE SplitMean(double mean, bool is_double)
+      : rounded(is_double ? mean : static_cast<double>(static_cast<float>(mean))),
+        rest(isfinite(rounded) ? mean - rounded : 0) {}
+};
+
+/// y = (x - mean) scale + shift, or with `relu` the greater of that and 0.
+struct NormMap {
+  double mean, scale, shift;
+  bool relu = false;
+};
+/// The map of elements with these statistics, and the weight and the bias of a channel.
+AORTA_INLINE NormMap norm_map(const SplitMean& mean, double inverse_deviation, double weight,
+                              double bias, bool relu) {
+  const double scale = inverse_deviation * weight;
+  return {mean.rounded, scale, bias - mean.rest * scale, relu};
+}
+
+/// The parts of dx = of_gradient g + of_input (x - mean) + constant that a unit has in common.
+struct NormSlope {
+  double of_input, constant;
+};
+/// With k = 1 / sqrt(var + eps), n elements, and sums over them of g weight and of
+/// g weight (x - mean):  dx = k weight g - k sum / n - k^3 (x - mean) sum of products / n.
+AORTA_INLINE NormSlope norm_slope(double inverse_deviation, double n, double sum, double product,
+                                  double rest) {
+  const double k = inverse_deviation, of_input = -k * k * k * (product / n);
+  return {of_input, -k * (sum / n) - of_input * rest};
+}
+
+/// The greater of y and 0; NaN stays.
+template <class C>
+AORTA_INLINE C rectified(C y) {
+  return C(0) > y ? C(0) : y;
+}
+/// The gradient g of max(y, 0) with respect to y.
+template <class C>
+AORTA_INLINE C masked(C g, C y) {
+  return y <= C(0) ? C(0) : g;
+}
+/// (x - mean) scale + shift.
+template <class C>
+AORTA_INLINE C normalised(C x, C mean, C scale, C shift) {
+  return (x - mean) * scale + shift;
+}
+/// dx of a channel, by NormSlope.
+template <class C>
+AORTA_INLINE C norm_gradient(C g, C distance, C of_gradient, C of_input, C constant) {
+  return of_gradient * g + (of_input * distance + constant);
+}
+/// dx of a line, from the gradient of the normalised x, and the means of that and of its products
+/// with the normalised x.
+template <class C>
+AORTA_INLINE C line_norm_gradient(C scale, C g, C x_hat, C mean_gradient, C mean_product) {
+  return scale * (g - mean_gradient - x_hat * mean_product);
+}
+
+}  // namespace aorta::scalar
