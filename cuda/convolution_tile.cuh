@@ -248,10 +248,9 @@ inline bool is_run_aligned(const void* data, int64_t channels, DType dtype) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0 && channels * item_size(dtype) % 16 == 0;
 }
 
-/// Blocks for loops over tiles.
+/// Blocks for loops over tiles: some rounds of what a device runs at once.
 inline unsigned tile_blocks(int64_t tiles, int device) {
-  return static_cast<unsigned>(
-      std::min<int64_t>(tiles, int64_t{multiprocessor_count(device)} * 64));
+  return static_cast<unsigned>(std::min<int64_t>(tiles, int64_t{multiprocessor_count(device)} * 8));
 }
 
 }  // namespace aorta::cuda

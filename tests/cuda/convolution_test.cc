@@ -74,7 +74,8 @@ TEST_F(CudaConvolution, ManyTilesEqualNestedLoops) {
       problem_of(2, 9, 67, 1, {dim(150, 5, 2, 3, 1)}),
       problem_of(1, 3, 16, 1, {dim(16, 7, 2, 3, 1), dim(17, 7, 2, 3, 1)}),
       problem_of(1, 16, 12, 1, {dim(4, 2, 2, 1, 1), dim(5, 3, 1, 1, 2), dim(7, 3, 3, 0, 1)}),
-      problem_of(1, 32, 16, 1, {dim(9, 4, 4, 0, 1), dim(9, 2, 5, 1, 3)})};
+      problem_of(1, 32, 16, 1, {dim(9, 4, 4, 0, 1), dim(9, 2, 5, 1, 3)}),
+      problem_of(1, 180, 180, 20, {dim(100, 1, 1, 0, 1)})};  // more tiles than blocks
   int i = 0;
   for (const Problem& p : problems) {
     for (const DType dtype : {kFloating[i % 2], kFloating[2 + i % 2]}) {
