@@ -51,8 +51,6 @@ int compare(const CompareOptions& options) {
   if (choose_device("auto").is_cuda()) devices.push_back("cuda");
   if (options.train.device != "auto") devices = {options.train.device};
   for (const std::string& device : devices) choose_device(device);
-  const std::string note = device_note(options.train.device);
-  if (!note.empty()) fmt::print("{}\n", note);
   fmt::print("average time of an epoch, {} recordings{}, {}, batch {}, {} epoch{}\n\n", recordings,
              recordings < options.recordings ? " (all there are)" : "", options.train.model_name,
              options.train.batch_size, options.epochs, options.epochs == 1 ? "" : "s");

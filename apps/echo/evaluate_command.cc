@@ -71,7 +71,6 @@ void evaluate_regressor(const EvaluateOptions& options, data::EchoSplit split,
   make_folder(folder);
   catch_interrupts();
   report::ProgressBar bar({.quiet = options.quiet});
-  if (const std::string note = device_note(options.device); !note.empty()) bar.print(note);
   const ClipEvaluation evaluation = with_code(ExitCode::data, [&] {
     return evaluate_clips(regressor, data_dir, split,
                           {.batch_size = options.batch_size,
@@ -171,7 +170,6 @@ void evaluate(const EvaluateOptions& options) {
   make_folder(folder);
   catch_interrupts();
   report::ProgressBar bar({.quiet = options.quiet});
-  if (const std::string note = device_note(options.device); !note.empty()) bar.print(note);
   const Evaluation evaluation = with_code(ExitCode::data, [&] {
     return evaluate(segmenter, data_dir, split,
                     {.batch_size = options.batch_size,

@@ -106,9 +106,6 @@ class Run {
                     "; `aorta-echo data check` lists what is amiss");
     console_.line("output " + folder_.path());
     if (!note.empty()) console_.warn(note);
-    const std::string why_cpu =
-        options_.devices.empty() ? device_note(options_.device) : std::string();
-    if (!why_cpu.empty()) console_.line(why_cpu);
     if (!loop().changed_data().empty()) console_.warn(loop().changed_data());
     if (begun && is_complete())
       console_.line(fmt::format("resume the run is complete, epoch {} of {}; it is evaluated again",

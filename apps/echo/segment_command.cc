@@ -108,7 +108,6 @@ void segment(const SegmentOptions& options) {
   for (const char* folder : {"", "/size"}) make_folder(options.output + folder);
   catch_interrupts();
   report::ProgressBar bar({.quiet = options.quiet});
-  if (const std::string note = device_note(options.device); !note.empty()) bar.print(note);
   const auto step = [&bar](int64_t done, int64_t) {
     bar.update(done);
     stop_if_interrupted();

@@ -1,61 +1,83 @@
-// Where `--device auto` computes, on a device whose kernels are not all there yet.
+// Where aorta-echo computes, and that it computes the same there: run on a device that is there.
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/device.h>
-#include <aorta/apps/echo/segmenter.h>
-#include <aorta/tests/op_kernels.h>
+#include <aorta/apps/echo/trainer.h>
+#include <aorta/tests/apps/echo/dataset.h>
 
 #include <gtest/gtest.h>
 
-#include <set>
-#include <string>
+#include <cstdlib>
 
 namespace aorta::echo {
 namespace {
 
-/// The ops that a step of training runs.
-std::set<std::string> ops_of_a_step(const std::string& network) {
-  Segmenter segmenter = make_segmenter(network, {0, 0, 0}, {1, 1, 1});
-  segmenter.net->train();
-  const Tensor frames = zeros({2, 3, 32, 32}, {.dtype = u8}), truth = zeros({2, 32, 32});
-  return catalog::kernels_run([&](const catalog::Tensors&) {
-    const Tensor logits = segmenter.logits(segmenter.normalised({frames}));
-    binary_cross_entropy_with_logits(logits, truth, {.reduction = Reduction::sum}).backward();
-  });
+constexpr int64_t kSteps = 20;
+
+TrainOptions options_on(const std::string& folder, const std::string& device) {
+  TrainOptions options;
+  options.data_dir = folder;
+  options.model_name = "unet_small";
+  options.device = device;
+  options.batch_size = 2;
+  options.num_workers = 0;
+  options.lr = 1e-5;
+  options.num_epochs = kSteps;
+  return options;
+}
+
+/// The loss of each step. Where `stops` is a step, the run goes on there from its state alone.
+std::vector<double> losses_on(const TrainOptions& options, int64_t stops = -1) {
+  manual_seed(0);
+  auto trainer = std::make_unique<Trainer>(options);
+  std::vector<double> found;
+  while (true) {
+    const double before = trainer->totals().loss;
+    if (!trainer->step()) {
+      EXPECT_TRUE(std::isfinite(trainer->validate()->loss));
+      trainer->end_epoch();
+      continue;
+    }
+    found.push_back(trainer->totals().loss - before);
+    if (trainer->steps() == kSteps) return found;
+    if (trainer->steps() != stops) continue;
+    const State state = trainer->state();
+    trainer.reset();
+    manual_seed(1);
+    trainer = std::make_unique<Trainer>(options, &state);
+  }
+}
+
+void expect_the_curve_of_the_cpu(const std::string& folder) {
+  const std::vector<double> here = losses_on(options_on(folder, "cuda:0")),
+                            cpu = losses_on(options_on(folder, "cpu"));
+  ASSERT_EQ(here.size(), cpu.size());
+  for (size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(here[i], cpu[i], 1e-4 * cpu[i]) << i;
+  EXPECT_LT(cpu.back(), cpu.front());
 }
 
 }  // namespace
 
-TEST(Device, AutoIsAGpuThatHasAllKernels) {
+TEST(Device, AutoIsAGpuWhereThereIsOne) {
   ASSERT_TRUE(cuda::is_available()) << cuda::unavailable_reason();
-  std::string missing;
-  for (const kernel::OpRow* op : ops_of_networks())
-    if (missing.empty() && !op->has_kernel(DeviceType::cuda)) missing = op->name();
-  EXPECT_EQ(choose_device("auto"), Device(missing.empty() ? "cuda:0" : "cpu"));
-  EXPECT_EQ(device_note("auto"),
-            missing.empty()
-                ? ""
-                : "--device auto: the CPU, for cuda:0 has no kernel of " + missing + " yet");
-}
-
-TEST(Device, WhatIsNamedIsTaken) {
+  EXPECT_EQ(choose_device("auto"), Device("cuda:0"));
   EXPECT_EQ(choose_device("cuda:0"), Device("cuda:0"));
   EXPECT_EQ(choose_device("cpu"), Device("cpu"));
-  EXPECT_EQ(device_note("cuda:0"), "");
-  EXPECT_EQ(device_note("cpu"), "");
 }
 
-// An op that a network needs and the list lacks would end a training on a GPU that auto has chosen.
-TEST(Device, TheListHasAllThatADeviceLacks) {
-  ASSERT_TRUE(cuda::is_available());
-  std::set<std::string> listed, run;
-  for (const kernel::OpRow* op : ops_of_networks()) listed.insert(op->name());
-  for (const char* network : {"deeplabv3_resnet50", "fcn_resnet50", "unet_small"})
-    run.merge(ops_of_a_step(network));
-  for (const std::string& name : listed)
-    EXPECT_TRUE(run.contains(name)) << name << " is needed by no network";
-  for (const std::string& name : run)
-    EXPECT_TRUE(listed.contains(name) || catalog::find_op(name)->has_kernel(DeviceType::cuda))
-        << name << " isn't listed";
+TEST(EchoOnADevice, TrainingHasTheLossesOfTheCpu) {
+  expect_the_curve_of_the_cpu(testing::tiny_echo_folder("curve"));
+}
+
+TEST(EchoOnADevice, AStoppedTrainingGoesOnWithTheSameBits) {
+  const TrainOptions options = options_on(testing::tiny_echo_folder("stopped"), "cuda:0");
+  EXPECT_EQ(losses_on(options, 7), losses_on(options));
+}
+
+// An emulated device takes long for frames of 112x112.
+TEST(EchoOnADevice, RealVideosHaveTheLossesOfTheCpu) {
+  const char* folder = std::getenv("AORTA_ECHO");
+  if (!folder) GTEST_SKIP() << "AORTA_ECHO names no data";
+  expect_the_curve_of_the_cpu(folder);
 }
 
 }  // namespace aorta::echo

@@ -4,7 +4,6 @@
     emulated_test(name, srcs)      aorta_test that finds the emulated device where others find a GPU
 """
 
-load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@rules_cc//cc:defs.bzl", "cc_library")
 load("//bazel:aorta.bzl", "AORTA_COPTS", "CXX_COPTS", "aorta_library", "aorta_test")
 
@@ -52,35 +51,13 @@ def _kernel_source(name, source):
     )
     return name + ".cc"
 
-# Of the two objects that the configuration of tools has of each source, position-independent and not, the first: programs and
-# the plugin link the same.
 def _compiled_once_impl(ctx):
-    toolchain = find_cpp_toolchain(ctx)
-    features = cc_common.configure_features(ctx = ctx, cc_toolchain = toolchain)
-    given = ctx.attr.kernels[CcInfo]
-    inputs = [cc_common.create_linker_input(
-        owner = one.owner,
-        libraries = depset([cc_common.create_library_to_link(
-            actions = ctx.actions,
-            alwayslink = library.alwayslink,
-            cc_toolchain = toolchain,
-            feature_configuration = features,
-            pic_static_library = library.pic_static_library,
-        ) for library in one.libraries if library.pic_static_library]),
-        user_link_flags = depset(one.user_link_flags),
-    ) for one in given.linking_context.linker_inputs.to_list()]
-    linking = cc_common.create_linking_context(linker_inputs = depset(inputs))
-    return [CcInfo(compilation_context = given.compilation_context, linking_context = linking)]
+    return [ctx.attr.kernels[DefaultInfo], ctx.attr.kernels[CcInfo]]
 
 # In the configuration of tools, which no suite's flags reach.
 _compiled_once = rule(
     implementation = _compiled_once_impl,
-    attrs = {
-        "kernels": attr.label(cfg = "host", mandatory = True, providers = [CcInfo]),
-        "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
-    },
-    fragments = ["cpp"],
-    toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
+    attrs = {"kernels": attr.label(cfg = "host", mandatory = True, providers = [CcInfo])},
 )
 
 def emulated_kernels(name, srcs, parts = {}, deps = []):

@@ -70,7 +70,7 @@ TEST(DataParallelCuda, TrainsAsTheCpuDoes) {
   }
 }
 
-// There is no kernel of batch_norm on GPUs; over ranks it is composed of ops that are there.
+// Over ranks batch_norm is composed of other ops.
 TEST(DataParallelCuda, SynchronizedBatchNormIsThatOfTheWholeBatch) {
   struct Normed : Module {
     Linear linear{*this, "linear", 4, 3};
