@@ -72,8 +72,12 @@ int64_t batch_parts_of(const TrainOptions& options) {
                                          std::to_string(value) + " for " + std::to_string(factor));
   };
   multiple("--batch_parts", parts, "the number of --devices", count);
-  multiple("--batch_size", options.batch_size,
-           options.batch_parts ? "--batch_parts" : "the number of --devices", parts);
+  if (!options.batch_parts)
+    multiple("--batch_size", options.batch_size, "the number of --devices", parts);
+  else if (options.batch_size % parts != 0)
+    throw Failure(ExitCode::usage, "--batch_parts: must divide --batch_size, got " +
+                                       std::to_string(parts) + " for " +
+                                       std::to_string(options.batch_size));
   return parts;
 }
 

@@ -375,6 +375,7 @@ Tensor tensordot(const Tensor& input, const Tensor& other, int64_t dims) {
 
 Tensor kron(const Tensor& input, const Tensor& other) {
   check_defined("kron", {{"input", input}, {"other", other}});
+  const CalledOp called("kron");
   const int ndim = std::max(input.dim(), other.dim());
   check(2 * ndim <= kMaxDims, "kron", "the operands can have 6 dimensions at most", input.shape(),
         " and ", other.shape());
@@ -395,6 +396,7 @@ Tensor kron(const Tensor& input, const Tensor& other) {
 
 Tensor trace(const Tensor& input) {
   check_defined("trace", {{"input", input}});
+  const CalledOp called("trace");
   check(input.dim() == 2, "trace", "input must be a matrix", input.shape());
   return sum(diagonal(input));
 }

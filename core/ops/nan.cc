@@ -1,5 +1,6 @@
 #include <aorta/core/ops/nan.h>
 
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 
@@ -23,6 +24,7 @@ static double largest_of(DType dtype) {
 Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
                   std::optional<double> neginf) {
   check_defined("nan_to_num", {{"input", input}});
+  const CalledOp called("nan_to_num");
   const DType dtype = input.dtype();
   if (!is_floating(dtype)) return input.clone();
   const double most = largest_of(dtype), infinity = std::numeric_limits<double>::infinity();
@@ -34,12 +36,14 @@ Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
 }
 Tensor nan_to_num_(const Tensor& self, double nan, std::optional<double> posinf,
                    std::optional<double> neginf) {
+  const CalledOp called("nan_to_num_");
   return self.copy_(nan_to_num(self, nan, posinf, neginf));
 }
 
 Tensor nansum(const Tensor& input, const ReduceDims& dims, bool keepdim,
               std::optional<DType> dtype) {
   check_defined("nansum", {{"input", input}});
+  const CalledOp called("nansum");
   const Tensor x = is_floating(input.dtype()) ? where(isnan(input), 0.0, input) : input;
   return sum(x, dims, keepdim, dtype);
 }
@@ -47,6 +51,7 @@ Tensor nansum(const Tensor& input, const ReduceDims& dims, bool keepdim,
 Tensor nanmean(const Tensor& input, const ReduceDims& dims, bool keepdim,
                std::optional<DType> dtype) {
   check_defined("nanmean", {{"input", input}});
+  const CalledOp called("nanmean");
   const DType result = dtype.value_or(input.dtype());
   check(is_floating(result), "nanmean", "dtype must be floating", result);
   const Tensor x = input.to(result);

@@ -1,5 +1,6 @@
 #include <aorta/core/ops/quantile.h>
 
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
@@ -24,6 +25,7 @@ ValuesIndices pick(const Tensor& input, int dim, const Tensor& place, bool keepd
 ValuesIndices median_along(const char* op, const Tensor& input, int64_t given_dim, bool keepdim,
                            bool skip_nan) {
   check_defined(op, {{"input", input}});
+  const CalledOp called(op);
   const int dim = wrap_dim(op, given_dim, input.dim());
   if (input.dim() == 0) return {input, zeros({}, {.dtype = DType::i64, .device = input.device()})};
   const int64_t length = input.shape()[dim];
@@ -42,6 +44,7 @@ ValuesIndices median_along(const char* op, const Tensor& input, int64_t given_di
 }
 
 Tensor median_of_all(const char* op, const Tensor& input) {
+  const CalledOp called(op);
   const Tensor flat = input.reshape({input.numel()});
   if (flat.numel() == 0) {
     check(is_floating(input.dtype()), op, "an integer tensor must have elements", input.shape());
@@ -91,6 +94,7 @@ Tensor quantile_of(const char* op, const Tensor& input, const Operand& q,
                    std::optional<int64_t> dim, bool keepdim, const char* interpolation,
                    bool skip_nan) {
   check_defined(op, {{"input", input}});
+  const CalledOp called(op);
   check(is_floating(input.dtype()), op, "dtype must be floating", input.dtype());
   const Tensor fraction = fractions(op, input, q);
   const int d = wrap_dim(op, dim.value_or(0), input.dim());
@@ -131,6 +135,7 @@ ValuesIndices median(const Tensor& input, int64_t dim, bool keepdim) {
 }
 Tensor nanmedian(const Tensor& input) {
   check_defined("nanmedian", {{"input", input}});
+  const CalledOp called("nanmedian");
   if (!is_floating(input.dtype())) return median_of_all("nanmedian", input);
   return median_of_all("nanmedian", masked_select(input, logical_not(isnan(input))));
 }

@@ -109,6 +109,7 @@ Unique unique_dim(const Tensor& input, int64_t dim, bool, bool return_inverse, b
 Unique unique_consecutive(const Tensor& input, bool return_inverse, bool return_counts,
                           std::optional<int64_t> dim) {
   check_defined("unique_consecutive", {{"input", input}});
+  const CalledOp called("unique_consecutive");
   const int d = dim ? wrap_dim("unique_consecutive", *dim, input.dim()) : 0;
   const Tensor x = dim && input.dim() > 0 ? movedim(input.detach(), d, 0)
                                           : input.detach().reshape({input.numel()});

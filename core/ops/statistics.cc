@@ -1,5 +1,6 @@
 #include <aorta/core/ops/statistics.h>
 
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
@@ -39,6 +40,7 @@ void check_weights(const char* name, const Tensor& weights, int64_t observations
 
 Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar& max) {
   check_defined("histc", {{"input", input}});
+  const CalledOp called("histc");
   check(is_floating(input.dtype()), "histc", "dtype must be floating", input.dtype());
   check(bins > 0, "histc", "bins must be positive", bins);
   double first = min.to_double(), last = max.to_double();
@@ -63,6 +65,7 @@ Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar&
 
 Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
   check_defined("bincount", {{"input", input}});
+  const CalledOp called("bincount");
   check(input.dim() == 1 && is_integral(input.dtype()) && input.dtype() != DType::boolean,
         "bincount", "input must be 1-d integers", input.dtype(), " of shape ", input.shape());
   check(minlength >= 0, "bincount", "minlength can't be negative", minlength);
@@ -85,6 +88,7 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
 Tensor cov(const Tensor& input, int64_t correction, const Tensor& fweights,
            const Tensor& aweights) {
   check_defined("cov", {{"input", input}});
+  const CalledOp called("cov");
   check(input.dim() <= 2, "cov", "input must have at most 2 dimensions", input.shape());
   check(input.dtype() != DType::boolean, "cov", "dtype can't be bool", input.dtype());
   const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f32;
@@ -102,7 +106,9 @@ Tensor cov(const Tensor& input, int64_t correction, const Tensor& fweights,
     check_weights("aweights", aweights, observations, true);
     weights = weights * aweights;
   }
-  const Tensor total = sum(weights);
+  const bool weighted = fweights.defined() || aweights.defined();
+  const Tensor total =
+      weighted ? sum(weights) : full({}, observations, {.dtype = x.dtype(), .device = x.device()});
   Tensor divisor = total - correction;
   if (aweights.defined() && correction != 0)
     divisor = total - static_cast<double>(correction) * sum(weights * aweights) / total;
@@ -112,6 +118,7 @@ Tensor cov(const Tensor& input, int64_t correction, const Tensor& fweights,
 
 Tensor corrcoef(const Tensor& input) {
   check_defined("corrcoef", {{"input", input}});
+  const CalledOp called("corrcoef");
   check(input.dim() <= 2, "corrcoef", "input must have at most 2 dimensions", input.shape());
   const Tensor c = cov(is_half(input.dtype()) ? input.to(DType::f32) : input);
   const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f32;
@@ -123,6 +130,7 @@ Tensor corrcoef(const Tensor& input) {
 Tensor diff(const Tensor& input, int64_t n, int64_t dim, const Tensor& prepend,
             const Tensor& append) {
   check_defined("diff", {{"input", input}});
+  const CalledOp called("diff");
   check(input.dim() > 0, "diff", "input must have a dimension", input.shape());
   check(n >= 0, "diff", "n can't be negative", n);
   const int d = wrap_dim("diff", dim, input.dim());

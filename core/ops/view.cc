@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/view.h>
@@ -366,6 +367,7 @@ void kernel::link_view_ops() {
 
 Tensor diag(const Tensor& input, int64_t offset) {
   check_defined("diag", {{"input", input}});
+  const CalledOp called("diag");
   check(input.dim() == 1 || input.dim() == 2, "diag", "input must be a vector or a matrix",
         input.shape());
   if (input.dim() == 2) return diagonal(input, offset).clone();
@@ -379,6 +381,7 @@ Tensor diag(const Tensor& input, int64_t offset) {
 
 Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step) {
   check_defined("unfold", {{"input", input}});
+  const CalledOp called("unfold");
   const int dim = wrap_dim("unfold", dimension, input.dim());
   const int64_t length = input.dim() ? input.shape()[dim] : 1;
   check(size >= 0 && size <= length, "unfold", "size must be in the range of the dimension", size,

@@ -122,7 +122,7 @@ TEST(Trainer, DevicesThatItRefuses) {
             "--batch_size: must be a multiple of the number of --devices, got 2 for 3");
   EXPECT_EQ(error("cpu:0,cpu:1", 3),
             "--batch_parts: must be a multiple of the number of --devices, got 3 for 2");
-  EXPECT_EQ(error("", 4), "--batch_size: must be a multiple of --batch_parts, got 2 for 4");
+  EXPECT_EQ(error("", 4), "--batch_parts: must divide --batch_size, got 4 for 2");
   EXPECT_EQ(error("", 0), "--batch_parts: must be positive, got 0");
   options.device = "cpu";
   EXPECT_EQ(error("cpu:0,cpu:1"), "--devices: goes without --device, got --device \"cpu\"");

@@ -266,9 +266,9 @@ constexpr Fault kFaults[] = {
 };
 /// Who says that a call of the step failed: an op, or what was asked of the device.
 const std::set<std::string> kNames = {
-    "add",          "allocate", "copy",   "create_event", "create_stream", "device",
-    "event_done",   "fill_",    "gather", "index",        "matmul",        "pin_memory",
-    "record_event", "relu",     "sub",    "sum",          "synchronize",   "wait_event",
+    "add",  "allocate", "copy",  "create_event", "create_stream", "device",     "event_done",
+    "full", "gather",   "index", "matmul",       "ones",          "pin_memory", "record_event",
+    "relu", "sub",      "sum",   "synchronize",  "wait_event",
 };
 
 }  // namespace
@@ -343,7 +343,7 @@ TEST_F(CudaFaults, ALaunchThatFailsNamesItsOp) {
     emulated::inject_nothing();
     device().set_current_stream({Device("cuda:0"), nullptr});
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"fill_", "fill_", "sub", "relu", "index", "gather",
+  EXPECT_EQ(names, (std::vector<std::string>{"full", "ones", "sub", "relu", "index", "gather",
                                              "sum", "add"}));
 }
 
