@@ -85,7 +85,8 @@ __global__ void shared_past_end(float* out) {
   out[threadIdx.x] = tile[threadIdx.x + 1];
 }
 // out = a b of 16 x 16, by a warp: from `shift` elements into shared memory on, by `lanes` lanes.
-__global__ void multiply_tiles(const __half* a, const __half* b, float* out, int shift, int lanes) {
+__global__ void multiply_tiles(const __half* a, const __half* b, float* out, int shift, int lanes,
+                               int apart) {
   using namespace nvcuda::wmma;
   struct alignas(32) Tile {
     __half x[2][256 + 32];
@@ -102,7 +103,8 @@ __global__ void multiply_tiles(const __half* a, const __half* b, float* out, int
   fragment<accumulator, 16, 16, 16, float> sums;
   fill_fragment(sums, 1.0f);
   if (static_cast<int>(threadIdx.x) >= lanes) return;
-  load_matrix_sync(left, &tile[0].x[0][shift], 16);
+  const int off = static_cast<int>(threadIdx.x) == apart ? 16 : 0;
+  load_matrix_sync(left, &tile[0].x[0][shift + off], 16);
   load_matrix_sync(right, &tile[0].x[1][0], 16);
   mma_sync(sums, left, right, sums);
   store_matrix_sync(tile[0].sums, sums, 16, mem_row_major);
@@ -207,13 +209,15 @@ TEST_F(PlantedKernels, MatricesOfAWarp) {
   }
   const __half *left = on_device(a), *right = on_device(b);
   float* out = on_device(std::vector<float>(256));
-  start(multiply_tiles, 1, 32, nullptr, left, right, out, 0, 32);
+  start(multiply_tiles, 1, 32, nullptr, left, right, out, 0, 32, -1);
   EXPECT_EQ(found(), "");
   EXPECT_EQ(on_host(out, 256), wanted);
-  start(multiply_tiles, 1, 32, nullptr, left, right, out, 8, 32);
+  start(multiply_tiles, 1, 32, nullptr, left, right, out, 8, 32, -1);
   EXPECT_TRUE(finds("a matrix lies at a multiple of 32 bytes, its rows at multiples of 16"));
-  start(multiply_tiles, 1, 32, nullptr, left, right, out, 0, 31);
+  start(multiply_tiles, 1, 32, nullptr, left, right, out, 0, 31, -1);
   EXPECT_TRUE(finds("every lane that the mask names takes part"));
+  start(multiply_tiles, 1, 32, nullptr, left, right, out, 0, 32, 5);
+  EXPECT_TRUE(finds("all lanes of a warp give the same matrix"));
 }
 
 TEST_F(PlantedKernels, ShufflesApart) {
