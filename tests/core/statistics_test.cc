@@ -31,7 +31,7 @@ TEST(Nan, InfinitiesBecomeTheEndsOfTheDtype) {
     EXPECT_EQ(nan_to_num(x, 7, 8).to_vector<double>(), (std::vector<double>{8, -end, 7, 1.5}));
   }
   EXPECT_EQ(error_of([] { nan_to_num_(ones({1}), 0, 1e300); }),
-            "nan_to_num: the value must fit the dtype, got 1e+300 for f32");
+            "nan_to_num_: the value must fit the dtype, got 1e+300 for f32");
 }
 
 TEST(Quantile, OfNothingButNan) {
