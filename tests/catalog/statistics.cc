@@ -31,7 +31,7 @@ void add_nan(std::vector<Row>& rows) {
                                return {nansum(x[0], {0, -1}, true)};
                              }}},
                   .bad = {{[] { nansum(ones({2}), 2); },
-                           "sum: dimension out of range, got dim 2 of a 1-d tensor"}},
+                           "nansum: dimension out of range, got dim 2 of a 1-d tensor"}},
                   .also = {"isnan", "sum", "where"},
                   .autocasts = Autocasts::f32});
   rows.push_back(
