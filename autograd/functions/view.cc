@@ -1,8 +1,14 @@
 #include <aorta/autograd/functions/embed.h>
 #include <aorta/autograd/record.h>
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/view.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace aorta::autograd {
 namespace {
@@ -60,14 +66,35 @@ int64_t extent(const Shape& shape, const Strides& strides) {
 
 // Every element of memory gets the sum of the gradients of the places that show it. `offset` is
 // counted from the input's first element.
+// Whether elements of a tensor may lie at one place of memory, as those of an expanded one do.
+bool may_share_memory(const Shape& shape, const Strides& strides) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride and size
+  for (int d = 0; d < shape.size(); ++d)
+    if (shape[d] > 1) dims.emplace_back(strides[d], shape[d]);
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride < reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
 Tensor as_strided_backward(const Tensor& gradient, const Shape& shape, const Strides& strides,
                            int64_t offset, const Shape& input_shape, const Strides& input_strides) {
   const int64_t memory = extent(input_shape, input_strides);
   const TensorOptions options{.dtype = DType::i64, .device = gradient.device()};
   const Tensor places = as_strided(arange(memory, options), shape, strides, offset).reshape({-1});
-  const Tensor flat =
-      index_add(zeros({memory}, {.dtype = gradient.dtype(), .device = gradient.device()}), 0,
-                places, gradient.reshape({-1}));
+  const TensorOptions as_given{.dtype = gradient.dtype(), .device = gradient.device()};
+  Tensor flat = index_add(zeros({memory}, as_given), 0, places, gradient.reshape({-1}));
+  if (may_share_memory(input_shape, input_strides)) {
+    // Elements of the input that share a place share what it gets.
+    const Tensor own =
+        as_strided(arange(memory, options), input_shape, input_strides, 0).reshape({-1});
+    const Tensor sharers =
+        index_add(zeros({memory}, options), 0, own, ones({own.numel()}, options));
+    flat = flat / clamp_min(sharers, 1);
+  }
   return as_strided(flat, input_shape, input_strides, 0);
 }
 

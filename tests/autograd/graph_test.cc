@@ -291,5 +291,14 @@ TEST(Graph, StepsLeaveMemoryFlat) {
   EXPECT_EQ(cpu::allocator_stats().bytes_in_use, before);
 }
 
+// z_ij = x_j, read through an element of memory that three elements of the expanded y share.
+TEST(Views, AsStridedOfAnExpandedTensor) {
+  const Tensor x = tensor({2.0, 5.0}, {.dtype = DType::f64, .requires_grad = true});
+  const Tensor y = x.unsqueeze(1).expand({2, 3});
+  const Tensor w = tensor({1.0, 10.0, 100.0, 1000.0}, {.dtype = DType::f64}).view({2, 2});
+  sum(as_strided(y, {2, 2}, {0, 1}, 0) * w).backward();
+  EXPECT_EQ(x.grad().to_vector<double>(), (std::vector<double>{101, 1010}));
+}
+
 }  // namespace
 }  // namespace aorta
