@@ -208,19 +208,4 @@ __device__ __forceinline__ SumPair add_pairs(const SumPair& a, const SumPair& b)
   return {a.first + b.first, a.second + b.second};
 }
 
-/// A dtype's type in memory, for dtypes that are floating.
-template <class F>
-void visit_floating(DType dtype, const F& f) {
-  switch (dtype) {
-    case DType::f64:
-      return f(double{});
-    case DType::f16:
-      return f(Half{});
-    case DType::bf16:
-      return f(BFloat16{});
-    default:
-      return f(float{});
-  }
-}
-
 }  // namespace aorta::cuda
