@@ -142,7 +142,8 @@ class Case:
 
     # Other processes.
     @staticmethod
-    def descendants(pid, generations=99):
+    def generations(pid):
+        """The processes that a process has started, those that they have started, and so on."""
         parents = {}
         for name in os.listdir("/proc"):
             if not name.isdigit():
@@ -154,16 +155,17 @@ class Case:
                 continue
             if fields[0] != "Z":
                 parents[int(name)] = int(fields[1])
-        found, last = [], [pid]
-        while last and generations > 0:
-            generations -= 1
+        last = [pid]
+        while last:
             last = [child for child, parent in parents.items() if parent in last]
-            found += last
-        return found
+            yield last
+
+    def descendants(self, pid):
+        return sum(self.generations(pid), [])
 
     def worker_list(self, started):
         """The workers: the program starts a process that starts their parent."""
-        return [pid for pid in self.descendants(started.pid) if pid not in self.descendants(started.pid, 2)]
+        return sum(list(self.generations(started.pid))[2:], [])
 
     def workers(self, started):
         deadline = time.monotonic() + LIMIT

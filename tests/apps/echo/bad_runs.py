@@ -317,8 +317,10 @@ def _(case):
 
 @row(62, "a worker is killed", 0, "*worker * (pid *) was killed by signal 9 (SIGKILL)*; it is started again")
 def _(case):
-    started = case.begun().start(ECHO, *case.resume_arguments("--num_workers", "2", "--num_epochs", "12"))
-    os.kill(case.workers(started)[0], signal.SIGKILL)
+    started = case.begun().start(ECHO, *case.resume_arguments("--num_workers", "2", "--num_epochs", "24"))
+    for _ in range(6):  # one that has read all that an epoch wants is not missed
+        case.kill(case.workers(started)[0], signal.SIGKILL)
+        case.wait_for(started, "epoch ")
     return case.finish(started)
 
 
@@ -330,7 +332,10 @@ left_out(63, "a sample that ends its worker each time",
      "data_loader: a batch must be there within the timeout of 2 s, got worker 0 (pid *) *", "train --timeout 2")
 def _(case):
     started = case.begun().start(ECHO, *case.resume_arguments("--num_workers", "1", "--num_epochs", "100000", "--timeout", "2"))
-    os.kill(case.workers(started)[0], signal.SIGSTOP)
+    while started.poll() is None:  # one that has read all that an epoch wants is not waited for
+        for worker in case.worker_list(started):
+            case.kill(worker, signal.SIGSTOP)
+        time.sleep(0.05)
     done = case.finish(started)
     case.expect_resumes()
     return done
