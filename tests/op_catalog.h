@@ -33,13 +33,15 @@ struct BadCall {
 /// How far a result may be from the reference: `ulps` units in the last place of the result's dtype
 /// (half types get one where f32 gets any), `sums` times the unit roundoff times the sum of
 /// magnitudes (`scale` in the fixture) where results are sums, and `tiny` times the smallest normal
-/// number. `zero_signs`: zeros have the reference's sign.
+/// number. `zero_signs`: zeros have the reference's sign. `half_sums` is as `sums` for half types
+/// whose terms are rounded to them, with their roundoff.
 struct Tolerance {
   double ulps = 0;
   double ulps_f64 = 0;
   double sums = 0;
   double tiny = 0;
   bool zero_signs = true;
+  double half_sums = 0;
 };
 
 /// What floating inputs of an op become inside an Autocast scope: the scope's half type where that

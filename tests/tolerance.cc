@@ -114,6 +114,8 @@ std::string compare(const Tensor& result, const Tensor& wanted, const Tensor& sc
     const double unit = unit_at(b[i], dtype);
     double allowed =
         ulps * unit + (sums.empty() ? 0 : tolerance.sums * roundoff * std::abs(sums[i]));
+    if (is_half(dtype) && !sums.empty())
+      allowed += tolerance.half_sums * std::ldexp(std::abs(sums[i]), -format_of(dtype).digits);
     allowed += tolerance.tiny * std::ldexp(1.0, format_of(dtype).min_exponent);
     const double largest = format_of(dtype).largest;
     if (!is_near(a[i], want, allowed, largest, tolerance.zero_signs && !scale.defined()))

@@ -3,6 +3,7 @@
 namespace aorta::cpu {
 
 // One a file of CPU kernels: each fills its rows' CPU column.
+void register_attention();
 void register_convolution();
 void register_copy();
 void register_cross_entropy();
@@ -26,6 +27,7 @@ void register_update();
 
 void register_kernels() {
   register_pointwise();
+  register_attention();
   register_convolution();
   register_copy();
   register_matmul();

@@ -2,19 +2,20 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/attention.h>
 #include <aorta/core/ops/creation.h>
-#include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
 namespace aorta::kernel {
 
-constinit Op<NoKernel, void (*)(Tensor&, const AttentionArgs&, const Tensor&)> attention_op{
-    "scaled_dot_product_attention"};
+constinit Op<void (*)(const AttentionKernelArgs&),
+             void (*)(Tensor&, const AttentionArgs&, const Tensor&)>
+    attention_op{"scaled_dot_product_attention"};
+constinit Op<void (*)(const AttentionBackwardArgs&), NoGradient> attention_backward_op{
+    "scaled_dot_product_attention_backward"};
 
 }  // namespace aorta::kernel
 
@@ -26,26 +27,24 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Products of a block: they stay in the cache.
-constexpr int64_t kBlock = int64_t{1} << 19;
-
-int64_t rows_of_block(const AttentionArgs& args) {
-  const int64_t rows = args.query.size(-2);
-  const int64_t row = args.query.numel() / (rows * args.query.size(-1)) * args.key.size(-2);
-  return std::clamp<int64_t>(kBlock / row, 1, rows);
-}
-
 Shape batch_of(const Tensor& x) {
   Shape shape = x.shape();
   shape.resize(x.dim() - 2);
   return shape;
 }
 
-Tensor with_batch(const Tensor& x, const Shape& batch) {
+// x as (N, H, rows, columns), with `batch` in front of rows and columns. The first of more than
+// four dimensions become one.
+Tensor with_heads(const Tensor& x, const Shape& batch) {
   Shape shape = batch;
   shape.push_back(x.size(-2));
   shape.push_back(x.size(-1));
-  return x.expand(shape);
+  Tensor result = x.shape() == shape ? x : x.expand(shape);
+  while (result.dim() < 4) result = result.unsqueeze(0);
+  if (result.dim() == 4) return result;
+  int64_t front = 1;
+  for (int d = 0; d < batch.size() - 1; ++d) front *= batch[d];
+  return result.reshape({front, batch.back(), x.size(-2), x.size(-1)});
 }
 
 void check_operands(const char* op, const Tensor& q, const Tensor& k, const Tensor& v,
@@ -78,62 +77,91 @@ void check_mask(const char* op, const Tensor& mask, const Shape& scores, const T
         "attn_mask must broadcast to (*, L, S)", mask.shape(), " for ", scores);
 }
 
-// Keys that queries before `end` can see.
-int64_t keys_before(const AttentionArgs& args, int64_t end) {
-  const int64_t keys = args.key.size(-2);
-  return args.is_causal ? std::min(keys, end) : keys;
-}
-
 Tensor transposed(const Tensor& x) { return x.transpose(-2, -1); }
 
-// All at once, of differentiable ops.
-Tensor composed(const AttentionArgs& args, double dropout_p) {
-  Tensor weights = attention_scores(args, 0, args.query.size(-2));
-  const int64_t keys = weights.size(-1);
-  if (keys > 0) weights = attention_weights(weights, logsumexp(weights, -1, true));
-  return matmul(dropout(weights, dropout_p), args.value.narrow(-2, 0, keys));
-}
+DType compute_dtype_of(const Tensor& x) { return is_half(x.dtype()) ? DType::f32 : x.dtype(); }
 
-// Block by block; fills log_sum.
-Tensor by_blocks(const AttentionArgs& args, const Tensor& log_sum) {
-  const int64_t rows = args.query.size(-2), step = rows_of_block(args);
-  Shape shape = args.query.shape();
-  shape.back() = args.value.size(-1);
-  const Tensor output = empty(shape, {.dtype = args.query.dtype(), .device = args.query.device()});
-  for (int64_t first = 0; first < rows; first += step) {
-    const int64_t count = std::min(step, rows - first);
-    const Tensor scores = attention_scores(args, first, count);
-    const Tensor sum = logsumexp(scores, -1, true);
-    log_sum.narrow(-2, first, count).copy_(sum);
-    output.narrow(-2, first, count)
-        .copy_(matmul(attention_weights(scores, sum),
-                      args.value.narrow(-2, 0, keys_before(args, first + count))));
-  }
-  return output;
+Tensor computed(const Tensor& x) { return x.to(compute_dtype_of(x)); }
+
+// Of differentiable ops, with the whole of the weights.
+Tensor composed(const AttentionArgs& args) {
+  const Tensor scores = attention_scores(args);
+  Tensor weights =
+      args.key.size(-2) == 0 ? scores : attention_weights(scores, logsumexp(scores, -1, true));
+  if (args.dropout.threshold > 0) weights = masked_dropout(weights, args.dropout);
+  return matmul(weights, computed(args.value)).to(args.query.dtype());
 }
 
 AttentionArgs detached(const AttentionArgs& args) {
   return {args.query.detach(), args.key.detach(),
           args.value.detach(), args.mask.defined() ? args.mask.detach() : Tensor(),
-          args.is_causal,      args.scale};
+          args.is_causal,      args.scale,
+          args.dropout};
+}
+
+AttentionOperand operand_of(const Tensor& x) {
+  return {x.data(), x.stride(0), x.stride(1), x.stride(2), x.stride(3)};
+}
+
+// Fresh, with rows that are contiguous and otherwise the order of the dimensions of `like`.
+Tensor fresh(const Shape& shape, const Tensor& like) {
+  const TensorOptions options{.dtype = like.dtype(), .device = like.device()};
+  const Strides strides = dense_strides(shape, like.strides());
+  return shape[3] == 1 || strides[3] == 1 ? empty_strided(shape, strides, options)
+                                          : empty(shape, options);
+}
+
+Tensor with_contiguous_rows(const Tensor& x) {
+  return x.size(3) == 1 || x.stride(3) == 1 ? x : x.contiguous();
+}
+
+void fill(AttentionKernelArgs& to, const AttentionArgs& args, const Tensor& output,
+          const Tensor& log_sum) {
+  const Tensor &q = args.query, &v = args.value;
+  to.dtype = q.dtype();
+  to.batch = q.size(0);
+  to.heads = q.size(1);
+  to.queries = q.size(2);
+  to.keys = v.size(2);
+  to.features = q.size(3);
+  to.value_features = v.size(3);
+  to.query = operand_of(q);
+  to.key = operand_of(args.key);
+  to.value = operand_of(v);
+  if (args.mask.defined()) {
+    to.mask = operand_of(args.mask);
+    to.mask_dtype = args.mask.dtype();
+  }
+  to.is_causal = args.is_causal;
+  to.scale = args.scale;
+  to.dropout = args.dropout;
+  to.output = operand_of(output);
+  to.log_sum = log_sum.data();
+}
+
+Tensor run(const AttentionArgs& args, const Tensor& log_sum) {
+  Shape shape = args.query.shape();
+  shape.back() = args.value.size(3);
+  const Tensor output = fresh(shape, args.query);
+  AttentionKernelArgs kernel_args;
+  fill(kernel_args, args, output, log_sum);
+  if (log_sum.numel() > 0) attention_op.kernel(output.device())(kernel_args);
+  return output;
 }
 
 }  // namespace
 
-Tensor kernel::attention_scores(const AttentionArgs& args, int64_t first, int64_t count) {
-  const int64_t keys = keys_before(args, first + count);
-  const Tensor query = args.query.narrow(-2, first, count) * args.scale;
-  Tensor scores = matmul(query, transposed(args.key.narrow(-2, 0, keys)));
-  if (args.mask.defined()) {
-    const Tensor mask = args.mask.dim() > 1 && args.mask.size(-2) > 1
-                            ? args.mask.narrow(-2, first, count)
-                            : args.mask;
-    scores = mask.dtype() == DType::boolean ? where(mask, scores, -kInfinity) : scores + mask;
+Tensor kernel::attention_scores(const AttentionArgs& args) {
+  const Tensor &query = args.query, &mask = args.mask;
+  Tensor scores = matmul(computed(query) * args.scale, transposed(computed(args.key)));
+  if (mask.defined()) {
+    scores =
+        mask.dtype() == DType::boolean ? where(mask, scores, -kInfinity) : scores + computed(mask);
   }
   if (args.is_causal) {
     const TensorOptions options{.dtype = DType::i64, .device = query.device()};
     const Tensor seen =
-        ge(arange(first, first + count, options).unsqueeze(1), arange(keys, options));
+        ge(arange(query.size(-2), options).unsqueeze(1), arange(args.key.size(-2), options));
     scores = where(seen, scores, -kInfinity);
   }
   return scores;
@@ -145,27 +173,22 @@ Tensor kernel::attention_weights(const Tensor& scores, const Tensor& log_sum) {
 
 AttentionGradients kernel::attention_backward(const Tensor& gradient, const AttentionArgs& given,
                                               const Tensor& output, const Tensor& log_sum) {
+  const ProfilerRange range(attention_backward_op.name(), {&given.query, &given.key, &given.value});
   const AttentionArgs args = detached(given);
-  const Tensor g = gradient.detach(), sums = log_sum.detach();
-  const Tensor products = sum(g * output.detach(), -1, true);
-  const int64_t rows = args.query.size(-2), step = rows_of_block(args);
-  const TensorOptions options{.dtype = g.dtype(), .device = g.device()};
-  const AttentionGradients result{empty(args.query.shape(), options),
-                                  zeros(args.key.shape(), options),
-                                  zeros(args.value.shape(), options)};
-  for (int64_t first = 0; first < rows; first += step) {
-    const int64_t count = std::min(step, rows - first), keys = keys_before(args, first + count);
-    const auto block = [&](const Tensor& x) { return x.narrow(-2, first, count); };
-    const auto seen = [&](const Tensor& x) { return x.narrow(-2, 0, keys); };
-    const Tensor weights = attention_weights(attention_scores(args, first, count), block(sums));
-    add_(seen(result.value), matmul(transposed(weights), block(g)));
-    const Tensor slopes = matmul(block(g), transposed(seen(args.value)));
-    sub_(slopes, block(products));
-    mul_(slopes, weights);
-    mul_(slopes, args.scale);
-    block(result.query).copy_(matmul(slopes, seen(args.key)));
-    add_(seen(result.key), matmul(transposed(slopes), block(args.query)));
-  }
+  const Tensor g = with_contiguous_rows(gradient.detach());
+  const Tensor y = with_contiguous_rows(output.detach());
+  const Tensor sums = log_sum.detach().contiguous();
+  const AttentionGradients result{fresh(args.query.shape(), args.query),
+                                  fresh(args.key.shape(), args.key),
+                                  fresh(args.value.shape(), args.value)};
+  AttentionBackwardArgs kernel_args;
+  fill(kernel_args, args, y, sums);
+  kernel_args.gradient = operand_of(g);
+  kernel_args.query_gradient = operand_of(result.query);
+  kernel_args.key_gradient = operand_of(result.key);
+  kernel_args.value_gradient = operand_of(result.value);
+  if (kernel_args.batch * kernel_args.heads > 0)
+    attention_backward_op.kernel(g.device())(kernel_args);
   return result;
 }
 
@@ -180,30 +203,36 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   const ProfilerRange range(op, {&q, &k, &v});
   const Shape batch =
       broadcast_shapes(op, broadcast_shapes(op, batch_of(q), batch_of(k)), batch_of(v));
-  const DType compute = is_half(q.dtype()) ? DType::f32 : q.dtype();
-  AttentionArgs args{with_batch(q.to(compute), batch),
-                     with_batch(k.to(compute), batch),
-                     with_batch(v.to(compute), batch),
-                     {},
-                     options.is_causal,
-                     1};
-  Shape scores = args.query.shape();
-  scores.back() = k.size(-2);
+  Shape scores = batch;
+  scores.push_back(q.size(-2));
+  scores.push_back(k.size(-2));
   if (mask.defined()) {
     check_mask(op, mask, scores, q);
-    args.mask = mask.dtype() == DType::boolean ? mask : mask.to(compute);
+    while (mask.dim() < 2) mask = mask.unsqueeze(0);
+    mask = mask.expand(scores);
   }
-  args.scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
-  const bool mask_learns = args.mask.defined() && needs_gradient(args.mask);
-  if (options.dropout_p > 0 || mask_learns || scores.numel() == 0 || q.size(-1) == 0)
-    return composed(args, options.dropout_p).to(q.dtype());
-  Shape rows = args.query.shape();
-  rows.back() = 1;
-  const Tensor log_sum = empty(rows, {.dtype = compute, .device = q.device()});
-  Tensor output = by_blocks(detached(args), log_sum);
-  if (needs_gradient(args.query, args.key, args.value))
-    attention_op.gradient()(output, args, log_sum);
-  return output.to(q.dtype());
+  const int64_t features = std::max<int64_t>(q.size(-1), 1);
+  AttentionArgs args{
+      with_heads(q, batch), with_heads(k, batch),
+      with_heads(v, batch), mask.defined() ? with_heads(mask, batch) : Tensor(),
+      options.is_causal,    options.scale.value_or(1 / std::sqrt(static_cast<double>(features)))};
+  if (options.dropout_p > 0) args.dropout = take_dropout_mask(scores.numel(), options.dropout_p);
+  Tensor output;
+  if (mask.defined() && needs_gradient(mask)) {
+    output = composed(args);
+  } else {
+    const DType compute = compute_dtype_of(q);
+    Shape rows = args.query.shape();
+    rows.resize(3);
+    const Tensor log_sum = empty(rows, {.dtype = compute, .device = q.device()});
+    output = run(detached(args), log_sum);
+    if (needs_gradient(args.query, args.key, args.value))
+      attention_op.gradient()(output, args, log_sum);
+  }
+  Shape shape = batch;
+  shape.push_back(q.size(-2));
+  shape.push_back(v.size(-1));
+  return output.shape() == shape ? output : output.reshape(shape);
 }
 
 }  // namespace aorta

@@ -25,12 +25,6 @@ void check_input(const char* op, const Tensor& input, double p) {
   check(p >= 0 && p <= 1, op, "p must lie in [0, 1]", p);
 }
 
-DropoutMask take_mask(const Tensor& input, double p, Generator* generator) {
-  Generator& source = generator ? *generator : default_generator();
-  const uint64_t threshold = static_cast<uint64_t>(std::llround(std::ldexp(p, 32)));
-  return {source.take((input.numel() + 3) / 4), threshold, p < 1 ? 1 / (1 - p) : 0};
-}
-
 void run(const DropoutMask& mask, const Tensor& input, const Tensor& output) {
   if (input.numel() == 0) return;
   dropout_op.kernel(input.device())(
@@ -49,6 +43,12 @@ Tensor drop_channels(const char* op, const Tensor& input, int channel_dims, doub
 
 }  // namespace
 
+DropoutMask kernel::take_dropout_mask(int64_t count, double p, Generator* generator) {
+  Generator& source = generator ? *generator : default_generator();
+  const uint64_t threshold = static_cast<uint64_t>(std::llround(std::ldexp(p, 32)));
+  return {source.take((count + 3) / 4), threshold, p < 1 ? 1 / (1 - p) : 0};
+}
+
 Tensor kernel::masked_dropout(const Tensor& input, const DropoutMask& mask) {
   const ProfilerRange range(dropout_op.name(), {&input});
   const Tensor x = input.detach().contiguous();
@@ -66,7 +66,7 @@ Tensor kernel::masked_dropout(const Tensor& input, const DropoutMask& mask) {
 Tensor dropout(const Tensor& input, double p, bool training, Generator* generator) {
   check_input("dropout", input, p);
   if (!training || p == 0) return input;
-  return masked_dropout(input, take_mask(input, p, generator));
+  return masked_dropout(input, take_dropout_mask(input.numel(), p, generator));
 }
 
 const Tensor& dropout_(const Tensor& self, double p, bool training, Generator* generator) {
@@ -75,7 +75,7 @@ const Tensor& dropout_(const Tensor& self, double p, bool training, Generator* g
   if (!training || p == 0) return self;
   const ProfilerRange range(dropout_op.name(), {&self});
   const bool record = records_write("dropout_", self, needs_gradient(self));
-  const DropoutMask mask = take_mask(self, p, generator);
+  const DropoutMask mask = take_dropout_mask(self.numel(), p, generator);
   const Tensor target = self.detach();
   if (self.is_contiguous()) {
     run(mask, target, target);

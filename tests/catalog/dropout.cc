@@ -102,7 +102,7 @@ std::vector<Row> dropout_rows() {
                           "dropout3d: input must be (C, D, H, W) or (N, C, D, H, W), got [5,5]"}})};
   // The one that writes; evaluation leaves its tensor alone.
   rows[0].calls[2].in_place = [](const Tensors& x) { return dropout_(x[0], 1.0); };
-  rows[0].functions = {"masked_dropout"};
+  rows[0].functions = {"masked_dropout", "take_dropout_mask"};
   for (size_t i = 1; i < rows.size(); ++i) {
     rows[i].also = {"dropout", "fill_", "mul"};  // of ones, a channel each
     rows[i].large = nullptr;
