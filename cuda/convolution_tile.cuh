@@ -24,23 +24,6 @@
 
 namespace aorta::cuda {
 
-/// CUDA's own type for an element of T.
-template <class T>
-struct NativeOf {
-  using Type = T;
-};
-template <>
-struct NativeOf<Half> {
-  using Type = __half;
-};
-template <>
-struct NativeOf<BFloat16> {
-  using Type = __nv_bfloat16;
-};
-
-template <class T>
-using Native = typename NativeOf<T>::Type;
-
 /// A chunk of terms; M is an element's type. Rows are padded, so that threads that read down a
 /// column take different banks.
 template <class M, bool by_row>

@@ -7,6 +7,7 @@
 namespace aorta::cuda {
 
 // One a file of kernels: each fills its rows' CUDA column.
+void register_attention();
 void register_convolution();
 void register_copy();
 void register_cross_entropy();
@@ -36,6 +37,7 @@ void register_pointwise(std::integer_sequence<int, part...>) {
 
 void register_kernels() {
   register_pointwise(std::make_integer_sequence<int, kPointwiseParts>{});
+  register_attention();
   register_convolution();
   register_copy();
   register_cross_entropy();
