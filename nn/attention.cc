@@ -75,14 +75,16 @@ MultiheadAttentionOptions resolved(MultiheadAttentionOptions options, int64_t fe
   return options;
 }
 
-// What the module reads and writes as (N, L, E).
-Tensor batch_in_front(const Tensor& x, bool unbatched, bool batch_first) {
-  return unbatched ? x.unsqueeze(0) : batch_first ? x : x.transpose(0, 1);
+// (N, L, E), or (L, N, E) without batch_first, -> (N, heads, L, E / heads): a view.
+Tensor heads_of(const Tensor& x, int64_t heads, bool batch_first) {
+  const Tensor parts = x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads});
+  return batch_first ? parts.transpose(1, 2) : parts.permute({1, 2, 0, 3});
 }
 
-// (N, L, E) -> (N, heads, L, E / heads).
-Tensor heads_of(const Tensor& x, int64_t heads) {
-  return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
+// The way back, which copies nothing where x lies as its queries did.
+Tensor joined_heads(const Tensor& x, bool batch_first) {
+  const Tensor parts = batch_first ? x.transpose(1, 2) : x.permute({2, 0, 1, 3});
+  return parts.reshape({parts.size(0), parts.size(1), parts.size(2) * parts.size(3)});
 }
 
 }  // namespace
@@ -135,12 +137,13 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
       value.size(-1));
   check(!given.is_causal || !given.attn_mask.defined(), op,
         "is_causal and attn_mask exclude each other", "both");
-  const Tensor q_in = batch_in_front(query, unbatched, options.batch_first);
-  const Tensor k_in = batch_in_front(key, unbatched, options.batch_first);
-  const Tensor v_in = batch_in_front(value, unbatched, options.batch_first);
-  const Call call{q_in.size(0), q_in.size(1), k_in.size(1)};
-  check(k_in.size(0) == call.batch && v_in.size(0) == call.batch && v_in.size(1) == call.keys, op,
-        "key and value must have one length, and all one batch size", query.shape(), ", ",
+  const bool batch_first = unbatched || options.batch_first;
+  const auto batched = [&](const Tensor& x) { return unbatched ? x.unsqueeze(0) : x; };
+  const Tensor q_in = batched(query), k_in = batched(key), v_in = batched(value);
+  const int n = batch_first ? 0 : 1;  // the dimension of the batch
+  const Call call{q_in.size(n), q_in.size(1 - n), k_in.size(1 - n)};
+  check(k_in.size(n) == call.batch && v_in.size(n) == call.batch && v_in.size(1 - n) == call.keys,
+        op, "key and value must have one length, and all one batch size", query.shape(), ", ",
         key.shape(), ", ", value.shape());
 
   AttentionMasks masks = given;
@@ -164,7 +167,9 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
     k = linear(k_in, part(k_proj_weight, 1), bias(1));
     v = linear(v_in, part(v_proj_weight, 2), bias(2));
   }
-  q = heads_of(q, num_heads), k = heads_of(k, num_heads), v = heads_of(v, num_heads);
+  q = heads_of(q, num_heads, batch_first);
+  k = heads_of(k, num_heads, batch_first);
+  v = heads_of(v, num_heads, batch_first);
   const Tensor mask = mask_of(masks, call, num_heads, q.dtype());
   const double p = is_training() ? options.dropout : 0;
 
@@ -182,11 +187,8 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
     attended = scaled_dot_product_attention(
         q, k, v, {.attn_mask = mask, .dropout_p = p, .is_causal = causal_op});
   }
-  attended = attended.transpose(1, 2).reshape({call.batch, call.length, embed_dim});
-  const Tensor output = out_proj(attended);
-  result.output = unbatched             ? output.squeeze(0)
-                  : options.batch_first ? output
-                                        : output.transpose(0, 1);
+  const Tensor output = out_proj(joined_heads(attended, batch_first));
+  result.output = unbatched ? output.squeeze(0) : output;
   return result;
 }
 
