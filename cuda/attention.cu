@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
         for (int c = 0; c < Tile::kRun; ++c) output[r][c] *= factor;
       }
-      multiply_weights<T, false>(shared, value, block, column, output);
+      multiply_weights<T, false>(shared, value, block, column, args.queries - first, output);
     }
 #pragma unroll
     for (int r = 0; r < Tile::kRun; ++r) {

@@ -126,11 +126,11 @@ __global__ void __launch_bounds__(kThreads, 1)
       head.make(shared, first, block, weights, slopes);
       if (column < args.value_features) {
         put<T>(shared, weights);
-        multiply_weights<T, true>(shared, head.gradient, first, column, values);
+        multiply_weights<T, true>(shared, head.gradient, first, column, args.keys - block, values);
       }
       if (column < args.features) {
         put<T>(shared, slopes);
-        multiply_weights<T, true>(shared, head.query, first, column, keys);
+        multiply_weights<T, true>(shared, head.query, first, column, args.keys - block, keys);
       }
     }
     write<T>(args.key_gradient, args, head.head, block, args.keys, column, args.features, keys);
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(kThreads)
       typename Tile::Sums weights, slopes;
       head.make(shared, first, block, weights, slopes);
       put<T>(shared, slopes);
-      multiply_weights<T, false>(shared, head.key, block, column, queries);
+      multiply_weights<T, false>(shared, head.key, block, column, args.queries - first, queries);
     }
     write<T>(args.query_gradient, args, head.head, first, args.queries, column, args.features,
              queries);

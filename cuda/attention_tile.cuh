@@ -105,6 +105,14 @@ __device__ __forceinline__ void load_chunk(Native<T>* to, int step, const HeadOf
   }
 }
 
+/// The steps of a chunk that are worth multiplying when so many are left: the rest are zeros.
+template <class T>
+__device__ __forceinline__ int steps_of(int64_t left) {
+  using Tile = AttentionTile<T>;
+  constexpr int unit = Tile::kHalf ? 16 : Tile::kVector;
+  return static_cast<int>(min(int64_t{Tile::kDepth}, (left + unit - 1) / unit * unit));
+}
+
 /// This thread's part of what the block's warps have summed on tensor cores; a warp has 16 rows and
 /// half of the columns.
 template <class T, class Warp>
@@ -149,24 +157,25 @@ __device__ __forceinline__ void multiply_rows(typename AttentionTile<T>::Shared&
       load_chunk<T, Tile::kSide, Tile::kDepth>(shared.a, step, a, a_row, k);
       load_chunk<T, Tile::kSide, Tile::kDepth>(shared.b, step, b, b_row, k);
       __syncthreads();
-      multiply();
+      multiply(steps_of<T>(a.columns - k));
       __syncthreads();
     }
   };
   if constexpr (Tile::kHalf) {
     WarpSums<Native<T>, true, 1, 2, false> warp;
     const int id = Tile::thread() / 32;
-    chunks([&] {
-#pragma unroll
-      for (int k = 0; k < Tile::kDepth; k += 16) {
+    const bool idle = a_row + id / 2 * 16 >= a.rows;
+    chunks([&](int steps) {
+      for (int k = 0; k < steps && !idle; k += 16) {
         warp.add(shared.a + id / 2 * 16 * step + k, step, shared.b + id % 2 * 32 * step + k, step);
       }
     });
     hand_over<T>(shared, warp, sums, false);
   } else {
-    chunks([&] {
+    const bool idle = a_row + Tile::row(0) >= a.rows;
+    chunks([&](int steps) {
 #pragma unroll 1
-      for (int k = 0; k < Tile::kDepth; k += Tile::kVector) {
+      for (int k = 0; k < steps && !idle; k += Tile::kVector) {
         typename Tile::Run right[Tile::kRun];
 #pragma unroll
         for (int c = 0; c < Tile::kRun; ++c) {
@@ -190,28 +199,29 @@ __device__ __forceinline__ void multiply_rows(typename AttentionTile<T>::Shared&
 }
 
 /// sums += weights b, or weights^T b, for the columns of b from `column` on and its rows from
-/// `b_row` on, which are the tile's keys or, transposed, queries.
+/// `b_row` on, which are the tile's keys or, transposed, queries. The result has `rows` rows.
 template <class T, bool transposed>
 __device__ __forceinline__ void multiply_weights(typename AttentionTile<T>::Shared& shared,
                                                  const HeadOf<T>& b, int64_t b_row, int64_t column,
+                                                 int64_t rows,
                                                  typename AttentionTile<T>::Sums& sums) {
   using Tile = AttentionTile<T>;
   constexpr int step = Tile::kTileStep;
   const auto chunks = [&](const auto& multiply) {
 #pragma unroll 1
-    for (int first = 0; first < Tile::kSide; first += Tile::kDepth) {
+    for (int first = 0; first < Tile::kSide && b_row + first < b.rows; first += Tile::kDepth) {
       load_chunk<T, Tile::kDepth, Tile::kSide>(shared.b, step, b, b_row + first, column);
       __syncthreads();
-      multiply(first);
+      multiply(first, steps_of<T>(b.rows - b_row - first));
       __syncthreads();
     }
   };
   if constexpr (Tile::kHalf) {
     WarpSums<Native<T>, !transposed, 1, 2> warp;
     const int id = Tile::thread() / 32;
-    chunks([&](int first) {
-#pragma unroll
-      for (int k = 0; k < Tile::kDepth; k += 16) {
+    const bool idle = id / 2 * 16 >= rows;
+    chunks([&](int first, int steps) {
+      for (int k = 0; k < steps && !idle; k += 16) {
         const int a =
             transposed ? (first + k) * step + id / 2 * 16 : id / 2 * 16 * step + first + k;
         warp.add(shared.weights + a, step, shared.b + k * step + id % 2 * 32, step);
@@ -219,9 +229,10 @@ __device__ __forceinline__ void multiply_weights(typename AttentionTile<T>::Shar
     });
     hand_over<T>(shared, warp, sums, true);
   } else {
-    chunks([&](int first) {
+    const bool idle = Tile::row(0) >= rows;
+    chunks([&](int first, int steps) {
 #pragma unroll 4
-      for (int k = 0; k < Tile::kDepth; ++k) {
+      for (int k = 0; k < steps && !idle; ++k) {
         typename Tile::C right[Tile::kRun];
 #pragma unroll
         for (int c = 0; c < Tile::kRun; ++c) right[c] = shared.b[k * step + Tile::column(c)];
