@@ -106,7 +106,7 @@ __device__ __forceinline__ void write(const AttentionOperand& to, const Attentio
   }
 }
 
-// One block a multiprocessor at least: two would have too few registers.
+// One block a multiprocessor at least, here and below: two would have too few registers.
 template <class T>
 __global__ void __launch_bounds__(kThreads, 1)
     attention_keys_kernel(const __grid_constant__ AttentionBackwardArgs args, const void* inner,
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 1)
     attention_queries_kernel(const __grid_constant__ AttentionBackwardArgs args, const void* inner,
                              int64_t row_tiles, int64_t column_tiles) {
   using Tile = AttentionTile<T>;

@@ -6,6 +6,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

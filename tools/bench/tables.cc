@@ -21,6 +21,7 @@ constexpr Table kTables[] = {
     {"autograd", "recording a graph and running it back, tiny ops", autograd_rows},
     {"convolution", "the convolutions of DeepLabV3-ResNet50, forward and both gradients",
      convolution_rows},
+    {"attention", "scaled dot-product attention, forward and backward", attention_rows},
     {"training", "whole training steps: small networks, ResNet-18, the segmenter", training_rows},
     {"transcendental", "every unary op of f32, ns an element", transcendental_rows},
     {"reduce", "reductions and softmax over rows and columns", reduce_rows},

@@ -39,6 +39,7 @@ void add_layout_rows(Rows& rows, const Plan& plan);
 void add_matmul_rows(Rows& rows, const Plan& plan);
 Rows autograd_rows(const Plan& plan);
 Rows convolution_rows(const Plan& plan);
+Rows attention_rows(const Plan& plan);
 Rows training_rows(const Plan& plan);
 Rows transcendental_rows(const Plan& plan);
 Rows reduce_rows(const Plan& plan);
