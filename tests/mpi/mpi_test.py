@@ -24,10 +24,7 @@ class Mpi(unittest.TestCase):
         os.chdir(folder.name)  # where records are written
 
     def tearDown(self):
-        deadline = time.monotonic() + 5
-        while mpirun.processes_of(RANKS) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        self.assertEqual(mpirun.processes_of(RANKS), [], "processes are left")
+        self.assertEqual(mpirun.left(), [], "processes are left")
 
     def run_scene(self, count, scene, **more):
         started = time.monotonic()

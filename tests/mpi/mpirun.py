@@ -1,10 +1,12 @@
-"""Runs programs as several processes, as people do: mpirun(n, command) and who is left afterwards."""
+"""Runs programs as several processes, as people do, and says who is left afterwards."""
 
 import os
 import shutil
 import subprocess
+import time
 
 LIMIT = 120  # seconds; what takes longer hangs
+STARTED = set()  # the sessions of all that was started here
 
 
 def is_there():
@@ -34,8 +36,10 @@ def environment(**more):
 
 
 def start(count, program, **more):
-    return subprocess.Popen(command(count, program), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            env=environment(**more), errors="replace", start_new_session=True)
+    process = subprocess.Popen(command(count, program), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=environment(**more), errors="replace", start_new_session=True)
+    STARTED.add(process.pid)
+    return process
 
 
 def run(count, program, **more):
@@ -59,15 +63,40 @@ def said_by_us(text):
     return lines
 
 
-def processes_of(program):
-    """Pids of those that live and run the program file."""
+def alive(sessions):
+    """Pids of the processes of these sessions."""
     found = []
     for name in os.listdir("/proc"):
         try:
-            if name.isdigit() and os.readlink("/proc/%s/exe" % name) == os.path.realpath(program):
-                with open("/proc/%s/stat" % name, encoding="ascii", errors="replace") as stat:
-                    if stat.read().rpartition(")")[2].split()[0] != "Z":
-                        found.append(int(name))
+            with open("/proc/%s/stat" % name, encoding="ascii", errors="replace") as stat:
+                state, _, _, session = stat.read().rpartition(")")[2].split()[:4]
+            if state != "Z" and int(session) in sessions:
+                found.append(int(name))
+        except OSError:
+            pass
+    return found
+
+
+def left():
+    """Who is still there a while after all that was started has ended."""
+    deadline = time.monotonic() + 5
+    while alive(STARTED) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return alive(STARTED)
+
+
+def pids(process):
+    """By rank the processes of Open MPI's mpirun; not what they have started."""
+    found = {}
+    for pid in alive({process.pid}):
+        try:
+            with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as stat:
+                if int(stat.read().rpartition(")")[2].split()[1]) != process.pid:
+                    continue
+            with open("/proc/%d/environ" % pid, "rb") as file:
+                for entry in file.read().split(b"\0"):
+                    if entry.startswith(b"OMPI_COMM_WORLD_RANK="):
+                        found[int(entry.partition(b"=")[2])] = pid
         except OSError:
             pass
     return found
