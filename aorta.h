@@ -48,6 +48,7 @@
 #include <aorta/core/ops/view_scatter.h>       // IWYU pragma: export
 #include <aorta/core/parallel_for.h>           // IWYU pragma: export
 #include <aorta/core/process/init.h>           // IWYU pragma: export
+#include <aorta/core/process/process_group.h>  // IWYU pragma: export
 #include <aorta/core/tensor.h>                 // IWYU pragma: export
 #include <aorta/core/thread_limit.h>           // IWYU pragma: export
 #include <aorta/core/version.h>                // IWYU pragma: export

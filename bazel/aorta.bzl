@@ -13,7 +13,7 @@ so that a workspace that embeds Aorta compiles it in the same way.
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
-load("@system//:machine.bzl", "ISA")
+load("@system//:machine.bzl", "ISA", "MPI")
 load(":cuda.bzl", "requires_cuda")
 load(":precompiled.bzl", "include_precompiled")
 load(":unity.bzl", "unity_sources")
@@ -233,6 +233,19 @@ def opencv_plugin_linkopts():
     """The same for //data:libaorta_opencv.so."""
     up = "/".join([".."] * len(native.package_name().split("/")))
     return ["-Wl,-rpath,$$ORIGIN/%s/data" % up]
+
+def if_mpi(then):
+    """The list where MPI is installed, else nothing."""
+    return then if MPI else []
+
+def requires_mpi():
+    """For target_compatible_with: the target is skipped where MPI isn't installed."""
+    return [] if MPI else ["//bazel:no_such_platform"]
+
+def mpi_plugin_linkopts():
+    """As cuda_plugin_linkopts(), for //mpi:libaorta_mpi.so."""
+    up = "/".join([".."] * len(native.package_name().split("/")))
+    return ["-Wl,-rpath,$$ORIGIN/%s/mpi" % up]
 
 def aorta_gpu_test(name, srcs, tags = [], data = [], linkopts = [], **kwargs):
     """A GoogleTest program that needs a GPU: compiled wherever CUDA is, GTEST_SKIP where there is no device.

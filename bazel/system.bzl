@@ -1,17 +1,20 @@
 """Libraries installed on the machine, as targets @system//:<name>.
 
 A target carries -isystem directories and link flags but no files: what lies below /usr/include is on
-Bazel's list of built-in include directories, so nothing has to be globbed or symlinked. A library that is
+Bazel's list of built-in include directories, so nothing has to be globbed or symlinked. Directories of headers elsewhere
+(MPI's) are symlinked. A library that is
 not installed is an error, with the package to install, for the targets that use it and for no other.
 
-@system//:machine.bzl has ISA, the best of aorta.bzl's instruction sets that this machine's CPU has.
+@system//:machine.bzl has ISA, the best of aorta.bzl's instruction sets that this machine's CPU has, and MPI, whether it is
+installed.
 """
 
 def _system_library_impl(ctx):
     if ctx.attr.missing:
         fail("%s is not installed: run tools/setup.sh, or apt-get install %s" % (ctx.label.name, ctx.attr.missing))
     compilation = cc_common.create_compilation_context(
-        system_includes = depset(ctx.attr.include_dirs),
+        headers = depset(ctx.files.hdrs),
+        system_includes = depset(ctx.attr.include_dirs + [directory.path for directory in ctx.files.hdrs]),
         defines = depset(ctx.attr.defines),
     )
     linking = cc_common.create_linking_context(
@@ -26,6 +29,7 @@ system_library = rule(
     implementation = _system_library_impl,
     attrs = {
         "defines": attr.string_list(),
+        "hdrs": attr.label_list(allow_files = True, doc = "Directories of headers."),
         "include_dirs": attr.string_list(),
         "link_flags": attr.string_list(),
         "missing": attr.string(doc = "The package to install; empty where the library is there."),
@@ -47,9 +51,10 @@ def _pkg_config(rctx, module):
         return None
     return _words(cflags.stdout), _words(libs.stdout)
 
-def _target(name, include_dirs = [], defines = [], link_flags = [], missing = ""):
-    return "system_library(\n    name = %r,\n    include_dirs = %r,\n    defines = %r,\n    link_flags = %r,\n    missing = %r,\n)\n" % (
+def _target(name, include_dirs = [], defines = [], link_flags = [], missing = "", hdrs = []):
+    return "system_library(\n    name = %r,\n    hdrs = %r,\n    include_dirs = %r,\n    defines = %r,\n    link_flags = %r,\n    missing = %r,\n)\n" % (
         name,
+        hdrs,
         include_dirs,
         defines,
         link_flags,
@@ -77,9 +82,14 @@ def _system_libraries_impl(rctx):
     for name, module in rctx.attr.packages.items():
         found = _pkg_config(rctx, module)
         if found:
+            directories = [flag[2:] for flag in found[0] if flag.startswith("-I")]
+            elsewhere = [directory for directory in directories if not directory.startswith("/usr/include")]
+            for i, directory in enumerate(elsewhere):
+                rctx.symlink(directory, "%s_%d" % (name, i))
             build.append(_target(
                 name,
-                include_dirs = [flag[2:] for flag in found[0] if flag.startswith("-I")],
+                hdrs = ["%s_%d" % (name, i) for i in range(len(elsewhere))],
+                include_dirs = [directory for directory in directories if directory not in elsewhere],
                 defines = [flag[2:] for flag in found[0] if flag.startswith("-D")],
                 link_flags = found[1],
             ))
@@ -96,7 +106,8 @@ def _system_libraries_impl(rctx):
             build.append(_target(name, missing = rctx.attr.apt[name]))
     rctx.file("WORKSPACE", "workspace(name = %r)\n" % rctx.name)
     rctx.file("BUILD", "\n".join(build))
-    rctx.file("machine.bzl", "ISA = %r\n" % _isa(rctx))
+    mpi = _pkg_config(rctx, rctx.attr.packages["mpi"]) != None
+    rctx.file("machine.bzl", "ISA = %r\nMPI = %r\n" % (_isa(rctx), mpi))
 
 system_libraries = repository_rule(
     implementation = _system_libraries_impl,

@@ -89,7 +89,7 @@ struct Communicator::Records {
 class Communicator::Entry {
  public:
   Entry(Communicator& comm, Collective collective, const Tensor& tensor, ReduceOp op, int root)
-      : records_(*comm.records_) {
+      : comm_(comm), records_(*comm.records_) {
     record_.collective = collective;
     record_.op = op;
     record_.root = root;
@@ -100,35 +100,56 @@ class Communicator::Entry {
     }
     if (const Ref<ModulePath>& path = module_path()) record_.path = path->to_string();
     record_.entered_ns = nanoseconds_now();
-    const std::lock_guard lock(records_.mutex);
-    record_.number = records_.calls++;
-    records_.last.push_back(record_);
-    if (records_.last.size() > static_cast<size_t>(comm.options_.records))
-      records_.last.pop_front();
+    {
+      const std::lock_guard lock(records_.mutex);
+      record_.number = records_.calls++;
+      records_.last.push_back(record_);
+      if (records_.last.size() > static_cast<size_t>(comm.options_.records))
+        records_.last.pop_front();
+    }
+    comm_.entered(record_);
   }
   // After an error the collective was never left.
   void leave() {
-    const std::lock_guard lock(records_.mutex);
-    records_.last.back().left_ns = nanoseconds_now();
+    record_.left_ns = nanoseconds_now();
+    {
+      const std::lock_guard lock(records_.mutex);
+      records_.last.back().left_ns = record_.left_ns;
+    }
+    comm_.left(record_);
   }
   const CollectiveRecord& record() const { return record_; }
 
  private:
+  Communicator& comm_;
   Records& records_;
   CollectiveRecord record_;
 };
+
+namespace {
+
+void check_timeout(double seconds) {
+  check(seconds >= 0 && std::isfinite(seconds), "Communicator",
+        "timeout must be seconds, or 0 for ever", seconds);
+}
+
+}  // namespace
 
 Communicator::Communicator(int rank, int size, const CommOptions& options)
     : rank_(rank), size_(size), options_(options), records_(std::make_unique<Records>()) {
   check(size >= 1, "Communicator", "a group has at least one rank", size);
   check(rank >= 0 && rank < size, "Communicator", "rank must be 0 to size - 1", rank, " of ", size);
-  check(options.timeout >= 0 && std::isfinite(options.timeout), "Communicator",
-        "timeout must be seconds, or 0 for ever", options.timeout);
+  check_timeout(options.timeout);
   check(options.records >= 1, "Communicator", "at least one collective is remembered",
         options.records);
 }
 
 Communicator::~Communicator() = default;
+
+void Communicator::set_timeout(double seconds) {
+  check_timeout(seconds);
+  options_.timeout = seconds;
+}
 
 void Communicator::agree(const CollectiveRecord& record) {
   const std::string mine = record.call();

@@ -24,7 +24,12 @@ std::string to_string(ReduceOp op);
 /// more, and every further call throws this again.
 class RankError : public Error {
  public:
-  using Error::Error;
+  /// `heard`: another process has found out, and says it.
+  explicit RankError(const std::string& text, bool heard = false) : Error(text), heard_(heard) {}
+  bool is_heard() const { return heard_; }
+
+ private:
+  bool heard_;
 };
 
 /// One collective of one rank, as its communicator remembers it.
@@ -71,6 +76,8 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
   double timeout() const { return options_.timeout; }
+  /// For the calls from now on; all ranks set the same.
+  void set_timeout(double seconds);
 
   /// Replaces every rank's `tensor` by their reduction, the same bits on each.
   void all_reduce(const Tensor& tensor, ReduceOp op = ReduceOp::sum);
@@ -87,6 +94,8 @@ class Communicator {
   /// Ends the group, for a rank that can't go on: who waits for it now or later throws `reason`
   /// instead. Any thread may call it; the first reason stays.
   virtual void abort(const std::string& reason) = 0;
+  /// Why the group has ended, as far as this rank has heard; empty while it is whole.
+  virtual std::string failure() = 0;
   /// This rank's end of another group of the same ranks, whose calls stand in an order of their
   /// own; all ranks call it together.
   virtual std::unique_ptr<Communicator> duplicate() = 0;
@@ -105,6 +114,9 @@ class Communicator {
   virtual void do_broadcast(const Tensor& tensor, int root) = 0;
   virtual void do_all_gather(const Tensor& output, const Tensor& input) = 0;
   virtual void do_reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) = 0;
+  // What the rank has begun, before the others are asked, and that it is done.
+  virtual void entered(const CollectiveRecord&) {}
+  virtual void left(const CollectiveRecord&) {}
 
  private:
   class Entry;
@@ -113,7 +125,7 @@ class Communicator {
   struct Records;
 
   const int rank_, size_;
-  const CommOptions options_;
+  CommOptions options_;
   const std::unique_ptr<Records> records_;
 };
 

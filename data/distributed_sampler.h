@@ -32,4 +32,27 @@ class DistributedSampler : public Sampler {
   int64_t num_samples_;
 };
 
+/// What a rank takes of a sequence of batches: its part of each, the batch divided evenly and in
+/// order, or every num_replicas-th batch, from its own number on.
+enum class BatchShare { part_of_each, every_nth };
+
+/// The share that one of several training processes takes of the batches that a single process
+/// would visit: together they compute on the same batches in the same order, for any number of
+/// processes. The order is the BatchSampler's, a function of the loader's seed and the epoch; so
+/// the seeds must be the same.
+class DistributedBatchSampler : public BatchSampler {
+ public:
+  /// `part_of_each` throws `distributed_batch_sampler: batches must divide ...` at a batch that
+  /// doesn't. Throws for a rank that isn't one of 0 to num_replicas - 1.
+  DistributedBatchSampler(std::shared_ptr<const BatchSampler> batches, int64_t num_replicas,
+                          int64_t rank, BatchShare share);
+  int64_t size() const override;
+  std::vector<std::vector<int64_t>> batches(int64_t epoch, Generator& random) const override;
+
+ private:
+  std::shared_ptr<const BatchSampler> batches_;
+  int64_t replicas_, rank_;
+  BatchShare share_;
+};
+
 }  // namespace aorta::data

@@ -9,7 +9,7 @@ import sys
 sys.dont_write_bytecode = True
 import source_tree
 
-# A room may include itself and the rooms named here. Nothing but cuda/ and its tests includes cuda/.
+# A room may include itself and the rooms named here. Nothing but cuda/ and its tests includes cuda/, nothing includes mpi/.
 ROOMS = {
     "core": [],
     "autograd": ["core"],
@@ -19,6 +19,7 @@ ROOMS = {
     "models": ["nn", "optim", "data", "autograd", "core"],
     "report": ["data", "core"],
     "cuda": ["core"],
+    "mpi": ["core"],
 }
 _LIBRARY = ["report", "models"] + ROOMS["models"]
 PROGRAMS = {
@@ -108,6 +109,8 @@ def check_theirs(path, target):
         return "only %s* includes oneDNN" % ONEDNN_MAY
     if target.startswith(DEVICE_LIBRARIES) and room_of(path) in ROOMS and room_of(path) != "cuda":
         return "only cuda/ names a device library"
+    if target == "mpi.h" and room_of(path) != "mpi":
+        return "only mpi/ includes MPI"
     return None
 
 

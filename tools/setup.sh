@@ -12,6 +12,7 @@ packages=(
   libeigen3-dev libfmt-dev nlohmann-json3-dev zlib1g-dev                # libraries of the core
   libjpeg62-turbo-dev libpng-dev libopencv-videoio-dev                  # images and videos
   libcli11-dev libopencv-imgproc-dev                                    # programs: command lines, drawing
+  libopenmpi-dev openmpi-bin                                            # processes that train together
   libdlpack-dev libopencv-core-dev                                      # interchange headers
   libgtest-dev libgmock-dev libbenchmark-dev clang-format-14            # tests
   libdnnl-dev                                                           # the benchmark's peer

@@ -6,6 +6,7 @@
 #include <aorta/apps/echo/export.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/interrupt.h>
+#include <aorta/apps/echo/ranks.h>
 #include <aorta/apps/echo/run_folder.h>
 #include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/synth/synth.h>
@@ -314,6 +315,25 @@ Command doctor_command(CLI::App& app) {
           }};
 }
 
+Command ranks_command(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("ranks", "What the processes of a run that failed did last, side by side");
+  auto run = std::make_shared<std::string>();
+  command->add_option("run", *run, "the run's folder")->required();
+  return {command, [run] {
+            show_ranks(*run);
+            return 0;
+          }};
+}
+
+/// Several processes train; no other command knows of the others.
+void check_trains(const CLI::App& command) {
+  if (rank_count() > 1 && command.get_name() != "train")
+    throw Failure(ExitCode::usage, command.get_name() +
+                                       ": one process does it, and several `train` alone, got " +
+                                       std::to_string(rank_count()) + " of mpirun or srun");
+}
+
 /// Refuses "" for every value: that of a shell's variable that isn't set, say.
 void refuse_empty_values(CLI::App& app) {
   for (CLI::Option* option : app.get_options())
@@ -447,8 +467,7 @@ std::vector<std::string> with_files(const std::vector<std::string>& arguments) {
 int complain(ExitCode code, const std::string& text) {
   std::string line = text;
   std::replace(line.begin(), line.end(), '\n', ' ');
-  std::fprintf(stderr, "error: %s\n", line.c_str());
-  return static_cast<int>(code);
+  return end_ranks(static_cast<int>(code), line);
 }
 
 /// Without memory of its own.
@@ -473,9 +492,9 @@ int run_command_line(int argc, char** argv) try {
   app.fallthrough(false);
   app.formatter(std::make_shared<PlainHelp>());
   const std::vector<Command> commands = {
-      train_command(app),   video_command(app),  evaluate_command(app),
-      segment_command(app), synth_command(app),  compare_command(app),
-      data_command(app),    doctor_command(app), export_command(app)};
+      train_command(app),  video_command(app),   evaluate_command(app), segment_command(app),
+      synth_command(app),  compare_command(app), data_command(app),     doctor_command(app),
+      export_command(app), ranks_command(app)};
   refuse_empty_values(app);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) argument = with_known_letters(argument);
@@ -489,9 +508,14 @@ int run_command_line(int argc, char** argv) try {
   } catch (const CLI::ParseError& error) {
     return complain(ExitCode::usage, usage_text(error, app));
   }
-  for (const Command& command : commands)
-    if (command.app->parsed()) return command.run();
+  for (const Command& command : commands) {
+    if (!command.app->parsed()) continue;
+    check_trains(*command.app);
+    return command.run();
+  }
   return 0;
+} catch (const RankError& error) {
+  return end_with(error);
 } catch (const Failure& failure) {
   return complain(failure.code(), failure.what());
 } catch (const std::bad_alloc&) {

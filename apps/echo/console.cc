@@ -11,7 +11,11 @@
 namespace aorta::echo {
 
 Console::Console(const std::string& log_path, bool quiet)
-    : path_(log_path), bar_({.quiet = quiet}), quiet_(quiet) {
+    : path_(log_path),
+      bar_({.quiet = quiet || log_path.empty()}),
+      quiet_(quiet),
+      silent_(log_path.empty()) {
+  if (silent_) return;
   // O_NONBLOCK: opening a pipe must not wait for its reader, nor writing for its room.
   log_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0644);
   open_error_ = errno;
@@ -22,6 +26,7 @@ Console::~Console() {
 }
 
 void Console::log(const std::string& text) {
+  if (silent_) return;
   const std::string line = text + "\n";
   errno = open_error_;
   if (log_ >= 0 && write(log_, line.data(), line.size()) == static_cast<ssize_t>(line.size()))
@@ -34,10 +39,11 @@ void Console::log(const std::string& text) {
 
 void Console::line(const std::string& text) {
   log(text);
-  if (!quiet_) bar_.print(text);
+  if (!quiet_ && !silent_) bar_.print(text);
 }
 
 void Console::warn(const std::string& text) {
+  if (silent_) return;
   log("warning: " + text);
   bar_.end();
   std::fprintf(stderr, "warning: %s\n", text.c_str());

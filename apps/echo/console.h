@@ -11,7 +11,7 @@ namespace aorta::echo {
 /// ends anything: the first line that can't be logged is said on stderr.
 class Console {
  public:
-  /// Appends to `log_path`. `quiet`: the log alone.
+  /// Appends to `log_path`. `quiet`: the log alone. An empty path: nothing is said anywhere.
   Console(const std::string& log_path, bool quiet);
   ~Console();
   Console(const Console&) = delete;
@@ -32,7 +32,7 @@ class Console {
   report::ProgressBar bar_;
   int log_ = -1;
   int open_error_ = 0;
-  bool quiet_;
+  bool quiet_, silent_;
   bool complained_ = false;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/core/comm.h>
 #include <aorta/core/resource_error.h>
 
 #include <utility>
@@ -23,12 +24,15 @@ class Failure : public Error {
 /// this process or in a worker that read a sample, and for a batch that didn't come in time.
 ExitCode code_of(const Error& error, ExitCode code);
 
-/// Runs it and returns what it returns; an Error that is no Failure becomes one of code_of(`code`).
+/// Runs it and returns what it returns; an Error becomes a Failure of code_of(`code`)
+/// unless it is one, or a RankError: that of another process.
 template <class Run>
 auto with_code(ExitCode code, Run&& run) -> decltype(std::forward<Run>(run)()) {
   try {
     return std::forward<Run>(run)();
   } catch (const Failure&) {
+    throw;
+  } catch (const RankError&) {
     throw;
   } catch (const Error& error) {
     throw Failure(code_of(error, code), error.what());

@@ -3,6 +3,7 @@
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/interrupt.h>
+#include <aorta/apps/echo/ranks.h>
 #include <aorta/apps/echo/run.h>
 #include <aorta/apps/echo/run_records.h>
 #include <aorta/core/clock.h>
@@ -40,14 +41,16 @@ double process_seconds() {
   return now - started / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
-/// A run: a job in its folder.
+/// A run: a job in its folder. Of several processes the first one has the folder and the console,
+/// and the others compute.
 class Run {
  public:
   explicit Run(Job& job)
       : job_(job),
         options_(job.options()),
-        folder_(options_.output, options_.resume, options_.overwrite),
-        console_(folder_.file("train.log"), options_.quiet) {
+        folder_(options_.output, options_.resume, options_.overwrite, is_first_rank()),
+        console_(is_first_rank() ? folder_.file("train.log") : "", options_.quiet) {
+    check_same_settings(job.args());
     std::string note;
     State checkpoint;
     if (options_.resume) checkpoint = folder_.load_checkpoint(note);
@@ -63,12 +66,22 @@ class Run {
     folder_.check_space(job.bytes());
     folder_.begin();
     folder_.write("args.yaml", job.args());
-    records_.emplace(folder_, console_, begun ? &checkpoint : nullptr);
-    if (begun) records_->write_history(history_, job_);
+    if (is_first_rank()) records_.emplace(folder_, console_, begun ? &checkpoint : nullptr);
+    if (begun && records_) records_->write_history(history_, job_);
     say_what(note, begun);
   }
 
   int go() {
+    try {
+      return train();
+    } catch (...) {
+      write_rank_records(folder_.path());
+      throw;
+    }
+  }
+
+ private:
+  int train() {
     while (!is_complete()) {
       const int64_t epoch = loop().epoch();
       const std::string shown = label("train");
@@ -83,12 +96,11 @@ class Run {
       if (const std::string note = job_.note(*validation); !note.empty()) console_.note(note);
       if (const std::string text = job_.warning(train, *validation); !text.empty())
         console_.warn(text);
-      if (interrupted() && !is_complete()) return stop();
+      if (loop().stop_signal() && !is_complete()) return stop();
     }
     return finish();
   }
 
- private:
   TrainingLoop& loop() { return job_.loop(); }
   const TrainingLoop& loop() const { return job_.loop(); }
 
@@ -97,6 +109,9 @@ class Run {
                               options_.model_name,
                               static_cast<double>(parameter_count(*loop().net())) / 1e6,
                               loop().device_names(), options_.amp ? "bf16" : "f32", options_.seed));
+    if (rank_count() > 1)
+      console_.line(fmt::format("ranks  {} processes, {} videos of each step in each", rank_count(),
+                                options_.batch_size / rank_count()));
     console_.line(fmt::format("data   {}: {} train, {} val", options_.data_dir, loop().train_size(),
                               loop().validation().size()));
     const auto& notes = loop().notes();
@@ -125,14 +140,16 @@ class Run {
   bool train_phase() {
     report::ProgressBar& bar = console_.bar();
     bar.start(label("train"), loop().steps_per_epoch(), loop().epoch_steps());
-    while (!at_last_step() && !interrupted() && step()) {
+    while (!at_last_step() && !loop().stop_signal() && step()) {
       bar.update(loop().epoch_steps(), status(loop().totals()));
       if (std::exchange(first_step_, false)) note_first_step();
       if (options_.profile) profile();
-      if (seconds_now() - saved_ >= 60 * options_.save_every) save();
+      const bool due = seconds_now() - saved_ >= 60 * options_.save_every;
+      loop().wish_to_save(due);
+      if (rank_group() ? loop().save_is_wished() : due) save();
     }
     bar.end();
-    return !interrupted();
+    return !loop().stop_signal();
   }
 
   void note_first_step() {
@@ -147,7 +164,7 @@ class Run {
     const auto totals = data_errors([&] {
       return loop().validate([&](const Totals& now) {
         bar.update(now.samples, status(now));
-        return interrupted() == 0;
+        return loop().stop_signal() == 0;
       });
     });
     bar.end();
@@ -175,6 +192,7 @@ class Run {
   void write_profile() {
     if (!profiler_) return;
     profiler_->stop();
+    if (!is_first_rank()) return profiler_.reset();
     with_code(ExitCode::storage, [&] { profiler_->write_trace(folder_.file("trace.json")); });
     folder_.write("profile.txt", profiler_->table());
     profiler_.reset();
@@ -185,8 +203,9 @@ class Run {
       return data_errors([&] { return loop().step(); });
     } catch (const Failure& failure) {
       if (failure.code() != ExitCode::diverged) throw;
-      std::string replay = "replay.safetensors";
-      folder_.save(loop().replay(), replay);
+      // Of several processes it is the one whose loss it was that writes it.
+      const std::string replay = "replay.safetensors";
+      with_code(ExitCode::storage, [&] { loop().replay().save(folder_.file(replay)); });
       throw Failure(ExitCode::diverged, std::string(failure.what()) + "; " + folder_.file(replay) +
                                             " holds the batch and the weights");
     }
@@ -199,10 +218,12 @@ class Run {
       return read();
     } catch (const Failure&) {
       throw;
+    } catch (const RankError&) {
+      throw;
     } catch (const Error& error) {
       std::string text = error.what();
       try {
-        if (!loop().in_step()) save();
+        if (!loop().in_step() && rank_count() == 1) save();
       } catch (const Error& second) {
         text +=
             std::string("; what was learnt since the last checkpoint is lost: ") + second.what();
@@ -231,7 +252,7 @@ class Run {
       state.set("best.loss", validation.mean_loss());
       folder_.save(state, "best.safetensors");
     }
-    records_->write_epoch(history_, job_);
+    if (records_) records_->write_epoch(history_, job_);
     loop().end_epoch();
     save();
   }
@@ -244,15 +265,18 @@ class Run {
   }
 
   void save() {
+    const distributed::ActivityScope activity("saving a checkpoint");
     const double start = seconds_now();
     State state = loop().state();
-    state.add("history.", history_.state());
-    state.add("", records_->state());
-    state.set("progress.finished", finished_);
-    state.set("run.args", job_.args());
-    for (const auto& [name, seconds] : kRunTimes)
-      state.set(std::string("times.") + name, loop().times().*seconds);
-    folder_.save(state, "checkpoint.safetensors", 1);
+    on_first_rank([&] {
+      state.add("history.", history_.state());
+      state.add("", records_->state());
+      state.set("progress.finished", finished_);
+      state.set("run.args", job_.args());
+      for (const auto& [name, seconds] : kRunTimes)
+        state.set(std::string("times.") + name, loop().times().*seconds);
+      folder_.save(state, "checkpoint.safetensors", 1);
+    });
     saved_ = seconds_now();
     loop().times().save += saved_ - start;
   }
@@ -264,6 +288,7 @@ class Run {
       folder_.save(loop().network_state(), "best.safetensors");
       save();
     }
+    if (!is_first_rank()) return 0;  // it waits at the end of the program
     const double start = seconds_now();
     job_.evaluate(folder_, console_, [&](const std::string& label) {
       return progress_on(console_.bar(), label, "the training is saved; " + resume_command());
@@ -282,10 +307,10 @@ class Run {
   int stop() {
     save();
     console_.line(fmt::format("stopped by {} after step {} of epoch {}; everything is saved",
-                              signal_name(interrupted()), loop().epoch_steps(),
+                              signal_name(loop().stop_signal()), loop().epoch_steps(),
                               loop().epoch() + 1));
     console_.line(resume_command());
-    return 128 + interrupted();
+    return 128 + loop().stop_signal();
   }
 
   Job& job_;

@@ -33,7 +33,7 @@ const std::map<std::string, bool>& names_of_a_run() {
           "trace.json", "profile.txt", "replay.safetensors", "best.safetensors",
           "checkpoint.safetensors", "checkpoint.safetensors.1", "mae.svg"})
       all[file] = false;
-    for (const char* folder : {"size", "videos", "samples"}) all[folder] = true;
+    for (const char* folder : {"size", "videos", "samples", "ranks"}) all[folder] = true;
     for (const char* split : {"train", "val", "test", "all"})
       for (const char* rest : {"_dice.csv", "_ef.csv", "_ef.svg", "_bland_altman.svg",
                                "_predictions.csv", "_values.csv", "_scatter.svg", "_roc.svg"})
@@ -222,8 +222,9 @@ void check_holds_a_run(const std::string& path) {
                   path + ": --resume needs the folder of a run, got one without");
 }
 
-RunFolder::RunFolder(const std::string& path, bool resume, bool overwrite)
-    : path_(path), resume_(resume) {
+RunFolder::RunFolder(const std::string& path, bool resume, bool overwrite, bool writes)
+    : path_(path), resume_(resume), writes_(writes) {
+  if (!writes) return;
   if (is_there(path) && !is_folder(path))
     throw Failure(ExitCode::environment, path + ": --output must be a folder, got a file");
   if (resume) check_holds_a_run(path);
@@ -264,6 +265,7 @@ void RunFolder::lock() {
 }
 
 RunFolder::~RunFolder() {
+  if (!writes_) return;
   try {
     remove_if_empty();
   } catch (const std::exception&) {
@@ -281,6 +283,8 @@ void RunFolder::remove_if_empty() const {
 }
 
 void RunFolder::begin() const {
+  if (!writes_) return;
+  remove("ranks");  // of an end that is over
   if (resume_) return;
   std::error_code error;
   fs::resize_file(file("train.log"), 0, error);  // which is open already
@@ -300,6 +304,7 @@ void RunFolder::remove_starting(const std::string& start) const {
 }
 
 void RunFolder::check_space(int64_t bytes) const {
+  if (!writes_) return;
   struct statvfs status {};
   if (statvfs(path_.c_str(), &status) != 0) return;  // a file system that doesn't say
   const auto free = static_cast<int64_t>(status.f_bavail) * static_cast<int64_t>(status.f_frsize);
@@ -321,10 +326,12 @@ void RunFolder::check_space(int64_t bytes) const {
 }
 
 void RunFolder::save(const State& state, const std::string& name, int keep_previous) const {
+  if (!writes_) return;
   with_code(ExitCode::storage, [&] { state.save(file(name), keep_previous); });
 }
 
 void RunFolder::write(const std::string& name, const std::string& text) const {
+  if (!writes_) return;
   with_code(ExitCode::storage, [&] {
     io::AtomicFile out(file(name));
     out.write(text);
@@ -369,8 +376,9 @@ void check_resumable(const std::string& before, const std::string& now) {
   std::map<std::string, std::string> old = parsed(before, "checkpoint"),
                                      given = parsed(now, "args");
   // What a run may be resumed with: where it computes and how it reads, and for how long.
-  for (const char* free : {"data_dir", "num_workers", "pin_memory", "timeout", "device", "devices",
-                           "run_test", "save_video", "save_every", "deterministic"}) {
+  for (const char* free :
+       {"data_dir", "num_workers", "pin_memory", "timeout", "device", "devices", "rank_timeout",
+        "run_test", "save_video", "save_every", "deterministic"}) {
     old.erase(free);
     given.erase(free);
   }

@@ -20,7 +20,9 @@ class RunFolder {
   /// or `overwrite` say what to do with it; environment for one that can't be written, is in use,
   /// isn't a folder, has something else in the place of a file of a run, or is to be resumed and
   /// holds no run. Removes what killed runs left of files that they wrote.
-  RunFolder(const std::string& path, bool resume, bool overwrite);
+  /// Where several processes train together (ranks.h) the first has the folder; the others, with
+  /// `writes` false, read it, and whatever they write is left out.
+  RunFolder(const std::string& path, bool resume, bool overwrite, bool writes = true);
   /// Leaves nothing of a folder that it made and in which no run has begun.
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -54,7 +56,7 @@ class RunFolder {
   void remove_if_empty() const;
 
   std::string path_;
-  bool resume_;
+  bool resume_, writes_;
   int lock_ = -1;
   std::string made_;  // the uppermost folder that wasn't there before
 };

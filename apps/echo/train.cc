@@ -2,6 +2,7 @@
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/mask_warning.h>
+#include <aorta/apps/echo/ranks.h>
 #include <aorta/apps/echo/run.h>
 #include <aorta/apps/echo/run_report.h>
 #include <aorta/apps/echo/run_space.h>
@@ -107,9 +108,12 @@ int train(TrainOptions options) {
     options.output = "output/segmentation/" + options.model_name +
                      (options.pretrained ? "_pretrained" : "_random");
   check_run_options(options);
-  // Kept with the run: resumed on other devices it goes on with the same numbers.
+  // Kept with the run: resumed on other devices, or by more or fewer processes, it goes on with the
+  // same numbers.
   const int64_t parts = batch_parts_of(options);
-  if (!options.devices.empty()) options.batch_parts = parts;
+  if (!options.devices.empty() || rank_count() > 1) options.batch_parts = parts;
+  check_not_negative("--rank_timeout", options.rank_timeout);
+  if (Communicator* group = rank_group()) group->set_timeout(options.rank_timeout);
   SegmentationJob job(options);
   return run(job);
 }

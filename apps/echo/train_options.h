@@ -13,7 +13,9 @@ struct TrainOptions : RunOptions {
     lr = 1e-5;
   }
 
-  std::optional<int64_t> batch_parts;  // of a batch that are normalised apart; else one a device
+  std::optional<int64_t> batch_parts;  // normalised apart; else one a device or process
+  double rank_timeout = 10;            // seconds to wait for other processes; 0: for ever
+  bool bf16_gradients = false;
   bool save_video = false;
   bool augment = false;
 
@@ -30,7 +32,14 @@ struct TrainOptions : RunOptions {
     visit("Training", "devices", devices,
           "several that share each batch, as cuda:0,cuda:1 or cpu:0,cpu:1; instead of --device");
     visit("Training", "batch_parts", batch_parts,
-          "normalise a batch in so many parts, as so many devices do; default: one a device");
+          "normalise a batch in so many parts, as so many devices do; default: one a device or "
+          "process");
+    visit("Training", "zero", zero,
+          "divide the optimizer's state among processes of mpirun: less memory, the same numbers");
+    visit("Training", "bf16_gradients", bf16_gradients,
+          "processes of mpirun send each other gradients of half the bytes");
+    visit("Training", "rank_timeout", rank_timeout,
+          "seconds that processes of mpirun wait for one another; 0: for ever");
     visit("Output", "save_video", save_video, "segment the videos of TEST at the end");
     visit("Data", "augment", augment,
           "turn, shift, scale and change the brightness of samples at random");

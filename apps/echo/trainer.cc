@@ -2,6 +2,8 @@
 #include <aorta/apps/echo/data_facts.h>
 #include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/files.h>
+#include <aorta/apps/echo/ranks.h>
 #include <aorta/apps/echo/recipe.h>
 #include <aorta/apps/echo/trainer.h>
 #include <aorta/core/io/bytes.h>
@@ -30,8 +32,19 @@ std::shared_ptr<const data::Dataset> augmented(std::shared_ptr<const data::Datas
       data::Roles{.images = {"LargeFrame", "SmallFrame"}, .masks = {"LargeTrace", "SmallTrace"}});
 }
 
+// "cuda" is a GPU of its own for each process of a machine.
+Device device_of_rank(Device device) {
+  if (rank_count() == 1 || !device.is_cuda() || device.index != 0) return device;
+  const int count = device_count(DeviceType::cuda);
+  return Device("cuda:" + std::to_string(distributed::get_local_rank() % count));
+}
+
 std::vector<Device> devices_of(const TrainOptions& options) {
-  if (options.devices.empty()) return {choose_device(options.device)};
+  if (rank_count() > 1 && !options.devices.empty())
+    throw Failure(ExitCode::usage, "--devices: each process has one device, got --devices " +
+                                       io::quote(options.devices) + " in " +
+                                       std::to_string(rank_count()) + " processes");
+  if (options.devices.empty()) return {device_of_rank(choose_device(options.device))};
   if (options.device != "auto")
     throw Failure(ExitCode::usage,
                   "--devices: goes without --device, got --device " + io::quote(options.device));
@@ -62,7 +75,9 @@ Tensor join_phases(const Tensor& output, int64_t parts) {
 
 int64_t batch_parts_of(const TrainOptions& options) {
   check_positive("--batch_size", options.batch_size);
-  const auto count = static_cast<int64_t>(devices_of(options).size());
+  const int64_t ranks = rank_count();
+  const int64_t count = ranks > 1 ? ranks : static_cast<int64_t>(devices_of(options).size());
+  const std::string sharers = ranks > 1 ? "the number of processes" : "the number of --devices";
   const int64_t parts = options.batch_parts.value_or(count);
   check_positive("--batch_parts", parts);
   const auto multiple = [](const std::string& flag, int64_t value, const std::string& of,
@@ -71,9 +86,9 @@ int64_t batch_parts_of(const TrainOptions& options) {
       throw Failure(ExitCode::usage, flag + ": must be a multiple of " + of + ", got " +
                                          std::to_string(value) + " for " + std::to_string(factor));
   };
-  multiple("--batch_parts", parts, "the number of --devices", count);
+  multiple("--batch_parts", parts, sharers, count);
   if (!options.batch_parts)
-    multiple("--batch_size", options.batch_size, "the number of --devices", parts);
+    multiple("--batch_size", options.batch_size, sharers, parts);
   else if (options.batch_size % parts != 0)
     throw Failure(ExitCode::usage, "--batch_parts: must divide --batch_size, got " +
                                        std::to_string(parts) + " for " +
@@ -110,7 +125,7 @@ std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data:
 
 Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
     : TrainingLoop(options, devices_of(options)),
-      parts_(batch_parts_of(options)),
+      parts_(batch_parts_of(options) / rank_count()),
       segmenter_(initial_segmenter(options, checkpoint)) {
   const auto count = static_cast<int64_t>(devices().size());
   nn::set_statistic_groups(*segmenter_.net, 2 * parts_ / count);
@@ -123,6 +138,12 @@ Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
             .fact = "tracings"};
   if (options.augment) data.augment = augmented;
   begin(std::move(data), checkpoint);
+  if (Communicator* group = rank_group()) {
+    meet_ranks();  // each has looked at the data in its own time
+    distributed_ = std::make_unique<nn::DistributedDataParallel<nn::AnyModule>>(
+        segmenter_.net, *group,
+        nn::DistributedDataParallelOptions{.bf16_gradients = options.bf16_gradients});
+  }
   if (count > 1)
     parallel_ = std::make_unique<nn::DataParallel<nn::AnyModule>>(segmenter_.net, devices());
 }
@@ -154,6 +175,8 @@ const std::vector<Score>& Trainer::scores() const {
 Tensor Trainer::output(const data::Batch& batch) const {
   const Tensor& input = batch["input"];
   const auto computed = [&](const Tensor& frames) {
+    if (distributed_ && segmenter_.net->is_training())
+      return segmenter_.logits_of((*distributed_)(frames));
     return parallel_ ? segmenter_.logits_of((*parallel_)(frames)) : segmenter_.logits(frames);
   };
   // In eval mode each frame is by itself, and the last batch may be of any size.
@@ -163,10 +186,12 @@ Tensor Trainer::output(const data::Batch& batch) const {
 
 Tensor Trainer::output_of_one_device(const data::Batch& batch) {
   auto parallel = std::move(parallel_);
+  auto distributed = std::move(distributed_);
   nn::set_statistic_groups(*segmenter_.net, 2 * parts_);
   const Tensor logits = output(batch);
   nn::set_statistic_groups(*segmenter_.net, 2 * parts_ / static_cast<int64_t>(devices().size()));
   parallel_ = std::move(parallel);
+  distributed_ = std::move(distributed);
   return logits;
 }
 

@@ -5,6 +5,7 @@
 #include <aorta/apps/echo/train_options.h>
 #include <aorta/apps/echo/training_loop.h>
 #include <aorta/nn/parallel/data_parallel.h>
+#include <aorta/nn/parallel/distributed_data_parallel.h>
 
 namespace aorta::echo {
 
@@ -28,10 +29,10 @@ MarkedPixels marked_pixels(const Totals& totals);
 ///
 /// The two passes of a step, end of diastole and of systole, run as one batch whose batch
 /// normalisation has two groups of statistics: the numbers are those of two passes whose losses are
-/// added and halved. The loss is that of a pixel, mean of both passes. With --devices or
-/// --batch_parts each of P parts of the videos has two groups of its own: on P devices, on fewer,
-/// or on one, the numbers are the same up to rounding, but for the running statistics, which are
-/// those of the first device's parts.
+/// added and halved. The loss is that of a pixel, mean of both passes. With --devices,
+/// in several processes or with --batch_parts each of P parts of the videos has two groups of its
+/// own: on P devices, on fewer, or on one, the numbers are the same up to rounding, but for the
+/// running statistics, which are those of the first device's parts.
 class Trainer : public TrainingLoop {
  public:
   /// Goes on from `checkpoint`, the state() of a trainer with the same options, where one is given.
@@ -52,13 +53,14 @@ class Trainer : public TrainingLoop {
   void add_samples(const data::Batch& batch, State& replay) const override;
 
  private:
-  int64_t parts_ = 1;  // of the videos of a batch, that are normalised apart
+  int64_t parts_ = 1;  // of this process's videos of a batch, that are normalised apart
   Segmenter segmenter_;
-  std::unique_ptr<nn::DataParallel<nn::AnyModule>> parallel_;  // of several devices
+  std::unique_ptr<nn::DataParallel<nn::AnyModule>> parallel_;                // of several devices
+  std::unique_ptr<nn::DistributedDataParallel<nn::AnyModule>> distributed_;  // of several processes
 };
 
-/// How many parts of a batch are normalised apart: --batch_parts, or one a device. Throws
-/// Failure(usage) where they don't divide.
+/// How many parts of a batch are normalised apart: --batch_parts, or one a device or process.
+/// Throws Failure(usage) where they don't divide.
 int64_t batch_parts_of(const TrainOptions& options);
 
 /// A batch of echo_frames() and what the network and its loss are given, each written once where

@@ -2,11 +2,14 @@
 #include <aorta/apps/echo/data_facts.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
+#include <aorta/apps/echo/interrupt.h>
+#include <aorta/apps/echo/ranks.h>
 #include <aorta/apps/echo/recipe.h>
 #include <aorta/apps/echo/training_loop.h>
 #include <aorta/core/clock.h>
 #include <aorta/core/io/bytes.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -41,21 +44,6 @@ std::shared_ptr<const data::Dataset> chosen_videos(const RunOptions& options,
   return data::make_dataset<data::Subset>(set, std::vector<int64_t>(first, first + wanted));
 }
 
-data::DataLoaderOptions loader_options(
-    const RunOptions& options, Device device,
-    const std::function<data::Batch(const data::Batch&)>& prepare, bool training) {
-  return {.batch_size = options.batch_size,
-          .shuffle = training,
-          .num_workers = options.num_workers,
-          .pin_memory = options.pin_memory,
-          .drop_last = training,
-          .timeout = options.num_workers > 0 ? options.timeout : 0,
-          .persistent_workers = options.num_workers > 0,
-          .seed = options.seed,
-          .device = device.type == DeviceType::cpu ? std::nullopt : std::optional(device),
-          .batch_transform = prepare};
-}
-
 std::vector<std::string> file_names(const data::Batch& batch) {
   const Tensor& names = batch["Filename"];
   std::vector<std::string> list;
@@ -66,7 +54,26 @@ std::vector<std::string> file_names(const data::Batch& batch) {
   return list;
 }
 
+// What Totals::sums holds at most.
+constexpr size_t kMostSums = 8;
+
+// The state of a loader, whose batches are `size` samples as it is told.
+State with_batch_size(const State& loader, int64_t size) {
+  State state;
+  for (const auto& [name, value] : loader.values())
+    state.set(name, name == "batch_size" ? State::Value(size) : value);
+  return state;
+}
+
 }  // namespace
+
+void Totals::add(const Totals& other) {
+  loss += other.loss;
+  count += other.count;
+  samples += other.samples;
+  sums.resize(std::max(sums.size(), other.sums.size()));
+  for (size_t i = 0; i < other.sums.size(); ++i) sums[i] += other.sums[i];
+}
 
 data::ChannelStatistics pixel_statistics(const std::string& data_dir, uint64_t seed) {
   return with_code(ExitCode::data, [&] {
@@ -77,6 +84,36 @@ data::ChannelStatistics pixel_statistics(const std::string& data_dir, uint64_t s
 
 TrainingLoop::TrainingLoop(const RunOptions& options, std::vector<Device> devices)
     : options_(options), devices_(std::move(devices)) {}
+
+data::DataLoaderOptions TrainingLoop::loader_options(
+    const std::function<data::Batch(const data::Batch&)>& prepare, int64_t size,
+    bool training) const {
+  const Device device = devices_[0];
+  data::DataLoaderOptions options{
+      .batch_size = options_.batch_size,
+      .shuffle = training,
+      .num_workers = options_.num_workers,
+      .pin_memory = options_.pin_memory,
+      .drop_last = training,
+      .timeout = options_.num_workers > 0 ? options_.timeout : 0,
+      .persistent_workers = options_.num_workers > 0,
+      .seed = options_.seed,
+      .device = device.type == DeviceType::cpu ? std::nullopt : std::optional(device),
+      .batch_transform = prepare};
+  if (const Communicator* group = rank_group()) {
+    std::shared_ptr<const data::Sampler> order;
+    if (training)
+      order = std::make_shared<data::RandomSampler>(size);
+    else
+      order = std::make_shared<data::SequentialSampler>(size);
+    options.batch_sampler = std::make_shared<data::DistributedBatchSampler>(
+        std::make_shared<data::BatchSampler>(order, options_.batch_size, training), group->size(),
+        group->rank(), training ? data::BatchShare::part_of_each : data::BatchShare::every_nth);
+    options.batch_size = 1;
+    options.shuffle = options.drop_last = false;
+  }
+  return options;
+}
 
 void TrainingLoop::begin(Data data, const State* checkpoint) {
   check_positive("--batch_size", options_.batch_size);
@@ -96,14 +133,19 @@ void TrainingLoop::begin(Data data, const State* checkpoint) {
   for (const data::EchoFault& note : validation_->notes())
     if (note.file == "FileList.csv") notes_.push_back(note);  // of the tracings they are the same
   net()->to(ToOptions{.device = devices_[0], .memory_format = MemoryFormat::channels_last});
-  optimizer_ = make_optimizer(options_, net()->parameters());
+  if (options_.zero && rank_group())
+    sharded_ = std::make_unique<optim::ZeroRedundancyOptimizer>(
+        net()->parameters(), *rank_group(),
+        [&](const std::vector<Tensor>& mine) { return make_optimizer(options_, mine); });
+  else
+    optimizer_ = make_optimizer(options_, net()->parameters());
   with_code(ExitCode::usage, [&] {
-    loader_ = std::make_unique<data::DataLoader>(
-        train, loader_options(options_, devices_[0], data.prepare, true));
+    loader_ =
+        std::make_unique<data::DataLoader>(train, loader_options(data.prepare, train_size_, true));
     validation_loader_ = std::make_unique<data::DataLoader>(
-        validation_, loader_options(options_, devices_[0], data.prepare, false));
+        validation_, loader_options(data.prepare, validation_->size(), false));
   });
-  schedule_ = make_schedule(options_, *optimizer_, loader_->size());
+  schedule_ = make_schedule(options_, sharded_ ? sharded_->own() : *optimizer_, loader_->size());
   net()->train();
   if (checkpoint) restore(*checkpoint);
 }
@@ -116,12 +158,15 @@ std::string TrainingLoop::device_names() const {
 
 Tensor TrainingLoop::computed(const data::Batch& batch) const {
   const Autocast autocast(options_.amp ? bf16 : f32);
+  if (!net()->is_training()) return output(batch);
+  const RankRandom random;
   return output(batch);
 }
 
 bool TrainingLoop::step() {
   const Stopwatch whole(totals_.seconds);
   {
+    const distributed::ActivityScope activity("waiting for a batch");
     const Stopwatch waiting(times_.wait);
     if (batches_) {
       ++*batches_;
@@ -144,6 +189,7 @@ bool TrainingLoop::step() {
   Tensor found, error;
   double value = 0;
   {
+    const distributed::ActivityScope activity("in the forward pass");
     const Stopwatch running(times_.forward);
     found = computed(batch);
     error = loss(found, batch);
@@ -151,21 +197,31 @@ bool TrainingLoop::step() {
     if (!std::isfinite(value)) diverge(batch, value);
   }
   {
+    const distributed::ActivityScope activity("in the backward pass");
     const Stopwatch running(times_.backward);
-    error.backward();
+    // The loss is a sum over the batch, and gradients come to their mean over the ranks.
+    (rank_count() == 1 ? error : error * static_cast<double>(rank_count())).backward();
   }
   {
     const Stopwatch running(times_.update);
-    optimizer_->step();
-    optimizer_->zero_grad();  // here, so that gradients are gone when the next step begins
+    // Gradients go here, so that they are gone when the next step begins.
+    if (sharded_) {
+      sharded_->step();
+      sharded_->zero_grad();
+    } else {
+      optimizer_->step();
+      optimizer_->zero_grad();
+    }
     if (schedule_.every_step) schedule_.schedule->step();
   }
+  Totals mine;
   {
     const NoGradGuard no_grad;
-    count(found.detach(), batch, value, totals_);
+    count(found.detach(), batch, value, mine);
   }
   ++steps_;
   ++in_epoch_;
+  add_of_all_ranks(mine, totals_);
   in_step_ = false;
   return true;
 }
@@ -178,9 +234,18 @@ std::optional<Totals> TrainingLoop::validate(const std::function<bool(const Tota
     const NoGradGuard no_grad;
     net()->eval();
     bool ended = false;
-    for (const data::Batch& batch : *validation_loader_) {
-      const Tensor found = computed(batch);
-      count(found, batch, loss(found, batch).item<double>(), totals);
+    const distributed::ActivityScope activity("in the validation");
+    // A round is a batch a rank; in the last one the last ranks may have none.
+    const int64_t in_round = options_.batch_size * rank_count(), size = validation_->size();
+    auto batch = validation_loader_->begin();
+    for (int64_t round = 0; round * in_round < size; ++round) {
+      Totals mine;
+      if (batch != validation_loader_->end()) {
+        const Tensor found = computed(*batch);
+        count(found, *batch, loss(found, *batch).item<double>(), mine);
+        ++batch;
+      }
+      add_of_all_ranks(mine, totals);
       if (go_on && !go_on(totals)) {
         ended = true;
         break;
@@ -190,6 +255,38 @@ std::optional<Totals> TrainingLoop::validate(const std::function<bool(const Tota
     if (ended) return {};
   }
   return totals;
+}
+
+void TrainingLoop::add_of_all_ranks(const Totals& mine, Totals& totals) {
+  if (!rank_group()) return totals.add(mine);
+  std::vector<double> numbers = {static_cast<double>(interrupted()),
+                                 static_cast<double>(wishes_to_save_),
+                                 mine.loss,
+                                 static_cast<double>(mine.count),
+                                 static_cast<double>(mine.samples),
+                                 static_cast<double>(mine.sums.size())};
+  numbers.insert(numbers.end(), mine.sums.begin(), mine.sums.end());
+  numbers.resize(6 + kMostSums);
+  const std::vector<std::vector<double>> all = gathered(numbers);
+  save_is_wished_ = all[0][1] != 0;
+  for (const std::vector<double>& row : all) {
+    if (stop_signal_ == 0) stop_signal_ = static_cast<int>(row[0]);
+    const auto sums = row.begin() + 6;
+    totals.add({.loss = row[2],
+                .count = static_cast<int64_t>(row[3]),
+                .samples = static_cast<int64_t>(row[4]),
+                .sums = {sums, sums + static_cast<std::ptrdiff_t>(row[5])}});
+  }
+}
+
+int TrainingLoop::stop_signal() const { return rank_group() ? stop_signal_ : interrupted(); }
+
+State TrainingLoop::loader_state() const {
+  return with_batch_size(loader_->state(), options_.batch_size);
+}
+
+void TrainingLoop::restore_loader(const State& state) {
+  loader_->restore(rank_group() ? with_batch_size(state, 1) : state);
 }
 
 void TrainingLoop::end_epoch() {
@@ -220,6 +317,7 @@ std::string TrainingLoop::first_layer_not_finite(const data::Batch& batch) {
         }));
   }
   const Autocast autocast(options_.amp ? bf16 : f32);
+  const RankRandom random;
   output_of_one_device(batch);
   for (HookHandle& hook : hooks) hook.remove();
   return first;
@@ -254,10 +352,10 @@ State TrainingLoop::state() const {
   State state;
   state.add("", network_state());
   state.add("data.", data_);
-  state.add("optimizer.", optimizer_->state());
+  state.add("optimizer.", sharded_ ? sharded_->state() : optimizer_->state());
   state.add("schedule.", schedule_.schedule->state());
   // In the middle of an epoch; else the next one starts by its number.
-  if (in_epoch_ > 0) state.add("loader.", loader_->state());
+  if (in_epoch_ > 0) state.add("loader.", loader_state());
   const GeneratorState random = default_generator().state();
   state.set("random.seed", std::bit_cast<int64_t>(random.seed));
   state.set("random.stream", std::bit_cast<int64_t>(random.stream));
@@ -304,7 +402,11 @@ void TrainingLoop::restore(const State& state) {
                   "--allow_changed_data: a schedule of steps, as " + options_.schedule +
                       ", needs as many training videos as before, got " +
                       std::to_string(train_size_) + " after " + std::to_string(size_before));
-  optimizer_->restore(state.with_prefix("optimizer."));
+  const State of_optimizer = state.with_prefix("optimizer.");
+  if (sharded_)
+    sharded_->restore(of_optimizer);
+  else
+    optimizer_->restore(of_optimizer);
   schedule_.schedule->restore(state.with_prefix("schedule."));
   const auto word = [&](const char* name) {
     return std::bit_cast<uint64_t>(state.get<int64_t>(name));
@@ -321,7 +423,7 @@ void TrainingLoop::restore(const State& state) {
   totals_.sums = state.get<std::vector<double>>("progress.sums");
   if (in_epoch_ == 0) return;
   if (state.get<int64_t>("loader.samples") == train_size_)
-    return loader_->restore(state.with_prefix("loader."));
+    return restore_loader(state.with_prefix("loader."));
   // Its place means nothing among more or fewer videos: the epoch begins anew.
   in_epoch_ = 0;
   totals_ = {};

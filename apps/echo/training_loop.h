@@ -6,6 +6,7 @@
 #include <aorta/data/loader.h>
 #include <aorta/nn/module.h>
 #include <aorta/optim/scheduler.h>
+#include <aorta/optim/zero_redundancy.h>
 
 #include <functional>
 #include <utility>
@@ -21,6 +22,8 @@ struct Totals {
   double seconds = 0;
 
   double mean_loss() const { return loss / static_cast<double>(count); }
+  /// Adds another's, but for the time.
+  void add(const Totals& other);
 };
 
 /// A number that says how good a phase of an epoch was, beside the loss.
@@ -55,6 +58,10 @@ struct Schedule {
 
 /// Training without files, a step at a time: loaders, optimizer, schedule, and everything that
 /// stops and goes on. What is learnt, from what samples and by which loss, is a derived class's.
+///
+/// Of several processes (ranks.h) each takes its part of every batch, and each N-th batch of a
+/// validation; all make the same calls. Totals and state() are the same in each, so that any
+/// number of processes can go on from it.
 class TrainingLoop {
  public:
   virtual ~TrainingLoop() = default;
@@ -71,6 +78,12 @@ class TrainingLoop {
   std::optional<Totals> validate(const std::function<bool(const Totals&)>& go_on = {});
   /// After the last step of an epoch and its validation.
   void end_epoch();
+  /// The signal that asked this process to end, or any of several, as they agreed behind the last
+  /// step or batch of a validation; 0: none.
+  int stop_signal() const;
+  /// The first rank's wish to save, which all hear of with the next step.
+  void wish_to_save(bool wish) { wishes_to_save_ = wish; }
+  bool save_is_wished() const { return save_is_wished_; }
 
   /// What the weights are written as: the network and what its input is normalised with.
   virtual State network_state() const = 0;
@@ -83,7 +96,7 @@ class TrainingLoop {
   int64_t steps() const { return steps_; }           // in all
   int64_t epoch_steps() const { return in_epoch_; }  // of this epoch so far
   int64_t steps_per_epoch() const { return loader_->size(); }
-  double lr() const { return optimizer_->lr(); }
+  double lr() const { return optimizer().lr(); }
   RunTimes& times() { return times_; }
   const RunTimes& times() const { return times_; }
   data::StallAccount stall_account() const { return loader_->stall_account(); }
@@ -101,7 +114,7 @@ class TrainingLoop {
   /// The samples of a step whose loss wasn't finite, and the network as it was before it.
   const State& replay() const { return replay_; }
 
-  /// Everything that the next step depends on.
+  /// Everything that the next step depends on; of several processes in the first one. All call it.
   State state() const;
 
  protected:
@@ -135,7 +148,15 @@ class TrainingLoop {
   virtual void add_samples(const data::Batch& batch, State& replay) const = 0;
 
  private:
+  const optim::Optimizer& optimizer() const { return sharded_ ? sharded_->own() : *optimizer_; }
   Tensor computed(const data::Batch& batch) const;
+  data::DataLoaderOptions loader_options(
+      const std::function<data::Batch(const data::Batch&)>& prepare, int64_t size,
+      bool training) const;
+  /// Adds what all ranks have counted to `totals`, and agrees on what is wished.
+  void add_of_all_ranks(const Totals& mine, Totals& totals);
+  State loader_state() const;
+  void restore_loader(const State& state);
   void compare_data(const State& checkpoint, const std::string& fact);
   void restore(const State& state);
   /// Undoes what a forward has changed: the running statistics, the random numbers.
@@ -152,6 +173,7 @@ class TrainingLoop {
   State data_;  // the facts of train and val
   std::string changed_data_;
   std::unique_ptr<optim::Optimizer> optimizer_;
+  std::unique_ptr<optim::ZeroRedundancyOptimizer> sharded_;  // instead, in several processes
   Schedule schedule_;
   std::unique_ptr<data::DataLoader> loader_, validation_loader_;
   std::optional<data::DataLoader::Iterator> batches_;
@@ -159,6 +181,8 @@ class TrainingLoop {
   RunTimes times_;
   int64_t epoch_ = 0, steps_ = 0, in_epoch_ = 0;
   bool in_step_ = false;
+  int stop_signal_ = 0;
+  bool wishes_to_save_ = false, save_is_wished_ = false;
   struct {
     std::vector<Tensor> buffers;
     GeneratorState random;

@@ -1,5 +1,6 @@
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/process/init.h>
+#include <aorta/core/process/process_group.h>
 #include <aorta/core/process/zygote.h>
 #include <aorta/core/resource_error.h>
 
@@ -9,7 +10,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <mutex>
+#include <string_view>
 
 namespace aorta {
 namespace {
@@ -43,6 +46,11 @@ void check_stack() {
                   "the stack must have 512 KiB at least (ulimit -s)", stack.rlim_cur >> 10, " KiB");
 }
 
+bool is_one_of_several() {
+  const char* plugin = std::getenv("AORTA_MPI_PLUGIN");
+  return distributed::is_launched() && !(plugin && std::string_view(plugin) == "none");
+}
+
 void ignore_file_size_signal() {
   struct sigaction action {};
   if (sigaction(SIGXFSZ, nullptr, &action) == 0 && action.sa_handler == SIG_DFL)
@@ -58,6 +66,7 @@ void init(int argc, const char* const* argv) {
     check_stack();
     get_num_threads();  // says here what is wrong with OMP_NUM_THREADS
     start_zygote();
+    if (is_one_of_several()) distributed::init_process_group();
     // POSIX lets a caller of exec leave out even the name.
     if (argc < 1 || argv == nullptr || argv[0] == nullptr) return;
     const std::string path = argv[0];

@@ -12,11 +12,13 @@ namespace aorta {
 /// - ignores SIGXFSZ where nobody has said what it does: a file beyond `ulimit -f` is then an error
 ///   of its writing, EFBIG, and not the program's end;
 /// - remembers the program's name, and forks the zygote, a small process that worker processes are
-///   forked from later and that ends with the program.
+///   forked from later and that ends with the program;
+/// - where mpirun or srun started the program, makes the group of all its processes
+///   (distributed::init_process_group); AORTA_MPI_PLUGIN=none leaves each by itself.
 ///
 /// The arguments are the program's own and are left alone. Calling it again changes nothing. Throws
 /// where the machine lets none of it happen: too few descriptors, processes, threads, or too small
-/// a stack.
+/// a stack, or MPI isn't there for processes that were started together.
 void init(int argc, const char* const* argv);
 
 /// The file name of the program that `init` was given; empty before.

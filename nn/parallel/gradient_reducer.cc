@@ -134,7 +134,10 @@ void GradientReducer::reduce(Bucket& bucket) {
   }
   const ModuleScope scope(parameters_[bucket.parameters.front()].name);
   bucket.mean = cat(flat);
+  const DType dtype = bucket.mean.dtype();
+  if (options_.bf16_gradients && is_floating(dtype)) bucket.mean = bucket.mean.to(DType::bf16);
   gradients_->all_reduce(bucket.mean, ReduceOp::mean);
+  bucket.mean = bucket.mean.to(dtype);
   int64_t place = 0;
   for (const size_t i : bucket.parameters) {
     const Tensor& tensor = parameters_[i].tensor;

@@ -1,6 +1,5 @@
-#include <aorta/core/ops/creation.h>
-#include <aorta/core/ops/join.h>
-#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/rank_reduction.h>
+#include <aorta/core/ops/view.h>
 #include <aorta/nn/parallel/local_comm.h>
 
 #include <algorithm>
@@ -31,14 +30,11 @@ class Meeting {
  public:
   using All = std::shared_ptr<const std::vector<Brought>>;
 
-  Meeting(int size, double timeout)
-      : size_(static_cast<size_t>(size)),
-        timeout_(timeout),
-        present_(size_),
-        brought_(size_),
-        ends_(size_) {}
+  explicit Meeting(int size)
+      : size_(static_cast<size_t>(size)), present_(size_), brought_(size_), ends_(size_) {}
 
-  All meet(int rank, Brought mine) {
+  // `timeout`: seconds to wait for the others; 0: for ever.
+  All meet(int rank, double timeout, Brought mine) {
     std::unique_lock lock(mutex_);
     check_whole();
     present_[static_cast<size_t>(rank)] = true;
@@ -54,13 +50,13 @@ class Meeting {
       return all_;
     }
     const auto over = [&] { return round_ != round || !reason_.empty(); };
-    if (timeout_ == 0) {
+    if (timeout == 0) {
       all_came_.wait(lock, over);
     } else {
       // Of the clock that the thread sanitizer knows a wait for.
       const auto end = std::chrono::system_clock::now() +
-                       std::chrono::microseconds(static_cast<int64_t>(timeout_ * 1e6));
-      if (!all_came_.wait_until(lock, end, over)) end_group(missing());
+                       std::chrono::microseconds(static_cast<int64_t>(timeout * 1e6));
+      if (!all_came_.wait_until(lock, end, over)) end_group(missing(timeout));
     }
     if (round_ != round) return all_;  // whole, though the group may have ended since
     throw RankError(reason_);
@@ -69,6 +65,11 @@ class Meeting {
   void abort(const std::string& reason) {
     const std::lock_guard lock(mutex_);
     if (reason_.empty()) end_group(reason.empty() ? "a rank has ended the group" : reason);
+  }
+
+  std::string reason() {
+    const std::lock_guard lock(mutex_);
+    return reason_;
   }
 
   void set_end(int rank, const Communicator* end) {
@@ -95,9 +96,9 @@ class Meeting {
   }
 
   // "collective: every rank must come within 10 s, got none of rank 1 (its last: barrier 3, ...)".
-  std::string missing() const {
+  std::string missing(double timeout) const {
     std::string text = "collective: every rank must come within ";
-    aorta::detail::append(text, timeout_);
+    aorta::detail::append(text, timeout);
     text += " s, got none of ";
     const char* between = "";
     for (size_t rank = 0; rank < size_; ++rank) {
@@ -113,7 +114,6 @@ class Meeting {
   }
 
   const size_t size_;
-  const double timeout_;
   std::mutex mutex_;
   std::condition_variable all_came_;
   size_t arrived_ = 0;
@@ -131,26 +131,13 @@ Tensor share_of(const Tensor& tensor, int64_t start, int64_t length, Device devi
   return tensor.view({tensor.numel()}).narrow(0, start, length).to(device);
 }
 
-// The reduction of one share, in the order of ranks.
+// The reduction of one share.
 Tensor reduced_share(const std::vector<Brought>& all, int64_t start, int64_t length, Device device,
                      ReduceOp op) {
-  const DType dtype = all[0].tensor.dtype();
-  const DType sums = is_half(dtype) ? DType::f32 : dtype;
-  Tensor sum = share_of(all[0].tensor, start, length, device).to(sums);
-  for (size_t rank = 1; rank < all.size(); ++rank) {
-    const Tensor other = share_of(all[rank].tensor, start, length, device).to(sums);
-    if (dtype == DType::boolean) {
-      sum = op == ReduceOp::min ? logical_and(sum, other) : logical_or(sum, other);
-    } else if (op == ReduceOp::min) {
-      sum = minimum(sum, other);
-    } else if (op == ReduceOp::max) {
-      sum = maximum(sum, other);
-    } else {
-      sum = sum + other;
-    }
-  }
-  if (op == ReduceOp::mean) sum = sum / static_cast<double>(all.size());
-  return sum.to(dtype);
+  std::vector<Tensor> shares;
+  for (const Brought& brought : all)
+    shares.push_back(share_of(brought.tensor, start, length, device));
+  return kernel::reduced_over_ranks(shares, op);
 }
 
 class LocalCommunicator final : public Communicator {
@@ -163,23 +150,26 @@ class LocalCommunicator final : public Communicator {
   ~LocalCommunicator() override { meeting_->set_end(rank(), nullptr); }
 
   void abort(const std::string& reason) override { meeting_->abort(reason); }
+  std::string failure() override { return meeting_->reason(); }
 
   std::unique_ptr<Communicator> duplicate() override {
     Brought mine;
     if (rank() == 0) mine.ends = std::make_shared<Ends>(local_communicators(size(), options()));
-    const Meeting::All all = meeting_->meet(rank(), std::move(mine));
+    const Meeting::All all = meeting_->meet(rank(), timeout(), std::move(mine));
     return std::move((*all)[0].ends->at(static_cast<size_t>(rank())));
   }
 
  private:
   std::vector<std::string> exchange(const std::string& mine) override {
     std::vector<std::string> texts;
-    for (const Brought& brought : *meeting_->meet(rank(), {.text = mine}))
+    for (const Brought& brought : *meeting_->meet(rank(), timeout(), {.text = mine}))
       texts.push_back(brought.text);
     return texts;
   }
 
-  Meeting::All meet(const Tensor& tensor) { return meeting_->meet(rank(), {.tensor = tensor}); }
+  Meeting::All meet(const Tensor& tensor) {
+    return meeting_->meet(rank(), timeout(), {.tensor = tensor});
+  }
 
   void do_all_reduce(const Tensor& tensor, ReduceOp op) override {
     const int64_t count = tensor.numel(), step = (count + size() - 1) / size();
@@ -225,7 +215,7 @@ class LocalCommunicator final : public Communicator {
 std::vector<std::unique_ptr<Communicator>> local_communicators(int size,
                                                                const CommOptions& options) {
   check(size >= 1, "local_communicators", "a group has at least one rank", size);
-  const auto meeting = std::make_shared<Meeting>(size, options.timeout);
+  const auto meeting = std::make_shared<Meeting>(size);
   std::vector<std::unique_ptr<Communicator>> ends;
   for (int rank = 0; rank < size; ++rank)
     ends.push_back(std::make_unique<LocalCommunicator>(rank, size, options, meeting));

@@ -229,5 +229,59 @@ TEST(Samplers, UsersOwnServeAsWell) {
   EXPECT_EQ(sorted(one[0]), first(6));
 }
 
+std::vector<Indices> batches_of(const BatchSampler& sampler, int64_t epoch) {
+  Generator random(3, static_cast<uint64_t>(epoch));
+  return sampler.batches(epoch, random);
+}
+
+// Side by side the ranks' parts are the batches of one process, whatever their number.
+TEST(DistributedBatchSampler, PartsOfEachBatch) {
+  const auto whole = std::make_shared<BatchSampler>(std::make_shared<RandomSampler>(100), 8, true);
+  for (const int64_t replicas : {1, 2, 4, 8}) {
+    for (const int64_t epoch : {0, 1}) {
+      std::vector<Indices> joined(12);
+      for (int64_t rank = 0; rank < replicas; ++rank) {
+        const DistributedBatchSampler part(whole, replicas, rank, BatchShare::part_of_each);
+        EXPECT_EQ(part.size(), 12);
+        const std::vector<Indices> mine = batches_of(part, epoch);
+        ASSERT_EQ(mine.size(), joined.size());
+        for (size_t i = 0; i < mine.size(); ++i) {
+          EXPECT_EQ(static_cast<int64_t>(mine[i].size()), 8 / replicas);
+          joined[i].insert(joined[i].end(), mine[i].begin(), mine[i].end());
+        }
+      }
+      EXPECT_EQ(joined, batches_of(*whole, epoch));
+    }
+  }
+}
+
+TEST(DistributedBatchSampler, EveryNthBatch) {
+  const auto whole =
+      std::make_shared<BatchSampler>(std::make_shared<SequentialSampler>(11), 2, false);
+  const auto part = [&](int64_t replicas, int64_t rank) {
+    const DistributedBatchSampler mine(whole, replicas, rank, BatchShare::every_nth);
+    const std::vector<Indices> batches = batches_of(mine, 0);
+    EXPECT_EQ(static_cast<int64_t>(batches.size()), mine.size());
+    return batches;
+  };
+  EXPECT_EQ(part(4, 0), (std::vector<Indices>{{0, 1}, {8, 9}}));
+  EXPECT_EQ(part(4, 1), (std::vector<Indices>{{2, 3}, {10}}));
+  EXPECT_EQ(part(4, 3), (std::vector<Indices>{{6, 7}}));
+  EXPECT_EQ(part(8, 7), std::vector<Indices>{});
+}
+
+TEST(DistributedBatchSampler, WhatItRefuses) {
+  const auto whole =
+      std::make_shared<BatchSampler>(std::make_shared<SequentialSampler>(12), 6, false);
+  EXPECT_EQ(error_of([&] {
+              batches_of(DistributedBatchSampler(whole, 4, 0, BatchShare::part_of_each), 0);
+            }),
+            "distributed_batch_sampler: batches must divide into a part a rank, got 6 for 4 ranks");
+  EXPECT_EQ(error_of([&] { DistributedBatchSampler(whole, 2, 2, BatchShare::every_nth); }),
+            "distributed_batch_sampler: rank should be in the interval [0, 1], got 2");
+  EXPECT_EQ(error_of([] { DistributedBatchSampler(nullptr, 1, 0, BatchShare::every_nth); }),
+            "distributed_batch_sampler: there must be batches, got none");
+}
+
 }  // namespace
 }  // namespace aorta::data

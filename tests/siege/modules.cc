@@ -263,6 +263,20 @@ void add_data(std::vector<Target>& targets) {
                 return indices_of(DistributedSampler(size, o), epoch);
               }),
           of(
+              "DistributedBatchSampler",
+              +[](int64_t size, int64_t batch_size, int64_t replicas, int64_t rank,
+                  bool every_nth) {
+                const auto all = std::make_shared<BatchSampler>(
+                    std::make_shared<SequentialSampler>(size), batch_size, false);
+                const DistributedBatchSampler mine(
+                    all, replicas, rank,
+                    every_nth ? BatchShare::every_nth : BatchShare::part_of_each);
+                Generator random;
+                Tensors batches;
+                for (const auto& batch : mine.batches(0, random)) batches.push_back(tensor(batch));
+                return batches;
+              }),
+          of(
               "SubsetRandomSampler",
               +[](const std::vector<int64_t>& places, int64_t epoch) {
                 return indices_of(SubsetRandomSampler(places), epoch);

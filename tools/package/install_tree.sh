@@ -27,6 +27,7 @@ for file; do
     */CMakeLists.txt.in) fill "$file" "$root/share/aorta/examples/CMakeLists.txt" ;;
     */libaorta.so) copy "$file" "$root/lib/libaorta.so.$version" ;;
     */libaorta_cuda.so) copy "$file" "$root/lib/libaorta_cuda.so" ;;
+    */libaorta_mpi.so) copy "$file" "$root/lib/libaorta_mpi.so" ;;
     */libaorta_opencv.so) copy "$file" "$root/lib/libaorta_opencv.so" ;;
     */aorta-echo) copy "$file" "$root/bin/aorta-echo" ;;
     README.md) copy "$file" "$root/share/doc/aorta/README.md" ;;

@@ -12,6 +12,9 @@ import unittest
 
 import bad_input_files as files
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../mpi"))
+import mpirun  # noqa: E402
+
 ECHO, BAD_TENSOR, BAD_MACHINE = (os.path.abspath(path) for path in sys.argv[1:4])
 LIMIT = 120  # seconds; a command that takes longer hangs
 MODEL = ["--model_name", "unet_small", "--num_workers", "0"]
@@ -139,6 +142,23 @@ class Case:
     @staticmethod
     def remove(path):
         shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+
+    # Several processes.
+    def start_ranks(self, *arguments):
+        """A rank for each list of arguments; two ranks of one list."""
+        if not mpirun.is_there():
+            raise unittest.SkipTest("there is no mpirun")
+        programs = [[ECHO, *one] for one in (arguments if len(arguments) > 1 else arguments * 2)]
+        return self.start(*mpirun.command(2, programs), environment={"TMPDIR": "/tmp"})
+
+    def finish_ranks(self, started):
+        done = self.finish(started)
+        return Done(done.code, done.out, "".join(line + "\n" for line in mpirun.said_by_us(done.err)))
+
+    def ranks(self, started):
+        """The pids by rank, after an epoch."""
+        self.wait_for(started, "epoch ")
+        return sorted(self.descendants(started.pid, 1))
 
     # Other processes.
     @staticmethod

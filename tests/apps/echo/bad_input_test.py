@@ -19,10 +19,11 @@ from bad_input_case import LEFT_OUT, ROWS, Case, SharedData
 import bad_data
 import bad_faults
 import bad_runs
+import bad_ranks
 import bad_flags
 
 PAGE = "docs/echo_errors.md"
-INPUTS = 87  # numbers of the table
+INPUTS = 88  # numbers of the table
 FORBIDDEN = ("terminate called", "Sanitizer", "Segmentation", "Traceback", "core dumped", "runtime error:", "libgomp", "filesystem error", "got Success")
 
 
@@ -45,7 +46,7 @@ def judge(row, case, done):
             return "must not print \"%s\", got %s" % (text, said)
     errors = [line for line in done.err.splitlines() if not line.startswith(("warning: ", "aorta: data_loader: "))]
     pattern = pattern_of(row.message, case)
-    if row.code in (2, 3, 4, 5, 6):
+    if row.code in (2, 3, 4, 5, 6) or (row.code == 137 and row.message):
         if len(errors) != 1 or not errors[0].startswith("error: "):
             return "there must be one line \"error: ...\", got " + said
         if not pattern.fullmatch(errors[0][len("error: "):]):

@@ -484,8 +484,6 @@ for letter, what, command, flags, said in (
 
 left_out(73, "a driver or cuDNN that is too old", "needs a GPU and another driver")
 left_out(74, "a CUDA error that stays", "needs a GPU")
-left_out(75, "a rank dies", "the program trains in one process")
-left_out(76, "ranks of other models", "the program trains in one process")
 
 
 @row(80, "the clock jumps back", 0, "")

@@ -157,6 +157,22 @@ TEST(DistributedDataParallel, UnusedParametersCountAsZeros) {
   EXPECT_EQ(errors, no_errors(2));
 }
 
+// 1 + 2^-9 isn't a bf16, and 1 is nearest; 3 + 1 over 2 ranks is exact.
+TEST(DistributedDataParallel, GradientsGoAsBf16) {
+  for (const bool bf16_gradients : {false, true}) {
+    const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+      Linear net(2, 1, {.bias = false});
+      const DistributedDataParallel parallel(net, end, {.bf16_gradients = bf16_gradients});
+      const double first = 1 + 1.0 / 512, second = end.rank() == 0 ? 3 : 1;
+      sum(parallel(tensor({first, second}).to(f32).view({1, 2}))).backward();
+      EXPECT_EQ(net.weight.grad().dtype(), f32);
+      EXPECT_EQ(net.weight.grad().to_vector<double>(),
+                (std::vector<double>{bf16_gradients ? 1 : first, 2}));
+    });
+    EXPECT_EQ(errors, no_errors(2));
+  }
+}
+
 TEST(DistributedDataParallel, BucketsAreTheLastParametersFirst) {
   const auto ends = local_communicators(1);
   Deep net = deep(0);

@@ -210,6 +210,23 @@ TEST(LocalComm, WhoEndsTheGroupSaysWhy) {
   EXPECT_EQ(errors, std::vector<std::string>(3, "rank 2: the disk is full"));
 }
 
+TEST(LocalComm, ALongerTimeoutIsOfTheCallsThatFollow) {
+  const auto errors = on_ranks(2, {.timeout = 0.1}, [](Communicator& end) {
+    end.set_timeout(30);
+    if (end.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    end.barrier();
+    EXPECT_EQ(end.timeout(), 30);
+    EXPECT_EQ(end.failure(), "");
+    EXPECT_EQ(error_of([&] { end.set_timeout(-1); }),
+              "Communicator: timeout must be seconds, or 0 for ever, got -1");
+    end.barrier();
+    if (end.rank() == 1) end.abort("rank 1: it gives up");
+    while (end.failure().empty()) std::this_thread::yield();
+    EXPECT_EQ(end.failure(), "rank 1: it gives up");
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
 TEST(LocalComm, WhoHasLeftIsNamed) {
   auto ends = nn::local_communicators(2, {.timeout = 60});
   ends[1].reset();

@@ -1,0 +1,220 @@
+#include <aorta/core/empty.h>
+#include <aorta/core/ops/rank_reduction.h>
+#include <aorta/core/ops/view.h>
+#include <aorta/mpi/mpi_comm.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+namespace aorta::mpi {
+namespace {
+
+// Of each share at once: large enough for the network, small enough for the cache.
+constexpr int64_t kPieceBytes = 4 << 20;
+// Below this one step with more bytes is faster than two.
+constexpr int64_t kSmallBytes = 4 << 10;
+// Of a text that goes at once; a longer one takes a second step.
+constexpr int64_t kTextBytes = 248;
+constexpr int kDuplicates = 4096;
+
+char* bytes_of(const Tensor& flat, int64_t element) {
+  return static_cast<char*>(flat.data()) + element * flat.element_size();
+}
+
+int64_t size_bytes(const Tensor& flat, int64_t elements) { return elements * flat.element_size(); }
+
+Tensor flat_on_cpu(const Tensor& tensor) { return tensor.cpu().view({tensor.numel()}); }
+
+int64_t piece_elements(const Tensor& flat) { return kPieceBytes / flat.element_size(); }
+
+}  // namespace
+
+MpiCommunicator::MpiCommunicator(Link& link, const CommOptions& options)
+    : MpiCommunicator(link, options, "world", 0) {}
+
+MpiCommunicator::MpiCommunicator(Link& link, const CommOptions& options, std::string name, int tag)
+    : Communicator(link.rank(), link.size(), options),
+      link_(link),
+      name_(std::move(name)),
+      tag_(tag) {}
+
+// A group is known by its tag, and MPI isn't asked.
+std::unique_ptr<Communicator> MpiCommunicator::duplicate() {
+  const int number = ++duplicates_;
+  const int64_t tag = int64_t{tag_} * kDuplicates + number;
+  check(number < kDuplicates && tag < INT_MAX && tag != 32767, "duplicate",
+        "a group can be duplicated 4095 times, and a duplicate's duplicate once more", number,
+        " of ", name_);
+  const std::string name = name_ + "." + std::to_string(number), what = "duplicate " + name;
+  for (const std::string& other : exchange(what, what))
+    check(other == what, "duplicate", "ranks must make the same call", other, " and ", what);
+  return std::unique_ptr<Communicator>(
+      new MpiCommunicator(link_, options(), name, static_cast<int>(tag)));
+}
+
+void MpiCommunicator::entered(const CollectiveRecord& record) {
+  what_ = record.call();
+  link_.board().enter(name_, record);
+}
+
+void MpiCommunicator::left(const CollectiveRecord& record) { link_.board().leave(name_, record); }
+
+void MpiCommunicator::run(Transfer transfer) {
+  transfer.is_data = true;
+  link_.run(std::move(transfer), tag_, timeout(), what_);
+}
+
+std::vector<std::string> MpiCommunicator::exchange(const std::string& mine) {
+  return exchange(mine, what_);
+}
+
+std::vector<std::string> MpiCommunicator::exchange(const std::string& mine,
+                                                   const std::string& what) {
+  const auto length = static_cast<int64_t>(mine.size());
+  std::vector<int64_t> lengths(static_cast<size_t>(size()), length);
+  std::vector<std::string> texts(static_cast<size_t>(size()));
+  // First the lengths with the texts' starts, then what the longest has more.
+  for (int64_t at = 0, bytes = kTextBytes; bytes > 0;) {
+    const int64_t row = bytes + int64_t{sizeof(int64_t)};
+    const Tensor all = empty({size(), row}, {.dtype = DType::u8});
+    char* own = bytes_of(all, rank() * row);
+    std::memset(own, 0, static_cast<size_t>(row));
+    std::memcpy(own, &length, sizeof length);
+    if (at < length)
+      std::memcpy(own + sizeof length, mine.data() + at,
+                  static_cast<size_t>(std::min(bytes, length - at)));
+    Transfer transfer{.tensors = {all}};
+    for (int peer = 0; peer < size(); ++peer) {
+      if (peer == rank()) continue;
+      transfer.sends.push_back({peer, own, row});
+      transfer.receives.push_back({peer, bytes_of(all, peer * row), row});
+    }
+    link_.run(std::move(transfer), tag_, timeout(), what);
+    int64_t longest = 0;
+    for (size_t i = 0; i < texts.size(); ++i) {
+      const char* other = bytes_of(all, static_cast<int64_t>(i) * row);
+      std::memcpy(&lengths[i], other, sizeof(int64_t));
+      longest = std::max(longest, lengths[i]);
+      if (at < lengths[i])
+        texts[i].append(other + sizeof(int64_t),
+                        static_cast<size_t>(std::min(bytes, lengths[i] - at)));
+    }
+    at += bytes;
+    bytes = longest - at;
+  }
+  return texts;
+}
+
+MpiCommunicator::Range MpiCommunicator::piece_of(const Shares& shares, int rank, int64_t at,
+                                                 int64_t most) {
+  const int64_t first = std::min(shares.step * rank, shares.count);
+  const int64_t end = std::min(first + shares.step, shares.count);
+  const int64_t start = std::min(first + at, end);
+  return {start, std::min(most, end - start)};
+}
+
+Tensor MpiCommunicator::reduced_piece(const Tensor& flat, const Shares& shares, int64_t at,
+                                      int64_t most, ReduceOp op) {
+  const Range own = piece_of(shares, rank(), at, most);
+  const Tensor buffer = empty({size(), own.length}, {.dtype = flat.dtype()});
+  Transfer transfer{.tensors = {flat, buffer}};
+  std::vector<Tensor> parts;
+  for (int peer = 0; peer < size(); ++peer) {
+    parts.push_back(peer == rank() ? flat.narrow(0, own.start, own.length) : buffer[peer]);
+    if (peer == rank()) continue;
+    const Range theirs = piece_of(shares, peer, at, most);
+    transfer.sends.push_back({peer, bytes_of(flat, theirs.start), size_bytes(flat, theirs.length)});
+    transfer.receives.push_back(
+        {peer, bytes_of(buffer, peer * own.length), size_bytes(buffer, own.length)});
+  }
+  run(std::move(transfer));
+  return kernel::reduced_over_ranks(parts, op);
+}
+
+// Each rank gets all and reduces it.
+void MpiCommunicator::all_reduce_small(const Tensor& flat, ReduceOp op) {
+  const int64_t count = flat.numel();
+  const Tensor all = empty({size(), count}, {.dtype = flat.dtype()});
+  do_all_gather(all, flat);
+  std::vector<Tensor> parts;
+  for (int i = 0; i < size(); ++i) parts.push_back(all[i]);
+  flat.copy_(kernel::reduced_over_ranks(parts, op));
+}
+
+void MpiCommunicator::do_all_reduce(const Tensor& tensor, ReduceOp op) {
+  const Tensor flat = flat_on_cpu(tensor);
+  const Shares shares{flat.numel(), (flat.numel() + size() - 1) / size()};
+  if (flat.nbytes() <= kSmallBytes) {
+    all_reduce_small(flat, op);
+  } else {
+    const int64_t most = piece_elements(flat);
+    for (int64_t at = 0; at < shares.step; at += most) {
+      const Tensor reduced = reduced_piece(flat, shares, at, most, op);
+      const Range own = piece_of(shares, rank(), at, most);
+      flat.narrow(0, own.start, own.length).copy_(reduced);
+      Transfer transfer{.tensors = {flat}};
+      for (int peer = 0; peer < size(); ++peer) {
+        if (peer == rank()) continue;
+        const Range theirs = piece_of(shares, peer, at, most);
+        transfer.sends.push_back({peer, bytes_of(flat, own.start), size_bytes(flat, own.length)});
+        transfer.receives.push_back(
+            {peer, bytes_of(flat, theirs.start), size_bytes(flat, theirs.length)});
+      }
+      run(std::move(transfer));
+    }
+  }
+  if (!flat.shares_storage(tensor)) tensor.copy_(flat.view(tensor.shape()));
+}
+
+// Along a tree: with every step twice as many ranks have it.
+void MpiCommunicator::do_broadcast(const Tensor& tensor, int root) {
+  const Tensor flat = flat_on_cpu(tensor);
+  const int64_t most = piece_elements(flat);
+  const int place = (rank() - root + size()) % size();
+  const auto rank_at = [&](int other) { return (other + root) % size(); };
+  int reach = 1;  // of the first rank below which this one has it
+  while (reach <= place) reach *= 2;
+  for (int64_t at = 0; at < flat.numel(); at += most) {
+    const int64_t bytes = size_bytes(flat, std::min(most, flat.numel() - at));
+    char* data = bytes_of(flat, at);
+    if (place > 0) {
+      Transfer transfer{.tensors = {flat}};
+      transfer.receives.push_back({rank_at(place - reach / 2), data, bytes});
+      run(std::move(transfer));
+    }
+    Transfer transfer{.tensors = {flat}};
+    for (int step = reach; place + step < size(); step *= 2)
+      transfer.sends.push_back({rank_at(place + step), data, bytes});
+    run(std::move(transfer));
+  }
+  if (!flat.shares_storage(tensor)) tensor.copy_(flat.view(tensor.shape()));
+}
+
+void MpiCommunicator::do_all_gather(const Tensor& output, const Tensor& input) {
+  const Tensor mine = flat_on_cpu(input);
+  const int64_t count = mine.numel();
+  const Tensor all = output.device().is_cuda() ? empty({size() * count}, {.dtype = output.dtype()})
+                                               : output.view({size() * count});
+  all.narrow(0, rank() * count, count).copy_(mine);
+  Transfer transfer{.tensors = {mine, all}};
+  for (int peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    transfer.sends.push_back({peer, bytes_of(mine, 0), size_bytes(mine, count)});
+    transfer.receives.push_back({peer, bytes_of(all, peer * count), size_bytes(all, count)});
+  }
+  run(std::move(transfer));
+  if (!all.shares_storage(output)) output.copy_(all.view(output.shape()));
+}
+
+void MpiCommunicator::do_reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) {
+  const Tensor flat = flat_on_cpu(input), result = output.view({output.numel()});
+  const Shares shares{flat.numel(), output.numel()};
+  const int64_t most = piece_elements(flat);
+  for (int64_t at = 0; at < shares.step; at += most) {
+    const Tensor reduced = reduced_piece(flat, shares, at, most, op);
+    result.narrow(0, at, reduced.numel()).copy_(reduced);
+  }
+}
+
+}  // namespace aorta::mpi

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <aorta/core/comm.h>
+#include <aorta/mpi/link.h>
+
+namespace aorta::mpi {
+
+/// Collectives by messages between all pairs of ranks. A reduction goes in two steps, piece by
+/// piece: each rank receives the share of the elements that is its own, reduces it in the order of
+/// ranks (core/ops/rank_reduction.h), and sends it to all: 2 (N - 1) / N of the bytes each way, as
+/// a ring has, and the same bits on each. Tensors of devices go by way of the CPU.
+class MpiCommunicator final : public Communicator {
+ public:
+  /// The group of all processes.
+  MpiCommunicator(Link& link, const CommOptions& options);
+
+  void abort(const std::string& reason) override { link_.end(reason); }
+  std::string failure() override { return link_.failure(); }
+  std::unique_ptr<Communicator> duplicate() override;
+
+ private:
+  MpiCommunicator(Link& link, const CommOptions& options, std::string name, int tag);
+
+  std::vector<std::string> exchange(const std::string& mine) override;
+  void do_all_reduce(const Tensor& tensor, ReduceOp op) override;
+  void do_broadcast(const Tensor& tensor, int root) override;
+  void do_all_gather(const Tensor& output, const Tensor& input) override;
+  void do_reduce_scatter(const Tensor& output, const Tensor& input, ReduceOp op) override;
+  void entered(const CollectiveRecord& record) override;
+  void left(const CollectiveRecord& record) override;
+
+  std::vector<std::string> exchange(const std::string& mine, const std::string& what);
+  void run(Transfer transfer);
+  /// Whose the elements of a flat tensor are: `step` each, in the order of ranks, the last fewer.
+  struct Shares {
+    int64_t count, step;
+  };
+  struct Range {
+    int64_t start, length;
+  };
+  /// Of a rank's share those from `at` on, at most `most`.
+  static Range piece_of(const Shares& shares, int rank, int64_t at, int64_t most);
+  /// Such a piece of this rank's share, reduced over the ranks' flat tensors.
+  Tensor reduced_piece(const Tensor& flat, const Shares& shares, int64_t at, int64_t most,
+                       ReduceOp op);
+  void all_reduce_small(const Tensor& flat, ReduceOp op);
+
+  Link& link_;
+  const std::string name_;
+  const int tag_;
+  int duplicates_ = 0;
+  std::string what_;  // the collective that runs
+};
+
+}  // namespace aorta::mpi

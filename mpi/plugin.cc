@@ -1,0 +1,58 @@
+#include <aorta/core/process/process_group.h>
+#include <aorta/mpi/link.h>
+#include <aorta/mpi/mpi_comm.h>
+
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace aorta::mpi {
+namespace {
+
+class MpiProcessGroup final : public detail::ProcessGroup {
+ public:
+  explicit MpiProcessGroup(const CommOptions& options)
+      : link_(options.records), world_(link_, options) {}
+
+  Communicator& world() override { return world_; }
+  int local_rank() const override { return link_.local_rank(); }
+  int ranks_on_these_cpus() const override { return link_.ranks_on_these_cpus(); }
+  void set_activity(const char* what) override { link_.board().set_activity(what); }
+  void write_collectives(const std::string& folder) override { link_.write_collectives(folder); }
+
+  void finish(int exit_code) override {
+    set_activity("at its end");
+    if (exit_code == 0 && link_.failure().empty() && link_.meet_at_the_end()) {
+      MPI_Finalize();
+      return;
+    }
+    // MPI's own end would wait for the others. mpirun returns the code of whoever ends first: that
+    // is for the rank that failed.
+    if (exit_code == 0 || link_.has_heard()) sleep(1);
+    if (exit_code != 0)
+      link_.end("rank " + std::to_string(link_.rank()) + ": it has ended with code " +
+                std::to_string(exit_code));
+    link_.flush();
+    constexpr int kFailed = 1;
+    if (exit_code == 0) _exit(kFailed);
+  }
+
+ private:
+  Link link_;
+  MpiCommunicator world_;
+};
+
+}  // namespace
+}  // namespace aorta::mpi
+
+// What aorta::init() calls.
+extern "C" aorta::detail::ProcessGroup* aorta_open_process_group(
+    const aorta::CommOptions& options) {
+  // The backward pass's thread reduces while the main one computes; Link lets one in at a time.
+  int level = MPI_THREAD_SINGLE;
+  const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+  aorta::check(code == MPI_SUCCESS && level >= MPI_THREAD_SERIALIZED, "init_process_group",
+               "MPI must start, for calls of several threads in turn", "level ", level, ", code ",
+               code);
+  return new aorta::mpi::MpiProcessGroup(options);
+}

@@ -1,0 +1,223 @@
+"""Training by several processes: the curve of one, a stop and an end on any rank, and going on by more or fewer."""
+
+import array
+import csv
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../../mpi")]
+import mpirun
+
+ECHO = os.path.abspath(sys.argv[1])
+import resume_test  # noqa: E402  (takes sys.argv[1])
+
+KILLS = int(os.environ.get("AORTA_KILLS", "3"))  # 20 for docs/parallel.md
+# Sums over a batch, cut at other places: f32's rounding, through eight steps that don't amplify it. (Those of Adam, or of a
+# learning rate 100 times this one, do.)
+BOUND, WEIGHT_BOUND = 1e-5, 1e-7
+VIDEOS, BATCH, EPOCHS, LR = 16, 8, 4, 1e-7
+RECIPE = ["--model_name", "unet_small", "--optimizer", "sgd", "--lr", str(LR), "--num_epochs", str(EPOCHS), "--batch_size",
+          str(BATCH), "--batch_parts", "8", "--num_workers", "0", "--augment", "--rank_timeout", "20", "--save_every", "0.0001"]
+
+
+def errors(text):
+    """What is said beside mpirun's words; eight steps make no good network, and it is warned of that."""
+    return [line for line in mpirun.said_by_us(text) if not line.startswith("warning: the Dice of validation")]
+
+
+def rows(run):
+    with open(run + "/log.csv", encoding="utf-8") as table:
+        return [{name: float(value) for name, value in row.items() if name != "phase" and re.match(r"-?[\d.]", value)}
+                for row in csv.DictReader(table)]
+
+
+def weights(run):
+    """The network's parameters, as numbers."""
+    return {name: array.array("f", data) for name, data in resume_test.tensors(run + "/checkpoint.safetensors")
+            if name.startswith("model.") and name.endswith(("weight", "bias"))}
+
+
+@unittest.skipUnless(mpirun.is_there(), "there is no mpirun")
+class Ranks(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR"))
+        cls.data = cls.folder + "/data"
+        subprocess.run([ECHO, "synth", "--output", cls.data, "--train", str(VIDEOS), "--val", "5", "--test", "2", "--frames",
+                        "56", "--seed", "3"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        cls.reference = cls.folder + "/reference"
+        subprocess.run(cls.train(cls.reference), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                       env=mpirun.environment())
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def tearDown(self):
+        self.assertEqual(mpirun.left(), [], "processes are left")
+
+    @classmethod
+    def train(cls, run, *more):
+        return [ECHO, "train", "--data_dir", cls.data, "--output", run, *RECIPE, *more]
+
+    @staticmethod
+    def resume(run, *more):
+        return [ECHO, "train", "--resume", "--output", run, *more]
+
+    def run_folder(self, name=""):
+        return os.path.join(self.folder, self.id().split(".")[-1] + name)
+
+    def finish(self, count, command):
+        done = mpirun.run(count, command) if count else subprocess.run(
+            command, capture_output=True, text=True, env=mpirun.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(errors(done.stderr), [])
+        return done.stdout
+
+    def check_curve(self, run):
+        """The losses and overlaps of one process in training: a validation has the running statistics of the first part."""
+        found, wanted = rows(run), rows(self.reference)
+        self.assertEqual(len(found), 2 * EPOCHS)
+        for i, (a, b) in enumerate(zip(found, wanted)):
+            self.assertEqual(a["samples"], b["samples"])
+            for name in ("loss", "overall_dice") if i % 2 == 0 else ():
+                self.assertLess(abs(a[name] - b[name]), BOUND * max(1, abs(b[name])), (name, a, b))
+        own, other = weights(run), weights(self.reference)
+        self.assertEqual(set(own), set(other))
+        # A video that was missed or seen twice would move them by a tenth of a step.
+        apart = sum(abs(a - b) for name, values in own.items() for a, b in zip(values, other[name]))
+        self.assertLess(apart / sum(map(len, own.values())), WEIGHT_BOUND)
+
+    def test_the_curve_is_that_of_one_process(self):
+        for count in 2, 8:  # 4 are below
+            run = self.run_folder(str(count))
+            out = self.finish(count, self.train(run))
+            self.assertEqual(out.count("aorta-echo · unet_small"), 1, "the first rank alone speaks")
+            self.assertIn("ranks  %d processes, %d videos of each step in each" % (count, BATCH // count), out)
+            self.check_curve(run)
+
+    def test_one_rank_has_the_bits_of_a_process_by_itself(self):
+        run = self.run_folder()
+        self.finish(1, self.train(run))
+        self.assertEqual(resume_test.fingerprint(run), resume_test.fingerprint(self.reference))
+
+    def start(self, count, command, run):
+        """Returns when it has a checkpoint inside an epoch."""
+        before = os.path.exists(run + "/checkpoint.safetensors") and os.stat(run + "/checkpoint.safetensors").st_mtime_ns
+        process = mpirun.start(count, command)
+        self.addCleanup(lambda: process.poll() is None and os.killpg(process.pid, signal.SIGKILL))
+        while not os.path.exists(run + "/checkpoint.safetensors") or \
+                os.stat(run + "/checkpoint.safetensors").st_mtime_ns == before:
+            self.assertIsNone(process.poll(), process.poll() is not None and process.communicate())
+            time.sleep(0.005)
+        return process
+
+    def stop(self, count, command, run, number, rank):
+        process = self.start(count, command, run)
+        os.kill(mpirun.pids(process)[rank], number)
+        out, err = process.communicate(timeout=mpirun.LIMIT)
+        self.assertEqual(errors(err), [])
+        self.assertEqual(process.returncode, 128 + number, err)
+        self.assertEqual(out.count("everything is saved"), 1, out)
+
+    def test_going_on_by_other_numbers_of_ranks(self):
+        run = self.run_folder()
+        self.stop(8, self.train(run), run, signal.SIGTERM, 5)
+        self.stop(4, self.resume(run), run, signal.SIGINT, 0)
+        self.stop(8, self.resume(run), run, signal.SIGTERM, 7)
+        self.finish(0, self.resume(run))
+        self.check_curve(run)
+
+    def test_divided_state_has_the_same_bits_and_bf16_gradients_nearly_the_same_losses(self):
+        whole, zero, bf16 = (self.run_folder(name) for name in ("", "_zero", "_bf16"))
+        short = ["--num_epochs", "1"]
+        self.finish(2, self.train(whole, *short))
+        self.finish(2, self.train(zero, "--zero", *short))
+        self.assertEqual(resume_test.fingerprint(zero), resume_test.fingerprint(whole))
+        self.finish(2, self.train(bf16, "--bf16_gradients", *short))
+        self.assertNotEqual(resume_test.fingerprint(bf16), resume_test.fingerprint(whole))
+        for a, b in zip(rows(bf16), rows(whole)):
+            self.assertLess(abs(a["loss"] - b["loss"]), 0.01 * b["loss"])
+        # The state that was divided among two is one process's.
+        self.finish(0, self.resume(zero, "--num_epochs", "2"))
+
+    def test_ranks_killed_at_random_moments(self):
+        reference, run = self.run_folder("reference"), self.run_folder()
+        started = time.monotonic()
+        self.finish(2, self.train(reference))
+        seconds = time.monotonic() - started
+        generator, kills, command = random.Random(7), 0, self.train(run)
+        while kills < KILLS:
+            process = mpirun.start(2, command)
+            try:
+                out, err = process.communicate(timeout=generator.uniform(0.3, seconds))
+                self.assertEqual(process.returncode, 0, err)
+                shutil.rmtree(run)
+                command = self.train(run)
+                continue
+            except subprocess.TimeoutExpired:
+                pids = mpirun.pids(process)
+                if pids:
+                    os.kill(pids[generator.randrange(len(pids))], signal.SIGKILL)
+                kills += 1
+                process.communicate(timeout=20)
+            command = self.resume(run) if os.path.exists(run + "/args.yaml") else self.train(run)
+        self.finish(2, command)
+        self.assertEqual(resume_test.fingerprint(run), resume_test.fingerprint(reference))
+
+    def test_a_stopped_rank_is_named_and_its_calls_are_shown(self):
+        run = self.run_folder()
+        process = self.start(2, self.train(run, "--num_epochs", "1000", "--rank_timeout", "2"), run)
+        started = time.monotonic()
+        os.kill(mpirun.pids(process)[1], signal.SIGSTOP)
+        out, err = process.communicate(timeout=20)
+        self.assertLess(time.monotonic() - started, 10)
+        said = errors(err)
+        self.assertEqual(len(said), 1, err)
+        self.assertRegex(said[0], r"^error: \w+ \d+( of [^:]*)?: every rank must come within 2 s, got none of rank 1 \(pid \d+\): "
+                         r"(it is [a-z ]+, for [\d.]+ s; )?its last call: .*$")
+        self.assertEqual(process.returncode, 4, err)
+        shown = subprocess.run([ECHO, "ranks", run], capture_output=True, text=True)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        # It may have been stopped in between.
+        self.assertRegex(shown.stdout, r"(?m)^rank 1 had not joined .*, which rank 0 entered [\d.]+ s before the end; its last there: |"
+                         r"^all had joined .*, and ranks [01, ]+ had not left it$")
+        self.finish(0, self.resume(run, "--num_epochs", "1"))  # the last checkpoint is whole
+        self.assertFalse(os.path.exists(run + "/ranks"))
+
+    def test_a_rank_without_its_data_ends_all(self):
+        run, started = self.run_folder(), time.monotonic()
+        other = self.train(run)
+        other[other.index("--data_dir") + 1] = self.folder + "/nowhere"
+        done = mpirun.run(2, [self.train(run), other])
+        said = mpirun.said_by_us(done.stderr)
+        self.assertEqual(len(said), 1, done.stderr)
+        self.assertRegex(said[0], r"^error: rank 1: .*nowhere")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertLess(time.monotonic() - started, 10)
+
+    def test_what_all_find_wrong_is_said_once(self):
+        for flags, code, text in (["--lr", "0"], 2, "error: rank 0: --lr: must be positive, got 0"), \
+                (["--batch_parts", "3"], 2, "error: rank 0: --batch_parts: must be a multiple of the number of processes, got 3 for 2"), \
+                (["--devices", "cpu:0,cpu:1"], 2, "error: rank 0: --devices: each process has one device, got --devices "
+                                                  "\"cpu:0,cpu:1\" in 2 processes"):
+            done = mpirun.run(2, self.train(self.run_folder(), *flags))
+            self.assertEqual(mpirun.said_by_us(done.stderr), [text])
+            self.assertEqual(done.returncode, code)
+        done = mpirun.run(2, [ECHO, "synth", "--output", self.run_folder()])
+        self.assertEqual(mpirun.said_by_us(done.stderr), [
+            "error: rank 0: synth: one process does it, and several `train` alone, got 2 of mpirun or srun"])
+        self.assertEqual(done.returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

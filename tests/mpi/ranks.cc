@@ -1,0 +1,229 @@
+// One rank of mpi_test.py: does what its argument says with the group of all processes.
+#include <aorta/aorta.h>
+#include <aorta/nn/parallel/distributed_data_parallel.h>
+#include <aorta/nn/parallel/local_comm.h>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+namespace {
+
+using namespace aorta;
+
+constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
+constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::mean, ReduceOp::min, ReduceOp::max};
+
+// Any numbers, another set a rank.
+Tensor of_rank(int rank, const Shape& shape, DType dtype) {
+  Generator random(77, static_cast<uint64_t>(rank));
+  const Tensor x = randn(shape, {}, &random) * 20;
+  if (dtype == boolean) return x > 0;
+  return is_floating(dtype) ? x.to(dtype) : abs(x).to(dtype);
+}
+
+void must(bool right, const std::string& what) { check(right, "ranks", what, "another"); }
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.contiguous(), y = b.contiguous();
+  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
+         std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
+}
+
+using Call = std::function<Tensor(Communicator& end, int rank)>;
+
+// What the engine of threads gives each rank.
+std::vector<Tensor> by_threads(int size, const Call& call) {
+  const auto ends = nn::local_communicators(size, {.timeout = 60});
+  std::vector<Tensor> results(ends.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < ends.size(); ++i)
+    threads.emplace_back([&, i] { results[i] = call(*ends[i], static_cast<int>(i)); });
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+void compare(const std::string& what, const Call& call) {
+  Communicator& group = distributed::world();
+  const Tensor found = call(group, group.rank());
+  const Tensor wanted = by_threads(group.size(), call)[static_cast<size_t>(group.rank())];
+  must(same_bits(found, wanted), what + " must have the bits of the engine of threads");
+}
+
+// In memory another order on odd ranks.
+Tensor laid_out(const Tensor& x, int rank) {
+  return rank % 2 && x.dim() == 2 ? x.t().contiguous().t() : x;
+}
+
+void compare_all(const Shape& shape, DType dtype) {
+  const int size = distributed::world().size();
+  const std::string name = to_string(dtype) + " " + to_string(shape);
+  for (const ReduceOp op : kOps) {
+    if (op == ReduceOp::mean && !is_floating(dtype)) continue;
+    compare("all_reduce " + to_string(op) + " " + name, [&](Communicator& end, int rank) {
+      const Tensor x = laid_out(of_rank(rank, shape, dtype), rank);
+      end.all_reduce(x, op);
+      return x;
+    });
+    Shape whole = shape;
+    whole[0] *= size;
+    compare("reduce_scatter " + to_string(op) + " " + name, [&](Communicator& end, int rank) {
+      return end.reduce_scatter(laid_out(of_rank(rank, whole, dtype), rank), op);
+    });
+  }
+  for (const int root : {0, size - 1})
+    compare("broadcast " + name, [&](Communicator& end, int rank) {
+      const Tensor x = laid_out(of_rank(rank, shape, dtype), rank);
+      end.broadcast(x, root);
+      return x;
+    });
+  compare("all_gather " + name, [&](Communicator& end, int rank) {
+    return end.all_gather(laid_out(of_rank(rank, shape, dtype), rank));
+  });
+}
+
+void values() {
+  for (const DType dtype : kDTypes) compare_all({7, 3}, dtype);
+  for (const Shape& shape : {Shape{0, 3}, Shape{1}, Shape{3, 1111}}) compare_all(shape, f32);
+  compare("all_gather of numbers",
+          [](Communicator& end, int rank) { return end.all_gather(of_rank(rank, {}, f64)); });
+  Communicator& group = distributed::world();
+  must(group.rank() == distributed::get_rank() && group.size() == distributed::get_world_size(),
+       "rank and size must be the group's");
+  must(distributed::get_local_rank() == group.rank(), "one machine has all ranks");
+}
+
+// Longer than a piece of a reduction, and than one message.
+void pieces() {
+  Communicator& group = distributed::world();
+  const int64_t long_one = (5 << 20) + 3;
+  compare("a long all_reduce", [&](Communicator& end, int rank) {
+    const Tensor x = of_rank(rank, {long_one}, bf16);
+    end.all_reduce(x, ReduceOp::mean);
+    return x;
+  });
+  const Tensor mine = full({(65 << 20) + 5}, group.rank() + 1, {.dtype = u8});
+  const Tensor all = group.all_gather(mine);
+  for (int i = 0; i < group.size(); ++i) {
+    const Tensor part = all.narrow(0, i * mine.numel(), mine.numel());
+    must(min(part).item<int64_t>() == i + 1 && max(part).item<int64_t>() == i + 1,
+         "each rank's bytes must come");
+  }
+  group.broadcast(all.narrow(0, 0, 9 << 20), group.size() - 1);
+}
+
+// Groups of the same ranks have an order of their own, also between threads.
+void duplicates() {
+  Communicator& group = distributed::world();
+  const auto other = group.duplicate();
+  const auto third = other->duplicate();
+  std::thread thread([&] {
+    for (int i = 0; i < 50; ++i) {
+      const Tensor x = full({100}, 1.0 * group.rank());
+      other->all_reduce(x);
+      must(x.at<float>({99}) == static_cast<float>(group.size() * (group.size() - 1) / 2), "sum");
+    }
+  });
+  for (int i = 0; i < 50; ++i) group.barrier();
+  third->barrier();
+  thread.join();
+}
+
+struct Net : nn::Module {
+  nn::Linear first{*this, "first", 40, 300};
+  nn::BatchNorm1d norm{*this, "norm", 300};
+  nn::Linear second{*this, "second", 300, 10};
+  Tensor forward(const Tensor& x) const override { return second(relu(norm(first(x)))); }
+};
+
+// Three steps; the weights after them.
+Tensor trained(Communicator& end, int rank) {
+  Generator random(5, static_cast<uint64_t>(rank));
+  const DefaultGeneratorScope scope(random);
+  Net net;
+  const nn::DistributedDataParallel parallel(net, end, {.bucket_cap_mb = 0.01});
+  optim::Adam optimizer(net.parameters(), {.lr = 0.01});
+  for (int step = 0; step < 3; ++step) {
+    optimizer.zero_grad();
+    sum(square(parallel(randn({4, 40})))).backward();
+    optimizer.step();
+  }
+  return net.second.weight.detach();
+}
+
+void ddp() { compare("three steps", trained); }
+
+// What goes wrong. Rank 1, or the last, does it.
+void mismatch() {
+  Communicator& group = distributed::world();
+  group.all_reduce(zeros({4, group.rank() == group.size() - 1 ? 2 : 3}));
+}
+
+void networks() {
+  Communicator& group = distributed::world();
+  nn::Sequential net(nn::Linear(4, 3), nn::Linear(3, group.rank() + 1));
+  const nn::DistributedDataParallel parallel(net, group);
+}
+
+void fall_out(const std::function<void()>& how) {
+  Communicator& group = distributed::world();
+  group.barrier();
+  if (group.rank() == group.size() - 1) {
+    const distributed::ActivityScope activity("waiting for a batch");
+    how();
+  }
+  const ModuleScope scope("net.norm");
+  group.all_reduce(zeros({4}));
+}
+
+const std::pair<const char*, void (*)()> kScenes[] = {
+    {"values", values},
+    {"pieces", pieces},
+    {"duplicates", duplicates},
+    {"ddp", ddp},
+    {"mismatch", mismatch},
+    {"networks", networks},
+    {"killed", [] { fall_out([] { raise(SIGKILL); }); }},
+    {"stopped", [] { fall_out([] { raise(SIGSTOP); }); }},
+    {"late", [] { fall_out([] { sleep(30); }); }},
+    {"leaves", [] { fall_out([] { exit(0); }); }},
+    {"throws", [] { fall_out([] { fail("disk", "must have room", "none"); }); }},
+};
+
+// As a program of a user's: who fails says so, and ends the others.
+int run(const char* name) {
+  try {
+    for (const auto& [scene, function] : kScenes)
+      if (std::strcmp(scene, name) == 0) function();
+    return 0;
+  } catch (const RankError& error) {
+    if (!error.is_heard()) std::fprintf(stderr, "%s\n", error.what());
+    distributed::write_collectives(".");
+    return 4;
+  } catch (const Error& error) {
+    const std::string rank = "rank " + std::to_string(distributed::get_rank());
+    std::fprintf(stderr, "%s: %s\n", rank.c_str(), error.what());
+    distributed::world().abort(rank + ": " + error.what());
+    return 3;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  aorta::init(argc, argv);
+  if (argc > 2) distributed::init_process_group();
+  distributed::world().set_timeout(2);
+  if (std::strcmp(argv[1], "count") == 0) {
+    std::printf("%d of %d\n", distributed::get_rank(), distributed::get_world_size());
+    return 0;
+  }
+  return run(argv[1]);
+} catch (const aorta::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 5;
+}
