@@ -2,11 +2,9 @@
 #include <aorta/core/io/bytes.h>
 #include <aorta/data/stages.h>
 #include <aorta/data/video/opencv_plugin.h>
+#include <aorta/data/video/plugin.h>
 #include <aorta/data/video/video_backend.h>
-#include <dlfcn.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <mutex>
 #include <vector>
 
@@ -15,28 +13,15 @@ namespace {
 
 using Table = aorta_opencv_video;
 
-// Looked for at AORTA_OPENCV_PLUGIN, then beside the file that holds this function, then as the
-// loader does. The problem where it can't be had.
+// The problem where it can't be had.
 std::string load(const Table*& table) {
-  std::string path = "libaorta_opencv.so";
-  if (const char* wish = std::getenv("AORTA_OPENCV_PLUGIN"); wish && *wish) {
-    path = wish;
-    if (path == "none") return "AORTA_OPENCV_PLUGIN=none switches it off";
-  } else {
-    Dl_info info;
-    if (dladdr(reinterpret_cast<void*>(&load), &info) && info.dli_fname) {
-      const std::string self = info.dli_fname;
-      const std::string beside = self.substr(0, self.rfind('/') + 1) + path;
-      if (access(beside.c_str(), R_OK) == 0) path = beside;
-    }
-  }
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return dlerror();
-  using Entry = const Table* (*)();
-  const Entry entry = reinterpret_cast<Entry>(dlsym(library, "aorta_opencv_video_table"));
-  if (!entry) return path + " has no aorta_opencv_video_table";
-  const Table* found = entry();
-  if (found->version != kOpencvVideoVersion) return path + " is of another version of Aorta";
+  void* entry = nullptr;
+  const std::string problem = find_plugin("libaorta_opencv.so", "AORTA_OPENCV_PLUGIN",
+                                          "aorta_opencv_video_table", entry);
+  if (!problem.empty()) return problem;
+  const Table* found = reinterpret_cast<const Table* (*)()>(entry)();
+  if (found->version != kOpencvVideoVersion)
+    return "libaorta_opencv.so is of another version of Aorta";
   table = found;
   return "";
 }

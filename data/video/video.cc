@@ -5,6 +5,7 @@
 #include <aorta/data/stages.h>
 #include <aorta/data/video/avi_format.h>
 #include <aorta/data/video/avi_writer.h>
+#include <aorta/data/video/dicom.h>
 #include <aorta/data/video/video_backend.h>
 
 #include <algorithm>
@@ -51,6 +52,7 @@ std::unique_ptr<VideoReader::Backend> open_video(const std::string& path) {
   const StageScope scope(Stage::open);
   auto file = ByteSource::open(path);
   check(file->size() > 0, path, "a video must not be empty", "0 bytes");
+  if (is_dicom(*file)) return open_dicom(path);
   std::string kind;
   if (is_avi(*file)) {
     AviIndex avi = parse_avi(*file);
@@ -73,10 +75,13 @@ std::unique_ptr<VideoReader::Backend> open_video(const std::string& path) {
 }  // namespace
 
 VideoReader::VideoReader(const std::string& path, ImageMode mode)
-    : backend_(open_video(path)), channels_(mode == ImageMode::gray ? 1 : 3) {
+    : VideoReader(open_video(path), mode) {}
+
+VideoReader::VideoReader(std::unique_ptr<Backend> backend, ImageMode mode)
+    : backend_(std::move(backend)), channels_(mode == ImageMode::gray ? 1 : 3) {
   // Before anybody makes room for a frame.
   constexpr int64_t kMostPixels = int64_t{1} << 27;
-  check(height() <= kMostPixels / std::max<int64_t>(width(), 1), path,
+  check(height() <= kMostPixels / std::max<int64_t>(width(), 1), path(),
         "frames must have at most 2^27 pixels", height(), " x ", width());
 }
 VideoReader::VideoReader(VideoReader&&) noexcept = default;

@@ -15,8 +15,8 @@ namespace aorta::data {
 ///     Tensor every_other = video.read(0, 16, 2);  // u8 (16, 3, H, W)
 ///
 /// Motion JPEG in AVI is read by the file's index: a frame costs the reading and decoding of that
-/// frame alone, and the pixels are those of OpenCV's own reader (CAP_OPENCV_MJPEG). Any other
-/// format goes through OpenCV in libaorta_opencv.so, which is loaded when it is first needed, and
+/// frame alone, and the pixels are those of OpenCV's own reader (CAP_OPENCV_MJPEG). DICOM files are
+/// read by number, too, in libaorta_dicom.so (dicom.h). Any other format goes through OpenCV in libaorta_opencv.so, which is loaded when it is first needed, and
 /// frame by frame from the start, since seeking isn't exact there: reading forward is cheap,
 /// reading back is not. Use a reader from one thread at a time. Errors start with the path:
 /// `a.avi: frame must be 0 to the number of frames - 1, got 57 of 57`.
@@ -24,6 +24,9 @@ class VideoReader {
  public:
   /// `mode`: gray gives (1, H, W), rgb and unchanged (3, H, W).
   explicit VideoReader(const std::string& path, ImageMode mode = ImageMode::rgb);
+  class Backend;
+  /// Frames from elsewhere: a way of one's own to read them (video_backend.h).
+  explicit VideoReader(std::unique_ptr<Backend> backend, ImageMode mode = ImageMode::rgb);
   VideoReader(VideoReader&&) noexcept;
   VideoReader& operator=(VideoReader&&) noexcept;
   ~VideoReader();
@@ -44,8 +47,6 @@ class VideoReader {
   Tensor read(int64_t first, int64_t count, int64_t step = 1) const;
   /// Writes a frame into `place`, u8 (C, H, W) with any strides that don't overlap, C = 1 or 3.
   void read_into(int64_t index, const Tensor& place) const;
-
-  class Backend;
 
  private:
   std::unique_ptr<Backend> backend_;
