@@ -6,6 +6,7 @@
 #include <aorta/data/video/avi_format.h>
 #include <aorta/data/video/avi_writer.h>
 #include <aorta/data/video/dicom.h>
+#include <aorta/data/video/mp4_writer.h>
 #include <aorta/data/video/video_backend.h>
 
 #include <algorithm>
@@ -129,7 +130,8 @@ Tensor VideoReader::read(int64_t first, int64_t count, int64_t step) const {
 struct VideoWriter::State {
   std::string path;
   VideoWriterOptions options;
-  std::unique_ptr<AviWriter> file;  // from the first frame on
+  std::unique_ptr<AviWriter> avi;  // from the first frame on, one of the two
+  std::unique_ptr<Mp4Writer> mp4;
   int64_t height = 0;
   int64_t width = 0;
   bool closed = false;
@@ -138,7 +140,8 @@ struct VideoWriter::State {
 
 VideoWriter::VideoWriter(const std::string& path, const VideoWriterOptions& options)
     : state_(std::make_unique<State>()) {
-  check(path.ends_with(".avi"), path, "a video to write must be called .avi", io::quote(path));
+  check(path.ends_with(".avi") || path.ends_with(".mp4"), path,
+        "a video to write must be called .avi or .mp4", io::quote(path));
   check(options.quality >= 1 && options.quality <= 100, path, "quality must be 1 to 100",
         options.quality);
   state_->path = path;
@@ -156,24 +159,33 @@ void VideoWriter::write(const Tensor& frames) {
   State& state = *state_;
   const ImagePlace image = image_place("write_video", frames);
   check(!state.closed, state.path, "nothing can be written after close", "a frame");
-  if (!state.file) {
-    state.file =
-        std::make_unique<AviWriter>(state.path, image.height, image.width, state.options.fps);
+  if (!state.avi && !state.mp4) {
+    if (state.path.ends_with(".mp4"))
+      state.mp4 =
+          std::make_unique<Mp4Writer>(state.path, image.height, image.width, state.options.fps);
+    else
+      state.avi =
+          std::make_unique<AviWriter>(state.path, image.height, image.width, state.options.fps);
     state.height = image.height;
     state.width = image.width;
   }
   check(image.height == state.height && image.width == state.width, state.path,
         "frames must be of one size", frames.shape(), " after ", state.height, " x ", state.width);
+  if (state.mp4) return state.mp4->add(image);
   encode_jpeg(image, state.options.quality, state.bytes);
-  state.file->add(state.bytes);
+  state.avi->add(state.bytes);
 }
 
 void VideoWriter::close() {
   State& state = *state_;
   if (state.closed) return;
-  check(state.file != nullptr, state.path, "a video must have frames", "none");
-  state.file->close();
-  state.file.reset();
+  check(state.avi || state.mp4, state.path, "a video must have frames", "none");
+  if (state.mp4)
+    state.mp4->close();
+  else
+    state.avi->close();
+  state.avi.reset();
+  state.mp4.reset();
   state.closed = true;
 }
 

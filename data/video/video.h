@@ -56,15 +56,16 @@ class VideoReader {
 /// How a VideoWriter writes.
 struct VideoWriterOptions {
   double fps = 50;
-  /// The quality of the JPEG images, 1 to 100; 95 is what OpenCV takes.
+  /// The quality of an AVI file's JPEG images, 1 to 100; 95 is what OpenCV takes.
   int quality = 95;
 };
 
-/// Writes a video that VideoReader, OpenCV and players read: AVI of Motion JPEG. The file appears
-/// when close() returns, whole; without it, nothing is left. At most 1 GiB.
+/// Writes a video that VideoReader, OpenCV and players read: AVI of Motion JPEG, at most 1 GiB; or,
+/// where the name says .mp4, H.264, which browsers play, by OpenCV in libaorta_opencv.so. The file
+/// appears when close() returns, whole; without it, nothing is left.
 class VideoWriter {
  public:
-  /// `path` ends with ".avi".
+  /// `path` ends with ".avi" or ".mp4".
   explicit VideoWriter(const std::string& path, const VideoWriterOptions& options = {});
   VideoWriter(VideoWriter&&) noexcept;
   VideoWriter& operator=(VideoWriter&&) noexcept;
@@ -78,6 +79,9 @@ class VideoWriter {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Why no .mp4 file can be written; empty where libaorta_opencv.so is there.
+std::string mp4_problem();
 
 /// A whole video at once: u8 (T, C, H, W).
 void write_video(const std::string& path, const Tensor& frames,
