@@ -310,8 +310,7 @@ Page& Page::pictures(const std::vector<Picture>& pictures, int width) {
 
 Page& Page::films(const std::vector<Film>& films, int width) {
   std::vector<std::string> figures;
-  for (const Film& each : films)
-    figures.push_back(film_element(each) + caption_text(each.caption));
+  for (const Film& each : films) figures.push_back(film_element(each) + caption_text(each.caption));
   body_ += grid_of(figures, width);
   return *this;
 }

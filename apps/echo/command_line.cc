@@ -241,7 +241,8 @@ Command segment_command(CLI::App& app) {
 
 Command beats_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
-      "beats", "The ejection fraction of each beat: a segmenter finds the beats, a network of clips tells");
+      "beats",
+      "The ejection fraction of each beat: a segmenter finds the beats, a network of clips tells");
   auto options = std::make_shared<BeatsOptions>();
   command->add_option("videos", options->videos, "video files; without any, a split of --data_dir");
   command->add_option("--weights", options->run_or_weights, "of the segmenter: a run, or a file")
@@ -252,7 +253,8 @@ Command beats_command(CLI::App& app) {
   add_field(*command, "Data", "split", options->split, "train, val, test or all");
   add_field(*command, "Running", "batch_size", options->batch_size, "frames at a time");
   add_field(*command, "Running", "device", options->device, "auto, cpu, cuda or cuda:N");
-  add_field(*command, "Output", "output", options->output, "folder for tables, plots and the report");
+  add_field(*command, "Output", "output", options->output,
+            "folder for tables, plots and the report");
   add_field(*command, "Output", "overwrite", options->overwrite, "replace what is there");
   add_field(*command, "Output", "quiet", options->quiet, "no progress bar, no line a video");
   return {command, [options] {
@@ -281,7 +283,8 @@ Command synth_command(CLI::App& app) {
 
 Command import_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
-      "import", "Makes a data set of one's own videos: DICOM files, AVI, MP4 and what OpenCV reads");
+      "import",
+      "Makes a data set of one's own videos: DICOM files, AVI, MP4 and what OpenCV reads");
   auto options = std::make_shared<ImportOptions>();
   command->add_option("sources", options->sources, "files, and folders of them")->required();
   command->add_option("--output", options->output, "a new or empty folder")->required();
@@ -516,10 +519,9 @@ int run_command_line(int argc, char** argv) try {
   app.fallthrough(false);
   app.formatter(std::make_shared<PlainHelp>());
   const std::vector<Command> commands = {
-      train_command(app),   video_command(app),  evaluate_command(app),
-      segment_command(app), synth_command(app),  compare_command(app),
-      data_command(app),    doctor_command(app), export_command(app),
-      import_command(app),   beats_command(app)};
+      train_command(app),  video_command(app),   evaluate_command(app), segment_command(app),
+      synth_command(app),  compare_command(app), data_command(app),     doctor_command(app),
+      export_command(app), import_command(app),  beats_command(app)};
   refuse_empty_values(app);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) argument = with_known_letters(argument);

@@ -61,9 +61,9 @@ struct SegmentOptions {
   /// Files of any format that VideoReader reads, their names different. Of those that aren't 112 x
   /// 112, EchoNet's size, the sector is looked at (import/study.h).
   std::vector<std::string> videos = {};
-  /// The folder for NAME_segmented.avi and, where OpenCV is, .mp4, which browsers play; size/NAME.csv
-  /// (frame,area,is_diastole,is_systole,volume,volume_ml, the last where a pixel's size is known)
-  /// and size/NAME.svg; made where it isn't there.
+  /// The folder for NAME_segmented.avi and, where OpenCV is, .mp4, which browsers play;
+  /// size/NAME.csv (frame,area,is_diastole,is_systole,volume,volume_ml, the last where a pixel's
+  /// size is known) and size/NAME.svg; made where it isn't there.
   std::string output = "segmented";
   std::string device = "auto";
   int64_t batch_size = 20;

@@ -155,8 +155,9 @@ void segment(const SegmentOptions& options) {
     bar.print(fmt::format("{}: {} frames, {}{} -> {}", path, found.areas.size(), to_string(found),
                           volumes_text(found), shown));
   }
-  bar.print("not known: whether each shows the four chambers from the apex, without which none of "
-            "this is right");
+  bar.print(
+      "not known: whether each shows the four chambers from the apex, without which none of "
+      "this is right");
 }
 
 std::vector<VideoSegmentation> segment_split(const Segmenter& segmenter,

@@ -108,10 +108,10 @@ struct File {
   DcmDataset* data = nullptr;
   DcmPixelData* pixels = nullptr;  // of `data`
   aorta_dicom_facts facts{};
-  std::string colours;  // PhotometricInterpretation
-  int samples = 1;      // a pixel
-  int bytes = 1;        // a sample
-  int bits = 8;         // of a sample that are used
+  std::string colours;    // PhotometricInterpretation
+  int samples = 1;        // a pixel
+  int bytes = 1;          // a sample
+  int bits = 8;           // of a sample that are used
   bool by_plane = false;  // of the samples as they come: JPEG's decoders give them pixel by pixel
   bool encapsulated = false;
   std::vector<Lookup> palette;
@@ -193,12 +193,13 @@ void read_layout(File& file) {
                   (!file.encapsulated || data.getOriginalXfer() == EXS_RLELossless);
   const bool grey = file.colours == "MONOCHROME1" || file.colours == "MONOCHROME2";
   const bool palette = file.colours == "PALETTE COLOR";
-  const bool colour = file.colours == "RGB" || file.colours == "YBR_FULL" ||
-                      file.colours == "YBR_FULL_422";
+  const bool colour =
+      file.colours == "RGB" || file.colours == "YBR_FULL" || file.colours == "YBR_FULL_422";
   if (!grey && !palette && !colour)
     refuse(
         "PhotometricInterpretation must be MONOCHROME1, MONOCHROME2, PALETTE COLOR, RGB, YBR_FULL "
-        "or YBR_FULL_422, got \"" + file.colours + "\"");
+        "or YBR_FULL_422, got \"" +
+        file.colours + "\"");
   const bool wide = file.bytes == 2 && (grey || palette);
   if ((file.bytes != 1 && !wide) || file.bits < 1 || file.bits > 8 * file.bytes ||
       number_of(data, DCM_BitsAllocated, 8) % 8 != 0)
@@ -252,8 +253,7 @@ void check_syntax(File& file, const char* path) {
           "the file");
   const DcmXfer syntax(text_of(*file.format.getMetaInfo(), DCM_TransferSyntaxUID).c_str());
   const bool decoded = DcmCodecList::canChangeCoding(syntax.getXfer(), EXS_LittleEndianExplicit);
-  if (syntax.getXfer() != EXS_DeflatedLittleEndianExplicit &&
-      (!syntax.isEncapsulated() || decoded))
+  if (syntax.getXfer() != EXS_DeflatedLittleEndianExplicit && (!syntax.isEncapsulated() || decoded))
     return;
   refuse(std::string("transfer syntax must be uncompressed, RLE, JPEG or JPEG-LS, got ") +
          syntax.getXferName());
@@ -405,10 +405,9 @@ void read_colour(const File& file, const std::string& model, int64_t i, uint8_t*
 std::string decode_frame(File& file, int64_t frame) {
   OFString model;
   Uint32 fragment = frame == file.next_frame ? file.next_fragment : 0;
-  require(file.pixels->getUncompressedFrame(file.data, static_cast<Uint32>(frame), fragment,
-                                            file.buffer.data(),
-                                            static_cast<Uint32>(file.buffer.size()), model,
-                                            &file.cache),
+  require(file.pixels->getUncompressedFrame(
+              file.data, static_cast<Uint32>(frame), fragment, file.buffer.data(),
+              static_cast<Uint32>(file.buffer.size()), model, &file.cache),
           "the frame");
   file.next_frame = frame + 1;
   file.next_fragment = fragment;
@@ -452,8 +451,8 @@ void read_frame(File& file, int64_t frame, int channels, uint8_t* out) {
 double centimetres(DcmItem& region, const DcmTagKey& units, const DcmTagKey& delta) {
   constexpr int kCentimetres = 3;
   Float64 value = 0;
-  if (number_of(region, units, 0) != kCentimetres ||
-      region.findAndGetFloat64(delta, value).bad() || !std::isfinite(value))
+  if (number_of(region, units, 0) != kCentimetres || region.findAndGetFloat64(delta, value).bad() ||
+      !std::isfinite(value))
     return 0;
   return std::abs(value);
 }
@@ -511,8 +510,8 @@ int pixels(void* file, int64_t frame, int channels, uint8_t* out, char* error, s
                  [&] { read_frame(*static_cast<File*>(file), frame, channels, out); });
 }
 
-int regions(void* file, void (*visit)(void*, const aorta_dicom_region*), void* context,
-            char* error, size_t error_size) {
+int regions(void* file, void (*visit)(void*, const aorta_dicom_region*), void* context, char* error,
+            size_t error_size) {
   return guarded(error, error_size,
                  [&] { visit_regions(*static_cast<File*>(file), visit, context); });
 }
@@ -523,8 +522,8 @@ int attributes(void* file, void (*visit)(void*, uint32_t, const char*), void* co
                  [&] { visit_attributes(*static_cast<File*>(file), visit, context); });
 }
 
-constexpr aorta_dicom kTable{aorta::data::kDicomVersion, open_file, close_file, pixels, regions,
-                             attributes};
+constexpr aorta_dicom kTable{
+    aorta::data::kDicomVersion, open_file, close_file, pixels, regions, attributes};
 
 }  // namespace
 

@@ -9,10 +9,10 @@ extern "C" {
 
 /// An item of SequenceOfUltrasoundRegions (PS3.3 C.8.5.5).
 struct aorta_dicom_region {
-  int spatial_format;          // 1: a two-dimensional picture
-  int data_type;               // 1: tissue, 2: colour flow, 10: ECG
-  int64_t x0, y0, x1, y1;      // the first and the last column and row
-  double x_delta, y_delta;     // centimetres from a pixel to the next, 0 where it isn't said
+  int spatial_format;       // 1: a two-dimensional picture
+  int data_type;            // 1: tissue, 2: colour flow, 10: ECG
+  int64_t x0, y0, x1, y1;   // the first and the last column and row
+  double x_delta, y_delta;  // centimetres from a pixel to the next, 0 where it isn't said
 };
 
 struct aorta_dicom_facts {

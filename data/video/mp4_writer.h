@@ -9,8 +9,8 @@
 namespace aorta::data {
 
 /// Writes an MP4 file of H.264, which browsers play, by OpenCV in libaorta_opencv.so. The file
-/// appears at `path` when close() returns, whole. Frames of an odd height or width get a black row or
-/// column more, for H.264 halves its colours.
+/// appears at `path` when close() returns, whole. Frames of an odd height or width get a black row
+/// or column more, for H.264 halves its colours.
 class Mp4Writer {
  public:
   Mp4Writer(std::string path, int64_t height, int64_t width, double fps);

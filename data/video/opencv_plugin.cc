@@ -1,5 +1,6 @@
 #include <aorta/data/video/opencv_plugin.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -135,4 +136,8 @@ constexpr aorta_opencv_video kTable{aorta::data::kOpencvVideoVersion,
 
 }  // namespace
 
-extern "C" const aorta_opencv_video* aorta_opencv_video_table() { return &kTable; }
+extern "C" const aorta_opencv_video* aorta_opencv_video_table() {
+  // FFmpeg writes nothing to stderr either, unless somebody has asked for it.
+  setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);
+  return &kTable;
+}

@@ -18,8 +18,8 @@ using Table = aorta_opencv_video;
 // The problem where it can't be had.
 std::string load(const Table*& table) {
   void* entry = nullptr;
-  const std::string problem = find_plugin("libaorta_opencv.so", "AORTA_OPENCV_PLUGIN",
-                                          "aorta_opencv_video_table", entry);
+  const std::string problem =
+      find_plugin("libaorta_opencv.so", "AORTA_OPENCV_PLUGIN", "aorta_opencv_video_table", entry);
   if (!problem.empty()) return problem;
   const Table* found = reinterpret_cast<const Table* (*)()>(entry)();
   if (found->version != kOpencvVideoVersion)
@@ -133,8 +133,8 @@ Mp4Writer::Mp4Writer(std::string path, int64_t height, int64_t width, double fps
         "MP4 video must be 2 to 16384 pixels wide and high", height, " x ", width);
   check(fps >= 0.1 && fps <= 1000, path_, "fps must be 0.1 to 1000", fps);
   const size_t slash = path_.rfind('/') + 1;  // 0 where there is none
-  temporary_ = path_.substr(0, slash) + "." + path_.substr(slash) + "." +
-               std::to_string(getpid()) + ".tmp.mp4";
+  temporary_ = path_.substr(0, slash) + "." + path_.substr(slash) + "." + std::to_string(getpid()) +
+               ".tmp.mp4";
   char error[512] = "";
   writer_ = table_for(path_).create(temporary_.c_str(), fps, height_, width_, error, sizeof error);
   if (!writer_) fail(path_, "video must be writable", error);

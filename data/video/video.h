@@ -16,10 +16,11 @@ namespace aorta::data {
 ///
 /// Motion JPEG in AVI is read by the file's index: a frame costs the reading and decoding of that
 /// frame alone, and the pixels are those of OpenCV's own reader (CAP_OPENCV_MJPEG). DICOM files are
-/// read by number, too, in libaorta_dicom.so (dicom.h). Any other format goes through OpenCV in libaorta_opencv.so, which is loaded when it is first needed, and
-/// frame by frame from the start, since seeking isn't exact there: reading forward is cheap,
-/// reading back is not. Use a reader from one thread at a time. Errors start with the path:
-/// `a.avi: frame must be 0 to the number of frames - 1, got 57 of 57`.
+/// read by number, too, in libaorta_dicom.so (dicom.h). Any other format goes through OpenCV in
+/// libaorta_opencv.so, which is loaded when it is first needed, and frame by frame from the start,
+/// since seeking isn't exact there: reading forward is cheap, reading back is not. Use a reader
+/// from one thread at a time. Errors start with the path: `a.avi: frame must be 0 to the number of
+/// frames - 1, got 57 of 57`.
 class VideoReader {
  public:
   /// `mode`: gray gives (1, H, W), rgb and unchanged (3, H, W).

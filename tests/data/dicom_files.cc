@@ -36,8 +36,7 @@ Syntax syntax_of(const std::string& name) {
   if (name == "rle") return {EXS_RLELossless, std::make_unique<DcmRLERepresentationParameter>()};
   if (name == "jpeg") return {EXS_JPEGProcess1, std::make_unique<DJ_RPLossy>(95)};
   if (name == "jpeg extended") return {EXS_JPEGProcess2_4, std::make_unique<DJ_RPLossy>(95)};
-  if (name == "jpeg lossless")
-    return {EXS_JPEGProcess14, std::make_unique<DJ_RPLossless>(4, 0)};
+  if (name == "jpeg lossless") return {EXS_JPEGProcess14, std::make_unique<DJ_RPLossless>(4, 0)};
   if (name == "jpeg lossless sv1")
     return {EXS_JPEGProcess14SV1, std::make_unique<DJ_RPLossless>(1, 0)};
   check(name == "jpeg-ls", "write_dicom", "syntax must be known", name);
@@ -94,8 +93,7 @@ void write_dicom(const std::string& path, const Tensor& samples, const DicomSpec
   register_encoders();
   const bool colour = spec.colours == "RGB" || spec.colours.starts_with("YBR");
   const bool halved = spec.colours == "YBR_FULL_422";
-  const Tensor stored =
-      (spec.by_plane ? samples.permute({0, 3, 1, 2}) : samples).contiguous();
+  const Tensor stored = (spec.by_plane ? samples.permute({0, 3, 1, 2}) : samples).contiguous();
   DcmFileFormat file;
   DcmDataset& data = *file.getDataset();
   const auto text = [&](const DcmTagKey& tag, const std::string& value) {

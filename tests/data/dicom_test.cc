@@ -4,6 +4,7 @@
 #include <aorta/data/video/dicom.h>
 #include <aorta/data/video/video.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -28,8 +29,7 @@ constexpr int64_t kFrames = 5, kHeight = 50, kWidth = 100;
 Tensor pictures(int64_t channels) {
   const Tensor all = empty({kFrames, kHeight, kWidth, channels}, {.dtype = u8});
   for (int64_t i = 0; i < kFrames; ++i)
-    all[i].copy_(
-        test_picture(kHeight, kWidth, static_cast<int>(i), channels).permute({1, 2, 0}));
+    all[i].copy_(test_picture(kHeight, kWidth, static_cast<int>(i), channels).permute({1, 2, 0}));
   // All values are used, for DCMTK's encoder of JPEG spreads those that are.
   all.data<uint8_t>()[0] = 0;
   all.data<uint8_t>()[all.numel() - 1] = 255;
@@ -85,13 +85,14 @@ std::vector<char> bytes_of(const std::string& path) {
 }
 
 void write_bytes(const std::string& path, const std::vector<char>& bytes) {
-  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<int64_t>(bytes.size()));
 }
 
 TEST(Dicom, LosslessSyntaxesGiveTheSamePixels) {
   const TestFolder folder;
   const std::string path = folder.file("a.dcm");
-  for (const char* syntax : {"implicit", "explicit", "big endian", "rle", "jpeg lossless", "jpeg lossless sv1", "jpeg-ls"}) {
+  for (const char* syntax : {"implicit", "explicit", "big endian", "rle", "jpeg lossless",
+                             "jpeg lossless sv1", "jpeg-ls"}) {
     SCOPED_TRACE(syntax);
     for (const int64_t channels : {1, 3}) {
       const Tensor samples = pictures(channels);
@@ -127,13 +128,14 @@ TEST(Dicom, PlanesAndPixels) {
 TEST(Dicom, GreyOfEitherDirectionAndOfSixteenBits) {
   const TestFolder folder;
   const std::string path = folder.file("a.dcm");
-  write_dicom(path, mapped(pictures(1), [](int64_t v) { return 255 - v; }), {.colours = "MONOCHROME1"});
+  write_dicom(path, mapped(pictures(1), [](int64_t v) { return 255 - v; }),
+              {.colours = "MONOCHROME1"});
   expect_frames(path, pictures(1), 0);
   for (const char* syntax : {"explicit", "big endian", "rle", "jpeg lossless sv1"}) {
     SCOPED_TRACE(syntax);
-    write_dicom(path, mapped(pictures(1).to(i32), [](int64_t v) { return 16 * v + 5; }),
-                {.syntax = syntax, .colours = "MONOCHROME2", .bits_allocated = 16,
-                 .bits_stored = 12});
+    write_dicom(
+        path, mapped(pictures(1).to(i32), [](int64_t v) { return 16 * v + 5; }),
+        {.syntax = syntax, .colours = "MONOCHROME2", .bits_allocated = 16, .bits_stored = 12});
     expect_frames(path, pictures(1), 0);
   }
 }
@@ -218,7 +220,8 @@ TEST(Dicom, TheSamePatientIsKnownAgain) {
   };
   const uint64_t jane = patient({{"PatientID", "1"}});
   EXPECT_NE(jane, 0u);
-  EXPECT_EQ(patient({{"PatientID", "1"}, {"PatientName", "Doe^J"}, {"StudyDate", "20200101"}}), jane);
+  EXPECT_EQ(patient({{"PatientID", "1"}, {"PatientName", "Doe^J"}, {"StudyDate", "20200101"}}),
+            jane);
   EXPECT_NE(patient({{"PatientID", "2"}}), jane);
   EXPECT_NE(patient({{"PatientID", ""}}), 0u);  // then her name tells
   EXPECT_EQ(patient({{"PatientID", ""}, {"PatientName", ""}}), 0u);
@@ -249,15 +252,18 @@ TEST(Dicom, SaysWhatItCantRead) {
             path +
                 ": DICOM file must be readable, got PhotometricInterpretation must be MONOCHROME1, "
                 "MONOCHROME2, PALETTE COLOR, RGB, YBR_FULL or YBR_FULL_422, got \"HSV\"");
-  EXPECT_EQ(problem({.colours = "MONOCHROME2", .attributes = {{"NumberOfFrames", "6"}}}, pictures(1)),
-            path + ": DICOM file must be readable, got pixels must be 30000 bytes, got 25000");
-  EXPECT_EQ(problem({.syntax = "rle", .colours = "MONOCHROME2",
-                     .attributes = {{"NumberOfFrames", "0"}}}, pictures(1)),
-            path + ": DICOM file must be readable, got NumberOfFrames must be positive, got \"0\"");
-  EXPECT_EQ(problem({.syntax = "deflated", .colours = "MONOCHROME2"}, pictures(1)),
-            path +
-                ": DICOM file must be readable, got transfer syntax must be uncompressed, RLE, JPEG "
-                "or JPEG-LS, got Deflated Explicit VR Little Endian");
+  EXPECT_EQ(
+      problem({.colours = "MONOCHROME2", .attributes = {{"NumberOfFrames", "6"}}}, pictures(1)),
+      path + ": DICOM file must be readable, got pixels must be 30000 bytes, got 25000");
+  EXPECT_EQ(
+      problem({.syntax = "rle", .colours = "MONOCHROME2", .attributes = {{"NumberOfFrames", "0"}}},
+              pictures(1)),
+      path + ": DICOM file must be readable, got NumberOfFrames must be positive, got \"0\"");
+  EXPECT_EQ(
+      problem({.syntax = "deflated", .colours = "MONOCHROME2"}, pictures(1)),
+      path +
+          ": DICOM file must be readable, got transfer syntax must be uncompressed, RLE, JPEG "
+          "or JPEG-LS, got Deflated Explicit VR Little Endian");
   write_dicom(path, pictures(1), {.colours = "MONOCHROME2"});
   const VideoReader video(path);
   EXPECT_EQ(error_of([&] { video.read(5); }),
@@ -299,7 +305,8 @@ TEST(Dicom, DamagedFilesAreErrors) {
       ++errors;
     }
   };
-  for (const char* syntax : {"implicit", "explicit", "rle", "jpeg", "jpeg lossless sv1", "jpeg-ls"}) {
+  for (const char* syntax :
+       {"implicit", "explicit", "rle", "jpeg", "jpeg lossless sv1", "jpeg-ls"}) {
     SCOPED_TRACE(syntax);
     write_dicom(path, pictures(3), {.syntax = syntax, .with_region = true});
     const std::vector<char> whole = bytes_of(path);

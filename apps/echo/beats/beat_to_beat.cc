@@ -49,18 +49,17 @@ void summarise(BeatToBeat& video) {
   for (const MeasuredBeat& beat : video.beats)
     squares += (beat.ef - video.mean) * (beat.ef - video.mean);
   video.deviation = count > 1 ? std::sqrt(squares / (count - 1)) : kNone;
-  const double half = count > 1 ? student_975(std::ssize(video.beats) - 1) * video.deviation /
-                                      std::sqrt(count)
-                                : kNone;
+  const double half =
+      count > 1 ? student_975(std::ssize(video.beats) - 1) * video.deviation / std::sqrt(count)
+                : kNone;
   video.low = video.mean - half;
   video.high = video.mean + half;
 }
 
 BeatToBeat measure_beats(const Segmenter& segmenter, const Regressor& regressor,
                          const data::VideoReader& video, const SegmentSettings& settings) {
-  BeatToBeat result{.segmentation = segment_video(segmenter, video, settings),
-                    .beats = {},
-                    .told = kNone};
+  BeatToBeat result{
+      .segmentation = segment_video(segmenter, video, settings), .beats = {}, .told = kNone};
   const VideoSegmentation& found = result.segmentation;
   if (!found.beats.empty()) {
     const Tensor frames = frames_of(video, kNetworkSide);

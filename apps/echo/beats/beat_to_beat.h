@@ -11,9 +11,9 @@ namespace aorta::echo {
 /// A beat of a video and its ejection fraction by either network.
 struct MeasuredBeat {
   int64_t diastole = 0, systole = 0;
-  int64_t clip = 0;           // the clip's first frame
-  double ef = 0;              // of the clip, by the network of clips
-  double segmented_ef = 0;    // of the masks, by the method of disks
+  int64_t clip = 0;         // the clip's first frame
+  double ef = 0;            // of the clip, by the network of clips
+  double segmented_ef = 0;  // of the masks, by the method of disks
 };
 
 /// A video beat by beat.

@@ -8,6 +8,7 @@
 #include <aorta/apps/echo/import/study.h>
 #include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/measure/agreement.h>
+#include <aorta/apps/echo/report_parts.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/report/progress.h>
 #include <fmt/format.h>
@@ -70,7 +71,9 @@ Regressor load_ef_network(const std::string& run_or_file) {
   return regressor;
 }
 
-std::string number(double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : ""; }
+std::string number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.4f}", value) : "";
+}
 
 double mean_of_masks(const BeatToBeat& video) { return video.segmentation.ef; }
 
@@ -129,11 +132,11 @@ void write_beats_report(const BeatsOptions& options, const std::vector<Meant>& m
   report::Page page("Ejection fraction, beat by beat",
                     fmt::format("{} finds the beats, {} tells each its ejection fraction",
                                 options.run_or_weights, options.video_weights));
-  const auto total = std::accumulate(
-      videos.begin(), videos.end(), size_t{0},
-      [](size_t sum, const BeatToBeat& video) { return sum + video.beats.size(); });
-  page.highlights({{"videos", fmt::format("{}", videos.size())},
-                   {"beats", fmt::format("{}", total)}});
+  const auto total =
+      std::accumulate(videos.begin(), videos.end(), size_t{0},
+                      [](size_t sum, const BeatToBeat& video) { return sum + video.beats.size(); });
+  page.highlights(
+      {{"videos", fmt::format("{}", videos.size())}, {"beats", fmt::format("{}", total)}});
   if (const std::string plot = interval_plot(videos); !plot.empty())
     page.section("Against the table")
         .paragraph(beats_line(videos))
@@ -155,9 +158,12 @@ void write_beats_report(const BeatsOptions& options, const std::vector<Meant>& m
     }
     page.paragraph("A beat of each: the ventricle's edge as the segmenter sees it, in blue.")
         .films(films);
-    for (const size_t i : chosen)
-      page.figure(beat_plot(videos[i]), "The ejection fraction of each beat of " +
-                                            videos[i].segmentation.name + ".");
+    for (const size_t i : chosen) {
+      const std::string& name = videos[i].segmentation.name;
+      page.figure(beat_plot(videos[i]), "The ejection fraction of each beat of " + name + ".")
+          .figure(text_of(options.output + "/size/" + name + ".svg"),
+                  "Its ventricle's area, which tells the beats.");
+    }
   }
   std::vector<report::Page::Row> rows;
   for (const BeatToBeat& video : videos)
@@ -195,8 +201,7 @@ void beats(const BeatsOptions& options) {
   const Segmenter segmenter =
       with_code(ExitCode::data, [&] { return load_segmenter(options.run_or_weights); });
   segmenter.net->to(device);
-  regressor.net->to(
-      ToOptions{.device = device, .memory_format = MemoryFormat::channels_last});
+  regressor.net->to(ToOptions{.device = device, .memory_format = MemoryFormat::channels_last});
   for (const char* folder : {"", "/beats", "/size"}) make_folder(options.output + folder);
   catch_interrupts();
   report::ProgressBar bar({.quiet = options.quiet});

@@ -20,13 +20,13 @@ std::string interval_plot(const std::vector<BeatToBeat>& videos) {
   }
   if (told.empty()) return "";
   const Agreement result = agreement(told, found);
-  report::Plot plot({.title = fmt::format("Ejection fraction: MAE {:.2f} %, R\u00b2 {}, {} videos",
-                                          result.mae, agreement_text("{:.3f}", result.r2),
-                                          result.count),
-                     .x = {.label = "ejection fraction by the table (%)"},
-                     .y = {.label = "mean of the beats, 95 % interval (%)"},
-                     .width = 640,
-                     .height = 690});
+  report::Plot plot(
+      {.title = fmt::format("Ejection fraction: MAE {:.2f} %, R\u00b2 {}, {} videos", result.mae,
+                            agreement_text("{:.3f}", result.r2), result.count),
+       .x = {.label = "ejection fraction by the table (%)"},
+       .y = {.label = "mean of the beats, 95 % interval (%)"},
+       .width = 640,
+       .height = 690});
   for (const BeatToBeat& video : videos) {
     if (!std::isfinite(video.told) || !std::isfinite(video.low)) continue;
     // A wide one, of two beats, would leave nothing else to see.

@@ -38,8 +38,8 @@ bool is_kept(uint32_t tag) {
   constexpr uint32_t kPixels = 0x7fe00010, kRegions = 0x00186011;
   const uint32_t group = tag >> 16, element = tag & 0xffff;
   const bool picture = group == 0x0028 && element < 0x1300;  // sizes, samples, palettes
-  const bool time = tag == 0x00181063 || tag == 0x00181065 || tag == 0x00180040 ||
-                    tag == 0x00082144;
+  const bool time =
+      tag == 0x00181063 || tag == 0x00181065 || tag == 0x00180040 || tag == 0x00082144;
   const bool length = element == 0;  // of a group
   return picture || time || length || tag == kPixels || tag == kRegions || tag == 0x00080060 ||
          tag == 0x00020010;  // Modality and TransferSyntaxUID
@@ -153,11 +153,11 @@ class Import {
     if (!options_.key.empty()) write_file(options_.key, key_table());
     summarise();
     if (failed_ > 0)
-      throw Failure(ExitCode::data,
-                    fmt::format("import: every file must be an ultrasound video, got {} of {} that "
-                                "aren't, the first: {}",
-                                failed_, failed_ + static_cast<int64_t>(videos_.size()),
-                                first_failure_));
+      throw Failure(
+          ExitCode::data,
+          fmt::format("import: every file must be an ultrasound video, got {} of {} that "
+                      "aren't, the first: {}",
+                      failed_, failed_ + static_cast<int64_t>(videos_.size()), first_failure_));
   }
 
  private:
@@ -199,15 +199,15 @@ class Import {
     const auto at = [&](const char* name) { return (folder_.path() / name).string(); };
     write_file(at("sectors.csv"), sectors);
     if (!removed_.empty()) write_file(at("removed.csv"), removed_table(removed_));
-    write_file(at("FileList.csv"),
-               "FileName,EF,ESV,EDV,FrameHeight,FrameWidth,FPS,NumberOfFrames,Split,PixelSpacing\n" +
-                   rows_);
+    write_file(
+        at("FileList.csv"),
+        "FileName,EF,ESV,EDV,FrameHeight,FrameWidth,FPS,NumberOfFrames,Split,PixelSpacing\n" +
+            rows_);
   }
 
   std::string key_table() const {
     std::string text = "Source,FileName\n";
-    for (const Imported& one : videos_)
-      text += csv_field(one.source) + "," + one.name + "\n";
+    for (const Imported& one : videos_) text += csv_field(one.source) + "," + one.name + "\n";
     return text;
   }
 
@@ -234,8 +234,9 @@ class Import {
                  removed_.size(), options_.output + "/removed.csv");
     for (const std::string& row : told_.unused())
       fmt::print("no file for \"{}\" of {}\n", row, options_.table);
-    fmt::print("what can't be known: whether each shows the four chambers from the apex, which "
-               "networks of EchoNet-Dynamic are for\n");
+    fmt::print(
+        "what can't be known: whether each shows the four chambers from the apex, which "
+        "networks of EchoNet-Dynamic are for\n");
   }
 
   const ImportOptions& options_;
@@ -253,8 +254,7 @@ class Import {
 
 void import_videos(const ImportOptions& options) {
   check_import(options);
-  const ToldTable told =
-      with_code(ExitCode::data, [&] { return ToldTable(options.table); });
+  const ToldTable told = with_code(ExitCode::data, [&] { return ToldTable(options.table); });
   catch_interrupts();
   const SourceList list = with_code(ExitCode::data, [&] { return sources_of(options.sources); });
   Import import(options, told);

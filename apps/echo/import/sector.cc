@@ -138,7 +138,7 @@ StraightSide straight_side(const HullSide& side, int64_t top, int64_t bottom, do
 // Makes the box reach up to where the straight sides meet. What lies there stays black, for text
 // may be near.
 void reach_for_tip(Sector& sector, const HullSide& left, const HullSide& right, int64_t bottom) {
-  constexpr double kMost = 0.4;                       // of the sector's height
+  constexpr double kMost = 0.4;                      // of the sector's height
   constexpr double kNarrowest = 0.4, kWidest = 3.5;  // of a fan, in columns a row
   const int64_t top = sector.box.top;
   const StraightSide a = straight_side(left, top, bottom, -1);
@@ -210,7 +210,8 @@ struct CubicTaps {
 
 }  // namespace
 
-std::optional<Sector> find_sector(const data::VideoReader& video, const std::optional<Box>& within) {
+std::optional<Sector> find_sector(const data::VideoReader& video,
+                                  const std::optional<Box>& within) {
   check(video.channels() == 1, video.path(), "a sector is looked for in grey frames",
         video.channels());
   const int64_t height = video.height(), width = video.width();

@@ -25,7 +25,7 @@ std::string small_suffix(const fs::path& path) {
 
 // Whether a file that lies in a folder is taken: by its beginning, or by its name.
 bool looks_like_a_video(const fs::path& path) {
-  constexpr std::array kSuffixes = {".avi", ".mp4", ".m4v", ".mov", ".mkv", ".webm",
+  constexpr std::array kSuffixes = {".avi", ".mp4", ".m4v",  ".mov", ".mkv",  ".webm",
                                     ".wmv", ".mpg", ".mpeg", ".dcm", ".dicom"};
   if (path.filename() == "DICOMDIR") return false;
   const std::string suffix = small_suffix(path);
@@ -43,8 +43,7 @@ void add_folder(const std::string& folder, SourceList& list) {
   std::sort(found.begin(), found.end());
   for (const fs::path& path : found) {
     if (looks_like_a_video(path))
-      list.files.push_back(
-          {path.string(), path.lexically_relative(folder).string(), true});
+      list.files.push_back({path.string(), path.lexically_relative(folder).string(), true});
     else
       ++list.passed_over;
   }

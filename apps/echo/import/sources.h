@@ -17,8 +17,8 @@ struct Source {
 };
 
 struct SourceList {
-  std::vector<Source> files;    // those of a folder in the order of their names
-  int64_t passed_over = 0;      // files in folders that are no videos by their beginning and name
+  std::vector<Source> files;  // those of a folder in the order of their names
+  int64_t passed_over = 0;    // files in folders that are no videos by their beginning and name
 };
 
 /// The files that are meant. In folders: DICOM files but DICOMDIR, and what ends as videos do.

@@ -73,8 +73,7 @@ std::optional<Box> box_of(const data::UltrasoundRegion& region, int64_t height, 
 // A square as high as the sector, its middle that of the sector; as wide as high on the patient,
 // where `ratio` is a pixel's height by its width.
 Box square_around(const Box& sector, double ratio) {
-  const auto width = std::max<int64_t>(
-      1, std::llround(static_cast<double>(sector.height) * ratio));
+  const auto width = std::max<int64_t>(1, std::llround(static_cast<double>(sector.height) * ratio));
   return {sector.left + (sector.width - width) / 2, sector.top, width, sector.height};
 }
 
@@ -145,8 +144,7 @@ Study open_study(const std::string& path) {
   data::VideoReader grey(path, data::ImageMode::gray);
   const std::optional<Sector> sector =
       find_sector(grey, region ? box_of(*region, height, width) : std::optional<Box>());
-  check(sector.has_value(), path, "there must be a sector, where pixels change or are lit",
-        "none");
+  check(sector.has_value(), path, "there must be a sector, where pixels change or are lit", "none");
   study.coloured = coloured_part(study.video, sector->mask);
   // Pixels that aren't square are made so.
   constexpr double kSquare = 0.005;
@@ -154,8 +152,8 @@ Study open_study(const std::string& path) {
   if (std::abs(ratio - 1) < kSquare || ratio > 10 || ratio < 0.1) ratio = 1;
   study.crop = square_around(sector->box, ratio);
   if (x_mm > 0 && y_mm > 0) study.millimetres = y_mm;
-  study.video = data::VideoReader(std::make_unique<SectorBackend>(
-      std::move(grey), sector->mask, study.crop, study.crop.height));
+  study.video = data::VideoReader(std::make_unique<SectorBackend>(std::move(grey), sector->mask,
+                                                                  study.crop, study.crop.height));
   return study;
 }
 

@@ -11,7 +11,7 @@ namespace aorta::echo {
 /// alone, in a square as high as the sector. Of 112 x 112 pixels, EchoNet's, it is as it is.
 struct Study {
   data::VideoReader video;  // u8 (3, side, side); nothing outside of the sector
-  Box crop;                 // of the file's frames that `video` shows; beyond their edge it is black
+  Box crop;  // of the file's frames that `video` shows; beyond their edge it is black
   bool is_dicom = false;
   double millimetres = 0;  // of a pixel of `video`; 0 where the file doesn't say
   uint64_t patient = 0;    // a hash of who it is; 0 where the file doesn't say

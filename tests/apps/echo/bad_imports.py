@@ -18,8 +18,8 @@ def taken(case, content, *arguments, name="a.dcm"):
     files.write(path, content)
     done = case.echo("import", path, "--output", case.path("imported"), *arguments)
     assert done.code == 0 or not os.path.exists(case.path("imported")), "a folder must not be left"
-    if done.err.startswith("warning: "):  # the file's line, which the last line repeats
-        done.err = done.err.split("\n", 1)[1]
+    assert done.err.startswith("warning: ")  # the file's line, which the last line repeats
+    done.err = done.err.split("\n", 1)[1]
     return done
 
 

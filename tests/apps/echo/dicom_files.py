@@ -134,7 +134,7 @@ class Picture:
         for top, left in (2, 3), (2, 150), (self.height - 12, 5), (10, 5):  # a name, a date: what looks like text
             text = random.Random(top * left)
             for y in range(top, top + 5):
-                for x in range(left, left + 40):
+                for x in range(left, min(left + 40, self.width)):
                     if text.random() < 0.5:
                         rows[y][3 * x:3 * x + 3] = (235, 235, 235)
         for x in range(self.width):  # a line that moves, green

@@ -114,7 +114,8 @@ TEST(CubicResized, HasTheKernelsWeights) {
   // Of straight slopes what lies on them, whatever the size.
   const Tensor slope = empty({1, 40, 60}, {.dtype = u8});
   for (int64_t y = 0; y < 40; ++y)
-    for (int64_t x = 0; x < 60; ++x) slope.at<uint8_t>({0, y, x}) = static_cast<uint8_t>(2 * x + 3 * y);
+    for (int64_t x = 0; x < 60; ++x)
+      slope.at<uint8_t>({0, y, x}) = static_cast<uint8_t>(2 * x + 3 * y);
   const Tensor smaller = cubic_resized(slope, 20, 30);
   for (int64_t y = 1; y < 19; ++y)
     for (int64_t x = 1; x < 29; ++x)
@@ -246,7 +247,7 @@ TEST_F(ImportCommand, FaultsOfTheTableHaveALine) {
 }
 
 TEST(ImportSources, AHashIsFnv1a) {
-  EXPECT_EQ(hash_of(""), 0xcbf29ce484222325u);        // published by Fowler, Noll and Vo
+  EXPECT_EQ(hash_of(""), 0xcbf29ce484222325u);  // published by Fowler, Noll and Vo
   EXPECT_EQ(hash_of("a"), 0xaf63dc4c8601ec8cu);
   EXPECT_EQ(hash_of("foobar"), 0x85944171f73967e8u);
   const TestFolder folder;
