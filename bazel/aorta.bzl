@@ -230,7 +230,7 @@ def cuda_plugin_linkopts():
     return ["-Wl,-rpath,$$ORIGIN/%s/cuda" % up]
 
 def opencv_plugin_linkopts():
-    """The same for //data:libaorta_opencv.so."""
+    """The same for //data:libaorta_opencv.so and libaorta_dicom.so."""
     up = "/".join([".."] * len(native.package_name().split("/")))
     return ["-Wl,-rpath,$$ORIGIN/%s/data" % up]
 

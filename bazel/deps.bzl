@@ -26,6 +26,7 @@ def aorta_dependencies():
         # target: a header that must exist, and its link flags, for libraries without a .pc file.
         headers = {
             "cli11": "/usr/include/CLI/CLI.hpp",
+            "dcmtk": "/usr/include/dcmtk/dcmdata/dctk.h",
             "dlpack": "/usr/include/dlpack/dlpack.h",
             "dnnl": "/usr/include/dnnl.h",
             "opencv_core": "/usr/include/opencv4/opencv2/core.hpp",
@@ -34,6 +35,7 @@ def aorta_dependencies():
             "openmp": "/usr/include/features.h",  # g++ brings OpenMP itself
         },
         header_link_flags = {
+            "dcmtk": "-ldcmjpeg -ldcmjpls -ldcmdata -loflog -lofstd",
             "dnnl": "-ldnnl",
             "opencv_core": "-lopencv_core",
             "opencv_imgproc": "-lopencv_imgproc -lopencv_core",
@@ -48,6 +50,7 @@ def aorta_dependencies():
         apt = {
             "benchmark": "libbenchmark-dev",
             "cli11": "libcli11-dev",
+            "dcmtk": "libdcmtk-dev",
             "dlpack": "libdlpack-dev",
             "dnnl": "libdnnl-dev",
             "eigen": "libeigen3-dev",

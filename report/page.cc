@@ -1,6 +1,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/io/file.h>
+#include <aorta/data/images/animated_png.h>
 #include <aorta/data/images/png.h>
 #include <fmt/core.h>
 
@@ -158,17 +159,43 @@ std::string caption_text(std::string_view caption) {
   return caption.empty() ? "" : "<figcaption>" + escape(caption) + "</figcaption>";
 }
 
+// PNG bytes as an image of so many pixels.
+std::string png_element(const Tensor& png, int64_t height, int64_t width,
+                        std::string_view caption) {
+  return fmt::format(
+      "<img width=\"{}\" height=\"{}\" alt=\"{}\" src=\"data:image/png;base64,{}\"/>", width,
+      height, escape(caption), base64({png.data<uint8_t>(), static_cast<size_t>(png.numel())}));
+}
+
 std::string image_element(const Tensor& image, std::string_view caption) {
   check(image.defined() && image.dtype() == u8 && image.dim() == 3 &&
             (image.size(0) == 1 || image.size(0) == 3) && image.numel() > 0,
         "page", "picture must be u8 (1|3, H, W)",
         image.defined() ? std::string(to_string(image.dtype())) + " " + to_string(image.shape())
                         : "none");
-  const Tensor png = data::encode_png(image);
-  return fmt::format(
-      "<img width=\"{}\" height=\"{}\" alt=\"{}\" src=\"data:image/png;base64,{}\"/>",
-      image.size(2), image.size(1), escape(caption),
-      base64({png.data<uint8_t>(), static_cast<size_t>(png.numel())}));
+  return png_element(data::encode_png(image), image.size(1), image.size(2), caption);
+}
+
+std::string film_element(const Page::Film& film) {
+  const Tensor& frames = film.frames;
+  check(frames.defined() && frames.dtype() == u8 && frames.dim() == 4 &&
+            (frames.size(1) == 1 || frames.size(1) == 3) && frames.numel() > 0,
+        "page", "film must be u8 (T, 1|3, H, W)",
+        frames.defined() ? std::string(to_string(frames.dtype())) + " " + to_string(frames.shape())
+                         : "none");
+  return png_element(data::encode_animated_png(frames, film.fps), frames.size(2), frames.size(3),
+                     film.caption);
+}
+
+std::string grid_of(const std::vector<std::string>& figures, int width) {
+  check(width >= 16 && width <= 4096, "page", "pictures must be 16 to 4096 pixels wide", width);
+  std::string grid = fmt::format(
+      "<div class=\"grid\" "
+      "style=\"grid-template-columns:repeat(auto-fill,minmax(min(47%,{}px),1fr))\">"
+      "\n",
+      width);
+  for (const std::string& figure : figures) grid += "<figure>" + figure + "</figure>\n";
+  return grid + "</div>\n";
 }
 
 // A path as a relative URL (RFC 3986): "a b:c" is "./a%20b%3Ac".
@@ -274,16 +301,17 @@ Page& Page::picture(const Tensor& image, std::string_view caption) {
 }
 
 Page& Page::pictures(const std::vector<Picture>& pictures, int width) {
-  check(width >= 16 && width <= 4096, "page", "pictures must be 16 to 4096 pixels wide", width);
-  std::string grid = fmt::format(
-      "<div class=\"grid\" "
-      "style=\"grid-template-columns:repeat(auto-fill,minmax(min(47%,{}px),1fr))\">"
-      "\n",
-      width);
+  std::vector<std::string> figures;
   for (const Picture& each : pictures)
-    grid += "<figure>" + image_element(each.image, each.caption) + caption_text(each.caption) +
-            "</figure>\n";
-  body_ += grid + "</div>\n";
+    figures.push_back(image_element(each.image, each.caption) + caption_text(each.caption));
+  body_ += grid_of(figures, width);
+  return *this;
+}
+
+Page& Page::films(const std::vector<Film>& films, int width) {
+  std::vector<std::string> figures;
+  for (const Film& each : films) figures.push_back(film_element(each) + caption_text(each.caption));
+  body_ += grid_of(figures, width);
   return *this;
 }
 

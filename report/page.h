@@ -30,6 +30,12 @@ class Page {
     std::string caption = {};
   };
 
+  struct Film {
+    Tensor frames;   // u8 (T, 1 or 3, H, W)
+    double fps = 0;  // frames a second
+    std::string caption = {};
+  };
+
   explicit Page(std::string title, std::string subtitle = {});
 
   /// A heading; four or more are listed at the top of the page.
@@ -51,6 +57,8 @@ class Page {
   Page& picture(const Tensor& image, std::string_view caption = {});
   /// A grid of them, each of `width` CSS pixels at least.
   Page& pictures(const std::vector<Picture>& pictures, int width = 224);
+  /// The same of films, which play again and again (as animated PNG).
+  Page& films(const std::vector<Film>& films, int width = 224);
   /// Links to files beside the page: what is shown and the path from the page's folder.
   Page& links(const std::vector<Pair>& links);
 

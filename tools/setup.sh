@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/progress.sh"
 packages=(
   bazel-bootstrap g++ pkg-config cmake make python3 python3-numpy git   # tools
   libeigen3-dev libfmt-dev nlohmann-json3-dev zlib1g-dev                # libraries of the core
-  libjpeg62-turbo-dev libpng-dev libopencv-videoio-dev                  # images and videos
+  libjpeg62-turbo-dev libpng-dev libopencv-videoio-dev libdcmtk-dev     # images and videos
   libcli11-dev libopencv-imgproc-dev                                    # programs: command lines, drawing
   libopenmpi-dev openmpi-bin                                            # processes that train together
   libdlpack-dev libopencv-core-dev                                      # interchange headers

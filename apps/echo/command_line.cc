@@ -1,3 +1,4 @@
+#include <aorta/apps/echo/beats/beats.h>
 #include <aorta/apps/echo/check_data.h>
 #include <aorta/apps/echo/command_line.h>
 #include <aorta/apps/echo/compare.h>
@@ -5,6 +6,7 @@
 #include <aorta/apps/echo/evaluate.h>
 #include <aorta/apps/echo/export.h>
 #include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/import/import.h>
 #include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/ranks.h>
 #include <aorta/apps/echo/run_folder.h>
@@ -238,6 +240,30 @@ Command segment_command(CLI::App& app) {
           }};
 }
 
+Command beats_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "beats",
+      "The ejection fraction of each beat: a segmenter finds the beats, a network of clips tells");
+  auto options = std::make_shared<BeatsOptions>();
+  command->add_option("videos", options->videos, "video files; without any, a split of --data_dir");
+  command->add_option("--weights", options->run_or_weights, "of the segmenter: a run, or a file")
+      ->required();
+  command->add_option("--video_weights", options->video_weights, "a run of `video` that tells EF")
+      ->required();
+  add_field(*command, "Data", "data_dir", options->data_dir, "folder in EchoNet-Dynamic's layout");
+  add_field(*command, "Data", "split", options->split, "train, val, test or all");
+  add_field(*command, "Running", "batch_size", options->batch_size, "frames at a time");
+  add_field(*command, "Running", "device", options->device, "auto, cpu, cuda or cuda:N");
+  add_field(*command, "Output", "output", options->output,
+            "folder for tables, plots and the report");
+  add_field(*command, "Output", "overwrite", options->overwrite, "replace what is there");
+  add_field(*command, "Output", "quiet", options->quiet, "no progress bar, no line a video");
+  return {command, [options] {
+            beats(*options);
+            return 0;
+          }};
+}
+
 Command synth_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "synth", "Makes a data set of synthetic echocardiograms in EchoNet-Dynamic's layout");
@@ -252,6 +278,26 @@ Command synth_command(CLI::App& app) {
   add_field(*command, "Data", "overwrite", options->overwrite, "replace a data set");
   return {command, [options] {
             synth(*options);
+            return 0;
+          }};
+}
+
+Command import_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand(
+      "import",
+      "Makes a data set of one's own videos: DICOM files, AVI, MP4 and what OpenCV reads");
+  auto options = std::make_shared<ImportOptions>();
+  command->add_option("sources", options->sources, "files, and folders of them")->required();
+  command->add_option("--output", options->output, "a new or empty folder")->required();
+  add_field(*command, "Data", "table", options->table,
+            "a table of what is known: FileName and any of EF, ESV, EDV, Split, Patient");
+  add_field(*command, "Data", "split", options->split, "hash (of the patient), train, val or test");
+  add_field(*command, "Output", "key", options->key,
+            "a table besides of which file became which video");
+  add_field(*command, "Output", "overwrite", options->overwrite, "replace what an import wrote");
+  add_field(*command, "Output", "quiet", options->quiet, "no progress bar, no line a video");
+  return {command, [options] {
+            import_videos(*options);
             return 0;
           }};
 }
@@ -494,7 +540,7 @@ int run_command_line(int argc, char** argv) try {
   const std::vector<Command> commands = {
       train_command(app),  video_command(app),   evaluate_command(app), segment_command(app),
       synth_command(app),  compare_command(app), data_command(app),     doctor_command(app),
-      export_command(app), ranks_command(app)};
+      export_command(app), import_command(app),  beats_command(app),   ranks_command(app)};
   refuse_empty_values(app);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) argument = with_known_letters(argument);

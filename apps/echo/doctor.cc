@@ -209,10 +209,11 @@ std::string png_version(void* function) {
   return reinterpret_cast<const char* (*)(const void*)>(function)(nullptr);
 }
 
-// What the reader of videos says of a file that isn't Motion JPEG: that the plugin isn't there, or
+// What the reader of videos says of a file of the plugin's kind: that the plugin isn't there, or
 // something else.
-Finding opencv() {
-  Finding finding{.name = "OpenCV", .text = "libaorta_opencv.so is loaded", .fix = {}};
+Finding video_plugin(const char* name, const std::string& library, const std::string& content,
+                     const std::string& fix) {
+  Finding finding{.name = name, .text = library + " is loaded", .fix = {}};
   char folder[] = "/tmp/aorta-echo-XXXXXX";
   if (!::mkdtemp(folder)) {
     finding.status = Status::warn;
@@ -221,19 +222,17 @@ Finding opencv() {
     return finding;
   }
   const std::string file = std::string(folder) + "/none.video";
-  std::ofstream(file) << "no video";
+  std::ofstream(file) << content;
   try {
     const data::VideoReader reader(file);
   } catch (const Error& error) {
-    const std::string text = error.what(), start = "needs libaorta_opencv.so, got ";
+    const std::string text = error.what(), start = "needs " + library + ", got ";
     const size_t place = text.find(start);
     if (place != std::string::npos) {
       finding.status = Status::warn;
       const size_t begin = place + start.size();
       finding.text = text.substr(begin, text.find(" (a file", begin) - begin);
-      finding.fix =
-          "only Motion JPEG in AVI is read (EchoNet's format); for others build "
-          "//data:libaorta_opencv.so and set AORTA_OPENCV_PLUGIN to it";
+      finding.fix = fix;
     }
   }
   std::error_code ignored;
@@ -274,7 +273,13 @@ std::vector<Finding> examine(const DoctorOptions& options) {
   findings.push_back(library("libjpeg-turbo", "jpeg_read_scanlines", "libjpeg62-turbo", nullptr));
   findings.push_back(library("libpng", "png_get_libpng_ver", "libpng16-16", png_version));
   findings.push_back(library("zlib", "zlibVersion", "zlib1g", zlib_version));
-  findings.push_back(opencv());
+  findings.push_back(
+      video_plugin("OpenCV", "libaorta_opencv.so", "no video",
+                   "only Motion JPEG in AVI is read (EchoNet's format); for others build "
+                   "//data:libaorta_opencv.so and set AORTA_OPENCV_PLUGIN to it"));
+  findings.push_back(video_plugin(
+      "DCMTK", "libaorta_dicom.so", std::string(128, ' ') + "DICM",
+      "DICOM files aren't read; build //data:libaorta_dicom.so and set AORTA_DICOM_PLUGIN to it"));
   findings.push_back(data_set());
   return findings;
 }

@@ -55,6 +55,10 @@ std::string data_folder(const std::string& data_dir) {
   return folder;
 }
 
+bool has_tracings(const std::string& data_dir) {
+  return is_there(data_folder(data_dir) + "/VolumeTracings.csv");
+}
+
 void check_workers(const char* flag, int value) {
   constexpr int kMost = 65520;  // data_loader's, of one read each
   check_not_negative(flag, value);

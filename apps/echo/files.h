@@ -23,6 +23,10 @@ void make_folder(const std::string& path);
 /// a Failure of usage where neither does.
 std::string data_folder(const std::string& data_dir);
 
+/// Whether that folder has VolumeTracings.csv, which a segmenter learns from and a network of clips
+/// doesn't.
+bool has_tracings(const std::string& data_dir);
+
 /// Throw a Failure of usage: "--batch_size: must be positive, got 0".
 template <class T>
 void check_positive(const char* flag, T value) {

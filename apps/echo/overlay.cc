@@ -218,16 +218,23 @@ Tensor OverlayPainter::paint(const Tensor& frame, int64_t index) const {
 
 void write_overlay(const std::string& path, const VideoSegmentation& segmentation,
                    const data::VideoReader& video, const std::vector<int64_t>& traced,
-                   const std::function<void(int64_t done, int64_t count)>& progress) {
+                   const std::function<void(int64_t done, int64_t count)>& progress,
+                   const std::string& film) {
   const OverlayPainter painter(segmentation, traced);
   const auto count = static_cast<int64_t>(segmentation.areas.size());
-  data::VideoWriter writer(path, {.fps = segmentation.fps > 0 ? segmentation.fps : 50});
+  const double fps = segmentation.fps > 0 ? segmentation.fps : 50;
+  data::VideoWriter writer(path, {.fps = fps});
+  std::optional<data::VideoWriter> second;
+  if (!film.empty()) second.emplace(film, data::VideoWriterOptions{.fps = fps});
   for (int64_t i = 0; i < count; ++i) {
     const Tensor frame = with_code(ExitCode::data, [&] { return video.read(i); });
-    writer.write(painter.paint(frame, i));
+    const Tensor painted = painter.paint(frame, i);
+    writer.write(painted);
+    if (second) second->write(painted);
     if (progress) progress(i + 1, count);
   }
   writer.close();
+  if (second) second->close();
 }
 
 }  // namespace aorta::echo

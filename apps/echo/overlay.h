@@ -43,10 +43,11 @@ class OverlayPainter {
   report::Canvas still_;  // what is the same in each frame
 };
 
-/// Writes the overlay video of a video that was segmented, whole or not at all. Where a file
-/// doesn't say how fast it is, 50 frames a second.
+/// Writes the overlay video of a video that was segmented, whole or not at all, and the same to
+/// `film` where that is named. Where a file doesn't say how fast it is, 50 frames a second.
 void write_overlay(const std::string& path, const VideoSegmentation& segmentation,
                    const data::VideoReader& video, const std::vector<int64_t>& traced = {},
-                   const std::function<void(int64_t done, int64_t count)>& progress = nullptr);
+                   const std::function<void(int64_t done, int64_t count)>& progress = nullptr,
+                   const std::string& film = {});
 
 }  // namespace aorta::echo

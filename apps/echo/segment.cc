@@ -75,6 +75,13 @@ VideoSegmentation segment_video(const Segmenter& segmenter, const data::VideoRea
   return found;
 }
 
+double VideoSegmentation::millilitres(double volume) const {
+  if (!(millimetres > 0)) return std::numeric_limits<double>::quiet_NaN();
+  const double pixel =
+      millimetres * static_cast<double>(std::max(height, width)) / static_cast<double>(side);
+  return volume * pixel * pixel * pixel / 1000;
+}
+
 std::string to_string(const VideoSegmentation& segmentation) {
   if (segmentation.beats.empty()) return "no heart beat found";
   std::string list;

@@ -23,12 +23,15 @@ struct VideoSegmentation {
   MaskList masks;               // (side, side), a frame each
   std::vector<double> areas;    // of the ventricle in each frame, in pixels of the video
   std::vector<double> volumes;  // by the method of disks, in the network's pixels^3
+  double millimetres = 0;       // of a pixel of the video; 0 where it isn't known
   std::vector<Chord> axes;      // the long axis from base to apex, in pixels of the video
   std::vector<Beat> beats;
   std::vector<double> beat_efs;  // of each beat, in percent
   double ef = 0;                 // their mean, without beats that are cut; NaN without a beat
 
   FrameView view() const { return {height, width, side}; }
+  /// Of a volume in the network's pixels^3; NaN where the size of a pixel isn't known.
+  double millilitres(double volume) const;
 };
 
 struct SegmentSettings {
@@ -55,10 +58,12 @@ struct SegmentOptions {
   /// The network of weights that don't name theirs; its input is normalised with the pixels of the
   /// videos.
   std::string model_name = {};
-  /// Files of any format that VideoReader reads, their names different.
+  /// Files of any format that VideoReader reads, their names different. Of those that aren't 112 x
+  /// 112, EchoNet's size, the sector is looked at (import/study.h).
   std::vector<std::string> videos = {};
-  /// The folder for NAME_segmented.avi, size/NAME.csv (frame,area,is_diastole,is_systole,volume)
-  /// and size/NAME.svg; made where it isn't there.
+  /// The folder for NAME_segmented.avi and, where OpenCV is, .mp4, which browsers play;
+  /// size/NAME.csv (frame,area,is_diastole,is_systole,volume,volume_ml, the last where a pixel's
+  /// size is known) and size/NAME.svg; made where it isn't there.
   std::string output = "segmented";
   std::string device = "auto";
   int64_t batch_size = 20;

@@ -2,6 +2,7 @@
 #include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
+#include <aorta/apps/echo/import/study.h>
 #include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/overlay.h>
 #include <aorta/apps/echo/segment.h>
@@ -15,8 +16,9 @@
 namespace aorta::echo {
 namespace {
 
-std::string overlay_path(const SegmentOptions& options, const std::string& video) {
-  return options.output + "/" + stem_of(video) + "_segmented.avi";
+std::string overlay_path(const SegmentOptions& options, const std::string& video,
+                         const char* suffix = ".avi") {
+  return options.output + "/" + stem_of(video) + "_segmented" + suffix;
 }
 
 // Everything that can be known before the first video is segmented.
@@ -31,12 +33,14 @@ void check_videos(const SegmentOptions& options) {
       throw Failure(ExitCode::usage, "segment: names of videos must differ, got " + known->second +
                                          " and " + video + ": segment them to two folders");
     with_code(ExitCode::data, [&] { return data::VideoReader(video).height(); });
-    const std::string overlay = overlay_path(options, video);
-    if (options.save_video && !options.overwrite && is_there(overlay))
-      throw Failure(ExitCode::storage,
-                    overlay +
-                        ": is there already; --overwrite replaces it, --output names another "
-                        "folder");
+    for (const char* suffix : {".avi", ".mp4"}) {
+      const std::string overlay = overlay_path(options, video, suffix);
+      if (options.save_video && !options.overwrite && is_there(overlay))
+        throw Failure(ExitCode::storage,
+                      overlay +
+                          ": is there already; --overwrite replaces it, --output names another "
+                          "folder");
+    }
   }
 }
 
@@ -46,7 +50,7 @@ data::ChannelStatistics statistics_of(const std::vector<std::string>& videos) {
   Tensor means = zeros({3}, {.dtype = f64}), squares = zeros({3}, {.dtype = f64});
   int64_t frames = 0;
   for (const std::string& path : videos) {
-    const data::VideoReader video(path);
+    const data::VideoReader video = open_study(path).video;
     const int64_t taken = std::min(video.frame_count(), kMostFrames);
     for (int64_t i = 0; i < taken; ++i, ++frames) {
       const Tensor pixels = video.read(i * video.frame_count() / taken).to(f64);
@@ -65,19 +69,33 @@ data::ChannelStatistics statistics_of(const std::vector<std::string>& videos) {
   return statistics;
 }
 
-// frame,area,is_diastole,is_systole,volume
+// frame,area,is_diastole,is_systole,volume,volume_ml
 std::string size_table(const VideoSegmentation& found) {
   const auto is = [&](int64_t frame, int64_t Beat::*end) {
     return std::any_of(found.beats.begin(), found.beats.end(),
                        [&](const Beat& beat) { return beat.*end == frame; });
   };
-  std::string text = "frame,area,is_diastole,is_systole,volume\n";
+  std::string text = "frame,area,is_diastole,is_systole,volume,volume_ml\n";
   for (size_t i = 0; i < found.areas.size(); ++i) {
     const auto frame = static_cast<int64_t>(i);
-    text += fmt::format("{},{},{:d},{:d},{:.1f}\n", frame, found.areas[i],
-                        is(frame, &Beat::diastole), is(frame, &Beat::systole), found.volumes[i]);
+    const double ml = found.millilitres(found.volumes[i]);
+    text += fmt::format("{},{},{:d},{:d},{:.1f},{}\n", frame, found.areas[i],
+                        is(frame, &Beat::diastole), is(frame, &Beat::systole), found.volumes[i],
+                        std::isnan(ml) ? "" : fmt::format("{:.1f}", ml));
   }
   return text;
+}
+
+// ", EDV 121 mL, ESV 52 mL" of the first beat that is whole, where they are known.
+std::string volumes_text(const VideoSegmentation& found) {
+  if (found.beats.empty() || !(found.millimetres > 0)) return "";
+  const auto whole = std::find_if(found.beats.begin(), found.beats.end(),
+                                  [](const Beat& beat) { return !beat.cut; });
+  const Beat& beat = whole == found.beats.end() ? found.beats.front() : *whole;
+  const auto ml = [&](int64_t frame) {
+    return found.millilitres(found.volumes[static_cast<size_t>(frame)]);
+  };
+  return fmt::format(", EDV {:.0f} mL, ESV {:.0f} mL", ml(beat.diastole), ml(beat.systole));
 }
 
 // Rows of EchoNet's size.csv.
@@ -114,24 +132,32 @@ void segment(const SegmentOptions& options) {
   };
   for (const std::string& path : options.videos) {
     const std::string name = stem_of(path), size = options.output + "/size/" + name;
-    const VideoSegmentation found = with_code(ExitCode::data, [&] {
-      const data::VideoReader video(path);
-      bar.start(name + " segment", video.frame_count());
-      return segment_video(segmenter, video, {.batch_size = options.batch_size, .progress = step});
+    const Study study = with_code(ExitCode::data, [&] { return open_study(path); });
+    VideoSegmentation found = with_code(ExitCode::data, [&] {
+      bar.start(name + " segment", study.video.frame_count());
+      return segment_video(segmenter, study.video,
+                           {.batch_size = options.batch_size, .progress = step});
     });
+    found.millimetres = study.millimetres;
     write_file(size + ".csv", size_table(found));
     with_code(ExitCode::storage, [&] { plot_size(size + ".svg", found); });
     std::string shown = size + ".svg";
     if (options.save_video) {
       shown = overlay_path(options, path);
       bar.start(name + " overlay", static_cast<int64_t>(found.areas.size()));
-      const data::VideoReader video(path);
-      with_code(ExitCode::storage, [&] { write_overlay(shown, found, video, {}, step); });
+      const std::string film =
+          data::mp4_problem().empty() ? overlay_path(options, path, ".mp4") : "";
+      with_code(ExitCode::storage,
+                [&] { write_overlay(shown, found, study.video, {}, step, film); });
+      if (!film.empty()) shown = film;
     }
     bar.end();
-    bar.print(
-        fmt::format("{}: {} frames, {} -> {}", path, found.areas.size(), to_string(found), shown));
+    bar.print(fmt::format("{}: {} frames, {}{} -> {}", path, found.areas.size(), to_string(found),
+                          volumes_text(found), shown));
   }
+  bar.print(
+      "not known: whether each shows the four chambers from the apex, without which none of "
+      "this is right");
 }
 
 std::vector<VideoSegmentation> segment_split(const Segmenter& segmenter,

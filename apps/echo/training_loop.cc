@@ -77,7 +77,9 @@ void Totals::add(const Totals& other) {
 
 data::ChannelStatistics pixel_statistics(const std::string& data_dir, uint64_t seed) {
   return with_code(ExitCode::data, [&] {
-    const data::Echo clips(data_dir, data::EchoOptions{});
+    data::EchoOptions options;
+    options.require_traces = has_tracings(data_dir);
+    const data::Echo clips(data_dir, options);
     return data::mean_and_std(clips, "video", {.samples = 128, .seed = seed, .parallel = true});
   });
 }

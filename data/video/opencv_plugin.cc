@@ -1,5 +1,6 @@
 #include <aorta/data/video/opencv_plugin.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -88,9 +89,55 @@ int read_pixels(void* video, int channels, uint8_t* out, char* error, size_t err
   });
 }
 
-constexpr aorta_opencv_video kTable{aorta::data::kOpencvVideoVersion, open_video, close_video,
-                                    next_frame, read_pixels};
+struct Writer {
+  cv::VideoWriter file;
+  cv::Size size;
+  cv::Mat frame;
+};
+
+void* create_video(const char* path, double fps, int64_t height, int64_t width, char* error,
+                   size_t error_size) {
+  Writer* result = nullptr;
+  guarded(error, error_size, [&] {
+    const Silence silence;
+    auto writer = std::make_unique<Writer>();
+    writer->size = {static_cast<int>(width), static_cast<int>(height)};
+    if (!writer->file.open(path, cv::CAP_FFMPEG, cv::VideoWriter::fourcc('a', 'v', 'c', '1'), fps,
+                           writer->size)) {
+      put("OpenCV can't write H.264", error, error_size);
+      return -1;
+    }
+    result = writer.release();
+    return 1;
+  });
+  return result;
+}
+
+int add_frame(void* writer, const uint8_t* pixels, char* error, size_t error_size) {
+  return guarded(error, error_size, [&] {
+    auto& file = *static_cast<Writer*>(writer);
+    const cv::Mat rgb(file.size, CV_8UC3, const_cast<uint8_t*>(pixels));
+    cv::cvtColor(rgb, file.frame, cv::COLOR_RGB2BGR);
+    file.file.write(file.frame);
+    return 1;
+  });
+}
+
+void finish_video(void* writer) { delete static_cast<Writer*>(writer); }
+
+constexpr aorta_opencv_video kTable{aorta::data::kOpencvVideoVersion,
+                                    open_video,
+                                    close_video,
+                                    next_frame,
+                                    read_pixels,
+                                    create_video,
+                                    add_frame,
+                                    finish_video};
 
 }  // namespace
 
-extern "C" const aorta_opencv_video* aorta_opencv_video_table() { return &kTable; }
+extern "C" const aorta_opencv_video* aorta_opencv_video_table() {
+  // FFmpeg writes nothing to stderr either, unless somebody has asked for it.
+  setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);
+  return &kTable;
+}

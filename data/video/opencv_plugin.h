@@ -18,11 +18,18 @@ struct aorta_opencv_video {
   int (*next)(void* video, char* error, size_t error_size);
   /// The present frame, rows of pixels of 3 channels (red, green, blue) or 1: 1, or -1.
   int (*pixels)(void* video, int channels, uint8_t* out, char* error, size_t error_size);
+  /// A new file of H.264 in MP4, or null with the reason in `error`; height and width are even.
+  void* (*create)(const char* path, double fps, int64_t height, int64_t width, char* error,
+                  size_t error_size);
+  /// Appends a frame, rows of red, green and blue: 1, or -1.
+  int (*add)(void* writer, const uint8_t* pixels, char* error, size_t error_size);
+  /// Ends the file and frees the writer.
+  void (*finish)(void* writer);
 };
 
 const aorta_opencv_video* aorta_opencv_video_table();
 }
 
 namespace aorta::data {
-inline constexpr int kOpencvVideoVersion = 1;
+inline constexpr int kOpencvVideoVersion = 2;
 }

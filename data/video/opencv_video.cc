@@ -1,13 +1,13 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/bytes.h>
+#include <aorta/core/io/file.h>
+#include <aorta/data/byte_source.h>
 #include <aorta/data/stages.h>
+#include <aorta/data/video/mp4_writer.h>
 #include <aorta/data/video/opencv_plugin.h>
+#include <aorta/data/video/plugin.h>
 #include <aorta/data/video/video_backend.h>
-#include <dlfcn.h>
 #include <unistd.h>
-
-#include <cstdlib>
-#include <mutex>
 #include <vector>
 
 namespace aorta::data {
@@ -15,39 +15,33 @@ namespace {
 
 using Table = aorta_opencv_video;
 
-// Looked for at AORTA_OPENCV_PLUGIN, then beside the file that holds this function, then as the
-// loader does. The problem where it can't be had.
+// The problem where it can't be had.
 std::string load(const Table*& table) {
-  std::string path = "libaorta_opencv.so";
-  if (const char* wish = std::getenv("AORTA_OPENCV_PLUGIN"); wish && *wish) {
-    path = wish;
-    if (path == "none") return "AORTA_OPENCV_PLUGIN=none switches it off";
-  } else {
-    Dl_info info;
-    if (dladdr(reinterpret_cast<void*>(&load), &info) && info.dli_fname) {
-      const std::string self = info.dli_fname;
-      const std::string beside = self.substr(0, self.rfind('/') + 1) + path;
-      if (access(beside.c_str(), R_OK) == 0) path = beside;
-    }
-  }
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return dlerror();
-  using Entry = const Table* (*)();
-  const Entry entry = reinterpret_cast<Entry>(dlsym(library, "aorta_opencv_video_table"));
-  if (!entry) return path + " has no aorta_opencv_video_table";
-  const Table* found = entry();
-  if (found->version != kOpencvVideoVersion) return path + " is of another version of Aorta";
+  void* entry = nullptr;
+  const std::string problem =
+      find_plugin("libaorta_opencv.so", "AORTA_OPENCV_PLUGIN", "aorta_opencv_video_table", entry);
+  if (!problem.empty()) return problem;
+  const Table* found = reinterpret_cast<const Table* (*)()>(entry)();
+  if (found->version != kOpencvVideoVersion)
+    return "libaorta_opencv.so is of another version of Aorta";
   table = found;
   return "";
 }
 
+struct Loaded {
+  const Table* table = nullptr;
+  std::string problem = load(table);
+};
+
+const Loaded& loaded() {
+  static const Loaded once;
+  return once;
+}
+
 const Table& table_for(const std::string& path) {
-  static std::once_flag once;
-  static const Table* table = nullptr;
-  static std::string problem;
-  std::call_once(once, [] { problem = load(table); });
-  if (!table) fail(path, "a video that isn't Motion JPEG in AVI needs libaorta_opencv.so", problem);
-  return *table;
+  if (!loaded().table)
+    fail(path, "a video that isn't Motion JPEG in AVI needs libaorta_opencv.so", loaded().problem);
+  return *loaded().table;
 }
 
 class OpencvBackend : public VideoReader::Backend {
@@ -128,6 +122,62 @@ class OpencvBackend : public VideoReader::Backend {
 
 std::unique_ptr<VideoReader::Backend> open_by_opencv(const std::string& path) {
   return std::make_unique<OpencvBackend>(path);
+}
+
+std::string mp4_problem() { return loaded().problem; }
+
+// OpenCV's writer takes a name, and its end for the format: so the file is made beside its place.
+Mp4Writer::Mp4Writer(std::string path, int64_t height, int64_t width, double fps)
+    : path_(std::move(path)), height_(height + height % 2), width_(width + width % 2) {
+  check(height >= 2 && width >= 2 && height_ <= 16384 && width_ <= 16384, path_,
+        "MP4 video must be 2 to 16384 pixels wide and high", height, " x ", width);
+  check(fps >= 0.1 && fps <= 1000, path_, "fps must be 0.1 to 1000", fps);
+  const size_t slash = path_.rfind('/') + 1;  // 0 where there is none
+  temporary_ = path_.substr(0, slash) + "." + path_.substr(slash) + "." + std::to_string(getpid()) +
+               ".tmp.mp4";
+  char error[512] = "";
+  writer_ = table_for(path_).create(temporary_.c_str(), fps, height_, width_, error, sizeof error);
+  if (!writer_) fail(path_, "video must be writable", error);
+  pixels_.assign(static_cast<size_t>(3 * height_ * width_), 0);
+}
+
+Mp4Writer::~Mp4Writer() {
+  finish();
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void Mp4Writer::finish() {
+  if (writer_) table_for(path_).finish(writer_);
+  writer_ = nullptr;
+}
+
+void Mp4Writer::add(const ImagePlace& image) {
+  check(writer_ != nullptr, path_, "nothing can be written after close", "a frame");
+  for (int64_t y = 0; y < image.height; ++y)
+    for (int64_t x = 0; x < image.width; ++x)
+      for (int64_t c = 0; c < 3; ++c)
+        pixels_[static_cast<size_t>((y * width_ + x) * 3 + c)] =
+            image.data[(image.channels == 1 ? 0 : c) * image.channel_stride + y * image.row_stride +
+                       x * image.pixel_stride];
+  char error[512] = "";
+  if (table_for(path_).add(writer_, pixels_.data(), error, sizeof error) != 1)
+    fail(path_, "frame must be writable", error);
+}
+
+void Mp4Writer::close() {
+  finish();
+  // OpenCV doesn't say when the disk is full: a file that can't be read wasn't written.
+  const std::unique_ptr<VideoReader::Backend> written = open_by_opencv(temporary_);
+  check(written->height == height_ && written->width == width_, path_, "video must be writable",
+        "a file that can't be read");
+  io::AtomicFile file(path_);
+  const auto source = ByteSource::open(temporary_);
+  std::vector<std::byte> bytes(1 << 18);
+  for (uint64_t offset = 0; const size_t got = source->read(offset, bytes); offset += got)
+    file.write(bytes.data(), got);
+  file.commit();
+  unlink(temporary_.c_str());
+  temporary_.clear();
 }
 
 }  // namespace aorta::data

@@ -5,6 +5,8 @@
 #include <aorta/data/stages.h>
 #include <aorta/data/video/avi_format.h>
 #include <aorta/data/video/avi_writer.h>
+#include <aorta/data/video/dicom.h>
+#include <aorta/data/video/mp4_writer.h>
 #include <aorta/data/video/video_backend.h>
 
 #include <algorithm>
@@ -51,6 +53,7 @@ std::unique_ptr<VideoReader::Backend> open_video(const std::string& path) {
   const StageScope scope(Stage::open);
   auto file = ByteSource::open(path);
   check(file->size() > 0, path, "a video must not be empty", "0 bytes");
+  if (is_dicom(*file)) return open_dicom(path);
   std::string kind;
   if (is_avi(*file)) {
     AviIndex avi = parse_avi(*file);
@@ -73,10 +76,13 @@ std::unique_ptr<VideoReader::Backend> open_video(const std::string& path) {
 }  // namespace
 
 VideoReader::VideoReader(const std::string& path, ImageMode mode)
-    : backend_(open_video(path)), channels_(mode == ImageMode::gray ? 1 : 3) {
+    : VideoReader(open_video(path), mode) {}
+
+VideoReader::VideoReader(std::unique_ptr<Backend> backend, ImageMode mode)
+    : backend_(std::move(backend)), channels_(mode == ImageMode::gray ? 1 : 3) {
   // Before anybody makes room for a frame.
   constexpr int64_t kMostPixels = int64_t{1} << 27;
-  check(height() <= kMostPixels / std::max<int64_t>(width(), 1), path,
+  check(height() <= kMostPixels / std::max<int64_t>(width(), 1), path(),
         "frames must have at most 2^27 pixels", height(), " x ", width());
 }
 VideoReader::VideoReader(VideoReader&&) noexcept = default;
@@ -124,7 +130,8 @@ Tensor VideoReader::read(int64_t first, int64_t count, int64_t step) const {
 struct VideoWriter::State {
   std::string path;
   VideoWriterOptions options;
-  std::unique_ptr<AviWriter> file;  // from the first frame on
+  std::unique_ptr<AviWriter> avi;  // from the first frame on, one of the two
+  std::unique_ptr<Mp4Writer> mp4;
   int64_t height = 0;
   int64_t width = 0;
   bool closed = false;
@@ -133,7 +140,8 @@ struct VideoWriter::State {
 
 VideoWriter::VideoWriter(const std::string& path, const VideoWriterOptions& options)
     : state_(std::make_unique<State>()) {
-  check(path.ends_with(".avi"), path, "a video to write must be called .avi", io::quote(path));
+  check(path.ends_with(".avi") || path.ends_with(".mp4"), path,
+        "a video to write must be called .avi or .mp4", io::quote(path));
   check(options.quality >= 1 && options.quality <= 100, path, "quality must be 1 to 100",
         options.quality);
   state_->path = path;
@@ -151,24 +159,33 @@ void VideoWriter::write(const Tensor& frames) {
   State& state = *state_;
   const ImagePlace image = image_place("write_video", frames);
   check(!state.closed, state.path, "nothing can be written after close", "a frame");
-  if (!state.file) {
-    state.file =
-        std::make_unique<AviWriter>(state.path, image.height, image.width, state.options.fps);
+  if (!state.avi && !state.mp4) {
+    if (state.path.ends_with(".mp4"))
+      state.mp4 =
+          std::make_unique<Mp4Writer>(state.path, image.height, image.width, state.options.fps);
+    else
+      state.avi =
+          std::make_unique<AviWriter>(state.path, image.height, image.width, state.options.fps);
     state.height = image.height;
     state.width = image.width;
   }
   check(image.height == state.height && image.width == state.width, state.path,
         "frames must be of one size", frames.shape(), " after ", state.height, " x ", state.width);
+  if (state.mp4) return state.mp4->add(image);
   encode_jpeg(image, state.options.quality, state.bytes);
-  state.file->add(state.bytes);
+  state.avi->add(state.bytes);
 }
 
 void VideoWriter::close() {
   State& state = *state_;
   if (state.closed) return;
-  check(state.file != nullptr, state.path, "a video must have frames", "none");
-  state.file->close();
-  state.file.reset();
+  check(state.avi || state.mp4, state.path, "a video must have frames", "none");
+  if (state.mp4)
+    state.mp4->close();
+  else
+    state.avi->close();
+  state.avi.reset();
+  state.mp4.reset();
   state.closed = true;
 }
 

@@ -15,15 +15,19 @@ namespace aorta::data {
 ///     Tensor every_other = video.read(0, 16, 2);  // u8 (16, 3, H, W)
 ///
 /// Motion JPEG in AVI is read by the file's index: a frame costs the reading and decoding of that
-/// frame alone, and the pixels are those of OpenCV's own reader (CAP_OPENCV_MJPEG). Any other
-/// format goes through OpenCV in libaorta_opencv.so, which is loaded when it is first needed, and
-/// frame by frame from the start, since seeking isn't exact there: reading forward is cheap,
-/// reading back is not. Use a reader from one thread at a time. Errors start with the path:
-/// `a.avi: frame must be 0 to the number of frames - 1, got 57 of 57`.
+/// frame alone, and the pixels are those of OpenCV's own reader (CAP_OPENCV_MJPEG). DICOM files are
+/// read by number, too, in libaorta_dicom.so (dicom.h). Any other format goes through OpenCV in
+/// libaorta_opencv.so, which is loaded when it is first needed, and frame by frame from the start,
+/// since seeking isn't exact there: reading forward is cheap, reading back is not. Use a reader
+/// from one thread at a time. Errors start with the path: `a.avi: frame must be 0 to the number of
+/// frames - 1, got 57 of 57`.
 class VideoReader {
  public:
   /// `mode`: gray gives (1, H, W), rgb and unchanged (3, H, W).
   explicit VideoReader(const std::string& path, ImageMode mode = ImageMode::rgb);
+  class Backend;
+  /// Frames from elsewhere: a way of one's own to read them (video_backend.h).
+  explicit VideoReader(std::unique_ptr<Backend> backend, ImageMode mode = ImageMode::rgb);
   VideoReader(VideoReader&&) noexcept;
   VideoReader& operator=(VideoReader&&) noexcept;
   ~VideoReader();
@@ -45,8 +49,6 @@ class VideoReader {
   /// Writes a frame into `place`, u8 (C, H, W) with any strides that don't overlap, C = 1 or 3.
   void read_into(int64_t index, const Tensor& place) const;
 
-  class Backend;
-
  private:
   std::unique_ptr<Backend> backend_;
   int64_t channels_;
@@ -55,15 +57,16 @@ class VideoReader {
 /// How a VideoWriter writes.
 struct VideoWriterOptions {
   double fps = 50;
-  /// The quality of the JPEG images, 1 to 100; 95 is what OpenCV takes.
+  /// The quality of an AVI file's JPEG images, 1 to 100; 95 is what OpenCV takes.
   int quality = 95;
 };
 
-/// Writes a video that VideoReader, OpenCV and players read: AVI of Motion JPEG. The file appears
-/// when close() returns, whole; without it, nothing is left. At most 1 GiB.
+/// Writes a video that VideoReader, OpenCV and players read: AVI of Motion JPEG, at most 1 GiB; or,
+/// where the name says .mp4, H.264, which browsers play, by OpenCV in libaorta_opencv.so. The file
+/// appears when close() returns, whole; without it, nothing is left.
 class VideoWriter {
  public:
-  /// `path` ends with ".avi".
+  /// `path` ends with ".avi" or ".mp4".
   explicit VideoWriter(const std::string& path, const VideoWriterOptions& options = {});
   VideoWriter(VideoWriter&&) noexcept;
   VideoWriter& operator=(VideoWriter&&) noexcept;
@@ -77,6 +80,9 @@ class VideoWriter {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// Why no .mp4 file can be written; empty where libaorta_opencv.so is there.
+std::string mp4_problem();
 
 /// A whole video at once: u8 (T, C, H, W).
 void write_video(const std::string& path, const Tensor& frames,

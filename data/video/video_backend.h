@@ -19,6 +19,8 @@ class VideoReader::Backend {
   int64_t width = 0;
 };
 
+/// By DCMTK, in libaorta_dicom.so.
+std::unique_ptr<VideoReader::Backend> open_dicom(const std::string& path);
 /// By OpenCV, in libaorta_opencv.so.
 std::unique_ptr<VideoReader::Backend> open_by_opencv(const std::string& path);
 

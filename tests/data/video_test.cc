@@ -136,8 +136,8 @@ TEST(VideoWriter, WritesGray) {
 
 TEST(VideoWriter, SaysWhatIsWrong) {
   const TestFolder folder;
-  EXPECT_EQ(error_of([] { VideoWriter("a.mp4"); }),
-            "a.mp4: a video to write must be called .avi, got \"a.mp4\"");
+  EXPECT_EQ(error_of([] { VideoWriter("a.mov"); }),
+            "a.mov: a video to write must be called .avi or .mp4, got \"a.mov\"");
   const std::string path = folder.file("a.avi");
   EXPECT_EQ(error_of([&] { VideoWriter(path, {.quality = 101}); }),
             path + ": quality must be 1 to 100, got 101");

@@ -1,5 +1,6 @@
 #include <aorta/core/check.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/data/images/animated_png.h>
 #include <aorta/data/images/png.h>
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
@@ -282,6 +283,41 @@ TEST(Page, IsSavedWholeOrNotAtAll) {
   EXPECT_NE(error_of([&] { page.save(folder / "none" / "report.html"); }), "no error");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
   std::filesystem::remove_all(folder);
+}
+
+// Chunks as the PNG specification has them, and a first frame that any reader shows.
+TEST(Page, FilmsAreAnimatedPictures) {
+  Tensor frames = zeros({3, 3, 4, 6}, {.dtype = u8});
+  for (int64_t i = 0; i < 3; ++i) frames[i].fill_(40 * (i + 1));
+  const Tensor file = data::encode_animated_png(frames, 25);
+  const std::string bytes(reinterpret_cast<const char*>(file.data<uint8_t>()),
+                          static_cast<size_t>(file.numel()));
+  std::vector<std::string> names;
+  std::vector<uint32_t> numbers;  // of fcTL and fdAT
+  for (size_t at = 8; at < bytes.size();) {
+    const auto u32 = [&](size_t place) {
+      uint32_t value = 0;
+      for (size_t k = 0; k < 4; ++k) value = value << 8 | static_cast<uint8_t>(bytes[place + k]);
+      return value;
+    };
+    const std::string name = bytes.substr(at + 4, 4);
+    if (names.empty() || names.back() != name) names.push_back(name);
+    if (name == "acTL") EXPECT_EQ(u32(at + 8), 3u);
+    if (name == "fcTL" || name == "fdAT") numbers.push_back(u32(at + 8));
+    if (name == "fcTL") EXPECT_EQ(u32(at + 28), 40u << 16 | 1000u);  // 40 of 1000 parts of a second
+    at += 12 + u32(at);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"IHDR", "acTL", "fcTL", "IDAT", "fcTL", "fdAT", "fcTL",
+                                             "fdAT", "IEND"}));
+  for (size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(numbers[i], i);
+  EXPECT_EQ(data::decode_png(std::as_bytes(std::span(bytes))).to_vector<int>(),
+            frames[0].to_vector<int>());
+  Page page("a");
+  page.films({{.frames = frames, .fps = 25, .caption = "beat"}});
+  EXPECT_NE(page.html().find("<img width=\"6\" height=\"4\" alt=\"beat\" src=\"data:image/png"),
+            std::string::npos);
+  EXPECT_EQ(error_of([&] { page.films({{.frames = frames[0], .fps = 25}}); }),
+            "page: film must be u8 (T, 1|3, H, W), got u8 [3,4,6]");
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ import time
 ECHO_TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "apps", "echo")
 sys.path.insert(0, ECHO_TESTS)
 import bad_input_files as files  # noqa: E402
+import dicom_files  # noqa: E402
 import bad_input_case  # noqa: E402  (reads sys.argv)
 from bad_input_case import ECHO, LIMIT, MODEL, Case  # noqa: E402
 
@@ -127,6 +128,7 @@ class Attack:
                 ["segment", "--weights", shared, "--output", case.path("segmented"), video],
                 ["data", "check", "--data_dir", data],
                 ["synth", "--train", "2", "--val", "1", "--test", "1", "--frames", "8", "--output", case.path("made")],
+                ["import", video, "--output", case.path("imported")],
                 ["export", "--weights", shared, "--output", case.path("out.safetensors")], ["doctor"]]
 
     def run_command(self, arguments, **how):
@@ -207,6 +209,16 @@ class Attack:
         self.judge(self.run_command(self.random.choice((
             ["data", "check", "--data_dir", self.case.data_folder], self.case.train_arguments("--max_steps", "1"),
             ["segment", "--weights", Case.shared + "/run", "--output", self.case.path("s"), self.case.data.video()]))))
+
+    def dicom(self):
+        picture = dicom_files.Picture(height=60, width=80, apex=(40, 4), radius=50)
+        content = dicom_files.dicom(picture.frames(3), rle=self.random.random() < 0.5,
+                                    regions=[dicom_files.region((0, 0, 79, 59))])
+        path = self.case.path("a.dcm")
+        files.write(path, self.damage(content))
+        self.judge(self.run_command(self.random.choice((
+            ["import", path, "--output", self.case.path("imported")],
+            ["segment", "--weights", Case.shared + "/run", "--output", self.case.path("s"), path]))))
 
     def some_sizes(self):
         sizes = (0, 1, 8, 113, 4096, 65535, 2 ** 31 - 1)
@@ -331,7 +343,7 @@ class Attack:
 
 # Often what is cheap and finds much.
 ATTACKS = (["call"] * 6 + ["limit"] * 5 + ["table"] * 4 + ["arguments"] * 4 + ["weights"] * 3 + ["checkpoint"] * 2 +
-           ["video"] * 2 + ["config"] * 2 + ["kill"] * 2 + ["interrupt"] * 2 + ["worker"] + ["disk"])
+           ["video"] * 2 + ["dicom"] * 2 + ["config"] * 2 + ["kill"] * 2 + ["interrupt"] * 2 + ["worker"] + ["disk"])
 
 
 class Siege:

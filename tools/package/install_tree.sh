@@ -29,6 +29,7 @@ for file; do
     */libaorta_cuda.so) copy "$file" "$root/lib/libaorta_cuda.so" ;;
     */libaorta_mpi.so) copy "$file" "$root/lib/libaorta_mpi.so" ;;
     */libaorta_opencv.so) copy "$file" "$root/lib/libaorta_opencv.so" ;;
+    */libaorta_dicom.so) copy "$file" "$root/lib/libaorta_dicom.so" ;;
     */aorta-echo) copy "$file" "$root/bin/aorta-echo" ;;
     README.md) copy "$file" "$root/share/doc/aorta/README.md" ;;
     examples/*) copy "$file" "$root/share/aorta/$file" ;;

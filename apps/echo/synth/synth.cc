@@ -1,8 +1,8 @@
 #include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/folder_in_making.h>
 #include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/synth/speckle.h>
 #include <aorta/apps/echo/synth/synth.h>
-#include <aorta/core/io/bytes.h>
 #include <aorta/core/io/file.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/view.h>
@@ -12,13 +12,10 @@
 
 #include <fmt/core.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <mutex>
-#include <system_error>
 
 namespace aorta::echo {
 namespace {
@@ -123,79 +120,6 @@ void check_options(const SynthOptions& options) {
                       std::max(kMostFrames, least), options.frames));
 }
 
-Failure storage_failure(const std::string& path, const std::string& rule,
-                        const std::error_code& error) {
-  return Failure(ExitCode::storage, path + ": " + rule + ", got " + error.message());
-}
-
-// What may be replaced: nothing, or the files of a data set.
-void check_replaceable(const fs::path& folder, bool overwrite) {
-  std::error_code error;
-  const fs::file_status status = fs::status(folder, error);
-  if (status.type() == fs::file_type::not_found) return;
-  if (status.type() == fs::file_type::none)
-    throw storage_failure(folder.string(), "output must be a folder that can be read", error);
-  if (status.type() != fs::file_type::directory)
-    throw Failure(ExitCode::storage, folder.string() + ": output must be a folder, got a file");
-  io::remove_abandoned(folder.string());
-  fs::directory_iterator entry(folder, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (!overwrite)
-      throw Failure(ExitCode::storage, folder.string() +
-                                           ": output must be new or empty (--overwrite replaces a "
-                                           "data set), got a folder with " +
-                                           io::quote(name));
-    if (name != "FileList.csv" && name != "VolumeTracings.csv" && name != "Videos")
-      throw Failure(ExitCode::storage, folder.string() +
-                                           ": --overwrite replaces data sets only, got a folder "
-                                           "with " +
-                                           io::quote(name));
-  }
-  if (error)
-    throw storage_failure(folder.string(), "output must be a folder that can be read", error);
-}
-
-// A folder beside the output, renamed to it when all is written, else removed.
-class FolderInMaking {
- public:
-  explicit FolderInMaking(fs::path output) : output_(std::move(output)) {
-    if (output_.filename().empty()) output_ = output_.parent_path();  // "folder/"
-    beside_ = output_.parent_path() /
-              fmt::format(".{}.{}", output_.filename().string(), static_cast<int>(getpid()));
-    std::error_code error;
-    fs::create_directories(path() / "Videos", error);
-    if (error) throw storage_failure(output_.string(), "output must be a folder to write", error);
-  }
-  FolderInMaking(const FolderInMaking&) = delete;
-  FolderInMaking& operator=(const FolderInMaking&) = delete;
-  ~FolderInMaking() {
-    std::error_code ignored;
-    fs::remove_all(path(), ignored);
-  }
-
-  fs::path path() const { return fs::path(beside_).concat(".tmp"); }
-
-  // The folder that is there is set aside until the new one has its name.
-  void commit() {
-    std::error_code error;
-    const fs::path old = fs::path(beside_).concat(".old");
-    const bool replaces = fs::exists(output_, error);
-    if (replaces) fs::rename(output_, old, error);
-    if (!error) fs::rename(path(), output_, error);
-    if (error) {
-      std::error_code ignored;
-      if (replaces && !fs::exists(output_, ignored)) fs::rename(old, output_, ignored);
-      throw storage_failure(output_.string(), "output must be a folder to write", error);
-    }
-    if (replaces) fs::remove_all(old, error);
-  }
-
- private:
-  fs::path output_;
-  fs::path beside_;
-};
-
 void append_tracing(std::string& rows, const std::string& name, const Tracing& tracing,
                     int64_t frame) {
   const auto row = [&](Place a, Place b) {
@@ -285,7 +209,8 @@ SyntheticVideo synthetic_video(uint64_t seed, int64_t number, int64_t frames, do
 
 void synth(const SynthOptions& options) {
   check_options(options);
-  check_replaceable(options.output, options.overwrite);
+  check_replaceable(options.output, options.overwrite,
+                    {"FileList.csv", "VolumeTracings.csv", "Videos"});
   catch_interrupts();
   FolderInMaking folder(options.output);
   report::ProgressBar bar;

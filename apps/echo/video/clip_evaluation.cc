@@ -80,11 +80,17 @@ std::string unit_of(const std::string& task) {
   return task == "EF" ? "%" : task == "EDV" || task == "ESV" ? "mL" : "";
 }
 
+data::EchoOptions clip_options(const std::string& data_dir, data::EchoSplit split) {
+  data::EchoOptions options;
+  options.split = split;
+  options.require_traces = has_tracings(data_dir);
+  return options;
+}
+
 ClipEvaluation evaluate_clips(const Regressor& regressor, const std::string& data_dir,
                               data::EchoSplit split, const ClipEvaluationSettings& settings) {
   // The whole video is read once; its clips are made of it.
-  data::EchoOptions options;
-  options.split = split;
+  data::EchoOptions options = clip_options(data_dir, split);
   options.targets = {regressor.task};
   options.length = 0;
   options.max_length = 0;

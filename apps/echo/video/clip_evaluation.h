@@ -43,6 +43,10 @@ struct ClipEvaluationSettings {
   std::function<void(int64_t done, int64_t count)> progress = nullptr;
 };
 
+/// The videos of a split: those that are traced alone, as in EchoNet, but all of a folder that has
+/// no VolumeTracings.csv.
+data::EchoOptions clip_options(const std::string& data_dir, data::EchoSplit split);
+
 /// Every clip of every video of a split, where the regressor's network lies. Throws what the data
 /// set and its loader throw.
 ClipEvaluation evaluate_clips(const Regressor& regressor, const std::string& data_dir,

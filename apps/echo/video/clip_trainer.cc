@@ -3,6 +3,7 @@
 #include <aorta/apps/echo/device.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/recipe.h>
+#include <aorta/apps/echo/video/clip_evaluation.h>
 #include <aorta/apps/echo/video/clip_trainer.h>
 #include <aorta/core/io/bytes.h>
 
@@ -44,8 +45,7 @@ Regressor initial_regressor(const VideoOptions& options, const State* checkpoint
 
 std::shared_ptr<const data::Echo> echo_clips(const std::string& data_dir, data::EchoSplit split,
                                              const Regressor& regressor, int64_t pad) {
-  data::EchoOptions options;
-  options.split = split;
+  data::EchoOptions options = clip_options(data_dir, split);
   options.targets = {"Filename", regressor.task};
   options.length = regressor.frames;
   options.period = regressor.period;
@@ -59,8 +59,7 @@ std::shared_ptr<const data::Echo> echo_clips(const std::string& data_dir, data::
 std::vector<float> told_values(const std::string& data_dir, data::EchoSplit split,
                                const std::string& task) {
   return with_code(ExitCode::data, [&] {
-    data::EchoOptions options;
-    options.split = split;
+    data::EchoOptions options = clip_options(data_dir, split);
     options.targets = {task};
     options.video = false;
     const data::Echo videos(data_dir, options);

@@ -18,12 +18,13 @@ import bad_input_case
 from bad_input_case import LEFT_OUT, ROWS, Case, SharedData
 import bad_data
 import bad_faults
+import bad_imports
 import bad_runs
 import bad_ranks
 import bad_flags
 
 PAGE = "docs/echo_errors.md"
-INPUTS = 88  # numbers of the table
+INPUTS = 90  # numbers of the table
 FORBIDDEN = ("terminate called", "Sanitizer", "Segmentation", "Traceback", "core dumped", "runtime error:", "libgomp", "filesystem error", "got Success")
 
 

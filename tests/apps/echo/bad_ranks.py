@@ -37,7 +37,7 @@ def _(case):
     return case.finish_ranks(case.start_ranks(arguments, arguments + ["--model_name", "unet"]))
 
 
-@row(88, "the records of ranks where there are none", 4,
+@row(90, "the records of ranks where there are none", 4,
      "RUN/ranks: there must be records of ranks, as a run of several processes leaves when it fails, got none", "ranks")
 def _(case):
     return case.echo("ranks", case.begun().run_folder)

@@ -33,7 +33,7 @@ TEST(Doctor, LooksAtEverythingAndHasAFixForWhatIsNotWell) {
   }
   EXPECT_EQ(names, (std::vector<std::string>{"CPU", "threads", "memory", "shared memory",
                                              "open files", "disk", "GPU", "CUDA", "libjpeg-turbo",
-                                             "libpng", "zlib", "OpenCV", "AORTA_ECHO"}));
+                                             "libpng", "zlib", "OpenCV", "DCMTK", "AORTA_ECHO"}));
   EXPECT_TRUE(found("zlib").text.starts_with("1.")) << found("zlib").text;
   EXPECT_NE(found("libjpeg-turbo").text.find("libjpeg.so"), std::string::npos);
   EXPECT_EQ(found("shared memory").status, Status::ok);

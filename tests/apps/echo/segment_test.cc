@@ -290,8 +290,8 @@ TEST_F(SegmentCommand, WritesAVideoATableAndAPlot) {
   segment(options);
   const data::CsvTable table = data::read_csv(folder.file("out/size/a.csv"));
   ASSERT_EQ(table.rows(), 3);
-  EXPECT_EQ(table.columns(),
-            (std::vector<std::string>{"frame", "area", "is_diastole", "is_systole", "volume"}));
+  EXPECT_EQ(table.columns(), (std::vector<std::string>{"frame", "area", "is_diastole", "is_systole",
+                                                       "volume", "volume_ml"}));
   EXPECT_EQ(data::VideoReader(folder.file("out/a_segmented.avi")).frame_count(), 3);
   EXPECT_TRUE(std::filesystem::exists(folder.file("out/size/a.svg")));
   EXPECT_EQ(code_of("is there already; --overwrite replaces it"), ExitCode::storage);
