@@ -17,12 +17,17 @@
 #include <aorta/nn/recurrent.h>
 #include <aorta/nn/upsample.h>
 #include <aorta/optim/adadelta.h>
+#include <aorta/optim/adafactor.h>
 #include <aorta/optim/adagrad.h>
 #include <aorta/optim/adam.h>
 #include <aorta/optim/adamax.h>
+#include <aorta/optim/asgd.h>
+#include <aorta/optim/muon.h>
 #include <aorta/optim/nadam.h>
 #include <aorta/optim/plateau.h>
+#include <aorta/optim/radam.h>
 #include <aorta/optim/rmsprop.h>
+#include <aorta/optim/rprop.h>
 #include <aorta/optim/schedules.h>
 #include <aorta/optim/sgd.h>
 
@@ -222,6 +227,11 @@ void add_training(std::vector<Target>& targets) {
                      of("Adamax", step<Adamax, AdamaxOptions>),
                      of("NAdam", step<NAdam, NAdamOptions>),
                      of("RMSprop", step<RMSprop, RMSpropOptions>),
+                     of("RAdam", step<RAdam, RAdamOptions>),
+                     of("Rprop", step<Rprop, RpropOptions>),
+                     of("ASGD", step<ASGD, ASGDOptions>),
+                     of("Adafactor", step<Adafactor, AdafactorOptions>),
+                     of("Muon", step<Muon, MuonOptions>),
                      of("StepLR", schedule<StepLR>),
                      of("MultiStepLR", schedule<MultiStepLR>),
                      of("ConstantLR", schedule<ConstantLR>),
