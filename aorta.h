@@ -101,6 +101,7 @@
 #include <aorta/nn/pooling.h>                  // IWYU pragma: export
 #include <aorta/nn/recurrent.h>                // IWYU pragma: export
 #include <aorta/nn/summary.h>                  // IWYU pragma: export
+#include <aorta/nn/transformer.h>              // IWYU pragma: export
 #include <aorta/nn/upsample.h>                 // IWYU pragma: export
 #include <aorta/optim/adadelta.h>              // IWYU pragma: export
 #include <aorta/optim/adafactor.h>             // IWYU pragma: export

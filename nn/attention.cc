@@ -149,22 +149,14 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
     masks.attn_mask = triu(
         ones({call.length, call.keys}, {.dtype = DType::boolean, .device = query.device()}), 1);
   }
-  const auto part = [&](const Tensor& own, int64_t i) {
-    return own.defined() ? Tensor(own) : in_proj_weight.narrow(0, i * embed_dim, embed_dim);
-  };
-  const auto bias = [&](int64_t i) {
-    return options.bias ? in_proj_bias.narrow(0, i * embed_dim, embed_dim) : Tensor();
-  };
   Tensor q, k, v;
   if (in_proj_weight.defined() && query.is_same(key) && query.is_same(value)) {
     const Tensors parts = chunk(linear(q_in, in_proj_weight, in_proj_bias), 3, -1);
-    q = parts[0], k = parts[1], v = parts[2];
+    q = heads_of(parts[0], num_heads), k = heads_of(parts[1], num_heads);
+    v = heads_of(parts[2], num_heads);
   } else {
-    q = linear(q_in, part(q_proj_weight, 0), bias(0));
-    k = linear(k_in, part(k_proj_weight, 1), bias(1));
-    v = linear(v_in, part(v_proj_weight, 2), bias(2));
+    q = projected(q_in, 0), k = projected(k_in, 1), v = projected(v_in, 2);
   }
-  q = heads_of(q, num_heads), k = heads_of(k, num_heads), v = heads_of(v, num_heads);
   const Tensor mask = mask_of(masks, call, num_heads, q.dtype());
   const double p = is_training() ? options.dropout : 0;
 
@@ -182,12 +174,75 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
     attended = scaled_dot_product_attention(
         q, k, v, {.attn_mask = mask, .dropout_p = p, .is_causal = causal_op});
   }
-  attended = attended.transpose(1, 2).reshape({call.batch, call.length, embed_dim});
-  const Tensor output = out_proj(attended);
-  result.output = unbatched             ? output.squeeze(0)
-                  : options.batch_first ? output
-                                        : output.transpose(0, 1);
+  result.output = merged(attended, unbatched);
   return result;
+}
+
+Tensor MultiheadAttention::projected(const Tensor& x, int64_t i) const {
+  const Tensor& own = i == 0   ? static_cast<const Tensor&>(q_proj_weight)
+                      : i == 1 ? static_cast<const Tensor&>(k_proj_weight)
+                               : static_cast<const Tensor&>(v_proj_weight);
+  const Tensor weight = own.defined() ? own : in_proj_weight.narrow(0, i * embed_dim, embed_dim);
+  const Tensor bias = options.bias ? in_proj_bias.narrow(0, i * embed_dim, embed_dim) : Tensor();
+  return heads_of(linear(x, weight, bias), num_heads);
+}
+
+Tensor MultiheadAttention::merged(const Tensor& attended, bool unbatched) const {
+  const Tensor output =
+      out_proj(attended.transpose(1, 2).reshape({attended.size(0), attended.size(2), embed_dim}));
+  return unbatched ? output.squeeze(0) : options.batch_first ? output : output.transpose(0, 1);
+}
+
+Tensor MultiheadAttention::step(const Tensor& query, AttentionCache& cache) const {
+  const char* const op = "MultiheadAttention";
+  const bool unbatched = query.dim() == 2;
+  check(unbatched || query.dim() == 3, op, "query must be (L, N, E) or (L, E)", query.shape());
+  check(query.size(-1) == embed_dim && options.kdim == embed_dim && options.vdim == embed_dim, op,
+        "self-attention needs one number of features", query.size(-1), ", ", options.kdim, ", ",
+        options.vdim);
+  const Tensor x = batch_in_front(query, unbatched, options.batch_first);
+  const Tensor q = projected(x, 0);
+  Tensor k = projected(x, 1), v = projected(x, 2);
+  if (cache.keys.defined()) {
+    check(cache.keys.size(0) == k.size(0), op, "the cache must be of the same batch",
+          cache.keys.size(0), " for ", k.size(0));
+    k = cat({cache.keys, k}, 2), v = cat({cache.values, v}, 2);
+  }
+  const int64_t length = q.size(2), keys = k.size(2);
+  Tensor mask;
+  if (length > 1) {
+    mask = additive(triu(ones({length, keys}, {.dtype = DType::boolean, .device = q.device()}),
+                         keys - length + 1),
+                    q.dtype());
+  }
+  cache = {k, v};
+  const double p = is_training() ? options.dropout : 0;
+  return merged(scaled_dot_product_attention(q, k, v, {.attn_mask = mask, .dropout_p = p}),
+                unbatched);
+}
+
+Tensor MultiheadAttention::look(const Tensor& query, const Tensor& memory, AttentionCache& cache,
+                                const Tensor& key_padding_mask) const {
+  const char* const op = "MultiheadAttention";
+  const bool unbatched = query.dim() == 2;
+  check((unbatched || query.dim() == 3) && memory.dim() == query.dim(), op,
+        "query and memory must be (L, N, E) or (L, E)", query.shape(), " and ", memory.shape());
+  check(query.size(-1) == embed_dim && memory.size(-1) == options.kdim &&
+            memory.size(-1) == options.vdim,
+        op, "features must be embed_dim, kdim and vdim", query.size(-1), ", ", memory.size(-1));
+  if (!cache.keys.defined()) {
+    const Tensor x = batch_in_front(memory, unbatched, options.batch_first);
+    cache = {projected(x, 1), projected(x, 2)};
+  }
+  const Tensor q = projected(batch_in_front(query, unbatched, options.batch_first), 0);
+  const Call call{q.size(0), q.size(2), cache.length()};
+  check(cache.keys.size(0) == call.batch, op, "the cache must be of the same batch",
+        cache.keys.size(0), " for ", call.batch);
+  const Tensor mask = mask_of({.key_padding_mask = key_padding_mask}, call, num_heads, q.dtype());
+  const double p = is_training() ? options.dropout : 0;
+  return merged(scaled_dot_product_attention(q, cache.keys, cache.values,
+                                             {.attn_mask = mask, .dropout_p = p}),
+                unbatched);
 }
 
 AttentionOutput MultiheadAttention::operator()(const Tensor& query, const Tensor& key,
@@ -232,10 +287,6 @@ TransformerEncoderLayer::TransformerEncoderLayer(Module& owner, const char* name
   join(owner, name);
 }
 
-Tensor TransformerEncoderLayer::attend(const Tensor& x, const AttentionMasks& masks) const {
-  return dropout1(self_attn(x, x, x, masks, false).output);
-}
-
 Tensor TransformerEncoderLayer::feed_forward(const Tensor& x) const {
   const Tensor hidden = linear1(x);
   const Tensor active =
@@ -243,13 +294,21 @@ Tensor TransformerEncoderLayer::feed_forward(const Tensor& x) const {
   return dropout2(linear2(dropout(active)));
 }
 
-Tensor TransformerEncoderLayer::forward(const Tensor& source, const AttentionMasks& masks) const {
+template <class Attend>
+Tensor TransformerEncoderLayer::run(const Tensor& source, const Attend& attend) const {
   if (options.norm_first) {
-    const Tensor x = source + attend(norm1(source), masks);
+    const Tensor x = source + dropout1(attend(norm1(source)));
     return x + feed_forward(norm2(x));
   }
-  const Tensor x = norm1(source + attend(source, masks));
+  const Tensor x = norm1(source + dropout1(attend(source)));
   return norm2(x + feed_forward(x));
+}
+
+Tensor TransformerEncoderLayer::forward(const Tensor& source, const AttentionMasks& masks) const {
+  return run(source, [&](const Tensor& x) { return self_attn(x, x, x, masks, false).output; });
+}
+Tensor TransformerEncoderLayer::step(const Tensor& source, AttentionCache& cache) const {
+  return run(source, [&](const Tensor& x) { return self_attn.step(x, cache); });
 }
 
 Tensor TransformerEncoderLayer::forward(const Tensor& source) const { return forward(source, {}); }

@@ -15,6 +15,7 @@
 #include <aorta/nn/padding.h>
 #include <aorta/nn/pooling.h>
 #include <aorta/nn/recurrent.h>
+#include <aorta/nn/transformer.h>
 #include <aorta/nn/upsample.h>
 #include <aorta/optim/adadelta.h>
 #include <aorta/optim/adafactor.h>
@@ -171,6 +172,36 @@ void add_layers(std::vector<Target>& targets) {
               +[](int64_t model, int64_t heads, const TransformerEncoderLayerOptions& o, const T& x,
                   const AttentionMasks& masks) {
                 return TransformerEncoderLayer(model, heads, o)(x, masks);
+              }),
+          random_of(
+              "TransformerDecoderLayer",
+              +[](int64_t model, int64_t heads, const TransformerDecoderLayerOptions& o, const T& x,
+                  const T& memory, const DecoderMasks& masks) {
+                return TransformerDecoderLayer(model, heads, o)(x, memory, masks);
+              }),
+          random_of(
+              "TransformerEncoder",
+              +[](int64_t heads, int64_t layers, const TransformerEncoderLayerOptions& o,
+                  const T& x, const AttentionMasks& masks) {
+                const TransformerEncoderLayer layer(x.size(-1), heads, o);
+                return TransformerEncoder(layer, layers % 4)(x, masks);
+              }),
+          random_of(
+              "TransformerDecoder",
+              +[](int64_t heads, int64_t layers, const TransformerDecoderLayerOptions& o,
+                  const T& x, const T& memory, const DecoderMasks& masks) {
+                const TransformerDecoderLayer layer(x.size(-1), heads, o);
+                return TransformerDecoder(layer, layers % 4)(x, memory, masks);
+              }),
+          random_of(
+              "Transformer",
+              +[](int64_t model, int64_t heads, int64_t layers, const T& x, const T& target,
+                  const TransformerMasks& masks) {
+                return Transformer({.d_model = model,
+                                    .nhead = heads,
+                                    .num_encoder_layers = layers % 4,
+                                    .num_decoder_layers = 1,
+                                    .dim_feedforward = 8})(x, target, masks);
               }),
           of(
               "models::make",
