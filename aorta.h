@@ -29,6 +29,8 @@
 #include <aorta/core/ops/indexing.h>           // IWYU pragma: export
 #include <aorta/core/ops/interpolate.h>        // IWYU pragma: export
 #include <aorta/core/ops/join.h>               // IWYU pragma: export
+#include <aorta/core/ops/linalg.h>             // IWYU pragma: export
+#include <aorta/core/ops/linalg_norms.h>       // IWYU pragma: export
 #include <aorta/core/ops/loss.h>               // IWYU pragma: export
 #include <aorta/core/ops/matmul.h>             // IWYU pragma: export
 #include <aorta/core/ops/nan.h>                // IWYU pragma: export
