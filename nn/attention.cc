@@ -75,6 +75,8 @@ MultiheadAttentionOptions resolved(MultiheadAttentionOptions options, int64_t fe
   return options;
 }
 
+Tensor batched(const Tensor& x, bool unbatched) { return unbatched ? x.unsqueeze(0) : x; }
+
 // (N, L, E), or (L, N, E) without batch_first, -> (N, heads, L, E / heads): a view.
 Tensor heads_of(const Tensor& x, int64_t heads, bool batch_first) {
   const Tensor parts = x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads});
@@ -138,8 +140,8 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
   check(!given.is_causal || !given.attn_mask.defined(), op,
         "is_causal and attn_mask exclude each other", "both");
   const bool batch_first = unbatched || options.batch_first;
-  const auto batched = [&](const Tensor& x) { return unbatched ? x.unsqueeze(0) : x; };
-  const Tensor q_in = batched(query), k_in = batched(key), v_in = batched(value);
+  const Tensor q_in = batched(query, unbatched), k_in = batched(key, unbatched);
+  const Tensor v_in = batched(value, unbatched);
   const int n = batch_first ? 0 : 1;  // the dimension of the batch
   const Call call{q_in.size(n), q_in.size(1 - n), k_in.size(1 - n)};
   check(k_in.size(n) == call.batch && v_in.size(n) == call.batch && v_in.size(1 - n) == call.keys,
@@ -152,24 +154,17 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
     masks.attn_mask = triu(
         ones({call.length, call.keys}, {.dtype = DType::boolean, .device = query.device()}), 1);
   }
-  const auto part = [&](const Tensor& own, int64_t i) {
-    return own.defined() ? Tensor(own) : in_proj_weight.narrow(0, i * embed_dim, embed_dim);
-  };
-  const auto bias = [&](int64_t i) {
-    return options.bias ? in_proj_bias.narrow(0, i * embed_dim, embed_dim) : Tensor();
-  };
   Tensor q, k, v;
   if (in_proj_weight.defined() && query.is_same(key) && query.is_same(value)) {
     const Tensors parts = chunk(linear(q_in, in_proj_weight, in_proj_bias), 3, -1);
-    q = parts[0], k = parts[1], v = parts[2];
+    q = heads_of(parts[0], num_heads, batch_first);
+    k = heads_of(parts[1], num_heads, batch_first);
+    v = heads_of(parts[2], num_heads, batch_first);
   } else {
-    q = linear(q_in, part(q_proj_weight, 0), bias(0));
-    k = linear(k_in, part(k_proj_weight, 1), bias(1));
-    v = linear(v_in, part(v_proj_weight, 2), bias(2));
+    q = projected(q_in, 0, unbatched);
+    k = projected(k_in, 1, unbatched);
+    v = projected(v_in, 2, unbatched);
   }
-  q = heads_of(q, num_heads, batch_first);
-  k = heads_of(k, num_heads, batch_first);
-  v = heads_of(v, num_heads, batch_first);
   const Tensor mask = mask_of(masks, call, num_heads, q.dtype());
   const double p = is_training() ? options.dropout : 0;
 
@@ -187,9 +182,74 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
     attended = scaled_dot_product_attention(
         q, k, v, {.attn_mask = mask, .dropout_p = p, .is_causal = causal_op});
   }
-  const Tensor output = out_proj(joined_heads(attended, batch_first));
-  result.output = unbatched ? output.squeeze(0) : output;
+  result.output = merged(attended, unbatched);
   return result;
+}
+
+Tensor MultiheadAttention::projected(const Tensor& x, int64_t i, bool unbatched) const {
+  const Tensor& own = i == 0   ? static_cast<const Tensor&>(q_proj_weight)
+                      : i == 1 ? static_cast<const Tensor&>(k_proj_weight)
+                               : static_cast<const Tensor&>(v_proj_weight);
+  const Tensor weight = own.defined() ? own : in_proj_weight.narrow(0, i * embed_dim, embed_dim);
+  const Tensor bias = options.bias ? in_proj_bias.narrow(0, i * embed_dim, embed_dim) : Tensor();
+  return heads_of(linear(x, weight, bias), num_heads, unbatched || options.batch_first);
+}
+
+Tensor MultiheadAttention::merged(const Tensor& attended, bool unbatched) const {
+  const Tensor output = out_proj(joined_heads(attended, unbatched || options.batch_first));
+  return unbatched ? output.squeeze(0) : output;
+}
+
+Tensor MultiheadAttention::step(const Tensor& query, AttentionCache& cache) const {
+  const char* const op = "MultiheadAttention";
+  const bool unbatched = query.dim() == 2;
+  check(unbatched || query.dim() == 3, op, "query must be (L, N, E) or (L, E)", query.shape());
+  check(query.size(-1) == embed_dim && options.kdim == embed_dim && options.vdim == embed_dim, op,
+        "self-attention needs one number of features", query.size(-1), ", ", options.kdim, ", ",
+        options.vdim);
+  const Tensor x = batched(query, unbatched);
+  const Tensor q = projected(x, 0, unbatched);
+  Tensor k = projected(x, 1, unbatched), v = projected(x, 2, unbatched);
+  if (cache.keys.defined()) {
+    check(cache.keys.size(0) == k.size(0), op, "the cache must be of the same batch",
+          cache.keys.size(0), " for ", k.size(0));
+    k = cat({cache.keys, k}, 2), v = cat({cache.values, v}, 2);
+  }
+  const int64_t length = q.size(2), keys = k.size(2);
+  Tensor mask;
+  if (length > 1) {
+    mask = additive(triu(ones({length, keys}, {.dtype = DType::boolean, .device = q.device()}),
+                         keys - length + 1),
+                    q.dtype());
+  }
+  cache = {k, v};
+  const double p = is_training() ? options.dropout : 0;
+  return merged(scaled_dot_product_attention(q, k, v, {.attn_mask = mask, .dropout_p = p}),
+                unbatched);
+}
+
+Tensor MultiheadAttention::look(const Tensor& query, const Tensor& memory, AttentionCache& cache,
+                                const Tensor& key_padding_mask) const {
+  const char* const op = "MultiheadAttention";
+  const bool unbatched = query.dim() == 2;
+  check((unbatched || query.dim() == 3) && memory.dim() == query.dim(), op,
+        "query and memory must be (L, N, E) or (L, E)", query.shape(), " and ", memory.shape());
+  check(query.size(-1) == embed_dim && memory.size(-1) == options.kdim &&
+            memory.size(-1) == options.vdim,
+        op, "features must be embed_dim, kdim and vdim", query.size(-1), ", ", memory.size(-1));
+  if (!cache.keys.defined()) {
+    const Tensor x = batched(memory, unbatched);
+    cache = {projected(x, 1, unbatched), projected(x, 2, unbatched)};
+  }
+  const Tensor q = projected(batched(query, unbatched), 0, unbatched);
+  const Call call{q.size(0), q.size(2), cache.length()};
+  check(cache.keys.size(0) == call.batch, op, "the cache must be of the same batch",
+        cache.keys.size(0), " for ", call.batch);
+  const Tensor mask = mask_of({.key_padding_mask = key_padding_mask}, call, num_heads, q.dtype());
+  const double p = is_training() ? options.dropout : 0;
+  return merged(scaled_dot_product_attention(q, cache.keys, cache.values,
+                                             {.attn_mask = mask, .dropout_p = p}),
+                unbatched);
 }
 
 AttentionOutput MultiheadAttention::operator()(const Tensor& query, const Tensor& key,
@@ -234,10 +294,6 @@ TransformerEncoderLayer::TransformerEncoderLayer(Module& owner, const char* name
   join(owner, name);
 }
 
-Tensor TransformerEncoderLayer::attend(const Tensor& x, const AttentionMasks& masks) const {
-  return dropout1(self_attn(x, x, x, masks, false).output);
-}
-
 Tensor TransformerEncoderLayer::feed_forward(const Tensor& x) const {
   const Tensor hidden = linear1(x);
   const Tensor active =
@@ -245,13 +301,21 @@ Tensor TransformerEncoderLayer::feed_forward(const Tensor& x) const {
   return dropout2(linear2(dropout(active)));
 }
 
-Tensor TransformerEncoderLayer::forward(const Tensor& source, const AttentionMasks& masks) const {
+template <class Attend>
+Tensor TransformerEncoderLayer::run(const Tensor& source, const Attend& attend) const {
   if (options.norm_first) {
-    const Tensor x = source + attend(norm1(source), masks);
+    const Tensor x = source + dropout1(attend(norm1(source)));
     return x + feed_forward(norm2(x));
   }
-  const Tensor x = norm1(source + attend(source, masks));
+  const Tensor x = norm1(source + dropout1(attend(source)));
   return norm2(x + feed_forward(x));
+}
+
+Tensor TransformerEncoderLayer::forward(const Tensor& source, const AttentionMasks& masks) const {
+  return run(source, [&](const Tensor& x) { return self_attn(x, x, x, masks, false).output; });
+}
+Tensor TransformerEncoderLayer::step(const Tensor& source, AttentionCache& cache) const {
+  return run(source, [&](const Tensor& x) { return self_attn.step(x, cache); });
 }
 
 Tensor TransformerEncoderLayer::forward(const Tensor& source) const { return forward(source, {}); }

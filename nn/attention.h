@@ -28,6 +28,12 @@ struct AttentionOutput {
   Tensor weights;  // (N, L, S), the mean of the heads, where they were asked for
 };
 
+/// Keys and values that attention has projected, for what is generated a step at a time.
+struct AttentionCache {
+  Tensor keys, values;  // (N, heads, S, E / heads); undefined: none yet
+  int64_t length() const { return keys.defined() ? keys.size(2) : 0; }
+};
+
 /// softmax(q k^T / sqrt(E / heads)) v of projections of query (L, N, E), key (S, N, Ek) and value
 /// (S, N, Ev), in num_heads parts of the features, projected again (Vaswani et al. 2017). Unbatched
 /// inputs have no N. Masks as PyTorch's module has them: true hides (for
@@ -45,6 +51,13 @@ class MultiheadAttention : public Module {
                           const AttentionMasks& masks = {}, bool need_weights = true) const;
   /// Self-attention, the output alone.
   Tensor forward(const Tensor& input) const override;
+  /// Causal self-attention of the next positions of a sequence, behind those in the cache, which
+  /// these come to. Gradients lead to what is in the cache too; under NoGradGuard it is values
+  /// alone.
+  Tensor step(const Tensor& query, AttentionCache& cache) const;
+  /// Attention to a memory whose keys and values are projected once, into an empty cache.
+  Tensor look(const Tensor& query, const Tensor& memory, AttentionCache& cache,
+              const Tensor& key_padding_mask = {}) const;
   int64_t multiply_adds(const std::vector<Tensor>& inputs,
                         const std::vector<Tensor>& outputs) const override;
 
@@ -54,6 +67,12 @@ class MultiheadAttention : public Module {
   Parameter in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight;
   Parameter in_proj_bias;
   Linear out_proj;
+
+ private:
+  /// The i-th projection (N, heads, L, E / heads) of x, batched as the query: query, key, value.
+  Tensor projected(const Tensor& x, int64_t i, bool unbatched) const;
+  /// From the heads' outputs (N, heads, L, E / heads) to the output, laid out as the query.
+  Tensor merged(const Tensor& attended, bool unbatched) const;
 };
 
 /// What stands between the two layers of the feed-forward network.
@@ -80,6 +99,8 @@ class TransformerEncoderLayer : public Module {
   Tensor operator()(const Tensor& source, const AttentionMasks& masks = {}) const;
   Tensor forward(const Tensor& source, const AttentionMasks& masks) const;
   Tensor forward(const Tensor& source) const override;
+  /// The next positions of a source that sees what is in front of it.
+  Tensor step(const Tensor& source, AttentionCache& cache) const;
 
   TransformerEncoderLayerOptions options;
   MultiheadAttention self_attn;
@@ -90,7 +111,8 @@ class TransformerEncoderLayer : public Module {
   Dropout dropout1, dropout2;
 
  private:
-  Tensor attend(const Tensor& x, const AttentionMasks& masks) const;
+  template <class Attend>
+  Tensor run(const Tensor& source, const Attend& attend) const;
   Tensor feed_forward(const Tensor& x) const;
 };
 

@@ -61,10 +61,18 @@ void GroupData::follow_parameters() {
   if (i == parameters.size()) return;
   GroupData now(parameters);
   for (const auto& kind : kinds) {
+    if (!kind->shaped.empty()) {
+      for (size_t p = 0; p < parameters.size(); ++p) {
+        Tensor& tensor = kind->shaped[p];
+        if (tensor.defined())
+          tensor = tensor.to(compute_dtype(parameters[p].dtype())).to(parameters[p].device());
+      }
+      continue;
+    }
     const StateKind& moved = now.kind({kind->name.c_str(), kind->initial});
     for (size_t p = 0; p < parameters.size(); ++p) now.state_of(moved, p).copy_(state_of(*kind, p));
+    kind->arenas = moved.arenas;
   }
-  for (size_t k = 0; k < kinds.size(); ++k) kinds[k]->arenas = std::move(now.kinds[k]->arenas);
   places = std::move(now.places);
   buckets = std::move(now.buckets);
 }
@@ -99,6 +107,24 @@ StateKind& GroupData::kind(const StateName& name) {
   return *kinds.back();
 }
 
+StateKind& GroupData::shaped_kind(const char* name, size_t place, const Shape& shape) {
+  StateKind* kind = find(name);
+  if (!kind) {
+    kinds.push_back(std::make_unique<StateKind>());
+    kind = kinds.back().get();
+    kind->name = name;
+    kind->shaped.resize(parameters.size());
+    kind->present.resize(parameters.size());
+  }
+  Tensor& tensor = kind->shaped[place];
+  if (!tensor.defined() || !kind->has(place)) {
+    const Tensor& parameter = parameters[place];
+    tensor =
+        zeros(shape, {.dtype = compute_dtype(parameter.dtype()), .device = parameter.device()});
+  }
+  return *kind;
+}
+
 std::vector<double>& GroupData::value(const std::string& name) {
   std::vector<double>& values_of = values[name];
   values_of.resize(parameters.size(), std::nan(""));
@@ -106,6 +132,7 @@ std::vector<double>& GroupData::value(const std::string& name) {
 }
 
 Tensor GroupData::state_of(const StateKind& kind, size_t place) const {
+  if (!kind.shaped.empty()) return kind.shaped[place];
   const Tensor& arena = kind.arenas[places[place].bucket];
   return Tensor(arena.storage(), arena.dtype(), parameters[place].shape(), places[place].strides,
                 arena.storage_offset() + places[place].offset);

@@ -18,12 +18,14 @@ struct Bucket {
   int64_t size = 0;             // of an arena, in elements
 };
 
-/// One kind of state: an arena a bucket, and which parameters have come to it.
+/// One kind of state: an arena a bucket, and which parameters have come to it. State whose shape
+/// isn't the parameter's has a tensor a parameter, and no arena.
 struct StateKind {
   std::string name;
   double initial = 0;
   bool saved = true;
   std::vector<Tensor> arenas;
+  std::vector<Tensor> shaped;  // by parameter, undefined where none has been needed
   std::vector<char> present;
 
   /// Whether a parameter has it.
@@ -75,11 +77,13 @@ struct GroupData {
 
   StateKind* find(std::string_view name) const;
   StateKind& kind(const StateName& name);
+  /// A kind of state with shapes of its own, with room for a parameter's, zeros at first.
+  StateKind& shaped_kind(const char* name, size_t place, const Shape& shape);
   std::vector<double>& value(const std::string& name);
   /// Makes the places anew when a parameter has another dtype, device or layout than they were made
   /// for (Module::to). All state goes along, converted to what the parameter needs now.
   void follow_parameters();
-  /// The state of one parameter, in its shape.
+  /// The state of one parameter, in its shape or the state's own.
   Tensor state_of(const StateKind& kind, size_t place) const;
 
   /// Puts a parameter and its gradient into `tensors`; false when there is no gradient.

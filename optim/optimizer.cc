@@ -21,6 +21,12 @@ Tensor Slot::state(const char* name, double initial) {
   return data_.state_of(kind, place_);
 }
 
+Tensor Slot::state(const char* name, const Shape& shape) {
+  StateKind& kind = data_.shaped_kind(name, place_, shape);
+  kind.present[place_] = 1;
+  return data_.state_of(kind, place_);
+}
+
 double& Slot::value(const char* name, double initial) {
   double& value = data_.value(name)[place_];
   if (std::isnan(value)) value = initial;

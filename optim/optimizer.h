@@ -16,6 +16,9 @@ namespace aorta::optim {
 struct StateNames {
   std::vector<const char*> required = {}, optional = {}, values = {};
   bool none = false;  // no tensor at all
+  /// Of a rule whose state has shapes of its own: the shape of a state by name and the parameter's
+  /// shape; none where there is no such state.
+  std::optional<Shape> (*shape_of)(std::string_view name, const Shape& parameter) = nullptr;
 };
 
 struct GroupData;
@@ -33,6 +36,8 @@ class Slot {
   /// State that lasts from step to step and is part of state(): a tensor of the parameter's shape,
   /// f64 for f64 and else f32, filled with `initial` at first.
   Tensor state(const char* name, double initial = 0);
+  /// State of another shape, zeros at first, for a rule whose StateNames say so.
+  Tensor state(const char* name, const Shape& shape);
   /// A number of the same kind.
   double& value(const char* name, double initial = 0);
 

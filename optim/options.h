@@ -32,12 +32,17 @@ class Option {
   template <class U>
   requires(std::is_same_v<U, T> ||
            (std::is_arithmetic_v<U> && !std::is_same_v<U, bool> &&
-            (std::is_same_v<T, double> || (std::is_same_v<T, int64_t> && std::is_integral_v<U>))))
+            (std::is_same_v<T, double> || (std::is_same_v<T, int64_t> && std::is_integral_v<U>))) ||
+           (std::is_same_v<T, std::string> && std::is_same_v<U, const char*>))
       Option(U value)  // NOLINT
       : value_(static_cast<T>(value)), named_(true) {}
   /// Takes a pair: `{.betas = {0.9, 0.99}}`.
   Option(double first, double second) requires std::is_same_v<T, std::array<double, 2>>
       : value_{first, second}, named_(true) {}
+  /// Takes three: `{.ns_coefficients = {2, -1.5, 0.5}}`.
+  Option(double first, double second,
+         double third) requires std::is_same_v<T, std::array<double, 3>>
+      : value_{first, second, third}, named_(true) {}
 
   operator const T&() const { return value_; }
   /// In an expression with tensors, `lr * gradient`.
@@ -46,7 +51,8 @@ class Option {
   operator Number() const {
     return value_;
   }
-  double operator[](size_t i) const requires std::is_same_v<T, std::array<double, 2>> {
+  double operator[](size_t i) const requires std::is_same_v<T, std::array<double, 2>> ||
+      std::is_same_v<T, std::array<double, 3>> {
     return value_[i];
   }
   Option& operator*=(const T& factor) { return *this = value_ * factor; }
@@ -97,7 +103,8 @@ auto to_string(const Option<T>& option) {
 /// schedules go by. Options list themselves: `void fields(Fields& f) { f("lr", lr); ... }`.
 class Fields {
  public:
-  using Pointer = std::variant<double*, int64_t*, bool*, std::array<double, 2>*, Dialect*>;
+  using Pointer = std::variant<double*, int64_t*, bool*, std::array<double, 2>*,
+                               std::array<double, 3>*, Dialect*, std::string*>;
   struct Field {
     const char* name;
     Pointer place;

@@ -34,7 +34,7 @@ class Elements {
     check(n >= 1 && problem.curvature.size() == n && problem.slope.size() == n, "oracle",
           "a problem must have a start, a curvature and a slope for each element", n, ", ",
           problem.curvature.size(), " and ", problem.slope.size());
-    split_ = n > 1 ? n - 1 : n;
+    split_ = n > 1 && problem.columns == 0 ? n - 1 : n;
     for (const auto& [first, end] : parts()) {
       parameters_.push_back(part(problem.start, first, end).requires_grad_());
     }
@@ -67,9 +67,10 @@ class Elements {
     if (split_ == problem_.size()) return {{0, split_}};
     return {{0, split_}, {split_, problem_.size()}};
   }
-  static Tensor part(const std::vector<double>& values, size_t first, size_t end) {
-    return tensor(std::vector<double>(values.begin() + static_cast<int64_t>(first),
-                                      values.begin() + static_cast<int64_t>(end)));
+  Tensor part(const std::vector<double>& values, size_t first, size_t end) const {
+    const Tensor all = tensor(std::vector<double>(values.begin() + static_cast<int64_t>(first),
+                                                  values.begin() + static_cast<int64_t>(end)));
+    return problem_.columns == 0 ? all : all.view({-1, static_cast<int64_t>(problem_.columns)});
   }
 
   const Problem& problem_;

@@ -1,11 +1,16 @@
 #pragma once
 
 #include <aorta/optim/adadelta.h>
+#include <aorta/optim/adafactor.h>
 #include <aorta/optim/adagrad.h>
 #include <aorta/optim/adam.h>
 #include <aorta/optim/adamax.h>
+#include <aorta/optim/asgd.h>
+#include <aorta/optim/muon.h>
 #include <aorta/optim/nadam.h>
+#include <aorta/optim/radam.h>
 #include <aorta/optim/rmsprop.h>
+#include <aorta/optim/rprop.h>
 #include <aorta/optim/sgd.h>
 
 #include <string>
@@ -17,8 +22,8 @@
 namespace aorta::optim::oracle {
 
 /// A separable problem with a known gradient: element i of the parameters has
-/// f_i(x) = curvature_i x^2 / 2 + slope_i x, without the slope after step `pulse`. Past step
-/// `lr_step` the learning rate is multiplied by `lr_factor`.
+/// f_i(x) = curvature_i x^2 / 2 + slope_i x; after step `pulse` the slope is 0, or `later_i`. Past
+/// step `lr_step` the learning rate is multiplied by `lr_factor`.
 struct Problem {
   static constexpr int64_t kNever = INT64_MAX;
 
@@ -27,9 +32,15 @@ struct Problem {
   int64_t pulse = kNever;
   int64_t lr_step = kNever;
   double lr_factor = 1;
+  std::vector<double> later = {};
+  /// Of a matrix, whose elements stand row by row; with 0 the elements are two vectors, of which
+  /// the last element has one alone.
+  size_t columns = 0;
 
   size_t size() const { return start.size(); }
-  double slope_at(int64_t step, size_t i) const { return step <= pulse ? slope[i] : 0; }
+  double slope_at(int64_t step, size_t i) const {
+    return step <= pulse ? slope[i] : later.empty() ? 0 : later[i];
+  }
   /// The analytic gradient of element i at x, in step 1, 2, ...
   double gradient(int64_t step, size_t i, double x) const {
     return curvature[i] * x + slope_at(step, i);
@@ -44,7 +55,20 @@ struct Trajectory {
 };
 
 /// The rules that the oracle knows; AdamW is Adam with decoupled decay.
-enum class Kind : uint8_t { sgd, adagrad, adadelta, rmsprop, adam, adamax, nadam };
+enum class Kind : uint8_t {
+  sgd,
+  adagrad,
+  adadelta,
+  rmsprop,
+  adam,
+  adamax,
+  nadam,
+  radam,
+  rprop,
+  asgd,
+  adafactor,
+  muon,
+};
 
 /// A rule with its numbers: any optimizer's options become one.
 struct Rule {
@@ -56,6 +80,12 @@ struct Rule {
   Rule(const AdamWOptions& options);     // NOLINT
   Rule(const AdamaxOptions& options);    // NOLINT
   Rule(const NAdamOptions& options);     // NOLINT
+  Rule(const RAdamOptions& options);     // NOLINT
+  Rule(const RpropOptions& options);     // NOLINT
+  Rule(const ASGDOptions& options);      // NOLINT
+  /// Of Adafactor, and of Muon, whose iteration must not be rounded to bf16.
+  Rule(const AdafactorOptions& options);  // NOLINT
+  Rule(const MuonOptions& options);       // NOLINT
 
   Kind kind;
   std::string name;
@@ -65,10 +95,17 @@ struct Rule {
   double momentum = 0, dampening = 0;
   double beta1 = 0, beta2 = 0;  // beta2: also rho and alpha
   double lr_decay = 0, accumulator = 0, momentum_decay = 0;
+  double eta_minus = 0, eta_plus = 0, smallest = 0, largest = 0;  // rprop
+  double lambd = 0, alpha = 0;                                    // asgd
+  double beta2_decay = 0, eps1 = 0, clip = 0;                     // adafactor; eps is eps2
+  std::array<double, 3> coefficients = {};                        // muon
+  int64_t iterations = 0;
+  std::string adjust_lr;
 };
 
 /// The closed forms of a rule: a constant gradient; one that stops (a pulse); a learning rate that
-/// is halved; and for SGD quadratics with real and complex roots. Coupled weight decay is met by a
+/// is halved; for SGD quadratics with real and complex roots, and for Rprop one; for Adafactor and
+/// Muon matrices whose gradient changes once. Coupled weight decay is met by a
 /// problem whose curvature takes it back, so that the rule still sees a constant gradient.
 /// Errors: a learning rate of 0; rules that diverge have no use here.
 std::vector<Trajectory> trajectories(const Rule& rule);

@@ -2,6 +2,8 @@
 // rounding.
 #include <aorta/optim/oracle.h>
 
+#include <aorta/optim/oracle_mistakes.h>
+
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -63,10 +65,21 @@ struct Forms {
         return adam(t);
       case Kind::adamax:
         return adamax(t);
-      case Kind::nadam:
+      case Kind::radam:
+        return radam(t);
+      case Kind::rprop:
+        return rprop(t);
+      case Kind::asgd:
+        return is_on(t) ? eta(t) * gradient : Real(0);
+      default:
         break;
     }
     return nadam(t);
+  }
+  // By what a step decays the parameter before.
+  Real decay(int64_t t) const {
+    if (rule.kind == Kind::asgd) return eta(t) * Real(rule.lambd);
+    return rule.decoupled ? lr(t) * Real(rule.weight_decay) : Real(0);
   }
 
   // The velocity: a geometric sum, dampened but for its first term.
@@ -152,6 +165,35 @@ struct Forms {
            (mu(t + 1) * moment / (1 - product * mu(t + 1)) + (1 - mu(t)) * g / (1 - product)) /
            adam_root(t);
   }
+  // The step isn't divided by the root while the length of its average is at most 5.
+  Real radam(int64_t t) const {
+    const Real beta = rule.beta2, correction = 1 - power(beta, t);
+    const Real length = 2 / (1 - beta) - 1;
+    const Real now = length - 2 * static_cast<Real>(t) * power(beta, t) / correction;
+    const Real moment =
+        gradient * average(rule.beta1, t, problem.pulse) / (1 - power(Real(rule.beta1), t));
+    if (now <= 5) return lr(t) * moment;
+    const Real known =
+        std::sqrt((now - 4) * (now - 2) * length / ((length - 4) * (length - 2) * now));
+    const Real root =
+        std::fabs(gradient) * std::sqrt(average(beta, t, problem.pulse)) + Real(rule.eps);
+    return lr(t) * known * moment * std::sqrt(correction) / root;
+  }
+  // The gradient never turns, so that the step size is a power until it is the largest.
+  Real rprop(int64_t t) const {
+    if (!is_on(t)) return 0;
+    Real size = rule.lr;
+    if (t > 1) size *= power(Real(rule.eta_plus), t - 1);
+    size = std::clamp(size, Real(rule.smallest), Real(rule.largest));
+    return std::copysign(size, gradient);
+  }
+  // Of the learning rate of the step before.
+  Real eta(int64_t t) const {
+    if (t == 1) return lr(1);
+    const Real before = lr(t - 1);
+    return before /
+           std::pow(1 + Real(rule.lambd) * before * static_cast<Real>(t - 1), Real(rule.alpha));
+  }
 };
 
 // How many gradients show the rule: of a centered RMSprop's variance, alpha^t (1 - alpha^t) of the
@@ -179,7 +221,7 @@ Trajectory follow(const Rule& rule, Problem problem, int64_t steps = kSteps) {
     result.positions.emplace_back();
     for (size_t i = 0; i < n; ++i) {
       const Forms forms{rule, problem, Real(kGradients[i])};
-      if (rule.decoupled) x[i] *= 1 - forms.lr(t) * Real(rule.weight_decay);
+      x[i] *= 1 - forms.decay(t);
       x[i] -= forms.decrement(t);
       result.positions.back().push_back(static_cast<double>(x[i]));
     }
@@ -222,6 +264,43 @@ Trajectory quadratic(const Rule& rule) {
         if (!rule.paper) x1 = (1 - h * (1 + mu)) * x0;
       }
       result.positions.back().push_back(static_cast<double>(recurrence(p, q, x0, x1, t)));
+    }
+  }
+  return result;
+}
+
+// Rprop on x^2 / 2, whose gradient turns where x does: legs of one sign, whose step sizes are
+// powers of eta+; a turn costs a step in which x stands, and the leg back begins with its step size
+// times eta-.
+Trajectory turns(const Rule& rule) {
+  const double sign = rule.maximize ? -1 : 1;
+  Problem problem{.name = "quadratic", .start = {}, .curvature = {}, .slope = {}};
+  problem.start.assign(std::begin(kStarts), std::end(kStarts));
+  problem.slope.assign(problem.start.size(), 0);
+  problem.curvature.assign(problem.start.size(), sign);
+  Trajectory result{problem, std::vector<std::vector<double>>(kSteps)};
+  for (size_t i = 0; i < problem.size(); ++i) {
+    Real start = problem.start[i], first = rule.lr;  // of the leg
+    const auto size = [&](int64_t step) {
+      return std::min(first * power(Real(rule.eta_plus), step - 1), Real(rule.largest));
+    };
+    const auto sum = [&](int64_t steps) {
+      Real way = 0;
+      for (int64_t step = 1; step <= steps; ++step) way += size(step);
+      return way;
+    };
+    int64_t k = 0;  // steps of the leg
+    for (int64_t t = 1; t <= kSteps; ++t) {
+      const Real way = start > 0 ? -1 : 1;
+      ++k;
+      Real x = start + way * sum(k);
+      const Real before = start + way * sum(k - 1);
+      if (k > 1 && before * way > 0) {  // it has turned: this step stands
+        first = std::max(size(k - 1) * Real(rule.eta_minus), Real(rule.smallest));
+        x = start = before;
+        k = 0;
+      }
+      result.positions[static_cast<size_t>(t - 1)].push_back(static_cast<double>(x));
     }
   }
   return result;
@@ -294,8 +373,49 @@ Rule::Rule(const NAdamOptions& o)
   set_adam(*this, o);
 }
 
+Rule::Rule(const RAdamOptions& o)
+    : kind(Kind::radam), name("radam"), decoupled(o.decoupled_weight_decay) {
+  set_adam(*this, o);
+}
+Rule::Rule(const RpropOptions& o)
+    : kind(Kind::rprop),
+      name("rprop"),
+      eta_minus(o.etas[0]),
+      eta_plus(o.etas[1]),
+      smallest(o.step_sizes[0]),
+      largest(o.step_sizes[1]) {
+  set_common(*this, o.lr, 0, o.maximize);
+}
+Rule::Rule(const ASGDOptions& o) : kind(Kind::asgd), name("asgd"), lambd(o.lambd), alpha(o.alpha) {
+  set_common(*this, o.lr, o.weight_decay, o.maximize);
+}
+Rule::Rule(const AdafactorOptions& o)
+    : kind(Kind::adafactor),
+      name("adafactor"),
+      decoupled(true),
+      eps(o.eps[1]),
+      beta2_decay(o.beta2_decay),
+      eps1(o.eps[0] == kMachineEpsilon ? 0x1p-52 : o.eps[0]),
+      clip(o.d) {
+  set_common(*this, o.lr, o.weight_decay, o.maximize);
+}
+Rule::Rule(const MuonOptions& o)
+    : kind(Kind::muon),
+      name("muon"),
+      nesterov(o.nesterov),
+      decoupled(true),
+      eps(o.eps),
+      momentum(o.momentum),
+      coefficients(o.ns_coefficients),
+      iterations(o.ns_steps),
+      adjust_lr(o.adjust_lr_fn) {
+  check(!o.bf16, "oracle", "Muon must not be rounded to bf16 to have a closed form", "bf16");
+  set_common(*this, o.lr, o.weight_decay, false);
+}
+
 std::vector<Trajectory> trajectories(const Rule& rule) {
   check(rule.lr > 0, "oracle", "the rule must have an lr above 0", rule.lr);
+  if (rule.kind == Kind::adafactor || rule.kind == Kind::muon) return matrix_trajectories(rule);
   std::vector<Trajectory> all;
   const int64_t steps = telling_steps(rule);
   const int64_t pulse = std::min<int64_t>(12, steps), halved = std::min<int64_t>(20, steps / 2);
@@ -304,7 +424,8 @@ std::vector<Trajectory> trajectories(const Rule& rule) {
   problem.name = "gradient of " + std::to_string(pulse) + " steps";
   problem.pulse = pulse;
   all.push_back(follow(rule, problem));
-  if (!(rule.kind == Kind::adadelta && rule.paper)) {
+  const bool has_lr = rule.kind != Kind::rprop && !(rule.kind == Kind::adadelta && rule.paper);
+  if (has_lr) {
     problem.name = "lr halved after step " + std::to_string(halved);
     problem.pulse = Problem::kNever;
     problem.lr_step = halved;
@@ -312,6 +433,7 @@ std::vector<Trajectory> trajectories(const Rule& rule) {
     all.push_back(follow(rule, problem, steps));
   }
   if (rule.kind == Kind::sgd) all.push_back(quadratic(rule));
+  if (rule.kind == Kind::rprop) all.push_back(turns(rule));
   return all;
 }
 

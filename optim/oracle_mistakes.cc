@@ -15,12 +15,15 @@ struct Variant {
   bool dampened_from_first = false, lr_inside = false;
   bool scaled_delta = false, decay_times_lr = false, decay_before_sign = false;
   bool max_of_corrected = false, late_lr_decay = false;
+  bool always_rectified = false, never_rectified = false;
+  bool steps_back = false, remembers_turn = false, sized_by_gradient = false;
+  bool eta_early = false;
 };
 
 // One element.
 struct Simulation {
   const Variant& v;
-  double velocity = 0, first = 0, second = 0, largest = 0, product = 1;
+  double velocity = 0, first = 0, second = 0, largest = 0, product = 1, eta = 0;
 
   double ahead(double x) const {
     return v.rule.kind == Kind::sgd && v.rule.paper && v.rule.nesterov
@@ -68,8 +71,20 @@ struct Simulation {
         first = r.beta1 * first + (1 - r.beta1) * g;
         second = std::max(r.beta2 * second, std::fabs(g) + (v.eps_outside_root ? 0 : r.eps));
         return x - lr * first / corrected(r.beta1, t) / (second + (v.eps_outside_root ? r.eps : 0));
-      case Kind::adam:
-      case Kind::nadam:
+      case Kind::rprop:
+        return x - rprop(g, step, lr);
+      case Kind::asgd: {
+        const double t_now = static_cast<double>(step);
+        const auto fallen = [&](double t_eta) {
+          return lr / std::pow(1 + r.lambd * lr * t_eta, r.alpha);
+        };
+        const double now = v.eta_early ? fallen(t_now) : step == 1 ? lr : eta;
+        eta = fallen(t_now);
+        return x * (1 - r.lambd * now) - now * g;
+      }
+      case Kind::radam:
+        return x - radam(g, t, lr);
+      default:
         break;
     }
     return adam(x, g, step, t, lr);
@@ -82,6 +97,34 @@ struct Simulation {
     if (r.paper) return velocity = r.momentum * velocity + share * lr * g;
     velocity = r.momentum * velocity + share * g;
     return lr * (r.nesterov ? g + r.momentum * velocity : velocity);
+  }
+  // `first` is the gradient before, `second` the step size.
+  double rprop(double g, int64_t step, double lr) {
+    const Rule& r = v.rule;
+    if (step == 1) second = lr;
+    const double turn = g * first;
+    if (turn != 0) second *= turn > 0 ? r.eta_plus : r.eta_minus;
+    second = std::clamp(second, r.smallest, std::max(r.smallest, r.largest));
+    const double before = g;
+    if (turn < 0 && !v.steps_back) g = 0;
+    first = v.remembers_turn ? before : g;
+    if (g == 0) return 0;
+    return v.sized_by_gradient ? second * g : std::copysign(second, g);
+  }
+  double radam(double g, double t, double lr) {
+    const Rule& r = v.rule;
+    first = r.beta1 * first + (1 - r.beta1) * g;
+    second = r.beta2 * second + (1 - r.beta2) * g * g;
+    const double power = std::pow(r.beta2, t), correction = 1 - power;
+    const double length = 2 / (1 - r.beta2) - 1, now = length - 2 * t * power / correction;
+    const double moment = first / corrected(r.beta1, t);
+    if (v.never_rectified || (now <= 5 && !v.always_rectified)) return lr * moment;
+    double known = std::sqrt((now - 4) * (now - 2) * length / ((length - 4) * (length - 2) * now));
+    if (v.always_rectified) known = 1;
+    const double divisor = v.eps_before_correction
+                               ? std::sqrt(second / correction) + r.eps
+                               : (std::sqrt(second) + r.eps) / std::sqrt(correction);
+    return lr * known * moment / divisor;
   }
   double root(double square, bool inside) const {
     return inside ? std::sqrt(square + v.rule.eps) : std::sqrt(square) + v.rule.eps;
@@ -125,7 +168,8 @@ constexpr Mistake kMistakes[] = {
     {"eps inside the root", [](Variant& v) { v.eps_in_root = true; }},
     {"eps outside the root, or added to the maximum",
      [](Variant& v) { v.eps_outside_root = true; }},
-    {"eps added before the bias correction", [](Variant& v) { v.eps_before_correction = true; }},
+    {"eps added before the bias correction, or after it",
+     [](Variant& v) { v.eps_before_correction = true; }},
     {"no eps", [](Variant& v) { v.rule.eps = 0; }},
     {"no dampening", [](Variant& v) { v.rule.dampening = 0; }},
     {"dampening of the first step too", [](Variant& v) { v.dampened_from_first = true; }},
@@ -149,6 +193,17 @@ constexpr Mistake kMistakes[] = {
     {"no initial accumulator value", [](Variant& v) { v.rule.accumulator = 0; }},
     {"steps accumulated after the learning rate", [](Variant& v) { v.scaled_delta = true; }},
     {"no momentum decay", [](Variant& v) { v.rule.momentum_decay = 0; }},
+    {"no rectification: Adam from the first step on",
+     [](Variant& v) { v.always_rectified = true; }},
+    {"never divided by the root", [](Variant& v) { v.never_rectified = true; }},
+    {"a step back where the gradient turns", [](Variant& v) { v.steps_back = true; }},
+    {"the gradient of a turn remembered", [](Variant& v) { v.remembers_turn = true; }},
+    {"the size of the gradient counted", [](Variant& v) { v.sized_by_gradient = true; }},
+    {"no step size but the first", [](Variant& v) { v.rule.eta_plus = v.rule.eta_minus = 1; }},
+    {"no largest step size", [](Variant& v) { v.rule.largest = INFINITY; }},
+    {"no fall of the learning rate", [](Variant& v) { v.rule.alpha = 0; }},
+    {"the learning rate of the next step", [](Variant& v) { v.eta_early = true; }},
+    {"no decay lambd", [](Variant& v) { v.rule.lambd = 0; }},
     {"the first moment decayed by beta2 and the second by beta1",
      [](Variant& v) { std::swap(v.rule.beta1, v.rule.beta2); }},
 };
@@ -174,6 +229,8 @@ bool leads_to(const Variant& variant, const Problem& problem,
 
 std::string find_mistake(const Rule& rule, const Problem& problem,
                          const std::vector<std::vector<double>>& positions) {
+  if (rule.kind == Kind::adafactor || rule.kind == Kind::muon)
+    return find_matrix_mistake(rule, problem, positions);
   if (leads_to({rule}, problem, positions)) return "";
   for (const Mistake& mistake : kMistakes) {
     Variant variant{rule};

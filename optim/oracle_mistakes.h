@@ -9,4 +9,12 @@ namespace aorta::optim::oracle {
 std::string find_mistake(const Rule& rule, const Problem& problem,
                          const std::vector<std::vector<double>>& positions);
 
+// Adafactor and Muon, whose rules see a parameter as a whole (oracle_matrix.cc).
+
+std::vector<Trajectory> matrix_trajectories(const Rule& rule);
+std::string find_matrix_mistake(const Rule& rule, const Problem& problem,
+                                const std::vector<std::vector<double>>& positions);
+/// What Muon's step of a matrix is multiplied by.
+double muon_adjustment(const Rule& rule, double rows, double columns);
+
 }  // namespace aorta::optim::oracle

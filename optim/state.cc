@@ -19,44 +19,58 @@ const char* dialect_name(Dialect dialect) {
 }
 
 State::Value value_of(const Fields::Field& field) {
-  if (auto number = std::get_if<double*>(&field.place)) return **number;
-  if (auto count = std::get_if<int64_t*>(&field.place)) return **count;
-  if (auto flag = std::get_if<bool*>(&field.place)) return **flag;
-  if (auto dialect = std::get_if<Dialect*>(&field.place))
-    return std::string(dialect_name(**dialect));
-  const auto& pair = *std::get<std::array<double, 2>*>(field.place);
-  return std::vector<double>{pair[0], pair[1]};
+  return std::visit(
+      []<class T>(const T* place) -> State::Value {
+        if constexpr (std::is_same_v<T, Dialect>)
+          return std::string(dialect_name(*place));
+        else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>)
+          return *place;
+        else
+          return std::vector<double>(place->begin(), place->end());
+      },
+      field.place);
+}
+
+Dialect dialect_of(const std::string& text) {
+  check(text == "pytorch" || text == "paper", kLoadState, "a dialect must be pytorch or paper",
+        io::quote(text));
+  return text == "paper" ? Dialect::paper : Dialect::pytorch;
 }
 
 // Reads the field's value from `state`, of the right type.
 State::Value read(const State& state, const std::string& name, const Fields::Field& field) {
-  if (std::holds_alternative<double*>(field.place)) return state.get<double>(name);
-  if (std::holds_alternative<int64_t*>(field.place)) return state.get<int64_t>(name);
-  if (std::holds_alternative<bool*>(field.place)) return state.get<bool>(name);
-  if (std::holds_alternative<Dialect*>(field.place)) {
-    const std::string text = state.get<std::string>(name);
-    check(text == "pytorch" || text == "paper", kLoadState, "a dialect must be pytorch or paper",
-          io::quote(text));
-    return text;
-  }
-  const auto pair = state.get<std::vector<double>>(name);
-  check(pair.size() == 2, kLoadState, "a pair of numbers must be two", io::quote(name), " with ",
-        pair.size());
-  return pair;
+  return std::visit(
+      [&]<class T>(const T*) -> State::Value {
+        if constexpr (std::is_same_v<T, Dialect>) {
+          const std::string text = state.get<std::string>(name);
+          dialect_of(text);
+          return text;
+        } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+          return state.get<T>(name);
+        } else {
+          constexpr size_t kCount = std::tuple_size_v<T>;
+          const auto numbers = state.get<std::vector<double>>(name);
+          check(numbers.size() == kCount, kLoadState,
+                kCount == 2 ? "a pair of numbers must be two" : "three numbers must be three",
+                io::quote(name), " with ", numbers.size());
+          return numbers;
+        }
+      },
+      field.place);
 }
 
 void write(const Fields::Field& field, const State::Value& value) {
-  if (auto number = std::get_if<double*>(&field.place))
-    **number = std::get<double>(value);
-  else if (auto count = std::get_if<int64_t*>(&field.place))
-    **count = std::get<int64_t>(value);
-  else if (auto flag = std::get_if<bool*>(&field.place))
-    **flag = std::get<bool>(value);
-  else if (auto dialect = std::get_if<Dialect*>(&field.place))
-    **dialect = std::get<std::string>(value) == "paper" ? Dialect::paper : Dialect::pytorch;
-  else
-    std::copy_n(std::get<std::vector<double>>(value).begin(), 2,
-                std::get<std::array<double, 2>*>(field.place)->begin());
+  std::visit(
+      [&]<class T>(T* place) {
+        if constexpr (std::is_same_v<T, Dialect>) {
+          *place = dialect_of(std::get<std::string>(value));
+        } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+          *place = std::get<T>(value);
+        } else {
+          std::copy_n(std::get<std::vector<double>>(value).begin(), place->size(), place->begin());
+        }
+      },
+      field.place);
 }
 
 std::vector<int64_t> positions_of(const GroupData& group) {
@@ -66,9 +80,12 @@ std::vector<int64_t> positions_of(const GroupData& group) {
   return positions;
 }
 
-void check_state_tensor(const Tensor& tensor, const Tensor& parameter, const std::string& name) {
-  check(tensor.shape() == parameter.shape(), kLoadState, "state must have its parameter's shape",
-        io::quote(name), " of ", tensor.shape(), " for ", parameter.shape());
+void check_state_tensor(const Tensor& tensor, const Shape& shape, bool shaped,
+                        const std::string& name) {
+  check(tensor.shape() == shape, kLoadState,
+        shaped ? "state must have the shape that the rule gives it"
+               : "state must have its parameter's shape",
+        io::quote(name), " of ", tensor.shape(), " for ", shape);
   check(is_floating(tensor.dtype()), kLoadState, "state must be of a floating dtype",
         io::quote(name), " of ", tensor.dtype());
 }
@@ -80,6 +97,7 @@ bool contains(const std::vector<const char*>& names, const std::string& name) {
 // What a restored state says of one parameter.
 struct Restored {
   int64_t steps = 0;
+  bool shaped = false;  // the rule says of which shape the tensors are
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::vector<std::pair<std::string, double>> values;
 };
@@ -136,16 +154,23 @@ Restored read_parameter(const State& state, const std::string& prefix, const Ten
   Restored restored;
   if (state.empty()) return restored;
   restored.steps = state.get<int64_t>("step");
+  restored.shaped = names.shape_of != nullptr;
   check(restored.steps >= 1, kLoadState, "a parameter's steps must be at least 1", restored.steps);
   const bool any = names.required.empty() && names.optional.empty() && !names.none;
+  // The shape of a state; none where the rule keeps no such state for this parameter.
+  const auto shape_of = [&](std::string_view name) -> std::optional<Shape> {
+    return names.shape_of ? names.shape_of(name, parameter.shape()) : parameter.shape();
+  };
   for (const char* name : names.required) {
+    if (!shape_of(name)) continue;
     check(state.contains(name), kLoadState, "the state must have every tensor of the rule",
           "no " + io::quote(prefix + name));
   }
   for (const auto& [name, tensor] : state.tensors()) {
-    check(any || contains(names.required, name) || contains(names.optional, name), kLoadState,
-          "the state must be of this rule", "an unknown " + io::quote(prefix + name));
-    check_state_tensor(tensor, parameter, prefix + name);
+    const std::optional<Shape> shape = shape_of(name);
+    check(any || (shape && (contains(names.required, name) || contains(names.optional, name))),
+          kLoadState, "the state must be of this rule", "an unknown " + io::quote(prefix + name));
+    check_state_tensor(tensor, *shape, names.shape_of != nullptr, prefix + name);
     restored.tensors.emplace_back(name, tensor);
   }
   for (const auto& [name, value] : state.values()) {
@@ -166,13 +191,15 @@ void take_over(GroupData& group, const std::vector<Restored>& restored) {
   for (size_t i = 0; i < restored.size(); ++i) {
     group.steps[i] = restored[i].steps;
     for (const auto& [name, tensor] : restored[i].tensors) {
-      StateKind& kind = group.kind({name.c_str()});
+      StateKind& kind = restored[i].shaped ? group.shaped_kind(name.c_str(), i, tensor.shape())
+                                           : group.kind({name.c_str()});
       group.state_of(kind, i).copy_(tensor.detach());
       kind.present[i] = 1;
     }
     for (const auto& [name, value] : restored[i].values) group.value(name)[i] = value;
   }
   for (const auto& kind : group.kinds) {
+    if (!kind->shaped.empty()) continue;
     for (size_t i = 0; i < restored.size(); ++i) {
       if (!kind->has(i)) group.state_of(*kind, i).fill_(kind->initial);
     }

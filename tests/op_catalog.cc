@@ -23,6 +23,7 @@ std::vector<Row> all_rows() {
            {.rows = reduction_rows(), .fixture = "reduction", .takes_more_dimensions = true},
            {.rows = line_rows(), .fixture = "lines", .takes_more_dimensions = true},
            {linalg_rows(), "linalg"},
+           {decomposition_rows(), "decompositions"},
            {view_rows(), "shape"},
            {creation_rows(), "shape"},
            {rearrange_rows(), "shape"},

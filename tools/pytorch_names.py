@@ -21,6 +21,7 @@ TEST = "tests/core/tensor_methods_test.cc"  # calls each method beside its funct
 WIDTH = 120
 
 METHODS = ("core/tensor.h", "core/tensor_methods.h")
+LINALG = ("core/ops/linalg*.h", "core/ops/matmul.h")
 # Where the names of each module are declared, and whether they are classes or functions.
 MODULES = {
     "torch.Tensor": (METHODS, "methods"),
@@ -28,7 +29,7 @@ MODULES = {
     "torch.nn.functional": (("core/ops/*.h", "nn/*.h"), "functions"),
     "torch.optim": (("optim/*.h",), "classes"),
     "torch.optim.lr_scheduler": (("optim/*.h",), "classes"),
-    "torch.linalg": (("core/ops/*.h", "linalg/*.h"), "functions"),
+    "torch.linalg": (LINALG, "functions"),
     "torch.distributions": (("distributions/*.h", "distributions/*/*.h"), "both"),
 }
 
@@ -79,6 +80,10 @@ OTHERWISE = {
         "is_signed": "every dtype but u8 and bool is",
         "volatile": "`NoGradGuard`",
         "module_load": "`net.load_state_dict(...)`",
+        "cholesky cross det inverse lu_solve matrix_exp matrix_power pinverse qr slogdet svd triangular_solve":
+            "`linalg::cholesky(x)`, `linalg::inv(x)`, ..., with `torch.linalg`'s names",
+        "logdet": "`linalg::slogdet(x).logabsdet`",
+        "cholesky_inverse cholesky_solve": "`linalg::solve_triangular` with the factor and its transpose",
     },
     "torch.nn": {
         "NLLLoss2d": "`nn::NLLLoss`",
@@ -95,7 +100,8 @@ OTHERWISE = {
         "native_channel_shuffle": "`channel_shuffle`",
     },
     "torch.linalg": {
-        "vector_norm": "`norm`",
+        "norm": "`linalg::vector_norm`, `linalg::matrix_norm`",
+        "cholesky_ex inv_ex lu_factor_ex solve_ex": "the name without `_ex`, which throws",
         "diagonal": "`x.diagonal(0, -2, -1)`",
     },
 }
@@ -104,7 +110,6 @@ OTHERWISE = {
 OTHER_THINGS = {
     "torch.Tensor": {"data"},
     "torch.nn.functional": {"unfold"},  # Tensor's; PyTorch's function is that of convolutions
-    "torch.linalg": {"diagonal", "norm"},  # other dimensions, and norms of vectors alone
 }
 
 # What is left out, and why.
@@ -142,11 +147,12 @@ def read(root, path):
 
 
 def texts(root, patterns):
-    """The headers' texts without comments and what is kernels' alone."""
+    """The headers' texts without comments and what is kernels' alone; of linalg:: where its headers are asked for."""
+    left_out = "kernel" if patterns == LINALG else "kernel|linalg"
     for pattern in patterns:
         for path in sorted(glob.glob(os.path.join(root, pattern))):
             text = re.sub(r"//.*", "", read(root, os.path.relpath(path, root)))
-            yield re.sub(r"^namespace aorta::kernel \{.*?^\}", "", text, flags=re.M | re.S)
+            yield re.sub(r"^namespace aorta::(?:%s) \{.*?^\} *(?=\n\n|\n?\Z)" % left_out, "", text, flags=re.M | re.S)
 
 
 class Function:

@@ -15,6 +15,7 @@ void register_embedding();
 void register_indexing();
 void register_interpolate();
 void register_join();
+void register_linalg();
 void register_loss();
 void register_matmul();
 void register_normalization();
@@ -43,6 +44,7 @@ void register_gradients() {
   register_indexing();
   register_interpolate();
   register_join();
+  register_linalg();
   register_loss();
   register_matmul();
   register_normalization();

@@ -29,6 +29,9 @@ enum class UpdateRule : uint8_t {
   rmsprop_centered_momentum,
   adamax,
   nadam,
+  radam,
+  rprop,
+  asgd,
   average,  // p moves to the value in g by a share, of averages of parameters
   scale,    // p = factor * p; reads no gradient
   clamp,    // p between -limit and limit; reads no gradient
@@ -227,6 +230,49 @@ struct NadamUpdate {
   }
 };
 
+/// Adam whose step isn't divided by the root of s[1] while its variance is unknown: `root_scale` 0.
+struct RadamUpdate {
+  static constexpr int states = 2;
+  template <class T>
+  AORTA_INLINE void operator()(const UpdateNumbers<T>& n, T& p, T g, T* s) const {
+    g = effective_gradient(n, p, g);
+    p *= n.shrink;
+    s[0] = moved(s[0], g, n.mix);
+    s[1] = n.decay * s[1] + n.square_mix * (g * g);
+    const T scale = n.root_scale != T(0) ? n.root_scale / (sqrt(s[1]) + n.eps) : T(1);
+    p -= n.step_size * (s[0] * scale);
+  }
+};
+
+/// s[0] is the gradient before, 0 where its sign has turned; s[1] is the element's own step size,
+/// between `eps` and `step_size`: times `decay` where the sign turns, times `momentum` where it
+/// stays. Only the gradient's sign moves the parameter.
+struct RpropUpdate {
+  static constexpr int states = 2;
+  template <class T>
+  AORTA_INLINE void operator()(const UpdateNumbers<T>& n, T& p, T g, T* s) const {
+    g = n.sign * g;
+    const T product = g * s[0];
+    const bool turned = product < T(0);
+    const T size = s[1] * (product > T(0) ? n.momentum : turned ? n.decay : T(1));
+    s[1] = size < n.eps ? n.eps : size > n.step_size ? n.step_size : size;
+    g = turned ? T(0) : g;
+    p -= g > T(0) ? s[1] : g < T(0) ? -s[1] : g;  // a NaN gradient stays one
+    s[0] = g;
+  }
+};
+
+/// s[0] averages the parameter; `mix` is 1 while it is the parameter itself.
+struct AsgdUpdate {
+  static constexpr int states = 1;
+  template <class T>
+  AORTA_INLINE void operator()(const UpdateNumbers<T>& n, T& p, T g, T* s) const {
+    g = effective_gradient(n, p, g);
+    p = p * n.shrink - n.step_size * g;
+    s[0] = n.mix == T(1) ? p : moved(s[0], p, n.mix);
+  }
+};
+
 /// An average's step towards the value g, by the share `mix`.
 struct AverageUpdate {
   static constexpr int states = 0;
@@ -290,6 +336,12 @@ AORTA_INLINE auto with_update(UpdateRule rule, const Use& use) {
       return use(AdamaxUpdate{});
     case UpdateRule::nadam:
       return use(NadamUpdate{});
+    case UpdateRule::radam:
+      return use(RadamUpdate{});
+    case UpdateRule::rprop:
+      return use(RpropUpdate{});
+    case UpdateRule::asgd:
+      return use(AsgdUpdate{});
     case UpdateRule::average:
       return use(AverageUpdate{});
     case UpdateRule::scale:

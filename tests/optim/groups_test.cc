@@ -73,6 +73,28 @@ TEST(Groups, GroupsInheritWhatTheyDoNotName) {
             .decoupled_weight_decay = true,
             .maximize = true},
            {.decoupled_weight_decay = false});
+  inherits(static_cast<RAdam*>(nullptr),
+           {.lr = 0.5,
+            .betas = {0.5, 0.6},
+            .eps = 0.1,
+            .weight_decay = 0.2,
+            .decoupled_weight_decay = true,
+            .maximize = true},
+           {.weight_decay = 0});
+  inherits(static_cast<Rprop*>(nullptr),
+           {.lr = 0.5, .etas = {0.3, 1.5}, .step_sizes = {0.1, 0.5}, .maximize = true},
+           {.etas = {0.5, 1.2}});
+  inherits(static_cast<ASGD*>(nullptr),
+           {.lr = 0.5, .lambd = 0.1, .alpha = 0.2, .t0 = 3, .weight_decay = 0.2, .maximize = true},
+           {.lambd = 1e-4});
+  inherits(static_cast<Adafactor*>(nullptr),
+           {.lr = 0.5,
+            .beta2_decay = -0.5,
+            .eps = {0.1, 0.2},
+            .d = 2,
+            .weight_decay = 0.2,
+            .maximize = true},
+           {.eps = {kMachineEpsilon, 1e-3}});
   inherits(static_cast<RMSprop*>(nullptr),
            {.lr = 0.5,
             .alpha = 0.4,

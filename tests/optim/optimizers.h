@@ -3,11 +3,16 @@
 // Every optimizer by name, the problem of the fixtures, and what several tests use besides.
 
 #include <aorta/optim/adadelta.h>
+#include <aorta/optim/adafactor.h>
 #include <aorta/optim/adagrad.h>
 #include <aorta/optim/adam.h>
 #include <aorta/optim/adamax.h>
+#include <aorta/optim/asgd.h>
+#include <aorta/optim/muon.h>
 #include <aorta/optim/nadam.h>
+#include <aorta/optim/radam.h>
 #include <aorta/optim/rmsprop.h>
+#include <aorta/optim/rprop.h>
 #include <aorta/optim/sgd.h>
 
 #include <gtest/gtest.h>
@@ -90,6 +95,45 @@ inline const std::map<std::string, Make>& runs() {
       {"nadam_decoupled",
        maker<NAdam>({.lr = 0.01, .weight_decay = 0.1, .decoupled_weight_decay = true})},
       {"nadam_maximize", maker<NAdam>({.lr = 0.001, .maximize = true})},
+      {"radam", maker<RAdam>({.lr = 0.01})},
+      {"radam_all",
+       maker<RAdam>({.lr = 0.01, .betas = {0.8, 0.95}, .eps = 1e-3, .weight_decay = 0.1})},
+      {"radam_decoupled",
+       maker<RAdam>({.lr = 0.01, .weight_decay = 0.1, .decoupled_weight_decay = true})},
+      {"radam_never", maker<RAdam>({.lr = 0.01, .betas = {0.9, 0.6}})},
+      {"radam_maximize", maker<RAdam>({.lr = 0.001, .maximize = true})},
+      {"rprop", maker<Rprop>({})},
+      {"rprop_all", maker<Rprop>({.lr = 0.1, .etas = {0.3, 1.5}, .step_sizes = {1e-3, 0.2}})},
+      {"rprop_maximize", maker<Rprop>({.lr = 1e-4, .step_sizes = {1e-6, 1e-3}, .maximize = true})},
+      {"asgd", maker<ASGD>({.lr = 0.01})},
+      {"asgd_all",
+       maker<ASGD>({.lr = 0.05, .lambd = 0.1, .alpha = 0.5, .t0 = 100, .weight_decay = 0.1})},
+      {"asgd_maximize", maker<ASGD>({.lr = 0.0002, .lambd = 0.5, .maximize = true})},
+  };
+  return map;
+}
+
+/// Those whose rule sees a parameter as a whole, and takes temporary memory: the runs of
+/// make_optim.py that have two matrices, the second one wide.
+inline const std::map<std::string, Make>& matrix_runs() {
+  static const std::map<std::string, Make> map = {
+      {"adafactor", maker<Adafactor>({})},
+      {"adafactor_all",
+       maker<Adafactor>(
+           {.lr = 0.05, .beta2_decay = -0.5, .eps = {1e-4, 1e-2}, .d = 1.5, .weight_decay = 0.1})},
+      {"adafactor_maximize", maker<Adafactor>({.lr = 0.001, .maximize = true})},
+      {"muon_f64", maker<Muon>({.lr = 0.01, .bf16 = false})},
+      {"muon_f64_all", maker<Muon>({.lr = 0.01,
+                                    .weight_decay = 0.3,
+                                    .momentum = 0.8,
+                                    .nesterov = false,
+                                    .ns_coefficients = {2, -1.5, 0.5},
+                                    .ns_steps = 7,
+                                    .adjust_lr_fn = "match_rms_adamw",
+                                    .bf16 = false})},
+      {"muon_f64_spectral",
+       maker<Muon>({.lr = 0.01, .adjust_lr_fn = "spectral_unclamped", .bf16 = false})},
+      {"muon", maker<Muon>({.lr = 0.01})},
   };
   return map;
 }
@@ -97,9 +141,10 @@ inline const std::map<std::string, Make>& runs() {
 /// The problem of the fixtures: two groups, gradients of a quadratic with noise.
 class Problem {
  public:
-  explicit Problem(DType dtype, const std::function<Tensor(const Tensor&)>& lay_out = {}) {
+  explicit Problem(DType dtype, const std::function<Tensor(const Tensor&)>& lay_out = {},
+                   const Shape& second = {5}) {
     int64_t first = 0;
-    for (const Shape& shape : {Shape{4, 3}, Shape{5}}) {
+    for (const Shape& shape : {Shape{4, 3}, second}) {
       Part part;
       for (int64_t i = first; i < first + shape.numel(); ++i) {
         const double x = static_cast<double>(i);
@@ -126,7 +171,7 @@ class Problem {
     for (const Part& part : parts_) {
       const Tensor& p = part.parameter;
       p.set_grad({});
-      if (part.index.size() == 5 && t % 5 == 0) continue;
+      if (&part == &parts_[1] && t % 5 == 0) continue;
       std::vector<double> noise;
       for (double i : part.index)
         noise.push_back(0.5 * std::sin(12.9898 * (i + 1) + 78.233 * static_cast<double>(t)));

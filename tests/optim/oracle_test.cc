@@ -1,8 +1,12 @@
 // The oracle: every optimizer follows its closed forms, and every wrong one is found out.
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
 #include <aorta/optim/oracle_gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include <aorta/tests/error_text.h>
@@ -71,6 +75,35 @@ TEST(Oracle, AdaptiveOnesFollowTheirForms) {
                          {.lr = 0.1, .betas = {0.8, 0.9}, .eps = 0.1, .weight_decay = 0.1},
                          {.weight_decay = 0.3, .momentum_decay = 0.1},
                          {.weight_decay = 0.3, .decoupled_weight_decay = true, .maximize = true}});
+  expect_follows<RAdam>({{},
+                         {.lr = 0.1, .betas = {0.8, 0.9}, .eps = 0.1, .weight_decay = 0.1},
+                         {.betas = {0.9, 0.6}},
+                         {.weight_decay = 0.3, .decoupled_weight_decay = true, .maximize = true}});
+  expect_follows<Rprop>({{},
+                         {.lr = 0.17, .etas = {0.3, 1.5}, .step_sizes = {0.05, 0.4}},
+                         {.lr = 0.1, .maximize = true}});
+  expect_follows<ASGD>({{},
+                        {.lr = 0.1, .lambd = 0.2, .alpha = 0.5, .weight_decay = 0.1},
+                        {.lambd = 0.5, .t0 = 5, .maximize = true}});
+}
+
+TEST(Oracle, AdafactorAndMuonFollowTheirForms) {
+  expect_follows<Adafactor>(
+      {{},
+       {.lr = 0.2, .beta2_decay = -0.5, .eps = {0.5, 0.1}, .d = 2, .weight_decay = 0.1},
+       {.maximize = true}});
+  for (const MuonOptions& o : std::vector<MuonOptions>{
+           {.bf16 = false},
+           {.lr = 0.1, .weight_decay = 0.3, .momentum = 0.5, .nesterov = false, .bf16 = false},
+           {.ns_coefficients = {2, -1.5, 0.5},
+           .ns_steps = 10,
+           .adjust_lr_fn = "match_rms_adamw",
+           .bf16 = false},
+           {.eps = 2, .adjust_lr_fn = "spectral_unclamped", .bf16 = false}}) {
+    EXPECT_OPTIMIZER_RULE(maker<Muon>(o), o);
+  }
+  EXPECT_EQ(error_of([] { oracle::trajectories(MuonOptions{}); }),
+            "oracle: Muon must not be rounded to bf16 to have a closed form, got bf16");
 }
 
 // The forms against numbers that stand in a textbook or are exact.
@@ -235,6 +268,98 @@ Body nadam_body(double psi, bool next) {
   };
 }
 
+struct RadamParts {
+  bool rectified = true, always = false, corrected = true;
+};
+Body radam_body(const RadamParts& c) {
+  return [=](Slot& s, double lr) {
+    const Tensor m = s.state("m"), v = s.state("v");
+    m.copy_(0.9 * m + 0.1 * s.gradient);
+    v.copy_(0.999 * v + 0.001 * square(s.gradient));
+    const double t = static_cast<double>(s.step), b1 = 1 - std::pow(0.9, t);
+    const double b2 = 1 - std::pow(0.999, t), rho = 1999, now = rho - 2 * t * (1 - b2) / b2;
+    const Tensor moment = c.corrected ? m / b1 : m.clone();
+    if (!c.always && (!c.rectified || now <= 5)) return void(sub_(s.parameter, lr * moment));
+    const double r =
+        c.always ? 1 : std::sqrt((now - 4) * (now - 2) * rho / ((rho - 4) * (rho - 2) * now));
+    sub_(s.parameter, lr * r * std::sqrt(b2) * moment / (sqrt(v) + 1e-8));
+  };
+}
+struct RpropParts {
+  double minus = 0.5, plus = 1.2, largest = 50;
+  bool back = false, remembers = false, sized = false;
+};
+Body rprop_body(const RpropParts& c) {
+  return [=](Slot& s, double lr) {
+    const Tensor before = s.state("before"), size = s.state("size", lr);
+    const Tensor turn = s.gradient * before;
+    const Tensor factor = where(turn > 0, c.plus, where(turn < 0, c.minus, ones_like(turn)));
+    size.copy_(clamp(size * factor, 1e-6, c.largest));
+    const Tensor g = c.back ? s.gradient.clone() : where(turn < 0, 0, s.gradient);
+    before.copy_(c.remembers ? s.gradient : g);
+    sub_(s.parameter, size * (c.sized ? g : sign(g)));
+  };
+}
+Body asgd_body(double lambd, double alpha, bool early) {
+  return [=](Slot& s, double lr) {
+    const double t = static_cast<double>(s.step);
+    const auto fallen = [&](double k) { return lr / std::pow(1 + lambd * lr * k, alpha); };
+    double& kept = s.value("eta", lr);
+    const double eta = early ? fallen(t) : kept;
+    kept = fallen(t);
+    s.parameter.copy_(s.parameter * (1 - lambd * eta) - eta * s.gradient);
+  };
+}
+struct AdafactorParts {
+  bool relative = true, capped = true, clipped = true, factored = true, early = true;
+  double decay = 0.1, power = -0.8, sign = 1;
+};
+Body adafactor_body(const AdafactorParts& c) {
+  return [=](Slot& s, double lr) {
+    const Tensor g = c.sign * s.gradient;
+    Tensor p = s.parameter.detach().clone();
+    const double t = static_cast<double>(s.step), share = std::pow(t, c.power);
+    const double root = std::sqrt(static_cast<double>(p.numel()));
+    const auto size_of = [&](const Tensor& x) { return norm(x).item<double>() / root; };
+    const double before = size_of(p);
+    p = p * (1 - lr * c.decay);
+    double alpha = c.capped ? std::min(lr, 1 / std::sqrt(t)) : lr;
+    if (c.relative) alpha *= std::max(1e-3, c.early ? before : size_of(p));
+    Tensor v;
+    if (g.dim() < 2 || !c.factored) {
+      v = lerp_(s.state("v"), square(g), share);
+    } else {  // of the parameter's shape, every column the same
+      const Tensor rows = s.state("rows"), columns = s.state("columns");
+      lerp_(rows, mean(square(g), {1}, true).expand(g.shape()).contiguous(), share);
+      lerp_(columns, mean(square(g), {0}, true).expand(g.shape()).contiguous(), share);
+      v = rows * columns / mean(rows);
+    }
+    const Tensor update = g / sqrt(clamp_min(v, 0x1p-104));
+    s.parameter.copy_(p - alpha / (c.clipped ? std::max(1.0, size_of(update) / 1.0) : 1) * update);
+  };
+}
+struct MuonParts {
+  double momentum = 0.95, decay = 0.1;
+  bool nesterov = true, adjusted = true, average = true;
+  int steps = 5;
+};
+Body muon_body(const MuonParts& c) {
+  return [=](Slot& s, double lr) {
+    const Tensor& g = s.gradient;
+    const Tensor b = s.state("b");
+    b.copy_(c.momentum * b + (c.average ? 1 - c.momentum : 1) * g);
+    Tensor x = c.nesterov ? g + c.momentum * (b - g) : b.clone();
+    x = x / norm(x);
+    for (int i = 0; i < c.steps; ++i) {
+      const Tensor a = matmul(x, x.t());
+      x = 3.4445 * x + matmul(-4.775 * a + 2.0315 * matmul(a, a), x);
+    }
+    const double rows = static_cast<double>(g.size(0)), columns = static_cast<double>(g.size(1));
+    const double size = lr * (c.adjusted ? std::sqrt(std::max(1.0, rows / columns)) : 1);
+    s.parameter.copy_(s.parameter * (1 - lr * c.decay) - size * x);
+  };
+}
+
 struct Case {
   const char* name;
   oracle::Rule rule;
@@ -245,6 +370,9 @@ struct Case {
 const SGDOptions kSgd{.lr = 0.05, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.02};
 const SGDOptions kNesterov{.lr = 0.05, .momentum = 0.9, .weight_decay = 0.02, .nesterov = true};
 const SGDOptions kPaper{.lr = 0.05, .momentum = 0.9, .dialect = Dialect::paper};
+
+const AdafactorOptions kAdafactor{.lr = 0.3, .weight_decay = 0.1};
+const MuonOptions kMuon{.lr = 0.05, .bf16 = false};
 
 const std::vector<Case>& cases() {
   static const std::vector<Case> list = {
@@ -318,6 +446,47 @@ const std::vector<Case>& cases() {
       {"nadam", NAdamOptions{}, nadam_body(4e-3, true), ""},
       {"nadam: no momentum decay", NAdamOptions{}, nadam_body(0, true), "no momentum decay"},
       {"nadam: this step's mu", NAdamOptions{}, nadam_body(4e-3, false), "step 1, element 0"},
+      {"radam", RAdamOptions{}, radam_body({}), ""},
+      {"radam: no rectification", RAdamOptions{}, radam_body({.always = true}), "no rectification"},
+      {"radam: never divided", RAdamOptions{}, radam_body({.rectified = false}),
+       "never divided by the root"},
+      {"radam: no correction", RAdamOptions{}, radam_body({.corrected = false}),
+       "no bias correction"},
+      {"rprop", RpropOptions{}, rprop_body({}), ""},
+      {"rprop: steps back", RpropOptions{}, rprop_body({.back = true}), "a step back where"},
+      {"rprop: remembers", RpropOptions{}, rprop_body({.remembers = true}), "of a turn remembered"},
+      {"rprop: sized", RpropOptions{}, rprop_body({.sized = true}), "the size of the gradient"},
+      {"rprop: one step size", RpropOptions{}, rprop_body({.minus = 1, .plus = 1}),
+       "no step size but the first"},
+      {"rprop: no largest", RpropOptions{.step_sizes = {1e-6, 0.1}}, rprop_body({.largest = 1e300}),
+       "no largest step size"},
+      {"asgd", ASGDOptions{.lambd = 0.1}, asgd_body(0.1, 0.75, false), ""},
+      {"asgd: no fall", ASGDOptions{.lambd = 0.1}, asgd_body(0.1, 0, false),
+       "no fall of the learning rate"},
+      {"asgd: early", ASGDOptions{.lambd = 0.1}, asgd_body(0.1, 0.75, true),
+       "the learning rate of the next step"},
+      {"asgd: no lambd", ASGDOptions{.lambd = 0.1}, asgd_body(0, 0.75, false), "no decay lambd"},
+      {"adafactor", kAdafactor, adafactor_body({}), ""},
+      {"adafactor: absolute", kAdafactor, adafactor_body({.relative = false}),
+       "isn't relative to the parameter's size"},
+      {"adafactor: uncapped", kAdafactor, adafactor_body({.capped = false}), "above 1 / sqrt(t)"},
+      {"adafactor: unclipped", kAdafactor, adafactor_body({.clipped = false}),
+       "no clipping of the update"},
+      {"adafactor: not factored", kAdafactor, adafactor_body({.factored = false}),
+       "squares not factored"},
+      {"adafactor: late size", kAdafactor, adafactor_body({.early = false}),
+       "the parameter's size after its decay"},
+      {"adafactor: no decay", kAdafactor, adafactor_body({.decay = 0}), "no weight decay"},
+      {"adafactor: newest squares", kAdafactor, adafactor_body({.power = 0}),
+       "the newest squares alone"},
+      {"adafactor: ascends", kAdafactor, adafactor_body({.sign = -1}), "maximize the wrong way"},
+      {"muon", kMuon, muon_body({}), ""},
+      {"muon: plain", kMuon, muon_body({.nesterov = false}), "plain momentum instead"},
+      {"muon: no momentum", kMuon, muon_body({.momentum = 0}), "no momentum"},
+      {"muon: a sum", kMuon, muon_body({.average = false}), "of a sum instead of an average"},
+      {"muon: no decay", kMuon, muon_body({.decay = 0}), "no weight decay"},
+      {"muon: unadjusted", kMuon, muon_body({.adjusted = false}), "no adjustment"},
+      {"muon: four steps", kMuon, muon_body({.steps = 4}), "an iteration too few"},
   };
   return list;
 }

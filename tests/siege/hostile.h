@@ -141,10 +141,15 @@ struct IsVector : std::false_type {};
 template <class T>
 struct IsVector<std::vector<T>> : std::true_type {};
 
+template <class T>
+struct IsNumbers : std::false_type {};
+template <size_t N>
+struct IsNumbers<std::array<double, N>> : std::true_type {};
+
 /// Whether it is a struct of options, whose members are visited.
 template <class T>
 inline constexpr bool is_struct =
-    std::is_aggregate_v<T>&& std::is_class_v<T> && !std::is_same_v<T, std::array<double, 2>>;
+    std::is_aggregate_v<T>&& std::is_class_v<T> && !IsNumbers<T>::value;
 
 }  // namespace detail
 
@@ -263,8 +268,12 @@ void draw_into(Arguments& a, T& value) {
     say(to_string(value));
   } else if constexpr (std::is_same_v<T, Generator*> || std::is_same_v<T, nullptr_t>) {
     value = nullptr;
-  } else if constexpr (std::is_same_v<T, std::array<double, 2>>) {
+  } else if constexpr (detail::IsNumbers<T>::value) {
     for (double& number : value) draw_into(a, number);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    static constexpr const char* kTexts[] = {"", "original", "match_rms_adamw", "zz"};
+    value = draw.one_of(kTexts);
+    say(value);
   } else if constexpr (std::is_same_v<T, const char*>) {
     static constexpr const char* kTexts[] = {"ij", "xy", "", "same", "valid", "zz"};
     value = draw.one_of(kTexts);

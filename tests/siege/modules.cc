@@ -15,14 +15,20 @@
 #include <aorta/nn/padding.h>
 #include <aorta/nn/pooling.h>
 #include <aorta/nn/recurrent.h>
+#include <aorta/nn/transformer.h>
 #include <aorta/nn/upsample.h>
 #include <aorta/optim/adadelta.h>
+#include <aorta/optim/adafactor.h>
 #include <aorta/optim/adagrad.h>
 #include <aorta/optim/adam.h>
 #include <aorta/optim/adamax.h>
+#include <aorta/optim/asgd.h>
+#include <aorta/optim/muon.h>
 #include <aorta/optim/nadam.h>
 #include <aorta/optim/plateau.h>
+#include <aorta/optim/radam.h>
 #include <aorta/optim/rmsprop.h>
+#include <aorta/optim/rprop.h>
 #include <aorta/optim/schedules.h>
 #include <aorta/optim/sgd.h>
 
@@ -167,6 +173,36 @@ void add_layers(std::vector<Target>& targets) {
                   const AttentionMasks& masks) {
                 return TransformerEncoderLayer(model, heads, o)(x, masks);
               }),
+          random_of(
+              "TransformerDecoderLayer",
+              +[](int64_t model, int64_t heads, const TransformerDecoderLayerOptions& o, const T& x,
+                  const T& memory, const DecoderMasks& masks) {
+                return TransformerDecoderLayer(model, heads, o)(x, memory, masks);
+              }),
+          random_of(
+              "TransformerEncoder",
+              +[](int64_t heads, int64_t layers, const TransformerEncoderLayerOptions& o,
+                  const T& x, const AttentionMasks& masks) {
+                const TransformerEncoderLayer layer(x.size(-1), heads, o);
+                return TransformerEncoder(layer, layers % 4)(x, masks);
+              }),
+          random_of(
+              "TransformerDecoder",
+              +[](int64_t heads, int64_t layers, const TransformerDecoderLayerOptions& o,
+                  const T& x, const T& memory, const DecoderMasks& masks) {
+                const TransformerDecoderLayer layer(x.size(-1), heads, o);
+                return TransformerDecoder(layer, layers % 4)(x, memory, masks);
+              }),
+          random_of(
+              "Transformer",
+              +[](int64_t model, int64_t heads, int64_t layers, const T& x, const T& target,
+                  const TransformerMasks& masks) {
+                return Transformer({.d_model = model,
+                                    .nhead = heads,
+                                    .num_encoder_layers = layers % 4,
+                                    .num_decoder_layers = 1,
+                                    .dim_feedforward = 8})(x, target, masks);
+              }),
           of(
               "models::make",
               +[](int64_t which, const models::ModelOptions& o, const T& x) {
@@ -222,6 +258,11 @@ void add_training(std::vector<Target>& targets) {
                      of("Adamax", step<Adamax, AdamaxOptions>),
                      of("NAdam", step<NAdam, NAdamOptions>),
                      of("RMSprop", step<RMSprop, RMSpropOptions>),
+                     of("RAdam", step<RAdam, RAdamOptions>),
+                     of("Rprop", step<Rprop, RpropOptions>),
+                     of("ASGD", step<ASGD, ASGDOptions>),
+                     of("Adafactor", step<Adafactor, AdafactorOptions>),
+                     of("Muon", step<Muon, MuonOptions>),
                      of("StepLR", schedule<StepLR>),
                      of("MultiStepLR", schedule<MultiStepLR>),
                      of("ConstantLR", schedule<ConstantLR>),
