@@ -76,7 +76,9 @@ data::ChannelStatistics pixel_statistics(const std::string& data_dir, uint64_t s
 }
 
 TrainingLoop::TrainingLoop(const RunOptions& options, std::vector<Device> devices)
-    : options_(options), devices_(std::move(devices)) {}
+    : options_(options), devices_(std::move(devices)) {
+  backends::cudnn::set_deterministic(options.deterministic);
+}
 
 void TrainingLoop::begin(Data data, const State* checkpoint) {
   check_positive("--batch_size", options_.batch_size);
