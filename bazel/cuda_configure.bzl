@@ -88,7 +88,11 @@ def _impl(rctx):
                 if hroot not in [root, "/usr"]:
                     rctx.symlink(hroot + "/include", name + "/include")
                     inc = [name + "/include"]
-                build.append(_lib(name, hdrs = inc, includes = inc, linkopts = _so(name, lroot + "/" + lrel.rpartition("/")[0]), deps = [":cudart"]))
+                linkopts = _so(name, lroot + "/" + lrel.rpartition("/")[0])
+                if name == "cudnn":
+                    # Opened by who calls it: a program starts without it.
+                    linkopts = linkopts[2:]
+                build.append(_lib(name, hdrs = inc, includes = inc, linkopts = linkopts, deps = [":cudart"]))
             else:
                 build.append(_lib(name))
     else:

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace aorta {
 
@@ -26,6 +27,12 @@ struct MemoryStats {
   int64_t bytes_cached = 0;  // taken back and kept
   int64_t peak_bytes = 0;    // the most that was in use at once
   int64_t system_calls = 0;  // times that memory was taken from the system or the driver
+};
+
+/// A library that a plugin looks for where it runs.
+struct DeviceLibrary {
+  int64_t version = 0;  // as the library counts; 0 where it can't be used
+  std::string problem;  // why it can't be used; empty where it can
 };
 
 /// What a kind of device offers to the rest of Aorta: memory, copies, streams and events. `core/`
@@ -72,6 +79,9 @@ class DeviceBackend {
   virtual void record_event(Event event, Stream stream) = 0;
   virtual void wait_event(Event event, Stream stream) = 0;
   virtual bool event_done(Event event) = 0;
+
+  /// The library that computes convolutions beside the backend's own kernels.
+  virtual DeviceLibrary convolution_library() { return {.version = 0, .problem = "there is none"}; }
 };
 
 /// The backend of a device type. For CUDA this loads the plugin on first use; when there is none,

@@ -1,6 +1,7 @@
 #include <aorta/core/check.h>
 #include <aorta/cuda/allocator.h>
 #include <aorta/cuda/backend.h>
+#include <aorta/cuda/convolution_cudnn.h>
 #include <aorta/cuda/memory_driver.h>
 #include <aorta/cuda/wait.h>
 
@@ -117,6 +118,8 @@ class Backend final : public DeviceBackend {
   void unregister_host(void* data) override {
     check_cuda(cudaHostUnregister(data), "unregister_host");
   }
+
+  DeviceLibrary convolution_library() override { return cudnn_state(); }
 
   Stream create_stream(int index) override;
   void destroy_stream(Stream stream) override;

@@ -11,6 +11,7 @@
 // lie a stride apart (a phase) are read by the same taps. No atomics: slices of a weight gradient
 // are added up in their order by a second kernel.
 #include <aorta/core/body/window.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/integers.h>
 #include <aorta/cuda/convolution_kernels.h>
 #include <aorta/cuda/floating.h>
@@ -368,25 +369,15 @@ void run_side(const char* op, const ConvolutionArgs& args, bool transposed) {
   });
 }
 
-void side_kernel(const char* op, const ConvolutionArgs& args, bool transposed) {
-  if (takes_tiles(args, transposed ? ConvResult::x : ConvResult::y))
-    return run_side(op, args, transposed);
-  convolution_side_simple(op, args, transposed);
-}
-
 }  // namespace
 
-void register_convolution() {
-  convolution_op.set_kernel(DeviceType::cuda, [](const ConvolutionArgs& args) {
-    side_kernel("convolution", args, false);
-  });
-  convolution_transpose_op.set_kernel(DeviceType::cuda, [](const ConvolutionArgs& args) {
-    side_kernel("convolution_transpose", args, true);
-  });
-  convolution_weight_op.set_kernel(DeviceType::cuda, [](const ConvolutionArgs& args) {
-    takes_tiles(args, ConvResult::w) ? convolution_weight_tiles(args)
-                                     : convolution_weight_simple(args);
-  });
+void convolution_by_kernels(const char* op, const ConvolutionArgs& args, ConvResult result) {
+  const bool tiles = takes_tiles(args, result);
+  const ProfilerRange range(tiles ? "tiles" : "a thread a result");
+  if (result == ConvResult::w)
+    return tiles ? convolution_weight_tiles(args) : convolution_weight_simple(args);
+  const bool transposed = result == ConvResult::x;
+  tiles ? run_side(op, args, transposed) : convolution_side_simple(op, args, transposed);
 }
 
 }  // namespace aorta::cuda

@@ -1,11 +1,14 @@
 #pragma once
 
-#include <aorta/core/ops/convolution.h>
 #include <aorta/cuda/backend.h>
+#include <aorta/cuda/convolution_shape.h>
 
 namespace aorta::cuda {
 
-// What convolution.cu calls.
+/// Computes a convolution by kernels of our own (convolution.cu), which take any.
+void convolution_by_kernels(const char* op, const kernel::ConvolutionArgs& args, ConvResult result);
+
+// What it calls.
 
 /// A weight gradient in tiles.
 void convolution_weight_tiles(const kernel::ConvolutionArgs& args);

@@ -1,6 +1,8 @@
 #include <aorta/cuda/convolution_shape.h>
 
+#include <aorta/core/body/window.h>
 #include <aorta/core/integers.h>
+#include <aorta/cuda/limits.h>
 
 #include <algorithm>
 
@@ -12,22 +14,48 @@ using kernel::ConvolutionArgs;
 
 constexpr int64_t kFewColumns = 8;  // fill an eighth of a tile
 constexpr int64_t kMostWaste = 16;  // rows of tiles for each that is a position
-constexpr int64_t kNarrow = 1 << 30;
-
 // Whether positions, taps and channels can be counted in 32 bits, and so can what lies between
 // them.
 bool is_narrow(const ConvolutionArgs& args) {
-  bool ok = args.batch < kNarrow && args.x_channels < kNarrow && args.y_channels < kNarrow;
+  const int64_t narrow = limits().elements / 2;
+  bool ok = args.batch < narrow && args.x_channels < narrow && args.y_channels < narrow;
   int64_t taps = 1;
   for (const ConvDim& dim : args.dims) {
-    ok &= dim.kernel < kNarrow && dim.dilation < kNarrow && dim.stride < kNarrow &&
-          dim.input < kNarrow && dim.output < kNarrow;
+    ok &= dim.kernel < narrow && dim.dilation < narrow && dim.stride < narrow &&
+          dim.input < narrow && dim.output < narrow;
     if (!ok) return false;
-    ok &= (dim.kernel - 1) * dim.dilation + dim.input + 2 * dim.padding + dim.stride < kNarrow;
+    ok &= (dim.kernel - 1) * dim.dilation + dim.input + 2 * dim.padding + dim.stride < narrow;
     taps *= dim.kernel;
-    ok &= taps < kNarrow;
+    ok &= taps < narrow;
   }
   return ok;
+}
+
+bool counts_in_32_bits(const ConvolutionArgs& args) {
+  int64_t x = args.batch * args.x_channels, y = args.batch * args.y_channels;
+  int64_t w = args.y_channels * args.x_channels / args.groups;
+  const int64_t limit = limits().elements;
+  for (const ConvDim& dim : args.dims) {
+    if (x >= limit || y >= limit || w >= limit) return false;
+    x *= dim.input;
+    y *= dim.output;
+    w *= dim.kernel;
+  }
+  return x < limit && y < limit && w < limit;
+}
+
+// Of all pairs of a position of y and a tap, those that read inside.
+double share_inside(const ConvolutionArgs& args) {
+  double share = 1;
+  for (const ConvDim& dim : args.dims) {
+    int64_t inside = 0;
+    for (int64_t tap = 0; tap < dim.kernel; ++tap) {
+      const body::WindowRange positions = body::positions_reading(dim, tap);
+      inside += std::max<int64_t>(positions.end - positions.first, 0);
+    }
+    share *= static_cast<double>(inside) / static_cast<double>(dim.kernel * dim.output);
+  }
+  return share;
 }
 
 // Positions of x that lie `stride` apart are read by the same taps, and share tiles.
@@ -50,6 +78,23 @@ int64_t slices(int64_t wanted, int64_t units, int64_t positions, int64_t least) 
 }
 
 }  // namespace
+
+int64_t padding_behind(const ConvDim& dim) {
+  const int64_t reach = (dim.kernel - 1) * dim.dilation + 1;
+  const int64_t room = dim.input + 2 * dim.padding - reach;
+  if (room >= 0 && room / dim.stride + 1 == dim.output) return dim.padding;
+  return (dim.output - 1) * dim.stride + reach - dim.input - dim.padding;
+}
+
+bool suits_cudnn(const ConvolutionArgs& args, ConvResult result) {
+  const bool depthwise = args.groups > 1 && args.groups == args.x_channels;
+  const bool fused = result == ConvResult::x && args.bias;
+  if (args.dtype == DType::f64 || depthwise || fused || !is_narrow(args)) return false;
+  for (const ConvDim& dim : args.dims) {
+    if (padding_behind(dim) < 0) return false;
+  }
+  return counts_in_32_bits(args) && share_inside(args) > 0.5;
+}
 
 bool takes_tiles(const ConvolutionArgs& args, ConvResult result) {
   if (!is_narrow(args)) return false;

@@ -10,6 +10,25 @@ inline constexpr int kConvRows = 128, kConvColumns = 64;
 /// What a convolution kernel computes from the other two: y from x and w, or x, or w.
 enum class ConvResult { y, x, w };
 
+/// Zeros behind the input: as many as before it, but for padding "same" of an odd number in all,
+/// and for outputs of transposed convolutions, of which a part may be read by no tap: negative
+/// then.
+int64_t padding_behind(const kernel::ConvDim& dim);
+
+/// Whether cuDNN is asked for it before our own kernels are. It isn't for
+///
+/// - f64,
+/// - a tensor of 2^31 elements or more (`Limits`), or sizes past 30 bits,
+/// - depthwise convolutions: tiles of its engines would be nearly empty,
+/// - x with a bias: cuDNN 9.19 has no engine that adds one there,
+/// - negative padding behind the input,
+/// - kernels of which half the taps or more lie in the padding, on average: ours leave those out,
+///   and cuDNN multiplies them by zeros.
+///
+/// Whether cuDNN is there, and has an engine that does nothing it may not, is seen when it is
+/// asked.
+bool suits_cudnn(const kernel::ConvolutionArgs& args, ConvResult result);
+
 /// Whether tiles compute it: where they would be nearly empty, because a group has few channels or
 /// neighbours read by other taps, or where sizes don't fit 30 bits, a thread computes a result.
 bool takes_tiles(const kernel::ConvolutionArgs& args, ConvResult result);

@@ -233,7 +233,7 @@ inline bool is_run_aligned(const void* data, int64_t channels, DType dtype) {
 
 /// Blocks for loops over tiles: some rounds of what a device runs at once.
 inline unsigned tile_blocks(int64_t tiles, int device) {
-  return static_cast<unsigned>(std::min<int64_t>(tiles, int64_t{multiprocessor_count(device)} * 8));
+  return grid_blocks(std::min<int64_t>(tiles, int64_t{multiprocessor_count(device)} * 8));
 }
 
 }  // namespace aorta::cuda

@@ -220,8 +220,8 @@ int64_t run_classes_as(const char* op, const ClassLossArgs& args) {
   lines.sums = sums.as<LossSums>();
   lines.bad = bad.as<unsigned long long>();
   check_cuda(cudaMemsetAsync(bad.data(), 0xff, 8, site.stream()), op);
-  launch(op, rows ? class_rows_kernel<C> : class_columns_kernel<C>, grid_of(chunks), block,
-         site.stream(), lines);
+  launch(op, rows ? class_rows_kernel<C> : class_columns_kernel<C>, static_cast<unsigned>(chunks),
+         block, site.stream(), lines);
   launch(op, finish_classes_kernel<C>, 1, kThreads, site.stream(), lines, chunks);
   int64_t first = -1;  // all bits set, as the memory is
   if (args.target) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/core/host_device.h>
+#include <aorta/cuda/limits.h>
 
 #include <cstdint>
 
@@ -37,12 +38,12 @@ class FastDivisor {
   uint32_t shift_ = 0;
 };
 
-/// The same for any dividends: fast where none reaches 2^31.
+/// The same for any dividends: fast where none reaches the limit of 32 bits (limits.h).
 class Divisor {
  public:
   Divisor() = default;
   Divisor(int64_t divisor, int64_t largest_dividend)
-      : narrow_(largest_dividend < (int64_t{1} << 31) && divisor < (int64_t{1} << 31)),
+      : narrow_(largest_dividend < limits().elements && divisor < limits().elements),
         divisor_(divisor) {
     if (narrow_) fast_ = FastDivisor(static_cast<uint32_t>(divisor));
   }

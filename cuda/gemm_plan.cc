@@ -113,7 +113,8 @@ GemmPlan::Key GemmPlan::key(int device, const std::array<int, 4>& alignment, boo
           alignment[1],
           alignment[2],
           alignment[3],
-          beta};
+          beta,
+          tf32};
 }
 
 int alignment_of(const void* data) {

@@ -29,7 +29,8 @@ struct GemmPlan {
   GemmOperand left, right;  // b and a
   GemmOperand added;        // input, where it is a matrix; not transposed
   GemmInput input = GemmInput::none;
-  Shape outer;  // batch dimensions that calls are repeated over
+  bool tf32 = false;  // f32 operands may be rounded to TF32
+  Shape outer;        // batch dimensions that calls are repeated over
   Strides outer_a, outer_b, outer_input;
 
   /// Batch dimensions that every operand walks through evenly become one; `copied_*`: the operand
@@ -38,7 +39,7 @@ struct GemmPlan {
 
   /// What decides which algorithm is best: two calls of one key share it. `alignment` of the
   /// pointers of b, a, input and c in bytes (a power of two, at most 256).
-  using Key = std::array<int64_t, 20>;
+  using Key = std::array<int64_t, 21>;
   Key key(int device, const std::array<int, 4>& alignment, bool beta) const;
 };
 

@@ -52,9 +52,7 @@ __device__ __forceinline__ T add_group(T value, T* shared) {
   return join_group(value, shared, [](T a, T b) { return a + b; });
 }
 
-/// At most this many blocks in a launch whose blocks walk over the rest.
-inline unsigned grid_of(int64_t blocks) {
-  return static_cast<unsigned>(std::clamp<int64_t>(blocks, 1, 1 << 30));
-}
+/// The blocks of a launch whose blocks walk over the rest: at least one.
+inline unsigned grid_of(int64_t blocks) { return grid_blocks(std::max<int64_t>(blocks, 1)); }
 
 }  // namespace aorta::cuda

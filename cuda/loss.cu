@@ -126,8 +126,8 @@ int64_t run_loss_as(const LossArgs& args) {
   const bool checks = args.kind == LossKind::bce;
   const Workspace outside(checks ? 8 : 0, site.device());
   if (checks) check_cuda(cudaMemsetAsync(outside.data(), 0xff, 8, site.stream()), op);
-  launch(op, loss_kernel<C>, grid_of(chunks), kThreads, site.stream(), elements, chunk,
-         args.reduced ? sums.as<double>() : nullptr,
+  launch(op, loss_kernel<C>, static_cast<unsigned>(chunks), kThreads, site.stream(), elements,
+         chunk, args.reduced ? sums.as<double>() : nullptr,
          checks ? outside.as<unsigned long long>() : nullptr);
   if (args.reduced) {
     launch(op, add_losses_kernel<C>, 1, kThreads, site.stream(), elements, sums.as<double>(),

@@ -1,5 +1,6 @@
 // Floating matrix products through cuBLASLt; integers, and products over nothing, by kernels of our
 // own (matmul_simple.cu).
+#include <aorta/core/backends.h>
 #include <aorta/core/check.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/cuda/backend.h>
@@ -76,11 +77,14 @@ void set(cublasLtMatmulDescOpaque_t& product, cublasLtMatmulDescAttributes_t wha
   check_lt(cublasLtMatmulDescSetAttribute(&product, what, &value, sizeof value));
 }
 
-/// Full f32: no TF32, and halves are summed in f32, also where a sum is split over blocks.
+/// Full f32, unless TF32 is allowed; halves are summed in f32, also where a sum is split over
+/// blocks.
 void describe(LtPlan& lt, const GemmPlan& plan, const void* bias) {
   const bool wide = plan.dtype == DType::f64;
-  check_lt(cublasLtMatmulDescInit(&lt.product, wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F,
-                                  wide ? CUDA_R_64F : CUDA_R_32F));
+  const cublasComputeType_t compute = wide        ? CUBLAS_COMPUTE_64F
+                                      : plan.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                  : CUBLAS_COMPUTE_32F;
+  check_lt(cublasLtMatmulDescInit(&lt.product, compute, wide ? CUDA_R_64F : CUDA_R_32F));
   set(lt.product, CUBLASLT_MATMUL_DESC_TRANSA, plan.left.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(lt.product, CUBLASLT_MATMUL_DESC_TRANSB, plan.right.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (plan.input == GemmInput::bias) {
@@ -210,6 +214,7 @@ bool run_cublas(const MatmulArgs& original, int device) {
   MatmulArgs args = original;
   Tensor a, b, input;
   GemmPlan plan = GemmPlan::make(args);
+  plan.tf32 = args.dtype == DType::f32 && backends::cuda::matmul::allow_tf32();
   if (plan.right.needs_copy) {
     a = dense_copy(args, args.a, args.a_batch, args.m, args.k, args.a_row, args.a_column);
     args.a = a.data();

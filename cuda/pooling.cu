@@ -210,9 +210,7 @@ void max_pool_backward(const PoolArgs& args) {
   const int64_t blocks = scatter.planes * divide_up(args.inner, channels);
   visit_floating(args.dtype, [&](auto type) {
     using T = decltype(type);
-    launch(op, max_pool_backward_kernel<T>,
-           static_cast<unsigned>(std::min<int64_t>(blocks, 1 << 30)), block, site.stream(),
-           scatter);
+    launch(op, max_pool_backward_kernel<T>, grid_blocks(blocks), block, site.stream(), scatter);
     if constexpr (scalar::is_half_type<T>) {
       for_each(op, args.output, count,
                RoundBody<T>{wide.as<const float>(), static_cast<T*>(args.output)});

@@ -1,6 +1,7 @@
 #include <aorta/apps/echo/doctor.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
+#include <aorta/core/backends.h>
 #include <aorta/core/cpu/isa.h>
 #include <aorta/core/device.h>
 #include <aorta/core/io/bytes.h>
@@ -157,6 +158,22 @@ std::string gpu_models() {
   return models;
 }
 
+// Without cuDNN convolutions are computed by kernels of Aorta's own.
+Finding cudnn() {
+  namespace cudnn = backends::cudnn;
+  Finding finding{.name = "cuDNN", .text = {}, .fix = {}};
+  if (cudnn::is_available()) {
+    const int64_t v = cudnn::version();
+    finding.text = fmt::format("{}.{}.{}", v / 10000, v / 100 % 100, v % 100);
+    if (!cudnn::enabled()) finding.text += ", switched off by AORTA_CUDNN=0";
+    return finding;
+  }
+  finding.status = Status::warn;
+  finding.text = cudnn::unavailable_reason() + "; own kernels compute convolutions";
+  finding.fix = "cuDNN 9 for CUDA 13, whose libcudnn.so.9 the loader finds";
+  return finding;
+}
+
 std::vector<Finding> gpu() {
   const std::string driver = value_in("/proc/driver/nvidia/version", "NVRM version");
   Finding there{.name = "GPU", .text = gpu_models(), .fix = {}};
@@ -165,7 +182,7 @@ std::vector<Finding> gpu() {
     if (there.text.empty()) there.text = "present";
     there.text = fmt::format("{} x {}", cuda::device_count(), there.text);
     plugin.text = "libaorta_cuda.so is loaded; driver " + (driver.empty() ? "unknown" : driver);
-    return {there, plugin};
+    return {there, plugin, cudnn()};
   }
   if (there.text.empty()) {
     there.status = Status::warn;

@@ -85,7 +85,9 @@ data::ChannelStatistics pixel_statistics(const std::string& data_dir, uint64_t s
 }
 
 TrainingLoop::TrainingLoop(const RunOptions& options, std::vector<Device> devices)
-    : options_(options), devices_(std::move(devices)) {}
+    : options_(options), devices_(std::move(devices)) {
+  backends::cudnn::set_deterministic(options.deterministic);
+}
 
 data::DataLoaderOptions TrainingLoop::loader_options(
     const std::function<data::Batch(const data::Batch&)>& prepare, int64_t size,

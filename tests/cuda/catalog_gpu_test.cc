@@ -1,3 +1,4 @@
+#include <aorta/core/backends.h>
 #include <aorta/core/device.h>
 #include <aorta/tests/gradient_checks.h>
 #include <aorta/tests/op_checks.h>
@@ -48,6 +49,34 @@ TEST_P(GpuCatalog, Gradients) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Rows, GpuCatalog, ::testing::ValuesIn(rows_with_kernels()),
+                         [](const auto& test) { return test.param->op; });
+
+/// Rows of convolutions, by kernels of our own: above they are cuDNN's where it takes them.
+class OwnConvolutions : public GpuCatalog {
+ protected:
+  void SetUp() override {
+    GpuCatalog::SetUp();
+    backends::cudnn::set_enabled(false);
+  }
+  void TearDown() override { backends::cudnn::set_enabled(before_); }
+
+ private:
+  const bool before_ = backends::cudnn::enabled();
+};
+
+std::vector<const Row*> convolution_rows_with_kernels() {
+  std::vector<const Row*> result;
+  for (const Row* row : rows_with_kernels()) {
+    if (row->op.starts_with("conv")) result.push_back(row);
+  }
+  return result;
+}
+
+TEST_P(OwnConvolutions, Forward) { check_forward(*GetParam(), "cuda:0"); }
+TEST_P(OwnConvolutions, Layouts) { check_layouts(*GetParam(), "cuda:0"); }
+TEST_P(OwnConvolutions, Gradients) { EXPECT_GT(check_gradients_on(*GetParam(), "cuda:0"), 0); }
+INSTANTIATE_TEST_SUITE_P(Rows, OwnConvolutions,
+                         ::testing::ValuesIn(convolution_rows_with_kernels()),
                          [](const auto& test) { return test.param->op; });
 
 // A call of a row that doesn't run on CUDA says which op has no kernel, and does nothing else.

@@ -22,6 +22,52 @@ ConvolutionArgs args_of(int64_t x_channels, int64_t y_channels, int64_t groups) 
 
 }  // namespace
 
+// What cuDNN isn't asked for.
+TEST(ConvolutionShape, CudnnIsAskedForWhatSuitsIt) {
+  const auto suits_cudnn = [](const ConvolutionArgs& args) {
+    return cuda::suits_cudnn(args, ConvResult::y);
+  };
+  EXPECT_TRUE(suits_cudnn(args_of(64, 128, 1)));
+  EXPECT_TRUE(suits_cudnn(args_of(64, 128, 4)));
+  EXPECT_TRUE(suits_cudnn(args_of(1, 8, 1)));
+  EXPECT_FALSE(suits_cudnn(args_of(64, 64, 64))) << "depthwise";
+  EXPECT_FALSE(suits_cudnn(args_of(64, 128, 64))) << "depthwise, with a multiplier";
+  ConvolutionArgs wide = args_of(64, 64, 1);
+  wide.dtype = DType::f64;
+  EXPECT_FALSE(suits_cudnn(wide));
+  // 20 * 64 * 14 * 14 numbers an image and 2^31 in all.
+  ConvolutionArgs many = args_of(64, 64, 1);
+  many.batch = (int64_t{1} << 31) / (64 * 14 * 14);
+  EXPECT_TRUE(suits_cudnn(many));
+  ++many.batch;
+  EXPECT_FALSE(suits_cudnn(many));
+  ConvolutionArgs huge = args_of(1, 1, 1);
+  huge.dims[2].padding = huge.dims[2].dilation = (int64_t{1} << 31) - 1;
+  EXPECT_FALSE(suits_cudnn(huge));
+  ConvolutionArgs biased = args_of(64, 64, 1);
+  biased.bias = &biased;
+  EXPECT_TRUE(cuda::suits_cudnn(biased, ConvResult::y));
+  EXPECT_FALSE(cuda::suits_cudnn(biased, ConvResult::x));
+}
+
+TEST(ConvolutionShape, PaddingBehindMakesTheOutput) {
+  EXPECT_EQ(padding_behind({14, 14, 3, 1, 1, 1}), 1);
+  EXPECT_EQ(padding_behind({14, 7, 3, 2, 1, 1}), 1) << "though the last zero is never read";
+  EXPECT_EQ(padding_behind({14, 14, 4, 1, 1, 1}), 2) << "same, of an even kernel";
+  // An output of a transposed convolution with output padding 2: 2 1 + 2 2 + 1 + 2 numbers.
+  EXPECT_EQ(padding_behind({9, 3, 3, 1, 0, 2}), -2);
+}
+
+// Of a 3x3 kernel on 14x14: dilation 6 leaves (14 + 8 + 8) / 42 of each dimension's pairs inside,
+// 51 % of both; dilation 7 leaves 44 %, and dilation 24 the middle tap, 11 %.
+TEST(ConvolutionShape, CudnnIsNotAskedToMultiplyPadding) {
+  for (const int64_t apart : {1, 2, 6, 7, 24}) {
+    ConvolutionArgs args = args_of(64, 64, 1);
+    for (int d = 1; d < 3; ++d) args.dims[d] = {14, 14, 3, 1, apart, apart};
+    EXPECT_EQ(suits_cudnn(args, ConvResult::y), apart < 7) << apart;
+  }
+}
+
 // Groups of few channels, and sizes past 30 bits, are for a thread a result.
 TEST(ConvolutionShape, TilesAreForWhatFillsThem) {
   const ConvResult all[] = {ConvResult::y, ConvResult::x, ConvResult::w};

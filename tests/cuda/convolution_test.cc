@@ -1,5 +1,7 @@
-// Convolutions on a GPU against nested loops, of shapes that take tiles: those of the catalogue are
-// too small for them.
+// Convolutions on a GPU against nested loops, by cuDNN and by kernels of our own: of shapes that
+// take tiles, for those of the catalogue are too small for them.
+#include <aorta/core/backends.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/convolution.h>
 #include <aorta/core/ops/pointwise.h>
@@ -18,7 +20,24 @@ using kernel::ConvDim;
 
 namespace {
 
-using CudaConvolution = gpu_test::Gpu;
+/// By kernels of our own.
+class CudaConvolution : public gpu_test::Gpu {
+ protected:
+  void SetUp() override {
+    Gpu::SetUp();
+    backends::cudnn::set_enabled(false);
+  }
+  void TearDown() override {
+    backends::cudnn::set_enabled(before_);
+    Gpu::TearDown();
+  }
+
+ private:
+  const bool before_ = backends::cudnn::enabled();
+};
+
+/// By cuDNN, where it takes them.
+using CudnnConvolution = gpu_test::Gpu;
 
 constexpr DType kFloating[] = {f32, f64, f16, bf16};
 
@@ -64,6 +83,15 @@ TEST_F(CudaConvolution, GeometriesEqualNestedLoops) {
   }
 }
 
+TEST_F(CudnnConvolution, GeometriesEqualNestedLoops) {
+  std::mt19937 random(14);
+  for (int i = 0; i < 48; ++i) {
+    const Problem p = random_problem(random, 1 + i % 3, i % 2 == 0 ? 24 : 6);
+    expect_nested_loops(p, kFloating[i / 3 % 4], random, "cuda:0");
+    if (HasFatalFailure()) return;
+  }
+}
+
 // More than one tile of rows and columns, of each of the three results.
 TEST_F(CudaConvolution, ManyTilesEqualNestedLoops) {
   std::mt19937 random(5);
@@ -84,6 +112,17 @@ TEST_F(CudaConvolution, ManyTilesEqualNestedLoops) {
     }
     ++i;
   }
+}
+
+// Sizes that 32 bits don't count, or that a test's limits say they don't, are no tiles'.
+TEST_F(CudaConvolution, SizesPastTheLimitTakeAThreadAResult) {
+  std::mt19937 random(12);
+  const Problem p = problem_of(1, 16, 16, 1, {dim(200, 3, 1, 1, 1)});
+  Profiler profiler;
+  expect_nested_loops(p, f32, random, "cuda:0");
+  profiler.stop();
+  const char* const other = gpu_test::element_limit() / 2 > 200 ? "a thread a result" : "tiles";
+  for (const ProfiledRange& range : profiler.ranges()) EXPECT_NE(range.name, other);
 }
 
 // So many positions that their sums are taken in slices, by tiles and by threads.

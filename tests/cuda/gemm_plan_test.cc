@@ -264,6 +264,9 @@ TEST(GemmPlan, KeysDifferWhereAlgorithmsMay) {
   EXPECT_NE(key, plan.key(1, aligned, false));
   EXPECT_NE(key, plan.key(0, {256, 4, 256, 256}, false));
   EXPECT_NE(key, plan.key(0, aligned, true));
+  GemmPlan rounded = plan;
+  rounded.tf32 = true;
+  EXPECT_NE(key, rounded.key(0, aligned, false));
   MatmulArgs other = args;
   other.dtype = DType::bf16;
   EXPECT_NE(key, GemmPlan::make(other).key(0, aligned, false));

@@ -31,9 +31,12 @@ TEST(Doctor, LooksAtEverythingAndHasAFixForWhatIsNotWell) {
     EXPECT_EQ(finding.text.find('\n'), std::string::npos) << finding.text;
     EXPECT_EQ(finding.fix.empty(), finding.status == Status::ok) << to_string(finding);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"CPU", "threads", "memory", "shared memory",
-                                             "open files", "disk", "GPU", "CUDA", "libjpeg-turbo",
-                                             "libpng", "zlib", "OpenCV", "DCMTK", "AORTA_ECHO"}));
+  std::vector<std::string> wanted{"CPU",        "threads", "memory", "shared memory",
+                                  "open files", "disk",    "GPU",    "CUDA"};
+  if (cuda::is_available()) wanted.push_back("cuDNN");
+  for (const char* name : {"libjpeg-turbo", "libpng", "zlib", "OpenCV", "DCMTK", "AORTA_ECHO"})
+    wanted.push_back(name);
+  EXPECT_EQ(names, wanted);
   EXPECT_TRUE(found("zlib").text.starts_with("1.")) << found("zlib").text;
   EXPECT_NE(found("libjpeg-turbo").text.find("libjpeg.so"), std::string::npos);
   EXPECT_EQ(found("shared memory").status, Status::ok);

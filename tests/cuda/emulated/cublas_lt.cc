@@ -5,6 +5,7 @@
 #include <aorta/tests/cuda/emulated/report.h>
 #include <aorta/tests/cuda/emulated/settings.h>
 #include <aorta/tests/cuda/emulated/stream.h>
+#include <aorta/tests/cuda/emulated/tf32.h>
 #include <cublasLt.h>
 
 #include <algorithm>
@@ -160,7 +161,7 @@ std::string problem_of(const Call& call, bool when_it_runs) {
 
 /// A dense copy of op(matrix) as (rows, columns), row-major, so that sums run along memory.
 std::vector<double> gather(const char* data, const Layout& l, int32_t batch, bool transposed,
-                           bool rows_first) {
+                           bool rows_first, bool tf32) {
   const int64_t rows = static_cast<int64_t>(transposed ? l.columns : l.rows);
   const int64_t columns = static_cast<int64_t>(transposed ? l.rows : l.columns);
   std::vector<double> result(static_cast<size_t>(rows * columns));
@@ -168,7 +169,8 @@ std::vector<double> gather(const char* data, const Layout& l, int32_t batch, boo
     for (int64_t j = 0; j < columns; ++j) {
       const int64_t place = transposed ? i * l.leading + j : j * l.leading + i;
       const size_t to = static_cast<size_t>(rows_first ? i * columns + j : j * rows + i);
-      result[to] = load(data, l.type, batch * l.batch_stride + place);
+      const double value = load(data, l.type, batch * l.batch_stride + place);
+      result[to] = tf32 ? to_tf32(static_cast<float>(value)) : value;
     }
   }
   return result;
@@ -196,8 +198,9 @@ void run_product(const Call& call) {
   const bool tb = call.product.transpose_b == CUBLAS_OP_T;
   const size_t m = call.d.rows, n = call.d.columns, k = ta ? call.a.rows : call.a.columns;
   for (int32_t batch = 0; batch < call.d.batch; ++batch) {
-    const std::vector<double> a = gather(call.a_data, call.a, batch, ta, true);
-    const std::vector<double> b = gather(call.b_data, call.b, batch, tb, false);
+    const bool tf32 = call.product.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+    const std::vector<double> a = gather(call.a_data, call.a, batch, ta, true, tf32);
+    const std::vector<double> b = gather(call.b_data, call.b, batch, tb, false, tf32);
     for (size_t j = 0; j < n; ++j) {
       for (size_t i = 0; i < m; ++i) {
         double sum = 0;
@@ -253,8 +256,9 @@ std::string problem_of(const Product& p, const Layout& a, const Layout& b, const
     return "the matrices of D don't overlap" + got();
   }
   const bool wide = d.type == CUDA_R_64F;
+  const bool tf32 = d.type == CUDA_R_32F && p.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   if (a.type != d.type || b.type != d.type || c.type != d.type ||
-      p.compute != (wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F) ||
+      (p.compute != (wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F) && !tf32) ||
       p.scale != (wide ? CUDA_R_64F : CUDA_R_32F)) {
     return "the types are a row of the table of supported ones, got A " + std::to_string(a.type) +
            ", D " + std::to_string(d.type) + ", compute " + std::to_string(p.compute);

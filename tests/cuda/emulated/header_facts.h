@@ -11,5 +11,8 @@ std::map<std::string, std::string> toolkit_facts();
 /// The same of NCCL's; empty where the toolkit has no NCCL.
 std::map<std::string, std::string> own_nccl_facts();
 std::map<std::string, std::string> toolkit_nccl_facts();
+/// And cuDNN's.
+std::map<std::string, std::string> own_cudnn_facts();
+std::map<std::string, std::string> toolkit_cudnn_facts();
 
 }  // namespace aorta::emulated

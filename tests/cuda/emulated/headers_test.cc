@@ -22,4 +22,11 @@ TEST(EmulatedHeaders, AreThoseOfNccl) {
   EXPECT_EQ(own, toolkit);
 }
 
+TEST(EmulatedHeaders, AreThoseOfCudnn) {
+  const auto own = own_cudnn_facts(), toolkit = toolkit_cudnn_facts();
+  if (toolkit.empty()) GTEST_SKIP() << "the toolkit has no cuDNN";
+  ASSERT_GT(own.size(), 100u);
+  EXPECT_EQ(own, toolkit);
+}
+
 }  // namespace aorta::emulated

@@ -1,0 +1,43 @@
+#include <aorta/core/backends.h>
+
+#include <aorta/core/device_backend.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+namespace aorta::backends {
+namespace {
+
+constinit std::atomic<bool> matmul_tf32 = false, cudnn_tf32 = false, cudnn_deterministic = false;
+
+std::atomic<bool>& cudnn_switch() {
+  static std::atomic<bool> enabled = [] {
+    const char* const value = std::getenv("AORTA_CUDNN");
+    return !value || std::strcmp(value, "0") != 0;
+  }();
+  return enabled;
+}
+
+DeviceLibrary library() {
+  if (!aorta::cuda::is_available())
+    return {.version = 0, .problem = aorta::cuda::unavailable_reason()};
+  return backend(DeviceType::cuda).convolution_library();
+}
+
+}  // namespace
+
+bool cuda::matmul::allow_tf32() { return matmul_tf32; }
+void cuda::matmul::set_allow_tf32(bool allowed) { matmul_tf32 = allowed; }
+
+bool cudnn::is_available() { return library().problem.empty(); }
+int64_t cudnn::version() { return library().version; }
+std::string cudnn::unavailable_reason() { return library().problem; }
+bool cudnn::enabled() { return cudnn_switch(); }
+void cudnn::set_enabled(bool enabled) { cudnn_switch() = enabled; }
+bool cudnn::allow_tf32() { return cudnn_tf32; }
+void cudnn::set_allow_tf32(bool allowed) { cudnn_tf32 = allowed; }
+bool cudnn::deterministic() { return cudnn_deterministic; }
+void cudnn::set_deterministic(bool deterministic) { cudnn_deterministic = deterministic; }
+
+}  // namespace aorta::backends

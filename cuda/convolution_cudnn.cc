@@ -1,0 +1,90 @@
+#include <aorta/core/check.h>
+#include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/cuda/backend.h>
+#include <aorta/cuda/convolution_cudnn.h>
+#include <aorta/cuda/convolution_graph.h>
+#include <aorta/cuda/gemm_plan.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace aorta::cuda {
+namespace {
+
+using kernel::ConvolutionArgs;
+
+constexpr size_t kMostEngines = 4096;
+constexpr int64_t kFresh = 256;  // how memory of the allocator's is aligned
+
+/// What the process has of cuDNN on one GPU. A handle is used by one thread at a time. Never
+/// destroyed.
+struct DeviceCudnn {
+  std::mutex mutex;
+  cudnnHandle_t handle = nullptr;
+  std::map<std::vector<int64_t>, std::shared_ptr<const ConvolutionEngine>> engines;
+};
+
+DeviceCudnn& state_of(int device) {
+  static auto* const all = new DeviceCudnn[kMaxDevices];
+  return all[device];
+}
+
+/// The engine for a problem, looked for when it is new; null for none. The lock is held, and the
+/// device is current.
+std::shared_ptr<const ConvolutionEngine> engine_for(DeviceCudnn& state,
+                                                    const ConvolutionProblem& problem,
+                                                    const char* op) {
+  if (!state.handle) check_cudnn(cudnn_library().calls.create(&state.handle), op);
+  std::vector<int64_t> key = problem.key();
+  if (const auto known = state.engines.find(key); known != state.engines.end())
+    return known->second;
+  std::shared_ptr<const ConvolutionEngine> engine =
+      ConvolutionEngine::find(problem, {.handle = state.handle}, op);
+  if (state.engines.size() >= kMostEngines) state.engines.clear();
+  return state.engines[std::move(key)] = std::move(engine);
+}
+
+// w as (O, *kernel, C/groups), with the strides that it has.
+Tensor weights(const ConvolutionArgs& args, int device) {
+  return from_blob(args.w,
+                   {args.y_channels, args.dims[0].kernel, args.dims[1].kernel, args.dims[2].kernel,
+                    args.x_channels / args.groups},
+                   {args.w_y, args.w_dims[0], args.w_dims[1], args.w_dims[2], args.w_x},
+                   {.dtype = args.dtype, .device = Device(DeviceType::cuda, device)});
+}
+
+}  // namespace
+
+bool convolution_by_cudnn(const char* op, const ConvolutionArgs& args, ConvResult result) {
+  if (!cudnn_library().state.problem.empty()) return false;
+  const int device = device_of(args.x);
+  const DeviceScope scope(device);
+  Tensor w = weights(args, device);
+  const bool fresh = !w.is_contiguous();
+  const ConvolutionProblem problem =
+      ConvolutionProblem::make(args, result, fresh ? kFresh : alignment_of(args.w));
+  DeviceCudnn& state = state_of(device);
+  std::shared_ptr<const ConvolutionEngine> engine;
+  {
+    const std::lock_guard lock(state.mutex);
+    engine = engine_for(state, problem, op);
+  }
+  if (!engine) return false;
+  const ProfilerRange range("cuDNN", {}, (" engine " + std::to_string(engine->index())).c_str());
+  if (fresh) w = w.contiguous();
+  const Workspace workspace(engine->workspace(), device);
+  const cudaStream_t stream = current_stream(device);
+  {
+    const std::lock_guard lock(state.mutex);
+    check_cudnn(cudnn_library().calls.set_stream(state.handle, stream), op);
+    engine->run(args, w.data(), workspace.data(), state.handle, op);
+  }
+  check_finished(op, stream);
+  return true;
+}
+
+DeviceLibrary cudnn_state() { return cudnn_library().state; }
+
+}  // namespace aorta::cuda
