@@ -27,8 +27,9 @@ void check_input(const char* op, const Tensor& input, double p) {
 
 DropoutMask take_mask(const Tensor& input, double p, Generator* generator) {
   Generator& source = generator ? *generator : default_generator();
+  const int64_t blocks = input.is_meta() ? 0 : (input.numel() + 3) / 4;
   const uint64_t threshold = static_cast<uint64_t>(std::llround(std::ldexp(p, 32)));
-  return {source.take((input.numel() + 3) / 4), threshold, p < 1 ? 1 / (1 - p) : 0};
+  return {source.take(blocks), threshold, p < 1 ? 1 / (1 - p) : 0};
 }
 
 void run(const DropoutMask& mask, const Tensor& input, const Tensor& output) {
