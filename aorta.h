@@ -104,6 +104,7 @@
 #include <aorta/nn/parallel/data_parallel.h>   // IWYU pragma: export
 #include <aorta/nn/pooling.h>                  // IWYU pragma: export
 #include <aorta/nn/recurrent.h>                // IWYU pragma: export
+#include <aorta/nn/step_plan.h>                // IWYU pragma: export
 #include <aorta/nn/summary.h>                  // IWYU pragma: export
 #include <aorta/nn/transformer.h>              // IWYU pragma: export
 #include <aorta/nn/upsample.h>                 // IWYU pragma: export

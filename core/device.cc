@@ -1,6 +1,8 @@
 #include <aorta/core/allocator.h>
 #include <aorta/core/device_backend.h>
 
+#include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstring>
 #include <mutex>
@@ -10,17 +12,46 @@ namespace {
 
 thread_local constinit int current_cpu = 0;
 
-// Host memory and logical devices; work is done when a call returns, so streams and events are
-// empty.
-class CpuBackend final : public DeviceBackend {
+// A device of this process, whose work is done when a call returns: streams and events are empty.
+class HostBackend : public DeviceBackend {
  public:
+  explicit HostBackend(DeviceType type) : type_(type) {}
+
+  void record_stream(void*, Stream) override {}
+  void* allocate_pinned(int64_t) override {
+    fail("pin_memory", "page-locked memory needs a CUDA device", "none");
+  }
+  void deallocate_pinned(void*, int64_t) override {}
+  void register_host(void*, int64_t) override {}
+  void unregister_host(void*) override {}
+
+  Stream create_stream(int index) override { return current_stream(index); }
+  void destroy_stream(Stream) override {}
+  Stream current_stream(int index) override { return {Device(type_, index)}; }
+  void set_current_stream(Stream) override {}
+  void synchronize_stream(Stream) override {}
+  void synchronize_device(int) override {}
+  Event create_event(int index) override { return {Device(type_, index)}; }
+  void destroy_event(Event) override {}
+  void record_event(Event, Stream) override {}
+  void wait_event(Event, Stream) override {}
+  bool event_done(Event) override { return true; }
+
+ private:
+  const DeviceType type_;
+};
+
+// Host memory, and logical devices that share it.
+class CpuBackend final : public HostBackend {
+ public:
+  CpuBackend() : HostBackend(DeviceType::cpu) {}
+
   int device_count() override { return kLogicalCpus; }
   int current_device() override { return current_cpu; }
   void set_current_device(int index) override { current_cpu = index; }
 
   void* allocate(int64_t bytes, int) override { return cpu::allocate(bytes); }
   void deallocate(void* data, int64_t bytes, int) override { cpu::deallocate(data, bytes); }
-  void record_stream(void*, Stream) override {}
   MemoryStats memory_stats(int) override {
     const cpu::AllocatorStats stats = cpu::allocator_stats();
     return {stats.bytes_in_use, stats.bytes_cached, stats.peak_bytes, stats.system_calls};
@@ -34,28 +65,44 @@ class CpuBackend final : public DeviceBackend {
   void fill_bytes(void* destination, uint8_t value, int64_t bytes, int) override {
     if (bytes > 0) std::memset(destination, value, static_cast<size_t>(bytes));
   }
+};
 
-  void* allocate_pinned(int64_t) override {
-    fail("pin_memory", "page-locked memory needs a CUDA device", "none");
+// Addresses that no program can have, each given out once: tensors tell by them what they share.
+class MetaBackend final : public HostBackend {
+ public:
+  MetaBackend() : HostBackend(DeviceType::meta) {}
+
+  int device_count() override { return 1; }
+  int current_device() override { return 0; }
+  void set_current_device(int) override {}
+
+  void* allocate(int64_t bytes, int) override {
+    const int64_t size = rounded(bytes);
+    const int64_t used = used_ += size;
+    int64_t peak = peak_;
+    while (used > peak && !peak_.compare_exchange_weak(peak, used)) {
+    }
+    return reinterpret_cast<void*>(next_.fetch_add(static_cast<uintptr_t>(size)));
   }
-  void deallocate_pinned(void*, int64_t) override {}
-  void register_host(void*, int64_t) override {}
-  void unregister_host(void*) override {}
+  void deallocate(void*, int64_t bytes, int) override { used_ -= rounded(bytes); }
+  MemoryStats memory_stats(int) override { return {used_, 0, peak_, 0}; }
+  void reset_peak_memory(int) override { peak_ = used_.load(); }
+  void empty_cache() override {}
 
-  Stream create_stream(int index) override { return current_stream(index); }
-  void destroy_stream(Stream) override {}
-  Stream current_stream(int index) override { return {Device(DeviceType::cpu, index)}; }
-  void set_current_stream(Stream) override {}
-  void synchronize_stream(Stream) override {}
-  void synchronize_device(int) override {}
-  Event create_event(int index) override { return {Device(DeviceType::cpu, index)}; }
-  void destroy_event(Event) override {}
-  void record_event(Event, Stream) override {}
-  void wait_event(Event, Stream) override {}
-  bool event_done(Event) override { return true; }
+  void copy(void*, Device to, const void*, Device from, int64_t, bool) override {
+    check(!from.is_meta() || to.is_meta(), "copy", "a tensor on meta has no values", from);
+  }
+  void fill_bytes(void*, uint8_t, int64_t, int) override {}
+
+ private:
+  static int64_t rounded(int64_t bytes) { return (std::max<int64_t>(bytes, 1) + 63) / 64 * 64; }
+
+  std::atomic<int64_t> used_ = 0, peak_ = 0;
+  std::atomic<uintptr_t> next_ = uintptr_t{1} << 47;
 };
 
 CpuBackend cpu_backend;
+MetaBackend meta_backend;
 DeviceBackend* cuda_backend = nullptr;
 std::string cuda_reason;
 std::string refusal;  // written before other threads exist
@@ -68,9 +115,13 @@ Device::Device(DeviceType device_type)
                               : 0) {}
 
 Device::Device(std::string_view name) {
+  if (name == "meta") {
+    type = DeviceType::meta;
+    return;
+  }
   const size_t colon = name.find(':');
   const std::string_view kind = name.substr(0, colon);
-  check(kind == "cpu" || kind == "cuda", "device", "cpu, cpu:N, cuda or cuda:N", name);
+  check(kind == "cpu" || kind == "cuda", "device", "cpu, cpu:N, cuda, cuda:N or meta", name);
   type = kind == "cuda" ? DeviceType::cuda : DeviceType::cpu;
   if (colon == std::string_view::npos) {
     *this = Device(type);
@@ -81,12 +132,13 @@ Device::Device(std::string_view name) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   check(!digits.empty() && error == std::errc() && end == digits.data() + digits.size() &&
             number >= 0,
-        "device", "cpu, cpu:N, cuda or cuda:N", name);
+        "device", "cpu, cpu:N, cuda, cuda:N or meta", name);
   check(number < kLogicalCpus, "device", "the index is too large", name);
   index = static_cast<int16_t>(number);
 }
 
 std::string to_string(Device device) {
+  if (device.is_meta()) return "meta";
   std::string text = device.is_cpu() ? "cpu" : "cuda";
   if (device.is_cuda() || device.index != 0) {
     text += ':';
@@ -96,7 +148,7 @@ std::string to_string(Device device) {
 }
 
 void register_backend(DeviceType type, DeviceBackend* backend) {
-  check(type == DeviceType::cuda, "register_backend", "the CPU's backend is core's own",
+  check(type == DeviceType::cuda, "register_backend", "the other backends are core's own",
         Device(type, 0));
   cuda_backend = backend;
 }
@@ -123,13 +175,14 @@ void refuse_devices(const char* reason) { refusal = reason; }
 
 DeviceBackend& backend(DeviceType type) {
   if (type == DeviceType::cpu) return cpu_backend;
+  if (type == DeviceType::meta) return meta_backend;
   const std::string& reason = cuda_state();
   check(reason.empty(), "cuda", "the device must be available", reason);
   return *cuda_backend;
 }
 
 int device_count(DeviceType type) {
-  return type == DeviceType::cpu ? kLogicalCpus : cuda::device_count();
+  return type == DeviceType::cuda ? cuda::device_count() : backend(type).device_count();
 }
 
 Device current_device(DeviceType type) { return Device(type, backend(type).current_device()); }

@@ -9,13 +9,15 @@
 namespace aorta {
 
 /// The kinds of devices that a tensor may live on.
-enum class DeviceType : uint8_t { cpu, cuda };
+enum class DeviceType : uint8_t { cpu, cuda, meta };
 /// How many kinds there are.
-inline constexpr int kDeviceTypeCount = 2;
+inline constexpr int kDeviceTypeCount = 3;
 
 /// Where a tensor lives: "cpu", a logical CPU device "cpu:1" (own tensors, same memory and cores:
-/// what splits over devices is tested on it), or "cuda:0". "cuda" or
-/// `DeviceType::cuda` alone is the current CUDA device.
+/// what splits over devices is tested on it), "cuda:0", or "meta". "cuda" or
+/// `DeviceType::cuda` alone is the current CUDA device. A tensor on "meta" has a shape, a dtype and
+/// a layout and neither memory nor values: every op, backward pass and optimizer says what it would
+/// make, so that a step is planned without being run. What depends on values is refused.
 struct Device {
   DeviceType type = DeviceType::cpu;
   int16_t index = 0;
@@ -30,10 +32,11 @@ struct Device {
 
   constexpr bool is_cpu() const { return type == DeviceType::cpu; }
   constexpr bool is_cuda() const { return type == DeviceType::cuda; }
+  constexpr bool is_meta() const { return type == DeviceType::meta; }
   constexpr bool operator==(const Device& other) const = default;
 };
 
-/// "cpu", "cpu:1", "cuda:0".
+/// "cpu", "cpu:1", "cuda:0", "meta".
 std::string to_string(Device device);
 
 /// The number of devices of a type. The CPU has `kLogicalCpus` logical ones.

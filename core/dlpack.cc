@@ -108,6 +108,7 @@ DLManagedTensor* to_dlpack(const Tensor& tensor) {
   check_defined("to_dlpack", {{"input", tensor}});
   check(!tensor.requires_grad(), "to_dlpack",
         "a tensor that requires a gradient can't be exported; detach it first", tensor.shape());
+  check(!tensor.is_meta(), "to_dlpack", "the tensor must have values", tensor.device());
   if (tensor.is_cuda()) synchronize(tensor.device());
   auto exported = std::make_unique<Exported>();
   exported->tensor = tensor.detach();  // the memory, not the graph

@@ -44,6 +44,9 @@ class Ref {
   T* object_ = nullptr;
 };
 
+/// The sum of the sizes of all storages that this thread has ever allocated, on any device.
+int64_t bytes_allocated_by_thread();
+
 /// A piece of memory on a device that tensors share. Views of one tensor have one storage; every
 /// write through any of them bumps its version.
 class Storage {

@@ -91,6 +91,7 @@ int64_t Tensor::offset_of(const Dims& index) const {
 Scalar Tensor::item() const {
   check_defined("item", {{"input", *this}});
   check(numel() == 1, "item", "only a tensor with one element has a value", shape());
+  check(!is_meta(), "item", "the tensor must have values", device());
   char bytes[8] = {};
   if (device().is_cpu()) {
     std::memcpy(bytes, data(), static_cast<size_t>(item_size(dtype())));

@@ -114,6 +114,7 @@ class Tensor : public TensorMethods {
   Device device() const { return impl().storage->device(); }
   bool is_cuda() const { return device().is_cuda(); }
   bool is_cpu() const { return device().is_cpu(); }
+  bool is_meta() const { return device().is_meta(); }
   bool is_floating_point() const { return is_floating(dtype()); }
   /// Bytes of one element.
   int64_t element_size() const { return item_size(dtype()); }

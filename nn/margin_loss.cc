@@ -153,7 +153,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
   check(var.shape() == input.shape() || var.shape() == one || var.shape() == fewer, op,
         "var must have the input's shape, or it without the last dimension or with 1 in it",
         var.shape(), " for ", input.shape());
-  if (var.numel() > 0) {
+  if (var.numel() > 0 && !var.is_meta()) {
     const double least = amin(var.detach()).item<double>();
     check(!(least < 0), op, "var must not be negative", least);
   }

@@ -74,7 +74,7 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
     if (!options.momentum) {
       check(statistic_groups == 1, "BatchNorm", "statistic_groups need a momentum",
             statistic_groups);
-      momentum = 1.0 / num_batches_tracked.item<double>();
+      if (!num_batches_tracked.is_meta()) momentum = 1.0 / num_batches_tracked.item<double>();
     }
   }
   Communicator* const group = synchronized && is_training() ? current_communicator() : nullptr;

@@ -38,7 +38,7 @@ Tensor get_total_norm(const std::vector<Tensor>& tensors, double norm_type,
   for (const Tensor& tensor : tensors)
     norms.push_back(norm(tensor.detach(), norm_type, {}, false, dtype).to(tensors[0].device()));
   const Tensor total = norms.size() == 1 ? norms[0] : norm(stack(norms), norm_type);
-  if (error_if_nonfinite) {
+  if (error_if_nonfinite && !total.is_meta()) {
     const double value = total.item<double>();
     check(std::isfinite(value), "get_total_norm", "the norm must be finite", value);
   }
@@ -53,7 +53,7 @@ void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_nor
   std::vector<Tensor> here;
   Tensor factor;
   for (const Tensor& gradient : gradients) {
-    if (!gradient.is_cuda()) {
+    if (gradient.is_cpu()) {
       here.push_back(gradient);
       continue;
     }

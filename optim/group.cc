@@ -179,7 +179,7 @@ void GroupData::run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* 
     }
     arena.bump_version();
   }
-  kernel::update_op.kernel(bucket.device)({rule, bucket.dtype, tensors, numbers});
+  kernel::run_update(bucket.device, {rule, bucket.dtype, tensors, numbers});
   for (size_t place : gathered_) {
     if (places[place].dense)
       parameters[place].bump_version();

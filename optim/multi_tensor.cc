@@ -80,7 +80,7 @@ void update_all(UpdateRule rule, const UpdateNumbers<double>& numbers,
     add(*batch, target, values.empty() ? nullptr : &values[i]);
   }
   for (const Batch& batch : batches) {
-    kernel::update_op.kernel(batch.device)({rule, batch.dtype, batch.tensors, {&numbers, 1}});
+    kernel::run_update(batch.device, {rule, batch.dtype, batch.tensors, {&numbers, 1}});
     for (const auto& [target, copy] : batch.copied) target.copy_(copy);
   }
   for (const Tensor& target : targets) target.bump_version();

@@ -41,6 +41,7 @@ TEST_P(Catalog, Layouts) { check_layouts(*GetParam(), "cpu"); }
 TEST_P(Catalog, Expanded) { check_expanded(*GetParam(), "cpu"); }
 TEST_P(Catalog, InputsKept) { check_inputs_kept(*GetParam(), "cpu"); }
 TEST_P(Catalog, Written) { check_written(*GetParam(), "cpu"); }
+TEST_P(Catalog, Planned) { check_planned(*GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Rows, Catalog, ::testing::ValuesIn(select(has_calls)), row_name);
 
 class CatalogUndefined : public ::testing::TestWithParam<const Row*> {};

@@ -314,6 +314,25 @@ int check_gradients_on(const Row& row, Device device) {
   return compared;
 }
 
+void check_gradients_planned(const Row& row) {
+  if (row.needs_values) return;
+  for (const Point& point : points_of(row)) {
+    SCOPED_TRACE(row.op + "/" + point.sample->name);
+    Tensors leaves;
+    for (const Tensor& input : point.leaves()) {
+      const Tensor moved = input.defined() ? input.detach().to("meta") : input;
+      leaves.push_back(input.defined() ? moved.requires_grad_(input.requires_grad()) : moved);
+    }
+    const Tensors planned = gradients_of(point.call().run(leaves), leaves);
+    for (size_t i = 0; i < planned.size(); ++i) {
+      if (!planned[i].defined()) continue;
+      EXPECT_TRUE(planned[i].is_meta());
+      EXPECT_EQ(planned[i].shape(), leaves[i].shape());
+      EXPECT_EQ(planned[i].dtype(), leaves[i].dtype());
+    }
+  }
+}
+
 void check_gradient_layouts(const Row& row) {
   for_each_sample(row, [&](const Point& point) {
     const Tensors plain = point.leaves();

@@ -28,6 +28,7 @@ TEST_P(Gradients, PyTorch) { check_gradient_fixtures(*GetParam()); }
 TEST_P(Gradients, Second) { check_second_gradients(*GetParam()); }
 TEST_P(Gradients, Dtypes) { check_gradient_dtypes(*GetParam()); }
 TEST_P(Gradients, Layouts) { check_gradient_layouts(*GetParam()); }
+TEST_P(Gradients, Planned) { check_gradients_planned(*GetParam()); }
 TEST_P(Gradients, InPlace) { check_gradient_in_place(*GetParam()); }
 TEST_P(Gradients, Mutants) {
 #if defined(__SANITIZE_ADDRESS__)

@@ -4,6 +4,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/core/random.h>
 #include <aorta/tests/op_checks.h>
 #include <aorta/tests/op_kernels.h>
 #include <aorta/tests/tolerance.h>
@@ -273,6 +274,42 @@ void check_written(const Row& row, Device device) {
     for (int64_t size : sizes) poison(size, device);
     expect_result(row, sample, sample.call->run(inputs), dtype, device);
   });
+}
+
+void check_planned(const Row& row) {
+  const auto expect_planned = [](const Tensor& actual, const Tensor& expected) {
+    if (expected.defined() != actual.defined()) FAIL() << "one of two results is there";
+    if (!expected.defined()) return;
+    EXPECT_EQ(actual.device(), Device("meta"));
+    EXPECT_EQ(actual.dtype(), expected.dtype());
+    EXPECT_EQ(actual.shape(), expected.shape());
+    EXPECT_EQ(actual.strides(), expected.strides());
+  };
+  int refused = 0;
+  for_each_case(row, [&](const Sample& sample, DType dtype) {
+    const Tensors inputs = inputs_of(sample, dtype, "cpu");
+    if (inputs.empty()) return;
+    const auto on_meta = [&] {
+      Tensors moved;
+      for (const Tensor& input : inputs) moved.push_back(input.defined() ? input.to("meta") : input);
+      return moved;
+    };
+    const GeneratorState before = default_generator().state();
+    Tensors actual;
+    try {
+      actual = sample.call->run(on_meta());
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("values"), std::string::npos) << error.what();
+      EXPECT_TRUE(row.needs_values) << error.what();
+      ++refused;
+      return;
+    }
+    EXPECT_EQ(default_generator().state().position, before.position) << "random numbers are used";
+    const Tensors expected = sample.call->run(inputs);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) expect_planned(actual[i], expected[i]);
+  });
+  EXPECT_EQ(refused > 0, row.needs_values);
 }
 
 namespace {

@@ -19,6 +19,9 @@ void check_in_place(const Row& row, Device device);
 void check_inputs_kept(const Row& row, Device device);
 /// The op writes every element of its outputs: they start as blocks full of NaN.
 void check_written(const Row& row, Device device);
+/// On meta the results have the shapes, dtypes and strides that they have on the CPU, in the
+/// in-place form too.
+void check_planned(const Row& row);
 /// Large inputs give the same bits for 1, 2 and 3 threads.
 void check_threads(const Row& row, Device device);
 /// Without one of its inputs the op does without it or says which one it misses.

@@ -121,7 +121,7 @@ LEFT_OUT = {
             "to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values",
         "no dtype is quantized": "dequantize int_repr is_quantized q_per_channel_axis q_per_channel_scales q_per_channel_zero_points "
             "q_scale q_zero_point qscheme",
-        "no such device or library": "ipu is_distributed is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested is_vulkan is_xla is_xpu "
+        "no such device or library": "ipu is_distributed is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_vulkan is_xla is_xpu "
             "mtia to_mkldnn to_padded_tensor xpu",
         "changes what a tensor is under views that share it": "resize resize_ resize_as resize_as_ set_ put put_",
         "a function of Python, an element at a time": "apply_ map_ map2_",

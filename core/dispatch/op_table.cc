@@ -42,6 +42,8 @@ const OpRow* first_op() {
 
 OpRow::Function OpRow::find_kernel_slowly(DeviceType type) const {
   register_cpu_once();
+  if (type == DeviceType::meta)
+    fail(name_, "what depends on values needs a tensor that has values", Device(type));
   if (type != DeviceType::cpu) backend(type);  // loads the plugin, which fills its column
   Function kernel = kernels_[static_cast<int>(type)].load(std::memory_order_acquire);
   if (!kernel) fail(name_, "there must be a kernel for the device", Device(type));

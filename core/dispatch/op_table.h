@@ -4,11 +4,23 @@
 #include <aorta/core/grad_mode.h>
 
 #include <atomic>
+#include <type_traits>
 
 // An op has two faces. What users call stands in `aorta`; what ops, their kernels and their
 // gradient entries need of each other (arguments, types, rows) in `aorta::kernel`. Each room that
 // fills a column of the table sees it by one using-directive; `aorta` itself has none in a header.
 namespace aorta::kernel {
+
+/// What a kernel is on the meta device: nothing is computed, and nothing bad is found among values.
+template <class Kernel>
+inline constexpr Kernel kMetaKernel = nullptr;  // its result depends on values
+template <class... Args>
+inline constexpr void (*kMetaKernel<void (*)(Args...)>)(Args...) = [](Args...) {};
+/// The first bad value's place, or -1.
+template <class... Args>
+inline constexpr int64_t (*kMetaKernel<int64_t (*)(Args...)>)(Args...) = [](Args...) {
+  return int64_t{-1};
+};
 
 /// One row of the op table: a name, a kernel for each device type and a gradient entry. Rows are
 /// constant-initialised globals; `core/cpu`, `cuda` and `autograd` fill their column in explicit
@@ -36,6 +48,14 @@ class OpRow {
   Function find_kernel(DeviceType type) const {
     Function kernel = kernels_[static_cast<int>(type)].load(std::memory_order_acquire);
     return kernel ? kernel : find_kernel_slowly(type);
+  }
+  template <class Kernel>
+  Kernel kernel_on(Device device) const {
+    if constexpr (kMetaKernel<Kernel> != nullptr) {
+      if (device.is_meta()) [[unlikely]]
+        return kMetaKernel<Kernel>;
+    }
+    return reinterpret_cast<Kernel>(find_kernel(device.type));
   }
   Function find_gradient() const {
     Function gradient = gradient_.load(std::memory_order_acquire);
@@ -68,7 +88,7 @@ class Op : public OpRow {
  public:
   constexpr explicit Op(const char* op_name) : OpRow(op_name) {}
 
-  Kernel kernel(Device device) const { return reinterpret_cast<Kernel>(find_kernel(device.type)); }
+  Kernel kernel(Device device) const { return kernel_on<Kernel>(device); }
   Gradient gradient() const { return reinterpret_cast<Gradient>(find_gradient()); }
   void set_kernel(DeviceType type, Kernel kernel) {
     set_kernel_function(type, reinterpret_cast<Function>(kernel));

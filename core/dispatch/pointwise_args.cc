@@ -23,7 +23,7 @@ Kind kind_of(DType dtype) {
 Device common_device(const char* op, std::span<const Operand> inputs, const Tensor* out) {
   const Tensor* anchor = out;
   for (const Operand& input : inputs) {
-    if (!anchor && input.tensor && (input.tensor->dim() > 0 || input.tensor->is_cuda())) {
+    if (!anchor && input.tensor && (input.tensor->dim() > 0 || !input.tensor->is_cpu())) {
       anchor = input.tensor;
     }
   }
@@ -327,7 +327,10 @@ Tensor kernel::run_pointwise(const PointwiseOp& op, const void* functor,
   } else {
     run_any(op, args, output, inputs, out != nullptr);
   }
-  if (out) out->bump_version();
+  if (out) {
+    out->bump_version();
+    range.count(0, out->nbytes());
+  }
   return output;
 }
 

@@ -55,9 +55,7 @@ class PointwiseOp : public OpRow {
   constexpr explicit PointwiseOp(const scalar::PointwiseInfo& op_info)
       : OpRow(op_info.name), info(op_info) {}
 
-  PointwiseKernel kernel(Device device) const {
-    return reinterpret_cast<PointwiseKernel>(find_kernel(device.type));
-  }
+  PointwiseKernel kernel(Device device) const { return kernel_on<PointwiseKernel>(device); }
   void set_kernel(DeviceType type, PointwiseKernel kernel) {
     set_kernel_function(type, reinterpret_cast<Function>(kernel));
   }

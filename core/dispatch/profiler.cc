@@ -62,6 +62,15 @@ std::string shapes_of(std::initializer_list<const Tensor*> inputs) {
   return text;
 }
 
+// Elements that an expanded tensor repeats are read once.
+int64_t bytes_of(const Tensor& tensor) {
+  return std::min(tensor.nbytes(), tensor.storage()->size_bytes());
+}
+
+// What this thread has allocated, but for what a range that has ended counts as its own.
+thread_local constinit int64_t claimed_by_thread = 0;
+int64_t unclaimed_bytes() { return bytes_allocated_by_thread() - claimed_by_thread; }
+
 std::string milliseconds(int64_t ns) {
   char text[32];
   std::snprintf(text, sizeof text, "%10.3f", static_cast<double>(ns) * 1e-6);
@@ -187,6 +196,10 @@ void ProfilerRange::begin(const char* name, std::initializer_list<const Tensor*>
   range.name = std::string(name) + suffix;
   if (const auto& path = module_path()) range.module = path->to_string();
   range.shapes = shapes_of(inputs);
+  for (const Tensor* input : inputs) {
+    if (*suffix == '\0' && input && input->defined()) range.bytes += bytes_of(*input);
+  }
+  allocated_ = unclaimed_bytes();
   range.duration_ns = -1;  // open
   range.start_ns = nanoseconds_now() - recorder().start_ns;
   const std::lock_guard lock(mine.mutex);
@@ -203,6 +216,19 @@ void ProfilerRange::end() {
   if (mine.run != run_ || place_ >= mine.ranges.size()) return;  // the profiler has stopped
   ProfiledRange& range = mine.ranges[place_];
   range.duration_ns = end_ns - recorder().start_ns - range.start_ns;
+  const int64_t own = unclaimed_bytes() - allocated_;
+  if (range.bytes == 0) return;
+  range.bytes += own;
+  claimed_by_thread += own;
+}
+
+void ProfilerRange::count(int64_t multiply_adds, int64_t bytes) const {
+  if (!open_) return;
+  ThreadRanges& mine = ranges_of_thread();
+  const std::lock_guard lock(mine.mutex);
+  if (mine.run != run_ || place_ >= mine.ranges.size()) return;
+  mine.ranges[place_].multiply_adds += multiply_adds;
+  mine.ranges[place_].bytes += bytes;
 }
 
 }  // namespace aorta

@@ -17,6 +17,10 @@ struct ProfiledRange {
   int thread = 0;        // 0 is the thread that made the profiler
   int64_t start_ns = 0;  // since the profiler was made
   int64_t duration_ns = 0;
+  int64_t multiply_adds = 0;  // of products, those with padding left out
+  /// Of an op: its inputs, the memory that was allocated for it and what it wrote in place; what
+  /// must move if each byte moves once.
+  int64_t bytes = 0;
 };
 
 /// Records what all threads run while it lives, until stop(). One at a time; what runs without one
@@ -67,13 +71,19 @@ class ProfilerRange {
   ProfilerRange(const ProfilerRange&) = delete;
   ProfilerRange& operator=(const ProfilerRange&) = delete;
 
+  /// Whether a profiler listens: what only it wants to know needn't be counted otherwise.
+  bool is_open() const { return open_; }
+  /// Adds to what the range says of its work.
+  void count(int64_t multiply_adds, int64_t bytes = 0) const;
+
  private:
   void begin(const char* name, std::initializer_list<const Tensor*> inputs, const char* suffix);
   void end();
 
   bool open_ = false;
-  uint32_t run_ = 0;  // which profiler
-  size_t place_ = 0;  // in the thread's list
+  uint32_t run_ = 0;       // which profiler
+  size_t place_ = 0;       // in the thread's list
+  int64_t allocated_ = 0;  // by this thread before
 };
 
 }  // namespace aorta

@@ -140,6 +140,15 @@ void fill(AttentionKernelArgs& to, const AttentionArgs& args, const Tensor& outp
   to.log_sum = log_sum.data();
 }
 
+// Multiplications of a query's element with a seen key's, or a weight with a value's.
+int64_t products(const AttentionArgs& args, int64_t with_keys, int64_t with_values) {
+  const Tensor &q = args.query, &v = args.value;
+  const int64_t queries = q.size(2), keys = v.size(2), both = std::min(queries, keys);
+  const int64_t seen =
+      args.is_causal ? both * (both + 1) / 2 + (queries - both) * keys : queries * keys;
+  return q.size(0) * q.size(1) * seen * (with_keys * q.size(3) + with_values * v.size(3));
+}
+
 Tensor run(const AttentionArgs& args, const Tensor& log_sum) {
   Shape shape = args.query.shape();
   shape.back() = args.value.size(3);
@@ -182,6 +191,7 @@ AttentionGradients kernel::attention_backward(const Tensor& gradient, const Atte
   const AttentionGradients result{fresh(args.query.shape(), args.query),
                                   fresh(args.key.shape(), args.key),
                                   fresh(args.value.shape(), args.value)};
+  if (range.is_open()) range.count(products(args, 3, 2));
   AttentionBackwardArgs kernel_args;
   fill(kernel_args, args, y, sums);
   kernel_args.gradient = operand_of(g);
@@ -217,7 +227,8 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
       with_heads(q, batch), with_heads(k, batch),
       with_heads(v, batch), mask.defined() ? with_heads(mask, batch) : Tensor(),
       options.is_causal,    options.scale.value_or(1 / std::sqrt(static_cast<double>(features)))};
-  if (options.dropout_p > 0) args.dropout = take_dropout_mask(scores.numel(), options.dropout_p);
+  if (options.dropout_p > 0)
+    args.dropout = take_dropout_mask(scores.numel(), options.dropout_p, q.device());
   Tensor output;
   if (mask.defined() && needs_gradient(mask)) {
     output = composed(args);
@@ -227,6 +238,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
     rows.resize(3);
     const Tensor log_sum = empty(rows, {.dtype = compute, .device = q.device()});
     output = run(detached(args), log_sum);
+    if (range.is_open()) range.count(products(args, 1, 1));
     if (needs_gradient(args.query, args.key, args.value))
       attention_op.gradient()(output, args, log_sum);
   }

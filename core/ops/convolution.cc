@@ -156,6 +156,24 @@ ConvolutionArgs arguments(const Tensor& x, const Tensor& y, const Tensor& w,
   return args;
 }
 
+// Products of an input's element and a weight, without those of the padding.
+int64_t products(int64_t batch, const Tensor& w, const ConvolutionPlan& plan) {
+  int64_t meetings = batch * w.size(0) * w.size(1);
+  for (int d = 0; d < plan.spatial; ++d) {
+    const ConvDim& dim = plan.dims[3 - plan.spatial + d];
+    int64_t along = 0;
+    for (int64_t tap = 0; tap < dim.kernel; ++tap) {
+      // Outputs o with 0 <= o stride + first < input.
+      const int64_t first = tap * dim.dilation - dim.padding;
+      const int64_t from = first < 0 ? (-first + dim.stride - 1) / dim.stride : 0;
+      const int64_t to = first < dim.input ? (dim.input - 1 - first) / dim.stride + 1 : 0;
+      along += std::max<int64_t>(0, std::min(to, dim.output) - from);
+    }
+    meetings *= along;
+  }
+  return meetings;
+}
+
 // Computes y from x, or x from y when `transposed`.
 Tensor other_side(bool transposed, const Tensor& from, const Tensor& w, const Tensor& bias,
                   const ConvolutionPlan& plan) {
@@ -171,6 +189,7 @@ Tensor other_side(bool transposed, const Tensor& from, const Tensor& w, const Te
   args.y_channels = w.size(0);
   const Tensor shifts = bias.defined() ? bias.detach().contiguous() : bias;
   if (shifts.defined()) args.bias = shifts.data();
+  if (range.is_open()) range.count(products(from.size(0), w, plan));
   if (result.numel() > 0) op.kernel(from.device())(args);
   if (!is_channels_last(from) && !is_channels_last(w)) result = result.contiguous();
   if (needs_gradient(from, w, bias)) op.gradient()(result, from, w, bias, plan);
@@ -270,6 +289,7 @@ Tensor kernel::convolution_weight(const Tensor& x, const Tensor& y, const Convol
   const ProfilerRange range(convolution_weight_op.name(), {&x, &y});
   const Tensor input = operand(x), output = operand(y);
   Tensor w = result_of(x, shape_of(y.size(1), x.size(1) / plan.groups, plan, &ConvDim::kernel));
+  if (range.is_open()) range.count(products(x.size(0), w, plan));
   ConvolutionArgs args = arguments(input, output, w, plan);
   args.x_channels = x.size(1);
   args.y_channels = y.size(1);

@@ -26,6 +26,7 @@ void run_copy_kernel(const Tensor& destination, const Tensor& source) {
   PointwiseArgs args;
   const Tensor* tensors[] = {&destination, &source};
   plan_iteration(args, tensors);
+  range.count(0, destination.nbytes());
   copy_op.kernel(destination.device())(args);
 }
 
@@ -34,6 +35,7 @@ void run_copy_kernel(const Tensor& destination, const Tensor& source) {
 void copy_elements(const Tensor& destination, const Tensor& source, bool non_blocking) {
   const Device to = destination.device(), from = source.device();
   if (to == from || (to.is_cpu() && from.is_cpu())) return run_copy_kernel(destination, source);
+  if (to.is_meta()) return;
   const Tensor dense = source.to(destination.dtype()).contiguous();
   const Tensor target =
       destination.is_contiguous()
@@ -56,6 +58,8 @@ Tensor Tensor::to(const ToOptions& options) const {
   check_defined("to", {{"input", *this}});
   const DType dtype = options.dtype.value_or(this->dtype());
   const Device device = options.device.value_or(this->device());
+  check(!is_meta() || device.is_meta(), "to", "the tensor must have values", this->device(), " to ",
+        device);
   const bool right_layout =
       options.memory_format == MemoryFormat::preserve || is_contiguous(options.memory_format);
   if (dtype == this->dtype() && device == this->device() && right_layout && !options.copy)
@@ -91,6 +95,8 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
   check_defined("copy_", {{"input", *this}, {"source", source}});
   check(broadcast_shapes("copy_", shape(), source.shape()) == shape(), "copy_",
         "the source must broadcast to the destination", source.shape(), " into ", shape());
+  check(!source.is_meta() || is_meta(), "copy_", "the source must have values", source.device(),
+        " into ", device());
   check_writable("copy_", *this);
   const bool wanted = is_floating(dtype()) && needs_gradient(*this, source);
   const bool record = records_write("copy_", *this, wanted);
@@ -108,6 +114,8 @@ const Tensor& Tensor::fill_(const Scalar& value) const {
   check_fits("fill_", value, dtype());
   const bool record = records_write("fill_", *this, needs_gradient(*this));
   if (numel() > 0) {
+    const ProfilerRange range("fill_");
+    range.count(0, nbytes());
     PointwiseArgs args;
     const Tensor* tensors[] = {this, nullptr};
     args.compute[0] = args.compute[1] = args.dtype[1] = dtype();

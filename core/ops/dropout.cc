@@ -43,10 +43,12 @@ Tensor drop_channels(const char* op, const Tensor& input, int channel_dims, doub
 
 }  // namespace
 
-DropoutMask kernel::take_dropout_mask(int64_t count, double p, Generator* generator) {
+DropoutMask kernel::take_dropout_mask(int64_t count, double p, Device device,
+                                      Generator* generator) {
   Generator& source = generator ? *generator : default_generator();
   const uint64_t threshold = static_cast<uint64_t>(std::llround(std::ldexp(p, 32)));
-  return {source.take((count + 3) / 4), threshold, p < 1 ? 1 / (1 - p) : 0};
+  const int64_t blocks = device.is_meta() ? 0 : (count + 3) / 4;
+  return {source.take(blocks), threshold, p < 1 ? 1 / (1 - p) : 0};
 }
 
 Tensor kernel::masked_dropout(const Tensor& input, const DropoutMask& mask) {
@@ -66,7 +68,7 @@ Tensor kernel::masked_dropout(const Tensor& input, const DropoutMask& mask) {
 Tensor dropout(const Tensor& input, double p, bool training, Generator* generator) {
   check_input("dropout", input, p);
   if (!training || p == 0) return input;
-  return masked_dropout(input, take_dropout_mask(input.numel(), p, generator));
+  return masked_dropout(input, take_dropout_mask(input.numel(), p, input.device(), generator));
 }
 
 const Tensor& dropout_(const Tensor& self, double p, bool training, Generator* generator) {
@@ -75,7 +77,7 @@ const Tensor& dropout_(const Tensor& self, double p, bool training, Generator* g
   if (!training || p == 0) return self;
   const ProfilerRange range(dropout_op.name(), {&self});
   const bool record = records_write("dropout_", self, needs_gradient(self));
-  const DropoutMask mask = take_dropout_mask(self.numel(), p, generator);
+  const DropoutMask mask = take_dropout_mask(self.numel(), p, self.device(), generator);
   const Tensor target = self.detach();
   if (self.is_contiguous()) {
     run(mask, target, target);

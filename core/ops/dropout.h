@@ -53,8 +53,10 @@ struct DropoutArgs {
 using DropoutKernel = void (*)(const DropoutArgs& args);
 extern Op<DropoutKernel, void (*)(Tensor& output, const Tensor& input, const DropoutMask& mask)>
     dropout_op;
-/// The mask of `count` elements that a generator, the default one when null, gives next.
-DropoutMask take_dropout_mask(int64_t count, double p, Generator* generator = nullptr);
+/// The mask of `count` elements that a generator, the default one when null, gives next. On meta it
+/// gives nothing.
+DropoutMask take_dropout_mask(int64_t count, double p, Device device,
+                              Generator* generator = nullptr);
 /// `input` under a mask; also its own gradient.
 Tensor masked_dropout(const Tensor& input, const DropoutMask& mask);
 

@@ -84,6 +84,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
   MatmulArgs args = arguments(a, b);
   Tensor output =
       run(matmul_op.kernel(a.device()), args, with_matrix(args.batch_shape, args.m, args.n));
+  range.count(output.numel() * args.k);
   if (is_floating(a.dtype()) && needs_gradient(a, b)) matmul_op.gradient()(output, a, b);
   return output;
 }
@@ -143,6 +144,7 @@ Tensor add_product(const char* op, const Tensor& input, const Tensor& a, const T
   }
   if (options.alpha.to_double() == 0) args.k = 0;
   Tensor output = run(addmm_op.kernel(a.device()), args, shape);
+  range.count(output.numel() * args.k);
   if (is_floating(a.dtype()) && needs_gradient(expanded, a, b))
     addmm_op.gradient()(output, expanded, a, b, options);
   return output;
@@ -295,6 +297,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   Shape shape = rows;
   shape.push_back(columns);
   Tensor output = run(linear_op.kernel(input.device()), args, shape);
+  range.count(output.numel() * args.k);
   if (is_floating(input.dtype()) && needs_gradient(input, weight, bias))
     linear_op.gradient()(output, input, weight, bias);
   return output;

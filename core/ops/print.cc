@@ -151,16 +151,17 @@ std::string write(const Tensor& t, bool summarize, const NumberFormat& format, s
 
 std::string to_string(const Tensor& tensor) {
   if (!tensor.defined()) return "tensor(undefined)";
-  const Tensor values = tensor.detach().cpu();
   std::string suffix;
   const bool usual = tensor.dtype() == DType::f32 || tensor.dtype() == DType::i64 ||
                      tensor.dtype() == DType::boolean;
-  if (tensor.numel() == 0 && !(tensor.dim() == 1)) suffix += ", size=" + size_text(tensor.shape());
+  if (tensor.is_meta() || (tensor.numel() == 0 && tensor.dim() != 1)) suffix += ", size=" + size_text(tensor.shape());
   if (!usual || (tensor.numel() == 0 && tensor.dtype() != DType::f32))
     suffix += std::string(", dtype=") + name(tensor.dtype());
   if (tensor.device() != Device()) suffix += ", device=" + to_string(tensor.device());
   if (tensor.requires_grad()) suffix += ", requires_grad=true";
+  if (tensor.is_meta()) return "tensor(..." + suffix + ")";
   if (tensor.numel() == 0) return "tensor([]" + suffix + ")";
+  const Tensor values = tensor.detach().cpu();
   const bool summarize = tensor.numel() > kSummaryThreshold;
   std::vector<Scalar> shown;
   collect(values, summarize, shown);

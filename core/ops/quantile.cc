@@ -69,6 +69,7 @@ Tensor fractions(const char* op, const Tensor& input, const Operand& q) {
   }
   const Tensor fraction = q.tensor ? q.tensor->to(dtype)
                                    : full({}, q.number, {.dtype = dtype, .device = input.device()});
+  if (fraction.is_meta()) return fraction;
   const Tensor given = fraction.detach();
   const Tensor outside = masked_select(given, logical_not(logical_and(ge(given, 0), le(given, 1))));
   check(outside.numel() == 0, op, "q must be in [0, 1]",

@@ -33,7 +33,7 @@ Tensor fill(const char* op, const Tensor& self, RandomArgs args, Generator* gene
   const ProfilerRange range(op, {&self});
   const bool record = records_write(op, self, needs_gradient(self));
   const int64_t count = self.numel();
-  if (count > 0) {
+  if (count > 0 && !self.is_meta()) {
     Generator& source = generator ? *generator : default_generator();
     const GeneratorState at = source.take(blocks_for(args.distribution, self.dtype(), count));
     args.random = {at.seed, at.stream, at.position};
@@ -288,10 +288,11 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement,
   check(count > 0, "multinomial", "there must be weights", input.shape());
   check(replacement || num_samples <= count, "multinomial",
         "without replacement there can't be more samples than weights", num_samples, " of ", count);
-  const Tensor weights =
-      input.detach().to(ToOptions{.dtype = DType::f64, .device = Device()}).contiguous();
   Shape shape = input.shape();
   shape.back() = num_samples;
+  if (input.is_meta()) return empty(shape, {.dtype = DType::i64, .device = input.device()});
+  const Tensor weights =
+      input.detach().to(ToOptions{.dtype = DType::f64, .device = Device()}).contiguous();
   const Tensor result = empty(shape, {.dtype = DType::i64});
   const int64_t blocks = replacement ? num_samples : count;
   Generator& source = generator ? *generator : default_generator();

@@ -31,6 +31,7 @@ void check_weights(const char* name, const Tensor& weights, int64_t observations
         what + " must be one number an observation", weights.shape(), " for ", observations);
   check(is_floating(weights.dtype()) == floating && weights.dtype() != DType::boolean, "cov",
         what + (floating ? " must be floating" : " must be integers"), weights.dtype());
+  if (weights.is_meta()) return;
   const Tensor negative = masked_select(weights.detach(), lt(weights.detach(), 0));
   check(negative.numel() == 0, "cov", what + " can't be negative",
         negative.numel() ? negative[0].item() : Scalar(0));

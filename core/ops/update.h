@@ -32,5 +32,7 @@ struct UpdateArgs {
 /// The row of the fused optimizer step. It has no gradient: steps are taken outside the graph.
 using UpdateKernel = void (*)(const UpdateArgs& args);
 extern Op<UpdateKernel, NoGradient> update_op;
+/// Runs the device's kernel, as a range of the profiler.
+void run_update(Device device, const UpdateArgs& args);
 
 }  // namespace aorta::kernel

@@ -185,6 +185,7 @@ void add_reading_and_writing(std::vector<Row>& rows) {
 void add_advanced(std::vector<Row>& rows) {
   rows.push_back(
       {.op = "index",
+       .needs_values = true,
        .tolerance = kExact,
        .calls = {{"rows", [](const Tensors& x) -> Tensors { return {index(x[0], {x[1]})}; }},
                  {"pairs",
@@ -217,6 +218,7 @@ void add_advanced(std::vector<Row>& rows) {
        }});
   rows.push_back(
       {.op = "index_put_",
+       .needs_values = true,
        .tolerance = {1, 1, 4},
        .calls = {{"default",
                   [](const Tensors& x) -> Tensors {
@@ -244,6 +246,7 @@ void add_advanced(std::vector<Row>& rows) {
        }});
   rows.push_back(
       {.op = "nonzero",
+       .needs_values = true,
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {nonzero(x[0])}; }}},
        .large = [] {
@@ -251,11 +254,13 @@ void add_advanced(std::vector<Row>& rows) {
        }});
   rows.push_back(
       {.op = "where_nonzero",
+       .needs_values = true,
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return aorta::where(x[0]); }}},
        .also = {"nonzero"}});
   rows.push_back(
       {.op = "masked_select",
+       .needs_values = true,
        .tolerance = kExact,
        .calls = {{"default",
                   [](const Tensors& x) -> Tensors { return {masked_select(x[0], x[1])}; }},
@@ -269,6 +274,7 @@ void add_advanced(std::vector<Row>& rows) {
        }});
   rows.push_back(
       {.op = "masked_scatter",
+       .needs_values = true,
        .tolerance = kExact,
        .calls = {{"default",
                   [](const Tensors& x) -> Tensors { return {masked_scatter(x[0], x[1], x[2])}; },
@@ -278,6 +284,7 @@ void add_advanced(std::vector<Row>& rows) {
        .also = {"find_bad_index", "index_put_", "nonzero", "to"}});
   rows.push_back(
       {.op = "one_hot",
+       .needs_values = true,
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {one_hot(x[0])}; }},
                  {"classes", [](const Tensors& x) -> Tensors { return {one_hot(x[0], 7)}; }}},

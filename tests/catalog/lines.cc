@@ -134,6 +134,7 @@ void add_sorting(std::vector<Row>& rows) {
                 "kthvalue: k must be in the range of the dimension, got k 0 for dim 0 of [2]"}},
        .also = {"topk"}});
   rows.push_back({.op = "unique",
+                  .needs_values = true,
                   .tolerance = kExact,
                   .calls = {{"default",
                              [](const Tensors& x) -> Tensors {
@@ -143,6 +144,7 @@ void add_sorting(std::vector<Row>& rows) {
                   // As in PyTorch.
                   .derivative = Derivative::none});
   rows.push_back({.op = "unique_dim",
+                  .needs_values = true,
                   .tolerance = kExact,
                   .calls = {{"default",
                              [](const Tensors& x) -> Tensors {

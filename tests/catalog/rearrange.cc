@@ -176,6 +176,7 @@ void add_rearranging(std::vector<Row>& rows) {
        .also = {"to"}});
   rows.push_back(
       {.op = "repeat_interleave",
+       .needs_values = true,
        .tolerance = kExact,
        .calls = {{"default",
                   [](const Tensors& x) -> Tensors { return {repeat_interleave(x[0], 2)}; }},

@@ -104,6 +104,7 @@ Row fractions(Row row) {
 void add_middles(std::vector<Row>& rows) {
   rows.push_back(middle<median, median>(
       {.op = "median",
+       .needs_values = true,
        .bad = {{[] { median(ones({2}), 2); },
                 "median: dimension out of range, got dim 2 of a 1-d tensor"},
                {[] {
@@ -116,6 +117,7 @@ void add_middles(std::vector<Row>& rows) {
                 "isnan", "logical_and", "logical_or", "nonzero", "to", "topk", "where"}}));
   rows.push_back(middle<nanmedian, nanmedian>(
       {.op = "nanmedian",
+       .needs_values = true,
        .bad = {{[] {
                   nanmedian(ones({2, 0}), 1);
                 },
@@ -174,6 +176,7 @@ void add_middles(std::vector<Row>& rows) {
 void add_counts(std::vector<Row>& rows) {
   rows.push_back(
       {.op = "histc",
+       .needs_values = true,
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {histc(x[0], 4, -2, 2)}; }},
                  {"range", [](const Tensors& x) -> Tensors { return {histc(x[0], 8)}; }}},
@@ -189,6 +192,7 @@ void add_counts(std::vector<Row>& rows) {
        .derivative = Derivative::none});
   rows.push_back(
       {.op = "bincount",
+       .needs_values = true,
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {bincount(x[0])}; }},
                  {"minlength", [](const Tensors& x) -> Tensors { return {bincount(x[0], {}, 9)}; }},
@@ -209,6 +213,7 @@ void add_counts(std::vector<Row>& rows) {
        .derivative = Derivative::none});
   rows.push_back(
       {.op = "unique_consecutive",
+       .needs_values = true,
        .tolerance = kExact,
        .calls = {{"default",
                   [](const Tensors& x) -> Tensors {

@@ -77,7 +77,7 @@ TEST(Device, RefusesOtherNames) {
        {"", ":", "cpu:", "cpu:-1", "cpu:+1", "cpu: 1", "cpu:1 ", "cpu:x", "cpu:1x", "CPU", "gpu",
         "cuda:", "cuda:0:1", "cpu:99999999999999999999", " cpu", "cpu:0x1"}) {
     EXPECT_EQ(error_of([&] { Device device{std::string_view(name)}; }),
-              std::string("device: cpu, cpu:N, cuda or cuda:N, got ") + name);
+              std::string("device: cpu, cpu:N, cuda, cuda:N or meta, got ") + name);
   }
   EXPECT_EQ(error_of([] { Device device("cpu:64"); }),
             "device: the index is too large, got cpu:64");

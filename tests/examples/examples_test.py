@@ -83,6 +83,22 @@ class Examples(unittest.TestCase):
             self.assertEqual([first or second for first, second in steps], list("1234567899"), output)
             self.assertIn("every step is right", output)
 
+    def test_plan_step(self):
+        output = self.run_program("plan_step", "resnet18", "2", "64")
+        *ops, total, took = output.splitlines()[1:]
+        for op in "convolution", "convolution_transpose", "convolution_weight", "batch_norm", "update":
+            self.assertIn(op, [line.split()[0] for line in ops])
+        products, moved, peak, floor = (float(n) for n in re.findall(r"[\d.]+(?= (?:GMAC,|MB|ms))", total))
+        self.assertAlmostEqual(sum(float(line.split()[2]) for line in ops), products, delta=0.02)
+        # 0.149 GMAC forward for an image of 64x64 (torchvision's 1.81 for 224x224, by the area), three times that in all.
+        self.assertAlmostEqual(products, 2 * 3 * 1.81 * (64 / 224) ** 2, delta=0.15 * products)
+        # Parameters, gradients and momentum: 3 x 11.7 million x 4 bytes, and what the backward pass needs.
+        self.assertGreater(peak, 140)
+        self.assertLess(peak, 200)
+        self.assertGreater(moved, peak)
+        self.assertGreater(floor, 0)
+        self.assertRegex(took, r"^planned in [\d.]+ ms$")
+
     def test_custom_layer(self):
         output = self.run_program("custom_layer")
         self.assertEqual(output.count("gradient: right"), 2, output)
