@@ -219,7 +219,7 @@ Page& Page::code(std::string_view text) {
   return *this;
 }
 
-Page& Page::highlights(const std::vector<Pair>& pairs) {
+Page& Page::highlights(const List<Pair>& pairs) {
   body_ += "<dl class=\"highlights\">";
   for (const auto& [name, value] : pairs)
     body_ += "<div><dt>" + escape(name) + "</dt><dd>" + escape(value) + "</dd></div>";
@@ -227,7 +227,7 @@ Page& Page::highlights(const std::vector<Pair>& pairs) {
   return *this;
 }
 
-Page& Page::facts(const std::vector<Pair>& pairs) {
+Page& Page::facts(const List<Pair>& pairs) {
   body_ += "<dl class=\"facts\">\n";
   for (const auto& [name, value] : pairs)
     body_ += "<dt>" + escape(name) + "</dt><dd>" + escape(value) + "</dd>\n";
@@ -235,7 +235,7 @@ Page& Page::facts(const std::vector<Pair>& pairs) {
   return *this;
 }
 
-Page& Page::table(const Row& columns, const std::vector<Row>& rows) {
+Page& Page::table(const Row& columns, const List<Row>& rows) {
   std::vector<bool> numbers(columns.size());
   for (const Row& row : rows)
     check(row.size() == columns.size(), "page", "a row must have a cell a column", row.size(),
@@ -273,7 +273,7 @@ Page& Page::picture(const Tensor& image, std::string_view caption) {
   return *this;
 }
 
-Page& Page::pictures(const std::vector<Picture>& pictures, int width) {
+Page& Page::pictures(const List<Picture>& pictures, int width) {
   check(width >= 16 && width <= 4096, "page", "pictures must be 16 to 4096 pixels wide", width);
   std::string grid = fmt::format(
       "<div class=\"grid\" "
@@ -287,7 +287,7 @@ Page& Page::pictures(const std::vector<Picture>& pictures, int width) {
   return *this;
 }
 
-Page& Page::links(const std::vector<Pair>& links) {
+Page& Page::links(const List<Pair>& links) {
   body_ += "<ul class=\"files\">\n";
   for (const auto& [shown, path] : links)
     body_ += "<li><a href=\"" + url_of(path) + "\">" + escape(shown) + "</a></li>\n";

@@ -72,7 +72,7 @@ std::unique_ptr<VideoReader::Backend> open_video(const std::string& path) {
 
 }  // namespace
 
-VideoReader::VideoReader(const std::string& path, ImageMode mode)
+VideoReader::VideoReader(const Text& path, ImageMode mode)
     : backend_(open_video(path)), channels_(mode == ImageMode::gray ? 1 : 3) {
   // Before anybody makes room for a frame.
   constexpr int64_t kMostPixels = int64_t{1} << 27;
@@ -131,7 +131,7 @@ struct VideoWriter::State {
   std::vector<std::byte> bytes;
 };
 
-VideoWriter::VideoWriter(const std::string& path, const VideoWriterOptions& options)
+VideoWriter::VideoWriter(const Text& path, const VideoWriterOptions& options)
     : state_(std::make_unique<State>()) {
   check(path.ends_with(".avi"), path, "a video to write must be called .avi", io::quote(path));
   check(options.quality >= 1 && options.quality <= 100, path, "quality must be 1 to 100",
@@ -172,7 +172,7 @@ void VideoWriter::close() {
   state.closed = true;
 }
 
-void write_video(const std::string& path, const Tensor& frames, const VideoWriterOptions& options) {
+void write_video(const Text& path, const Tensor& frames, const VideoWriterOptions& options) {
   VideoWriter writer(path, options);
   writer.write(frames);
   writer.close();

@@ -23,7 +23,7 @@ namespace aorta::data {
 class VideoReader {
  public:
   /// `mode`: gray gives (1, H, W), rgb and unchanged (3, H, W).
-  explicit VideoReader(const std::string& path, ImageMode mode = ImageMode::rgb);
+  explicit VideoReader(const Text& path, ImageMode mode = ImageMode::rgb);
   VideoReader(VideoReader&&) noexcept;
   VideoReader& operator=(VideoReader&&) noexcept;
   ~VideoReader();
@@ -64,7 +64,7 @@ struct VideoWriterOptions {
 class VideoWriter {
  public:
   /// `path` ends with ".avi".
-  explicit VideoWriter(const std::string& path, const VideoWriterOptions& options = {});
+  explicit VideoWriter(const Text& path, const VideoWriterOptions& options = {});
   VideoWriter(VideoWriter&&) noexcept;
   VideoWriter& operator=(VideoWriter&&) noexcept;
   ~VideoWriter();
@@ -79,7 +79,6 @@ class VideoWriter {
 };
 
 /// A whole video at once: u8 (T, C, H, W).
-void write_video(const std::string& path, const Tensor& frames,
-                 const VideoWriterOptions& options = {});
+void write_video(const Text& path, const Tensor& frames, const VideoWriterOptions& options = {});
 
 }  // namespace aorta::data
