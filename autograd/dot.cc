@@ -38,7 +38,7 @@ struct Drawing {
 }  // namespace
 
 std::string to_dot(const Tensor& loss,
-                   const std::vector<std::pair<std::string, Tensor>>& named_parameters) {
+                   const List<std::pair<std::string, Tensor>>& named_parameters) {
   const Edge root = edge_of(loss);
   check(root.node.get() != nullptr, "to_dot", "the tensor must require a gradient", loss.shape());
   std::unordered_map<const Node*, std::string> names;

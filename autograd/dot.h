@@ -12,6 +12,6 @@ namespace aorta::autograd {
 /// with the shape of its result and the module that ran it, and one a leaf, with its name where
 /// `named_parameters` has it. `tools/graph_svg.sh` draws it.
 std::string to_dot(const Tensor& loss,
-                   const std::vector<std::pair<std::string, Tensor>>& named_parameters = {});
+                   const List<std::pair<std::string, Tensor>>& named_parameters = {});
 
 }  // namespace aorta::autograd

@@ -11,23 +11,21 @@ namespace aorta::autograd {
 class FunctionContext {
  public:
   /// Tensors that the backward needs: inputs or outputs (checked for writes in place), or others.
-  void save_for_backward(std::vector<Tensor> tensors) { to_save_ = std::move(tensors); }
+  void save_for_backward(List<Tensor> tensors) { to_save_ = std::move(tensors); }
   /// The tensors given to save_for_backward, in their order; in backward.
   std::vector<Tensor> saved_tensors() const;
   /// Numbers, shapes, ...: `context.data["dim"] = dim`.
   std::map<std::string, std::any> data;
   /// The same, typed; throws when there is none of that name and type.
   template <class T>
-  const T& get(const std::string& name) const {
+  const T& get(const Text& name) const {
     const auto found = data.find(name);
     const T* value = found == data.end() ? nullptr : std::any_cast<T>(&found->second);
     check(value != nullptr, "function", "backward must ask for data that forward stored", name);
     return *value;
   }
   /// In forward: outputs that have no gradient.
-  void mark_non_differentiable(std::vector<Tensor> outputs) {
-    non_differentiable_ = std::move(outputs);
-  }
+  void mark_non_differentiable(List<Tensor> outputs) { non_differentiable_ = std::move(outputs); }
   /// Whether the gradient of input i (counting tensors alone) is asked for; in forward, whether it
   /// may be.
   bool needs_input_gradient(size_t i) const { return wanted_->at(i); }

@@ -38,14 +38,13 @@ struct GradcheckResult {
 /// moved and put back. Where the differences to the left and to the right disagree (a kink)
 /// elements are compared one by one, and those at a kink are left out, but not all. The message
 /// names the op and its module, the input, its worst element and both values.
-GradcheckResult gradcheck(const DifferentiableFunction& function, const std::vector<Tensor>& inputs,
+GradcheckResult gradcheck(const DifferentiableFunction& function, const List<Tensor>& inputs,
                           const GradcheckOptions& options = {});
 
 /// Checks the gradients' own gradients, with respect to the inputs and to the incoming gradients,
 /// which are random or given, one an output.
-GradcheckResult gradgradcheck(const DifferentiableFunction& function,
-                              const std::vector<Tensor>& inputs,
+GradcheckResult gradgradcheck(const DifferentiableFunction& function, const List<Tensor>& inputs,
                               const GradcheckOptions& options = {},
-                              const std::vector<Tensor>& grad_outputs = {});
+                              const List<Tensor>& grad_outputs = {});
 
 }  // namespace aorta::autograd

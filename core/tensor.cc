@@ -1,4 +1,5 @@
 #include <aorta/core/allocator.h>
+#include <aorta/core/called_op.h>
 #include <aorta/core/device_backend.h>
 #include <aorta/core/grad_mode.h>
 #include <aorta/core/tensor.h>
@@ -112,6 +113,7 @@ Scalar Tensor::item() const {
 }
 
 Tensor Tensor::host_copy(DType dtype) const {
+  const CalledOp called("to_vector");
   return detach().to(ToOptions{.dtype = dtype, .device = Device()}).contiguous();
 }
 

@@ -184,10 +184,10 @@ class Tensor : public TensorMethods {
   Tensor to(Device device, bool non_blocking = false) const {
     return to(ToOptions{.device = device, .non_blocking = non_blocking});
   }
-  Tensor cpu() const { return to(Device()); }
+  Tensor cpu() const;
   /// On the current GPU, or on one by number.
-  Tensor cuda() const { return to(DeviceType::cuda); }
-  Tensor cuda(int index) const { return to(Device(DeviceType::cuda, index)); }
+  Tensor cuda() const;
+  Tensor cuda(int index) const;
   Tensor contiguous(MemoryFormat format = MemoryFormat::contiguous) const;
   Tensor clone(MemoryFormat format = MemoryFormat::preserve) const;
   /// A copy in page-locked memory (itself when it is there already); needs CUDA.
@@ -199,7 +199,7 @@ class Tensor : public TensorMethods {
   /// Writes `source`, converted and broadcast, into this tensor.
   const Tensor& copy_(const Tensor& source, bool non_blocking = false) const;
   const Tensor& fill_(const Scalar& value) const;
-  const Tensor& zero_() const { return fill_(0); }
+  const Tensor& zero_() const;
 
   // Views: nothing is copied. Sizes and dimensions also stand without braces: `x.view(-1, 320)`.
   Tensor view(const Shape& shape) const;

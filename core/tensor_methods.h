@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/core/list.h>
 #include <aorta/core/number.h>
 #include <aorta/core/reduce_dims.h>
 
@@ -268,12 +269,11 @@ class TensorMethods {
   const Tensor& index_copy_(int64_t dim, const Tensor& index, const Tensor& source) const;
   Tensor index_fill(int64_t dim, const Tensor& index, const Scalar& value) const;
   const Tensor& index_fill_(int64_t dim, const Tensor& index, const Scalar& value) const;
-  Tensor index(const std::vector<Index>& indices) const;
-  Tensor index_put(const std::vector<Index>& indices, const Tensor& values,
-                   bool accumulate = false) const;
-  const Tensor& index_put_(const std::vector<Index>& indices, const Tensor& values,
+  Tensor index(const List<Index>& indices) const;
+  Tensor index_put(const List<Index>& indices, const Tensor& values, bool accumulate = false) const;
+  const Tensor& index_put_(const List<Index>& indices, const Tensor& values,
                            bool accumulate = false) const;
-  const Tensor& index_put_(const std::vector<Index>& indices, const Scalar& value,
+  const Tensor& index_put_(const List<Index>& indices, const Scalar& value,
                            bool accumulate = false) const;
   Tensor nonzero() const;
   Tensor masked_select(const Tensor& mask) const;
@@ -282,11 +282,11 @@ class TensorMethods {
 
   // Parts, views and order of elements (core/ops/join.h, view.h, view_scatter.h, rearrange.h).
   std::vector<Tensor> split(int64_t split_size, int64_t dim = 0) const;
-  std::vector<Tensor> split(const std::vector<int64_t>& sizes, int64_t dim = 0) const;
+  std::vector<Tensor> split(const List<int64_t>& sizes, int64_t dim = 0) const;
   std::vector<Tensor> split(std::initializer_list<int64_t> sizes, int64_t dim = 0) const;
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
   std::vector<Tensor> tensor_split(int64_t sections, int64_t dim = 0) const;
-  std::vector<Tensor> tensor_split(const std::vector<int64_t>& indices, int64_t dim = 0) const;
+  std::vector<Tensor> tensor_split(const List<int64_t>& indices, int64_t dim = 0) const;
   std::vector<Tensor> tensor_split(std::initializer_list<int64_t> indices, int64_t dim = 0) const;
   std::vector<Tensor> unbind(int64_t dim = 0) const;
   Tensor as_strided(const Shape& shape, const Strides& strides, int64_t offset) const;

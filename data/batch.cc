@@ -21,7 +21,7 @@ bool Batch::contains(std::string_view name) const {
   return false;
 }
 
-void Batch::add(const std::string& name, const Tensor& tensor) {
+void Batch::add(const Text& name, const Tensor& tensor) {
   check(!contains(name), "batch", "names must differ", io::quote(name), " twice");
   check(tensor.defined(), "batch", "tensor must be defined", io::quote(name), " that isn't");
   tensors_.emplace_back(name, tensor);

@@ -19,7 +19,7 @@ class Batch {
   const Tensor& operator[](std::string_view name) const;
   bool contains(std::string_view name) const;
   /// Adds a tensor; throws `batch: names must differ, got "image" twice`.
-  void add(const std::string& name, const Tensor& tensor);
+  void add(const Text& name, const Tensor& tensor);
 
   /// All of them, in the order of the dataset's declaration.
   const NamedTensors& tensors() const { return tensors_; }

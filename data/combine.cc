@@ -7,7 +7,7 @@
 
 namespace aorta::data {
 
-Subset::Subset(const DatasetPointer& dataset, const std::vector<int64_t>& indices)
+Subset::Subset(const DatasetPointer& dataset, const List<int64_t>& indices)
     : dataset_(dataset), indices_(indices) {
   check(dataset_ != nullptr, "subset", "there must be a dataset", "none");
   const int64_t size = dataset_->size();
@@ -44,7 +44,7 @@ std::shared_ptr<const Subset> slice(const DatasetPointer& dataset, std::optional
   return make_dataset<Subset>(dataset, indices);
 }
 
-ConcatDataset::ConcatDataset(const std::vector<DatasetPointer>& datasets) : datasets_(datasets) {
+ConcatDataset::ConcatDataset(const List<DatasetPointer>& datasets) : datasets_(datasets) {
   const char* op = "concat_dataset";
   check(!datasets_.empty(), op, "datasets should not be empty", "none");
   int64_t size = 0;
@@ -106,10 +106,10 @@ std::vector<std::pair<std::string, DatasetPointer>> without_names(
 
 }  // namespace
 
-StackDataset::StackDataset(const std::vector<DatasetPointer>& datasets)
+StackDataset::StackDataset(const List<DatasetPointer>& datasets)
     : StackDataset(without_names(datasets)) {}
 
-StackDataset::StackDataset(const std::vector<std::pair<std::string, DatasetPointer>>& datasets) {
+StackDataset::StackDataset(const List<std::pair<std::string, DatasetPointer>>& datasets) {
   const char* op = "stack_dataset";
   check(!datasets.empty(), op, "at least one dataset should be passed", "none");
   std::vector<TensorSpec> all;
@@ -151,7 +151,7 @@ void StackDataset::read(int64_t index, Sample& sample, Generator& random) const 
 }
 
 std::vector<std::shared_ptr<const Subset>> random_split(const DatasetPointer& dataset,
-                                                        const std::vector<int64_t>& lengths,
+                                                        const List<int64_t>& lengths,
                                                         Generator& random) {
   const char* op = "random_split";
   check(dataset != nullptr, op, "there must be a dataset", "none");
@@ -174,7 +174,7 @@ std::vector<std::shared_ptr<const Subset>> random_split(const DatasetPointer& da
 }
 
 std::vector<std::shared_ptr<const Subset>> random_split(const DatasetPointer& dataset,
-                                                        const std::vector<double>& fractions,
+                                                        const List<double>& fractions,
                                                         Generator& random) {
   const char* op = "random_split";
   check(dataset != nullptr, op, "there must be a dataset", "none");

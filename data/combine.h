@@ -25,7 +25,7 @@ using DatasetPointer = std::shared_ptr<const Dataset>;
 class Subset : public Dataset {
  public:
   /// Throws `subset: indices must be in [0, size), ...`.
-  Subset(const DatasetPointer& dataset, const std::vector<int64_t>& indices);
+  Subset(const DatasetPointer& dataset, const List<int64_t>& indices);
 
   int64_t size() const override { return static_cast<int64_t>(indices_.size()); }
   std::vector<TensorSpec> specs() const override { return dataset_->specs(); }
@@ -51,7 +51,7 @@ std::shared_ptr<const Subset> slice(const DatasetPointer& dataset,
 class ConcatDataset : public Dataset {
  public:
   /// Throws `concat_dataset: ...` without members, or where declarations differ.
-  explicit ConcatDataset(const std::vector<DatasetPointer>& datasets);
+  explicit ConcatDataset(const List<DatasetPointer>& datasets);
 
   int64_t size() const override { return cumulative_sizes_.back(); }
   std::vector<TensorSpec> specs() const override { return specs_; }
@@ -83,9 +83,9 @@ class StackDataset : public Dataset {
  public:
   /// Tensors keep their names, which must differ. Throws `stack_dataset: ...` without members, or
   /// where sizes differ.
-  explicit StackDataset(const std::vector<DatasetPointer>& datasets);
+  explicit StackDataset(const List<DatasetPointer>& datasets);
   /// A tensor's name starts with its dataset's and a dot.
-  explicit StackDataset(const std::vector<std::pair<std::string, DatasetPointer>>& datasets);
+  explicit StackDataset(const List<std::pair<std::string, DatasetPointer>>& datasets);
 
   int64_t size() const override { return size_; }
   std::vector<TensorSpec> specs() const override { return *specs_; }
@@ -101,12 +101,12 @@ class StackDataset : public Dataset {
 /// Parts of a dataset that share no sample and leave none out, drawn from `random`. Lengths sum to
 /// its size: `random_split(digits, {50000, 10000})`.
 std::vector<std::shared_ptr<const Subset>> random_split(const DatasetPointer& dataset,
-                                                        const std::vector<int64_t>& lengths,
+                                                        const List<int64_t>& lengths,
                                                         Generator& random = default_generator());
 /// Fractions sum to 1, and each part has floor(fraction * size) samples; those that remain go one
 /// each to the first parts. Throws `random_split: fractions must be between 0 and 1, ...`.
 std::vector<std::shared_ptr<const Subset>> random_split(const DatasetPointer& dataset,
-                                                        const std::vector<double>& fractions,
+                                                        const List<double>& fractions,
                                                         Generator& random = default_generator());
 /// `random_split(dataset, {0.8, 0.2})`, `random_split(dataset, {4, 6})`.
 template <detail::Arithmetic Number>

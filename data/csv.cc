@@ -86,7 +86,7 @@ T parse_or_fail(std::string_view text, const std::string& file, int64_t line,
 
 }  // namespace
 
-CsvReader::CsvReader(const std::string& path, const CsvOptions& options)
+CsvReader::CsvReader(const Text& path, const CsvOptions& options)
     : CsvReader(ByteSource::open(path), options) {}
 
 CsvReader::CsvReader(std::shared_ptr<const ByteSource> source, const CsvOptions& options)
@@ -296,7 +296,7 @@ CsvTable read_csv(CsvReader& reader) {
   return table;
 }
 
-CsvTable read_csv(const std::string& path, const CsvOptions& options) {
+CsvTable read_csv(const Text& path, const CsvOptions& options) {
   CsvReader reader(path, options);
   return read_csv(reader);
 }

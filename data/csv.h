@@ -1,5 +1,7 @@
 #pragma once
 
+#include <aorta/core/list.h>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -32,7 +34,7 @@ struct CsvOptions {
 /// record must have as many fields as there are columns, got 8 of 9`.
 class CsvReader {
  public:
-  explicit CsvReader(const std::string& path, const CsvOptions& options = {});
+  explicit CsvReader(const Text& path, const CsvOptions& options = {});
   explicit CsvReader(std::shared_ptr<const ByteSource> source, const CsvOptions& options = {});
 
   /// The file's name.
@@ -103,7 +105,7 @@ class CsvTable {
 };
 
 /// `path` as a table: `table.number(row, table.column("EF"))`.
-CsvTable read_csv(const std::string& path, const CsvOptions& options = {});
+CsvTable read_csv(const Text& path, const CsvOptions& options = {});
 /// What is left of `reader` as a table.
 CsvTable read_csv(CsvReader& reader);
 

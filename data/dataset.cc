@@ -53,7 +53,7 @@ void TensorDataset::read(int64_t index, Sample& sample, Generator&) const {
   }
 }
 
-ChainDataset::ChainDataset(const std::vector<std::shared_ptr<const IterableDataset>>& datasets)
+ChainDataset::ChainDataset(const List<std::shared_ptr<const IterableDataset>>& datasets)
     : datasets_(datasets) {
   check(!datasets.empty(), "chain_dataset", "there must be a dataset", "none");
   for (const auto& dataset : datasets) {

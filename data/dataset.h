@@ -71,7 +71,7 @@ class IterableDataset : public Source {
 /// The streams of several datasets of the same specs, one after another.
 class ChainDataset : public IterableDataset {
  public:
-  explicit ChainDataset(const std::vector<std::shared_ptr<const IterableDataset>>& datasets);
+  explicit ChainDataset(const List<std::shared_ptr<const IterableDataset>>& datasets);
   std::vector<TensorSpec> specs() const override { return datasets_.front()->specs(); }
   std::unique_ptr<SampleStream> stream(int64_t epoch) const override;
   /// The sum, where all of them have a size.

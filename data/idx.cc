@@ -4,8 +4,6 @@
 
 namespace aorta::data {
 
-Tensor load_idx(const std::string& path) {
-  return io::to_tensor(parse_idx(io::FileBytes::map(path)));
-}
+Tensor load_idx(const Text& path) { return io::to_tensor(parse_idx(io::FileBytes::map(path))); }
 
 }  // namespace aorta::data

@@ -11,6 +11,6 @@ namespace aorta::data {
 /// say which. Unsigned bytes become u8, signed bytes, shorts and ints i32, floats f32 and doubles
 /// f64. A file that isn't sound is refused with `path: rule, got values`; no more memory is taken
 /// than the file's length allows for.
-Tensor load_idx(const std::string& path);
+Tensor load_idx(const Text& path);
 
 }  // namespace aorta::data

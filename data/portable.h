@@ -94,6 +94,14 @@ struct Portable<std::string> {
 };
 
 template <>
+struct Portable<Text> {
+  static void write(ArgumentWriter& writer, const Text& value) {
+    Portable<std::string>::write(writer, value);
+  }
+  static Text read(ArgumentReader& reader) { return Portable<std::string>::read(reader); }
+};
+
+template <>
 struct Portable<std::filesystem::path> {
   static void write(ArgumentWriter& writer, const std::filesystem::path& value) {
     Portable<std::string>::write(writer, value.string());
@@ -123,6 +131,14 @@ struct Portable<std::vector<T>> {
     while (values.size() < size) values.push_back(Portable<T>::read(reader));
     return values;
   }
+};
+
+template <portable T>
+struct Portable<List<T>> {
+  static void write(ArgumentWriter& writer, const List<T>& values) {
+    Portable<std::vector<T>>::write(writer, values);
+  }
+  static List<T> read(ArgumentReader& reader) { return Portable<std::vector<T>>::read(reader); }
 };
 
 template <portable T, size_t size>

@@ -7,7 +7,7 @@
 
 namespace aorta::data {
 
-SubsetRandomSampler::SubsetRandomSampler(const std::vector<int64_t>& indices) : indices_(indices) {}
+SubsetRandomSampler::SubsetRandomSampler(const List<int64_t>& indices) : indices_(indices) {}
 
 std::vector<int64_t> SubsetRandomSampler::indices(int64_t, Generator& random) const {
   std::vector<int64_t> order = indices_;
@@ -16,8 +16,8 @@ std::vector<int64_t> SubsetRandomSampler::indices(int64_t, Generator& random) co
   return order;
 }
 
-WeightedRandomSampler::WeightedRandomSampler(const std::vector<double>& weights,
-                                             int64_t num_samples, bool replacement)
+WeightedRandomSampler::WeightedRandomSampler(const List<double>& weights, int64_t num_samples,
+                                             bool replacement)
     : weights_(weights), num_samples_(num_samples), replacement_(replacement) {
   const char* op = "weighted_random_sampler";
   check(num_samples > 0, op, "num_samples should be a positive integer value", num_samples);

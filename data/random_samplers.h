@@ -7,7 +7,7 @@ namespace aorta::data {
 /// The given indices in a random order, another one each epoch.
 class SubsetRandomSampler : public Sampler {
  public:
-  explicit SubsetRandomSampler(const std::vector<int64_t>& indices);
+  explicit SubsetRandomSampler(const List<int64_t>& indices);
   int64_t size() const override { return static_cast<int64_t>(indices_.size()); }
   std::vector<int64_t> indices(int64_t epoch, Generator& random) const override;
 
@@ -22,8 +22,7 @@ class WeightedRandomSampler : public Sampler {
  public:
   /// Throws `weighted_random_sampler: ...` unless num_samples is positive, the weights are finite
   /// and not negative, their sum is above 0 and, without replacement, num_samples of them are.
-  WeightedRandomSampler(const std::vector<double>& weights, int64_t num_samples,
-                        bool replacement = true);
+  WeightedRandomSampler(const List<double>& weights, int64_t num_samples, bool replacement = true);
   int64_t size() const override { return num_samples_; }
   std::vector<int64_t> indices(int64_t epoch, Generator& random) const override;
 

@@ -73,7 +73,7 @@ std::vector<std::string> names() {
   return result;
 }
 
-nn::AnyModule make(const std::string& name, const ModelOptions& options) {
+nn::AnyModule make(const Text& name, const ModelOptions& options) {
   std::string known;
   for (const Entry& entry : kEntries) {
     if (name == entry.name) {
@@ -86,7 +86,7 @@ nn::AnyModule make(const std::string& name, const ModelOptions& options) {
   fail("models", "name must be one of " + known, "\"", name, "\"");
 }
 
-nn::LoadReport load_weights(nn::Module& module, const std::string& path, nn::LoadOptions options) {
+nn::LoadReport load_weights(nn::Module& module, const Text& path, nn::LoadOptions options) {
   const NamedTensors given = load(path);
   const auto has_aux = [](const NamedTensors& state) {
     return std::any_of(state.begin(), state.end(),

@@ -15,7 +15,7 @@ struct ModelOptions {
 /// fcn_resnet50, fcn_resnet101, deeplabv3_resnet50, deeplabv3_resnet101, unet, unet_small (16
 /// channels at first), r3d_18, mc3_18, r2plus1d_18 (of clips). Errors: another name; aux_loss
 /// elsewhere.
-nn::AnyModule make(const std::string& name, const ModelOptions& options = {});
+nn::AnyModule make(const Text& name, const ModelOptions& options = {});
 /// The names that `make` knows.
 std::vector<std::string> names();
 
@@ -23,7 +23,6 @@ std::vector<std::string> names();
 /// shapes must be the module's, but for what the options leave out (`{.leave_out = {"fc"}}`: the
 /// head of a network of other classes) and an `aux_classifier` that one of the two lacks; the names
 /// of both are reported.
-nn::LoadReport load_weights(nn::Module& module, const std::string& path,
-                            nn::LoadOptions options = {});
+nn::LoadReport load_weights(nn::Module& module, const Text& path, nn::LoadOptions options = {});
 
 }  // namespace aorta::models

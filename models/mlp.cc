@@ -3,7 +3,7 @@
 
 namespace aorta::models {
 
-MLP::MLP(const std::vector<int64_t>& sizes, MlpActivation between) : activation(between) {
+MLP::MLP(const List<int64_t>& sizes, MlpActivation between) : activation(between) {
   check(sizes.size() >= 2, "MLP", "sizes must be those of input and output, and between them",
         static_cast<int64_t>(sizes.size()), " of them");
   for (size_t i = 1; i < sizes.size(); ++i) layers.push_back(nn::Linear(sizes[i - 1], sizes[i]));

@@ -13,8 +13,8 @@ enum class MlpActivation : uint8_t { relu, sigmoid, tanh };
 /// on when that gives sizes[0].
 class MLP : public nn::Module {
  public:
-  explicit MLP(const std::vector<int64_t>& sizes, MlpActivation activation = MlpActivation::relu);
-  MLP(nn::Module& owner, const char* name, const std::vector<int64_t>& sizes,
+  explicit MLP(const List<int64_t>& sizes, MlpActivation activation = MlpActivation::relu);
+  MLP(nn::Module& owner, const char* name, const List<int64_t>& sizes,
       MlpActivation activation = MlpActivation::relu)
       : MLP(sizes, activation) {
     join(owner, name);

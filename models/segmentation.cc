@@ -67,7 +67,7 @@ FCN::FCN(const ResNetLayout& layout, const SegmentationOptions& options)
   add_fcn_head(classifier, backbone.layer4_channels(), options.num_classes);
 }
 
-ASPP::ASPP(int64_t channels, const std::vector<int64_t>& rates) {
+ASPP::ASPP(int64_t channels, const List<int64_t>& rates) {
   constexpr int64_t kPlanes = 256;
   convs.push_back(conv_norm_relu(channels, kPlanes, 1, 1));
   for (const int64_t rate : rates) convs.push_back(conv_norm_relu(channels, kPlanes, 3, rate));

@@ -53,8 +53,8 @@ class FCN : public Segmentation {
 /// side, (N, C, H, W) -> (N, 256, H, W).
 class ASPP : public nn::Module {
  public:
-  ASPP(int64_t channels, const std::vector<int64_t>& rates);
-  ASPP(nn::Module& owner, const char* name, int64_t channels, const std::vector<int64_t>& rates)
+  ASPP(int64_t channels, const List<int64_t>& rates);
+  ASPP(nn::Module& owner, const char* name, int64_t channels, const List<int64_t>& rates)
       : ASPP(channels, rates) {
     join(owner, name);
   }

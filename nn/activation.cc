@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/random.h>
@@ -116,6 +117,8 @@ Tensor PReLU::forward(const Tensor& input) const {
 std::string PReLU::extra_repr() const { return fmt::format("num_parameters={}", weight.numel()); }
 
 Tensor rrelu(const Tensor& input, double lower, double upper, bool training) {
+  const CalledOp called("rrelu");
+  check_defined("rrelu", {{"input", input}});
   check(lower <= upper, "rrelu", "lower must be at most upper", lower, " and ", upper);
   if (!training) return leaky_relu(input, (lower + upper) / 2);
   const Tensor slope = empty_like(input.detach());
@@ -132,6 +135,8 @@ Tensor RReLU::forward(const Tensor& input) const {
 std::string RReLU::extra_repr() const { return fmt::format("lower={}, upper={}", lower, upper); }
 
 Tensor glu(const Tensor& input, int64_t dim) {
+  const CalledOp called("glu");
+  check_defined("glu", {{"input", input}});
   check(input.dim() > 0, "glu", "input must have a dimension to halve", input.shape());
   const int at = wrap_dim("glu", dim, input.dim());
   const int64_t size = input.size(at);

@@ -21,11 +21,11 @@ std::string path_of(const Module& container, const std::string& name) {
 
 }  // namespace
 
-Sequential::Sequential(std::vector<Named> modules) {
+Sequential::Sequential(List<Named> modules) {
   for (Named& named : modules) push_back(named.first, std::move(named.second));
 }
 
-Sequential::Sequential(Module& owner, const char* name, std::vector<Named> modules)
+Sequential::Sequential(Module& owner, const char* name, List<Named> modules)
     : Sequential(std::move(modules)) {
   join(owner, name);
 }
@@ -34,7 +34,7 @@ void Sequential::push_back(AnyModule module) {
   push_back(std::to_string(modules_.size()), std::move(module));
 }
 
-void Sequential::push_back(const std::string& name, AnyModule module) {
+void Sequential::push_back(const Text& name, AnyModule module) {
   check_name("Sequential", name);
   for (const Named& other : modules_) {
     check(other.first != name, "Sequential", "names must differ", "\"", name, "\" twice");
@@ -91,7 +91,7 @@ ModuleDict& ModuleDict::operator=(ModuleDict other) {
   return *this;
 }
 
-void ModuleDict::insert(const std::string& name, AnyModule module) {
+void ModuleDict::insert(const Text& name, AnyModule module) {
   check_name("ModuleDict", name);
   module->set_name(path_of(*this, name));
   for (auto& [key, value] : modules_) {
@@ -103,21 +103,21 @@ void ModuleDict::insert(const std::string& name, AnyModule module) {
   modules_.emplace_back(name, std::move(module));
 }
 
-bool ModuleDict::contains(const std::string& name) const {
+bool ModuleDict::contains(const Text& name) const {
   for (const auto& [key, value] : modules_) {
     if (key == name) return true;
   }
   return false;
 }
 
-const AnyModule& ModuleDict::operator[](const std::string& name) const {
+const AnyModule& ModuleDict::operator[](const Text& name) const {
   for (const auto& [key, value] : modules_) {
     if (key == name) return value;
   }
   fail("ModuleDict", "name must be one of its modules", "\"", name, "\"");
 }
 
-AnyModule& ModuleDict::operator[](const std::string& name) {
+AnyModule& ModuleDict::operator[](const Text& name) {
   return const_cast<AnyModule&>(static_cast<const ModuleDict&>(*this)[name]);
 }
 

@@ -33,7 +33,7 @@ class Sequential : public Module {
                   "a function is no module: take its layer, as nn::ReLU(), or a struct of your own "
                   "with a forward");
   }
-  explicit Sequential(std::vector<Named> modules);
+  explicit Sequential(List<Named> modules);
   Sequential(Module& owner, const char* name) : Module(owner, name) {}
   template <class... Modules>
   requires(sizeof...(Modules) > 0 && (Containable<Modules> && ...))
@@ -41,10 +41,10 @@ class Sequential : public Module {
       : Module(owner, name) {
     (push_back(std::move(modules)), ...);
   }
-  Sequential(Module& owner, const char* name, std::vector<Named> modules);
+  Sequential(Module& owner, const char* name, List<Named> modules);
 
   void push_back(AnyModule module);
-  void push_back(const std::string& name, AnyModule module);
+  void push_back(const Text& name, AnyModule module);
   size_t size() const { return modules_.size(); }
   bool empty() const { return modules_.empty(); }
   /// Negative counts from the end.
@@ -93,13 +93,13 @@ class ModuleDict : public Module {
   /// Its modules get the path of this one.
   ModuleDict& operator=(ModuleDict other);
   /// Adds a module, or replaces the one of that name.
-  void insert(const std::string& name, AnyModule module);
-  bool contains(const std::string& name) const;
+  void insert(const Text& name, AnyModule module);
+  bool contains(const Text& name) const;
   size_t size() const { return modules_.size(); }
   bool empty() const { return modules_.empty(); }
   /// Throws `ModuleDict: name must be one of its modules, got "x"`.
-  AnyModule& operator[](const std::string& name);
-  const AnyModule& operator[](const std::string& name) const;
+  AnyModule& operator[](const Text& name);
+  const AnyModule& operator[](const Text& name) const;
   auto begin() const { return modules_.begin(); }
   auto end() const { return modules_.end(); }
 

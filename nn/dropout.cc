@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/pointwise.h>
@@ -31,10 +32,14 @@ Tensor drop_to_lower_end(const char* op, const Tensor& input, double p, bool tra
 }  // namespace
 
 Tensor alpha_dropout(const Tensor& input, double p, bool training) {
+  const CalledOp called("alpha_dropout");
+  check_defined("alpha_dropout", {{"input", input}});
   return drop_to_lower_end("alpha_dropout", input, p, training, input.shape());
 }
 
 Tensor feature_alpha_dropout(const Tensor& input, double p, bool training) {
+  const CalledOp called("feature_alpha_dropout");
+  check_defined("feature_alpha_dropout", {{"input", input}});
   check(input.dim() >= 2, "feature_alpha_dropout", "input must be (N, C, *)", input.shape());
   Shape channels = Dims::filled(input.dim(), 1);
   channels[0] = input.size(0);

@@ -1,4 +1,5 @@
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/core/called_op.h>
 #include <aorta/core/check.h>
 #include <aorta/core/eigen.h>
 #include <aorta/core/ops/creation.h>
@@ -11,6 +12,18 @@
 
 namespace aorta::nn::init {
 namespace {
+
+// What each of these functions begins with.
+class Filling {
+ public:
+  Filling(const char* op, const Tensor& tensor) : called_(op) {
+    check_defined(op, {{"tensor", tensor}});
+  }
+
+ private:
+  CalledOp called_;
+  NoGradGuard no_grad_;
+};
 
 void check_floating(const char* op, const Tensor& tensor) {
   check(is_floating(tensor.dtype()), op, "dtype must be floating", tensor.dtype());
@@ -40,14 +53,14 @@ double normal_quantile(double p, double low, double high) {
 }  // namespace
 
 const Tensor& uniform_(const Tensor& tensor, double a, double b, Generator* generator) {
-  const NoGradGuard no_grad;
+  const Filling filling("uniform_", tensor);
   check(a <= b, "uniform_", "a must be at most b", a, " and ", b);
   aorta::uniform_(tensor, a, b, generator);
   return tensor;
 }
 
 const Tensor& normal_(const Tensor& tensor, double mean, double std, Generator* generator) {
-  const NoGradGuard no_grad;
+  const Filling filling("normal_", tensor);
   check(std >= 0, "normal_", "std must not be negative", std);
   aorta::normal_(tensor, mean, std, generator);
   return tensor;
@@ -55,7 +68,7 @@ const Tensor& normal_(const Tensor& tensor, double mean, double std, Generator* 
 
 const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, double a, double b,
                             Generator* generator) {
-  const NoGradGuard no_grad;
+  const Filling filling("trunc_normal_", tensor);
   check_floating("trunc_normal_", tensor);
   check(std > 0, "trunc_normal_", "std must be positive", std);
   check(a < b, "trunc_normal_", "a must be below b", a, " and ", b);
@@ -80,21 +93,30 @@ const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, doubl
 }
 
 const Tensor& constant_(const Tensor& tensor, double value) {
-  const NoGradGuard no_grad;
+  const Filling filling("constant_", tensor);
   return tensor.fill_(value);
 }
 
-const Tensor& ones_(const Tensor& tensor) { return constant_(tensor, 1); }
-const Tensor& zeros_(const Tensor& tensor) { return constant_(tensor, 0); }
+const Tensor& ones_(const Tensor& tensor) {
+  const Filling filling("ones_", tensor);
+  return constant_(tensor, 1);
+}
+
+const Tensor& zeros_(const Tensor& tensor) {
+  const Filling filling("zeros_", tensor);
+  return constant_(tensor, 0);
+}
 
 const Tensor& eye_(const Tensor& tensor) {
-  const NoGradGuard no_grad;
+  const Filling filling("eye_", tensor);
   check(tensor.dim() == 2, "eye_", "the tensor must have 2 dimensions", tensor.shape());
   return tensor.copy_(eye(tensor.size(0), tensor.size(1), {.dtype = tensor.dtype()}));
 }
 
 Fans calculate_fans(const Tensor& tensor) {
-  check(tensor.dim() >= 2, "init", "fans need a tensor of 2 dimensions or more", tensor.shape());
+  const Filling filling("calculate_fans", tensor);
+  check(tensor.dim() >= 2, "calculate_fans", "fans need a tensor of 2 dimensions or more",
+        tensor.shape());
   int64_t kernel = 1;
   for (int d = 2; d < tensor.dim(); ++d) kernel *= tensor.size(d);
   return {tensor.size(1) * kernel, tensor.size(0) * kernel};
@@ -119,16 +141,19 @@ double calculate_gain(Nonlinearity nonlinearity, double negative_slope) {
 }
 
 const Tensor& xavier_uniform_(const Tensor& tensor, double gain, Generator* generator) {
+  const Filling filling("xavier_uniform_", tensor);
   const double bound = gain * std::sqrt(6.0 / sum_of_fans(tensor));
   return init::uniform_(tensor, -bound, bound, generator);
 }
 
 const Tensor& xavier_normal_(const Tensor& tensor, double gain, Generator* generator) {
+  const Filling filling("xavier_normal_", tensor);
   return init::normal_(tensor, 0, gain * std::sqrt(2.0 / sum_of_fans(tensor)), generator);
 }
 
 const Tensor& kaiming_uniform_(const Tensor& tensor, const KaimingOptions& options,
                                Generator* generator) {
+  const Filling filling("kaiming_uniform_", tensor);
   const double fan = fan_of(tensor, options.mode);
   if (tensor.numel() == 0) return tensor;
   const double bound = calculate_gain(options.nonlinearity, options.a) * std::sqrt(3.0 / fan);
@@ -137,6 +162,7 @@ const Tensor& kaiming_uniform_(const Tensor& tensor, const KaimingOptions& optio
 
 const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& options,
                               Generator* generator) {
+  const Filling filling("kaiming_normal_", tensor);
   const double fan = fan_of(tensor, options.mode);
   if (tensor.numel() == 0) return tensor;
   const double std = calculate_gain(options.nonlinearity, options.a) / std::sqrt(fan);
@@ -144,7 +170,7 @@ const Tensor& kaiming_normal_(const Tensor& tensor, const KaimingOptions& option
 }
 
 const Tensor& orthogonal_(const Tensor& tensor, double gain, Generator* generator) {
-  const NoGradGuard no_grad;
+  const Filling filling("orthogonal_", tensor);
   check_floating("orthogonal_", tensor);
   check(tensor.dim() >= 2, "orthogonal_", "the tensor must have 2 dimensions or more",
         tensor.shape());

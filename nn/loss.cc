@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/nn/call.h>
@@ -24,6 +25,8 @@ Tensor reduced(const Tensor& losses, Reduction reduction) {
 }
 
 Tensor dice_loss(const Tensor& input, const Tensor& target, const DiceOptions& options) {
+  const CalledOp called("dice_loss");
+  check_defined("dice_loss", {{"input", input}, {"target", target}});
   check_pair("dice_loss", input, target, options.reduction);
   check(input.dim() >= 2, "dice_loss", "input must be (N, *)", input.shape());
   const Tensor p = sigmoid(input).flatten(1), t = target.flatten(1);
@@ -32,6 +35,8 @@ Tensor dice_loss(const Tensor& input, const Tensor& target, const DiceOptions& o
 }
 
 Tensor focal_loss(const Tensor& input, const Tensor& target, const FocalOptions& options) {
+  const CalledOp called("focal_loss");
+  check_defined("focal_loss", {{"input", input}, {"target", target}});
   check_pair("focal_loss", input, target, options.reduction);
   check(options.alpha <= 1, "focal_loss", "alpha must be at most 1", options.alpha);
   check(options.gamma >= 0, "focal_loss", "gamma must not be negative", options.gamma);

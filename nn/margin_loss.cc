@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
@@ -39,6 +40,8 @@ void check_weight(const char* op, const Tensor& weight, const Tensor& input) {
 }  // namespace
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
+  const CalledOp called("pairwise_distance");
+  check_defined("pairwise_distance", {{"x1", x1}, {"x2", x2}});
   const Tensor difference = x1 - x2;
   check(difference.dim() > 0, "pairwise_distance", "inputs must be (N, D) or (D)",
         difference.shape());
@@ -47,6 +50,8 @@ Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double ep
 
 Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin,
                             Reduction reduction) {
+  const CalledOp called("hinge_embedding_loss");
+  check_defined("hinge_embedding_loss", {{"input", input}, {"target", target}});
   check_signs("hinge_embedding_loss", input, target, reduction);
   const Tensor similar = where(ne(target, -1), input, 0),
                other = where(ne(target, 1), clamp_min(margin - input, 0), 0);
@@ -55,6 +60,9 @@ Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double ma
 
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                            double margin, Reduction reduction) {
+  const CalledOp called("margin_ranking_loss");
+  check_defined("margin_ranking_loss",
+                {{"input1", input1}, {"input2", input2}, {"target", target}});
   const char* const op = "margin_ranking_loss";
   check_pair(op, input1, input2, reduction);
   check_signs(op, input1, target, reduction);
@@ -62,12 +70,17 @@ Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Ten
 }
 
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  const CalledOp called("soft_margin_loss");
+  check_defined("soft_margin_loss", {{"input", input}, {"target", target}});
   check_signs("soft_margin_loss", input, target, reduction);
   return reduced(neg(logsigmoid(target * input)), reduction);
 }
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletMarginOptions& options) {
+  const CalledOp called("triplet_margin_loss");
+  check_defined("triplet_margin_loss",
+                {{"anchor", anchor}, {"positive", positive}, {"negative", negative}});
   const char* const op = "triplet_margin_loss";
   check(options.margin > 0, op, "margin must be positive", options.margin);
   check_pair(op, anchor, positive, options.reduction);
@@ -83,6 +96,8 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 
 Tensor multi_margin_loss(const Tensor& input, const Tensor& target,
                          const MultiMarginOptions& options) {
+  const CalledOp called("multi_margin_loss");
+  check_defined("multi_margin_loss", {{"input", input}, {"target", target}});
   const char* const op = "multi_margin_loss";
   check_classes(op, input, target, options.reduction);
   check(options.p == 1 || options.p == 2, op, "p must be 1 or 2", options.p);
@@ -101,6 +116,8 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target,
 }
 
 Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  const CalledOp called("multilabel_margin_loss");
+  check_defined("multilabel_margin_loss", {{"input", input}, {"target", target}});
   const char* const op = "multilabel_margin_loss";
   check_classes(op, input, target, reduction);
   check(target.shape() == input.shape(), op, "input and target must have one shape", input.shape(),
@@ -117,6 +134,8 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reducti
 
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
                                    const MultiLabelSoftMarginOptions& options) {
+  const CalledOp called("multilabel_soft_margin_loss");
+  check_defined("multilabel_soft_margin_loss", {{"input", input}, {"target", target}});
   const char* const op = "multilabel_soft_margin_loss";
   check_pair(op, input, target, options.reduction);
   check(input.dim() > 0, op, "input must be (*, C)", input.shape());
@@ -128,6 +147,8 @@ Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target,
                         const PoissonNllOptions& options) {
+  const CalledOp called("poisson_nll_loss");
+  check_defined("poisson_nll_loss", {{"input", input}, {"target", target}});
   check_pair("poisson_nll_loss", input, target, options.reduction);
   Tensor losses =
       options.log_input ? exp(input) - target * input : input - target * log(input + options.eps);
@@ -141,6 +162,8 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target,
 
 Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor& var,
                          const GaussianNllOptions& options) {
+  const CalledOp called("gaussian_nll_loss");
+  check_defined("gaussian_nll_loss", {{"input", input}, {"target", target}, {"var", var}});
   const char* const op = "gaussian_nll_loss";
   check_pair(op, input, target, options.reduction);
   check(is_floating(var.dtype()), op, "var must be floating", var.dtype());

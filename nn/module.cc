@@ -202,7 +202,7 @@ Module::NamedModules Module::named_modules() {
   return result;
 }
 
-Module& Module::get_submodule(const std::string& name) {
+Module& Module::get_submodule(const Text& name) {
   for (const auto& [path, module] : named_modules()) {
     if (path == name) return *module;
   }

@@ -47,7 +47,7 @@ struct LoadOptions {
   bool strict = true;
   /// Parts that keep what they have, by name: {"fc"} is fc.weight and fc.bias. Their names are
   /// reported and no error, whatever the shapes.
-  std::vector<std::string> leave_out = {};
+  List<std::string> leave_out = {};
 };
 
 /// The base of layers and networks. A member that is declared with its owner and name is
@@ -100,7 +100,7 @@ class Module {
   /// This module, under an empty name, and all inside it, each once.
   NamedModules named_modules();
   /// The module of that dotted name; throws `Module: name must be one of its modules, got "x"`.
-  Module& get_submodule(const std::string& name);
+  Module& get_submodule(const Text& name);
 
   /// Layers that behave otherwise in training (dropout, batch norm) learn which it is.
   void train(bool training = true);
@@ -169,7 +169,7 @@ class Module {
   void check_members(const void* begin, size_t size) const;
   /// The name that errors and the graph know it by; set by its owner.
   const std::string& name() const { return name_; }
-  void set_name(std::string name) { name_ = std::move(name); }
+  void set_name(Text name) { name_ = std::move(name); }
 
  protected:
   Module(const Module& other);
@@ -267,7 +267,7 @@ class AnyModule {
 };
 
 template <std::derived_from<Module> Net>
-void save(const Net&, const std::string&) {
+void save(const Net&, const Text&) {
   static_assert(sizeof(Net) == 0, "what is saved is the tensors: save(net.state_dict(), path)");
 }
 

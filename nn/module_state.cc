@@ -130,7 +130,9 @@ State Module::state() const {
 void Module::restore(const State& state) {
   check(state.values().empty(), "load_state_dict", "a module's state has tensors alone",
         state.values().empty() ? "" : quote(state.values().begin()->first));
-  load_state_dict({state.tensors().begin(), state.tensors().end()});
+  NamedTensors tensors;
+  tensors.assign(state.tensors().begin(), state.tensors().end());
+  load_state_dict(tensors);
 }
 
 }  // namespace aorta::nn

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/nn/sizes.h>
 #include <aorta/nn/upsample.h>
 
@@ -53,6 +54,8 @@ std::string Upsample::extra_repr() const {
 static constexpr int64_t kMostFactor = 1 << 15;  // its square is a number that sizes divide by
 
 Tensor pixel_shuffle(const Tensor& input, int64_t r) {
+  const CalledOp called("pixel_shuffle");
+  check_defined("pixel_shuffle", {{"input", input}});
   check(input.dim() >= 3, "pixel_shuffle", "input must be (*, C, H, W)", input.shape());
   check(r > 0 && r <= kMostFactor, "pixel_shuffle", "upscale_factor must be 1 to 32768", r);
   const int64_t channels = input.size(-3), height = input.size(-2), width = input.size(-1);
@@ -64,6 +67,8 @@ Tensor pixel_shuffle(const Tensor& input, int64_t r) {
 }
 
 Tensor pixel_unshuffle(const Tensor& input, int64_t r) {
+  const CalledOp called("pixel_unshuffle");
+  check_defined("pixel_unshuffle", {{"input", input}});
   check(input.dim() >= 3, "pixel_unshuffle", "input must be (*, C, H, W)", input.shape());
   check(r > 0 && r <= kMostFactor, "pixel_unshuffle", "downscale_factor must be 1 to 32768", r);
   const int64_t c = input.size(-3), height = input.size(-2), width = input.size(-1);
@@ -75,6 +80,8 @@ Tensor pixel_unshuffle(const Tensor& input, int64_t r) {
 }
 
 Tensor channel_shuffle(const Tensor& input, int64_t groups) {
+  const CalledOp called("channel_shuffle");
+  check_defined("channel_shuffle", {{"input", input}});
   check(input.dim() >= 3, "channel_shuffle", "input must be (N, C, *)", input.shape());
   check(groups > 0 && input.size(1) % groups == 0, "channel_shuffle",
         "groups must be positive and divide the channels", groups, " for ", input.shape());

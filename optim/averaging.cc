@@ -12,7 +12,7 @@ std::string name_of(size_t i) { return "averages." + std::to_string(i); }
 
 }  // namespace
 
-AveragedModel::AveragedModel(const std::vector<Tensor>& tensors, const AverageOptions& options)
+AveragedModel::AveragedModel(const List<Tensor>& tensors, const AverageOptions& options)
     : options_(options) {
   check(!tensors.empty(), kAveragedModel, "there must be tensors", "none");
   if (options.ema_decay) {
@@ -32,7 +32,7 @@ void AveragedModel::check_like(const std::vector<Tensor>& tensors) const {
   }
 }
 
-void AveragedModel::update_parameters(const std::vector<Tensor>& tensors) {
+void AveragedModel::update_parameters(const List<Tensor>& tensors) {
   check_like(tensors);
   const NoGradGuard no_grad;
   std::vector<Tensor> targets, values;
@@ -53,13 +53,13 @@ void AveragedModel::update_parameters(const std::vector<Tensor>& tensors) {
   ++n_averaged_;
 }
 
-void AveragedModel::copy_to(const std::vector<Tensor>& tensors) const {
+void AveragedModel::copy_to(const List<Tensor>& tensors) const {
   check_like(tensors);
   const NoGradGuard no_grad;
   for (size_t i = 0; i < tensors.size(); ++i) tensors[i].copy_(averages_[i]);
 }
 
-void AveragedModel::swap(const std::vector<Tensor>& tensors) {
+void AveragedModel::swap(const List<Tensor>& tensors) {
   check_like(tensors);
   const NoGradGuard no_grad;
   for (size_t i = 0; i < tensors.size(); ++i) {

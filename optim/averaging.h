@@ -24,15 +24,15 @@ struct AverageOptions {
 /// are copied at each update. One pass over memory an update.
 class AveragedModel {
  public:
-  explicit AveragedModel(const std::vector<Tensor>& tensors, const AverageOptions& options = {});
+  explicit AveragedModel(const List<Tensor>& tensors, const AverageOptions& options = {});
 
-  void update_parameters(const std::vector<Tensor>& tensors);
+  void update_parameters(const List<Tensor>& tensors);
   /// The averages, in the tensors' order.
   const std::vector<Tensor>& parameters() const { return averages_; }
   /// Writes the averages into the tensors.
-  void copy_to(const std::vector<Tensor>& tensors) const;
+  void copy_to(const List<Tensor>& tensors) const;
   /// Exchanges the averages and the tensors' values.
-  void swap(const std::vector<Tensor>& tensors);
+  void swap(const List<Tensor>& tensors);
   int64_t n_averaged() const { return n_averaged_; }
 
   /// n_averaged, and averages.POSITION: the object's own tensors.

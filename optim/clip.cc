@@ -1,6 +1,7 @@
 #include <aorta/optim/clip.h>
 
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
@@ -25,9 +26,10 @@ std::vector<Tensor> gradients_of(const char* op, const std::vector<Tensor>& para
 
 }  // namespace
 
-Tensor get_total_norm(const std::vector<Tensor>& tensors, double norm_type,
-                      bool error_if_nonfinite) {
+Tensor get_total_norm(const List<Tensor>& tensors, double norm_type, bool error_if_nonfinite) {
+  const CalledOp called("get_total_norm");
   const NoGradGuard no_grad;
+  check_defined("get_total_norm", "tensors", tensors);
   if (tensors.empty()) return zeros({});
   DType dtype = DType::f32;
   for (const Tensor& tensor : tensors) {
@@ -45,11 +47,14 @@ Tensor get_total_norm(const std::vector<Tensor>& tensors, double norm_type,
   return total;
 }
 
-void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_norm,
+void clip_grads_with_norm_(const List<Tensor>& parameters, double max_norm,
                            const Tensor& total_norm) {
+  const char* const op = "clip_grads_with_norm_";
+  const CalledOp called(op);
   const NoGradGuard no_grad;
-  check(max_norm >= 0, "clip_grad_norm_", "max_norm must be at least 0", max_norm);
-  const std::vector<Tensor> gradients = gradients_of("clip_grad_norm_", parameters);
+  check_defined(op, {{"total_norm", total_norm}});
+  check(max_norm >= 0, op, "max_norm must be at least 0", max_norm);
+  const std::vector<Tensor> gradients = gradients_of(op, parameters);
   std::vector<Tensor> here;
   Tensor factor;
   for (const Tensor& gradient : gradients) {
@@ -67,15 +72,17 @@ void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_nor
   update_all(UpdateRule::scale, numbers, here);
 }
 
-Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
+Tensor clip_grad_norm_(const List<Tensor>& parameters, double max_norm, double norm_type,
                        bool error_if_nonfinite) {
+  const CalledOp called("clip_grad_norm_");
   const Tensor total =
       get_total_norm(gradients_of("clip_grad_norm_", parameters), norm_type, error_if_nonfinite);
   clip_grads_with_norm_(parameters, max_norm, total);
   return total;
 }
 
-void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value) {
+void clip_grad_value_(const List<Tensor>& parameters, double clip_value) {
+  const CalledOp called("clip_grad_value_");
   const NoGradGuard no_grad;
   check(clip_value >= 0, "clip_grad_value_", "clip_value must be at least 0", clip_value);
   UpdateNumbers<double> numbers;

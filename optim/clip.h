@@ -11,19 +11,19 @@ namespace aorta::optim {
 /// The norm of all elements of all tensors together, 0-d, on the first one's device; f64 where one
 /// of them is, else f32. norm_type may be infinity. Errors: a NaN or infinite norm, if
 /// `error_if_nonfinite`.
-Tensor get_total_norm(const std::vector<Tensor>& tensors, double norm_type = 2,
+Tensor get_total_norm(const List<Tensor>& tensors, double norm_type = 2,
                       bool error_if_nonfinite = false);
 
 /// Scales the gradients of the parameters that have one by min(max_norm / (norm + 1e-6), 1), in
 /// place, and returns their norm before. A NaN norm makes them NaN. Gradients on a GPU are scaled
 /// there, without waiting for the norm.
-Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type = 2,
+Tensor clip_grad_norm_(const List<Tensor>& parameters, double max_norm, double norm_type = 2,
                        bool error_if_nonfinite = false);
 /// The scaling alone, with a norm that is known.
-void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double max_norm,
+void clip_grads_with_norm_(const List<Tensor>& parameters, double max_norm,
                            const Tensor& total_norm);
 
 /// Puts every element of the gradients between -clip_value and clip_value, in place.
-void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value);
+void clip_grad_value_(const List<Tensor>& parameters, double clip_value);
 
 }  // namespace aorta::optim

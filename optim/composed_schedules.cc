@@ -67,8 +67,7 @@ void ChainedScheduler::start() {
   initial_step();
 }
 
-SequentialLR::SequentialLR(Optimizer& optimizer, Schedules schedules,
-                           std::vector<int64_t> milestones)
+SequentialLR::SequentialLR(Optimizer& optimizer, Schedules schedules, List<int64_t> milestones)
     : ComposedScheduler(optimizer, std::move(schedules)), milestones_(std::move(milestones)) {
   constexpr const char* kOp = "sequential_lr";
   check(&optimizer_of(kOp, schedules_) == &optimizer, kOp,

@@ -5,7 +5,7 @@
 namespace aorta::optim {
 
 /// The schedules that a composed one is made of.
-using Schedules = std::vector<std::shared_ptr<LRScheduler>>;
+using Schedules = List<std::shared_ptr<LRScheduler>>;
 
 /// Schedules of one optimizer as one.
 class ComposedScheduler : public LRScheduler {
@@ -41,7 +41,7 @@ class ChainedScheduler : public ComposedScheduler {
 ///     SequentialLR schedule(optimizer, {warm_up, decay}, {500});
 class SequentialLR : public ComposedScheduler {
  public:
-  SequentialLR(Optimizer& optimizer, Schedules schedules, std::vector<int64_t> milestones);
+  SequentialLR(Optimizer& optimizer, Schedules schedules, List<int64_t> milestones);
   void step() override;
   void initial_step() override;
   void start() override;
@@ -49,7 +49,7 @@ class SequentialLR : public ComposedScheduler {
  private:
   size_t index() const;
 
-  std::vector<int64_t> milestones_;
+  List<int64_t> milestones_;
 };
 
 }  // namespace aorta::optim

@@ -153,12 +153,12 @@ class OptimizerOf : public Optimizer {
     O options = {};
   };
 
-  explicit OptimizerOf(std::vector<Tensor> parameters, const O& options = {}) : defaults_(options) {
+  explicit OptimizerOf(List<Tensor> parameters, const O& options = {}) : defaults_(options) {
     add_param_group(std::move(parameters), options);
   }
   /// Groups have what they don't name from `options`:
   /// `SGD({{biases, {.weight_decay = 0}}, {weights}}, {.lr = 0.1, .weight_decay = 1e-4})`.
-  explicit OptimizerOf(std::vector<Group> groups, const O& options = {}) : defaults_(options) {
+  explicit OptimizerOf(List<Group> groups, const O& options = {}) : defaults_(options) {
     check(!groups.empty(), "optimizer", "there must be a group", "none");
     for (Group& group : groups)
       add_param_group(std::move(group.parameters), std::move(group.options));
@@ -171,7 +171,7 @@ class OptimizerOf : public Optimizer {
   }
 
   /// A group; what its options don't name is as the optimizer was given it.
-  void add_param_group(std::vector<Tensor> parameters, O options = {}) {
+  void add_param_group(List<Tensor> parameters, O options = {}) {
     O defaults = defaults_, standard;
     fields_of(options).inherit(fields_of(defaults), fields_of(standard));
     if constexpr (requires { options.complete(); }) options.complete();

@@ -16,8 +16,8 @@ class ReduceLROnPlateau {
     double threshold = 1e-4;
     Threshold threshold_mode = Threshold::rel;
     int64_t cooldown = 0;
-    std::vector<double> min_lr = {0};  // one, or one a group
-    double eps = 1e-8;                 // smaller changes aren't made
+    List<double> min_lr = {0};  // one, or one a group
+    double eps = 1e-8;          // smaller changes aren't made
   };
   ReduceLROnPlateau(Optimizer& optimizer, Options options);
   explicit ReduceLROnPlateau(Optimizer& optimizer) : ReduceLROnPlateau(optimizer, Options()) {}

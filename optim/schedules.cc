@@ -217,7 +217,7 @@ void CosineAnnealingWarmRestarts::load(const State& state, bool apply) {
 
 LambdaLR::LambdaLR(Optimizer& optimizer, Function function)
     : LambdaLR(optimizer, std::vector<Function>(optimizer.group_count(), std::move(function))) {}
-LambdaLR::LambdaLR(Optimizer& optimizer, std::vector<Function> functions)
+LambdaLR::LambdaLR(Optimizer& optimizer, List<Function> functions)
     : LRScheduler(optimizer), functions_(std::move(functions)) {
   check_functions("lambda_lr", functions_, optimizer.group_count());
   begin();
@@ -229,7 +229,7 @@ double LambdaLR::lr_of(size_t group, double) {
 MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, Function function)
     : MultiplicativeLR(optimizer,
                        std::vector<Function>(optimizer.group_count(), std::move(function))) {}
-MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, std::vector<Function> functions)
+MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, List<Function> functions)
     : LRScheduler(optimizer), functions_(std::move(functions)) {
   check_functions("multiplicative_lr", functions_, optimizer.group_count());
   begin();

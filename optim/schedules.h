@@ -26,7 +26,7 @@ class StepLR : public LRScheduler {
 class MultiStepLR : public LRScheduler {
  public:
   struct Options {
-    std::vector<int64_t> milestones;
+    List<int64_t> milestones;
     double gamma = 0.1;
   };
   MultiStepLR(Optimizer& optimizer, Options options);
@@ -161,7 +161,7 @@ class LambdaLR : public LRScheduler {
  public:
   using Function = std::function<double(int64_t epoch)>;
   LambdaLR(Optimizer& optimizer, Function function);
-  LambdaLR(Optimizer& optimizer, std::vector<Function> functions);
+  LambdaLR(Optimizer& optimizer, List<Function> functions);
 
  protected:
   double lr_of(size_t group, double lr) override;
@@ -175,7 +175,7 @@ class MultiplicativeLR : public LRScheduler {
  public:
   using Function = std::function<double(int64_t epoch)>;
   MultiplicativeLR(Optimizer& optimizer, Function function);
-  MultiplicativeLR(Optimizer& optimizer, std::vector<Function> functions);
+  MultiplicativeLR(Optimizer& optimizer, List<Function> functions);
 
  protected:
   double lr_of(size_t group, double lr) override;
@@ -194,7 +194,7 @@ enum class Anneal : uint8_t { cos, linear };
 class OneCycleLR : public LRScheduler {
  public:
   struct Options {
-    std::vector<double> max_lr;  // one, or one a group
+    List<double> max_lr;  // one, or one a group
     int64_t total_steps;
     double pct_start = 0.3;
     Anneal anneal_strategy = Anneal::cos;
@@ -223,7 +223,7 @@ enum class CyclicScale : uint8_t { cycle, iterations };
 class CyclicLR : public LRScheduler {
  public:
   struct Options {
-    std::vector<double> base_lr, max_lr;  // one, or one a group
+    List<double> base_lr, max_lr;  // one, or one a group
     int64_t step_size_up = 2000;
     std::optional<int64_t> step_size_down = {};
     CyclicMode mode = CyclicMode::triangular;
@@ -248,7 +248,7 @@ class CyclicLR : public LRScheduler {
 class SWALR : public LRScheduler {
  public:
   struct Options {
-    std::vector<double> swa_lr;  // one, or one a group
+    List<double> swa_lr;  // one, or one a group
     int64_t anneal_epochs = 10;
     Anneal anneal_strategy = Anneal::cos;
   };

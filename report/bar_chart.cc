@@ -22,7 +22,7 @@ std::string text_of(const Bar& bar) {
 
 }  // namespace
 
-std::string bar_chart(const std::string& title, const std::vector<Bar>& bars, int width) {
+std::string bar_chart(const Text& title, const List<Bar>& bars, int width) {
   check(width >= 200 && width <= 10000, "bar_chart", "width must be 200 to 10000 pixels", width);
   double names = 0, texts = 0, longest = 0;
   for (const Bar& bar : bars) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <aorta/core/list.h>
+
 #include <string>
 #include <vector>
 
@@ -16,6 +18,6 @@ struct Bar {
 /// time that stages took, say. It turns dark with a Page.
 ///
 ///     page.figure(report::bar_chart("Time", {{"reading", 4.1, "4.1 s"}, {"step", 35.0, "35 s"}}));
-std::string bar_chart(const std::string& title, const std::vector<Bar>& bars, int width = 900);
+std::string bar_chart(const Text& title, const List<Bar>& bars, int width = 900);
 
 }  // namespace aorta::report

@@ -246,7 +246,7 @@ Page& Page::code(std::string_view text) {
   return *this;
 }
 
-Page& Page::highlights(const std::vector<Pair>& pairs) {
+Page& Page::highlights(const List<Pair>& pairs) {
   body_ += "<dl class=\"highlights\">";
   for (const auto& [name, value] : pairs)
     body_ += "<div><dt>" + escape(name) + "</dt><dd>" + escape(value) + "</dd></div>";
@@ -254,7 +254,7 @@ Page& Page::highlights(const std::vector<Pair>& pairs) {
   return *this;
 }
 
-Page& Page::facts(const std::vector<Pair>& pairs) {
+Page& Page::facts(const List<Pair>& pairs) {
   body_ += "<dl class=\"facts\">\n";
   for (const auto& [name, value] : pairs)
     body_ += "<dt>" + escape(name) + "</dt><dd>" + escape(value) + "</dd>\n";
@@ -262,7 +262,7 @@ Page& Page::facts(const std::vector<Pair>& pairs) {
   return *this;
 }
 
-Page& Page::table(const Row& columns, const std::vector<Row>& rows) {
+Page& Page::table(const Row& columns, const List<Row>& rows) {
   std::vector<bool> numbers(columns.size());
   for (const Row& row : rows)
     check(row.size() == columns.size(), "page", "a row must have a cell a column", row.size(),
@@ -300,7 +300,7 @@ Page& Page::picture(const Tensor& image, std::string_view caption) {
   return *this;
 }
 
-Page& Page::pictures(const std::vector<Picture>& pictures, int width) {
+Page& Page::pictures(const List<Picture>& pictures, int width) {
   std::vector<std::string> figures;
   for (const Picture& each : pictures)
     figures.push_back(image_element(each.image, each.caption) + caption_text(each.caption));
@@ -308,14 +308,14 @@ Page& Page::pictures(const std::vector<Picture>& pictures, int width) {
   return *this;
 }
 
-Page& Page::films(const std::vector<Film>& films, int width) {
+Page& Page::films(const List<Film>& films, int width) {
   std::vector<std::string> figures;
   for (const Film& each : films) figures.push_back(film_element(each) + caption_text(each.caption));
   body_ += grid_of(figures, width);
   return *this;
 }
 
-Page& Page::links(const std::vector<Pair>& links) {
+Page& Page::links(const List<Pair>& links) {
   body_ += "<ul class=\"files\">\n";
   for (const auto& [shown, path] : links)
     body_ += "<li><a href=\"" + url_of(path) + "\">" + escape(shown) + "</a></li>\n";

@@ -23,7 +23,7 @@ namespace aorta::report {
 /// ...`, `page: figure must be SVG, ...`, and those of the file system.
 class Page {
  public:
-  using Row = std::vector<std::string>;
+  using Row = List<std::string>;
   using Pair = std::pair<std::string, std::string>;
   struct Picture {
     Tensor image;  // u8 (1 or 3, H, W)
@@ -45,22 +45,22 @@ class Page {
   /// Commands, or a file: in letters of one width, its lines kept.
   Page& code(std::string_view text);
   /// What a reader wants first, in large letters: names and values.
-  Page& highlights(const std::vector<Pair>& pairs);
+  Page& highlights(const List<Pair>& pairs);
   /// Names and what they are, one a line.
-  Page& facts(const std::vector<Pair>& pairs);
+  Page& facts(const List<Pair>& pairs);
   /// Columns of numbers (with or without units) are aligned right.
-  Page& table(const Row& columns, const std::vector<Row>& rows);
+  Page& table(const Row& columns, const List<Row>& rows);
   /// SVG text. Its ids are made its own, so that two figures can't meet. Plots turn dark with the
   /// page; other figures keep a white ground.
   Page& figure(std::string_view svg, std::string_view caption = {});
   /// As wide as it is, or as the page.
   Page& picture(const Tensor& image, std::string_view caption = {});
   /// A grid of them, each of `width` CSS pixels at least.
-  Page& pictures(const std::vector<Picture>& pictures, int width = 224);
+  Page& pictures(const List<Picture>& pictures, int width = 224);
   /// The same of films, which play again and again (as animated PNG).
-  Page& films(const std::vector<Film>& films, int width = 224);
+  Page& films(const List<Film>& films, int width = 224);
   /// Links to files beside the page: what is shown and the path from the page's folder.
-  Page& links(const std::vector<Pair>& links);
+  Page& links(const List<Pair>& links);
 
   std::string html() const;
   /// Writes html() to a file, whole or not at all.

@@ -59,19 +59,19 @@ Plot& Plot::add(Kind kind, std::string name, std::span<const double> x, std::spa
   return *this;
 }
 
-Plot& Plot::line(std::string name, std::span<const double> x, std::span<const double> y) {
+Plot& Plot::line(Text name, std::span<const double> x, std::span<const double> y) {
   return add(Kind::line, std::move(name), x, y);
 }
 
-Plot& Plot::scatter(std::string name, std::span<const double> x, std::span<const double> y) {
+Plot& Plot::scatter(Text name, std::span<const double> x, std::span<const double> y) {
   return add(Kind::scatter, std::move(name), x, y);
 }
 
-Plot& Plot::path(std::string name, std::span<const double> x, std::span<const double> y) {
+Plot& Plot::path(Text name, std::span<const double> x, std::span<const double> y) {
   return add(Kind::path, std::move(name), x, y);
 }
 
-Plot& Plot::band(std::string name, std::span<const double> x, std::span<const double> low,
+Plot& Plot::band(Text name, std::span<const double> x, std::span<const double> low,
                  std::span<const double> high) {
   check(x.size() == low.size() && x.size() == high.size(), "plot",
         "x and both edges of a band must have as many points", x.size(), ", ", low.size(), " and ",
@@ -89,7 +89,7 @@ Plot& Plot::band(std::string name, std::span<const double> x, std::span<const do
   return add(Kind::band, std::move(name), there, edge);
 }
 
-Plot& Plot::bars(std::string name, std::span<const double> edges, std::span<const double> heights) {
+Plot& Plot::bars(Text name, std::span<const double> edges, std::span<const double> heights) {
   check(edges.size() == heights.size() + 1 || (edges.empty() && heights.empty()), "plot",
         "bars must have one edge more than heights", edges.size(), " and ", heights.size(),
         " for \"", name, "\"");
@@ -104,7 +104,7 @@ Plot& Plot::bars(std::string name, std::span<const double> edges, std::span<cons
   return add(Kind::bars, std::move(name), x, y);
 }
 
-Plot& Plot::histogram(std::string name, std::span<const double> values, int count) {
+Plot& Plot::histogram(Text name, std::span<const double> values, int count) {
   check(count >= 0 && count <= 10000, "plot", "a histogram must have 0 to 10000 bars", count);
   double low = INFINITY, high = -INFINITY;
   size_t all = 0;
@@ -130,19 +130,19 @@ Plot& Plot::histogram(std::string name, std::span<const double> values, int coun
   return bars(std::move(name), edges, heights);
 }
 
-Plot& Plot::horizontal(std::string name, double y) {
+Plot& Plot::horizontal(Text name, double y) {
   check_positive(options_.y, y, 0, name);
   if (usable(y)) rules_.push_back({Rule::Kind::horizontal, std::move(name), y});
   return *this;
 }
 
-Plot& Plot::vertical(std::string name, double x) {
+Plot& Plot::vertical(Text name, double x) {
   check_positive(options_.x, x, 0, name);
   if (usable(x)) rules_.push_back({Rule::Kind::vertical, std::move(name), x});
   return *this;
 }
 
-Plot& Plot::diagonal(std::string name) {
+Plot& Plot::diagonal(Text name) {
   const Axis &x = options_.x, &y = options_.y;
   check(x.scale == y.scale && x.low == y.low && x.high == y.high, "plot",
         "a diagonal needs axes of one scale and range", "two for \"", name, "\"");
@@ -150,8 +150,7 @@ Plot& Plot::diagonal(std::string name) {
   return *this;
 }
 
-Plot& Plot::contours(const std::function<double(double x, double y)>& f,
-                     std::vector<double> levels) {
+Plot& Plot::contours(const std::function<double(double x, double y)>& f, List<double> levels) {
   const Axis &x = options_.x, &y = options_.y;
   check(x.low && x.high && y.low && y.high, "plot", "contours need the ranges of both axes",
         "none for ", x.low && x.high ? "y" : "x");
@@ -179,7 +178,7 @@ Plot& Plot::contours(const std::function<double(double x, double y)>& f,
 
 std::string Plot::svg() const { return Drawing(*this).svg(); }
 
-void Plot::save(const std::string& path) const {
+void Plot::save(const Text& path) const {
   io::AtomicFile file(path);
   file.write(svg());
   file.commit();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <aorta/core/list.h>
+
 #include <functional>
 #include <optional>
 #include <span>
@@ -46,33 +48,32 @@ class Plot {
   /// A curve through the points in their order; few of them are marked, and of more than a screen
   /// shows each pixel column keeps its first, lowest, highest and last. Without a name it isn't in
   /// the legend.
-  Plot& line(std::string name, std::span<const double> x, std::span<const double> y);
-  Plot& scatter(std::string name, std::span<const double> x, std::span<const double> y);
+  Plot& line(Text name, std::span<const double> x, std::span<const double> y);
+  Plot& scatter(Text name, std::span<const double> x, std::span<const double> y);
   /// A way through the plane, its start an open circle and its end a full one.
-  Plot& path(std::string name, std::span<const double> x, std::span<const double> y);
+  Plot& path(Text name, std::span<const double> x, std::span<const double> y);
   /// The area between two curves over x, pale: an interval. It has the colour of the line of the
   /// same name, if there is one, and no place of its own in the legend then.
-  Plot& band(std::string name, std::span<const double> x, std::span<const double> low,
+  Plot& band(Text name, std::span<const double> x, std::span<const double> low,
              std::span<const double> high);
   /// Bars that stand on 0, heights[i] from edges[i] to edges[i + 1]; ascending edges.
-  Plot& bars(std::string name, std::span<const double> edges, std::span<const double> heights);
+  Plot& bars(Text name, std::span<const double> edges, std::span<const double> heights);
   /// How many values lie in each of `count` intervals of one width; 0: as many as Sturges' rule
   /// says (1926). Values that aren't finite count nowhere.
-  Plot& histogram(std::string name, std::span<const double> values, int count = 0);
+  Plot& histogram(Text name, std::span<const double> values, int count = 0);
   /// A thin dashed line through the whole plot, its name beside it; the axis shows it. A value that
   /// isn't finite draws none.
-  Plot& horizontal(std::string name, double y);
-  Plot& vertical(std::string name, double x);
+  Plot& horizontal(Text name, double y);
+  Plot& vertical(Text name, double x);
   /// Draws the line y = x: both axes then show one range, for which they must be alike.
-  Plot& diagonal(std::string name);
+  Plot& diagonal(Text name);
   /// Contour lines of f over the rectangle of the axes, whose ranges must be given. Without levels,
   /// 16 with as much area between each two neighbours: dark is low.
-  Plot& contours(const std::function<double(double x, double y)>& f,
-                 std::vector<double> levels = {});
+  Plot& contours(const std::function<double(double x, double y)>& f, List<double> levels = {});
 
   std::string svg() const;
   /// Writes svg() to a file, whole or not at all.
-  void save(const std::string& path) const;
+  void save(const Text& path) const;
 
  private:
   friend class Drawing;

@@ -5,6 +5,7 @@
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/tests/error_text.h>
 #include <aorta/tests/op_catalog.h>
 #include <gtest/gtest.h>
 
@@ -32,6 +33,16 @@ const ProfiledRange& find(const Profiler& profiler, const std::string& name) {
                                   [&](const ProfiledRange& r) { return r.name == name; });
   check(found != ranges.end(), "test", "there must be a range", name);
   return *found;
+}
+
+TEST(Profiler, IsReadWhenItHasStopped) {
+  const std::string rule = "profiler: it must be stopped before it is read, got one that runs";
+  Profiler profiler;
+  EXPECT_EQ(error_of([&] { profiler.ranges(); }), rule);
+  EXPECT_EQ(error_of([&] { profiler.table(); }), rule);
+  EXPECT_EQ(error_of([&] { profiler.write_trace(testing::TempDir() + "trace.json"); }), rule);
+  profiler.stop();
+  EXPECT_TRUE(profiler.ranges().empty());
 }
 
 TEST(Profiler, RecordsOpsTheirShapesModulesAndGradients) {

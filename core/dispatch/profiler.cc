@@ -121,7 +121,10 @@ void Profiler::stop() {
       [](const ProfiledRange& a, const ProfiledRange& b) { return a.start_ns < b.start_ns; });
 }
 
-const std::vector<ProfiledRange>& Profiler::ranges() const { return state_->ranges; }
+const std::vector<ProfiledRange>& Profiler::ranges() const {
+  check(!state_->running, "profiler", "it must be stopped before it is read", "one that runs");
+  return state_->ranges;
+}
 
 std::string Profiler::table() const {
   struct Line {
@@ -134,7 +137,7 @@ std::string Profiler::table() const {
   };
   std::map<int, std::vector<const ProfiledRange*>> open;  // by thread, the outermost first
   int64_t all = 0;
-  for (const ProfiledRange& range : state_->ranges) {
+  for (const ProfiledRange& range : ranges()) {
     std::vector<const ProfiledRange*>& outer = open[range.thread];
     while (!outer.empty() && outer.back()->start_ns + outer.back()->duration_ns <= range.start_ns) {
       outer.pop_back();
@@ -171,9 +174,9 @@ std::string Profiler::table() const {
   return text;
 }
 
-void Profiler::write_trace(const std::string& path) const {
+void Profiler::write_trace(const Text& path) const {
   nlohmann::json events = nlohmann::json::array();
-  for (const ProfiledRange& range : state_->ranges) {
+  for (const ProfiledRange& range : ranges()) {
     nlohmann::json event = {{"ph", "X"},
                             {"pid", 0},
                             {"tid", range.thread},

@@ -45,7 +45,7 @@ class Profiler {
   /// its share of all, time with them, mean.
   std::string table() const;
   /// Chrome's trace format, written atomically.
-  void write_trace(const std::string& path) const;
+  void write_trace(const Text& path) const;
 
  private:
   struct State;

@@ -17,7 +17,7 @@ namespace {
 
 }  // namespace
 
-void save(const NamedTensors& tensors, const std::string& path) {
+void save(const NamedTensors& tensors, const Text& path) {
   if (path.ends_with(".safetensors")) return safetensors::save(tensors, path);
   if (path.ends_with(".npz")) return npz::save(tensors, path);
   if (!path.ends_with(".npy")) fail_extension(path);
@@ -25,13 +25,13 @@ void save(const NamedTensors& tensors, const std::string& path) {
   npy::save(tensors[0].second, path);
 }
 
-void save(const Tensor& tensor, const std::string& path) {
+void save(const Tensor& tensor, const Text& path) {
   check(path.ends_with(".npy"), path, "one tensor without a name goes to an .npy file",
         "another extension");
   npy::save(tensor, path);
 }
 
-NamedTensors load(const std::string& path) {
+NamedTensors load(const Text& path) {
   if (path.ends_with(".safetensors")) return safetensors::load(path);
   if (path.ends_with(".npz")) return npz::load(path);
   if (!path.ends_with(".npy")) fail_extension(path);

@@ -26,24 +26,24 @@ std::string list_text(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void State::set(const std::string& name, const Tensor& tensor) {
+void State::set(const Text& name, const Tensor& tensor) {
   check(!contains(name), "state", "names must differ", io::quote(name), " twice");
   check(tensor.defined(), "state", "tensors must be defined", io::quote(name), " undefined");
   tensors_[name] = tensor;
 }
 
-void State::set(const std::string& name, const Value& value) {
+void State::set(const Text& name, const Value& value) {
   check(!contains(name), "state", "names must differ", io::quote(name), " twice");
   values_[name] = value;
 }
 
-void State::add(const std::string& prefix, const State& other) {
+void State::add(const Text& prefix, const State& other) {
   if (&other == this) return add(prefix, State(other));
   for (const auto& [name, tensor] : other.tensors_) set(prefix + name, tensor);
   for (const auto& [name, value] : other.values_) set(prefix + name, value);
 }
 
-State State::with_prefix(const std::string& prefix) const {
+State State::with_prefix(const Text& prefix) const {
   State result;
   auto take = [&](const auto& from, auto& to) {
     for (auto it = from.lower_bound(prefix); it != from.end() && it->first.starts_with(prefix);
@@ -55,7 +55,7 @@ State State::with_prefix(const std::string& prefix) const {
   return result;
 }
 
-bool State::contains(const std::string& name) const {
+bool State::contains(const Text& name) const {
   return tensors_.contains(name) || values_.contains(name);
 }
 
@@ -67,7 +67,7 @@ std::vector<std::string> State::names() const {
   return names;
 }
 
-const Tensor& State::tensor(const std::string& name) const {
+const Tensor& State::tensor(const Text& name) const {
   auto found = tensors_.find(name);
   check(found != tensors_.end(), "state", "tensor must be there",
         values_.contains(name) ? "a plain value as " : "no ", io::quote(name));
@@ -75,7 +75,7 @@ const Tensor& State::tensor(const std::string& name) const {
 }
 
 template <class T>
-T State::get(const std::string& name) const {
+T State::get(const Text& name) const {
   auto found = values_.find(name);
   check(found != values_.end(), "state", "value must be there",
         tensors_.contains(name) ? "a tensor as " : "no ", io::quote(name));
@@ -102,13 +102,13 @@ T State::get(const std::string& name) const {
        type_name(value));
 }
 
-template bool State::get<bool>(const std::string&) const;
-template int64_t State::get<int64_t>(const std::string&) const;
-template double State::get<double>(const std::string&) const;
-template std::string State::get<std::string>(const std::string&) const;
-template std::vector<int64_t> State::get<std::vector<int64_t>>(const std::string&) const;
-template std::vector<double> State::get<std::vector<double>>(const std::string&) const;
-template std::vector<std::string> State::get<std::vector<std::string>>(const std::string&) const;
+template bool State::get<bool>(const Text&) const;
+template int64_t State::get<int64_t>(const Text&) const;
+template double State::get<double>(const Text&) const;
+template std::string State::get<std::string>(const Text&) const;
+template std::vector<int64_t> State::get<std::vector<int64_t>>(const Text&) const;
+template std::vector<double> State::get<std::vector<double>>(const Text&) const;
+template std::vector<std::string> State::get<std::vector<std::string>>(const Text&) const;
 
 void State::check_names(const std::vector<std::string>& expected) const {
   std::vector<std::string> have = names(), want = expected, missing, unexpected;
@@ -123,12 +123,13 @@ void State::check_names(const std::vector<std::string>& expected) const {
   check(got.empty(), "state", "names must be the object's", got);
 }
 
-void State::save(const std::string& path, int keep_previous) const {
-  NamedTensors tensors(tensors_.begin(), tensors_.end());
+void State::save(const Text& path, int keep_previous) const {
+  NamedTensors tensors;
+  tensors.assign(tensors_.begin(), tensors_.end());
   safetensors::save(tensors, path, state_format::metadata(values_), keep_previous);
 }
 
-State State::load(const std::string& path) {
+State State::load(const Text& path) {
   // Another version may keep its checksums otherwise: it is compared before they are.
   {
     auto file = io::FileBytes::map(path);
@@ -144,6 +145,6 @@ State State::load(const std::string& path) {
   return state;
 }
 
-void save(const State& state, const std::string& path) { state.save(path); }
+void save(const State& state, const Text& path) { state.save(path); }
 
 }  // namespace aorta

@@ -11,7 +11,7 @@
 namespace aorta {
 
 /// Tensors by name, in an order: what `load` gives and `save` takes.
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+using NamedTensors = List<std::pair<std::string, Tensor>>;
 
 namespace io {
 

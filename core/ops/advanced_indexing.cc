@@ -207,7 +207,7 @@ Tensor expand_values(const char* op, const Tensor& values, const Shape& shape) {
 
 }  // namespace
 
-Tensor index(const Tensor& input, const std::vector<Index>& indices) {
+Tensor index(const Tensor& input, const List<Index>& indices) {
   const CalledOp called("index");
   check_defined("index", {{"input", input}});
   const ProfilerRange range("index", {&input});
@@ -245,8 +245,8 @@ void put(const Tensor& table, const Layout& layout, const Tensor& wanted, bool a
 
 }  // namespace
 
-const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
-                         const Tensor& values, bool accumulate) {
+const Tensor& index_put_(const Tensor& self, const List<Index>& indices, const Tensor& values,
+                         bool accumulate) {
   const CalledOp called("index_put_");
   check_defined("index_put_", {{"input", self}, {"values", values}});
   const char* const op = "index_put_";
@@ -283,7 +283,7 @@ const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
   return self;
 }
 
-const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices, const Scalar& value,
+const Tensor& index_put_(const Tensor& self, const List<Index>& indices, const Scalar& value,
                          bool accumulate) {
   const CalledOp called("index_put_");
   check_defined("index_put_", {{"input", self}});
@@ -292,7 +292,7 @@ const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices, 
                     full({}, value, {.dtype = self.dtype(), .device = self.device()}), accumulate);
 }
 
-Tensor index_put(const Tensor& input, const std::vector<Index>& indices, const Tensor& values,
+Tensor index_put(const Tensor& input, const List<Index>& indices, const Tensor& values,
                  bool accumulate) {
   const CalledOp called("index_put");
   check_defined("index_put", {{"input", input}, {"values", values}});

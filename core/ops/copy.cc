@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/device_backend.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
@@ -71,6 +72,21 @@ Tensor Tensor::to(const ToOptions& options) const {
   return result;
 }
 
+Tensor Tensor::cpu() const {
+  const CalledOp called("cpu");
+  return to(Device());
+}
+
+Tensor Tensor::cuda() const {
+  const CalledOp called("cuda");
+  return to(DeviceType::cuda);
+}
+
+Tensor Tensor::cuda(int index) const {
+  const CalledOp called("cuda");
+  return to(Device(DeviceType::cuda, index));
+}
+
 Tensor Tensor::contiguous(MemoryFormat format) const {
   check_defined("contiguous", {{"input", *this}});
   return format == MemoryFormat::preserve ? *this : to(ToOptions{.memory_format = format});
@@ -126,6 +142,11 @@ const Tensor& Tensor::fill_(const Scalar& value) const {
   bump_version();
   if (record) fill_op.gradient()(*this);
   return *this;
+}
+
+const Tensor& Tensor::zero_() const {
+  const CalledOp called("zero_");
+  return fill_(0);
 }
 
 }  // namespace aorta

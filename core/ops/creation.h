@@ -41,10 +41,17 @@ Tensor full_like(const Tensor& like, const Scalar& value, const LikeOptions& opt
 /// (as PyTorch's default), i64 for integers, bool for bools.
 class TensorData {
  public:
-  TensorData(const Scalar& number) : number_(number) {}  // NOLINT: implicit
-  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-  TensorData(T number) : number_(number) {}  // NOLINT: implicit
+  template <std::convertible_to<Scalar> T>
+  TensorData(const T& number) : number_(number) {}  // NOLINT: implicit
   TensorData(std::initializer_list<TensorData> items) : items_(items), is_list_(true) {}
+  // To g++ 12 `{.a = 1}` is a call of a constructor, here of one that a list in braces may not
+  // call.
+  explicit TensorData(bool number) : number_(number) {}
+  explicit TensorData(int number) : number_(number) {}
+  explicit TensorData(int64_t number) : number_(number) {}
+  explicit TensorData(float number) : number_(number) {}
+  explicit TensorData(double number) : number_(number) {}
+  explicit TensorData(const Scalar& number) : number_(number) {}
 
  private:
   friend Tensor tensor(const TensorData& data, const TensorOptions& options);
@@ -62,13 +69,14 @@ Tensor from_values(const void* values, int64_t count, DType dtype, const Shape& 
 
 /// A copy of `values` in a shape (1-d when left out); without a dtype, that of T (f32 for double
 /// stays f64: the values say what they are).
-template <class T>
-Tensor tensor(const std::vector<T>& values, const Shape& shape, const TensorOptions& options = {}) {
+template <class T, class Allocator>
+Tensor tensor(const std::vector<T, Allocator>& values, const Shape& shape,
+              const TensorOptions& options = {}) {
   return detail::from_values(values.data(), static_cast<int64_t>(values.size()), dtype_of<T>, shape,
                              options);
 }
-template <class T>
-Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) {
+template <class T, class Allocator>
+Tensor tensor(const std::vector<T, Allocator>& values, const TensorOptions& options = {}) {
   return tensor(values, Shape{static_cast<int64_t>(values.size())}, options);
 }
 

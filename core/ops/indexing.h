@@ -115,20 +115,20 @@ class Index {
 /// give a view. Index tensors broadcast together and give a copy; their dimensions take the place
 /// of the indexed ones when those are neighbours, else they come first. A mask counts as the index
 /// tensors of its nonzero().
-Tensor index(const Tensor& input, const std::vector<Index>& indices);
+Tensor index(const Tensor& input, const List<Index>& indices);
 template <class... Indices>
 Tensor Tensor::operator()(const Indices&... indices) const {
   static_assert(sizeof...(indices) > 0, "x() has no index");
-  return index(std::vector<Index>{Index(indices)...});
+  return index(List<Index>{Index(indices)...});
 }
 
 /// x[i, j, ...] = values, or += with `accumulate`. `values` has self's dtype and broadcasts to the
 /// shape of index(self, indices).
-const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices,
-                         const Tensor& values, bool accumulate = false);
-const Tensor& index_put_(const Tensor& self, const std::vector<Index>& indices, const Scalar& value,
+const Tensor& index_put_(const Tensor& self, const List<Index>& indices, const Tensor& values,
                          bool accumulate = false);
-Tensor index_put(const Tensor& input, const std::vector<Index>& indices, const Tensor& values,
+const Tensor& index_put_(const Tensor& self, const List<Index>& indices, const Scalar& value,
+                         bool accumulate = false);
+Tensor index_put(const Tensor& input, const List<Index>& indices, const Tensor& values,
                  bool accumulate = false);
 
 /// The positions of the elements that aren't 0, (count, ndim) i64, in row-major order. The host

@@ -23,7 +23,7 @@ enum class InterpolateMode : uint8_t {
 /// Either `size` or `scale_factor`: a number for each spatial dimension or one for all.
 struct InterpolateOptions {
   Dims size = {};
-  std::vector<double> scale_factor = {};  // sizes are floor(size * scale_factor)
+  List<double> scale_factor = {};  // sizes are floor(size * scale_factor)
   InterpolateMode mode = InterpolateMode::nearest;
   /// The corners of input and output are the same points (else: the corners of their pixels). Not
   /// for the nearest modes.

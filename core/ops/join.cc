@@ -72,7 +72,7 @@ Tensor join(std::span<const Tensor> tensors, int dim, DType dtype) {
 
 }  // namespace
 
-Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
+Tensor cat(const List<Tensor>& tensors, int64_t dim) {
   check(!tensors.empty(), "cat", "there must be a tensor", "none");
   check_defined("cat", "tensors", tensors);
   DType dtype = tensors[0].dtype();
@@ -93,7 +93,7 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   return join(parts, wrap_dim("cat", dim, parts[0].dim()), dtype);
 }
 
-Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
+Tensor stack(const List<Tensor>& tensors, int64_t dim) {
   const CalledOp called("stack");
   check(!tensors.empty(), "stack", "there must be a tensor", "none");
   check_defined("stack", "tensors", tensors);
@@ -149,7 +149,7 @@ std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) 
   return cut_evenly("split", input, size, split_size, dim);
 }
 
-std::vector<Tensor> split(const Tensor& input, const std::vector<int64_t>& sizes, int64_t dim) {
+std::vector<Tensor> split(const Tensor& input, const List<int64_t>& sizes, int64_t dim) {
   check_defined("split", {{"input", input}});
   const int64_t size = size_along("split", input, dim);
   int64_t left = size;
@@ -185,8 +185,7 @@ std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t 
   });
 }
 
-std::vector<Tensor> tensor_split(const Tensor& input, const std::vector<int64_t>& indices,
-                                 int64_t dim) {
+std::vector<Tensor> tensor_split(const Tensor& input, const List<int64_t>& indices, int64_t dim) {
   check_defined("tensor_split", {{"input", input}});
   size_along("tensor_split", input, dim);
   int64_t end = 0;

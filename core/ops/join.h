@@ -12,10 +12,10 @@ namespace aorta {
 /// the inputs promote to. 1-d tensors of size 0 are left out, whatever the others' shape, as in
 /// PyTorch. The result is channels_last when every input is (and one at least isn't also
 /// row-major), else row-major. Errors: no tensors; other sizes, devices or numbers of dimensions.
-Tensor cat(const std::vector<Tensor>& tensors, int64_t dim = 0);
+Tensor cat(const List<Tensor>& tensors, int64_t dim = 0);
 
 /// Joins n tensors of one shape along a new dimension of size n. Composed of unsqueeze and cat.
-Tensor stack(const std::vector<Tensor>& tensors, int64_t dim = 0);
+Tensor stack(const List<Tensor>& tensors, int64_t dim = 0);
 
 // Views of parts; composed of narrow and select.
 
@@ -23,7 +23,7 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim = 0);
 /// size 0 gives one part.
 std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim = 0);
 /// Parts of the given sizes, which must add up to the dimension's.
-std::vector<Tensor> split(const Tensor& input, const std::vector<int64_t>& sizes, int64_t dim = 0);
+std::vector<Tensor> split(const Tensor& input, const List<int64_t>& sizes, int64_t dim = 0);
 inline std::vector<Tensor> split(const Tensor& input, std::initializer_list<int64_t> sizes,
                                  int64_t dim = 0) {
   return split(input, std::vector<int64_t>(sizes), dim);  // so that {5} isn't the number 5
@@ -33,7 +33,7 @@ std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim = 0);
 /// Exactly `sections` parts, the first size % sections of them one larger.
 std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t dim = 0);
 /// Cut before each of `indices`, which are clamped as slices are: [0, i), [i, j), ...
-std::vector<Tensor> tensor_split(const Tensor& input, const std::vector<int64_t>& indices,
+std::vector<Tensor> tensor_split(const Tensor& input, const List<int64_t>& indices,
                                  int64_t dim = 0);
 inline std::vector<Tensor> tensor_split(const Tensor& input, std::initializer_list<int64_t> indices,
                                         int64_t dim = 0) {

@@ -373,7 +373,7 @@ Tensor repeat_interleave(const Tensor& input, const Tensor& repeats, std::option
   return index_select(from, d, index.to(input.device()));
 }
 
-std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, const char* indexing) {
+std::vector<Tensor> meshgrid(const List<Tensor>& tensors, const char* indexing) {
   const std::string_view order = indexing;
   check(order == "ij" || order == "xy", "meshgrid", "indexing must be ij or xy", "\"", order, "\"");
   check_defined("meshgrid", "tensors", tensors);

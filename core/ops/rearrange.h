@@ -53,7 +53,7 @@ Tensor repeat_interleave(const Tensor& input, const Tensor& repeats,
 
 /// Grids of coordinates from 0-d or 1-d tensors of sizes n_0, n_1, ...: output k is (n_0, n_1, ...)
 /// and varies along dimension k alone ("ij"); "xy" swaps the first two dimensions. Views.
-std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors, const char* indexing = "ij");
+std::vector<Tensor> meshgrid(const List<Tensor>& tensors, const char* indexing = "ij");
 
 }  // namespace aorta
 

@@ -202,18 +202,18 @@ const Tensor& TensorMethods::index_fill_(int64_t dim, const Tensor& index,
                                          const Scalar& value) const {
   return aorta::index_fill_(self(), dim, index, value), self();
 }
-Tensor TensorMethods::index(const std::vector<Index>& indices) const {
+Tensor TensorMethods::index(const List<Index>& indices) const {
   return aorta::index(self(), indices);
 }
-Tensor TensorMethods::index_put(const std::vector<Index>& indices, const Tensor& values,
+Tensor TensorMethods::index_put(const List<Index>& indices, const Tensor& values,
                                 bool accumulate) const {
   return aorta::index_put(self(), indices, values, accumulate);
 }
-const Tensor& TensorMethods::index_put_(const std::vector<Index>& indices, const Tensor& values,
+const Tensor& TensorMethods::index_put_(const List<Index>& indices, const Tensor& values,
                                         bool accumulate) const {
   return aorta::index_put_(self(), indices, values, accumulate), self();
 }
-const Tensor& TensorMethods::index_put_(const std::vector<Index>& indices, const Scalar& value,
+const Tensor& TensorMethods::index_put_(const List<Index>& indices, const Scalar& value,
                                         bool accumulate) const {
   return aorta::index_put_(self(), indices, value, accumulate), self();
 }
@@ -230,7 +230,7 @@ const Tensor& TensorMethods::masked_scatter_(const Tensor& mask, const Tensor& s
 std::vector<Tensor> TensorMethods::split(int64_t split_size, int64_t dim) const {
   return aorta::split(self(), split_size, dim);
 }
-std::vector<Tensor> TensorMethods::split(const std::vector<int64_t>& sizes, int64_t dim) const {
+std::vector<Tensor> TensorMethods::split(const List<int64_t>& sizes, int64_t dim) const {
   return aorta::split(self(), sizes, dim);
 }
 std::vector<Tensor> TensorMethods::split(std::initializer_list<int64_t> sizes, int64_t dim) const {
@@ -242,8 +242,7 @@ std::vector<Tensor> TensorMethods::chunk(int64_t chunks, int64_t dim) const {
 std::vector<Tensor> TensorMethods::tensor_split(int64_t sections, int64_t dim) const {
   return aorta::tensor_split(self(), sections, dim);
 }
-std::vector<Tensor> TensorMethods::tensor_split(const std::vector<int64_t>& indices,
-                                                int64_t dim) const {
+std::vector<Tensor> TensorMethods::tensor_split(const List<int64_t>& indices, int64_t dim) const {
   return aorta::tensor_split(self(), indices, dim);
 }
 std::vector<Tensor> TensorMethods::tensor_split(std::initializer_list<int64_t> indices,

@@ -33,7 +33,7 @@ void copy_row(const Tensor& table, int64_t index, const Tensor& place) {
 
 }  // namespace
 
-CsvDataset::CsvDataset(const std::string& path, const CsvDatasetOptions& options) : path_(path) {
+CsvDataset::CsvDataset(const Text& path, const CsvDatasetOptions& options) : path_(path) {
   const char* op = "csv_dataset";
   const bool by_class = !options.classes.empty();
   check(!by_class || options.targets.size() == 1, op, "classes are of one target column",

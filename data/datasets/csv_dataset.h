@@ -7,12 +7,12 @@ namespace aorta::data {
 /// Which columns of the table a sample has, and how the table is written.
 struct CsvDatasetOptions {
   /// Columns by name; none: all but the targets.
-  std::vector<std::string> features = {};
-  std::vector<std::string> targets = {};
+  List<std::string> features = {};
+  List<std::string> targets = {};
   /// f32, or i64 for the numbers of classes.
   DType target_dtype = DType::f32;
   /// For a target column of text: a field's place in this list is the target, i64.
-  std::vector<std::string> classes = {};
+  List<std::string> classes = {};
   char delimiter = ',';
   /// The first line names the columns; without it they are called "0", "1", ...
   bool header = true;
@@ -30,7 +30,7 @@ struct CsvDatasetOptions {
 class CsvDataset : public Dataset {
  public:
   /// Throws `read_csv: FILE:LINE: rule, got ...` for what isn't a number or a class, see csv.h.
-  explicit CsvDataset(const std::string& path, const CsvDatasetOptions& options = {});
+  explicit CsvDataset(const Text& path, const CsvDatasetOptions& options = {});
 
   int64_t size() const override { return features_.size(0); }
   std::vector<TensorSpec> specs() const override;

@@ -116,7 +116,7 @@ EchoOptions EchoOptions::segmentation(EchoSplit split) {
   return options;
 }
 
-Echo::Echo(const std::string& folder, const EchoOptions& options) : options_(options) {
+Echo::Echo(const Text& folder, const EchoOptions& options) : options_(options) {
   check_options(options);
   if (options.split != EchoSplit::external_test) folder_ = echo_folder(folder);
   videos_ = echo_videos(folder_, options);

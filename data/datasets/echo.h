@@ -25,7 +25,7 @@ struct EchoOptions {
   ///                                and of the smallest (end of systole)
   ///   "LargeFrame", "SmallFrame"   (C, H, W), that frame
   ///   "LargeTrace", "SmallTrace"   (H, W), 1 inside its trace and 0 outside
-  std::vector<std::string> targets = {"EF"};
+  List<std::string> targets = {"EF"};
   /// The clip, "video": (C, length, H, W), with clips != 1 (clips, C, length, H, W).
   bool video = true;
   /// Frames of a clip, `period` apart. 0: as many as the video has. At most max_length, if that
@@ -40,14 +40,14 @@ struct EchoOptions {
   /// The part of each frame's pixels that are made black, at random.
   double noise = 0;
   /// One for all channels, or one a channel.
-  std::vector<float> mean = {0};
-  std::vector<float> std = {1};
+  List<float> mean = {0};
+  List<float> std = {1};
   /// u8: pixels as they are. f32: (pixel - mean) / std, and traces too in f32.
   DType dtype = DType::u8;
   /// gray: one channel, else three.
   ImageMode mode = ImageMode::rgb;
   /// The folder of EchoSplit::external_test.
-  std::string external_test_location;
+  Text external_test_location;
   /// Leaves videos out that have fewer than two traced frames, as EchoNet does whatever the
   /// targets.
   bool require_traces = true;
@@ -96,7 +96,7 @@ class Echo : public Dataset {
  public:
   /// "echo" or nothing: the folder that the environment's AORTA_ECHO names. Throws one error that
   /// lists what is missing or wrong, with file and line. Videos are not opened, but for the first.
-  explicit Echo(const std::string& folder = "echo", const EchoOptions& options = {});
+  explicit Echo(const Text& folder = "echo", const EchoOptions& options = {});
   ~Echo() override;
 
   int64_t size() const override;
@@ -133,7 +133,7 @@ class Echo : public Dataset {
 /// Everything that is wrong with the files of a dataset, and what is odd: missing and damaged
 /// videos, videos shorter than their traces, rows that can't be read. `open_videos` looks into
 /// every file; without it the tables and the folder are looked at.
-std::vector<EchoFault> check_echo(const std::string& folder, const EchoOptions& options = {},
+std::vector<EchoFault> check_echo(const Text& folder, const EchoOptions& options = {},
                                   bool open_videos = true);
 
 }  // namespace aorta::data

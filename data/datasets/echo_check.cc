@@ -117,7 +117,7 @@ class Inspector {
 
 }  // namespace
 
-std::vector<EchoFault> check_echo(const std::string& folder, const EchoOptions& options,
+std::vector<EchoFault> check_echo(const Text& folder, const EchoOptions& options,
                                   bool open_videos) {
   std::vector<EchoFault> faults;
   const std::string place = options.split == EchoSplit::external_test ? "" : echo_folder(folder);

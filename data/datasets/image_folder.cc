@@ -58,7 +58,7 @@ void collect_folders(const fs::path& root, const std::string& below, std::vector
 
 }  // namespace
 
-ImageFolder::ImageFolder(const std::string& root, const Transforms& transforms,
+ImageFolder::ImageFolder(const Text& root, const Transforms& transforms,
                          const ImageFolderOptions& options)
     : root_(root), transforms_(transforms), options_(options) {
   frame_ = transforms_.size_after({-1, -1});
@@ -123,7 +123,7 @@ int64_t ImageFolder::label(int64_t index) const {
   return labels_[static_cast<size_t>(index)];
 }
 
-int64_t ImageFolder::class_to_index(const std::string& name) const {
+int64_t ImageFolder::class_to_index(const Text& name) const {
   const auto place = std::lower_bound(classes_.begin(), classes_.end(), name);
   if (place == classes_.end() || *place != name)
     fail_unknown_name(kOp, name, classes_, [](const std::string& known) { return known; });

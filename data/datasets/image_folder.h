@@ -11,7 +11,7 @@ struct ImageFolderOptions {
   /// Three channels unless said; `unchanged` has as many as the first file.
   ImageMode mode = ImageMode::rgb;
   /// What a file's name ends with, in capitals or not.
-  std::vector<std::string> extensions = {".jpg", ".jpeg", ".png", ".ppm", ".pgm"};
+  List<std::string> extensions = {".jpg", ".jpeg", ".png", ".ppm", ".pgm"};
   /// A class without images is an error unless said.
   bool allow_empty = false;
   template <class Visit>
@@ -34,7 +34,7 @@ class ImageFolder : public Dataset {
  public:
   /// The transforms must give images of any size one size. Throws `image_folder: ...`: no class, an
   /// empty one, a folder that can't be read.
-  explicit ImageFolder(const std::string& root, const Transforms& transforms,
+  explicit ImageFolder(const Text& root, const Transforms& transforms,
                        const ImageFolderOptions& options = {});
 
   int64_t size() const override { return static_cast<int64_t>(ends_.size()); }
@@ -43,7 +43,7 @@ class ImageFolder : public Dataset {
 
   const std::vector<std::string>& classes() const { return classes_; }
   /// Throws `image_folder: name must be one of "cat", "dog", got "cow"`.
-  int64_t class_to_index(const std::string& name) const;
+  int64_t class_to_index(const Text& name) const;
   /// These two describe a sample without reading its image.
   std::string path(int64_t index) const;
   int64_t label(int64_t index) const;

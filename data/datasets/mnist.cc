@@ -39,7 +39,7 @@ std::string find_file(const std::string& folder, const std::string& name) {
 
 }  // namespace
 
-Mnist::Mnist(const std::string& folder, Split split, const MnistOptions& options) {
+Mnist::Mnist(const Text& folder, Split split, const MnistOptions& options) {
   check(split != Split::validation, "mnist", "split must be train or test", to_string(split));
   check(options.std > 0, "mnist", "std must be positive", options.std);
   const std::string place = folder_of(folder);

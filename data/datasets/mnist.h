@@ -27,7 +27,7 @@ class Mnist : public Dataset {
   /// MNIST/raw/, gzipped or not. "mnist" or nothing: the folder that the environment's AORTA_MNIST
   /// names. Throws `mnist: ...` with what to do where they're not there; there is no validation
   /// split.
-  explicit Mnist(const std::string& folder = "mnist", Split split = Split::train,
+  explicit Mnist(const Text& folder = "mnist", Split split = Split::train,
                  const MnistOptions& options = {});
 
   int64_t size() const override { return pixels_.size(0); }

@@ -6,7 +6,8 @@ namespace {
 
 NamedTensors arrays_of(const std::string& path, const NpzDatasetOptions& options) {
   const npz::Reader file(path, {.verify = options.verify});
-  const std::vector<std::string> names = options.arrays.empty() ? file.names() : options.arrays;
+  const List<std::string> names =
+      options.arrays.empty() ? List<std::string>(file.names()) : options.arrays;
   check(!names.empty(), path, "there must be an array at least", "none");
   NamedTensors tensors;
   for (const std::string& name : names) {
@@ -24,7 +25,7 @@ NamedTensors arrays_of(const std::string& path, const NpzDatasetOptions& options
 
 }  // namespace
 
-NpzDataset::NpzDataset(const std::string& path, const NpzDatasetOptions& options)
+NpzDataset::NpzDataset(const Text& path, const NpzDatasetOptions& options)
     : TensorDataset(arrays_of(path, options)), path_(path) {}
 
 void NpzDataset::read(int64_t index, Sample& sample, Generator& random) const {

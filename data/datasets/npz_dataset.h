@@ -7,7 +7,7 @@ namespace aorta::data {
 /// Which arrays of the file a sample has, and whether they are verified.
 struct NpzDatasetOptions {
   /// The arrays by name; none: all of the file.
-  std::vector<std::string> arrays = {};
+  List<std::string> arrays = {};
   /// Compares every array with its checksum first, which reads all of it once.
   bool verify = true;
   template <class Visit>
@@ -22,7 +22,7 @@ struct NpzDatasetOptions {
 class NpzDataset : public TensorDataset {
  public:
   /// Throws `path: ...` for a file or an array that isn't sound or isn't there.
-  explicit NpzDataset(const std::string& path, const NpzDatasetOptions& options = {});
+  explicit NpzDataset(const Text& path, const NpzDatasetOptions& options = {});
 
   void read(int64_t index, Sample& sample, Generator& random) const override;
 

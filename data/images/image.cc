@@ -7,7 +7,7 @@
 
 namespace aorta::data {
 
-Tensor decode_image(std::span<const std::byte> bytes, ImageMode mode, const std::string& name) {
+Tensor decode_image(std::span<const std::byte> bytes, ImageMode mode, const Text& name) {
   const StageScope scope(Stage::decode);
   const std::string_view text = io::as_text(bytes);
   if (text.starts_with("\xff\xd8")) return decode_jpeg(bytes, mode, name);
@@ -16,7 +16,7 @@ Tensor decode_image(std::span<const std::byte> bytes, ImageMode mode, const std:
   fail(name, "an image must be JPEG, PNG, or PNM (P5, P6)", io::quote(text.substr(0, 8)));
 }
 
-Tensor read_image(const std::string& path, ImageMode mode) {
+Tensor read_image(const Text& path, ImageMode mode) {
   const StageScope scope(Stage::open);
   return decode_image(io::FileBytes::map(path)->bytes(), mode, path);
 }

@@ -13,9 +13,9 @@ namespace aorta::data {
 /// Netpbm's P5 and P6; the first bytes say which, whatever the file is called. See jpeg.h and
 /// png.h. Throws `path: an image must be JPEG, PNG, or PNM (P5, P6), got ...`, and what the
 /// decoders say.
-Tensor read_image(const std::string& path, ImageMode mode = ImageMode::unchanged);
+Tensor read_image(const Text& path, ImageMode mode = ImageMode::unchanged);
 /// Decodes bytes in memory as read_image does a file; `name` starts the errors.
 Tensor decode_image(std::span<const std::byte> bytes, ImageMode mode = ImageMode::unchanged,
-                    const std::string& name = "decode_image");
+                    const Text& name = "decode_image");
 
 }  // namespace aorta::data

@@ -4,6 +4,7 @@
 namespace aorta::data {
 
 ImagePlace image_place(const char* op, const Tensor& image) {
+  check_defined(op, {{"image", image}});
   check(image.dtype() == u8 && image.device() == Device() && image.dim() == 3 &&
             (image.size(0) == 1 || image.size(0) == 3),
         op, "image must be u8 (C, H, W) on the CPU, C = 1 or 3", image.dtype(), " ", image.shape(),

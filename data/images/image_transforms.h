@@ -110,7 +110,7 @@ struct Affine {
   std::array<double, 2> translate = {0, 0};
   double scale = 1;
   std::array<double, 2> shear = {0, 0};
-  std::vector<double> center = {};
+  List<double> center = {};
   Interpolation interpolation = Interpolation::bilinear;
   double fill = 0, mask_fill = 0;
   template <class Visit>
@@ -126,7 +126,7 @@ struct RandomAffine {
   std::array<double, 2> translate = {0, 0};
   Range scale = {1, 1};
   Range shear = {0, 0}, shear_y = {0, 0};
-  std::vector<double> center = {};
+  List<double> center = {};
   Interpolation interpolation = Interpolation::bilinear;
   double fill = 0, mask_fill = 0;
   template <class Visit>
@@ -172,7 +172,7 @@ struct ToFloat {
 
 /// (x - mean) / std of each channel of an f32 image; one number serves all channels.
 struct Normalize {
-  std::vector<double> mean, std;
+  List<double> mean, std;
   template <class Visit>
   void fields(Visit&& visit) {
     visit(mean, std);

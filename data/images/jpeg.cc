@@ -7,7 +7,7 @@
 
 namespace aorta::data {
 
-Tensor decode_jpeg(std::span<const std::byte> bytes, ImageMode mode, const std::string& name) {
+Tensor decode_jpeg(std::span<const std::byte> bytes, ImageMode mode, const Text& name) {
   const JpegHeader header = parse_jpeg_header(name, bytes);
   const int64_t channels = mode == ImageMode::unchanged ? header.channels
                            : mode == ImageMode::gray    ? 1
@@ -17,13 +17,12 @@ Tensor decode_jpeg(std::span<const std::byte> bytes, ImageMode mode, const std::
   return image;
 }
 
-void decode_jpeg_into(std::span<const std::byte> bytes, const Tensor& place,
-                      const std::string& name) {
+void decode_jpeg_into(std::span<const std::byte> bytes, const Tensor& place, const Text& name) {
   decode_jpeg(name, bytes, image_place("decode_jpeg", place));
   place.bump_version();
 }
 
-Tensor read_jpeg(const std::string& path, ImageMode mode) {
+Tensor read_jpeg(const Text& path, ImageMode mode) {
   return decode_jpeg(io::FileBytes::map(path)->bytes(), mode, path);
 }
 
@@ -35,7 +34,7 @@ Tensor encode_jpeg(const Tensor& image, int quality) {
   return result;
 }
 
-void write_jpeg(const Tensor& image, const std::string& path, int quality) {
+void write_jpeg(const Tensor& image, const Text& path, int quality) {
   std::vector<std::byte> bytes;
   encode_jpeg(image_place("write_jpeg", image), quality, bytes);
   io::AtomicFile file(path);

@@ -19,17 +19,17 @@ namespace aorta::data {
 ///
 /// u8 (C, H, W); `name` starts the errors.
 Tensor decode_jpeg(std::span<const std::byte> bytes, ImageMode mode = ImageMode::unchanged,
-                   const std::string& name = "decode_jpeg");
+                   const Text& name = "decode_jpeg");
 /// Decodes into `place`, u8 (C, H, W) on the CPU with any strides that don't overlap, C = 1 or 3:
 /// a part of a batch, say, or the permuted view of a (H, W, C) tensor. H and W must be the image's.
 void decode_jpeg_into(std::span<const std::byte> bytes, const Tensor& place,
-                      const std::string& name = "decode_jpeg");
+                      const Text& name = "decode_jpeg");
 /// The image in a file.
-Tensor read_jpeg(const std::string& path, ImageMode mode = ImageMode::unchanged);
+Tensor read_jpeg(const Text& path, ImageMode mode = ImageMode::unchanged);
 
 /// A JPEG file's bytes, u8 (N), of an image u8 (C, H, W), C = 1 or 3. `quality` 1 to 100.
 Tensor encode_jpeg(const Tensor& image, int quality = 75);
 /// Writes that file, whole or not at all.
-void write_jpeg(const Tensor& image, const std::string& path, int quality = 75);
+void write_jpeg(const Tensor& image, const Text& path, int quality = 75);
 
 }  // namespace aorta::data

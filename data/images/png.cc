@@ -111,6 +111,7 @@ std::vector<png_bytep> rows_of(std::vector<uint8_t>& pixels, const Header& heade
 }
 
 std::string encode(const char* op, const Tensor& image) {
+  check_defined(op, {{"image", image}});
   const int64_t channels = image.dim() == 3 ? image.size(0) : 1;
   constexpr int64_t kMost = 1000000;  // libpng's own
   check(image.dtype() == u8 && (image.dim() == 2 || image.dim() == 3) && channels >= 1 &&
@@ -137,7 +138,7 @@ std::string encode(const char* op, const Tensor& image) {
 
 }  // namespace
 
-Tensor decode_png(std::span<const std::byte> bytes, ImageMode mode, const std::string& name) {
+Tensor decode_png(std::span<const std::byte> bytes, ImageMode mode, const Text& name) {
   Job job{.next = bytes.data(), .left = bytes.size()};
   const Reader reader(job);
   Header header;
@@ -154,7 +155,7 @@ Tensor decode_png(std::span<const std::byte> bytes, ImageMode mode, const std::s
   return planar_image(pixels.data(), header.height, header.width, header.channels, mode);
 }
 
-Tensor read_png(const std::string& path, ImageMode mode) {
+Tensor read_png(const Text& path, ImageMode mode) {
   return decode_png(io::FileBytes::map(path)->bytes(), mode, path);
 }
 
@@ -165,7 +166,7 @@ Tensor encode_png(const Tensor& image) {
   return result;
 }
 
-void write_png(const Tensor& image, const std::string& path) {
+void write_png(const Tensor& image, const Text& path) {
   const std::string bytes = encode("write_png", image);
   io::AtomicFile file(path);
   file.write(bytes);

@@ -19,14 +19,14 @@ namespace aorta::data {
 ///
 /// u8 (C, H, W); `name` starts the errors.
 Tensor decode_png(std::span<const std::byte> bytes, ImageMode mode = ImageMode::unchanged,
-                  const std::string& name = "decode_png");
+                  const Text& name = "decode_png");
 /// The image in a file.
-Tensor read_png(const std::string& path, ImageMode mode = ImageMode::unchanged);
+Tensor read_png(const Text& path, ImageMode mode = ImageMode::unchanged);
 
 /// A PNG file's bytes, u8 (N), of an image u8 (C, H, W) or (H, W); C is 1 (grey), 2 (grey, alpha),
 /// 3 (RGB) or 4 (RGB, alpha).
 Tensor encode_png(const Tensor& image);
 /// Writes that file, whole or not at all.
-void write_png(const Tensor& image, const std::string& path);
+void write_png(const Tensor& image, const Text& path);
 
 }  // namespace aorta::data

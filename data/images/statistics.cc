@@ -51,7 +51,7 @@ std::vector<Sums> sums_of(const Tensor& values, int64_t channel_dim) {
 
 }  // namespace
 
-ChannelStatistics mean_and_std(const Dataset& dataset, const std::string& name,
+ChannelStatistics mean_and_std(const Dataset& dataset, const Text& name,
                                const StatisticsOptions& options) {
   check(options.samples >= 0, "mean_and_std", "samples must not be negative", options.samples);
   check(dataset.size() > 0, "mean_and_std", "the dataset must have samples", "none");

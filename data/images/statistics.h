@@ -26,7 +26,7 @@ struct ChannelStatistics {
 /// dataset's samples, in double precision: what normalisation takes.
 ///
 ///     auto [mean, std] = data::mean_and_std(videos, "video", {.samples = 128});
-ChannelStatistics mean_and_std(const Dataset& dataset, const std::string& name,
+ChannelStatistics mean_and_std(const Dataset& dataset, const Text& name,
                                const StatisticsOptions& options = {});
 
 }  // namespace aorta::data

@@ -7,8 +7,8 @@ namespace aorta::data {
 
 /// Which tensors of a sample transforms see, by name.
 struct Roles {
-  std::vector<std::string> images = {"image"};
-  std::vector<std::string> masks = {}, points = {};
+  List<std::string> images = {"image"};
+  List<std::string> masks = {}, points = {};
   template <class Visit>
   void fields(Visit&& visit) {
     visit(images, masks, points);

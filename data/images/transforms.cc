@@ -241,7 +241,7 @@ void Transform::become(int64_t which) {
   any = one_of_kind(static_cast<size_t>(which), std::make_index_sequence<kKinds>());
 }
 
-Transforms::Transforms(std::vector<Transform> list) : list_(std::move(list)) {
+Transforms::Transforms(List<Transform> list) : list_(std::move(list)) {
   for (const Transform& transform : list_) check_transform(transform);
 }
 

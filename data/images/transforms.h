@@ -63,8 +63,8 @@ class Transforms {
  public:
   Transforms() = default;
   /// Throws `random_crop: ...` and the like for parameters out of range.
-  Transforms(std::initializer_list<Transform> list) : Transforms(std::vector<Transform>(list)) {}
-  explicit Transforms(std::vector<Transform> list);
+  Transforms(std::initializer_list<Transform> list) : Transforms(List<Transform>(list)) {}
+  explicit Transforms(List<Transform> list);
 
   /// New tensors. Images and masks of one call have one height and width.
   Views operator()(const Views& in, Generator& random = default_generator()) const;

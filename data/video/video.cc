@@ -75,7 +75,7 @@ std::unique_ptr<VideoReader::Backend> open_video(const std::string& path) {
 
 }  // namespace
 
-VideoReader::VideoReader(const std::string& path, ImageMode mode)
+VideoReader::VideoReader(const Text& path, ImageMode mode)
     : VideoReader(open_video(path), mode) {}
 
 VideoReader::VideoReader(std::unique_ptr<Backend> backend, ImageMode mode)
@@ -138,7 +138,7 @@ struct VideoWriter::State {
   std::vector<std::byte> bytes;
 };
 
-VideoWriter::VideoWriter(const std::string& path, const VideoWriterOptions& options)
+VideoWriter::VideoWriter(const Text& path, const VideoWriterOptions& options)
     : state_(std::make_unique<State>()) {
   check(path.ends_with(".avi") || path.ends_with(".mp4"), path,
         "a video to write must be called .avi or .mp4", io::quote(path));
@@ -189,7 +189,7 @@ void VideoWriter::close() {
   state.closed = true;
 }
 
-void write_video(const std::string& path, const Tensor& frames, const VideoWriterOptions& options) {
+void write_video(const Text& path, const Tensor& frames, const VideoWriterOptions& options) {
   VideoWriter writer(path, options);
   writer.write(frames);
   writer.close();

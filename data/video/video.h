@@ -24,7 +24,7 @@ namespace aorta::data {
 class VideoReader {
  public:
   /// `mode`: gray gives (1, H, W), rgb and unchanged (3, H, W).
-  explicit VideoReader(const std::string& path, ImageMode mode = ImageMode::rgb);
+  explicit VideoReader(const Text& path, ImageMode mode = ImageMode::rgb);
   class Backend;
   /// Frames from elsewhere: a way of one's own to read them (video_backend.h).
   explicit VideoReader(std::unique_ptr<Backend> backend, ImageMode mode = ImageMode::rgb);
@@ -67,7 +67,7 @@ struct VideoWriterOptions {
 class VideoWriter {
  public:
   /// `path` ends with ".avi" or ".mp4".
-  explicit VideoWriter(const std::string& path, const VideoWriterOptions& options = {});
+  explicit VideoWriter(const Text& path, const VideoWriterOptions& options = {});
   VideoWriter(VideoWriter&&) noexcept;
   VideoWriter& operator=(VideoWriter&&) noexcept;
   ~VideoWriter();
@@ -85,7 +85,6 @@ class VideoWriter {
 std::string mp4_problem();
 
 /// A whole video at once: u8 (T, C, H, W).
-void write_video(const std::string& path, const Tensor& frames,
-                 const VideoWriterOptions& options = {});
+void write_video(const Text& path, const Tensor& frames, const VideoWriterOptions& options = {});
 
 }  // namespace aorta::data

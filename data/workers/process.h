@@ -82,7 +82,7 @@ class ProcessPool {
   /// by signal 9 (SIGKILL)`. A process that died is started again.
   template <class Result, class Parameter>
   std::vector<std::decay_t<Result>> map(Result (*function)(Parameter),
-                                        const std::vector<std::decay_t<Parameter>>& inputs) {
+                                        const List<std::decay_t<Parameter>>& inputs) {
     std::vector<std::optional<std::decay_t<Result>>> results(inputs.size());
     run(
         inputs.size(),

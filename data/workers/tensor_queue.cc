@@ -95,7 +95,7 @@ Tensor TensorQueue::buffer(const Shape& shape, DType dtype) const {
   return Tensor(storage_on(state_->buffers.take(bytes)), dtype, shape, contiguous_strides(shape));
 }
 
-bool TensorQueue::put(const std::vector<Tensor>& tensors, std::optional<double> seconds) const {
+bool TensorQueue::put(const List<Tensor>& tensors, std::optional<double> seconds) const {
   check(tensors.size() <= kMaxTensors, "tensor_queue", "a put must have at most 200 tensors",
         tensors.size());
   for (const Tensor& tensor : tensors)

@@ -20,7 +20,7 @@ class TensorQueue {
 
   /// At most 200 tensors, on the CPU. Throws after close(). With a limit in seconds false when the
   /// queue stayed full.
-  bool put(const std::vector<Tensor>& tensors, std::optional<double> seconds = {}) const;
+  bool put(const List<Tensor>& tensors, std::optional<double> seconds = {}) const;
   /// The next ones; none when the queue is closed and empty, or stayed empty for so many seconds.
   std::optional<std::vector<Tensor>> get(std::optional<double> seconds = {}) const;
   /// Nothing more is put, by any process; what is in it can be taken out.

@@ -80,12 +80,12 @@ class SampleReader {
     return {};
   }
 
-  Sample fresh_sample() {
-    place_.prepare();
-    return Sample(ring_.specs(), place_.tensors(), ring_.reader(number_).file);
+  Sample fresh_sample(const Ring::Claim& claim, int64_t position) {
+    return Sample(ring_.specs(), place_.take(ring_.places(storage_, claim.slot, position)),
+                  ring_.reader(number_).file);
   }
 
-  // Copies a sample that is read into its batch, unless some of it went astray.
+  // Puts a sample that is read into its batch, unless some of it went astray.
   void keep(const Ring::Claim& claim, int64_t position, int64_t index, const Sample& sample) {
     try {
       place_.check_edges();
@@ -93,7 +93,7 @@ class SampleReader {
       const auto [type, text] = describe_exception();
       throw SampleError({index, type, text, sample.file()});
     }
-    copy_to(ring_.places(storage_, claim.slot, position), sample);
+    place_.give(sample);
     ring_.put_shapes(claim.slot, position, sample);
   }
 
@@ -113,7 +113,7 @@ class SampleReader {
     const int64_t start = begin(index);
     bool failed = false;
     try {
-      Sample sample = fresh_sample();
+      Sample sample = fresh_sample(claim, claim.position);
       read_sample(*dataset_, index, plan_.seed, slot.epoch.load(), sample);
       keep(claim, claim.position, index, sample);
     } catch (const SampleError& error) {
@@ -135,7 +135,7 @@ class SampleReader {
       start_stream(slot);
       for (; stream_ && count < wanted && !ring_.stopped(); ++count) {
         const int64_t start = begin(read_);
-        Sample sample = fresh_sample();
+        Sample sample = fresh_sample(claim, count);
         const bool more =
             read_next(*stream_, sample, stream_generator(plan_.seed, epoch_, worker_, read_));
         end(start);

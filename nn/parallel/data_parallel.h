@@ -87,13 +87,13 @@ class DataParallelCalls {
 template <class M>
 class DataParallel {
  public:
-  DataParallel(M& module, std::vector<Device> devices, const DataParallelOptions& options = {})
+  DataParallel(M& module, List<Device> devices, const DataParallelOptions& options = {})
       : module_(&module),
         calls_(std::make_unique<detail::DataParallelCalls>(base(module), std::move(devices),
                                                            options)) {
     if constexpr (std::derived_from<M, Module>) module.check_members(&module, sizeof(M));
   }
-  DataParallel(M&& module, std::vector<Device> devices,
+  DataParallel(M&& module, List<Device> devices,
                const DataParallelOptions& options = {}) = delete;  // it keeps a reference
 
   M& module() const { return *module_; }

@@ -132,6 +132,80 @@ TEST(WorkerFaults, AReadThatWritesBeyondItsTensorHarmsNoOtherSample) {
         }
 }
 
+// Frames of several pages, which are read into the batch itself but for their ends. Sample 6 writes
+// `beyond` bytes behind its end, or before its start where that is negative.
+class Frames : public Dataset {
+ public:
+  explicit Frames(int64_t beyond, int64_t length = kLength) : beyond_(beyond), length_(length) {}
+  int64_t size() const override { return 12; }
+  std::vector<TensorSpec> specs() const override {
+    return {{"index", i32, {}}, {"frame", u8, {kLength}}};
+  }
+  void read(int64_t index, Sample& sample, Generator&) const override {
+    sample["index"].fill_(index);
+    volatile auto* const frame = sample.resize("frame", {length_}).data<uint8_t>();
+    for (int64_t i = 0; i < length_; ++i) frame[i] = pixel(index, i);
+    if (index != 6) return;
+    signal(SIGSEGV, SIG_DFL);
+    for (int64_t i = 0; i < beyond_; ++i) frame[length_ + i] = 0x5a;
+    for (int64_t i = -1; i >= beyond_; --i) frame[i] = 0x5a;
+  }
+  static uint8_t pixel(int64_t index, int64_t i) {
+    return static_cast<uint8_t>((31 * index + i) % 251);
+  }
+
+  static constexpr int64_t kLength = 20005;
+
+ private:
+  int64_t beyond_, length_;
+};
+
+void expect_frames(const Batch& batch, int64_t length) {
+  ASSERT_EQ(batch["frame"].shape(), Shape(4, length));
+  for (int64_t i = 0; i < 4; ++i) {
+    const auto index = batch["index"][i].item<int64_t>();
+    const std::vector<uint8_t> frame = batch["frame"][i].to_vector<uint8_t>();
+    for (int64_t place = 0; place < length; ++place)
+      ASSERT_EQ(frame[static_cast<size_t>(place)], Frames::pixel(index, place))
+          << index << " at " << place;
+  }
+}
+
+TEST(WorkerFaults, FramesInTheBatchAreGuardedToo) {
+  for (const StartMethod method : kMethods)
+    for (const int64_t beyond : {0, 1, 200, 5000, -1, -200, -5000}) {
+      SCOPED_TRACE(beyond);
+      DataLoader loader(make_dataset<Frames>(beyond),
+                        {.batch_size = 4, .num_workers = 2, .start_method = method});
+      for (int epoch = 0; epoch < 3; ++epoch) {  // places are used again
+        int64_t batches = 0, errors = 0;
+        testing::internal::CaptureStderr();
+        for (auto it = loader.begin(); it != loader.end(); ++it, ++batches) {
+          try {
+            expect_frames(*it, Frames::kLength);
+          } catch (const SampleError& error) {
+            ++errors;
+            EXPECT_EQ(batches, 1);
+            const std::string text = error.what(),
+                              wanted = std::abs(beyond) == 5000
+                                           ? "was killed by signal 11 (SIGSEGV)"
+                                           : "got " + std::to_string(std::abs(beyond)) +
+                                                 " bytes written " +
+                                                 (beyond < 0 ? "before" : "behind") + " \"frame\"";
+            EXPECT_NE(text.find(wanted), std::string::npos) << text;
+          }
+        }
+        testing::internal::GetCapturedStderr();
+        EXPECT_EQ(batches, 3);
+        EXPECT_EQ(errors, beyond == 0 ? 0 : 1);
+      }
+    }
+  for (const int64_t length : {1, 5000, 17000, 20004}) {  // made smaller
+    DataLoader loader(make_dataset<Frames>(0, length), {.batch_size = 4, .num_workers = 2});
+    for (const auto& batch : loader) expect_frames(batch, length);
+  }
+}
+
 TEST(WorkerFaults, WhatOneDeathTookIsReadAgain) {
   const std::string flag = testing::TempDir() + "worker_once";
   for (const StartMethod method : kMethods) {

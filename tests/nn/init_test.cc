@@ -118,7 +118,7 @@ TEST(Init, ALinearWithoutInputsHasABiasOfZeros) {
 
 TEST(Init, Refuses) {
   EXPECT_EQ(error_of([] { init::xavier_uniform_(empty({3})); }),
-            "init: fans need a tensor of 2 dimensions or more, got [3]");
+            "xavier_uniform_: fans need a tensor of 2 dimensions or more, got [3]");
   EXPECT_EQ(error_of([] { init::trunc_normal_(empty({3}), 0, 1, 2, 1); }),
             "trunc_normal_: a must be below b, got 2 and 1");
   EXPECT_EQ(error_of([] { init::normal_(empty({3}), 0, -1); }),

@@ -198,7 +198,7 @@ TEST(Canvas, ColoursBlend) {
 }
 
 TEST(Canvas, PicturesAreCopiedOrEnlarged) {
-  const Tensor grey = tensor<uint8_t>({10, 20, 30, 40, 50, 60}, {1, 2, 3});
+  const Tensor grey = tensor(std::vector<uint8_t>{10, 20, 30, 40, 50, 60}, {1, 2, 3});
   Canvas canvas(4, 3, kBlack);
   canvas.picture(grey, 1, 1);
   const std::vector<uint8_t> plane = {0, 0, 0, 0, 0, 10, 20, 30, 0, 40, 50, 60};
@@ -219,7 +219,8 @@ TEST(Canvas, PicturesAreCopiedOrEnlarged) {
                                   40, 40, 50, 50, 60, 60, 40, 40, 50, 50, 60, 60}));
 
   // Colours keep their channel, whatever the strides.
-  const Tensor colours = tensor<uint8_t>({1, 2, 3, 4, 5, 6}, {1, 2, 3}).permute({2, 0, 1});
+  const Tensor colours =
+      tensor(std::vector<uint8_t>{1, 2, 3, 4, 5, 6}, {1, 2, 3}).permute({2, 0, 1});
   Canvas coloured(2, 1, kBlack);
   coloured.picture(colours, 0, 0);
   EXPECT_EQ(coloured.image().to_vector<uint8_t>(), (std::vector<uint8_t>{1, 4, 2, 5, 3, 6}));

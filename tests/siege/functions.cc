@@ -1,7 +1,5 @@
 #include <aorta/core/ops/einsum.h>
 
-#include <map>
-
 #include <aorta/tests/siege/targets.h>
 
 // The pointwise functions and what is a member of Tensor.
@@ -246,6 +244,10 @@ void add_members(std::vector<Target>& targets) {
           of(
               "Tensor::to", +[](const T& x, Device device) { return x.to(device); }),
           of(
+              "Tensor::cpu", +[](const T& x) { return x.cpu(); }),
+          of(
+              "Tensor::cuda", +[](const T& x, int64_t i) { return x.cuda(static_cast<int>(i)); }),
+          of(
               "Tensor::contiguous", +[](const T& x, MemoryFormat f) { return x.contiguous(f); }),
           of(
               "Tensor::clone", +[](const T& x, MemoryFormat f) { return x.clone(f); }),
@@ -311,12 +313,6 @@ std::vector<Target> function_targets() {
   constexpr std::string_view kMember = "Tensor::";
   for (Target& target : targets)
     target.functions = {target.name.substr(target.name.starts_with(kMember) ? kMember.size() : 0)};
-  // Written in a line of tensor.h, these name what they call.
-  const std::map<std::string, std::string> inner = {{"Tensor::zero_", "fill_"},
-                                                    {"Tensor::to_vector", "detach"}};
-  for (Target& target : targets)
-    if (const auto found = inner.find(target.name); found != inner.end())
-      target.functions.push_back(found->second);
   return targets;
 }
 

@@ -140,6 +140,8 @@ template <class T>
 struct IsVector : std::false_type {};
 template <class T>
 struct IsVector<std::vector<T>> : std::true_type {};
+template <class T>
+struct IsVector<List<T>> : std::true_type {};
 
 template <class T>
 struct IsNumbers : std::false_type {};
@@ -166,7 +168,7 @@ template <class T, class F>
 void for_tensors(T& value, const F& f) {
   if constexpr (std::is_same_v<T, Tensor>) {
     f(value);
-  } else if constexpr (std::is_same_v<T, std::vector<Index>>) {
+  } else if constexpr (std::is_base_of_v<std::vector<Index>, T>) {
     for (Index& index : value) {
       if (index.kind() != Index::Kind::tensor) continue;
       Tensor tensor = index.tensor();
@@ -174,7 +176,7 @@ void for_tensors(T& value, const F& f) {
       index = Index(tensor);
     }
   } else if constexpr (detail::IsVector<T>::value) {
-    if constexpr (std::is_same_v<T, Tensors>) {
+    if constexpr (std::is_base_of_v<Tensors, T>) {
       for (Tensor& tensor : value) f(tensor);
     }
   } else if constexpr (detail::is_struct<T>) {

@@ -143,12 +143,10 @@ void add_indexing(std::vector<Target>& targets) {
           of<const T&, const T&, int64_t, const T&, const T&>("index_copy_", index_copy_),
           of<T, const T&, int64_t, const T&, const Scalar&>("index_fill", index_fill),
           of<const T&, const T&, int64_t, const T&, const Scalar&>("index_fill_", index_fill_),
-          of<T, const T&, const std::vector<Index>&>("index", index),
-          of<const T&, const T&, const std::vector<Index>&, const T&, bool>("index_put_",
-                                                                            index_put_),
-          of<const T&, const T&, const std::vector<Index>&, const Scalar&, bool>("index_put_",
-                                                                                 index_put_),
-          of<T, const T&, const std::vector<Index>&, const T&, bool>("index_put", index_put),
+          of<T, const T&, const List<Index>&>("index", index),
+          of<const T&, const T&, const List<Index>&, const T&, bool>("index_put_", index_put_),
+          of<const T&, const T&, const List<Index>&, const Scalar&, bool>("index_put_", index_put_),
+          of<T, const T&, const List<Index>&, const T&, bool>("index_put", index_put),
           of<T, const T&>("nonzero", nonzero),
           of<Tensors, const T&>("where", where),
           of<T, const T&, const T&>("masked_select", masked_select),
@@ -169,13 +167,13 @@ void add_join(std::vector<Target>& targets) {
   targets.insert(
       targets.end(),
       {
-          of<T, const Tensors&, int64_t>("cat", cat),
-          of<T, const Tensors&, int64_t>("stack", stack),
+          of<T, const List<T>&, int64_t>("cat", cat),
+          of<T, const List<T>&, int64_t>("stack", stack),
           of<Tensors, const T&, int64_t, int64_t>("split", split),
-          of<Tensors, const T&, const std::vector<int64_t>&, int64_t>("split", split),
+          of<Tensors, const T&, const List<int64_t>&, int64_t>("split", split),
           of<Tensors, const T&, int64_t, int64_t>("chunk", chunk),
           of<Tensors, const T&, int64_t, int64_t>("tensor_split", tensor_split),
-          of<Tensors, const T&, const std::vector<int64_t>&, int64_t>("tensor_split", tensor_split),
+          of<Tensors, const T&, const List<int64_t>&, int64_t>("tensor_split", tensor_split),
           of<Tensors, const T&, int64_t>("unbind", unbind),
       });
 }
@@ -306,7 +304,7 @@ void add_rearrange(std::vector<Target>& targets) {
                      of<T, const T&, const Dims&>("tile", tile),
                      of<T, const T&, int64_t, Place>("repeat_interleave", repeat_interleave),
                      of<T, const T&, const T&, Place>("repeat_interleave", repeat_interleave),
-                     of<Tensors, const Tensors&, const char*>("meshgrid", meshgrid),
+                     of<Tensors, const List<T>&, const char*>("meshgrid", meshgrid),
                  });
 }
 

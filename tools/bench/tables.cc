@@ -39,6 +39,8 @@ constexpr Table kTables[] = {
     {"loader-sweep", "epochs of 0 to 8 workers with a slow dataset", nullptr, run_loader_sweep},
     {"loader-workers", "epochs of 0 to 4 workers, batches pageable and page-locked", nullptr,
      run_loader_workers},
+    {"loader-place", "a sample read in the batch itself, and as workers guard it", nullptr,
+     run_loader_place},
     {"selftest", "rows whose verdicts are known", selftest_rows},
 };
 

@@ -54,6 +54,7 @@ int run_build(const std::vector<std::string>& arguments);
 int run_loader(const std::vector<std::string>& arguments);
 int run_loader_sweep(const std::vector<std::string>& arguments);
 int run_loader_workers(const std::vector<std::string>& arguments);
+int run_loader_place(const std::vector<std::string>& arguments);
 /// Rows whose verdicts are known: what tests look at.
 Rows selftest_rows(const Plan& plan);
 

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace aorta {
+
+// What functions and options take of several values, and of text. g++ 12 lets names in braces be
+// the arguments of any constructor of std::vector and std::string: `{.a = 2, .b = 3}` would be two
+// 3s, and `{.path = "net.npz", .version = 3}` "net". These have no constructor that they fit.
+
+/// Several values: `{a, b}`, or a std::vector of them.
+template <class T>
+class List : public std::vector<T> {
+ public:
+  List() = default;
+  List(std::initializer_list<T> values) : std::vector<T>(values) {}
+  template <std::same_as<std::vector<T>> Values>
+  List(Values values) : std::vector<T>(std::move(values)) {}  // NOLINT: implicit
+};
+
+/// Text or a path: "...", or what is a std::string or becomes one.
+class Text : public std::string {
+ public:
+  Text() = default;
+  template <std::convertible_to<std::string> Value>
+  Text(const Value& value) : std::string(value) {}  // NOLINT: implicit
+};
+
+}  // namespace aorta
