@@ -127,3 +127,4 @@
 #include <aorta/optim/rprop.h>                 // IWYU pragma: export
 #include <aorta/optim/schedules.h>             // IWYU pragma: export
 #include <aorta/optim/sgd.h>                   // IWYU pragma: export
+#include <aorta/optim/zero_redundancy.h>       // IWYU pragma: export
