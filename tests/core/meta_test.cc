@@ -50,9 +50,9 @@ TEST(Meta, SharesAsOthersDo) {
 TEST(Meta, HasNoValues) {
   const Tensor a = ones({2, 3}, {.device = "meta"}), one = ones({}, {.device = "meta"});
   EXPECT_EQ(error_of([&] { one.item<float>(); }), "item: the tensor must have values, got meta");
-  EXPECT_EQ(error_of([&] { a.cpu(); }), "to: the tensor must have values, got meta to cpu");
+  EXPECT_EQ(error_of([&] { a.cpu(); }), "cpu: the tensor must have values, got meta to cpu");
   EXPECT_EQ(error_of([&] { a.to_vector<float>(); }),
-            "to: the tensor must have values, got meta to cpu");
+            "to_vector: the tensor must have values, got meta to cpu");
   EXPECT_EQ(error_of([&] { zeros({2, 3}).copy_(a); }),
             "copy_: the source must have values, got meta into cpu");
   EXPECT_EQ(error_of([&] { nonzero(a); }),
