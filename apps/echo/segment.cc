@@ -23,7 +23,7 @@ void measure(VideoSegmentation& found, const Tensor& mask) {
   const uint8_t* pixels = grown.data<uint8_t>();
   found.areas.push_back(
       static_cast<double>(std::count(pixels, pixels + grown.numel(), uint8_t{1})));
-  const Disks disks = measure_disks(mask);
+  const Disks disks = measure_disks(mask, kTraceBorder);
   found.volumes.push_back(disks.volume);
   found.axes.push_back({view.frame_x(disks.base.x), view.frame_y(disks.base.y),
                         view.frame_x(disks.apex.x), view.frame_y(disks.apex.y)});
