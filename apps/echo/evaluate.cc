@@ -16,9 +16,7 @@ data::EchoOptions dataset_options(data::EchoSplit split) {
 
 // The masks of u8 (N, 3, H, W), on the CPU; they are computed where the network lies.
 Tensor masks_of(const Segmenter& segmenter, const Tensor& frames) {
-  const std::vector<Tensor> parameters = segmenter.net->parameters();
-  const Device device = parameters.empty() ? Device() : parameters[0].device();
-  return segmenter.masks(frames.to(device)).cpu();
+  return segmenter.masks(frames.to(device_of(segmenter))).cpu();
 }
 
 double ef_of(const Tensor& large, const Tensor& small) {
