@@ -196,13 +196,16 @@ Command video_command(CLI::App& app) {
 }
 
 constexpr const char* kWeights = "a run's folder (its best weights), or a file of weights";
+constexpr const char* kWeightsOrShipped =
+    "a run's folder (its best weights), or a file of weights; the segmenter that comes with the "
+    "program when left out";
 constexpr const char* kModelName = "network of weights that don't say it";
 
 Command evaluate_command(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("evaluate", "Dice and ejection fractions of a run's network on a split");
   auto options = std::make_shared<EvaluateOptions>();
-  command->add_option("--weights", options->run_or_weights, kWeights)->required();
+  command->add_option("--weights", options->run_or_weights, kWeightsOrShipped);
   add_field(*command, "Running", "model_name", options->model_name, kModelName);
   add_field(*command, "Data", "data_dir", options->data_dir, "folder in EchoNet-Dynamic's layout");
   add_field(*command, "Data", "split", options->split, "train, val, test or all");
@@ -226,9 +229,11 @@ Command segment_command(CLI::App& app) {
       "segment", "Outlines the ventricle in videos: overlay, area, beats, ejection fraction");
   auto options = std::make_shared<SegmentOptions>();
   command->add_option("videos", options->videos, "video files")->required();
-  command->add_option("--weights", options->run_or_weights, kWeights)->required();
+  command->add_option("--weights", options->run_or_weights, kWeightsOrShipped);
   add_field(*command, "Running", "model_name", options->model_name, kModelName);
   add_field(*command, "Running", "batch_size", options->batch_size, "frames at a time");
+  add_field(*command, "Running", "tta", options->tta,
+            "test-time augmentation: other pictures of each beat's two frames, so many");
   add_field(*command, "Running", "device", options->device, "auto, cpu, cuda or cuda:N");
   add_field(*command, "Output", "output", options->output, "folder for videos, tables and plots");
   add_field(*command, "Output", "save_video", options->save_video, "write overlay videos");
@@ -308,6 +313,9 @@ Command export_command(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   command->add_option("--weights", options->weights, kWeights)->required();
   command->add_option("--output", options->output, "a .safetensors or .npz file")->required();
+  command->add_option("--dtype", options->dtype, "f32, or f16 for half the room")
+      ->capture_default_str()
+      ->transform(in_small_letters);
   command->add_flag("--overwrite", options->overwrite, "replace the file");
   return {command, [options] {
             export_weights(*options);

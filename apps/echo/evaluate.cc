@@ -16,13 +16,12 @@ data::EchoOptions dataset_options(data::EchoSplit split) {
 
 // The masks of u8 (N, 3, H, W), on the CPU; they are computed where the network lies.
 Tensor masks_of(const Segmenter& segmenter, const Tensor& frames) {
-  const std::vector<Tensor> parameters = segmenter.net->parameters();
-  const Device device = parameters.empty() ? Device() : parameters[0].device();
-  return segmenter.masks(frames.to(device)).cpu();
+  return segmenter.masks(frames.to(device_of(segmenter))).cpu();
 }
 
 double ef_of(const Tensor& large, const Tensor& small) {
-  return ejection_fraction(measure_disks(large).volume, measure_disks(small).volume);
+  return ejection_fraction(measure_disks(large, kTraceBorder).volume,
+                           measure_disks(small, kTraceBorder).volume);
 }
 
 Agreement agreement_of(const Evaluation& evaluation, double EvaluatedVideo::*found) {
@@ -41,8 +40,8 @@ EvaluatedVideo measured(const data::Batch& batch, const Tensor& large, const Ten
   video.overlap = {.large = overlap(large[i], batch["LargeTrace"][i]),
                    .small = overlap(small[i], batch["SmallTrace"][i])};
   video.told_ef = batch["EF"][i].item<double>();
-  video.large_volume = measure_disks(large[i]).volume;
-  video.small_volume = measure_disks(small[i]).volume;
+  video.large_volume = measure_disks(large[i], kTraceBorder).volume;
+  video.small_volume = measure_disks(small[i], kTraceBorder).volume;
   video.found_ef = ejection_fraction(video.large_volume, video.small_volume);
   video.traced_ef = ef_of(batch["LargeTrace"][i], batch["SmallTrace"][i]);
   return video;

@@ -74,14 +74,15 @@ std::vector<EvaluatedFrames> best_median_worst(const Segmenter& segmenter,
 data::EchoSplit split_of(const std::string& name);
 
 struct EvaluateOptions {
-  /// A run's folder (its best.safetensors) or a file of weights.
+  /// A run's folder (its best.safetensors) or a file of weights; empty: shipped_weights().
   std::string run_or_weights = {};
   /// The network of weights that don't name theirs; its input is normalised with the
   /// pixel_statistics() of the data.
   std::string model_name = {};
   std::string data_dir = {};  // empty: what AORTA_ECHO names
   std::string split = "test";
-  /// The folder for the files, made where it isn't there; empty: the run's.
+  /// The folder for the files, made where it isn't there; empty: the run's, or "evaluated" of the
+  /// weights that come with the program.
   std::string output = {};
   /// A table besides, of FileName and EF_pred, which CardioBench's scripts read; empty: none.
   std::string predictions = {};
@@ -95,6 +96,6 @@ struct EvaluateOptions {
 
 /// The command: prints the table, writes the files and ends with the line of Dice scores, or for
 /// weights of `aorta-echo video` with that of its errors. Throws Failure.
-void evaluate(const EvaluateOptions& options);
+void evaluate(EvaluateOptions options);
 
 }  // namespace aorta::echo

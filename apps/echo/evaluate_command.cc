@@ -152,11 +152,15 @@ std::vector<std::string> write_evaluation(const Evaluation& evaluation, const st
   return files;
 }
 
-void evaluate(const EvaluateOptions& options) {
+void evaluate(EvaluateOptions options) {
   const data::EchoSplit split = split_of(options.split);
   check_positive("--batch_size", options.batch_size);
   check_workers("--num_workers", options.num_workers);
   const std::string data_dir = data_folder(options.data_dir);
+  if (options.run_or_weights.empty()) {
+    options.run_or_weights = shipped_weights();
+    if (options.output.empty()) options.output = "evaluated";
+  }
   if (with_code(ExitCode::data, [&] { return tells_a_number(options.run_or_weights); }))
     return evaluate_regressor(options, split, data_dir);
   const Segmenter segmenter = with_code(ExitCode::data, [&] {

@@ -3,6 +3,7 @@
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/segmenter.h>
+#include <aorta/core/io/bytes.h>
 #include <aorta/core/io/file.h>
 #include <aorta/core/io/load_save.h>
 
@@ -18,12 +19,17 @@ void export_weights(const ExportOptions& options) {
   if (!safetensors && !options.output.ends_with(".npz"))
     throw Failure(ExitCode::usage,
                   "--output: must end with .safetensors or .npz, got " + options.output);
+  if (options.dtype != "f32" && options.dtype != "f16")
+    throw Failure(ExitCode::usage, "--dtype: must be f32 or f16, got " + io::quote(options.dtype));
   if (!options.overwrite && is_there(options.output))
     throw Failure(ExitCode::storage,
                   options.output + ": the file is there; --overwrite replaces it");
   const Segmenter segmenter =
       with_code(ExitCode::data, [&] { return load_segmenter(options.weights); });
-  const NamedTensors tensors = segmenter.net->state_dict();
+  NamedTensors tensors = segmenter.net->state_dict();
+  if (options.dtype == "f16")
+    for (auto& [name, tensor] : tensors)
+      if (is_floating(tensor.dtype())) tensor = tensor.to(f16);
   catch_interrupts();  // from here on the file is written to its end
   const std::string folder = std::filesystem::path(options.output).parent_path();
   io::remove_abandoned(folder.empty() ? "." : folder);

@@ -5,8 +5,9 @@
 namespace aorta::echo {
 
 struct ExportOptions {
-  std::string weights;  // a run's folder, or a file that a run wrote
-  std::string output;   // .safetensors or .npz
+  std::string weights;        // a run's folder, or a file that a run wrote
+  std::string output;         // .safetensors or .npz
+  std::string dtype = "f32";  // or f16, which takes half the room
   bool overwrite = false;
 };
 

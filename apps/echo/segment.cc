@@ -1,6 +1,7 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/segment.h>
+#include <aorta/apps/echo/views.h>
 #include <aorta/report/plot.h>
 #include <fmt/format.h>
 
@@ -11,11 +12,6 @@
 namespace aorta::echo {
 namespace {
 
-Device device_of(const Segmenter& segmenter) {
-  const std::vector<Tensor> parameters = segmenter.net->parameters();
-  return parameters.empty() ? Device() : parameters[0].device();
-}
-
 // What one frame's mask says.
 void measure(VideoSegmentation& found, const Tensor& mask) {
   const FrameView view = found.view();
@@ -23,29 +19,32 @@ void measure(VideoSegmentation& found, const Tensor& mask) {
   const uint8_t* pixels = grown.data<uint8_t>();
   found.areas.push_back(
       static_cast<double>(std::count(pixels, pixels + grown.numel(), uint8_t{1})));
-  const Disks disks = measure_disks(mask);
+  const Disks disks = measure_disks(mask, kTraceBorder);
   found.volumes.push_back(disks.volume);
   found.axes.push_back({view.frame_x(disks.base.x), view.frame_y(disks.base.y),
                         view.frame_x(disks.apex.x), view.frame_y(disks.apex.y)});
   found.masks.add(mask);
 }
 
-void measure_beats(VideoSegmentation& found) {
-  found.beats = find_beats(found.areas, found.fps);
-  double sum = 0;
-  int64_t counted = 0;
+void measure_beats(VideoSegmentation& found, const Segmenter& segmenter,
+                   const data::VideoReader& video, int64_t tta) {
+  const FrameView view = found.view();
+  const Tensor picture = view.cut(ones({found.side, found.side}, {.dtype = u8}));
   const bool all_cut = std::all_of(found.beats.begin(), found.beats.end(),
                                    [](const Beat& beat) { return beat.cut; });
+  std::vector<std::vector<double>> counted;
   for (const Beat& beat : found.beats) {
-    const double ef = ejection_fraction(found.volumes[static_cast<size_t>(beat.diastole)],
-                                        found.volumes[static_cast<size_t>(beat.systole)]);
-    found.beat_efs.push_back(ef);
-    if (beat.cut && !all_cut) continue;
-    sum += ef;
-    ++counted;
+    if (tta > 0)
+      found.views.push_back(ef_of_views(segmenter, view.shrink(video.read(beat.diastole)),
+                                        view.shrink(video.read(beat.systole)), picture, tta));
+    else
+      found.views.push_back({ejection_fraction(found.volumes[static_cast<size_t>(beat.diastole)],
+                                               found.volumes[static_cast<size_t>(beat.systole)])});
+    found.beat_efs.push_back(mean_of_beats(std::span(&found.views.back(), 1)).value);
+    if (all_cut || !beat.cut) counted.push_back(found.views.back());
   }
-  found.ef =
-      counted > 0 ? sum / static_cast<double>(counted) : std::numeric_limits<double>::quiet_NaN();
+  found.ef_range = mean_of_beats(counted);
+  found.ef = found.ef_range.value;
 }
 
 }  // namespace
@@ -60,6 +59,7 @@ VideoSegmentation segment_video(const Segmenter& segmenter, const data::VideoRea
   found.fps = video.fps();
   found.side = settings.side > 0 ? settings.side : std::max(found.height, found.width);
   const FrameView view = found.view();
+  check(settings.tta >= 0, "segment", "tta must not be negative", settings.tta);
   const Device device = device_of(segmenter);
   const int64_t count = video.frame_count();
   check(count > 0, video.path(), "a video must have a frame", count);
@@ -71,7 +71,8 @@ VideoSegmentation segment_video(const Segmenter& segmenter, const data::VideoRea
     for (int64_t i = 0; i < size; ++i) measure(found, view.cut(masks[i]));
     if (settings.progress) settings.progress(first + size, count);
   }
-  measure_beats(found);
+  found.beats = find_beats(found.areas, found.fps);
+  measure_beats(found, segmenter, video, settings.tta);
   return found;
 }
 
@@ -88,8 +89,12 @@ std::string to_string(const VideoSegmentation& segmentation) {
   for (size_t i = 0; i < segmentation.beats.size(); ++i)
     list += fmt::format("{}{:.1f}{}", i == 0 ? "" : ", ", segmentation.beat_efs[i],
                         segmentation.beats[i].cut ? " cut" : "");
-  return fmt::format("{} {}, EF {:.1f} % ({})", segmentation.beats.size(),
-                     segmentation.beats.size() == 1 ? "beat" : "beats", segmentation.ef, list);
+  const Interval& range = segmentation.ef_range;
+  const std::string known =
+      std::isnan(range.low) ? "" : fmt::format("{:.1f} to {:.1f}; ", range.low, range.high);
+  const char* beats = segmentation.beats.size() == 1 ? "beat" : "beats";
+  return fmt::format("{} {}, EF {:.1f} % ({}{} {})", segmentation.beats.size(), beats,
+                     segmentation.ef, known, beats, list);
 }
 
 void plot_size(const std::string& path, const VideoSegmentation& segmentation) {

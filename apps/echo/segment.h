@@ -26,8 +26,12 @@ struct VideoSegmentation {
   double millimetres = 0;       // of a pixel of the video; 0 where it isn't known
   std::vector<Chord> axes;      // the long axis from base to apex, in pixels of the video
   std::vector<Beat> beats;
+  /// The ejection fractions of each beat, in percent: of the frames as they are, and of each view
+  /// of the test-time augmentation.
+  std::vector<std::vector<double>> views;
   std::vector<double> beat_efs;  // of each beat, in percent
   double ef = 0;                 // their mean, without beats that are cut; NaN without a beat
+  Interval ef_range;             // `ef` and where it lies (mean_of_beats())
 
   FrameView view() const { return {height, width, side}; }
   /// Of a volume in the network's pixels^3; NaN where the size of a pixel isn't known.
@@ -38,6 +42,8 @@ struct SegmentSettings {
   int64_t batch_size = 20;
   /// The edge of the square that frames are fitted into; 0 is the frames' own longer edge.
   int64_t side = kNetworkSide;
+  /// Views of each beat's two frames besides the frames themselves (views.h).
+  int64_t tta = 0;
   /// Called now and then with how many of how many frames are done.
   std::function<void(int64_t done, int64_t count)> progress = nullptr;
 };
@@ -49,11 +55,11 @@ VideoSegmentation segment_video(const Segmenter& segmenter, const data::VideoRea
 
 /// The area frame by frame with its beats, as SVG.
 void plot_size(const std::string& path, const VideoSegmentation& segmentation);
-/// "3 beats, EF 61.2 % (59.8, 61.0, 62.7)", or that there are none.
+/// "3 beats, EF 61.2 % (58.9 to 63.1; beats 59.8, 61.0, 62.7)", or that there are none.
 std::string to_string(const VideoSegmentation& segmentation);
 
 struct SegmentOptions {
-  /// A run's folder (its best.safetensors) or a file of weights.
+  /// A run's folder (its best.safetensors) or a file of weights; empty: shipped_weights().
   std::string run_or_weights = {};
   /// The network of weights that don't name theirs; its input is normalised with the pixels of the
   /// videos.
@@ -63,10 +69,12 @@ struct SegmentOptions {
   std::vector<std::string> videos = {};
   /// The folder for NAME_segmented.avi and, where OpenCV is, .mp4, which browsers play;
   /// size/NAME.csv (frame,area,is_diastole,is_systole,volume,volume_ml, the last where a pixel's
-  /// size is known) and size/NAME.svg; made where it isn't there.
+  /// size is known), size/NAME.svg and ef/NAME.csv (beat,diastole,systole,ef,low,high; the last row,
+  /// "all", is the video's); made where it isn't there.
   std::string output = "segmented";
   std::string device = "auto";
   int64_t batch_size = 20;
+  int64_t tta = 8;
   bool save_video = true;
   /// Replaces overlay videos that are there already, which else is a Failure.
   bool overwrite = false;

@@ -26,6 +26,7 @@ void check_videos(const SegmentOptions& options) {
   if (options.videos.empty())
     throw Failure(ExitCode::usage, "segment: there must be a video, got none");
   check_positive("--batch_size", options.batch_size);
+  check_not_negative("--tta", options.tta);
   std::map<std::string, std::string> names;
   for (const std::string& video : options.videos) {
     const auto [known, added] = names.emplace(stem_of(video), video);
@@ -98,6 +99,21 @@ std::string volumes_text(const VideoSegmentation& found) {
   return fmt::format(", EDV {:.0f} mL, ESV {:.0f} mL", ml(beat.diastole), ml(beat.systole));
 }
 
+// beat,diastole,systole,ef,low,high
+std::string ef_table(const VideoSegmentation& found) {
+  std::string text = "beat,diastole,systole,ef,low,high\n";
+  const auto numbers = [](const Interval& ef) {
+    std::string row;
+    for (const double value : {ef.value, ef.low, ef.high})
+      row += std::isnan(value) ? "," : fmt::format(",{:.2f}", value);
+    return row + "\n";
+  };
+  for (size_t i = 0; i < found.beats.size(); ++i)
+    text += fmt::format("{},{},{}", i + 1, found.beats[i].diastole, found.beats[i].systole) +
+            numbers(mean_of_beats(std::span(&found.views[i], 1)));
+  return text + "all,," + numbers(found.ef_range);
+}
+
 // Rows of EchoNet's size.csv.
 std::string size_rows(const VideoSegmentation& found, const std::string& file_name, int64_t large,
                       int64_t small) {
@@ -118,12 +134,13 @@ void segment(const SegmentOptions& options) {
   check_videos(options);
   const Device device = choose_device(options.device);
   const Segmenter segmenter = with_code(ExitCode::data, [&] {
-    return load_segmenter(options.run_or_weights,
-                          {.model_name = options.model_name,
-                           .statistics = [&] { return statistics_of(options.videos); }});
+    return load_segmenter(
+        options.run_or_weights.empty() ? shipped_weights() : options.run_or_weights,
+        {.model_name = options.model_name,
+         .statistics = [&] { return statistics_of(options.videos); }});
   });
   segmenter.net->to(device);
-  for (const char* folder : {"", "/size"}) make_folder(options.output + folder);
+  for (const char* folder : {"", "/size", "/ef"}) make_folder(options.output + folder);
   catch_interrupts();
   report::ProgressBar bar({.quiet = options.quiet});
   const auto step = [&bar](int64_t done, int64_t) {
@@ -135,11 +152,13 @@ void segment(const SegmentOptions& options) {
     const Study study = with_code(ExitCode::data, [&] { return open_study(path); });
     VideoSegmentation found = with_code(ExitCode::data, [&] {
       bar.start(name + " segment", study.video.frame_count());
-      return segment_video(segmenter, study.video,
-                           {.batch_size = options.batch_size, .progress = step});
+      return segment_video(
+          segmenter, study.video,
+          {.batch_size = options.batch_size, .tta = options.tta, .progress = step});
     });
     found.millimetres = study.millimetres;
     write_file(size + ".csv", size_table(found));
+    write_file(options.output + "/ef/" + name + ".csv", ef_table(found));
     with_code(ExitCode::storage, [&] { plot_size(size + ".svg", found); });
     std::string shown = size + ".svg";
     if (options.save_video) {

@@ -1,4 +1,5 @@
 #include <aorta/aorta.h>
+#include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/segmenter.h>
 #include <aorta/core/io/safetensors.h>
@@ -67,6 +68,11 @@ State Segmenter::state() const {
   return state;
 }
 
+Device device_of(const Segmenter& segmenter) {
+  const std::vector<Tensor> parameters = segmenter.net->parameters();
+  return parameters.empty() ? Device() : parameters[0].device();
+}
+
 std::vector<std::string> segmenter_names() {
   return {"deeplabv3_resnet50", "deeplabv3_resnet101", "fcn_resnet50", "fcn_resnet101", "unet",
           "unet_small"};
@@ -94,9 +100,27 @@ Segmenter segmenter_of(const State& state, const std::string& name) {
                                        narrowed(state.get<std::vector<double>>("segmenter.std")));
   State model = state.with_prefix("model.");
   if (model.empty())  // exported: the network's own names
-    for (const auto& [key, tensor] : state.tensors()) model.set(key, tensor);
+    for (const auto& [key, tensor] : state.tensors())
+      model.set(key, is_floating(tensor.dtype()) ? tensor.to(f32) : tensor);
   segmenter.net->restore(model);
   return segmenter;
+}
+
+std::string shipped_weights() {
+  namespace fs = std::filesystem;
+  constexpr const char* kFile = "left_ventricle.safetensors";
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error),
+                 folder = program.parent_path();
+  const std::string beside = folder / kFile;
+  const std::string shared = folder.parent_path() / "share" / "aorta" / kFile;
+  for (const std::string& path : {beside, shared})
+    if (is_there(path)) return path;
+  throw Failure(
+      ExitCode::environment,
+      "--weights: without it, the segmenter that comes with the program must lie beside it "
+      "or in ../share/aorta, got neither " +
+          beside + " nor " + shared);
 }
 
 std::string weights_file(const std::string& run_or_file) {

@@ -29,6 +29,9 @@ struct Segmenter {
   State state() const;
 };
 
+/// Where its network lies.
+Device device_of(const Segmenter& segmenter);
+
 /// A network of random weights; throws for a name that isn't one of segmenter_names().
 Segmenter make_segmenter(const std::string& model_name, std::vector<float> mean,
                          std::vector<float> std);
@@ -47,6 +50,11 @@ struct PlainWeights {
 /// From best.safetensors or checkpoint.safetensors, from the best of a run's folder, from what
 /// `export` wrote, or from tensors alone.
 Segmenter load_segmenter(const std::string& run_or_file, const PlainWeights& plain = {});
+
+/// The file of the segmenter that comes with the program (docs/shipped_segmenter.md): it lies
+/// beside it, or, where it is installed, in ../share/aorta. Throws Failure(environment) where it
+/// doesn't.
+std::string shipped_weights();
 
 /// The file that is meant: of a run's folder its best.safetensors. Throws for one of PyTorch's, and
 /// says how to convert it.

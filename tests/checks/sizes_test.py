@@ -39,6 +39,15 @@ class Sizes(unittest.TestCase):
             self.assertEqual(len(problems), 1)
             self.assertTrue(problems[0].startswith("weights.npz: "), problems)
 
+    def test_large_network(self):
+        with tempfile.TemporaryDirectory() as root:
+            place = os.path.join(root, check_sizes.SHIPPED)
+            os.makedirs(os.path.dirname(place))
+            for megabytes, found in (3, []), (5, [check_sizes.SHIPPED + ": it has at most 4 MB, got 5.0 MB"]):
+                with open(place, "wb") as file:
+                    file.truncate(megabytes * 1000 * 1000)
+                self.assertEqual(check_sizes.check_bytes(root)[0], found)
+
     def test_heavy_header(self):
         with tempfile.TemporaryDirectory() as root:
             project.write_tree(root, {"aorta.h": "#include <aorta/core/a.h>\n",

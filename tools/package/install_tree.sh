@@ -31,6 +31,7 @@ for file; do
     */libaorta_opencv.so) copy "$file" "$root/lib/libaorta_opencv.so" ;;
     */libaorta_dicom.so) copy "$file" "$root/lib/libaorta_dicom.so" ;;
     */aorta-echo) copy "$file" "$root/bin/aorta-echo" ;;
+    */left_ventricle.safetensors) copy "$file" "$root/share/aorta/left_ventricle.safetensors" ;;
     README.md) copy "$file" "$root/share/doc/aorta/README.md" ;;
     examples/*) copy "$file" "$root/share/aorta/$file" ;;
     bazel/*) copy "$file" "$root/$file" ;;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 namespace aorta::echo {
@@ -57,6 +58,25 @@ double prominence_of(std::span<const double> values, int64_t peak) {
   return height - std::max(left, right);
 }
 
+// The mean of the numbers that aren't NaN; NaN where there is none.
+class Mean {
+ public:
+  void add(double value) {
+    if (std::isnan(value)) return;
+    sum_ += value;
+    ++count_;
+  }
+  int64_t count() const { return count_; }
+  double value() const {
+    return count_ > 0 ? sum_ / static_cast<double>(count_)
+                      : std::numeric_limits<double>::quiet_NaN();
+  }
+
+ private:
+  double sum_ = 0;
+  int64_t count_ = 0;
+};
+
 // The value that stands at `part` of the sorted ones.
 double at_part(const std::vector<double>& sorted, double part) {
   const double place = std::nearbyint(static_cast<double>(sorted.size()) * part);
@@ -94,6 +114,30 @@ std::vector<Beat> find_beats(std::span<const double> areas, double fps) {
     begin = systole;
   }
   return beats;
+}
+
+Interval mean_of_beats(std::span<const std::vector<double>> beats,
+                       const BootstrapOptions& options) {
+  const size_t views = beats.empty() ? 0 : beats[0].size();
+  Mean whole;
+  for (const std::vector<double>& beat : beats) {
+    check(beat.size() == views, "mean_of_beats", "beats must have the same views", beat.size(),
+          " and ", views);
+    for (const double value : beat) whole.add(value);
+  }
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  Interval interval{whole.value(), kUnknown, kUnknown};
+  if (whole.count() < 2) return interval;
+  // Of a number below beats x views the quotient says a beat and the remainder a view.
+  const auto resampled = [&](std::span<const int32_t> chosen) {
+    Mean mean;
+    const size_t view = static_cast<size_t>(chosen[0]) % views;
+    for (size_t i = 0; i < beats.size(); ++i)
+      mean.add(beats[static_cast<size_t>(chosen[i]) / views][view]);
+    return mean.value();
+  };
+  const Interval range = bootstrap(static_cast<int64_t>(beats.size() * views), resampled, options);
+  return {interval.value, range.low, range.high};
 }
 
 }  // namespace aorta::echo

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <aorta/apps/echo/measure/bootstrap.h>
+
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -37,5 +39,14 @@ std::vector<int64_t> find_systoles(std::span<const double> areas, double fps = 0
 /// Finds the beats: each systole with the largest area since the one before it, or since the
 /// video's beginning.
 std::vector<Beat> find_beats(std::span<const double> areas, double fps = 0);
+
+/// A quantity of a video from that of its beats, `beats[b][v]`, each measured in the same views:
+/// the frames as they are, and as test-time augmentation shows them. The value is the mean over
+/// beats and views. The range goes from the 5th to the 95th percentile of the means of as many
+/// beats drawn anew, all in one view that is drawn, too: it has what differs from beat to beat, and
+/// what a network makes of the same heart on another picture. Numbers that are NaN are left out;
+/// all is NaN where none is left, and the range where there is a single number.
+Interval mean_of_beats(std::span<const std::vector<double>> beats,
+                       const BootstrapOptions& options = {});
 
 }  // namespace aorta::echo

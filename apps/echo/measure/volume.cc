@@ -137,7 +137,7 @@ Tensor clean_mask(const Tensor& mask) {
   return result;
 }
 
-Disks measure_disks(const Tensor& mask) {
+Disks measure_disks(const Tensor& mask, double border) {
   const Tensor cleaned = clean_mask(mask);
   const int64_t height = mask.size(0), width = mask.size(1);
   const uint8_t* pixels = cleaned.data<uint8_t>();
@@ -160,9 +160,11 @@ Disks measure_disks(const Tensor& mask) {
   disks.length = high - low;
   disks.area = m.count;
   disks.widths = slice_areas(pixels, height, width, centre, axis, low, high);
+  const double slice = disks.length / kDisks;
+  disks.length = std::max(disks.length - 2 * border, 0.);
   const double step = disks.length / kDisks;
   for (double& value : disks.widths) {
-    value /= step;
+    value = std::max(value / slice - 2 * border, 0.);
     disks.volume += std::numbers::pi / 4 * value * value * step;
   }
   const auto end = [&](double t) { return PointXY{centre.x + t * axis.x, centre.y + t * axis.y}; };

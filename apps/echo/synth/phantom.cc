@@ -144,6 +144,7 @@ Anatomy Anatomy::random(Draw& draw) {
   a.right_fat = draw.uniform(0.2, 1.2);
   a.septal_trabeculae = draw.uniform(0.02, 0.25);
   a.lateral_trabeculae = draw.uniform(0.08, 0.48);
+  a.recesses = draw.uniform(0.4, 0.8);
   return a;
 }
 
@@ -172,6 +173,11 @@ double Phantom::axis_x(double part) const {
 double Phantom::wall_at(double part, bool lateral) const {
   const double base = lateral ? anatomy_.lateral_wall : anatomy_.septum;
   return anatomy_.apex_wall + (base - anatomy_.apex_wall) * smooth(part / 0.45);
+}
+
+double Phantom::trabeculae_at(double part, bool lateral) const {
+  const double septal = anatomy_.septal_trabeculae, most = anatomy_.lateral_trabeculae;
+  return lateral ? most : septal + (most - septal) * smooth(1 - part / 0.3);
 }
 
 Phantom::Phantom(const Anatomy& anatomy) : anatomy_(anatomy) {
@@ -224,6 +230,8 @@ Phantom::Particle Phantom::particle(Place place) const {
   p.y = static_cast<float>(place.y);
   p.axis = static_cast<float>(axis);
   p.border = static_cast<float>(border);
+  if (place.y > 0) p.layer = static_cast<float>(trabeculae_at(part, lateral));
+  p.recesses = static_cast<float>(a.recesses);
   p.narrowing =
       static_cast<float>(std::min(kNarrowing * (0.6 + 0.4 * (1 - part)) *
                                       (lateral ? a.lateral_motion : a.septal_motion) * below,
@@ -246,7 +254,11 @@ Place Phantom::move(const Particle& p, double contraction) {
   const double left = 1 - contraction * p.narrowing;
   double moved = across * left;
   if (across > border) {
-    const double square = across * across - border * border * (1 - left * left);
+    // The cavity narrows twice as much as it shortens.
+    const double lost = std::min(2.25 * (1 - left * (1 + left) / 2), 0.9);
+    const double within = std::min(across - border, static_cast<double>(p.layer));
+    const double square = across * across - border * border * (1 - left * left) -
+                          lost * p.recesses * within * (2 * border + within);
     moved = across + (std::sqrt(std::max(square, 0.0)) - across) * p.falloff;
   }
   moved -= contraction * p.right_motion;
@@ -303,10 +315,7 @@ Phantom::Kind Phantom::kind(Place place) const {
   const bool lateral = place.x > axis_x(part);
   const double wall = wall_at(part, lateral);
   // Above the annulus' level: walls of ventricles.
-  const double inner = lateral
-                           ? a.lateral_trabeculae
-                           : a.septal_trabeculae + (a.lateral_trabeculae - a.septal_trabeculae) *
-                                                       smooth(1 - part / 0.3);
+  const double inner = trabeculae_at(part, lateral);
   if (place.y > 0 && left.distance < inner) return {Tissue::trabeculae, left.distance, left.normal};
   if (place.y > -0.2 && left.distance < wall) {
     const Tissue tissue = part < 0.22 ? Tissue::apex

@@ -75,8 +75,10 @@ struct Anatomy {
   double tent = 0.2;            // angle of the closed leaflets, radians
   double open_angle = 1.2;
   double left_fat = 0.9, right_fat = 0.9;  // of the grooves
-  // Between the border as it is traced and the compact wall.
+  // Between the border as it is traced and the compact wall: how thick they are, and how much of
+  // them is blood, in recesses.
   double septal_trabeculae = 0.08, lateral_trabeculae = 0.15;
+  double recesses = 0.5;
 
   static Anatomy random(Draw& draw);
 };
@@ -103,7 +105,8 @@ inline constexpr int kTissues = static_cast<int>(Tissue::outside) + 1;
 /// A heart in the apical four-chamber view: shapes at the end of diastole, and how each place of
 /// them moves. The left ventricle shortens along its axis, its base going to the apex, and narrows
 /// across it; muscle keeps its volume, so that walls thicken as they go in (x'^2 = x^2 - R^2 + R'^2
-/// at a distance x from the axis, where the inner border goes from R to R').
+/// at a distance x from the axis, where the inner border goes from R to R'). The recesses between
+/// trabeculae lose their blood faster than the ventricle does (see move()).
 class Phantom {
  public:
   explicit Phantom(const Anatomy& anatomy);
@@ -114,13 +117,18 @@ class Phantom {
     float x = 0, y = 0;      // as Place; x from the ventricle's axis
     float axis = 0;          // x of the axis
     float border = 0;        // R, of the side of the particle
+    float layer = 0;         // cm of trabeculae there
+    float recesses = 0;      // their part that is blood
     float narrowing = 0;     // part of R that goes at full contraction
     float falloff = 0;       // of the motion across, away from the ventricle
     float lift = 0;          // cm that it goes to the apex at full contraction
     float right_motion = 0;  // cm that it goes to the septum with the right ventricle's wall
   };
   Particle particle(Place place) const;
-  /// Where it is at `contraction`, 0 to 1.
+  /// Where it is at `contraction`, 0 to 1. In four-chamber views the area of the recesses falls to
+  /// 37 % by the end of systole where that of the cavity falls to 72 % (Visoiu, Rimbas, Nicula,
+  /// Vinereanu, Jensen, "Left ventricular trabecular layer operates at high ejection fraction",
+  /// medRxiv 2024.01.02.24300719): they lose 2.25 times as much, here up to nine tenths.
   static Place move(const Particle& particle, double contraction);
 
   /// The border of the left ventricle's blood, from the septal end of the mitral annulus over the
@@ -143,6 +151,7 @@ class Phantom {
   double half_width(double part, bool lateral) const;
   double axis_x(double part) const;
   double wall_at(double part, bool lateral) const;
+  double trabeculae_at(double part, bool lateral) const;
 
   Anatomy anatomy_;
   Outline left_, right_, left_atrium_, right_atrium_;

@@ -74,12 +74,15 @@ View View::random(Draw& draw, const Anatomy& anatomy) {
   return view;
 }
 
-Place View::place(Place heart, double length, double contraction, double time) const {
-  const double angle = tilt + twist * contraction, c = std::cos(angle), s = std::sin(angle);
+View::Pose View::pose(double length, double contraction, double time) const {
+  const double angle = tilt + twist * contraction;
   const double breathing = std::sin(2 * pi * time / breath_period);
-  const double x = scale * heart.x, down = scale * (length - heart.y);
-  return {apex.x + sway.x * contraction + breath.x * breathing + x * c + down * s,
-          apex.y + sway.y * contraction + breath.y * breathing - x * s + down * c};
+  return {.x = apex.x + sway.x * contraction + breath.x * breathing,
+          .y = apex.y + sway.y * contraction + breath.y * breathing,
+          .cosine = std::cos(angle),
+          .sine = std::sin(angle),
+          .scale = scale,
+          .length = length};
 }
 
 Probe Probe::random(Draw& draw) {
@@ -96,7 +99,7 @@ Probe Probe::random(Draw& draw) {
   p.spreading = draw.uniform(0.008, 0.026);
   p.side_lobes = amplitude_of(draw.uniform(-42, -25));
   p.side_lobe_width = draw.uniform(0.1, 0.4);
-  p.noise = draw.uniform(-60, -42);
+  p.noise = draw.chance(0.7) ? draw.uniform(-60, -42) : draw.uniform(-42, -30);
   p.noise_slope = draw.uniform(0, 0.15);
   p.white = draw.uniform(5, 16);
   p.range = draw.uniform(40, 60);
@@ -139,16 +142,15 @@ Echoes Echoes::random(Draw& draw) {
   set(Tissue::fat, 0, 6);
   set(Tissue::papillary, -18, 6);
   set(Tissue::strand, -8, 6);
-  of(Tissue::trabeculae) =
-      std::max(of(Tissue::lateral_wall) - draw.uniform(4, 24), of(Tissue::left_blood));
+  of(Tissue::trabeculae) = of(Tissue::lateral_wall) - draw.uniform(0, 6);
   set(Tissue::pericardium, -10, 7);
   set(Tissue::outside, -18, 6);
   e.border = draw.uniform(0, 7);
   e.border_depth = draw.uniform(0.08, 0.25);
   e.across_only = draw.uniform(0, 0.7);
   e.lung_decay = draw.uniform(0.5, 6);
-  e.leaflets = draw.normal_within(1, 5);
-  e.right_leaflets = draw.normal_within(-3, 5);
+  e.leaflets = draw.normal_within(-4, 5);
+  e.right_leaflets = draw.normal_within(-6, 5);
   e.crux = draw.uniform(4, 16);
   e.roughness = draw.uniform(0.03, 0.1);
   e.patches = draw.uniform(3.5, 8);
@@ -161,8 +163,11 @@ Echoes Echoes::random(Draw& draw) {
 }
 
 Scanner::Scanner(const Phantom& phantom, const View& view, const Probe& probe, const Echoes& echoes,
-                 Generator& generator)
+                 double fps, Generator& generator)
     : phantom_(phantom), view_(view), probe_(probe), draw_(generator) {
+  // Of a frame, however many there are a second.
+  probe_.persistence = std::pow(probe.persistence, 50 / fps);
+  probe_.blood_memory = std::pow(probe.blood_memory, 50 / fps);
   step_ = probe.depth / kRows;
   pitch_ = (probe.right - probe.left) / (kBeams - 1);
   normals_.resize(size_t{1} << 17);
@@ -243,6 +248,9 @@ void Scanner::scatter(const Echoes& echoes) {
         decibels += echoes.apical_haze * std::exp((heart.y - length) / echoes.haze_depth);
     } else {
       decibels += echoes.patches * patches.at(heart);
+      // Recesses are dark.
+      if (kind.tissue == Tissue::trabeculae)
+        decibels += 10 * std::log10(1 - phantom_.anatomy().recesses);
       if (kind.tissue == Tissue::outside || kind.tissue == Tissue::pericardium ||
           kind.tissue == Tissue::fat || kind.tissue == Tissue::atrial_wall)
         decibels +=
@@ -424,7 +432,7 @@ void Scanner::frame(double contraction, double opening, double time, uint8_t* pi
   std::fill(re_.begin(), re_.end(), 0.f);
   std::fill(im_.begin(), im_.end(), 0.f);
   std::fill(power_.begin(), power_.end(), 0.f);
-  const double length = phantom_.anatomy().length;
+  const View::Pose pose = view_.pose(phantom_.anatomy().length, contraction, time);
   const auto memory = static_cast<float>(probe_.blood_memory);
   const float fresh = std::sqrt(1 - memory * memory);
   for (size_t i = 0; i < scatterers_.size(); ++i) {
@@ -433,13 +441,13 @@ void Scanner::frame(double contraction, double opening, double time, uint8_t* pi
       s.re = memory * s.re + fresh * random_normal();
       s.im = memory * s.im + fresh * random_normal();
     }
-    splat(view_.place(Phantom::move(s.particle, contraction), length, contraction, time),
-          s.amplitude * s.re, s.amplitude * s.im, s.amplitude * s.amplitude);
+    splat(pose.place(Phantom::move(s.particle, contraction)), s.amplitude * s.re,
+          s.amplitude * s.im, s.amplitude * s.amplitude);
   }
   for (const Leaf& leaf : leaves_) {
     Place place = phantom_.leaflet(leaf.which, leaf.along, contraction, opening);
     place = {place.x + leaf.off_x, place.y + leaf.off_y};
-    splat(view_.place(place, length, contraction, time), leaf.re, leaf.im, leaf.power);
+    splat(pose.place(place), leaf.re, leaf.im, leaf.power);
   }
   for (const Still& still : still_)
     splat_cell(still.row, still.beam, still.re, still.im, still.power);

@@ -20,8 +20,20 @@ struct View {
   double breath_period = 4;  // s
 
   static View random(Draw& draw, const Anatomy& anatomy);
+  /// Where a heart of `length` lies at a moment: a turn, a scale and a shift.
+  struct Pose {
+    double x = 0, y = 0, cosine = 1, sine = 0, scale = 1, length = 0;
+    /// The picture's place of one in the heart.
+    Place place(Place heart) const {
+      const double across = scale * heart.x, down = scale * (length - heart.y);
+      return {x + across * cosine + down * sine, y - across * sine + down * cosine};
+    }
+  };
+  Pose pose(double length, double contraction, double time) const;
   /// The picture's place of one in the heart.
-  Place place(Place heart, double length, double contraction, double time) const;
+  Place place(Place heart, double length, double contraction, double time) const {
+    return pose(length, contraction, time).place(heart);
+  }
 };
 
 /// The transducer and the settings of the machine. Lengths in pixels, angles in radians from
@@ -37,10 +49,10 @@ struct Probe {
   double side_lobes = 0.05, side_lobe_width = 0.3;  // amplitude, radians
   double noise = -42, noise_slope = 0.1;            // dB at the probe, and a pixel of depth
   double white = 12, range = 50, gamma = 1.3;       // what is white, and dB down to black
-  double persistence = 0.4;                         // part of the frame before
+  double persistence = 0.4;                         // part of the picture 1/50 s before
   double depth_gain = 0;                            // dB at the bottom
   double clutter = -30, clutter_depth = 14;         // that stands still near the probe
-  double blood_memory = 0.6;                        // of the blood's speckle, frame to frame
+  double blood_memory = 0.6;                        // of the blood's speckle, over 1/50 s
   struct Shadow {
     double angle = 0, width = 0.1, decibels = 0;
   };
@@ -82,7 +94,7 @@ struct Echoes {
 class Scanner {
  public:
   Scanner(const Phantom& phantom, const View& view, const Probe& probe, const Echoes& echoes,
-          Generator& generator);
+          double fps, Generator& generator);
 
   /// The next frame, kPicture x kPicture grey values.
   void frame(double contraction, double opening, double time, uint8_t* pixels);

@@ -198,7 +198,7 @@ SyntheticVideo synthetic_video(uint64_t seed, int64_t number, int64_t frames, do
   }
   if (!pixels) return video;
   video.frames = empty({count, 1, kPicture, kPicture}, {.dtype = u8});
-  Scanner scanner(phantom, patient.view, patient.probe, Echoes::random(draw), generator);
+  Scanner scanner(phantom, patient.view, patient.probe, Echoes::random(draw), fps, generator);
   for (int64_t i = 0; i < count; ++i) {
     const double time = static_cast<double>(i - video.diastole) / fps;
     scanner.frame(video.contraction[static_cast<size_t>(i)], heart.opening(time), time,

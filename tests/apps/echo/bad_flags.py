@@ -54,9 +54,9 @@ def _(case):
     return case.train("--amp=2")
 
 
-@row("78i", "a flag that must be given", 2, "--weights: must be given, got none; *", "evaluate")
+@row("78i", "a flag that must be given", 2, "--weights: must be given, got none; *", "export")
 def _(case):
-    return case.echo("evaluate", "--data_dir", case.data_folder)
+    return case.echo("export", "--output", case.path("weights.npz"))
 
 
 for letter, command, flag in (("j", "evaluate", "--weights"), ("k", "train", "--output"), ("l", "segment", "videos")):

@@ -82,5 +82,41 @@ TEST(Beats, OfNothingAreNone) {
             "find_peaks: distance must be 1 at least, got 0.5");
 }
 
+TEST(MeanOfBeats, HasTheRangeOfBeatsAndOfViews) {
+  using Beats = std::vector<std::vector<double>>;
+  const auto expect = [](const Beats& beats, double value, double low, double high) {
+    const Interval found = mean_of_beats(beats);
+    EXPECT_NEAR(found.value, value, 1e-12);
+    EXPECT_NEAR(found.low, low, 1e-12);
+    EXPECT_NEAR(found.high, high, 1e-12);
+  };
+  // Two beats: one of them twice in half of the samples.
+  expect({{60}, {64}}, 62, 60, 64);
+  // One beat: the range is that of its views.
+  expect({{58, 61, 64}}, 61, 58, 64);
+  // Beats that agree, each in two views.
+  expect({{50, 54}, {50, 54}, {50, 54}}, 52, 50, 54);
+  // A view is the same for all beats: no sample mixes 40 of one with 60 of the other.
+  expect({{40, 60}, {60, 40}}, 50, 40, 60);
+  // Of 27 samples of three beats, those of the lowest alone and of the highest alone are 1 each.
+  expect({{1}, {2}, {3}}, 2, 4. / 3, 8. / 3);
+  const double nan = std::nan("");
+  expect({{nan, 50}, {60, 70}}, 60, 50, 70);
+}
+
+TEST(MeanOfBeats, SaysWhatIsNotKnown) {
+  const auto of = [](const std::vector<std::vector<double>>& beats) {
+    return mean_of_beats(beats);
+  };
+  EXPECT_TRUE(std::isnan(of({}).value));
+  EXPECT_TRUE(std::isnan(of({{std::nan("")}}).value));
+  EXPECT_EQ(of({{55}}).value, 55);
+  EXPECT_TRUE(std::isnan(of({{55}}).low) && std::isnan(of({{55}}).high));
+  EXPECT_EQ(error_of([&] {
+              of({{55}, {55, 56}});
+            }),
+            "mean_of_beats: beats must have the same views, got 2 and 1");
+}
+
 }  // namespace
 }  // namespace aorta::echo

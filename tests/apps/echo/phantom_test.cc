@@ -78,6 +78,7 @@ TEST(Phantom, EjectsWhatWasChosen) {
 // x'^2 - R'^2 = x^2 - R^2: what lies between the cavity and a place in the wall keeps its volume.
 TEST(Phantom, MuscleKeepsItsVolume) {
   Anatomy anatomy;
+  anatomy.recesses = 0;
   const Phantom phantom(anatomy);
   for (const double part : {0.3, 0.5, 0.7}) {
     const double y = anatomy.length * (1 - part);
@@ -96,6 +97,30 @@ TEST(Phantom, MuscleKeepsItsVolume) {
   EXPECT_NEAR(apex.y, anatomy.length, 1e-6);
   const Place base = Phantom::move(phantom.particle({0, 0}), 1);
   EXPECT_NEAR(base.y, anatomy.longitudinal_motion * anatomy.length, 1e-5);
+}
+
+// What lies between the cavity's border and the compact wall loses its blood, at most nine tenths.
+TEST(Phantom, RecessesLoseTheirBlood) {
+  Anatomy anatomy;
+  anatomy.lateral_trabeculae = 0.4;
+  anatomy.recesses = 0.6;
+  const Phantom phantom(anatomy);
+  const double y = anatomy.length / 2, border = phantom.particle({10, y}).border;
+  const auto ring = [&](double depth, double contraction) {
+    const double inner = Phantom::move(phantom.particle({border, y}), contraction).x;
+    const double outer = Phantom::move(phantom.particle({border + depth, y}), contraction).x;
+    return outer * outer - inner * inner;
+  };
+  EXPECT_NEAR(ring(0.4, 1) / ring(0.4, 0), 1 - 0.6 * 0.9, 0.02);
+  EXPECT_NEAR(ring(0.2, 1) / ring(0.2, 0), 1 - 0.6 * 0.9, 0.02);
+  // The wall behind it stays whole.
+  EXPECT_NEAR((ring(1, 1) - ring(0.4, 1)) / (ring(1, 0) - ring(0.4, 0)), 1, 0.06);
+  double before = 1;
+  for (const double contraction : {0.1, 0.3, 0.5, 0.8}) {
+    const double now = ring(0.4, contraction) / ring(0.4, 0);
+    EXPECT_LE(now, before);
+    before = now;
+  }
 }
 
 TEST(Phantom, KnowsItsChambers) {
@@ -141,7 +166,7 @@ struct Even {
     std::vector<double> values;
     for (uint64_t seed = 0; seed < 4; ++seed) {
       Generator generator(seed);
-      Scanner scanner(phantom, View{}, probe, echoes, generator);
+      Scanner scanner(phantom, View{}, probe, echoes, 50, generator);
       std::vector<uint8_t> pixels(kPicture * kPicture);
       scanner.frame(0, 0, 0, pixels.data());
       for (int y = from; y < to; ++y)
@@ -206,7 +231,7 @@ TEST(Scanner, ShowsNothingOutsideTheSector) {
   const Even even;
   const Phantom phantom{Anatomy{}};
   Generator generator(1);
-  Scanner scanner(phantom, View{}, even.probe, even.echoes, generator);
+  Scanner scanner(phantom, View{}, even.probe, even.echoes, 50, generator);
   std::vector<uint8_t> pixels(kPicture * kPicture);
   scanner.frame(0, 0, 0, pixels.data());
   int lit = 0, seen = 0;

@@ -171,7 +171,18 @@ class Synthetic(unittest.TestCase):
         self.assertGreater(min(int(r["area"]) for r in areas), 0)
         self.assertGreater(os.path.getsize(f"{output}/{stem}_segmented.avi"), 10000)
         self.assertTrue(os.path.exists(f"{output}/size/{stem}.svg"))
-        self.assertRegex(said, rf"{stem}\.avi: {frames} frames, \d+ beats?, EF [0-9.]+ %")
+        self.assertRegex(said, rf"{stem}\.avi: {frames} frames, \d+ beats?, EF [0-9.]+ % \([0-9.-]+ to [0-9.-]+; beats? ")
+        beats = rows(f"{output}/ef/{stem}.csv")
+        self.assertEqual([b["beat"] for b in beats], [str(i + 1) for i in range(len(beats) - 1)] + ["all"])
+        for beat in beats:
+            self.assertTrue(float(beat["low"]) <= float(beat["ef"]) <= float(beat["high"]))
+
+    def test_a_segmenter_comes_with_the_program(self):
+        output = self.folder + "/shipped"
+        said = echo("evaluate", "--data_dir", self.data, "--output", output)
+        self.assertGreater(float(re.fullmatch(DICE, said.strip().split("\n")[-1])[1]), 0.9)
+        video = sorted(os.listdir(self.data + "/Videos"))[0]
+        self.assertIn("EF ", echo("segment", "--output", output, "--tta", "0", "--skip_video", self.data + "/Videos/" + video))
 
     def test_export_has_the_networks_names(self):
         path = self.folder + "/weights.safetensors"
@@ -179,6 +190,14 @@ class Synthetic(unittest.TestCase):
         names = tensors(path)
         self.assertEqual(names["encoder.0.0.weight"][0], [16, 3, 3, 3])
         self.assertEqual([n for n in names if n.startswith(("model.", "segmenter."))], [])
+        half = self.folder + "/half.safetensors"
+        echo("export", "--weights", self.run_folder, "--output", half, "--dtype", "f16")
+        self.assertEqual(len(tensors(half)["encoder.0.0.weight"][1]), 2 * 16 * 3 * 3 * 3)
+        scores = [float(re.fullmatch(DICE, echo("evaluate", "--data_dir", self.data, "--output", self.folder + "/half",
+                                                "--weights", weights).strip().split("\n")[-1])[1]) for weights in (path, half)]
+        self.assertAlmostEqual(*scores, delta=2e-3)
+        self.assertIn("--dtype: must be f32 or f16, got", echo("export", "--weights", path, "--output", half, "--overwrite",
+                                                               "--dtype", "i8", code=2))
 
     def test_half_written_files_of_killed_programs_go(self):
         made = self.folder + "/littered"

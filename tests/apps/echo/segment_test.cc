@@ -95,6 +95,30 @@ TEST(Segment, FindsBeatsAndTheirEjectionFractions) {
   EXPECT_TRUE(to_string(found).starts_with("2 beats, EF 4")) << to_string(found);
 }
 
+// A turned, moved or scaled heart has the same ejection fraction.
+TEST(Segment, MeasuresBeatsInOtherViews) {
+  const TestFolder folder;
+  const Heart heart;
+  data::write_video(folder.file("heart.avi"), heart.video());
+  const data::VideoReader video(folder.file("heart.avi"));
+  const VideoSegmentation plain = segment_video(brightness_segmenter(), video),
+                          found = segment_video(brightness_segmenter(), video, {.tta = 4});
+  ASSERT_EQ(plain.views.size(), 2u);
+  ASSERT_EQ(found.views.size(), 2u);
+  for (size_t beat = 0; beat < 2; ++beat) {
+    ASSERT_EQ(plain.views[beat].size(), 1u);
+    ASSERT_EQ(found.views[beat].size(), 5u);
+    EXPECT_NEAR(found.beat_efs[beat], plain.beat_efs[beat], 1e-9);
+    EXPECT_EQ(plain.views[beat][0], plain.beat_efs[beat]);
+    for (const double ef : found.views[beat]) EXPECT_NEAR(ef, heart.ef(), 2.5);
+    EXPECT_NE(found.views[beat][1], found.views[beat][2]);
+  }
+  EXPECT_LE(found.ef_range.low, found.ef);
+  EXPECT_GE(found.ef_range.high, found.ef);
+  EXPECT_LT(found.ef_range.low, found.ef_range.high);
+  EXPECT_NE(to_string(found).find(" to "), std::string::npos) << to_string(found);
+}
+
 // The network sees 112 x 112; areas are those of the video's own pixels.
 TEST(Segment, TakesVideosOfAnySize) {
   const TestFolder folder;
@@ -133,7 +157,7 @@ TEST(Segment, LooksAtThePictureAlone) {
       segment_video(brightness_segmenter(-1), data::VideoReader(folder.file("narrow.avi")));
   EXPECT_EQ(found.areas[0], 112 * 28);
   EXPECT_EQ(sum(found.masks[0]).item<int64_t>(), 112 * 28);
-  EXPECT_NEAR(found.volumes[0], std::numbers::pi / 4 * 28 * 28 * 112, 1);
+  EXPECT_NEAR(found.volumes[0], std::numbers::pi / 4 * 27.4 * 27.4 * 111.4, 1);
   EXPECT_NEAR(found.axes[0].x1, 13.5, 1e-6);
 }
 
@@ -294,6 +318,8 @@ TEST_F(SegmentCommand, WritesAVideoATableAndAPlot) {
                                                        "volume", "volume_ml"}));
   EXPECT_EQ(data::VideoReader(folder.file("out/a_segmented.avi")).frame_count(), 3);
   EXPECT_TRUE(std::filesystem::exists(folder.file("out/size/a.svg")));
+  EXPECT_EQ(read_text(folder.file("out/ef/a.csv")),
+            "beat,diastole,systole,ef,low,high\nall,,,,,\n");
   EXPECT_EQ(code_of("is there already; --overwrite replaces it"), ExitCode::storage);
   options.overwrite = true;
   EXPECT_EQ(code_of(""), ExitCode::done);
@@ -322,6 +348,12 @@ TEST_F(SegmentCommand, SaysWhatIsWrongBeforeItBegins) {
   options = good;
   options.batch_size = 0;
   EXPECT_EQ(code_of("--batch_size: must be positive, got 0"), ExitCode::usage);
+  options = good;
+  options.tta = -1;
+  EXPECT_EQ(code_of("--tta: must not be negative, got -1"), ExitCode::usage);
+  options = good;
+  options.run_or_weights = "";  // nothing lies beside a test
+  EXPECT_EQ(code_of("left_ventricle.safetensors"), ExitCode::environment);
   EXPECT_FALSE(std::filesystem::exists(folder.file("out")));
   options = good;
   options.output = folder.file("a.avi");

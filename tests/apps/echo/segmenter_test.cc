@@ -60,6 +60,24 @@ TEST(Segmenter, ComesBackFromItsFile) {
   EXPECT_TRUE(equal(loaded.masks(frames(1)), segmenter.masks(frames(1))));
 }
 
+// What `export --dtype f16` writes is computed in f32.
+TEST(Segmenter, TakesHalfTypes) {
+  manual_seed(4);
+  const Segmenter segmenter = make_segmenter("unet_small", {1, 2, 3}, {4, 5, 6});
+  const State whole = segmenter.state();
+  State state;
+  for (const auto& [name, value] : whole.values()) state.set(name, value);
+  for (const auto& [name, tensor] : segmenter.net->state_dict())
+    state.set(name, is_floating(tensor.dtype()) ? tensor.to(f16) : tensor);
+  const Segmenter half = segmenter_of(state, "half");
+  const NamedTensors ours = segmenter.net->state_dict(), theirs = half.net->state_dict();
+  for (size_t i = 0; i < ours.size(); ++i) {
+    ASSERT_EQ(theirs[i].second.dtype(), ours[i].second.dtype()) << ours[i].first;
+    if (!is_floating(ours[i].second.dtype())) continue;
+    EXPECT_TRUE(equal(theirs[i].second, ours[i].second.to(f16).to(f32))) << ours[i].first;
+  }
+}
+
 TEST(Failure, KeepsTheCodeThatWasNearest) {
   const auto code_of = [](const auto& run) {
     try {

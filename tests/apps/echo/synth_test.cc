@@ -205,6 +205,27 @@ TEST(Synth, MasksLieInTheSectorAndShrink) {
   }
 }
 
+// Drawn masks reach beyond their tracings, which takes something off ejection fractions.
+TEST(Synth, MasksHaveTheEjectionFractionOfTheirTracings) {
+  double whole = 0, within = 0;
+  constexpr int64_t kVideos = 60;
+  for (int64_t number = 0; number < kVideos; ++number) {
+    const SyntheticVideo video = synthetic_video(6, number, 14, 10, false);
+    const auto error = [&](double border) {
+      const auto volume = [&](const Tracing& tracing) {
+        return measure_disks(mask_of(tracing), border).volume;
+      };
+      return ejection_fraction(volume(video.diastole_tracing), volume(video.systole_tracing)) -
+             video.ejection_fraction;
+    };
+    whole += error(0) / static_cast<double>(kVideos);
+    within += error(kTraceBorder) / static_cast<double>(kVideos);
+  }
+  RecordProperty("difference", std::to_string(whole) + " " + std::to_string(within));
+  EXPECT_LT(whole, -0.5);
+  EXPECT_NEAR(within, 0, 0.25);
+}
+
 // The blood is darker than what surrounds it, in both traced frames.
 TEST(Synth, ShowsTheVentricle) {
   int darker = 0;
