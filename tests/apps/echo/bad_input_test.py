@@ -25,7 +25,7 @@ import bad_flags
 
 PAGE = "docs/echo_errors.md"
 INPUTS = 90  # numbers of the table
-HEARTBEAT = re.compile(r".* \d+% \d+/\d+( |$)")  # how far a program is that has said nothing for 30 s
+HEARTBEAT = re.compile(r".* \d+% +\d+/\d+( |$)")  # how far a program is that has said nothing for 30 s
 FORBIDDEN = ("terminate called", "Sanitizer", "Segmentation", "Traceback", "core dumped", "runtime error:", "libgomp", "filesystem error", "got Success")
 
 
