@@ -283,13 +283,13 @@ class Check {
 
 }  // namespace
 
-GradcheckResult gradcheck(const DifferentiableFunction& function, const Tensors& inputs,
+GradcheckResult gradcheck(const DifferentiableFunction& function, const List<Tensor>& inputs,
                           const GradcheckOptions& options) {
   return {Check(function, inputs, options).run()};
 }
 
-GradcheckResult gradgradcheck(const DifferentiableFunction& function, const Tensors& inputs,
-                              const GradcheckOptions& options, const Tensors& grad_outputs) {
+GradcheckResult gradgradcheck(const DifferentiableFunction& function, const List<Tensor>& inputs,
+                              const GradcheckOptions& options, const List<Tensor>& grad_outputs) {
   Tensors all = inputs;
   std::vector<size_t> outputs_used;
   {

@@ -60,7 +60,7 @@ TEST(Clip, ByNorm) {
   EXPECT_EQ(small.grad().to_vector<double>(), (std::vector{3.0, -4.0}));
   const Tensor bad = with_gradient({kInfinity, 1});
   EXPECT_EQ(error_of([&] { clip_grad_norm_({bad}, 1, 2, true); }),
-            "get_total_norm: the norm must be finite, got inf");
+            "clip_grad_norm_: the norm must be finite, got inf");
   clip_grad_norm_({bad}, 1);
   EXPECT_TRUE(std::isnan(bad.grad().to_vector<double>()[0]));  // inf * 0
   EXPECT_EQ(bad.grad().to_vector<double>()[1], 0);
