@@ -15,7 +15,7 @@ RULES = [
     (r"\b__shared__\b", "shared memory is declared with AORTA_SHARED", (SEAM,)),
     (r"^\s*#\s*(?:el)?if.*(?:AORTA_SHARED|EMULAT|__CUDACC__|__CUDA_ARCH__)", "no code asks which device it is for",
      (SEAM,)),
-    (r"\b__launch_bounds__\((?!kThreads\))", "a kernel has __launch_bounds__(kThreads), as launch() says", ()),
+    (r"\b__launch_bounds__\((?!kThreads(?:, 1)?\))", "a kernel has __launch_bounds__(kThreads), as launch() says", ()),
 ]
 
 
