@@ -539,7 +539,8 @@ int complain_of_memory() {
 
 int run_command_line(int argc, char** argv) try {
   with_code(ExitCode::environment, [&] { init(argc, argv); });
-  end_on_interrupts();  // behind init(), whose helper process Ctrl-C reaches too
+  // Behind init(), whose helper process Ctrl-C reaches too. Of several processes one says it.
+  if (is_first_rank()) end_on_interrupts();
   CLI::App app(kDescription, "aorta-echo");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("aorta-echo ") + version(), "print the version");

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <sstream>
 
@@ -117,6 +118,7 @@ int end_ranks(int code, const std::string& text) {
     complain(text);
     return code;
   }
+  signal(SIGTERM, SIG_IGN);  // mpirun ends who is slower than the first, which has said why
   // What all find wrong, the first rank says. A reason that begins so is this rank's: a backward
   // pass that fails ends the group itself.
   const std::string self = "rank " + std::to_string(group->rank()) + ": ";
