@@ -66,7 +66,7 @@ def said_by_us(text):
 def alive(sessions):
     """Pids of the processes of these sessions."""
     found = []
-    for name in os.listdir("/proc"):
+    for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/stat" % name, encoding="ascii", errors="replace") as stat:
                 state, _, _, session = stat.read().rpartition(")")[2].split()[:4]
@@ -88,7 +88,7 @@ def left():
 def pids(process):
     """By rank the processes of Open MPI's mpirun; not what they have started."""
     found = {}
-    for pid in alive({process.pid}):
+    for pid in alive({os.getsid(process.pid)}):
         try:
             with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as stat:
                 if int(stat.read().rpartition(")")[2].split()[1]) != process.pid:

@@ -158,7 +158,7 @@ class Case:
     def ranks(self, started):
         """The pids by rank, after an epoch."""
         self.wait_for(started, "epoch ")
-        return sorted(self.descendants(started.pid, 1))
+        return [pid for _, pid in sorted(mpirun.pids(started).items())]
 
     # Other processes.
     @staticmethod
