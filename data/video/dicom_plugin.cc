@@ -34,6 +34,9 @@ void put(const char* text, char* error, size_t error_size) {
   if (error_size == 0) return;
   std::strncpy(error, text, error_size - 1);
   error[error_size - 1] = '\0';
+  // A file's text may be any bytes.
+  std::replace_if(
+      error, error + std::strlen(error), [](char c) { return c < ' ' || c > '~'; }, '?');
 }
 
 // Nothing that is thrown may pass the border of the library.

@@ -248,6 +248,8 @@ TEST(Dicom, SaysWhatItCantRead) {
     write_dicom(path, samples, spec);
     return error_of([&] { VideoReader{path}; });
   };
+  const std::string text = problem({.colours = "R\x01\xff"}, pictures(1));
+  EXPECT_TRUE(text.ends_with(", got \"R??\"")) << text;  // on a terminal nothing is hidden
   EXPECT_EQ(problem({.colours = "HSV"}, pictures(1)),
             path +
                 ": DICOM file must be readable, got PhotometricInterpretation must be MONOCHROME1, "
