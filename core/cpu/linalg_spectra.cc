@@ -1,3 +1,5 @@
+// Singular values (small matrices by Jacobi's rotations) and eigenvalues. f32 is computed in f64:
+// a second copy of these templates would double the time to compile, which is a minute.
 #include <aorta/core/cpu/linalg.h>
 
 #include <Eigen/Eigenvalues>
@@ -17,12 +19,14 @@ void svd(const SvdArgs& args) {
                     part(args.vh_rows, args.n, Eigen::ComputeFullV, Eigen::ComputeThinV));
   in_dtype(args, [&]<class T>(T) {
     each<T>(args, [&](const In<T>& a, int64_t i) {
-      const Eigen::BDCSVD<Columns<T>> solver(a, what);  // small ones by Jacobi's rotations
+      const Eigen::BDCSVD<Columns<double>> solver(a.template cast<double>(), what);
       if (solver.info() != Eigen::Success) return false;
-      matrix_of<T>(args.s, i, std::min(args.m, args.n), 1) = solver.singularValues();
+      matrix_of<T>(args.s, i, std::min(args.m, args.n), 1) =
+          solver.singularValues().template cast<T>();
       if (!args.u) return true;
-      matrix_of<T>(args.u, i, args.m, args.u_columns) = solver.matrixU();
-      matrix_of<T>(args.vh, i, args.vh_rows, args.n) = solver.matrixV().transpose();
+      matrix_of<T>(args.u, i, args.m, args.u_columns) = solver.matrixU().template cast<T>();
+      matrix_of<T>(args.vh, i, args.vh_rows, args.n) =
+          solver.matrixV().transpose().template cast<T>();
       return true;
     });
   });
@@ -31,10 +35,10 @@ void svd(const SvdArgs& args) {
 void eigh(const TwoFactorsArgs& args) {
   in_dtype(args, [&]<class T>(T) {
     each<T>(args, [&](const In<T>& a, int64_t i) {
-      const Eigen::SelfAdjointEigenSolver<Columns<T>> solver(a);
+      const Eigen::SelfAdjointEigenSolver<Columns<double>> solver(a.template cast<double>());
       if (solver.info() != Eigen::Success) return false;
-      matrix_of<T>(args.first, i, args.n, 1) = solver.eigenvalues();
-      matrix_of<T>(args.second, i, args.n, args.n) = solver.eigenvectors();
+      matrix_of<T>(args.first, i, args.n, 1) = solver.eigenvalues().template cast<T>();
+      matrix_of<T>(args.second, i, args.n, args.n) = solver.eigenvectors().template cast<T>();
       return true;
     });
   });
