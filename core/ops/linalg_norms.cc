@@ -113,8 +113,9 @@ Tensor multi_dot(const std::vector<Tensor>& tensors) {
   for (size_t i = 0; i < chain.size(); ++i) {
     check(chain[i].dim() == 2, "multi_dot", "the tensors between must be matrices",
           tensors[i].shape(), " at ", i);
-    check(i == 0 || chain[i - 1].size(1) == chain[i].size(0), "multi_dot",
-          "the inner sizes must match", chain[i - 1].shape(), " and ", chain[i].shape());
+    if (i == 0) continue;
+    check(chain[i - 1].size(1) == chain[i].size(0), "multi_dot", "the inner sizes must match",
+          chain[i - 1].shape(), " and ", chain[i].shape());
   }
   Tensor product = Chain(chain).product(0, chain.size() - 1);
   if (column) product = squeeze(product, 1);

@@ -118,6 +118,8 @@ TEST(Linalg, PivotsAreLapacks) {
   const auto [factors, pivots] = lu_factor(tensor({{1, 2, 3}, {4, 5, 6}, {7, 8, 10}}, kDouble));
   EXPECT_EQ(pivots.dtype(), i32);
   EXPECT_EQ(pivots.to_vector<int32_t>(), (std::vector<int32_t>{3, 3, 3}));
+  EXPECT_EQ(kernel::permutation_of(pivots, 3, f64).to_vector<double>(),
+            (std::vector<double>{0, 1, 0, 0, 0, 1, 1, 0, 0}));
   EXPECT_DOUBLE_EQ(factors.at<double>({0, 0}), 7);
   const auto [P, L, U] = lu(zeros({2, 3}, kDouble));  // a singular one has factors
   EXPECT_EQ(distance(P, eye(2, kDouble)), 0);
