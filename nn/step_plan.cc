@@ -76,20 +76,21 @@ std::string StepPlan::table(const MachineSpeed& speed) const {
   });
   size_t width = 4;
   for (const PlannedOp& op : sorted) width = std::max(width, op.name.size());
-  std::string text = fmt::format("{:<{}}  {:>6}  {:>9}  {:>9}  {:>9}  {:>6}  shapes\n", "name", width,
-                                 "calls", "GMAC", "MB", "floor ms", "share");
+  std::string text = fmt::format("{:<{}}  {:>6}  {:>9}  {:>9}  {:>9}  {:>6}  shapes\n", "name",
+                                 width, "calls", "GMAC", "MB", "floor ms", "share");
   for (const PlannedOp& op : sorted) {
     const double seconds = floor_of(op, speed);
-    text += fmt::format("{:<{}}  {:>6}  {:>9.3f}  {:>9.2f}  {:>9.3f}  {:>5.1f}%  {}\n", op.name, width,
-                        op.calls, 1e-9 * static_cast<double>(op.multiply_adds),
+    text += fmt::format("{:<{}}  {:>6}  {:>9.3f}  {:>9.2f}  {:>9.3f}  {:>5.1f}%  {}\n", op.name,
+                        width, op.calls, 1e-9 * static_cast<double>(op.multiply_adds),
                         1e-6 * static_cast<double>(op.bytes), 1e3 * seconds,
                         100 * seconds / std::max(whole, 1e-300), op.shapes);
   }
-  return text + fmt::format("{:.3f} GMAC, {:.2f} MB moved, {:.2f} MB at most at once, floor {:.3f} ms "
-                            "at {:.1f} GMAC/s and {:.1f} GB/s\n",
-                            1e-9 * static_cast<double>(multiply_adds()),
-                            1e-6 * static_cast<double>(bytes()), 1e-6 * static_cast<double>(peak_bytes),
-                            1e3 * whole, 1e-9 * speed.multiply_adds, 1e-9 * speed.bytes);
+  return text + fmt::format(
+                    "{:.3f} GMAC, {:.2f} MB moved, {:.2f} MB at most at once, floor {:.3f} ms "
+                    "at {:.1f} GMAC/s and {:.1f} GB/s\n",
+                    1e-9 * static_cast<double>(multiply_adds()),
+                    1e-6 * static_cast<double>(bytes()), 1e-6 * static_cast<double>(peak_bytes),
+                    1e3 * whole, 1e-9 * speed.multiply_adds, 1e-9 * speed.bytes);
 }
 
 StepPlan plan_step(const std::function<void()>& step) {

@@ -13,8 +13,8 @@ struct MachineSpeed {
   double multiply_adds = 0;  // of a product of matrices
   double bytes = 0;          // read and written by a copy
 };
-/// Products of two 1024 x 1024 matrices of `dtype` and copies of 64 MiB with this thread's number of
-/// threads, the best of several: a tenth of a second of each.
+/// Products of two 1024 x 1024 matrices of `dtype` and copies of 64 MiB with this thread's number
+/// of threads, the best of several: a tenth of a second of each.
 MachineSpeed measure_machine(DType dtype = DType::f32);
 
 /// What a step does with inputs of certain shapes, in all its calls of one op.
@@ -41,7 +41,8 @@ struct StepPlan {
   std::string table(const MachineSpeed& speed) const;
 };
 
-/// Runs `step` on tensors of the meta device, where nothing is computed, and tells what it would do:
+/// Runs `step` on tensors of the meta device, where nothing is computed, and tells what it would
+/// do:
 ///
 ///     net.to("meta");
 ///     StepPlan plan = nn::plan_step([&] {

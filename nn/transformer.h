@@ -26,6 +26,7 @@ struct DecoderLayerCache {
   AttentionCache target, memory;
 };
 
+/// The same as of an encoder's layer.
 using TransformerDecoderLayerOptions = TransformerEncoderLayerOptions;
 
 /// Self-attention of the target, attention of the target to the memory (the encoder's output), and

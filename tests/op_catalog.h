@@ -60,8 +60,8 @@ enum class Derivative {
 struct Row {
   /// The name of the op's table row (kernel::OpRow), or of the public function where it has none.
   std::string op;
-  /// Some calls read values on the host, or the shapes of their results hang on them: on meta they say
-  /// that there are none.
+  /// Some calls read values on the host, or the shapes of their results hang on them: on meta they
+  /// say that there are none.
   bool needs_values = false;
   Tolerance tolerance = {};
   std::vector<Call> calls = {};

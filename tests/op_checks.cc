@@ -291,7 +291,8 @@ void check_planned(const Row& row) {
     if (inputs.empty()) return;
     const auto on_meta = [&] {
       Tensors moved;
-      for (const Tensor& input : inputs) moved.push_back(input.defined() ? input.to("meta") : input);
+      for (const Tensor& input : inputs)
+        moved.push_back(input.defined() ? input.to("meta") : input);
       return moved;
     };
     const GeneratorState before = default_generator().state();

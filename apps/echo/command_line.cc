@@ -549,7 +549,7 @@ int run_command_line(int argc, char** argv) try {
   const std::vector<Command> commands = {
       train_command(app),  video_command(app),   evaluate_command(app), segment_command(app),
       synth_command(app),  compare_command(app), data_command(app),     doctor_command(app),
-      export_command(app), import_command(app),  beats_command(app),   ranks_command(app)};
+      export_command(app), import_command(app),  beats_command(app),    ranks_command(app)};
   refuse_empty_values(app);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   for (std::string& argument : arguments) argument = with_known_letters(argument);

@@ -69,8 +69,8 @@ struct SegmentOptions {
   std::vector<std::string> videos = {};
   /// The folder for NAME_segmented.avi and, where OpenCV is, .mp4, which browsers play;
   /// size/NAME.csv (frame,area,is_diastole,is_systole,volume,volume_ml, the last where a pixel's
-  /// size is known), size/NAME.svg and ef/NAME.csv (beat,diastole,systole,ef,low,high; the last row,
-  /// "all", is the video's); made where it isn't there.
+  /// size is known), size/NAME.svg and ef/NAME.csv (beat,diastole,systole,ef,low,high; the last
+  /// row, "all", is the video's); made where it isn't there.
   std::string output = "segmented";
   std::string device = "auto";
   int64_t batch_size = 20;

@@ -82,7 +82,8 @@ void prod_gradient(Tensor& output, const Tensor& input, const Dims& dims, bool k
            const Tensor gradient = with_dims(g.output(), dims, keepdim);
            if (factors.dim() == 0) {
              g.input() = gradient;
-           } else if (factors.numel() == 0 || (!factors.is_meta() && all(factors.detach()).item<bool>())) {
+           } else if (factors.numel() == 0 ||
+                      (!factors.is_meta() && all(factors.detach()).item<bool>())) {
              g.input() = gradient * with_dims(g.saved(y), dims, keepdim) / factors;
            } else {
              const AsLast last(factors.shape(), dims);

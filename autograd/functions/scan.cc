@@ -34,7 +34,8 @@ void cumprod_gradient(Tensor& output, const Tensor& input, int dim) {
   record("cumprod", output, {&input},
          [dim, x = Saved(input, 0), y = Saved::output(output)](Gradients& g) {
            const Tensor factors = g.saved(x), products = g.saved(y);
-           const bool zeros = factors.numel() > 0 && (factors.is_meta() || !all(factors.detach()).item<bool>());
+           const bool zeros =
+               factors.numel() > 0 && (factors.is_meta() || !all(factors.detach()).item<bool>());
            g.input() = zeros && factors.dim() > 0
                            ? cumprod_backward_with_zeros(g.output(), factors, products, dim)
                        : factors.dim() == 0 ? g.output()

@@ -18,9 +18,8 @@ template <class... Args>
 inline constexpr void (*kMetaKernel<void (*)(Args...)>)(Args...) = [](Args...) {};
 /// The first bad value's place, or -1.
 template <class... Args>
-inline constexpr int64_t (*kMetaKernel<int64_t (*)(Args...)>)(Args...) = [](Args...) {
-  return int64_t{-1};
-};
+inline constexpr int64_t (*kMetaKernel<int64_t (*)(Args...)>)(Args...) =
+    [](Args...) { return int64_t{-1}; };
 
 /// One row of the op table: a name, a kernel for each device type and a gradient entry. Rows are
 /// constant-initialised globals; `core/cpu`, `cuda` and `autograd` fill their column in explicit

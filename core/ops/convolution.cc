@@ -5,6 +5,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/view.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>

@@ -12,8 +12,8 @@ namespace {
 template <class F>
 Tensor generate(const char* op, int64_t count, DType dtype, const TensorOptions& options,
                 const F& value) {
-  Tensor result =
-      empty({count}, {.dtype = dtype, .device = options.device.is_meta() ? options.device : Device()});
+  Tensor result = empty(
+      {count}, {.dtype = dtype, .device = options.device.is_meta() ? options.device : Device()});
   if (result.is_meta()) return detail::with_requires_grad(result, options.requires_grad);
   visit_dtype(dtype, [&](auto type) {
     using T = decltype(type);

@@ -19,6 +19,7 @@ namespace aorta::linalg {
 /// definite.
 Tensor cholesky(const Tensor& A, bool upper = false);
 
+/// What qr() gives.
 struct QR {
   Tensor Q, R;
 };
@@ -27,6 +28,7 @@ struct QR {
 /// signs of R's diagonal are theirs. A gradient needs "reduced", or "complete" of m <= n.
 QR qr(const Tensor& A, const char* mode = "reduced");
 
+/// What svd() gives.
 struct SVD {
   Tensor U, S, Vh;
 };
@@ -37,6 +39,7 @@ SVD svd(const Tensor& A, bool full_matrices = true);
 /// S alone.
 Tensor svdvals(const Tensor& A);
 
+/// What eigh() gives.
 struct Eigh {
   Tensor eigenvalues, eigenvectors;
 };
@@ -47,12 +50,14 @@ Eigh eigh(const Tensor& A, const char* UPLO = "L");
 /// L alone.
 Tensor eigvalsh(const Tensor& A, const char* UPLO = "L");
 
+/// What lu() gives.
 struct LU {
   Tensor P, L, U;
 };
 /// A = P L U by partial pivoting: P (*, m, m) a permutation, L (*, m, k) lower triangular with
 /// ones, U (*, k, n) upper triangular. A singular A has one too.
 LU lu(const Tensor& A);
+/// What lu_factor() gives.
 struct LUFactor {
   Tensor LU, pivots;
 };
@@ -66,6 +71,7 @@ Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B);
 /// vectors (*, n); X A = B without `left`. Batches broadcast. Errors: A is singular.
 Tensor solve(const Tensor& A, const Tensor& B, bool left = true);
 
+/// Which triangle solve_triangular() reads, and on which side of X it stands.
 struct TriangularOptions {
   bool upper;
   bool left = true;            // A X = B, else X A = B
@@ -78,6 +84,7 @@ Tensor solve_triangular(const Tensor& A, const Tensor& B, const TriangularOption
 Tensor inv(const Tensor& A);
 /// The determinant (*) of A (*, n, n); its gradient exists for singular matrices too.
 Tensor det(const Tensor& A);
+/// What slogdet() gives.
 struct Slogdet {
   Tensor sign, logabsdet;
 };
@@ -94,6 +101,7 @@ Tensor pinv(const Tensor& A, const RankTolerance& tolerance = {});
 /// How many singular values count, (*) of i64.
 Tensor matrix_rank(const Tensor& A, const RankTolerance& tolerance = {});
 
+/// What lstsq() gives.
 struct Lstsq {
   Tensor solution, residuals, rank, singular_values;
 };

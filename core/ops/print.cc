@@ -154,7 +154,8 @@ std::string to_string(const Tensor& tensor) {
   std::string suffix;
   const bool usual = tensor.dtype() == DType::f32 || tensor.dtype() == DType::i64 ||
                      tensor.dtype() == DType::boolean;
-  if (tensor.is_meta() || (tensor.numel() == 0 && tensor.dim() != 1)) suffix += ", size=" + size_text(tensor.shape());
+  if (tensor.is_meta() || (tensor.numel() == 0 && tensor.dim() != 1))
+    suffix += ", size=" + size_text(tensor.shape());
   if (!usual || (tensor.numel() == 0 && tensor.dtype() != DType::f32))
     suffix += std::string(", dtype=") + name(tensor.dtype());
   if (tensor.device() != Device()) suffix += ", device=" + to_string(tensor.device());

@@ -57,8 +57,14 @@ bool is_known(const FunctionReference& reference) {
   return reference.base && reference_to(reference.function).base == reference.base;
 }
 
-void set_signals(void (*action)(int)) {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, action);
+// What ends a program is for the program, not for its copies, until one asks for it: blocked, it is
+// kept for then.
+void leave_signals_to_program(sigset_t& mask) {
+  sigemptyset(&mask);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    ::signal(number, SIG_IGN);  // a handler of the program's must not run in its copy
+    sigaddset(&mask, number);
+  }
 }
 
 // The child's half of a start: never returns.
@@ -288,10 +294,8 @@ pid_t fork_process() {
   pthread_sigmask(SIG_SETMASK, &all, &previous);
   const pid_t pid = fork();
   if (pid == 0) {
-    // A handler of the program's must not run in its copy.
-    set_signals(SIG_IGN);
+    leave_signals_to_program(previous);
     ::signal(SIGCHLD, SIG_DFL);
-    sigemptyset(&previous);
   }
   pthread_sigmask(SIG_SETMASK, &previous, nullptr);
   return pid;

@@ -42,7 +42,7 @@ StartedProcess start_process(ProcessMain main, std::string_view payload,
                              std::span<const int> descriptors, StartMethod method);
 
 /// Forks this process. Output that is still buffered is written first, in the parent. In the child
-/// returns 0.
+/// returns 0, with SIGINT, SIGTERM and SIGHUP ignored and blocked: who handles them unblocks them.
 pid_t fork_process();
 /// Ends this process at once, without destructors, after writing buffered output.
 [[noreturn]] void exit_process(int code);

@@ -75,8 +75,7 @@ std::unique_ptr<VideoReader::Backend> open_video(const std::string& path) {
 
 }  // namespace
 
-VideoReader::VideoReader(const Text& path, ImageMode mode)
-    : VideoReader(open_video(path), mode) {}
+VideoReader::VideoReader(const Text& path, ImageMode mode) : VideoReader(open_video(path), mode) {}
 
 VideoReader::VideoReader(std::unique_ptr<Backend> backend, ImageMode mode)
     : backend_(std::move(backend)), channels_(mode == ImageMode::gray ? 1 : 3) {

@@ -16,7 +16,13 @@ namespace {
 
 // A process of the user's is ended by the terminal and by terminate(), as programs are.
 void take_signals() {
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
+  sigset_t taken;
+  sigemptyset(&taken);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    signal(number, SIG_DFL);
+    sigaddset(&taken, number);
+  }
+  pthread_sigmask(SIG_UNBLOCK, &taken, nullptr);  // one that came before ends it now
 }
 
 void process_main(ProcessContext& context) {

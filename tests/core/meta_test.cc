@@ -4,8 +4,8 @@
 #include <aorta/core/device_backend.h>
 #include <aorta/core/dlpack.h>
 #include <aorta/core/io/load_save.h>
-#include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
@@ -53,15 +53,20 @@ TEST(Meta, HasNoValues) {
   EXPECT_EQ(error_of([&] { a.cpu(); }), "cpu: the tensor must have values, got meta to cpu");
   EXPECT_EQ(error_of([&] { a.to_vector<float>(); }),
             "to_vector: the tensor must have values, got meta to cpu");
-  EXPECT_EQ(error_of([&] { zeros({2, 3}).copy_(a); }),
+  EXPECT_EQ(error_of([&] {
+              zeros({2, 3}).copy_(a);
+            }),
             "copy_: the source must have values, got meta into cpu");
   EXPECT_EQ(error_of([&] { nonzero(a); }),
             "nonzero: what depends on values needs a tensor that has values, got meta");
   EXPECT_EQ(error_of([&] { to_dlpack(a); }), "to_dlpack: the tensor must have values, got meta");
-  EXPECT_EQ(error_of([&] { a + zeros({2, 3}); }),
+  EXPECT_EQ(error_of([&] {
+              a + zeros({2, 3});
+            }),
             "add: tensors must be on one device, got meta and cpu");
-  EXPECT_EQ(error_of([&] { save({{"a", a}}, ::testing::TempDir() + "/meta.safetensors"); })
-                .find("no error"),
+  EXPECT_EQ(error_of([&] {
+              save({{"a", a}}, ::testing::TempDir() + "/meta.safetensors");
+            }).find("no error"),
             std::string::npos);
   EXPECT_EQ(to_string(a), "tensor(..., size=(2, 3), device=meta)");
 }

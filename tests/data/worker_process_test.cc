@@ -55,6 +55,14 @@ TEST(Process, TellsHowItEnded) {
   EXPECT_FALSE(is_alive(pid));
 }
 
+TEST(Process, IsEndedBeforeItHasBegun) {
+  for (int i = 0; i < 20; ++i) {
+    Process sleeper(+[] { sleep(60); });
+    sleeper.terminate();
+    ASSERT_EQ(sleeper.join(30), std::optional<int>(-SIGTERM)) << i;
+  }
+}
+
 TEST(ProcessPool, MapsInOrder) {
   ProcessPool pool(3);
   std::vector<int64_t> inputs(100);

@@ -252,7 +252,9 @@ TEST(WorkerResources, TheRingDoesntNeedDevShm) {
   auto it = loader.begin();
   EXPECT_EQ((*it)["x"][0][7].item<int64_t>(), 0);
   ASSERT_EQ(statvfs("/dev/shm", &after), 0);
-  EXPECT_EQ(after.f_bfree, before.f_bfree);
+  // Others write there meanwhile, but not a batch's 32 MiB.
+  const auto taken = static_cast<int64_t>(before.f_bfree) - static_cast<int64_t>(after.f_bfree);
+  EXPECT_LT(taken * static_cast<int64_t>(after.f_bsize), 32 << 20);
 }
 
 TEST(WorkerProgram, NeedsNoMoreDevShmThanContainersHave) {

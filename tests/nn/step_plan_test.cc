@@ -26,14 +26,18 @@ TEST(StepPlan, CountsALinearLayer) {
   EXPECT_EQ(op.multiply_adds, 8 * 30 * 10);
   EXPECT_EQ(op.bytes, 4 * (8 * 30 + 10 * 30 + 8 * 10));
   EXPECT_EQ(plan.multiply_adds(), op.multiply_adds);
-  EXPECT_DOUBLE_EQ(plan.floor({2400.0 / 3, 1e9}), 3);   // bound by products
+  EXPECT_DOUBLE_EQ(plan.floor({2400.0 / 3, 1e9}), 3);  // bound by products
   EXPECT_DOUBLE_EQ(plan.floor({1e9, 2480.0 / 2}), 2);  // bound by bytes
 }
 
 TEST(StepPlan, LeavesOutProductsWithPadding) {
   for (const auto& [size, kernel, stride, padding, dilation] :
-       std::vector<std::array<int64_t, 5>>{{14, 3, 1, 36, 36}, {9, 5, 2, 2, 1}, {7, 3, 3, 1, 2},
-                                           {5, 2, 1, 0, 3},    {4, 4, 1, 3, 1}, {1, 3, 2, 1, 1}}) {
+       std::vector<std::array<int64_t, 5>>{{14, 3, 1, 36, 36},
+                                           {9, 5, 2, 2, 1},
+                                           {7, 3, 3, 1, 2},
+                                           {5, 2, 1, 0, 3},
+                                           {4, 4, 1, 3, 1},
+                                           {1, 3, 2, 1, 1}}) {
     const int64_t outputs = (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
     int64_t meetings = 0;
     for (int64_t o = 0; o < outputs; ++o) {
@@ -74,10 +78,15 @@ int64_t peak_of(Device device, const std::function<AnyModule()>& make, const Ten
 }
 
 TEST(StepPlan, PeakIsTheOneThatARunHas) {
-  const auto layer = [] { return AnyModule(TransformerEncoderLayer(64, 4, {.batch_first = true})); };
+  const auto layer = [] {
+    return AnyModule(TransformerEncoderLayer(64, 4, {.batch_first = true}));
+  };
   const std::pair<std::function<AnyModule()>, Tensor> networks[] = {
       {[] { return models::make("unet_small", {}); }, randn({4, 3, 64, 64})},
-      {[] { return AnyModule(models::MLP({784, 1024, 1024, 10})); }, randn({4096, 784})},
+      {[] {
+         return AnyModule(models::MLP({784, 1024, 1024, 10}));
+       },
+       randn({4096, 784})},
       {layer, randn({64, 100, 64})}};
   for (const auto& [make, x] : networks) {
     const double planned = static_cast<double>(peak_of("meta", make, x));
@@ -89,12 +98,13 @@ TEST(StepPlan, PeakIsTheOneThatARunHas) {
 TEST(StepPlan, TableNamesEachOp) {
   const Tensor x = empty({64, 256}, {.device = "meta"}), w = empty({256, 256}, {.device = "meta"});
   const StepPlan plan = plan_step([&] { relu(matmul(x, w)); });
-  EXPECT_EQ(plan.table({1e9, 1e9}),
-            "name     calls       GMAC         MB   floor ms   share  shapes\n"
-            "matmul       1      0.004       0.39      4.194   97.0%  [64,256], [256,256]\n"
-            "relu         1      0.000       0.13      0.131    3.0%  [64,256]\n"
-            "0.004 GMAC, 0.52 MB moved, 0.46 MB at most at once, floor 4.325 ms at 1.0 GMAC/s and 1.0 "
-            "GB/s\n");
+  EXPECT_EQ(
+      plan.table({1e9, 1e9}),
+      "name     calls       GMAC         MB   floor ms   share  shapes\n"
+      "matmul       1      0.004       0.39      4.194   97.0%  [64,256], [256,256]\n"
+      "relu         1      0.000       0.13      0.131    3.0%  [64,256]\n"
+      "0.004 GMAC, 0.52 MB moved, 0.46 MB at most at once, floor 4.325 ms at 1.0 GMAC/s and 1.0 "
+      "GB/s\n");
 }
 
 TEST(StepPlan, MeasuresTheMachine) {
@@ -104,7 +114,8 @@ TEST(StepPlan, MeasuresTheMachine) {
 }
 
 TEST(StepPlan, RefusesWhatItCantPlan) {
-  EXPECT_EQ(error_of([] { plan_step({}); }), "plan_step: the step must be a function, got an empty one");
+  EXPECT_EQ(error_of([] { plan_step({}); }),
+            "plan_step: the step must be a function, got an empty one");
   EXPECT_EQ(error_of([] { plan_step([] {}); }), "plan_step: the step must run ops, got none");
   EXPECT_EQ(error_of([] { measure_machine(DType::i64); }),
             "measure_machine: dtype must be floating, got i64");
