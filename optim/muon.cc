@@ -48,9 +48,9 @@ void MuonOptions::check() const {
       io::quote(function));
 }
 
-Muon::Muon(std::vector<Tensor> parameters, const MuonOptions& options)
+Muon::Muon(List<Tensor> parameters, const MuonOptions& options)
     : Muon(std::vector<Group>{{std::move(parameters), options}}, options) {}
-Muon::Muon(std::vector<Group> groups, const MuonOptions& options)
+Muon::Muon(List<Group> groups, const MuonOptions& options)
     : CustomOptimizer(std::move(groups), options) {
   for (size_t g = 0; g < group_count(); ++g) Muon::check_options(g);
 }

@@ -40,8 +40,8 @@ struct MuonOptions {
 class Muon : public CustomOptimizer<MuonOptions> {
  public:
   using CustomOptimizer::CustomOptimizer;
-  explicit Muon(std::vector<Tensor> parameters, const MuonOptions& options = {});
-  explicit Muon(std::vector<Group> groups, const MuonOptions& options = {});
+  explicit Muon(List<Tensor> parameters, const MuonOptions& options = {});
+  explicit Muon(List<Group> groups, const MuonOptions& options = {});
 
  protected:
   void update(Slot& slot, const MuonOptions& options) override;

@@ -57,7 +57,7 @@ std::string with_position(const std::string& name, const std::function<int64_t(i
 
 }  // namespace
 
-ZeroRedundancyOptimizer::ZeroRedundancyOptimizer(std::vector<Tensor> parameters,
+ZeroRedundancyOptimizer::ZeroRedundancyOptimizer(List<Tensor> parameters,
                                                  Communicator& group, const Make& make)
     : parameters_(std::move(parameters)), group_(group) {
   check(parameters_.size() >= static_cast<size_t>(group.size()), "ZeroRedundancyOptimizer",

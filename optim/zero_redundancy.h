@@ -27,7 +27,7 @@ class ZeroRedundancyOptimizer {
   using Make = std::function<std::unique_ptr<Optimizer>(const std::vector<Tensor>& parameters)>;
 
   /// `make` gives an optimizer with one group. Throws where there are fewer parameters than ranks.
-  ZeroRedundancyOptimizer(std::vector<Tensor> parameters, Communicator& group, const Make& make);
+  ZeroRedundancyOptimizer(List<Tensor> parameters, Communicator& group, const Make& make);
 
   /// That of this rank's parameters: its learning rate is what a schedule moves, on each rank.
   Optimizer& own() { return *own_; }

@@ -102,7 +102,7 @@ struct Chain {
 
 }  // namespace
 
-Tensor multi_dot(const std::vector<Tensor>& tensors) {
+Tensor multi_dot(const List<Tensor>& tensors) {
   check(tensors.size() >= 2, "multi_dot", "there must be two tensors or more", tensors.size());
   check_defined("multi_dot", "tensors", tensors);
   const CalledOp called("multi_dot");

@@ -475,7 +475,7 @@ void add_linalg(std::vector<Target>& targets) {
               }),
           of(
               "cond", +[](const T& a, int64_t which) { return cond(a, order_of(which)); }),
-          of<T, const Tensors&>("multi_dot", multi_dot),
+          of<T, const List<T>&>("multi_dot", multi_dot),
           of<T, const T&, const T&, int64_t>("vecdot", vecdot),
           of<T, const T&, const T&, int64_t>("cross", cross),
           of<T, const T&, Place>("vander", vander),
