@@ -89,10 +89,10 @@ struct MatrixBatch {
   explicit MatrixBatch(const Tensor& A)
       : a(A.detach().contiguous()),
         count(batch_of(A).numel()),
-        states(static_cast<size_t>(count), MatrixState::fine) {}
+        states(static_cast<size_t>(a.numel() == 0 ? 0 : count), MatrixState::fine) {}
   Tensor a;
   int64_t count;
-  std::vector<MatrixState> states;
+  std::vector<MatrixState> states;  // none of matrices without elements, which no kernel gets
 
   DecompositionArgs args() {
     return {a.dtype(), count, a.size(-2), a.size(-1), a.data(), states.data()};
@@ -128,6 +128,7 @@ Tensor counting(const Tensor& S, const Tensor& A, const RankTolerance& tolerance
 SVD run_svd(const char* op, const Tensor& A, bool full_matrices, bool values_alone) {
   const ProfilerRange range("svd", {&A});
   const auto kernel = svd_op.kernel(A.device());
+  const CalledOp called(op);
   MatrixBatch batch(A);
   const int64_t m = A.size(-2), n = A.size(-1), k = std::min(m, n);
   const int64_t u_columns = full_matrices ? m : k, vh_rows = full_matrices ? n : k;
@@ -151,6 +152,7 @@ SVD run_svd(const char* op, const Tensor& A, bool full_matrices, bool values_alo
 LUFactor run_lu(const char* op, const Tensor& A) {
   const ProfilerRange range("lu_factor", {&A});
   const auto kernel = lu_factor_op.kernel(A.device());
+  const CalledOp called(op);
   MatrixBatch batch(A);
   const int64_t m = A.size(-2), n = A.size(-1);
   LUFactor result{batch.output({m, n}), empty(with_sizes(batch_of(A), {std::min(m, n)}),
@@ -211,6 +213,7 @@ Operands broadcast_operands(const char* op, const Tensor& A, const Tensor& B) {
 Tensor run_solve(const char* op, SolveKernel kernel, const Operands& o,
                  const TriangularOptions* triangular) {
   const ProfilerRange range(op, {&o.A, &o.B});
+  const CalledOp called(op);
   MatrixBatch batch(o.A);
   const Tensor b = o.B.detach().contiguous();
   const int64_t n = b.size(-2), c = b.size(-1);
@@ -235,6 +238,7 @@ Tensor cholesky(const Tensor& A, bool upper) {
   if (upper) return transposed(cholesky(transposed(A)));
   const ProfilerRange range("cholesky", {&A});
   const auto kernel = cholesky_op.kernel(A.device());
+  const CalledOp called("cholesky");
   MatrixBatch batch(A);
   Tensor L = batch.output({A.size(-1), A.size(-1)});
   if (L.numel() > 0) kernel({batch.args(), L.data(), nullptr});
@@ -247,13 +251,14 @@ QR qr(const Tensor& A, const char* mode) {
   check_matrices("qr", A, false);
   const std::string_view name(mode);
   check(name == "reduced" || name == "complete" || name == "r", "qr",
-        "mode must be reduced, complete or r", mode);
+        "mode must be reduced, complete or r", "\"", mode, "\"");
   if (is_half(A.dtype())) {
     const QR wide = qr(A.to(DType::f32), mode);
     return {wide.Q.defined() ? wide.Q.to(A.dtype()) : Tensor(), wide.R.to(A.dtype())};
   }
   const ProfilerRange range("qr", {&A});
   const auto kernel = qr_op.kernel(A.device());
+  const CalledOp called("qr");
   MatrixBatch batch(A);
   const int64_t m = A.size(-2), n = A.size(-1), q = name == "complete" ? m : std::min(m, n);
   QR result{batch.output({m, q}), batch.output({q, n})};
@@ -282,7 +287,7 @@ Tensor svdvals(const Tensor& A) {
 Eigh eigh(const Tensor& A, const char* UPLO) {
   check_matrices("eigh", A, true);
   const std::string_view triangle(UPLO);
-  check(triangle == "L" || triangle == "U", "eigh", "UPLO must be L or U", UPLO);
+  check(triangle == "L" || triangle == "U", "eigh", "UPLO must be L or U", "\"", UPLO, "\"");
   if (is_half(A.dtype())) {
     const Eigh wide = eigh(A.to(DType::f32), UPLO);
     return {wide.eigenvalues.to(A.dtype()), wide.eigenvectors.to(A.dtype())};
@@ -290,6 +295,7 @@ Eigh eigh(const Tensor& A, const char* UPLO) {
   if (triangle == "U") return eigh(transposed(A));
   const ProfilerRange range("eigh", {&A});
   const auto kernel = eigh_op.kernel(A.device());
+  const CalledOp called("eigh");
   MatrixBatch batch(A);
   const int64_t n = A.size(-1);
   Eigh result{batch.output({n}), batch.output({n, n})};
@@ -400,6 +406,8 @@ Slogdet slogdet(const Tensor& A) {
 Tensor pinv(const Tensor& A, const RankTolerance& tolerance) {
   check_matrices("pinv", A, false);
   if (is_half(A.dtype())) return pinv(A.to(DType::f32), tolerance).to(A.dtype());
+  svd_op.kernel(A.device());
+  const CalledOp called("pinv");
   const Autocast off(DType::f32);  // its products are a part of it
   const SVD parts = run_svd("pinv", A.detach(), false, false);
   const Tensor inverses = where(counting(parts.S, A, tolerance), reciprocal(parts.S), 0);
@@ -438,6 +446,7 @@ Tensor matrix_exp(const Tensor& A) {
   if (is_half(A.dtype())) return matrix_exp(A.to(DType::f32)).to(A.dtype());
   const ProfilerRange range("matrix_exp", {&A});
   const auto kernel = matrix_exp_op.kernel(A.device());
+  const CalledOp called("matrix_exp");
   MatrixBatch batch(A);
   Tensor result = batch.output({A.size(-1), A.size(-1)});
   if (A.numel() > 0) kernel({batch.args(), result.data(), nullptr});

@@ -29,8 +29,8 @@ Tensor norm_of_last(const Tensor& A, const MatrixOrder& ord) {
   if (ord.name()) {
     const std::string_view name(ord.name());
     if (name == "fro") return aorta::norm(A, 2, {-2, -1});
-    check(name == "nuc", "matrix_norm", "ord must be fro, nuc, 1, -1, 2, -2, inf or -inf",
-          ord.name());
+    check(name == "nuc", "matrix_norm", "ord must be fro, nuc, 1, -1, 2, -2, inf or -inf", "\"",
+          ord.name(), "\"");
     return sum(svdvals(A), {-1});
   }
   const double size = std::fabs(ord.order());

@@ -13,8 +13,11 @@ namespace {
 constexpr Tolerance kDecomposed{.sums = 32, .zero_signs = false};
 
 Tensor turned(const Tensor& x) { return transpose(x, -2, -1); }
-// Undefined where x is, for the op to find.
-Tensor symmetric(const Tensor& x) { return x.defined() ? x + turned(x) : x; }
+// What has no sum with its transpose is for the op to find.
+Tensor symmetric(const Tensor& x) {
+  if (!x.defined() || x.dim() < 2 || x.size(-1) != x.size(-2)) return x;
+  return x + turned(x);
+}
 
 void add_triangular(std::vector<Row>& rows) {
   rows.push_back(
@@ -116,22 +119,24 @@ void add_orthogonal(std::vector<Row>& rows) {
        .bad = {{[] {
                   linalg::qr(ones({2, 2}), "full");
                 },
-                "qr: mode must be reduced, complete or r, got full"}}});
-  rows.push_back({.op = "eigh",
-                  .tolerance = kDecomposed,
-                  .calls = {{"default",
-                             [](const Tensors& x) -> Tensors {
-                               const auto [values, vectors] = linalg::eigh(symmetric(x[0]));
-                               const Tensor cubes = (values * values * values).unsqueeze(-2);
-                               return {values, matmul(vectors * cubes, turned(vectors))};
-                             }},
-                            {"upper",
-                             [](const Tensors& x) -> Tensors {
-                               return {linalg::eigh(symmetric(x[0]), "U").eigenvalues};
-                             }}},
-                  .bad = {{[] { linalg::eigh(eye(2), "l"); }, "eigh: UPLO must be L or U, got l"}},
-                  .also = {"add", "matmul", "mul", "to"}});
+                "qr: mode must be reduced, complete or r, got \"full\""}}});
+  rows.push_back(
+      {.op = "eigh",
+       .tolerance = kDecomposed,
+       .calls = {{"default",
+                  [](const Tensors& x) -> Tensors {
+                    const auto [values, vectors] = linalg::eigh(symmetric(x[0]));
+                    const Tensor cubes = (values * values * values).unsqueeze(-2);
+                    return {values, matmul(vectors * cubes, turned(vectors))};
+                  }},
+                 {"upper",
+                  [](const Tensors& x) -> Tensors {
+                    return {linalg::eigh(symmetric(x[0]), "U").eigenvalues};
+                  }}},
+       .bad = {{[] { linalg::eigh(eye(2), "l"); }, "eigh: UPLO must be L or U, got \"l\""}},
+       .also = {"add", "matmul", "mul", "to"}});
   const auto polar = [](const linalg::SVD& parts) -> Tensors {
+    if (parts.U.size(-1) != parts.Vh.size(-2)) return {parts.S};  // full ones that aren't square
     return {parts.S, matmul(parts.U, parts.Vh)};
   };
   static const auto polar_of = polar;
