@@ -90,8 +90,10 @@ class Examples(unittest.TestCase):
             self.assertIn(op, [line.split()[0] for line in ops])
         products, moved, peak, floor = (float(n) for n in re.findall(r"[\d.]+(?= (?:GMAC,|MB|ms))", total))
         self.assertAlmostEqual(sum(float(line.split()[2]) for line in ops), products, delta=0.02)
-        # 0.149 GMAC forward for an image of 64x64 (torchvision's 1.81 for 224x224, by the area), three times that in all.
-        self.assertAlmostEqual(products, 2 * 3 * 1.81 * (64 / 224) ** 2, delta=0.15 * products)
+        # For an image of 64x64 torchvision's count is 0.149 GMAC forward and three times that in all; of a 2x2 map's
+        # products with 3x3 five of nine are with padding, and the image needs no gradient.
+        self.assertLess(products, 2 * 3 * 0.149)
+        self.assertGreater(products, 0.7 * 2 * 3 * 0.149)
         # Parameters, gradients and momentum: 3 x 11.7 million x 4 bytes, and what the backward pass needs.
         self.assertGreater(peak, 140)
         self.assertLess(peak, 200)
