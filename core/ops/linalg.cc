@@ -35,11 +35,12 @@ constinit Op<NoKernel, OneGradient> slogdet_op{"slogdet"};
 constinit Op<NoKernel, OneGradient> pinv_op{"pinv"};
 
 Tensor permutation_of(const Tensor& pivots, int64_t m, DType dtype) {
-  const Tensor swaps = pivots.cpu().contiguous();
-  const int64_t k = swaps.size(-1), count = k == 0 ? 0 : swaps.numel() / k;
-  Shape shape = swaps.shape();
+  Shape shape = pivots.shape();
   shape[shape.size() - 1] = m;
   shape.push_back(m);
+  if (pivots.is_meta()) return empty(shape, {.dtype = dtype, .device = pivots.device()});
+  const Tensor swaps = pivots.cpu().contiguous();
+  const int64_t k = swaps.size(-1), count = k == 0 ? 0 : swaps.numel() / k;
   const Tensor result = zeros(shape, {.dtype = DType::f64});
   double* place = result.data<double>();
   std::vector<int64_t> order(static_cast<size_t>(m));

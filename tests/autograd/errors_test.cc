@@ -85,7 +85,7 @@ const Mistake kMistakes[] = {
      "its "
      "values, got [2]"},
     {"FillALeaf", [] { leaf().zero_(); },
-     "fill_: a leaf that requires a gradient can't be written in place; use NoGradGuard to change "
+     "zero_: a leaf that requires a gradient can't be written in place; use NoGradGuard to change "
      "its "
      "values, got [2]"},
     {"CopyIntoALeaf", [] { leaf().copy_(ones({2})); },

@@ -23,7 +23,8 @@ import resume_test  # noqa: E402  (takes sys.argv[1])
 KILLS = int(os.environ.get("AORTA_KILLS", "3"))  # 20 for docs/parallel.md
 # Sums over a batch, cut at other places: f32's rounding, through eight steps that don't amplify it. (Those of Adam, or of a
 # learning rate 100 times this one, do.)
-BOUND, WEIGHT_BOUND = 1e-5, 1e-7
+# An overlap changes by 1e-5 where rounding takes one pixel over the threshold.
+BOUNDS, WEIGHT_BOUND = {"loss": 1e-5, "overall_dice": 1e-4}, 1e-7
 VIDEOS, BATCH, EPOCHS, LR = 16, 8, 4, 1e-7
 RECIPE = ["--model_name", "unet_small", "--optimizer", "sgd", "--lr", str(LR), "--num_epochs", str(EPOCHS), "--batch_size",
           str(BATCH), "--batch_parts", "8", "--num_workers", "0", "--augment", "--rank_timeout", "20", "--save_every", "0.0001"]
@@ -89,8 +90,8 @@ class Ranks(unittest.TestCase):
         self.assertEqual(len(found), 2 * EPOCHS)
         for i, (a, b) in enumerate(zip(found, wanted)):
             self.assertEqual(a["samples"], b["samples"])
-            for name in ("loss", "overall_dice") if i % 2 == 0 else ():
-                self.assertLess(abs(a[name] - b[name]), BOUND * max(1, abs(b[name])), (name, a, b))
+            for name, bound in BOUNDS.items() if i % 2 == 0 else ():
+                self.assertLess(abs(a[name] - b[name]), bound * max(1, abs(b[name])), (name, a, b))
         own, other = weights(run), weights(self.reference)
         self.assertEqual(set(own), set(other))
         # A video that was missed or seen twice would move them by a tenth of a step.
