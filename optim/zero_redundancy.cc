@@ -57,8 +57,8 @@ std::string with_position(const std::string& name, const std::function<int64_t(i
 
 }  // namespace
 
-ZeroRedundancyOptimizer::ZeroRedundancyOptimizer(List<Tensor> parameters,
-                                                 Communicator& group, const Make& make)
+ZeroRedundancyOptimizer::ZeroRedundancyOptimizer(List<Tensor> parameters, Communicator& group,
+                                                 const Make& make)
     : parameters_(std::move(parameters)), group_(group) {
   check(parameters_.size() >= static_cast<size_t>(group.size()), "ZeroRedundancyOptimizer",
         "there must be a parameter a rank", parameters_.size(), " for ", group.size());
