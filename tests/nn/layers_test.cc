@@ -459,7 +459,7 @@ TEST_P(Layers, RunTwiceUnderAutocast) {
     const Tensor wanted = results[0][i].to(DType::f64), got = results[1][i].to(DType::f64);
     ASSERT_EQ(got.shape(), wanted.shape());
     const double size = amax(abs(wanted)).item<double>();
-    EXPECT_LE(amax(abs(got - wanted)).item<double>(), 0.06 * std::max(size, 1e-3)) << i;
+    EXPECT_LE(amax(abs(got - wanted)).item<double>(), 0.08 * std::max(size, 1e-3)) << i;
   }
 }
 
