@@ -4,22 +4,29 @@
 #include <aorta/core/grad_mode.h>
 
 #include <atomic>
-#include <type_traits>
 
 // An op has two faces. What users call stands in `aorta`; what ops, their kernels and their
 // gradient entries need of each other (arguments, types, rows) in `aorta::kernel`. Each room that
 // fills a column of the table sees it by one using-directive; `aorta` itself has none in a header.
 namespace aorta::kernel {
 
-/// What a kernel is on the meta device: nothing is computed, and nothing bad is found among values.
+/// A kernel on the meta device: nothing is computed, and nothing bad is found among values. There is
+/// none where what it returns depends on values.
 template <class Kernel>
-inline constexpr Kernel kMetaKernel = nullptr;  // its result depends on values
+struct MetaKernel {
+  static constexpr bool exists = false;
+};
 template <class... Args>
-inline constexpr void (*kMetaKernel<void (*)(Args...)>)(Args...) = [](Args...) {};
+struct MetaKernel<void (*)(Args...)> {
+  static constexpr bool exists = true;
+  static void run(Args...) {}
+};
 /// The first bad value's place, or -1.
 template <class... Args>
-inline constexpr int64_t (*kMetaKernel<int64_t (*)(Args...)>)(Args...) =
-    [](Args...) { return int64_t{-1}; };
+struct MetaKernel<int64_t (*)(Args...)> {
+  static constexpr bool exists = true;
+  static int64_t run(Args...) { return -1; }
+};
 
 /// One row of the op table: a name, a kernel for each device type and a gradient entry. Rows are
 /// constant-initialised globals; `core/cpu`, `cuda` and `autograd` fill their column in explicit
@@ -50,9 +57,9 @@ class OpRow {
   }
   template <class Kernel>
   Kernel kernel_on(Device device) const {
-    if constexpr (kMetaKernel<Kernel> != nullptr) {
+    if constexpr (MetaKernel<Kernel>::exists) {
       if (device.is_meta()) [[unlikely]]
-        return kMetaKernel<Kernel>;
+        return MetaKernel<Kernel>::run;
     }
     return reinterpret_cast<Kernel>(find_kernel(device.type));
   }
