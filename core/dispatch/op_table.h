@@ -10,8 +10,8 @@
 // fills a column of the table sees it by one using-directive; `aorta` itself has none in a header.
 namespace aorta::kernel {
 
-/// A kernel on the meta device: nothing is computed, and nothing bad is found among values. There is
-/// none where what it returns depends on values.
+/// A kernel on the meta device: nothing is computed, and nothing bad is found among values. There
+/// is none where what it returns depends on values.
 template <class Kernel>
 struct MetaKernel {
   static constexpr bool exists = false;
