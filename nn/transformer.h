@@ -39,6 +39,7 @@ class TransformerDecoderLayer : public Module {
                           const TransformerDecoderLayerOptions& options = {});
   Tensor operator()(const Tensor& target, const Tensor& memory,
                     const DecoderMasks& masks = {}) const;
+  using Module::forward;
   Tensor forward(const Tensor& target, const Tensor& memory, const DecoderMasks& masks = {}) const;
   /// The next positions of the target; see TransformerDecoder::step.
   Tensor step(const Tensor& target, const Tensor& memory, DecoderLayerCache& cache,
@@ -90,6 +91,7 @@ class TransformerDecoder : public Module {
                      int64_t num_layers, const std::optional<LayerNorm>& norm = {});
   Tensor operator()(const Tensor& target, const Tensor& memory,
                     const DecoderMasks& masks = {}) const;
+  using Module::forward;
   Tensor forward(const Tensor& target, const Tensor& memory, const DecoderMasks& masks = {}) const;
   /// The next positions of the target: the same as forward of the whole with tgt_is_causal, at
   /// those positions. `cache` keeps keys and values of the earlier ones and of the memory, which is
@@ -130,6 +132,7 @@ class Transformer : public Module {
   Transformer(Module& owner, const char* name, const TransformerOptions& options = {});
   Tensor operator()(const Tensor& source, const Tensor& target,
                     const TransformerMasks& masks = {}) const;
+  using Module::forward;
   Tensor forward(const Tensor& source, const Tensor& target,
                  const TransformerMasks& masks = {}) const;
   /// (size, size): 0 where a position may look and -inf above the diagonal.
