@@ -74,11 +74,11 @@ TEST(Profiler, RecordsOpsTheirShapesModulesAndGradients) {
 
 TEST(Profiler, TableSumsByNameAndShapesAndTakesInnerRangesOff) {
   const std::string longest = "a name that is longer than any table's column would be";
+  const Tensor small = ones({2, 3}), large = ones({200, 300});
   Profiler profiler;
   {
     const ProfilerRange outer("outer");
     for (int i = 0; i < 3; ++i) const ProfilerRange inner(longest.c_str());
-    const Tensor small = ones({2, 3}), large = ones({200, 300});
     for (int i = 0; i < 2; ++i) const ProfilerRange op("op", {&small, &large});
     const ProfilerRange op("op", {&large});
   }
