@@ -192,7 +192,7 @@ void det_gradient(Tensor& output, const Tensor& a) {
     const Tensor A = g.saved(sa), determinant = g.saved(sd);
     const auto as_matrix = [](const Tensor& x) { return unsqueeze(unsqueeze(x, -1), -1); };
     Tensor cofactors;
-    if (all(determinant.detach()).item<bool>()) {
+    if (determinant.is_meta() || all(determinant.detach()).item<bool>()) {
       cofactors = as_matrix(determinant) * turned(linalg::inv(A));
     } else if (A.numel() > 0) {  // from the singular values, of which one may be 0
       const linalg::SVD parts = linalg::svd(A, false);

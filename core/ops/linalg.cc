@@ -189,6 +189,7 @@ Slogdet determinants(const char* op, const Tensor& A, bool logarithm) {
   const LUFactor factors = run_lu(op, A);
   const TensorOptions like{.dtype = A.dtype(), .device = A.device()};
   Slogdet result{empty(batch_of(A), like), empty(batch_of(A), like)};
+  if (A.is_meta()) return result;
   if (A.dtype() == DType::f64)
     read_determinants<double>(factors, logarithm, result.sign, result.logabsdet);
   else
