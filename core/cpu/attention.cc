@@ -15,6 +15,11 @@
 namespace aorta::cpu {
 namespace {
 
+// The place of no bytes may be null.
+void clear(char* bytes, int64_t size) {
+  if (size > 0) std::memset(bytes, 0, static_cast<size_t>(size));
+}
+
 // Keys of a block in the forward pass, and queries of a task, which share the packed keys.
 constexpr int64_t kForwardKeys = 512, kTaskQueries = 384;
 // Keys and queries of a block in the backward pass: with their sums, most of a second-level cache.
@@ -279,7 +284,7 @@ class AttentionForward : Attention {
     }
     AttentionRows out = row_of(args_.output, head);
     out.data += first * out.step;
-    if (keys == 0) std::memset(memory[5], 0, static_cast<size_t>(count * values * sum_));
+    if (keys == 0) clear(memory[5], count * values * sum_);
     loops_.store(args_.dtype, out, memory[5], memory[7], count, values);
   }
 };
@@ -306,7 +311,7 @@ class AttentionBackward : Attention {
                    const Pieces memory = pieces();
                    for (int64_t i = begin; i < end; ++i) {
                      char* const sums = parts_ > 1 ? all.data() + i * size : own.data();
-                     std::memset(sums, 0, static_cast<size_t>(size));
+                     clear(sums, size);
                      loops_.inner(args_.dtype, inner.data(), row_of(backward_.gradient, i / parts_),
                                   row_of(args_.output, i / parts_), args_.queries,
                                   args_.value_features);
@@ -375,8 +380,8 @@ class AttentionBackward : Attention {
     panels_.pack_columns(memory[kKey], key, keys, features);
     panels_.pack_columns(memory[kKeyFeatures], key.across(), features, keys);
     panels_.pack_columns(memory[kValue], lines(args_.value, head).from(block), keys, values);
-    std::memset(memory[kKeySums], 0, static_cast<size_t>(keys * features * sum_));
-    std::memset(memory[kValueSums], 0, static_cast<size_t>(keys * values * sum_));
+    clear(memory[kKeySums], keys * features * sum_);
+    clear(memory[kValueSums], keys * values * sum_);
     for (int64_t query = args_.is_causal ? block : 0; query < args_.queries;
          query += kBackwardQueries) {
       const int64_t count = std::min(kBackwardQueries, args_.queries - query);

@@ -58,17 +58,21 @@ void require(const OFCondition& condition, const char* what) {
 }
 
 // Decoders are the process's; DCMTK's log is silent, for the caller says what is wrong.
-void register_decoders() {
-  static const bool once = [] {
+struct Decoders {
+  Decoders() {
     OFLog::configure(OFLogger::OFF_LOG_LEVEL);
     DcmRLEDecoderRegistration::registerCodecs();
     DJDecoderRegistration::registerCodecs(EDC_photometricInterpretation, EUC_never,
                                           EPC_colorByPixel);
     DJLSDecoderRegistration::registerCodecs(EJLSUC_never, EJLSPC_colorByPixel);
-    return true;
-  }();
-  (void)once;
-}
+  }
+  ~Decoders() {
+    DJLSDecoderRegistration::cleanup();
+    DJDecoderRegistration::cleanup();
+    DcmRLEDecoderRegistration::cleanup();
+  }
+};
+void register_decoders() { static const Decoders decoders; }
 
 // One of red, green and blue of a palette: the colour of each index, 8 bits.
 struct Lookup {

