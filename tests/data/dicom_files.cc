@@ -43,15 +43,19 @@ Syntax syntax_of(const std::string& name) {
   return {EXS_JPEGLSLossless, std::make_unique<DJLSRepresentationParameter>(2, OFTrue)};
 }
 
-void register_encoders() {
-  static const bool once = [] {
+struct Encoders {
+  Encoders() {
     DcmRLEEncoderRegistration::registerCodecs();
     DJEncoderRegistration::registerCodecs();
     DJLSEncoderRegistration::registerCodecs();
-    return true;
-  }();
-  (void)once;
-}
+  }
+  ~Encoders() {
+    DJLSEncoderRegistration::cleanup();
+    DJEncoderRegistration::cleanup();
+    DcmRLEEncoderRegistration::cleanup();
+  }
+};
+void register_encoders() { static const Encoders encoders; }
 
 // Index i is red i, green 255 - i, blue 255 - i / 2.
 void put_palette(DcmDataset& data) {
