@@ -111,7 +111,6 @@ __attribute__((noinline)) void check_slowly(KernelRun& run, uintptr_t address, s
     if (touch != Touch::read) memory.set_written(address, bytes);
     return;
   }
-  if (run.is_own(address, bytes)) return;
   if (!aligned) fail_alignment();
   if (run.is_shared(address, bytes)) {
     if (touch == Touch::write) run.set_shared_written(address, bytes);
@@ -139,7 +138,7 @@ __attribute__((noinline)) void check_slowly(KernelRun& run, uintptr_t address, s
 /// `bytes` is a constant where it matters: most of the time that tests take is spent here.
 inline void check(uintptr_t address, size_t bytes, Touch touch, const void* code) {
   KernelRun* run = running;
-  if (!run || run->on_stack(address)) return;
+  if (!run || run->on_stack(address) || run->is_own(address, bytes)) return;
   const Memory& memory = run->memory();
   const bool plain = bytes <= 16 && memory.device_of(address) == run->device() &&
                      is_aligned(address, bytes) && memory.is_written(address, bytes);

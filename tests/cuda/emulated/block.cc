@@ -33,7 +33,7 @@ Races& kept_races() {
 thread_local std::vector<std::unique_ptr<Fiber>> all_fibers;
 thread_local std::vector<Fiber*> spare_fibers;
 
-thread_local KernelRun* launched = nullptr;
+thread_local constinit KernelRun* launched __attribute__((tls_model("initial-exec"))) = nullptr;
 
 std::string text_of(const Site& site) {
   return std::string(site.file_name()) + ":" + std::to_string(site.line());
@@ -41,7 +41,7 @@ std::string text_of(const Site& site) {
 
 bool same(const Site& a, const Site& b) {
   return a.line() == b.line() && a.column() == b.column() &&
-         std::string_view(a.file_name()) == b.file_name();
+         (a.file_name() == b.file_name() || std::string_view(a.file_name()) == b.file_name());
 }
 
 uint3 position(uint32_t number, const dim3& size) {
@@ -249,28 +249,29 @@ void KernelRun::exchange(const Exchange& wanted, void* value, size_t bytes, void
   Warp& warp = warps_[current_ / kWarp];
   const unsigned first = current_ - lane;
   const auto names = [&](unsigned l) { return wanted.mask >> l & 1; };
-  const std::string at = " at " + text_of(wanted.site);
+  const auto at = [&] { return " at " + text_of(wanted.site); };
   if (!names(lane)) {
     fail("the mask of a shuffle names the caller",
-         "mask " + std::to_string(wanted.mask) + ", lane " + std::to_string(lane) + at,
+         "mask " + std::to_string(wanted.mask) + ", lane " + std::to_string(lane) + at(),
          kShufflePage);
   }
-  for (unsigned l = 0; l < kWarp; ++l) {
+  // Who ends while others wait is found by finish_thread().
+  for (unsigned l = 0; l < kWarp && !warp.arrived; ++l) {
     if (!names(l)) continue;
     if (first + l >= count_ || threads_[first + l].state == State::finished) {
       fail("every lane that the mask names takes part",
            "lane " + std::to_string(l) + " that " +
-               (first + l >= count_ ? "the block doesn't have" : "has ended") + at,
+               (first + l >= count_ ? "the block doesn't have" : "has ended") + at(),
            kShufflePage);
     }
   }
   if (warp.arrived && (warp.mask != wanted.mask || !same(warp.site, wanted.site))) {
     fail("lanes that shuffle do so in the same place, with the same mask",
-         name_of(current_) + at + ", others at " + text_of(warp.site), kShufflePage);
+         name_of(current_) + at() + ", others at " + text_of(warp.site), kShufflePage);
   }
   if (wanted.source >= kWarp || (wanted.source >= 0 && !names(wanted.source))) {
     fail("the lane that a shuffle reads takes part in it",
-         "lane " + std::to_string(wanted.source) + ", mask " + std::to_string(wanted.mask) + at,
+         "lane " + std::to_string(wanted.source) + ", mask " + std::to_string(wanted.mask) + at(),
          kShufflePage);
   }
   threads_[current_].site = wanted.site;
@@ -300,8 +301,8 @@ void* KernelRun::shared_memory(const void* site, size_t bytes, size_t alignment)
     if (array.site == site) return shared_.get() + array.offset;
   }
   if (!shared_) {
-    shared_ = std::make_unique<unsigned char[]>(kArenaBytes);
-    shared_written_ = std::make_unique<unsigned char[]>(kArenaBytes);
+    shared_ = std::make_unique_for_overwrite<unsigned char[]>(kArenaBytes);
+    shared_written_ = std::make_unique_for_overwrite<unsigned char[]>(kArenaBytes);
   }
   const uintptr_t base = reinterpret_cast<uintptr_t>(shared_.get());
   const size_t offset =
@@ -317,14 +318,6 @@ void* KernelRun::shared_memory(const void* site, size_t bytes, size_t alignment)
   shared_arrays_.push_back({site, offset, bytes});
   shared_used_ = offset + bytes;
   return shared_.get() + offset;
-}
-
-bool KernelRun::is_own(uintptr_t address, size_t bytes) const {
-  const auto within = [&](uintptr_t begin, size_t size) {
-    return address >= begin && address + bytes <= begin + size;
-  };
-  return within(reinterpret_cast<uintptr_t>(&place), sizeof place) ||
-         within(reinterpret_cast<uintptr_t>(&call_), call_.object_bytes);
 }
 
 bool KernelRun::is_shared(uintptr_t address, size_t bytes) const {

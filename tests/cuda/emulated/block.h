@@ -45,7 +45,13 @@ class KernelRun {
   bool on_stack(uintptr_t address) const { return address - running_->low() < Fiber::kStackBytes; }
   /// True for the other places of a thread that aren't memory of the device: the parameters, and
   /// `place`.
-  bool is_own(uintptr_t address, size_t bytes) const;
+  bool is_own(uintptr_t address, size_t bytes) const {
+    const auto within = [&](const void* begin, size_t size) {
+      const uintptr_t offset = address - reinterpret_cast<uintptr_t>(begin);
+      return offset < size && offset + bytes <= size;
+    };
+    return within(&call_, call_.object_bytes) || within(&place, sizeof place);
+  }
   /// The block's shared memory: true when all bytes lie in one declared array.
   bool is_shared(uintptr_t address, size_t bytes) const;
   /// Whether this block has written all the bytes of shared memory.

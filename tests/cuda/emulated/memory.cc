@@ -44,6 +44,7 @@ struct sigaction previous_action;
 
 void on_fault(int signal, siginfo_t* info, void*) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(info->si_addr);
+  if (Memory::get().open_at(address)) return;
   if (Memory::get().device_of(address) >= 0) {
     const std::string what = Memory::get().describe(address);
     std::fprintf(stderr,
@@ -64,7 +65,6 @@ Memory& Memory::get() {
 Memory::Memory() {
   const size_t span = kDeviceSpan * kMostDevices;
   base_ = round_up(reinterpret_cast<uintptr_t>(reserve(span + kLargePage, PROT_NONE)), kLargePage);
-  // Protection is switched again and again: large pages make that a small part of the time.
   madvise(reinterpret_cast<void*>(base_), span, MADV_HUGEPAGE);
   // Four bytes more: an access looks at a word of bits.
   allocated_ = reinterpret_cast<uint8_t*>(reserve(span / 8 + 4, PROT_READ | PROT_WRITE));
@@ -79,7 +79,8 @@ Memory::Memory() {
 void* Memory::allocate_device(int device, size_t bytes) {
   Arena& arena = arenas_[device];
   if (bytes > settings().device_bytes - arena.used) return nullptr;
-  const uintptr_t begin = arena.top;
+  // Large pages of its own where it is large: its protection is switched again and again.
+  const uintptr_t begin = bytes < kLargePage ? arena.top : round_up(arena.top, kLargePage);
   const uintptr_t end = round_up(begin + bytes + kGap, kAlignment);
   if (end > base_ + (device + 1) * kDeviceSpan) {
     std::fprintf(stderr, "emulated device: the addresses of a device are used up\n");
@@ -88,7 +89,6 @@ void* Memory::allocate_device(int device, size_t bytes) {
   const DeviceAccess access;
   arena.top = end;
   arena.used += bytes;
-  protect(false);
   std::memset(reinterpret_cast<void*>(begin), 0xff, bytes);
   set_bits(allocated_, begin, bytes, true);
   // What kernels write isn't noted then.
@@ -306,25 +306,33 @@ std::string Memory::problem(const void* data, size_t bytes, Access access, int d
   return "";
 }
 
+bool Memory::open_at(uintptr_t address) {
+  const int device = device_of(address);
+  if (device < 0 || open_ == 0) return false;
+  Arena& arena = arenas_[device];
+  const uintptr_t begin = base_ + device * kDeviceSpan, end = round_up(arena.top, kLargePage);
+  if (address < arena.open || address >= end) return false;
+  arena.open = end;
+  return mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE) == 0;
+}
+
 // Done at each piece of work, it would be most of the time that the other modes take.
-void Memory::protect(bool locked) {
-  if (locked && settings().mode != Mode::lazy) return;
+void Memory::close() {
+  if (settings().mode != Mode::lazy) return;
   for (int d = 0; d < kMostDevices; ++d) {
+    Arena& arena = arenas_[d];
+    if (arena.open == 0) continue;
     const uintptr_t begin = base_ + d * kDeviceSpan;
-    if (arenas_[d].top == begin) continue;
-    mprotect(reinterpret_cast<void*>(begin), round_up(arenas_[d].top, kLargePage) - begin,
-             locked ? PROT_NONE : PROT_READ | PROT_WRITE);
+    mprotect(reinterpret_cast<void*>(begin), arena.open - begin, PROT_NONE);
+    arena.open = 0;
   }
 }
 
-DeviceAccess::DeviceAccess() {
-  Memory& memory = Memory::get();
-  if (memory.open_++ == 0) memory.protect(false);
-}
+DeviceAccess::DeviceAccess() { ++Memory::get().open_; }
 
 DeviceAccess::~DeviceAccess() {
   Memory& memory = Memory::get();
-  if (--memory.open_ == 0) memory.protect(true);
+  if (--memory.open_ == 0) memory.close();
 }
 
 }  // namespace aorta::emulated

@@ -24,7 +24,8 @@ struct Allocation {
 
 /// All memory that the emulated machine knows. Each device has addresses of its own, which are
 /// never given out again, and which the host can't touch: in lazy mode they are protected outside
-/// of `DeviceAccess`, and a touch ends the program with a line that says so.
+/// of `DeviceAccess`, and a touch ends the program with a line that says so. Within one, the first
+/// touch opens all of that device's.
 ///
 /// Every byte of a device has two bits: allocated, and written. New memory is full of 0xff.
 class Memory {
@@ -75,6 +76,10 @@ class Memory {
   std::string problem(const void* data, size_t bytes, Access access, int device,
                       bool pageable_too) const;
 
+  /// Opens a device's memory where a touch at `address` may: it is within a `DeviceAccess`, and was
+  /// closed. For the handler of the fault.
+  bool open_at(uintptr_t address);
+
   /// Which devices may touch which others' memory.
   bool peer_access[8][8] = {};
 
@@ -85,6 +90,7 @@ class Memory {
   struct Arena {
     uintptr_t top = 0;  // where the next allocation begins
     size_t used = 0;
+    uintptr_t open = 0;  // up to where it may be touched; 0: not at all
   };
 
   Memory();
@@ -98,7 +104,7 @@ class Memory {
   }
   void set_bits(uint8_t* bits, uintptr_t address, size_t bytes, bool value);
   bool all_bits(const uint8_t* bits, uintptr_t address, size_t bytes, size_t& first_bad) const;
-  void protect(bool locked);
+  void close();
 
   uintptr_t base_ = 0;
   uint8_t* allocated_ = nullptr;

@@ -1,5 +1,7 @@
 #include <aorta/tests/cuda/emulated/races.h>
 
+#include <algorithm>
+
 namespace aorta::emulated {
 
 void Races::begin() {
@@ -50,6 +52,45 @@ void Races::remember_read(Mark& mark, const Toucher& who) const {
   mark.warp_epoch = static_cast<uint16_t>(who.warp_epoch);
 }
 
+bool Races::touch(Byte& byte, Touch touch, bool shared, const Toucher& who, Toucher& other) const {
+  const bool with_write =
+      !(touch == Touch::atomic && byte.write.atomic) && conflicts(byte.write, who, shared);
+  const bool with_read = touch != Touch::read && conflicts(byte.read, who, shared);
+  if (with_write || with_read) {
+    const Mark& mark = with_write ? byte.write : byte.read;
+    other = {mark.block, mark.thread, mark.epoch, mark.warp_epoch};
+    return true;
+  }
+  if (touch == Touch::read) {
+    remember_read(byte.read, who);
+  } else {
+    byte.write.launch = launch_;
+    byte.write.block = who.block % kManyBlocks;
+    byte.write.thread = who.thread;
+    byte.write.atomic = touch == Touch::atomic;
+    byte.write.epoch = static_cast<uint16_t>(who.epoch);
+    byte.write.warp_epoch = static_cast<uint16_t>(who.warp_epoch);
+  }
+  return false;
+}
+
+// How many bytes from `first` on have one mark: those of a word that is touched whole, or one.
+size_t Races::split_for(Page& page, size_t first, size_t bytes) const {
+  bool& split = page.split[first / kWord];
+  Byte* word = page.bytes + first / kWord * kWord;
+  if (first % kWord == 0 && bytes >= kWord) {
+    if (!split) return kWord;
+    const bool stale = std::all_of(word, word + kWord, [&](const Byte& byte) {
+      return byte.write.launch != launch_ && byte.read.launch != launch_;
+    });
+    split = !stale;
+    return stale ? kWord : 1;
+  }
+  if (!split) std::fill(word + 1, word + kWord, word[0]);
+  split = true;
+  return 1;
+}
+
 bool Races::note(uintptr_t address, size_t bytes, Touch touch, bool shared, const Toucher& who,
                  Toucher& other) {
   for (size_t i = 0; i < bytes;) {
@@ -58,26 +99,10 @@ bool Races::note(uintptr_t address, size_t bytes, Touch touch, bool shared, cons
     const size_t last = first + bytes - i < kPage ? first + bytes - i : kPage;
     i += last - first;
     if (!page) return false;
-    for (size_t k = first; k < last; ++k) {
-      Byte& byte = page->bytes[k];
-      const bool with_write =
-          !(touch == Touch::atomic && byte.write.atomic) && conflicts(byte.write, who, shared);
-      const bool with_read = touch != Touch::read && conflicts(byte.read, who, shared);
-      if (with_write || with_read) {
-        const Mark& mark = with_write ? byte.write : byte.read;
-        other = {mark.block, mark.thread, mark.epoch, mark.warp_epoch};
-        return true;
-      }
-      if (touch == Touch::read) {
-        remember_read(byte.read, who);
-      } else {
-        byte.write.launch = launch_;
-        byte.write.block = who.block % kManyBlocks;
-        byte.write.thread = who.thread;
-        byte.write.atomic = touch == Touch::atomic;
-        byte.write.epoch = static_cast<uint16_t>(who.epoch);
-        byte.write.warp_epoch = static_cast<uint16_t>(who.warp_epoch);
-      }
+    for (size_t k = first; k < last;) {
+      const size_t step = split_for(*page, k, last - k);
+      if (this->touch(page->bytes[k], touch, shared, who, other)) return true;
+      k += step;
     }
   }
   return false;

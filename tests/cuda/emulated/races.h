@@ -47,14 +47,20 @@ class Races {
   struct Byte {
     Mark write, read;
   };
+  // Where nothing touched a part of a word, its first byte speaks for all: most accesses are of
+  // whole words.
+  static constexpr size_t kWord = 4;
   struct Page {
     Byte bytes[kPage];
+    bool split[kPage / kWord];
   };
 
   Page* page_of(uintptr_t number);
   static uint32_t warp_of(uint32_t thread) {
     return thread < kLanes ? thread / 32 : thread - kLanes;
   }
+  size_t split_for(Page& page, size_t first, size_t bytes) const;
+  bool touch(Byte& byte, Touch touch, bool shared, const Toucher& who, Toucher& other) const;
   bool conflicts(const Mark& mark, const Toucher& who, bool shared) const;
   void remember_read(Mark& mark, const Toucher& who) const;
 

@@ -174,7 +174,7 @@ void Streams::forget_pieces() {
 void Streams::finish(const Point& point) {
   if (settings().mode == Mode::threads) {
     std::unique_lock lock(machine_mutex(), std::adopt_lock);
-    changed_.wait(lock, [&] { return is_done(point); });
+    done_.wait(lock, [&] { return is_done(point); });
     lock.release();
   } else if (!is_done(point)) {
     const DeviceAccess access;  // opened once for all that follows
@@ -190,34 +190,42 @@ void Streams::follow(const Point& point) {
 }
 
 void Streams::start_thread(CUstream_st& stream) {
-  changed_.notify_all();
+  if (may_begin(stream)) stream.wake.notify_one();
   if (stream.has_thread) return;
   stream.has_thread = true;
   std::thread([this, &stream] { work(stream); }).detach();
+}
+
+bool Streams::may_begin(const CUstream_st& stream) const {
+  if (settings().mode != Mode::threads || stream.operations.empty()) return false;
+  const std::vector<Point>& after = stream.operations.front().after;
+  return std::all_of(after.begin(), after.end(), [&](const Point& p) { return is_done(p); });
+}
+
+void Streams::wake() {
+  done_.notify_all();
+  for (CUstream_st& stream : streams_) {
+    if (stream.has_thread && (stopped_ || may_begin(stream))) stream.wake.notify_one();
+  }
 }
 
 // A stream's own thread. Now and then it comes late, so that what doesn't wait for it goes wrong.
 void Streams::work(CUstream_st& stream) {
   const Unseen unseen;
   std::unique_lock lock(machine_mutex());
-  const auto may_begin = [&] {
-    if (settings().mode != Mode::threads || stream.operations.empty()) return false;
-    const std::vector<Point>& after = stream.operations.front().after;
-    return std::all_of(after.begin(), after.end(), [&](const Point& p) { return is_done(p); });
-  };
   while (!stopped_) {
-    changed_.wait(lock, [&] { return stopped_ || may_begin(); });
+    stream.wake.wait(lock, [&] { return stopped_ || may_begin(stream); });
     if (random_below(4) == 0) pause(lock);
-    if (stopped_ || !may_begin()) continue;
+    if (stopped_ || !may_begin(stream)) continue;
     run_next(stream);
-    changed_.notify_all();
+    wake();
   }
 }
 
 void Streams::stop() {
   const MachineLock lock;
   stopped_ = true;
-  changed_.notify_all();
+  wake();
 }
 
 // The youngest stream first: work that another stream waits for is then done because of that wait.
@@ -258,7 +266,7 @@ void Streams::reset() {
     stream.operations.clear();
     stream.done = stream.queued;
   }
-  changed_.notify_all();
+  wake();
 }
 
 }  // namespace aorta::emulated

@@ -42,6 +42,7 @@ struct CUstream_st {
   std::deque<aorta::emulated::Operation> operations;
   std::deque<uint64_t> marks;  // one for each operation: the thread sanitizer knows it by this
   bool has_thread = false;
+  std::condition_variable wake;                       // its thread may begin the next
   std::shared_ptr<aorta::emulated::Capture> capture;  // of what is queued now
   std::vector<size_t> last_nodes;                     // that what is captured next comes after
 };
@@ -112,7 +113,11 @@ class Streams {
   void forget_pieces();
   void start_thread(CUstream_st& stream);
   void work(CUstream_st& stream);
-  std::condition_variable changed_;
+  /// Whether the stream's thread may begin what is next.
+  bool may_begin(const CUstream_st& stream) const;
+  /// Something was queued or is done: who waits for that is told, and nobody else.
+  void wake();
+  std::condition_variable done_;
   bool stopped_ = false;
   std::deque<CUstream_st> streams_;
   std::deque<CUevent_st> events_;
