@@ -78,6 +78,17 @@ __global__ void count_up(unsigned* out, bool atomically) {
     *out += 1;
   }
 }
+// Each thread writes a byte of one word, all as a word or not at all before, and thread 0 reads
+// from it after, with a barrier or without.
+__global__ void write_bytes(unsigned char* bytes, unsigned* out, bool whole, bool barrier,
+                            int read) {
+  auto* word = reinterpret_cast<unsigned*>(bytes);
+  if (whole && threadIdx.x == 0) *word = 0;
+  __syncthreads();
+  bytes[threadIdx.x] = static_cast<unsigned char>(threadIdx.x);
+  if (barrier) __syncthreads();
+  if (threadIdx.x == 0) *out = read < 0 ? *word : bytes[read];
+}
 __global__ void shared_past_end(float* out) {
   AORTA_SHARED(float, tile, [32]);
   tile[threadIdx.x] = 1;
@@ -302,6 +313,27 @@ TEST_F(PlantedKernels, SumsWithoutAtomics) {
   EXPECT_TRUE(finds("a barrier lies between"));
   start(count_up, 2, 32, nullptr, out, true);
   EXPECT_EQ(found(), "");
+}
+
+// Bytes of one word are their threads' own; who reads another's, alone or with the word, races.
+TEST_F(PlantedKernels, BytesOfAWord) {
+  auto* bytes = on_device(std::vector<unsigned char>(4));
+  unsigned* out = on_device(std::vector<unsigned>(1));
+  for (const bool whole : {false, true}) {
+    for (const int read : {-1, 0, 3}) {
+      start(write_bytes, 1, 4, nullptr, bytes, out, whole, true, read);
+      EXPECT_EQ(found(), "");
+      start(write_bytes, 1, 4, nullptr, bytes, out, whole, false, read);
+      if (read == 0) {
+        EXPECT_EQ(found(), "");
+      } else {
+        EXPECT_TRUE(finds("a barrier lies between")) << whole << read;
+      }
+    }
+  }
+  // Whole words again, by another thread each time.
+  start(write_bytes, 2, 4, nullptr, bytes, out, true, true, 0);
+  EXPECT_TRUE(finds("two blocks of a launch don't touch what one of them writes"));
 }
 
 // 20, 21: launches of nothing, and of too much.
