@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/empty.h>
@@ -68,8 +69,9 @@ Shape broadcast_inputs(const char* op, std::span<const Operand> inputs) {
   return shape;
 }
 
-Tensor make_output(const Shape& shape, DType dtype, Device device,
+Tensor make_output(const char* op, const Shape& shape, DType dtype, Device device,
                    std::span<const Operand> inputs) {
+  const CalledOp called(op);
   for (const Operand& input : inputs) {
     if (!input.tensor || input.tensor->shape() != shape) continue;
     if (input.tensor->is_contiguous()) break;
@@ -313,7 +315,7 @@ Tensor kernel::run_pointwise(const PointwiseOp& op, const void* functor,
   const DType result = info.result == scalar::Result::boolean ? DType::boolean : common;
   const Shape shape = like ? like->shape() : broadcast_inputs(info.name, inputs);
   if (out) check_fits(info.name, shape, result, *out);
-  Tensor output = out ? Tensor(*out) : make_output(shape, result, device, inputs);
+  Tensor output = out ? Tensor(*out) : make_output(info.name, shape, result, device, inputs);
 
   PointwiseArgs args;
   args.functor = functor;

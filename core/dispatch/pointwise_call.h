@@ -1,11 +1,15 @@
 #pragma once
 
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/core/scalar/op_list.h>
 
+#include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <span>
+#include <string_view>
 
 // What a call of a pointwise op does on every device: operands checked and cast, what a gradient
 // will read kept, the kernel run, the node recorded. core/ops/pointwise*.cc name the ops.
@@ -50,8 +54,25 @@ constexpr bool is_modular() {
          std::is_same_v<F, BitwiseOr> || std::is_same_v<F, BitwiseXor>;
 }
 
+/// The name of F's function that writes in place.
+template <class F>
+constexpr auto in_place_name = [] {
+  constexpr std::string_view name = F::info.name;
+  std::array<char, name.size() + 2> text{};
+  std::copy(name.begin(), name.end(), text.begin());
+  text[name.size()] = '_';
+  return text;
+}();
+
+/// What errors are about where `out` is written; null where it isn't, for they name the op.
+template <class F>
+const char* called_by(const Tensor* out) {
+  return out ? in_place_name<F>.data() : nullptr;
+}
+
 template <class F>
 Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor = {}) {
+  const CalledOp called(called_by<F>(out));
   check_defined(F::info.name, {{"input", input}});
   if constexpr (F::info.autocast == scalar::AutocastTo::f32) {
     if (!out && is_half(input.dtype()) && autocast_dtype() != DType::f32)
@@ -70,6 +91,7 @@ Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor 
 template <class F>
 Tensor binary(const Operand& a, const Operand& b, const Tensor* out = nullptr,
               const F& functor = {}) {
+  const CalledOp called(called_by<F>(out));
   check_operands(F::info.name, {{"input", a}, {"other", b}});
   for (const Operand* operand : {&a, &b}) {
     if (!is_modular<F>() && !operand->tensor && operand->number.to_double() < 0)
@@ -88,6 +110,7 @@ Tensor binary(const Operand& a, const Operand& b, const Tensor* out = nullptr,
 template <class F>
 Tensor ternary(const Operand& a, const Operand& b, const Operand& c, const Tensor* out = nullptr,
                const F& functor = {}) {
+  const CalledOp called(called_by<F>(out));
   Operand inputs[] = {a, b, c};
   Tensor copies[3];
   const unsigned wanted = (records(a) ? 1u : 0u) | (records(b) ? 2u : 0u) | (records(c) ? 4u : 0u);

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/attention.h>
@@ -205,6 +206,7 @@ AttentionGradients kernel::attention_backward(const Tensor& gradient, const Atte
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options) {
+  const CalledOp called("scaled_dot_product_attention");
   const char* const op = attention_op.name();
   const Tensor q = autocast_to_half(query), k = autocast_to_half(key), v = autocast_to_half(value);
   check_operands(op, q, k, v, options);

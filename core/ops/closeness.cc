@@ -14,6 +14,7 @@ void check_devices(const char* op, const Tensor& input, const Tensor& other) {
 }  // namespace
 
 Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  const CalledOp called("isclose");
   check_defined("isclose", {{"input", input}, {"other", other}});
   check(input.dtype() == other.dtype(), "isclose", "tensors must have one dtype", input.dtype(),
         " and ", other.dtype());

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
@@ -147,6 +148,7 @@ Tensor run_backward(const Op<ClassLossBackwardKernel, NoGradient>& op, const Ten
 
 Tensor cross_entropy(const Tensor& input, const Tensor& target,
                      const CrossEntropyOptions& options) {
+  const CalledOp called("cross_entropy");
   const char* const op = cross_entropy_op.name();
   const double smoothing = options.label_smoothing;
   check_inputs(op, input, target, options);
@@ -162,6 +164,7 @@ Tensor cross_entropy(const Tensor& input, const Tensor& target,
 }
 
 Tensor nll_loss(const Tensor& input, const Tensor& target, const NllLossOptions& options) {
+  const CalledOp called("nll_loss");
   const char* const op = nll_loss_op.name();
   const CrossEntropyOptions all{options.weight, options.ignore_index, options.reduction};
   check_inputs(op, input, target, all);

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/embedding.h>
 #include <aorta/core/ops/indexing.h>
@@ -28,6 +29,7 @@ void check_indices(const Tensor& indices, const Shape& shape, int64_t rows) {
 }  // namespace
 
 Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx) {
+  const CalledOp called("embedding");
   check_defined("embedding", {{"input", input}, {"weight", weight}});
   const char* const op = embedding_op.name();
   check(weight.dim() == 2, op, "weight must be (V, D)", weight.shape());

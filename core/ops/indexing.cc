@@ -199,6 +199,7 @@ Tensor scalar_like(const Tensor& like, const Scalar& value, const Shape& shape) 
 }  // namespace
 
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
+  const CalledOp called("gather");
   check_defined("gather", {{"input", input}, {"index", index}});
   const int d = wrap_dim("gather", dim, input.dim());
   const Tensor prepared = prepare_index("gather", index, input);
@@ -212,6 +213,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
 }
 
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
+  const CalledOp called("index_select");
   check_defined("index_select", {{"input", input}, {"index", index}});
   const int d = wrap_dim("index_select", dim, input.dim());
   check_vector("index_select", index);
@@ -225,12 +227,14 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
 }
 
 Tensor take(const Tensor& input, const Tensor& index) {
+  const CalledOp called("take");
   check_defined("take", {{"input", input}, {"index", index}});
   const Tensor flat = prepare_index("take", index, input).reshape({-1});
   return read_along("take", input.reshape({-1}), 0, flat, true).reshape(index.shape());
 }
 
 Tensor take_along_dim(const Tensor& input, const Tensor& index, std::optional<int64_t> dim) {
+  const CalledOp called("take_along_dim");
   check_defined("take_along_dim", {{"input", input}, {"index", index}});
   const Tensor prepared = prepare_index("take_along_dim", index, input);
   if (!dim)
@@ -251,42 +255,49 @@ Tensor take_along_dim(const Tensor& input, const Tensor& index, std::optional<in
 }
 
 const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+  const CalledOp called("scatter_");
   check_defined("scatter_", {{"input", self}, {"index", index}, {"source", source}});
-  const int d = wrap_dim("scatter", dim, self.dim());
-  const Tensor prepared = prepare_write("scatter", self, d, index, source);
+  const int d = wrap_dim("scatter_", dim, self.dim());
+  const Tensor prepared = prepare_write("scatter_", self, d, index, source);
   return write_in_place(scatter_op, ScatterMode::assign, self, d, prepared, source);
 }
 
 const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+  const CalledOp called("scatter_");
   check_defined("scatter_", {{"input", self}, {"index", index}});
-  check_fits("scatter", value, self.dtype());
+  check_fits("scatter_", value, self.dtype());
   const Tensor number = full({}, value, {.dtype = self.dtype(), .device = self.device()});
   return scatter_(self, dim, index, number.expand(index.shape()));
 }
 
 const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
                            const Tensor& source) {
+  const CalledOp called("scatter_add_");
   check_defined("scatter_add_", {{"input", self}, {"index", index}, {"source", source}});
-  const int d = wrap_dim("scatter_add", dim, self.dim());
-  const Tensor prepared = prepare_write("scatter_add", self, d, index, source);
+  const int d = wrap_dim("scatter_add_", dim, self.dim());
+  const Tensor prepared = prepare_write("scatter_add_", self, d, index, source);
   return write_in_place(scatter_add_op, ScatterMode::sum, self, d, prepared, source);
 }
 
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  const CalledOp called("scatter");
   check_defined("scatter", {{"input", input}, {"index", index}, {"source", source}});
   return scatter_(input.clone(), dim, index, source);
 }
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
+  const CalledOp called("scatter");
   check_defined("scatter", {{"input", input}, {"index", index}});
   return scatter_(input.clone(), dim, index, value);
 }
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  const CalledOp called("scatter_add");
   check_defined("scatter_add", {{"input", input}, {"index", index}, {"source", source}});
   return scatter_add_(input.clone(), dim, index, source);
 }
 
 Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                       ScatterReduce reduce, bool include_self) {
+  const CalledOp called("scatter_reduce");
   check_defined("scatter_reduce", {{"input", input}, {"index", index}, {"source", source}});
   const char* const op = "scatter_reduce";
   const ProfilerRange range(op, {&input, &index, &source});

@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/interpolate.h>
 
 #include <aorta/core/dispatch/profiler.h>
@@ -225,6 +226,7 @@ Tensor kernel::resample(const Tensor& input, const InterpolatePlanRef& plan) {
 }
 
 Tensor interpolate(const Tensor& input, const InterpolateOptions& options) {
+  const CalledOp called("interpolate");
   check_defined("interpolate", {{"input", input}});
   check_mode(input, options);
   const Dims sizes = sizes_of(input, options);

@@ -73,6 +73,7 @@ Tensor join(std::span<const Tensor> tensors, int dim, DType dtype) {
 }  // namespace
 
 Tensor cat(const List<Tensor>& tensors, int64_t dim) {
+  const CalledOp called("cat");
   check(!tensors.empty(), "cat", "there must be a tensor", "none");
   check_defined("cat", "tensors", tensors);
   DType dtype = tensors[0].dtype();

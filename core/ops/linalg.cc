@@ -235,12 +235,12 @@ Tensor run_solve(const char* op, SolveKernel kernel, const Operands& o,
 }  // namespace
 
 Tensor cholesky(const Tensor& A, bool upper) {
+  const CalledOp called("cholesky");
   check_matrices("cholesky", A, true);
   if (is_half(A.dtype())) return cholesky(A.to(DType::f32), upper).to(A.dtype());
   if (upper) return transposed(cholesky(transposed(A)));
   const ProfilerRange range("cholesky", {&A});
   const auto kernel = cholesky_op.kernel(A.device());
-  const CalledOp called("cholesky");
   MatrixBatch batch(A);
   Tensor L = batch.output({A.size(-1), A.size(-1)});
   if (L.numel() > 0) kernel({batch.args(), L.data(), nullptr});
@@ -250,6 +250,7 @@ Tensor cholesky(const Tensor& A, bool upper) {
 }
 
 QR qr(const Tensor& A, const char* mode) {
+  const CalledOp called("qr");
   check_matrices("qr", A, false);
   const std::string_view name(mode);
   check(name == "reduced" || name == "complete" || name == "r", "qr",
@@ -260,7 +261,6 @@ QR qr(const Tensor& A, const char* mode) {
   }
   const ProfilerRange range("qr", {&A});
   const auto kernel = qr_op.kernel(A.device());
-  const CalledOp called("qr");
   MatrixBatch batch(A);
   const int64_t m = A.size(-2), n = A.size(-1), q = name == "complete" ? m : std::min(m, n);
   QR result{batch.output({m, q}), batch.output({q, n})};
@@ -275,18 +275,21 @@ QR qr(const Tensor& A, const char* mode) {
 }
 
 SVD svd(const Tensor& A, bool full_matrices) {
+  const CalledOp called("svd");
   check_matrices("svd", A, false);
   if (!is_half(A.dtype())) return run_svd("svd", A, full_matrices, false);
   const SVD wide = svd(A.to(DType::f32), full_matrices);
   return {wide.U.to(A.dtype()), wide.S.to(A.dtype()), wide.Vh.to(A.dtype())};
 }
 Tensor svdvals(const Tensor& A) {
+  const CalledOp called("svdvals");
   check_matrices("svdvals", A, false);
   if (is_half(A.dtype())) return svdvals(A.to(DType::f32)).to(A.dtype());
   return run_svd("svdvals", A, false, !needs_gradient(A)).S;
 }
 
 Eigh eigh(const Tensor& A, const char* UPLO) {
+  const CalledOp called("eigh");
   check_matrices("eigh", A, true);
   const std::string_view triangle(UPLO);
   check(triangle == "L" || triangle == "U", "eigh", "UPLO must be L or U", "\"", UPLO, "\"");
@@ -297,7 +300,6 @@ Eigh eigh(const Tensor& A, const char* UPLO) {
   if (triangle == "U") return eigh(transposed(A));
   const ProfilerRange range("eigh", {&A});
   const auto kernel = eigh_op.kernel(A.device());
-  const CalledOp called("eigh");
   MatrixBatch batch(A);
   const int64_t n = A.size(-1);
   Eigh result{batch.output({n}), batch.output({n, n})};
@@ -313,6 +315,7 @@ Tensor eigvalsh(const Tensor& A, const char* UPLO) {
 }
 
 LUFactor lu_factor(const Tensor& A) {
+  const CalledOp called("lu_factor");
   check_matrices("lu_factor", A, false);
   if (is_half(A.dtype())) {
     const LUFactor wide = lu_factor(A.to(DType::f32));
@@ -332,13 +335,13 @@ LU lu(const Tensor& A) {
           triu(narrow(factors, -2, 0, k))};
 }
 Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B) {
+  const CalledOp called("lu_solve");
   check_matrices("lu_solve", LU, true, "LU");
   check_matrices("lu_solve", B, false, "B");
   check_defined("lu_solve", {{"pivots", pivots}});
   check(pivots.dtype() == DType::i32 && pivots.dim() == LU.dim() - 1 &&
             pivots.size(-1) == LU.size(-1),
         "lu_solve", "pivots must be those of lu_factor", pivots.dtype(), " ", pivots.shape());
-  const CalledOp called("lu_solve");
   const Autocast off(DType::f32);
   const Tensor P = permutation_of(pivots, LU.size(-1), LU.dtype());
   const Tensor Y =
@@ -347,6 +350,7 @@ Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B) {
 }
 
 Tensor solve(const Tensor& A, const Tensor& B, bool left) {
+  const CalledOp called("solve");
   check_matrices("solve", A, true);
   check_defined("solve", {{"B", B}});
   if (is_half(A.dtype()) && is_half(B.dtype()))
@@ -366,6 +370,7 @@ Tensor solve(const Tensor& A, const Tensor& B, bool left) {
 }
 
 Tensor solve_triangular(const Tensor& A, const Tensor& B, const TriangularOptions& options) {
+  const CalledOp called("solve_triangular");
   check_matrices("solve_triangular", A, true);
   check_matrices("solve_triangular", B, false, "B");
   if (is_half(A.dtype()) && is_half(B.dtype()))
@@ -381,13 +386,14 @@ Tensor solve_triangular(const Tensor& A, const Tensor& B, const TriangularOption
 }
 
 Tensor inv(const Tensor& A) {
+  const CalledOp called("inv");
   check_matrices("inv", A, true);
   solve_op.kernel(A.device());  // the op that a device may lack
-  const CalledOp called("inv");
   return solve(A, eye(A.size(-1), {.dtype = A.dtype(), .device = A.device()}).expand(A.shape()));
 }
 
 Tensor det(const Tensor& A) {
+  const CalledOp called("det");
   check_matrices("det", A, true);
   if (is_half(A.dtype())) return det(A.to(DType::f32)).to(A.dtype());
   Tensor result = determinants("det", A, false).logabsdet;
@@ -395,6 +401,7 @@ Tensor det(const Tensor& A) {
   return result;
 }
 Slogdet slogdet(const Tensor& A) {
+  const CalledOp called("slogdet");
   check_matrices("slogdet", A, true);
   if (is_half(A.dtype())) {
     const Slogdet wide = slogdet(A.to(DType::f32));
@@ -406,10 +413,10 @@ Slogdet slogdet(const Tensor& A) {
 }
 
 Tensor pinv(const Tensor& A, const RankTolerance& tolerance) {
+  const CalledOp called("pinv");
   check_matrices("pinv", A, false);
   if (is_half(A.dtype())) return pinv(A.to(DType::f32), tolerance).to(A.dtype());
   svd_op.kernel(A.device());
-  const CalledOp called("pinv");
   const Autocast off(DType::f32);  // its products are a part of it
   const SVD parts = run_svd("pinv", A.detach(), false, false);
   const Tensor inverses = where(counting(parts.S, A, tolerance), reciprocal(parts.S), 0);
@@ -418,18 +425,18 @@ Tensor pinv(const Tensor& A, const RankTolerance& tolerance) {
   return result;
 }
 Tensor matrix_rank(const Tensor& A, const RankTolerance& tolerance) {
-  check_matrices("matrix_rank", A, false);
   const CalledOp called("matrix_rank");
+  check_matrices("matrix_rank", A, false);
   const Tensor S = svdvals(is_half(A.dtype()) ? A.detach().to(DType::f32) : A.detach());
   return sum(counting(S, A, tolerance), {-1});
 }
 
 Lstsq lstsq(const Tensor& A, const Tensor& B, std::optional<double> rcond) {
+  const CalledOp called("lstsq");
   check_matrices("lstsq", A, false);
   check_matrices("lstsq", B, false, "B");
   check(A.size(-2) == B.size(-2), "lstsq", "A and B must have as many rows", A.shape(), " and ",
         B.shape());
-  const CalledOp called("lstsq");
   const Autocast off(DType::f32);
   Lstsq result;
   result.solution = matmul(pinv(A, {.rtol = rcond}), B);
@@ -444,11 +451,11 @@ Lstsq lstsq(const Tensor& A, const Tensor& B, std::optional<double> rcond) {
 }
 
 Tensor matrix_exp(const Tensor& A) {
+  const CalledOp called("matrix_exp");
   check_matrices("matrix_exp", A, true);
   if (is_half(A.dtype())) return matrix_exp(A.to(DType::f32)).to(A.dtype());
   const ProfilerRange range("matrix_exp", {&A});
   const auto kernel = matrix_exp_op.kernel(A.device());
-  const CalledOp called("matrix_exp");
   MatrixBatch batch(A);
   Tensor result = batch.output({A.size(-1), A.size(-1)});
   if (A.numel() > 0) kernel({batch.args(), result.data(), nullptr});
@@ -458,8 +465,8 @@ Tensor matrix_exp(const Tensor& A) {
 }
 
 Tensor matrix_power(const Tensor& A, int64_t n) {
-  check_matrices("matrix_power", A, true);
   const CalledOp called("matrix_power");
+  check_matrices("matrix_power", A, true);
   if (n == 0)
     return eye(A.size(-1), {.dtype = A.dtype(), .device = A.device()}).expand(A.shape()).clone();
   Tensor square = n < 0 ? inv(A) : A, result;

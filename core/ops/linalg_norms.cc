@@ -43,6 +43,7 @@ Tensor norm_of_last(const Tensor& A, const MatrixOrder& ord) {
 }  // namespace
 
 Tensor matrix_norm(const Tensor& A, const MatrixOrder& ord, const Dims& dims, bool keepdim) {
+  const CalledOp called("matrix_norm");
   check_defined("matrix_norm", {{"A", A}});
   check(is_floating(A.dtype()), "matrix_norm", "dtype must be floating", A.dtype());
   check(dims.size() == 2 && A.dim() >= 2, "matrix_norm", "there must be two dimensions", dims,
@@ -50,7 +51,6 @@ Tensor matrix_norm(const Tensor& A, const MatrixOrder& ord, const Dims& dims, bo
   const int row = wrap_dim("matrix_norm", dims[0], A.dim());
   const int column = wrap_dim("matrix_norm", dims[1], A.dim());
   check(row != column, "matrix_norm", "the dimensions must differ", dims);
-  const CalledOp called("matrix_norm");
   const Tensor last = movedim(movedim(A, row, -1), column > row ? column - 1 : column, -1);
   const Tensor norm = norm_of_last(last, ord);
   if (!keepdim) return norm;
@@ -129,23 +129,23 @@ Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
 }
 
 Tensor cross(const Tensor& input, const Tensor& other, int64_t dim) {
+  const CalledOp called("cross");
   check_defined("cross", {{"input", input}, {"other", other}});
   check(input.dim() == other.dim(), "cross", "the tensors must have as many dimensions",
         input.shape(), " and ", other.shape());
   const int place = wrap_dim("cross", dim, input.dim());
   check(input.dim() > 0 && input.size(place) == 3 && other.size(place) == 3, "cross",
         "dim must have size 3", input.shape(), " and ", other.shape());
-  const CalledOp called("cross");
   const auto turned = [&](const Tensor& x, int64_t by) { return roll(x, by, place); };
   return turned(input, -1) * turned(other, -2) - turned(input, -2) * turned(other, -1);
 }
 
 Tensor vander(const Tensor& x, std::optional<int64_t> N) {
+  const CalledOp called("vander");
   check_defined("vander", {{"x", x}});
   check(x.dim() >= 1, "vander", "x must have a dimension", x.shape());
   const int64_t count = N.value_or(x.size(-1));
   check(count >= 1, "vander", "N must be at least 1", count);
-  const CalledOp called("vander");
   const Tensor column = unsqueeze(x, -1);
   Shape shape = column.shape();
   shape[x.dim()] = count - 1;
@@ -153,6 +153,7 @@ Tensor vander(const Tensor& x, std::optional<int64_t> N) {
 }
 
 Tensor tensorinv(const Tensor& A, int64_t ind) {
+  const CalledOp called("tensorinv");
   check_defined("tensorinv", {{"A", A}});
   check(ind > 0 && ind <= A.dim(), "tensorinv", "ind must be a number of dimensions", ind, " for ",
         A.shape());
@@ -165,11 +166,11 @@ Tensor tensorinv(const Tensor& A, int64_t ind) {
   }
   check(rows * rows == A.numel(), "tensorinv", "A must be as large before ind as from it on",
         A.shape());
-  const CalledOp called("tensorinv");
   return reshape(inv(reshape(A, {rows, rows})), shape);
 }
 
 Tensor tensorsolve(const Tensor& A, const Tensor& B) {
+  const CalledOp called("tensorsolve");
   check_defined("tensorsolve", {{"A", A}, {"B", B}});
   check(A.dim() >= B.dim(), "tensorsolve", "A must have B's dimensions first", A.shape(), " and ",
         B.shape());
@@ -178,7 +179,6 @@ Tensor tensorsolve(const Tensor& A, const Tensor& B) {
   const int64_t n = B.numel();
   check(shape.numel() == n && n * n == A.numel(), "tensorsolve",
         "A must be as large from B's dimensions on as in them", A.shape(), " and ", B.shape());
-  const CalledOp called("tensorsolve");
   return reshape(solve(reshape(A, {n, n}), reshape(B, {n})), shape);
 }
 

@@ -89,6 +89,7 @@ Pair promote(const char* op, const Tensor& input, const Tensor& target) {
 }
 
 Pair broadcast(const char* op, const Tensor& input, const Tensor& target) {
+  const CalledOp called(op);
   const Pair pair = promote(op, input, target);
   if (input.shape() == target.shape()) return pair;
   const Shape shape = broadcast_shapes(op, input.shape(), target.shape());
@@ -117,6 +118,7 @@ double scale_of(const char* op, const Tensor& input, Reduction reduction, bool h
 
 Tensor run(const Pair& pair, Reduction reduction, PointwiseLoss loss) {
   const Tensor& input = pair.input;
+  const CalledOp called(loss.name);
   const ProfilerRange range(loss.name, {&input, &pair.target});
   loss.reduced = reduction != Reduction::none;
   loss.scale = scale_of(loss.name, input, reduction, loss.kind >= LossKind::kl_div);

@@ -153,6 +153,7 @@ Tensor add_product(const char* op, const Tensor& input, const Tensor& a, const T
 }  // namespace
 
 Tensor matmul(const Tensor& input, const Tensor& other) {
+  const CalledOp called("matmul");
   check_defined("matmul", {{"input", input}, {"other", other}});
   if (autocast_changes({&input, &other}))
     return matmul(autocast_to_half(input), autocast_to_half(other));
@@ -171,6 +172,7 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
 }
 
 Tensor mm(const Tensor& input, const Tensor& mat2) {
+  const CalledOp called("mm");
   check_defined("mm", {{"input", input}, {"mat2", mat2}});
   if (autocast_changes({&input, &mat2})) return mm(autocast_to_half(input), autocast_to_half(mat2));
   check_dim("mm", "input must have 2 dimensions", input, 2);
@@ -181,6 +183,7 @@ Tensor mm(const Tensor& input, const Tensor& mat2) {
 }
 
 Tensor bmm(const Tensor& input, const Tensor& mat2) {
+  const CalledOp called("bmm");
   check_defined("bmm", {{"input", input}, {"mat2", mat2}});
   if (autocast_changes({&input, &mat2}))
     return bmm(autocast_to_half(input), autocast_to_half(mat2));
@@ -194,6 +197,7 @@ Tensor bmm(const Tensor& input, const Tensor& mat2) {
 }
 
 Tensor mv(const Tensor& input, const Tensor& vec) {
+  const CalledOp called("mv");
   check_defined("mv", {{"input", input}, {"vec", vec}});
   if (autocast_changes({&input, &vec})) return mv(autocast_to_half(input), autocast_to_half(vec));
   check_dim("mv", "input must have 2 dimensions", input, 2);
@@ -204,6 +208,7 @@ Tensor mv(const Tensor& input, const Tensor& vec) {
 }
 
 Tensor dot(const Tensor& input, const Tensor& other) {
+  const CalledOp called("dot");
   check_defined("dot", {{"input", input}, {"other", other}});
   if (autocast_changes({&input, &other}))
     return dot(autocast_to_half(input), autocast_to_half(other));
@@ -224,6 +229,7 @@ Tensor outer(const Tensor& input, const Tensor& vec2) {
 
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
              const AddmmOptions& options) {
+  const CalledOp called("addmm");
   check_defined("addmm", {{"input", input}, {"mat1", mat1}, {"mat2", mat2}});
   if (autocast_changes({&input, &mat1, &mat2}))
     return addmm(autocast_to_half(input), autocast_to_half(mat1), autocast_to_half(mat2), options);
@@ -236,6 +242,7 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
 
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
                const AddmmOptions& options) {
+  const CalledOp called("baddbmm");
   check_defined("baddbmm", {{"input", input}, {"batch1", batch1}, {"batch2", batch2}});
   if (autocast_changes({&input, &batch1, &batch2}))
     return baddbmm(autocast_to_half(input), autocast_to_half(batch1), autocast_to_half(batch2),
@@ -250,6 +257,7 @@ Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
 }
 
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  const CalledOp called("linear");
   check_defined("linear", {{"input", input}, {"weight", weight}});
   if (autocast_changes({&input, &weight, &bias}))
     return linear(autocast_to_half(input), autocast_to_half(weight), autocast_to_half(bias));
@@ -342,6 +350,7 @@ Dims wrap_dims(const Dims& dims, const Tensor& x) {
 
 Tensor tensordot(const Tensor& input, const Tensor& other, const Dims& input_dims,
                  const Dims& other_dims) {
+  const CalledOp called("tensordot");
   check_defined("tensordot", {{"input", input}, {"other", other}});
   if (autocast_changes({&input, &other}))
     return tensordot(autocast_to_half(input), autocast_to_half(other), input_dims, other_dims);
@@ -364,6 +373,7 @@ Tensor tensordot(const Tensor& input, const Tensor& other, const Dims& input_dim
 }
 
 Tensor tensordot(const Tensor& input, const Tensor& other, int64_t dims) {
+  const CalledOp called("tensordot");
   check_defined("tensordot", {{"input", input}, {"other", other}});
   check(dims >= 0 && dims <= input.dim() && dims <= other.dim(), "tensordot",
         "dims must be between 0 and the operands' dimensions", dims, " for shapes ", input.shape(),

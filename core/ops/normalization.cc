@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/normalization.h>
 
 #include <aorta/core/dispatch/autocast.h>
@@ -218,6 +219,7 @@ Tensor normalise_lines(const LineNormOp& op, const Tensor& input, const Tensor& 
 
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight, const Tensor& bias, const BatchNormFuncOptions& options) {
+  const CalledOp called("batch_norm");
   check_defined("batch_norm", {{"input", input}});
   const char* const op = "batch_norm";
   check_channels(op, input, 0, weight, bias);
@@ -256,6 +258,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
 Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                      const Tensor& weight, const Tensor& bias,
                      const InstanceNormFuncOptions& options) {
+  const CalledOp called("instance_norm");
   check_defined("instance_norm", {{"input", input}});
   const char* const op = "instance_norm";
   check_channels(op, input, 1, weight, bias);
@@ -278,6 +281,7 @@ Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tens
 
 Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias,
                   double eps) {
+  const CalledOp called("group_norm");
   check_defined("group_norm", {{"input", input}});
   const char* const op = "group_norm";
   const Tensor x = autocast_to_f32(input), w = autocast_to_f32(weight), b = autocast_to_f32(bias);
@@ -293,6 +297,7 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight,
 
 Tensor layer_norm(const Tensor& input, const Shape& normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps) {
+  const CalledOp called("layer_norm");
   check_defined("layer_norm", {{"input", input}});
   const Tensor x = autocast_to_f32(input), w = autocast_to_f32(weight), b = autocast_to_f32(bias);
   check_lines("layer_norm", x, normalized_shape, w, b);
@@ -301,6 +306,7 @@ Tensor layer_norm(const Tensor& input, const Shape& normalized_shape, const Tens
 
 Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor& weight,
                 std::optional<double> eps) {
+  const CalledOp called("rms_norm");
   check_defined("rms_norm", {{"input", input}});
   const Tensor x = autocast_to_f32(input), w = autocast_to_f32(weight);
   check_lines("rms_norm", x, normalized_shape, w, {});

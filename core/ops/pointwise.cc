@@ -140,6 +140,7 @@ Tensor celu(const Tensor& input, const Scalar& alpha) {
   return unary<scalar::Celu>(input, nullptr, make_celu(alpha));
 }
 Tensor celu_(const Tensor& self, const Scalar& alpha) {
+  const CalledOp called("celu_");
   return unary<scalar::Celu>(self, &self, make_celu(alpha));
 }
 Tensor logit(const Tensor& input, std::optional<double> eps) {
@@ -175,6 +176,7 @@ Tensor hardtanh(const Tensor& input, const Scalar& min, const Scalar& max) {
   return hardtanh_into(input, min, max, nullptr);
 }
 Tensor hardtanh_(const Tensor& self, const Scalar& min, const Scalar& max) {
+  const CalledOp called("hardtanh_");
   return hardtanh_into(self, min, max, &self);
 }
 static scalar::Threshold make_threshold(const Tensor& input, const Scalar& threshold,
@@ -188,6 +190,7 @@ Tensor threshold(const Tensor& input, const Scalar& threshold, const Scalar& val
   return unary<scalar::Threshold>(input, nullptr, make_threshold(input, threshold, value));
 }
 Tensor threshold_(const Tensor& self, const Scalar& threshold, const Scalar& value) {
+  const CalledOp called("threshold_");
   return unary<scalar::Threshold>(self, &self, make_threshold(self, threshold, value));
 }
 Tensor hardshrink(const Tensor& input, double lambda) {
@@ -204,6 +207,7 @@ Tensor softshrink(const Tensor& input, double lambda) {
   return unary<scalar::Softshrink>(input, nullptr, make_softshrink(lambda));
 }
 Tensor softshrink_(const Tensor& self, double lambda) {
+  const CalledOp called("softshrink_");
   return unary<scalar::Softshrink>(self, &self, make_softshrink(lambda));
 }
 

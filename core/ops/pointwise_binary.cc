@@ -28,26 +28,28 @@ static void check_alpha(const char* op, const Operand& a, const Operand& b, cons
 static Tensor add_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
   check_alpha("add", a, b, alpha);
   if (is_one(alpha)) return binary<scalar::Add>(a, b, out);
-  const CalledOp called(out ? "add_" : "add");
+  const CalledOp called("add");
   return binary<scalar::AddScaled>(a, b, out, {number_of(alpha)});
 }
 Tensor add(const Operand& a, const Operand& b, const Scalar& alpha) {
   return add_into(a, b, alpha, nullptr);
 }
 Tensor add_(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  const CalledOp called("add_");
   return add_into(self, other, alpha, &self);
 }
 
 static Tensor sub_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
   check_alpha("sub", a, b, alpha);
   if (is_one(alpha)) return binary<scalar::Sub>(a, b, out);
-  const CalledOp called(out ? "sub_" : "sub");
+  const CalledOp called("sub");
   return binary<scalar::SubScaled>(a, b, out, {number_of(alpha)});
 }
 Tensor sub(const Operand& a, const Operand& b, const Scalar& alpha) {
   return sub_into(a, b, alpha, nullptr);
 }
 Tensor sub_(const Tensor& self, const Operand& other, const Scalar& alpha) {
+  const CalledOp called("sub_");
   return sub_into(self, other, alpha, &self);
 }
 
@@ -79,18 +81,21 @@ Tensor floor_divide(const Operand& a, const Operand& b) {
   return integer_division<scalar::FloorDivide>("floor_divide", a, b);
 }
 Tensor floor_divide_(const Tensor& self, const Operand& other) {
+  const CalledOp called("floor_divide_");
   return integer_division<scalar::FloorDivide>("floor_divide", self, other, &self);
 }
 Tensor fmod(const Operand& a, const Operand& b) {
   return integer_division<scalar::Fmod>("fmod", a, b);
 }
 Tensor fmod_(const Tensor& self, const Operand& other) {
+  const CalledOp called("fmod_");
   return integer_division<scalar::Fmod>("fmod", self, other, &self);
 }
 Tensor remainder(const Operand& a, const Operand& b) {
   return integer_division<scalar::Remainder>("remainder", a, b);
 }
 Tensor remainder_(const Tensor& self, const Operand& other) {
+  const CalledOp called("remainder_");
   return integer_division<scalar::Remainder>("remainder", self, other, &self);
 }
 
@@ -198,16 +203,19 @@ Tensor bitwise_left_shift(const Operand& a, const Operand& b) {
   return shift<scalar::ShiftLeft>(a, b);
 }
 Tensor bitwise_left_shift_(const Tensor& self, const Operand& other) {
+  const CalledOp called("bitwise_left_shift_");
   return shift<scalar::ShiftLeft>(self, other, &self);
 }
 Tensor bitwise_right_shift(const Operand& a, const Operand& b) {
   return shift<scalar::ShiftRight>(a, b);
 }
 Tensor bitwise_right_shift_(const Tensor& self, const Operand& other) {
+  const CalledOp called("bitwise_right_shift_");
   return shift<scalar::ShiftRight>(self, other, &self);
 }
 
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
+  const CalledOp called("where");
   check_operands("where", {{"condition", condition}, {"input", a}, {"other", b}});
   check(condition.dtype() == DType::boolean, "where", "the condition must be bool",
         condition.dtype());
@@ -227,6 +235,7 @@ Tensor lerp(const Tensor& start, const Tensor& end, const Operand& weight) {
   return lerp_into(start, end, weight, nullptr);
 }
 Tensor lerp_(const Tensor& self, const Tensor& end, const Operand& weight) {
+  const CalledOp called("lerp_");
   return lerp_into(self, end, weight, &self);
 }
 template <class F>
@@ -243,12 +252,14 @@ Tensor addcmul(const Tensor& input, const Tensor& a, const Tensor& b, const Scal
   return add_term<scalar::Addcmul>(input, a, b, value);
 }
 Tensor addcmul_(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value) {
+  const CalledOp called("addcmul_");
   return add_term<scalar::Addcmul>(self, a, b, value, &self);
 }
 Tensor addcdiv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& value) {
   return add_term<scalar::Addcdiv>(input, a, b, value);
 }
 Tensor addcdiv_(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value) {
+  const CalledOp called("addcdiv_");
   return add_term<scalar::Addcdiv>(self, a, b, value, &self);
 }
 

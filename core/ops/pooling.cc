@@ -172,6 +172,7 @@ ValuesIndices max_of_windows(const Tensor& input, int spatial, const PoolDim* di
 
 ValuesIndices max_pool(const char* op, int spatial, const Tensor& input, const Windows& windows,
                        bool indices) {
+  const CalledOp called(op);
   PoolDim dims[3];
   plan_windows(op, input, spatial, windows, dims);
   return max_of_windows(input, spatial, dims, indices);
@@ -179,6 +180,7 @@ ValuesIndices max_pool(const char* op, int spatial, const Tensor& input, const W
 
 ValuesIndices adaptive_max_pool(const char* op, int spatial, const Tensor& input,
                                 const Dims& output_size, bool indices) {
+  const CalledOp called(op);
   PoolDim dims[3];
   plan_adaptive(op, input, spatial, output_size, dims);
   return max_of_windows(input, spatial, dims, indices);
@@ -202,6 +204,7 @@ Tensor average(const Op<PoolKernel, AverageGradient>& op, const Tensor& input,
 
 Tensor average_windows(const char* op, int spatial, const Tensor& input, const Windows& windows,
                        bool count_include_pad, std::optional<int64_t> divisor_override) {
+  const CalledOp called(op);
   AveragePlan plan{.spatial = spatial, .dims = {}, .count_include_pad = count_include_pad};
   plan_windows(op, input, spatial, windows, plan.dims);
   check(!divisor_override || *divisor_override != 0, op, "divisor_override must not be 0", 0);
@@ -210,6 +213,7 @@ Tensor average_windows(const char* op, int spatial, const Tensor& input, const W
 }
 
 Tensor adaptive_average(const char* op, int spatial, const Tensor& input, const Dims& output_size) {
+  const CalledOp called(op);
   AveragePlan plan{.spatial = spatial, .dims = {}, .count_include_pad = false};
   plan_adaptive(op, input, spatial, output_size, plan.dims);
   return avg_pool(input, plan);
@@ -332,15 +336,12 @@ ValuesIndices adaptive_max_pool3d_with_indices(const Tensor& input, const Dims& 
   return adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, true);
 }
 Tensor adaptive_avg_pool1d(const Tensor& input, const Dims& output_size) {
-  const CalledOp called("adaptive_avg_pool1d");
   return adaptive_average("adaptive_avg_pool1d", 1, input, output_size);
 }
 Tensor adaptive_avg_pool2d(const Tensor& input, const Dims& output_size) {
-  const CalledOp called("adaptive_avg_pool2d");
   return adaptive_average("adaptive_avg_pool2d", 2, input, output_size);
 }
 Tensor adaptive_avg_pool3d(const Tensor& input, const Dims& output_size) {
-  const CalledOp called("adaptive_avg_pool3d");
   return adaptive_average("adaptive_avg_pool3d", 3, input, output_size);
 }
 

@@ -136,6 +136,7 @@ Tensor bernoulli_(const Tensor& self, double p, Generator* generator) {
 }
 
 Tensor bernoulli(const Tensor& input, Generator* generator) {
+  const CalledOp called("bernoulli");
   check_defined("bernoulli", {{"input", input}});
   check_floating("bernoulli", input.dtype());
   const Tensor p = input.detach().to(DType::f64).contiguous();

@@ -85,6 +85,7 @@ void straight_rules(const Tensor& input, RemapDim* rules) {
 }  // namespace
 
 Tensor flip(const Tensor& input, const Dims& dims) {
+  const CalledOp called("flip");
   check_defined("flip", {{"input", input}});
   Dims wrapped;
   bool seen[kMaxDims] = {};
@@ -105,6 +106,7 @@ Tensor flip(const Tensor& input, const Dims& dims) {
 }
 
 Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims) {
+  const CalledOp called("roll");
   check_defined("roll", {{"input", input}});
   check(shifts.size() == dims.size(), "roll", "one shift a dimension", shifts, " for dimensions ",
         dims);
@@ -133,6 +135,7 @@ Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims) {
 }
 
 Tensor roll(const Tensor& input, int64_t shift, std::optional<int64_t> dim) {
+  const CalledOp called("roll");
   check_defined("roll", {{"input", input}});
   if (dim) return roll(input, Dims{shift}, Dims{*dim});
   return roll(input.reshape({-1}), Dims{shift}, Dims{0}).reshape(input.shape());
@@ -188,6 +191,7 @@ void check_padding(PadMode mode, int64_t before, int64_t after, const Tensor& in
 }  // namespace
 
 Tensor pad(const Tensor& whole, const Dims& wanted, PadMode mode, const Scalar& value) {
+  const CalledOp called("pad");
   check_defined("pad", {{"input", whole}});
   check(wanted.size() % 2 == 0 && wanted.size() <= 2 * whole.dim(), "pad",
         "two numbers a dimension, last dimension first", wanted, " for shape ", whole.shape());
@@ -262,6 +266,7 @@ Tensor triangle(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
 }
 
 Tensor triangle_(const TriangleOp& op, const Tensor& self, int64_t diagonal) {
+  const CalledOp called(&op == &tril_op ? "tril_" : "triu_");
   check_defined(op.name(), {{"input", self}});
   check_writable(op.name(), self);
   const bool record = records_write(op.name(), self, needs_gradient(self));

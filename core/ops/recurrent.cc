@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/recurrent.h>
 
 #include <aorta/core/dispatch/autocast.h>
@@ -95,6 +96,7 @@ Tensor plain(const Tensor& tensor) { return tensor.detach().contiguous(); }
 
 LstmState lstm_cell(const Tensor& input, const LstmState& hx, const Tensor& w_ih,
                     const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) {
+  const CalledOp called("lstm_cell");
   const Cell cell("lstm_cell", 4, input, hx.h, w_ih, w_hh, b_ih, b_hh);
   const Tensor c = autocast_to_half(hx.c);
   check_defined("lstm_cell", {{"c", c}});
@@ -125,6 +127,7 @@ LstmState kernel::lstm_gates(const Tensor& input_gates, const Tensor& hidden_gat
 
 Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
                 const Tensor& b_ih, const Tensor& b_hh) {
+  const CalledOp called("gru_cell");
   const Cell cell("gru_cell", 3, input, hx, w_ih, w_hh, b_ih, b_hh);
   return gru_gates(cell.input_gates(), cell.hidden_gates(), cell.h);
 }

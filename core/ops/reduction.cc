@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/reduction.h>
@@ -190,6 +191,7 @@ Tensor sum_to_size(const Tensor& input, const Shape& shape) {
 }
 
 Tensor mean(const Tensor& input, const ReduceDims& over, bool keepdim, std::optional<DType> dtype) {
+  const CalledOp called("mean");
   const Dims dims = over.resolve("mean", input);
   const DType result = dtype.value_or(input.dtype());
   check_floating("mean", result);
@@ -209,6 +211,7 @@ Tensor std(const Tensor& input, const ReduceDims& dims, double correction, bool 
 }
 
 VarMean var_mean(const Tensor& input, const ReduceDims& over, double correction, bool keepdim) {
+  const CalledOp called("var_mean");
   const Dims dims = over.resolve("var_mean", input);
   const ProfilerRange range("var_mean", {&input});
   scalar::Moments reducer;
@@ -265,6 +268,7 @@ Tensor all(const Tensor& input, const ReduceDims& dims, bool keepdim) {
   return truth<scalar::All>(all_op, input, dims, keepdim);
 }
 Tensor count_nonzero(const Tensor& input, const ReduceDims& over) {
+  const CalledOp called("count_nonzero");
   const Dims dims = over.resolve("count_nonzero", input);
   return reduce_one(count_nonzero_op, input, dims, false, scalar::CountNonzero{},
                     compute_dtype(input.dtype()), DType::i64);
@@ -272,6 +276,7 @@ Tensor count_nonzero(const Tensor& input, const ReduceDims& over) {
 
 Tensor norm(const Tensor& given, double p, const ReduceDims& over, bool keepdim,
             std::optional<DType> dtype) {
+  const CalledOp called("norm");
   const Tensor input = autocast_to_f32(given);
   const Dims dims = over.resolve("norm", input);
   const DType result = dtype.value_or(input.dtype());
@@ -285,6 +290,7 @@ Tensor norm(const Tensor& given, double p, const ReduceDims& over, bool keepdim,
 }
 
 Tensor logsumexp(const Tensor& given, const ReduceDims& over, bool keepdim) {
+  const CalledOp called("logsumexp");
   const Tensor input = autocast_to_f32(given);
   const Dims dims = over.resolve("logsumexp", input);
   const DType result = is_floating(input.dtype()) ? input.dtype() : DType::f32;

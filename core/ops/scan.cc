@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/scan.h>
@@ -17,6 +18,7 @@ namespace {
 
 Tensor run(const Op<ScanKernel, ScanGradient>& op, const Tensor& given, int64_t given_dim,
            std::optional<DType> dtype) {
+  const CalledOp called(op.name());
   check_defined(op.name(), {{"input", given}});
   const int dim = wrap_dim(op.name(), given_dim, given.dim());
   const Tensor taken = autocast_to_f32(given);

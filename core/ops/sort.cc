@@ -78,6 +78,7 @@ ValuesIndices kthvalue(const Tensor& input, int64_t k, int64_t dim, bool keepdim
 }
 
 Unique unique(const Tensor& input, bool, bool return_inverse, bool return_counts) {
+  const CalledOp called("unique");
   check_defined("unique", {{"input", input}});
   const Tensor rows = input.detach().contiguous().view({input.numel(), 1});
   const ProfilerRange range("unique", {&input});
@@ -88,6 +89,7 @@ Unique unique(const Tensor& input, bool, bool return_inverse, bool return_counts
 }
 
 Unique unique_dim(const Tensor& input, int64_t dim, bool, bool return_inverse, bool return_counts) {
+  const CalledOp called("unique_dim");
   check_defined("unique_dim", {{"input", input}});
   const int d = wrap_dim("unique_dim", dim, input.dim());
   if (input.dim() == 0) return unique(input, true, return_inverse, return_counts);

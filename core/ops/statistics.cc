@@ -141,6 +141,8 @@ Tensor diff(const Tensor& input, int64_t n, int64_t dim, const Tensor& prepend,
   }
   if (n == 0) return input.clone();
   Tensor x = parts.size() > 1 ? cat(parts, d) : input;
+  // Without elements the length alone is left to find.
+  if (x.numel() == 0) return x.narrow(d, 0, x.size(d) - std::min(n, x.size(d))).clone();
   for (int64_t i = 0; i < n && x.size(d) > 0; ++i) {
     const int64_t length = x.size(d) - 1;
     const Tensor before = x.narrow(d, 0, length), after = x.narrow(d, 1, length);

@@ -81,7 +81,7 @@ const Mistake kMistakes[] = {
      },
      "backward: inputs must be leaves, got mul"},
     {"WriteIntoALeaf", [] { add_(leaf(), 1); },
-     "add: a leaf that requires a gradient can't be written in place; use NoGradGuard to change "
+     "add_: a leaf that requires a gradient can't be written in place; use NoGradGuard to change "
      "its "
      "values, got [2]"},
     {"FillALeaf", [] { leaf().zero_(); },
@@ -101,7 +101,8 @@ const Mistake kMistakes[] = {
      "change "
      "its values, got [2]"},
     {"WriteIntoAViewOfALeaf", [] { mul_(leaf().slice(0, 0, 1), 2); },
-     "mul: a view of a leaf that requires a gradient can't be written in place; use NoGradGuard to "
+     "mul_: a view of a leaf that requires a gradient can't be written in place; use NoGradGuard "
+     "to "
      "change its values, got [1]"},
     {"WriteIntoAViewMadeWithoutGradients",
      [] {
@@ -113,14 +114,14 @@ const Mistake kMistakes[] = {
        }
        mul_(view, leaf().slice(0, 0, 1));
      },
-     "mul: a view made without gradients (under NoGradGuard) can't be written where they are "
+     "mul_: a view made without gradients (under NoGradGuard) can't be written where they are "
      "recorded, "
      "got [1]"},
     {"SaveAnInferenceTensor", [] { leaf() * inference_tensor(); },
      "autograd: a tensor made in inference mode can't be saved for a gradient; clone it first, got "
      "[2]"},
     {"WriteIntoAnInferenceTensor", [] { add_(inference_tensor(), leaf()); },
-     "add: a tensor made in inference mode can't be written where gradients are recorded; clone "
+     "add_: a tensor made in inference mode can't be written where gradients are recorded; clone "
      "it, "
      "got [2]"},
     {"GradientOfAnInferenceTensor", [] { inference_tensor().requires_grad_(); },

@@ -20,7 +20,7 @@ void add_plain(std::vector<Row>& rows) {
                   [](const Tensors& x) { return logit_(x[0], 0.125); }}},
        .bad = {
            {[] { logit_(ones({2}, {.dtype = i32})); },
-            "logit: the result's dtype must be castable to that of the tensor written in place, "
+            "logit_: the result's dtype must be castable to that of the tensor written in place, "
             "got f32 into i32"}}});
   rows.push_back(unary<relu, relu_>("relu", kExactButZeros,
                                     {{[] { relu(ones({2}, {.dtype = boolean})); },

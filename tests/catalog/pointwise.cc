@@ -41,11 +41,13 @@ void add_unary(std::vector<Row>& rows) {
   rows.push_back(unary<sqrt, sqrt_>(
       "sqrt", kExact,
       {{[] { sqrt_(ones({2}, {.dtype = i64})); },
-        "sqrt: the result's dtype must be castable to that of the tensor written in place, got f32 "
+        "sqrt_: the result's dtype must be castable to that of the tensor written in place, got "
+        "f32 "
         "into i64"},
        {[] { sqrt(Tensor()); }, "sqrt: input must be defined, got an undefined tensor"},
        {[] { sqrt_(ones({1}).expand({3})); },
-        "sqrt: a tensor whose elements share memory can't be written; clone it first, got [3] with "
+        "sqrt_: a tensor whose elements share memory can't be written; clone it first, got [3] "
+        "with "
         "strides [0]"}}));
   rows.push_back(unary<isnan, isnan_>("isnan", kExact));
   rows.push_back(unary<isinf, isinf_>("isinf", kExact));
@@ -99,9 +101,9 @@ void add_binary(std::vector<Row>& rows) {
        {[] {
           add_(ones({2, 1}), ones({2, 3}));
         },
-        "add: the result must fit the tensor that is written in place, got [2,3] into [2,1]"},
+        "add_: the result must fit the tensor that is written in place, got [2,3] into [2,1]"},
        {[] { add_(ones({2}, {.dtype = i32}), 1.5); },
-        "add: the result's dtype must be castable to that of the tensor written in place, got f32 "
+        "add_: the result's dtype must be castable to that of the tensor written in place, got f32 "
         "into i32"},
        {[] { add(ones({2}), ones({2}, {.device = "cpu:1"})); },
         "add: tensors must be on one device, got cpu and cpu:1"}}));
@@ -158,7 +160,7 @@ void add_binary(std::vector<Row>& rows) {
                {[] {
                   floor_divide_(tensor({5, 6}), 0);
                 },
-                "floor_divide: an integer can't be divided by zero, got 0"}},
+                "floor_divide_: an integer can't be divided by zero, got 0"}},
        .also = {"all"},                 // of an integer divisor: whether one is 0
        .derivative = Derivative::zero,  // steps
        .jumps_at_whole_quotients = true}));

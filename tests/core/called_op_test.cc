@@ -4,16 +4,21 @@
 #include <aorta/core/ops/einsum.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
+#include <aorta/core/ops/linalg.h>
 #include <aorta/core/ops/loss.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/pooling.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/scan.h>
+#include <aorta/core/ops/softmax.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 // Functions that are made of others: errors are about the one that was called. The siege holds it
 // for all functions, by chance (tests/siege/attack.cc).
@@ -75,7 +80,41 @@ TEST(CalledOp, OfFunctionsThatWrite) {
   EXPECT_EQ(named_by([&] { add_(x, ones({5}), 2); }), "add_");
   EXPECT_EQ(named_by([&] { clamp_min(x, ones({5})); }), "clamp_min");
   EXPECT_EQ(named_by([&] { index_fill_(x, 0, tensor({7}), 1); }), "index_fill_");
+  EXPECT_EQ(named_by([&] { mul_(x, ones({5})); }), "mul_");
+  EXPECT_EQ(named_by([&] { neg_(mask); }), "neg_");
+  EXPECT_EQ(named_by([&] { lerp_(x, ones({5}), 0.5); }), "lerp_");
+  EXPECT_EQ(named_by([&] { fmod_(index, 0); }), "fmod_");
+  EXPECT_EQ(named_by([&] { add_(index, 1, 0.5); }), "add_");
+  EXPECT_EQ(named_by([&] { scatter_(x, 5, index, 1); }), "scatter_");
+  EXPECT_EQ(named_by([&] { tril_(ones({3})); }), "tril_");
+  EXPECT_EQ(named_by([&] { threshold_(index, 0.5, NAN); }), "threshold_");
   EXPECT_EQ(named_by([&] { index_add_(x, 1, index, ones({2, 2}, {.dtype = f64})); }), "index_add_");
+}
+
+// Tensors without elements have any sizes, of which a result may have too many.
+TEST(CalledOp, OfSizesBeyondAllMemory) {
+  constexpr int64_t kMany = int64_t{1} << 42;
+  const Tensor row = empty({0, 1, kMany}), column = empty({0, kMany, 1});
+  const Tensor matrix = empty({0, kMany}), half = empty({0, kMany, 1 << 19}, {.dtype = bf16});
+  EXPECT_EQ(named_by([&] {
+              adaptive_max_pool3d(ones({1, 1, 2, 2, 2}), kMany / 4096);
+            }),
+            "adaptive_max_pool3d");
+  EXPECT_EQ(named_by([&] {
+              adaptive_avg_pool3d(ones({1, 1, 2, 2, 2}), kMany / 4096);
+            }),
+            "adaptive_avg_pool3d");
+  EXPECT_EQ(named_by([&] { tensordot(matrix, matrix, 0); }), "tensordot");
+  EXPECT_EQ(named_by([&] { smooth_l1_loss(row, column); }), "smooth_l1_loss");
+  EXPECT_EQ(named_by([&] { row + column; }), "add");
+  EXPECT_EQ(named_by([&] { lt(row, column); }), "lt");
+  EXPECT_EQ(named_by([&] { where(row > 0, row, column); }), "where");
+  EXPECT_EQ(named_by([&] { isclose(row, column); }), "isclose");
+  EXPECT_EQ(named_by([&] { matmul(matrix.t(), matrix); }), "matmul");
+  EXPECT_EQ(named_by([&] { mm(matrix.t(), matrix); }), "mm");
+  EXPECT_EQ(named_by([&] { linalg::pinv(half); }), "pinv");
+  EXPECT_EQ(named_by([&] { softmax(half, 0, f64); }), "softmax");
+  EXPECT_EQ(named_by([&] { cumsum(half.to(u8), 0); }), "cumsum");
 }
 
 TEST(CalledOp, OfFunctionsThatRead) {

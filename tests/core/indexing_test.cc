@@ -139,33 +139,33 @@ TEST(Scatter, WritesNothingWhenAnIndexIsBad) {
       [&] {
         scatter_(x, 1, tensor({{0, 1, 3}}), 1);
       },
-      "scatter: index out of range, got 3 in dimension 1 of size 3");
+      "scatter_: index out of range, got 3 in dimension 1 of size 3");
   expect_error(
       [&] {
         scatter_(x, 1, tensor({{0, -1}}), 1);
       },
-      "scatter: index out of range, got -1 in dimension 1 of size 3");
+      "scatter_: index out of range, got -1 in dimension 1 of size 3");
   expect_error(
       [&] {
         scatter_add_(x, 1, tensor({{0, 1}}), ones({1, 1}));
       },
-      "scatter_add: the index can't be larger than the source, got [1,2] for shape [1,1]");
+      "scatter_add_: the index can't be larger than the source, got [1,2] for shape [1,1]");
   expect_error(
       [&] {
         scatter_(x, 1, tensor({{0}}), ones({1, 1}, {.dtype = f64}));
       },
-      "scatter: the source must have the tensor's dtype, got f64 for f32");
+      "scatter_: the source must have the tensor's dtype, got f64 for f32");
   expect_error(
       [&] {
         scatter_add_(x, 0, zeros({2, 4}, {.dtype = i64}), ones({2, 4}));
       },
-      "scatter_add: the index can't be larger than the tensor but in its dimension, got "
+      "scatter_add_: the index can't be larger than the tensor but in its dimension, got "
       "[2,4] for shape [2,3] in dimension 0");
   expect_error(
       [&] {
         scatter_(ones({3}).expand({2, 3}), 1, tensor({{0}}), 1);
       },
-      "scatter: a tensor whose elements share memory can't be written; clone it first, got "
+      "scatter_: a tensor whose elements share memory can't be written; clone it first, got "
       "[2,3] with strides [0,1]");
   EXPECT_EQ(x.version(), version);
   expect_equal(x, zeros({2, 3}));

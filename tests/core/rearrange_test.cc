@@ -245,7 +245,7 @@ TEST(Triangles, TakeAnyDiagonalAndRefuseVectors) {
       [] {
         triu_(ones({3, 1}).expand({3, 3}));
       },
-      "triu: a tensor whose elements share memory can't be written; clone it first, got "
+      "triu_: a tensor whose elements share memory can't be written; clone it first, got "
       "[3,3] with strides [1,0]");
 }
 

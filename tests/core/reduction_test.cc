@@ -522,7 +522,7 @@ TEST(Reduction, FindsIntegersDividedByZero) {
   EXPECT_EQ(error_of([&] { fmod(3, zero); }),
             "fmod: an integer can't be divided by zero, got a 0 among the divisors");
   EXPECT_EQ(error_of([&] { remainder_(a, zero); }),
-            "remainder: an integer can't be divided by zero, got a 0 among the divisors");
+            "remainder_: an integer can't be divided by zero, got a 0 among the divisors");
   EXPECT_EQ(a.to_vector<int64_t>(), (std::vector<int64_t>{5, 6, 7}));
   EXPECT_EQ(floor_divide(a, zero.to(f32)).to_vector<double>()[1], kInf);
   EXPECT_EQ(floor_divide(empty({0}, {.dtype = i64}), empty({0}, {.dtype = i64})).numel(), 0);

@@ -69,6 +69,14 @@ TEST(Statistics, CovarianceKeepsItsDigitsUnderAutocast) {
   EXPECT_TRUE(equal(corrcoef(x), correlations));
 }
 
+// As many steps as there may be, of which none has anything to do.
+TEST(Statistics, DifferencesOfNothing) {
+  const Tensor many = empty({0, int64_t{1} << 34});
+  EXPECT_EQ(to_string(diff(many, int64_t{1} << 40).shape()), "[0,0]");
+  EXPECT_EQ(to_string(diff(many, (int64_t{1} << 34) - 3).shape()), "[0,3]");
+  EXPECT_EQ(diff(empty({0, 5}, {.dtype = boolean}), 2).dtype(), boolean);
+}
+
 TEST(Windows, ShareMemory) {
   const Tensor x = arange(10);
   const Tensor windows = unfold(x, 0, 4, 3);

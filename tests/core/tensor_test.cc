@@ -285,7 +285,7 @@ TEST(Tensor, LogicalDevices) {
   EXPECT_EQ(error_of([&] {
               add_(ones({2, 3}), x);
             }),
-            "add: tensors must be on one device, got cpu and cpu:1");
+            "add_: tensors must be on one device, got cpu and cpu:1");
 }
 
 }  // namespace
