@@ -6,18 +6,19 @@
 
 namespace aorta {
 
-static thread_local constinit int64_t allocated_by_thread = 0;
+// Meta tensors may together have more than 63 bits.
+static thread_local constinit uint64_t allocated_by_thread = 0;
 
-int64_t bytes_allocated_by_thread() { return allocated_by_thread; }
+int64_t bytes_allocated_by_thread() { return static_cast<int64_t>(allocated_by_thread); }
 
 Storage* Storage::make(void* data, int64_t size_bytes, Device device) {
   return new (cpu::allocate(sizeof(Storage))) Storage(data, size_bytes, device);
 }
 
 Ref<Storage> Storage::allocate(int64_t size_bytes, Device device) {
-  allocated_by_thread += size_bytes;
   void* data = device.is_cpu() ? cpu::allocate(size_bytes)
                                : backend(device.type).allocate(size_bytes, device.index);
+  allocated_by_thread += static_cast<uint64_t>(size_bytes);
   return Ref<Storage>::adopt(make(data, size_bytes, device));
 }
 

@@ -5,11 +5,13 @@
 
 #include <aorta/core/ops/linalg.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/core/resource_error.h>
 
 // Eigen's own threads would make results depend on their number.
 #define EIGEN_DONT_PARALLELIZE
 #include <Eigen/Core>
 #include <algorithm>
+#include <new>
 
 namespace aorta::cpu {
 
@@ -47,12 +49,18 @@ void each(const DecompositionArgs& args, const Body& body) {
   });
 }
 
+// run(T{}); Eigen takes memory of its own, and says std::bad_alloc where there is none.
 template <class Args, class F>
 void in_dtype(const Args& args, const F& run) {
-  if (args.dtype == DType::f64)
-    run(double{});
-  else
-    run(float{});
+  try {
+    if (args.dtype == DType::f64)
+      run(double{});
+    else
+      run(float{});
+  } catch (const std::bad_alloc&) {
+    fail_for_resources("linalg", "there must be memory for the matrices on the way", "a batch of ",
+                       args.count, ", ", name(args.dtype));
+  }
 }
 
 }  // namespace aorta::cpu

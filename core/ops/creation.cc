@@ -70,15 +70,19 @@ static Scalar whole_for(DType dtype, const Scalar& number) {
 
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
               const TensorOptions& options) {
+  const CalledOp called("arange");
   const bool integers = !start.is_floating() && !end.is_floating() && !step.is_floating();
   const DType dtype = options.dtype.value_or(integers ? DType::i64 : DType::f32);
   const double first = start.to_double(), last = end.to_double(), stride = step.to_double();
   check(stride != 0 && std::isfinite(first) && std::isfinite(last) && std::isfinite(stride),
         "arange", "the bounds must be finite and the step not zero", start, ", ", end, ", ", step);
-  check(stride > 0 ? first <= last : first >= last, "arange",
-        "the step must lead from start towards end", start, ", ", end, ", ", step);
+  const int64_t a = integers ? start.to_int() : 0, b = integers ? end.to_int() : 0;
+  const bool upwards = integers ? a <= b : first <= last,
+             downwards = integers ? a >= b : first >= last;
+  check(stride > 0 ? upwards : downwards, "arange", "the step must lead from start towards end",
+        start, ", ", end, ", ", step);
   if (integers) {
-    const int64_t a = start.to_int(), b = end.to_int(), s = step.to_int();
+    const int64_t s = step.to_int();
     const __int128 count = (static_cast<__int128>(b) - a + s - (s > 0 ? 1 : -1)) / s;
     check(count < int64_t{1} << 46, "arange", "too many numbers", static_cast<double>(count));
     return generate("arange", static_cast<int64_t>(count), dtype, options, [=](int64_t i) {
@@ -121,7 +125,7 @@ Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {
   const CalledOp called("eye");
   const Tensor result = zeros({n, m}, {.dtype = options.dtype, .device = options.device});
   const int64_t length = std::min(n, m);
-  const Tensor diagonal(result.storage(), result.dtype(), {length}, {m + 1});
+  const Tensor diagonal(result.storage(), result.dtype(), {length}, {length > 1 ? m + 1 : 1});
   diagonal.fill_(1);
   return detail::with_requires_grad(result, options.requires_grad);
 }

@@ -78,7 +78,10 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
   if (places.numel() > 0) {
     const int64_t least = amin(places).item<int64_t>();
     check(least >= 0, "bincount", "integers can't be negative", least);
-    size = std::max(size, amax(places).item<int64_t>() + 1);
+    const int64_t most = amax(places).item<int64_t>();
+    check(most < std::numeric_limits<int64_t>::max(), "bincount",
+          "the number of counts must fit in 63 bits", most, " as the largest");
+    size = std::max(size, most + 1);
   }
   if (!weights.defined()) return count_places(places, size);
   const DType dtype = weights.dtype() == DType::f32 ? DType::f32 : DType::f64;

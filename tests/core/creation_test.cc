@@ -175,6 +175,21 @@ TEST(Creation, EmptyStrided) {
             "[9223372036854775807,9223372036854775807]");
 }
 
+// At the end of 63 bits, where the undefined-behaviour sanitizer sees a step beyond.
+TEST(Creation, SizesAtTheEndOf63Bits) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(eye(0, kMost, {.dtype = u8}).numel(), 0);
+  EXPECT_EQ(error_of([] { arange(kMost, kMost - 1); }),
+            "arange: the step must lead from start towards end, got 9223372036854775807, "
+            "9223372036854775806, 1");
+  const int64_t before = bytes_allocated_by_thread();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(error_of([] { empty({kMost}, {.dtype = u8}); }),
+              "allocate: a tensor has at most 2^46 bytes, got 9223372036854775807");
+  }
+  EXPECT_EQ(bytes_allocated_by_thread(), before);
+}
+
 TEST(Creation, TooLarge) {
   EXPECT_EQ(error_of([] { empty({-1}); }), "empty: sizes can't be negative, got [-1]");
   EXPECT_EQ(error_of([] {

@@ -77,6 +77,14 @@ TEST(Statistics, DifferencesOfNothing) {
   EXPECT_EQ(diff(empty({0, 5}, {.dtype = boolean}), 2).dtype(), boolean);
 }
 
+TEST(Statistics, MoreCountsThanATensorHas) {
+  EXPECT_EQ(error_of([] {
+              bincount(tensor({1, INT64_MAX}));
+            }),
+            "bincount: the number of counts must fit in 63 bits, got 9223372036854775807 as the "
+            "largest");
+}
+
 TEST(Windows, ShareMemory) {
   const Tensor x = arange(10);
   const Tensor windows = unfold(x, 0, 4, 3);

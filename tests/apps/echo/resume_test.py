@@ -47,6 +47,11 @@ def fingerprint(folder):
     return digest.hexdigest()
 
 
+def fingerprint_of_file(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
 def event_steps(folder):
     """(tag, step) of each record of the event file, whose framing is checked."""
     names = [name for name in os.listdir(folder) if name.startswith("events.out.tfevents.")]
@@ -320,6 +325,51 @@ class Resume(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stderr, "error: --resume: batch_size must stay what it was, got 3 after 2\n")
         self.assertEqual(fingerprint(run), self.want)
+
+    def test_a_killed_run_goes_on_with_its_own_data_alone(self):
+        run = self.run_folder()
+        data = run + "-data"
+        shutil.copytree(self.data, data)
+        process = self.start(self.train(run) + ["--data_dir", data])
+        self.wait_for_steps(process, run)
+        process.kill()
+        process.communicate(timeout=60)
+        before = fingerprint_of_file(run + "/checkpoint.safetensors")
+        table = data + "/FileList.csv"
+        with open(table) as file:
+            head, *rows = file.read().splitlines()
+        train = [i for i, row in enumerate(rows) if row.endswith("TRAIN")]
+        val = next(i for i, row in enumerate(rows) if row.endswith("VAL"))
+        first, second = train[:2]
+        name = lambda i: '"%s.avi"' % rows[i].split(",")[0].removesuffix(".avi")
+        swapped = list(rows)
+        swapped[first], swapped[second] = rows[second], rows[first]
+        fewer = rows[:first] + rows[first + 1:]
+        moved = list(rows)
+        moved[val] = rows[val].removesuffix("VAL") + "TRAIN"
+        changes = (swapped, "train has %s where %s was" % (name(second), name(first))), \
+            (fewer, "train lacks " + name(first)), (moved, "train has %s besides; val lacks %s" % (name(val), name(val)))
+
+        def write(rows):
+            with open(table, "w") as file:
+                file.write("\n".join([head, *rows]) + "\n")
+
+        for changed, difference in changes:
+            write(changed)
+            done = subprocess.run(self.resume(run), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertEqual(done.stderr, "error: --resume: the data must be those that the run began with, got others: "
+                             + difference + "; --allow_changed_data takes them all the same\n")
+            self.assertEqual(fingerprint_of_file(run + "/checkpoint.safetensors"), before)
+        shutil.copytree(run, run + "-changed")
+        write(swapped)
+        done = subprocess.run(self.resume(run + "-changed") + ["--allow_changed_data"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.splitlines()[0], "warning: the data must be those that the run began with, got "
+                         "others: " + changes[0][1] + "; going on with them")
+        write(rows)
+        self.finish(run)
 
     def test_a_complete_run_says_so_and_keeps_its_report(self):
         run = self.run_folder()
