@@ -3,7 +3,7 @@
     cuda_library(name, srcs, hdrs, deps)   headers are included as <aorta/PACKAGE/x.h>, like aorta_library's
     if_cuda([...])                         the list where CUDA is on, else nothing
     requires_cuda()                        for target_compatible_with: the target is skipped where CUDA is off
-    HAS_CUDNN                              whether the toolkit that was found has cuDNN
+    HAS_CUDNN, HAS_NCCL                    whether the toolkit that was found has cuDNN, or NCCL
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -11,6 +11,7 @@ load("@local_config_cuda//:defs.bzl", "CUDA")
 load("@rules_cc//cc:defs.bzl", "cc_library")
 
 HAS_CUDNN = CUDA.has_cudnn
+HAS_NCCL = CUDA.has_nccl
 
 FlagInfo = provider(fields = ["value"])
 

@@ -88,10 +88,9 @@ def _impl(rctx):
                 if hroot not in [root, "/usr"]:
                     rctx.symlink(hroot + "/include", name + "/include")
                     inc = [name + "/include"]
-                linkopts = _so(name, lroot + "/" + lrel.rpartition("/")[0])
-                if name == "cudnn":
-                    # Opened by who calls it: a program starts without it.
-                    linkopts = linkopts[2:]
+
+                # Opened by who calls it: a program starts without it.
+                linkopts = _so(name, lroot + "/" + lrel.rpartition("/")[0])[2:]
                 build.append(_lib(name, hdrs = inc, includes = inc, linkopts = linkopts, deps = [":cudart"]))
             else:
                 build.append(_lib(name))

@@ -1,5 +1,6 @@
 #include <aorta/core/backends.h>
 
+#include <aorta/core/comm.h>
 #include <aorta/core/device_backend.h>
 
 #include <atomic>
@@ -11,11 +12,19 @@ namespace {
 
 constinit std::atomic<bool> matmul_tf32 = false, cudnn_tf32 = false, cudnn_deterministic = false;
 
+// A switch that is on unless the environment says 0.
+bool is_wanted(const char* name) {
+  const char* const value = std::getenv(name);
+  return !value || std::strcmp(value, "0") != 0;
+}
+
 std::atomic<bool>& cudnn_switch() {
-  static std::atomic<bool> enabled = [] {
-    const char* const value = std::getenv("AORTA_CUDNN");
-    return !value || std::strcmp(value, "0") != 0;
-  }();
+  static std::atomic<bool> enabled = is_wanted("AORTA_CUDNN");
+  return enabled;
+}
+
+std::atomic<bool>& nccl_switch() {
+  static std::atomic<bool> enabled = is_wanted("AORTA_NCCL");
   return enabled;
 }
 
@@ -23,6 +32,12 @@ DeviceLibrary library() {
   if (!aorta::cuda::is_available())
     return {.version = 0, .problem = aorta::cuda::unavailable_reason()};
   return backend(DeviceType::cuda).convolution_library();
+}
+
+DeviceLibrary library_of_collectives() {
+  if (!aorta::cuda::is_available())
+    return {.version = 0, .problem = aorta::cuda::unavailable_reason()};
+  return collective_library()->state();
 }
 
 }  // namespace
@@ -39,5 +54,11 @@ bool cudnn::allow_tf32() { return cudnn_tf32; }
 void cudnn::set_allow_tf32(bool allowed) { cudnn_tf32 = allowed; }
 bool cudnn::deterministic() { return cudnn_deterministic; }
 void cudnn::set_deterministic(bool deterministic) { cudnn_deterministic = deterministic; }
+
+bool nccl::is_available() { return library_of_collectives().problem.empty(); }
+int64_t nccl::version() { return library_of_collectives().version; }
+std::string nccl::unavailable_reason() { return library_of_collectives().problem; }
+bool nccl::enabled() { return nccl_switch(); }
+void nccl::set_enabled(bool enabled) { nccl_switch() = enabled; }
 
 }  // namespace aorta::backends

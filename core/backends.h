@@ -35,4 +35,19 @@ bool deterministic();
 void set_deterministic(bool deterministic);
 }  // namespace cudnn
 
+/// NCCL, which carries collectives from GPU to GPU where each rank has one (docs/parallel.md).
+namespace nccl {
+/// True when CUDA is available and NCCL is there. Never throws.
+bool is_available();
+/// 22809 for 2.28.9; 0 where it isn't available.
+int64_t version();
+/// Why `is_available()` is false, in one line; empty when it is true.
+std::string unavailable_reason();
+
+/// Off, tensors on GPUs go the way of the group's own engine. On at the start (AORTA_NCCL=0 in the
+/// environment: off).
+bool enabled();
+void set_enabled(bool enabled);
+}  // namespace nccl
+
 }  // namespace aorta::backends

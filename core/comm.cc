@@ -1,12 +1,19 @@
+#include <aorta/core/backends.h>
 #include <aorta/core/clock.h>
 #include <aorta/core/comm.h>
+#include <aorta/core/device_backend.h>
 #include <aorta/core/empty.h>
 #include <aorta/core/grad_mode.h>
 #include <aorta/core/module_path.h>
 
 #include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -14,6 +21,11 @@ namespace aorta {
 namespace {
 
 thread_local constinit Communicator* communicator_of_thread = nullptr;
+constinit std::atomic<CollectiveLibrary*> library_of_plugin = nullptr;
+
+// What a rank says of its tensor's place: nothing of one that no library takes, else the device or
+// why there is no way to it.
+constexpr char kDevice = '+', kNoWay = '-';
 
 // Collectives are outside of every graph.
 class WithoutGraph {
@@ -73,6 +85,7 @@ std::string to_string(const CollectiveRecord& record) {
   std::string text = record.call() + ", ";
   detail::append(text, record.bytes);
   text += " bytes";
+  if (!record.engine.empty()) text += ", by " + record.engine;
   if (!record.path.empty()) text += ", in " + record.path;
   if (record.left_ns == 0)
     return text + ", for " + milliseconds(nanoseconds_now() - record.entered_ns) + " so far";
@@ -109,6 +122,11 @@ class Communicator::Entry {
     }
     comm_.entered(record_);
   }
+  void set_engine(const std::string& engine) {
+    record_.engine = engine;
+    const std::lock_guard lock(records_.mutex);
+    records_.last.back().engine = engine;
+  }
   // After an error the collective was never left.
   void leave() {
     record_.left_ns = nanoseconds_now();
@@ -126,7 +144,105 @@ class Communicator::Entry {
   CollectiveRecord record_;
 };
 
+// The ways between the devices, of a group and its duplicates. Two of them may be called by two
+// threads at once, and what they queue must stand in one order on all ranks ("Using multiple NCCL
+// communicators concurrently" in NCCL's guide): the first rank says in which.
+struct Communicator::Devices {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::atomic<bool> shared = false;  // there is a duplicate
+  int64_t given = 0;                 // turns, by the first rank
+  int64_t over = 0;
+  std::string broken;  // why there is no order any more
+  std::map<std::vector<std::string>, std::unique_ptr<DeviceCollectives>> engines;  // by places
+};
+
+// A collective's turn among those of all duplicates, once the ranks agree on it.
+class Communicator::Turn {
+ public:
+  Turn(Communicator& comm, const std::string& call)
+      : devices_(*comm.devices_), shared_(devices_.shared) {
+    if (!shared_) return;
+    try {
+      std::string number;
+      if (comm.rank_ == 0) {
+        const std::lock_guard lock(devices_.mutex);
+        detail::append(number, devices_.given++);
+      }
+      const std::string first = comm.exchange(number)[0];
+      std::from_chars(first.data(), first.data() + first.size(), number_);
+      wait(comm, call);
+    } catch (const std::exception& error) {
+      break_order(error.what());
+      throw;
+    }
+  }
+  ~Turn() {
+    if (shared_ && !ended_) break_order("an earlier collective between these devices has failed");
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  void end() {
+    if (!shared_) return;
+    ended_ = true;
+    const std::lock_guard lock(devices_.mutex);
+    devices_.over = number_ + 1;
+    devices_.changed.notify_all();
+  }
+
+ private:
+  void wait(Communicator& comm, const std::string& call) {
+    std::unique_lock lock(devices_.mutex);
+    const auto has_come = [&] { return devices_.over == number_ || !devices_.broken.empty(); };
+    if (comm.timeout() == 0) {
+      devices_.changed.wait(lock, has_come);
+    } else {
+      // Of the clock that the thread sanitizer knows a wait for.
+      const auto end = std::chrono::system_clock::now() +
+                       std::chrono::microseconds(static_cast<int64_t>(comm.timeout() * 1e6));
+      if (!devices_.changed.wait_until(lock, end, has_come)) {
+        lock.unlock();
+        std::string text = call + ": the collectives before it must be queued within ";
+        detail::append(text, comm.timeout());
+        comm.abort(text + " s, got none");
+        comm.state_->check_whole();
+      }
+    }
+    if (!devices_.broken.empty()) throw RankError(devices_.broken);
+  }
+
+  void break_order(const std::string& reason) {
+    const std::lock_guard lock(devices_.mutex);
+    if (devices_.broken.empty()) devices_.broken = reason;
+    devices_.changed.notify_all();
+  }
+
+  Devices& devices_;
+  const bool shared_;
+  int64_t number_ = 0;
+  bool ended_ = false;
+};
+
 namespace {
+
+// Why tensors in these places don't go between devices; empty where they do.
+std::string problem_of(const std::vector<std::string>& places) {
+  for (size_t i = 0; i < places.size(); ++i) {
+    std::string rank = "rank ";
+    detail::append(rank, static_cast<int64_t>(i));
+    if (places[i].empty()) return rank + "'s tensor lies on the CPU";
+    if (places[i][0] != kDevice) return rank + ": " + places[i].substr(1);
+    const auto other =
+        std::find(places.begin(), places.begin() + static_cast<ptrdiff_t>(i), places[i]);
+    const auto first = other - places.begin();
+    if (first == static_cast<ptrdiff_t>(i)) continue;
+    std::string both = "rank ";
+    detail::append(both, int64_t{first});
+    return both + " and " + rank + " have one GPU";
+  }
+  return "";
+}
 
 void check_timeout(double seconds) {
   check(seconds >= 0 && std::isfinite(seconds), "Communicator",
@@ -135,8 +251,14 @@ void check_timeout(double seconds) {
 
 }  // namespace
 
-Communicator::Communicator(int rank, int size, const CommOptions& options)
-    : rank_(rank), size_(size), options_(options), records_(std::make_unique<Records>()) {
+Communicator::Communicator(int rank, int size, const CommOptions& options,
+                           std::shared_ptr<GroupState> state)
+    : rank_(rank),
+      size_(size),
+      options_(options),
+      state_(std::move(state)),
+      records_(std::make_unique<Records>()),
+      devices_(std::make_shared<Devices>()) {
   check(size >= 1, "Communicator", "a group has at least one rank", size);
   check(rank >= 0 && rank < size, "Communicator", "rank must be 0 to size - 1", rank, " of ", size);
   check_timeout(options.timeout);
@@ -151,12 +273,32 @@ void Communicator::set_timeout(double seconds) {
   options_.timeout = seconds;
 }
 
-void Communicator::agree(const CollectiveRecord& record) {
-  const std::string mine = record.call();
-  const std::vector<std::string> calls = exchange(mine);
+std::unique_ptr<Communicator> Communicator::duplicate() {
+  std::unique_ptr<Communicator> other = do_duplicate();
+  devices_->shared = true;
+  other->devices_ = devices_;
+  return other;
+}
+
+std::string Communicator::place_of(const Tensor& tensor) const {
+  if (!options_.by_device || !tensor.defined() || !tensor.device().is_cuda()) return "";
+  CollectiveLibrary* library = collective_library();
+  const std::string problem =
+      backends::nccl::enabled() ? library->state().problem : "NCCL is switched off";
+  return problem.empty() ? kDevice + library->identity(tensor.device().index) : kNoWay + problem;
+}
+
+// All ranks' places.
+std::vector<std::string> Communicator::agree(const CollectiveRecord& record, const Tensor& tensor) {
+  std::vector<std::string> calls = exchange(record.call() + '\n' + place_of(tensor)), places;
+  for (std::string& call : calls) {
+    const size_t end = call.find('\n');
+    places.push_back(call.substr(end + 1));
+    call.resize(end);
+  }
   const auto other = std::find_if(calls.begin(), calls.end(),
                                   [&](const std::string& call) { return call != calls[0]; });
-  if (other == calls.end()) return;
+  if (other == calls.end()) return places;
   const auto rank = other - calls.begin();
   std::string text = "rank 0: " + calls[0] + "; rank ";
   detail::append(text, int64_t{rank});
@@ -168,14 +310,49 @@ void Communicator::agree(const CollectiveRecord& record) {
   fail(to_string(record.collective), "ranks must make the same call", text);
 }
 
+DeviceCollectives& Communicator::engine_of(const std::vector<std::string>& places,
+                                           const CollectiveCall& call, Device device) {
+  std::unique_ptr<DeviceCollectives>& engine = devices_->engines[places];
+  if (engine) return *engine;
+  CollectiveLibrary& library = *collective_library();
+  std::string id;
+  if (rank_ == 0) {
+    try {
+      id = kDevice + library.new_id();
+    } catch (const std::exception& error) {
+      id = kNoWay + std::string(error.what());
+    }
+  }
+  id = exchange(id)[0];
+  if (id[0] != kDevice) throw Error(id.substr(1));
+  engine = library.join(call, id.substr(1), rank_, size_, device.index);
+  return *engine;
+}
+
+bool Communicator::run_by_device(Entry& entry, const std::vector<std::string>& places,
+                                 Device device, const Run& run) {
+  if (!device.is_cuda()) return false;
+  const std::string problem =
+      options_.by_device ? problem_of(places) : "the group was made for that";
+  entry.set_engine(problem.empty() ? "NCCL" : "the CPU, for " + problem);
+  if (!problem.empty()) return false;
+  const CollectiveCall call{entry.record().call(), timeout(), state_};
+  Turn turn(*this, call.text);
+  run(engine_of(places, call, device), call);
+  turn.end();
+  return true;
+}
+
 void Communicator::all_reduce(const Tensor& tensor, ReduceOp op) {
   check_defined("all_reduce", {{"tensor", tensor}});
   check_reduction("all_reduce", tensor, op);
   Entry entry(*this, Collective::all_reduce, tensor, op, 0);
-  agree(entry.record());
+  const std::vector<std::string> places = agree(entry.record(), tensor);
   const WithoutGraph no_graph;
   const Tensor whole = tensor.detach().contiguous();
-  do_all_reduce(whole, op);
+  if (!run_by_device(entry, places, whole.device(),
+                     [&](auto& engine, auto& call) { engine.all_reduce(call, whole, op); }))
+    do_all_reduce(whole, op);
   if (!whole.shares_storage(tensor))
     tensor.detach().copy_(whole);
   else
@@ -188,10 +365,12 @@ void Communicator::broadcast(const Tensor& tensor, int root) {
   check(root >= 0 && root < size_, "broadcast", "root must be 0 to the number of ranks - 1", root,
         " of ", size_);
   Entry entry(*this, Collective::broadcast, tensor, ReduceOp::sum, root);
-  agree(entry.record());
+  const std::vector<std::string> places = agree(entry.record(), tensor);
   const WithoutGraph no_graph;
   const Tensor whole = tensor.detach().contiguous();
-  do_broadcast(whole, root);
+  if (!run_by_device(entry, places, whole.device(),
+                     [&](auto& engine, auto& call) { engine.broadcast(call, whole, root); }))
+    do_broadcast(whole, root);
   if (rank_ != root) {
     if (!whole.shares_storage(tensor))
       tensor.detach().copy_(whole);
@@ -204,7 +383,7 @@ void Communicator::broadcast(const Tensor& tensor, int root) {
 Tensor Communicator::all_gather(const Tensor& tensor) {
   check_defined("all_gather", {{"tensor", tensor}});
   Entry entry(*this, Collective::all_gather, tensor, ReduceOp::sum, 0);
-  agree(entry.record());
+  const std::vector<std::string> places = agree(entry.record(), tensor);
   const WithoutGraph no_graph;
   Shape shape = tensor.shape();
   if (shape.empty())
@@ -212,7 +391,10 @@ Tensor Communicator::all_gather(const Tensor& tensor) {
   else
     shape[0] *= size_;
   const Tensor output = empty(shape, {.dtype = tensor.dtype(), .device = tensor.device()});
-  do_all_gather(output, tensor.detach().contiguous());
+  const Tensor input = tensor.detach().contiguous();
+  if (!run_by_device(entry, places, input.device(),
+                     [&](auto& engine, auto& call) { engine.all_gather(call, output, input); }))
+    do_all_gather(output, input);
   entry.leave();
   return output;
 }
@@ -224,19 +406,23 @@ Tensor Communicator::reduce_scatter(const Tensor& tensor, ReduceOp op) {
         "the first dimension must divide into a part a rank", tensor.shape(), " for ", size_,
         " ranks");
   Entry entry(*this, Collective::reduce_scatter, tensor, op, 0);
-  agree(entry.record());
+  const std::vector<std::string> places = agree(entry.record(), tensor);
   const WithoutGraph no_graph;
   Shape shape = tensor.shape();
   shape[0] /= size_;
   const Tensor output = empty(shape, {.dtype = tensor.dtype(), .device = tensor.device()});
-  do_reduce_scatter(output, tensor.detach().contiguous(), op);
+  const Tensor input = tensor.detach().contiguous();
+  if (!run_by_device(entry, places, input.device(), [&](auto& engine, auto& call) {
+        engine.reduce_scatter(call, output, input, op);
+      }))
+    do_reduce_scatter(output, input, op);
   entry.leave();
   return output;
 }
 
 void Communicator::barrier() {
   Entry entry(*this, Collective::barrier, {}, ReduceOp::sum, 0);
-  agree(entry.record());
+  agree(entry.record(), {});
   entry.leave();
 }
 
@@ -244,6 +430,9 @@ std::vector<CollectiveRecord> Communicator::records() const {
   const std::lock_guard lock(records_->mutex);
   return {records_->last.begin(), records_->last.end()};
 }
+
+CollectiveLibrary* collective_library() { return library_of_plugin; }
+void register_collective_library(CollectiveLibrary* library) { library_of_plugin = library; }
 
 Communicator* current_communicator() { return communicator_of_thread; }
 

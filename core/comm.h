@@ -2,12 +2,15 @@
 
 #include <aorta/core/tensor.h>
 
+#include <functional>
 #include <memory>
 
 // Collectives: what the ranks of a group (processes, or threads of one) do together. This is the
-// interface; engines derive from Communicator.
+// interface; engines derive from Communicator, those between devices from DeviceCollectives.
 
 namespace aorta {
+
+struct DeviceLibrary;
 
 /// What ranks do together.
 enum class Collective : uint8_t { all_reduce, broadcast, all_gather, reduce_scatter, barrier };
@@ -41,6 +44,7 @@ struct CollectiveRecord {
   DType dtype = DType::f32;
   Shape shape;  // of what this rank gives, of a broadcast what it receives
   int64_t bytes = 0;
+  std::string engine;      // of tensors on GPUs: "NCCL", or "the CPU" and why
   std::string path;        // the module that was running
   int64_t entered_ns = 0;  // nanoseconds_now()
   int64_t left_ns = 0;     // 0: not yet
@@ -48,14 +52,79 @@ struct CollectiveRecord {
   /// "all_reduce 3 of f32 [4,3], sum": what must be equal in all ranks.
   std::string call() const;
 };
-/// call(), the bytes, the module, and how long it took or takes.
+/// call(), the bytes, the engine, the module, and how long it took or takes.
 std::string to_string(const CollectiveRecord& record);
 
 /// How a group behaves.
 struct CommOptions {
-  double timeout = 10;  // seconds to wait for the other ranks; 0: for ever
-  int records = 64;     // collectives that are remembered
+  double timeout = 10;    // seconds to wait for the other ranks; 0: for ever
+  int records = 64;       // collectives that are remembered
+  bool by_device = true;  // tensors on GPUs go from GPU to GPU, where NCCL can do that
 };
+
+/// How a group ends, for all of its ends in this process. Engines derive from it; any thread may
+/// call it.
+class GroupState {
+ public:
+  GroupState() = default;
+  virtual ~GroupState() = default;
+  GroupState(const GroupState&) = delete;
+  GroupState& operator=(const GroupState&) = delete;
+
+  /// See Communicator.
+  virtual void abort(const std::string& reason) = 0;
+  virtual std::string failure() = 0;
+  /// Throws the failure, where there is one, as a RankError.
+  virtual void check_whole() = 0;
+};
+
+/// A collective that an engine between devices is to compute.
+struct CollectiveCall {
+  std::string text;  // CollectiveRecord's call()
+  double timeout = 0;
+  std::shared_ptr<GroupState> group;
+};
+
+/// Collectives between devices, of which each rank has one: what NCCL does between GPUs. Tensors
+/// are contiguous, and lie on this rank's device. The work is queued behind that of the current
+/// stream, which waits for it; the host doesn't. All ranks make the same calls in the same order,
+/// one thread at a time.
+class DeviceCollectives {
+ public:
+  DeviceCollectives() = default;
+  virtual ~DeviceCollectives() = default;
+  DeviceCollectives(const DeviceCollectives&) = delete;
+  DeviceCollectives& operator=(const DeviceCollectives&) = delete;
+
+  virtual void all_reduce(const CollectiveCall& call, const Tensor& tensor, ReduceOp op) = 0;
+  virtual void broadcast(const CollectiveCall& call, const Tensor& tensor, int root) = 0;
+  virtual void all_gather(const CollectiveCall& call, const Tensor& output,
+                          const Tensor& input) = 0;
+  virtual void reduce_scatter(const CollectiveCall& call, const Tensor& output, const Tensor& input,
+                              ReduceOp op) = 0;
+};
+
+/// The library of such collectives between GPUs, which a plugin registers.
+class CollectiveLibrary {
+ public:
+  CollectiveLibrary() = default;
+  virtual ~CollectiveLibrary() = default;
+  CollectiveLibrary(const CollectiveLibrary&) = delete;
+  CollectiveLibrary& operator=(const CollectiveLibrary&) = delete;
+
+  virtual DeviceLibrary state() = 0;
+  /// What tells a device from all others, those of other machines too.
+  virtual std::string identity(int device) = 0;
+  /// By which the ranks find each other: one makes it, all of them join with it.
+  virtual std::string new_id() = 0;
+  /// This rank's end; waits for the others as long as `call` says.
+  virtual std::unique_ptr<DeviceCollectives> join(const CollectiveCall& call, const std::string& id,
+                                                  int rank, int size, int device) = 0;
+};
+/// That of this process; null where no plugin has one, or none was loaded.
+CollectiveLibrary* collective_library();
+/// Called once by a plugin.
+void register_collective_library(CollectiveLibrary* library);
 
 /// One rank's end of a group. All ranks make the same calls in the same order, on tensors of the
 /// same shape and dtype; before anything is computed they compare what they are about to do, and
@@ -66,6 +135,10 @@ struct CommOptions {
 ///
 /// A rank that doesn't come within the timeout is named by the others (RankError). Tensors of every
 /// dtype, layout and device that the engine knows. One thread at a time calls an end.
+///
+/// Where every rank's tensor lies on a GPU of its own and has NCCL (backends::nccl), the tensors go
+/// by it from GPU to GPU, and a call returns when its work is queued on the current stream; else
+/// they go the engine's way. The records say which, and why.
 class Communicator {
  public:
   virtual ~Communicator();
@@ -93,22 +166,23 @@ class Communicator {
 
   /// Ends the group, for a rank that can't go on: who waits for it now or later throws `reason`
   /// instead. Any thread may call it; the first reason stays.
-  virtual void abort(const std::string& reason) = 0;
+  void abort(const std::string& reason) { state_->abort(reason); }
   /// Why the group has ended, as far as this rank has heard; empty while it is whole.
-  virtual std::string failure() = 0;
+  std::string failure() { return state_->failure(); }
   /// This rank's end of another group of the same ranks, whose calls stand in an order of their
-  /// own; all ranks call it together.
-  virtual std::unique_ptr<Communicator> duplicate() = 0;
+  /// own; all ranks call it together. It shares the way between the GPUs.
+  std::unique_ptr<Communicator> duplicate();
   /// The last collectives of this rank, the oldest first. Any thread may call it.
   std::vector<CollectiveRecord> records() const;
 
  protected:
-  Communicator(int rank, int size, const CommOptions& options);
+  Communicator(int rank, int size, const CommOptions& options, std::shared_ptr<GroupState> state);
   const CommOptions& options() const { return options_; }
 
   /// All ranks' texts, by rank; the engine's own small all-gather, which holds the timeout. Throws
   /// RankError.
   virtual std::vector<std::string> exchange(const std::string& mine) = 0;
+  virtual std::unique_ptr<Communicator> do_duplicate() = 0;
   // What engines compute, on contiguous tensors, once the ranks agree. A tensor may be empty.
   virtual void do_all_reduce(const Tensor& tensor, ReduceOp op) = 0;
   virtual void do_broadcast(const Tensor& tensor, int root) = 0;
@@ -120,13 +194,23 @@ class Communicator {
 
  private:
   class Entry;
-  void agree(const CollectiveRecord& record);
-
+  class Turn;
   struct Records;
+  struct Devices;
+  // Where a rank's tensor lies, as it tells the others.
+  std::string place_of(const Tensor& tensor) const;
+  std::vector<std::string> agree(const CollectiveRecord& record, const Tensor& tensor);
+  using Run = std::function<void(DeviceCollectives& engine, const CollectiveCall& call)>;
+  bool run_by_device(Entry& entry, const std::vector<std::string>& places, Device device,
+                     const Run& run);
+  DeviceCollectives& engine_of(const std::vector<std::string>& places, const CollectiveCall& call,
+                               Device device);
 
   const int rank_, size_;
   CommOptions options_;
+  const std::shared_ptr<GroupState> state_;
   const std::unique_ptr<Records> records_;
+  std::shared_ptr<Devices> devices_;  // the duplicates' too
 };
 
 /// The group of what this thread computes: that of the replicas of a DataParallel, or of the

@@ -6,8 +6,9 @@
 
 namespace aorta::cuda {
 
-// One a file of kernels: each fills its rows' CUDA column.
+// One a file of kernels: each fills its rows' CUDA column. That of collectives has none.
 void register_attention();
+void register_collectives();
 void register_convolution();
 void register_copy();
 void register_cross_entropy();
@@ -96,5 +97,6 @@ extern "C" const char* aorta_register_cuda() {
   }
   aorta::register_backend(aorta::DeviceType::cuda, &aorta::cuda::cuda_backend());
   aorta::cuda::register_kernels();
+  aorta::cuda::register_collectives();
   return nullptr;
 }

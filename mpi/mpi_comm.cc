@@ -26,6 +26,18 @@ int64_t size_bytes(const Tensor& flat, int64_t elements) { return elements * fla
 
 Tensor flat_on_cpu(const Tensor& tensor) { return tensor.cpu().view({tensor.numel()}); }
 
+// The link lives until the program ends.
+class LinkState final : public GroupState {
+ public:
+  explicit LinkState(Link& link) : link_(link) {}
+  void abort(const std::string& reason) override { link_.end(reason); }
+  std::string failure() override { return link_.failure(); }
+  void check_whole() override { link_.check_whole(); }
+
+ private:
+  Link& link_;
+};
+
 int64_t piece_elements(const Tensor& flat) { return kPieceBytes / flat.element_size(); }
 
 }  // namespace
@@ -34,13 +46,13 @@ MpiCommunicator::MpiCommunicator(Link& link, const CommOptions& options)
     : MpiCommunicator(link, options, "world", 0) {}
 
 MpiCommunicator::MpiCommunicator(Link& link, const CommOptions& options, std::string name, int tag)
-    : Communicator(link.rank(), link.size(), options),
+    : Communicator(link.rank(), link.size(), options, std::make_shared<LinkState>(link)),
       link_(link),
       name_(std::move(name)),
       tag_(tag) {}
 
 // A group is known by its tag, and MPI isn't asked.
-std::unique_ptr<Communicator> MpiCommunicator::duplicate() {
+std::unique_ptr<Communicator> MpiCommunicator::do_duplicate() {
   const int number = ++duplicates_;
   const int64_t tag = int64_t{tag_} * kDuplicates + number;
   check(number < kDuplicates && tag < INT_MAX && tag != 32767, "duplicate",

@@ -8,19 +8,17 @@ namespace aorta::mpi {
 /// Collectives by messages between all pairs of ranks. A reduction goes in two steps, piece by
 /// piece: each rank receives the share of the elements that is its own, reduces it in the order of
 /// ranks (core/ops/rank_reduction.h), and sends it to all: 2 (N - 1) / N of the bytes each way, as
-/// a ring has, and the same bits on each. Tensors of devices go by way of the CPU.
+/// a ring has, and the same bits on each. Tensors of devices go by way of the CPU, but for those
+/// that NCCL takes.
 class MpiCommunicator final : public Communicator {
  public:
   /// The group of all processes.
   MpiCommunicator(Link& link, const CommOptions& options);
 
-  void abort(const std::string& reason) override { link_.end(reason); }
-  std::string failure() override { return link_.failure(); }
-  std::unique_ptr<Communicator> duplicate() override;
-
  private:
   MpiCommunicator(Link& link, const CommOptions& options, std::string name, int tag);
 
+  std::unique_ptr<Communicator> do_duplicate() override;
   std::vector<std::string> exchange(const std::string& mine) override;
   void do_all_reduce(const Tensor& tensor, ReduceOp op) override;
   void do_broadcast(const Tensor& tensor, int root) override;

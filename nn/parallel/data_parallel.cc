@@ -89,7 +89,9 @@ Call::Call(const Division& division, std::shared_ptr<DeviceThreads> threads,
     : division_(division), threads_(std::move(threads)), parts_(parts) {
   Generator& random = default_generator();
   const uint64_t low = random.next_u32(), seed = uint64_t{random.next_u32()} << 32 | low;
-  auto ends = local_communicators(static_cast<int>(parts), {.timeout = options.timeout});
+  // Groups of one call, which copy from GPU to GPU: NCCL takes longer to begin.
+  auto ends = local_communicators(static_cast<int>(parts),
+                                  {.timeout = options.timeout, .by_device = false});
   for (size_t i = 0; i < parts; ++i) {
     parts_[i].device = devices[i];
     parts_[i].random.restore({seed, i, 0});

@@ -56,7 +56,19 @@ GradientReducer::GradientReducer(Module& module, Communicator& group,
   check(!parameters_.empty(), "DistributedDataParallel",
         "the module must have a parameter that requires a gradient", "none");
   make_buckets();
+  for (Bucket& bucket : buckets_) {
+    const Device device = parameters_[bucket.parameters.front()].tensor.device();
+    DeviceBackend& backend = aorta::backend(device.type);
+    bucket.ready = backend.create_event(device.index);
+    if (std::none_of(sides_.begin(), sides_.end(),
+                     [&](const Side& side) { return side.stream.device == device; }))
+      sides_.push_back({backend.create_stream(device.index), backend.create_event(device.index)});
+  }
   thread_ = std::make_unique<TaskThread>();
+  thread_->launch([this] {
+    for (const Side& side : sides_)
+      backend(side.stream.device.type).set_current_stream(side.stream);
+  });
   for (size_t i = 0; i < parameters_.size(); ++i)
     parameters_[i].hook = parameters_[i].tensor.register_post_accumulate_grad_hook(
         [this, i](const Tensor&) { on_gradient(i); });
@@ -64,6 +76,14 @@ GradientReducer::GradientReducer(Module& module, Communicator& group,
 
 GradientReducer::~GradientReducer() {
   for (Parameter& parameter : parameters_) parameter.hook.remove();
+  thread_.reset();
+  for (const Bucket& bucket : buckets_)
+    backend(bucket.ready.device.type).destroy_event(bucket.ready);
+  for (const Side& side : sides_) {
+    DeviceBackend& backend = aorta::backend(side.stream.device.type);
+    backend.destroy_event(side.done);
+    backend.destroy_stream(side.stream);
+  }
 }
 
 // The last parameters first, for their gradients come first; a bucket has one dtype and device.
@@ -116,9 +136,25 @@ void GradientReducer::on_gradient(size_t index) {
   if (parameter.ready) return;
   parameter.ready = true;
   --buckets_[parameter.bucket].missing;
-  while (next_ < buckets_.size() && buckets_[next_].missing == 0) {
-    Bucket& bucket = buckets_[next_++];
-    thread_->launch([this, &bucket] { reduce(bucket); });
+  while (next_ < buckets_.size() && buckets_[next_].missing == 0) launch(buckets_[next_++]);
+}
+
+// What the program's stream has queued so far makes the gradients.
+void GradientReducer::launch(Bucket& bucket) {
+  DeviceBackend& backend = aorta::backend(bucket.ready.device.type);
+  backend.record_event(bucket.ready, {bucket.ready.device});
+  thread_->launch([this, &bucket, &backend] {
+    backend.wait_event(bucket.ready, {bucket.ready.device});
+    reduce(bucket);
+  });
+}
+
+// What the program queues from now on comes after the reductions.
+void GradientReducer::join_streams() {
+  for (const Side& side : sides_) {
+    DeviceBackend& backend = aorta::backend(side.stream.device.type);
+    backend.record_event(side.done, side.stream);
+    backend.wait_event(side.done, {side.stream.device});
   }
 }
 
@@ -152,18 +188,26 @@ void GradientReducer::end_pass(const std::exception_ptr& error) {
   try {
     if (error) std::rethrow_exception(error);
     finish();
-  } catch (const RankError&) {
+  } catch (const RankError& failure) {
+    give_up(failure.what());
     throw;
   } catch (const std::exception& failure) {
-    const std::string reason = "rank " + std::to_string(group_.rank()) + ": " + failure.what();
-    gradients_->abort(reason);
-    group_.abort(reason);
-    try {
-      thread_->wait();
-    } catch (const Error&) {
-      // The error that is under way says more.
-    }
+    give_up("rank " + std::to_string(group_.rank()) + ": " + failure.what());
     throw;
+  }
+}
+
+// The error that is under way says more than those that follow from it.
+void GradientReducer::give_up(const std::string& reason) {
+  gradients_->abort(reason);
+  group_.abort(reason);
+  try {
+    thread_->wait();
+  } catch (const Error&) {
+  }
+  try {
+    join_streams();
+  } catch (const Error&) {
   }
 }
 
@@ -179,16 +223,20 @@ void GradientReducer::finish() {
     check(count == 0, "DistributedDataParallel",
           "every parameter must get a gradient, or find_unused_parameters be set", "none of ",
           missing);
-    return thread_->wait();
+    thread_->wait();
+    return join_streams();
   }
-  for (; next_ < buckets_.size(); ++next_)
-    thread_->launch([this, &bucket = buckets_[next_]] { reduce(bucket); });
+  for (; next_ < buckets_.size(); ++next_) launch(buckets_[next_]);
   std::vector<uint8_t> ready;
   for (const Parameter& parameter : parameters_) ready.push_back(parameter.ready);
   const Tensor used = tensor(ready);
   thread_->launch([&] { gradients_->all_reduce(used, ReduceOp::max); });
   thread_->wait();
+  join_streams();
   for (Bucket& bucket : buckets_) {
+    // Memory of the other stream, which this one is going to read.
+    backend(bucket.ready.device.type)
+        .record_stream(bucket.mean.storage()->data(), {bucket.ready.device});
     int64_t place = 0;
     for (const size_t i : bucket.parameters) {
       const Tensor& parameter = parameters_[i].tensor;

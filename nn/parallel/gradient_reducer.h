@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/core/comm.h>
+#include <aorta/core/device_backend.h>
 #include <aorta/nn/module.h>
 
 #include <exception>
@@ -53,6 +54,7 @@ class GradientReducer {
     std::vector<size_t> parameters;
     size_t missing = 0;
     Tensor mean;  // flat
+    Event ready;  // its gradients are there, as far as the program's stream is concerned
   };
 
   void make_buckets();
@@ -60,7 +62,10 @@ class GradientReducer {
   void on_gradient(size_t parameter);
   void end_pass(const std::exception_ptr& error);
   void finish();
+  void give_up(const std::string& reason);
+  void launch(Bucket& bucket);
   void reduce(Bucket& bucket);
+  void join_streams();
 
   Module& module_;
   Communicator& group_;
@@ -70,7 +75,14 @@ class GradientReducer {
   std::vector<Bucket> buckets_;
   bool syncs_ = true;
   bool in_pass_ = false;
-  size_t next_ = 0;                     // the bucket that is reduced next
+  size_t next_ = 0;  // the bucket that is reduced next
+  // Of each device that has parameters, where buckets are reduced beside the backward pass; and an
+  // event for when they are.
+  struct Side {
+    Stream stream;
+    Event done;
+  };
+  std::vector<Side> sides_;
   std::unique_ptr<TaskThread> thread_;  // that reduces
 };
 

@@ -26,7 +26,7 @@ std::string number_text(int64_t number) {
 }
 
 // Where the threads of a group meet: who comes last lets all go, each with what everybody brought.
-class Meeting {
+class Meeting final : public GroupState {
  public:
   using All = std::shared_ptr<const std::vector<Brought>>;
 
@@ -36,7 +36,7 @@ class Meeting {
   // `timeout`: seconds to wait for the others; 0: for ever.
   All meet(int rank, double timeout, Brought mine) {
     std::unique_lock lock(mutex_);
-    check_whole();
+    throw_failure();
     present_[static_cast<size_t>(rank)] = true;
     brought_[static_cast<size_t>(rank)] = std::move(mine);
     const int64_t round = round_;
@@ -62,14 +62,19 @@ class Meeting {
     throw RankError(reason_);
   }
 
-  void abort(const std::string& reason) {
+  void abort(const std::string& reason) override {
     const std::lock_guard lock(mutex_);
     if (reason_.empty()) end_group(reason.empty() ? "a rank has ended the group" : reason);
   }
 
-  std::string reason() {
+  std::string failure() override {
     const std::lock_guard lock(mutex_);
     return reason_;
+  }
+
+  void check_whole() override {
+    const std::lock_guard lock(mutex_);
+    if (!reason_.empty()) throw RankError(reason_);
   }
 
   void set_end(int rank, const Communicator* end) {
@@ -85,7 +90,7 @@ class Meeting {
            " that has left the group";
   }
 
-  void check_whole() {
+  void throw_failure() {
     if (reason_.empty() && left_ >= 0) end_group(gone(left_));
     if (!reason_.empty()) throw RankError(reason_);
   }
@@ -144,22 +149,19 @@ class LocalCommunicator final : public Communicator {
  public:
   LocalCommunicator(int rank, int size, const CommOptions& options,
                     std::shared_ptr<Meeting> meeting)
-      : Communicator(rank, size, options), meeting_(std::move(meeting)) {
+      : Communicator(rank, size, options, meeting), meeting_(std::move(meeting)) {
     meeting_->set_end(rank, this);
   }
   ~LocalCommunicator() override { meeting_->set_end(rank(), nullptr); }
 
-  void abort(const std::string& reason) override { meeting_->abort(reason); }
-  std::string failure() override { return meeting_->reason(); }
-
-  std::unique_ptr<Communicator> duplicate() override {
+ private:
+  std::unique_ptr<Communicator> do_duplicate() override {
     Brought mine;
     if (rank() == 0) mine.ends = std::make_shared<Ends>(local_communicators(size(), options()));
     const Meeting::All all = meeting_->meet(rank(), timeout(), std::move(mine));
     return std::move((*all)[0].ends->at(static_cast<size_t>(rank())));
   }
 
- private:
   std::vector<std::string> exchange(const std::string& mine) override {
     std::vector<std::string> texts;
     for (const Brought& brought : *meeting_->meet(rank(), timeout(), {.text = mine}))

@@ -56,17 +56,29 @@ void send_all(Meeting& meeting) {
     show_read(part->send, bytes);
   }
   meeting.results = outcome(meeting.parts);
+  if (under_thread_sanitizer()) __tsan_release(&meeting);
 }
+
+bool stalled = false;
 
 void receive(Meeting& meeting, size_t i) {
   const Part& part = *meeting.parts[i];
   const size_t bytes = received_bytes(part);
-  if (part.comm->aborted) {
-    // What it would have got is anything.
+  if (stalled) {
+    std::unique_lock lock(machine_mutex(), std::adopt_lock);
+    arrivals().wait(lock, [&] { return part.comm->aborted || !stalled; });
+    lock.release();
+  }
+  // Of what a rank may still have had to send when it ended, nothing is left.
+  const bool lost = std::any_of(meeting.parts.begin(), meeting.parts.end(),
+                                [](const auto& other) { return other->comm->aborted; });
+  if (lost) {
     if (bytes > 0) Memory::get().forget_written(reinterpret_cast<uintptr_t>(part.receive), bytes);
     return;
   }
   if (!meeting.sent) send_all(meeting);
+  // Nobody's part writes before it has sent: within a communication that is NCCL's to see to.
+  if (under_thread_sanitizer()) __tsan_acquire(&meeting);
   if (meeting.broken || bytes == 0) return;
   const std::string problem =
       Memory::get().problem(part.receive, bytes, Access::write, part.comm->device, false);
@@ -179,6 +191,12 @@ void fail(Clique& clique, ncclResult_t result) {
 void abort(ncclComm& comm) {
   comm.aborted = true;
   comm.waiting.clear();
+  arrivals().notify_all();
+}
+
+void stall(bool on) {
+  const MachineLock lock;
+  stalled = on;
   arrivals().notify_all();
 }
 

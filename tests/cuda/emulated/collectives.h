@@ -21,6 +21,7 @@ namespace page {
 inline constexpr const char* kCollectives = AORTA_NCCL "collectives.html";
 inline constexpr const char* kGroups = AORTA_NCCL "groups.html";
 inline constexpr const char* kCommunicators = AORTA_NCCL "communicators.html";
+inline constexpr const char* kFaultTolerance = AORTA_NCCL "communicators.html, Fault Tolerance";
 inline constexpr const char* kPointToPoint = AORTA_NCCL "p2p.html";
 inline constexpr const char* kInPlace = AORTA_NCCL "inplace.html";
 inline constexpr const char* kThreadSafety = AORTA_NCCL "threadsafety.html";
@@ -28,6 +29,8 @@ inline constexpr const char* kNcclStreams = AORTA_NCCL "streams.html";
 inline constexpr const char* kNcclGraphs = AORTA_NCCL "cudagraph.html";
 inline constexpr const char* kNcclTypes =
     "docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/types.html";
+inline constexpr const char* kNcclApi =
+    "docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/comms.html";
 #undef AORTA_NCCL
 }  // namespace page
 
@@ -103,5 +106,15 @@ std::string missing_for(const Part& part);
 
 /// Says so when this thread waits for work of a group that it hasn't ended.
 void check_no_open_group(const char* call);
+/// Says so when a stream is used before NCCL's work is queued there.
+void check_no_call_in_progress(const char* call, const CUstream_st& stream);
+
+// These take the machine's lock.
+
+/// Communicators that were made and not ended.
+int living_communicators();
+/// From now on the network is gone, or is there again: what is queued ends when its communicator is
+/// aborted. In `Mode::threads` alone, for in the others a host's thread would be held.
+void stall(bool on);
 
 }  // namespace aorta::emulated

@@ -1,5 +1,6 @@
 #include <aorta/tests/cuda/emulated/block.h>
 #include <aorta/tests/cuda/emulated/call.h>
+#include <aorta/tests/cuda/emulated/collectives.h>
 #include <aorta/tests/cuda/emulated/report.h>
 #include <aorta/tests/cuda/emulated/stream.h>
 
@@ -66,6 +67,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, KernelCall* call_given) {
       return broken(kName, problem, name_of_code(kernel->function), page::kLimits,
                     cudaErrorInvalidConfiguration);
     }
+    check_no_call_in_progress(kName, *stream);
     const dim3 grid = config.gridDim, block = config.blockDim;
     const int device = stream->device;
     // The work alone holds the call: with threads it ends in the stream's.

@@ -6,6 +6,7 @@
 #include <aorta/tests/cuda/emulated/settings.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 using namespace aorta::emulated;
@@ -64,11 +65,20 @@ ncclResult_t check_usable(const char* name, ncclComm_t comm, bool ending = false
   return ncclSuccess;
 }
 
+/// One that doesn't block is finalized when all are: they may need each other until then.
+bool others_have_left(const ncclComm& comm) {
+  const auto& all = comm.clique->comms;
+  return comm.blocking || std::all_of(all.begin(), all.end(), [](const ncclComm* other) {
+           return other->finalized || other->destroyed || other->aborted;
+         });
+}
+
 /// What a communicator's calls so far have come to.
 ncclResult_t state_of(ncclComm& comm) {
   if (comm.clique->result != ncclSuccess) return comm.clique->result;
   std::erase_if(comm.waiting, [](const auto& part) { return part->queued; });
-  return comm.waiting.empty() && comm.clique->is_complete() ? ncclSuccess : ncclInProgress;
+  const bool begun = comm.waiting.empty() && comm.clique->is_complete();
+  return begun && (!comm.finalized || others_have_left(comm)) ? ncclSuccess : ncclInProgress;
 }
 
 ncclResult_t out_of_patience(const char* name, Clique& clique, const std::string& got) {
@@ -276,6 +286,13 @@ ncclResult_t join(const char* name, ncclComm_t* comm, int ranks, const ncclUniqu
   return ncclSuccess;
 }
 
+/// After an error there is only one way to end it.
+ncclResult_t check_whole(const char* name, const ncclComm& comm) {
+  if (comm.clique->result == ncclSuccess) return ncclSuccess;
+  return refuse(name, "a communicator with an error is ended by ncclCommAbort",
+                ncclGetErrorString(comm.clique->result), page::kNcclApi, ncclInvalidUsage);
+}
+
 /// All that it queued is done.
 void flush(ncclComm& comm) {
   for (const Point& point : comm.work) Streams::get().finish(point);
@@ -286,6 +303,26 @@ void flush(ncclComm& comm) {
 
 namespace aorta::emulated {
 
+int living_communicators() {
+  const MachineLock lock;
+  const auto& all = communicators();
+  return static_cast<int>(std::count_if(all.begin(), all.end(), [](const ncclComm& comm) {
+    return !comm.destroyed && !comm.aborted;
+  }));
+}
+
+void check_no_call_in_progress(const char* call, const CUstream_st& stream) {
+  for (const ncclComm& comm : communicators()) {
+    for (const auto& part : comm.waiting) {
+      if (part->stream != &stream || part->queued || comm.aborted) continue;
+      report(call, "a stream that NCCL still queues work on gets no other",
+             text_of(*part) + " of rank " + std::to_string(comm.rank) + " in progress",
+             page::kNcclApi);
+      return;
+    }
+  }
+}
+
 void check_no_open_group(const char* call) {
   if (group.depth == 0 || group.parts.empty()) return;
   report(call, "work of a group is waited for after ncclGroupEnd",
@@ -295,6 +332,19 @@ void check_no_open_group(const char* call) {
 }  // namespace aorta::emulated
 
 extern "C" {
+
+cudaError_t cudaDeviceGetPCIBusId(char* id, int size, int device) {
+  const char* const name = "cudaDeviceGetPCIBusId";
+  return call(name, [&] {
+    if (device < 0 || device >= settings().devices || size < 13) {
+      return broken(name, "the device exists, and 13 bytes hold its place",
+                    std::to_string(device) + ", " + std::to_string(size), page::kDevice,
+                    device < settings().devices ? cudaErrorInvalidValue : cudaErrorInvalidDevice);
+    }
+    std::snprintf(id, static_cast<size_t>(size), "0000:%02x:00.0", device + 1);
+    return cudaSuccess;
+  });
+}
 
 ncclResult_t ncclGetVersion(int* version) {
   *version = NCCL_VERSION_CODE;
@@ -367,9 +417,10 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int devices, const int* list) {
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return nccl_call("ncclCommFinalize", [&] {
     if (const ncclResult_t result = check_usable("ncclCommFinalize", comm); result) return result;
+    if (const ncclResult_t result = check_whole("ncclCommFinalize", *comm); result) return result;
     flush(*comm);
     comm->finalized = true;
-    return ncclSuccess;
+    return state_of(*comm);
   });
 }
 
@@ -378,6 +429,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const char* const name = "ncclCommDestroy";
   return nccl_call(name, [&] {
     if (const ncclResult_t result = check_usable(name, comm, true); result) return result;
+    if (const ncclResult_t result = check_whole(name, *comm); result) return result;
     if (state_of(*comm) == ncclInProgress) {
       return refuse(name,
                     "a communicator whose calls go on is aborted, or asked until they are done",
@@ -389,11 +441,15 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   });
 }
 
-// Any thread may call it, while another's call waits.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return nccl_call("ncclCommAbort", [&] {
     if (const ncclResult_t result = check_usable("ncclCommAbort", comm, true); result) {
       return result;
+    }
+    if (comm->caller != std::thread::id() && comm->caller != std::this_thread::get_id()) {
+      refuse("ncclCommAbort",
+             "no thread is in a call of a communicator that is aborted, so its calls don't block",
+             "rank " + std::to_string(comm->rank), page::kFaultTolerance);
     }
     abort(*comm);
     return ncclSuccess;

@@ -334,7 +334,7 @@ TEST_F(PlantedCollectives, AbortedWhileItWaits) {
   EXPECT_EQ(ncclCommAbort(ranks[0].comm), ncclSuccess);
   waiting.join();
   EXPECT_EQ(result, ncclInternalError);
-  EXPECT_EQ(found(), "");
+  EXPECT_TRUE(finds("no thread is in a call of a communicator that is aborted"));
   EXPECT_EQ(sum(ranks[0]), ncclInvalidArgument);
   EXPECT_TRUE(finds("got an aborted one"));
   settings().patience = 300;
@@ -345,13 +345,28 @@ TEST_F(PlantedCollectives, AbortedWhileItWaits) {
   EXPECT_TRUE(finds("without rank 0"));
 }
 
-// What was queued and isn't done when a communicator is aborted gives nothing that may be read.
+// What was queued and isn't done when a communicator is aborted gives nothing that may be read, on
+// other ranks too.
 TEST_F(PlantedCollectives, AbortedBeforeItIsDone) {
+  for (int r = 0; r < kRanks; ++r) {
+    std::vector<Rank> ranks = clique();
+    EXPECT_EQ(together(ranks, [](const Rank& rank, int) { sum(rank); }), ncclSuccess);
+    ncclCommAbort(ranks[0].comm);
+    received(ranks[static_cast<size_t>(r)], r, 64);
+    EXPECT_TRUE(finds("bytes never written")) << r;
+  }
+}
+
+TEST_F(PlantedCollectives, EndedAfterAnError) {
   std::vector<Rank> ranks = clique();
-  EXPECT_EQ(together(ranks, [](const Rank& rank, int) { sum(rank); }), ncclSuccess);
-  ncclCommAbort(ranks[0].comm);
-  received(ranks[0], 0, 64);
-  EXPECT_TRUE(finds("bytes never written"));
+  together(ranks, [](const Rank& rank, int r) { sum(rank, r == 1 ? 32 : 64); });
+  found();
+  EXPECT_EQ(ncclCommDestroy(ranks[0].comm), ncclInvalidUsage);
+  EXPECT_TRUE(finds("a communicator with an error is ended by ncclCommAbort, got invalid usage"));
+  EXPECT_EQ(ncclCommFinalize(ranks[0].comm), ncclInvalidUsage);
+  EXPECT_TRUE(finds("a communicator with an error is ended by ncclCommAbort"));
+  for (const Rank& rank : ranks) EXPECT_EQ(ncclCommAbort(rank.comm), ncclSuccess);
+  EXPECT_EQ(found(), "");
 }
 
 TEST_F(PlantedCollectives, GroupsThatGoOn) {
@@ -510,6 +525,17 @@ TEST_F(PlantedCollectives, CallsThatDoNotBlock) {
   EXPECT_TRUE(finds("a call waits until ncclCommGetAsyncError says no longer ncclInProgress"));
   EXPECT_EQ(ncclCommDestroy(ranks[0].comm), ncclInvalidUsage);
   EXPECT_TRUE(finds("a communicator whose calls go on is aborted"));
+  // Its work isn't queued: no event stands for it, and nothing is behind it.
+  cudaSetDevice(0);
+  const cudaEvent_t event = new_event();
+  cudaEventRecord(event, ranks[0].stream);
+  EXPECT_TRUE(
+      finds("cudaEventRecord: a stream that NCCL still queues work on gets no other, got AllReduce "
+            "of 64 float32, sum of rank 0 in progress"));
+  cudaStreamSynchronize(ranks[0].stream);
+  EXPECT_TRUE(finds("a stream that NCCL still queues work on gets no other"));
+  start(set_all, 1, 32, ranks[0].stream, ranks[0].send, 64, 1.0f);
+  EXPECT_TRUE(finds("a stream that NCCL still queues work on gets no other"));
   EXPECT_EQ(sum(ranks[1]), ncclInProgress);
   EXPECT_EQ(sum(ranks[2]), ncclSuccess);
   EXPECT_EQ(ncclCommGetAsyncError(ranks[0].comm, &state), ncclSuccess);
@@ -522,6 +548,43 @@ TEST_F(PlantedCollectives, CallsThatDoNotBlock) {
   }
   EXPECT_EQ(state, ncclInternalError);
   EXPECT_TRUE(finds("without rank 1, without rank 2"));
+}
+
+// Without blocking a rank is finalized when all are, and only then destroyed.
+TEST_F(PlantedCollectives, RanksLeaveTogether) {
+  ncclUniqueId id;
+  ncclGetUniqueId(&id);
+  std::vector<ncclComm_t> comms(kRanks);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  for (int r = 0; r < kRanks; ++r) {
+    cudaSetDevice(r);
+    ncclCommInitRankConfig(&comms[static_cast<size_t>(r)], kRanks, id, r, &config);
+  }
+  ncclResult_t state = ncclSuccess;
+  EXPECT_EQ(ncclCommFinalize(comms[0]), ncclInProgress);
+  EXPECT_EQ(ncclCommFinalize(comms[1]), ncclInProgress);
+  EXPECT_EQ(ncclCommGetAsyncError(comms[0], &state), ncclSuccess);
+  EXPECT_EQ(state, ncclInProgress);
+  EXPECT_EQ(found(), "");
+  EXPECT_EQ(ncclCommDestroy(comms[0]), ncclInvalidUsage);
+  EXPECT_TRUE(finds("a communicator whose calls go on is aborted, or asked until they are done"));
+  EXPECT_EQ(ncclCommFinalize(comms[2]), ncclSuccess);
+  EXPECT_EQ(ncclCommGetAsyncError(comms[0], &state), ncclSuccess);
+  EXPECT_EQ(state, ncclSuccess);
+  for (ncclComm_t comm : comms) EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+  EXPECT_EQ(found(), "");
+}
+
+TEST_F(PlantedCollectives, PlacesOfDevices) {
+  char place[32];
+  EXPECT_EQ(cudaDeviceGetPCIBusId(place, sizeof place, 2), cudaSuccess);
+  EXPECT_STREQ(place, "0000:03:00.0");
+  EXPECT_EQ(found(), "");
+  EXPECT_EQ(cudaDeviceGetPCIBusId(place, 12, 0), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("the device exists, and 13 bytes hold its place, got 0, 12"));
+  EXPECT_EQ(cudaDeviceGetPCIBusId(place, sizeof place, 3), cudaErrorInvalidDevice);
+  EXPECT_TRUE(finds("the device exists, and 13 bytes hold its place"));
 }
 
 // An error that CUDA left is NCCL's, and its own results leave none behind.

@@ -82,6 +82,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     if (!stream) return error;
     if (stream->capture) return stream->capture->invalidate(cudaErrorStreamCaptureUnsupported);
     check_no_open_group("cudaStreamSynchronize");
+    check_no_call_in_progress("cudaStreamSynchronize", *stream);
     Streams::get().finish({stream, stream->queued});
     return Streams::get().sticky;
   });
@@ -138,6 +139,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t handle) {
                         ", a stream of cuda:" + std::to_string(stream->device),
                     page::kEvent, cudaErrorInvalidResourceHandle);
     }
+    check_no_call_in_progress("cudaEventRecord", *stream);
     event->capture = stream->capture;
     event->nodes = stream->last_nodes;
     event->point = stream->capture ? Point{} : Point{stream, stream->queued};

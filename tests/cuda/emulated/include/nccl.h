@@ -79,6 +79,9 @@ struct ncclConfig_t {
   }
 
 extern "C" {
+// The runtime's: here, for kernels are compiled over as little as they need.
+cudaError_t cudaDeviceGetPCIBusId(char* id, int size, int device);
+
 ncclResult_t ncclGetVersion(int* version);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 const char* ncclGetErrorString(ncclResult_t result);
