@@ -266,9 +266,10 @@ constexpr Fault kFaults[] = {
 };
 /// Who says that a call of the step failed: an op, or what was asked of the device.
 const std::set<std::string> kNames = {
-    "add",        "allocate",     "copy", "cpu",    "create_event", "create_stream", "cuda",
-    "device",     "event_done",   "full", "gather", "index",        "matmul",        "ones",
-    "pin_memory", "record_event", "relu", "sub",    "sum",          "synchronize",   "wait_event",
+    "add",    "allocate", "copy",        "cpu",        "create_event", "create_stream",
+    "cuda",   "device",   "event_done",  "full",       "gather",       "index_select",
+    "linear", "matmul",   "ones",        "pin_memory", "record_event", "relu",
+    "sub",    "sum",      "synchronize", "wait_event",
 };
 
 }  // namespace
