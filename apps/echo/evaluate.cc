@@ -24,15 +24,6 @@ double ef_of(const Tensor& large, const Tensor& small) {
                            measure_disks(small, kTraceBorder).volume);
 }
 
-Agreement agreement_of(const Evaluation& evaluation, double EvaluatedVideo::*found) {
-  std::vector<double> told, values;
-  for (const EvaluatedVideo& video : evaluation.videos) {
-    told.push_back(video.told_ef);
-    values.push_back(video.*found);
-  }
-  return agreement(told, values);
-}
-
 // What is found in video i of a batch.
 EvaluatedVideo measured(const data::Batch& batch, const Tensor& large, const Tensor& small,
                         int64_t i) {
@@ -71,8 +62,15 @@ Evaluation evaluate(const Segmenter& segmenter, const std::string& data_dir, dat
   std::vector<VideoOverlap> overlaps;
   for (const EvaluatedVideo& video : evaluation.videos) overlaps.push_back(video.overlap);
   evaluation.dice = dice_scores(overlaps, settings.bootstrap);
-  evaluation.ef = agreement_of(evaluation, &EvaluatedVideo::found_ef);
-  evaluation.traced_ef = agreement_of(evaluation, &EvaluatedVideo::traced_ef);
+  std::vector<double> told, found, traced;
+  for (const EvaluatedVideo& video : evaluation.videos) {
+    told.push_back(video.told_ef);
+    found.push_back(video.found_ef);
+    traced.push_back(video.traced_ef);
+  }
+  evaluation.ef = agreement(told, found);
+  evaluation.ef_errors = bootstrapped_errors(told, found, settings.bootstrap);
+  evaluation.traced_ef = agreement(told, traced);
   return evaluation;
 }
 

@@ -25,6 +25,7 @@ struct Evaluation {
   std::vector<EvaluatedVideo> videos;  // in the order of the data set
   DiceScores dice;
   Agreement ef;         // found against told
+  Errors ef_errors;     // of the same
   Agreement traced_ef;  // traced against told: what perfect masks would reach
 };
 
@@ -51,6 +52,8 @@ std::vector<std::string> write_evaluation(const Evaluation& evaluation, const st
 std::string to_string(const Evaluation& evaluation);
 /// "dice overall 0.9012 large 0.9150 small 0.8821".
 std::string dice_line(const Evaluation& evaluation);
+/// "ef mae 3.92 bias -1.10 r2 0.853"; "-" for what isn't defined.
+std::string ef_line(const Evaluation& evaluation);
 
 /// "FileName,EF_pred" and a row a video, the names without suffix as EchoNet's table has them; the
 /// columns of CardioBench (github.com/BioMedIA-MBZUAI/CardioBench, evaluation/echonet_dynamic.py).
@@ -94,8 +97,8 @@ struct EvaluateOptions {
   bool quiet = false;  // no progress bar
 };
 
-/// The command: prints the table, writes the files and ends with the line of Dice scores, or for
-/// weights of `aorta-echo video` with that of its errors. Throws Failure.
+/// The command: prints the table, writes the files and ends with the lines of EF and of Dice, or
+/// for weights of `aorta-echo video` with that of its errors. Throws Failure.
 void evaluate(EvaluateOptions options);
 
 }  // namespace aorta::echo

@@ -127,6 +127,12 @@ std::string dice_line(const Evaluation& evaluation) {
                      evaluation.dice.large.value, evaluation.dice.small.value);
 }
 
+std::string ef_line(const Evaluation& evaluation) {
+  const Agreement& ef = evaluation.ef;
+  return fmt::format("ef mae {} bias {} r2 {}", agreement_text("{:.2f}", ef.mae),
+                     agreement_text("{:+.2f}", ef.bias), agreement_text("{:.3f}", ef.r2));
+}
+
 std::vector<std::string> write_evaluation(const Evaluation& evaluation, const std::string& folder) {
   std::string dice = "Filename,Overall,Large,Small\n";
   std::string ef = "Filename,EF,FoundEF,TracedEF,LargeVolume,SmallVolume\n";
@@ -198,7 +204,7 @@ void evaluate(EvaluateOptions options) {
                               .progress = progress_on(bar, "segment " + options.split)});
     std::printf("wrote %s/size.csv, size/*.svg, videos/*.avi\n", folder.c_str());
   }
-  std::printf("%s\n", dice_line(evaluation).c_str());
+  std::printf("%s\n%s\n", ef_line(evaluation).c_str(), dice_line(evaluation).c_str());
 }
 
 }  // namespace aorta::echo

@@ -1,6 +1,7 @@
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/overlay.h>
 #include <aorta/core/check.h>
+#include <aorta/core/ops/creation.h>
 #include <aorta/data/images/transforms.h>
 #include <aorta/report/axis.h>
 #include <fmt/format.h>
@@ -214,6 +215,20 @@ Tensor OverlayPainter::paint(const Tensor& frame, int64_t index) const {
   canvas.line(x, top_, x, bottom_, kCursor, 1);
   canvas.circle(x, curve_y(area), 3.5, kCursor);
   return canvas.image();
+}
+
+report::Page::Film outlined_film(const Tensor& frames, const Tensor& masks, double fps,
+                                 const std::string& caption) {
+  constexpr int64_t kSide = 224;
+  const int64_t height =
+      std::max<int64_t>(kSide * frames.size(2) / std::max<int64_t>(frames.size(3), 1), 1);
+  Tensor film = empty({frames.size(0), 3, height, kSide}, {.dtype = u8});
+  for (int64_t i = 0; i < frames.size(0); ++i) {
+    report::Canvas canvas(static_cast<int>(kSide), static_cast<int>(height), {0, 0, 0});
+    canvas.picture(tinted(frames[i], masks[i], kMaskColour, 0), 0, 0, static_cast<int>(kSide));
+    film[i].copy_(canvas.image());
+  }
+  return {.frames = film, .fps = fps > 0 ? fps : 50, .caption = caption};
 }
 
 void write_overlay(const std::string& path, const VideoSegmentation& segmentation,

@@ -2,6 +2,7 @@
 
 #include <aorta/apps/echo/segment.h>
 #include <aorta/report/canvas.h>
+#include <aorta/report/page.h>
 
 #include <optional>
 
@@ -14,6 +15,10 @@ inline constexpr report::Colour kMaskColour{56, 189, 248};
 /// the mask's edge, the pixels inside that touch the outside, fully so.
 Tensor tinted(const Tensor& frame, const Tensor& mask, report::Colour colour = kMaskColour,
               double strength = 0.3);
+
+/// Frames u8 (T, 3, H, W) as a film, the edge of each one's mask, of u8 (T, H, W), in blue.
+report::Page::Film outlined_film(const Tensor& frames, const Tensor& masks, double fps,
+                                 const std::string& caption);
 
 /// Draws the frames of an overlay video: the original, beside it the segmentation with the long
 /// axis, and under both the curve of the area with the ends of diastole and systole, each beat's

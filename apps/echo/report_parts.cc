@@ -1,5 +1,6 @@
 #include <aorta/apps/echo/doctor.h>
 #include <aorta/apps/echo/files.h>
+#include <aorta/apps/echo/measure/agreement.h>
 #include <aorta/apps/echo/report_parts.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/process/limits.h>
@@ -59,7 +60,7 @@ std::string text_of(const std::string& path) {
 std::string seconds_text(double seconds) { return fmt::format("{:.1f} s", seconds); }
 
 std::string interval_text(const char* format, const Interval& interval) {
-  const auto text = [&](double value) { return fmt::format(fmt::runtime(format), value); };
+  const auto text = [&](double value) { return agreement_text(format, value); };
   return text(interval.value) + " (" + text(interval.low) + " to " + text(interval.high) + ")";
 }
 

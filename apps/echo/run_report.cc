@@ -46,25 +46,23 @@ void add_evaluation(report::Page& page, const RunFolder& folder,
       .paragraph(
           "Of the weights with the lowest validation loss. In parentheses the 5th to the 95th "
           "percentile of a bootstrap over videos. EF: the ejection fraction from the masks by the "
-          "single-plane method of disks, against the table's.");
+          "single-plane method of disks, against the table's; between the limits of agreement lie "
+          "95 % of the differences.");
   std::vector<report::Page::Row> dice, ef;
   for (const Evaluation& one : evaluations) {
     dice.push_back({one.split, fmt::format("{}", one.videos.size()), score(one.dice.overall),
                     score(one.dice.large), score(one.dice.small)});
-    const auto text = [](const char* format, double value, const char* unit) {
-      return std::isnan(value) ? "-" : agreement_text(format, value) + unit;
-    };
-    ef.push_back({one.split,
-                  one.ef.count > 0 ? fmt::format("{}", one.ef.count)
-                                   : fmt::format("none of {} has one", one.videos.size()),
-                  text("{:.2f}", one.ef.mae, " %"), text("{:.3f}", one.ef.r2, ""),
-                  text("{:+.2f}", one.ef.bias, " %"),
-                  std::isnan(one.ef.low)
-                      ? "-"
-                      : fmt::format("{:+.1f} to {:+.1f} %", one.ef.low, one.ef.high)});
+    ef.push_back(
+        {one.split,
+         one.ef.count > 0 ? fmt::format("{}", one.ef.count)
+                          : fmt::format("none of {} has one", one.videos.size()),
+         interval_text("{:.2f}", one.ef_errors.mae), interval_text("{:.3f}", one.ef_errors.r2),
+         interval_text("{:+.2f}", one.ef_errors.bias),
+         std::isnan(one.ef.low) ? "-"
+                                : fmt::format("{:+.1f} to {:+.1f} %", one.ef.low, one.ef.high)});
   }
   page.table({"split", "videos", "Dice", "end of diastole", "end of systole"}, dice);
-  page.table({"split", "videos", "EF MAE", "R2", "bias", "limits of agreement"}, ef);
+  page.table({"split", "videos", "EF MAE, %", "R2", "bias, %", "limits of agreement"}, ef);
   for (const Evaluation& one : evaluations)
     for (const char* plot : {"_ef.svg", "_bland_altman.svg"})
       page.figure(text_of(folder.file(one.split + plot)),
@@ -72,15 +70,37 @@ void add_evaluation(report::Page& page, const RunFolder& folder,
                               plot[1] == 'e' ? "found against told" : "difference against mean"));
 }
 
+// From the first of two traced frames to as long after the second.
+report::Page::Film traced_beat(const data::Echo& videos, int64_t index, const Segmenter& segmenter,
+                               const std::string& caption) {
+  constexpr int64_t kMostFrames = 60, kBatch = 20;
+  const data::VideoReader video(videos.path(index));
+  const auto [first, second] =
+      std::minmax({videos.large_trace(index).frame, videos.small_trace(index).frame});
+  const int64_t count =
+      std::min({video.frame_count() - first, 2 * (second - first) + 1, kMostFrames});
+  const Tensor frames = video.read(first, count);
+  std::vector<Tensor> masks;
+  for (int64_t i = 0; i < count; i += kBatch)
+    masks.push_back(
+        segmenter.masks(frames.narrow(0, i, std::min(kBatch, count - i)).to(device_of(segmenter)))
+            .cpu());
+  return outlined_film(frames, cat(masks), video.fps(), caption);
+}
+
 void add_examples(report::Page& page, const Segmenter& best, const TrainOptions& options,
                   const std::vector<Evaluation>& evaluations) {
   const Evaluation& shown = evaluations.back();
+  const data::EchoSplit split = split_of(shown.split);
+  const auto videos = echo_frames(options.data_dir, split);
   page.section("Best, median and worst")
-      .paragraph("Videos of " + shown.split +
-                 " by their Dice: the network's mask in blue, the tracing in yellow.");
+      .paragraph(
+          "Videos of " + shown.split +
+          " by their Dice: the network's mask in blue, the tracing in yellow; below, the beat "
+          "that was traced.");
   std::vector<report::Page::Picture> pictures;
-  for (const EvaluatedFrames& frames :
-       best_median_worst(best, options.data_dir, split_of(shown.split), shown)) {
+  std::vector<report::Page::Film> films;
+  for (const EvaluatedFrames& frames : best_median_worst(best, options.data_dir, split, shown)) {
     const EvaluatedVideo& video = shown.videos[frames.video];
     pictures.push_back({sample_picture(frames.large_frame, frames.large_mask, frames.large_trace),
                         fmt::format("{}, end of diastole, Dice {:.3f}", video.file_name,
@@ -88,8 +108,12 @@ void add_examples(report::Page& page, const Segmenter& best, const TrainOptions&
     pictures.push_back({sample_picture(frames.small_frame, frames.small_mask, frames.small_trace),
                         fmt::format("{}, end of systole, Dice {:.3f}", video.file_name,
                                     video.overlap.small.dice())});
+    films.push_back(traced_beat(*videos, static_cast<int64_t>(frames.video), best,
+                                fmt::format("{}, EF {} %, told {} %", video.file_name,
+                                            agreement_text("{:.1f}", video.found_ef),
+                                            agreement_text("{:.1f}", video.told_ef))));
   }
-  page.pictures(pictures);
+  page.pictures(pictures).films(films);
 }
 
 }  // namespace

@@ -79,7 +79,8 @@ class SegmentationJob : public Job {
         return echo::evaluate(*best_, options_.data_dir, split, settings);
       }));
       write_evaluation(evaluations_.back(), folder.path());
-      console.line(to_string(evaluations_.back()) + dice_line(evaluations_.back()));
+      console.line(to_string(evaluations_.back()) + ef_line(evaluations_.back()) + "\n" +
+                   dice_line(evaluations_.back()));
     }
     if (options_.save_video)
       segment_split(*best_, {.data_dir = options_.data_dir,

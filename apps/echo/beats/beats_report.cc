@@ -42,26 +42,15 @@ std::string interval_plot(const std::vector<BeatToBeat>& videos) {
 report::Page::Film beat_film(const data::VideoReader& video, const BeatToBeat& found, size_t beat,
                              const std::string& caption) {
   constexpr int64_t kMostFrames = 60;
-  constexpr int kSide = 224;
   const MeasuredBeat& one = found.beats.at(beat);
   const VideoSegmentation& segmentation = found.segmentation;
   const FrameView view = segmentation.view();
   const auto count = static_cast<int64_t>(segmentation.areas.size());
   const int64_t first = one.diastole;
   const int64_t last = std::min({count, 2 * one.systole - one.diastole + 1, first + kMostFrames});
-  std::vector<Tensor> frames;
-  for (int64_t i = first; i < last; ++i) {
-    const Tensor frame = video.read(i);
-    const Tensor mask = view.grow(segmentation.masks[i]);
-    const int height =
-        std::max(1, static_cast<int>(kSide * frame.size(1) / std::max<int64_t>(1, frame.size(2))));
-    report::Canvas canvas(kSide, height, {0, 0, 0});
-    canvas.picture(tinted(frame, mask, kMaskColour, 0), 0, 0, kSide);
-    frames.push_back(canvas.image().unsqueeze(0));
-  }
-  return {.frames = cat(frames, 0),
-          .fps = segmentation.fps > 0 ? segmentation.fps : 50,
-          .caption = caption};
+  std::vector<Tensor> masks;
+  for (int64_t i = first; i < last; ++i) masks.push_back(view.grow(segmentation.masks[i]));
+  return outlined_film(video.read(first, last - first), stack(masks), segmentation.fps, caption);
 }
 
 std::string verdict(const BeatToBeat& video) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -83,6 +84,48 @@ Agreement agreement(std::span<const double> told, std::span<const double> found)
   return result;
 }
 
+Errors bootstrapped_errors(std::span<const double> told, std::span<const double> found,
+                           const BootstrapOptions& options) {
+  const Pairs pairs = finite_pairs(told, found);
+  if (pairs.told.empty()) {
+    constexpr Interval kNothing{kNaN, kNaN, kNaN};
+    return {.mae = kNothing, .rmse = kNothing, .r2 = kNothing, .bias = kNothing};
+  }
+  // Sums over the chosen videos of what the scores are made of.
+  struct Sums {
+    double off = 0, absolute = 0, squared = 0, told = 0, told_squared = 0;
+  };
+  const auto sums = [&](std::span<const int32_t> chosen) {
+    Sums all;
+    for (const int32_t i : chosen) {
+      const auto video = static_cast<size_t>(i);
+      const double value = pairs.told[video], off = pairs.found[video] - value;
+      all.off += off;
+      all.absolute += std::abs(off);
+      all.squared += off * off;
+      all.told += value;
+      all.told_squared += value * value;
+    }
+    return all;
+  };
+  const auto scored = [&](auto score) {
+    return bootstrap(
+        static_cast<int64_t>(pairs.told.size()),
+        [&](std::span<const int32_t> chosen) {
+          return score(sums(chosen), static_cast<double>(chosen.size()));
+        },
+        options);
+  };
+  return {
+      .mae = scored([](const Sums& all, double count) { return all.absolute / count; }),
+      .rmse = scored([](const Sums& all, double count) { return std::sqrt(all.squared / count); }),
+      .r2 = scored([](const Sums& all, double count) {
+        const double spread = all.told_squared - all.told * all.told / count;
+        return spread > 1e-9 * all.told_squared ? 1 - all.squared / spread : kNaN;
+      }),
+      .bias = scored([](const Sums& all, double count) { return all.off / count; })};
+}
+
 std::string agreement_text(const char* format, double value) {
   return std::isnan(value) ? "-" : fmt::format(fmt::runtime(format), value);
 }
@@ -104,6 +147,14 @@ void plot_scatter(const std::string& path, const std::string& quantity, const st
                      .height = 690});  // about as high as wide inside of the axes
   plot.scatter("videos", pairs.told, pairs.found);
   plot.diagonal("equal");
+  if (std::isfinite(result.low)) {
+    const auto [least, most] = std::minmax_element(pairs.told.begin(), pairs.told.end());
+    const double ends[] = {*least, *most};
+    for (const double limit : {result.low, result.high}) {
+      const double moved[] = {*least + limit, *most + limit};
+      plot.line(limit == result.low ? "limits of agreement" : "", ends, moved);
+    }
+  }
   plot.save(path);
 }
 

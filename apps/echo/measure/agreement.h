@@ -1,5 +1,7 @@
 #pragma once
 
+#include <aorta/apps/echo/measure/bootstrap.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,6 +22,14 @@ struct Agreement {
 /// `told` and `found` in pairs. NaN stands for what isn't defined: everything without a pair, r2
 /// where all told are equal, and the limits of one pair.
 Agreement agreement(std::span<const double> told, std::span<const double> found);
+
+/// How far values are off, each with its interval over the pairs.
+struct Errors {
+  Interval mae, rmse, r2, bias;
+};
+/// Of pairs of finite numbers, others left out; NaN as in agreement().
+Errors bootstrapped_errors(std::span<const double> told, std::span<const double> found,
+                           const BootstrapOptions& options = {});
 
 /// A number of it as people read it, fmt's format in `format`: "-" where it isn't defined.
 std::string agreement_text(const char* format, double value);

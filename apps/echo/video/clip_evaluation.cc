@@ -14,42 +14,6 @@ namespace {
 
 constexpr double kThresholds[] = {35, 40, 50};  // of EF, in percent
 
-Errors errors_of(const std::vector<double>& told, const std::vector<double>& found,
-                 const BootstrapOptions& options) {
-  // Sums over the chosen videos of what the scores are made of.
-  struct Sums {
-    double absolute = 0, squared = 0, told = 0, told_squared = 0;
-  };
-  const auto sums = [&](std::span<const int32_t> chosen) {
-    Sums all;
-    for (const int32_t i : chosen) {
-      const auto video = static_cast<size_t>(i);
-      const double off = found[video] - told[video];
-      all.absolute += std::abs(off);
-      all.squared += off * off;
-      all.told += told[video];
-      all.told_squared += told[video] * told[video];
-    }
-    return all;
-  };
-  const auto scored = [&](auto score) {
-    return bootstrap(
-        static_cast<int64_t>(told.size()),
-        [&](std::span<const int32_t> chosen) {
-          return score(sums(chosen), static_cast<double>(chosen.size()));
-        },
-        options);
-  };
-  return {
-      .mae = scored([](const Sums& all, double count) { return all.absolute / count; }),
-      .rmse = scored([](const Sums& all, double count) { return std::sqrt(all.squared / count); }),
-      .r2 = scored([](const Sums& all, double count) {
-        const double spread = all.told_squared - all.told * all.told / count;
-        return spread > 1e-9 * all.told_squared ? 1 - all.squared / spread
-                                                : std::numeric_limits<double>::quiet_NaN();
-      })};
-}
-
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.) / static_cast<double>(values.size());
 }
@@ -125,8 +89,8 @@ void measure_errors(ClipEvaluation& evaluation, const BootstrapOptions& bootstra
     found.push_back(video.found);
     one_clip.push_back(video.one_clip);
   }
-  evaluation.all_clips = errors_of(told, found, bootstrap);
-  evaluation.one_clip = errors_of(told, one_clip, bootstrap);
+  evaluation.all_clips = bootstrapped_errors(told, found, bootstrap);
+  evaluation.one_clip = bootstrapped_errors(told, one_clip, bootstrap);
   evaluation.agreement = agreement(told, found);
   evaluation.rocs.clear();
   if (evaluation.task == "EF")

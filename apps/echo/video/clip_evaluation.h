@@ -18,11 +18,6 @@ struct RegressedVideo {
   double one_clip = 0;             // that of a clip from a random place
 };
 
-/// How far values are off.
-struct Errors {
-  Interval mae, rmse, r2;
-};
-
 struct ClipEvaluation {
   std::string split = {}, task = {};
   std::vector<RegressedVideo> videos = {};  // in the order of the data set

@@ -66,6 +66,10 @@ TEST(Evaluate, FindsTheHeartsAndTheirEjectionFractions) {
   EXPECT_EQ(evaluation.ef.count, 5);
   EXPECT_LT(evaluation.ef.mae, 2);
   EXPECT_GT(evaluation.ef.r2, 0.95);
+  EXPECT_NEAR(evaluation.ef_errors.mae.value, evaluation.ef.mae, 1e-9);
+  EXPECT_NEAR(evaluation.ef_errors.bias.value, evaluation.ef.bias, 1e-9);
+  EXPECT_NEAR(evaluation.ef_errors.r2.value, evaluation.ef.r2, 1e-9);
+  EXPECT_LT(evaluation.ef_errors.mae.low, evaluation.ef_errors.mae.high);
 }
 
 // What is known beforehand: a network that says ventricle everywhere, and one that says it nowhere.
@@ -84,6 +88,7 @@ TEST(Evaluate, OfEverythingAndOfNothing) {
   EXPECT_EQ(none.ef.count, 0);
   EXPECT_TRUE(std::isnan(none.videos[0].found_ef));
   EXPECT_EQ(dice_line(none), "dice overall 0.0000 large 0.0000 small 0.0000");
+  EXPECT_EQ(ef_line(none), "ef mae - bias - r2 -");
   EXPECT_NE(to_string(none).find("  network  none of 5 videos has an ejection fraction\n"),
             std::string::npos);
   const TestFolder out;
@@ -145,7 +150,7 @@ TEST(Evaluate, ShowsTheBestTheMiddleAndTheWorst) {
   }
 }
 
-TEST(Evaluate, EndsWithTheDiceAndLeavesItsFiles) {
+TEST(Evaluate, EndsWithEfAndDiceAndLeavesItsFiles) {
   const TestFolder run, folder;
   Heart heart{.frames = 26, .phase = 2};
   write_hearts(folder, {heart});
@@ -160,10 +165,10 @@ TEST(Evaluate, EndsWithTheDiceAndLeavesItsFiles) {
                            .num_workers = 0,
                            .save_video = true});
   const std::string out = ::testing::internal::GetCapturedStdout();
-  const size_t last = out.rfind('\n', out.size() - 2) + 1;
   const Evaluation evaluation =
       evaluate(load_segmenter(run.str()), folder.str(), data::EchoSplit::test, {.num_workers = 0});
-  EXPECT_EQ(out.substr(last), dice_line(evaluation) + "\n") << out;
+  EXPECT_TRUE(out.ends_with("\n" + ef_line(evaluation) + "\n" + dice_line(evaluation) + "\n"))
+      << out;
   EXPECT_TRUE(out.starts_with(to_string(evaluation))) << out;
   for (const char* name : {"test_dice.csv", "test_ef.csv", "test_ef.svg", "test_bland_altman.svg",
                            "size.csv", "size/heart0.svg", "videos/heart0.avi"})

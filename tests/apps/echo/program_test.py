@@ -133,6 +133,9 @@ class Synthetic(unittest.TestCase):
         self.assertGreater(overall, 0.75)
         self.assertTrue(min(large, small) <= overall <= max(large, small))
         self.assertIn(f"overall {overall:.4f}", self.said)
+        ef = said.strip().split("\n")[-2]
+        self.assertRegex(ef, r"^ef mae [0-9.]+ bias [+-][0-9.]+ r2 -?[0-9.]+$")
+        self.assertIn(ef, self.said)
         with open(self.folder + "/evaluated/test_dice.csv", "rb") as a, open(self.run_folder + "/test_dice.csv", "rb") as b:
             self.assertEqual(a.read(), b.read())
 
@@ -148,7 +151,7 @@ class Synthetic(unittest.TestCase):
         with open(self.run_folder + "/report.html") as text:
             page.feed(text.read())
         self.assertEqual(page.outside, [])
-        self.assertGreaterEqual(page.images, 3)  # best, median, worst
+        self.assertGreaterEqual(page.images, 9)  # both frames of the best, the median and the worst, and their beats
 
     def test_without_run_test_the_report_is_of_val(self):
         folder = self.folder + "/untested"

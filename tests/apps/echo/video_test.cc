@@ -251,6 +251,7 @@ TEST(ClipEvaluation, ErrorsAreTheFormulas) {
   EXPECT_DOUBLE_EQ(evaluation.all_clips.mae.value, 2);
   EXPECT_DOUBLE_EQ(evaluation.all_clips.rmse.value, std::sqrt(4.5));
   EXPECT_NEAR(evaluation.all_clips.r2.value, 1 - 18. / 500, 1e-12);
+  EXPECT_DOUBLE_EQ(evaluation.all_clips.bias.value, 1);
   EXPECT_EQ(evaluation.one_clip.mae.value, 0);
   EXPECT_EQ(evaluation.one_clip.r2.value, 1);
   EXPECT_LE(evaluation.all_clips.mae.low, 2);
