@@ -42,9 +42,9 @@ CALLS = ["access", "dup", "eventfd", "fdatasync", "flock", "fork", "fstat", "fsy
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU]
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EACCES, errno.EINTR, errno.EAGAIN, errno.EROFS]
 LIMITS = ([(resource.RLIMIT_NOFILE, n) for n in range(3, 40)] +
-          # With less than its own size the kernel can't start a program, and sends SIGSEGV.
+          # With less than its own size, or no data at all, the kernel can't start a program, and sends SIGSEGV.
           [(resource.RLIMIT_AS, n * MEGABYTE) for n in range(20, 400, 10)] +
-          [(resource.RLIMIT_DATA, n * MEGABYTE) for n in range(0, 300, 10)] +
+          [(resource.RLIMIT_DATA, n * MEGABYTE) for n in range(10, 300, 10)] +
           [(resource.RLIMIT_FSIZE, n << 14) for n in range(0, 400, 10)] +
           [(resource.RLIMIT_STACK, n << 14) for n in (16, 32, 64)] +
           [(resource.RLIMIT_CPU, (n, resource.RLIM_INFINITY)) for n in (1, 2, 3)])
