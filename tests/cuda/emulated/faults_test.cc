@@ -344,8 +344,8 @@ TEST_F(CudaFaults, ALaunchThatFailsNamesItsOp) {
     emulated::inject_nothing();
     device().set_current_stream({Device("cuda:0"), nullptr});
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"full", "ones", "sub", "relu", "index", "gather",
-                                             "sum", "add"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"full", "ones", "sub", "relu", "index_select",
+                                             "index_select", "sum", "add"}));
 }
 
 // Page-locking is asked for by name: the call that fails says so, and may be made again.
