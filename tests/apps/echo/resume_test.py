@@ -201,7 +201,8 @@ class Resume(unittest.TestCase):
         out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 128 + number, err)
         self.assertIn("go on with: aorta-echo train --resume --output " + run, out)
-        self.assertEqual(err, "")
+        # An epoch may have ended before, whose poor Dice is said.
+        self.assertEqual([line for line in err.splitlines() if not line.startswith("warning: the Dice of validation ")], [])
         self.finish(run)
 
     def test_ctrl_c_saves_and_says_how_to_go_on(self):
