@@ -17,8 +17,9 @@ struct DistributedDataParallelOptions {
   double bucket_cap_mb = 25;            // MiB of gradients that are reduced together; the first 1
   bool find_unused_parameters = false;  // those that get no gradient count as zeros
   bool broadcast_buffers = true;        // each call in training takes rank 0's buffers
-  /// Gradients are rounded to bf16 before they are sent, added up in f32, and their
-  /// mean is rounded again: half of the bytes, and 8 bits of each. PyTorch's bf16_compress_hook.
+  /// Gradients are rounded to bf16 before they are sent, added up in f32 (by NCCL in bf16), and
+  /// their mean is rounded again: half of the bytes, and 8 bits of each. PyTorch's
+  /// bf16_compress_hook.
   bool bf16_gradients = false;
 };
 
