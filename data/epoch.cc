@@ -44,6 +44,8 @@ const Batch& Epoch::batch() {
 void Epoch::advance() {
   check(!done(), "data_loader", "an iterator at the end can't be moved on", "an increment");
   if (current_) {
+    // What couldn't be read isn't given until the program goes past it: a state asks for it again.
+    if (current_->error) ++given_;
     current_.reset();
     return;
   }
@@ -89,8 +91,8 @@ void Epoch::look() {
   else
     current_ = load_and_stage();
   account_.wait += seconds_now() - start - (account_.copy - copied);
-  if (current_->batch || current_->error) ++given_;
   if (current_->batch) {
+    ++given_;
     if (stager_) stager_->deliver(*current_->batch, current_->ticket);
     ++account_.batches;
     const auto& tensors = current_->batch->tensors();

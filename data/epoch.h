@@ -28,7 +28,8 @@ class Epoch {
   int64_t epoch() const { return epoch_; }
   /// Whether the iteration has come to its end, as far as it was asked.
   bool ended() const { return ended_; }
-  /// Batches that were looked at or skipped, those that the epoch began without included.
+  /// Batches that the program got or passed, those that the epoch began without included. One that
+  /// couldn't be read counts when it is passed.
   int64_t given() const { return given_; }
   StallAccount account() const;
 

@@ -144,6 +144,28 @@ TEST(Workers, ResumeInTheMiddleOfAnEpochWithAnyNumber) {
   }
 }
 
+TEST(Workers, AStateAfterAnErrorAsksForTheBatchAgain) {
+  const auto good = make_dataset<Numbers>(12);
+  for (const int workers : {0, 1, 2})
+    for (const bool passed : {false, true}) {
+      const DataLoaderOptions options{.batch_size = 3, .num_workers = workers, .seed = 8};
+      DataLoader whole(good, options), bad(make_dataset<Numbers>(12, Trouble::error, 4), options);
+      std::vector<std::string> texts;
+      for (const auto& batch : whole) texts.push_back(text_of(batch));
+      auto it = bad.begin();
+      EXPECT_EQ(text_of(*it), texts[0]);
+      ++it;
+      EXPECT_THROW(*it, SampleError);
+      EXPECT_THROW(*it, SampleError);
+      if (passed) ++it;
+      DataLoader resumed(good, options);
+      resumed.restore(bad.state());
+      size_t next = passed ? 2 : 1;
+      for (const auto& batch : resumed) EXPECT_EQ(text_of(batch), texts.at(next++));
+      EXPECT_EQ(next, texts.size());
+    }
+}
+
 TEST(Workers, StateIsCheckedAgainstTheLoader) {
   DataLoader loader(make_dataset<Numbers>(50), {.batch_size = 5});
   const State state = loader.state();

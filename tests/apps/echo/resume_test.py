@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -371,6 +372,32 @@ class Resume(unittest.TestCase):
                          "others: " + changes[0][1] + "; going on with them")
         write(rows)
         self.finish(run)
+
+    def test_a_run_that_met_a_bad_video_goes_on_with_it_when_it_is_repaired(self):
+        begun, data = self.run_folder(), self.run_folder() + "-data"
+        shutil.copytree(self.data, data)
+        process = self.start(self.train(begun) + ["--data_dir", data])
+        self.wait_for_steps(process, begun)
+        process.kill()
+        process.communicate(timeout=60)
+        with open(data + "/FileList.csv") as table:
+            names = [row["FileName"] for row in csv.DictReader(table) if row["Split"] == "TRAIN"]
+        inside = 0
+        for number, name in enumerate(names):
+            run, video = begun + str(number), "%s/Videos/%s.avi" % (data, name.removesuffix(".avi"))
+            shutil.copytree(begun, run)
+            with open(video, "rb") as file:
+                content = file.read()
+            with open(video, "wb") as file:
+                file.write(content.replace(b"\xff\xda", b"\0\0"))  # no scan begins: no frame can be read
+            done = subprocess.run(self.resume(run) + ["--num_workers", str(number % 3)], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(os.path.basename(video), done.stderr)
+            with open(video, "wb") as file:
+                file.write(content)
+            inside += not re.search("step 0 of|step 3 of", self.finish(run).stdout)
+        self.assertGreater(inside, 0, "a video must be bad in the middle of an epoch")
 
     def test_a_complete_run_says_so_and_keeps_its_report(self):
         run = self.run_folder()
