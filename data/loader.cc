@@ -75,7 +75,7 @@ LoaderSettings make_settings(std::shared_ptr<const Source> source,
                                " CPUs may be slower than " + std::to_string(cpus));
   settings.pinned = options.pin_memory && cuda::is_available();
   if (options.pin_memory && !settings.pinned)
-    say_once(said_pinned, "pin_memory changes nothing where there is no GPU");
+    say_once(said_pinned, "pin_memory must have a GPU to copy to, got none; it changes nothing");
   return settings;
 }
 

@@ -6,6 +6,7 @@
 #include <aorta/core/resource_error.h>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -19,6 +20,7 @@
 #include <cstring>
 #include <iostream>
 #include <mutex>
+#include <new>
 #include <thread>
 
 namespace aorta {
@@ -67,16 +69,24 @@ void leave_signals_to_program(sigset_t& mask) {
   }
 }
 
-// The child's half of a start: never returns.
-[[noreturn]] void run(ProcessMain main, ProcessContext& context) {
-  refuse_devices("a worker process can't use devices; the process that trains moves batches there");
-  set_num_threads(1);
+// The child's half of a start. Never returns, not by an exception either: what called belongs to
+// the parent.
+template <class Body>
+[[noreturn]] void run_child(const Body& body) {
   int code = 0;
-  try {
-    main(context);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "aorta: process %d: %s\n", static_cast<int>(getpid()), error.what());
+  const auto say = [&](const char* text) {
+    std::fprintf(stderr, "aorta: process %d: %s\n", static_cast<int>(getpid()), text);
     code = 1;
+  };
+  try {
+    refuse_devices(
+        "a worker process can't use devices; the process that trains moves batches there");
+    set_num_threads(1);
+    body();
+  } catch (const std::bad_alloc&) {
+    say("process: memory must be there, got no more");
+  } catch (const std::exception& error) {
+    say(error.what());
   }
   exit_process(code);
 }
@@ -98,8 +108,22 @@ void report_ended(std::vector<Child>& children) {
   }
 }
 
+// What the request of a start asks for.
+ProcessContext requested(Channel::Message& message, pid_t program) {
+  ProcessContext context;
+  context.starter = program;
+  context.channel = Channel(std::move(message.descriptors.at(0)));
+  const auto payload = SharedMemory::open(std::move(message.descriptors.at(1)));
+  const auto size =
+      io::load<int64_t>(std::as_bytes(std::span(message.bytes)), sizeof(FunctionReference));
+  context.payload.assign(payload->data(), static_cast<size_t>(size));
+  for (size_t i = 2; i < message.descriptors.size(); ++i)
+    context.descriptors.push_back(std::move(message.descriptors[i]));
+  return context;
+}
+
 // Answers of the zygote: '+' with the pid, '?' for a function that it doesn't know, '!' with why it
-// can't. What it throws for want of descriptors is for its program to say.
+// can't. What it throws for want of descriptors or memory is for its program to say.
 void serve_request(Channel& channel, Channel::Message& message, std::vector<Child>& children,
                    pid_t program) {
   const auto reference = io::load<FunctionReference>(std::as_bytes(std::span(message.bytes)), 0);
@@ -107,22 +131,16 @@ void serve_request(Channel& channel, Channel::Message& message, std::vector<Chil
     channel.send("?");
     return;
   }
-  ProcessContext context;
-  context.starter = program;
-  context.channel = Channel(std::move(message.descriptors.at(0)));
+  ProcessContext context = requested(message, program);
   const pid_t self = getpid();
   const pid_t pid = fork();
-  if (pid == 0) {
-    die_with_parent(self);
-    channel.close();
-    children.clear();
-    const auto payload = SharedMemory::open(std::move(message.descriptors.at(1)));
-    const auto size = io::load<int64_t>(std::as_bytes(std::span(message.bytes)), sizeof reference);
-    context.payload.assign(payload->data(), static_cast<size_t>(size));
-    for (size_t i = 2; i < message.descriptors.size(); ++i)
-      context.descriptors.push_back(std::move(message.descriptors[i]));
-    run(reference.function, context);
-  }
+  if (pid == 0)
+    run_child([&] {
+      die_with_parent(self);
+      channel.close();
+      children.clear();
+      reference.function(context);
+    });
   if (pid < 0)
     fail_for_resources("start_process", "the zygote must be able to fork", errno_text(errno));
   try {
@@ -146,22 +164,30 @@ bool serve(Channel& channel, std::vector<Child>& children, pid_t program) {
     serve_request(channel, *message, children, program);
   } catch (const Error& error) {
     channel.send(std::string("!") + error.what());
+  } catch (const std::bad_alloc&) {
+    channel.send("!start_process: the zygote must have memory, got no more");
   }
   return true;
 }
 
+// Never returns: what called belongs to the program.
 [[noreturn]] void zygote_main(Channel channel, pid_t program) {
   die_with_parent(program);
   prctl(PR_SET_NAME, "aorta-zygote");
-  std::vector<Child> children;
-  for (;;) {
-    std::vector<pollfd> waits{{channel.descriptor(), POLLIN, 0}};
-    for (const Child& child : children) waits.push_back({child.pidfd.get(), POLLIN, 0});
-    if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) _exit(1);
-    report_ended(children);
-    if (waits[0].revents == 0) continue;
-    if (!serve(channel, children, program)) _exit(0);
+  try {
+    std::vector<Child> children;
+    for (;;) {
+      std::vector<pollfd> waits{{channel.descriptor(), POLLIN, 0}};
+      for (const Child& child : children) waits.push_back({child.pidfd.get(), POLLIN, 0});
+      if (poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
+      report_ended(children);
+      if (waits[0].revents == 0) continue;
+      if (!serve(channel, children, program)) _exit(0);
+    }
+  } catch (const std::exception&) {
+    // The program finds that its zygote is gone, and says so.
   }
+  _exit(1);
 }
 
 // Why the zygote can't be used; empty when it can. Holds the mutex.
@@ -222,27 +248,35 @@ void die_with_program(pid_t program) {
 
 StartedProcess fork_live(ProcessMain main, std::string_view payload,
                          std::span<const int> descriptors) {
-  auto [ours, theirs] = Channel::make();
+  auto ends = Channel::make();
+  Channel& ours = ends.first;
   const pid_t self = getpid();
   const bool main_thread = gettid() == self;
+  ProcessContext context;
+  context.starter = self;
+  context.channel = std::move(ends.second);
+  context.payload = payload;
+  for (const int descriptor : descriptors) {
+    context.descriptors.emplace_back(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    if (!context.descriptors.back())
+      fail_for_resources("start_process",
+                         "descriptors must be there (ulimit -n shows how many files may be open)",
+                         errno_text(errno));
+  }
   const pid_t pid = fork_process();
   if (pid < 0)
     fail_for_resources("start_process", "the process must be able to fork", errno_text(errno));
-  if (pid == 0) {
-    // The kernel's signal comes when the thread that forked ends: only the main one's end is the
-    // program's.
-    if (main_thread)
-      die_with_parent(self);
-    else
-      die_with_program(self);
-    ours.close();
-    ProcessContext context;
-    context.starter = self;
-    context.channel = std::move(theirs);
-    context.payload = payload;
-    for (const int descriptor : descriptors) context.descriptors.emplace_back(dup(descriptor));
-    run(main, context);
-  }
+  if (pid == 0)
+    run_child([&] {
+      // The kernel's signal comes when the thread that forked ends: only the main one's end is the
+      // program's.
+      if (main_thread)
+        die_with_parent(self);
+      else
+        die_with_program(self);
+      ours.close();
+      main(context);
+    });
   StartedProcess started;
   started.pid = pid;
   started.pidfd = open_pidfd(pid);

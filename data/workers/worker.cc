@@ -217,12 +217,19 @@ void worker_main(const WorkerPlan& plan, Ring& ring, const Wires& wires, int wor
   static WorkerInfo info;
   info = {worker, plan.workers, plan.seed + static_cast<uint64_t>(worker)};
   this_worker = &info;
-  manual_seed(info.seed);
   std::vector<std::unique_ptr<SampleReader>> readers;
+  std::vector<std::thread> others;
   try {
+    manual_seed(info.seed);
     for (int i = 0; i < threads; ++i)
       readers.push_back(std::make_unique<SampleReader>(plan, ring, wires, worker, first + i));
     if (plan.init) plan.init(info);
+    at(WorkerStep::started);
+    for (int i = 1; i < threads; ++i)
+      others.emplace_back([&reader = *readers[static_cast<size_t>(i)]] {
+        set_num_threads(1);
+        reader.run();
+      });
   } catch (...) {
     const auto [type, text] = describe_exception();
     ErrorRecord& fault = ring.reader(first).fault;
@@ -231,13 +238,6 @@ void worker_main(const WorkerPlan& plan, Ring& ring, const Wires& wires, int wor
     fault.position = 0;
     exit_process(1);
   }
-  at(WorkerStep::started);
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i)
-    others.emplace_back([&reader = *readers[static_cast<size_t>(i)]] {
-      set_num_threads(1);
-      reader.run();
-    });
   readers[0]->run();
   for (std::thread& thread : others) thread.join();
 }

@@ -4,9 +4,11 @@
 #include <aorta/data/workers/worker.h>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
+#include <regex>
 
 #include <aorta/tests/data/worker_processes.h>
 #include <aorta/tests/error_text.h>
@@ -359,6 +361,30 @@ TEST(WorkerFaults, ABatchThatIsLateComesWhenItIsAskedForAgain) {
 TEST(WorkerFaults, ATimeoutThatIsntReachedChangesNothing) {
   DataLoader loader(make_dataset<Numbers>(40),
                     {.batch_size = 4, .num_workers = 2, .timeout = 60, .seed = 6});
+  EXPECT_EQ(text_of(loader), expected_text(40, 4));
+}
+
+// What a copy of the zygote throws must not run on as a second zygote.
+TEST(WorkerFaults, AZygoteThatHasNoMoreMemoryToMapIsOneError) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer's own memory is mapped too";
+#endif
+  const std::vector<int> zygotes = pids_of("aorta-zygote");
+  ASSERT_EQ(zygotes.size(), 1u);
+  rlimit before{};
+  ASSERT_EQ(prlimit(zygotes[0], RLIMIT_AS, nullptr, &before), 0);
+  const rlimit little{1 << 20, before.rlim_max};
+  DataLoader loader(make_dataset<Numbers>(40), {.batch_size = 4, .num_workers = 2, .seed = 6});
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(prlimit(zygotes[0], RLIMIT_AS, &little, nullptr), 0);
+  const std::string text = error_of([&] { text_of(loader); });
+  ASSERT_EQ(prlimit(zygotes[0], RLIMIT_AS, &before, nullptr), 0);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_TRUE(std::regex_match(
+      text, std::regex("shared_memory: shared memory must be mappable, got [0-9]+ bytes: ENOMEM "
+                       "\\(Cannot allocate memory\\)")))
+      << text;
+  EXPECT_EQ(pids_of("aorta-zygote"), zygotes);
   EXPECT_EQ(text_of(loader), expected_text(40, 4));
 }
 

@@ -129,7 +129,8 @@ TEST(WorkerProgram, IsWarnedOnceOfTooManyWorkersAndOfPinningWithoutAGpu) {
   const std::string cpus = std::to_string(available_cpus());
   EXPECT_EQ(said, "aorta: data_loader: 1000 workers for " + cpus + " CPUs may be slower than " +
                       cpus +
-                      "\naorta: data_loader: pin_memory changes nothing where there is no GPU\n");
+                      "\naorta: data_loader: pin_memory must have a GPU to copy to, got none; it "
+                      "changes nothing\n");
 }
 
 TEST(WorkerProgram, GoesOnWithoutItsZygote) {
