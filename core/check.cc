@@ -1,5 +1,6 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/check.h>
+#include <aorta/core/io/bytes.h>
 #include <aorta/core/module_path.h>
 
 #include <charconv>
@@ -40,7 +41,7 @@ void throw_error(std::string text) {
   if (const char* op = called_op(); op && is_about_a_function(text))
     text.replace(0, text.find(": "), op);
   if (const Ref<ModulePath>& path = module_path()) text.insert(0, path->to_string() + ": ");
-  throw Error(text);
+  throw Error(io::printable(text));
 }
 
 }  // namespace detail

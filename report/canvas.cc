@@ -1,6 +1,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/resource_error.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +22,18 @@ constexpr int kFont = cv::FONT_HERSHEY_SIMPLEX;
 constexpr double kCapital = 21;    // height of the font's capitals at scale 1
 constexpr double kStroke = 0.085;  // thickness of letters, in parts of their size
 constexpr double kLargestRadius = 8192;
+
+// OpenCV's own words for want of memory are no message.
+template <class Call>
+void call_opencv(const Call& call) {
+  try {
+    call();
+  } catch (const cv::Exception& error) {
+    if (error.code != cv::Error::StsNoMem) throw;
+    fail_for_resources("canvas", "there must be memory to draw in (ulimit -v and -d limit it)",
+                       "no more");
+  }
+}
 
 struct Segment {
   double x0, y0, x1, y1;
@@ -125,11 +138,12 @@ void Canvas::paint(const Box& box, Colour colour, const Draw& draw) {
   const int width = box.x1 - box.x0, height = box.y1 - box.y0;
   // In bands, so that a large one takes little memory.
   const int rows = std::max(1, std::min(height, (1 << 20) / (width * kFine * kFine)));
-  cv::Mat mask(rows * kFine, width * kFine, CV_8UC1);
+  cv::Mat mask;
+  call_opencv([&] { mask.create(rows * kFine, width * kFine, CV_8UC1); });
   for (int top = box.y0; top < box.y1; top += rows) {
     const Box band{box.x0, top, box.x1, std::min(top + rows, box.y1)};
     mask.setTo(0);
-    draw(mask, band);
+    call_opencv([&] { draw(mask, band); });
     for (int y = band.y0; y < band.y1; ++y) {
       uint8_t* pixel = &pixels_[(static_cast<size_t>(y) * static_cast<size_t>(width_) +
                                  static_cast<size_t>(band.x0)) *
@@ -176,10 +190,12 @@ void Canvas::picture(const Tensor& image, int x, int y, int width, int height) {
   const bool whole = width % w == 0 && height % h == 0;
   cv::Mat sized = source;
   if (width != w || height != h)
-    cv::resize(source, sized, cv::Size(width, height), 0, 0,
-               whole                     ? cv::INTER_NEAREST
-               : width < w && height < h ? cv::INTER_AREA
-                                         : cv::INTER_LINEAR);
+    call_opencv([&] {
+      cv::resize(source, sized, cv::Size(width, height), 0, 0,
+                 whole                     ? cv::INTER_NEAREST
+                 : width < w && height < h ? cv::INTER_AREA
+                                           : cv::INTER_LINEAR);
+    });
   const int64_t left = std::max<int64_t>(0, -int64_t{x}), top = std::max<int64_t>(0, -int64_t{y});
   const int64_t right = std::min<int64_t>(width, int64_t{width_} - x);
   const int64_t bottom = std::min<int64_t>(height, int64_t{height_} - y);

@@ -156,8 +156,9 @@ void tidy(EchoFault& fault, const std::string& folder) {
   if (fault.file != folder) return;
   std::string text = fault.text;
   if (text.starts_with("read_csv: ")) text.erase(0, 10);
-  if (!text.starts_with(prefix)) return;
-  text.erase(0, prefix.size());
+  const std::string said = io::printable(prefix);  // as an error has it
+  if (!text.starts_with(said)) return;
+  text.erase(0, said.size());
   fault.file = text.substr(0, text.find(": "));
   fault.text = text.substr(std::min(text.find(": "), text.size() - 2) + 2);
 }
@@ -199,7 +200,8 @@ void check_data(const CheckDataOptions& options) {
   const auto fatal = std::count_if(faults.begin(), faults.end(),
                                    [](const EchoFault& fault) { return fault.fatal; });
   for (const EchoFault& fault : faults)
-    std::printf("%s %s\n", fault.fatal ? "FAULT" : "note ", data::to_string(fault).c_str());
+    std::printf("%s %s\n", fault.fatal ? "FAULT" : "note ",
+                io::printable(data::to_string(fault)).c_str());
   const auto counted = [](ptrdiff_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   };

@@ -479,7 +479,6 @@ std::string usage_text(const CLI::ParseError& error, const CLI::App& app) {
       text = "unexpected argument " + first + nearest(first, commands);
     }
   }
-  std::replace(text.begin(), text.end(), '\n', ' ');
   return text + "; `" + (chosen == &app ? "" : app.get_name() + " ") + chosen->get_name() +
          " --help` lists what there is";
 }
@@ -519,9 +518,7 @@ std::vector<std::string> with_files(const std::vector<std::string>& arguments) {
 }
 
 int complain(ExitCode code, const std::string& text) {
-  std::string line = text;
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  return end_ranks(static_cast<int>(code), line);
+  return end_ranks(static_cast<int>(code), text);
 }
 
 /// Without memory of its own.

@@ -1,6 +1,7 @@
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/ranks.h>
 #include <aorta/core/clock.h>
+#include <aorta/core/io/bytes.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/process/process_group.h>
 
@@ -56,7 +57,10 @@ int code_of_reason(const std::string& reason) {
   return code;
 }
 
-void complain(const std::string& text) { std::fprintf(stderr, "error: %s\n", text.c_str()); }
+// One line, whatever a file's name holds.
+void complain(const std::string& text) {
+  std::fprintf(stderr, "error: %s\n", io::printable(text).c_str());
+}
 
 }  // namespace
 

@@ -68,23 +68,36 @@ std::string upper(std::string_view text) {
   return result;
 }
 
+namespace {
+
+// Takes the first letter from `text`; a byte that isn't one to be shown becomes `\xNN`.
+std::string shown_letter(std::string_view& text) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  const size_t length = utf8_length(text);
+  const auto first = static_cast<unsigned char>(text[0]);
+  std::string letter(text.substr(0, std::max<size_t>(length, 1)));
+  if (length == 0 || first < 0x20 || first == 0x7f)
+    letter = {'\\', 'x', kDigits[first >> 4], kDigits[first & 15]};
+  text.remove_prefix(std::max<size_t>(length, 1));
+  return letter;
+}
+
+}  // namespace
+
 std::string quote(std::string_view text) {
   constexpr size_t kLongest = 120;
-  constexpr char kDigits[] = "0123456789abcdef";
   std::string result = "\"";
   while (!text.empty() && result.size() <= kLongest) {
-    size_t length = utf8_length(text);
-    auto first = static_cast<unsigned char>(text[0]);
-    if (length == 0 || first < 0x20 || first == 0x7f) {
-      length = 1;
-      result += {'\\', 'x', kDigits[first >> 4], kDigits[first & 15]};
-    } else {
-      if (first == '"' || first == '\\') result += '\\';
-      result += text.substr(0, length);
-    }
-    text.remove_prefix(length);
+    if (text[0] == '"' || text[0] == '\\') result += '\\';
+    result += shown_letter(text);
   }
   return result + (text.empty() ? "\"" : "...\"");
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  while (!text.empty()) result += shown_letter(text);
+  return result;
 }
 
 void check_bools(const std::string& name, std::span<const std::byte> bytes) {

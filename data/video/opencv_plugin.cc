@@ -4,6 +4,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <new>
 #include <opencv2/core/utils/logger.hpp>
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
@@ -23,6 +24,11 @@ template <class Body>
 int guarded(char* error, size_t error_size, const Body& body) {
   try {
     return body();
+  } catch (const std::bad_alloc&) {
+    put(aorta::data::kOpencvHasNoMemory, error, error_size);
+  } catch (const cv::Exception& problem) {
+    const bool memory = problem.code == cv::Error::StsNoMem;
+    put(memory ? aorta::data::kOpencvHasNoMemory : problem.err.c_str(), error, error_size);
   } catch (const std::exception& problem) {
     put(problem.what(), error, error_size);
   } catch (...) {

@@ -31,5 +31,7 @@ const aorta_opencv_video* aorta_opencv_video_table();
 }
 
 namespace aorta::data {
-inline constexpr int kOpencvVideoVersion = 2;
-}
+inline constexpr int kOpencvVideoVersion = 3;
+/// The reason in `error` where memory couldn't be had.
+inline constexpr char kOpencvHasNoMemory[] = "no more memory";
+}  // namespace aorta::data

@@ -1,6 +1,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/data/byte_source.h>
 #include <aorta/data/stages.h>
 #include <aorta/data/video/mp4_writer.h>
@@ -44,6 +45,15 @@ const Table& table_for(const std::string& path) {
   return *loaded().table;
 }
 
+// Throws for what the plugin said.
+template <class... Place>
+[[noreturn]] void fail_by_plugin(const std::string& path, const char* rule, const char* error,
+                                 const Place&... place) {
+  if (std::string_view(error) == kOpencvHasNoMemory)
+    fail_for_resources(path, rule, error, place...);
+  fail(path, rule, error, place...);
+}
+
 class OpencvBackend : public VideoReader::Backend {
  public:
   explicit OpencvBackend(const std::string& file) : table_(table_for(file)) {
@@ -77,7 +87,7 @@ class OpencvBackend : public VideoReader::Backend {
     char error[512] = "";
     if (table_.pixels(video_, static_cast<int>(place.channels), pixels_.data(), error,
                       sizeof error) != 1)
-      fail(path, "frame must be readable", error, ", frame ", index);
+      fail_by_plugin(path, "frame must be readable", error, ", frame ", index);
     const uint8_t* from = pixels_.data();
     for (int64_t y = 0; y < height; ++y)
       for (int64_t x = 0; x < width; ++x)
@@ -94,13 +104,13 @@ class OpencvBackend : public VideoReader::Backend {
     video_ = table_.open(path.c_str(), &fps, &height, &width, error, sizeof error);
     next_ = 0;
     at_end_ = false;
-    if (!video_) fail(path, "video must be readable", error);
+    if (!video_) fail_by_plugin(path, "video must be readable", error);
   }
 
   bool move_on() {
     char error[512] = "";
     const int moved = table_.next(video_, error, sizeof error);
-    if (moved < 0) fail(path, "frame must be readable", error, ", frame ", next_);
+    if (moved < 0) fail_by_plugin(path, "frame must be readable", error, ", frame ", next_);
     if (moved == 0) {
       count_ = next_;
       at_end_ = true;
@@ -137,7 +147,7 @@ Mp4Writer::Mp4Writer(std::string path, int64_t height, int64_t width, double fps
                ".tmp.mp4";
   char error[512] = "";
   writer_ = table_for(path_).create(temporary_.c_str(), fps, height_, width_, error, sizeof error);
-  if (!writer_) fail(path_, "video must be writable", error);
+  if (!writer_) fail_by_plugin(path_, "video must be writable", error);
   pixels_.assign(static_cast<size_t>(3 * height_ * width_), 0);
 }
 
@@ -161,7 +171,7 @@ void Mp4Writer::add(const ImagePlace& image) {
                        x * image.pixel_stride];
   char error[512] = "";
   if (table_for(path_).add(writer_, pixels_.data(), error, sizeof error) != 1)
-    fail(path_, "frame must be writable", error);
+    fail_by_plugin(path_, "frame must be writable", error);
 }
 
 void Mp4Writer::close() {

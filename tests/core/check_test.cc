@@ -27,6 +27,11 @@ TEST(Check, TextOfEveryKindOfPart) {
   EXPECT_EQ(error_of([] { check(true, "op", "r"); }), "no error");
 }
 
+TEST(Check, AnErrorIsALineWhateverAFilesNameHolds) {
+  EXPECT_EQ(error_of([] { fail("a\tb\n\xff.npy", "it must be there", "\x1b[2J"); }),
+            "a\\x09b\\x0a\\xff.npy: it must be there, got \\x1b[2J");
+}
+
 TEST(ModuleScope, ErrorsStartWithItsPath) {
   const auto text = [] { return error_of([] { fail("op", "rule"); }); };
   EXPECT_EQ(text(), "op: rule");

@@ -1,10 +1,16 @@
 #include <aorta/core/check.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/forked.h>
+
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <numbers>
 #include <span>
@@ -272,6 +278,27 @@ TEST(Canvas, NamesWhatIsWrong) {
   // Far away, at the ends of int.
   canvas.picture(zeros({3, 4, 4}, {.dtype = u8}), INT32_MAX, INT32_MIN, 8);
   EXPECT_EQ(ink(canvas).area, 0);
+}
+
+TEST(Canvas, SaysThatThereIsNoMemory) {
+#ifndef __SANITIZE_ADDRESS__  // which reserves terabytes
+  const int status = forked([] {
+    Canvas canvas(64, 64, kWhite);
+    const Tensor image = zeros({3, 7, 7}, {.dtype = u8});
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (32 << 20);
+    const rlimit limit{bytes, bytes};
+    setrlimit(RLIMIT_AS, &limit);
+    EXPECT_THROW(canvas.picture(image, 0, 0, 4096, 4096), ResourceError);
+    EXPECT_EQ(error_of([&] { canvas.picture(image, 0, 0, 4096, 4096); }),
+              "canvas: there must be memory to draw in (ulimit -v and -d limit it), got no more");
+    return testing::Test::HasFailure() ? 1 : 0;
+  });
+  EXPECT_EQ(status, 0);
+#else
+  GTEST_SKIP() << "the address sanitizer has no limit of memory";
+#endif
 }
 
 }  // namespace

@@ -188,6 +188,7 @@ TEST(Quoted, IsOneSafeLine) {
   EXPECT_EQ(quote("a.b"), "\"a.b\"");
   EXPECT_EQ(quote("n\xc3\xa4me"), "\"n\xc3\xa4me\"");
   EXPECT_EQ(quote("a\n\"\\\x80\x7f"), "\"a\\x0a\\\"\\\\\\x80\\x7f\"");
+  EXPECT_EQ(printable("a\n\"\\\x80\x7f n\xc3\xa4me"), "a\\x0a\"\\\\x80\\x7f n\xc3\xa4me");
   EXPECT_EQ(quote(std::string(1000, 'a')), "\"" + std::string(120, 'a') + "...\"");
 }
 
