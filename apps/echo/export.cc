@@ -18,7 +18,7 @@ void export_weights(const ExportOptions& options) {
   const bool safetensors = options.output.ends_with(".safetensors");
   if (!safetensors && !options.output.ends_with(".npz"))
     throw Failure(ExitCode::usage,
-                  "--output: must end with .safetensors or .npz, got " + options.output);
+                  "--output: must end with .safetensors or .npz, got " + io::quote(options.output));
   if (options.dtype != "f32" && options.dtype != "f16")
     throw Failure(ExitCode::usage, "--dtype: must be f32 or f16, got " + io::quote(options.dtype));
   if (!options.overwrite && is_there(options.output))

@@ -112,7 +112,7 @@ std::string pretrained_weights(const std::string& model_name) {
     throw Failure(ExitCode::usage,
                   "--pretrained: torchvision must have weights of the network, as of "
                   "deeplabv3_resnet50, deeplabv3_resnet101, fcn_resnet50 and fcn_resnet101, got " +
-                      model_name);
+                      io::quote(model_name));
   const char* data_home = std::getenv("XDG_DATA_HOME");
   const char* home = std::getenv("HOME");
   const std::string folder =

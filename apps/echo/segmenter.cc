@@ -2,6 +2,7 @@
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/segmenter.h>
+#include <aorta/core/io/bytes.h>
 #include <aorta/core/io/safetensors.h>
 
 #include <algorithm>
@@ -84,7 +85,7 @@ Segmenter make_segmenter(const std::string& model_name, std::vector<float> mean,
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   check(std::find(names.begin(), names.end(), model_name) != names.end(), "model_name",
-        ("must be one of " + list).c_str(), model_name);
+        ("must be one of " + list).c_str(), io::quote(model_name));
   return {.model_name = model_name,
           .net = models::make(model_name, {.num_classes = 1}),
           .mean = std::move(mean),

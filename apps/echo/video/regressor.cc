@@ -95,7 +95,7 @@ std::vector<std::string> regressor_names() { return {"r2plus1d_18", "mc3_18", "r
 void check_regressor(const std::string& model_name, int64_t frames, int64_t period) {
   const std::vector<std::string> names = regressor_names();
   check(std::find(names.begin(), names.end(), model_name) != names.end(), "--model_name",
-        "must be r2plus1d_18, mc3_18 or r3d_18", model_name);
+        "must be r2plus1d_18, mc3_18 or r3d_18", io::quote(model_name));
   check(frames >= 1 && frames <= kMostFrames, "--frames", "must be 1 to 250", frames);
   check(period >= 1, "--period", "must be positive", period);
 }

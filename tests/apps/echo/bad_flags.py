@@ -111,7 +111,7 @@ for letter, what, flags, message in (
         ("b", "clips longer than EchoNet's longest", ["--frames", "251"], "--frames: must be 1 to 250, got 251"),
         ("c", "a period of 0", ["--period", "0"], "--period: must be positive, got 0"),
         ("d", "a network that takes no clips", ["--model_name", "unet"],
-         "--model_name: must be r2plus1d_18, mc3_18 or r3d_18, got unet"),
+         "--model_name: must be r2plus1d_18, mc3_18 or r3d_18, got \"unet\""),
         ("e", "a task that is no number", ["--task", "LargeFrame"],
          '--task: must be a column of numbers of FileList.csv, got "LargeFrame"')):
     @row("85" + letter, what, 2, message, "video " + " ".join(flags))

@@ -135,7 +135,7 @@ def _(case):
 
 @row("50e", "torchvision's weights of a network that it doesn't have", 2,
      "--pretrained: torchvision must have weights of the network, as of deeplabv3_resnet50, deeplabv3_resnet101, "
-     "fcn_resnet50 and fcn_resnet101, got unet_small", "train --pretrained")
+     "fcn_resnet50 and fcn_resnet101, got \"unet_small\"", "train --pretrained")
 def _(case):
     return case.train("--pretrained")
 

@@ -119,7 +119,7 @@ TEST(Regressor, ComesBackFromItsState) {
   EXPECT_EQ(error_of([&] { regressor_of(segmenter, "a"); }),
             "a: must be weights that `aorta-echo video` wrote, got those of a segmenter");
   EXPECT_EQ(error_of([] { check_regressor("resnet18", 2, 2); }),
-            "--model_name: must be r2plus1d_18, mc3_18 or r3d_18, got resnet18");
+            "--model_name: must be r2plus1d_18, mc3_18 or r3d_18, got \"resnet18\"");
 }
 
 TEST(Clips, AreTheSameForAnyNumberOfWorkers) {
