@@ -24,8 +24,7 @@ ECHO_TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "app
 sys.path.insert(0, ECHO_TESTS)
 import bad_input_files as files  # noqa: E402
 import dicom_files  # noqa: E402
-import bad_input_case  # noqa: E402  (reads sys.argv)
-from bad_input_case import ECHO, LIMIT, MODEL, Case  # noqa: E402
+from bad_input_case import ECHO, HEARTBEAT, LIMIT, MODEL, Case, errors_of  # noqa: E402  (reads sys.argv)
 
 BAD_CALLS, JUDGE = (os.path.abspath(path) for path in sys.argv[4:6])
 ARGUMENTS, sys.argv = sys.argv[6:], [sys.argv[0], ECHO]
@@ -69,11 +68,12 @@ class Judge:
             return ""
         if done.code not in codes:
             return "the exit code must be one of %s, got %d" % (sorted(codes), done.code)
-        warnings = ("warning: ", "aorta: data_loader: ", "aorta: the zygote ")
-        errors = [line for line in done.err.splitlines() if not line.startswith(warnings)]
+        errors = errors_of(done)
         if done.code in CODES and len(errors) != (done.code != 0):
             return "there must be %d lines on stderr, got %d" % (done.code != 0, len(errors))
         for line in done.err.splitlines():
+            if HEARTBEAT.match(line):
+                continue
             # What a signal ended says what is kept.
             if done.code > 128 and line.startswith(("error: stopped by ", "error: synth: interrupted, ")):
                 continue

@@ -1,6 +1,7 @@
 """The table of bad_input_test.py, which bad_data.py, bad_runs.py and bad_flags.py fill, and what its rows run on."""
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -43,6 +44,15 @@ def left_out(number, what, reason):
 class Done:
     def __init__(self, code, out, err):
         self.code, self.out, self.err = code, out, err
+
+
+HEARTBEAT = re.compile(r".* \d+% +\d+/\d+( |$)")  # how far a program is that has said nothing for 30 s
+
+
+def errors_of(done):
+    """The lines on stderr that aren't news of a run that goes on."""
+    news = ("warning: ", "aorta: data_loader: ", "aorta: the zygote ")
+    return [line for line in done.err.splitlines() if not line.startswith(news) and not HEARTBEAT.match(line)]
 
 
 class Case:

@@ -15,7 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import bad_input_case
-from bad_input_case import LEFT_OUT, ROWS, Case, SharedData
+from bad_input_case import LEFT_OUT, ROWS, Case, SharedData, errors_of
 import bad_data
 import bad_faults
 import bad_imports
@@ -25,7 +25,6 @@ import bad_flags
 
 PAGE = "docs/echo_errors.md"
 INPUTS = 90  # numbers of the table
-HEARTBEAT = re.compile(r".* \d+% +\d+/\d+( |$)")  # how far a program is that has said nothing for 30 s
 FORBIDDEN = ("terminate called", "Sanitizer", "Segmentation", "Traceback", "core dumped", "runtime error:", "libgomp", "filesystem error", "got Success")
 
 
@@ -46,8 +45,7 @@ def judge(row, case, done):
     for text in FORBIDDEN:
         if text in done.err + done.out:
             return "must not print \"%s\", got %s" % (text, said)
-    errors = [line for line in done.err.splitlines()
-              if not line.startswith(("warning: ", "aorta: data_loader: ")) and not HEARTBEAT.match(line)]
+    errors = errors_of(done)
     pattern = pattern_of(row.message, case)
     if row.code in (2, 3, 4, 5, 6) or (row.code == 137 and row.message):
         if len(errors) != 1 or not errors[0].startswith("error: "):
