@@ -1,7 +1,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/check.h>
-#include <aorta/core/io/bytes.h>
 #include <aorta/core/module_path.h>
+#include <aorta/core/text.h>
 
 #include <charconv>
 #include <cmath>
@@ -41,7 +41,7 @@ void throw_error(std::string text) {
   if (const char* op = called_op(); op && is_about_a_function(text))
     text.replace(0, text.find(": "), op);
   if (const Ref<ModulePath>& path = module_path()) text.insert(0, path->to_string() + ": ");
-  throw Error(io::printable(text));
+  throw Error(printable(text));
 }
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-#include <aorta/core/io/bytes.h>
+#include <aorta/core/text.h>
 #include <aorta/data/sample_error.h>
 
 #include <cxxabi.h>
@@ -23,7 +23,7 @@ std::string text_of(const SampleFault& fault) {
     where += "worker " + std::to_string(fault.worker);
   }
   if (!where.empty()) text += " (" + where + ")";
-  return io::printable(text + ": " + text_with_type(fault.type, fault.message));
+  return printable(text + ": " + text_with_type(fault.type, fault.message));
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ std::string drawable(std::string_view text) {
       ++i;
       continue;
     }
-    const size_t size = std::max<size_t>(io::utf8_length(text.substr(i)), 1);
+    const size_t size = std::max<size_t>(utf8_length(text.substr(i)), 1);
     const auto* like = std::find_if(std::begin(kLike), std::end(kLike), [&](const auto& each) {
       return each.first == text.substr(i, size);
     });

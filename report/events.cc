@@ -106,7 +106,7 @@ bool ends_a_record(std::span<const std::byte> bytes, uint64_t size) {
 // UTF-8, as a string of Protocol Buffers must be; other bytes become '?'.
 std::string utf8(std::string_view text) {
   std::string out(text);
-  if (io::is_utf8(out)) return out;
+  if (is_utf8(out)) return out;
   for (char& c : out)
     if (static_cast<unsigned char>(c) >= 0x80) c = '?';
   return out;

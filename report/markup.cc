@@ -11,7 +11,7 @@ namespace {
 // The bytes of the letter that starts a text, 0 where none of XML does: U+FFFE and U+FFFF are none.
 size_t letter_size(std::string_view text) {
   if (text.starts_with("\xef\xbf\xbe") || text.starts_with("\xef\xbf\xbf")) return 0;
-  return io::utf8_length(text);
+  return utf8_length(text);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ template <class F>
 void each_letter(std::string_view text, bool utf8, const F& f) {
   for (size_t at = 0; at < text.size();) {
     const auto first = static_cast<unsigned char>(text[at]);
-    const size_t size = io::utf8_length(text.substr(at));
+    const size_t size = utf8_length(text.substr(at));
     const std::string_view letter = text.substr(at, std::max<size_t>(size, 1));
     at += letter.size();
     if (size == 1) {

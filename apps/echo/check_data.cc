@@ -156,7 +156,7 @@ void tidy(EchoFault& fault, const std::string& folder) {
   if (fault.file != folder) return;
   std::string text = fault.text;
   if (text.starts_with("read_csv: ")) text.erase(0, 10);
-  const std::string said = io::printable(prefix);  // as an error has it
+  const std::string said = printable(prefix);  // as an error has it
   if (!text.starts_with(said)) return;
   text.erase(0, said.size());
   fault.file = text.substr(0, text.find(": "));
@@ -201,7 +201,7 @@ void check_data(const CheckDataOptions& options) {
                                    [](const EchoFault& fault) { return fault.fatal; });
   for (const EchoFault& fault : faults)
     std::printf("%s %s\n", fault.fatal ? "FAULT" : "note ",
-                io::printable(data::to_string(fault)).c_str());
+                printable(data::to_string(fault)).c_str());
   const auto counted = [](ptrdiff_t count, const char* what) {
     return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
   };

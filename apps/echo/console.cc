@@ -1,6 +1,6 @@
 #include <aorta/apps/echo/console.h>
 #include <aorta/apps/echo/files.h>
-#include <aorta/core/io/bytes.h>
+#include <aorta/core/text.h>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ void Console::log(const std::string& text) {
     return;
   if (!complained_)
     std::fprintf(stderr, "warning: %s: lines are missing, got %s; the training goes on\n",
-                 io::printable(path_).c_str(), std::strerror(errno));
+                 printable(path_).c_str(), std::strerror(errno));
   complained_ = true;
 }
 
@@ -47,7 +47,7 @@ void Console::warn(const std::string& text) {
   if (silent_) return;
   log("warning: " + text);
   bar_.end();
-  std::fprintf(stderr, "warning: %s\n", io::printable(text).c_str());
+  std::fprintf(stderr, "warning: %s\n", printable(text).c_str());
 }
 
 std::function<void(int64_t done, int64_t count)> progress_on(report::ProgressBar& bar,

@@ -1,9 +1,9 @@
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/ranks.h>
 #include <aorta/core/clock.h>
-#include <aorta/core/io/bytes.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/process/process_group.h>
+#include <aorta/core/text.h>
 
 #include <unistd.h>
 
@@ -59,7 +59,7 @@ int code_of_reason(const std::string& reason) {
 
 // One line, whatever a file's name holds.
 void complain(const std::string& text) {
-  std::fprintf(stderr, "error: %s\n", io::printable(text).c_str());
+  std::fprintf(stderr, "error: %s\n", printable(text).c_str());
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ std::string value_of_yaml(const std::string& text) {
 
 /// In quotes where it would read back otherwise, or isn't one line of text.
 std::string text_of_yaml(const std::string& value) {
-  const bool one_line = io::is_utf8(value) && std::none_of(value.begin(), value.end(), [](char c) {
+  const bool one_line = is_utf8(value) && std::none_of(value.begin(), value.end(), [](char c) {
                           return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
                         });
   if (value.empty() || (one_line && value[0] != '#' && value.back() != ' ' && value[0] != ' ' &&

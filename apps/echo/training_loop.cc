@@ -341,7 +341,7 @@ void TrainingLoop::diverge(const data::Batch& batch, double loss) {
   // A state's texts are UTF-8; names of files are any bytes.
   std::vector<std::string> texts = names;
   for (std::string& text : texts)
-    if (!io::is_utf8(text)) text = io::quote(text);
+    if (!is_utf8(text)) text = io::quote(text);
   replay_.set("replay.files", texts);
   replay_.set("replay.step", steps_ + 1);
   throw Failure(ExitCode::diverged,

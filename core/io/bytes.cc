@@ -31,36 +31,6 @@ std::string shape_text(std::span<const int64_t> shape) {
   return text + "]";
 }
 
-size_t utf8_length(std::string_view text) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  auto follows = [&](size_t i, unsigned low = 0x80, unsigned high = 0xbf) {
-    return i < text.size() && byte(i) >= low && byte(i) <= high;
-  };
-  unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf) return follows(1) ? 2 : 0;
-  if (first >= 0xe0 && first <= 0xef) {
-    unsigned low = first == 0xe0 ? 0xa0 : 0x80;
-    unsigned high = first == 0xed ? 0x9f : 0xbf;
-    return follows(1, low, high) && follows(2) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    unsigned low = first == 0xf0 ? 0x90 : 0x80;
-    unsigned high = first == 0xf4 ? 0x8f : 0xbf;
-    return follows(1, low, high) && follows(2) && follows(3) ? 4 : 0;
-  }
-  return 0;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    size_t length = utf8_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 std::string upper(std::string_view text) {
   std::string result(text);
   for (char& c : result)
@@ -68,36 +38,16 @@ std::string upper(std::string_view text) {
   return result;
 }
 
-namespace {
-
-// Takes the first letter from `text`; a byte that isn't one to be shown becomes `\xNN`.
-std::string shown_letter(std::string_view& text) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  const size_t length = utf8_length(text);
-  const auto first = static_cast<unsigned char>(text[0]);
-  std::string letter(text.substr(0, std::max<size_t>(length, 1)));
-  if (length == 0 || first < 0x20 || first == 0x7f)
-    letter = {'\\', 'x', kDigits[first >> 4], kDigits[first & 15]};
-  text.remove_prefix(std::max<size_t>(length, 1));
-  return letter;
-}
-
-}  // namespace
-
 std::string quote(std::string_view text) {
   constexpr size_t kLongest = 120;
   std::string result = "\"";
   while (!text.empty() && result.size() <= kLongest) {
+    const size_t length = std::max<size_t>(utf8_length(text), 1);
     if (text[0] == '"' || text[0] == '\\') result += '\\';
-    result += shown_letter(text);
+    result += printable(text.substr(0, length));
+    text.remove_prefix(length);
   }
   return result + (text.empty() ? "\"" : "...\"");
-}
-
-std::string printable(std::string_view text) {
-  std::string result;
-  while (!text.empty()) result += shown_letter(text);
-  return result;
 }
 
 void check_bools(const std::string& name, std::span<const std::byte> bytes) {

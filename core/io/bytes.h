@@ -2,6 +2,7 @@
 
 #include <aorta/core/dtype.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/text.h>
 
 #include <cstring>
 #include <memory>
@@ -61,14 +62,6 @@ std::string shape_text(std::span<const int64_t> shape);
 /// Text from a file, fit for a one-line message: in quotes, control and non-UTF-8 bytes escaped,
 /// cut after 120 bytes.
 std::string quote(std::string_view text);
-
-/// Text for a line that people read: control bytes and those that are no UTF-8 as `\\xNN`.
-std::string printable(std::string_view text);
-
-/// The bytes of the letter of UTF-8 that starts a text that isn't empty, 0 where it is malformed
-/// (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF).
-size_t utf8_length(std::string_view text);
-bool is_utf8(std::string_view text);
 
 /// With capitals for the letters a to z.
 std::string upper(std::string_view text);

@@ -255,7 +255,7 @@ Header parse_header(std::span<const std::byte> file, const std::string& name) {
         " bytes in a file of ", file.size());
   std::string_view text = io::as_text(file.subspan(kLengthSize, length));
   check(text.starts_with('{'), name, "header must start with '{'", io::quote(text.substr(0, 1)));
-  check(io::is_utf8(text), name, "header must be UTF-8", "other bytes");
+  check(is_utf8(text), name, "header must be UTF-8", "other bytes");
   // The JSON parser takes a zero byte for the end of its input.
   size_t zero = text.find('\0');
   check(zero == std::string_view::npos, name, "header must be JSON", "an error at byte ",
@@ -334,7 +334,7 @@ void write(io::AtomicFile& file, std::vector<Source> sources, const Metadata& me
   }
   std::string text;
   for (const auto& [key, value] : all) {
-    check(io::is_utf8(key) && io::is_utf8(value), name, "metadata must be UTF-8", io::quote(key));
+    check(is_utf8(key) && is_utf8(value), name, "metadata must be UTF-8", io::quote(key));
     text += (text.empty() ? "{\"__metadata__\":{" : ",") + json_text(key) + ":" + json_text(value);
   }
   text += "}" + tensors + "}";

@@ -16,7 +16,7 @@ constexpr std::string_view kValuePrefix = "value:";
 std::string text_of(bool value) { return value ? "true" : "false"; }
 std::string text_of(int64_t value) { return std::to_string(value); }
 std::string text_of(const std::string& value) {
-  check(io::is_utf8(value), "state", "text must be UTF-8", io::quote(value));
+  check(is_utf8(value), "state", "text must be UTF-8", io::quote(value));
   return nlohmann::json(value).dump();
 }
 

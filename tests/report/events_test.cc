@@ -305,7 +305,7 @@ TEST_F(Events, TakeTagsOfAnyBytes) {
   events.flush();
   const std::vector<std::string> got = messages(bytes_of(events.path()));
   ASSERT_EQ(got.size(), 5u);
-  EXPECT_TRUE(io::is_utf8(field(field(field(got[1], 5), 1), 1)));
+  EXPECT_TRUE(is_utf8(field(field(field(got[1], 5), 1), 1)));
   EXPECT_EQ(field(field(field(got[3], 5), 1), 1), "a\"<b>'\n");
 }
 

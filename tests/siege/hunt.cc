@@ -221,6 +221,7 @@ int hunt(int argc, char** argv, const char* part, int64_t memory_bytes,
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::duration<double>(settings.seconds);
   Findings findings(part, settings);
+  uint64_t slow_before = UINT64_MAX;
   for (uint64_t next = 0; next < settings.cases && Clock::now() < end;) {
     const uint64_t last = std::min(settings.cases, next + kCasesPerChild);
     int ends[2];
@@ -261,6 +262,8 @@ int hunt(int argc, char** argv, const char* part, int64_t memory_bytes,
     const bool slow = WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF;
     if (slow && kSanitized) {
       next = shared->number + 1;
+    } else if (slow && shared->number != slow_before) {
+      next = slow_before = shared->number;  // again, in a process of its own, before it is said
     } else if (status != 0 && !stopped) {
       // What was called stands up to the first parenthesis.
       const std::string text = said(), how = end_of(status);

@@ -136,7 +136,7 @@ class Import {
       if (source.is_found && std::string_view(failure.what()).find(kNoVideo) != std::string::npos)
         return pass_over();
       bar_.end();
-      std::fprintf(stderr, "warning: %s\n", io::printable(failure.what()).c_str());
+      std::fprintf(stderr, "warning: %s\n", printable(failure.what()).c_str());
       if (failed_++ == 0) first_failure_ = failure.what();
     }
   }
