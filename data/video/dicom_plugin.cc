@@ -5,6 +5,7 @@
 
 #include <dcmtk/dcmdata/dccodec.h>
 #include <dcmtk/dcmdata/dcfcache.h>
+#include <dcmtk/dcmdata/dcpxitem.h>
 #include <dcmtk/dcmdata/dcrledrg.h>
 #include <dcmtk/dcmdata/dctk.h>
 #include <dcmtk/dcmjpeg/djdecode.h>
@@ -408,8 +409,54 @@ void read_colour(const File& file, const std::string& model, int64_t i, uint8_t*
   if (model.starts_with("YBR_FULL")) rgb_of_ybr(rgb);
 }
 
+// A segment's PackBits (PS3.5 G.3) must not ask for bytes behind it; one of padding may follow the
+// `wanted` that it unpacks to.
+bool is_packed_whole(const uint8_t* from, const uint8_t* end, int64_t wanted) {
+  for (int64_t unpacked = 0; from < end;) {
+    const uint8_t control = *from++;
+    if (control == 128) continue;
+    const int64_t packed = control < 128 ? control + 1 : 1;
+    if (end - from < packed) return unpacked >= wanted;
+    from += packed;
+    unpacked += control < 128 ? packed : 257 - control;
+  }
+  return true;
+}
+
+// A frame of RLE lies in one fragment: a header of 64 bytes, the number of segments and where they
+// begin (PS3.5 G.5). DCMTK believes both.
+void check_rle(File& file, int64_t frame) {
+  const DcmRepresentationParameter* parameter = nullptr;
+  DcmPixelSequence* sequence = nullptr;
+  require(file.pixels->getEncapsulatedRepresentation(EXS_RLELossless, parameter, sequence),
+          "pixels");
+  if (static_cast<int64_t>(sequence->card()) != file.facts.frames + 1)
+    refuse("RLE must have a fragment a frame, got " + std::to_string(sequence->card() - 1) +
+           " of " + std::to_string(file.facts.frames) + " frames");
+  DcmPixelItem* item = nullptr;
+  require(sequence->getItem(item, static_cast<unsigned long>(frame + 1)), "the frame");
+  uint8_t* bytes = nullptr;
+  require(item->getUint8Array(bytes), "the frame");
+  const uint32_t size = item->getLength();
+  uint32_t header[16] = {};
+  const auto expected = static_cast<uint32_t>(file.samples * file.bytes);
+  if (bytes && size >= sizeof header)
+    for (size_t i = 0; i < 16; ++i)
+      for (size_t b = 0; b < 4; ++b) header[i] |= uint32_t{bytes[4 * i + b]} << 8 * b;
+  bool whole = header[0] == expected && header[1] >= sizeof header;
+  for (uint32_t i = 1; i <= expected && whole; ++i) {
+    const uint32_t end = i < expected ? header[i + 1] : size;
+    whole = header[i] < end && end <= size &&
+            is_packed_whole(bytes + header[i], bytes + end, file.area());
+  }
+  if (!whole)
+    refuse("RLE must have " + std::to_string(expected) + " whole segments, got a fragment of " +
+           std::to_string(size) + " bytes that has not");
+}
+
 // The frame's samples into the buffer; how they tell colours.
 std::string decode_frame(File& file, int64_t frame) {
+  if (file.data->getOriginalXfer() == EXS_RLELossless) check_rle(file, frame);
   OFString model;
   Uint32 fragment = frame == file.next_frame ? file.next_fragment : 0;
   require(file.pixels->getUncompressedFrame(

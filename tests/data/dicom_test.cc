@@ -332,5 +332,32 @@ TEST(Dicom, DamagedFilesAreErrors) {
   EXPECT_GT(errors, 200);
 }
 
+// DCMTK reads where a damaged header tells it to.
+TEST(Dicom, RleSegmentsLieInTheirFragment) {
+  const TestFolder folder;
+  const std::string path = folder.file("a.dcm"), damaged = folder.file("b.dcm");
+  write_dicom(path, pictures(3), {.syntax = "rle"});
+  const std::vector<char> whole = bytes_of(path);
+  const size_t item =
+      std::string(whole.begin(), whole.end()).rfind(std::string("\xfe\xff\x00\xe0", 4));
+  ASSERT_NE(item, std::string::npos);
+  const size_t fragment = item + 8;  // the last frame's
+  const auto text_with = [&](size_t place, int value) {
+    std::vector<char> changed = whole;
+    changed[fragment + place] = static_cast<char>(value);
+    write_bytes(damaged, changed);
+    return error_of([&] { VideoReader(damaged).read(kFrames - 1); });
+  };
+  for (const size_t place : {0, 1, 3, 5, 6, 7, 10, 11, 14, 15})  // the count, and three places
+    for (const int value : {0x7f, 0x80, 0xff}) {
+      const std::string text = text_with(place, value);
+      EXPECT_NE(text.find("RLE must have 3 whole segments, got a fragment of "), text.npos)
+          << place << " " << value << ": " << text;
+      EXPECT_NE(text.find(" bytes that has not, frame 4"), text.npos) << text;
+    }
+  // A run of 128 at a segment's end asks for what is no longer there.
+  for (size_t back = 1; back < 40; ++back) text_with(whole.size() - fragment - back, 0x7f);
+}
+
 }  // namespace
 }  // namespace aorta::data
