@@ -35,8 +35,8 @@ struct Part {
   Generator random;
   std::unique_ptr<Communicator> end;  // of the group of all parts
   Tensors inputs, outputs;
-  Tensors parameters;  // the replica's, of those that require a gradient
-  std::shared_ptr<const void> replica;
+  Tensors parameters;               // the replica's, of those that require a gradient
+  std::shared_ptr<Module> replica;  // which functions of the graph (checkpoints) may call again
 
   void clear() {
     inputs.clear();
@@ -305,7 +305,7 @@ Tensors DataParallelCalls::on_first_device(Tensors inputs) const {
 }
 
 Tensors DataParallelCalls::run(const Module& module, size_t parts, const Tensors& inputs,
-                               const Forward& forward) {
+                               const Copy& copy, const Forward& forward) {
   check_place(module);
   const Division division = divide(inputs, devices_.size(), options_.dim);
   const auto call = std::make_shared<Call>(division, threads_, devices_, options_, parts);
@@ -324,13 +324,13 @@ Tensors DataParallelCalls::run(const Module& module, size_t parts, const Tensors
   call->run([&](Part& part, size_t number) {
     for (const Tensor& input : inputs)
       part.inputs.push_back(leaf_of(input, division, number, part.device));
+    part.replica = copy(number);
     Replica& replica = replicas_[number];
-    PartOutputs outputs = forward(
-        number, [&](Module& copy) { replica.bind(copy); }, part.inputs);
+    replica.bind(*part.replica);
     for (size_t i = 0; i < parameters; ++i) part.parameters.push_back(replica.parameter(edges[i]));
-    part.outputs = std::move(outputs.tensors);
-    part.replica = std::move(outputs.replica);
   });
+  // The first part writes the module's buffers, which the others have copied by now.
+  call->run([&](Part& part, size_t number) { part.outputs = forward(number, part.inputs); });
   call->check_outputs();
   Tensors joined;
   std::vector<size_t> recorded;

@@ -21,21 +21,13 @@ struct DataParallelOptions {
 
 namespace detail {
 
-/// What a part of a call leaves: its outputs, and the replica that made them, which functions of
-/// the graph (checkpoints) may call again.
-struct PartOutputs {
-  std::vector<Tensor> tensors;
-  std::shared_ptr<const void> replica;
-};
-
 /// What a DataParallel does whatever its module's type.
 class DataParallelCalls {
  public:
-  /// Gives the replica's tensors to a copy of the module.
-  using Bind = std::function<void(Module& copy)>;
-  /// Computes a part: makes a copy of the module, binds it and calls it with the part's inputs.
-  using Forward =
-      std::function<PartOutputs(size_t part, const Bind& bind, const std::vector<Tensor>& inputs)>;
+  /// Copies the module for a part, sharing its tensors.
+  using Copy = std::function<std::shared_ptr<Module>(size_t part)>;
+  /// Calls the part's copy with its inputs.
+  using Forward = std::function<std::vector<Tensor>(size_t part, const std::vector<Tensor>&)>;
 
   DataParallelCalls(const Module& module, std::vector<Device> devices,
                     const DataParallelOptions& options);
@@ -45,9 +37,10 @@ class DataParallelCalls {
   size_t parts(const std::vector<Tensor>& inputs) const;
   /// The inputs on the first device, with their history: for a call that isn't divided.
   std::vector<Tensor> on_first_device(std::vector<Tensor> inputs) const;
-  /// The outputs of all parts, joined on the first device, as one node of the graph.
+  /// The outputs of all parts, joined on the first device, as one node of the graph. No part is
+  /// computed before all have their inputs and the module's values.
   std::vector<Tensor> run(const Module& module, size_t parts, const std::vector<Tensor>& inputs,
-                          const Forward& forward);
+                          const Copy& copy, const Forward& forward);
 
  private:
   void check_place(const Module& module) const;
@@ -111,18 +104,20 @@ class DataParallel {
       detail::put_tensors(given, calls_->on_first_device(inputs));
       return Output(std::apply(*module_, std::as_const(given)));
     }
+    std::vector<std::shared_ptr<M>> replicas(parts);
     std::vector<std::optional<Output>> outputs(parts);
-    const std::vector<Tensor> joined =
-        calls_->run(base(*module_), parts, inputs,
-                    [&](size_t part, const detail::DataParallelCalls::Bind& bind,
-                        const std::vector<Tensor>& tensors) -> detail::PartOutputs {
-                      Given of_part(args...);
-                      detail::put_tensors(of_part, tensors);
-                      const auto replica = std::make_shared<M>(*module_);
-                      bind(base(*replica));
-                      outputs[part].emplace(std::apply(*replica, std::as_const(of_part)));
-                      return {detail::tensors_in(*outputs[part]), replica};
-                    });
+    const std::vector<Tensor> joined = calls_->run(
+        base(*module_), parts, inputs,
+        [&](size_t part) {
+          replicas[part] = std::make_shared<M>(*module_);
+          return std::shared_ptr<Module>(replicas[part], &base(*replicas[part]));
+        },
+        [&](size_t part, const std::vector<Tensor>& tensors) {
+          Given of_part(args...);
+          detail::put_tensors(of_part, tensors);
+          outputs[part].emplace(std::apply(*replicas[part], std::as_const(of_part)));
+          return detail::tensors_in(*outputs[part]);
+        });
     Output output = *std::move(outputs[0]);
     detail::put_tensors(output, joined);
     return output;
