@@ -120,6 +120,13 @@ void check_options(const SynthOptions& options) {
                       std::max(kMostFrames, least), options.frames));
 }
 
+// The split of row i of the tables, and its number among the videos.
+std::pair<const char*, int64_t> place_of(int64_t i, const SynthOptions& options) {
+  if (i < options.train) return {"TRAIN", i};
+  if (i < options.train + options.val) return {"VAL", kFirstVal + i - options.train};
+  return {"TEST", kFirstTest + i - options.train - options.val};
+}
+
 void append_tracing(std::string& rows, const std::string& name, const Tracing& tracing,
                     int64_t frame) {
   const auto row = [&](Place a, Place b) {
@@ -223,10 +230,9 @@ void synth(const SynthOptions& options) {
     parallel_for(0, count, 1, [&](int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
         if (interrupted() != 0) return;
-        const SyntheticVideo video = synthetic_video(options.seed, i, options.frames, options.fps);
-        const char* split = i < options.train                 ? "TRAIN"
-                            : i < options.train + options.val ? "VAL"
-                                                              : "TEST";
+        const auto [split, number] = place_of(i, options);
+        const SyntheticVideo video =
+            synthetic_video(options.seed, number, options.frames, options.fps);
         data::write_video((folder.path() / "Videos" / (video.name + ".avi")).string(),
                           video.frames.expand({-1, 3, -1, -1}), {.fps = options.fps});
         rows[static_cast<size_t>(i)] = rows_of(video, options.fps, split);

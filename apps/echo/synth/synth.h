@@ -19,10 +19,11 @@ struct SynthOptions {
 /// Writes a data set of synthetic echocardiograms in EchoNet-Dynamic's layout: FileList.csv,
 /// VolumeTracings.csv and Videos/. See docs/synthetic_echo.md.
 ///
-/// Each video is a function of (seed, its number, frames, fps): the same bytes for any number of
-/// threads and of other videos. The folder appears when all of it is written; SIGINT and SIGTERM
-/// leave nothing. Throws Failure: usage for a wrong option, storage where the folder can't be
-/// written or has files, 128 + its number after a signal.
+/// Each video is a function of (seed, its split, its number there, frames, fps): the same bytes for
+/// any number of threads and of other videos, so that no set that trains has another one's TEST.
+/// The folder appears when all of it is written; SIGINT and SIGTERM leave nothing. Throws Failure:
+/// usage for a wrong option, storage where the folder can't be written or has files, 128 + its
+/// number after a signal.
 void synth(const SynthOptions& options);
 
 /// One of its videos.
@@ -38,6 +39,8 @@ struct SyntheticVideo {
   std::vector<double> contraction;                           // of each frame
   Tensor sector;                                             // u8 (112, 112): 1 in the sector
 };
+/// Videos of VAL and TEST have numbers of their own, from these on.
+inline constexpr int64_t kFirstVal = 1 << 23, kFirstTest = 3 << 22;
 /// `pixels`: without, the frames are left out.
 SyntheticVideo synthetic_video(uint64_t seed, int64_t number, int64_t frames, double fps,
                                bool pixels = true);

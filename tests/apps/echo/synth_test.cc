@@ -99,15 +99,15 @@ TEST(Synth, AVideoIsAFunctionOfSeedAndNumber) {
     EXPECT_NE(a.ejection_fraction, different->ejection_fraction);
     EXPECT_FALSE(equal(a.frames[0], different->frames[0]));
   }
-  // A set holds the videos of these numbers, whatever else is in it.
+  // A set holds the videos of its splits' numbers, whatever else is in it.
   const TestFolder folder;
   SynthOptions options = small(folder.file("set"));
   options.train = 0;
   synth(options);
   const auto names = table(folder.file("set/FileList.csv"));
   ASSERT_EQ(names.size(), 3u);
-  for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(names[static_cast<size_t>(i) + 1][0], synthetic_video(3, i, 14, 10, false).name);
+  EXPECT_EQ(names[1][0], synthetic_video(3, kFirstVal, 14, 10, false).name);
+  EXPECT_EQ(names[2][0], synthetic_video(3, kFirstTest, 14, 10, false).name);
 }
 
 TEST(Synth, WritesWhatEchoReads) {
