@@ -8,6 +8,11 @@ namespace aorta::nn {
 template <class M>
 concept Containable = std::is_base_of_v<Module, M> || std::is_same_v<M, AnyModule>;
 
+/// What a container refuses by name. Whether a module can be called isn't asked: it may be an owner
+/// that is still being declared.
+template <class F>
+concept PlainFunction = !Containable<F> && std::is_invocable_v<F, const Tensor&>;
+
 /// Modules one after another, named "0", "1", ... or as given:
 ///
 ///     nn::Sequential net{nn::Linear(784, 30), nn::Sigmoid(), nn::Linear(30, 10)};
@@ -27,8 +32,7 @@ class Sequential : public Module {
     (push_back(std::move(rest)), ...);
   }
   template <class... Modules>
-  requires((!Containable<Modules> && std::is_invocable_v<Modules, const Tensor&>) ||
-           ...) explicit Sequential(const Modules&...) {
+  requires(PlainFunction<Modules> || ...) explicit Sequential(const Modules&...) {
     static_assert(sizeof...(Modules) == 0,
                   "a function is no module: take its layer, as nn::ReLU(), or a struct of your own "
                   "with a forward");

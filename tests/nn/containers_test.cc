@@ -51,6 +51,16 @@ TEST(Containers, AreMembersLikeAnyLayer) {
             "ModuleDict: name must be one of its modules, got \"main\"");
 }
 
+// A module of two inputs can't be called with one, which is no matter to its members.
+TEST(Containers, AreMembersOfModulesOfTwoInputs) {
+  struct Distance : ModuleOf<Distance> {
+    Sequential points{*this, "points", Linear(3, 2), ReLU()};
+    Tensor forward(const Tensor& a, const Tensor& b) const { return abs(points(a) - points(b)); }
+  } net;
+  EXPECT_EQ(names_of(net.named_parameters()), (Names{"points.0.weight", "points.0.bias"}));
+  EXPECT_EQ(net(ones({4, 3}), ones({4, 3})).to_vector<float>(), zeros({4, 2}).to_vector<float>());
+}
+
 TEST(Containers, ElementsKnowTheirPathAfterAnAssignment) {
   struct Holder : Module {
     ModuleList layers{*this, "layers"};
