@@ -290,24 +290,6 @@ TEST(DataParallel, PartsThatWaitForOneThatFailsEnd) {
             "cpu:1, part 2 of 3: fails: must be on another device, got cpu:1");
 }
 
-// The first part, which has nothing to copy, is long done when the second still copies.
-TEST(DataParallel, NoPartSeesWhatAnotherWritesIntoABuffer) {
-  struct Counts : Module {
-    Buffer large{*this, "large", zeros({1 << 24})};
-    Buffer calls{*this, "calls", zeros({})};
-    Tensor forward(const Tensor& x) const override {
-      add_(calls, 1);
-      return x + calls;
-    }
-  } net;
-  const DataParallel parallel(net, cpus(2));
-  for (int call = 1; call <= 3; ++call) {
-    EXPECT_EQ(parallel(zeros({2})).to_vector<float>(), full({2}, call).to_vector<float>());
-    EXPECT_EQ(net.calls.item<float>(), call);
-    add_(net.large, 1);  // written, thus copied again
-  }
-}
-
 TEST(DataParallel, AlongAnotherDimension) {
   struct Sums : Module {
     Parameter weight{*this, "weight", ones({1})};
