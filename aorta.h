@@ -44,6 +44,7 @@
 #include <aorta/core/ops/recurrent.h>          // IWYU pragma: export
 #include <aorta/core/ops/reduction.h>          // IWYU pragma: export
 #include <aorta/core/ops/scan.h>               // IWYU pragma: export
+#include <aorta/core/ops/searchsorted.h>       // IWYU pragma: export
 #include <aorta/core/ops/softmax.h>            // IWYU pragma: export
 #include <aorta/core/ops/sort.h>               // IWYU pragma: export
 #include <aorta/core/ops/statistics.h>         // IWYU pragma: export

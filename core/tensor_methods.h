@@ -92,6 +92,14 @@ class TensorMethods {
   const Tensor& erf_() const;
   Tensor erfc() const;
   const Tensor& erfc_() const;
+  Tensor erfinv() const;
+  const Tensor& erfinv_() const;
+  Tensor lgamma() const;
+  const Tensor& lgamma_() const;
+  Tensor digamma() const;
+  const Tensor& digamma_() const;
+  Tensor polygamma(int64_t n) const;
+  const Tensor& polygamma_(int64_t n) const;
   Tensor sigmoid() const;
   const Tensor& sigmoid_() const;
   Tensor relu() const;
@@ -143,6 +151,10 @@ class TensorMethods {
   const Tensor& atan2_(const Operand& other) const;
   Tensor hypot(const Operand& other) const;
   const Tensor& hypot_(const Operand& other) const;
+  Tensor xlogy(const Operand& other) const;
+  const Tensor& xlogy_(const Operand& other) const;
+  Tensor logaddexp(const Operand& other) const;
+  Tensor logaddexp2(const Operand& other) const;
   Tensor eq(const Operand& other) const;
   const Tensor& eq_(const Operand& other) const;
   Tensor ne(const Operand& other) const;
@@ -217,6 +229,9 @@ class TensorMethods {
   Tensor logsumexp(const ReduceDims& dims = {}, bool keepdim = false) const;
   Tensor cumsum(int64_t dim, std::optional<DType> dtype = {}) const;
   Tensor cumprod(int64_t dim, std::optional<DType> dtype = {}) const;
+  ValuesIndices cummax(int64_t dim) const;
+  ValuesIndices cummin(int64_t dim) const;
+  Tensor logcumsumexp(int64_t dim) const;
   Tensor softmax(int64_t dim, std::optional<DType> dtype = {}) const;
   Tensor log_softmax(int64_t dim, std::optional<DType> dtype = {}) const;
   Tensor diff(int64_t n = 1, int64_t dim = -1) const;

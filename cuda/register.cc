@@ -25,6 +25,7 @@ void register_rearrange();
 void register_recurrent();
 void register_reduction();
 void register_scan();
+void register_searchsorted();
 void register_softmax();
 void register_sort();
 void register_update();
@@ -55,6 +56,7 @@ void register_kernels() {
   register_recurrent();
   register_reduction();
   register_scan();
+  register_searchsorted();
   register_softmax();
   register_sort();
   register_update();

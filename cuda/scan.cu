@@ -1,25 +1,10 @@
 #include <aorta/core/ops/scan.h>
-#include <aorta/core/scalar/reduce.h>
+#include <aorta/core/scalar/scan.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 
 namespace aorta::cuda {
 namespace {
-
-struct SumOf {
-  static constexpr int identity = 0;
-  template <class A>
-  __device__ __forceinline__ A operator()(A a, A b) const {
-    return scalar::wrapping_add(a, b);
-  }
-};
-struct ProductOf {
-  static constexpr int identity = 1;
-  template <class A>
-  __device__ __forceinline__ A operator()(A a, A b) const {
-    return scalar::wrapping_mul(a, b);
-  }
-};
 
 /// What running values of M are kept in: double or int64.
 template <class M>
@@ -34,10 +19,10 @@ __global__ void __launch_bounds__(kThreads)
   AORTA_SHARED(A, warp_totals, [kThreads / 32]);
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (int64_t line = blockIdx.x; line < lines; line += gridDim.x) {
-    A before = static_cast<A>(Join::identity);  // of the line up to this tile
+    A before = Join::template identity<A>();  // of the line up to this tile
     for (int64_t tile = 0; tile < length; tile += kThreads) {
       const int64_t i = tile + threadIdx.x;
-      A value = i < length ? load<A, M>(input + line * length + i) : static_cast<A>(Join::identity);
+      A value = i < length ? load<A, M>(input + line * length + i) : Join::template identity<A>();
 #pragma unroll
       for (unsigned step = 1; step < 32; step *= 2) {
         const A other = __shfl_up_sync(0xffffffffu, value, step);
@@ -65,7 +50,7 @@ __global__ void __launch_bounds__(kThreads)
   using A = Running<M>;
   for (int64_t line = first_item(); line < count; line += item_step()) {
     int64_t place = line / lines.inner * lines.length * lines.inner + line % lines.inner;
-    A value = static_cast<A>(Join::identity);
+    A value = Join::template identity<A>();
     for (int64_t i = 0; i < lines.length; ++i, place += lines.inner) {
       value = join(value, load<A, M>(input + place));
       store<M>(output + place, value);
@@ -93,13 +78,19 @@ void run(const char* op, const ScanArgs& args, Join join) {
   });
 }
 
+template <class Join, auto& op>
+void set_kernel() {
+  op.set_kernel(DeviceType::cuda, [](const ScanArgs& args) { run(op.name(), args, Join{}); });
+}
+
 }  // namespace
 
 void register_scan() {
-  cumsum_op.set_kernel(DeviceType::cuda,
-                       [](const ScanArgs& args) { run("cumsum", args, SumOf{}); });
-  cumprod_op.set_kernel(DeviceType::cuda,
-                        [](const ScanArgs& args) { run("cumprod", args, ProductOf{}); });
+  set_kernel<scalar::RunningSum, cumsum_op>();
+  set_kernel<scalar::RunningProduct, cumprod_op>();
+  set_kernel<scalar::RunningExtremum<true>, cummax_op>();
+  set_kernel<scalar::RunningExtremum<false>, cummin_op>();
+  set_kernel<scalar::RunningLogSumExp, logcumsumexp_op>();
 }
 
 }  // namespace aorta::cuda

@@ -6,6 +6,8 @@
 #include <aorta/core/ops/quantile.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/searchsorted.h>
+#include <aorta/core/ops/sort.h>
 #include <aorta/core/ops/statistics.h>
 #include <aorta/tests/error_text.h>
 #include <gmock/gmock.h>
@@ -75,6 +77,13 @@ void add_binaries(Functions& all) {
   add_binary<maximum, maximum_>(all, "maximum");
   add_binary<atan2, atan2_>(all, "atan2");
   add_binary<hypot, hypot_>(all, "hypot");
+  add_binary<xlogy, xlogy_>(all, "xlogy");
+  all.insert({"searchsorted", {[](auto& x, auto& n) { return searchsorted(sort(x).values, n); }}});
+  all.insert({"bucketize", {[](auto& x, auto& n) { return bucketize(n, sort(x).values); }}});
+  all.insert({"logaddexp", {right<logaddexp>}});
+  all.insert({"logaddexp", {left<logaddexp>}});
+  all.insert({"logaddexp2", {right<logaddexp2>}});
+  all.insert({"logaddexp2", {left<logaddexp2>}});
   add_binary<prelu, prelu_>(all, "prelu");
   add_binary<eq, eq_>(all, "eq");
   add_binary<ne, ne_>(all, "ne");

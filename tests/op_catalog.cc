@@ -38,6 +38,7 @@ std::vector<Row> all_rows() {
            {normalization_rows(), "normalization"},
            {recurrent_rows(), "recurrent"},
            {statistics_rows(), "statistics"},
+           {searchsorted_rows(), "searchsorted"},
            {random_rows(), ""},
            {update_rows(), ""}}) {
     for (Row& row : family.rows) {

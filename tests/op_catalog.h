@@ -137,5 +137,6 @@ std::vector<Row> recurrent_rows();
 std::vector<Row> random_rows();
 std::vector<Row> statistics_rows();
 std::vector<Row> update_rows();
+std::vector<Row> searchsorted_rows();
 
 }  // namespace aorta::catalog

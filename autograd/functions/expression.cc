@@ -26,6 +26,10 @@ Expression cosh(const Expression& x) { return Expression(aorta::cosh(x.tensor())
 Expression tanh(const Expression& x) { return Expression(aorta::tanh(x.tensor())); }
 Expression sigmoid(const Expression& x) { return Expression(aorta::sigmoid(x.tensor())); }
 Expression erfc(const Expression& x) { return Expression(aorta::erfc(x.tensor())); }
+Expression digamma(const Expression& x) { return Expression(aorta::digamma(x.tensor())); }
+Expression polygamma(int n, const Expression& x) {
+  return Expression(aorta::polygamma(n, x.tensor()));
+}
 Expression minimum(const Expression& a, const Expression& b) {
   return Expression(aorta::minimum(a.operand(), b.operand()));
 }

@@ -40,6 +40,8 @@ Expression cosh(const Expression& x);
 Expression tanh(const Expression& x);
 Expression sigmoid(const Expression& x);
 Expression erfc(const Expression& x);
+Expression digamma(const Expression& x);
+Expression polygamma(int n, const Expression& x);
 Expression minimum(const Expression& a, const Expression& b);
 Condition operator<(const Expression& a, const Expression& b);
 Condition operator<=(const Expression& a, const Expression& b);

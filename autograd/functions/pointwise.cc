@@ -229,6 +229,31 @@ void hypot_gradient(const Tensor& output, const Operand& a, const Operand& b, co
          });
 }
 
+// Where x log(y) is cut off at x = 0, so is its slope, unless y is positive.
+void xlogy_gradient(const Tensor& output, const Operand& a, const Operand& b, const Xlogy&) {
+  record("xlogy", output, {a.tensor, b.tensor},
+         [sx = SavedOperand(a, 0), sy = SavedOperand(b, 1)](Gradients& g) {
+           const Value x = g.saved(sx), y = g.saved(sy);
+           if (g.wanted(0)) {
+             const Tensor cut = logical_and(eq(x, 0), le(y.as_tensor(g.output()), 0));
+             g.input(0) = fit(where(cut, 0, xlogy(g.output(), y)), g, 0);
+           }
+           if (g.wanted(1)) g.input(1) = fit(g.output() * div(x, y), g, 1);
+         });
+}
+
+// Each one's share of the sum of powers: sigmoid of the difference, in powers of e or 2.
+template <class F>
+void logaddexp_gradient(const Tensor& output, const Operand& a, const Operand& b, const F&) {
+  record(F::info.name, output, {a.tensor, b.tensor},
+         [x = SavedOperand(a, 0), y = SavedOperand(b, 1)](Gradients& g) {
+           const Tensor off = sub(g.saved(x), g.saved(y));
+           const Tensor natural = std::is_same_v<F, Logaddexp2> ? off * M_LN2 : off;
+           if (g.wanted(0)) g.input(0) = fit(g.output() * sigmoid(natural), g, 0);
+           if (g.wanted(1)) g.input(1) = fit(g.output() * sigmoid(neg(natural)), g, 1);
+         });
+}
+
 void prelu_gradient(const Tensor& output, const Operand& a, const Operand& b, const Prelu&) {
   record("prelu", output, {a.tensor, b.tensor},
          [sx = SavedOperand(a, 0), sw = save(b, 1, needs(a))](Gradients& g) {
@@ -306,6 +331,9 @@ void register_pointwise() {
   binary_op<Maximum>.set_gradient(extremum_gradient<Maximum>, kFirst | kSecond);
   binary_op<Atan2>.set_gradient(atan2_gradient, kFirst | kSecond);
   binary_op<Hypot>.set_gradient(hypot_gradient, kFirst | kSecond);
+  binary_op<Xlogy>.set_gradient(xlogy_gradient, kFirst | kSecond);
+  binary_op<Logaddexp>.set_gradient(logaddexp_gradient<Logaddexp>, kFirst | kSecond);
+  binary_op<Logaddexp2>.set_gradient(logaddexp_gradient<Logaddexp2>, kFirst | kSecond);
   binary_op<Prelu>.set_gradient(prelu_gradient, kFirst | kSecond);
   ternary_op<Where>.set_gradient(where_gradient, kNone);
   ternary_op<Lerp>.set_gradient(lerp_gradient, kThird);

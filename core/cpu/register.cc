@@ -24,6 +24,7 @@ void register_rearrange();
 void register_recurrent();
 void register_reduction();
 void register_scan();
+void register_searchsorted();
 void register_softmax();
 void register_sort();
 void register_update();
@@ -41,6 +42,7 @@ void register_kernels() {
   register_indexing();
   register_softmax();
   register_scan();
+  register_searchsorted();
   register_sort();
   register_update();
   register_normalization();

@@ -2,7 +2,7 @@
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/parallel_for.h>
-#include <aorta/core/scalar/reduce.h>
+#include <aorta/core/scalar/scan.h>
 
 #include <algorithm>
 
@@ -12,23 +12,23 @@ namespace {
 constexpr int64_t kGrain = 32768;
 constexpr int64_t kColumns = 64;
 
-// The running state of `columns` lines that lie side by side.
-template <class R, class T>
+// The running values of `columns` lines that lie side by side.
+template <class Join, class T>
 void scan_columns(T* out, const T* in, int64_t stride, int64_t length, int64_t columns) {
   using C = Compute<T>;
-  const R reducer;
-  typename R::template State<C> states[kColumns];
-  for (int64_t c = 0; c < columns; ++c) states[c] = reducer.template init<C>();
+  using A = scalar::Accumulator<C>;
+  const Join join;
+  A running[kColumns];
+  for (int64_t c = 0; c < columns; ++c) running[c] = Join::template identity<A>();
   for (int64_t r = 0; r < length; ++r) {
     for (int64_t c = 0; c < columns; ++c) {
-      reducer.template accumulate<C>(states[c], static_cast<C>(in[r * stride + c]), 0);
-      out[r * stride + c] =
-          static_cast<T>(static_cast<C>(reducer.template finish<C>(states[c], 0)));
+      running[c] = join(running[c], static_cast<A>(static_cast<C>(in[r * stride + c])));
+      out[r * stride + c] = static_cast<T>(static_cast<C>(running[c]));
     }
   }
 }
 
-template <class R>
+template <class Join>
 void run(const ScanArgs& args) {
   const Lines& lines = args.lines;
   const int64_t width = std::min(lines.inner, kColumns);
@@ -40,9 +40,9 @@ void run(const ScanArgs& args) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % across * width;
         const int64_t offset = i / across * lines.length * lines.inner + first;
-        scan_columns<R>(static_cast<T*>(args.output) + offset,
-                        static_cast<const T*>(args.input) + offset, lines.inner, lines.length,
-                        std::min(width, lines.inner - first));
+        scan_columns<Join>(static_cast<T*>(args.output) + offset,
+                           static_cast<const T*>(args.input) + offset, lines.inner, lines.length,
+                           std::min(width, lines.inner - first));
       }
     });
   });
@@ -51,8 +51,11 @@ void run(const ScanArgs& args) {
 }  // namespace
 
 void register_scan() {
-  cumsum_op.set_kernel(DeviceType::cpu, run<scalar::Sum>);
-  cumprod_op.set_kernel(DeviceType::cpu, run<scalar::Prod>);
+  cumsum_op.set_kernel(DeviceType::cpu, run<scalar::RunningSum>);
+  cumprod_op.set_kernel(DeviceType::cpu, run<scalar::RunningProduct>);
+  cummax_op.set_kernel(DeviceType::cpu, run<scalar::RunningExtremum<true>>);
+  cummin_op.set_kernel(DeviceType::cpu, run<scalar::RunningExtremum<false>>);
+  logcumsumexp_op.set_kernel(DeviceType::cpu, run<scalar::RunningLogSumExp>);
 }
 
 }  // namespace aorta::cpu

@@ -77,6 +77,26 @@ Tensor erf(const Tensor& input) { return unary<scalar::Erf>(input); }
 Tensor erf_(const Tensor& self) { return unary<scalar::Erf>(self, &self); }
 Tensor erfc(const Tensor& input) { return unary<scalar::Erfc>(input); }
 Tensor erfc_(const Tensor& self) { return unary<scalar::Erfc>(self, &self); }
+Tensor erfinv(const Tensor& input) { return unary<scalar::Erfinv>(input); }
+Tensor erfinv_(const Tensor& self) { return unary<scalar::Erfinv>(self, &self); }
+Tensor lgamma(const Tensor& input) { return unary<scalar::Lgamma>(input); }
+Tensor lgamma_(const Tensor& self) { return unary<scalar::Lgamma>(self, &self); }
+Tensor digamma(const Tensor& input) { return unary<scalar::Digamma>(input); }
+Tensor digamma_(const Tensor& self) { return unary<scalar::Digamma>(self, &self); }
+static Tensor polygamma_into(int64_t n, const Tensor& input, const Tensor* out) {
+  // n! has a place in a double up to 170; the gradient takes the next one.
+  check(n >= 0 && n <= 169, "polygamma", "n must be from 0 to 169", n);
+  if (n == 0) return unary<scalar::Digamma>(input, out);
+  return unary<scalar::Polygamma>(input, out, {static_cast<int>(n)});
+}
+Tensor polygamma(int64_t n, const Tensor& input) {
+  const CalledOp called("polygamma");
+  return polygamma_into(n, input, nullptr);
+}
+Tensor polygamma_(int64_t n, const Tensor& self) {
+  const CalledOp called("polygamma_");
+  return polygamma_into(n, self, &self);
+}
 Tensor sigmoid(const Tensor& input) { return unary<scalar::Sigmoid>(input); }
 Tensor sigmoid_(const Tensor& self) { return unary<scalar::Sigmoid>(self, &self); }
 Tensor relu(const Tensor& input) { return unary<scalar::Relu>(input); }

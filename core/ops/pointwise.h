@@ -92,6 +92,18 @@ Tensor erf_(const Tensor& self);
 /// 1 - erf(x), accurate for large x.
 Tensor erfc(const Tensor& input);
 Tensor erfc_(const Tensor& self);
+/// The y whose erf(y) is x; infinite at -1 and 1, NaN beyond.
+Tensor erfinv(const Tensor& input);
+Tensor erfinv_(const Tensor& self);
+/// log|gamma(x)|.
+Tensor lgamma(const Tensor& input);
+Tensor lgamma_(const Tensor& self);
+/// The derivative of lgamma: NaN at -1, -2, ...
+Tensor digamma(const Tensor& input);
+Tensor digamma_(const Tensor& self);
+/// The n-th derivative of digamma; n = 0 is digamma itself.
+Tensor polygamma(int64_t n, const Tensor& input);
+Tensor polygamma_(int64_t n, const Tensor& self);
 /// 1 / (1 + exp(-x)).
 Tensor sigmoid(const Tensor& input);
 Tensor sigmoid_(const Tensor& self);
@@ -222,6 +234,13 @@ Tensor atan2_(const Tensor& self, const Operand& other);
 /// sqrt(a^2 + b^2).
 Tensor hypot(const Operand& a, const Operand& b);
 Tensor hypot_(const Tensor& self, const Operand& other);
+/// a * log(b), and 0 where a is 0, but NaN where b is.
+Tensor xlogy(const Operand& a, const Operand& b);
+Tensor xlogy_(const Tensor& self, const Operand& other);
+/// log(exp(a) + exp(b)), exact for numbers of any size.
+Tensor logaddexp(const Operand& a, const Operand& b);
+/// log2(2^a + 2^b).
+Tensor logaddexp2(const Operand& a, const Operand& b);
 /// a for a > 0, else b * a.
 Tensor prelu(const Operand& a, const Operand& b);
 Tensor prelu_(const Tensor& self, const Operand& other);

@@ -140,6 +140,12 @@ Tensor hypot(const Operand& a, const Operand& b) { return binary<scalar::Hypot>(
 Tensor hypot_(const Tensor& self, const Operand& other) {
   return binary<scalar::Hypot>(self, other, &self);
 }
+Tensor xlogy(const Operand& a, const Operand& b) { return binary<scalar::Xlogy>(a, b); }
+Tensor xlogy_(const Tensor& self, const Operand& other) {
+  return binary<scalar::Xlogy>(self, other, &self);
+}
+Tensor logaddexp(const Operand& a, const Operand& b) { return binary<scalar::Logaddexp>(a, b); }
+Tensor logaddexp2(const Operand& a, const Operand& b) { return binary<scalar::Logaddexp2>(a, b); }
 Tensor prelu(const Operand& a, const Operand& b) { return binary<scalar::Prelu>(a, b); }
 Tensor prelu_(const Tensor& self, const Operand& other) {
   return binary<scalar::Prelu>(self, other, &self);

@@ -69,6 +69,16 @@ Tensor TensorMethods::erf() const { return aorta::erf(self()); }
 const Tensor& TensorMethods::erf_() const { return aorta::erf_(self()), self(); }
 Tensor TensorMethods::erfc() const { return aorta::erfc(self()); }
 const Tensor& TensorMethods::erfc_() const { return aorta::erfc_(self()), self(); }
+Tensor TensorMethods::erfinv() const { return aorta::erfinv(self()); }
+const Tensor& TensorMethods::erfinv_() const { return aorta::erfinv_(self()), self(); }
+Tensor TensorMethods::lgamma() const { return aorta::lgamma(self()); }
+const Tensor& TensorMethods::lgamma_() const { return aorta::lgamma_(self()), self(); }
+Tensor TensorMethods::digamma() const { return aorta::digamma(self()); }
+const Tensor& TensorMethods::digamma_() const { return aorta::digamma_(self()), self(); }
+Tensor TensorMethods::polygamma(int64_t n) const { return aorta::polygamma(n, self()); }
+const Tensor& TensorMethods::polygamma_(int64_t n) const {
+  return aorta::polygamma_(n, self()), self();
+}
 Tensor TensorMethods::sigmoid() const { return aorta::sigmoid(self()); }
 const Tensor& TensorMethods::sigmoid_() const { return aorta::sigmoid_(self()), self(); }
 Tensor TensorMethods::relu() const { return aorta::relu(self()); }
@@ -167,6 +177,16 @@ const Tensor& TensorMethods::atan2_(const Operand& other) const {
 Tensor TensorMethods::hypot(const Operand& other) const { return aorta::hypot(self(), other); }
 const Tensor& TensorMethods::hypot_(const Operand& other) const {
   return aorta::hypot_(self(), other), self();
+}
+Tensor TensorMethods::xlogy(const Operand& other) const { return aorta::xlogy(self(), other); }
+const Tensor& TensorMethods::xlogy_(const Operand& other) const {
+  return aorta::xlogy_(self(), other), self();
+}
+Tensor TensorMethods::logaddexp(const Operand& other) const {
+  return aorta::logaddexp(self(), other);
+}
+Tensor TensorMethods::logaddexp2(const Operand& other) const {
+  return aorta::logaddexp2(self(), other);
 }
 Tensor TensorMethods::eq(const Operand& other) const { return aorta::eq(self(), other); }
 const Tensor& TensorMethods::eq_(const Operand& other) const {

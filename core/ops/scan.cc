@@ -1,12 +1,17 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/scan.h>
 
 namespace aorta::kernel {
 
 constinit Op<ScanKernel, ScanGradient> cumsum_op{"cumsum"};
 constinit Op<ScanKernel, ScanGradient> cumprod_op{"cumprod"};
+constinit Op<ScanKernel, ScanGradient> logcumsumexp_op{"logcumsumexp"};
+constinit Op<ScanKernel, ScanPickGradient> cummax_op{"cummax"};
+constinit Op<ScanKernel, ScanPickGradient> cummin_op{"cummin"};
 
 }  // namespace aorta::kernel
 
@@ -16,6 +21,16 @@ using namespace kernel;
 
 namespace {
 
+template <class Gradient>
+Tensor scan(const Op<ScanKernel, Gradient>& op, const Tensor& input, int dim) {
+  const ProfilerRange range(op.name(), {&input});
+  const Tensor x = dense(input);
+  const Lines lines = lines_of(x, dim);
+  Tensor output = empty_lines(x, dim, lines.length, x.dtype());
+  if (x.numel() > 0) op.kernel(x.device())({x.data(), output.data(), x.dtype(), lines});
+  return output;
+}
+
 Tensor run(const Op<ScanKernel, ScanGradient>& op, const Tensor& given, int64_t given_dim,
            std::optional<DType> dtype) {
   const CalledOp called(op.name());
@@ -24,13 +39,28 @@ Tensor run(const Op<ScanKernel, ScanGradient>& op, const Tensor& given, int64_t 
   const Tensor taken = autocast_to_f32(given);
   const Tensor input =
       taken.to(dtype.value_or(is_floating(taken.dtype()) ? taken.dtype() : DType::i64));
-  const ProfilerRange range(op.name(), {&input});
-  const Tensor x = dense(input);
-  const Lines lines = lines_of(x, dim);
-  Tensor output = empty_lines(x, dim, lines.length, x.dtype());
-  if (x.numel() > 0) op.kernel(x.device())({x.data(), output.data(), x.dtype(), lines});
-  if (is_floating(x.dtype()) && needs_gradient(input)) op.gradient()(output, input, dim);
+  Tensor output = scan(op, input, dim);
+  if (is_floating(input.dtype()) && needs_gradient(input)) op.gradient()(output, input, dim);
   return output;
+}
+
+// A place counts where its element is the extremum of those before it and itself, or NaN; the last
+// such place is the largest.
+ValuesIndices run_extremum(const Op<ScanKernel, ScanPickGradient>& op, const Tensor& input,
+                           int64_t given_dim) {
+  const CalledOp called(op.name());
+  check_defined(op.name(), {{"input", input}});
+  const int dim = wrap_dim(op.name(), given_dim, input.dim());
+  const Tensor x = input.detach();
+  ValuesIndices result{scan(op, x, dim), {}};
+  Shape along(std::vector<int64_t>(static_cast<size_t>(x.dim()), 1));
+  if (x.dim() > 0) along[dim] = x.size(dim);
+  const Tensor places = arange(along.numel(), {.device = x.device()}).view(along);
+  const Tensor counts = logical_or(eq(x, result.values), isnan(x));
+  result.indices = scan(cummax_op, where(counts, places, 0), dim);
+  if (is_floating(x.dtype()) && needs_gradient(input))
+    op.gradient()(result.values, input, result.indices, dim);
+  return result;
 }
 
 }  // namespace
@@ -40,6 +70,23 @@ Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
 }
 Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
   return run(cumprod_op, input, dim, dtype);
+}
+ValuesIndices cummax(const Tensor& input, int64_t dim) {
+  return run_extremum(cummax_op, input, dim);
+}
+ValuesIndices cummin(const Tensor& input, int64_t dim) {
+  return run_extremum(cummin_op, input, dim);
+}
+Tensor logcumsumexp(const Tensor& input, int64_t dim) {
+  const CalledOp called("logcumsumexp");
+  check_defined("logcumsumexp", {{"input", input}});
+  check(is_floating(input.dtype()), "logcumsumexp", "dtype must be floating", input.dtype());
+  const int d = wrap_dim("logcumsumexp", dim, input.dim());
+  // A half type's results are too coarse for the gradient, which takes differences of them.
+  if (is_half(input.dtype())) return logcumsumexp(input.to(DType::f32), d).to(input.dtype());
+  Tensor output = scan(logcumsumexp_op, input, d);
+  if (needs_gradient(input)) logcumsumexp_op.gradient()(output, input, d);
+  return output;
 }
 
 }  // namespace aorta

@@ -2,6 +2,7 @@
 
 #include <aorta/core/dispatch/line_args.h>
 #include <aorta/core/dispatch/op_table.h>
+#include <aorta/core/ops/reduction.h>
 
 namespace aorta {
 
@@ -10,6 +11,13 @@ namespace aorta {
 Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype = {});
 /// Product of x_0 .. x_i along `dim`; otherwise as cumsum.
 Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype = {});
+/// The largest (smallest) of x_0 .. x_i along `dim`, and where it is (i64): of equals the last. NaN
+/// is larger (smaller) than all. The gradient goes to that place. Composed of a scan of the values
+/// and one of the places.
+ValuesIndices cummax(const Tensor& input, int64_t dim);
+ValuesIndices cummin(const Tensor& input, int64_t dim);
+/// log(exp(x_0) + .. + exp(x_i)) along `dim`, exact for numbers of any size. Floating dtypes.
+Tensor logcumsumexp(const Tensor& input, int64_t dim);
 
 }  // namespace aorta
 
@@ -23,6 +31,10 @@ struct ScanArgs {
 };
 using ScanKernel = void (*)(const ScanArgs& args);
 using ScanGradient = void (*)(Tensor& output, const Tensor& input, int dim);
-extern Op<ScanKernel, ScanGradient> cumsum_op, cumprod_op;
+extern Op<ScanKernel, ScanGradient> cumsum_op, cumprod_op, logcumsumexp_op;
+/// The largest and smallest so far, whose places come from a scan of integers.
+using ScanPickGradient = void (*)(Tensor& values, const Tensor& input, const Tensor& indices,
+                                  int dim);
+extern Op<ScanKernel, ScanPickGradient> cummax_op, cummin_op;
 
 }  // namespace aorta::kernel

@@ -87,6 +87,9 @@ Tensor TensorMethods::cumsum(int64_t dim, std::optional<DType> dtype) const {
 Tensor TensorMethods::cumprod(int64_t dim, std::optional<DType> dtype) const {
   return aorta::cumprod(self(), dim, dtype);
 }
+ValuesIndices TensorMethods::cummax(int64_t dim) const { return aorta::cummax(self(), dim); }
+ValuesIndices TensorMethods::cummin(int64_t dim) const { return aorta::cummin(self(), dim); }
+Tensor TensorMethods::logcumsumexp(int64_t dim) const { return aorta::logcumsumexp(self(), dim); }
 Tensor TensorMethods::softmax(int64_t dim, std::optional<DType> dtype) const {
   return aorta::softmax(self(), dim, dtype);
 }

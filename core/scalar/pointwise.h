@@ -8,4 +8,5 @@
 #include <aorta/core/scalar/arithmetic.h>
 #include <aorta/core/scalar/comparison.h>
 #include <aorta/core/scalar/division.h>
+#include <aorta/core/scalar/special.h>
 #include <aorta/core/scalar/transcendental.h>

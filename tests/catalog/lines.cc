@@ -55,6 +55,39 @@ void add_lines(std::vector<Row>& rows) {
        .autocasts = Autocasts::f32});
 }
 
+template <ValuesIndices (*f)(const Tensor&, int64_t), int dim>
+Tensors along(const Tensors& x) {
+  const ValuesIndices r = f(x[0], dim);
+  return {r.values, r.indices};
+}
+template <ValuesIndices (*f)(const Tensor&, int64_t)>
+Row running_extremum(const char* op, const char* error, std::vector<std::string> also) {
+  return {.op = op,
+          .tolerance = kExact,
+          .calls = {{"default", along<f, 1>}, {"last", along<f, -1>}, {"first", along<f, 0>}},
+          .bad = {{[] { f(ones({2}), 2); }, error}},
+          .also = std::move(also)};
+}
+
+void add_running(std::vector<Row>& rows) {
+  rows.push_back(running_extremum<cummax>(
+      "cummax", "cummax: dimension out of range, got dim 2 of a 1-d tensor",
+      {"eq", "isnan", "logical_or", "where"}));
+  rows.push_back(running_extremum<cummin>(
+      "cummin", "cummin: dimension out of range, got dim 2 of a 1-d tensor",
+      {"cummax", "eq", "isnan", "logical_or", "where"}));
+  rows.push_back(
+      {.op = "logcumsumexp",
+       .tolerance = {2, 8, 2},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {logcumsumexp(x[0], 1)}; }},
+                 {"last", [](const Tensors& x) -> Tensors { return {logcumsumexp(x[0], -1)}; }},
+                 {"first", [](const Tensors& x) -> Tensors { return {logcumsumexp(x[0], 0)}; }}},
+       .bad = {{[] { logcumsumexp(ones({2}), 2); },
+                "logcumsumexp: dimension out of range, got dim 2 of a 1-d tensor"},
+               {[] { logcumsumexp(ones({2}, {.dtype = i64}), 0); },
+                "logcumsumexp: dtype must be floating, got i64"}}});
+}
+
 void add_sorting(std::vector<Row>& rows) {
   rows.push_back({.op = "sort",
                   .tolerance = kExact,
@@ -162,6 +195,7 @@ void add_sorting(std::vector<Row>& rows) {
 std::vector<Row> line_rows() {
   std::vector<Row> rows;
   add_lines(rows);
+  add_running(rows);
   add_sorting(rows);
   return rows;
 }

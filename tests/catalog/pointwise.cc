@@ -88,6 +88,32 @@ void add_unary(std::vector<Row>& rows) {
   rows.push_back(unary<atanh, atanh_>("atanh", kUlps2));
   rows.push_back(unary<erf, erf_>("erf", kUlps2));
   rows.push_back(unary<erfc, erfc_>("erfc", kUlps2));
+  rows.push_back(
+      unary<erfinv, erfinv_>({.op = "erfinv", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
+  rows.push_back(unary<lgamma, lgamma_>("lgamma", kUlps2));
+  // Beside a zero of the function its digits are those of the terms that cancel there.
+  rows.push_back(unary<digamma, digamma_>("digamma", {2, 4, 8}));
+  rows.push_back(
+      {.op = "polygamma",
+       .tolerance = {2, 64, 0},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {polygamma(1, x[0])}; },
+                  [](const Tensors& x) { return polygamma_(1, x[0]); }},
+                 {"third", [](const Tensors& x) -> Tensors { return {polygamma(3, x[0])}; },
+                  [](const Tensors& x) { return polygamma_(3, x[0]); }}},
+       .bad = {
+           {[] { polygamma(-1, ones({2})); }, "polygamma: n must be from 0 to 169, got -1"},
+           {[] { polygamma_(170, ones({2})); }, "polygamma_: n must be from 0 to 169, got 170"}}});
+}
+
+// PyTorch's have no in-place form.
+template <Binary f>
+Row log_of_sum(const char* op, const char* error) {
+  return {.op = op,
+          .tolerance = {2, 4, 2},
+          .calls = {{"default", [](const Tensors& x) -> Tensors { return {f(x[0], x[1])}; }},
+                    {"number", [](const Tensors& x) -> Tensors { return {f(x[0], 2.5)}; }},
+                    {"number_left", [](const Tensors& x) -> Tensors { return {f(2.5, x[0])}; }}},
+          .bad = {{[] { f(ones({2}, {.dtype = i64}), 1); }, error}}};
 }
 
 void add_binary(std::vector<Row>& rows) {
@@ -194,6 +220,10 @@ void add_binary(std::vector<Row>& rows) {
   rows.push_back(binary<hypot, hypot_>(
       "hypot", kUlps2,
       {{[] { hypot(ones({2}, {.dtype = i64}), 1); }, "hypot: dtype must be floating, got i64"}}));
+  rows.push_back(binary<xlogy, xlogy_>("xlogy", kUlps2));
+  rows.push_back(log_of_sum<logaddexp>("logaddexp", "logaddexp: dtype must be floating, got i64"));
+  rows.push_back(
+      log_of_sum<logaddexp2>("logaddexp2", "logaddexp2: dtype must be floating, got i64"));
   rows.push_back(binary<prelu, prelu_>(
       "prelu", kExact,
       {{[] { prelu(ones({2}, {.dtype = i64}), 1); }, "prelu: dtype must be floating, got i64"}}));

@@ -115,6 +115,11 @@ TEST_F(Methods, Unary) {
   BOTH(atanh);
   BOTH(erf);
   BOTH(erfc);
+  BOTH(erfinv);
+  BOTH(lgamma);
+  BOTH(digamma);
+  EXPECT_EQ(x.polygamma(2).to_vector<float>(), polygamma(2, x).to_vector<float>());
+  EXPECT_EQ(x.clone().polygamma_(1).to_vector<float>(), polygamma(1, x).to_vector<float>());
   BOTH(sigmoid);
   BOTH(relu);
   BOTH(logical_not);
@@ -153,6 +158,9 @@ TEST_F(Methods, Binary) {
   SAME(maximum, y);
   BOTH(atan2, y);
   BOTH(hypot, y);
+  BOTH(xlogy, y);
+  SAME(logaddexp, y);
+  SAME(logaddexp2, y);
   BOTH(eq, y);
   BOTH(ne, 0.25);
   BOTH(lt, y);
@@ -217,6 +225,9 @@ TEST_F(Methods, Reductions) {
   SAME(logsumexp, 1);
   SAME(cumsum, 0);
   SAME(cumprod, 1);
+  SAME(cummax, 0);
+  SAME(cummin, 1);
+  SAME(logcumsumexp, 0);
   SAME(softmax, -1);
   SAME(softmax, 0, f64);
   SAME(log_softmax, -1);

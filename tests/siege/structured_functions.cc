@@ -14,6 +14,7 @@
 #include <aorta/core/ops/recurrent.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/scan.h>
+#include <aorta/core/ops/searchsorted.h>
 #include <aorta/core/ops/softmax.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/ops/statistics.h>
@@ -345,10 +346,16 @@ void add_reduction(std::vector<Target>& targets) {
 }
 
 void add_scan(std::vector<Target>& targets) {
-  targets.insert(targets.end(), {
-                                    of<T, const T&, int64_t, Type>("cumsum", cumsum),
-                                    of<T, const T&, int64_t, Type>("cumprod", cumprod),
-                                });
+  targets.insert(targets.end(),
+                 {
+                     of<T, const T&, int64_t, Type>("cumsum", cumsum),
+                     of<T, const T&, int64_t, Type>("cumprod", cumprod),
+                     of<ValuesIndices, const T&, int64_t>("cummax", cummax),
+                     of<ValuesIndices, const T&, int64_t>("cummin", cummin),
+                     of<T, const T&, int64_t>("logcumsumexp", logcumsumexp),
+                     of<T, const T&, const Operand&, bool>("searchsorted", searchsorted),
+                     of<T, const Operand&, const T&, bool>("bucketize", bucketize),
+                 });
 }
 
 void add_softmax(std::vector<Target>& targets) {

@@ -201,6 +201,18 @@ def erfcx(t):
     return mp.exp(t * t) * mp.erfc(t)
 
 
+def erfinv_over(w):
+    """erfinv(x)/x where w = -log(1 - x^2): x near 1 leaves no digits of 1 - x but in w."""
+    if w == 0:
+        return mp.sqrt(mp.pi) / 2
+    x = mp.sqrt(-mp.expm1(-w))
+    rest, z, step = mp.exp(-w) / (1 + x), mp.sqrt(w) * mpf("0.9"), 1
+    while abs(step) > mpf(10) ** -40:  # Newton's method for log(erfc(z)) = log(1 - x)
+        step = mp.log(mp.erfc(z) / rest) * erfcx(z) * mp.sqrt(mp.pi) / 2
+        z += step
+    return z / x
+
+
 LN2_2 = mp.log(2) / 2 + mpf("1e-5")
 SQRT2 = mp.sqrt(2)
 SINE_END = (mp.pi / 4) ** 2 * mpf("1.0001")
@@ -250,6 +262,12 @@ def tables():
         lambda t: mp.log(mp.erfc(t)), mpf("0.9"), 4, 6, lambda t: mp.erfc(t) / mp.erf(t))
     yield "kErfcTail", "(t + 3) e^(t^2) erfc(t) in 1/(t + 3), 0 <= t <= 10.1, relative", d, *fit(
         lambda w: erfcx(1 / w - 3) / w, 1 / mpf("13.1"), mpf(1) / 3, 9, lambda w: w / erfcx(1 / w - 3), "d")
+
+    for name, low, high, degree in (("kErfinvSmall", 0, 6.25, 12), ("kErfinvLarge", 2.5, 4.1, 9), ("kErfinvFar", 4, 6.2, 5)):
+        of = erfinv_over if low == 0 else lambda s: erfinv_over(s * s)
+        variable = "w" if low == 0 else "sqrt(w)"
+        yield name, f"erfinv(x)/x in {variable} from {low} to {high}, where w = -log(1 - x^2), relative", d, *fit(
+            of, low, mpf(high), degree, lambda t, of=of: 1 / of(t), "d")
 
 
 def normal_tail_points(count):

@@ -83,8 +83,9 @@ bool is_close(const std::string& op, R got, R want, double x) {
     if (want == 0 && got == 0) return std::signbit(got) == std::signbit(want);
     // PyTorch's own errors: 1 ULP of most functions, cancellation in a few where |x| is the scale,
     // denormal results that are 0.
-    const std::set<std::string> cancels = {"gelu", "gelu_tanh", "tanhshrink", "silu",
-                                           "mish", "erfc",      "lerp"};
+    const std::set<std::string> cancels = {"gelu",      "gelu_tanh", "tanhshrink", "silu",
+                                           "mish",      "erfc",      "lerp",       "digamma",
+                                           "logaddexp", "logaddexp2"};
     const double unit = std::numeric_limits<R>::epsilon();
     const double scale =
         std::abs(static_cast<double>(want)) + (cancels.contains(op) ? std::abs(x) + 1e-35 : 0);
@@ -192,8 +193,10 @@ TEST(Functors, ParametersAreExactInEveryType) {
 // Bounds in ULP. gelu and gelu_tanh raise e to a power that is rounded first.
 TEST(Functors, DoublesMatchMpmath) {
   const std::map<std::string, double> bounds = {
-      {"rsqrt", 2}, {"sigmoid", 3}, {"logsigmoid", 3}, {"softplus", 3}, {"silu", 4},
-      {"mish", 8},  {"elu", 2},     {"selu", 3},       {"gelu", 200},   {"gelu_tanh", 400}};
+      {"rsqrt", 2},  {"sigmoid", 3}, {"logsigmoid", 3}, {"softplus", 3}, {"silu", 4},
+      {"mish", 8},   {"elu", 2},     {"selu", 3},       {"gelu", 200},   {"gelu_tanh", 400},
+      {"erfinv", 4}, {"digamma", 8}, {"polygamma", 16}};
+  const double beside_zeros = 0x1p-49;  // digamma's, where terms of about 1 cancel
   const npz::Reader reader("tests/fixtures/core/double_functions.npz");
   for (const auto& [name, bound] : bounds) {
     const std::vector<double> x = reader.tensor(name + "/x").to_vector<double>();
@@ -202,8 +205,10 @@ TEST(Functors, DoublesMatchMpmath) {
     const double* inputs[] = {x.data()};
     ASSERT_TRUE(
         cpu::v2::evaluate(name.c_str(), inputs, got.data(), static_cast<int64_t>(x.size())));
-    for (size_t i = 0; i < x.size(); ++i)
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (name == "digamma" && std::abs(got[i] - want[i]) <= beside_zeros) continue;
       EXPECT_LE(ulp_error(got[i], want[i]), bound) << name << "(" << x[i] << ") = " << got[i];
+    }
   }
 }
 

@@ -1,0 +1,74 @@
+#include <aorta/core/called_op.h>
+#include <aorta/core/dispatch/pointwise_call.h>
+#include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/searchsorted.h>
+
+namespace aorta::kernel {
+
+constinit Op<SearchsortedKernel, NoGradient> searchsorted_op{"searchsorted"};
+
+}  // namespace aorta::kernel
+
+namespace aorta {
+
+using namespace kernel;
+
+namespace {
+
+// As a tensor, where it is a number one of the sequence's dtype.
+Tensor values_for(const char* op, const Operand& values, const Tensor& sequence) {
+  if (values.tensor) return *values.tensor;
+  check(is_floating(sequence.dtype()) || !values.number.is_floating(), op,
+        "a number among integers must be an integer", values.number);
+  pointwise::check_sign(op, values.number, sequence.dtype());
+  pointwise::fitting(op, values.number, sequence.dtype());
+  return full({}, values.number, {.dtype = sequence.dtype(), .device = sequence.device()});
+}
+
+Tensor search(const char* op, const Tensor& sequence, const Tensor& values, bool right) {
+  check(sequence.device() == values.device(), op, "tensors must be on one device",
+        sequence.device(), " and ", values.device());
+  check(sequence.dtype() == values.dtype(), op, "sequence and values must have one dtype",
+        sequence.dtype(), " and ", values.dtype());
+  check(sequence.dtype() != DType::boolean, op, "dtype must be a number, not bool",
+        sequence.dtype());
+  check(sequence.dim() > 0, op, "the sequence must have a dimension", sequence.shape());
+  if (sequence.dim() > 1) {
+    bool alike = sequence.dim() == values.dim();
+    for (int d = 0; alike && d < sequence.dim() - 1; ++d)
+      alike = sequence.shape()[d] == values.shape()[d];
+    check(alike, op, "sequence and values must have the same sizes but for the last",
+          sequence.shape(), " and ", values.shape());
+  }
+  const ProfilerRange range(op, {&sequence, &values});
+  const Tensor rows = sequence.detach().contiguous(), wanted = values.detach().contiguous();
+  Tensor output = empty(values.shape(), {.dtype = DType::i64, .device = values.device()});
+  if (values.numel() == 0) return output;
+  const int64_t per_row = sequence.dim() > 1 ? values.size(-1) : values.numel();
+  searchsorted_op.kernel(values.device())({rows.data(), wanted.data(), output.data<int64_t>(),
+                                           rows.dtype(), rows.size(-1), values.numel(), per_row,
+                                           right});
+  return output;
+}
+
+}  // namespace
+
+Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values, bool right) {
+  const CalledOp called("searchsorted");
+  check_defined("searchsorted", {{"sorted_sequence", sorted_sequence}});
+  if (values.tensor) check_defined("searchsorted", {{"values", *values.tensor}});
+  return search("searchsorted", sorted_sequence,
+                values_for("searchsorted", values, sorted_sequence), right);
+}
+
+Tensor bucketize(const Operand& input, const Tensor& boundaries, bool right) {
+  const CalledOp called("bucketize");
+  if (input.tensor) check_defined("bucketize", {{"input", *input.tensor}});
+  check_defined("bucketize", {{"boundaries", boundaries}});
+  check(boundaries.dim() == 1, "bucketize", "boundaries must have one dimension",
+        boundaries.shape());
+  return search("bucketize", boundaries, values_for("bucketize", input, boundaries), right);
+}
+
+}  // namespace aorta
