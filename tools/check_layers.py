@@ -15,13 +15,14 @@ ROOMS = {
     "autograd": ["core"],
     "nn": ["autograd", "core"],
     "optim": ["autograd", "core"],
+    "distributions": ["autograd", "core"],
     "data": ["core"],
     "models": ["nn", "optim", "data", "autograd", "core"],
     "report": ["data", "core"],
     "cuda": ["core"],
     "mpi": ["core"],
 }
-_LIBRARY = ["report", "models"] + ROOMS["models"]
+_LIBRARY = ["report", "models", "distributions"] + ROOMS["models"]
 PROGRAMS = {
     "": _LIBRARY,  # aorta.h
     "examples": _LIBRARY,

@@ -36,6 +36,12 @@ GTEST_PROGRAM = """
 TEST(Outside, AddsInATest) { EXPECT_EQ((aorta::ones({2}) + aorta::ones({2})).select(0, 1).item<double>(), 2.0); }
 TEST(Outside, ErrorsAreCaught) { EXPECT_THROW(aorta::ones({2}).reshape({7}), aorta::Error); }
 
+#include <aorta/distributions/distributions.h>
+TEST(Outside, DistributionsAreOfTheSameClasses) {
+  using aorta::distributions::Normal;
+  EXPECT_NEAR(kl_divergence(Normal(0, 1), Normal(1, 1)).item<double>(), 0.5, 1e-6);
+}
+
 #include <aorta/optim/oracle_gtest.h>
 using namespace aorta;
 struct Options {
@@ -159,7 +165,7 @@ class Package(unittest.TestCase):
         self.run_command("g++", "-std=c++20", *self.pkg_config("--cflags"), "main.cc", "-o", "program",
                          *self.pkg_config("--libs"), "-lgtest_main", "-lgtest",
                          "-Wl,-rpath," + self.root + "/lib", cwd=folder)
-        self.assertIn("[  PASSED  ] 3 tests", self.run_command(folder + "/program"))
+        self.assertIn("[  PASSED  ] 4 tests", self.run_command(folder + "/program"))
 
     def bazel(self, folder, command, *arguments):
         # A small server with its own output folder, which ends with the test.

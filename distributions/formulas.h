@@ -1,0 +1,52 @@
+#pragma once
+
+#include <aorta/core/called_op.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/random.h>
+#include <aorta/distributions/parameters.h>
+
+#include <initializer_list>
+#include <vector>
+
+// What the distributions' constructors and formulas share.
+
+namespace aorta::distributions {
+
+/// A parameter and what it is called.
+struct NamedParameter {
+  const char* name;
+  const Parameter& parameter;
+};
+/// The parameters of a distribution `op`, as tensors of one floating dtype and one shape: numbers
+/// and tensors broadcast and are promoted.
+std::vector<Tensor> broadcast_parameters(const char* op,
+                                         std::initializer_list<NamedParameter> parameters);
+
+/// The difference between 1 and the next number, and the smallest normal number, of a floating
+/// dtype.
+double epsilon_of(DType dtype);
+double tiny_of(DType dtype);
+
+/// The dtype and device of `like`.
+TensorOptions options_of(const Tensor& like);
+/// `a` and behind it `b`.
+Shape joined(const Shape& a, const Shape& b);
+/// A shape without its last `count` sizes, and those alone.
+Shape without_last(const Shape& shape, int count = 1);
+Shape last(const Shape& shape, int count);
+/// The sum over the last `count` dimensions.
+Tensor sum_rightmost(const Tensor& input, int count);
+/// Uniform in [epsilon, 1 - epsilon], so that logarithms of both ends are finite.
+Tensor open_uniform(const Shape& shape, const Tensor& like, Generator* generator);
+/// Limited to [epsilon, 1 - epsilon].
+Tensor clamp_probs(const Tensor& probs);
+/// What `make` makes; its errors are about `op`, which is made of others.
+template <class Make>
+auto made_for(const char* op, const Make& make) {
+  const CalledOp called(op);
+  return make();
+}
+/// A floating value stays; another becomes of the dtype of `like`.
+Tensor as_floating(const Tensor& value, const Tensor& like);
+
+}  // namespace aorta::distributions

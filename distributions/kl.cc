@@ -1,0 +1,229 @@
+#include <aorta/core/called_op.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/linalg.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/distributions/bernoulli.h>
+#include <aorta/distributions/categorical.h>
+#include <aorta/distributions/formulas.h>
+#include <aorta/distributions/independent.h>
+#include <aorta/distributions/kl.h>
+#include <aorta/distributions/location_scale.h>
+#include <aorta/distributions/multivariate_normal.h>
+#include <aorta/distributions/normal.h>
+#include <aorta/distributions/transformed_distribution.h>
+
+#include <cmath>
+#include <mutex>
+#include <numbers>
+
+namespace aorta::distributions {
+namespace {
+
+// Most divergences are the negative entropy of p minus the mean of log q over samples of p, which
+// takes the mean of what q's density has of x: x itself, its square, an exponential.
+
+constexpr double kPi = std::numbers::pi;
+
+Tensor infinite(const Distribution& p, const Distribution& q) {
+  const Tensor like = p.mean();
+  return full(broadcast_shapes("kl_divergence", p.batch_shape(), q.batch_shape()), INFINITY,
+              options_of(like));
+}
+
+Tensor infinite_where(const Tensor& condition, const Tensor& divergence) {
+  return where(condition, INFINITY, divergence);
+}
+
+// p log(p / q) of probabilities, of which logarithms of the quotients are given: 0 where p is 0,
+// inf where q alone is.
+Tensor weighted(const Tensor& p, const Tensor& log_quotient, const Tensor& q) {
+  return where(eq(p, 0), 0, infinite_where(eq(q, 0), p * log_quotient));
+}
+
+Tensor bernoulli_bernoulli(const Bernoulli& p, const Bernoulli& q) {
+  const Tensor a = p.logits(), b = q.logits(), pp = p.probs(), qp = q.probs();
+  return weighted(pp, logsigmoid(a) - logsigmoid(b), qp) +
+         weighted(1 - pp, logsigmoid(-a) - logsigmoid(-b), 1 - qp);
+}
+
+Tensor categorical_categorical(const Categorical& p, const Categorical& q) {
+  check(p.num_events() == q.num_events(), "kl_divergence", "both must have as many classes",
+        p.num_events(), " and ", q.num_events());
+  return sum(weighted(p.probs(), p.logits() - q.logits(), q.probs()), {-1});
+}
+
+Tensor any_normal(const Distribution& p, const Normal& q) {
+  const Tensor variance = square(q.scale());
+  return -p.entropy() + log(q.scale()) + 0.5 * std::log(2 * kPi) +
+         (p.variance() + square(p.mean() - q.loc())) / (2 * variance);
+}
+
+Tensor normal_normal(const Normal& p, const Normal& q) {
+  const Tensor ratio = square(p.scale() / q.scale());
+  return 0.5 * (ratio + square((p.loc() - q.loc()) / q.scale()) - 1 - log(ratio));
+}
+
+Tensor any_exponential(const Distribution& p, const Exponential& q) {
+  return -p.entropy() - log(q.rate()) + q.rate() * p.mean();
+}
+
+Tensor uniform_exponential(const Uniform& p, const Exponential& q) {
+  return infinite_where(lt(p.low(), 0), any_exponential(p, q));
+}
+
+// `exponential` is the mean of exp(-x / scale) over samples of p.
+Tensor any_gumbel(const Distribution& p, const Gumbel& q, const Tensor& exponential) {
+  return -p.entropy() + log(q.scale()) + (p.mean() - q.loc()) / q.scale() +
+         exp(q.loc() / q.scale()) * exponential;
+}
+
+Tensor normal_gumbel(const Normal& p, const Gumbel& q) {
+  return any_gumbel(p, q, exp(0.5 * square(p.scale() / q.scale()) - p.loc() / q.scale()));
+}
+
+Tensor exponential_gumbel(const Exponential& p, const Gumbel& q) {
+  return any_gumbel(p, q, p.rate() / (p.rate() + reciprocal(q.scale())));
+}
+
+Tensor uniform_gumbel(const Uniform& p, const Gumbel& q) {
+  const Tensor width = (p.high() - p.low()) / q.scale();
+  return any_gumbel(p, q, exp(-p.low() / q.scale()) * -expm1(-width) / width);
+}
+
+// The mean of |x - q.loc| over samples of a normal distribution.
+Tensor normal_laplace(const Normal& p, const Laplace& q) {
+  const Tensor z = (p.loc() - q.loc()) / p.scale();
+  const Tensor distance =
+      p.scale() * (std::sqrt(2 / kPi) * exp(-0.5 * square(z)) + z * erf(z / std::numbers::sqrt2));
+  return -p.entropy() + log(2 * q.scale()) + distance / q.scale();
+}
+
+Tensor laplace_laplace(const Laplace& p, const Laplace& q) {
+  const Tensor distance = abs(p.loc() - q.loc()), ratio = p.scale() / q.scale();
+  return ratio * exp(-distance / p.scale()) + distance / q.scale() - log(ratio) - 1;
+}
+
+Tensor geometric_geometric(const Geometric& p, const Geometric& q) {
+  return -p.entropy() - log1p(-q.probs()) / p.probs() - q.logits();
+}
+
+Tensor cauchy_cauchy(const Cauchy& p, const Cauchy& q) {
+  return log(square(p.scale() + q.scale()) + square(p.loc() - q.loc())) -
+         log(4 * p.scale() * q.scale());
+}
+
+Tensor uniform_uniform(const Uniform& p, const Uniform& q) {
+  return infinite_where(logical_or(lt(p.low(), q.low()), gt(p.high(), q.high())),
+                        log((q.high() - q.low()) / (p.high() - p.low())));
+}
+
+Tensor multivariate_normals(const MultivariateNormal& p, const MultivariateNormal& q) {
+  check(p.event_shape() == q.event_shape(), "kl_divergence", "both must have one event_shape",
+        p.event_shape(), " and ", q.event_shape());
+  const Tensor quotient = linalg::solve_triangular(q.unbroadcasted_scale_tril(),
+                                                   p.unbroadcasted_scale_tril(), {.upper = false});
+  const Tensor trace = sum(square(quotient), {-2, -1});
+  return q.half_log_determinant() - p.half_log_determinant() +
+         0.5 * (trace + q.squared_distance(p.loc()) - static_cast<double>(p.event_shape()[0]));
+}
+
+Tensor independents(const Independent& p, const Independent& q) {
+  check(p.reinterpreted_batch_ndims() == q.reinterpreted_batch_ndims(), "kl_divergence",
+        "both must have as many reinterpreted_batch_ndims", p.reinterpreted_batch_ndims(), " and ",
+        q.reinterpreted_batch_ndims());
+  return sum_rightmost(kl_divergence(p.base_dist(), q.base_dist()), p.reinterpreted_batch_ndims());
+}
+
+Tensor transformed(const TransformedDistribution& p, const TransformedDistribution& q) {
+  const ComposeTransform f(p.transforms()), g(q.transforms());
+  check(f.equals(g), "kl_divergence", "both must have the same transforms", p.transforms().size(),
+        " and ", q.transforms().size(), " that differ");
+  return kl_divergence(p.base_dist(), q.base_dist());
+}
+
+class Table {
+ public:
+  Table() {
+    add<Bernoulli, Bernoulli>(bernoulli_bernoulli);
+    add<Categorical, Categorical>(categorical_categorical);
+    add<OneHotCategorical, OneHotCategorical>([](const auto& p, const auto& q) {
+      return categorical_categorical(p.categorical(), q.categorical());
+    });
+    add<Geometric, Geometric>(geometric_geometric);
+    add<Exponential, Exponential>(any_exponential);
+    add<Uniform, Exponential>(uniform_exponential);
+    add<Normal, Normal>(normal_normal);
+    add<Exponential, Normal>(any_normal);
+    add<Gumbel, Normal>(any_normal);
+    add<Laplace, Normal>(any_normal);
+    add<Uniform, Normal>(any_normal);
+    add<LogNormal, LogNormal>(
+        [](const auto& p, const auto& q) { return normal_normal(p.base_dist(), q.base_dist()); });
+    add<HalfNormal, HalfNormal>([](const auto& p, const auto& q) {
+      return normal_normal(Normal(0, p.scale()), Normal(0, q.scale()));
+    });
+    add<Normal, Gumbel>(normal_gumbel);
+    add<Exponential, Gumbel>(exponential_gumbel);
+    add<Uniform, Gumbel>(uniform_gumbel);
+    add<Normal, Laplace>(normal_laplace);
+    add<Laplace, Laplace>(laplace_laplace);
+    add<Cauchy, Cauchy>(cauchy_cauchy);
+    add<Uniform, Uniform>(uniform_uniform);
+    add<MultivariateNormal, MultivariateNormal>(multivariate_normals);
+    add<Independent, Independent>(independents);
+    add<TransformedDistribution, TransformedDistribution>(transformed);
+    // p has values that q can't have.
+    add<Exponential, Uniform>(infinite);
+    add<Gumbel, Exponential>(infinite);
+    add<Gumbel, Uniform>(infinite);
+    add<Laplace, Exponential>(infinite);
+    add<Laplace, Uniform>(infinite);
+    add<Normal, Exponential>(infinite);
+    add<Normal, Uniform>(infinite);
+  }
+
+  void push_back(detail::Formula formula) {
+    const std::lock_guard lock(mutex_);
+    formulas_.push_back(std::move(formula));
+  }
+
+  /// The last that matches; none when nothing does.
+  detail::Divergence find(const Distribution& p, const Distribution& q) const {
+    const std::lock_guard lock(mutex_);
+    for (auto formula = formulas_.rbegin(); formula != formulas_.rend(); ++formula)
+      if (formula->matches(p, q)) return formula->divergence;
+    return {};
+  }
+
+ private:
+  template <class P, class Q, class F>
+  void add(const F& divergence) {
+    formulas_.push_back(detail::formula<P, Q>(divergence));
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<detail::Formula> formulas_;
+};
+
+Table& table() {
+  static Table result;
+  return result;
+}
+
+}  // namespace
+
+namespace detail {
+
+void register_kl(Formula formula) { table().push_back(std::move(formula)); }
+
+}  // namespace detail
+
+Tensor kl_divergence(const Distribution& p, const Distribution& q) {
+  const detail::Divergence divergence = table().find(p, q);
+  check(static_cast<bool>(divergence), "kl_divergence", "a formula must be known for the classes",
+        p.name(), " and ", q.name());
+  return divergence(p, q);
+}
+
+}  // namespace aorta::distributions

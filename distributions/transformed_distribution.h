@@ -1,0 +1,32 @@
+#pragma once
+
+#include <aorta/distributions/distribution.h>
+#include <aorta/distributions/transforms.h>
+
+namespace aorta::distributions {
+
+/// y = f(x) of x from `base`: `TransformedDistribution(Normal(0, 1), {AffineTransform(loc, scale),
+/// TanhTransform()})`. log_prob(y) is that of the inverse x minus the logarithm of the Jacobian's
+/// determinant. A transform of events that are vectors makes batch dimensions of the base a part of
+/// the event, and one that broadcasts expands the base.
+class TransformedDistribution : public DistributionOf<TransformedDistribution> {
+ public:
+  TransformedDistribution(const Distribution& base, const Transforms& transforms);
+
+  const Distribution& base_dist() const { return *base_; }
+  const Transforms& transforms() const { return transform_.parts(); }
+  Constraint support() const override;
+  bool has_rsample() const override { return base_->has_rsample(); }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor cdf(const Tensor& value) const override;
+  Tensor icdf(const Tensor& value) const override;
+
+ private:
+  Tensor draw(const Shape& sample_shape, Generator* generator) const override;
+  void expand_to(const Shape& batch_shape) override;
+  Tensor sign_beside(const Tensor& value) const;
+  std::shared_ptr<const Distribution> base_;
+  ComposeTransform transform_;
+};
+
+}  // namespace aorta::distributions

@@ -1,0 +1,159 @@
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/distributions/distribution.h>
+#include <aorta/distributions/formulas.h>
+#include <aorta/distributions/transforms.h>
+
+#include <algorithm>
+#include <numbers>
+
+namespace aorta::distributions {
+namespace {
+
+bool same(const Tensor& a, const Tensor& b) {
+  if (a.is_same(b)) return true;
+  return a.shape() == b.shape() && a.device() == b.device() && !a.is_meta() &&
+         all(eq(a, b)).item<bool>();
+}
+
+}  // namespace
+
+AffineTransform::AffineTransform(const Parameter& loc, const Parameter& scale, int event_dim)
+    : event_dim_(event_dim), numbers_(loc.is_number() && scale.is_number()) {
+  // Numbers keep their digits until it is known what they meet.
+  const Tensor exact = numbers_ ? full({}, loc.number(), {.dtype = DType::f64}) : Tensor();
+  const std::vector<Tensor> both =
+      broadcast_parameters(name(), {{"loc", numbers_ ? Parameter(exact) : loc}, {"scale", scale}});
+  loc_ = both[0];
+  scale_ = both[1];
+  check(event_dim >= 0, name(), "event_dim must not be negative", event_dim);
+  require(name(), "loc", loc_, constraints::real());
+  require(name(), "scale", scale_,
+          {"not be 0 or NaN", [](const Tensor& x) { return logical_and(eq(x, x), ne(x, 0)); }});
+}
+
+Tensor AffineTransform::beside(const Tensor& own, const Tensor& x) const {
+  return numbers_ ? own.to(ToOptions{.dtype = x.dtype(), .device = x.device()}) : own;
+}
+
+Tensor AffineTransform::operator()(const Tensor& x) const {
+  return beside(loc_, x) + beside(scale_, x) * x;
+}
+
+Tensor AffineTransform::inv(const Tensor& y) const {
+  return (y - beside(loc_, y)) / beside(scale_, y);
+}
+
+Tensor AffineTransform::log_abs_det_jacobian(const Tensor& x, const Tensor&) const {
+  return sum_rightmost(beside(log(abs(scale_)), x).expand(forward_shape(x.shape())), event_dim_);
+}
+
+Tensor AffineTransform::sign() const { return aorta::sign(scale_.detach()); }
+Constraint AffineTransform::codomain() const {
+  return constraints::independent(constraints::real(), event_dim_);
+}
+
+Shape AffineTransform::forward_shape(const Shape& shape) const {
+  return broadcast_shapes(name(), shape, loc_.shape());
+}
+
+bool AffineTransform::equals(const Transform& other) const {
+  const auto* affine = dynamic_cast<const AffineTransform*>(&other);
+  return affine && event_dim_ == affine->event_dim_ && same(loc_, affine->loc_) &&
+         same(scale_, affine->scale_);
+}
+
+Tensor ExpTransform::operator()(const Tensor& x) const { return exp(x); }
+Tensor ExpTransform::inv(const Tensor& y) const { return log(y); }
+Tensor ExpTransform::log_abs_det_jacobian(const Tensor& x, const Tensor&) const { return x; }
+Constraint ExpTransform::codomain() const { return constraints::positive(); }
+
+Tensor SigmoidTransform::operator()(const Tensor& x) const {
+  return clamp(sigmoid(x), tiny_of(x.dtype()), 1 - epsilon_of(x.dtype()));
+}
+
+Tensor SigmoidTransform::inv(const Tensor& y) const {
+  const Tensor inside = clamp(y, tiny_of(y.dtype()), 1 - epsilon_of(y.dtype()));
+  return log(inside) - log1p(-inside);
+}
+
+Tensor SigmoidTransform::log_abs_det_jacobian(const Tensor& x, const Tensor&) const {
+  return logsigmoid(x) + logsigmoid(-x);
+}
+
+Constraint SigmoidTransform::codomain() const { return constraints::unit_interval(); }
+
+Tensor TanhTransform::operator()(const Tensor& x) const { return tanh(x); }
+Tensor TanhTransform::inv(const Tensor& y) const { return atanh(y); }
+
+// log(1 - tanh(x)^2) without cancellation.
+Tensor TanhTransform::log_abs_det_jacobian(const Tensor& x, const Tensor&) const {
+  return 2 * (std::numbers::ln2 - x + logsigmoid(2 * x));
+}
+
+Constraint TanhTransform::codomain() const {
+  return {"be in [-1, 1]", [](const Tensor& x) { return le(abs(x), 1); }};
+}
+
+Tensor ComposeTransform::operator()(const Tensor& x) const {
+  Tensor y = x;
+  for (const AnyTransform& part : parts_) y = (*part)(y);
+  return y;
+}
+
+Tensor ComposeTransform::inv(const Tensor& y) const {
+  Tensor x = y;
+  for (size_t i = parts_.size(); i-- > 0;) x = parts_[i]->inv(x);
+  return x;
+}
+
+Tensor ComposeTransform::log_abs_det_jacobian(const Tensor& x, const Tensor& y) const {
+  if (parts_.empty()) return zeros_like(x);
+  const int dims = event_dim();
+  Tensor total, from = x;
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Transform& part = *parts_[i];
+    const Tensor to = i + 1 < parts_.size() ? part(from) : y;
+    const Tensor one = sum_rightmost(part.log_abs_det_jacobian(from, to), dims - part.event_dim());
+    total = total.defined() ? total + one : one;
+    from = to;
+  }
+  return total;
+}
+
+int ComposeTransform::event_dim() const {
+  int result = 0;
+  for (const AnyTransform& part : parts_) result = std::max(result, part->event_dim());
+  return result;
+}
+
+Tensor ComposeTransform::sign() const {
+  Tensor result;
+  for (const AnyTransform& part : parts_) {
+    const Tensor one = part->sign();
+    if (one.defined()) result = result.defined() ? result * one : one;
+  }
+  return result;
+}
+
+Constraint ComposeTransform::codomain() const {
+  const Constraint last = parts_.empty() ? constraints::real() : parts_.back()->codomain();
+  return constraints::independent(last, event_dim() - last.event_dim());
+}
+
+Shape ComposeTransform::forward_shape(const Shape& shape) const {
+  Shape result = shape;
+  for (const AnyTransform& part : parts_) result = part->forward_shape(result);
+  return result;
+}
+
+bool ComposeTransform::equals(const Transform& other) const {
+  const auto* compose = dynamic_cast<const ComposeTransform*>(&other);
+  if (!compose || parts_.size() != compose->parts_.size()) return false;
+  for (size_t i = 0; i < parts_.size(); ++i)
+    if (!parts_[i]->equals(*compose->parts_[i])) return false;
+  return true;
+}
+
+}  // namespace aorta::distributions

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <aorta/core/list.h>
+#include <aorta/distributions/constraint.h>
+#include <aorta/distributions/parameters.h>
+
+#include <memory>
+
+namespace aorta::distributions {
+
+/// An invertible map y = f(x), differentiable, and the logarithm of what it does to volumes.
+class Transform {
+ public:
+  virtual ~Transform() = default;
+  virtual const char* name() const = 0;
+  virtual Tensor operator()(const Tensor& x) const = 0;
+  /// x of f(x) = y.
+  virtual Tensor inv(const Tensor& y) const = 0;
+  /// log |dy / dx|, the determinant of one event's Jacobian: the last event_dim() dimensions are
+  /// summed over.
+  virtual Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const = 0;
+  /// How many dimensions of x and y one event has.
+  virtual int event_dim() const { return 0; }
+  /// 1 where f grows with x, -1 where it falls, broadcasting with y; undefined where it always
+  /// grows.
+  virtual Tensor sign() const { return {}; }
+  /// Where y lies.
+  virtual Constraint codomain() const = 0;
+  /// The shape of f(x) of an x of `shape`.
+  virtual Shape forward_shape(const Shape& shape) const { return shape; }
+  virtual std::shared_ptr<const Transform> clone() const = 0;
+  /// Whether it is known to be the same map.
+  virtual bool equals(const Transform& other) const = 0;
+
+ protected:
+  Transform() = default;
+  Transform(const Transform&) = default;
+  Transform& operator=(const Transform&) = default;
+};
+
+/// What a transform of class Self has in common with all others.
+template <class Self>
+class TransformOf : public Transform {
+ public:
+  std::shared_ptr<const Transform> clone() const override {
+    return std::make_shared<const Self>(static_cast<const Self&>(*this));
+  }
+  /// One without parameters is the same as any of its class.
+  bool equals(const Transform& other) const override {
+    return dynamic_cast<const Self*>(&other) != nullptr;
+  }
+};
+
+/// loc + scale x; scale isn't 0. With `event_dim` the last dimensions are one event.
+class AffineTransform : public TransformOf<AffineTransform> {
+ public:
+  AffineTransform(const Parameter& loc, const Parameter& scale, int event_dim = 0);
+  const char* name() const override { return "AffineTransform"; }
+  Tensor operator()(const Tensor& x) const override;
+  Tensor inv(const Tensor& y) const override;
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  int event_dim() const override { return event_dim_; }
+  Tensor sign() const override;
+  Constraint codomain() const override;
+  Shape forward_shape(const Shape& shape) const override;
+  bool equals(const Transform& other) const override;
+
+ private:
+  // A parameter as x takes it.
+  Tensor beside(const Tensor& own, const Tensor& x) const;
+  Tensor loc_, scale_;
+  int event_dim_;
+  bool numbers_;
+};
+
+/// exp(x).
+class ExpTransform : public TransformOf<ExpTransform> {
+ public:
+  const char* name() const override { return "ExpTransform"; }
+  Tensor operator()(const Tensor& x) const override;
+  Tensor inv(const Tensor& y) const override;
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  Constraint codomain() const override;
+};
+
+/// 1 / (1 + exp(-x)), kept from 0 and 1, of which the inverse is infinite.
+class SigmoidTransform : public TransformOf<SigmoidTransform> {
+ public:
+  const char* name() const override { return "SigmoidTransform"; }
+  Tensor operator()(const Tensor& x) const override;
+  Tensor inv(const Tensor& y) const override;
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  Constraint codomain() const override;
+};
+
+/// tanh(x). Its inverse loses digits near -1 and 1, where tanh rounds to them it is infinite.
+class TanhTransform : public TransformOf<TanhTransform> {
+ public:
+  const char* name() const override { return "TanhTransform"; }
+  Tensor operator()(const Tensor& x) const override;
+  Tensor inv(const Tensor& y) const override;
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  Constraint codomain() const override;
+};
+
+/// A transform of any class.
+class AnyTransform {
+ public:
+  AnyTransform(const Transform& transform) : transform_(transform.clone()) {}  // NOLINT: implicit
+  const Transform& operator*() const { return *transform_; }
+  const Transform* operator->() const { return transform_.get(); }
+
+ private:
+  std::shared_ptr<const Transform> transform_;
+};
+
+/// Transforms in the order in which they are applied: `{AffineTransform(0, 2), ExpTransform()}`.
+using Transforms = List<AnyTransform>;
+
+/// One transform after the other.
+class ComposeTransform : public TransformOf<ComposeTransform> {
+ public:
+  explicit ComposeTransform(const Transforms& parts) : parts_(parts) {}
+  const char* name() const override { return "ComposeTransform"; }
+  const Transforms& parts() const { return parts_; }
+  Tensor operator()(const Tensor& x) const override;
+  Tensor inv(const Tensor& y) const override;
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  /// The largest of its parts'.
+  int event_dim() const override;
+  Tensor sign() const override;
+  Constraint codomain() const override;
+  Shape forward_shape(const Shape& shape) const override;
+  bool equals(const Transform& other) const override;
+
+ private:
+  Transforms parts_;
+};
+
+}  // namespace aorta::distributions

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <aorta/autograd/backward.h>
+#include <aorta/core/io/load_save.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/random.h>
+#include <aorta/distributions/distributions.h>
+
+#include <gtest/gtest.h>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+// Distributions by the names of tests/fixtures/make_distributions.py, and what PyTorch said of
+// them.
+
+namespace aorta::distributions {
+
+using Tensors = std::vector<Tensor>;
+using Fixture = std::map<std::string, Tensor>;
+using Make = std::function<std::shared_ptr<Distribution>(const Tensors& parameters)>;
+
+/// What makes the distribution of a case from its parameters.
+const std::map<std::string, Make>& makers();
+
+/// The tensors of each case of a file.
+inline std::map<std::string, Fixture> read_cases(const std::string& name) {
+  std::map<std::string, Fixture> cases;
+  for (const auto& [key, tensor] : load("tests/fixtures/distributions/" + name + ".npz")) {
+    const size_t slash = key.find('/');
+    cases[key.substr(0, slash)].emplace(key.substr(slash + 1), tensor);
+  }
+  return cases;
+}
+
+/// stem0, stem1, ...: as many as there are, floating ones in a dtype.
+inline Tensors numbered(const Fixture& fixture, const std::string& stem, DType dtype = DType::f64) {
+  Tensors result;
+  for (size_t i = 0; fixture.contains(stem + std::to_string(i)); ++i)
+    result.push_back(fixture.at(stem + std::to_string(i)).to(dtype).clone());
+  return result;
+}
+
+/// True when every element is within `tolerance` (1 + |wanted|); NaN is NaN, and inf inf.
+inline testing::AssertionResult near(const Tensor& got, const Tensor& wanted, double tolerance) {
+  if (!got.defined()) return testing::AssertionFailure() << "undefined";
+  if (got.shape() != wanted.shape()) {
+    return testing::AssertionFailure()
+           << "shape " << to_string(got.shape()) << " for " << to_string(wanted.shape());
+  }
+  const std::vector<double> a = got.to_vector<double>(), b = wanted.to_vector<double>();
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||
+                      std::abs(a[i] - b[i]) <= tolerance * (1 + std::abs(b[i]));
+    if (!same) return testing::AssertionFailure() << a[i] << " for " << b[i] << " at " << i;
+  }
+  return testing::AssertionSuccess();
+}
+
+/// The weights of the fixtures' gradients: cos(1.7 i) + 0.2.
+inline Tensor weights_of(const Tensor& like) {
+  const Tensor i = arange(like.numel(), {.dtype = like.dtype()});
+  return (cos(1.7 * i) + 0.2).reshape(like.shape());
+}
+
+}  // namespace aorta::distributions

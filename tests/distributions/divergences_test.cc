@@ -1,0 +1,186 @@
+// kl_divergence of each pair as PyTorch's, with gradients, and against means over samples.
+#include <aorta/tests/distributions/cases.h>
+#include <aorta/tests/error_text.h>
+
+namespace aorta::distributions {
+namespace {
+
+using Compare = std::function<Tensor(const Tensors& p, const Tensors& q)>;
+
+Normal normal(const Tensors& p) { return {p[0], p[1]}; }
+LogNormal log_normal(const Tensors& p) { return {p[0], p[1]}; }
+HalfNormal half_normal(const Tensors& p) { return HalfNormal(p[0]); }
+Bernoulli bernoulli(const Tensors& p) { return Bernoulli({.logits = p[0]}); }
+Bernoulli coin(const Tensors& p) { return Bernoulli({.probs = p[0]}); }
+Categorical categorical(const Tensors& p) { return Categorical({.logits = p[0]}); }
+Categorical classes(const Tensors& p) { return Categorical({.probs = p[0]}); }
+OneHotCategorical one_hot(const Tensors& p) { return OneHotCategorical({.logits = p[0]}); }
+Geometric geometric(const Tensors& p) { return Geometric({.probs = p[0]}); }
+Exponential exponential(const Tensors& p) { return Exponential(p[0]); }
+Uniform uniform(const Tensors& p) { return {p[0], p[1]}; }
+Laplace laplace(const Tensors& p) { return {p[0], p[1]}; }
+Gumbel gumbel(const Tensors& p) { return {p[0], p[1]}; }
+Cauchy cauchy(const Tensors& p) { return {p[0], p[1]}; }
+MultivariateNormal mvn(const Tensors& p) { return {p[0], {.scale_tril = p[1]}}; }
+Independent independent(const Tensors& p) { return {normal(p), 1}; }
+TransformedDistribution squashed(const Tensors& p) {
+  return {normal(p), {TanhTransform(), AffineTransform(0.5, -2)}};
+}
+
+template <class P, class Q>
+Compare pair(P p, Q q) {
+  return
+      [p, q](const Tensors& of_p, const Tensors& of_q) { return kl_divergence(p(of_p), q(of_q)); };
+}
+
+const std::map<std::string, Compare>& pairs() {
+  static const std::map<std::string, Compare> all = {
+      {"normal_normal", pair(normal, normal)},
+      {"log_normal_log_normal", pair(log_normal, log_normal)},
+      {"half_normal_half_normal", pair(half_normal, half_normal)},
+      {"bernoulli_bernoulli", pair(bernoulli, bernoulli)},
+      {"bernoulli_ends", pair(coin, coin)},
+      {"categorical_categorical", pair(categorical, categorical)},
+      {"categorical_zero", pair(classes, classes)},
+      {"one_hot_one_hot", pair(one_hot, one_hot)},
+      {"geometric_geometric", pair(geometric, geometric)},
+      {"exponential_exponential", pair(exponential, exponential)},
+      {"uniform_exponential", pair(uniform, exponential)},
+      {"uniform_normal", pair(uniform, normal)},
+      {"uniform_gumbel", pair(uniform, gumbel)},
+      {"uniform_uniform", pair(uniform, uniform)},
+      {"uniform_outside", pair(uniform, uniform)},
+      {"exponential_normal", pair(exponential, normal)},
+      {"exponential_gumbel", pair(exponential, gumbel)},
+      {"exponential_uniform", pair(exponential, uniform)},
+      {"normal_exponential", pair(normal, exponential)},
+      {"normal_uniform", pair(normal, uniform)},
+      {"gumbel_normal", pair(gumbel, normal)},
+      {"gumbel_exponential", pair(gumbel, exponential)},
+      {"gumbel_uniform", pair(gumbel, uniform)},
+      {"laplace_normal", pair(laplace, normal)},
+      {"laplace_exponential", pair(laplace, exponential)},
+      {"laplace_uniform", pair(laplace, uniform)},
+      {"normal_gumbel", pair(normal, gumbel)},
+      {"normal_laplace", pair(normal, laplace)},
+      {"laplace_laplace", pair(laplace, laplace)},
+      {"cauchy_cauchy", pair(cauchy, cauchy)},
+      {"mvn_mvn", pair(mvn, mvn)},
+      {"independent_independent", pair(independent, independent)},
+      {"squashed_squashed", pair(squashed, squashed)},
+  };
+  return all;
+}
+
+const std::map<std::string, Fixture>& fixtures() {
+  static const auto all = read_cases("divergences");
+  return all;
+}
+
+class Divergences : public testing::TestWithParam<std::string> {};
+
+TEST_P(Divergences, AgreeWithPyTorch) {
+  const Fixture& fixture = fixtures().at(GetParam());
+  const Tensors p = numbered(fixture, "p"), q = numbered(fixture, "q");
+  for (const Tensors& group : {p, q})
+    for (const Tensor& parameter : group) parameter.requires_grad_();
+  const Tensor divergence = pairs().at(GetParam())(p, q);
+  EXPECT_TRUE(near(divergence, fixture.at("kl"), 1e-12));
+  if (!divergence.requires_grad()) return;
+  sum(weights_of(divergence) * divergence).backward();
+  for (const auto& [letter, group] : {std::pair{"dp", p}, std::pair{"dq", q}}) {
+    for (size_t i = 0; i < group.size(); ++i) {
+      const auto wanted = fixture.find(letter + std::to_string(i));
+      if (wanted == fixture.end()) continue;
+      EXPECT_TRUE(near(group[i].grad(), wanted->second, 1e-10)) << wanted->first;
+    }
+  }
+}
+
+TEST_P(Divergences, AgreeWithPyTorchInSinglePrecision) {
+  if (GetParam() == "bernoulli_ends" || GetParam() == "categorical_zero") return;
+  const Fixture& fixture = fixtures().at(GetParam());
+  const Tensor divergence =
+      pairs().at(GetParam())(numbered(fixture, "p", f32), numbered(fixture, "q", f32));
+  EXPECT_EQ(divergence.dtype(), f32);
+  EXPECT_TRUE(near(divergence, fixture.at("kl"), 1e-4));
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> result;
+  for (const auto& [name, compare] : pairs()) result.push_back(name);
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Divergences, testing::ValuesIn(names()),
+                         [](const auto& test) { return test.param; });
+
+TEST(DivergenceFixtures, HaveACaseEach) {
+  for (const auto& [name, fixture] : fixtures()) EXPECT_TRUE(pairs().contains(name)) << name;
+}
+
+// Batches of coins and classes broadcast, as all others do.
+TEST(Divergences, Broadcast) {
+  const Tensor x = tensor({0.3, -1.0, 2.0}), y = tensor({{0.1, 0.2, 0.3}, {1.0, 1.0, 1.0}});
+  EXPECT_EQ(kl_divergence(Bernoulli({.logits = x}), Bernoulli({.logits = y})).shape(),
+            (Shape{2, 3}));
+  EXPECT_EQ(kl_divergence(Categorical({.logits = x}), Categorical({.logits = y})).shape(),
+            Shape{2});
+  EXPECT_EQ(kl_divergence(Normal(x, 1), Exponential(exp(y))).shape(), (Shape{2, 3}));
+}
+
+TEST(Divergences, Errors) {
+  EXPECT_EQ(error_of([] { kl_divergence(Cauchy(0, 1), Normal(0, 1)); }),
+            "kl_divergence: a formula must be known for the classes, got Cauchy and Normal");
+  EXPECT_EQ(error_of([] {
+              kl_divergence(Categorical({.logits = zeros({3})}),
+                            Categorical({.logits = zeros({2})}));
+            }),
+            "kl_divergence: both must have as many classes, got 3 and 2");
+  EXPECT_EQ(error_of([] {
+              const Normal d(zeros({2, 2}), 1);
+              kl_divergence(Independent(d, 1), Independent(d, 2));
+            }),
+            "kl_divergence: both must have as many reinterpreted_batch_ndims, got 1 and 2");
+  EXPECT_EQ(error_of([] {
+              kl_divergence(TransformedDistribution(Normal(0, 1), {AffineTransform(0, 2)}),
+                            TransformedDistribution(Normal(0, 1), {AffineTransform(0, 3)}));
+            }),
+            "kl_divergence: both must have the same transforms, got 1 and 1 that differ");
+  EXPECT_EQ(error_of([] {
+              const MultivariateNormal two(zeros({2}), {.scale_tril = eye(2)}),
+                  three(zeros({3}), {.scale_tril = eye(3)});
+              kl_divergence(two, three);
+            }),
+            "kl_divergence: both must have one event_shape, got [2] and [3]");
+}
+
+/// A distribution of one's own.
+class Always : public DistributionOf<Always> {
+ public:
+  explicit Always(double value) : DistributionOf("Always"), value_(value) {}
+  double value() const { return value_; }
+  Constraint support() const override { return constraints::real(); }
+  Tensor log_prob(const Tensor& value) const override {
+    check_value(value);
+    return where(eq(value, value_), 0.0, -INFINITY);
+  }
+
+ private:
+  Tensor draw(const Shape& sample_shape, Generator*) const override {
+    return full(extended(sample_shape), value_);
+  }
+  void expand_to(const Shape&) override {}
+  double value_;
+};
+
+TEST(Divergences, ClassesOfOnesOwnCanBeRegistered) {
+  EXPECT_NE(error_of([] { kl_divergence(Always(1), Normal(0, 1)); }), kNoError);
+  register_kl<Always, Normal>(
+      [](const Always& p, const Normal& q) { return -q.log_prob(full({}, p.value())); });
+  EXPECT_NEAR(kl_divergence(Always(1), Normal(0, 1)).item<double>(), 1.4189385332046727, 1e-6);
+  EXPECT_EQ(Always(2).expand({3}).sample({2}).shape(), (Shape{2, 3}));
+}
+
+}  // namespace
+}  // namespace aorta::distributions

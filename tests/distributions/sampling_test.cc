@@ -1,0 +1,267 @@
+// Samples against their distribution: Kolmogorov and Smirnov's test where there is a cdf, the
+// chi-square test where values are counted, both with fixed seeds; and gradients of rsample.
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/core/ops/linalg.h>
+#include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/scan.h>
+#include <aorta/core/ops/softmax.h>
+#include <aorta/core/ops/sort.h>
+#include <aorta/tests/distributions/cases.h>
+#include <aorta/tests/error_text.h>
+
+#include <algorithm>
+#include <ostream>
+
+namespace aorta::distributions {
+namespace {
+
+constexpr int64_t kSamples = 20000;
+
+/// sqrt(n) times the largest distance between the cdf and the share of samples below, of values of
+/// the cdf at samples; above 1.95 once in a thousand (Kolmogorov 1933).
+double distance(const Tensor& cdf_at_samples) {
+  std::vector<double> at = cdf_at_samples.to_vector<double>();
+  std::sort(at.begin(), at.end());
+  const double n = static_cast<double>(at.size());
+  double largest = 0;
+  for (size_t i = 0; i < at.size(); ++i) {
+    const double below = static_cast<double>(i) / n, upto = static_cast<double>(i + 1) / n;
+    largest = std::max({largest, at[i] - below, upto - at[i]});
+  }
+  return largest * std::sqrt(n);
+}
+constexpr double kFar = 1.95;
+
+/// What chi-square is above once in a thousand, with `freedom` degrees of freedom (Wilson, Hilferty
+/// 1931).
+double far_of(int freedom) {
+  const double part = 2.0 / (9.0 * freedom);
+  return freedom * std::pow(1 - part + 3.09 * std::sqrt(part), 3);
+}
+
+/// sum of (counted - expected)^2 / expected, of values 0, 1, ... that should come with these
+/// probabilities; what is beyond them is one more class.
+double chi_square(const std::vector<double>& values, const std::vector<double>& probabilities) {
+  std::vector<double> counted(probabilities.size() + 1), expected;
+  for (const double value : values)
+    ++counted[std::min(static_cast<size_t>(value), probabilities.size())];
+  double rest = 1;
+  for (const double p : probabilities) {
+    expected.push_back(p);
+    rest -= p;
+  }
+  expected.push_back(rest);
+  double total = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double wanted = expected[i] * static_cast<double>(values.size());
+    if (wanted < 1e-6)
+      EXPECT_EQ(counted[i], 0) << i;
+    else
+      total += (counted[i] - wanted) * (counted[i] - wanted) / wanted;
+  }
+  return total;
+}
+
+Tensors gradients(const Tensor& output, const Tensors& inputs) {
+  const Tensors outputs{output};
+  return autograd::grad(outputs, inputs);
+}
+
+struct Continuous {
+  std::string name;
+  std::function<std::shared_ptr<Distribution>(DType dtype)> make;
+};
+void PrintTo(const Continuous& one, std::ostream* out) { *out << one.name; }
+
+Tensor two(double a, double b, DType dtype) { return tensor({a, b}, {.dtype = dtype}); }
+
+std::vector<Continuous> continuous() {
+  return {
+      {"normal", [](DType t) { return Normal(two(-1, 3, t), two(0.5, 2, t)).clone(); }},
+      {"log_normal", [](DType t) { return LogNormal(two(-1, 0.5, t), two(0.5, 1, t)).clone(); }},
+      {"half_normal", [](DType t) { return HalfNormal(two(0.5, 3, t)).clone(); }},
+      {"uniform", [](DType t) { return Uniform(two(-1, 2, t), two(0.5, 7, t)).clone(); }},
+      {"exponential", [](DType t) { return Exponential(two(0.3, 4, t)).clone(); }},
+      {"laplace", [](DType t) { return Laplace(two(-1, 3, t), two(0.5, 2, t)).clone(); }},
+      {"gumbel", [](DType t) { return Gumbel(two(-1, 3, t), two(0.5, 2, t)).clone(); }},
+      {"cauchy", [](DType t) { return Cauchy(two(-1, 3, t), two(0.5, 2, t)).clone(); }},
+      {"falling",
+       [](DType t) {
+         return TransformedDistribution(Normal(two(0, 1, t), 1),
+                                        {AffineTransform(1, two(-2, -0.5, t)), SigmoidTransform()})
+             .clone();
+       }},
+  };
+}
+
+class Samples : public testing::TestWithParam<Continuous> {};
+
+TEST_P(Samples, AreOfTheirDistribution) {
+  for (const DType dtype : {f32, f64}) {
+    const auto d = GetParam().make(dtype);
+    Generator generator(7);
+    const Tensor x = d->sample({kSamples}, &generator);
+    EXPECT_EQ(x.dtype(), dtype);
+    const Tensor at = d->cdf(x);
+    for (int i = 0; i < 2; ++i) EXPECT_LT(distance(at.select(1, i)), kFar) << to_string(dtype) << i;
+  }
+}
+
+// A test that can't tell distributions apart would find all of them good.
+TEST_P(Samples, AreNotOfAnother) {
+  const auto d = GetParam().make(f64);
+  Generator generator(7);
+  const Tensor at = d->cdf(d->sample({kSamples}, &generator));
+  EXPECT_GT(distance(clamp(at + 0.03, 0, 1)), kFar);
+}
+
+TEST_P(Samples, HaveNoGradientsAndRsampleHasTheSameNumbersWithThem) {
+  const auto d = GetParam().make(f64);
+  Generator one(3), other(3);
+  const Tensor x = d->sample({4}, &one), y = d->rsample({4}, &other);
+  EXPECT_TRUE(near(x, y, 0));
+  EXPECT_EQ(one.state(), other.state());
+  EXPECT_FALSE(near(d->sample({4}, &one), x, 1e-3));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Samples, testing::ValuesIn(continuous()),
+                         [](const auto& test) { return test.param.name; });
+
+// Of x(u, parameter) with u fixed, dx/dparameter = -(dF/dparameter) / (dF/dx), F the cdf.
+TEST(Rsample, GradientsAreThoseOfTheCdf) {
+  for (const std::string name : {"normal", "log_normal", "half_normal", "uniform", "exponential",
+                                 "laplace", "gumbel", "cauchy", "squashed", "affine", "composed"}) {
+    SCOPED_TRACE(name);
+    static const auto fixtures = read_cases("values");
+    const Tensors parameters = numbered(fixtures.at(name), "p");
+    for (const Tensor& p : parameters) p.requires_grad_();
+    Generator generator(11);
+    const Tensor x = makers().at(name)(parameters)->rsample({3}, &generator);
+    EXPECT_TRUE(x.requires_grad());
+    const Tensor w = weights_of(x);
+    const std::vector<Tensor> got = gradients(sum(w * x), parameters);
+    const Tensor fixed = x.detach().clone().requires_grad_();
+    const auto d = makers().at(name)(parameters);
+    const Tensor by_x = gradients(sum(d->cdf(fixed)), {fixed})[0];
+    const std::vector<Tensor> wanted = gradients(sum(-w * d->cdf(fixed) / by_x), parameters);
+    for (size_t i = 0; i < parameters.size(); ++i) EXPECT_TRUE(near(got[i], wanted[i], 1e-8)) << i;
+  }
+}
+
+TEST(Rsample, OfMultivariateNormalsIsLinearInTheNoise) {
+  const Tensor loc = tensor({1.0, -2.0}, {.dtype = f64, .requires_grad = true});
+  const Tensor tril = tensor({{2.0, 0.0}, {0.5, 0.3}}, {.dtype = f64, .requires_grad = true});
+  Generator generator(5);
+  const Tensor x = MultivariateNormal(loc, {.scale_tril = tril}).rsample({3}, &generator);
+  const Tensor w = weights_of(x);
+  sum(w * x).backward();
+  const NoGradGuard guard;
+  const Tensor noise = linalg::solve_triangular(tril, (x - loc).t(), {.upper = false});
+  EXPECT_TRUE(near(loc.grad(), sum(w, {0}), 1e-12));
+  EXPECT_TRUE(near(tril.grad(), matmul(noise, w).t(), 1e-12));
+}
+
+TEST(Rsample, OfRelaxedOnesHasTheSoftmaxsJacobian) {
+  const Tensor temperature = tensor(0.6, {.dtype = f64, .requires_grad = true});
+  const Tensor logits = tensor({0.3, -1.0, 0.5}, {.dtype = f64, .requires_grad = true});
+  Generator generator(5);
+  const Tensor coin = RelaxedBernoulli(temperature, {.logits = logits}).rsample({}, &generator);
+  const std::vector<Tensor> of_coin = gradients(sum(coin), {temperature, logits});
+  const Tensor slope = coin * (1 - coin);
+  EXPECT_TRUE(near(of_coin[1], slope.detach() / 0.6, 1e-12));
+  EXPECT_TRUE(near(of_coin[0], -sum(slope * logit(coin)).detach() / 0.6, 1e-12));
+
+  const Tensor y =
+      RelaxedOneHotCategorical(temperature, {.logits = logits}).rsample({}, &generator);
+  EXPECT_NEAR(sum(y).item<double>(), 1, 1e-12);
+  const Tensor w = weights_of(y);
+  const Tensor by_score =
+      (y * (w - sum(w * y))).detach();  // of the scores divided by the temperature
+  // The logits are normalised: what all of them have in common changes nothing.
+  EXPECT_TRUE(near(gradients(sum(w * y), {logits})[0], by_score / 0.6, 1e-12));
+}
+
+TEST(Samples, OfMultivariateNormals) {
+  const Tensor loc = tensor({1.0, -2.0}, {.dtype = f64});
+  const Tensor tril = tensor({{2.0, 0.0}, {0.5, 0.3}}, {.dtype = f64});
+  const MultivariateNormal d(loc, {.scale_tril = tril});
+  Generator generator(9);
+  const Tensor x = d.sample({kSamples}, &generator);
+  // Of two dimensions half the squared distance is exponential.
+  EXPECT_LT(distance(-expm1(-0.5 * d.squared_distance(x))), kFar);
+  const Tensor noise = linalg::solve_triangular(tril, (x - loc).t(), {.upper = false});
+  for (int i = 0; i < 2; ++i)
+    EXPECT_LT(distance(Normal(zeros({}, {.dtype = f64}), 1).cdf(noise[i])), kFar);
+}
+
+TEST(Samples, OfRelaxedOnes) {
+  const Tensor logits = tensor({0.3, -1.0}, {.dtype = f64});
+  Generator generator(9);
+  const Tensor x = RelaxedBernoulli(0.7, {.logits = logits}).sample({kSamples}, &generator);
+  const Tensor at = sigmoid(0.7 * logit(x) - logits);
+  for (int i = 0; i < 2; ++i) EXPECT_LT(distance(at.select(1, i)), kFar);
+  // Of two classes the first is a relaxed coin of the logits' difference.
+  const Tensor y = RelaxedOneHotCategorical(0.7, {.logits = logits}).sample({kSamples}, &generator);
+  EXPECT_LT(distance(sigmoid(0.7 * logit(y.select(1, 0)) - 1.3)), kFar);
+}
+
+TEST(Samples, OfCoinsAndClasses) {
+  Generator generator(13);
+  const Tensor p = tensor({0.1, 0.7}, {.dtype = f64});
+  const Tensor coins = Bernoulli({.probs = p}).sample({kSamples}, &generator);
+  for (int i = 0; i < 2; ++i) {
+    const double hit = p[i].item<double>();
+    EXPECT_LT(chi_square(coins.select(1, i).to_vector<double>(), {1 - hit, hit}), far_of(1));
+  }
+  const Tensor probs = tensor({{0.1, 0.2, 0.0, 0.7}, {0.4, 0.3, 0.2, 0.1}}, {.dtype = f64});
+  const Tensor classes = Categorical({.probs = probs}).sample({kSamples}, &generator);
+  EXPECT_EQ(classes.dtype(), i64);
+  const Tensor vectors = OneHotCategorical({.logits = log(probs)}).sample({kSamples}, &generator);
+  const Tensor places = argmax(vectors, -1);
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<double> wanted = probs[i].to_vector<double>();
+    EXPECT_LT(chi_square(classes.select(1, i).to_vector<double>(), wanted), far_of(3));
+    EXPECT_LT(chi_square(places.select(1, i).to_vector<double>(), wanted), far_of(3));
+    EXPECT_GT(chi_square(classes.select(1, i).to_vector<double>(), {0.3, 0.3, 0.3, 0.1}),
+              far_of(3));
+  }
+}
+
+TEST(Samples, OfGeometrics) {
+  Generator generator(17);
+  const Tensor p = tensor({0.2, 0.6}, {.dtype = f64});
+  const Tensor x = Geometric({.probs = p}).sample({kSamples}, &generator);
+  for (int i = 0; i < 2; ++i) {
+    const double hit = p[i].item<double>();
+    std::vector<double> wanted;
+    for (int k = 0; k < 8; ++k) wanted.push_back(hit * std::pow(1 - hit, k));
+    EXPECT_LT(chi_square(x.select(1, i).to_vector<double>(), wanted), far_of(8));
+  }
+  EXPECT_TRUE(near(Geometric({.probs = 1.0}).sample({3}), zeros({3}), 0));
+}
+
+TEST(Samples, TakeTheDefaultGeneratorWhenNoneIsNamed) {
+  manual_seed(21);
+  const Tensor x = Normal(0, 1).sample({5});
+  manual_seed(21);
+  EXPECT_TRUE(near(Normal(0, 1).sample({5}), x, 0));
+}
+
+TEST(Samples, OfHalfTypesAreFinite) {
+  Generator generator(23);
+  for (const DType dtype : {f16, bf16}) {
+    for (const Continuous& one : continuous()) {
+      SCOPED_TRACE(one.name + " " + to_string(dtype));
+      const auto d = one.make(dtype);
+      const Tensor x = d->sample({2000}, &generator);
+      EXPECT_EQ(x.dtype(), dtype);
+      EXPECT_TRUE(all(isfinite(x)).item<bool>());
+      EXPECT_EQ(d->log_prob(x).dtype(), dtype);
+    }
+    EXPECT_EQ(Bernoulli({.logits = zeros({3}, {.dtype = dtype})}).sample().dtype(), dtype);
+  }
+}
+
+}  // namespace
+}  // namespace aorta::distributions

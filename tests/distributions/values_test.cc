@@ -1,0 +1,226 @@
+// What PyTorch says of each distribution: densities, moments, entropies, and their gradients.
+#include <aorta/tests/distributions/cases.h>
+
+#include <set>
+
+namespace aorta::distributions {
+
+const std::map<std::string, Make>& makers() {
+  const auto normals = [](const Tensor& loc, const Tensor& scale) { return Normal(loc, scale); };
+  static const std::map<std::string, Make> all = {
+      {"normal", [=](const Tensors& p) { return normals(p[0], p[1]).clone(); }},
+      {"normal_tails", [=](const Tensors& p) { return normals(p[0], p[1]).clone(); }},
+      {"log_normal", [](const Tensors& p) { return LogNormal(p[0], p[1]).clone(); }},
+      {"half_normal", [](const Tensors& p) { return HalfNormal(p[0]).clone(); }},
+      {"bernoulli_probs", [](const Tensors& p) { return Bernoulli({.probs = p[0]}).clone(); }},
+      {"bernoulli_logits", [](const Tensors& p) { return Bernoulli({.logits = p[0]}).clone(); }},
+      {"bernoulli_ends", [](const Tensors& p) { return Bernoulli({.probs = p[0]}).clone(); }},
+      {"geometric_probs", [](const Tensors& p) { return Geometric({.probs = p[0]}).clone(); }},
+      {"geometric_logits", [](const Tensors& p) { return Geometric({.logits = p[0]}).clone(); }},
+      {"geometric_one", [](const Tensors& p) { return Geometric({.probs = p[0]}).clone(); }},
+      {"categorical_probs", [](const Tensors& p) { return Categorical({.probs = p[0]}).clone(); }},
+      {"categorical_logits",
+       [](const Tensors& p) { return Categorical({.logits = p[0]}).clone(); }},
+      {"categorical_zero", [](const Tensors& p) { return Categorical({.probs = p[0]}).clone(); }},
+      {"one_hot", [](const Tensors& p) { return OneHotCategorical({.logits = p[0]}).clone(); }},
+      {"uniform", [](const Tensors& p) { return Uniform(p[0], p[1]).clone(); }},
+      {"exponential", [](const Tensors& p) { return Exponential(p[0]).clone(); }},
+      {"laplace", [](const Tensors& p) { return Laplace(p[0], p[1]).clone(); }},
+      {"gumbel", [](const Tensors& p) { return Gumbel(p[0], p[1]).clone(); }},
+      {"cauchy", [](const Tensors& p) { return Cauchy(p[0], p[1]).clone(); }},
+      {"independent",
+       [=](const Tensors& p) { return Independent(normals(p[0], p[1]), 1).clone(); }},
+      {"mvn_tril",
+       [](const Tensors& p) { return MultivariateNormal(p[0], {.scale_tril = p[1]}).clone(); }},
+      {"mvn_tril_batch",
+       [](const Tensors& p) { return MultivariateNormal(p[0], {.scale_tril = p[1]}).clone(); }},
+      {"mvn_covariance",
+       [](const Tensors& p) {
+         return MultivariateNormal(p[0], {.covariance_matrix = p[1]}).clone();
+       }},
+      {"mvn_precision",
+       [](const Tensors& p) {
+         return MultivariateNormal(p[0], {.precision_matrix = p[1]}).clone();
+       }},
+      {"relaxed_bernoulli",
+       [](const Tensors& p) { return RelaxedBernoulli(p[0], {.logits = p[1]}).clone(); }},
+      {"relaxed_one_hot",
+       [](const Tensors& p) { return RelaxedOneHotCategorical(p[0], {.logits = p[1]}).clone(); }},
+      {"squashed",
+       [=](const Tensors& p) {
+         return TransformedDistribution(normals(p[0], p[1]),
+                                        {TanhTransform(), AffineTransform(0.5, -2)})
+             .clone();
+       }},
+      {"affine",
+       [](const Tensors& p) {
+         return TransformedDistribution(Exponential(ones({3}, {.dtype = p[0].dtype()})),
+                                        {AffineTransform(p[0], p[1])})
+             .clone();
+       }},
+      {"events",
+       [](const Tensors& p) {
+         const TensorOptions options{.dtype = p[0].dtype()};
+         return TransformedDistribution(Laplace(zeros({2, 3}, options), 1),
+                                        {AffineTransform(p[0], p[1], 1), SigmoidTransform()})
+             .clone();
+       }},
+      {"composed",
+       [=](const Tensors& p) {
+         const TensorOptions options{.dtype = p[0].dtype()};
+         const ComposeTransform both({AffineTransform(p[0], p[1]), ExpTransform()});
+         return TransformedDistribution(normals(zeros({3}, options), ones({3}, options)), {both})
+             .clone();
+       }},
+  };
+  return all;
+}
+
+namespace {
+
+const std::map<std::string, Fixture>& fixtures() {
+  static const auto all = read_cases("values");
+  return all;
+}
+
+// What can be asked for, by the fixture's names.
+Tensor ask(const std::string& what, const Distribution& d, const Fixture& fixture,
+           const Tensor& value, DType dtype) {
+  if (what == "log_prob") return d.log_prob(value);
+  if (what == "cdf") return d.cdf(value);
+  if (what == "icdf") return d.icdf(fixture.at("probability").to(dtype));
+  if (what == "entropy") return d.entropy();
+  if (what == "mean") return d.mean();
+  if (what == "mode") return d.mode();
+  if (what == "variance") return d.variance();
+  if (what == "stddev") return d.stddev();
+  if (what == "enumerate_support") return d.enumerate_support();
+  return {};
+}
+
+// What isn't there yet.
+bool is_left_out(const std::string& what, const std::string& name) {
+  return what == "icdf" &&
+         (name.find("normal") != std::string::npos || name == "squashed" || name == "composed");
+}
+
+const std::set<std::string>& questions() {
+  static const std::set<std::string> all = {"log_prob", "cdf",    "icdf",
+                                            "entropy",  "mean",   "mode",
+                                            "variance", "stddev", "enumerate_support"};
+  return all;
+}
+
+class Values : public testing::TestWithParam<std::string> {};
+
+TEST_P(Values, AgreeWithPyTorch) {
+  const Fixture& fixture = fixtures().at(GetParam());
+  const auto d = makers().at(GetParam())(numbered(fixture, "p"));
+  EXPECT_EQ(fixture.at("batch_shape").to_vector<int64_t>(),
+            std::vector<int64_t>(d->batch_shape().begin(), d->batch_shape().end()));
+  EXPECT_EQ(fixture.at("event_shape").to_vector<int64_t>(),
+            std::vector<int64_t>(d->event_shape().begin(), d->event_shape().end()));
+  for (const std::string& what : questions()) {
+    if (!fixture.contains(what) || is_left_out(what, GetParam())) continue;
+    SCOPED_TRACE(what);
+    const Tensor got = ask(what, *d, fixture, fixture.at("value"), DType::f64);
+    EXPECT_TRUE(near(got, fixture.at(what), 1e-12));
+    EXPECT_EQ(got.dtype(), fixture.at(what).dtype());
+  }
+}
+
+TEST_P(Values, AgreeWithPyTorchInSinglePrecision) {
+  const Fixture& fixture = fixtures().at(GetParam());
+  const auto d = makers().at(GetParam())(numbered(fixture, "p", DType::f32));
+  const Tensor value = fixture.at("value");
+  const Tensor single = value.is_floating_point() ? value.to(DType::f32) : value;
+  for (const std::string& what : questions()) {
+    // The logarithms of machine epsilon are others.
+    if (!fixture.contains(what) || is_left_out(what, GetParam()) ||
+        GetParam() == "bernoulli_ends" || GetParam() == "categorical_zero" ||
+        GetParam() == "geometric_one")
+      continue;
+    SCOPED_TRACE(what);
+    const Tensor got = ask(what, *d, fixture, single, DType::f32);
+    EXPECT_TRUE(near(got, fixture.at(what), 2e-5));
+    if (what != "mode" && what != "enumerate_support") {
+      EXPECT_EQ(got.dtype(), DType::f32);
+    }
+  }
+}
+
+TEST_P(Values, GradientsAgreeWithPyTorch) {
+  const Fixture& fixture = fixtures().at(GetParam());
+  const Tensors parameters = numbered(fixture, "p");
+  for (const std::string& what : questions()) {
+    for (size_t i = 0; i <= parameters.size(); ++i) {
+      const bool by_value = i == parameters.size();
+      const auto wanted = fixture.find(what + (by_value ? "_dvalue" : "_d" + std::to_string(i)));
+      if (wanted == fixture.end() || is_left_out(what, GetParam())) continue;
+      SCOPED_TRACE(wanted->first);
+      Tensors inputs;
+      for (const Tensor& p : parameters) inputs.push_back(p.detach().clone().requires_grad_());
+      const Tensor value =
+          by_value ? fixture.at("value").clone().requires_grad_() : fixture.at("value");
+      const auto d = makers().at(GetParam())(inputs);
+      const Tensor output = ask(what, *d, fixture, value, DType::f64);
+      sum(weights_of(output) * output).backward();
+      EXPECT_TRUE(near(by_value ? value.grad() : inputs[i].grad(), wanted->second, 1e-10));
+    }
+  }
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> result;
+  for (const auto& [name, make] : makers()) result.push_back(name);
+  return result;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Values, testing::ValuesIn(names()),
+                         [](const auto& test) { return test.param; });
+
+TEST(ValueFixtures, HaveACaseEach) {
+  for (const auto& [name, fixture] : fixtures()) EXPECT_TRUE(makers().contains(name)) << name;
+}
+
+// 1 + erf(x) has none of its digits.
+TEST(Normals, TheTailOfTheCdfKeepsItsDigits) {
+  const double p = Normal(0, 1).cdf(tensor({-9.0}, {.dtype = f64})).item<double>();
+  EXPECT_NEAR(p / 1.1285884059538407e-19, 1, 1e-5);  // parameters of numbers alone are f32
+  const Normal exact(tensor({0.0}, {.dtype = f64}), 1);
+  EXPECT_NEAR(exact.cdf(tensor({-9.0}, {.dtype = f64})).item<double>() / 1.1285884059538407e-19, 1,
+              1e-12);
+}
+
+TEST(Distributions, ParametersBroadcastAndArePromoted) {
+  const Normal numbers(0, 2);
+  EXPECT_EQ(numbers.batch_shape(), Shape{});
+  EXPECT_EQ(numbers.loc().dtype(), f32);
+  const Normal mixed(tensor({0.0, 1.0}, {.dtype = f64}), 2);
+  EXPECT_EQ(mixed.scale().dtype(), f64);
+  EXPECT_EQ(mixed.scale().shape(), Shape{2});
+  const Normal both(zeros({3, 1}), ones({2}, {.dtype = f64}));
+  EXPECT_EQ(both.batch_shape(), (Shape{3, 2}));
+  EXPECT_EQ(both.loc().dtype(), f64);
+  EXPECT_EQ(Bernoulli({.probs = 0.3}).batch_shape(), Shape{});
+  EXPECT_EQ(Categorical({.logits = zeros({5, 2, 4})}).batch_shape(), (Shape{5, 2}));
+}
+
+TEST(Distributions, LogitsAndProbsAreOfEachOther) {
+  const Tensor x = tensor({-3.0, 0.0, 2.0}, {.dtype = f64});
+  EXPECT_TRUE(near(Bernoulli({.logits = x}).probs(), sigmoid(x), 1e-15));
+  EXPECT_TRUE(near(Bernoulli({.probs = sigmoid(x)}).logits(), x, 1e-14));
+  const Categorical c({.probs = tensor({1.0, 3.0}, {.dtype = f64})});
+  EXPECT_TRUE(near(c.probs(), tensor({0.25, 0.75}, {.dtype = f64}), 1e-15));
+  EXPECT_TRUE(near(c.logits(), log(c.probs()), 1e-15));
+  // To the dtype's machine epsilon, so that no logarithm is infinite.
+  const Tensor ends = Bernoulli({.probs = tensor({0.0, 1.0})}).logits();
+  EXPECT_TRUE(all(isfinite(ends)).item<bool>());
+}
+
+TEST(Distributions, PerplexityIsThatOfAsManyEqualClasses) {
+  EXPECT_NEAR(Categorical({.logits = zeros({8})}).perplexity().item<double>(), 8, 1e-5);
+}
+
+}  // namespace
+}  // namespace aorta::distributions
