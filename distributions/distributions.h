@@ -6,12 +6,14 @@
 #include <aorta/distributions/categorical.h>               // IWYU pragma: export
 #include <aorta/distributions/constraint.h>                // IWYU pragma: export
 #include <aorta/distributions/distribution.h>              // IWYU pragma: export
+#include <aorta/distributions/gamma.h>                     // IWYU pragma: export
 #include <aorta/distributions/independent.h>               // IWYU pragma: export
 #include <aorta/distributions/kl.h>                        // IWYU pragma: export
 #include <aorta/distributions/location_scale.h>            // IWYU pragma: export
 #include <aorta/distributions/multivariate_normal.h>       // IWYU pragma: export
 #include <aorta/distributions/normal.h>                    // IWYU pragma: export
 #include <aorta/distributions/parameters.h>                // IWYU pragma: export
+#include <aorta/distributions/poisson.h>                   // IWYU pragma: export
 #include <aorta/distributions/relaxed.h>                   // IWYU pragma: export
 #include <aorta/distributions/transformed_distribution.h>  // IWYU pragma: export
 #include <aorta/distributions/transforms.h>                // IWYU pragma: export

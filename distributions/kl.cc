@@ -6,11 +6,14 @@
 #include <aorta/distributions/bernoulli.h>
 #include <aorta/distributions/categorical.h>
 #include <aorta/distributions/formulas.h>
+#include <aorta/distributions/gamma.h>
+#include <aorta/distributions/gamma_functions.h>
 #include <aorta/distributions/independent.h>
 #include <aorta/distributions/kl.h>
 #include <aorta/distributions/location_scale.h>
 #include <aorta/distributions/multivariate_normal.h>
 #include <aorta/distributions/normal.h>
+#include <aorta/distributions/poisson.h>
 #include <aorta/distributions/transformed_distribution.h>
 
 #include <cmath>
@@ -89,6 +92,77 @@ Tensor exponential_gumbel(const Exponential& p, const Gumbel& q) {
 Tensor uniform_gumbel(const Uniform& p, const Gumbel& q) {
   const Tensor width = (p.high() - p.low()) / q.scale();
   return any_gumbel(p, q, exp(-p.low() / q.scale()) * -expm1(-width) / width);
+}
+
+Tensor gumbel_gumbel(const Gumbel& p, const Gumbel& q) {
+  const Tensor ratio = p.scale() / q.scale();
+  return any_gumbel(p, q, exp(log_gamma(1 + ratio) - p.loc() / q.scale()));
+}
+
+Tensor gamma_gumbel(const Gamma& p, const Gumbel& q) {
+  return any_gumbel(p, q, exp(-p.concentration() * log1p(reciprocal(q.scale() * p.rate()))));
+}
+
+// The means of log(x) over samples of p.
+Tensor mean_of_log(const Exponential& p) { return -log(p.rate()) - std::numbers::egamma; }
+Tensor mean_of_log(const Gamma& p) { return digamma(p.concentration()) - log(p.rate()); }
+Tensor mean_of_log(const Beta& p) {
+  return digamma(p.concentration1()) - digamma(p.concentration1() + p.concentration0());
+}
+Tensor mean_of_log(const Uniform& p) {
+  return (x_log_y(p.high(), p.high()) - x_log_y(p.low(), p.low())) / (p.high() - p.low()) - 1;
+}
+
+template <class P>
+Tensor any_gamma(const P& p, const Gamma& q) {
+  const Tensor a = q.concentration();
+  return -p.entropy() - a * log(q.rate()) + log_gamma(a) - (a - 1) * mean_of_log(p) +
+         q.rate() * p.mean();
+}
+
+Tensor uniform_gamma(const Uniform& p, const Gamma& q) {
+  const Tensor outside = lt(p.low(), 0);
+  const Uniform inside(where(outside, 0.0, p.low()), where(outside, 1.0, p.high()));
+  return infinite_where(outside, any_gamma(inside, q));
+}
+
+// `other` is the mean of log(1 - x).
+Tensor any_beta(const Distribution& p, const Beta& q, const Tensor& log_x, const Tensor& other) {
+  const Tensor a = q.concentration1(), b = q.concentration0();
+  return -p.entropy() + log_gamma(a) + log_gamma(b) - log_gamma(a + b) - (a - 1) * log_x -
+         (b - 1) * other;
+}
+
+Tensor beta_beta(const Beta& p, const Beta& q) {
+  return any_beta(p, q, mean_of_log(p), mean_of_log(Beta(p.concentration0(), p.concentration1())));
+}
+
+Tensor uniform_beta(const Uniform& p, const Beta& q) {
+  const Tensor outside = logical_or(lt(p.low(), 0), gt(p.high(), 1));
+  const Uniform inside(where(outside, 0.0, p.low()), where(outside, 1.0, p.high()));
+  const Uniform mirrored(1 - inside.high(), 1 - inside.low());
+  return infinite_where(outside, any_beta(inside, q, mean_of_log(inside), mean_of_log(mirrored)));
+}
+
+Tensor beta_uniform(const Beta& p, const Uniform& q) {
+  return infinite_where(logical_or(gt(q.low(), 0), lt(q.high(), 1)),
+                        log(q.high() - q.low()) - p.entropy());
+}
+
+Tensor dirichlet_dirichlet(const Dirichlet& p, const Dirichlet& q) {
+  check(p.event_shape() == q.event_shape(), "kl_divergence", "both must have one event_shape",
+        p.event_shape(), " and ", q.event_shape());
+  const Tensor a = p.concentration(), b = q.concentration(), total = sum(a, {-1});
+  return log_gamma(total) - log_gamma(sum(b, {-1})) - sum(log_gamma(a) - log_gamma(b), {-1}) +
+         sum((a - b) * (digamma(a) - digamma(total).unsqueeze(-1)), {-1});
+}
+
+Tensor poisson_poisson(const Poisson& p, const Poisson& q) {
+  return x_log_y(p.rate(), p.rate()) - x_log_y(p.rate(), q.rate()) - p.rate() + q.rate();
+}
+
+Tensor bernoulli_poisson(const Bernoulli& p, const Poisson& q) {
+  return -p.entropy() - x_log_y(p.probs(), q.rate()) + q.rate();
 }
 
 // The mean of |x - q.loc| over samples of a normal distribution.
@@ -173,7 +247,36 @@ class Table {
     add<MultivariateNormal, MultivariateNormal>(multivariate_normals);
     add<Independent, Independent>(independents);
     add<TransformedDistribution, TransformedDistribution>(transformed);
+    add<Gumbel, Gumbel>(gumbel_gumbel);
+    add<Gamma, Gumbel>(gamma_gumbel);
+    add<Gamma, Gamma>(any_gamma<Gamma>);
+    add<Exponential, Gamma>(any_gamma<Exponential>);
+    add<Beta, Gamma>(any_gamma<Beta>);
+    add<Uniform, Gamma>(uniform_gamma);
+    add<Chi2, Chi2>([](const auto& p, const auto& q) { return any_gamma(p.gamma(), q.gamma()); });
+    add<Chi2, Gamma>([](const auto& p, const auto& q) { return any_gamma(p.gamma(), q); });
+    add<Gamma, Chi2>([](const auto& p, const auto& q) { return any_gamma(p, q.gamma()); });
+    add<Gamma, Exponential>(any_exponential);
+    add<Beta, Exponential>(any_exponential);
+    add<Gamma, Normal>(any_normal);
+    add<Beta, Normal>(any_normal);
+    add<Beta, Beta>(beta_beta);
+    add<Uniform, Beta>(uniform_beta);
+    add<Beta, Uniform>(beta_uniform);
+    add<Dirichlet, Dirichlet>(dirichlet_dirichlet);
+    add<Poisson, Poisson>(poisson_poisson);
+    add<Bernoulli, Poisson>(bernoulli_poisson);
     // p has values that q can't have.
+    add<Poisson, Bernoulli>(infinite);
+    add<Exponential, Beta>(infinite);
+    add<Gamma, Beta>(infinite);
+    add<Gamma, Uniform>(infinite);
+    add<Gumbel, Beta>(infinite);
+    add<Gumbel, Gamma>(infinite);
+    add<Laplace, Beta>(infinite);
+    add<Laplace, Gamma>(infinite);
+    add<Normal, Beta>(infinite);
+    add<Normal, Gamma>(infinite);
     add<Exponential, Uniform>(infinite);
     add<Gumbel, Exponential>(infinite);
     add<Gumbel, Uniform>(infinite);

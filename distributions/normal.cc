@@ -2,6 +2,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/distributions/formulas.h>
+#include <aorta/distributions/gamma_functions.h>
 #include <aorta/distributions/normal.h>
 
 #include <cmath>
@@ -34,6 +35,11 @@ Tensor Normal::log_prob(const Tensor& value) const {
 Tensor Normal::cdf(const Tensor& value) const {
   check_value(value);
   return 0.5 * erfc((loc_ - value) / (scale_ * std::numbers::sqrt2));
+}
+
+Tensor Normal::icdf(const Tensor& value) const {
+  check_probability(value);
+  return loc_ + scale_ * normal_quantile(value);
 }
 
 Tensor Normal::entropy() const { return log(scale_) + (0.5 + kHalfLogTwoPi); }
@@ -71,6 +77,11 @@ Tensor LogNormal::cdf(const Tensor& value) const {
   return normal_.cdf(log(value));
 }
 
+Tensor LogNormal::icdf(const Tensor& value) const {
+  check_probability(value);
+  return exp(normal_.icdf(value));
+}
+
 Tensor LogNormal::entropy() const { return normal_.entropy() + loc(); }
 
 Tensor LogNormal::draw(const Shape& sample_shape, Generator* generator) const {
@@ -96,6 +107,11 @@ Tensor HalfNormal::log_prob(const Tensor& value) const {
 Tensor HalfNormal::cdf(const Tensor& value) const {
   check_value(value);
   return erf(value / (scale() * std::numbers::sqrt2));
+}
+
+Tensor HalfNormal::icdf(const Tensor& value) const {
+  check_probability(value);
+  return normal_.icdf(0.5 * (value + 1));
 }
 
 Tensor HalfNormal::entropy() const { return normal_.entropy() - std::numbers::ln2; }

@@ -19,6 +19,7 @@ class Normal : public DistributionOf<Normal> {
   Tensor variance() const override;
   Tensor log_prob(const Tensor& value) const override;
   Tensor cdf(const Tensor& value) const override;
+  Tensor icdf(const Tensor& value) const override;
   Tensor entropy() const override;
 
  private:
@@ -43,6 +44,7 @@ class LogNormal : public DistributionOf<LogNormal> {
   Tensor variance() const override;
   Tensor log_prob(const Tensor& value) const override;
   Tensor cdf(const Tensor& value) const override;
+  Tensor icdf(const Tensor& value) const override;
   Tensor entropy() const override;
 
  private:
@@ -64,6 +66,7 @@ class HalfNormal : public DistributionOf<HalfNormal> {
   Tensor variance() const override;
   Tensor log_prob(const Tensor& value) const override;
   Tensor cdf(const Tensor& value) const override;
+  Tensor icdf(const Tensor& value) const override;
   Tensor entropy() const override;
 
  private:

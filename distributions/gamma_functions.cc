@@ -1,0 +1,274 @@
+#include <aorta/autograd/function.h>
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/random.h>
+#include <aorta/distributions/formulas.h>
+#include <aorta/distributions/gamma_functions.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace aorta::distributions {
+namespace {
+
+// Stirling's series: log Gamma(z) = (z - 1/2) log z - z + log(2 pi)/2 + sum of c_k / z^(2k - 1),
+// and its derivative log z - 1/(2z) - sum of (2k - 1) c_k / z^(2k). From z = 8 on the next term is
+// below 1e-15.
+constexpr double kStirling[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
+                                1.0 / 1188, -691.0 / 360360, 1.0 / 156};
+constexpr int kFrom = 8;
+const double kHalfLogTwoPi = 0.5 * std::log(2 * std::numbers::pi);
+
+// The series of one number or of tensors: sum of factor(k) c_k y^k, y = 1 / z^2.
+template <class T, class Factor>
+T series(const T& y, const Factor& factor) {
+  constexpr int kTerms = std::size(kStirling);
+  T sum = y * 0.0 + factor(kTerms - 1) * kStirling[kTerms - 1];
+  for (int k = kTerms - 2; k >= 0; --k) sum = sum * y + factor(k) * kStirling[k];
+  return sum;
+}
+
+constexpr auto kOnce = [](int) { return 1.0; };
+constexpr auto kOdd = [](int k) { return 2.0 * k + 1; };
+
+// x where it is below 8, else 1: what the recurrence sees.
+Tensor small_part(const Tensor& small, const Tensor& x) { return where(small, x, 1.0); }
+
+}  // namespace
+
+Tensor log_gamma(const Tensor& input) {
+  const Tensor x = input.to(DType::f64), small = lt(x, kFrom), low = small_part(small, x);
+  const Tensor z = where(small, x + kFrom, x), inverse = reciprocal(z);
+  Tensor product = low;
+  for (int k = 1; k < kFrom; ++k) product = product * (low + k);
+  const Tensor large =
+      (z - 0.5) * log(z) - z + kHalfLogTwoPi + inverse * series(square(inverse), kOnce);
+  return where(small, large - log(product), large).to(input.dtype());
+}
+
+Tensor digamma(const Tensor& input) {
+  const Tensor x = input.to(DType::f64), small = lt(x, kFrom), low = small_part(small, x);
+  const Tensor inverse = reciprocal(where(small, x + kFrom, x)), y = square(inverse);
+  Tensor below = reciprocal(low);
+  for (int k = 1; k < kFrom; ++k) below = below + reciprocal(low + k);
+  const Tensor large = -log(inverse) - 0.5 * inverse - y * series(y, kOdd);
+  return where(small, large - below, large).to(input.dtype());
+}
+
+double log_gamma(double x) {
+  double product = 1;
+  for (; x < kFrom; x += 1) product *= x;
+  return (x - 0.5) * std::log(x) - x + kHalfLogTwoPi + series(1 / (x * x), kOnce) / x -
+         std::log(product);
+}
+
+double digamma(double x) {
+  double below = 0;
+  for (; x < kFrom; x += 1) below += 1 / x;
+  const double y = 1 / (x * x);
+  return std::log(x) - 0.5 / x - y * series(y, kOdd) - below;
+}
+
+Tensor x_log_y(const Tensor& x, const Tensor& y) {
+  const Tensor none = logical_and(eq(x, 0), eq(y, 0));
+  return x * log(where(none, 1.0, y));
+}
+
+namespace {
+
+// Newton's method on log(cdf(z)) = log(p), p <= 1/2: the function is concave and the start lies to
+// the left of the root, for cdf(-t) <= exp(-t^2 / 2) / 2, so that each step comes nearer.
+struct NormalQuantile : autograd::Function<NormalQuantile> {
+  static constexpr const char* name = "normal_quantile";
+  static std::vector<Tensor> forward(autograd::FunctionContext& context, const Tensor& p) {
+    const Tensor exact = p.to(DType::f64), low = minimum(exact, 1 - exact);
+    const Tensor inside = clamp_min(low, 0x1p-1022), wanted = log(inside);
+    Tensor z = -sqrt(clamp_min(-2 * log(2 * inside), 0));
+    for (int step = 0; step < 12; ++step) {
+      const Tensor below = 0.5 * erfc(-z * std::numbers::sqrt2 / 2);
+      const Tensor density = exp(-0.5 * square(z) - kHalfLogTwoPi);
+      z = z - (log(below) - wanted) * below / density;
+    }
+    z = where(eq(low, 0), -INFINITY, where(eq(low, 0.5), 0.0, z));
+    const Tensor result = where(gt(exact, 0.5), -z, z).to(p.dtype());
+    context.save_for_backward({result});
+    return {result};
+  }
+  static std::vector<Tensor> backward(autograd::FunctionContext& context,
+                                      const std::vector<Tensor>& gradients) {
+    const Tensor z = context.saved_tensors()[0];
+    return {gradients[0] * exp(0.5 * square(z) + kHalfLogTwoPi)};
+  }
+};
+
+// Numbers for one sampler after the other, of one generator.
+class Numbers {
+ public:
+  explicit Numbers(Generator* generator)
+      : generator_(generator ? *generator : default_generator()) {}
+  /// In (0, 1).
+  double uniform() { return std::max(generator_.next_uniform(), 0x1p-54); }
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return radius * std::cos(2 * std::numbers::pi * generator_.next_uniform());
+  }
+
+ private:
+  Generator& generator_;
+};
+
+double draw_gamma(double a, Numbers& numbers) {
+  if (!std::isfinite(a)) return a;
+  // Below 1: a sample of a + 1 times u^(1/a).
+  const double boost = a < 1 ? std::exp(std::log(numbers.uniform()) / a) : 1;
+  const double d = (a < 1 ? a + 1 : a) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  while (true) {
+    const double n = numbers.normal(), t = 1 + c * n;
+    if (t <= 0) continue;
+    const double v = t * t * t;
+    if (std::log(numbers.uniform()) < 0.5 * n * n + d - d * v + d * std::log(v))
+      return boost * d * v;
+  }
+}
+
+double draw_poisson(double rate, Numbers& numbers) {
+  if (!std::isfinite(rate) || rate <= 0) return rate;
+  if (rate < 10) {
+    const double least = std::exp(-rate);
+    double product = numbers.uniform(), count = 0;
+    for (; product > least; ++count) product *= numbers.uniform();
+    return count;
+  }
+  const double b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b;
+  const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), sure = 0.9277 - 3.6224 / (b - 2);
+  while (true) {
+    const double u = numbers.uniform() - 0.5, v = numbers.uniform(), us = 0.5 - std::abs(u);
+    const double k = std::floor((2 * a / us + b) * u + rate + 0.43);
+    if (us >= 0.07 && v <= sure) return k;
+    if (k < 0 || (us < 0.013 && v > us)) continue;
+    if (std::log(v * inverse_alpha / (a / (us * us) + b)) <=
+        k * std::log(rate) - rate - log_gamma(k + 1))
+      return k;
+  }
+}
+
+// f of each element, or of each pair of two tensors of one shape, on the CPU in f64.
+template <class F>
+Tensor each(const Tensor& x, const F& f) {
+  std::vector<double> values = x.to_vector<double>();
+  for (double& value : values) value = f(value);
+  return tensor(values, x.shape()).to(ToOptions{.dtype = x.dtype(), .device = x.device()});
+}
+template <class F>
+Tensor each(const Tensor& x, const Tensor& y, const F& f) {
+  const std::vector<double> others = y.to_vector<double>();
+  size_t i = 0;
+  return each(x, [&](double value) { return f(value, others[i++]); });
+}
+
+struct GammaSlopes : autograd::Function<GammaSlopes> {
+  static constexpr const char* name = "gamma_slope";
+  static std::vector<Tensor> forward(autograd::FunctionContext&, const Tensor& a, const Tensor& x) {
+    return {each(a, x, [](double one, double at) { return gamma_point(one, at).slope; })};
+  }
+  static std::vector<Tensor> backward(autograd::FunctionContext&, const std::vector<Tensor>& g) {
+    fail("gamma", "samples and the cdf have one derivative by the concentration", g[0].shape(),
+         " asked for another");
+  }
+};
+
+struct GammaCdf : autograd::Function<GammaCdf> {
+  static constexpr const char* name = "gamma_cdf";
+  static std::vector<Tensor> forward(autograd::FunctionContext& context, const Tensor& a,
+                                     const Tensor& x) {
+    context.save_for_backward({a, x});
+    return {each(a, x, [](double one, double at) { return gamma_point(one, at).cdf; })};
+  }
+  static std::vector<Tensor> backward(autograd::FunctionContext& context,
+                                      const std::vector<Tensor>& gradients) {
+    const std::vector<Tensor> saved = context.saved_tensors();
+    const Tensor &a = saved[0], &x = saved[1];
+    const Tensor by_x = gradients[0] * exp(x_log_y(a - 1, x) - x - log_gamma(a));
+    return {context.needs_input_gradient(0) ? -by_x * GammaSlopes::apply(a, x)[0] : Tensor(), by_x};
+  }
+};
+
+struct StandardGamma : autograd::Function<StandardGamma> {
+  static constexpr const char* name = "standard_gamma";
+  static std::vector<Tensor> forward(autograd::FunctionContext& context,
+                                     const Tensor& concentration, Generator* generator) {
+    Numbers numbers(generator);
+    const Tensor drawn = each(concentration, [&](double a) { return draw_gamma(a, numbers); });
+    const Tensor sample = clamp_min(drawn, tiny_of(drawn.dtype()));
+    context.save_for_backward({concentration, sample});
+    return {sample};
+  }
+  static std::vector<Tensor> backward(autograd::FunctionContext& context,
+                                      const std::vector<Tensor>& gradients) {
+    const std::vector<Tensor> saved = context.saved_tensors();
+    return {gradients[0] * GammaSlopes::apply(saved[0], saved[1])[0]};
+  }
+};
+
+}  // namespace
+
+Tensor normal_quantile(const Tensor& p) { return NormalQuantile::apply(p)[0]; }
+
+Tensor standard_gamma(const Tensor& concentration, Generator* generator) {
+  if (concentration.is_meta()) return empty_like(concentration);
+  return StandardGamma::apply(concentration, generator)[0];
+}
+
+Tensor poisson(const Tensor& rate, Generator* generator) {
+  if (rate.is_meta()) return empty_like(rate);
+  Numbers numbers(generator);
+  return each(rate, [&](double one) { return draw_poisson(one, numbers); });
+}
+
+Tensor gamma_cdf(const Tensor& a, const Tensor& x) {
+  const Operand operands[] = {a, x};
+  const DType dtype = result_type(operands);
+  const Shape shape = broadcast_shapes("gamma_cdf", a.shape(), x.shape());
+  const Tensor one = a.to(dtype).expand(shape), at = x.to(dtype).expand(shape);
+  return one.is_meta() ? empty_like(one) : GammaCdf::apply(one, at)[0];
+}
+
+// Each of the two sums has terms of one sign on its side of x = a.
+GammaPoint gamma_point(double a, double x) {
+  if (!(x > 0) || !std::isfinite(a) || !std::isfinite(x)) return {x > 0 ? 1.0 : 0.0, 0};
+  const double psi = digamma(a);
+  const double density = std::exp((a - 1) * std::log(x) - x - log_gamma(a));
+  double ratio = 0, slope = 0;
+  if (x <= a) {
+    // P / p = sum of x^(n + 1) / (a (a + 1) ... (a + n)), and the derivative of the logarithm of
+    // its terms times p is log x - digamma(a + n + 1).
+    double term = x / a, next = psi + 1 / a;
+    for (double n = 1; n < 1e7; ++n) {
+      ratio += term;
+      slope += term * (next - std::log(x));
+      term *= x / (a + n);
+      next += 1 / (a + n);
+      if (term * (next - std::log(x)) < 1e-17 * slope) break;
+    }
+    return {density * ratio, slope};
+  }
+  // (1 - P) / p = integral of (1 + s / x)^(a - 1) exp(-s) over s > 0, whose derivative by a times p
+  // has log(x + s) - digamma(a) in it; by the trapezoid rule on s = scale exp(pi/2 sinh t).
+  const double fall = 1 - (a - 1) / x;
+  const double scale = a > 1 ? 1 / (fall + std::sqrt(0.5 * (a - 1)) / x) : 1;
+  constexpr double kStep = 1.0 / 16;
+  for (int i = -63; i <= 72; ++i) {
+    const double t = kStep * i;
+    const double s = scale * std::exp(0.5 * std::numbers::pi * std::sinh(t));
+    const double power = (a - 1) * std::log1p(s / x) - s;
+    if (!(power > -45)) break;  // the rest is below 1e-19
+    const double part = std::exp(power) * s * 0.5 * std::numbers::pi * std::cosh(t) * kStep;
+    ratio += part;
+    slope += part * (std::log(x + s) - psi);
+  }
+  return {1 - density * ratio, slope};
+}
+
+}  // namespace aorta::distributions

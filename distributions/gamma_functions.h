@@ -1,0 +1,41 @@
+#pragma once
+
+#include <aorta/core/tensor.h>
+
+// The gamma function's logarithm and what comes with it, for x > 0, and what samples of gamma
+// distributions need.
+
+namespace aorta::distributions {
+
+/// log(Gamma(x)) and its derivative, x > 0, by Stirling's series from 8 on and the recurrence
+/// below. f64 to about 1e-15 (1 + |result|); others are computed in f64.
+Tensor log_gamma(const Tensor& x);
+Tensor digamma(const Tensor& x);
+double log_gamma(double x);
+double digamma(double x);
+
+/// x log(y), and 0 where x and y are 0.
+Tensor x_log_y(const Tensor& x, const Tensor& y);
+
+/// The p-quantile of the standard normal distribution, p in [0, 1].
+Tensor normal_quantile(const Tensor& p);
+
+/// The cdf P(a, x) of the gamma distribution of rate 1, of tensors a > 0 and x >= 0 that broadcast;
+/// differentiable by x, and once by a.
+Tensor gamma_cdf(const Tensor& a, const Tensor& x);
+/// The same of numbers, and how a sample x moves with the concentration a while its quantile stays,
+/// -(dP(a, x)/da) / p(x), p the density (Figurnov, Mohamed, Mnih 2018). To about 1e-10 of itself.
+struct GammaPoint {
+  double cdf, slope;
+};
+GammaPoint gamma_point(double a, double x);
+
+/// A sample of the gamma distribution of rate 1 for each element of `concentration`, at least the
+/// dtype's smallest normal number (Marsaglia, Tsang 2000), differentiable once, by GammaPoint's
+/// slope. Numbers are drawn one after the other on the CPU.
+Tensor standard_gamma(const Tensor& concentration, Generator* generator);
+/// A sample of the Poisson distribution for each element of `rate`: products of uniform numbers
+/// below a rate of 10 (Knuth 1969), transformed rejection from there on (PTRS, Hoermann 1993).
+Tensor poisson(const Tensor& rate, Generator* generator);
+
+}  // namespace aorta::distributions
