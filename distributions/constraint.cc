@@ -43,7 +43,7 @@ Constraint boolean() {
   return {"be 0 or 1", [](const Tensor& x) { return logical_or(eq(x, 0), eq(x, 1)); }};
 }
 Constraint nonnegative_integer() {
-  return {"be an integer, not negative",
+  return {"be a count (0, 1, 2, ...)",
           [](const Tensor& x) { return logical_and(ge(x, 0), eq(remainder(x, 1), 0)); }};
 }
 Constraint integer_interval(int64_t low, int64_t high) {

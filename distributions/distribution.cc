@@ -54,6 +54,8 @@ void Distribution::set_shapes(const Shape& batch_shape, const Shape& event_shape
 }
 
 Shape Distribution::extended(const Shape& sample_shape) const {
+  for (const int64_t size : sample_shape)
+    check(size >= 0, name_, "the sizes of a sample must not be negative", sample_shape);
   return joined(joined(sample_shape, batch_shape_), event_shape_);
 }
 

@@ -154,18 +154,23 @@ double draw_poisson(double rate, Numbers& numbers) {
   }
 }
 
+// The elements of a tensor as contiguous f64 numbers of the CPU.
+Tensor numbers_of(const Tensor& x) {
+  return x.detach().to(ToOptions{.dtype = DType::f64, .device = Device()}).contiguous();
+}
+
 // f of each element, or of each pair of two tensors of one shape, on the CPU in f64.
 template <class F>
 Tensor each(const Tensor& x, const F& f) {
-  std::vector<double> values = x.to_vector<double>();
-  for (double& value : values) value = f(value);
-  return tensor(values, x.shape()).to(ToOptions{.dtype = x.dtype(), .device = x.device()});
+  const Tensor from = numbers_of(x), result = empty(x.shape(), {.dtype = DType::f64});
+  for (int64_t i = 0; i < x.numel(); ++i) result.data<double>()[i] = f(from.data<double>()[i]);
+  return result.to(ToOptions{.dtype = x.dtype(), .device = x.device()});
 }
 template <class F>
 Tensor each(const Tensor& x, const Tensor& y, const F& f) {
-  const std::vector<double> others = y.to_vector<double>();
-  size_t i = 0;
-  return each(x, [&](double value) { return f(value, others[i++]); });
+  const Tensor others = numbers_of(y);
+  const double* other = others.data<double>();
+  return each(x, [&](double value) { return f(value, *other++); });
 }
 
 struct GammaSlopes : autograd::Function<GammaSlopes> {
@@ -235,11 +240,31 @@ Tensor gamma_cdf(const Tensor& a, const Tensor& x) {
   return one.is_meta() ? empty_like(one) : GammaCdf::apply(one, at)[0];
 }
 
+namespace {
+
+// x^(a - 1) exp(-x) / Gamma(a); from 8 on with Stirling's series for Gamma, so that no large
+// numbers cancel.
+double gamma_density(double a, double x) {
+  if (a < kFrom) return std::exp((a - 1) * std::log(x) - x - log_gamma(a));
+  const double u = (x - a) / a;
+  return std::exp(a * (std::log1p(u) - u) - series(1 / (a * a), kOnce) / a) *
+         std::sqrt(a / (2 * std::numbers::pi)) / x;
+}
+
+}  // namespace
+
 // Each of the two sums has terms of one sign on its side of x = a.
 GammaPoint gamma_point(double a, double x) {
   if (!(x > 0) || !std::isfinite(a) || !std::isfinite(x)) return {x > 0 ? 1.0 : 0.0, 0};
+  if (a > 1e8) {
+    // Cornish's and Fisher's expansion: the next terms are below 1e-12.
+    const double root = std::sqrt(a), y = (x - a) / root, square = y * y;
+    const double z =
+        y - (square - 1) / (3 * root) + y * (4 * square - 7) / (9 * a) - y * (square - 3) / (4 * a);
+    return {0.5 * std::erfc(-z / std::numbers::sqrt2), 1 + z / (2 * root)};
+  }
   const double psi = digamma(a);
-  const double density = std::exp((a - 1) * std::log(x) - x - log_gamma(a));
+  const double density = gamma_density(a, x);
   double ratio = 0, slope = 0;
   if (x <= a) {
     // P / p = sum of x^(n + 1) / (a (a + 1) ... (a + n)), and the derivative of the logarithm of

@@ -4,10 +4,9 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/softmax.h>
 #include <aorta/distributions/formulas.h>
+#include <aorta/distributions/gamma_functions.h>
 #include <aorta/distributions/relaxed.h>
 #include <aorta/distributions/transforms.h>
-
-#include <cmath>
 
 namespace aorta::distributions {
 namespace {
@@ -77,12 +76,10 @@ RelaxedOneHotCategorical::RelaxedOneHotCategorical(const Parameter& temperature,
 Tensor RelaxedOneHotCategorical::log_prob(const Tensor& value) const {
   check_value(value);
   const int64_t classes = event_shape()[0];
-  double log_factorial = 0;  // of classes - 1
-  for (int64_t i = 2; i < classes; ++i) log_factorial += std::log(static_cast<double>(i));
   const Tensor y = log(value);
   const Tensor scores = log_softmax(logits() - temperature_ * y, -1);
   return sum(scores - y, {-1}) + log(temperature_) * static_cast<double>(classes - 1) +
-         log_factorial;
+         log_gamma(static_cast<double>(classes));
 }
 
 Tensor RelaxedOneHotCategorical::draw(const Shape& sample_shape, Generator* generator) const {

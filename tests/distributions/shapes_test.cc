@@ -70,6 +70,15 @@ TEST(Expanded, KnowTheirClassAndKeepGradients) {
   EXPECT_NE(error_of([&] { d.expand({2}); }), kNoError);
 }
 
+TEST(Samples, OfSizesThatAreNone) {
+  EXPECT_EQ(error_of([] {
+              Poisson(ones({2})).sample({3, -1});
+            }),
+            "Poisson: the sizes of a sample must not be negative, got [3,-1]");
+  EXPECT_EQ(error_of([] { Normal(zeros(Shape::filled(8, 1)), 1).sample(Shape::filled(5, 1)); }),
+            "sample: a tensor has at most 12 dimensions, got [1,1,1,1,1] and [1,1,1,1,1,1,1,1]");
+}
+
 TEST(Independents, MoveDimensionsIntoTheEvent) {
   const Independent d(Bernoulli({.logits = zeros({4, 3, 2})}), 2);
   EXPECT_EQ(d.batch_shape(), Shape{4});
@@ -180,7 +189,7 @@ TEST(ValuesOutside, TheSupport) {
             }),
             "Categorical: value must be an integer in [0, 2], got 3 at [1]");
   EXPECT_EQ(error_of([] { Geometric({.probs = 0.5}).log_prob(tensor(1.5)); }),
-            "Geometric: value must be an integer, not negative, got 1.5");
+            "Geometric: value must be a count (0, 1, 2, ...), got 1.5");
   EXPECT_EQ(error_of([&] { OneHotCategorical({.logits = zeros({3})}).log_prob(x); }),
             "OneHotCategorical: value must be zeros with one 1, got [0.5,-1,2]");
   EXPECT_EQ(error_of([&] { RelaxedOneHotCategorical(1, {.logits = zeros({3})}).log_prob(x); }),

@@ -233,6 +233,16 @@ TEST(GammaSamples, MoveWithTheConcentrationAsTheirQuantile) {
   }
 }
 
+// Two ways of computing them meet where one takes over from the other.
+TEST(GammaSamples, OfLargeConcentrationsAreThoseOfAnExpansion) {
+  for (const double y : {-3.0, 0.1, 3.0}) {
+    const double x = 1e8 + y * 1e4;
+    const GammaPoint below = gamma_point(1e8, x), above = gamma_point(1e8 + 1e-6, x);
+    EXPECT_NEAR(below.cdf, above.cdf, 1e-9) << y;
+    EXPECT_NEAR(below.slope, above.slope, 1e-9) << y;
+  }
+}
+
 TEST(GammaFunctions, AreThoseOfTheLibraryAndTheirGradientsEachOther) {
   const Tensor x = tensor({1e-6, 0.3, 1.0, 1.5, 2.0, 7.9, 8.1, 300.0, 1e9}, {.dtype = f64});
   const std::vector<double> at = x.to_vector<double>();

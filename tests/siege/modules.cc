@@ -348,11 +348,14 @@ void add_data(std::vector<Target>& targets) {
 
 }  // namespace
 
+void add_distributions(std::vector<Target>& targets);
+
 std::vector<Target> module_targets() {
   std::vector<Target> targets;
   add_layers(targets);
   add_training(targets);
   add_data(targets);
+  add_distributions(targets);
   // What they start from is drawn from the default generator, which every call seeds.
   return targets;
 }

@@ -1,0 +1,104 @@
+#include <aorta/distributions/distributions.h>
+
+#include <aorta/tests/siege/targets.h>
+
+// Distributions, each made of drawn parameters, asked for all it has, and sampled from.
+namespace aorta::siege {
+namespace {
+
+using namespace distributions;
+using T = Tensor;
+
+// What may be asked of every distribution.
+Tensors ask(const Distribution& d, const T& value, const Dims& shape) {
+  Tensors answers{d.log_prob(value), d.sample(shape)};
+  for (const auto& answer : {&Distribution::mean, &Distribution::variance, &Distribution::mode,
+                             &Distribution::entropy}) {
+    try {
+      answers.push_back((d.*answer)());
+    } catch (const Error& error) {
+      if (std::string(error.what()).find("the distribution must have one") == std::string::npos)
+        throw;
+    }
+  }
+  Dims wider{2};
+  for (const int64_t size : d.batch_shape()) wider.push_back(size);
+  answers.push_back(d.expanded(wider)->log_prob(value));
+  return answers;
+}
+
+template <class D>
+Tensors one(const T& a, const T& value, const Dims& shape) {
+  return ask(D(a), value, shape);
+}
+template <class D>
+Tensors two(const T& a, const T& b, const T& value, const Dims& shape) {
+  return ask(D(a, b), value, shape);
+}
+template <class D>
+Tensors probs(const T& p, const T& value, const Dims& shape) {
+  return ask(D({.probs = p}), value, shape);
+}
+template <class D>
+Tensors logits(const T& l, const T& value, const Dims& shape) {
+  return ask(D({.logits = l}), value, shape);
+}
+template <class D>
+Tensors relaxed(double temperature, const T& l, const T& value, const Dims& shape) {
+  return ask(D(temperature, {.logits = l}), value, shape);
+}
+
+}  // namespace
+
+void add_distributions(std::vector<Target>& targets) {
+  targets.insert(
+      targets.end(),
+      {
+          random_of("Normal", two<Normal>),
+          random_of("LogNormal", two<LogNormal>),
+          random_of("HalfNormal", one<HalfNormal>),
+          random_of("Uniform", two<Uniform>),
+          random_of("Exponential", one<Exponential>),
+          random_of("Laplace", two<Laplace>),
+          random_of("Gumbel", two<Gumbel>),
+          random_of("Cauchy", two<Cauchy>),
+          random_of("Poisson", one<Poisson>),
+          random_of("Gamma", two<Gamma>),
+          random_of("Chi2", one<Chi2>),
+          random_of("Beta", two<Beta>),
+          random_of("Dirichlet", one<Dirichlet>),
+          random_of("StudentT", two<StudentT>),
+          random_of("Bernoulli", probs<Bernoulli>),
+          random_of("Bernoulli of logits", logits<Bernoulli>),
+          random_of("Geometric", probs<Geometric>),
+          random_of("Categorical", probs<Categorical>),
+          random_of("Categorical of logits", logits<Categorical>),
+          random_of("OneHotCategorical", logits<OneHotCategorical>),
+          random_of("RelaxedBernoulli", relaxed<RelaxedBernoulli>),
+          random_of("RelaxedOneHotCategorical", relaxed<RelaxedOneHotCategorical>),
+          random_of(
+              "MultivariateNormal",
+              +[](const T& loc, const T& covariance, const T& value, const Dims& shape) {
+                return ask(MultivariateNormal(loc, {.covariance_matrix = covariance}), value, shape);
+              }),
+          random_of(
+              "MultivariateNormal of scale_tril",
+              +[](const T& loc, const T& tril, const T& value, const Dims& shape) {
+                return ask(MultivariateNormal(loc, {.scale_tril = tril}), value, shape);
+              }),
+          random_of(
+              "TransformedDistribution",
+              +[](const T& loc, const T& scale, int64_t ndims, const T& value, const Dims& shape) {
+                const AffineTransform affine(loc, scale, static_cast<int>(ndims));
+                return ask(TransformedDistribution(Normal(loc, exp(scale)), {affine, ExpTransform()}),
+                           value, shape);
+              }),
+          of(
+              "kl_divergence", +[](const T& a, const T& b, const T& c, const T& d, int64_t ndims) {
+                const int last = static_cast<int>(ndims);
+                return kl_divergence(Independent(Normal(a, b), last), Independent(Normal(c, d), last));
+              }),
+      });
+}
+
+}  // namespace aorta::siege
