@@ -2,6 +2,7 @@
 
 #include <aorta/core/tensor.h>
 
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -14,7 +15,9 @@ class Parameter {
  public:
   /// Left out.
   Parameter() = default;
-  Parameter(const Tensor& tensor) : kind_(Kind::tensor), tensor_(tensor) {}  // NOLINT: implicit
+  // Templates, which names in braces don't fit: g++ 12 would take `{.mean = x}` for x.
+  template <std::same_as<Tensor> T>
+  Parameter(const T& tensor) : kind_(Kind::tensor), tensor_(tensor) {}  // NOLINT: implicit
   template <class T>
   requires std::is_arithmetic_v<T> Parameter(T number)  // NOLINT: implicit
       : kind_(Kind::number), number_(static_cast<double>(number)) {}

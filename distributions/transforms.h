@@ -4,6 +4,7 @@
 #include <aorta/distributions/constraint.h>
 #include <aorta/distributions/parameters.h>
 
+#include <concepts>
 #include <memory>
 
 namespace aorta::distributions {
@@ -106,7 +107,8 @@ class TanhTransform : public TransformOf<TanhTransform> {
 /// A transform of any class.
 class AnyTransform {
  public:
-  AnyTransform(const Transform& transform) : transform_(transform.clone()) {}  // NOLINT: implicit
+  template <std::derived_from<Transform> T>
+  AnyTransform(const T& transform) : transform_(transform.clone()) {}  // NOLINT: implicit
   const Transform& operator*() const { return *transform_; }
   const Transform* operator->() const { return transform_.get(); }
 

@@ -13,6 +13,7 @@ import unittest
 import project
 
 HEAD = """#include <aorta/aorta.h>
+#include <aorta/distributions/distributions.h>
 using namespace aorta;
 struct Net : nn::Module {
   nn::Linear layer{*this, "layer", 2, 3};
@@ -100,6 +101,10 @@ STRAY_NAMES = (
     "optim::clip_grad_norm_({.count = 2, .value = x}, 1);",
     "optim::MultiStepLR::Options options{.milestones = {.first = 30, .second = 80}};",
     "optim::OneCycleLR::Options options{.max_lr = {.first = 3, .second = 0.1}};",
+    "distributions::Normal d({.mean = x}, 1);",
+    "distributions::Normal d(0, {.count = 2, .value = x});",
+    "distributions::Categorical d({.logit = x});",
+    "distributions::TransformedDistribution d(distributions::Normal(0, 1), {.count = 2, .value = distributions::ExpTransform()});",
     "models::MLP net({.inputs = 784, .outputs = 10});",
     "models::ASPP net(3, {.first = 12, .second = 24});",
     'models::make({.name = "unet_small", .classes = 4});',
@@ -146,6 +151,9 @@ FORMS = (
     "std::vector<Tensor> both{x, y}; cat(both); cat({x, y}, 1); stack(x.unbind()); split(x, {5}); split(x, 5); index(x, {0, y, None});",
     "optim::SGD optimizer({{.parameters = {x}, .options = {.lr = 1}}, {{y}, {}}}); optim::Adam other(std::vector<Tensor>{x, y});",
     'std::string path = "net.npy"; save(x, path); save({{"x", x}, {"y", y}}, path + "z"); load(path.c_str()); State state; state.save(path, 3);',
+    "distributions::Bernoulli coin({.probs = 0.3}); distributions::Categorical c({.logits = x}); distributions::Gamma g(x, 2);",
+    "distributions::Independent d(distributions::Normal(x, exp(y)), 1); d.sample({3}); d.expand({2}); (void)kl_divergence(d, d);",
+    "using namespace distributions; TransformedDistribution d(Normal(x, 1), {AffineTransform(0, y), TanhTransform()}); d.log_prob(x);",
     "data::Normalize normalize{.mean = {0.5, 0}, .std = {1}}; normalize.mean = std::vector<double>{1}; normalize.std = {};",
 )
 

@@ -79,7 +79,8 @@ void add_distributions(std::vector<Target>& targets) {
           random_of(
               "MultivariateNormal",
               +[](const T& loc, const T& covariance, const T& value, const Dims& shape) {
-                return ask(MultivariateNormal(loc, {.covariance_matrix = covariance}), value, shape);
+                return ask(MultivariateNormal(loc, {.covariance_matrix = covariance}), value,
+                           shape);
               }),
           random_of(
               "MultivariateNormal of scale_tril",
@@ -90,13 +91,16 @@ void add_distributions(std::vector<Target>& targets) {
               "TransformedDistribution",
               +[](const T& loc, const T& scale, int64_t ndims, const T& value, const Dims& shape) {
                 const AffineTransform affine(loc, scale, static_cast<int>(ndims));
-                return ask(TransformedDistribution(Normal(loc, exp(scale)), {affine, ExpTransform()}),
-                           value, shape);
+                return ask(
+                    TransformedDistribution(Normal(loc, exp(scale)), {affine, ExpTransform()}),
+                    value, shape);
               }),
           of(
-              "kl_divergence", +[](const T& a, const T& b, const T& c, const T& d, int64_t ndims) {
+              "kl_divergence",
+              +[](const T& a, const T& b, const T& c, const T& d, int64_t ndims) {
                 const int last = static_cast<int>(ndims);
-                return kl_divergence(Independent(Normal(a, b), last), Independent(Normal(c, d), last));
+                return kl_divergence(Independent(Normal(a, b), last),
+                                     Independent(Normal(c, d), last));
               }),
       });
 }
