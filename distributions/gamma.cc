@@ -40,7 +40,7 @@ Tensor Gamma::cdf(const Tensor& value) const {
 
 Tensor Gamma::entropy() const {
   return concentration_ - log(rate_) + log_gamma(concentration_) +
-         (1 - concentration_) * digamma(concentration_);
+         (1 - concentration_) * psi(concentration_);
 }
 
 Tensor Gamma::draw(const Shape& sample_shape, Generator* generator) const {
@@ -124,8 +124,8 @@ Tensor Dirichlet::log_prob(const Tensor& value) const {
 Tensor Dirichlet::entropy() const {
   const Tensor total = sum(concentration_, {-1});
   return sum(log_gamma(concentration_), {-1}) - log_gamma(total) +
-         (total - static_cast<double>(event_shape()[0])) * digamma(total) -
-         sum((concentration_ - 1) * digamma(concentration_), {-1});
+         (total - static_cast<double>(event_shape()[0])) * psi(total) -
+         sum((concentration_ - 1) * psi(concentration_), {-1});
 }
 
 Tensor Dirichlet::draw(const Shape& sample_shape, Generator* generator) const {
@@ -191,7 +191,7 @@ Tensor StudentT::log_prob(const Tensor& value) const {
 
 Tensor StudentT::entropy() const {
   const Tensor half = 0.5 * (df_ + 1), other = 0.5 * df_;
-  return log(scale_) + half * (digamma(half) - digamma(other)) + 0.5 * log(df_ * std::numbers::pi) +
+  return log(scale_) + half * (psi(half) - psi(other)) + 0.5 * log(df_ * std::numbers::pi) +
          log_gamma(other) - log_gamma(half);
 }
 

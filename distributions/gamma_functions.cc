@@ -48,7 +48,7 @@ Tensor log_gamma(const Tensor& input) {
   return where(small, large - log(product), large).to(input.dtype());
 }
 
-Tensor digamma(const Tensor& input) {
+Tensor psi(const Tensor& input) {
   const Tensor x = input.to(DType::f64), small = lt(x, kFrom), low = small_part(small, x);
   const Tensor inverse = reciprocal(where(small, x + kFrom, x)), y = square(inverse);
   Tensor below = reciprocal(low);
@@ -64,7 +64,7 @@ double log_gamma(double x) {
          std::log(product);
 }
 
-double digamma(double x) {
+double psi(double x) {
   double below = 0;
   for (; x < kFrom; x += 1) below += 1 / x;
   const double y = 1 / (x * x);
@@ -226,7 +226,7 @@ Tensor standard_gamma(const Tensor& concentration, Generator* generator) {
   return StandardGamma::apply(concentration, generator)[0];
 }
 
-Tensor poisson(const Tensor& rate, Generator* generator) {
+Tensor poisson_samples(const Tensor& rate, Generator* generator) {
   if (rate.is_meta()) return empty_like(rate);
   Numbers numbers(generator);
   return each(rate, [&](double one) { return draw_poisson(one, numbers); });
@@ -263,13 +263,13 @@ GammaPoint gamma_point(double a, double x) {
         y - (square - 1) / (3 * root) + y * (4 * square - 7) / (9 * a) - y * (square - 3) / (4 * a);
     return {0.5 * std::erfc(-z / std::numbers::sqrt2), 1 + z / (2 * root)};
   }
-  const double psi = digamma(a);
+  const double psi_a = psi(a);
   const double density = gamma_density(a, x);
   double ratio = 0, slope = 0;
   if (x <= a) {
     // P / p = sum of x^(n + 1) / (a (a + 1) ... (a + n)), and the derivative of the logarithm of
-    // its terms times p is log x - digamma(a + n + 1).
-    double term = x / a, next = psi + 1 / a;
+    // its terms times p is log x - psi(a + n + 1).
+    double term = x / a, next = psi_a + 1 / a;
     for (double n = 1; n < 1e7; ++n) {
       ratio += term;
       slope += term * (next - std::log(x));
@@ -280,7 +280,7 @@ GammaPoint gamma_point(double a, double x) {
     return {density * ratio, slope};
   }
   // (1 - P) / p = integral of (1 + s / x)^(a - 1) exp(-s) over s > 0, whose derivative by a times p
-  // has log(x + s) - digamma(a) in it; by the trapezoid rule on s = scale exp(pi/2 sinh t).
+  // has log(x + s) - psi(a) in it; by the trapezoid rule on s = scale exp(pi/2 sinh t).
   const double fall = 1 - (a - 1) / x;
   const double scale = a > 1 ? 1 / (fall + std::sqrt(0.5 * (a - 1)) / x) : 1;
   constexpr double kStep = 1.0 / 16;
@@ -291,7 +291,7 @@ GammaPoint gamma_point(double a, double x) {
     if (!(power > -45)) break;  // the rest is below 1e-19
     const double part = std::exp(power) * s * 0.5 * std::numbers::pi * std::cosh(t) * kStep;
     ratio += part;
-    slope += part * (std::log(x + s) - psi);
+    slope += part * (std::log(x + s) - psi_a);
   }
   return {1 - density * ratio, slope};
 }

@@ -7,12 +7,12 @@
 
 namespace aorta::distributions {
 
-/// log(Gamma(x)) and its derivative, x > 0, by Stirling's series from 8 on and the recurrence
-/// below. f64 to about 1e-15 (1 + |result|); others are computed in f64.
+/// log(Gamma(x)) and its derivative, the digamma function, x > 0, by Stirling's series from 8 on
+/// and the recurrence below. f64 to about 1e-15 (1 + |result|); others are computed in f64.
 Tensor log_gamma(const Tensor& x);
-Tensor digamma(const Tensor& x);
+Tensor psi(const Tensor& x);
 double log_gamma(double x);
-double digamma(double x);
+double psi(double x);
 
 /// x log(y), and 0 where x and y are 0.
 Tensor x_log_y(const Tensor& x, const Tensor& y);
@@ -36,6 +36,6 @@ GammaPoint gamma_point(double a, double x);
 Tensor standard_gamma(const Tensor& concentration, Generator* generator);
 /// A sample of the Poisson distribution for each element of `rate`: products of uniform numbers
 /// below a rate of 10 (Knuth 1969), transformed rejection from there on (PTRS, Hoermann 1993).
-Tensor poisson(const Tensor& rate, Generator* generator);
+Tensor poisson_samples(const Tensor& rate, Generator* generator);
 
 }  // namespace aorta::distributions

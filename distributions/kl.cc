@@ -105,9 +105,9 @@ Tensor gamma_gumbel(const Gamma& p, const Gumbel& q) {
 
 // The means of log(x) over samples of p.
 Tensor mean_of_log(const Exponential& p) { return -log(p.rate()) - std::numbers::egamma; }
-Tensor mean_of_log(const Gamma& p) { return digamma(p.concentration()) - log(p.rate()); }
+Tensor mean_of_log(const Gamma& p) { return psi(p.concentration()) - log(p.rate()); }
 Tensor mean_of_log(const Beta& p) {
-  return digamma(p.concentration1()) - digamma(p.concentration1() + p.concentration0());
+  return psi(p.concentration1()) - psi(p.concentration1() + p.concentration0());
 }
 Tensor mean_of_log(const Uniform& p) {
   return (x_log_y(p.high(), p.high()) - x_log_y(p.low(), p.low())) / (p.high() - p.low()) - 1;
@@ -154,7 +154,7 @@ Tensor dirichlet_dirichlet(const Dirichlet& p, const Dirichlet& q) {
         p.event_shape(), " and ", q.event_shape());
   const Tensor a = p.concentration(), b = q.concentration(), total = sum(a, {-1});
   return log_gamma(total) - log_gamma(sum(b, {-1})) - sum(log_gamma(a) - log_gamma(b), {-1}) +
-         sum((a - b) * (digamma(a) - digamma(total).unsqueeze(-1)), {-1});
+         sum((a - b) * (psi(a) - psi(total).unsqueeze(-1)), {-1});
 }
 
 Tensor poisson_poisson(const Poisson& p, const Poisson& q) {

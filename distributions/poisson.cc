@@ -20,7 +20,7 @@ Tensor Poisson::log_prob(const Tensor& value) const {
 }
 
 Tensor Poisson::draw(const Shape& sample_shape, Generator* generator) const {
-  return poisson(rate_.expand(extended(sample_shape)), generator);
+  return poisson_samples(rate_.expand(extended(sample_shape)), generator);
 }
 
 void Poisson::expand_to(const Shape& batch_shape) { rate_ = rate_.expand(batch_shape); }
