@@ -93,4 +93,29 @@ void OneHotCategorical::expand_to(const Shape& batch_shape) {
   categorical_ = categorical_.expand(batch_shape);
 }
 
+OneHotCategoricalStraightThrough::OneHotCategoricalStraightThrough(const ProbsOrLogits& options)
+    : DistributionOf("OneHotCategoricalStraightThrough"),
+      one_hot_(made_for(name(), [&] { return OneHotCategorical(options); })) {
+  set_shapes(one_hot_.batch_shape(), one_hot_.event_shape());
+}
+
+Tensor OneHotCategoricalStraightThrough::log_prob(const Tensor& value) const {
+  check_value(value);
+  return one_hot_.log_prob(value);
+}
+
+Tensor OneHotCategoricalStraightThrough::enumerate_support(bool expand) const {
+  return one_hot_.enumerate_support(expand);
+}
+
+Tensor OneHotCategoricalStraightThrough::draw(const Shape& sample_shape,
+                                              Generator* generator) const {
+  const Tensor p = probs();
+  return one_hot_.sample(sample_shape, generator) + (p - p.detach());
+}
+
+void OneHotCategoricalStraightThrough::expand_to(const Shape& batch_shape) {
+  one_hot_ = one_hot_.expand(batch_shape);
+}
+
 }  // namespace aorta::distributions

@@ -56,4 +56,29 @@ class OneHotCategorical : public DistributionOf<OneHotCategorical> {
   Categorical categorical_;
 };
 
+/// A OneHotCategorical whose samples have the gradients of the probabilities, which are not those
+/// of the samples: the straight-through estimator (Bengio, Leonard, Courville 2013).
+class OneHotCategoricalStraightThrough : public DistributionOf<OneHotCategoricalStraightThrough> {
+ public:
+  explicit OneHotCategoricalStraightThrough(const ProbsOrLogits& options);
+
+  Tensor probs() const { return one_hot_.probs(); }
+  Tensor logits() const { return one_hot_.logits(); }
+  const OneHotCategorical& one_hot_categorical() const { return one_hot_; }
+  Constraint support() const override { return one_hot_.support(); }
+  bool has_rsample() const override { return true; }
+  bool has_enumerate_support() const override { return true; }
+  Tensor mean() const override { return one_hot_.mean(); }
+  Tensor mode() const override { return one_hot_.mode(); }
+  Tensor variance() const override { return one_hot_.variance(); }
+  Tensor log_prob(const Tensor& value) const override;
+  Tensor entropy() const override { return one_hot_.entropy(); }
+  Tensor enumerate_support(bool expand = true) const override;
+
+ private:
+  Tensor draw(const Shape& sample_shape, Generator* generator) const override;
+  void expand_to(const Shape& batch_shape) override;
+  OneHotCategorical one_hot_;
+};
+
 }  // namespace aorta::distributions

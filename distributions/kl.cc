@@ -224,6 +224,11 @@ class Table {
     add<OneHotCategorical, OneHotCategorical>([](const auto& p, const auto& q) {
       return categorical_categorical(p.categorical(), q.categorical());
     });
+    add<OneHotCategoricalStraightThrough, OneHotCategoricalStraightThrough>(
+        [](const auto& p, const auto& q) {
+          return categorical_categorical(p.one_hot_categorical().categorical(),
+                                         q.one_hot_categorical().categorical());
+        });
     add<Geometric, Geometric>(geometric_geometric);
     add<Exponential, Exponential>(any_exponential);
     add<Uniform, Exponential>(uniform_exponential);

@@ -28,6 +28,9 @@ Gamma gamma(const Tensors& p) { return {p[0], p[1]}; }
 Chi2 chi2(const Tensors& p) { return Chi2(p[0]); }
 Beta beta(const Tensors& p) { return {p[0], p[1]}; }
 Dirichlet dirichlet(const Tensors& p) { return Dirichlet(p[0]); }
+OneHotCategoricalStraightThrough straight_through(const Tensors& p) {
+  return OneHotCategoricalStraightThrough({.probs = p[0]});
+}
 TransformedDistribution squashed(const Tensors& p) {
   return {normal(p), {TanhTransform(), AffineTransform(0.5, -2)}};
 }
@@ -102,6 +105,7 @@ const std::map<std::string, Compare>& pairs() {
       {"chi2_gamma", pair(chi2, gamma)},
       {"gamma_chi2", pair(gamma, chi2)},
       {"dirichlet_dirichlet", pair(dirichlet, dirichlet)},
+      {"straight_through_straight_through", pair(straight_through, straight_through)},
   };
   return all;
 }

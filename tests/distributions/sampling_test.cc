@@ -293,6 +293,16 @@ TEST(Rsample, GradientsOfMeansAreThoseOfTheMeans) {
   EXPECT_TRUE(near(got, gradients(sum(d.variance()), {df})[0], 0.01));
 }
 
+TEST(Rsample, StraightThroughTakesTheGradientsOfTheProbabilities) {
+  const Tensor logits = tensor({{0.3, -1.0, 0.5}}, {.dtype = f64, .requires_grad = true});
+  Generator generator(5), same(5);
+  const Tensor x = OneHotCategoricalStraightThrough({.logits = logits}).rsample({4}, &generator);
+  EXPECT_TRUE(near(x, OneHotCategorical({.logits = logits}).sample({4}, &same), 1e-15));
+  const Tensor w = weights_of(x);
+  const Tensor wanted = gradients(sum(w * softmax(logits, -1)), {logits})[0];
+  EXPECT_TRUE(near(gradients(sum(w * x), {logits})[0], wanted, 1e-12));
+}
+
 TEST(Rsample, OfGammasHasOneDerivative) {
   const Tensor a = tensor({0.4, 2.5}, {.dtype = f64, .requires_grad = true});
   Generator generator(41);

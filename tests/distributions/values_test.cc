@@ -82,6 +82,8 @@ const std::map<std::string, Make>& makers() {
       {"chi2", [](const Tensors& p) { return Chi2(p[0]).clone(); }},
       {"beta", [](const Tensors& p) { return Beta(p[0], p[1]).clone(); }},
       {"dirichlet", [](const Tensors& p) { return Dirichlet(p[0]).clone(); }},
+      {"straight_through",
+       [](const Tensors& p) { return OneHotCategoricalStraightThrough({.logits = p[0]}).clone(); }},
       {"student_t", [](const Tensors& p) { return StudentT(p[0], p[1], p[2]).clone(); }},
   };
   return all;

@@ -74,6 +74,7 @@ void add_distributions(std::vector<Target>& targets) {
           random_of("Categorical", probs<Categorical>),
           random_of("Categorical of logits", logits<Categorical>),
           random_of("OneHotCategorical", logits<OneHotCategorical>),
+          random_of("OneHotCategoricalStraightThrough", logits<OneHotCategoricalStraightThrough>),
           random_of("RelaxedBernoulli", relaxed<RelaxedBernoulli>),
           random_of("RelaxedOneHotCategorical", relaxed<RelaxedOneHotCategorical>),
           random_of(
