@@ -5,9 +5,9 @@
 
 #include <memory>
 
-// Probability distributions, with torch.distributions' names, parameters, shapes and formulas. All
-// is composed of ops, so log_prob, entropy, rsample and kl_divergence have gradients by the
-// parameters, and log_prob by the value, to any order.
+// Probability distributions, with torch.distributions' names, parameters, shapes and formulas. They
+// are composed of ops, so log_prob, entropy, rsample and kl_divergence have gradients by the
+// parameters, and log_prob by the value, to any order; samples and cdfs of gammas have one.
 
 namespace aorta::distributions {
 
