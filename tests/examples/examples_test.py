@@ -101,6 +101,21 @@ class Examples(unittest.TestCase):
         self.assertGreater(floor, 0)
         self.assertRegex(took, r"^planned in [\d.]+ ms$")
 
+    def test_char_gpt(self):
+        rhyme = ("Ann has an apple and Ben has a pear.\nCal keeps a dog that is white as the snow,\n"
+                 "and Dot sold a cake at the fair.\n")
+        with open(self.folder + "/rhyme.txt", "w") as file:
+            file.write(3 * rhyme)
+        output = self.run_program("char_gpt", "rhyme.txt", "200", "64")
+        losses = self.numbers(r"loss (\S+)\n", output)
+        self.assertGreater(losses[0], 0.5)
+        self.assertLess(losses[-1], 0.15)
+        # Longer than a window of 64 characters, so that the cache was begun anew.
+        story = output[output.rindex("loss "):].split("\n", 1)[1]
+        self.assertEqual(story[:len(rhyme)], rhyme)
+        self.assertEqual(len(story), 301)
+        self.assertIn("the text must be longer than 64, got 0", self.run_program("char_gpt", "nowhere", status=-6))
+
     def test_custom_layer(self):
         output = self.run_program("custom_layer")
         self.assertEqual(output.count("gradient: right"), 2, output)

@@ -40,5 +40,7 @@ Losses vit(DType dtype);
 Losses autoencoder(DType dtype);
 Losses reinforce(DType dtype);
 Losses lbfgs(DType dtype);
+// Of examples/.
+Losses char_gpt(DType dtype);
 
 }  // namespace aorta::programs
