@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
+import zlib
 
 PROGRAMS = {os.path.basename(path): os.path.abspath(path) for path in sys.argv[1:]}
 MNIST = os.environ.get("AORTA_MNIST", "")
@@ -25,6 +26,33 @@ def write_small_mnist(folder):
                 data = file.read(header + count * item)
             with open("%s/%s-%s-ubyte" % (folder, name, kind), "wb") as file:
                 file.write(data[:4] + struct.pack(">I", count) + data[8:])
+
+
+def grey_png(path):
+    """Rows of pixels of a PNG file of 8 bits a pixel."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, packed = 8, b""
+    while at < len(data):
+        length, kind = struct.unpack(">I4s", data[at:at + 8])
+        if kind == b"IHDR":
+            width, height, depth, colour, *_, interlace = struct.unpack(">IIBBBBB", data[at + 8:at + 8 + length])
+            assert (depth, colour, interlace) == (8, 0, 0), path
+        packed += data[at + 8:at + 8 + length] if kind == b"IDAT" else b""
+        at += 12 + length
+    data, rows, above = zlib.decompress(packed), [], bytes(width)
+
+    def paeth(a, b, c):
+        return min((a, b, c), key=lambda value: abs(a + b - c - value))
+
+    for y in range(height):
+        kind, *row = data[y * (width + 1):(y + 1) * (width + 1)]
+        for x in range(width):
+            a, b, c = row[x - 1] if x else 0, above[x], above[x - 1] if x else 0
+            row[x] = (row[x] + (0, a, b, (a + b) // 2, paeth(a, b, c))[kind]) % 256
+        rows.append(row)
+        above = row
+    return rows
 
 
 def safetensors(path):
@@ -116,6 +144,17 @@ class Examples(unittest.TestCase):
         self.assertEqual(len(story), 301)
         self.assertIn("the text must be longer than 64, got 0", self.run_program("char_gpt", "nowhere", status=-6))
 
+    def test_actor_critic(self):
+        averages = self.numbers(r"on average (\S+)", self.run_program("actor_critic", "300"))
+        self.assertLess(averages[0], 100)
+        self.assertGreater(max(averages), 200)
+
+    def test_cart_pole(self):
+        averages = self.numbers(r"on average (\S+)", self.run_program("cart_pole"))
+        # Chance keeps it up for 22 steps; 500 are the most.
+        self.assertLess(averages[0], 100)
+        self.assertGreater(max(averages), 200)
+
     def test_custom_layer(self):
         output = self.run_program("custom_layer")
         self.assertEqual(output.count("gradient: right"), 2, output)
@@ -129,6 +168,19 @@ class Examples(unittest.TestCase):
         self.assertIn("WrongSgd: the optimizer doesn't follow sgd", output)
 
     @needs_digits
+    @needs_digits
+    def test_dcgan(self):
+        write_small_mnist(self.folder)
+        output = self.run_program("dcgan", "3", ".", "16")
+        self.assertEqual(len(self.numbers(r"discriminator (\S+),", output)), 3)
+        picture = grey_png(self.folder + "/dcgan.png")
+        self.assertEqual((len(picture), len(picture[0])), (224, 224))
+        # What it makes up has its ink in the middle, and paper at the edge, as digits have. At first all is grey, 127.
+        edge = [row[x] for row in picture for x in range(0, 224, 28)]
+        middle = [row[x] for row in picture[14::28] for x in range(14, 224, 28)]
+        self.assertLess(sum(edge) / len(edge), 70)
+        self.assertGreater(sum(middle) / len(middle), 1.5 * sum(edge) / len(edge))
+
     def test_digits(self):
         write_small_mnist(self.folder)
         self.run_program("digits", AORTA_MNIST=self.folder)
@@ -157,6 +209,15 @@ class Examples(unittest.TestCase):
         self.assertIn("mnist: ", output)
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_fine_tune(self):
+        output = self.run_program("fine_tune")
+        right = self.numbers(r", (\S+) % of other images right", output)
+        self.assertGreater(right[-1], 70)  # by chance 20
+        # A file that is given is what it starts from.
+        again = self.run_program("fine_tune", "resnet18.safetensors", "20")
+        self.assertGreater(self.numbers(r", (\S+) % of other", again)[0], 50)
+        self.assertIn("nowhere.safetensors", self.run_program("fine_tune", "nowhere.safetensors", status=-6))
+
     def test_first_net(self):
         losses = self.numbers(r"step \d+: loss (\S+)", self.run_program("first_net", "50"))
         self.assertEqual(len(losses), 11)
@@ -169,6 +230,13 @@ class Examples(unittest.TestCase):
         self.assertIn("df/dz = tensor(3., dtype=f64)", output)
         self.assertIn("hidden.weight", open(self.folder + "/graph.dot").read())
 
+    def test_graph_attention(self):
+        output = self.run_program("graph_attention", "60", "200")
+        network, = self.numbers(r"step 60: (\S+) %", output)
+        features, = self.numbers(r"step 60: .*, (\S+) % from", output)
+        self.assertGreater(network, 65)  # by chance 25
+        self.assertGreater(network, features + 10)
+
     def test_landmarks(self):
         marks = self.run_program("landmarks", ".", TMPDIR=self.folder).splitlines()
         # 4 epochs of 6 faces with two blue eyes and a red mouth; few points leave the picture.
@@ -180,6 +248,16 @@ class Examples(unittest.TestCase):
         self.assertEqual(os.listdir(self.folder), ["landmarks.png"])
 
     @needs_digits
+    def test_lstm_language_model(self):
+        perplexities = self.numbers(r"perplexity (\S+)", self.run_program("lstm_language_model"))
+        # The sentences' own is 8^(5/8) = 3.67, and that of 26 words drawn alike 26.
+        self.assertLess(perplexities[-1], 4.0)
+        self.assertGreater(perplexities[-1], 3.6)
+        with open(self.folder + "/text.txt", "w") as file:
+            file.write("one two three four " * 1000)
+        perplexities = self.numbers(r"perplexity (\S+)", self.run_program("lstm_language_model", "text.txt", "20", "16"))
+        self.assertLess(perplexities[-1], 1.5)
+
     def test_mnist(self):
         write_small_mnist(self.folder)
         output = self.run_program("mnist", "both", "2", self.folder)
@@ -234,6 +312,42 @@ class Examples(unittest.TestCase):
         self.assertLess(adaptive, plain, output)
         self.assertRegex(output, "(Adagrad|Adadelta|Adam) won")
         self.assertIn("Adagrad", self.curves("race_sparse.svg"))
+
+    @needs_digits
+    @needs_digits
+    def test_vision_transformer(self):
+        write_small_mnist(self.folder)
+        right = self.numbers(r"epoch \d: (\S+) %", self.run_program("vision_transformer", "3", ".", "32"))
+        self.assertGreater(right[-1], 75)
+
+    def test_vae(self):
+        write_small_mnist(self.folder)
+        losses = self.numbers(r"loss (\S+)", self.run_program("vae", "3", "."))
+        # A digit's pixels, each by its mean alone, cost 206 nats.
+        self.assertGreater(losses[0], 220)
+        self.assertLess(losses[-1], 180)
+        picture = grey_png(self.folder + "/vae.png")
+        self.assertEqual((len(picture), len(picture[0])), (224, 224))
+        # Ink is in the middle of a digit, and none at its edge.
+        edge = [row[x] for row in picture for x in range(0, 224, 28)]
+        middle = [row[x] for row in picture[14::28] for x in range(14, 224, 28)]
+        self.assertLess(sum(edge) / len(edge), 20)
+        self.assertGreater(sum(middle) / len(middle), 50)
+
+    @needs_digits
+    def test_siamese(self):
+        write_small_mnist(self.folder)
+        seen, unseen = self.numbers(r"classes: (\S+) %", self.run_program("siamese", "200", "."))
+        self.assertGreater(seen, 85)  # by chance 50
+        self.assertGreater(unseen, 65)
+
+    def test_super_resolution(self):
+        output = self.run_program("super_resolution")
+        network, bicubic = self.numbers(r": (\S+) dB", output)
+        self.assertGreater(network, bicubic + 1)
+        self.assertGreater(bicubic, 15)
+        picture = grey_png(self.folder + "/super_resolution.png")
+        self.assertEqual((len(picture), len(picture[0])), (48, 144))
 
     def test_tour(self):
         self.assertIn("a mistake reads: add: ", self.run_program("tour"))

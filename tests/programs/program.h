@@ -42,5 +42,8 @@ Losses reinforce(DType dtype);
 Losses lbfgs(DType dtype);
 // Of examples/.
 Losses char_gpt(DType dtype);
+Losses example_vae(DType dtype);
+Losses example_dcgan(DType dtype);
+Losses word_model(DType dtype);
 
 }  // namespace aorta::programs

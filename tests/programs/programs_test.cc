@@ -29,6 +29,9 @@ constexpr Program kPrograms[] = {
     {"reinforce", reinforce, 1e-4},
     {"lbfgs", lbfgs, 4e-5},
     {"char_gpt", char_gpt, 1e-5},
+    {"example_vae", example_vae, 3e-6},
+    {"example_dcgan", example_dcgan, 1e-5},
+    {"word_model", word_model, 1e-6},
 };
 
 std::vector<double> wanted(const std::string& name) {
