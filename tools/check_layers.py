@@ -28,7 +28,7 @@ PROGRAMS = {
     "examples": _LIBRARY,
     "apps": _LIBRARY,
     "tools": _LIBRARY + ["apps"],
-    "tests": _LIBRARY + ["apps", "tools"],
+    "tests": _LIBRARY + ["apps", "tools", "examples"],
 }
 
 # The floors of core: a folder may include itself and those named here. core/ itself is the base.

@@ -10,16 +10,16 @@
 // main alone may end without a return.
 #pragma GCC diagnostic ignored "-Wreturn-type"
 namespace char_gpt_example {
-#include "examples/char_gpt.cc"
+#include <aorta/examples/char_gpt.cc>
 }
 namespace vae_example {
-#include "examples/vae.cc"
+#include <aorta/examples/vae.cc>
 }
 namespace dcgan_example {
-#include "examples/dcgan.cc"
+#include <aorta/examples/dcgan.cc>
 }
 namespace lstm_example {
-#include "examples/lstm_language_model.cc"
+#include <aorta/examples/lstm_language_model.cc>
 }
 
 namespace aorta::programs {
