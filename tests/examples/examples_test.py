@@ -168,7 +168,6 @@ class Examples(unittest.TestCase):
         self.assertIn("WrongSgd: the optimizer doesn't follow sgd", output)
 
     @needs_digits
-    @needs_digits
     def test_dcgan(self):
         write_small_mnist(self.folder)
         output = self.run_program("dcgan", "3", ".", "16")
@@ -181,6 +180,7 @@ class Examples(unittest.TestCase):
         self.assertLess(sum(edge) / len(edge), 70)
         self.assertGreater(sum(middle) / len(middle), 1.5 * sum(edge) / len(edge))
 
+    @needs_digits
     def test_digits(self):
         write_small_mnist(self.folder)
         self.run_program("digits", AORTA_MNIST=self.folder)
@@ -247,7 +247,6 @@ class Examples(unittest.TestCase):
         self.assertEqual(struct.unpack(">II", head[16:]), (6 * 96, 4 * 96))
         self.assertEqual(os.listdir(self.folder), ["landmarks.png"])
 
-    @needs_digits
     def test_lstm_language_model(self):
         perplexities = self.numbers(r"perplexity (\S+)", self.run_program("lstm_language_model"))
         # The sentences' own is 8^(5/8) = 3.67, and that of 26 words drawn alike 26.
@@ -258,6 +257,7 @@ class Examples(unittest.TestCase):
         perplexities = self.numbers(r"perplexity (\S+)", self.run_program("lstm_language_model", "text.txt", "20", "16"))
         self.assertLess(perplexities[-1], 1.5)
 
+    @needs_digits
     def test_mnist(self):
         write_small_mnist(self.folder)
         output = self.run_program("mnist", "both", "2", self.folder)
@@ -314,12 +314,12 @@ class Examples(unittest.TestCase):
         self.assertIn("Adagrad", self.curves("race_sparse.svg"))
 
     @needs_digits
-    @needs_digits
     def test_vision_transformer(self):
         write_small_mnist(self.folder)
         right = self.numbers(r"epoch \d: (\S+) %", self.run_program("vision_transformer", "3", ".", "32"))
         self.assertGreater(right[-1], 75)
 
+    @needs_digits
     def test_vae(self):
         write_small_mnist(self.folder)
         losses = self.numbers(r"loss (\S+)", self.run_program("vae", "3", "."))
