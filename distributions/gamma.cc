@@ -30,7 +30,7 @@ Tensor Gamma::variance() const { return concentration_ / square(rate_); }
 Tensor Gamma::log_prob(const Tensor& value) const {
   check_value(value);
   return concentration_ * log(rate_) + x_log_y(concentration_ - 1, value) - rate_ * value -
-         log_gamma(concentration_);
+         lgamma(concentration_);
 }
 
 Tensor Gamma::cdf(const Tensor& value) const {
@@ -39,8 +39,8 @@ Tensor Gamma::cdf(const Tensor& value) const {
 }
 
 Tensor Gamma::entropy() const {
-  return concentration_ - log(rate_) + log_gamma(concentration_) +
-         (1 - concentration_) * psi(concentration_);
+  return concentration_ - log(rate_) + lgamma(concentration_) +
+         (1 - concentration_) * digamma(concentration_);
 }
 
 Tensor Gamma::draw(const Shape& sample_shape, Generator* generator) const {
@@ -117,15 +117,15 @@ Tensor Dirichlet::variance() const {
 
 Tensor Dirichlet::log_prob(const Tensor& value) const {
   check_value(value);
-  return sum(x_log_y(concentration_ - 1, value), {-1}) + log_gamma(sum(concentration_, {-1})) -
-         sum(log_gamma(concentration_), {-1});
+  return sum(x_log_y(concentration_ - 1, value), {-1}) + lgamma(sum(concentration_, {-1})) -
+         sum(lgamma(concentration_), {-1});
 }
 
 Tensor Dirichlet::entropy() const {
   const Tensor total = sum(concentration_, {-1});
-  return sum(log_gamma(concentration_), {-1}) - log_gamma(total) +
-         (total - static_cast<double>(event_shape()[0])) * psi(total) -
-         sum((concentration_ - 1) * psi(concentration_), {-1});
+  return sum(lgamma(concentration_), {-1}) - lgamma(total) +
+         (total - static_cast<double>(event_shape()[0])) * digamma(total) -
+         sum((concentration_ - 1) * digamma(concentration_), {-1});
 }
 
 Tensor Dirichlet::draw(const Shape& sample_shape, Generator* generator) const {
@@ -151,8 +151,7 @@ Tensor Beta::variance() const { return dirichlet_.variance().select(-1, 0); }
 Tensor Beta::log_prob(const Tensor& value) const {
   check_value(value);
   const Tensor a = concentration1(), b = concentration0();
-  return x_log_y(a - 1, value) + x_log_y(b - 1, 1 - value) + log_gamma(a + b) - log_gamma(a) -
-         log_gamma(b);
+  return x_log_y(a - 1, value) + x_log_y(b - 1, 1 - value) + lgamma(a + b) - lgamma(a) - lgamma(b);
 }
 
 Tensor Beta::draw(const Shape& sample_shape, Generator* generator) const {
@@ -185,14 +184,14 @@ Tensor StudentT::variance() const {
 Tensor StudentT::log_prob(const Tensor& value) const {
   check_value(value);
   const Tensor y = (value - loc_) / scale_, half = 0.5 * (df_ + 1);
-  return log_gamma(half) - log_gamma(0.5 * df_) - 0.5 * log(df_ * std::numbers::pi) - log(scale_) -
+  return lgamma(half) - lgamma(0.5 * df_) - 0.5 * log(df_ * std::numbers::pi) - log(scale_) -
          half * log1p(square(y) / df_);
 }
 
 Tensor StudentT::entropy() const {
   const Tensor half = 0.5 * (df_ + 1), other = 0.5 * df_;
-  return log(scale_) + half * (psi(half) - psi(other)) + 0.5 * log(df_ * std::numbers::pi) +
-         log_gamma(other) - log_gamma(half);
+  return log(scale_) + half * (digamma(half) - digamma(other)) + 0.5 * log(df_ * std::numbers::pi) +
+         lgamma(other) - lgamma(half);
 }
 
 Tensor StudentT::draw(const Shape& sample_shape, Generator* generator) const {

@@ -3,6 +3,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/random.h>
+#include <aorta/core/scalar/gamma_function.h>
 #include <aorta/distributions/formulas.h>
 #include <aorta/distributions/gamma_functions.h>
 
@@ -13,63 +14,9 @@
 namespace aorta::distributions {
 namespace {
 
-// Stirling's series: log Gamma(z) = (z - 1/2) log z - z + log(2 pi)/2 + sum of c_k / z^(2k - 1),
-// and its derivative log z - 1/(2z) - sum of (2k - 1) c_k / z^(2k). From z = 8 on the next term is
-// below 1e-15.
-constexpr double kStirling[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
-                                1.0 / 1188, -691.0 / 360360, 1.0 / 156};
-constexpr int kFrom = 8;
 const double kHalfLogTwoPi = 0.5 * std::log(2 * std::numbers::pi);
 
-// The series of one number or of tensors: sum of factor(k) c_k y^k, y = 1 / z^2.
-template <class T, class Factor>
-T series(const T& y, const Factor& factor) {
-  constexpr int kTerms = std::size(kStirling);
-  T sum = y * 0.0 + factor(kTerms - 1) * kStirling[kTerms - 1];
-  for (int k = kTerms - 2; k >= 0; --k) sum = sum * y + factor(k) * kStirling[k];
-  return sum;
-}
-
-constexpr auto kOnce = [](int) { return 1.0; };
-constexpr auto kOdd = [](int k) { return 2.0 * k + 1; };
-
-// x where it is below 8, else 1: what the recurrence sees.
-Tensor small_part(const Tensor& small, const Tensor& x) { return where(small, x, 1.0); }
-
 }  // namespace
-
-Tensor log_gamma(const Tensor& input) {
-  const Tensor x = input.to(DType::f64), small = lt(x, kFrom), low = small_part(small, x);
-  const Tensor z = where(small, x + kFrom, x), inverse = reciprocal(z);
-  Tensor product = low;
-  for (int k = 1; k < kFrom; ++k) product = product * (low + k);
-  const Tensor large =
-      (z - 0.5) * log(z) - z + kHalfLogTwoPi + inverse * series(square(inverse), kOnce);
-  return where(small, large - log(product), large).to(input.dtype());
-}
-
-Tensor psi(const Tensor& input) {
-  const Tensor x = input.to(DType::f64), small = lt(x, kFrom), low = small_part(small, x);
-  const Tensor inverse = reciprocal(where(small, x + kFrom, x)), y = square(inverse);
-  Tensor below = reciprocal(low);
-  for (int k = 1; k < kFrom; ++k) below = below + reciprocal(low + k);
-  const Tensor large = -log(inverse) - 0.5 * inverse - y * series(y, kOdd);
-  return where(small, large - below, large).to(input.dtype());
-}
-
-double log_gamma(double x) {
-  double product = 1;
-  for (; x < kFrom; x += 1) product *= x;
-  return (x - 0.5) * std::log(x) - x + kHalfLogTwoPi + series(1 / (x * x), kOnce) / x -
-         std::log(product);
-}
-
-double psi(double x) {
-  double below = 0;
-  for (; x < kFrom; x += 1) below += 1 / x;
-  const double y = 1 / (x * x);
-  return std::log(x) - 0.5 / x - y * series(y, kOdd) - below;
-}
 
 Tensor x_log_y(const Tensor& x, const Tensor& y) {
   const Tensor none = logical_and(eq(x, 0), eq(y, 0));
@@ -149,7 +96,7 @@ double draw_poisson(double rate, Numbers& numbers) {
     if (us >= 0.07 && v <= sure) return k;
     if (k < 0 || (us < 0.013 && v > us)) continue;
     if (std::log(v * inverse_alpha / (a / (us * us) + b)) <=
-        k * std::log(rate) - rate - log_gamma(k + 1))
+        k * std::log(rate) - rate - scalar::lgamma(k + 1))
       return k;
   }
 }
@@ -195,7 +142,7 @@ struct GammaCdf : autograd::Function<GammaCdf> {
                                       const std::vector<Tensor>& gradients) {
     const std::vector<Tensor> saved = context.saved_tensors();
     const Tensor &a = saved[0], &x = saved[1];
-    const Tensor by_x = gradients[0] * exp(x_log_y(a - 1, x) - x - log_gamma(a));
+    const Tensor by_x = gradients[0] * exp(x_log_y(a - 1, x) - x - lgamma(a));
     return {context.needs_input_gradient(0) ? -by_x * GammaSlopes::apply(a, x)[0] : Tensor(), by_x};
   }
 };
@@ -242,12 +189,22 @@ Tensor gamma_cdf(const Tensor& a, const Tensor& x) {
 
 namespace {
 
+// log Gamma(a) less (a - 1/2) log a - a + log(2 pi)/2, for a >= 8: Stirling's series, whose next
+// term is below 1e-15.
+double stirling_rest(double a) {
+  constexpr double kTerms[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
+                               1.0 / 1188, -691.0 / 360360, 1.0 / 156};
+  double sum = 0;
+  for (size_t k = std::size(kTerms); k-- > 0;) sum = sum / (a * a) + kTerms[k];
+  return sum / a;
+}
+
 // x^(a - 1) exp(-x) / Gamma(a); from 8 on with Stirling's series for Gamma, so that no large
 // numbers cancel.
 double gamma_density(double a, double x) {
-  if (a < kFrom) return std::exp((a - 1) * std::log(x) - x - log_gamma(a));
+  if (a < 8) return std::exp((a - 1) * std::log(x) - x - scalar::lgamma(a));
   const double u = (x - a) / a;
-  return std::exp(a * (std::log1p(u) - u) - series(1 / (a * a), kOnce) / a) *
+  return std::exp(a * (std::log1p(u) - u) - stirling_rest(a)) *
          std::sqrt(a / (2 * std::numbers::pi)) / x;
 }
 
@@ -263,7 +220,7 @@ GammaPoint gamma_point(double a, double x) {
         y - (square - 1) / (3 * root) + y * (4 * square - 7) / (9 * a) - y * (square - 3) / (4 * a);
     return {0.5 * std::erfc(-z / std::numbers::sqrt2), 1 + z / (2 * root)};
   }
-  const double psi_a = psi(a);
+  const double psi_a = scalar::digamma(a);
   const double density = gamma_density(a, x);
   double ratio = 0, slope = 0;
   if (x <= a) {

@@ -2,19 +2,11 @@
 
 #include <aorta/core/tensor.h>
 
-// The gamma function's logarithm and what comes with it, for x > 0, and what samples of gamma
-// distributions need.
+// What gamma distributions, their samples and quantiles need beside core's special functions.
 
 namespace aorta::distributions {
 
-/// log(Gamma(x)) and its derivative, the digamma function, x > 0, by Stirling's series from 8 on
-/// and the recurrence below. f64 to about 1e-15 (1 + |result|); others are computed in f64.
-Tensor log_gamma(const Tensor& x);
-Tensor psi(const Tensor& x);
-double log_gamma(double x);
-double psi(double x);
-
-/// x log(y), and 0 where x and y are 0.
+/// xlogy, but where x and y are 0 its gradients are 0, too.
 Tensor x_log_y(const Tensor& x, const Tensor& y);
 
 /// The p-quantile of the standard normal distribution, p in [0, 1].

@@ -96,7 +96,7 @@ Tensor uniform_gumbel(const Uniform& p, const Gumbel& q) {
 
 Tensor gumbel_gumbel(const Gumbel& p, const Gumbel& q) {
   const Tensor ratio = p.scale() / q.scale();
-  return any_gumbel(p, q, exp(log_gamma(1 + ratio) - p.loc() / q.scale()));
+  return any_gumbel(p, q, exp(lgamma(1 + ratio) - p.loc() / q.scale()));
 }
 
 Tensor gamma_gumbel(const Gamma& p, const Gumbel& q) {
@@ -105,9 +105,9 @@ Tensor gamma_gumbel(const Gamma& p, const Gumbel& q) {
 
 // The means of log(x) over samples of p.
 Tensor mean_of_log(const Exponential& p) { return -log(p.rate()) - std::numbers::egamma; }
-Tensor mean_of_log(const Gamma& p) { return psi(p.concentration()) - log(p.rate()); }
+Tensor mean_of_log(const Gamma& p) { return digamma(p.concentration()) - log(p.rate()); }
 Tensor mean_of_log(const Beta& p) {
-  return psi(p.concentration1()) - psi(p.concentration1() + p.concentration0());
+  return digamma(p.concentration1()) - digamma(p.concentration1() + p.concentration0());
 }
 Tensor mean_of_log(const Uniform& p) {
   return (x_log_y(p.high(), p.high()) - x_log_y(p.low(), p.low())) / (p.high() - p.low()) - 1;
@@ -116,7 +116,7 @@ Tensor mean_of_log(const Uniform& p) {
 template <class P>
 Tensor any_gamma(const P& p, const Gamma& q) {
   const Tensor a = q.concentration();
-  return -p.entropy() - a * log(q.rate()) + log_gamma(a) - (a - 1) * mean_of_log(p) +
+  return -p.entropy() - a * log(q.rate()) + lgamma(a) - (a - 1) * mean_of_log(p) +
          q.rate() * p.mean();
 }
 
@@ -129,8 +129,7 @@ Tensor uniform_gamma(const Uniform& p, const Gamma& q) {
 // `other` is the mean of log(1 - x).
 Tensor any_beta(const Distribution& p, const Beta& q, const Tensor& log_x, const Tensor& other) {
   const Tensor a = q.concentration1(), b = q.concentration0();
-  return -p.entropy() + log_gamma(a) + log_gamma(b) - log_gamma(a + b) - (a - 1) * log_x -
-         (b - 1) * other;
+  return -p.entropy() + lgamma(a) + lgamma(b) - lgamma(a + b) - (a - 1) * log_x - (b - 1) * other;
 }
 
 Tensor beta_beta(const Beta& p, const Beta& q) {
@@ -153,8 +152,8 @@ Tensor dirichlet_dirichlet(const Dirichlet& p, const Dirichlet& q) {
   check(p.event_shape() == q.event_shape(), "kl_divergence", "both must have one event_shape",
         p.event_shape(), " and ", q.event_shape());
   const Tensor a = p.concentration(), b = q.concentration(), total = sum(a, {-1});
-  return log_gamma(total) - log_gamma(sum(b, {-1})) - sum(log_gamma(a) - log_gamma(b), {-1}) +
-         sum((a - b) * (psi(a) - psi(total).unsqueeze(-1)), {-1});
+  return lgamma(total) - lgamma(sum(b, {-1})) - sum(lgamma(a) - lgamma(b), {-1}) +
+         sum((a - b) * (digamma(a) - digamma(total).unsqueeze(-1)), {-1});
 }
 
 Tensor poisson_poisson(const Poisson& p, const Poisson& q) {

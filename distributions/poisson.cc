@@ -16,7 +16,7 @@ Tensor Poisson::mode() const { return floor(rate_); }
 Tensor Poisson::log_prob(const Tensor& value) const {
   check_value(value);
   const Tensor count = as_floating(value, rate_);
-  return x_log_y(count, rate_) - rate_ - log_gamma(count + 1);
+  return x_log_y(count, rate_) - rate_ - lgamma(count + 1);
 }
 
 Tensor Poisson::draw(const Shape& sample_shape, Generator* generator) const {

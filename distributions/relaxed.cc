@@ -3,6 +3,7 @@
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/softmax.h>
+#include <aorta/core/scalar/gamma_function.h>
 #include <aorta/distributions/formulas.h>
 #include <aorta/distributions/gamma_functions.h>
 #include <aorta/distributions/relaxed.h>
@@ -79,7 +80,7 @@ Tensor RelaxedOneHotCategorical::log_prob(const Tensor& value) const {
   const Tensor y = log(value);
   const Tensor scores = log_softmax(logits() - temperature_ * y, -1);
   return sum(scores - y, {-1}) + log(temperature_) * static_cast<double>(classes - 1) +
-         log_gamma(static_cast<double>(classes));
+         scalar::lgamma(static_cast<double>(classes));
 }
 
 Tensor RelaxedOneHotCategorical::draw(const Shape& sample_shape, Generator* generator) const {

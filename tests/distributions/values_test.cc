@@ -245,23 +245,6 @@ TEST(GammaSamples, OfLargeConcentrationsAreThoseOfAnExpansion) {
   }
 }
 
-TEST(GammaFunctions, AreThoseOfTheLibraryAndTheirGradientsEachOther) {
-  const Tensor x = tensor({1e-6, 0.3, 1.0, 1.5, 2.0, 7.9, 8.1, 300.0, 1e9}, {.dtype = f64});
-  const std::vector<double> at = x.to_vector<double>();
-  for (size_t i = 0; i < at.size(); ++i) {
-    EXPECT_NEAR(log_gamma(x).at<double>({i}), std::lgamma(at[i]), 3e-15 * (1 + std::lgamma(at[i])));
-    EXPECT_NEAR(log_gamma(at[i]), std::lgamma(at[i]), 3e-15 * (1 + std::lgamma(at[i])));
-    EXPECT_NEAR(psi(x).at<double>({i}) / psi(at[i]), 1, 1e-13);
-  }
-  EXPECT_NEAR(psi(1.0), -std::numbers::egamma, 1e-14);
-  const Tensor y = x.clone().requires_grad_();
-  sum(log_gamma(y)).backward();
-  EXPECT_TRUE(near(y.grad(), psi(x), 1e-13));
-  const Tensor one = ones({}, {.dtype = f64, .requires_grad = true});
-  psi(one).backward();
-  EXPECT_NEAR(one.grad().item<double>(), std::numbers::pi * std::numbers::pi / 6, 1e-13);
-}
-
 // Where no concentration is above 1 the density is largest, without end, in the corner of the
 // largest.
 TEST(Dirichlets, HaveTheirModeInACornerWhereNoneIsInside) {
