@@ -52,15 +52,33 @@ std::vector<Row> all_rows() {
 
 using Members = std::map<std::string, Tensor>;
 
+// Gives each sample its rows of the file's table, one an output.
+void give_dtypes(std::map<std::string, Members>& samples, const Tensor& table) {
+  int64_t row = 0;
+  for (auto& [key, members] : samples) {
+    int64_t outputs = 0;
+    while (members.contains("out" + std::to_string(outputs))) ++outputs;
+    members["dtypes"] = table.narrow(0, row, outputs);
+    row += outputs;
+  }
+  check(row == table.size(0), "op_catalog", "the table of dtypes must have a row an output", row,
+        " for ", table.shape());
+}
+
 // A fixture file by OP/CALL/SAMPLE and member.
 const std::map<std::string, Members>& fixture(const std::string& family) {
   static std::map<std::string, std::map<std::string, Members>> files;
   auto [file, is_new] = files.try_emplace(family);
   if (is_new) {
+    Tensor dtypes;
     for (const auto& [key, tensor] : npz::load(fixture_path("core/" + family + ".npz"))) {
       const size_t slash = key.rfind('/');
-      file->second[key.substr(0, slash)][key.substr(slash + 1)] = tensor;
+      if (slash == std::string::npos)
+        dtypes = tensor;
+      else
+        file->second[key.substr(0, slash)][key.substr(slash + 1)] = tensor;
     }
+    give_dtypes(file->second, dtypes);
   }
   return file->second;
 }
