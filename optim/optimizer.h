@@ -70,7 +70,7 @@ class Optimizer {
   /// One step from the gradients in grad().
   void step();
   /// look_ahead(), then `closure` (computes and returns the loss, with gradients), then a step.
-  Tensor step(const std::function<Tensor()>& closure);
+  virtual Tensor step(const std::function<Tensor()>& closure);
   /// Takes the gradients away, or fills them with zeros.
   void zero_grad(bool set_to_none = true);
 
@@ -91,10 +91,10 @@ class Optimizer {
 
   /// Everything: state.POSITION.NAME tensors and numbers, param_groups.GROUP.OPTION values. The
   /// tensors are the optimizer's own; save or clone them before the next step.
-  State state() const;
+  virtual State state() const;
   /// Takes over what state() gave, of an optimizer with the same groups. Everything is checked
   /// before anything changes. Training goes on bit for bit.
-  void restore(const State& state);
+  virtual void restore(const State& state);
   State state_dict() const { return state(); }
   void load_state_dict(const State& state) { restore(state); }
 

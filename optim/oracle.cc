@@ -49,17 +49,20 @@ class Elements {
     }
     return all;
   }
-  // Through autograd.
-  void compute_gradients(int64_t step) const {
+  // Through autograd; returns the loss.
+  Tensor compute_gradients(int64_t step) const {
     std::vector<double> slopes;
     for (size_t i = 0; i < problem_.size(); ++i) slopes.push_back(problem_.slope_at(step, i));
     size_t k = 0;
+    Tensor loss = zeros({}, {.dtype = DType::f64});
+    const EnableGradGuard recording;
     for (const auto& [first, end] : parts()) {
       const Tensor& x = parameters_[k++];
-      const EnableGradGuard recording;
-      sum(part(problem_.curvature, first, end) * square(x) * 0.5 + part(slopes, first, end) * x)
-          .backward();
+      loss = loss + sum(part(problem_.curvature, first, end) * square(x) * 0.5 +
+                        part(slopes, first, end) * x);
     }
+    loss.backward();
+    return loss;
   }
 
  private:
@@ -118,13 +121,14 @@ Run run(const MakeOptimizer& make, const Trajectory& trajectory, double toleranc
       for (size_t g = 0; g < optimizer->group_count(); ++g)
         optimizer->set_lr(optimizer->lr(g) * problem.lr_factor, g);
     }
-    optimizer->zero_grad();
-    optimizer->look_ahead();
-    const std::vector<double> at = elements.values(false);
-    elements.compute_gradients(step);
-    if (result.wrong.empty())
-      result.wrong = wrong_gradient(problem, step, at, elements.values(true));
-    optimizer->step();
+    optimizer->step([&] {
+      optimizer->zero_grad();
+      const std::vector<double> at = elements.values(false);
+      const Tensor loss = elements.compute_gradients(step);
+      if (result.wrong.empty())
+        result.wrong = wrong_gradient(problem, step, at, elements.values(true));
+      return loss;
+    });
     result.positions.push_back(elements.values(false));
     const std::vector<double>& expected = trajectory.positions[k];
     check(expected.size() == problem.size(), "oracle",

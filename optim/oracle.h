@@ -6,6 +6,7 @@
 #include <aorta/optim/adam.h>
 #include <aorta/optim/adamax.h>
 #include <aorta/optim/asgd.h>
+#include <aorta/optim/lbfgs.h>
 #include <aorta/optim/muon.h>
 #include <aorta/optim/nadam.h>
 #include <aorta/optim/radam.h>
@@ -68,6 +69,7 @@ enum class Kind : uint8_t {
   asgd,
   adafactor,
   muon,
+  lbfgs,
 };
 
 /// A rule with its numbers: any optimizer's options become one.
@@ -86,6 +88,8 @@ struct Rule {
   /// Of Adafactor, and of Muon, whose iteration must not be rounded to bf16.
   Rule(const AdafactorOptions& options);  // NOLINT
   Rule(const MuonOptions& options);       // NOLINT
+  /// Of one direction a step, max_iter = 1, without a search.
+  Rule(const LBFGSOptions& options);  // NOLINT
 
   Kind kind;
   std::string name;
@@ -101,13 +105,15 @@ struct Rule {
   std::array<double, 3> coefficients = {};                        // muon
   int64_t iterations = 0;
   std::string adjust_lr;
+  double tolerance_grad = 0, tolerance_change = 0;  // lbfgs
 };
 
 /// The closed forms of a rule: a constant gradient; one that stops (a pulse); a learning rate that
 /// is halved; for SGD quadratics with real and complex roots, and for Rprop one; for Adafactor and
-/// Muon matrices whose gradient changes once. Coupled weight decay is met by a
-/// problem whose curvature takes it back, so that the rule still sees a constant gradient.
-/// Errors: a learning rate of 0; rules that diverge have no use here.
+/// Muon matrices whose gradient changes once; for L-BFGS that too, and a quadratic of one
+/// curvature. Coupled weight decay is met by a problem whose curvature takes it back, so that the
+/// rule still sees a constant gradient. Errors: a learning rate of 0; rules that diverge have no
+/// use here.
 std::vector<Trajectory> trajectories(const Rule& rule);
 
 /// Makes the optimizer under test on f64 parameters.

@@ -412,10 +412,22 @@ Rule::Rule(const MuonOptions& o)
   check(!o.bf16, "oracle", "Muon must not be rounded to bf16 to have a closed form", "bf16");
   set_common(*this, o.lr, o.weight_decay, false);
 }
+Rule::Rule(const LBFGSOptions& o)
+    : kind(Kind::lbfgs),
+      name("lbfgs"),
+      tolerance_grad(o.tolerance_grad),
+      tolerance_change(o.tolerance_change) {
+  const std::string& search = o.line_search_fn;
+  check(o.max_iter == 1 && search == "none", "oracle",
+        "L-BFGS must make one direction a step, without a search, to have a closed form",
+        o.max_iter, " and ", search);
+  set_common(*this, o.lr, 0, o.maximize);
+}
 
 std::vector<Trajectory> trajectories(const Rule& rule) {
   check(rule.lr > 0, "oracle", "the rule must have an lr above 0", rule.lr);
   if (rule.kind == Kind::adafactor || rule.kind == Kind::muon) return matrix_trajectories(rule);
+  if (rule.kind == Kind::lbfgs) return lbfgs_trajectories(rule);
   std::vector<Trajectory> all;
   const int64_t steps = telling_steps(rule);
   const int64_t pulse = std::min<int64_t>(12, steps), halved = std::min<int64_t>(20, steps / 2);

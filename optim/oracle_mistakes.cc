@@ -231,6 +231,7 @@ std::string find_mistake(const Rule& rule, const Problem& problem,
                          const std::vector<std::vector<double>>& positions) {
   if (rule.kind == Kind::adafactor || rule.kind == Kind::muon)
     return find_matrix_mistake(rule, problem, positions);
+  if (rule.kind == Kind::lbfgs) return find_lbfgs_mistake(rule, problem, positions);
   if (leads_to({rule}, problem, positions)) return "";
   for (const Mistake& mistake : kMistakes) {
     Variant variant{rule};

@@ -17,4 +17,10 @@ std::string find_matrix_mistake(const Rule& rule, const Problem& problem,
 /// What Muon's step of a matrix is multiplied by.
 double muon_adjustment(const Rule& rule, double rows, double columns);
 
+// L-BFGS, whose rule sees all parameters as one vector (oracle_lbfgs.cc).
+
+std::vector<Trajectory> lbfgs_trajectories(const Rule& rule);
+std::string find_lbfgs_mistake(const Rule& rule, const Problem& problem,
+                               const std::vector<std::vector<double>>& positions);
+
 }  // namespace aorta::optim::oracle

@@ -23,6 +23,7 @@
 #include <aorta/optim/adam.h>
 #include <aorta/optim/adamax.h>
 #include <aorta/optim/asgd.h>
+#include <aorta/optim/lbfgs.h>
 #include <aorta/optim/muon.h>
 #include <aorta/optim/nadam.h>
 #include <aorta/optim/plateau.h>
@@ -228,6 +229,24 @@ T step(const Options& options, const T& parameter, const T& gradient) {
   return p.detach();
 }
 
+/// Two steps of L-BFGS on a product of the parameter, with at most 40 directions each.
+T lbfgs_steps(const optim::LBFGSOptions& given, const T& parameter, const T& factor) {
+  const T p = parameter.detach().clone();
+  p.requires_grad_();
+  optim::LBFGSOptions options = given;
+  if (options.max_iter > 40) options.max_iter = 40;
+  optim::LBFGS optimizer({p}, options);
+  for (int i = 0; i < 2; ++i) {
+    optimizer.step([&] {
+      optimizer.zero_grad();
+      const T loss = sum(square(p) * factor);
+      loss.backward();
+      return loss;
+    });
+  }
+  return p.detach();
+}
+
 /// Some steps of a schedule; its rates.
 template <class S>
 T schedule(const typename S::Options& options) {
@@ -263,6 +282,7 @@ void add_training(std::vector<Target>& targets) {
                      of("ASGD", step<ASGD, ASGDOptions>),
                      of("Adafactor", step<Adafactor, AdafactorOptions>),
                      of("Muon", step<Muon, MuonOptions>),
+                     of("LBFGS", lbfgs_steps),
                      of("StepLR", schedule<StepLR>),
                      of("MultiStepLR", schedule<MultiStepLR>),
                      of("ConstantLR", schedule<ConstantLR>),
