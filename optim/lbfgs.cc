@@ -155,8 +155,8 @@ class LBFGS::Course {
 namespace {
 
 // -H g by the two loops over the pairs, from the newest and from the oldest.
-Tensor direction(const Tensor& gradient, const std::deque<Tensor>& ys, const std::deque<Tensor>& ss,
-                 const std::deque<double>& ro, double scale) {
+Tensor direction(const Tensor& gradient, const std::vector<Tensor>& ys,
+                 const std::vector<Tensor>& ss, const std::vector<double>& ro, double scale) {
   const Tensor r = -gradient;
   std::vector<double> alphas(ys.size());
   for (size_t i = ys.size(); i-- > 0;) {
@@ -203,9 +203,9 @@ Tensor LBFGS::step(const std::function<Tensor()>& closure) {
           m.H_diag = curvature / product(y, y);
         }
         while (static_cast<int64_t>(m.ro.size()) > o.history_size) {
-          m.old_dirs.pop_front();
-          m.old_stps.pop_front();
-          m.ro.pop_front();
+          m.old_dirs.erase(m.old_dirs.begin());
+          m.old_stps.erase(m.old_stps.begin());
+          m.ro.erase(m.ro.begin());
         }
         m.d = direction(here.gradient, m.old_dirs, m.old_stps, m.ro, m.H_diag);
         m.t = o.lr;

@@ -2,8 +2,6 @@
 
 #include <aorta/optim/optimizer.h>
 
-#include <deque>
-
 namespace aorta::optim {
 
 /// The options of LBFGS, with PyTorch's names and defaults.
@@ -67,8 +65,8 @@ class LBFGS : public OptimizerOf<LBFGSOptions> {
  private:
   struct Memory {
     Tensor d, prev_flat_grad;
-    std::deque<Tensor> old_dirs, old_stps;
-    std::deque<double> ro;
+    std::vector<Tensor> old_dirs, old_stps;
+    std::vector<double> ro;
     double t = 0, H_diag = 1, prev_loss = 0;
     int64_t n_iter = 0, func_evals = 0;
   };
