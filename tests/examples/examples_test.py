@@ -334,6 +334,14 @@ class Examples(unittest.TestCase):
         self.assertLess(sum(edge) / len(edge), 20)
         self.assertGreater(sum(middle) / len(middle), 50)
 
+    def test_time_series(self):
+        text = self.run_program("time_series", "3", "12", "60")
+        losses = self.numbers(r"loss (\S+),", text)
+        self.assertEqual(len(losses), 3)
+        self.assertLess(losses[-1], 0.02)  # a sine's mean square is 0.5
+        self.assertLess(self.numbers(r"future (\S+)", text)[-1], 0.5)
+        self.assertLessEqual({"the wave", "the network"}, set(self.curves("time_series.svg")))
+
     @needs_digits
     def test_siamese(self):
         write_small_mnist(self.folder)
