@@ -52,10 +52,12 @@ std::vector<Row> all_rows() {
 
 using Members = std::map<std::string, Tensor>;
 
-// Gives each sample its rows of the file's table, one an output.
+// Gives each sample its rows of the file's table, one an output; one that was added to the file
+// later has its own.
 void give_dtypes(std::map<std::string, Members>& samples, const Tensor& table) {
   int64_t row = 0;
   for (auto& [key, members] : samples) {
+    if (members.contains("dtypes")) continue;
     int64_t outputs = 0;
     while (members.contains("out" + std::to_string(outputs))) ++outputs;
     members["dtypes"] = table.narrow(0, row, outputs);
