@@ -49,8 +49,9 @@ void cumprod_gradient(Tensor& output, const Tensor& input, int dim) {
          });
 }
 
+template <const auto& op>
 void extremum_gradient(Tensor& values, const Tensor& input, const Tensor& indices, int dim) {
-  record("cummax", values, {&input}, [dim, places = Saved(indices, 1)](Gradients& g) {
+  record(op.name(), values, {&input}, [dim, places = Saved(indices, 1)](Gradients& g) {
     const Tensor gradient = g.output();
     g.input() = scatter_add(
         zeros(g.input_shape(), {.dtype = gradient.dtype(), .device = gradient.device()}), dim,
@@ -88,8 +89,8 @@ void logcumsumexp_gradient(Tensor& output, const Tensor& input, int dim) {
 }  // namespace
 
 void register_scan() {
-  cummax_op.set_gradient(extremum_gradient);
-  cummin_op.set_gradient(extremum_gradient);
+  cummax_op.set_gradient(extremum_gradient<cummax_op>);
+  cummin_op.set_gradient(extremum_gradient<cummin_op>);
   logcumsumexp_op.set_gradient(logcumsumexp_gradient);
   cumsum_op.set_gradient(cumsum_gradient);
   cumprod_op.set_gradient(cumprod_gradient);

@@ -6,6 +6,7 @@
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/scan.h>
 #include <aorta/core/ops/view.h>
 
 #include <gtest/gtest.h>
@@ -129,6 +130,8 @@ TEST(RequiresGrad, ExactlyWhenAnInputDoes) {
   EXPECT_FALSE((x * c).is_leaf());
   EXPECT_EQ((x * c).grad_fn(), "mul");
   EXPECT_EQ(x.grad_fn(), "");
+  EXPECT_EQ(cummin(x, -1).values.grad_fn(), "cummin");
+  EXPECT_EQ(cummax(x, -1).values.grad_fn(), "cummax");
 }
 
 // Newton's method runs as long as the data say; d sqrt(a) / da = 1 / (2 sqrt(a)) at its fixed
