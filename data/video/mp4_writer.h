@@ -26,6 +26,7 @@ class Mp4Writer {
 
   std::string path_, temporary_;
   int64_t height_, width_;  // of what is written
+  int64_t frames_ = 0;
   void* writer_ = nullptr;
   std::vector<uint8_t> pixels_;
 };

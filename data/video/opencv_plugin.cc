@@ -1,14 +1,20 @@
 #include <aorta/data/video/opencv_plugin.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <opencv2/core/utils/logger.hpp>
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 #include <string>
+#include <string_view>
 
 // The library that links OpenCV, so that no other does.
 namespace {
@@ -19,10 +25,32 @@ void put(const char* text, char* error, size_t error_size) {
   error[error_size - 1] = '\0';
 }
 
+// While one lives OpenCV writes nothing to stderr: the caller says what is wrong.
+class Silence {
+ public:
+  Silence() {
+    const std::lock_guard lock(mutex_);
+    if (living_++ == 0)
+      before_ = cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
+  }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+  ~Silence() {
+    const std::lock_guard lock(mutex_);
+    if (--living_ == 0) cv::utils::logging::setLogLevel(before_);
+  }
+
+ private:
+  static inline std::mutex mutex_;
+  static inline int living_ = 0;
+  static inline cv::utils::logging::LogLevel before_;
+};
+
 // Nothing that OpenCV throws may pass the border of the library.
 template <class Body>
 int guarded(char* error, size_t error_size, const Body& body) {
   try {
+    const Silence silence;
     return body();
   } catch (const std::bad_alloc&) {
     put(aorta::data::kOpencvHasNoMemory, error, error_size);
@@ -37,11 +65,48 @@ int guarded(char* error, size_t error_size, const Body& body) {
   return -1;
 }
 
-// While it lives OpenCV writes nothing to stderr: the caller says what is wrong.
-struct Silence {
-  cv::utils::logging::LogLevel before =
-      cv::utils::logging::setLogLevel(cv::utils::logging::LOG_LEVEL_SILENT);
-  ~Silence() { cv::utils::logging::setLogLevel(before); }
+// Held while stderr is another file, and while the process forks, so that no child begins with that
+// one.
+std::mutex g_stderr;
+
+// x264 writes to stderr when it finds no memory, whatever log level it was given, and tells nobody
+// else. While this lives, stderr is a file in memory; what others wrote there follows at its end.
+class X264Lines {
+ public:
+  X264Lines() : kept_(memfd_create("aorta stderr", MFD_CLOEXEC)), before_(dup(STDERR_FILENO)) {
+    if (kept_ >= 0 && before_ >= 0) dup2(kept_, STDERR_FILENO);
+  }
+  X264Lines(const X264Lines&) = delete;
+  X264Lines& operator=(const X264Lines&) = delete;
+  ~X264Lines() { end(); }
+
+  // Stderr is itself again; whether x264 had no memory.
+  bool end() {
+    bool no_memory = false;
+    if (kept_ >= 0 && before_ >= 0) {
+      dup2(before_, STDERR_FILENO);
+      std::string text(static_cast<size_t>(lseek(kept_, 0, SEEK_END)), '\0');
+      text.resize(
+          static_cast<size_t>(std::max<ssize_t>(0, pread(kept_, text.data(), text.size(), 0))));
+      for (size_t line = 0, next; line < text.size(); line = next) {
+        next = std::min(text.find('\n', line), text.size() - 1) + 1;
+        const std::string_view words(text.data() + line, next - line);
+        if (!words.starts_with("x264 ["))
+          (void)!write(STDERR_FILENO, words.data(), words.size());
+        else
+          no_memory |= words.find("malloc") != std::string_view::npos;
+      }
+    }
+    for (int* file : {&kept_, &before_}) {
+      if (*file >= 0) close(*file);
+      *file = -1;
+    }
+    return no_memory;
+  }
+
+ private:
+  const std::lock_guard<std::mutex> alone_{g_stderr};
+  int kept_, before_;  // -1 where there is none
 };
 
 void* open_video(const char* path, double* fps, int64_t* height, int64_t* width, char* error,
@@ -50,7 +115,6 @@ void* open_video(const char* path, double* fps, int64_t* height, int64_t* width,
   guarded(error, error_size, [&] {
     // Threads of its own would not outlive a fork, and a worker is one thread.
     cv::setNumThreads(0);
-    const Silence silence;
     auto capture = std::make_unique<cv::VideoCapture>(std::string(path), cv::CAP_FFMPEG);
     if (!capture->isOpened()) {
       put("OpenCV can't open it", error, error_size);
@@ -105,11 +169,13 @@ void* create_video(const char* path, double fps, int64_t height, int64_t width, 
                    size_t error_size) {
   Writer* result = nullptr;
   guarded(error, error_size, [&] {
-    const Silence silence;
     auto writer = std::make_unique<Writer>();
     writer->size = {static_cast<int>(width), static_cast<int>(height)};
-    if (!writer->file.open(path, cv::CAP_FFMPEG, cv::VideoWriter::fourcc('a', 'v', 'c', '1'), fps,
-                           writer->size)) {
+    X264Lines lines;
+    const bool opened = writer->file.open(
+        path, cv::CAP_FFMPEG, cv::VideoWriter::fourcc('a', 'v', 'c', '1'), fps, writer->size);
+    if (lines.end()) throw std::bad_alloc();
+    if (!opened) {
       put("OpenCV can't write H.264", error, error_size);
       return -1;
     }
@@ -124,12 +190,20 @@ int add_frame(void* writer, const uint8_t* pixels, char* error, size_t error_siz
     auto& file = *static_cast<Writer*>(writer);
     const cv::Mat rgb(file.size, CV_8UC3, const_cast<uint8_t*>(pixels));
     cv::cvtColor(rgb, file.frame, cv::COLOR_RGB2BGR);
+    X264Lines lines;
     file.file.write(file.frame);
+    if (lines.end()) throw std::bad_alloc();
     return 1;
   });
 }
 
-void finish_video(void* writer) { delete static_cast<Writer*>(writer); }
+void finish_video(void* writer) {
+  guarded(nullptr, 0, [&] {
+    const X264Lines lines;
+    delete static_cast<Writer*>(writer);
+    return 1;
+  });
+}
 
 constexpr aorta_opencv_video kTable{aorta::data::kOpencvVideoVersion,
                                     open_video,
@@ -145,5 +219,8 @@ constexpr aorta_opencv_video kTable{aorta::data::kOpencvVideoVersion,
 extern "C" const aorta_opencv_video* aorta_opencv_video_table() {
   // FFmpeg writes nothing to stderr either, unless somebody has asked for it.
   setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);
+  static const int once =
+      pthread_atfork([] { g_stderr.lock(); }, [] { g_stderr.unlock(); }, [] { g_stderr.unlock(); });
+  (void)once;
   return &kTable;
 }

@@ -172,14 +172,20 @@ void Mp4Writer::add(const ImagePlace& image) {
   char error[512] = "";
   if (table_for(path_).add(writer_, pixels_.data(), error, sizeof error) != 1)
     fail_by_plugin(path_, "frame must be writable", error);
+  ++frames_;
 }
 
 void Mp4Writer::close() {
   finish();
-  // OpenCV doesn't say when the disk is full: a file that can't be read wasn't written.
+  // OpenCV doesn't say when the disk is full, or that it had no memory for a frame: what can't be
+  // read wasn't written.
   const std::unique_ptr<VideoReader::Backend> written = open_by_opencv(temporary_);
   check(written->height == height_ && written->width == width_, path_, "video must be writable",
         "a file that can't be read");
+  const int64_t frames = written->frame_count();
+  check_resources(frames == frames_, path_,
+                  "each frame must be writable (memory and the disk limit it)", frames, " of ",
+                  frames_);
   io::AtomicFile file(path_);
   const auto source = ByteSource::open(temporary_);
   std::vector<std::byte> bytes(1 << 18);

@@ -1,17 +1,22 @@
 // Video files against OpenCV: its reader, its writer, and the plugin that reads other formats by
 // it.
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/data/loader.h>
 #include <aorta/data/video/video.h>
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <opencv2/imgproc.hpp>
 #include <opencv2/videoio.hpp>
 
 #include <aorta/tests/data/test_files.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/forked.h>
 #include <gtest/gtest.h>
 
 namespace aorta::data {
@@ -142,6 +147,55 @@ TEST(OpencvVideo, WritesWhatBrowsersPlay) {
   for (const auto& entry : std::filesystem::directory_iterator(folder.path))
     files += entry.is_regular_file();
   EXPECT_EQ(files, 1);
+}
+
+// x264 writes a line to stderr where it gets no memory, which isn't ours; what others write stays.
+TEST(OpencvVideo, SaysThatThereIsNoMemoryToWriteIn) {
+#ifndef __SANITIZE_ADDRESS__  // which reserves terabytes
+  const TestFolder folder;
+  ASSERT_EQ(mp4_problem(), "");
+  int refused = 0, written = 0;
+  // From too little for an encoder to enough.
+  const Tensor picture = test_picture(720, 1280);
+  for (const rlim_t megabytes : {4, 32, 64, 96, 128, 192, 256, 384, 2048}) {
+    const std::string path = folder.file(std::to_string(megabytes) + ".mp4");
+    const std::string lines = folder.file("stderr");
+    const int status = forked([&] {
+      const int file = open(lines.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+      dup2(file, STDERR_FILENO);
+      rlim_t pages = 0;
+      std::ifstream("/proc/self/statm") >> pages;
+      const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (megabytes << 20);
+      const rlimit limit{bytes, bytes};
+      setrlimit(RLIMIT_AS, &limit);
+      try {
+        VideoWriter writer(path, {.fps = 25});
+        for (int i = 0; i < 6; ++i) {
+          writer.write(picture);
+          if (i == 3) std::fputs("a line of the program\n", stderr);
+        }
+        writer.close();
+      } catch (const ResourceError& error) {
+        const std::string what = error.what();
+        const bool clear = what == path + ": video must be writable, got no more memory" ||
+                           what == path + ": frame must be writable, got no more memory" ||
+                           what.rfind(path + ": each frame must be writable", 0) == 0;
+        EXPECT_TRUE(clear) << what;
+        return clear ? 3 : 1;
+      }
+      return 0;
+    });
+    EXPECT_TRUE(status == 0 || status == 3) << megabytes;
+    (status == 0 ? written : refused) += 1;
+    const std::string said = read_text(lines);
+    EXPECT_TRUE(said == "a line of the program\n" || (said.empty() && status == 3)) << said;
+    EXPECT_EQ(std::filesystem::exists(path), status == 0) << megabytes;
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(written, 0);
+#else
+  GTEST_SKIP() << "the address sanitizer has no limit of memory";
+#endif
 }
 
 // A frame that was dropped is an empty chunk: OpenCV shows the one before again, and so do we.
