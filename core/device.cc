@@ -133,7 +133,7 @@ Device::Device(std::string_view name) {
   check(!digits.empty() && error == std::errc() && end == digits.data() + digits.size() &&
             number >= 0,
         "device", "cpu, cpu:N, cuda, cuda:N or meta", name);
-  check(number < kLogicalCpus, "device", "the index is too large", name);
+  check(number < kLogicalCpus, "device", "the index must be below 64", name);
   index = static_cast<int16_t>(number);
 }
 

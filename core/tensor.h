@@ -222,8 +222,11 @@ class Tensor : public TensorMethods {
   Tensor narrow(int64_t dim, int64_t start, int64_t length) const;
   /// One index along `dim`, which goes away.
   Tensor select(int64_t dim, int64_t index) const;
-  /// `select(0, index)`.
-  Tensor operator[](int64_t index) const { return select(0, index); }
+  /// `select(0, index)`. (`x[true]` is a mask, as in PyTorch, and `x[0.5]` doesn't compile.)
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) Tensor operator[](T index) const {
+    return select(0, static_cast<int64_t>(index));
+  }
   /// `x[mask]`, `x[Slice{1, 3}]`, `x[places]`: index(x, {index}).
   Tensor operator[](const Index& index) const;
   /// `x(i, j, ...)`, PyTorch's x[i, j, ...], of one Index or more: index(x, {i, j, ...}). C++23

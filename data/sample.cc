@@ -14,7 +14,7 @@ TensorSpecs checked_specs(std::vector<TensorSpec> specs) {
     for (size_t j = 0; j < i; ++j)
       check(specs[j].name != spec.name, "dataset", "names must differ", io::quote(spec.name),
             " twice");
-    check(spec.shape.size() < kMaxDims, "dataset", "a batch has room for one dimension more",
+    check(spec.shape.size() < kMaxDims, "dataset", "a sample must have at most 11 dimensions",
           spec.shape, " of ", io::quote(spec.name));
     checked_numel("dataset", spec.shape, item_size(spec.dtype));
   }

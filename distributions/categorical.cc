@@ -46,7 +46,7 @@ Tensor Categorical::enumerate_support(bool expand) const {
 Tensor Categorical::draw(const Shape& sample_shape, Generator* generator) const {
   const Shape shape = extended(sample_shape);
   const int64_t samples = sample_shape.numel(), rows = batch_shape().numel();
-  if (samples * rows == 0)
+  if (samples == 0 || rows == 0)
     return empty(shape, {.dtype = DType::i64, .device = odds_.given().device()});
   const Tensor drawn = multinomial(probs().reshape({rows, num_events()}), samples, true, generator);
   return drawn.t().reshape(shape);

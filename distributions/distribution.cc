@@ -56,7 +56,9 @@ void Distribution::set_shapes(const Shape& batch_shape, const Shape& event_shape
 Shape Distribution::extended(const Shape& sample_shape) const {
   for (const int64_t size : sample_shape)
     check(size >= 0, name_, "the sizes of a sample must not be negative", sample_shape);
-  return joined(joined(sample_shape, batch_shape_), event_shape_);
+  const Shape result = joined(joined(sample_shape, batch_shape_), event_shape_);
+  checked_numel(name_, result, item_size(DType::f64));
+  return result;
 }
 
 void Distribution::check_value(const Tensor& value) const {

@@ -33,7 +33,9 @@ void check_group_count(size_t count) {
 
 void LBFGSOptions::complete() {
   if (max_eval.is_named()) return;
-  const int64_t quarter = max_iter / 4, most = std::numeric_limits<int64_t>::max();
+  // A negative one is refused by check().
+  const int64_t quarter = std::max<int64_t>(0, max_iter) / 4;
+  const int64_t most = std::numeric_limits<int64_t>::max();
   max_eval = Default(max_iter > most - quarter ? most : max_iter + quarter);
 }
 

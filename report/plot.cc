@@ -18,10 +18,10 @@ constexpr double kSmallest = 1e-300;
 void check_axis(const Axis& axis, const char* which) {
   for (const std::optional<double>& end : {axis.low, axis.high}) {
     if (!end) continue;
-    check(std::abs(*end) <= kLargest, "plot", "the range of an axis must be finite", *end, " for ",
-          which);
+    check(std::abs(*end) <= kLargest, "plot", "the range of an axis must be within 1e300", *end,
+          " for ", which);
     check(axis.scale == Scale::linear || *end >= kSmallest, "plot",
-          "the range of a log axis must be positive", *end, " for ", which);
+          "the range of a log axis must be at least 1e-300", *end, " for ", which);
   }
   check(!axis.low || !axis.high || *axis.low < *axis.high, "plot",
         "an axis must end above where it starts", axis.low.value_or(0), " to ",

@@ -223,11 +223,16 @@ void AtomicFile::sync_folder() {
 
 void remove_abandoned(const std::string& folder) {
   const FileSystem& fs = file_system();
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
-  if (!entries) return;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    if (!is_temporary(entry->d_name)) continue;
-    const std::string path = folder + "/" + entry->d_name;
+  std::vector<std::string> names;
+  {
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
+    if (!entries) return;
+    while (const dirent* entry = ::readdir(entries.get()))
+      if (entry->d_name[0] == '.') names.emplace_back(entry->d_name);
+  }
+  for (const std::string& name : names) {
+    if (!is_temporary(name)) continue;
+    const std::string path = folder + "/" + name;
     const int descriptor =
         open_retrying(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
     if (descriptor < 0) continue;
@@ -235,8 +240,11 @@ void remove_abandoned(const std::string& folder) {
     struct ::stat locked, named;
     if (fs.flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fs.fstat(descriptor, &locked) == 0 &&
         fs.stat(path.c_str(), &named) == 0 && S_ISREG(locked.st_mode) &&
-        locked.st_ino == named.st_ino && locked.st_dev == named.st_dev)
+        locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
+      for (const std::string& other : names)
+        if (other.starts_with(name + ".")) fs.unlink((folder + "/" + other).c_str());
       fs.unlink(path.c_str());
+    }
     fs.close(descriptor);
   }
 }

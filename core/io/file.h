@@ -74,6 +74,10 @@ class AtomicFile {
   /// crc32c() nor size_bytes() knows of it.
   void rewrite_start(std::string_view text);
 
+  /// The new file until commit. What another library must write by itself goes to a name that
+  /// begins with this one and a point: remove_abandoned finds it, too.
+  const std::string& temporary() const { return temporary_; }
+
   /// CRC-32C and size of everything written so far.
   uint32_t crc32c() const { return crc_; }
   uint64_t size_bytes() const { return size_bytes_; }
@@ -100,7 +104,8 @@ class AtomicFile {
   uint64_t size_bytes_ = 0;
 };
 
-/// Removes what killed processes left in `folder`: AtomicFile's new files whose lock nobody holds.
+/// Removes what killed processes left in `folder`: AtomicFile's new files whose lock nobody holds,
+/// and what has such a name with a point and an ending behind it.
 /// A process that lives holds it, on this machine or another one, whatever its number; where the
 /// file system has no locks, all stay. What can't be removed stays, too.
 void remove_abandoned(const std::string& folder);

@@ -63,6 +63,8 @@ Tensor ones(const Shape& shape, const TensorOptions& options) {
               {options.dtype.value_or(DType::f32), options.device, options.requires_grad});
 }
 
+static constexpr const char* kMostNumbers = "there must be fewer than 2^46 numbers";
+
 // The number as an integer, where the dtype is one and it can be one.
 static Scalar whole_for(DType dtype, const Scalar& number) {
   return is_integral(dtype) && fits<int64_t>(number) ? Scalar(number.to_int()) : number;
@@ -84,7 +86,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
   if (integers) {
     const int64_t s = step.to_int();
     const __int128 count = (static_cast<__int128>(b) - a + s - (s > 0 ? 1 : -1)) / s;
-    check(count < int64_t{1} << 46, "arange", "too many numbers", static_cast<double>(count));
+    check(count < int64_t{1} << 46, "arange", kMostNumbers, static_cast<double>(count));
     return generate("arange", static_cast<int64_t>(count), dtype, options, [=](int64_t i) {
       // Modulo 2^64: the last number fits, though i * s may not.
       return static_cast<int64_t>(static_cast<uint64_t>(a) +
@@ -92,7 +94,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
     });
   }
   const double count = std::ceil((last - first) / stride);
-  check(count < 0x1p46, "arange", "too many numbers", count);
+  check(count < 0x1p46, "arange", kMostNumbers, count);
   return generate("arange", static_cast<int64_t>(count), dtype, options, [=](int64_t i) -> Scalar {
     return whole_for(dtype, first + static_cast<double>(i) * stride);
   });

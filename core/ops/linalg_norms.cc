@@ -157,15 +157,15 @@ Tensor tensorinv(const Tensor& A, int64_t ind) {
   check_defined("tensorinv", {{"A", A}});
   check(ind > 0 && ind <= A.dim(), "tensorinv", "ind must be a number of dimensions", ind, " for ",
         A.shape());
-  int64_t rows = 1;
   Shape shape;
   for (int i = static_cast<int>(ind); i < A.dim(); ++i) shape.push_back(A.size(i));
+  const int64_t columns = shape.numel();
+  int64_t rows = 1;
   for (int i = 0; i < ind; ++i) {
     rows *= A.size(i);
     shape.push_back(A.size(i));
   }
-  check(rows * rows == A.numel(), "tensorinv", "A must be as large before ind as from it on",
-        A.shape());
+  check(rows == columns, "tensorinv", "A must be as large before ind as from it on", A.shape());
   return reshape(inv(reshape(A, {rows, rows})), shape);
 }
 
@@ -174,10 +174,10 @@ Tensor tensorsolve(const Tensor& A, const Tensor& B) {
   check_defined("tensorsolve", {{"A", A}, {"B", B}});
   check(A.dim() >= B.dim(), "tensorsolve", "A must have B's dimensions first", A.shape(), " and ",
         B.shape());
-  Shape shape;
-  for (int i = B.dim(); i < A.dim(); ++i) shape.push_back(A.size(i));
+  Shape rows, shape;
+  for (int i = 0; i < A.dim(); ++i) (i < B.dim() ? rows : shape).push_back(A.size(i));
   const int64_t n = B.numel();
-  check(shape.numel() == n && n * n == A.numel(), "tensorsolve",
+  check(rows.numel() == n && shape.numel() == n, "tensorsolve",
         "A must be as large from B's dimensions on as in them", A.shape(), " and ", B.shape());
   return reshape(solve(reshape(A, {n, n}), reshape(B, {n})), shape);
 }

@@ -48,21 +48,23 @@ struct Checks {
     check(std::isfinite(t.angle) && std::isfinite(t.translate[0]) && std::isfinite(t.translate[1]),
           "affine", "angle and translate must be finite", t.angle, ", ", t.translate[0], ", ",
           t.translate[1]);
-    check(t.scale > 0 && t.scale < kMost, "affine", "scale must be positive", t.scale);
+    check(t.scale > 0 && t.scale < kMost, "affine", "scale must be above 0 and below 1e9", t.scale);
     check(std::abs(t.shear[0]) < 90 && std::abs(t.shear[1]) < 90, "affine",
           "shear must be between -90 and 90 degrees", t.shear[0], ", ", t.shear[1]);
     check_center("affine", t.center);
   }
   void operator()(const RandomAffine& t) {
     const char* op = "random_affine";
-    check_range(op, "degrees must be a range {low, high}", t.degrees, -kMost, kMost);
+    check_range(op, "degrees must be a range {low, high} from -1e9 to 1e9", t.degrees, -kMost,
+                kMost);
     for (const double translate : t.translate)
       check(translate >= 0 && translate <= 1, op, "translation values should be between 0 and 1",
             translate);
-    check_range(op, "scale values should be positive, {low, high}", t.scale, 1e-9, kMost);
-    check_range(op, "shear must be a range {low, high} within 90 degrees", t.shear, -89.9, 89.9);
-    check_range(op, "shear_y must be a range {low, high} within 90 degrees", t.shear_y, -89.9,
+    check_range(op, "scale must be a range {low, high} from 1e-9 to 1e9", t.scale, 1e-9, kMost);
+    check_range(op, "shear must be a range {low, high} from -89.9 to 89.9 degrees", t.shear, -89.9,
                 89.9);
+    check_range(op, "shear_y must be a range {low, high} from -89.9 to 89.9 degrees", t.shear_y,
+                -89.9, 89.9);
     check_center(op, t.center);
   }
   void operator()(const Resize& t) {
@@ -74,8 +76,9 @@ struct Checks {
   void operator()(const RandomResizedCrop& t) {
     const char* op = "random_resized_crop";
     check_size(op, t.size);
-    check_range(op, "scale must be a range of shares above 0, {low, high}", t.scale, 1e-9, 1e3);
-    check_range(op, "ratio must be a range above 0, {low, high}", t.ratio, 1e-6, 1e6);
+    check_range(op, "scale must be a range of shares {low, high} from 1e-9 to 1000", t.scale, 1e-9,
+                1e3);
+    check_range(op, "ratio must be a range {low, high} from 1e-6 to 1e6", t.ratio, 1e-6, 1e6);
   }
   void operator()(const ToFloat&) {}
   void operator()(const Normalize& t) {
@@ -86,19 +89,22 @@ struct Checks {
   }
   void operator()(const ColorJitter& t) {
     const char* op = "color_jitter";
-    check_range(op, "brightness must be a range {low, high} from 0", t.brightness, 0, kMost);
-    check_range(op, "contrast must be a range {low, high} from 0", t.contrast, 0, kMost);
-    check_range(op, "saturation must be a range {low, high} from 0", t.saturation, 0, kMost);
+    check_range(op, "brightness must be a range {low, high} from 0 to 1e9", t.brightness, 0, kMost);
+    check_range(op, "contrast must be a range {low, high} from 0 to 1e9", t.contrast, 0, kMost);
+    check_range(op, "saturation must be a range {low, high} from 0 to 1e9", t.saturation, 0, kMost);
     check_range(op, "hue must be a range {low, high} from -0.5 to 0.5", t.hue, -0.5, 0.5);
   }
   void operator()(const RandomGamma& t) {
-    check_range("random_gamma", "gamma must be a range {low, high} from 0", t.gamma, 0, kMost);
+    check_range("random_gamma", "gamma must be a range {low, high} from 0 to 1e9", t.gamma, 0,
+                kMost);
   }
   void operator()(const GaussianNoise& t) {
-    check(t.sigma >= 0 && t.sigma < kMost, "gaussian_noise", "sigma can't be negative", t.sigma);
+    check(t.sigma >= 0 && t.sigma < kMost, "gaussian_noise",
+          "sigma must be at least 0 and below 1e9", t.sigma);
   }
   void operator()(const SpeckleNoise& t) {
-    check(t.std >= 0 && t.std < kMost, "speckle_noise", "std can't be negative", t.std);
+    check(t.std >= 0 && t.std < kMost, "speckle_noise", "std must be at least 0 and below 1e9",
+          t.std);
   }
 
   static void check_center(const char* op, const std::vector<double>& center) {

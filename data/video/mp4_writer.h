@@ -1,8 +1,9 @@
 #pragma once
 
+#include <aorta/core/io/file.h>
 #include <aorta/data/images/jpeg_format.h>
 
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,9 @@ class Mp4Writer {
  private:
   void finish();
 
-  std::string path_, temporary_;
+  std::string path_;
+  std::optional<io::AtomicFile> file_;
+  std::string film_;        // what OpenCV writes, beside the file
   int64_t height_, width_;  // of what is written
   int64_t frames_ = 0;
   void* writer_ = nullptr;

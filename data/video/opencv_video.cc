@@ -136,24 +136,27 @@ std::unique_ptr<VideoReader::Backend> open_by_opencv(const std::string& path) {
 
 std::string mp4_problem() { return loaded().problem; }
 
-// OpenCV's writer takes a name, and its end for the format: so the file is made beside its place.
+// OpenCV's writer takes a name, and its end for the format: so the film is made beside the file.
 Mp4Writer::Mp4Writer(std::string path, int64_t height, int64_t width, double fps)
     : path_(std::move(path)), height_(height + height % 2), width_(width + width % 2) {
   check(height >= 2 && width >= 2 && height_ <= 16384 && width_ <= 16384, path_,
         "MP4 video must be 2 to 16384 pixels wide and high", height, " x ", width);
   check(fps >= 0.1 && fps <= 1000, path_, "fps must be 0.1 to 1000", fps);
-  const size_t slash = path_.rfind('/') + 1;  // 0 where there is none
-  temporary_ = path_.substr(0, slash) + "." + path_.substr(slash) + "." + std::to_string(getpid()) +
-               ".tmp.mp4";
+  const Table& table = table_for(path_);
+  file_.emplace(path_);
+  film_ = file_->temporary() + ".mp4";
   char error[512] = "";
-  writer_ = table_for(path_).create(temporary_.c_str(), fps, height_, width_, error, sizeof error);
-  if (!writer_) fail_by_plugin(path_, "video must be writable", error);
+  writer_ = table.create(film_.c_str(), fps, height_, width_, error, sizeof error);
+  if (!writer_) {
+    unlink(film_.c_str());
+    fail_by_plugin(path_, "video must be writable", error);
+  }
   pixels_.assign(static_cast<size_t>(3 * height_ * width_), 0);
 }
 
 Mp4Writer::~Mp4Writer() {
   finish();
-  if (!temporary_.empty()) unlink(temporary_.c_str());
+  unlink(film_.c_str());
 }
 
 void Mp4Writer::finish() {
@@ -179,21 +182,19 @@ void Mp4Writer::close() {
   finish();
   // OpenCV doesn't say when the disk is full, or that it had no memory for a frame: what can't be
   // read wasn't written.
-  const std::unique_ptr<VideoReader::Backend> written = open_by_opencv(temporary_);
+  const std::unique_ptr<VideoReader::Backend> written = open_by_opencv(film_);
   check(written->height == height_ && written->width == width_, path_, "video must be writable",
         "a file that can't be read");
   const int64_t frames = written->frame_count();
   check_resources(frames == frames_, path_,
                   "each frame must be writable (memory and the disk limit it)", frames, " of ",
                   frames_);
-  io::AtomicFile file(path_);
-  const auto source = ByteSource::open(temporary_);
+  const auto source = ByteSource::open(film_);
   std::vector<std::byte> bytes(1 << 18);
   for (uint64_t offset = 0; const size_t got = source->read(offset, bytes); offset += got)
-    file.write(bytes.data(), got);
-  file.commit();
-  unlink(temporary_.c_str());
-  temporary_.clear();
+    file_->write(bytes.data(), got);
+  unlink(film_.c_str());
+  file_->commit();
 }
 
 }  // namespace aorta::data

@@ -72,8 +72,7 @@ void Ring::lay_out() {
     const int64_t bytes = checked_numel("data_loader", spec.shape, item_size(spec.dtype)) *
                           static_cast<int64_t>(item_size(spec.dtype));
     check(bytes == 0 || samples <= (int64_t{1} << 46) / bytes, "data_loader",
-          "a batch must be of a size that memory can have", samples, " samples of ", bytes,
-          " bytes");
+          "a batch must have at most 2^46 bytes", samples, " samples of ", bytes, " bytes");
     sample_bytes_.push_back(bytes);
     tensor_offsets_.push_back(samples_slot_bytes_);
     samples_slot_bytes_ += round_up(bytes * samples, kAlignment);

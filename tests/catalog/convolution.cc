@@ -126,6 +126,21 @@ std::vector<BadCall> bad_conv2d() {
        "conv2d: stride must be a number for each spatial dimension or one for all, positive and "
        "below 2^31, got [0]"},
       {[] {
+         conv2d(ones({1, 1, 8, 8}), ones({1, 1, 3, 3}), {}, {int64_t{1} << 40});
+       },
+       "conv2d: stride must be a number for each spatial dimension or one for all, positive and "
+       "below 2^31, got [1099511627776]"},
+      {[] {
+         conv2d(ones({1, 1, 8, 8}), ones({1, 1, 3, 3}), {}, {1}, {int64_t{1} << 31});
+       },
+       "conv2d: padding must be a number for each spatial dimension or one for all, not negative "
+       "and below 2^31, got [2147483648]"},
+      {[] {
+         conv2d(ones({1, 1, 8, 8}), ones({1, 1, 3, 3}), {}, {1}, {0}, {int64_t{1} << 31});
+       },
+       "conv2d: dilation must be a number for each spatial dimension or one for all, positive and "
+       "below 2^31, got [2147483648]"},
+      {[] {
          conv2d(ones({1, 1, 8, 8}), ones({1, 1, 3, 3}), {}, {2}, "same");
        },
        "conv2d: padding \"same\" needs stride 1, got [2]"},
@@ -182,11 +197,18 @@ std::vector<Row> convolution_rows() {
                       "conv3d: padding must be a number for each spatial dimension or one for all, "
                       "not negative and below 2^31, got [-1]"}}),
       transposed_row<1, conv_transpose1d>(
-          "conv_transpose1d", {{[] {
-                                  conv_transpose1d(ones({1, 2, 4}), ones({3, 1, 3}));
-                                },
-                                "conv_transpose1d: input channels must equal weight channels, got "
-                                "input [1,2,4], weight [3,1,3]"}}),
+          "conv_transpose1d",
+          {{[] {
+              conv_transpose1d(ones({1, 2, 4}), ones({2, 1, 3}), {}, {int64_t{1} << 31});
+            },
+            "conv_transpose1d: stride must be a number for each spatial "
+            "dimension or one for all, positive and below 2^31, got "
+            "[2147483648]"},
+           {[] {
+              conv_transpose1d(ones({1, 2, 4}), ones({3, 1, 3}));
+            },
+            "conv_transpose1d: input channels must equal weight channels, got "
+            "input [1,2,4], weight [3,1,3]"}}),
       transposed_row<2, conv_transpose2d>(
           "conv_transpose2d",
           {{[] {

@@ -174,6 +174,16 @@ void add_max(std::vector<Row>& rows) {
         "max_pool2d: stride must be a number for each spatial dimension or one for all, positive "
         "and below 2^31, got [0]"},
        {[] {
+          max_pool2d(ones({1, 1, 4, 4}), {2}, {int64_t{1} << 40});
+        },
+        "max_pool2d: stride must be a number for each spatial dimension or one for all, positive "
+        "and below 2^31, got [1099511627776]"},
+       {[] {
+          max_pool2d(ones({1, 1, 4, 4}), {2}, {2}, {0}, {int64_t{1} << 31});
+        },
+        "max_pool2d: dilation must be a number for each spatial dimension or one for all, positive "
+        "and below 2^31, got [2147483648]"},
+       {[] {
           max_pool2d(ones({1, 1, 4, 4}), {3}, {1}, {2});
         },
         "max_pool2d: padding can be at most half of the window, got [2,2] for kernel_size [3,3], "
@@ -197,6 +207,11 @@ void add_max(std::vector<Row>& rows) {
 void add_average(std::vector<Row>& rows) {
   rows.push_back(average_row<1, average1d>(
       "avg_pool1d", {{[] {
+                        avg_pool1d(ones({1, 4}), {int64_t{1} << 31});
+                      },
+                      "avg_pool1d: kernel_size must be a number for each spatial dimension or one "
+                      "for all, positive and below 2^31, got [2147483648]"},
+                     {[] {
                         avg_pool1d(ones({1, 4}), {2}, {1}, {-1});
                       },
                       "avg_pool1d: padding must be a number for each spatial dimension or one for "
@@ -220,6 +235,12 @@ void add_average(std::vector<Row>& rows) {
 void add_adaptive(std::vector<Row>& rows) {
   rows.push_back(adaptive_average_row<1, adaptive_avg_pool1d>(
       "adaptive_avg_pool1d", {{[] {
+                                 adaptive_avg_pool1d(ones({1, 4}), {int64_t{1} << 31});
+                               },
+                               "adaptive_avg_pool1d: output_size must be a number for each spatial "
+                               "dimension or one for all, -1 or more and below 2^31, got "
+                               "[2147483648]"},
+                              {[] {
                                  adaptive_avg_pool1d(ones({1, 4}), {-2});
                                },
                                "adaptive_avg_pool1d: output_size must be a number for each spatial "

@@ -85,9 +85,9 @@ TEST(Device, RefusesOtherNames) {
               std::string("device: cpu, cpu:N, cuda, cuda:N or meta, got ") + name);
   }
   EXPECT_EQ(error_of([] { Device device("cpu:64"); }),
-            "device: the index is too large, got cpu:64");
+            "device: the index must be below 64, got cpu:64");
   EXPECT_EQ(error_of([] { Device device("cuda:1000"); }),
-            "device: the index is too large, got cuda:1000");
+            "device: the index must be below 64, got cuda:1000");
 }
 
 TEST(Device, GuardRestores) {

@@ -47,7 +47,8 @@ TEST(Tensor, IsIndexedAsInPython) {
   EXPECT_EQ(x[gt(x, 9)].to_vector<int>(), (std::vector<int>{10, 11}));
   EXPECT_EQ(x[tensor({2, 0})].shape(), Shape({2, 4}));
   EXPECT_EQ(x[-1].shape(), Shape({4}));
-  x(0, 1).fill_(7);  // a view
+  EXPECT_EQ(x[true].shape(), Shape({1, 3, 4}));  // a mask, not 1
+  x(0, 1).fill_(7);                              // a view
   EXPECT_EQ(x[0][1].item<int>(), 7);
 }
 

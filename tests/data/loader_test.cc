@@ -364,7 +364,7 @@ TEST(Dataset, ItsDeclarationIsChecked) {
   EXPECT_EQ(error_of([] {
               checked_specs({{"a", f32, Dims::filled(12, 1)}});
             }),
-            "dataset: a batch has room for one dimension more, got [1,1,1,1,1,1,1,1,1,1,1,1] of "
+            "dataset: a sample must have at most 11 dimensions, got [1,1,1,1,1,1,1,1,1,1,1,1] of "
             "\"a\"");
 }
 

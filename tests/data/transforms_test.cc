@@ -381,16 +381,28 @@ TEST(Transforms, SayWhatIsWrong) {
             "random_horizontal_flip: p must be between 0 and 1, got 1.5");
   EXPECT_EQ(making(RandomVerticalFlip{.p = NAN}),
             "random_vertical_flip: p must be between 0 and 1, got nan");
-  EXPECT_EQ(making(Affine{.scale = 0}), "affine: scale must be positive, got 0");
+  EXPECT_EQ(making(Affine{.scale = 0}), "affine: scale must be above 0 and below 1e9, got 0");
   EXPECT_EQ(making(Affine{.shear = {0, 90}}),
             "affine: shear must be between -90 and 90 degrees, got 0, 90");
   EXPECT_EQ(making(Affine{.center = {1}}), "affine: center must be x and y, got 1 numbers");
   EXPECT_EQ(making(RandomAffine{.degrees = {5, -5}}),
-            "random_affine: degrees must be a range {low, high}, got 5 to -5");
+            "random_affine: degrees must be a range {low, high} from -1e9 to 1e9, got 5 to -5");
   EXPECT_EQ(making(RandomAffine{.translate = {0, 2}}),
             "random_affine: translation values should be between 0 and 1, got 2");
   EXPECT_EQ(making(RandomAffine{.scale = {0, 1}}),
-            "random_affine: scale values should be positive, {low, high}, got 0 to 1");
+            "random_affine: scale must be a range {low, high} from 1e-9 to 1e9, got 0 to 1");
+  EXPECT_EQ(making(Affine{.scale = 1e10}),
+            "affine: scale must be above 0 and below 1e9, got 1e+10");
+  EXPECT_EQ(making(GaussianNoise{.sigma = 1e9}),
+            "gaussian_noise: sigma must be at least 0 and below 1e9, got 1e+09");
+  EXPECT_EQ(making(SpeckleNoise{.std = INFINITY}),
+            "speckle_noise: std must be at least 0 and below 1e9, got inf");
+  EXPECT_EQ(
+      making(RandomResizedCrop{.size = 3, .scale = {1, 2000}}),
+      "random_resized_crop: scale must be a range of shares {low, high} from 1e-9 to 1000, got 1 "
+      "to 2000");
+  EXPECT_EQ(making(RandomGamma{.gamma = {1, 1e10}}),
+            "random_gamma: gamma must be a range {low, high} from 0 to 1e9, got 1 to 1e+10");
   EXPECT_EQ(making(Resize{}), "resize: size must be positive, got 0 x 0");
   EXPECT_EQ(making(Resize{.size = 3, .shorter_edge = 3}),
             "resize: size and shorter_edge exclude each other, got both");

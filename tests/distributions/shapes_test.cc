@@ -77,6 +77,15 @@ TEST(Samples, OfSizesThatAreNone) {
             "Poisson: the sizes of a sample must not be negative, got [3,-1]");
   EXPECT_EQ(error_of([] { Normal(zeros(Shape::filled(8, 1)), 1).sample(Shape::filled(5, 1)); }),
             "sample: a tensor has at most 12 dimensions, got [1,1,1,1,1] and [1,1,1,1,1,1,1,1]");
+  const int64_t huge = int64_t{1} << 62;
+  EXPECT_EQ(error_of([&] {
+              Categorical({.probs = ones({2, 4})}).sample({huge, 5});
+            }),
+            "Categorical: the number of bytes must fit in 63 bits, got [4611686018427387904,5,2]");
+  EXPECT_EQ(error_of([&] {
+              Categorical({.probs = ones({0, 4})}).sample({huge, 5});
+            }),
+            "Categorical: the number of bytes must fit in 63 bits, got [4611686018427387904,5,0]");
 }
 
 TEST(Independents, MoveDimensionsIntoTheEvent) {

@@ -12,7 +12,9 @@ namespace {
 // Options of every optimizer: what a group doesn't name is the optimizer's, what it names its own,
 // even where that is the default.
 TEST(Groups, GroupsInheritWhatTheyDoNotName) {
-  const Tensor w = leaf({1}), b = leaf({2}), c = leaf({3});
+  const Tensor w = full({1, 1}, 1, {.requires_grad = true});  // Muon's are matrices
+  const Tensor b = full({1, 1}, 2, {.requires_grad = true});
+  const Tensor c = full({1, 1}, 3, {.requires_grad = true});
   const auto inherits = [&]<class T>(const T*, const typename T::Options& base,
                                      const typename T::Options& own) {
     using Groups = std::vector<typename T::Group>;
@@ -95,6 +97,17 @@ TEST(Groups, GroupsInheritWhatTheyDoNotName) {
             .weight_decay = 0.2,
             .maximize = true},
            {.eps = {kMachineEpsilon, 1e-3}});
+  inherits(static_cast<Muon*>(nullptr),
+           {.lr = 0.5,
+            .weight_decay = 0.2,
+            .momentum = 0.4,
+            .nesterov = false,
+            .ns_coefficients = {1.0, 2.0, 3.0},
+            .eps = 0.1,
+            .ns_steps = 2,
+            .adjust_lr_fn = "match_rms_adamw",
+            .bf16 = false},
+           {.momentum = 0.95, .adjust_lr_fn = "original"});
   inherits(static_cast<RMSprop*>(nullptr),
            {.lr = 0.5,
             .alpha = 0.4,

@@ -341,6 +341,8 @@ TEST(Lbfgs, SaysWhatItCantDo) {
   EXPECT_EQ(error({.lr = 0}), "lbfgs: lr must be above 0 and finite, got 0");
   EXPECT_EQ(error({.lr = std::nan("")}), "lbfgs: lr must be above 0 and finite, got nan");
   EXPECT_EQ(error({.max_iter = 0}), "lbfgs: max_iter must be at least 1, got 0");
+  EXPECT_EQ(error({.max_iter = std::numeric_limits<int64_t>::min()}),
+            "lbfgs: max_iter must be at least 1, got -9223372036854775808");
   EXPECT_EQ(error({.max_eval = 0}), "lbfgs: max_eval must be at least 1, got 0");
   EXPECT_EQ(error({.tolerance_grad = -1}), "lbfgs: tolerance_grad must be at least 0, got -1");
   EXPECT_EQ(error({.tolerance_change = -1}), "lbfgs: tolerance_change must be at least 0, got -1");

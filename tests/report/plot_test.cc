@@ -322,11 +322,11 @@ TEST(Plot, SaysWhatIsWrong) {
             "plot: contours need the ranges of both axes, got none for x");
   const auto text = [](const PlotOptions& options) { return error_of([&] { Plot{options}; }); };
   EXPECT_EQ(text({.x = {"x", Scale::log, 0.}}),
-            "plot: the range of a log axis must be positive, got 0 for x");
+            "plot: the range of a log axis must be at least 1e-300, got 0 for x");
   EXPECT_EQ(text({.y = {"y", Scale::linear, 1, 1}}),
             "plot: an axis must end above where it starts, got 1 to 1 for y");
   EXPECT_EQ(text({.y = {"y", Scale::linear, -kInfinity}}),
-            "plot: the range of an axis must be finite, got -inf for y");
+            "plot: the range of an axis must be within 1e300, got -inf for y");
   EXPECT_EQ(text({.width = 10}), "plot: size must be at least 200 x 150 pixels, got 10 x 540");
 }
 

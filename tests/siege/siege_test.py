@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -85,6 +86,56 @@ class Siege(unittest.TestCase):
                     self.assertTrue(said, "%s: no %s was answered" % (command, name))
                     for line in said:
                         self.assertRegex(line, r"\Aerror: stopped by %s: .+\Z" % name)
+
+    def test_what_killed_programs_leave_goes_with_the_next_run(self):
+        """Killed at each rename in turn: what was there is there, or set aside, and the next run leaves only its own."""
+        echo, calls = PROGRAM[0], PROGRAM[3]
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            def run(*command, **settings):
+                return subprocess.run([echo, *command], check=False, timeout=60, stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.PIPE, env={**os.environ, **settings})
+
+            def files_below(path):
+                return sorted(os.path.relpath(os.path.join(place, name), path) for place, _, names in os.walk(path)
+                              for name in names)
+
+            data = folder + "/data"
+            sizes = ["--val", "1", "--test", "1", "--frames", "56"]
+            self.assertEqual(run("synth", "--train", "2", *sizes, "--output", data).returncode, 0)
+            run_folder = folder + "/run"
+            self.assertEqual(run("train", "--data_dir", data, "--output", run_folder, "--model_name", "unet_small",
+                                 "--batch_size", "1", "--num_epochs", "0", "--num_workers", "0").returncode, 0)
+            video = data + "/Videos/" + sorted(os.listdir(data + "/Videos"))[0]
+            for command, name in ((["synth", "--train", "1", *sizes], "made"), (["import", data + "/Videos"], "made"),
+                                  (["segment", "--weights", run_folder, video], "made")):
+                made = folder + "/work/" + name
+                command = [*command, "--output", made]
+                left, killed = set(), 0
+                while True:
+                    shutil.rmtree(folder + "/work", ignore_errors=True)
+                    os.mkdir(folder + "/work")
+                    self.assertEqual(run(*command).returncode, 0)
+                    whole = files_below(made)
+                    done = run(*command, "--overwrite", LD_PRELOAD=calls, FAIL_CALL="rename", FAIL_AT=str(killed + 1),
+                               FAIL_SIGNAL=str(int(signal.SIGKILL)))
+                    if done.returncode == 0:
+                        break
+                    self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+                    killed += 1
+                    beside = set(os.listdir(folder + "/work")) | set(os.listdir(made) if os.path.isdir(made) else ())
+                    kinds = {word.rsplit(".", 1)[-1] for word in beside if word.startswith(".")}
+                    left |= kinds
+                    kept = [path for path in files_below(folder + "/work") if os.path.basename(path) in
+                            [os.path.basename(file) for file in whole]]
+                    self.assertGreaterEqual(len(kept), len(whole), "nothing that was there is lost")
+                    if "old" in kinds:  # a run that may not replace sees what was set aside
+                        self.assertEqual(run(*command).returncode, 6)
+                        self.assertEqual(files_below(folder + "/work"), [name + "/" + file for file in whole])
+                    self.assertEqual(run(*command, "--overwrite").returncode, 0)
+                    self.assertEqual(os.listdir(folder + "/work"), [name])
+                    self.assertEqual(files_below(made), whole)
+                self.assertGreater(killed, 2, command)
+                self.assertEqual(left, {"tmp", "mp4"} if command[0] == "segment" else {"tmp", "old"})
 
     def test_program(self):
         self.attack(sys.executable, SIEGE, *PROGRAM, "--seed", 1, "--cases", 24, tried=24)

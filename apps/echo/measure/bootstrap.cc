@@ -26,7 +26,7 @@ void draw(std::vector<int32_t>& chosen, uint64_t seed, uint64_t stream) {
 
 Interval bootstrap(int64_t count, const Statistic& statistic, const BootstrapOptions& options) {
   check(count >= 1 && count <= std::numeric_limits<int32_t>::max(), "bootstrap",
-        "there must be something to choose from", count);
+        "there must be 1 to 2147483647 things to choose from", count);
   check(options.samples >= 1, "bootstrap", "samples must be positive", options.samples);
   check(options.tail >= 0 && options.tail < 0.5, "bootstrap", "tail must be 0 to 0.5",
         options.tail);

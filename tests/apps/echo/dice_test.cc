@@ -79,7 +79,7 @@ TEST(Bootstrap, DependsOnTheSeedAndNotOnThreads) {
 TEST(Bootstrap, RefusesWhatHasNoSamples) {
   const auto nothing = [](std::span<const int32_t>) { return 0.; };
   EXPECT_EQ(error_of([&] { bootstrap(0, nothing); }),
-            "bootstrap: there must be something to choose from, got 0");
+            "bootstrap: there must be 1 to 2147483647 things to choose from, got 0");
   EXPECT_EQ(error_of([&] { bootstrap(3, nothing, {.tail = 0.5}); }),
             "bootstrap: tail must be 0 to 0.5, got 0.5");
 }

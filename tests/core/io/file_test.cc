@@ -67,9 +67,9 @@ TEST(AtomicFile, ItsStartCanBeRewritten) {
 TEST(AtomicFile, WhatNobodyWritesAnyMoreIsRemoved) {
   const std::string folder = temporary("abandoned");
   std::filesystem::create_directory(folder);
-  const std::string left[] = {".file.1-0.tmp", ".a.b.tmp.4194304-123.tmp"};
+  const std::string left[] = {".file.1-0.tmp", ".file.1-0.tmp.mp4", ".a.b.tmp.4194304-123.tmp"};
   const std::string others[] = {"file.1-0.tmp",   ".file.tmp", ".file.1.tmp", ".file.1-.tmp",
-                                ".file.-1.tmp",   ".1-0.tmp",  ".tmp",        ".file.1-0.tmp.1",
+                                ".file.-1.tmp",   ".1-0.tmp",  ".tmp",        ".file.2-0.tmp.1",
                                 ".file.x1-0.tmp", ".file"};
   for (const std::string& name : left) write_file(folder + "/" + name, "left");
   for (const std::string& name : others) write_file(folder + "/" + name, "mine");
@@ -79,7 +79,10 @@ TEST(AtomicFile, WhatNobodyWritesAnyMoreIsRemoved) {
   {
     AtomicFile written(folder + "/file");
     written.write("new");
+    write_file(written.temporary() + ".mp4", "film");
     remove_abandoned(folder);
+    EXPECT_EQ(read_file(written.temporary() + ".mp4"), "film");
+    std::filesystem::remove(written.temporary() + ".mp4");
     written.commit();
   }
   EXPECT_EQ(read_file(folder + "/file"), "new");

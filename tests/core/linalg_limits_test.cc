@@ -1,6 +1,7 @@
-// What Eigen takes for itself may not be had.
+// What Eigen takes for itself may not be had, and products of sizes may not fit.
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/linalg.h>
+#include <aorta/core/ops/linalg_norms.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/forked.h>
@@ -35,6 +36,20 @@ TEST(Linalg, SaysThatThereIsNoMemoryOnTheWay) {
 #else
   GTEST_SKIP() << "the address sanitizer has no limit of memory";
 #endif
+}
+
+TEST(Linalg, EmptyMatricesOfHugeSizes) {
+  const int64_t huge = int64_t{1} << 43;
+  EXPECT_EQ(error_of([&] {
+              linalg::tensorinv(empty({huge, 2, 0}), 1);
+            }),
+            "tensorinv: A must be as large before ind as from it on, got [8796093022208,2,0]");
+  EXPECT_EQ(linalg::tensorinv(empty({huge, 0, 0}), 2).shape(), (Shape{0, huge, 0}));
+  EXPECT_EQ(error_of([&] {
+              linalg::tensorsolve(empty({huge, 0, 1}), ones({1, 1}).expand({huge, 1}));
+            }),
+            "tensorsolve: A must be as large from B's dimensions on as in them, got "
+            "[8796093022208,0,1] and [8796093022208,1]");
 }
 
 }  // namespace
