@@ -66,6 +66,15 @@ std::vector<Case> margin_cases() {
   cases.push_back({"multi_margin_unbatched", pair(MultiMarginLoss())});
   cases.push_back({"multilabel_margin_unbatched", pair(MultiLabelMarginLoss())});
   cases.push_back({"triplet_margin_unbatched", triple(TripletMarginLoss())});
+  const TripletMarginWithDistanceOptions options{.margin = 0.8, .reduction = Reduction::sum};
+  cases.push_back({"triplet_margin_with_distance", triple(TripletMarginWithDistanceLoss(options))});
+  TripletMarginWithDistanceOptions by_angle = options;
+  by_angle.distance_function = [](const Tensor& a, const Tensor& b) {
+    return 1 - cosine_similarity(a, b);
+  };
+  by_angle.swap = true;
+  cases.push_back(
+      {"triplet_margin_with_distance_cosine", triple(TripletMarginWithDistanceLoss(by_angle))});
   for (const double p : {1.0, 2.0, 3.0})
     cases.push_back(
         {"pairwise_distance_" + std::to_string(static_cast<int>(p)), pair(PairwiseDistance(p))});
@@ -184,6 +193,8 @@ TEST(LossModules, AreMembersLikeAnyLayer) {
     GaussianNLLLoss gaussian{*this, "gaussian", {.eps = 1e-3}};
     PairwiseDistance distance{*this, "distance", 1};
     CosineSimilarity similarity{*this, "similarity", -1};
+    TripletMarginWithDistanceLoss far{*this, "far", {.margin = 2}};
+    CTCLoss ctc{*this, "ctc", {.blank = 1}};
   };
   Task task;
   std::vector<std::string> names;
@@ -191,7 +202,7 @@ TEST(LossModules, AreMembersLikeAnyLayer) {
   EXPECT_EQ(names, (std::vector<std::string>{"net.weight", "net.bias", "cross.weight", "nll.weight",
                                              "bce.weight", "logits.pos_weight", "multi.weight",
                                              "soft_labels.weight"}));
-  EXPECT_EQ(task.named_children().size(), 24u);
+  EXPECT_EQ(task.named_children().size(), 26u);
   EXPECT_EQ(task.hinge.margin, 2);
   EXPECT_TRUE(task.triplet.options.swap);
   EXPECT_EQ(task.similarity.dim, -1);
@@ -220,6 +231,16 @@ TEST(MarginLosses, Refuse) {
             "margin_ranking_loss: reduction must be none, mean or sum, got batchmean");
   EXPECT_EQ(error_of([&] { triplet_margin_loss(x, x, x, {.margin = 0}); }),
             "triplet_margin_loss: margin must be positive, got 0");
+  EXPECT_EQ(error_of([&] {
+              triplet_margin_with_distance_loss(
+                  x, x, x, {.distance_function = [](const Tensor& a, const Tensor&) {
+                    static int calls = 0;
+                    return ++calls == 1 ? a : a.select(0, 0);
+                  }});
+            }),
+            "triplet_margin_with_distance_loss: distances must have one shape, got [2,3] and [3]");
+  EXPECT_EQ(error_of([&] { triplet_margin_with_distance_loss(x, x, x, {.margin = -1}); }),
+            "triplet_margin_with_distance_loss: margin must be positive, got -1");
   EXPECT_EQ(error_of([&] { multi_margin_loss(x, y, {.p = 3}); }),
             "multi_margin_loss: p must be 1 or 2, got 3");
   EXPECT_EQ(error_of([&] { multi_margin_loss(x, x); }),
