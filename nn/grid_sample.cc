@@ -1,4 +1,5 @@
 #include <aorta/core/called_op.h>
+#include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
@@ -120,9 +121,11 @@ void check_grid(const Tensor& input, const Tensor& grid, const GridSampleOptions
 
 }  // namespace
 
-Tensor grid_sample(const Tensor& input, const Tensor& grid, const GridSampleOptions& options) {
+Tensor grid_sample(const Tensor& given, const Tensor& given_grid,
+                   const GridSampleOptions& options) {
   const CalledOp called(kGridOp);
-  check_defined(kGridOp, {{"input", input}, {"grid", grid}});
+  check_defined(kGridOp, {{"input", given}, {"grid", given_grid}});
+  const Tensor input = autocast_to_f32(given), grid = autocast_to_f32(given_grid);
   check_grid(input, grid, options);
   const int spatial = input.dim() - 2;
   const DType compute = input.dtype() == DType::f64 ? DType::f64 : DType::f32;

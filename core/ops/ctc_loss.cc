@@ -1,4 +1,5 @@
 #include <aorta/core/called_op.h>
+#include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/ctc_loss.h>
@@ -140,7 +141,8 @@ Tensor ctc_loss(const Tensor& given, const Tensor& targets, const Tensor& input_
   check(options.reduction != Reduction::batchmean, kCtc, "reduction must be none, mean or sum",
         "batchmean");
   const bool unbatched = given.dim() == 2;
-  const Tensor log_probs = unbatched ? given.unsqueeze(1) : given;
+  const Tensor input = autocast_to_f32(given);
+  const Tensor log_probs = unbatched ? input.unsqueeze(1) : input;
   const auto batched = [&](const Tensor& lengths) {
     return unbatched && lengths.dim() == 0 ? lengths.unsqueeze(0) : lengths;
   };
@@ -169,7 +171,7 @@ Tensor ctc_loss(const Tensor& given, const Tensor& targets, const Tensor& input_
     losses = mean(losses / clamp_min(prepared.target_lengths, 1).to(losses.dtype()));
   if (options.reduction == Reduction::sum) losses = sum(losses);
   if (options.reduction == Reduction::none && unbatched) losses = losses.squeeze(0);
-  return losses.to(given.dtype());
+  return losses.to(input.dtype());
 }
 
 }  // namespace aorta

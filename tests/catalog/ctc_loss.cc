@@ -86,10 +86,12 @@ std::vector<Row> ctc_loss_rows() {
              "ctc_loss: reduction must be none, mean or sum, got batchmean"}},
        .also = {"clamp_min", "div", "eq", "find_bad_index", "gather", "ge", "log_softmax", "mean",
                 "sum", "to", "where"},
-       .large = [] {
-         return Tensors{numbers({40, 32, 11}), places({32, 9}, 10), full({32}, 40, {.dtype = i64}),
-                        full({32}, 9, {.dtype = i64})};
-       }}};
+       .large =
+           [] {
+             return Tensors{numbers({40, 32, 11}), places({32, 9}, 10),
+                            full({32}, 40, {.dtype = i64}), full({32}, 9, {.dtype = i64})};
+           },
+       .autocasts = Autocasts::f32}};
 }
 
 }  // namespace aorta::catalog

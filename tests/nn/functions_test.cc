@@ -242,6 +242,14 @@ TEST(GridSample, IdentityAndSpecialPoints) {
   EXPECT_TRUE(near(outside.grad().narrow(2, 0, 1), zeros({1, 1, 1, 2}), 0));
 }
 
+// Maps come from a convolution in half, points from a product in f32.
+TEST(GridSample, UnderAutocast) {
+  const Autocast scope(DType::bf16);
+  const Tensor y = grid_sample(ones({1, 1, 2, 2}, {.dtype = DType::bf16}), zeros({1, 1, 1, 2}));
+  EXPECT_EQ(y.dtype(), DType::f32);
+  EXPECT_EQ(y.item<float>(), 1);
+}
+
 TEST(GridSample, OfNothing) {
   for (const Shape& image : {Shape{0, 2, 3, 4}, Shape{1, 0, 3, 4}, Shape{1, 2, 3, 4}}) {
     const Tensor x = ones(image).requires_grad_();
