@@ -73,8 +73,10 @@ struct CtcSample {
   /// Fills alpha of step t and state s, from those of the step before.
   AORTA_INLINE void forward(int64_t t, int64_t s) const {
     C before;
-    if (t == 0) {
-      before = s < 2 ? C(0) : kNever;
+    if (s > 2 * t + 1) {
+      before = kNever;  // a step leads at most two states on
+    } else if (t == 0) {
+      before = C(0);
     } else {
       const C* const row = alpha + (t - 1) * width;
       before = log_add(row[s], s > 0 ? row[s - 1] : kNever, skips(s) ? row[s - 2] : kNever);
@@ -92,8 +94,10 @@ struct CtcSample {
   /// the row of the step behind.
   AORTA_INLINE C backward(int64_t t, int64_t s, const C* behind) const {
     C after;
-    if (t == steps - 1) {
-      after = s >= states - 2 ? C(0) : kNever;
+    if (s + 2 * (steps - t) < states) {
+      after = kNever;
+    } else if (t == steps - 1) {
+      after = C(0);
     } else {
       after = log_add(behind[s], s + 1 < states ? behind[s + 1] : kNever,
                       s + 2 < states && skips(s + 2) ? behind[s + 2] : kNever);

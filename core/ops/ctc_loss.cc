@@ -1,3 +1,4 @@
+#include <aorta/core/body/ctc_loss.h>
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>

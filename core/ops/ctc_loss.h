@@ -1,7 +1,10 @@
 #pragma once
 
-#include <aorta/core/body/ctc_loss.h>
 #include <aorta/core/ops/loss.h>
+
+namespace aorta::body {
+struct CtcArgs;
+}
 
 namespace aorta {
 

@@ -46,6 +46,8 @@ TEST(CalledNames, UndefinedOperands) {
       {"gaussian_nll_loss: var", [] { gaussian_nll_loss(some(), some(), kNone); }},
       {"triplet_margin_with_distance_loss: negative",
        [] { triplet_margin_with_distance_loss(some(), some(), kNone); }},
+      {"local_response_norm: input", [] { local_response_norm(kNone, 2); }},
+      {"lp_pool2d: input", [] { lp_pool2d(kNone, 2, 2); }},
       {"embedding_bag: weight", [] { embedding_bag(some(), kNone); }},
       {"grid_sample: grid", [] { grid_sample(some(), kNone); }},
       {"affine_grid: theta",
