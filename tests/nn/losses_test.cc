@@ -276,6 +276,47 @@ TEST(MarginLosses, AreFiniteFarOut) {
             static_cast<float>(0.5 * std::log(1e-6f)));
 }
 
+// What a path of classes reads as, 0 being the blank.
+std::vector<int64_t> reading_of(int64_t path, int64_t steps, int64_t classes) {
+  std::vector<int64_t> read;
+  int64_t before = 0;
+  for (int64_t t = 0; t < steps; ++t, path /= classes) {
+    const int64_t now = path % classes;
+    if (now != 0 && now != before) read.push_back(now);
+    before = now;
+  }
+  return read;
+}
+
+// Every path, one after another: no recursion.
+TEST(CtcLoss, IsTheSumOverAllPaths) {
+  constexpr int64_t kSteps = 5, kClasses = 3, kPaths = 243;
+  manual_seed(2);
+  const Tensor log_probs = log_softmax(randn({kSteps, kClasses}, {.dtype = DType::f64}), 1);
+  const std::vector<std::vector<int64_t>> targets{{},        {1},          {2, 1},      {1, 1},
+                                                  {2, 2, 2}, {1, 2, 1, 2}, {1, 1, 1, 1}};
+  for (const auto& target : targets) {
+    double sum_of_paths = 0;
+    for (int64_t path = 0; path < kPaths; ++path) {
+      if (reading_of(path, kSteps, kClasses) != target) continue;
+      double log_of_path = 0;
+      int64_t rest = path;
+      for (int64_t t = 0; t < kSteps; ++t, rest /= kClasses)
+        log_of_path += log_probs.at<double>({t, rest % kClasses});
+      sum_of_paths += std::exp(log_of_path);
+    }
+    const Tensor classes = tensor(target);
+    const double loss = CTCLoss({.reduction = Reduction::sum})(log_probs, classes, tensor(kSteps),
+                                                               tensor(classes.numel()))
+                            .item<double>();
+    if (sum_of_paths == 0) {
+      EXPECT_EQ(loss, INFINITY);
+    } else {
+      EXPECT_NEAR(loss, -std::log(sum_of_paths), 1e-12);
+    }
+  }
+}
+
 TEST(Dice, TwoEmptyMasksAgree) {
   const Tensor logits = full({2, 1, 4, 4}, -1000.0), target = zeros({2, 1, 4, 4});
   EXPECT_EQ(dice_loss(logits, target).item<double>(), 0);
