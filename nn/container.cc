@@ -3,14 +3,16 @@
 namespace aorta::nn {
 namespace {
 
-void check_name(const char* op, const std::string& name) {
+void check_name(const char* op, const std::string& name, const char* of = "module") {
   check(!name.empty() && name.find('.') == std::string::npos, op,
-        "the name of a module must not be empty and have no point", "\"", name, "\"");
+        std::string("the name of a ") + of + " must not be empty and have no point", "\"", name,
+        "\"");
 }
 
-size_t place(const char* op, int64_t i, size_t size) {
+size_t place(const char* op, int64_t i, size_t size, const char* of = "modules") {
   const int64_t count = static_cast<int64_t>(size);
-  check(i >= -count && i < count, op, "the number must be one of its modules'", i, " of ", count);
+  check(i >= -count && i < count, op, std::string("the number must be one of its ") + of + "'", i,
+        " of ", count);
   return static_cast<size_t>(i < 0 ? i + count : i);
 }
 
@@ -123,6 +125,69 @@ AnyModule& ModuleDict::operator[](const Text& name) {
 
 void ModuleDict::append_members(Members& members) const {
   for (const auto& [name, module] : modules_) members.modules.emplace_back(name, &*module);
+}
+
+void ParameterList::append(const Tensor& parameter) {
+  check_defined("ParameterList", {{"parameter", parameter}});
+  Parameter one;
+  one = parameter;
+  parameters_.push_back(one);
+}
+
+void ParameterList::extend(const List<Tensor>& parameters) {
+  for (const Tensor& parameter : parameters) append(parameter);
+}
+
+const Parameter& ParameterList::operator[](int64_t i) const {
+  return parameters_[place("ParameterList", i, parameters_.size(), "parameters")];
+}
+
+Parameter& ParameterList::operator[](int64_t i) {
+  return const_cast<Parameter&>(static_cast<const ParameterList&>(*this)[i]);
+}
+
+void ParameterList::append_members(Members& members) const {
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    members.parameters.emplace_back(std::to_string(i), const_cast<Parameter*>(&parameters_[i]));
+}
+
+ParameterDict::ParameterDict(const List<Named>& parameters) {
+  for (const auto& [name, parameter] : parameters) insert(name, parameter);
+}
+
+void ParameterDict::insert(const Text& name, const Tensor& parameter) {
+  check_name("ParameterDict", name, "parameter");
+  check_defined("ParameterDict", {{"parameter", parameter}});
+  if (contains(name)) {
+    (*this)[name] = parameter;
+    return;
+  }
+  Parameter one;
+  one = parameter;
+  parameters_.emplace_back(name, one);
+}
+
+bool ParameterDict::contains(const Text& name) const {
+  for (const auto& [key, value] : parameters_) {
+    if (key == name) return true;
+  }
+  return false;
+}
+
+const Parameter& ParameterDict::operator[](const Text& name) const {
+  for (const auto& [key, value] : parameters_) {
+    if (key == name) return value;
+  }
+  fail("ParameterDict", "name must be one of its parameters", "\"", name, "\"");
+}
+
+Parameter& ParameterDict::operator[](const Text& name) {
+  return const_cast<Parameter&>(static_cast<const ParameterDict&>(*this)[name]);
+}
+
+void ParameterDict::append_members(Members& members) const {
+  for (const auto& [name, parameter] : parameters_)
+    members.parameters.emplace_back(name, const_cast<Parameter*>(&parameter));
 }
 
 }  // namespace aorta::nn

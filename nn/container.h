@@ -114,4 +114,61 @@ class ModuleDict : public Module {
   std::vector<std::pair<std::string, AnyModule>> modules_;
 };
 
+/// Parameters by number, named "0", "1", ... What is added becomes a parameter, as a member that is
+/// one: it must be a leaf, and requires a gradient where it is floating.
+class ParameterList : public Module {
+ public:
+  using Module::Module;
+  ParameterList() = default;
+  explicit ParameterList(const List<Tensor>& parameters) { extend(parameters); }
+  ParameterList(Module& owner, const char* name, const List<Tensor>& parameters)
+      : ParameterList(parameters) {
+    join(owner, name);
+  }
+  void append(const Tensor& parameter);
+  void extend(const List<Tensor>& parameters);
+  size_t size() const { return parameters_.size(); }
+  bool empty() const { return parameters_.empty(); }
+  /// Negative counts from the end; assigning replaces the parameter.
+  Parameter& operator[](int64_t i);
+  const Parameter& operator[](int64_t i) const;
+  auto begin() const { return parameters_.begin(); }
+  auto end() const { return parameters_.end(); }
+
+ protected:
+  void append_members(Members& members) const override;
+
+ private:
+  std::vector<Parameter> parameters_;
+};
+
+/// Parameters by name, in the order in which they were added.
+class ParameterDict : public Module {
+ public:
+  using Module::Module;
+  using Named = std::pair<std::string, Tensor>;
+  ParameterDict() = default;
+  explicit ParameterDict(const List<Named>& parameters);
+  ParameterDict(Module& owner, const char* name, const List<Named>& parameters)
+      : ParameterDict(parameters) {
+    join(owner, name);
+  }
+  /// Adds a parameter, or replaces the one of that name.
+  void insert(const Text& name, const Tensor& parameter);
+  bool contains(const Text& name) const;
+  size_t size() const { return parameters_.size(); }
+  bool empty() const { return parameters_.empty(); }
+  /// Throws `ParameterDict: name must be one of its parameters, got "x"`.
+  Parameter& operator[](const Text& name);
+  const Parameter& operator[](const Text& name) const;
+  auto begin() const { return parameters_.begin(); }
+  auto end() const { return parameters_.end(); }
+
+ protected:
+  void append_members(Members& members) const override;
+
+ private:
+  std::vector<std::pair<std::string, Parameter>> parameters_;
+};
+
 }  // namespace aorta::nn

@@ -18,12 +18,18 @@ class Embedding : public Module {
   Embedding(int64_t num_embeddings, int64_t embedding_dim, const EmbeddingOptions& options = {});
   Embedding(Module& owner, const char* name, int64_t num_embeddings, int64_t embedding_dim,
             const EmbeddingOptions& options = {});
+  /// With a weight that shares memory with `embeddings` (V, D), not trained where `freeze`.
+  static Embedding from_pretrained(const Tensor& embeddings, bool freeze = true,
+                                   const EmbeddingOptions& options = {});
   Tensor forward(const Tensor& input) const override;
   std::string extra_repr() const override;
 
   int64_t num_embeddings, embedding_dim;
   EmbeddingOptions options;
   Parameter weight;
+
+ private:
+  Embedding(const Tensor& weight, const EmbeddingOptions& options);
 };
 
 }  // namespace aorta::nn

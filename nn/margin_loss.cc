@@ -37,6 +37,21 @@ void check_weight(const char* op, const Tensor& weight, const Tensor& input) {
           weight.shape(), " for ", input.shape());
 }
 
+struct Triplet {
+  const Tensor &anchor, &positive, &negative;
+};
+
+// How far the negative is from being a margin further away than the positive.
+Tensor triplet_loss(const char* op, const DistanceFunction& distance, const Triplet& t,
+                    double margin, bool swap, Reduction reduction) {
+  const Tensor near = distance(t.anchor, t.positive);
+  Tensor far = distance(t.anchor, t.negative);
+  if (swap) far = minimum(far, distance(t.positive, t.negative));
+  check(near.shape() == far.shape(), op, "distances must have one shape", near.shape(), " and ",
+        far.shape());
+  return reduced(clamp_min(near - far + margin, 0), reduction);
+}
+
 }  // namespace
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
@@ -88,10 +103,27 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   const auto distance = [&options](const Tensor& a, const Tensor& b) {
     return pairwise_distance(a, b, options.p, options.eps);
   };
-  Tensor far = distance(anchor, negative);
-  if (options.swap) far = minimum(far, distance(positive, negative));
-  return reduced(clamp_min(distance(anchor, positive) - far + options.margin, 0),
-                 options.reduction);
+  return triplet_loss(op, distance, {anchor, positive, negative}, options.margin, options.swap,
+                      options.reduction);
+}
+
+Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive,
+                                         const Tensor& negative,
+                                         const TripletMarginWithDistanceOptions& options) {
+  const char* const op = "triplet_margin_with_distance_loss";
+  check_defined(op, {{"anchor", anchor}, {"positive", positive}, {"negative", negative}});
+  check(options.margin > 0, op, "margin must be positive", options.margin);
+  check_reduction(op, options.reduction);
+  check(anchor.dim() == positive.dim() && anchor.dim() == negative.dim(), op,
+        "tensors must have as many dimensions as each other", anchor.shape(), ", ",
+        positive.shape(), " and ", negative.shape());
+  if (options.distance_function)
+    return triplet_loss(op, options.distance_function, {anchor, positive, negative}, options.margin,
+                        options.swap, options.reduction);
+  const CalledOp called(op);
+  const auto distance = [](const Tensor& a, const Tensor& b) { return pairwise_distance(a, b); };
+  return triplet_loss(op, distance, {anchor, positive, negative}, options.margin, options.swap,
+                      options.reduction);
 }
 
 Tensor multi_margin_loss(const Tensor& input, const Tensor& target,
@@ -249,6 +281,19 @@ TripletMarginLoss::TripletMarginLoss(Module& owner, const char* name,
 Tensor TripletMarginLoss::forward(const Tensor& anchor, const Tensor& positive,
                                   const Tensor& negative) const {
   return triplet_margin_loss(anchor, positive, negative, options);
+}
+
+TripletMarginWithDistanceLoss::TripletMarginWithDistanceLoss(
+    const TripletMarginWithDistanceOptions& options)
+    : options(options) {}
+TripletMarginWithDistanceLoss::TripletMarginWithDistanceLoss(
+    Module& owner, const char* name, const TripletMarginWithDistanceOptions& options)
+    : TripletMarginWithDistanceLoss(options) {
+  join(owner, name);
+}
+Tensor TripletMarginWithDistanceLoss::forward(const Tensor& anchor, const Tensor& positive,
+                                              const Tensor& negative) const {
+  return triplet_margin_with_distance_loss(anchor, positive, negative, options);
 }
 
 MultiMarginLoss::MultiMarginLoss(const MultiMarginOptions& options)

@@ -42,6 +42,20 @@ struct TripletMarginOptions {
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletMarginOptions& options = {});
 
+/// The distances (N) of two tensors (N, D).
+using DistanceFunction = std::function<Tensor(const Tensor& a, const Tensor& b)>;
+/// The options of triplet_margin_with_distance_loss, with PyTorch's names and defaults.
+struct TripletMarginWithDistanceOptions {
+  DistanceFunction distance_function = {};  // pairwise_distance where none is given
+  double margin = 1;
+  bool swap = false;
+  Reduction reduction = Reduction::mean;
+};
+/// triplet_margin_loss by a distance of one's own, whose results have any one shape.
+Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive,
+                                         const Tensor& negative,
+                                         const TripletMarginWithDistanceOptions& options = {});
+
 /// The options of multi_margin_loss.
 struct MultiMarginOptions {
   int p = 1;  // 1 or 2
@@ -154,6 +168,17 @@ struct TripletMarginLoss : LossOfThree {
   Tensor forward(const Tensor& anchor, const Tensor& positive,
                  const Tensor& negative) const override;
   TripletMarginOptions options;
+};
+
+/// See triplet_margin_with_distance_loss.
+struct TripletMarginWithDistanceLoss : LossOfThree {
+  explicit TripletMarginWithDistanceLoss(const TripletMarginWithDistanceOptions& options = {});
+  TripletMarginWithDistanceLoss(Module& owner, const char* name,
+                                const TripletMarginWithDistanceOptions& options = {});
+  using LossOfThree::forward;
+  Tensor forward(const Tensor& anchor, const Tensor& positive,
+                 const Tensor& negative) const override;
+  TripletMarginWithDistanceOptions options;
 };
 
 /// See multi_margin_loss; the weight is a buffer.

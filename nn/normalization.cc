@@ -1,4 +1,5 @@
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/core/called_op.h>
 #include <aorta/core/comm.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/normalization.h>
@@ -271,6 +272,21 @@ std::string RMSNorm::extra_repr() const {
                      options.eps ? repr(*options.eps) : "None", repr(options.elementwise_affine));
 }
 
+Tensor local_response_norm(const Tensor& input, int64_t size,
+                           const LocalResponseNormOptions& options) {
+  const char* const op = "local_response_norm";
+  const CalledOp called(op);
+  check_defined(op, {{"input", input}});
+  check(size > 0, op, "size must be positive", size);
+  check(input.dim() >= 3, op, "input must be (N, C, *)", input.shape());
+  // The channels are the pooled dimension: (N, *, C), with all of * flat.
+  const Tensor squares = square(input).flatten(2).transpose(1, 2);
+  const Tensor around = pad(squares, {size / 2, (size - 1) / 2});
+  const Tensor means = avg_pool1d(around, {size}, AvgPoolOptions{.stride = 1});
+  const Tensor divisor = pow(options.k + options.alpha * means, options.beta);
+  return input / divisor.transpose(1, 2).reshape(input.shape());
+}
+
 LocalResponseNorm::LocalResponseNorm(int64_t size, const LocalResponseNormOptions& options)
     : size(size), options(options) {
   check(size > 0, "LocalResponseNorm", "size must be positive", size);
@@ -282,13 +298,7 @@ LocalResponseNorm::LocalResponseNorm(Module& owner, const char* name, int64_t si
 }
 
 Tensor LocalResponseNorm::forward(const Tensor& input) const {
-  check(input.dim() >= 3, "LocalResponseNorm", "input must be (N, C, *)", input.shape());
-  // The channels are the pooled dimension: (N, *, C), with all of * flat.
-  const Tensor squares = square(input).flatten(2).transpose(1, 2);
-  const Tensor around = pad(squares, {size / 2, (size - 1) / 2});
-  const Tensor means = avg_pool1d(around, {size}, AvgPoolOptions{.stride = 1});
-  const Tensor divisor = pow(options.k + options.alpha * means, options.beta);
-  return input / divisor.transpose(1, 2).reshape(input.shape());
+  return local_response_norm(input, size, options);
 }
 
 std::string LocalResponseNorm::extra_repr() const {

@@ -219,6 +219,9 @@ struct LocalResponseNormOptions {
 /// x / (k + alpha m)^beta, where m is the mean of x^2 over `size` neighbouring channels, from
 /// size / 2 before to (size - 1) / 2 behind, those beyond the ends as zeros. Input (N, C, *).
 /// Krizhevsky et al. 2012.
+Tensor local_response_norm(const Tensor& input, int64_t size,
+                           const LocalResponseNormOptions& options = {});
+/// See local_response_norm.
 class LocalResponseNorm : public Module {
  public:
   explicit LocalResponseNorm(int64_t size, const LocalResponseNormOptions& options = {});

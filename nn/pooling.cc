@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/pooling.h>
 #include <aorta/nn/pooling.h>
@@ -16,6 +17,23 @@ std::string short_repr(const Dims& sizes) {
     if (size != sizes[0]) return repr(sizes);
   }
   return std::to_string(sizes[0]);
+}
+
+Tensor p_norms(int spatial, const Tensor& input, double p, const Dims& kernel_size,
+               const LPPoolOptions& options) {
+  const std::string name = layer_name("lp_pool", spatial);
+  const CalledOp called(name.c_str());
+  check_defined(name.c_str(), {{"input", input}});
+  check(p != 0, name, "norm_type must not be 0", p);
+  const Dims kernel = sizes_of(name, "kernel_size", kernel_size, spatial);
+  const AvgPoolOptions windows{.stride = options.stride, .ceil_mode = options.ceil_mode};
+  const Tensor powers = pow(input, p);
+  const Tensor means = spatial == 1   ? avg_pool1d(powers, kernel, windows)
+                       : spatial == 2 ? avg_pool2d(powers, kernel, windows)
+                                      : avg_pool3d(powers, kernel, windows);
+  // By way of relu, so that the gradient of a sum of 0 is 0.
+  const Tensor sums = sign(means) * relu(abs(means)) * kernel.numel();
+  return pow(sums, 1 / p);
 }
 
 }  // namespace
@@ -62,6 +80,21 @@ std::string AvgPool::extra_repr() const {
                      short_repr(options.padding));
 }
 
+Tensor lp_pool1d(const Tensor& input, double norm_type, const Dims& kernel_size,
+                 const LPPoolOptions& options) {
+  return p_norms(1, input, norm_type, kernel_size, options);
+}
+
+Tensor lp_pool2d(const Tensor& input, double norm_type, const Dims& kernel_size,
+                 const LPPoolOptions& options) {
+  return p_norms(2, input, norm_type, kernel_size, options);
+}
+
+Tensor lp_pool3d(const Tensor& input, double norm_type, const Dims& kernel_size,
+                 const LPPoolOptions& options) {
+  return p_norms(3, input, norm_type, kernel_size, options);
+}
+
 LPPool::LPPool(int dims, double norm_type, const Dims& kernel, const LPPoolOptions& options)
     : spatial(dims),
       norm_type(norm_type),
@@ -71,14 +104,7 @@ LPPool::LPPool(int dims, double norm_type, const Dims& kernel, const LPPoolOptio
 }
 
 Tensor LPPool::forward(const Tensor& input) const {
-  const AvgPoolOptions windows{.stride = options.stride, .ceil_mode = options.ceil_mode};
-  const Tensor powers = pow(input, norm_type);
-  const Tensor means = spatial == 1   ? avg_pool1d(powers, kernel_size, windows)
-                       : spatial == 2 ? avg_pool2d(powers, kernel_size, windows)
-                                      : avg_pool3d(powers, kernel_size, windows);
-  // By way of relu, so that the gradient of a sum of 0 is 0.
-  const Tensor sums = sign(means) * relu(abs(means)) * kernel_size.numel();
-  return pow(sums, 1 / norm_type);
+  return p_norms(spatial, input, norm_type, kernel_size, options);
 }
 
 std::string LPPool::type_name() const { return layer_name("LPPool", spatial); }

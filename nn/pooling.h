@@ -50,6 +50,13 @@ struct LPPoolOptions {
 };
 /// The p-norm of each window without the absolute values, (sum of x^p)^(1/p), p = norm_type: NaN
 /// for a sum below 0, and where the sum is 0 the gradient is 0. Input (N, C, *) or (C, *).
+Tensor lp_pool1d(const Tensor& input, double norm_type, const Dims& kernel_size,
+                 const LPPoolOptions& options = {});
+Tensor lp_pool2d(const Tensor& input, double norm_type, const Dims& kernel_size,
+                 const LPPoolOptions& options = {});
+Tensor lp_pool3d(const Tensor& input, double norm_type, const Dims& kernel_size,
+                 const LPPoolOptions& options = {});
+/// See lp_pool1d.
 class LPPool : public Module {
  public:
   Tensor forward(const Tensor& input) const override;

@@ -3,45 +3,49 @@
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/dropout.h>
+#include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/nn/call.h>
 #include <aorta/nn/init.h>
+#include <aorta/nn/packed_sizes.h>
 #include <aorta/nn/recurrent.h>
 #include <aorta/nn/sizes.h>
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <cmath>
 
 namespace aorta::nn {
 namespace {
 
 constexpr int64_t kMostLayers = 65536;
+constexpr int64_t kMostSteps = (1 << 28) - 1;
 
 using Tensors = std::vector<Tensor>;
 
-// The rows of the first dimension under one node, whose gradient is one stack: T selects would add
-// up T tensors of the whole's size.
-Tensors rows_of(const Tensor& whole) {
-  Tensors rows;
+// Parts of the first dimension under one node, whose gradient is one cat: T views would add up T
+// tensors of the whole's size.
+Tensors parts_of(const Tensor& whole, const std::vector<int64_t>& sizes) {
+  Tensors parts;
   {
     const NoGradGuard no_grad;
-    rows = unbind(whole.detach());
+    parts = split(whole.detach(), sizes);
   }
-  if (!grad_enabled() || !whole.requires_grad()) return rows;
+  if (!grad_enabled() || !whole.requires_grad()) return parts;
   const Tensor* const inputs[] = {&whole};
-  const size_t count = rows.size();
-  const auto node = autograd::make_node("unbind", inputs, count, [count](autograd::Gradients& g) {
+  const size_t count = parts.size();
+  const auto node = autograd::make_node("split", inputs, count, [count](autograd::Gradients& g) {
     Tensors gradients;
     for (size_t i = 0; i < count; ++i) gradients.push_back(g.output(i));
-    g.input() = stack(gradients);
+    g.input() = cat(gradients);
   });
   for (uint32_t i = 0; i < count; ++i) {
-    rows[i] = rows[i].detach();  // no view of `whole` for the graph
-    autograd::set_history(rows[i], node, i);
+    parts[i] = parts[i].detach();  // no view of `whole` for the graph
+    autograd::set_history(parts[i], node, i);
   }
-  return rows;
+  return parts;
 }
 
 // Whether autocast takes the tensor in its own dtype, whichever it has: such a state was given
@@ -73,6 +77,40 @@ int64_t checked_rows(const char* op, int64_t gates, int64_t input, int64_t hidde
   return checked_numel(op, {gates, hidden});
 }
 
+// One direction of a layer: the outputs of the steps, and `states`, which become the final ones.
+// Sequences that have ended wait with the state of their end; backwards they enter there.
+Tensors run_direction(const Tensors& gates, const std::vector<int64_t>& sizes, bool backwards,
+                      Tensors& states, const std::function<void(const Tensor&, Tensors&)>& step) {
+  const size_t steps = gates.size();
+  Tensors outputs(steps), now = states;
+  std::vector<Tensors> ended(states.size());
+  int64_t alive = sizes[0];
+  if (backwards && sizes.back() < alive) {
+    alive = sizes.back();
+    for (Tensor& state : now) state = state.narrow(0, 0, alive);
+  }
+  for (size_t i = 0; i < steps; ++i) {
+    const size_t t = backwards ? steps - 1 - i : i;
+    for (size_t k = 0; k < now.size() && sizes[t] != alive; ++k) {
+      if (backwards) {
+        now[k] = cat({now[k], states[k].narrow(0, alive, sizes[t] - alive)});
+      } else {
+        ended[k].push_back(now[k].narrow(0, sizes[t], alive - sizes[t]));
+        now[k] = now[k].narrow(0, 0, sizes[t]);
+      }
+    }
+    alive = sizes[t];
+    step(gates[t], now);
+    outputs[t] = now[0];
+  }
+  for (size_t k = 0; k < now.size(); ++k) {
+    ended[k].push_back(now[k]);
+    std::reverse(ended[k].begin(), ended[k].end());
+    states[k] = ended[k].size() == 1 ? now[k] : cat(ended[k]);
+  }
+  return outputs;
+}
+
 }  // namespace
 
 Recurrent::Recurrent(int64_t gates, int64_t input, int64_t hidden, const RecurrentOptions& options)
@@ -83,18 +121,22 @@ Recurrent::Recurrent(int64_t gates, int64_t input, int64_t hidden, const Recurre
         options.num_layers);
   check(options.dropout >= 0 && options.dropout <= 1, "Recurrent", "dropout must be in [0, 1]",
         options.dropout);
+  check(options.proj_size >= 0 && options.proj_size < hidden, "Recurrent",
+        "proj_size must be in [0, hidden_size)", options.proj_size, " for ", hidden);
   const int64_t directions = options.bidirectional ? 2 : 1;
   const auto fresh = [hidden](const Shape& shape) {
     return fresh_weight(shape, hidden).requires_grad_();
   };
   for (int64_t layer = 0; layer < options.num_layers; ++layer) {
-    const int64_t columns = layer == 0 ? input : directions * hidden;
+    const int64_t columns = layer == 0 ? input : directions * output_size();
     for (int64_t direction = 0; direction < directions; ++direction) {
-      Weights w{fresh({gates * hidden, columns}), fresh({gates * hidden, hidden}), {}, {}};
+      Weights w{
+          fresh({gates * hidden, columns}), fresh({gates * hidden, output_size()}), {}, {}, {}};
       if (options.bias) {
         w.b_ih = fresh({gates * hidden});
         w.b_hh = fresh({gates * hidden});
       }
+      if (options.proj_size > 0) w.w_hr = fresh({options.proj_size, hidden});
       weights_.push_back(w);
     }
   }
@@ -108,9 +150,11 @@ void Recurrent::append_members(Members& members) const {
         "_l" + std::to_string(i / directions) + (i % directions ? "_reverse" : "");
     members.parameters.emplace_back("weight_ih" + suffix, &w.w_ih);
     members.parameters.emplace_back("weight_hh" + suffix, &w.w_hh);
-    if (!options.bias) continue;
-    members.parameters.emplace_back("bias_ih" + suffix, &w.b_ih);
-    members.parameters.emplace_back("bias_hh" + suffix, &w.b_hh);
+    if (options.bias) {
+      members.parameters.emplace_back("bias_ih" + suffix, &w.b_ih);
+      members.parameters.emplace_back("bias_hh" + suffix, &w.b_hh);
+    }
+    if (w.w_hr.defined()) members.parameters.emplace_back("weight_hr" + suffix, &w.w_hr);
   }
 }
 
@@ -118,19 +162,28 @@ const Recurrent::Weights& Recurrent::weights(int64_t layer, int64_t direction) c
   return weights_[static_cast<size_t>(layer * (options.bidirectional ? 2 : 1) + direction)];
 }
 
-Tensors Recurrent::initial_states(const Tensors& given, size_t count, const Tensor& input,
-                                  bool unbatched) const {
-  const int64_t rows = static_cast<int64_t>(weights_.size()), batch = input.size(1);
-  check_states(type_name(), given, input);
+void Recurrent::check_input(const Tensor& data) const {
+  if (data.size(-1) != input_size)
+    fail(type_name(), "input must have input_size features", data.shape(), " for ", input_size);
+  const int64_t directions = options.bidirectional ? 2 : 1;
+  if (options.num_layers * directions != static_cast<int64_t>(weights_.size())) {
+    fail(type_name(), "the weights must be those of num_layers and bidirectional", weights_.size(),
+         " for ", options.num_layers, " x ", directions);
+  }
+}
+
+Tensors Recurrent::initial_states(const Tensors& given, size_t count, const Tensor& data,
+                                  int64_t batch, bool unbatched) const {
+  const int64_t rows = static_cast<int64_t>(weights_.size());
+  check_states(type_name(), given, data);
   Tensors states;
   for (size_t i = 0; i < count; ++i) {
+    const Shape shape{rows, batch, i == 0 ? output_size() : hidden_size};
     if (i >= given.size() || !given[i].defined()) {
-      states.push_back(
-          zeros({rows, batch, hidden_size}, {.dtype = input.dtype(), .device = input.device()}));
+      states.push_back(zeros(shape, {.dtype = data.dtype(), .device = data.device()}));
       continue;
     }
     const Tensor state = unbatched && given[i].dim() == 2 ? given[i].unsqueeze(1) : given[i];
-    const Shape shape{rows, batch, hidden_size};
     if (state.shape() != shape) {
       fail(type_name(), "states must be (layers x directions, N, H), here " + to_string(shape),
            given[i].shape());
@@ -140,55 +193,76 @@ Tensors Recurrent::initial_states(const Tensors& given, size_t count, const Tens
   return states;
 }
 
+Tensor Recurrent::run_steps(const Tensor& data, const std::vector<int64_t>& sizes, Tensors& states,
+                            const Step& step) const {
+  const int64_t directions = options.bidirectional ? 2 : 1;
+  const Tensors initial = states;
+  std::vector<Tensors> finals(states.size());
+  Tensor x = data;
+  for (int64_t layer = 0; layer < options.num_layers; ++layer) {
+    if (layer > 0) x = dropout(x, options.dropout, is_training());
+    Tensors sides;
+    for (int64_t direction = 0; direction < directions; ++direction) {
+      const Weights& w = weights(layer, direction);
+      const Tensors gates = parts_of(linear(x, w.w_ih, w.b_ih), sizes);
+      Tensors now;
+      for (const Tensor& state : initial) {
+        // Under autocast the gates are of a half type.
+        now.push_back(state.select(0, layer * directions + direction).to(gates[0].dtype()));
+      }
+      sides.push_back(cat(
+          run_direction(gates, sizes, direction == 1, now,
+                        [&](const Tensor& gate, Tensors& current) { step(w, gate, current); })));
+      for (size_t i = 0; i < now.size(); ++i) finals[i].push_back(now[i]);
+    }
+    x = directions == 1 ? sides[0] : cat(sides, 1);
+  }
+  for (size_t i = 0; i < states.size(); ++i) states[i] = stack(finals[i]);
+  return x;
+}
+
 Tensor Recurrent::run(const Tensor& input, Tensors& states, size_t count, const Step& step) const {
   const bool unbatched = input.dim() == 2;
   if (!unbatched && input.dim() != 3) {
     fail(type_name(), "input must be (T, N, I), (N, T, I) with batch_first, or (T, I)",
          input.shape());
   }
-  if (input.size(-1) != input_size) {
-    fail(type_name(), "input must have input_size features", input.shape(), " for ", input_size);
-  }
-  Tensor x = unbatched ? input.unsqueeze(1) : options.batch_first ? input.transpose(0, 1) : input;
-  if (x.size(0) == 0) fail(type_name(), "input must have a step", input.shape());
-  const int64_t directions = options.bidirectional ? 2 : 1;
-  if (options.num_layers * directions != static_cast<int64_t>(weights_.size())) {
-    fail(type_name(), "the weights must be those of num_layers and bidirectional", weights_.size(),
-         " for ", options.num_layers, " x ", directions);
-  }
-  const Tensors initial = initial_states(states, count, x, unbatched);
-  std::vector<Tensors> finals(count);
-  for (int64_t layer = 0; layer < options.num_layers; ++layer) {
-    if (layer > 0) x = dropout(x, options.dropout, is_training());
-    Tensors sides;
-    for (int64_t direction = 0; direction < directions; ++direction) {
-      const Weights& w = weights(layer, direction);
-      const Tensors gates = rows_of(linear(x, w.w_ih, w.b_ih));
-      Tensors now, outputs(gates.size());
-      for (const Tensor& state : initial) {
-        // Under autocast the gates are of a half type.
-        now.push_back(state.select(0, layer * directions + direction).to(gates[0].dtype()));
-      }
-      for (size_t t = 0; t < gates.size(); ++t) {
-        const size_t at = direction == 0 ? t : gates.size() - 1 - t;
-        step(w, gates[at], now);
-        outputs[at] = now[0];
-      }
-      sides.push_back(stack(outputs));
-      for (size_t i = 0; i < count; ++i) finals[i].push_back(now[i]);
-    }
-    x = directions == 1 ? sides[0] : cat(sides, 2);
-  }
-  states.clear();
-  for (const Tensors& parts : finals) {
-    const Tensor all = stack(parts);
-    states.push_back(unbatched ? all.squeeze(1) : all);
-  }
-  return unbatched ? x.squeeze(1) : options.batch_first ? x.transpose(0, 1) : x;
+  check_input(input);
+  const Tensor x = unbatched             ? input.unsqueeze(1)
+                   : options.batch_first ? input.transpose(0, 1)
+                                         : input;
+  const int64_t steps = x.size(0), batch = x.size(1);
+  if (steps == 0) fail(type_name(), "input must have a step", input.shape());
+  if (steps > kMostSteps) fail(type_name(), "input must have fewer than 2^28 steps", input.shape());
+  states = initial_states(states, count, x, batch, unbatched);
+  const std::vector<int64_t> sizes(static_cast<size_t>(steps), batch);
+  const Tensor rows = run_steps(x.reshape({steps * batch, input_size}), sizes, states, step);
+  const Tensor output = rows.reshape({steps, batch, rows.size(1)});
+  if (!unbatched) return options.batch_first ? output.transpose(0, 1) : output;
+  for (Tensor& state : states) state = state.squeeze(1);
+  return output.squeeze(1);
+}
+
+PackedSequence Recurrent::run(const PackedSequence& input, Tensors& states, size_t count,
+                              const Step& step) const {
+  const std::string layer = type_name();
+  const std::vector<int64_t> sizes = checked_sizes(layer.c_str(), input);
+  if (input.data.dim() != 2)
+    fail(layer, "the data of a packed sequence must be (sum of lengths, I)", input.data.shape());
+  check_input(input.data);
+  states = initial_states(states, count, input.data, sizes[0], false);
+  PackedSequence output = input;
+  if (input.sorted_indices.defined())
+    for (Tensor& state : states) state = index_select(state, 1, input.sorted_indices);
+  output.data = run_steps(input.data, sizes, states, step);
+  if (input.unsorted_indices.defined())
+    for (Tensor& state : states) state = index_select(state, 1, input.unsorted_indices);
+  return output;
 }
 
 std::string Recurrent::extra_repr() const {
   std::string text = fmt::format("{}, {}", input_size, hidden_size);
+  if (options.proj_size != 0) text += fmt::format(", proj_size={}", options.proj_size);
   if (options.num_layers != 1) text += fmt::format(", num_layers={}", options.num_layers);
   if (!options.bias) text += ", bias=False";
   if (options.batch_first) text += ", batch_first=True";
@@ -200,7 +274,10 @@ std::string Recurrent::extra_repr() const {
 int64_t Recurrent::multiply_adds(const Tensors& inputs, const Tensors&) const {
   const int64_t steps = inputs.at(0).numel() / input_size;  // of all samples
   int64_t products = 0;
-  for (const Weights& w : weights_) products += w.w_ih.numel() + w.w_hh.numel();
+  for (const Weights& w : weights_) {
+    products += w.w_ih.numel() + w.w_hh.numel();
+    if (w.w_hr.defined()) products += w.w_hr.numel();
+  }
   return steps * products;
 }
 
@@ -218,17 +295,30 @@ RNN::RNN(Module& owner, const char* name, int64_t input, int64_t hidden,
   join(owner, name);
 }
 
+Recurrent::Step RNN::rule() const {
+  return [this](const Weights& w, const Tensor& gates, Tensors& state) {
+    const Tensor sum = gates + linear(state[0], w.w_hh, w.b_hh);
+    state[0] = nonlinearity == RNNNonlinearity::relu ? relu(sum) : tanh(sum);
+  };
+}
+
 RnnOutput RNN::forward(const Tensor& input, const Tensor& h) const {
   Tensors states{h};
-  const Tensor output =
-      run(input, states, 1, [this](const Weights& w, const Tensor& gates, Tensors& state) {
-        const Tensor sum = gates + linear(state[0], w.w_hh, w.b_hh);
-        state[0] = nonlinearity == RNNNonlinearity::relu ? relu(sum) : tanh(sum);
-      });
+  const Tensor output = run(input, states, 1, rule());
+  return {output, states[0]};
+}
+
+PackedRnnOutput RNN::forward(const PackedSequence& input, const Tensor& h) const {
+  Tensors states{h};
+  const PackedSequence output = run(input, states, 1, rule());
   return {output, states[0]};
 }
 
 RnnOutput RNN::operator()(const Tensor& input, const Tensor& h) const {
+  return call_module(*this, input, h);
+}
+
+PackedRnnOutput RNN::operator()(const PackedSequence& input, const Tensor& h) const {
   return call_module(*this, input, h);
 }
 
@@ -242,13 +332,22 @@ LSTM::LSTM(Module& owner, const char* name, int64_t input, int64_t hidden,
   join(owner, name);
 }
 
+Recurrent::Step LSTM::rule() const {
+  return [](const Weights& w, const Tensor& gates, Tensors& now) {
+    const LstmState next = kernel::lstm_gates(gates, linear(now[0], w.w_hh, w.b_hh), now[1]);
+    now = {w.w_hr.defined() ? linear(next.h, w.w_hr) : next.h, next.c};
+  };
+}
+
 LstmOutput LSTM::forward(const Tensor& input, const LstmState& state) const {
   Tensors states{state.h, state.c};
-  const Tensor output =
-      run(input, states, 2, [](const Weights& w, const Tensor& gates, Tensors& now) {
-        const LstmState next = kernel::lstm_gates(gates, linear(now[0], w.w_hh, w.b_hh), now[1]);
-        now = {next.h, next.c};
-      });
+  const Tensor output = run(input, states, 2, rule());
+  return {output, {states[0], states[1]}};
+}
+
+PackedLstmOutput LSTM::forward(const PackedSequence& input, const LstmState& state) const {
+  Tensors states{state.h, state.c};
+  const PackedSequence output = run(input, states, 2, rule());
   return {output, {states[0], states[1]}};
 }
 
@@ -256,26 +355,45 @@ LstmOutput LSTM::operator()(const Tensor& input, const LstmState& state) const {
   return call_module(*this, input, state);
 }
 
+PackedLstmOutput LSTM::operator()(const PackedSequence& input, const LstmState& state) const {
+  return call_module(*this, input, state);
+}
+
 Tensor LSTM::forward(const Tensor& input) const { return forward(input, LstmState()).output; }
 
 GRU::GRU(int64_t input, int64_t hidden, const RecurrentOptions& gru_options)
-    : Recurrent(3, input, hidden, gru_options) {}
+    : Recurrent(3, input, hidden, gru_options) {
+  check(gru_options.proj_size == 0, "GRU", "proj_size is for an LSTM alone", gru_options.proj_size);
+}
 GRU::GRU(Module& owner, const char* name, int64_t input, int64_t hidden,
          const RecurrentOptions& gru_options)
     : GRU(input, hidden, gru_options) {
   join(owner, name);
 }
 
+Recurrent::Step GRU::rule() const {
+  return [](const Weights& w, const Tensor& gates, Tensors& state) {
+    state[0] = kernel::gru_gates(gates, linear(state[0], w.w_hh, w.b_hh), state[0]);
+  };
+}
+
 RnnOutput GRU::forward(const Tensor& input, const Tensor& h) const {
   Tensors states{h};
-  const Tensor output =
-      run(input, states, 1, [](const Weights& w, const Tensor& gates, Tensors& state) {
-        state[0] = kernel::gru_gates(gates, linear(state[0], w.w_hh, w.b_hh), state[0]);
-      });
+  const Tensor output = run(input, states, 1, rule());
+  return {output, states[0]};
+}
+
+PackedRnnOutput GRU::forward(const PackedSequence& input, const Tensor& h) const {
+  Tensors states{h};
+  const PackedSequence output = run(input, states, 1, rule());
   return {output, states[0]};
 }
 
 RnnOutput GRU::operator()(const Tensor& input, const Tensor& h) const {
+  return call_module(*this, input, h);
+}
+
+PackedRnnOutput GRU::operator()(const PackedSequence& input, const Tensor& h) const {
   return call_module(*this, input, h);
 }
 

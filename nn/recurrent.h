@@ -2,6 +2,7 @@
 
 #include <aorta/core/ops/recurrent.h>
 #include <aorta/nn/module.h>
+#include <aorta/nn/packed_sequence.h>
 
 namespace aorta::nn {
 
@@ -12,13 +13,17 @@ struct RecurrentOptions {
   bool batch_first = false;    // input and output are (N, T, *) instead of (T, N, *)
   double dropout = 0;          // in training, on the outputs of every layer but the last
   bool bidirectional = false;  // a second pass from the end; outputs stand side by side
+  /// P: of an LSTM, the hidden states and outputs become weight_hr h of P < H features; 0: they
+  /// stay.
+  int64_t proj_size = 0;
 };
 
 /// What RNN, LSTM and GRU share: T steps, N samples, I features in, H out; D is 2 when
 /// bidirectional, else 1, and L the number of layers. Input (T, N, I), (N, T, I) or, unbatched, (T,
 /// I); output (T, N, D H) in the same order; states (L D, N, H) or (L D, H). Weights are named and
 /// laid out as PyTorch's, weight_ih_l0 and so on, and start uniform in +-1 / sqrt(H). The products
-/// of all inputs of a layer are one.
+/// of all inputs of a layer are one. A PackedSequence gives one with the same batch_sizes, and
+/// states in the order of the batch; each sequence's final state is the one at its end.
 class Recurrent : public Module {
  public:
   std::string extra_repr() const override;
@@ -30,7 +35,7 @@ class Recurrent : public Module {
 
  protected:
   struct Weights {
-    Tensor w_ih, w_hh, b_ih, b_hh;
+    Tensor w_ih, w_hh, b_ih, b_hh, w_hr;
   };
   /// One step from the gates of an input, w_ih x + b_ih, and the states.
   using Step = std::function<void(const Weights& weights, const Tensor& input_gates,
@@ -43,11 +48,19 @@ class Recurrent : public Module {
   /// afterwards the final ones.
   Tensor run(const Tensor& input, std::vector<Tensor>& states, size_t count,
              const Step& step) const;
+  PackedSequence run(const PackedSequence& input, std::vector<Tensor>& states, size_t count,
+                     const Step& step) const;
 
  private:
   const Weights& weights(int64_t layer, int64_t direction) const;
+  /// The features of a layer's output in one direction.
+  int64_t output_size() const { return options.proj_size > 0 ? options.proj_size : hidden_size; }
+  void check_input(const Tensor& data) const;
   std::vector<Tensor> initial_states(const std::vector<Tensor>& given, size_t count,
-                                     const Tensor& input, bool unbatched) const;
+                                     const Tensor& data, int64_t batch, bool unbatched) const;
+  /// All layers for data (sum of sizes, I) of steps that have `sizes` sequences each.
+  Tensor run_steps(const Tensor& data, const std::vector<int64_t>& sizes,
+                   std::vector<Tensor>& states, const Step& step) const;
   std::vector<Weights> weights_;
   int64_t gates_;
 };
@@ -55,6 +68,11 @@ class Recurrent : public Module {
 /// The outputs of all steps, and the state after the last one.
 struct RnnOutput {
   Tensor output, h;
+};
+/// The same of a packed sequence.
+struct PackedRnnOutput {
+  PackedSequence output;
+  Tensor h;
 };
 
 /// What an RNN does with its sums.
@@ -77,15 +95,25 @@ class RNN : public Recurrent {
   /// Without `h` it starts from zeros.
   RnnOutput operator()(const Tensor& input, const Tensor& h = {}) const;
   RnnOutput forward(const Tensor& input, const Tensor& h) const;
+  PackedRnnOutput operator()(const PackedSequence& input, const Tensor& h = {}) const;
+  PackedRnnOutput forward(const PackedSequence& input, const Tensor& h) const;
   /// The output alone.
   Tensor forward(const Tensor& input) const override;
 
   RNNNonlinearity nonlinearity;
+
+ private:
+  Step rule() const;
 };
 
 /// The outputs of all steps, and the states after the last one.
 struct LstmOutput {
   Tensor output;
+  LstmState state;
+};
+/// The same of a packed sequence.
+struct PackedLstmOutput {
+  PackedSequence output;
   LstmState state;
 };
 /// See lstm_cell.
@@ -96,7 +124,12 @@ class LSTM : public Recurrent {
        const RecurrentOptions& options = {});
   LstmOutput operator()(const Tensor& input, const LstmState& state = {}) const;
   LstmOutput forward(const Tensor& input, const LstmState& state) const;
+  PackedLstmOutput operator()(const PackedSequence& input, const LstmState& state = {}) const;
+  PackedLstmOutput forward(const PackedSequence& input, const LstmState& state) const;
   Tensor forward(const Tensor& input) const override;
+
+ private:
+  Step rule() const;
 };
 
 /// See gru_cell.
@@ -107,7 +140,12 @@ class GRU : public Recurrent {
       const RecurrentOptions& options = {});
   RnnOutput operator()(const Tensor& input, const Tensor& h = {}) const;
   RnnOutput forward(const Tensor& input, const Tensor& h) const;
+  PackedRnnOutput operator()(const PackedSequence& input, const Tensor& h = {}) const;
+  PackedRnnOutput forward(const PackedSequence& input, const Tensor& h) const;
   Tensor forward(const Tensor& input) const override;
+
+ private:
+  Step rule() const;
 };
 
 /// The options of LSTMCell and GRUCell, with PyTorch's names and defaults.

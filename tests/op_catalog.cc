@@ -39,6 +39,8 @@ std::vector<Row> all_rows() {
            {recurrent_rows(), "recurrent"},
            {statistics_rows(), "statistics"},
            {searchsorted_rows(), "searchsorted"},
+           {im2col_rows(), "im2col"},
+           {ctc_loss_rows(), "ctc_loss"},
            {random_rows(), ""},
            {update_rows(), ""}}) {
     for (Row& row : family.rows) {

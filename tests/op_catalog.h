@@ -138,5 +138,7 @@ std::vector<Row> random_rows();
 std::vector<Row> statistics_rows();
 std::vector<Row> update_rows();
 std::vector<Row> searchsorted_rows();
+std::vector<Row> im2col_rows();
+std::vector<Row> ctc_loss_rows();
 
 }  // namespace aorta::catalog

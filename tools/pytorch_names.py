@@ -109,7 +109,6 @@ OTHERWISE = {
 # Names that are declared here for something else.
 OTHER_THINGS = {
     "torch.Tensor": {"data"},
-    "torch.nn.functional": {"unfold"},  # Tensor's; PyTorch's function is that of convolutions
 }
 
 # What is left out, and why.

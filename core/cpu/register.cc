@@ -7,7 +7,9 @@ void register_attention();
 void register_convolution();
 void register_copy();
 void register_cross_entropy();
+void register_ctc_loss();
 void register_dropout();
+void register_im2col();
 void register_indexing();
 void register_interpolate();
 void register_linalg();
@@ -54,7 +56,9 @@ void register_kernels() {
   register_interpolate();
   register_loss();
   register_cross_entropy();
+  register_ctc_loss();
   register_dropout();
+  register_im2col();
   link_view_ops();  // which have no kernel
 }
 

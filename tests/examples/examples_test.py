@@ -349,6 +349,14 @@ class Examples(unittest.TestCase):
         self.assertGreater(seen, 85)  # by chance 50
         self.assertGreater(unseen, 65)
 
+    @needs_digits
+    def test_ctc_digits(self):
+        write_small_mnist(self.folder)
+        output = self.run_program("ctc_digits", "200", ".")
+        losses = self.numbers(r"loss (\S+)", output)
+        self.assertLess(losses[-1], losses[0])
+        self.assertGreater(self.numbers(r"(\S+) % of unseen lines", output)[-1], 20)
+
     def test_super_resolution(self):
         output = self.run_program("super_resolution")
         network, bicubic = self.numbers(r": (\S+) dB", output)

@@ -1,6 +1,8 @@
 // Errors of functions that are made of others name the function that was called, and the operand.
 #include <aorta/data/images/jpeg.h>
 #include <aorta/data/images/png.h>
+#include <aorta/nn/fractional_pooling.h>
+#include <aorta/nn/unpooling.h>
 #include <aorta/optim/clip.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
@@ -42,6 +44,27 @@ TEST(CalledNames, UndefinedOperands) {
       {"multilabel_soft_margin_loss: input", [] { multilabel_soft_margin_loss(kNone, some()); }},
       {"poisson_nll_loss: target", [] { poisson_nll_loss(some(), kNone); }},
       {"gaussian_nll_loss: var", [] { gaussian_nll_loss(some(), some(), kNone); }},
+      {"triplet_margin_with_distance_loss: negative",
+       [] { triplet_margin_with_distance_loss(some(), some(), kNone); }},
+      {"local_response_norm: input", [] { local_response_norm(kNone, 2); }},
+      {"lp_pool2d: input", [] { lp_pool2d(kNone, 2, 2); }},
+      {"embedding_bag: weight", [] { embedding_bag(some(), kNone); }},
+      {"grid_sample: grid", [] { grid_sample(some(), kNone); }},
+      {"affine_grid: theta",
+       [] {
+         affine_grid(kNone, {1, 1, 2, 2});
+       }},
+      {"unfold: input", [] { nn::unfold(kNone, 2); }},
+      {"fold: input", [] { fold(kNone, 2, 2); }},
+      {"max_unpool2d: indices", [] { max_unpool2d(some(), kNone, 2); }},
+      {"fractional_max_pool2d: input", [] { fractional_max_pool2d(kNone, 2, {.output_size = 1}); }},
+      {"pack_padded_sequence: input", [] { pack_padded_sequence(kNone, kNone); }},
+      {"pad_packed_sequence: data", [] { pad_packed_sequence({}); }},
+      {"pad_sequence: sequences",
+       [] {
+         pad_sequence({some(), kNone});
+       }},
+      {"unpad_sequence: lengths", [] { unpad_sequence(some(), kNone); }},
       {"uniform_: tensor", [] { init::uniform_(kNone); }},
       {"trunc_normal_: tensor", [] { init::trunc_normal_(kNone); }},
       {"ones_: tensor", [] { init::ones_(kNone); }},

@@ -94,5 +94,54 @@ TEST(Containers, TakeAnyModules) {
   EXPECT_EQ(Holder().body(zeros({2, 4})).shape(), (Shape{2, 3}));
 }
 
+TEST(ParameterLists, AreParametersByNumber) {
+  struct Net : Module {
+    ParameterList list{*this, "list", {ones({2}), zeros({3})}};
+    ParameterDict dict{*this, "dict", {{"scale", ones({2})}}};
+  };
+  Net net;
+  net.list.append(full({1}, 5.0));
+  net.dict.insert("shift", zeros({2}));
+  EXPECT_EQ(names_of(net.named_parameters()),
+            (Names{"list.0", "list.1", "list.2", "dict.scale", "dict.shift"}));
+  EXPECT_TRUE(net.list[-1].requires_grad());
+  EXPECT_EQ(net.list.size(), 3u);
+  EXPECT_EQ(net.dict.size(), 2u);
+  int64_t elements = 0;
+  for (const Tensor& parameter : net.list) elements += parameter.numel();
+  EXPECT_EQ(elements, 6);
+  // Copies share, clones don't; what is assigned or inserted again takes the place.
+  const Net copy = net, other = clone(net);
+  EXPECT_TRUE(copy.list[2].shares_storage(net.list[2]));
+  EXPECT_FALSE(other.list[2].shares_storage(net.list[2]));
+  EXPECT_FALSE(other.dict["scale"].shares_storage(net.dict["scale"]));
+  net.list[0] = full({2}, 3.0);
+  net.dict.insert("scale", full({2}, 4.0));
+  EXPECT_EQ(net.state_dict().at(0).second.at<float>({0}), 3);
+  EXPECT_EQ(net.state_dict().at(3).second.at<float>({0}), 4);
+  Net loaded;
+  loaded.list.append(ones({1}));
+  loaded.dict.insert("shift", ones({2}));
+  loaded.load_state_dict(net.state_dict());
+  EXPECT_EQ(loaded.list[2].item<float>(), 5);
+  sum(loaded.list[0] * loaded.dict["scale"]).backward();
+  EXPECT_EQ(loaded.list[0].grad().at<float>({1}), 4);
+}
+
+TEST(ParameterLists, Refuse) {
+  ParameterList list({ones({2})});
+  ParameterDict dict;
+  EXPECT_EQ(error_of([&] { list[1]; }),
+            "ParameterList: the number must be one of its parameters', got 1 of 1");
+  EXPECT_EQ(error_of([&] { list.append({}); }),
+            "ParameterList: parameter must be defined, got an undefined tensor");
+  EXPECT_NE(error_of([&] { list.append(ones({2}).requires_grad_() * 2); }), kNoError);
+  EXPECT_EQ(error_of([&] { dict["x"]; }),
+            "ParameterDict: name must be one of its parameters, got \"x\"");
+  EXPECT_EQ(error_of([&] { dict.insert("a.b", ones({1})); }),
+            "ParameterDict: the name of a parameter must not be empty and have no point, got "
+            "\"a.b\"");
+}
+
 }  // namespace
 }  // namespace aorta::nn

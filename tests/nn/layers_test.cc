@@ -2,6 +2,7 @@
 // f32, and its gradients by finite differences.
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/tests/nn/fixture.h>
+#include <aorta/tests/nn/table_cases.h>
 #include <aorta/tests/nn/transformer_cases.h>
 
 #include <algorithm>
@@ -191,6 +192,11 @@ std::vector<Case> sequences() {
       {"lstm", lstm({}), call_lstm},
       {"lstm_deep", lstm({.num_layers = 2, .batch_first = true, .bidirectional = true}), call_lstm},
       {"lstm_unbatched", lstm({.bidirectional = true}), call_lstm},
+      {"lstm_proj",
+       [] {
+         return AnyModule(LSTM(2, 3, {.num_layers = 2, .bidirectional = true, .proj_size = 2}));
+       },
+       call_lstm},
       {"gru", gru({}), call_gru},
       {"gru_deep", gru({.num_layers = 3, .batch_first = true}), call_gru},
       {"gru_unbatched", gru({}), call_gru},
@@ -317,7 +323,7 @@ std::vector<Case> activations() {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const auto& family : {convolutions(), pools(), norms(), sequences(), transformers(),
-                             paddings(), others(), activations()}) {
+                             paddings(), others(), activations(), tables_and_windows()}) {
     cases.insert(cases.end(), family.begin(), family.end());
   }
   return cases;
@@ -511,7 +517,7 @@ TEST(LayerFixtures, EveryLayerHasACase) {
   std::set<std::string> layers;
   for (const auto& file : std::filesystem::directory_iterator("nn")) {
     static const std::set<std::filesystem::path> kOthers{"nn/loss.h", "nn/margin_loss.h",
-                                                         "nn/container.h"};
+                                                         "nn/ctc_loss.h", "nn/container.h"};
     if (file.path().extension() != ".h" || kOthers.contains(file.path())) continue;
     std::stringstream text;
     text << std::ifstream(file.path()).rdbuf();

@@ -66,6 +66,15 @@ std::vector<Case> margin_cases() {
   cases.push_back({"multi_margin_unbatched", pair(MultiMarginLoss())});
   cases.push_back({"multilabel_margin_unbatched", pair(MultiLabelMarginLoss())});
   cases.push_back({"triplet_margin_unbatched", triple(TripletMarginLoss())});
+  const TripletMarginWithDistanceOptions options{.margin = 0.8, .reduction = Reduction::sum};
+  cases.push_back({"triplet_margin_with_distance", triple(TripletMarginWithDistanceLoss(options))});
+  TripletMarginWithDistanceOptions by_angle = options;
+  by_angle.distance_function = [](const Tensor& a, const Tensor& b) {
+    return 1 - cosine_similarity(a, b);
+  };
+  by_angle.swap = true;
+  cases.push_back(
+      {"triplet_margin_with_distance_cosine", triple(TripletMarginWithDistanceLoss(by_angle))});
   for (const double p : {1.0, 2.0, 3.0})
     cases.push_back(
         {"pairwise_distance_" + std::to_string(static_cast<int>(p)), pair(PairwiseDistance(p))});
@@ -184,6 +193,8 @@ TEST(LossModules, AreMembersLikeAnyLayer) {
     GaussianNLLLoss gaussian{*this, "gaussian", {.eps = 1e-3}};
     PairwiseDistance distance{*this, "distance", 1};
     CosineSimilarity similarity{*this, "similarity", -1};
+    TripletMarginWithDistanceLoss far{*this, "far", {.margin = 2}};
+    CTCLoss ctc{*this, "ctc", {.blank = 1}};
   };
   Task task;
   std::vector<std::string> names;
@@ -191,7 +202,7 @@ TEST(LossModules, AreMembersLikeAnyLayer) {
   EXPECT_EQ(names, (std::vector<std::string>{"net.weight", "net.bias", "cross.weight", "nll.weight",
                                              "bce.weight", "logits.pos_weight", "multi.weight",
                                              "soft_labels.weight"}));
-  EXPECT_EQ(task.named_children().size(), 24u);
+  EXPECT_EQ(task.named_children().size(), 26u);
   EXPECT_EQ(task.hinge.margin, 2);
   EXPECT_TRUE(task.triplet.options.swap);
   EXPECT_EQ(task.similarity.dim, -1);
@@ -220,6 +231,16 @@ TEST(MarginLosses, Refuse) {
             "margin_ranking_loss: reduction must be none, mean or sum, got batchmean");
   EXPECT_EQ(error_of([&] { triplet_margin_loss(x, x, x, {.margin = 0}); }),
             "triplet_margin_loss: margin must be positive, got 0");
+  EXPECT_EQ(error_of([&] {
+              triplet_margin_with_distance_loss(
+                  x, x, x, {.distance_function = [](const Tensor& a, const Tensor&) {
+                    static int calls = 0;
+                    return ++calls == 1 ? a : a.select(0, 0);
+                  }});
+            }),
+            "triplet_margin_with_distance_loss: distances must have one shape, got [2,3] and [3]");
+  EXPECT_EQ(error_of([&] { triplet_margin_with_distance_loss(x, x, x, {.margin = -1}); }),
+            "triplet_margin_with_distance_loss: margin must be positive, got -1");
   EXPECT_EQ(error_of([&] { multi_margin_loss(x, y, {.p = 3}); }),
             "multi_margin_loss: p must be 1 or 2, got 3");
   EXPECT_EQ(error_of([&] { multi_margin_loss(x, x); }),
@@ -253,6 +274,47 @@ TEST(MarginLosses, AreFiniteFarOut) {
   EXPECT_EQ(soft_margin_loss(tensor({-1000.0}), ones({1})).item<double>(), 1000);
   EXPECT_EQ(gaussian_nll_loss(ones({2}), ones({2}), zeros({2})).item<float>(),
             static_cast<float>(0.5 * std::log(1e-6f)));
+}
+
+// What a path of classes reads as, 0 being the blank.
+std::vector<int64_t> reading_of(int64_t path, int64_t steps, int64_t classes) {
+  std::vector<int64_t> read;
+  int64_t before = 0;
+  for (int64_t t = 0; t < steps; ++t, path /= classes) {
+    const int64_t now = path % classes;
+    if (now != 0 && now != before) read.push_back(now);
+    before = now;
+  }
+  return read;
+}
+
+// Every path, one after another: no recursion.
+TEST(CtcLoss, IsTheSumOverAllPaths) {
+  constexpr int64_t kSteps = 5, kClasses = 3, kPaths = 243;
+  manual_seed(2);
+  const Tensor log_probs = log_softmax(randn({kSteps, kClasses}, {.dtype = DType::f64}), 1);
+  const std::vector<std::vector<int64_t>> targets{{},        {1},          {2, 1},      {1, 1},
+                                                  {2, 2, 2}, {1, 2, 1, 2}, {1, 1, 1, 1}};
+  for (const auto& target : targets) {
+    double sum_of_paths = 0;
+    for (int64_t path = 0; path < kPaths; ++path) {
+      if (reading_of(path, kSteps, kClasses) != target) continue;
+      double log_of_path = 0;
+      int64_t rest = path;
+      for (int64_t t = 0; t < kSteps; ++t, rest /= kClasses)
+        log_of_path += log_probs.at<double>({t, rest % kClasses});
+      sum_of_paths += std::exp(log_of_path);
+    }
+    const Tensor classes = tensor(target);
+    const double loss = CTCLoss({.reduction = Reduction::sum})(log_probs, classes, tensor(kSteps),
+                                                               tensor(classes.numel()))
+                            .item<double>();
+    if (sum_of_paths == 0) {
+      EXPECT_EQ(loss, INFINITY);
+    } else {
+      EXPECT_NEAR(loss, -std::log(sum_of_paths), 1e-12);
+    }
+  }
 }
 
 TEST(Dice, TwoEmptyMasksAgree) {

@@ -76,7 +76,7 @@ TEST(Misuse, OfLayersOfPowersAndChannels) {
   EXPECT_EQ(error_of([] {
               LocalResponseNorm(2)(ones({2, 3}));
             }),
-            "LocalResponseNorm: input must be (N, C, *), got [2,3]");
+            "local_response_norm: input must be (N, C, *), got [2,3]");
   EXPECT_EQ(error_of([] { LPPool2d(0, 3); }), "LPPool2d: norm_type must not be 0, got 0");
   EXPECT_EQ(error_of([] {
               ChannelShuffle(4)(ones({1, 6, 2}));

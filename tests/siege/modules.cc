@@ -4,10 +4,16 @@
 #include <aorta/data/random_samplers.h>
 #include <aorta/models/make.h>
 #include <aorta/nn/activation.h>
+#include <aorta/nn/adaptive_softmax.h>
 #include <aorta/nn/attention.h>
 #include <aorta/nn/conv.h>
+#include <aorta/nn/ctc_loss.h>
 #include <aorta/nn/dropout.h>
 #include <aorta/nn/embedding.h>
+#include <aorta/nn/embedding_bag.h>
+#include <aorta/nn/fold.h>
+#include <aorta/nn/fractional_pooling.h>
+#include <aorta/nn/grid_sample.h>
 #include <aorta/nn/linear.h>
 #include <aorta/nn/loss.h>
 #include <aorta/nn/margin_loss.h>
@@ -16,6 +22,7 @@
 #include <aorta/nn/pooling.h>
 #include <aorta/nn/recurrent.h>
 #include <aorta/nn/transformer.h>
+#include <aorta/nn/unpooling.h>
 #include <aorta/nn/upsample.h>
 #include <aorta/optim/adadelta.h>
 #include <aorta/optim/adafactor.h>
@@ -216,6 +223,137 @@ void add_layers(std::vector<Target>& targets) {
       });
 }
 
+void add_tables_and_windows(std::vector<Target>& targets) {
+  using namespace nn;
+  // All of them: an enumerator that isn't one says nothing.
+  static constexpr EmbeddingBagMode kModes[] = {EmbeddingBagMode::sum, EmbeddingBagMode::mean,
+                                                EmbeddingBagMode::max};
+  targets.insert(
+      targets.end(),
+      {
+          of(
+              "EmbeddingBag",
+              +[](int64_t rows, int64_t size, uint64_t mode, bool with_last,
+                  std::optional<int64_t> padding, const T& input, const T& offsets,
+                  const T& factors) {
+                const EmbeddingBag bag(rows, size, {kModes[mode % 3], with_last, padding});
+                return bag(input, offsets, factors);
+              }),
+          of(
+              "embedding_bag",
+              +[](uint64_t mode, std::optional<int64_t> padding, const T& input, const T& weight,
+                  const T& offsets) {
+                return embedding_bag(input, weight, offsets,
+                                     {.mode = kModes[mode % 3], .padding_idx = padding});
+              }),
+          of(
+              "grid_sample",
+              +[](uint64_t mode, uint64_t padding, bool align, const T& x, const T& grid) {
+                return grid_sample(x, grid,
+                                   {static_cast<GridSampleMode>(mode % 3),
+                                    static_cast<GridSamplePadding>(padding % 3), align});
+              }),
+          // Values of every kind in shapes that fit.
+          of(
+              "grid_sample of values",
+              +[](uint64_t mode, uint64_t padding, bool align, const T& x, const T& y) {
+                const int64_t n = y.numel() / 2;
+                return grid_sample(x.reshape({1, 1, 1, x.numel()}),
+                                   y.flatten().narrow(0, 0, 2 * n).reshape({1, 1, n, 2}),
+                                   {static_cast<GridSampleMode>(mode % 3),
+                                    static_cast<GridSamplePadding>(padding % 3), align});
+              }),
+          of(
+              "embedding_bag of values",
+              +[](uint64_t mode, std::optional<int64_t> padding, const T& x, const T& y) {
+                const T index = remainder(y.flatten().to(DType::i64), x.numel());
+                return embedding_bag(index, x.reshape({x.numel(), 1}), tensor({0, 0}),
+                                     {.mode = kModes[mode % 3], .padding_idx = padding});
+              }),
+          of(
+              "ctc_loss of values",
+              +[](const CtcLossOptions& o, const T& x, const T& y) {
+                const int64_t steps = x.numel() / 3;
+                const T classes = remainder(y.flatten().to(DType::i64), 3);
+                return ctc_loss(x.flatten().narrow(0, 0, 3 * steps).reshape({steps, 3}), classes,
+                                tensor(steps), tensor(classes.numel()), o);
+              }),
+          of(
+              "fractional_max_pool2d of values",
+              +[](int64_t kernel, int64_t size, const T& x, const T& u) {
+                const T samples = u.flatten().narrow(0, 0, 2).reshape({1, 1, 2});
+                return fractional_max_pool2d(x.reshape({1, 1, 1, x.numel()}), {1, kernel},
+                                             {.output_size = {1, size}, .random_samples = samples});
+              }),
+          of(
+              "max_unpool1d of values",
+              +[](int64_t kernel, const T& x) {
+                const auto [values, indices] = max_pool1d_with_indices(x.reshape({1, -1}), kernel);
+                return max_unpool1d(values, indices, kernel);
+              }),
+          of<T, const T&, const Dims&, bool>("affine_grid", affine_grid),
+          of<T, const T&, const Dims&, const FoldOptions&>("unfold", nn::unfold),
+          of<T, const T&, int64_t, const LocalResponseNormOptions&>("local_response_norm",
+                                                                    local_response_norm),
+          of<T, const T&, double, const Dims&, const LPPoolOptions&>("lp_pool1d", lp_pool1d),
+          of<T, const T&, double, const Dims&, const LPPoolOptions&>("lp_pool3d", lp_pool3d),
+          of<T, const T&, const Dims&, const Dims&, const FoldOptions&>("fold", fold),
+          of("Unfold", layer<Unfold, Dims, FoldOptions>),
+          of("Fold", layer<Fold, Dims, Dims, FoldOptions>),
+          of<T, const T&, const T&, const Dims&, const Dims&, const Dims&, const Dims&>(
+              "max_unpool1d", max_unpool1d),
+          of<T, const T&, const T&, const Dims&, const Dims&, const Dims&, const Dims&>(
+              "max_unpool2d", max_unpool2d),
+          of(
+              "MaxUnpool3d", +[](const Dims& kernel, const MaxUnpoolOptions& o, const T& x,
+                                 const T& indices) { return MaxUnpool3d(kernel, o)(x, indices); }),
+          random_of<T, const T&, const Dims&, const FractionalMaxPoolOptions&>(
+              "fractional_max_pool2d", fractional_max_pool2d),
+          random_of("FractionalMaxPool3d",
+                    layer<FractionalMaxPool3d, Dims, FractionalMaxPoolOptions>),
+          of(
+              "AdaptiveLogSoftmaxWithLoss",
+              +[](int64_t in, int64_t classes, const List<int64_t>& cutoffs,
+                  const AdaptiveLogSoftmaxOptions& o, const T& x, const T& target) {
+                return AdaptiveLogSoftmaxWithLoss(in, classes, cutoffs, o)(x, target).output;
+              }),
+          of(
+              "TripletMarginWithDistanceLoss",
+              +[](double margin, bool swap, Reduction reduction, const T& a, const T& b,
+                  const T& c) {
+                const auto distance = [](const T& x, const T& y) { return (x - y).abs().sum(-1); };
+                return TripletMarginWithDistanceLoss({distance, margin, swap, reduction})(a, b, c);
+              }),
+          of(
+              "CTCLoss", +[](const CtcLossOptions& o, const T& x, const T& y, const T& steps,
+                             const T& lengths) { return CTCLoss(o)(x, y, steps, lengths); }),
+          of<PackedSequence, const T&, const T&, bool, bool>("pack_padded_sequence",
+                                                             pack_padded_sequence),
+          of<PaddedSequence, const PackedSequence&, bool, double, std::optional<int64_t>>(
+              "pad_packed_sequence", pad_packed_sequence),
+          of<T, const List<T>&, bool, double, PaddingSide>("pad_sequence", pad_sequence),
+          of<Tensors, const T&, const T&, bool>("unpad_sequence", unpad_sequence),
+          of<PackedSequence, const List<T>&, bool>("pack_sequence", pack_sequence),
+          of<Tensors, const PackedSequence&>("unpack_sequence", unpack_sequence),
+          of(
+              "packed LSTM",
+              +[](int64_t in, int64_t hidden, const RecurrentOptions& o, const PackedSequence& x,
+                  const LstmState& s) { return LSTM(in, hidden, o)(x, s).output.data; }),
+          of(
+              "LSTM of sequences",
+              +[](int64_t hidden, bool sorted, const RecurrentOptions& o, const T& x,
+                  const T& lengths) {
+                const PackedSequence packed = pack_padded_sequence(x, lengths, false, sorted);
+                return LSTM(x.size(-1), hidden, o)(packed).output.data;
+              }),
+          of(
+              "Embedding::from_pretrained",
+              +[](bool freeze, const EmbeddingOptions& o, const T& table, const T& x) {
+                return Embedding::from_pretrained(table, freeze, o)(x);
+              }),
+      });
+}
+
 /// Two steps on one parameter.
 template <class O, class Options>
 T step(const Options& options, const T& parameter, const T& gradient) {
@@ -373,6 +511,7 @@ void add_distributions(std::vector<Target>& targets);
 std::vector<Target> module_targets() {
   std::vector<Target> targets;
   add_layers(targets);
+  add_tables_and_windows(targets);
   add_training(targets);
   add_data(targets);
   add_distributions(targets);

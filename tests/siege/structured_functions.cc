@@ -1,8 +1,10 @@
 #include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/cross_entropy.h>
+#include <aorta/core/ops/ctc_loss.h>
 #include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/einsum.h>
 #include <aorta/core/ops/embedding.h>
+#include <aorta/core/ops/im2col.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/linalg_norms.h>
 #include <aorta/core/ops/matmul.h>
@@ -99,6 +101,8 @@ void add_cross_entropy(std::vector<Target>& targets) {
       {
           of<T, const T&, const T&, const CrossEntropyOptions&>("cross_entropy", cross_entropy),
           of<T, const T&, const T&, const NllLossOptions&>("nll_loss", nll_loss),
+          of<T, const T&, const T&, const T&, const T&, const CtcLossOptions&>("ctc_loss",
+                                                                               ctc_loss),
       });
 }
 
@@ -154,6 +158,16 @@ void add_indexing(std::vector<Target>& targets) {
           of<const T&, const T&, const T&, const T&>("masked_scatter_", masked_scatter_),
           of<T, const T&, const T&, const T&>("masked_scatter", masked_scatter),
           of<T, const T&, int64_t>("one_hot", one_hot),
+      });
+}
+
+void add_im2col(std::vector<Target>& targets) {
+  targets.insert(
+      targets.end(),
+      {
+          of<T, const T&, const Dims&, const Dims&, const Dims&, const Dims&>("im2col", im2col),
+          of<T, const T&, const Dims&, const Dims&, const Dims&, const Dims&, const Dims&>("col2im",
+                                                                                           col2im),
       });
 }
 
@@ -502,6 +516,7 @@ void add_structured(std::vector<Target>& targets) {
   add_dropout(targets);
   add_embedding(targets);
   add_indexing(targets);
+  add_im2col(targets);
   add_interpolate(targets);
   add_join(targets);
   add_loss(targets);

@@ -1,0 +1,350 @@
+// Functions of several tensors as PyTorch's, in f64, f32 and bf16, and their derivatives.
+#include <aorta/autograd/gradcheck_gtest.h>
+#include <aorta/nn/fractional_pooling.h>
+#include <aorta/nn/unpooling.h>
+#include <aorta/tests/error_text.h>
+#include <aorta/tests/nn/fixture.h>
+
+#include <ostream>
+#include <set>
+
+namespace aorta::nn {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+struct Case {
+  std::string name;
+  std::vector<std::string> inputs;  // names of arrays
+  std::function<Tensor(const Tensors&)> call;
+};
+
+void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+
+void add_bags(std::vector<Case>& cases) {
+  using Mode = EmbeddingBagMode;
+  for (const auto& [suffix, m] :
+       {std::pair{"sum", Mode::sum}, std::pair{"mean", Mode::mean}, std::pair{"max", Mode::max}}) {
+    const std::string name = std::string("bag_") + suffix;
+    const Mode mode = m;
+    cases.push_back({name, {"flat", "weight", "offsets"}, [mode](const Tensors& in) {
+                       return embedding_bag(in[0], in[1], in[2], {.mode = mode});
+                     }});
+    cases.push_back(
+        {name + "_padding", {"flat", "weight", "offsets_last"}, [mode](const Tensors& in) {
+           // i32, and a row that is counted from the end.
+           return embedding_bag(in[0].to(DType::i32), in[1], in[2].to(DType::i32),
+                                {.mode = mode, .include_last_offset = true, .padding_idx = -1});
+         }});
+  }
+  cases.push_back({"bag_factors", {"flat", "weight", "offsets", "factors"}, [](const Tensors& in) {
+                     return embedding_bag(in[0], in[1], in[2],
+                                          {.mode = Mode::sum, .per_sample_weights = in[3]});
+                   }});
+}
+
+Tensor all_grid_samples(const Tensors& in, GridSampleMode mode) {
+  Tensors results;
+  for (const auto padding :
+       {GridSamplePadding::zeros, GridSamplePadding::border, GridSamplePadding::reflection}) {
+    for (const bool align : {false, true}) {
+      results.push_back(grid_sample(
+          in[0], in[1], {.mode = mode, .padding_mode = padding, .align_corners = align}));
+    }
+  }
+  return stack(results);
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  add_bags(cases);
+  for (const std::string d : {"2", "3"}) {
+    const std::vector<std::string> inputs{"image" + d, "grid" + d};
+    using Mode = GridSampleMode;
+    for (const auto& [name, m] :
+         {std::pair{"bilinear", Mode::bilinear}, std::pair{"nearest", Mode::nearest},
+          std::pair{"bicubic", Mode::bicubic}}) {
+      const Mode mode = m;
+      if (mode == Mode::bicubic && d == "3") continue;
+      cases.push_back({"grid_sample" + d + "_" + name, inputs,
+                       [mode](const Tensors& in) { return all_grid_samples(in, mode); }});
+    }
+    const Shape size = d == "2" ? Shape{2, 1, 3, 1} : Shape{2, 1, 3, 1, 4};
+    for (const bool align : {false, true}) {
+      cases.push_back({"affine_grid" + d + (align ? "_True" : "_False"),
+                       {"theta" + d},
+                       [=](const Tensors& in) { return affine_grid(in[0], size, align); }});
+    }
+  }
+  return cases;
+}
+
+const Fixture& fixtures() {
+  static const Fixture all = read_fixture("functions");
+  return all;
+}
+
+Tensors leaves_of(const Case& one, DType dtype) {
+  Tensors leaves;
+  for (const std::string& name : one.inputs) {
+    const Tensor& value = fixtures().at("inputs/" + name);
+    leaves.push_back(is_floating(value.dtype())
+                         ? value.to({.dtype = dtype, .copy = true}).requires_grad_()
+                         : value);
+  }
+  return leaves;
+}
+
+class Functions : public testing::TestWithParam<Case> {};
+
+TEST_P(Functions, AgreeWithPyTorch) {
+  const Fixture fixture = part(fixtures(), GetParam().name);
+  ASSERT_FALSE(fixture.empty());
+  for (const DType dtype : {DType::f64, DType::f32}) {
+    SCOPED_TRACE(to_string(dtype));
+    const double tolerance = dtype == DType::f64 ? 1e-12 : 5e-5;
+    const Tensors inputs = leaves_of(GetParam(), dtype);
+    const Tensor out = GetParam().call(inputs);
+    EXPECT_EQ(out.dtype(), dtype);
+    EXPECT_TRUE(near(out, fixture.at("out"), tolerance));
+    // As in make_nn.py.
+    out.backward(cos(arange(out.numel(), {.dtype = dtype})).reshape(out.shape()));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const auto found = fixture.find("din" + std::to_string(i));
+      if (found == fixture.end()) continue;
+      EXPECT_TRUE(near(inputs[i].grad(), found->second, tolerance)) << "input " << i;
+    }
+  }
+}
+
+TEST_P(Functions, HalfTypesAreRoundedOnce) {
+  const Tensors inputs = leaves_of(GetParam(), DType::bf16);
+  Tensors wide;
+  for (const Tensor& x : inputs)
+    wide.push_back(is_floating(x.dtype()) ? x.detach().to(DType::f64) : x);
+  const Tensor wanted = GetParam().call(wide), got = GetParam().call(inputs);
+  EXPECT_EQ(got.dtype(), DType::bf16);
+  EXPECT_TRUE(near(got.to(DType::f64), wanted, 0.02));
+}
+
+TEST_P(Functions, DerivativesAgreeWithFiniteDifferences) {
+  const Tensors data = leaves_of(GetParam(), DType::f64);
+  Tensors inputs;
+  for (const Tensor& x : data)
+    if (x.requires_grad()) inputs.push_back(x);
+  // The tensors are moved where they are, so the arguments need not be passed on.
+  const auto call = [&](const Tensors&) { return Tensors{GetParam().call(data)}; };
+  // Where the nearest position is read, points have a gradient of 0.
+  EXPECT_GRADIENTS(call, inputs, {.allow_vacuous = true});
+  EXPECT_SECOND_GRADIENTS(call, inputs, {.allow_vacuous = true});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Functions, testing::ValuesIn(all_cases()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(FunctionFixtures, HaveACaseEach) {
+  std::set<std::string> names{"inputs"};
+  for (const Case& one : all_cases()) names.insert(one.name);
+  for (const auto& [key, value] : fixtures())
+    EXPECT_TRUE(names.contains(key.substr(0, key.find('/')))) << key;
+}
+
+TEST(EmbeddingBags, OfEqualElementsTheFirstIsTheLargest) {
+  const Tensor weight = tensor({{1.0, 2.0}, {1.0, 3.0}, {1.0, 3.0}}).requires_grad_();
+  const Tensor bag =
+      embedding_bag(tensor({{0, 1, 2}, {2, 1, 0}}), weight, {}, {.mode = EmbeddingBagMode::max});
+  EXPECT_TRUE(near(bag, tensor({{1.0, 3.0}, {1.0, 3.0}}), 0));
+  bag.backward(ones({2, 2}));
+  EXPECT_TRUE(near(weight.grad(), tensor({{1.0, 0.0}, {0.0, 1.0}, {1.0, 1.0}}), 0));
+  // A bag of paddings alone, and of nothing, is zeros.
+  const Tensor rows = embedding_bag(tensor({1, 1, 0}), weight.detach(), tensor({0, 2, 2}),
+                                    {.mode = EmbeddingBagMode::max, .padding_idx = 1});
+  EXPECT_TRUE(near(rows, tensor({{0.0, 0.0}, {0.0, 0.0}, {1.0, 2.0}}), 0));
+  EXPECT_EQ(embedding_bag(zeros({0}).to(DType::i64), weight, tensor({0, 0})).shape(),
+            (Shape{2, 2}));
+}
+
+TEST(EmbeddingBags, Refuse) {
+  const Tensor weight = ones({5, 2}), flat = tensor({1, 2, 7}), offsets = tensor({0, 2});
+  const auto bag = [&](const Tensor& input, const Tensor& starts,
+                       const EmbeddingBagFunctionOptions& options = {}) {
+    return error_of([&] { embedding_bag(input, weight, starts, options); });
+  };
+  EXPECT_EQ(bag(flat, offsets), "embedding_bag: index must be in [0, V), got 7 at [2], V 5");
+  EXPECT_EQ(bag(flat, {}), "embedding_bag: offsets must be (B) where the input is (L), got none");
+  EXPECT_EQ(bag(flat, tensor({1, 2})), "embedding_bag: offsets must begin with 0, got 1");
+  EXPECT_EQ(bag(flat, tensor({0, 2, 1})), "embedding_bag: offsets must not fall, got a step of -1");
+  EXPECT_EQ(bag(flat, tensor({0, 4})),
+            "embedding_bag: offsets must be at most the input's length, got 4 for 3");
+  EXPECT_EQ(bag(flat, offsets, {.include_last_offset = true}),
+            "embedding_bag: the last offset must be the input's length, got 2 for 3");
+  EXPECT_EQ(bag(flat, tensor({0.0, 1.0})), "embedding_bag: offsets must be i64 or i32, got f32");
+  EXPECT_EQ(bag(ones({1, 2}).to(DType::i64), offsets),
+            "embedding_bag: offsets are for an input (L), got [1,2]");
+  EXPECT_EQ(bag(flat, offsets, {.per_sample_weights = ones({3})}),
+            "embedding_bag: per_sample_weights are for sums alone, got mean");
+  EXPECT_EQ(bag(flat, offsets, {.mode = EmbeddingBagMode::sum, .per_sample_weights = ones({2})}),
+            "embedding_bag: per_sample_weights must have the input's shape, got [2] for [3]");
+  EXPECT_EQ(bag(tensor({1}), offsets, {.padding_idx = 5}),
+            "embedding_bag: offsets must be at most the input's length, got 2 for 1");
+  EXPECT_EQ(bag(tensor({1, 2}), offsets, {.padding_idx = 5}),
+            "embedding_bag: padding_idx must be a row of weight, got 5 for [5,2]");
+}
+
+TEST(Embeddings, FromPretrained) {
+  const Tensor table = tensor({{1.0, 2.0}, {3.0, 4.0}});
+  const Embedding frozen = Embedding::from_pretrained(table);
+  EXPECT_FALSE(frozen.weight.requires_grad());
+  EXPECT_TRUE(frozen.weight.shares_storage(table));
+  EXPECT_TRUE(near(frozen(tensor({1})), tensor({{3.0, 4.0}}), 0));
+  const Embedding tuned = Embedding::from_pretrained(table, false, {.padding_idx = 1});
+  EXPECT_TRUE(tuned.weight.requires_grad());
+  EXPECT_FALSE(table.requires_grad());
+  sum(tuned(tensor({0, 1}))).backward();
+  EXPECT_TRUE(near(tuned.weight.grad(), tensor({{1.0, 1.0}, {0.0, 0.0}}), 0));
+  const EmbeddingBag bag =
+      EmbeddingBag::from_pretrained(table, true, {.mode = EmbeddingBagMode::sum});
+  EXPECT_FALSE(bag.weight.requires_grad());
+  EXPECT_TRUE(near(bag(tensor({{0, 1}})), tensor({{4.0, 6.0}}), 0));
+  EXPECT_EQ(error_of([] { Embedding::from_pretrained(ones({2})); }),
+            "Embedding::from_pretrained: embeddings must be (V, D), got [2]");
+}
+
+// The grid of the identity reads the input itself, and PyTorch's border has no slope there.
+TEST(GridSample, IdentityAndSpecialPoints) {
+  const Tensor image = arange(12, {.dtype = DType::f64}).reshape({1, 1, 3, 4});
+  const Tensor theta = tensor({{{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}}}, {.dtype = DType::f64});
+  for (const bool align : {false, true}) {
+    const Tensor grid = affine_grid(theta, image.shape(), align);
+    for (const auto mode :
+         {GridSampleMode::bilinear, GridSampleMode::nearest, GridSampleMode::bicubic})
+      EXPECT_TRUE(
+          near(grid_sample(image, grid, {.mode = mode, .align_corners = align}), image, 1e-12));
+  }
+  const double nan = std::nan(""), inf = INFINITY;
+  const Tensor points =
+      tensor({{{{nan, 0.0}, {inf, 0.0}, {-1e30, 5.0}, {0.0, 0.0}}}}, {.dtype = DType::f64})
+          .requires_grad_();
+  const Tensor read = grid_sample(image, points, {.align_corners = true});
+  EXPECT_TRUE(near(read, tensor({{{{0.0, 0.0, 0.0, 5.5}}}}, {.dtype = DType::f64}), 1e-12));
+  sum(read).backward();
+  EXPECT_TRUE(near(points.grad().narrow(2, 0, 3), zeros({1, 1, 3, 2}), 0));
+  const Tensor at_border = grid_sample(
+      image, points.detach(), {.padding_mode = GridSamplePadding::border, .align_corners = true});
+  EXPECT_TRUE(near(at_border, tensor({{{{4.0, 7.0, 8.0, 5.5}}}}, {.dtype = DType::f64}), 1e-12));
+  // Infinite elements that no point reads stay out of the others' results and gradients.
+  const Tensor holes = where(gt(image, 10), inf, image);
+  const Tensor outside =
+      tensor({{{{1.9, 1.9}, {-1.0, -1.0}}}}, {.dtype = DType::f64}).requires_grad_();
+  const Tensor values = grid_sample(holes, outside, {.align_corners = true});
+  EXPECT_TRUE(near(values, zeros({1, 1, 1, 2}), 0));
+  sum(values).backward();
+  EXPECT_TRUE(near(outside.grad().narrow(2, 0, 1), zeros({1, 1, 1, 2}), 0));
+}
+
+// Maps come from a convolution in half, points from a product in f32.
+TEST(GridSample, UnderAutocast) {
+  const Autocast scope(DType::bf16);
+  const Tensor y = grid_sample(ones({1, 1, 2, 2}, {.dtype = DType::bf16}), zeros({1, 1, 1, 2}));
+  EXPECT_EQ(y.dtype(), DType::f32);
+  EXPECT_EQ(y.item<float>(), 1);
+}
+
+TEST(GridSample, OfNothing) {
+  for (const Shape& image : {Shape{0, 2, 3, 4}, Shape{1, 0, 3, 4}, Shape{1, 2, 3, 4}}) {
+    const Tensor x = ones(image).requires_grad_();
+    const Tensor grid = zeros({image[0], image[0] > 0 && image[1] > 0 ? 0 : 2, 3, 2});
+    const Tensor y = grid_sample(x, grid);
+    EXPECT_EQ(y.shape(), (Shape{image[0], image[1], grid.size(1), 3}));
+    sum(y).backward();
+    EXPECT_TRUE(near(x.grad(), zeros(image), 0));
+  }
+}
+
+TEST(GridSample, Refuses) {
+  const Tensor image = ones({2, 1, 3, 4}), grid = zeros({2, 1, 1, 2});
+  EXPECT_EQ(error_of([&] {
+              grid_sample(ones({2, 3, 4}), grid);
+            }),
+            "grid_sample: input must be (N, C, H, W) or (N, C, D, H, W), got [2,3,4]");
+  EXPECT_EQ(error_of([&] {
+              grid_sample(image, zeros({2, 1, 1, 3}));
+            }),
+            "grid_sample: grid must be (N, H', W', 2) or (N, D', H', W', 3), with the input's N, "
+            "got [2,1,1,3] for [2,1,3,4]");
+  EXPECT_EQ(error_of([&] { grid_sample(image, grid.to(DType::f64)); }),
+            "grid_sample: input and grid must have one dtype, got f32 and f64");
+  EXPECT_EQ(error_of([&] {
+              grid_sample(ones({1, 1, 2, 2, 2}), zeros({1, 1, 1, 1, 3}),
+                          {.mode = GridSampleMode::bicubic});
+            }),
+            "grid_sample: bicubic takes (N, C, H, W), got [1,1,2,2,2]");
+  EXPECT_EQ(error_of([&] {
+              affine_grid(ones({2, 2, 3}), {2, 1, 3});
+            }),
+            "affine_grid: size must be (N, C, H, W) or (N, C, D, H, W), got [2,1,3]");
+  EXPECT_EQ(error_of([&] {
+              affine_grid(ones({2, 2, 3}), {1, 1, 3, 3});
+            }),
+            "affine_grid: theta must be (N, 2, 3) or (N, 3, 4), with the N of size, got [2,2,3] "
+            "for [1,1,3,3]");
+}
+
+TEST(MaxUnpool, IsTheWayBack) {
+  const Tensor x = reshape(remainder(arange(35, {.dtype = DType::f64}) * 8, 35), {1, 1, 5, 7});
+  const auto [values, indices] = max_pool2d_with_indices(x, 2);
+  const Tensor back = max_unpool2d(values, indices, 2, {}, 0, {5, 7});
+  EXPECT_EQ(back.shape(), x.shape());
+  EXPECT_TRUE(near(max_pool2d(back, 2), values, 0));
+  EXPECT_EQ(count_nonzero(back).item<int64_t>(), count_nonzero(values).item<int64_t>());
+  EXPECT_EQ(max_unpool2d(values, indices, 2, {}, 0, {1, 1, 5, 6}).shape(), (Shape{1, 1, 5, 6}));
+  // Without a batch, of integers.
+  const Tensor whole = max_unpool1d(tensor({{5, 7}}), tensor({{1, 2}}), 2);
+  EXPECT_EQ(whole.to_vector<int64_t>(), (std::vector<int64_t>{0, 5, 7, 0}));
+}
+
+TEST(MaxUnpool, Refuses) {
+  const Tensor x = ones({1, 2, 2}), places = zeros({1, 2, 2}).to(DType::i64);
+  EXPECT_EQ(error_of([&] { max_unpool2d(x, places + 20, 2); }),
+            "max_unpool2d: index out of range, got 20 in dimension 1 of size 16");
+  EXPECT_EQ(error_of([&] {
+              max_unpool2d(x, places, 2, {}, 0, {7, 4});
+            }),
+            "max_unpool2d: output_size must be positive and less than a stride away from (in - 1) "
+            "stride - 2 padding + kernel_size, got 7 for 4");
+  EXPECT_EQ(error_of([&] { max_unpool2d(x, places.to(DType::i32), 2); }),
+            "max_unpool2d: indices must be i64, got i32");
+  EXPECT_EQ(error_of([&] { max_unpool2d(x, places, 2, {}, 0, {4}); }),
+            "max_unpool2d: output_size must have the spatial sizes or all, got [4] for [1,2,2]");
+  EXPECT_EQ(error_of([&] { max_unpool3d(x, places, 2); }),
+            "max_unpool3d: input must be (N, C, *) or (C, *), got [1,2,2]");
+}
+
+TEST(FractionalMaxPool, ReadsWhereItSays) {
+  manual_seed(3);
+  const Tensor x = randn({2, 3, 9, 8});
+  const auto [values, indices] =
+      fractional_max_pool2d_with_indices(x, {3, 2}, {.output_ratio = {0.5}});
+  EXPECT_EQ(values.shape(), (Shape{2, 3, 4, 4}));
+  EXPECT_TRUE(near(gather(x.flatten(2), 2, indices.flatten(2)).reshape(values.shape()), values, 0));
+  // Windows differ from channel to channel: of one image they are drawn anew.
+  const Tensor ramp = arange(200).to(DType::f32).expand({1, 8, 3, 200});
+  const Tensor ends = fractional_max_pool2d(ramp, 1, {.output_size = {3, 60}});
+  EXPECT_GT(sum(ne(ends.narrow(1, 0, 1), ends)).item<int64_t>(), 0);
+  EXPECT_TRUE(near(ends.select(3, 59), full({1, 8, 3}, 199.0), 0));
+  const auto refused = [&](const FractionalMaxPoolOptions& options) {
+    return error_of([&] { fractional_max_pool2d(x, 2, options); });
+  };
+  EXPECT_EQ(refused({}),
+            "fractional_max_pool2d: either output_size or output_ratio must be given, got none");
+  EXPECT_EQ(refused({.output_ratio = {1.5}}),
+            "fractional_max_pool2d: output_ratio must be in (0, 1), got 1.5");
+  EXPECT_EQ(refused({.output_size = 9}),
+            "fractional_max_pool2d: kernel_size and output_size must be positive, their sum at "
+            "most the size plus 1, got 2 and 9 for 9");
+  EXPECT_EQ(refused({.output_size = 2, .random_samples = ones({2, 3, 3})}),
+            "fractional_max_pool2d: random_samples must be (N, C, n), got [2,3,3] for [2,3,9,8]");
+}
+
+}  // namespace
+}  // namespace aorta::nn

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <aorta/nn/adaptive_softmax.h>
+#include <aorta/nn/fractional_pooling.h>
+#include <aorta/nn/unpooling.h>
+#include <aorta/tests/nn/transformer_cases.h>
+
+// Cases of layers_test.cc: tables, blocks, and pooling that is told where to look.
+
+namespace aorta::nn {
+
+template <class M>
+Tensors call_unpool(Module& module, const Tensors& inputs) {
+  return {dynamic_cast<M&>(module)(inputs.at(0), inputs.at(1))};
+}
+
+// The samples of make_nn.py.
+template <class M>
+Tensors call_fractional(Module& module, const Tensors& inputs) {
+  const Tensor& x = inputs.at(0);
+  const int64_t n = x.size(0), c = x.size(1), d = x.dim() - 2;
+  const Tensor step = remainder(arange(n * c * d, {.dtype = x.dtype()}) * 7, 11);
+  auto& pool = dynamic_cast<M&>(module);
+  pool.options.random_samples = ((step + 0.5) / 11).reshape({n, c, d});
+  return {pool(x)};
+}
+
+inline Tensors call_adaptive(Module& module, const Tensors& inputs) {
+  const auto result = dynamic_cast<AdaptiveLogSoftmaxWithLoss&>(module)(inputs.at(0), inputs.at(1));
+  return {result.output, result.loss};
+}
+
+inline std::vector<Case> tables_and_windows() {
+  const auto one = [](Module& module, const Tensors& inputs) -> Tensors {
+    return {module(inputs.at(0))};
+  };
+  const Dims kernel{2, 3}, image{5, 4};
+  const FoldOptions blocks{.dilation = {2, 1}, .padding = {1, 2}, .stride = {2, 1}};
+  return {
+      {"embedding_bag", [] { return AnyModule(EmbeddingBag(7, 3)); }, one},
+      {"embedding_bag_max",
+       [] {
+         return AnyModule(EmbeddingBag(7, 3, {.mode = EmbeddingBagMode::max, .padding_idx = 5}));
+       },
+       one},
+      {"unfold", [=] { return AnyModule(Unfold(kernel, blocks)); }, one},
+      {"fold", [=] { return AnyModule(Fold(image, kernel, blocks)); }, one},
+      {"max_unpool1d", [] { return AnyModule(MaxUnpool1d(2)); }, call_unpool<MaxUnpool1d>},
+      {"max_unpool2d", [] { return AnyModule(MaxUnpool2d(2)); }, call_unpool<MaxUnpool2d>},
+      {"max_unpool3d", [] { return AnyModule(MaxUnpool3d(2)); }, call_unpool<MaxUnpool3d>},
+      {"fractional_max_pool2d",
+       [=] {
+         return AnyModule(FractionalMaxPool2d(kernel, {.output_size = {3, 2}}));
+       },
+       call_fractional<FractionalMaxPool2d>},
+      {"fractional_max_pool3d",
+       [] {
+         return AnyModule(FractionalMaxPool3d(2, {.output_ratio = {0.5, 0.6, 0.4}}));
+       },
+       call_fractional<FractionalMaxPool3d>},
+      {"adaptive_log_softmax",
+       [] {
+         return AnyModule(AdaptiveLogSoftmaxWithLoss(6, 9, {2, 5}, {.div_value = 2}));
+       },
+       call_adaptive},
+      {"adaptive_log_softmax_bias",
+       [] { return AnyModule(AdaptiveLogSoftmaxWithLoss(4, 7, {3}, {.head_bias = true})); },
+       call_adaptive},
+  };
+}
+
+}  // namespace aorta::nn
