@@ -200,10 +200,22 @@ bool is_sum(std::string_view input, uint64_t value) {
   return false;
 }
 
+// Whether the number or its negative stands there as protobuf writes it: groups of seven bits, the
+// lowest first.
+bool holds_varint(std::string_view input, uint64_t value) {
+  for (uint64_t rest : {value, ~value + 1}) {
+    std::string groups;
+    for (; rest >= 0x80; rest >>= 7) groups += static_cast<char>(rest | 0x80);
+    groups += static_cast<char>(rest);
+    if (contains(input, groups)) return true;
+  }
+  return false;
+}
+
 // Whether the number, or one that is it but for a place in the input, stands there.
 bool is_near(std::string_view input, uint64_t value) {
   if (value <= 2 * input.size()) return true;
-  if (is_sum(input, value)) return true;
+  if (is_sum(input, value) || holds_varint(input, value)) return true;
   for (uint64_t less = 0; less <= std::min<uint64_t>(input.size(), 4096); ++less) {
     // Formats keep a flag in a size's highest bit.
     for (const uint64_t one : {value - less, value + less, (value - less) | 0x80000000}) {
