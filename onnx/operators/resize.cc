@@ -180,43 +180,62 @@ std::vector<Line> lines_of(const Resizing& r, const Tensor& x, const std::vector
   return lines;
 }
 
+kernel::InterpolateTable same(int64_t size) {
+  kernel::InterpolateTable table{size, size, {0}, {}, {}};
+  for (int64_t i = 0; i < size; ++i) {
+    table.index.push_back(static_cast<int32_t>(i));
+    table.weight.push_back(1);
+    table.first.push_back(static_cast<int32_t>(i + 1));
+  }
+  return table;
+}
+
+bool changes(const Resizing& r, const Line& line) {
+  return line.input != line.output || line.scale != 1 ||
+         r.coordinates == Coordinates::tf_crop_and_resize ||
+         r.coordinates == Coordinates::tf_half_pixel_for_nn;
+}
+
+// x with dimension d resampled: those behind it stay as they are.
+Tensor resample_along(const Tensor& x, int d, const kernel::InterpolateTable& table) {
+  int64_t before = 1, behind = 1;
+  for (int i = 0; i < x.dim(); ++i) (i < d ? before : behind) *= i == d ? 1 : x.size(i);
+  const auto plan = std::make_shared<kernel::InterpolatePlan>();
+  plan->tables[1] = table;
+  plan->tables[2] = same(behind);
+  Shape shape = x.shape();
+  shape[d] = table.output;
+  return kernel::resample(x.reshape({before, 1, table.input, behind}), plan).reshape(shape);
+}
+
 Tensor resized(const Resizing& r, const Tensor& input, const std::vector<double>& scales,
                const std::vector<int64_t>& sizes, const std::vector<double>& region) {
-  // Every dimension that changes, in up to three at a time behind two that stay.
   Tensor x = is_floating(input.dtype()) ? input : input.to(f64);
   const std::vector<Line> lines = lines_of(r, x, scales, sizes, region);
+  Shape shape;
+  for (const Line& line : lines) shape.push_back(line.output);
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end())
+    return zeros(shape, {.dtype = input.dtype(), .device = x.device()});
+  std::vector<Table> tables;
+  for (const Line& line : lines)
+    tables.push_back(changes(r, line) ? table_of(r, line) : Table{same(line.input), {}});
+  const bool is_map =
+      x.dim() >= 3 && x.dim() <= 5 && !changes(r, lines[0]) && !changes(r, lines[1]);
+  if (is_map) {
+    const auto plan = std::make_shared<kernel::InterpolatePlan>();
+    plan->spatial = x.dim() - 2;
+    for (int d = 2; d < x.dim(); ++d)
+      plan->tables[5 - x.dim() + d - 2] = tables[static_cast<size_t>(d)].table;
+    x = kernel::resample(x, plan);
+  }
   for (int d = 0; d < x.dim(); ++d) {
-    const Line& line = lines[static_cast<size_t>(d)];
-    if (line.input == line.output && line.scale == 1 &&
-        r.coordinates != Coordinates::tf_crop_and_resize &&
-        r.coordinates != Coordinates::tf_half_pixel_for_nn)
-      continue;
-    const Table table = table_of(r, line);
-    kernel::InterpolatePlan plan;
-    plan.spatial = 2;
-    // (before, 1, size, behind): the dimensions behind this one stay as they are.
-    int64_t before = 1, behind = 1;
-    for (int i = 0; i < x.dim(); ++i) (i < d ? before : behind) *= i == d ? 1 : x.size(i);
-    plan.tables[1] = table.table;
-    kernel::InterpolateTable& same = plan.tables[2];
-    same = {behind, behind, {0}, {}, {}};
-    for (int64_t i = 0; i < behind; ++i) {
-      same.index.push_back(static_cast<int32_t>(i));
-      same.weight.push_back(1);
-      same.first.push_back(static_cast<int32_t>(i + 1));
-    }
-    Shape shape = x.shape();
-    shape[d] = line.output;
-    x = kernel::resample(x.reshape({before, 1, line.input, behind}),
-                         std::make_shared<const kernel::InterpolatePlan>(std::move(plan)))
-            .reshape(shape);
-    if (std::find(table.outside.begin(), table.outside.end(), true) == table.outside.end())
-      continue;
-    std::vector<uint8_t> outside(table.outside.begin(), table.outside.end());
+    const auto& [table, outside] = tables[static_cast<size_t>(d)];
+    if (!is_map && changes(r, lines[static_cast<size_t>(d)])) x = resample_along(x, d, table);
+    if (std::find(outside.begin(), outside.end(), true) == outside.end()) continue;
     Shape along = Dims::filled(x.dim(), 1);
-    along[d] = line.output;
-    const Tensor mask = ne(tensor(outside, along, {.device = x.device()}), 0);
-    x = masked_fill(x, mask, r.extrapolation);
+    along[d] = table.output;
+    const std::vector<uint8_t> bytes(outside.begin(), outside.end());
+    x = masked_fill(x, ne(tensor(bytes, along, {.device = x.device()}), 0), r.extrapolation);
   }
   return is_floating(input.dtype()) ? x : round(x).to(input.dtype());
 }

@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace aorta::onnx {
+namespace {
+
+// Products of such numbers fit.
+constexpr int64_t kLimit = int64_t{1} << 31;
+
+}  // namespace
 
 Window::Window(const Node& node)
     : automatic(static_cast<Automatic>(
@@ -13,8 +19,10 @@ Window::Window(const Node& node)
       pads(node.integers("pads")) {
   for (const auto* numbers : {&kernel, &strides, &dilations})
     for (const int64_t number : *numbers)
-      node.check(number > 0, "kernel_shape, strides and dilations must be positive", number);
-  for (const int64_t number : pads) node.check(number >= 0, "pads must not be negative", number);
+      node.check(number > 0 && number < kLimit,
+                 "kernel_shape, strides and dilations must be 1 to 2147483647", number);
+  for (const int64_t number : pads)
+    node.check(number >= 0 && number < kLimit, "pads must be 0 to 2147483647", number);
 }
 
 bool Window::Placed::is_dilated() const {

@@ -179,7 +179,7 @@ class Package(unittest.TestCase):
         self.run_command("g++", "-std=c++20", *self.pkg_config("--cflags"), "main.cc", "-o", "program",
                          *self.pkg_config("--libs"), "-lgtest_main", "-lgtest",
                          "-Wl,-rpath," + self.root + "/lib", cwd=folder)
-        self.assertIn("[  PASSED  ] 4 tests", self.run_command(folder + "/program"))
+        self.assertIn("[  PASSED  ] 5 tests", self.run_command(folder + "/program"))
 
     def bazel(self, folder, command, *arguments):
         # A small server with its own output folder, which ends with the test.

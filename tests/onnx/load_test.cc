@@ -15,6 +15,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
+#include <limits>
 
 // Networks that PyTorch exports (tests/fixtures/make_onnx.py), as modules: values, training, state;
 // files that are damaged or beyond Aorta.
@@ -295,6 +297,65 @@ TEST(OnnxLoad, WhatNoWeightIsIsNoParameter) {
   EXPECT_EQ(net.named_buffers().size(), 2u);
   expect_close(net(tensor(std::vector<float>{1, 2}, {1, 2})),
                tensor(std::vector<float>{10, 12, 12}, {1, 3}), 0);
+}
+
+// A network of one node, whose inputs but the first stand in the file.
+Model node_net(const std::string& op, const std::vector<TensorProto>& others,
+               const std::vector<AttributeProto>& attributes = {}) {
+  ModelProto model;
+  model.opset_import = {{"", 17}};
+  model.graph.input.push_back({"x", DataType::f32, false, {}});
+  model.graph.output.push_back({"y", DataType::f32, false, {}});
+  model.graph.initializer = others;
+  NodeProto node;
+  node.op_type = op;
+  node.input = {"x"};
+  for (const TensorProto& tensor : others) node.input.push_back(tensor.name);
+  node.output = {"y"};
+  node.attribute = attributes;
+  model.graph.node.push_back(node);
+  return build("net", model);
+}
+
+TensorProto integers(const std::string& name, const std::vector<int64_t>& values) {
+  return {.name = name,
+          .data_type = DataType::i64,
+          .dims = {static_cast<int64_t>(values.size())},
+          .bytes = std::string(reinterpret_cast<const char*>(values.data()), values.size() * 8)};
+}
+
+TEST(OnnxLoad, NodesRefuseNumbersThatDontFit) {
+  const int64_t least = std::numeric_limits<int64_t>::min();
+  const Model pad = node_net("Pad", {integers("pads", {0, least, 0, 0})});
+  EXPECT_EQ(error_of([&] {
+              pad(ones({2, 2}));
+            }),
+            "Pad_0: Pad: pads must be sizes, got " + std::to_string(least) + " and 0");
+  const Model reshape = node_net("Reshape", {integers("shape", {1, 1, 0})});
+  EXPECT_EQ(error_of([&] {
+              reshape(ones({2, 2}));
+            }),
+            "Reshape_0: Reshape: a size of 0 must stand for one of the input's, got [1,1,0] of "
+            "[2,2]");
+  AttributeProto kernel;
+  kernel.name = "kernel_shape";
+  kernel.kind = AttributeProto::Kind::integers;
+  kernel.ints = {int64_t{1} << 31};
+  EXPECT_EQ(error_of([&] { node_net("MaxPool", {}, {kernel}); }),
+            "net: MaxPool (node \"y\", opset 17): kernel_shape, strides and dilations must be 1 to "
+            "2147483647, got 2147483648");
+}
+
+TEST(OnnxLoad, ResizesToNothing) {
+  const TensorProto region{.name = "region", .data_type = DataType::f32, .dims = {0}};
+  const float scales[] = {1, 1, 0.25, 2};
+  const Model net = node_net(
+      "Resize", {region,
+                 {.name = "scales",
+                  .data_type = DataType::f32,
+                  .dims = {4},
+                  .bytes = std::string(reinterpret_cast<const char*>(scales), sizeof scales)}});
+  EXPECT_EQ(net(ones({1, 1, 2, 2})).shape(), Shape(1, 1, 0, 4));
 }
 
 TEST(OnnxLoad, DropsInTrainingAlone) {

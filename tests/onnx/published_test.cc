@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 
@@ -225,6 +226,11 @@ std::string run_case(const nlohmann::json& entry) {
   }
   return "";
 }
+
+#ifdef __SANITIZE_ADDRESS__
+// The sanitizer calls dlopen in our place, and with it the search along our run path is gone.
+[[maybe_unused]] const int kPluginNamed = setenv("AORTA_ONNX_PLUGIN", "onnx/libaorta_onnx.so", 0);
+#endif
 
 constexpr const char* kPage = "docs/onnx.md";
 
