@@ -1,6 +1,5 @@
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/ops/creation.h>
-#include <aorta/core/text.h>
 #include <aorta/onnx/operators.h>
 
 #include <algorithm>
@@ -68,7 +67,9 @@ Tensor tensor_of(const std::string& context, const TensorProto& proto) {
 Node::Node(const std::string& path, const NodeProto& proto, int64_t opset)
     : proto_(proto),
       opset_(opset),
-      text_(path + ": " + printable(proto.op_type) + " (node " +
+      text_(path + ": " +
+            (operators().count(proto.op_type) ? proto.op_type : io::quote(proto.op_type)) +
+            " (node " +
             io::quote(proto.name.empty() && !proto.output.empty() ? proto.output[0] : proto.name) +
             ", opset " + std::to_string(opset) + ")") {}
 

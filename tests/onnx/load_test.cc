@@ -158,7 +158,7 @@ TEST(OnnxLoad, RunsAPlainNetwork) {
 
 TEST(OnnxLoad, SaysWhatIsBeyondAorta) {
   EXPECT_EQ(error_with([](ModelProto& m) { m.graph.node[0].op_type = "NonMaxSuppression"; }),
-            "NonMaxSuppression (node \"fc\", opset 17): operator must be one that Aorta has "
+            "\"NonMaxSuppression\" (node \"fc\", opset 17): operator must be one that Aorta has "
             "(docs/onnx.md), got \"NonMaxSuppression\"");
   EXPECT_EQ(error_with([](ModelProto& m) { m.graph.node[0].domain = "com.microsoft"; }),
             "Gemm (node \"fc\", opset 17): domain must be ai.onnx, got \"com.microsoft\"");
