@@ -203,11 +203,15 @@ bool is_sum(std::string_view input, uint64_t value) {
 // Whether the number or its negative stands there as protobuf writes it: groups of seven bits, the
 // lowest first.
 bool holds_varint(std::string_view input, uint64_t value) {
-  for (uint64_t rest : {value, ~value + 1}) {
-    std::string groups;
-    for (; rest >= 0x80; rest >>= 7) groups += static_cast<char>(rest | 0x80);
-    groups += static_cast<char>(rest);
-    if (contains(input, groups)) return true;
+  for (size_t start = 0; start < input.size(); ++start) {
+    uint64_t number = 0;
+    // Ten at most; what is written in more groups than it needs counts too.
+    for (size_t i = 0; i < 10 && start + i < input.size(); ++i) {
+      const auto group = static_cast<unsigned char>(input[start + i]);
+      number |= static_cast<uint64_t>(group & 0x7f) << (7 * i);
+      if (group < 0x80) break;
+    }
+    if (number == value || number == ~value + 1) return true;
   }
   return false;
 }
