@@ -234,6 +234,11 @@ def opencv_plugin_linkopts():
     up = "/".join([".."] * len(native.package_name().split("/")))
     return ["-Wl,-rpath,$$ORIGIN/%s/data" % up]
 
+def onnx_plugin_linkopts():
+    """The same for //onnx:libaorta_onnx.so."""
+    up = "/".join([".."] * len(native.package_name().split("/")))
+    return ["-Wl,-rpath,$$ORIGIN/%s/onnx" % up]
+
 def if_mpi(then):
     """The list where MPI is installed, else nothing."""
     return then if MPI else []

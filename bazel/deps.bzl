@@ -29,6 +29,7 @@ def aorta_dependencies():
             "dcmtk": "/usr/include/dcmtk/dcmdata/dctk.h",
             "dlpack": "/usr/include/dlpack/dlpack.h",
             "dnnl": "/usr/include/dnnl.h",
+            "onnx_proto": "/usr/include/onnx/onnx_pb.h",
             "opencv_core": "/usr/include/opencv4/opencv2/core.hpp",
             "opencv_imgproc": "/usr/include/opencv4/opencv2/imgproc.hpp",
             "opencv_videoio": "/usr/include/opencv4/opencv2/videoio.hpp",
@@ -37,6 +38,7 @@ def aorta_dependencies():
         header_link_flags = {
             "dcmtk": "-ldcmjpeg -ldcmjpls -ldcmdata -loflog -lofstd",
             "dnnl": "-ldnnl",
+            "onnx_proto": "-lonnx_proto -lprotobuf",
             "opencv_core": "-lopencv_core",
             "opencv_imgproc": "-lopencv_imgproc -lopencv_core",
             "opencv_videoio": "-lopencv_videoio -lopencv_imgcodecs -lopencv_imgproc -lopencv_core",
@@ -60,6 +62,7 @@ def aorta_dependencies():
             "jpeg": "libjpeg62-turbo-dev",
             "mpi": "libopenmpi-dev",
             "nlohmann_json": "nlohmann-json3-dev",
+            "onnx_proto": "libonnx-dev",
             "opencv_core": "libopencv-core-dev",
             "opencv_imgproc": "libopencv-imgproc-dev",
             "opencv_videoio": "libopencv-videoio-dev",

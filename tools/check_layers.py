@@ -19,10 +19,11 @@ ROOMS = {
     "data": ["core"],
     "models": ["nn", "optim", "data", "autograd", "core"],
     "report": ["data", "core"],
+    "onnx": ["nn", "data", "autograd", "core"],
     "cuda": ["core"],
     "mpi": ["core"],
 }
-_LIBRARY = ["report", "models", "distributions"] + ROOMS["models"]
+_LIBRARY = ["report", "onnx", "models", "distributions"] + ROOMS["models"]
 PROGRAMS = {
     "": _LIBRARY,  # aorta.h
     "examples": _LIBRARY,

@@ -23,8 +23,8 @@ parsers="core/check.cc core/dtype.cc core/module_path.cc core/shape.cc core/io/b
          data/video/avi_format.cc data/byte_source.cc data/csv.cc data/gzip.cc data/idx_format.cc data/images/jpeg_format.cc
          data/images/image.cc data/images/image_bytes.cc data/images/jpeg.cc data/images/png.cc
          data/datasets/echo.cc data/datasets/echo_check.cc data/datasets/echo_tables.cc
-         apps/echo/failure.cc apps/echo/files.cc apps/echo/interrupt.cc apps/echo/run_folder.cc tests/siege/judge.cc"
-aorta_bazel build //tools/package:libaorta.so
+         apps/echo/failure.cc apps/echo/files.cc apps/echo/interrupt.cc apps/echo/run_folder.cc onnx/load.cc onnx/node.cc tests/siege/judge.cc"
+aorta_bazel build //tools/package:libaorta.so //onnx:libaorta_onnx.so
 library=$(aorta_bazel info bazel-bin 2>/dev/null)/tools/package/libaorta.so
 ln -sfn "$library" "$work/$(objdump -p "$library" | awk '$1 == "SONAME" { print $2 }')"
 objects=
@@ -34,6 +34,7 @@ for source in $parsers; do
   objects="$objects $object"
 done
 
+export AORTA_ONNX_PLUGIN=${library%/tools/package/*}/onnx/libaorta_onnx.so
 export ASAN_OPTIONS=quarantine_size_mb=8 UBSAN_OPTIONS=print_stacktrace=1
 for format in $formats; do
   clang++ $flags -fsanitize=fuzzer "tests/fuzz/${format}_fuzz.cc" $objects "$library" -Wl,-rpath,"$work" \

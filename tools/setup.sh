@@ -13,6 +13,7 @@ packages=(
   libjpeg62-turbo-dev libpng-dev libopencv-videoio-dev libdcmtk-dev     # images and videos
   libcli11-dev libopencv-imgproc-dev                                    # programs: command lines, drawing
   libopenmpi-dev openmpi-bin                                            # processes that train together
+  libonnx-dev libprotobuf-dev                                           # networks in ONNX files
   libdlpack-dev libopencv-core-dev                                      # interchange headers
   libgtest-dev libgmock-dev libbenchmark-dev clang-format-14            # tests
   libdnnl-dev                                                           # the benchmark's peer

@@ -9,7 +9,7 @@ import unittest
 import project
 import source_tree
 
-ROOMS = ("core", "autograd", "nn", "optim", "distributions", "data", "models", "report", "apps", "cuda")
+ROOMS = ("core", "autograd", "nn", "optim", "distributions", "data", "models", "report", "onnx", "apps", "cuda")
 # Arguments before the first that says what was got.
 CALLS = {"check": 3, "fail": 2, "fail_for_resources": 2}
 CALL = re.compile(r"(?<![\w.>])(?<!// )(%s)\((?!bool|const|std::string)" % "|".join(CALLS))

@@ -42,6 +42,20 @@ TEST(Outside, DistributionsAreOfTheSameClasses) {
   EXPECT_NEAR(kl_divergence(Normal(0, 1), Normal(1, 1)).item<double>(), 0.5, 1e-6);
 }
 
+#include <aorta/onnx/onnx.h>
+#include <cstdio>
+TEST(Outside, OnnxFilesAreReadByThePlugin) {
+  std::FILE* const file = std::fopen("net.onnx", "w");
+  std::fputs("no network", file);
+  std::fclose(file);
+  try {
+    aorta::onnx::load("net.onnx");
+    FAIL();
+  } catch (const aorta::Error& error) {
+    EXPECT_STREQ(error.what(), "net.onnx: file must be an ONNX model, got bytes that aren't a ModelProto");
+  }
+}
+
 #include <aorta/optim/oracle_gtest.h>
 using namespace aorta;
 struct Options {
@@ -165,7 +179,7 @@ class Package(unittest.TestCase):
         self.run_command("g++", "-std=c++20", *self.pkg_config("--cflags"), "main.cc", "-o", "program",
                          *self.pkg_config("--libs"), "-lgtest_main", "-lgtest",
                          "-Wl,-rpath," + self.root + "/lib", cwd=folder)
-        self.assertIn("[  PASSED  ] 4 tests", self.run_command(folder + "/program"))
+        self.assertIn("[  PASSED  ] 5 tests", self.run_command(folder + "/program"))
 
     def bazel(self, folder, command, *arguments):
         # A small server with its own output folder, which ends with the test.

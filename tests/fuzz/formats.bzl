@@ -9,6 +9,7 @@ FORMATS = [
     "jpeg",
     "npy",
     "npz",
+    "onnx",
     "safetensors",
     "state",
     "tables",

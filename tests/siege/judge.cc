@@ -200,10 +200,26 @@ bool is_sum(std::string_view input, uint64_t value) {
   return false;
 }
 
+// Whether the number or its negative stands there as protobuf writes it: groups of seven bits, the
+// lowest first.
+bool holds_varint(std::string_view input, uint64_t value) {
+  for (size_t start = 0; start < input.size(); ++start) {
+    uint64_t number = 0;
+    // Ten at most; what is written in more groups than it needs counts too.
+    for (size_t i = 0; i < 10 && start + i < input.size(); ++i) {
+      const auto group = static_cast<unsigned char>(input[start + i]);
+      number |= static_cast<uint64_t>(group & 0x7f) << (7 * i);
+      if (group < 0x80) break;
+    }
+    if (number == value || number == ~value + 1) return true;
+  }
+  return false;
+}
+
 // Whether the number, or one that is it but for a place in the input, stands there.
 bool is_near(std::string_view input, uint64_t value) {
   if (value <= 2 * input.size()) return true;
-  if (is_sum(input, value)) return true;
+  if (is_sum(input, value) || holds_varint(input, value)) return true;
   for (uint64_t less = 0; less <= std::min<uint64_t>(input.size(), 4096); ++less) {
     // Formats keep a flag in a size's highest bit.
     for (const uint64_t one : {value - less, value + less, (value - less) | 0x80000000}) {

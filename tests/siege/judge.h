@@ -21,7 +21,7 @@ std::string fault_of(std::string_view message, Speaker speaker = Speaker::librar
 std::string fault_of_output(std::string_view output);
 
 /// A number in `message` of six digits or more that isn't in `input`, nor a size or a place in it:
-/// as text, or as an integer of 4 or 8 bytes of either order. Or nothing.
+/// as text, as an integer of 4 or 8 bytes of either order, or as protobuf's of any. Or nothing.
 std::string number_not_in(std::string_view message, std::string_view input);
 
 }  // namespace aorta::siege

@@ -22,6 +22,7 @@ int fuzz_image(const uint8_t* data, size_t size);
 int fuzz_jpeg(const uint8_t* data, size_t size);
 int fuzz_npy(const uint8_t* data, size_t size);
 int fuzz_npz(const uint8_t* data, size_t size);
+int fuzz_onnx(const uint8_t* data, size_t size);
 int fuzz_safetensors(const uint8_t* data, size_t size);
 int fuzz_state(const uint8_t* data, size_t size);
 int fuzz_tables(const uint8_t* data, size_t size);
@@ -68,11 +69,13 @@ std::vector<std::string> read_words(const fs::path& path) {
 }
 
 std::vector<Format> formats() {
-  std::vector<Format> all = {
-      {"avi", fuzz_avi},     {"csv", fuzz_csv},       {"gzip", fuzz_gzip},
-      {"idx", fuzz_idx},     {"image", fuzz_image},   {"jpeg", fuzz_jpeg},
-      {"npy", fuzz_npy},     {"npz", fuzz_npz},       {"safetensors", fuzz_safetensors},
-      {"state", fuzz_state}, {"tables", fuzz_tables}, {"yaml", fuzz_yaml}};
+  std::vector<Format> all = {{"avi", fuzz_avi},     {"csv", fuzz_csv},
+                             {"gzip", fuzz_gzip},   {"idx", fuzz_idx},
+                             {"image", fuzz_image}, {"jpeg", fuzz_jpeg},
+                             {"npy", fuzz_npy},     {"npz", fuzz_npz},
+                             {"onnx", fuzz_onnx},   {"safetensors", fuzz_safetensors},
+                             {"state", fuzz_state}, {"tables", fuzz_tables},
+                             {"yaml", fuzz_yaml}};
   const char* given = std::getenv("AORTA_CORPORA");
   const fs::path folder = given ? given : "tests/fuzz";
   for (Format& format : all) {

@@ -1,0 +1,292 @@
+#include <aorta/core/io/bytes.h>
+#include <aorta/core/io/file.h>
+#include <aorta/core/text.h>
+#include <aorta/data/video/plugin.h>
+#include <aorta/onnx/program.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+// From a file to a program: reads it, and checks what doesn't depend on the inputs.
+namespace aorta::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kGot = ", got ";
+
+struct Loaded {
+  const PluginTable* table = nullptr;
+  std::string problem;
+  Loaded() {
+    void* entry = nullptr;
+    problem = data::find_plugin("libaorta_onnx.so", "AORTA_ONNX_PLUGIN", "aorta_onnx_table", entry);
+    if (!problem.empty()) return;
+    table = reinterpret_cast<const PluginTable* (*)()>(entry)();
+    if (table->version == kPluginVersion) return;
+    table = nullptr;
+    problem = "libaorta_onnx.so of another version of Aorta";
+  }
+};
+
+// Elements that stand in files beside the model's.
+class ExternalData {
+ public:
+  explicit ExternalData(std::string path) : path_(std::move(path)) {}
+
+  void fetch(TensorProto& tensor) {
+    const std::span<const std::byte> bytes = file(tensor)->bytes();
+    const auto size = static_cast<int64_t>(bytes.size());
+    const auto rest = [&] { return tensor.length < 0 ? size - tensor.offset : tensor.length; };
+    check(tensor.offset <= size && rest() <= size - tensor.offset, path_,
+          "external data must lie in its file", tensor.offset, " + ", tensor.length, " of ", size,
+          " bytes for tensor ", io::quote(tensor.name));
+    tensor.bytes =
+        io::as_text(bytes.subspan(static_cast<size_t>(tensor.offset), static_cast<size_t>(rest())));
+    tensor.is_external = false;
+  }
+
+ private:
+  // A file in the model's folder or below it, also where links lead.
+  const std::shared_ptr<const io::FileBytes>& file(const TensorProto& tensor) {
+    std::shared_ptr<const io::FileBytes>& known = files_[tensor.location];
+    if (known) return known;
+    const fs::path location = tensor.location;
+    const bool climbs = std::any_of(location.begin(), location.end(),
+                                    [](const fs::path& part) { return part == ".."; });
+    check(!location.empty() && location.is_relative() && !climbs &&
+              tensor.location.find('\0') == std::string::npos,
+          path_, "external data must lie in the file's folder or below it",
+          io::quote(tensor.location), " for tensor ", io::quote(tensor.name));
+    std::error_code error;
+    const fs::path parent = fs::path(path_).parent_path();
+    const fs::path folder = fs::canonical(parent.empty() ? "." : parent, error);
+    const fs::path target = error ? fs::path() : fs::canonical(folder / location, error);
+    check(!error, path_, "external data must be there", io::quote(tensor.location), " for tensor ",
+          io::quote(tensor.name));
+    check(std::mismatch(folder.begin(), folder.end(), target.begin(), target.end()).first ==
+              folder.end(),
+          path_, "external data must lie in the file's folder or below it, links followed",
+          io::quote(tensor.location), " for tensor ", io::quote(tensor.name));
+    return known = io::FileBytes::map(target.string());
+  }
+
+  std::string path_;
+  std::map<std::string, std::shared_ptr<const io::FileBytes>> files_;
+};
+
+bool is_default_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+int64_t opset_of(const std::string& path, const ModelProto& model) {
+  for (const auto& [domain, version] : model.opset_import) {
+    if (!is_default_domain(domain)) continue;
+    check(version >= kOldestOpset && version <= kNewestOpset, path, "operator set must be 7 to 28",
+          version);
+    return version;
+  }
+  fail(path, "model must name its operator set", "none of ai.onnx");
+}
+
+// A Constant's value; the other ways to write one have attributes that nobody asks for.
+Tensor constant_of(const Node& node) {
+  if (node.has("value_float"))
+    return tensor_of("", {.data_type = DataType::f32, .bytes = [&] {
+                            const auto value = static_cast<float>(node.number("value_float", 0));
+                            return std::string(reinterpret_cast<const char*>(&value), 4);
+                          }()});
+  std::string bytes;
+  std::vector<int64_t> dims;
+  DataType type = DataType::i64;
+  if (node.has("value_int")) {
+    io::append(bytes, node.integer("value_int", 0));
+  } else if (node.has("value_ints")) {
+    const std::vector<int64_t> values = node.integers("value_ints");
+    for (const int64_t value : values) io::append(bytes, value);
+    dims = {static_cast<int64_t>(values.size())};
+  } else if (node.has("value_floats")) {
+    const std::vector<float> values = node.numbers("value_floats");
+    for (const float value : values) io::append(bytes, value);
+    dims = {static_cast<int64_t>(values.size())};
+    type = DataType::f32;
+  } else {
+    return node.tensor("value");
+  }
+  return tensor_of("", {.data_type = type, .dims = dims, .bytes = bytes});
+}
+
+class Builder {
+ public:
+  Builder(std::string path, ModelProto model)
+      : path_(std::move(path)),
+        model_(std::move(model)),
+        graph_(model_.graph),
+        opset_(opset_of(path_, model_)) {}
+
+  Model build() {
+    add_tensors();
+    for (const ValueInfoProto& input : graph_.input) add_input(input);
+    for (const NodeProto& proto : graph_.node) {
+      if (proto.op_type != "Constant") add_step(proto);
+    }
+    check(!graph_.output.empty(), path_, "graph must have outputs", "none");
+    for (const ValueInfoProto& output : graph_.output) {
+      program_->outputs.push_back(value_of(output.name, "an output of the graph"));
+      program_->output_names.push_back(output.name);
+    }
+    note_last_uses();
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      Program::Value& value = program_->tensors[i];
+      if (value.kind == Program::Kind::constant) continue;
+      const bool trained = weights_.count(static_cast<int>(i)) > 0;
+      value.kind = trained ? Program::Kind::parameter : Program::Kind::buffer;
+      if (trained) tensors_[i].requires_grad_();
+    }
+    Model net(std::move(program_), std::move(tensors_));
+    net.eval();
+    return net;
+  }
+
+ private:
+  // A new value of that name.
+  int define(const std::string& name) {
+    check(!name.empty(), path_, "values must have names", "none");
+    const int number = static_cast<int>(program_->values);
+    check(numbers_.emplace(name, number).second, path_, "a value must be made once",
+          io::quote(name), " again");
+    ++program_->values;
+    return number;
+  }
+
+  int value_of(const std::string& name, const std::string& reader) {
+    const auto found = numbers_.find(name);
+    check(found != numbers_.end(), path_, "a value must be made before it is read", io::quote(name),
+          " of ", reader);
+    return found->second;
+  }
+
+  void add_tensors() {
+    ExternalData external(path_);
+    for (TensorProto& proto : graph_.initializer) {
+      define(proto.name);
+      if (proto.is_external) external.fetch(proto);
+      tensors_.push_back(tensor_of(path_, proto));
+      program_->tensors.push_back({proto.name, Program::Kind::buffer});
+      proto.bytes = {};
+    }
+    for (const NodeProto& proto : graph_.node) {
+      if (proto.op_type != "Constant" || !is_default_domain(proto.domain)) continue;
+      const Node node(path_, proto, opset_);
+      node.check(proto.input.empty() && proto.output.size() == 1, "must have one output alone",
+                 proto.input.size(), " inputs, ", proto.output.size(), " outputs");
+      tensors_.push_back(constant_of(node));
+      node.check_attributes();
+      define(proto.output[0]);
+      program_->tensors.push_back({proto.output[0], Program::Kind::constant});
+    }
+  }
+
+  void add_input(const ValueInfoProto& input) {
+    if (numbers_.count(input.name)) {  // an initializer, which old files list here too
+      check(numbers_[input.name] < static_cast<int>(graph_.initializer.size()), path_,
+            "a value must be made once", io::quote(input.name), " again");
+      return;
+    }
+    const std::optional<DType> dtype = dtype_of_file(input.elem_type);
+    check(dtype.has_value(), path_, "an input must be a tensor of a dtype that Aorta has",
+          to_string(input.elem_type), " for ", io::quote(input.name));
+    const int ndim = input.has_shape ? static_cast<int>(input.shape.size()) : -1;
+    check(ndim <= kMaxDims, path_, "an input must have at most 12 dimensions", ndim, " for ",
+          io::quote(input.name));
+    program_->inputs.push_back({input.name, define(input.name), *dtype, ndim});
+    program_->input_names.push_back(input.name);
+  }
+
+  void add_step(const NodeProto& proto) {
+    const Node node(path_, proto, opset_);
+    const auto found = operators().find(proto.op_type);
+    if (!is_default_domain(proto.domain))
+      node.fail("domain must be ai.onnx", io::quote(proto.domain));
+    if (found == operators().end())
+      node.fail("operator must be one that Aorta has (docs/onnx.md)", io::quote(proto.op_type));
+    const Operator& op = found->second;
+    const auto inputs = static_cast<int64_t>(proto.input.size());
+    node.check(inputs >= op.min_inputs && inputs <= op.max_inputs,
+               "inputs must be as many as the operator takes", inputs);
+    node.check(!proto.output.empty() && static_cast<int64_t>(proto.output.size()) <= op.max_outputs,
+               "outputs must be as many as Aorta's operator makes", proto.output.size());
+    Program::Step step;
+    step.name =
+        printable(proto.name.empty() ? proto.op_type + "_" + std::to_string(program_->steps.size())
+                                     : proto.name);
+    for (size_t i = 0; i < proto.input.size(); ++i) {
+      const bool given = !proto.input[i].empty();
+      node.check(given || static_cast<int>(i) >= op.min_inputs, "inputs must be given",
+                 "none at place ", i);
+      step.inputs.push_back(given ? value_of(proto.input[i], "node " + io::quote(step.name)) : -1);
+      if (given) note_use(step.inputs.back(), op.numbers.count(i) == 0);
+    }
+    step.run = op.make(node);
+    node.check_attributes();
+    for (const std::string& name : proto.output)
+      step.outputs.push_back(name.empty() ? -1 : define(name));
+    program_->steps.push_back(std::move(step));
+  }
+
+  void note_use(int value, bool as_weight) {
+    if (as_weight && value < static_cast<int>(graph_.initializer.size()) &&
+        is_floating(tensors_[static_cast<size_t>(value)].dtype()))
+      weights_.insert(value);
+  }
+
+  void note_last_uses() {
+    std::vector<size_t> last(program_->values, 0);
+    std::vector<bool> kept(program_->values, false);
+    for (size_t i = 0; i < tensors_.size(); ++i) kept[i] = true;
+    for (const int value : program_->outputs) kept[static_cast<size_t>(value)] = true;
+    for (size_t s = 0; s < program_->steps.size(); ++s) {
+      for (const auto* values : {&program_->steps[s].inputs, &program_->steps[s].outputs})
+        for (const int value : *values)
+          if (value >= 0) last[static_cast<size_t>(value)] = s;
+    }
+    if (program_->steps.empty()) return;
+    for (size_t value = 0; value < last.size(); ++value)
+      if (!kept[value]) program_->steps[last[value]].last.push_back(static_cast<int>(value));
+  }
+
+  std::string path_;
+  ModelProto model_;
+  GraphProto& graph_;
+  int64_t opset_;
+  std::shared_ptr<Program> program_ = std::make_shared<Program>();
+  Tensors tensors_;
+  std::map<std::string, int> numbers_;
+  std::set<int> weights_;
+};
+
+}  // namespace
+
+const PluginTable& plugin(const std::string& path) {
+  static const Loaded loaded;
+  check(loaded.table != nullptr, path, "an ONNX file needs libaorta_onnx.so", loaded.problem);
+  return *loaded.table;
+}
+
+Model build(const std::string& path, ModelProto model) {
+  return Builder(path, std::move(model)).build();
+}
+
+Model load(const std::shared_ptr<const io::FileBytes>& file) {
+  ModelProto model;
+  const std::string problem = plugin(file->name()).parse(file->data(), file->size(), model);
+  const size_t got = problem.find(kGot);
+  if (got != std::string::npos)
+    fail(file->name(), problem.substr(0, got), problem.substr(got + kGot.size()));
+  check(problem.empty(), file->name(), "file must be readable", problem);
+  return build(file->name(), std::move(model));
+}
+
+Model load(const Text& path) { return load(io::FileBytes::map(path)); }
+
+}  // namespace aorta::onnx

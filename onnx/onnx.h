@@ -1,0 +1,64 @@
+#pragma once
+
+#include <aorta/nn/call.h>
+#include <aorta/nn/module.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+// Networks in ONNX files (https://onnx.ai), which other programs train and serve. Files are read by
+// libaorta_onnx.so, which is loaded when the first of them is opened. docs/onnx.md lists the
+// operators.
+
+namespace aorta::onnx {
+
+struct Program;
+
+/// The newest operator set that `load` takes; the oldest is kOldestOpset.
+inline constexpr int kOldestOpset = 7, kNewestOpset = 28;
+
+/// A network that an ONNX file describes. Its initializers are its tensors, under their names in
+/// the file: those of a floating dtype are parameters, but for running statistics and what an
+/// operator takes as a number and not as a weight (the bounds of Clip, the scales of Resize): these
+/// are buffers, as are integers. It begins in evaluation, as files are meant; after `train()` batch
+/// normalisation takes the batch's statistics and updates the running ones, as nn::BatchNorm does,
+/// and dropout drops.
+class Model : public nn::Module {
+ public:
+  /// The program and its tensors, by the program's numbers of values; for `load`.
+  explicit Model(std::shared_ptr<const Program> program, std::vector<Tensor> tensors);
+
+  /// The output of a network of one input and one output. Inputs have the file's dtype and number
+  /// of dimensions; sizes are what the nodes can do with, whatever the file says. Throws `Model:
+  /// ...`, and what the ops throw, behind the node's name.
+  Tensor forward(const Tensor& input) const override;
+  /// The outputs, in the file's order, of the inputs in the file's order.
+  std::vector<Tensor> forward(const std::vector<Tensor>& inputs) const;
+  Tensor operator()(const Tensor& input) const { return nn::call_module(*this, input); }
+  std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const {
+    return nn::call_module(*this, inputs);
+  }
+
+  /// The names that the file gives inputs and outputs.
+  const std::vector<std::string>& input_names() const;
+  const std::vector<std::string>& output_names() const;
+
+  std::string extra_repr() const override;
+
+ protected:
+  void append_members(Members& members) const override;
+
+ private:
+  std::shared_ptr<const Program> program_;
+  std::vector<Tensor> tensors_;
+};
+
+/// Reads the network in the ONNX file at `path`, of the operator sets 7 to 28. Elements that stand
+/// in files of their own are read from the same folder or folders in it. Throws `path: rule, got
+/// values` where the file is damaged, has an operator, an attribute or a dtype that Aorta has not
+/// (control flow, strings, sequences, quantised numbers), or an initializer whose shape and
+/// elements differ. Format: onnx.proto3 of the ONNX project.
+Model load(const Text& path);
+
+}  // namespace aorta::onnx

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <aorta/core/check.h>
+#include <aorta/core/tensor.h>
+#include <aorta/onnx/file_model.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+// ONNX operators in terms of Aorta's ops: one place an operator, its entry in the table.
+namespace aorta::onnx {
+
+using Tensors = std::vector<Tensor>;
+
+/// The dtype of that number in a file; none where Aorta has no such.
+std::optional<DType> dtype_of_file(DataType type);
+/// "int16".
+std::string to_string(DataType type);
+/// The tensor, checked against its shape. `context` stands in front of errors.
+Tensor tensor_of(const std::string& context, const TensorProto& proto);
+
+/// A node as the maker of its function sees it. Every attribute that isn't asked for is an error,
+/// so that none is ignored.
+class Node {
+ public:
+  Node(const std::string& path, const NodeProto& proto, int64_t opset);
+
+  bool has(const char* attribute) const { return find(attribute) != nullptr; }
+  int64_t integer(const char* attribute, int64_t otherwise) const;
+  bool flag(const char* attribute, bool otherwise) const;
+  double number(const char* attribute, double otherwise) const;
+  std::string text(const char* attribute, const char* otherwise) const;
+  /// The place in `choices` of a text; the first is the default.
+  size_t choice(const char* attribute, std::initializer_list<const char*> choices) const;
+  std::vector<int64_t> integers(const char* attribute) const;
+  std::vector<float> numbers(const char* attribute) const;
+  Tensor tensor(const char* attribute) const;
+  std::vector<std::string> texts(const char* attribute) const;
+  /// The dtype that an attribute has the number of.
+  std::optional<DType> dtype(const char* attribute) const;
+
+  /// Whether the network reads the output.
+  bool has_output(size_t i) const { return i < proto_.output.size() && !proto_.output[i].empty(); }
+  size_t outputs() const { return proto_.output.size(); }
+  size_t inputs() const { return proto_.input.size(); }
+  int64_t opset() const { return opset_; }
+
+  /// Throws `path: Conv (node "name", opset 17): rule, got values`.
+  template <class... Parts>
+  [[noreturn]] void fail(std::string_view rule, const Parts&... got) const {
+    aorta::fail(text_, rule, got...);
+  }
+  template <class... Parts>
+  void check(bool ok, std::string_view rule, const Parts&... got) const {
+    if (!ok) this->fail(rule, got...);
+  }
+  /// Throws where an attribute was not asked for.
+  void check_attributes() const;
+
+ private:
+  const AttributeProto* find(const char* name) const;
+  const AttributeProto* find(const char* name, AttributeProto::Kind kind, const char* what) const;
+
+  const NodeProto& proto_;
+  int64_t opset_;
+  std::string text_;
+  mutable std::set<std::string> asked_;
+};
+
+/// What a node's function gets at each run.
+class Inputs {
+ public:
+  Inputs(Tensors tensors, bool training) : tensors_(std::move(tensors)), training_(training) {}
+  bool has(size_t i) const { return i < tensors_.size() && tensors_[i].defined(); }
+  const Tensor& operator[](size_t i) const;
+  /// Undefined where it is left out.
+  Tensor or_none(size_t i) const { return has(i) ? tensors_[i] : Tensor(); }
+  const Tensors& all() const { return tensors_; }
+  size_t size() const { return tensors_.size(); }
+  /// The elements of an input that is a list of numbers.
+  std::vector<int64_t> integers(size_t i) const { return (*this)[i].to_vector<int64_t>(); }
+  /// Whether the network is in training.
+  bool training() const { return training_; }
+
+ private:
+  Tensors tensors_;
+  bool training_;
+};
+
+/// A node's function: its outputs from its inputs.
+using Run = std::function<Tensors(const Inputs&)>;
+
+constexpr int kAnyNumber = 1 << 30;
+
+struct Operator {
+  /// The function of a node, with its attributes; throws where they are beyond Aorta.
+  Run (*make)(const Node& node);
+  int min_inputs = 1, max_inputs = 1, max_outputs = 1;
+  /// The inputs that are numbers and no weights, though their dtype is floating.
+  std::set<size_t> numbers = {};
+};
+
+/// By name. Operators of the default domain.
+using Operators = std::map<std::string, Operator>;
+const Operators& operators();
+void add_pointwise(Operators& table);
+void add_reductions(Operators& table);
+void add_shapes(Operators& table);
+void add_indexing(Operators& table);
+void add_normalization(Operators& table);
+void add_pooling(Operators& table);
+void add_resizing(Operators& table);
+void add_convolution(Operators& table);
+void add_losses(Operators& table);
+void add_layers(Operators& table);
+void add_recurrent(Operators& table);
+
+/// `axis` from the end where it is negative.
+inline int64_t wrapped(int64_t axis, int64_t ndim) { return axis < 0 ? axis + ndim : axis; }
+
+}  // namespace aorta::onnx

@@ -1,0 +1,291 @@
+#include <aorta/core/io/npz.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/onnx/program.h>
+#include <aorta/tests/onnx/published.h>
+#include <aorta/tests/page_table.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+// Published single-operator cases (ONNX node tests), each made a network of one node that the
+// importer reads. AORTA_ONNX_VECTORS names the folder; where it isn't set, they are skipped.
+namespace aorta::onnx {
+namespace {
+
+// How far floating results may be from the published ones: |error| <= relative * |value| +
+// absolute. What isn't named is exact, or a few units in the last place.
+struct Tolerance {
+  double relative = 4e-7, absolute = 0;
+};
+
+Tolerance tolerance_of(const std::string& op) {
+  static const std::map<std::string, Tolerance> all{
+      {"Attention", {1e-5, 1e-6}},
+      {"AveragePool", {1e-6, 1e-4}},  // one case is published in four digits
+      {"BatchNormalization", {1e-5, 1e-5}},
+      {"Conv", {1e-5, 1e-5}},
+      {"ConvTranspose", {1e-5, 1e-5}},
+      {"Det", {1e-5, 1e-6}},
+      {"Einsum", {1e-6, 1e-6}},
+      {"GRU", {1e-6, 1e-6}},
+      {"Gelu", {1e-6, 1e-7}},
+      {"Gemm", {1e-6, 1e-6}},
+      {"GlobalAveragePool", {1e-6, 1e-6}},
+      {"GroupNormalization", {1e-5, 1e-5}},
+      {"HardSigmoid", {4e-7, 1e-7}},
+      {"InstanceNormalization", {1e-5, 1e-5}},
+      {"LRN", {1e-6, 1e-6}},
+      {"LSTM", {1e-6, 1e-6}},
+      {"LayerNormalization", {1e-5, 1e-5}},
+      {"LogSoftmax", {1e-6, 1e-6}},
+      {"LpNormalization", {1e-6, 0}},
+      {"LpPool", {1e-6, 1e-6}},
+      {"MatMul", {1e-6, 1e-6}},
+      {"MeanVarianceNormalization", {1e-5, 1e-5}},
+      {"NegativeLogLikelihoodLoss", {1e-6, 1e-6}},
+      {"RMSNormalization", {1e-5, 1e-5}},
+      {"RNN", {1e-6, 1e-6}},
+      {"ReduceL1", {1e-6, 0}},
+      {"ReduceL2", {1e-6, 0}},
+      {"ReduceLogSum", {1e-6, 1e-6}},
+      {"ReduceLogSumExp", {1e-6, 0}},
+      {"ReduceMean", {1e-6, 1e-6}},
+      {"ReduceProd", {1e-6, 0}},
+      {"ReduceSum", {1e-6, 1e-6}},
+      {"ReduceSumSquare", {1e-6, 0}},
+      {"Resize", {1e-6, 2e-6}},
+      {"Selu", {1e-6, 2e-7}},
+      {"Softmax", {1e-6, 0}},
+      {"SoftmaxCrossEntropyLoss", {1e-6, 1e-6}},
+      {"Softplus", {1e-6, 1e-7}}};
+  const auto found = all.find(op);
+  return found == all.end() ? Tolerance{} : found->second;
+}
+
+// Results that are random, or that Aorta's generator makes others.
+std::string random_reason(const nlohmann::json& entry, const Tensors& inputs) {
+  const std::string op = entry["op"];
+  const bool drops = op == "Dropout" && inputs.size() > 2 && inputs[2].item<bool>() &&
+                     (!inputs[1].defined() || inputs[1].item<double>() > 0);
+  return drops || op.starts_with("Random") || op == "Bernoulli"
+             ? "its random numbers are another generator's"
+             : "";
+}
+
+DataType data_type_of(DType dtype) {
+  for (int number = 1; number <= 16; ++number) {
+    const auto type = static_cast<DataType>(number);
+    if (dtype_of_file(type) == dtype) return type;
+  }
+  return DataType::undefined;
+}
+
+AttributeProto attribute_of(const std::string& name, const nlohmann::json& value) {
+  using Kind = AttributeProto::Kind;
+  AttributeProto result;
+  result.name = name;
+  const auto is_real = [](const nlohmann::json& x) { return x.is_number_float(); };
+  if (value.is_number_integer()) {
+    result.kind = Kind::integer;
+    result.i = value;
+  } else if (value.is_number()) {
+    result.kind = Kind::number;
+    result.f = value;
+  } else if (value.is_string()) {
+    result.kind = Kind::text;
+    result.s = value;
+  } else if (std::all_of(value.begin(), value.end(),
+                         [](const nlohmann::json& x) { return x.is_string(); }) &&
+             !value.empty()) {
+    result.kind = Kind::texts;
+    result.strings = value.get<std::vector<std::string>>();
+  } else if (std::any_of(value.begin(), value.end(), is_real)) {
+    result.kind = Kind::numbers;
+    result.floats = value.get<std::vector<float>>();
+  } else {
+    result.kind = Kind::integers;
+    result.ints = value.get<std::vector<int64_t>>();
+  }
+  return result;
+}
+
+// A network of the case's node, as a file's bytes hold it. An operator of a set before the 7th is
+// the same in the 7th.
+std::string file_of(const nlohmann::json& entry, const Tensors& inputs) {
+  ModelProto model;
+  model.ir_version = 8;
+  model.opset_import = {{"", std::max<int64_t>(entry["opset"].get<int64_t>(), kOldestOpset)}};
+  NodeProto node;
+  node.name = entry["name"];
+  node.op_type = entry["op"];
+  for (const auto& [name, value] : entry["attributes"].items())
+    node.attribute.push_back(attribute_of(name, value));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string name = "in" + std::to_string(i);
+    node.input.push_back(inputs[i].defined() ? name : "");
+    if (inputs[i].defined())
+      model.graph.input.push_back({name, data_type_of(inputs[i].dtype()), false, {}});
+  }
+  for (size_t i = 0; i < entry["outputs"].size(); ++i) {
+    const bool published = !entry["outputs"][i].is_null();
+    const std::string name = "out" + std::to_string(i);
+    node.output.push_back(published ? name : "");
+    if (published) model.graph.output.push_back({name, DataType::f32, false, {}});
+  }
+  model.graph.node.push_back(node);
+  std::string bytes;
+  EXPECT_EQ(plugin("case").serialize(model, bytes), "");
+  return bytes;
+}
+
+// Arrays of i1, i2, u2 and u4 are read as the next wider dtype: results wrap around as theirs do.
+Tensor wrapped(const Tensor& result, const std::string& numpy_dtype) {
+  if (numpy_dtype == "i1") return remainder(result + 0x80, 0x100) - 0x80;
+  if (numpy_dtype == "i2") return remainder(result + 0x8000, 0x10000) - 0x8000;
+  if (numpy_dtype == "u2") return remainder(result, 1 << 16);
+  if (numpy_dtype == "u4") return remainder(result, int64_t{1} << 32);
+  return result;
+}
+
+// The first element that is too far from the published one.
+std::string difference(const Tensor& result, const Tensor& wanted, const Tolerance& tolerance) {
+  if (result.shape() != wanted.shape())
+    return "shape " + to_string(result.shape()) + ", published " + to_string(wanted.shape());
+  if (result.dtype() != wanted.dtype())
+    return std::string("dtype ") + to_string(result.dtype()) + ", published " +
+           to_string(wanted.dtype());
+  const std::vector<double> a = result.to_vector<double>(), b = wanted.to_vector<double>();
+  // A unit in the last place of f16; of what is composed of ops, some.
+  const double unit = tolerance.relative > 4e-7 ? 0x1p-9 : 0x1p-11;
+  const double relative = std::max(tolerance.relative, is_half(result.dtype()) ? unit : 0.0);
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool equal = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
+    const double allowed =
+        is_floating(result.dtype()) ? relative * std::abs(b[i]) + tolerance.absolute : 0;
+    if (!equal && !(std::abs(a[i] - b[i]) <= allowed)) {
+      char text[160];
+      std::snprintf(text, sizeof text, "element %zu is %.9g, published %.9g", i, a[i], b[i]);
+      return text;
+    }
+  }
+  return "";
+}
+
+// What an error says without the places where it was found.
+std::string reason_of(const std::string& message) {
+  for (const char* place : {"): ", ".npy\": "}) {
+    const size_t end = message.find(place);
+    if (end != std::string::npos) return message.substr(end + std::strlen(place));
+  }
+  return message;
+}
+
+// Runs a case; returns why it was left out, or nothing.
+std::string run_case(const nlohmann::json& entry) {
+  SCOPED_TRACE(entry["name"].get<std::string>());
+  Tensors inputs, given, wanted;
+  std::vector<std::string> dtypes;
+  try {
+    const npz::Reader& all = published::vectors(entry["op"]);
+    for (const auto& key : entry["inputs"]) {
+      inputs.push_back(key.is_null() ? Tensor() : all.tensor(key.get<std::string>()));
+      if (inputs.back().defined()) given.push_back(inputs.back());
+    }
+    for (const auto& key : entry["outputs"]) {
+      if (key.is_null()) continue;  // not published
+      wanted.push_back(all.tensor(key.get<std::string>()));
+      dtypes.push_back(all.numpy_dtype(key.get<std::string>()));
+    }
+  } catch (const Error& error) {
+    return reason_of(error.what());
+  }
+  if (const std::string reason = random_reason(entry, inputs); !reason.empty()) return reason;
+  const std::string bytes = file_of(entry, inputs);
+  std::optional<Model> net;
+  try {
+    net.emplace(load(io::FileBytes::copy("case", std::as_bytes(std::span(bytes)))));
+  } catch (const Error& error) {
+    return reason_of(error.what());
+  }
+  try {
+    const Tensors results = (*net)(given);
+    for (size_t i = 0; i < wanted.size(); ++i)
+      // numpy has no bfloat16: such results are published as f32.
+      EXPECT_EQ(difference(wrapped(results[i].dtype() == bf16 ? results[i].to(f32) : results[i],
+                                   dtypes[i]),
+                           wanted[i], tolerance_of(entry["op"])),
+                "")
+          << "output " << i;
+  } catch (const Error& error) {
+    ADD_FAILURE() << error.what();
+  }
+  return "";
+}
+
+#ifdef __SANITIZE_ADDRESS__
+// The sanitizer calls dlopen in our place, and with it the search along our run path is gone.
+[[maybe_unused]] const int kPluginNamed = setenv("AORTA_ONNX_PLUGIN", "onnx/libaorta_onnx.so", 0);
+#endif
+
+constexpr const char* kPage = "docs/onnx.md";
+
+// The rows of the page: an operator, its cases that pass, and why others are left out.
+TEST(Onnx, PublishedCasesPassOrHaveAReason) {
+  if (published::folder().empty()) GTEST_SKIP() << "AORTA_ONNX_VECTORS names no folder";
+  ASSERT_FALSE(published::cases().empty()) << published::folder() << "/cases.json holds no cases";
+  struct Row {
+    int ran = 0, all = 0;
+    std::string left_out;
+  };
+  std::map<std::string, Row> rows;
+  for (const auto& [name, op] : operators()) rows[name];
+  rows["Constant"];
+  std::map<std::string, int> others;
+  for (const auto& entry : published::cases()) {
+    const std::string op = entry["op"];
+    if (!rows.count(op)) {
+      ++others[op];
+      continue;
+    }
+    const std::string reason = run_case(entry);
+    ++rows[op].all;
+    if (reason.empty()) {
+      ++rows[op].ran;
+    } else {
+      rows[op].left_out += (rows[op].left_out.empty() ? "" : "; ") +
+                           entry["name"].get<std::string>() + ": " + reason;
+    }
+  }
+  std::vector<std::string> lines;
+  int ran = 0, all = 0;
+  for (const auto& [name, row] : rows) {
+    const std::string count =
+        row.all == 0 ? "" : std::to_string(row.ran) + " of " + std::to_string(row.all);
+    lines.push_back("| " + name + " | " + count + " | " + row.left_out + " |");
+    ran += row.ran;
+    all += row.all;
+    if (!row.left_out.empty()) std::printf("%s\n", lines.back().c_str());
+  }
+  std::printf("%d of %d cases of the importer's operators pass\n", ran, all);
+  for (const auto& [name, count] : others)
+    std::printf("no operator of the importer: %s (%d)\n", name.c_str(), count);
+  expect_table(kPage, lines);
+}
+
+// Also where there are no vectors.
+TEST(Onnx, ThePageListsTheOperators) {
+  std::set<std::string> wanted, found;
+  for (const auto& [name, op] : operators()) wanted.insert(name);
+  wanted.insert("Constant");
+  for (const std::string& line : lines_of(kPage))
+    if (is_of_table(line)) found.insert(line.substr(2, line.find(' ', 2) - 2));
+  EXPECT_EQ(found, wanted);
+}
+
+}  // namespace
+}  // namespace aorta::onnx
