@@ -24,7 +24,7 @@ ECHO_TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "app
 sys.path.insert(0, ECHO_TESTS)
 import bad_input_files as files  # noqa: E402
 import dicom_files  # noqa: E402
-from bad_input_case import ECHO, HEARTBEAT, LIMIT, MODEL, Case, errors_of  # noqa: E402  (reads sys.argv)
+from bad_input_case import ECHO, HEARTBEAT, LIMIT, MODEL, Case, errors_of, lines_of  # noqa: E402  (reads sys.argv)
 
 BAD_CALLS, JUDGE = (os.path.abspath(path) for path in sys.argv[4:6])
 ARGUMENTS, sys.argv = sys.argv[6:], [sys.argv[0], ECHO]
@@ -33,8 +33,10 @@ from resume_test import fingerprint  # noqa: E402  (takes sys.argv[1])
 CODES = {0, 2, 3, 4, 5, 6}
 MEGABYTE = 1 << 20
 NUMBERS = ["", "0", "-1", "nan", "inf", "-inf", "1e308", "-50", "500", "1e999", "0x10", "1,5", "9223372036854775808",
-           "1000000000000000000", "-9223372036854775809", "18446744073709551616", "7" * 309, "2.5", "x", "\"", "\xff",
+           "1000000000000000000", "-9223372036854775809", "18446744073709551616", "7" * 309, "2.5", "x", "\"", "\xff", "\udcff",
            " 1", "1 ", "--1", "TRAIN", "train", "../x", "a\tb"]
+# Bytes of a name; "\udcff" is the byte 0xff, which is no UTF-8.
+NAMES = ["\udcff", "\u00e9\udcc3", "a b", "\x1b[0m", "\"", "#: x"]
 CALLS = ["access", "dup", "eventfd", "fdatasync", "flock", "fork", "fstat", "fsync", "ftruncate", "link",
          "memfd_create", "mkdir", "mmap", "open", "opendir", "poll", "posix_fallocate", "pread", "read", "readdir",
          "recvmsg", "rename", "sendmsg", "socketpair", "stat", "statvfs", "unlink", "write"]
@@ -56,11 +58,16 @@ class Judge:
     def __init__(self, path):
         self.rules = ctypes.CDLL(path)
         for function in self.rules.aorta_fault_of, self.rules.aorta_fault_of_output:
-            function.restype, function.argtypes = ctypes.c_char_p, [ctypes.c_char_p]
+            function.restype, function.argtypes = ctypes.c_char_p, [ctypes.c_char_p, ctypes.c_size_t]
+
+    @staticmethod
+    def ask(function, text):
+        said = text.encode(errors="surrogateescape")  # the bytes as they were written
+        return function(said, len(said)).decode()
 
     def fault(self, done, codes):
         """What is wrong with how a program ended; nothing when all is well."""
-        output = self.rules.aorta_fault_of_output((done.err + done.out).encode(errors="replace")).decode()
+        output = self.ask(self.rules.aorta_fault_of_output, done.err + done.out)
         if output:
             return "it " + output
         # The system's loader hadn't room for the libraries: nothing of ours has run.
@@ -71,14 +78,14 @@ class Judge:
         errors = errors_of(done)
         if done.code in CODES and len(errors) != (done.code != 0):
             return "there must be %d lines on stderr, got %d" % (done.code != 0, len(errors))
-        for line in done.err.splitlines():
+        for line in lines_of(done.err):
             if HEARTBEAT.match(line):
                 continue
             # What a signal ended says what is kept.
             if done.code > 128 and line.startswith(("error: stopped by ", "error: synth: interrupted, ")):
                 continue
             text = line.partition(": ")[2] if line.startswith(("error: ", "warning: ")) else line
-            fault = self.rules.aorta_fault_of(text.encode(errors="replace")).decode()
+            fault = self.ask(self.rules.aorta_fault_of, text)
             if fault:
                 return "a line %s: %s" % (fault, line)
         return ""
@@ -92,6 +99,17 @@ class Attack:
         self.random = random.Random("%d %d" % (siege.seed, number))
         self.case = Case(folder)
         self.said = []
+        if self.random.random() < 0.2:
+            self.rename(self.random.choice(NAMES))
+
+    def rename(self, name):
+        """The data and the run lie in folders of other names."""
+        case = self.case
+        data = case.data_folder
+        case.data.folder = case.data_folder = data + name
+        os.rename(data, case.data_folder)
+        case.run_folder += name
+        self.say("folders", repr(name))
 
     def say(self, *words):
         self.said += [str(word) for word in words]
@@ -196,7 +214,7 @@ class Attack:
             else:
                 lines[at] += self.random.choice(("\0", "\x7f", "\"", "\r", ","))
             self.say(name, how, at + 1)
-            files.write(data.path(name), ("\n".join(lines) + "\n").encode())
+            files.write(data.path(name), "\n".join(lines) + "\n")
         self.judge(self.run_command(["data", "check", "--data_dir", self.case.data_folder]))
         self.judge(self.run_command(self.case.train_arguments("--max_steps", "1")))
 
@@ -272,7 +290,6 @@ class Attack:
         for _ in range(self.random.randrange(1, 4)):
             flag = self.random.choice(flags)
             value = self.random.choice(NUMBERS)
-            # A name of bytes that are no UTF-8 has a place to go.
             added += [flag] if self.random.random() < 0.2 else [flag + "=" + value.replace("../x", "x")]
         done = self.run_command(command + added)
         for value in NUMBERS:  # digits in a name aren't a number that the program says
@@ -281,14 +298,13 @@ class Attack:
         self.judge(done)
 
     def config(self):
-        text = files.read(Case.shared + "/run/args.yaml").decode()
-        lines = text.splitlines()
+        lines = lines_of(files.read(Case.shared + "/run/args.yaml").decode())
         for _ in range(self.random.randrange(1, 4)):
             at = self.random.randrange(len(lines))
             name, _, _ = lines[at].partition(":")
             if "--" + name not in COUNTS:
                 lines[at] = name + ": " + self.random.choice(NUMBERS)
-        files.write(self.case.path("args.yaml"), ("\n".join(lines) + "\n").encode())
+        files.write(self.case.path("args.yaml"), "\n".join(lines) + "\n")
         self.say(*lines)
         self.judge(self.run_command(["train", "--config", self.case.path("args.yaml"), "--output",
                                      self.case.run_folder, "--data_dir", self.case.data_folder, "--num_epochs", "1",
@@ -400,6 +416,7 @@ def main():
     parser.add_argument("--case", type=int)
     parser.add_argument("--only", default="")
     options = parser.parse_args(ARGUMENTS)
+    sys.stdout.reconfigure(errors="backslashreplace")  # arguments and messages are any bytes
     ATTACKS[:] = [name for name in ATTACKS if options.only in name]
     end = time.monotonic() + options.seconds
     tried, findings = {}, {}

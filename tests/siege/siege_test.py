@@ -12,6 +12,10 @@ PROGRAMS = [os.path.abspath(path) for path in sys.argv[1:8]]
 INTERFACE, PARSERS, PROGRAM = PROGRAMS[0], PROGRAMS[1], PROGRAMS[2:]
 SIEGE = "tests/siege/program_siege.py"
 
+sys.argv = [SIEGE, *PROGRAM]
+sys.path.insert(0, os.path.dirname(SIEGE))
+import program_siege  # noqa: E402  (reads sys.argv)
+
 
 def default_signals():
     """As a shell starts a program."""
@@ -33,6 +37,24 @@ class Siege(unittest.TestCase):
 
     def test_parsers(self):
         self.attack(PARSERS, "--seed", 1, "--cases", 60000, tried=59000)
+
+    def test_bytes_are_judged_as_they_were_written(self):
+        """Not as Python reads them: with U+FFFD for what is no UTF-8, and a newline for a carriage return."""
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            program_siege.Case.shared = folder + "/shared"
+            os.makedirs(folder + "/shared/data/Videos")
+            for name in program_siege.files.TABLE, program_siege.files.TRACES:
+                program_siege.files.write(folder + "/shared/data/" + name, "")
+            case = program_siege.Case(folder)
+            for said, fault in ((r"a: n must be positive, got 0\n", ""), (r"a: n must be positive, got \377\n", "must be UTF-8"),
+                                (r"a: n must be positive, got \357\277\275\n", ""),
+                                (r"a: n must be positive,\r got 0\n", "must be one line"),
+                                (r"a: n must be positive,\0 got 0\n", "must have no control characters")):
+                done = case.finish(case.start("sh", "-c", "printf 'error: %s' >&2; exit 2" % said))
+                found = program_siege.Judge(program_siege.JUDGE).fault(done, {2})
+                self.assertEqual(bool(found), bool(fault), found)
+                self.assertIn(fault, found)
+            case.end()
 
     def test_paths_that_cannot_be_looked_at(self):
         """From the Nth on each stat fails: once "/" seemed absent, and the search for a folder's parents never ended."""
@@ -91,4 +113,4 @@ class Siege(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=sys.argv[:1])
