@@ -51,7 +51,17 @@ LIMITS = ([(resource.RLIMIT_NOFILE, n) for n in range(3, 40)] +
           [(resource.RLIMIT_CPU, (n, resource.RLIM_INFINITY)) for n in (1, 2, 3)])
 # Flags whose large values would rightly take for ever.
 COUNTS = ("--num_epochs", "--max_steps", "--num_workers", "--workers", "--train", "--val", "--test", "--frames",
-          "--epochs", "--help", "--timeout", "--size", "--threads")
+          "--epochs", "--timeout", "--size", "--threads", "--recordings")
+CLIPS = ["--random", "--model_name", "mc3_18", "--frames", "2", "--period", "54", "--batch_size", "1", "--num_workers", "0",
+         "--num_train_patients", "1", "--max_steps", "1"]
+
+
+def takes_long(flag, value):
+    """Whether it is a count that is taken, and large."""
+    try:
+        return flag in COUNTS and 8 < int(value, 0) < 2 ** 63
+    except ValueError:
+        return False
 
 
 class Judge:
@@ -147,10 +157,18 @@ class Attack:
                 ["data", "check", "--data_dir", data],
                 ["synth", "--train", "2", "--val", "1", "--test", "1", "--frames", "8", "--output", case.path("made")],
                 ["import", video, "--output", case.path("imported")],
-                ["export", "--weights", shared, "--output", case.path("out.safetensors")], ["doctor"]]
+                ["export", "--weights", shared, "--output", case.path("out.safetensors")], ["doctor"],
+                ["data", "info", "--data_dir", data], ["ranks", Case.shared + "/ranked"],
+                ["compare", "--data_dir", data, "--recordings", "2", "--workers", "0", "--epochs", "1", "--model_name",
+                 "unet_small", "--batch_size", "1"],
+                ["video", "--data_dir", data, "--output", case.path("clips"), *CLIPS],
+                ["beats", "--weights", shared, "--video_weights", Case.shared + "/clips", "--output", case.path("beats"),
+                 video]]
 
     def run_command(self, arguments, **how):
         self.say(*arguments)
+        if arguments[0] == "beats":
+            self.siege.make_clips()
         return self.case.echo(*arguments, **how)
 
     # The attacks.
@@ -285,12 +303,15 @@ class Attack:
     def arguments(self):
         command = self.random.choice(self.commands())
         name = " ".join(command[:2]) if command[0] == "data" else command[0]
-        flags = [flag for flag in self.siege.flags(name) if flag not in COUNTS]
+        flags = self.siege.flags(name) + ["--unknown"]
         added = []
         for _ in range(self.random.randrange(1, 4)):
             flag = self.random.choice(flags)
             value = self.random.choice(NUMBERS)
-            added += [flag] if self.random.random() < 0.2 else [flag + "=" + value.replace("../x", "x")]
+            if self.random.random() < 0.2:
+                added.append(flag)
+            elif not takes_long(flag, value):
+                added.append(flag + "=" + value.replace("../x", "x"))
         done = self.run_command(command + added)
         for value in NUMBERS:  # digits in a name aren't a number that the program says
             if len(value) > 20:
@@ -302,8 +323,9 @@ class Attack:
         for _ in range(self.random.randrange(1, 4)):
             at = self.random.randrange(len(lines))
             name, _, _ = lines[at].partition(":")
-            if "--" + name not in COUNTS:
-                lines[at] = name + ": " + self.random.choice(NUMBERS)
+            value = self.random.choice(NUMBERS)
+            if not takes_long("--" + name, value):
+                lines[at] = name + ": " + value
         files.write(self.case.path("args.yaml"), "\n".join(lines) + "\n")
         self.say(*lines)
         self.judge(self.run_command(["train", "--config", self.case.path("args.yaml"), "--output",
@@ -375,6 +397,15 @@ class Siege:
                      "--num_train_patients", "2", "--num_epochs", "2")
         self.seconds_per_run = time.monotonic() - begin
         self.want = fingerprint(run)
+        os.makedirs(Case.shared + "/ranked/ranks")
+        for rank in range(2):
+            files.write(Case.shared + "/ranked/ranks/rank_%d.csv" % rank,
+                        "group,number,call,module,entered,left\nworld,1,all_reduce,head,1.5,%s\n" % ("" if rank else "2.5"))
+
+    def make_clips(self):
+        """A run of `video`, once something needs it: its network is 46 MB."""
+        if not os.path.exists(Case.shared + "/clips"):
+            self.quietly("video", "--data_dir", Case.shared + "/data", "--output", Case.shared + "/clips", *CLIPS)
 
     @staticmethod
     def quietly(*arguments):

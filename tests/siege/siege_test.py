@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 PROGRAMS = [os.path.abspath(path) for path in sys.argv[1:8]]
@@ -38,14 +39,35 @@ class Siege(unittest.TestCase):
     def test_parsers(self):
         self.attack(PARSERS, "--seed", 1, "--cases", 60000, tried=59000)
 
+    @staticmethod
+    def attack_in(folder):
+        """One that has a data set of one video."""
+        program_siege.Case.shared = folder + "/shared"
+        os.makedirs(folder + "/shared/data/Videos")
+        for name in program_siege.files.TABLE, program_siege.files.TRACES:
+            program_siege.files.write(folder + "/shared/data/" + name, "FileName\n0X1\n")
+        return program_siege.Attack(types.SimpleNamespace(seed=1), 0, folder)
+
+    def test_every_command_is_attacked(self):
+        def commands(*words):
+            said = subprocess.run([PROGRAM[0], *words, "--help"], check=True, stdout=subprocess.PIPE).stdout.decode()
+            return [line.split()[0] for line in said.partition("Subcommands:\n")[2].splitlines() if line.strip()]
+        names = {" ".join((name, *more)) for name in commands() for more in list(zip(commands(name))) or [()]}
+        self.assertLess({"train", "beats", "data info"}, names)
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            attacked = {" ".join(command[:2]) if command[0] == "data" else command[0]
+                        for command in self.attack_in(folder).commands()}
+        self.assertEqual(names, attacked)
+
+    def test_only_large_counts_are_left_out(self):
+        taken = {value for value in program_siege.NUMBERS if not program_siege.takes_long("--num_epochs", value)}
+        self.assertEqual(set(program_siege.NUMBERS) - taken, {"500", "1000000000000000000", "0x10"})
+        self.assertFalse(program_siege.takes_long("--lr", "500"))
+
     def test_bytes_are_judged_as_they_were_written(self):
         """Not as Python reads them: with U+FFFD for what is no UTF-8, and a newline for a carriage return."""
         with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
-            program_siege.Case.shared = folder + "/shared"
-            os.makedirs(folder + "/shared/data/Videos")
-            for name in program_siege.files.TABLE, program_siege.files.TRACES:
-                program_siege.files.write(folder + "/shared/data/" + name, "")
-            case = program_siege.Case(folder)
+            case = self.attack_in(folder).case
             for said, fault in ((r"a: n must be positive, got 0\n", ""), (r"a: n must be positive, got \377\n", "must be UTF-8"),
                                 (r"a: n must be positive, got \357\277\275\n", ""),
                                 (r"a: n must be positive,\r got 0\n", "must be one line"),
