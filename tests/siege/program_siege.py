@@ -171,7 +171,7 @@ class Attack:
             self.siege.make_clips()
         return self.case.echo(*arguments, **how)
 
-    # The attacks.
+    # The attacks. One that has come to nothing, as its call never came, gives False.
     def limit(self):
         name, value = LIMITS[self.random.randrange(len(LIMITS))]
         self.say("limit", name, value)
@@ -368,15 +368,18 @@ class Attack:
         self.say("disk of", size, "MB")
         mount = ["mount", "-t", "tmpfs", "-o", "size=%dm" % size, "tmpfs", self.case.run_folder]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        train = self.case.train_arguments(*self.recipe(), "--overwrite")
         if subprocess.run(mount, check=False, **quiet).returncode != 0:
-            return False
+            self.say("or files of an eighth")
+            self.judge(self.run_command(train, limits=[(resource.RLIMIT_FSIZE, size * MEGABYTE // 8)]))
+            return self.finish_run()
         try:
-            self.judge(self.run_command(self.case.train_arguments(*self.recipe(), "--overwrite")))
+            self.judge(self.run_command(train))
             subprocess.run(["mount", "-o", "remount,size=400m", self.case.run_folder], check=True, **quiet)
             self.finish_run()
         finally:
             subprocess.run(["umount", "-l", self.case.run_folder], check=True, **quiet)
-        return True
+        return None
 
 
 # Often what is cheap and finds much.
@@ -422,18 +425,17 @@ class Siege:
         return self.known_flags[command]
 
     def run(self, number):
-        """What was tried, and what is wrong with it; nothing when all is well."""
+        """The attack's name, whether it came to something, and what is wrong; nothing when all is well."""
         folder = tempfile.mkdtemp(dir=self.folder)
         attack = Attack(self, number, folder)
         name = attack.random.choice(ATTACKS)
         attack.say(name)
         try:
-            getattr(attack, name)()
-            return name, ""
+            return name, getattr(attack, name)() is not False, ""
         except subprocess.TimeoutExpired:
-            return name, "it must end within %d s | %s" % (LIMIT, " ".join(attack.said))
+            return name, True, "it must end within %d s | %s" % (LIMIT, " ".join(attack.said))
         except Exception as error:  # pylint: disable=broad-except  (a siege goes on)
-            return name, "%s: %s | %s" % (type(error).__name__, error, " ".join(attack.said))
+            return name, True, "%s: %s | %s" % (type(error).__name__, error, " ".join(attack.said))
         finally:
             attack.case.end()
             shutil.rmtree(folder, ignore_errors=True)
@@ -450,15 +452,16 @@ def main():
     sys.stdout.reconfigure(errors="backslashreplace")  # arguments and messages are any bytes
     ATTACKS[:] = [name for name in ATTACKS if options.only in name]
     end = time.monotonic() + options.seconds
-    tried, findings = {}, {}
+    tried, missed, findings = {}, {}, {}
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
         siege = Siege(options.seed, folder)
         numbers = range(options.cases) if options.case is None else [options.case]
         for number in numbers:
             if time.monotonic() > end:
                 break
-            name, wrong = siege.run(number)
-            tried[name] = tried.get(name, 0) + 1
+            name, hit, wrong = siege.run(number)
+            counted = tried if hit else missed
+            counted[name] = counted.get(name, 0) + 1
             if not wrong:
                 continue
             kind = "".join(c for c in wrong.partition(" | ")[0].replace(folder, "") if not c.isdigit())[:60]
@@ -467,8 +470,10 @@ def main():
                     wrong.replace("\n", " / "), options.seed, number,
                     " --only " + options.only if options.only else ""), flush=True)
             findings[kind] = wrong
-    print("program_siege:", ", ".join("%d %s" % (count, name) for name, count in sorted(tried.items())))
-    print("program_siege: %d tried, %d findings" % (sum(tried.values()), len(findings)), flush=True)
+    for words, counted in ("tried", tried), ("missed", missed):
+        print("program_siege: %s" % words, ", ".join("%d %s" % (count, name) for name, count in sorted(counted.items())))
+    print("program_siege: %d tried, %d missed, %d findings" % (sum(tried.values()), sum(missed.values()), len(findings)),
+          flush=True)
     return bool(findings)
 
 
