@@ -1,9 +1,10 @@
 """Attacks aorta-echo itself: starved, interrupted, and with damaged data, files and flags.
 
     program_siege.py AORTA_ECHO BAD_TENSOR BAD_MACHINE.so BAD_CALLS.so JUDGE.so [--seed N] [--cases N] [--seconds S]
-                     [--case N]
+                     [--case N] [--step CALL...]
 
-Each case is drawn from the seed and its number alone. However it ends, the exit code is one that docs/echo_errors.md has,
+Each case is drawn from the seed and its number alone; with --step its number is that of the call which fails in a small
+training: the first, the second, and so on, up to the last that there is. However it ends, the exit code is one that docs/echo_errors.md has,
 a failure is one clear line (judge.h), and a run goes on to the same bits as one that nothing happened to.
 """
 
@@ -37,9 +38,13 @@ NUMBERS = ["", "0", "-1", "nan", "inf", "-inf", "1e308", "-50", "500", "1e999", 
            " 1", "1 ", "--1", "TRAIN", "train", "../x", "a\tb"]
 # Bytes of a name; "\udcff" is the byte 0xff, which is no UTF-8.
 NAMES = ["\udcff", "\u00e9\udcc3", "a b", "\x1b[0m", "\"", "#: x"]
-CALLS = ["access", "dup", "eventfd", "fdatasync", "flock", "fork", "fstat", "fsync", "ftruncate", "link",
-         "memfd_create", "mkdir", "mmap", "open", "opendir", "poll", "posix_fallocate", "pread", "read", "readdir",
-         "recvmsg", "rename", "sendmsg", "socketpair", "stat", "statvfs", "unlink", "write"]
+CALLS = ["access", "close", "dup", "eventfd", "fcntl", "fdatasync", "flock", "fork", "fstat", "fsync", "ftruncate",
+         "link", "lseek", "lseek64", "memfd_create", "mkdir", "mmap", "mprotect", "munmap", "open", "opendir",
+         "poll", "posix_fallocate", "pread", "pthread_create", "pwrite", "read", "readdir", "recvmsg",
+         "rename", "rmdir", "sendmsg", "socketpair", "stat", "statvfs", "unlink", "unlinkat", "waitpid",
+         "write"]
+# What --step lets each of fail with.
+STEP_ERRORS = {"write": errno.ENOSPC, "fsync": errno.EIO, "close": errno.EIO, "rename": errno.EACCES, "open": errno.EMFILE}
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU]
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EACCES, errno.EINTR, errno.EAGAIN, errno.EROFS]
 LIMITS = ([(resource.RLIMIT_NOFILE, n) for n in range(3, 40)] +
@@ -193,6 +198,17 @@ class Attack:
         if arguments[0] == "train":
             self.finish_run()
         return os.path.exists(self.case.path("mark"))
+
+    def step(self, name, at):
+        """One call of a training fails: the first, the second, and so on."""
+        environment = {"LD_PRELOAD": BAD_CALLS, "FAIL_CALL": name, "FAIL_AT": str(at),
+                       "FAIL_WITH": str(STEP_ERRORS[name]), "FAIL_MARK": self.case.path("mark")}
+        self.say(name, at)
+        done = self.run_command(self.case.train_arguments(*self.recipe()), environment=environment)
+        if not os.path.exists(self.case.path("mark")):
+            return False
+        self.judge(done)
+        return self.finish_run()
 
     def interrupt(self):
         """A signal at one of its calls: the command says which it was, and what it wrote is whole."""
@@ -424,14 +440,15 @@ class Siege:
                 "_", "").replace("-", "").isalnum()})
         return self.known_flags[command]
 
-    def run(self, number):
+    def run(self, number, step=""):
         """The attack's name, whether it came to something, and what is wrong; nothing when all is well."""
         folder = tempfile.mkdtemp(dir=self.folder)
         attack = Attack(self, number, folder)
-        name = attack.random.choice(ATTACKS)
+        name = step or attack.random.choice(ATTACKS)
         attack.say(name)
         try:
-            return name, getattr(attack, name)() is not False, ""
+            hit = attack.step(step, number) if step else getattr(attack, name)()
+            return name, hit is not False, ""
         except subprocess.TimeoutExpired:
             return name, True, "it must end within %d s | %s" % (LIMIT, " ".join(attack.said))
         except Exception as error:  # pylint: disable=broad-except  (a siege goes on)
@@ -441,6 +458,16 @@ class Siege:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def cases(options, missed):
+    """(step, number) of each case: of several calls the first of each, the second, as long as there are such calls."""
+    first = 1 if options.step[0] else 0
+    for number in range(first, options.cases + first) if options.case is None else [options.case]:
+        left = [step for step in options.step if not step or step not in missed]
+        yield from ((step, number) for step in left)
+        if not left:
+            return
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
@@ -448,6 +475,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--case", type=int)
     parser.add_argument("--only", default="")
+    parser.add_argument("--step", default=[""], choices=sorted(STEP_ERRORS), nargs="+")
     options = parser.parse_args(ARGUMENTS)
     sys.stdout.reconfigure(errors="backslashreplace")  # arguments and messages are any bytes
     ATTACKS[:] = [name for name in ATTACKS if options.only in name]
@@ -455,20 +483,19 @@ def main():
     tried, missed, findings = {}, {}, {}
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
         siege = Siege(options.seed, folder)
-        numbers = range(options.cases) if options.case is None else [options.case]
-        for number in numbers:
+        for step, number in cases(options, missed):
             if time.monotonic() > end:
                 break
-            name, hit, wrong = siege.run(number)
+            name, hit, wrong = siege.run(number, step)
             counted = tried if hit else missed
             counted[name] = counted.get(name, 0) + 1
             if not wrong:
                 continue
             kind = "".join(c for c in wrong.partition(" | ")[0].replace(folder, "") if not c.isdigit())[:60]
             if kind not in findings:
-                print("finding: %s\n  see it again: program_siege --seed %d --case %d%s" % (
-                    wrong.replace("\n", " / "), options.seed, number,
-                    " --only " + options.only if options.only else ""), flush=True)
+                print("finding: %s\n  see it again: program_siege --seed %d --case %d%s%s" % (
+                    wrong.replace("\n", " / "), options.seed, number, " --only " + options.only if options.only else "",
+                    " --step " + step if step else ""), flush=True)
             findings[kind] = wrong
     for words, counted in ("tried", tried), ("missed", missed):
         print("program_siege: %s" % words, ", ".join("%d %s" % (count, name) for name, count in sorted(counted.items())))

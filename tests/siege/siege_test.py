@@ -142,6 +142,9 @@ class Siege(unittest.TestCase):
     def test_program(self):
         self.attack(sys.executable, SIEGE, *PROGRAM, "--seed", 1, "--cases", 24, tried=18)
 
+    def test_calls_that_fail_in_turn(self):
+        self.attack(sys.executable, SIEGE, *PROGRAM, "--step", "rename", "--cases", 1, tried=1)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
