@@ -3,11 +3,11 @@
 #
 #   tools/siege.sh [MINUTES] [SEED]
 #
-# Four parts share the time: the interface, once as it is built by default and once under the address and
-# undefined-behaviour sanitizers (AORTA_SIEGE_SANITIZER=0 leaves that out), the parsers, and the program. Each case is
-# drawn from the seed, today's date unless given, and its number alone. What is found is printed with how to see it
-# again and stays in .cache/siege, as do the inputs of parsers that failed; the last line is
-# "siege: N tried, N findings", and the exit status is not 0 when there are any.
+# Five parts share the time: the interface, once as it is built by default and once under the address and
+# undefined-behaviour sanitizers (AORTA_SIEGE_SANITIZER=0 leaves that out), the parsers, the program, and the program
+# with each call of a training failing in turn. Each case is drawn from the seed, today's date unless given, and its
+# number alone. What is found is printed with how to see it again and stays in .cache/siege, as do the inputs of parsers
+# that failed; the last line is "siege: N tried, N findings", and the exit status is not 0 when there are any.
 set -euo pipefail
 minutes=${1:-10}
 seed=${2:-$(date +%Y%m%d)}
@@ -68,7 +68,9 @@ part parsers "$(share 0.2)" "$bin/parser_siege"
 sed -n 's/^ *see it again: parser_siege .*--case \([0-9]*\).*/\1/p' "$work/parsers.log" | while read -r number; do
   AORTA_KEEP=$work/input-$number "$bin/parser_siege" --seed "$seed" --case "$number" >/dev/null 2>&1 || true
 done
-part program "$(share 0.4)" python3 tests/siege/program_siege.py "$bin/aorta-echo" "$bin/bad_tensor" \
-  "$bin/libbad_machine.so" "$bin/libbad_calls.so" "$bin/libjudge.so"
+program=(python3 tests/siege/program_siege.py "$bin/aorta-echo" "$bin/bad_tensor" "$bin/libbad_machine.so"
+  "$bin/libbad_calls.so" "$bin/libjudge.so")
+part program "$(share 0.3)" "${program[@]}"
+part steps "$(share 0.1)" "${program[@]}" --step write rename open fsync close
 echo "siege: $tried tried, $findings findings"
 ((findings == 0))

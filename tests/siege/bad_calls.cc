@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -16,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -117,6 +119,38 @@ ssize_t recvmsg(int socket, struct msghdr* message, int flags) {
 int poll(struct pollfd* files, nfds_t count, int timeout) {
   return call("poll", -1, files, count, timeout);
 }
+// The file is closed all the same, as Linux does.
+int close(int file) {
+  if (!fails("close")) return static_cast<int>(syscall(SYS_close, file));
+  const int error = errno;
+  syscall(SYS_close, file);
+  errno = error;
+  return -1;
+}
+int munmap(void* place, size_t size) noexcept { return call("munmap", -1, place, size); }
+int mprotect(void* place, size_t size, int may) noexcept {
+  return call("mprotect", -1, place, size, may);
+}
+int fcntl(int file, int what, ...) {
+  va_list list;
+  va_start(list, what);
+  void* const argument = va_arg(list, void*);  // of the size of the largest that there is
+  va_end(list);
+  return call("fcntl", -1, file, what, argument);
+}
+off_t lseek(int file, off_t at, int from) noexcept {
+  return call("lseek", off_t{-1}, file, at, from);
+}
+off64_t lseek64(int file, off64_t at, int from) noexcept {
+  return call("lseek64", off64_t{-1}, file, at, from);
+}
+pid_t waitpid(pid_t child, int* status, int how) {
+  return call("waitpid", pid_t{-1}, child, status, how);
+}
+int rmdir(const char* path) noexcept { return call("rmdir", -1, path); }
+int unlinkat(int folder, const char* path, int flags) noexcept {
+  return call("unlinkat", -1, folder, path, flags);
+}
 int dup(int file) noexcept { return call("dup", -1, file); }
 int eventfd(unsigned count, int flags) noexcept { return call("eventfd", -1, count, flags); }
 int access(const char* path, int how) noexcept { return call("access", -1, path, how); }
@@ -126,7 +160,12 @@ int statvfs(const char* path, struct statvfs* status) noexcept {
 struct dirent* readdir(DIR* folder) {
   return call("readdir", static_cast<struct dirent*>(nullptr), folder);
 }
-// This one returns its error.
+// These return their error.
+int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*body)(void*),
+                   void* argument) noexcept {
+  return call("pthread_create", static_cast<int>(number_of("FAIL_WITH")), thread, how, body,
+              argument);
+}
 int posix_fallocate(int file, off_t at, off_t size) {
   return call("posix_fallocate", static_cast<int>(number_of("FAIL_WITH")), file, at, size);
 }

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <optional>
+#include <vector>
 
 namespace aorta::siege {
 namespace {
@@ -115,49 +117,252 @@ std::string without_quotations(std::string_view text) {
   return quoted ? std::string(text) : result;
 }
 
-// The number that `text` begins with, in brackets or not, if nothing but that number is there.
-std::optional<long double> only_number(std::string_view text) {
-  const bool list = text.starts_with('[');
-  if (list) text.remove_prefix(1);
-  const std::string copy(text);
-  char* end = nullptr;
-  const long double value = std::strtold(copy.c_str(), &end);
-  if (end == copy.c_str()) return {};
-  const std::string_view rest(end);
-  if (list) return rest == "]" ? std::optional(value) : std::nullopt;
-  return rest.empty() || rest[0] == ';' || rest[0] == ',' ? std::optional(value) : std::nullopt;
-}
+// Takes a text apart from its front.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : rest_(text) {}
+  bool at_end() const { return rest_.empty(); }
+  std::string_view rest() const { return rest_; }
 
-// The number behind `words` in a rule, where one stands there and ends the rule.
-std::optional<long double> limit_behind(std::string_view rule, std::string_view words) {
-  const size_t at = rule.rfind(words);
-  if (at == std::string_view::npos) return {};
-  std::string digits;
-  for (char c : rule.substr(at + words.size())) {
-    if (c != ',') digits += c;
+  bool take(std::string_view words) {
+    if (!rest_.starts_with(words)) return false;
+    rest_.remove_prefix(words.size());
+    return true;
   }
-  char* end = nullptr;
-  const long double value = std::strtold(digits.c_str(), &end);
-  if (end == digits.c_str() || *end != '\0') return {};
-  return value;
+
+  bool take_one_of(std::initializer_list<std::string_view> words) {
+    return std::any_of(words.begin(), words.end(), [&](std::string_view w) { return take(w); });
+  }
+
+  // A word of letters that ends the text: a unit.
+  bool take_last_word() {
+    const bool is_word = rest_.size() > 1 && rest_[0] == ' ' &&
+                         std::all_of(rest_.begin() + 1, rest_.end(),
+                                     [](char c) { return std::islower(static_cast<int>(c)); });
+    if (is_word) rest_ = {};
+    return is_word;
+  }
+
+  // 3, -2.5e3, inf, 2^29 and, but for a list's, 100,000,000.
+  std::optional<long double> take_number(bool grouped) {
+    std::string digits(rest_);
+    for (size_t at = 0; grouped && (at = digits.find(',', at)) != std::string::npos;) {
+      const std::string_view behind = std::string_view(digits).substr(at + 1);
+      const size_t count = std::min(behind.find_first_not_of("0123456789"), behind.size());
+      if (at == 0 || !is_digit(digits[at - 1]) || count != 3) break;
+      digits.erase(at, 1);
+    }
+    char* end = nullptr;
+    long double value = std::strtold(digits.c_str(), &end);
+    if (end == digits.c_str() || is_letter(*end)) return {};
+    if (*end == '^') {
+      const char* exponent = end + 1;
+      const long double power = std::strtold(exponent, &end);
+      if (end == exponent) return {};
+      value = std::pow(value, power);
+    }
+    rest_.remove_prefix(rest_.size() - std::strlen(end));
+    return value;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+// The numbers that a rule admits. Of an end that the rule doesn't say to belong to it, or not to,
+// neither is known.
+struct Range {
+  long double low = -HUGE_VALL, high = HUGE_VALL;
+  bool low_belongs = true, high_belongs = true;
+  bool finite = false, not_zero = false;
+
+  bool holds(long double value) const {
+    return (low_belongs ? value >= low : value > low) &&
+           (high_belongs ? value <= high : value < high) && (!finite || std::isfinite(value)) &&
+           (!not_zero || value != 0);
+  }
+  void raise(long double to, bool belongs) {
+    if (to > low || (to == low && !belongs)) low = to, low_belongs = belongs;
+  }
+  void lower(long double to, bool belongs) {
+    if (to < high || (to == high && !belongs)) high = to, high_belongs = belongs;
+  }
+};
+
+// "at least 3", "above 0": words that compare with what stands behind them.
+enum class Comparison { above, at_least, below, at_most };
+
+std::optional<Comparison> take_comparison(Reader& reader, bool negated) {
+  std::optional<Comparison> comparison;
+  if (reader.take_one_of({"above ", "larger than ", "greater than ", "more than "}))
+    comparison = negated ? Comparison::at_most : Comparison::above;
+  else if (reader.take_one_of({"below ", "less than ", "smaller than "}))
+    comparison = negated ? Comparison::at_least : Comparison::below;
+  else if (!negated && reader.take("at least "))
+    comparison = Comparison::at_least;
+  else if (!negated && reader.take("at most "))
+    comparison = Comparison::at_most;
+  return comparison;
 }
 
-// "must be positive, got 3": the value keeps the rule that it is said to break.
+void narrow(Range& range, Comparison comparison, long double limit) {
+  if (comparison == Comparison::above || comparison == Comparison::at_least)
+    range.raise(limit, comparison == Comparison::at_least);
+  else
+    range.lower(limit, comparison == Comparison::at_most);
+}
+
+// "[0, 1)"
+bool take_interval(Reader& reader, Range& range) {
+  const bool closed = reader.take("[");
+  if (!closed && !reader.take("(")) return false;
+  const auto low = reader.take_number(true);
+  if (!low || !reader.take(", ")) return false;
+  const auto high = reader.take_number(true);
+  if (!high) return false;
+  range.raise(*low, closed);
+  range.lower(*high, reader.take("]"));
+  return range.high_belongs || reader.take(")");
+}
+
+// "1 to 100", "between 0 and 1", "3 at least"
+bool take_two_ends(Reader& reader, Range& range) {
+  const bool between = reader.take("between ");
+  reader.take("from ");
+  const auto low = reader.take_number(true);
+  if (!low) return false;
+  if (!between && reader.take(" at least")) return range.raise(*low, true), true;
+  if (!between && reader.take(" at most")) return range.lower(*low, true), true;
+  if (!reader.take(between ? " and " : " to ")) return false;
+  const auto high = reader.take_number(true);
+  if (!high) return false;
+  range.raise(*low, !between);
+  range.lower(*high, !between);
+  return true;
+}
+
+bool take_clause(Reader& reader, Range& range, bool negated) {
+  if (negated ? reader.take("negative") : reader.take_one_of({"not negative", "non-negative"}))
+    return range.raise(0, true), true;
+  if (negated ? reader.take("zero") : reader.take_one_of({"not zero", "non-zero"}))
+    return range.not_zero = true;
+  if (const auto comparison = take_comparison(reader, negated)) {
+    const auto limit = reader.take_number(true);
+    if (limit) narrow(range, *comparison, *limit);
+    return limit.has_value();
+  }
+  if (negated) return false;
+  if (reader.take("positive")) return range.raise(0, false), true;
+  if (reader.take_one_of({"finite", "a finite number"})) return range.finite = true;
+  if (reader.take("in ")) return take_interval(reader, range);
+  return take_two_ends(reader, range);
+}
+
+// What stands behind "must": all of it, or nothing is known.
+std::optional<Range> range_of(std::string_view predicate, bool negated) {
+  Reader reader(predicate);
+  Range range;
+  if (!reader.take_one_of({"be ", "lie ", "have "})) return {};
+  while (take_clause(reader, range, negated)) {
+    if (reader.at_end() || reader.take_last_word()) return range;
+    if (negated || !reader.take_one_of({" and ", ", and ", ", "})) return {};
+  }
+  return {};
+}
+
+// What a message got: "3", "[1,2]", "1 and 2"; nothing where more is said than numbers, but for
+// the rule's unit and where they stand.
+struct Values {
+  std::vector<long double> numbers;
+  bool list = false, pair = false;
+};
+
+std::optional<Values> values_got(std::string_view text, std::string_view rule) {
+  Reader reader(text);
+  Values values;
+  values.list = reader.take("[");
+  do {
+    const auto number = reader.take_number(!values.list);
+    if (!number) return {};
+    values.numbers.push_back(*number);
+    if (!values.list && !values.pair && reader.take(" and ")) {
+      values.pair = true;
+      continue;
+    }
+  } while (values.pair ? values.numbers.size() < 2 : values.list && reader.take(","));
+  if (values.list && !reader.take("]")) return {};
+  if (reader.at_end() || reader.take(";") || reader.take(" at ")) return values;
+  // Behind a comma stands something else, not another number.
+  if (!values.list && reader.take(", ") && !reader.at_end() && !is_digit(reader.rest()[0]) &&
+      reader.rest()[0] != '-' && reader.rest()[0] != '[')
+    return values;
+  const std::string_view unit = reader.rest();
+  return rule.ends_with(unit) && reader.take_last_word() ? std::optional(values) : std::nullopt;
+}
+
+bool is_one_word(std::string_view text) {
+  return !text.empty() && !is_digit(text[0]) && std::all_of(text.begin(), text.end(), is_letter);
+}
+
+// "low must be less than high, got 1 and 3"
+bool keeps_order(std::string_view subject, Reader predicate, bool negated, const Values& values) {
+  if (!values.pair || !is_one_word(subject) || !predicate.take("be ")) return false;
+  const auto comparison = take_comparison(predicate, negated);
+  if (!comparison || !is_one_word(predicate.rest())) return false;
+  Range range;
+  narrow(range, *comparison, values.numbers[1]);
+  return range.holds(values.numbers[0]);
+}
+
+bool keeps(std::string_view rule, std::string_view got) {
+  const auto values = values_got(got, rule);
+  if (!values) return false;
+  // For a number of one dimension, of those that the rule speaks of.
+  if (values->numbers.size() == 1 &&
+      ((rule.ends_with(", positive") && values->numbers[0] > 0) ||
+       (rule.ends_with(", not negative") && values->numbers[0] >= 0)))
+    return true;
+  struct Form {
+    std::string_view words;
+    bool negated;
+  };
+  for (const auto [words, negated] :
+       {Form{" must not ", true}, Form{" can't ", true}, Form{" must ", false}}) {
+    const size_t at = rule.rfind(words);
+    if (at == std::string_view::npos) continue;
+    std::string_view subject = rule.substr(0, at);
+    if (const size_t colon = subject.rfind(": "); colon != std::string_view::npos)
+      subject.remove_prefix(colon + 2);
+    const std::string_view predicate = rule.substr(at + words.size());
+    if (keeps_order(subject, Reader(predicate), negated, *values)) return true;
+    // What a list has, adds up to or comes to isn't its elements.
+    const bool of_all = predicate.starts_with("have ") || contains_word(subject, "sum") ||
+                        contains_word(subject, "product") || contains(subject, "number of") ||
+                        contains(subject, " x ");
+    if (values->numbers.size() > 1 && of_all) return false;
+    if (values->pair && !contains(subject, " and ")) return false;
+    const auto range = range_of(predicate, negated);
+    return range && !values->numbers.empty() &&
+           std::all_of(values->numbers.begin(), values->numbers.end(),
+                       [&](long double value) { return range->holds(value); });
+  }
+  return false;
+}
+
+// "must be positive, got 3": the values keep the rule that they are said to break.
 std::string contradiction(std::string_view message) {
-  const size_t got = message.rfind(", got ");
-  if (got == std::string_view::npos) return {};
-  const std::string_view rule = message.substr(0, got);
-  const std::optional<long double> value = only_number(message.substr(got + 6));
-  if (!value || std::isnan(*value)) return {};
-  const auto ends = [&](std::string_view words) { return rule.ends_with(words); };
-  const bool kept = ((ends("must not be negative") || ends(", not negative")) && *value >= 0) ||
-                    ((ends("must be positive") || ends(", positive")) && *value > 0) ||
-                    (ends("must be finite") && std::isfinite(*value)) ||
-                    (limit_behind(rule, "must be at most ") &&
-                     *value <= *limit_behind(rule, "must be at most ")) ||
-                    (limit_behind(rule, "must be at least ") &&
-                     *value >= *limit_behind(rule, "must be at least "));
-  return kept ? "the value must break the rule" : "";
+  constexpr std::string_view kGot = ", got ";
+  size_t begin = 0;
+  for (size_t got = message.find(kGot); got != std::string_view::npos;) {
+    const size_t next = message.find(kGot, got + kGot.size());
+    // A list of faults has a rule and values each.
+    std::string_view values = message.substr(got + kGot.size(), next - got - kGot.size());
+    if (next != std::string_view::npos) values = values.substr(0, values.find("; ") + 1);
+    if (keeps(message.substr(begin, got - begin), values)) return "the value must break the rule";
+    begin = got + kGot.size();
+    got = next;
+  }
+  return {};
 }
 
 // A name, a path or a flag, and a colon: an op's name has no spaces, a path may.

@@ -28,6 +28,34 @@ TEST(Judge, ClearMessagesOfTheLibrary) {
            "input: __metadata__ must map text to text, got a bool in \"__metadata__\"",
            "eye: n must be at most 3037000499, got 3037000500",
            "allocate: the machine has no more memory, got 18446744073709551615 bytes wanted",
+           "zeros: sizes can't be negative, got -1",
+           "zeros: sizes can't be negative, got [2,-1]",
+           "StepLR: step_size must be above 0, got 0",
+           "StepLR: step_size must be above 0, got nan",
+           "Adam: betas must be in [0, 1), got 1",
+           "rotate: p must be in [0, 1], got 1.5",
+           "random_split: fractions must be between 0 and 1, got 2 at 3",
+           "random_split: fractions must be between 0 and 1, got 1",
+           "Rprop: etas must be between 0 and 1, and above 1, got 0.5 and 0.9",
+           "video: fps must be 0.02 to 1000, got 1001",
+           "polygamma: n must be from 0 to 169, got 170",
+           "randint: low must be less than high, got 3 and 3",
+           "hardtanh: min can't be greater than max, got 3 and 2",
+           "uniform_: low must be at most high, both finite, got 0 and inf",
+           "a.npz: header must be at most 100,000,000 bytes, got 100,000,001 bytes",
+           "conv2d: sizes must be positive and below 2^29, got 536870912",
+           "conv2d: sizes must be positive and below 2^29, but that of the batch, got [3]",
+           "pad: padding can't be negative, got [-1,0]",
+           "mv: input must have at most 2 dimensions, got [3]",
+           "loader: num_workers x reads_in_flight must be at most 65520, got 6552 x 11",
+           "sampler: the sum of the weights must be above 0 and finite, got [1,2]",
+           "tensordot: dims must be between 0 and the operands' dimensions, got 3",
+           "index: an integer must be less than 2^63, got 9223372036854775808",
+           "diff: there must be at most 3 files, got 1 folder",
+           "embedding: index must be in [0, 5), got 7 at [1,2]",
+           "check: it must be sound, got 2 faults: a.csv:2: n must be at least 3, got 2; a.csv:3: "
+           "m "
+           "can't be negative, got -2",
        })
     EXPECT_EQ(fault_of(message), "") << message;
 }
@@ -88,6 +116,39 @@ TEST(Judge, UnclearMessages) {
       {"fill_: value must be finite, got 3", "the value must break the rule"},
   };
   for (const auto& [message, fault] : bad) EXPECT_EQ(fault_of(message), fault) << message;
+}
+
+TEST(Judge, ValuesThatKeepTheirRule) {
+  for (
+      const char* message : {
+          "repeat: repeats can't be negative, got 3",
+          "zeros: sizes can't be negative, got [2,0]",
+          "StepLR: step_size must be above 0, got 3",
+          "OneCycleLR: div_factor and final_div_factor must be above 0, got 1 and 2",
+          "Muon: lr must be above 0 and finite, got 0.1",
+          "clamp: a must be below 5, got 4",
+          "clamp: a must be less than 5, got -inf",
+          "clamp: a can't be larger than 5, got 5",
+          "clamp: a must not be below 5, got 6",
+          "clamp: a must not be zero, got 6",
+          "affine: shear must be between -90 and 90 degrees, got 45 degrees",
+          "random_split: fractions must be between 0 and 1, got 0.5 at 3",
+          "Adam: betas must be in [0, 1), got 0",
+          "LinearLR: start_factor must be in (0, 1], got 1",
+          "video: fps must be 0.02 to 1000, got 1000",
+          "polygamma: n must be from 0 to 169, got 0",
+          "augment: distance must be 1 at least, got 1",
+          "conv2d: sizes must be positive and below 2^29, got [1,536870911]",
+          "a.npz: header must be at most 100,000,000 bytes, got 99,999,999 bytes",
+          "mv: input must have at most 2 dimensions, got 2",
+          "randint: low must be less than high, got 3 and 4",
+          "hardtanh: min can't be greater than max, got 3 and 3",
+          "check: it must be sound, got 2 faults: a.csv:2: n must be at least 3, got 3; a.csv:3: m "
+          "can't be negative, got -2",
+          "check: it must be sound, got 2 faults: a.csv:2: n must be at least 3, got 2; a.csv:3: m "
+          "can't be negative, got 2",
+      })
+    EXPECT_EQ(fault_of(message), "the value must break the rule") << message;
 }
 
 TEST(Judge, AProgramNamesSomethingToo) {

@@ -48,25 +48,6 @@ namespace {
 
 using T = Tensor;
 
-/// A layer made from A..., called on a tensor.
-template <class M, class... A>
-T layer(const A&... arguments, const T& x) {
-  M module(arguments...);
-  return module(x);
-}
-
-template <class M, class... A>
-T loss(const A&... arguments, const T& input, const T& target) {
-  M module(arguments...);
-  return module(input, target);
-}
-
-template <class M, class... A>
-T loss_of_three(const A&... arguments, const T& a, const T& b, const T& c) {
-  M module(arguments...);
-  return module(a, b, c);
-}
-
 void add_layers(std::vector<Target>& targets) {
   using namespace nn;
   targets.insert(
@@ -507,6 +488,12 @@ void add_data(std::vector<Target>& targets) {
 }  // namespace
 
 void add_distributions(std::vector<Target>& targets);
+void add_more_layers(std::vector<Target>& targets);
+void add_layer_functions(std::vector<Target>& targets);
+void add_containers(std::vector<Target>& targets);
+void add_more_training(std::vector<Target>& targets);
+void add_datasets(std::vector<Target>& targets);
+void add_report(std::vector<Target>& targets);
 
 std::vector<Target> module_targets() {
   std::vector<Target> targets;
@@ -515,6 +502,12 @@ std::vector<Target> module_targets() {
   add_training(targets);
   add_data(targets);
   add_distributions(targets);
+  add_more_layers(targets);
+  add_layer_functions(targets);
+  add_containers(targets);
+  add_more_training(targets);
+  add_datasets(targets);
+  add_report(targets);
   // What they start from is drawn from the default generator, which every call seeds.
   return targets;
 }

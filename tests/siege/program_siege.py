@@ -1,9 +1,10 @@
 """Attacks aorta-echo itself: starved, interrupted, and with damaged data, files and flags.
 
     program_siege.py AORTA_ECHO BAD_TENSOR BAD_MACHINE.so BAD_CALLS.so JUDGE.so [--seed N] [--cases N] [--seconds S]
-                     [--case N]
+                     [--case N] [--step CALL...]
 
-Each case is drawn from the seed and its number alone. However it ends, the exit code is one that docs/echo_errors.md has,
+Each case is drawn from the seed and its number alone; with --step its number is that of the call which fails in a small
+training: the first, the second, and so on, up to the last that there is. However it ends, the exit code is one that docs/echo_errors.md has,
 a failure is one clear line (judge.h), and a run goes on to the same bits as one that nothing happened to.
 """
 
@@ -24,7 +25,7 @@ ECHO_TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "app
 sys.path.insert(0, ECHO_TESTS)
 import bad_input_files as files  # noqa: E402
 import dicom_files  # noqa: E402
-from bad_input_case import ECHO, HEARTBEAT, LIMIT, MODEL, Case, errors_of  # noqa: E402  (reads sys.argv)
+from bad_input_case import ECHO, HEARTBEAT, LIMIT, MODEL, Case, errors_of, lines_of  # noqa: E402  (reads sys.argv)
 
 BAD_CALLS, JUDGE = (os.path.abspath(path) for path in sys.argv[4:6])
 ARGUMENTS, sys.argv = sys.argv[6:], [sys.argv[0], ECHO]
@@ -33,11 +34,17 @@ from resume_test import fingerprint  # noqa: E402  (takes sys.argv[1])
 CODES = {0, 2, 3, 4, 5, 6}
 MEGABYTE = 1 << 20
 NUMBERS = ["", "0", "-1", "nan", "inf", "-inf", "1e308", "-50", "500", "1e999", "0x10", "1,5", "9223372036854775808",
-           "1000000000000000000", "-9223372036854775809", "18446744073709551616", "7" * 309, "2.5", "x", "\"", "\xff",
+           "1000000000000000000", "-9223372036854775809", "18446744073709551616", "7" * 309, "2.5", "x", "\"", "\xff", "\udcff",
            " 1", "1 ", "--1", "TRAIN", "train", "../x", "a\tb"]
-CALLS = ["access", "dup", "eventfd", "fdatasync", "flock", "fork", "fstat", "fsync", "ftruncate", "link",
-         "memfd_create", "mkdir", "mmap", "open", "opendir", "poll", "posix_fallocate", "pread", "read", "readdir",
-         "recvmsg", "rename", "sendmsg", "socketpair", "stat", "statvfs", "unlink", "write"]
+# Bytes of a name; "\udcff" is the byte 0xff, which is no UTF-8.
+NAMES = ["\udcff", "\u00e9\udcc3", "a b", "\x1b[0m", "\"", "#: x"]
+CALLS = ["access", "close", "dup", "eventfd", "fcntl", "fdatasync", "flock", "fork", "fstat", "fsync", "ftruncate",
+         "link", "lseek", "lseek64", "memfd_create", "mkdir", "mmap", "mprotect", "munmap", "open", "opendir",
+         "poll", "posix_fallocate", "pread", "pthread_create", "pwrite", "read", "readdir", "recvmsg",
+         "rename", "rmdir", "sendmsg", "socketpair", "stat", "statvfs", "unlink", "unlinkat", "waitpid",
+         "write"]
+# What --step lets each of fail with.
+STEP_ERRORS = {"write": errno.ENOSPC, "fsync": errno.EIO, "close": errno.EIO, "rename": errno.EACCES, "open": errno.EMFILE}
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU]
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EACCES, errno.EINTR, errno.EAGAIN, errno.EROFS]
 LIMITS = ([(resource.RLIMIT_NOFILE, n) for n in range(3, 40)] +
@@ -49,18 +56,33 @@ LIMITS = ([(resource.RLIMIT_NOFILE, n) for n in range(3, 40)] +
           [(resource.RLIMIT_CPU, (n, resource.RLIM_INFINITY)) for n in (1, 2, 3)])
 # Flags whose large values would rightly take for ever.
 COUNTS = ("--num_epochs", "--max_steps", "--num_workers", "--workers", "--train", "--val", "--test", "--frames",
-          "--epochs", "--help", "--timeout", "--size", "--threads")
+          "--epochs", "--timeout", "--size", "--threads", "--recordings")
+CLIPS = ["--random", "--model_name", "mc3_18", "--frames", "2", "--period", "54", "--batch_size", "1", "--num_workers", "0",
+         "--num_train_patients", "1", "--max_steps", "1"]
+
+
+def takes_long(flag, value):
+    """Whether it is a count that is taken, and large."""
+    try:
+        return flag in COUNTS and 8 < int(value, 0) < 2 ** 63
+    except ValueError:
+        return False
 
 
 class Judge:
     def __init__(self, path):
         self.rules = ctypes.CDLL(path)
         for function in self.rules.aorta_fault_of, self.rules.aorta_fault_of_output:
-            function.restype, function.argtypes = ctypes.c_char_p, [ctypes.c_char_p]
+            function.restype, function.argtypes = ctypes.c_char_p, [ctypes.c_char_p, ctypes.c_size_t]
+
+    @staticmethod
+    def ask(function, text):
+        said = text.encode(errors="surrogateescape")  # the bytes as they were written
+        return function(said, len(said)).decode()
 
     def fault(self, done, codes):
         """What is wrong with how a program ended; nothing when all is well."""
-        output = self.rules.aorta_fault_of_output((done.err + done.out).encode(errors="replace")).decode()
+        output = self.ask(self.rules.aorta_fault_of_output, done.err + done.out)
         if output:
             return "it " + output
         # The system's loader hadn't room for the libraries: nothing of ours has run.
@@ -71,14 +93,14 @@ class Judge:
         errors = errors_of(done)
         if done.code in CODES and len(errors) != (done.code != 0):
             return "there must be %d lines on stderr, got %d" % (done.code != 0, len(errors))
-        for line in done.err.splitlines():
+        for line in lines_of(done.err):
             if HEARTBEAT.match(line):
                 continue
             # What a signal ended says what is kept.
             if done.code > 128 and line.startswith(("error: stopped by ", "error: synth: interrupted, ")):
                 continue
             text = line.partition(": ")[2] if line.startswith(("error: ", "warning: ")) else line
-            fault = self.rules.aorta_fault_of(text.encode(errors="replace")).decode()
+            fault = self.ask(self.rules.aorta_fault_of, text)
             if fault:
                 return "a line %s: %s" % (fault, line)
         return ""
@@ -92,6 +114,17 @@ class Attack:
         self.random = random.Random("%d %d" % (siege.seed, number))
         self.case = Case(folder)
         self.said = []
+        if self.random.random() < 0.2:
+            self.rename(self.random.choice(NAMES))
+
+    def rename(self, name):
+        """The data and the run lie in folders of other names."""
+        case = self.case
+        data = case.data_folder
+        case.data.folder = case.data_folder = data + name
+        os.rename(data, case.data_folder)
+        case.run_folder += name
+        self.say("folders", repr(name))
 
     def say(self, *words):
         self.said += [str(word) for word in words]
@@ -129,13 +162,21 @@ class Attack:
                 ["data", "check", "--data_dir", data],
                 ["synth", "--train", "2", "--val", "1", "--test", "1", "--frames", "8", "--output", case.path("made")],
                 ["import", video, "--output", case.path("imported")],
-                ["export", "--weights", shared, "--output", case.path("out.safetensors")], ["doctor"]]
+                ["export", "--weights", shared, "--output", case.path("out.safetensors")], ["doctor"],
+                ["data", "info", "--data_dir", data], ["ranks", Case.shared + "/ranked"],
+                ["compare", "--data_dir", data, "--recordings", "2", "--workers", "0", "--epochs", "1", "--model_name",
+                 "unet_small", "--batch_size", "1"],
+                ["video", "--data_dir", data, "--output", case.path("clips"), *CLIPS],
+                ["beats", "--weights", shared, "--video_weights", Case.shared + "/clips", "--output", case.path("beats"),
+                 video]]
 
     def run_command(self, arguments, **how):
         self.say(*arguments)
+        if arguments[0] == "beats":
+            self.siege.make_clips()
         return self.case.echo(*arguments, **how)
 
-    # The attacks.
+    # The attacks. One that has come to nothing, as its call never came, gives False.
     def limit(self):
         name, value = LIMITS[self.random.randrange(len(LIMITS))]
         self.say("limit", name, value)
@@ -157,6 +198,17 @@ class Attack:
         if arguments[0] == "train":
             self.finish_run()
         return os.path.exists(self.case.path("mark"))
+
+    def step(self, name, at):
+        """One call of a training fails: the first, the second, and so on."""
+        environment = {"LD_PRELOAD": BAD_CALLS, "FAIL_CALL": name, "FAIL_AT": str(at),
+                       "FAIL_WITH": str(STEP_ERRORS[name]), "FAIL_MARK": self.case.path("mark")}
+        self.say(name, at)
+        done = self.run_command(self.case.train_arguments(*self.recipe()), environment=environment)
+        if not os.path.exists(self.case.path("mark")):
+            return False
+        self.judge(done)
+        return self.finish_run()
 
     def interrupt(self):
         """A signal at one of its calls: the command says which it was, and what it wrote is whole."""
@@ -196,7 +248,7 @@ class Attack:
             else:
                 lines[at] += self.random.choice(("\0", "\x7f", "\"", "\r", ","))
             self.say(name, how, at + 1)
-            files.write(data.path(name), ("\n".join(lines) + "\n").encode())
+            files.write(data.path(name), "\n".join(lines) + "\n")
         self.judge(self.run_command(["data", "check", "--data_dir", self.case.data_folder]))
         self.judge(self.run_command(self.case.train_arguments("--max_steps", "1")))
 
@@ -267,13 +319,15 @@ class Attack:
     def arguments(self):
         command = self.random.choice(self.commands())
         name = " ".join(command[:2]) if command[0] == "data" else command[0]
-        flags = [flag for flag in self.siege.flags(name) if flag not in COUNTS]
+        flags = self.siege.flags(name) + ["--unknown"]
         added = []
         for _ in range(self.random.randrange(1, 4)):
             flag = self.random.choice(flags)
             value = self.random.choice(NUMBERS)
-            # A name of bytes that are no UTF-8 has a place to go.
-            added += [flag] if self.random.random() < 0.2 else [flag + "=" + value.replace("../x", "x")]
+            if self.random.random() < 0.2:
+                added.append(flag)
+            elif not takes_long(flag, value):
+                added.append(flag + "=" + value.replace("../x", "x"))
         done = self.run_command(command + added)
         for value in NUMBERS:  # digits in a name aren't a number that the program says
             if len(value) > 20:
@@ -281,14 +335,14 @@ class Attack:
         self.judge(done)
 
     def config(self):
-        text = files.read(Case.shared + "/run/args.yaml").decode()
-        lines = text.splitlines()
+        lines = lines_of(files.read(Case.shared + "/run/args.yaml").decode())
         for _ in range(self.random.randrange(1, 4)):
             at = self.random.randrange(len(lines))
             name, _, _ = lines[at].partition(":")
-            if "--" + name not in COUNTS:
-                lines[at] = name + ": " + self.random.choice(NUMBERS)
-        files.write(self.case.path("args.yaml"), ("\n".join(lines) + "\n").encode())
+            value = self.random.choice(NUMBERS)
+            if not takes_long("--" + name, value):
+                lines[at] = name + ": " + value
+        files.write(self.case.path("args.yaml"), "\n".join(lines) + "\n")
         self.say(*lines)
         self.judge(self.run_command(["train", "--config", self.case.path("args.yaml"), "--output",
                                      self.case.run_folder, "--data_dir", self.case.data_folder, "--num_epochs", "1",
@@ -330,15 +384,18 @@ class Attack:
         self.say("disk of", size, "MB")
         mount = ["mount", "-t", "tmpfs", "-o", "size=%dm" % size, "tmpfs", self.case.run_folder]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        train = self.case.train_arguments(*self.recipe(), "--overwrite")
         if subprocess.run(mount, check=False, **quiet).returncode != 0:
-            return False
+            self.say("or files of an eighth")
+            self.judge(self.run_command(train, limits=[(resource.RLIMIT_FSIZE, size * MEGABYTE // 8)]))
+            return self.finish_run()
         try:
-            self.judge(self.run_command(self.case.train_arguments(*self.recipe(), "--overwrite")))
+            self.judge(self.run_command(train))
             subprocess.run(["mount", "-o", "remount,size=400m", self.case.run_folder], check=True, **quiet)
             self.finish_run()
         finally:
             subprocess.run(["umount", "-l", self.case.run_folder], check=True, **quiet)
-        return True
+        return None
 
 
 # Often what is cheap and finds much.
@@ -359,6 +416,15 @@ class Siege:
                      "--num_train_patients", "2", "--num_epochs", "2")
         self.seconds_per_run = time.monotonic() - begin
         self.want = fingerprint(run)
+        os.makedirs(Case.shared + "/ranked/ranks")
+        for rank in range(2):
+            files.write(Case.shared + "/ranked/ranks/rank_%d.csv" % rank,
+                        "group,number,call,module,entered,left\nworld,1,all_reduce,head,1.5,%s\n" % ("" if rank else "2.5"))
+
+    def make_clips(self):
+        """A run of `video`, once something needs it: its network is 46 MB."""
+        if not os.path.exists(Case.shared + "/clips"):
+            self.quietly("video", "--data_dir", Case.shared + "/data", "--output", Case.shared + "/clips", *CLIPS)
 
     @staticmethod
     def quietly(*arguments):
@@ -374,22 +440,32 @@ class Siege:
                 "_", "").replace("-", "").isalnum()})
         return self.known_flags[command]
 
-    def run(self, number):
-        """What was tried, and what is wrong with it; nothing when all is well."""
+    def run(self, number, step=""):
+        """The attack's name, whether it came to something, and what is wrong; nothing when all is well."""
         folder = tempfile.mkdtemp(dir=self.folder)
         attack = Attack(self, number, folder)
-        name = attack.random.choice(ATTACKS)
+        name = step or attack.random.choice(ATTACKS)
         attack.say(name)
         try:
-            getattr(attack, name)()
-            return name, ""
+            hit = attack.step(step, number) if step else getattr(attack, name)()
+            return name, hit is not False, ""
         except subprocess.TimeoutExpired:
-            return name, "it must end within %d s | %s" % (LIMIT, " ".join(attack.said))
+            return name, True, "it must end within %d s | %s" % (LIMIT, " ".join(attack.said))
         except Exception as error:  # pylint: disable=broad-except  (a siege goes on)
-            return name, "%s: %s | %s" % (type(error).__name__, error, " ".join(attack.said))
+            return name, True, "%s: %s | %s" % (type(error).__name__, error, " ".join(attack.said))
         finally:
             attack.case.end()
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def cases(options, missed):
+    """(step, number) of each case: of several calls the first of each, the second, as long as there are such calls."""
+    first = 1 if options.step[0] else 0
+    for number in range(first, options.cases + first) if options.case is None else [options.case]:
+        left = [step for step in options.step if not step or step not in missed]
+        yield from ((step, number) for step in left)
+        if not left:
+            return
 
 
 def main():
@@ -399,28 +475,32 @@ def main():
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--case", type=int)
     parser.add_argument("--only", default="")
+    parser.add_argument("--step", default=[""], choices=sorted(STEP_ERRORS), nargs="+")
     options = parser.parse_args(ARGUMENTS)
+    sys.stdout.reconfigure(errors="backslashreplace")  # arguments and messages are any bytes
     ATTACKS[:] = [name for name in ATTACKS if options.only in name]
     end = time.monotonic() + options.seconds
-    tried, findings = {}, {}
+    tried, missed, findings = {}, {}, {}
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
         siege = Siege(options.seed, folder)
-        numbers = range(options.cases) if options.case is None else [options.case]
-        for number in numbers:
+        for step, number in cases(options, missed):
             if time.monotonic() > end:
                 break
-            name, wrong = siege.run(number)
-            tried[name] = tried.get(name, 0) + 1
+            name, hit, wrong = siege.run(number, step)
+            counted = tried if hit else missed
+            counted[name] = counted.get(name, 0) + 1
             if not wrong:
                 continue
             kind = "".join(c for c in wrong.partition(" | ")[0].replace(folder, "") if not c.isdigit())[:60]
             if kind not in findings:
-                print("finding: %s\n  see it again: program_siege --seed %d --case %d%s" % (
-                    wrong.replace("\n", " / "), options.seed, number,
-                    " --only " + options.only if options.only else ""), flush=True)
+                print("finding: %s\n  see it again: program_siege --seed %d --case %d%s%s" % (
+                    wrong.replace("\n", " / "), options.seed, number, " --only " + options.only if options.only else "",
+                    " --step " + step if step else ""), flush=True)
             findings[kind] = wrong
-    print("program_siege:", ", ".join("%d %s" % (count, name) for name, count in sorted(tried.items())))
-    print("program_siege: %d tried, %d findings" % (sum(tried.values()), len(findings)), flush=True)
+    for words, counted in ("tried", tried), ("missed", missed):
+        print("program_siege: %s" % words, ", ".join("%d %s" % (count, name) for name, count in sorted(counted.items())))
+    print("program_siege: %d tried, %d missed, %d findings" % (sum(tried.values()), sum(missed.values()), len(findings)),
+          flush=True)
     return bool(findings)
 
 

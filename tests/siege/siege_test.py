@@ -7,11 +7,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 PROGRAMS = [os.path.abspath(path) for path in sys.argv[1:8]]
 INTERFACE, PARSERS, PROGRAM = PROGRAMS[0], PROGRAMS[1], PROGRAMS[2:]
 SIEGE = "tests/siege/program_siege.py"
+
+sys.argv = [SIEGE, *PROGRAM]
+sys.path.insert(0, os.path.dirname(SIEGE))
+import program_siege  # noqa: E402  (reads sys.argv)
 
 
 def default_signals():
@@ -34,6 +40,53 @@ class Siege(unittest.TestCase):
 
     def test_parsers(self):
         self.attack(PARSERS, "--seed", 1, "--cases", 60000, tried=59000)
+
+    @staticmethod
+    def attack_in(folder):
+        """One that has a data set of one video."""
+        program_siege.Case.shared = folder + "/shared"
+        os.makedirs(folder + "/shared/data/Videos")
+        for name in program_siege.files.TABLE, program_siege.files.TRACES:
+            program_siege.files.write(folder + "/shared/data/" + name, "FileName\n0X1\n")
+        return program_siege.Attack(types.SimpleNamespace(seed=1), 0, folder)
+
+    def test_every_command_is_attacked(self):
+        def commands(*words):
+            said = subprocess.run([PROGRAM[0], *words, "--help"], check=True, stdout=subprocess.PIPE).stdout.decode()
+            return [line.split()[0] for line in said.partition("Subcommands:\n")[2].splitlines() if line.strip()]
+        names = {" ".join((name, *more)) for name in commands() for more in list(zip(commands(name))) or [()]}
+        self.assertLess({"train", "beats", "data info"}, names)
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            attacked = {" ".join(command[:2]) if command[0] == "data" else command[0]
+                        for command in self.attack_in(folder).commands()}
+        self.assertEqual(names, attacked)
+
+    def test_what_came_to_nothing_is_missed(self):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            siege = object.__new__(program_siege.Siege)
+            siege.seed, siege.folder, name = 1, folder, self.attack_in(folder).random.choice(program_siege.ATTACKS)
+            for result, hit in ((None, True), (True, True), (False, False)):
+                with unittest.mock.patch.object(program_siege.Attack, name, lambda attack, result=result: result):
+                    self.assertEqual(siege.run(0), (name, hit, ""))
+
+    def test_only_large_counts_are_left_out(self):
+        taken = {value for value in program_siege.NUMBERS if not program_siege.takes_long("--num_epochs", value)}
+        self.assertEqual(set(program_siege.NUMBERS) - taken, {"500", "1000000000000000000", "0x10"})
+        self.assertFalse(program_siege.takes_long("--lr", "500"))
+
+    def test_bytes_are_judged_as_they_were_written(self):
+        """Not as Python reads them: with U+FFFD for what is no UTF-8, and a newline for a carriage return."""
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            case = self.attack_in(folder).case
+            for said, fault in ((r"a: n must be positive, got 0\n", ""), (r"a: n must be positive, got \377\n", "must be UTF-8"),
+                                (r"a: n must be positive, got \357\277\275\n", ""),
+                                (r"a: n must be positive,\r got 0\n", "must be one line"),
+                                (r"a: n must be positive,\0 got 0\n", "must have no control characters")):
+                done = case.finish(case.start("sh", "-c", "printf 'error: %s' >&2; exit 2" % said))
+                found = program_siege.Judge(program_siege.JUDGE).fault(done, {2})
+                self.assertEqual(bool(found), bool(fault), found)
+                self.assertIn(fault, found)
+            case.end()
 
     def test_paths_that_cannot_be_looked_at(self):
         """From the Nth on each stat fails: once "/" seemed absent, and the search for a folder's parents never ended."""
@@ -138,8 +191,11 @@ class Siege(unittest.TestCase):
                 self.assertEqual(left, {"tmp", "mp4"} if command[0] == "segment" else {"tmp", "old"})
 
     def test_program(self):
-        self.attack(sys.executable, SIEGE, *PROGRAM, "--seed", 1, "--cases", 24, tried=24)
+        self.attack(sys.executable, SIEGE, *PROGRAM, "--seed", 1, "--cases", 24, tried=18)
+
+    def test_calls_that_fail_in_turn(self):
+        self.attack(sys.executable, SIEGE, *PROGRAM, "--step", "rename", "--cases", 1, tried=1)
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=sys.argv[:1])

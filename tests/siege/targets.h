@@ -90,6 +90,25 @@ Target random_of(const char* name, R (*f)(A...)) {
   return target;
 }
 
+/// A layer made from A..., called on a tensor.
+template <class M, class... A>
+Tensor layer(const A&... arguments, const Tensor& x) {
+  M module(arguments...);
+  return module(x);
+}
+
+template <class M, class... A>
+Tensor loss(const A&... arguments, const Tensor& input, const Tensor& target) {
+  M module(arguments...);
+  return module(input, target);
+}
+
+template <class M, class... A>
+Tensor loss_of_three(const A&... arguments, const Tensor& a, const Tensor& b, const Tensor& c) {
+  M module(arguments...);
+  return module(a, b, c);
+}
+
 /// The catalogue's calls, with their own numbers.
 std::vector<Target> catalog_targets();
 /// The public functions of core/ops and the members of Tensor.

@@ -42,6 +42,8 @@ def left_out(number, what, reason):
 
 
 class Done:
+    """How a program ended. What it said is text for its bytes: those that are no UTF-8 are surrogates."""
+
     def __init__(self, code, out, err):
         self.code, self.out, self.err = code, out, err
 
@@ -49,10 +51,16 @@ class Done:
 HEARTBEAT = re.compile(r".* \d+% +\d+/\d+( |$)")  # how far a program is that has said nothing for 30 s
 
 
+def lines_of(text):
+    """As a newline ends them; any other control character is one of a line's."""
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
 def errors_of(done):
     """The lines on stderr that aren't news of a run that goes on."""
     news = ("warning: ", "aorta: data_loader: ", "aorta: the zygote ")
-    return [line for line in done.err.splitlines() if not line.startswith(news) and not HEARTBEAT.match(line)]
+    return [line for line in lines_of(done.err) if not line.startswith(news) and not HEARTBEAT.match(line)]
 
 
 class Case:
@@ -80,15 +88,15 @@ class Case:
         full = {**os.environ, "OMP_NUM_THREADS": "1", "HOME": self.folder, **(environment or {})}
         full.pop("AORTA_ECHO", None)
         full.pop("XDG_DATA_HOME", None)
-        started = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, preexec_fn=before,
-                                   env=full, cwd=self.folder, errors="replace")
+        started = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=before, env=full,
+                                   cwd=self.folder)
         self.started.append(started)
         return started
 
     def finish(self, started):
-        out, err = started.communicate(timeout=LIMIT)
+        out, err = ((said or b"").decode(errors="surrogateescape") for said in started.communicate(timeout=LIMIT))
         code = started.returncode
-        return Done(128 - code if code < 0 else code, out or "", err)
+        return Done(128 - code if code < 0 else code, out, err)
 
     def echo(self, *arguments, **how):
         return self.finish(self.start(ECHO, *arguments, **how))
@@ -134,9 +142,9 @@ class Case:
 
     def wait_for(self, started, text):
         for line in started.stdout:
-            if line.startswith(text):
+            if line.startswith(text.encode()):
                 return
-        raise AssertionError("it ended without \"%s\": %s" % (text, started.stderr.read()))
+        raise AssertionError("it ended without \"%s\": %r" % (text, started.stderr.read()))
 
     def expect_earlier_files(self, *names):
         for name in names or ("best.safetensors", "checkpoint.safetensors", "log.csv"):

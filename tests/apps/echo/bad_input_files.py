@@ -21,7 +21,7 @@ def write(path, content):
     if os.path.lexists(path):
         os.remove(path)
     with open(path, "wb") as file:
-        file.write(content if isinstance(content, bytes) else content.encode())
+        file.write(content if isinstance(content, bytes) else content.encode(errors="surrogateescape"))
 
 
 class Data:
@@ -39,7 +39,7 @@ class Data:
         return os.path.join(self.folder, *parts)
 
     def lines(self, name=TABLE):
-        return read(self.path(name)).decode().splitlines()
+        return read(self.path(name)).decode(errors="surrogateescape").splitlines()
 
     def write_lines(self, lines, name=TABLE):
         write(self.path(name), "\n".join(lines) + "\n")
