@@ -119,7 +119,7 @@ Table table_of(const Resizing& r, const Line& line) {
   table = {line.input, line.output, {0}, {}, {}};
   for (int64_t o = 0; o < line.output; ++o) {
     const double place = place_of(r, line, o);
-    check(std::abs(place) < 0x1p30, "Resize", "places must lie near the input", place);
+    check(std::abs(place) < 0x1p30, "Resize", "places must lie within 2^30 of the input", place);
     const auto last = static_cast<double>(line.input - 1);
     result.outside.push_back(r.coordinates == Coordinates::tf_crop_and_resize &&
                              (place < 0 || place > last));
@@ -165,7 +165,7 @@ std::vector<Line> lines_of(const Resizing& r, const Tensor& x, const std::vector
     line.scale = scales.empty() ? static_cast<double>(sizes[i]) / size : scales[i];
     line.output = scales.empty() ? sizes[i] : static_cast<int64_t>(std::floor(size * line.scale));
     check(line.scale > 0 && line.scale < 0x1p20 && line.output >= 0, "Resize",
-          "sizes must be positive", line.scale, " of ", line.input);
+          "scales must be above 0 and below 2^20", line.scale, " of ", line.input);
     common = smallest ? std::min(common, line.scale) : std::max(common, line.scale);
     if (!region.empty()) {
       line.begin = region[i];

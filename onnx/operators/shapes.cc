@@ -54,7 +54,7 @@ Tensor pad_by(Tensor x, const Dims& axes, const std::vector<int64_t>& pads, PadM
     const int64_t after = pads[static_cast<size_t>(i + axes.size())];
     constexpr int64_t kLimit = int64_t{1} << 48;
     check(std::min(before, after) > -kLimit && std::max(before, after) < kLimit, "Pad",
-          "pads must be sizes", before, " and ", after);
+          "pads must be within 2^48", before, " and ", after);
     x = x.slice(axis, std::max<int64_t>(-before, 0), x.size(axis) - std::max<int64_t>(-after, 0));
     padding[2 * (x.dim() - 1 - axis)] = std::max<int64_t>(before, 0);
     padding[2 * (x.dim() - 1 - axis) + 1] = std::max<int64_t>(after, 0);
