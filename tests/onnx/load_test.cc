@@ -330,7 +330,7 @@ TEST(OnnxLoad, NodesRefuseNumbersThatDontFit) {
   EXPECT_EQ(error_of([&] {
               pad(ones({2, 2}));
             }),
-            "Pad_0: Pad: pads must be sizes, got " + std::to_string(least) + " and 0");
+            "Pad_0: Pad: pads must be within 2^48, got " + std::to_string(least) + " and 0");
   const Model reshape = node_net("Reshape", {integers("shape", {1, 1, 0})});
   EXPECT_EQ(error_of([&] {
               reshape(ones({2, 2}));
