@@ -136,9 +136,9 @@ class Reader {
 
   // A word of letters that ends the text: a unit.
   bool take_last_word() {
-    const bool is_word = rest_.size() > 1 && rest_[0] == ' ' &&
-                         std::all_of(rest_.begin() + 1, rest_.end(),
-                                     [](char c) { return std::islower(static_cast<int>(c)); });
+    const bool is_word =
+        rest_.size() > 1 && rest_[0] == ' ' &&
+        std::all_of(rest_.begin() + 1, rest_.end(), [](char c) { return c >= 'a' && c <= 'z'; });
     if (is_word) rest_ = {};
     return is_word;
   }
@@ -308,7 +308,7 @@ bool is_one_word(std::string_view text) {
 bool keeps_order(std::string_view subject, Reader predicate, bool negated, const Values& values) {
   if (!values.pair || !is_one_word(subject) || !predicate.take("be ")) return false;
   const auto comparison = take_comparison(predicate, negated);
-  if (!comparison || !is_one_word(predicate.rest())) return false;
+  if (!comparison || !is_one_word(predicate.rest()) || std::isnan(values.numbers[1])) return false;
   Range range;
   narrow(range, *comparison, values.numbers[1]);
   return range.holds(values.numbers[0]);

@@ -40,6 +40,7 @@ TEST(Judge, ClearMessagesOfTheLibrary) {
            "video: fps must be 0.02 to 1000, got 1001",
            "polygamma: n must be from 0 to 169, got 170",
            "randint: low must be less than high, got 3 and 3",
+           "rrelu: lower must be at most upper, got 0 and nan",
            "hardtanh: min can't be greater than max, got 3 and 2",
            "uniform_: low must be at most high, both finite, got 0 and inf",
            "a.npz: header must be at most 100,000,000 bytes, got 100,000,001 bytes",
