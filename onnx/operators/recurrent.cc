@@ -1,5 +1,6 @@
 #include <aorta/core/ops/recurrent.h>
 
+#include <aorta/core/io/bytes.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
@@ -31,7 +32,7 @@ struct RecurrentAttributes {
     std::vector<std::string> wanted = defaults;
     if (directions() == 2) wanted.insert(wanted.end(), defaults.begin(), defaults.end());
     node.check(given.empty() || given == wanted, "activations must be the default ones",
-               given.empty() ? std::string() : given[0]);
+               given.empty() ? std::string() : io::quote(given[0]));
   }
   int directions() const { return direction == Direction::bidirectional ? 2 : 1; }
   bool is_reverse(int d) const { return direction == Direction::reverse || d == 1; }
