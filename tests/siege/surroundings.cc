@@ -259,6 +259,20 @@ void add_datasets(std::vector<Target>& targets) {
                 return transformed(RandomVerticalFlip{p}, floating, x, hostile);
               }),
           of(
+              "Affine",
+              +[](double angle, const Sizes& translate, double scale, const Sizes& shear,
+                  const Numbers& center, bool nearest, double fill, bool floating) {
+                return transformed(Affine{.angle = angle,
+                                          .translate = translate,
+                                          .scale = scale,
+                                          .shear = shear,
+                                          .center = center,
+                                          .interpolation = nearest ? Interpolation::nearest
+                                                                   : Interpolation::bilinear,
+                                          .fill = fill},
+                                   floating, {}, false);
+              }),
+          of(
               "RandomAffine",
               +[](const Sizes& degrees, const Sizes& translate, const Sizes& scale,
                   const Sizes& shear, const Numbers& center, double fill, bool floating) {
@@ -304,6 +318,16 @@ void add_datasets(std::vector<Target>& targets) {
               "RandomGamma",
               +[](const Sizes& gamma, bool floating, const T& x, bool hostile) {
                 return transformed(RandomGamma{gamma}, floating, x, hostile);
+              }),
+          of(
+              "GaussianNoise",
+              +[](double mean, double sigma, bool clip, bool floating) {
+                return transformed(GaussianNoise{mean, sigma, clip}, floating, {}, false);
+              }),
+          of(
+              "SpeckleNoise",
+              +[](double std, bool clip, bool floating, const T& x, bool hostile) {
+                return transformed(SpeckleNoise{std, clip}, floating, x, hostile);
               }),
       });
 }
