@@ -12,9 +12,9 @@ namespace {
 // Options of every optimizer: what a group doesn't name is the optimizer's, what it names its own,
 // even where that is the default.
 TEST(Groups, GroupsInheritWhatTheyDoNotName) {
-  const Tensor w = full({1, 1}, 1, {.requires_grad = true});  // Muon's are matrices
-  const Tensor b = full({1, 1}, 2, {.requires_grad = true});
-  const Tensor c = full({1, 1}, 3, {.requires_grad = true});
+  const Tensor w = full({1, 1}, 1.0, {.requires_grad = true});  // Muon's are matrices
+  const Tensor b = full({1, 1}, 2.0, {.requires_grad = true});
+  const Tensor c = full({1, 1}, 3.0, {.requires_grad = true});
   const auto inherits = [&]<class T>(const T*, const typename T::Options& base,
                                      const typename T::Options& own) {
     using Groups = std::vector<typename T::Group>;

@@ -293,8 +293,8 @@ std::optional<Values> values_got(std::string_view text, std::string_view rule) {
   if (values.list && !reader.take("]")) return {};
   if (reader.at_end() || reader.take(";") || reader.take(" at ")) return values;
   // Behind a comma stands something else, not another number.
-  if (!values.list && reader.take(", ") && !reader.at_end() && !is_digit(reader.rest()[0]) &&
-      reader.rest()[0] != '-' && reader.rest()[0] != '[')
+  if (!values.list && reader.take(", ") && !reader.at_end() && !Reader(reader).take_number(true) &&
+      reader.rest()[0] != '[')
     return values;
   const std::string_view unit = reader.rest();
   return rule.ends_with(unit) && reader.take_last_word() ? std::optional(values) : std::nullopt;

@@ -33,6 +33,8 @@ TEST(Judge, ClearMessagesOfTheLibrary) {
            "StepLR: step_size must be above 0, got 0",
            "StepLR: step_size must be above 0, got nan",
            "Adam: betas must be in [0, 1), got 1",
+           "affine: shear must be between -90 and 90 degrees, got -0.75, nan",
+           "affine: shear must be between -90 and 90 degrees, got 90, -inf",
            "rotate: p must be in [0, 1], got 1.5",
            "random_split: fractions must be between 0 and 1, got 2 at 3",
            "random_split: fractions must be between 0 and 1, got 1",
