@@ -129,7 +129,7 @@ Losses reinforce(DType dtype) {
     for (bool done = false; !done;) {
       const Tensor log_p = log_softmax(net(tensor(pole.state(), {1, 4}).to(dtype)), 1);
       const bool right = (chance[chosen.size()] + 1) / 2 < std::exp(log_p[0][1].item<double>());
-      chosen.push_back(log_p[0][right]);
+      chosen.push_back(log_p[0][right ? 1 : 0]);
       done = pole.step(right);
     }
     std::vector<double> returns(chosen.size());
