@@ -161,12 +161,12 @@ class Siege(unittest.TestCase):
             video = data + "/Videos/" + sorted(os.listdir(data + "/Videos"))[0]
             for command, name in ((["synth", "--train", "1", *sizes], "made"), (["import", data + "/Videos"], "made"),
                                   (["segment", "--weights", run_folder, video], "made")):
-                made = folder + "/work/" + name
+                made = folder + "/place/" + name
                 command = [*command, "--output", made]
                 left, killed = set(), 0
                 while True:
-                    shutil.rmtree(folder + "/work", ignore_errors=True)
-                    os.mkdir(folder + "/work")
+                    shutil.rmtree(folder + "/place", ignore_errors=True)
+                    os.mkdir(folder + "/place")
                     self.assertEqual(run(*command).returncode, 0)
                     whole = files_below(made)
                     done = run(*command, "--overwrite", LD_PRELOAD=calls, FAIL_CALL="rename", FAIL_AT=str(killed + 1),
@@ -175,17 +175,17 @@ class Siege(unittest.TestCase):
                         break
                     self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
                     killed += 1
-                    beside = set(os.listdir(folder + "/work")) | set(os.listdir(made) if os.path.isdir(made) else ())
+                    beside = set(os.listdir(folder + "/place")) | set(os.listdir(made) if os.path.isdir(made) else ())
                     kinds = {word.rsplit(".", 1)[-1] for word in beside if word.startswith(".")}
                     left |= kinds
-                    kept = [path for path in files_below(folder + "/work") if os.path.basename(path) in
+                    kept = [path for path in files_below(folder + "/place") if os.path.basename(path) in
                             [os.path.basename(file) for file in whole]]
                     self.assertGreaterEqual(len(kept), len(whole), "nothing that was there is lost")
                     if "old" in kinds:  # a run that may not replace sees what was set aside
                         self.assertEqual(run(*command).returncode, 6)
-                        self.assertEqual(files_below(folder + "/work"), [name + "/" + file for file in whole])
+                        self.assertEqual(files_below(folder + "/place"), [name + "/" + file for file in whole])
                     self.assertEqual(run(*command, "--overwrite").returncode, 0)
-                    self.assertEqual(os.listdir(folder + "/work"), [name])
+                    self.assertEqual(os.listdir(folder + "/place"), [name])
                     self.assertEqual(files_below(made), whole)
                 self.assertGreater(killed, 2, command)
                 self.assertEqual(left, {"tmp", "mp4"} if command[0] == "segment" else {"tmp", "old"})
