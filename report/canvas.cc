@@ -3,6 +3,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/resource_error.h>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
@@ -25,13 +26,13 @@ constexpr double kLargestRadius = 8192;
 
 // OpenCV's own words for want of memory are no message.
 template <class Call>
-void call_opencv(const Call& call) {
+void call_opencv(int width, int height, const Call& call) {
   try {
     call();
   } catch (const cv::Exception& error) {
     if (error.code != cv::Error::StsNoMem) throw;
     fail_for_resources("canvas", "there must be memory to draw in (ulimit -v and -d limit it)",
-                       "no more");
+                       fmt::format("too little for {} x {} pixels", width, height));
   }
 }
 
@@ -139,11 +140,11 @@ void Canvas::paint(const Box& box, Colour colour, const Draw& draw) {
   // In bands, so that a large one takes little memory.
   const int rows = std::max(1, std::min(height, (1 << 20) / (width * kFine * kFine)));
   cv::Mat mask;
-  call_opencv([&] { mask.create(rows * kFine, width * kFine, CV_8UC1); });
+  call_opencv(width, rows, [&] { mask.create(rows * kFine, width * kFine, CV_8UC1); });
   for (int top = box.y0; top < box.y1; top += rows) {
     const Box band{box.x0, top, box.x1, std::min(top + rows, box.y1)};
     mask.setTo(0);
-    call_opencv([&] { draw(mask, band); });
+    call_opencv(width, rows, [&] { draw(mask, band); });
     for (int y = band.y0; y < band.y1; ++y) {
       uint8_t* pixel = &pixels_[(static_cast<size_t>(y) * static_cast<size_t>(width_) +
                                  static_cast<size_t>(band.x0)) *
@@ -190,7 +191,7 @@ void Canvas::picture(const Tensor& image, int x, int y, int width, int height) {
   const bool whole = width % w == 0 && height % h == 0;
   cv::Mat sized = source;
   if (width != w || height != h)
-    call_opencv([&] {
+    call_opencv(width, height, [&] {
       cv::resize(source, sized, cv::Size(width, height), 0, 0,
                  whole                     ? cv::INTER_NEAREST
                  : width < w && height < h ? cv::INTER_AREA

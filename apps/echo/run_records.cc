@@ -30,7 +30,8 @@ void RunRecords::careful(const std::function<void()>& write) {
   } catch (const Error& error) {
     console_.warn(std::string(error.what()) + "; the training goes on");
   } catch (const std::bad_alloc&) {
-    console_.warn("memory: there must be enough for a picture, got no more; the training goes on");
+    console_.warn(
+        "memory: there must be enough for a picture, got too little; the training goes on");
   }
 }
 

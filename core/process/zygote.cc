@@ -84,7 +84,7 @@ template <class Body>
     set_num_threads(1);
     body();
   } catch (const std::bad_alloc&) {
-    say("process: memory must be there, got no more");
+    say("process: memory must be there, got too little");
   } catch (const std::exception& error) {
     say(error.what());
   }
@@ -165,7 +165,7 @@ bool serve(Channel& channel, std::vector<Child>& children, pid_t program) {
   } catch (const Error& error) {
     channel.send(std::string("!") + error.what());
   } catch (const std::bad_alloc&) {
-    channel.send("!start_process: the zygote must have memory, got no more");
+    channel.send("!start_process: the zygote must have memory, got too little");
   }
   return true;
 }

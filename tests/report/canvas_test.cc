@@ -292,7 +292,8 @@ TEST(Canvas, SaysThatThereIsNoMemory) {
     setrlimit(RLIMIT_AS, &limit);
     EXPECT_THROW(canvas.picture(image, 0, 0, 4096, 4096), ResourceError);
     EXPECT_EQ(error_of([&] { canvas.picture(image, 0, 0, 4096, 4096); }),
-              "canvas: there must be memory to draw in (ulimit -v and -d limit it), got no more");
+              "canvas: there must be memory to draw in (ulimit -v and -d limit it), got too little "
+              "for 4096 x 4096 pixels");
     return testing::Test::HasFailure() ? 1 : 0;
   });
   EXPECT_EQ(status, 0);
