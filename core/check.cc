@@ -30,18 +30,20 @@ void append(std::string& text, double value) {
 }
 void append(std::string& text, bool value) { text += value ? "true" : "false"; }
 
-// What memory lacks is no function's fault, a kernel is missing of the very op that is named, and
-// channels_last says which option doesn't fit.
+// What memory lacks is no function's fault, and channels_last says which option doesn't fit.
 static bool is_about_a_function(const std::string& text) {
-  return !text.starts_with("allocate: ") && !text.starts_with("channels_last: ") &&
-         text.find(": there must be a kernel") == text.npos;
+  return !text.starts_with("allocate: ") && !text.starts_with("channels_last: ");
+}
+
+std::string located(std::string text) {
+  if (const Ref<ModulePath>& path = module_path()) text.insert(0, path->to_string() + ": ");
+  return printable(text);
 }
 
 void throw_error(std::string text) {
   if (const char* op = called_op(); op && is_about_a_function(text))
     text.replace(0, text.find(": "), op);
-  if (const Ref<ModulePath>& path = module_path()) text.insert(0, path->to_string() + ": ");
-  throw Error(printable(text));
+  throw Error(located(std::move(text)));
 }
 
 }  // namespace detail

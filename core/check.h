@@ -40,7 +40,9 @@ void append_part(std::string& text, const T& part) {
   }
 }
 
-/// Puts the path of the module that this thread runs in front, and throws Error.
+/// The text of an error behind the path of the module that this thread runs.
+std::string located(std::string text);
+/// Names the op that was called instead of one inside of it, and throws the located Error.
 [[noreturn]] void throw_error(std::string text);
 
 }  // namespace detail

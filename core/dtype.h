@@ -134,4 +134,19 @@ decltype(auto) visit_dtype(DType dtype, F&& f) {
   return f(bool{});
 }
 
+/// The same for a floating dtype, the half types among them.
+template <class F>
+decltype(auto) visit_floating(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f64:
+      return f(double{});
+    case DType::f16:
+      return f(Half{});
+    case DType::bf16:
+      return f(BFloat16{});
+    default:
+      return f(float{});
+  }
+}
+
 }  // namespace aorta

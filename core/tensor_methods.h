@@ -15,9 +15,15 @@ class Index;
 class Tensor;
 enum class ScatterReduce : uint8_t;
 struct AddmmOptions;
+struct CloseOptions;
+struct HistcOptions;
 struct LikeOptions;
 struct Operand;
+struct SortOptions;
+struct TopkOptions;
 struct Unique;
+struct UniqueConsecutiveOptions;
+struct UniqueOptions;
 struct ValuesIndices;
 
 /// The ops that are members of Tensor, as they are of PyTorch's: `x.relu()` is `relu(x)`,
@@ -199,8 +205,10 @@ class TensorMethods {
   // Comparisons as a whole (core/ops/closeness.h).
   Tensor isclose(const Tensor& other, double rtol = 1e-5, double atol = 1e-8,
                  bool equal_nan = false) const;
+  Tensor isclose(const Tensor& other, const CloseOptions& options) const;
   bool allclose(const Tensor& other, double rtol = 1e-5, double atol = 1e-8,
                 bool equal_nan = false) const;
+  bool allclose(const Tensor& other, const CloseOptions& options) const;
   bool equal(const Tensor& other) const;
 
   // Reductions, scans and softmax (core/ops/reduction.h, scan.h, softmax.h).
@@ -240,12 +248,17 @@ class TensorMethods {
 
   // Order (core/ops/sort.h).
   ValuesIndices sort(int64_t dim = -1, bool descending = false, bool stable = false) const;
+  ValuesIndices sort(const SortOptions& options) const;
   Tensor argsort(int64_t dim = -1, bool descending = false, bool stable = false) const;
+  Tensor argsort(const SortOptions& options) const;
   ValuesIndices topk(int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true) const;
+  ValuesIndices topk(int64_t k, const TopkOptions& options) const;
   ValuesIndices kthvalue(int64_t k, int64_t dim = -1, bool keepdim = false) const;
   Unique unique(bool sorted = true, bool return_inverse = false, bool return_counts = false) const;
+  Unique unique(const UniqueOptions& options) const;
   Unique unique_consecutive(bool return_inverse = false, bool return_counts = false,
                             std::optional<int64_t> dim = {}) const;
+  Unique unique_consecutive(const UniqueConsecutiveOptions& options) const;
 
   // Products (core/ops/matmul.h).
   Tensor matmul(const Tensor& other) const;
@@ -348,6 +361,7 @@ class TensorMethods {
   Tensor nanquantile(const Operand& q, std::optional<int64_t> dim = {}, bool keepdim = false,
                      const char* interpolation = "linear") const;
   Tensor histc(int64_t bins = 100, const Scalar& min = 0, const Scalar& max = 0) const;
+  Tensor histc(const HistcOptions& options) const;
   Tensor bincount() const;
   Tensor bincount(const Tensor& weights, int64_t minlength = 0) const;
   Tensor cov(int64_t correction = 1) const;

@@ -2,7 +2,6 @@
 // values, and goes through the keys tile by tile. Where there are more columns than a tile has, the
 // scores are computed anew for each. See attention_tile.cuh.
 #include <aorta/cuda/attention_kernels.h>
-#include <aorta/cuda/floating.h>
 #include <aorta/cuda/attention_tile.cuh>
 
 namespace aorta::cuda {

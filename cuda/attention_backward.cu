@@ -3,7 +3,6 @@
 // queries for some keys, the other through the keys for some queries. A block makes as many columns
 // of a gradient as a tile has. See attention_tile.cuh.
 #include <aorta/cuda/attention_kernels.h>
-#include <aorta/cuda/floating.h>
 #include <aorta/cuda/attention_tile.cuh>
 
 namespace aorta::cuda {

@@ -14,7 +14,6 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/integers.h>
 #include <aorta/cuda/convolution_kernels.h>
-#include <aorta/cuda/floating.h>
 #include <aorta/cuda/convolution_tile.cuh>
 
 #include <numeric>

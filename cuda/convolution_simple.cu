@@ -4,7 +4,6 @@
 #include <aorta/core/scalar/math.h>
 #include <aorta/cuda/convolution_kernels.h>
 #include <aorta/cuda/convolution_shape.h>
-#include <aorta/cuda/floating.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 

@@ -2,7 +2,6 @@
 #include <aorta/core/body/window.h>
 #include <aorta/core/integers.h>
 #include <aorta/cuda/convolution_kernels.h>
-#include <aorta/cuda/floating.h>
 #include <aorta/cuda/convolution_tile.cuh>
 
 namespace aorta::cuda {

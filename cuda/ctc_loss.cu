@@ -1,6 +1,5 @@
 #include <aorta/core/body/ctc_loss.h>
 #include <aorta/core/ops/ctc_loss.h>
-#include <aorta/cuda/floating.h>
 #include <aorta/cuda/launch.cuh>
 
 namespace aorta::cuda {

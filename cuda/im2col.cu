@@ -1,6 +1,5 @@
 #include <aorta/core/body/im2col.h>
 #include <aorta/core/ops/im2col.h>
-#include <aorta/cuda/floating.h>
 #include <aorta/cuda/launch.cuh>
 
 namespace aorta::cuda {

@@ -1,7 +1,6 @@
 #include <aorta/core/body/interpolate.h>
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/interpolate.h>
-#include <aorta/cuda/floating.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 

@@ -2,7 +2,6 @@
 // bias are sums of columns, in chunks of lines.
 #include <aorta/core/ops/normalization.h>
 #include <aorta/core/scalar/normalization.h>
-#include <aorta/cuda/floating.h>
 #include <aorta/cuda/normalization.cuh>
 
 namespace aorta::cuda {

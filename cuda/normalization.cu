@@ -2,7 +2,6 @@
 // statistics) that joins them and says how elements are mapped, and one pass over the elements.
 #include <aorta/core/ops/normalization.h>
 #include <aorta/core/scalar/normalization.h>
-#include <aorta/cuda/floating.h>
 #include <aorta/cuda/normalization.cuh>
 
 #include <optional>

@@ -3,7 +3,6 @@
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/pooling.h>
 #include <aorta/core/scalar/math.h>
-#include <aorta/cuda/floating.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 

@@ -92,6 +92,11 @@ const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, doubl
   return tensor.copy_(values);
 }
 
+const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& o,
+                            Generator* generator) {
+  return trunc_normal_(tensor, o.mean, o.std, o.a, o.b, generator);
+}
+
 const Tensor& constant_(const Tensor& tensor, double value) {
   const Filling filling("constant_", tensor);
   return tensor.fill_(value);

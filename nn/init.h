@@ -15,9 +15,18 @@ const Tensor& uniform_(const Tensor& tensor, double a = 0, double b = 1,
 /// Normal with this mean and standard deviation.
 const Tensor& normal_(const Tensor& tensor, double mean = 0, double std = 1,
                       Generator* generator = nullptr);
+/// What trunc_normal_ takes by name: `trunc_normal_(w, {.std = 0.02})`.
+struct TruncNormalOptions {
+  double mean = 0;
+  double std = 1;
+  double a = -2;
+  double b = 2;
+};
 /// Normal within [a, b]: values outside are drawn from what is inside.
 const Tensor& trunc_normal_(const Tensor& tensor, double mean = 0, double std = 1, double a = -2,
                             double b = 2, Generator* generator = nullptr);
+const Tensor& trunc_normal_(const Tensor& tensor, const TruncNormalOptions& options,
+                            Generator* generator = nullptr);
 /// One value everywhere: any, 1, or 0.
 const Tensor& constant_(const Tensor& tensor, double value);
 const Tensor& ones_(const Tensor& tensor);

@@ -404,12 +404,11 @@ void check_missing_kernel(const Row& row, Device device) {
     const Tensors inputs = inputs_of(sample, dtypes_of(sample).front(), device);
     try {
       sample.call->run(inputs);
-    } catch (const Error& error) {
-      const std::string text = error.what();
-      const std::string op = text.substr(0, text.find(':'));
-      EXPECT_EQ(text, op + ": there must be a kernel for the device, got " +
-                          to_string(Device(device.type)));
-      missing.insert(op);
+    } catch (const kernel::MissingKernel& error) {
+      EXPECT_EQ(error.what(), std::string(error.op()) +
+                                  ": there must be a kernel for the device, got " +
+                                  to_string(Device(device.type)));
+      missing.insert(error.op());
     }
   }
   EXPECT_FALSE(missing.empty()) << row.op << " runs, though " << missing_kernel(row, device.type)

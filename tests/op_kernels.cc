@@ -35,18 +35,6 @@ class KernelsOf {
   KernelsOf(const KernelsOf&) = delete;
   KernelsOf& operator=(const KernelsOf&) = delete;
 
-  // The op that an error says has no kernel; empty where it says something else.
-  std::string missing(const Error& error) const {
-    const std::string text = error.what();
-    for (const auto& [op, kernel] : taken_) {
-      const std::string wanted =
-          std::string(op->name()) + ": there must be a kernel for the device, got cpu";
-      // A module's name may stand before it.
-      if (text == wanted || text.ends_with(": " + wanted)) return op->name();
-    }
-    return {};
-  }
-
  private:
   std::vector<std::pair<const OpRow*, void (*)()>> taken_;
 };
@@ -80,10 +68,8 @@ std::set<std::string> kernels_run(const std::function<void(const Tensors&)>& run
     try {
       run(copies);
       return found;
-    } catch (const Error& error) {
-      const std::string missing = table.missing(error);
-      if (missing.empty()) throw;
-      found.insert(missing);
+    } catch (const kernel::MissingKernel& error) {
+      if (!found.insert(error.op()).second) throw;  // it has none at all
     }
   }
 }

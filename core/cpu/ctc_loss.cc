@@ -1,5 +1,4 @@
 #include <aorta/core/body/ctc_loss.h>
-#include <aorta/core/cpu/floating.h>
 #include <aorta/core/ops/ctc_loss.h>
 #include <aorta/core/parallel_for.h>
 

@@ -1,5 +1,4 @@
 #include <aorta/core/body/im2col.h>
-#include <aorta/core/cpu/floating.h>
 #include <aorta/core/cpu/tiles.h>
 #include <aorta/core/ops/im2col.h>
 #include <aorta/core/parallel_for.h>

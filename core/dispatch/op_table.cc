@@ -40,13 +40,18 @@ const OpRow* first_op() {
   return first;
 }
 
+MissingKernel::MissingKernel(const char* op, DeviceType type)
+    : Error(detail::located(std::string(op) + ": there must be a kernel for the device, got " +
+                            to_string(Device(type)))),
+      op_(op) {}
+
 OpRow::Function OpRow::find_kernel_slowly(DeviceType type) const {
   register_cpu_once();
   if (type == DeviceType::meta)
     fail(name_, "what depends on values needs a tensor that has values", Device(type));
   if (type != DeviceType::cpu) backend(type);  // loads the plugin, which fills its column
   Function kernel = kernels_[static_cast<int>(type)].load(std::memory_order_acquire);
-  if (!kernel) fail(name_, "there must be a kernel for the device", Device(type));
+  if (!kernel) throw MissingKernel(name_, type);
   return kernel;
 }
 

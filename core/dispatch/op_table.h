@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/core/check.h>
 #include <aorta/core/device.h>
 #include <aorta/core/grad_mode.h>
 
@@ -26,6 +27,17 @@ template <class... Args>
 struct MetaKernel<int64_t (*)(Args...)> {
   static constexpr bool exists = true;
   static int64_t run(Args...) { return -1; }
+};
+
+/// That a row has no kernel on a device: "op: there must be a kernel for the device, got device".
+/// It names the row itself, not the function that was called.
+class MissingKernel : public Error {
+ public:
+  MissingKernel(const char* op, DeviceType type);
+  const char* op() const { return op_; }
+
+ private:
+  const char* op_;
 };
 
 /// One row of the op table: a name, a kernel for each device type and a gradient entry. Rows are

@@ -34,10 +34,18 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
   return close;
 }
 
+Tensor isclose(const Tensor& input, const Tensor& other, const CloseOptions& o) {
+  return isclose(input, other, o.rtol, o.atol, o.equal_nan);
+}
+
 bool allclose(const Tensor& input, const Tensor& other, double rtol, double atol, bool equal_nan) {
   const CalledOp called("allclose");
   check_defined("allclose", {{"input", input}, {"other", other}});
   return all(isclose(input, other, rtol, atol, equal_nan)).item<bool>();
+}
+
+bool allclose(const Tensor& input, const Tensor& other, const CloseOptions& o) {
+  return allclose(input, other, o.rtol, o.atol, o.equal_nan);
 }
 
 bool equal(const Tensor& input, const Tensor& other) {

@@ -50,10 +50,18 @@ ValuesIndices sort(const Tensor& input, int64_t dim, bool descending, bool) {
   return run(sort_op, input, d, length_of(input, d), descending, true);
 }
 
+ValuesIndices sort(const Tensor& input, const SortOptions& o) {
+  return sort(input, o.dim, o.descending, o.stable);
+}
+
 Tensor argsort(const Tensor& input, int64_t dim, bool descending, bool stable) {
   const CalledOp called("argsort");
   check_defined("argsort", {{"input", input}});
   return sort(input.detach(), dim, descending, stable).indices;
+}
+
+Tensor argsort(const Tensor& input, const SortOptions& o) {
+  return argsort(input, o.dim, o.descending, o.stable);
 }
 
 ValuesIndices topk(const Tensor& input, int64_t k, int64_t dim, bool largest, bool sorted) {
@@ -63,6 +71,10 @@ ValuesIndices topk(const Tensor& input, int64_t k, int64_t dim, bool largest, bo
   check(k >= 0 && k <= length, "topk", "k must be in the range of the dimension", "k ", k,
         " for dim ", d, " of ", input.shape());
   return run(topk_op, input, d, input.dim() ? k : 1, largest, sorted);
+}
+
+ValuesIndices topk(const Tensor& input, int64_t k, const TopkOptions& o) {
+  return topk(input, k, o.dim, o.largest, o.sorted);
 }
 
 ValuesIndices kthvalue(const Tensor& input, int64_t k, int64_t dim, bool keepdim) {
@@ -88,6 +100,10 @@ Unique unique(const Tensor& input, bool, bool return_inverse, bool return_counts
   return result;
 }
 
+Unique unique(const Tensor& input, const UniqueOptions& o) {
+  return unique(input, o.sorted, o.return_inverse, o.return_counts);
+}
+
 Unique unique_dim(const Tensor& input, int64_t dim, bool, bool return_inverse, bool return_counts) {
   const CalledOp called("unique_dim");
   check_defined("unique_dim", {{"input", input}});
@@ -106,6 +122,10 @@ Unique unique_dim(const Tensor& input, int64_t dim, bool, bool return_inverse, b
   shape.insert(0, result.values.shape()[0]);
   result.values = movedim(result.values.view(shape), 0, d);
   return result;
+}
+
+Unique unique_dim(const Tensor& input, int64_t dim, const UniqueOptions& o) {
+  return unique_dim(input, dim, o.sorted, o.return_inverse, o.return_counts);
 }
 
 Unique unique_consecutive(const Tensor& input, bool return_inverse, bool return_counts,
@@ -135,6 +155,10 @@ Unique unique_consecutive(const Tensor& input, bool return_inverse, bool return_
     result.counts = cat({places.slice(0, 1), end}).slice(0, 0, places.numel()) - places;
   }
   return result;
+}
+
+Unique unique_consecutive(const Tensor& input, const UniqueConsecutiveOptions& o) {
+  return unique_consecutive(input, o.return_inverse, o.return_counts, o.dim);
 }
 
 }  // namespace aorta

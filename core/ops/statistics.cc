@@ -64,6 +64,10 @@ Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar&
   return count_places(clamp_max(places, bins - 1), bins).to(input.dtype());
 }
 
+Tensor histc(const Tensor& input, const HistcOptions& o) {
+  return histc(input, o.bins, o.min, o.max);
+}
+
 Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
   check_defined("bincount", {{"input", input}});
   const CalledOp called("bincount");

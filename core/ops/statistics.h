@@ -6,12 +6,19 @@ namespace aorta {
 
 // Counts, covariances and differences. Composed of other ops.
 
+/// What histc takes by name: `histc(x, {.bins = 10, .max = 1})`.
+struct HistcOptions {
+  int64_t bins = 100;
+  Scalar min = 0;
+  Scalar max = 0;
+};
 /// How many elements lie in each of `bins` equal parts of [min, max], in the input's dtype: (bins).
 /// The last part has its upper end too; what lies outside and NaN aren't counted. With min = max
 /// the range is that of the elements, and one more on each side where they are all equal. Floating
 /// dtypes, half types computed in f32. No gradient. Errors: bins < 1; min > max; a range that isn't
 /// finite.
 Tensor histc(const Tensor& input, int64_t bins = 100, const Scalar& min = 0, const Scalar& max = 0);
+Tensor histc(const Tensor& input, const HistcOptions& options);
 /// How often each of 0, 1, ... occurs in the integers `input` (N), up to the largest and to at
 /// least `minlength` numbers, as i64. With weights (N) their sums, in f32 for f32 and else in f64.
 /// No gradient. Errors: negative integers; another number of dimensions.

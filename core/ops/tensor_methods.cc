@@ -23,8 +23,14 @@ namespace aorta {
 Tensor TensorMethods::isclose(const Tensor& other, double rtol, double atol, bool equal_nan) const {
   return aorta::isclose(self(), other, rtol, atol, equal_nan);
 }
+Tensor TensorMethods::isclose(const Tensor& other, const CloseOptions& options) const {
+  return aorta::isclose(self(), other, options);
+}
 bool TensorMethods::allclose(const Tensor& other, double rtol, double atol, bool equal_nan) const {
   return aorta::allclose(self(), other, rtol, atol, equal_nan);
+}
+bool TensorMethods::allclose(const Tensor& other, const CloseOptions& options) const {
+  return aorta::allclose(self(), other, options);
 }
 bool TensorMethods::equal(const Tensor& other) const { return aorta::equal(self(), other); }
 Tensor TensorMethods::sum(const ReduceDims& dims, bool keepdim, std::optional<DType> dtype) const {
@@ -107,11 +113,20 @@ Tensor TensorMethods::diff(int64_t n, int64_t dim, const Tensor& prepend,
 ValuesIndices TensorMethods::sort(int64_t dim, bool descending, bool stable) const {
   return aorta::sort(self(), dim, descending, stable);
 }
+ValuesIndices TensorMethods::sort(const SortOptions& options) const {
+  return aorta::sort(self(), options);
+}
 Tensor TensorMethods::argsort(int64_t dim, bool descending, bool stable) const {
   return aorta::argsort(self(), dim, descending, stable);
 }
+Tensor TensorMethods::argsort(const SortOptions& options) const {
+  return aorta::argsort(self(), options);
+}
 ValuesIndices TensorMethods::topk(int64_t k, int64_t dim, bool largest, bool sorted) const {
   return aorta::topk(self(), k, dim, largest, sorted);
+}
+ValuesIndices TensorMethods::topk(int64_t k, const TopkOptions& options) const {
+  return aorta::topk(self(), k, options);
 }
 ValuesIndices TensorMethods::kthvalue(int64_t k, int64_t dim, bool keepdim) const {
   return aorta::kthvalue(self(), k, dim, keepdim);
@@ -119,9 +134,15 @@ ValuesIndices TensorMethods::kthvalue(int64_t k, int64_t dim, bool keepdim) cons
 Unique TensorMethods::unique(bool sorted, bool return_inverse, bool return_counts) const {
   return aorta::unique(self(), sorted, return_inverse, return_counts);
 }
+Unique TensorMethods::unique(const UniqueOptions& options) const {
+  return aorta::unique(self(), options);
+}
 Unique TensorMethods::unique_consecutive(bool return_inverse, bool return_counts,
                                          std::optional<int64_t> dim) const {
   return aorta::unique_consecutive(self(), return_inverse, return_counts, dim);
+}
+Unique TensorMethods::unique_consecutive(const UniqueConsecutiveOptions& options) const {
+  return aorta::unique_consecutive(self(), options);
 }
 Tensor TensorMethods::matmul(const Tensor& other) const { return aorta::matmul(self(), other); }
 Tensor TensorMethods::mm(const Tensor& mat2) const { return aorta::mm(self(), mat2); }
@@ -342,6 +363,9 @@ Tensor TensorMethods::nanquantile(const Operand& q, std::optional<int64_t> dim, 
 }
 Tensor TensorMethods::histc(int64_t bins, const Scalar& min, const Scalar& max) const {
   return aorta::histc(self(), bins, min, max);
+}
+Tensor TensorMethods::histc(const HistcOptions& options) const {
+  return aorta::histc(self(), options);
 }
 Tensor TensorMethods::bincount() const { return aorta::bincount(self()); }
 Tensor TensorMethods::bincount(const Tensor& weights, int64_t minlength) const {

@@ -192,7 +192,7 @@ bool serve(Channel& channel, std::vector<Child>& children, pid_t program) {
 
 // Why the zygote can't be used; empty when it can. Holds the mutex.
 std::string zygote_fault(const Zygote& state) {
-  if (state.owner != getpid()) return "aorta::init() wasn't called in this process";
+  if (state.owner != getpid()) return "no call of aorta::init(argc, argv), main's first statement";
   return state.fault;
 }
 
@@ -314,9 +314,9 @@ StartedProcess start_process(ProcessMain main, std::string_view payload,
     } catch (const Error&) {
       fault = zygote_fault(state);
       if (method == StartMethod::zygote || fault.empty()) throw;
-      say_once_that_it_forks(fault);
     }
   }
+  say_once_that_it_forks(fault);
   return fork_live(main, payload, descriptors);
 }
 

@@ -13,13 +13,22 @@ FrameSize unknown() { return {-1, -1}; }
 
 // --- What is in range.
 
+constexpr int64_t kLongest = 1'000'000'000;  // a side's, in pixels
+
 void check_size(const char* op, FrameSize size) {
-  check(size.height >= 1 && size.width >= 1, op, "size must be positive", size);
+  check(std::min(size.height, size.width) >= 1 && std::max(size.height, size.width) <= kLongest, op,
+        "size must be 1 to 1000000000 each way", size);
 }
 
 void check_padding(const char* op, const PadSizes& p) {
-  check(p.left >= 0 && p.top >= 0 && p.right >= 0 && p.bottom >= 0, op, "padding can't be negative",
+  const auto [least, most] = std::minmax({p.left, p.top, p.right, p.bottom});
+  check(least >= 0 && most <= kLongest, op, "padding must be 0 to 1000000000 on each side",
         io::shape_text(std::array{p.left, p.top, p.right, p.bottom}));
+}
+
+void check_frames(FrameSize size) {
+  check(std::max(size.height, size.width) <= kLongest, "transforms",
+        "frames must have at most 1000000000 rows and columns", size);
 }
 
 void check_range(const char* op, const char* rule, const Range& range, double low, double high) {
@@ -69,7 +78,8 @@ struct Checks {
   }
   void operator()(const Resize& t) {
     if (t.shorter_edge == 0) check_size("resize", t.size);
-    check(t.shorter_edge >= 0, "resize", "shorter_edge must be positive", t.shorter_edge);
+    check(t.shorter_edge >= 0 && t.shorter_edge <= kLongest, "resize",
+          "shorter_edge must be at most 1000000000, 0 for none", t.shorter_edge);
     check(t.shorter_edge == 0 || t.size == FrameSize(), "resize",
           "size and shorter_edge exclude each other", "both");
   }
@@ -302,14 +312,19 @@ std::string to_string(const FrameSize& size) {
 void check_transform(const Transform& transform) { std::visit(Checks{}, transform.any); }
 
 FrameSize size_after(const Transform& transform, FrameSize size) {
-  return std::visit(Sizes{size}, transform.any);
+  check_frames(size);
+  size = std::visit(Sizes{size}, transform.any);
+  check_frames(size);
+  return size;
 }
 
 std::vector<Step> plan(const std::vector<Transform>& list, FrameSize size, Generator& random) {
   std::vector<Step> steps;
+  check_frames(size);
   for (const Transform& transform : list) {
     std::visit(Draws{size, random, steps}, transform.any);
     if (!steps.empty()) size = steps.back().size;
+    check_frames(size);
   }
   return steps;
 }

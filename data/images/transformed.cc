@@ -96,7 +96,7 @@ void TransformedDataset::read(int64_t index, Sample& sample, Generator& random) 
   for (const size_t i : others_) {
     const Tensor& from = inner.tensors()[i];
     const Tensor to = place(i, from.shape());
-    std::memcpy(to.data(), from.data(), static_cast<size_t>(from.nbytes()));
+    if (from.nbytes() > 0) std::memcpy(to.data(), from.data(), static_cast<size_t>(from.nbytes()));
   }
 }
 

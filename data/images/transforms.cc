@@ -19,6 +19,7 @@ Transform::Any one_of_kind(size_t which, std::index_sequence<kIndices...>) {
 bool same_place(const Tensor& a, const Tensor& b) { return a.data() == b.data(); }
 
 void copy_bytes(const Tensor& from, const Tensor& to) {
+  if (from.nbytes() == 0) return;  // from nowhere
   std::memcpy(to.data(), from.data(), static_cast<size_t>(from.nbytes()));
 }
 

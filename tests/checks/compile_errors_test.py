@@ -1,7 +1,6 @@
 """What doesn't compile, and what the compiler says first: a user's first mistakes name their remedy, names in braces
 that are no option's are refused everywhere, and programs compile without a warning, by clang too."""
 
-import collections
 import glob
 import os
 import re
@@ -127,6 +126,23 @@ STRAY_NAMES = (
     'State().save({.path = "net.safetensors", .keep_previous = 3});',
 )
 
+# A wrong name in braces, and the options of which the notes behind the first error say that they don't fit: these list the names.
+WRONG_OPTIONS = (
+    ("nn::Conv2d layer(3, 8, 3, {.strides = 2});", "nn::ConvOptions"),
+    ("conv2d(x, y, {}, {.strides = 2});", "ConvolutionOptions"),
+    ("Net net; optim::Adam optimizer(net.parameters(), {.learning_rate = 1e-3});", "optim::AdamOptions"),
+    ("x.sort({.reverse = true});", "SortOptions"),
+    ("topk(x, 2, {.larges = true});", "TopkOptions"),
+    ("unique(x, {.counts = true});", "UniqueOptions"),
+    ("allclose(x, y, {.rel = 1e-3});", "CloseOptions"),
+    ("histc(x, {.n = 3});", "HistcOptions"),
+    ("nn::init::trunc_normal_(x, {.sigma = 3});", "TruncNormalOptions"),
+    ("zeros({2}, {.type = f32});", "TensorOptions"),
+    ("nn::LSTM layer(2, 3, {.layers = 2});", "nn::RecurrentOptions"),
+    ("data::DataLoader loader(data::DatasetPointer{}, {.batchsize = 2});", "data::DataLoaderOptions"),
+    ("nn::cross_entropy(x, y, {.weights = x});", "CrossEntropyOptions"),
+)
+
 # Forms that must stay: by name, by position, mixed with what may be left out.
 FORMS = (
     "conv2d(x, y, {}, {.padding = {1, 1}});",
@@ -142,6 +158,10 @@ FORMS = (
     "max_pool2d(x, {2, 2}, {2, 2});",
     "max_pool3d(x, 2, {});",
     "avg_pool1d(x, 2, {.count_include_pad = false});",
+    "x.sort({.descending = true}); argsort(x, {.dim = 0}); topk(x, 2, {.largest = false}); x.unique({.return_counts = true});",
+    "unique_dim(x, 0, {.return_inverse = true}); unique_consecutive(x, {.dim = 0}); histc(x, {.bins = 3, .max = 2});",
+    "isclose(x, y, {.rtol = 0.1}); x.allclose(y, {.equal_nan = true}); nn::init::trunc_normal_(x, {.std = 0.02});",
+    "topk(x, 2); topk(x, 2, 0, false); topk(x, 2, {}); sort(x, 1, true); unique(x, true, true); allclose(x, y, 0.1, 0.1); histc(x, 3);",
     "batch_norm(x, y, y); batch_norm(x, y, y, y, y, {.training = true, .momentum = 0.2});",
     "instance_norm(x); instance_norm(x, {}, {}, y, y, {.eps = 1e-3});",
     "nn::Conv2d layer(3, 8, {3, 5}, {.stride = 2, .padding = {1, 0}});",
@@ -158,11 +178,20 @@ FORMS = (
     "data::Normalize normalize{.mean = {0.5, 0}, .std = {1}}; normalize.mean = std::vector<double>{1}; normalize.std = {};",
 )
 
-ALIASES = """#include <cmath>
-#include <iostream>
-#include <vector>
+# All of C++'s headers, and ops with names that are C++'s too.
+ALIASES = """#include <bits/stdc++.h>
 using namespace std;
 """
+SHARED_NAMES = """
+  for (Tensor z : {abs(x), acos(x), acosh(x), asin(x), asinh(x), atan(x), atan2(x, y), atanh(x), ceil(x), clamp(x, 0, 1), cos(x), cosh(x),
+                   div(x, y), erf(x), erfc(x), exp(x), exp2(x), expm1(x), floor(x), fmod(x, y), hypot(x, y), isfinite(x),
+                   isinf(x), isnan(x), lerp(x, y, 0.5), lgamma(x), log(x), log10(x), log1p(x), log2(x), max(x), min(x), norm(x), pow(x, 2),
+                   rand({2}), remainder(x, 2), round(x), sin(x), sinh(x), sort(x).values, sqrt(x), tan(x), tanh(x), trunc(x),
+                   unique(x).values, stddev(x), aorta::std(x), aorta::any(x), aorta::empty({2}), aorta::stack({x, y}), aorta::logical_not(x),
+                   aorta::logical_and(x, y), aorta::logical_or(x, y)})
+    cout << z << equal(x, y) << to_string(z);
+"""
+AMBIGUOUS = ("std(x);", "any(x);", "Tensor z = empty({2});", "stack({x, y});", "logical_not(x);", "logical_and(x, y);", "logical_or(x, y);")
 
 FLAGS = ["-std=c++20", "-Wall", "-Wextra"]
 
@@ -202,17 +231,15 @@ class Compiles(unittest.TestCase):
     def test_the_headers_alone(self):
         self.assertEqual(self.precompiled, "")
 
-    def first_errors(self, lines):
-        """The first error about each of `lines`, which stand in functions of their own."""
-        text = HEAD + "".join(function(i, line) for i, line in enumerate(lines))
-        start = HEAD.count("\n")
-        errors, at = collections.OrderedDict(), None
-        for said in self.compile(text).splitlines():
-            place = re.match(re.escape(self.source) + r":(\d+):", said)
-            if place:
-                at = int(place[1]) - start - 1
-            if re.search(r"\berror: ", said) and at is not None:
-                errors.setdefault(at, said)
+    def first_errors(self, lines, before=""):
+        """The first error about each of `lines`, which stand in functions of their own, with its notes; None where it compiles."""
+        head = before + HEAD
+        text = head + "".join(function(i, line) for i, line in enumerate(lines))
+        start = head.count("\n")
+        errors = {}
+        for said in self.compile(text).split(self.source + ": In function")[1:]:
+            at = re.search(re.escape(self.source) + r":(\d+):", said)
+            errors[int(at[1]) - start - 1] = said.split("error: ")[1]
         return [errors.get(i) for i in range(len(lines))]
 
     def test_several_indices_in_brackets(self):
@@ -232,18 +259,29 @@ class Compiles(unittest.TestCase):
             with self.subTest(line):
                 self.assertIsNotNone(error, "it compiles")
 
+    def test_a_wrong_option_leads_to_the_options(self):
+        errors = self.first_errors([line for line, _ in WRONG_OPTIONS])
+        for (line, options), said in zip(WRONG_OPTIONS, errors):
+            with self.subTest(line):
+                self.assertRegex(said or "it compiles", "<brace-enclosed initializer list>.*%s|%s.*<brace-enclosed" % (options, options))
+
     def test_forms_of_calls(self):
         self.assertEqual(self.compile(HEAD + "".join(function(i, line) for i, line in enumerate(FORMS))), "")
 
     def test_beside_using_namespace_std(self):
-        self.assertEqual(self.compile(ALIASES + HEAD + function(0, "cout << stddev(x) << aorta::std(y);")), "")
+        self.assertEqual(self.compile(ALIASES + HEAD + function(0, SHARED_NAMES)), "")
+        # What docs/pytorch.md lists, and no more.
+        with open(os.path.join(project.ROOT, "docs", "pytorch.md"), encoding="utf-8") as file:
+            page = file.read()
+        for line, error in zip(AMBIGUOUS, self.first_errors(AMBIGUOUS, ALIASES)):
+            with self.subTest(line):
+                self.assertIsNotNone(error, "it compiles")
+                self.assertIn("`aorta::%s`" % re.search(r"\w+(?=\()", line)[0], page)
 
-    @unittest.skipUnless(shutil.which("clang++"), "there is no clang++")
     def test_clang(self):
-        program = HEAD + "".join(function(i, line) for i, line in enumerate(FORMS))
-        self.assertEqual(self.compile(program, "clang++"), "")
-        # All examples in one file: what the headers cost is paid once.
-        includes, programs = set(), ""
+        self.assertTrue(shutil.which("clang++"), "clang++ must be there: tools/setup.sh --test")
+        # The forms, all examples and the programs of PyTorch's users in one file: what the headers cost is paid once.
+        includes, programs = set(), HEAD + "".join(function(i, line) for i, line in enumerate(FORMS))
         for path in sorted(glob.glob(os.path.join(project.ROOT, "examples", "*.cc"))):
             with open(path, encoding="utf-8") as file:
                 lines = file.read().splitlines()
@@ -251,6 +289,8 @@ class Compiles(unittest.TestCase):
             body = "\n".join(line for line in lines if not line.startswith("#include"))
             body = body.replace("int main(", "[[maybe_unused]] int program(")
             programs += "namespace %s_example {\n%s\n}\n" % (os.path.basename(path)[:-3], body)
+        for name in "images", "sequences", "control":
+            programs += '#include <aorta/tests/programs/%s.cc>\n' % name
         self.assertGreater(len(programs), 5000)
         # main alone may end without a return.
         self.assertEqual(self.compile("\n".join(sorted(includes)) + "\n" + programs, "clang++", ["-Wno-return-type"]), "")

@@ -46,6 +46,15 @@ TEST(Closeness, EqualMeansShapeAndValues) {
   EXPECT_FALSE(equal(tensor({kNan}), tensor({kNan})));
 }
 
+TEST(Closeness, TolerancesByName) {
+  const Tensor x = tensor({1.0, 100.0, kNan}), y = tensor({1.25, 101.0, kNan});
+  EXPECT_TRUE(equal(isclose(x, y, {.rtol = 0.01}), tensor({false, true, false})));
+  EXPECT_TRUE(equal(isclose(x, y, {.atol = 0.5}), tensor({true, false, false})));
+  EXPECT_TRUE(equal(isclose(x, y, {.equal_nan = true}), tensor({false, false, true})));
+  EXPECT_TRUE(allclose(x, y, {.rtol = 0.01, .atol = 0.5, .equal_nan = true}));
+  EXPECT_FALSE(allclose(x, y, {.atol = 2}));
+}
+
 TEST(Closeness, IsOutsideTheGraph) {
   const Tensor x = ones({2}, {.requires_grad = true});
   EXPECT_FALSE(isclose(x, x).requires_grad());

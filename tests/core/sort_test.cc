@@ -1,4 +1,6 @@
+#include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/parallel_for.h>
 
@@ -213,6 +215,37 @@ TEST(Unique, OfNothingAndOfAScalar) {
   EXPECT_EQ(one.values.shape(), Shape({1}));
   EXPECT_EQ(one.inverse.shape(), Shape());
   EXPECT_EQ(one.counts.item<int64_t>(), 1);
+}
+
+void expect_equal(const Unique& named, const Unique& placed) {
+  EXPECT_TRUE(equal(named.values, placed.values));
+  ASSERT_EQ(named.inverse.defined(), placed.inverse.defined());
+  ASSERT_EQ(named.counts.defined(), placed.counts.defined());
+  if (named.inverse.defined()) {
+    EXPECT_TRUE(equal(named.inverse, placed.inverse));
+  }
+  if (named.counts.defined()) {
+    EXPECT_TRUE(equal(named.counts, placed.counts));
+  }
+}
+
+TEST(Sort, OptionsByNameAreThoseByPosition) {
+  const Tensor x = numbers({5, 7}, f64), few = numbers({6, 3}, i32).remainder(2);
+  EXPECT_TRUE(equal(sort(few, {.dim = 0}).indices, sort(few, 0).indices));
+  EXPECT_TRUE(equal(sort(few, {.descending = true}).indices, sort(few, -1, true).indices));
+  EXPECT_TRUE(equal(argsort(few, {.dim = 0, .descending = true}), argsort(few, 0, true)));
+  EXPECT_TRUE(equal(topk(few, 2, {.dim = 0}).indices, topk(few, 2, 0).indices));
+  EXPECT_TRUE(equal(topk(x, 3, {.largest = false}).indices, topk(x, 3, -1, false).indices));
+  EXPECT_TRUE(equal(topk(x, 4, {.sorted = false}).indices, topk(x, 4, -1, true, false).indices));
+  EXPECT_FALSE(equal(topk(x, 4, {.sorted = false}).indices, topk(x, 4).indices));
+  EXPECT_EQ(topk(x, 2, {}).values.shape(), (Shape{2, 7}));  // bare braces are the number 0
+  expect_equal(unique(few, {.return_inverse = true}), unique(few, true, true));
+  expect_equal(unique(few, {.return_counts = true}), unique(few, true, false, true));
+  expect_equal(unique_dim(few, 0, {.return_counts = true}), unique_dim(few, 0, true, false, true));
+  expect_equal(unique_dim(few, 1, {.return_inverse = true}), unique_dim(few, 1, true, true));
+  expect_equal(unique_consecutive(few, {.return_inverse = true}), unique_consecutive(few, true));
+  expect_equal(unique_consecutive(few, {.return_counts = true, .dim = 1}),
+               unique_consecutive(few, false, true, 1));
 }
 
 TEST(Sort, Errors) {

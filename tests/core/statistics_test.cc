@@ -106,5 +106,13 @@ TEST(Windows, SizesThatNoTensorHas) {
             "kron: sizes must fit 64 bits, got [0,1099511627776] and [0,1099511627776]");
 }
 
+TEST(Histc, OptionsByName) {
+  const Tensor x = tensor({0.0, 1.0, 2.0, 2.5, 3.0});
+  EXPECT_EQ(histc(x, {.bins = 2}).to_vector<float>(), (std::vector<float>{2, 3}));
+  EXPECT_EQ(histc(x, {.bins = 3, .min = 1, .max = 4}).to_vector<float>(),
+            (std::vector<float>{1, 2, 1}));
+  EXPECT_EQ(histc(x, {.max = 2}).shape(), Shape{100});
+}
+
 }  // namespace
 }  // namespace aorta

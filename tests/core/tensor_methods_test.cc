@@ -191,7 +191,9 @@ TEST_F(Methods, OfSeveralOperands) {
   expect_same("where", x.where(mask, y), where(mask, x, y));
   SAME(isclose, y);
   SAME(isclose, x, 1e-3, 1e-3, true);
+  SAME(isclose, y, {.rtol = 0.5});
   SAME(allclose, y);
+  SAME(allclose, x, {.equal_nan = true});
   SAME(equal, x);
 }
 
@@ -245,6 +247,7 @@ TEST_F(Methods, Statistics) {
   SAME(nanquantile, 0.25);
   SAME(histc);
   SAME(histc, 4, -1, 1);
+  SAME(histc, {.bins = 4, .min = -1, .max = 1});
   SAME(cov);
   SAME(cov, 0);
   SAME(cov, 1, tensor({1, 2, 3}));
@@ -265,14 +268,19 @@ TEST_F(Methods, Statistics) {
 TEST_F(Methods, Order) {
   SAME(sort);
   SAME(sort, 0, true, true);
+  SAME(sort, {.dim = 0, .descending = true});
   SAME(argsort);
+  SAME(argsort, {.descending = true});
   SAME(topk, 2);
   SAME(topk, 1, 0, false);
+  SAME(topk, 1, {.dim = 0, .largest = false});
   SAME(kthvalue, 2);
   SAME(unique);
   SAME(unique, true, true, true);
+  SAME(unique, {.return_counts = true});
   SAME(unique_consecutive);
   SAME(unique_consecutive, true, true, 0);
+  SAME(unique_consecutive, {.return_inverse = true, .dim = 0});
 }
 
 TEST_F(Methods, Products) {

@@ -348,6 +348,9 @@ TEST(Transforms, KeepAnEmptyListAndEmptyImages) {
   const Transforms all{RandomAffine{.degrees = {-5, 5}}, RandomVerticalFlip{},
                        ColorJitter{.contrast = {0.5, 2}}, GaussianNoise{}, SpeckleNoise{}};
   EXPECT_EQ(all(zeros({3, 0, 5})).shape(), (Shape{3, 0, 5}));
+  for (const Transform& one :
+       {Transform(ToFloat{}), Transform(RandomHorizontalFlip{.p = 0}), Transform(SpeckleNoise{})})
+    EXPECT_EQ(Transforms{one}(empty({0, 5, 4})).shape(), (Shape{0, 5, 4}));
 }
 
 TEST(Transforms, TravelByTheirFields) {
@@ -374,9 +377,16 @@ TEST(Transforms, SayWhatIsWrong) {
   const auto making = [](const Transform& transform) {
     return error_of([&] { Transforms{transform}; });
   };
-  EXPECT_EQ(making(CenterCrop{0}), "center_crop: size must be positive, got 0 x 0");
-  EXPECT_EQ(making(RandomCrop{.size = {3, -1}}), "random_crop: size must be positive, got 3 x -1");
-  EXPECT_EQ(making(Pad{.padding = -1}), "pad: padding can't be negative, got [-1,-1,-1,-1]");
+  EXPECT_EQ(making(CenterCrop{0}), "center_crop: size must be 1 to 1000000000 each way, got 0 x 0");
+  EXPECT_EQ(making(RandomCrop{.size = {3, -1}}),
+            "random_crop: size must be 1 to 1000000000 each way, got 3 x -1");
+  EXPECT_EQ(making(Pad{.padding = -1}),
+            "pad: padding must be 0 to 1000000000 on each side, got [-1,-1,-1,-1]");
+  EXPECT_EQ(making(Pad{.padding = {INT64_MAX, 1}}),
+            "pad: padding must be 0 to 1000000000 on each side, got "
+            "[9223372036854775807,1,9223372036854775807,1]");
+  EXPECT_EQ(making(Resize{.shorter_edge = INT64_MAX}),
+            "resize: shorter_edge must be at most 1000000000, 0 for none, got 9223372036854775807");
   EXPECT_EQ(making(RandomHorizontalFlip{.p = 1.5}),
             "random_horizontal_flip: p must be between 0 and 1, got 1.5");
   EXPECT_EQ(making(RandomVerticalFlip{.p = NAN}),
@@ -403,7 +413,7 @@ TEST(Transforms, SayWhatIsWrong) {
       "to 2000");
   EXPECT_EQ(making(RandomGamma{.gamma = {1, 1e10}}),
             "random_gamma: gamma must be a range {low, high} from 0 to 1e9, got 1 to 1e+10");
-  EXPECT_EQ(making(Resize{}), "resize: size must be positive, got 0 x 0");
+  EXPECT_EQ(making(Resize{}), "resize: size must be 1 to 1000000000 each way, got 0 x 0");
   EXPECT_EQ(making(Resize{.size = 3, .shorter_edge = 3}),
             "resize: size and shorter_edge exclude each other, got both");
   EXPECT_EQ(making(Normalize{{1}, {0}}), "normalize: std must be finite and not 0, got 0");
@@ -423,6 +433,11 @@ TEST(Transforms, SayWhatIsWrong) {
             "color_jitter: contrast, saturation and hue need 1 or 3 channels, got 2");
   EXPECT_EQ(running(Pad{.padding = 4, .padding_mode = PaddingMode::reflect}, bytes),
             "pad: padding by reflection must be smaller than the image, got [4,4,4,4] for 4 x 4");
+  EXPECT_EQ(running(CenterCrop{2}, zeros({0, 2'000'000'000, 1})),
+            "transforms: frames must have at most 1000000000 rows and columns, got 2000000000 x 1");
+  EXPECT_EQ(running(Resize{.shorter_edge = 1'000'000'000}, zeros({0, 3, 4})),
+            "transforms: frames must have at most 1000000000 rows and columns, got 1000000000 x "
+            "1333333333");
   EXPECT_EQ(running(CenterCrop{2}, zeros({2, 3, 4}, {.dtype = i64})),
             "transforms: an image must be u8 or f32, (H, W), (C, H, W) or (C, T, H, W), "
             "contiguous, got i64 [2,3,4] on cpu");

@@ -158,6 +158,20 @@ TEST(WorkerProgram, SaysSoWhenTheZygoteIsAskedForAndGone) {
   EXPECT_NE(said.find("was killed by signal 9 (SIGKILL)"), std::string::npos) << said;
 }
 
+TEST(WorkerProgram, WithoutInitSaysOnceThatItForks) {
+  std::string said;
+  EXPECT_EQ(exit_code_of("no_init", &said), 0);
+  EXPECT_EQ(said,
+            "aorta: no call of aorta::init(argc, argv), main's first statement; processes are "
+            "forked from the program itself\n");
+  said.clear();
+  EXPECT_EQ(exit_code_of("no_init_zygote", &said), 2);
+  EXPECT_NE(said.find("StartMethod::zygote needs a zygote, got no call of aorta::init(argc, argv), "
+                      "main's first statement\n"),
+            std::string::npos)
+      << said;
+}
+
 #if !defined(__SANITIZE_THREAD__)
 TEST(WorkerProgram, OpenMPHangsInAPlainForkAndNotInWorkers) {
   EXPECT_EQ(exit_code_of("openmp_plain_fork"), 1);

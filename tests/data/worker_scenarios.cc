@@ -96,6 +96,17 @@ int no_zygote_is_an_error() {
   return 1;
 }
 
+// Programs that don't begin with aorta::init().
+int no_init(StartMethod method) {
+  try {
+    const std::string expected = text_of_loader(StartMethod::automatic, 0);
+    return text_of_loader(method, 2) == expected && text_of_loader(method, 2) == expected ? 0 : 1;
+  } catch (const Error& error) {
+    std::cout << error.what() << "\n";
+    return 2;
+  }
+}
+
 // Threads of OpenMP that the program has used don't exist in its copy.
 double threaded_sum() {
   double sum = 0;
@@ -282,6 +293,8 @@ int run_scenario(const std::string& name) {
     if (name == "zygote_during_" + std::to_string(number)) return zygote_dies(number, true);
   }
   if (name == "no_zygote") return no_zygote_is_an_error();
+  if (name == "no_init") return no_init(StartMethod::automatic);
+  if (name == "no_init_zygote") return no_init(StartMethod::zygote);
   if (name == "openmp_zygote") return openmp_in_workers(StartMethod::zygote);
   if (name == "openmp_fork") return openmp_in_workers(StartMethod::fork);
   if (name == "openmp_plain_fork") return openmp_after_plain_fork();

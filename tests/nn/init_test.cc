@@ -38,6 +38,12 @@ TEST(Init, TruncatedNormal) {
   // The variance of a standard normal cut at +-2: 1 - 4 phi(2) / (2 Phi(2) - 1).
   EXPECT_NEAR(moment(w, 2), 0.7737413, 0.01);
   EXPECT_NEAR(moment(w, 1), 0, 0.01);
+  const Tensor named = empty_like(w);
+  manual_seed(3);
+  init::trunc_normal_(named, {.mean = 1, .std = 0.5, .a = 0, .b = 1.5});
+  manual_seed(3);
+  init::trunc_normal_(w, 1, 0.5, 0, 1.5);
+  EXPECT_TRUE(equal(named, w));
   // Far in the tail, where the cumulative function is flat: E = 10 + about 0.0981.
   init::trunc_normal_(w, 0, 1, 10, 100);
   EXPECT_GE(amin(w).item<double>(), 10);

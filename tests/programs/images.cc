@@ -67,9 +67,9 @@ struct Vae : nn::ModuleOf<Vae> {
 Losses resnet(DType dtype) {
   const nn::AnyModule net = models::make("resnet18", {.num_classes = 10});
   set_weights(*net, dtype);
-  optim::SGD optimizer(net->parameters(), {.lr = 1e-4, .momentum = 0.9, .weight_decay = 1e-4});
-  return train_classifier(*net, data("resnet.images", {4, 4, 3, 48, 48}, dtype),
-                          integers("resnet.targets", 10, {4, 4}), optimizer);
+  optim::SGD optimizer(net->parameters(), {.lr = 1e-2, .momentum = 0.9, .weight_decay = 1e-4});
+  return train_classifier(*net, data("resnet.images", {4, 16, 3, 32, 32}, dtype),
+                          integers("resnet.targets", 10, {4, 16}), optimizer);
 }
 
 Losses vit(DType dtype) {

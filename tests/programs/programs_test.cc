@@ -23,7 +23,7 @@ constexpr Program kPrograms[] = {
     {"text_cnn", text_cnn, 3e-6},
     {"vae", vae, 3e-6},
     {"dcgan", dcgan, 1e-5},
-    {"resnet", resnet, 1e-2},
+    {"resnet", resnet, 1e-3},
     {"vit", vit, 1e-4},
     {"autoencoder", autoencoder, 1e-6},
     {"reinforce", reinforce, 1e-4},
@@ -68,6 +68,19 @@ TEST_P(Programs, TrainAsInPyTorch) {
 TEST_P(Programs, TrainInF32AsInF64) {
   EXPECT_LT(difference(GetParam().run(DType::f32), wanted(GetParam().name)),
             GetParam().f32_tolerance);
+}
+
+// Both ways of its convolutions are as near to f64: the first layer's run by Winograd's algorithm.
+TEST(ResNet, TrainsByEitherAlgorithm) {
+  const bool before = winograd_enabled();
+  std::vector<Losses> ways;
+  for (const bool winograd : {false, true}) {
+    set_winograd(winograd);
+    ways.push_back(resnet(DType::f32));
+    EXPECT_LT(difference(ways.back(), wanted("resnet")), 1e-3) << winograd;
+  }
+  set_winograd(before);
+  EXPECT_NE(ways[0], ways[1]) << "the switch does nothing";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Programs, testing::ValuesIn(kPrograms),

@@ -28,6 +28,7 @@ TEST(KernelRegistry, MissingEntriesSayWhich) {
   EXPECT_FALSE(lonely_op.has_kernel(DeviceType::cpu));
   EXPECT_EQ(error_of([] { lonely_op.kernel("cpu"); }),
             "lonely: there must be a kernel for the device, got cpu");
+  EXPECT_THROW(lonely_op.kernel("cpu"), MissingKernel);
   EXPECT_EQ(error_of([] { lonely_op.gradient(); }),
             "lonely: an op whose input requires a gradient must have a gradient entry, got none");
   if (!cuda::is_available()) {
