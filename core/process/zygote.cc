@@ -365,11 +365,14 @@ std::string status_text(int status) {
          (name ? " (SIG" + std::string(name) + ")" : "");
 }
 
-bool has_zygote() {
+bool has_zygote_or_says_why() {
   Zygote& state = zygote();
-  if (state.owner != getpid()) return false;  // in a copy of the program the mutex may be held
-  const std::lock_guard lock(state.mutex);
-  return zygote_fault(state).empty();
+  // In a copy of the program the mutex may be held for ever.
+  std::unique_lock lock(state.mutex, std::defer_lock);
+  if (state.owner == getpid()) lock.lock();
+  const std::string fault = zygote_fault(state);
+  if (!fault.empty()) say_once_that_it_forks(fault);
+  return fault.empty();
 }
 
 void start_zygote() {

@@ -54,8 +54,8 @@ void die_with_parent(pid_t parent);
 /// "was killed by signal 9 (SIGKILL)", "exited with code 3".
 std::string status_text(int status);
 
-/// Whether a zygote is there for new processes.
-bool has_zygote();
+/// Whether a zygote is there for new processes. Why it isn't is said on the standard error, once.
+bool has_zygote_or_says_why();
 /// Forks the zygote; init() calls it.
 void start_zygote();
 

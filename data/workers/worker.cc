@@ -429,7 +429,7 @@ StartedProcess start_nursery(const WorkerPlan& plan, std::span<const int> descri
     const std::string& refusal = portable.refusal();
     check(method == StartMethod::automatic || refusal.empty(), "data_loader",
           "StartMethod::zygote needs a dataset that another process can make", refusal);
-    if (refusal.empty() && (method == StartMethod::zygote || has_zygote())) {
+    if (refusal.empty() && (method == StartMethod::zygote || has_zygote_or_says_why())) {
       std::vector<int> all(descriptors.begin(), descriptors.end());
       all.insert(all.end(), portable.descriptors().begin(), portable.descriptors().end());
       return start_process(zygote_nursery, portable.text(), all, method);

@@ -34,7 +34,7 @@ class Sizes(unittest.TestCase):
     def test_large_tree(self):
         with tempfile.TemporaryDirectory() as root:
             with open(os.path.join(root, "weights.npz"), "wb") as file:
-                file.truncate(17 * 1000 * 1000)
+                file.truncate(check_sizes.MAX_TREE_BYTES + 1)
             problems, _ = check_sizes.check_bytes(root)
             self.assertEqual(len(problems), 1)
             self.assertTrue(problems[0].startswith("weights.npz: "), problems)
