@@ -101,6 +101,8 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
     check(count > 0 || n == 0, kBagOp, "rows must be in a bag", n, " and no offset");
     bags = searchsorted(starts, arange(n, whole), true) - 1;
   }
+  // Half types are summed in f32.
+  const DType dtype = weight.dtype(), sums_in = compute_dtype(dtype);
   Tensor rows = embedding(indices, weight, options.padding_idx);
   Tensor kept;
   if (options.padding_idx) {
@@ -109,14 +111,15 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
   }
   if (options.mode == EmbeddingBagMode::max && n > 0 && count > 0)
     return largest_rows(rows, bags, kept, count);
-  if (factors.defined()) rows = rows * factors.flatten().unsqueeze(1);
+  rows = rows.to(sums_in);
+  if (factors.defined()) rows = rows * factors.to(sums_in).flatten().unsqueeze(1);
   if (kept.defined()) rows = where(kept, rows, 0);
-  const TensorOptions real{.dtype = weight.dtype(), .device = weight.device()};
+  const TensorOptions real{.dtype = sums_in, .device = weight.device()};
   const Tensor sums = index_add(zeros({count, weight.size(1)}, real), 0, bags, rows);
-  if (options.mode != EmbeddingBagMode::mean) return sums;
+  if (options.mode != EmbeddingBagMode::mean) return sums.to(dtype);
   const Tensor ones_of_rows = kept.defined() ? kept.squeeze(1).to(DType::i64) : ones({n}, whole);
   const Tensor sizes = index_add(zeros({count}, whole), 0, bags, ones_of_rows);
-  return sums / clamp_min(sizes, 1).unsqueeze(1).to(weight.dtype());
+  return (sums / clamp_min(sizes, 1).unsqueeze(1).to(sums_in)).to(dtype);
 }
 
 EmbeddingBag::EmbeddingBag(const Tensor& given, const EmbeddingBagOptions& options)

@@ -79,8 +79,9 @@ Taps taps_of(const Tensor& point, int64_t size, const GridSampleOptions& options
   Taps taps;
   const Tensor at = in_positions(point, size, options.align_corners);
   if (options.mode == GridSampleMode::bicubic) {
+    const Tensor known = where(isfinite(at), at, 0);  // weights of others, which are outside, are 0
     const Tensor first = floor(at).detach();
-    const std::vector<Tensor> weights = cubic_weights(at - first);
+    const std::vector<Tensor> weights = cubic_weights(known - floor(known).detach());
     for (int k = 0; k < 4; ++k) {
       const Tensor place = as_place(padded(first + (k - 1), size, options));
       add_tap(taps, place, weights[static_cast<size_t>(k)], size);

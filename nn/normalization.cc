@@ -279,6 +279,7 @@ Tensor local_response_norm(const Tensor& input, int64_t size,
   check_defined(op, {{"input", input}});
   check(size > 0, op, "size must be positive", size);
   check(input.dim() >= 3, op, "input must be (N, C, *)", input.shape());
+  if (input.numel() == 0) return input;
   // The channels are the pooled dimension: (N, *, C), with all of * flat.
   const Tensor squares = square(input).flatten(2).transpose(1, 2);
   const Tensor around = pad(squares, {size / 2, (size - 1) / 2});

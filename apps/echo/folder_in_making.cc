@@ -106,6 +106,10 @@ FolderInMaking::FolderInMaking(fs::path output) : output_(without_slash(std::mov
     // Where the file system has no locks nobody takes it for abandoned either.
     if (!lock_ && errno != ENOENT && errno != EWOULDBLOCK) break;
   }
+  if (!error && !lock_ && errno == EWOULDBLOCK)
+    throw Failure(ExitCode::storage, output_.string() +
+                                         ": no other program may make it at the same time, got " +
+                                         io::quote(path().string()) + " locked");
   if (!error) fs::create_directories(path() / "Videos", error);
   if (error) throw storage_failure(output_.string(), "output must be a folder to write", error);
 }

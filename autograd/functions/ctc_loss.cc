@@ -8,6 +8,8 @@
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/reduction.h>
 
+#include <limits>
+
 namespace aorta::autograd {
 namespace {
 
@@ -40,7 +42,7 @@ Tensor composed(const Tensor& gradient, const Tensor& log_probs, const CtcTarget
   const Tensor skips = logical_and(ge(state, 2), ne(labels, moved(labels, 2, t.blank)));
   const Tensor index = labels.unsqueeze(0).expand({steps, batch, width});
   // A state that isn't there has the blank's label and no path.
-  const Tensor own = where(there, gather(x, 2, index), kNever);
+  const Tensor own = where(there, clamp_min(gather(x, 2, index), kNever), kNever);
   std::vector<Tensor> alpha, beta(static_cast<size_t>(steps));
   for (int64_t k = 0; k < steps; ++k) {
     const Tensor before = k == 0 ? where(lt(state, 2), zeros_like(own.select(0, 0)), kNever)
@@ -65,8 +67,9 @@ Tensor composed(const Tensor& gradient, const Tensor& log_probs, const CtcTarget
   const Tensor shares = where(used, exp(paths - total.unsqueeze(1)), 0);
   const Tensor of_classes = scatter_add(zeros_like(x), 2, index, shares);
   Tensor result = (where(used, exp(x), 0) - of_classes) * gradient.unsqueeze(1);
-  if (t.zero_infinity) result = where(lt(total, kNever / 2).unsqueeze(1), 0, result);
-  return result;
+  // Where there is no path, all that counts is NaN, or 0 by zero_infinity.
+  const double without = t.zero_infinity ? 0 : std::numeric_limits<double>::quiet_NaN();
+  return where(logical_and(used, lt(total, kNever / 2).unsqueeze(1)), without, result);
 }
 
 void ctc_loss_gradient(Tensor& losses, const Tensor& log_probs, const CtcTargets& given,

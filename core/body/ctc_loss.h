@@ -119,6 +119,7 @@ struct CtcSample {
   AORTA_INLINE C gradient(int64_t t, int64_t s, const C* beta, C loss) const {
     const C* const row = alpha + t * width;
     const C own = log_prob(t, label(s));
+    if (own == kNever) return loss - loss;  // no path goes there; NaN where none goes anywhere
     C sum = 0;
     for (int64_t at = s; at >= 0;) {
       sum += scalar::exp(row[at] + beta[at] - own + loss);

@@ -80,21 +80,15 @@ class X264Lines {
   X264Lines& operator=(const X264Lines&) = delete;
   ~X264Lines() { end(); }
 
-  // Stderr is itself again; whether x264 had no memory.
+  // Stderr is itself again; whether there was no memory.
   bool end() {
     bool no_memory = false;
     if (kept_ >= 0 && before_ >= 0) {
       dup2(before_, STDERR_FILENO);
-      std::string text(static_cast<size_t>(lseek(kept_, 0, SEEK_END)), '\0');
-      text.resize(
-          static_cast<size_t>(std::max<ssize_t>(0, pread(kept_, text.data(), text.size(), 0))));
-      for (size_t line = 0, next; line < text.size(); line = next) {
-        next = std::min(text.find('\n', line), text.size() - 1) + 1;
-        const std::string_view words(text.data() + line, next - line);
-        if (!words.starts_with("x264 ["))
-          (void)!write(STDERR_FILENO, words.data(), words.size());
-        else
-          no_memory |= words.find("malloc") != std::string_view::npos;
+      try {
+        no_memory = pass_on();
+      } catch (const std::bad_alloc&) {
+        no_memory = true;
       }
     }
     for (int* file : {&kept_, &before_}) {
@@ -105,6 +99,23 @@ class X264Lines {
   }
 
  private:
+  // Writes what others wrote; whether x264 had no memory.
+  bool pass_on() const {
+    bool no_memory = false;
+    std::string text(static_cast<size_t>(lseek(kept_, 0, SEEK_END)), '\0');
+    text.resize(
+        static_cast<size_t>(std::max<ssize_t>(0, pread(kept_, text.data(), text.size(), 0))));
+    for (size_t line = 0, next; line < text.size(); line = next) {
+      next = std::min(text.find('\n', line), text.size() - 1) + 1;
+      const std::string_view words(text.data() + line, next - line);
+      if (!words.starts_with("x264 ["))
+        (void)!write(STDERR_FILENO, words.data(), words.size());
+      else
+        no_memory |= words.find("malloc") != std::string_view::npos;
+    }
+    return no_memory;
+  }
+
   const std::lock_guard<std::mutex> alone_{g_stderr};
   int kept_, before_;  // -1 where there is none
 };

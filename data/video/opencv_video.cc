@@ -143,6 +143,7 @@ Mp4Writer::Mp4Writer(std::string path, int64_t height, int64_t width, double fps
         "MP4 video must be 2 to 16384 pixels wide and high", height, " x ", width);
   check(fps >= 0.1 && fps <= 1000, path_, "fps must be 0.1 to 1000", fps);
   const Table& table = table_for(path_);
+  pixels_.assign(static_cast<size_t>(3 * height_ * width_), 0);
   file_.emplace(path_);
   film_ = file_->temporary() + ".mp4";
   char error[512] = "";
@@ -151,7 +152,6 @@ Mp4Writer::Mp4Writer(std::string path, int64_t height, int64_t width, double fps
     unlink(film_.c_str());
     fail_by_plugin(path_, "video must be writable", error);
   }
-  pixels_.assign(static_cast<size_t>(3 * height_ * width_), 0);
 }
 
 Mp4Writer::~Mp4Writer() {

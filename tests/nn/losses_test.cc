@@ -317,6 +317,30 @@ TEST(CtcLoss, IsTheSumOverAllPaths) {
   }
 }
 
+// The gradient by hand, and by the differentiable way that a second one needs.
+TEST(CtcLoss, ImpossiblePathsHaveNoShareOfTheGradient) {
+  const auto gradients = [](const Tensor& log_probs, const std::vector<int64_t>& target,
+                            bool zero_infinity, const Tensor& wanted) {
+    for (const bool graph : {false, true}) {
+      const Tensor x = log_probs.detach().requires_grad_();
+      const Tensor loss = CTCLoss({.reduction = Reduction::sum, .zero_infinity = zero_infinity})(
+          x, tensor(target), tensor(x.size(0)), tensor(static_cast<int64_t>(target.size())));
+      const Tensor got = autograd::grad({loss}, {x}, {}, {.create_graph = graph})[0];
+      EXPECT_TRUE(allclose(got, wanted, {.atol = 1e-12, .equal_nan = true}))
+          << graph << to_string(got);
+    }
+  };
+  // Blank at the first step and 1 at the second, or 1 at both: 0.5 x 0.6 and 0.25 x 0.6 of 0.45.
+  const Tensor never = log(tensor({{0.5, 0.25, 0.25}, {0.0, 0.6, 0.4}}, {.dtype = DType::f64}));
+  gradients(never, {1}, false,
+            tensor({{0.5 - 0.3 / 0.45, 0.25 - 0.15 / 0.45, 0.25}, {0.0, -0.4, 0.4}},
+                   {.dtype = DType::f64}));
+  // Two labels don't fit in a step.
+  const Tensor even = full({1, 4}, -std::log(4.0), {.dtype = DType::f64});
+  gradients(even, {1, 2}, false, full({1, 4}, std::nan(""), {.dtype = DType::f64}));
+  gradients(even, {1, 2}, true, zeros({1, 4}, {.dtype = DType::f64}));
+}
+
 TEST(Dice, TwoEmptyMasksAgree) {
   const Tensor logits = full({2, 1, 4, 4}, -1000.0), target = zeros({2, 1, 4, 4});
   EXPECT_EQ(dice_loss(logits, target).item<double>(), 0);

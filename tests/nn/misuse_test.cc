@@ -71,6 +71,8 @@ TEST(Misuse, OfLayersThatComputeWithoutTheirMembers) {
 }
 
 TEST(Misuse, OfLayersOfPowersAndChannels) {
+  EXPECT_EQ(local_response_norm(ones({2, 3, 0}), 2).shape(), (Shape{2, 3, 0}));
+  EXPECT_EQ(local_response_norm(ones({2, 0, 3}), 2).shape(), (Shape{2, 0, 3}));
   EXPECT_EQ(error_of([] { LocalResponseNorm(0); }),
             "LocalResponseNorm: size must be positive, got 0");
   EXPECT_EQ(error_of([] {

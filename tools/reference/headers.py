@@ -27,8 +27,8 @@ MORE = ["core/device.h", "core/dtype.h", "core/number.h", "core/random.h", "core
         "distributions/kl.h", "distributions/location_scale.h", "distributions/multivariate_normal.h",
         "distributions/normal.h", "distributions/parameters.h", "distributions/poisson.h", "distributions/relaxed.h",
         "distributions/transformed_distribution.h", "distributions/transforms.h",
-         "nn/adaptive_softmax.h", "nn/fractional_pooling.h", "nn/sizes.h", "nn/unpooling.h", "onnx/onnx.h",
-         "optim/optimizer.h", "optim/options.h", "optim/scheduler.h",
+        "nn/adaptive_softmax.h", "nn/fractional_pooling.h", "nn/sizes.h", "nn/unpooling.h", "onnx/onnx.h",
+        "optim/optimizer.h", "optim/options.h", "optim/scheduler.h",
         "report/bar_chart.h", "report/events.h", "report/page.h", "report/plot.h",
         "report/progress.h"]
 # Folders whose headers are users', and those of them that are the house's own or ask for GoogleTest.

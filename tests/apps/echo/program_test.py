@@ -223,6 +223,16 @@ class Synthetic(unittest.TestCase):
                     echo(*command, *overwrite)
                     self.assertFalse(os.path.exists(litter))
 
+    def test_another_program_that_makes_the_output(self):
+        """It has the same process number, in another container, and has locked its folder."""
+        place = self.folder + "/contested"
+        os.makedirs(place)
+        script = 'mkdir .made.$$.tmp; exec 9<.made.$$.tmp; flock 9; exec "$0" synth --output made --train 1 --val 1 --test 1'
+        done = subprocess.run(["bash", "-c", script, ECHO], cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertRegex(done.stderr, "^error: made: no other program may make it at the same time, got .* locked\n$")
+        self.assertEqual(len(os.listdir(place)), 1, "the other's folder stays alone")
+
     def test_weights_alone_can_be_applied(self):
         ours, plain = self.folder + "/ours.safetensors", self.folder + "/plain.safetensors"
         echo("export", "--weights", self.run_folder, "--output", ours)
