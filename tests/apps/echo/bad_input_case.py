@@ -63,6 +63,16 @@ def errors_of(done):
     return [line for line in lines_of(done.err) if not line.startswith(news) and not HEARTBEAT.match(line)]
 
 
+# How the system's loader says that it hadn't room for the libraries.
+LOADER = re.compile(r"error while loading shared libraries|cannot (apply|allocate|map)|failed to map", re.IGNORECASE)
+
+
+def has_begun(done):
+    """False where the kernel or the loader hadn't room for the program: nothing of ours has run."""
+    ended = done.code in (127, 128 + signal.SIGKILL, 128 + signal.SIGSEGV)
+    return not ended or bool(done.out or (done.err and not LOADER.search(done.err)))
+
+
 class Case:
     """A row's folder, data and run."""
 
@@ -100,6 +110,19 @@ class Case:
 
     def echo(self, *arguments, **how):
         return self.finish(self.start(ECHO, *arguments, **how))
+
+    def echo_with_processes(self, count, *arguments, **how):
+        """As a user who may have so many processes, threads among them, and has no others; None where there can't be one."""
+        user = 100_000 + os.getpid()
+        os.chmod(os.path.dirname(Case.shared), 0o755)
+        given = subprocess.run(["chown", "-R", str(user), self.folder], check=False, stderr=subprocess.DEVNULL)
+        if given.returncode != 0:
+            return None
+        done = self.finish(self.start("setpriv", "--reuid", str(user), "--clear-groups", "prlimit", "--nproc=%d" % count,
+                                      ECHO, *arguments, **how))
+        while subprocess.run(["ps", "-u", str(user), "-o", "pid="], check=False, stdout=subprocess.DEVNULL).returncode == 0:
+            time.sleep(0.02)  # they end with their parent, and count until then
+        return None if re.search("setpriv|prlimit", done.err) else done
 
     def train_arguments(self, *arguments):
         return ["train", "--data_dir", self.data_folder, "--output", self.run_folder, *MODEL, "--batch_size", "1",
