@@ -21,6 +21,7 @@ import bad_faults
 import bad_imports
 import bad_runs
 import bad_ranks
+import bad_streams
 import bad_flags
 
 PAGE = "docs/echo_errors.md"
@@ -84,6 +85,7 @@ def add_tests():
 
 add_tests()
 Faults = bad_faults.Faults  # where unittest looks
+ClosedStreams = bad_streams.ClosedStreams
 
 
 class Table(unittest.TestCase):
