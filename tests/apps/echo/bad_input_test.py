@@ -84,8 +84,9 @@ def add_tests():
 
 
 add_tests()
-Faults = bad_faults.Faults  # where unittest looks
-ClosedStreams = bad_streams.ClosedStreams
+# Where unittest looks.
+Faults = bad_faults.Faults
+ClosedStreams, FullPipes, NamedPipes = bad_streams.ClosedStreams, bad_streams.FullPipes, bad_streams.NamedPipes
 
 
 class Table(unittest.TestCase):
