@@ -317,7 +317,7 @@ def _(case):
 
 @row(62, "a worker is killed", 0, "*worker * (pid *) was killed by signal 9 (SIGKILL)*; it is started again")
 def _(case):
-    started = case.begun().start(ECHO, *case.resume_arguments("--num_workers", "2", "--num_epochs", "24"))
+    started = case.begun().start(ECHO, *case.resume_arguments("--num_workers", "2", "--num_epochs", "10"))
     for _ in range(6):  # one that has read all that an epoch wants is not missed
         case.kill(case.workers(started)[0], signal.SIGKILL)
         case.wait_for(started, "epoch ")
@@ -388,7 +388,7 @@ for number, letters, what, first, code in ((67, "ab", "Ctrl-C", signal.SIGINT, 1
 
 @row("68e", "SIGHUP under nohup", 0, "")
 def _(case):
-    started = case.begun().start("nohup", ECHO, *case.resume_arguments("--num_epochs", "20"))
+    started = case.begun().start("nohup", ECHO, *case.resume_arguments("--num_epochs", "5"))
     case.wait_for(started, "resume epoch")
     started.send_signal(signal.SIGHUP)
     done = case.finish(started)
