@@ -25,7 +25,7 @@ ECHO_TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "app
 sys.path.insert(0, ECHO_TESTS)
 import bad_input_files as files  # noqa: E402
 import dicom_files  # noqa: E402
-from bad_input_case import ECHO, HEARTBEAT, LIMIT, MODEL, Case, errors_of, has_begun, lines_of  # noqa: E402  (reads sys.argv)
+from bad_input_case import ECHO, HEARTBEAT, LIMIT, MODEL, Case, errors_of, fault_of_lines, has_begun, lines_of  # noqa: E402  (reads sys.argv)
 
 BAD_CALLS, JUDGE = (os.path.abspath(path) for path in sys.argv[4:6])
 ARGUMENTS, sys.argv = sys.argv[6:], [sys.argv[0], ECHO]
@@ -86,8 +86,10 @@ class Judge:
         if done.code not in codes:
             return "the exit code must be one of %s, got %d" % (sorted(codes), done.code)
         errors = errors_of(done)
-        if done.code in CODES and len(errors) != (done.code != 0):
-            return "there must be %d lines on stderr, got %d" % (done.code != 0, len(errors))
+        if done.code == 0 and errors:
+            return "there must be no error, got %d" % len(errors)
+        if done.code in CODES - {0} and fault_of_lines(done):
+            return "%s, got %d" % (fault_of_lines(done), len(errors))
         for line in lines_of(done.err):
             if HEARTBEAT.match(line):
                 continue

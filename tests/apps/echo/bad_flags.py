@@ -159,8 +159,3 @@ def _(case):
 @row("86b", "a task that isn't a column", 3, '*FileList.csv:1: a column must be called "LVEF", got *', "video --task LVEF")
 def _(case):
     return case.video("--task", "LVEF")
-
-
-@row(87, "videos that are shorter than a clip, which the mean colour fills up", 0, "val EF MAE *", "video --period 30")
-def _(case):
-    return case.video("--period", "30")
