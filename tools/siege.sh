@@ -3,9 +3,9 @@
 #
 #   tools/siege.sh [MINUTES] [SEED]
 #
-# Five parts share the time: the interface, once as it is built by default and once under the address and
-# undefined-behaviour sanitizers (AORTA_SIEGE_SANITIZER=0 leaves that out), the parsers, the program, and the program
-# with each call of a training failing in turn. Each case is drawn from the seed, today's date unless given, and its
+# Six parts share the time: the interface, once as it is built by default and once under the address and
+# undefined-behaviour sanitizers (AORTA_SIEGE_SANITIZER=0 leaves that out), the parsers, the program, the program under
+# limits of any size, and with each call of a training failing in turn. Each case is drawn from the seed, today's date unless given, and its
 # number alone. What is found is printed with how to see it again and stays in .cache/siege, as do the inputs of parsers
 # that failed; the last line is "siege: N tried, N findings", and the exit status is not 0 when there are any.
 set -euo pipefail
@@ -70,7 +70,8 @@ sed -n 's/^ *see it again: parser_siege .*--case \([0-9]*\).*/\1/p' "$work/parse
 done
 program=(python3 tests/siege/program_siege.py "$bin/aorta-echo" "$bin/bad_tensor" "$bin/libbad_machine.so"
   "$bin/libbad_calls.so" "$bin/libjudge.so")
-part program "$(share 0.3)" "${program[@]}"
+part program "$(share 0.2)" "${program[@]}"
+part limits "$(share 0.1)" "${program[@]}" --only limit
 part steps "$(share 0.1)" "${program[@]}" --step write rename open fsync close
 echo "siege: $tried tried, $findings findings"
 ((findings == 0))

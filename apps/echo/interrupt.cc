@@ -1,5 +1,7 @@
 #include <aorta/apps/echo/interrupt.h>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,9 +36,26 @@ void say_heard() {
   if (write(STDERR_FILENO, kHeard, sizeof kHeard - 1) < 0) errno = error;
 }
 
+// A pipe that nobody reads would be waited for without end. What is being written to it goes to
+// /dev/null, with all that follows: SA_RESTART repeats the call that waits, with the same number.
+void leave_full_streams() {
+  constexpr int kReader = 500;  // milliseconds that it has to make room
+  const int error = errno;
+  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+    pollfd room{stream, POLLOUT, 0};
+    if (poll(&room, 1, kReader) != 0) continue;
+    const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null < 0) continue;
+    dup2(null, stream);
+    close(null);
+  }
+  errno = error;
+}
+
 extern "C" void note_signal(int number) {
   int none = 0;
   if (first_signal.compare_exchange_strong(none, number)) {
+    leave_full_streams();
     first_time = nanoseconds();
     if (on_terminal) say_heard();
   } else if (number == SIGXCPU) {
@@ -47,6 +66,7 @@ extern "C" void note_signal(int number) {
 }
 
 extern "C" void end_at_signal(int number) {
+  leave_full_streams();
   for (const char* part : {"error: stopped by ", signal_name(number), ": nothing is half-done\n"})
     if (write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
   _exit(128 + number);

@@ -6,8 +6,9 @@ namespace aorta::echo {
 /// to end: interrupted() gives the signal's number, 0 before. A second one ends it at once, with
 /// 128 + its number, unless it comes within half a second: then it is the first one, sent twice;
 /// SIGXCPU, which the system sends each second, never does. On a terminal the first one is answered
-/// by a line. A SIGHUP that is ignored, as nohup has it, stays so, and a SIGXCPU. SIGPIPE is
-/// ignored: a reader that goes away doesn't end a training.
+/// by a line; where standard output or error is a pipe that nobody reads, it gets no more, for the
+/// program would wait for its reader. A SIGHUP that is ignored, as nohup has it, stays so, and a
+/// SIGXCPU. SIGPIPE is ignored: a reader that goes away doesn't end a training.
 void catch_interrupts();
 int interrupted();
 

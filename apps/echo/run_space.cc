@@ -2,6 +2,7 @@
 #include <aorta/apps/echo/recipe.h>
 #include <aorta/apps/echo/run_report.h>
 #include <aorta/apps/echo/run_space.h>
+#include <aorta/apps/echo/video/clip_evaluation.h>
 
 #include <algorithm>
 #include <cmath>
@@ -98,6 +99,14 @@ int64_t run_bytes(const TrainOptions& options, const Trainer& trainer) {
     if (options.save_video) contents.videos = kOverlay * frames_of(*test);
   }
   return run_bytes(options, trainer, contents);
+}
+
+int64_t run_bytes(const VideoOptions& options, const ClipTrainer& trainer) {
+  constexpr int64_t kClips = 16 << 10;  // rows of a video's clips, points of its plots
+  int64_t videos = trainer.validation().size();
+  if (options.run_test)
+    videos += whole_videos(options.data_dir, data::EchoSplit::test, options.task)->size();
+  return run_bytes(options, trainer, {.evaluation = videos * kClips});
 }
 
 }  // namespace aorta::echo

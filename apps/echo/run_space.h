@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/apps/echo/trainer.h>
+#include <aorta/apps/echo/video/clip_trainer.h>
 
 namespace aorta::echo {
 
@@ -15,5 +16,7 @@ struct RunContents {
 int64_t run_bytes(const RunOptions& options, const TrainingLoop& loop, const RunContents& contents);
 /// Those of a segmenter's run.
 int64_t run_bytes(const TrainOptions& options, const Trainer& trainer);
+/// Those of a regressor's run.
+int64_t run_bytes(const VideoOptions& options, const ClipTrainer& trainer);
 
 }  // namespace aorta::echo

@@ -141,7 +141,7 @@ Echo::Echo(const Text& folder, const EchoOptions& options) : options_(options) {
   const VideoReader first(path(0));
   height_ = first.height();
   width_ = first.width();
-  if (has_target(options, Target::trace)) {
+  if (options.require_traces || has_target(options, Target::trace)) {
     std::vector<EchoFault> outside;
     for (size_t i = 0; i < tables_->names.size(); ++i)
       for (const EchoTraceRows& rows : {tables_->large[i], tables_->small[i]})

@@ -102,9 +102,11 @@ class X264Lines {
   // Writes what others wrote; whether x264 had no memory.
   bool pass_on() const {
     bool no_memory = false;
-    std::string text(static_cast<size_t>(lseek(kept_, 0, SEEK_END)), '\0');
-    text.resize(
-        static_cast<size_t>(std::max<ssize_t>(0, pread(kept_, text.data(), text.size(), 0))));
+    std::string text;
+    char part[4096];
+    for (ssize_t size;
+         (size = pread(kept_, part, sizeof part, static_cast<off_t>(text.size()))) > 0;)
+      text.append(part, static_cast<size_t>(size));
     for (size_t line = 0, next; line < text.size(); line = next) {
       next = std::min(text.find('\n', line), text.size() - 1) + 1;
       const std::string_view words(text.data() + line, next - line);

@@ -178,8 +178,8 @@ struct Range {
 
   bool holds(long double value) const {
     return (low_belongs ? value >= low : value > low) &&
-           (high_belongs ? value <= high : value < high) && (!finite || std::isfinite(value)) &&
-           (!not_zero || value != 0);
+           (high_belongs ? value <= high : value < high) &&
+           (!finite || std::isfinite(static_cast<double>(value))) && (!not_zero || value != 0);
   }
   void raise(long double to, bool belongs) {
     if (to > low || (to == low && !belongs)) low = to, low_belongs = belongs;

@@ -17,6 +17,7 @@ TEST(Judge, ClearMessagesOfTheLibrary) {
            "input: header must lie inside the file, got 4000 for a file of 100 bytes",
            "a b.npz: weight: object dtype (a Python pickle) is refused, got \"|O\"",
            "read_csv: input:3: EF must be a finite number, got \"std::\"",
+           "--lr: must be a finite number, got 1e999; `--help` lists what there is",
            "dropout: p must be positive, got nan",
            "conv2d: stride must be a number for each dimension, positive, got [1,0]",
            "conv2d: stride must be a number for each dimension or one for all, positive, got [0]",

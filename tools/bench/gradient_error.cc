@@ -1,5 +1,6 @@
 // How far a ResNet-18's or -34's gradient in f32 lies from the one in f64, with Winograd's
-// algorithm and without, over seeds: the table of docs/accuracy.md. PyTorch's row is
+// algorithm and without, over seeds: the tables of docs/accuracy.md. Behind the whole gradient's
+// error stands each part's: the largest of its layers' medians. PyTorch's row is
 // gradient_error.py's, from the weights and data that this program leaves in FOLDER.
 #include <aorta/aorta.h>
 #include <fmt/format.h>
@@ -7,12 +8,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 
 namespace aorta {
 namespace {
 
 struct Step {
-  std::vector<Tensor> gradients;
+  NamedTensors gradients;
   std::vector<Tensor> positive;  // where ReLUs let their input through
 };
 
@@ -31,18 +33,30 @@ Step step_of(nn::Module& net, const Tensor& input, const Tensor& target) {
   net.zero_grad();
   nn::cross_entropy(net(input), target).backward();
   for (HookHandle& handle : handles) handle.remove();
-  for (const Tensor& parameter : net.parameters()) step.gradients.push_back(parameter.grad());
+  for (const auto& [path, parameter] : net.named_parameters())
+    step.gradients.push_back({path, parameter.grad()});
   return step;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 struct Errors {
   std::vector<double> gradient, flips;
+  std::map<std::string, std::vector<double>> layers;  // of each parameter
 
   void add(const Step& step, const Step& wanted) {
     double error = 0, norm = 0, count = 0;
     for (size_t i = 0; i < wanted.gradients.size(); ++i) {
-      error += sum(square(step.gradients[i].to(f64) - wanted.gradients[i])).item<double>();
-      norm += sum(square(wanted.gradients[i])).item<double>();
+      const auto& [path, exact] = wanted.gradients[i];
+      const double off = sum(square(step.gradients[i].second.to(f64) - exact)).item<double>();
+      const double size = sum(square(exact)).item<double>();
+      layers[path].push_back(std::sqrt(off / size));
+      error += off;
+      norm += size;
     }
     for (size_t i = 0; i < wanted.positive.size(); ++i)
       count += sum((step.positive[i] != wanted.positive[i]).to(f64)).item<double>();
@@ -51,14 +65,16 @@ struct Errors {
   }
 
   void print(const char* name) const {
-    std::vector<double> sorted = gradient;
-    std::sort(sorted.begin(), sorted.end());
-    const size_t half = sorted.size() / 2;
-    const double median =
-        sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+    std::map<std::string, double> parts;  // conv1, bn1, layer1, ...
+    for (const auto& [path, errors] : layers) {
+      double& largest = parts[path.substr(0, path.find('.'))];
+      largest = std::max(largest, median(errors));
+    }
     const auto without = std::count(flips.begin(), flips.end(), 0);
-    fmt::print("| {} | {:.1e} | {:.1e} | {} of {} |\n", name, median, sorted.back(), without,
-               flips.size());
+    fmt::print("| {} | {:.1e} | {:.1e} | {} of {} |", name, median(gradient),
+               *std::max_element(gradient.begin(), gradient.end()), without, flips.size());
+    for (const auto& [part, error] : parts) fmt::print(" {} {:.1e}", part, error);
+    fmt::print("\n");
   }
 };
 

@@ -14,11 +14,11 @@ def step_of(net, x, target):
         if isinstance(module, torch.nn.ReLU):
             module.register_forward_hook(lambda module, inputs, output: positive.append(output.detach() > 0))
     torch.nn.functional.cross_entropy(net(x), target).backward()
-    return [p.grad.double() for p in net.parameters()], positive
+    return {name: p.grad.double() for name, p in net.named_parameters()}, positive
 
 
 def main(name, folder):
-    errors, flips = [], []
+    errors, flips, layers = [], [], {}
     for path in sorted(pathlib.Path(folder).glob("*.safetensors")):
         state = load_file(path)
         x, target = state.pop("input"), state.pop("target")
@@ -28,11 +28,18 @@ def main(name, folder):
             net.load_state_dict(state, strict=False)  # but for num_batches_tracked
             steps.append(step_of(net.to(dtype), x.to(dtype), target))
         (got, positive), (wanted, exact) = steps
-        error = sum(((a - b) ** 2).sum() for a, b in zip(got, wanted))
-        errors.append((error / sum((b ** 2).sum() for b in wanted)).sqrt().item())
+        off = {name: ((got[name] - exact) ** 2).sum() for name, exact in wanted.items()}
+        size = {name: (exact ** 2).sum() for name, exact in wanted.items()}
+        errors.append((sum(off.values()) / sum(size.values())).sqrt().item())
+        for name in wanted:
+            layers.setdefault(name, []).append((off[name] / size[name]).sqrt().item())
         flips.append(sum((a != b).sum().item() for a, b in zip(positive, exact)))
+    parts = {}  # the largest of the medians of each part's layers
+    for name, values in sorted(layers.items()):
+        part = name.split(".")[0]
+        parts[part] = max(parts.get(part, 0), statistics.median(values))
     print(f"| PyTorch {torch.__version__} | {statistics.median(errors):.1e} | {max(errors):.1e} | "
-          f"{flips.count(0)} of {len(flips)} |")
+          f"{flips.count(0)} of {len(flips)} |", *(f"{part} {error:.1e}" for part, error in parts.items()))
 
 
 main(*sys.argv[1:])

@@ -51,15 +51,20 @@ data::EchoOptions clip_options(const std::string& data_dir, data::EchoSplit spli
   return options;
 }
 
-ClipEvaluation evaluate_clips(const Regressor& regressor, const std::string& data_dir,
-                              data::EchoSplit split, const ClipEvaluationSettings& settings) {
-  // The whole video is read once; its clips are made of it.
+std::shared_ptr<const data::Echo> whole_videos(const std::string& data_dir, data::EchoSplit split,
+                                               const std::string& task) {
   data::EchoOptions options = clip_options(data_dir, split);
-  options.targets = {regressor.task};
+  options.targets = {task};
   options.length = 0;
   options.max_length = 0;
   options.period = 1;
-  const auto dataset = data::make_dataset<data::Echo>(data_dir, options);
+  return data::make_dataset<data::Echo>(data_dir, options);
+}
+
+ClipEvaluation evaluate_clips(const Regressor& regressor, const std::string& data_dir,
+                              data::EchoSplit split, const ClipEvaluationSettings& settings) {
+  // The whole video is read once; its clips are made of it.
+  const auto dataset = whole_videos(data_dir, split, regressor.task);
   data::DataLoader loader(dataset, {.batch_size = 1,
                                     .num_workers = settings.num_workers,
                                     .timeout = settings.num_workers > 0 ? settings.timeout : 0});

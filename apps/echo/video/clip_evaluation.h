@@ -6,6 +6,7 @@
 #include <aorta/data/datasets/echo.h>
 
 #include <functional>
+#include <memory>
 
 namespace aorta::echo {
 
@@ -41,6 +42,10 @@ struct ClipEvaluationSettings {
 /// The videos of a split: those that are traced alone, as in EchoNet, but all of a folder that has
 /// no VolumeTracings.csv.
 data::EchoOptions clip_options(const std::string& data_dir, data::EchoSplit split);
+
+/// The same videos whole, each with its value of the task.
+std::shared_ptr<const data::Echo> whole_videos(const std::string& data_dir, data::EchoSplit split,
+                                               const std::string& task);
 
 /// Every clip of every video of a split, where the regressor's network lies. Throws what the data
 /// set and its loader throw.

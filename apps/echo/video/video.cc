@@ -24,18 +24,13 @@ class VideoJob : public Job {
     // Before the pixels are looked at, which takes longer.
     if (!options_.resume && options_.pretrained && options_.weights.empty())
       pretrained_weights(options_.model_name);
-    if (options_.run_test) told_values(options_.data_dir, data::EchoSplit::test, options_.task);
+    if (options_.run_test)
+      with_code(ExitCode::data,
+                [&] { whole_videos(options_.data_dir, data::EchoSplit::test, options_.task); });
   }
   void begin(const State* checkpoint) override { trainer_.emplace(options_, checkpoint); }
   TrainingLoop& loop() override { return *trainer_; }
-  int64_t bytes() override {
-    constexpr int64_t kVideo = 16 << 10;  // rows of its clips, points of its plots
-    int64_t videos = trainer_->validation().size();
-    if (options_.run_test)
-      videos += static_cast<int64_t>(
-          told_values(options_.data_dir, data::EchoSplit::test, options_.task).size());
-    return run_bytes(options_, *trainer_, {.evaluation = videos * kVideo});
-  }
+  int64_t bytes() override { return run_bytes(options_, *trainer_); }
 
   std::string status(const Totals& totals) const override {
     return fmt::format("loss {:.2f} mae {:.2f}", totals.mean_loss(), errors_of(totals).mae);

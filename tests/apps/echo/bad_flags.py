@@ -3,6 +3,7 @@
 import os
 
 import bad_input_files as files
+from bad_data import move_outside
 from bad_input_case import Case, row
 
 
@@ -138,11 +139,23 @@ def _(case):
     return case.video()
 
 
+@row("86c", "an EF that is read at the end alone", 3, '*1 fault: FileList.csv:10: EF must be 0 to 100, got "1e308"',
+     "video --run_test")
+def _(case):
+    case.data.set_field(10, "EF", "1e308")
+    return case.video("--run_test")
+
+
+@row("86d", "a tracing outside the frame, though none is learnt from", 3,
+     "*1 fault: VolumeTracings.csv:4: a trace must lie inside the frame of 112 x 112, got pixel (300, *) in frame * of *.avi",
+     "video")
+def _(case):
+    move_outside(case)
+    done = case.video()
+    assert not os.path.exists(case.run_folder), "it began"
+    return done
+
+
 @row("86b", "a task that isn't a column", 3, '*FileList.csv:1: a column must be called "LVEF", got *', "video --task LVEF")
 def _(case):
     return case.video("--task", "LVEF")
-
-
-@row(87, "videos that are shorter than a clip, which the mean colour fills up", 0, "val EF MAE *", "video --period 30")
-def _(case):
-    return case.video("--period", "30")

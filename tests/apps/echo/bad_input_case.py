@@ -63,6 +63,24 @@ def errors_of(done):
     return [line for line in lines_of(done.err) if not line.startswith(news) and not HEARTBEAT.match(line)]
 
 
+def fault_of_lines(done):
+    """What is wrong with what a program that failed said on stderr; nothing where one error is its last line."""
+    errors = errors_of(done)
+    if len(errors) != 1 or not errors[0].startswith("error: "):
+        return 'there must be one line "error: ..."'
+    return "" if lines_of(done.err)[-1] == errors[0] else "the error must be the last line"
+
+
+# How the system's loader says that it hadn't room for the libraries.
+LOADER = re.compile(r"error while loading shared libraries|cannot (apply|allocate|map)|failed to map", re.IGNORECASE)
+
+
+def has_begun(done):
+    """False where the kernel or the loader hadn't room for the program: nothing of ours has run."""
+    ended = done.code in (127, 128 + signal.SIGKILL, 128 + signal.SIGSEGV)
+    return not ended or bool(done.out or (done.err and not LOADER.search(done.err)))
+
+
 class Case:
     """A row's folder, data and run."""
 
@@ -74,9 +92,19 @@ class Case:
         self.run_folder = os.path.join(folder, "run")
         self.data = files.Data(os.path.join(Case.shared, "data"), self.data_folder)
         self.started = []
+        self.saved_before = {}
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    def move_to(self, name):
+        """The data, and the run that will be, lie in a folder of this name."""
+        place = self.path(name)
+        os.mkdir(place)
+        os.rename(self.data_folder, place + "/data")
+        self.data.folder = self.data_folder = place + "/data"
+        self.run_folder = place + "/run"
+        return place
 
     # Starting programs.
     def start(self, *command, limits=(), environment=None, stdout=subprocess.PIPE):
@@ -88,6 +116,7 @@ class Case:
         full = {**os.environ, "OMP_NUM_THREADS": "1", "HOME": self.folder, **(environment or {})}
         full.pop("AORTA_ECHO", None)
         full.pop("XDG_DATA_HOME", None)
+        self.saved_before = self.saved()
         started = subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=before, env=full,
                                    cwd=self.folder)
         self.started.append(started)
@@ -100,6 +129,19 @@ class Case:
 
     def echo(self, *arguments, **how):
         return self.finish(self.start(ECHO, *arguments, **how))
+
+    def echo_with_processes(self, count, *arguments, **how):
+        """As a user who may have so many processes, threads among them, and has no others; None where there can't be one."""
+        user = 100_000 + os.getpid()
+        os.chmod(os.path.dirname(Case.shared), 0o755)
+        given = subprocess.run(["chown", "-R", str(user), self.folder], check=False, stderr=subprocess.DEVNULL)
+        if given.returncode != 0:
+            return None
+        done = self.finish(self.start("setpriv", "--reuid", str(user), "--clear-groups", "prlimit", "--nproc=%d" % count,
+                                      ECHO, *arguments, **how))
+        while subprocess.run(["ps", "-u", str(user), "-o", "pid="], check=False, stdout=subprocess.DEVNULL).returncode == 0:
+            time.sleep(0.02)  # they end with their parent, and count until then
+        return None if re.search("setpriv|prlimit", done.err) else done
 
     def train_arguments(self, *arguments):
         return ["train", "--data_dir", self.data_folder, "--output", self.run_folder, *MODEL, "--batch_size", "1",
@@ -152,6 +194,21 @@ class Case:
             now = files.read(os.path.join(self.run_folder, name))
             whole = now.startswith(old) if name == "log.csv" else now == old
             assert whole, name + " isn't what it was"
+
+    def saved(self):
+        """What tells one version of a file that a run saves from the next, by its name."""
+        places = {name: os.path.join(self.run_folder, name) for name in ("best.safetensors", "checkpoint.safetensors")}
+        stats = {name: os.stat(place) for name, place in places.items() if os.path.isfile(place)}
+        return {name: (stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()}
+
+    def expect_saved_files(self):
+        """What was saved before the last program began is as it was, or a newer one that is whole."""
+        before, now = self.saved_before, self.saved()
+        for name, version in before.items():
+            assert name in now, name + " is gone"
+            if now[name] != version:
+                loaded = self.tensor("load", os.path.join(self.run_folder, name))
+                assert loaded.code == 0, loaded.err
 
     def expect_resumes(self):
         done = self.resume("--max_steps", "1")
@@ -266,8 +323,13 @@ INTRODUCTION = """# Exit codes and errors of aorta-echo
 
 The other commands say in one line which of these signals ended them; what they had written is whole.
 
-What fails says so in one line on stderr, `error: ` and the message, and leaves whole what earlier runs wrote. In
-the messages below `*` stands for anything, DATA for the data folder and RUN for the run's folder. Where the exit code
+What fails says so in one line on stderr, `error: ` and the message, and leaves whole what earlier runs wrote and what
+it had saved. That line is the last and the only one of its kind; news of what went on before it may precede it: lines
+that begin with `warning: ` or with `aorta: ` (a worker that was started again, say), and of how far a program is that has
+said nothing for 30 s. Where a signal comes while standard output or error is a pipe that nobody reads, the rest of what
+would be said is lost.
+
+In the messages below `*` stands for anything, DATA for the data folder and RUN for the run's folder. Where the exit code
 is 0 the message is a line of what the command prints. `tensors` is a program of the tests, for what no command
 reaches. `tests/apps/echo/bad_input_test.py` runs every row, and prints this page with `--markdown`.
 """

@@ -4,7 +4,7 @@
 
 A row's message is the line on stderr after "error: " (where the program succeeds: a line of what it prints): `*`
 stands for anything, DATA for the data folder and RUN for the run's. The rows with a running training resume one that
-all rows share, and hold its files against what they were.
+all rows share, and hold its files against what they were. What fails leaves what the run had saved, or a newer one.
 """
 
 import os
@@ -15,12 +15,14 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import bad_input_case
-from bad_input_case import LEFT_OUT, ROWS, Case, SharedData, errors_of
+from bad_input_case import LEFT_OUT, ROWS, Case, SharedData, errors_of, fault_of_lines
 import bad_data
 import bad_faults
 import bad_imports
+import bad_names
 import bad_runs
 import bad_ranks
+import bad_streams
 import bad_flags
 
 PAGE = "docs/echo_errors.md"
@@ -48,10 +50,11 @@ def judge(row, case, done):
     errors = errors_of(done)
     pattern = pattern_of(row.message, case)
     if row.code in (2, 3, 4, 5, 6) or (row.code == 137 and row.message):
-        if len(errors) != 1 or not errors[0].startswith("error: "):
-            return "there must be one line \"error: ...\", got " + said
+        if fault_of_lines(done):
+            return "%s, got %s" % (fault_of_lines(done), said)
         if not pattern.fullmatch(errors[0][len("error: "):]):
             return "the line must be \"%s\", got %s" % (row.message, said)
+        case.expect_saved_files()
     else:
         if errors:
             return "there must be no error, got " + said
@@ -83,7 +86,9 @@ def add_tests():
 
 
 add_tests()
-Faults = bad_faults.Faults  # where unittest looks
+# Where unittest looks.
+Faults = bad_faults.Faults
+ClosedStreams, FullPipes, NamedPipes = bad_streams.ClosedStreams, bad_streams.FullPipes, bad_streams.NamedPipes
 
 
 class Table(unittest.TestCase):

@@ -2,6 +2,7 @@
 #include <aorta/apps/echo/run_folder.h>
 #include <aorta/apps/echo/run_space.h>
 #include <aorta/apps/echo/train.h>
+#include <aorta/apps/echo/video/video.h>
 #include <aorta/core/io/file.h>
 #include <aorta/tests/apps/echo/dataset.h>
 #include <aorta/tests/apps/echo/test_files.h>
@@ -56,16 +57,20 @@ TrainOptions options_for(const std::string& data_dir, const std::string& output)
   return options;
 }
 
-// Trains in as much room as is asked for; the most that was used.
-int64_t train_in_what_is_asked_for(const TrainOptions& options) {
-  room = run_bytes(options, Trainer(options));
+int run_of(const TrainOptions& options) { return train(options); }
+int run_of(const VideoOptions& options) { return train_on_clips(options); }
+
+// Trains in the room that is asked for; the most that was used.
+template <class Options>
+int64_t train_in(int64_t asked, const Options& options) {
+  room = asked;
   watched = options.output;
   bound = most = refusals = 0;
   fs::create_directories(watched);
   io::FileSystem table = io::kernel_file_system();
   table.write = write_where_there_is_room;
   const io::ScopedFileSystem small(table);
-  EXPECT_EQ(train(options), 0);
+  EXPECT_EQ(run_of(options), 0);
   EXPECT_EQ(refusals, 0);
   most = std::max(most, bytes_there());
   return most;
@@ -78,10 +83,30 @@ TEST(RunSpace, IsEnoughAndNotMuchMoreForEachOptimizer) {
     SCOPED_TRACE(optimizer);
     TrainOptions options = options_for(data, folder.file(optimizer));
     options.optimizer = optimizer;
-    const int64_t used = train_in_what_is_asked_for(options);
+    const int64_t used = train_in(run_bytes(options, Trainer(options)), options);
     EXPECT_GT(static_cast<double>(used), 0.85 * static_cast<double>(room)) << used << " " << room;
     fs::remove_all(options.output);
   }
+}
+
+TEST(RunSpace, IsEnoughAndNotMuchMoreForARegressor) {
+  const TestFolder folder;
+  VideoOptions options;
+  options.data_dir = testing::tiny_echo_folder("space_of_clips", 2);
+  options.output = folder.file("run");
+  options.model_name = "mc3_18";
+  options.pretrained = false;
+  options.frames = 2;
+  options.num_epochs = 1;
+  options.batch_size = 1;
+  options.num_workers = 0;
+  options.save_every = 1e-9;  // a third checkpoint is written where two are
+  options.quiet = true;
+  const ClipTrainer trainer(options);
+  const int64_t asked = run_bytes(options, trainer), used = train_in(asked, options);
+  EXPECT_GT(static_cast<double>(used), 0.85 * static_cast<double>(asked)) << used << " " << asked;
+  options.run_test = true;
+  EXPECT_GT(run_bytes(options, trainer), asked);
 }
 
 TEST(RunSpace, CountsEpochsEvaluationsVideosAndProfiles) {
@@ -92,7 +117,7 @@ TEST(RunSpace, CountsEpochsEvaluationsVideosAndProfiles) {
   options.num_epochs = 3;
   options.run_test = options.save_video = options.profile = true;
   EXPECT_GT(run_bytes(options, Trainer(options)), plain);
-  train_in_what_is_asked_for(options);
+  train_in(run_bytes(options, Trainer(options)), options);
   // It goes on, and is replaced, in the room that it has.
   options.resume = true;
   EXPECT_EQ(train(options), 0);

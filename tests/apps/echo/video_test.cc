@@ -2,12 +2,14 @@
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/video/clip_evaluation.h>
 #include <aorta/apps/echo/video/clip_trainer.h>
+#include <aorta/apps/echo/video/video.h>
 #include <aorta/tests/apps/echo/dataset.h>
 #include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace aorta::echo {
 namespace {
@@ -238,6 +240,42 @@ TEST(ClipEvaluation, IsTheMeanOfAllClips) {
     EXPECT_EQ(found.videos[0].file_name, "0X1006.avi");
     EXPECT_EQ(found.videos[0].told, 65);
     EXPECT_NEAR(found.all_clips.mae.value, error, 1e-9);
+  }
+}
+
+// As it is of a segmenter's training, though no tracing is learnt from.
+TEST(Clips, OfUnsoundTablesAreRefused) {
+  const auto edited = [](const std::string& file, const std::string& from, const std::string& to) {
+    const std::string folder = folder_of_efs("unsound");
+    std::ifstream in(folder + file);
+    std::string text((std::istreambuf_iterator<char>(in)), {});
+    in.close();
+    text.replace(text.rfind(from), from.size(), to);
+    std::ofstream(folder + file) << text;
+    return folder;
+  };
+  const Regressor regressor = small_regressor(2, 2);
+  const auto refused = [&regressor](const std::string& folder, data::EchoSplit split,
+                                    const char* rule) {
+    VideoOptions options = video_options(folder);
+    options.run_test = true;
+    options.output = folder + "/run";
+    const std::string trained = error_of([&] { train_on_clips(options); });
+    const std::string evaluated = error_of([&] { evaluate_clips(regressor, folder, split); });
+    EXPECT_NE(trained.find(rule), std::string::npos) << trained;
+    EXPECT_NE(evaluated.find(rule), std::string::npos) << evaluated;
+    EXPECT_FALSE(std::filesystem::exists(options.output)) << "it began";
+  };
+  for (const char* value : {"1e308", "-50", "500", "", "nan"})
+    refused(edited("/FileList.csv", ",65,", std::string(",") + value + ","), data::EchoSplit::test,
+            ": EF must be ");
+  for (const auto& [split, ef, video] :
+       {std::tuple(data::EchoSplit::train, ",35,", "\n0X1000.avi,"),
+        {data::EchoSplit::val, ",55,", "\n0X1004.avi,"},
+        {data::EchoSplit::test, ",65,", "\n0X1006.avi,"}}) {
+    refused(edited("/FileList.csv", ef, ",500,"), split, ": EF must be 0 to 100, got \"500\"");
+    refused(edited("/VolumeTracings.csv", video, std::string(video) + "30"), split,
+            ": a trace must lie inside the frame of 32 x 32, got pixel (30");
   }
 }
 
