@@ -126,6 +126,7 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
                                             const Tensor& value, const AttentionMasks& given,
                                             bool need_weights) const {
   const char* const op = "MultiheadAttention";
+  check_given({{"query", query}, {"key", key}, {"value", value}});
   check(num_heads > 0 && embed_dim % num_heads == 0, op, "embed_dim must be divisible by num_heads",
         embed_dim, " for ", num_heads);
   const bool unbatched = query.dim() == 2;
@@ -259,6 +260,7 @@ AttentionOutput MultiheadAttention::operator()(const Tensor& query, const Tensor
 }
 
 Tensor MultiheadAttention::forward(const Tensor& input) const {
+  check_given({{"input", input}});
   return forward(input, input, input, {}, false).output;
 }
 
@@ -303,6 +305,7 @@ Tensor TransformerEncoderLayer::feed_forward(const Tensor& x) const {
 
 template <class Attend>
 Tensor TransformerEncoderLayer::run(const Tensor& source, const Attend& attend) const {
+  check_given({{"source", source}});
   if (options.norm_first) {
     const Tensor x = source + dropout1(attend(norm1(source)));
     return x + feed_forward(norm2(x));
