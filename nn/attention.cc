@@ -202,6 +202,7 @@ Tensor MultiheadAttention::merged(const Tensor& attended, bool unbatched) const 
 }
 
 Tensor MultiheadAttention::step(const Tensor& query, AttentionCache& cache) const {
+  check_given({{"query", query}});
   const char* const op = "MultiheadAttention";
   const bool unbatched = query.dim() == 2;
   check(unbatched || query.dim() == 3, op, "query must be (L, N, E) or (L, E)", query.shape());

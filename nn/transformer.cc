@@ -143,6 +143,7 @@ Tensor TransformerEncoder::operator()(const Tensor& source, const AttentionMasks
   return call_module(*this, source, masks);
 }
 Tensor TransformerEncoder::step(const Tensor& source, std::vector<AttentionCache>& cache) const {
+  check_given({{"source", source}});
   check_cache("TransformerEncoder", cache, layers);
   Tensor x = source;
   for (size_t i = 0; i < cache.size(); ++i)
@@ -180,6 +181,7 @@ Tensor TransformerDecoder::operator()(const Tensor& target, const Tensor& memory
 Tensor TransformerDecoder::step(const Tensor& target, const Tensor& memory,
                                 std::vector<DecoderLayerCache>& cache,
                                 const Tensor& memory_key_padding_mask) const {
+  check_given({{"target", target}, {"memory", memory}});
   check_cache("TransformerDecoder", cache, layers);
   Tensor x = target;
   for (size_t i = 0; i < cache.size(); ++i)

@@ -157,6 +157,20 @@ TEST(CalledNames, UndefinedOperands) {
 
 TEST(CalledNames, UndefinedOperandsOfMethodsAndPictures) {
   const std::pair<const char*, std::function<void()>> calls[] = {
+      {"share_memory: input", [] { kNone.share_memory(); }},
+      {"is_channels_last: tensor", [] { is_channels_last(kNone); }},
+      {"to_dot: loss", [] { autograd::to_dot(kNone); }},
+      {"fill_polygon: mask", [] { data::fill_polygon(kNone, {}); }},
+      {"MultiheadAttention: query",
+       [] {
+         AttentionCache cache;
+         MultiheadAttention(2, 1).step(kNone, cache);
+       }},
+      {"TransformerDecoder: memory",
+       [] {
+         std::vector<DecoderLayerCache> cache(1);
+         TransformerDecoder(TransformerDecoderLayer(2, 1), 1).step(ones({1, 2}), kNone, cache);
+       }},
       {"encode_png: image", [] { data::encode_png(kNone); }},
       {"encode_jpeg: image", [] { data::encode_jpeg(kNone); }},
       {"zero_: input", [] { kNone.zero_(); }},
