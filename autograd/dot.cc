@@ -39,6 +39,7 @@ struct Drawing {
 
 std::string to_dot(const Tensor& loss,
                    const List<std::pair<std::string, Tensor>>& named_parameters) {
+  check_defined("to_dot", {{"loss", loss}});
   const Edge root = edge_of(loss);
   check(root.node.get() != nullptr, "to_dot", "the tensor must require a gradient", loss.shape());
   std::unordered_map<const Node*, std::string> names;

@@ -43,6 +43,7 @@ std::string located(std::string text) {
 void throw_error(std::string text) {
   if (const char* op = called_op(); op && is_about_a_function(text))
     text.replace(0, text.find(": "), op);
+  if (text.starts_with(": ")) text.insert(0, "\"\"");  // about a path that is empty
   throw Error(located(std::move(text)));
 }
 

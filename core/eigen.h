@@ -23,6 +23,7 @@ using EigenVector = Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>, Eigen::Unali
 /// dimensions.
 template <class T>
 EigenMatrix<T> eigen_matrix(const Tensor& tensor) {
+  check_defined("eigen_matrix", {{"tensor", tensor}});
   check(tensor.dim() == 2, "eigen_matrix", "the tensor must have 2 dimensions", tensor.shape());
   check(tensor.device().is_cpu(), "eigen_matrix", "the tensor must be on the CPU", tensor.device());
   return {tensor.data<T>(), tensor.shape()[0], tensor.shape()[1],
@@ -32,6 +33,7 @@ EigenMatrix<T> eigen_matrix(const Tensor& tensor) {
 /// Shows a tensor (n) as a vector of Eigen's.
 template <class T>
 EigenVector<T> eigen_vector(const Tensor& tensor) {
+  check_defined("eigen_vector", {{"tensor", tensor}});
   check(tensor.dim() == 1, "eigen_vector", "the tensor must have 1 dimension", tensor.shape());
   check(tensor.device().is_cpu(), "eigen_vector", "the tensor must be on the CPU", tensor.device());
   return {tensor.data<T>(), tensor.shape()[0],

@@ -80,6 +80,8 @@ Strides channels_last_strides(const Shape& shape) {
 }
 
 Strides dense_strides(const Shape& shape, const Strides& strides) {
+  check(strides.size() == shape.size(), "dense_strides", "there must be a stride for each size",
+        strides, " for ", shape);
   int order[kMaxDims];  // of the dimensions longer than 1, outermost first
   int n = 0;
   bool sorted = true;

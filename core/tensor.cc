@@ -118,6 +118,7 @@ Tensor Tensor::host_copy(DType dtype) const {
 }
 
 bool is_channels_last(const Tensor& tensor) {
+  check_defined("is_channels_last", {{"tensor", tensor}});
   const Shape& shape = tensor.shape();
   return (shape.size() == 4 || shape.size() == 5) && !tensor.is_contiguous() &&
          dense_strides(shape, tensor.strides()) == channels_last_strides(shape);

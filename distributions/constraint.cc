@@ -36,6 +36,7 @@ Constraint unit_interval() {
   return {"be in [0, 1]", [](const Tensor& x) { return logical_and(ge(x, 0), le(x, 1)); }};
 }
 Constraint interval(const Tensor& low, const Tensor& high) {
+  check_defined("interval", {{"low", low}, {"high", high}});
   return {"be in [" + text_of(low, "low") + ", " + text_of(high, "high") + "]",
           [low, high](const Tensor& x) { return logical_and(ge(x, low), le(x, high)); }};
 }

@@ -38,10 +38,12 @@ Tensor AffineTransform::beside(const Tensor& own, const Tensor& x) const {
 }
 
 Tensor AffineTransform::operator()(const Tensor& x) const {
+  check_defined(name(), {{"x", x}});
   return beside(loc_, x) + beside(scale_, x) * x;
 }
 
 Tensor AffineTransform::inv(const Tensor& y) const {
+  check_defined(name(), {{"y", y}});
   return (y - beside(loc_, y)) / beside(scale_, y);
 }
 

@@ -42,6 +42,9 @@ void add_stage(nn::Sequential& layer, VideoConv kind, int64_t channels, int64_t 
 }  // namespace
 
 VideoBlock::VideoBlock(VideoConv kind, int64_t channels, int64_t planes, int64_t stride) {
+  check(channels > 0 && planes > 0 && stride > 0, "VideoBlock",
+        "channels, planes and stride must be positive", channels, ", ", planes, " and ", stride);
+  checked_numel("VideoBlock", {channels, planes, 27});
   // As many weights in both parts of the first convolution as a full one has; torchvision takes the
   // same number for the second.
   const int64_t middle = channels * planes * 27 / (channels * 9 + 3 * planes);

@@ -107,6 +107,7 @@ PReLU::PReLU(Module& owner, const char* name, const PReLUOptions& options) : PRe
   join(owner, name);
 }
 Tensor PReLU::forward(const Tensor& input) const {
+  check_given({{"input", input}});
   if (weight.numel() == 1) return prelu(input, weight);
   check(input.dim() >= 2 && input.size(1) == weight.numel(), "PReLU",
         "input must have a channel for each weight", input.shape(), " for ", weight.numel());
@@ -166,6 +167,7 @@ Tensor LogSoftmax::forward(const Tensor& input) const { return log_softmax(input
 std::string LogSoftmax::extra_repr() const { return fmt::format("dim={}", dim); }
 
 Tensor Softmax2d::forward(const Tensor& input) const {
+  check_given({{"input", input}});
   check(input.dim() == 3 || input.dim() == 4, "Softmax2d",
         "input must be (N, C, H, W) or (C, H, W)", input.shape());
   return softmax(input, -3);

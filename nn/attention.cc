@@ -126,6 +126,7 @@ AttentionOutput MultiheadAttention::forward(const Tensor& query, const Tensor& k
                                             const Tensor& value, const AttentionMasks& given,
                                             bool need_weights) const {
   const char* const op = "MultiheadAttention";
+  check_given({{"query", query}, {"key", key}, {"value", value}});
   check(num_heads > 0 && embed_dim % num_heads == 0, op, "embed_dim must be divisible by num_heads",
         embed_dim, " for ", num_heads);
   const bool unbatched = query.dim() == 2;
@@ -201,6 +202,7 @@ Tensor MultiheadAttention::merged(const Tensor& attended, bool unbatched) const 
 }
 
 Tensor MultiheadAttention::step(const Tensor& query, AttentionCache& cache) const {
+  check_given({{"query", query}});
   const char* const op = "MultiheadAttention";
   const bool unbatched = query.dim() == 2;
   check(unbatched || query.dim() == 3, op, "query must be (L, N, E) or (L, E)", query.shape());
@@ -259,6 +261,7 @@ AttentionOutput MultiheadAttention::operator()(const Tensor& query, const Tensor
 }
 
 Tensor MultiheadAttention::forward(const Tensor& input) const {
+  check_given({{"input", input}});
   return forward(input, input, input, {}, false).output;
 }
 
@@ -303,6 +306,7 @@ Tensor TransformerEncoderLayer::feed_forward(const Tensor& x) const {
 
 template <class Attend>
 Tensor TransformerEncoderLayer::run(const Tensor& source, const Attend& attend) const {
+  check_given({{"source", source}});
   if (options.norm_first) {
     const Tensor x = source + dropout1(attend(norm1(source)));
     return x + feed_forward(norm2(x));

@@ -55,8 +55,8 @@ Tensor beginnings(const Tensor& samples, int64_t size, int64_t kernel, int64_t o
 }
 
 ValuesIndices fractional_pool(int spatial, const Tensor& given, const Dims& kernel_size,
-                              const FractionalMaxPoolOptions& options) {
-  const std::string name = layer_name("fractional_max_pool", spatial);
+                              const FractionalMaxPoolOptions& options, const char* suffix = "") {
+  const std::string name = layer_name("fractional_max_pool", spatial) + suffix;
   const char* const op = name.c_str();
   const CalledOp called(op);
   check_defined(op, {{"input", given}});
@@ -123,12 +123,12 @@ Tensor fractional_max_pool3d(const Tensor& input, const Dims& kernel_size,
 
 ValuesIndices fractional_max_pool2d_with_indices(const Tensor& input, const Dims& kernel_size,
                                                  const FractionalMaxPoolOptions& options) {
-  return fractional_pool(2, input, kernel_size, options);
+  return fractional_pool(2, input, kernel_size, options, "_with_indices");
 }
 
 ValuesIndices fractional_max_pool3d_with_indices(const Tensor& input, const Dims& kernel_size,
                                                  const FractionalMaxPoolOptions& options) {
-  return fractional_pool(3, input, kernel_size, options);
+  return fractional_pool(3, input, kernel_size, options, "_with_indices");
 }
 
 FractionalMaxPool::FractionalMaxPool(int dims, const Dims& kernel,
@@ -142,6 +142,7 @@ FractionalMaxPool::FractionalMaxPool(int dims, const Dims& kernel,
 }
 
 Tensor FractionalMaxPool::forward(const Tensor& input) const {
+  check_given({{"input", input}});
   return fractional_pool(spatial, input, kernel_size, options).values;
 }
 

@@ -61,6 +61,7 @@ Unflatten::Unflatten(int64_t dim, const Shape& sizes) : dim(dim), sizes(sizes) {
 Unflatten::Unflatten(Module& owner, const char* name, int64_t dim, const Shape& sizes)
     : Module(owner, name), dim(dim), sizes(sizes) {}
 Tensor Unflatten::forward(const Tensor& input) const {
+  check_given({{"input", input}});
   const int at = wrap_dim("Unflatten", dim, input.dim());
   Shape shape = sizes;  // a -1 is resolved here, where it stands for a part of one dimension
   int unknown = -1;

@@ -115,6 +115,12 @@ Module& Module::operator=(Module&& other) noexcept {
   return *this;
 }
 
+void Module::check_given(std::initializer_list<NamedOperand> inputs) const {
+  for (const NamedOperand& input : inputs) {
+    if (!input.tensor.defined()) check_defined(type_name().c_str(), {input});
+  }
+}
+
 void Module::fail_for_moved() const {
   fail(type_name(), "the module must be there", "one that was moved away");
 }

@@ -182,6 +182,8 @@ class Module {
   void join(Module& owner, const char* name);
   /// Containers, and layers with a changing number of parameters, add theirs.
   virtual void append_members(Members& members) const;
+  /// Refuses inputs that were never made or were moved from, by their names in forward.
+  void check_given(std::initializer_list<NamedOperand> inputs) const;
   /// `forward(inputs)` with hooks and name: for what isn't called `forward`.
   std::vector<Tensor> call(
       std::vector<Tensor> inputs,

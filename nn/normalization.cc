@@ -59,6 +59,7 @@ Tensor BatchNorm::add_relu(const Tensor& input, const Tensor& residual) const {
 }
 
 Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual) const {
+  check_given({{"input", input}});
   const bool fits =
       spatial == 1 ? input.dim() == 2 || input.dim() == 3 : input.dim() == spatial + 2;
   if (!fits) {
@@ -182,6 +183,7 @@ InstanceNorm::InstanceNorm(int dims, int64_t features, const InstanceNormOptions
                           Buffer::Kind::optional) {}
 
 Tensor InstanceNorm::forward(const Tensor& input) const {
+  check_given({{"input", input}});
   const bool unbatched = input.dim() == spatial + 1;
   if (!unbatched && input.dim() != spatial + 2) {
     fail(type_name(), "input must be (N, C, *) or (C, *)", input.shape());

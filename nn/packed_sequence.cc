@@ -145,9 +145,9 @@ Tensor pad_sequence(const List<Tensor>& sequences, bool batch_first, double padd
   const char* const op = "pad_sequence";
   const CalledOp called(op);
   check(!sequences.empty(), op, "there must be a sequence", "none");
+  check_defined(op, "sequences", sequences);
   int64_t longest = 0;
   for (const Tensor& one : sequences) {
-    check_defined(op, {{"sequences", one}});
     check(one.dim() > 0, op, "sequences must be (L, *)", one.shape());
     longest = std::max(longest, one.size(0));
   }

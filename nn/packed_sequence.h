@@ -13,7 +13,8 @@ namespace aorta::nn {
 /// i64 are the places of the sorted sequences in the batch, unsorted_indices the way back;
 /// undefined where the batch was sorted.
 struct PackedSequence {
-  Tensor data, batch_sizes, sorted_indices, unsorted_indices;
+  Tensor data, batch_sizes;
+  Tensor sorted_indices = {}, unsorted_indices = {};
 };
 /// A batch and its lengths (N) i64, on the CPU.
 struct PaddedSequence {

@@ -57,8 +57,9 @@ bool is_cast(const Tensor& tensor) {
 
 void check_states(const std::string& layer, const Tensors& states, const Tensor& input) {
   for (const Tensor& state : states) {
-    if (state.defined() != states[0].defined())
-      fail(layer, "states must be given all or none", "one that is undefined");
+    check(state.defined() == states[0].defined(), layer,
+          "the states h and c must be given, or neither",
+          states[0].defined() ? "h alone" : "c alone");
     if (state.defined() && state.dtype() != input.dtype() && !(is_cast(state) && is_cast(input)))
       fail(layer, "states must have the input's dtype", state.dtype(), " for ", input.dtype());
   }
@@ -222,6 +223,7 @@ Tensor Recurrent::run_steps(const Tensor& data, const std::vector<int64_t>& size
 }
 
 Tensor Recurrent::run(const Tensor& input, Tensors& states, size_t count, const Step& step) const {
+  check_given({{"input", input}});
   const bool unbatched = input.dim() == 2;
   if (!unbatched && input.dim() != 3) {
     fail(type_name(), "input must be (T, N, I), (N, T, I) with batch_first, or (T, I)",
@@ -409,6 +411,7 @@ RecurrentCell::RecurrentCell(int64_t gates, int64_t input, int64_t hidden, bool 
       bias_hh(*this, "bias_hh", bias ? fresh_weight({gates * hidden}, hidden) : Tensor()) {}
 
 RecurrentCell::Step RecurrentCell::begin(const Tensor& input, const Tensors& states) const {
+  check_given({{"input", input}});
   if (input.dim() != 1 && input.dim() != 2)
     fail(type_name(), "input must be (N, I) or (I)", input.shape());
   if (input.size(-1) != input_size) {

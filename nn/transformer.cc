@@ -92,6 +92,7 @@ Tensor TransformerDecoderLayer::run(const Tensor& target, const Attend& attend,
 
 Tensor TransformerDecoderLayer::forward(const Tensor& target, const Tensor& memory,
                                         const DecoderMasks& masks) const {
+  check_given({{"target", target}, {"memory", memory}});
   const AttentionMasks own{masks.tgt_key_padding_mask, masks.tgt_mask, masks.tgt_is_causal};
   const AttentionMasks other{masks.memory_key_padding_mask, masks.memory_mask,
                              masks.memory_is_causal};
@@ -132,6 +133,7 @@ void TransformerEncoder::append_members(Members& members) const {
 }
 
 Tensor TransformerEncoder::forward(const Tensor& source, const AttentionMasks& masks) const {
+  check_given({{"source", source}});
   Tensor x = source;
   for (const AnyModule& layer : layers) x = layer.as<TransformerEncoderLayer>()(x, masks);
   return normed(norm, x);
@@ -141,6 +143,7 @@ Tensor TransformerEncoder::operator()(const Tensor& source, const AttentionMasks
   return call_module(*this, source, masks);
 }
 Tensor TransformerEncoder::step(const Tensor& source, std::vector<AttentionCache>& cache) const {
+  check_given({{"source", source}});
   check_cache("TransformerEncoder", cache, layers);
   Tensor x = source;
   for (size_t i = 0; i < cache.size(); ++i)
@@ -166,6 +169,7 @@ void TransformerDecoder::append_members(Members& members) const {
 
 Tensor TransformerDecoder::forward(const Tensor& target, const Tensor& memory,
                                    const DecoderMasks& masks) const {
+  check_given({{"target", target}, {"memory", memory}});
   Tensor x = target;
   for (const AnyModule& layer : layers) x = layer.as<TransformerDecoderLayer>()(x, memory, masks);
   return normed(norm, x);
@@ -177,6 +181,7 @@ Tensor TransformerDecoder::operator()(const Tensor& target, const Tensor& memory
 Tensor TransformerDecoder::step(const Tensor& target, const Tensor& memory,
                                 std::vector<DecoderLayerCache>& cache,
                                 const Tensor& memory_key_padding_mask) const {
+  check_given({{"target", target}, {"memory", memory}});
   check_cache("TransformerDecoder", cache, layers);
   Tensor x = target;
   for (size_t i = 0; i < cache.size(); ++i)
@@ -202,6 +207,7 @@ Transformer::Transformer(Module& owner, const char* name, const TransformerOptio
 
 Tensor Transformer::forward(const Tensor& source, const Tensor& target,
                             const TransformerMasks& masks) const {
+  check_given({{"source", source}, {"target", target}});
   const int batch = options.batch_first ? 0 : 1;
   check(source.dim() == target.dim() && (source.dim() == 2 || source.dim() == 3) &&
             (source.dim() == 2 || source.size(batch) == target.size(batch)),

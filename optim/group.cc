@@ -14,7 +14,6 @@ constexpr const char* kOptimizer = "optimizer";
 constexpr int64_t kAligned = 16;  // elements of an arena: a cache line of f32
 
 void check_parameter(const Tensor& parameter) {
-  check(parameter.defined(), kOptimizer, "parameters must be defined", "an undefined tensor");
   check(is_floating(parameter.dtype()), kOptimizer, "parameters must be of a floating dtype",
         parameter.dtype());
   check(parameter.is_leaf(), kOptimizer, "parameters must be leaves", "the result of ",
@@ -26,6 +25,7 @@ void check_parameter(const Tensor& parameter) {
 
 GroupData::GroupData(std::vector<Tensor> given) : parameters(std::move(given)) {
   check(!parameters.empty(), kOptimizer, "a group must have parameters", "none");
+  check_defined(kOptimizer, "parameters", parameters);
   for (const Tensor& parameter : parameters) {
     check_parameter(parameter);
     auto bucket = std::find_if(buckets.begin(), buckets.end(), [&](const Bucket& b) {

@@ -1,11 +1,17 @@
 #include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/linalg_norms.h>
+#include <aorta/core/ops/loss.h>
 #include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/nan.h>
+#include <aorta/core/ops/normalization.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/quantile.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/searchsorted.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/ops/statistics.h>
@@ -13,7 +19,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -99,6 +107,76 @@ void add_binaries(Functions& all) {
   add_binary<bitwise_xor, bitwise_xor_>(all, "bitwise_xor", true, i64);
   add_binary<bitwise_left_shift, bitwise_left_shift_>(all, "bitwise_left_shift", true, i64);
   add_binary<bitwise_right_shift, bitwise_right_shift_>(all, "bitwise_right_shift", false, i64);
+}
+
+// Those of a double: parameters of random numbers, activations, losses, norms.
+void add_doubles(Functions& all) {
+  using N = const Scalar&;
+  using X = const Tensor&;
+  const auto add = [&](const char* name, Call call, Call in_place = nullptr) {
+    all.insert({name, {call, in_place}});
+  };
+  add("uniform", nullptr, [](X x, N n) { return uniform_(x, 0, n.to_double()); });
+  add("uniform", nullptr, [](X x, N n) { return uniform_(x, n.to_double(), 0); });
+  add("uniform", nullptr, [](X x, N n) { return uniform_(x, n.to_double(), n.to_double()); });
+  add("uniform", nullptr, [](X x, N n) { return uniform_(x, -n.to_double(), n.to_double()); });
+  add("normal", nullptr, [](X x, N n) { return normal_(x, n.to_double(), 1); });
+  add("normal", nullptr, [](X x, N n) { return normal_(x, 0, n.to_double()); });
+  add("bernoulli", nullptr, [](X x, N n) { return bernoulli_(x, n.to_double()); });
+  add(
+      "dropout", [](X x, N n) { return dropout(x, n.to_double()); },
+      [](X x, N n) -> Tensor { return dropout_(x, n.to_double()); });
+  add("dropout1d", [](X x, N n) { return dropout1d(matrix(x), n.to_double()); });
+  add("dropout2d", [](X x, N n) { return dropout2d(x.view({2, 2, 1}), n.to_double()); });
+  add("dropout3d", [](X x, N n) { return dropout3d(x.view({2, 2, 1, 1}), n.to_double()); });
+  add(
+      "hardshrink", [](X x, N n) { return hardshrink(x, n.to_double()); },
+      [](X x, N n) { return hardshrink_(x, n.to_double()); });
+  add(
+      "softshrink", [](X x, N n) { return softshrink(x, n.to_double()); },
+      [](X x, N n) { return softshrink_(x, n.to_double()); });
+  add(
+      "softplus", [](X x, N n) { return softplus(x, n.to_double()); },
+      [](X x, N n) { return softplus_(x, n.to_double()); });
+  add(
+      "softplus", [](X x, N n) { return softplus(x, 1, n.to_double()); },
+      [](X x, N n) { return softplus_(x, 1, n.to_double()); });
+  add(
+      "logit", [](X x, N n) { return logit(x, n.to_double()); },
+      [](X x, N n) { return logit_(x, n.to_double()); });
+  add(
+      "nan_to_num", [](X x, N n) { return nan_to_num(x, n.to_double()); },
+      [](X x, N n) { return nan_to_num_(x, n.to_double()); });
+  add(
+      "nan_to_num", [](X x, N n) { return nan_to_num(x, 0, n.to_double()); },
+      [](X x, N n) { return nan_to_num_(x, 0, n.to_double()); });
+  add(
+      "nan_to_num", [](X x, N n) { return nan_to_num(x, 0, {}, n.to_double()); },
+      [](X x, N n) { return nan_to_num_(x, 0, {}, n.to_double()); });
+  add("isclose", [](X x, N n) { return isclose(x, x, n.to_double(), 0); });
+  add("isclose", [](X x, N n) { return isclose(x, x, 0, n.to_double()); });
+  add("smooth_l1_loss",
+      [](X x, N n) { return smooth_l1_loss(x, x + 1, Reduction::mean, n.to_double()); });
+  add("huber_loss", [](X x, N n) { return huber_loss(x, x + 1, Reduction::mean, n.to_double()); });
+  add("cosine_similarity", [](X x, N n) { return cosine_similarity(x, x, 0, n.to_double()); });
+  add("cosine_embedding_loss", [](X x, N n) {
+    const Tensor row = x.unsqueeze(0);
+    return cosine_embedding_loss(row, row, ones({1}, {.dtype = x.dtype()}), n.to_double());
+  });
+  add("norm", [](X x, N n) { return norm(x, n.to_double()); });
+  add("vector_norm", [](X x, N n) { return linalg::vector_norm(x, n.to_double()); });
+  add("std", [](X x, N n) { return aorta::std(x, {}, n.to_double()); });
+  add("stddev", [](X x, N n) { return stddev(x, {}, n.to_double()); });
+  add("var", [](X x, N n) { return var(x, {}, n.to_double()); });
+  add("layer_norm", [](X x, N n) { return layer_norm(x, {4}, {}, {}, n.to_double()); });
+  add("rms_norm", [](X x, N n) { return rms_norm(x, {4}, {}, n.to_double()); });
+  add("group_norm", [](X x, N n) { return group_norm(x.unsqueeze(0), 2, {}, {}, n.to_double()); });
+}
+
+// Other numbers each time.
+bool is_random(const std::string& name) {
+  return name == "uniform" || name == "normal" || name == "bernoulli" ||
+         name.starts_with("dropout");
 }
 
 const Functions& functions() {
@@ -231,6 +309,7 @@ const Functions& functions() {
           nullptr, true}},
     };
     add_binaries(made);
+    add_doubles(made);
     return made;
   }();
   return all;
@@ -289,6 +368,7 @@ TEST(Numbers, AreRightOrRefused) {
           }
           // bool + alpha * bool is a question of truth.
           if (name == "add" && result.dtype() == boolean) continue;
+          if (is_random(name)) continue;
           const Tensor wanted = call(x.to(function.wide), number);
           EXPECT_TRUE(agrees(result, wanted, function.modular)) << to_string(result) << "\nis not\n"
                                                                 << to_string(wanted);
@@ -328,6 +408,79 @@ TEST(Numbers, ThatAreParametersFitFloatingDtypes) {
   EXPECT_GE(tried, 5 * 14);
 }
 
+// PyTorch's rule of each function for each number (fixtures/core/make_numbers.py), and where ours
+// is another on purpose.
+struct Fixture {
+  std::vector<Scalar> numbers;
+  std::vector<std::array<std::string, 3>> lines;  // function and call, dtype, a bit a number
+};
+Fixture read_fixture() {
+  Fixture fixture;
+  std::ifstream stream("tests/fixtures/core/numbers.txt");
+  std::string line;
+  std::getline(stream, line);
+  std::istringstream numbers(line);
+  for (std::string one; numbers >> one;) {
+    const bool whole = one.find_first_not_of("-0123456789") == std::string::npos;
+    fixture.numbers.push_back(whole ? Scalar(std::stoll(one))
+                                    : Scalar(std::strtod(one.c_str(), nullptr)));
+  }
+  for (std::array<std::string, 3> words; stream >> words[0] >> words[1] >> words[2];)
+    fixture.lines.push_back(words);
+  return fixture;
+}
+
+DType dtype_of(const std::string& text) {
+  int d = 0;
+  while (to_string(static_cast<DType>(d)) != text) ++d;
+  return static_cast<DType>(d);
+}
+
+// What PyTorch refuses and these take: the number isn't stored, and the result is right.
+const std::set<std::string> kTaken = {
+    "softshrink.0",  // within an infinite lambda all is 0
+    "pow.0",         // an exponent is an operand, infinite beyond the range of a half type
+    "histc.0",       // bounds are f64
+    "lerp.0",        // of integers
+    "quantile.0"};   // of half types
+// What PyTorch takes and these refuse for another reason than the number.
+const std::set<std::string> kRefused = {"arange.0",  // 65505 isn't half
+                                        "dropout.0", "dropout_.0",   "cosine_embedding_loss.0",
+                                        "norm.0",    "vector_norm.0"};
+
+// Where PyTorch stores an infinity, wraps a number or cuts its fraction, ours refuses it.
+bool is_wrapped(const Scalar& number, DType dtype) {
+  const bool negative = dtype == u8 && number.to_double() < 0;
+  return !fits(number, dtype) || negative || (!is_floating(dtype) && number.is_floating());
+}
+
+TEST(Numbers, AreTakenAsInPyTorch) {
+  const Fixture fixture = read_fixture();
+  ASSERT_GT(fixture.lines.size(), 600u);
+  for (const auto& [key, dtype_name, wanted] : fixture.lines) {
+    const size_t point = key.find('.');
+    const std::string function = key.substr(0, point);
+    const bool in_place = function.back() == '_';
+    const std::string name = in_place ? function.substr(0, point - 1) : function;
+    const auto [first, last] = functions().equal_range(name);
+    ASSERT_TRUE(first != last) << key;
+    const auto entry = std::next(first, std::stoi(key.substr(point + 1)));
+    const Call call = in_place ? entry->second.in_place : entry->second.call;
+    ASSERT_TRUE(call) << key;
+    const DType dtype = dtype_of(dtype_name);
+    const Tensor x = tensor({1, 2, 3, 10}).to(dtype);
+    for (size_t i = 0; i < fixture.numbers.size(); ++i) {
+      const Scalar& number = fixture.numbers[i];
+      const std::string error = error_of([&] { call(x.clone(), number); });
+      const bool takes = error == kNoError, as_pytorch = takes == (wanted.at(i) == '1');
+      const bool on_purpose =
+          takes ? kTaken.contains(key) : kRefused.contains(key) || is_wrapped(number, dtype);
+      EXPECT_TRUE(as_pytorch || on_purpose)
+          << key << " of " << dtype_name << " with " << to_string(number) << ": " << error;
+    }
+  }
+}
+
 // The functions that take a number, by the headers.
 std::set<std::string> declared() {
   std::set<std::string> names;
@@ -344,7 +497,7 @@ std::set<std::string> declared() {
     static const std::regex declaration(
         R"(\n\s*(?:const )?(?:Tensor|std::vector<Tensor>)&? (\w+)\(([^;]*);)");
     for (std::sregex_iterator at(text.begin(), text.end(), declaration), end; at != end; ++at) {
-      static const std::regex number(R"(\b(Scalar|Operand|AddmmOptions|TensorData)\b)");
+      static const std::regex number(R"(\b(Scalar|Operand|AddmmOptions|TensorData|double)\b)");
       if (std::regex_search((*at)[2].str(), number)) names.insert((*at)[1]);
     }
   }

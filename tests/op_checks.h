@@ -24,7 +24,8 @@ void check_written(const Row& row, Device device);
 void check_planned(const Row& row);
 /// Large inputs give the same bits for 1, 2 and 3 threads.
 void check_threads(const Row& row, Device device);
-/// Without one of its inputs the op does without it or says which one it misses.
+/// Without one of its inputs the op says which operand it misses, by the header's name; it does
+/// without those alone that are undefined by default.
 void check_undefined(const Row& row);
 /// Where the row needs a kernel that the device lacks (op_kernels.h), a call says which.
 void check_missing_kernel(const Row& row, Device device);

@@ -25,7 +25,7 @@ scalar::Number number_of(const Scalar& value) {
 }
 
 scalar::Number fitting(const char* op, const Scalar& value, DType dtype) {
-  if (!is_half(dtype)) check_fits(op, value, dtype);
+  check_fits(op, value, dtype);
   return number_of(value);
 }
 

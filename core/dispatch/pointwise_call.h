@@ -32,7 +32,7 @@ void check_sign(const char* op, const Scalar& value, DType dtype);
 
 scalar::Number number_of(const Scalar& value);
 
-/// A parameter of an op that computes in `dtype`; refused where that doesn't hold it.
+/// A parameter of an op of tensors of `dtype`; refused where that doesn't hold it.
 scalar::Number fitting(const char* op, const Scalar& value, DType dtype);
 
 inline bool records(const Operand& operand) {
@@ -94,7 +94,8 @@ Tensor binary(const Operand& a, const Operand& b, const Tensor* out = nullptr,
   const CalledOp called(called_by<F>(out));
   check_operands(F::info.name, {{"input", a}, {"other", b}});
   for (const Operand* operand : {&a, &b}) {
-    if (!is_modular<F>() && !operand->tensor && operand->number.to_double() < 0)
+    if (!is_modular<F>() && F::info.compute == scalar::Compute::promote && !operand->tensor &&
+        operand->number.to_double() < 0)
       check_sign(F::info.name, operand->number, common_dtype(F::info.name, a, b));
   }
   Operand inputs[] = {a, b};

@@ -245,18 +245,18 @@ void put(const Tensor& table, const Layout& layout, const Tensor& wanted, bool a
 
 }  // namespace
 
-const Tensor& index_put_(const Tensor& self, const List<Index>& indices, const Tensor& values,
+const Tensor& index_put_(const Tensor& input, const List<Index>& indices, const Tensor& values,
                          bool accumulate) {
   const CalledOp called("index_put_");
-  check_defined("index_put_", {{"input", self}, {"values", values}});
+  check_defined("index_put_", {{"input", input}, {"values", values}});
   const char* const op = "index_put_";
-  check(values.dtype() == self.dtype(), op, "values must have the tensor's dtype", values.dtype(),
-        " for ", self.dtype());
-  check(values.device() == self.device(), op, "tensors must be on one device", self.device(),
+  check(values.dtype() == input.dtype(), op, "values must have the tensor's dtype", values.dtype(),
+        " for ", input.dtype());
+  check(values.device() == input.device(), op, "tensors must be on one device", input.device(),
         " and ", values.device());
-  check_writable(op, self);
-  const ProfilerRange range(op, {&self, &values});
-  Resolver resolver(op, self, &self);
+  check_writable(op, input);
+  const ProfilerRange range(op, {&input, &values});
+  Resolver resolver(op, input, &input);
   resolver.resolve(indices);
   const Tensor& view = resolver.view;
   if (!resolver.has_tensors) {
@@ -266,30 +266,31 @@ const Tensor& index_put_(const Tensor& self, const List<Index>& indices, const T
     } else {
       view.copy_(source);
     }
-    return self;
+    return input;
   }
-  const bool wanted = is_floating(self.dtype()) && needs_gradient(view, values);
+  const bool wanted = is_floating(input.dtype()) && needs_gradient(view, values);
   const bool record = records_write(op, view, wanted);
-  const bool wide = accumulate && is_half(self.dtype());
+  const bool wide = accumulate && is_half(input.dtype());
   const Tensor table = wide ? view.detach().to(f32) : view.detach();
   const Layout layout = lay_out(op, table, resolver.tensors);
   put(table, layout, expand_values(op, values.detach(), layout.shape), accumulate);
   if (wide) {
     view.detach().copy_(table);
   } else {
-    self.bump_version();
+    input.bump_version();
   }
   if (record) index_put_op.gradient()(view, resolver.tensors, values, accumulate);
-  return self;
+  return input;
 }
 
-const Tensor& index_put_(const Tensor& self, const List<Index>& indices, const Scalar& value,
+const Tensor& index_put_(const Tensor& input, const List<Index>& indices, const Scalar& value,
                          bool accumulate) {
   const CalledOp called("index_put_");
-  check_defined("index_put_", {{"input", self}});
-  check_fits("index_put_", value, self.dtype());
-  return index_put_(self, indices,
-                    full({}, value, {.dtype = self.dtype(), .device = self.device()}), accumulate);
+  check_defined("index_put_", {{"input", input}});
+  check_fits("index_put_", value, input.dtype());
+  return index_put_(input, indices,
+                    full({}, value, {.dtype = input.dtype(), .device = input.device()}),
+                    accumulate);
 }
 
 Tensor index_put(const Tensor& input, const List<Index>& indices, const Tensor& values,
@@ -319,21 +320,21 @@ Tensor masked_select(const Tensor& input, const Tensor& mask) {
   return index(input.expand(shape).reshape({-1}), {positions});
 }
 
-const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source) {
+const Tensor& masked_scatter_(const Tensor& input, const Tensor& mask, const Tensor& source) {
   const CalledOp called("masked_scatter_");
-  check_defined("masked_scatter_", {{"input", self}, {"mask", mask}, {"source", source}});
+  check_defined("masked_scatter_", {{"input", input}, {"mask", mask}, {"source", source}});
   const char* const op = "masked_scatter";
   check(mask.dtype() == DType::boolean, op, "the mask must be bool", mask.dtype());
-  check(broadcast_shapes(op, self.shape(), mask.shape()) == self.shape(), op,
-        "the mask must broadcast to the tensor", mask.shape(), " for shape ", self.shape());
+  check(broadcast_shapes(op, input.shape(), mask.shape()) == input.shape(), op,
+        "the mask must broadcast to the tensor", mask.shape(), " for shape ", input.shape());
   std::vector<Index> places;
-  for (const Tensor& along : where(mask.expand(self.shape()))) places.emplace_back(along);
+  for (const Tensor& along : where(mask.expand(input.shape()))) places.emplace_back(along);
   const int64_t count = places[0].tensor().numel();
   check(source.numel() >= count, op, "the source must have an element for each place",
         source.numel(), " for ", count);
   const Tensor values = source.reshape({-1}).narrow(0, 0, count);
-  index_put_(self.dim() == 0 ? self.reshape({1}) : self, places, values);
-  return self;
+  index_put_(input.dim() == 0 ? input.reshape({1}) : input, places, values);
+  return input;
 }
 
 Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source) {

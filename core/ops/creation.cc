@@ -19,16 +19,16 @@ Tensor generate(const char* op, int64_t count, DType dtype, const TensorOptions&
     using T = decltype(type);
     T* out = result.data<T>();
     for (int64_t i = 0; i < count; ++i) {
+      const Scalar number = value(i);
+      check(fits<T>(number), op, "the value must fit the dtype", number, " for ", dtype);
       if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-        out[i] = T(static_cast<float>(Scalar(value(i)).to_double()));
+        out[i] = T(static_cast<float>(number.to_double()));
       } else if constexpr (std::is_same_v<T, bool>) {
-        out[i] = Scalar(value(i)).to_bool();
+        out[i] = number.to_bool();
       } else if constexpr (std::is_integral_v<T>) {
-        const Scalar number = value(i);
-        check(fits<T>(number), op, "the value must fit the dtype", number, " for ", dtype);
         out[i] = static_cast<T>(number.to_int());
       } else {
-        out[i] = static_cast<T>(Scalar(value(i)).to_double());
+        out[i] = static_cast<T>(number.to_double());
       }
     }
   });
@@ -93,6 +93,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
                                   static_cast<uint64_t>(i) * static_cast<uint64_t>(s));
     });
   }
+  check_fits("arange", whole_for(dtype, first), dtype);
   const double count = std::ceil((last - first) / stride);
   check(count < 0x1p46, "arange", kMostNumbers, count);
   return generate("arange", static_cast<int64_t>(count), dtype, options, [=](int64_t i) -> Scalar {

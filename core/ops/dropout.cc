@@ -71,27 +71,27 @@ Tensor dropout(const Tensor& input, double p, bool training, Generator* generato
   return masked_dropout(input, take_dropout_mask(input.numel(), p, input.device(), generator));
 }
 
-const Tensor& dropout_(const Tensor& self, double p, bool training, Generator* generator) {
-  check_input("dropout_", self, p);
-  check_writable("dropout_", self);
-  if (!training || p == 0) return self;
-  const ProfilerRange range(dropout_op.name(), {&self});
-  const bool record = records_write("dropout_", self, needs_gradient(self));
-  const DropoutMask mask = take_dropout_mask(self.numel(), p, self.device(), generator);
-  const Tensor target = self.detach();
-  if (self.is_contiguous()) {
+const Tensor& dropout_(const Tensor& input, double p, bool training, Generator* generator) {
+  check_input("dropout_", input, p);
+  check_writable("dropout_", input);
+  if (!training || p == 0) return input;
+  const ProfilerRange range(dropout_op.name(), {&input});
+  const bool record = records_write("dropout_", input, needs_gradient(input));
+  const DropoutMask mask = take_dropout_mask(input.numel(), p, input.device(), generator);
+  const Tensor target = input.detach();
+  if (input.is_contiguous()) {
     run(mask, target, target);
-    self.bump_version();
+    input.bump_version();
   } else {
     const Tensor x = target.contiguous();
     run(mask, x, x);
     target.copy_(x);
   }
   if (record) {
-    Tensor written = self;
-    dropout_op.gradient()(written, self, mask);
+    Tensor written = input;
+    dropout_op.gradient()(written, input, mask);
   }
-  return self;
+  return input;
 }
 
 Tensor dropout1d(const Tensor& input, double p, bool training, Generator* generator) {

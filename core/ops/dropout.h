@@ -16,7 +16,7 @@ namespace aorta {
 Tensor dropout(const Tensor& input, double p = 0.5, bool training = true,
                Generator* generator = nullptr);
 /// In place; returns its tensor.
-const Tensor& dropout_(const Tensor& self, double p = 0.5, bool training = true,
+const Tensor& dropout_(const Tensor& input, double p = 0.5, bool training = true,
                        Generator* generator = nullptr);
 
 // Whole channels, each of which is multiplied by 0 or 1 / (1 - p). Composed of dropout and mul.

@@ -106,60 +106,61 @@ void write_along(ScatterKernel kernel, ScatterMode mode, const Tensor& table, in
 
 // The checked index of a write, in as many dimensions as the source (at least 1): an empty one may
 // come in any.
-Tensor prepare_write(const char* op, const Tensor& self, int dim, const Tensor& index,
+Tensor prepare_write(const char* op, const Tensor& input, int dim, const Tensor& index,
                      const Tensor& source) {
-  check_writable(op, self);
-  check(source.dtype() == self.dtype(), op, "the source must have the tensor's dtype",
-        source.dtype(), " for ", self.dtype());
-  check(source.device() == self.device(), op, "tensors must be on one device", self.device(),
+  check_writable(op, input);
+  check(source.dtype() == input.dtype(), op, "the source must have the tensor's dtype",
+        source.dtype(), " for ", input.dtype());
+  check(source.device() == input.device(), op, "tensors must be on one device", input.device(),
         " and ", source.device());
-  const Tensor prepared = lift(prepare_index(op, index, self, &self));
+  const Tensor prepared = lift(prepare_index(op, index, input, &input));
   const Tensor values = lift(source);
   if (index.numel() == 0) return prepared.reshape(Dims::filled(values.dim(), 0));
-  check_index_shape(op, lift(self), prepared, dim);
+  check_index_shape(op, lift(input), prepared, dim);
   check(values.dim() == prepared.dim(), op, "the index must have as many dimensions as the source",
         index.shape(), " for shape ", source.shape());
   for (int d = 0; d < values.dim(); ++d) {
     check(prepared.shape()[d] <= values.shape()[d], op, "the index can't be larger than the source",
           index.shape(), " for shape ", source.shape());
   }
-  return check_index(op, prepared, dim, lift(self).shape()[dim], false);
+  return check_index(op, prepared, dim, lift(input).shape()[dim], false);
 }
 
-const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tensor& self, int dim,
+const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tensor& input, int dim,
                              const Tensor& index, const Tensor& source) {
-  const ProfilerRange range(row.name(), {&self, &index, &source});
-  const bool wanted = is_floating(self.dtype()) && needs_gradient(self, source);
-  const bool record = records_write(row.name(), self, wanted);
-  const Tensor target = lift(self), values = lift(source);
-  const uint32_t version = self.version();
-  write_along(row.kernel(self.device()), mode, target.detach(), dim, index, values.detach());
-  if (self.version() == version) self.bump_version();  // a copy back from f32 has done so
+  const ProfilerRange range(row.name(), {&input, &index, &source});
+  const bool wanted = is_floating(input.dtype()) && needs_gradient(input, source);
+  const bool record = records_write(row.name(), input, wanted);
+  const Tensor target = lift(input), values = lift(source);
+  const uint32_t version = input.version();
+  write_along(row.kernel(input.device()), mode, target.detach(), dim, index, values.detach());
+  if (input.version() == version) input.bump_version();  // a copy back from f32 has done so
   if (record) row.gradient()(target, dim, index, values);
-  return self;
+  return input;
 }
 
 // The shape of the slices at a vector of indices along `dim`.
-Shape slices_shape(const Tensor& self, int dim, const Tensor& index) {
-  Shape shape = lift(self).shape();
+Shape slices_shape(const Tensor& input, int dim, const Tensor& index) {
+  Shape shape = lift(input).shape();
   shape[dim] = index.numel();
   return shape;
 }
 
-void check_slices(const char* op, const Tensor& self, int dim, const Tensor& index,
+void check_slices(const char* op, const Tensor& input, int dim, const Tensor& index,
                   const Tensor& source) {
   check_vector(op, index);
-  const Shape shape = slices_shape(self, dim, index);
+  const Shape shape = slices_shape(input, dim, index);
   check(lift(source).shape() == shape, op, "the source must have the shape of the slices",
         source.shape(), " for ", shape);
 }
 
 // Writes the slices at `index`, whose shape `values` has.
 const Tensor& write_slices(const char* op, const InPlaceOp& row, ScatterMode mode,
-                           const Tensor& self, int dim, const Tensor& index, const Tensor& values) {
-  const Tensor places = expand_along(prepare_index(op, index, self, &self), values.shape(), dim);
-  const Tensor prepared = prepare_write(op, self, dim, places, values);
-  return write_in_place(row, mode, self, dim, prepared, values);
+                           const Tensor& input, int dim, const Tensor& index,
+                           const Tensor& values) {
+  const Tensor places = expand_along(prepare_index(op, index, input, &input), values.shape(), dim);
+  const Tensor prepared = prepare_write(op, input, dim, places, values);
+  return write_in_place(row, mode, input, dim, prepared, values);
 }
 
 ScatterMode mode_of(ScatterReduce reduce) {
@@ -254,29 +255,30 @@ Tensor take_along_dim(const Tensor& input, const Tensor& index, std::optional<in
       .reshape(input.dim() == 0 ? Shape{} : shape);
 }
 
-const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
+const Tensor& scatter_(const Tensor& input, int64_t dim, const Tensor& index,
+                       const Tensor& source) {
   const CalledOp called("scatter_");
-  check_defined("scatter_", {{"input", self}, {"index", index}, {"source", source}});
-  const int d = wrap_dim("scatter_", dim, self.dim());
-  const Tensor prepared = prepare_write("scatter_", self, d, index, source);
-  return write_in_place(scatter_op, ScatterMode::assign, self, d, prepared, source);
+  check_defined("scatter_", {{"input", input}, {"index", index}, {"source", source}});
+  const int d = wrap_dim("scatter_", dim, input.dim());
+  const Tensor prepared = prepare_write("scatter_", input, d, index, source);
+  return write_in_place(scatter_op, ScatterMode::assign, input, d, prepared, source);
 }
 
-const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+const Tensor& scatter_(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value) {
   const CalledOp called("scatter_");
-  check_defined("scatter_", {{"input", self}, {"index", index}});
-  check_fits("scatter_", value, self.dtype());
-  const Tensor number = full({}, value, {.dtype = self.dtype(), .device = self.device()});
-  return scatter_(self, dim, index, number.expand(index.shape()));
+  check_defined("scatter_", {{"input", input}, {"index", index}});
+  check_fits("scatter_", value, input.dtype());
+  const Tensor number = full({}, value, {.dtype = input.dtype(), .device = input.device()});
+  return scatter_(input, dim, index, number.expand(index.shape()));
 }
 
-const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
+const Tensor& scatter_add_(const Tensor& input, int64_t dim, const Tensor& index,
                            const Tensor& source) {
   const CalledOp called("scatter_add_");
-  check_defined("scatter_add_", {{"input", self}, {"index", index}, {"source", source}});
-  const int d = wrap_dim("scatter_add_", dim, self.dim());
-  const Tensor prepared = prepare_write("scatter_add_", self, d, index, source);
-  return write_in_place(scatter_add_op, ScatterMode::sum, self, d, prepared, source);
+  check_defined("scatter_add_", {{"input", input}, {"index", index}, {"source", source}});
+  const int d = wrap_dim("scatter_add_", dim, input.dim());
+  const Tensor prepared = prepare_write("scatter_add_", input, d, index, source);
+  return write_in_place(scatter_add_op, ScatterMode::sum, input, d, prepared, source);
 }
 
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
@@ -332,50 +334,51 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   return output;
 }
 
-const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
+const Tensor& scatter_reduce_(const Tensor& input, int64_t dim, const Tensor& index,
                               const Tensor& source, ScatterReduce reduce, bool include_self) {
   const CalledOp called("scatter_reduce_");
-  check_defined("scatter_reduce_", {{"input", self}, {"index", index}, {"source", source}});
+  check_defined("scatter_reduce_", {{"input", input}, {"index", index}, {"source", source}});
   // Its gradient reads the elements that are about to be overwritten.
-  const Tensor before = needs_gradient(self, source) ? self.clone() : self;
-  return self.copy_(scatter_reduce(before, dim, index, source, reduce, include_self));
+  const Tensor before = needs_gradient(input, source) ? input.clone() : input;
+  return input.copy_(scatter_reduce(before, dim, index, source, reduce, include_self));
 }
 
-const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
-                         const Scalar& alpha) {
+const Tensor& index_add_(const Tensor& input, int64_t dim, const Tensor& index,
+                         const Tensor& source, const Scalar& alpha) {
   const CalledOp called("index_add_");
-  check_defined("index_add_", {{"input", self}, {"index", index}, {"source", source}});
+  check_defined("index_add_", {{"input", input}, {"index", index}, {"source", source}});
   const char* const op = "index_add";
-  const int d = wrap_dim(op, dim, self.dim());
-  check_slices(op, self, d, index, source);
+  const int d = wrap_dim(op, dim, input.dim());
+  check_slices(op, input, d, index, source);
   check_fits(op, alpha, source.dtype());
   const Tensor values = lift(source);
   const Tensor scaled = alpha.to_double() == 1 ? values : mul(values, alpha);
-  return write_slices(op, scatter_add_op, ScatterMode::sum, self, d, index, scaled);
+  return write_slices(op, scatter_add_op, ScatterMode::sum, input, d, index, scaled);
 }
 
-const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
+const Tensor& index_copy_(const Tensor& input, int64_t dim, const Tensor& index,
                           const Tensor& source) {
   const CalledOp called("index_copy_");
-  check_defined("index_copy_", {{"input", self}, {"index", index}, {"source", source}});
+  check_defined("index_copy_", {{"input", input}, {"index", index}, {"source", source}});
   const char* const op = "index_copy";
-  const int d = wrap_dim(op, dim, self.dim());
-  check_slices(op, self, d, index, source);
-  return write_slices(op, scatter_op, ScatterMode::assign, self, d, index, lift(source));
+  const int d = wrap_dim(op, dim, input.dim());
+  check_slices(op, input, d, index, source);
+  return write_slices(op, scatter_op, ScatterMode::assign, input, d, index, lift(source));
 }
 
-const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
+const Tensor& index_fill_(const Tensor& input, int64_t dim, const Tensor& index,
                           const Scalar& value) {
   const CalledOp called("index_fill_");
-  check_defined("index_fill_", {{"input", self}, {"index", index}});
+  check_defined("index_fill_", {{"input", input}, {"index", index}});
   const char* const op = "index_fill";
-  check_fits(op, value, self.dtype());
-  const int d = wrap_dim(op, dim, self.dim());
+  check_fits(op, value, input.dtype());
+  const int d = wrap_dim(op, dim, input.dim());
   check_vector(op, index);
-  const Shape shape = lift(self).shape();
-  const Tensor checked = check_index(op, prepare_index(op, index, self, &self), d, shape[d], true);
-  const Tensor values = scalar_like(self, value, slices_shape(self, d, index));
-  return write_slices(op, scatter_op, ScatterMode::assign, self, d, checked, values);
+  const Shape shape = lift(input).shape();
+  const Tensor checked =
+      check_index(op, prepare_index(op, index, input, &input), d, shape[d], true);
+  const Tensor values = scalar_like(input, value, slices_shape(input, d, index));
+  return write_slices(op, scatter_op, ScatterMode::assign, input, d, checked, values);
 }
 
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,

@@ -32,15 +32,15 @@ Tensor take_along_dim(const Tensor& input, const Tensor& index, std::optional<in
 /// Elements by their place in the flattened input, in the shape of `index`. Composed of gather.
 Tensor take(const Tensor& input, const Tensor& index);
 
-/// self[p with p_dim = index[p]] = source[p] for every p in `index`, which is no larger than
-/// `source` and, but along `dim`, than `self`. `source` has self's dtype.
+/// input[p with p_dim = index[p]] = source[p] for every p in `index`, which is no larger than
+/// `source` and, but along `dim`, than `input`. `source` has the input's dtype.
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source);
 Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value);
-const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source);
-const Tensor& scatter_(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value);
-/// self[p with p_dim = index[p]] += source[p].
+const Tensor& scatter_(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source);
+const Tensor& scatter_(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value);
+/// input[p with p_dim = index[p]] += source[p].
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source);
-const Tensor& scatter_add_(const Tensor& self, int64_t dim, const Tensor& index,
+const Tensor& scatter_add_(const Tensor& input, int64_t dim, const Tensor& index,
                            const Tensor& source);
 
 /// How scatter_reduce combines values that meet.
@@ -50,23 +50,23 @@ enum class ScatterReduce : uint8_t { sum, prod, amax, amin, mean };
 Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                       ScatterReduce reduce, bool include_self = true);
 /// Composed of scatter_reduce and copy_.
-const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
+const Tensor& scatter_reduce_(const Tensor& input, int64_t dim, const Tensor& index,
                               const Tensor& source, ScatterReduce reduce, bool include_self = true);
 
-// By slices: `index` (n) or 0-d names slices of `self` along `dim`.
+// By slices: `index` (n) or 0-d names slices of `input` along `dim`.
 
-/// self[..., index[i], ...] += alpha * source[..., i, ...]. Composed of scatter_add_.
+/// input[..., index[i], ...] += alpha * source[..., i, ...]. Composed of scatter_add_.
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                  const Scalar& alpha = 1);
-const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
-                         const Scalar& alpha = 1);
-/// self[..., index[i], ...] = source[..., i, ...]. Composed of scatter_.
+const Tensor& index_add_(const Tensor& input, int64_t dim, const Tensor& index,
+                         const Tensor& source, const Scalar& alpha = 1);
+/// input[..., index[i], ...] = source[..., i, ...]. Composed of scatter_.
 Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source);
-const Tensor& index_copy_(const Tensor& self, int64_t dim, const Tensor& index,
+const Tensor& index_copy_(const Tensor& input, int64_t dim, const Tensor& index,
                           const Tensor& source);
-/// self[..., index[i], ...] = value. Composed of scatter_.
+/// input[..., index[i], ...] = value. Composed of scatter_.
 Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Scalar& value);
-const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
+const Tensor& index_fill_(const Tensor& input, int64_t dim, const Tensor& index,
                           const Scalar& value);
 
 /// start, start + step, ... before stop, as in Python; step is positive. `Slice{}` is everything.
@@ -122,11 +122,11 @@ Tensor Tensor::operator()(const Indices&... indices) const {
   return index(List<Index>{Index(indices)...});
 }
 
-/// x[i, j, ...] = values, or += with `accumulate`. `values` has self's dtype and broadcasts to the
-/// shape of index(self, indices).
-const Tensor& index_put_(const Tensor& self, const List<Index>& indices, const Tensor& values,
+/// x[i, j, ...] = values, or += with `accumulate`. `values` has the input's dtype and broadcasts to
+/// the shape of index(input, indices).
+const Tensor& index_put_(const Tensor& input, const List<Index>& indices, const Tensor& values,
                          bool accumulate = false);
-const Tensor& index_put_(const Tensor& self, const List<Index>& indices, const Scalar& value,
+const Tensor& index_put_(const Tensor& input, const List<Index>& indices, const Scalar& value,
                          bool accumulate = false);
 Tensor index_put(const Tensor& input, const List<Index>& indices, const Tensor& values,
                  bool accumulate = false);
@@ -139,9 +139,9 @@ std::vector<Tensor> where(const Tensor& condition);
 
 /// The elements where `mask` (bool) holds, 1-d; the two broadcast. Composed of nonzero and gather.
 Tensor masked_select(const Tensor& input, const Tensor& mask);
-/// Writes the elements of `source`, in order, where `mask` (bool, broadcast to self) holds.
+/// Writes the elements of `source`, in order, where `mask` (bool, broadcast to the input) holds.
 /// The form that isn't in place broadcasts `input` too. Composed of nonzero and index_put_.
-const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tensor& source);
+const Tensor& masked_scatter_(const Tensor& input, const Tensor& mask, const Tensor& source);
 Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source);
 
 /// (...) classes -> (..., num_classes) i64, 1 at the class and 0 elsewhere; -1: the largest class

@@ -245,6 +245,8 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const char* const op = "cosine_similarity";
   check_defined(op, {{"x1", x1}, {"x2", x2}});
   const Pair pair = broadcast(op, x1, x2);
+  check(eps >= 0, op, "eps can't be negative", eps);
+  check_fits(op, eps, pair.input.dtype());
   const int at = wrap_dim(op, dim, pair.input.dim());
   const Tensor sums = line_products(pair.input, pair.target, at);
   const Tensor norms = norm_of(sums.select(0, 1), eps) * norm_of(sums.select(0, 2), eps);

@@ -34,10 +34,10 @@ Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
       where(eq(input, infinity), above, where(eq(input, -infinity), below, input));
   return where(isnan(input), nan, bounded);
 }
-Tensor nan_to_num_(const Tensor& self, double nan, std::optional<double> posinf,
+Tensor nan_to_num_(const Tensor& input, double nan, std::optional<double> posinf,
                    std::optional<double> neginf) {
   const CalledOp called("nan_to_num_");
-  return self.copy_(nan_to_num(self, nan, posinf, neginf));
+  return input.copy_(nan_to_num(input, nan, posinf, neginf));
 }
 
 Tensor nansum(const Tensor& input, const ReduceDims& dims, bool keepdim,

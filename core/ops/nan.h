@@ -11,7 +11,7 @@ namespace aorta {
 /// has no gradient. Errors: a number that the dtype doesn't hold.
 Tensor nan_to_num(const Tensor& input, double nan = 0, std::optional<double> posinf = {},
                   std::optional<double> neginf = {});
-Tensor nan_to_num_(const Tensor& self, double nan = 0, std::optional<double> posinf = {},
+Tensor nan_to_num_(const Tensor& input, double nan = 0, std::optional<double> posinf = {},
                    std::optional<double> neginf = {});
 
 /// sum with NaN as 0.

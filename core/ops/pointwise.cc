@@ -12,77 +12,77 @@ using pointwise::number_of;
 using pointwise::unary;
 
 Tensor neg(const Tensor& input) { return unary<scalar::Neg>(input); }
-Tensor neg_(const Tensor& self) { return unary<scalar::Neg>(self, &self); }
+Tensor neg_(const Tensor& input) { return unary<scalar::Neg>(input, &input); }
 Tensor abs(const Tensor& input) { return unary<scalar::Abs>(input); }
-Tensor abs_(const Tensor& self) { return unary<scalar::Abs>(self, &self); }
+Tensor abs_(const Tensor& input) { return unary<scalar::Abs>(input, &input); }
 Tensor sign(const Tensor& input) { return unary<scalar::Sign>(input); }
-Tensor sign_(const Tensor& self) { return unary<scalar::Sign>(self, &self); }
+Tensor sign_(const Tensor& input) { return unary<scalar::Sign>(input, &input); }
 Tensor square(const Tensor& input) { return unary<scalar::Square>(input); }
-Tensor square_(const Tensor& self) { return unary<scalar::Square>(self, &self); }
+Tensor square_(const Tensor& input) { return unary<scalar::Square>(input, &input); }
 Tensor reciprocal(const Tensor& input) { return unary<scalar::Reciprocal>(input); }
-Tensor reciprocal_(const Tensor& self) { return unary<scalar::Reciprocal>(self, &self); }
+Tensor reciprocal_(const Tensor& input) { return unary<scalar::Reciprocal>(input, &input); }
 Tensor floor(const Tensor& input) { return unary<scalar::Floor>(input); }
-Tensor floor_(const Tensor& self) { return unary<scalar::Floor>(self, &self); }
+Tensor floor_(const Tensor& input) { return unary<scalar::Floor>(input, &input); }
 Tensor ceil(const Tensor& input) { return unary<scalar::Ceil>(input); }
-Tensor ceil_(const Tensor& self) { return unary<scalar::Ceil>(self, &self); }
+Tensor ceil_(const Tensor& input) { return unary<scalar::Ceil>(input, &input); }
 Tensor round(const Tensor& input) { return unary<scalar::Round>(input); }
-Tensor round_(const Tensor& self) { return unary<scalar::Round>(self, &self); }
+Tensor round_(const Tensor& input) { return unary<scalar::Round>(input, &input); }
 Tensor trunc(const Tensor& input) { return unary<scalar::Trunc>(input); }
-Tensor trunc_(const Tensor& self) { return unary<scalar::Trunc>(self, &self); }
+Tensor trunc_(const Tensor& input) { return unary<scalar::Trunc>(input, &input); }
 Tensor frac(const Tensor& input) { return unary<scalar::Frac>(input); }
-Tensor frac_(const Tensor& self) { return unary<scalar::Frac>(self, &self); }
+Tensor frac_(const Tensor& input) { return unary<scalar::Frac>(input, &input); }
 Tensor sqrt(const Tensor& input) { return unary<scalar::Sqrt>(input); }
-Tensor sqrt_(const Tensor& self) { return unary<scalar::Sqrt>(self, &self); }
+Tensor sqrt_(const Tensor& input) { return unary<scalar::Sqrt>(input, &input); }
 Tensor rsqrt(const Tensor& input) { return unary<scalar::Rsqrt>(input); }
-Tensor rsqrt_(const Tensor& self) { return unary<scalar::Rsqrt>(self, &self); }
+Tensor rsqrt_(const Tensor& input) { return unary<scalar::Rsqrt>(input, &input); }
 Tensor exp(const Tensor& input) { return unary<scalar::Exp>(input); }
-Tensor exp_(const Tensor& self) { return unary<scalar::Exp>(self, &self); }
+Tensor exp_(const Tensor& input) { return unary<scalar::Exp>(input, &input); }
 Tensor exp2(const Tensor& input) { return unary<scalar::Exp2>(input); }
-Tensor exp2_(const Tensor& self) { return unary<scalar::Exp2>(self, &self); }
+Tensor exp2_(const Tensor& input) { return unary<scalar::Exp2>(input, &input); }
 Tensor expm1(const Tensor& input) { return unary<scalar::Expm1>(input); }
-Tensor expm1_(const Tensor& self) { return unary<scalar::Expm1>(self, &self); }
+Tensor expm1_(const Tensor& input) { return unary<scalar::Expm1>(input, &input); }
 Tensor log(const Tensor& input) { return unary<scalar::Log>(input); }
-Tensor log_(const Tensor& self) { return unary<scalar::Log>(self, &self); }
+Tensor log_(const Tensor& input) { return unary<scalar::Log>(input, &input); }
 Tensor log1p(const Tensor& input) { return unary<scalar::Log1p>(input); }
-Tensor log1p_(const Tensor& self) { return unary<scalar::Log1p>(self, &self); }
+Tensor log1p_(const Tensor& input) { return unary<scalar::Log1p>(input, &input); }
 Tensor log2(const Tensor& input) { return unary<scalar::Log2>(input); }
-Tensor log2_(const Tensor& self) { return unary<scalar::Log2>(self, &self); }
+Tensor log2_(const Tensor& input) { return unary<scalar::Log2>(input, &input); }
 Tensor log10(const Tensor& input) { return unary<scalar::Log10>(input); }
-Tensor log10_(const Tensor& self) { return unary<scalar::Log10>(self, &self); }
+Tensor log10_(const Tensor& input) { return unary<scalar::Log10>(input, &input); }
 Tensor sin(const Tensor& input) { return unary<scalar::Sin>(input); }
-Tensor sin_(const Tensor& self) { return unary<scalar::Sin>(self, &self); }
+Tensor sin_(const Tensor& input) { return unary<scalar::Sin>(input, &input); }
 Tensor cos(const Tensor& input) { return unary<scalar::Cos>(input); }
-Tensor cos_(const Tensor& self) { return unary<scalar::Cos>(self, &self); }
+Tensor cos_(const Tensor& input) { return unary<scalar::Cos>(input, &input); }
 Tensor tan(const Tensor& input) { return unary<scalar::Tan>(input); }
-Tensor tan_(const Tensor& self) { return unary<scalar::Tan>(self, &self); }
+Tensor tan_(const Tensor& input) { return unary<scalar::Tan>(input, &input); }
 Tensor asin(const Tensor& input) { return unary<scalar::Asin>(input); }
-Tensor asin_(const Tensor& self) { return unary<scalar::Asin>(self, &self); }
+Tensor asin_(const Tensor& input) { return unary<scalar::Asin>(input, &input); }
 Tensor acos(const Tensor& input) { return unary<scalar::Acos>(input); }
-Tensor acos_(const Tensor& self) { return unary<scalar::Acos>(self, &self); }
+Tensor acos_(const Tensor& input) { return unary<scalar::Acos>(input, &input); }
 Tensor atan(const Tensor& input) { return unary<scalar::Atan>(input); }
-Tensor atan_(const Tensor& self) { return unary<scalar::Atan>(self, &self); }
+Tensor atan_(const Tensor& input) { return unary<scalar::Atan>(input, &input); }
 Tensor sinh(const Tensor& input) { return unary<scalar::Sinh>(input); }
-Tensor sinh_(const Tensor& self) { return unary<scalar::Sinh>(self, &self); }
+Tensor sinh_(const Tensor& input) { return unary<scalar::Sinh>(input, &input); }
 Tensor cosh(const Tensor& input) { return unary<scalar::Cosh>(input); }
-Tensor cosh_(const Tensor& self) { return unary<scalar::Cosh>(self, &self); }
+Tensor cosh_(const Tensor& input) { return unary<scalar::Cosh>(input, &input); }
 Tensor tanh(const Tensor& input) { return unary<scalar::Tanh>(input); }
-Tensor tanh_(const Tensor& self) { return unary<scalar::Tanh>(self, &self); }
+Tensor tanh_(const Tensor& input) { return unary<scalar::Tanh>(input, &input); }
 Tensor asinh(const Tensor& input) { return unary<scalar::Asinh>(input); }
-Tensor asinh_(const Tensor& self) { return unary<scalar::Asinh>(self, &self); }
+Tensor asinh_(const Tensor& input) { return unary<scalar::Asinh>(input, &input); }
 Tensor acosh(const Tensor& input) { return unary<scalar::Acosh>(input); }
-Tensor acosh_(const Tensor& self) { return unary<scalar::Acosh>(self, &self); }
+Tensor acosh_(const Tensor& input) { return unary<scalar::Acosh>(input, &input); }
 Tensor atanh(const Tensor& input) { return unary<scalar::Atanh>(input); }
-Tensor atanh_(const Tensor& self) { return unary<scalar::Atanh>(self, &self); }
+Tensor atanh_(const Tensor& input) { return unary<scalar::Atanh>(input, &input); }
 Tensor erf(const Tensor& input) { return unary<scalar::Erf>(input); }
-Tensor erf_(const Tensor& self) { return unary<scalar::Erf>(self, &self); }
+Tensor erf_(const Tensor& input) { return unary<scalar::Erf>(input, &input); }
 Tensor erfc(const Tensor& input) { return unary<scalar::Erfc>(input); }
-Tensor erfc_(const Tensor& self) { return unary<scalar::Erfc>(self, &self); }
+Tensor erfc_(const Tensor& input) { return unary<scalar::Erfc>(input, &input); }
 Tensor erfinv(const Tensor& input) { return unary<scalar::Erfinv>(input); }
-Tensor erfinv_(const Tensor& self) { return unary<scalar::Erfinv>(self, &self); }
+Tensor erfinv_(const Tensor& input) { return unary<scalar::Erfinv>(input, &input); }
 Tensor lgamma(const Tensor& input) { return unary<scalar::Lgamma>(input); }
-Tensor lgamma_(const Tensor& self) { return unary<scalar::Lgamma>(self, &self); }
+Tensor lgamma_(const Tensor& input) { return unary<scalar::Lgamma>(input, &input); }
 Tensor digamma(const Tensor& input) { return unary<scalar::Digamma>(input); }
-Tensor digamma_(const Tensor& self) { return unary<scalar::Digamma>(self, &self); }
+Tensor digamma_(const Tensor& input) { return unary<scalar::Digamma>(input, &input); }
 static Tensor polygamma_into(int64_t n, const Tensor& input, const Tensor* out) {
   // n! has a place in a double up to 170; the gradient takes the next one.
   check(n >= 0 && n <= 169, "polygamma", "n must be from 0 to 169", n);
@@ -93,87 +93,94 @@ Tensor polygamma(int64_t n, const Tensor& input) {
   const CalledOp called("polygamma");
   return polygamma_into(n, input, nullptr);
 }
-Tensor polygamma_(int64_t n, const Tensor& self) {
+Tensor polygamma_(int64_t n, const Tensor& input) {
   const CalledOp called("polygamma_");
-  return polygamma_into(n, self, &self);
+  return polygamma_into(n, input, &input);
 }
 Tensor sigmoid(const Tensor& input) { return unary<scalar::Sigmoid>(input); }
-Tensor sigmoid_(const Tensor& self) { return unary<scalar::Sigmoid>(self, &self); }
+Tensor sigmoid_(const Tensor& input) { return unary<scalar::Sigmoid>(input, &input); }
 Tensor relu(const Tensor& input) { return unary<scalar::Relu>(input); }
-Tensor relu_(const Tensor& self) { return unary<scalar::Relu>(self, &self); }
+Tensor relu_(const Tensor& input) { return unary<scalar::Relu>(input, &input); }
 Tensor relu6(const Tensor& input) { return unary<scalar::Relu6>(input); }
-Tensor relu6_(const Tensor& self) { return unary<scalar::Relu6>(self, &self); }
+Tensor relu6_(const Tensor& input) { return unary<scalar::Relu6>(input, &input); }
 Tensor selu(const Tensor& input) { return unary<scalar::Selu>(input); }
-Tensor selu_(const Tensor& self) { return unary<scalar::Selu>(self, &self); }
+Tensor selu_(const Tensor& input) { return unary<scalar::Selu>(input, &input); }
 Tensor silu(const Tensor& input) { return unary<scalar::Silu>(input); }
-Tensor silu_(const Tensor& self) { return unary<scalar::Silu>(self, &self); }
+Tensor silu_(const Tensor& input) { return unary<scalar::Silu>(input, &input); }
 Tensor mish(const Tensor& input) { return unary<scalar::Mish>(input); }
-Tensor mish_(const Tensor& self) { return unary<scalar::Mish>(self, &self); }
+Tensor mish_(const Tensor& input) { return unary<scalar::Mish>(input, &input); }
 Tensor logsigmoid(const Tensor& input) { return unary<scalar::LogSigmoid>(input); }
-Tensor logsigmoid_(const Tensor& self) { return unary<scalar::LogSigmoid>(self, &self); }
+Tensor logsigmoid_(const Tensor& input) { return unary<scalar::LogSigmoid>(input, &input); }
 Tensor softsign(const Tensor& input) { return unary<scalar::Softsign>(input); }
-Tensor softsign_(const Tensor& self) { return unary<scalar::Softsign>(self, &self); }
+Tensor softsign_(const Tensor& input) { return unary<scalar::Softsign>(input, &input); }
 Tensor hardsigmoid(const Tensor& input) { return unary<scalar::Hardsigmoid>(input); }
-Tensor hardsigmoid_(const Tensor& self) { return unary<scalar::Hardsigmoid>(self, &self); }
+Tensor hardsigmoid_(const Tensor& input) { return unary<scalar::Hardsigmoid>(input, &input); }
 Tensor hardswish(const Tensor& input) { return unary<scalar::Hardswish>(input); }
-Tensor hardswish_(const Tensor& self) { return unary<scalar::Hardswish>(self, &self); }
+Tensor hardswish_(const Tensor& input) { return unary<scalar::Hardswish>(input, &input); }
 Tensor tanhshrink(const Tensor& input) { return unary<scalar::Tanhshrink>(input); }
-Tensor tanhshrink_(const Tensor& self) { return unary<scalar::Tanhshrink>(self, &self); }
+Tensor tanhshrink_(const Tensor& input) { return unary<scalar::Tanhshrink>(input, &input); }
 Tensor isnan(const Tensor& input) { return unary<scalar::IsNan>(input); }
-Tensor isnan_(const Tensor& self) { return unary<scalar::IsNan>(self, &self); }
+Tensor isnan_(const Tensor& input) { return unary<scalar::IsNan>(input, &input); }
 Tensor isinf(const Tensor& input) { return unary<scalar::IsInf>(input); }
-Tensor isinf_(const Tensor& self) { return unary<scalar::IsInf>(self, &self); }
+Tensor isinf_(const Tensor& input) { return unary<scalar::IsInf>(input, &input); }
 Tensor isfinite(const Tensor& input) { return unary<scalar::IsFinite>(input); }
-Tensor isfinite_(const Tensor& self) { return unary<scalar::IsFinite>(self, &self); }
+Tensor isfinite_(const Tensor& input) { return unary<scalar::IsFinite>(input, &input); }
 Tensor logical_not(const Tensor& input) { return unary<scalar::LogicalNot>(input); }
-Tensor logical_not_(const Tensor& self) { return unary<scalar::LogicalNot>(self, &self); }
+Tensor logical_not_(const Tensor& input) { return unary<scalar::LogicalNot>(input, &input); }
 Tensor bitwise_not(const Tensor& input) { return unary<scalar::BitwiseNot>(input); }
-Tensor bitwise_not_(const Tensor& self) { return unary<scalar::BitwiseNot>(self, &self); }
+Tensor bitwise_not_(const Tensor& input) { return unary<scalar::BitwiseNot>(input, &input); }
 
 Tensor gelu(const Tensor& input, GeluApproximation approximate) {
   const CalledOp called("gelu");
   return approximate == GeluApproximation::tanh ? unary<scalar::GeluTanh>(input)
                                                 : unary<scalar::Gelu>(input);
 }
-Tensor gelu_(const Tensor& self, GeluApproximation approximate) {
+Tensor gelu_(const Tensor& input, GeluApproximation approximate) {
   const CalledOp called("gelu_");
-  return approximate == GeluApproximation::tanh ? unary<scalar::GeluTanh>(self, &self)
-                                                : unary<scalar::Gelu>(self, &self);
+  return approximate == GeluApproximation::tanh ? unary<scalar::GeluTanh>(input, &input)
+                                                : unary<scalar::Gelu>(input, &input);
+}
+// A function of real numbers with parameters, which must fit the dtype that it computes in.
+template <class F, class... Numbers>
+static Tensor with_parameters(const Tensor& input, const Tensor* out, Numbers... numbers) {
+  const CalledOp called(pointwise::called_by<F>(out));
+  check_defined(F::info.name, {{"input", input}});
+  const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f32;
+  for (const double number : {numbers...}) check_fits(F::info.name, number, dtype);
+  return unary<F>(input, out, {numbers...});
 }
 Tensor leaky_relu(const Tensor& input, const Scalar& negative_slope) {
-  return unary<scalar::LeakyRelu>(input, nullptr, {negative_slope.to_double()});
+  return with_parameters<scalar::LeakyRelu>(input, nullptr, negative_slope.to_double());
 }
-Tensor leaky_relu_(const Tensor& self, const Scalar& negative_slope) {
-  return unary<scalar::LeakyRelu>(self, &self, {negative_slope.to_double()});
+Tensor leaky_relu_(const Tensor& input, const Scalar& negative_slope) {
+  return with_parameters<scalar::LeakyRelu>(input, &input, negative_slope.to_double());
 }
 Tensor elu(const Tensor& input, const Scalar& alpha) {
-  return unary<scalar::Elu>(input, nullptr, {alpha.to_double()});
+  return with_parameters<scalar::Elu>(input, nullptr, alpha.to_double());
 }
-Tensor elu_(const Tensor& self, const Scalar& alpha) {
-  return unary<scalar::Elu>(self, &self, {alpha.to_double()});
+Tensor elu_(const Tensor& input, const Scalar& alpha) {
+  return with_parameters<scalar::Elu>(input, &input, alpha.to_double());
 }
-static scalar::Celu make_celu(const Scalar& alpha) {
+static Tensor celu_into(const Tensor& input, const Scalar& alpha, const Tensor* out) {
   check(alpha.to_double() != 0, "celu", "alpha must not be 0", alpha);
-  return {alpha.to_double()};
+  return with_parameters<scalar::Celu>(input, out, alpha.to_double());
 }
-Tensor celu(const Tensor& input, const Scalar& alpha) {
-  return unary<scalar::Celu>(input, nullptr, make_celu(alpha));
-}
-Tensor celu_(const Tensor& self, const Scalar& alpha) {
+Tensor celu(const Tensor& input, const Scalar& alpha) { return celu_into(input, alpha, nullptr); }
+Tensor celu_(const Tensor& input, const Scalar& alpha) {
   const CalledOp called("celu_");
-  return unary<scalar::Celu>(self, &self, make_celu(alpha));
+  return celu_into(input, alpha, &input);
 }
 Tensor logit(const Tensor& input, std::optional<double> eps) {
-  return unary<scalar::Logit>(input, nullptr, {eps.value_or(-1)});
+  return with_parameters<scalar::Logit>(input, nullptr, eps.value_or(-1));
 }
-Tensor logit_(const Tensor& self, std::optional<double> eps) {
-  return unary<scalar::Logit>(self, &self, {eps.value_or(-1)});
+Tensor logit_(const Tensor& input, std::optional<double> eps) {
+  return with_parameters<scalar::Logit>(input, &input, eps.value_or(-1));
 }
 Tensor softplus(const Tensor& input, double beta, double threshold) {
-  return unary<scalar::Softplus>(input, nullptr, {beta, threshold});
+  return with_parameters<scalar::Softplus>(input, nullptr, beta, threshold);
 }
-Tensor softplus_(const Tensor& self, double beta, double threshold) {
-  return unary<scalar::Softplus>(self, &self, {beta, threshold});
+Tensor softplus_(const Tensor& input, double beta, double threshold) {
+  return with_parameters<scalar::Softplus>(input, &input, beta, threshold);
 }
 // An integer bound may lie past the dtype's range on the side where it bounds no element.
 static void check_bounds(const char* op, DType dtype, const std::optional<Scalar>& min,
@@ -195,9 +202,9 @@ static Tensor hardtanh_into(const Tensor& input, const Scalar& min, const Scalar
 Tensor hardtanh(const Tensor& input, const Scalar& min, const Scalar& max) {
   return hardtanh_into(input, min, max, nullptr);
 }
-Tensor hardtanh_(const Tensor& self, const Scalar& min, const Scalar& max) {
+Tensor hardtanh_(const Tensor& input, const Scalar& min, const Scalar& max) {
   const CalledOp called("hardtanh_");
-  return hardtanh_into(self, min, max, &self);
+  return hardtanh_into(input, min, max, &input);
 }
 static scalar::Threshold make_threshold(const Tensor& input, const Scalar& threshold,
                                         const Scalar& value) {
@@ -209,26 +216,26 @@ static scalar::Threshold make_threshold(const Tensor& input, const Scalar& thres
 Tensor threshold(const Tensor& input, const Scalar& threshold, const Scalar& value) {
   return unary<scalar::Threshold>(input, nullptr, make_threshold(input, threshold, value));
 }
-Tensor threshold_(const Tensor& self, const Scalar& threshold, const Scalar& value) {
+Tensor threshold_(const Tensor& input, const Scalar& threshold, const Scalar& value) {
   const CalledOp called("threshold_");
-  return unary<scalar::Threshold>(self, &self, make_threshold(self, threshold, value));
+  return unary<scalar::Threshold>(input, &input, make_threshold(input, threshold, value));
 }
 Tensor hardshrink(const Tensor& input, double lambda) {
-  return unary<scalar::Hardshrink>(input, nullptr, {lambda});
+  return with_parameters<scalar::Hardshrink>(input, nullptr, lambda);
 }
-Tensor hardshrink_(const Tensor& self, double lambda) {
-  return unary<scalar::Hardshrink>(self, &self, {lambda});
+Tensor hardshrink_(const Tensor& input, double lambda) {
+  return with_parameters<scalar::Hardshrink>(input, &input, lambda);
 }
-static scalar::Softshrink make_softshrink(double lambda) {
+static Tensor softshrink_into(const Tensor& input, double lambda, const Tensor* out) {
   check(lambda >= 0, "softshrink", "lambda can't be negative", lambda);
-  return {lambda};
+  return with_parameters<scalar::Softshrink>(input, out, lambda);
 }
 Tensor softshrink(const Tensor& input, double lambda) {
-  return unary<scalar::Softshrink>(input, nullptr, make_softshrink(lambda));
+  return softshrink_into(input, lambda, nullptr);
 }
-Tensor softshrink_(const Tensor& self, double lambda) {
+Tensor softshrink_(const Tensor& input, double lambda) {
   const CalledOp called("softshrink_");
-  return unary<scalar::Softshrink>(self, &self, make_softshrink(lambda));
+  return softshrink_into(input, lambda, &input);
 }
 
 static Tensor clamp_into(const Tensor& input, const std::optional<Scalar>& min,
@@ -251,41 +258,45 @@ Tensor clamp(const Tensor& input, std::optional<Scalar> min, std::optional<Scala
   const CalledOp called("clamp");
   return clamp_into(input, min, max, nullptr);
 }
-Tensor clamp_(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max) {
+Tensor clamp_(const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max) {
   const CalledOp called("clamp_");
-  return clamp_into(self, min, max, &self);
+  return clamp_into(input, min, max, &input);
 }
 Tensor clamp_min(const Tensor& input, const Scalar& min) {
   const CalledOp called("clamp_min");
   return clamp(input, min);
 }
-Tensor clamp_min_(const Tensor& self, const Scalar& min) {
+Tensor clamp_min_(const Tensor& input, const Scalar& min) {
   const CalledOp called("clamp_min_");
-  return clamp_(self, min);
+  return clamp_(input, min);
 }
 Tensor clamp_max(const Tensor& input, const Scalar& max) {
   const CalledOp called("clamp_max");
   return clamp(input, {}, max);
 }
-Tensor clamp_max_(const Tensor& self, const Scalar& max) {
+Tensor clamp_max_(const Tensor& input, const Scalar& max) {
   const CalledOp called("clamp_max_");
-  return clamp_(self, {}, max);
+  return clamp_(input, {}, max);
 }
 Tensor clamp_min(const Tensor& input, const Tensor& min) {
   const CalledOp called("clamp_min");
+  check_defined("clamp_min", {{"input", input}, {"min", min}});
   return maximum(input, min);
 }
-Tensor clamp_min_(const Tensor& self, const Tensor& min) {
+Tensor clamp_min_(const Tensor& input, const Tensor& min) {
   const CalledOp called("clamp_min_");
-  return maximum_(self, min);
+  check_defined("clamp_min_", {{"input", input}, {"min", min}});
+  return maximum_(input, min);
 }
 Tensor clamp_max(const Tensor& input, const Tensor& max) {
   const CalledOp called("clamp_max");
+  check_defined("clamp_max", {{"input", input}, {"max", max}});
   return minimum(input, max);
 }
-Tensor clamp_max_(const Tensor& self, const Tensor& max) {
+Tensor clamp_max_(const Tensor& input, const Tensor& max) {
   const CalledOp called("clamp_max_");
-  return minimum_(self, max);
+  check_defined("clamp_max_", {{"input", input}, {"max", max}});
+  return minimum_(input, max);
 }
 Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max) {
   const CalledOp called("clamp");
@@ -294,15 +305,15 @@ Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max) {
   const Tensor raised = min.defined() ? maximum(input, min) : input;
   return max.defined() ? minimum(raised, max) : raised;
 }
-Tensor clamp_(const Tensor& self, const Tensor& min, const Tensor& max) {
+Tensor clamp_(const Tensor& input, const Tensor& min, const Tensor& max) {
   const CalledOp called("clamp_");
-  check_defined("clamp", {{"input", self}});
+  check_defined("clamp", {{"input", input}});
   check(min.defined() || max.defined(), "clamp_", "min or max must be given", "neither");
-  if (!max.defined()) return maximum_(self, min);
-  if (!min.defined()) return minimum_(self, max);
+  if (!max.defined()) return maximum_(input, min);
+  if (!min.defined()) return minimum_(input, max);
   const Tensor before =
-      needs_gradient(self) || needs_gradient(min) ? kernel::keep_before_write(self) : self;
-  return binary<scalar::Minimum>(maximum(before, min), max, &self);
+      needs_gradient(input) || needs_gradient(min) ? kernel::keep_before_write(input) : input;
+  return binary<scalar::Minimum>(maximum(before, min), max, &input);
 }
 
 }  // namespace aorta

@@ -31,12 +31,12 @@ static Tensor add_into(const Operand& a, const Operand& b, const Scalar& alpha, 
   const CalledOp called("add");
   return binary<scalar::AddScaled>(a, b, out, {number_of(alpha)});
 }
-Tensor add(const Operand& a, const Operand& b, const Scalar& alpha) {
-  return add_into(a, b, alpha, nullptr);
+Tensor add(const Operand& input, const Operand& other, const Scalar& alpha) {
+  return add_into(input, other, alpha, nullptr);
 }
-Tensor add_(const Tensor& self, const Operand& other, const Scalar& alpha) {
+Tensor add_(const Tensor& input, const Operand& other, const Scalar& alpha) {
   const CalledOp called("add_");
-  return add_into(self, other, alpha, &self);
+  return add_into(input, other, alpha, &input);
 }
 
 static Tensor sub_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
@@ -45,21 +45,21 @@ static Tensor sub_into(const Operand& a, const Operand& b, const Scalar& alpha, 
   const CalledOp called("sub");
   return binary<scalar::SubScaled>(a, b, out, {number_of(alpha)});
 }
-Tensor sub(const Operand& a, const Operand& b, const Scalar& alpha) {
-  return sub_into(a, b, alpha, nullptr);
+Tensor sub(const Operand& input, const Operand& other, const Scalar& alpha) {
+  return sub_into(input, other, alpha, nullptr);
 }
-Tensor sub_(const Tensor& self, const Operand& other, const Scalar& alpha) {
+Tensor sub_(const Tensor& input, const Operand& other, const Scalar& alpha) {
   const CalledOp called("sub_");
-  return sub_into(self, other, alpha, &self);
+  return sub_into(input, other, alpha, &input);
 }
 
-Tensor mul(const Operand& a, const Operand& b) { return binary<scalar::Mul>(a, b); }
-Tensor mul_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Mul>(self, other, &self);
+Tensor mul(const Operand& input, const Operand& other) { return binary<scalar::Mul>(input, other); }
+Tensor mul_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Mul>(input, other, &input);
 }
-Tensor div(const Operand& a, const Operand& b) { return binary<scalar::Div>(a, b); }
-Tensor div_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Div>(self, other, &self);
+Tensor div(const Operand& input, const Operand& other) { return binary<scalar::Div>(input, other); }
+Tensor div_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Div>(input, other, &input);
 }
 
 // Floating division by zero has a value; that of integers hasn't. On a GPU a tensor's elements
@@ -77,26 +77,26 @@ static Tensor integer_division(const char* op, const Operand& a, const Operand& 
         "an integer can't be divided by zero", b.tensor ? "a 0 among the divisors" : "0");
   return binary<F>(a, b, out);
 }
-Tensor floor_divide(const Operand& a, const Operand& b) {
-  return integer_division<scalar::FloorDivide>("floor_divide", a, b);
+Tensor floor_divide(const Operand& input, const Operand& other) {
+  return integer_division<scalar::FloorDivide>("floor_divide", input, other);
 }
-Tensor floor_divide_(const Tensor& self, const Operand& other) {
+Tensor floor_divide_(const Tensor& input, const Operand& other) {
   const CalledOp called("floor_divide_");
-  return integer_division<scalar::FloorDivide>("floor_divide", self, other, &self);
+  return integer_division<scalar::FloorDivide>("floor_divide", input, other, &input);
 }
-Tensor fmod(const Operand& a, const Operand& b) {
-  return integer_division<scalar::Fmod>("fmod", a, b);
+Tensor fmod(const Operand& input, const Operand& other) {
+  return integer_division<scalar::Fmod>("fmod", input, other);
 }
-Tensor fmod_(const Tensor& self, const Operand& other) {
+Tensor fmod_(const Tensor& input, const Operand& other) {
   const CalledOp called("fmod_");
-  return integer_division<scalar::Fmod>("fmod", self, other, &self);
+  return integer_division<scalar::Fmod>("fmod", input, other, &input);
 }
-Tensor remainder(const Operand& a, const Operand& b) {
-  return integer_division<scalar::Remainder>("remainder", a, b);
+Tensor remainder(const Operand& input, const Operand& other) {
+  return integer_division<scalar::Remainder>("remainder", input, other);
 }
-Tensor remainder_(const Tensor& self, const Operand& other) {
+Tensor remainder_(const Tensor& input, const Operand& other) {
   const CalledOp called("remainder_");
-  return integer_division<scalar::Remainder>("remainder", self, other, &self);
+  return integer_division<scalar::Remainder>("remainder", input, other, &input);
 }
 
 static Tensor pow_into(const Operand& base, const Operand& exponent, const Tensor* out) {
@@ -116,87 +116,120 @@ static Tensor pow_into(const Operand& base, const Operand& exponent, const Tenso
   }
   return binary<scalar::Pow>(a, b, out);
 }
-Tensor pow(const Operand& a, const Operand& b) {
+Tensor pow(const Operand& input, const Operand& exponent) {
   const CalledOp called("pow");
-  return pow_into(a, b, nullptr);
+  return pow_into(input, exponent, nullptr);
 }
-Tensor pow_(const Tensor& self, const Operand& other) {
+Tensor pow_(const Tensor& input, const Operand& exponent) {
   const CalledOp called("pow_");
-  return pow_into(self, other, &self);
+  return pow_into(input, exponent, &input);
 }
-Tensor minimum(const Operand& a, const Operand& b) { return binary<scalar::Minimum>(a, b); }
-Tensor minimum_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Minimum>(self, other, &self);
+Tensor minimum(const Operand& input, const Operand& other) {
+  return binary<scalar::Minimum>(input, other);
 }
-Tensor maximum(const Operand& a, const Operand& b) { return binary<scalar::Maximum>(a, b); }
-Tensor maximum_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Maximum>(self, other, &self);
+Tensor minimum_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Minimum>(input, other, &input);
 }
-Tensor atan2(const Operand& a, const Operand& b) { return binary<scalar::Atan2>(a, b); }
-Tensor atan2_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Atan2>(self, other, &self);
+Tensor maximum(const Operand& input, const Operand& other) {
+  return binary<scalar::Maximum>(input, other);
 }
-Tensor hypot(const Operand& a, const Operand& b) { return binary<scalar::Hypot>(a, b); }
-Tensor hypot_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Hypot>(self, other, &self);
+Tensor maximum_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Maximum>(input, other, &input);
 }
-Tensor xlogy(const Operand& a, const Operand& b) { return binary<scalar::Xlogy>(a, b); }
-Tensor xlogy_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Xlogy>(self, other, &self);
+Tensor atan2(const Operand& input, const Operand& other) {
+  return binary<scalar::Atan2>(input, other);
 }
-Tensor logaddexp(const Operand& a, const Operand& b) { return binary<scalar::Logaddexp>(a, b); }
-Tensor logaddexp2(const Operand& a, const Operand& b) { return binary<scalar::Logaddexp2>(a, b); }
-Tensor prelu(const Operand& a, const Operand& b) { return binary<scalar::Prelu>(a, b); }
-Tensor prelu_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Prelu>(self, other, &self);
+Tensor atan2_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Atan2>(input, other, &input);
 }
-Tensor eq(const Operand& a, const Operand& b) { return binary<scalar::Eq>(a, b); }
-Tensor eq_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Eq>(self, other, &self);
+Tensor hypot(const Operand& input, const Operand& other) {
+  return binary<scalar::Hypot>(input, other);
 }
-Tensor ne(const Operand& a, const Operand& b) { return binary<scalar::Ne>(a, b); }
-Tensor ne_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Ne>(self, other, &self);
+Tensor hypot_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Hypot>(input, other, &input);
 }
-Tensor lt(const Operand& a, const Operand& b) { return binary<scalar::Lt>(a, b); }
-Tensor lt_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Lt>(self, other, &self);
+Tensor xlogy(const Operand& input, const Operand& other) {
+  return binary<scalar::Xlogy>(input, other);
 }
-Tensor le(const Operand& a, const Operand& b) { return binary<scalar::Le>(a, b); }
-Tensor le_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Le>(self, other, &self);
+Tensor xlogy_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Xlogy>(input, other, &input);
 }
-Tensor gt(const Operand& a, const Operand& b) { return binary<scalar::Gt>(a, b); }
-Tensor gt_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Gt>(self, other, &self);
+Tensor logaddexp(const Operand& input, const Operand& other) {
+  return binary<scalar::Logaddexp>(input, other);
 }
-Tensor ge(const Operand& a, const Operand& b) { return binary<scalar::Ge>(a, b); }
-Tensor ge_(const Tensor& self, const Operand& other) {
-  return binary<scalar::Ge>(self, other, &self);
+Tensor logaddexp2(const Operand& input, const Operand& other) {
+  return binary<scalar::Logaddexp2>(input, other);
 }
-Tensor logical_and(const Operand& a, const Operand& b) { return binary<scalar::LogicalAnd>(a, b); }
-Tensor logical_and_(const Tensor& self, const Operand& other) {
-  return binary<scalar::LogicalAnd>(self, other, &self);
+static Tensor prelu_into(const Operand& input, const Operand& weight, const Tensor* out) {
+  check_operands("prelu", {{"input", input}, {"weight", weight}});
+  return binary<scalar::Prelu>(input, weight, out);
 }
-Tensor logical_or(const Operand& a, const Operand& b) { return binary<scalar::LogicalOr>(a, b); }
-Tensor logical_or_(const Tensor& self, const Operand& other) {
-  return binary<scalar::LogicalOr>(self, other, &self);
+Tensor prelu(const Operand& input, const Operand& weight) {
+  return prelu_into(input, weight, nullptr);
 }
-Tensor logical_xor(const Operand& a, const Operand& b) { return binary<scalar::LogicalXor>(a, b); }
-Tensor logical_xor_(const Tensor& self, const Operand& other) {
-  return binary<scalar::LogicalXor>(self, other, &self);
+Tensor prelu_(const Tensor& input, const Operand& weight) {
+  const CalledOp called("prelu_");
+  return prelu_into(input, weight, &input);
 }
-Tensor bitwise_and(const Operand& a, const Operand& b) { return binary<scalar::BitwiseAnd>(a, b); }
-Tensor bitwise_and_(const Tensor& self, const Operand& other) {
-  return binary<scalar::BitwiseAnd>(self, other, &self);
+Tensor eq(const Operand& input, const Operand& other) { return binary<scalar::Eq>(input, other); }
+Tensor eq_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Eq>(input, other, &input);
 }
-Tensor bitwise_or(const Operand& a, const Operand& b) { return binary<scalar::BitwiseOr>(a, b); }
-Tensor bitwise_or_(const Tensor& self, const Operand& other) {
-  return binary<scalar::BitwiseOr>(self, other, &self);
+Tensor ne(const Operand& input, const Operand& other) { return binary<scalar::Ne>(input, other); }
+Tensor ne_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Ne>(input, other, &input);
 }
-Tensor bitwise_xor(const Operand& a, const Operand& b) { return binary<scalar::BitwiseXor>(a, b); }
-Tensor bitwise_xor_(const Tensor& self, const Operand& other) {
-  return binary<scalar::BitwiseXor>(self, other, &self);
+Tensor lt(const Operand& input, const Operand& other) { return binary<scalar::Lt>(input, other); }
+Tensor lt_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Lt>(input, other, &input);
+}
+Tensor le(const Operand& input, const Operand& other) { return binary<scalar::Le>(input, other); }
+Tensor le_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Le>(input, other, &input);
+}
+Tensor gt(const Operand& input, const Operand& other) { return binary<scalar::Gt>(input, other); }
+Tensor gt_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Gt>(input, other, &input);
+}
+Tensor ge(const Operand& input, const Operand& other) { return binary<scalar::Ge>(input, other); }
+Tensor ge_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Ge>(input, other, &input);
+}
+Tensor logical_and(const Operand& input, const Operand& other) {
+  return binary<scalar::LogicalAnd>(input, other);
+}
+Tensor logical_and_(const Tensor& input, const Operand& other) {
+  return binary<scalar::LogicalAnd>(input, other, &input);
+}
+Tensor logical_or(const Operand& input, const Operand& other) {
+  return binary<scalar::LogicalOr>(input, other);
+}
+Tensor logical_or_(const Tensor& input, const Operand& other) {
+  return binary<scalar::LogicalOr>(input, other, &input);
+}
+Tensor logical_xor(const Operand& input, const Operand& other) {
+  return binary<scalar::LogicalXor>(input, other);
+}
+Tensor logical_xor_(const Tensor& input, const Operand& other) {
+  return binary<scalar::LogicalXor>(input, other, &input);
+}
+Tensor bitwise_and(const Operand& input, const Operand& other) {
+  return binary<scalar::BitwiseAnd>(input, other);
+}
+Tensor bitwise_and_(const Tensor& input, const Operand& other) {
+  return binary<scalar::BitwiseAnd>(input, other, &input);
+}
+Tensor bitwise_or(const Operand& input, const Operand& other) {
+  return binary<scalar::BitwiseOr>(input, other);
+}
+Tensor bitwise_or_(const Tensor& input, const Operand& other) {
+  return binary<scalar::BitwiseOr>(input, other, &input);
+}
+Tensor bitwise_xor(const Operand& input, const Operand& other) {
+  return binary<scalar::BitwiseXor>(input, other);
+}
+Tensor bitwise_xor_(const Tensor& input, const Operand& other) {
+  return binary<scalar::BitwiseXor>(input, other, &input);
 }
 
 template <class F>
@@ -205,30 +238,30 @@ static Tensor shift(const Operand& a, const Operand& b, const Tensor* out = null
   check(common != DType::boolean, F::info.name, "dtype must be an integer, not bool", common);
   return binary<F>(a, b, out);
 }
-Tensor bitwise_left_shift(const Operand& a, const Operand& b) {
-  return shift<scalar::ShiftLeft>(a, b);
+Tensor bitwise_left_shift(const Operand& input, const Operand& other) {
+  return shift<scalar::ShiftLeft>(input, other);
 }
-Tensor bitwise_left_shift_(const Tensor& self, const Operand& other) {
+Tensor bitwise_left_shift_(const Tensor& input, const Operand& other) {
   const CalledOp called("bitwise_left_shift_");
-  return shift<scalar::ShiftLeft>(self, other, &self);
+  return shift<scalar::ShiftLeft>(input, other, &input);
 }
-Tensor bitwise_right_shift(const Operand& a, const Operand& b) {
-  return shift<scalar::ShiftRight>(a, b);
+Tensor bitwise_right_shift(const Operand& input, const Operand& other) {
+  return shift<scalar::ShiftRight>(input, other);
 }
-Tensor bitwise_right_shift_(const Tensor& self, const Operand& other) {
+Tensor bitwise_right_shift_(const Tensor& input, const Operand& other) {
   const CalledOp called("bitwise_right_shift_");
-  return shift<scalar::ShiftRight>(self, other, &self);
+  return shift<scalar::ShiftRight>(input, other, &input);
 }
 
-Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {
+Tensor where(const Tensor& condition, const Operand& input, const Operand& other) {
   const CalledOp called("where");
-  check_operands("where", {{"condition", condition}, {"input", a}, {"other", b}});
+  check_operands("where", {{"condition", condition}, {"input", input}, {"other", other}});
   check(condition.dtype() == DType::boolean, "where", "the condition must be bool",
         condition.dtype());
-  for (const Operand* operand : {&a, &b}) {
-    if (!operand->tensor) check_fits("where", operand->number, common_dtype("where", a, b));
+  for (const Operand* operand : {&input, &other}) {
+    if (!operand->tensor) check_fits("where", operand->number, common_dtype("where", input, other));
   }
-  return ternary<scalar::Where>(condition, a, b);
+  return ternary<scalar::Where>(condition, input, other);
 }
 
 static Tensor lerp_into(const Tensor& start, const Tensor& end, const Operand& weight,
@@ -237,12 +270,12 @@ static Tensor lerp_into(const Tensor& start, const Tensor& end, const Operand& w
   if (!weight.tensor) check_fits("lerp", weight.number, start.dtype());
   return ternary<scalar::Lerp>(start, end, weight, out);
 }
-Tensor lerp(const Tensor& start, const Tensor& end, const Operand& weight) {
-  return lerp_into(start, end, weight, nullptr);
+Tensor lerp(const Tensor& input, const Tensor& end, const Operand& weight) {
+  return lerp_into(input, end, weight, nullptr);
 }
-Tensor lerp_(const Tensor& self, const Tensor& end, const Operand& weight) {
+Tensor lerp_(const Tensor& input, const Tensor& end, const Operand& weight) {
   const CalledOp called("lerp_");
-  return lerp_into(self, end, weight, &self);
+  return lerp_into(input, end, weight, &input);
 }
 template <class F>
 static Tensor add_term(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& value,
@@ -254,19 +287,23 @@ static Tensor add_term(const Tensor& input, const Tensor& a, const Tensor& b, co
         F::info.name, "value must be an integer for integer operands", value, " for ", common);
   return ternary<F>(input, a, b, out, {fitting(F::info.name, value, common)});
 }
-Tensor addcmul(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& value) {
-  return add_term<scalar::Addcmul>(input, a, b, value);
+Tensor addcmul(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
+               const Scalar& value) {
+  return add_term<scalar::Addcmul>(input, tensor1, tensor2, value);
 }
-Tensor addcmul_(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value) {
+Tensor addcmul_(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
+                const Scalar& value) {
   const CalledOp called("addcmul_");
-  return add_term<scalar::Addcmul>(self, a, b, value, &self);
+  return add_term<scalar::Addcmul>(input, tensor1, tensor2, value, &input);
 }
-Tensor addcdiv(const Tensor& input, const Tensor& a, const Tensor& b, const Scalar& value) {
-  return add_term<scalar::Addcdiv>(input, a, b, value);
+Tensor addcdiv(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
+               const Scalar& value) {
+  return add_term<scalar::Addcdiv>(input, tensor1, tensor2, value);
 }
-Tensor addcdiv_(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value) {
+Tensor addcdiv_(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
+                const Scalar& value) {
   const CalledOp called("addcdiv_");
-  return add_term<scalar::Addcdiv>(self, a, b, value, &self);
+  return add_term<scalar::Addcdiv>(input, tensor1, tensor2, value, &input);
 }
 
 static Tensor masked_fill_into(const Tensor& input, const Tensor& mask, const Operand& value,
@@ -293,9 +330,9 @@ Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value
   const CalledOp called("masked_fill");
   return masked_fill_into(input, mask, value, nullptr);
 }
-Tensor masked_fill_(const Tensor& self, const Tensor& mask, const Operand& value) {
+Tensor masked_fill_(const Tensor& input, const Tensor& mask, const Operand& value) {
   const CalledOp called("masked_fill_");
-  return masked_fill_into(self, mask, value, &self);
+  return masked_fill_into(input, mask, value, &input);
 }
 
 }  // namespace aorta

@@ -28,24 +28,25 @@ int64_t blocks_for(Distribution distribution, DType dtype, int64_t count) {
   return two ? (count + 1) / 2 : (count + 3) / 4;
 }
 
-Tensor fill(const char* op, const Tensor& self, RandomArgs args, Generator* generator) {
-  check_writable(op, self);
-  const ProfilerRange range(op, {&self});
-  const bool record = records_write(op, self, needs_gradient(self));
-  const int64_t count = self.numel();
-  if (count > 0 && !self.is_meta()) {
+Tensor fill(const char* op, const Tensor& input, RandomArgs args, Generator* generator) {
+  check_writable(op, input);
+  const ProfilerRange range(op, {&input});
+  const bool record = records_write(op, input, needs_gradient(input));
+  const int64_t count = input.numel();
+  if (count > 0 && !input.is_meta()) {
     Generator& source = generator ? *generator : default_generator();
-    const GeneratorState at = source.take(blocks_for(args.distribution, self.dtype(), count));
+    const GeneratorState at = source.take(blocks_for(args.distribution, input.dtype(), count));
     args.random = {at.seed, at.stream, at.position};
-    const Tensor out = self.is_contiguous()
-                           ? self.detach()
-                           : empty(self.shape(), {.dtype = self.dtype(), .device = self.device()});
-    random_op.kernel(self.device())(out, args);
-    if (!self.is_contiguous()) self.detach().copy_(out);
+    const Tensor out =
+        input.is_contiguous()
+            ? input.detach()
+            : empty(input.shape(), {.dtype = input.dtype(), .device = input.device()});
+    random_op.kernel(input.device())(out, args);
+    if (!input.is_contiguous()) input.detach().copy_(out);
   }
-  self.bump_version();
-  if (record) random_op.gradient()(self);
-  return self;
+  input.bump_version();
+  if (record) random_op.gradient()(input);
+  return input;
 }
 
 Tensor make(const Shape& shape, const TensorOptions& options, DType standard) {
@@ -93,46 +94,49 @@ int64_t whole_numbers(DType dtype) {
   return 0;
 }
 
-Tensor fill_integers(const char* op, const Tensor& self, int64_t low, int64_t high,
+Tensor fill_integers(const char* op, const Tensor& input, int64_t low, int64_t high,
                      Generator* generator) {
-  check_range(op, low, high, self.dtype());
+  check_range(op, low, high, input.dtype());
   RandomArgs args{.distribution = Distribution::randint, .random = {}, .probability = {}};
   args.low = low;
   args.range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  return fill(op, self, args, generator);
+  return fill(op, input, args, generator);
 }
 
 }  // namespace
 
-Tensor uniform_(const Tensor& self, double low, double high, Generator* generator) {
-  check_defined("uniform_", {{"input", self}});
-  check_floating("uniform_", self.dtype());
+Tensor uniform_(const Tensor& input, double low, double high, Generator* generator) {
+  check_defined("uniform_", {{"input", input}});
+  check_floating("uniform_", input.dtype());
   check(low <= high && std::isfinite(low) && std::isfinite(high), "uniform_",
         "low must be at most high, both finite", low, " and ", high);
-  for (const double bound : {low, high}) check_fits("uniform_", bound, self.dtype());
+  for (const double bound : {low, high}) check_fits("uniform_", bound, input.dtype());
+  const double width = high - low;
+  check(std::isfinite(width) && fits(width, input.dtype()), "uniform_",
+        "high - low must fit the dtype", width, " for ", input.dtype());
   return fill(
-      "uniform_", self,
+      "uniform_", input,
       {.distribution = Distribution::uniform, .random = {}, .a = low, .b = high, .probability = {}},
       generator);
 }
 
-Tensor normal_(const Tensor& self, double mean, double std, Generator* generator) {
-  check_defined("normal_", {{"input", self}});
-  check_floating("normal_", self.dtype());
+Tensor normal_(const Tensor& input, double mean, double std, Generator* generator) {
+  check_defined("normal_", {{"input", input}});
+  check_floating("normal_", input.dtype());
   check(std >= 0, "normal_", "std can't be negative", std);
-  for (const double parameter : {mean, std}) check_fits("normal_", parameter, self.dtype());
+  for (const double parameter : {mean, std}) check_fits("normal_", parameter, input.dtype());
   return fill(
-      "normal_", self,
+      "normal_", input,
       {.distribution = Distribution::normal, .random = {}, .a = mean, .b = std, .probability = {}},
       generator);
 }
 
-Tensor bernoulli_(const Tensor& self, double p, Generator* generator) {
-  check_defined("bernoulli_", {{"input", self}});
+Tensor bernoulli_(const Tensor& input, double p, Generator* generator) {
+  check_defined("bernoulli_", {{"input", input}});
   check(p >= 0 && p <= 1, "bernoulli_", "p must lie in [0, 1]", p);
   RandomArgs args{.distribution = Distribution::bernoulli, .random = {}, .probability = {}};
-  args.probability = full({1}, p, {.dtype = DType::f64, .device = self.device()});
-  return fill("bernoulli_", self, args, generator);
+  args.probability = full({1}, p, {.dtype = DType::f64, .device = input.device()});
+  return fill("bernoulli_", input, args, generator);
 }
 
 Tensor bernoulli(const Tensor& input, Generator* generator) {

@@ -33,10 +33,11 @@ Tensor randint_like(const Tensor& like, int64_t high, const LikeOptions& options
                     Generator* generator = nullptr);
 
 /// In place; each returns its tensor.
-Tensor uniform_(const Tensor& self, double low = 0, double high = 1,
+Tensor uniform_(const Tensor& input, double low = 0, double high = 1,
                 Generator* generator = nullptr);
-Tensor normal_(const Tensor& self, double mean = 0, double std = 1, Generator* generator = nullptr);
-Tensor bernoulli_(const Tensor& self, double p = 0.5, Generator* generator = nullptr);
+Tensor normal_(const Tensor& input, double mean = 0, double std = 1,
+               Generator* generator = nullptr);
+Tensor bernoulli_(const Tensor& input, double p = 0.5, Generator* generator = nullptr);
 /// 1 with the probability that each element of `input` gives, else 0; the input's shape and dtype.
 Tensor bernoulli(const Tensor& input, Generator* generator = nullptr);
 

@@ -1,6 +1,6 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/in_place.h>
-#include <aorta/core/dispatch/pointwise_args.h>
+#include <aorta/core/dispatch/pointwise_call.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
@@ -195,7 +195,10 @@ Tensor pad(const Tensor& whole, const Dims& wanted, PadMode mode, const Scalar& 
   check_defined("pad", {{"input", whole}});
   check(wanted.size() % 2 == 0 && wanted.size() <= 2 * whole.dim(), "pad",
         "two numbers a dimension, last dimension first", wanted, " for shape ", whole.shape());
-  if (mode == PadMode::constant) check_fits("pad", value, whole.dtype());
+  if (mode == PadMode::constant) {
+    check_fits("pad", value, whole.dtype());
+    pointwise::check_sign("pad", value, whole.dtype());
+  }
   Dims padding = wanted;
   const Tensor input = crop(whole, padding);
   RemapDim rules[kMaxDims];
@@ -265,23 +268,23 @@ Tensor triangle(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
   return output;
 }
 
-Tensor triangle_(const TriangleOp& op, const Tensor& self, int64_t diagonal) {
+Tensor triangle_(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
   const CalledOp called(&op == &tril_op ? "tril_" : "triu_");
-  check_defined(op.name(), {{"input", self}});
-  check_writable(op.name(), self);
-  const bool record = records_write(op.name(), self, needs_gradient(self));
-  Tensor output = triangle(op, self, self, diagonal);
-  self.bump_version();
-  if (record) op.gradient()(output, self, diagonal);
-  return self;
+  check_defined(op.name(), {{"input", input}});
+  check_writable(op.name(), input);
+  const bool record = records_write(op.name(), input, needs_gradient(input));
+  Tensor output = triangle(op, input, input, diagonal);
+  input.bump_version();
+  if (record) op.gradient()(output, input, diagonal);
+  return input;
 }
 
 }  // namespace
 
 Tensor tril(const Tensor& input, int64_t diagonal) { return triangle(tril_op, input, diagonal); }
-Tensor tril_(const Tensor& self, int64_t diagonal) { return triangle_(tril_op, self, diagonal); }
+Tensor tril_(const Tensor& input, int64_t diagonal) { return triangle_(tril_op, input, diagonal); }
 Tensor triu(const Tensor& input, int64_t diagonal) { return triangle(triu_op, input, diagonal); }
-Tensor triu_(const Tensor& self, int64_t diagonal) { return triangle_(triu_op, self, diagonal); }
+Tensor triu_(const Tensor& input, int64_t diagonal) { return triangle_(triu_op, input, diagonal); }
 
 namespace {
 

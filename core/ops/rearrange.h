@@ -33,10 +33,10 @@ Tensor pad(const Tensor& input, const Dims& padding, PadMode mode = PadMode::con
 /// Keeps the part of each matrix (..., rows, columns) on and below the `diagonal`-th diagonal (0 is
 /// the main one, 1 the one above it); the rest is 0.
 Tensor tril(const Tensor& input, int64_t diagonal = 0);
-Tensor tril_(const Tensor& self, int64_t diagonal = 0);
+Tensor tril_(const Tensor& input, int64_t diagonal = 0);
 /// The part on and above the `diagonal`-th diagonal; 0 elsewhere.
 Tensor triu(const Tensor& input, int64_t diagonal = 0);
-Tensor triu_(const Tensor& self, int64_t diagonal = 0);
+Tensor triu_(const Tensor& input, int64_t diagonal = 0);
 
 /// The tensor `repeats[k]` times along dimension k, as a new tensor; more repeats than dimensions
 /// add dimensions in front. Composed of expand, a copy and view.

@@ -97,9 +97,9 @@ Tensor plain(const Tensor& tensor) { return tensor.detach().contiguous(); }
 LstmState lstm_cell(const Tensor& input, const LstmState& hx, const Tensor& w_ih,
                     const Tensor& w_hh, const Tensor& b_ih, const Tensor& b_hh) {
   const CalledOp called("lstm_cell");
+  check_defined("lstm_cell", {{"input", input}, {"hx.h", hx.h}, {"hx.c", hx.c}});
   const Cell cell("lstm_cell", 4, input, hx.h, w_ih, w_hh, b_ih, b_hh);
   const Tensor c = autocast_to_half(hx.c);
-  check_defined("lstm_cell", {{"c", c}});
   cell.check_state("the cell", c);
   check(c.shape() == cell.h.shape(), "lstm_cell", "hidden state and cell must have one shape",
         cell.h.shape(), " and ", c.shape());

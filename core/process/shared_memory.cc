@@ -96,6 +96,7 @@ Ref<Storage> storage_on(std::shared_ptr<SharedMemory> memory) {
 bool Tensor::is_shared() const { return SharedMemory::of(*impl().storage) != nullptr; }
 
 Tensor Tensor::share_memory() const {
+  check_defined("share_memory", {{"input", *this}});
   check(device().is_cpu(), "share_memory", "only a CPU tensor's memory can be shared", device());
   if (is_shared()) return *this;
   auto memory = SharedMemory::create("share_memory", std::max<int64_t>(nbytes(), 1));

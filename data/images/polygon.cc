@@ -88,6 +88,7 @@ void fill_polygon(uint8_t* mask, int64_t height, int64_t width, std::span<const 
 }
 
 void fill_polygon(const Tensor& mask, std::span<const Point> points, uint8_t value) {
+  check_defined("fill_polygon", {{"mask", mask}});
   check(mask.dtype() == u8 && mask.device() == Device() && mask.dim() == 2 && mask.is_contiguous(),
         "fill_polygon", "mask must be u8 (H, W), row-major on the CPU", mask.dtype(), " ",
         mask.shape(), " on ", mask.device());

@@ -32,6 +32,11 @@ TEST(Check, AnErrorIsALineWhateverAFilesNameHolds) {
             "a\\x09b\\x0a\\xff.npy: it must be there, got \\x1b[2J");
 }
 
+TEST(Check, AnErrorAboutAnEmptyPathSaysSo) {
+  EXPECT_EQ(error_of([] { fail("", "file must be readable", "ENOENT"); }),
+            "\"\": file must be readable, got ENOENT");
+}
+
 TEST(ModuleScope, ErrorsStartWithItsPath) {
   const auto text = [] { return error_of([] { fail("op", "rule"); }); };
   EXPECT_EQ(text(), "op: rule");

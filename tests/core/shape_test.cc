@@ -62,6 +62,13 @@ TEST(Shape, DenseStridesKeepTheOrder) {
 }
 
 // A dimension of size 1 says nothing about the order, whatever its stride.
+TEST(Shape, DenseStridesNeedOneForEachSize) {
+  EXPECT_EQ(error_of([] {
+              dense_strides({2, 3}, {1});
+            }),
+            "dense_strides: there must be a stride for each size, got [1] for [2,3]");
+}
+
 TEST(Shape, DenseStridesPastSizeOne) {
   for (int64_t stride : {0, 1, 2, 5, 100}) {
     const Strides dense = dense_strides({2, 1, 3}, {1, stride, 2});

@@ -2,11 +2,22 @@
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/distributions/gamma_functions.h>
 #include <aorta/tests/distributions/cases.h>
+#include <aorta/tests/error_text.h>
+#include <aorta/tests/operand_names.h>
 
+#include <algorithm>
 #include <numbers>
+#include <optional>
 #include <set>
 
 namespace aorta::distributions {
+
+// Those of the first parameter that is there.
+static TensorOptions options_of(const Tensors& parameters) {
+  for (const Tensor& parameter : parameters)
+    if (parameter.defined()) return {.dtype = parameter.dtype()};
+  return {};
+}
 
 const std::map<std::string, Make>& makers() {
   const auto normals = [](const Tensor& loc, const Tensor& scale) { return Normal(loc, scale); };
@@ -57,20 +68,20 @@ const std::map<std::string, Make>& makers() {
        }},
       {"affine",
        [](const Tensors& p) {
-         return TransformedDistribution(Exponential(ones({3}, {.dtype = p[0].dtype()})),
+         return TransformedDistribution(Exponential(ones({3}, options_of(p))),
                                         {AffineTransform(p[0], p[1])})
              .clone();
        }},
       {"events",
        [](const Tensors& p) {
-         const TensorOptions options{.dtype = p[0].dtype()};
+         const TensorOptions options = options_of(p);
          return TransformedDistribution(Laplace(zeros({2, 3}, options), 1),
                                         {AffineTransform(p[0], p[1], 1), SigmoidTransform()})
              .clone();
        }},
       {"composed",
        [=](const Tensors& p) {
-         const TensorOptions options{.dtype = p[0].dtype()};
+         const TensorOptions options = options_of(p);
          const ComposeTransform both({AffineTransform(p[0], p[1]), ExpTransform()});
          return TransformedDistribution(normals(zeros({3}, options), ones({3}, options)), {both})
              .clone();
@@ -133,6 +144,38 @@ TEST_P(Values, AgreeWithPyTorch) {
     const Tensor got = ask(what, *d, fixture, fixture.at("value"), DType::f64);
     EXPECT_TRUE(near(got, fixture.at(what), 1e-12));
     EXPECT_EQ(got.dtype(), fixture.at(what).dtype());
+  }
+}
+
+TEST_P(Values, NameTheParameterOrValueThatIsUndefined) {
+  static const Declared declared = declared_in({"distributions"});
+  const Fixture& fixture = fixtures().at(GetParam());
+  const Make& make = makers().at(GetParam());
+  const Tensors parameters = numbered(fixture, "p");
+  std::vector<std::optional<Missed>> missed =
+      missed_by(parameters, [&](const Tensors& p) { make(p); });
+  // One of three matrices must be given: all of them are named.
+  if (GetParam().starts_with("mvn")) {
+    EXPECT_EQ(
+        missed.back()->operand,
+        "MultivariateNormal: covariance_matrix, precision_matrix or scale_tril must be given, "
+        "one of the three, got 0");
+    missed.pop_back();
+  }
+  const std::string type = missed.front()->function;
+  const std::vector<OperandNames> makes = declared.method(type, type);
+  EXPECT_TRUE(std::any_of(makes.begin(), makes.end(), [&](const OperandNames& names) {
+    return are_operands(missed, names);
+  })) << to_string(missed);
+  const auto d = make(parameters);
+  const std::string wanted =
+      d->name() + std::string(": value must be defined, got an undefined tensor");
+  EXPECT_EQ(error_of([&] { d->log_prob(Tensor()); }), wanted);
+  if (fixture.contains("cdf")) {
+    EXPECT_EQ(error_of([&] { d->cdf(Tensor()); }), wanted);
+  }
+  if (fixture.contains("icdf")) {
+    EXPECT_EQ(error_of([&] { d->icdf(Tensor()); }), wanted);
   }
 }
 

@@ -282,6 +282,14 @@ TEST(Models, AreMembersLikeAnyLayer) {
   EXPECT_TRUE(joins(static_cast<DeepLabV3*>(nullptr), kResNet50, SegmentationOptions{}));
 }
 
+TEST(Models, RefuseBlocksThatNoConvolutionHas) {
+  EXPECT_EQ(error_of([] { VideoBlock(VideoConv::factored, 1, -3, 1); }),
+            "VideoBlock: channels, planes and stride must be positive, got 1, -3 and 1");
+  const int64_t wide = int64_t{1} << 40;
+  EXPECT_EQ(error_of([&] { VideoBlock(VideoConv::full, wide, wide, 1); }).substr(0, 12),
+            "VideoBlock: ");
+}
+
 TEST(Models, SayWhereAnInputDoesNotFit) {
   EXPECT_EQ(error_of([] {
               make("resnet18")(zeros({1, 4, 32, 32}));

@@ -1,9 +1,11 @@
 // Every layer: names, outputs, gradients, running statistics and eval mode as PyTorch's, in f64 and
 // f32, and its gradients by finite differences.
 #include <aorta/autograd/gradcheck_gtest.h>
+#include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
 #include <aorta/tests/nn/table_cases.h>
 #include <aorta/tests/nn/transformer_cases.h>
+#include <aorta/tests/nn/undefined.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -497,6 +499,23 @@ TEST_P(Layers, CopiesHaveTheirOwnParameters) {
   }
   const Tensors a = GetParam().call(*module, inputs), b = GetParam().call(*copy, inputs);
   for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(near(b[i], a[i], 0));
+}
+
+// Moves a layer of any type away.
+struct Taken : Module {
+  explicit Taken(Module& module) : Module(std::move(module)) {}
+};
+
+TEST_P(Layers, NamesTheInputThatIsUndefined) {
+  const AnyModule module = loaded(part(fixtures(), GetParam().name), DType::f64);
+  const Tensors inputs = as_leaves(numbered(part(fixtures(), GetParam().name), "in"), DType::f64);
+  // It gives what it is given.
+  if (module->type_name() == "Identity") return;
+  expect_operands_named(declared_everywhere(), module->type_name(), inputs,
+                        [&](const Tensors& in) { GetParam().call(*module, in); });
+  const Taken taken(*module);
+  const std::string gone = error_of([&] { GetParam().call(*module, inputs); });
+  EXPECT_EQ(gone, module->type_name() + ": the module must be there, got one that was moved away");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Layers, testing::ValuesIn(all_cases()),

@@ -2,6 +2,7 @@
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
+#include <aorta/tests/nn/undefined.h>
 
 #include <ostream>
 #include <set>
@@ -153,6 +154,12 @@ TEST_P(Losses, GradientsAgreeWithFiniteDifferences) {
   Tensors inputs = numbered(fixture, "in");
   inputs[0].requires_grad_();
   EXPECT_GRADIENTS([&](const Tensor&) { return GetParam().call(inputs); }, Tensors{inputs[0]});
+}
+
+TEST_P(Losses, NameTheInputThatIsUndefined) {
+  expect_operands_named(declared_everywhere(), "",
+                        numbered(part(fixtures(), GetParam().name), "in"),
+                        [&](const Tensors& in) { GetParam().call(in); });
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Losses, testing::ValuesIn(all_cases()),

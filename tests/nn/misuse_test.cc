@@ -35,7 +35,7 @@ TEST(Misuse, OfLayersWhoseWeightsOrOptionsWereTakenAway) {
   EXPECT_EQ(error_of([&] {
               lstm(x, {zeros({1, 1, 3}), Tensor()});
             }),
-            "LSTM: states must be given all or none, got one that is undefined");
+            "LSTM: the states h and c must be given, or neither, got h alone");
   const LSTM taken = std::move(lstm);
   EXPECT_EQ(error_of([&] { lstm(x); }),
             "LSTM: the module must be there, got one that was moved away");
@@ -116,7 +116,7 @@ TEST(Misuse, OfRecurrentCells) {
   EXPECT_EQ(error_of([&] {
               cell(ones({2, 2}), {zeros({2, 3}), Tensor()});
             }),
-            "LSTMCell: states must be given all or none, got one that is undefined");
+            "LSTMCell: the states h and c must be given, or neither, got h alone");
   EXPECT_EQ(error_of([&] {
               cell(ones({2, 2}), {zeros({2, 3}), zeros({1, 3})});
             }),

@@ -18,6 +18,7 @@ Tensors call_unpool(Module& module, const Tensors& inputs) {
 template <class M>
 Tensors call_fractional(Module& module, const Tensors& inputs) {
   const Tensor& x = inputs.at(0);
+  if (!x.defined()) return {module(x)};
   const int64_t n = x.size(0), c = x.size(1), d = x.dim() - 2;
   const Tensor step = remainder(arange(n * c * d, {.dtype = x.dtype()}) * 7, 11);
   auto& pool = dynamic_cast<M&>(module);

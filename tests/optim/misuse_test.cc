@@ -4,6 +4,7 @@
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/optim/composed_schedules.h>
+#include <aorta/optim/lbfgs.h>
 #include <aorta/optim/plateau.h>
 #include <aorta/optim/schedules.h>
 #include <aorta/tests/error_text.h>
@@ -20,6 +21,20 @@ TEST(Misuse, OfGroupsThatAreNotThere) {
   EXPECT_EQ(error_of([&] { sgd.initial_lr(5); }), wanted);
   EXPECT_EQ(error_of([&] { sgd.set_lr(1, 5); }), wanted);
   EXPECT_EQ(error_of([&] { sgd.fields(5); }), wanted);
+}
+
+TEST(Misuse, OfParametersThatAreUndefined) {
+  const std::vector<Tensor> parameters{leaf({1, 2}), Tensor()};
+  const char* wanted = "optimizer: parameters[1] must be defined, got an undefined tensor";
+  for (const auto& [name, make] : runs()) {
+    const Make& makes = make;
+    EXPECT_EQ(error_of([&] { makes({{parameters}}); }), wanted) << name;
+    Tensor moved = leaf({2});
+    const Tensor taken = std::move(moved);
+    EXPECT_EQ(error_of([&] { makes({{{taken, moved}}}); }), wanted) << name;
+  }
+  EXPECT_EQ(error_of([&] { LBFGS optimizer(parameters); }), wanted);
+  EXPECT_EQ(error_of([&] { Muon optimizer(parameters); }), wanted);
 }
 
 TEST(Misuse, OfEmptyFunctions) {

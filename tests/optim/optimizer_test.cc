@@ -69,7 +69,7 @@ TEST(Optimizer, RefusesBadParametersAndOptions) {
   };
   EXPECT_EQ(message({}), "optimizer: a group must have parameters, got none");
   EXPECT_EQ(message({w, Tensor()}),
-            "optimizer: parameters must be defined, got an undefined tensor");
+            "optimizer: parameters[1] must be defined, got an undefined tensor");
   EXPECT_EQ(message({zeros({2}, {.dtype = i64})}),
             "optimizer: parameters must be of a floating dtype, got i64");
   EXPECT_EQ(message({w * 2}), "optimizer: parameters must be leaves, got the result of mul");

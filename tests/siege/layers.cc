@@ -134,6 +134,8 @@ void add_layer_functions(std::vector<Target>& targets) {
           random_of<const T&, const T&, double, double, Generator*>("normal_", init::normal_),
           random_of<const T&, const T&, double, double, double, double, Generator*>(
               "trunc_normal_", init::trunc_normal_),
+          random_of<const T&, const T&, const init::TruncNormalOptions&, Generator*>(
+              "trunc_normal_", init::trunc_normal_),
           of<const T&, const T&, double>("constant_", init::constant_),
           of<const T&, const T&>("ones_", init::ones_),
           of<const T&, const T&>("zeros_", init::zeros_),

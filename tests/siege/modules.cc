@@ -494,6 +494,11 @@ void add_containers(std::vector<Target>& targets);
 void add_more_training(std::vector<Target>& targets);
 void add_datasets(std::vector<Target>& targets);
 void add_report(std::vector<Target>& targets);
+void add_networks(std::vector<Target>& targets);
+void add_whole_modules(std::vector<Target>& targets);
+void add_machinery(std::vector<Target>& targets);
+void add_pictures(std::vector<Target>& targets);
+void add_pages(std::vector<Target>& targets);
 
 std::vector<Target> module_targets() {
   std::vector<Target> targets;
@@ -508,6 +513,11 @@ std::vector<Target> module_targets() {
   add_more_training(targets);
   add_datasets(targets);
   add_report(targets);
+  add_networks(targets);
+  add_whole_modules(targets);
+  add_machinery(targets);
+  add_pictures(targets);
+  add_pages(targets);
   // What they start from is drawn from the default generator, which every call seeds.
   return targets;
 }

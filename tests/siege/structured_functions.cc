@@ -49,6 +49,8 @@ void add_closeness(std::vector<Target>& targets) {
                  {
                      of<T, const T&, const T&, double, double, bool>("isclose", isclose),
                      of<bool, const T&, const T&, double, double, bool>("allclose", allclose),
+                     of<T, const T&, const T&, const CloseOptions&>("isclose", isclose),
+                     of<bool, const T&, const T&, const CloseOptions&>("allclose", allclose),
                      of<bool, const T&, const T&>("equal", equal),
                  });
 }
@@ -390,6 +392,13 @@ void add_sort(std::vector<Target>& targets) {
           of<Unique, const T&, bool, bool, bool>("unique", unique),
           of<Unique, const T&, int64_t, bool, bool, bool>("unique_dim", unique_dim),
           of<Unique, const T&, bool, bool, Place>("unique_consecutive", unique_consecutive),
+          of<ValuesIndices, const T&, const SortOptions&>("sort", sort),
+          of<T, const T&, const SortOptions&>("argsort", argsort),
+          of<ValuesIndices, const T&, int64_t, const TopkOptions&>("topk", topk),
+          of<Unique, const T&, const UniqueOptions&>("unique", unique),
+          of<Unique, const T&, int64_t, const UniqueOptions&>("unique_dim", unique_dim),
+          of<Unique, const T&, const UniqueConsecutiveOptions&>("unique_consecutive",
+                                                                unique_consecutive),
       });
 }
 
@@ -445,6 +454,7 @@ void add_statistics(std::vector<Target>& targets) {
                      quantile_target<quantile>("quantile"),
                      quantile_target<nanquantile>("nanquantile"),
                      of<T, const T&, int64_t, const Scalar&, const Scalar&>("histc", histc),
+                     of<T, const T&, const HistcOptions&>("histc", histc),
                      of<T, const T&, const T&, int64_t>("bincount", bincount),
                      of<T, const T&, int64_t, const T&, const T&>("cov", cov),
                      of<T, const T&>("corrcoef", corrcoef),
