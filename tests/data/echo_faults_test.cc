@@ -120,7 +120,14 @@ TEST(EchoFaults, LooksIntoVideos) {
           std::to_string(d.size() - 8) + " bytes at byte 0, which ends at byte " +
           std::to_string(d.size() / 2) + "\n" + tables +
           "c.avi: videos must be of one size, got 16 x 24 where most are 32 x 32\n");
-  const Echo echo(folder.str(), with_targets({"SmallFrame"}, EchoSplit::all));
+  // Whatever the targets, where the videos must be traced.
+  EchoOptions frames = with_targets({"SmallFrame"}, EchoSplit::all);
+  const std::string outside = error_of([&] { Echo(folder.str(), frames); });
+  EXPECT_NE(outside.find("2 faults: VolumeTracings.csv:33: a trace must lie inside the frame"),
+            std::string::npos)
+      << outside;
+  frames.require_traces = false;
+  const Echo echo(folder.str(), frames);
   EXPECT_EQ(error_of([&] { echo.sample(0); }),
             tables +
                 "a.avi: a video must be as long as its traces say (VolumeTracings.csv), got "
