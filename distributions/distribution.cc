@@ -37,6 +37,7 @@ std::string first_outside(const Tensor& value, const Tensor& inside, int event_d
 }  // namespace
 
 void require(const char* op, const char* what, const Tensor& value, const Constraint& constraint) {
+  check_defined(op, {{what, value}});
   if (!validates || value.is_meta()) return;
   const NoGradGuard guard;
   const Tensor x = value.detach();

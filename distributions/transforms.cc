@@ -99,12 +99,14 @@ Constraint TanhTransform::codomain() const {
 }
 
 Tensor ComposeTransform::operator()(const Tensor& x) const {
+  check_defined(name(), {{"x", x}});
   Tensor y = x;
   for (const AnyTransform& part : parts_) y = (*part)(y);
   return y;
 }
 
 Tensor ComposeTransform::inv(const Tensor& y) const {
+  check_defined(name(), {{"y", y}});
   Tensor x = y;
   for (size_t i = parts_.size(); i-- > 0;) x = parts_[i]->inv(x);
   return x;

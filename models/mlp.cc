@@ -10,6 +10,7 @@ MLP::MLP(const List<int64_t>& sizes, MlpActivation between) : activation(between
 }
 
 Tensor MLP::forward(const Tensor& input) const {
+  check_given({{"input", input}});
   const int64_t features = layers[0].as<nn::Linear>().in_features;
   const bool flat = input.dim() <= 2 || input.size(-1) == features;
   Tensor x = flat ? input : input.flatten(1);

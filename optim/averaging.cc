@@ -23,6 +23,7 @@ AveragedModel::AveragedModel(const List<Tensor>& tensors, const AverageOptions& 
 }
 
 void AveragedModel::check_like(const std::vector<Tensor>& tensors) const {
+  check_defined(kAveragedModel, "tensors", tensors);
   check(tensors.size() == averages_.size(), kAveragedModel,
         "there must be as many tensors as averages", tensors.size(), " for ", averages_.size());
   for (size_t i = 0; i < tensors.size(); ++i) {

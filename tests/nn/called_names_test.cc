@@ -157,6 +157,8 @@ TEST(CalledNames, UndefinedOperands) {
 
 TEST(CalledNames, UndefinedOperandsOfMethodsAndPictures) {
   const std::pair<const char*, std::function<void()>> calls[] = {
+      {"view: input", [] { kNone.view({1}); }},
+      {"as_strided: input", [] { as_strided(kNone, {1}, {1}, 0); }},
       {"share_memory: input", [] { kNone.share_memory(); }},
       {"is_channels_last: tensor", [] { is_channels_last(kNone); }},
       {"to_dot: loss", [] { autograd::to_dot(kNone); }},

@@ -1,13 +1,20 @@
 #pragma once
 
+#include <aorta/nn/module.h>
 #include <aorta/tests/operand_names.h>
 
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <utility>
 
 // Errors of layers, losses and functions name what they were not given.
 
 namespace aorta::nn {
+
+/// Moves a layer of any type away.
+struct Taken : Module {
+  explicit Taken(Module& module) : Module(std::move(module)) {}
+};
 
 /// What the headers of users declare.
 inline const Declared& declared_everywhere() {
