@@ -89,6 +89,9 @@ struct ModelProto {
   GraphProto graph;
 };
 
+/// What a call answers where there is no room for the model.
+inline constexpr char kNoMemory[] = "no more memory";
+
 /// What libaorta_onnx.so offers. Both calls return "", or what is wrong, without the file's name.
 struct PluginTable {
   /// The version of this header; a library that was built for another one is refused.

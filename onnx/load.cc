@@ -1,5 +1,8 @@
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/core/text.h>
 #include <aorta/data/video/plugin.h>
 #include <aorta/onnx/program.h>
@@ -126,9 +129,10 @@ class Builder {
 
   Model build() {
     add_tensors();
+    choose_parameters();
     for (const ValueInfoProto& input : graph_.input) add_input(input);
     for (const NodeProto& proto : graph_.node) {
-      if (proto.op_type != "Constant") add_step(proto);
+      if (proto.op_type != "Constant" && !made_.count(&proto)) add_step(proto);
     }
     check(!graph_.output.empty(), path_, "graph must have outputs", "none");
     for (const ValueInfoProto& output : graph_.output) {
@@ -136,13 +140,8 @@ class Builder {
       program_->output_names.push_back(output.name);
     }
     note_last_uses();
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      Program::Value& value = program_->tensors[i];
-      if (value.kind == Program::Kind::constant) continue;
-      const bool trained = weights_.count(static_cast<int>(i)) > 0;
-      value.kind = trained ? Program::Kind::parameter : Program::Kind::buffer;
-      if (trained) tensors_[i].requires_grad_();
-    }
+    for (size_t i = 0; i < tensors_.size(); ++i)
+      if (program_->tensors[i].kind == Program::Kind::parameter) tensors_[i].requires_grad_();
     Model net(std::move(program_), std::move(tensors_));
     net.eval();
     return net;
@@ -166,13 +165,17 @@ class Builder {
     return found->second;
   }
 
+  void add_tensor(const std::string& name, const Tensor& tensor, Program::Kind kind) {
+    define(name);
+    tensors_.push_back(tensor);
+    program_->tensors.push_back({name, kind});
+  }
+
   void add_tensors() {
     ExternalData external(path_);
     for (TensorProto& proto : graph_.initializer) {
-      define(proto.name);
       if (proto.is_external) external.fetch(proto);
-      tensors_.push_back(tensor_of(path_, proto));
-      program_->tensors.push_back({proto.name, Program::Kind::buffer});
+      add_tensor(proto.name, tensor_of(path_, proto), Program::Kind::buffer);
       proto.bytes = {};
     }
     for (const NodeProto& proto : graph_.node) {
@@ -180,11 +183,67 @@ class Builder {
       const Node node(path_, proto, opset_);
       node.check(proto.input.empty() && proto.output.size() == 1, "must have one output alone",
                  proto.input.size(), " inputs, ", proto.output.size(), " outputs");
-      tensors_.push_back(constant_of(node));
+      const Tensor tensor = constant_of(node);
       node.check_attributes();
-      define(proto.output[0]);
-      program_->tensors.push_back({proto.output[0], Program::Kind::constant});
+      add_tensor(proto.output[0], tensor, Program::Kind::constant);
     }
+    // Of tensors with equal values, as those of fresh layers, PyTorch writes one and makes the
+    // others Identities of it, under the names that its state has.
+    for (const NodeProto& proto : graph_.node) {
+      if (proto.op_type != "Identity" || !is_default_domain(proto.domain)) continue;
+      if (proto.input.size() != 1 || proto.output.size() != 1 || !proto.attribute.empty()) continue;
+      const auto source = numbers_.find(proto.input[0]);
+      if (source == numbers_.end()) continue;
+      const auto place = static_cast<size_t>(source->second);
+      add_tensor(proto.output[0], tensors_[place].clone(), program_->tensors[place].kind);
+      made_.insert(&proto);
+    }
+  }
+
+  // The network's tensor of that name that is of a floating dtype and no constant; -1: there is
+  // none.
+  int weight_of(const std::string& name) const {
+    const auto found = numbers_.find(name);
+    if (found == numbers_.end() || found->second >= static_cast<int>(tensors_.size())) return -1;
+    const auto place = static_cast<size_t>(found->second);
+    const bool is_weight = program_->tensors[place].kind != Program::Kind::constant &&
+                           is_floating(tensors_[place].dtype());
+    return is_weight ? found->second : -1;
+  }
+
+  // Calls `use` for each input of a node that is such a tensor, and says whether it is a number.
+  template <class Use>
+  void for_each_use(const Use& use) {
+    for (NodeProto& proto : graph_.node) {
+      const auto found = operators().find(proto.op_type);
+      if (found == operators().end() || made_.count(&proto)) continue;
+      for (size_t i = 0; i < proto.input.size(); ++i) {
+        const int tensor = weight_of(proto.input[i]);
+        if (tensor >= 0) use(proto, i, tensor, found->second.numbers.count(i) > 0);
+      }
+    }
+  }
+
+  // Parameters are what nodes take as weights, but for what has elements that aren't finite, as
+  // masks have. Where a node takes one as a number too, it gets a buffer of its own.
+  void choose_parameters() {
+    std::set<int> weights;
+    for_each_use([&](NodeProto&, size_t, int tensor, bool is_number) {
+      if (!is_number) weights.insert(tensor);
+    });
+    for (const int tensor : weights) {
+      const auto place = static_cast<size_t>(tensor);
+      if (all(isfinite(tensors_[place])).item<bool>())
+        program_->tensors[place].kind = Program::Kind::parameter;
+    }
+    for_each_use([&](NodeProto& proto, size_t i, int tensor, bool is_number) {
+      const auto place = static_cast<size_t>(tensor);
+      if (!is_number || program_->tensors[place].kind != Program::Kind::parameter) return;
+      const std::string user = proto.output.empty() ? proto.name : proto.output[0];
+      const std::string name = user + "." + std::to_string(i);
+      add_tensor(name, tensors_[place].clone(), Program::Kind::buffer);
+      proto.input[i] = name;
+    });
   }
 
   void add_input(const ValueInfoProto& input) {
@@ -204,7 +263,14 @@ class Builder {
   }
 
   void add_step(const NodeProto& proto) {
-    const Node node(path_, proto, opset_);
+    std::set<size_t> buffers;
+    for (size_t i = 0; i < proto.input.size(); ++i) {
+      const int tensor = weight_of(proto.input[i]);
+      if (tensor >= 0 &&
+          program_->tensors[static_cast<size_t>(tensor)].kind == Program::Kind::buffer)
+        buffers.insert(i);
+    }
+    const Node node(path_, proto, opset_, std::move(buffers));
     const auto found = operators().find(proto.op_type);
     if (!is_default_domain(proto.domain))
       node.fail("domain must be ai.onnx", io::quote(proto.domain));
@@ -225,19 +291,12 @@ class Builder {
       node.check(given || static_cast<int>(i) >= op.min_inputs, "inputs must be given",
                  "none at place ", i);
       step.inputs.push_back(given ? value_of(proto.input[i], "node " + io::quote(step.name)) : -1);
-      if (given) note_use(step.inputs.back(), op.numbers.count(i) == 0);
     }
     step.run = op.make(node);
     node.check_attributes();
     for (const std::string& name : proto.output)
       step.outputs.push_back(name.empty() ? -1 : define(name));
     program_->steps.push_back(std::move(step));
-  }
-
-  void note_use(int value, bool as_weight) {
-    if (as_weight && value < static_cast<int>(graph_.initializer.size()) &&
-        is_floating(tensors_[static_cast<size_t>(value)].dtype()))
-      weights_.insert(value);
   }
 
   void note_last_uses() {
@@ -262,7 +321,7 @@ class Builder {
   std::shared_ptr<Program> program_ = std::make_shared<Program>();
   Tensors tensors_;
   std::map<std::string, int> numbers_;
-  std::set<int> weights_;
+  std::set<const NodeProto*> made_;  // Identities that became tensors
 };
 
 }  // namespace
@@ -280,6 +339,7 @@ Model build(const std::string& path, ModelProto model) {
 Model load(const std::shared_ptr<const io::FileBytes>& file) {
   ModelProto model;
   const std::string problem = plugin(file->name()).parse(file->data(), file->size(), model);
+  if (problem == kNoMemory) fail_for_resources(file->name(), "a model must fit in memory", problem);
   const size_t got = problem.find(kGot);
   if (got != std::string::npos)
     fail(file->name(), problem.substr(0, got), problem.substr(got + kGot.size()));

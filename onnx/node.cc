@@ -64,14 +64,15 @@ Tensor tensor_of(const std::string& context, const TensorProto& proto) {
   return tensor;
 }
 
-Node::Node(const std::string& path, const NodeProto& proto, int64_t opset)
+Node::Node(const std::string& path, const NodeProto& proto, int64_t opset, std::set<size_t> buffers)
     : proto_(proto),
       opset_(opset),
       text_(path + ": " +
             (operators().count(proto.op_type) ? proto.op_type : io::quote(proto.op_type)) +
             " (node " +
             io::quote(proto.name.empty() && !proto.output.empty() ? proto.output[0] : proto.name) +
-            ", opset " + std::to_string(opset) + ")") {}
+            ", opset " + std::to_string(opset) + ")"),
+      buffers_(std::move(buffers)) {}
 
 const AttributeProto* Node::find(const char* name) const {
   for (const AttributeProto& attribute : proto_.attribute) {
@@ -146,7 +147,9 @@ Tensor Node::tensor(const char* name) const {
 
 std::optional<DType> Node::dtype(const char* name) const {
   if (!has(name)) return {};
-  const DataType type = static_cast<DataType>(integer(name, 0));
+  const int64_t number = integer(name, 0);
+  const bool is_known = number >= 0 && number <= static_cast<int64_t>(DataType::bf16);
+  const DataType type = is_known ? static_cast<DataType>(number) : static_cast<DataType>(-1);
   const std::optional<DType> dtype = dtype_of_file(type);
   this->check(dtype.has_value(),
               std::string("attribute ") + name + " must name a dtype that Aorta has",

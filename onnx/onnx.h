@@ -18,12 +18,14 @@ struct Program;
 /// The newest operator set that `load` takes; the oldest is kOldestOpset.
 inline constexpr int kOldestOpset = 7, kNewestOpset = 28;
 
-/// A network that an ONNX file describes. Its initializers are its tensors, under their names in
-/// the file: those of a floating dtype are parameters, but for running statistics and what an
-/// operator takes as a number and not as a weight (the bounds of Clip, the scales of Resize): these
-/// are buffers, as are integers. It begins in evaluation, as files are meant; after `train()` batch
-/// normalisation takes the batch's statistics and updates the running ones, as nn::BatchNorm does,
-/// and dropout drops.
+/// A network that an ONNX file describes. Its initializers, and Identities of them, are its
+/// tensors, under their names in the file: those of a floating dtype whose elements are finite are
+/// parameters, but for running statistics and what an operator takes as a number and not as a
+/// weight (the bounds of Clip, the mask of Attention): these are buffers, as are integers. Where
+/// nodes take one as a weight and as a number, each that takes a number has a buffer of its own,
+/// "OUTPUT.PLACE" by the node's first output and the input's place. It begins in evaluation, as
+/// files are meant; after `train()` batch normalisation takes the batch's statistics and updates
+/// those running ones that are buffers, as nn::BatchNorm does, and dropout drops.
 class Model : public nn::Module {
  public:
   /// The program and its tensors, by the program's numbers of values; for `load`.

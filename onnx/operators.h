@@ -27,7 +27,9 @@ Tensor tensor_of(const std::string& context, const TensorProto& proto);
 /// so that none is ignored.
 class Node {
  public:
-  Node(const std::string& path, const NodeProto& proto, int64_t opset);
+  /// `buffers`: the inputs that are floating buffers of the network.
+  Node(const std::string& path, const NodeProto& proto, int64_t opset,
+       std::set<size_t> buffers = {});
 
   bool has(const char* attribute) const { return find(attribute) != nullptr; }
   int64_t integer(const char* attribute, int64_t otherwise) const;
@@ -45,6 +47,8 @@ class Node {
 
   /// Whether the network reads the output.
   bool has_output(size_t i) const { return i < proto_.output.size() && !proto_.output[i].empty(); }
+  /// Whether an input is a buffer of the network, which its node may write to in training.
+  bool is_buffer(size_t i) const { return buffers_.count(i) > 0; }
   size_t outputs() const { return proto_.output.size(); }
   size_t inputs() const { return proto_.input.size(); }
   int64_t opset() const { return opset_; }
@@ -68,6 +72,7 @@ class Node {
   const NodeProto& proto_;
   int64_t opset_;
   std::string text_;
+  std::set<size_t> buffers_;
   mutable std::set<std::string> asked_;
 };
 
@@ -119,7 +124,7 @@ void add_losses(Operators& table);
 void add_layers(Operators& table);
 void add_recurrent(Operators& table);
 
-/// `axis` from the end where it is negative.
-inline int64_t wrapped(int64_t axis, int64_t ndim) { return axis < 0 ? axis + ndim : axis; }
+/// x (T, N, ...) with the first lengths[n] steps of sample n in reverse; `lengths` (N) are i64.
+Tensor reversed_in_time(const Tensor& x, const Tensor& lengths);
 
 }  // namespace aorta::onnx

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <new>
 
 // The library that links protobuf, so that no other does.
 namespace aorta::onnx {
@@ -270,6 +271,8 @@ std::string guarded(const Body& body) {
     return body();
   } catch (const Problem& problem) {
     return problem.text;
+  } catch (const std::bad_alloc&) {
+    return kNoMemory;
   } catch (const std::exception& problem) {
     return problem.what();
   }

@@ -4,7 +4,8 @@
 #   tools/fuzz.sh [RUNS] [FORMAT...]     1,000,000 runs of each format of tests/fuzz/formats.bzl unless told otherwise
 #
 # The parsers below are compiled with the sanitizers; what else they call comes from libaorta.so, as Bazel builds it.
-# Needs clang++ and its sanitizer libraries (Debian: clang). A run may take 256 MB and an input 1 s. What is found
+# Needs clang++ and its sanitizer libraries (Debian: clang). A run may take 256 MB and an input 1 s; of onnx, whose
+# networks are run too, 4 GB and 10 s. What is found
 # stays in .cache/fuzz: the grown corpora, and inputs that fail as FORMAT-crash-*; copy those to
 # tests/fuzz/corpus/FORMAT, which FORMAT_replay_test of tests/fuzz runs in the ordinary suite.
 set -eu
@@ -37,12 +38,14 @@ done
 export AORTA_ONNX_PLUGIN=${library%/tools/package/*}/onnx/libaorta_onnx.so
 export ASAN_OPTIONS=quarantine_size_mb=8 UBSAN_OPTIONS=print_stacktrace=1
 for format in $formats; do
+  megabytes=256 seconds=1
+  if [ "$format" = onnx ]; then megabytes=4096 seconds=10; fi
   clang++ $flags -fsanitize=fuzzer "tests/fuzz/${format}_fuzz.cc" $objects "$library" -Wl,-rpath,"$work" \
     -lz -ljpeg -lpng -lfmt -o "$work/$format"
   mkdir -p "$work/corpus/$format"
   echo "== $format"
   "$work/$format" "$work/corpus/$format" "tests/fuzz/corpus/$format" -runs="$runs" -max_len=4096 \
-    -rss_limit_mb=256 -timeout=1 -dict="tests/fuzz/$format.dict" -artifact_prefix="$work/$format-" \
+    -rss_limit_mb=$megabytes -timeout=$seconds -dict="tests/fuzz/$format.dict" -artifact_prefix="$work/$format-" \
     -print_final_stats=1 > "$work/$format.log" 2>&1 || { tail -40 "$work/$format.log"; exit 1; }
   grep -E 'DONE|stat::' "$work/$format.log" | tail -6
 done

@@ -25,7 +25,7 @@ Run convolutions(const Node& node) {
   const Window window(node);
   const int64_t groups = groups_of(node);
   return [=](const Inputs& x) -> Tensors {
-    const Window::Placed w = window.place(x[0], kernel_of(x[1]));
+    const Window::Placed w = window.place("Conv", x[0], kernel_of(x[1]));
     ConvolutionOptions options{w.stride, 0, w.dilation, groups};
     Tensor input = x[0];
     if (w.before == w.after) {
@@ -51,8 +51,12 @@ Run transposed_convolutions(const Node& node) {
   const int64_t groups = groups_of(node);
   const std::vector<int64_t> more = node.integers("output_padding");
   const std::vector<int64_t> wanted = node.integers("output_shape");
+  for (const auto* numbers : {&more, &wanted})
+    for (const int64_t number : *numbers)
+      node.check(number >= 0 && number < kMostPlaces,
+                 "output_padding and output_shape must be 0 to 2147483647", number);
   return [=](const Inputs& x) -> Tensors {
-    const Window::Placed w = window.place(x[0], kernel_of(x[1]));
+    const Window::Placed w = window.place("ConvTranspose", x[0], kernel_of(x[1]));
     const auto spatial = static_cast<size_t>(w.spatial());
     check((more.empty() || more.size() == spatial) && (wanted.empty() || wanted.size() >= spatial),
           "ConvTranspose", "output_padding and output_shape must have a number for each dimension",

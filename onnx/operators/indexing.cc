@@ -22,11 +22,15 @@ Run gathered(const Node& node) {
   };
 }
 
+// Places counted from the front, where they are there; what is out of range stays so.
+Tensor from_front(const Tensor& places, int64_t size) {
+  return where(lt(places, 0), add(places, size), places);
+}
+
 Run gather_elements(const Node& node) {
   const int64_t axis = node.integer("axis", 0);
   return [=](const Inputs& x) -> Tensors {
-    const Tensor places = remainder(x[1], x[0].size(axis));
-    return {gather(x[0], axis, places)};
+    return {gather(x[0], axis, from_front(x[1], x[0].size(axis)))};
   };
 }
 
@@ -61,7 +65,7 @@ Run scatter_elements(const Node& node) {
   const int64_t axis = node.integer("axis", 0);
   const std::optional<ScatterReduce> reduction = reduction_of(node);
   return [=](const Inputs& x) -> Tensors {
-    const Tensor places = remainder(x[1], x[0].size(axis));
+    const Tensor places = from_front(x[1], x[0].size(axis));
     if (!reduction) return {scatter(x[0], axis, places, x[2])};
     return {scatter_reduce(x[0], axis, places, x[2], *reduction)};
   };
@@ -122,25 +126,24 @@ Run compress(const Node& node) {
   };
 }
 
-// The first lengths[i] elements of sample i are reversed along the time.
 Run reverse_sequence(const Node& node) {
   const int64_t batch = node.integer("batch_axis", 1), time = node.integer("time_axis", 0);
   node.check((batch == 0 && time == 1) || (batch == 1 && time == 0),
              "batch_axis and time_axis must be 0 and 1", batch, " and ", time);
   return [=](const Inputs& x) -> Tensors {
-    const int64_t steps = x[0].size(time), samples = x[0].size(batch);
-    const Tensor t =
-        arange(steps, TensorOptions{.dtype = i64, .device = x[0].device()}).unsqueeze(1);
-    const Tensor lengths = x[1].to(i64);
-    const Tensor places = where(lt(t, lengths), sub(sub(lengths, 1), t), t);
-    const Tensor rows =
-        arange(samples, TensorOptions{.dtype = i64, .device = x[0].device()}).unsqueeze(0);
-    if (time == 0) return {index(x[0], {Index(places), Index(rows)})};
-    return {index(x[0], {Index(rows.t()), Index(places.t())})};
+    if (time == 0) return {reversed_in_time(x[0], x[1].to(i64))};
+    return {reversed_in_time(x[0].transpose(0, 1), x[1].to(i64)).transpose(0, 1)};
   };
 }
 
 }  // namespace
+
+Tensor reversed_in_time(const Tensor& x, const Tensor& lengths) {
+  const TensorOptions numbers{.dtype = i64, .device = x.device()};
+  const Tensor t = arange(x.size(0), numbers).unsqueeze(1);
+  const Tensor places = where(lt(t, lengths), sub(sub(lengths, 1), t), t);
+  return index(x, {Index(places), Index(arange(x.size(1), numbers).unsqueeze(0))});
+}
 
 void add_indexing(Operators& table) {
   table["Compress"] = {compress, 2, 2};
@@ -150,7 +153,7 @@ void add_indexing(Operators& table) {
   table["NonZero"] = {[](const Node&) -> Run {
     return [](const Inputs& x) -> Tensors { return {nonzero(x[0]).t()}; };
   }};
-  table["OneHot"] = {one_hot_of, 3, 3, 1, {2}};
+  table["OneHot"] = {one_hot_of, 3, 3, 1, {1, 2}};
   table["ReverseSequence"] = {reverse_sequence, 2, 2};
   table["Scatter"] = {scatter_elements, 3, 3};
   table["ScatterElements"] = {scatter_elements, 3, 3};

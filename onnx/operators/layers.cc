@@ -87,9 +87,10 @@ struct AttentionAttributes {
     node.check(kept_scores >= 0 && kept_scores <= 3,
                "attribute qk_matmul_output_mode must be 0 to 3", kept_scores);
     node.check(softcap >= 0, "attribute softcap must not be negative", softcap);
-    const int64_t precision = node.integer("softmax_precision", 1);
-    node.check(precision == 1 || precision == 10 || precision == 11 || precision == 16,
-               "attribute softmax_precision must be a floating dtype's number", precision);
+    // Softmax of half types is f32's, and of others their own: what is asked for, or more.
+    const DType precision = node.dtype("softmax_precision").value_or(f32);
+    node.check(precision == f32 || is_half(precision),
+               "attribute softmax_precision must be f32 or a half type", precision);
   }
 };
 
@@ -148,8 +149,9 @@ Scores scores_of(const AttentionAttributes& o, const Tensor& q, const Tensor& k,
     added = mask.dtype() == boolean
                 ? where(mask, zeros({}, {.dtype = q.dtype(), .device = q.device()}), kMinusInfinity)
                 : mask;
-  if (o.softcap > 0) scores = mul(tanh(div(scores, o.softcap)), o.softcap);
   Tensor kept = scores;
+  if (o.softcap > 0) scores = mul(tanh(div(scores, o.softcap)), o.softcap);
+  if (o.kept_scores == 1) kept = scores;
   if (added.defined()) scores = add(scores, added);
   if (o.kept_scores == 2) kept = scores;
   // A query that sees no key has no weights.
@@ -199,7 +201,7 @@ Run attention(const Node& node) {
 }  // namespace
 
 void add_layers(Operators& table) {
-  table["Attention"] = {attention, 3, 7, 4};
+  table["Attention"] = {attention, 3, 7, 4, {3, 4, 5}};
   table["Bernoulli"] = {bernoulli_of};
   table["Dropout"] = {dropped, 1, 3, 2, {1}};
   table["RandomNormal"] = {

@@ -44,14 +44,17 @@ Run batch(const Node& node) {
   }
   node.check(by_file || node.outputs() == 1, "statistics must be outputs in training_mode alone",
              node.outputs(), " outputs");
+  // What a caller gives, another node makes or a Constant holds stays as it is.
+  const bool moves = node.is_buffer(3) && node.is_buffer(4);
   return [=](const Inputs& x) -> Tensors {
     const BatchNormFuncOptions training{.training = true, .momentum = 1 - kept, .eps = eps};
     if (!by_file && !x.training()) return {batch_norm(x[0], x[3], x[4], x[1], x[2], {.eps = eps})};
     // The network's own statistics move on as nn::BatchNorm's do.
-    if (!by_file) return {batch_norm(x[0], x[3], x[4], x[1], x[2], training)};
-    const RunningStatistics next = next_statistics(x, kept);
+    if (!by_file && moves) return {batch_norm(x[0], x[3], x[4], x[1], x[2], training)};
     Tensor y = batch_norm(x[0], {}, {}, x[1], x[2], training);
-    if (x.training()) {
+    if (!by_file) return {y};
+    const RunningStatistics next = next_statistics(x, kept);
+    if (x.training() && moves) {
       const NoGradGuard no_grad;
       x[3].copy_(next.mean);
       x[4].copy_(next.var);
@@ -60,9 +63,9 @@ Run batch(const Node& node) {
   };
 }
 
-Dims dims_from(int64_t axis, const Tensor& x) {
+Dims dims_from(const char* op, int64_t axis, const Tensor& x) {
   Dims dims;
-  for (int64_t d = wrap_dim("normalization", axis, x.dim()); d < x.dim(); ++d) dims.push_back(d);
+  for (int64_t d = wrap_dim(op, axis, x.dim()); d < x.dim(); ++d) dims.push_back(d);
   return dims;
 }
 
@@ -85,7 +88,7 @@ Run layer(const Node& node) {
   const double eps = eps_of(node);
   const bool statistics = node.outputs() > 1;
   return [=](const Inputs& x) -> Tensors {
-    const Dims dims = dims_from(axis, x[0]);
+    const Dims dims = dims_from("LayerNormalization", axis, x[0]);
     const Shape shape = sizes_of(x[0], dims);
     const Tensor y = layer_norm(x[0], shape, stretched(x, 1, shape), stretched(x, 2, shape), eps);
     if (!statistics) return {y};
@@ -99,7 +102,7 @@ Run root_mean_square(const Node& node) {
   const int64_t axis = node.integer("axis", -1);
   const double eps = eps_of(node);
   return [=](const Inputs& x) -> Tensors {
-    const Shape shape = sizes_of(x[0], dims_from(axis, x[0]));
+    const Shape shape = sizes_of(x[0], dims_from("RMSNormalization", axis, x[0]));
     return {rms_norm(x[0], shape, stretched(x, 1, shape), eps)};
   };
 }

@@ -5,6 +5,8 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/onnx/operators.h>
 
+#include <limits>
+
 namespace aorta::onnx {
 namespace {
 
@@ -58,8 +60,7 @@ Tensors quotient(const Inputs& x) {
 // The result has the base's dtype.
 Tensors power(const Inputs& x) {
   const Tensor &base = x[0], &exponent = x[1];
-  if (base.dtype() == exponent.dtype()) return {pow(base, exponent)};
-  if (is_floating(base.dtype()) && !is_floating(exponent.dtype()))
+  if (base.dtype() == exponent.dtype() || !is_floating(exponent.dtype()))
     return {pow(base, exponent.to(base.dtype()))};
   return {pow(base.to(f64), exponent.to(f64)).to(base.dtype())};
 }

@@ -21,11 +21,11 @@ struct Pool : Placed {
   Dims tail;
   bool ceil_mode;
 
-  Pool(const Window& window, const Tensor& x, bool rounds_up)
-      : Placed(window.place(x, Dims(window.kernel))), ceil_mode(rounds_up) {
+  Pool(const char* op, const Window& window, const Tensor& x, bool rounds_up)
+      : Placed(window.place(op, x, Dims(window.kernel))), ceil_mode(rounds_up) {
     for (int d = 0; d < spatial(); ++d) {
       const int64_t whole = size[d] + before[d] + after[d], rest = whole - reach(d);
-      check(rest >= 0, "pooling", "a window must fit the padded input", reach(d), " in ", whole);
+      check(rest >= 0, op, "a window must fit the padded input", reach(d), " in ", whole);
       int64_t windows = rest / stride[d] + 1;
       // No window begins in the padding at the end.
       if (ceil_mode && rest % stride[d] != 0 && windows * stride[d] < size[d] + before[d])
@@ -91,19 +91,22 @@ Window pool_window(const Node& node) {
   return window;
 }
 
+// Sums of half types are f32's, and are rounded once.
+Tensor summable(const Tensor& x) { return is_half(x.dtype()) ? x.to(f32) : x; }
+
 Run averages(const Node& node) {
   const Window window = pool_window(node);
   const bool ceil_mode = node.flag("ceil_mode", false);
   const bool include = node.flag("count_include_pad", false);
   return [=](const Inputs& x) -> Tensors {
-    const Pool pool(window, x[0], ceil_mode);
+    const Pool pool("AveragePool", window, x[0], ceil_mode);
     if (pool.is_plain() && !pool.is_dilated())
       return {pool.average(x[0], pool.before, ceil_mode, include)};
     const Dims none = Dims::filled(pool.spatial(), 0);
-    const Tensor counted = include ? pool.padded(ones_like(x[0]), pool.before, pool.after, 1)
-                                   : pool.padded(ones_like(x[0]), pool.before, pool.after, 0);
+    const Tensor input = summable(x[0]);
+    const Tensor counted = pool.padded(ones_like(input), pool.before, pool.after, include ? 1 : 0);
     const Tensor counts = pool.sums(pool.padded(counted, none, pool.tail, 0));
-    return {div(pool.sums(pool.filled(x[0], 0)), counts)};
+    return {div(pool.sums(pool.filled(input, 0)), counts).to(x[0].dtype())};
   };
 }
 
@@ -137,7 +140,7 @@ Run largest_of(const Node& node) {
     // f32 holds integers of 8 bits.
     const bool small = x[0].dtype() == u8;
     const Tensor input = small ? x[0].to(f32) : x[0];
-    const Pool pool(window, input, ceil_mode);
+    const Pool pool("MaxPool", window, input, ceil_mode);
     const bool plain = pool.is_plain();
     const ValuesIndices r =
         plain ? pool.largest(input, pool.before, ceil_mode)
@@ -161,27 +164,35 @@ Run norms(const Node& node) {
   const auto p = static_cast<double>(node.integer("p", 2));
   node.check(p >= 1, "attribute p must be positive", p);
   return [=](const Inputs& x) -> Tensors {
-    const Pool pool(window, x[0], ceil_mode);
-    return {pow(pool.sums(pool.filled(pow(abs(x[0]), p), 0)), 1 / p)};
+    const Pool pool("LpPool", window, x[0], ceil_mode);
+    // By way of relu, so that the gradient of a sum of 0 is 0.
+    const Tensor sums = pool.sums(pool.filled(pow(abs(summable(x[0])), p), 0));
+    return {pow(relu(sums), 1 / p).to(x[0].dtype())};
   };
 }
 
-Dims spatial_dims(const Tensor& x) {
-  check(x.dim() > 2, "pooling", "input must have spatial dimensions", x.shape());
+Dims spatial_dims(const char* op, const Tensor& x) {
+  check(x.dim() > 2, op, "input must have spatial dimensions", x.shape());
   Dims dims;
   for (int d = 2; d < x.dim(); ++d) dims.push_back(d);
   return dims;
 }
 
 Run global_average(const Node&) {
-  return [](const Inputs& x) -> Tensors { return {mean(x[0], spatial_dims(x[0]), true)}; };
+  return [](const Inputs& x) -> Tensors {
+    return {mean(x[0], spatial_dims("GlobalAveragePool", x[0]), true)};
+  };
 }
 Run global_largest(const Node&) {
-  return [](const Inputs& x) -> Tensors { return {amax(x[0], spatial_dims(x[0]), true)}; };
+  return [](const Inputs& x) -> Tensors {
+    return {amax(x[0], spatial_dims("GlobalMaxPool", x[0]), true)};
+  };
 }
 Run global_norm(const Node& node) {
   const auto p = static_cast<double>(node.integer("p", 2));
-  return [p](const Inputs& x) -> Tensors { return {norm(x[0], p, spatial_dims(x[0]), true)}; };
+  return [p](const Inputs& x) -> Tensors {
+    return {norm(x[0], p, spatial_dims("GlobalLpPool", x[0]), true)};
+  };
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/onnx/operators.h>
 
@@ -17,13 +18,15 @@ namespace {
 enum class Direction : uint8_t { forward, reverse, bidirectional };
 
 struct RecurrentAttributes {
+  const char* op;
   Direction direction;
   int64_t hidden;
   bool samples_first;
 
   // The activations must be `defaults`, once for each direction.
-  RecurrentAttributes(const Node& node, const std::vector<std::string>& defaults)
-      : direction(static_cast<Direction>(
+  RecurrentAttributes(const char* op, const Node& node, const std::vector<std::string>& defaults)
+      : op(op),
+        direction(static_cast<Direction>(
             node.choice("direction", {"forward", "reverse", "bidirectional"}))),
         hidden(node.integer("hidden_size", 0)),
         samples_first(node.flag("layout", false)) {
@@ -40,7 +43,6 @@ struct RecurrentAttributes {
 
 // Gates in another order: the `order`th of the file's.
 Tensor in_order(const Tensor& gates, const std::vector<int64_t>& order) {
-  if (!gates.defined()) return gates;
   const std::vector<Tensor> parts = chunk(gates, static_cast<int64_t>(order.size()), 0);
   std::vector<Tensor> result;
   for (const int64_t place : order) result.push_back(parts[static_cast<size_t>(place)]);
@@ -64,10 +66,33 @@ Weights weights_of(const Inputs& x, int d, const std::vector<int64_t>& order) {
   return weights;
 }
 
-/// For each step and sample the step to read: the same, or from a sample's end.
-Tensor reversed_steps(int64_t steps, const Tensor& lengths, const TensorOptions& numbers) {
-  const Tensor t = arange(steps, numbers).unsqueeze(1);
-  return where(lt(t, lengths), sub(sub(lengths, 1), t), t);
+// Every input has the shape that X and R say; lengths are those of sequences within X.
+void check_shapes(const RecurrentAttributes& o, const Inputs& in, size_t states, int64_t gates) {
+  const Tensor &x = in[0], &r = in[2];
+  check(x.dim() == 3 && r.dim() == 3 && (o.hidden == 0 || r.size(2) == o.hidden), o.op,
+        "X and R must have three dimensions, and R hidden_size columns", x.shape(), " and ",
+        r.shape());
+  const int64_t d = o.directions(), h = r.size(2), samples = x.size(o.samples_first ? 0 : 1);
+  const int64_t steps = x.size(o.samples_first ? 1 : 0);
+  check(h < int64_t{1} << 31, o.op, "hidden_size must be below 2^31", h);
+  check(steps > 0, o.op, "X must have steps", x.shape());
+  const auto expect = [&](size_t place, const char* name, const Shape& wanted) {
+    if (!in.has(place)) return;
+    check(in[place].shape() == wanted, o.op, std::string(name) + " must have the layer's shape",
+          in[place].shape(), " for ", wanted);
+  };
+  expect(1, "W", {d, gates * h, x.size(2)});
+  expect(2, "R", {d, gates * h, h});
+  expect(3, "B", {d, 2 * gates * h});
+  expect(4, "sequence_lens", {samples});
+  const Shape state = o.samples_first ? Shape{samples, d, h} : Shape{d, samples, h};
+  expect(5, "initial_h", state);
+  if (states > 1) expect(6, "initial_c", state);
+  expect(7, "P", {d, 3 * h});
+  if (!in.has(4)) return;
+  const Tensor outside = logical_or(lt(in[4], 0), gt(in[4], steps));
+  check(!any(outside).item<bool>(), o.op, "sequence_lens must be 0 to the steps of X",
+        "another of ", steps);
 }
 
 /// A step: the gates of the input, and the states, whose first is the output; changes them.
@@ -76,21 +101,16 @@ using Step = std::function<void(const Weights& weights, const Tensor& gates, Ten
 // All directions; `first_state` is the place of the first initial state among the inputs.
 Tensors recur(const RecurrentAttributes& o, const Inputs& in, size_t states,
               const std::vector<int64_t>& order, const Step& step) {
+  check_shapes(o, in, states, static_cast<int64_t>(order.size()));
   const Tensor x = o.samples_first ? in[0].transpose(0, 1) : in[0];
-  check(x.dim() == 3 && in[1].dim() == 3 && in[2].dim() == 3 && in[1].size(0) == o.directions() &&
-            in[2].size(0) == o.directions() && (o.hidden == 0 || in[2].size(2) == o.hidden),
-        "recurrent", "X, W and R must have three dimensions and the layer's sizes", x.shape(), ", ",
-        in[1].shape(), ", ", in[2].shape());
   const int64_t steps = x.size(0), samples = x.size(1), hidden = in[2].size(2);
   const TensorOptions numbers{.dtype = i64, .device = x.device()};
   const Tensor lengths = in.has(4) ? in[4].to(i64) : full({samples}, steps, numbers);
-  const Tensor rows = arange(samples, numbers).unsqueeze(0);
   Tensors outputs, last;  // by direction; by direction and state
   for (int d = 0; d < o.directions(); ++d) {
     const Weights weights = weights_of(in, d, order);
-    const Tensor places = reversed_steps(steps, lengths, numbers);
     const auto in_time = [&](const Tensor& t) {
-      return o.is_reverse(d) ? index(t, {Index(places), Index(rows)}) : t;
+      return o.is_reverse(d) ? reversed_in_time(t, lengths) : t;
     };
     const Tensor gates = linear(in_time(x), weights.w, weights.w_bias);
     Tensors now;
@@ -139,7 +159,7 @@ LstmState peephole_step(const Weights& w, const Tensor& gates, const LstmState& 
 
 // Gates i, o, f, c in the file; the op's are i, f, c, o.
 Run lstm(const Node& node) {
-  const RecurrentAttributes o(node, {"Sigmoid", "Tanh", "Tanh"});
+  const RecurrentAttributes o("LSTM", node, {"Sigmoid", "Tanh", "Tanh"});
   const bool coupled = node.flag("input_forget", false);
   node.check(!coupled, "attribute input_forget must be 0", 1);
   return [o](const Inputs& x) -> Tensors {
@@ -156,7 +176,7 @@ Run lstm(const Node& node) {
 // Gates z, r, h in the file; the op's are r, z, n. The reset gate stands behind the recurrent
 // product, as the op has it, or before.
 Run gru(const Node& node) {
-  const RecurrentAttributes o(node, {"Sigmoid", "Tanh"});
+  const RecurrentAttributes o("GRU", node, {"Sigmoid", "Tanh"});
   const bool behind = node.flag("linear_before_reset", false);
   return [=](const Inputs& x) -> Tensors {
     return recur(
@@ -182,7 +202,7 @@ Run gru(const Node& node) {
 Run rnn(const Node& node) {
   const std::vector<std::string> given = node.texts("activations");
   const bool relu_only = !given.empty() && given[0] == "Relu";
-  const RecurrentAttributes o(node, {relu_only ? "Relu" : "Tanh"});
+  const RecurrentAttributes o("RNN", node, {relu_only ? "Relu" : "Tanh"});
   return [=](const Inputs& x) -> Tensors {
     return recur(o, x, 1, {0}, [relu_only](const Weights& w, const Tensor& gates, Tensors& states) {
       const Tensor sum = add(gates, linear(states[0], w.r, w.r_bias));

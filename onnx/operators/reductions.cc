@@ -14,6 +14,7 @@
 #include <aorta/core/ops/view.h>
 #include <aorta/onnx/operators.h>
 
+#include <cmath>
 #include <limits>
 
 namespace aorta::onnx {
@@ -99,9 +100,16 @@ Run gemm(const Node& node) {
   const double alpha = node.number("alpha", 1), beta = node.number("beta", 1);
   return [=](const Inputs& x) -> Tensors {
     const Tensor a = trans_a ? x[0].t() : x[0], b = trans_b ? x[1].t() : x[1];
-    if (x.has(2)) return {addmm(x[2], a, b, {.beta = beta, .alpha = alpha})};
-    const Tensor y = mm(a, b);
-    return {alpha == 1 ? y : mul(y, alpha)};
+    if (x.has(2) && is_floating(a.dtype()))
+      return {addmm(x[2], a, b, {.beta = beta, .alpha = alpha})};
+    const auto times = [](const Tensor& t, double by) -> Tensor {
+      if (by == 1 || is_floating(t.dtype())) return by == 1 ? t : mul(t, by);
+      check(by == std::trunc(by) && std::abs(by) < 0x1p31, "Gemm",
+            "alpha and beta of integers must be whole and below 2^31", by);
+      return mul(t, static_cast<int64_t>(by));
+    };
+    const Tensor y = times(mm(a, b), alpha);
+    return {x.has(2) ? add(y, times(x[2], beta)) : y};
   };
 }
 
@@ -129,19 +137,20 @@ Run lp_normalized(const Node& node) {
   return [=](const Inputs& x) -> Tensors {
     const Tensor length = norm(x[0], static_cast<double>(p), axis, true);
     // A line of zeros stays one.
-    return {where(eq(length, 0), zeros_like(x[0]), div(x[0], length))};
+    return {div(x[0], where(eq(length, 0), ones_like(length), length))};
   };
 }
 
 // Up to operator set 12 over all dimensions from the axis on, as one.
 template <Tensor (*f)(const Tensor& x, int64_t axis)>
-Run along_axis(const Node& node) {
+Run along_axis(const Node& node, const char* op) {
   const bool flattened = node.opset() < 13;
   const int64_t axis = node.integer("axis", flattened ? 1 : -1);
   return [=](const Inputs& x) -> Tensors {
     if (!flattened) return {f(x[0], axis)};
-    const int64_t first = wrapped(axis, x[0].dim());
-    if (first >= x[0].dim()) return {f(x[0].unsqueeze(-1), -1).squeeze(-1)};
+    // Behind the last dimension each element stands alone.
+    if (axis == x[0].dim()) return {f(x[0].unsqueeze(-1), -1).squeeze(-1)};
+    const int first = wrap_dim(op, axis, x[0].dim());
     return {f(x[0].flatten(first), -1).reshape(x[0].shape())};
   };
 }
@@ -157,7 +166,7 @@ Run top_k(const Node& node) {
   const bool largest = node.flag("largest", true), sorted = node.flag("sorted", true);
   const int64_t given = node.opset() < 10 ? node.integer("k", 0) : 0;
   return [=](const Inputs& x) -> Tensors {
-    const int64_t k = x.has(1) ? x.integers(1).at(0) : given;
+    const int64_t k = x.has(1) ? x[1].item<int64_t>() : given;
     const ValuesIndices r = topk(x[0], k, axis, largest, sorted);
     return {r.values, r.indices};
   };
@@ -205,9 +214,10 @@ void add_reductions(Operators& table) {
   table["ArgMin"] = {arg_extreme<argmin>};
   table["CumSum"] = {cumulative<false>, 2, 2};
   table["CumProd"] = {cumulative<true>, 2, 2};
-  table["Softmax"] = {along_axis<softmax_of>};
-  table["LogSoftmax"] = {along_axis<log_softmax_of>};
-  table["Hardmax"] = {along_axis<hardmax>};
+  table["Softmax"] = {[](const Node& node) { return along_axis<softmax_of>(node, "Softmax"); }};
+  table["LogSoftmax"] = {
+      [](const Node& node) { return along_axis<log_softmax_of>(node, "LogSoftmax"); }};
+  table["Hardmax"] = {[](const Node& node) { return along_axis<hardmax>(node, "Hardmax"); }};
   table["LpNormalization"] = {lp_normalized};
   table["MatMul"] = {[](const Node&) -> Run {
                        return [](const Inputs& x) -> Tensors { return {matmul(x[0], x[1])}; };

@@ -163,9 +163,12 @@ std::vector<Line> lines_of(const Resizing& r, const Tensor& x, const std::vector
     const auto size = static_cast<double>(line.input);
     check(line.input > 0, "Resize", "input must have elements", x.shape());
     line.scale = scales.empty() ? static_cast<double>(sizes[i]) / size : scales[i];
-    line.output = scales.empty() ? sizes[i] : static_cast<int64_t>(std::floor(size * line.scale));
-    check(line.scale > 0 && line.scale < 0x1p20 && line.output >= 0, "Resize",
-          "scales must be above 0 and below 2^20", line.scale, " of ", line.input);
+    check(line.scale > 0 && line.scale < 0x1p20, "Resize", "scales must be above 0 and below 2^20",
+          line.scale, " of ", line.input);
+    // Scales are f32, and so is the product that is rounded down: 0.7 of 10 is 7.
+    const float length = static_cast<float>(line.scale) * static_cast<float>(line.input);
+    line.output = scales.empty() ? sizes[i] : static_cast<int64_t>(length);
+    check(length < 0x1p62f && line.output >= 0, "Resize", "sizes must be 0 to 2^62", line.output);
     common = smallest ? std::min(common, line.scale) : std::max(common, line.scale);
     if (!region.empty()) {
       line.begin = region[i];

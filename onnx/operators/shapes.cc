@@ -3,9 +3,10 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/view.h>
-#include <aorta/onnx/operators.h>
+#include <aorta/onnx/operators/window.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace aorta::onnx {
 namespace {
@@ -28,9 +29,7 @@ Run reshaped(const Node& node) {
 Run flattened(const Node& node) {
   const int64_t given = node.integer("axis", 1);
   return [=](const Inputs& x) -> Tensors {
-    const int64_t axis = wrapped(given, x[0].dim());
-    check(axis >= 0 && axis <= x[0].dim(), "Flatten", "axis must be one of the input's", given,
-          " of ", x[0].shape());
+    const int axis = given == x[0].dim() ? x[0].dim() : wrap_dim("Flatten", given, x[0].dim());
     int64_t rows = 1, columns = 1;
     for (int i = 0; i < x[0].dim(); ++i) (i < axis ? rows : columns) *= x[0].shape()[i];
     return {reshape(x[0], {rows, columns})};
@@ -55,14 +54,17 @@ Tensor pad_by(Tensor x, const Dims& axes, const std::vector<int64_t>& pads, PadM
     constexpr int64_t kLimit = int64_t{1} << 48;
     check(std::min(before, after) > -kLimit && std::max(before, after) < kLimit, "Pad",
           "pads must be within 2^48", before, " and ", after);
-    x = x.slice(axis, std::max<int64_t>(-before, 0), x.size(axis) - std::max<int64_t>(-after, 0));
+    const int64_t first = std::max<int64_t>(-before, 0), cut = std::max<int64_t>(-after, 0);
+    check(first + cut <= x.size(axis), "Pad", "pads below 0 must cut off no more than there is",
+          before, " and ", after, " of ", x.size(axis));
+    x = x.slice(axis, first, x.size(axis) - cut);
     padding[2 * (x.dim() - 1 - axis)] = std::max<int64_t>(before, 0);
     padding[2 * (x.dim() - 1 - axis) + 1] = std::max<int64_t>(after, 0);
   }
   // The dimensions in front that stay are left out: modes that read the edge take few.
   while (padding.size() > 2 && padding[padding.size() - 1] == 0 && padding[padding.size() - 2] == 0)
     padding.resize(padding.size() - 2);
-  if (padding[0] == 0 && padding[1] == 0 && padding.size() == 2) return x;
+  if (std::all_of(padding.begin(), padding.end(), [](int64_t size) { return size == 0; })) return x;
   return pad(x, padding, mode, value);
 }
 
@@ -148,17 +150,18 @@ Run split_of(const Node& node) {
 
 // The axes of an attribute in old operator sets, of the second input in new ones; sorted, those
 // from the end counted in `ndim`.
-Dims axes_of(const Inputs& x, const std::vector<int64_t>& given, int64_t ndim) {
+Dims axes_of(const char* op, const Inputs& x, const std::vector<int64_t>& given, int64_t ndim) {
   Dims axes = x.has(1) ? Dims(x.integers(1)) : Dims(given);
-  for (int64_t& axis : axes) axis = wrapped(axis, ndim);
+  for (int64_t& axis : axes) axis = wrap_dim(op, axis, static_cast<int>(ndim));
   std::sort(axes.begin(), axes.end());
+  check(std::adjacent_find(axes.begin(), axes.end()) == axes.end(), op, "axes must differ", axes);
   return axes;
 }
 
 Run without_ones(const Node& node) {
   const std::vector<int64_t> given = node.integers("axes");
   return [=](const Inputs& x) -> Tensors {
-    const Dims axes = axes_of(x, given, x[0].dim());
+    const Dims axes = axes_of("Squeeze", x, given, x[0].dim());
     if (axes.empty() && !x.has(1)) return {squeeze(x[0])};
     Tensor y = x[0];
     for (int i = axes.size(); i-- > 0;) {
@@ -174,7 +177,8 @@ Run with_ones(const Node& node) {
   return [=](const Inputs& x) -> Tensors {
     const auto count = static_cast<int64_t>(x.has(1) ? x[1].numel() : given.size());
     Tensor y = x[0];
-    for (const int64_t axis : axes_of(x, given, x[0].dim() + count)) y = unsqueeze(y, axis);
+    for (const int64_t axis : axes_of("Unsqueeze", x, given, x[0].dim() + count))
+      y = unsqueeze(y, axis);
     return {y};
   };
 }
@@ -206,8 +210,13 @@ Tensors size_of(const Inputs& x) {
 Run range(const Node& node) {
   node.integer("stash_type", 1);  // of half types, which are counted in f32 here too
   return [](const Inputs& x) -> Tensors {
-    return {arange(x[0].item(), x[1].item(), x[2].item(),
-                   {.dtype = x[0].dtype(), .device = x[0].device()})};
+    const TensorOptions options{.dtype = x[0].dtype(), .device = x[0].device()};
+    const Scalar start = x[0].item(), limit = x[1].item(), delta = x[2].item();
+    // Where delta leads away from the limit, there is nothing to count.
+    if (delta.to_double() > 0 ? limit.to_double() < start.to_double()
+                              : limit.to_double() > start.to_double())
+      return {zeros({0}, options)};
+    return {arange(start, limit, delta, options)};
   };
 }
 
@@ -248,10 +257,15 @@ Run concatenated(const Node& node) {
 
 Tensors tiled(const Inputs& x) { return {tile(x[0], x.integers(1))}; }
 
+int64_t block_size(const Node& node) {
+  const int64_t size = node.integer("blocksize", 0);
+  node.check(size > 0 && size < 1 << 15, "attribute blocksize must be 1 to 32767", size);
+  return size;
+}
+
 // (N, C, H, W) to (N, C / b^2, H b, W b): the channels are places in a block first, or last.
 Run depth_to_space(const Node& node) {
-  const int64_t b = node.integer("blocksize", 0);
-  node.check(b > 0, "attribute blocksize must be positive", b);
+  const int64_t b = block_size(node);
   const bool columns_first = node.choice("mode", {"DCR", "CRD"}) == 1;
   return [=](const Inputs& x) -> Tensors {
     check(x[0].dim() == 4 && x[0].size(1) % (b * b) == 0, "DepthToSpace",
@@ -259,17 +273,18 @@ Run depth_to_space(const Node& node) {
     const int64_t n = x[0].size(0), c = x[0].size(1) / (b * b), h = x[0].size(2), w = x[0].size(3);
     const Tensor y = columns_first ? permute(reshape(x[0], {n, c, b, b, h, w}), {0, 1, 4, 2, 5, 3})
                                    : permute(reshape(x[0], {n, b, b, c, h, w}), {0, 3, 4, 1, 5, 2});
+    check(std::max(h, w) < kMostPlaces, "DepthToSpace", "sizes must be below 2^31", x[0].shape());
     return {reshape(y, {n, c, h * b, w * b})};
   };
 }
 
 Run space_to_depth(const Node& node) {
-  const int64_t b = node.integer("blocksize", 0);
-  node.check(b > 0, "attribute blocksize must be positive", b);
+  const int64_t b = block_size(node);
   const bool columns_first = node.choice("mode", {"DCR", "CRD"}) == 1;
   return [=](const Inputs& x) -> Tensors {
     check(x[0].dim() == 4 && x[0].size(2) % b == 0 && x[0].size(3) % b == 0, "SpaceToDepth",
           "input must be (N, C, H, W) with whole blocks", x[0].shape());
+    check(x[0].size(1) < kMostPlaces, "SpaceToDepth", "channels must be below 2^31", x[0].shape());
     const int64_t n = x[0].size(0), c = x[0].size(1), h = x[0].size(2) / b, w = x[0].size(3) / b;
     const Tensor blocks = reshape(x[0], {n, c, h, b, w, b});
     return {reshape(
@@ -289,6 +304,7 @@ Run center_crop_pad(const Node& node) {
           "shape must have a size for each axis", wanted.size(), " for ", axes.size());
     std::vector<int64_t> pads(wanted.size() * 2);
     for (size_t i = 0; i < wanted.size(); ++i) {
+      check(wanted[i] >= 0, "CenterCropPad", "sizes must not be negative", wanted[i]);
       const int64_t more = wanted[i] - x[0].size(axes[static_cast<int>(i)]);
       // An odd one is cut off, or put, at the end: where it is cut the start loses the half that
       // was rounded down.

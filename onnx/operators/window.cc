@@ -3,13 +3,6 @@
 #include <algorithm>
 
 namespace aorta::onnx {
-namespace {
-
-// Products of such numbers fit.
-constexpr int64_t kLimit = int64_t{1} << 31;
-
-}  // namespace
-
 Window::Window(const Node& node)
     : automatic(static_cast<Automatic>(
           node.choice("auto_pad", {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"}))),
@@ -19,10 +12,10 @@ Window::Window(const Node& node)
       pads(node.integers("pads")) {
   for (const auto* numbers : {&kernel, &strides, &dilations})
     for (const int64_t number : *numbers)
-      node.check(number > 0 && number < kLimit,
+      node.check(number > 0 && number < kMostPlaces,
                  "kernel_shape, strides and dilations must be 1 to 2147483647", number);
   for (const int64_t number : pads)
-    node.check(number >= 0 && number < kLimit, "pads must be 0 to 2147483647", number);
+    node.check(number >= 0 && number < kMostPlaces, "pads must be 0 to 2147483647", number);
 }
 
 bool Window::Placed::is_dilated() const {
@@ -34,19 +27,23 @@ Halves halves(int64_t total, bool at_end) {
   return at_end ? Halves{less, more} : Halves{more, less};
 }
 
-Window::Placed Window::place(const Tensor& input, const Dims& kernel_size) const {
+Window::Placed Window::place(const char* op, const Tensor& input, const Dims& kernel_size) const {
   const int spatial = input.dim() - 2;
-  check(spatial >= 1 && spatial <= 3, "window", "input must have 1 to 3 spatial dimensions",
+  check(spatial >= 1 && spatial <= 3, op, "input must have 1 to 3 spatial dimensions",
         input.shape());
+  for (int d = 2; d < input.dim(); ++d)
+    check(input.size(d) < kMostPlaces, op, "spatial sizes must be below 2^31", input.shape());
+  for (const int64_t size : kernel_size)
+    check(size < kMostPlaces, op, "kernel sizes must be below 2^31", kernel_size);
   const auto numbers = [&](const std::vector<int64_t>& given, int64_t otherwise) {
-    check(given.empty() || given.size() == static_cast<size_t>(spatial), "window",
+    check(given.empty() || given.size() == static_cast<size_t>(spatial), op,
           "attributes must have a number for each spatial dimension", given.size(), " of ",
           spatial);
     return given.empty() ? Dims::filled(spatial, otherwise) : Dims(given);
   };
-  check(pads.empty() || pads.size() == 2 * static_cast<size_t>(spatial), "window",
+  check(pads.empty() || pads.size() == 2 * static_cast<size_t>(spatial), op,
         "pads must be two for each spatial dimension", pads.size(), " of ", 2 * spatial);
-  check(kernel_size.size() == spatial && (kernel.empty() || Dims(kernel) == kernel_size), "window",
+  check(kernel_size.size() == spatial && (kernel.empty() || Dims(kernel) == kernel_size), op,
         "kernel_shape must be the kernel's", kernel_size);
   Placed placed;
   placed.kernel = kernel_size;

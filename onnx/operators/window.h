@@ -4,6 +4,10 @@
 
 namespace aorta::onnx {
 
+/// Pads, and sizes of spatial dimensions, kernels and strides, are less: a product of two and some
+/// more fits.
+inline constexpr int64_t kMostPlaces = int64_t{1} << 31;
+
 /// The attributes of an operator that moves a window: numbers by spatial dimension.
 struct Window {
   explicit Window(const Node& node);
@@ -19,7 +23,7 @@ struct Window {
     int64_t reach(int d) const { return (kernel[d] - 1) * dilation[d] + 1; }
     bool is_dilated() const;
   };
-  Placed place(const Tensor& input, const Dims& kernel_size) const;
+  Placed place(const char* op, const Tensor& input, const Dims& kernel_size) const;
   bool is_same() const {
     return automatic == Automatic::same_upper || automatic == Automatic::same_lower;
   }

@@ -1,7 +1,9 @@
+#include <aorta/core/ops/creation.h>
 #include <aorta/onnx/program.h>
 
 #include <aorta/tests/fuzz/fuzz.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace {
@@ -11,13 +13,42 @@ namespace {
 [[maybe_unused]] const int kPluginNamed = setenv("AORTA_ONNX_PLUGIN", "onnx/libaorta_onnx.so", 0);
 #endif
 
+// Runs the network with ones of the file's shapes, 2 where a size is open; an Error is a good
+// answer.
+void run(const aorta::onnx::Model& net, const aorta::onnx::ModelProto& model) {
+  constexpr int64_t kMost = 1 << 12;
+  std::vector<aorta::Tensor> inputs;
+  for (const std::string& name : net.input_names()) {
+    const auto& declared = model.graph.input;
+    const auto input = std::find_if(declared.begin(), declared.end(),
+                                    [&](const auto& value) { return value.name == name; });
+    aorta::Shape shape;
+    int64_t elements = 1;
+    for (const auto& [size, label] : input->shape) {
+      shape.push_back(size < 0 ? 2 : size);
+      if (shape[shape.size() - 1] > kMost) return;
+      elements *= shape[shape.size() - 1];
+      if (elements > kMost) return;
+    }
+    inputs.push_back(aorta::ones(shape, {.dtype = *aorta::onnx::dtype_of_file(input->elem_type)}));
+  }
+  try {
+    net(inputs);
+  } catch (const aorta::Error&) {
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  aorta::onnx::plugin("input");  // where it isn't there, nothing would be tried
+  // Where the plugin isn't there, nothing would be tried.
+  const aorta::onnx::PluginTable& plugin = aorta::onnx::plugin("input");
   aorta::fuzz::parse_file(data, size, [&](auto& file) {
-    for (const auto& [name, tensor] : aorta::onnx::load(file).state_dict())
-      aorta::io::quote(name + to_string(tensor));
+    const aorta::onnx::Model net = aorta::onnx::load(file);
+    for (const auto& [name, tensor] : net.state_dict()) aorta::io::quote(name + to_string(tensor));
+    aorta::onnx::ModelProto model;
+    plugin.parse(data, size, model);
+    run(net, model);
   });
   return 0;
 }

@@ -5,18 +5,24 @@
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/random.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/nn/container.h>
-#include <aorta/onnx/onnx.h>
-#include <aorta/onnx/program.h>
 #include <aorta/optim/sgd.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/forked.h>
+#include <aorta/tests/onnx/networks.h>
 #include <aorta/tests/test_folder.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <limits>
+#include <set>
 
 // Networks that PyTorch exports (tests/fixtures/make_onnx.py), as modules: values, training, state;
 // files that are damaged or beyond Aorta.
@@ -24,14 +30,6 @@ namespace aorta::onnx {
 namespace {
 
 std::string fixture(const std::string& name) { return "tests/fixtures/onnx/" + name; }
-
-void expect_close(const Tensor& result, const Tensor& wanted, double tolerance) {
-  ASSERT_EQ(result.shape(), wanted.shape());
-  ASSERT_EQ(result.dtype(), wanted.dtype());
-  const std::vector<double> a = result.to_vector<double>(), b = wanted.to_vector<double>();
-  for (size_t i = 0; i < a.size(); ++i)
-    ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << "element " << i;
-}
 
 class Exported : public ::testing::TestWithParam<const char*> {
  protected:
@@ -70,14 +68,16 @@ TEST_P(Exported, IsAValueWithState) {
   const NamedTensors state = net.state_dict();
   Model copy = clone(net);
   for (const Tensor& parameter : copy.parameters()) parameter.detach().fill_(0.5);
+  EXPECT_GT(copy(input)[0].detach().sub(before).abs().max().item<double>(), 0.01);
   expect_close(net(input)[0].detach(), before, 0);
   copy.load_state_dict(state);
   expect_close(copy(input)[0].detach(), before, 0);
   // Other sizes than the example's, which the file leaves open.
-  EXPECT_EQ(net(std::vector<Tensor>{cat({input[0], input[0]}, 0)})[0].size(0), 4);
+  EXPECT_EQ(net(std::vector<Tensor>{cat({input[0], input[0]}, 0)})[0].size(0),
+            2 * input[0].size(0));
 }
 
-INSTANTIATE_TEST_SUITE_P(Onnx, Exported, ::testing::Values("conv_net", "sequence"),
+INSTANTIATE_TEST_SUITE_P(Onnx, Exported, ::testing::Values("conv_net", "sequence", "fresh"),
                          [](const auto& p) { return std::string(p.param); });
 
 TEST(OnnxLoad, NamesAreTheFiles) {
@@ -93,6 +93,23 @@ TEST(OnnxLoad, NamesAreTheFiles) {
   EXPECT_TRUE(net.extra_repr().starts_with("inputs=[input], outputs=["));
 }
 
+// PyTorch's own state_dict, but for num_batches_tracked, though the file has one tensor for those
+// that begin with equal values.
+TEST(OnnxLoad, AFreshNetworkHasPyTorchsState) {
+  const Model net = load(fixture("fresh.onnx"));
+  std::set<std::string> parameters, state;
+  for (const auto& [name, tensor] : net.named_parameters()) parameters.insert(name);
+  for (const auto& [name, tensor] : net.state_dict()) state.insert(name);
+  std::set<std::string> wanted{"conv.weight",  "conv.bias",  "norm.weight",  "norm.bias",
+                               "conv2.weight", "norm2.bias", "norm2.weight", "before.weight",
+                               "before.bias",  "after.bias", "after.weight", "twice.weight",
+                               "twice.bias"};
+  EXPECT_EQ(parameters, wanted);
+  wanted.insert(
+      {"norm.running_mean", "norm.running_var", "norm2.running_mean", "norm2.running_var"});
+  EXPECT_EQ(state, wanted);
+}
+
 TEST(OnnxLoad, StandsInASequential) {
   nn::Sequential all;
   all.push_back(load(fixture("conv_net.onnx")));
@@ -100,38 +117,6 @@ TEST(OnnxLoad, StandsInASequential) {
 }
 
 // ---- Networks that are made here.
-
-AttributeProto integer(const std::string& name, int64_t value) {
-  AttributeProto a;
-  a.name = name;
-  a.kind = AttributeProto::Kind::integer;
-  a.i = value;
-  return a;
-}
-
-// y = Gemm(x, w, b) of f32.
-ModelProto gemm() {
-  ModelProto model;
-  model.ir_version = 8;
-  model.opset_import = {{"", 17}};
-  model.graph.input.push_back({"x", DataType::f32, true, {{-1, "n"}, {2, ""}}});
-  model.graph.output.push_back({"y", DataType::f32, false, {}});
-  const std::vector<float> w{1, 2, 3, 4, 5, 6}, b{1, 1, 1};
-  const auto bytes = [](const std::vector<float>& values) {
-    return std::string(reinterpret_cast<const char*>(values.data()), values.size() * 4);
-  };
-  model.graph.initializer.push_back(
-      {.name = "w", .data_type = DataType::f32, .dims = {2, 3}, .bytes = bytes(w)});
-  model.graph.initializer.push_back(
-      {.name = "b", .data_type = DataType::f32, .dims = {3}, .bytes = bytes(b)});
-  NodeProto node;
-  node.name = "fc";
-  node.op_type = "Gemm";
-  node.input = {"x", "w", "b"};
-  node.output = {"y"};
-  model.graph.node.push_back(node);
-  return model;
-}
 
 std::string bytes_of(const ModelProto& model) {
   std::string bytes;
@@ -299,63 +284,125 @@ TEST(OnnxLoad, WhatNoWeightIsIsNoParameter) {
                tensor(std::vector<float>{10, 12, 12}, {1, 3}), 0);
 }
 
-// A network of one node, whose inputs but the first stand in the file.
-Model node_net(const std::string& op, const std::vector<TensorProto>& others,
-               const std::vector<AttributeProto>& attributes = {}) {
+std::vector<std::string> names_of(const NamedTensors& tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors) names.push_back(name);
+  return names;
+}
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// z = BatchNormalization(x, scale, bias, mean, var), the last four in the file or given.
+ModelProto batch_norm(const std::vector<std::string>& inputs,
+                      const std::vector<TensorProto>& tensors, bool by_file) {
   ModelProto model;
   model.opset_import = {{"", 17}};
-  model.graph.input.push_back({"x", DataType::f32, false, {}});
-  model.graph.output.push_back({"y", DataType::f32, false, {}});
-  model.graph.initializer = others;
+  model.graph.initializer = tensors;
+  for (const std::string& name : inputs) {
+    const bool stands = std::any_of(tensors.begin(), tensors.end(),
+                                    [&](const TensorProto& t) { return t.name == name; });
+    if (!stands) model.graph.input.push_back({name, DataType::f32, false, {}});
+  }
   NodeProto node;
-  node.op_type = op;
-  node.input = {"x"};
-  for (const TensorProto& tensor : others) node.input.push_back(tensor.name);
-  node.output = {"y"};
-  node.attribute = attributes;
+  node.name = "norm";
+  node.op_type = "BatchNormalization";
+  node.input = inputs;
+  node.output = {"z"};
+  if (by_file) {
+    node.attribute = {integer("training_mode", 1)};
+    node.output = {"z", "mean_out", "var_out"};
+  }
+  for (const std::string& name : node.output)
+    model.graph.output.push_back({name, DataType::f32, false, {}});
   model.graph.node.push_back(node);
-  return build("net", model);
+  return model;
 }
 
-TensorProto integers(const std::string& name, const std::vector<int64_t>& values) {
-  return {.name = name,
-          .data_type = DataType::i64,
-          .dims = {static_cast<int64_t>(values.size())},
-          .bytes = std::string(reinterpret_cast<const char*>(values.data()), values.size() * 8)};
+// Tools fold equal tensors into one, whatever they are for.
+TEST(OnnxLoad, ATensorThatIsNumberAndWeightIsTwo) {
+  for (const bool by_file : {false, true}) {
+    Model net = build(
+        "net", batch_norm({"x", "ones", "zeros", "zeros", "ones"},
+                          {floats("ones", {2}, {1, 1}), floats("zeros", {2}, {0, 0})}, by_file));
+    EXPECT_EQ(names_of(net.named_parameters()), (std::vector<std::string>{"ones", "zeros"}));
+    EXPECT_EQ(names_of(net.named_buffers()), (std::vector<std::string>{"z.3", "z.4"}));
+    net.train();
+    const std::vector<Tensor> x{f32s({1, 5, 3, 5}, {2, 2})};
+    net(x)[0].sum().backward();
+    expect_close(net.named_parameters()[1].second, zeros({2}), 0);
+    // A tenth of the batch's mean.
+    expect_close(net.named_buffers()[0].second, f32s({0.2F, 0.5F}, {2}), 1e-6);
+  }
 }
 
-TEST(OnnxLoad, NodesRefuseNumbersThatDontFit) {
-  const int64_t least = std::numeric_limits<int64_t>::min();
-  const Model pad = node_net("Pad", {integers("pads", {0, least, 0, 0})});
-  EXPECT_EQ(error_of([&] {
-              pad(ones({2, 2}));
+TEST(OnnxLoad, OnlyBuffersOfTheNetworkMoveOn) {
+  for (const bool by_file : {false, true}) {
+    Model net = build("net", batch_norm({"x", "scale", "bias", "mean", "var"}, {}, by_file));
+    net.train();
+    const Tensor mean = zeros({2}), var = ones({2});
+    const Tensor x = f32s({1, 5, 3, 7}, {2, 2});
+    const Tensor y = net(std::vector<Tensor>{x, ones({2}), zeros({2}), mean, var})[0];
+    expect_close(y, f32s({-1, -1, 1, 1}, {2, 2}), 1e-4);
+    expect_close(mean, zeros({2}), 0);
+    expect_close(var, ones({2}), 0);
+  }
+}
+
+TEST(OnnxLoad, MasksAreNoParameters) {
+  EXPECT_TRUE(node_net("Add", {floats("mask", {2}, {0, -kInfinity})}).parameters().empty());
+  EXPECT_EQ(node_net("Add", {floats("bias", {2}, {0, -9})}).parameters().size(), 1u);
+  const Model hot = node_net("OneHot", {floats("depth", {}, {3}), floats("values", {2}, {0, 1})});
+  EXPECT_TRUE(hot.parameters().empty());
+  const TensorProto kv = floats("kv", {1, 1, 2, 1}, {1, 2});
+  TensorProto v = kv;
+  v.name = "v";
+  const Model attention =
+      node_net("Attention", {kv, v, floats("mask", {1, 2}, {0, -1e4F})}, {}, DataType::f32, 23);
+  EXPECT_EQ(names_of(attention.named_parameters()), (std::vector<std::string>{"kv", "v"}));
+  expect_close(attention(ones({1, 1, 1, 1})).detach(), ones({1, 1, 1, 1}), 1e-6);
+}
+
+TEST(OnnxLoad, SaysThatThereIsNoMemory) {
+#ifndef __SANITIZE_ADDRESS__  // which reserves terabytes
+  const TestFolder folder;
+  const std::string path = folder.file("net.onnx");
+  // Made in a child, so that no memory is at hand that it left.
+  ASSERT_EQ(forked([&] {
+              ModelProto model = gemm();
+              const int64_t elements = 80 << 20;  // more than a heap of malloc holds
+              const std::string bytes(static_cast<size_t>(elements), 'x');
+              model.graph.initializer.push_back(
+                  {.name = "more", .data_type = DataType::u8, .dims = {elements}, .bytes = bytes});
+              folder.write("net.onnx", bytes_of(model));
+              return 0;
             }),
-            "Pad_0: Pad: pads must be within 2^48, got " + std::to_string(least) + " and 0");
-  const Model reshape = node_net("Reshape", {integers("shape", {1, 1, 0})});
-  EXPECT_EQ(error_of([&] {
-              reshape(ones({2, 2}));
-            }),
-            "Reshape_0: Reshape: a size of 0 must stand for one of the input's, got [1,1,0] of "
-            "[2,2]");
-  AttributeProto kernel;
-  kernel.name = "kernel_shape";
-  kernel.kind = AttributeProto::Kind::integers;
-  kernel.ints = {int64_t{1} << 31};
-  EXPECT_EQ(error_of([&] { node_net("MaxPool", {}, {kernel}); }),
-            "net: MaxPool (node \"y\", opset 17): kernel_shape, strides and dilations must be 1 to "
-            "2147483647, got 2147483648");
-}
-
-TEST(OnnxLoad, ResizesToNothing) {
-  const TensorProto region{.name = "region", .data_type = DataType::f32, .dims = {0}};
-  const float scales[] = {1, 1, 0.25, 2};
-  const Model net = node_net(
-      "Resize", {region,
-                 {.name = "scales",
-                  .data_type = DataType::f32,
-                  .dims = {4},
-                  .bytes = std::string(reinterpret_cast<const char*>(scales), sizeof scales)}});
-  EXPECT_EQ(net(ones({1, 1, 2, 2})).shape(), Shape(1, 1, 0, 4));
+            0);
+  load(folder.write("small.onnx", bytes_of(gemm())));  // the plugin is there
+  int said = 0, loaded = 0;
+  // From too little for the file itself to enough.
+  for (const rlim_t megabytes : {16, 120, 200, 2048}) {
+    const int status = forked([&] {
+      rlim_t pages = 0;
+      std::ifstream("/proc/self/statm") >> pages;
+      const rlim_t bytes = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (megabytes << 20);
+      const rlimit limit{bytes, bytes};
+      setrlimit(RLIMIT_AS, &limit);
+      try {
+        load(path);
+      } catch (const ResourceError& error) {
+        return error.what() == path + ": a model must fit in memory, got no more memory" ? 3 : 4;
+      }
+      return 0;
+    });
+    EXPECT_TRUE(status == 0 || status == 3 || status == 4) << status << " at " << megabytes;
+    said += status == 3;
+    loaded += status == 0;
+  }
+  EXPECT_GT(said, 0);
+  EXPECT_GT(loaded, 0);
+#else
+  GTEST_SKIP() << "the address sanitizer has no limit of memory";
+#endif
 }
 
 TEST(OnnxLoad, DropsInTrainingAlone) {

@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
-// Published cases of ONNX: AORTA_ONNX_VECTORS names the folder, with cases.json and one npz an
-// operator.
+// Published cases of single operators of ONNX. Some stand in the tree; of the others
+// AORTA_ONNX_VECTORS names the folder, with cases.json and one npz an operator.
 namespace aorta::onnx::published {
 
 inline std::string folder() {
@@ -17,17 +17,27 @@ inline std::string folder() {
   return path ? path : "";
 }
 
+inline nlohmann::json read_cases(const std::string& path) {
+  std::ifstream file(path);
+  return file ? nlohmann::json::parse(file) : nlohmann::json::array();
+}
+
 inline const nlohmann::json& cases() {
-  static const nlohmann::json all = [] {
-    std::ifstream file(folder() + "/cases.json");
-    return file ? nlohmann::json::parse(file) : nlohmann::json::array();
-  }();
+  static const nlohmann::json all = read_cases(folder() + "/cases.json");
   return all;
 }
 
-inline const npz::Reader& vectors(const std::string& op) {
+/// Those of the tree (tests/fixtures/make_onnx.py).
+inline const nlohmann::json& cases_here() {
+  static const nlohmann::json all = read_cases("tests/fixtures/onnx/cases.json");
+  return all;
+}
+
+/// The arrays of an operator's cases.
+inline const npz::Reader& vectors(const std::string& op, bool here = false) {
   static std::map<std::string, npz::Reader> readers;
-  return readers.try_emplace(op, folder() + "/" + op + ".npz").first->second;
+  const std::string path = here ? "tests/fixtures/onnx/cases.npz" : folder() + "/" + op + ".npz";
+  return readers.try_emplace(path, path).first->second;
 }
 
 }  // namespace aorta::onnx::published

@@ -13,7 +13,8 @@
 #include <set>
 
 // Published single-operator cases (ONNX node tests), each made a network of one node that the
-// importer reads. AORTA_ONNX_VECTORS names the folder; where it isn't set, they are skipped.
+// importer reads. Those of the tree run everywhere, the others where AORTA_ONNX_VECTORS names their
+// folder.
 namespace aorta::onnx {
 namespace {
 
@@ -85,12 +86,22 @@ DataType data_type_of(DType dtype) {
   return DataType::undefined;
 }
 
-AttributeProto attribute_of(const std::string& name, const nlohmann::json& value) {
+// A tensor stands in the file of arrays.
+AttributeProto attribute_of(const std::string& name, const nlohmann::json& value,
+                            const npz::Reader& arrays) {
   using Kind = AttributeProto::Kind;
   AttributeProto result;
   result.name = name;
   const auto is_real = [](const nlohmann::json& x) { return x.is_number_float(); };
-  if (value.is_number_integer()) {
+  if (value.is_object()) {
+    const Tensor tensor = arrays.tensor(value["tensor"].get<std::string>());
+    result.kind = Kind::tensor;
+    result.t = {
+        .data_type = data_type_of(tensor.dtype()),
+        .dims = {tensor.shape().begin(), tensor.shape().end()},
+        .bytes = std::string(static_cast<const char*>(tensor.data()),
+                             static_cast<size_t>(tensor.numel() * item_size(tensor.dtype())))};
+  } else if (value.is_number_integer()) {
     result.kind = Kind::integer;
     result.i = value;
   } else if (value.is_number()) {
@@ -116,7 +127,7 @@ AttributeProto attribute_of(const std::string& name, const nlohmann::json& value
 
 // A network of the case's node, as a file's bytes hold it. An operator of a set before the 7th is
 // the same in the 7th.
-std::string file_of(const nlohmann::json& entry, const Tensors& inputs) {
+std::string file_of(const nlohmann::json& entry, const Tensors& inputs, const npz::Reader& arrays) {
   ModelProto model;
   model.ir_version = 8;
   model.opset_import = {{"", std::max<int64_t>(entry["opset"].get<int64_t>(), kOldestOpset)}};
@@ -124,7 +135,7 @@ std::string file_of(const nlohmann::json& entry, const Tensors& inputs) {
   node.name = entry["name"];
   node.op_type = entry["op"];
   for (const auto& [name, value] : entry["attributes"].items())
-    node.attribute.push_back(attribute_of(name, value));
+    node.attribute.push_back(attribute_of(name, value, arrays));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = "in" + std::to_string(i);
     node.input.push_back(inputs[i].defined() ? name : "");
@@ -186,12 +197,12 @@ std::string reason_of(const std::string& message) {
 }
 
 // Runs a case; returns why it was left out, or nothing.
-std::string run_case(const nlohmann::json& entry) {
+std::string run_case(const nlohmann::json& entry, bool here) {
   SCOPED_TRACE(entry["name"].get<std::string>());
   Tensors inputs, given, wanted;
   std::vector<std::string> dtypes;
+  const npz::Reader& all = published::vectors(entry["op"], here);
   try {
-    const npz::Reader& all = published::vectors(entry["op"]);
     for (const auto& key : entry["inputs"]) {
       inputs.push_back(key.is_null() ? Tensor() : all.tensor(key.get<std::string>()));
       if (inputs.back().defined()) given.push_back(inputs.back());
@@ -205,7 +216,7 @@ std::string run_case(const nlohmann::json& entry) {
     return reason_of(error.what());
   }
   if (const std::string reason = random_reason(entry, inputs); !reason.empty()) return reason;
-  const std::string bytes = file_of(entry, inputs);
+  const std::string bytes = file_of(entry, inputs, all);
   std::optional<Model> net;
   try {
     net.emplace(load(io::FileBytes::copy("case", std::as_bytes(std::span(bytes)))));
@@ -246,13 +257,16 @@ TEST(Onnx, PublishedCasesPassOrHaveAReason) {
   for (const auto& [name, op] : operators()) rows[name];
   rows["Constant"];
   std::map<std::string, int> others;
-  for (const auto& entry : published::cases()) {
+  const size_t published_there = published::cases().size();
+  for (size_t i = 0; i < published_there + published::cases_here().size(); ++i) {
+    const bool here = i >= published_there;
+    const auto& entry = here ? published::cases_here()[i - published_there] : published::cases()[i];
     const std::string op = entry["op"];
     if (!rows.count(op)) {
       ++others[op];
       continue;
     }
-    const std::string reason = run_case(entry);
+    const std::string reason = run_case(entry, here);
     ++rows[op].all;
     if (reason.empty()) {
       ++rows[op].ran;
@@ -277,7 +291,13 @@ TEST(Onnx, PublishedCasesPassOrHaveAReason) {
   expect_table(kPage, lines);
 }
 
-// Also where there are no vectors.
+// Also where there are no others.
+TEST(Onnx, PublishedCasesOfTheTreePass) {
+  EXPECT_GT(published::cases_here().size(), 100u);
+  for (const auto& entry : published::cases_here())
+    EXPECT_EQ(run_case(entry, true), "") << entry["name"];
+}
+
 TEST(Onnx, ThePageListsTheOperators) {
   std::set<std::string> wanted, found;
   for (const auto& [name, op] : operators()) wanted.insert(name);
