@@ -147,6 +147,8 @@ class TableReader {
     const std::string& name = rows.columns()[static_cast<size_t>(column)];
     if (name == "EF" && !(value >= 0 && value <= 100))  // in percent
       rows.fail_here("EF must be 0 to 100", io::quote(rows.text(column)));
+    if ((name == "EDV" || name == "ESV") && !(value >= 0))  // in ml
+      rows.fail_here(name + " must not be negative", io::quote(rows.text(column)));
     if (std::abs(value) > std::numeric_limits<float>::max())
       rows.fail_here(name + " must be a finite number of 32 bits", io::quote(rows.text(column)));
     return value;

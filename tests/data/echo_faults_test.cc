@@ -206,7 +206,8 @@ TEST(EchoFaults, ChecksTheRangesOfNumbers) {
   EXPECT_EQ(with("1e308", "10", "9"), "EF must be 0 to 100, got \"1e308\"");
   EXPECT_EQ(with("-50", "10", "9"), "EF must be 0 to 100, got \"-50\"");
   EXPECT_EQ(with("100.01", "10", "9"), "EF must be 0 to 100, got \"100.01\"");
-  EXPECT_EQ(with("40", "-1e39", "9"), "ESV must be a finite number of 32 bits, got \"-1e39\"");
+  EXPECT_EQ(with("40", "1e39", "9"), "ESV must be a finite number of 32 bits, got \"1e39\"");
+  EXPECT_EQ(with("40", "-0.5", "9"), "ESV must not be negative, got \"-0.5\"");
   EXPECT_EQ(with("40", "1e38", "9"), "no error");
   EXPECT_EQ(with("40", "10", "-1"), "NumberOfFrames must not be negative, got -1");
   EXPECT_EQ(with("40", "10", "1000000000000000000"),
