@@ -146,7 +146,7 @@ struct EventWriter::File {
 
   [[noreturn]] void fail_on(const char* what, int error) {
     failed = true;
-    fail(path, fmt::format("cannot {} the event file", what), errno_text(error));
+    fail_after_call(error, path, fmt::format("cannot {} the event file", what), errno_text(error));
   }
 
   void open(int flags) {

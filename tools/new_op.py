@@ -284,7 +284,7 @@ def pointwise(tree):
     tree.insert_line("core/scalar/op_list.h", "#include", "#include <aorta/core/scalar/NEW_NAME.h>")
     tree.insert("core/scalar/op_list.h", r">;\n\nusing BinaryOps", ", NEW_TYPE")
     tree.insert("core/ops/pointwise.h", r"^Tensor isnan\(", "/// The formula.\nTensor NEW_NAME(const Tensor& input);\n"
-                "Tensor NEW_NAME_(const Tensor& self);\n")
+                "Tensor NEW_NAME_(const Tensor& input);\n")
     tree.insert("core/ops/pointwise.cc", r"^Tensor isnan\(",
                 "Tensor NEW_NAME(const Tensor& input) { return unary<scalar::NEW_TYPE>(input); }\n"
                 "Tensor NEW_NAME_(const Tensor& self) { return unary<scalar::NEW_TYPE>(self, &self); }\n")

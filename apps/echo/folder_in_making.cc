@@ -2,6 +2,7 @@
 #include <aorta/apps/echo/folder_in_making.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/resource_error.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -20,7 +21,8 @@ namespace {
 
 Failure storage_failure(const std::string& path, const std::string& rule,
                         const std::error_code& error) {
-  return Failure(ExitCode::storage, path + ": " + rule + ", got " + error.message());
+  return Failure(lacks_resources(error.value()) ? ExitCode::environment : ExitCode::storage,
+                 path + ": " + rule + ", got " + error.message());
 }
 
 // "folder/" is folder.

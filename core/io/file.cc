@@ -139,8 +139,8 @@ void AtomicFile::discard() {
 
 void AtomicFile::fail_and_discard(const char* call, int error) {
   discard();
-  fail(path_, std::string("writing must succeed: ") + call, errno_text(error), " after ",
-       size_bytes_, " bytes; the file is as it was before");
+  fail_after_call(error, path_, std::string("writing must succeed: ") + call, errno_text(error),
+                  " after ", size_bytes_, " bytes; the file is as it was before");
 }
 
 void AtomicFile::write(const void* data, size_t size_bytes) {

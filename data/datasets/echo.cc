@@ -45,9 +45,9 @@ void check_options(const EchoOptions& options) {
         fail("echo", "videos of external_test have no traces", io::quote(target));
 }
 
-// What a table of faults says in one line.
+// What a table of faults says in one line, which stays a line that can be read.
 std::string list_of(const std::vector<EchoFault>& faults) {
-  constexpr size_t kMost = 20;
+  constexpr size_t kMost = 10;
   std::string text;
   size_t count = 0;
   for (const EchoFault& fault : faults) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -122,15 +123,21 @@ class X264Lines {
   int kept_, before_;  // -1 where there is none
 };
 
+// Why a file wasn't opened: OpenCV doesn't say, the last call that failed does.
+const char* reason(const char* unless_known) {
+  return errno == EMFILE || errno == ENFILE ? aorta::data::kOpencvHasNoDescriptors : unless_known;
+}
+
 void* open_video(const char* path, double* fps, int64_t* height, int64_t* width, char* error,
                  size_t error_size) {
   cv::VideoCapture* result = nullptr;
   guarded(error, error_size, [&] {
     // Threads of its own would not outlive a fork, and a worker is one thread.
     cv::setNumThreads(0);
+    errno = 0;
     auto capture = std::make_unique<cv::VideoCapture>(std::string(path), cv::CAP_FFMPEG);
     if (!capture->isOpened()) {
-      put("OpenCV can't open it", error, error_size);
+      put(reason("OpenCV can't open it"), error, error_size);
       return -1;
     }
     *fps = capture->get(cv::CAP_PROP_FPS);
@@ -185,11 +192,13 @@ void* create_video(const char* path, double fps, int64_t height, int64_t width, 
     auto writer = std::make_unique<Writer>();
     writer->size = {static_cast<int>(width), static_cast<int>(height)};
     X264Lines lines;
+    errno = 0;
     const bool opened = writer->file.open(
         path, cv::CAP_FFMPEG, cv::VideoWriter::fourcc('a', 'v', 'c', '1'), fps, writer->size);
+    const char* const why = reason("OpenCV can't write H.264");
     if (lines.end()) throw std::bad_alloc();
     if (!opened) {
-      put("OpenCV can't write H.264", error, error_size);
+      put(why, error, error_size);
       return -1;
     }
     result = writer.release();

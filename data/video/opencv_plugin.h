@@ -32,6 +32,8 @@ const aorta_opencv_video* aorta_opencv_video_table();
 
 namespace aorta::data {
 inline constexpr int kOpencvVideoVersion = 3;
-/// The reason in `error` where memory couldn't be had.
+/// The reasons in `error` where memory or descriptors couldn't be had.
 inline constexpr char kOpencvHasNoMemory[] = "no more memory";
+inline constexpr char kOpencvHasNoDescriptors[] =
+    "too few descriptors (ulimit -n shows how many files may be open)";
 }  // namespace aorta::data

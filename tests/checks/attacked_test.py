@@ -41,14 +41,13 @@ NOT_ATTACKED = {
         "AutoGradMode allow_tf32 autocast_changes autocast_dtype check_anomaly detects_anomaly deterministic enabled is_available "
         "layer_name measure_machine program_name repr resident_bytes set_allow_tf32 set_deterministic set_enabled set_winograd "
         "unavailable_reason version winograd_enabled worker_info WorkerInfo DefaultGeneratorScope",
-    "of several ranks: their faults are tried by tests/nn/parallel, tests/mpi and the program's siege":
+    "of several ranks: their faults are tried by tests/nn/parallel and tests/mpi":
         "ActivityScope CollectiveCall CollectiveLibrary CommOptions Communicator CommunicatorScope DeviceCollectives GroupState "
         "ZeroRedundancyOptimizer collective_library convert_sync_batchnorm current_communicator get_local_rank get_rank "
         "get_world_size init_process_group is_initialized is_launched register_collective_library world write_collectives",
     "of several processes: tests/data/worker_* try their faults, and kill them":
         "ArgumentReader ArgumentWriter Portable Process ProcessPool Recipe StallAccount TensorQueue",
     "needs OpenCV's plugin: tests/data/opencv_* and the program's siege": "VideoWriter mp4_problem write_video",
-    "needs protobuf's plugin: tests/fuzz/onnx_fuzz.cc attacks what it is made of": "Model",
     "the inside of a tensor": "AutogradSlot TensorImpl",
     "a harness for tests of optimizers": "Problem Result check_conduct check_rule check_trajectory maker trajectories",
     "adds a divergence of the user's for all time": "register_kl",

@@ -35,6 +35,7 @@ MISTAKES = (
     ('Net net; save(net, "net.safetensors");', "net.state_dict()"),
     ("nn::Sequential net{nn::Linear(2, 3), [](const Tensor& t) { return relu(t); }};", "nn::ReLU()"),
     ("x[0.5];", "no match for ‘operator[]’ (operand types are ‘aorta::Tensor’ and ‘double’)"),
+    ("x.conv2d(y);", "has no member named ‘conv2d’"),  # a function, as in PyTorch
     ("x.backwards();", "did you mean ‘backward’"),
     ("nn::relu(x);", "did you mean"),
     ("init();", "aorta::init(int, const char* const*)"),

@@ -165,6 +165,42 @@ TEST_P(Losses, NameTheInputThatIsUndefined) {
 INSTANTIATE_TEST_SUITE_P(All, Losses, testing::ValuesIn(all_cases()),
                          [](const auto& test) { return test.param.name; });
 
+template <class L, class... Inputs>
+void moved_away(const Inputs&... inputs) {
+  L loss;
+  const Taken taken(loss);
+  EXPECT_EQ(error_of([&] { loss(inputs...); }),
+            loss.type_name() + ": the module must be there, got one that was moved away");
+}
+
+TEST(LossModules, SayThatTheyWereMovedAway) {
+  const Tensor x = rand({2, 3}), y = rand({2, 3}), ones_of_rows = ones({2});
+  moved_away<MSELoss>(x, y);
+  moved_away<L1Loss>(x, y);
+  moved_away<SmoothL1Loss>(x, y);
+  moved_away<HuberLoss>(x, y);
+  moved_away<KLDivLoss>(x, y);
+  moved_away<BCELoss>(x, y);
+  moved_away<BCEWithLogitsLoss>(x, y);
+  moved_away<CrossEntropyLoss>(x, y);
+  moved_away<NLLLoss>(x, y);
+  moved_away<DiceLoss>(x, y);
+  moved_away<FocalLoss>(x, y);
+  moved_away<HingeEmbeddingLoss>(x, y);
+  moved_away<SoftMarginLoss>(x, y);
+  moved_away<MultiMarginLoss>(x, y);
+  moved_away<MultiLabelMarginLoss>(x, y);
+  moved_away<MultiLabelSoftMarginLoss>(x, y);
+  moved_away<PoissonNLLLoss>(x, y);
+  moved_away<CosineEmbeddingLoss>(x, y, ones_of_rows);
+  moved_away<MarginRankingLoss>(x, y, ones_of_rows);
+  moved_away<TripletMarginLoss>(x, y, y);
+  moved_away<TripletMarginWithDistanceLoss>(x, y, y);
+  moved_away<GaussianNLLLoss>(x, y, y);
+  moved_away<CTCLoss>(rand({3, 2, 4}), ones({2, 1}, {.dtype = i64}), tensor({3, 3}),
+                      tensor({1, 1}));
+}
+
 TEST(LossFixtures, HaveACaseEach) {
   std::set<std::string> names;
   for (const Case& one : all_cases()) names.insert(one.name);

@@ -1,10 +1,10 @@
 """Attacks aorta-echo itself: starved, interrupted, and with damaged data, files and flags.
 
     program_siege.py AORTA_ECHO BAD_TENSOR BAD_MACHINE.so BAD_CALLS.so JUDGE.so [--seed N] [--cases N] [--seconds S]
-                     [--case N] [--step CALL...]
+                     [--case N] [--step [CALL...]]
 
-Each case is drawn from the seed and its number alone; with --step its number is that of the call which fails in a small
-training: the first, the second, and so on, up to the last that there is. However it ends, the exit code is one that docs/echo_errors.md has,
+Each case is drawn from the seed and its number alone; with --step its number is that of the call (of any, unless some are
+named) which fails: the first of each command, the second, and so on, up to the last that there is. However it ends, the exit code is one that docs/echo_errors.md has,
 a failure is one clear line (judge.h), and a run goes on to the same bits as one that nothing happened to.
 """
 
@@ -40,12 +40,16 @@ NUMBERS = ["", "0", "-1", "nan", "inf", "-inf", "1e308", "-50", "500", "1e999", 
 NAMES = ["\udcff", "\u00e9\udcc3", "a b", "\x1b[0m", "\"", "#: x"]
 CALLS = ["access", "close", "dup", "eventfd", "fcntl", "fdatasync", "flock", "fork", "fstat", "fsync", "ftruncate",
          "link", "lseek", "lseek64", "memfd_create", "mkdir", "mmap", "mprotect", "munmap", "open", "opendir",
-         "poll", "posix_fallocate", "pread", "pthread_create", "pwrite", "read", "readdir", "recvmsg",
+         "poll", "posix_fallocate", "pread", "pread64", "pthread_create", "pwrite", "read", "readdir", "recvmsg",
          "rename", "rmdir", "sendmsg", "socketpair", "stat", "statvfs", "unlink", "unlinkat", "waitpid",
          "write"]
-# What --step lets each of fail with.
-STEP_ERRORS = {"write": errno.ENOSPC, "fsync": errno.EIO, "close": errno.EIO, "rename": errno.EACCES, "open": errno.EMFILE}
+# What --step lets calls fail with; the others with EIO.
+STEP_ERRORS = {
+    errno.ENOSPC: "write pwrite posix_fallocate ftruncate", errno.EACCES: "rename unlink unlinkat rmdir mkdir link stat access statvfs",
+    errno.EMFILE: "open opendir dup eventfd memfd_create socketpair fcntl", errno.ENOMEM: "mmap mprotect poll",
+    errno.EAGAIN: "fork pthread_create", errno.ENOLCK: "flock", errno.ENOBUFS: "sendmsg recvmsg"}
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU]
+STEPPED = 5  # commands
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EACCES, errno.EINTR, errno.EAGAIN, errno.EROFS]
 # From nothing to enough.
 LIMITS = {"NOFILE": lambda draw: draw.randrange(64), "AS": lambda draw: draw.randrange(4 * MEGABYTE, 420 * MEGABYTE),
@@ -160,7 +164,7 @@ class Attack:
                  case.path("evaluation")],
                 ["segment", "--weights", shared, "--output", case.path("segmented"), video],
                 ["data", "check", "--data_dir", data],
-                ["synth", "--train", "2", "--val", "1", "--test", "1", "--frames", "8", "--output", case.path("made")],
+                ["synth", "--train", "2", "--val", "1", "--test", "1", "--frames", "56", "--output", case.path("made")],
                 ["import", video, "--output", case.path("imported")],
                 ["export", "--weights", shared, "--output", case.path("out.safetensors")], ["doctor"],
                 ["data", "info", "--data_dir", data], ["ranks", Case.shared + "/ranked"],
@@ -184,6 +188,11 @@ class Attack:
         if arguments[0] == "train" and again and not os.path.exists(self.case.run_folder):
             shutil.copytree(Case.shared + "/half", self.case.run_folder)
 
+    def stepped(self):
+        """The commands of which --step lets each call fail."""
+        fresh, _, _, _, resumed, _, _, evaluate, segment, _, _, imported, *_ = self.commands()
+        return [fresh, resumed, evaluate, segment, imported]
+
     # The attacks. One that has come to nothing, as its call never came, gives False.
     def limit(self):
         """Of any size. A program that the kernel or its loader hadn't room for has come to nothing."""
@@ -192,17 +201,24 @@ class Attack:
         self.say("limit", name, value)
         arguments = self.random.choice(self.commands())
         self.prepare(arguments)
-        threads = {"OMP_NUM_THREADS": self.random.choice("13")}
-        try:
+        threads = {"OMP_NUM_THREADS": self.random.choice(("1", "3", None))}
+
+        def run(*words):
             if name == "NPROC":
-                done = self.case.echo_with_processes(value, *arguments, environment=threads)
-            else:
-                done = self.case.echo(*arguments, limits=[(getattr(resource, "RLIMIT_" + name), value)], environment=threads)
+                return self.case.echo_with_processes(value, *words, environment=threads)
+            return self.case.echo(*words, limits=[(getattr(resource, "RLIMIT_" + name), value)], environment=threads)
+
+        try:
+            done = run(*arguments)
+            if done is None:
+                return False
+            if not has_begun(done):
+                if run("--version").code == 0:
+                    raise AssertionError("a program that the loader has room for must say why it ends, got %d" % done.code)
+                return False
         except (OSError, subprocess.SubprocessError):
             return False
-        if done is None or not has_begun(done):
-            return False
-        self.judge(done, CODES | {128 + signal.SIGXCPU} if name == "CPU" else CODES)
+        self.judge(done, {0, 4} | {"FSIZE": {6}, "CPU": {128 + signal.SIGXCPU}}.get(name, set()))
         if arguments[0] == "train":
             self.finish_run()
         return True
@@ -221,16 +237,18 @@ class Attack:
             self.finish_run()
         return os.path.exists(self.case.path("mark"))
 
-    def step(self, name, at):
-        """One call of a training fails: the first, the second, and so on."""
-        environment = {"LD_PRELOAD": BAD_CALLS, "FAIL_CALL": name, "FAIL_AT": str(at),
-                       "FAIL_WITH": str(STEP_ERRORS[name]), "FAIL_MARK": self.case.path("mark")}
+    def step(self, name, at, which):
+        """One call of a command fails: the first, the second, and so on."""
+        error = next((error for error, names in STEP_ERRORS.items() if name in names.split()), errno.EIO)
+        environment = {"LD_PRELOAD": BAD_CALLS, "FAIL_CALL": name, "FAIL_AT": str(at), "FAIL_WITH": str(error),
+                       "FAIL_MARK": self.case.path("mark")}
         self.say(name, at)
-        done = self.run_command(self.case.train_arguments(*self.recipe()), environment=environment)
+        arguments = self.stepped()[which]
+        done = self.run_command(arguments, environment=environment)
         if not os.path.exists(self.case.path("mark")):
             return False
         self.judge(done)
-        return self.finish_run()
+        return self.finish_run() if arguments[0] == "train" else True
 
     def interrupt(self):
         """A signal at one of its calls: the command says which it was, and what it wrote is whole."""
@@ -242,6 +260,8 @@ class Attack:
         arguments = self.random.choice(self.commands())
         done = self.run_command(arguments, environment=environment)
         if done.err or done.out or done.code != 128 + number:  # before main() nothing of ours answers a signal
+            if done.raw and (done.err or done.out):
+                raise AssertionError("a signal must be answered, got %d" % done.code)
             self.judge(done, CODES | {128 + number})
         if arguments[0] == "train":
             self.finish_run()
@@ -323,7 +343,9 @@ class Attack:
     def checkpoint(self):
         self.case.begun()
         name = self.random.choice(("checkpoint.safetensors", "checkpoint.safetensors.1", "args.yaml", "log.csv",
-                                   "best.safetensors", "train.log"))
+                                   "best.safetensors", "train.log", "events"))
+        if name == "events":
+            name = next(name for name in os.listdir(self.case.run_folder) if name.startswith("events.out.tfevents."))
         path = os.path.join(self.case.run_folder, name)
         how = self.random.choice(("damaged", "gone", "folder", "empty"))
         content = files.read(path) if os.path.exists(path) else b""
@@ -337,6 +359,18 @@ class Attack:
             files.write(path, b"")
         self.say(name, how)
         self.judge(self.run_command(self.case.train_arguments(*self.recipe(), "--resume")))
+
+    def ranks(self):
+        """The tables of ranks, and a table beside the films that are taken over, with fields that aren't theirs."""
+        path = self.case.path("ranked")
+        shutil.copytree(Case.shared + "/ranked", path)
+        table = path + "/ranks/rank_%d.csv" % self.random.randrange(2)
+        files.write(table, self.damage(files.read(table)))
+        self.judge(self.run_command(["ranks", path]))
+        video = self.case.data.video()
+        known = "FileName,EF,ESV,EDV,Split\n%s,55,40,90,TRAIN\n" % os.path.basename(video)
+        files.write(self.case.path("known.csv"), self.damage(known.encode()))
+        self.judge(self.run_command(["import", video, "--table", self.case.path("known.csv"), "--output", self.case.path("imported")]))
 
     def arguments(self):
         command = self.random.choice(self.commands())
@@ -381,23 +415,32 @@ class Attack:
         wait = self.random.uniform(0, self.siege.seconds_per_run)
         self.say("signal", int(number), "after", wait)
         time.sleep(wait)
+        running = started.poll() is None
+        if self.random.random() < 0.3:
+            started.send_signal(signal.SIGSTOP)
+            time.sleep(0.3)
+            started.send_signal(signal.SIGCONT)
         started.send_signal(number)
         # What it says on the way is judged; a second signal isn't sent.
         self.judge(self.case.finish(started), {0, 128 + number})
         self.finish_run()
+        return running
 
     def worker(self):
         started = self.started(2)
         time.sleep(self.random.uniform(0, self.siege.seconds_per_run))
         number = self.random.choice((signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGSEGV))
         self.say("worker signal", int(number))
-        for pid in self.case.worker_list(started)[:1]:
+        found = self.case.descendants(started.pid)  # the zygote, the workers' parent, the workers
+        if found:
+            pid = self.random.choice(found)
             self.case.kill(pid, number)
             if number == signal.SIGSTOP:
                 time.sleep(0.3)
                 self.case.kill(pid, signal.SIGCONT)
         self.judge(self.case.finish(started), CODES)
         self.finish_run()
+        return bool(found)
 
     def disk(self):
         """A file system of its own that is too small; where none may be mounted, a limit on files."""
@@ -422,7 +465,7 @@ class Attack:
 
 # Often what is cheap and finds much.
 ATTACKS = (["call"] * 6 + ["limit"] * 3 + ["table"] * 4 + ["arguments"] * 4 + ["weights"] * 3 + ["checkpoint"] * 2 +
-           ["video"] * 2 + ["dicom"] * 2 + ["config"] * 2 + ["kill"] * 2 + ["interrupt"] * 2 + ["worker"] + ["disk"])
+           ["video"] * 2 + ["ranks"] + ["dicom"] * 2 + ["config"] * 2 + ["kill"] * 2 + ["interrupt"] * 2 + ["worker"] + ["disk"])
 
 
 class Siege:
@@ -470,7 +513,7 @@ class Siege:
         name = step or attack.random.choice(ATTACKS)
         attack.say(name)
         try:
-            hit = attack.step(step, number) if step else getattr(attack, name)()
+            hit = attack.step(step, number // STEPPED + 1, number % STEPPED) if step else getattr(attack, name)()
             return name, hit is not False, ""
         except subprocess.TimeoutExpired:
             return name, True, "it must end within %d s | %s" % (LIMIT, " ".join(attack.said))
@@ -481,14 +524,13 @@ class Siege:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def cases(options, missed):
-    """(step, number) of each case: of several calls the first of each, the second, as long as there are such calls."""
-    first = 1 if options.step[0] else 0
-    for number in range(first, options.cases + first) if options.case is None else [options.case]:
-        left = [step for step in options.step if not step or step not in missed]
-        yield from ((step, number) for step in left)
-        if not left:
+def cases(options, over):
+    """(step, number) of each case: of several calls the first of each in each command, the second, as long as there are such
+    calls."""
+    for number in range(options.cases) if options.case is None else [options.case]:
+        if len(over) == STEPPED * len(options.step):
             return
+        yield from ((step, number) for step in options.step if (step, number % STEPPED) not in over)
 
 
 def main():
@@ -498,20 +540,25 @@ def main():
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--case", type=int)
     parser.add_argument("--only", default="")
-    parser.add_argument("--step", default=[""], choices=sorted(STEP_ERRORS), nargs="+")
+    parser.add_argument("--step", default=[""], nargs="*")
     options = parser.parse_args(ARGUMENTS)
+    options.step = options.step or CALLS
+    if not set(options.step) <= {"", *CALLS}:
+        parser.error("--step: calls must be some of %s, got %s" % (", ".join(CALLS), ", ".join(options.step)))
     sys.stdout.reconfigure(errors="backslashreplace")  # arguments and messages are any bytes
     ATTACKS[:] = [name for name in ATTACKS if options.only in name]
     end = time.monotonic() + options.seconds
-    tried, missed, findings = {}, {}, {}
+    tried, missed, findings, over = {}, {}, {}, set()
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
         siege = Siege(options.seed, folder)
-        for step, number in cases(options, missed):
+        for step, number in cases(options, over):
             if time.monotonic() > end:
                 break
             name, hit, wrong = siege.run(number, step)
             counted = tried if hit else missed
             counted[name] = counted.get(name, 0) + 1
+            if step and not hit:
+                over.add((step, number % STEPPED))
             if not wrong:
                 continue
             kind = "".join(c for c in wrong.partition(" | ")[0].replace(folder, "") if not c.isdigit())[:60]

@@ -194,7 +194,7 @@ class Siege(unittest.TestCase):
         self.attack(sys.executable, SIEGE, *PROGRAM, "--seed", 1, "--cases", 24, tried=18)
 
     def test_calls_that_fail_in_turn(self):
-        self.attack(sys.executable, SIEGE, *PROGRAM, "--step", "rename", "--cases", 1, tried=1)
+        self.attack(sys.executable, SIEGE, *PROGRAM, "--step", "rename", "open", "write", "--cases", 5, tried=13)
 
 
 if __name__ == "__main__":

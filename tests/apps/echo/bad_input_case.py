@@ -45,7 +45,8 @@ class Done:
     """How a program ended. What it said is text for its bytes: those that are no UTF-8 are surrogates."""
 
     def __init__(self, code, out, err):
-        self.code, self.out, self.err = code, out, err
+        """A negative code is that of a signal which the program left to the kernel, `raw`."""
+        self.code, self.out, self.err, self.raw = 128 - code if code < 0 else code, out, err, code < 0
 
 
 HEARTBEAT = re.compile(r".* \d+% +\d+/\d+( |$)")  # how far a program is that has said nothing for 30 s
@@ -114,6 +115,7 @@ class Case:
             for name, value in limits:
                 resource.setrlimit(name, value if isinstance(value, tuple) else (value, value))
         full = {**os.environ, "OMP_NUM_THREADS": "1", "HOME": self.folder, **(environment or {})}
+        full = {name: value for name, value in full.items() if value is not None}
         full.pop("AORTA_ECHO", None)
         full.pop("XDG_DATA_HOME", None)
         self.saved_before = self.saved()
@@ -124,8 +126,7 @@ class Case:
 
     def finish(self, started):
         out, err = ((said or b"").decode(errors="surrogateescape") for said in started.communicate(timeout=LIMIT))
-        code = started.returncode
-        return Done(128 - code if code < 0 else code, out, err)
+        return Done(started.returncode, out, err)
 
     def echo(self, *arguments, **how):
         return self.finish(self.start(ECHO, *arguments, **how))
@@ -324,7 +325,7 @@ INTRODUCTION = """# Exit codes and errors of aorta-echo
 The other commands say in one line which of these signals ended them; what they had written is whole.
 
 What fails says so in one line on stderr, `error: ` and the message, and leaves whole what earlier runs wrote and what
-it had saved. That line is the last and the only one of its kind; news of what went on before it may precede it: lines
+it had saved. That line is the last and the only one of its kind (mpirun writes lines of its own behind a rank's); news of what went on before it may precede it: lines
 that begin with `warning: ` or with `aorta: ` (a worker that was started again, say), and of how far a program is that has
 said nothing for 30 s. Where a signal comes while standard output or error is a pipe that nobody reads, the rest of what
 would be said is lost.

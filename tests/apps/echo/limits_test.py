@@ -32,7 +32,7 @@ STEPS = {
     "STACK": (16 << 10, 128 << 10, 256 << 10, 512 << 10, 1 * MIB),
     "FSIZE": (0, 1, 100, 4096, 60000, MIB, 4 * MIB, 32 * MIB),
 }
-CODES = {"NOFILE": (4, 6), "AS": (4,), "DATA": (4,), "STACK": (4,), "FSIZE": (4, 6), "NPROC": (4,)}
+CODES = {"NOFILE": (4,), "AS": (4,), "DATA": (4,), "STACK": (4,), "FSIZE": (4, 6), "NPROC": (4,)}
 
 
 class Limits(unittest.TestCase):
@@ -177,7 +177,8 @@ class Limits(unittest.TestCase):
                         ["export", "--weights", run, "--output", "net.safetensors"],
                         ["evaluate", "--data_dir", data, "--weights", run, "--num_workers", "0", "--output", "made"],
                         ["compare", "--data_dir", data, "--recordings", "2", "--workers", "1", "--epochs", "1",
-                         "--model_name", "unet_small", "--batch_size", "1"]):
+                         "--model_name", "unet_small", "--batch_size", "1"],
+                        ["segment", "--weights", run, "--output", "made", video], ["doctor"]):
             with self.subTest(" ".join(command[:2])):
                 self.step_through("NOFILE", lambda case, limits: case.echo(*command, limits=limits))
 
