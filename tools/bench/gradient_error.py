@@ -17,14 +17,14 @@ def step_of(net, x, target):
     return {name: p.grad.double() for name, p in net.named_parameters()}, positive
 
 
-def main(name, folder):
+def main(network, folder):
     errors, flips, layers = [], [], {}
     for path in sorted(pathlib.Path(folder).glob("*.safetensors")):
         state = load_file(path)
         x, target = state.pop("input"), state.pop("target")
         steps = []
         for dtype in (torch.float32, torch.float64):
-            net = getattr(torchvision.models, name)(num_classes=10)
+            net = getattr(torchvision.models, network)(num_classes=10)
             net.load_state_dict(state, strict=False)  # but for num_batches_tracked
             steps.append(step_of(net.to(dtype), x.to(dtype), target))
         (got, positive), (wanted, exact) = steps
