@@ -9,6 +9,10 @@ if [[ ${1:-} == --check ]]; then
   shift
 fi
 cd "${1:-$tools/..}"
+command -v clang-format-14 >/dev/null || {
+  echo "format: clang-format-14 must be installed: tools/setup.sh --test" >&2
+  exit 1
+}
 list='import sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.argv[1]); import source_tree
 print("\0".join(source_tree.files(".", source_tree.CODE)), end="")'
 python3 -c "$list" "$tools" | xargs -0 -r -n 20 -P "$(nproc)" clang-format-14 --style=file "${mode[@]}" || {

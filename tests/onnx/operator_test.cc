@@ -202,7 +202,7 @@ TEST(OnnxOperator, RecurrentLayersRefuseShapesThatDiffer) {
     };
     EXPECT_EQ(error({w, r, b, integers("lengths", {2})}), kNoError);
     EXPECT_EQ(error({w, r, b, integers("lengths", {3})}),
-              "sequence_lens must be 0 to the steps of X, got another of 2");
+              "sequence_lens must be 0 to the steps of X, got 3 to 3 for 2");
     EXPECT_EQ(error({weights("w", {1, gates + 1, 1}), r, b}).substr(0, 34),
               "W must have the layer's shape, got");
     EXPECT_EQ(error({w, weights("r", {1, 1, 1}), b}).substr(0, 34),
