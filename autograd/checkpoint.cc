@@ -96,6 +96,7 @@ std::vector<Tensor> checkpoint(std::function<std::vector<Tensor>()> function) {
 
 Tensor checkpoint(std::function<Tensor(const Tensor& input)> function, const Tensor& input) {
   check(bool(function), "checkpoint", "there must be a function", "an empty one");
+  check_defined("checkpoint", {{"input", input}});
   return checkpoint(
       [function = std::move(function), input] { return std::vector<Tensor>{function(input)}; })[0];
 }

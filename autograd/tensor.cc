@@ -11,11 +11,13 @@ using autograd::gradient_cell;
 using autograd::LeafNode;
 
 bool Tensor::is_leaf() const {
+  check_defined("is_leaf", {{"input", *this}});
   const Edge edge = edge_of(*this);
   return !edge.node || edge.node->is_leaf();
 }
 
 std::string Tensor::grad_fn() const {
+  check_defined("grad_fn", {{"input", *this}});
   const Edge edge = edge_of(*this);
   return !edge.node || edge.node->is_leaf() ? "" : edge.node->name();
 }

@@ -60,17 +60,18 @@ void check_defined(const char* op, const char* name, std::span<const Tensor> ten
   }
 }
 
-void Tensor::undefined() {
-  fail("tensor", "it must be defined to have elements and a shape", "an undefined tensor");
+void Tensor::undefined(const char* op) {
+  fail(op, "tensor must be defined", "an undefined tensor");
 }
 
 void Tensor::check_dtype(DType wanted) const {
-  check(dtype() == wanted, "data", "the element type must match the dtype", wanted,
-        " for a tensor of ", dtype());
+  const DType own = impl("data").dtype;
+  check(own == wanted, "data", "the element type must match the dtype", wanted, " for a tensor of ",
+        own);
 }
 
 bool Tensor::is_contiguous(MemoryFormat format) const {
-  if (format == MemoryFormat::contiguous) return impl().contiguous;
+  if (format == MemoryFormat::contiguous) return impl("is_contiguous").contiguous;
   check(format == MemoryFormat::channels_last, "is_contiguous",
         "the format must be contiguous or channels_last", static_cast<int>(format));
   if (dim() != 4 && dim() != 5) return false;

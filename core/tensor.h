@@ -100,18 +100,18 @@ class Tensor : public TensorMethods {
          int64_t offset = 0);
 
   bool defined() const { return static_cast<bool>(impl_); }
-  const Shape& shape() const { return impl().shape; }
-  const Shape& size() const { return impl().shape; }
+  const Shape& shape() const { return impl("shape").shape; }
+  const Shape& size() const { return impl("size").shape; }
   /// The size of one dimension; negative counts from the end. A 0-d tensor has none.
-  int64_t size(int64_t dim) const { return along("size", impl().shape, dim); }
-  const Strides& strides() const { return impl().strides; }
-  const Strides& stride() const { return impl().strides; }
-  int64_t stride(int64_t dim) const { return along("stride", impl().strides, dim); }
+  int64_t size(int64_t dim) const { return along("size", impl("size").shape, dim); }
+  const Strides& strides() const { return impl("strides").strides; }
+  const Strides& stride() const { return impl("stride").strides; }
+  int64_t stride(int64_t dim) const { return along("stride", impl("stride").strides, dim); }
   /// The number of dimensions.
-  int dim() const { return impl().shape.size(); }
-  int64_t numel() const { return impl().numel; }
-  DType dtype() const { return impl().dtype; }
-  Device device() const { return impl().storage->device(); }
+  int dim() const { return impl("dim").shape.size(); }
+  int64_t numel() const { return impl("numel").numel; }
+  DType dtype() const { return impl("dtype").dtype; }
+  Device device() const { return impl("device").storage->device(); }
   bool is_cuda() const { return device().is_cuda(); }
   bool is_cpu() const { return device().is_cpu(); }
   bool is_meta() const { return device().is_meta(); }
@@ -121,23 +121,26 @@ class Tensor : public TensorMethods {
   /// Bytes of its elements (not of the storage).
   int64_t nbytes() const { return numel() * item_size(dtype()); }
   /// Where its first element starts in the storage, in elements.
-  int64_t storage_offset() const { return impl().offset; }
-  const Ref<Storage>& storage() const { return impl().storage; }
+  int64_t storage_offset() const { return impl("storage_offset").offset; }
+  const Ref<Storage>& storage() const { return impl("storage").storage; }
   /// Counts the writes to the storage, through this tensor or any view.
-  uint32_t version() const { return impl().storage->version(); }
-  void bump_version() const { impl().storage->bump_version(); }
+  uint32_t version() const { return impl("version").storage->version(); }
+  void bump_version() const { impl("bump_version").storage->bump_version(); }
 
   /// True when the elements lie one after another in the order of the format.
   bool is_contiguous(MemoryFormat format = MemoryFormat::contiguous) const;
   /// True when host memory is page-locked.
-  bool is_pinned() const { return impl().storage->is_pinned(); }
+  bool is_pinned() const { return impl("is_pinned").storage->is_pinned(); }
   /// True when both are views of one storage.
   bool shares_storage(const Tensor& other) const { return storage() == other.storage(); }
   /// True when both handles are one tensor.
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
   /// The first element's address (on the device).
-  void* data() const { return impl().storage->data() + impl().offset * item_size(impl().dtype); }
+  void* data() const {
+    const TensorImpl& self = impl("data");
+    return self.storage->data() + self.offset * item_size(self.dtype);
+  }
   /// The same, typed; throws when T isn't the dtype's C++ type.
   template <class T>
   T* data() const {
@@ -147,6 +150,7 @@ class Tensor : public TensorMethods {
   /// One element of a CPU tensor, for tests and printing: `x.at<float>({1, 2})`.
   template <class T>
   T& at(const Dims& index) const {
+    impl("at");
     return data<T>()[offset_of(index)];
   }
   /// The value of a tensor with one element, converted to T; throws when T doesn't hold it (see
@@ -255,7 +259,7 @@ class Tensor : public TensorMethods {
   const { return permute(Dims(dims...)); }
 
   // Gradients. The graph lives in autograd/, where those from is_leaf() on are defined.
-  bool requires_grad() const { return impl().needs_gradient(); }
+  bool requires_grad() const { return impl("requires_grad").needs_gradient(); }
   /// Asks for this leaf's gradient; floating dtypes only.
   const Tensor& requires_grad_(bool requires_grad = true) const;
   /// Returns a tensor of the same elements outside the graph. Both share the version counter.
@@ -284,15 +288,16 @@ class Tensor : public TensorMethods {
   HookHandle register_post_accumulate_grad_hook(
       std::function<void(const Tensor& tensor)> hook) const;
 
-  TensorImpl& impl() const {
+  /// Throws `op: tensor must be defined, got an undefined tensor`.
+  TensorImpl& impl(const char* op = "tensor") const {
     if (!impl_) [[unlikely]]
-      undefined();
+      undefined(op);
     return *impl_;
   }
   const Ref<TensorImpl>& impl_ref() const { return impl_; }
 
  private:
-  [[noreturn]] static void undefined();
+  [[noreturn, gnu::cold]] static void undefined(const char* op);
   void check_dtype(DType wanted) const;
   int64_t offset_of(const Dims& index) const;
   Tensor host_copy(DType dtype) const;

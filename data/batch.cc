@@ -23,7 +23,7 @@ bool Batch::contains(std::string_view name) const {
 
 void Batch::add(const Text& name, const Tensor& tensor) {
   check(!contains(name), "batch", "names must differ", io::quote(name), " twice");
-  check(tensor.defined(), "batch", "tensor must be defined", io::quote(name), " that isn't");
+  if (!tensor.defined()) fail("batch", io::quote(name) + " must be defined", "an undefined tensor");
   tensors_.emplace_back(name, tensor);
 }
 

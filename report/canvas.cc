@@ -167,13 +167,12 @@ void Canvas::paint(const Box& box, Colour colour, const Draw& draw) {
 }
 
 void Canvas::picture(const Tensor& image, int x, int y, int width, int height) {
-  const bool grey = image.defined() && image.dim() == 2;
-  check(image.defined() && image.dtype() == u8 &&
+  check_defined("canvas", {{"picture", image}});
+  const bool grey = image.dim() == 2;
+  check(image.dtype() == u8 &&
             (grey || (image.dim() == 3 && (image.size(0) == 1 || image.size(0) == 3))) &&
             image.numel() > 0,
-        "canvas", "picture must be u8 (1|3, h, w)",
-        image.defined() ? std::string(to_string(image.dtype())) + " " + to_string(image.shape())
-                        : "none");
+        "canvas", "picture must be u8 (1|3, h, w)", image.dtype(), " ", image.shape());
   const Tensor planes = grey ? image.unsqueeze(0) : image;
   const Tensor flat = planes.permute({1, 2, 0}).contiguous();  // (h, w, C)
   const int64_t h = flat.size(0), w = flat.size(1);

@@ -22,6 +22,9 @@ struct Call {
   bool gradient_is_derivative = true;
   /// False where the gradient is another than PyTorch's on purpose (docs/pytorch.md).
   bool gradient_is_pytorchs = true;
+  /// Results are products of many values, whose order the layout decides, and with it whether they
+  /// leave the range on the way.
+  bool ordered_products = false;
 };
 
 /// A call that must throw exactly `error`.

@@ -28,7 +28,7 @@ std::string list_text(const std::vector<std::string>& names) {
 
 void State::set(const Text& name, const Tensor& tensor) {
   check(!contains(name), "state", "names must differ", io::quote(name), " twice");
-  check(tensor.defined(), "state", "tensors must be defined", io::quote(name), " undefined");
+  if (!tensor.defined()) fail("state", io::quote(name) + " must be defined", "an undefined tensor");
   tensors_[name] = tensor;
 }
 
@@ -110,7 +110,7 @@ template std::vector<int64_t> State::get<std::vector<int64_t>>(const Text&) cons
 template std::vector<double> State::get<std::vector<double>>(const Text&) const;
 template std::vector<std::string> State::get<std::vector<std::string>>(const Text&) const;
 
-void State::check_names(const std::vector<std::string>& expected) const {
+void State::check_names(const List<std::string>& expected) const {
   std::vector<std::string> have = names(), want = expected, missing, unexpected;
   std::sort(want.begin(), want.end());
   std::set_difference(want.begin(), want.end(), have.begin(), have.end(),

@@ -41,7 +41,7 @@ class State {
 
   /// Throws unless the names are exactly these: `state: names must be the object's, got missing
   /// "a", "b"; unexpected "c"` (at most ten of each, then their number).
-  void check_names(const std::vector<std::string>& expected) const;
+  void check_names(const List<std::string>& expected) const;
 
   /// Writes a safetensors file, whole or not at all: values stand in its metadata as JSON text, and
   /// everything is under checksums. `keep_previous` older files stay as `path.1`, `path.2`, ...

@@ -36,7 +36,7 @@ void check_names(const NamedTensors& tensors, const std::string& path) {
   for (const auto& [name, tensor] : tensors) {
     check(is_utf8(name), path, "tensor names must be UTF-8", quote(name));
     check(names.insert(name).second, path, "tensor names must differ", quote(name), " twice");
-    check(tensor.defined(), path, "tensors must be defined", quote(name), " undefined");
+    if (!tensor.defined()) fail(path, quote(name) + " must be defined", "an undefined tensor");
   }
 }
 

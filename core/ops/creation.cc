@@ -78,6 +78,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
   const double first = start.to_double(), last = end.to_double(), stride = step.to_double();
   check(stride != 0 && std::isfinite(first) && std::isfinite(last) && std::isfinite(stride),
         "arange", "the bounds must be finite and the step not zero", start, ", ", end, ", ", step);
+  check(dtype != DType::boolean, "arange", "dtype must be a number, not bool", dtype);
   const int64_t a = integers ? start.to_int() : 0, b = integers ? end.to_int() : 0;
   const bool upwards = integers ? a <= b : first <= last,
              downwards = integers ? a >= b : first >= last;
@@ -114,6 +115,7 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
   const CalledOp called("linspace");
   check(steps >= 0, "linspace", "steps can't be negative", steps);
   const DType dtype = options.dtype.value_or(DType::f32);
+  check(dtype != DType::boolean, "linspace", "dtype must be a number, not bool", dtype);
   for (const Scalar& bound : {start, end}) check_fits("linspace", bound, dtype);
   const double a = start.to_double(), b = end.to_double();
   const double step = steps > 1 ? (b - a) / static_cast<double>(steps - 1) : 0;

@@ -62,8 +62,8 @@ body::IndexedArgs plan_along(const Tensor& values, const Tensor& table, int dim,
   Strides table_strides = table.strides();
   const PlannedIndex planned{index.data<int64_t>(), index.strides(), table_strides[dim]};
   table_strides[dim] = 0;
-  return plan_indexed(index.shape(), values, values.strides(), table, table_strides, {&planned, 1},
-                      write);
+  return plan_indexed(index.shape(), {values, values.strides()}, {table, table_strides},
+                      {&planned, 1}, write);
 }
 
 // Both have as many dimensions; `index` is i64 and fits but for its values.
@@ -352,7 +352,7 @@ const Tensor& index_add_(const Tensor& input, int64_t dim, const Tensor& index,
   check_slices(op, input, d, index, source);
   check_fits(op, alpha, source.dtype());
   const Tensor values = lift(source);
-  const Tensor scaled = alpha.to_double() == 1 ? values : mul(values, alpha);
+  const Tensor scaled = alpha.to_double() == 1 ? values : mul(values, alpha).to(values.dtype());
   return write_slices(op, scatter_add_op, ScatterMode::sum, input, d, index, scaled);
 }
 

@@ -59,9 +59,9 @@ std::string frame_control(uint32_t number, const Tensor& frames, double fps) {
 }  // namespace
 
 Tensor encode_animated_png(const Tensor& frames, double fps) {
-  check(frames.defined() && frames.dtype() == u8 && frames.dim() == 4 && frames.size(0) > 0,
-        "encode_animated_png", "frames must be u8 (T, C, H, W)",
-        frames.defined() ? to_string(frames.shape()) : "none");
+  check_defined("encode_animated_png", {{"frames", frames}});
+  check(frames.dtype() == u8 && frames.dim() == 4 && frames.size(0) > 0, "encode_animated_png",
+        "frames must be u8 (T, C, H, W)", frames.dtype(), " ", frames.shape());
   check(fps >= 0.02 && fps <= 1000, "encode_animated_png", "fps must be 0.02 to 1000", fps);
   std::string file;
   uint32_t number = 0;  // of a chunk of the animation

@@ -151,6 +151,7 @@ VideoWriter& VideoWriter::operator=(VideoWriter&&) noexcept = default;
 VideoWriter::~VideoWriter() = default;
 
 void VideoWriter::write(const Tensor& frames) {
+  check_defined("write_video", {{"frames", frames}});
   if (frames.dim() == 4) {
     for (int64_t i = 0; i < frames.size(0); ++i) write(frames[i]);
     return;

@@ -49,19 +49,22 @@ void add_factories(std::vector<Row>& rows) {
                  {"empty",
                   []([[maybe_unused]] const Tensors& x) -> Tensors { return {arange(0)}; }}},
        .bad = {{[] { arange(0, 5, 0); },
-                "arange: the bounds must be finite and the step not zero, got 0, 5, 0"}}});
-  rows.push_back(
-      {.op = "linspace",
-       .tolerance = {0, 1},
-       .calls = {{"default",
-                  []([[maybe_unused]] const Tensors& x) -> Tensors {
-                    return {linspace(-1, 2, 7, {.dtype = f64})};
-                  }},
-                 {"one",
-                  []([[maybe_unused]] const Tensors& x) -> Tensors {
-                    return {linspace(3, 4, 1)};
-                  }}},
-       .bad = {{[] { linspace(0, 1, -1); }, "linspace: steps can't be negative, got -1"}}});
+                "arange: the bounds must be finite and the step not zero, got 0, 5, 0"},
+               {[] { arange(5, {.dtype = boolean}); },
+                "arange: dtype must be a number, not bool, got bool"}}});
+  rows.push_back({.op = "linspace",
+                  .tolerance = {0, 1},
+                  .calls = {{"default",
+                             []([[maybe_unused]] const Tensors& x) -> Tensors {
+                               return {linspace(-1, 2, 7, {.dtype = f64})};
+                             }},
+                            {"one",
+                             []([[maybe_unused]] const Tensors& x) -> Tensors {
+                               return {linspace(3, 4, 1)};
+                             }}},
+                  .bad = {{[] { linspace(0, 1, -1); }, "linspace: steps can't be negative, got -1"},
+                          {[] { linspace(0, 1, 2, {.dtype = boolean}); },
+                           "linspace: dtype must be a number, not bool, got bool"}}});
   rows.push_back(
       {.op = "eye",
        .tolerance = kExact,

@@ -86,20 +86,22 @@ void add_reading_and_writing(std::vector<Row>& rows) {
                   [](const Tensors& x) -> Tensor {
                     return scatter_reduce_(x[0], 2, x[1], x[2], ScatterReduce::sum, false);
                   }},
-                 {"prod",
-                  [](const Tensors& x) -> Tensors {
+                 {.name = "prod",
+                  .run = [](const Tensors& x) -> Tensors {
                     return {scatter_reduce(x[0], 2, x[1], x[2], ScatterReduce::prod)};
                   },
-                  [](const Tensors& x) -> Tensor {
+                  .in_place = [](const Tensors& x) -> Tensor {
                     return scatter_reduce_(x[0], 2, x[1], x[2], ScatterReduce::prod);
-                  }},
-                 {"prod_alone",
-                  [](const Tensors& x) -> Tensors {
+                  },
+                  .ordered_products = true},
+                 {.name = "prod_alone",
+                  .run = [](const Tensors& x) -> Tensors {
                     return {scatter_reduce(x[0], 2, x[1], x[2], ScatterReduce::prod, false)};
                   },
-                  [](const Tensors& x) -> Tensor {
+                  .in_place = [](const Tensors& x) -> Tensor {
                     return scatter_reduce_(x[0], 2, x[1], x[2], ScatterReduce::prod, false);
-                  }},
+                  },
+                  .ordered_products = true},
                  {"amax",
                   [](const Tensors& x) -> Tensors {
                     return {scatter_reduce(x[0], 2, x[1], x[2], ScatterReduce::amax)};

@@ -43,16 +43,21 @@ void add_lines(std::vector<Row>& rows) {
                 "cumsum: dimension out of range, got dim 2 of a 1-d tensor"}},
        .also = {"to"},
        .autocasts = Autocasts::f32});
-  rows.push_back(
-      {.op = "cumprod",
-       .tolerance = {1, 1, 8},
-       .calls = {{"default", [](const Tensors& x) -> Tensors { return {cumprod(x[0], 1)}; }},
-                 {"last", [](const Tensors& x) -> Tensors { return {cumprod(x[0], -1)}; }},
-                 {"first", [](const Tensors& x) -> Tensors { return {cumprod(x[0], 0)}; }}},
-       .bad = {{[] { cumprod(ones({2}), 2); },
-                "cumprod: dimension out of range, got dim 2 of a 1-d tensor"}},
-       .also = {"to"},
-       .autocasts = Autocasts::f32});
+  rows.push_back({.op = "cumprod",
+                  .tolerance = {1, 1, 8},
+                  .calls = {{.name = "default",
+                             .run = [](const Tensors& x) -> Tensors { return {cumprod(x[0], 1)}; },
+                             .ordered_products = true},
+                            {.name = "last",
+                             .run = [](const Tensors& x) -> Tensors { return {cumprod(x[0], -1)}; },
+                             .ordered_products = true},
+                            {.name = "first",
+                             .run = [](const Tensors& x) -> Tensors { return {cumprod(x[0], 0)}; },
+                             .ordered_products = true}},
+                  .bad = {{[] { cumprod(ones({2}), 2); },
+                           "cumprod: dimension out of range, got dim 2 of a 1-d tensor"}},
+                  .also = {"to"},
+                  .autocasts = Autocasts::f32});
 }
 
 template <ValuesIndices (*f)(const Tensor&, int64_t), int dim>

@@ -114,8 +114,12 @@ void add_sums(std::vector<Row>& rows) {
        .autocasts = Autocasts::f32});
   rows.push_back({.op = "prod",
                   .tolerance = {4, 8},
-                  .calls = {{"default", [](const Tensors& x) -> Tensors { return {prod(x[0])}; }},
-                            {"dim", [](const Tensors& x) -> Tensors { return {prod(x[0], 1)}; }}},
+                  .calls = {{.name = "default",
+                             .run = [](const Tensors& x) -> Tensors { return {prod(x[0])}; },
+                             .ordered_products = true},
+                            {.name = "dim",
+                             .run = [](const Tensors& x) -> Tensors { return {prod(x[0], 1)}; },
+                             .ordered_products = true}},
                   .bad = {{[] { prod(ones({2}), 2); },
                            "prod: dimension out of range, got dim 2 of a 1-d tensor"}},
                   .autocasts = Autocasts::f32});

@@ -18,10 +18,18 @@ namespace {
 TEST(Tensor, Undefined) {
   const Tensor none;
   EXPECT_FALSE(none.defined());
-  const std::string text =
-      "tensor: it must be defined to have elements and a shape, got an undefined tensor";
-  EXPECT_EQ(error_of([&] { none.shape(); }), text);
-  EXPECT_EQ(error_of([&] { none.device(); }), text);
+  const std::string text = ": tensor must be defined, got an undefined tensor";
+  EXPECT_EQ(error_of([&] { none.shape(); }), "shape" + text);
+  EXPECT_EQ(error_of([&] { none.size(0); }), "size" + text);
+  EXPECT_EQ(error_of([&] { none.stride(0); }), "stride" + text);
+  EXPECT_EQ(error_of([&] { none.dim(); }), "dim" + text);
+  EXPECT_EQ(error_of([&] { none.numel(); }), "numel" + text);
+  EXPECT_EQ(error_of([&] { none.dtype(); }), "dtype" + text);
+  EXPECT_EQ(error_of([&] { none.device(); }), "device" + text);
+  EXPECT_EQ(error_of([&] { none.is_contiguous(); }), "is_contiguous" + text);
+  EXPECT_EQ(error_of([&] { none.data(); }), "data" + text);
+  EXPECT_EQ(error_of([&] { none.requires_grad(); }), "requires_grad" + text);
+  EXPECT_EQ(error_of([&] { none.impl(); }), "tensor" + text);
   const std::string rule = " must be defined, got an undefined tensor";
   EXPECT_EQ(error_of([&] { none.fill_(1); }), "fill_: input" + rule);
   EXPECT_EQ(error_of([&] { ones({1}).copy_(none); }), "copy_: source" + rule);

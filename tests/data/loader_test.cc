@@ -329,7 +329,7 @@ TEST(Batch, NamesWhatItHas) {
   EXPECT_EQ(error_of([] {
               Batch({{"a", Tensor()}});
             }),
-            "batch: tensor must be defined, got \"a\" that isn't");
+            "batch: \"a\" must be defined, got an undefined tensor");
   const Batch moved = batch.to("cpu:1");
   EXPECT_EQ(moved["label"].device(), Device("cpu:1"));
   EXPECT_EQ(moved.tensors()[0].first, "image");

@@ -270,7 +270,7 @@ TEST(Canvas, NamesWhatIsWrong) {
             }),
             "canvas: picture must be u8 (1|3, h, w), got u8 [3,0,4]");
   EXPECT_EQ(error_of([&] { canvas.picture(Tensor(), 0, 0); }),
-            "canvas: picture must be u8 (1|3, h, w), got none");
+            "canvas: picture must be defined, got an undefined tensor");
   EXPECT_EQ(error_of([&] {
               canvas.picture(zeros({3, 4, 4}, {.dtype = u8}), 0, 0, -1);
             }),

@@ -264,7 +264,7 @@ TEST(Page, NamesWhatIsWrong) {
   EXPECT_EQ(error_of([&] {
               page.pictures({{Tensor(), ""}});
             }),
-            "page: picture must be u8 (1|3, H, W), got none");
+            "page: picture must be defined, got an undefined tensor");
   EXPECT_EQ(error_of([&] { page.pictures({}, 1); }),
             "page: pictures must be 16 to 4096 pixels wide, got 1");
   // What failed left nothing behind.

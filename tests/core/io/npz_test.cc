@@ -136,7 +136,7 @@ TEST(Npz, RefusesNamesThatClash) {
   EXPECT_TRUE(fails_with("tensor names must differ, got \"x\" twice", [&] {
     npz::save({{"x", x}, {"x", x}}, path);
   }));
-  EXPECT_TRUE(fails_with("tensors must be defined, got \"x\" undefined", [&] {
+  EXPECT_TRUE(fails_with("\"x\" must be defined, got an undefined tensor", [&] {
     npz::save({{"x", Tensor()}}, path);
   }));
   npz::save({{"x", x}, {"x.npy", x}}, path);  // members x.npy and x.npy.npy

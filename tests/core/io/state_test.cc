@@ -1,3 +1,4 @@
+#include <aorta/core/io/file_system.h>
 #include <aorta/core/io/npy.h>
 #include <aorta/core/io/safetensors.h>
 #include <aorta/core/io/state.h>
@@ -86,8 +87,8 @@ TEST(State, SaysWhatIsWrong) {
       fails_with("state: names must differ, got \"best\" twice", [&] { state.set("best", 1.0); }));
   EXPECT_TRUE(fails_with("state: names must differ, got \"best\" twice",
                          [&] { state.set("best", empty({1})); }));
-  EXPECT_TRUE(
-      fails_with("state: tensors must be defined, got \"x\"", [&] { state.set("x", Tensor()); }));
+  EXPECT_TRUE(fails_with("state: \"x\" must be defined, got an undefined tensor",
+                         [&] { state.set("x", Tensor()); }));
 }
 
 TEST(State, NamesWhatIsMissingAndUnexpected) {
