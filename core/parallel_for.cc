@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string_view>
 #include <thread>
@@ -27,10 +28,16 @@ namespace {
 constexpr int kMostThreads = 4096;
 
 int default_threads() {
-  if (const char* wish = std::getenv("OMP_NUM_THREADS")) {
-    const long count = std::strtol(wish, nullptr, 10);
-    check_resources(count <= kMostThreads, "OMP_NUM_THREADS", "must be at most 4096", wish);
-    if (count > 0) return static_cast<int>(count);
+  const char* wish = std::getenv("OMP_NUM_THREADS");
+  if (wish && *wish) {
+    char* end = nullptr;
+    const long count = std::strtol(wish, &end, 10);
+    end += std::strspn(end, " \t\n");
+    // A list has a number for each level of nested teams (OpenMP 5.2, 21.1.2); here is one level.
+    check_resources(
+        end != wish && (*end == '\0' || *end == ',') && count >= 1 && count <= kMostThreads,
+        "OMP_NUM_THREADS", "must be 1 to 4096", "\"", wish, "\"");
+    return static_cast<int>(count);
   }
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);

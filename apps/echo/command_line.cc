@@ -2,6 +2,7 @@
 #include <aorta/apps/echo/check_data.h>
 #include <aorta/apps/echo/command_line.h>
 #include <aorta/apps/echo/compare.h>
+#include <aorta/apps/echo/console.h>
 #include <aorta/apps/echo/doctor.h>
 #include <aorta/apps/echo/evaluate.h>
 #include <aorta/apps/echo/export.h>
@@ -31,6 +32,7 @@
 #include <functional>
 #include <limits>
 #include <new>
+#include <sstream>
 
 namespace aorta::echo {
 namespace {
@@ -521,6 +523,17 @@ int complain(ExitCode code, const std::string& text) {
   return end_ranks(static_cast<int>(code), text);
 }
 
+/// The code of a command that ended with `code`: another one where what it printed is lost. What a
+/// training printed is in its log.
+int said_all(int code, bool has_log) {
+  if (const std::string error = flush_output(); !error.empty()) {
+    const std::string text = "standard output: it must take what is printed, got " + error;
+    if (code == 0 && !has_log) return complain(ExitCode::storage, text);
+    std::fprintf(stderr, "warning: %s\n", text.c_str());
+  }
+  return code == 0 && !has_log && text_is_lost() ? 128 + interrupted() : code;
+}
+
 /// Without memory of its own.
 int complain_of_memory() {
   rusage usage{};
@@ -556,14 +569,18 @@ int run_command_line(int argc, char** argv) try {
   try {
     app.parse(arguments);
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    std::ostringstream text;
+    const int code = app.exit(help, text, text);
+    std::fputs(text.str().c_str(), stdout);
+    return said_all(code, false);
   } catch (const CLI::ParseError& error) {
     return complain(ExitCode::usage, usage_text(error, app));
   }
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
     check_trains(*command.app);
-    return command.run();
+    const int code = command.run();
+    return said_all(code, command.app->get_name() == "train" || command.app->get_name() == "video");
   }
   return 0;
 } catch (const RankError& error) {

@@ -3,6 +3,7 @@
 #include <aorta/core/text.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,6 +49,15 @@ void Console::warn(const std::string& text) {
   log("warning: " + text);
   bar_.end();
   std::fprintf(stderr, "warning: %s\n", printable(text).c_str());
+}
+
+std::string flush_output() {
+  const int flush_error = std::fflush(stdout) == 0 ? 0 : errno;
+  const int error = flush_error ? flush_error : report::ProgressBar::print_error();
+  if (!error && !std::ferror(stdout)) return "";
+  pollfd reader{STDOUT_FILENO, POLLOUT, 0};
+  if (poll(&reader, 1, 0) > 0 && (reader.revents & POLLERR)) return "";
+  return error ? std::strerror(error) : "an error when a part of it was written";
 }
 
 std::function<void(int64_t done, int64_t count)> progress_on(report::ProgressBar& bar,

@@ -36,6 +36,10 @@ class Console {
   bool complained_ = false;
 };
 
+/// Writes what was printed, to the last byte, and returns why that failed; nothing where it didn't,
+/// or where the reader went away.
+std::string flush_output();
+
 /// What passes over data call with how many of how many are done: shows it on the bar, which ends
 /// with the last, and throws stop_if_interrupted(`kept`)'s Failure (files.h).
 std::function<void(int64_t done, int64_t count)> progress_on(

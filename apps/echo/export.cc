@@ -4,13 +4,10 @@
 #include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/segmenter.h>
 #include <aorta/core/io/bytes.h>
-#include <aorta/core/io/file.h>
 #include <aorta/core/io/load_save.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <filesystem>
 
 namespace aorta::echo {
 
@@ -31,8 +28,7 @@ void export_weights(const ExportOptions& options) {
     for (auto& [name, tensor] : tensors)
       if (is_floating(tensor.dtype())) tensor = tensor.to(f16);
   catch_interrupts();  // from here on the file is written to its end
-  const std::string folder = std::filesystem::path(options.output).parent_path();
-  io::remove_abandoned(folder.empty() ? "." : folder);
+  remove_abandoned_beside(options.output);
   with_code(ExitCode::storage, [&] {
     if (!safetensors) return save(tensors, options.output);
     // PyTorch doesn't look at the metadata, from which `evaluate` and `segment` know the network.

@@ -18,7 +18,13 @@ std::string csv_field(std::string_view text) {
   return quoted + "\"";
 }
 
+void remove_abandoned_beside(const std::string& file) {
+  const std::string folder = std::filesystem::path(file).parent_path();
+  io::remove_abandoned(folder.empty() ? "." : folder);
+}
+
 void write_file(const std::string& path, std::string_view text) {
+  remove_abandoned_beside(path);
   with_code(ExitCode::storage, [&] {
     io::AtomicFile file(path);
     file.write(text);

@@ -12,7 +12,11 @@ namespace aorta::echo {
 /// A field of a CSV record: in quotes where it has to be (RFC 4180).
 std::string csv_field(std::string_view text);
 
-/// Writes a file whole or not at all. Throws a Failure of storage.
+/// Removes half-written files of killed processes from the folder of the file.
+void remove_abandoned_beside(const std::string& file);
+
+/// Writes a file whole or not at all, and removes half-written ones beside it. Throws a Failure of
+/// storage.
 void write_file(const std::string& path, std::string_view text);
 
 /// Makes a folder with all above it unless it is there, and looks whether files can be written to

@@ -43,7 +43,7 @@ Descriptor lock_folder(const fs::path& folder) {
 
 // Removes what killed processes left beside `output`: ".NAME.PID.tmp", and ".NAME.PID.old", which
 // goes back where nothing has replaced it.
-void remove_abandoned_beside(const fs::path& output) {
+void remove_abandoned_folders(const fs::path& output) {
   const std::string start = "." + output.filename().string() + ".";
   const fs::path parent = output.has_parent_path() ? output.parent_path() : fs::path(".");
   std::error_code error;
@@ -70,7 +70,7 @@ void remove_abandoned_beside(const fs::path& output) {
 
 void check_replaceable(const fs::path& folder, bool overwrite,
                        const std::vector<std::string>& names) {
-  remove_abandoned_beside(without_slash(folder));
+  remove_abandoned_folders(without_slash(folder));
   std::error_code error;
   const fs::file_status status = fs::status(folder, error);
   if (status.type() == fs::file_type::not_found) return;

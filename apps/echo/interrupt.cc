@@ -28,6 +28,7 @@ int64_t nanoseconds() {
 }
 
 std::atomic<bool> on_terminal{false};
+std::atomic<bool> lost{false};
 
 // For a person who waits: a step of a large network takes a while.
 void say_heard() {
@@ -48,6 +49,7 @@ void leave_full_streams() {
     if (null < 0) continue;
     dup2(null, stream);
     close(null);
+    lost = true;
   }
   errno = error;
 }
@@ -93,6 +95,7 @@ void catch_interrupts() {
 }
 
 int interrupted() { return first_signal.load(); }
+bool text_is_lost() { return lost.load(); }
 
 void end_on_interrupts() { handle_interrupts(end_at_signal); }
 

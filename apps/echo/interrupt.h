@@ -11,6 +11,8 @@ namespace aorta::echo {
 /// SIGXCPU. SIGPIPE is ignored: a reader that goes away doesn't end a training.
 void catch_interrupts();
 int interrupted();
+/// Whether text was thrown away, for nobody read it when the signal came.
+bool text_is_lost();
 
 /// From now on, until catch_interrupts(), the same signals end the program at once, with a line
 /// that says which: for commands that leave nothing half-done.

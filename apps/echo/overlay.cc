@@ -117,7 +117,7 @@ void OverlayPainter::draw_curve(const std::vector<int64_t>& traced) {
   const auto [least, most] = std::minmax_element(areas.begin(), areas.end());
   const double room = std::max(1., 0.08 * (*most - *least));
   const report::Ticks ticks =
-      report::choose_ticks(std::max(0., *least - room), *most + room, report::Scale::linear, 4);
+      report::choose_ticks(std::max(0., *least - room), *most + room, {.wanted = 4});
   low_ = ticks.low;
   high_ = ticks.high;
   still_.rectangle(left_, top_, right_ - left_, bottom_ - top_, kPanel);
@@ -128,7 +128,7 @@ void OverlayPainter::draw_curve(const std::vector<int64_t>& traced) {
   still_.text("area (pixels)", kMargin, top_ - 9, 12, kQuiet);
   const report::Ticks frames =
       report::choose_ticks(0, static_cast<double>(std::max<size_t>(areas.size(), 2) - 1),
-                           report::Scale::linear, 8, true, true);
+                           {.wanted = 8, .fixed_low = true, .fixed_high = true});
   for (const double value : frames.at)
     still_.text(report::tick_text(value), curve_x(value), bottom_ + 15, 11, kQuiet, Anchor::middle);
   std::vector<std::pair<double, double>> points;

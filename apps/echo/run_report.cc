@@ -162,15 +162,14 @@ Tensor sample_pictures(const Trainer& trainer, int64_t count) {
 }
 
 void write_report(const RunFolder& folder, const TrainOptions& options, const History& history,
-                  const std::vector<Figure>& figures, const Trainer& trainer, const Segmenter& best,
-                  const std::vector<Evaluation>& evaluations) {
+                  const std::vector<Figure>& figures, const Trainer& trainer, const Best& best) {
   report::Page page("Segmentation of the left ventricle",
                     fmt::format("{} on {}, {} of {} epochs", options.model_name, options.data_dir,
                                 trainer.epoch(), options.num_epochs));
-  add_highlights(page, history, evaluations);
+  add_highlights(page, history, best.evaluations);
   if (!history.rows.empty()) add_training(page, history, trainer.scores(), figures);
-  add_evaluation(page, folder, evaluations);
-  add_examples(page, best, options, evaluations);
+  add_evaluation(page, folder, best.evaluations);
+  add_examples(page, best.segmenter, options, best.evaluations);
   add_run(page, history, trainer, args_yaml(options), folder);
   page.save(folder.file("report.html"));
 }

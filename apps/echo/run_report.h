@@ -16,10 +16,13 @@ Tensor sample_picture(const Tensor& frame, const Tensor& mask, const Tensor& tra
 /// Those of the traced frames of up to `count` videos of VAL, side by side.
 Tensor sample_pictures(const Trainer& trainer, int64_t count);
 
-/// report.html: one page with everything about the run. `evaluations` are those of
-/// `best`, one at least; their plots are in the folder.
+/// The best epoch's network and its evaluations, one at least, whose plots are in the run's folder.
+struct Best {
+  const Segmenter& segmenter;
+  const std::vector<Evaluation>& evaluations;
+};
+/// report.html: one page with everything about the run.
 void write_report(const RunFolder& folder, const TrainOptions& options, const History& history,
-                  const std::vector<Figure>& figures, const Trainer& trainer, const Segmenter& best,
-                  const std::vector<Evaluation>& evaluations);
+                  const std::vector<Figure>& figures, const Trainer& trainer, const Best& best);
 
 }  // namespace aorta::echo

@@ -90,8 +90,8 @@ class SegmentationJob : public Job {
   }
 
   void write_report(const RunFolder& folder, const History& history) override {
-    echo::write_report(folder, options_, history, figures(history), *trainer_, *best_,
-                       evaluations_);
+    echo::write_report(folder, options_, history, figures(history), *trainer_,
+                       {*best_, evaluations_});
   }
 
  private:

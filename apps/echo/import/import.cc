@@ -131,13 +131,12 @@ class Import {
     stop_if_interrupted(options_.output + " is not written");
     try {
       with_code(ExitCode::data, [&] { take_or_throw(source); });
+    } catch (const NotUltrasound& failure) {
+      if (source.is_found) return pass_over();
+      fail(failure);
     } catch (const Failure& failure) {
       if (failure.code() != ExitCode::data) throw;
-      if (source.is_found && std::string_view(failure.what()).find(kNoVideo) != std::string::npos)
-        return pass_over();
-      bar_.end();
-      std::fprintf(stderr, "warning: %s\n", printable(failure.what()).c_str());
-      if (failed_++ == 0) first_failure_ = failure.what();
+      fail(failure);
     }
   }
   void pass_over() { ++passed_over_; }
@@ -161,8 +160,11 @@ class Import {
   }
 
  private:
-  // What files of other kinds are refused with.
-  static constexpr const char* kNoVideo = "must be of ultrasound, modality US";
+  void fail(const Failure& failure) {
+    bar_.end();
+    std::fprintf(stderr, "warning: %s\n", printable(failure.what()).c_str());
+    if (failed_++ == 0) first_failure_ = failure.what();
+  }
 
   void take_or_throw(const Source& source) {
     const std::string name = fmt::format("0X{:016X}", hash_of_file(source.path));

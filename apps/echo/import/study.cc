@@ -115,12 +115,15 @@ double spacing_of_import(const std::string& path) {
 
 data::DicomFacts ultrasound_facts(const std::string& path) {
   data::DicomFacts facts = data::read_dicom_facts(path);
-  check(facts.modality == "US", path, "a DICOM file must be of ultrasound, modality US",
-        io::quote(facts.modality));
+  if (facts.modality != "US") throw NotUltrasound(path, facts.modality);
   return facts;
 }
 
 }  // namespace
+
+NotUltrasound::NotUltrasound(const std::string& path, const std::string& modality)
+    : Failure(ExitCode::data, path + ": a DICOM file must be of ultrasound, modality US, got " +
+                                  io::quote(modality)) {}
 
 Study open_study(const std::string& path) {
   const bool is_dicom = data::is_dicom(*data::ByteSource::open(path));

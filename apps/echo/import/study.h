@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/import/sector.h>
 #include <aorta/data/video/dicom.h>
 
@@ -19,8 +20,13 @@ struct Study {
   std::vector<data::DicomAttribute> attributes;  // of a DICOM file
 };
 
-/// Opens a file of any format that VideoReader reads. Throws what it throws, and for a DICOM file
-/// that isn't ultrasound, and where there is no sector: nothing is lit.
+/// A DICOM file of another modality: a folder holds such files beside its videos.
+struct NotUltrasound : Failure {
+  NotUltrasound(const std::string& path, const std::string& modality);
+};
+
+/// Opens a file of any format that VideoReader reads. Throws what it throws, NotUltrasound, and
+/// where there is no sector: nothing is lit.
 Study open_study(const std::string& path);
 
 /// "sector of 512 x 512 pixels at 144, 50; 0.31 mm a pixel": what is to be said of it.

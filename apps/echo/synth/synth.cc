@@ -1,4 +1,5 @@
 #include <aorta/apps/echo/failure.h>
+#include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/folder_in_making.h>
 #include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/synth/speckle.h>
@@ -242,9 +243,7 @@ void synth(const SynthOptions& options) {
     });
     if (interrupted() == 0) write_tables(folder.path(), rows);
   });
-  if (interrupted() != 0)
-    throw Failure(ExitCode{128 + interrupted()},
-                  "synth: interrupted, " + options.output + " is not written");
+  stop_if_interrupted(options.output + " is not written");
   folder.commit();
   bar.end();
   int64_t frames = 0;

@@ -44,9 +44,9 @@ def left_out(number, what, reason):
 class Done:
     """How a program ended. What it said is text for its bytes: those that are no UTF-8 are surrogates."""
 
-    def __init__(self, code, out, err):
+    def __init__(self, code, out, err, raw=False):
         """A negative code is that of a signal which the program left to the kernel, `raw`."""
-        self.code, self.out, self.err, self.raw = 128 - code if code < 0 else code, out, err, code < 0
+        self.code, self.out, self.err, self.raw = 128 - code if code < 0 else code, out, err, raw or code < 0
 
 
 HEARTBEAT = re.compile(r".* \d+% +\d+/\d+( |$)")  # how far a program is that has said nothing for 30 s
@@ -124,8 +124,8 @@ class Case:
         self.started.append(started)
         return started
 
-    def finish(self, started):
-        out, err = ((said or b"").decode(errors="surrogateescape") for said in started.communicate(timeout=LIMIT))
+    def finish(self, started, limit=LIMIT):
+        out, err = ((said or b"").decode(errors="surrogateescape") for said in started.communicate(timeout=limit))
         return Done(started.returncode, out, err)
 
     def echo(self, *arguments, **how):
@@ -227,8 +227,8 @@ class Case:
         programs = [[ECHO, *one] for one in (arguments if len(arguments) > 1 else arguments * 2)]
         return self.start(*mpirun.command(2, programs), environment={"TMPDIR": "/tmp"})
 
-    def finish_ranks(self, started):
-        done = self.finish(started)
+    def finish_ranks(self, started, limit=LIMIT):
+        done = self.finish(started, limit)
         return Done(done.code, done.out, "".join(line + "\n" for line in mpirun.said_by_us(done.err)))
 
     def ranks(self, started):
@@ -328,7 +328,8 @@ What fails says so in one line on stderr, `error: ` and the message, and leaves 
 it had saved. That line is the last and the only one of its kind (mpirun writes lines of its own behind a rank's); news of what went on before it may precede it: lines
 that begin with `warning: ` or with `aorta: ` (a worker that was started again, say), and of how far a program is that has
 said nothing for 30 s. Where a signal comes while standard output or error is a pipe that nobody reads, the rest of what
-would be said is lost.
+would be said is lost, and the exit code is the signal's. What is printed and can't be written, on a full disk say, is an
+error of code 6; a training, whose log has it, goes on and warns at its end.
 
 In the messages below `*` stands for anything, DATA for the data folder and RUN for the run's folder. Where the exit code
 is 0 the message is a line of what the command prints. `tensors` is a program of the tests, for what no command

@@ -44,6 +44,8 @@ def judge(row, case, done):
     said = "exit code %d\n%s%s" % (done.code, done.err, done.out[-2000:])
     if done.code != row.code:
         return "exit code must be %d, got %s" % (row.code, said)
+    if done.raw and row.code != 137:
+        return "it must end by itself, got " + said
     for text in FORBIDDEN:
         if text in done.err + done.out:
             return "must not print \"%s\", got %s" % (text, said)
@@ -88,7 +90,8 @@ def add_tests():
 add_tests()
 # Where unittest looks.
 Faults = bad_faults.Faults
-ClosedStreams, FullPipes, NamedPipes = bad_streams.ClosedStreams, bad_streams.FullPipes, bad_streams.NamedPipes
+ClosedStreams, LostOutput = bad_streams.ClosedStreams, bad_streams.LostOutput
+FullPipes, NamedPipes = bad_streams.FullPipes, bad_streams.NamedPipes
 
 
 class Table(unittest.TestCase):

@@ -366,8 +366,8 @@ def _(case):
     return case.train(limits=[(resource.RLIMIT_NOFILE, 4)])
 
 
-for number, letters, what, first, code in ((67, "ab", "Ctrl-C", signal.SIGINT, 130), (68, "ab", "SIGTERM", signal.SIGTERM, 143),
-                                           (68, "cd", "SIGHUP", signal.SIGHUP, 129)):
+for number, letters, what, first, code in ((67, "abc", "Ctrl-C", signal.SIGINT, 130), (68, "abf", "SIGTERM", signal.SIGTERM, 143),
+                                           (68, "cdg", "SIGHUP", signal.SIGHUP, 129)):
     @row("%d%s" % (number, letters[0]), what, code, "go on with: aorta-echo train --resume --output RUN")
     def _(case, first=first):
         started = case.begun().resume_for_long()
@@ -377,6 +377,19 @@ for number, letters, what, first, code in ((67, "ab", "Ctrl-C", signal.SIGINT, 1
         return done
 
     @row("%d%s" % (number, letters[1]), what + " twice", code, "")
+    def _(case, first=first):
+        started = case.start(ECHO, "train", "--data_dir", case.data_folder, "--output", case.run_folder, "--model_name",
+                             "deeplabv3_resnet101", "--num_workers", "0", "--batch_size", "6")
+        case.wait_for(started, "output ")  # which a step of some seconds follows
+        time.sleep(0.3)
+        started.send_signal(first)
+        time.sleep(0.7)  # one that comes sooner is the first one, sent twice
+        started.send_signal(first)
+        done = case.finish(started)
+        assert "is saved" not in done.out, done.out  # as the first one's answer is
+        return done
+
+    @row("%d%s" % (number, letters[2]), what + " again and again", code, "")
     def _(case, first=first):
         started = case.begun().resume_for_long()
         while started.poll() is None:
@@ -422,9 +435,20 @@ def _(case):
     return case.begun().resume(limits=[(resource.RLIMIT_AS, 90 << 20)])
 
 
-@row("70b", "more threads than libgomp takes", 4, "OMP_NUM_THREADS: must be at most 4096, got 100000")
-def _(case):
-    return case.train(environment={"OMP_NUM_THREADS": "100000"})
+# What libgomp says as it is loaded.
+INVALID = "\nlibgomp: Invalid value for environment variable OMP_NUM_THREADS\n"
+for letters, count in (("b", "100000"), ("ba", "abc"), ("bb", "-5"), ("bc", "0"), ("bd", "3x"), ("be", "99999999999999999999")):
+    @row("70" + letters, "OMP_NUM_THREADS is " + count, 4, 'OMP_NUM_THREADS: must be 1 to 4096, got "%s"' % count)
+    def _(case, count=count):
+        done = case.train(environment={"OMP_NUM_THREADS": count})
+        return Done(done.code, done.out, done.err.replace(INVALID, ""), done.raw)
+
+
+for letters, count in (("bf", ""), ("bg", None)):
+    @row("70" + letters, "OMP_NUM_THREADS is " + ("empty" if count == "" else "not set"), 0, "dice overall *")
+    def _(case, count=count):
+        done = case.train("--num_workers", "2", environment={"OMP_NUM_THREADS": count, "OMP_WAIT_POLICY": None})
+        return Done(done.code, done.out, done.err.replace(INVALID, ""), done.raw)
 
 
 @row("70c", "too small a stack", 4, "init: the stack must have 512 KiB at least (ulimit -s), got 256 KiB")

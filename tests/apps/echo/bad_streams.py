@@ -3,6 +3,7 @@
 import fcntl
 import mmap
 import os
+import resource
 import signal
 import tempfile
 import time
@@ -85,6 +86,68 @@ class ClosedStreams(SharedData):
         self.in_each_case(check)
 
 
+class LostOutput(SharedData):
+    """What is printed and can't be written, for the disk is full or the file as large as it may be, is said."""
+
+    def commands(self, case):
+        data, run = case.begun().data_folder, case.run_folder
+        video = data + "/Videos/" + sorted(os.listdir(data + "/Videos"))[0]
+        return [["--help"], ["--version"], ["train", "--help"], ["doctor"], ["data", "check", "--data_dir", data],
+                ["data", "info", "--data_dir", data], ["synth", "--train", "1", "--val", "1", "--test", "1", "--output", "made"],
+                ["import", video, "--output", "imported"], ["segment", video, "--weights", run, "--output", "segmented"],
+                ["export", "--weights", run, "--output", "net.safetensors"],
+                ["evaluate", "--data_dir", data, "--weights", run, "--num_workers", "0", "--output", "evaluated"]]
+
+    def with_case(self, check):
+        with tempfile.TemporaryDirectory(dir=self.folder.name) as folder:
+            case = Case(folder)
+            try:
+                check(case)
+            finally:
+                case.end()
+
+    def test_on_a_full_disk(self):
+        def check(case):
+            for command in self.commands(case):
+                with self.subTest(" ".join(command)), open("/dev/full", "w", encoding="utf-8") as full:
+                    done = case.echo(*command, stdout=full)
+                    self.assertEqual((done.code, errors_of(done)), (6, [
+                        "error: standard output: it must take what is printed, got No space left on device"]))
+            for name in ("made/FileList.csv", "imported/FileList.csv", "net.safetensors", "evaluated/test_ef.csv"):
+                self.assertTrue(os.path.exists(case.path(name)), name)
+        self.with_case(check)
+
+    def test_of_a_training(self):
+        """Its log has it all."""
+        def check(case):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = case.echo(*case.train_arguments(), stdout=full)
+            self.assertEqual((done.code, errors_of(done)), (0, []))
+            self.assertIn("warning: standard output: it must take what is printed, got No space left on device\n", done.err)
+            self.assertIn("\ndice overall ", files.read(case.run_folder + "/train.log").decode())
+        self.with_case(check)
+
+    def test_in_a_file_as_large_as_it_may_be(self):
+        def check(case):
+            for command in ["--help"], ["train", "--help"]:
+                with self.subTest(" ".join(command)), open(case.path("help"), "w", encoding="utf-8") as file:
+                    done = case.echo(*command, stdout=file, limits=[(resource.RLIMIT_FSIZE, 512)])
+                    self.assertEqual((done.code, errors_of(done)), (6, [
+                        "error: standard output: it must take what is printed, got File too large"]))
+        self.with_case(check)
+
+    def test_whose_reader_went_away(self):
+        def check(case):
+            for command in self.commands(case):
+                end, out = os.pipe()
+                os.close(end)
+                done = case.echo(*command, stdout=out)
+                os.close(out)
+                self.assertEqual(errors_of(done), [], command)
+                self.assertIn(done.code, (0, 128 + signal.SIGPIPE), command)
+        self.with_case(check)
+
+
 class FullPipes(SharedData):
     """Pipes that nobody reads: SIGTERM ends what waits for their reader."""
 
@@ -133,12 +196,12 @@ class FullPipes(SharedData):
 
     def test_standard_output_and_error_of_the_other_commands(self):
         self.case.begun()
-        for code, command in ((143, ["data", "check", "--data_dir", self.case.data_folder]),
-                              # It has written its files, and waits with its last words.
-                              (0, ["evaluate", "--data_dir", self.case.data_folder, "--weights", self.case.run_folder,
-                                   "--num_workers", "0", "--output", self.case.path("evaluated")])):
+        for command in (["data", "check", "--data_dir", self.case.data_folder],
+                        # It has written its files, and waits with its last words.
+                        ["evaluate", "--data_dir", self.case.data_folder, "--weights", self.case.run_folder,
+                         "--num_workers", "0", "--output", self.case.path("evaluated")]):
             done = self.end_what_waits("sh", "-c", 'exec "$0" "$@" 2>&1', ECHO, *command)
-            self.assertEqual(done.code, code, command)
+            self.assertEqual(done.code, 143, command)
         self.assertTrue(os.path.exists(self.case.path("evaluated/test_ef.csv")))
 
     def test_log_of_a_training(self):

@@ -21,6 +21,7 @@ from bad_input_case import ECHO, LIMIT, MODEL, Case, errors_of, fault_of_lines, 
 
 MIB = 1 << 20
 THREADS = {"OMP_NUM_THREADS": "3"}  # more than CPUs, and so many that teams of them differ
+AS_A_SHELL_HAS_IT = {"OMP_NUM_THREADS": None, "OMP_WAIT_POLICY": None}  # tests set both
 # What C++, C and their libraries say in their own words.
 RAW = re.compile(r"terminate called|filesystem error|basic_|std::|libgomp|Sanitizer|Segmentation|got Success|"
                  r"got No such file or directory|cannot create|what\(\)|got no more$")
@@ -99,21 +100,29 @@ class Limits(unittest.TestCase):
         left = [name for _, _, names in os.walk(case.run_folder) for name in names if name.endswith(".tmp")]
         assert not left, left
 
-    def train(self, limit, *flags):
+    def train(self, limit, *flags, environment=THREADS):
         self.step_through(limit, lambda case, limits: case.begun().echo(
-            *case.train_arguments("--resume", "--num_epochs", "2", *flags), limits=limits, environment=THREADS), self.kept)
+            *case.train_arguments("--resume", "--num_epochs", "2", *flags), limits=limits, environment=environment), self.kept)
 
     def test_descriptors_of_a_training(self):
         self.train("NOFILE")
 
     def test_descriptors_of_a_training_with_workers(self):
-        self.train("NOFILE", "--num_workers", "2")
+        self.train("NOFILE", "--num_workers", "2", environment=AS_A_SHELL_HAS_IT)
 
     def test_descriptors_of_a_run_that_replaces_one(self):
         self.step_through("NOFILE", lambda case, limits: case.begun().train("--overwrite", "--max_steps", "1", limits=limits))
 
     def test_address_space_of_a_training(self):
         self.train("AS")
+
+    def test_address_space_of_a_training_with_workers(self):
+        self.train("AS", "--num_workers", "2", environment=AS_A_SHELL_HAS_IT)
+
+    def test_address_space_of_an_evaluation(self):
+        self.step_through("AS", lambda case, limits: case.echo(
+            "evaluate", "--data_dir", case.data_folder, "--weights", Case.shared + "/run", "--num_workers", "1",
+            "--output", case.path("evaluation"), limits=limits))
 
     def test_data_of_a_training_with_workers(self):
         self.train("DATA", "--num_workers", "2")
@@ -171,14 +180,27 @@ class Limits(unittest.TestCase):
     def test_descriptors_of_the_other_commands(self):
         data, run = Case.shared + "/data", Case.shared + "/run"
         video = data + "/Videos/" + sorted(os.listdir(data + "/Videos"))[0]
-        for command in (["synth", "--output", "made", "--train", "1", "--val", "1", "--test", "1", "--frames", "56"],
+        train = ["video", "--data_dir", data, "--random", "--model_name", "mc3_18", "--frames", "2", "--period", "28", "--batch_size",
+                 "1", "--num_workers", "1", "--num_train_patients", "1", "--max_steps", "1", "--output"]
+        clips = Case.shared + "/clips"
+        subprocess.run([ECHO, *train, clips], check=True, timeout=LIMIT, stdout=subprocess.DEVNULL)
+        os.makedirs(Case.shared + "/ranked/ranks")
+        for rank in range(2):
+            with open(Case.shared + "/ranked/ranks/rank_%d.csv" % rank, "w", encoding="utf-8") as records:
+                records.write("group,number,call,module,entered,left\nworld,1,all_reduce,head,1.5,%s\n" % ("" if rank else "2.5"))
+        commands = (["synth", "--output", "made", "--train", "1", "--val", "1", "--test", "1", "--frames", "56"],
                         ["data", "check", "--data_dir", data], ["data", "info", "--data_dir", data],
                         ["import", video, "--output", "made"],
                         ["export", "--weights", run, "--output", "net.safetensors"],
                         ["evaluate", "--data_dir", data, "--weights", run, "--num_workers", "0", "--output", "made"],
                         ["compare", "--data_dir", data, "--recordings", "2", "--workers", "1", "--epochs", "1",
                          "--model_name", "unet_small", "--batch_size", "1"],
-                        ["segment", "--weights", run, "--output", "made", video], ["doctor"]):
+                        ["segment", "--weights", run, "--output", "made", video], ["doctor"], ["ranks", Case.shared + "/ranked"],
+                        [*train, "made"], ["beats", "--weights", run, "--video_weights", clips, "--output", "made", video])
+        listed = subprocess.run([ECHO, "--help"], check=True, stdout=subprocess.PIPE, text=True).stdout.partition("Subcommands:\n")[2]
+        self.assertEqual({line.split()[0] for line in listed.splitlines() if line.strip()},
+                         {command[0] for command in commands} | {"train"})
+        for command in commands:
             with self.subTest(" ".join(command[:2])):
                 self.step_through("NOFILE", lambda case, limits: case.echo(*command, limits=limits))
 

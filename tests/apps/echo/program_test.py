@@ -210,6 +210,8 @@ class Synthetic(unittest.TestCase):
                 [".", "export", *weights, "--output", made + "/net.npz"],
                 [".", "segment", *weights, "--output", made, video], ["size", "segment", *weights, "--output", made, video],
                 [".", "evaluate", "--data_dir", self.data, *weights, "--output", made],
+                ["p", "evaluate", "--data_dir", self.data, *weights, "--output", made, "--predictions", made + "/p/ef.csv"],
+                ["k", "import", video, "--output", made + "/imported", "--key", made + "/k/key.csv"],
                 [".", "synth", "--output", made, "--train", "1", "--val", "1", "--test", "1", "--frames", "56"]):
             for overwrite in [[], ["--overwrite"]]:
                 if overwrite and command[0] == "evaluate":

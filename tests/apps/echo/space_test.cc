@@ -4,6 +4,7 @@
 #include <aorta/apps/echo/train.h>
 #include <aorta/apps/echo/video/video.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/io/file_system.h>
 #include <aorta/tests/apps/echo/dataset.h>
 #include <aorta/tests/apps/echo/test_files.h>
 

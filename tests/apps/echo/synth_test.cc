@@ -2,6 +2,7 @@
 #include <aorta/apps/echo/interrupt.h>
 #include <aorta/apps/echo/measure/volume.h>
 #include <aorta/apps/echo/synth/synth.h>
+#include <aorta/core/io/file_system.h>
 #include <aorta/tests/apps/echo/test_files.h>
 
 #include <algorithm>
@@ -345,7 +346,7 @@ TEST(SynthDeathTest, ASignalLeavesNothing) {
         std::fputs(failed.text.c_str(), stderr);
         _exit(static_cast<int>(failed.code));
       },
-      testing::ExitedWithCode(128 + SIGTERM), "synth: interrupted, .*/set is not written");
+      testing::ExitedWithCode(128 + SIGTERM), "stopped by SIGTERM: .*/set is not written");
   EXPECT_TRUE(fs::is_empty(fs::path(output).parent_path()));
   fs::remove_all(fs::path(output).parent_path());
 }
