@@ -57,9 +57,10 @@ std::string to_string(const CollectiveRecord& record);
 
 /// How a group behaves.
 struct CommOptions {
-  double timeout = 10;    // seconds to wait for the other ranks; 0: for ever
-  int records = 64;       // collectives that are remembered
-  bool by_device = true;  // tensors on GPUs go from GPU to GPU, where NCCL can do that
+  double timeout = 10;         // seconds to wait for the other ranks; 0: for ever
+  double start_timeout = 120;  // seconds until all ranks have started; 0: for ever
+  int records = 64;            // collectives that are remembered
+  bool by_device = true;       // tensors on GPUs go from GPU to GPU, where NCCL can do that
 };
 
 /// How a group ends, for all of its ends in this process. Engines derive from it; any thread may
@@ -166,7 +167,7 @@ class Communicator {
 
   /// Ends the group, for a rank that can't go on: who waits for it now or later throws `reason`
   /// instead. Any thread may call it; the first reason stays.
-  void abort(const std::string& reason) { state_->abort(reason); }
+  void abort(const Text& reason) { state_->abort(reason); }
   /// Why the group has ended, as far as this rank has heard; empty while it is whole.
   std::string failure() { return state_->failure(); }
   /// This rank's end of another group of the same ranks, whose calls stand in an order of their

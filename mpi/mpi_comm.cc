@@ -1,4 +1,5 @@
 #include <aorta/core/empty.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/rank_reduction.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/mpi/mpi_comm.h>
@@ -156,7 +157,7 @@ void MpiCommunicator::all_reduce_small(const Tensor& flat, ReduceOp op) {
 
 void MpiCommunicator::do_all_reduce(const Tensor& tensor, ReduceOp op) {
   const Tensor flat = flat_on_cpu(tensor);
-  const Shares shares{flat.numel(), (flat.numel() + size() - 1) / size()};
+  const Shares shares{flat.numel(), divide_up(flat.numel(), size())};
   if (flat.nbytes() <= kSmallBytes) {
     all_reduce_small(flat, op);
   } else {

@@ -4,7 +4,11 @@
 
 #include <unistd.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
+#include <thread>
 
 namespace aorta::mpi {
 namespace {
@@ -42,6 +46,41 @@ class MpiProcessGroup final : public detail::ProcessGroup {
   MpiCommunicator world_;
 };
 
+// Ends this process when MPI hasn't started in time: a rank that is stopped, or whose host hangs,
+// would have the others wait for ever, and nothing comes back from MPI_Init.
+class StartWatch {
+ public:
+  explicit StartWatch(double seconds) {
+    if (seconds > 0) thread_ = std::thread([this, seconds] { wait(seconds); });
+  }
+  ~StartWatch() {
+    {
+      const std::lock_guard lock(mutex_);
+      started_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void wait(double seconds) {
+    std::unique_lock lock(mutex_);
+    const auto limit = std::chrono::duration<double>(seconds);
+    if (changed_.wait_for(lock, limit, [this] { return started_; })) return;
+    dprintf(STDERR_FILENO,
+            "error: init_process_group: every rank must start within %g s, got one that waits for "
+            "others (pid %d)\n",
+            seconds, static_cast<int>(getpid()));
+    constexpr int kEnvironment = 4;  // aorta-echo's code for what its surroundings lack
+    _exit(kEnvironment);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool started_ = false;
+  std::thread thread_;
+};
+
 }  // namespace
 }  // namespace aorta::mpi
 
@@ -50,7 +89,10 @@ extern "C" aorta::detail::ProcessGroup* aorta_open_process_group(
     const aorta::CommOptions& options) {
   // The backward pass's thread reduces while the main one computes; Link lets one in at a time.
   int level = MPI_THREAD_SINGLE;
-  const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+  const int code = [&] {
+    const aorta::mpi::StartWatch watch(options.start_timeout);
+    return MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+  }();
   aorta::check(code == MPI_SUCCESS && level >= MPI_THREAD_SERIALIZED, "init_process_group",
                "MPI must start, for calls of several threads in turn", "level ", level, ", code ",
                code);

@@ -102,6 +102,12 @@ class Mpi(unittest.TestCase):
         self.fails(4, "throws", 3, r"rank 3: disk: must have room, got none")
         self.assertLess(self.seconds, 5)
 
+    def test_a_rank_that_never_starts(self):
+        done = mpirun.run(2, [[RANKS, "late"], ["sleep", "60"]])
+        self.assertRegex("\n".join(mpirun.said_by_us(done.stderr)),
+                         r"^error: init_process_group: every rank must start within 2 s, got one that waits for others \(pid \d+\)$")
+        self.assertEqual(done.returncode, 4)
+
     def test_the_records_of_all_are_written(self):
         self.run_scene(3, "stopped")
         for rank in range(3):

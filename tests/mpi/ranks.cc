@@ -215,6 +215,7 @@ int run(const char* name) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  if (std::strcmp(argv[1], "late") == 0) distributed::init_process_group({.start_timeout = 2});
   aorta::init(argc, argv);
   if (argc > 2) distributed::init_process_group();
   distributed::world().set_timeout(2);
