@@ -20,6 +20,7 @@ rm -f "$work"/*.log "$work"/input-*
 programs=(//tests/siege:interface_siege //tests/siege:parser_siege //tests/siege:libbad_calls.so //tests/siege:libjudge.so
   //tests/apps/echo:bad_tensor //tests/apps/echo:libbad_machine.so //apps/echo:aorta-echo
   //data:libaorta_opencv.so //data:libaorta_dicom.so //onnx:libaorta_onnx.so)  # loaded from beside the programs
+if pkg-config --exists mpi-c; then programs+=(//mpi:libaorta_mpi.so); fi
 # Copies, for a later build may replace what runs for hours.
 install_from() {
   local from=$1 to=$2 program

@@ -16,9 +16,9 @@ namespace {
 
 // Calls that see where their input lies, not only what it holds.
 const std::set<std::string_view> kSeeMemory = {
-    "as_strided",       "Tensor::share_memory",   "Tensor::set_grad",
-    "Tensor::backward", "Tensor::requires_grad_", "Tensor::retain_grad",
-    "Tensor::stride",   "Tensor::detach"};
+    "as_strided",          "is_channels_last", "Tensor::share_memory",
+    "Tensor::set_grad",    "Tensor::backward", "Tensor::requires_grad_",
+    "Tensor::retain_grad", "Tensor::stride",   "Tensor::detach"};
 
 // What errors may be about besides functions; the last three are options and an undefined tensor.
 const std::set<std::string_view> kNoFunctions = {"allocate",      "autograd",      "cuda",  "data",
@@ -27,9 +27,6 @@ const std::set<std::string_view> kNoFunctions = {"allocate",      "autograd",   
 const std::set<std::string_view> kInCalls = {"clone", "contiguous", "size", "select"};
 
 // Methods that do nothing but ask for a shape.
-const std::set<std::string_view> kAskThemselves = {"Tensor::at", "Tensor::item", "Tensor::size",
-                                                   "Tensor::stride"};
-
 bool is_row(const std::string& name) {
   const auto& all = catalog::rows();
   return std::any_of(all.begin(), all.end(),
@@ -208,11 +205,6 @@ class Attack {
   // An error is about the function that was called, and not about one that it is made of, nor about
   // the one that doesn't write in place.
   void check_named(std::string_view text) {
-    if (text.find("tensor: it must be defined") != std::string_view::npos &&
-        !target_.functions.empty() && !kAskThemselves.contains(target_.name)) {
-      one_.find(target_.name + " of an undefined tensor",
-                "an error must name the operand that is undefined, got " + std::string(text));
-    }
     const auto stem = [](std::string_view name) {
       return name.substr(0, name.size() - (name.ends_with('_') ? 1 : 0));
     };
@@ -225,11 +217,15 @@ class Attack {
              (stem(function) == named || (row && function.starts_with(named)));
     };
     const auto& functions = target_.functions;
-    if (functions.empty() || kNoFunctions.contains(named) || (row && kInCalls.contains(named)))
+    const bool of_method = text.find(": tensor must be defined") != std::string_view::npos,
+               no_function = kNoFunctions.contains(named) || (row && kInCalls.contains(named));
+    if (functions.empty() || (no_function && !of_method) ||
+        std::any_of(functions.begin(), functions.end(), is_named))
       return;
-    if (std::none_of(functions.begin(), functions.end(), is_named))
-      one_.find(target_.name + " names " + std::string(named),
-                "an error must name the function that was called, got " + std::string(text));
+    one_.find(target_.name + " names " + std::string(named),
+              of_method
+                  ? "an error must name the operand that is undefined, got " + std::string(text)
+                  : "an error must name the function that was called, got " + std::string(text));
   }
 
   void want_gradients() {
@@ -309,9 +305,7 @@ class Attack {
                   "a call must do as well with safe copies, got " + std::string(text));
       return;
     }
-    // A product's order, which the layout decides, decides whether it leaves the range on the way.
-    const bool ordered = target_.name.find("prod") != std::string::npos;
-    const bool values = !target_.differs && !ordered && !arguments_.non_finite &&
+    const bool values = !target_.differs && !target_.ordered_products && !arguments_.non_finite &&
                         !(in_place() && arguments_.aliased);
     if (const std::string differs = difference(results, wanted, values); !differs.empty())
       return one_.find(target_.name + " result",
@@ -351,6 +345,7 @@ std::vector<Target> catalog_targets() {
                          for (size_t i = 0; i < count; ++i) inputs.push_back(draw_tensor(a));
                          return std::make_unique<CatalogCall>(call, in_place, std::move(inputs));
                        }});
+        all.back().ordered_products = call.ordered_products;
         all.back().functions = row.functions;
         all.back().functions.push_back(row.op);
       }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -170,5 +171,38 @@ int posix_fallocate(int file, off_t at, off_t size) {
   return call("posix_fallocate", static_cast<int>(number_of("FAIL_WITH")), file, at, size);
 }
 pid_t fork() noexcept { return call("fork", pid_t{-1}); }
+int dup2(int file, int to) noexcept { return call("dup2", -1, file, to); }
+void* mremap(void* place, size_t size, size_t wanted, int flags, ...) noexcept {
+  va_list list;
+  va_start(list, flags);
+  void* const to = (flags & MREMAP_FIXED) != 0 ? va_arg(list, void*) : nullptr;
+  va_end(list);
+  return call("mremap", MAP_FAILED, place, size, wanted, flags, to);
+}
+int madvise(void* place, size_t size, int advice) noexcept {
+  return call("madvise", -1, place, size, advice);
+}
+char* realpath(const char* path, char* place) noexcept {
+  return call("realpath", static_cast<char*>(nullptr), path, place);
+}
+ssize_t getrandom(void* place, size_t size, unsigned flags) {
+  return call("getrandom", ssize_t{-1}, place, size, flags);
+}
+char* mkdtemp(char* path) noexcept { return call("mkdtemp", static_cast<char*>(nullptr), path); }
+FILE* fopen(const char* path, const char* how) {
+  return call("fopen", static_cast<FILE*>(nullptr), path, how);
+}
+int gethostname(char* name, size_t size) noexcept { return call("gethostname", -1, name, size); }
+int sched_getaffinity(pid_t process, size_t size, cpu_set_t* set) noexcept {
+  return call("sched_getaffinity", -1, process, size, set);
+}
+int prctl(int what, ...) noexcept {
+  va_list list;
+  va_start(list, what);
+  unsigned long words[4];
+  for (unsigned long& word : words) word = va_arg(list, unsigned long);
+  va_end(list);
+  return call("prctl", -1, what, words[0], words[1], words[2], words[3]);
+}
 
 }  // extern "C"

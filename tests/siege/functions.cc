@@ -244,7 +244,11 @@ void add_members(std::vector<Target>& targets) {
           of(
               "Tensor::stride", +[](const T& x, int64_t dim) { return x.stride(dim), x; }),
           of(
-              "Tensor::item", +[](const T& x) { return full({}, x.item(), {.dtype = x.dtype()}); }),
+              "Tensor::item",
+              +[](const T& x) {
+                const Scalar value = x.item();
+                return full({}, value, {.dtype = x.dtype()});
+              }),
           of(
               "Tensor::at", +[](const T& x, const Dims& at) { return full({}, x.at<float>(at)); }),
           of(

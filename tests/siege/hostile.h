@@ -66,10 +66,10 @@ struct IsOption<optim::Option<T>> : std::true_type {
   using Value = T;
 };
 
-/// Converts to any type: what tells how many members a struct has.
+/// Converts to any type: what tells how many members a struct has. A text would be a Device too.
 struct Anything {
   template <class T>
-  requires(!IsOptional<T>::value) operator T() const;
+  requires(!IsOptional<T>::value && !std::is_same_v<T, std::string_view>) operator T() const;
 };
 template <class T, size_t... I>
 constexpr bool takes(std::index_sequence<I...>) {

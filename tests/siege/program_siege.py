@@ -9,7 +9,6 @@ a failure is one clear line (judge.h), and a run goes on to the same bits as one
 """
 
 import argparse
-import ctypes
 import errno
 import os
 import random
@@ -25,31 +24,33 @@ ECHO_TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "app
 sys.path.insert(0, ECHO_TESTS)
 import bad_input_files as files  # noqa: E402
 import dicom_files  # noqa: E402
-from bad_input_case import ECHO, HEARTBEAT, LIMIT, MODEL, Case, errors_of, fault_of_lines, has_begun, lines_of  # noqa: E402  (reads sys.argv)
+from bad_input_case import ECHO, LIMIT, MODEL, Case, has_begun, lines_of  # noqa: E402  (reads sys.argv)
+from judge import CODES, Judge  # noqa: E402
+import mpirun  # noqa: E402  (which that one finds)
 
 BAD_CALLS, JUDGE = (os.path.abspath(path) for path in sys.argv[4:6])
 ARGUMENTS, sys.argv = sys.argv[6:], [sys.argv[0], ECHO]
 from resume_test import fingerprint  # noqa: E402  (takes sys.argv[1])
 
-CODES = {0, 2, 3, 4, 5, 6}
 MEGABYTE = 1 << 20
 NUMBERS = ["", "0", "-1", "nan", "inf", "-inf", "1e308", "-50", "500", "1e999", "0x10", "1,5", "9223372036854775808",
            "1000000000000000000", "-9223372036854775809", "18446744073709551616", "7" * 309, "2.5", "x", "\"", "\xff", "\udcff",
            " 1", "1 ", "--1", "TRAIN", "train", "../x", "a\tb"]
 # Bytes of a name; "\udcff" is the byte 0xff, which is no UTF-8.
 NAMES = ["\udcff", "\u00e9\udcc3", "a b", "\x1b[0m", "\"", "#: x"]
-CALLS = ["access", "close", "dup", "eventfd", "fcntl", "fdatasync", "flock", "fork", "fstat", "fsync", "ftruncate",
-         "link", "lseek", "lseek64", "memfd_create", "mkdir", "mmap", "mprotect", "munmap", "open", "opendir",
-         "poll", "posix_fallocate", "pread", "pread64", "pthread_create", "pwrite", "read", "readdir", "recvmsg",
-         "rename", "rmdir", "sendmsg", "socketpair", "stat", "statvfs", "unlink", "unlinkat", "waitpid",
-         "write"]
+CALLS = ["access", "close", "dup", "dup2", "eventfd", "fcntl", "fdatasync", "flock", "fopen", "fork", "fstat", "fsync",
+         "ftruncate", "gethostname", "getrandom", "link", "lseek", "lseek64", "madvise", "memfd_create", "mkdir", "mkdtemp",
+         "mmap", "mprotect", "mremap", "munmap", "open", "opendir", "poll", "posix_fallocate", "prctl", "pread", "pread64",
+         "pthread_create", "pwrite", "read", "readdir", "realpath", "recvmsg", "rename", "rmdir", "sched_getaffinity",
+         "sendmsg", "socketpair", "stat", "statvfs", "unlink", "unlinkat", "waitpid", "write"]
 # What --step lets calls fail with; the others with EIO.
 STEP_ERRORS = {
     errno.ENOSPC: "write pwrite posix_fallocate ftruncate", errno.EACCES: "rename unlink unlinkat rmdir mkdir link stat access statvfs",
-    errno.EMFILE: "open opendir dup eventfd memfd_create socketpair fcntl", errno.ENOMEM: "mmap mprotect poll",
+    errno.EMFILE: "open opendir fopen dup dup2 eventfd memfd_create socketpair fcntl",
+    errno.ENOMEM: "mmap mprotect mremap madvise poll",
     errno.EAGAIN: "fork pthread_create", errno.ENOLCK: "flock", errno.ENOBUFS: "sendmsg recvmsg"}
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU]
-STEPPED = 5  # commands
+STEPPED = 14  # commands
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EACCES, errno.EINTR, errno.EAGAIN, errno.EROFS]
 # From nothing to enough.
 LIMITS = {"NOFILE": lambda draw: draw.randrange(64), "AS": lambda draw: draw.randrange(4 * MEGABYTE, 420 * MEGABYTE),
@@ -69,42 +70,6 @@ def takes_long(flag, value):
         return flag in COUNTS and 8 < int(value, 0) < 2 ** 63
     except ValueError:
         return False
-
-
-class Judge:
-    def __init__(self, path):
-        self.rules = ctypes.CDLL(path)
-        for function in self.rules.aorta_fault_of, self.rules.aorta_fault_of_output:
-            function.restype, function.argtypes = ctypes.c_char_p, [ctypes.c_char_p, ctypes.c_size_t]
-
-    @staticmethod
-    def ask(function, text):
-        said = text.encode(errors="surrogateescape")  # the bytes as they were written
-        return function(said, len(said)).decode()
-
-    def fault(self, done, codes):
-        """What is wrong with how a program ended; nothing when all is well."""
-        output = self.ask(self.rules.aorta_fault_of_output, done.err + done.out)
-        if output:
-            return "it " + output
-        if done.code not in codes:
-            return "the exit code must be one of %s, got %d" % (sorted(codes), done.code)
-        errors = errors_of(done)
-        if done.code == 0 and errors:
-            return "there must be no error, got %d" % len(errors)
-        if done.code in CODES - {0} and fault_of_lines(done):
-            return "%s, got %d" % (fault_of_lines(done), len(errors))
-        for line in lines_of(done.err):
-            if HEARTBEAT.match(line):
-                continue
-            # What a signal ended says what is kept.
-            if done.code > 128 and line.startswith(("error: stopped by ", "error: synth: interrupted, ")):
-                continue
-            text = line.partition(": ")[2] if line.startswith(("error: ", "warning: ")) else line
-            fault = self.ask(self.rules.aorta_fault_of, text)
-            if fault:
-                return "a line %s: %s" % (fault, line)
-        return ""
 
 
 class Attack:
@@ -144,7 +109,10 @@ class Attack:
         self.judge(done, {0})
         if fingerprint(run) != self.siege.want:
             raise AssertionError("a run must go on to the same bits, got others")
-        left = [name for name in os.listdir(run) if ".tmp" in name]
+        self.expect_nothing_left()
+
+    def expect_nothing_left(self):
+        left = [name for name in os.listdir(self.case.run_folder) if ".tmp" in name]
         if left:
             raise AssertionError("nothing may be left over, got %s" % left)
 
@@ -190,8 +158,8 @@ class Attack:
 
     def stepped(self):
         """The commands of which --step lets each call fail."""
-        fresh, _, _, _, resumed, _, _, evaluate, segment, _, _, imported, *_ = self.commands()
-        return [fresh, resumed, evaluate, segment, imported]
+        fresh, _, _, _, resumed, clips, _, evaluate, segment, check, synth, imported, *others = self.commands()
+        return [fresh, resumed, evaluate, segment, imported, clips, check, synth, *others]
 
     # The attacks. One that has come to nothing, as its call never came, gives False.
     def limit(self):
@@ -442,6 +410,25 @@ class Attack:
         self.finish_run()
         return bool(found)
 
+    def several(self):
+        """Two processes of a training, of which one is killed, stopped or ended: one goes on with what was saved."""
+        if not mpirun.is_there():
+            return False
+        arguments = self.case.train_arguments(*self.recipe(), "--batch_size", "2", "--rank_timeout", "5")
+        number = self.random.choice((signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGSEGV))
+        self.say(*arguments, "rank signal", int(number))
+        started = self.case.start_ranks(arguments)
+        time.sleep(self.random.uniform(0, 3 * self.siege.seconds_per_run))
+        ranks = [pid for _, pid in sorted(mpirun.pids(started).items())]
+        if ranks and started.poll() is None:
+            self.case.kill(self.random.choice(ranks), number)
+        # One that is stopped before it has started is waited for until CommOptions.start_timeout.
+        self.judge(self.case.finish_ranks(started, limit=2 * LIMIT), CODES | {128 + signal.SIGKILL, 128 + number})
+        saved = os.path.exists(self.case.run_folder + "/checkpoint.safetensors")
+        self.judge(self.case.train(*self.recipe(), "--resume" if saved else "--overwrite"), {0})
+        self.expect_nothing_left()
+        return bool(ranks)
+
     def disk(self):
         """A file system of its own that is too small; where none may be mounted, a limit on files."""
         size = self.random.randrange(1, 40)
@@ -463,9 +450,10 @@ class Attack:
         return None
 
 
-# Often what is cheap and finds much.
-ATTACKS = (["call"] * 6 + ["limit"] * 3 + ["table"] * 4 + ["arguments"] * 4 + ["weights"] * 3 + ["checkpoint"] * 2 +
-           ["video"] * 2 + ["ranks"] + ["dicom"] * 2 + ["config"] * 2 + ["kill"] * 2 + ["interrupt"] * 2 + ["worker"] + ["disk"])
+# Often what is cheap and finds much; each once before any comes again.
+SHARES = {"call": 6, "table": 4, "arguments": 4, "limit": 3, "weights": 3, "checkpoint": 2, "video": 2, "dicom": 2,
+          "config": 2, "kill": 2, "interrupt": 2, "ranks": 1, "worker": 1, "disk": 1, "several": 1}
+ATTACKS = [name for turn in range(max(SHARES.values())) for name, share in SHARES.items() if turn < share]
 
 
 class Siege:
@@ -510,7 +498,7 @@ class Siege:
         """The attack's name, whether it came to something, and what is wrong; nothing when all is well."""
         folder = tempfile.mkdtemp(dir=self.folder)
         attack = Attack(self, number, folder)
-        name = step or attack.random.choice(ATTACKS)
+        name = step or ATTACKS[number % len(ATTACKS)]
         attack.say(name)
         try:
             hit = attack.step(step, number // STEPPED + 1, number % STEPPED) if step else getattr(attack, name)()

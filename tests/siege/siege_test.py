@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,15 +16,48 @@ PROGRAMS = [os.path.abspath(path) for path in sys.argv[1:8]]
 INTERFACE, PARSERS, PROGRAM = PROGRAMS[0], PROGRAMS[1], PROGRAMS[2:]
 SIEGE = "tests/siege/program_siege.py"
 
-sys.argv = [SIEGE, *PROGRAM]
+# What planted functions of the interface must be found for (planted.cc); how many cases that takes at most.
+PLANTED = {
+    "unclear": (20, "a message must start with what it is about and a colon"), "without_values": (20, "a message must"),
+    "of_another_function": (20, "an error must name the function that was called, got mul: "),
+    "of_another_type": (5, "must throw an Error alone, got vector::_M_range_check"),
+    "of_an_undefined_tensor": (200, "an error must name the operand that is undefined, got "),
+    "crashes": (5, "was ended by signal 11 (SIGSEGV)"), "never_ends": (1, "took more than 10 s"),
+    "another_result": (200, "a call with safe copies must give the same result, got element 0: "),
+    "another_gradient": (500, "a call with safe copies must give the same gradients, got element "),
+}
+
+# aorta-echo, and what it does wrong where PLANTED says so: behind a training, or instead of any command.
+PLANTED_PROGRAM = """#!/bin/sh
+case "$PLANTED" in
+  silent) exit 3 ;;
+  unclear) echo "error: something went wrong" >&2; exit 3 ;;
+  twice) echo "error: a: n must be positive, got 0" >&2; echo "error: a: n must be positive, got 0" >&2; exit 3 ;;
+  code) echo "error: a: n must be positive, got 0" >&2; exit 9 ;;
+  raw) echo "epoch 1"; kill -SEGV $$ ;;
+  done) echo "error: a: n must be positive, got 0" >&2; exit 0 ;;
+esac
+"%s" "$@"
+code=$?
+while [ $# -gt 1 ]; do
+  [ "$1" = --output ] && [ -e "$2/checkpoint.safetensors" ] && case "$PLANTED" in
+    left) touch "$2/.best.safetensors.7-1.tmp" ;;
+    bits) echo >>"$2/log.csv" ;;
+  esac
+  shift
+done
+exit $code
+"""
+PLANTED_FOLDER = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR"))
+PLANTED_ECHO = PLANTED_FOLDER.name + "/aorta-echo"
+with open(PLANTED_ECHO, "w", encoding="utf-8") as script:
+    script.write(PLANTED_PROGRAM % PROGRAM[0])
+os.chmod(PLANTED_ECHO, 0o755)
+
+sys.argv = [SIEGE, PLANTED_ECHO, *PROGRAM[1:]]
 sys.path.insert(0, os.path.dirname(SIEGE))
 import program_siege  # noqa: E402  (reads sys.argv)
-
-
-def default_signals():
-    """As a shell starts a program."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU):
-        signal.signal(number, signal.SIG_DFL)
+import bad_input_case  # noqa: E402  (which that one finds)
 
 
 class Siege(unittest.TestCase):
@@ -37,6 +71,42 @@ class Siege(unittest.TestCase):
 
     def test_interface(self):
         self.attack(INTERFACE, "--seed", 1, "--cases", 40000, tried=39000)
+
+    def test_what_is_planted_in_the_interface_is_found(self):
+        """And once more from the number of its case."""
+        for name, (cases, text) in PLANTED.items():
+            with self.subTest(name):
+                def attack(*arguments, name=name):
+                    done = subprocess.run([INTERFACE, "--seed", "1", "--only", name, *arguments], stdout=subprocess.PIPE,
+                                          stderr=subprocess.PIPE, env={**os.environ, "AORTA_SIEGE_PLANTED": "1"},
+                                          check=False, timeout=60)
+                    return done, done.stdout.decode(errors="replace")
+                done, out = attack("--cases", str(cases))
+                self.assertEqual(done.returncode, 1, out)
+                self.assertIn("finding: ", out)
+                self.assertIn(text, out)
+                if name != "never_ends":
+                    again = re.search(r"see it again: .* --case (\d+)", out)
+                    self.assertNotEqual(attack("--case", again[1])[0].returncode, 0)
+
+    def test_what_is_planted_in_the_program_is_found(self):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            siege = program_siege.Siege(1, folder)
+            for name, text in (("", ""), ("silent", 'there must be one line "error: ..."'), ("unclear", "a line must say what it got"),
+                               ("twice", 'there must be one line "error: ..."'), ("code", "the exit code must be one of"),
+                               ("raw", "the exit code must be one of"), ("done", "there must be no error, got 1")):
+                with self.subTest(name), unittest.mock.patch.dict(os.environ, {"PLANTED": name}), \
+                        unittest.mock.patch.object(program_siege, "ATTACKS", ["config"]):
+                    _, _, wrong = siege.run(0)
+                    self.assertIn(text, wrong) if text else self.assertEqual(wrong, "")
+            for number, (name, text) in enumerate((("left", "nothing may be left over, got ['.best.safetensors.7-1.tmp']"),
+                                                   ("bits", "a run must go on to the same bits, got others"))):
+                place = "%s/%d" % (folder, number)
+                os.mkdir(place)
+                attack = program_siege.Attack(siege, number, place)
+                with self.subTest(name), unittest.mock.patch.dict(os.environ, {"PLANTED": name}):
+                    with self.assertRaisesRegex(AssertionError, re.escape(text)):
+                        attack.finish_run()
 
     def test_parsers(self):
         self.attack(PARSERS, "--seed", 1, "--cases", 60000, tried=59000)
@@ -63,8 +133,9 @@ class Siege(unittest.TestCase):
 
     def test_what_came_to_nothing_is_missed(self):
         with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            self.attack_in(folder)
             siege = object.__new__(program_siege.Siege)
-            siege.seed, siege.folder, name = 1, folder, self.attack_in(folder).random.choice(program_siege.ATTACKS)
+            siege.seed, siege.folder, name = 1, folder, program_siege.ATTACKS[0]
             for result, hit in ((None, True), (True, True), (False, False)):
                 with unittest.mock.patch.object(program_siege.Attack, name, lambda attack, result=result: result):
                     self.assertEqual(siege.run(0), (name, hit, ""))
@@ -109,36 +180,35 @@ class Siege(unittest.TestCase):
         self.assertGreater(len(ended), 1, "the calls must be those of different rules")
 
     def test_signals_end_every_command_with_a_line(self):
-        """Each signal comes with the Nth file that is opened."""
-        echo, calls = PROGRAM[0], PROGRAM[3]
+        """Each signal comes with the Nth file that is opened. Once one is answered, so are all that come later."""
         names = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM", signal.SIGHUP: "SIGHUP",
                  signal.SIGXCPU: r"SIGXCPU \(ulimit -t: no more CPU time\)"}
-        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
-            data, run = folder + "/data", folder + "/run"
-            for command in (["synth", "--train", "2", "--val", "1", "--test", "1", "--frames", "56", "--output", data],
-                            ["train", "--data_dir", data, "--output", run, "--model_name", "unet_small", "--batch_size", "1",
-                             "--num_epochs", "1", "--num_workers", "0"]):
-                subprocess.run([echo, *command], check=True, stdout=subprocess.DEVNULL)
-            for command in (["data", "check", "--data_dir", data], ["data", "info", "--data_dir", data], ["doctor"],
-                            ["export", "--weights", run, "--overwrite", "--output", folder + "/out.npz"],
-                            ["evaluate", "--weights", run, "--data_dir", data, "--output", folder],
-                            ["segment", "--weights", run, "--output", folder + "/segmented", "--overwrite",
-                             data + "/Videos/" + os.listdir(data + "/Videos")[0]],
-                            ["compare", "--data_dir", data, "--workers", "0", "--epochs", "1", "--model_name", "unet_small",
-                             "--batch_size", "1"]):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder, \
+                unittest.mock.patch.object(bad_input_case, "ECHO", PROGRAM[0]):
+            siege = program_siege.Siege(1, folder)
+            for which, command in enumerate(self.attack_in_siege(siege).commands()):
                 for number, name in names.items():
-                    said = []
-                    for at in (1, 8):
-                        done = subprocess.run([echo, *command], check=False, timeout=60, stdout=subprocess.DEVNULL,
-                                              stderr=subprocess.PIPE, preexec_fn=default_signals, env={
-                                                  **os.environ, "LD_PRELOAD": calls, "FAIL_CALL": "open", "FAIL_AT": str(at),
-                                                  "FAIL_SIGNAL": str(int(number))})
-                        self.assertIn(done.returncode, (0, -number, 128 + number), done.stderr)
-                        if done.returncode == 128 + number:
-                            said.append(done.stderr.decode().replace("\r", "\n").strip().splitlines()[-1])
-                    self.assertTrue(said, "%s: no %s was answered" % (command, name))
-                    for line in said:
-                        self.assertRegex(line, r"\Aerror: stopped by %s: .+\Z" % name)
+                    answered = False
+                    for at in (1, 8, 40):
+                        attack = self.attack_in_siege(siege)
+                        arguments = attack.commands()[which]
+                        attack.prepare(arguments)
+                        done = attack.case.echo(*arguments, environment={
+                            "LD_PRELOAD": PROGRAM[3], "FAIL_CALL": "open", "FAIL_AT": str(at), "FAIL_SIGNAL": str(int(number))})
+                        said = "%s, at %d: %s" % (" ".join(command), at, done.err)
+                        self.assertIn(done.code, (0, 128 + number), said)
+                        self.assertFalse(done.raw and (answered or done.out or done.err), said)
+                        if done.code == 128 + number and not done.raw:
+                            answered = True
+                            last = (done.err if arguments[0] not in ("train", "video") else done.out + done.err).replace("\r", "\n")
+                            self.assertRegex(last, r"(?m)^(error: )?stopped by %s(:| after step) .+$" % name)
+                        attack.case.end()
+                        shutil.rmtree(attack.case.folder)
+                    self.assertTrue(answered, "%s: no %s was answered" % (" ".join(command), name))
+
+    @staticmethod
+    def attack_in_siege(siege):
+        return program_siege.Attack(siege, 1, tempfile.mkdtemp(dir=siege.folder))
 
     def test_what_killed_programs_leave_goes_with_the_next_run(self):
         """Killed at each rename in turn: what was there is there, or set aside, and the next run leaves only its own."""
@@ -191,6 +261,8 @@ class Siege(unittest.TestCase):
                 self.assertEqual(left, {"tmp", "mp4"} if command[0] == "segment" else {"tmp", "old"})
 
     def test_program(self):
+        """Each attack once, and some twice."""
+        self.assertEqual(set(program_siege.ATTACKS[:len(program_siege.SHARES)]), set(program_siege.SHARES))
         self.attack(sys.executable, SIEGE, *PROGRAM, "--seed", 1, "--cases", 24, tried=18)
 
     def test_calls_that_fail_in_turn(self):

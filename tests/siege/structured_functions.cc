@@ -341,7 +341,7 @@ void add_reduction(std::vector<Target>& targets) {
                      of<T, const T&, const ReduceDims&, bool, Type>("sum", sum),
                      of<T, const T&, const Dims&>("sum_to_size", sum_to_size),
                      of<T, const T&, const ReduceDims&, bool, Type>("mean", mean),
-                     of<T, const T&, const ReduceDims&, bool, Type>("prod", prod),
+                     product_of<T, const T&, const ReduceDims&, bool, Type>("prod", prod),
                      of<T, const T&, const ReduceDims&, double, bool>("var", var),
                      of<T, const T&, const ReduceDims&, double, bool>("std", std),
                      of<VarMean, const T&, const ReduceDims&, double, bool>("var_mean", var_mean),
@@ -365,7 +365,7 @@ void add_scan(std::vector<Target>& targets) {
   targets.insert(targets.end(),
                  {
                      of<T, const T&, int64_t, Type>("cumsum", cumsum),
-                     of<T, const T&, int64_t, Type>("cumprod", cumprod),
+                     product_of<T, const T&, int64_t, Type>("cumprod", cumprod),
                      of<ValuesIndices, const T&, int64_t>("cummax", cummax),
                      of<ValuesIndices, const T&, int64_t>("cummin", cummin),
                      of<T, const T&, int64_t>("logcumsumexp", logcumsumexp),

@@ -23,6 +23,8 @@ struct Target {
   std::function<std::unique_ptr<Call>(Arguments&)> draw;
   /// Calls differ: random numbers, fresh memory.
   bool differs = false;
+  /// Of products whose order the layout decides, and with it whether they leave the range.
+  bool ordered_products = false;
   /// Functions that its errors may be about; any where there are none.
   std::vector<std::string> functions = {};
 };
@@ -90,6 +92,14 @@ Target random_of(const char* name, R (*f)(A...)) {
   return target;
 }
 
+/// Makes a target of a function of ordered products.
+template <class R, class... A>
+Target product_of(const char* name, R (*f)(A...)) {
+  Target target = of(name, f);
+  target.ordered_products = true;
+  return target;
+}
+
 /// A layer made from A..., called on a tensor.
 template <class M, class... A>
 Tensor layer(const A&... arguments, const Tensor& x) {
@@ -115,6 +125,8 @@ std::vector<Target> catalog_targets();
 std::vector<Target> function_targets();
 /// Layers, optimizers, schedules, networks, samplers, with options of every kind.
 std::vector<Target> module_targets();
+/// Functions with a fault of each kind that the siege is for.
+std::vector<Target> planted_targets();
 
 /// One call of the target with hostile arguments, and another with safe copies of them.
 void attack(Case& one, const Target& target);
