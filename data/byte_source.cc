@@ -1,4 +1,5 @@
 #include <aorta/core/io/file.h>
+#include <aorta/core/io/file_system.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/data/byte_source.h>
 #include <fcntl.h>

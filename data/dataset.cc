@@ -59,12 +59,14 @@ ChainDataset::ChainDataset(const List<std::shared_ptr<const IterableDataset>>& d
   for (const auto& dataset : datasets) {
     check(dataset != nullptr, "chain_dataset", "a dataset must be there", "none");
     const auto specs = dataset->specs(), first = datasets.front()->specs();
-    bool same = specs.size() == first.size();
-    for (size_t i = 0; same && i < specs.size(); ++i)
-      same = specs[i].name == first[i].name && specs[i].dtype == first[i].dtype &&
-             specs[i].shape == first[i].shape;
-    check(same, "chain_dataset", "members must declare the same tensors",
-          io::quote(specs.front().name), " and ", io::quote(first.front().name), " and so on");
+    check(specs.size() == first.size(), "chain_dataset", "members must declare as many tensors",
+          specs.size(), " and ", first.size());
+    for (size_t i = 0; i < specs.size(); ++i)
+      check(specs[i].name == first[i].name && specs[i].dtype == first[i].dtype &&
+                specs[i].shape == first[i].shape,
+            "chain_dataset", "members must declare the same tensors", io::quote(specs[i].name), " ",
+            specs[i].dtype, specs[i].shape, " and ", io::quote(first[i].name), " ", first[i].dtype,
+            first[i].shape);
   }
 }
 
@@ -76,7 +78,11 @@ std::unique_ptr<SampleStream> ChainDataset::stream(int64_t epoch) const {
     std::unique_ptr<SampleStream> stream;
     bool next(Sample& sample, Generator& random) override {
       for (; at < datasets.size(); ++at, stream = nullptr) {
-        if (!stream) stream = datasets[at]->stream(epoch);
+        if (!stream) {
+          stream = datasets[at]->stream(epoch);
+          check(stream != nullptr, "chain_dataset", "there must be a stream", "none of dataset ",
+                at);
+        }
         if (stream->next(sample, random)) return true;
       }
       return false;
@@ -93,6 +99,8 @@ std::optional<int64_t> ChainDataset::size() const {
   for (const auto& dataset : datasets_) {
     const auto size = dataset->size();
     if (!size) return {};
+    check(*size >= 0 && *size <= INT64_MAX - sum, "chain_dataset",
+          "sizes must not be negative, and sum to less than 2^63", sum, " and ", *size);
     sum += *size;
   }
   return sum;

@@ -37,7 +37,6 @@ void by_size(const Tensor& image, const F& f) {
 
 // `value` as an element of the dtype, in the low bytes.
 uint64_t element_bits(DType dtype, double value) {
-  if (dtype == DType::u8) value = std::clamp(value, 0., 255.);
   const Tensor element = full({}, value, {.dtype = dtype});
   uint64_t bits = 0;
   std::memcpy(&bits, element.data(), static_cast<size_t>(item_size(dtype)));
@@ -63,7 +62,8 @@ int64_t source_of(int64_t i, int64_t size, PaddingMode mode) {
 template <class T>
 void window_of(const Tensor& in, const Tensor& out, const Window& window) {
   const Frames from = frames_of(in), to = frames_of(out);
-  const T fill = static_cast<T>(element_bits(in.dtype(), window.fill));
+  const bool fills = window.mode == PaddingMode::constant;
+  const T fill = fills ? static_cast<T>(element_bits(in.dtype(), window.fill)) : T();
   // Columns [first, last) lie in the input as they are.
   const int64_t first = std::clamp<int64_t>(-window.left, 0, to.width);
   const int64_t last = std::clamp<int64_t>(from.width - window.left, first, to.width);
@@ -294,7 +294,7 @@ void warp(const Tensor& in, const Tensor& out, const Matrix& to_input, Interpola
       warp_nearest<std::remove_pointer_t<decltype(type)>>(in, out, to_input, fill);
     });
   else if (in.dtype() == DType::u8)
-    BilinearWarp<uint8_t>(in, out, to_input, std::clamp(fill, 0., 255.)).run();
+    BilinearWarp<uint8_t>(in, out, to_input, fill).run();
   else
     BilinearWarp<float>(in, out, to_input, fill).run();
 }

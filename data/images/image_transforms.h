@@ -39,7 +39,8 @@ struct PadSizes {
   }
 };
 
-/// What lies outside an image: `fill`, its last pixel, its mirror image without or with that pixel.
+/// What lies outside an image: `fill`, which the image's dtype must hold (a mask's `mask_fill`),
+/// its last pixel, its mirror image without or with that pixel.
 enum class PaddingMode { constant, edge, reflect, symmetric };
 enum class Interpolation { nearest, bilinear };
 /// {low, high}.

@@ -184,7 +184,7 @@ int64_t whole(double value) { return static_cast<int64_t>(std::nearbyint(value))
 
 // The affine map of torchvision's _get_inverse_affine_matrix, about `centre`:
 // turn(angle) shear scale, R S Hy Hx.
-Warp warp_of(const Affine& t, FrameSize size) {
+Warp warp_of(const char* op, const Affine& t, FrameSize size) {
   constexpr double kDegree = std::numbers::pi / 180;
   const double angle = t.angle * kDegree, shear_y = t.shear[1] * kDegree;
   const double tangent = std::tan(t.shear[0] * kDegree);
@@ -194,7 +194,8 @@ Warp warp_of(const Affine& t, FrameSize size) {
   const double x = t.center.empty() ? static_cast<double>(size.width - 1) / 2 : t.center[0];
   const double y = t.center.empty() ? static_cast<double>(size.height - 1) / 2 : t.center[1];
   const double to_x = x + t.translate[0], to_y = y + t.translate[1], s = t.scale;
-  Warp warp{.to_output = {a * s, b * s, to_x - s * (a * x + b * y), c * s, d * s,
+  Warp warp{.op = op,
+            .to_output = {a * s, b * s, to_x - s * (a * x + b * y), c * s, d * s,
                           to_y - s * (c * x + d * y)},
             // The determinant of (a, b; c, d) is 1.
             .to_input = {d / s, -b / s, x - (d * to_x - b * to_y) / s, -c / s, a / s,
@@ -240,7 +241,7 @@ struct Draws {
     };
     const image::Window window{.top = start(size.height, t.size.height),
                                .left = start(size.width, t.size.width)};
-    add(Move{window, 0}, t.size);
+    add(Move{"center_crop", window, 0}, t.size);
   }
   void operator()(const RandomCrop& t) {
     const PadSizes p = padding_of(t, size);
@@ -250,12 +251,12 @@ struct Draws {
     image::Window window{.mode = t.padding_mode, .fill = t.fill};
     window.top = random.next_below(all.height - t.size.height + 1) - p.top;
     window.left = random.next_below(all.width - t.size.width + 1) - p.left;
-    add(Move{window, t.mask_fill}, t.size);
+    add(Move{"random_crop", window, t.mask_fill}, t.size);
   }
   void operator()(const Pad& t) {
     const image::Window window{
         .top = -t.padding.top, .left = -t.padding.left, .mode = t.padding_mode, .fill = t.fill};
-    add(Move{window, t.mask_fill}, padded("pad", size, t.padding, t.padding_mode));
+    add(Move{"pad", window, t.mask_fill}, padded("pad", size, t.padding, t.padding_mode));
   }
   void operator()(const RandomHorizontalFlip& t) {
     if (random.next_uniform() < t.p) add(Flip{true, false}, size);
@@ -263,7 +264,7 @@ struct Draws {
   void operator()(const RandomVerticalFlip& t) {
     if (random.next_uniform() < t.p) add(Flip{false, true}, size);
   }
-  void operator()(const Affine& t) { add(warp_of(t, size), size); }
+  void operator()(const Affine& t) { add(warp_of("affine", t, size), size); }
   void operator()(const RandomAffine& t) {
     Affine drawn{.center = t.center,
                  .interpolation = t.interpolation,
@@ -276,7 +277,7 @@ struct Draws {
     drawn.translate[1] = std::nearbyint(draw(random, {-y, y}));
     drawn.scale = draw(random, t.scale);
     drawn.shear = {draw(random, t.shear), draw(random, t.shear_y)};
-    add(warp_of(drawn, size), size);
+    add(warp_of("random_affine", drawn, size), size);
   }
   void operator()(const Resize& t) {
     check_size("resize", size);

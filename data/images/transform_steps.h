@@ -12,6 +12,7 @@ struct Flip {
   bool horizontal, vertical;
 };
 struct Warp {
+  const char* op;
   image::Matrix to_output, to_input;
   Interpolation interpolation;
   double fill, mask_fill;
@@ -21,6 +22,7 @@ struct Stretch {
   bool antialias;
 };
 struct Move {
+  const char* op;
   image::Window window;
   double mask_fill;
 };

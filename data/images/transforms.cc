@@ -84,10 +84,10 @@ class Runner {
   }
 
   void move(const Warp& warp, const Tensor& next) {
-    if (is_mask_)
-      image::warp(current_, next, warp.to_input, Interpolation::nearest, warp.mask_fill);
-    else
-      image::warp(current_, next, warp.to_input, warp.interpolation, warp.fill);
+    const double fill = is_mask_ ? warp.mask_fill : warp.fill;
+    check_fits(warp.op, fill, current_.dtype());
+    image::warp(current_, next, warp.to_input,
+                is_mask_ ? Interpolation::nearest : warp.interpolation, fill);
   }
   void move(const Stretch& stretch, const Tensor& next) {
     if (is_mask_)
@@ -98,6 +98,7 @@ class Runner {
   void move(const Move& move, const Tensor& next) {
     image::Window window = move.window;
     if (is_mask_) window.fill = move.mask_fill;
+    if (window.mode == PaddingMode::constant) check_fits(move.op, window.fill, current_.dtype());
     image::window(current_, next, window);
   }
   void move(const ToFloat&, const Tensor& next) { image::to_float(current_, next); }
@@ -291,6 +292,9 @@ void Transforms::run(const Views& in, Generator& random, const void* asked,
 
 Views Transforms::operator()(const Views& in, Generator& random) const {
   Views whole = in;
+  check_defined("transforms", "images", whole.images);
+  check_defined("transforms", "masks", whole.masks);
+  check_defined("transforms", "points", whole.points);
   for (auto* list : {&whole.images, &whole.masks, &whole.points})
     for (Tensor& tensor : *list) tensor = tensor.detach().contiguous();
   Views out;

@@ -1,8 +1,8 @@
 #include <aorta/core/check.h>
+#include <aorta/core/plugin.h>
 #include <aorta/data/stages.h>
 #include <aorta/data/video/dicom.h>
 #include <aorta/data/video/dicom_plugin.h>
-#include <aorta/data/video/plugin.h>
 #include <aorta/data/video/video_backend.h>
 
 #include <cstring>
@@ -14,11 +14,10 @@ namespace {
 using DicomTable = aorta_dicom;
 
 std::string load_dicom_table(const DicomTable*& table) {
-  void* entry = nullptr;
-  const std::string problem =
-      find_plugin("libaorta_dicom.so", "AORTA_DICOM_PLUGIN", "aorta_dicom_table", entry);
-  if (!problem.empty()) return problem;
-  const DicomTable* found = reinterpret_cast<const DicomTable* (*)()>(entry)();
+  const detail::PluginEntry plugin =
+      detail::load_plugin("libaorta_dicom.so", "AORTA_DICOM_PLUGIN", "aorta_dicom_table");
+  if (!plugin.function) return plugin.problem;
+  const DicomTable* found = reinterpret_cast<const DicomTable* (*)()>(plugin.function)();
   if (found->version != kDicomVersion) return "libaorta_dicom.so is of another version of Aorta";
   table = found;
   return "";

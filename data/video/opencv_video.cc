@@ -1,12 +1,12 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/plugin.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/data/byte_source.h>
 #include <aorta/data/stages.h>
 #include <aorta/data/video/mp4_writer.h>
 #include <aorta/data/video/opencv_plugin.h>
-#include <aorta/data/video/plugin.h>
 #include <aorta/data/video/video_backend.h>
 #include <unistd.h>
 #include <vector>
@@ -18,11 +18,10 @@ using Table = aorta_opencv_video;
 
 // The problem where it can't be had.
 std::string load(const Table*& table) {
-  void* entry = nullptr;
-  const std::string problem =
-      find_plugin("libaorta_opencv.so", "AORTA_OPENCV_PLUGIN", "aorta_opencv_video_table", entry);
-  if (!problem.empty()) return problem;
-  const Table* found = reinterpret_cast<const Table* (*)()>(entry)();
+  const detail::PluginEntry plugin =
+      detail::load_plugin("libaorta_opencv.so", "AORTA_OPENCV_PLUGIN", "aorta_opencv_video_table");
+  if (!plugin.function) return plugin.problem;
+  const Table* found = reinterpret_cast<const Table* (*)()>(plugin.function)();
   if (found->version != kOpencvVideoVersion)
     return "libaorta_opencv.so is of another version of Aorta";
   table = found;

@@ -1,4 +1,5 @@
 #include <aorta/core/io/bytes.h>
+#include <aorta/core/io/file_system.h>
 #include <aorta/data/video/avi_format.h>
 #include <aorta/data/video/avi_writer.h>
 

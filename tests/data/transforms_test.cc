@@ -12,6 +12,7 @@
 #include <numbers>
 
 #include <aorta/tests/error_text.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace aorta::data {
@@ -326,6 +327,30 @@ TEST(Affine, FillsWhatLiesOutside) {
       Transforms{Affine{.translate = {2, 0}, .fill = 100, .mask_fill = 7}}({.masks = {white}});
   EXPECT_EQ(int{masks.masks[0].at<uint8_t>({0, 1})}, 7);
   EXPECT_EQ(int{masks.masks[0].at<uint8_t>({0, 2})}, 200);
+}
+
+TEST(Transforms, RefuseAFillThatTheDtypeDoesNotHold) {
+  const Tensor image = full({4, 4}, 200, {.dtype = u8}), floats = full({4, 4}, 0.5);
+  for (const double fill : {300., -5., double(NAN), double(INFINITY)}) {
+    for (const auto& [op, transform] : std::vector<std::pair<std::string, Transform>>{
+             {"pad", Pad{.padding = {1, 1}, .fill = fill}},
+             {"random_crop", RandomCrop{.size = 6, .pad_if_needed = true, .fill = fill}},
+             {"affine", Affine{.translate = {1, 0}, .fill = fill}},
+             {"random_affine", RandomAffine{.degrees = {5, 6}, .fill = fill}}}) {
+      SCOPED_TRACE(op + " " + std::to_string(fill));
+      EXPECT_THAT(error_of([&] { Transforms{transform}(image); }),
+                  testing::StartsWith(op + ": the value must fit the dtype, got "));
+      EXPECT_EQ(error_of([&] { Transforms{transform}(floats); }), kNoError);
+    }
+    const Transforms masked{Pad{.padding = {1, 1}, .mask_fill = fill}};
+    EXPECT_THAT(error_of([&] { masked({.masks = {image}}); }),
+                testing::StartsWith("pad: the value must fit the dtype, got "));
+  }
+  EXPECT_EQ(
+      error_of([&] {
+        Transforms{Pad{.padding = {1, 1}, .fill = 300, .padding_mode = PaddingMode::edge}}(image);
+      }),
+      kNoError);
 }
 
 TEST(Transforms, TellSizesBefore) {

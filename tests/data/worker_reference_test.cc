@@ -217,6 +217,39 @@ TEST(LoaderReference, StreamsChainAndMoreThanDeclaredIsSaid) {
     EXPECT_EQ(batches, (std::vector<Indices>{{0, 1}, {2, 20}, {21}}));
   }
   EXPECT_EQ(error_of([] { ChainDataset({}); }), "chain_dataset: there must be a dataset, got none");
+  const auto chained = [](const std::shared_ptr<const IterableDataset>& second) {
+    return ChainDataset({make_dataset<Count>(0, 1, INT64_MAX), second});
+  };
+  EXPECT_EQ(error_of([&] { chained(make_dataset<Count>(0, 1, 1)).size(); }),
+            "chain_dataset: sizes must not be negative, and sum to less than 2^63, got "
+            "9223372036854775807 and 1");
+  EXPECT_EQ(error_of([&] { chained(make_dataset<Count>(0, 1, -1)).size(); }),
+            "chain_dataset: sizes must not be negative, and sum to less than 2^63, got "
+            "9223372036854775807 and -1");
+  struct Empty : Count {
+    Empty() : Count(0, 0, 0) {}
+    std::vector<TensorSpec> specs() const override { return {}; }
+  };
+  EXPECT_EQ(error_of([&] { chained(make_dataset<Empty>()); }),
+            "chain_dataset: members must declare as many tensors, got 0 and 1");
+  struct Other : Count {
+    Other() : Count(0, 0, 0) {}
+    std::vector<TensorSpec> specs() const override { return {{"x", f32, {2}}}; }
+  };
+  EXPECT_EQ(
+      error_of([&] { chained(make_dataset<Other>()); }),
+      "chain_dataset: members must declare the same tensors, got \"x\" f32[2] and \"x\" i64[]");
+  struct Silent : Count {
+    Silent() : Count(0, 0, 0) {}
+    std::unique_ptr<SampleStream> stream(int64_t) const override { return nullptr; }
+  };
+  const ChainDataset silent({make_dataset<Count>(0, 1, 1), make_dataset<Silent>()});
+  Generator random;
+  Sample sample(checked_specs(silent.specs()));
+  const auto stream = silent.stream(0);
+  EXPECT_TRUE(stream->next(sample, random));
+  EXPECT_EQ(error_of([&] { stream->next(sample, random); }),
+            "chain_dataset: there must be a stream, got none of dataset 1");
   testing::internal::CaptureStderr();
   // Both workers read the whole: twice as many as declared.
   DataLoader twice(make_dataset<Count>(0, 4, 4), {.num_workers = 2});
