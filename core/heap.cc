@@ -91,7 +91,7 @@ void Heap::clear() {
 }
 
 bool Heap::add_segment(int64_t bytes) {
-  const int64_t whole = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  const int64_t whole = round_up(bytes, kHugePage);
   int64_t size = std::max(whole, std::clamp(reserved_, kLeast, kMost) / kHugePage * kHugePage);
   char* segment = map_pages(size);
   if (!segment && size > whole) {

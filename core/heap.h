@@ -1,5 +1,7 @@
 #pragma once
 
+#include <aorta/core/integers.h>
+
 #include <cstdint>
 #include <map>
 #include <set>
@@ -14,7 +16,7 @@ namespace aorta::cpu {
 class Heap {
  public:
   /// What a request is rounded up to.
-  static int64_t rounded(int64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+  static int64_t rounded(int64_t bytes) { return round_up(bytes, kPage); }
 
   /// `bytes` whole pages, aligned to a page; nullptr when the system has no more.
   void* take(int64_t bytes);

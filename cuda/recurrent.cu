@@ -55,10 +55,12 @@ struct LstmBackwardBody {
   __device__ __forceinline__ void operator()(int64_t at) const {
     const Elements<C> element{args.dtype};
     const int64_t h = args.hidden, gate = first_gate(at, h, 4);
-    const scalar::LstmSlopes<C> slopes = scalar::lstm_slopes(
-        element(args.gates, gate), element(args.gates, gate + h), element(args.gates, gate + 2 * h),
-        element(args.gates, gate + 3 * h), element(args.cell, at), element(args.next_cell, at),
-        element(args.hidden_gradient, at), element(args.cell_gradient, at));
+    const scalar::LstmGates<C> gates{element(args.gates, gate), element(args.gates, gate + h),
+                                     element(args.gates, gate + 2 * h),
+                                     element(args.gates, gate + 3 * h)};
+    const scalar::LstmSlopes<C> slopes =
+        scalar::lstm_slopes<C>(gates, element(args.cell, at), element(args.next_cell, at),
+                               element(args.hidden_gradient, at), element(args.cell_gradient, at));
     element.write(args.gates_gradient, gate, slopes.i);
     element.write(args.gates_gradient, gate + h, slopes.f);
     element.write(args.gates_gradient, gate + 2 * h, slopes.g);

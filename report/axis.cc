@@ -94,10 +94,11 @@ std::string with_power_of_ten(double size) {
 
 }  // namespace
 
-Ticks choose_ticks(double low, double high, Scale scale, int wanted, bool fixed_low,
-                   bool fixed_high, bool whole) {
-  return scale == Scale::log ? log_ticks(low, high, wanted, fixed_low, fixed_high)
-                             : linear_ticks(low, high, wanted, fixed_low, fixed_high, whole);
+Ticks choose_ticks(double low, double high, const TickRules& rules) {
+  return rules.scale == Scale::log
+             ? log_ticks(low, high, rules.wanted, rules.fixed_low, rules.fixed_high)
+             : linear_ticks(low, high, rules.wanted, rules.fixed_low, rules.fixed_high,
+                            rules.whole);
 }
 
 std::string tick_text(double value) {

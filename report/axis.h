@@ -15,12 +15,16 @@ struct Ticks {
   std::vector<double> minor;  // between them, on log axes
 };
 
-/// Round numbers (1, 2 or 5 times a power of ten) about `wanted` of them, such that the first and
-/// the last enclose [low, high]: the range that is shown grows to them. With `fixed` the range is
-/// exactly [low, high], and ticks lie inside it. low < high, apart by more than rounding errors; on
-/// a log axis both are positive. `whole`: whole numbers alone, on a linear axis.
-Ticks choose_ticks(double low, double high, Scale scale, int wanted, bool fixed_low = false,
-                   bool fixed_high = false, bool whole = false);
+struct TickRules {
+  Scale scale = Scale::linear;
+  int wanted = 5;                              // about so many ticks
+  bool fixed_low = false, fixed_high = false;  // the range that is shown ends exactly there
+  bool whole = false;                          // whole numbers alone, on a linear axis
+};
+/// Round numbers (1, 2 or 5 times a power of ten) such that the first and the last enclose
+/// [low, high]: the range that is shown grows to them, but for an end that is fixed, and ticks lie
+/// inside it. low < high, apart by more than rounding errors; on a log axis both are positive.
+Ticks choose_ticks(double low, double high, const TickRules& rules);
 
 /// A tick's label: "0.001", "20,000", "10⁻⁷", "2×10⁹".
 std::string tick_text(double value);

@@ -69,8 +69,12 @@ Ticks ticks_of(const Axis& axis, double low, double high, int wanted) {
     if (axis.high && low >= high) low = high - room;
     if (high - low <= room * 1e-9) low -= room, high += room;
   }
-  return choose_ticks(low, high, axis.scale, wanted, axis.low.has_value(), axis.high.has_value(),
-                      axis.whole);
+  return choose_ticks(low, high,
+                      {.scale = axis.scale,
+                       .wanted = wanted,
+                       .fixed_low = axis.low.has_value(),
+                       .fixed_high = axis.high.has_value(),
+                       .whole = axis.whole});
 }
 
 }  // namespace

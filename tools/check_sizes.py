@@ -4,6 +4,7 @@ Prints `file: rule, got value` for each that doesn't, and the measured values; e
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,11 @@ MAX_TREE_BYTES = 17 * 1000 * 1000  # without the network that comes with aorta-e
 SHIPPED = "apps/echo/weights/left_ventricle.safetensors"
 MAX_SHIPPED_BYTES = 4 * 1000 * 1000
 MAX_PREPROCESSED_LINES = 120000  # the standard headers alone make 72,000 to 108,000
+MAX_PARAMETERS = 6  # of a function that a header declares
+MANY_PARAMETERS = {  # those of PyTorch's signatures, which have a struct of options besides, and a loop's registers
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "avg_pool2d", "avg_pool3d",
+    "sync_batch_norm", "multiply_tile",
+}
 LANGUAGES = source_tree.CODE + (".py", ".sh", ".bzl")
 
 
@@ -51,6 +57,38 @@ def check_bytes(root):
         ", ".join(largest), MAX_TREE_BYTES / 1e6, remark)], []
 
 
+def declared_parameters(text):
+    """(line, name, number of parameters) of what looks like a function's declaration in C++."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.DOTALL)
+    text = re.sub(r'"(\\.|[^"\\\n])*"', '""', text)
+    for found in re.finditer(r"\n *(?:[\w:<>,*&\[\] ]+ )?[*&]*(\w+)\(", text):
+        depth, angles, count, at = 1, 0, 1, found.end()
+        while depth and at < len(text):
+            char = text[at]
+            depth += (char in "([{") - (char in ")]}")
+            angles += (char == "<") - (char == ">")
+            count += char == "," and depth == 1 and angles == 0
+            at += 1
+        parameters = text[found.end():at - 1]
+        # Each has a type and a name, which no argument of a call has.
+        if re.match(r"\s*(const )?[\w:]+(<[^()]*>)?(\s*[*&]+\s*|\s+)\w+\s*[,=]", parameters):
+            yield text[:found.start(1)].count("\n") + 1, found[1], count
+
+
+def check_parameters(root):
+    """(problems, remarks) about functions of headers that take too much by place."""
+    problems = []
+    for name in source_tree.files(root, (".h",)):
+        if name.startswith(("tests/", "examples/")):
+            continue
+        with open(os.path.join(root, name), encoding="utf-8") as file:
+            problems += ["%s:%d: a function has at most %d parameters, got %d of %s" % (
+                name, line, MAX_PARAMETERS, count, function)
+                         for line, function, count in declared_parameters(file.read())
+                         if count > MAX_PARAMETERS and function not in MANY_PARAMETERS]
+    return sorted(problems), []
+
+
 def preprocessed_lines(root, header):
     """Lines of the header after the preprocessor, standard headers included."""
     with tempfile.TemporaryDirectory() as include:
@@ -72,7 +110,7 @@ def check_preprocessed(root, header="aorta.h"):
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
     failed = False
-    for check in (check_lines, check_bytes, check_preprocessed):
+    for check in (check_lines, check_bytes, check_parameters, check_preprocessed):
         problems, remarks = check(root)
         print("\n".join(problems + remarks))
         failed = failed or bool(problems)

@@ -96,31 +96,41 @@ struct ChannelNorm {
 
   void operator()(Gradients& g) const {
     const NormWanted wanted{g.wanted(0), g.wanted(1), g.wanted(2)};
-    const Tensor x = g.saved(input), w = g.saved(weight), b = g.saved(bias);
-    const Tensor r = g.saved(residual), m = g.saved(mean), v = g.saved(var);
+    const NormForward forward{.input = g.saved(input),
+                              .weight = g.saved(weight),
+                              .bias = g.saved(bias),
+                              .residual = g.saved(residual),
+                              .mean = g.saved(mean),
+                              .var = g.saved(var)};
+    const bool has_residual = forward.residual.defined();
     const Shape shape = g.output().shape();
     ChannelNormPlan inner = plan;
     Tensor gradient = g.output();
-    if (r.defined() && !grad_enabled()) {
-      gradient = batch_norm_masked_gradient(gradient, x, w, b, r, m, v, plan);
+    if (has_residual && !grad_enabled()) {
+      gradient = batch_norm_masked_gradient(gradient, forward, plan);
       inner.relu = false;
     } else if (plan.relu && grad_enabled()) {
       Tensor is_zero;
       {
         const NoGradGuard no_grad;
-        is_zero = le(batch_norm_recomputed(x, w, b, r, m, v, plan), 0);
+        is_zero = le(batch_norm_recomputed(forward, plan), 0);
       }
       gradient = masked_fill(gradient, is_zero, 0);
     }
-    if (r.defined() && g.wanted(3)) g.input(3) = gradient;
+    if (has_residual && g.wanted(3)) g.input(3) = gradient;
     if (!wanted.input && !wanted.weight && !wanted.bias) return;
     if (!grad_enabled()) {
-      return set_inputs(g, channel_norm_backward(gradient, x, w, b, m, v, inner, wanted), wanted,
-                        shape);
+      return set_inputs(g, channel_norm_backward(gradient, forward, inner, wanted), wanted, shape);
     }
     gradient = widened(gradient);
-    const Inputs inputs{gradient,          widened(x), like(w, gradient), like(m, gradient),
-                        like(v, gradient), plan.eps,   plan.given,        true};
+    const Inputs inputs{gradient,
+                        widened(forward.input),
+                        like(forward.weight, gradient),
+                        like(forward.mean, gradient),
+                        like(forward.var, gradient),
+                        plan.eps,
+                        plan.given,
+                        true};
     set_inputs(g, composed(inputs, frame_of(shape, plan), wanted), wanted, shape);
   }
 };
@@ -161,7 +171,7 @@ void set_rebuild_of(const Tensor& output, const Tensor& input, const Tensor& wei
   }
   if (depth > 1) return;
   const auto elements = [x, w = copy_of(weight), b = copy_of(bias), r, mean, var, plan] {
-    return batch_norm_recomputed(x.elements(), w, b, r.elements(), mean, var, plan);
+    return batch_norm_recomputed({x.elements(), w, b, r.elements(), mean, var}, plan);
   };
   set_rebuild(output, {elements, depth});
 }
@@ -191,9 +201,10 @@ void line_gradient(Tensor& output, const Tensor& input, const Tensor& weight, co
            const Tensor mean_of_x = g.saved(m), var_of_x = g.saved(v);
            const Shape shape = g.output().shape();
            if (!grad_enabled()) {
-             const NormGradients result = line_norm_backward(g.output(), saved_x, saved_w,
-                                                             mean_of_x, var_of_x, plan, wanted);
-             return set_inputs(g, result, wanted, shape);
+             const NormForward forward{
+                 .input = saved_x, .weight = saved_w, .mean = mean_of_x, .var = var_of_x};
+             return set_inputs(g, line_norm_backward(g.output(), forward, plan, wanted), wanted,
+                               shape);
            }
            const Tensor y = widened(g.output());
            const Inputs inputs{y,

@@ -1,3 +1,4 @@
+#include <aorta/core/body/window.h>
 #include <aorta/core/cpu/convolution.h>
 #include <aorta/core/cpu/gemm.h>
 #include <aorta/core/cpu/scratch.h>
@@ -187,12 +188,13 @@ class ConvolutionByRows {
         std::memcpy(target + at, bias, static_cast<size_t>(results_ * item_));
       product.accumulate = true;
     }
-    for (int64_t i = 0; i < d_.kernel; ++i) {
-      const int64_t plane = row / h_.output % d_.output * d_.stride - d_.padding + i * d_.dilation;
-      if (plane < 0 || plane >= d_.input) continue;
-      for (int64_t j = 0; j < h_.kernel; ++j) {
-        const int64_t line = row % h_.output * h_.stride - h_.padding + j * h_.dilation;
-        if (line < 0 || line >= h_.input) continue;
+    const int64_t depth = row / h_.output % d_.output, height = row % h_.output;
+    const body::WindowRange planes = body::taps_reading(d_, depth, depth);
+    const body::WindowRange lines = body::taps_reading(h_, height, height);
+    for (int64_t i = planes.first; i < planes.end; ++i) {
+      const int64_t plane = depth * d_.stride - d_.padding + i * d_.dilation;
+      for (int64_t j = lines.first; j < lines.end; ++j) {
+        const int64_t line = height * h_.stride - h_.padding + j * h_.dilation;
         product.a = padded_row(window, i * kept_ + line % kept_,
                                (image * d_.input + plane) * h_.input + line);
         product.b = weights + (i * h_.kernel + j) * columns_ * results_ * item_;

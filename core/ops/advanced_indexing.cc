@@ -221,8 +221,8 @@ Tensor index(const Tensor& input, const List<Index>& indices) {
   Tensor output =
       empty_strided(layout.shape, strides, {.dtype = input.dtype(), .device = input.device()});
   if (output.numel() > 0) {
-    index_op.kernel(input.device())(plan_indexed(layout.shape, output, strides, view,
-                                                 layout.table_strides, layout.planned, false));
+    index_op.kernel(input.device())(plan_indexed(
+        layout.shape, {output, strides}, {view, layout.table_strides}, layout.planned, false));
   }
   if (needs_gradient(view)) index_op.gradient()(output, view, resolver.tensors);
   return output;
@@ -238,7 +238,7 @@ void put(const Tensor& table, const Layout& layout, const Tensor& wanted, bool a
   const Tensor same = wanted.to(table.dtype());
   const Tensor values = same.shares_storage(table) ? same.clone() : same;
   index_put_op.kernel(table.device())(
-      plan_indexed(layout.shape, values, values.strides(), table, layout.table_strides,
+      plan_indexed(layout.shape, {values, values.strides()}, {table, layout.table_strides},
                    layout.planned, true),
       mode_for(table.dtype(), accumulate ? ScatterMode::sum : ScatterMode::assign));
 }

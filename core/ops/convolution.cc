@@ -1,5 +1,6 @@
 #include <aorta/core/ops/convolution.h>
 
+#include <aorta/core/body/window.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
@@ -164,11 +165,8 @@ int64_t products(int64_t batch, const Tensor& w, const ConvolutionPlan& plan) {
     const ConvDim& dim = plan.dims[3 - plan.spatial + d];
     int64_t along = 0;
     for (int64_t tap = 0; tap < dim.kernel; ++tap) {
-      // Outputs o with 0 <= o stride + first < input.
-      const int64_t first = tap * dim.dilation - dim.padding;
-      const int64_t from = first < 0 ? (-first + dim.stride - 1) / dim.stride : 0;
-      const int64_t to = first < dim.input ? (dim.input - 1 - first) / dim.stride + 1 : 0;
-      along += std::max<int64_t>(0, std::min(to, dim.output) - from);
+      const body::WindowRange outputs = body::positions_reading(dim, tap);
+      along += std::max<int64_t>(0, outputs.end - outputs.first);
     }
     meetings *= along;
   }

@@ -68,15 +68,14 @@ bool merge(IndexedArgs& args, int into, int from) {
 
 }  // namespace
 
-IndexedArgs plan_indexed(const Shape& shape, const Tensor& values, const Strides& values_strides,
-                         const Tensor& table, const Strides& table_strides,
+IndexedArgs plan_indexed(const Shape& shape, PlannedTensor values, PlannedTensor table,
                          std::span<const PlannedIndex> indices, bool write) {
   IndexedArgs args;
   args.indices = static_cast<int>(indices.size());
   args.numel = shape.numel();
-  args.values = values.data();
-  args.table = table.data();
-  args.dtype = table.dtype() == DType::boolean ? DType::u8 : table.dtype();
+  args.values = values.tensor.data();
+  args.table = table.tensor.data();
+  args.dtype = table.tensor.dtype() == DType::boolean ? DType::u8 : table.tensor.dtype();
   for (int k = 0; k < args.indices; ++k) {
     args.index[k] = indices[static_cast<size_t>(k)].data;
     args.step[k] = indices[static_cast<size_t>(k)].step;
@@ -87,16 +86,16 @@ IndexedArgs plan_indexed(const Shape& shape, const Tensor& values, const Strides
     if (shape[d] != 1) order[n++] = d;
   }
   if (write) {
-    sort_free(order, n, table_strides);
+    sort_free(order, n, table.strides);
   } else {
     std::stable_sort(order, order + n,
-                     [&](int a, int b) { return values_strides[a] < values_strides[b]; });
+                     [&](int a, int b) { return values.strides[a] < values.strides[b]; });
   }
   for (int i = 0; i < n; ++i) {
     const int d = order[i], at = args.ndim;
     args.shape[at] = shape[d];
-    args.values_strides[at] = values_strides[d];
-    args.table_strides[at] = table_strides[d];
+    args.values_strides[at] = values.strides[d];
+    args.table_strides[at] = table.strides[d];
     for (int k = 0; k < args.indices; ++k)
       args.index_strides[k][at] = indices[static_cast<size_t>(k)].strides[d];
     if (at == 0 || !merge(args, at - 1, at)) ++args.ndim;

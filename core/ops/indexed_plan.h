@@ -29,11 +29,15 @@ struct PlannedIndex {
   int64_t step;
 };
 
-/// Orders and merges dimensions as IndexedArgs says. `table_strides` is 0 along indexed dimensions.
-/// A write keeps the order of the dimensions that aren't free.
-body::IndexedArgs plan_indexed(const Shape& shape, const Tensor& values,
-                               const Strides& values_strides, const Tensor& table,
-                               const Strides& table_strides, std::span<const PlannedIndex> indices,
-                               bool write);
+/// A tensor, and its strides over the iteration space.
+struct PlannedTensor {
+  const Tensor& tensor;
+  const Strides& strides;
+};
+
+/// Orders and merges dimensions as IndexedArgs says. The table's strides are 0 along indexed
+/// dimensions. A write keeps the order of the dimensions that aren't free.
+body::IndexedArgs plan_indexed(const Shape& shape, PlannedTensor values, PlannedTensor table,
+                               std::span<const PlannedIndex> indices, bool write);
 
 }  // namespace aorta::kernel

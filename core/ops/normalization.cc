@@ -317,19 +317,18 @@ Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor
       {.length = normalized_shape.numel(), .eps = eps.value_or(least), .centered = false});
 }
 
-NormGradients kernel::channel_norm_backward(const Tensor& gradient, const Tensor& input,
-                                            const Tensor& weight, const Tensor& bias,
-                                            const Tensor& mean, const Tensor& var,
+NormGradients kernel::channel_norm_backward(const Tensor& gradient, const NormForward& forward,
                                             const ChannelNormPlan& plan, NormWanted wanted) {
   if (gradient.numel() == 0) return nothing(gradient, gradient.shape()[1], wanted);
   const ProfilerRange range(channel_norm_backward_op.name(), {&gradient});
+  const Tensor& input = forward.input;
   const bool last = is_channels_last(input.defined() ? input : gradient);
   const MemoryFormat format = last ? MemoryFormat::channels_last : MemoryFormat::contiguous;
   const Tensor g = gradient.detach().contiguous(format);
   const Tensor x = input.defined() ? input.detach().contiguous(format) : Tensor();
-  const Tensor w = numbers(weight, DType::f64);
-  const Tensor b = plan.relu ? numbers(bias, DType::f64) : Tensor();
-  ChannelNormArgs args = args_of(g, mean, var, last, plan);
+  const Tensor w = numbers(forward.weight, DType::f64);
+  const Tensor b = plan.relu ? numbers(forward.bias, DType::f64) : Tensor();
+  ChannelNormArgs args = args_of(g, forward.mean, forward.var, last, plan);
   args.gradient = g.data();
   if (x.defined()) args.input = x.data();
   args.weight = data_or_null(w);
@@ -345,39 +344,33 @@ NormGradients kernel::channel_norm_backward(const Tensor& gradient, const Tensor
   return result;
 }
 
-Tensor kernel::batch_norm_recomputed(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                                     const Tensor& residual, const Tensor& mean, const Tensor& var,
-                                     const ChannelNormPlan& plan) {
-  return batch_norm_masked_gradient({}, input, weight, bias, residual, mean, var, plan);
+Tensor kernel::batch_norm_recomputed(const NormForward& forward, const ChannelNormPlan& plan) {
+  return batch_norm_masked_gradient({}, forward, plan);
 }
 
-Tensor kernel::batch_norm_masked_gradient(const Tensor& gradient, const Tensor& input,
-                                          const Tensor& weight, const Tensor& bias,
-                                          const Tensor& residual, const Tensor& mean,
-                                          const Tensor& var, const ChannelNormPlan& plan) {
+Tensor kernel::batch_norm_masked_gradient(const Tensor& gradient, const NormForward& forward,
+                                          const ChannelNormPlan& plan) {
   ChannelNormPlan given = plan;
   given.given = true;
-  Tensor known_mean = mean, known_var = var;
-  return normalise(batch_norm_op, input, weight, bias, known_mean, known_var, given, residual,
-                   gradient);
+  Tensor mean = forward.mean, var = forward.var;
+  return normalise(batch_norm_op, forward.input, forward.weight, forward.bias, mean, var, given,
+                   forward.residual, gradient);
 }
 
-NormGradients kernel::line_norm_backward(const Tensor& gradient, const Tensor& input,
-                                         const Tensor& weight, const Tensor& mean,
-                                         const Tensor& var, const LineNormPlan& plan,
-                                         NormWanted wanted) {
+NormGradients kernel::line_norm_backward(const Tensor& gradient, const NormForward& forward,
+                                         const LineNormPlan& plan, NormWanted wanted) {
   if (gradient.numel() == 0) return nothing(gradient, plan.length, wanted);
   const ProfilerRange range(line_norm_backward_op.name(), {&gradient});
-  const Tensor g = gradient.detach().contiguous(), x = input.detach().contiguous();
-  const Tensor w = numbers(weight, compute_dtype(x.dtype()));
+  const Tensor g = gradient.detach().contiguous(), x = forward.input.detach().contiguous();
+  const Tensor w = numbers(forward.weight, compute_dtype(x.dtype()));
   LineNormArgs args;
-  args.lines = mean.numel();
+  args.lines = forward.mean.numel();
   args.plan = plan;
   args.dtype = x.dtype();
   args.input = x.data();
   args.gradient = g.data();
-  args.mean = mean.data<double>();
-  args.var = var.data<double>();
+  args.mean = forward.mean.data<double>();
+  args.var = forward.var.data<double>();
   if (w.defined()) args.weight = w.data();
   NormGradients result;
   args.weight_gradient = allocate(wanted.weight, plan.length, g.device(), result.weight);

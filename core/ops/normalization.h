@@ -93,25 +93,24 @@ struct NormGradients {
 struct NormWanted {
   bool input = false, weight = false, bias = false;
 };
-/// From the gradient of the output, in one pass over the graph's tensors that records nothing. mean
-/// and var (groups, C / width) f64 are those of the forward pass. `input` may be undefined where
-/// `plan.given`, without relu, and the weight's gradient isn't wanted; relu alone reads `bias`.
-NormGradients channel_norm_backward(const Tensor& gradient, const Tensor& input,
-                                    const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                                    const Tensor& var, const ChannelNormPlan& plan,
-                                    NormWanted wanted);
+/// What a normalisation was given and the statistics that it found: (groups, C / width) f64 of
+/// channels, (lines) f64 of lines. weight, bias and residual may be undefined.
+struct NormForward {
+  Tensor input = {}, weight = {}, bias = {}, residual = {}, mean = {}, var = {};
+};
+/// From the gradient of the output, in one pass over the graph's tensors that records nothing.
+/// `input` may be undefined where `plan.given`, without relu, and the weight's gradient isn't
+/// wanted; relu alone reads `bias`, and nothing the residual.
+NormGradients channel_norm_backward(const Tensor& gradient, const NormForward& forward,
+                                    const ChannelNormPlan& plan, NormWanted wanted);
 /// The output of batch_norm, bit for bit, from the mean and var that it found.
-Tensor batch_norm_recomputed(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                             const Tensor& residual, const Tensor& mean, const Tensor& var,
-                             const ChannelNormPlan& plan);
+Tensor batch_norm_recomputed(const NormForward& forward, const ChannelNormPlan& plan);
 /// The gradient of y + residual from that of max(y + residual, 0).
-Tensor batch_norm_masked_gradient(const Tensor& gradient, const Tensor& input, const Tensor& weight,
-                                  const Tensor& bias, const Tensor& residual, const Tensor& mean,
-                                  const Tensor& var, const ChannelNormPlan& plan);
-/// Computes the gradients of a normalisation of lines; mean and var are (lines) f64.
-NormGradients line_norm_backward(const Tensor& gradient, const Tensor& input, const Tensor& weight,
-                                 const Tensor& mean, const Tensor& var, const LineNormPlan& plan,
-                                 NormWanted wanted);
+Tensor batch_norm_masked_gradient(const Tensor& gradient, const NormForward& forward,
+                                  const ChannelNormPlan& plan);
+/// Computes the gradients of a normalisation of lines.
+NormGradients line_norm_backward(const Tensor& gradient, const NormForward& forward,
+                                 const LineNormPlan& plan, NormWanted wanted);
 
 /// What the kernels get. Memory is (batch, channels, positions), or (batch, positions, channels)
 /// with `channels_last`; no size is 0. Pointers are null for what is absent or not wanted.

@@ -18,6 +18,11 @@ AORTA_INLINE C lstm_next_hidden(C o, C next_cell) {
   return o * tanh(next_cell);
 }
 
+/// The gates of an LSTM after their activation.
+template <class C>
+struct LstmGates {
+  C i, f, g, o;
+};
 /// Gradients of the gates before their activation, and of the cell before the step.
 template <class C>
 struct LstmSlopes {
@@ -26,8 +31,9 @@ struct LstmSlopes {
 /// With t = tanh(c'): dc' += dh' o (1 - t^2); di = dc' g, df = dc' c, dg = dc' i, do = dh' t, each
 /// times its gate's slope; dc = dc' f.
 template <class C>
-AORTA_INLINE LstmSlopes<C> lstm_slopes(C i, C f, C g, C o, C cell, C next_cell, C hidden_gradient,
+AORTA_INLINE LstmSlopes<C> lstm_slopes(LstmGates<C> gates, C cell, C next_cell, C hidden_gradient,
                                        C cell_gradient) {
+  const C i = gates.i, f = gates.f, g = gates.g, o = gates.o;
   const C t = tanh(next_cell);
   const C total = cell_gradient + hidden_gradient * o * (C(1) - t * t);
   return {total * g * (i * (C(1) - i)), total * cell * (f * (C(1) - f)), total * i * (C(1) - g * g),

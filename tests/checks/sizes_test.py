@@ -23,6 +23,23 @@ class Sizes(unittest.TestCase):
     def test_project_header_after_the_preprocessor(self):
         self.assert_good(check_sizes.check_preprocessed(project.ROOT))
 
+    def test_project_parameters(self):
+        self.assert_good(check_sizes.check_parameters(project.ROOT))
+
+    def test_many_parameters(self):
+        with tempfile.TemporaryDirectory() as root:
+            project.write_tree(root, {
+                "core/a.h": """\
+Tensor few(const Tensor& a, int b, int c, std::pair<int, int> d, int e = f(1, 2), Span<A, B> f = {3, 4});
+inline void many(const Tensor& a, int b, int c,  // (
+                 int d, int e, int f, const std::vector<int>& g);
+Tensor conv2d(const Tensor& a, int b, int c, int d, int e, int f, int g);
+int x = call(a, b, c, d, e, f, g);
+""",
+                "tests/core/b.h": "void many(int a, int b, int c, int d, int e, int f, int g);\n"})
+            self.assertEqual(check_sizes.check_parameters(root),
+                             (["core/a.h:2: a function has at most 6 parameters, got 7 of many"], []))
+
     def test_long_files(self):
         with tempfile.TemporaryDirectory() as root:
             project.write_tree(root, {"core/a.cc": "\n" * 601, "core/b.h": "\n" * 301, "core/c.cu": "\n" * 600})

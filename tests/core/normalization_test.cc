@@ -267,7 +267,7 @@ TEST(Norms, SameBitsForAnyNumberOfThreads) {
             group_norm(x, 1),
             instance_norm(x)};
         const kernel::NormGradients found = kernel::channel_norm_backward(
-            g, x, weight, {}, mean, mean, {.groups = 2, .eps = 1}, {true, true, true});
+            g, {x, weight, {}, {}, mean, mean}, {.groups = 2, .eps = 1}, {true, true, true});
         all.insert(all.end(), {found.input, found.weight, found.bias});
         if (first.empty()) first = all;
         for (size_t i = 0; i < all.size(); ++i) expect_same(all[i], first[i]);

@@ -67,7 +67,7 @@ class OwnConvolutions : public GpuCatalog {
 std::vector<const Row*> convolution_rows_with_kernels() {
   std::vector<const Row*> result;
   for (const Row* row : rows_with_kernels()) {
-    if (row->op.starts_with("conv")) result.push_back(row);
+    if (row->family == "convolution") result.push_back(row);
   }
   return result;
 }

@@ -49,8 +49,8 @@ void compare_channels(const ChannelCase& c, DType dtype, bool last, bool relu, b
   const kernel::NormWanted wanted{true, true, true};
   const auto backward = [&](bool gpu) {
     const auto at = [&](const Tensor& t) { return gpu ? t.cuda() : t; };
-    return kernel::channel_norm_backward(at(g), at(x), at(weight), at(bias), at(mean), at(var),
-                                         plan, wanted);
+    return kernel::channel_norm_backward(
+        at(g), {at(x), at(weight), at(bias), {}, at(mean), at(var)}, plan, wanted);
   };
   const kernel::NormGradients there = backward(true), here = backward(false);
   expect_near(there.input, here.input, dtype, "the input's gradient");
@@ -123,9 +123,9 @@ TEST_F(CudaNormalization, LinesOfEveryLength) {
         const kernel::LineNormPlan plan{.length = shape[1], .centered = centered};
         const kernel::NormWanted wanted{true, true, true};
         const kernel::NormGradients here =
-            kernel::line_norm_backward(g, x, weight, mean, var, plan, wanted);
+            kernel::line_norm_backward(g, {x, weight, {}, {}, mean, var}, plan, wanted);
         const kernel::NormGradients there = kernel::line_norm_backward(
-            g.cuda(), x.cuda(), weight.cuda(), mean.cuda(), var.cuda(), plan, wanted);
+            g.cuda(), {x.cuda(), weight.cuda(), {}, {}, mean.cuda(), var.cuda()}, plan, wanted);
         expect_near(there.input, here.input, dtype, "the input's gradient");
         const DType sums = dtype == f64 ? f64 : f32;
         expect_near(there.weight, here.weight, sums, "the weight's gradient");
@@ -155,7 +155,7 @@ TEST_F(CudaNormalization, TheSameBitsEveryTime) {
   const Tensor var = ones({1, 2}, {.dtype = f64, .device = "cuda"});
   const auto run = [&] {
     const kernel::NormGradients g =
-        kernel::channel_norm_backward(x, x, {}, {}, mean, var, {}, {true, true, true});
+        kernel::channel_norm_backward(x, {x, {}, {}, {}, mean, var}, {}, {true, true, true});
     return g.weight.to_vector<double>();
   };
   const std::vector<double> once = run();

@@ -74,7 +74,7 @@ struct Picture {
 
 TEST(Ticks, AreRoundAndCoverTheData) {
   const auto at = [](double low, double high, int wanted) {
-    return choose_ticks(low, high, Scale::linear, wanted).at;
+    return choose_ticks(low, high, {.wanted = wanted}).at;
   };
   EXPECT_EQ(at(0, 19999, 8), (Numbers{0, 5000, 10000, 15000, 20000}));
   EXPECT_EQ(at(0.07, 2.3, 6), (Numbers{0, 0.5, 1, 1.5, 2, 2.5}));
@@ -84,7 +84,7 @@ TEST(Ticks, AreRoundAndCoverTheData) {
     const double low = std::sin(i * 1.7) * std::pow(10, i % 21 - 10);
     const double high = low + (1.0001 + std::cos(i * 0.3)) * std::pow(10, i % 21 - 10 - i % 5);
     for (const int wanted : {2, 5, 8}) {
-      const Ticks ticks = choose_ticks(low, high, Scale::linear, wanted);
+      const Ticks ticks = choose_ticks(low, high, {.wanted = wanted});
       ASSERT_GE(ticks.at.size(), 2u);
       ASSERT_LE(ticks.at.size(), static_cast<size_t>(wanted) + 3);
       ASSERT_LE(ticks.low, low);
@@ -97,7 +97,7 @@ TEST(Ticks, AreRoundAndCoverTheData) {
 
 TEST(Ticks, OfLogAxes) {
   const auto at = [](double low, double high, int wanted) {
-    return choose_ticks(low, high, Scale::log, wanted).at;
+    return choose_ticks(low, high, {.scale = Scale::log, .wanted = wanted}).at;
   };
   EXPECT_EQ(at(0.15, 3, 7), (Numbers{0.1, 0.2, 0.5, 1, 2, 5}));
   EXPECT_EQ(at(30, 80000, 8), (Numbers{10, 100, 1000, 10000, 100000}));
@@ -107,7 +107,7 @@ TEST(Ticks, OfLogAxes) {
   for (int i = 0; i < 2000; ++i) {
     const double low = std::pow(10, 12 * std::sin(i * 1.3)) * (1.5 + std::cos(i));
     const double high = low * std::pow(10, 6.001 + 6 * std::sin(i * 0.7));
-    const Ticks ticks = choose_ticks(low, high, Scale::log, 6);
+    const Ticks ticks = choose_ticks(low, high, {.scale = Scale::log, .wanted = 6});
     ASSERT_GE(ticks.at.size(), 2u) << low << " " << high;
     ASSERT_LE(ticks.at.size(), 9u);
     ASSERT_LE(ticks.low, low);
@@ -118,7 +118,7 @@ TEST(Ticks, OfLogAxes) {
 
 TEST(Ticks, OfCountsAreWhole) {
   const auto at = [](double low, double high) {
-    return choose_ticks(low, high, Scale::linear, 8, true, false, true).at;
+    return choose_ticks(low, high, {.wanted = 8, .fixed_low = true, .whole = true}).at;
   };
   EXPECT_EQ(at(1, 1.1), (Numbers{1, 2}));
   EXPECT_EQ(at(1, 4), (Numbers{1, 2, 3, 4}));
@@ -152,15 +152,20 @@ TEST(Plot, ADiagonalIsYOfXOnOneRange) {
 }
 
 TEST(Ticks, StayInsideAGivenRange) {
-  const Ticks linear = choose_ticks(0.13, 0.87, Scale::linear, 4, true, true);
+  const Ticks linear =
+      choose_ticks(0.13, 0.87, {.wanted = 4, .fixed_low = true, .fixed_high = true});
   EXPECT_EQ(linear.low, 0.13);
   EXPECT_EQ(linear.high, 0.87);
   EXPECT_EQ(linear.at, (Numbers{0.2, 0.4, 0.6, 0.8}));
-  const Ticks log = choose_ticks(3, 70, Scale::log, 4, true, true);
+  const Ticks log = choose_ticks(
+      3, 70, {.scale = Scale::log, .wanted = 4, .fixed_low = true, .fixed_high = true});
   EXPECT_EQ(log.low, 3);
   EXPECT_EQ(log.high, 70);
   EXPECT_EQ(log.at, (Numbers{5, 10, 20, 50}));
-  EXPECT_EQ(choose_ticks(2.1, 2.9, Scale::log, 4, true, true).at, (Numbers{2.2, 2.4, 2.6, 2.8}));
+  EXPECT_EQ(choose_ticks(2.1, 2.9,
+                         {.scale = Scale::log, .wanted = 4, .fixed_low = true, .fixed_high = true})
+                .at,
+            (Numbers{2.2, 2.4, 2.6, 2.8}));
 }
 
 TEST(Ticks, AreWrittenAsPeopleDo) {

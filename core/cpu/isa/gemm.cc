@@ -1,6 +1,7 @@
 // The packed matrix product: operands are laid out in panels, and a register tile runs over them.
 
 #include <aorta/core/cpu/isa/gemm_tile.h>
+#include <aorta/core/integers.h>
 
 #include <cstring>
 
@@ -303,8 +304,7 @@ void multiply_block(const GemmBlock& block) {
   using Number = typename K::Number;
   constexpr int64_t lanes = K::kLanes, width = 2 * lanes;
   const Number alpha = static_cast<Number>(block.alpha);
-  const int64_t a_depth =
-      block.blocked ? (block.k + kGemmSteps - 1) / kGemmSteps * kGemmSteps : block.k;
+  const int64_t a_depth = block.blocked ? round_up(block.k, kGemmSteps) : block.k;
   for (int64_t i = 0; i < block.m; i += kTileRows) {
     const int64_t rows = block.m - i < kTileRows ? block.m - i : kTileRows;
     const Element* const a = static_cast<const Element*>(block.a) + i * a_depth;

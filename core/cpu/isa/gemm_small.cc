@@ -56,7 +56,7 @@ void multiply_direct(const Gemm& g) {
   const Element* const b = static_cast<const Element*>(g.b);
   Element* const c = static_cast<Element*>(g.c);
   // Rows are shared out evenly; few rows leave registers for more columns.
-  const int64_t panels = (g.m + kTileRows - 1) / kTileRows;
+  const int64_t panels = divide_up(g.m, kTileRows);
   const int64_t tile_rows = divide_up(g.m, panels);
   const int64_t tile_vectors = least(kSums / tile_rows, kMaxVectors);
   for (int64_t j = 0; j < g.n;) {

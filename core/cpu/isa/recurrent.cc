@@ -106,8 +106,8 @@ struct Rows {
           Block result[4], previous;
           for (int l = 0; l < kLanes; ++l) {
             const scalar::LstmSlopes<C> slopes =
-                scalar::lstm_slopes(i.lane[l], f.lane[l], g.lane[l], o.lane[l], cell.lane[l],
-                                    next.lane[l], dh.lane[l], dc.lane[l]);
+                scalar::lstm_slopes<C>({i.lane[l], f.lane[l], g.lane[l], o.lane[l]}, cell.lane[l],
+                                       next.lane[l], dh.lane[l], dc.lane[l]);
             result[0].lane[l] = slopes.i;
             result[1].lane[l] = slopes.f;
             result[2].lane[l] = slopes.g;
