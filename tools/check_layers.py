@@ -19,7 +19,7 @@ ROOMS = {
     "data": ["core"],
     "models": ["nn", "optim", "data", "autograd", "core"],
     "report": ["data", "core"],
-    "onnx": ["nn", "data", "autograd", "core"],
+    "onnx": ["nn", "autograd", "core"],
     "cuda": ["core"],
     "mpi": ["core"],
 }

@@ -1,7 +1,7 @@
 #include <aorta/core/parallel_for.h>
+#include <aorta/core/plugin.h>
 #include <aorta/core/process/process_group.h>
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ ActivityScope::~ActivityScope() {
   if (is_initialized()) state().group->set_activity(outer_);
 }
 
-void write_collectives(const std::string& folder) {
+void write_collectives(const Text& folder) {
   if (is_initialized()) state().group->write_collectives(folder);
 }
 
@@ -88,31 +88,14 @@ void write_collectives(const std::string& folder) {
 
 namespace detail {
 
-// The plugin is a shared library of its own, so that one program runs with and without MPI. It is
-// looked for at AORTA_MPI_PLUGIN, then beside the file that holds this function, then as the loader
-// does.
 std::unique_ptr<ProcessGroup> open_process_group(const CommOptions& options) {
-  const char* op = "init_process_group";
-  const char* rule = "processes that train together need libaorta_mpi.so and MPI";
-  std::string path = "libaorta_mpi.so";
-  if (const char* wish = std::getenv("AORTA_MPI_PLUGIN"); wish && *wish) {
-    path = wish;
-    check(path != "none", op, rule, "AORTA_MPI_PLUGIN=none, which switches it off");
-  } else {
-    Dl_info info;
-    if (dladdr(reinterpret_cast<void*>(&open_process_group), &info) && info.dli_fname) {
-      const std::string self = info.dli_fname;
-      const std::string beside = self.substr(0, self.rfind('/') + 1) + path;
-      if (access(beside.c_str(), R_OK) == 0) path = beside;
-    }
-  }
   // MPI loads parts of its own that want its names from all that is loaded.
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (!library) fail(op, rule, dlerror());
+  const PluginEntry plugin = load_plugin("libaorta_mpi.so", "AORTA_MPI_PLUGIN",
+                                         "aorta_open_process_group", PluginNames::of_all);
+  check(plugin.function, "init_process_group",
+        "processes that train together need libaorta_mpi.so and MPI", plugin.problem);
   using Entry = ProcessGroup* (*)(const CommOptions&);
-  const Entry entry = reinterpret_cast<Entry>(dlsym(library, "aorta_open_process_group"));
-  if (!entry) fail(op, rule, path, " without aorta_open_process_group");
-  return std::unique_ptr<ProcessGroup>(entry(options));
+  return std::unique_ptr<ProcessGroup>(reinterpret_cast<Entry>(plugin.function)(options));
 }
 
 }  // namespace detail

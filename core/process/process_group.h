@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/core/comm.h>
+#include <aorta/core/list.h>
 
 #include <string>
 
@@ -43,7 +44,7 @@ class ActivityScope {
 
 /// Writes the last collectives of this process, and of those of its machine that can't do so any
 /// more, into `folder`, a file a rank: rank_0.csv, ... Does nothing without a group.
-void write_collectives(const std::string& folder);
+void write_collectives(const Text& folder);
 
 }  // namespace aorta::distributed
 

@@ -1,5 +1,6 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/io/file_system.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/test_folder.h>
 #include <aorta/tools/bench/disk.h>

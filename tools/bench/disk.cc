@@ -1,5 +1,6 @@
 #include <aorta/core/check.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/io/file_system.h>
 #include <aorta/core/random.h>
 #include <aorta/tools/bench/disk.h>
 #include <aorta/tools/bench/harness.h>

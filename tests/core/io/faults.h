@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/core/io/file.h>
+#include <aorta/core/io/file_system.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

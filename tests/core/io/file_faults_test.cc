@@ -1,6 +1,7 @@
 // Every system call of a save fails in turn, or the process is killed before or after it, or the
 // power fails after it. Each time the file must be the old or the new one, whole.
 #include <aorta/core/io/file.h>
+#include <aorta/core/io/file_system.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,5 +1,6 @@
 #include <aorta/core/io/crc32c.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/io/file_system.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
