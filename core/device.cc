@@ -114,19 +114,13 @@ Device::Device(DeviceType device_type)
                               ? current_device(device_type).index
                               : 0) {}
 
-Device::Device(std::string_view name) {
-  if (name == "meta") {
-    type = DeviceType::meta;
-    return;
-  }
+Device Device::named(std::string_view name) {
+  if (name == "meta") return DeviceType::meta;
   const size_t colon = name.find(':');
   const std::string_view kind = name.substr(0, colon);
   check(kind == "cpu" || kind == "cuda", "device", "cpu, cpu:N, cuda, cuda:N or meta", name);
-  type = kind == "cuda" ? DeviceType::cuda : DeviceType::cpu;
-  if (colon == std::string_view::npos) {
-    *this = Device(type);
-    return;
-  }
+  const DeviceType type = kind == "cuda" ? DeviceType::cuda : DeviceType::cpu;
+  if (colon == std::string_view::npos) return type;
   const std::string_view digits = name.substr(colon + 1);
   int number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -134,7 +128,7 @@ Device::Device(std::string_view name) {
             number >= 0,
         "device", "cpu, cpu:N, cuda, cuda:N or meta", name);
   check(number < kLogicalCpus, "device", "the index must be below 64", name);
-  index = static_cast<int16_t>(number);
+  return {type, number};
 }
 
 std::string to_string(Device device) {

@@ -2,6 +2,7 @@
 
 #include <aorta/core/check.h>
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -26,14 +27,16 @@ struct Device {
   constexpr Device(DeviceType device_type, int device_index)
       : type(device_type), index(static_cast<int16_t>(device_index)) {}
   Device(DeviceType device_type);
-  Device(const char* name) : Device(std::string_view(name)) {}
-  Device(const std::string& name) : Device(std::string_view(name)) {}
-  Device(std::string_view name);
+  template <std::convertible_to<std::string_view> Name>  // one that names in braces can't be
+  Device(const Name& name) : Device(named(name)) {}
 
   constexpr bool is_cpu() const { return type == DeviceType::cpu; }
   constexpr bool is_cuda() const { return type == DeviceType::cuda; }
   constexpr bool is_meta() const { return type == DeviceType::meta; }
   constexpr bool operator==(const Device& other) const = default;
+
+ private:
+  static Device named(std::string_view name);
 };
 
 /// "cpu", "cpu:1", "cuda:0", "meta".

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,12 +23,14 @@ class List : public std::vector<T> {
   List(Values values) : std::vector<T>(std::move(values)) {}  // NOLINT: implicit
 };
 
-/// Text or a path: "...", or what is a std::string or becomes one.
+/// Text or a path: "...", a std::string, a std::string_view, or what becomes one of them.
 class Text : public std::string {
  public:
   Text() = default;
-  template <std::convertible_to<std::string> Value>
-  Text(const Value& value) : std::string(value) {}  // NOLINT: implicit
+  template <class Value>
+  requires std::convertible_to<const Value&, std::string> ||
+      std::convertible_to<const Value&, std::string_view>
+      Text(const Value& value) : std::string(value) {}  // NOLINT: implicit
 };
 
 }  // namespace aorta

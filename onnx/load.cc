@@ -2,9 +2,9 @@
 #include <aorta/core/io/file.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/plugin.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/core/text.h>
-#include <aorta/data/video/plugin.h>
 #include <aorta/onnx/program.h>
 
 #include <algorithm>
@@ -24,10 +24,11 @@ struct Loaded {
   const PluginTable* table = nullptr;
   std::string problem;
   Loaded() {
-    void* entry = nullptr;
-    problem = data::find_plugin("libaorta_onnx.so", "AORTA_ONNX_PLUGIN", "aorta_onnx_table", entry);
-    if (!problem.empty()) return;
-    table = reinterpret_cast<const PluginTable* (*)()>(entry)();
+    const detail::PluginEntry plugin =
+        detail::load_plugin("libaorta_onnx.so", "AORTA_ONNX_PLUGIN", "aorta_onnx_table");
+    problem = plugin.problem;
+    if (!plugin.function) return;
+    table = reinterpret_cast<const PluginTable* (*)()>(plugin.function)();
     if (table->version == kPluginVersion) return;
     table = nullptr;
     problem = "libaorta_onnx.so of another version of Aorta";

@@ -42,7 +42,7 @@ Tensor Model::forward(const Tensor& input) const {
   return forward(std::vector<Tensor>{input})[0];
 }
 
-std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs) const {
+std::vector<Tensor> Model::forward(const List<Tensor>& inputs) const {
   const Program& program = *program_;
   check(inputs.size() == program.inputs.size(), "Model", "inputs must be as many as the file has",
         inputs.size(), " of ", program.inputs.size());

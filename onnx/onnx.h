@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/core/list.h>
 #include <aorta/nn/call.h>
 #include <aorta/nn/module.h>
 
@@ -36,9 +37,9 @@ class Model : public nn::Module {
   /// ...`, and what the ops throw, behind the node's name.
   Tensor forward(const Tensor& input) const override;
   /// The outputs, in the file's order, of the inputs in the file's order.
-  std::vector<Tensor> forward(const std::vector<Tensor>& inputs) const;
+  std::vector<Tensor> forward(const List<Tensor>& inputs) const;
   Tensor operator()(const Tensor& input) const { return nn::call_module(*this, input); }
-  std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const {
+  std::vector<Tensor> operator()(const List<Tensor>& inputs) const {
     return nn::call_module(*this, inputs);
   }
 

@@ -1,6 +1,7 @@
 #include <aorta/optim/group.h>
 
 #include <aorta/core/dispatch/pointwise_args.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/optim/multi_tensor.h>
 
@@ -44,7 +45,7 @@ GroupData::GroupData(std::vector<Tensor> given) : parameters(std::move(given)) {
                       dense ? parameter.strides() : contiguous_strides(parameter.shape()),
                       {},
                       {}});
-    bucket->size += (parameter.numel() + kAligned - 1) / kAligned * kAligned;
+    bucket->size += round_up(parameter.numel(), kAligned);
   }
   steps.resize(parameters.size());
 }

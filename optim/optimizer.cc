@@ -36,7 +36,7 @@ double& Slot::value(const char* name, double initial) {
 Optimizer::Optimizer() : lifetime_(std::make_shared<char>()) {}
 Optimizer::~Optimizer() = default;
 
-void Optimizer::add_group(std::vector<Tensor> parameters) {
+void Optimizer::add_group(List<Tensor> parameters) {
   check_at_rest("add_param_group");
   std::unordered_set<const TensorImpl*> known;
   size_t position = 0;

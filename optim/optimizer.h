@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/core/io/state.h>
+#include <aorta/core/list.h>
 #include <aorta/core/tensor.h>
 #include <aorta/optim/options.h>
 
@@ -101,7 +102,7 @@ class Optimizer {
  protected:
   Optimizer();
   /// Checks the parameters and adds their group.
-  void add_group(std::vector<Tensor> parameters);
+  void add_group(List<Tensor> parameters);
   GroupData& data(size_t group) const { return *groups_[group]; }
   /// Throws when there is no such group.
   void check_group(size_t group) const;

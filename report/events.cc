@@ -1,6 +1,7 @@
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/io/crc32c.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/io/file_system.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/data/images/png.h>
 #include <fcntl.h>
@@ -190,9 +191,9 @@ EventWriter::EventWriter(EventWriter&&) noexcept = default;
 EventWriter& EventWriter::operator=(EventWriter&&) noexcept = default;
 EventWriter::~EventWriter() = default;
 
-EventWriter::EventWriter(const std::string& folder, Clock clock) {
+EventWriter::EventWriter(const Text& folder, Clock clock) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  std::filesystem::create_directories(std::filesystem::path(folder.c_str()), error);
   check(!error, folder, "cannot create the folder of the event file", errno_text(error.value()));
   const double now = clock();
   for (int count = 0; count < 1000; ++count) {
@@ -207,7 +208,7 @@ EventWriter::EventWriter(const std::string& folder, Clock clock) {
   file_->pending = file_version(now);
 }
 
-EventWriter EventWriter::resume(const std::string& path, uint64_t size_bytes, Clock clock) {
+EventWriter EventWriter::resume(const Text& path, uint64_t size_bytes, Clock clock) {
   {
     const auto bytes = io::FileBytes::map(path);
     check(ends_a_record(bytes->bytes(), size_bytes), path,
@@ -240,19 +241,18 @@ void EventWriter::add(int64_t step, std::string_view value) {
   if (file_->pending.size() >= kWriteAt && !file_->failed) file_->write_pending();
 }
 
-void EventWriter::scalar(std::string_view tag, double value, int64_t step) {
+void EventWriter::scalar(const Text& tag, double value, int64_t step) {
   std::string message;
   wire::bytes(message, value::kTag, utf8(tag));
   wire::number(message, value::kSimpleValue, static_cast<float>(value));
   add(step, message);
 }
 
-void EventWriter::image(std::string_view tag, const Tensor& image, int64_t step) {
-  check(image.defined() && image.dtype() == u8 && image.dim() == 3 &&
-            (image.size(0) == 1 || image.size(0) == 3) && image.numel() > 0,
-        "events", "image must be u8 (1|3, H, W)",
-        image.defined() ? std::string(to_string(image.dtype())) + " " + to_string(image.shape())
-                        : "none");
+void EventWriter::image(const Text& tag, const Tensor& image, int64_t step) {
+  check_defined("events", {{"image", image}});
+  check(image.dtype() == u8 && image.dim() == 3 && (image.size(0) == 1 || image.size(0) == 3) &&
+            image.numel() > 0,
+        "events", "image must be u8 (1|3, H, W)", image.dtype(), " ", image.shape());
   const Tensor png = data::encode_png(image);
   std::string inner, message;
   wire::integer(inner, picture::kHeight, image.size(1));
@@ -265,7 +265,7 @@ void EventWriter::image(std::string_view tag, const Tensor& image, int64_t step)
   add(step, message);
 }
 
-void EventWriter::text(std::string_view tag, std::string_view text, int64_t step) {
+void EventWriter::text(const Text& tag, const Text& text, int64_t step) {
   // What torch.utils.tensorboard writes: a tensor of one string for the plugin "text".
   constexpr int64_t kString = 7;  // DT_STRING
   std::string size, shape, tensor, plugin, metadata, message;

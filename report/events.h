@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/core/list.h>
 #include <aorta/core/tensor.h>
 
 #include <cstdint>
@@ -31,22 +32,22 @@ class EventWriter {
   static double wall_clock();
 
   /// A new file `events.out.tfevents.TIME.HOST.PID.COUNT` in `folder`, which is created if need be.
-  explicit EventWriter(const std::string& folder, Clock clock = wall_clock);
+  explicit EventWriter(const Text& folder, Clock clock = wall_clock);
   /// The file at `path`, cut to its first `size_bytes` bytes, to be gone on with. They must be
   /// whole records; 0 is the size of a run whose disk was full all along. Else `PATH: size must be
   /// at the end of a record of an event file, ...`.
-  static EventWriter resume(const std::string& path, uint64_t size_bytes, Clock clock = wall_clock);
+  static EventWriter resume(const Text& path, uint64_t size_bytes, Clock clock = wall_clock);
   /// Writes what is left; an error is ignored.
   ~EventWriter();
   EventWriter(EventWriter&&) noexcept;
   EventWriter& operator=(EventWriter&&) noexcept;
 
   /// A point of the curve `tag`.
-  void scalar(std::string_view tag, double value, int64_t step);
+  void scalar(const Text& tag, double value, int64_t step);
   /// A picture u8 (1 or 3, H, W).
-  void image(std::string_view tag, const Tensor& image, int64_t step);
+  void image(const Text& tag, const Tensor& image, int64_t step);
   /// Markdown.
-  void text(std::string_view tag, std::string_view text, int64_t step);
+  void text(const Text& tag, const Text& text, int64_t step);
 
   /// Writes what is in memory, and syncs the file to the disk.
   void flush();

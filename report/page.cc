@@ -168,21 +168,19 @@ std::string png_element(const Tensor& png, int64_t height, int64_t width,
 }
 
 std::string image_element(const Tensor& image, std::string_view caption) {
-  check(image.defined() && image.dtype() == u8 && image.dim() == 3 &&
-            (image.size(0) == 1 || image.size(0) == 3) && image.numel() > 0,
-        "page", "picture must be u8 (1|3, H, W)",
-        image.defined() ? std::string(to_string(image.dtype())) + " " + to_string(image.shape())
-                        : "none");
+  check_defined("page", {{"picture", image}});
+  check(image.dtype() == u8 && image.dim() == 3 && (image.size(0) == 1 || image.size(0) == 3) &&
+            image.numel() > 0,
+        "page", "picture must be u8 (1|3, H, W)", image.dtype(), " ", image.shape());
   return png_element(data::encode_png(image), image.size(1), image.size(2), caption);
 }
 
 std::string film_element(const Page::Film& film) {
   const Tensor& frames = film.frames;
-  check(frames.defined() && frames.dtype() == u8 && frames.dim() == 4 &&
-            (frames.size(1) == 1 || frames.size(1) == 3) && frames.numel() > 0,
-        "page", "film must be u8 (T, 1|3, H, W)",
-        frames.defined() ? std::string(to_string(frames.dtype())) + " " + to_string(frames.shape())
-                         : "none");
+  check_defined("page", {{"film", frames}});
+  check(frames.dtype() == u8 && frames.dim() == 4 && (frames.size(1) == 1 || frames.size(1) == 3) &&
+            frames.numel() > 0,
+        "page", "film must be u8 (T, 1|3, H, W)", frames.dtype(), " ", frames.shape());
   return png_element(data::encode_animated_png(frames, film.fps), frames.size(2), frames.size(3),
                      film.caption);
 }
@@ -214,28 +212,27 @@ std::string url_of(std::string_view path) {
 
 }  // namespace
 
-Page::Page(std::string title, std::string subtitle)
-    : title_(std::move(title)), subtitle_(std::move(subtitle)) {}
+Page::Page(const Text& title, const Text& subtitle) : title_(title), subtitle_(subtitle) {}
 
-Page& Page::section(std::string title) {
+Page& Page::section(const Text& title) {
   if (!sections_.empty()) body_ += "</section>\n";
-  sections_.push_back(std::move(title));
+  sections_.push_back(title);
   body_ += fmt::format("<section id=\"section-{}\">\n<h2>{}</h2>\n", sections_.size(),
                        escape(sections_.back()));
   return *this;
 }
 
-Page& Page::heading(std::string_view title) {
+Page& Page::heading(const Text& title) {
   body_ += "<h3>" + escape(title) + "</h3>\n";
   return *this;
 }
 
-Page& Page::paragraph(std::string_view text) {
+Page& Page::paragraph(const Text& text) {
   body_ += "<p>" + escape(text) + "</p>\n";
   return *this;
 }
 
-Page& Page::code(std::string_view text) {
+Page& Page::code(const Text& text) {
   body_ += "<pre>";
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -288,14 +285,14 @@ Page& Page::table(const Row& columns, const List<Row>& rows) {
   return *this;
 }
 
-Page& Page::figure(std::string_view svg, std::string_view caption) {
+Page& Page::figure(const Text& svg, const Text& caption) {
   const std::string text = own_svg(svg, fmt::format("figure-{}-", figures_ + 1));
   ++figures_;
   body_ += "<figure>" + text + caption_text(caption) + "</figure>\n";
   return *this;
 }
 
-Page& Page::picture(const Tensor& image, std::string_view caption) {
+Page& Page::picture(const Tensor& image, const Text& caption) {
   body_ += "<figure>" + image_element(image, caption) + caption_text(caption) + "</figure>\n";
   return *this;
 }
@@ -340,7 +337,7 @@ std::string Page::html() const {
   return html + body_ + (sections_.empty() ? "" : "</section>\n") + "</main>\n</body>\n</html>\n";
 }
 
-void Page::save(const std::string& path) const {
+void Page::save(const Text& path) const {
   io::AtomicFile file(path);
   file.write(html());
   file.commit();

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <aorta/core/list.h>
 #include <aorta/core/tensor.h>
 
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,14 +36,14 @@ class Page {
     std::string caption = {};
   };
 
-  explicit Page(std::string title, std::string subtitle = {});
+  explicit Page(const Text& title, const Text& subtitle = {});
 
   /// A heading; four or more are listed at the top of the page.
-  Page& section(std::string title);
-  Page& heading(std::string_view title);  // within a section
-  Page& paragraph(std::string_view text);
+  Page& section(const Text& title);
+  Page& heading(const Text& title);  // within a section
+  Page& paragraph(const Text& text);
   /// Commands, or a file: in letters of one width, its lines kept.
-  Page& code(std::string_view text);
+  Page& code(const Text& text);
   /// What a reader wants first, in large letters: names and values.
   Page& highlights(const List<Pair>& pairs);
   /// Names and what they are, one a line.
@@ -52,9 +52,9 @@ class Page {
   Page& table(const Row& columns, const List<Row>& rows);
   /// SVG text. Its ids are made its own, so that two figures can't meet. Plots turn dark with the
   /// page; other figures keep a white ground.
-  Page& figure(std::string_view svg, std::string_view caption = {});
+  Page& figure(const Text& svg, const Text& caption = {});
   /// As wide as it is, or as the page.
-  Page& picture(const Tensor& image, std::string_view caption = {});
+  Page& picture(const Tensor& image, const Text& caption = {});
   /// A grid of them, each of `width` CSS pixels at least.
   Page& pictures(const List<Picture>& pictures, int width = 224);
   /// The same of films, which play again and again (as animated PNG).
@@ -64,7 +64,7 @@ class Page {
 
   std::string html() const;
   /// Writes html() to a file, whole or not at all.
-  void save(const std::string& path) const;
+  void save(const Text& path) const;
 
  private:
   std::string title_, subtitle_;

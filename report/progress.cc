@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cerrno>
 #include <cmath>
@@ -48,20 +49,26 @@ int columns_of(int descriptor) {
   return columns > 0 ? columns : 80;
 }
 
-// All of it, as long as the other end takes it.
-void write_all(int descriptor, std::string_view text) {
+// All of it, as long as the other end takes it; false where it doesn't, with errno.
+bool write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t count = ::write(descriptor, text.data(), text.size());
     if (count > 0) {
       text.remove_prefix(static_cast<size_t>(count));
     } else if (count < 0 && errno == EAGAIN) {
       pollfd ready{descriptor, POLLOUT, 0};
-      if (::poll(&ready, 1, 1000) <= 0) return;
+      if (::poll(&ready, 1, 1000) <= 0) {
+        errno = EAGAIN;
+        return false;
+      }
     } else if (!(count < 0 && errno == EINTR)) {
-      return;
+      return false;
     }
   }
+  return true;
 }
+
+std::atomic<int> first_error{0};
 
 // Calls f(letter, columns) for each letter: UTF-8's as a terminal shows them, others '?'.
 template <class F>
@@ -209,11 +216,15 @@ void ProgressBar::end(bool keep) {
   running_ = false;
 }
 
+int ProgressBar::print_error() { return first_error.load(); }
+
 void ProgressBar::print(std::string_view line) {
   const bool was_drawn = drawn_;
   erase();
   if (options_.lines == 1) std::fflush(stdout);  // what the program printed before stays before
-  write_all(options_.lines, std::string(line) + "\n");
+  int none = 0;
+  if (!write_all(options_.lines, std::string(line) + "\n"))
+    first_error.compare_exchange_strong(none, errno);
   const double now = options_.clock();
   said_ = now;
   if (was_drawn && running_) draw(now, true);

@@ -53,6 +53,8 @@ class ProgressBar {
   void end(bool keep = false);
   /// A line of text that stays, above the bar; one '\n' is put after it.
   void print(std::string_view line);
+  /// The errno of the first line that couldn't be printed, by any bar of the process; 0 before.
+  static int print_error();
 
   /// Whether the bar is redrawn, on a terminal.
   bool is_live() const { return live_; }

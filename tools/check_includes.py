@@ -37,9 +37,10 @@ DECLARES = {
     "condition_variable": "condition_variable",
     "csetjmp": "jmp_buf longjmp",
     "cstddef": "byte max_align_t nullptr_t ptrdiff_t size_t to_integer",
-    "cstdio": "fclose fflush fgets fopen fprintf fputs fread fwrite perror printf puts remove rename fscanf snprintf sscanf",
+    "csignal": "raise sig_atomic_t signal",
+    "cstdio": "fclose ferror fflush fgets fopen fprintf fputs fread fwrite perror printf puts remove rename fscanf snprintf sscanf",
     "cstdlib": "_Exit abort abs aligned_alloc atexit atoi exit free getenv malloc strtod strtold strtol strtoull system",
-    "cstring": "memchr memcmp memcpy memmove memset strchr strcmp strerror strlen strncmp strncpy strrchr strstr",
+    "cstring": "memchr memcmp memcpy memmove memset strchr strcmp strerror strlen strncmp strncpy strrchr strspn strstr",
     "ctime": "gmtime localtime strftime time time_t tm",
     "deque": "begin deque end erase_if size",
     "exception": """current_exception exception exception_ptr make_exception_ptr rethrow_exception rethrow_if_nested

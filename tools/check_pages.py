@@ -1,8 +1,8 @@
 """Checks the pages of the project: check_pages.py [ROOT]
 
 Prints `page:line: rule, got what` for each relative link that leads nowhere, each page of docs/ that no chain of links
-from docs/README.md reaches, each file of the tree that a page names and that isn't there, and each function that
-docs/a_batch.md looks for in a file without it; exits 1 if any.
+from docs/README.md reaches, each file of the tree that a page names and that isn't there, each function that
+docs/a_batch.md looks for in a file without it, and a program of README.md that isn't one of the examples; exits 1 if any.
 """
 
 import os
@@ -15,6 +15,7 @@ import source_tree
 INDEX = "docs/README.md"
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FILE = re.compile(r"`([\w.-]+(?:/[\w.-]+)+\.(?:h|cc|cu|cuh|py|sh|bzl|md))`")
+PROGRAM = re.compile(r"^```cpp\n(.*?)^```", re.DOTALL | re.MULTILINE)
 STEP = re.compile(r"\| `([^`]+)` \| `([^`]+)` \|")
 
 
@@ -35,15 +36,28 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", head).replace(" ", "-") for head in heads}
 
 
+def program_of(example):
+    """A source without the comment that it begins with."""
+    return re.sub(r"\A(//[^\n]*\n)+", "", example)
+
+
 def check(root):
     files = set(source_tree.files(root))
-    pages = {}
+    pages, programs = {}, set()
+    for name in files:
+        if name.startswith("examples/") and name.endswith(".cc"):
+            with open(os.path.join(root, name), encoding="utf-8") as file:
+                programs.add(program_of(file.read()))
     for name in sorted(files):
         if name == "README.md" or name.startswith("docs/") and name.endswith(".md"):
             with open(os.path.join(root, name), encoding="utf-8") as file:
                 pages[name] = file.read()
     problems, links = [], {name: set() for name in pages}
     rooms = {name.split("/")[0] for name in files if "/" in name}
+    for program in PROGRAM.finditer(pages.get("README.md", "")):
+        if program[1] not in programs:
+            problems.append("README.md:%d: a program must be one of examples/, got another" % (
+                pages["README.md"][:program.start()].count("\n") + 1))
     for name, text in pages.items():
         for number, line in enumerate(prose(text), 1):
             where = "%s:%d: " % (name, number)

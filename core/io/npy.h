@@ -1,8 +1,7 @@
 #pragma once
 
+#include <aorta/core/list.h>
 #include <aorta/core/tensor.h>
-
-#include <string>
 
 /// numpy's `.npy` format, versions 1.0, 2.0 and 3.0 (numpy.lib.format, NEP 1).
 ///
@@ -18,9 +17,9 @@
 namespace aorta::npy {
 
 /// The array in the file at `path`; throws `path: rule, got values` for a malformed file.
-Tensor load(const std::string& path);
+Tensor load(const Text& path);
 
 /// Writes `tensor` whole or not at all (see AtomicFile).
-void save(const Tensor& tensor, const std::string& path);
+void save(const Tensor& tensor, const Text& path);
 
 }  // namespace aorta::npy

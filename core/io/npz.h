@@ -2,6 +2,7 @@
 
 #include <aorta/core/io/npz_format.h>
 #include <aorta/core/io/tensors.h>
+#include <aorta/core/list.h>
 
 #include <map>
 
@@ -15,19 +16,19 @@ namespace aorta::npz {
 /// A file that is open for reading: arrays are read, and checked, when they are asked for.
 class Reader {
  public:
-  explicit Reader(const std::string& path, const ReadOptions& options = {});
+  explicit Reader(const Text& path, const ReadOptions& options = {});
 
   /// The names in the order of the file.
   std::vector<std::string> names() const;
-  bool contains(const std::string& name) const { return index_.contains(name); }
+  bool contains(const Text& name) const { return index_.contains(name); }
   /// Throws `path: array must be in the file, got "NAME"`.
-  Tensor tensor(const std::string& name) const;
+  Tensor tensor(const Text& name) const;
   /// numpy's code of the elements in the file, "f4" or "i1" or "b1"; throws for one that can't be
   /// read.
-  std::string numpy_dtype(const std::string& name) const;
+  std::string numpy_dtype(const Text& name) const;
 
  private:
-  const Entry& entry(const std::string& name) const;
+  const Entry& entry(const Text& name) const;
 
   std::shared_ptr<const io::FileBytes> file_;
   ReadOptions options_;
@@ -36,10 +37,10 @@ class Reader {
 };
 
 /// Every array in the file, in its order. Stored arrays are read through a mapping without a copy.
-NamedTensors load(const std::string& path, const ReadOptions& options = {});
+NamedTensors load(const Text& path, const ReadOptions& options = {});
 
 /// Writes the tensors as members NAME.npy, whole or not at all (see AtomicFile). Uncompressed
 /// members are aligned so that reading needs no copy.
-void save(const NamedTensors& tensors, const std::string& path, bool compress = false);
+void save(const NamedTensors& tensors, const Text& path, bool compress = false);
 
 }  // namespace aorta::npz

@@ -3,7 +3,7 @@
 
 namespace aorta::safetensors {
 
-Reader::Reader(const std::string& path, bool verify)
+Reader::Reader(const Text& path, bool verify)
     : file_(io::FileBytes::map(path)), header_(parse_header(file_->bytes(), path)) {
   verify_ = verify && verify_header(file_->bytes(), header_, path);
   for (size_t i = 0; i < header_.tensors.size(); ++i) index_[header_.tensors[i].name] = i;
@@ -17,7 +17,7 @@ std::vector<std::string> Reader::names() const {
   return names;
 }
 
-Tensor Reader::tensor(const std::string& name) const {
+Tensor Reader::tensor(const Text& name) const {
   auto found = index_.find(name);
   check(found != index_.end(), file_->name(), "tensor must be in the file", io::quote(name));
   const Entry& entry = header_.tensors[found->second];
@@ -25,14 +25,14 @@ Tensor Reader::tensor(const std::string& name) const {
   return io::to_tensor(read_array(file_, header_, entry));
 }
 
-NamedTensors load(const std::string& path, bool verify) {
+NamedTensors load(const Text& path, bool verify) {
   Reader reader(path, verify);
   NamedTensors tensors;
   for (const std::string& name : reader.names()) tensors.emplace_back(name, reader.tensor(name));
   return tensors;
 }
 
-void save(const NamedTensors& tensors, const std::string& path, const Metadata& metadata,
+void save(const NamedTensors& tensors, const Text& path, const Metadata& metadata,
           int keep_previous) {
   io::check_names(tensors, path);
   for (const auto& [key, value] : metadata)

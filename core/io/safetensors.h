@@ -2,6 +2,7 @@
 
 #include <aorta/core/io/safetensors_format.h>
 #include <aorta/core/io/tensors.h>
+#include <aorta/core/list.h>
 
 /// The safetensors format (huggingface/safetensors, "Format"): an 8-byte header length, a JSON
 /// header, and the tensors' bytes without holes.
@@ -22,13 +23,13 @@ namespace aorta::safetensors {
 class Reader {
  public:
   /// Without `verify` no checksum is looked at.
-  explicit Reader(const std::string& path, bool verify = true);
+  explicit Reader(const Text& path, bool verify = true);
 
   /// The names in the order of the data.
   std::vector<std::string> names() const;
-  bool contains(const std::string& name) const { return index_.contains(name); }
+  bool contains(const Text& name) const { return index_.contains(name); }
   /// Throws `path: tensor must be in the file, got "NAME"`.
-  Tensor tensor(const std::string& name) const;
+  Tensor tensor(const Text& name) const;
   /// `__metadata__` without the checksums.
   const Metadata& metadata() const { return metadata_; }
 
@@ -41,11 +42,11 @@ class Reader {
 };
 
 /// Every tensor in the file, in the order of the data.
-NamedTensors load(const std::string& path, bool verify = true);
+NamedTensors load(const Text& path, bool verify = true);
 
 /// Writes the tensors whole or not at all (see AtomicFile). Metadata keys may not be ours
 /// ("aorta.crc32c", "aorta.crc32c.*").
-void save(const NamedTensors& tensors, const std::string& path, const Metadata& metadata = {},
+void save(const NamedTensors& tensors, const Text& path, const Metadata& metadata = {},
           int keep_previous = 0);
 
 }  // namespace aorta::safetensors

@@ -1,6 +1,7 @@
 #include <aorta/autograd/backward.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/record.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
@@ -258,7 +259,7 @@ Division divide(const Tensors& inputs, size_t devices, int64_t dim) {
   }
   const int64_t parts = static_cast<int64_t>(devices);
   division.size = first ? first->size(dim) : 0;
-  division.step = (division.size + parts - 1) / parts;
+  division.step = divide_up(division.size, parts);
   return division;
 }
 
@@ -293,9 +294,7 @@ void DataParallelCalls::check_place(const Module& module) const {
 
 size_t DataParallelCalls::parts(const Tensors& inputs) const {
   const Division division = divide(inputs, devices_.size(), options_.dim);
-  return division.size == 0
-             ? 1
-             : static_cast<size_t>((division.size + division.step - 1) / division.step);
+  return division.size == 0 ? 1 : static_cast<size_t>(divide_up(division.size, division.step));
 }
 
 Tensors DataParallelCalls::on_first_device(Tensors inputs) const {

@@ -1,3 +1,4 @@
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/rank_reduction.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/nn/parallel/local_comm.h>
@@ -174,7 +175,7 @@ class LocalCommunicator final : public Communicator {
   }
 
   void do_all_reduce(const Tensor& tensor, ReduceOp op) override {
-    const int64_t count = tensor.numel(), step = (count + size() - 1) / size();
+    const int64_t count = tensor.numel(), step = divide_up(count, size());
     const int64_t start = std::min(step * rank(), count), end = std::min(start + step, count);
     const Meeting::All inputs = meet(tensor);
     const Tensor mine = reduced_share(*inputs, start, end - start, tensor.device(), op);

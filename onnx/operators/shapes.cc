@@ -1,3 +1,4 @@
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
@@ -140,7 +141,7 @@ Run split_of(const Node& node) {
   node.check(count == outputs, "attribute num_outputs must be the outputs' number", count, " of ",
              outputs);
   return [=](const Inputs& x) -> Tensors {
-    const int64_t size = x[0].size(axis), even = (size + count - 1) / count;
+    const int64_t size = x[0].size(axis), even = divide_up(size, count);
     std::vector<int64_t> given = x.has(1) ? x.integers(1) : sizes;
     for (int64_t i = 0; !x.has(1) && sizes.empty() && i < count; ++i)
       given.push_back(std::clamp<int64_t>(size - i * even, 0, even));

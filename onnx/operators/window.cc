@@ -1,5 +1,7 @@
 #include <aorta/onnx/operators/window.h>
 
+#include <aorta/core/integers.h>
+
 #include <algorithm>
 
 namespace aorta::onnx {
@@ -54,7 +56,7 @@ Window::Placed Window::place(const char* op, const Tensor& input, const Dims& ke
     placed.size.push_back(size);
     Halves pad{0, 0};
     if (is_same()) {
-      const int64_t windows = (size + stride - 1) / stride;
+      const int64_t windows = divide_up(size, stride);
       pad = halves(std::max<int64_t>((windows - 1) * stride + placed.reach(d) - size, 0),
                    automatic == Automatic::same_upper);
     } else if (automatic == Automatic::none && !pads.empty()) {

@@ -12,7 +12,13 @@ import unittest
 import project
 
 HEAD = """#include <aorta/aorta.h>
+#include <aorta/core/io/npy.h>
+#include <aorta/core/io/npz.h>
+#include <aorta/core/io/safetensors.h>
 #include <aorta/distributions/distributions.h>
+#include <aorta/onnx/onnx.h>
+#include <aorta/report/events.h>
+#include <aorta/report/page.h>
 using namespace aorta;
 struct Net : nn::Module {
   nn::Linear layer{*this, "layer", 2, 3};
@@ -123,6 +129,27 @@ STRAY_NAMES = (
     'data::Echo echo({.folder = "echo", .length = 2});',
     'data::read_image({.path = "image.png", .mode = 5});',
     'load({.path = "net.npz", .version = 3});',
+    'npy::load({.path = "net.npy", .version = 3});',
+    'npy::save(x, {.path = "net.npy", .version = 3});',
+    'npz::load({.path = "net.npz", .version = 3});',
+    'npz::Reader file({.path = "net.npz", .version = 3});',
+    'npz::Reader("net.npz").tensor({.name = "weight", .version = 3});',
+    'npz::save({}, {.path = "net.npz", .version = 3});',
+    'safetensors::load({.path = "net.safetensors", .version = 3});',
+    'safetensors::Reader file({.path = "net.safetensors", .version = 3});',
+    'safetensors::save({}, {.path = "net.safetensors", .version = 3});',
+    'distributed::write_collectives({.path = "folder", .version = 3});',
+    'onnx::load({.path = "net.onnx", .version = 3});',
+    'onnx::load("net.onnx")({.count = 2, .value = x});',
+    'onnx::load("net.onnx").forward({.count = 2, .value = x});',
+    'report::Page page({.title = "Run", .level = 3});',
+    'report::Page("Run").section({.title = "Data", .level = 3});',
+    'report::Page("Run").paragraph({.text = "Data", .level = 3});',
+    'report::Page("Run").figure({.svg = "<svg/>", .width = 3});',
+    'report::Page("Run").save({.path = "report.html", .version = 3});',
+    'report::EventWriter events({.folder = "run", .version = 3});',
+    'report::EventWriter("run").scalar({.tag = "loss", .step = 3}, 1, 2);',
+    'Device device({.name = "cuda", .index = 3});',
     'save(x, {.path = "net.npy", .version = 3});',
     'State().save({.path = "net.safetensors", .keep_previous = 3});',
 )

@@ -50,6 +50,16 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.problems(docs__README="[a](a.md) and `core/b.h`\n"),
                          ["docs/README.md:1: a file that a page names must be there, got core/b.h"])
 
+    def test_program_that_is_no_example(self):
+        page = "[pages](docs/README.md)\n\n```cpp\n#include <aorta/aorta.h>\nint main() {}\n```\n"
+        problem = ["README.md:3: a program must be one of examples/, got another"]
+        self.assertEqual(self.problems(README=page), problem)
+        with tempfile.TemporaryDirectory() as root:
+            for text, found in (("// What it does.\n//\n#include <aorta/aorta.h>\nint main() {}\n", []),
+                                ("#include <aorta/aorta.h>\nint main() { }\n", problem)):
+                project.write_tree(root, {**GOOD, "README.md": page, "examples/a.cc": text})
+                self.assertEqual(check_pages.check(root), found)
+
     def test_function_that_is_gone(self):
         self.assertEqual(self.problems(docs__a_batch="| `core/a.cc` | `walk` | what |\n"),
                          ["docs/a_batch.md:1: a step's function must stand in its file, got walk in core/a.cc"])

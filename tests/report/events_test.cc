@@ -2,6 +2,7 @@
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/io/crc32c.h>
 #include <aorta/core/io/file.h>
+#include <aorta/core/io/file_system.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/data/images/png.h>
 #include <aorta/tests/error_text.h>
@@ -316,7 +317,7 @@ TEST_F(Events, NameWhatIsWrong) {
             }),
             "events: image must be u8 (1|3, H, W), got u8 [2,4,4]");
   EXPECT_EQ(error_of([&] { events.image("x", Tensor(), 0); }),
-            "events: image must be u8 (1|3, H, W), got none");
+            "events: image must be defined, got an undefined tensor");
   std::ofstream(folder / "file") << "x";
   EXPECT_EQ(error_of([&] { EventWriter(folder / "file" / "under"); }),
             (folder / "file" / "under").string() +

@@ -1,4 +1,5 @@
 #include <aorta/core/half.h>
+#include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/tools/bench/sides.h>
@@ -41,7 +42,7 @@ struct CopyBuffers {
 // Each thread copies one piece, however many pieces another would have time for.
 void copy_on_threads(const CopyBuffers& buffers, int threads) {
   const int64_t size = buffers.source.numel();
-  const int64_t piece = (size + threads - 1) / threads;
+  const int64_t piece = divide_up(size, threads);
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
 #endif
