@@ -103,8 +103,8 @@ void run_attention(const AttentionKernelArgs& args) {
 }  // namespace
 
 void register_attention() {
-  kernel::attention_op.set_kernel(DeviceType::cuda, run_attention);
-  kernel::attention_backward_op.set_kernel(DeviceType::cuda, run_attention_backward);
+  set_kernel<attention_op, run_attention>();
+  set_kernel<attention_backward_op, run_attention_backward>();
 }
 
 }  // namespace aorta::cuda

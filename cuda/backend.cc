@@ -132,14 +132,14 @@ class Backend final : public DeviceBackend {
   }
   void synchronize_device(int index) override {
     state_of(index);
-    const DeviceScope scope(index);
+    const DeviceScope scope(index, "synchronize");
     check_cuda(cudaDeviceSynchronize(), "synchronize");
   }
 
   Event create_event(int index) override;
   void destroy_event(Event event) override;
   void record_event(Event event, Stream stream) override {
-    const DeviceScope scope(stream.device.index);
+    const DeviceScope scope(stream.device.index, "record_event");
     check_cuda(cudaEventRecord(static_cast<cudaEvent_t>(event.handle), resolve(stream)),
                "record_event");
   }
@@ -160,6 +160,8 @@ class Backend final : public DeviceBackend {
  private:
   static Device cuda_device(int index) { return Device(DeviceType::cuda, index); }
   void copy_between_devices(void* destination, int to, const void* source, int from, int64_t bytes);
+  void queue_between_devices(void* destination, int to, const void* source, int from, int64_t bytes,
+                             cudaStream_t source_stream);
 };
 
 void Backend::record_stream(void* data, Stream stream) {
@@ -177,7 +179,7 @@ void Backend::empty_cache() {
   for (std::atomic<DeviceState*>& entry : states) {
     DeviceState* state = entry.load(std::memory_order_acquire);
     if (!state) continue;
-    const DeviceScope scope(state->index);
+    const DeviceScope scope(state->index, "empty_cache");
     state->allocator.empty_cache();
   }
   pinned_allocator().empty_cache();
@@ -190,7 +192,7 @@ void Backend::copy(void* destination, Device to, const void* source, Device from
     return copy_between_devices(destination, to.index, source, from.index, bytes);
   }
   const int device = to.is_cuda() ? to.index : from.index;
-  const DeviceScope scope(device);
+  const DeviceScope scope(device, "copy");
   const cudaStream_t stream = cuda::current_stream(device);
   check_cuda(
       cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), cudaMemcpyDefault, stream),
@@ -202,31 +204,47 @@ void Backend::copy(void* destination, Device to, const void* source, Device from
     pinned_allocator().record_stream(host, {device, stream});
     return;
   }
-  wait_for_copy(stream, "copy");
+  try {
+    wait_for_copy(stream, "copy");
+  } catch (...) {
+    pinned_allocator().record_stream(host, {device, stream});
+    throw;
+  }
+}
+
+// Where it fails, the copy may be queued, and the destination's stream doesn't wait for it: freed,
+// the destination rests until the source's stream is past it.
+void Backend::copy_between_devices(void* destination, int to, const void* source, int from,
+                                   int64_t bytes) {
+  const CalledOp called("copy");
+  const cudaStream_t source_stream = cuda::current_stream(from);
+  try {
+    queue_between_devices(destination, to, source, from, bytes, source_stream);
+  } catch (...) {
+    state_of(to).allocator.record_stream(destination, {from, source_stream});
+    throw;
+  }
 }
 
 // Queued on the source's stream: it starts when the destination's earlier work is done, and the
 // destination's later work waits for it.
-void Backend::copy_between_devices(void* destination, int to, const void* source, int from,
-                                   int64_t bytes) {
-  const cudaStream_t source_stream = cuda::current_stream(from);
+void Backend::queue_between_devices(void* destination, int to, const void* source, int from,
+                                    int64_t bytes, cudaStream_t source_stream) {
   const cudaStream_t destination_stream = cuda::current_stream(to);
-  const Event ready = create_event(to), done = create_event(from);
-  record_event(ready, {cuda_device(to), destination_stream});
-  wait_event(ready, {cuda_device(from), source_stream});
+  const OwnedEvent ready(to), done(from);
+  record_event(ready.get(), {cuda_device(to), destination_stream});
+  wait_event(ready.get(), {cuda_device(from), source_stream});
   const DeviceScope scope(from);
   check_cuda(
       cudaMemcpyPeerAsync(destination, to, source, from, static_cast<size_t>(bytes), source_stream),
       "copy");
-  record_event(done, {cuda_device(from), source_stream});
-  wait_event(done, {cuda_device(to), destination_stream});
-  destroy_event(ready);
-  destroy_event(done);
+  record_event(done.get(), {cuda_device(from), source_stream});
+  wait_event(done.get(), {cuda_device(to), destination_stream});
 }
 
 void Backend::fill_bytes(void* destination, uint8_t value, int64_t bytes, int index) {
   if (bytes <= 0) return;
-  const DeviceScope scope(index);
+  const DeviceScope scope(index, "fill_");
   check_cuda(
       cudaMemsetAsync(destination, value, static_cast<size_t>(bytes), cuda::current_stream(index)),
       "fill_");
@@ -242,7 +260,7 @@ Stream Backend::create_stream(int index) {
     state.idle_streams.pop_back();
     return {cuda_device(index), handle};
   }
-  const DeviceScope scope(index);
+  const DeviceScope scope(index, "create_stream");
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create_stream");
   return {cuda_device(index), stream};
@@ -269,7 +287,7 @@ Event Backend::create_event(int index) {
     state.idle_events.pop_back();
     return {cuda_device(index), handle};
   }
-  const DeviceScope scope(index);
+  const DeviceScope scope(index, "create_event");
   cudaEvent_t event = nullptr;
   check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create_event");
   return {cuda_device(index), event};
@@ -284,9 +302,9 @@ void Backend::destroy_event(Event event) {
 
 }  // namespace
 
-int current_device_index() {
+int current_device_index(const char* op) {
   int device = 0;
-  check_cuda(cudaGetDevice(&device), "device");
+  check_cuda(cudaGetDevice(&device), op);
   return device;
 }
 

@@ -6,6 +6,8 @@
 
 #include <cuda_runtime.h>
 
+#include <utility>
+
 namespace aorta::cuda {
 
 /// GPUs that one process can use.
@@ -13,7 +15,7 @@ inline constexpr int kMaxDevices = 64;
 
 /// The device that is current in this thread; asked of CUDA itself, so that other code that uses
 /// CUDA may set it too.
-int current_device_index();
+int current_device_index(const char* op = "device");
 
 /// The stream that this thread queues work for a device on: `set_current_stream`'s, or the device's
 /// default one. The default stream is one of Aorta's own, so that it can be captured; it waits for
@@ -28,11 +30,12 @@ int device_of(const void* data);
 int multiprocessor_count(int device);
 
 /// Makes a device current for CUDA calls while it lives. What launches kernels has one, because a
-/// tensor's device need not be the current one.
+/// tensor's device need not be the current one. Errors name `op`.
 class DeviceScope {
  public:
-  explicit DeviceScope(int device) : previous_(current_device_index()), device_(device) {
-    if (device_ != previous_) check_cuda(cudaSetDevice(device_), "device");
+  explicit DeviceScope(int device, const char* op = "device")
+      : previous_(current_device_index(op)), device_(device) {
+    if (device_ != previous_) check_cuda(cudaSetDevice(device_), op);
   }
   // What fails here isn't left for the next launch to find.
   ~DeviceScope() {
@@ -66,5 +69,18 @@ class Workspace {
 
 /// The one backend object of the plugin.
 DeviceBackend& cuda_backend();
+
+/// An event of the pool, which goes back there with it, whatever fails before.
+class OwnedEvent {
+ public:
+  explicit OwnedEvent(int device) : event_(cuda_backend().create_event(device)) {}
+  OwnedEvent(OwnedEvent&& other) noexcept : event_(std::exchange(other.event_, {})) {}
+  OwnedEvent& operator=(OwnedEvent&&) = delete;
+  ~OwnedEvent() { cuda_backend().destroy_event(event_); }
+  Event get() const { return event_; }
+
+ private:
+  Event event_;
+};
 
 }  // namespace aorta::cuda

@@ -21,9 +21,9 @@ void convolution_kernel(const ConvolutionArgs& args) {
 
 void register_convolution() {
   using kernel::convolution_op, kernel::convolution_transpose_op, kernel::convolution_weight_op;
-  convolution_op.set_kernel(DeviceType::cuda, convolution_kernel<ConvResult::y>);
-  convolution_transpose_op.set_kernel(DeviceType::cuda, convolution_kernel<ConvResult::x>);
-  convolution_weight_op.set_kernel(DeviceType::cuda, convolution_kernel<ConvResult::w>);
+  set_kernel<convolution_op, convolution_kernel<ConvResult::y>>();
+  set_kernel<convolution_transpose_op, convolution_kernel<ConvResult::x>>();
+  set_kernel<convolution_weight_op, convolution_kernel<ConvResult::w>>();
 }
 
 }  // namespace aorta::cuda

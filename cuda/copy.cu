@@ -218,8 +218,8 @@ void fill_kernel(const PointwiseArgs& args) {
 }  // namespace
 
 void register_copy() {
-  copy_op.set_kernel(DeviceType::cuda, copy_kernel);
-  fill_op.set_kernel(DeviceType::cuda, fill_kernel);
+  set_kernel<copy_op, copy_kernel>();
+  set_kernel<fill_op, fill_kernel>();
 }
 
 }  // namespace aorta::cuda

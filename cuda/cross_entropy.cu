@@ -310,11 +310,10 @@ void run_classes_backward(const ClassLossArgs& args) {
 }  // namespace
 
 void register_cross_entropy() {
-  cross_entropy_op.set_kernel(DeviceType::cuda, run_classes<cross_entropy_op>);
-  nll_loss_op.set_kernel(DeviceType::cuda, run_classes<nll_loss_op>);
-  cross_entropy_backward_op.set_kernel(DeviceType::cuda,
-                                       run_classes_backward<cross_entropy_backward_op>);
-  nll_loss_backward_op.set_kernel(DeviceType::cuda, run_classes_backward<nll_loss_backward_op>);
+  set_kernel<cross_entropy_op, run_classes<cross_entropy_op>>();
+  set_kernel<nll_loss_op, run_classes<nll_loss_op>>();
+  set_kernel<cross_entropy_backward_op, run_classes_backward<cross_entropy_backward_op>>();
+  set_kernel<nll_loss_backward_op, run_classes_backward<nll_loss_backward_op>>();
 }
 
 }  // namespace aorta::cuda

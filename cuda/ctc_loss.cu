@@ -73,8 +73,8 @@ void backward(const CtcArgs& args) {
 }  // namespace
 
 void register_ctc_loss() {
-  ctc_loss_op.set_kernel(DeviceType::cuda, forward);
-  ctc_loss_backward_op.set_kernel(DeviceType::cuda, backward);
+  set_kernel<ctc_loss_op, forward>();
+  set_kernel<ctc_loss_backward_op, backward>();
 }
 
 }  // namespace aorta::cuda

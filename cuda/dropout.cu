@@ -65,6 +65,6 @@ void run_dropout(const DropoutArgs& args) {
 
 }  // namespace
 
-void register_dropout() { dropout_op.set_kernel(DeviceType::cuda, run_dropout); }
+void register_dropout() { set_kernel<dropout_op, run_dropout>(); }
 
 }  // namespace aorta::cuda

@@ -25,8 +25,8 @@ void col2im_kernel(const Im2colArgs& args) {
 }  // namespace
 
 void register_im2col() {
-  im2col_op.set_kernel(DeviceType::cuda, im2col_kernel);
-  col2im_op.set_kernel(DeviceType::cuda, col2im_kernel);
+  set_kernel<im2col_op, im2col_kernel>();
+  set_kernel<col2im_op, col2im_kernel>();
 }
 
 }  // namespace aorta::cuda

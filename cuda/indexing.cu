@@ -157,16 +157,22 @@ void triangle_kernel(const body::TriangleArgs& args) {
 }  // namespace
 
 void register_indexing() {
-  set_indexing_kernels(DeviceType::cuda, gather_kernel, scatter_kernel, find_bad_index,
-                       nonzero_kernel);
+  set_kernel<gather_op, gather_kernel>();
+  set_kernel<index_op, gather_kernel>();
+  set_kernel<scatter_op, scatter_kernel>();
+  set_kernel<scatter_add_op, scatter_kernel>();
+  set_kernel<scatter_reduce_op, scatter_kernel>();
+  set_kernel<index_put_op, scatter_kernel>();
+  set_kernel<find_bad_index_op, find_bad_index>();
+  set_kernel<nonzero_op, nonzero_kernel>();
 }
 
 void register_rearrange() {
-  flip_op.set_kernel(DeviceType::cuda, remap_kernel);
-  roll_op.set_kernel(DeviceType::cuda, remap_kernel);
-  pad_op.set_kernel(DeviceType::cuda, remap_kernel);
-  tril_op.set_kernel(DeviceType::cuda, triangle_kernel);
-  triu_op.set_kernel(DeviceType::cuda, triangle_kernel);
+  set_kernel<flip_op, remap_kernel>();
+  set_kernel<roll_op, remap_kernel>();
+  set_kernel<pad_op, remap_kernel>();
+  set_kernel<tril_op, triangle_kernel>();
+  set_kernel<triu_op, triangle_kernel>();
 }
 
 }  // namespace aorta::cuda

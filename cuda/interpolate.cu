@@ -132,6 +132,6 @@ void interpolate_kernel(const InterpolateArgs& args) {
 
 }  // namespace
 
-void register_interpolate() { interpolate_op.set_kernel(DeviceType::cuda, interpolate_kernel); }
+void register_interpolate() { set_kernel<interpolate_op, interpolate_kernel>(); }
 
 }  // namespace aorta::cuda

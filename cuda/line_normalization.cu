@@ -269,9 +269,9 @@ void run_line_backward(const LineNormArgs& args) {
 }  // namespace
 
 void register_line_normalization() {
-  layer_norm_op.set_kernel(DeviceType::cuda, run_line_forward<layer_norm_op>);
-  rms_norm_op.set_kernel(DeviceType::cuda, run_line_forward<rms_norm_op>);
-  line_norm_backward_op.set_kernel(DeviceType::cuda, run_line_backward);
+  set_kernel<layer_norm_op, run_line_forward<layer_norm_op>>();
+  set_kernel<rms_norm_op, run_line_forward<rms_norm_op>>();
+  set_kernel<line_norm_backward_op, run_line_backward>();
 }
 
 }  // namespace aorta::cuda

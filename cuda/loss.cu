@@ -233,9 +233,9 @@ void run_line_products(const LineProductsArgs& args) {
 }  // namespace
 
 void register_loss() {
-  pointwise_loss_op.set_kernel(DeviceType::cuda, run_loss);
-  pointwise_loss_backward_op.set_kernel(DeviceType::cuda, run_loss_backward);
-  line_products_op.set_kernel(DeviceType::cuda, run_line_products);
+  set_kernel<pointwise_loss_op, run_loss>();
+  set_kernel<pointwise_loss_backward_op, run_loss_backward>();
+  set_kernel<line_products_op, run_line_products>();
 }
 
 }  // namespace aorta::cuda

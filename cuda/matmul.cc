@@ -126,8 +126,9 @@ bool find_algorithm(LtPlan& lt, int device, const std::array<int, 4>& alignment)
   const cublasStatus_t status =
       cublasLtMatmulAlgoGetHeuristic(handle_of(device), &lt.product, &lt.left, &lt.right, &lt.added,
                                      &lt.out, &preference.value, 1, &result, &found);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED || found == 0) return false;
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return false;
   check_lt(status);
+  if (found == 0) return false;
   check_lt(result.state);
   lt.algorithm = result.algo;
   lt.workspace = static_cast<int64_t>(result.workspaceSize);
@@ -253,9 +254,9 @@ void matmul_kernel(const MatmulArgs& args) {
 }  // namespace
 
 void register_matmul() {
-  matmul_op.set_kernel(DeviceType::cuda, matmul_kernel);
-  addmm_op.set_kernel(DeviceType::cuda, matmul_kernel);
-  linear_op.set_kernel(DeviceType::cuda, matmul_kernel);
+  set_kernel<matmul_op, matmul_kernel>();
+  set_kernel<addmm_op, matmul_kernel>();
+  set_kernel<linear_op, matmul_kernel>();
 }
 
 }  // namespace aorta::cuda

@@ -22,7 +22,7 @@ void* pointer_or_null(const char* op, int64_t bytes, const Allocate& allocate) {
 }
 
 void* allocate_device(void* context, int64_t bytes) {
-  const DeviceScope scope(device_from(context));
+  const DeviceScope scope(device_from(context), "allocate");
   return pointer_or_null("allocate", bytes,
                          [&](void** data) { return cudaMalloc(data, static_cast<size_t>(bytes)); });
 }
@@ -63,6 +63,23 @@ bool on_device(int device, const Work& work) {
   return done;
 }
 
+/// While one lives, a capture that another thread or this one has begun doesn't forbid this thread
+/// calls that may wait (cudaThreadExchangeStreamCaptureMode), and they don't end it.
+class BesideCaptures {
+ public:
+  BesideCaptures() : entered_(succeeded(cudaThreadExchangeStreamCaptureMode(&mode_))) {}
+  ~BesideCaptures() {
+    if (entered_) succeeded(cudaThreadExchangeStreamCaptureMode(&mode_));
+  }
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+  explicit operator bool() const { return entered_; }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+  bool entered_;
+};
+
 /// Frees a heap by `call`; where that fails it stays one.
 bool free_heap(void* data, cudaError_t (*call)(void*)) {
   const int64_t bytes = unmark_heap(data);
@@ -80,8 +97,14 @@ bool free_device(void* context, void* data) {
 
 bool free_host(void*, void* data) { return free_heap(data, cudaFreeHost); }
 
+// What is captured isn't queued, and an event there is the graph's: it is never done, and a query
+// of it ends the capture. So the mark is made when the capture is over, whichever way it ended.
 void* record_event(void*, StreamKey stream) {
   cudaEvent_t event = nullptr;
+  cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
+  if (!succeeded(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.handle), &captured)) ||
+      captured != cudaStreamCaptureStatusNone)
+    return nullptr;
   on_device(stream.device, [&] {
     if (!succeeded(cudaEventCreateWithFlags(&event, cudaEventDisableTiming))) return false;
     if (succeeded(cudaEventRecord(event, static_cast<cudaStream_t>(stream.handle)))) return true;
@@ -93,7 +116,8 @@ void* record_event(void*, StreamKey stream) {
 }
 
 bool event_done(void*, void* event) {
-  return succeeded(cudaEventQuery(static_cast<cudaEvent_t>(event)));
+  const BesideCaptures beside;
+  return beside && succeeded(cudaEventQuery(static_cast<cudaEvent_t>(event)));
 }
 
 bool wait_event(void*, void* event) {

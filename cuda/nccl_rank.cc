@@ -122,6 +122,7 @@ void NcclRank::check_alive(const CollectiveCall& call) {
 void NcclRank::run(const CollectiveCall& call, const std::vector<Tensor>& tensors,
                    const Queue& queue) {
   check_alive(call);
+  const CalledOp called(call.text.c_str());
   const DeviceScope scope(device_);
   const Device device(DeviceType::cuda, device_);
   DeviceBackend& backend = cuda_backend();
@@ -131,9 +132,9 @@ void NcclRank::run(const CollectiveCall& call, const std::vector<Tensor>& tensor
              "Communicator");
   check(captured == cudaStreamCaptureStatusNone, call.text,
         "ranks agree on each collective, so none is in a graph", "a stream that is captured");
-  Pending work{call, Mark(device_), Mark(device_)};
-  backend.record_event(work.ready.event(), present);
-  backend.wait_event(work.ready.event(), own);
+  Pending work{call, OwnedEvent(device_), OwnedEvent(device_)};
+  backend.record_event(work.ready.get(), present);
+  backend.wait_event(work.ready.get(), own);
   ncclResult_t result = ncclInternalError;
   {
     const std::lock_guard lock(calls_of(device_));
@@ -141,12 +142,12 @@ void NcclRank::run(const CollectiveCall& call, const std::vector<Tensor>& tensor
   }
   try {
     wait_until_queued(call, result, "NCCL must take it");
-    backend.record_event(work.done.event(), own);
+    backend.record_event(work.done.get(), own);
     {
       const std::lock_guard lock(mutex_);
       pending_.push_back(std::move(work));
       changed_.notify_all();
-      backend.wait_event(pending_.back().done.event(), present);
+      backend.wait_event(pending_.back().done.get(), present);
     }
   } catch (...) {
     // The present stream doesn't wait for what may be queued: memory has to, when it is given back.
@@ -259,7 +260,7 @@ void NcclRank::look_at_first() {
   Pending& first = pending_.front();  // this thread alone takes it away
   const bool failed = !failure_.empty();
   lock.unlock();
-  if (backend.event_done(first.done.event())) {
+  if (backend.event_done(first.done.get())) {
     lock.lock();
     return pending_.pop_front();
   }
@@ -272,7 +273,7 @@ void NcclRank::look_at_first() {
         state != ncclInProgress)
       reason = first.call.text + ": NCCL must do it, got " + error_text(state, comm_);
   }
-  if (reason.empty() && first.call.timeout > 0 && backend.event_done(first.ready.event())) {
+  if (reason.empty() && first.call.timeout > 0 && backend.event_done(first.ready.get())) {
     if (first.end_ns == 0) {
       first.end_ns = end_of(first.call.timeout);
     } else if (nanoseconds_now() > first.end_ns) {

@@ -42,22 +42,10 @@ class NcclRank {
   void leave();
 
  private:
-  // An event of the pool.
-  class Mark {
-   public:
-    explicit Mark(int device) : event_(cuda_backend().create_event(device)) {}
-    Mark(Mark&& other) noexcept : event_(std::exchange(other.event_, {})) {}
-    Mark& operator=(Mark&&) = delete;
-    ~Mark() { cuda_backend().destroy_event(event_); }
-    Event event() const { return event_; }
-
-   private:
-    Event event_;
-  };
   // Work that is queued and, as far as is known, not done.
   struct Pending {
     CollectiveCall call;
-    Mark ready, done;
+    OwnedEvent ready, done;
     int64_t end_ns = 0;  // nanoseconds_now(); 0: it isn't its turn yet
   };
 

@@ -510,10 +510,10 @@ void run_backward(const ChannelNormArgs& args) {
 }  // namespace
 
 void register_normalization() {
-  batch_norm_op.set_kernel(DeviceType::cuda, run_forward<batch_norm_op>);
-  instance_norm_op.set_kernel(DeviceType::cuda, run_forward<instance_norm_op>);
-  group_norm_op.set_kernel(DeviceType::cuda, run_forward<group_norm_op>);
-  channel_norm_backward_op.set_kernel(DeviceType::cuda, run_backward);
+  set_kernel<batch_norm_op, run_forward<batch_norm_op>>();
+  set_kernel<instance_norm_op, run_forward<instance_norm_op>>();
+  set_kernel<group_norm_op, run_forward<group_norm_op>>();
+  set_kernel<channel_norm_backward_op, run_backward>();
 }
 
 }  // namespace aorta::cuda

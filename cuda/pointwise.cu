@@ -106,20 +106,15 @@ void kernel(const PointwiseArgs& args) {
   fail(F::info.name, "half types are computed in f32", args.compute[inputs]);
 }
 
-template <class F, int inputs>
-PointwiseOp& row() {
-  if constexpr (inputs == 1)
-    return unary_op<F>;
-  else if constexpr (inputs == 2)
-    return binary_op<F>;
-  else
-    return ternary_op<F>;
-}
-
 template <class F, int inputs, int index>
 void register_op() {
   if constexpr (index % kPointwiseParts == AORTA_POINTWISE_PART) {
-    row<F, inputs>().set_kernel(DeviceType::cuda, kernel<F, inputs>);
+    if constexpr (inputs == 1)
+      set_kernel<unary_op<F>, kernel<F, inputs>>();
+    else if constexpr (inputs == 2)
+      set_kernel<binary_op<F>, kernel<F, inputs>>();
+    else
+      set_kernel<ternary_op<F>, kernel<F, inputs>>();
   }
 }
 

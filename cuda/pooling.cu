@@ -217,28 +217,34 @@ void max_pool_backward(const PoolArgs& args) {
   });
 }
 
+void max_pool(const PoolArgs& args) {
+  visit_floating(args.dtype, [&](auto type) {
+    for_each("max_pool", args.output, count_of(args, &PoolDim::output),
+             MaxPoolBody<decltype(type)>{args});
+  });
+}
+
+void avg_pool(const PoolArgs& args) {
+  visit_floating(args.dtype, [&](auto type) {
+    for_each("avg_pool", args.output, count_of(args, &PoolDim::output),
+             AveragePoolBody<decltype(type)>{args});
+  });
+}
+
+void avg_pool_backward(const PoolArgs& args) {
+  visit_floating(args.dtype, [&](auto type) {
+    for_each("avg_pool_backward", args.output, count_of(args, &PoolDim::input),
+             AveragePoolBackwardBody<decltype(type)>{args});
+  });
+}
+
 }  // namespace
 
 void register_pooling() {
-  max_pool_op.set_kernel(DeviceType::cuda, [](const PoolArgs& args) {
-    visit_floating(args.dtype, [&](auto type) {
-      for_each("max_pool", args.output, count_of(args, &PoolDim::output),
-               MaxPoolBody<decltype(type)>{args});
-    });
-  });
-  max_pool_backward_op.set_kernel(DeviceType::cuda, max_pool_backward);
-  avg_pool_op.set_kernel(DeviceType::cuda, [](const PoolArgs& args) {
-    visit_floating(args.dtype, [&](auto type) {
-      for_each("avg_pool", args.output, count_of(args, &PoolDim::output),
-               AveragePoolBody<decltype(type)>{args});
-    });
-  });
-  avg_pool_backward_op.set_kernel(DeviceType::cuda, [](const PoolArgs& args) {
-    visit_floating(args.dtype, [&](auto type) {
-      for_each("avg_pool_backward", args.output, count_of(args, &PoolDim::input),
-               AveragePoolBackwardBody<decltype(type)>{args});
-    });
-  });
+  set_kernel<max_pool_op, max_pool>();
+  set_kernel<max_pool_backward_op, max_pool_backward>();
+  set_kernel<avg_pool_op, avg_pool>();
+  set_kernel<avg_pool_backward_op, avg_pool_backward>();
 }
 
 }  // namespace aorta::cuda

@@ -41,6 +41,6 @@ void random_kernel(const Tensor& out, const RandomArgs& args) {
 
 }  // namespace
 
-void register_random() { random_op.set_kernel(DeviceType::cuda, random_kernel); }
+void register_random() { set_kernel<random_op, random_kernel>(); }
 
 }  // namespace aorta::cuda

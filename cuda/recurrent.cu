@@ -116,21 +116,24 @@ void run_cell(const char* op, const Args& args, const void* output) {
   for_each(op, output, count, Body<float>{args});
 }
 
+void run_lstm(const LstmArgs& args) {
+  run_cell<LstmBody>("lstm_gates", args, args.next_cell);
+}
+void run_lstm_backward(const LstmBackwardArgs& args) {
+  run_cell<LstmBackwardBody>("lstm_gates_backward", args, args.gates_gradient);
+}
+void run_gru(const GruArgs& args) { run_cell<GruBody>("gru_gates", args, args.next_state); }
+void run_gru_backward(const GruBackwardArgs& args) {
+  run_cell<GruBackwardBody>("gru_gates_backward", args, args.input_gradient);
+}
+
 }  // namespace
 
 void register_recurrent() {
-  lstm_gates_op.set_kernel(DeviceType::cuda, [](const LstmArgs& args) {
-    run_cell<LstmBody>("lstm_gates", args, args.next_cell);
-  });
-  lstm_gates_backward_op.set_kernel(DeviceType::cuda, [](const LstmBackwardArgs& args) {
-    run_cell<LstmBackwardBody>("lstm_gates_backward", args, args.gates_gradient);
-  });
-  gru_gates_op.set_kernel(DeviceType::cuda, [](const GruArgs& args) {
-    run_cell<GruBody>("gru_gates", args, args.next_state);
-  });
-  gru_gates_backward_op.set_kernel(DeviceType::cuda, [](const GruBackwardArgs& args) {
-    run_cell<GruBackwardBody>("gru_gates_backward", args, args.input_gradient);
-  });
+  set_kernel<lstm_gates_op, run_lstm>();
+  set_kernel<lstm_gates_backward_op, run_lstm_backward>();
+  set_kernel<gru_gates_op, run_gru>();
+  set_kernel<gru_gates_backward_op, run_gru_backward>();
 }
 
 }  // namespace aorta::cuda

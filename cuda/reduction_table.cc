@@ -1,3 +1,4 @@
+#include <aorta/core/called_op.h>
 #include <aorta/core/check.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/scalar/reduce_list.h>
@@ -18,7 +19,9 @@ Table make_table(std::integer_sequence<int, part...>) {
   return table;
 }
 
+// All rows of reductions have this one kernel, and its arguments say whose it is.
 void reduce_kernel(const ReduceArgs& args) {
+  const CalledOp called(args.op);
   static const Table table = make_table(std::make_integer_sequence<int, kReductionParts>{});
   table[static_cast<size_t>(args.reducer)](args);
 }

@@ -79,18 +79,18 @@ void run(const char* op, const ScanArgs& args, Join join) {
 }
 
 template <class Join, auto& op>
-void set_kernel() {
-  op.set_kernel(DeviceType::cuda, [](const ScanArgs& args) { run(op.name(), args, Join{}); });
+void run_scan(const ScanArgs& args) {
+  run(op.name(), args, Join{});
 }
 
 }  // namespace
 
 void register_scan() {
-  set_kernel<scalar::RunningSum, cumsum_op>();
-  set_kernel<scalar::RunningProduct, cumprod_op>();
-  set_kernel<scalar::RunningExtremum<true>, cummax_op>();
-  set_kernel<scalar::RunningExtremum<false>, cummin_op>();
-  set_kernel<scalar::RunningLogSumExp, logcumsumexp_op>();
+  set_kernel<cumsum_op, run_scan<scalar::RunningSum, cumsum_op>>();
+  set_kernel<cumprod_op, run_scan<scalar::RunningProduct, cumprod_op>>();
+  set_kernel<cummax_op, run_scan<scalar::RunningExtremum<true>, cummax_op>>();
+  set_kernel<cummin_op, run_scan<scalar::RunningExtremum<false>, cummin_op>>();
+  set_kernel<logcumsumexp_op, run_scan<scalar::RunningLogSumExp, logcumsumexp_op>>();
 }
 
 }  // namespace aorta::cuda

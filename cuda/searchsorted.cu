@@ -18,6 +18,6 @@ void searchsorted_kernel(const SearchsortedArgs& args) {
 
 }  // namespace
 
-void register_searchsorted() { searchsorted_op.set_kernel(DeviceType::cuda, searchsorted_kernel); }
+void register_searchsorted() { set_kernel<searchsorted_op, searchsorted_kernel>(); }
 
 }  // namespace aorta::cuda

@@ -90,7 +90,8 @@ void run_as(const SoftmaxLines& args) {
   }
 }
 
-void run(const SoftmaxArgs& args, bool log) {
+template <bool log>
+void run(const SoftmaxArgs& args) {
   const SoftmaxLines lines{static_cast<const char*>(args.input),
                            static_cast<char*>(args.output),
                            args.dtype,
@@ -109,8 +110,8 @@ void run(const SoftmaxArgs& args, bool log) {
 }  // namespace
 
 void register_softmax() {
-  softmax_op.set_kernel(DeviceType::cuda, [](const SoftmaxArgs& args) { run(args, false); });
-  log_softmax_op.set_kernel(DeviceType::cuda, [](const SoftmaxArgs& args) { run(args, true); });
+  set_kernel<softmax_op, run<false>>();
+  set_kernel<log_softmax_op, run<true>>();
 }
 
 }  // namespace aorta::cuda

@@ -379,9 +379,9 @@ Unique run_unique(const Tensor& input, bool inverse, bool counts) {
 }  // namespace
 
 void register_sort() {
-  sort_op.set_kernel(DeviceType::cuda, run_sort<sort_op>);
-  topk_op.set_kernel(DeviceType::cuda, run_sort<topk_op>);
-  unique_op.set_kernel(DeviceType::cuda, run_unique);
+  set_kernel<sort_op, run_sort<sort_op>>();
+  set_kernel<topk_op, run_sort<topk_op>>();
+  set_kernel<unique_op, run_unique>();
 }
 
 }  // namespace aorta::cuda

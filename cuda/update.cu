@@ -80,6 +80,6 @@ void run(const UpdateArgs& args) {
 
 }  // namespace
 
-void register_update() { update_op.set_kernel(DeviceType::cuda, run); }
+void register_update() { set_kernel<update_op, run>(); }
 
 }  // namespace aorta::cuda

@@ -85,6 +85,18 @@ cudaError_t finish_call(cudaError_t error) {
   return error;
 }
 
+/// The error that this call is to fail with.
+static cudaError_t count_call(const char* name) {
+  Injection& injection = injections()[name];
+  ++injection.calls;
+  return injection.nth == 0 || injection.nth == injection.calls ? injection.error : cudaSuccess;
+}
+
+bool is_injected(const char* name) {
+  const MachineLock lock;
+  return count_call(name) != cudaSuccess;
+}
+
 cudaError_t closed() {
   if (getpid() != first_process) return cudaErrorInitializationError;
   return unloading ? cudaErrorCudartUnloading : cudaSuccess;
@@ -93,9 +105,7 @@ cudaError_t closed() {
 // "This call may also return error codes from previous, asynchronous launches" stands on every page
 // of the runtime's manual.
 cudaError_t begin_call(const char* name) {
-  Injection& injection = injections()[name];
-  ++injection.calls;
-  if (injection.nth == 0 || injection.nth == injection.calls) return injection.error;
+  if (const cudaError_t error = count_call(name); error != cudaSuccess) return error;
   if (Streams::get().sticky != cudaSuccess) return Streams::get().sticky;
   if (const cudaError_t error = forbidden_by_capture(name); error != cudaSuccess) return error;
   Streams::get().drift();

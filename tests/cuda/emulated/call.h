@@ -29,6 +29,8 @@ cudaError_t finish_call(cudaError_t error);
 cudaError_t closed();
 /// The fault of earlier work, or an injected one.
 cudaError_t begin_call(const char* name);
+/// True where a call that asks nothing of the device, as one that fills a descriptor, is to fail.
+bool is_injected(const char* name);
 
 /// The machine has one state: one call, or one piece of a stream's work, at a time.
 std::mutex& machine_mutex();

@@ -364,6 +364,7 @@ const char* cublasLtGetStatusName(cublasStatus_t status) {
 
 cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t layout, cudaDataType_t type,
                                         uint64_t rows, uint64_t columns, int64_t leading) {
+  if (is_injected("cublasLtMatrixLayoutInit")) return CUBLAS_STATUS_INTERNAL_ERROR;
   *layout = {};
   inside<Layout>(layout) = {.type = type,
                             .batch = 1,
@@ -377,6 +378,7 @@ cublasStatus_t cublasLtMatrixLayoutInit(cublasLtMatrixLayout_t layout, cudaDataT
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
                                                 const void* value, size_t bytes) {
+  if (is_injected("cublasLtMatrixLayoutSetAttribute")) return CUBLAS_STATUS_INTERNAL_ERROR;
   Layout& l = inside<Layout>(layout);
   if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT && bytes == sizeof l.batch) {
     std::memcpy(&l.batch, value, bytes);
@@ -392,6 +394,7 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
 
 cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t product, cublasComputeType_t compute,
                                       cudaDataType_t scale) {
+  if (is_injected("cublasLtMatmulDescInit")) return CUBLAS_STATUS_INTERNAL_ERROR;
   *product = {};
   inside<Product>(product) = {.compute = compute,
                               .scale = scale,
@@ -406,6 +409,7 @@ cublasStatus_t cublasLtMatmulDescInit(cublasLtMatmulDesc_t product, cublasComput
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
                                               cublasLtMatmulDescAttributes_t attribute,
                                               const void* value, size_t bytes) {
+  if (is_injected("cublasLtMatmulDescSetAttribute")) return CUBLAS_STATUS_INTERNAL_ERROR;
   Product& p = inside<Product>(product);
   const auto set = [&](auto& field) {
     if (bytes != sizeof field) return false;
@@ -424,6 +428,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
 }
 
 cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t preference) {
+  if (is_injected("cublasLtMatmulPreferenceInit")) return CUBLAS_STATUS_INTERNAL_ERROR;
   *preference = {};
   // cublasLt.h: the default alignment is 256 bytes.
   inside<Preference>(preference) = {.workspace = 0,
@@ -435,6 +440,7 @@ cublasStatus_t cublasLtMatmulPreferenceInit(cublasLtMatmulPreference_t preferenc
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void* value, size_t bytes) {
+  if (is_injected("cublasLtMatmulPreferenceSetAttribute")) return CUBLAS_STATUS_INTERNAL_ERROR;
   Preference& p = inside<Preference>(preference);
   const auto set = [&](auto& field) {
     if (bytes != sizeof field) return false;

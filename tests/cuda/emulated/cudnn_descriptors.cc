@@ -471,7 +471,9 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t handle) {
   CudnnDescriptor* const d =
       cudnn_descriptor("cudnnBackendDestroyDescriptor", page::kCudnnSet, handle);
   if (!d) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  const bool fails = cudnn_stopped("cudnnBackendDestroyDescriptor");
   live().erase(d);
+  if (fails) return CUDNN_STATUS_INTERNAL_ERROR;
   if (d->type == CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR) d->attributes.clear();
   return CUDNN_STATUS_SUCCESS;
 }

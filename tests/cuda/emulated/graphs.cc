@@ -24,6 +24,8 @@ struct CUgraphExec_st {
 
 namespace {
 
+thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
+
 constexpr const char* kGraphPage = "docs.nvidia.com/cuda/cuda-runtime-api, Graph Management";
 
 // Handles are never given out twice, as those of streams.
@@ -84,8 +86,9 @@ CUstream_st* capturing_stream(cudaStream_t handle) {
 
 namespace aorta::emulated {
 
-// A capture in global mode forbids every thread what may wait for other work, one of a thread's own
-// mode forbids it to that thread.
+// CUDA Runtime API, cudaThreadExchangeStreamCaptureMode: what may wait for other work is forbidden
+// to a thread that has begun a capture, unless that is a relaxed one, and by a global one to every
+// thread whose own mode is global. A thread whose mode is relaxed may do it all the same.
 cudaError_t forbidden_by_capture(const std::string& call) {
   static constexpr std::string_view kUnsafe[] = {
       "cudaMalloc",       "cudaFree",           "cudaHostAlloc",         "cudaFreeHost",
@@ -96,11 +99,12 @@ cudaError_t forbidden_by_capture(const std::string& call) {
   }
   cudaError_t error = cudaSuccess;
   for (const std::shared_ptr<Capture>& capture : Streams::get().captures()) {
-    const bool mine = capture->mode == cudaStreamCaptureModeThreadLocal &&
+    if (thread_mode == cudaStreamCaptureModeRelaxed) continue;
+    const bool mine = capture->mode != cudaStreamCaptureModeRelaxed &&
                       capture->thread == std::this_thread::get_id();
-    if (capture->mode == cudaStreamCaptureModeGlobal || mine) {
-      error = capture->invalidate(cudaErrorStreamCaptureUnsupported);
-    }
+    const bool others = capture->mode == cudaStreamCaptureModeGlobal &&
+                        thread_mode == cudaStreamCaptureModeGlobal;
+    if (mine || others) error = capture->invalidate(cudaErrorStreamCaptureUnsupported);
   }
   return error;
 }
@@ -159,6 +163,17 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
     *status = !stream || !stream->capture ? cudaStreamCaptureStatusNone
               : stream->capture->valid    ? cudaStreamCaptureStatusActive
                                           : cudaStreamCaptureStatusInvalidated;
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  return call("cudaThreadExchangeStreamCaptureMode", [&] {
+    if (*mode > cudaStreamCaptureModeRelaxed) {
+      return broken("cudaThreadExchangeStreamCaptureMode", "the mode of a capture is known",
+                    std::to_string(*mode), page::kStream, cudaErrorInvalidValue);
+    }
+    std::swap(*mode, thread_mode);
     return cudaSuccess;
   });
 }

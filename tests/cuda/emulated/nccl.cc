@@ -347,6 +347,7 @@ cudaError_t cudaDeviceGetPCIBusId(char* id, int size, int device) {
 }
 
 ncclResult_t ncclGetVersion(int* version) {
+  if (is_injected("ncclGetVersion")) return ncclUnhandledCudaError;
   *version = NCCL_VERSION_CODE;
   return ncclSuccess;
 }
@@ -374,7 +375,7 @@ const char* ncclGetLastError(ncclComm_t) { return ""; }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
-  const char* const name = "ncclCommInitRank";
+  const char* const name = "ncclCommInitRankConfig";
   return nccl_call(name, [&] {
     const ncclConfig_t plain = NCCL_CONFIG_INITIALIZER;
     if (config && (config->size != plain.size || config->magic != plain.magic)) {
