@@ -306,10 +306,7 @@ void NcclRank::finish() {
   }
   const std::lock_guard calling(calls_of(device_));
   const ncclComm_t comm = std::exchange(comm_, nullptr);
-  if (state == ncclSuccess)
-    calls().destroy(comm);
-  else
-    calls().abort(comm);
+  if (state != ncclSuccess || calls().destroy(comm) != ncclSuccess) calls().abort(comm);
 }
 
 }  // namespace aorta::cuda

@@ -30,6 +30,12 @@ def rules(text):
             yield rule
 
 
+def pages(text):
+    """(constant, page) of the pages that a source names."""
+    text = re.sub(r'AORTA_NCCL (")', r'"docs.nvidia.com/deeplearning/nccl/', text)
+    return re.findall(r'constexpr const char\* (k\w+) =\s*"(\w+\.nvidia\.com[^"]*|[^"]*/[^"]*)"', text)
+
+
 def missing(sources, tests):
     """Rules of `sources` (texts by name) whose beginning stands in none of the tests."""
     found = "\n".join(literal for text in tests for literal in literals(text))
@@ -61,10 +67,15 @@ class EmulatedRules(unittest.TestCase):
         self.assertEqual(missing({"a.cc": source}, ['EXPECT_TRUE(finds("a handle is one that was made"));']), [])
 
     def test_pages(self):
-        """Each page is one of NVIDIA's."""
-        for name, text in self.sources.items():
-            for page in re.findall(r"constexpr const char\* k\w*Page =\s*\"([^\"]*)\"", text):
+        """Each page is one of NVIDIA's, and a rule's. That each rule names one, report() holds where a planted bug breaks it."""
+        headers = read(sorted(glob.glob(os.path.join(project.ROOT, FOLDER, "*.h"))))
+        texts = {**self.sources, **headers}
+        self.assertGreater(sum(len(pages(text)) for text in texts.values()), 30)
+        every = "\n".join(texts.values())
+        for name, text in texts.items():
+            for constant, page in pages(text):
                 self.assertTrue(page.startswith("docs.nvidia.com/"), "%s: %s" % (name, page))
+                self.assertGreater(len(re.findall(r"\b%s\b" % constant, every)), 1, "%s: %s" % (name, constant))
 
 
 if __name__ == "__main__":

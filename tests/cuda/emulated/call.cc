@@ -9,12 +9,14 @@
 
 #include <cstdlib>
 #include <map>
+#include <utility>
 
 namespace aorta::emulated {
 namespace {
 
 struct Injection {
-  int nth = -1, calls = 0;
+  int nth = -1, calls = 0, taken = 0;
+  bool failed = false;
   cudaError_t error = cudaSuccess;
 };
 
@@ -89,7 +91,10 @@ cudaError_t finish_call(cudaError_t error) {
 static cudaError_t count_call(const char* name) {
   Injection& injection = injections()[name];
   ++injection.calls;
-  return injection.nth == 0 || injection.nth == injection.calls ? injection.error : cudaSuccess;
+  ++injection.taken;
+  if (injection.nth != 0 && injection.nth != injection.calls) return cudaSuccess;
+  injection.failed = true;
+  return injection.error;
 }
 
 bool is_injected(const char* name) {
@@ -120,7 +125,10 @@ cudaError_t broken(const char* name, const std::string& rule, const std::string&
 
 void inject(const std::string& name, int nth, cudaError_t error) {
   const MachineLock lock;
-  injections()[name] = {.nth = nth, .calls = 0, .error = error};
+  Injection& injection = injections()[name];
+  injection.nth = nth;
+  injection.calls = 0;
+  injection.error = error;
 }
 
 void inject_nothing() {
@@ -131,6 +139,24 @@ void inject_nothing() {
 int calls_of(const std::string& name) {
   const MachineLock lock;
   return injections()[name].calls;
+}
+
+std::map<std::string, int> take_calls() {
+  const MachineLock lock;
+  std::map<std::string, int> made;
+  for (auto& [name, injection] : injections()) {
+    if (const int count = std::exchange(injection.taken, 0); count > 0) made[name] = count;
+  }
+  return made;
+}
+
+std::set<std::string> failed_calls() {
+  const MachineLock lock;
+  std::set<std::string> names;
+  for (const auto& [name, injection] : injections()) {
+    if (injection.failed) names.insert(name);
+  }
+  return names;
 }
 
 }  // namespace aorta::emulated

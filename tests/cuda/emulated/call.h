@@ -3,7 +3,9 @@
 #include <aorta/tests/cuda/emulated/sanitizer.h>
 #include <cuda_runtime.h>
 
+#include <map>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace aorta::emulated {
@@ -14,8 +16,6 @@ inline constexpr const char* kMemory = "docs.nvidia.com/cuda/cuda-runtime-api, M
 inline constexpr const char* kStream = "docs.nvidia.com/cuda/cuda-runtime-api, Stream Management";
 inline constexpr const char* kEvent = "docs.nvidia.com/cuda/cuda-runtime-api, Event Management";
 inline constexpr const char* kDevice = "docs.nvidia.com/cuda/cuda-runtime-api, Device Management";
-inline constexpr const char* kExecution =
-    "docs.nvidia.com/cuda/cuda-runtime-api, Execution Control: cudaLaunchKernelExC";
 inline constexpr const char* kLimits =
     "docs.nvidia.com/cuda/cuda-c-programming-guide, Compute Capabilities: technical specifications";
 inline constexpr const char* kErrors =
@@ -65,5 +65,9 @@ void inject(const std::string& name, int nth, cudaError_t error);
 void inject_nothing();
 /// Calls named so since the last `inject` of that name.
 int calls_of(const std::string& name);
+/// How often each call was made since the last time that this was asked.
+std::map<std::string, int> take_calls();
+/// The calls that have failed so far because they were to.
+std::set<std::string> failed_calls();
 
 }  // namespace aorta::emulated

@@ -95,9 +95,10 @@ def emulated_kernels(name, srcs, parts = {}, deps = []):
 
 # Any order of work and of threads is one that CUDA's rules allow, and gives the same results. Where the order is the
 # plainest, tensors and grids of some size take the ways of those past 2^31 (cuda/limits.h).
+_LIMITS = "256,3"
 _MODES = {
     "": {},
-    "_eager": {"AORTA_CUDA_LIMITS": "256,3", "AORTA_EMULATED_MODE": "eager", "AORTA_EMULATED_ORDER": "reverse"},
+    "_eager": {"AORTA_CUDA_LIMITS": _LIMITS, "AORTA_EMULATED_MODE": "eager", "AORTA_EMULATED_ORDER": "reverse"},
     "_random": {"AORTA_EMULATED_MODE": "random", "AORTA_EMULATED_ORDER": "random"},
     "_threads": {"AORTA_EMULATED_MODE": "threads"},
 }
@@ -107,8 +108,9 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], huge =
 
     modes: those of these that there are.
     once: patterns of the cases that NAME alone runs, for they take long. No case may skip for want of a device.
-    huge: patterns of those that go past the limits of 32 bits: they run in NAME_eager, whose limits are small, and with
-        the true ones, which takes many minutes and gigabytes, in NAME_huge, only when that is named.
+    huge: patterns of those that go past the limits of 32 bits: they run with small limits in each mode, in NAME_eager
+        among the others and in NAME_limits, NAME_limits_random and NAME_limits_threads by themselves; and with the true
+        ones, which takes many minutes and gigabytes, in NAME_huge, only when that is named.
     """
     plugin = "//tests/cuda/emulated:libaorta_cuda_emulated.so"
     driver = "//tests/cuda/emulated:driver/libcuda.so.1"
@@ -121,16 +123,19 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], huge =
         alwayslink = True,
         deps = deps + ["@system//:gtest"],
     )
-    for mode in modes + (["_huge"] if huge else []):
-        left_out = (once if mode else []) + (huge if "AORTA_CUDA_LIMITS" not in _MODES.get(mode, {}) else [])
+    limited = {"_limits" + mode: dict(_MODES[mode], AORTA_CUDA_LIMITS = _LIMITS) for mode in modes if "AORTA_CUDA_LIMITS" not in _MODES[mode]}
+    only_huge = dict(limited, _huge = {}) if huge else {}
+    for mode in modes + only_huge.keys():
+        env = dict(_MODES, **only_huge)[mode]
+        left_out = (once if mode else []) + (huge if "AORTA_CUDA_LIMITS" not in env else [])
         aorta_test(
             name = name + mode,
             srcs = [],
-            args = ["--gtest_filter=" + ":".join(huge if mode == "_huge" else ["-" + ":".join(left_out)])],
+            args = ["--gtest_filter=" + ":".join(huge if mode in only_huge else ["-" + ":".join(left_out)])],
             data = data + [plugin, driver],
             # The address sanitizer's suite runs one mode.
             tags = tags + (["no-sanitizer"] if mode else []) + (["manual"] if mode == "_huge" else []),
-            env = dict(_MODES.get(mode, {}), AORTA_CUDA_PLUGIN = "$(rootpath %s)" % plugin),
+            env = dict(env, AORTA_CUDA_PLUGIN = "$(rootpath %s)" % plugin),
             # A sanitizer's dlopen looks along DT_RPATH, and not along the program's DT_RUNPATH.
             linkopts = ["-Wl,--disable-new-dtags,-rpath,$$ORIGIN/%s/tests/cuda/emulated/driver" % up],
             deps = [":" + name + "_cases"],

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr size_t kAlignment = 512;  // at least the 256 that cudaMalloc promises
 constexpr size_t kGap = 4096;       // between allocations: nobody's
-constexpr size_t kLargePage = 2 << 20;
+constexpr size_t kLargePage = 2 << 20, kMostOpening = size_t{1} << 30;
 
 /// True when each page of a range is there.
 bool is_mapped(uintptr_t begin, size_t bytes) {
@@ -70,6 +71,8 @@ Memory::Memory() {
   allocated_ = reinterpret_cast<uint8_t*>(reserve(span / 8 + 4, PROT_READ | PROT_WRITE));
   written_ = reinterpret_cast<uint8_t*>(reserve(span / 8 + 4, PROT_READ | PROT_WRITE));
   for (int d = 0; d < kMostDevices; ++d) arenas_[d].top = base_ + d * kDeviceSpan;
+  next_opening_ = kLargePage;
+  opened_.reserve(256);
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO;
@@ -309,23 +312,25 @@ std::string Memory::problem(const void* data, size_t bytes, Access access, int d
 bool Memory::open_at(uintptr_t address) {
   const int device = device_of(address);
   if (device < 0 || open_ == 0) return false;
-  Arena& arena = arenas_[device];
-  const uintptr_t begin = base_ + device * kDeviceSpan, end = round_up(arena.top, kLargePage);
-  if (address < arena.open || address >= end) return false;
-  arena.open = end;
+  const uintptr_t top = round_up(arenas_[device].top, kLargePage);
+  const uintptr_t begin = address / kLargePage * kLargePage;
+  if (address >= top) return false;
+  for (const Range& range : opened_) {
+    if (address >= range.begin && address < range.end) return false;
+  }
+  const uintptr_t end = std::min(begin + next_opening_, top);
+  next_opening_ = std::min(2 * next_opening_, kMostOpening);
+  opened_.push_back({begin, end});
   return mprotect(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE) == 0;
 }
 
 // Done at each piece of work, it would be most of the time that the other modes take.
 void Memory::close() {
   if (settings().mode != Mode::lazy) return;
-  for (int d = 0; d < kMostDevices; ++d) {
-    Arena& arena = arenas_[d];
-    if (arena.open == 0) continue;
-    const uintptr_t begin = base_ + d * kDeviceSpan;
-    mprotect(reinterpret_cast<void*>(begin), arena.open - begin, PROT_NONE);
-    arena.open = 0;
-  }
+  for (const Range& range : opened_)
+    mprotect(reinterpret_cast<void*>(range.begin), range.end - range.begin, PROT_NONE);
+  opened_.clear();
+  next_opening_ = kLargePage;
 }
 
 DeviceAccess::DeviceAccess() { ++Memory::get().open_; }

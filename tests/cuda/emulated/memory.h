@@ -24,8 +24,9 @@ struct Allocation {
 
 /// All memory that the emulated machine knows. Each device has addresses of its own, which are
 /// never given out again, and which the host can't touch: in lazy mode they are protected outside
-/// of `DeviceAccess`, and a touch ends the program with a line that says so. Within one, the first
-/// touch opens all of that device's.
+/// of `DeviceAccess`, and a touch ends the program with a line that says so. Within one, a touch
+/// opens the 2 MiB around it, and each further one twice as much: to switch the protection of all
+/// memory at each piece of work was a quarter of what the tests took.
 ///
 /// Every byte of a device has two bits: allocated, and written. New memory is full of 0xff.
 class Memory {
@@ -90,7 +91,9 @@ class Memory {
   struct Arena {
     uintptr_t top = 0;  // where the next allocation begins
     size_t used = 0;
-    uintptr_t open = 0;  // up to where it may be touched; 0: not at all
+  };
+  struct Range {
+    uintptr_t begin, end;
   };
 
   Memory();
@@ -114,6 +117,8 @@ class Memory {
   std::map<uintptr_t, Allocation> host_;         // live page-locked memory
   uint64_t next_number_ = 1;
   int open_ = 0;
+  std::vector<Range> opened_;  // what may be touched now
+  size_t next_opening_;        // bytes
 };
 
 /// While one lives, this process may touch device memory: it is what a device is doing.

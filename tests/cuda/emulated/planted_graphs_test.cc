@@ -89,6 +89,38 @@ TEST_F(PlantedGraphs, AnEventOfTheCaptureIsAsked) {
   EXPECT_EQ(end(stream), cudaErrorStreamCaptureInvalidated);
 }
 
+// A thread may say that a capture of another, or of its own, is not to forbid it such calls.
+TEST_F(PlantedGraphs, AThreadAsksBesideTheCapture) {
+  const cudaStream_t stream = new_stream();
+  const cudaEvent_t event = new_event();
+  for (const cudaStreamCaptureMode mode :
+       {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal}) {
+    begin(stream, mode);
+    cudaStreamCaptureMode own = cudaStreamCaptureModeRelaxed;
+    EXPECT_EQ(cudaThreadExchangeStreamCaptureMode(&own), cudaSuccess);
+    EXPECT_EQ(own, cudaStreamCaptureModeGlobal) << "what it was";
+    EXPECT_EQ(cudaEventQuery(event), cudaSuccess);
+    EXPECT_EQ(cudaThreadExchangeStreamCaptureMode(&own), cudaSuccess);
+    EXPECT_EQ(own, cudaStreamCaptureModeRelaxed);
+    EXPECT_EQ(end(stream), cudaSuccess);
+  }
+  begin(stream);
+  std::thread([&] {
+    cudaStreamCaptureMode own = cudaStreamCaptureModeThreadLocal;
+    cudaThreadExchangeStreamCaptureMode(&own);
+    EXPECT_EQ(cudaEventQuery(event), cudaSuccess) << "another thread's capture";
+  }).join();
+  EXPECT_EQ(end(stream), cudaSuccess);
+  cudaStreamCaptureMode unknown = static_cast<cudaStreamCaptureMode>(7);
+  EXPECT_EQ(cudaThreadExchangeStreamCaptureMode(&unknown), cudaErrorInvalidValue);
+  EXPECT_TRUE(finds("the mode of a capture is known"));
+}
+
+TEST_F(PlantedGraphs, ARuleWithoutAPageIsNone) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(report("a call", "a rule", "", ""), "a rule names the page that it comes from");
+}
+
 // 9: memory is asked for, or given back, while a graph is captured: by any thread.
 TEST_F(PlantedGraphs, MemoryIsAskedForWhileAGraphIsCaptured) {
   const cudaStream_t stream = new_stream();

@@ -20,6 +20,17 @@ __global__ void sum_tiles(const float* in, float* out, int tiles, bool barrier) 
   out[threadIdx.x] = sum;
 }
 
+// A tile is read the other way round, and then written anew; one block lacks the barrier between.
+__global__ void turn_tile(float* out, unsigned without) {
+  AORTA_SHARED(float, tile, [64]);
+  tile[threadIdx.x] = 1;
+  __syncthreads();
+  const float turned = tile[63 - threadIdx.x];
+  if (blockIdx.x != without) __syncthreads();
+  tile[threadIdx.x] = turned;
+  out[blockIdx.x * 64 + threadIdx.x] = tile[threadIdx.x];
+}
+
 __global__ void meet_apart(float* out, bool apart) {
   if (apart && threadIdx.x >= 32) {
     __syncthreads();
@@ -168,6 +179,19 @@ TEST_F(PlantedKernels, SharedMemoryUsedAgainWithoutABarrier) {
     start(sum_tiles, 1, 64, nullptr, in, out, 4, true);
     EXPECT_EQ(found(), "");
     EXPECT_EQ(on_host(out, 64), std::vector<float>(64, 4));
+  }
+}
+
+// Blocks have the same shared memory one after another, and what one did there hides nothing of the
+// next: here the second alone reads without a barrier before the write.
+TEST_F(PlantedKernels, SharedMemoryOfALaterBlock) {
+  float* out = on_device(std::vector<float>(128));
+  for (const Order order : {Order::forward, Order::reverse, Order::random}) {
+    settings().order = order;
+    start(turn_tile, 2, 64, nullptr, out, 1u);
+    EXPECT_TRUE(finds("a barrier lies between one thread's write and another's access"));
+    start(turn_tile, 2, 64, nullptr, out, 2u);
+    EXPECT_EQ(found(), "");
   }
 }
 

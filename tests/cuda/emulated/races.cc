@@ -37,9 +37,9 @@ bool Races::conflicts(const Mark& mark, const Toucher& who, bool shared) const {
 
 // Of several readers it is enough to know that they were several, but for those of the same warp
 // before its last __syncwarp().
-void Races::remember_read(Mark& mark, const Toucher& who) const {
+void Races::remember_read(Mark& mark, const Toucher& who, bool shared) const {
   const uint32_t block = who.block % kManyBlocks;
-  const bool known = mark.launch == launch_;
+  const bool known = mark.launch == launch_ && !(shared && mark.block != block);
   const bool other_block = known && mark.block != block;
   const bool same_warp = warp_of(mark.thread) == who.thread / 32;
   const bool before = same_warp && mark.warp_epoch != static_cast<uint16_t>(who.warp_epoch);
@@ -62,14 +62,9 @@ bool Races::touch(Byte& byte, Touch touch, bool shared, const Toucher& who, Touc
     return true;
   }
   if (touch == Touch::read) {
-    remember_read(byte.read, who);
+    remember_read(byte.read, who, shared);
   } else {
-    byte.write.launch = launch_;
-    byte.write.block = who.block % kManyBlocks;
-    byte.write.thread = who.thread;
-    byte.write.atomic = touch == Touch::atomic;
-    byte.write.epoch = static_cast<uint16_t>(who.epoch);
-    byte.write.warp_epoch = static_cast<uint16_t>(who.warp_epoch);
+    byte.write = mark_of(who, touch);
   }
   return false;
 }
@@ -91,8 +86,44 @@ size_t Races::split_for(Page& page, size_t first, size_t bytes) const {
   return 1;
 }
 
+Races::Mark Races::mark_of(const Toucher& who, Touch touch) const {
+  Mark mark;
+  mark.launch = launch_;
+  mark.block = who.block % kManyBlocks;
+  mark.thread = who.thread;
+  mark.atomic = touch == Touch::atomic;
+  mark.epoch = static_cast<uint16_t>(who.epoch);
+  mark.warp_epoch = static_cast<uint16_t>(who.warp_epoch);
+  return mark;
+}
+
+// Most accesses are of whole words that this launch touches for the first time, or that the same
+// thread has touched since the same barrier. True when it was such a one.
+bool Races::note_words(Page& page, size_t first, size_t bytes, Touch touch, bool shared,
+                       const Toucher& who) {
+  const Mark mine = mark_of(who, touch);
+  const auto is_known = [&](const Mark& mark) {
+    return mark.launch == launch_ && !(shared && mark.block != mine.block);
+  };
+  for (size_t k = first; k < first + bytes; k += kWord) {
+    Byte& byte = page.bytes[k];
+    if (page.split[k / kWord]) return false;
+    Mark& own = touch == Touch::read ? byte.read : byte.write;
+    const Mark& other = touch == Touch::read ? byte.write : byte.read;
+    if (is_known(other) && !other.is(mine)) return false;
+    if (is_known(own) && !own.is(mine)) return false;
+    own = mine;
+  }
+  return true;
+}
+
 bool Races::note(uintptr_t address, size_t bytes, Touch touch, bool shared, const Toucher& who,
                  Toucher& other) {
+  if ((address | bytes) % kWord == 0 && address % kPage + bytes <= kPage) {
+    Page* const page = page_of(address / kPage);
+    if (!page) return false;
+    if (note_words(*page, address % kPage, bytes, touch, shared, who)) return false;
+  }
   for (size_t i = 0; i < bytes;) {
     Page* page = page_of((address + i) / kPage);
     const size_t first = (address + i) % kPage;

@@ -43,6 +43,11 @@ class Races {
     uint32_t thread : 11 = 0;
     uint32_t atomic : 1 = 0;
     uint16_t epoch = 0, warp_epoch = 0;
+    /// The same thread, since the same barriers; of a mark that is a single thread's.
+    bool is(const Mark& other) const {
+      return block == other.block && thread == other.thread && atomic == other.atomic &&
+             epoch == other.epoch && warp_epoch == other.warp_epoch;
+    }
   };
   struct Byte {
     Mark write, read;
@@ -59,10 +64,13 @@ class Races {
   static uint32_t warp_of(uint32_t thread) {
     return thread < kLanes ? thread / 32 : thread - kLanes;
   }
+  Mark mark_of(const Toucher& who, Touch touch) const;
+  bool note_words(Page& page, size_t first, size_t bytes, Touch touch, bool shared,
+                  const Toucher& who);
   size_t split_for(Page& page, size_t first, size_t bytes) const;
   bool touch(Byte& byte, Touch touch, bool shared, const Toucher& who, Toucher& other) const;
   bool conflicts(const Mark& mark, const Toucher& who, bool shared) const;
-  void remember_read(Mark& mark, const Toucher& who) const;
+  void remember_read(Mark& mark, const Toucher& who, bool shared) const;
 
   std::unordered_map<uintptr_t, std::unique_ptr<Page>> pages_;
   struct Recent {

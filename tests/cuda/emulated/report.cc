@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 namespace aorta::emulated {
@@ -19,6 +20,11 @@ std::vector<std::string> collected;
 
 void report(const std::string& call, const std::string& rule, const std::string& got,
             const char* page) {
+  if (!std::string_view(page).starts_with("docs.nvidia.com/")) {
+    std::fprintf(stderr, "emulated device: a rule names the page that it comes from, got %s for %s\n",
+                 page, rule.c_str());
+    std::abort();
+  }
   std::string text = call + ": " + rule;
   if (!got.empty()) text += ", got " + got;
   text += std::string(" [") + page + "]";

@@ -1,0 +1,92 @@
+// Each call that an op makes fails in turn, for every op of the catalogue and its gradient: the
+// error's line begins with the op's name. No list says which calls an op makes, or what it is
+// called.
+#include <aorta/core/device_backend.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/tensor.h>
+#include <aorta/tests/cuda/emulated/call.h>
+#include <aorta/tests/cuda/emulated/stream.h>
+#include <aorta/tests/error_text.h>
+#include <aorta/tests/gradient_checks.h>
+#include <aorta/tests/op_kernels.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+extern "C" const char* aorta_register_cuda();
+
+namespace aorta::catalog {
+namespace {
+
+class OpFaults : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { ASSERT_EQ(aorta_register_cuda(), nullptr); }
+  void SetUp() override { emulated::Streams::get().set_mode(emulated::Mode::lazy); }
+  void TearDown() override {
+    emulated::inject_nothing();
+    synchronize("cuda:0");
+  }
+  int failed_ = 0;
+
+  /// `work` with each of its calls failing, at the first and the last time.
+  void fail_calls(const std::function<void()>& work, const std::set<std::string>& names) {
+    work();  // what is kept from then on is there
+    emulated::take_calls();
+    work();
+    const DeviceBackend* gpu = &backend(DeviceType::cuda);
+    const int64_t in_use = const_cast<DeviceBackend*>(gpu)->memory_stats(0).bytes_in_use;
+    for (const auto& [call, count] : emulated::take_calls()) {
+      for (const int nth : std::set<int>{1, count}) {
+        SCOPED_TRACE(call + " " + std::to_string(nth) + " of " + std::to_string(count));
+        emulated::inject(call, nth, cudaErrorStreamCaptureUnsupported);
+        const std::string text = error_of(work);
+        emulated::inject_nothing();
+        EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "left for the next launch";
+        cudaGetLastError();
+        backend(DeviceType::cuda).set_current_device(0);
+        EXPECT_EQ(backend(DeviceType::cuda).memory_stats(0).bytes_in_use, in_use);
+        if (text == kNoError) continue;  // an answer, and no error: whether an event is done
+        ++failed_;
+        EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+        EXPECT_TRUE(names.contains(text.substr(0, text.find(": ")))) << text;
+      }
+    }
+    EXPECT_EQ(error_of(work), kNoError) << "the next step";
+  }
+};
+
+Tensors on_device(const Sample& sample) {
+  Tensors inputs;
+  for (const Tensor& input : sample.inputs) inputs.push_back(input.to("cuda:0"));
+  return inputs;
+}
+
+}  // namespace
+
+TEST_F(OpFaults, EachErrorBeginsWithItsOp) {
+  int ops = 0;
+  for (const Row& row : rows()) {
+    if (row.calls.empty() || !missing_kernel(row, DeviceType::cuda).empty()) continue;
+    if (samples(row).empty()) continue;
+    SCOPED_TRACE(row.op);
+    const Sample& sample = samples(row).front();
+    const Tensors inputs = on_device(sample);
+    std::set<std::string> names{row.op, "allocate"};  // memory that lacks is no op's fault
+    names.insert(row.also.begin(), row.also.end());
+    names.insert(row.functions.begin(), row.functions.end());
+    const int before = failed_;
+    fail_calls([&] { sample.call->run(inputs); }, names);
+    ops += failed_ > before;
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(ops, 150);
+  RecordProperty("ops", ops);
+  RecordProperty("failed", failed_);
+}
+
+}  // namespace aorta::catalog
