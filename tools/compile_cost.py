@@ -1,6 +1,7 @@
 """What each source costs to compile, by itself: compile_cost.py EXEC_ROOT <ACTIONS (Bazel's aquery, jsonproto)
 
-Runs every CppCompile once more, its object thrown away, and prints CPU seconds by folder and the costliest sources.
+Runs every CppCompile and CudaCompile once more, its object thrown away, and prints CPU seconds by folder and the costliest
+sources.
 """
 
 import collections
@@ -17,7 +18,7 @@ SHOWN = 25
 def compiles(query):
     """(source, command without its outputs) of each compile, in the order of the sources."""
     for action in sorted(query.get("actions", []), key=lambda a: source_of(a["arguments"])):
-        arguments, command = iter(action["arguments"]), []
+        arguments, command = iter(compiler_of(action["arguments"])), []
         for argument in arguments:
             if argument in ("-o", "-MF"):
                 next(arguments)
@@ -26,8 +27,14 @@ def compiles(query):
         yield source_of(action["arguments"]), command
 
 
+def compiler_of(arguments):
+    """The command of the compiler itself: nvcc stands behind our wrapper and three files of its (bazel/cuda.bzl)."""
+    return arguments[4:] if arguments[0].endswith("nvcc_wrapper") else arguments
+
+
 def source_of(arguments):
-    return arguments[arguments.index("-c") + 1]
+    cuda = [a for a in arguments if a.endswith(".cu")]
+    return cuda[0] if cuda else arguments[arguments.index("-c") + 1]
 
 
 def shown_name(source):

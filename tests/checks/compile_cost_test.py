@@ -19,6 +19,12 @@ class CompileCost(unittest.TestCase):
         self.assertEqual(found[1][1], ["gcc", "-O2", "-iquote", ".", "-c", "core/b.cc"])
         self.assertEqual(list(compile_cost.compiles({})), [])
 
+    def test_nvcc(self):
+        found = list(compile_cost.compiles({"actions": [{"arguments": [
+            "bazel-out/host/bin/bazel/nvcc_wrapper", "a.d", "a.unused", "a.hdrs", "/cuda/bin/nvcc", "cuda/sort.cu", "-o", "a.o",
+            "-x", "cu", "-c", "-objtemp", "-O0"]}]}))
+        self.assertEqual(found, [("cuda/sort.cu", ["/cuda/bin/nvcc", "cuda/sort.cu", "-x", "cu", "-c", "-objtemp", "-O0"])])
+
     def test_folders(self):
         for source, folder in [("bazel-out/k8-opt/bin/nn/nn_unity/part0.cc", "nn"), ("core/cpu/isa/loss.cc", "core/cpu/isa"),
                                ("core/cpu/loss.cc", "core"), ("apps/echo/main.cc", "apps/echo"), ("tools/bench/main.cc", "tools/bench")]:
