@@ -29,7 +29,7 @@ def compiles(query):
 
 def compiler_of(arguments):
     """The command of the compiler itself: nvcc stands behind our wrapper and three files of its (bazel/cuda.bzl)."""
-    return arguments[4:] if arguments[0].endswith("nvcc_wrapper") else arguments
+    return arguments[4:] if arguments[0].endswith("nvcc_wrapper.sh") else arguments
 
 
 def source_of(arguments):
