@@ -68,8 +68,11 @@ bool on_device(int device, const Work& work) {
 class BesideCaptures {
  public:
   BesideCaptures() : entered_(succeeded(cudaThreadExchangeStreamCaptureMode(&mode_))) {}
+  // A thread that stayed so would break captures unseen: what fails is tried once more.
   ~BesideCaptures() {
-    if (entered_) succeeded(cudaThreadExchangeStreamCaptureMode(&mode_));
+    for (int i = 0; entered_ && i < 2; ++i) {
+      if (succeeded(cudaThreadExchangeStreamCaptureMode(&mode_))) break;
+    }
   }
   BesideCaptures(const BesideCaptures&) = delete;
   BesideCaptures& operator=(const BesideCaptures&) = delete;

@@ -150,6 +150,11 @@ std::map<std::string, int> take_calls() {
   return made;
 }
 
+void note_failed(const std::string& name) {
+  const MachineLock lock;
+  injections()[name].failed = true;
+}
+
 std::set<std::string> failed_calls() {
   const MachineLock lock;
   std::set<std::string> names;

@@ -67,7 +67,9 @@ void inject_nothing();
 int calls_of(const std::string& name);
 /// How often each call was made since the last time that this was asked.
 std::map<std::string, int> take_calls();
-/// The calls that have failed so far because they were to.
+/// The calls that have failed so far because they were to, here or, as it is noted, in another
+/// process.
 std::set<std::string> failed_calls();
+void note_failed(const std::string& name);
 
 }  // namespace aorta::emulated
