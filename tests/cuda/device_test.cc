@@ -119,7 +119,7 @@ TEST_F(CudaDevice, EventsOrderStreams) {
   DeviceBackend& gpu = device();
   const Stream side = gpu.create_stream(0);
   const Event ready = gpu.create_event(0);
-  const int64_t n = 32 << 20;
+  const int64_t n = gpu_test::elements_that_take_long();
   for (int round = 0; round < 2; ++round) {
     const Tensor x = zeros({n}, {.device = "cuda"});
     x.fill_(static_cast<double>(round + 1));

@@ -33,6 +33,12 @@ inline int64_t element_limit() {
   return wish && *wish ? std::stoll(wish) : int64_t{1} << 31;
 }
 
+/// Elements whose copy takes a GPU so long that the host is there before it. The emulated device
+/// comes late however few they are.
+inline int64_t elements_that_take_long() {
+  return std::getenv("AORTA_CUDA_PLUGIN") ? 1 << 16 : 32 << 20;
+}
+
 /// Fills the blocks that the allocator gives out next with 0xff: NaN in every floating dtype.
 inline void poison(int64_t bytes) {
   DeviceBackend& device = backend(DeviceType::cuda);

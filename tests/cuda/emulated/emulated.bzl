@@ -104,11 +104,13 @@ _MODES = {
     "_threads": {"AORTA_EMULATED_MODE": "threads"},
 }
 
-def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], huge = [], modes = list(_MODES), tags = [], **kwargs):
+def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_order = [], huge = [], modes = list(_MODES), tags = [], **kwargs):
     """GoogleTest cases on the emulated device: NAME as late as the rules allow, NAME_eager, NAME_random, NAME_threads.
 
     modes: those of these that there are.
     once: patterns of the cases that NAME alone runs, for they take long. No case may skip for want of a device.
+    in_order: patterns of those in which work is waited for piece by piece, so that another order of it shows nothing new:
+        they run in NAME and, with small limits, in NAME_eager.
     huge: patterns of those that go past the limits of 32 bits: they run with small limits in each mode, in NAME_eager
         among the others and in NAME_limits, NAME_limits_random and NAME_limits_threads by themselves; and with the true
         ones, which takes many minutes and gigabytes, in NAME_huge, only when that is named.
@@ -128,7 +130,7 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], huge =
     only_huge = dict(limited, _huge = {}) if huge else {}
     for mode in modes + only_huge.keys():
         env = dict(_MODES, **only_huge)[mode]
-        left_out = (once if mode else []) + (huge if "AORTA_CUDA_LIMITS" not in env else [])
+        left_out = (once if mode else []) + (in_order if mode in ["_random", "_threads"] else []) + (huge if "AORTA_CUDA_LIMITS" not in env else [])
         aorta_test(
             name = name + mode,
             srcs = [],

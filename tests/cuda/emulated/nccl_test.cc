@@ -469,7 +469,7 @@ TEST_F(CudaNccl, ARankThatCannotBegin) {
   });
   for (const std::string& error : errors)
     EXPECT_EQ(error, "Communicator: NCCL must make an id, got unhandled cuda error");
-  emulated::inject("ncclCommInitRank", 2, cudaErrorLaunchFailure);
+  emulated::inject("ncclCommInitRankConfig", 2, cudaErrorLaunchFailure);
   std::vector<std::string> texts = on_ranks(2, {.timeout = 0.5}, [](Communicator& end) {
     end.all_reduce(zeros({2}, {.device = device_of(end)}));
   });
