@@ -116,9 +116,7 @@ void run_cell(const char* op, const Args& args, const void* output) {
   for_each(op, output, count, Body<float>{args});
 }
 
-void run_lstm(const LstmArgs& args) {
-  run_cell<LstmBody>("lstm_gates", args, args.next_cell);
-}
+void run_lstm(const LstmArgs& args) { run_cell<LstmBody>("lstm_gates", args, args.next_cell); }
 void run_lstm_backward(const LstmBackwardArgs& args) {
   run_cell<LstmBackwardBody>("lstm_gates_backward", args, args.gates_gradient);
 }

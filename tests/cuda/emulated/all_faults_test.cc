@@ -34,8 +34,8 @@ class NcclFaults : public testing::Test {
   void TearDown() override { emulated::inject_nothing(); }
   static DeviceBackend& gpu() { return backend(DeviceType::cuda); }
 
-  /// All collectives, on two ranks; what each says. Results are read where none is to fail: those of
-  /// a collective that is aborted are any, or nothing was written.
+  /// All collectives, on two ranks; what each says. Results are read where none is to fail: those
+  /// of a collective that is aborted are any, or nothing was written.
   static std::vector<std::string> work(bool good = false) {
     auto errors = on_ranks(2, {.timeout = 10}, [&](Communicator& end) {
       const std::string text = error_of([&] {
@@ -43,7 +43,8 @@ class NcclFaults : public testing::Test {
         const Tensor x = full({6}, end.rank() + 1.0, {.device = device});
         end.all_reduce(x);
         end.broadcast(x, 1);
-        const Tensor gathered = end.all_gather(x.narrow(0, 0, 2)), scattered = end.reduce_scatter(x);
+        const Tensor gathered = end.all_gather(x.narrow(0, 0, 2)),
+                     scattered = end.reduce_scatter(x);
         end.all_reduce(x);
         if (!good) return synchronize(device);
         EXPECT_EQ(gathered.to_vector<double>(), std::vector<double>(4, 3));
@@ -133,8 +134,9 @@ class AllCallsHaveFailed : public testing::Environment {
 TEST_F(NcclFaults, EachCallFailsInTurn) {
   emulated::inject("cudaDeviceGetPCIBusId", 1, cudaErrorInvalidDevice);  // asked once, and kept
   for (const std::string& error : work()) {
-    EXPECT_EQ(error,
-              "Communicator: CUDA must succeed, got cudaErrorInvalidDevice (invalid device ordinal)");
+    EXPECT_EQ(
+        error,
+        "Communicator: CUDA must succeed, got cudaErrorInvalidDevice (invalid device ordinal)");
   }
   emulated::inject_nothing();
   EXPECT_EQ(work(true), no_errors(2));

@@ -394,7 +394,8 @@ class CudaStarts : public testing::Test {
       DeviceBackend& gpu = backend(DeviceType::cuda);
       gpu.destroy_stream(gpu.create_stream(index));
       const Tensor x = ones({4, 4}, {.device = Device(DeviceType::cuda, index)});
-      conv2d(ones({1, 1, 8, 8}, {.device = x.device()}), ones({1, 1, 3, 3}, {.device = x.device()}));
+      conv2d(ones({1, 1, 8, 8}, {.device = x.device()}),
+             ones({1, 1, 3, 3}, {.device = x.device()}));
       return matmul(x, x).cpu().at<float>({0, 0});
     };
     try {

@@ -102,8 +102,8 @@ cudaError_t forbidden_by_capture(const std::string& call) {
     if (thread_mode == cudaStreamCaptureModeRelaxed) continue;
     const bool mine = capture->mode != cudaStreamCaptureModeRelaxed &&
                       capture->thread == std::this_thread::get_id();
-    const bool others = capture->mode == cudaStreamCaptureModeGlobal &&
-                        thread_mode == cudaStreamCaptureModeGlobal;
+    const bool others =
+        capture->mode == cudaStreamCaptureModeGlobal && thread_mode == cudaStreamCaptureModeGlobal;
     if (mine || others) error = capture->invalidate(cudaErrorStreamCaptureUnsupported);
   }
   return error;

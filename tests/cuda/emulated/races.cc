@@ -86,17 +86,6 @@ size_t Races::split_for(Page& page, size_t first, size_t bytes) const {
   return 1;
 }
 
-Races::Mark Races::mark_of(const Toucher& who, Touch touch) const {
-  Mark mark;
-  mark.launch = launch_;
-  mark.block = who.block % kManyBlocks;
-  mark.thread = who.thread;
-  mark.atomic = touch == Touch::atomic;
-  mark.epoch = static_cast<uint16_t>(who.epoch);
-  mark.warp_epoch = static_cast<uint16_t>(who.warp_epoch);
-  return mark;
-}
-
 // Most accesses are of whole words that this launch touches for the first time, or that the same
 // thread has touched since the same barrier. True when it was such a one.
 bool Races::note_words(Page& page, size_t first, size_t bytes, Touch touch, bool shared,

@@ -64,7 +64,16 @@ class Races {
   static uint32_t warp_of(uint32_t thread) {
     return thread < kLanes ? thread / 32 : thread - kLanes;
   }
-  Mark mark_of(const Toucher& who, Touch touch) const;
+  Mark mark_of(const Toucher& who, Touch touch) const {
+    Mark mark;
+    mark.launch = launch_;
+    mark.block = who.block % kManyBlocks;
+    mark.thread = who.thread;
+    mark.atomic = touch == Touch::atomic;
+    mark.epoch = static_cast<uint16_t>(who.epoch);
+    mark.warp_epoch = static_cast<uint16_t>(who.warp_epoch);
+    return mark;
+  }
   bool note_words(Page& page, size_t first, size_t bytes, Touch touch, bool shared,
                   const Toucher& who);
   size_t split_for(Page& page, size_t first, size_t bytes) const;

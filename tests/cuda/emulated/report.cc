@@ -21,8 +21,9 @@ std::vector<std::string> collected;
 void report(const std::string& call, const std::string& rule, const std::string& got,
             const char* page) {
   if (!std::string_view(page).starts_with("docs.nvidia.com/")) {
-    std::fprintf(stderr, "emulated device: a rule names the page that it comes from, got %s for %s\n",
-                 page, rule.c_str());
+    std::fprintf(stderr,
+                 "emulated device: a rule names the page that it comes from, got %s for %s\n", page,
+                 rule.c_str());
     std::abort();
   }
   std::string text = call + ": " + rule;
