@@ -104,7 +104,7 @@ _MODES = {
     "_threads": {"AORTA_EMULATED_MODE": "threads"},
 }
 
-def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_order = [], huge = [], modes = list(_MODES), tags = [], **kwargs):
+def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_order = [], limited = [], huge = [], modes = list(_MODES), tags = [], **kwargs):
     """GoogleTest cases on the emulated device: NAME as late as the rules allow, NAME_eager, NAME_random, NAME_threads.
 
     modes: those of these that there are.
@@ -112,8 +112,9 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
     in_order: patterns of those in which work is waited for piece by piece, so that another order of it shows nothing new:
         they run in NAME and, with small limits, in NAME_eager.
     huge: patterns of those that go past the limits of 32 bits: they run with small limits in each mode, in NAME_eager
-        among the others and in NAME_limits, NAME_limits_random and NAME_limits_threads by themselves; and with the true
-        ones, which takes many minutes and gigabytes, in NAME_huge, only when that is named.
+        among the others and in NAME_limits, NAME_limits_random and NAME_limits_threads; and with the true ones, which
+        takes many minutes and gigabytes, in NAME_huge, only when that is named.
+    limited: patterns of those that NAME_limits and the others of its kind run beside.
     """
     plugin = "//tests/cuda/emulated:libaorta_cuda_emulated.so"
     driver = "//tests/cuda/emulated:driver/libcuda.so.1"
@@ -126,15 +127,16 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
         alwayslink = True,
         deps = deps + ["@system//:gtest"],
     )
-    limited = {"_limits" + mode: dict(_MODES[mode], AORTA_CUDA_LIMITS = _LIMITS) for mode in modes if "AORTA_CUDA_LIMITS" not in _MODES[mode]}
-    only_huge = dict(limited, _huge = {}) if huge else {}
-    for mode in modes + only_huge.keys():
-        env = dict(_MODES, **only_huge)[mode]
+    small = {"_limits" + mode: dict(_MODES[mode], AORTA_CUDA_LIMITS = _LIMITS) for mode in modes if "AORTA_CUDA_LIMITS" not in _MODES[mode]}
+    few = dict(small, _huge = {}) if huge else {}
+    for mode in modes + few.keys():
+        env = dict(_MODES, **few)[mode]
+        chosen = huge + ["EmulatedDevice.*"] + (limited if mode != "_huge" else [])
         left_out = (once if mode else []) + (in_order if mode in ["_random", "_threads"] else []) + (huge if "AORTA_CUDA_LIMITS" not in env else [])
         aorta_test(
             name = name + mode,
             srcs = [],
-            args = ["--gtest_filter=" + ":".join(huge if mode in only_huge else ["-" + ":".join(left_out)])],
+            args = ["--gtest_filter=" + ":".join(chosen if mode in few else ["-" + ":".join(left_out)])],
             data = data + [plugin, driver],
             # The address sanitizer's suite runs one mode.
             tags = tags + (["no-sanitizer"] if mode else []) + (["manual"] if mode == "_huge" else []),
