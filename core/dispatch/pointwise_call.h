@@ -3,6 +3,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/pointwise_args.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/scalar/op_list.h>
 
 #include <algorithm>
@@ -85,6 +86,7 @@ Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor 
   const Tensor output = run_pointwise(unary_op<F>, &functor, inputs, out);
   if (record && is_floating(output.dtype()))
     unary_op<F>.gradient()(output, *inputs[0].tensor, functor);
+  tell_tracer(unary_op<F>.name(), output, {input}, functor);
   return output;
 }
 
@@ -105,6 +107,7 @@ Tensor binary(const Operand& a, const Operand& b, const Tensor* out = nullptr,
   const Tensor output = run_pointwise(binary_op<F>, &functor, inputs, out);
   if (wanted && is_floating(output.dtype()))
     binary_op<F>.gradient()(output, inputs[0], inputs[1], functor);
+  tell_tracer(binary_op<F>.name(), output, {a, b}, functor);
   return output;
 }
 
@@ -119,6 +122,7 @@ Tensor ternary(const Operand& a, const Operand& b, const Operand& c, const Tenso
   const Tensor output = run_pointwise(ternary_op<F>, &functor, inputs, out, scalar::masks_of<F>());
   if (wanted && is_floating(output.dtype()))
     ternary_op<F>.gradient()(output, inputs[0], inputs[1], inputs[2], functor);
+  tell_tracer(ternary_op<F>.name(), output, {a, b, c}, functor);
   return output;
 }
 

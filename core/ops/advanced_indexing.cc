@@ -1,6 +1,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
@@ -225,6 +226,7 @@ Tensor index(const Tensor& input, const List<Index>& indices) {
         layout.shape, {output, strides}, {view, layout.table_strides}, layout.planned, false));
   }
   if (needs_gradient(view)) index_op.gradient()(output, view, resolver.tensors);
+  tell_tracer(index_op.name(), {&output}, {&view}, resolver.tensors);
   return output;
 }
 
@@ -280,6 +282,7 @@ const Tensor& index_put_(const Tensor& input, const List<Index>& indices, const 
     input.bump_version();
   }
   if (record) index_put_op.gradient()(view, resolver.tensors, values, accumulate);
+  tell_tracer(index_put_op.name(), {&view}, {&view, &values}, resolver.tensors, accumulate);
   return input;
 }
 
@@ -303,7 +306,9 @@ Tensor index_put(const Tensor& input, const List<Index>& indices, const Tensor& 
 Tensor nonzero(const Tensor& input) {
   check_defined("nonzero", {{"input", input}});
   const ProfilerRange range("nonzero", {&input});
-  return nonzero_op.kernel(input.device())(input.detach().contiguous());
+  const Tensor places = nonzero_op.kernel(input.device())(input.detach().contiguous());
+  tell_tracer(nonzero_op.name(), {&places}, {&input});
+  return places;
 }
 
 std::vector<Tensor> where(const Tensor& condition) {

@@ -1,6 +1,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/attention.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/matmul.h>
@@ -247,7 +248,9 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   Shape shape = batch;
   shape.push_back(q.size(-2));
   shape.push_back(v.size(-1));
-  return output.shape() == shape ? output : output.reshape(shape);
+  const Tensor result = output.shape() == shape ? output : output.reshape(shape);
+  tell_tracer(op, {&result}, {&q, &k, &v, &mask}, args.is_causal, args.scale, options.dropout_p);
+  return result;
 }
 
 }  // namespace aorta

@@ -3,6 +3,7 @@
 #include <aorta/core/body/window.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/view.h>
 
@@ -192,6 +193,7 @@ Tensor other_side(bool transposed, const Tensor& from, const Tensor& w, const Te
   if (result.numel() > 0) op.kernel(from.device())(args);
   if (!is_channels_last(from) && !is_channels_last(w)) result = result.contiguous();
   if (needs_gradient(from, w, bias)) op.gradient()(result, from, w, bias, plan);
+  tell_tracer(op.name(), {&result}, {&from, &w, &bias}, plan);
   return result;
 }
 

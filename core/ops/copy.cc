@@ -2,6 +2,7 @@
 #include <aorta/core/device_backend.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 
@@ -69,6 +70,7 @@ Tensor Tensor::to(const ToOptions& options) const {
                                 {.dtype = dtype, .device = device});
   copy_elements(result, detach(), options.non_blocking);
   if (is_floating(dtype) && needs_gradient(*this)) copy_op.gradient()(result, *this);
+  tell_tracer(copy_op.name(), {&result}, {this});
   return result;
 }
 
@@ -121,6 +123,7 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
   copy_elements(*this, from, non_blocking);
   bump_version();
   if (record) copy_into_op.gradient()(*this, source);
+  tell_tracer(copy_into_op.name(), {this}, {&source});
   return *this;
 }
 
@@ -141,6 +144,7 @@ const Tensor& Tensor::fill_(const Scalar& value) const {
   }
   bump_version();
   if (record) fill_op.gradient()(*this);
+  tell_tracer(fill_op.name(), {this}, {}, value);
   return *this;
 }
 

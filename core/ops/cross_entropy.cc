@@ -1,6 +1,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/cross_entropy.h>
 
@@ -128,6 +129,7 @@ Tensor run(const Op<ClassLossKernel, ClassLossGradient>& op, const Tensor& input
     if (bad >= 0) fail_at(op.name(), input, p.target, bad);
   }
   if (needs_gradient(input, target)) op.gradient()(output, input, target, loss);
+  tell_tracer(op.name(), {&output}, {&input, &target}, options);
   return output;
 }
 

@@ -2,6 +2,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/ctc_loss.h>
 #include <aorta/core/ops/indexing.h>
@@ -101,6 +102,7 @@ Tensor losses_of(const Tensor& log_probs, const CtcTargets& targets) {
   Tensor losses = empty({batch}, options);
   if (batch > 0) ctc_loss_op.kernel(x.device())(args_of(x, targets, alpha, losses));
   if (needs_gradient(log_probs)) ctc_loss_op.gradient()(losses, log_probs, targets, alpha);
+  tell_tracer(ctc_loss_op.name(), {&losses}, {&log_probs});
   return losses;
 }
 

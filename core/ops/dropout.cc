@@ -1,5 +1,6 @@
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/pointwise.h>
@@ -62,6 +63,7 @@ Tensor kernel::masked_dropout(const Tensor& input, const DropoutMask& mask) {
     output = like;
   }
   if (needs_gradient(input)) dropout_op.gradient()(output, input, mask);
+  tell_tracer(dropout_op.name(), {&output}, {&input}, mask);
   return output;
 }
 
@@ -91,6 +93,7 @@ const Tensor& dropout_(const Tensor& input, double p, bool training, Generator* 
     Tensor written = input;
     dropout_op.gradient()(written, input, mask);
   }
+  tell_tracer(dropout_op.name(), {&input}, {&input}, mask);
   return input;
 }
 

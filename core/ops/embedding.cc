@@ -1,5 +1,6 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/embedding.h>
 #include <aorta/core/ops/indexing.h>
 
@@ -53,6 +54,7 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_
   Tensor output(read.storage(), read.dtype(), shape, contiguous_strides(shape),
                 read.storage_offset());
   if (needs_gradient(weight)) embedding_op.gradient()(output, weight, indices, padding);
+  tell_tracer(op, {&output}, {&input, &weight});
   return output;
 }
 

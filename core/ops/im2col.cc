@@ -1,5 +1,6 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/im2col.h>
 
@@ -60,6 +61,7 @@ Tensor run(const Op<Im2colKernel, Im2colGradient>& op, const Tensor& input, cons
   if (output.numel() > 0)
     op.kernel(x.device())({planes, plan.height, plan.width, x.data(), output.data(), x.dtype()});
   if (needs_gradient(input)) op.gradient()(output, input, plan);
+  tell_tracer(op.name(), {&output}, {&input}, plan);
   return output;
 }
 

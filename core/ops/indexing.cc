@@ -1,6 +1,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
@@ -76,6 +77,7 @@ Tensor read_along(const char* op, const Tensor& input, int dim, const Tensor& wa
   if (output.numel() > 0)
     gather_op.kernel(input.device())(plan_along(output, input, dim, index, false));
   if (needs_gradient(input)) gather_op.gradient()(output, input, dim, index);
+  tell_tracer(gather_op.name(), {&output}, {&input, &wanted}, dim);
   return output;
 }
 
@@ -136,6 +138,7 @@ const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tenso
   write_along(row.kernel(input.device()), mode, target.detach(), dim, index, values.detach());
   if (input.version() == version) input.bump_version();  // a copy back from f32 has done so
   if (record) row.gradient()(target, dim, index, values);
+  tell_tracer(row.name(), {&target}, {&target, &index, &values}, dim);
   return input;
 }
 
@@ -224,6 +227,7 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   if (table.numel() == 0) check_index("index_select", prepared, d, table.shape()[d], false);
   const Tensor output =
       read_along("index_select", table, d, expand_along(prepared, table.shape(), d), false);
+  tell_tracer("index_select", {&output}, {&table, &prepared}, d);
   return input.dim() == 0 && index.dim() == 0 ? output.reshape({}) : output;
 }
 
@@ -331,6 +335,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   if (wide) output.copy_(table.reshape(output.shape()));
   if (needs_gradient(input, source) && is_floating(output.dtype()))
     scatter_reduce_op.gradient()(output, input, d, prepared, source, reduce, include_self);
+  tell_tracer(op, {&output}, {&input, &prepared, &source}, d, reduce, include_self);
   return output;
 }
 

@@ -1,4 +1,5 @@
 #include <aorta/core/called_op.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/interpolate.h>
 
 #include <aorta/core/dispatch/profiler.h>
@@ -242,7 +243,9 @@ Tensor interpolate(const Tensor& input, const InterpolateOptions& options) {
                    options.recompute_scale_factor ? 0 : factor_of(options, d),
                    options.align_corners.value_or(false));
   }
-  return resample(input, std::make_shared<const InterpolatePlan>(std::move(plan)));
+  const Tensor output = resample(input, std::make_shared<const InterpolatePlan>(std::move(plan)));
+  tell_tracer(interpolate_op.name(), {&output}, {&input}, options);
+  return output;
 }
 
 }  // namespace aorta

@@ -1,5 +1,6 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/resource_error.h>
@@ -67,6 +68,7 @@ Tensor join(std::span<const Tensor> tensors, int dim, DType dtype) {
   const bool record = std::any_of(tensors.begin(), tensors.end(),
                                   [](const Tensor& tensor) { return needs_gradient(tensor); });
   if (record && is_floating(dtype)) cat_op.gradient()(output, tensors, dim);
+  tell_tracer(cat_op.name(), {&output}, tensors, dim);
   return output;
 }
 

@@ -3,6 +3,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/empty.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/matmul.h>
@@ -147,6 +148,7 @@ SVD run_svd(const char* op, const Tensor& A, bool full_matrices, bool values_alo
   }
   batch.check_states(op, kConverges);
   if (!values_alone && needs_gradient(A)) svd_op.gradient()(result.U, result.S, result.Vh, A);
+  tell_tracer(svd_op.name(), {&result.U, &result.S, &result.Vh}, {&A});
   return result;
 }
 
@@ -246,6 +248,7 @@ Tensor cholesky(const Tensor& A, bool upper) {
   if (L.numel() > 0) kernel({batch.args(), L.data(), nullptr});
   batch.check_states("cholesky", "matrices must be positive definite");
   if (needs_gradient(A)) cholesky_op.gradient()(L, A);
+  tell_tracer(cholesky_op.name(), {&L}, {&A});
   return L;
 }
 
@@ -270,6 +273,7 @@ QR qr(const Tensor& A, const char* mode) {
     result.Q.copy_(eye(m, q, {.dtype = A.dtype(), .device = A.device()}));
   batch.check_states("qr", kConverges);
   if (needs_gradient(A)) qr_op.gradient()(result.Q, result.R, A);
+  tell_tracer(qr_op.name(), {&result.Q, &result.R}, {&A});
   if (name == "r") result.Q = {};
   return result;
 }
@@ -306,6 +310,7 @@ Eigh eigh(const Tensor& A, const char* UPLO) {
   if (A.numel() > 0) kernel({batch.args(), result.eigenvalues.data(), result.eigenvectors.data()});
   batch.check_states("eigh", kConverges);
   if (needs_gradient(A)) eigh_op.gradient()(result.eigenvalues, result.eigenvectors, A);
+  tell_tracer(eigh_op.name(), {&result.eigenvalues, &result.eigenvectors}, {&A});
   return result;
 }
 Tensor eigvalsh(const Tensor& A, const char* UPLO) {
@@ -323,6 +328,7 @@ LUFactor lu_factor(const Tensor& A) {
   }
   LUFactor result = run_lu("lu_factor", A);
   if (needs_gradient(A)) lu_factor_op.gradient()(result.LU, result.pivots, A);
+  tell_tracer(lu_factor_op.name(), {&result.LU, &result.pivots}, {&A});
   return result;
 }
 LU lu(const Tensor& A) {
@@ -366,6 +372,7 @@ Tensor solve(const Tensor& A, const Tensor& B, bool left) {
   const Operands o = broadcast_operands("solve", A, B);
   Tensor x = run_solve("solve", solve_op.kernel(A.device()), o, nullptr);
   if (needs_gradient(o.A, o.B)) solve_op.gradient()(x, o.A, o.B);
+  tell_tracer(solve_op.name(), {&x}, {&o.A, &o.B});
   return x;
 }
 
@@ -382,6 +389,7 @@ Tensor solve_triangular(const Tensor& A, const Tensor& B, const TriangularOption
   const Operands o = broadcast_operands("solve_triangular", A, B);
   Tensor x = run_solve("solve_triangular", solve_triangular_op.kernel(A.device()), o, &options);
   if (needs_gradient(o.A, o.B)) solve_triangular_op.gradient()(x, o.A, o.B, options);
+  tell_tracer(solve_triangular_op.name(), {&x}, {&o.A, &o.B});
   return x;
 }
 
@@ -398,6 +406,7 @@ Tensor det(const Tensor& A) {
   if (is_half(A.dtype())) return det(A.to(DType::f32)).to(A.dtype());
   Tensor result = determinants("det", A, false).logabsdet;
   if (needs_gradient(A)) det_op.gradient()(result, A);
+  tell_tracer(det_op.name(), {&result}, {&A});
   return result;
 }
 Slogdet slogdet(const Tensor& A) {
@@ -409,6 +418,7 @@ Slogdet slogdet(const Tensor& A) {
   }
   Slogdet result = determinants("slogdet", A, true);
   if (needs_gradient(A)) slogdet_op.gradient()(result.logabsdet, A);
+  tell_tracer(slogdet_op.name(), {&result.sign, &result.logabsdet}, {&A});
   return result;
 }
 
@@ -422,6 +432,7 @@ Tensor pinv(const Tensor& A, const RankTolerance& tolerance) {
   const Tensor inverses = where(counting(parts.S, A, tolerance), reciprocal(parts.S), 0);
   Tensor result = matmul(transposed(parts.Vh) * unsqueeze(inverses, -2), transposed(parts.U));
   if (needs_gradient(A)) pinv_op.gradient()(result, A);
+  tell_tracer(pinv_op.name(), {&result}, {&A});
   return result;
 }
 Tensor matrix_rank(const Tensor& A, const RankTolerance& tolerance) {
@@ -461,6 +472,7 @@ Tensor matrix_exp(const Tensor& A) {
   if (A.numel() > 0) kernel({batch.args(), result.data(), nullptr});
   batch.check_states("matrix_exp", kConverges);
   if (needs_gradient(A)) matrix_exp_op.gradient()(result, A);
+  tell_tracer(matrix_exp_op.name(), {&result}, {&A});
   return result;
 }
 

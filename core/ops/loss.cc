@@ -1,6 +1,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/loss.h>
 #include <aorta/core/ops/pointwise.h>
@@ -139,6 +140,7 @@ Tensor run(const Pair& pair, Reduction reduction, PointwiseLoss loss) {
   }
   if (needs_gradient(input, pair.target))
     pointwise_loss_op.gradient()(output, input, pair.target, loss);
+  tell_tracer(loss.name, {&output}, {&input, &pair.target}, reduction, loss);
   return output;
 }
 
@@ -227,6 +229,7 @@ Tensor kernel::line_products(const Tensor& x, const Tensor& y, int dim) {
         {a.data(), b.data(), output.data<double>(), x.dtype(), lines_of(a, dim)});
   }
   if (needs_gradient(x, y)) line_products_op.gradient()(output, x, y, dim);
+  tell_tracer(line_products_op.name(), {&output}, {&x, &y}, dim);
   return output;
 }
 

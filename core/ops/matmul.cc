@@ -1,6 +1,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
@@ -86,6 +87,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
       run(matmul_op.kernel(a.device()), args, with_matrix(args.batch_shape, args.m, args.n));
   range.count(output.numel() * args.k);
   if (is_floating(a.dtype()) && needs_gradient(a, b)) matmul_op.gradient()(output, a, b);
+  tell_tracer(matmul_op.name(), {&output}, {&a, &b});
   return output;
 }
 
@@ -147,6 +149,7 @@ Tensor add_product(const char* op, const Tensor& input, const Tensor& a, const T
   range.count(output.numel() * args.k);
   if (is_floating(a.dtype()) && needs_gradient(expanded, a, b))
     addmm_op.gradient()(output, expanded, a, b, options);
+  tell_tracer(addmm_op.name(), {&output}, {&input, &a, &b}, options);
   return output;
 }
 
@@ -164,7 +167,10 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
   const Tensor a = input.dim() == 1 ? input.unsqueeze(0) : input;
   const Tensor b = other.dim() == 1 ? other.unsqueeze(1) : other;
   const Tensor output = batched_product(a, b);
-  if (input.dim() > 1 && other.dim() > 1) return output;
+  if (input.dim() > 1 && other.dim() > 1) {
+    tell_tracer(matmul_op.name(), {&output}, {&input, &other});
+    return output;
+  }
   Shape shape = leading(output.shape(), 2);
   if (input.dim() > 1) shape.push_back(output.size(-2));
   if (other.dim() > 1) shape.push_back(output.size(-1));
@@ -308,6 +314,7 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   range.count(output.numel() * args.k);
   if (is_floating(input.dtype()) && needs_gradient(input, weight, bias))
     linear_op.gradient()(output, input, weight, bias);
+  tell_tracer(linear_op.name(), {&output}, {&input, &weight, &bias});
   return output;
 }
 

@@ -1,4 +1,5 @@
 #include <aorta/core/called_op.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/normalization.h>
 
 #include <aorta/core/dispatch/autocast.h>
@@ -134,6 +135,7 @@ Tensor normalise(const ChannelNormOp& op, const Tensor& input, const Tensor& wei
   }
   if (needs_gradient(input, weight, bias) || (residual.defined() && needs_gradient(residual)))
     op.gradient()(output, input, weight, bias, residual, mean, var, plan);
+  tell_tracer(op.name(), {&output}, {&input, &weight, &bias, &residual}, plan);
   return output;
 }
 
@@ -148,8 +150,11 @@ Tensor normalise_by(const ChannelNormOp& op, const Tensor& input, const Tensor& 
                     bool relu = false, const Tensor& residual = {}) {
   Tensor mean = running_mean.detach().to(ToOptions{.dtype = DType::f64, .copy = true}).contiguous();
   Tensor var = running_var.detach().to(ToOptions{.dtype = DType::f64, .copy = true}).contiguous();
-  return normalise(op, input, weight, bias, mean, var, {.eps = eps, .given = true, .relu = relu},
-                   residual);
+  const ChannelNormPlan plan{.eps = eps, .given = true, .relu = relu};
+  const Tensor output = normalise(op, input, weight, bias, mean, var, plan, residual);
+  tell_tracer(op.name(), {&output},
+              {&input, &weight, &bias, &residual, &running_mean, &running_var}, plan);
+  return output;
 }
 
 double unbiased(int64_t count) {
@@ -212,6 +217,7 @@ Tensor normalise_lines(const LineNormOp& op, const Tensor& input, const Tensor& 
   }
   if (needs_gradient(input, weight, bias))
     op.gradient()(output, input, weight, bias, mean, var, plan);
+  tell_tracer(op.name(), {&output}, {&input, &weight, &bias}, plan);
   return output;
 }
 

@@ -1,4 +1,5 @@
 #include <aorta/core/called_op.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/pooling.h>
 
 #include <aorta/core/dispatch/profiler.h>
@@ -167,6 +168,8 @@ ValuesIndices max_of_windows(const Tensor& input, int spatial, const PoolDim* di
   }
   if (p.output.numel() > 0) max_pool_op.kernel(input.device())(p.args);
   if (needs_gradient(input)) max_pool_op.gradient()(result.values, input, result.indices, spatial);
+  tell_tracer(max_pool_op.name(), {&result.values, &result.indices}, {&input}, spatial,
+              std::array<PoolDim, 3>{dims[0], dims[1], dims[2]});
   return result;
 }
 
@@ -199,6 +202,7 @@ Tensor average(const Op<PoolKernel, AverageGradient>& op, const Tensor& input,
     op.kernel(input.device())(p.args);
   }
   if (needs_gradient(input)) op.gradient()(p.output, input, plan);
+  tell_tracer(op.name(), {&p.output}, {&input}, plan);
   return p.output;
 }
 

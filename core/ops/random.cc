@@ -1,6 +1,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/random.h>
@@ -46,6 +47,7 @@ Tensor fill(const char* op, const Tensor& input, RandomArgs args, Generator* gen
   }
   input.bump_version();
   if (record) random_op.gradient()(input);
+  tell_tracer(op, {&input}, {});
   return input;
 }
 

@@ -2,6 +2,7 @@
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/pointwise_call.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
@@ -102,6 +103,7 @@ Tensor flip(const Tensor& input, const Dims& dims) {
   Tensor output = empty_in_order(input, input.shape());
   if (output.numel() > 0) flip_op.kernel(input.device())(plan_remap(output, input, rules));
   if (needs_gradient(input)) flip_op.gradient()(output, input, wrapped);
+  tell_tracer(flip_op.name(), {&output}, {&input}, wrapped);
   return output;
 }
 
@@ -122,15 +124,14 @@ Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims) {
   const ProfilerRange range("roll", {&input});
   Tensor output = empty_in_order(input, input.shape());
   if (output.numel() > 0) roll_op.kernel(input.device())(plan_remap(output, input, rules));
-  if (needs_gradient(input)) {
-    Dims used, moves;
-    for (int d = 0; d < input.dim(); ++d) {
-      if (rules[d].edge == Edge::none) continue;
-      used.push_back(d);
-      moves.push_back(rules[d].shift);
-    }
-    roll_op.gradient()(output, input, moves, used);
+  Dims used, moves;
+  for (int d = 0; d < input.dim(); ++d) {
+    if (rules[d].edge == Edge::none) continue;
+    used.push_back(d);
+    moves.push_back(rules[d].shift);
   }
+  if (needs_gradient(input)) roll_op.gradient()(output, input, moves, used);
+  tell_tracer(roll_op.name(), {&output}, {&input}, moves, used);
   return output;
 }
 
@@ -224,6 +225,7 @@ Tensor pad(const Tensor& whole, const Dims& wanted, PadMode mode, const Scalar& 
     pad_op.kernel(input.device())(args);
   }
   if (needs_gradient(input)) pad_op.gradient()(output, input, padding, mode);
+  tell_tracer(pad_op.name(), {&output}, {&input}, padding, mode, value);
   return output;
 }
 
@@ -265,6 +267,7 @@ Tensor triangle(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
       triangle(op, empty(input.shape(), {.dtype = input.dtype(), .device = input.device()}), input,
                diagonal);
   if (needs_gradient(input)) op.gradient()(output, input, diagonal);
+  tell_tracer(op.name(), {&output}, {&input}, diagonal);
   return output;
 }
 
@@ -276,6 +279,7 @@ Tensor triangle_(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
   Tensor output = triangle(op, input, input, diagonal);
   input.bump_version();
   if (record) op.gradient()(output, input, diagonal);
+  tell_tracer(op.name(), {&input}, {&input}, diagonal);
   return input;
 }
 

@@ -1,4 +1,5 @@
 #include <aorta/core/called_op.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/recurrent.h>
 
 #include <aorta/core/dispatch/autocast.h>
@@ -122,6 +123,7 @@ LstmState kernel::lstm_gates(const Tensor& input_gates, const Tensor& hidden_gat
                                          next.c.data(), records ? gates.data() : nullptr});
   }
   if (records) lstm_gates_op.gradient()(next.h, next.c, gates, input_gates, hidden_gates, cell);
+  tell_tracer(lstm_gates_op.name(), {&next.h, &next.c}, {&input_gates, &hidden_gates, &cell});
   return next;
 }
 
@@ -148,6 +150,7 @@ Tensor kernel::gru_gates(const Tensor& input_gates, const Tensor& hidden_gates,
                                          records ? gates.data() : nullptr});
   }
   if (records) gru_gates_op.gradient()(next, gates, input_gates, hidden_gates, state);
+  tell_tracer(gru_gates_op.name(), {&next}, {&input_gates, &hidden_gates, &state});
   return next;
 }
 

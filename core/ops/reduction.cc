@@ -1,6 +1,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/scalar/reduce_list.h>
 
@@ -77,6 +78,7 @@ Tensor accumulate(const Row& row, const Tensor& given, const ReduceDims& over, b
   const DType compute = result == DType::i64 && !is_floating(from) ? from : compute_dtype(result);
   Tensor output = reduce_one(row, input, dims, keepdim, Reducer{}, compute, result);
   if (is_floating(result) && needs_gradient(input)) row.gradient()(output, input, dims, keepdim);
+  tell_tracer(row.name(), {&output}, {&input}, dims, keepdim);
   return output;
 }
 
@@ -87,6 +89,7 @@ Tensor extremum(const Row& row, const Tensor& input, const ReduceDims& over, boo
   Tensor output =
       reduce_one(row, input, dims, keepdim, Reducer{}, compute_dtype(input.dtype()), input.dtype());
   if (needs_gradient(input)) row.gradient()(output, input, dims, keepdim);
+  tell_tracer(row.name(), {&output}, {&input}, dims, keepdim);
   return output;
 }
 
@@ -114,6 +117,7 @@ ValuesIndices extremum_along(const Row& row, const Tensor& input, int64_t dim, b
     row.gradient()(result.output[0], input, result.output[1],
                    wrap_dim(row.name(), dim, input.dim()), keepdim);
   }
+  tell_tracer(row.name(), {&result.output[0], &result.output[1]}, {&input}, dims, keepdim);
   return {result.output[0], result.output[1]};
 }
 
@@ -121,7 +125,9 @@ template <class Reducer, class Row>
 Tensor place(const Row& row, const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
   const ReduceDims over = dim ? ReduceDims(*dim) : ReduceDims();
   const Dims dims = over.resolve(row.name(), input);
-  return run_places<Reducer>(row, input, dims, keepdim, false).output[1];
+  const Tensor places = run_places<Reducer>(row, input, dims, keepdim, false).output[1];
+  tell_tracer(row.name(), {&places}, {&input}, dims, keepdim);
+  return places;
 }
 
 ReduceResult run_moments(const OpRow& row, ReduceKernel kernel, const Tensor& input,
@@ -148,6 +154,7 @@ Tensor spread(const Row& row, const Tensor& input, const ReduceDims& over, doubl
   Tensor output =
       run_moments(row, row.kernel(input.device()), input, dims, reducer, keepdim, false).output[0];
   if (needs_gradient(input)) row.gradient()(output, input, dims, correction, keepdim);
+  tell_tracer(row.name(), {&output}, {&input}, dims, correction, keepdim);
   return output;
 }
 
@@ -199,6 +206,7 @@ Tensor mean(const Tensor& input, const ReduceDims& over, bool keepdim, std::opti
   Tensor output =
       reduce_one(mean_op, input, dims, keepdim, scalar::Mean{}, compute_dtype(result), result);
   if (needs_gradient(input)) mean_op.gradient()(output, input, dims, keepdim);
+  tell_tracer(mean_op.name(), {&output}, {&input}, dims, keepdim);
   return output;
 }
 
@@ -221,6 +229,7 @@ VarMean var_mean(const Tensor& input, const ReduceDims& over, double correction,
   VarMean both{result.output[0], result.output[1]};
   if (needs_gradient(input))
     var_mean_op.gradient()(both.var, both.mean, input, dims, correction, keepdim);
+  tell_tracer(var_mean_op.name(), {&both.var, &both.mean}, {&input}, dims, correction, keepdim);
   return both;
 }
 
@@ -258,8 +267,10 @@ static DType truth_dtype(const Tensor& input) {
 template <class Reducer, class Row>
 static Tensor truth(const Row& row, const Tensor& input, const ReduceDims& over, bool keepdim) {
   const Dims dims = over.resolve(row.name(), input);
-  return reduce_one(row, input, dims, keepdim, Reducer{}, compute_dtype(input.dtype()),
-                    truth_dtype(input));
+  const Tensor output = reduce_one(row, input, dims, keepdim, Reducer{},
+                                   compute_dtype(input.dtype()), truth_dtype(input));
+  tell_tracer(row.name(), {&output}, {&input}, dims, keepdim);
+  return output;
 }
 Tensor any(const Tensor& input, const ReduceDims& dims, bool keepdim) {
   return truth<scalar::Any>(any_op, input, dims, keepdim);
@@ -270,8 +281,10 @@ Tensor all(const Tensor& input, const ReduceDims& dims, bool keepdim) {
 Tensor count_nonzero(const Tensor& input, const ReduceDims& over) {
   const CalledOp called("count_nonzero");
   const Dims dims = over.resolve("count_nonzero", input);
-  return reduce_one(count_nonzero_op, input, dims, false, scalar::CountNonzero{},
-                    compute_dtype(input.dtype()), DType::i64);
+  const Tensor output = reduce_one(count_nonzero_op, input, dims, false, scalar::CountNonzero{},
+                                   compute_dtype(input.dtype()), DType::i64);
+  tell_tracer(count_nonzero_op.name(), {&output}, {&input}, dims, false);
+  return output;
 }
 
 Tensor norm(const Tensor& given, double p, const ReduceDims& over, bool keepdim,
@@ -286,6 +299,7 @@ Tensor norm(const Tensor& given, double p, const ReduceDims& over, bool keepdim,
   if (p < 0 || std::isinf(p)) check_has_elements("norm", input, dims);
   Tensor output = run_norm(input, p, dims, keepdim, result);
   if (needs_gradient(input)) norm_op.gradient()(output, input, p, dims, keepdim);
+  tell_tracer(norm_op.name(), {&output}, {&input}, p, dims, keepdim);
   return output;
 }
 
@@ -297,6 +311,7 @@ Tensor logsumexp(const Tensor& given, const ReduceDims& over, bool keepdim) {
   Tensor output = reduce_one(logsumexp_op, input, dims, keepdim, scalar::LogSumExp{},
                              compute_dtype(result), result);
   if (needs_gradient(input)) logsumexp_op.gradient()(output, input, dims, keepdim);
+  tell_tracer(logsumexp_op.name(), {&output}, {&input}, dims, keepdim);
   return output;
 }
 

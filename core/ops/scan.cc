@@ -1,6 +1,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/scan.h>
@@ -41,6 +42,7 @@ Tensor run(const Op<ScanKernel, ScanGradient>& op, const Tensor& given, int64_t 
       taken.to(dtype.value_or(is_floating(taken.dtype()) ? taken.dtype() : DType::i64));
   Tensor output = scan(op, input, dim);
   if (is_floating(input.dtype()) && needs_gradient(input)) op.gradient()(output, input, dim);
+  tell_tracer(op.name(), {&output}, {&input}, dim);
   return output;
 }
 
@@ -60,6 +62,7 @@ ValuesIndices run_extremum(const Op<ScanKernel, ScanPickGradient>& op, const Ten
   result.indices = scan(cummax_op, where(counts, places, 0), dim);
   if (is_floating(x.dtype()) && needs_gradient(input))
     op.gradient()(result.values, input, result.indices, dim);
+  tell_tracer(op.name(), {&result.values, &result.indices}, {&input}, dim);
   return result;
 }
 
@@ -86,6 +89,7 @@ Tensor logcumsumexp(const Tensor& input, int64_t dim) {
   if (is_half(input.dtype())) return logcumsumexp(input.to(DType::f32), d).to(input.dtype());
   Tensor output = scan(logcumsumexp_op, input, d);
   if (needs_gradient(input)) logcumsumexp_op.gradient()(output, input, d);
+  tell_tracer(logcumsumexp_op.name(), {&output}, {&input}, d);
   return output;
 }
 

@@ -1,6 +1,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/pointwise_call.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/searchsorted.h>
 
@@ -49,6 +50,7 @@ Tensor search(const char* op, const Tensor& sequence, const Tensor& values, bool
   searchsorted_op.kernel(values.device())({rows.data(), wanted.data(), output.data<int64_t>(),
                                            rows.dtype(), rows.size(-1), values.numel(), per_row,
                                            right});
+  tell_tracer(searchsorted_op.name(), {&output}, {&sequence, &values}, right);
   return output;
 }
 

@@ -1,6 +1,7 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/softmax.h>
 
 namespace aorta::kernel {
@@ -29,6 +30,7 @@ Tensor run(const Op<SoftmaxKernel, SoftmaxGradient>& op, const Tensor& given, in
   Tensor output = empty_lines(x, dim, lines.length, x.dtype());
   if (x.numel() > 0) op.kernel(x.device())({x.data(), output.data(), x.dtype(), lines});
   if (needs_gradient(input)) op.gradient()(output, input, dim);
+  tell_tracer(op.name(), {&output}, {&input}, dim);
   return output;
 }
 

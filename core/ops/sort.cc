@@ -1,5 +1,6 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
@@ -37,6 +38,7 @@ ValuesIndices run(const Op<SortKernel, PickGradient>& op, const Tensor& input, i
   if (result.values.numel() > 0) op.kernel(x.device())(args);
   if (is_floating(x.dtype()) && needs_gradient(input))
     op.gradient()(result.values, input, result.indices, dim, true);
+  tell_tracer(op.name(), {&result.values, &result.indices}, {&input}, dim, take, descending);
   return result;
 }
 
@@ -97,6 +99,7 @@ Unique unique(const Tensor& input, bool, bool return_inverse, bool return_counts
   Unique result = unique_op.kernel(input.device())(rows, return_inverse, return_counts);
   result.values = result.values.flatten();
   if (return_inverse) result.inverse = result.inverse.view(input.shape());
+  tell_tracer(unique_op.name(), {&result.values, &result.inverse, &result.counts}, {&input});
   return result;
 }
 
@@ -121,6 +124,7 @@ Unique unique_dim(const Tensor& input, int64_t dim, bool, bool return_inverse, b
                                                    return_inverse, return_counts);
   shape.insert(0, result.values.shape()[0]);
   result.values = movedim(result.values.view(shape), 0, d);
+  tell_tracer(unique_op.name(), {&result.values, &result.inverse, &result.counts}, {&input});
   return result;
 }
 

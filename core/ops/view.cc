@@ -1,4 +1,5 @@
 #include <aorta/core/called_op.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/view.h>
@@ -39,6 +40,7 @@ Tensor make_view(const Tensor& input, const Shape& shape, const Strides& strides
 template <class Row, class... Parameters>
 Tensor record(const Row& row, Tensor view, const Tensor& input, const Parameters&... parameters) {
   if (needs_gradient(input)) row.gradient()(view, input, parameters...);
+  tell_tracer(row.name(), {&view}, {&input}, parameters...);
   return view;
 }
 
