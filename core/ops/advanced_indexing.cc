@@ -206,6 +206,12 @@ Tensor expand_values(const char* op, const Tensor& values, const Shape& shape) {
   return result.expand(shape);
 }
 
+// The tensors that an op takes, for a tracer: `first`, and then one a dimension.
+std::vector<Tensor> with(const std::vector<Tensor>& indices, std::vector<Tensor> first) {
+  first.insert(first.end(), indices.begin(), indices.end());
+  return first;
+}
+
 }  // namespace
 
 Tensor index(const Tensor& input, const List<Index>& indices) {
@@ -226,7 +232,9 @@ Tensor index(const Tensor& input, const List<Index>& indices) {
         layout.shape, {output, strides}, {view, layout.table_strides}, layout.planned, false));
   }
   if (needs_gradient(view)) index_op.gradient()(output, view, resolver.tensors);
-  tell_tracer(index_op.name(), {&output}, {&view}, resolver.tensors);
+  if (is_traced()) [[unlikely]]
+    tell_tracer(index_op.name(), {&output},
+                std::span<const Tensor>(with(resolver.tensors, {view})));
   return output;
 }
 
@@ -282,7 +290,10 @@ const Tensor& index_put_(const Tensor& input, const List<Index>& indices, const 
     input.bump_version();
   }
   if (record) index_put_op.gradient()(view, resolver.tensors, values, accumulate);
-  tell_tracer(index_put_op.name(), {&view}, {&view, &values}, resolver.tensors, accumulate);
+  if (is_traced()) [[unlikely]] {
+    tell_tracer(index_put_op.name(), {&view},
+                std::span<const Tensor>(with(resolver.tensors, {view, values})), accumulate);
+  }
   return input;
 }
 
