@@ -4,12 +4,13 @@
 #include <aorta/nn/call.h>
 #include <aorta/nn/module.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-// Networks in ONNX files (https://onnx.ai), which other programs train and serve. Files are read by
-// libaorta_onnx.so, which is loaded when the first of them is opened. docs/onnx.md lists the
+// Networks in ONNX files (https://onnx.ai), which other programs train and serve. Files are read
+// and written by libaorta_onnx.so, which is loaded for the first of them. docs/onnx.md lists the
 // operators.
 
 namespace aorta::onnx {
@@ -63,5 +64,44 @@ class Model : public nn::Module {
 /// (control flow, strings, sequences, quantised numbers), or an initializer whose shape and
 /// elements differ. Format: onnx.proto3 of the ONNX project.
 Model load(const Text& path);
+
+struct SaveOptions {
+  /// Leave the batch size open, else all sizes are the example's.
+  bool dynamic_batch = true;
+  /// The dimension of each input that has it; -1: none. By default 0, of all inputs that have the
+  /// first one's size there.
+  std::vector<int64_t> batch_dims = {};
+  /// By default "input" and "output", or "input_0", "input_1", ... where there are several.
+  std::vector<std::string> input_names = {}, output_names = {};
+};
+
+/// Writes the network to an ONNX file of operator set 18 at `path`, atomically: what it runs in
+/// evaluation and without gradients, op by op, for inputs of the example's dtypes and shapes but
+/// for the batch size. The file has parameters under their names in the module, and the module's
+/// state and mode stay as they are. It runs twice, with batches of 2 and 5 samples made of the
+/// example's and with other elements: what differs between the two must follow from the batch size.
+/// Throws `onnx::save: OP (in MODULE): rule, got values` where an op has no export, and where what
+/// runs depends on what the elements are. Format: onnx.proto3 of the ONNX project.
+void save(const nn::Module& net, const Tensor& example, const Text& path,
+          const SaveOptions& options = {});
+
+/// The same for a network of several inputs or outputs, called by `run`: `onnx::save(net,
+/// {tokens, mask}, [&](const std::vector<Tensor>& x) { return std::vector{net(x[0], x[1])}; },
+/// "net.onnx")`.
+void save(const nn::Module& net, const List<Tensor>& examples,
+          const std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>& run,
+          const Text& path, const SaveOptions& options = {});
+
+/// A network that a file described, with its names of inputs and outputs unless others are given.
+void save(const Model& net, const List<Tensor>& examples, const Text& path,
+          SaveOptions options = {});
+inline void save(const Model& net, const Tensor& example, const Text& path,
+                 const SaveOptions& options = {}) {
+  save(net, std::vector<Tensor>{example}, path, options);
+}
+inline void save(const nn::AnyModule& net, const Tensor& example, const Text& path,
+                 const SaveOptions& options = {}) {
+  save(*net, example, path, options);
+}
 
 }  // namespace aorta::onnx

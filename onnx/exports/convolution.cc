@@ -1,0 +1,135 @@
+#include <aorta/core/ops/convolution.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/im2col.h>
+#include <aorta/core/ops/interpolate.h>
+#include <aorta/onnx/export_call.h>
+
+#include <algorithm>
+
+// Convolutions, blocks of images, and resampling.
+namespace aorta::onnx {
+namespace {
+
+using kernel::ConvDim;
+using kernel::ConvolutionPlan;
+
+std::vector<int64_t> numbers(const ConvolutionPlan& plan, int64_t ConvDim::*field) {
+  std::vector<int64_t> result;
+  for (int d = 3 - plan.spatial; d < 3; ++d) result.push_back(plan.dims[d].*field);
+  return result;
+}
+
+Attributes window(const ConvolutionPlan& plan, std::vector<int64_t> pads) {
+  return {attribute("kernel_shape", numbers(plan, &ConvDim::kernel)),
+          attribute("strides", numbers(plan, &ConvDim::stride)),
+          attribute("dilations", numbers(plan, &ConvDim::dilation)),
+          attribute("pads", std::move(pads)), attribute("group", plan.groups)};
+}
+
+Names operands(const ExportCall& call) {
+  Names inputs{call[0], call[1]};
+  if (call.has(2)) inputs.push_back(call[2]);
+  return inputs;
+}
+
+Names convolution(const ExportCall& call) {
+  const auto& [plan] = call.options<ConvolutionPlan>();
+  std::vector<int64_t> pads = numbers(plan, &ConvDim::padding), after;
+  for (int d = 3 - plan.spatial; d < 3; ++d) {
+    const ConvDim& dim = plan.dims[d];
+    // "same" pads one more behind where the reach is even.
+    const int64_t needed = (dim.output - 1) * dim.stride + (dim.kernel - 1) * dim.dilation + 1 -
+                           dim.input - dim.padding;
+    after.push_back(std::max(dim.padding, needed));
+  }
+  pads.insert(pads.end(), after.begin(), after.end());
+  return {call.node("Conv", operands(call), window(plan, std::move(pads)))};
+}
+
+Names convolution_transpose(const ExportCall& call) {
+  const auto& [plan] = call.options<ConvolutionPlan>();
+  std::vector<int64_t> pads = numbers(plan, &ConvDim::padding), more;
+  const std::vector<int64_t> after = pads;
+  pads.insert(pads.end(), after.begin(), after.end());
+  for (int d = 3 - plan.spatial; d < 3; ++d) {
+    const ConvDim& dim = plan.dims[d];
+    more.push_back(dim.input - ((dim.output - 1) * dim.stride - 2 * dim.padding +
+                                (dim.kernel - 1) * dim.dilation + 1));
+  }
+  Attributes attributes = window(plan, std::move(pads));
+  attributes.push_back(attribute("output_padding", std::move(more)));
+  return {call.node("ConvTranspose", operands(call), attributes)};
+}
+
+// The columns of an image are its convolution with weights of a single 1 each.
+Names im2col(const ExportCall& call) {
+  const auto& [plan] = call.options<kernel::BlockPlan>();
+  const body::Im2colDim &h = plan.height, &w = plan.width;
+  const Shape& shape = call.input(0).shape();
+  const int front = call.input(0).dim() - 2;
+  const int64_t channels = shape[front - 1], taps = h.kernel * w.kernel;
+  call.check(front == 2, "the image must be (N, C, H, W)", shape);
+  const Tensor one =
+      eye(taps, {.dtype = call.input(0).dtype()}).reshape({taps, 1, h.kernel, w.kernel});
+  const Tensor weight = one.expand({channels, taps, 1, h.kernel, w.kernel})
+                            .reshape({channels * taps, 1, h.kernel, w.kernel});
+  const std::string columns = call.node(
+      "Conv", {call[0], call.constant(weight)},
+      {attribute("kernel_shape", {h.kernel, w.kernel}), attribute("strides", {h.stride, w.stride}),
+       attribute("dilations", {h.dilation, w.dilation}),
+       attribute("pads", {h.padding, w.padding, h.padding, w.padding}),
+       attribute("group", channels)});
+  return {call.reshaped(columns, call.output().shape())};
+}
+
+Names interpolate(const ExportCall& call) {
+  const auto& [options] = call.options<InterpolateOptions>();
+  const Shape &from = call.input(0).shape(), &to = call.output().shape();
+  const char* mode = "linear";
+  const char* place = "pytorch_half_pixel";
+  Attributes attributes;
+  switch (options.mode) {
+    case InterpolateMode::nearest:
+      mode = "nearest";
+      place = "asymmetric";
+      attributes.push_back(attribute("nearest_mode", "floor"));
+      break;
+    case InterpolateMode::nearest_exact:
+      mode = "nearest";
+      place = "half_pixel";
+      attributes.push_back(attribute("nearest_mode", "round_prefer_ceil"));
+      break;
+    case InterpolateMode::bicubic:
+      mode = "cubic";
+      attributes.push_back(attribute("cubic_coeff_a", -0.75));
+      break;
+    case InterpolateMode::linear:
+    case InterpolateMode::bilinear:
+    case InterpolateMode::trilinear:
+      break;
+  }
+  if (options.align_corners.value_or(false)) place = "align_corners";
+  attributes.push_back(attribute("mode", mode));
+  attributes.push_back(attribute("coordinate_transformation_mode", place));
+  // A factor that was given counts itself, and not the ratio of the sizes.
+  const bool by_factor = options.scale_factor.size() > 0 && !options.recompute_scale_factor;
+  if (!by_factor)
+    return {call.node("Resize", {call[0], "", "", call.integers(list_of(to))}, attributes)};
+  const Tensor scales = ones({from.size()}, {.dtype = DType::f32});
+  for (int d = 2; d < from.size(); ++d) {
+    const size_t given = options.scale_factor.size() == 1 ? 0 : static_cast<size_t>(d - 2);
+    scales.data<float>()[d] = static_cast<float>(options.scale_factor[given]);
+  }
+  return {call.node("Resize", {call[0], "", call.constant(scales)}, attributes)};
+}
+
+}  // namespace
+
+void add_convolution_exports(Exports& table) {
+  table["convolution"] = convolution;
+  table["convolution_transpose"] = convolution_transpose;
+  table["im2col"] = im2col;
+  table["interpolate"] = interpolate;
+}
+
+}  // namespace aorta::onnx

@@ -1,0 +1,241 @@
+#include <aorta/core/scalar/op_list.h>
+#include <aorta/onnx/export_call.h>
+
+#include <cmath>
+
+// Pointwise ops of one tensor.
+namespace aorta::onnx {
+namespace {
+
+using scalar::Number;
+
+// The input in the dtype of the result.
+std::string x_of(const ExportCall& call) { return call.operand(0, call.output().dtype()); }
+
+std::string number(const ExportCall& call, const Scalar& value) {
+  return call.number(value, call.output().dtype());
+}
+std::string bound(const ExportCall& call, const Number& value) {
+  if (is_floating(call.output().dtype())) return number(call, value.to<double>());
+  return number(call, value.to<int64_t>());
+}
+
+// log(1 + exp(x)) and its kin.
+std::string softplus(const ExportCall& call, const std::string& x) {
+  return call.node("Softplus", {x});
+}
+
+// What has an ONNX operator of the same meaning, by its name.
+const std::map<std::string, const char*>& same_operators() {
+  static const std::map<std::string, const char*> table{{"neg", "Neg"},
+                                                        {"abs", "Abs"},
+                                                        {"sign", "Sign"},
+                                                        {"reciprocal", "Reciprocal"},
+                                                        {"floor", "Floor"},
+                                                        {"ceil", "Ceil"},
+                                                        {"round", "Round"},
+                                                        {"sqrt", "Sqrt"},
+                                                        {"exp", "Exp"},
+                                                        {"log", "Log"},
+                                                        {"sin", "Sin"},
+                                                        {"cos", "Cos"},
+                                                        {"tan", "Tan"},
+                                                        {"asin", "Asin"},
+                                                        {"acos", "Acos"},
+                                                        {"atan", "Atan"},
+                                                        {"sinh", "Sinh"},
+                                                        {"cosh", "Cosh"},
+                                                        {"tanh", "Tanh"},
+                                                        {"asinh", "Asinh"},
+                                                        {"acosh", "Acosh"},
+                                                        {"atanh", "Atanh"},
+                                                        {"erf", "Erf"},
+                                                        {"sigmoid", "Sigmoid"},
+                                                        {"relu", "Relu"},
+                                                        {"selu", "Selu"},
+                                                        {"mish", "Mish"},
+                                                        {"softsign", "Softsign"},
+                                                        {"hardswish", "HardSwish"}};
+  return table;
+}
+
+Names same(const ExportCall& call) {
+  return {call.node(same_operators().at(call.op()), {x_of(call)})};
+}
+
+Names square(const ExportCall& call) {
+  const std::string x = x_of(call);
+  return {call.node("Mul", {x, x})};
+}
+Names trunc(const ExportCall& call) {
+  const std::string x = x_of(call);
+  const std::string size = call.node("Floor", {call.node("Abs", {x})});
+  return {call.node("Mul", {call.node("Sign", {x}), size})};
+}
+Names frac(const ExportCall& call) { return {call.node("Sub", {x_of(call), trunc(call)[0]})}; }
+Names rsqrt(const ExportCall& call) {
+  return {call.node("Reciprocal", {call.node("Sqrt", {x_of(call)})})};
+}
+Names exp2(const ExportCall& call) { return {call.node("Pow", {number(call, 2.0), x_of(call)})}; }
+Names expm1(const ExportCall& call) {
+  return {call.node("Sub", {call.node("Exp", {x_of(call)}), number(call, 1.0)})};
+}
+Names log1p(const ExportCall& call) {
+  return {call.node("Log", {call.node("Add", {x_of(call), number(call, 1.0)})})};
+}
+Names log_of_base(const ExportCall& call, double base) {
+  return {call.node("Mul", {call.node("Log", {x_of(call)}), number(call, 1 / std::log(base))})};
+}
+Names log2(const ExportCall& call) { return log_of_base(call, 2); }
+Names log10(const ExportCall& call) { return log_of_base(call, 10); }
+Names erfc(const ExportCall& call) {
+  return {call.node("Sub", {number(call, 1.0), call.node("Erf", {x_of(call)})})};
+}
+Names logit(const ExportCall& call) {
+  const double eps = call.functor<scalar::Logit>().eps;
+  std::string x = x_of(call);
+  if (eps >= 0) x = call.node("Clip", {x, number(call, eps), number(call, 1 - eps)});
+  const std::string rest = call.node("Sub", {number(call, 1.0), x});
+  return {call.node("Log", {call.node("Div", {x, rest})})};
+}
+
+Names clamp(const ExportCall& call) {
+  const auto& f = call.functor<scalar::Clamp>();
+  return {call.node("Clip", {x_of(call), bound(call, f.min), bound(call, f.max)})};
+}
+Names clamp_min(const ExportCall& call) {
+  return {call.node("Clip", {x_of(call), bound(call, call.functor<scalar::ClampMin>().min)})};
+}
+Names clamp_max(const ExportCall& call) {
+  return {call.node("Clip", {x_of(call), "", bound(call, call.functor<scalar::ClampMax>().max)})};
+}
+Names relu6(const ExportCall& call) {
+  return {call.node("Clip", {x_of(call), number(call, 0), number(call, 6)})};
+}
+Names hardtanh(const ExportCall& call) {
+  const auto& f = call.functor<scalar::Hardtanh>();
+  return {call.node("Clip", {x_of(call), bound(call, f.min), bound(call, f.max)})};
+}
+Names leaky_relu(const ExportCall& call) {
+  return {call.node("LeakyRelu", {x_of(call)},
+                    {attribute("alpha", call.functor<scalar::LeakyRelu>().negative_slope)})};
+}
+Names elu(const ExportCall& call) {
+  return {call.node("Elu", {x_of(call)}, {attribute("alpha", call.functor<scalar::Elu>().alpha)})};
+}
+Names celu(const ExportCall& call) {
+  return {
+      call.node("Celu", {x_of(call)}, {attribute("alpha", call.functor<scalar::Celu>().alpha)})};
+}
+Names gelu(const ExportCall& call) {
+  const std::string x = x_of(call);
+  const std::string erf = call.node("Erf", {call.node("Mul", {x, number(call, M_SQRT1_2)})});
+  const std::string both = call.node("Add", {erf, number(call, 1.0)});
+  return {call.node("Mul", {call.node("Mul", {x, number(call, 0.5)}), both})};
+}
+Names gelu_tanh(const ExportCall& call) {
+  const std::string x = x_of(call);
+  const std::string cube = call.node("Mul", {call.node("Mul", {x, x}), x});
+  const std::string inner = call.node("Add", {x, call.node("Mul", {cube, number(call, 0.044715)})});
+  const std::string twice = call.node("Mul", {inner, number(call, 2 * std::sqrt(2 / M_PI))});
+  return {call.node("Mul", {x, call.node("Sigmoid", {twice})})};
+}
+Names silu(const ExportCall& call) {
+  const std::string x = x_of(call);
+  return {call.node("Mul", {x, call.node("Sigmoid", {x})})};
+}
+Names softplus(const ExportCall& call) {
+  const double beta = call.functor<scalar::Softplus>().beta;
+  if (beta == 1) return {softplus(call, x_of(call))};
+  const std::string scaled = call.node("Mul", {x_of(call), number(call, beta)});
+  return {call.node("Div", {softplus(call, scaled), number(call, beta)})};
+}
+Names logsigmoid(const ExportCall& call) {
+  return {call.node("Neg", {softplus(call, call.node("Neg", {x_of(call)}))})};
+}
+Names hardsigmoid(const ExportCall& call) {
+  return {call.node("HardSigmoid", {x_of(call)},
+                    {attribute("alpha", 1.0 / 6), attribute("beta", 0.5)})};
+}
+Names threshold(const ExportCall& call) {
+  const auto& f = call.functor<scalar::Threshold>();
+  const std::string x = x_of(call);
+  const std::string above = call.node("Greater", {x, bound(call, f.threshold)});
+  return {call.node("Where", {above, x, bound(call, f.value)})};
+}
+Names hardshrink(const ExportCall& call) {
+  return {call.node(
+      "Shrink", {x_of(call)},
+      {attribute("lambd", call.functor<scalar::Hardshrink>().lambd), attribute("bias", 0.0)})};
+}
+Names softshrink(const ExportCall& call) {
+  const double lambd = call.functor<scalar::Softshrink>().lambd;
+  return {call.node("Shrink", {x_of(call)}, {attribute("lambd", lambd), attribute("bias", lambd)})};
+}
+Names tanhshrink(const ExportCall& call) {
+  const std::string x = x_of(call);
+  return {call.node("Sub", {x, call.node("Tanh", {x})})};
+}
+
+// ---- To bool. ONNX's take floating inputs alone.
+
+Names isnan(const ExportCall& call) {
+  call.check(is_floating(call.input(0).dtype()), "dtype must be floating", call.input(0).dtype());
+  return {call.node("IsNaN", {call[0]})};
+}
+Names isinf(const ExportCall& call) {
+  call.check(is_floating(call.input(0).dtype()), "dtype must be floating", call.input(0).dtype());
+  return {call.node("IsInf", {call[0]})};
+}
+Names isfinite(const ExportCall& call) {
+  return {call.node("Not", {call.node("Or", {isnan(call)[0], isinf(call)[0]})})};
+}
+Names logical_not(const ExportCall& call) {
+  return {call.node("Not", {call.operand(0, DType::boolean)})};
+}
+Names bitwise_not(const ExportCall& call) {
+  const bool is_bool = call.input(0).dtype() == DType::boolean;
+  return {call.node(is_bool ? "Not" : "BitwiseNot", {call[0]})};
+}
+
+}  // namespace
+
+void add_pointwise_exports(Exports& table) {
+  for (const auto& [op, op_type] : same_operators()) table[op] = same;
+  table["square"] = square;
+  table["trunc"] = trunc;
+  table["frac"] = frac;
+  table["rsqrt"] = rsqrt;
+  table["exp2"] = exp2;
+  table["expm1"] = expm1;
+  table["log1p"] = log1p;
+  table["log2"] = log2;
+  table["log10"] = log10;
+  table["erfc"] = erfc;
+  table["logit"] = logit;
+  table["clamp"] = clamp;
+  table["clamp_min"] = clamp_min;
+  table["clamp_max"] = clamp_max;
+  table["relu6"] = relu6;
+  table["hardtanh"] = hardtanh;
+  table["leaky_relu"] = leaky_relu;
+  table["elu"] = elu;
+  table["celu"] = celu;
+  table["gelu"] = gelu;
+  table["gelu_tanh"] = gelu_tanh;
+  table["silu"] = silu;
+  table["softplus"] = softplus;
+  table["logsigmoid"] = logsigmoid;
+  table["hardsigmoid"] = hardsigmoid;
+  table["threshold"] = threshold;
+  table["hardshrink"] = hardshrink;
+  table["softshrink"] = softshrink;
+  table["tanhshrink"] = tanhshrink;
+  table["isnan"] = isnan;
+  table["isinf"] = isinf;
+  table["isfinite"] = isfinite;
+  table["logical_not"] = logical_not;
+  table["bitwise_not"] = bitwise_not;
+}
+
+}  // namespace aorta::onnx

@@ -1,0 +1,208 @@
+#include <aorta/core/scalar/op_list.h>
+#include <aorta/onnx/export_call.h>
+
+// Pointwise ops of two and three operands.
+namespace aorta::onnx {
+namespace {
+
+using scalar::Number;
+
+struct Pair {
+  std::string a, b;
+  DType dtype;
+};
+// Both operands in the dtype in which the op computes.
+Pair pair_of(const ExportCall& call) {
+  DType dtype = call.common_dtype();
+  if (is_floating(call.output().dtype()) && !is_floating(dtype)) dtype = call.output().dtype();
+  return {call.operand(0, dtype), call.operand(1, dtype), dtype};
+}
+// What was computed in `dtype`, as the op's result, which may have been written in place.
+Names result(const ExportCall& call, const std::string& value, DType dtype) {
+  return {call.cast(value, dtype, call.output().dtype())};
+}
+std::string number(const ExportCall& call, const Number& value, DType dtype) {
+  if (is_floating(dtype)) return call.number(value.to<double>(), dtype);
+  return call.number(value.to<int64_t>(), dtype);
+}
+
+Names arithmetic(const ExportCall& call, const char* op_type) {
+  const Pair p = pair_of(call);
+  return result(call, call.node(op_type, {p.a, p.b}), p.dtype);
+}
+Names add(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  const bool is_bool = p.dtype == DType::boolean;
+  return result(call, call.node(is_bool ? "Or" : "Add", {p.a, p.b}), p.dtype);
+}
+Names sub(const ExportCall& call) { return arithmetic(call, "Sub"); }
+Names mul(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  const bool is_bool = p.dtype == DType::boolean;
+  return result(call, call.node(is_bool ? "And" : "Mul", {p.a, p.b}), p.dtype);
+}
+Names div(const ExportCall& call) { return arithmetic(call, "Div"); }
+Names pow(const ExportCall& call) { return arithmetic(call, "Pow"); }
+Names minimum(const ExportCall& call) { return arithmetic(call, "Min"); }
+Names maximum(const ExportCall& call) { return arithmetic(call, "Max"); }
+Names prelu(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  const int lead = call.has(1) ? call.input(1).dim() : 0;
+  call.check(call.has(0) && lead <= call.input(0).dim(), "weight must broadcast to the input", lead,
+             " dimensions");
+  return result(call, call.node("PRelu", {p.a, p.b}), p.dtype);
+}
+
+Names scaled(const ExportCall& call, const char* op_type, const Number& alpha) {
+  const Pair p = pair_of(call);
+  const std::string b = call.node("Mul", {p.b, number(call, alpha, p.dtype)});
+  return result(call, call.node(op_type, {p.a, b}), p.dtype);
+}
+Names add_scaled(const ExportCall& call) {
+  return scaled(call, "Add", call.functor<scalar::AddScaled>().alpha);
+}
+Names sub_scaled(const ExportCall& call) {
+  return scaled(call, "Sub", call.functor<scalar::SubScaled>().alpha);
+}
+
+// ONNX divides integers towards zero; Mod's sign is the divisor's.
+Names floor_divide(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  if (is_floating(p.dtype))
+    return result(call, call.node("Floor", {call.node("Div", {p.a, p.b})}), p.dtype);
+  const std::string whole = call.node("Sub", {p.a, call.node("Mod", {p.a, p.b})});
+  return result(call, call.node("Div", {whole, p.b}), p.dtype);
+}
+Names fmod(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  return result(call, call.node("Mod", {p.a, p.b}, {attribute("fmod", 1)}), p.dtype);
+}
+Names remainder(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  if (!is_floating(p.dtype)) return result(call, call.node("Mod", {p.a, p.b}), p.dtype);
+  const std::string times = call.node("Floor", {call.node("Div", {p.a, p.b})});
+  return result(call, call.node("Sub", {p.a, call.node("Mul", {times, p.b})}), p.dtype);
+}
+Names hypot(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  const std::string a = call.node("Mul", {p.a, p.a}), b = call.node("Mul", {p.b, p.b});
+  return result(call, call.node("Sqrt", {call.node("Add", {a, b})}), p.dtype);
+}
+Names xlogy(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  const std::string zero = call.number(0, p.dtype);
+  const std::string product = call.node("Mul", {p.a, call.node("Log", {p.b})});
+  return result(call, call.node("Where", {call.node("Equal", {p.a, zero}), zero, product}),
+                p.dtype);
+}
+// The larger, and log(1 + exp(-|a - b|)).
+Names logaddexp(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  const std::string apart = call.node("Abs", {call.node("Sub", {p.a, p.b})});
+  const std::string rest = call.node("Softplus", {call.node("Neg", {apart})});
+  return result(call, call.node("Add", {call.node("Max", {p.a, p.b}), rest}), p.dtype);
+}
+
+// ---- To bool.
+
+Names compare(const ExportCall& call, const char* op_type) {
+  const DType dtype = call.common_dtype();
+  const bool of_bool = dtype == DType::boolean && std::string(op_type) != "Equal";
+  const DType compared = of_bool ? DType::i32 : dtype;
+  const std::string value =
+      call.node(op_type, {call.operand(0, compared), call.operand(1, compared)});
+  return result(call, value, DType::boolean);
+}
+Names eq(const ExportCall& call) { return compare(call, "Equal"); }
+Names ne(const ExportCall& call) {
+  const DType dtype = call.common_dtype();
+  const std::string equal = call.node("Equal", {call.operand(0, dtype), call.operand(1, dtype)});
+  return result(call, call.node("Not", {equal}), DType::boolean);
+}
+Names lt(const ExportCall& call) { return compare(call, "Less"); }
+Names le(const ExportCall& call) { return compare(call, "LessOrEqual"); }
+Names gt(const ExportCall& call) { return compare(call, "Greater"); }
+Names ge(const ExportCall& call) { return compare(call, "GreaterOrEqual"); }
+
+Names logical(const ExportCall& call, const char* op_type) {
+  const std::string value =
+      call.node(op_type, {call.operand(0, DType::boolean), call.operand(1, DType::boolean)});
+  return result(call, value, DType::boolean);
+}
+Names logical_and(const ExportCall& call) { return logical(call, "And"); }
+Names logical_or(const ExportCall& call) { return logical(call, "Or"); }
+Names logical_xor(const ExportCall& call) { return logical(call, "Xor"); }
+
+Names bitwise(const ExportCall& call, const char* of_bool, const char* of_integers) {
+  return arithmetic(call, call.common_dtype() == DType::boolean ? of_bool : of_integers);
+}
+Names bitwise_and(const ExportCall& call) { return bitwise(call, "And", "BitwiseAnd"); }
+Names bitwise_or(const ExportCall& call) { return bitwise(call, "Or", "BitwiseOr"); }
+Names bitwise_xor(const ExportCall& call) { return bitwise(call, "Xor", "BitwiseXor"); }
+
+// ---- Of three operands.
+
+Names where(const ExportCall& call) {
+  const DType dtype = call.common_dtype(1);
+  const std::string value = call.node(
+      "Where", {call.operand(0, DType::boolean), call.operand(1, dtype), call.operand(2, dtype)});
+  return result(call, value, dtype);
+}
+Names lerp(const ExportCall& call) {
+  const DType dtype = call.common_dtype();
+  const std::string a = call.operand(0, dtype);
+  const std::string way = call.node("Sub", {call.operand(1, dtype), a});
+  const std::string step = call.node("Mul", {way, call.operand(2, dtype)});
+  return result(call, call.node("Add", {a, step}), dtype);
+}
+Names add_term(const ExportCall& call, const char* op_type, const Number& value) {
+  const DType dtype = call.common_dtype();
+  std::string term = call.node(op_type, {call.operand(1, dtype), call.operand(2, dtype)});
+  if (value.to<double>() != 1) term = call.node("Mul", {term, number(call, value, dtype)});
+  return result(call, call.node("Add", {call.operand(0, dtype), term}), dtype);
+}
+Names addcmul(const ExportCall& call) {
+  return add_term(call, "Mul", call.functor<scalar::Addcmul>().value);
+}
+Names addcdiv(const ExportCall& call) {
+  return add_term(call, "Div", call.functor<scalar::Addcdiv>().value);
+}
+
+}  // namespace
+
+void add_pointwise_binary_exports(Exports& table) {
+  table["add"] = add;
+  table["add_scaled"] = add_scaled;
+  table["sub"] = sub;
+  table["sub_scaled"] = sub_scaled;
+  table["mul"] = mul;
+  table["div"] = div;
+  table["floor_divide"] = floor_divide;
+  table["fmod"] = fmod;
+  table["remainder"] = remainder;
+  table["pow"] = pow;
+  table["minimum"] = minimum;
+  table["maximum"] = maximum;
+  table["hypot"] = hypot;
+  table["xlogy"] = xlogy;
+  table["logaddexp"] = logaddexp;
+  table["prelu"] = prelu;
+  table["eq"] = eq;
+  table["ne"] = ne;
+  table["lt"] = lt;
+  table["le"] = le;
+  table["gt"] = gt;
+  table["ge"] = ge;
+  table["logical_and"] = logical_and;
+  table["logical_or"] = logical_or;
+  table["logical_xor"] = logical_xor;
+  table["bitwise_and"] = bitwise_and;
+  table["bitwise_or"] = bitwise_or;
+  table["bitwise_xor"] = bitwise_xor;
+  table["where"] = where;
+  table["lerp"] = lerp;
+  table["addcmul"] = addcmul;
+  table["addcdiv"] = addcdiv;
+}
+
+}  // namespace aorta::onnx

@@ -1,0 +1,178 @@
+#include <aorta/core/reduce_dims.h>
+#include <aorta/onnx/export_call.h>
+
+#include <algorithm>
+#include <cmath>
+
+// Reductions, softmax and sums along a dimension.
+namespace aorta::onnx {
+namespace {
+
+std::string reduce(const ExportCall& call, const char* op_type, const std::string& value,
+                   const Dims& dims, bool keepdim) {
+  if (dims.empty()) return value;  // of a tensor without dimensions
+  return call.node(op_type, {value, call.integers(list_of(dims))},
+                   {attribute("keepdims", keepdim)});
+}
+
+// In the dtype of the result, which that of integers' sums is.
+Names plain(const ExportCall& call, const char* op_type) {
+  const auto& [dims, keepdim] = call.options<Dims, bool>();
+  return {reduce(call, op_type, call.cast(call[0], call.input(0).dtype(), call.output().dtype()),
+                 dims, keepdim)};
+}
+Names sum(const ExportCall& call) { return plain(call, "ReduceSum"); }
+Names mean(const ExportCall& call) { return plain(call, "ReduceMean"); }
+Names prod(const ExportCall& call) { return plain(call, "ReduceProd"); }
+Names amax(const ExportCall& call) { return plain(call, "ReduceMax"); }
+Names amin(const ExportCall& call) { return plain(call, "ReduceMin"); }
+Names logsumexp(const ExportCall& call) { return plain(call, "ReduceLogSumExp"); }
+
+// ---- Places.
+
+std::string place(const ExportCall& call, const char* op_type, const Dims& dims, bool keepdim,
+                  const Shape& shape) {
+  if (dims.size() == 1)
+    return call.node(op_type, {call[0]},
+                     {attribute("axis", dims[0]), attribute("keepdims", keepdim)});
+  const std::string flat = call.reshaped(call[0], {-1});
+  const std::string found =
+      call.node(op_type, {flat}, {attribute("axis", 0), attribute("keepdims", false)});
+  return keepdim ? call.reshaped(found, shape) : found;
+}
+Names argmax(const ExportCall& call) {
+  const auto& [dims, keepdim] = call.options<Dims, bool>();
+  return {place(call, "ArgMax", dims, keepdim, call.output().shape())};
+}
+Names argmin(const ExportCall& call) {
+  const auto& [dims, keepdim] = call.options<Dims, bool>();
+  return {place(call, "ArgMin", dims, keepdim, call.output().shape())};
+}
+Names max(const ExportCall& call) {
+  const auto& [dims, keepdim] = call.options<Dims, bool>();
+  return {reduce(call, "ReduceMax", call[0], dims, keepdim),
+          place(call, "ArgMax", dims, keepdim, call.output(1).shape())};
+}
+Names min(const ExportCall& call) {
+  const auto& [dims, keepdim] = call.options<Dims, bool>();
+  return {reduce(call, "ReduceMin", call[0], dims, keepdim),
+          place(call, "ArgMin", dims, keepdim, call.output(1).shape())};
+}
+
+// ---- Truth.
+
+Names truth(const ExportCall& call, const char* op_type) {
+  const auto& [dims, keepdim] = call.options<Dims, bool>();
+  const std::string is_true = call.cast(call[0], call.input(0).dtype(), DType::boolean);
+  const std::string value =
+      reduce(call, op_type, call.cast(is_true, DType::boolean, DType::i32), dims, keepdim);
+  return {call.cast(value, DType::i32, call.output().dtype())};
+}
+Names any(const ExportCall& call) { return truth(call, "ReduceMax"); }
+Names all(const ExportCall& call) { return truth(call, "ReduceMin"); }
+Names count_nonzero(const ExportCall& call) {
+  const auto& [dims, keepdim] = call.options<Dims, bool>();
+  const std::string is_true = call.cast(call[0], call.input(0).dtype(), DType::boolean);
+  return {reduce(call, "ReduceSum", call.cast(is_true, DType::boolean, DType::i64), dims, keepdim)};
+}
+
+// ---- Moments.
+
+struct Moments {
+  std::string mean, var;
+};
+Moments moments(const ExportCall& call, const Dims& dims, double correction, bool keepdim) {
+  const DType dtype = call.output().dtype();
+  double count = 1;
+  for (const int64_t d : dims) count *= static_cast<double>(call.input(0).size(d));
+  const std::string mean = reduce(call, "ReduceMean", call[0], dims, true);
+  const std::string apart = call.node("Sub", {call[0], mean});
+  std::string var = reduce(call, "ReduceMean", call.node("Mul", {apart, apart}), dims, keepdim);
+  if (correction != 0) {
+    const double factor = count / std::max(count - correction, 0.0);
+    var = call.node("Mul", {var, call.number(factor, dtype)});
+  }
+  return {keepdim ? mean : reduce(call, "ReduceMean", call[0], dims, false), var};
+}
+Names var(const ExportCall& call) {
+  const auto& [dims, correction, keepdim] = call.options<Dims, double, bool>();
+  return {moments(call, dims, correction, keepdim).var};
+}
+Names std(const ExportCall& call) {
+  const auto& [dims, correction, keepdim] = call.options<Dims, double, bool>();
+  return {call.node("Sqrt", {moments(call, dims, correction, keepdim).var})};
+}
+Names var_mean(const ExportCall& call) {
+  const auto& [dims, correction, keepdim] = call.options<Dims, double, bool>();
+  const Moments both = moments(call, dims, correction, keepdim);
+  return {both.var, both.mean};
+}
+
+Names norm(const ExportCall& call) {
+  const auto& [p, dims, keepdim] = call.options<double, Dims, bool>();
+  const DType dtype = call.output().dtype();
+  const std::string x = call.cast(call[0], call.input(0).dtype(), dtype);
+  const std::string size = call.node("Abs", {x});
+  if (p == 1) return {reduce(call, "ReduceL1", size, dims, keepdim)};
+  if (p == 2) return {reduce(call, "ReduceL2", size, dims, keepdim)};
+  if (std::isinf(p)) return {reduce(call, p > 0 ? "ReduceMax" : "ReduceMin", size, dims, keepdim)};
+  if (p == 0) {
+    const std::string is_zero = call.node("Equal", {x, call.number(0, dtype)});
+    const std::string counts = call.cast(call.node("Not", {is_zero}), DType::boolean, dtype);
+    return {reduce(call, "ReduceSum", counts, dims, keepdim)};
+  }
+  const std::string powers = call.node("Pow", {size, call.number(p, dtype)});
+  return {call.node("Pow",
+                    {reduce(call, "ReduceSum", powers, dims, keepdim), call.number(1 / p, dtype)})};
+}
+
+// ---- Along a dimension.
+
+Names softmax(const ExportCall& call) {
+  const auto& [dim] = call.options<int>();
+  if (call.input(0).dim() == 0) call.fail("input must have a dimension", "none");
+  return {call.node("Softmax", {call[0]}, {attribute("axis", dim)})};
+}
+Names log_softmax(const ExportCall& call) {
+  const auto& [dim] = call.options<int>();
+  if (call.input(0).dim() == 0) call.fail("input must have a dimension", "none");
+  return {call.node("LogSoftmax", {call[0]}, {attribute("axis", dim)})};
+}
+Names cumsum(const ExportCall& call) {
+  const auto& [dim] = call.options<int>();
+  return {call.node("CumSum", {call[0], call.integer(dim)})};
+}
+Names sort(const ExportCall& call) {
+  const auto& [dim, take, descending] = call.options<int, int64_t, bool>();
+  return call.nodes("TopK", {call[0], call.integers({take})}, 2,
+                    {attribute("axis", dim), attribute("largest", descending)});
+}
+
+}  // namespace
+
+void add_reduction_exports(Exports& table) {
+  table["sum"] = sum;
+  table["mean"] = mean;
+  table["prod"] = prod;
+  table["amax"] = amax;
+  table["amin"] = amin;
+  table["max"] = max;
+  table["min"] = min;
+  table["argmax"] = argmax;
+  table["argmin"] = argmin;
+  table["any"] = any;
+  table["all"] = all;
+  table["count_nonzero"] = count_nonzero;
+  table["var"] = var;
+  table["std"] = std;
+  table["var_mean"] = var_mean;
+  table["norm"] = norm;
+  table["logsumexp"] = logsumexp;
+  table["softmax"] = softmax;
+  table["log_softmax"] = log_softmax;
+  table["cumsum"] = cumsum;
+  table["sort"] = sort;
+  table["topk"] = sort;
+}
+
+}  // namespace aorta::onnx

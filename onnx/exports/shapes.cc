@@ -1,0 +1,222 @@
+#include <aorta/core/ops/rearrange.h>
+#include <aorta/core/tensor.h>
+#include <aorta/onnx/export_call.h>
+
+#include <algorithm>
+#include <limits>
+
+// Views and what moves elements, and writes into views.
+namespace aorta::onnx {
+namespace {
+
+constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+
+// Elements first, first + step, ... before last along a dimension.
+std::string slice(const ExportCall& call, const std::string& value, int64_t dim, int64_t first,
+                  int64_t last, int64_t step = 1) {
+  return call.node("Slice", {value, call.integers({first}), call.integers({last}),
+                             call.integers({dim}), call.integers({step})});
+}
+std::string concat(const ExportCall& call, const Names& parts, int64_t dim) {
+  return parts.size() == 1 ? parts[0] : call.node("Concat", parts, {attribute("axis", dim)});
+}
+
+// `value`, of shape `from`, repeated to `to`.
+std::string expanded(const ExportCall& call, const std::string& value, const Shape& from,
+                     const Shape& to) {
+  if (from == to) return value;
+  std::vector<int64_t> sizes = list_of(to);
+  const int lead = to.size() - from.size();
+  for (int d = lead; d < to.size(); ++d)
+    if (from[d - lead] == to[d]) sizes[static_cast<size_t>(d)] = 1;
+  return call.node("Expand", {value, call.integers(sizes)});
+}
+
+std::vector<int64_t> all_dims(int ndim) {
+  std::vector<int64_t> order;
+  for (int d = 0; d < ndim; ++d) order.push_back(d);
+  return order;
+}
+
+// ---- Views.
+
+Names view(const ExportCall& call) { return {call.reshaped(call[0], call.output().shape())}; }
+
+Names permute(const ExportCall& call) {
+  const auto& [order] = call.options<Dims>();
+  if (order.empty()) return {call[0]};
+  return {call.node("Transpose", {call[0]}, {attribute("perm", list_of(order))})};
+}
+
+Names expand(const ExportCall& call) {
+  return {expanded(call, call[0], call.input(0).shape(), call.output().shape())};
+}
+
+Names slice(const ExportCall& call) {
+  const auto& [dim, first, step] = call.options<int, int64_t, int64_t>();
+  const int64_t count = call.output().size(dim), size = call.input(0).size(dim);
+  const int64_t last = count == 0 ? first : first + (count - 1) * step + 1;
+  return {slice(call, call[0], dim, first, count > 0 && last + step > size ? kEnd : last, step)};
+}
+
+Names select(const ExportCall& call) {
+  const auto& [dim, i] = call.options<int, int64_t>();
+  return {call.node("Gather", {call[0], call.integer(i)}, {attribute("axis", dim)})};
+}
+
+// Both dimensions become one, of which places a row and a column apart are read.
+Names diagonal(const ExportCall& call) {
+  const auto& [offset, a, b] = call.options<int64_t, int, int>();
+  const Shape& shape = call.input(0).shape();
+  std::vector<int64_t> order;
+  for (int d = 0; d < shape.size(); ++d)
+    if (d != a && d != b) order.push_back(d);
+  Shape flat;
+  for (const int64_t d : order) flat.push_back(shape[static_cast<int>(d)]);
+  flat.push_back(shape[a] * shape[b]);
+  order.push_back(a);
+  order.push_back(b);
+  const std::string moved =
+      call.node("Transpose", {call[0]}, {attribute("perm", std::move(order))});
+  std::vector<int64_t> places;
+  const int64_t start = offset < 0 ? -offset * shape[b] : offset;
+  for (int64_t i = 0; i < call.output().size(-1); ++i) places.push_back(start + i * (shape[b] + 1));
+  return {call.node("Gather", {call.reshaped(moved, flat), call.integers(places)},
+                    {attribute("axis", flat.size() - 1)})};
+}
+
+// ---- Copies.
+
+Names to(const ExportCall& call) {
+  return {call.cast(call[0], call.input(0).dtype(), call.output().dtype())};
+}
+
+// The whole tensor is written.
+Names copy_into(const ExportCall& call) {
+  const std::string value = call.cast(call[0], call.input(0).dtype(), call.output().dtype());
+  return {expanded(call, value, call.input(0).shape(), call.output().shape())};
+}
+
+Names fill(const ExportCall& call) {
+  const auto& [value] = call.options<Scalar>();
+  return {expanded(call, call.number(value, call.output().dtype()), {}, call.output().shape())};
+}
+
+// `base` with `view` in place of a part of it.
+Names write_view(const ExportCall& call) {
+  const auto& [op, options] = call.functor<WriteView>();
+  const Shape& shape = call.input(0).shape();
+  const std::string name = op;
+  if (name == "view") return {call.reshaped(call[1], shape)};
+  if (name == "permute") {
+    const auto& [order] = std::any_cast<const std::tuple<Dims>&>(options);
+    std::vector<int64_t> back(static_cast<size_t>(order.size()));
+    for (int d = 0; d < order.size(); ++d) back[static_cast<size_t>(order[d])] = d;
+    return {call.node("Transpose", {call[1]}, {attribute("perm", std::move(back))})};
+  }
+  int64_t first = 0, count = 1, step = 1;
+  int dim = 0;
+  std::string part = call[1];
+  if (name == "slice") {
+    std::tie(dim, first, step) = std::any_cast<const std::tuple<int, int64_t, int64_t>&>(options);
+    count = call.input(1).size(dim);
+  } else if (name == "select") {
+    std::tie(dim, first) = std::any_cast<const std::tuple<int, int64_t>&>(options);
+    part = call.node("Unsqueeze", {part, call.integers({dim})});
+  } else {
+    call.fail("a part must be written through slices, selected places and reshaped views", name);
+  }
+  call.check(step == 1 || count <= 1, "a part that is written must be without steps", step);
+  Names parts;
+  if (first > 0) parts.push_back(slice(call, call[0], dim, 0, first));
+  parts.push_back(part);
+  if (first + count < shape[dim]) parts.push_back(slice(call, call[0], dim, first + count, kEnd));
+  return {concat(call, parts, dim)};
+}
+
+// ---- Rearranged.
+
+Names cat(const ExportCall& call) {
+  const auto& [dim] = call.options<int>();
+  Names parts;
+  for (size_t i = 0; i < call.inputs(); ++i)
+    parts.push_back(call.cast(call[i], call.input(i).dtype(), call.output().dtype()));
+  return {concat(call, parts, dim)};
+}
+
+Names flip(const ExportCall& call) {
+  const auto& [dims] = call.options<Dims>();
+  std::string value = call[0];
+  for (const int64_t d : dims)
+    value = slice(call, value, d, -1, std::numeric_limits<int64_t>::min(), -1);
+  return {value};
+}
+
+Names roll(const ExportCall& call) {
+  const auto& [shifts, dims] = call.options<Dims, Dims>();
+  std::string value = call[0];
+  for (int i = 0; i < dims.size(); ++i) {
+    const Names parts{slice(call, value, dims[i], -shifts[i], kEnd),
+                      slice(call, value, dims[i], 0, -shifts[i])};
+    value = concat(call, parts, dims[i]);
+  }
+  return {value};
+}
+
+// What a circular padding adds are the other end's elements.
+std::string pad_circular(const ExportCall& call, const Dims& padding) {
+  std::string value = call[0];
+  for (int k = 0; k < padding.size(); k += 2) {
+    const int d = call.input(0).dim() - 1 - k / 2;
+    Names parts;
+    if (padding[k] > 0) parts.push_back(slice(call, value, d, -padding[k], kEnd));
+    parts.push_back(value);
+    if (padding[k + 1] > 0) parts.push_back(slice(call, value, d, 0, padding[k + 1]));
+    value = concat(call, parts, d);
+  }
+  return value;
+}
+
+Names pad(const ExportCall& call) {
+  const auto& [padding, mode, value] = call.options<Dims, PadMode, Scalar>();
+  if (mode == PadMode::circular) return {pad_circular(call, padding)};
+  const int ndim = call.input(0).dim();
+  std::vector<int64_t> pads(static_cast<size_t>(2 * ndim), 0);
+  for (int k = 0; k < padding.size(); ++k) {
+    const int d = ndim - 1 - k / 2;
+    pads[static_cast<size_t>(k % 2 == 0 ? d : ndim + d)] = padding[k];
+  }
+  const char* const modes[] = {"constant", "reflect", "edge"};
+  Names inputs{call[0], call.integers(pads)};
+  if (mode == PadMode::constant) inputs.push_back(call.number(value, call.output().dtype()));
+  return {call.node("Pad", inputs, {attribute("mode", modes[static_cast<int>(mode)])})};
+}
+
+Names triangle(const ExportCall& call) {
+  const auto& [diagonal] = call.options<int64_t>();
+  return {call.node("Trilu", {call[0], call.integer(diagonal)},
+                    {attribute("upper", std::string(call.op()) == "triu")})};
+}
+
+}  // namespace
+
+void add_shape_exports(Exports& table) {
+  table["view"] = view;
+  table["permute"] = permute;
+  table["expand"] = expand;
+  table["slice"] = slice;
+  table["select"] = select;
+  table["diagonal"] = diagonal;
+  table["to"] = to;
+  table["copy_"] = copy_into;
+  table["fill_"] = fill;
+  table[kWriteView] = write_view;
+  table["cat"] = cat;
+  table["flip"] = flip;
+  table["roll"] = roll;
+  table["pad"] = pad;
+  table["tril"] = triangle;
+  table["triu"] = triangle;
+}
+
+}  // namespace aorta::onnx

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <aorta/onnx/export_call.h>
+#include <aorta/onnx/recording.h>
+
+#include <set>
+
+namespace aorta::onnx {
+
+/// A network in one batch size: what becomes a file together with its twin of another batch size.
+struct Draft {
+  /// A tensor that no node makes. `is_weight`: it is written as an initializer, which readers take
+  /// for a part of the state, and else as a Constant.
+  struct Constant {
+    TensorProto tensor;
+    bool is_weight = false;
+  };
+  std::vector<Constant> constants;
+  std::vector<NodeProto> nodes;
+  Names inputs, outputs;
+  std::vector<Tensor> input_tensors, output_tensors;  // their shapes and dtypes
+};
+
+/// The tensors of a module by their place in memory.
+struct ModuleTensors {
+  struct Entry {
+    std::string name;
+    bool is_parameter;
+  };
+  std::map<Recording::Place, Entry> by_place;
+};
+
+/// Writes what outputs depend on as ONNX nodes, by the table of exports.
+class GraphWriter {
+ public:
+  GraphWriter(const Recording& recording, const ModuleTensors& tensors);
+
+  Draft write(const std::vector<int>& outputs, const Names& input_names, const Names& output_names);
+
+ private:
+  friend class ExportCall;
+
+  const std::string& name_of(int value);
+  std::string unique(const std::string& wanted);
+  std::string add_constant(const std::string& wanted, const Tensor& tensor, bool is_weight);
+  Names add_node(const RecordedCall& recorded, const char* op_type, const Names& inputs,
+                 size_t outputs, const Attributes& attributes);
+  void find_live(const std::vector<int>& outputs);
+
+  const Recording& recording_;
+  const ModuleTensors& tensors_;
+  Draft draft_;
+  std::vector<bool> live_calls_, read_;
+  std::map<int, std::string> names_;  // of values
+  std::set<std::string> taken_;
+};
+
+/// The model of two drafts of one network. Where they differ because their batch sizes do, in that
+/// dimension of each input (-1: none), sizes are computed from that of the first such input;
+/// throws where they differ otherwise.
+ModelProto merged(const Draft& first, const Draft& second, const std::vector<int64_t>& batch_dims);
+
+}  // namespace aorta::onnx

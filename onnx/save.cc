@@ -1,0 +1,170 @@
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/core/io/bytes.h>
+#include <aorta/core/io/file.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/rearrange.h>
+#include <aorta/core/resource_error.h>
+#include <aorta/onnx/graph_writer.h>
+#include <aorta/onnx/program.h>
+
+// From a module to a file: it is recorded twice, and the two drafts become one model.
+namespace aorta::onnx {
+namespace {
+
+using Runner = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
+
+constexpr const char* kSave = "onnx::save";
+// Of the two recordings. Halves, squares and what is rounded differ from multiples at these.
+constexpr int64_t kBatches[] = {2, 5};
+
+/// While it lives, a module and those inside are in evaluation; then they are what they were.
+class EvaluationScope {
+ public:
+  explicit EvaluationScope(const nn::Module& net) : net_(const_cast<nn::Module&>(net)) {
+    for (const auto& [name, module] : net_.named_modules())
+      modes_.emplace_back(module, module->is_training());
+    net_.eval();
+  }
+  // train() reaches the modules inside, which come later.
+  ~EvaluationScope() {
+    for (const auto& [module, training] : modes_) module->train(training);
+  }
+  EvaluationScope(const EvaluationScope&) = delete;
+  EvaluationScope& operator=(const EvaluationScope&) = delete;
+
+ private:
+  nn::Module& net_;
+  std::vector<std::pair<nn::Module*, bool>> modes_;
+};
+
+ModuleTensors tensors_of(const nn::Module& net) {
+  ModuleTensors tensors;
+  for (const auto& [name, tensor] : net.named_parameters())
+    tensors.by_place.emplace(Recording::place_of(tensor), ModuleTensors::Entry{name, true});
+  for (const auto& [name, tensor] : net.named_buffers())
+    tensors.by_place.emplace(Recording::place_of(tensor), ModuleTensors::Entry{name, false});
+  return tensors;
+}
+
+// The example's elements in other places: those that a network may read stay what they are.
+Tensor changed(const Tensor& example, int64_t dim) {
+  Dims others;
+  for (int d = 0; d < example.dim(); ++d)
+    if (d != dim) others.push_back(d);
+  const Tensor moved = flip(example, others);
+  return is_floating(example.dtype()) ? mul(moved, 0.75) : moved;
+}
+
+// `count` samples of the example, again from the first where it has fewer.
+Tensor with_batch(const Tensor& example, int64_t dim, int64_t count) {
+  return index_select(example, dim, arange(count) % example.size(dim)).contiguous();
+}
+
+Names names_for(const char* what, const std::vector<std::string>& given, size_t count) {
+  if (!given.empty()) {
+    check(given.size() == count, kSave, std::string("there must be a name for each ") + what,
+          given.size(), " for ", count);
+    return given;
+  }
+  if (count == 1) return {what};
+  Names names;
+  for (size_t i = 0; i < count; ++i) names.push_back(std::string(what) + "_" + std::to_string(i));
+  return names;
+}
+
+Draft record(const ModuleTensors& tensors, const std::vector<Tensor>& inputs, const Runner& run,
+             const SaveOptions& options) {
+  Recording recording;
+  for (const Tensor& input : inputs) recording.add_input(input);
+  std::vector<Tensor> outputs;
+  {
+    const TracerScope scope(recording);
+    outputs = run(inputs);
+  }
+  check(!outputs.empty(), kSave, "a network must have outputs", "none");
+  check_defined(kSave, "outputs", outputs);
+  std::vector<int> values;
+  for (const Tensor& output : outputs) values.push_back(recording.value_of(output));
+  GraphWriter writer(recording, tensors);
+  return writer.write(values, names_for("input", options.input_names, inputs.size()),
+                      names_for("output", options.output_names, outputs.size()));
+}
+
+// The dimension of each input that has the batch size; -1: none.
+std::vector<int64_t> batch_dims(const List<Tensor>& examples, const SaveOptions& options) {
+  std::vector<int64_t> dims = options.batch_dims;
+  if (!options.dynamic_batch) {
+    dims.assign(examples.size(), -1);
+  } else if (dims.empty()) {
+    check(examples[0].dim() > 0, kSave, "the first input must have a dimension for the batch",
+          examples[0].shape());
+    for (const Tensor& example : examples)
+      dims.push_back(example.dim() > 0 && example.size(0) == examples[0].size(0) ? 0 : -1);
+  }
+  check(dims.size() == examples.size(), kSave, "batch_dims must have a number for each input",
+        dims.size(), " for ", examples.size());
+  for (size_t i = 0; i < dims.size(); ++i) {
+    check(examples[i].numel() > 0, kSave, "an example must have elements", examples[i].shape());
+    check(dims[i] >= -1 && dims[i] < examples[i].dim(), kSave,
+          "batch_dims must name dimensions of the examples, or -1", dims[i], " for ",
+          examples[i].shape());
+  }
+  return dims;
+}
+
+ModelProto model_of(const nn::Module& net, const List<Tensor>& examples, const Runner& run,
+                    const SaveOptions& options) {
+  check(!examples.empty(), kSave, "there must be an example of the inputs", "none");
+  check_defined(kSave, "examples", examples);
+  const std::vector<int64_t> dims = batch_dims(examples, options);
+  const NoGradGuard no_grad;
+  const EvaluationScope evaluation(net);
+  const ModuleTensors tensors = tensors_of(net);
+  std::vector<Tensor> given[2];
+  for (size_t i = 0; i < examples.size(); ++i) {
+    const Tensor own = examples[i].detach();
+    for (size_t k = 0; k < 2; ++k) {
+      const Tensor sized = dims[i] >= 0 ? with_batch(own, dims[i], kBatches[k]) : own.clone();
+      given[k].push_back(k == 0 ? sized : changed(sized, dims[i]));
+    }
+  }
+  const Draft first = record(tensors, given[0], run, options);
+  const Draft second = record(tensors, given[1], run, options);
+  return merged(first, second, dims);
+}
+
+}  // namespace
+
+void save(const nn::Module& net, const List<Tensor>& examples, const Runner& run, const Text& path,
+          const SaveOptions& options) {
+  const std::string file = path;
+  const ModelProto model = model_of(net, examples, run, options);
+  std::string bytes;
+  const std::string problem = plugin(file).serialize(model, bytes);
+  if (problem == kNoMemory) fail_for_resources(file, "a model must fit in memory", problem);
+  const size_t got = problem.find(", got ");
+  if (got != std::string::npos) fail(file, problem.substr(0, got), problem.substr(got + 6));
+  check(problem.empty(), file, "model must be writable", problem);
+  io::AtomicFile out(file);
+  out.write(bytes);
+  out.commit();
+}
+
+void save(const nn::Module& net, const Tensor& example, const Text& path,
+          const SaveOptions& options) {
+  save(
+      net, std::vector<Tensor>{example},
+      [&](const std::vector<Tensor>& inputs) { return std::vector<Tensor>{net(inputs[0])}; }, path,
+      options);
+}
+
+void save(const Model& net, const List<Tensor>& examples, const Text& path, SaveOptions options) {
+  if (options.input_names.empty()) options.input_names = net.input_names();
+  if (options.output_names.empty()) options.output_names = net.output_names();
+  save(
+      net, examples, [&](const std::vector<Tensor>& inputs) { return net(inputs); }, path, options);
+}
+
+}  // namespace aorta::onnx
