@@ -126,6 +126,20 @@ Names norm(const ExportCall& call) {
                     {reduce(call, "ReduceSum", powers, dims, keepdim), call.number(1 / p, dtype)})};
 }
 
+// The sums of x x, y y and x y along a dimension, in f64.
+Names line_products(const ExportCall& call) {
+  const auto& [dim] = call.options<int>();
+  const DType dtype = call.output().dtype();
+  const std::string x = call.cast(call[0], call.input(0).dtype(), dtype);
+  const std::string y = call.cast(call[1], call.input(1).dtype(), dtype);
+  Names sums;
+  for (const Names& pair : {Names{x, x}, Names{y, y}, Names{x, y}}) {
+    const std::string sum = reduce(call, "ReduceSum", call.node("Mul", pair), {dim}, false);
+    sums.push_back(call.node("Unsqueeze", {sum, call.integers({0})}));
+  }
+  return {call.node("Concat", sums, {attribute("axis", 0)})};
+}
+
 // ---- Along a dimension.
 
 Names softmax(const ExportCall& call) {
@@ -168,6 +182,7 @@ void add_reduction_exports(Exports& table) {
   table["var_mean"] = var_mean;
   table["norm"] = norm;
   table["logsumexp"] = logsumexp;
+  table["line_products"] = line_products;
   table["softmax"] = softmax;
   table["log_softmax"] = log_softmax;
   table["cumsum"] = cumsum;

@@ -32,12 +32,6 @@ std::string expanded(const ExportCall& call, const std::string& value, const Sha
   return call.node("Expand", {value, call.integers(sizes)});
 }
 
-std::vector<int64_t> all_dims(int ndim) {
-  std::vector<int64_t> order;
-  for (int d = 0; d < ndim; ++d) order.push_back(d);
-  return order;
-}
-
 // ---- Views.
 
 Names view(const ExportCall& call) { return {call.reshaped(call[0], call.output().shape())}; }

@@ -1,0 +1,299 @@
+#include <aorta/autograd/backward.h>
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/core/io/npz.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/dropout.h>
+#include <aorta/core/ops/linalg.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/view.h>
+#include <aorta/nn/container.h>
+#include <aorta/nn/dropout.h>
+#include <aorta/nn/linear.h>
+#include <aorta/nn/normalization.h>
+#include <aorta/optim/sgd.h>
+#include <aorta/tests/error_text.h>
+#include <aorta/tests/onnx/networks.h>
+#include <aorta/tests/onnx/saved_networks.h>
+#include <aorta/tests/test_folder.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+// Networks that are saved as ONNX: what is loaded again gives the same, has the same gradients, and
+// is saved again. tests/onnx/compare_with_onnxruntime.py holds the files to onnxruntime's results.
+namespace aorta::onnx {
+namespace {
+
+using Inputs = std::vector<Tensor>;
+
+// The folder that files and values are left in, for the comparison with onnxruntime; "" for none.
+std::string kept_folder() {
+  const char* const folder = std::getenv("AORTA_ONNX_SAVED");
+  return folder ? folder : "";
+}
+
+std::vector<std::string> network_names() {
+  std::vector<std::string> names;
+  for (const std::string& name : model_names(!kept_folder().empty()))
+    names.push_back("model_" + name);
+  for (const NamedNetwork& network : example_networks())
+    names.push_back(std::string("example_") + network.name);
+  for (const NamedNetwork& network : layer_networks())
+    names.push_back(std::string("layer_") + network.name);
+  return names;
+}
+
+SavedNetwork network_of(const std::string& name) {
+  const std::string rest = name.substr(name.find('_') + 1);
+  if (name.starts_with("model_")) return model_network(rest);
+  for (const auto* networks : {&example_networks(), &layer_networks()})
+    for (const NamedNetwork& network : *networks)
+      if (name ==
+          (networks == &example_networks() ? "example_" : "layer_") + std::string(network.name))
+        return network.make();
+  fail("network_of", "a network must be known", name);
+}
+
+void expect_all_close(const Inputs& results, const Inputs& wanted, double tolerance) {
+  ASSERT_EQ(results.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    SCOPED_TRACE("output " + std::to_string(i));
+    expect_close(results[i], wanted[i], tolerance);
+  }
+}
+
+void keep(const std::string& name, const std::string& file, const Inputs& inputs,
+          const Inputs& outputs) {
+  if (kept_folder().empty()) return;
+  const std::filesystem::path folder = kept_folder();
+  std::filesystem::copy_file(file, folder / (name + ".onnx"),
+                             std::filesystem::copy_options::overwrite_existing);
+  NamedTensors values;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    values.emplace_back("in" + std::to_string(i), inputs[i]);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    values.emplace_back("out" + std::to_string(i), outputs[i]);
+  npz::save(values, (folder / (name + ".npz")).string());
+}
+
+class Saved : public ::testing::TestWithParam<std::string> {
+ protected:
+  Saved() { network.net->eval(); }
+  Inputs values(const Inputs& inputs) const {
+    const NoGradGuard no_grad;
+    return network.run(inputs);
+  }
+  SavedNetwork network = network_of(GetParam());
+  TestFolder folder;
+  const std::string file = folder.file("net.onnx");
+};
+
+TEST_P(Saved, IsWhatItWasWhenLoadedAndSavedAgain) {
+  save(*network.net, network.examples, network.run, file, network.options);
+  const Inputs wanted = values(network.others);
+  const Model net = load(file);
+  expect_all_close(net(network.others), wanted, 1e-5);
+  expect_all_close(net(network.examples), values(network.examples), 1e-5);
+  keep(GetParam(), file, network.others, wanted);
+
+  const std::string again = folder.file("again.onnx");
+  SaveOptions options;
+  options.dynamic_batch = network.options.dynamic_batch;
+  options.batch_dims = network.options.batch_dims;
+  save(net, network.examples, again, options);
+  const Model second = load(again);
+  EXPECT_EQ(second.input_names(), net.input_names());
+  EXPECT_EQ(second.output_names(), net.output_names());
+  expect_all_close(second(network.others), wanted, 1e-5);
+}
+
+// What is loaded has the gradients of what was saved, under the names that it had.
+TEST_P(Saved, TrainsOn) {
+  save(*network.net, network.examples, network.run, file, network.options);
+  Model net = load(file);
+  const auto backward = [](const Inputs& outputs) {
+    Tensor loss = zeros({}, {.dtype = f64});
+    for (const Tensor& output : outputs)
+      if (output.requires_grad()) loss = loss + output.to(f64).square().mean();
+    loss.backward();
+  };
+  if (network.net->parameters().empty()) return;
+  backward(network.run(network.others));
+  backward(net(network.others));
+  std::map<std::string, Tensor> loaded;
+  for (const auto& [name, tensor] : net.named_parameters()) loaded[name] = tensor;
+  size_t compared = 0;
+  for (const auto& [name, tensor] : network.net->named_parameters()) {
+    if (!tensor.grad().defined()) continue;
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(loaded.count(name));
+    ASSERT_TRUE(loaded[name].grad().defined());
+    const double size = tensor.grad().abs().max().item<double>() + 1e-3;
+    expect_close(loaded[name].grad() / size, tensor.grad() / size, 1e-3);
+    ++compared;
+  }
+  EXPECT_GT(compared, 0u);
+  EXPECT_EQ(loaded.size(), compared);  // and nothing else became a parameter
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, Saved, ::testing::ValuesIn(network_names()),
+                         [](const auto& tested) { return tested.param; });
+
+// ---- The file and the module.
+
+struct Net : nn::Module {
+  nn::Linear fc{*this, "fc", 4, 3};
+  nn::BatchNorm1d norm{*this, "norm", 3};
+  nn::Dropout drop{*this, "drop"};
+  Tensor forward(const Tensor& x) const override { return drop(norm(fc(x)).relu()); }
+};
+
+TEST(OnnxSave, GivesTheSameBytesAgain) {
+  const TestFolder folder;
+  manual_seed(0);
+  const Net net;
+  save(net, randn({2, 4}), folder.file("a.onnx"));
+  save(net, randn({7, 4}), folder.file("b.onnx"));
+  EXPECT_EQ(read_text(folder.file("a.onnx")), read_text(folder.file("b.onnx")));
+}
+
+TEST(OnnxSave, LeavesTheModuleAsItWas) {
+  const TestFolder folder;
+  Net net;
+  net.norm.eval();
+  const Tensor before = net.norm.running_mean.clone();
+  save(net, randn({2, 4}), folder.file("net.onnx"));
+  EXPECT_TRUE(net.is_training());
+  EXPECT_TRUE(net.drop.is_training());
+  EXPECT_FALSE(net.norm.is_training());
+  expect_close(net.norm.running_mean, before, 0);
+  EXPECT_TRUE(net.fc.weight.requires_grad());
+}
+
+TEST(OnnxSave, WritesNamesAndAnOpenBatch) {
+  const TestFolder folder;
+  const Net net;
+  const std::string file = folder.file("net.onnx");
+  save(net, randn({2, 4}), file, {.input_names = {"features"}, .output_names = {"scores"}});
+  const std::string bytes = read_text(file);
+  ModelProto model;
+  ASSERT_EQ(plugin(file).parse(bytes.data(), bytes.size(), model), "");
+  EXPECT_EQ(model.opset_import, (std::vector<std::pair<std::string, int64_t>>{{"", 18}}));
+  const GraphProto& graph = model.graph;
+  ASSERT_EQ(graph.input.size(), 1u);
+  EXPECT_EQ(graph.input[0].name, "features");
+  EXPECT_EQ(graph.input[0].shape[0].name, "batch");
+  EXPECT_EQ(graph.input[0].shape[1].size, 4);
+  EXPECT_EQ(graph.output[0].name, "scores");
+  EXPECT_EQ(graph.output[0].shape[0].name, "batch");
+  std::vector<std::string> weights, nodes;
+  for (const TensorProto& tensor : graph.initializer) weights.push_back(tensor.name);
+  for (const NodeProto& node : graph.node)
+    if (node.op_type != "Constant") nodes.push_back(node.name);
+  EXPECT_EQ(weights, (std::vector<std::string>{"fc.weight", "fc.bias", "norm.weight", "norm.bias",
+                                               "norm.running_mean", "norm.running_var"}));
+  EXPECT_EQ(nodes, (std::vector<std::string>{"fc/Gemm", "norm/BatchNormalization", "Relu"}));
+
+  save(net, randn({2, 4}), file, {.dynamic_batch = false});
+  const std::string fixed = read_text(file);
+  ModelProto of_two;
+  ASSERT_EQ(plugin(file).parse(fixed.data(), fixed.size(), of_two), "");
+  EXPECT_EQ(of_two.graph.input[0].shape[0].size, 2);
+}
+
+TEST(OnnxSave, TrainsAsAModuleDoes) {
+  const TestFolder folder;
+  manual_seed(1);
+  Net net;
+  const std::string file = folder.file("net.onnx");
+  save(net, randn({2, 4}), file);
+  Model loaded = load(file);
+  const Tensor x = randn({8, 4});
+  optim::SGD mine(net.parameters(), {.lr = 0.1}), other(loaded.parameters(), {.lr = 0.1});
+  loaded.train();
+  net.train();
+  net.drop.eval();
+  for (int step = 0; step < 3; ++step) {
+    const Tensor loss = net(x).square().mean(), its = loaded(x).square().mean();
+    EXPECT_NEAR(its.item<double>(), loss.item<double>(), 1e-6);
+    mine.zero_grad();
+    other.zero_grad();
+    loss.backward();
+    its.backward();
+    mine.step();
+    other.step();
+  }
+}
+
+// ---- What can't be saved.
+
+struct Function : nn::Module {
+  explicit Function(std::function<Tensor(const Tensor&)> f) : function(std::move(f)) {}
+  Tensor forward(const Tensor& x) const override { return function(x); }
+  std::function<Tensor(const Tensor&)> function;
+};
+
+std::string error_of_saving(const std::function<Tensor(const Tensor&)>& function,
+                            const SaveOptions& options = {}) {
+  const TestFolder folder;
+  const std::string error = error_of([&] {
+    save(Function(function), randn({2, 4, 4}), folder.file("net.onnx"), options);
+  });
+  EXPECT_EQ(std::filesystem::exists(folder.file("net.onnx")), error == kNoError);
+  return error;
+}
+
+TEST(OnnxSave, NamesTheOpThatHasNoExport) {
+  EXPECT_EQ(error_of_saving([](const Tensor& x) { return x.lgamma(); }),
+            "onnx::save: lgamma: an op must be one that has an export (docs/onnx.md), got lgamma");
+  EXPECT_EQ(
+      error_of_saving([](const Tensor& x) { return dropout(x, 0.5); }),
+      "onnx::save: dropout: an op must be one that has an export (docs/onnx.md), got dropout");
+}
+
+bool starts_with(const std::string& text, const std::string& start) {
+  return text.compare(0, start.size(), start) == 0;
+}
+
+TEST(OnnxSave, RefusesWhatDependsOnTheElements) {
+  const std::string rule =
+      "onnx::save: what a network reads besides its inputs and its parameters must not depend";
+  EXPECT_TRUE(starts_with(
+      error_of_saving([](const Tensor& x) { return x * x.sum().item<float>(); }), rule));
+  EXPECT_TRUE(starts_with(error_of_saving([](const Tensor& x) {
+                            return x + tensor(x.select(1, 0).select(1, 0).to_vector<float>()).sum();
+                          }),
+                          rule));
+  EXPECT_TRUE(
+      starts_with(error_of_saving([](const Tensor& x) {
+                    return x.abs().sum().item<float>() > 40 ? x.relu() : x.relu().sigmoid();
+                  }),
+                  "onnx::save: the ops that a network runs must be the same for every batch size"));
+}
+
+TEST(OnnxSave, RefusesSizesThatDontFollowFromTheBatch) {
+  EXPECT_TRUE(
+      starts_with(error_of_saving([](const Tensor& x) { return x.slice(0, x.size(0) / 2); }),
+                  "onnx::save: sizes and numbers must be a multiple of the batch size"));
+  EXPECT_EQ(error_of_saving([](const Tensor& x) { return x.slice(0, x.size(0) / 2); },
+                            {.dynamic_batch = false}),
+            kNoError);
+}
+
+TEST(OnnxSave, RefusesBadOptions) {
+  const auto same = [](const Tensor& x) { return x.relu(); };
+  EXPECT_EQ(
+      error_of_saving(same, {.batch_dims = {3}}),
+      "onnx::save: batch_dims must name dimensions of the examples, or -1, got 3 for [2,4,4]");
+  EXPECT_EQ(error_of_saving(same, {.input_names = {"a", "b"}}),
+            "onnx::save: there must be a name for each input, got 2 for 1");
+  EXPECT_EQ(error_of_saving(same, {.input_names = {"output"}}),
+            "onnx::save: inputs and outputs must have names of their own, got \"output\"");
+}
+
+}  // namespace
+}  // namespace aorta::onnx

@@ -1,0 +1,416 @@
+// Ops and layers that few networks have, a network of many outputs a family.
+#include <aorta/aorta.h>
+#include <aorta/tests/onnx/saved_networks.h>
+
+namespace aorta::onnx {
+namespace {
+
+using Inputs = std::vector<Tensor>;
+using Run = std::function<Inputs(const Inputs& x)>;
+
+// Two batches of as many inputs of `shape` as `run` takes.
+SavedNetwork ops(const Shape& shape, int64_t inputs, const Run& run) {
+  manual_seed(0);
+  SavedNetwork network{std::make_shared<nn::Module>(), run, {}, {}};
+  for (int64_t i = 0; i < inputs; ++i) {
+    for (const int64_t batch : {2, 3}) {
+      Shape sized = shape;
+      sized.insert(0, batch);
+      (batch == 2 ? network.examples : network.others).push_back(randn(sized));
+    }
+  }
+  return network;
+}
+
+SavedNetwork unary() {
+  return ops({3, 4}, 1, [](const Inputs& in) {
+    const Tensor x = in[0], p = x.sigmoid() * 0.9 + 0.05;  // p in (0.05, 0.95)
+    return Inputs{-x,        x.abs(),   x.sign(),  x.square(), p.reciprocal(), x.floor(),
+                  x.ceil(),  x.round(), x.trunc(), x.frac(),   p.sqrt(),       p.rsqrt(),
+                  x.exp(),   x.exp2(),  x.expm1(), p.log(),    p.log1p(),      p.log2(),
+                  p.log10(), x.sin(),   x.cos(),   p.tan(),    p.asin(),       p.acos(),
+                  x.atan(),  x.sinh(),  x.cosh(),  x.tanh(),   x.asinh(),      (1 + p).acosh(),
+                  p.atanh(), x.erf(),   x.erfc(),  p.logit(),  x.sigmoid()};
+  });
+}
+
+SavedNetwork activations() {
+  return ops({3, 4}, 1, [](const Inputs& in) {
+    const Tensor x = 2 * in[0];
+    return Inputs{relu(x),
+                  relu6(x),
+                  leaky_relu(x, 0.2),
+                  elu(x, 0.7),
+                  selu(x),
+                  celu(x, 1.3),
+                  gelu(x),
+                  gelu(x, GeluApproximation::tanh),
+                  silu(x),
+                  mish(x),
+                  softplus(x),
+                  softplus(x, 2.0, 20.0),
+                  logsigmoid(x),
+                  softsign(x),
+                  hardtanh(x, -0.5, 0.7),
+                  hardsigmoid(x),
+                  hardswish(x),
+                  threshold(x, 0.1, -3.0),
+                  hardshrink(x),
+                  softshrink(x),
+                  tanhshrink(x),
+                  x.clamp(-0.5, 0.5),
+                  x.clamp_min(0.1),
+                  x.clamp_max(0.1)};
+  });
+}
+
+SavedNetwork binary() {
+  return ops({3, 4}, 2, [](const Inputs& in) {
+    const Tensor &x = in[0], &y = in[1], p = y.abs() + 0.5;
+    const Tensor i = (4 * x).to(i64), j = (2 * p).to(i64) + 1;
+    return Inputs{x + y,
+                  add(x, y, 0.3),
+                  x - y,
+                  sub(x, y, 2.5),
+                  x * y,
+                  x / p,
+                  1 - x,
+                  2 / p,
+                  x + i,
+                  floor_divide(x, p),
+                  fmod(x, p),
+                  remainder(x, p),
+                  floor_divide(i, j),
+                  fmod(i, j),
+                  remainder(i, j),
+                  pow(p, x),
+                  pow(x, 2),
+                  minimum(x, y),
+                  maximum(x, y),
+                  hypot(x, y),
+                  xlogy(p, p),
+                  logaddexp(x, y),
+                  prelu(x, p),
+                  lerp(x, y, 0.3),
+                  addcmul(x, y, p, 0.5),
+                  addcdiv(x, y, p),
+                  i + 1,
+                  i * j};
+  });
+}
+
+SavedNetwork comparisons() {
+  return ops({3, 4}, 2, [](const Inputs& in) {
+    const Tensor &x = in[0], &y = in[1], a = x > 0, b = y < 0.3;
+    const Tensor i = (4 * x).to(i64), j = (4 * y).to(i64);
+    return Inputs{eq(i, j),
+                  ne(i, j),
+                  x<y, x <= y, x>
+                      y,
+                  x >= y,
+                  a & b,
+                  a | b,
+                  a ^ b,
+                  ~a,
+                  logical_and(x, b),
+                  logical_or(a, i),
+                  logical_xor(a, b),
+                  logical_not(i),
+                  i & j,
+                  i | 3,
+                  i ^ j,
+                  ~i,
+                  where(a, x, y),
+                  where(a, x, 0.0),
+                  where(x > y, i, j),
+                  isnan(x / 0),
+                  isinf(x / 0),
+                  isfinite(x / 0),
+                  x.masked_fill(b, 7.0)};
+  });
+}
+
+SavedNetwork reductions() {
+  return ops({3, 4}, 1, [](const Inputs& in) {
+    const Tensor& x = in[0];
+    const auto [largest, at] = max(x, 1);
+    const auto [smallest, where_smallest] = min(x, 2, true);
+    const auto [variance, mean_of] = var_mean(x, 2);
+    return Inputs{x.sum(),
+                  x.sum({1, 2}),
+                  x.mean(1, true),
+                  x.prod(2),
+                  x.amax({0, 2}),
+                  x.amin(1),
+                  largest,
+                  at,
+                  smallest,
+                  where_smallest,
+                  argmax(x, 2),
+                  argmin(x, 1, true),
+                  argmax(x),
+                  any(x > 1, 1),
+                  all(x < 2),
+                  count_nonzero(x > 0, 1),
+                  x.var({1, 2}),
+                  x.std(2, 0),
+                  variance,
+                  mean_of,
+                  norm(x, 2, 1),
+                  norm(x, 1, {1, 2}),
+                  norm(x, 3, 2),
+                  norm(x, INFINITY, 2),
+                  logsumexp(x, 2),
+                  softmax(x, 1),
+                  log_softmax(x, -1),
+                  cumsum(x, 2),
+                  (x > 0).sum(1)};
+  });
+}
+
+SavedNetwork shapes() {
+  return ops({4, 6}, 1, [](const Inputs& in) {
+    const Tensor& x = in[0];  // (N, 4, 6)
+    const int64_t n = x.size(0);
+    return Inputs{x.reshape({n, 24}),
+                  x.reshape({2 * n, 12}),
+                  x.flatten(0, 1),
+                  x.permute(2, 0, 1),
+                  x.transpose(1, 2),
+                  x.unsqueeze(1).expand(-1, 3, -1, -1),
+                  x.narrow(1, 1, 2),
+                  x.slice(2, 1, 6, 2),
+                  x.slice(2, 0, 5, 2),
+                  x.select(1, 3),
+                  x.slice(0, 1),
+                  cat({x, x.slice(0, 0, 1)}, 0),
+                  stack({x, 2 * x}, 1),
+                  chunk(x, 2, 2)[1],
+                  flip(x, {1, 2}),
+                  roll(x, 2, 2),
+                  roll(x, {1, -2}, {1, 2}),
+                  diagonal(x, 1, 1, 2),
+                  pad(x, {1, 2}),
+                  pad(x, {2, 1, 1, 0}, PadMode::constant, 1.5),
+                  pad(x, {2, 1}, PadMode::reflect),
+                  pad(x, {1, 2}, PadMode::replicate),
+                  pad(x, {3, 2}, PadMode::circular),
+                  tril(x),
+                  triu(x, 1),
+                  x.to(f64),
+                  x.to(i32),
+                  zeros({n, 3}),
+                  x + arange(6),
+                  full_like(x, 2.5),
+                  repeat_interleave(x, 2, 1),
+                  x.repeat({1, 2, 1}),
+                  x.select(1, 0).unsqueeze(1) * x,
+                  ones({1, n}).matmul(x.sum(2))};
+  });
+}
+
+SavedNetwork indexing() {
+  return ops({5, 6}, 1, [](const Inputs& in) {
+    const Tensor& x = in[0];
+    const Tensor places = tensor({4, 0, 2}), order = argsort(x, 2);
+    const auto [values, at] = topk(x, 3, 2);
+    const auto [sorted, from] = sort(x, 1, true);
+    const Tensor ones_at = zeros_like(x).scatter(2, order.slice(2, 0, 2), 1.0);
+    const Tensor embedded =
+        embedding((x.abs() * 2).to(i64).clamp(0, 3), ones({4, 2}) * tensor({1.0, 2.0}));
+    return Inputs{index_select(x, 1, places),
+                  x.gather(2, order),
+                  order,
+                  values,
+                  at,
+                  sorted,
+                  from,
+                  ones_at,
+                  zeros_like(x).scatter_add(2, order, x),
+                  x(Slice(), places),
+                  x.transpose(0, 1)(places, tensor({0, 1, 0})),
+                  embedded};
+  });
+}
+
+// Written in place, whole and through views.
+SavedNetwork in_place() {
+  return ops({5, 6}, 1, [](const Inputs& in) {
+    const Tensor a = in[0].clone(), b = zeros_like(in[0]), c = 2 * in[0], d = in[0] + 1;
+    a.add_(1).mul_(in[0]);
+    b.narrow(1, 1, 2).copy_(in[0].narrow(1, 0, 2));
+    b.select(2, 5).fill_(4);
+    c.transpose(1, 2).select(1, 2).add_(10);
+    const Tensor view = d.slice(2, 1, 3);
+    d.mul_(3);
+    return Inputs{a, b, c, view, d, relu_(in[0] * 1)};
+  });
+}
+
+SavedNetwork pooling() {
+  return ops({4, 9, 10}, 1, [](const Inputs& in) {
+    const Tensor& x = in[0];
+    const auto [values, at] = max_pool2d_with_indices(x, 2, 2);
+    return Inputs{max_pool2d(x, 3, 2, 1),
+                  max_pool2d(x, 2, 2, 0, 1, true),
+                  max_pool2d(x, 2, 1, 0, 2),
+                  values,
+                  at,
+                  avg_pool2d(x, 3, 2, 1),
+                  avg_pool2d(x, 2, 2, 0, true),
+                  avg_pool2d(x, 3, 2, 1, false, false),
+                  avg_pool2d(x, 2, 2, 0, false, true, 3),
+                  adaptive_avg_pool2d(x, 1),
+                  adaptive_avg_pool2d(x, {3, 5}),
+                  adaptive_avg_pool2d(x, {4, 7}),
+                  adaptive_max_pool2d(x, {3, 2}),
+                  max_pool1d(x.select(2, 0), 3),
+                  avg_pool1d(x.select(2, 0), 2)};
+  });
+}
+
+SavedNetwork resizing() {
+  return ops({2, 5, 6}, 1, [](const Inputs& in) {
+    const Tensor& x = in[0];
+    Inputs results;
+    for (const InterpolateMode mode : {InterpolateMode::nearest, InterpolateMode::nearest_exact,
+                                       InterpolateMode::bilinear, InterpolateMode::bicubic}) {
+      results.push_back(interpolate(x, {.size = {10, 12}, .mode = mode}));
+      results.push_back(interpolate(x, {.size = {3, 7}, .mode = mode}));
+      results.push_back(interpolate(x, {.scale_factor = {1.7}, .mode = mode}));
+    }
+    results.push_back(
+        interpolate(x, {.size = {9, 4}, .mode = InterpolateMode::bilinear, .align_corners = true}));
+    results.push_back(
+        interpolate(x, {.size = {9, 4}, .mode = InterpolateMode::bicubic, .align_corners = true}));
+    return results;
+  });
+}
+
+struct Convolutions : nn::ModuleOf<Convolutions> {
+  Inputs forward(Tensor x) const {  // (N, 4, 9, 10)
+    const Tensor line = x.select(2, 0);
+    return {same(x),
+            grouped(x),
+            up(x),
+            wide(line),
+            long_up(line),
+            deep(x.unsqueeze(2)),
+            nn::unfold(x, {2, 3}, {.padding = 1, .stride = 2})};
+  }
+  nn::Conv2d same{*this, "same", 4, 6, {4, 3}, {.padding = "same"}};
+  nn::Conv2d grouped{*this, "grouped", 4,
+                     8,     3,         {.stride = 2, .padding = 1, .dilation = 2, .groups = 2}};
+  nn::ConvTranspose2d up{
+      *this, "up", 4, 6, 3, {.stride = 2, .padding = 1, .output_padding = 1, .groups = 2}};
+  nn::Conv1d wide{*this, "wide", 4, 3, 5, {.padding = 2, .bias = false}};
+  nn::ConvTranspose1d long_up{*this, "long_up", 4, 3, 4, {.stride = 3}};
+  nn::Conv3d deep{*this, "deep", 4, 2, {1, 3, 3}};
+};
+SavedNetwork convolutions() {
+  const auto net = make_net<Convolutions>();
+  SavedNetwork network = ops({4, 9, 10}, 1, [net](const Inputs& x) { return (*net)(x[0]); });
+  network.net = net;
+  return network;
+}
+
+struct Normalizations : nn::ModuleOf<Normalizations> {
+  Inputs forward(Tensor x) const {  // (N, 6, 5, 4)
+    return {batch(x),   plain(x), line(x.flatten(2)),    groups(x), instance(x),
+            tracked(x), layer(x), layer_norm(x, {5, 4}), rms(x)};
+  }
+  nn::BatchNorm2d batch{*this, "batch", 6}, plain{*this, "plain", 6, {.affine = false}};
+  nn::BatchNorm1d line{*this, "line", 6};
+  nn::GroupNorm groups{*this, "groups", 3, 6};
+  nn::InstanceNorm2d instance{*this, "instance", 6};
+  nn::InstanceNorm2d tracked{*this, "tracked", 6, {.affine = true, .track_running_stats = true}};
+  nn::LayerNorm layer{*this, "layer", {5, 4}};
+  nn::RMSNorm rms{*this, "rms", {4}};
+};
+SavedNetwork normalizations() {
+  const auto net = make_net<Normalizations>();
+  for (const auto& [name, tensor] : net->named_parameters()) uniform_(tensor.detach(), 0.5, 1.5);
+  for (const auto& [name, tensor] : net->named_buffers())
+    if (is_floating(tensor.dtype())) uniform_(tensor, 0.5, 1.5);
+  SavedNetwork network = ops({6, 5, 4}, 1, [net](const Inputs& x) { return (*net)(x[0]); });
+  network.net = net;
+  return network;
+}
+
+struct Recurrent : nn::ModuleOf<Recurrent> {
+  Inputs forward(Tensor x) const {  // (N, 5, 4)
+    return {rnn(x).output, lstm(x).output, gru(x).output, steps(x.transpose(0, 1)).state.c};
+  }
+  nn::RNN rnn{*this, "rnn", 4, 3, {.batch_first = true}};
+  nn::LSTM lstm{*this, "lstm", 4, 3, {.num_layers = 2, .batch_first = true, .bidirectional = true}};
+  nn::GRU gru{*this, "gru", 4, 3, {.batch_first = true, .bidirectional = true}};
+  nn::LSTM steps{*this, "steps", 4, 3};
+};
+SavedNetwork recurrent() {
+  const auto net = make_net<Recurrent>();
+  SavedNetwork network = ops({5, 4}, 1, [net](const Inputs& x) { return (*net)(x[0]); });
+  network.net = net;
+  return network;
+}
+
+struct Attentions : nn::ModuleOf<Attentions> {
+  Inputs forward(Tensor x) const {  // (N, 5, 8)
+    const Tensor heads = x.view(x.size(0), 5, 2, 4).transpose(1, 2);
+    const Tensor mask = tril(ones({5, 5}, {.dtype = boolean}), 1);
+    return {scaled_dot_product_attention(heads, heads, heads),
+            scaled_dot_product_attention(heads, heads, heads, {.is_causal = true}),
+            scaled_dot_product_attention(heads, heads, heads, {.attn_mask = mask}),
+            scaled_dot_product_attention(heads, heads, heads,
+                                         {.attn_mask = mask.to(f32), .scale = 0.3}),
+            encoder(x),
+            decoder(x, 2 * x)};
+  }
+  nn::TransformerEncoderLayer encoder{
+      *this, "encoder", 8, 2, {.dim_feedforward = 16, .batch_first = true}};
+  nn::TransformerDecoderLayer decoder{
+      *this, "decoder", 8, 2, {.dim_feedforward = 16, .batch_first = true}};
+};
+SavedNetwork attentions() {
+  const auto net = make_net<Attentions>();
+  SavedNetwork network = ops({5, 8}, 1, [net](const Inputs& x) { return (*net)(x[0]); });
+  network.net = net;
+  return network;
+}
+
+SavedNetwork products() {
+  return ops({3, 4}, 2, [](const Inputs& in) {
+    const Tensor &x = in[0], &y = in[1], left = arange(12, {.dtype = f32}).view(4, 3) / 10;
+    return Inputs{matmul(x, left),
+                  matmul(x, y.transpose(1, 2)),
+                  bmm(x, y.transpose(1, 2)),
+                  matmul(x, left.select(1, 0)),
+                  mm(x.select(1, 0), left),
+                  addmm(ones({3}), x.select(1, 0), left, {.beta = 0.5, .alpha = 2}),
+                  baddbmm(x.matmul(y.transpose(1, 2)), x, y.transpose(1, 2), {.alpha = 3}),
+                  einsum("nij,nkj->nik", {x, y}),
+                  cosine_similarity(x, y, 2)};
+  });
+}
+
+}  // namespace
+
+const std::vector<NamedNetwork>& layer_networks() {
+  static const std::vector<NamedNetwork> networks{{"unary", unary},
+                                                  {"activations", activations},
+                                                  {"binary", binary},
+                                                  {"comparisons", comparisons},
+                                                  {"reductions", reductions},
+                                                  {"shapes", shapes},
+                                                  {"indexing", indexing},
+                                                  {"in_place", in_place},
+                                                  {"pooling", pooling},
+                                                  {"resizing", resizing},
+                                                  {"convolutions", convolutions},
+                                                  {"normalizations", normalizations},
+                                                  {"recurrent", recurrent},
+                                                  {"attentions", attentions},
+                                                  {"products", products}};
+  return networks;
+}
+
+}  // namespace aorta::onnx
