@@ -1,8 +1,8 @@
 // Fine-tuning: a ResNet-18 with torchvision's weights gets a new head, which learns new classes
-// from eight images each; the rest of it stays as it is.
+// from eight images each; the rest of it stays as it is. Then it is shipped as an ONNX file.
 //
 //     fine_tune [WEIGHTS.safetensors = what the program first learns, of other classes] [STEPS =
-//     60]
+//     60]                                                writes fine_tuned.onnx
 //
 // torchvision's come from Python:
 //     save_file(torchvision.models.resnet18(weights="DEFAULT").state_dict(),
@@ -11,6 +11,7 @@
 // The images, made here, are stripes, and their direction is the class: the first weights know 0,
 // 36, ... degrees, and the new head tells those halfway between.
 #include <aorta/aorta.h>
+#include <aorta/onnx/onnx.h>
 
 #include <iostream>
 
@@ -67,4 +68,7 @@ int main(int argc, char** argv) {
       std::cout << "step " << step << ": loss " << loss.item<float>() << ", " << right(*net, unseen)
                 << " % of other images right" << std::endl;
   }
+  onnx::save(net, few.image, "fine_tuned.onnx");
+  const onnx::Model shipped = onnx::load("fine_tuned.onnx");
+  std::cout << "from the file: " << right(shipped, unseen) << " % of other images right\n";
 }

@@ -1,6 +1,7 @@
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/version.h>
 #include <aorta/onnx/graph_writer.h>
+#include <aorta/onnx/operators.h>
 
 #include <algorithm>
 #include <cstring>
@@ -359,7 +360,7 @@ ModelProto finish(Draft draft, const DimensionOf& dimension) {
   const auto describe = [&](bool is_input, const Names& names, const std::vector<Tensor>& tensors) {
     std::vector<ValueInfoProto> infos;
     for (size_t i = 0; i < names.size(); ++i) {
-      ValueInfoProto info{names[i], file_dtype(tensors[i].dtype()), true, {}};
+      ValueInfoProto info{names[i], type_in_file(tensors[i].dtype()), true, {}};
       for (int d = 0; d < tensors[i].dim(); ++d) info.shape.push_back(dimension(is_input, i, d));
       infos.push_back(std::move(info));
     }

@@ -29,9 +29,6 @@ inline AttributeProto attribute(const char* name, bool value) {
   return attribute(name, static_cast<int64_t>(value));
 }
 
-/// The number of a dtype in a file.
-DataType file_dtype(DType dtype);
-
 /// A recorded call as its export sees it, which writes nodes and returns the names of the outputs.
 class ExportCall {
  public:

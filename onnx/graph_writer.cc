@@ -16,16 +16,6 @@ AttributeProto named(const char* name, AttributeProto::Kind kind) {
   return result;
 }
 
-TensorProto proto_of(const std::string& name, const Tensor& tensor) {
-  const Tensor flat = tensor.detach().cpu().contiguous();
-  TensorProto proto;
-  proto.name = name;
-  proto.data_type = file_dtype(tensor.dtype());
-  proto.dims = list_of(tensor.shape());
-  proto.bytes.assign(static_cast<const char*>(flat.data()), static_cast<size_t>(flat.nbytes()));
-  return proto;
-}
-
 }  // namespace
 
 AttributeProto attribute(const char* name, int64_t value) {
@@ -47,14 +37,6 @@ AttributeProto attribute(const char* name, std::vector<int64_t> values) {
   AttributeProto result = named(name, AttributeProto::Kind::integers);
   result.ints = std::move(values);
   return result;
-}
-
-DataType file_dtype(DType dtype) {
-  for (const DataType type : {DataType::f32, DataType::f64, DataType::f16, DataType::bf16,
-                              DataType::i64, DataType::i32, DataType::u8, DataType::boolean}) {
-    if (dtype_of_file(type) == dtype) return type;
-  }
-  fail("onnx::save", "a tensor must be of a dtype that ONNX has", dtype);
 }
 
 const Exports& exports() {
@@ -113,7 +95,7 @@ Names ExportCall::nodes(const char* op_type, const Names& inputs, size_t outputs
 
 std::string ExportCall::cast(const std::string& value, DType from, DType to) const {
   if (from == to) return value;
-  return node("Cast", {value}, {attribute("to", static_cast<int64_t>(file_dtype(to)))});
+  return node("Cast", {value}, {attribute("to", static_cast<int64_t>(type_in_file(to)))});
 }
 
 std::string ExportCall::integers(const std::vector<int64_t>& values) const {
@@ -159,8 +141,10 @@ const std::string& GraphWriter::name_of(int value) {
         " written in place");
   const auto found = tensors_.by_place.find(Recording::place_of(recorded.tensor));
   const bool is_known = found != tensors_.by_place.end();
-  const std::string name = add_constant(is_known ? found->second.name : "constant", recorded.tensor,
-                                        is_known && found->second.is_parameter);
+  const std::string name =
+      add_constant(is_known ? found->second.name : "constant", recorded.tensor,
+                   is_known && found->second.kind == ModuleTensors::Kind::parameter);
+  if (is_known && found->second.kind == ModuleTensors::Kind::state) state_names_.insert(name);
   return names_[value] = name;
 }
 
@@ -195,6 +179,20 @@ void GraphWriter::find_live(const std::vector<int>& outputs) {
   for (size_t i = calls.size(); i-- > 0;) {
     if (!live_calls_[i]) continue;
     for (const int input : calls[i].inputs) read(input);
+  }
+}
+
+// Running statistics are part of the state, for readers know them by their place; of other
+// floating buffers they would make parameters.
+void GraphWriter::mark_statistics() {
+  std::set<std::string> statistics;
+  for (const NodeProto& node : draft_.nodes)
+    if (node.op_type == "BatchNormalization")
+      statistics.insert(node.input.begin() + 3, node.input.begin() + 5);
+  for (Draft::Constant& constant : draft_.constants) {
+    const std::string& name = constant.tensor.name;
+    const bool is_number = constant.tensor.data_type == DataType::i64 || statistics.count(name) > 0;
+    if (is_number && state_names_.count(name)) constant.is_weight = true;
   }
 }
 
@@ -235,6 +233,7 @@ Draft GraphWriter::write(const std::vector<int>& outputs, const Names& input_nam
     draft_.nodes.push_back(node);
     draft_.output_tensors.push_back(values[static_cast<size_t>(outputs[i])].tensor);
   }
+  mark_statistics();
   draft_.outputs = output_names;
   return std::move(draft_);
 }

@@ -23,9 +23,10 @@ struct Draft {
 
 /// The tensors of a module by their place in memory.
 struct ModuleTensors {
+  enum class Kind : uint8_t { parameter, state, transient };
   struct Entry {
     std::string name;
-    bool is_parameter;
+    Kind kind;
   };
   std::map<Recording::Place, Entry> by_place;
 };
@@ -46,13 +47,14 @@ class GraphWriter {
   Names add_node(const RecordedCall& recorded, const char* op_type, const Names& inputs,
                  size_t outputs, const Attributes& attributes);
   void find_live(const std::vector<int>& outputs);
+  void mark_statistics();
 
   const Recording& recording_;
   const ModuleTensors& tensors_;
   Draft draft_;
   std::vector<bool> live_calls_, read_;
   std::map<int, std::string> names_;  // of values
-  std::set<std::string> taken_;
+  std::set<std::string> taken_, state_names_;
 };
 
 /// The model of two drafts of one network. Where they differ because their batch sizes do, in that

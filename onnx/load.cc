@@ -143,6 +143,7 @@ class Builder {
     note_last_uses();
     for (size_t i = 0; i < tensors_.size(); ++i)
       if (program_->tensors[i].kind == Program::Kind::parameter) tensors_[i].requires_grad_();
+    keep_file();
     Model net(std::move(program_), std::move(tensors_));
     net.eval();
     return net;
@@ -313,6 +314,22 @@ class Builder {
     if (program_->steps.empty()) return;
     for (size_t value = 0; value < last.size(); ++value)
       if (!kept[value]) program_->steps[last[value]].last.push_back(static_cast<int>(value));
+  }
+
+  void keep_file() {
+    ModelProto& file = program_->file;
+    std::vector<NodeProto> nodes;
+    for (NodeProto& node : graph_.node)
+      if (!made_.count(&node)) nodes.push_back(std::move(node));
+    graph_.node = std::move(nodes);
+    graph_.initializer.clear();
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (program_->tensors[i].kind == Program::Kind::constant) continue;
+      TensorProto& tensor = graph_.initializer.emplace_back();
+      tensor.name = program_->tensors[i].name;
+      tensor.data_type = type_in_file(tensors_[i].dtype());
+    }
+    file = std::move(model_);
   }
 
   std::string path_;

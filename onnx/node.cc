@@ -33,6 +33,14 @@ std::optional<DType> dtype_of_file(DataType type) {
   }
 }
 
+DataType type_in_file(DType dtype) {
+  for (const DataType type : {DataType::f32, DataType::f64, DataType::f16, DataType::bf16,
+                              DataType::i64, DataType::i32, DataType::u8, DataType::boolean}) {
+    if (dtype_of_file(type) == dtype) return type;
+  }
+  fail("onnx", "a tensor must be of a dtype that files have", dtype);
+}
+
 std::string to_string(DataType type) {
   constexpr const char* kNames[] = {"undefined",  "float32", "uint8",  "int8",   "uint16",
                                     "int16",      "int32",   "int64",  "string", "bool",
@@ -42,6 +50,16 @@ std::string to_string(DataType type) {
   if (number < 0 || number >= static_cast<int64_t>(std::size(kNames)))
     return "one that this library doesn't know";
   return kNames[number];
+}
+
+TensorProto proto_of(const std::string& name, const Tensor& tensor) {
+  const Tensor flat = tensor.detach().cpu().contiguous();
+  TensorProto proto;
+  proto.name = name;
+  proto.data_type = type_in_file(tensor.dtype());
+  proto.dims.assign(tensor.shape().begin(), tensor.shape().end());
+  proto.bytes.assign(static_cast<const char*>(flat.data()), static_cast<size_t>(flat.nbytes()));
+  return proto;
 }
 
 Tensor tensor_of(const std::string& context, const TensorProto& proto) {

@@ -49,6 +49,8 @@ class Model : public nn::Module {
   const std::vector<std::string>& output_names() const;
 
   std::string extra_repr() const override;
+  /// For `save`.
+  const Program& program() const { return *program_; }
 
  protected:
   void append_members(Members& members) const override;
@@ -92,13 +94,9 @@ void save(const nn::Module& net, const List<Tensor>& examples,
           const std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>& run,
           const Text& path, const SaveOptions& options = {});
 
-/// A network that a file described, with its names of inputs and outputs unless others are given.
-void save(const Model& net, const List<Tensor>& examples, const Text& path,
-          SaveOptions options = {});
-inline void save(const Model& net, const Tensor& example, const Text& path,
-                 const SaveOptions& options = {}) {
-  save(net, std::vector<Tensor>{example}, path, options);
-}
+/// Writes a network that a file described, with that file's nodes and names, and the tensors that
+/// it has now, of which only the values may have changed.
+void save(const Model& net, const Text& path);
 inline void save(const nn::AnyModule& net, const Tensor& example, const Text& path,
                  const SaveOptions& options = {}) {
   save(*net, example, path, options);

@@ -20,8 +20,11 @@ using Tensors = std::vector<Tensor>;
 std::optional<DType> dtype_of_file(DataType type);
 /// "int16".
 std::string to_string(DataType type);
+DataType type_in_file(DType dtype);
 /// The tensor, checked against its shape. `context` stands in front of errors.
 Tensor tensor_of(const std::string& context, const TensorProto& proto);
+/// The tensor's elements, shape and dtype under that name.
+TensorProto proto_of(const std::string& name, const Tensor& tensor);
 
 /// A node as the maker of its function sees it. Every attribute that isn't asked for is an error,
 /// so that none is ignored.

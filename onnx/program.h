@@ -36,6 +36,9 @@ struct Program {
   std::vector<std::string> input_names, output_names;
   std::vector<Step> steps;
   size_t values = 0;
+  /// What the file says, for `save`: its initializers are the parameters and buffers, without their
+  /// elements, and nodes that became tensors are left out.
+  ModelProto file = {};
 };
 
 /// `load` of a file's bytes, whose name is its path.

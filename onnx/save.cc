@@ -7,7 +7,11 @@
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/onnx/graph_writer.h>
+#include <aorta/onnx/operators.h>
 #include <aorta/onnx/program.h>
+
+#include <map>
+#include <set>
 
 // From a module to a file: it is recorded twice, and the two drafts become one model.
 namespace aorta::onnx {
@@ -41,10 +45,15 @@ class EvaluationScope {
 
 ModuleTensors tensors_of(const nn::Module& net) {
   ModuleTensors tensors;
-  for (const auto& [name, tensor] : net.named_parameters())
-    tensors.by_place.emplace(Recording::place_of(tensor), ModuleTensors::Entry{name, true});
+  std::set<std::string> state;
+  for (const auto& [name, tensor] : net.state_dict()) state.insert(name);
+  using Kind = ModuleTensors::Kind;
+  const auto add = [&](const std::string& name, const Tensor& tensor, Kind kind) {
+    tensors.by_place.emplace(Recording::place_of(tensor), ModuleTensors::Entry{name, kind});
+  };
+  for (const auto& [name, tensor] : net.named_parameters()) add(name, tensor, Kind::parameter);
   for (const auto& [name, tensor] : net.named_buffers())
-    tensors.by_place.emplace(Recording::place_of(tensor), ModuleTensors::Entry{name, false});
+    add(name, tensor, state.count(name) ? Kind::state : Kind::transient);
   return tensors;
 }
 
@@ -135,12 +144,7 @@ ModelProto model_of(const nn::Module& net, const List<Tensor>& examples, const R
   return merged(first, second, dims);
 }
 
-}  // namespace
-
-void save(const nn::Module& net, const List<Tensor>& examples, const Runner& run, const Text& path,
-          const SaveOptions& options) {
-  const std::string file = path;
-  const ModelProto model = model_of(net, examples, run, options);
+void write(const std::string& file, const ModelProto& model) {
   std::string bytes;
   const std::string problem = plugin(file).serialize(model, bytes);
   if (problem == kNoMemory) fail_for_resources(file, "a model must fit in memory", problem);
@@ -152,6 +156,13 @@ void save(const nn::Module& net, const List<Tensor>& examples, const Runner& run
   out.commit();
 }
 
+}  // namespace
+
+void save(const nn::Module& net, const List<Tensor>& examples, const Runner& run, const Text& path,
+          const SaveOptions& options) {
+  write(path, model_of(net, examples, run, options));
+}
+
 void save(const nn::Module& net, const Tensor& example, const Text& path,
           const SaveOptions& options) {
   save(
@@ -160,11 +171,20 @@ void save(const nn::Module& net, const Tensor& example, const Text& path,
       options);
 }
 
-void save(const Model& net, const List<Tensor>& examples, const Text& path, SaveOptions options) {
-  if (options.input_names.empty()) options.input_names = net.input_names();
-  if (options.output_names.empty()) options.output_names = net.output_names();
-  save(
-      net, examples, [&](const std::vector<Tensor>& inputs) { return net(inputs); }, path, options);
+void save(const Model& net, const Text& path) {
+  ModelProto model = net.program().file;
+  const nn::Module::Members members = net.members();
+  std::map<std::string, const Tensor*> tensors;
+  for (const auto* named : {&members.parameters, &members.buffers})
+    for (const auto& [name, tensor] : *named) tensors[name] = tensor;
+  for (TensorProto& proto : model.graph.initializer) {
+    const Tensor& tensor = *tensors.at(proto.name);
+    check(type_in_file(tensor.dtype()) == proto.data_type, kSave,
+          "a network's tensors must have the dtypes of the file that it was loaded from",
+          tensor.dtype(), " for ", io::quote(proto.name), " of ", to_string(proto.data_type));
+    proto = proto_of(proto.name, tensor);
+  }
+  write(path, model);
 }
 
 }  // namespace aorta::onnx

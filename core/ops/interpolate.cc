@@ -223,6 +223,7 @@ Tensor kernel::resample(const Tensor& input, const InterpolatePlanRef& plan) {
   args.dtype = x.dtype();
   if (output.numel() > 0) interpolate_op.kernel(x.device())(args);
   if (needs_gradient(input)) interpolate_op.gradient()(output, input, plan);
+  tell_tracer("resample", {&output}, {&input}, plan);
   return output;
 }
 

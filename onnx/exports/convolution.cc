@@ -123,6 +123,31 @@ Names interpolate(const ExportCall& call) {
   return {call.node("Resize", {call[0], "", call.constant(scales)}, attributes)};
 }
 
+// A linear map of each spatial dimension: a product with its weights, for which it comes last.
+Names resample(const ExportCall& call) {
+  const auto& [plan] = call.options<kernel::InterpolatePlanRef>();
+  const int ndim = call.input(0).dim();
+  std::string value = call[0];
+  for (int d = 0; d < plan->spatial; ++d) {
+    const kernel::InterpolateTable& table = plan->tables[3 - plan->spatial + d];
+    const Tensor weights = zeros({table.input, table.output}, {.dtype = f64});
+    for (int64_t o = 0; o < table.output; ++o) {
+      const auto place = static_cast<size_t>(o);
+      for (auto i = static_cast<size_t>(table.first[place]);
+           i < static_cast<size_t>(table.first[place + 1]); ++i)
+        weights.at<double>({table.index[i], o}) += table.weight[i];
+    }
+    std::vector<int64_t> order;
+    for (int i = 0; i < ndim; ++i) order.push_back(i);
+    std::swap(order[static_cast<size_t>(ndim - plan->spatial + d)], order.back());
+    const Attributes swap{attribute("perm", order)};
+    const std::string matrix = call.constant(weights.to(call.input(0).dtype()));
+    value = call.node("MatMul", {call.node("Transpose", {value}, swap), matrix});
+    value = call.node("Transpose", {value}, swap);
+  }
+  return {value};
+}
+
 }  // namespace
 
 void add_convolution_exports(Exports& table) {
@@ -130,6 +155,7 @@ void add_convolution_exports(Exports& table) {
   table["convolution_transpose"] = convolution_transpose;
   table["im2col"] = im2col;
   table["interpolate"] = interpolate;
+  table["resample"] = resample;
 }
 
 }  // namespace aorta::onnx

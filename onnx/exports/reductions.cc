@@ -126,14 +126,14 @@ Names norm(const ExportCall& call) {
                     {reduce(call, "ReduceSum", powers, dims, keepdim), call.number(1 / p, dtype)})};
 }
 
-// The sums of x x, y y and x y along a dimension, in f64.
+// The sums of x y, x x and y y along a dimension, in f64.
 Names line_products(const ExportCall& call) {
   const auto& [dim] = call.options<int>();
   const DType dtype = call.output().dtype();
   const std::string x = call.cast(call[0], call.input(0).dtype(), dtype);
   const std::string y = call.cast(call[1], call.input(1).dtype(), dtype);
   Names sums;
-  for (const Names& pair : {Names{x, x}, Names{y, y}, Names{x, y}}) {
+  for (const Names& pair : {Names{x, y}, Names{x, x}, Names{y, y}}) {
     const std::string sum = reduce(call, "ReduceSum", call.node("Mul", pair), {dim}, false);
     sums.push_back(call.node("Unsqueeze", {sum, call.integers({0})}));
   }

@@ -213,6 +213,8 @@ class Examples(unittest.TestCase):
         output = self.run_program("fine_tune")
         right = self.numbers(r", (\S+) % of other images right", output)
         self.assertGreater(right[-1], 70)  # by chance 20
+        self.assertEqual(self.numbers(r"from the file: (\S+) %", output), right[-1:])
+        self.assertGreater(os.path.getsize(self.folder + "/fine_tuned.onnx"), 40 << 20)
         # A file that is given is what it starts from.
         again = self.run_program("fine_tune", "resnet18.safetensors", "20")
         self.assertGreater(self.numbers(r", (\S+) % of other", again)[0], 50)

@@ -277,7 +277,7 @@ SavedNetwork resizing() {
                                        InterpolateMode::bilinear, InterpolateMode::bicubic}) {
       results.push_back(interpolate(x, {.size = {10, 12}, .mode = mode}));
       results.push_back(interpolate(x, {.size = {3, 7}, .mode = mode}));
-      results.push_back(interpolate(x, {.scale_factor = {1.7}, .mode = mode}));
+      results.push_back(interpolate(x, {.scale_factor = {1.65}, .mode = mode}));
     }
     results.push_back(
         interpolate(x, {.size = {9, 4}, .mode = InterpolateMode::bilinear, .align_corners = true}));
