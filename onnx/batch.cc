@@ -28,6 +28,11 @@ NodeProto make_node(const std::string& name, const char* op_type, Names inputs, 
 bool same(const TensorProto& a, const TensorProto& b) {
   return a.data_type == b.data_type && a.dims == b.dims && a.bytes == b.bytes;
 }
+bool same(const Draft::Constant& a, const Draft::Constant& b) {
+  if (a.source.defined() && b.source.defined())
+    return Recording::place_of(a.source) == Recording::place_of(b.source);
+  return same(a.tensor, b.tensor);
+}
 bool same(const AttributeProto& a, const AttributeProto& b) {
   return a.name == b.name && a.kind == b.kind && a.f == b.f && a.i == b.i && a.s == b.s &&
          a.floats == b.floats && a.ints == b.ints && a.strings == b.strings;
@@ -88,7 +93,7 @@ class Merger {
     for (size_t i = 0; i < merged_.constants.size(); ++i) {
       TensorProto& mine = merged_.constants[i].tensor;
       const TensorProto& other = second_.constants[i].tensor;
-      if (same(mine, other)) continue;
+      if (same(merged_.constants[i], second_.constants[i])) continue;
       if (mine.data_type == DataType::i64 && mine.dims == other.dims && mine.dims.size() <= 1)
         merge_integers(mine, integers_of(mine), integers_of(other));
       else
@@ -299,7 +304,7 @@ void join_constants(Draft& draft) {
   std::map<std::string, std::string> renamed;
   std::vector<Draft::Constant> kept;
   for (Draft::Constant& constant : draft.constants) {
-    if (!constant.is_weight) {
+    if (!constant.source.defined()) {
       const TensorProto& t = constant.tensor;
       const auto [place, is_new] = known.emplace(std::tuple(t.data_type, t.dims, t.bytes), t.name);
       if (!is_new) {
@@ -369,6 +374,8 @@ ModelProto finish(Draft draft, const DimensionOf& dimension) {
   model.graph.input = describe(true, draft.inputs, draft.input_tensors);
   model.graph.output = describe(false, draft.outputs, draft.output_tensors);
   for (Draft::Constant& constant : draft.constants) {
+    if (constant.source.defined())
+      constant.tensor = proto_of(constant.tensor.name, constant.source);
     if (constant.is_weight)
       model.graph.initializer.push_back(std::move(constant.tensor));
     else

@@ -108,7 +108,7 @@ std::string ExportCall::number(const Scalar& value, DType dtype) const {
   return constant(full({}, value, {.dtype = dtype}));
 }
 std::string ExportCall::constant(const Tensor& tensor) const {
-  return writer_.add_constant("constant", tensor, false);
+  return writer_.add_constant("constant", tensor);
 }
 std::string ExportCall::reshaped(const std::string& value, const Shape& shape) const {
   return node("Reshape", {value, integers(list_of(shape))});
@@ -125,9 +125,8 @@ std::string GraphWriter::unique(const std::string& wanted) {
   return name;
 }
 
-std::string GraphWriter::add_constant(const std::string& wanted, const Tensor& tensor,
-                                      bool is_weight) {
-  draft_.constants.push_back({proto_of(unique(wanted), tensor), is_weight});
+std::string GraphWriter::add_constant(const std::string& wanted, const Tensor& tensor) {
+  draft_.constants.push_back({proto_of(unique(wanted), tensor)});
   return draft_.constants.back().tensor.name;
 }
 
@@ -140,11 +139,14 @@ const std::string& GraphWriter::name_of(int value) {
         "a constant must stay as it is while the network runs", recorded.tensor.shape(),
         " written in place");
   const auto found = tensors_.by_place.find(Recording::place_of(recorded.tensor));
-  const bool is_known = found != tensors_.by_place.end();
-  const std::string name =
-      add_constant(is_known ? found->second.name : "constant", recorded.tensor,
-                   is_known && found->second.kind == ModuleTensors::Kind::parameter);
-  if (is_known && found->second.kind == ModuleTensors::Kind::state) state_names_.insert(name);
+  if (found == tensors_.by_place.end())
+    return names_[value] = add_constant("constant", recorded.tensor);
+  const auto& [wanted, kind] = found->second;
+  const std::string name = unique(wanted);
+  draft_.constants.push_back({{.name = name, .data_type = type_in_file(recorded.tensor.dtype())},
+                              kind == ModuleTensors::Kind::parameter,
+                              recorded.tensor});
+  if (kind == ModuleTensors::Kind::state) state_names_.insert(name);
   return names_[value] = name;
 }
 

@@ -10,10 +10,12 @@ namespace aorta::onnx {
 /// A network in one batch size: what becomes a file together with its twin of another batch size.
 struct Draft {
   /// A tensor that no node makes. `is_weight`: it is written as an initializer, which readers take
-  /// for a part of the state, and else as a Constant.
+  /// for a part of the state, and else as a Constant. Of the module's own the elements are taken
+  /// from `source` when the model is made.
   struct Constant {
     TensorProto tensor;
     bool is_weight = false;
+    Tensor source = {};
   };
   std::vector<Constant> constants;
   std::vector<NodeProto> nodes;
@@ -43,7 +45,7 @@ class GraphWriter {
 
   const std::string& name_of(int value);
   std::string unique(const std::string& wanted);
-  std::string add_constant(const std::string& wanted, const Tensor& tensor, bool is_weight);
+  std::string add_constant(const std::string& wanted, const Tensor& tensor);
   Names add_node(const RecordedCall& recorded, const char* op_type, const Names& inputs,
                  size_t outputs, const Attributes& attributes);
   void find_live(const std::vector<int>& outputs);

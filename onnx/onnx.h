@@ -67,6 +67,7 @@ class Model : public nn::Module {
 /// elements differ. Format: onnx.proto3 of the ONNX project.
 Model load(const Text& path);
 
+/// What of the inputs stays open in a file, and the names in it.
 struct SaveOptions {
   /// Leave the batch size open, else all sizes are the example's.
   bool dynamic_batch = true;

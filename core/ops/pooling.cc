@@ -5,6 +5,7 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 
+#include <array>
 #include <limits>
 
 namespace aorta::kernel {

@@ -61,25 +61,45 @@ Names convolution_transpose(const ExportCall& call) {
   return {call.node("ConvTranspose", operands(call), attributes)};
 }
 
-// The columns of an image are its convolution with weights of a single 1 each.
+// Weights of a single 1 each, which take the taps of a block apart: (channels * taps, 1, kernel).
+std::string taps_of(const ExportCall& call, const kernel::BlockPlan& plan, int64_t channels) {
+  const int64_t h = plan.height.kernel, w = plan.width.kernel;
+  const Tensor one = eye(h * w, {.dtype = call.input(0).dtype()}).reshape({h * w, 1, h, w});
+  return call.constant(one.expand({channels, h * w, 1, h, w}).reshape({channels * h * w, 1, h, w}));
+}
+Attributes window(const kernel::BlockPlan& plan, int64_t channels) {
+  const body::Im2colDim &h = plan.height, &w = plan.width;
+  return {attribute("kernel_shape", {h.kernel, w.kernel}),
+          attribute("strides", {h.stride, w.stride}),
+          attribute("dilations", {h.dilation, w.dilation}),
+          attribute("pads", {h.padding, w.padding, h.padding, w.padding}),
+          attribute("group", channels)};
+}
+
+// The columns of an image are its convolution with such weights.
 Names im2col(const ExportCall& call) {
   const auto& [plan] = call.options<kernel::BlockPlan>();
-  const body::Im2colDim &h = plan.height, &w = plan.width;
   const Shape& shape = call.input(0).shape();
-  const int front = call.input(0).dim() - 2;
-  const int64_t channels = shape[front - 1], taps = h.kernel * w.kernel;
-  call.check(front == 2, "the image must be (N, C, H, W)", shape);
-  const Tensor one =
-      eye(taps, {.dtype = call.input(0).dtype()}).reshape({taps, 1, h.kernel, w.kernel});
-  const Tensor weight = one.expand({channels, taps, 1, h.kernel, w.kernel})
-                            .reshape({channels * taps, 1, h.kernel, w.kernel});
-  const std::string columns = call.node(
-      "Conv", {call[0], call.constant(weight)},
-      {attribute("kernel_shape", {h.kernel, w.kernel}), attribute("strides", {h.stride, w.stride}),
-       attribute("dilations", {h.dilation, w.dilation}),
-       attribute("pads", {h.padding, w.padding, h.padding, w.padding}),
-       attribute("group", channels)});
+  call.check(shape.size() == 4, "the image must be (N, C, H, W)", shape);
+  const std::string columns =
+      call.node("Conv", {call[0], taps_of(call, plan, shape[1])}, window(plan, shape[1]));
   return {call.reshaped(columns, call.output().shape())};
+}
+
+// And the image is their transposed convolution.
+Names col2im(const ExportCall& call) {
+  const auto& [plan] = call.options<kernel::BlockPlan>();
+  const Shape &from = call.input(0).shape(), &to = call.output().shape();
+  call.check(from.size() == 3 && to.size() == 4, "the columns must be (N, C * taps, L)", from);
+  Attributes attributes = window(plan, to[1]);
+  std::vector<int64_t> more;
+  for (const body::Im2colDim& dim : {plan.height, plan.width})
+    more.push_back(dim.input - ((dim.output - 1) * dim.stride - 2 * dim.padding +
+                                (dim.kernel - 1) * dim.dilation + 1));
+  attributes.push_back(attribute("output_padding", std::move(more)));
+  const std::string maps =
+      call.reshaped(call[0], {from[0], from[1], plan.height.output, plan.width.output});
+  return {call.node("ConvTranspose", {maps, taps_of(call, plan, to[1])}, attributes)};
 }
 
 Names interpolate(const ExportCall& call) {
@@ -154,6 +174,7 @@ void add_convolution_exports(Exports& table) {
   table["convolution"] = convolution;
   table["convolution_transpose"] = convolution_transpose;
   table["im2col"] = im2col;
+  table["col2im"] = col2im;
   table["interpolate"] = interpolate;
   table["resample"] = resample;
 }

@@ -38,12 +38,15 @@ Names addmm(const ExportCall& call) {
   return {call.node("Add", {input, product})};
 }
 
+Names det(const ExportCall& call) { return {call.node("Det", {call[0]})}; }
+
 }  // namespace
 
 void add_matmul_exports(Exports& table) {
   table["matmul"] = matmul;
   table["linear"] = linear;
   table["addmm"] = addmm;
+  table["det"] = det;
 }
 
 }  // namespace aorta::onnx

@@ -1,6 +1,8 @@
 #include <aorta/core/scalar/op_list.h>
 #include <aorta/onnx/export_call.h>
 
+#include <cmath>
+
 // Pointwise ops of two and three operands.
 namespace aorta::onnx {
 namespace {
@@ -87,6 +89,19 @@ Names hypot(const ExportCall& call) {
   const Pair p = pair_of(call);
   const std::string a = call.node("Mul", {p.a, p.a}), b = call.node("Mul", {p.b, p.b});
   return result(call, call.node("Sqrt", {call.node("Add", {a, b})}), p.dtype);
+}
+// atan(y / x) is the angle but for half a turn where x is negative; where x is 0 a quotient is
+// infinite, and where both are, it counts as 0.
+Names atan2(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  const std::string zero = call.number(0, p.dtype), half_turn = call.number(M_PI, p.dtype);
+  const std::string both =
+      call.node("And", {call.node("Equal", {p.a, zero}), call.node("Equal", {p.b, zero})});
+  const std::string quotient = call.node("Where", {both, zero, call.node("Div", {p.a, p.b})});
+  const std::string turn = call.node(
+      "Where", {call.node("Less", {p.a, zero}), call.node("Neg", {half_turn}), half_turn});
+  const std::string behind = call.node("Where", {call.node("Less", {p.b, zero}), turn, zero});
+  return result(call, call.node("Add", {call.node("Atan", {quotient}), behind}), p.dtype);
 }
 Names xlogy(const ExportCall& call) {
   const Pair p = pair_of(call);
@@ -184,6 +199,7 @@ void add_pointwise_binary_exports(Exports& table) {
   table["minimum"] = minimum;
   table["maximum"] = maximum;
   table["hypot"] = hypot;
+  table["atan2"] = atan2;
   table["xlogy"] = xlogy;
   table["logaddexp"] = logaddexp;
   table["prelu"] = prelu;

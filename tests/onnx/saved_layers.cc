@@ -88,6 +88,7 @@ SavedNetwork binary() {
                   minimum(x, y),
                   maximum(x, y),
                   hypot(x, y),
+                  atan2(x, y),
                   xlogy(p, p),
                   logaddexp(x, y),
                   prelu(x, p),
@@ -296,6 +297,8 @@ struct Convolutions : nn::ModuleOf<Convolutions> {
             wide(line),
             long_up(line),
             deep(x.unsqueeze(2)),
+            nn::fold(nn::unfold(x, {2, 3}, {.padding = 1, .stride = 2}), {9, 10}, {2, 3},
+                     {.padding = 1, .stride = 2}),
             nn::unfold(x, {2, 3}, {.padding = 1, .stride = 2})};
   }
   nn::Conv2d same{*this, "same", 4, 6, {4, 3}, {.padding = "same"}};
@@ -387,6 +390,7 @@ SavedNetwork products() {
                   mm(x.select(1, 0), left),
                   addmm(ones({3}), x.select(1, 0), left, {.beta = 0.5, .alpha = 2}),
                   baddbmm(x.matmul(y.transpose(1, 2)), x, y.transpose(1, 2), {.alpha = 3}),
+                  linalg::det(x.matmul(y.transpose(1, 2))),
                   einsum("nij,nkj->nik", {x, y}),
                   cosine_similarity(x, y, 2)};
   });
