@@ -81,8 +81,9 @@ struct SaveOptions {
 /// Writes the network to an ONNX file of operator set 18 at `path`, atomically: what it runs in
 /// evaluation and without gradients, op by op, for inputs of the example's dtypes and shapes but
 /// for the batch size. The file has parameters under their names in the module, and the module's
-/// state and mode stay as they are. It runs twice, with batches of 2 and 5 samples made of the
-/// example's and with other elements: what differs between the two must follow from the batch size.
+/// state and mode stay as they are. It runs three times: with 2 samples of the example's, with
+/// other elements, by which nothing may change, and with 5 samples: what differs must follow from
+/// the batch size.
 /// Throws `onnx::save: OP (in MODULE): rule, got values` where an op has no export, and where what
 /// runs depends on what the elements are. Format: onnx.proto3 of the ONNX project.
 void save(const nn::Module& net, const Tensor& example, const Text& path,

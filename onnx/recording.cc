@@ -78,6 +78,14 @@ int Recording::value_of(const Tensor& tensor) {
   return current(tensor);
 }
 
+// Of a constant that has been written before anything read it nobody knows what it was.
+void Recording::note_lost(const Tensor& tensor) {
+  const auto [place, is_new] = entries_.emplace(place_of(tensor), Entry());
+  if (!is_new) return;
+  place->second = {add_value(tensor, -1), known_version(tensor), -1};
+  values_.back().version = tensor.version() - 1;
+}
+
 // The tensor has been written and holds `value`; so do those that it is a view of, in part.
 void Recording::note_write(const Tensor& tensor, int value) {
   const uint32_t before = known_version(tensor), after = tensor.version();
@@ -106,15 +114,16 @@ void Recording::add(TracedCall call) {
       return output.defined() && output.shares_storage(tensor);
     });
   };
+  const bool makes_view = is_view(call.op);
   std::vector<int> inputs;
   for (const Tensor& input : call.inputs) {
+    if (input.defined() && !makes_view && is_output(input)) note_lost(input);
     if (!input.defined()) {
       inputs.push_back(-1);
     } else {
       inputs.push_back(is_output(input) ? current(input) : value_of(input));
     }
   }
-  const bool makes_view = is_view(call.op);
   const std::vector<Tensor> outputs = call.outputs;
   if (makes_view) {
     const auto known = entries_.find(place_of(outputs[0]));

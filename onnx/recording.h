@@ -9,7 +9,8 @@
 // What a network has run, op by op, by the values that went from one to the next.
 namespace aorta::onnx {
 
-/// What a tensor held at a time: written in place it is another value.
+/// What a tensor held at a time: written in place it is another value. A constant has its elements
+/// as long as the storage has that version.
 struct RecordedValue {
   Tensor tensor;
   int call = -1;   // that made it; -1: an input of the network, or a constant
@@ -58,6 +59,7 @@ class Recording : public Tracer {
   int add_call(TracedCall call, std::vector<int> inputs);
   uint32_t& known_version(const Tensor& tensor);
   int current(const Tensor& tensor);
+  void note_lost(const Tensor& tensor);
   void note_write(const Tensor& tensor, int value);
 
   std::vector<RecordedValue> values_;

@@ -13,15 +13,16 @@
 #include <map>
 #include <set>
 
-// From a module to a file: it is recorded twice, and the two drafts become one model.
+// From a module to a file: it is recorded with other elements and with another batch size, and the
+// drafts become one model.
 namespace aorta::onnx {
 namespace {
 
 using Runner = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
 
 constexpr const char* kSave = "onnx::save";
-// Of the two recordings. Halves, squares and what is rounded differ from multiples at these.
-constexpr int64_t kBatches[] = {2, 5};
+// Batch sizes of recordings. Halves, squares and what is rounded differ from multiples at these.
+constexpr int64_t kFew = 2, kMany = 5;
 
 /// While it lives, a module and those inside are in evaluation; then they are what they were.
 class EvaluationScope {
@@ -131,17 +132,18 @@ ModelProto model_of(const nn::Module& net, const List<Tensor>& examples, const R
   const NoGradGuard no_grad;
   const EvaluationScope evaluation(net);
   const ModuleTensors tensors = tensors_of(net);
-  std::vector<Tensor> given[2];
+  std::vector<Tensor> few, many, other;
   for (size_t i = 0; i < examples.size(); ++i) {
     const Tensor own = examples[i].detach();
-    for (size_t k = 0; k < 2; ++k) {
-      const Tensor sized = dims[i] >= 0 ? with_batch(own, dims[i], kBatches[k]) : own.clone();
-      given[k].push_back(k == 0 ? sized : changed(sized, dims[i]));
-    }
+    few.push_back(dims[i] >= 0 ? with_batch(own, dims[i], kFew) : own.clone());
+    many.push_back(dims[i] >= 0 ? with_batch(own, dims[i], kMany) : own.clone());
+    other.push_back(changed(few.back(), dims[i]));
   }
-  const Draft first = record(tensors, given[0], run, options);
-  const Draft second = record(tensors, given[1], run, options);
-  return merged(first, second, dims);
+  const Draft first = record(tensors, few, run, options);
+  ModelProto model = merged(first, record(tensors, other, run, options),
+                            std::vector<int64_t>(examples.size(), -1));
+  if (options.dynamic_batch) model = merged(first, record(tensors, many, run, options), dims);
+  return model;
 }
 
 void write(const std::string& file, const ModelProto& model) {

@@ -35,7 +35,8 @@ SavedNetwork model_network(const std::string& name) {
   const std::shared_ptr<nn::Module> module(net, &**net);
   // Statistics that are no fresh layer's.
   for (const auto& [buffer, tensor] : module->named_buffers()) {
-    if (buffer.find("running_") != std::string::npos) uniform_(tensor, 0.5, 1.5);
+    if (buffer.find("running_mean") != std::string::npos) uniform_(tensor, -0.2, 0.2);
+    if (buffer.find("running_var") != std::string::npos) uniform_(tensor, 0.3, 0.9);
   }
   if (name == "mlp") return image_network(module, {784});
   if (name == "lenet5") return image_network(module, {1, 28, 28});
