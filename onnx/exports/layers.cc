@@ -58,7 +58,10 @@ Names attention(const ExportCall& call) {
     const Tensor seen = tril(ones({query.size(-2), key.size(-2)}, {.dtype = DType::boolean}));
     scores = call.node("Where", {call.constant(seen), scores, never});
   }
-  const std::string weights = call.node("Softmax", {scores}, {attribute("axis", -1)});
+  std::string weights = call.node("Softmax", {scores}, {attribute("axis", -1)});
+  // A query that sees no key gets zeros.
+  if (call.has(3) && call.input(3).dtype() == DType::boolean)
+    weights = call.node("Where", {call[3], weights, call.number(0, dtype)});
   return {call.node("MatMul", {weights, call[2]})};
 }
 

@@ -359,7 +359,7 @@ SavedNetwork recurrent() {
 struct Attentions : nn::ModuleOf<Attentions> {
   Inputs forward(Tensor x) const {  // (N, 5, 8)
     const Tensor heads = x.view(x.size(0), 5, 2, 4).transpose(1, 2);
-    const Tensor mask = tril(ones({5, 5}, {.dtype = boolean}), 1);
+    const Tensor mask = tril(ones({5, 5}, {.dtype = boolean}), -1);
     return {scaled_dot_product_attention(heads, heads, heads),
             scaled_dot_product_attention(heads, heads, heads, {.is_causal = true}),
             scaled_dot_product_attention(heads, heads, heads, {.attn_mask = mask}),

@@ -36,7 +36,7 @@ SavedNetwork model_network(const std::string& name) {
   // Statistics that are no fresh layer's.
   for (const auto& [buffer, tensor] : module->named_buffers()) {
     if (buffer.find("running_mean") != std::string::npos) uniform_(tensor, -0.2, 0.2);
-    if (buffer.find("running_var") != std::string::npos) uniform_(tensor, 0.3, 0.9);
+    if (buffer.find("running_var") != std::string::npos) uniform_(tensor, 0.7, 1.3);
   }
   if (name == "mlp") return image_network(module, {784});
   if (name == "lenet5") return image_network(module, {1, 28, 28});
