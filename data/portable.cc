@@ -1,4 +1,5 @@
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/process/function_place.h>
 #include <aorta/core/process/shared_memory.h>
 #include <aorta/data/portable.h>
 
@@ -11,6 +12,21 @@ void ArgumentReader::bytes(void* data, size_t size) {
         " bytes");
   std::memcpy(data, text_.data(), size);
   text_.remove_prefix(size);
+}
+
+void ArgumentWriter::function(const void* address) {
+  Portable<bool>::write(*this, address != nullptr);
+  if (address) text_ += FunctionPlace::of(address).text();
+}
+
+void* ArgumentReader::function() {
+  if (!Portable<bool>::read(*this)) return nullptr;
+  const FunctionPlace place = FunctionPlace::parse(text_);
+  void* const address = place.address();
+  check(address, "make_dataset",
+        "a function must stand in the program or a library that it was started with",
+        place.library);
+  return address;
 }
 
 void Portable<std::string>::write(ArgumentWriter& writer, const std::string& value) {

@@ -25,6 +25,8 @@ class Recipe;
 class ArgumentWriter {
  public:
   void bytes(const void* data, size_t size) { text_.append(static_cast<const char*>(data), size); }
+  /// A function of the program, or null.
+  void function(const void* address);
   const std::string& text() const { return text_; }
   /// Sends a descriptor, which must stay open until all is sent.
   void descriptor(int number) { descriptors_.push_back(number); }
@@ -45,6 +47,8 @@ class ArgumentReader {
   explicit ArgumentReader(std::string_view text, std::span<Descriptor> descriptors = {})
       : text_(text), descriptors_(descriptors) {}
   void bytes(void* data, size_t size);
+  /// Its address in this process. Throws where the library that it stands in isn't loaded.
+  void* function();
   Descriptor descriptor();
 
  private:
@@ -78,12 +82,10 @@ template <class Result, class... Arguments>
 struct Portable<Result (*)(Arguments...)> {
   using Function = Result (*)(Arguments...);
   static void write(ArgumentWriter& writer, const Function& value) {
-    writer.bytes(&value, sizeof value);
+    writer.function(reinterpret_cast<const void*>(value));
   }
   static Function read(ArgumentReader& reader) {
-    Function value;
-    reader.bytes(&value, sizeof value);
-    return value;
+    return reinterpret_cast<Function>(reader.function());
   }
 };
 

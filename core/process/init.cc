@@ -1,4 +1,5 @@
 #include <aorta/core/parallel_for.h>
+#include <aorta/core/process/child.h>
 #include <aorta/core/process/init.h>
 #include <aorta/core/process/process_group.h>
 #include <aorta/core/process/zygote.h>
@@ -20,6 +21,7 @@ namespace {
 struct Program {
   std::once_flag once;
   std::string name;
+  bool called = false;
 };
 
 Program& program() {
@@ -64,8 +66,10 @@ void init(int argc, const char* const* argv) {
     open_standard_descriptors();
     ignore_file_size_signal();
     check_stack();
+    run_if_spawned();
     get_num_threads();  // says here what is wrong with OMP_NUM_THREADS
     start_zygote();
+    program().called = true;
     if (is_one_of_several()) distributed::init_process_group();
     // POSIX lets a caller of exec leave out even the name.
     if (argc < 1 || argv == nullptr || argv[0] == nullptr) return;
@@ -75,5 +79,7 @@ void init(int argc, const char* const* argv) {
 }
 
 const std::string& program_name() { return program().name; }
+
+bool is_init_called() { return program().called; }
 
 }  // namespace aorta

@@ -11,6 +11,7 @@ namespace aorta {
 ///   be: else the next file that is opened is taken for them;
 /// - ignores SIGXFSZ where nobody has said what it does: a file beyond `ulimit -f` is then an error
 ///   of its writing, EFBIG, and not the program's end;
+/// - does the work of a process that StartMethod::spawn started, and ends with it;
 /// - remembers the program's name, and forks the zygote, a small process that worker processes are
 ///   forked from later and that ends with the program;
 /// - where mpirun or srun started the program, makes the group of all its processes
@@ -23,5 +24,7 @@ void init(int argc, const char* const* argv);
 
 /// The file name of the program that `init` was given; empty before.
 const std::string& program_name();
+/// Whether init() was called.
+bool is_init_called();
 
 }  // namespace aorta

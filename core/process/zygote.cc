@@ -1,11 +1,10 @@
-#include <aorta/core/device_backend.h>
 #include <aorta/core/io/bytes.h>
-#include <aorta/core/parallel_for.h>
+#include <aorta/core/process/child.h>
+#include <aorta/core/process/function_place.h>
 #include <aorta/core/process/shared_memory.h>
 #include <aorta/core/process/zygote.h>
 #include <aorta/core/resource_error.h>
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -42,23 +41,6 @@ Zygote& zygote() {
   return *instance;
 }
 
-// A function of a program as its zygote, a fork of it, knows it: what is loaded lies at the same
-// addresses in both.
-struct FunctionReference {
-  ProcessMain function = nullptr;
-  const void* base = nullptr;
-};
-
-FunctionReference reference_to(ProcessMain function) {
-  Dl_info info{};
-  dladdr(reinterpret_cast<void*>(function), &info);
-  return {function, info.dli_fbase};
-}
-
-bool is_known(const FunctionReference& reference) {
-  return reference.base && reference_to(reference.function).base == reference.base;
-}
-
 // What ends a program is for the program, not for its copies, until one asks for it: blocked, it is
 // kept for then.
 void leave_signals_to_program(sigset_t& mask) {
@@ -67,28 +49,6 @@ void leave_signals_to_program(sigset_t& mask) {
     ::signal(number, SIG_IGN);  // a handler of the program's must not run in its copy
     sigaddset(&mask, number);
   }
-}
-
-// The child's half of a start. Never returns, not by an exception either: what called belongs to
-// the parent.
-template <class Body>
-[[noreturn]] void run_child(const Body& body) {
-  int code = 0;
-  const auto say = [&](const char* text) {
-    std::fprintf(stderr, "aorta: process %d: %s\n", static_cast<int>(getpid()), text);
-    code = 1;
-  };
-  try {
-    refuse_devices(
-        "a worker process can't use devices; the process that trains moves batches there");
-    set_num_threads(1);
-    body();
-  } catch (const std::bad_alloc&) {
-    say("process: memory must be there, got too little");
-  } catch (const std::exception& error) {
-    say(error.what());
-  }
-  exit_process(code);
 }
 
 struct Child {
@@ -114,8 +74,7 @@ ProcessContext requested(Channel::Message& message, pid_t program) {
   context.starter = program;
   context.channel = Channel(std::move(message.descriptors.at(0)));
   const auto payload = SharedMemory::open(std::move(message.descriptors.at(1)));
-  const auto size =
-      io::load<int64_t>(std::as_bytes(std::span(message.bytes)), sizeof(FunctionReference));
+  const auto size = io::load<int64_t>(std::as_bytes(std::span(message.bytes)), 0);
   context.payload.assign(payload->data(), static_cast<size_t>(size));
   for (size_t i = 2; i < message.descriptors.size(); ++i)
     context.descriptors.push_back(std::move(message.descriptors[i]));
@@ -126,8 +85,9 @@ ProcessContext requested(Channel::Message& message, pid_t program) {
 // can't. What it throws for want of descriptors or memory is for its program to say.
 void serve_request(Channel& channel, Channel::Message& message, std::vector<Child>& children,
                    pid_t program) {
-  const auto reference = io::load<FunctionReference>(std::as_bytes(std::span(message.bytes)), 0);
-  if (!is_known(reference)) {
+  std::string_view place = std::string_view(message.bytes).substr(sizeof(int64_t));
+  const auto function = reinterpret_cast<ProcessMain>(FunctionPlace::parse(place).address());
+  if (!function) {
     channel.send("?");
     return;
   }
@@ -139,7 +99,7 @@ void serve_request(Channel& channel, Channel::Message& message, std::vector<Chil
       die_with_parent(self);
       channel.close();
       children.clear();
-      reference.function(context);
+      function(context);
     });
   if (pid < 0)
     fail_for_resources("start_process", "the zygote must be able to fork", errno_text(errno));
@@ -205,8 +165,8 @@ StartedProcess ask_zygote(Zygote& state, ProcessMain main, std::string_view payl
   std::vector<int> passed{theirs.descriptor(), memory->descriptor()};
   passed.insert(passed.end(), descriptors.begin(), descriptors.end());
   std::string request;
-  io::append(request, reference_to(main));
   io::append(request, static_cast<int64_t>(payload.size()));
+  request += FunctionPlace::of(reinterpret_cast<const void*>(main)).text();
 
   const bool sent = state.channel.send(request, passed);
   auto answer = sent ? state.channel.receive(kAnswerMs) : std::nullopt;
@@ -229,21 +189,6 @@ StartedProcess ask_zygote(Zygote& state, ProcessMain main, std::string_view payl
   started.pidfd = std::move(answer->descriptors.at(0));
   started.channel = std::move(ours);
   return started;
-}
-
-// Ends this process when another one ends.
-void die_with_program(pid_t program) {
-  std::thread([program] {
-    try {
-      const Descriptor watch = open_pidfd(program);
-      pollfd wait{watch.get(), POLLIN, 0};
-      while (poll(&wait, 1, -1) < 0) {
-      }
-    } catch (const Error&) {
-      // It is gone.
-    }
-    _exit(1);
-  }).detach();
 }
 
 StartedProcess fork_live(ProcessMain main, std::string_view payload,
@@ -301,6 +246,7 @@ std::optional<int> StartedProcess::end_status(const Channel::Message& message) {
 StartedProcess start_process(ProcessMain main, std::string_view payload,
                              std::span<const int> descriptors, StartMethod method) {
   if (method == StartMethod::fork) return fork_live(main, payload, descriptors);
+  if (method == StartMethod::spawn) return spawn_process(main, payload, descriptors);
   Zygote& state = zygote();
   // In a copy of the program the mutex may be held for ever.
   std::unique_lock lock(state.mutex, std::defer_lock);

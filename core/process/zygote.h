@@ -8,9 +8,11 @@ namespace aorta {
 
 /// How a process comes to be. The zygote is a child that init() forked before there were threads:
 /// its own children start clean, in a fraction of a millisecond for a program of any size, and know
-/// the same functions. `fork` copies the program as it runs, with everything that it has made.
-/// `automatic` is the zygote where it will do, else fork.
-enum class StartMethod { automatic, zygote, fork };
+/// the same functions. `spawn` starts the program anew, whose main calls init(), its first
+/// statement: such a process has nothing of the program but its environment, folder and standard
+/// streams. `fork` copies the program as it runs, with everything that it has made. `automatic` is
+/// the zygote where it will do, else fork.
+enum class StartMethod { automatic, zygote, spawn, fork };
 
 /// What a new process gets.
 struct ProcessContext {

@@ -361,7 +361,7 @@ void forked_nursery(ProcessContext& context) {
 
 using SpecFields = std::vector<std::pair<std::string, std::pair<DType, std::vector<int64_t>>>>;
 
-void zygote_nursery(ProcessContext& context) {
+void portable_nursery(ProcessContext& context) {
   run_nursery(context, [&] {
     const auto own = std::span(context.descriptors).subspan(kWires);
     ArgumentReader reader(context.payload, own);
@@ -428,11 +428,13 @@ StartedProcess start_nursery(const WorkerPlan& plan, std::span<const int> descri
     const ArgumentWriter portable = portable_plan(plan);
     const std::string& refusal = portable.refusal();
     check(method == StartMethod::automatic || refusal.empty(), "data_loader",
-          "StartMethod::zygote needs a dataset that another process can make", refusal);
-    if (refusal.empty() && (method == StartMethod::zygote || has_zygote_or_says_why())) {
+          std::string("StartMethod::") + (method == StartMethod::spawn ? "spawn" : "zygote") +
+              " needs a dataset that another process can make",
+          refusal);
+    if (refusal.empty() && (method != StartMethod::automatic || has_zygote_or_says_why())) {
       std::vector<int> all(descriptors.begin(), descriptors.end());
       all.insert(all.end(), portable.descriptors().begin(), portable.descriptors().end());
-      return start_process(zygote_nursery, portable.text(), all, method);
+      return start_process(portable_nursery, portable.text(), all, method);
     }
   }
   std::string payload;

@@ -4,8 +4,12 @@
 #include <aorta/core/process/zygote.h>
 #include <aorta/data/stages.h>
 #include <aorta/tests/data/worker_datasets.h>
+#include <aorta/tests/data/worker_scenarios.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <set>
 
@@ -17,7 +21,7 @@ namespace {
 
 using Indices = std::vector<int64_t>;
 
-constexpr StartMethod kMethods[] = {StartMethod::zygote, StartMethod::fork};
+constexpr StartMethod kMethods[] = {StartMethod::zygote, StartMethod::spawn, StartMethod::fork};
 
 TEST(Workers, GiveTheSameBitsForAnyNumberOfThem) {
   DataLoader alone(make_dataset<Numbers>(101), {.batch_size = 8, .shuffle = true, .seed = 3});
@@ -291,6 +295,41 @@ TEST(Workers, SayWhatIsWrongWithTheirOptions) {
   EXPECT_EQ(error_of([&] { *live.begin(); }),
             "data_loader: StartMethod::zygote needs a dataset that another process can make, got a "
             "dataset that make_dataset didn't make of portable arguments");
+}
+
+int changed_by_the_program = 0;
+
+// What a worker has of the program.
+struct Inheritance : Dataset {
+  int64_t size() const override { return 1; }
+  std::vector<TensorSpec> specs() const override {
+    return {{"changed", i64, {}}, {"main", i64, {}}, {"descriptor", i64, {}}};
+  }
+  void read(int64_t, Sample& sample, Generator&) const override {
+    sample["changed"].fill_(changed_by_the_program);
+    sample["main"].fill_(is_set_before_init);
+    int64_t found = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code error;
+      found += std::filesystem::read_symlink(entry, error) == "/dev/full";
+    }
+    sample["descriptor"].fill_(found);
+  }
+};
+
+TEST(Workers, SpawnedOnesHaveNothingOfTheProgram) {
+  const int descriptor = open("/dev/full", O_WRONLY);  // without O_CLOEXEC
+  ASSERT_GE(descriptor, 0);
+  changed_by_the_program = 7;
+  for (const StartMethod method : kMethods) {
+    DataLoader loader(make_dataset<Inheritance>(), {.num_workers = 1, .start_method = method});
+    const Batch batch = *loader.begin();
+    const bool forked = method == StartMethod::fork;
+    EXPECT_EQ(batch["changed"].item<int64_t>(), forked ? 7 : 0);
+    EXPECT_EQ(batch["descriptor"].item<int64_t>(), forked ? 1 : 0);
+    EXPECT_EQ(batch["main"].item<int64_t>(), method == StartMethod::spawn ? 0 : 1);
+  }
+  close(descriptor);
 }
 
 // The process that reads, the dataset's copy that it reads from, and what decoding took.

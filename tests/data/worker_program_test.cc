@@ -165,6 +165,13 @@ TEST(WorkerProgram, WithoutInitSaysOnceThatItForks) {
             "aorta: no call of aorta::init(argc, argv), main's first statement; processes are "
             "forked from the program itself\n");
   said.clear();
+  EXPECT_EQ(exit_code_of("no_init_spawn", &said), 2);
+  EXPECT_NE(
+      said.find("StartMethod::spawn needs aorta::init(argc, argv), main's first statement, got "
+                "no call of it\n"),
+      std::string::npos)
+      << said;
+  said.clear();
   EXPECT_EQ(exit_code_of("no_init_zygote", &said), 2);
   EXPECT_NE(said.find("StartMethod::zygote needs a zygote, got no call of aorta::init(argc, argv), "
                       "main's first statement\n"),

@@ -176,7 +176,7 @@ TEST(LoaderReference, WorkersOfAProgramThatHasUsedItsThreads) {
       sample["y"].copy_(conv2d(ones({1, 3, 32, 32}), ones({8, 3, 3, 3}))[0]);
     }
   };
-  for (const StartMethod method : {StartMethod::zygote, StartMethod::fork}) {
+  for (const StartMethod method : {StartMethod::zygote, StartMethod::spawn, StartMethod::fork}) {
     DataLoader loader(make_dataset<Convolved>(),
                       {.num_workers = 2, .timeout = 60, .start_method = method});
     for (const auto& batch : loader)

@@ -295,6 +295,7 @@ int run_scenario(const std::string& name) {
   if (name == "no_zygote") return no_zygote_is_an_error();
   if (name == "no_init") return no_init(StartMethod::automatic);
   if (name == "no_init_zygote") return no_init(StartMethod::zygote);
+  if (name == "no_init_spawn") return no_init(StartMethod::spawn);
   if (name == "openmp_zygote") return openmp_in_workers(StartMethod::zygote);
   if (name == "openmp_fork") return openmp_in_workers(StartMethod::fork);
   if (name == "openmp_plain_fork") return openmp_after_plain_fork();

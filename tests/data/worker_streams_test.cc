@@ -10,7 +10,7 @@ namespace {
 
 using Indices = std::vector<int64_t>;
 
-constexpr StartMethod kMethods[] = {StartMethod::zygote, StartMethod::fork};
+constexpr StartMethod kMethods[] = {StartMethod::zygote, StartMethod::spawn, StartMethod::fork};
 
 // The words 0 ... words - 1, shared out among the workers.
 class Words : public IterableDataset {

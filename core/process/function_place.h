@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace aorta {
+
+/// Where a function lies: in the program, or in a library of this path, so many bytes behind its
+/// beginning. Every process of a program that has loaded the library finds it there, wherever the
+/// kernel put it.
+struct FunctionPlace {
+  std::string library;  // empty: the program
+  uint64_t offset = 0;
+
+  static FunctionPlace of(const void* function);
+  /// Its address in this process; null where the library isn't loaded.
+  void* address() const;
+
+  /// The same as bytes, and back from their beginning, which is taken away.
+  std::string text() const;
+  static FunctionPlace parse(std::string_view& bytes);
+};
+
+}  // namespace aorta
