@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ def run(*arguments, peer=None):
     """(exit status, printed lines, JSON) of the benchmark; without a peer unless one is named."""
     environment = {name: value for name, value in os.environ.items() if name != "AORTA_PEER_PYTHON"}
     environment.setdefault("HOME", tempfile.gettempdir())
+    environment["TMPDIR"] = "/tmp"  # mpirun's sockets have short names
     if peer:
         environment["AORTA_PEER_PYTHON"] = peer
     with tempfile.TemporaryDirectory() as folder:
@@ -105,6 +107,13 @@ class Tables(unittest.TestCase):
         for name in "core", "transcendental", "reduce", "index", "random":
             with self.subTest(name):
                 self.assert_runs(name, "--threads", "1", peer=PEER)
+
+    def test_parallel(self):
+        if not shutil.which("mpirun"):
+            self.skipTest("there is no mpirun")
+        self.assert_runs("parallel")
+        if PEER:
+            self.assert_runs("parallel", "--filter", "a thread each, ", peer=PEER)
 
     def test_disk(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -157,7 +157,7 @@ std::string bench_file(const std::string& name) {
 namespace {
 
 struct TorchPeer {
-  std::unique_ptr<Peer> peer;
+  std::shared_ptr<Peer> peer;
   std::string version, folder, why;
 };
 
@@ -169,7 +169,7 @@ TorchPeer start_torch() {
     return torch;
   }
   try {
-    torch.peer = std::make_unique<Peer>(std::vector<std::string>{python, bench_file("peer.py")});
+    torch.peer = std::make_shared<Peer>(std::vector<std::string>{python, bench_file("peer.py")});
     const std::vector<std::string> hello = torch.peer->ask({"hello"});
     check(hello.size() == 2, "peer.py", "version and folder as answer", hello.size());
     torch.version = hello[0];
@@ -188,9 +188,9 @@ TorchPeer& torch() {
 
 }  // namespace
 
-Peer* torch_peer(std::string& why) {
+std::shared_ptr<Peer> torch_peer(std::string& why) {
   why = torch().why;
-  return torch().peer.get();
+  return torch().peer;
 }
 
 std::string torch_version() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,7 @@ class Peer {
 };
 
 /// PyTorch's peer, started at first use; null where there is none, with the reason in `why`.
-Peer* torch_peer(std::string& why);
+std::shared_ptr<Peer> torch_peer(std::string& why);
 
 /// PyTorch's version, or "none" and why.
 std::string torch_version();

@@ -1,11 +1,16 @@
 """PyTorch's side of the benchmark rows, driven line by line over standard input and output; peer.h has the protocol.
 
+With a number behind its name it is the first of so many ranks of a process group of gloo: it starts the others, which do
+what it is asked beside it.
+
 A row brings two lines of Python: a setup, which runs once, and the expression that is measured. They see torch,
 F (torch.nn.functional) and make(), whose numbers are those of the harness.
 """
 
 import os
+import subprocess
 import sys
+import tempfile
 import time
 
 # What a library prints must not look like an answer.
@@ -97,9 +102,27 @@ def answer(works, command, fields):
     raise RuntimeError("unknown request " + command)
 
 
+def start_ranks(count):
+    """Joins a group of `count` ranks as the one that RANK says; the first one starts the others."""
+    rank = int(os.environ.setdefault("RANK", "0"))
+    others = []
+    if rank == 0:
+        place = tempfile.mkdtemp()
+        os.environ.update(MEETING="file://%s/ranks" % place, WORLD_SIZE=str(count))
+        others = [subprocess.Popen([sys.executable, *sys.argv], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                   env={**os.environ, "RANK": str(other)}, text=True) for other in range(1, count)]
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", os.environ["MEETING"], rank=rank, world_size=count)
+    return others
+
+
 def main():
     works = {}
+    others = start_ranks(int(sys.argv[1])) if torch and len(sys.argv) > 1 else []
     for line in sys.stdin:
+        for other in others:
+            other.stdin.write(line)
+            other.stdin.flush()
         command, *fields = line.rstrip("\n").split("\t")
         try:
             words = ["ok"] + [repr(value) if isinstance(value, float) else str(value)

@@ -43,6 +43,14 @@ Side torch_side(const std::string& setup, const std::string& expression,
 /// LibTorch in C++: a case of peer_libtorch.cc, by its name.
 Side libtorch_side(const std::string& name);
 
+/// Aorta in `count` processes under mpirun (rank.cc), each on the row's threads: a step of
+/// DistributedDataParallel by its name ("deeplab 8 112"). What it computes is the first rank's
+/// loss.
+Side ranks_side(const std::string& name, int count, const std::string& step, bool checked = true);
+
+/// PyTorch in `count` processes, with a process group of gloo.
+Side torch_ranks_side(int count, const std::string& setup, const std::string& expression);
+
 // oneDNN, in this process.
 
 /// dnnl_sgemm: f32, (n, n) by (n, n); operands are make(.., -1, 1, 1) and make(.., -1, 1, 2).

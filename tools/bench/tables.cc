@@ -23,6 +23,8 @@ constexpr Table kTables[] = {
      convolution_rows},
     {"attention", "scaled dot-product attention, forward and backward", attention_rows},
     {"training", "whole training steps: small networks, ResNet-18, the segmenter", training_rows},
+    {"parallel", "steps divided among devices and processes: against one, and PyTorch's",
+     parallel_rows},
     {"transcendental", "every unary op of f32, ns an element", transcendental_rows},
     {"reduce", "reductions and softmax over rows and columns", reduce_rows},
     {"index", "cat, index_select, gather, transposing copy", index_rows},

@@ -41,6 +41,7 @@ Rows autograd_rows(const Plan& plan);
 Rows convolution_rows(const Plan& plan);
 Rows attention_rows(const Plan& plan);
 Rows training_rows(const Plan& plan);
+Rows parallel_rows(const Plan& plan);
 Rows transcendental_rows(const Plan& plan);
 Rows reduce_rows(const Plan& plan);
 Rows index_rows(const Plan& plan);

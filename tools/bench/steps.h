@@ -1,0 +1,59 @@
+#pragma once
+
+#include <aorta/nn/container.h>
+#include <aorta/nn/parallel/distributed_data_parallel.h>
+#include <aorta/optim/sgd.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+// Whole training steps that tables measure: zero_grad, forward, loss, backward, SGD. Both sides
+// start from the same numbers.
+
+namespace aorta::bench {
+
+/// A network, its data and its optimizer. Copies share them.
+struct Training {
+  nn::AnyModule module;
+  Tensor input, target;
+  std::function<Tensor(const Tensor& output, const Tensor& target)> loss;
+  double momentum = 0.9;
+  bool bf16 = false;
+  /// What is called: the module, unless something is wrapped around it.
+  std::function<Tensor(const Tensor& input)> forward = {};
+  std::shared_ptr<optim::SGD> optimizer = {};
+
+  /// Fills the parameters, as the peer does, and makes the optimizer.
+  void begin(bool channels_last);
+  /// Leaves the part of the batch that is rank `rank`'s of `size`.
+  void take_part(int rank, int size);
+  /// The loss before the step.
+  Tensor step() const;
+};
+
+Training mlp_training(int64_t hidden);
+/// ResNet-18 as it is used for images of 32x32: a 3x3 stem and no max pool.
+Training resnet_training(int64_t batch, bool bf16);
+/// The segmenter: one output, dropout off.
+Training deeplab_training(int64_t batch, int64_t size, bool bf16);
+/// Two layers of a causal transformer of 4 heads over windows (batch, length) of 65 characters.
+Training char_gpt_training(int64_t batch, int64_t length, int64_t width);
+
+/// The same for PyTorch's peer: lines of Python.
+struct TorchTraining {
+  std::string model;                // statements that leave it in m
+  std::string input, target, loss;  // expressions; of `out` and y is the loss
+  double momentum = 0.9;
+  bool bf16 = false, channels_last = true;
+  /// As DistributedDataParallel on this rank's part of the batch.
+  bool distributed = false;
+};
+TorchTraining torch_mlp(int64_t hidden);
+TorchTraining torch_resnet(int64_t batch, bool bf16);
+TorchTraining torch_deeplab(int64_t batch, int64_t size, bool bf16);
+TorchTraining torch_char_gpt(int64_t batch, int64_t length, int64_t width);
+/// The setup of torch_side(), which leaves step().
+std::string torch_setup(const TorchTraining& training);
+
+}  // namespace aorta::bench
