@@ -20,50 +20,59 @@ namespace {
 using namespace aorta;
 using namespace aorta::bench;
 
-// "deeplab 8 112": a network and its sizes.
-Training training_of(const std::string& text) {
-  std::istringstream words(text);
-  std::string name;
-  int64_t a = 0, b = 0, c = 0;
-  words >> name >> a >> b >> c;
-  if (name == "mlp") return mlp_training(a);
-  if (name == "deeplab") return deeplab_training(a, b, false);
-  if (name == "char_gpt") return char_gpt_training(a, b, c);
-  fail("rank", "the step must be mlp, deeplab or char_gpt", "'", text, "'");
+Training training_of(const std::string& name, const std::vector<int64_t>& sizes) {
+  if (name == "mlp") return mlp_training(sizes.at(0));
+  if (name == "deeplab") return deeplab_training(sizes.at(0), sizes.at(1), false);
+  if (name == "char_gpt") return char_gpt_training(sizes.at(0), sizes.at(1), sizes.at(2));
+  fail("rank", "the work must be all_reduce, mlp, deeplab or char_gpt", "'", name, "'");
 }
 
-using Parallel = nn::DistributedDataParallel<nn::AnyModule>;
+// A training step, or a collective.
+using Step = std::function<Tensor()>;
 
-struct Work {
-  explicit Work(const std::string& step)
-      : training(training_of(step)), parallel(training.module, distributed::world()) {
-    Communicator& group = distributed::world();
-    training.forward = [this](const Tensor& x) { return parallel(x); };
-    training.begin(training.input.dim() == 4);
-    training.take_part(group.rank(), group.size());
-  }
+// The larger ones of all ranks' numbers: again and again they stay what they are.
+Step all_reduce_of(int64_t elements) {
+  const Tensor tensor = make({elements}, -1, 1, distributed::get_rank());
+  return [tensor] {
+    distributed::world().all_reduce(tensor, ReduceOp::max);
+    return tensor;
+  };
+}
 
-  Training training;
-  Parallel parallel;
-};
+// "deeplab 8 112": what is done, and its sizes.
+Step step_of(const std::string& text) {
+  std::istringstream words(text);
+  std::string name;
+  words >> name;
+  std::vector<int64_t> sizes;
+  for (int64_t size = 0; words >> size;) sizes.push_back(size);
+  if (name == "all_reduce") return all_reduce_of(sizes.at(0));
+  const auto training = std::make_shared<Training>(training_of(name, sizes));
+  Communicator& group = distributed::world();
+  const auto parallel =
+      std::make_shared<nn::DistributedDataParallel<nn::AnyModule>>(training->module, group);
+  training->forward = [&parallel = *parallel](const Tensor& x) { return parallel(x); };
+  training->begin(training->input.dim() == 4);
+  training->take_part(group.rank(), group.size());
+  return [training, parallel] { return training->step(); };
+}
 
 std::string numbers(const std::vector<double>& values) {
   return fmt::format("{}", fmt::join(values, "\t"));
 }
 
-std::string answer(std::map<std::string, std::unique_ptr<Work>>& works,
-                   const std::vector<std::string>& request) {
+std::string answer(std::map<std::string, Step>& works, const std::vector<std::string>& request) {
   const std::string& command = request[0];
   if (command == "hello") return "";
   if (command == "threads") return set_num_threads(std::stoi(request.at(1))), "";
-  if (command == "define") return works[request.at(1)] = std::make_unique<Work>(request.at(3)), "";
-  if (command == "values") return numbers(sample(works.at(request.at(1))->training.step()));
+  if (command == "define") return works[request.at(1)] = step_of(request.at(3)), "";
+  if (command == "values") return numbers(sample(works.at(request.at(1))()));
   if (command == "drop") return works.erase(request.at(1)), "";
   check(command == "time", "rank", "the request must be one of peer.h's", "'", command, "'");
-  const Training& training = works.at(request.at(1))->training;
+  const Step& step = works.at(request.at(1));
   distributed::world().barrier();
   const double start = seconds_now();
-  for (int64_t i = std::stoll(request.at(2)); i > 0; --i) training.step();
+  for (int64_t i = std::stoll(request.at(2)); i > 0; --i) step();
   return numbers({seconds_now() - start});
 }
 
@@ -88,7 +97,7 @@ int main(int argc, char** argv) {
     others.emplace_back(pipe(other));
   std::ifstream told;
   if (rank > 0) told.open(pipe(rank));
-  std::map<std::string, std::unique_ptr<Work>> works;
+  std::map<std::string, Step> works;
   for (std::string line; std::getline(rank == 0 ? std::cin : told, line);) {
     for (std::ofstream& other : others) other << line << std::endl;
     std::string said;

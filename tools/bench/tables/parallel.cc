@@ -96,6 +96,22 @@ Row processes_row(const Step& step, Target target) {
           }};
 }
 
+Row all_reduce_row(int64_t kilobytes) {
+  const int64_t elements = kilobytes * 256;
+  return {.name = fmt::format("2 processes, all_reduce of {} KB", kilobytes),
+          .unit = Unit::bytes,
+          .work = static_cast<double>(4 * elements),
+          .make = [elements] {
+            return Case{
+                .ours = ranks_side("Aorta", 2, fmt::format("all_reduce {}", elements)),
+                .reference = torch_ranks_side(
+                    2,
+                    fmt::format("d = torch.distributed; t = make(({},), -1, 1, d.get_rank())",
+                                elements),
+                    "(d.all_reduce(t, d.ReduceOp.MAX), t)[1]")};
+          }};
+}
+
 // From the start of mpirun to the end of the first step.
 Row start_row() {
   return {.name = "start of 4 processes to the first step of 784-30-10; 1 s",
@@ -130,6 +146,8 @@ Rows parallel_rows(const Plan& plan) {
   rows.push_back(processes_row(steps[0], at_most(1 / 1.7)));
   for (size_t i = 1; i < steps.size(); ++i) rows.push_back(processes_row(steps[i], {}));
   for (const Step& step : steps) rows.push_back(torch_row(step));
+  for (const int64_t kilobytes : {4, 256, 4096, 65536})
+    rows.push_back(all_reduce_row(plan.size(kilobytes, 4)));
   rows.push_back(start_row());
   return rows;
 }
