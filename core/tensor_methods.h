@@ -117,6 +117,11 @@ class TensorMethods {
   Tensor isnan() const;
   Tensor isinf() const;
   Tensor isfinite() const;
+  Tensor isposinf() const;
+  Tensor isneginf() const;
+  Tensor signbit() const;
+  Tensor sinc() const;
+  const Tensor& sinc_() const;
   Tensor logit(std::optional<double> eps = {}) const;
   const Tensor& logit_(std::optional<double> eps = {}) const;
   Tensor hardshrink(double lambda = 0.5) const;
@@ -157,6 +162,12 @@ class TensorMethods {
   const Tensor& atan2_(const Operand& other) const;
   Tensor hypot(const Operand& other) const;
   const Tensor& hypot_(const Operand& other) const;
+  Tensor copysign(const Operand& other) const;
+  const Tensor& copysign_(const Operand& other) const;
+  Tensor heaviside(const Operand& values) const;
+  const Tensor& heaviside_(const Operand& values) const;
+  Tensor ldexp(const Operand& other) const;
+  const Tensor& ldexp_(const Operand& other) const;
   Tensor xlogy(const Operand& other) const;
   const Tensor& xlogy_(const Operand& other) const;
   Tensor logaddexp(const Operand& other) const;
@@ -211,7 +222,7 @@ class TensorMethods {
   bool allclose(const Tensor& other, const CloseOptions& options) const;
   bool equal(const Tensor& other) const;
 
-  // Reductions, scans and softmax (core/ops/reduction.h, scan.h, softmax.h).
+  // Reductions, scans and softmax (core/ops/reduction.h, scan.h, softmax.h, normalization.h).
   Tensor sum(const ReduceDims& dims = {}, bool keepdim = false,
              std::optional<DType> dtype = {}) const;
   Tensor mean(const ReduceDims& dims = {}, bool keepdim = false,
@@ -242,6 +253,8 @@ class TensorMethods {
   Tensor logcumsumexp(int64_t dim) const;
   Tensor softmax(int64_t dim, std::optional<DType> dtype = {}) const;
   Tensor log_softmax(int64_t dim, std::optional<DType> dtype = {}) const;
+  Tensor renorm(double p, int64_t dim, double maxnorm) const;
+  const Tensor& renorm_(double p, int64_t dim, double maxnorm) const;
   Tensor diff(int64_t n = 1, int64_t dim = -1) const;
   Tensor diff(int64_t n, int64_t dim, const Tensor& prepend) const;
   Tensor diff(int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) const;
@@ -320,6 +333,9 @@ class TensorMethods {
   Tensor as_strided(const Shape& shape, const Strides& strides, int64_t offset) const;
   Tensor diagonal(int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
   Tensor diag(int64_t diagonal = 0) const;
+  Tensor diag_embed(int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) const;
+  Tensor diagflat(int64_t offset = 0) const;
+  const Tensor& fill_diagonal_(const Scalar& value, bool wrap = false) const;
   Tensor unfold(int64_t dimension, int64_t size, int64_t step) const;
   Tensor slice_scatter(const Tensor& src, int64_t dim = 0, std::optional<int64_t> start = {},
                        std::optional<int64_t> end = {}, int64_t step = 1) const;
@@ -344,6 +360,14 @@ class TensorMethods {
   const Tensor& normal_(double mean = 0, double std = 1, Generator* generator = nullptr) const;
   const Tensor& bernoulli_(double p = 0.5, Generator* generator = nullptr) const;
   Tensor bernoulli(Generator* generator = nullptr) const;
+  const Tensor& random_() const;
+  const Tensor& random_(int64_t to) const;
+  const Tensor& random_(int64_t from, std::optional<int64_t> to,
+                        Generator* generator = nullptr) const;
+  const Tensor& exponential_(double lambd = 1, Generator* generator = nullptr) const;
+  const Tensor& cauchy_(double median = 0, double sigma = 1, Generator* generator = nullptr) const;
+  const Tensor& log_normal_(double mean = 1, double std = 2, Generator* generator = nullptr) const;
+  const Tensor& geometric_(double p, Generator* generator = nullptr) const;
   Tensor multinomial(int64_t num_samples, bool replacement = false,
                      Generator* generator = nullptr) const;
 
@@ -356,6 +380,7 @@ class TensorMethods {
   ValuesIndices median(int64_t dim, bool keepdim = false) const;
   Tensor nanmedian() const;
   ValuesIndices nanmedian(int64_t dim, bool keepdim = false) const;
+  ValuesIndices mode(int64_t dim = -1, bool keepdim = false) const;
   Tensor quantile(const Operand& q, std::optional<int64_t> dim = {}, bool keepdim = false,
                   const char* interpolation = "linear") const;
   Tensor nanquantile(const Operand& q, std::optional<int64_t> dim = {}, bool keepdim = false,

@@ -14,23 +14,17 @@ void fill_as(const Tensor& out, const RandomArgs& args) {
     for_each("random_", data, blocks, body);
   };
   switch (args.distribution) {
-    case body::Distribution::uniform:
-    case body::Distribution::normal:
-      if constexpr (!std::is_integral_v<T>) {
-        const int64_t blocks = (count + body::kPerBlock<T> - 1) / body::kPerBlock<T>;
-        if (args.distribution == body::Distribution::uniform) {
-          run(blocks, body::UniformBody<T>{data, count, args.random, args.a, args.b});
-        } else {
-          run(blocks, body::NormalBody<T>{data, count, args.random, args.a, args.b});
-        }
-      }
-      return;
     case body::Distribution::randint:
       return run(pairs, body::RandintBody<T>{data, count, args.random, args.low, args.range});
     case body::Distribution::bernoulli:
       return run(pairs,
                  body::BernoulliBody<T>{data, count, args.random, args.probability.data<double>(),
                                         args.probability.numel() == 1 ? 0 : 1});
+    default:
+      body::run_with_numbers(args, data, count, [&](const auto& body) {
+        constexpr int items = std::remove_cvref_t<decltype(body)>::kItems;
+        run((count + items - 1) / items, body);
+      });
   }
 }
 

@@ -1,7 +1,9 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/random.h>
+#include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/softmax.h>
 #include <aorta/nn/activation.h>
 #include <aorta/nn/sizes.h>
@@ -127,6 +129,16 @@ Tensor rrelu(const Tensor& input, double lower, double upper, bool training) {
   return where(ge(input, 0), input, input * slope);
 }
 
+Tensor rrelu_(const Tensor& input, double lower, double upper, bool training) {
+  const CalledOp called("rrelu_");
+  check_defined("rrelu_", {{"input", input}});
+  check(lower <= upper, "rrelu_", "lower must be at most upper", lower, " and ", upper);
+  if (!training) return leaky_relu_(input, (lower + upper) / 2);
+  const Tensor slope = empty_like(input.detach());
+  uniform_(slope, lower, upper);
+  return mul_(input, where(ge(input.detach(), 0), 1, slope));
+}
+
 RReLU::RReLU(double lower, double upper) : lower(lower), upper(upper) {}
 RReLU::RReLU(Module& owner, const char* name, double lower, double upper)
     : Module(owner, name), lower(lower), upper(upper) {}
@@ -134,6 +146,22 @@ Tensor RReLU::forward(const Tensor& input) const {
   return rrelu(input, lower, upper, is_training());
 }
 std::string RReLU::extra_repr() const { return fmt::format("lower={}, upper={}", lower, upper); }
+
+Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int64_t dim) {
+  const CalledOp called("gumbel_softmax");
+  check_defined("gumbel_softmax", {{"logits", logits}});
+  check(is_floating(logits.dtype()), "gumbel_softmax", "dtype must be floating", logits.dtype());
+  check(tau > 0, "gumbel_softmax", "tau must be positive", tau);
+  const bool wide = logits.dtype() == DType::f64;
+  const Tensor waits =
+      empty(logits.shape(), {.dtype = wide ? DType::f64 : DType::f32, .device = logits.device()});
+  const Tensor gumbels = neg(log(exponential_(waits))).to(logits.dtype());
+  const Tensor soft = softmax((logits + gumbels) / tau, dim);
+  if (!hard) return soft;
+  const Tensor places = argmax(soft.detach(), dim, true);
+  const Tensor one = scatter(zeros_like(soft.detach()), dim, places, 1);
+  return one + (soft - soft.detach());
+}
 
 Tensor glu(const Tensor& input, int64_t dim) {
   const CalledOp called("glu");
@@ -157,7 +185,7 @@ std::string Softmax::extra_repr() const { return fmt::format("dim={}", dim); }
 
 Softmin::Softmin(int64_t dim) : dim(dim) {}
 Softmin::Softmin(Module& owner, const char* name, int64_t dim) : Module(owner, name), dim(dim) {}
-Tensor Softmin::forward(const Tensor& input) const { return softmax(-input, dim); }
+Tensor Softmin::forward(const Tensor& input) const { return softmin(input, dim); }
 std::string Softmin::extra_repr() const { return fmt::format("dim={}", dim); }
 
 LogSoftmax::LogSoftmax(int64_t dim) : dim(dim) {}

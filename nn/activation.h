@@ -188,6 +188,8 @@ struct PReLU : Module {
 /// upper) for each element, else their mean (Xu et al. 2015).
 Tensor rrelu(const Tensor& input, double lower = 1.0 / 8, double upper = 1.0 / 3,
              bool training = false);
+Tensor rrelu_(const Tensor& input, double lower = 1.0 / 8, double upper = 1.0 / 3,
+              bool training = false);
 /// See rrelu.
 struct RReLU : Module {
   explicit RReLU(double lower = 1.0 / 8, double upper = 1.0 / 3);
@@ -197,6 +199,11 @@ struct RReLU : Module {
 
   double lower, upper;
 };
+
+/// softmax((logits + g) / tau) along a dimension, g random with the Gumbel distribution: nearly one
+/// place of the categorical distribution (Jang et al. 2017). `hard`: exactly that place, 1 in
+/// zeros, with the gradient of what is nearly it. tau > 0.
+Tensor gumbel_softmax(const Tensor& logits, double tau = 1, bool hard = false, int64_t dim = -1);
 
 /// a sigmoid(b) for the halves a and b of a dimension.
 Tensor glu(const Tensor& input, int64_t dim = -1);

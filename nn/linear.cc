@@ -15,6 +15,12 @@ Tensor weight_of(int64_t in, int64_t out) {
   return empty({out, in});
 }
 
+Tensor weight_of(int64_t in1, int64_t in2, int64_t out) {
+  check(in1 > 0 && in2 >= 0 && out >= 0, "Bilinear",
+        "in1_features must be positive, and the others not negative", in1, ", ", in2, " and ", out);
+  return empty({out, in1, in2});
+}
+
 }  // namespace
 
 Linear::Linear(int64_t in, int64_t out, const LinearOptions& options)
@@ -47,6 +53,32 @@ std::string Linear::extra_repr() const {
 int64_t Linear::multiply_adds(const std::vector<Tensor>&,
                               const std::vector<Tensor>& outputs) const {
   return outputs.at(0).numel() * in_features;
+}
+
+Bilinear::Bilinear(int64_t in1, int64_t in2, int64_t out, const LinearOptions& options)
+    : in1_features(in1),
+      in2_features(in2),
+      out_features(out),
+      weight(*this, "weight", weight_of(in1, in2, out)),
+      bias(*this, "bias", options.bias ? empty({out}) : Tensor()) {
+  const double bound = 1 / std::sqrt(static_cast<double>(in1));
+  init::uniform_(weight, -bound, bound);
+  if (bias.defined()) init::uniform_(bias, -bound, bound);
+}
+
+Bilinear::Bilinear(Module& owner, const char* name, int64_t in1, int64_t in2, int64_t out,
+                   const LinearOptions& options)
+    : Bilinear(in1, in2, out, options) {
+  join(owner, name);
+}
+
+Tensor Bilinear::forward(const Tensor& input1, const Tensor& input2) const {
+  return bilinear(input1, input2, weight, bias);
+}
+
+std::string Bilinear::extra_repr() const {
+  return fmt::format("in1_features={}, in2_features={}, out_features={}, bias={}", in1_features,
+                     in2_features, out_features, repr(bias.defined()));
 }
 
 Flatten::Flatten(int64_t start_dim, int64_t end_dim) : start_dim(start_dim), end_dim(end_dim) {}

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/nn/module.h>
+#include <aorta/nn/call.h>
 
 namespace aorta::nn {
 
@@ -26,6 +26,22 @@ class Linear : public Module {
 
  private:
   void reset_parameters();
+};
+
+/// See bilinear: (*, in1) and (*, in2) -> (*, out). Weight (out, in1, in2) and bias (out) start
+/// uniform in +-1 / sqrt(in1).
+class Bilinear : public ModuleOf<Bilinear> {
+ public:
+  Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features,
+           const LinearOptions& options = {});
+  Bilinear(Module& owner, const char* name, int64_t in1_features, int64_t in2_features,
+           int64_t out_features, const LinearOptions& options = {});
+  Tensor forward(const Tensor& input1, const Tensor& input2) const;
+  std::string extra_repr() const override;
+
+  int64_t in1_features, in2_features, out_features;
+  Parameter weight;
+  Parameter bias;
 };
 
 /// The input itself.

@@ -229,6 +229,34 @@ void hypot_gradient(const Tensor& output, const Operand& a, const Operand& b, co
          });
 }
 
+// The sign is a constant of both, and 0 at 0, where the magnitude has a kink.
+void copysign_gradient(const Tensor& output, const Operand& a, const Operand& b, const Copysign&) {
+  record("copysign", output, {a.tensor, b.tensor},
+         [sx = save(a, 0, needs(a)), sy = save(b, 1, needs(a))](Gradients& g) {
+           if (!g.wanted(0)) return;
+           const Tensor turned =
+               mul(sign(g.saved(sx).tensor), copysign(1, g.saved(sy).as_tensor(g.output())));
+           g.input(0) = fit(g.output() * turned, g, 0);
+         });
+}
+
+void heaviside_gradient(const Tensor& output, const Operand& a, const Operand& b,
+                        const Heaviside&) {
+  record("heaviside", output, {a.tensor, b.tensor}, [sx = save(a, 0, needs(b))](Gradients& g) {
+    if (!g.wanted(1)) return;
+    const Tensor at_zero = eq(g.saved(sx).as_tensor(g.output()), 0);
+    g.input(1) = fit(where(at_zero, g.output(), 0), g, 1);
+  });
+}
+
+void ldexp_gradient(const Tensor& output, const Operand& a, const Operand& b, const Ldexp&) {
+  const Saved result = needs(b) ? Saved::output(output) : Saved();
+  record("ldexp", output, {a.tensor, b.tensor}, [sy = save(b, 1, needs(a)), result](Gradients& g) {
+    if (g.wanted(0)) g.input(0) = fit(ldexp(g.output(), g.saved(sy)), g, 0);
+    if (g.wanted(1)) g.input(1) = fit(g.output() * g.saved(result) * M_LN2, g, 1);
+  });
+}
+
 // Where x log(y) is cut off at x = 0, so is its slope, unless y is positive.
 void xlogy_gradient(const Tensor& output, const Operand& a, const Operand& b, const Xlogy&) {
   record("xlogy", output, {a.tensor, b.tensor},
@@ -331,6 +359,9 @@ void register_pointwise() {
   binary_op<Maximum>.set_gradient(extremum_gradient<Maximum>, kFirst | kSecond);
   binary_op<Atan2>.set_gradient(atan2_gradient, kFirst | kSecond);
   binary_op<Hypot>.set_gradient(hypot_gradient, kFirst | kSecond);
+  binary_op<Copysign>.set_gradient(copysign_gradient, kFirst);
+  binary_op<Heaviside>.set_gradient(heaviside_gradient, kSecond);
+  binary_op<Ldexp>.set_gradient(ldexp_gradient, kNone);
   binary_op<Xlogy>.set_gradient(xlogy_gradient, kFirst | kSecond);
   binary_op<Logaddexp>.set_gradient(logaddexp_gradient<Logaddexp>, kFirst | kSecond);
   binary_op<Logaddexp2>.set_gradient(logaddexp_gradient<Logaddexp2>, kFirst | kSecond);

@@ -10,7 +10,16 @@
 
 namespace aorta::body {
 
-enum class Distribution : uint8_t { uniform, normal, randint, bernoulli };
+enum class Distribution : uint8_t {
+  uniform,
+  normal,
+  log_normal,
+  exponential,
+  cauchy,
+  geometric,
+  randint,
+  bernoulli
+};
 
 /// Where a fill starts in its generator.
 struct RandomPosition {
@@ -65,8 +74,8 @@ struct UniformBody {
   AORTA_INLINE void operator()(int64_t block) const { fill_block(*this, block); }
 };
 
-/// Normal by Box and Muller: two uniform numbers give two normal ones.
-template <class T>
+/// Normal by Box and Muller: two uniform numbers give two normal ones; or their exponentials.
+template <class T, bool kExponentials = false>
 struct NormalBody {
   T* out;
   int64_t count;
@@ -90,8 +99,101 @@ struct NormalBody {
       const R radius = scalar::sqrt(R(-2) * scalar::log(u));
       const scalar::SineCosine<R> direction = scalar::sine_cosine_of_turns(v);
       const R center = static_cast<R>(mean), scale = static_cast<R>(std);
-      items[2 * pair] = T(center + scale * (radius * direction.cosine));
-      items[2 * pair + 1] = T(center + scale * (radius * direction.sine));
+      R first = center + scale * (radius * direction.cosine);
+      R second = center + scale * (radius * direction.sine);
+      if constexpr (kExponentials) {
+        first = scalar::exp(first);
+        second = scalar::exp(second);
+      }
+      items[2 * pair] = T(first);
+      items[2 * pair + 1] = T(second);
+    }
+  }
+  AORTA_INLINE void operator()(int64_t block) const { fill_block(*this, block); }
+};
+
+/// A number that is uniform in (0, 1), and what is left to 1: the smaller one has all its digits.
+template <class R>
+struct Between {
+  R lower, upper;
+};
+/// Element j of a block, from 32 bits for float and 53 for double.
+template <class R>
+AORTA_INLINE Between<R> between(const scalar::PhiloxWords& w, int j) {
+  if constexpr (std::is_same_v<R, double>) {
+    const double part = scalar::uniform_double(w.word[2 * j], w.word[2 * j + 1]);
+    return {part + 0x1p-54, (1 - part) - 0x1p-54};
+  } else {
+    const auto part = static_cast<float>(w.word[j]), rest = static_cast<float>(~w.word[j]);
+    return {(part + 0.5f) * 0x1p-32f, (rest + 0.5f) * 0x1p-32f};
+  }
+}
+/// -log of a uniform number, exact for results near 0 too.
+template <class R>
+AORTA_INLINE R unit_exponential(const scalar::PhiloxWords& w, int j) {
+  const Between<R> u = between<R>(w, j);
+  const R small = scalar::log1p(-u.lower), large = scalar::log(u.upper);
+  return -(u.lower < u.upper ? small : large);
+}
+
+/// Exponential with rate `rate`.
+template <class T>
+struct ExponentialBody {
+  T* out;
+  int64_t count;
+  RandomPosition random;
+  double rate, unused;
+  using Item = T;
+  static constexpr int kItems = kPerBlock<T>;
+  AORTA_INLINE void make(const scalar::PhiloxWords& w, int64_t, T* items) const {
+    using R = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    for (int j = 0; j < kItems; ++j) items[j] = T(unit_exponential<R>(w, j) / static_cast<R>(rate));
+  }
+  AORTA_INLINE void operator()(int64_t block) const { fill_block(*this, block); }
+};
+
+/// Cauchy: the cotangent of half a turn's uniform part, from the pole that is nearer.
+template <class T>
+struct CauchyBody {
+  T* out;
+  int64_t count;
+  RandomPosition random;
+  double median, sigma;
+  using Item = T;
+  static constexpr int kItems = kPerBlock<T>;
+  AORTA_INLINE void make(const scalar::PhiloxWords& w, int64_t, T* items) const {
+    using R = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    const R center = static_cast<R>(median), scale = static_cast<R>(sigma);
+    for (int j = 0; j < kItems; ++j) {
+      const Between<R> u = between<R>(w, j);
+      const bool is_lower = u.lower < u.upper;
+      const scalar::SineCosine<R> at =
+          scalar::sine_cosine_of_turns((is_lower ? u.lower : u.upper) * R(0.5));
+      const R cotangent = at.cosine / at.sine;
+      items[j] = T(center + scale * (is_lower ? -cotangent : cotangent));
+    }
+  }
+  AORTA_INLINE void operator()(int64_t block) const { fill_block(*this, block); }
+};
+
+/// The first success of trials: an exponential number with rate -log(1 - p), rounded up; two a
+/// block for every dtype, so that dtypes agree.
+template <class T>
+struct GeometricBody {
+  T* out;
+  int64_t count;
+  RandomPosition random;
+  double rate, largest;  // what T holds at most
+  using Item = T;
+  static constexpr int kItems = 2;
+  AORTA_INLINE void make(const scalar::PhiloxWords& w, int64_t, T* items) const {
+    for (int j = 0; j < 2; ++j) {
+      const double trials = scalar::ceil(unit_exponential<double>(w, j) / rate);
+      const double kept = scalar::minimum(scalar::maximum(trials, 1.0), largest);
+      if constexpr (std::is_integral_v<T> || std::is_same_v<T, double>)
+        items[j] = static_cast<T>(kept);
+      else
+        items[j] = T(static_cast<float>(kept));
     }
   }
   AORTA_INLINE void operator()(int64_t block) const { fill_block(*this, block); }
@@ -144,5 +246,31 @@ struct BernoulliBody {
   }
   AORTA_INLINE void operator()(int64_t block) const { fill_block(*this, block); }
 };
+
+/// Calls run(body) with the body of a distribution that has two numbers as its parameters, for the
+/// dtypes that it has values in.
+template <class T, class Fill, class Run>
+void run_with_numbers(const Fill& f, T* out, int64_t count, const Run& run) {
+  if constexpr (!std::is_same_v<T, bool>) {
+    if (f.distribution == Distribution::geometric)
+      return run(GeometricBody<T>{out, count, f.random, f.a, f.b});
+  }
+  if constexpr (!std::is_integral_v<T>) {
+    switch (f.distribution) {
+      case Distribution::uniform:
+        return run(UniformBody<T>{out, count, f.random, f.a, f.b});
+      case Distribution::normal:
+        return run(NormalBody<T>{out, count, f.random, f.a, f.b});
+      case Distribution::log_normal:
+        return run(NormalBody<T, true>{out, count, f.random, f.a, f.b});
+      case Distribution::exponential:
+        return run(ExponentialBody<T>{out, count, f.random, f.a, f.b});
+      case Distribution::cauchy:
+        return run(CauchyBody<T>{out, count, f.random, f.a, f.b});
+      default:
+        return;
+    }
+  }
+}
 
 }  // namespace aorta::body

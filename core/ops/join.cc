@@ -3,6 +3,7 @@
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
+#include <aorta/core/ops/rearrange.h>
 #include <aorta/core/resource_error.h>
 
 #include <algorithm>
@@ -109,6 +110,26 @@ Tensor stack(const List<Tensor>& tensors, int64_t dim) {
     parts.push_back(tensor.unsqueeze(d));
   }
   return cat(parts, d);
+}
+
+Tensor block_diag(const List<Tensor>& tensors) {
+  const CalledOp called("block_diag");
+  check(!tensors.empty(), "block_diag", "there must be a tensor", "none");
+  check_defined("block_diag", "tensors", tensors);
+  std::vector<Tensor> parts;
+  int64_t before = 0, columns = 0;
+  for (const Tensor& tensor : tensors) {
+    check(tensor.dim() <= 2, "block_diag", "tensors must have at most 2 dimensions",
+          tensor.shape());
+    parts.push_back(tensor.dim() == 2 ? tensor : tensor.reshape({1, tensor.numel()}));
+    columns += parts.back().size(1);
+  }
+  for (Tensor& part : parts) {
+    const int64_t end = before + part.size(1);
+    part = pad(part, {before, columns - end, 0, 0});
+    before = end;
+  }
+  return cat(parts, 0);
 }
 
 namespace {

@@ -17,6 +17,10 @@ Tensor cat(const List<Tensor>& tensors, int64_t dim = 0);
 /// Joins n tensors of one shape along a new dimension of size n. Composed of unsqueeze and cat.
 Tensor stack(const List<Tensor>& tensors, int64_t dim = 0);
 
+/// Matrices along the diagonal of one, 0 elsewhere; a vector is a row, and a number (1, 1).
+/// Composed of pad and cat. Errors: no tensors; more than 2 dimensions.
+Tensor block_diag(const List<Tensor>& tensors);
+
 // Views of parts; composed of narrow and select.
 
 /// Parts of `split_size` along `dim`; the last is smaller where it doesn't divide. A dimension of

@@ -3,8 +3,10 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/loss.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/reduction.h>
 
 namespace aorta::kernel {
@@ -254,6 +256,19 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const Tensor sums = line_products(pair.input, pair.target, at);
   const Tensor norms = norm_of(sums.select(0, 1), eps) * norm_of(sums.select(0, 2), eps);
   return (sums.select(0, 0) / norms).to(pair.input.dtype());
+}
+
+Tensor pdist(const Tensor& input, double p) {
+  const CalledOp called("pdist");
+  check_defined("pdist", {{"input", input}});
+  check_floating("pdist", input.dtype());
+  check(input.dim() == 2, "pdist", "input must be a matrix", input.shape());
+  check(p >= 0, "pdist", "p can't be negative", p);
+  const Tensor x = input.to(compute_dtype(input.dtype()));
+  const Tensor pairs = combinations(arange(x.size(0), {.device = x.device()}));
+  const Tensor apart =
+      index_select(x, 0, pairs.select(1, 0)) - index_select(x, 0, pairs.select(1, 1));
+  return (x.size(1) > 0 ? norm(apart, p, 1) : sum(apart, 1)).to(input.dtype());
 }
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,

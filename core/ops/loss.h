@@ -49,6 +49,9 @@ Tensor binary_cross_entropy_with_logits(const Tensor& input, const Tensor& targe
 /// The cosine of the angle between two vectors along `dim`: sum(x1 x2) over the product of the
 /// norms, each at least `eps`. The inputs broadcast; `dim` is one of the result of that.
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim = 1, double eps = 1e-8);
+/// |x_i - x_j|_p of all pairs i < j of rows (N, D), in their order: (N (N - 1) / 2). Composed; it
+/// takes N^2 D / 2 elements, and half types are computed in f32. Errors: p < 0.
+Tensor pdist(const Tensor& input, double p = 2);
 /// 1 - cosine where the target is 1, max(cosine - margin, 0) where it is -1, 0 elsewhere, for
 /// inputs (N, D) and target (N), or (D) and ().
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,

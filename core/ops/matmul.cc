@@ -379,6 +379,37 @@ Tensor tensordot(const Tensor& input, const Tensor& other, const Dims& input_dim
   return product(a, b).view(shape);
 }
 
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight,
+                const Tensor& bias) {
+  const CalledOp called("bilinear");
+  check_defined("bilinear", {{"input1", input1}, {"input2", input2}, {"weight", weight}});
+  check_dim("bilinear", "weight must have 3 dimensions", weight, 3);
+  check(input1.dim() >= 1 && input1.dim() == input2.dim(), "bilinear",
+        "inputs must have as many dimensions", input1.shape(), " and ", input2.shape());
+  Shape batch = input1.shape(), other_batch = input2.shape();
+  const int64_t m = batch.back(), n = other_batch.back(), out = weight.size(0);
+  batch.erase(input1.dim() - 1);
+  other_batch.erase(input2.dim() - 1);
+  check(batch == other_batch, "bilinear", "inputs must agree but in the last dimension",
+        input1.shape(), " and ", input2.shape());
+  check(m == weight.size(1) && n == weight.size(2), "bilinear",
+        "last dimensions must be the weight's", m, " and ", n, " for ", weight.shape());
+  check(!bias.defined() || bias.shape() == Shape{out}, "bilinear", "bias must be (out)",
+        bias.defined() ? bias.shape() : Shape(), " for ", weight.shape());
+  check_operands("bilinear", input1, weight);
+  check_operands("bilinear", input2, weight);
+  // Half types are rounded once, at the end.
+  const Autocast no_products_of_halves(DType::f32);
+  const DType dtype = input1.dtype(), wide = is_half(dtype) ? DType::f32 : dtype;
+  const int64_t rows = batch.numel();
+  const Tensor mixed = matmul(input1.to(wide).reshape({rows, m}),
+                              weight.to(wide).permute({1, 0, 2}).reshape({m, out * n}));
+  const Tensor columns = input2.to(wide).reshape({rows, n, 1});
+  const Tensor output = matmul(mixed.view({rows, out, n}), columns).view({rows, out});
+  batch.push_back(out);
+  return (bias.defined() ? output + bias.to(wide) : output).to(dtype).view(batch);
+}
+
 Tensor tensordot(const Tensor& input, const Tensor& other, int64_t dims) {
   const CalledOp called("tensordot");
   check_defined("tensordot", {{"input", input}, {"other", other}});

@@ -53,6 +53,11 @@ Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
 /// A weight (in) with a bias () or none gives (*).
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});
 
+/// x1^T weight[o] x2 + bias[o] for each o: input1 (*, m), input2 (*, n), weight (out, m, n), bias
+/// (out) or none -> (*, out). Composed of two products, between which there are * out n elements.
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight,
+                const Tensor& bias = {});
+
 /// Sums products over the last `dims` dimensions of `input` and the first `dims` of `other`.
 Tensor tensordot(const Tensor& input, const Tensor& other, int64_t dims = 2);
 /// Sums products over `input`'s dimensions `input_dims` paired with `other`'s `other_dims`; the

@@ -3,6 +3,7 @@
 #include <aorta/core/ops/normalization.h>
 
 #include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
@@ -387,6 +388,42 @@ NormGradients kernel::line_norm_backward(const Tensor& gradient, const NormForwa
   }
   line_norm_backward_op.kernel(g.device())(args);
   return result;
+}
+
+Tensor normalize(const Tensor& input, double p, const ReduceDims& dims, double eps) {
+  const CalledOp called("normalize");
+  check_defined("normalize", {{"input", input}});
+  check_floating("normalize", input.dtype());
+  const Tensor x = input.to(compute_dtype(input.dtype()));
+  return (x / clamp_min(norm(x, p, dims, true), eps)).to(input.dtype());
+}
+
+static Tensor renormed(const Tensor& input, double p, int64_t given_dim, double maxnorm) {
+  check_floating("renorm", input.dtype());
+  check(input.dim() >= 2, "renorm", "input must have 2 dimensions at least", input.shape());
+  check(p > 0, "renorm", "p must be positive", p);
+  check(maxnorm >= 0, "renorm", "maxnorm can't be negative", maxnorm);
+  const int dim = wrap_dim("renorm", given_dim, input.dim());
+  Dims others;
+  for (int i = 0; i < input.dim(); ++i) {
+    if (i != dim) others.push_back(i);
+  }
+  const Tensor x = input.to(compute_dtype(input.dtype()));
+  const Tensor norms = norm(x, p, others, true);
+  return (x * where(gt(norms, maxnorm), maxnorm / (norms + 1e-7), 1)).to(input.dtype());
+}
+Tensor renorm(const Tensor& input, double p, int64_t dim, double maxnorm) {
+  const CalledOp called("renorm");
+  check_defined("renorm", {{"input", input}});
+  return renormed(input, p, dim, maxnorm);
+}
+Tensor renorm_(const Tensor& input, double p, int64_t dim, double maxnorm) {
+  const CalledOp called("renorm_");
+  check_defined("renorm_", {{"input", input}});
+  check_writable("renorm_", input);
+  const Tensor before = needs_gradient(input) ? keep_before_write(input) : input;
+  input.copy_(renormed(before, p, dim, maxnorm));
+  return input;
 }
 
 }  // namespace aorta

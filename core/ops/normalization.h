@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/core/dispatch/op_table.h>
+#include <aorta/core/reduce_dims.h>
 
 #include <optional>
 
@@ -64,6 +65,13 @@ Tensor layer_norm(const Tensor& input, const Shape& normalized_shape, const Tens
 /// 1 to the next number that is computed in (f32, f64). Zhang, Sennrich 2019.
 Tensor rms_norm(const Tensor& input, const Shape& normalized_shape, const Tensor& weight = {},
                 std::optional<double> eps = {});
+
+/// x / max(|x|_p, eps), the norm along `dims`. Composed; half types are computed in f32.
+Tensor normalize(const Tensor& input, double p = 2, const ReduceDims& dims = 1, double eps = 1e-12);
+/// Each slice along `dim` whose norm |slice|_p is above `maxnorm`, times maxnorm / (norm + 1e-7).
+/// Composed; half types are computed in f32. Errors: p <= 0; maxnorm < 0; less than 2 dimensions.
+Tensor renorm(const Tensor& input, double p, int64_t dim, double maxnorm);
+Tensor renorm_(const Tensor& input, double p, int64_t dim, double maxnorm);
 
 }  // namespace aorta
 

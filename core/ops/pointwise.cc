@@ -125,6 +125,11 @@ Tensor isinf(const Tensor& input) { return unary<scalar::IsInf>(input); }
 Tensor isinf_(const Tensor& input) { return unary<scalar::IsInf>(input, &input); }
 Tensor isfinite(const Tensor& input) { return unary<scalar::IsFinite>(input); }
 Tensor isfinite_(const Tensor& input) { return unary<scalar::IsFinite>(input, &input); }
+Tensor isposinf(const Tensor& input) { return unary<scalar::IsPosInf>(input); }
+Tensor isneginf(const Tensor& input) { return unary<scalar::IsNegInf>(input); }
+Tensor signbit(const Tensor& input) { return unary<scalar::Signbit>(input); }
+Tensor sinc(const Tensor& input) { return unary<scalar::Sinc>(input); }
+Tensor sinc_(const Tensor& input) { return unary<scalar::Sinc>(input, &input); }
 Tensor logical_not(const Tensor& input) { return unary<scalar::LogicalNot>(input); }
 Tensor logical_not_(const Tensor& input) { return unary<scalar::LogicalNot>(input, &input); }
 Tensor bitwise_not(const Tensor& input) { return unary<scalar::BitwiseNot>(input); }

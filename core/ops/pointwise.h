@@ -146,6 +146,13 @@ Tensor isinf(const Tensor& input);
 Tensor isinf_(const Tensor& input);
 Tensor isfinite(const Tensor& input);
 Tensor isfinite_(const Tensor& input);
+Tensor isposinf(const Tensor& input);
+Tensor isneginf(const Tensor& input);
+/// Whether the sign is set, as of -0.0.
+Tensor signbit(const Tensor& input);
+/// sin(pi x) / (pi x); 1 at 0.
+Tensor sinc(const Tensor& input);
+Tensor sinc_(const Tensor& input);
 Tensor logical_not(const Tensor& input);
 Tensor logical_not_(const Tensor& input);
 Tensor bitwise_not(const Tensor& input);
@@ -235,6 +242,15 @@ Tensor atan2_(const Tensor& input, const Operand& other);
 /// sqrt(input^2 + other^2).
 Tensor hypot(const Operand& input, const Operand& other);
 Tensor hypot_(const Tensor& input, const Operand& other);
+/// |input| with the sign of other, which counts at zeros too.
+Tensor copysign(const Operand& input, const Operand& other);
+Tensor copysign_(const Tensor& input, const Operand& other);
+/// 0 where input is below 0 or NaN, 1 above it, and values at 0.
+Tensor heaviside(const Operand& input, const Operand& values);
+Tensor heaviside_(const Tensor& input, const Operand& values);
+/// input * 2^other.
+Tensor ldexp(const Operand& input, const Operand& other);
+Tensor ldexp_(const Tensor& input, const Operand& other);
 /// input * log(other), and 0 where input is 0, but NaN where other is.
 Tensor xlogy(const Operand& input, const Operand& other);
 Tensor xlogy_(const Tensor& input, const Operand& other);

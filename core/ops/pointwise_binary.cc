@@ -148,6 +148,29 @@ Tensor hypot(const Operand& input, const Operand& other) {
 Tensor hypot_(const Tensor& input, const Operand& other) {
   return binary<scalar::Hypot>(input, other, &input);
 }
+Tensor copysign(const Operand& input, const Operand& other) {
+  return binary<scalar::Copysign>(input, other);
+}
+Tensor copysign_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Copysign>(input, other, &input);
+}
+static Tensor heaviside_into(const Operand& input, const Operand& values, const Tensor* out) {
+  check_operands("heaviside", {{"input", input}, {"values", values}});
+  return binary<scalar::Heaviside>(input, values, out);
+}
+Tensor heaviside(const Operand& input, const Operand& values) {
+  return heaviside_into(input, values, nullptr);
+}
+Tensor heaviside_(const Tensor& input, const Operand& values) {
+  const CalledOp called("heaviside_");
+  return heaviside_into(input, values, &input);
+}
+Tensor ldexp(const Operand& input, const Operand& other) {
+  return binary<scalar::Ldexp>(input, other);
+}
+Tensor ldexp_(const Tensor& input, const Operand& other) {
+  return binary<scalar::Ldexp>(input, other, &input);
+}
 Tensor xlogy(const Operand& input, const Operand& other) {
   return binary<scalar::Xlogy>(input, other);
 }

@@ -90,6 +90,11 @@ const Tensor& TensorMethods::bitwise_not_() const { return aorta::bitwise_not_(s
 Tensor TensorMethods::isnan() const { return aorta::isnan(self()); }
 Tensor TensorMethods::isinf() const { return aorta::isinf(self()); }
 Tensor TensorMethods::isfinite() const { return aorta::isfinite(self()); }
+Tensor TensorMethods::isposinf() const { return aorta::isposinf(self()); }
+Tensor TensorMethods::isneginf() const { return aorta::isneginf(self()); }
+Tensor TensorMethods::signbit() const { return aorta::signbit(self()); }
+Tensor TensorMethods::sinc() const { return aorta::sinc(self()); }
+const Tensor& TensorMethods::sinc_() const { return aorta::sinc_(self()), self(); }
 Tensor TensorMethods::logit(std::optional<double> eps) const { return aorta::logit(self(), eps); }
 const Tensor& TensorMethods::logit_(std::optional<double> eps) const {
   return aorta::logit_(self(), eps), self();
@@ -177,6 +182,22 @@ const Tensor& TensorMethods::atan2_(const Operand& other) const {
 Tensor TensorMethods::hypot(const Operand& other) const { return aorta::hypot(self(), other); }
 const Tensor& TensorMethods::hypot_(const Operand& other) const {
   return aorta::hypot_(self(), other), self();
+}
+Tensor TensorMethods::copysign(const Operand& other) const {
+  return aorta::copysign(self(), other);
+}
+const Tensor& TensorMethods::copysign_(const Operand& other) const {
+  return aorta::copysign_(self(), other), self();
+}
+Tensor TensorMethods::heaviside(const Operand& values) const {
+  return aorta::heaviside(self(), values);
+}
+const Tensor& TensorMethods::heaviside_(const Operand& values) const {
+  return aorta::heaviside_(self(), values), self();
+}
+Tensor TensorMethods::ldexp(const Operand& other) const { return aorta::ldexp(self(), other); }
+const Tensor& TensorMethods::ldexp_(const Operand& other) const {
+  return aorta::ldexp_(self(), other), self();
 }
 Tensor TensorMethods::xlogy(const Operand& other) const { return aorta::xlogy(self(), other); }
 const Tensor& TensorMethods::xlogy_(const Operand& other) const {

@@ -4,6 +4,8 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/scan.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/ops/view.h>
 
@@ -142,6 +144,23 @@ Tensor nanmedian(const Tensor& input) {
 }
 ValuesIndices nanmedian(const Tensor& input, int64_t dim, bool keepdim) {
   return median_along("nanmedian", input, dim, keepdim, true);
+}
+
+ValuesIndices mode(const Tensor& input, int64_t given_dim, bool keepdim) {
+  check_defined("mode", {{"input", input}});
+  const CalledOp called("mode");
+  const int dim = wrap_dim("mode", given_dim, input.dim());
+  if (input.dim() == 0) return {input, zeros({}, {.dtype = DType::i64, .device = input.device()})};
+  const int64_t length = input.shape()[dim];
+  check(length > 0, "mode", "dim must not be of size 0", dim, " of ", input.shape());
+  // In order, the first place where the longest run of equals so far becomes longer is the last of
+  // its run.
+  const auto [values, places] = sort(movedim(input.detach(), dim, -1), -1);
+  const Tensor order = arange(1, length, {.device = input.device()});
+  const Tensor before = values.narrow(-1, 0, length - 1), after = values.narrow(-1, 1, length - 1);
+  const Tensor since = order - cummax(where(ne(before, after), order, 0), -1).values;
+  const Tensor longest = argmax(pad(since, {1, 0}), -1, true);
+  return pick(input, dim, movedim(gather(places, -1, longest), -1, dim), keepdim);
 }
 
 Tensor quantile(const Tensor& input, const Operand& q, std::optional<int64_t> dim, bool keepdim,

@@ -18,6 +18,10 @@ ValuesIndices median(const Tensor& input, int64_t dim, bool keepdim = false);
 Tensor nanmedian(const Tensor& input);
 ValuesIndices nanmedian(const Tensor& input, int64_t dim, bool keepdim = false);
 
+/// The element along `dim` that occurs most often, the smallest of several, and the last place
+/// where it was; NaN equals nothing. Errors: a dimension of size 0.
+ValuesIndices mode(const Tensor& input, int64_t dim = -1, bool keepdim = false);
+
 /// The value at the fraction `q`, a number in [0, 1] or a tensor () or (Q) of them of the input's
 /// dtype, of the n elements in order along `dim`, or of all without one: that of rank q (n - 1).
 /// Between two ranks `interpolation` decides: "linear", "lower", "higher", "midpoint", or "nearest"

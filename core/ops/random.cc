@@ -25,7 +25,8 @@ namespace {
 // Blocks of four words that a fill of so many elements takes, the same on every device.
 int64_t blocks_for(Distribution distribution, DType dtype, int64_t count) {
   const bool two = distribution == Distribution::randint ||
-                   distribution == Distribution::bernoulli || item_size(dtype) == 8;
+                   distribution == Distribution::bernoulli ||
+                   distribution == Distribution::geometric || item_size(dtype) == 8;
   return two ? (count + 1) / 2 : (count + 3) / 4;
 }
 
@@ -96,13 +97,34 @@ int64_t whole_numbers(DType dtype) {
   return 0;
 }
 
+// `range` integers from `low` on.
+Tensor fill_range(const char* op, const Tensor& input, int64_t low, uint64_t range,
+                  Generator* generator) {
+  RandomArgs args{.distribution = Distribution::randint, .random = {}, .probability = {}};
+  args.low = low;
+  args.range = range;
+  return fill(op, input, args, generator);
+}
+
 Tensor fill_integers(const char* op, const Tensor& input, int64_t low, int64_t high,
                      Generator* generator) {
   check_range(op, low, high, input.dtype());
-  RandomArgs args{.distribution = Distribution::randint, .random = {}, .probability = {}};
-  args.low = low;
-  args.range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  return fill(op, input, args, generator);
+  return fill_range(op, input, low, static_cast<uint64_t>(high) - static_cast<uint64_t>(low),
+                    generator);
+}
+
+// A distribution with two numbers as its parameters, of floating dtypes.
+Tensor fill_with_numbers(const char* op, Distribution distribution, const Tensor& input, double a,
+                         double b, Generator* generator) {
+  for (const double parameter : {a, b}) check_fits(op, parameter, input.dtype());
+  return fill(op, input,
+              {.distribution = distribution, .random = {}, .a = a, .b = b, .probability = {}},
+              generator);
+}
+
+void check_random_floats(const char* op, const Tensor& input) {
+  check_defined(op, {{"input", input}});
+  check_floating(op, input.dtype());
 }
 
 }  // namespace
@@ -131,6 +153,53 @@ Tensor normal_(const Tensor& input, double mean, double std, Generator* generato
       "normal_", input,
       {.distribution = Distribution::normal, .random = {}, .a = mean, .b = std, .probability = {}},
       generator);
+}
+
+Tensor random_(const Tensor& input, int64_t from, std::optional<int64_t> to, Generator* generator) {
+  check_defined("random_", {{"input", input}});
+  if (to) {
+    check(from < *to, "random_", "from must be less than to", from, " and ", *to);
+    return fill_integers("random_", input, from, *to, generator);
+  }
+  const DType dtype = input.dtype();
+  const int64_t last = dtype == DType::i64 ? INT64_MAX : whole_numbers(dtype) - 1;
+  check(from <= last, "random_", "from must be at most the dtype's largest", from, " for ", dtype);
+  if (last < INT64_MAX) check_range("random_", from, last + 1, dtype);
+  // All of the 2^64 integers but the last.
+  const uint64_t range = static_cast<uint64_t>(last) - static_cast<uint64_t>(from);
+  return fill_range("random_", input, from, range == UINT64_MAX ? range : range + 1, generator);
+}
+Tensor random_(const Tensor& input, int64_t to) { return random_(input, 0, to); }
+Tensor random_(const Tensor& input) { return random_(input, 0, std::nullopt); }
+
+Tensor exponential_(const Tensor& input, double lambd, Generator* generator) {
+  check_random_floats("exponential_", input);
+  check(lambd > 0, "exponential_", "lambd must be positive", lambd);
+  return fill_with_numbers("exponential_", Distribution::exponential, input, lambd, 0, generator);
+}
+
+Tensor cauchy_(const Tensor& input, double median, double sigma, Generator* generator) {
+  check_random_floats("cauchy_", input);
+  check(sigma > 0, "cauchy_", "sigma must be positive", sigma);
+  return fill_with_numbers("cauchy_", Distribution::cauchy, input, median, sigma, generator);
+}
+
+Tensor log_normal_(const Tensor& input, double mean, double std, Generator* generator) {
+  check_random_floats("log_normal_", input);
+  check(std > 0, "log_normal_", "std must be positive", std);
+  return fill_with_numbers("log_normal_", Distribution::log_normal, input, mean, std, generator);
+}
+
+Tensor geometric_(const Tensor& input, double p, Generator* generator) {
+  check_defined("geometric_", {{"input", input}});
+  check(input.dtype() != DType::boolean, "geometric_", "dtype must be a number, not bool",
+        input.dtype());
+  check(p > 0 && p < 1, "geometric_", "p must lie in (0, 1)", p);
+  RandomArgs args{.distribution = Distribution::geometric, .random = {}, .probability = {}};
+  args.a = -std::log1p(-p);
+  visit_dtype(input.dtype(), [&](auto type) { args.b = detail::largest<decltype(type)>; });
+  if (input.dtype() == DType::i64) args.b = 0x1p63 - 0x1p10;  // the largest that is a double
+  return fill("geometric_", input, args, generator);
 }
 
 Tensor bernoulli_(const Tensor& input, double p, Generator* generator) {

@@ -38,6 +38,23 @@ Tensor uniform_(const Tensor& input, double low = 0, double high = 1,
 Tensor normal_(const Tensor& input, double mean = 0, double std = 1,
                Generator* generator = nullptr);
 Tensor bernoulli_(const Tensor& input, double p = 0.5, Generator* generator = nullptr);
+/// Integers from `from` to below `to`; without `to` up to the dtype's largest, of a floating dtype
+/// up to the largest below which it holds every integer. Any dtype.
+Tensor random_(const Tensor& input);
+Tensor random_(const Tensor& input, int64_t to);
+Tensor random_(const Tensor& input, int64_t from, std::optional<int64_t> to,
+               Generator* generator = nullptr);
+/// Density lambd exp(-lambd x) for x > 0; lambd > 0.
+Tensor exponential_(const Tensor& input, double lambd = 1, Generator* generator = nullptr);
+/// Density sigma / (pi ((x - median)^2 + sigma^2)); sigma > 0.
+Tensor cauchy_(const Tensor& input, double median = 0, double sigma = 1,
+               Generator* generator = nullptr);
+/// exp(x), x normal with mean and std > 0.
+Tensor log_normal_(const Tensor& input, double mean = 1, double std = 2,
+                   Generator* generator = nullptr);
+/// How many trials it takes to the first success, k with probability (1 - p)^(k - 1) p, 0 < p < 1;
+/// at most the dtype's largest number. Any dtype but bool.
+Tensor geometric_(const Tensor& input, double p, Generator* generator = nullptr);
 /// 1 with the probability that each element of `input` gives, else 0; the input's shape and dtype.
 Tensor bernoulli(const Tensor& input, Generator* generator = nullptr);
 
@@ -51,13 +68,13 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement = 
 
 namespace aorta::kernel {
 
-/// What fills a contiguous tensor: kind and its two parameters. For bernoulli, `probability` (f64,
-/// contiguous, on the device) has one element, or one an element of the output.
+/// What fills a contiguous tensor: kind and its two parameters (see the bodies). For bernoulli,
+/// `probability` (f64, contiguous, on the device) has one element, or one an element of the output.
 using body::Distribution;
 struct RandomArgs {
   Distribution distribution;
   body::RandomPosition random;
-  double a = 0, b = 0;  // low and high, or mean and std
+  double a = 0, b = 0;  // low and high, mean and std, ...
   int64_t low = 0;      // randint
   uint64_t range = 0;
   Tensor probability;  // bernoulli

@@ -5,6 +5,7 @@
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
 
@@ -402,6 +403,48 @@ std::vector<Tensor> meshgrid(const List<Tensor>& tensors, const char* indexing) 
     grids.push_back(order == "xy" && shape.size() > 1 ? grid.transpose(0, 1) : grid);
   }
   return grids;
+}
+
+Tensor cartesian_prod(const List<Tensor>& tensors) {
+  const CalledOp called("cartesian_prod");
+  check(!tensors.empty(), "cartesian_prod", "there must be a tensor", "none");
+  check_defined("cartesian_prod", "tensors", tensors);
+  for (const Tensor& tensor : tensors)
+    check(tensor.dim() == 1, "cartesian_prod", "tensors must be 1-d", tensor.shape());
+  if (tensors.size() == 1) return tensors[0];
+  std::vector<Tensor> columns = meshgrid(tensors);
+  for (Tensor& column : columns) column = column.reshape({column.numel()});
+  return stack(columns, 1);
+}
+
+Tensor combinations(const Tensor& input, int64_t r, bool with_replacement) {
+  check_defined("combinations", {{"input", input}});
+  const CalledOp called("combinations");
+  check(input.dim() == 1, "combinations", "input must be 1-d", input.shape());
+  check(r >= 0, "combinations", "r can't be negative", r);
+  if (r == 0) return empty({0}, {.dtype = input.dtype(), .device = input.device()});
+  // How many there are: n (n + step) (n + 2 step) ... / r!, whose beginnings are whole numbers.
+  const int64_t n = input.numel(), step = with_replacement ? 1 : -1;
+  int64_t count = n == 0 || (!with_replacement && r > n) ? 0 : 1;
+  for (int64_t i = 0; count > 0 && i < r; ++i) {
+    check(!__builtin_mul_overflow(count, n + step * i, &count), "combinations",
+          "their number must fit in 63 bits", r, " of ", n);
+    count /= i + 1;
+  }
+  const Tensor places = empty({count, r}, {.dtype = DType::i64});
+  std::vector<int64_t> at(static_cast<size_t>(r));
+  if (!with_replacement) std::iota(at.begin(), at.end(), 0);
+  for (int64_t row = 0; row < count; ++row) {
+    std::copy(at.begin(), at.end(), places.data<int64_t>() + row * r);
+    // The last place that can move on does, and those behind it follow as closely as they may.
+    int64_t k = r - 1;
+    const auto last = [&] { return with_replacement ? n - 1 : n - r + k; };
+    while (k > 0 && at[static_cast<size_t>(k)] == last()) --k;
+    const int64_t next = at[static_cast<size_t>(k)] + 1;
+    for (int64_t i = k; i < r; ++i)
+      at[static_cast<size_t>(i)] = next + (with_replacement ? 0 : i - k);
+  }
+  return index_select(input, 0, places.view({count * r}).to(input.device())).view({count, r});
 }
 
 }  // namespace aorta

@@ -55,6 +55,13 @@ Tensor repeat_interleave(const Tensor& input, const Tensor& repeats,
 /// and varies along dimension k alone ("ij"); "xy" swaps the first two dimensions. Views.
 std::vector<Tensor> meshgrid(const List<Tensor>& tensors, const char* indexing = "ij");
 
+/// Every choice of an element of each of k vectors, the last one varying fastest: (n_0 n_1 ..., k);
+/// of one vector itself. Composed of meshgrid and stack.
+Tensor cartesian_prod(const List<Tensor>& tensors);
+/// Every choice of r elements of a vector (n), in its order, each element once or, with
+/// replacement, any number of times: (choices, r). Composed of index_select.
+Tensor combinations(const Tensor& input, int64_t r = 2, bool with_replacement = false);
+
 }  // namespace aorta
 
 namespace aorta::kernel {

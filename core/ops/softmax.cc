@@ -2,6 +2,7 @@
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/softmax.h>
 
 namespace aorta::kernel {
@@ -38,6 +39,11 @@ Tensor run(const Op<SoftmaxKernel, SoftmaxGradient>& op, const Tensor& given, in
 
 Tensor softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
   return run(softmax_op, input, dim, dtype);
+}
+Tensor softmin(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
+  check_defined("softmin", {{"input", input}});
+  const CalledOp called("softmin");
+  return softmax(neg(input), dim, dtype);
 }
 Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
   return run(log_softmax_op, input, dim, dtype);

@@ -11,6 +11,9 @@ Tensor softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype = {}
 /// x_i - log(sum over j of exp(x_j)) along `dim`; otherwise as softmax.
 Tensor log_softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype = {});
 
+/// The softmax of -x.
+Tensor softmin(const Tensor& input, int64_t dim, std::optional<DType> dtype = {});
+
 }  // namespace aorta
 
 namespace aorta::kernel {

@@ -4,6 +4,7 @@
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/nan.h>
+#include <aorta/core/ops/normalization.h>
 #include <aorta/core/ops/quantile.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/rearrange.h>
@@ -313,6 +314,22 @@ Tensor TensorMethods::triu(int64_t diagonal) const { return aorta::triu(self(), 
 const Tensor& TensorMethods::triu_(int64_t diagonal) const {
   return aorta::triu_(self(), diagonal), self();
 }
+Tensor TensorMethods::diag_embed(int64_t offset, int64_t dim1, int64_t dim2) const {
+  return aorta::diag_embed(self(), offset, dim1, dim2);
+}
+Tensor TensorMethods::diagflat(int64_t offset) const { return aorta::diagflat(self(), offset); }
+const Tensor& TensorMethods::fill_diagonal_(const Scalar& value, bool wrap) const {
+  return aorta::fill_diagonal_(self(), value, wrap), self();
+}
+Tensor TensorMethods::renorm(double p, int64_t dim, double maxnorm) const {
+  return aorta::renorm(self(), p, dim, maxnorm);
+}
+const Tensor& TensorMethods::renorm_(double p, int64_t dim, double maxnorm) const {
+  return aorta::renorm_(self(), p, dim, maxnorm), self();
+}
+ValuesIndices TensorMethods::mode(int64_t dim, bool keepdim) const {
+  return aorta::mode(self(), dim, keepdim);
+}
 Tensor TensorMethods::repeat(const Dims& repeats) const { return aorta::repeat(self(), repeats); }
 Tensor TensorMethods::tile(const Dims& repeats) const { return aorta::tile(self(), repeats); }
 Tensor TensorMethods::repeat_interleave(int64_t repeats, std::optional<int64_t> dim) const {
@@ -336,6 +353,26 @@ Tensor TensorMethods::bernoulli(Generator* generator) const {
 Tensor TensorMethods::multinomial(int64_t num_samples, bool replacement,
                                   Generator* generator) const {
   return aorta::multinomial(self(), num_samples, replacement, generator);
+}
+const Tensor& TensorMethods::random_() const { return aorta::random_(self()), self(); }
+const Tensor& TensorMethods::random_(int64_t to) const {
+  return aorta::random_(self(), to), self();
+}
+const Tensor& TensorMethods::random_(int64_t from, std::optional<int64_t> to,
+                                     Generator* generator) const {
+  return aorta::random_(self(), from, to, generator), self();
+}
+const Tensor& TensorMethods::exponential_(double lambd, Generator* generator) const {
+  return aorta::exponential_(self(), lambd, generator), self();
+}
+const Tensor& TensorMethods::cauchy_(double median, double sigma, Generator* generator) const {
+  return aorta::cauchy_(self(), median, sigma, generator), self();
+}
+const Tensor& TensorMethods::log_normal_(double mean, double std, Generator* generator) const {
+  return aorta::log_normal_(self(), mean, std, generator), self();
+}
+const Tensor& TensorMethods::geometric_(double p, Generator* generator) const {
+  return aorta::geometric_(self(), p, generator), self();
 }
 Tensor TensorMethods::nansum(const ReduceDims& dims, bool keepdim,
                              std::optional<DType> dtype) const {

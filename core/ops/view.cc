@@ -2,6 +2,7 @@
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
 
 #include <algorithm>
@@ -379,6 +380,52 @@ Tensor diag(const Tensor& input, int64_t offset) {
   const Tensor matrix = zeros({size, size}, {.dtype = input.dtype(), .device = input.device()});
   diagonal(matrix, offset).copy_(input);
   return matrix;
+}
+
+Tensor diag_embed(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
+  check_defined("diag_embed", {{"input", input}});
+  const CalledOp called("diag_embed");
+  check(input.dim() > 0 && input.dim() < kMaxDims, "diag_embed",
+        "input must have 1 to 11 dimensions", input.shape());
+  const int a = wrap_dim("diag_embed", dim1, input.dim() + 1);
+  const int b = wrap_dim("diag_embed", dim2, input.dim() + 1);
+  check(a != b, "diag_embed", "two different dimensions", dim1, " and ", dim2);
+  int64_t size = 0;
+  check(offset > INT64_MIN && !__builtin_add_overflow(input.size(-1), std::abs(offset), &size),
+        "diag_embed", "offset must give matrices of some size", offset);
+  Shape shape = input.shape();
+  shape.erase(input.dim() - 1);
+  for (const int dim : {std::min(a, b), std::max(a, b)}) shape.insert(dim, size);
+  const Tensor matrices = zeros(shape, {.dtype = input.dtype(), .device = input.device()});
+  diagonal(matrices, offset, a, b).copy_(input);
+  return matrices;
+}
+
+Tensor diagflat(const Tensor& input, int64_t offset) {
+  check_defined("diagflat", {{"input", input}});
+  const CalledOp called("diagflat");
+  return diag(input.reshape({input.numel()}), offset);
+}
+
+Tensor fill_diagonal_(const Tensor& input, const Scalar& value, bool wrap) {
+  check_defined("fill_diagonal_", {{"input", input}});
+  const CalledOp called("fill_diagonal_");
+  check(input.dim() >= 2, "fill_diagonal_", "input must have 2 dimensions at least", input.shape());
+  const int64_t rows = input.size(0), columns = input.size(1);
+  check(input.dim() == 2 ||
+            std::count(input.shape().begin(), input.shape().end(), rows) == input.dim(),
+        "fill_diagonal_", "more than 2 dimensions must be of one size", input.shape());
+  check_writable("fill_diagonal_", input);
+  if (wrap && input.dim() == 2 && rows > columns) {
+    const TensorOptions there{.device = input.device()};
+    const Tensor places = remainder(arange(rows, there), columns + 1);
+    masked_fill_(input, eq(places.unsqueeze(1), arange(columns, there)), value);
+    return input;
+  }
+  Tensor line = input;
+  while (line.dim() > 1) line = diagonal(line, 0, 0, -1);
+  line.fill_(value);
+  return input;
 }
 
 Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step) {

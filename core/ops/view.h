@@ -15,6 +15,15 @@ Tensor diagonal(const Tensor& input, int64_t offset = 0, int64_t dim1 = 0, int64
 /// Of a vector (n) the matrix (n + |diagonal|, n + |diagonal|) with it on the `diagonal`-th
 /// diagonal, 0 elsewhere; of a matrix a copy of that diagonal. Composed of diagonal and copy_.
 Tensor diag(const Tensor& input, int64_t diagonal = 0);
+/// A matrix of each vector (*, n), with it on the `offset`-th diagonal and 0 elsewhere, whose rows
+/// and columns are dimensions dim1 and dim2 of the result. Composed of diagonal and copy_.
+Tensor diag_embed(const Tensor& input, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1);
+/// diag of the flattened input.
+Tensor diagflat(const Tensor& input, int64_t offset = 0);
+/// Writes `value` on the main diagonal, where all indices are equal: of a matrix, or of more
+/// dimensions of one size. With `wrap` a tall matrix (rows, columns) has another one from each
+/// (columns + 1)-th row on. Composed of diagonal and fill_, or of masked_fill_.
+Tensor fill_diagonal_(const Tensor& input, const Scalar& value, bool wrap = false);
 /// All windows of `size` elements along `dimension`, `step` apart, in a last dimension: a view, but
 /// of an expanded input. Errors: a size above the dimension's; step < 1.
 Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step);

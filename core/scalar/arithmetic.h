@@ -307,4 +307,23 @@ struct Addcdiv {
   }
 };
 
+/// |x| with the sign of y.
+struct Copysign {
+  static constexpr PointwiseInfo info = real_function("copysign");
+  template <class T>
+  AORTA_INLINE T operator()(T x, T y) const {
+    return copysign(x, y);
+  }
+};
+
+/// 0 below 0 and of NaN, 1 above 0, y at 0.
+struct Heaviside {
+  static constexpr PointwiseInfo info{"heaviside", Accept::any, Compute::promote, Result::same};
+  template <class T>
+  AORTA_INLINE T operator()(T x, T y) const {
+    const T side = static_cast<T>(x > T(0));
+    return x == T(0) ? y : side;
+  }
+};
+
 }  // namespace aorta::scalar

@@ -139,6 +139,42 @@ struct IsFinite {
   }
 };
 
+/// Whether x is infinity.
+struct IsPosInf {
+  static constexpr PointwiseInfo info = predicate("isposinf");
+  template <class T>
+  AORTA_INLINE bool operator()([[maybe_unused]] T x) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return x == kInfinity<T>;
+    else
+      return false;
+  }
+};
+
+/// Whether x is negative infinity.
+struct IsNegInf {
+  static constexpr PointwiseInfo info = predicate("isneginf");
+  template <class T>
+  AORTA_INLINE bool operator()([[maybe_unused]] T x) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return x == -kInfinity<T>;
+    else
+      return false;
+  }
+};
+
+/// Whether the sign of x is set, as it is of -0 and may be of NaN.
+struct Signbit {
+  static constexpr PointwiseInfo info = predicate("signbit");
+  template <class T>
+  AORTA_INLINE bool operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return signbit(x);
+    else
+      return is_negative(x);
+  }
+};
+
 /// Bits that are set in x and in y.
 struct BitwiseAnd {
   static constexpr PointwiseInfo info = bitwise_function("bitwise_and");

@@ -91,4 +91,45 @@ struct Logaddexp2 {
   }
 };
 
+/// sin(pi x) / (pi x), and 1 at 0. The sine is taken of the distance to the nearest integer, which
+/// is exact: so zeros are, and what is beside them has its digits.
+struct Sinc {
+  static constexpr PointwiseInfo info = real_function("sinc");
+  template <class T>
+  AORTA_INLINE T operator()(T x) const {
+    const T nearest = rint(x), pairs = nearest * T(0.5);
+    const T sign = T(1) - T(4) * (pairs - floor(pairs));  // -1 of odd ones
+    const T value = sign * sin(T(kPi) * (x - nearest)) / (T(kPi) * x);
+    return select(x == T(0), T(1), value);
+  }
+  /// (cos(pi x) - sinc(x)) / x, and around 0, where that cancels, its series.
+  template <class T>
+  AORTA_INLINE T gradient_from_input(T g, T x) const {
+    const auto is_near = abs(x) < T(0.25);
+    const T far = select(is_near, T(1), x), turned = T(kPi) * far, s = x * x;
+    T series = T(4.049947846619241e-06);
+    series = series * s + T(-9.766223126318928e-05);
+    series = series * s + T(0.001781145516372851);
+    series = series * s + T(-0.023460810354558225);
+    series = series * s + T(0.20918278254123832);
+    series = series * s + T(-1.144510944732505);
+    series = series * s + T(3.246969701133414);
+    series = series * s + T(-3.289868133696453);
+    return g * select(is_near, x * series, (cos(turned) - sin(turned) / turned) / far);
+  }
+
+ private:
+  static constexpr double kPi = 3.14159265358979323846;
+};
+
+/// x 2^y; the power in two halves, for 2^y may have no place where the product has one.
+struct Ldexp {
+  static constexpr PointwiseInfo info = real_function("ldexp");
+  template <class T>
+  AORTA_INLINE T operator()(T x, T y) const {
+    const T half = floor(y * T(0.5));
+    return x * exp2(half) * exp2(y - half);
+  }
+};
+
 }  // namespace aorta::scalar

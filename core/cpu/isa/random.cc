@@ -29,16 +29,6 @@ template <class T>
 void fill_as(const RandomFill& f, int64_t begin, int64_t end) {
   T* const out = static_cast<T*>(f.out);
   switch (f.distribution) {
-    case Distribution::uniform:
-    case Distribution::normal:
-      if constexpr (!std::is_integral_v<T>) {
-        if (f.distribution == Distribution::uniform) {
-          run(body::UniformBody<T>{out, f.count, f.random, f.a, f.b}, begin, end);
-        } else {
-          run(body::NormalBody<T>{out, f.count, f.random, f.a, f.b}, begin, end);
-        }
-      }
-      return;
     case Distribution::randint:
       run(body::RandintBody<T>{out, f.count, f.random, f.low, f.range}, begin, end);
       return;
@@ -46,6 +36,8 @@ void fill_as(const RandomFill& f, int64_t begin, int64_t end) {
       run(body::BernoulliBody<T>{out, f.count, f.random, f.probability, f.probability_step}, begin,
           end);
       return;
+    default:
+      body::run_with_numbers(f, out, f.count, [&](const auto& body) { run(body, begin, end); });
   }
 }
 
