@@ -92,6 +92,7 @@ OTHERWISE = {
         "UpsamplingBilinear2d UpsamplingNearest2d": "`nn::Upsample`",
         "CrossMapLRN2d": "`nn::LocalResponseNorm`",
         "LinearCrossEntropyLoss LinearCrossEntropyOptions": "`nn::Linear` and `nn::CrossEntropyLoss`",
+        "SyncBatchNorm": "`nn::convert_sync_batchnorm(net)`, which sets a flag of its `BatchNorm` layers",
     },
     "torch.nn.functional": {
         "upsample upsample_bilinear upsample_nearest": "`interpolate`",
@@ -132,6 +133,9 @@ LEFT_OUT = {
         "sizes are given where a layer is made": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
             "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d "
             "LazyLinear UninitializedBuffer UninitializedParameter",
+    },
+    "torch.optim": {
+        "gradients are dense, those of embeddings too": "SparseAdam",
     },
     "torch.nn.functional": {
         "Python's own or internal": "assert_int_or_pair",

@@ -258,9 +258,10 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   return (sums.select(0, 0) / norms).to(pair.input.dtype());
 }
 
-Tensor pdist(const Tensor& input, double p) {
+Tensor pdist(const Tensor& given, double p) {
   const CalledOp called("pdist");
-  check_defined("pdist", {{"input", input}});
+  check_defined("pdist", {{"input", given}});
+  const Tensor input = autocast_to_f32(given);
   check_floating("pdist", input.dtype());
   check(input.dim() == 2, "pdist", "input must be a matrix", input.shape());
   check(p >= 0, "pdist", "p can't be negative", p);

@@ -390,9 +390,10 @@ NormGradients kernel::line_norm_backward(const Tensor& gradient, const NormForwa
   return result;
 }
 
-Tensor normalize(const Tensor& input, double p, const ReduceDims& dims, double eps) {
+Tensor normalize(const Tensor& given, double p, const ReduceDims& dims, double eps) {
   const CalledOp called("normalize");
-  check_defined("normalize", {{"input", input}});
+  check_defined("normalize", {{"input", given}});
+  const Tensor input = autocast_to_f32(given);
   check_floating("normalize", input.dtype());
   const Tensor x = input.to(compute_dtype(input.dtype()));
   return (x / clamp_min(norm(x, p, dims, true), eps)).to(input.dtype());
@@ -415,7 +416,7 @@ static Tensor renormed(const Tensor& input, double p, int64_t given_dim, double 
 Tensor renorm(const Tensor& input, double p, int64_t dim, double maxnorm) {
   const CalledOp called("renorm");
   check_defined("renorm", {{"input", input}});
-  return renormed(input, p, dim, maxnorm);
+  return renormed(autocast_to_f32(input), p, dim, maxnorm);
 }
 Tensor renorm_(const Tensor& input, double p, int64_t dim, double maxnorm) {
   const CalledOp called("renorm_");

@@ -422,7 +422,7 @@ Tensor combinations(const Tensor& input, int64_t r, bool with_replacement) {
   const CalledOp called("combinations");
   check(input.dim() == 1, "combinations", "input must be 1-d", input.shape());
   check(r >= 0, "combinations", "r can't be negative", r);
-  if (r == 0) return empty({0}, {.dtype = input.dtype(), .device = input.device()});
+  if (r == 0) return input.narrow(0, 0, 0).clone();
   // How many there are: n (n + step) (n + 2 step) ... / r!, whose beginnings are whole numbers.
   const int64_t n = input.numel(), step = with_replacement ? 1 : -1;
   int64_t count = n == 0 || (!with_replacement && r > n) ? 0 : 1;

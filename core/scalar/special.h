@@ -122,13 +122,12 @@ struct Sinc {
   static constexpr double kPi = 3.14159265358979323846;
 };
 
-/// x 2^y; the power in two halves, for 2^y may have no place where the product has one.
+/// x 2^y; in double, for a float may hold the product and not the power.
 struct Ldexp {
   static constexpr PointwiseInfo info = real_function("ldexp");
   template <class T>
   AORTA_INLINE T operator()(T x, T y) const {
-    const T half = floor(y * T(0.5));
-    return x * exp2(half) * exp2(y - half);
+    return static_cast<T>(static_cast<double>(x) * exp2(static_cast<double>(y)));
   }
 };
 

@@ -157,6 +157,34 @@ void add_products(std::vector<Row>& rows) {
            },
        .autocasts = Autocasts::half});
   rows.push_back(
+      {.op = "bilinear",
+       .tolerance = {1, 1, 8},
+       .calls = {{"default",
+                  [](const Tensors& x) -> Tensors { return {bilinear(x[0], x[1], x[2], x[3])}; }},
+                 {"no_bias",
+                  [](const Tensors& x) -> Tensors { return {bilinear(x[0], x[1], x[2])}; }}},
+       .bad = {{[] {
+                  bilinear(ones({2, 3}), ones({2, 4}), ones({5, 3, 3}));
+                },
+                "bilinear: last dimensions must be the weight's, got 3 and 4 for [5,3,3]"},
+               {[] {
+                  bilinear(ones({2, 3}), ones({3, 4}), ones({5, 3, 4}));
+                },
+                "bilinear: inputs must agree but in the last dimension, got [2,3] and [3,4]"},
+               {[] {
+                  bilinear(ones({2, 3}), ones({4}), ones({5, 3, 4}));
+                },
+                "bilinear: inputs must have as many dimensions, got [2,3] and [4]"},
+               {[] {
+                  bilinear(ones({3}), ones({4}), ones({5, 3, 4}), ones({4}));
+                },
+                "bilinear: bias must be (out), got [4] for [5,3,4]"}},
+       .also = {"add", "matmul", "to"},
+       .large = [] {
+         return Tensors{numbers({300, 20}), numbers({300, 30}), numbers({40, 20, 30}),
+                        numbers({40})};
+       }});
+  rows.push_back(
       {.op = "tensordot",
        .tolerance = kSums,
        .calls = {{"default",

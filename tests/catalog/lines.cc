@@ -23,6 +23,18 @@ void add_lines(std::vector<Row>& rows) {
        .autocasts = Autocasts::f32,
        .cancelling = kCancelling});
   rows.push_back(
+      {.op = "softmin",
+       .tolerance = {8, 16, 0, 1, false},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {softmin(x[0], -1)}; }},
+                 {"first", [](const Tensors& x) -> Tensors { return {softmin(x[0], 0)}; }}},
+       .bad = {{[] { softmin(ones({2}), 2); },
+                "softmin: dimension out of range, got dim 2 of a 1-d tensor"},
+               {[] { softmin(ones({2}, {.dtype = i64}), 0); },
+                "softmin: dtype must be floating, got i64"}},
+       .also = {"neg", "softmax"},
+       .autocasts = Autocasts::f32,
+       .cancelling = {"default/large", "first/large"}});
+  rows.push_back(
       {.op = "log_softmax",
        .tolerance = {8, 16, 2, 1, false},
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {log_softmax(x[0], -1)}; }},

@@ -3,6 +3,8 @@
 
 #include <aorta/tests/catalog/rows.h>
 
+#include <cmath>
+
 namespace aorta::catalog {
 namespace {
 
@@ -319,6 +321,27 @@ Row similarity() {
       .autocasts = Autocasts::f32};
 }
 
+Row pair_distances() {
+  return {.op = "pdist",
+          .tolerance = {16, 16, 0, 1},
+          .calls = {{"default", [](const Tensors& x) -> Tensors { return {pdist(x[0])}; }},
+                    {"zero", [](const Tensors& x) -> Tensors { return {pdist(x[0], 0)}; }},
+                    {"one", [](const Tensors& x) -> Tensors { return {pdist(x[0], 1)}; }},
+                    {"three", [](const Tensors& x) -> Tensors { return {pdist(x[0], 3)}; }},
+                    {"inf", [](const Tensors& x) -> Tensors { return {pdist(x[0], INFINITY)}; }}},
+          .bad = {{[] { pdist(ones({2})); }, "pdist: input must be a matrix, got [2]"},
+                  {[] {
+                     pdist(ones({2, 3}), -1);
+                   },
+                   "pdist: p can't be negative, got -1"},
+                  {[] {
+                     pdist(ones({2, 3}, {.dtype = i64}));
+                   },
+                   "pdist: dtype must be floating, got i64"}},
+          .also = {"find_bad_index", "gather", "norm", "sub", "sum", "to"},
+          .autocasts = Autocasts::f32};
+}
+
 template <Reduction reduction>
 Tensors embedding_loss(const Tensors& x) {
   return {cosine_embedding_loss(x[0], x[1], x[2], 0, reduction)};
@@ -357,7 +380,7 @@ Row embedding() {
 std::vector<Row> loss_rows() {
   return {mse(),           l1(),         smooth_l1(),       huber(),
           kl_divergence(), bce(),        bce_with_logits(), cross_entropies(),
-          likelihoods(),   similarity(), embedding()};
+          likelihoods(),   similarity(), pair_distances(),  embedding()};
 }
 
 }  // namespace aorta::catalog

@@ -300,11 +300,55 @@ Row rms_norm_row() {
           .autocasts = Autocasts::f32};
 }
 
+Row normalize_row() {
+  return {.op = "normalize",
+          .tolerance = {16, 16, 0, 1},
+          .calls = {{"default", [](const Tensors& x) -> Tensors { return {normalize(x[0])}; }},
+                    {"one", [](const Tensors& x) -> Tensors { return {normalize(x[0], 1, -1)}; }},
+                    {"all",
+                     [](const Tensors& x) -> Tensors {
+                       return {normalize(x[0], 3, {0, 1}, 100)};
+                     }}},
+          .bad = {{[] { normalize(ones({2})); },
+                   "normalize: dimension out of range, got dim 1 of a 1-d tensor"},
+                  {[] {
+                     normalize(ones({2, 3}, {.dtype = i64}));
+                   },
+                   "normalize: dtype must be floating, got i64"}},
+          .also = {"clamp_min", "div", "norm"},
+          .autocasts = Autocasts::f32};
+}
+
+Row renorm_row() {
+  return {.op = "renorm",
+          .tolerance = {16, 16, 0, 1},
+          .calls = {{"default", [](const Tensors& x) -> Tensors { return {renorm(x[0], 2, 0, 3)}; },
+                     [](const Tensors& x) { return renorm_(x[0], 2, 0, 3); }},
+                    {"one", [](const Tensors& x) -> Tensors { return {renorm(x[0], 1, -1, 5)}; },
+                     [](const Tensors& x) { return renorm_(x[0], 1, -1, 5); }}},
+          .bad = {{[] { renorm(ones({2}), 2, 0, 1); },
+                   "renorm: input must have 2 dimensions at least, got [2]"},
+                  {[] {
+                     renorm(ones({2, 3}), 0, 0, 1);
+                   },
+                   "renorm: p must be positive, got 0"},
+                  {[] {
+                     renorm(ones({2, 3}), 2, 0, -1);
+                   },
+                   "renorm: maxnorm can't be negative, got -1"},
+                  {[] {
+                     renorm_(ones({2, 3}, {.dtype = i64}), 2, 0, 1);
+                   },
+                   "renorm_: dtype must be floating, got i64"}},
+          .also = {"add", "div", "gt", "mul", "norm", "to", "where"},
+          .autocasts = Autocasts::f32};
+}
+
 }  // namespace
 
 std::vector<Row> normalization_rows() {
   return {batch_norm_row(), instance_norm_row(), group_norm_row(), layer_norm_row(),
-          rms_norm_row()};
+          rms_norm_row(),   normalize_row(),     renorm_row()};
 }
 
 }  // namespace aorta::catalog

@@ -11,6 +11,15 @@ Tensor add_to(const Tensor& self, const Operand& other) { return add_(self, othe
 Tensor difference_of(const Operand& a, const Operand& b) { return sub(a, b); }
 Tensor subtract_from(const Tensor& self, const Operand& other) { return sub_(self, other); }
 
+// PyTorch's have no in-place form.
+template <Unary f>
+Row question(const char* op, const char* error) {
+  return {.op = op,
+          .tolerance = kExact,
+          .calls = {{"default", [](const Tensors& x) -> Tensors { return {f(x[0])}; }}},
+          .bad = {{[] { f(Tensor()); }, error}}};
+}
+
 // Where each call is `f(x)` and `f_(x)`.
 void add_unary(std::vector<Row>& rows) {
   rows.push_back(unary<neg, neg_>("neg", kExact,
@@ -52,6 +61,12 @@ void add_unary(std::vector<Row>& rows) {
   rows.push_back(unary<isnan, isnan_>("isnan", kExact));
   rows.push_back(unary<isinf, isinf_>("isinf", kExact));
   rows.push_back(unary<isfinite, isfinite_>("isfinite", kExact));
+  rows.push_back(
+      question<isposinf>("isposinf", "isposinf: input must be defined, got an undefined tensor"));
+  rows.push_back(
+      question<isneginf>("isneginf", "isneginf: input must be defined, got an undefined tensor"));
+  rows.push_back(
+      question<signbit>("signbit", "signbit: input must be defined, got an undefined tensor"));
   rows.push_back(unary<logical_not, logical_not_>("logical_not", kExact));
   rows.push_back(unary<bitwise_not, bitwise_not_>(
       "bitwise_not", kExact,
@@ -91,6 +106,12 @@ void add_unary(std::vector<Row>& rows) {
   rows.push_back(
       unary<erfinv, erfinv_>({.op = "erfinv", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
   rows.push_back(unary<lgamma, lgamma_>("lgamma", kUlps2));
+  // Zeros have the sign of their sine.
+  rows.push_back(unary<sinc, sinc_>(
+      "sinc", {.ulps = 4, .ulps_f64 = 8, .zero_signs = false},
+      {{[] { sinc_(ones({2}, {.dtype = i64})); },
+        "sinc_: the result's dtype must be castable to that of the tensor written in place, got "
+        "f32 into i64"}}));
   // Beside a zero of the function its digits are those of the terms that cancel there.
   rows.push_back(unary<digamma, digamma_>("digamma", {2, 4, 8}));
   rows.push_back(
@@ -220,6 +241,26 @@ void add_binary(std::vector<Row>& rows) {
   rows.push_back(binary<hypot, hypot_>(
       "hypot", kUlps2,
       {{[] { hypot(ones({2}, {.dtype = i64}), 1); }, "hypot: dtype must be floating, got i64"}}));
+  rows.push_back(binary<copysign, copysign_>(
+      "copysign", kExact,
+      {{[] { copysign(1, 2); },
+        "copysign: at least one operand must be a tensor, got numbers alone"}}));
+  rows.push_back(binary<heaviside, heaviside_>(
+      {.op = "heaviside",
+       .tolerance = kExact,
+       .bad = {{[] { heaviside(ones({2}), Tensor()); },
+                "heaviside: values must be defined, got an undefined tensor"},
+               {[] { heaviside(ones({2}, {.dtype = u8}), -1); },
+                "heaviside: the value must fit the dtype, got -1 for u8"}},
+       .also = {"fill_"}}));
+  // Where the values are the result, and have its gradient.
+  rows.back().calls.push_back(
+      {"values", [](const Tensors& x) -> Tensors { return {heaviside(zeros_like(x[0]), x[0])}; }});
+  rows.push_back(binary<ldexp, ldexp_>("ldexp", kUlps2,
+                                       {{[] {
+                                           ldexp(ones({2, 3}), ones({4}));
+                                         },
+                                         "ldexp: shapes must broadcast, got [2,3] and [4]"}}));
   rows.push_back(binary<xlogy, xlogy_>("xlogy", kUlps2));
   rows.push_back(log_of_sum<logaddexp>("logaddexp", "logaddexp: dtype must be floating, got i64"));
   rows.push_back(

@@ -1,8 +1,10 @@
 #include <aorta/core/ops/random.h>
 #include <aorta/tests/catalog/rows.h>
+#include <aorta/tests/kolmogorov_smirnov.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 // What any fixture would miss: ranges, moments, the same numbers for the same seed. The generator
 // itself meets its published vectors in tests/core.
@@ -90,6 +92,127 @@ void check_integers(Device device) {
   EXPECT_NEAR(m.mean, 0.5, 0.06);
 }
 
+// Without bounds, below one, and between two: of one seed randint's numbers.
+void check_random_integers(Device device) {
+  const std::pair<DType, double> last[] = {{f32, 0x1p24},  {f64, 0x1p53},     {f16, 0x1p11},
+                                           {bf16, 0x1p8},  {i64, 0x1p63 - 1}, {i32, 0x1p31 - 1},
+                                           {u8, 0x1p8 - 1}};
+  for (const auto& [dtype, largest] : last) {
+    SCOPED_TRACE(name(dtype));
+    const TensorOptions options{.dtype = dtype, .device = device};
+    Generator one(6), other(6);
+    EXPECT_TRUE(
+        equal(random_(empty({99}, options), 3, 100, &one), randint(3, 100, {99}, options, &other)));
+    // Up to what the dtype has without a gap, whose share below is the number's cdf.
+    std::vector<double> shares = random_(empty({kCount}, options), 0, {}, &one).to_vector<double>();
+    for (double& share : shares) {
+      EXPECT_TRUE(share >= 0 && share <= largest && share == std::floor(share)) << share;
+      share = (share + 0.5) / (largest + 1);
+    }
+    EXPECT_LT(kolmogorov_distance(shares), kFar);
+  }
+  Generator generator(6);
+  const Moments bools =
+      moments(random_(empty({kCount}, {.dtype = boolean, .device = device}), 0, {}, &generator));
+  EXPECT_NEAR(bools.mean, 0.5, 0.012);
+  // From a bound on: u8 250 to 255.
+  const Moments high =
+      moments(random_(empty({kCount}, {.dtype = u8, .device = device}), 250, {}, &generator));
+  EXPECT_EQ(high.smallest, 250);
+  EXPECT_EQ(high.largest, 255);
+  EXPECT_EQ(moments(random_(empty({kCount}, {.device = device}), 3)).largest, 2);
+  EXPECT_GT(moments(random_(empty({kCount}, {.device = device}))).largest, 1e6);
+  // Negative ones too, where all of i64 is asked for.
+  const Tensor all =
+      random_(empty({kCount}, {.dtype = i64, .device = device}), INT64_MIN, {}, &generator);
+  EXPECT_NEAR(moments(lt(all, 0)).mean, 0.5, 0.012);
+}
+
+// Against the cdf in f32 and f64; half types have f32's numbers, rounded.
+void expect_distributed(Device device, Tensor (*fill)(const Tensor&, Generator*),
+                        double (*cdf)(double)) {
+  for (DType dtype : {f32, f64}) {
+    Generator generator(9);
+    const Tensor x = fill(empty({kCount}, {.dtype = dtype, .device = device}), &generator);
+    std::vector<double> at = x.to_vector<double>();
+    for (double& value : at) {
+      EXPECT_TRUE(std::isfinite(value));
+      value = cdf(value);
+    }
+    EXPECT_LT(kolmogorov_distance(at), kFar) << name(dtype);
+  }
+  for (DType dtype : {f16, bf16}) {
+    Generator one(10), other(10);
+    const Tensor rounded = fill(empty({999}, {.dtype = dtype, .device = device}), &one);
+    const Tensor wide = fill(empty({999}, {.device = device}), &other);
+    EXPECT_TRUE(equal(rounded, wide.to(dtype))) << name(dtype);
+  }
+}
+
+void check_exponential(Device device) {
+  expect_reproducible(device, kFloating, [](const TensorOptions& o, Generator* g) {
+    return exponential_(empty({64}, o), 1, g);
+  });
+  expect_distributed(
+      device, [](const Tensor& x, Generator* g) { return exponential_(x, 2.5, g); },
+      [](double x) { return -std::expm1(-2.5 * x); });
+  // Never 0, whose logarithm programs take, and beyond what 24 bits give.
+  Generator generator(11);
+  const Moments m = moments(exponential_(empty({1 << 20}, {.device = device}), 1, &generator));
+  EXPECT_GT(m.smallest, 0);
+  EXPECT_LT(m.smallest, 0x1p-17);
+  EXPECT_GT(m.largest, 11);
+}
+
+void check_cauchy(Device device) {
+  expect_reproducible(device, kFloating, [](const TensorOptions& o, Generator* g) {
+    return cauchy_(empty({64}, o), 0, 1, g);
+  });
+  expect_distributed(
+      device, [](const Tensor& x, Generator* g) { return cauchy_(x, -1, 0.5, g); },
+      [](double x) { return 0.5 + std::atan((x + 1) / 0.5) / M_PI; });
+}
+
+void check_log_normal(Device device) {
+  expect_reproducible(device, kFloating, [](const TensorOptions& o, Generator* g) {
+    return log_normal_(empty({64}, o), 0, 1, g);
+  });
+  expect_distributed(
+      device, [](const Tensor& x, Generator* g) { return log_normal_(x, 0.25, 0.5, g); },
+      [](double x) { return std::erfc((0.25 - std::log(x)) / (0.5 * M_SQRT2)) / 2; });
+  Generator generator(12);
+  const Tensor standard = empty({9}, {.dtype = f64, .device = device});
+  EXPECT_LT(moments(log(log_normal_(standard, 1, 1e-9, &generator)) - 1).largest, 1e-7);
+}
+
+void check_geometric(Device device) {
+  expect_reproducible(
+      device, {f32, f64, f16, bf16, i64, i32, u8},
+      [](const TensorOptions& o, Generator* g) { return geometric_(empty({64}, o), 0.1, g); });
+  const auto drawn = [&](DType dtype, double p, int64_t count) {
+    Generator generator(13);
+    return geometric_(empty({count}, {.dtype = dtype, .device = device}), p, &generator);
+  };
+  const std::vector<int64_t> trials = drawn(i64, 0.3, kCount).to_vector<int64_t>();
+  // Chi-square of 10 classes and the rest stays below 29.6 but once in a thousand.
+  double sum = 0, rest = 1;
+  for (int k = 1; k <= 11; ++k) {
+    const double share = k <= 10 ? 0.3 * std::pow(0.7, k - 1) : rest;
+    const auto counted = static_cast<double>(std::count_if(
+        trials.begin(), trials.end(), [&](int64_t t) { return k <= 10 ? t == k : t > 10; }));
+    const double expected = share * static_cast<double>(kCount);
+    sum += (counted - expected) * (counted - expected) / expected;
+    rest -= share;
+  }
+  EXPECT_LT(sum, 29.6);
+  for (DType dtype : {f32, f64, f16, bf16, i32, u8})
+    EXPECT_TRUE(equal(drawn(dtype, 0.3, 999), drawn(i64, 0.3, 999).to(dtype))) << name(dtype);
+  // Beyond what the dtype holds it is the largest.
+  EXPECT_EQ(moments(drawn(u8, 1e-9, 99)).smallest, 255);
+  EXPECT_EQ(moments(drawn(f16, 1e-9, 99)).smallest, 65504);
+  EXPECT_GT(moments(drawn(i64, 1e-300, 99)).smallest, 9e18);
+}
+
 void check_permutation(Device device) {
   expect_reproducible(device, {i64, i32, f32, f64},
                       [](const TensorOptions& o, Generator* g) { return randperm(64, o, g); });
@@ -139,9 +262,20 @@ std::vector<Row> random_rows() {
   std::vector<Row> rows;
   rows.push_back(
       {.op = "random_",
-       .bad = {{[] { rand({2}, {.dtype = i64}); }, "rand: dtype must be floating, got i64"}},
+       .bad = {{[] { rand({2}, {.dtype = i64}); }, "rand: dtype must be floating, got i64"},
+               {[] { random_(ones({2}), 5, 5); },
+                "random_: from must be less than to, got 5 and 5"},
+               {[] { random_(ones({2}, {.dtype = u8}), 300); },
+                "random_: bounds must fit the dtype, got 0 and 300 for u8"},
+               {[] { random_(ones({2}, {.dtype = u8}), -1, std::nullopt); },
+                "random_: bounds must fit the dtype, got -1 and 256 for u8"},
+               {[] { random_(ones({2}, {.dtype = u8}), 256, std::nullopt); },
+                "random_: from must be at most the dtype's largest, got 256 for u8"}},
        .functions = {"rand", "rand_like", "uniform_"},
-       .property = check_uniform});
+       .property = [](Device device) {
+         check_uniform(device);
+         check_random_integers(device);
+       }});
   rows.push_back(
       {.op = "randn",
        .bad = {{[] { randn({2}, {.dtype = i64}); }, "randn: dtype must be floating, got i64"}},
@@ -154,6 +288,34 @@ std::vector<Row> random_rows() {
        .also = {"random_"},
        .functions = {"randint_like"},
        .property = check_integers});
+  rows.push_back(
+      {.op = "exponential_",
+       .bad = {{[] { exponential_(ones({2}), 0); }, "exponential_: lambd must be positive, got 0"},
+               {[] { exponential_(ones({2}, {.dtype = i64})); },
+                "exponential_: dtype must be floating, got i64"}},
+       .also = {"random_"},
+       .property = check_exponential});
+  rows.push_back(
+      {.op = "cauchy_",
+       .bad = {{[] { cauchy_(ones({2}), 0, 0); }, "cauchy_: sigma must be positive, got 0"},
+               {[] { cauchy_(ones({2}, {.dtype = u8})); },
+                "cauchy_: dtype must be floating, got u8"}},
+       .also = {"random_"},
+       .property = check_cauchy});
+  rows.push_back(
+      {.op = "log_normal_",
+       .bad = {{[] { log_normal_(ones({2}), 0, 0); }, "log_normal_: std must be positive, got 0"},
+               {[] { log_normal_(ones({2}, {.dtype = f16}), 1e6); },
+                "log_normal_: the value must fit the dtype, got 1e+06 for f16"}},
+       .also = {"random_"},
+       .property = check_log_normal});
+  rows.push_back(
+      {.op = "geometric_",
+       .bad = {{[] { geometric_(ones({2}), 1); }, "geometric_: p must lie in (0, 1), got 1"},
+               {[] { geometric_(ones({2}, {.dtype = boolean}), 0.5); },
+                "geometric_: dtype must be a number, not bool, got bool"}},
+       .also = {"random_"},
+       .property = check_geometric});
   rows.push_back({.op = "randperm",
                   .bad = {{[] { randperm(-1); }, "randperm: n can't be negative, got -1"}},
                   .property = check_permutation});

@@ -69,6 +69,42 @@ void add_joins(std::vector<Row>& rows) {
                              meshgrid({ones({2, 2})});
                            },
                            "meshgrid: tensors must be 0-d or 1-d, got [2,2]"}}});
+  rows.push_back(
+      {.op = "block_diag",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {block_diag(x)}; }}},
+       .bad = {{[] { block_diag({}); }, "block_diag: there must be a tensor, got none"},
+               {[] {
+                  block_diag({ones({1, 2, 3})});
+                },
+                "block_diag: tensors must have at most 2 dimensions, got [1,2,3]"}},
+       .also = {"pad", "to"}});
+  rows.push_back(
+      {.op = "cartesian_prod",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {cartesian_prod(x)}; }}},
+       .bad = {{[] { cartesian_prod({}); }, "cartesian_prod: there must be a tensor, got none"},
+               {[] {
+                  cartesian_prod({ones({2, 2})});
+                },
+                "cartesian_prod: tensors must be 1-d, got [2,2]"}},
+       .also = {"to"}});
+  rows.push_back(
+      {.op = "combinations",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {combinations(x[0])}; }},
+                 {"three", [](const Tensors& x) -> Tensors { return {combinations(x[0], 3)}; }},
+                 {"replaced",
+                  [](const Tensors& x) -> Tensors { return {combinations(x[0], 3, true)}; }},
+                 {"none", [](const Tensors& x) -> Tensors { return {combinations(x[0], 0)}; }}},
+       .bad = {{[] {
+                  combinations(ones({2, 2}));
+                },
+                "combinations: input must be 1-d, got [2,2]"},
+               {[] { combinations(ones({2}), -1); }, "combinations: r can't be negative, got -1"},
+               {[] { combinations(ones({200}), 100); },
+                "combinations: their number must fit in 63 bits, got 100 of 200"}},
+       .also = {"find_bad_index", "gather"}});
 }
 
 void add_rearranging(std::vector<Row>& rows) {

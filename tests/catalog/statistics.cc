@@ -143,6 +143,26 @@ void add_middles(std::vector<Row>& rows) {
                 "to",
                 "topk",
                 "where"}}));
+  rows.push_back({.op = "mode",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             [](const Tensors& x) -> Tensors {
+                               const ValuesIndices r = mode(x[0]);
+                               return {r.values, r.indices};
+                             }},
+                            {"keepdim",
+                             [](const Tensors& x) -> Tensors {
+                               const ValuesIndices r = mode(x[0], 0, true);
+                               return {r.values, r.indices};
+                             }}},
+                  .bad = {{[] { mode(ones({2}), 2); },
+                           "mode: dimension out of range, got dim 2 of a 1-d tensor"},
+                          {[] {
+                             mode(ones({2, 0}));
+                           },
+                           "mode: dim must not be of size 0, got 1 of [2,0]"}},
+                  .also = {"argmax", "cummax", "eq", "fill_", "find_bad_index", "gather", "isnan",
+                           "logical_or", "ne", "pad", "sort", "sub", "where"}});
   rows.push_back(fractions<quantile>(
       {.op = "quantile",
        .bad = {{[] { quantile(ones({2}), 1.5); }, "quantile: q must be in [0, 1], got 1.5"},
@@ -317,6 +337,48 @@ void add_matrices(std::vector<Row>& rows) {
                 },
                 "diag: input must be a vector or a matrix, got [1,2,3]"}},
        .also = {"fill_", "to"}});
+  rows.push_back(
+      {.op = "diag_embed",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {diag_embed(x[0])}; }},
+                 {"offset",
+                  [](const Tensors& x) -> Tensors { return {diag_embed(x[0], -2, 2, 0)}; }}},
+       .bad = {{[] { diag_embed(ones({2}), 0, 1, -1); },
+                "diag_embed: two different dimensions, got 1 and -1"},
+               {[] { diag_embed(ones({})); },
+                "diag_embed: input must have 1 to 11 dimensions, got []"}},
+       .also = {"fill_", "to"}});
+  rows.push_back(
+      {.op = "diagflat",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {diagflat(x[0])}; }},
+                 {"below", [](const Tensors& x) -> Tensors { return {diagflat(x[0], -1)}; }}},
+       .bad = {{[] { diagflat(ones({2}), INT64_MIN); },
+                "diagflat: diagonal must give a matrix of some size, got -9223372036854775808"}},
+       .also = {"fill_", "to"}});
+  rows.push_back(
+      {.op = "fill_diagonal_",
+       .tolerance = kExact,
+       .calls = {{"default",
+                  [](const Tensors& x) -> Tensors { return {fill_diagonal_(x[0].clone(), 2.5)}; },
+                  [](const Tensors& x) { return fill_diagonal_(x[0], 2.5); }},
+                 {"wrap",
+                  [](const Tensors& x) -> Tensors {
+                    return {fill_diagonal_(x[0].clone(), 2, true)};
+                  },
+                  [](const Tensors& x) { return fill_diagonal_(x[0], 2, true); }}},
+       .bad = {{[] { fill_diagonal_(ones({2}), 1); },
+                "fill_diagonal_: input must have 2 dimensions at least, got [2]"},
+               {[] {
+                  fill_diagonal_(ones({3, 3, 2}), 1);
+                },
+                "fill_diagonal_: more than 2 dimensions must be of one size, got [3,3,2]"},
+               {[] {
+                  fill_diagonal_(ones({1, 3}).expand({3, 3}), 1);
+                },
+                "fill_diagonal_: a tensor whose elements share memory can't be written; clone it "
+                "first, got [3,3] with strides [0,1]"}},
+       .also = {"eq", "fill_", "remainder", "to", "where"}});
 }
 
 void add_windows(std::vector<Row>& rows) {

@@ -4,6 +4,7 @@
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/nan.h>
+#include <aorta/core/ops/normalization.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/quantile.h>
 #include <aorta/core/ops/random.h>
@@ -126,6 +127,10 @@ TEST_F(Methods, Unary) {
   SAME(isnan);
   SAME(isinf);
   SAME(isfinite);
+  SAME(isposinf);
+  SAME(isneginf);
+  SAME(signbit);
+  BOTH(sinc);
   BOTH(logit);
   BOTH(logit, 0.125);
   SAME(hardshrink);
@@ -158,6 +163,9 @@ TEST_F(Methods, Binary) {
   SAME(maximum, y);
   BOTH(atan2, y);
   BOTH(hypot, y);
+  BOTH(copysign, y);
+  BOTH(heaviside, y);
+  BOTH(ldexp, y);
   BOTH(xlogy, y);
   SAME(logaddexp, y);
   SAME(logaddexp2, y);
@@ -233,6 +241,7 @@ TEST_F(Methods, Reductions) {
   SAME(softmax, -1);
   SAME(softmax, 0, f64);
   SAME(log_softmax, -1);
+  BOTH(renorm, 2, 0, 1);
   SAME(nansum);
   SAME(nanmean, 1, true);
 }
@@ -240,6 +249,8 @@ TEST_F(Methods, Reductions) {
 TEST_F(Methods, Statistics) {
   SAME(median);
   SAME(median, 1);
+  SAME(mode);
+  SAME(mode, 0, true);
   SAME(nanmedian);
   SAME(nanmedian, 0, true);
   SAME(quantile, 0.25);
@@ -347,6 +358,12 @@ TEST_F(Methods, PartsAndViews) {
   SAME(diagonal, 1, 1, 0);
   SAME(diag);
   SAME(diag, 1);
+  SAME(diag_embed);
+  SAME(diag_embed, 1, 0, 2);
+  SAME(diagflat);
+  SAME(diagflat, -1);
+  WRITES(fill_diagonal_, 7);
+  WRITES(fill_diagonal_, 7, true);
   SAME(unfold, 1, 2, 1);
   SAME(slice_scatter, zeros({1, 3}), 0, 1);
   SAME(slice_scatter, zeros({2, 2}), 1, 0, 3, 2);
@@ -382,6 +399,27 @@ TEST_F(Methods, RandomNumbers) {
   expect_drawn(
       "bernoulli_", [](const Tensor& t, Generator* g) { return t.bernoulli_(0.25, g); },
       [](const Tensor& t, Generator* g) { return bernoulli_(t, 0.25, g); });
+  expect_drawn(
+      "random_", [](const Tensor& t, Generator* g) { return t.random_(2, 9, g); },
+      [](const Tensor& t, Generator* g) { return random_(t, 2, 9, g); });
+  expect_drawn(
+      "exponential_", [](const Tensor& t, Generator* g) { return t.exponential_(2, g); },
+      [](const Tensor& t, Generator* g) { return exponential_(t, 2, g); });
+  expect_drawn(
+      "cauchy_", [](const Tensor& t, Generator* g) { return t.cauchy_(1, 2, g); },
+      [](const Tensor& t, Generator* g) { return cauchy_(t, 1, 2, g); });
+  expect_drawn(
+      "log_normal_", [](const Tensor& t, Generator* g) { return t.log_normal_(0, 0.5, g); },
+      [](const Tensor& t, Generator* g) { return log_normal_(t, 0, 0.5, g); });
+  expect_drawn(
+      "geometric_", [](const Tensor& t, Generator* g) { return t.geometric_(0.25, g); },
+      [](const Tensor& t, Generator* g) { return geometric_(t, 0.25, g); });
+  manual_seed(5);
+  const std::vector<float> below = x.clone().random_(4).to_vector<float>();
+  const std::vector<float> any = x.clone().random_().to_vector<float>();
+  manual_seed(5);
+  EXPECT_EQ(below, random_(x.clone(), 4).to_vector<float>());
+  EXPECT_EQ(any, random_(x.clone()).to_vector<float>());
   expect_drawn(
       "bernoulli", [](const Tensor& t, Generator* g) { return t.sigmoid().bernoulli(g); },
       [](const Tensor& t, Generator* g) { return bernoulli(sigmoid(t), g); });

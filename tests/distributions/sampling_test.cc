@@ -9,6 +9,7 @@
 #include <aorta/core/ops/sort.h>
 #include <aorta/tests/distributions/cases.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/kolmogorov_smirnov.h>
 
 #include <algorithm>
 #include <ostream>
@@ -18,20 +19,9 @@ namespace {
 
 constexpr int64_t kSamples = 10000;
 
-/// sqrt(n) times the largest distance between the cdf and the share of samples below, of values of
-/// the cdf at samples; above 1.95 once in a thousand (Kolmogorov 1933).
 double distance(const Tensor& cdf_at_samples) {
-  std::vector<double> at = cdf_at_samples.to_vector<double>();
-  std::sort(at.begin(), at.end());
-  const double n = static_cast<double>(at.size());
-  double largest = 0;
-  for (size_t i = 0; i < at.size(); ++i) {
-    const double below = static_cast<double>(i) / n, upto = static_cast<double>(i + 1) / n;
-    largest = std::max({largest, at[i] - below, upto - at[i]});
-  }
-  return largest * std::sqrt(n);
+  return kolmogorov_distance(cdf_at_samples.to_vector<double>());
 }
-constexpr double kFar = 1.95;
 
 /// What chi-square is above once in a thousand, with `freedom` degrees of freedom (Wilson, Hilferty
 /// 1931).

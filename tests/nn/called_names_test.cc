@@ -33,6 +33,8 @@ struct Call {
 std::vector<Call> calls_of_layers() {
   return {
       {1, [](auto& x) { rrelu(x[0]); }},
+      {1, [](auto& x) { rrelu_(x[0]); }},
+      {1, [](auto& x) { gumbel_softmax(x[0]); }},
       {1, [](auto& x) { glu(x[0]); }},
       {1, [](auto& x) { alpha_dropout(x[0]); }},
       {1, [](auto& x) { feature_alpha_dropout(x[0]); }},

@@ -31,6 +31,10 @@ inline Tensors call_adaptive(Module& module, const Tensors& inputs) {
   return {result.output, result.loss};
 }
 
+inline Tensors call_bilinear(Module& module, const Tensors& inputs) {
+  return {dynamic_cast<Bilinear&>(module)(inputs.at(0), inputs.at(1))};
+}
+
 inline std::vector<Case> tables_and_windows() {
   const auto one = [](Module& module, const Tensors& inputs) -> Tensors {
     return {module(inputs.at(0))};
@@ -67,6 +71,9 @@ inline std::vector<Case> tables_and_windows() {
       {"adaptive_log_softmax_bias",
        [] { return AnyModule(AdaptiveLogSoftmaxWithLoss(4, 7, {3}, {.head_bias = true})); },
        call_adaptive},
+      {"bilinear", [] { return AnyModule(Bilinear(4, 3, 5)); }, call_bilinear},
+      {"bilinear_no_bias", [] { return AnyModule(Bilinear(2, 3, 4, {.bias = false})); },
+       call_bilinear},
   };
 }
 

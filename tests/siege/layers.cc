@@ -103,6 +103,8 @@ void add_layer_functions(std::vector<Target>& targets) {
       {
           of<T, const T&, int64_t>("glu", glu),
           random_of<T, const T&, double, double, bool>("rrelu", rrelu),
+          random_of<T, const T&, double, double, bool>("rrelu_", rrelu_),
+          random_of<T, const T&, double, bool, int64_t>("gumbel_softmax", gumbel_softmax),
           random_of<T, const T&, double, bool>("alpha_dropout", alpha_dropout),
           random_of<T, const T&, double, bool>("feature_alpha_dropout", feature_alpha_dropout),
           of<T, const T&, int64_t>("pixel_shuffle", pixel_shuffle),

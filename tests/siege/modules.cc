@@ -128,6 +128,7 @@ void add_layers(std::vector<Target>& targets) {
           of("GaussianNLLLoss", loss_of_three<GaussianNLLLoss, GaussianNllOptions>),
           of("PairwiseDistance", loss<PairwiseDistance, double, double, bool>),
           of("CosineSimilarity", loss<CosineSimilarity, int64_t, double>),
+          of("Bilinear", loss<Bilinear, int64_t, int64_t, int64_t, LinearOptions>),
       });
   targets.insert(
       targets.end(),

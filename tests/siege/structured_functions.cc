@@ -186,6 +186,7 @@ void add_join(std::vector<Target>& targets) {
       {
           of<T, const List<T>&, int64_t>("cat", cat),
           of<T, const List<T>&, int64_t>("stack", stack),
+          of<T, const List<T>&>("block_diag", block_diag),
           of<Tensors, const T&, int64_t, int64_t>("split", split),
           of<Tensors, const T&, const List<int64_t>&, int64_t>("split", split),
           of<Tensors, const T&, int64_t, int64_t>("chunk", chunk),
@@ -209,6 +210,7 @@ void add_loss(std::vector<Target>& targets) {
           of<T, const T&, const T&, const BceWithLogitsOptions&>("binary_cross_entropy_with_logits",
                                                                  binary_cross_entropy_with_logits),
           of<T, const T&, const T&, int64_t, double>("cosine_similarity", cosine_similarity),
+          of<T, const T&, double>("pdist", pdist),
           of<T, const T&, const T&, const T&, double, Reduction>("cosine_embedding_loss",
                                                                  cosine_embedding_loss),
       });
@@ -226,6 +228,7 @@ void add_matmul(std::vector<Target>& targets) {
                      of<T, const T&, const T&, const T&, const AddmmOptions&>("addmm", addmm),
                      of<T, const T&, const T&, const T&, const AddmmOptions&>("baddbmm", baddbmm),
                      of<T, const T&, const T&, const T&>("linear", linear),
+                     of<T, const T&, const T&, const T&, const T&>("bilinear", bilinear),
                      of<T, const T&, const T&, int64_t>("tensordot", tensordot),
                      of<T, const T&, const T&, const Dims&, const Dims&>("tensordot", tensordot),
                  });
@@ -242,6 +245,9 @@ void add_normalization(std::vector<Target>& targets) {
           of<T, const T&, int64_t, const T&, const T&, double>("group_norm", group_norm),
           of<T, const T&, const Dims&, const T&, const T&, double>("layer_norm", layer_norm),
           of<T, const T&, const Dims&, const T&, std::optional<double>>("rms_norm", rms_norm),
+          of<T, const T&, double, const ReduceDims&, double>("normalize", normalize),
+          of<T, const T&, double, int64_t, double>("renorm", renorm),
+          of<T, const T&, double, int64_t, double>("renorm_", renorm_),
       });
 }
 
@@ -301,6 +307,13 @@ void add_random(std::vector<Target>& targets) {
           random_of<T, const T&, double, double, Generator*>("uniform_", uniform_),
           random_of<T, const T&, double, double, Generator*>("normal_", normal_),
           random_of<T, const T&, double, Generator*>("bernoulli_", bernoulli_),
+          random_of<T, const T&>("random_", random_),
+          random_of<T, const T&, int64_t>("random_", random_),
+          random_of<T, const T&, int64_t, Place, Generator*>("random_", random_),
+          random_of<T, const T&, double, Generator*>("exponential_", exponential_),
+          random_of<T, const T&, double, double, Generator*>("cauchy_", cauchy_),
+          random_of<T, const T&, double, double, Generator*>("log_normal_", log_normal_),
+          random_of<T, const T&, double, Generator*>("geometric_", geometric_),
           random_of<T, const T&, Generator*>("bernoulli", bernoulli),
           random_of<T, const T&, int64_t, bool, Generator*>("multinomial", multinomial),
       });
@@ -322,6 +335,8 @@ void add_rearrange(std::vector<Target>& targets) {
                      of<T, const T&, int64_t, Place>("repeat_interleave", repeat_interleave),
                      of<T, const T&, const T&, Place>("repeat_interleave", repeat_interleave),
                      of<Tensors, const List<T>&, const char*>("meshgrid", meshgrid),
+                     of<T, const List<T>&>("cartesian_prod", cartesian_prod),
+                     of<T, const T&, int64_t, bool>("combinations", combinations),
                  });
 }
 

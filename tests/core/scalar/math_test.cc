@@ -27,6 +27,11 @@ double gelu(double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }
 double gelu_tanh(double x) {
   return x * sigmoid(2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
 }
+double sinc(double x) {
+  const double off = std::remainder(x, 2), far = off - std::copysign(1, off);
+  const double sine = std::abs(off) <= 0.5 ? std::sin(M_PI * off) : -std::sin(M_PI * far);
+  return x == 0 ? 1 : sine / (M_PI * x);
+}
 double elu(double x) { return x > 0 ? x : std::expm1(x); }
 
 struct Row {
@@ -64,6 +69,7 @@ const Row kRows[] = {
     {"erfc", [](double x) { return std::erfc(x); }, 0.6},
     // By our own double function, which functor_test.cc holds to mpmath's.
     {"erfinv", [](double x) { return scalar::erfinv(x); }, 0.8},
+    {"sinc", sinc, 4.0},
     {"sqrt", [](double x) { return std::sqrt(x); }, 0.501},
     {"rsqrt", [](double x) { return 1 / std::sqrt(x); }, 1.5},
     {"reciprocal", [](double x) { return 1 / x; }, 0.501},
