@@ -81,6 +81,11 @@ std::string Bilinear::extra_repr() const {
                      in2_features, out_features, repr(bias.defined()));
 }
 
+int64_t Bilinear::multiply_adds(const std::vector<Tensor>&,
+                                const std::vector<Tensor>& outputs) const {
+  return outputs.at(0).numel() * (in1_features + 1) * in2_features;
+}
+
 Flatten::Flatten(int64_t start_dim, int64_t end_dim) : start_dim(start_dim), end_dim(end_dim) {}
 Flatten::Flatten(Module& owner, const char* name, int64_t start_dim, int64_t end_dim)
     : Module(owner, name), start_dim(start_dim), end_dim(end_dim) {}

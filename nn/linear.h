@@ -38,6 +38,8 @@ class Bilinear : public ModuleOf<Bilinear> {
            int64_t out_features, const LinearOptions& options = {});
   Tensor forward(const Tensor& input1, const Tensor& input2) const;
   std::string extra_repr() const override;
+  int64_t multiply_adds(const std::vector<Tensor>& inputs,
+                        const std::vector<Tensor>& outputs) const override;
 
   int64_t in1_features, in2_features, out_features;
   Parameter weight;

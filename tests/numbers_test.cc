@@ -15,6 +15,7 @@
 #include <aorta/core/ops/searchsorted.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/ops/statistics.h>
+#include <aorta/core/ops/view.h>
 #include <aorta/tests/error_text.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -87,6 +88,9 @@ void add_binaries(Functions& all) {
   add_binary<atan2, atan2_>(all, "atan2");
   add_binary<hypot, hypot_>(all, "hypot");
   add_binary<xlogy, xlogy_>(all, "xlogy");
+  add_binary<copysign, copysign_>(all, "copysign");
+  add_binary<heaviside, heaviside_>(all, "heaviside");
+  add_binary<ldexp, ldexp_>(all, "ldexp");
   all.insert({"searchsorted", {[](auto& x, auto& n) { return searchsorted(sort(x).values, n); }}});
   all.insert({"bucketize", {[](auto& x, auto& n) { return bucketize(n, sort(x).values); }}});
   all.insert({"logaddexp", {right<logaddexp>}});
@@ -124,6 +128,21 @@ void add_doubles(Functions& all) {
   add("normal", nullptr, [](X x, N n) { return normal_(x, n.to_double(), 1); });
   add("normal", nullptr, [](X x, N n) { return normal_(x, 0, n.to_double()); });
   add("bernoulli", nullptr, [](X x, N n) { return bernoulli_(x, n.to_double()); });
+  add("exponential", nullptr, [](X x, N n) { return exponential_(x, n.to_double()); });
+  add("cauchy", nullptr, [](X x, N n) { return cauchy_(x, n.to_double(), 1); });
+  add("cauchy", nullptr, [](X x, N n) { return cauchy_(x, 0, n.to_double()); });
+  add("log_normal", nullptr, [](X x, N n) { return log_normal_(x, n.to_double(), 1); });
+  add("log_normal", nullptr, [](X x, N n) { return log_normal_(x, 0, n.to_double()); });
+  add("geometric", nullptr, [](X x, N n) { return geometric_(x, n.to_double()); });
+  add("normalize", [](X x, N n) { return normalize(x, n.to_double(), 0); });
+  add("normalize", [](X x, N n) { return normalize(x, 2, 0, n.to_double()); });
+  add("pdist", [](X x, N n) { return pdist(matrix(x), n.to_double()); });
+  add(
+      "renorm", [](X x, N n) { return renorm(matrix(x), n.to_double(), 0, 1); },
+      [](X x, N n) { return renorm_(matrix(x), n.to_double(), 0, 1); });
+  add(
+      "renorm", [](X x, N n) { return renorm(matrix(x), 2, 0, n.to_double()); },
+      [](X x, N n) { return renorm_(matrix(x), 2, 0, n.to_double()); });
   add(
       "dropout", [](X x, N n) { return dropout(x, n.to_double()); },
       [](X x, N n) -> Tensor { return dropout_(x, n.to_double()); });
@@ -176,8 +195,9 @@ void add_doubles(Functions& all) {
 
 // Other numbers each time.
 bool is_random(const std::string& name) {
-  return name == "uniform" || name == "normal" || name == "bernoulli" ||
-         name.starts_with("dropout");
+  static const std::set<std::string> drawn = {"uniform", "normal",     "bernoulli", "exponential",
+                                              "cauchy",  "log_normal", "geometric"};
+  return drawn.contains(name) || name.starts_with("dropout");
 }
 
 const Functions& functions() {
@@ -279,6 +299,8 @@ const Functions& functions() {
          {nullptr, [](auto& x, auto& n) -> Tensor { return index_put_(x, {mask()}, n); }, true}},
         {"index_put",
          {nullptr, [](auto& x, auto& n) -> Tensor { return index_put_(x, {1}, n); }, true}},
+        {"fill_diagonal",
+         {nullptr, [](auto& x, auto& n) { return fill_diagonal_(matrix(x), n); }, true}},
         {"fill", {nullptr, [](auto& x, auto& n) -> Tensor { return x.fill_(n); }, true}},
         {"full",
          {[](auto& x, auto& n) { return full({2}, n, {.dtype = x.dtype()}); }, nullptr, true}},
@@ -444,11 +466,12 @@ const std::set<std::string> kTaken = {
     "histc.0",                  // bounds are f64
     "lerp.0",       "lerp_.0",  // of integers
     "quantile.0",   "nanquantile.0",  // of half types
-    "sub.0",        "sub.1"};         // of truth values and a number, which is a number
+    "sub.0",        "sub.1",          // of truth values and a number, which is a number
+    "pdist.0",      "normalize.1"};
 // What PyTorch takes and these refuse for another reason than the number.
 const std::set<std::string> kRefused = {
     "arange.0",  // 65505 isn't half
-    "dropout.0", "dropout_.0", "cosine_embedding_loss.0", "norm.0", "vector_norm.0",
+    "dropout.0", "dropout_.0", "cosine_embedding_loss.0", "norm.0", "vector_norm.0", "normalize.0",
     // bounds that cross, as without the underscore
     "hardtanh_.1", "hardtanh_.2",
     // integers
@@ -492,10 +515,11 @@ TEST(Numbers, AreTakenAsInPyTorch) {
 // Functions whose numbers PyTorch takes as tensors alone, doesn't have, or reads apart from the
 // elements.
 const std::set<std::string> kWithoutPeer = {
-    "atan2",       "atan2_",       "hypot",       "hypot_",      "minimum",     "minimum_",
-    "maximum",     "maximum_",     "logaddexp",   "logaddexp2",  "prelu",       "prelu_",
-    "logical_and", "logical_and_", "logical_or",  "logical_or_", "logical_xor", "logical_xor_",
-    "stddev",      "softplus_",    "hardshrink_", "softshrink_"};
+    "atan2",       "atan2_",       "hypot",      "hypot_",      "minimum",     "minimum_",
+    "maximum",     "maximum_",     "logaddexp",  "logaddexp2",  "prelu",       "prelu_",
+    "logical_and", "logical_and_", "logical_or", "logical_or_", "logical_xor", "logical_xor_",
+    "heaviside",   "heaviside_",   "ldexp",      "ldexp_",      "stddev",      "softplus_",
+    "hardshrink_", "softshrink_"};
 
 TEST(Numbers, EveryFunctionIsComparedWithPyTorch) {
   std::set<std::string> compared;

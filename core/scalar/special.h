@@ -98,8 +98,8 @@ struct Sinc {
   template <class T>
   AORTA_INLINE T operator()(T x) const {
     const T nearest = rint(x), pairs = nearest * T(0.5);
-    const T sign = T(1) - T(4) * (pairs - floor(pairs));  // -1 of odd ones
-    const T value = sign * sin(T(kPi) * (x - nearest)) / (T(kPi) * x);
+    const T sign = T(1) - T(4) * (pairs - floor(pairs));                       // -1 of odd ones
+    const T value = sign * sin(T(kPi) * (x - nearest)) / (T(kPi) * x) + T(0);  // never -0
     return select(x == T(0), T(1), value);
   }
   /// (cos(pi x) - sinc(x)) / x, and around 0, where that cancels, its series.

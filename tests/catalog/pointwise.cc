@@ -106,9 +106,8 @@ void add_unary(std::vector<Row>& rows) {
   rows.push_back(
       unary<erfinv, erfinv_>({.op = "erfinv", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
   rows.push_back(unary<lgamma, lgamma_>("lgamma", kUlps2));
-  // Zeros have the sign of their sine.
   rows.push_back(unary<sinc, sinc_>(
-      "sinc", {.ulps = 4, .ulps_f64 = 8, .zero_signs = false},
+      "sinc", {.ulps = 4, .ulps_f64 = 8},
       {{[] { sinc_(ones({2}, {.dtype = i64})); },
         "sinc_: the result's dtype must be castable to that of the tensor written in place, got "
         "f32 into i64"}}));
@@ -251,11 +250,10 @@ void add_binary(std::vector<Row>& rows) {
        .bad = {{[] { heaviside(ones({2}), Tensor()); },
                 "heaviside: values must be defined, got an undefined tensor"},
                {[] { heaviside(ones({2}, {.dtype = u8}), -1); },
-                "heaviside: the value must fit the dtype, got -1 for u8"}},
-       .also = {"fill_"}}));
+                "heaviside: the value must fit the dtype, got -1 for u8"}}}));
   // Where the values are the result, and have its gradient.
   rows.back().calls.push_back(
-      {"values", [](const Tensors& x) -> Tensors { return {heaviside(zeros_like(x[0]), x[0])}; }});
+      {"values", [](const Tensors& x) -> Tensors { return {heaviside(x[0], x[1])}; }});
   rows.push_back(binary<ldexp, ldexp_>("ldexp", kUlps2,
                                        {{[] {
                                            ldexp(ones({2, 3}), ones({4}));

@@ -54,6 +54,19 @@ TEST(Summary, LeavesTheModuleAsItWas) {
   EXPECT_EQ(calls, 1);
 }
 
+struct Pairing : Module {
+  Bilinear form{*this, "form", 3, 4, 5};
+  Tensor forward(const Tensor& x) const override {
+    return form(x.narrow(1, 0, 3), x.narrow(1, 3, 4));
+  }
+};
+
+// (2, 3) times (3, 5 4), and each (5, 4) of that times (4).
+TEST(Summary, CountsBothProductsOfABilinearForm) {
+  Pairing net;
+  EXPECT_EQ(summarize(net, randn({2, 7}))[0].multiply_adds, 2 * 3 * 20 + 2 * 5 * 4);
+}
+
 struct Residual : Module {
   Linear first{*this, "first", 3, 3};
   Sequential body{*this, "body", Linear(3, 3), Tanh()};

@@ -30,7 +30,7 @@ double gelu_tanh(double x) {
 double sinc(double x) {
   const double off = std::remainder(x, 2), far = off - std::copysign(1, off);
   const double sine = std::abs(off) <= 0.5 ? std::sin(M_PI * off) : -std::sin(M_PI * far);
-  return x == 0 ? 1 : sine / (M_PI * x);
+  return x == 0 ? 1 : sine / (M_PI * x) + 0.0;
 }
 double elu(double x) { return x > 0 ? x : std::expm1(x); }
 
