@@ -31,6 +31,8 @@ template <class Body>
   exit_process(1);
 }
 
+/// Whether init() was called.
+bool is_init_called();
 /// start_process() by StartMethod::spawn.
 StartedProcess spawn_process(ProcessMain main, std::string_view payload,
                              std::span<const int> descriptors);

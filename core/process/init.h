@@ -24,7 +24,5 @@ void init(int argc, const char* const* argv);
 
 /// The file name of the program that `init` was given; empty before.
 const std::string& program_name();
-/// Whether init() was called.
-bool is_init_called();
 
 }  // namespace aorta
