@@ -3,8 +3,11 @@
 
 #include <aorta/tests/fuzz/fuzz.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 namespace {
 
@@ -13,9 +16,27 @@ namespace {
 [[maybe_unused]] const int kPluginNamed = setenv("AORTA_ONNX_PLUGIN", "onnx/libaorta_onnx.so", 0);
 #endif
 
+// What was loaded is written again, as its nodes and as the ops that it runs.
+void save_again(const aorta::onnx::Model& net, const std::vector<aorta::Tensor>& inputs) {
+  const std::string path = std::filesystem::temp_directory_path() /
+                           ("aorta_onnx_fuzz_" + std::to_string(getpid()) + ".onnx");
+  const aorta::onnx::SaveOptions sizes_of_example{.dynamic_batch = false};
+  try {
+    aorta::onnx::save(net, path);
+    aorta::onnx::load(path);
+    aorta::onnx::save(
+        net, inputs, [&](const std::vector<aorta::Tensor>& x) { return net(x); }, path,
+        sizes_of_example);
+    aorta::onnx::load(path);
+  } catch (const aorta::Error&) {
+  }
+  std::error_code error;
+  std::filesystem::remove(path, error);
+}
+
 // Runs the network with ones of the file's shapes, 2 where a size is open; an Error is a good
 // answer.
-void run(const aorta::onnx::Model& net, const aorta::onnx::ModelProto& model) {
+void run(const aorta::onnx::Model& net, const aorta::onnx::ModelProto& model, bool saved) {
   constexpr int64_t kMost = 1 << 12;
   std::vector<aorta::Tensor> inputs;
   for (const std::string& name : net.input_names()) {
@@ -35,7 +56,9 @@ void run(const aorta::onnx::Model& net, const aorta::onnx::ModelProto& model) {
   try {
     net(inputs);
   } catch (const aorta::Error&) {
+    return;
   }
+  if (saved) save_again(net, inputs);
 }
 
 }  // namespace
@@ -48,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const auto& [name, tensor] : net.state_dict()) aorta::io::quote(name + to_string(tensor));
     aorta::onnx::ModelProto model;
     plugin.parse(data, size, model);
-    run(net, model);
+    run(net, model, size % 8 == 0);
   });
   return 0;
 }
