@@ -63,10 +63,12 @@ StartedProcess spawn_process(ProcessMain main, std::string_view payload,
   request += FunctionPlace::of(reinterpret_cast<const void*>(main)).text();
   ours.send(request, passed);
 
-  const std::string setting = std::string(kVariable) + "=" + std::to_string(theirs.descriptor());
+  std::string setting = kVariable;
+  setting += '=';
+  setting += std::to_string(theirs.descriptor());
   std::vector<char*> environment;
   for (char** variable = environ; *variable; ++variable) environment.push_back(*variable);
-  environment.push_back(const_cast<char*>(setting.c_str()));
+  environment.push_back(setting.data());
   environment.push_back(nullptr);
   char* const arguments[] = {const_cast<char*>(program_name().c_str()), nullptr};
   const pid_t pid = fork_process();
