@@ -13,6 +13,7 @@ RULES = [
     (r"<<<", "a kernel is started by launch()", ()),
     (r"\bcudaLaunch\w*\(", "a kernel is started by launch()", (SEAM,)),
     (r"\b__shared__\b", "shared memory is declared with AORTA_SHARED", (SEAM,)),
+    (r"\.set_kernel\(", "a kernel comes into the op table by set_kernel<op, run>(), which names its errors", ("cuda/rows.h",)),
     (r"^\s*#\s*(?:el)?if", "no code asks which device it is for", (SEAM,)),
     (r"(?i)emulat|#\s*include\s*[<\"].*tests/|__CUDACC__|__CUDA_ARCH__|__NVCC__", "no code asks which device it is for", ()),
     (r"\b__launch_bounds__\((?!kThreads(?:, 1)?\))", "a kernel has __launch_bounds__(kThreads), as launch() says", ()),
@@ -45,7 +46,7 @@ class CudaSeams(unittest.TestCase):
 
     def test_each_rule(self):
         bad = ["kernel<<<1, 2>>>();", "cudaLaunchKernelEx(&config, kernel);", "__shared__ float x[3];",
-               "#ifdef AORTA_DOUBLE", "#if SOMETHING", "#elif OTHER", "bool emulated;", "return __CUDA_ARCH__;",
+               "#ifdef AORTA_DOUBLE", "#if SOMETHING", "#elif OTHER", "bool emulated;", "sum_op.set_kernel(DeviceType::cuda, k);", "return __CUDA_ARCH__;",
                "#include <aorta/tests/cuda/emulated/call.h>", "extern __shared__ float x[];", "cudaLaunchCooperativeKernel(k);", "__global__ void __launch_bounds__(128) k() {}",
                "__global__ void\n    k() {}"]
         for line in bad:

@@ -70,6 +70,37 @@ Tensors on_device(const Sample& sample) {
 
 }  // namespace
 
+namespace {
+
+/// The row's own name, and those of what its calls run.
+std::set<std::string> names_of(const Row& row, const Sample& sample) {
+  std::set<std::string> names{row.op, "allocate"};  // memory that lacks is no op's fault
+  names.insert(row.also.begin(), row.also.end());
+  names.insert(row.functions.begin(), row.functions.end());
+  // As the function that is called names itself where an operand is missing.
+  const Tensors missing(sample.inputs.size());
+  names.insert(op_of(error_of([&] { sample.call->run(missing); })));
+  return names;
+}
+
+/// The call and its gradient, of inputs that are leaves; false where it has none.
+bool run_with_gradient(const Call& call, const Tensors& inputs) {
+  Tensors leaves;
+  for (const Tensor& input : inputs) {
+    const bool floating = input.defined() && is_floating(input.dtype());
+    leaves.push_back(floating ? input.detach().requires_grad_() : input);
+  }
+  bool any = false;
+  for (const Tensor& output : call.run(leaves)) {
+    if (!output.defined() || !output.requires_grad()) continue;
+    output.backward(output.detach(), true);
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace
+
 TEST_F(OpFaults, EachErrorBeginsWithItsOp) {
   int ops = 0;
   for (const Row& row : rows()) {
@@ -78,12 +109,7 @@ TEST_F(OpFaults, EachErrorBeginsWithItsOp) {
     SCOPED_TRACE(row.op);
     const Sample& sample = samples(row).front();
     const Tensors inputs = on_device(sample);
-    std::set<std::string> names{row.op, "allocate"};  // memory that lacks is no op's fault
-    names.insert(row.also.begin(), row.also.end());
-    names.insert(row.functions.begin(), row.functions.end());
-    // As the function that is called names itself where an operand is missing.
-    const Tensors missing(inputs.size());
-    names.insert(op_of(error_of([&] { sample.call->run(missing); })));
+    const std::set<std::string> names = names_of(row, sample);
     const int before = failed_;
     fail_calls([&] { sample.call->run(inputs); }, names);
     ops += failed_ > before;
@@ -91,6 +117,28 @@ TEST_F(OpFaults, EachErrorBeginsWithItsOp) {
   EXPECT_GT(ops, 150);
   RecordProperty("ops", ops);
   RecordProperty("failed", failed_);
+}
+
+// Within a gradient it is the name of a row of the op table: which ones run there isn't said.
+TEST_F(OpFaults, EachErrorOfAGradientBeginsWithAnOp) {
+  std::set<std::string> table;
+  for (const kernel::OpRow* op = kernel::first_op(); op; op = op->next()) table.insert(op->name());
+  int ops = 0;
+  for (const Row& row : rows()) {
+    if (row.calls.empty() || !missing_kernel(row, DeviceType::cuda).empty()) continue;
+    if (samples(row).empty() || row.derivative != Derivative::exists) continue;
+    SCOPED_TRACE(row.op);
+    const Sample& sample = samples(row).front();
+    const Tensors inputs = on_device(sample);
+    bool has = false;
+    const std::string problem = error_of([&] { has = run_with_gradient(*sample.call, inputs); });
+    if (!has || problem != kNoError) continue;  // no gradient here, or one without a kernel
+    std::set<std::string> names = names_of(row, sample);
+    names.insert(table.begin(), table.end());
+    fail_calls([&] { run_with_gradient(*sample.call, inputs); }, names);
+    ++ops;
+  }
+  EXPECT_GT(ops, 100);
 }
 
 }  // namespace aorta::catalog
