@@ -188,7 +188,7 @@ struct RoundBody {
   __device__ __forceinline__ void operator()(int64_t i) const { store<T>(to + i, from[i]); }
 };
 
-void max_pool_backward(const PoolArgs& args) {
+void run_max_pool_backward(const PoolArgs& args) {
   const char* const op = "max_pool_backward";
   ScatterArgs scatter{args.outer, args.inner, 1, 1, args.input, args.indices, args.output};
   for (const PoolDim& dim : args.dims) {
@@ -217,21 +217,21 @@ void max_pool_backward(const PoolArgs& args) {
   });
 }
 
-void max_pool(const PoolArgs& args) {
+void run_max_pool(const PoolArgs& args) {
   visit_floating(args.dtype, [&](auto type) {
     for_each("max_pool", args.output, count_of(args, &PoolDim::output),
              MaxPoolBody<decltype(type)>{args});
   });
 }
 
-void avg_pool(const PoolArgs& args) {
+void run_avg_pool(const PoolArgs& args) {
   visit_floating(args.dtype, [&](auto type) {
     for_each("avg_pool", args.output, count_of(args, &PoolDim::output),
              AveragePoolBody<decltype(type)>{args});
   });
 }
 
-void avg_pool_backward(const PoolArgs& args) {
+void run_avg_pool_backward(const PoolArgs& args) {
   visit_floating(args.dtype, [&](auto type) {
     for_each("avg_pool_backward", args.output, count_of(args, &PoolDim::input),
              AveragePoolBackwardBody<decltype(type)>{args});
@@ -241,10 +241,10 @@ void avg_pool_backward(const PoolArgs& args) {
 }  // namespace
 
 void register_pooling() {
-  set_kernel<max_pool_op, max_pool>();
-  set_kernel<max_pool_backward_op, max_pool_backward>();
-  set_kernel<avg_pool_op, avg_pool>();
-  set_kernel<avg_pool_backward_op, avg_pool_backward>();
+  set_kernel<max_pool_op, run_max_pool>();
+  set_kernel<max_pool_backward_op, run_max_pool_backward>();
+  set_kernel<avg_pool_op, run_avg_pool>();
+  set_kernel<avg_pool_backward_op, run_avg_pool_backward>();
 }
 
 }  // namespace aorta::cuda
