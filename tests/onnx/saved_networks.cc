@@ -1,6 +1,7 @@
 #include <aorta/core/ops/random.h>
 #include <aorta/core/random.h>
 #include <aorta/models/make.h>
+#include <aorta/nn/normalization.h>
 #include <aorta/tests/onnx/saved_networks.h>
 
 #include <algorithm>
@@ -28,22 +29,30 @@ std::vector<std::string> model_names(bool all) {
   return names;
 }
 
+namespace {
+
+Shape input_shape(const std::string& name) {
+  if (name == "mlp") return {784};
+  if (name == "lenet5") return {1, 28, 28};
+  if (name.find("unet") == 0) return {3, 32, 48};
+  if (name == "r3d_18" || name == "mc3_18" || name == "r2plus1d_18") return {3, 4, 16, 16};
+  return {3, 33, 40};
+}
+
+}  // namespace
+
 SavedNetwork model_network(const std::string& name) {
   manual_seed(0);
   const std::shared_ptr<nn::AnyModule> net =
       std::make_shared<nn::AnyModule>(models::make(name, {.num_classes = 3}));
   const std::shared_ptr<nn::Module> module(net, &**net);
-  // Statistics that are no fresh layer's.
-  for (const auto& [buffer, tensor] : module->named_buffers()) {
-    if (buffer.find("running_mean") != std::string::npos) uniform_(tensor, -0.2, 0.2);
-    if (buffer.find("running_var") != std::string::npos) uniform_(tensor, 0.7, 1.3);
-  }
-  if (name == "mlp") return image_network(module, {784});
-  if (name == "lenet5") return image_network(module, {1, 28, 28});
-  if (name.find("unet") == 0) return image_network(module, {3, 32, 48});
-  if (name.find("3d_18") != std::string::npos || name == "mc3_18" || name == "r2plus1d_18")
-    return image_network(module, {3, 4, 16, 16});
-  return image_network(module, {3, 33, 40});
+  SavedNetwork network = image_network(module, input_shape(name));
+  // Running statistics of their inputs, as trained networks have: maps of a fresh layer's grow.
+  nn::update_bn(*module, [&] {
+    network.run(network.examples);
+    network.run(network.others);
+  });
+  return network;
 }
 
 }  // namespace aorta::onnx
