@@ -94,7 +94,8 @@ class Merger {
       TensorProto& mine = merged_.constants[i].tensor;
       const TensorProto& other = second_.constants[i].tensor;
       if (same(merged_.constants[i], second_.constants[i])) continue;
-      if (mine.data_type == DataType::i64 && mine.dims == other.dims && mine.dims.size() <= 1)
+      const bool is_list = mine.dims == other.dims && mine.dims.size() <= 1;
+      if (batch_[0] != batch_[1] && mine.data_type == DataType::i64 && is_list)
         merge_integers(mine, integers_of(mine), integers_of(other));
       else
         merge_rows(mine, other);
@@ -386,6 +387,8 @@ ModelProto finish(Draft draft, const DimensionOf& dimension) {
 }
 
 }  // namespace
+
+void check_same(const Draft& first, const Draft& second) { Merger(first, second, {}).merge(); }
 
 ModelProto merged(const Draft& first, const Draft& second, const std::vector<int64_t>& batch_dims) {
   Merger merger(first, second, batch_dims);

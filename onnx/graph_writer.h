@@ -59,6 +59,8 @@ class GraphWriter {
   std::set<std::string> taken_, state_names_;
 };
 
+/// Throws where two drafts of one batch size, whose inputs have other elements, differ.
+void check_same(const Draft& first, const Draft& second);
 /// The model of two drafts of one network. Where they differ because their batch sizes do, in that
 /// dimension of each input (-1: none), sizes are computed from that of the first such input;
 /// throws where they differ otherwise.

@@ -140,10 +140,9 @@ ModelProto model_of(const nn::Module& net, const List<Tensor>& examples, const R
     other.push_back(changed(few.back(), dims[i]));
   }
   const Draft first = record(tensors, few, run, options);
-  ModelProto model = merged(first, record(tensors, other, run, options),
-                            std::vector<int64_t>(examples.size(), -1));
-  if (options.dynamic_batch) model = merged(first, record(tensors, many, run, options), dims);
-  return model;
+  check_same(first, record(tensors, other, run, options));
+  if (!options.dynamic_batch) return merged(first, first, dims);
+  return merged(first, record(tensors, many, run, options), dims);
 }
 
 void write(const std::string& file, const ModelProto& model) {

@@ -67,6 +67,7 @@ REDUCTION = """Tensor NEW_NAME(const Tensor& input, const ReduceDims& over, bool
   Tensor output = reduce_one(NEW_NAME_op, input, dims, keepdim, scalar::NEW_TYPE{},
                              compute_dtype(input.dtype()), input.dtype());
   if (needs_gradient(input)) NEW_NAME_op.gradient()(output, input, dims, keepdim);
+  tell_tracer("NEW_NAME", {&output}, {&input}, dims, keepdim);
   return output;
 }
 
@@ -108,6 +109,7 @@ extern Op<NEW_TYPEKernel, NEW_TYPEGradient> NEW_NAME_op;
 }  // namespace aorta::kernel
 """,
     "core/ops/NEW_NAME.cc": """#include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/NEW_NAME.h>
 
 namespace aorta::kernel {
@@ -131,6 +133,7 @@ Tensor NEW_NAME(const Tensor& input, int64_t given_dim) {
   if (x.numel() > 0)
     NEW_NAME_op.kernel(x.device())({x.data(), output.data(), x.dtype(), lines});
   if (needs_gradient(input)) NEW_NAME_op.gradient()(output, input, dim);
+  tell_tracer("NEW_NAME", {&output}, {&input}, dim);
   return output;
 }
 

@@ -333,7 +333,7 @@ TEST(OnnxSave, RefusesPlacesThatAreFound) {
                             const auto at = argmax(x.select(0, 0).select(0, 0)).item<int64_t>();
                             return x.slice(1, at);
                           }),
-                          "onnx::save: "));
+                          "onnx::save: what a network reads besides its inputs"));
 }
 
 TEST(OnnxSave, RefusesSizesThatDontFollowFromTheBatch) {
