@@ -1,5 +1,6 @@
 #include <aorta/autograd/backward.h>
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/core/dispatch/op_table.h>
 #include <aorta/core/io/npz.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/dropout.h>
@@ -12,6 +13,7 @@
 #include <aorta/nn/dropout.h>
 #include <aorta/nn/linear.h>
 #include <aorta/nn/normalization.h>
+#include <aorta/onnx/export_call.h>
 #include <aorta/optim/sgd.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/onnx/networks.h>
@@ -265,6 +267,24 @@ TEST(OnnxSave, TrainsAsAModuleDoes) {
 }
 
 // ---- What can't be saved.
+
+// But for backward passes and what is no function of users.
+TEST(OnnxSave, EveryOpHasAnExportOrThePageSaysThatItHasNone) {
+  const std::string page = read_text("docs/onnx.md");
+  const size_t begin = page.find("These ops have no export");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string list = page.substr(begin, page.find("Half types", begin) - begin);
+  const std::set<std::string> inner{"find_bad_index", "convolution_weight"};
+  size_t exported = 0;
+  for (const kernel::OpRow* row = kernel::first_op(); row; row = row->next()) {
+    const std::string name = row->name();
+    if (name.find("backward") != std::string::npos || inner.count(name)) continue;
+    exported += exports().count(name);
+    const bool is_listed = list.find("`" + name + "`") != std::string::npos;
+    EXPECT_NE(exports().count(name) > 0, is_listed) << name;
+  }
+  EXPECT_GT(exported, 100u);
+}
 
 struct Function : nn::Module {
   explicit Function(std::function<Tensor(const Tensor&)> f) : function(std::move(f)) {}
