@@ -352,11 +352,33 @@ void name_outputs(Draft& draft) {
   }
 }
 
+// What an export has written and nothing reads: the places of a maximum, say.
+void drop_unread(Draft& draft) {
+  std::set<std::string> read(draft.outputs.begin(), draft.outputs.end());
+  std::vector<NodeProto> kept;
+  for (size_t i = draft.nodes.size(); i-- > 0;) {
+    NodeProto& node = draft.nodes[i];
+    const bool is_read = std::any_of(node.output.begin(), node.output.end(),
+                                     [&](const std::string& name) { return read.count(name) > 0; });
+    if (!is_read) continue;
+    read.insert(node.input.begin(), node.input.end());
+    kept.push_back(std::move(node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  draft.nodes = std::move(kept);
+  const auto is_unread = [&](const Draft::Constant& constant) {
+    return read.count(constant.tensor.name) == 0;
+  };
+  auto& constants = draft.constants;
+  constants.erase(std::remove_if(constants.begin(), constants.end(), is_unread), constants.end());
+}
+
 using DimensionOf = std::function<ValueInfoProto::Dimension(bool is_input, size_t i, int d)>;
 
 ModelProto finish(Draft draft, const DimensionOf& dimension) {
   join_constants(draft);
   name_outputs(draft);
+  drop_unread(draft);
   ModelProto model;
   model.ir_version = kIrVersion;
   model.producer_name = "aorta";

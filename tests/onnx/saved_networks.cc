@@ -52,8 +52,8 @@ SavedNetwork model_network(const std::string& name) {
     const auto is = [&, &full = tensor_name](const char* end) { return full.ends_with(end); };
     if (is("running_mean")) uniform_(tensor, -0.2, 0.2);
     if (is("running_var")) uniform_(tensor, 0.7, 1.3);
-    const bool is_norm_weight = is(".weight") && tensor.dim() == 1;
-    if (is_norm_weight && name.find("unet") != 0) uniform_(tensor.detach(), 0.3, 0.7);
+    const bool is_in_block = tensor_name.find("layer") != std::string::npos;
+    if (is_in_block && is(".weight") && tensor.dim() == 1) uniform_(tensor.detach(), 0.3, 0.7);
   }
   return image_network(module, input_shape(name));
 }
