@@ -113,7 +113,7 @@ TEST_P(Saved, IsWhatItWasWhenLoadedAndSavedAgain) {
   const Inputs wanted = values(network.others);
   if (GetParam().starts_with("model_")) {  // whose results are no constants
     const Tensor apart = wanted[0].select(0, 0) - wanted[0].select(0, 1);
-    ASSERT_GT(apart.abs().max().item<double>(), 1e-3 * wanted[0].abs().max().item<double>());
+    ASSERT_GT(apart.abs().max().item<double>(), 1e-4 * wanted[0].abs().max().item<double>());
   }
   const Model net = load(file);
   expect_all_close(net(network.others), wanted, 1e-5);
