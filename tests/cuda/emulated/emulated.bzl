@@ -114,7 +114,7 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
     huge: patterns of those that go past the limits of 32 bits: they run with small limits in each mode, in NAME_eager
         among the others and in NAME_limits, NAME_limits_random and NAME_limits_threads; and with the true ones, which
         takes many minutes and gigabytes, in NAME_huge, only when that is named.
-    limited: patterns of those that NAME_limits and the others of its kind run beside.
+    limited: patterns of those that NAME_limits and the others of its kind run beside; where there are none, those aren't either.
     """
     plugin = "//tests/cuda/emulated:libaorta_cuda_emulated.so"
     driver = "//tests/cuda/emulated:driver/libcuda.so.1"
@@ -128,7 +128,7 @@ def emulated_test(name, srcs, hdrs = [], deps = [], data = [], once = [], in_ord
         deps = deps + ["@system//:gtest"],
     )
     small = {"_limits" + mode: dict(_MODES[mode], AORTA_CUDA_LIMITS = _LIMITS) for mode in modes if "AORTA_CUDA_LIMITS" not in _MODES[mode]}
-    few = dict(small, _huge = {}) if huge else {}
+    few = dict(small if limited else {}, _huge = {}) if huge else {}
     for mode in modes + few.keys():
         env = dict(_MODES, **few)[mode]
         chosen = huge + ["EmulatedDevice.*"] + (limited if mode != "_huge" else [])
