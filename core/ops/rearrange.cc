@@ -423,26 +423,25 @@ Tensor combinations(const Tensor& input, int64_t r, bool with_replacement) {
   check(input.dim() == 1, "combinations", "input must be 1-d", input.shape());
   check(r >= 0, "combinations", "r can't be negative", r);
   if (r == 0) return input.narrow(0, 0, 0).clone();
-  // How many there are: n (n + step) (n + 2 step) ... / r!, whose beginnings are whole numbers.
-  const int64_t n = input.numel(), step = with_replacement ? 1 : -1;
-  int64_t count = n == 0 || (!with_replacement && r > n) ? 0 : 1;
-  for (int64_t i = 0; count > 0 && i < r; ++i) {
-    check(!__builtin_mul_overflow(count, n + step * i, &count), "combinations",
-          "their number must fit in 63 bits", r, " of ", n);
+  // Of `total` one chooses r: a choice with replacement is one of n + r - 1 without.
+  const int64_t n = input.numel();
+  if (n == 0 || (!with_replacement && r > n)) return input.narrow(0, 0, 0).view({0, r}).clone();
+  int64_t total = n, count = 1;
+  bool is_counted = !with_replacement || !__builtin_add_overflow(n - 1, r, &total);
+  for (int64_t i = 0; is_counted && i < std::min(r, total - r); ++i) {
+    is_counted = !__builtin_mul_overflow(count, total - i, &count);
     count /= i + 1;
   }
+  check(is_counted, "combinations", "their number must fit in 63 bits", r, " of ", n);
   const Tensor places = empty({count, r}, {.dtype = DType::i64});
-  std::vector<int64_t> at(static_cast<size_t>(r));
-  if (!with_replacement) std::iota(at.begin(), at.end(), 0);
-  for (int64_t row = 0; row < count; ++row) {
-    std::copy(at.begin(), at.end(), places.data<int64_t>() + row * r);
+  int64_t* at = places.data<int64_t>();
+  for (int64_t i = 0; i < r; ++i) at[i] = with_replacement ? 0 : i;
+  for (int64_t row = 1; row < count; ++row, at += r) {
     // The last place that can move on does, and those behind it follow as closely as they may.
     int64_t k = r - 1;
-    const auto last = [&] { return with_replacement ? n - 1 : n - r + k; };
-    while (k > 0 && at[static_cast<size_t>(k)] == last()) --k;
-    const int64_t next = at[static_cast<size_t>(k)] + 1;
-    for (int64_t i = k; i < r; ++i)
-      at[static_cast<size_t>(i)] = next + (with_replacement ? 0 : i - k);
+    while (at[k] == (with_replacement ? n - 1 : n - r + k)) --k;
+    std::copy(at, at + k, at + r);
+    for (int64_t i = k; i < r; ++i) at[r + i] = at[k] + 1 + (with_replacement ? 0 : i - k);
   }
   return index_select(input, 0, places.view({count * r}).to(input.device())).view({count, r});
 }

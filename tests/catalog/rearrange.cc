@@ -102,6 +102,8 @@ void add_joins(std::vector<Row>& rows) {
                 },
                 "combinations: input must be 1-d, got [2,2]"},
                {[] { combinations(ones({2}), -1); }, "combinations: r can't be negative, got -1"},
+               {[] { combinations(ones({2}), INT64_MAX, true); },
+                "combinations: their number must fit in 63 bits, got 9223372036854775807 of 2"},
                {[] { combinations(ones({200}), 100); },
                 "combinations: their number must fit in 63 bits, got 100 of 200"}},
        .also = {"find_bad_index", "gather"}});
