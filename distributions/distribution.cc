@@ -39,6 +39,12 @@ std::string first_outside(const Tensor& value, const Tensor& inside, int event_d
 void require(const char* op, const char* what, const Tensor& value, const Constraint& constraint) {
   check_defined(op, {{what, value}});
   if (!validates || value.is_meta()) return;
+  const int events = constraint.event_dim();
+  if (value.dim() < events) {
+    fail(op,
+         std::string(what) + " must have an event's dimensions (" + std::to_string(events) + ")",
+         value.shape());
+  }
   const NoGradGuard guard;
   const Tensor x = value.detach();
   const Tensor inside = constraint.check(x);

@@ -155,6 +155,15 @@ TEST(Parameters, OutsideTheirSet) {
   EXPECT_EQ(error_of([] { Normal({}, 1); }), "Normal: loc must be given, got none");
 }
 
+TEST(Parameters, HaveTheDimensionsOfAnEvent) {
+  EXPECT_EQ(error_of([] { require("draw", "probs", ones({}), constraints::simplex()); }),
+            "draw: probs must have an event's dimensions (1), got []");
+  EXPECT_EQ(error_of([] {
+              require("draw", "x", ones({2}), constraints::independent(constraints::real(), 2));
+            }),
+            "draw: x must have an event's dimensions (2), got [2]");
+}
+
 TEST(Parameters, OfMultivariateNormals) {
   const Tensor loc = zeros({2});
   EXPECT_EQ(error_of([&] {
