@@ -425,7 +425,7 @@ class Attack:
         # One that is stopped before it has started is waited for until CommOptions.start_timeout.
         self.judge(self.case.finish_ranks(started, limit=2 * LIMIT), CODES | {128 + signal.SIGKILL, 128 + number})
         saved = os.path.exists(self.case.run_folder + "/checkpoint.safetensors")
-        self.judge(self.case.train(*self.recipe(), "--resume" if saved else "--overwrite"), {0})
+        self.judge(self.case.train(*self.recipe(), "--batch_size", "2", "--resume" if saved else "--overwrite"), {0})
         self.expect_nothing_left()
         return bool(ranks)
 
