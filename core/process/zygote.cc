@@ -227,6 +227,7 @@ StartedProcess fork_live(ProcessMain main, std::string_view payload,
   started.pidfd = open_pidfd(pid);
   started.channel = std::move(ours);
   started.own_child = true;
+  started.is_copy = true;
   return started;
 }
 

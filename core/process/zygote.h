@@ -32,6 +32,7 @@ struct StartedProcess {
   Descriptor pidfd;  // readable when the process has ended
   Channel channel;
   bool own_child = false;  // else the zygote's, which reports its end on the channel
+  bool is_copy = false;    // of the program as it was then (fork)
 
   /// The message on a channel that says how the process ended: its status as waitpid gives it.
   static std::optional<int> end_status(const Channel::Message& message);

@@ -79,7 +79,7 @@ void WorkerPool::start() {
   if (running_) return;
   ring().restart();
   // A copy of the program is of the moment when it was made.
-  if (nursery_.own_child) end_nursery(kEndMs);
+  if (nursery_.is_copy) end_nursery(kEndMs);
   if (!nursery_.pidfd) start_nursery_process();
   for (int i = 0; i < plan_.workers; ++i) start_worker(i);
   running_ = true;
@@ -93,7 +93,7 @@ void WorkerPool::stop() {
   const std::string command = NurseryMessage{NurseryMessage::kStop}.text();
   bool stopped = false;
   const double end = seconds_now() + 1e-3 * kEndMs;
-  bool alive = !nursery_.own_child && nursery_.channel && nursery_.channel.send(command);
+  bool alive = !nursery_.is_copy && nursery_.channel && nursery_.channel.send(command);
   while (alive && !stopped) {
     const int left = static_cast<int>(1e3 * (end - seconds_now()));
     const auto message = left > 0 ? nursery_.channel.receive(left) : std::nullopt;
