@@ -65,13 +65,13 @@ class Limits(unittest.TestCase):
         self.assertNotRegex(done.err, RAW, said)
         return False
 
-    def step_through(self, limit, run, check=lambda case, done: None):
+    def step_through(self, limit, run, check=lambda case, done: None, values=None):
         """Runs `run(case, limits)` at each value until two in a row are enough. What is too little at one value must not
         begin at a smaller one."""
         number = getattr(resource, "RLIMIT_" + limit)
         begun = False
         ended = []
-        for value in STEPS[limit]:
+        for value in values or STEPS[limit]:
             with tempfile.TemporaryDirectory(dir=self.folder.name) as folder:
                 case = Case(folder)
                 try:
@@ -122,7 +122,7 @@ class Limits(unittest.TestCase):
     def test_address_space_of_an_evaluation(self):
         self.step_through("AS", lambda case, limits: case.echo(
             "evaluate", "--data_dir", case.data_folder, "--weights", Case.shared + "/run", "--num_workers", "1",
-            "--output", case.path("evaluation"), limits=limits))
+            "--output", case.path("evaluation"), limits=limits), values=range(40 * MIB, 420 * MIB, 6 * MIB))
 
     def test_data_of_a_training_with_workers(self):
         self.train("DATA", "--num_workers", "2")
