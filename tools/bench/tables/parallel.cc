@@ -46,7 +46,7 @@ Side on_two_devices(Training training) {
 }
 
 Row devices_row(const Plan& plan, int threads, double target) {
-  const int64_t batch = plan.size(8, 2), size = plan.size(112, 32);
+  const int64_t batch = plan.size(8, 4), size = plan.size(112, 32);
   return {.name = fmt::format("DataParallel on cpu:0 and cpu:1, a thread each, DeepLabV3-ResNet50, "
                               "{0}x{0}, batch {1}; one of {2} threads",
                               size, batch, threads),
@@ -65,7 +65,7 @@ struct Step {
 };
 
 std::vector<Step> steps_of(const Plan& plan) {
-  const int64_t batch = plan.size(8, 2), size = plan.size(112, 32), sequences = plan.size(32, 2),
+  const int64_t batch = plan.size(8, 4), size = plan.size(112, 32), sequences = plan.size(32, 2),
                 length = plan.size(64, 8), width = plan.size(128, 16);
   return {{fmt::format("DeepLabV3-ResNet50, {0}x{0}, batch {1}", size, batch),
            fmt::format("deeplab {} {}", batch, size), torch_deeplab(batch, size, false), 0.6},
