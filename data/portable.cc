@@ -24,8 +24,7 @@ void* ArgumentReader::function() {
   const FunctionPlace place = FunctionPlace::parse(text_);
   void* const address = place.address();
   check(address, "make_dataset",
-        "a function must stand in the program or a library that it was started with",
-        place.library);
+        "a function must stand in the program or a library that it was started with", place.path);
   return address;
 }
 

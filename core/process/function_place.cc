@@ -44,7 +44,7 @@ void* FunctionPlace::address() const {
   void* found = nullptr;
   each_loaded([&](const dl_phdr_info& loaded) {
     const uint64_t there = loaded.dlpi_addr + offset;
-    if (library != loaded.dlpi_name || !contains(loaded, there)) return false;
+    if (path != loaded.dlpi_name || !contains(loaded, there)) return false;
     found = reinterpret_cast<void*>(there);
     return true;
   });
@@ -54,8 +54,8 @@ void* FunctionPlace::address() const {
 std::string FunctionPlace::text() const {
   std::string bytes;
   io::append(bytes, offset);
-  io::append(bytes, static_cast<uint32_t>(library.size()));
-  return bytes + library;
+  io::append(bytes, static_cast<uint32_t>(path.size()));
+  return bytes + path;
 }
 
 FunctionPlace FunctionPlace::parse(std::string_view& bytes) {
@@ -68,7 +68,7 @@ FunctionPlace FunctionPlace::parse(std::string_view& bytes) {
   const size_t size = io::load<uint32_t>(given, sizeof(uint64_t));
   check(bytes.size() - kHead >= size, "process", "a function's place must be whole", bytes.size(),
         " bytes");
-  place.library = bytes.substr(kHead, size);
+  place.path = bytes.substr(kHead, size);
   bytes.remove_prefix(kHead + size);
   return place;
 }

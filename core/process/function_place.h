@@ -10,7 +10,7 @@ namespace aorta {
 /// beginning. Every process of a program that has loaded the library finds it there, wherever the
 /// kernel put it.
 struct FunctionPlace {
-  std::string library;  // empty: the program
+  std::string path;  // of the library; empty: the program
   uint64_t offset = 0;
 
   static FunctionPlace of(const void* function);

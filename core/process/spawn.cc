@@ -105,7 +105,7 @@ void run_if_spawned() {
     const auto function = reinterpret_cast<ProcessMain>(place.address());
     check(function, "start_process",
           "what a spawned process runs must be in the program or a library that it starts with",
-          place.library);
+          place.path);
     ProcessContext context;
     context.starter = request.starter;
     context.channel = std::move(channel);
