@@ -1,13 +1,19 @@
 #!/bin/bash
-# Runs the GPU tests (or, with `bench` as first word, the benchmarks) of this folder:
-#   ./run.sh                              every test
+# Runs the GPU tests of this folder, or another of its programs:
+#   ./run.sh                              every test, in several processes side by side
 #   ./run.sh --gtest_filter='CudaOps.*'   some
-#   ./run.sh bench                        the table `cuda`, beside PyTorch where AORTA_PEER_PYTHON names its interpreter
+#   ./run.sh bench [TABLE]...             a table of tools/bench (by itself `cuda`), beside PyTorch where AORTA_PEER_PYTHON
+#                                         names its interpreter
+#   ./run.sh echo COMMAND...              aorta-echo
 # The tests end with one line, `N passed, N failed, N skipped`; the exit status is not 0 when one failed, when none
-# ran, and when there is a GPU that can't be used.
+# ran, and when there is a GPU that can't be used. A test that ends its process, or takes too long, is one that failed:
+# the others go on in a new process.
 # It needs an NVIDIA driver and CUDA 13's libraries; where they are not found by themselves, set CUDA_HOME.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+processes=${AORTA_GPU_PROCESSES:-4}
+limit=${AORTA_GPU_LIMIT:-600} # seconds, for a process
+read -ra under <<<"${AORTA_GPU_UNDER:-}" # a command that runs the tests' program
 
 # Folders that may hold libcublasLt.so.13: a toolkit's, or those of Python's packages.
 candidates=()
@@ -20,7 +26,7 @@ for python in python3 ${AORTA_PEER_PYTHON:+"$AORTA_PEER_PYTHON"}; do
   done < <("$python" -c 'import sys; print("\n".join(p for p in sys.path if p.endswith("-packages")))' 2>/dev/null)
 done
 libraries=$here/lib
-for name in libcublasLt.so.13 libcudnn.so.9; do
+for name in libcublasLt.so.13 libcudnn.so.9 libnccl.so.2; do
   for folder in "${candidates[@]}"; do
     [[ -e $folder/$name ]] && { libraries+=:$folder; break; }
   done
@@ -33,30 +39,66 @@ gpu=
 if command -v nvidia-smi >/dev/null; then
   gpu=$(nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null) || gpu=
 fi
+case ${1:-} in
+  bench)
+    echo "GPU: ${gpu:-none seen by nvidia-smi}"
+    shift
+    (($#)) || set -- cuda
+    exec "$here/bin/bench" "$@"
+    ;;
+  echo)
+    shift
+    exec "$here/bin/aorta-echo" "$@"
+    ;;
+esac
 echo "GPU: ${gpu:-none seen by nvidia-smi}"
-if [[ ${1:-} == bench ]]; then
-  shift
-  (($#)) || set -- cuda
-  exec "$here/bin/bench" "$@"
-fi
 for argument; do
   [[ $argument == --gtest_list_tests || $argument == --help ]] && exec "$here/bin/cuda_test" "$@"
 done
 
-# What a test printed comes when it has ended; of skipped ones the reasons, once, with how many gave each.
+arguments=("$@")
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+mapfile -t tests < <("$here/bin/cuda_test" "$@" --gtest_list_tests |
+  awk '/^[^ ].*\.( |$)/ { suite = $1; next } /^  / { print suite $1 }')
+
+# Every `processes`th test from number $1 on, and, when the program has ended before its last one, those left.
+run_tests() {
+  local -a left=()
+  local i filter log
+  for ((i = $1; i < ${#tests[@]}; i += processes)); do left+=("${tests[i]}"); done
+  while ((${#left[@]})); do
+    filter=$(IFS=: && echo "${left[*]}")
+    log=$logs/$1.${#left[@]}
+    timeout -k 5 "$limit" "${under[@]}" "$here/bin/cuda_test" "${arguments[@]}" --gtest_color=no --gtest_filter="$filter" \
+      >"$log" 2>&1 || true
+    grep -q '^\[ RUN      \]' "$log" || return 0
+    mapfile -t left < <(awk 'NR == FNR { if (/^\[ RUN      \]/) ran[$4]; next } !($0 in ran)' \
+      "$log" <(printf '%s\n' "${left[@]}"))
+  done
+}
+for ((p = 0; p < processes; ++p)); do run_tests "$p" & done
+wait
+
+# What a test printed comes whole; of skipped ones the reasons, once, with how many gave each.
+shopt -s nullglob
 status=0
-"$here/bin/cuda_test" --gtest_color=no "$@" 2>&1 | awk -v gpu="$gpu" '
+cat /dev/null "$logs"/* | awk -v gpu="$gpu" -v wanted="${#tests[@]}" '
   function flush_test() { if (held != "") printf "%s", held; held = ""; running = ""; fflush() }
+  function lost() { if (running != "") { ++failed; printf "%s", held; print "The program ended in this test."; held = ""; running = "" } }
+  /^Note: Google Test filter/ || /^Running main/ { lost(); next }
   /^\[ RUN      \]/ { running = $0; held = $0 "\n"; reason = ""; next }
   running != "" && /^\[       OK \]/ { ++passed; held = held $0 "\n"; flush_test(); next }
   running != "" && /^\[  FAILED  \]/ { ++failed; held = held $0 "\n"; flush_test(); next }
   running != "" && /^\[  SKIPPED \]/ { ++skipped; ++why[reason]; held = ""; running = ""; next }
   running != "" { held = held $0 "\n"; if ($0 != "" && $0 !~ /: Skipped$/) reason = $0; next }
-  /^\[  SKIPPED \]/ || /^\[-----/ || /^$/ || /^Running main/ { next }
+  /^\[/ || /^$/ || /^ *[0-9]+ FAILED TEST/ || /listed below/ { next }
   { print }
   END {
-    if (running != "") { ++failed; print "The program ended in this test:"; flush_test() }
+    lost()
     for (text in why) print "skipped: " why[text] " tests, because: " text
+    missing = wanted - passed - failed - skipped
+    if (missing > 0) { print missing " tests did not run."; failed += missing }
     if (gpu != "" && skipped > 0 && passed == 0) print "There is a GPU, and no test could use it."
     print passed + 0 " passed, " failed + 0 " failed, " skipped + 0 " skipped"
     exit failed > 0 || passed + skipped == 0 || (gpu != "" && skipped > 0 && passed == 0)

@@ -203,7 +203,7 @@ Result measure(const Row& row, const Settings& settings) {
   const int rounds = row.rounds ? row.rounds : settings.rounds;
   const double block_seconds = settings.seconds / (2 * rounds);
   for (const Runner& runner : runners) {
-    const double warm = row.unit == Unit::lines ? runner.timing.first : runner.side.run(1);
+    const double warm = is_count(row.unit) ? runner.timing.first : runner.side.run(1);
     runner.timing.repetitions = calibrate(runner.side, block_seconds, warm);
   }
   Controls controls;

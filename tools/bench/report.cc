@@ -56,6 +56,8 @@ std::string cell(const Row& row, double seconds) {
       return fmt::format("{:.3f} ns/element", seconds * 1e9 / row.work);
     case Unit::lines:
       return fmt::format("{:.0f} lines", seconds);
+    case Unit::memory:
+      return fmt::format("{:.1f} MB", seconds / 1e6);
   }
   return {};
 }
@@ -107,7 +109,7 @@ ordered_json to_json(const Timing& timing, const Ratio* ratio) {
 }
 
 ordered_json to_json(const Row& row, const Result& result) {
-  const char* units[] = {"seconds", "bytes", "flops", "elements", "lines"};
+  const char* units[] = {"seconds", "bytes", "flops", "elements", "lines", "memory"};
   ordered_json json = {{"name", row.name},
                        {"threads", row.threads},
                        {"unit", units[static_cast<int>(row.unit)]},

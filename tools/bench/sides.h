@@ -7,6 +7,9 @@
 
 namespace aorta::bench {
 
+/// The first GPU.
+inline constexpr Device kGpu(DeviceType::cuda, 0);
+
 /// A tensor with element i = low + (high - low) * u(i + 1000003 seed) in row-major order, where u
 /// is a hash of its argument in [0, 1): the same numbers as make() in peer.py and peer_libtorch.cc.
 Tensor make(const Shape& shape, double low, double high, int64_t seed = 0,

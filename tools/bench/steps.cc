@@ -51,7 +51,8 @@ struct CharGpt : nn::Module {
                kLayers, nn::LayerNorm(width)),
         head(*this, "head", width, kCharacters) {}
   Tensor forward(const Tensor& text) const override {
-    return head(blocks(token(text) + position(arange(text.size(1))), {.is_causal = true}));
+    return head(blocks(token(text) + position(arange(text.size(1), {.device = text.device()})),
+                       {.is_causal = true}));
   }
   nn::Embedding token, position;
   nn::TransformerEncoder blocks;
@@ -69,9 +70,11 @@ constexpr const char* kTorchCharGpt =
     "        self.blocks = torch.nn.TransformerEncoder(layer, {4}, torch.nn.LayerNorm({2}), "
     "enable_nested_tensor=False)\n"
     "        self.head = torch.nn.Linear({2}, {0})\n"
-    "        self.mask = torch.nn.Transformer.generate_square_subsequent_mask({1})\n"
+    "        self.register_buffer('mask', "
+    "torch.nn.Transformer.generate_square_subsequent_mask({1}))\n"
     "    def forward(self, text):\n"
-    "        x = self.token(text) + self.position(torch.arange(text.shape[1]))\n"
+    "        x = self.token(text) + self.position(torch.arange(text.shape[1], "
+    "device=text.device))\n"
     "        return self.head(self.blocks(x, self.mask, is_causal=True))\n"
     "m = CharGpt()";
 
@@ -103,8 +106,11 @@ std::string torch_images(int64_t batch, int64_t size) {
 
 }  // namespace
 
-void Training::begin(bool channels_last) {
+void Training::begin(bool channels_last, Device device) {
   fill(*module);
+  module->to(device);
+  input = input.to(device);
+  target = target.to(device);
   if (channels_last) {
     module->to(MemoryFormat::channels_last);
     input = input.contiguous(MemoryFormat::channels_last);
@@ -237,23 +243,26 @@ std::string torch_setup(const TorchTraining& training) {
         "d = torch.distributed\n"
         "x, y = (t.chunk(d.get_world_size())[d.get_rank()] for t in (x, y))\n";
   }
+  made += fmt::format("m, x, y = m.to('{0}'), x.to('{0}'), y.to('{0}')\n", training.device);
   if (training.channels_last) {
     made +=
         "m = m.to(memory_format=torch.channels_last)\n"
         "x = x.contiguous(memory_format=torch.channels_last)\n";
   }
+  if (training.compiled) made += "m = torch.compile(m)\n";
   if (training.distributed) made += "m = torch.nn.parallel.DistributedDataParallel(m)\n";
   return one_line("torch.set_grad_enabled(True)\n" + made +
                   fmt::format("optimizer = torch.optim.SGD(m.parameters(), lr=1e-5, momentum={})\n"
                               "def step():\n"
                               "    optimizer.zero_grad()\n"
-                              "    with torch.autocast('cpu', dtype=torch.bfloat16, enabled={}):\n"
+                              "    with torch.autocast('{}', dtype=torch.bfloat16, enabled={}):\n"
                               "        out = m(x)\n"
                               "    loss = {}\n"
                               "    loss.backward()\n"
                               "    optimizer.step()\n"
                               "    return loss.detach()\n",
-                              training.momentum, training.bf16 ? "True" : "False", training.loss));
+                              training.momentum, training.device, training.bf16 ? "True" : "False",
+                              training.loss));
 }
 
 }  // namespace aorta::bench

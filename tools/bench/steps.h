@@ -24,8 +24,8 @@ struct Training {
   std::function<Tensor(const Tensor& input)> forward = {};
   std::shared_ptr<optim::SGD> optimizer = {};
 
-  /// Fills the parameters, as the peer does, and makes the optimizer.
-  void begin(bool channels_last);
+  /// Fills the parameters, as the peer does, takes all to `device` and makes the optimizer.
+  void begin(bool channels_last, Device device = {});
   /// Leaves the part of the batch that is rank `rank`'s of `size`.
   void take_part(int rank, int size);
   /// The loss before the step.
@@ -46,6 +46,8 @@ struct TorchTraining {
   std::string input, target, loss;  // expressions; of `out` and y is the loss
   double momentum = 0.9;
   bool bf16 = false, channels_last = true;
+  std::string device = "cpu";
+  bool compiled = false;  // by torch.compile
   /// As DistributedDataParallel on this rank's part of the batch.
   bool distributed = false;
 };

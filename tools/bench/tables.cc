@@ -31,6 +31,8 @@ constexpr Table kTables[] = {
     {"random", "random fills", random_rows},
     {"optimizer", "optimizer steps: against memory, and PyTorch's fused ones", optimizer_rows},
     {"cuda", "ops and products on a GPU: against a copy on the device, and PyTorch", cuda_rows},
+    {"cuda-training", "whole training steps on a GPU, and their memory: against PyTorch's",
+     cuda_training_rows},
     {"compile", "compile time and preprocessed lines of a small program", compile_rows},
     {"build", "CPU seconds of the emulated device, compiled and tested, against their limits",
      nullptr, run_build},

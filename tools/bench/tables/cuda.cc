@@ -9,8 +9,6 @@
 namespace aorta::bench {
 namespace {
 
-const Device kGpu(DeviceType::cuda, 0);
-
 struct GpuOp {
   const char* name;
   Tensor (*run)(const Tensor& a, const Tensor& b);
@@ -69,7 +67,8 @@ Case memory_case(const GpuOp& op, int64_t rows, double bytes) {
   const Tensor b = make({rows, 8192}, -2, 3, 2).to(kGpu);
   const auto run = op.run;
   const std::string setup = fmt::format(
-      "a = make(({0}, 8192), -2, 3, 1).cuda(); b = make(({0}, 8192), -2, 3, 2).cuda()", rows);
+      "with torch.device('cuda'): a, b = make(({0}, 8192), -2, 3, 1), make(({0}, 8192), -2, 3, 2)",
+      rows);
   return {.ours = gpu_side([=] { return run(a, b); }),
           .reference = copy_side(bytes),
           .peer = torch_gpu_side(setup, op.torch)};
@@ -80,9 +79,8 @@ Case matmul_case(int64_t n, DType dtype) {
                b = make({n, n}, -1, 1, 2, dtype).to(kGpu);
   const char* torch_dtype = dtype == bf16 ? "torch.bfloat16" : "torch.float32";
   const std::string setup = fmt::format(
-      "a = make(({0}, {0}), -1, 1, 1).cuda().to({1}); b = make(({0}, {0}), -1, 1, "
-      "2).cuda().to({1})",
-      n, torch_dtype);
+      "with torch.device('cuda'): a, b = (make(({0}, {0}), -1, 1, i).to({1}) for i in (1, 2))", n,
+      torch_dtype);
   return {.ours = gpu_side([=] { return matmul(a, b); }),
           .reference = torch_gpu_side(setup, "a @ b")};
 }

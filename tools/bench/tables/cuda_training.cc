@@ -1,0 +1,127 @@
+// Whole training steps on the first GPU, each waited for, and the most memory that one holds; what
+// is compared is the loss of their first step. PyTorch's switches for TF32 are set as ours.
+#include <aorta/aorta.h>
+#include <aorta/core/device_backend.h>
+#include <aorta/tools/bench/sides.h>
+#include <aorta/tools/bench/steps.h>
+#include <aorta/tools/bench/tables.h>
+#include <fmt/format.h>
+
+namespace aorta::bench {
+namespace {
+
+enum class Numbers : uint8_t { f32, tf32, bf16 };
+constexpr const char* kNames[] = {"f32", "TF32", "bf16"};
+
+struct Network {
+  std::string name;
+  Training (*make)(const Plan& plan, bool bf16);
+  TorchTraining (*make_torch)(const Plan& plan, bool bf16);
+};
+
+const Network kMlp = {"784-30-10 with sigmoids, batch 10",
+                      [](const Plan&, bool) { return mlp_training(30); },
+                      [](const Plan&, bool) { return torch_mlp(30); }};
+const Network kResNet = {
+    "ResNet-18, 32x32, batch 128",
+    [](const Plan& plan, bool bf16) { return resnet_training(plan.size(128, 2), bf16); },
+    [](const Plan& plan, bool bf16) { return torch_resnet(plan.size(128, 2), bf16); }};
+const Network kDeepLab = {"DeepLabV3-ResNet50, 112x112, batch 20",
+                          [](const Plan& plan, bool bf16) {
+                            return deeplab_training(plan.size(20, 2), plan.size(112, 32), bf16);
+                          },
+                          [](const Plan& plan, bool bf16) {
+                            return torch_deeplab(plan.size(20, 2), plan.size(112, 32), bf16);
+                          }};
+const Network kCharGpt = {
+    "char-GPT, 2 layers of 128, 64 x 256",
+    [](const Plan& plan, bool) {
+      return char_gpt_training(plan.size(64, 2), plan.size(256, 8), plan.size(128, 16));
+    },
+    [](const Plan& plan, bool) {
+      return torch_char_gpt(plan.size(64, 2), plan.size(256, 8), plan.size(128, 16));
+    }};
+
+Side ours(Training training, Numbers numbers, bool memory) {
+  if (!cuda::is_available())
+    return {.name = "Aorta", .missing = "no GPU: " + cuda::unavailable_reason()};
+  training.bf16 = numbers == Numbers::bf16;
+  training.begin(training.input.dim() == 4, kGpu);
+  const auto step = [training, tf32 = numbers == Numbers::tf32] {
+    backends::cudnn::set_allow_tf32(tf32);
+    backends::cuda::matmul::set_allow_tf32(tf32);
+    const Tensor loss = training.step();
+    synchronize(kGpu);
+    return loss;
+  };
+  Side side = aorta_side(step);
+  if (memory) {
+    side.run = [step](int64_t) {
+      DeviceBackend& device = backend(DeviceType::cuda);
+      step();
+      device.reset_peak_memory(0);
+      step();
+      return static_cast<double>(device.memory_stats(0).peak_bytes);
+    };
+  }
+  return side;
+}
+
+Side torch_gpu(TorchTraining training, Numbers numbers, bool memory) {
+  training.device = "cuda";
+  training.bf16 = numbers == Numbers::bf16;
+  const char* tf32 = numbers == Numbers::tf32 ? "True" : "False";
+  const std::string setup = fmt::format(
+      "torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = {}; {}", tf32,
+      torch_setup(training));
+  if (!memory) return torch_side(setup, "(step(), torch.cuda.synchronize())[0]");
+  // A run's value is what it computes: the mean of one number.
+  Side side = torch_side(
+      setup,
+      "(step(), torch.cuda.reset_peak_memory_stats(), step(), "
+      "torch.tensor([float(torch.cuda.max_memory_allocated())], dtype=torch.float64))[-1]");
+  if (side.run) side.run = [values = side.values](int64_t) { return values().at(1); };
+  side.values = {};
+  return side;
+}
+
+struct Against {
+  bool compiled = false, memory = false;
+};
+
+Row row(const Plan& plan, const Network& network, Numbers numbers, double target,
+        Against against = {}) {
+  const bool bf16 = numbers == Numbers::bf16;
+  return {.name = fmt::format("{}, {}{}{}", network.name, kNames[static_cast<int>(numbers)],
+                              against.memory ? ", memory" : "",
+                              against.compiled ? "; torch.compile" : ""),
+          .unit = against.memory ? Unit::memory : Unit::seconds,
+          .target = target > 0 ? at_most(target) : Target{},
+          .tolerance = bf16 ? 2e-2 : 1e-3,
+          .make =
+              [=, &network] {
+                TorchTraining torch = network.make_torch(plan, bf16);
+                torch.compiled = against.compiled;
+                return Case{.ours = ours(network.make(plan, bf16), numbers, against.memory),
+                            .reference = torch_gpu(torch, numbers, against.memory)};
+              },
+          .rounds = against.memory ? 1 : 0};
+}
+
+}  // namespace
+
+Rows cuda_training_rows(const Plan& plan) {
+  return {row(plan, kMlp, Numbers::f32, 0.1),
+          row(plan, kResNet, Numbers::f32, 0),
+          row(plan, kResNet, Numbers::bf16, 0.5),
+          row(plan, kDeepLab, Numbers::f32, 0),
+          row(plan, kDeepLab, Numbers::tf32, 1 / 1.8),
+          row(plan, kDeepLab, Numbers::bf16, 0.5),
+          row(plan, kDeepLab, Numbers::f32, 0.8, {.memory = true}),
+          row(plan, kDeepLab, Numbers::bf16, 0.8, {.memory = true}),
+          row(plan, kCharGpt, Numbers::f32, 0),
+          row(plan, kCharGpt, Numbers::bf16, 0),
+          row(plan, kDeepLab, Numbers::bf16, 1 / 1.3, {.compiled = true})};
+}
+
+}  // namespace aorta::bench
