@@ -13,6 +13,7 @@ using kernel::ConvDim;
 using kernel::ConvolutionArgs;
 
 constexpr int64_t kFewColumns = 8;  // fill an eighth of a tile
+constexpr double kLeastInside = 0.125;
 constexpr int64_t kMostWaste = 16;  // rows of tiles for each that is a position
 // Whether positions, taps and channels can be counted in 32 bits, and so can what lies between
 // them.
@@ -93,7 +94,28 @@ bool suits_cudnn(const ConvolutionArgs& args, ConvResult result) {
   for (const ConvDim& dim : args.dims) {
     if (padding_behind(dim) < 0) return false;
   }
-  return counts_in_32_bits(args) && share_inside(args) > 0.5;
+  return counts_in_32_bits(args) && share_inside(args) > kLeastInside;
+}
+
+LiveTaps live_taps(const ConvolutionArgs& args) {
+  LiveTaps live{args};
+  int64_t offset = 0;
+  for (int d = 0; d < 3; ++d) {
+    const ConvDim& dim = args.dims[d];
+    const body::WindowRange taps = body::taps_reading(dim, 0, dim.output - 1);
+    ConvDim less = dim;
+    less.kernel = taps.end - taps.first;
+    less.padding = dim.padding - taps.first * dim.dilation;
+    if (less.kernel == dim.kernel || less.kernel < 1 || less.padding < 0 ||
+        padding_behind(less) < 0)
+      continue;
+    live.args.dims[d] = less;
+    live.first[d] = taps.first;
+    live.fewer = true;
+    offset += taps.first * args.w_dims[d];
+  }
+  live.args.w = static_cast<char*>(args.w) + offset * item_size(args.dtype);
+  return live;
 }
 
 bool takes_tiles(const ConvolutionArgs& args, ConvResult result) {

@@ -22,12 +22,21 @@ int64_t padding_behind(const kernel::ConvDim& dim);
 /// - depthwise convolutions: tiles of its engines would be nearly empty,
 /// - x with a bias: cuDNN 9.19 has no engine that adds one there,
 /// - negative padding behind the input,
-/// - kernels of which half the taps or more lie in the padding, on average: ours leave those out,
-///   and cuDNN multiplies them by zeros.
+/// - kernels of which seven eighths of the taps or more lie in the padding, on average: ours leave
+///   those out, and cuDNN multiplies them by zeros, but so much faster that fewer don't matter.
 ///
 /// Whether cuDNN is there, and has an engine that does nothing it may not, is seen when it is
 /// asked.
 bool suits_cudnn(const kernel::ConvolutionArgs& args, ConvResult result);
+
+/// A convolution without the taps at the ends of a dimension that read nothing but padding.
+struct LiveTaps {
+  kernel::ConvolutionArgs args;  // w is its first tap that is left
+  int64_t first[3] = {};         // of each dimension
+  bool fewer = false;            // taps than there were
+};
+/// Of a dilation past the image's size the middle tap alone is left, which makes a product of it.
+LiveTaps live_taps(const kernel::ConvolutionArgs& args);
 
 /// Whether tiles compute it: where they would be nearly empty, because a group has few channels or
 /// neighbours read by other taps, or where sizes don't fit 30 bits, a thread computes a result.

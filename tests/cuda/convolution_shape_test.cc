@@ -58,14 +58,43 @@ TEST(ConvolutionShape, PaddingBehindMakesTheOutput) {
   EXPECT_EQ(padding_behind({9, 3, 3, 1, 0, 2}), -2);
 }
 
-// Of a 3x3 kernel on 14x14: dilation 6 leaves (14 + 8 + 8) / 42 of each dimension's pairs inside,
-// 51 % of both; dilation 7 leaves 44 %, and dilation 24 the middle tap, 11 %.
+// Of a 3x3 kernel on 14x14: dilation 12 leaves (14 + 2 + 2) / 42 of each dimension's pairs inside,
+// 18 % of both; dilation 14 leaves the middle tap, 11 %.
 TEST(ConvolutionShape, CudnnIsNotAskedToMultiplyPadding) {
-  for (const int64_t apart : {1, 2, 6, 7, 24}) {
+  for (const int64_t apart : {1, 2, 6, 12, 13, 14, 24}) {
     ConvolutionArgs args = args_of(64, 64, 1);
     for (int d = 1; d < 3; ++d) args.dims[d] = {14, 14, 3, 1, apart, apart};
-    EXPECT_EQ(suits_cudnn(args, ConvResult::y), apart < 7) << apart;
+    EXPECT_EQ(suits_cudnn(args, ConvResult::y), apart < 14) << apart;
   }
+}
+
+TEST(ConvolutionShape, TapsThatReadNothingButPaddingAreLeftOut) {
+  alignas(16) float w[64 * 64 * 9];
+  ConvolutionArgs args = args_of(64, 64, 1);
+  args.w = w;
+  args.w_dims[1] = 3 * 64;
+  args.w_dims[2] = 64;
+  EXPECT_FALSE(live_taps(args).fewer);
+  // Along the height the middle tap is left, along the width all three.
+  args.dims[1] = {14, 14, 3, 1, 14, 14};
+  args.dims[2] = {14, 14, 3, 1, 13, 13};
+  LiveTaps live = live_taps(args);
+  EXPECT_TRUE(live.fewer);
+  EXPECT_EQ(live.first[1], 1);
+  EXPECT_EQ(live.first[2], 0);
+  EXPECT_EQ(live.args.dims[1].kernel, 1);
+  EXPECT_EQ(live.args.dims[1].padding, 0);
+  EXPECT_EQ(live.args.dims[2].kernel, 3);
+  EXPECT_EQ(live.args.w, w + 3 * 64);
+  // Five taps, of which the second and the fourth read one row of three, and the middle one all.
+  args.dims[1] = {3, 3, 5, 1, 4, 2};
+  live = live_taps(args);
+  EXPECT_EQ(live.first[1], 1);
+  EXPECT_EQ(live.args.dims[1].kernel, 3);
+  EXPECT_EQ(live.args.dims[1].padding, 2);
+  // The tap that is left reads past the image's start with its first position: less padding than none.
+  args.dims[1] = {14, 4, 3, 1, 10, 20};
+  EXPECT_FALSE(live_taps(args).fewer);
 }
 
 // Groups of few channels, and sizes past 30 bits, are for a thread a result.

@@ -158,11 +158,12 @@ TEST_F(CudaConvolution, BitsAreTheSameEveryTime) {
 }
 
 // Of dilation 24 on 14 positions the outer taps read the padding alone: they aren't multiplied, or
-// their infinite weights would be seen.
+// their infinite weights would be seen. Nor are they by cuDNN, which gets the middle tap.
 TEST_F(CudaConvolution, TapsInThePaddingAreDropped) {
   std::mt19937 random(10);
   const ConvDim apart = dim(14, 3, 1, 24, 24);
-  for (const int64_t groups : {1, 16}) {
+  for (const auto& [groups, cudnn] : {std::pair(1, false), {16, false}, {1, true}, {4, true}}) {
+    backends::cudnn::set_enabled(cudnn);
     const Problem p = problem_of(1, 16, 16, groups, {apart, apart});
     const Tensor x = integers(p.x, f32, random), y = integers(p.y, f32, random);
     Tensor w = full(p.w, INFINITY);
