@@ -28,14 +28,16 @@ void compute_live_weights(const ConvolutionArgs& args, LiveTaps live) {
     return Shape{of.y_channels, of.dims[0].kernel, of.dims[1].kernel, of.dims[2].kernel,
                  of.x_channels / of.groups};
   };
-  const Tensor all = from_blob(args.w, shape(args), options), part = empty(shape(live.args), options);
+  const Tensor all = from_blob(args.w, shape(args), options),
+               part = empty(shape(live.args), options);
   live.args.w = part.data();
   live.args.w_y = part.stride(0);
   for (int d = 0; d < 3; ++d) live.args.w_dims[d] = part.stride(1 + d);
   live.args.w_x = part.stride(4);
   compute<ConvResult::w>(live.args);
   Tensor target = all.zero_();
-  for (int d = 0; d < 3; ++d) target = target.narrow(1 + d, live.first[d], live.args.dims[d].kernel);
+  for (int d = 0; d < 3; ++d)
+    target = target.narrow(1 + d, live.first[d], live.args.dims[d].kernel);
   target.copy_(part);
 }
 

@@ -20,9 +20,9 @@ struct DeviceMap {
   const C* weight;
 };
 
-/// Output i: weighted sums along depth and height of what the width's terms read, and theirs; the
-/// CPU's order.
-template <class T>
+/// V neighbouring channels of output i: weighted sums along depth and height of what the width's
+/// terms read, and theirs; the CPU's order.
+template <class T, int V>
 struct InterpolateBody {
   using C = ComputeType<T>;
   DeviceMap<C> depth, height, width;
@@ -31,35 +31,45 @@ struct InterpolateBody {
   T* output;
 
   __device__ __forceinline__ void operator()(int64_t i) const {
-    const int64_t channel = i % inner;
-    int64_t rest = i / inner;
+    const int64_t channel = i % (inner / V) * V;
+    int64_t rest = i / (inner / V);
     const int64_t x = rest % width.output;
     rest /= width.output;
     const int64_t y = rest % height.output;
     rest /= height.output;
     const int64_t z = rest % depth.output, plane = rest / depth.output * depth.input;
-    C sum = 0;
+    C sum[V] = {}, term[V];
     for (int32_t k = width.first[x]; k < width.first[x + 1]; ++k) {
-      const int64_t column = int64_t{width.index[k]} * inner + channel;
-      const C term = width.weight[k] * sum_at(plane, z, y, column);
-      sum = k == width.first[x] ? term : sum + term;
+      add_column(plane, z, y, int64_t{width.index[k]} * inner + channel, term);
+      const bool first = k == width.first[x];
+#pragma unroll
+      for (int j = 0; j < V; ++j) {
+        const C weighted = width.weight[k] * term[j];
+        sum[j] = first ? weighted : sum[j] + weighted;
+      }
     }
-    store<T>(output + i, sum);
+    write_block<T, V>(output + i * V, sum, V, true);
   }
 
-  __device__ __forceinline__ C sum_at(int64_t plane, int64_t z, int64_t y, int64_t column) const {
-    C sum = 0;
+  /// The sums of a column's terms.
+  __device__ __forceinline__ void add_column(int64_t plane, int64_t z, int64_t y, int64_t column,
+                                             C (&sum)[V]) const {
+    for (int j = 0; j < V; ++j) sum[j] = 0;
     bool first = true;
+    C value[V];
     for (int32_t i = depth.first[z]; i < depth.first[z + 1]; ++i) {
       for (int32_t j = height.first[y]; j < height.first[y + 1]; ++j) {
         const int64_t row = (plane + depth.index[i]) * height.input + height.index[j];
         const C weight = depth.weight[i] * height.weight[j];
-        const C term = weight * load<C, T>(input + row * width.input * inner + column);
-        sum = first ? term : sum + term;
+        read_block<T, V>(value, input + row * width.input * inner + column, V, true);
+#pragma unroll
+        for (int c = 0; c < V; ++c) {
+          const C term = weight * value[c];
+          sum[c] = first ? term : sum[c] + term;
+        }
         first = false;
       }
     }
-    return sum;
   }
 };
 
@@ -124,9 +134,16 @@ void interpolate_kernel(const InterpolateArgs& args) {
   visit_floating(args.dtype, [&](auto type) {
     using T = decltype(type);
     const DeviceTables<ComputeType<T>> maps(args, site.device());
-    for_each("interpolate", args.output, count,
-             InterpolateBody<T>{maps[0], maps[1], maps[2], args.inner,
+    const auto run = [&]<int V>(std::integral_constant<int, V>) {
+      for_each(
+          "interpolate", args.output, count / V,
+          InterpolateBody<T, V>{maps[0], maps[1], maps[2], args.inner,
                                 static_cast<const T*>(args.input), static_cast<T*>(args.output)});
+    };
+    constexpr int V = kBlock<T>;
+    const bool whole = args.inner % V == 0 && is_vector_aligned<T, V>(args.input) &&
+                       is_vector_aligned<T, V>(args.output);
+    whole ? run(std::integral_constant<int, V>()) : run(std::integral_constant<int, 1>());
   });
 }
 

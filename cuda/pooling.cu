@@ -15,16 +15,17 @@ using body::PoolArgs;
 using body::PoolDim;
 using body::WindowRange;
 
-/// Where an element of (outer, depth, height, width, inner) lies.
+/// Where a block of V neighbouring channels of (outer, depth, height, width, inner) lies.
 struct PoolPlace {
   int64_t outer, inner, at[3];
 };
 
+template <int V>
 __device__ __forceinline__ PoolPlace place_of(const PoolArgs& args, int64_t i,
                                               int64_t PoolDim::*size) {
   PoolPlace place;
-  place.inner = i % args.inner;
-  i /= args.inner;
+  place.inner = i % (args.inner / V) * V;
+  i /= args.inner / V;
   for (int d = 2; d >= 0; --d) {
     place.at[d] = i % (args.dims[d].*size);
     i /= args.dims[d].*size;
@@ -51,25 +52,40 @@ __device__ __forceinline__ void each_read(const PoolArgs& args, const PoolPlace&
   }
 }
 
-/// Window i's largest and where it is; of NaNs the last one.
-template <class T>
+/// V elements of the input from `offset` on.
+template <class T, int V>
+__device__ __forceinline__ void read(const PoolArgs& args, int64_t offset,
+                                     ComputeType<T> (&values)[V]) {
+  read_block<T, V>(values, static_cast<const T*>(args.input) + offset, V, true);
+}
+
+/// The largest that window i reads of V channels, and where they are; of NaNs the last one.
+template <class T, int V>
 struct MaxPoolBody {
   PoolArgs args;
 
   __device__ __forceinline__ void operator()(int64_t i) const {
     using C = ComputeType<T>;
-    C largest = -scalar::kInfinity<C>;
-    int64_t where = -1;
-    each_read(args, place_of(args, i, &PoolDim::output), [&](int64_t at, int64_t offset) {
-      const C value = load<C, T>(static_cast<const T*>(args.input) + offset);
-      if (where < 0) where = at;
-      if (value > largest || value != value) {
-        largest = value;
-        where = at;
+    C largest[V], value[V];
+    int64_t where[V];
+    for (int j = 0; j < V; ++j) {
+      largest[j] = -scalar::kInfinity<C>;
+      where[j] = -1;
+    }
+    each_read(args, place_of<V>(args, i, &PoolDim::output), [&](int64_t at, int64_t offset) {
+      read<T, V>(args, offset, value);
+#pragma unroll
+      for (int j = 0; j < V; ++j) {
+        if (where[j] < 0) where[j] = at;
+        if (value[j] > largest[j] || value[j] != value[j]) {
+          largest[j] = value[j];
+          where[j] = at;
+        }
       }
     });
-    store<T>(static_cast<T*>(args.output) + i, largest);
-    if (args.indices) args.indices[i] = where;
+    write_block<T, V>(static_cast<T*>(args.output) + i * V, largest, V, true);
+    if (!args.indices) return;
+    for (int j = 0; j < V; ++j) args.indices[i * V + j] = where[j];
   }
 };
 
@@ -81,46 +97,50 @@ __device__ __forceinline__ C divisor_of(const PoolArgs& args, int64_t z, int64_t
                         pool_count(args.dims[2], x, args.count_include_pad));
 }
 
-/// Window i's average.
-template <class T>
+/// Window i's averages of V channels.
+template <class T, int V>
 struct AveragePoolBody {
   PoolArgs args;
 
   __device__ __forceinline__ void operator()(int64_t i) const {
     using C = ComputeType<T>;
-    const PoolPlace place = place_of(args, i, &PoolDim::output);
-    C sum = 0;
+    const PoolPlace place = place_of<V>(args, i, &PoolDim::output);
+    C sum[V] = {}, value[V];
     each_read(args, place, [&](int64_t, int64_t offset) {
-      sum += load<C, T>(static_cast<const T*>(args.input) + offset);
+      read<T, V>(args, offset, value);
+#pragma unroll
+      for (int j = 0; j < V; ++j) sum[j] += value[j];
     });
-    store<T>(static_cast<T*>(args.output) + i,
-             sum / divisor_of<C>(args, place.at[0], place.at[1], place.at[2]));
+    const C divisor = divisor_of<C>(args, place.at[0], place.at[1], place.at[2]);
+    for (int j = 0; j < V; ++j) sum[j] /= divisor;
+    write_block<T, V>(static_cast<T*>(args.output) + i * V, sum, V, true);
   }
 };
 
-/// What position i gets from the windows that read it, in their order.
-template <class T>
+/// What V channels of position i get from the windows that read it, in their order.
+template <class T, int V>
 struct AveragePoolBackwardBody {
   PoolArgs args;
 
   __device__ __forceinline__ void operator()(int64_t i) const {
     using C = ComputeType<T>;
-    const PoolPlace place = place_of(args, i, &PoolDim::input);
+    const PoolPlace place = place_of<V>(args, i, &PoolDim::input);
     const PoolDim &d = args.dims[0], &h = args.dims[1], &w = args.dims[2];
     const WindowRange depth = pool_readers(d, place.at[0]), height = pool_readers(h, place.at[1]);
     const WindowRange width = pool_readers(w, place.at[2]);
-    C sum = 0;
+    C sum[V] = {}, value[V];
     for (int64_t z = depth.first; z < depth.end; ++z) {
       for (int64_t y = height.first; y < height.end; ++y) {
         for (int64_t x = width.first; x < width.end; ++x) {
           const int64_t window = ((place.outer * d.output + z) * h.output + y) * w.output + x;
-          const T* const from =
-              static_cast<const T*>(args.input) + window * args.inner + place.inner;
-          sum += load<C, T>(from) / divisor_of<C>(args, z, y, x);
+          read<T, V>(args, window * args.inner + place.inner, value);
+          const C divisor = divisor_of<C>(args, z, y, x);
+#pragma unroll
+          for (int j = 0; j < V; ++j) sum[j] += value[j] / divisor;
         }
       }
     }
-    store<T>(static_cast<T*>(args.output) + i, sum);
+    write_block<T, V>(static_cast<T*>(args.output) + i * V, sum, V, true);
   }
 };
 
@@ -217,25 +237,32 @@ void run_max_pool_backward(const PoolArgs& args) {
   });
 }
 
-void run_max_pool(const PoolArgs& args) {
+/// Runs Body for blocks of neighbouring channels, 16 bytes each, or for each channel where those
+/// aren't whole.
+template <template <class T, int V> class Body>
+void run_blocks(const char* op, const PoolArgs& args, int64_t count) {
   visit_floating(args.dtype, [&](auto type) {
-    for_each("max_pool", args.output, count_of(args, &PoolDim::output),
-             MaxPoolBody<decltype(type)>{args});
+    using T = decltype(type);
+    constexpr int V = kBlock<T>;
+    if (args.inner % V == 0 && is_vector_aligned<T, V>(args.input) &&
+        is_vector_aligned<T, V>(args.output)) {
+      for_each(op, args.output, count / V, Body<T, V>{args});
+    } else {
+      for_each(op, args.output, count, Body<T, 1>{args});
+    }
   });
+}
+
+void run_max_pool(const PoolArgs& args) {
+  run_blocks<MaxPoolBody>("max_pool", args, count_of(args, &PoolDim::output));
 }
 
 void run_avg_pool(const PoolArgs& args) {
-  visit_floating(args.dtype, [&](auto type) {
-    for_each("avg_pool", args.output, count_of(args, &PoolDim::output),
-             AveragePoolBody<decltype(type)>{args});
-  });
+  run_blocks<AveragePoolBody>("avg_pool", args, count_of(args, &PoolDim::output));
 }
 
 void run_avg_pool_backward(const PoolArgs& args) {
-  visit_floating(args.dtype, [&](auto type) {
-    for_each("avg_pool_backward", args.output, count_of(args, &PoolDim::input),
-             AveragePoolBackwardBody<decltype(type)>{args});
-  });
+  run_blocks<AveragePoolBackwardBody>("avg_pool_backward", args, count_of(args, &PoolDim::input));
 }
 
 }  // namespace

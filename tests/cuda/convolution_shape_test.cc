@@ -92,7 +92,8 @@ TEST(ConvolutionShape, TapsThatReadNothingButPaddingAreLeftOut) {
   EXPECT_EQ(live.first[1], 1);
   EXPECT_EQ(live.args.dims[1].kernel, 3);
   EXPECT_EQ(live.args.dims[1].padding, 2);
-  // The tap that is left reads past the image's start with its first position: less padding than none.
+  // The tap that is left reads past the image's start with its first position: less padding than
+  // none.
   args.dims[1] = {14, 4, 3, 1, 10, 20};
   EXPECT_FALSE(live_taps(args).fewer);
 }
