@@ -24,8 +24,10 @@ void max_pool_backward_gradient(Tensor& output, const Tensor& gradient, const Te
 }
 
 void avg_pool_gradient(Tensor& output, const Tensor& input, const AveragePlan& plan) {
+  kernel::AveragePlan back = plan;
+  back.channels_last = input.dim() == plan.spatial + 2 && is_channels_last(input);
   record("avg_pool", output, {&input},
-         [plan](Gradients& g) { g.input() = avg_pool_backward(g.output(), plan); });
+         [back](Gradients& g) { g.input() = avg_pool_backward(g.output(), back); });
 }
 
 void avg_pool_backward_gradient(Tensor& output, const Tensor& input, const AveragePlan& plan) {

@@ -194,7 +194,7 @@ Tensor average(const Op<PoolKernel, AverageGradient>& op, const Tensor& input,
                const AveragePlan& plan, bool backward) {
   const ProfilerRange range(op.name(), {&input});
   PreparedPool p = prepare(input, plan.spatial, plan.dims, backward,
-                           is_batch_channels_last(input, plan.spatial));
+                           plan.channels_last || is_batch_channels_last(input, plan.spatial));
   p.args.count_include_pad = plan.count_include_pad;
   p.args.divisor_override = plan.divisor_override;
   if (p.input.numel() == 0) {

@@ -130,6 +130,9 @@ struct AveragePlan {
   body::PoolDim dims[3];  // the last `spatial` ones count
   bool count_include_pad = true;
   int64_t divisor_override = 0;
+  /// Of a gradient: the layout of what it is a gradient of, which averages over all positions don't
+  /// show.
+  bool channels_last = false;
 };
 /// The averages, and their transpose: every input position's sum of what its windows have divided
 /// by their divisors, in the order of the windows. Each is the other's gradient.

@@ -194,7 +194,10 @@ Tensor sum_to_size(const Tensor& input, const Shape& shape) {
   }
   check(fits, "sum_to_size", "the shape must broadcast to the input's", shape, " for ",
         input.shape());
-  return dims.empty() ? input.view(shape) : sum(input, dims, true).view(shape);
+  if (dims.empty()) return input.view(shape);
+  // A result that is no view may become a gradient without a copy.
+  if (lead == 0 || dims.size() == lead) return sum(input, dims, lead == 0);
+  return sum(input, dims, true).view(shape);
 }
 
 Tensor mean(const Tensor& input, const ReduceDims& over, bool keepdim, std::optional<DType> dtype) {

@@ -1,10 +1,13 @@
 #include <aorta/autograd/backward.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/core/allocator.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/pooling.h>
+#include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/ops/view.h>
@@ -295,6 +298,26 @@ TEST(Graph, StepsLeaveMemoryFlat) {
 }
 
 // z_ij = x_j, read through an element of memory that three elements of the expanded y share.
+TEST(Graph, ABiassGradientIsTheSumItself) {
+  const Tensor x = rand({5, 4}), w = rand({3, 4}, {.requires_grad = true});
+  const Tensor bias = rand({3}, {.requires_grad = true});
+  const Tensor y = linear(x, w, bias), ones = ones_like(y);
+  Profiler profiler;
+  y.backward(ones);
+  profiler.stop();
+  for (const ProfiledRange& range : profiler.ranges()) EXPECT_NE(range.name, "copy");
+  EXPECT_EQ(bias.grad().to_vector<float>(), std::vector<float>(3, 5));
+}
+
+// An average over all positions has no layout of its own.
+TEST(Graph, AnAveragesGradientHasTheLayoutOfItsInput) {
+  for (const MemoryFormat format : {MemoryFormat::channels_last, MemoryFormat::contiguous}) {
+    const Tensor x = rand({2, 8, 4, 4}).contiguous(format).requires_grad_();
+    adaptive_avg_pool2d(x, 1).sum().backward();
+    EXPECT_EQ(is_channels_last(x.grad()), format == MemoryFormat::channels_last);
+  }
+}
+
 TEST(Views, AsStridedOfAnExpandedTensor) {
   const Tensor x = tensor({2.0, 5.0}, {.dtype = DType::f64, .requires_grad = true});
   const Tensor y = x.unsqueeze(1).expand({2, 3});
