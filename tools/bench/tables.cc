@@ -33,6 +33,8 @@ constexpr Table kTables[] = {
     {"cuda", "ops and products on a GPU: against a copy on the device, and PyTorch", cuda_rows},
     {"cuda-training", "whole training steps on a GPU, and their memory: against PyTorch's",
      cuda_training_rows},
+    {"cuda-copies", "copies to and from a GPU, beside a product, and products against the CPU's",
+     cuda_copies_rows},
     {"compile", "compile time and preprocessed lines of a small program", compile_rows},
     {"build", "CPU seconds of the emulated device, compiled and tested, against their limits",
      nullptr, run_build},

@@ -49,6 +49,7 @@ Rows random_rows(const Plan& plan);
 Rows optimizer_rows(const Plan& plan);
 Rows cuda_rows(const Plan& plan);
 Rows cuda_training_rows(const Plan& plan);
+Rows cuda_copies_rows(const Plan& plan);
 Rows compile_rows(const Plan& plan);
 /// bench build: device code compiled for the emulated device, and the tests on it, beside their
 /// limits (tools/build_cost.sh). Returns 1 where a limit is broken.

@@ -26,12 +26,12 @@ const Network kResNet = {
     "ResNet-18, 32x32, batch 128",
     [](const Plan& plan, bool bf16) { return resnet_training(plan.size(128, 2), bf16); },
     [](const Plan& plan, bool bf16) { return torch_resnet(plan.size(128, 2), bf16); }};
-const Network kDeepLab = {"DeepLabV3-ResNet50, 112x112, batch 20",
+const Network kDeepLab = {"DeepLabV3-ResNet50, 112x112, batch 40",
                           [](const Plan& plan, bool bf16) {
-                            return deeplab_training(plan.size(20, 2), plan.size(112, 32), bf16);
+                            return deeplab_training(plan.size(40, 2), plan.size(112, 32), bf16);
                           },
                           [](const Plan& plan, bool bf16) {
-                            return torch_deeplab(plan.size(20, 2), plan.size(112, 32), bf16);
+                            return torch_deeplab(plan.size(40, 2), plan.size(112, 32), bf16);
                           }};
 const Network kCharGpt = {
     "char-GPT, 2 layers of 128, 64 x 256",
