@@ -19,7 +19,7 @@ void refuse_capture(const char* op, cudaStream_t stream) {
 
 bool synchronous_launches() {
   static const bool on = [] {
-    const char* wish = std::getenv("AORTA_CUDA_SYNC");
+    const char* wish = std::getenv("AORTA_LAUNCH_BLOCKING");
     return wish && std::string_view(wish) == "1";
   }();
   return on;
