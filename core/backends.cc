@@ -10,7 +10,8 @@
 namespace aorta::backends {
 namespace {
 
-constinit std::atomic<bool> matmul_tf32 = false, cudnn_tf32 = false, cudnn_deterministic = false;
+constinit std::atomic<bool> matmul_tf32 = false, cudnn_tf32 = false, cudnn_deterministic = false,
+                            cudnn_benchmark = false;
 
 // A switch that is on unless the environment says 0.
 bool is_wanted(const char* name) {
@@ -54,6 +55,8 @@ bool cudnn::allow_tf32() { return cudnn_tf32; }
 void cudnn::set_allow_tf32(bool allowed) { cudnn_tf32 = allowed; }
 bool cudnn::deterministic() { return cudnn_deterministic; }
 void cudnn::set_deterministic(bool deterministic) { cudnn_deterministic = deterministic; }
+bool cudnn::benchmark() { return cudnn_benchmark; }
+void cudnn::set_benchmark(bool benchmark) { cudnn_benchmark = benchmark; }
 
 bool nccl::is_available() { return library_of_collectives().problem.empty(); }
 int64_t nccl::version() { return library_of_collectives().version; }

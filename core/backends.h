@@ -33,6 +33,11 @@ void set_allow_tf32(bool allowed);
 /// Whether engines that give other bits from run to run are left out. Off at the start.
 bool deterministic();
 void set_deterministic(bool deterministic);
+/// Whether the first convolution of a kind times the engines that the heuristics advise, and keeps
+/// the fastest, instead of taking the first. Off at the start. On, that call takes longer, and two
+/// runs of a program may take different engines.
+bool benchmark();
+void set_benchmark(bool benchmark);
 }  // namespace cudnn
 
 /// NCCL, which carries collectives from GPU to GPU where each rank has one (docs/parallel.md).

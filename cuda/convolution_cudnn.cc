@@ -1,4 +1,5 @@
 #include <aorta/core/check.h>
+#include <aorta/core/clock.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/cuda/backend.h>
@@ -6,6 +7,8 @@
 #include <aorta/cuda/convolution_graph.h>
 #include <aorta/cuda/gemm_plan.h>
 
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <string>
@@ -16,6 +19,8 @@ namespace {
 using kernel::ConvolutionArgs;
 
 constexpr size_t kMostEngines = 4096;
+constexpr size_t kTimedEngines = 8;
+constexpr int kTimedRuns = 3;
 constexpr int64_t kFresh = 256;  // how memory of the allocator's is aligned
 
 /// What the process has of cuDNN on one GPU. A handle is used by one thread at a time. Never
@@ -31,17 +36,59 @@ DeviceCudnn& state_of(int device) {
   return all[device];
 }
 
+/// A call: what an engine computes from what, and where.
+struct Call {
+  const char* op;
+  const ConvolutionArgs& args;
+  const void* w;
+  int device;
+
+  /// Queues it. The lock is held, and the handle has the current stream.
+  void run(const ConvolutionEngine& engine, cudnnHandle_t handle) const {
+    const Workspace workspace(engine.workspace(), device);
+    engine.run(args, w, workspace.data(), handle, op);
+  }
+
+  /// Seconds of the fastest of some runs. One that can't run is never the fastest.
+  double time(const ConvolutionEngine& engine, cudnnHandle_t handle) const {
+    const cudaStream_t stream = current_stream(device);
+    double fastest = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < kTimedRuns; ++i) {
+      check_cuda(cudaStreamSynchronize(stream), op);
+      const double start = seconds_now();
+      run(engine, handle);
+      check_cuda(cudaStreamSynchronize(stream), op);
+      fastest = std::min(fastest, seconds_now() - start);
+    }
+    return fastest;
+  }
+};
+
+std::shared_ptr<const ConvolutionEngine> fastest_engine(const ConvolutionProblem& problem,
+                                                        cudnnHandle_t handle, const Call& call) {
+  std::shared_ptr<const ConvolutionEngine> best;
+  double seconds = std::numeric_limits<double>::infinity();
+  for (auto& engine :
+       ConvolutionEngine::find_some(problem, {.handle = handle}, call.op, kTimedEngines)) {
+    const double taken = call.time(*engine, handle);
+    if (best && taken >= seconds) continue;
+    seconds = taken;
+    best = std::move(engine);
+  }
+  return best;
+}
+
 /// The engine for a problem, looked for when it is new; null for none. The lock is held, and the
 /// device is current.
 std::shared_ptr<const ConvolutionEngine> engine_for(DeviceCudnn& state,
                                                     const ConvolutionProblem& problem,
-                                                    const char* op) {
-  if (!state.handle) check_cudnn(cudnn_library().calls.create(&state.handle), op);
+                                                    const Call& call) {
   std::vector<int64_t> key = problem.key();
   if (const auto known = state.engines.find(key); known != state.engines.end())
     return known->second;
   std::shared_ptr<const ConvolutionEngine> engine =
-      ConvolutionEngine::find(problem, {.handle = state.handle}, op);
+      problem.timed ? fastest_engine(problem, state.handle, call)
+                    : ConvolutionEngine::find(problem, {.handle = state.handle}, call.op);
   if (state.engines.size() >= kMostEngines) state.engines.clear();
   return state.engines[std::move(key)] = std::move(engine);
 }
@@ -65,21 +112,18 @@ bool convolution_by_cudnn(const char* op, const ConvolutionArgs& args, ConvResul
   const bool fresh = !w.is_contiguous();
   const ConvolutionProblem problem =
       ConvolutionProblem::make(args, result, fresh ? kFresh : alignment_of(args.w));
-  DeviceCudnn& state = state_of(device);
-  std::shared_ptr<const ConvolutionEngine> engine;
-  {
-    const std::lock_guard lock(state.mutex);
-    engine = engine_for(state, problem, op);
-  }
-  if (!engine) return false;
-  const ProfilerRange range("cuDNN", {}, (" engine " + std::to_string(engine->index())).c_str());
   if (fresh) w = w.contiguous();
-  const Workspace workspace(engine->workspace(), device);
   const cudaStream_t stream = current_stream(device);
+  const Call call{op, args, w.data(), device};
   {
+    DeviceCudnn& state = state_of(device);
     const std::lock_guard lock(state.mutex);
+    if (!state.handle) check_cudnn(cudnn_library().calls.create(&state.handle), op);
     check_cudnn(cudnn_library().calls.set_stream(state.handle, stream), op);
-    engine->run(args, w.data(), workspace.data(), state.handle, op);
+    const std::shared_ptr<const ConvolutionEngine> engine = engine_for(state, problem, call);
+    if (!engine) return false;
+    const ProfilerRange range("cuDNN", {}, (" engine " + std::to_string(engine->index())).c_str());
+    call.run(*engine, state.handle);
   }
   check_finished(op, stream);
   return true;

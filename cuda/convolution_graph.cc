@@ -271,6 +271,7 @@ ConvolutionProblem ConvolutionProblem::make(const ConvolutionArgs& args, ConvRes
   p.tf32 = args.dtype == DType::f32 && backends::cudnn::allow_tf32();
   p.deterministic = backends::cudnn::deterministic();
   p.winograd = args.dtype == DType::f32 && winograd_enabled();
+  p.timed = backends::cudnn::benchmark();
   return p;
 }
 
@@ -288,15 +289,17 @@ std::vector<int64_t> ConvolutionProblem::key() const {
                            bias_alignment,
                            tf32,
                            deterministic,
-                           winograd};
+                           winograd,
+                           timed};
   for (const ConvDim& d : args.dims)
     key.insert(key.end(), {d.input, d.output, d.kernel, d.stride, d.padding, d.dilation});
   return key;
 }
 
-ConvolutionEngine::ConvolutionEngine(std::vector<CudnnDescriptor> made_from, CudnnDescriptor plan,
+ConvolutionEngine::ConvolutionEngine(Parts graph, Parts made_from, CudnnDescriptor plan,
                                      int64_t index)
-    : made_from_(std::move(made_from)),
+    : graph_(std::move(graph)),
+      made_from_(std::move(made_from)),
       plan_(std::move(plan)),
       index_(index),
       workspace_(plan_.get_int64(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)) {}
@@ -304,11 +307,23 @@ ConvolutionEngine::ConvolutionEngine(std::vector<CudnnDescriptor> made_from, Cud
 std::unique_ptr<ConvolutionEngine> ConvolutionEngine::find(const ConvolutionProblem& problem,
                                                            const CudnnTarget& target,
                                                            const char* op) {
+  auto engines = find_some(problem, target, op, 1);
+  return engines.empty() ? nullptr : std::move(engines.front());
+}
+
+std::vector<std::unique_ptr<ConvolutionEngine>> ConvolutionEngine::find_some(
+    const ConvolutionProblem& problem, const CudnnTarget& target, const char* op, size_t most) {
+  std::vector<std::unique_ptr<ConvolutionEngine>> engines;
   Graph builder(problem, op);
-  std::optional<CudnnDescriptor> graph = builder.build(target);
-  if (!graph) return nullptr;
+  std::optional<CudnnDescriptor> built = builder.build(target);
+  if (!built) return engines;
+  std::vector<CudnnDescriptor> list = builder.take_parts();
+  list.push_back(std::move(*built));
+  const auto parts = std::make_shared<const std::vector<CudnnDescriptor>>(std::move(list));
+  const CudnnDescriptor& graph = parts->back();
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (CudnnDescriptor& config : advice(*graph, mode, target, op)) {
+    if (!engines.empty()) break;
+    for (CudnnDescriptor& config : advice(graph, mode, target, op)) {
       CudnnDescriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR, op);
       cudnnBackendDescriptor_t value = engine.value();
       config.get(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
@@ -324,15 +339,16 @@ std::unique_ptr<ConvolutionEngine> ConvolutionEngine::find(const ConvolutionProb
       if (!plan.try_finalize()) continue;
       if (plan.get_int64(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) > kMostWorkspace) continue;
       const int64_t index = engine.get_int64(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
-      std::vector<CudnnDescriptor> parts = builder.take_parts();
-      parts.push_back(std::move(*graph));
-      parts.push_back(std::move(engine));
-      parts.push_back(std::move(config));
-      return std::unique_ptr<ConvolutionEngine>(
-          new ConvolutionEngine(std::move(parts), std::move(plan), index));
+      std::vector<CudnnDescriptor> own;
+      own.push_back(std::move(engine));
+      own.push_back(std::move(config));
+      engines.emplace_back(new ConvolutionEngine(
+          parts, std::make_shared<const std::vector<CudnnDescriptor>>(std::move(own)),
+          std::move(plan), index));
+      if (engines.size() == most) return engines;
     }
   }
-  return nullptr;
+  return engines;
 }
 
 void ConvolutionEngine::run(const ConvolutionArgs& args, const void* w, void* workspace,

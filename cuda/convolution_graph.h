@@ -15,6 +15,7 @@ struct ConvolutionProblem {
   bool bias = false;                                                                  // of y
   int64_t x_alignment = 16, y_alignment = 16, w_alignment = 16, bias_alignment = 16;  // in bytes
   bool tf32 = false, deterministic = false, winograd = false;  // what engines may do
+  bool timed = false;                                          // how one is chosen
 
   /// The problem of a call, with what the switches say now. w is taken as (O, *kernel, C/groups)
   /// contiguous, at a multiple of `w_alignment`.
@@ -39,6 +40,9 @@ class ConvolutionEngine {
   /// does nothing it may not; null where none does. Errors name `op`.
   static std::unique_ptr<ConvolutionEngine> find(const ConvolutionProblem& problem,
                                                  const CudnnTarget& target, const char* op);
+  /// The first `most` of them in the list's order.
+  static std::vector<std::unique_ptr<ConvolutionEngine>> find_some(
+      const ConvolutionProblem& problem, const CudnnTarget& target, const char* op, size_t most);
 
   /// Its number among those of its kind.
   int64_t index() const { return index_; }
@@ -49,9 +53,10 @@ class ConvolutionEngine {
            cudnnHandle_t handle, const char* op) const;
 
  private:
-  ConvolutionEngine(std::vector<CudnnDescriptor> made_from, CudnnDescriptor plan, int64_t index);
+  using Parts = std::shared_ptr<const std::vector<CudnnDescriptor>>;
+  ConvolutionEngine(Parts graph, Parts made_from, CudnnDescriptor plan, int64_t index);
 
-  std::vector<CudnnDescriptor> made_from_;
+  Parts graph_, made_from_;
   CudnnDescriptor plan_;
   int64_t index_, workspace_;
 };

@@ -92,6 +92,18 @@ TEST_F(CudnnConvolution, GeometriesEqualNestedLoops) {
   }
 }
 
+// Whichever of the advised engines is the fastest.
+TEST_F(CudnnConvolution, TimedEnginesEqualNestedLoops) {
+  std::mt19937 random(15);
+  backends::cudnn::set_benchmark(true);
+  for (int i = 0; i < 12; ++i) {
+    const Problem p = random_problem(random, 1 + i % 3, 24);
+    expect_nested_loops(p, kFloating[i / 3], random, "cuda:0");
+    if (HasFatalFailure()) break;
+  }
+  backends::cudnn::set_benchmark(false);
+}
+
 // More than one tile of rows and columns, of each of the three results.
 TEST_F(CudaConvolution, ManyTilesEqualNestedLoops) {
   std::mt19937 random(5);

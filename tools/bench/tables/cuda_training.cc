@@ -42,12 +42,18 @@ const Network kCharGpt = {
       return torch_char_gpt(plan.size(64, 2), plan.size(256, 8), plan.size(128, 16));
     }};
 
-Side ours(Training training, Numbers numbers, bool memory) {
+struct Against {
+  bool compiled = false, memory = false;
+  bool timed = false;  // cuDNN's engines, on either side
+};
+
+Side ours(Training training, Numbers numbers, const Against& against) {
   if (!cuda::is_available())
     return {.name = "Aorta", .missing = "no GPU: " + cuda::unavailable_reason()};
   training.bf16 = numbers == Numbers::bf16;
   training.begin(training.input.dim() == 4, kGpu);
-  const auto step = [training, tf32 = numbers == Numbers::tf32] {
+  const auto step = [training, tf32 = numbers == Numbers::tf32, timed = against.timed] {
+    backends::cudnn::set_benchmark(timed);
     backends::cudnn::set_allow_tf32(tf32);
     backends::cuda::matmul::set_allow_tf32(tf32);
     const Tensor loss = training.step();
@@ -55,7 +61,7 @@ Side ours(Training training, Numbers numbers, bool memory) {
     return loss;
   };
   Side side = aorta_side(step);
-  if (memory) {
+  if (against.memory) {
     side.run = [step](int64_t) {
       DeviceBackend& device = backend(DeviceType::cuda);
       step();
@@ -67,14 +73,15 @@ Side ours(Training training, Numbers numbers, bool memory) {
   return side;
 }
 
-Side torch_gpu(TorchTraining training, Numbers numbers, bool memory) {
+Side torch_gpu(TorchTraining training, Numbers numbers, const Against& against) {
   training.device = "cuda";
   training.bf16 = numbers == Numbers::bf16;
   const char* tf32 = numbers == Numbers::tf32 ? "True" : "False";
   const std::string setup = fmt::format(
-      "torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = {}; {}", tf32,
-      torch_setup(training));
-  if (!memory) return torch_side(setup, "(step(), torch.cuda.synchronize())[0]");
+      "torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = {}; "
+      "torch.backends.cudnn.benchmark = {}; {}",
+      tf32, against.timed ? "True" : "False", torch_setup(training));
+  if (!against.memory) return torch_side(setup, "(step(), torch.cuda.synchronize())[0]");
   // A run's value is what it computes: the mean of one number.
   Side side = torch_side(
       setup,
@@ -85,27 +92,24 @@ Side torch_gpu(TorchTraining training, Numbers numbers, bool memory) {
   return side;
 }
 
-struct Against {
-  bool compiled = false, memory = false;
-};
-
 Row row(const Plan& plan, const Network& network, Numbers numbers, double target,
         Against against = {}) {
   const bool bf16 = numbers == Numbers::bf16;
-  return {.name = fmt::format("{}, {}{}{}", network.name, kNames[static_cast<int>(numbers)],
-                              against.memory ? ", memory" : "",
-                              against.compiled ? "; torch.compile" : ""),
-          .unit = against.memory ? Unit::memory : Unit::seconds,
-          .target = target > 0 ? at_most(target) : Target{},
-          .tolerance = bf16 ? 2e-2 : 1e-3,
-          .make =
-              [=, &network] {
-                TorchTraining torch = network.make_torch(plan, bf16);
-                torch.compiled = against.compiled;
-                return Case{.ours = ours(network.make(plan, bf16), numbers, against.memory),
-                            .reference = torch_gpu(torch, numbers, against.memory)};
-              },
-          .rounds = against.memory ? 1 : 0};
+  return {
+      .name = fmt::format("{}, {}{}{}{}", network.name, kNames[static_cast<int>(numbers)],
+                          against.memory ? ", memory" : "", against.timed ? ", timed engines" : "",
+                          against.compiled ? "; torch.compile" : ""),
+      .unit = against.memory ? Unit::memory : Unit::seconds,
+      .target = target > 0 ? at_most(target) : Target{},
+      .tolerance = bf16 ? 2e-2 : 1e-3,
+      .make =
+          [=, &network] {
+            TorchTraining torch = network.make_torch(plan, bf16);
+            torch.compiled = against.compiled;
+            return Case{.ours = ours(network.make(plan, bf16), numbers, against),
+                        .reference = torch_gpu(torch, numbers, against)};
+          },
+      .rounds = against.memory ? 1 : 0};
 }
 
 }  // namespace
@@ -117,6 +121,9 @@ Rows cuda_training_rows(const Plan& plan) {
           row(plan, kDeepLab, Numbers::f32, 0),
           row(plan, kDeepLab, Numbers::tf32, 1 / 1.8),
           row(plan, kDeepLab, Numbers::bf16, 0.5),
+          row(plan, kDeepLab, Numbers::f32, 0, {.timed = true}),
+          row(plan, kDeepLab, Numbers::tf32, 1 / 1.8, {.timed = true}),
+          row(plan, kDeepLab, Numbers::bf16, 0.5, {.timed = true}),
           row(plan, kDeepLab, Numbers::f32, 0.8, {.memory = true}),
           row(plan, kDeepLab, Numbers::bf16, 0.8, {.memory = true}),
           row(plan, kCharGpt, Numbers::f32, 0),
