@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <thread>
-#include <utility>
 
 namespace aorta::rules {
 namespace {
@@ -155,63 +154,60 @@ TEST_F(RuntimeErrors, OutOfMemoryIsLeftAndCleared) {
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
-// What the double prints: whoever reads a log of it reads CUDA's words.
+// Whoever reads what the double prints reads CUDA's words.
 TEST_F(RuntimeNames, OfErrors) {
-  const std::pair<cudaError_t, const char*> texts[] = {
-      {cudaSuccess, "cudaSuccess"},
-      {cudaErrorInvalidValue, "cudaErrorInvalidValue"},
-      {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation"},
-      {cudaErrorInitializationError, "cudaErrorInitializationError"},
-      {cudaErrorCudartUnloading, "cudaErrorCudartUnloading"},
-      {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration"},
-      {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection"},
-      {cudaErrorNoDevice, "cudaErrorNoDevice"},
-      {cudaErrorInvalidDevice, "cudaErrorInvalidDevice"},
-      {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle"},
-      {cudaErrorNotReady, "cudaErrorNotReady"},
-      {cudaErrorIllegalAddress, "cudaErrorIllegalAddress"},
-      {cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled"},
-      {cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered"},
-      {cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered"},
-      {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress"},
-      {cudaErrorLaunchFailure, "cudaErrorLaunchFailure"},
-      {cudaErrorNotSupported, "cudaErrorNotSupported"},
-      {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported"},
-      {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated"},
-      {cudaErrorCapturedEvent, "cudaErrorCapturedEvent"},
+  struct Text {
+    cudaError_t error;
+    const char *name, *description;
   };
-  for (const auto& [error, name] : texts) EXPECT_STREQ(cudaGetErrorName(error), name);
-}
-
-TEST_F(RuntimeNames, DescriptionsOfErrors) {
-  const std::pair<cudaError_t, const char*> texts[] = {
-      {cudaSuccess, "no error"},
-      {cudaErrorInvalidValue, "invalid argument"},
-      {cudaErrorMemoryAllocation, "out of memory"},
-      {cudaErrorInitializationError, "initialization error"},
-      {cudaErrorCudartUnloading, "driver shutting down"},
-      {cudaErrorInvalidConfiguration, "invalid configuration argument"},
-      {cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"},
-      {cudaErrorNoDevice, "no CUDA-capable device is detected"},
-      {cudaErrorInvalidDevice, "invalid device ordinal"},
-      {cudaErrorInvalidResourceHandle, "invalid resource handle"},
-      {cudaErrorNotReady, "device not ready"},
-      {cudaErrorIllegalAddress, "an illegal memory access was encountered"},
-      {cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled"},
-      {cudaErrorHostMemoryAlreadyRegistered,
+  const Text texts[] = {
+      {cudaSuccess, "cudaSuccess", "no error"},
+      {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+      {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+      {cudaErrorInitializationError, "cudaErrorInitializationError", "initialization error"},
+      {cudaErrorCudartUnloading, "cudaErrorCudartUnloading", "driver shutting down"},
+      {cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
+       "invalid configuration argument"},
+      {cudaErrorInvalidMemcpyDirection, "cudaErrorInvalidMemcpyDirection",
+       "invalid copy direction for memcpy"},
+      {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+      {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+      {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+      {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
+      {cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
+       "an illegal memory access was encountered"},
+      {cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled",
+       "peer access is already enabled"},
+      {cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered",
        "part or all of the requested memory range is already mapped"},
-      {cudaErrorHostMemoryNotRegistered,
+      {cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered",
        "pointer does not correspond to a registered memory region"},
-      {cudaErrorMisalignedAddress, "misaligned address"},
-      {cudaErrorLaunchFailure, "unspecified launch failure"},
-      {cudaErrorNotSupported, "operation not supported"},
-      {cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"},
-      {cudaErrorStreamCaptureInvalidated,
+      {cudaErrorMisalignedAddress, "cudaErrorMisalignedAddress", "misaligned address"},
+      {cudaErrorLaunchFailure, "cudaErrorLaunchFailure", "unspecified launch failure"},
+      {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
+      {cudaErrorStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+       "operation not permitted when stream is capturing"},
+      {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
        "operation failed due to a previous error during capture"},
-      {cudaErrorCapturedEvent,
+      {cudaErrorCapturedEvent, "cudaErrorCapturedEvent",
        "operation not permitted on an event last recorded in a capturing stream"},
+      {cudaErrorStreamCaptureMerge, "cudaErrorStreamCaptureMerge",
+       "operation would result in a merge of separate capture sequences"},
+      {cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched",
+       "capture was not ended in the same stream as it began"},
+      {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined",
+       "capturing stream has unjoined work"},
+      {cudaErrorStreamCaptureIsolation, "cudaErrorStreamCaptureIsolation",
+       "dependency created on uncaptured work in another stream"},
+      {cudaErrorStreamCaptureImplicit, "cudaErrorStreamCaptureImplicit",
+       "operation would make the legacy stream depend on a capturing blocking stream"},
+      {cudaErrorStreamCaptureWrongThread, "cudaErrorStreamCaptureWrongThread",
+       "attempt to terminate a thread-local capture sequence from another thread"},
   };
-  for (const auto& [error, text] : texts) EXPECT_STREQ(cudaGetErrorString(error), text);
+  for (const Text& text : texts) {
+    EXPECT_STREQ(cudaGetErrorName(text.error), text.name);
+    EXPECT_STREQ(cudaGetErrorString(text.error), text.description);
+  }
 }
 
 // ---- Streams.

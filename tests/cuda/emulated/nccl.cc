@@ -256,8 +256,9 @@ ncclUniqueId new_id() {
 /// Makes the communicator of one rank; others may still have to come.
 ncclResult_t join(const char* name, ncclComm_t* comm, int ranks, const ncclUniqueId& id, int rank,
                   int device) {
-  const auto bad = [&](const std::string& rule, const std::string& got) {
-    return refuse(name, rule, got, page::kCommunicators);
+  const auto bad = [&](const std::string& rule, const std::string& got,
+                       ncclResult_t result = ncclInvalidArgument) {
+    return refuse(name, rule, got, page::kCommunicators, result);
   };
   *comm = nullptr;
   const std::shared_ptr<Clique> clique = clique_of(id);
@@ -274,9 +275,10 @@ ncclResult_t join(const char* name, ncclComm_t* comm, int ranks, const ncclUniqu
   }
   for (ncclComm_t other : clique->comms) {
     if (!other || other->device != device) continue;
-    return bad("each rank has a device of its own", "cuda:" + std::to_string(device) +
-                                                        " for rank " + std::to_string(rank) +
-                                                        " and rank " + std::to_string(other->rank));
+    return bad("each rank has a device of its own",
+               "cuda:" + std::to_string(device) + " for rank " + std::to_string(rank) +
+                   " and rank " + std::to_string(other->rank),
+               ncclInvalidUsage);
   }
   *comm = &communicators().emplace_back();
   (*comm)->clique = clique;
@@ -415,8 +417,10 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int devices, const int* list) {
   });
 }
 
+// None is ended without an error, here and below (NCCL 2.28).
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return nccl_call("ncclCommFinalize", [&] {
+    if (!comm) return ncclSuccess;
     if (const ncclResult_t result = check_usable("ncclCommFinalize", comm); result) return result;
     if (const ncclResult_t result = check_whole("ncclCommFinalize", *comm); result) return result;
     flush(*comm);
@@ -429,6 +433,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const char* const name = "ncclCommDestroy";
   return nccl_call(name, [&] {
+    if (!comm) return ncclSuccess;
     if (const ncclResult_t result = check_usable(name, comm, true); result) return result;
     if (const ncclResult_t result = check_whole(name, *comm); result) return result;
     if (state_of(*comm) == ncclInProgress) {
@@ -444,6 +449,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return nccl_call("ncclCommAbort", [&] {
+    if (!comm) return ncclSuccess;
     if (const ncclResult_t result = check_usable("ncclCommAbort", comm, true); result) {
       return result;
     }
