@@ -303,9 +303,10 @@ TEST_F(CublasLt, AProductWithoutAnAlgorithm) {
 }
 
 TEST_F(CublasLt, AProductByTheAlgorithmOfAnother) {
+  if (!kEmulated) GTEST_SKIP() << kUndefined;
   Product product = chosen();
   product.n = 8;
-  stricter(product.run(handle_), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(product.run(handle_), CUBLAS_STATUS_INVALID_VALUE);
 }
 
 TEST_F(CublasLt, AProductOnAnotherDevicesStream) {

@@ -40,6 +40,8 @@ inline constexpr bool kEmulated = false;
 inline constexpr bool kEmulated = true;
 #endif
 
+/// Why a case isn't run on a GPU, which it could take with it.
+inline constexpr const char* kUndefined = "NVIDIA's pages leave this undefined: no GPU is asked";
 /// Why a case isn't run where there is one device.
 inline constexpr const char* kTwoDevices = "this rule is about two devices, and there is one";
 
