@@ -46,6 +46,9 @@ const Call kUnsafe[] = {
      [](Things&) { return cudaHostRegister(pageable, kBytes, cudaHostRegisterDefault); }},
     {"cudaHostUnregister", [](Things&) { return cudaHostUnregister(registered); }},
     {"cudaEventQuery", [](Things& t) { return cudaEventQuery(t.event); }},
+    {"cudaEventSynchronize", [](Things& t) { return cudaEventSynchronize(t.event); }},
+    {"cudaStreamQuery", [](Things& t) { return cudaStreamQuery(t.other); }},
+    {"cudaStreamSynchronize", [](Things& t) { return cudaStreamSynchronize(t.other); }},
 };
 
 // Calls that a capture forbids in no mode, so that cuda/ makes them without asking.
@@ -65,15 +68,12 @@ const Call kSafe[] = {
        cudaStream_t stream = nullptr;
        return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
      }},
-    {"cudaStreamSynchronize", [](Things& t) { return cudaStreamSynchronize(t.other); }},
-    {"cudaStreamQuery", [](Things& t) { return cudaStreamQuery(t.other); }},
     {"cudaEventCreateWithFlags",
      [](Things&) {
        cudaEvent_t event = nullptr;
        return cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
      }},
     {"cudaEventRecord", [](Things& t) { return cudaEventRecord(t.event, t.other); }},
-    {"cudaEventSynchronize", [](Things& t) { return cudaEventSynchronize(t.event); }},
     {"cudaMemsetAsync", [](Things& t) { return cudaMemsetAsync(t.device, 0, kBytes, t.other); }},
 };
 
@@ -225,25 +225,24 @@ TEST_F(Captures, BeginOnStreamZero) {
 TEST_F(Captures, BegunTwice) {
   const cudaStream_t stream = new_stream();
   begin(stream);
-  EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal),
-            cudaErrorStreamCaptureUnmatched);
+  EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaErrorIllegalState);
 }
 
-TEST_F(Captures, ASecondBeginInvalidates) {
+TEST_F(Captures, ASecondBeginEndsNothing) {
   const cudaStream_t stream = new_stream();
   begin(stream);
   cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
-  EXPECT_EQ(status_of(stream), cudaStreamCaptureStatusInvalidated);
+  EXPECT_EQ(status_of(stream), cudaStreamCaptureStatusActive);
 }
 
 TEST_F(Captures, EndOfNone) {
   cudaGraph_t graph = nullptr;
-  EXPECT_EQ(cudaStreamEndCapture(new_stream(), &graph), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaStreamEndCapture(new_stream(), &graph), cudaErrorIllegalState);
 }
 
 TEST_F(Captures, EndOnStreamZero) {
   cudaGraph_t graph = nullptr;
-  EXPECT_EQ(cudaStreamEndCapture(nullptr, &graph), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaStreamEndCapture(nullptr, &graph), cudaErrorIllegalState);
 }
 
 TEST_F(Captures, EndOnAStreamThatJoined) {
@@ -303,7 +302,9 @@ TEST_F(Captures, AreAsked) {
 
 TEST_F(Captures, UnknownModeOfAThread) {
   auto mode = static_cast<cudaStreamCaptureMode>(7);
-  EXPECT_EQ(cudaThreadExchangeStreamCaptureMode(&mode), cudaErrorInvalidValue);
+  const cudaError_t error = cudaThreadExchangeStreamCaptureMode(&mode);
+  if (error == cudaSuccess) cudaThreadExchangeStreamCaptureMode(&mode);
+  stricter(error, cudaErrorInvalidValue);
 }
 
 // ---- What is refused in any mode.
@@ -353,7 +354,7 @@ TEST_F(Captures, AnEventOfOneThatIsOverIsAsked) {
   begin(stream);
   EXPECT_EQ(cudaEventRecord(event, stream), cudaSuccess);
   EXPECT_EQ(end_capture(stream), cudaSuccess);
-  EXPECT_EQ(cudaEventQuery(event), cudaErrorCapturedEvent);
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorInvalidValue);
 }
 
 TEST_F(Captures, AStreamWaitsForAnEventOfOneThatIsOver) {
@@ -362,7 +363,7 @@ TEST_F(Captures, AStreamWaitsForAnEventOfOneThatIsOver) {
   begin(stream);
   EXPECT_EQ(cudaEventRecord(event, stream), cudaSuccess);
   EXPECT_EQ(end_capture(stream), cudaSuccess);
-  EXPECT_EQ(cudaStreamWaitEvent(new_stream(), event, 0), cudaErrorCapturedEvent);
+  EXPECT_EQ(cudaStreamWaitEvent(new_stream(), event, 0), cudaErrorInvalidValue);
 }
 
 TEST_F(Captures, AnEventThatIsRecordedAgainIsAsked) {
@@ -460,8 +461,8 @@ TEST_F(Captures, ACopyFromPageableMemory) {
   void* const data = device_memory(kBytes);
   begin(stream);
   EXPECT_EQ(cudaMemcpyAsync(data, pageable, kBytes, cudaMemcpyHostToDevice, stream),
-            cudaErrorStreamCaptureUnsupported);
-  EXPECT_EQ(end_capture(stream), cudaErrorStreamCaptureInvalidated);
+            cudaSuccess);
+  EXPECT_EQ(end_capture(stream), cudaSuccess);
 }
 
 TEST_F(Captures, ACopyFromPinnedMemory) {
@@ -513,7 +514,7 @@ TEST_F(Captures, AGraphIsLaunchedInIt) {
   cudaGraphExec_t exec = nullptr;
   ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
   begin(stream);
-  EXPECT_EQ(cudaGraphLaunch(exec, stream), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaGraphLaunch(exec, stream), cudaErrorStreamCaptureUnsupported);
   end_capture(stream);
   EXPECT_EQ(cudaGraphExecDestroy(exec), cudaSuccess);
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);

@@ -40,13 +40,18 @@ class Cudnn : public Rules {
     return graph;
   }
 
+  static Made heuristics_of(const Made& graph) {
+    Made heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+    heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
+    heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, CUDNN_HEUR_MODE_A);
+    return heuristics;
+  }
+
   /// The first plan that needs a workspace, or needs none.
   std::optional<Made> plan(bool with_workspace) {
     Made graph = graph_of({});
     EXPECT_EQ(graph.finalize(), CUDNN_STATUS_SUCCESS);
-    Made heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-    heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-    heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, CUDNN_HEUR_MODE_A);
+    Made heuristics = heuristics_of(graph);
     EXPECT_EQ(heuristics.finalize(), CUDNN_STATUS_SUCCESS);
     constexpr int64_t kMost = 16;
     std::vector<cudnnBackendDescriptor_t> configs;
@@ -93,10 +98,12 @@ class Cudnn : public Rules {
   /// What a plan is executed with is refused. Where no plan is found the status says so.
   template <class MakePack>
   void refuses(cudnnStatus_t wanted, const MakePack& make_pack, bool with_workspace = false) {
-    in_own_process(wanted, [&] {
-      const std::optional<Made> made = plan(with_workspace);
-      return made ? execute(*made, make_pack(*made)) : CUDNN_STATUS_NOT_SUPPORTED;
-    });
+    in_own_process(wanted, [&] { return executed(make_pack, with_workspace); });
+  }
+  template <class MakePack>
+  cudnnStatus_t executed(const MakePack& make_pack, bool with_workspace = false) {
+    const std::optional<Made> made = plan(with_workspace);
+    return made ? execute(*made, make_pack(*made)) : CUDNN_STATUS_NOT_SUPPORTED;
   }
 
   cudnnHandle_t handle_ = nullptr;
@@ -112,11 +119,11 @@ TEST_F(Cudnn, AGraph) { EXPECT_EQ(graph_of({}).finalize(), CUDNN_STATUS_SUCCESS)
 TEST_F(Cudnn, AGraphOfWhichTwoTensorsHaveOneId) {
   Convolution c;
   c.w.id = 1;
-  EXPECT_EQ(graph_of(c).finalize(), CUDNN_STATUS_BAD_PARAM_DUPLICATED_ENTRIES);
+  stricter(graph_of(c).finalize(), CUDNN_STATUS_BAD_PARAM_DUPLICATED_ENTRIES);
 }
 
 TEST_F(Cudnn, AGraphThatWritesNothing) {
-  EXPECT_EQ(graph_of({.y_is_virtual = true}).finalize(), CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN);
+  EXPECT_EQ(graph_of({.y_is_virtual = true}).finalize(), CUDNN_STATUS_SUCCESS);
 }
 
 TEST_F(Cudnn, AGraphWithoutAHandle) {
@@ -124,15 +131,11 @@ TEST_F(Cudnn, AGraphWithoutAHandle) {
   ASSERT_EQ(operation.finalize(), CUDNN_STATUS_SUCCESS);
   Made graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
-  EXPECT_EQ(graph.finalize(), CUDNN_STATUS_BAD_PARAM);
+  stricter(graph.finalize(), CUDNN_STATUS_BAD_PARAM);
 }
 
 TEST_F(Cudnn, HeuristicsOfAGraphThatIsNotFinalized) {
-  const Made graph = graph_of({});
-  Made heuristics(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-  heuristics.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, CUDNN_HEUR_MODE_A);
-  EXPECT_EQ(heuristics.finalize(), CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
+  EXPECT_EQ(heuristics_of(graph_of({})).finalize(), CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
 }
 
 TEST_F(Cudnn, APlanIsExecuted) {
@@ -143,19 +146,21 @@ TEST_F(Cudnn, APlanIsExecuted) {
 }
 
 TEST_F(Cudnn, APackThatLacksATensor) {
-  refuses(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, [&](const Made&) { return finalized_pack({1, 2}); });
+  refuses(CUDNN_STATUS_BAD_PARAM, [&](const Made&) { return finalized_pack({1, 2}); });
 }
 
 TEST_F(Cudnn, APackThatIsNotFinalized) {
-  refuses(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, [&](const Made&) { return pack(); });
+  stricter_in_own_process(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
+                          [&] { return executed([&](const Made&) { return pack(); }); });
 }
 
 TEST_F(Cudnn, APlanThatIsTakenForAPack) {
+  if (!kEmulated) GTEST_SKIP() << kUndefined;
   refuses(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE, [](const Made& plan) { return plan; });
 }
 
 TEST_F(Cudnn, APackThatIsNone) {
-  refuses(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, [&](const Made&) {
+  refuses(CUDNN_STATUS_BAD_PARAM, [&](const Made&) {
     Made none = pack();
     none.d = nullptr;
     return none;
@@ -170,14 +175,11 @@ TEST_F(Cudnn, ATensorLessAlignedThanItSays) {
 }
 
 TEST_F(Cudnn, APlanWithoutTheWorkspaceThatItNeeds) {
-  refuses(
-      CUDNN_STATUS_BAD_PARAM_NULL_POINTER, [&](const Made&) { return finalized_pack(); }, true);
+  refuses(CUDNN_STATUS_BAD_PARAM, [&](const Made&) { return finalized_pack(); }, true);
 }
 
 TEST_F(Cudnn, ARefusedCallLeavesNoErrorOfTheRuntime) {
-  Convolution c;
-  c.w.id = 1;
-  EXPECT_NE(graph_of(c).finalize(), CUDNN_STATUS_SUCCESS);
+  EXPECT_NE(heuristics_of(graph_of({})).finalize(), CUDNN_STATUS_SUCCESS);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 

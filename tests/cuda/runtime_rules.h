@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
+#include <sys/wait.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -88,6 +89,26 @@ void stricter(Status got, Status wanted) {
     GTEST_SKIP() << "the double is stricter: it returns " << testing::PrintToString(wanted)
                  << ", this library " << testing::PrintToString(got);
   }
+}
+
+/// The same for a call that could take the device or the program with it.
+template <class Status, class Call>
+void stricter_in_own_process(Status wanted, const Call& call) {
+  if (kEmulated) return in_own_process(wanted, call);
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  constexpr int kTaken = 99;
+  const auto make = [&] {
+    const Status got = call();
+    std::fprintf(stderr, "the call returned %s\n", testing::PrintToString(got).c_str());
+    std::_Exit(got == wanted ? 0 : static_cast<int>(got) == 0 ? kTaken : 1);
+  };
+  bool taken = false;
+  const auto refused_or_taken = [&](int status) {
+    taken = WIFEXITED(status) && WEXITSTATUS(status) == kTaken;
+    return taken || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  };
+  EXPECT_EXIT(make(), refused_or_taken, "the call returned ");
+  if (taken) stricter(Status{}, wanted);
 }
 
 /// Rules that need no device.

@@ -47,7 +47,7 @@ TEST_F(RuntimeDevices, ARefusedSetDeviceChangesNothing) {
 TEST_F(RuntimeDevices, AttributeOfNoDevice) {
   int value = 0;
   EXPECT_EQ(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, devices()),
-            cudaErrorInvalidValue);
+            cudaErrorInvalidDevice);
 }
 
 TEST_F(RuntimeDevices, AttributeThatIsNone) {
@@ -63,7 +63,7 @@ TEST_F(RuntimeDevices, BusIdOfADevicePastTheLast) {
 
 TEST_F(RuntimeDevices, BusIdOfADeviceBelowZero) {
   char id[32];
-  EXPECT_EQ(cudaDeviceGetPCIBusId(id, sizeof id, -1), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaDeviceGetPCIBusId(id, sizeof id, -1), cudaErrorInvalidDevice);
 }
 
 TEST_F(RuntimeDevices, BusIdWithoutRoom) {
@@ -78,7 +78,7 @@ TEST_F(RuntimeDevices, ADeviceIsNoPeerOfItself) {
 }
 
 TEST_F(RuntimeDevices, PeerAccessToItself) {
-  EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaDeviceEnablePeerAccess(0, 0), cudaErrorPeerAccessUnsupported);
 }
 
 TEST_F(RuntimeDevices, PeerAccessToNoDevice) {
@@ -136,11 +136,19 @@ TEST_F(RuntimeErrors, EachThreadHasItsOwn) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
 }
 
-TEST_F(RuntimeErrors, WhatIsNotReadyIsLeftToo) {
+TEST_F(RuntimeErrors, WhatIsNotReadyIsNotLeft) {
   const cudaStream_t stream = new_stream();
   queue_much(stream);
   EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
-  EXPECT_EQ(cudaGetLastError(), cudaErrorNotReady);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST_F(RuntimeErrors, WhatIsNotReadyTakesNoErrorsPlace) {
+  const cudaStream_t stream = new_stream();
+  queue_much(stream);
+  cudaSetDevice(-1);
+  EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
 }
 
 TEST_F(RuntimeErrors, OutOfMemoryIsLeftAndCleared) {
@@ -173,9 +181,13 @@ TEST_F(RuntimeNames, OfErrors) {
       {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
       {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
       {cudaErrorInvalidResourceHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+      {cudaErrorIllegalState, "cudaErrorIllegalState",
+       "the operation cannot be performed in the present state"},
       {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
       {cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
        "an illegal memory access was encountered"},
+      {cudaErrorPeerAccessUnsupported, "cudaErrorPeerAccessUnsupported",
+       "peer access is not supported between these two devices"},
       {cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled",
        "peer access is already enabled"},
       {cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered",
@@ -335,7 +347,7 @@ TEST_F(RuntimeEvents, QueryWhileAnotherDeviceIsCurrent) {
   EXPECT_EQ(cudaEventQuery(event), cudaSuccess);
 }
 
-// ---- Launches.
+// ---- Launches. (A kernel<<<>>> says cudaErrorInvalidConfiguration of the same numbers.)
 
 TEST_F(RuntimeLaunches, AsLargeAsMayBe) {
   EXPECT_EQ(launch_nothing(config_of({1, 65535, 1}, {4, 1, 64}, 48 << 10)), cudaSuccess);
@@ -343,47 +355,47 @@ TEST_F(RuntimeLaunches, AsLargeAsMayBe) {
 }
 
 TEST_F(RuntimeLaunches, BlockTooLongAlongX) {
-  EXPECT_EQ(launch_nothing(config_of(1, 1025)), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_nothing(config_of(1, 1025)), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeLaunches, BlockTooLongAlongY) {
-  EXPECT_EQ(launch_nothing(config_of(1, {1, 1025, 1})), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_nothing(config_of(1, {1, 1025, 1})), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeLaunches, BlockTooLongAlongZ) {
-  EXPECT_EQ(launch_nothing(config_of(1, {1, 1, 65})), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_nothing(config_of(1, {1, 1, 65})), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeLaunches, BlockOfTooManyThreads) {
-  EXPECT_EQ(launch_nothing(config_of(1, {64, 32, 1})), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_nothing(config_of(1, {64, 32, 1})), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeLaunches, BlockPastTheKernelsLaunchBounds) {
-  EXPECT_EQ(launch_nothing(config_of(1, 288)), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_nothing(config_of(1, 288)), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeLaunches, BlockOfNoThreads) {
-  EXPECT_EQ(launch_nothing(config_of(1, {32, 0, 1})), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_nothing(config_of(1, {32, 0, 1})), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeLaunches, GridOfNoBlocks) {
-  EXPECT_EQ(launch_nothing(config_of(0, 32)), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_nothing(config_of(0, 32)), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeLaunches, GridTooLongAlongX) {
-  EXPECT_EQ(launch_nothing(config_of(1u << 31, 32)), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_nothing(config_of(1u << 31, 32)), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeLaunches, GridTooLongAlongY) {
-  EXPECT_EQ(launch_nothing(config_of({1, 65536, 1}, 32)), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_nothing(config_of({1, 65536, 1}, 32)), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeLaunches, GridTooLongAlongZ) {
-  EXPECT_EQ(launch_nothing(config_of({1, 1, 65536}, 32)), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_nothing(config_of({1, 1, 65536}, 32)), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeLaunches, TooMuchSharedMemory) {
-  EXPECT_EQ(launch_nothing(config_of(1, 32, (48 << 10) + 16)), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_nothing(config_of(1, 32, (48 << 10) + 16)), cudaErrorInvalidValue);
 }
 
 TEST_F(RuntimeLaunches, OnAnotherDevicesStream) {
@@ -395,11 +407,11 @@ TEST_F(RuntimeLaunches, OnAnotherDevicesStream) {
 }
 
 TEST_F(RuntimeLaunches, ARefusedOneLeavesItsErrorAndNoMore) {
-  EXPECT_EQ(launch_nothing(config_of(0, 32)), cudaErrorInvalidConfiguration);
-  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(launch_nothing(config_of(0, 32)), cudaErrorInvalidValue);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidValue);
   EXPECT_EQ(launch_nothing(config_of(1, 32)), cudaSuccess) << "the error isn't this launch's";
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
 }  // namespace aorta::rules

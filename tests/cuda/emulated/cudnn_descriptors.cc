@@ -286,7 +286,8 @@ Problem problem_of_graph(const CudnnDescriptor& d) {
       }
     }
   }
-  if (CudnnGraph().read(d)) return {};
+  // A convolution that writes nothing is a graph, for which there is no engine.
+  if (CudnnGraph().read(d) || d.list<void*>(CUDNN_ATTR_OPERATIONGRAPH_OPS).size() == 1) return {};
   // No rule is broken: cuDNN has no engine of this pattern.
   return {"", "", page::kCudnnGraph, CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN};
 }
@@ -366,7 +367,7 @@ int64_t read_computed(CudnnDescriptor& d, cudnnBackendAttributeName_t name, int6
   switch (name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
       const CudnnDescriptor* of_graph = d.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-      graph.read(*of_graph);
+      if (!graph.read(*of_graph)) return 0;
       const std::vector<int> engines =
           cudnn_engines(graph, d.one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE));
       const int64_t count = static_cast<int64_t>(engines.size());

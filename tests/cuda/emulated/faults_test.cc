@@ -318,12 +318,12 @@ TEST_F(CudaFaults, EachCallFailsInTurn) {
 }
 
 TEST_F(CudaFaults, ALaunchThatFailsNamesItsOp) {
-  emulated::inject("cudaLaunchKernelEx", -1, cudaErrorInvalidConfiguration);
+  emulated::inject("cudaLaunchKernelEx", -1, cudaErrorInvalidValue);
   step();
   const int launches = emulated::calls_of("cudaLaunchKernelEx");
   std::vector<std::string> names;
   for (int nth = 1; nth <= launches; ++nth) {
-    emulated::inject("cudaLaunchKernelEx", nth, cudaErrorInvalidConfiguration);
+    emulated::inject("cudaLaunchKernelEx", nth, cudaErrorInvalidValue);
     try {
       step();
       ADD_FAILURE() << "no error";

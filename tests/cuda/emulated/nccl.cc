@@ -49,12 +49,13 @@ ncclResult_t nccl_call(const char* name, const Body& body) {
   return body();
 }
 
-/// Whether a handle can be used, for anything or only to end it.
-ncclResult_t check_usable(const char* name, ncclComm_t comm, bool ending = false) {
+/// Whether a handle can be used: for anything, or as one that is finalized still can, to end it and
+/// to ask what it is.
+ncclResult_t check_usable(const char* name, ncclComm_t comm, bool finalized_too = false) {
   const auto& all = communicators();
   const bool known =
       std::any_of(all.begin(), all.end(), [&](const ncclComm& one) { return &one == comm; });
-  if (!known || comm->destroyed || comm->aborted || (comm->finalized && !ending)) {
+  if (!known || comm->destroyed || comm->aborted || (comm->finalized && !finalized_too)) {
     return refuse(name, "the communicator is one that was made, and neither finalized nor ended",
                   !known            ? "none of these"
                   : comm->destroyed ? "a destroyed one"
@@ -171,7 +172,7 @@ ncclResult_t check_memory(const char* name, const Part& part) {
        {problem(part.send, sent_bytes(part)), problem(part.receive, received_bytes(part))}) {
     if (!text.empty()) {
       return refuse(name, "memory is one allocation that the rank's device may touch", text,
-                    page::kCollectives);
+                    page::kCollectives, ncclUnhandledCudaError);
     }
   }
   if (const std::string text = problem_in_place(part); !text.empty()) {
@@ -338,10 +339,11 @@ extern "C" {
 cudaError_t cudaDeviceGetPCIBusId(char* id, int size, int device) {
   const char* const name = "cudaDeviceGetPCIBusId";
   return call(name, [&] {
-    if (device < 0 || device >= settings().devices || size < 13) {
+    const bool there = device >= 0 && device < settings().devices;
+    if (!there || size < 13) {
       return broken(name, "the device exists, and 13 bytes hold its place",
                     std::to_string(device) + ", " + std::to_string(size), page::kDevice,
-                    device < settings().devices ? cudaErrorInvalidValue : cudaErrorInvalidDevice);
+                    there ? cudaErrorInvalidValue : cudaErrorInvalidDevice);
     }
     std::snprintf(id, static_cast<size_t>(size), "0000:%02x:00.0", device + 1);
     return cudaSuccess;
@@ -479,7 +481,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
 
 ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
   return nccl_call("ncclCommCount", [&] {
-    const ncclResult_t result = check_usable("ncclCommCount", comm);
+    const ncclResult_t result = check_usable("ncclCommCount", comm, true);
     if (!result) *count = static_cast<int>(comm->clique->comms.size());
     return result;
   });
@@ -487,7 +489,7 @@ ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
 
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device) {
   return nccl_call("ncclCommCuDevice", [&] {
-    const ncclResult_t result = check_usable("ncclCommCuDevice", comm);
+    const ncclResult_t result = check_usable("ncclCommCuDevice", comm, true);
     if (!result) *device = comm->device;
     return result;
   });
@@ -495,7 +497,7 @@ ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device) {
 
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
   return nccl_call("ncclCommUserRank", [&] {
-    const ncclResult_t result = check_usable("ncclCommUserRank", comm);
+    const ncclResult_t result = check_usable("ncclCommUserRank", comm, true);
     if (!result) *rank = comm->rank;
     return result;
   });
