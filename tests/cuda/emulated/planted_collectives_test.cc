@@ -457,9 +457,9 @@ TEST_F(PlantedCollectives, ArgumentsThatCannotBe) {
   const Rank& rank = ranks[1];
   EXPECT_EQ(sum({rank.comm, ranks[0].stream, rank.send, rank.receive}), ncclInvalidArgument);
   EXPECT_TRUE(finds("the stream is one of the communicator's device"));
-  EXPECT_EQ(sum({rank.comm, rank.stream, ranks[0].send, rank.receive}), ncclInvalidArgument);
+  EXPECT_EQ(sum({rank.comm, rank.stream, ranks[0].send, rank.receive}), ncclUnhandledCudaError);
   EXPECT_TRUE(finds("memory is one allocation that the rank's device may touch"));
-  EXPECT_EQ(sum(rank, 65), ncclInvalidArgument);
+  EXPECT_EQ(sum(rank, 65), ncclUnhandledCudaError);
   EXPECT_TRUE(finds("260 bytes of memory of cuda:1, 0 bytes into a block of 256"));
   EXPECT_EQ(ncclBroadcast(rank.send, rank.receive, 4, ncclFloat, 3, rank.comm, rank.stream),
             ncclInvalidArgument);

@@ -297,7 +297,7 @@ TEST_F(PlantedCudnn, PacksThatAreNone) {
           "a variant pack has a pointer for each unique id");
   convolution.pack(workspace, {1, 2, 2});
   EXPECT_TRUE(finds("a variant pack names a tensor once"));
-  refused(run(convolution.pack(workspace, {1, 2})), CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
+  refused(run(convolution.pack(workspace, {1, 2})), CUDNN_STATUS_BAD_PARAM,
           "a variant pack names each tensor that isn't virtual, got none for 3");
   refused(run(counts), CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
           "what is executed is finalized before");
@@ -321,7 +321,7 @@ TEST_F(PlantedCudnn, WorkspacesThatAreNone) {
   };
   EXPECT_EQ(run(workspace), CUDNN_STATUS_SUCCESS);
   EXPECT_EQ(found(), "");
-  refused(run(nullptr), CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
+  refused(run(nullptr), CUDNN_STATUS_BAD_PARAM,
           "a plan that needs a workspace gets one");
   refused(run(workspace + 8), CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,
           "a workspace is aligned to 16 bytes");
