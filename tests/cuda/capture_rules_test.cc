@@ -460,8 +460,7 @@ TEST_F(Captures, ACopyFromPageableMemory) {
   const cudaStream_t stream = new_stream();
   void* const data = device_memory(kBytes);
   begin(stream);
-  EXPECT_EQ(cudaMemcpyAsync(data, pageable, kBytes, cudaMemcpyHostToDevice, stream),
-            cudaSuccess);
+  EXPECT_EQ(cudaMemcpyAsync(data, pageable, kBytes, cudaMemcpyHostToDevice, stream), cudaSuccess);
   EXPECT_EQ(end_capture(stream), cudaSuccess);
 }
 

@@ -237,9 +237,9 @@ TEST_F(CublasLt, HeuristicsOfResultsThatOverlap) {
   stricter(product.choose(handle_), CUBLAS_STATUS_INVALID_VALUE);
 }
 
-TEST_F(CublasLt, HeuristicsOfAResultOfAnotherType) { 
+TEST_F(CublasLt, HeuristicsOfAResultOfAnotherType) {
   heuristics_refuse({.d = CUDA_R_16F}, CUBLAS_STATUS_NOT_SUPPORTED);
- }
+}
 
 TEST_F(CublasLt, HeuristicsOfFactorsOfTwoTypes) {
   heuristics_refuse({.a = CUDA_R_16F, .b = CUDA_R_16BF});

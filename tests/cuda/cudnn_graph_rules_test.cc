@@ -175,7 +175,8 @@ TEST_F(Cudnn, ATensorLessAlignedThanItSays) {
 }
 
 TEST_F(Cudnn, APlanWithoutTheWorkspaceThatItNeeds) {
-  refuses(CUDNN_STATUS_BAD_PARAM, [&](const Made&) { return finalized_pack(); }, true);
+  refuses(
+      CUDNN_STATUS_BAD_PARAM, [&](const Made&) { return finalized_pack(); }, true);
 }
 
 TEST_F(Cudnn, ARefusedCallLeavesNoErrorOfTheRuntime) {

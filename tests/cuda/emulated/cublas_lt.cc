@@ -242,7 +242,7 @@ struct Problem {
 
 /// What is wrong with the description of a product, by the statuses of CUDA 13.
 Problem problem_of(const Product& p, const Layout& a, const Layout& b, const Layout& c,
-                       const Layout& d) {
+                   const Layout& d) {
   const bool ta = p.transpose_a == CUBLAS_OP_T, tb = p.transpose_b == CUBLAS_OP_T;
   const uint64_t m = ta ? a.columns : a.rows, k = ta ? a.rows : a.columns;
   const uint64_t n = tb ? b.rows : b.columns;

@@ -91,8 +91,8 @@ namespace aorta::emulated {
 // thread whose own mode is global. A thread whose mode is relaxed may do it all the same.
 cudaError_t forbidden_by_capture(const std::string& call) {
   static constexpr std::string_view kUnsafe[] = {
-      "cudaMalloc",       "cudaFree",           "cudaHostAlloc",         "cudaFreeHost",
-      "cudaHostRegister", "cudaHostUnregister", "cudaDeviceSynchronize", "cudaEventQuery",
+      "cudaMalloc",           "cudaFree",           "cudaHostAlloc",         "cudaFreeHost",
+      "cudaHostRegister",     "cudaHostUnregister", "cudaDeviceSynchronize", "cudaEventQuery",
       "cudaEventSynchronize",
   };
   const bool unsafe = std::find(std::begin(kUnsafe), std::end(kUnsafe), call) != std::end(kUnsafe);
@@ -199,10 +199,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
     if (!stream || stream->destroyed || stream->capture) {
       const bool captured = stream && stream->capture;
       if (captured) stream->capture->invalidate(cudaErrorStreamCaptureUnsupported);
-      return broken(
-          "cudaGraphLaunch", "the stream must be one that was made and isn't captured", "",
-          page::kStream,
-          captured ? cudaErrorStreamCaptureUnsupported : cudaErrorInvalidResourceHandle);
+      return broken("cudaGraphLaunch", "the stream must be one that was made and isn't captured",
+                    "", page::kStream,
+                    captured ? cudaErrorStreamCaptureUnsupported : cudaErrorInvalidResourceHandle);
     }
     const auto run = [nodes = exec->nodes] { run_nodes(*nodes); };
     const cudaError_t error = Streams::get().queue(*stream, {"graph", run, {exec->last}});

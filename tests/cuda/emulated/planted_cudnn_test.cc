@@ -321,8 +321,7 @@ TEST_F(PlantedCudnn, WorkspacesThatAreNone) {
   };
   EXPECT_EQ(run(workspace), CUDNN_STATUS_SUCCESS);
   EXPECT_EQ(found(), "");
-  refused(run(nullptr), CUDNN_STATUS_BAD_PARAM,
-          "a plan that needs a workspace gets one");
+  refused(run(nullptr), CUDNN_STATUS_BAD_PARAM, "a plan that needs a workspace gets one");
   refused(run(workspace + 8), CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,
           "a workspace is aligned to 16 bytes");
   refused(run(on_device(std::vector<char>(16))), CUDNN_STATUS_BAD_PARAM,

@@ -376,8 +376,7 @@ TEST_F(PlantedKernels, LaunchesBeyondTheLimits) {
       {dim3(1, 1, 65536), dim3(1), "a grid has 1 to 2^31-1 blocks"},
       {dim3(1u << 31), dim3(1), "a grid has 1 to 2^31-1 blocks"}};
   for (const auto& c : cases) {
-    EXPECT_EQ(start(write_at, c.grid, c.block, nullptr, out, int64_t{0}),
-              cudaErrorInvalidValue);
+    EXPECT_EQ(start(write_at, c.grid, c.block, nullptr, out, int64_t{0}), cudaErrorInvalidValue);
     EXPECT_TRUE(finds(c.rule));
   }
   EXPECT_EQ(start(take_much, 1, 1, nullptr, Wide{}, out), cudaErrorInvalidValue);

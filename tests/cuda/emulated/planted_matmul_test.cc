@@ -168,8 +168,7 @@ TEST_F(PlantedMatmul, DescriptionsThatAreNone) {
   refused(sizes, "D (m, n) = op(A) (m, k) op(B) (k, n), and C is like D");
   Product types;
   types.type_d = CUDA_R_16F;
-  refused(types, "the types are a row of the table of supported ones",
-          CUBLAS_STATUS_NOT_SUPPORTED);
+  refused(types, "the types are a row of the table of supported ones", CUBLAS_STATUS_NOT_SUPPORTED);
   Product batches;
   batches.batch = 2;
   refused(batches, "all have one number of batches");

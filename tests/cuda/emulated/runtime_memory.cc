@@ -188,8 +188,8 @@ cudaError_t cudaHostUnregister(void* data) {
   });
 }
 
-// Memory that CUDA knows nothing of is no error (since CUDA 11), be it the host's or freed: its type
-// says so, and its device is none.
+// Memory that CUDA knows nothing of is no error (since CUDA 11), be it the host's or freed: its
+// type says so, and its device is none.
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* data) {
   return call("cudaPointerGetAttributes", [&] {
     *attributes = {};
@@ -283,10 +283,10 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   return call("cudaDeviceEnablePeerAccess", [&] {
     if (peer < 0 || peer >= settings().devices || peer == current_device() || flags != 0) {
-      return broken("cudaDeviceEnablePeerAccess", "the peer is another device, and flags are 0",
-                    std::to_string(peer), page::kDevice,
-                    peer == current_device() ? cudaErrorPeerAccessUnsupported
-                                             : cudaErrorInvalidDevice);
+      return broken(
+          "cudaDeviceEnablePeerAccess", "the peer is another device, and flags are 0",
+          std::to_string(peer), page::kDevice,
+          peer == current_device() ? cudaErrorPeerAccessUnsupported : cudaErrorInvalidDevice);
     }
     bool& enabled = Memory::get().peer_access[current_device()][peer];
     if (enabled) return cudaErrorPeerAccessAlreadyEnabled;
