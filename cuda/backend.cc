@@ -1,6 +1,7 @@
 #include <aorta/core/check.h>
 #include <aorta/cuda/allocator.h>
 #include <aorta/cuda/backend.h>
+#include <aorta/cuda/beside_captures.h>
 #include <aorta/cuda/convolution_cudnn.h>
 #include <aorta/cuda/memory_driver.h>
 #include <aorta/cuda/wait.h>
@@ -128,6 +129,7 @@ class Backend final : public DeviceBackend {
   }
   void set_current_stream(Stream stream) override;
   void synchronize_stream(Stream stream) override {
+    const BesideCaptures beside;
     check_cuda(cudaStreamSynchronize(resolve(stream)), "synchronize");
   }
   void synchronize_device(int index) override {
@@ -148,11 +150,9 @@ class Backend final : public DeviceBackend {
                "wait_event");
   }
   bool event_done(Event event) override {
+    const BesideCaptures beside;
     const cudaError_t state = cudaEventQuery(static_cast<cudaEvent_t>(event.handle));
-    if (state == cudaErrorNotReady) {
-      cudaGetLastError();
-      return false;
-    }
+    if (state == cudaErrorNotReady) return false;  // and no error that is left
     check_cuda(state, "event_done");
     return true;
   }
@@ -317,11 +317,12 @@ int device_of(const void* data) {
   cudaPointerAttributes attributes;
   check_cuda(cudaPointerGetAttributes(&attributes, data), "device");
   check(attributes.type != cudaMemoryTypeUnregistered, "device",
-        "a kernel's memory must be one that a device can use", "the host's own");
+        "a kernel's memory must be one that a device can use", "the host's own or freed memory");
   return attributes.device;
 }
 
 void wait_for_copy(cudaStream_t stream, const char* op) {
+  const BesideCaptures beside;
   const cudaError_t error = cudaStreamSynchronize(stream);
   if (error != cudaSuccess) cudaDeviceSynchronize();
   check_cuda(error, op);

@@ -1,4 +1,5 @@
 #include <aorta/core/check.h>
+#include <aorta/cuda/beside_captures.h>
 #include <aorta/cuda/check.h>
 
 #include <cstdlib>
@@ -26,7 +27,9 @@ bool synchronous_launches() {
 }
 
 void check_finished(const char* op, cudaStream_t stream) {
-  if (synchronous_launches()) check_cuda(cudaStreamSynchronize(stream), op);
+  if (!synchronous_launches()) return;
+  const BesideCaptures beside;
+  check_cuda(cudaStreamSynchronize(stream), op);
 }
 
 }  // namespace aorta::cuda

@@ -1,4 +1,5 @@
 #include <aorta/cuda/backend.h>
+#include <aorta/cuda/beside_captures.h>
 #include <aorta/cuda/memory_driver.h>
 #include <aorta/cuda/memory_marks.h>
 
@@ -42,13 +43,6 @@ void* allocate_host(void*, int64_t bytes) {
 
 int64_t free_host_bytes(void*) { return 0; }
 
-/// True when a call succeeded. Else its error is an answer, and isn't left for the next launch to
-/// find.
-bool succeeded(cudaError_t error) {
-  if (error != cudaSuccess) cudaGetLastError();
-  return error == cudaSuccess;
-}
-
 // What follows is called when memory is freed, in destructors too: nothing throws. A call may fail
 // while a graph is captured, after a fault, or when CUDA is shutting down, and none of these says
 // that a stream's work is done.
@@ -62,26 +56,6 @@ bool on_device(int device, const Work& work) {
   succeeded(cudaSetDevice(previous));
   return done;
 }
-
-/// While one lives, a capture that another thread or this one has begun doesn't forbid this thread
-/// calls that may wait (cudaThreadExchangeStreamCaptureMode), and they don't end it.
-class BesideCaptures {
- public:
-  BesideCaptures() : entered_(succeeded(cudaThreadExchangeStreamCaptureMode(&mode_))) {}
-  // A thread that stayed so would break captures unseen: what fails is tried once more.
-  ~BesideCaptures() {
-    for (int i = 0; entered_ && i < 2; ++i) {
-      if (succeeded(cudaThreadExchangeStreamCaptureMode(&mode_))) break;
-    }
-  }
-  BesideCaptures(const BesideCaptures&) = delete;
-  BesideCaptures& operator=(const BesideCaptures&) = delete;
-  explicit operator bool() const { return entered_; }
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-  bool entered_;
-};
 
 /// Frees a heap by `call`; where that fails it stays one.
 bool free_heap(void* data, cudaError_t (*call)(void*)) {
@@ -124,7 +98,8 @@ bool event_done(void*, void* event) {
 }
 
 bool wait_event(void*, void* event) {
-  return succeeded(cudaEventSynchronize(static_cast<cudaEvent_t>(event)));
+  const BesideCaptures beside;
+  return beside && succeeded(cudaEventSynchronize(static_cast<cudaEvent_t>(event)));
 }
 
 void destroy_event(void*, void* event) {

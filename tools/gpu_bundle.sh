@@ -13,8 +13,8 @@ limit_mib=44
 # What the other machine has.
 theirs='^(linux-vdso|ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libcuda|libcublasLt|libcudnn|libnccl)\.so'
 
-programs=(tests/cuda/cuda_test tools/bench/bench apps/echo/aorta-echo)
-targets=(//tests/cuda:cuda_test //tools/bench:bench //apps/echo:aorta-echo //cuda:libaorta_cuda.so)
+programs=(tests/cuda/cuda_test tests/cuda/runtime_rules_test tools/bench/bench apps/echo/aorta-echo)
+targets=(//tests/cuda:cuda_test //tests/cuda:runtime_rules_test //tools/bench:bench //apps/echo:aorta-echo //cuda:libaorta_cuda.so)
 flags=(-c opt --config=cuda "--cuda_archs=$archs")
 aorta_bazel build "${flags[@]}" "${targets[@]}"
 bin=$(aorta_bazel info "${flags[@]}" bazel-bin 2>/dev/null)
@@ -27,7 +27,7 @@ for file in "${programs[@]}" cuda/libaorta_cuda.so; do
 done
 mkdir -p "$bundle/bin/bench.runfiles/aorta/tools/bench"
 cp tools/bench/peer.py "$bundle/bin/bench.runfiles/aorta/tools/bench/"
-programs_of_bundle=("$bundle/bin/cuda_test" "$bundle/bin/bench" "$bundle/bin/aorta-echo" "$bundle/bin/libaorta_cuda.so")
+programs_of_bundle=("$bundle/bin/cuda_test" "$bundle/bin/runtime_rules_test" "$bundle/bin/bench" "$bundle/bin/aorta-echo" "$bundle/bin/libaorta_cuda.so")
 ldd "${programs_of_bundle[@]}" | awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }' | sort -u | while read -r name path; do
   [[ $name =~ $theirs ]] || cp -L "$path" "$bundle/lib/$name"
 done

@@ -30,10 +30,16 @@ struct Capture {
     valid = false;
     return error;
   }
+  /// An event of it is asked or waited for. Once it is over the event stands for nothing.
+  cudaError_t event_is_used() {
+    return active ? invalidate(cudaErrorCapturedEvent) : cudaErrorInvalidValue;
+  }
 };
 
 /// What keeps a call from being made while a graph is captured: an error, and the capture is
 /// invalid.
 cudaError_t forbidden_by_capture(const std::string& call);
+/// The same for a call that may wait for other work, whichever it is.
+cudaError_t waits_beside_captures();
 
 }  // namespace aorta::emulated

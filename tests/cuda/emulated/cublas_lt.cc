@@ -115,6 +115,7 @@ struct Call {
 
 /// Bytes from the first element of a batch of matrices to its last.
 size_t extent(const Layout& l) {
+  if (l.batch == 0 || l.rows == 0 || l.columns == 0) return 0;
   const int64_t matrix =
       static_cast<int64_t>(l.columns - 1) * l.leading + static_cast<int64_t>(l.rows);
   return static_cast<size_t>((l.batch - 1) * l.batch_stride + matrix) * item_bytes(l.type);
@@ -122,6 +123,7 @@ size_t extent(const Layout& l) {
 
 /// Every column of a batch of matrices: gaps between them are nobody's.
 std::string problem_of(const void* data, const Layout& l, Access access, int device) {
+  if (extent(l) == 0) return "";
   const size_t item = item_bytes(l.type);
   for (int32_t batch = 0; batch < (l.batch_stride == 0 ? 1 : l.batch); ++batch) {
     for (uint64_t column = 0; column < l.columns; ++column) {
@@ -231,9 +233,16 @@ std::string text_of(const Layout& l) {
          std::to_string(l.batch_stride);
 }
 
-/// What is wrong with the description of a product, or nothing.
-std::string problem_of(const Product& p, const Layout& a, const Layout& b, const Layout& c,
-                       const Layout& d) {
+/// A rule that a product breaks, or none.
+struct Problem {
+  std::string rule;
+  cublasStatus_t status = CUBLAS_STATUS_INVALID_VALUE;
+  bool empty() const { return rule.empty(); }
+};
+
+/// What is wrong with the description of a product, by the statuses of CUDA 13.
+Problem problem_of(const Product& p, const Layout& a, const Layout& b, const Layout& c,
+                   const Layout& d) {
   const bool ta = p.transpose_a == CUBLAS_OP_T, tb = p.transpose_b == CUBLAS_OP_T;
   const uint64_t m = ta ? a.columns : a.rows, k = ta ? a.rows : a.columns;
   const uint64_t n = tb ? b.rows : b.columns;
@@ -243,34 +252,37 @@ std::string problem_of(const Product& p, const Layout& a, const Layout& b, const
   };
   if ((tb ? b.columns : b.rows) != k || d.rows != m || d.columns != n || c.rows != m ||
       c.columns != n) {
-    return "D (m, n) = op(A) (m, k) op(B) (k, n), and C is like D" + got();
+    return {"D (m, n) = op(A) (m, k) op(B) (k, n), and C is like D" + got()};
   }
   for (const Layout* l : {&a, &b, &c, &d}) {
-    if (l->leading < static_cast<int64_t>(l->rows) || l->rows == 0 || l->columns == 0) {
-      return "a leading dimension spans a column, and nothing is empty" + got();
+    if (l->leading < static_cast<int64_t>(l->rows) || m == 0 || n == 0) {
+      return {"a leading dimension spans a column, and D isn't empty" + got()};
     }
-    if (l->batch != d.batch || l->batch < 1) return "all have one number of batches" + got();
+    if (l->batch != d.batch || l->batch < 0) return {"all have one number of batches" + got()};
   }
   if (d.batch > 1 && d.batch_stride < static_cast<int64_t>(d.columns - 1) * d.leading +
                                           static_cast<int64_t>(d.rows)) {
-    return "the matrices of D don't overlap" + got();
+    return {"the matrices of D don't overlap" + got()};
   }
   const bool wide = d.type == CUDA_R_64F;
   const bool tf32 = d.type == CUDA_R_32F && p.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   if (a.type != d.type || b.type != d.type || c.type != d.type ||
       (p.compute != (wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F) && !tf32) ||
       p.scale != (wide ? CUDA_R_64F : CUDA_R_32F)) {
-    return "the types are a row of the table of supported ones, got A " + std::to_string(a.type) +
-           ", D " + std::to_string(d.type) + ", compute " + std::to_string(p.compute);
+    const bool contradict = a.type != b.type || (c.type == CUDA_R_64F) != wide ||
+                            (p.compute == CUBLAS_COMPUTE_32F && p.scale != CUDA_R_32F);
+    return {"the types are a row of the table of supported ones, got A " + std::to_string(a.type) +
+                ", D " + std::to_string(d.type) + ", compute " + std::to_string(p.compute),
+            contradict ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_SUPPORTED};
   }
   if (p.epilogue == CUBLASLT_EPILOGUE_BIAS) {
     if (!p.bias || (p.bias_type >= 0 && p.bias_type != d.type)) {
-      return "the bias is there, and of D's type";
+      return {"the bias is there, and of D's type"};
     }
   } else if (p.bias) {
-    return "a bias needs the epilogue that adds it";
+    return {"a bias needs the epilogue that adds it"};
   }
-  return "";
+  return {};
 }
 
 uint64_t hash_of(const Product& p, const Layout& a, const Layout& b, const Layout& c,
@@ -289,7 +301,7 @@ uint64_t hash_of(const Product& p, const Layout& a, const Layout& b, const Layou
 
 bool overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes) {
   const auto *x = static_cast<const char*>(a), *y = static_cast<const char*>(b);
-  return x < y + b_bytes && y < x + a_bytes;
+  return a_bytes > 0 && b_bytes > 0 && x < y + b_bytes && y < x + a_bytes;
 }
 
 /// The rules about pointers, which hold when the call is made.
@@ -469,12 +481,15 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     const MachineLock lock;
     if (begin_call(name) != cudaSuccess) return CUBLAS_STATUS_INTERNAL_ERROR;
   }
-  if (!handle || requested < 1) return refuse(name, "at least one result is asked for", "");
+  if (!handle) {
+    return refuse(name, "the handle is one that was made", "", CUBLAS_STATUS_NOT_INITIALIZED);
+  }
+  if (requested < 1) return refuse(name, "at least one result is asked for", "");
   const auto &la = inside<Layout>(a), &lb = inside<Layout>(b), &lc = inside<Layout>(c),
              &ld = inside<Layout>(d);
   const Product& p = inside<Product>(product);
-  if (const std::string problem = problem_of(p, la, lb, lc, ld); !problem.empty()) {
-    return refuse(name, problem, "");
+  if (const Problem problem = problem_of(p, la, lb, lc, ld); !problem.empty()) {
+    return refuse(name, problem.rule, "", problem.status);
   }
   const Preference& wish = inside<Preference>(preference);
   Algorithm algorithm{.problem = hash_of(p, la, lb, lc, ld),
@@ -518,8 +533,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                   : static_cast<double>(*static_cast<const float*>(at));
     };
     CUstream_st* stream = Streams::get().find(stream_handle, current_device());
-    const auto bad = [&](const std::string& rule) {
-      status = refuse(name, rule, "");
+    const auto bad = [&](const std::string& rule,
+                         cublasStatus_t with = CUBLAS_STATUS_INVALID_VALUE) {
+      status = refuse(name, rule, "", with);
       return cudaSuccess;
     };
     if (!stream || stream->destroyed || stream->device != handle->device) {
@@ -539,9 +555,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                     workspace,
                     workspace_bytes,
                     handle->device};
-    if (const std::string problem = problem_of(p, made.a, made.b, made.c, made.d);
-        !problem.empty()) {
-      return bad(problem);
+    if (const Problem problem = problem_of(p, made.a, made.b, made.c, made.d); !problem.empty()) {
+      return bad(problem.rule, problem.status);
     }
     if (!algorithm) return bad("an algorithm that the heuristic gave");
     Algorithm chosen;

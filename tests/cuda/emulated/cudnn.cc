@@ -140,7 +140,7 @@ cudnnStatus_t status_of_pack(const char* name, const CudnnDescriptor& pack, Call
     if (found == call.pointers.end() || !found->second) {
       return cudnn_refuse(name, "a variant pack names each tensor that isn't virtual",
                           "none for " + std::to_string(id), page::kCudnnPack,
-                          CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+                          CUDNN_STATUS_BAD_PARAM);
     }
     const uintptr_t address = reinterpret_cast<uintptr_t>(found->second);
     const auto alignment =
@@ -158,7 +158,7 @@ cudnnStatus_t status_of_pack(const char* name, const CudnnDescriptor& pack, Call
   if (!call.workspace) {
     return cudnn_refuse(name, "a plan that needs a workspace gets one",
                         "none of " + std::to_string(call.workspace_bytes), page::kCudnnPack,
-                        CUDNN_STATUS_BAD_PARAM_NULL_POINTER);
+                        CUDNN_STATUS_BAD_PARAM);
   }
   if (reinterpret_cast<uintptr_t>(call.workspace) % 16 != 0) {
     return cudnn_refuse(name, "a workspace is aligned to 16 bytes", "", page::kCudnnPack,
@@ -279,7 +279,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
   if (cudnn_stopped(name)) return CUDNN_STATUS_EXECUTION_FAILED_CUDART;
   const CudnnDescriptor* const plan = cudnn_descriptor(name, page::kCudnnExecute, plan_handle);
   const CudnnDescriptor* const pack = cudnn_descriptor(name, page::kCudnnExecute, pack_handle);
-  if (!plan || !pack) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  if (!plan || !pack) return CUDNN_STATUS_BAD_PARAM;
   return execute(name, handle, *plan, *pack);
 }
 }

@@ -16,7 +16,8 @@ thread_local std::string last_error;
 using Type = cudnnBackendDescriptorType_t;
 
 /// An attribute: whose it is, of which type, how many elements it may have, and whether one is
-/// finalized without it. What cuDNN computes is read alone.
+/// finalized without it. What cuDNN computes is read alone. (cuDNN 9.19 itself takes f32 where no
+/// type was set, and 0 for a unique id.)
 struct Attribute {
   Type of;
   cudnnBackendAttributeName_t name;
@@ -25,7 +26,8 @@ struct Attribute {
   bool needed, computed;
 };
 
-constexpr int64_t kMostDims = 8;
+constexpr int64_t kMostDims = 8;  // CUDNN_DIM_MAX
+constexpr int64_t kAnyCount = INT64_MAX;
 
 const std::vector<Attribute>& attributes() {
   static const std::vector<Attribute> all = [] {
@@ -37,8 +39,8 @@ const std::vector<Attribute>& attributes() {
     };
     of = CUDNN_BACKEND_TENSOR_DESCRIPTOR;
     add(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE);
-    add(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, true, kMostDims);
-    add(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, true, kMostDims);
+    add(CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, true, kAnyCount);
+    add(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, true, kAnyCount);
     add(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64);
     add(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64);
     add(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, false);
@@ -135,9 +137,11 @@ const Attribute* attribute_of(const char* call, const char* page, const CudnnDes
       attributes().begin(), attributes().end(),
       [&](const Attribute& a) { return a.of == d.type && a.name == name && !(set && a.computed); });
   if (found == attributes().end()) {
+    const bool computed = name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE ||
+                          name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE;
     status = cudnn_refuse(call, "an attribute is one of its descriptor's",
                           name_of(name) + " of descriptor " + std::to_string(d.type), page,
-                          CUDNN_STATUS_BAD_PARAM);
+                          computed ? CUDNN_STATUS_NOT_SUPPORTED : CUDNN_STATUS_BAD_PARAM);
     return nullptr;
   }
   if (found->type != type) {
@@ -157,7 +161,10 @@ std::vector<int64_t> dims_of(const CudnnDescriptor& tensor) {
   return tensor.list<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
 }
 
-// ---- Rules of finalized descriptors; what is wrong, or nothing.
+constexpr const char* kFinalizedBefore = "what a descriptor is made of is finalized before it";
+
+// ---- Rules of finalized descriptors; what is wrong, or nothing. The statuses are those of cuDNN
+// 9.19, which gives the plain CUDNN_STATUS_BAD_PARAM for some of which the pages name another.
 
 struct Problem {
   std::string rule, got;
@@ -172,6 +179,9 @@ Problem problem_of_tensor(const CudnnDescriptor& d) {
     return {"a tensor has a stride for each dimension",
             std::to_string(strides.size()) + " for " + std::to_string(dims.size()),
             page::kCudnnTensor};
+  }
+  if (static_cast<int64_t>(dims.size()) > kMostDims) {
+    return {"a tensor has at most 8 dimensions", std::to_string(dims.size()), page::kCudnnTensor};
   }
   if (std::any_of(dims.begin(), dims.end(), [](int64_t n) { return n < 1; }))
     return {"the sizes of a tensor are positive", "", page::kCudnnTensor};
@@ -252,8 +262,7 @@ Problem problem_of_operation(const CudnnDescriptor& d) {
     fits = room >= 0 && y[i] == room / number(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES) + 1;
   }
   if (fits) return {};
-  return {"the sizes of x, y and w fit each other", "", page::kCudnnOperation,
-          CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH};
+  return {"the sizes of x, y and w fit each other", "", page::kCudnnOperation};
 }
 
 std::vector<const CudnnDescriptor*> tensors_of(const CudnnDescriptor& operation) {
@@ -277,7 +286,8 @@ Problem problem_of_graph(const CudnnDescriptor& d) {
       }
     }
   }
-  if (CudnnGraph().read(d)) return {};
+  // A convolution that writes nothing is a graph, for which there is no engine.
+  if (CudnnGraph().read(d) || d.list<void*>(CUDNN_ATTR_OPERATIONGRAPH_OPS).size() == 1) return {};
   // No rule is broken: cuDNN has no engine of this pattern.
   return {"", "", page::kCudnnGraph, CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN};
 }
@@ -322,8 +332,8 @@ Problem problem_of(CudnnDescriptor& d) {
     if (a.type != CUDNN_TYPE_BACKEND_DESCRIPTOR) continue;
     for (void* part : d.list<void*>(a.name)) {
       if (static_cast<CudnnDescriptor*>(part)->finalized) continue;
-      return {"what a descriptor is made of is finalized before it", name_of(a.name),
-              page::kCudnnFinalize, CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED};
+      return {kFinalizedBefore, name_of(a.name), page::kCudnnFinalize,
+              is_convolution(d) ? CUDNN_STATUS_BAD_PARAM : CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED};
     }
   }
   switch (d.type) {
@@ -357,7 +367,7 @@ int64_t read_computed(CudnnDescriptor& d, cudnnBackendAttributeName_t name, int6
   switch (name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS: {
       const CudnnDescriptor* of_graph = d.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-      graph.read(*of_graph);
+      if (!graph.read(*of_graph)) return 0;
       const std::vector<int> engines =
           cudnn_engines(graph, d.one<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE));
       const int64_t count = static_cast<int64_t>(engines.size());
@@ -499,10 +509,14 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t handle,
                         std::to_string(count) + " of " + name_of(name), page::kCudnnSet,
                         CUDNN_STATUS_BAD_PARAM);
   }
-  if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
-    for (int64_t i = 0; i < count; ++i) {
-      if (!cudnn_descriptor(call, page::kCudnnSet, static_cast<void* const*>(elements)[i]))
-        return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  const bool operations = name == CUDNN_ATTR_OPERATIONGRAPH_OPS;
+  for (int64_t i = 0; i < count && type == CUDNN_TYPE_BACKEND_DESCRIPTOR; ++i) {
+    const CudnnDescriptor* const part =
+        cudnn_descriptor(call, page::kCudnnSet, static_cast<void* const*>(elements)[i]);
+    if (!part) return operations ? CUDNN_STATUS_BAD_PARAM_NULL_POINTER : CUDNN_STATUS_BAD_PARAM;
+    if (operations && !part->finalized) {
+      return cudnn_refuse(call, kFinalizedBefore, name_of(name), page::kCudnnSet,
+                          CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
     }
   }
   const char* const bytes = static_cast<const char*>(elements);
@@ -518,22 +532,24 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t handle,
   const MachineLock lock;
   if (cudnn_stopped(call)) return CUDNN_STATUS_INTERNAL_ERROR;
   CudnnDescriptor* const d = cudnn_descriptor(call, page::kCudnnGet, handle);
-  if (!d) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  if (!d) return CUDNN_STATUS_BAD_PARAM;
   cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
   const Attribute* const a = attribute_of(call, page::kCudnnGet, *d, name, type, false, status);
   if (!a) return status;
   if (!d->finalized) {
     return cudnn_refuse(call, "attributes are read from finalized descriptors", name_of(name),
-                        page::kCudnnGet, CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED);
+                        page::kCudnnGet, CUDNN_STATUS_NOT_INITIALIZED);
   }
   if (a->computed) {
     *count = read_computed(*d, name, most, elements);
     return status;
   }
+  // All that there are where none is asked for, else those that are written.
   const std::vector<char>& bytes = d->attributes[name];
-  *count = static_cast<int64_t>(bytes.size() / element_bytes(type));
-  std::memcpy(elements, bytes.data(),
-              static_cast<size_t>(std::min(most, *count)) * element_bytes(type));
+  const auto all = static_cast<int64_t>(bytes.size() / element_bytes(type));
+  *count = most == 0 ? all : std::min(most, all);
+  if (most > 0)
+    std::memcpy(elements, bytes.data(), static_cast<size_t>(*count) * element_bytes(type));
   return status;
 }
 

@@ -144,8 +144,19 @@ TEST_F(CudaFaults, HostMemoryIsCaughtByName) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "fill_: a kernel's memory must be one that a device can use, got the host's own");
+                 "fill_: a kernel's memory must be one that a device can use, got the host's own "
+                 "or freed memory");
   }
+}
+
+TEST_F(CudaFaults, FreedMemoryIsCaughtByName) {
+  void* data = nullptr;
+  ASSERT_EQ(cudaMalloc(&data, 256), cudaSuccess);
+  const Tensor x = from_blob(data, {64}, {.device = "cuda"});
+  ASSERT_EQ(cudaFree(data), cudaSuccess);
+  EXPECT_EQ(error_of([&] { x.fill_(1.0); }),
+            "fill_: a kernel's memory must be one that a device can use, got the host's own or "
+            "freed memory");
 }
 
 // The destination of a copy between devices is freed, and its memory given back, while the source's
@@ -318,12 +329,12 @@ TEST_F(CudaFaults, EachCallFailsInTurn) {
 }
 
 TEST_F(CudaFaults, ALaunchThatFailsNamesItsOp) {
-  emulated::inject("cudaLaunchKernelEx", -1, cudaErrorInvalidConfiguration);
+  emulated::inject("cudaLaunchKernelEx", -1, cudaErrorInvalidValue);
   step();
   const int launches = emulated::calls_of("cudaLaunchKernelEx");
   std::vector<std::string> names;
   for (int nth = 1; nth <= launches; ++nth) {
-    emulated::inject("cudaLaunchKernelEx", nth, cudaErrorInvalidConfiguration);
+    emulated::inject("cudaLaunchKernelEx", nth, cudaErrorInvalidValue);
     try {
       step();
       ADD_FAILURE() << "no error";

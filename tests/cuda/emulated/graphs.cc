@@ -91,12 +91,15 @@ namespace aorta::emulated {
 // thread whose own mode is global. A thread whose mode is relaxed may do it all the same.
 cudaError_t forbidden_by_capture(const std::string& call) {
   static constexpr std::string_view kUnsafe[] = {
-      "cudaMalloc",       "cudaFree",           "cudaHostAlloc",         "cudaFreeHost",
-      "cudaHostRegister", "cudaHostUnregister", "cudaDeviceSynchronize", "cudaEventQuery",
+      "cudaMalloc",           "cudaFree",           "cudaHostAlloc",         "cudaFreeHost",
+      "cudaHostRegister",     "cudaHostUnregister", "cudaDeviceSynchronize", "cudaEventQuery",
+      "cudaEventSynchronize",
   };
-  if (std::find(std::begin(kUnsafe), std::end(kUnsafe), call) == std::end(kUnsafe)) {
-    return cudaSuccess;
-  }
+  const bool unsafe = std::find(std::begin(kUnsafe), std::end(kUnsafe), call) != std::end(kUnsafe);
+  return unsafe ? waits_beside_captures() : cudaSuccess;
+}
+
+cudaError_t waits_beside_captures() {
   cudaError_t error = cudaSuccess;
   for (const std::shared_ptr<Capture>& capture : Streams::get().captures()) {
     if (thread_mode == cudaStreamCaptureModeRelaxed) continue;
@@ -121,9 +124,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
                     "a stream that was made, and not stream 0, is captured", "", page::kStream,
                     cudaErrorStreamCaptureUnsupported);
     }
-    if (stream->capture) {
-      return stream->capture->invalidate(cudaErrorStreamCaptureUnmatched);
-    }
+    if (stream->capture) return cudaErrorIllegalState;
     stream->capture = std::make_shared<Capture>();
     stream->capture->mode = mode;
     stream->capture->thread = std::this_thread::get_id();
@@ -139,7 +140,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
     CUstream_st* stream = capturing_stream(handle);
     if (!stream || !stream->capture) {
       return broken("cudaStreamEndCapture", "the stream is captured", "", page::kStream,
-                    cudaErrorInvalidValue);
+                    cudaErrorIllegalState);
     }
     const std::shared_ptr<Capture> capture = stream->capture;
     if (capture->origin != stream) return capture->invalidate(cudaErrorStreamCaptureUnmatched);
@@ -196,8 +197,11 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t handle) {
     if (!lives(execs(), exec)) return not_alive("cudaGraphLaunch");
     CUstream_st* stream = Streams::get().find(handle, current_device());
     if (!stream || stream->destroyed || stream->capture) {
+      const bool captured = stream && stream->capture;
+      if (captured) stream->capture->invalidate(cudaErrorStreamCaptureUnsupported);
       return broken("cudaGraphLaunch", "the stream must be one that was made and isn't captured",
-                    "", page::kStream, cudaErrorInvalidResourceHandle);
+                    "", page::kStream,
+                    captured ? cudaErrorStreamCaptureUnsupported : cudaErrorInvalidResourceHandle);
     }
     const auto run = [nodes = exec->nodes] { run_nodes(*nodes); };
     const cudaError_t error = Streams::get().queue(*stream, {"graph", run, {exec->last}});

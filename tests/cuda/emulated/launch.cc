@@ -65,7 +65,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, KernelCall* call_given) {
     }
     if (const std::string problem = problem_of(config, *kernel); !problem.empty()) {
       return broken(kName, problem, name_of_code(kernel->function), page::kLimits,
-                    cudaErrorInvalidConfiguration);
+                    cudaErrorInvalidValue);
     }
     check_no_call_in_progress(kName, *stream);
     const dim3 grid = config.gridDim, block = config.blockDim;

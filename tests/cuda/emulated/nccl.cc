@@ -49,12 +49,13 @@ ncclResult_t nccl_call(const char* name, const Body& body) {
   return body();
 }
 
-/// Whether a handle can be used, for anything or only to end it.
-ncclResult_t check_usable(const char* name, ncclComm_t comm, bool ending = false) {
+/// Whether a handle can be used: for anything, or as one that is finalized still can, to end it and
+/// to ask what it is.
+ncclResult_t check_usable(const char* name, ncclComm_t comm, bool finalized_too = false) {
   const auto& all = communicators();
   const bool known =
       std::any_of(all.begin(), all.end(), [&](const ncclComm& one) { return &one == comm; });
-  if (!known || comm->destroyed || comm->aborted || (comm->finalized && !ending)) {
+  if (!known || comm->destroyed || comm->aborted || (comm->finalized && !finalized_too)) {
     return refuse(name, "the communicator is one that was made, and neither finalized nor ended",
                   !known            ? "none of these"
                   : comm->destroyed ? "a destroyed one"
@@ -171,7 +172,7 @@ ncclResult_t check_memory(const char* name, const Part& part) {
        {problem(part.send, sent_bytes(part)), problem(part.receive, received_bytes(part))}) {
     if (!text.empty()) {
       return refuse(name, "memory is one allocation that the rank's device may touch", text,
-                    page::kCollectives);
+                    page::kCollectives, ncclUnhandledCudaError);
     }
   }
   if (const std::string text = problem_in_place(part); !text.empty()) {
@@ -256,8 +257,9 @@ ncclUniqueId new_id() {
 /// Makes the communicator of one rank; others may still have to come.
 ncclResult_t join(const char* name, ncclComm_t* comm, int ranks, const ncclUniqueId& id, int rank,
                   int device) {
-  const auto bad = [&](const std::string& rule, const std::string& got) {
-    return refuse(name, rule, got, page::kCommunicators);
+  const auto bad = [&](const std::string& rule, const std::string& got,
+                       ncclResult_t result = ncclInvalidArgument) {
+    return refuse(name, rule, got, page::kCommunicators, result);
   };
   *comm = nullptr;
   const std::shared_ptr<Clique> clique = clique_of(id);
@@ -274,9 +276,10 @@ ncclResult_t join(const char* name, ncclComm_t* comm, int ranks, const ncclUniqu
   }
   for (ncclComm_t other : clique->comms) {
     if (!other || other->device != device) continue;
-    return bad("each rank has a device of its own", "cuda:" + std::to_string(device) +
-                                                        " for rank " + std::to_string(rank) +
-                                                        " and rank " + std::to_string(other->rank));
+    return bad("each rank has a device of its own",
+               "cuda:" + std::to_string(device) + " for rank " + std::to_string(rank) +
+                   " and rank " + std::to_string(other->rank),
+               ncclInvalidUsage);
   }
   *comm = &communicators().emplace_back();
   (*comm)->clique = clique;
@@ -336,10 +339,11 @@ extern "C" {
 cudaError_t cudaDeviceGetPCIBusId(char* id, int size, int device) {
   const char* const name = "cudaDeviceGetPCIBusId";
   return call(name, [&] {
-    if (device < 0 || device >= settings().devices || size < 13) {
+    const bool there = device >= 0 && device < settings().devices;
+    if (!there || size < 13) {
       return broken(name, "the device exists, and 13 bytes hold its place",
                     std::to_string(device) + ", " + std::to_string(size), page::kDevice,
-                    device < settings().devices ? cudaErrorInvalidValue : cudaErrorInvalidDevice);
+                    there ? cudaErrorInvalidValue : cudaErrorInvalidDevice);
     }
     std::snprintf(id, static_cast<size_t>(size), "0000:%02x:00.0", device + 1);
     return cudaSuccess;
@@ -415,8 +419,10 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int devices, const int* list) {
   });
 }
 
+// None is ended without an error, here and below (NCCL 2.28).
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return nccl_call("ncclCommFinalize", [&] {
+    if (!comm) return ncclSuccess;
     if (const ncclResult_t result = check_usable("ncclCommFinalize", comm); result) return result;
     if (const ncclResult_t result = check_whole("ncclCommFinalize", *comm); result) return result;
     flush(*comm);
@@ -429,6 +435,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   const char* const name = "ncclCommDestroy";
   return nccl_call(name, [&] {
+    if (!comm) return ncclSuccess;
     if (const ncclResult_t result = check_usable(name, comm, true); result) return result;
     if (const ncclResult_t result = check_whole(name, *comm); result) return result;
     if (state_of(*comm) == ncclInProgress) {
@@ -444,6 +451,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   return nccl_call("ncclCommAbort", [&] {
+    if (!comm) return ncclSuccess;
     if (const ncclResult_t result = check_usable("ncclCommAbort", comm, true); result) {
       return result;
     }
@@ -473,7 +481,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
 
 ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
   return nccl_call("ncclCommCount", [&] {
-    const ncclResult_t result = check_usable("ncclCommCount", comm);
+    const ncclResult_t result = check_usable("ncclCommCount", comm, true);
     if (!result) *count = static_cast<int>(comm->clique->comms.size());
     return result;
   });
@@ -481,7 +489,7 @@ ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
 
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device) {
   return nccl_call("ncclCommCuDevice", [&] {
-    const ncclResult_t result = check_usable("ncclCommCuDevice", comm);
+    const ncclResult_t result = check_usable("ncclCommCuDevice", comm, true);
     if (!result) *device = comm->device;
     return result;
   });
@@ -489,7 +497,7 @@ ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device) {
 
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
   return nccl_call("ncclCommUserRank", [&] {
-    const ncclResult_t result = check_usable("ncclCommUserRank", comm);
+    const ncclResult_t result = check_usable("ncclCommUserRank", comm, true);
     if (!result) *rank = comm->rank;
     return result;
   });

@@ -550,6 +550,29 @@ TEST_F(CudaNccl, CallsOfCudaThatFail) {
   }
 }
 
+// While work is queued a thread of the rank's looks after it: that ends no capture of the program.
+TEST_F(CudaNccl, ACaptureGoesOnWhileWorkIsQueued) {
+  if (emulated::under_thread_sanitizer()) GTEST_SKIP() << "what is aborted has any order";
+  emulated::Streams::get().set_mode(Mode::threads);
+  emulated::stall(true);
+  const auto errors = on_ranks(1, kPatient, [](Communicator& end) {
+    const Tensor x = ones({2}, {.device = device_of(end)});
+    end.all_reduce(x);
+    const Stream side = gpu().create_stream(0);
+    const auto stream = static_cast<cudaStream_t>(side.handle);
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    if (graph) cudaGraphDestroy(graph);
+    emulated::stall(false);
+    EXPECT_EQ(x.to_vector<double>(), std::vector<double>(2, 1));
+    gpu().destroy_stream(side);
+  });
+  emulated::stall(false);
+  EXPECT_EQ(errors, no_errors(1));
+}
+
 TEST_F(CudaNccl, IsNotCaptured) {
   const auto errors = on_ranks(1, kPatient, [](Communicator& end) {
     const Tensor x = ones({2}, {.device = device_of(end)});

@@ -415,7 +415,7 @@ TEST_F(PlantedCollectives, CommunicatorsThatCannotBe) {
   ncclGetUniqueId(&id);
   ncclGroupStart();
   EXPECT_EQ(ncclCommInitRank(&comm, 2, id, 0), ncclSuccess);
-  EXPECT_EQ(ncclCommInitRank(&comm, 2, id, 1), ncclInvalidArgument);
+  EXPECT_EQ(ncclCommInitRank(&comm, 2, id, 1), ncclInvalidUsage);
   EXPECT_TRUE(finds("each rank has a device of its own, got cuda:0 for rank 1 and rank 0"));
   cudaSetDevice(1);
   EXPECT_EQ(ncclCommInitRank(&comm, 2, id, 0), ncclInvalidArgument);
@@ -425,7 +425,7 @@ TEST_F(PlantedCollectives, CommunicatorsThatCannotBe) {
   EXPECT_EQ(ncclGroupEnd(), ncclInternalError);
   EXPECT_TRUE(finds("no communicator of rank 1"));
   const int twice[] = {1, 1}, absent[] = {0, 7};
-  EXPECT_EQ(ncclCommInitAll(comms, 2, twice), ncclInvalidArgument);
+  EXPECT_EQ(ncclCommInitAll(comms, 2, twice), ncclInvalidUsage);
   EXPECT_TRUE(finds("each rank has a device of its own"));
   EXPECT_EQ(ncclCommInitAll(comms, 2, absent), ncclInvalidArgument);
   EXPECT_TRUE(finds("the devices exist"));
@@ -457,9 +457,9 @@ TEST_F(PlantedCollectives, ArgumentsThatCannotBe) {
   const Rank& rank = ranks[1];
   EXPECT_EQ(sum({rank.comm, ranks[0].stream, rank.send, rank.receive}), ncclInvalidArgument);
   EXPECT_TRUE(finds("the stream is one of the communicator's device"));
-  EXPECT_EQ(sum({rank.comm, rank.stream, ranks[0].send, rank.receive}), ncclInvalidArgument);
+  EXPECT_EQ(sum({rank.comm, rank.stream, ranks[0].send, rank.receive}), ncclUnhandledCudaError);
   EXPECT_TRUE(finds("memory is one allocation that the rank's device may touch"));
-  EXPECT_EQ(sum(rank, 65), ncclInvalidArgument);
+  EXPECT_EQ(sum(rank, 65), ncclUnhandledCudaError);
   EXPECT_TRUE(finds("260 bytes of memory of cuda:1, 0 bytes into a block of 256"));
   EXPECT_EQ(ncclBroadcast(rank.send, rank.receive, 4, ncclFloat, 3, rank.comm, rank.stream),
             ncclInvalidArgument);

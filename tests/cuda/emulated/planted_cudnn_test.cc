@@ -193,6 +193,8 @@ TEST_F(PlantedCudnn, TensorsThatAreNone) {
   EXPECT_EQ(found(), "");
   refused(tensor({2, 3, 4}, {4, 1}, 1, 4), CUDNN_STATUS_BAD_PARAM,
           "a tensor has a stride for each dimension, got 2 for 3");
+  refused(tensor(std::vector<int64_t>(9, 1), std::vector<int64_t>(9, 1), 1, 4),
+          CUDNN_STATUS_BAD_PARAM, "a tensor has at most 8 dimensions, got 9");
   refused(tensor({2, 0, 4}, {4, 4, 1}, 1, 4), CUDNN_STATUS_BAD_PARAM,
           "the sizes of a tensor are positive");
   refused(tensor({2, 3, 4}, {12, 4, 1}, 1, 2), CUDNN_STATUS_BAD_PARAM,
@@ -217,7 +219,7 @@ TEST_F(PlantedCudnn, AttributesThatAreNone) {
   int64_t count = 0, read = 0;
   refused(cudnnBackendGetAttribute(t.d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &count,
                                    &read),
-          CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "attributes are read from finalized descriptors");
+          CUDNN_STATUS_NOT_INITIALIZED, "attributes are read from finalized descriptors");
   Made good = Convolution::tensor(1, {2, 3, 4}, {12, 4, 1}, 4);
   EXPECT_EQ(cudnnBackendGetAttribute(good.d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1,
                                      &count, &read),
@@ -242,11 +244,10 @@ TEST_F(PlantedCudnn, ConvolutionsThatAreNone) {
   EXPECT_TRUE(finds("strides and dilations are positive, and paddings aren't negative"));
   Convolution sizes;
   sizes.y_dims = {1, 2, 4, 3};
-  refused(sizes.run(), CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH,
-          "the sizes of x, y and w fit each other");
+  refused(sizes.run(), CUDNN_STATUS_BAD_PARAM, "the sizes of x, y and w fit each other");
   Convolution unfinished;
   unfinished.finalize_x = false;
-  refused(unfinished.run(), CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
+  refused(unfinished.run(), CUDNN_STATUS_BAD_PARAM,
           "what a descriptor is made of is finalized before it");
   Convolution ids;
   ids.w_id = 1;
@@ -296,7 +297,7 @@ TEST_F(PlantedCudnn, PacksThatAreNone) {
           "a variant pack has a pointer for each unique id");
   convolution.pack(workspace, {1, 2, 2});
   EXPECT_TRUE(finds("a variant pack names a tensor once"));
-  refused(run(convolution.pack(workspace, {1, 2})), CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
+  refused(run(convolution.pack(workspace, {1, 2})), CUDNN_STATUS_BAD_PARAM,
           "a variant pack names each tensor that isn't virtual, got none for 3");
   refused(run(counts), CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
           "what is executed is finalized before");
@@ -320,8 +321,7 @@ TEST_F(PlantedCudnn, WorkspacesThatAreNone) {
   };
   EXPECT_EQ(run(workspace), CUDNN_STATUS_SUCCESS);
   EXPECT_EQ(found(), "");
-  refused(run(nullptr), CUDNN_STATUS_BAD_PARAM_NULL_POINTER,
-          "a plan that needs a workspace gets one");
+  refused(run(nullptr), CUDNN_STATUS_BAD_PARAM, "a plan that needs a workspace gets one");
   refused(run(workspace + 8), CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER,
           "a workspace is aligned to 16 bytes");
   refused(run(on_device(std::vector<char>(16))), CUDNN_STATUS_BAD_PARAM,

@@ -376,15 +376,14 @@ TEST_F(PlantedKernels, LaunchesBeyondTheLimits) {
       {dim3(1, 1, 65536), dim3(1), "a grid has 1 to 2^31-1 blocks"},
       {dim3(1u << 31), dim3(1), "a grid has 1 to 2^31-1 blocks"}};
   for (const auto& c : cases) {
-    EXPECT_EQ(start(write_at, c.grid, c.block, nullptr, out, int64_t{0}),
-              cudaErrorInvalidConfiguration);
+    EXPECT_EQ(start(write_at, c.grid, c.block, nullptr, out, int64_t{0}), cudaErrorInvalidValue);
     EXPECT_TRUE(finds(c.rule));
   }
-  EXPECT_EQ(start(take_much, 1, 1, nullptr, Wide{}, out), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(start(take_much, 1, 1, nullptr, Wide{}, out), cudaErrorInvalidValue);
   EXPECT_TRUE(finds("parameters take at most 4096 bytes"));
   cudaLaunchConfig_t config{};
   config.dynamicSmemBytes = (48 << 10) + 1;
-  EXPECT_EQ(cudaLaunchKernelEx(&config, write_at, out, int64_t{0}), cudaErrorInvalidConfiguration);
+  EXPECT_EQ(cudaLaunchKernelEx(&config, write_at, out, int64_t{0}), cudaErrorInvalidValue);
   EXPECT_TRUE(finds("dynamic shared memory is at most 48 KiB"));
   const cudaStream_t stream = new_stream();
   cudaStreamDestroy(stream);

@@ -158,8 +158,9 @@ TEST_F(PlantedMatmul, OperandsThatAreFreedOrUnwritten) {
 }
 
 TEST_F(PlantedMatmul, DescriptionsThatAreNone) {
-  const auto refused = [&](const Product& product, const char* rule) {
-    EXPECT_EQ(product.run(), CUBLAS_STATUS_INVALID_VALUE);
+  const auto refused = [&](const Product& product, const char* rule,
+                           cublasStatus_t status = CUBLAS_STATUS_INVALID_VALUE) {
+    EXPECT_EQ(product.run(), status);
     EXPECT_TRUE(finds(rule));
   };
   Product sizes;
@@ -167,10 +168,7 @@ TEST_F(PlantedMatmul, DescriptionsThatAreNone) {
   refused(sizes, "D (m, n) = op(A) (m, k) op(B) (k, n), and C is like D");
   Product types;
   types.type_d = CUDA_R_16F;
-  refused(types, "the types are a row of the table of supported ones");
-  Product nothing;
-  nothing.batch = nothing.batch_d = 0;
-  refused(nothing, "all have one number of batches");
+  refused(types, "the types are a row of the table of supported ones", CUBLAS_STATUS_NOT_SUPPORTED);
   Product batches;
   batches.batch = 2;
   refused(batches, "all have one number of batches");
@@ -252,9 +250,15 @@ TEST_F(PlantedMatmul, AttributesThatAreNone) {
             CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_TRUE(finds(rule));
   int found_algorithms = 0;
-  EXPECT_EQ(cublasLtMatmulAlgoGetHeuristic(nullptr, &product, &layout, &layout, &layout, &layout,
-                                           &preference, 1, nullptr, &found_algorithms),
-            CUBLAS_STATUS_INVALID_VALUE);
+  const auto ask = [&](cublasLtHandle_t handle, int results) {
+    return cublasLtMatmulAlgoGetHeuristic(handle, &product, &layout, &layout, &layout, &layout,
+                                          &preference, results, nullptr, &found_algorithms);
+  };
+  EXPECT_EQ(ask(nullptr, 1), CUBLAS_STATUS_NOT_INITIALIZED);
+  EXPECT_TRUE(finds("the handle is one that was made"));
+  cublasLtHandle_t handle = nullptr;
+  ASSERT_EQ(cublasLtCreate(&handle), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(ask(handle, 0), CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_TRUE(finds("at least one result is asked for"));
 }
 

@@ -239,7 +239,7 @@ TEST_F(PlantedStreams, RegisteredInPartOrTwice) {
             cudaErrorInvalidValue);
   EXPECT_TRUE(finds("memory that is registered in part"));
   EXPECT_EQ(cudaHostUnregister(behind.data() + 2048), cudaSuccess);
-  EXPECT_EQ(cudaHostUnregister(data.data() + 1), cudaErrorHostMemoryNotRegistered);
+  EXPECT_EQ(cudaHostUnregister(data.data() + 1), cudaErrorInvalidValue);
   EXPECT_TRUE(finds("the pointer is the one that was registered"));
   EXPECT_EQ(cudaHostUnregister(data.data()), cudaSuccess);
   EXPECT_EQ(found(), "");
@@ -285,10 +285,11 @@ TEST_F(PlantedStreams, FlagsAndDevicesThatAreNone) {
   EXPECT_EQ(cudaStreamDestroy(nullptr), cudaErrorInvalidResourceHandle);
   EXPECT_TRUE(finds("stream 0 stays"));
   EXPECT_EQ(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 9),
-            cudaErrorInvalidValue);
+            cudaErrorInvalidDevice);
   EXPECT_TRUE(finds("the device and the attribute must exist"));
   for (const int peer : {0, 9}) {
-    EXPECT_EQ(cudaDeviceEnablePeerAccess(peer, 0), cudaErrorInvalidDevice);
+    EXPECT_EQ(cudaDeviceEnablePeerAccess(peer, 0),
+              peer == 0 ? cudaErrorPeerAccessUnsupported : cudaErrorInvalidDevice);
     EXPECT_TRUE(finds("the peer is another device, and flags are 0"));
   }
 }
@@ -299,11 +300,13 @@ TEST_F(PlantedStreams, MemoryThatCallsDoNotFind) {
   EXPECT_EQ(cudaPointerGetAttributes(&attributes, data), cudaSuccess);
   EXPECT_EQ(cudaMemsetAsync(data, 0, 257, nullptr), cudaErrorInvalidValue);
   EXPECT_TRUE(finds("the range lies in one allocation that the device may touch"));
+  EXPECT_EQ(cudaMemcpyPeerAsync(data, 9, data, 0, 4, nullptr), cudaErrorInvalidDevice);
+  EXPECT_TRUE(finds("the devices exist, got 9, 0"));
   EXPECT_EQ(cudaMemcpyPeerAsync(data, 1, data, 0, 4, nullptr), cudaErrorInvalidValue);
   EXPECT_TRUE(finds("each pointer is the named device's"));
   cudaFree(data);
-  EXPECT_EQ(cudaPointerGetAttributes(&attributes, data), cudaErrorInvalidValue);
-  EXPECT_TRUE(finds("device memory is allocated, got freed memory of cuda:0"));
+  EXPECT_EQ(cudaPointerGetAttributes(&attributes, data), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeUnregistered) << "CUDA doesn't know it any more";
   if (!checks_accesses) return;  // what is written isn't noted then
   void* unwritten = nullptr;
   float host = 0;

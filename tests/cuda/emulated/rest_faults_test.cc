@@ -2,8 +2,11 @@
 // way, and while a graph is captured.
 #include <aorta/core/device_backend.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/tensor.h>
+#include <aorta/cuda/backend.h>
+#include <aorta/cuda/memory_driver.h>
 #include <aorta/tests/cuda/emulated/call.h>
 #include <aorta/tests/cuda/emulated/graphs.h>
 #include <aorta/tests/cuda/emulated/memory.h>
@@ -13,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 
 extern "C" const char* aorta_register_cuda();
 
@@ -152,6 +156,83 @@ TEST_F(CudaRest, ACaptureGoesOnWhileMemoryRests) {
   }
   device().synchronize_stream(side);
   EXPECT_EQ(copy.cpu().at<float>({0}), 1.0f);
+  device().destroy_stream(side);
+}
+
+// A stream or an event that isn't captured may be waited for and asked while another is: by the
+// thread that captures and by others, which copy, look at what the data decide and stage batches.
+TEST_F(CudaRest, ACaptureGoesOnWhileOthersWait) {
+  const Tensor x = full({1000}, 1.0, {.device = "cuda"});
+  const Tensor rows = tensor({2, 0}, {.dtype = i64, .device = "cuda"});
+  index_select(x, 0, rows);  // its memory is cached from now on
+  const Stream standard = device().current_stream(0);
+  const Event event = device().create_event(0);
+  device().record_event(event, standard);
+  const auto wait = [&](Stream stream) {
+    device().set_current_stream(stream);
+    EXPECT_EQ(x.cpu().at<float>({999}), 1.0f);
+    EXPECT_EQ(index_select(x, 0, rows).cpu().at<float>({0}), 1.0f);
+    EXPECT_TRUE(device().event_done(event));
+    device().synchronize_stream(stream);
+  };
+  for (const bool another : {false, true}) {
+    SCOPED_TRACE(another);
+    CapturedStream captured;
+    std::string text;
+    const auto work = [&] { text = error_of([&] { wait(standard); }); };
+    another ? std::thread(work).join() : work();
+    EXPECT_EQ(text, kNoError);
+    EXPECT_EQ(captured.end(), cudaSuccess);
+  }
+  device().destroy_event(event);
+}
+
+TEST_F(CudaRest, ACaptureGoesOnWhileMemoryIsWaitedFor) {
+  const cuda::MemoryDriver driver = cuda::device_memory_driver(0);
+  const cudaStream_t stream = cuda::current_stream(0);
+  void* const event = driver.record_event(driver.context, {0, stream});
+  ASSERT_NE(event, nullptr);
+  CapturedStream captured;
+  EXPECT_TRUE(driver.wait_event(driver.context, event));
+  EXPECT_EQ(captured.end(), cudaSuccess);
+  driver.destroy_event(driver.context, event);
+}
+
+// What is captured has no numbers yet: it isn't copied to the host.
+TEST_F(CudaRest, WhatIsCapturedIsNotWaitedFor) {
+  const Tensor x = full({1000}, 1.0, {.device = "cuda"});
+  CapturedStream captured;
+  EXPECT_EQ(
+      error_of([&] { x.cpu(); }),
+      "cpu: CUDA must succeed, got cudaErrorStreamCaptureUnsupported (operation not permitted "
+      "when stream is capturing)");
+  EXPECT_EQ(captured.end(), cudaErrorStreamCaptureInvalidated);
+}
+
+// An error that the program's own calls of CUDA have left is the program's: work that isn't done
+// yet is an answer, and leaves none that would have to go.
+TEST_F(CudaRest, WhatIsNotDoneTakesNobodysError) {
+  const Stream side = device().create_stream(0);
+  const Event event = device().create_event(0);
+  const Tensor small = full({1000}, 1.0, {.device = "cuda"});
+  Tensor copy;
+  {
+    const Tensor x = full({kCount}, 1.0, {.device = "cuda"});
+    synchronize("cuda:0");
+    device().record_stream(x.data(), side);
+    device().set_current_stream(side);
+    copy = x.clone() + 1.0;
+    device().set_current_stream({Device("cuda:0"), nullptr});
+  }
+  device().record_event(event, side);
+  emulated::inject("cudaSetDevice", 1, cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaSetDevice(0), cudaErrorInvalidDevice);
+  EXPECT_FALSE(device().event_done(event));
+  EXPECT_EQ(cudaPeekAtLastError(), cudaErrorInvalidDevice);
+  there(0);  // asks for the memory that rests
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+  synchronize("cuda:0");
+  device().destroy_event(event);
   device().destroy_stream(side);
 }
 

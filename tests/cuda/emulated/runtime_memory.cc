@@ -79,9 +79,6 @@ cudaError_t queue_copy(const Copy& copy, cudaStream_t handle) {
         text_of(copy.bytes) + " bytes, " + text_of(to > from ? to - from : from - to) + " apart",
         page::kMemory, cudaErrorInvalidValue);
   }
-  if (stream->capture && (is_pageable(copy.to) || is_pageable(copy.from))) {
-    return stream->capture->invalidate(cudaErrorStreamCaptureUnsupported);
-  }
   return Streams::get().queue(*stream, {copy.name, [copy] { run_copy(copy); }, {}});
 }
 
@@ -163,9 +160,13 @@ cudaError_t cudaHostRegister(void* data, size_t bytes, unsigned flags) {
                     text_of(bytes) + " bytes, flags " + text_of(flags), page::kMemory,
                     cudaErrorInvalidValue);
     }
-    if (Memory::get().find_locked(reinterpret_cast<uintptr_t>(data), bytes)) {
+    if (const Allocation* locked =
+            Memory::get().find_locked(reinterpret_cast<uintptr_t>(data), bytes)) {
       return broken("cudaHostRegister", "no part of the range is page-locked already",
-                    text_of(bytes) + " bytes", page::kMemory, cudaErrorHostMemoryAlreadyRegistered);
+                    text_of(bytes) + " bytes", page::kMemory,
+                    locked->kind == Allocation::Kind::registered
+                        ? cudaErrorHostMemoryAlreadyRegistered
+                        : cudaErrorInvalidValue);
     }
     Memory::get().register_host(current_device(), data, bytes);
     return cudaSuccess;
@@ -179,7 +180,7 @@ cudaError_t cudaHostUnregister(void* data) {
         piece->begin != reinterpret_cast<uintptr_t>(data)) {
       return broken("cudaHostUnregister", "the pointer is the one that was registered",
                     Memory::get().describe(reinterpret_cast<uintptr_t>(data)), page::kMemory,
-                    cudaErrorHostMemoryNotRegistered);
+                    data && !piece ? cudaErrorHostMemoryNotRegistered : cudaErrorInvalidValue);
     }
     Memory::get().check_registered();
     Memory::get().release(*piece);
@@ -187,17 +188,12 @@ cudaError_t cudaHostUnregister(void* data) {
   });
 }
 
-// Host memory that nobody registered is no error (since CUDA 11): its type says so, and its device
-// is none.
+// Memory that CUDA knows nothing of is no error (since CUDA 11), be it the host's or freed: its
+// type says so, and its device is none.
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* data) {
   return call("cudaPointerGetAttributes", [&] {
     *attributes = {};
     const Allocation* piece = Memory::get().find(data);
-    if (!piece && suits(data, true)) {
-      return broken("cudaPointerGetAttributes", "device memory is allocated",
-                    Memory::get().describe(reinterpret_cast<uintptr_t>(data)), page::kMemory,
-                    cudaErrorInvalidValue);
-    }
     const bool on_device = piece && piece->kind == Allocation::Kind::device;
     attributes->type = on_device ? cudaMemoryTypeDevice
                        : piece   ? cudaMemoryTypeHost
@@ -216,10 +212,13 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
     const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     if (bytes > 0 && kind != cudaMemcpyDefault &&
         (!suits(to, to_device) || !suits(from, from_device))) {
+      // A GPU takes pageable memory for no device's, and copies all else as the pointers say.
+      const bool pageable = (to_device && is_pageable(to)) || (from_device && is_pageable(from));
       return broken("cudaMemcpyAsync", "the direction suits both pointers",
                     "to " + Memory::get().describe(reinterpret_cast<uintptr_t>(to)) + ", from " +
                         Memory::get().describe(reinterpret_cast<uintptr_t>(from)),
-                    page::kMemory, cudaErrorInvalidMemcpyDirection);
+                    page::kMemory,
+                    pageable ? cudaErrorInvalidValue : cudaErrorInvalidMemcpyDirection);
     }
     // With unified addresses a copy may join any two devices.
     return queue_copy({"cudaMemcpyAsync", to, from, bytes, -1}, stream);
@@ -230,6 +229,12 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
                                 size_t bytes, cudaStream_t stream) {
   return call("cudaMemcpyPeerAsync", [&] {
     const Memory& memory = Memory::get();
+    const int count = settings().devices;
+    if (to_device < 0 || to_device >= count || from_device < 0 || from_device >= count) {
+      return broken("cudaMemcpyPeerAsync", "the devices exist",
+                    std::to_string(to_device) + ", " + std::to_string(from_device), kPeerPage,
+                    cudaErrorInvalidDevice);
+    }
     if (bytes > 0 && (memory.device_of(reinterpret_cast<uintptr_t>(to)) != to_device ||
                       memory.device_of(reinterpret_cast<uintptr_t>(from)) != from_device)) {
       return broken("cudaMemcpyPeerAsync", "each pointer is the named device's",
@@ -278,8 +283,10 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int peer) {
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
   return call("cudaDeviceEnablePeerAccess", [&] {
     if (peer < 0 || peer >= settings().devices || peer == current_device() || flags != 0) {
-      return broken("cudaDeviceEnablePeerAccess", "the peer is another device, and flags are 0",
-                    std::to_string(peer), page::kDevice, cudaErrorInvalidDevice);
+      return broken(
+          "cudaDeviceEnablePeerAccess", "the peer is another device, and flags are 0",
+          std::to_string(peer), page::kDevice,
+          peer == current_device() ? cudaErrorPeerAccessUnsupported : cudaErrorInvalidDevice);
     }
     bool& enabled = Memory::get().peer_access[current_device()][peer];
     if (enabled) return cudaErrorPeerAccessAlreadyEnabled;

@@ -19,6 +19,15 @@ CUstream_st* stream_of(const char* name, cudaStream_t handle, cudaError_t& error
   return nullptr;
 }
 
+/// The same of one that is waited for or asked, which no capture may forbid.
+CUstream_st* stream_to_wait_for(const char* name, cudaStream_t handle, cudaError_t& error) {
+  CUstream_st* stream = stream_of(name, handle, error);
+  if (!stream) return nullptr;
+  error = stream->capture ? stream->capture->invalidate(cudaErrorStreamCaptureUnsupported)
+                          : waits_beside_captures();
+  return error == cudaSuccess ? stream : nullptr;
+}
+
 CUevent_st* event_of(const char* name, cudaEvent_t handle, cudaError_t& error) {
   CUevent_st* event = Streams::get().find_event(handle);
   if (event && !event->destroyed) return event;
@@ -78,9 +87,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   return call("cudaStreamSynchronize", [&] {
     cudaError_t error = cudaSuccess;
-    CUstream_st* stream = stream_of("cudaStreamSynchronize", handle, error);
+    CUstream_st* stream = stream_to_wait_for("cudaStreamSynchronize", handle, error);
     if (!stream) return error;
-    if (stream->capture) return stream->capture->invalidate(cudaErrorStreamCaptureUnsupported);
     check_no_open_group("cudaStreamSynchronize");
     check_no_call_in_progress("cudaStreamSynchronize", *stream);
     Streams::get().finish({stream, stream->queued});
@@ -91,9 +99,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
   return call("cudaStreamQuery", [&] {
     cudaError_t error = cudaSuccess;
-    CUstream_st* stream = stream_of("cudaStreamQuery", handle, error);
+    CUstream_st* stream = stream_to_wait_for("cudaStreamQuery", handle, error);
     if (!stream) return error;
-    if (stream->capture) return stream->capture->invalidate(cudaErrorStreamCaptureUnsupported);
     return ask({stream, stream->queued});
   });
 }
@@ -152,7 +159,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
     cudaError_t error = cudaSuccess;
     CUevent_st* event = event_of("cudaEventQuery", handle, error);
     if (!event) return error;
-    if (event->capture) return event->capture->invalidate(cudaErrorCapturedEvent);
+    if (event->capture) return event->capture->event_is_used();
     return ask(event->point);
   });
 }
@@ -162,7 +169,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     cudaError_t error = cudaSuccess;
     CUevent_st* event = event_of("cudaEventSynchronize", handle, error);
     if (!event) return error;
-    if (event->capture) return event->capture->invalidate(cudaErrorCapturedEvent);
+    if (event->capture) return event->capture->event_is_used();
     check_no_open_group("cudaEventSynchronize");
     Streams::get().finish(event->point);
     return Streams::get().sticky;

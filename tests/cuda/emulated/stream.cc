@@ -127,7 +127,7 @@ std::vector<std::shared_ptr<Capture>> Streams::captures() const {
 
 cudaError_t Streams::join(CUstream_st& stream, const CUevent_st& event) {
   Capture& capture = *event.capture;
-  if (!capture.active) return cudaErrorCapturedEvent;
+  if (!capture.active) return cudaErrorInvalidValue;
   if (stream.capture && stream.capture != event.capture) {
     stream.capture->invalidate(cudaErrorStreamCaptureMerge);
     return capture.invalidate(cudaErrorStreamCaptureMerge);
