@@ -52,38 +52,45 @@ case ${1:-} in
     ;;
 esac
 echo "GPU: ${gpu:-none seen by nvidia-smi}"
+programs=("$here"/bin/*_test)
 for argument; do
-  [[ $argument == --gtest_list_tests || $argument == --help ]] && exec "$here/bin/cuda_test" "$@"
+  [[ $argument == --gtest_list_tests || $argument == --help ]] || continue
+  for program in "${programs[@]}"; do "$program" "$@"; done
+  exit
 done
 
 arguments=("$@")
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
-mapfile -t tests < <("$here/bin/cuda_test" "$@" --gtest_list_tests |
-  awk '/^[^ ].*\.( |$)/ { suite = $1; next } /^  / { print suite $1 }')
 
-# Every `processes`th test from number $1 on, and, when the program has ended before its last one, those left.
+# Of program $1 every `processes`th test from number $2 on, and, when it has ended before its last one, those left.
 run_tests() {
   local -a left=()
   local i filter log
-  for ((i = $1; i < ${#tests[@]}; i += processes)); do left+=("${tests[i]}"); done
+  for ((i = $2; i < ${#tests[@]}; i += processes)); do left+=("${tests[i]}"); done
   while ((${#left[@]})); do
     filter=$(IFS=: && echo "${left[*]}")
-    log=$logs/$1.${#left[@]}
-    timeout -k 5 "$limit" "${under[@]}" "$here/bin/cuda_test" "${arguments[@]}" --gtest_color=no --gtest_filter="$filter" \
+    log=$logs/${1##*/}.$2.${#left[@]}
+    timeout -k 5 "$limit" "${under[@]}" "$1" "${arguments[@]}" --gtest_color=no --gtest_filter="$filter" \
       >"$log" 2>&1 || true
     grep -q '^\[ RUN      \]' "$log" || return 0
     mapfile -t left < <(awk 'NR == FNR { if (/^\[ RUN      \]/) ran[$4]; next } !($0 in ran)' \
       "$log" <(printf '%s\n' "${left[@]}"))
   done
 }
-for ((p = 0; p < processes; ++p)); do run_tests "$p" & done
-wait
+wanted=0
+for program in "${programs[@]}"; do
+  mapfile -t tests < <("$program" "$@" --gtest_list_tests |
+    awk '/^[^ ].*\.( |$)/ { suite = $1; next } /^  / { print suite $1 }')
+  ((wanted += ${#tests[@]})) || true
+  for ((p = 0; p < processes; ++p)); do run_tests "$program" "$p" & done
+  wait
+done
 
 # What a test printed comes whole; of skipped ones the reasons, once, with how many gave each.
 shopt -s nullglob
 status=0
-cat /dev/null "$logs"/* | awk -v gpu="$gpu" -v wanted="${#tests[@]}" '
+cat /dev/null "$logs"/* | awk -v gpu="$gpu" -v wanted="$wanted" '
   function flush_test() { if (held != "") printf "%s", held; held = ""; running = ""; fflush() }
   function lost() { if (running != "") { ++failed; printf "%s", held; print "The program ended in this test."; held = ""; running = "" } }
   /^Note: Google Test filter/ || /^Running main/ { lost(); next }
