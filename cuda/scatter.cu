@@ -22,7 +22,7 @@ using body::ScatterMode;
 constexpr int64_t kFewValues = 64;
 /// Items of a chunk, and those whose values are loaded together.
 constexpr int64_t kChunk = 64;
-constexpr int kTogether = 4;
+constexpr int kTogether = 8;
 
 /// Whether dimension d is one of columns: the same item reaches all their elements.
 bool is_column(const IndexedArgs& args, int d) {
@@ -91,9 +91,6 @@ struct SortedValues {
   __device__ __forceinline__ T value(const T* column, int64_t i) const {
     return column[offset(Order::place(items[i]))];
   }
-  __device__ __forceinline__ T first(ScatterMode mode, const T& old, T value) const {
-    return combine(mode, old, value);
-  }
 
  private:
   __device__ __forceinline__ int64_t offset(int64_t place) const {
@@ -122,13 +119,17 @@ struct RunParts {
   __device__ __forceinline__ T value(const T* column, int64_t i) const {
     return column[i * columns];
   }
-  /// The old element is in a run's first part already.
-  __device__ __forceinline__ T first(ScatterMode, const T&, T value) const { return value; }
   __device__ __forceinline__ void write(int64_t i, int64_t column, int64_t element, T value) const {
     if (column == 0) elements[i] = element;
     if (element != kNothing) values[i * columns + column] = value;
   }
 };
+
+/// Whether the first value of a run meets the element's old one, which parts have met already.
+template <class Source>
+inline constexpr bool kMeetsOld = true;
+template <class T>
+inline constexpr bool kMeetsOld<RunParts<T>> = false;
 
 /// Whether a run goes on from item i - 1 to the next ones; 0 <= i <= count.
 template <class Source>
@@ -163,11 +164,17 @@ __global__ void __launch_bounds__(kThreads)
     };
     for (int64_t j = start; j < end; j += kTogether) {
       int64_t element[kTogether];
-      T value[kTogether];
+      T value[kTogether], old[kTogether];
+#pragma unroll
+      for (int t = 0; t < kTogether; ++t)
+        element[t] = j + t < end ? source.element(j + t) : kNothing;
 #pragma unroll
       for (int t = 0; t < kTogether; ++t) {
-        element[t] = j + t < end ? source.element(j + t) : kNothing;
-        value[t] = element[t] != kNothing ? source.value(values, j + t) : T();
+        const bool there = element[t] != kNothing;
+        const bool meets_old =
+            kMeetsOld<Source> && there && element[t] != (t > 0 ? element[t - 1] : current);
+        value[t] = there ? source.value(values, j + t) : T();
+        old[t] = meets_old ? elements[element[t]] : T();
       }
 #pragma unroll
       for (int t = 0; t < kTogether; ++t) {
@@ -181,7 +188,8 @@ __global__ void __launch_bounds__(kThreads)
           from_before = false;
         }
         current = element[t];
-        running = from_before ? value[t] : source.first(table.mode, elements[current], value[t]);
+        const bool meets_old = kMeetsOld<Source> && !from_before;
+        running = meets_old ? combine(table.mode, old[t], value[t]) : value[t];
       }
     }
     const bool to_next = goes_on(source, end, count);
