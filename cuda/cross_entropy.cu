@@ -3,11 +3,13 @@
 // lines that depends on their number alone.
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/cross_entropy.h>
-#include <aorta/core/scalar/math.h>
 #include <aorta/cuda/fast_division.h>
 #include <aorta/cuda/wait.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/group.cuh>
+#include <aorta/cuda/line_stats.cuh>
+
+#include <optional>
 
 namespace aorta::cuda {
 namespace {
@@ -24,9 +26,10 @@ __device__ __forceinline__ LossSums add_sums(const LossSums& a, const LossSums& 
   return {a.loss + b.loss, a.weight + b.weight};
 }
 
-/// Lines of classes in the compute type C.
-template <class C>
+/// Lines of classes, in memory as M.
+template <class M>
 struct ClassLines {
+  using C = ComputeType<M>;
   ClassLossArgs args;
   int64_t count;
   double share, kept;  // of every class in a smoothed target; of the target's own
@@ -35,10 +38,10 @@ struct ClassLines {
   unsigned long long* bad;
 
   __device__ __forceinline__ C read(const void* data, int64_t i) const {
-    return load<C>(static_cast<const char*>(data) + i * item_size(args.dtype), args.dtype);
+    return load<C, M>(static_cast<const M*>(data) + i);
   }
   __device__ __forceinline__ void write(int64_t i, double value) const {
-    store(static_cast<char*>(args.output) + i * item_size(args.dtype), args.dtype, value);
+    store<M>(static_cast<M*>(args.output) + i, value);
   }
   __device__ __forceinline__ C weight(int64_t c) const {
     return args.weight ? static_cast<const C*>(args.weight)[c] : C(1);
@@ -90,20 +93,19 @@ struct ClassLines {
   }
 
   /// A thread's part of a line: every `step`-th element.
-  __device__ __forceinline__ C largest_of(int64_t start, int64_t first, int64_t step) const {
-    C largest = -scalar::kInfinity<C>;
-    for (int64_t c = first; c < args.lines.length; c += step)
-      largest = scalar::maximum(largest, read(args.input, start + c * args.lines.inner));
-    return largest;
-  }
-  __device__ __forceinline__ double exponentials(int64_t start, int64_t first, int64_t step,
-                                                 C largest) const {
-    double sum = 0;
-    for (int64_t c = first; c < args.lines.length; c += step) {
-      const C x = read(args.input, start + c * args.lines.inner);
-      sum += static_cast<double>(scalar::exp(x - largest));
+  __device__ __forceinline__ LineStats<C> stats(int64_t start, int64_t first, int64_t step) const {
+    LineStats<C> result = no_stats<C>();
+    for (int64_t c = first; c < args.lines.length; c += kStatsTogether * step) {
+      C x[kStatsTogether];
+#pragma unroll
+      for (int t = 0; t < kStatsTogether; ++t) {
+        const int64_t place = c + t * step;
+        x[t] = place < args.lines.length ? read(args.input, start + place * args.lines.inner)
+                                         : -scalar::kInfinity<C>;
+      }
+      add_elements(result, x);
     }
-    return sum;
+    return result;
   }
   /// The loss of the spread part of the target, and that part's weights.
   __device__ __forceinline__ LossSums spread(int64_t start, int64_t first, int64_t step, C largest,
@@ -121,20 +123,19 @@ struct ClassLines {
 };
 
 /// Lines of neighbours: blockDim.x threads a line, blockDim.y lines at a time.
-template <class C>
+template <class M>
 __global__ void __launch_bounds__(kThreads)
-    class_rows_kernel(const __grid_constant__ ClassLines<C> lines) {
-  AORTA_SHARED(C, shared_largest, [kThreads / 32]);
-  AORTA_SHARED(double, shared_sum, [kThreads / 32]);
+    class_rows_kernel(const __grid_constant__ ClassLines<M> lines) {
+  using C = ComputeType<M>;
+  AORTA_SHARED(LineStats<C>, shared_stats, [kThreads / 32]);
   AORTA_SHARED(LossSums, shared, [kThreads / 32]);
   const int64_t end = min((blockIdx.x + int64_t{1}) * lines.chunk, lines.count);
   LossSums total{0, 0};
   for (int64_t line = blockIdx.x * lines.chunk + threadIdx.y; line < end; line += blockDim.y) {
     const int64_t start = lines.first_element(line);
-    const C largest = join_group(lines.largest_of(start, threadIdx.x, blockDim.x), shared_largest,
-                                 [](C a, C b) { return scalar::maximum(a, b); });
-    const double sum =
-        add_group(lines.exponentials(start, threadIdx.x, blockDim.x, largest), shared_sum);
+    const auto [largest, sum] =
+        join_group(lines.stats(start, threadIdx.x, blockDim.x), shared_stats,
+                   [](const LineStats<C>& a, const LineStats<C>& b) { return add_stats(a, b); });
     const C log_sum = static_cast<C>(scalar::log(sum));
     const LossSums spread =
         join_group(lines.spread(start, threadIdx.x, blockDim.x, largest, log_sum), shared,
@@ -152,9 +153,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// Lines that are a thread's work; of nll_loss all are.
-template <class C>
+template <class M>
 __global__ void __launch_bounds__(kThreads)
-    class_columns_kernel(const __grid_constant__ ClassLines<C> lines) {
+    class_columns_kernel(const __grid_constant__ ClassLines<M> lines) {
+  using C = ComputeType<M>;
   AORTA_SHARED(LossSums, shared, [kThreads / 32]);
   const int64_t end = min((blockIdx.x + int64_t{1}) * lines.chunk, lines.count);
   LossSums total{0, 0};
@@ -166,8 +168,8 @@ __global__ void __launch_bounds__(kThreads)
       continue;
     }
     const int64_t start = lines.first_element(line);
-    const C largest = lines.largest_of(start, 0, 1);
-    const C log_sum = static_cast<C>(scalar::log(lines.exponentials(start, 0, 1, largest)));
+    const auto [largest, sum] = lines.stats(start, 0, 1);
+    const C log_sum = static_cast<C>(scalar::log(sum));
     const LossSums spread = lines.spread(start, 0, 1, largest, log_sum);
     total = add_sums(total, lines.finish(line, largest, log_sum, spread.loss, spread.weight));
   }
@@ -177,9 +179,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// One block: what mean divides by, and the loss.
-template <class C>
+template <class M>
 __global__ void __launch_bounds__(kThreads)
-    finish_classes_kernel(const __grid_constant__ ClassLines<C> lines, int64_t chunks) {
+    finish_classes_kernel(const __grid_constant__ ClassLines<M> lines, int64_t chunks) {
   AORTA_SHARED(LossSums, shared, [kThreads / 32]);
   LossSums all{0, 0};
   for (int64_t i = threadIdx.x; i < chunks; i += blockDim.x) all = add_sums(all, lines.sums[i]);
@@ -193,8 +195,8 @@ __global__ void __launch_bounds__(kThreads)
     lines.write(0, args.reduction == Reduction::mean ? all.loss / total : all.loss);
 }
 
-template <class C>
-ClassLines<C> class_lines(const ClassLossArgs& args) {
+template <class M>
+ClassLines<M> class_lines(const ClassLossArgs& args) {
   return {args,
           args.lines.count(),
           args.label_smoothing / static_cast<double>(args.lines.length),
@@ -204,9 +206,9 @@ ClassLines<C> class_lines(const ClassLossArgs& args) {
           nullptr};
 }
 
-template <class C>
+template <class M>
 int64_t run_classes_as(const char* op, const ClassLossArgs& args) {
-  ClassLines<C> lines = class_lines<C>(args);
+  ClassLines<M> lines = class_lines<M>(args);
   const LaunchSite site(args.output);
   const int64_t count = lines.count;
   const bool rows = args.lines.inner == 1 && args.lines.length > kShortLine && args.statistics;
@@ -220,9 +222,9 @@ int64_t run_classes_as(const char* op, const ClassLossArgs& args) {
   lines.sums = sums.as<LossSums>();
   lines.bad = bad.as<unsigned long long>();
   check_cuda(cudaMemsetAsync(bad.data(), 0xff, 8, site.stream()), op);
-  launch(op, rows ? class_rows_kernel<C> : class_columns_kernel<C>, static_cast<unsigned>(chunks),
+  launch(op, rows ? class_rows_kernel<M> : class_columns_kernel<M>, static_cast<unsigned>(chunks),
          block, site.stream(), lines);
-  launch(op, finish_classes_kernel<C>, 1, kThreads, site.stream(), lines, chunks);
+  launch(op, finish_classes_kernel<M>, 1, kThreads, site.stream(), lines, chunks);
   int64_t first = -1;  // all bits set, as the memory is
   if (args.target) {
     check_cuda(
@@ -235,14 +237,14 @@ int64_t run_classes_as(const char* op, const ClassLossArgs& args) {
 
 template <const auto& op>
 int64_t run_classes(const ClassLossArgs& args) {
-  return args.dtype == DType::f64 ? run_classes_as<double>(op.name(), args)
-                                  : run_classes_as<float>(op.name(), args);
+  return visit_floating(args.dtype,
+                        [&](auto type) { return run_classes_as<decltype(type)>(op.name(), args); });
 }
 
 /// One block: the sum of all classes' weights.
-template <class C>
+template <class M>
 __global__ void __launch_bounds__(kThreads)
-    add_weights_kernel(const __grid_constant__ ClassLines<C> lines, double* sum_of_all) {
+    add_weights_kernel(const __grid_constant__ ClassLines<M> lines, double* sum_of_all) {
   AORTA_SHARED(double, shared, [kThreads / 32]);
   double sum = 0;
   for (int64_t c = threadIdx.x; c < lines.args.lines.length; c += blockDim.x)
@@ -252,10 +254,11 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// An element a thread: the gradient of the softmax times the target's mass, less the target.
-template <class C>
+template <class M>
 __global__ void __launch_bounds__(kThreads)
-    class_backward_kernel(const __grid_constant__ ClassLines<C> lines, Divisor inner,
+    class_backward_kernel(const __grid_constant__ ClassLines<M> lines, Divisor inner,
                           Divisor length, const double* sum_of_weights, int64_t count) {
+  using C = ComputeType<M>;
   const ClassLossArgs& args = lines.args;
   const bool each = args.reduction == Reduction::none;
   double all = each ? 0 : static_cast<double>(lines.read(args.gradient, 0));
@@ -278,33 +281,37 @@ __global__ void __launch_bounds__(kThreads)
       lines.write(i, c == t ? -own * factor : 0);
       continue;
     }
-    const double mass = args.target ? own + lines.share * *sum_of_weights
+    const double mass = args.target ? own + (sum_of_weights ? lines.share * *sum_of_weights : 0)
                                     : static_cast<double>(lines.statistics(2)[line]);
     const C x = lines.read(args.input, i);
     const C shifted = (x - lines.statistics(0)[line]) - lines.statistics(1)[line];
     C value = static_cast<C>(factor * mass) * scalar::exp(shifted);
     if (lines.spreads()) value -= static_cast<C>(factor) * lines.target_weight(i, c);
     if (args.target && c == t) value -= static_cast<C>(factor * own);
-    store(static_cast<char*>(args.output) + i * item_size(args.dtype), args.dtype, value);
+    store<M>(static_cast<M*>(args.output) + i, value);
   }
 }
 
-template <class C>
+template <class M>
 void run_classes_backward_as(const char* op, const ClassLossArgs& args) {
-  const ClassLines<C> lines = class_lines<C>(args);
+  const ClassLines<M> lines = class_lines<M>(args);
   const LaunchSite site(args.output);
   const int64_t count = lines.count * args.lines.length;
-  const Workspace sum_of_weights(8, site.device());
-  launch(op, add_weights_kernel<C>, 1, kThreads, site.stream(), lines, sum_of_weights.as<double>());
-  launch(op, class_backward_kernel<C>, site.blocks(count), kThreads, site.stream(), lines,
+  std::optional<Workspace> sum_of_weights;  // where a target's mass needs it
+  if (lines.share != 0 && args.target) {
+    sum_of_weights.emplace(8, site.device());
+    launch(op, add_weights_kernel<M>, 1, kThreads, site.stream(), lines,
+           sum_of_weights->template as<double>());
+  }
+  launch(op, class_backward_kernel<M>, site.blocks(count), kThreads, site.stream(), lines,
          Divisor(args.lines.inner, count), Divisor(args.lines.length, count),
-         sum_of_weights.as<double>(), count);
+         sum_of_weights ? sum_of_weights->template as<double>() : nullptr, count);
 }
 
 template <const auto& op>
 void run_classes_backward(const ClassLossArgs& args) {
-  return args.dtype == DType::f64 ? run_classes_backward_as<double>(op.name(), args)
-                                  : run_classes_backward_as<float>(op.name(), args);
+  visit_floating(args.dtype,
+                 [&](auto type) { run_classes_backward_as<decltype(type)>(op.name(), args); });
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
-// Gather, scatter and their kin through the bodies that the CPU shares. A body of a scatter takes
-// all that meets its elements in order, so that sums are the same bits every time; there are no
-// atomics on data.
+// Gather and its kin through the bodies that the CPU shares; bad indices; nonzero.
 #include <aorta/core/body/item.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
@@ -14,27 +12,10 @@ namespace aorta::cuda {
 namespace {
 
 using body::IndexedArgs;
-using body::ScatterMode;
 
 void gather_kernel(const IndexedArgs& args) {
   body::visit_item(item_size(args.dtype), [&](auto item) {
     for_each("gather", args.values, args.numel, body::GatherBody<decltype(item)>{args});
-  });
-}
-
-void scatter_kernel(const IndexedArgs& args, ScatterMode mode) {
-  const auto run = [&](auto item) {
-    const body::ScatterBody<decltype(item)> body{args, mode};
-    for_each("scatter", args.table, body.free_count(), body);
-  };
-  if (mode == ScatterMode::assign) return body::visit_item(item_size(args.dtype), run);
-  visit_dtype(args.dtype, [&](auto type) {
-    using T = decltype(type);
-    if constexpr (scalar::is_half_type<T> || std::is_same_v<T, bool>) {
-      fail("scatter", "half types and bool are combined in f32 and u8", args.dtype);
-    } else {
-      run(type);
-    }
   });
 }
 
@@ -159,10 +140,6 @@ void triangle_kernel(const body::TriangleArgs& args) {
 void register_indexing() {
   set_kernel<gather_op, gather_kernel>();
   set_kernel<index_op, gather_kernel>();
-  set_kernel<scatter_op, scatter_kernel>();
-  set_kernel<scatter_add_op, scatter_kernel>();
-  set_kernel<scatter_reduce_op, scatter_kernel>();
-  set_kernel<index_put_op, scatter_kernel>();
   set_kernel<find_bad_index_op, find_bad_index>();
   set_kernel<nonzero_op, nonzero_kernel>();
 }

@@ -53,28 +53,25 @@ __device__ __forceinline__ int64_t line_step() {
   return static_cast<int64_t>(gridDim.x) * blockDim.y;
 }
 
-/// A thread's moments of a line: of distances from the first element that it meets.
+/// A thread's sums of distances from `shift`, and of squared ones, in a line.
 template <class M>
-__device__ __forceinline__ NormMoments moments_of_line(const LineArgs<M>& args, int64_t line) {
+__device__ __forceinline__ SumPair distances_of_line(const LineArgs<M>& args, int64_t line,
+                                                     double shift) {
   constexpr int V = LineArgs<M>::V;
   const M* const x = args.input + line * args.blocks.size;
-  double shift = 0, sum = 0, squares = 0;
-  int64_t count = 0;
+  SumPair sums{0, 0};
   for (int64_t i = threadIdx.x; i < args.blocks.across; i += blockDim.x) {
     const auto at = args.blocks.in_row(line, i);
     ComputeType<M> values[V];
     read_block<M>(values, x + at.column, at.there, at.whole);
-    if (count == 0) shift = static_cast<double>(values[0]);
-    count += at.there;
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const double distance = j < at.there ? static_cast<double>(values[j]) - shift : 0;
-      sum += distance;
-      squares += distance * distance;
+      sums.first += distance;
+      sums.second += distance * distance;
     }
   }
-  if (count == 0) return {0, 0, 0};
-  return scalar::moments_from(shift, static_cast<double>(count), sum, squares);
+  return sums;
 }
 
 template <class M>
@@ -82,14 +79,18 @@ __global__ void __launch_bounds__(kThreads)
     line_forward_kernel(const __grid_constant__ LineArgs<M> args) {
   using C = ComputeType<M>;
   constexpr int V = LineArgs<M>::V;
-  AORTA_SHARED(NormMoments, shared, [kThreads / 32]);
+  AORTA_SHARED(SumPair, shared, [kThreads / 32]);
+  const double count = static_cast<double>(args.blocks.size);
   for (int64_t line = first_line(); line < args.blocks.rows; line += line_step()) {
-    const NormMoments total =
-        join_group(moments_of_line(args, line), shared, [](NormMoments a, const NormMoments& b) {
-          scalar::add(a, b);
-          return a;
-        });
-    const double own = total.squares / total.count;
+    const int64_t start = line * args.blocks.size;
+    // From one element, sums of distances are joined by additions alone, and don't cancel.
+    const double shift =
+        args.blocks.size > 0 ? static_cast<double>(load<C, M>(args.input + start)) : 0;
+    const SumPair sums =
+        join_group(distances_of_line(args, line, shift), shared,
+                   [](const SumPair& a, const SumPair& b) { return add_pairs(a, b); });
+    const NormMoments total = scalar::moments_from(shift, count, sums.first, sums.second);
+    const double own = total.squares / count;
     const double mean = args.centered ? total.mean : 0;
     const double var = args.centered ? own : own + total.mean * total.mean;
     if (threadIdx.x == 0) {
@@ -97,7 +98,6 @@ __global__ void __launch_bounds__(kThreads)
       args.var[line] = var;
     }
     const HatMap<C> hat(args.map(mean, var));
-    const int64_t start = line * args.blocks.size;
     for (int64_t i = threadIdx.x; i < args.blocks.across; i += blockDim.x) {
       const auto at = args.blocks.in_row(line, i);
       C values[V];
@@ -193,16 +193,28 @@ __global__ void __launch_bounds__(kThreads)
     hats[line] = HatMap<ComputeType<M>>(args.map(args.mean[line], args.var[line]));
 }
 
-/// Adds the chunks up: a thread a column.
+/// Adds the chunks up: blockDim.y threads a column.
 __global__ void __launch_bounds__(kThreads)
     add_chunks_kernel(const SumPair* partial, int64_t columns, int64_t chunks,
                       double* weight_gradient, double* bias_gradient) {
-  for (int64_t c = first_item(); c < columns; c += item_step()) {
+  AORTA_SHARED(SumPair, shared, [kThreads]);
+  const unsigned me = threadIdx.y * blockDim.x + threadIdx.x;
+  for (int64_t tile = blockIdx.x; tile * blockDim.x < columns; tile += gridDim.x) {
+    const int64_t c = tile * blockDim.x + threadIdx.x;
     SumPair total{0, 0};
-    for (int64_t chunk = 0; chunk < chunks; ++chunk)
+    for (int64_t chunk = threadIdx.y; c < columns && chunk < chunks; chunk += blockDim.y)
       total = add_pairs(total, partial[chunk * columns + c]);
-    if (weight_gradient) weight_gradient[c] = total.first;
-    if (bias_gradient) bias_gradient[c] = total.second;
+    shared[me] = total;
+    __syncthreads();
+    for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
+      if (threadIdx.y < half) shared[me] = add_pairs(shared[me], shared[me + half * blockDim.x]);
+      __syncthreads();
+    }
+    if (threadIdx.y == 0 && c < columns) {
+      if (weight_gradient) weight_gradient[c] = shared[me].first;
+      if (bias_gradient) bias_gradient[c] = shared[me].second;
+    }
+    __syncthreads();
   }
 }
 
@@ -241,7 +253,8 @@ void sum_parameters(const char* op, const LineNormArgs& args, const LineArgs<M>&
   const Workspace partial(shape.partials() * int64_t{sizeof(SumPair)}, site.device());
   const ParameterBody<M> body{lines.gradient, lines.input, hats.template as<HatMap<C>>()};
   reduce_columns(op, body, shape, partial.template as<SumPair>(), site.stream());
-  launch(op, add_chunks_kernel, site.blocks(args.plan.length), kThreads, site.stream(),
+  const dim3 block(32, kThreads / 32);
+  launch(op, add_chunks_kernel, grid_of(divide_up(args.plan.length, block.x)), block, site.stream(),
          partial.template as<SumPair>(), args.plan.length, shape.chunks, args.weight_gradient,
          args.bias_gradient);
 }

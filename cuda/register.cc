@@ -27,6 +27,7 @@ void register_rearrange();
 void register_recurrent();
 void register_reduction();
 void register_scan();
+void register_scatter();
 void register_searchsorted();
 void register_softmax();
 void register_sort();
@@ -60,6 +61,7 @@ void register_kernels() {
   register_recurrent();
   register_reduction();
   register_scan();
+  register_scatter();
   register_searchsorted();
   register_softmax();
   register_sort();

@@ -1,110 +1,256 @@
+// Softmax. A warp or a block takes a line of neighbours and keeps it in registers. Longer lines,
+// and those whose elements lie apart, are read twice: for what is known of the line, and to write;
+// where there are few of them, blocks share each.
 #include <aorta/core/ops/softmax.h>
-#include <aorta/core/scalar/math.h>
-#include <aorta/cuda/element.cuh>
-#include <aorta/cuda/group.cuh>
-#include <aorta/cuda/launch.cuh>
+#include <aorta/cuda/line_stats.cuh>
+#include <aorta/cuda/normalization.cuh>
 
 namespace aorta::cuda {
 namespace {
 
+template <class M>
 struct SoftmaxLines {
-  const char* input;
-  char* output;
-  DType dtype;
-  int64_t length, inner, lines;
+  const M* input;
+  M* output;
+  Lines lines;
   bool log;
-
-  template <class T>
-  __device__ __forceinline__ T read(int64_t i) const {
-    return load<T>(input + i * item_size(dtype), dtype);
-  }
-  /// Writes element i, x, given the line's largest and the sum of exp(x - largest).
-  template <class T>
-  __device__ __forceinline__ void write(int64_t i, T x, T largest, double sum) const {
-    const T shifted = x - largest;
-    const T value = log ? shifted - static_cast<T>(scalar::log(sum))
-                        : static_cast<T>(static_cast<double>(scalar::exp(shifted)) / sum);
-    store(output + i * item_size(dtype), dtype, value);
-  }
 };
 
-/// Lines whose elements are neighbours: blockDim.x threads a line, blockDim.y lines a block.
-template <class T>
+// ---- Lines of neighbours that fit into registers.
+
+/// blockDim.x threads a line, blockDim.y lines a block; a thread has N blocks of W neighbours.
+template <class M, int W, int N>
 __global__ void __launch_bounds__(kThreads)
-    softmax_rows_kernel(const __grid_constant__ SoftmaxLines args) {
-  AORTA_SHARED(T, shared_largest, [kThreads / 32]);
+    softmax_rows_kernel(const __grid_constant__ SoftmaxLines<M> args) {
+  using C = ComputeType<M>;
+  AORTA_SHARED(C, shared_largest, [kThreads / 32]);
   AORTA_SHARED(double, shared_sum, [kThreads / 32]);
+  const int length = static_cast<int>(args.lines.length);
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   // With several lines a block each is a warp's own, and warps needn't meet.
   for (int64_t line = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
-       line < args.lines; line += step) {
-    const int64_t start = line * args.length;
-    T largest = -scalar::kInfinity<T>;
-    for (int64_t i = threadIdx.x; i < args.length; i += blockDim.x) {
-      largest = scalar::maximum(largest, args.read<T>(start + i));
+       line < args.lines.outer; line += step) {
+    const M* const input = args.input + line * length;
+    C x[N][W];
+    C largest = -scalar::kInfinity<C>;
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      const int at = static_cast<int>(n * blockDim.x + threadIdx.x) * W;
+      if (at < length) {
+        read_block<M>(x[n], input + at, W, true);
+      } else {
+#pragma unroll
+        for (int j = 0; j < W; ++j) x[n][j] = -scalar::kInfinity<C>;
+      }
     }
-    largest = join_group(largest, shared_largest, [](T a, T b) { return scalar::maximum(a, b); });
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+#pragma unroll
+      for (int j = 0; j < W; ++j) largest = scalar::maximum(largest, x[n][j]);
+    }
+    largest = join_group(largest, shared_largest, [](C a, C b) { return scalar::maximum(a, b); });
     double sum = 0;
-    for (int64_t i = threadIdx.x; i < args.length; i += blockDim.x) {
-      sum += static_cast<double>(scalar::exp(args.read<T>(start + i) - largest));
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      C part = 0;
+#pragma unroll
+      for (int j = 0; j < W; ++j) {
+        x[n][j] -= largest;
+        const C power = exp_of_negative(x[n][j]);
+        part += power;
+        if (!args.log) x[n][j] = power;
+      }
+      sum += static_cast<double>(part);
     }
     sum = add_group(sum, shared_sum);
-    for (int64_t i = threadIdx.x; i < args.length; i += blockDim.x) {
-      args.write<T>(start + i, args.read<T>(start + i), largest, sum);
+    const C log_sum = args.log ? static_cast<C>(scalar::log(sum)) : C(0);
+    const C factor = args.log ? C(1) : static_cast<C>(1 / sum);
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      const int at = static_cast<int>(n * blockDim.x + threadIdx.x) * W;
+      if (at >= length) continue;
+#pragma unroll
+      for (int j = 0; j < W; ++j) x[n][j] = args.log ? x[n][j] - log_sum : x[n][j] * factor;
+      write_block<M>(args.output + line * length + at, x[n], W, true);
     }
   }
 }
 
-/// Lines whose elements are `inner` apart: a thread a line, neighbours take neighbouring lines.
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    softmax_columns_kernel(const __grid_constant__ SoftmaxLines args) {
-  for (int64_t line = first_item(); line < args.lines; line += item_step()) {
-    const int64_t start = line / args.inner * args.length * args.inner + line % args.inner;
-    T largest = -scalar::kInfinity<T>;
-    for (int64_t i = 0; i < args.length; ++i) {
-      largest = scalar::maximum(largest, args.read<T>(start + i * args.inner));
-    }
-    double sum = 0;
-    for (int64_t i = 0; i < args.length; ++i) {
-      sum += static_cast<double>(scalar::exp(args.read<T>(start + i * args.inner) - largest));
-    }
-    for (int64_t i = 0; i < args.length; ++i) {
-      const int64_t place = start + i * args.inner;
-      args.write<T>(place, args.read<T>(place), largest, sum);
-    }
-  }
-}
-
-template <class T>
-void run_as(const SoftmaxLines& args) {
-  const LaunchSite site(args.output);
-  const char* op = args.log ? "log_softmax" : "softmax";
-  if (args.inner == 1) {
-    const unsigned threads = args.length > 1024 ? kThreads : 32;
+/// Queues the kernel whose `threads` hold a line in the fewest registers, if there is one.
+template <class M, int W, int N>
+bool launch_rows(const char* op, const SoftmaxLines<M>& args, unsigned threads,
+                 cudaStream_t stream) {
+  constexpr int most = std::is_same_v<M, double> ? 16 : 32;  // elements of a thread
+  if (args.lines.length <= int64_t{threads} * W * N) {
     const dim3 block(threads, kThreads / threads);
-    const int64_t blocks = (args.lines + block.y - 1) / block.y;
-    launch(op, softmax_rows_kernel<T>, grid_blocks(blocks), block, site.stream(), args);
-  } else {
-    launch(op, softmax_columns_kernel<T>, site.blocks(args.lines), kThreads, site.stream(), args);
+    launch(op, softmax_rows_kernel<M, W, N>, grid_of(divide_up(args.lines.outer, block.y)), block,
+           stream, args);
+    return true;
   }
+  if constexpr (2 * N * W <= most) return launch_rows<M, W, 2 * N>(op, args, threads, stream);
+  return false;
+}
+
+template <class M>
+bool run_rows(const char* op, const SoftmaxLines<M>& args, cudaStream_t stream) {
+  constexpr int V = kBlock<M>;
+  const bool whole = args.lines.length % V == 0 && is_vector_aligned<M, V>(args.input) &&
+                     is_vector_aligned<M, V>(args.output);
+  for (const unsigned threads : {32u, unsigned{kThreads}}) {
+    if (whole ? launch_rows<M, V, 1>(op, args, threads, stream)
+              : launch_rows<M, 1, 4>(op, args, threads, stream))
+      return true;
+  }
+  return false;
+}
+
+// ---- All others.
+
+/// `block` is threads over neighbouring lines times threads over their elements; a line is cut into
+/// pieces, which depend on shapes alone.
+struct LineTiles {
+  dim3 block;
+  int64_t tiles, piece, pieces;
+
+  explicit LineTiles(const Lines& lines) {
+    constexpr int64_t of_a_thread = 8, most_pieces = 64;
+    const unsigned least = lanes_for(lines.inner, 32);
+    block.y = lanes_for(divide_up(lines.length, of_a_thread), kThreads / least);
+    block.x = lanes_for(lines.inner, kThreads / block.y);
+    tiles = divide_up(lines.inner, block.x);
+    const int64_t wanted = kBlocksWanted / (lines.outer * tiles);
+    const int64_t most = divide_up(lines.length, 2 * of_a_thread * block.y);
+    const int64_t parts = std::clamp<int64_t>(wanted, 1, std::min(most, most_pieces));
+    piece = divide_up(lines.length, parts);
+    pieces = divide_up(lines.length, piece);
+  }
+  int64_t items(const Lines& lines) const { return lines.outer * tiles * pieces; }
+};
+
+/// A thread's elements of a piece: from the first, `step` apart in a line.
+template <class M>
+struct ThreadPart {
+  using C = ComputeType<M>;
+  int64_t outer, piece, column, start, first, end, step;
+  bool there;
+
+  __device__ __forceinline__ ThreadPart(const Lines& lines, const LineTiles& tiles, int64_t item)
+      : outer(item / tiles.pieces / tiles.tiles),
+        piece(item % tiles.pieces),
+        column(item / tiles.pieces % tiles.tiles * blockDim.x + threadIdx.x),
+        start(outer * lines.length * lines.inner + column),
+        first(piece * tiles.piece + threadIdx.y),
+        end(min((piece + 1) * tiles.piece, lines.length)),
+        step(blockDim.y),
+        there(column < lines.inner) {}
+
+  /// kStatsTogether elements from the i-th on, all of whose loads are on their way at once; -inf
+  /// where there are none.
+  __device__ __forceinline__ void read(C (&x)[kStatsTogether], const M* data, int64_t inner,
+                                       int64_t i) const {
+#pragma unroll
+    for (int t = 0; t < kStatsTogether; ++t) {
+      const int64_t place = i + t * step;
+      x[t] = place < end ? load<C, M>(data + start + place * inner) : -scalar::kInfinity<C>;
+    }
+  }
+  __device__ __forceinline__ LineStats<C> stats(const SoftmaxLines<M>& args) const {
+    LineStats<C> result = no_stats<C>();
+    for (int64_t i = first; i < end; i += kStatsTogether * step) {
+      C x[kStatsTogether];
+      read(x, args.input, args.lines.inner, i);
+      add_elements(result, x);
+    }
+    return result;
+  }
+  __device__ __forceinline__ void write(const SoftmaxLines<M>& args,
+                                        const LineStats<C>& total) const {
+    const C log_sum = args.log ? static_cast<C>(scalar::log(total.sum)) : C(0);
+    const C factor = args.log ? C(1) : static_cast<C>(1 / total.sum);
+    for (int64_t i = first; i < end; i += kStatsTogether * step) {
+      C x[kStatsTogether];
+      read(x, args.input, args.lines.inner, i);
+#pragma unroll
+      for (int t = 0; t < kStatsTogether; ++t) {
+        const C shifted = x[t] - total.largest;
+        const C value = args.log ? shifted - log_sum : exp_of_negative(shifted) * factor;
+        const int64_t place = i + t * step;
+        if (place < end) store<M>(args.output + start + place * args.lines.inner, value);
+      }
+    }
+  }
+};
+
+/// What is known of the pieces of lines, to `partial`; or, where that is null, for pieces are
+/// lines, the results.
+template <class M>
+__global__ void __launch_bounds__(kThreads)
+    softmax_pieces_kernel(const __grid_constant__ SoftmaxLines<M> args, LineTiles tiles,
+                          int64_t items, LineStats<ComputeType<M>>* partial) {
+  using C = ComputeType<M>;
+  AORTA_SHARED(LineStats<C>, shared, [kThreads]);
+  const unsigned me = threadIdx.y * blockDim.x + threadIdx.x;
+  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const ThreadPart<M> part(args.lines, tiles, item);
+    shared[me] = part.there ? part.stats(args) : no_stats<C>();
+    __syncthreads();
+    for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
+      if (threadIdx.y < half) shared[me] = add_stats(shared[me], shared[me + half * blockDim.x]);
+      __syncthreads();
+    }
+    const LineStats<C> total = shared[threadIdx.x];
+    __syncthreads();
+    if (!part.there) continue;
+    if (!partial) {
+      part.write(args, total);
+    } else if (threadIdx.y == 0) {
+      partial[(part.outer * tiles.pieces + part.piece) * args.lines.inner + part.column] = total;
+    }
+  }
+}
+
+template <class M>
+__global__ void __launch_bounds__(kThreads)
+    finish_softmax_kernel(const __grid_constant__ SoftmaxLines<M> args, LineTiles tiles,
+                          int64_t items, const LineStats<ComputeType<M>>* partial) {
+  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const ThreadPart<M> part(args.lines, tiles, item);
+    if (!part.there) continue;
+    const auto* const pieces = partial + part.outer * tiles.pieces * args.lines.inner + part.column;
+    LineStats<ComputeType<M>> total = pieces[0];
+    for (int64_t p = 1; p < tiles.pieces; ++p)
+      total = add_stats(total, pieces[p * args.lines.inner]);
+    part.write(args, total);
+  }
+}
+
+template <class M>
+void run_as(const SoftmaxArgs& given, bool log) {
+  const LaunchSite site(given.output);
+  const char* const op = log ? "log_softmax" : "softmax";
+  const SoftmaxLines<M> args{static_cast<const M*>(given.input), static_cast<M*>(given.output),
+                             given.lines, log};
+  if (args.lines.inner == 1 && run_rows(op, args, site.stream())) return;
+  const LineTiles tiles(args.lines);
+  const int64_t items = tiles.items(args.lines);
+  if (tiles.pieces == 1) {
+    launch(op, softmax_pieces_kernel<M>, grid_of(items), tiles.block, site.stream(), args, tiles,
+           items, nullptr);
+    return;
+  }
+  using Stats = LineStats<ComputeType<M>>;
+  const Workspace partial(args.lines.count() * tiles.pieces * int64_t{sizeof(Stats)},
+                          site.device());
+  launch(op, softmax_pieces_kernel<M>, grid_of(items), tiles.block, site.stream(), args, tiles,
+         items, partial.template as<Stats>());
+  launch(op, finish_softmax_kernel<M>, grid_of(items), tiles.block, site.stream(), args, tiles,
+         items, partial.template as<const Stats>());
 }
 
 template <bool log>
 void run(const SoftmaxArgs& args) {
-  const SoftmaxLines lines{static_cast<const char*>(args.input),
-                           static_cast<char*>(args.output),
-                           args.dtype,
-                           args.lines.length,
-                           args.lines.inner,
-                           args.lines.count(),
-                           log};
-  if (lines.lines == 0 || lines.length == 0) return;
-  if (args.dtype == DType::f64) {
-    run_as<double>(lines);
-  } else {
-    run_as<float>(lines);
-  }
+  if (args.lines.count() == 0 || args.lines.length == 0) return;
+  visit_floating(args.dtype, [&](auto type) { run_as<decltype(type)>(args, log); });
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ struct IndexedArgs {
   int64_t step[kMaxDims];
   void* values = nullptr;
   void* table = nullptr;
+  int64_t table_extent = 1;  // elements of memory from the table's first to behind its last
   DType dtype = DType::f32;  // of both; u8 for bool, and a half type only moves
 };
 

@@ -75,6 +75,8 @@ IndexedArgs plan_indexed(const Shape& shape, PlannedTensor values, PlannedTensor
   args.numel = shape.numel();
   args.values = values.tensor.data();
   args.table = table.tensor.data();
+  for (int d = 0; d < table.tensor.dim(); ++d)
+    args.table_extent += (table.tensor.shape()[d] - 1) * table.tensor.strides()[d];
   args.dtype = table.tensor.dtype() == DType::boolean ? DType::u8 : table.tensor.dtype();
   for (int k = 0; k < args.indices; ++k) {
     args.index[k] = indices[static_cast<size_t>(k)].data;

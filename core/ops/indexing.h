@@ -16,8 +16,9 @@ namespace aorta {
 //
 // Where an element is written more than once, values arrive in row-major order of the index: the
 // last one stays, sums are taken in that order. So results are the same bits for any number of
-// threads (threads share the positions beside the indexed dimensions, never one element). Sums and
-// products of f16 and bf16 are taken in f32 and rounded once.
+// threads (threads share the positions beside the indexed dimensions, never one element). Where
+// more than 64 values are in order CUDA joins parts of them first, the same ones every time. Sums
+// and products of f16 and bf16 are taken in f32 and rounded once.
 //
 // f_ writes into its first argument and returns it; f is f_ on a clone, and differentiable so.
 

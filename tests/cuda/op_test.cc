@@ -119,7 +119,8 @@ TEST_F(CudaOps, SumsPastTheLimit) {
 TEST_F(CudaOps, SoftmaxAndScansAlongEveryDim) {
   for (DType dtype : {f32, f64, f16, bf16}) {
     const double unit = tolerance(dtype);
-    for (const Shape& shape : {Shape{7, 5000}, Shape{300, 3, 33}, Shape{4, 1}, Shape{2, 1025}}) {
+    for (const Shape& shape : {Shape{7, 5000}, Shape{300, 3, 33}, Shape{4, 1}, Shape{2, 1025},
+                               Shape{2, 20000}, Shape{3000, 2}, Shape{9, 256}}) {
       SCOPED_TRACE(to_string(shape));
       const Tensor x = random_values(shape, dtype, 3, false);
       for (int64_t dim = 0; dim < x.dim(); ++dim) {
@@ -144,9 +145,27 @@ TEST_F(CudaOps, SoftmaxAndScansAlongEveryDim) {
     compare(
         "cumprod", x, [&](const Tensor& t) { return cumprod(t, dim); }, 0, 0);
   }
-  compare(
-      "softmax of infinities", tensor({{INFINITY, 1.0}, {-INFINITY, -INFINITY}, {NAN, 1.0}}),
-      [](const Tensor& t) { return softmax(t, 1); }, 0, 0);
+}
+
+// Whatever reads a line: a warp, a block, a thread, or several blocks, some of which see -inf
+// alone.
+TEST_F(CudaOps, SoftmaxOfInfinities) {
+  for (const int64_t length : {2, 100, 5000, 20000}) {
+    SCOPED_TRACE(length);
+    Tensor x = full({4, length}, -INFINITY);
+    x.select(0, 0).narrow(0, length - 1, 1).fill_(1);
+    x.select(0, 1).narrow(0, length / 2, 1).fill_(INFINITY);
+    x.select(0, 2).narrow(0, length / 2, 1).fill_(NAN);
+    for (const bool log : {false, true}) {
+      const auto run = [&](const Tensor& t, int dim) {
+        return log ? log_softmax(t, dim) : softmax(t, dim);
+      };
+      compare(
+          "of rows", x, [&](const Tensor& t) { return run(t, 1); }, 0, 0);
+      compare(
+          "of columns", x.t().contiguous(), [&](const Tensor& t) { return run(t, 0); }, 0, 0);
+    }
+  }
 }
 
 TEST_F(CudaOps, MatmulOfEveryDtypeAndLayout) {
