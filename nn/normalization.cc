@@ -70,7 +70,12 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
          input.shape());
   }
   double momentum = options.momentum.value_or(0);
-  if (is_training() && num_batches_tracked.defined()) {
+  Communicator* const group = synchronized && is_training() ? current_communicator() : nullptr;
+  const bool together = group && group->size() > 1;
+  const bool counts = is_training() && num_batches_tracked.defined();
+  // An average of all batches is weighted by their number, which the op must not count behind it.
+  const bool counts_here = counts && (together || !options.momentum);
+  if (counts_here) {
     const NoGradGuard no_grad;
     add_(num_batches_tracked, statistic_groups);
     if (!options.momentum) {
@@ -79,8 +84,7 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
       if (!num_batches_tracked.is_meta()) momentum = 1.0 / num_batches_tracked.item<double>();
     }
   }
-  Communicator* const group = synchronized && is_training() ? current_communicator() : nullptr;
-  if (group && group->size() > 1) {
+  if (together) {
     check(statistic_groups == 1, type_name(), "synchronized statistics have one group",
           statistic_groups);
     check(input.size(1) == num_features, type_name(), "input must have num_features channels",
@@ -96,7 +100,8 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
                      .eps = options.eps,
                      .statistic_groups = use_batch ? statistic_groups : 1,
                      .relu = relu,
-                     .residual = residual});
+                     .residual = residual,
+                     .num_batches_tracked = counts && !counts_here ? num_batches_tracked : Tensor()});
 }
 
 void BatchNorm::reset_running_stats() { reset_statistics(*this); }

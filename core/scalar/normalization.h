@@ -3,6 +3,8 @@
 // The arithmetic of normalisation: moments and how they are joined, and the maps that they give.
 // Statistics are f64; C is the type that elements are computed in.
 
+#include <aorta/core/scalar/arithmetic.h>
+#include <aorta/core/scalar/channel_numbers.h>
 #include <aorta/core/scalar/math.h>
 
 namespace aorta::scalar {
@@ -30,6 +32,14 @@ AORTA_INLINE void add(NormMoments& a, const NormMoments& b) {
 AORTA_INLINE NormMoments moments_from(double shift, double count, double sum, double squares) {
   const double mean = sum / count;
   return {count, shift + mean, maximum(squares - sum * mean, 0.0)};
+}
+
+/// running = (1 - momentum) running + momentum value, for a channel's mean and unbiased variance.
+AORTA_INLINE void move(const RunningStatistics& running, int64_t channel, double mean, double var) {
+  const Lerp lerp;
+  running.mean.set(channel, lerp(running.mean.get(channel), mean, running.momentum));
+  running.var.set(channel,
+                  lerp(running.var.get(channel), var * running.unbiased, running.momentum));
 }
 
 /// A mean in the type that is computed in, and what that rounds off: maps account for it.
