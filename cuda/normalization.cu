@@ -143,8 +143,7 @@ struct UnitArgs {
     SumPair total{0, 0};
     if (across == 1) {
 #pragma unroll 4
-      for (int64_t i = threadIdx.x; i < pieces; i += 32)
-        total = add_pairs(total, partial[i * row]);
+      for (int64_t i = threadIdx.x; i < pieces; i += 32) total = add_pairs(total, partial[i * row]);
     } else {
       for (int64_t i = threadIdx.x; i < pieces * across; i += 32)
         total = add_pairs(total, partial[i / across * row + i % across]);
@@ -170,14 +169,15 @@ unsigned blocks_of_warps(int64_t warps) { return grid_of(divide_up(warps, kThrea
 
 /// A unit's statistics: of partial results, or the running ones, or else those that are there.
 template <class M>
-__device__ __forceinline__ scalar::NormMoments statistics(
-    const UnitArgs<ComputeType<M>>& args, const SumPair* partial, const FirstElement<M>& first,
-    int64_t unit) {
+__device__ __forceinline__ scalar::NormMoments statistics(const UnitArgs<ComputeType<M>>& args,
+                                                          const SumPair* partial,
+                                                          const FirstElement<M>& first,
+                                                          int64_t unit) {
   double mean, var;
   if (partial) {
     const SumPair total = add_lanes(args.partial_sum(partial, unit, args.channels / args.width));
-    const auto moments = scalar::moments_from(first(unit * args.across), args.elements, total.first,
-                                              total.second);
+    const auto moments =
+        scalar::moments_from(first(unit * args.across), args.elements, total.first, total.second);
     mean = moments.mean;
     var = moments.squares / args.elements;
   } else if (args.running.mean) {
@@ -189,7 +189,6 @@ __device__ __forceinline__ scalar::NormMoments statistics(
   if (threadIdx.x == 0) {
     args.mean[unit] = mean;
     args.var[unit] = var;
-    if (partial && args.running.mean) scalar::move(args.running, unit % args.channels, mean, var);
   }
   return {args.elements, mean, var};
 }
@@ -215,6 +214,8 @@ __global__ void __launch_bounds__(kThreads)
         args.maps.array(1)[at] = static_cast<C>(map.scale);
         args.maps.array(2)[at] = static_cast<C>(map.shift);
       }
+      if (partial && args.running.mean && threadIdx.x == 0)
+        scalar::move(args.running, chain, mean, var);
     }
     if (partial && args.running.batches && chain == 0 && threadIdx.x == 0)
       *args.running.batches += args.units / chains;
@@ -367,12 +368,9 @@ struct ChannelNorm {
 
   template <Pass pass>
   void run_pass(const void* input, const ChannelMaps<C>& maps) const {
-    const PassArgs<M> pass_args{data(input),
-                                data(args.residual),
-                                data(args.gradient),
-                                static_cast<M*>(args.output),
-                                maps,
-                                args.plan.relu};
+    const PassArgs<M> pass_args{
+        data(input), data(args.residual), data(args.gradient), static_cast<M*>(args.output),
+        maps,        args.plan.relu};
     if (args.channels_last) {
       const ColumnShape<M> shape(groups, row_blocks(), 4 * kBlocksWanted);
       launch(op, map_columns_kernel<M, pass>, grid_of(shape.items()), shape.block, site.stream(),

@@ -94,14 +94,15 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
         {.momentum = momentum, .eps = options.eps, .relu = relu, .residual = residual}, *group);
   }
   const bool use_batch = is_training() || !running_mean.defined();
-  return batch_norm(input, running_mean, running_var, weight, bias,
-                    {.training = use_batch,
-                     .momentum = momentum,
-                     .eps = options.eps,
-                     .statistic_groups = use_batch ? statistic_groups : 1,
-                     .relu = relu,
-                     .residual = residual,
-                     .num_batches_tracked = counts && !counts_here ? num_batches_tracked : Tensor()});
+  return batch_norm(
+      input, running_mean, running_var, weight, bias,
+      {.training = use_batch,
+       .momentum = momentum,
+       .eps = options.eps,
+       .statistic_groups = use_batch ? statistic_groups : 1,
+       .relu = relu,
+       .residual = residual,
+       .num_batches_tracked = counts && !counts_here ? num_batches_tracked : Tensor()});
 }
 
 void BatchNorm::reset_running_stats() { reset_statistics(*this); }

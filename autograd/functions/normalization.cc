@@ -168,12 +168,9 @@ void set_rebuild_of(const Tensor& output, const NormForward& forward, const Chan
   if (depth > 1) return;
   // The maps stand for weight and bias, which may change.
   const auto elements = [x, r, mean = forward.mean, var = forward.var, maps = forward.maps, plan] {
-    return batch_norm_recomputed({.input = x.elements(),
-                                  .residual = r.elements(),
-                                  .mean = mean,
-                                  .var = var,
-                                  .maps = maps},
-                                 plan);
+    return batch_norm_recomputed(
+        {.input = x.elements(), .residual = r.elements(), .mean = mean, .var = var, .maps = maps},
+        plan);
   };
   set_rebuild(output, {elements, depth});
 }

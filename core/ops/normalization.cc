@@ -285,8 +285,11 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   check(input.numel() == 0 || count > 1, op,
         "training needs more than one value a channel and group", input.shape());
   const Tensor& batches = options.num_batches_tracked;
-  check(!batches.defined() || (batches.dtype() == DType::i64 && batches.device() == input.device()),
-        op, "num_batches_tracked must be an i64 on the input's device", batches.defined());
+  if (batches.defined()) {
+    check(batches.dtype() == DType::i64 && batches.device() == input.device(), op,
+          "num_batches_tracked must be an i64 on the input's device", batches.dtype(), " on ",
+          batches.device());
+  }
   // Statistics that a gradient goes through are moved by ops that record it.
   const bool recorded = running_mean.defined() && needs_gradient(running_mean, running_var);
   const bool moves = running_mean.defined() && input.numel() > 0;
