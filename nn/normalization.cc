@@ -73,7 +73,7 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
   Communicator* const group = synchronized && is_training() ? current_communicator() : nullptr;
   const bool together = group && group->size() > 1;
   const bool counts = is_training() && num_batches_tracked.defined();
-  // An average of all batches is weighted by their number, which the op must not count behind it.
+  // What the op doesn't count: an average of all batches is weighted by their number.
   const bool counts_here = counts && (together || !options.momentum);
   if (counts_here) {
     const NoGradGuard no_grad;
@@ -94,15 +94,16 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
         {.momentum = momentum, .eps = options.eps, .relu = relu, .residual = residual}, *group);
   }
   const bool use_batch = is_training() || !running_mean.defined();
-  return batch_norm(
-      input, running_mean, running_var, weight, bias,
-      {.training = use_batch,
-       .momentum = momentum,
-       .eps = options.eps,
-       .statistic_groups = use_batch ? statistic_groups : 1,
-       .relu = relu,
-       .residual = residual,
-       .num_batches_tracked = counts && !counts_here ? num_batches_tracked : Tensor()});
+  Tensor batches;
+  if (counts && !counts_here) batches = num_batches_tracked;
+  return batch_norm(input, running_mean, running_var, weight, bias,
+                    {.training = use_batch,
+                     .momentum = momentum,
+                     .eps = options.eps,
+                     .statistic_groups = use_batch ? statistic_groups : 1,
+                     .relu = relu,
+                     .residual = residual,
+                     .num_batches_tracked = batches});
 }
 
 void BatchNorm::reset_running_stats() { reset_statistics(*this); }
