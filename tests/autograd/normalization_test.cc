@@ -250,7 +250,7 @@ TEST(NormGradients, RunningStatisticsOfAGraph) {
   batch_norm(ones({2, 3, 4}), mean, var, {}, {}, {.training = true, .momentum = 1});
   EXPECT_EQ(mean.to_vector<float>(), std::vector<float>(3, 1));
   sum(var).backward();
-  EXPECT_EQ(start.grad().to_vector<float>(), std::vector<float>(3, 0));
+  EXPECT_FALSE(start.grad().defined());
 }
 
 TEST(NormGradients, OfNothing) {
