@@ -19,8 +19,8 @@
 
 namespace aorta::cuda {
 
-/// Blocks that a large GPU is kept busy with; and of columns, whose blocks have many rows on the way
-/// at a time, and each a partial result of every column.
+/// Blocks that a large GPU is kept busy with; and of columns, whose blocks have many rows on the
+/// way at a time, and each a partial result of every column.
 inline constexpr int64_t kBlocksWanted = 1024, kColumnBlocks = 256;
 
 /// The least power of two that is not below n, within [1, limit].

@@ -134,8 +134,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// The rows of a tile's chunk, of which a thread has a block of columns: V of them and aligned where
-/// they are `whole`.
+/// The rows of a tile's chunk, of which a thread has a block of columns: V of them and aligned
+/// where they are `whole`.
 template <bool whole, Pass pass, class M>
 __device__ __forceinline__ void map_rows(const PassArgs<M>& args, const ColumnShape<M>& shape,
                                          const typename ColumnShape<M>::Tile& tile) {

@@ -105,9 +105,9 @@ struct NormWanted {
   bool input = false, weight = false, bias = false;
 };
 /// What a normalisation was given and the statistics that it found: (groups, C / width) f64 of
-/// channels, (lines) f64 of lines. weight, bias and residual may be undefined. `maps` (3, groups, C)
-/// is how a channel's elements are mapped, in what they are computed in: a mean, a scale and a shift
-/// (scalar::NormMap). Undefined it is found anew, of weight, bias, mean and var.
+/// channels, (lines) f64 of lines. weight, bias and residual may be undefined. `maps` (3, groups,
+/// C) is how a channel's elements are mapped, in what they are computed in: a mean, a scale and a
+/// shift (scalar::NormMap). Undefined it is found anew, of weight, bias, mean and var.
 struct NormForward {
   Tensor input = {}, weight = {}, bias = {}, residual = {}, mean = {}, var = {}, maps = {};
 };
