@@ -2,7 +2,7 @@
 // statistics) that joins them and says how elements are mapped, and one pass over the elements.
 #include <aorta/core/ops/normalization.h>
 #include <aorta/core/scalar/normalization.h>
-#include <aorta/cuda/normalization.cuh>
+#include <aorta/cuda/normalization_passes.cuh>
 
 #include <optional>
 
@@ -10,77 +10,60 @@ namespace aorta::cuda {
 namespace {
 
 using scalar::NormMap;
-using scalar::NormMoments;
 using scalar::SplitMean;
 
-/// The maps of channels, by (group, channel): six arrays one after another.
-template <class C>
-struct ChannelMaps {
-  C* data;
-  int64_t count;
-  __device__ __forceinline__ C* array(int k) const { return data + k * count; }
-};
-/// A map in registers: y = (x - mean) scale + shift, and what the gradient takes besides.
-template <class C>
-struct ElementMap {
-  C mean, scale, shift, of_gradient, of_input, constant;
-  __device__ __forceinline__ ElementMap() {}
-  __device__ __forceinline__ ElementMap(const ChannelMaps<C>& maps, int64_t at, bool backward)
-      : mean(maps.array(0)[at]), scale(maps.array(1)[at]), shift(maps.array(2)[at]) {
-    of_gradient = backward ? maps.array(3)[at] : C(0);
-    of_input = backward ? maps.array(4)[at] : C(0);
-    constant = backward ? maps.array(5)[at] : C(0);
-  }
-  __device__ __forceinline__ C operator()(C x) const {
-    return scalar::normalised(x, mean, scale, shift);
-  }
-  __device__ __forceinline__ C slope(C g, C x, bool relu) const {
-    return relu ? scalar::masked(g, (*this)(x)) : g;
+/// The first element of the unit (what shares statistics) that a partial result belongs to, from
+/// which distances are measured: in f64 what these cancel is no more than that element's own share.
+template <class M>
+struct FirstElement {
+  const M* x;
+  Divisor width, units;  // partial results of a unit side by side; units of a group
+  int64_t group_step, unit_step;
+
+  __device__ __forceinline__ double operator()(int64_t at) const {
+    width.split(at);
+    const int64_t unit = units.split(at);
+    return load<double, M>(x + at * group_step + unit * unit_step);
   }
 };
 
-/// Moments, of distances from the first element that a thread meets: in f64 what these cancel is
-/// no more than that element's own share.
+/// Sums of distances from a unit's first element, and of their squares.
 template <class M>
 struct MomentsBody {
   static constexpr int V = kBlock<M>;
-  using State = NormMoments;
+  using State = SumPair;
   struct Running {
-    double shift, count, sum, squares;
+    double shift, sum, squares;
   };
-  const M* x;
+  FirstElement<M> first;
 
-  __device__ __forceinline__ void begin(Running& running, int64_t) const { running = {0, 0, 0, 0}; }
+  __device__ __forceinline__ void begin(Running& running, int64_t at) const {
+    running = {first(at), 0, 0};
+  }
   __device__ __forceinline__ void take(Running& running, double value) const {
-    if (running.count == 0) running.shift = value;
     const double distance = value - running.shift;
-    running.count += 1;
     running.sum += distance;
-    running.squares += distance * distance;
+    running.squares = scalar::fma(distance, distance, running.squares);
   }
   __device__ __forceinline__ void take_columns(Running (&running)[V], int64_t element, int there,
                                                bool whole, int64_t) const {
     ComputeType<M> values[V];
-    read_block<M>(values, x + element, there, whole);
+    read_block<M>(values, first.x + element, there, whole);
 #pragma unroll
     for (int j = 0; j < V; ++j) take(running[j], static_cast<double>(values[j]));
   }
   __device__ __forceinline__ void take_run(Running& running, int64_t element, int there,
                                            bool whole) const {
     ComputeType<M> values[V];
-    read_block<M>(values, x + element, there, whole);
+    read_block<M>(values, first.x + element, there, whole);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       if (j < there) take(running, static_cast<double>(values[j]));
     }
   }
-  __device__ __forceinline__ State finish(const Running& r) const {
-    if (r.count == 0) return {0, 0, 0};
-    return scalar::moments_from(r.shift, r.count, r.sum, r.squares);
-  }
-  __device__ __forceinline__ State join(State a, const State& b) const {
-    scalar::add(a, b);
-    return a;
+  __device__ __forceinline__ State finish(const Running& r) const { return {r.sum, r.squares}; }
+  __device__ __forceinline__ State join(const State& a, const State& b) const {
+    return add_pairs(a, b);
   }
 };
 
@@ -99,14 +82,17 @@ struct SumsBody {
   bool relu;
 
   __device__ __forceinline__ void begin(Running& running, int64_t at) const {
-    running.map = ElementMap<C>(maps, at, false);
+    running.map.mean = maps.array(0)[at];
+    running.map.scale = relu ? maps.array(1)[at] : C(0);
+    running.map.shift = relu ? maps.array(2)[at] : C(0);
     running.sums = {0, 0};
   }
   __device__ __forceinline__ void take(Running& running, C g, C value) const {
     const C slope = running.map.slope(g, value, relu);
     running.sums.first += static_cast<double>(slope);
-    running.sums.second +=
-        static_cast<double>(slope) * static_cast<double>(value - running.map.mean);
+    running.sums.second =
+        scalar::fma(static_cast<double>(slope), static_cast<double>(value - running.map.mean),
+                    running.sums.second);
   }
   __device__ __forceinline__ void take_columns(Running (&running)[V], int64_t element, int there,
                                                bool whole, int64_t) const {
@@ -139,21 +125,38 @@ struct UnitArgs {
   bool given, relu, is_double;
   double eps, elements;  // of a unit
   double *mean, *var;
-  const double *weight, *bias;
+  scalar::ChannelNumbers weight, bias, weight_gradient, bias_gradient;
+  scalar::RunningStatistics running;
   ChannelMaps<C> maps;
 
   __device__ __forceinline__ double weight_of(int64_t at) const {
-    return weight ? weight[at % channels] : 1;
+    return weight ? weight.get(at % channels) : 1;
   }
   __device__ __forceinline__ double inverse_deviation(int64_t unit) const {
     return 1 / scalar::sqrt(var[unit] + eps);
   }
-  /// Partial result i of a unit.
-  __device__ __forceinline__ int64_t partial(int64_t unit, int64_t i) const {
-    const int64_t in_group = channels / width, row = in_group * across;
-    return (unit / in_group * pieces + i / across) * row + unit % in_group * across + i % across;
+  /// A lane's share of the partial results of what a group has `in_group` of, channels or units.
+  __device__ __forceinline__ SumPair partial_sum(const SumPair* partial, int64_t at,
+                                                 int64_t in_group) const {
+    const int64_t row = in_group * across;
+    partial += at / in_group * pieces * row + at % in_group * across;
+    SumPair total{0, 0};
+    if (across == 1) {
+#pragma unroll 4
+      for (int64_t i = threadIdx.x; i < pieces; i += 32) total = add_pairs(total, partial[i * row]);
+    } else {
+      for (int64_t i = threadIdx.x; i < pieces * across; i += 32)
+        total = add_pairs(total, partial[i / across * row + i % across]);
+    }
+    return total;
   }
 };
+/// The sum of all lanes' shares.
+__device__ __forceinline__ SumPair add_lanes(SumPair share) {
+  SumPair* const no_shared = nullptr;
+  return join_group(share, no_shared,
+                    [](const SumPair& a, const SumPair& b) { return add_pairs(a, b); });
+}
 
 __device__ __forceinline__ int64_t first_warp() {
   return static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
@@ -164,48 +167,64 @@ __device__ __forceinline__ int64_t warp_step() {
 constexpr dim3 kWarps{32, kThreads / 32, 1};
 unsigned blocks_of_warps(int64_t warps) { return grid_of(divide_up(warps, kThreads / 32)); }
 
-/// A unit's statistics, unless they are given, and the maps of its channels.
-template <class C>
+/// A unit's statistics: of partial results, or the running ones, or else those that are there.
+template <class M>
+__device__ __forceinline__ scalar::NormMoments statistics(const UnitArgs<ComputeType<M>>& args,
+                                                          const SumPair* partial,
+                                                          const FirstElement<M>& first,
+                                                          int64_t unit) {
+  double mean, var;
+  if (partial) {
+    const SumPair total = add_lanes(args.partial_sum(partial, unit, args.channels / args.width));
+    const auto moments =
+        scalar::moments_from(first(unit * args.across), args.elements, total.first, total.second);
+    mean = moments.mean;
+    var = moments.squares / args.elements;
+  } else if (args.running.mean) {
+    mean = args.running.mean.get(unit);
+    var = args.running.var.get(unit);
+  } else {
+    return {args.elements, args.mean[unit], args.var[unit]};
+  }
+  if (threadIdx.x == 0) {
+    args.mean[unit] = mean;
+    args.var[unit] = var;
+  }
+  return {args.elements, mean, var};
+}
+
+/// The statistics of units, the maps of their channels, and the running statistics: a warp goes
+/// through units that are `chains` apart, so that the groups of a channel move them one by one.
+template <class M>
 __global__ void __launch_bounds__(kThreads)
-    channel_statistics_kernel(const __grid_constant__ UnitArgs<C> args,
-                              const NormMoments* partial) {
-  const unsigned lane = threadIdx.x;
-  for (int64_t unit = first_warp(); unit < args.units; unit += warp_step()) {
-    double mean, var;
-    if (args.given) {
-      mean = args.mean[unit];
-      var = args.var[unit];
-    } else {
-      NormMoments total{0, 0, 0};
-      for (int64_t i = lane; i < args.pieces * args.across; i += 32)
-        scalar::add(total, partial[args.partial(unit, i)]);
-      NormMoments* const no_shared = nullptr;
-      total = join_group(total, no_shared, [](NormMoments a, const NormMoments& b) {
-        scalar::add(a, b);
-        return a;
-      });
-      mean = total.mean;
-      var = total.squares / total.count;
-      if (lane == 0) {
-        args.mean[unit] = mean;
-        args.var[unit] = var;
+    channel_statistics_kernel(const __grid_constant__ UnitArgs<ComputeType<M>> args,
+                              const SumPair* partial, const __grid_constant__ FirstElement<M> first,
+                              int64_t chains) {
+  using C = ComputeType<M>;
+  for (int64_t chain = first_warp(); chain < chains; chain += warp_step()) {
+    for (int64_t unit = chain; unit < args.units; unit += chains) {
+      const auto [count, mean, var] = statistics(args, partial, first, unit);
+      const double inverse_deviation = 1 / scalar::sqrt(var + args.eps);
+      for (int64_t k = threadIdx.x; k < args.width; k += 32) {
+        const int64_t at = unit * args.width + k;
+        const double bias = args.bias ? args.bias.get(at % args.channels) : 0;
+        const NormMap map = scalar::norm_map(SplitMean(mean, args.is_double), inverse_deviation,
+                                             args.weight_of(at), bias, args.relu);
+        args.maps.array(0)[at] = static_cast<C>(map.mean);
+        args.maps.array(1)[at] = static_cast<C>(map.scale);
+        args.maps.array(2)[at] = static_cast<C>(map.shift);
       }
+      if (partial && args.running.mean && threadIdx.x == 0)
+        scalar::move(args.running, chain, mean, var);
     }
-    const double inverse_deviation = 1 / scalar::sqrt(var + args.eps);
-    for (int64_t k = lane; k < args.width; k += 32) {
-      const int64_t at = unit * args.width + k;
-      const double bias = args.bias ? args.bias[at % args.channels] : 0;
-      const NormMap map = scalar::norm_map(SplitMean(mean, args.is_double), inverse_deviation,
-                                           args.weight_of(at), bias, args.relu);
-      args.maps.array(0)[at] = static_cast<C>(map.mean);
-      args.maps.array(1)[at] = static_cast<C>(map.scale);
-      args.maps.array(2)[at] = static_cast<C>(map.shift);
-    }
+    if (partial && args.running.batches && chain == 0 && threadIdx.x == 0)
+      *args.running.batches += args.units / chains;
   }
 }
 
-/// A unit's sums, (groups, channels), and the maps of its gradient. `scales`: the gradient is
-/// scaled alone, by the map of a forward pass. Without partial results there are no sums.
+/// A unit's sums, (groups, channels), and the maps of its gradient; of one group, the gradients of
+/// weight and bias. `scales`: the gradient is scaled alone, by the map of a forward pass. Without
+/// partial results there are no sums.
 template <class C>
 __global__ void __launch_bounds__(kThreads)
     channel_gradient_kernel(const __grid_constant__ UnitArgs<C> args, const SumPair* partial,
@@ -216,17 +235,13 @@ __global__ void __launch_bounds__(kThreads)
     const double inverse_deviation = args.inverse_deviation(unit);
     double sum = 0, product = 0;
     for (int64_t k = 0; partial && k < args.width; ++k) {
-      const int64_t at = unit * args.width + k, group = at / args.channels;
-      SumPair total{0, 0};
-      for (int64_t i = lane; i < args.pieces; i += 32) {
-        const int64_t row = group * args.pieces + i;
-        total = add_pairs(total, partial[row * args.channels + at % args.channels]);
-      }
-      SumPair* const no_shared = nullptr;
-      total = join_group(total, no_shared,
-                         [](const SumPair& a, const SumPair& b) { return add_pairs(a, b); });
+      const int64_t at = unit * args.width + k;
+      SumPair total = add_lanes(args.partial_sum(partial, at, args.channels));
       total.second -= mean.rest * total.first;
-      if (lane == 0) sums[at] = total;
+      if (sums && lane == 0) sums[at] = total;
+      if (!sums && lane == 0 && args.weight_gradient)
+        args.weight_gradient.set(at, inverse_deviation * total.second);
+      if (!sums && lane == 0 && args.bias_gradient) args.bias_gradient.set(at, total.first);
       sum += args.weight_of(at) * total.first;
       product += args.weight_of(at) * total.second;
     }
@@ -240,6 +255,7 @@ __global__ void __launch_bounds__(kThreads)
         args.maps.array(0)[at] = 0;
         args.maps.array(1)[at] = of_gradient;
         args.maps.array(2)[at] = 0;
+        continue;
       }
       args.maps.array(3)[at] = of_gradient;
       args.maps.array(4)[at] = static_cast<C>(slope.of_input);
@@ -251,106 +267,16 @@ __global__ void __launch_bounds__(kThreads)
 /// The gradients of weight and bias: a thread a channel adds up the groups.
 template <class C>
 __global__ void __launch_bounds__(kThreads)
-    add_groups_kernel(const __grid_constant__ UnitArgs<C> args, const SumPair* sums, int64_t count,
-                      double* weight_gradient, double* bias_gradient) {
+    add_groups_kernel(const __grid_constant__ UnitArgs<C> args, const SumPair* sums,
+                      int64_t count) {
   for (int64_t c = first_item(); c < args.channels; c += item_step()) {
     double of_weight = 0, of_bias = 0;
     for (int64_t at = c; at < count; at += args.channels) {
       of_weight += args.inverse_deviation(at / args.width) * sums[at].second;
       of_bias += sums[at].first;
     }
-    if (weight_gradient) weight_gradient[c] = of_weight;
-    if (bias_gradient) bias_gradient[c] = of_bias;
-  }
-}
-
-/// What becomes of the elements: y; max(y + residual, 0); the gradient where that isn't 0; dx.
-enum class Pass { map, sum, masked, backward };
-
-template <class M>
-struct PassArgs {
-  using C = ComputeType<M>;
-  static constexpr int V = kBlock<M>;
-  const M *input, *residual, *gradient;
-  M* output;
-  ChannelMaps<C> maps;
-  Pass pass;
-  bool relu;
-
-  __device__ __forceinline__ ElementMap<C> map(int64_t at) const {
-    return ElementMap<C>(maps, at, pass == Pass::backward);
-  }
-  /// `maps_step`: 1 where each element of the block has a map of its own, 0 where they share one.
-  template <int maps_step>
-  __device__ __forceinline__ void run(int64_t element, int there, bool whole,
-                                      const ElementMap<C>* element_maps) const {
-    C x[V], g[V], added[V];
-    read_block<M>(x, input + element, there, whole);
-    if (gradient) read_block<M>(g, gradient + element, there, whole);
-    if (residual) read_block<M>(added, residual + element, there, whole);
-    if (pass == Pass::map) {
-#pragma unroll
-      for (int j = 0; j < V; ++j) {
-        const C y = element_maps[j * maps_step](x[j]);
-        x[j] = relu ? scalar::rectified(y) : y;
-      }
-    } else if (pass == Pass::sum) {
-#pragma unroll
-      for (int j = 0; j < V; ++j)
-        x[j] = scalar::rectified(element_maps[j * maps_step](x[j]) + added[j]);
-    } else if (pass == Pass::masked) {
-#pragma unroll
-      for (int j = 0; j < V; ++j)
-        x[j] = scalar::masked(g[j], element_maps[j * maps_step](x[j]) + added[j]);
-    } else {
-#pragma unroll
-      for (int j = 0; j < V; ++j) {
-        const ElementMap<C>& m = element_maps[j * maps_step];
-        x[j] = scalar::norm_gradient(m.slope(g[j], x[j], relu), x[j] - m.mean, m.of_gradient,
-                                     m.of_input, m.constant);
-      }
-    }
-    write_block<M>(output + element, x, there, whole);
-  }
-};
-
-/// Planes (sample, channel) of positions, in the order of memory.
-template <class M>
-__global__ void __launch_bounds__(kThreads)
-    map_planes_kernel(const __grid_constant__ PassArgs<M> args,
-                      const __grid_constant__ RowBlocks<M> blocks, Divisor channels,
-                      Divisor samples, int64_t channel_count, int64_t count) {
-  for (int64_t i = first_item(); i < count; i += item_step()) {
-    const auto at = blocks.block(i);
-    int64_t group = at.row;
-    const int64_t channel = channels.split(group);
-    samples.split(group);
-    const auto map = args.map(group * channel_count + channel);
-    args.template run<0>(at.row * blocks.size + at.column, at.there, at.whole, &map);
-  }
-}
-
-/// Rows of channels: a thread keeps its columns' maps.
-template <class M>
-__global__ void __launch_bounds__(kThreads)
-    map_columns_kernel(const __grid_constant__ PassArgs<M> args,
-                       const __grid_constant__ ColumnShape<M> shape) {
-  constexpr int V = RowBlocks<M>::V;
-  for (int64_t item = blockIdx.x; item < shape.groups * shape.chunks * shape.tiles;
-       item += gridDim.x) {
-    const int64_t part = item / shape.tiles % shape.chunks;
-    const int64_t group = item / shape.tiles / shape.chunks;
-    const int64_t place = item % shape.tiles * blockDim.x + threadIdx.x;
-    const int64_t columns = shape.blocks.size;
-    if (place >= shape.blocks.across) continue;
-    ElementMap<ComputeType<M>> maps[V];
-#pragma unroll
-    for (int j = 0; j < V; ++j)
-      maps[j] = args.map(group * columns + min(place * V + j, columns - 1));
-    for (int64_t row = shape.first_row(part); row < shape.end_row(part); row += blockDim.y) {
-      const auto at = shape.blocks.in_row(group * shape.rows + row, place);
-      args.template run<1>(at.row * columns + at.column, at.there, at.whole, maps);
-    }
+    if (args.weight_gradient) args.weight_gradient.set(c, of_weight);
+    if (args.bias_gradient) args.bias_gradient.set(c, of_bias);
   }
 }
 
@@ -361,9 +287,7 @@ struct ChannelNorm {
   const char* op;
   const ChannelNormArgs& args;
   LaunchSite site;
-  int64_t groups, samples, rows;  // samples and rows (with channels_last) of a group
-  Workspace map_memory;
-  ChannelMaps<C> maps;
+  int64_t groups, samples, rows, count;  // samples and rows (with channels_last) of a group; maps
 
   ChannelNorm(const char* name, const ChannelNormArgs& given)
       : op(name),
@@ -372,10 +296,9 @@ struct ChannelNorm {
         groups(given.plan.groups),
         samples(given.batch / groups),
         rows(samples * given.positions),
-        map_memory(6 * groups * given.channels * static_cast<int64_t>(sizeof(C)), site.device()),
-        maps{map_memory.template as<C>(), groups * given.channels} {}
+        count(groups * given.channels) {}
 
-  const M* data(const void* tensor) const { return static_cast<const M*>(tensor); }
+  static const M* data(const void* tensor) { return static_cast<const M*>(tensor); }
   RowBlocks<M> row_blocks() const {
     return {args.batch * args.positions,
             args.channels,
@@ -388,14 +311,14 @@ struct ChannelNorm {
             samples * sample, width * plane,
             sample,           {samples, width * plane, {args.input, args.gradient}}};
   }
-  UnitArgs<C> units(int64_t pieces, int64_t across, bool given) const {
+  UnitArgs<C> units(const ChannelMaps<C>& maps, int64_t pieces, int64_t across) const {
     const int64_t width = args.plan.width;
     return {args.channels,
             width,
-            maps.count / width,
+            count / width,
             pieces,
             across,
-            given,
+            args.plan.given,
             args.plan.relu,
             args.dtype == DType::f64,
             args.plan.eps,
@@ -404,95 +327,125 @@ struct ChannelNorm {
             args.var,
             args.weight,
             args.bias,
+            args.weight_gradient,
+            args.bias_gradient,
+            args.running,
             maps};
   }
-
-  void find_maps(int64_t pieces, int64_t across, const NormMoments* partial) const {
-    const UnitArgs<C> unit_args = units(pieces, across, !partial);
-    launch(op, channel_statistics_kernel<C>, blocks_of_warps(unit_args.units), kWarps,
-           site.stream(), unit_args, partial);
+  /// `across`: partial results of a unit side by side.
+  FirstElement<M> first_element(int64_t across) const {
+    const int64_t in_group = args.channels / args.plan.width;
+    const int64_t unit_step = args.plan.width * (args.channels_last ? 1 : args.positions);
+    return {data(args.input), Divisor(across, count), Divisor(in_group, count),
+            rows * args.channels, unit_step};
   }
 
-  void find_statistics() const {
-    if (args.plan.given) return find_maps(0, 0, nullptr);
-    const MomentsBody<M> body{data(args.input)};
-    const auto memory = [&](int64_t count) { return count * int64_t{sizeof(NormMoments)}; };
+  void find_maps(const ChannelMaps<C>& maps, int64_t pieces, int64_t across,
+                 const SumPair* partial) const {
+    const UnitArgs<C> unit_args = units(maps, pieces, across);
+    const int64_t chains = args.running.mean ? args.channels : unit_args.units;
+    launch(op, channel_statistics_kernel<M>, blocks_of_warps(chains), kWarps, site.stream(),
+           unit_args, partial, first_element(across), chains);
+  }
+
+  void find_statistics(const ChannelMaps<C>& maps) const {
+    const int64_t width = args.plan.width, bytes = sizeof(SumPair);
+    if (args.plan.given) return find_maps(maps, 0, 1, nullptr);
     if (args.channels_last) {
       const ColumnShape<M> shape(groups, row_blocks());
-      const Workspace partial(memory(shape.partials()), site.device());
-      reduce_columns(op, body, shape, partial.as<NormMoments>(), site.stream());
-      find_maps(shape.chunks, args.plan.width, partial.as<NormMoments>());
+      const Workspace partial(shape.partials() * bytes, site.device());
+      reduce_columns(op, MomentsBody<M>{first_element(width)}, shape, partial.as<SumPair>(),
+                     site.stream());
+      find_maps(maps, shape.chunks, width, partial.as<SumPair>());
     } else {
-      const RunShape<M> shape = run_shape(args.plan.width);
-      const Workspace partial(memory(shape.partials()), site.device());
-      reduce_runs(op, body, shape, partial.as<NormMoments>(), site.stream());
-      find_maps(shape.pieces, 1, partial.as<NormMoments>());
+      const RunShape<M> shape = run_shape(width);
+      const Workspace partial(shape.partials() * bytes, site.device());
+      reduce_runs(op, MomentsBody<M>{first_element(1)}, shape, partial.as<SumPair>(),
+                  site.stream());
+      find_maps(maps, shape.pieces, 1, partial.as<SumPair>());
     }
   }
 
-  void run_pass(Pass pass, const void* input) const {
-    const bool two = pass == Pass::backward || pass == Pass::masked;
-    const PassArgs<M> pass_args{data(input),
-                                data(args.residual),
-                                two ? data(args.gradient) : nullptr,
-                                static_cast<M*>(args.output),
-                                maps,
-                                pass,
-                                args.plan.relu};
+  template <Pass pass>
+  void run_pass(const void* input, const ChannelMaps<C>& maps) const {
+    const PassArgs<M> pass_args{
+        data(input), data(args.residual), data(args.gradient), static_cast<M*>(args.output),
+        maps,        args.plan.relu};
     if (args.channels_last) {
       const ColumnShape<M> shape(groups, row_blocks(), 4 * kBlocksWanted);
-      launch(op, map_columns_kernel<M>, grid_of(shape.items()), shape.block, site.stream(),
+      launch(op, map_columns_kernel<M, pass>, grid_of(shape.items()), shape.block, site.stream(),
              pass_args, shape);
       return;
     }
     const int64_t planes = args.batch * args.channels;
     const RowBlocks<M> blocks(planes, args.positions,
                               {args.input, args.residual, args.gradient, args.output});
-    launch(op, map_planes_kernel<M>, site.blocks(blocks.count()), kThreads, site.stream(),
-           pass_args, blocks, Divisor(args.channels, planes), Divisor(samples, args.batch),
-           args.channels, blocks.count());
+    const int64_t batches = divide_up(blocks.count(), Batch<M, pass>::size);
+    launch(op, map_planes_kernel<M, pass>, site.blocks(batches), kThreads, site.stream(), pass_args,
+           blocks, Divisor(args.channels, planes), Divisor(samples, args.batch), args.channels,
+           blocks.count());
   }
 
   void forward() const {
-    find_statistics();
-    run_pass(args.residual ? args.gradient ? Pass::masked : Pass::sum : Pass::map, args.input);
+    const ChannelMaps<C> maps{static_cast<C*>(args.maps.data), nullptr, count};
+    if (!args.maps_known) find_statistics(maps);
+    if (!args.residual) return run_pass<Pass::map>(args.input, maps);
+    if (!args.gradient) return run_pass<Pass::sum>(args.input, maps);
+    run_pass<Pass::masked>(args.input, maps);
   }
 
-  void finish_gradient(int64_t pieces, const SumPair* partial, SumPair* sums, bool scales) const {
-    const UnitArgs<C> unit_args = units(pieces, 1, args.plan.given);
+  /// What nothing depends on but the gradient and given statistics.
+  bool scales() const { return args.plan.given && !args.plan.relu; }
+  bool parameters() const { return args.weight_gradient || args.bias_gradient; }
+
+  void finish_gradient(const ChannelMaps<C>& maps, int64_t pieces, const SumPair* partial) const {
+    const UnitArgs<C> unit_args = units(maps, pieces, 1);
+    std::optional<Workspace> memory;
+    if (parameters() && groups > 1)
+      memory.emplace(count * static_cast<int64_t>(sizeof(SumPair)), site.device());
+    SumPair* const sums = memory ? memory->as<SumPair>() : nullptr;
     launch(op, channel_gradient_kernel<C>, blocks_of_warps(unit_args.units), kWarps, site.stream(),
-           unit_args, partial, sums, scales);
-    if (!args.weight_gradient && !args.bias_gradient) return;
+           unit_args, partial, sums, scales());
+    if (!sums) return;
     launch(op, add_groups_kernel<C>, site.blocks(args.channels), kThreads, site.stream(), unit_args,
-           sums, maps.count, args.weight_gradient, args.bias_gradient);
+           sums, count);
   }
 
-  void backward() const {
-    const bool parameters = args.weight_gradient || args.bias_gradient;
-    // What nothing depends on but the gradient and given statistics.
-    const bool scales = args.plan.given && !args.plan.relu;
-    find_maps(0, 0, nullptr);
+  void find_gradient(const ChannelMaps<C>& forward, const ChannelMaps<C>& maps) const {
+    if (!parameters() && args.plan.given) return finish_gradient(maps, 0, nullptr);
     // Without the sum of products, any number will do for the input.
-    const SumsBody<M> body{data(args.gradient), data(args.input ? args.input : args.gradient), maps,
-                           args.plan.relu};
+    const SumsBody<M> body{data(args.gradient), data(args.input ? args.input : args.gradient),
+                           forward, args.plan.relu};
     const int64_t bytes = sizeof(SumPair);
-    if (!parameters && args.plan.given) {
-      finish_gradient(0, nullptr, nullptr, scales);
-    } else if (args.channels_last) {
+    if (args.channels_last) {
       const ColumnShape<M> shape(groups, row_blocks());
       const Workspace partial(shape.partials() * bytes, site.device());
-      const Workspace sums(maps.count * bytes, site.device());
       reduce_columns(op, body, shape, partial.as<SumPair>(), site.stream());
-      finish_gradient(shape.chunks, partial.as<SumPair>(), sums.as<SumPair>(), scales);
+      finish_gradient(maps, shape.chunks, partial.as<SumPair>());
     } else {
       const RunShape<M> shape = run_shape(1);
       const Workspace partial(shape.partials() * bytes, site.device());
-      const Workspace sums(maps.count * bytes, site.device());
       reduce_runs(op, body, shape, partial.as<SumPair>(), site.stream());
-      finish_gradient(shape.pieces, partial.as<SumPair>(), sums.as<SumPair>(), scales);
+      finish_gradient(maps, shape.pieces, partial.as<SumPair>());
     }
-    if (args.output)
-      run_pass(scales ? Pass::map : Pass::backward, scales ? args.gradient : args.input);
+  }
+
+  void backward() const {
+    const Workspace memory(6 * count * static_cast<int64_t>(sizeof(C)), site.device());
+    C* const own = memory.as<C>();
+    ChannelMaps<C> maps{own, own + 3 * count, count};
+    ChannelMaps<C> forward = maps;
+    if (args.maps_known) {
+      forward.forward = static_cast<C*>(args.maps.data);
+      // A map that scales takes the place of a forward one, which others may read yet.
+      if (!scales()) maps = forward;
+    } else {
+      find_maps(maps, 0, 1, nullptr);
+    }
+    find_gradient(forward, maps);
+    if (!args.output) return;
+    if (scales()) return run_pass<Pass::map>(args.gradient, maps);
+    run_pass<Pass::backward>(args.input, maps);
   }
 };
 

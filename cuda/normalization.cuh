@@ -19,8 +19,9 @@
 
 namespace aorta::cuda {
 
-/// Blocks that a large GPU is kept busy with.
-inline constexpr int64_t kBlocksWanted = 1024;
+/// Blocks that a large GPU is kept busy with; and of columns, whose blocks have many rows on the
+/// way at a time, and each a partial result of every column.
+inline constexpr int64_t kBlocksWanted = 1024, kColumnBlocks = 256;
 
 /// The least power of two that is not below n, within [1, limit].
 inline unsigned lanes_for(int64_t n, int64_t limit) {
@@ -63,18 +64,19 @@ struct RowBlocks {
   int64_t count() const { return rows * across; }
 };
 
-/// Reductions of the columns of groups of rows: `block` is threads over blocks of columns times
-/// threads over rows; a chunk of rows has a partial result, at
+/// Passes over the columns of groups of rows: `block` is threads over blocks of columns times
+/// threads over rows. A chunk of rows has a partial result, where there are results, at
 /// (group * chunks + chunk) * columns + column.
 template <class M>
 struct ColumnShape {
   RowBlocks<M> blocks;
   dim3 block;
   int64_t groups, rows, tiles, chunk, chunks;  // rows: of a group
+  Divisor by_tiles, by_chunks;
 
-  ColumnShape(int64_t group_count, const RowBlocks<M>& all, int64_t wanted = kBlocksWanted)
+  ColumnShape(int64_t group_count, const RowBlocks<M>& all, int64_t wanted = kColumnBlocks)
       : blocks(all), groups(group_count), rows(all.rows / group_count) {
-    constexpr int64_t rows_of_a_thread = 8;
+    constexpr int64_t rows_of_a_thread = 4;
     block.x = lanes_for(blocks.across, 32);
     block.y = lanes_for(divide_up(rows, 2), kThreads / block.x);
     tiles = divide_up(blocks.across, block.x);
@@ -82,9 +84,23 @@ struct ColumnShape {
     const int64_t parts = std::clamp<int64_t>(wanted / (groups * tiles), 1, most);
     chunk = round_up(divide_up(rows, parts), block.y);
     chunks = divide_up(rows, chunk);
+    by_tiles = Divisor(tiles, items());
+    by_chunks = Divisor(chunks, items());
   }
-  int64_t items() const { return groups * chunks * tiles; }
+  AORTA_HOST_DEVICE int64_t items() const { return groups * chunks * tiles; }
   int64_t partials() const { return groups * chunks * blocks.size; }
+
+  /// A chunk of rows, and the columns of it that a thread has: `there` of them, none below 1.
+  struct Tile {
+    int64_t group, part, index, column;
+    int there;
+    bool whole;
+  };
+  __device__ __forceinline__ Tile tile(int64_t item) const {
+    const int64_t index = by_tiles.split(item), part = by_chunks.split(item);
+    const auto at = blocks.in_row(0, index * blockDim.x + threadIdx.x);
+    return {item, part, index, at.column, at.there, at.whole};
+  }
   __device__ __forceinline__ int64_t first_row(int64_t part) const {
     return part * chunk + threadIdx.y;
   }
@@ -93,42 +109,53 @@ struct ColumnShape {
   }
 };
 
+/// A thread's columns of a tile's rows; V of them and aligned where they are `whole`.
+template <bool whole, class Body, class M>
+__device__ __forceinline__ void take_rows(const Body& body, const ColumnShape<M>& shape,
+                                          const typename ColumnShape<M>::Tile& tile,
+                                          typename Body::Running (&running)[RowBlocks<M>::V]) {
+  const int there = whole ? RowBlocks<M>::V : tile.there;
+  const int64_t start = tile.group * shape.rows, end = start + shape.end_row(tile.part);
+#pragma unroll 4
+  for (int64_t row = start + shape.first_row(tile.part); row < end; row += blockDim.y)
+    body.take_columns(running, row * shape.blocks.size + tile.column, there, whole, row);
+}
+
 template <class Body, class M>
 __global__ void __launch_bounds__(kThreads)
     columns_kernel(const __grid_constant__ Body body, const __grid_constant__ ColumnShape<M> shape,
                    typename Body::State* partial) {
   using State = typename Body::State;
   constexpr int V = RowBlocks<M>::V;
-  AORTA_SHARED(State, shared, [kThreads]);
-  const unsigned me = threadIdx.y * blockDim.x + threadIdx.x;
-  for (int64_t item = blockIdx.x; item < shape.groups * shape.chunks * shape.tiles;
-       item += gridDim.x) {
-    const int64_t part = item / shape.tiles % shape.chunks;
-    const int64_t group = item / shape.tiles / shape.chunks;
-    const int64_t place = item % shape.tiles * blockDim.x + threadIdx.x;
-    const int64_t columns = shape.blocks.size;
+  AORTA_SHARED(State, shared, [kThreads * V]);
+  const int64_t columns = shape.blocks.size;
+  const unsigned wide = blockDim.x * V;  // columns of a tile
+  for (int64_t item = blockIdx.x; item < shape.items(); item += gridDim.x) {
+    const auto tile = shape.tile(item);
     typename Body::Running running[V];
 #pragma unroll
     for (int j = 0; j < V; ++j)
-      body.begin(running[j], group * columns + min(place * V + j, columns - 1));
-    if (place < shape.blocks.across) {
-      for (int64_t row = shape.first_row(part); row < shape.end_row(part); row += blockDim.y) {
-        const auto at = shape.blocks.in_row(group * shape.rows + row, place);
-        body.take_columns(running, at.row * columns + at.column, at.there, at.whole, at.row);
-      }
+      body.begin(running[j], tile.group * columns + min(tile.column + j, columns - 1));
+    if (tile.whole) {
+      take_rows<true>(body, shape, tile, running);
+    } else if (tile.there > 0) {
+      take_rows<false>(body, shape, tile, running);
     }
 #pragma unroll
-    for (int j = 0; j < V; ++j) {
-      shared[me] = body.finish(running[j]);
-      __syncthreads();
-      for (unsigned step = blockDim.y / 2; step > 0; step /= 2) {
-        if (threadIdx.y < step) shared[me] = body.join(shared[me], shared[me + step * blockDim.x]);
-        __syncthreads();
-      }
-      if (threadIdx.y == 0 && place * V + j < columns)
-        partial[(group * shape.chunks + part) * columns + place * V + j] = shared[me];
-      __syncthreads();
+    for (int j = 0; j < V; ++j)
+      shared[threadIdx.y * wide + j * blockDim.x + threadIdx.x] = body.finish(running[j]);
+    __syncthreads();
+    // Column c / blockDim.x of the block of columns c % blockDim.x, of all rows of threads.
+    for (unsigned c = threadIdx.y * blockDim.x + threadIdx.x; c < wide;
+         c += blockDim.x * blockDim.y) {
+      State total = shared[c];
+      for (unsigned y = 1; y < blockDim.y; ++y) total = body.join(total, shared[y * wide + c]);
+      const int64_t block = tile.index * blockDim.x + c % blockDim.x;
+      const int64_t column = block * V + c / blockDim.x;
+      if (column < columns)
+        partial[(tile.group * shape.chunks + tile.part) * columns + column] = total;
     }
+    __syncthreads();
   }
 }
 

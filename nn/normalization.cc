@@ -70,7 +70,12 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
          input.shape());
   }
   double momentum = options.momentum.value_or(0);
-  if (is_training() && num_batches_tracked.defined()) {
+  Communicator* const group = synchronized && is_training() ? current_communicator() : nullptr;
+  const bool together = group && group->size() > 1;
+  const bool counts = is_training() && num_batches_tracked.defined();
+  // What the op doesn't count: an average of all batches is weighted by their number.
+  const bool counts_here = counts && (together || !options.momentum);
+  if (counts_here) {
     const NoGradGuard no_grad;
     add_(num_batches_tracked, statistic_groups);
     if (!options.momentum) {
@@ -79,8 +84,7 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
       if (!num_batches_tracked.is_meta()) momentum = 1.0 / num_batches_tracked.item<double>();
     }
   }
-  Communicator* const group = synchronized && is_training() ? current_communicator() : nullptr;
-  if (group && group->size() > 1) {
+  if (together) {
     check(statistic_groups == 1, type_name(), "synchronized statistics have one group",
           statistic_groups);
     check(input.size(1) == num_features, type_name(), "input must have num_features channels",
@@ -90,13 +94,16 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
         {.momentum = momentum, .eps = options.eps, .relu = relu, .residual = residual}, *group);
   }
   const bool use_batch = is_training() || !running_mean.defined();
+  Tensor batches;
+  if (counts && !counts_here) batches = num_batches_tracked;
   return batch_norm(input, running_mean, running_var, weight, bias,
                     {.training = use_batch,
                      .momentum = momentum,
                      .eps = options.eps,
                      .statistic_groups = use_batch ? statistic_groups : 1,
                      .relu = relu,
-                     .residual = residual});
+                     .residual = residual,
+                     .num_batches_tracked = batches});
 }
 
 void BatchNorm::reset_running_stats() { reset_statistics(*this); }

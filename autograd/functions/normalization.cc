@@ -92,16 +92,16 @@ void set_inputs(Gradients& g, const NormGradients& result, NormWanted wanted, co
 // What a channel norm saves, and its gradient.
 struct ChannelNorm {
   ChannelNormPlan plan;
-  Saved input, weight, bias, residual, mean, var;
+  Saved input, weight, residual, mean, var, maps;
 
   void operator()(Gradients& g) const {
     const NormWanted wanted{g.wanted(0), g.wanted(1), g.wanted(2)};
     const NormForward forward{.input = g.saved(input),
                               .weight = g.saved(weight),
-                              .bias = g.saved(bias),
                               .residual = g.saved(residual),
                               .mean = g.saved(mean),
-                              .var = g.saved(var)};
+                              .var = g.saved(var),
+                              .maps = g.saved(maps)};
     const bool has_residual = forward.residual.defined();
     const Shape shape = g.output().shape();
     ChannelNormPlan inner = plan;
@@ -135,8 +135,6 @@ struct ChannelNorm {
   }
 };
 
-Tensor copy_of(const Tensor& t) { return t.defined() ? t.detach().clone() : t; }
-
 // A tensor that the graph keeps anyway, and that must still be what it was.
 struct Kept {
   Tensor tensor;
@@ -161,33 +159,30 @@ struct Kept {
 // Says how a batch norm's output is computed again from what is kept. That calls at most one other
 // such function, so a chain of blocks with residuals keeps some outputs and computes the others
 // again.
-void set_rebuild_of(const Tensor& output, const Tensor& input, const Tensor& weight,
-                    const Tensor& bias, const Tensor& residual, const Tensor& mean,
-                    const Tensor& var, const ChannelNormPlan& plan) {
-  const Kept x(input), r(residual);
+void set_rebuild_of(const Tensor& output, const NormForward& forward, const ChannelNormPlan& plan) {
+  const Kept x(forward.input), r(forward.residual);
   int depth = 0;
   for (const Kept* kept : {&x, &r}) {
     if (kept->rebuild) depth = std::max(depth, kept->rebuild->depth + 1);
   }
   if (depth > 1) return;
-  const auto elements = [x, w = copy_of(weight), b = copy_of(bias), r, mean, var, plan] {
-    return batch_norm_recomputed({x.elements(), w, b, r.elements(), mean, var}, plan);
+  // The maps stand for weight and bias, which may change.
+  const auto elements = [x, r, mean = forward.mean, var = forward.var, maps = forward.maps, plan] {
+    return batch_norm_recomputed(
+        {.input = x.elements(), .residual = r.elements(), .mean = mean, .var = var, .maps = maps},
+        plan);
   };
   set_rebuild(output, {elements, depth});
 }
 
 template <const auto& op>
-void gradient(Tensor& output, const Tensor& input, const Tensor& weight, const Tensor& bias,
-              const Tensor& residual, const Tensor& mean, const Tensor& var,
-              const ChannelNormPlan& plan) {
+void gradient(Tensor& output, const NormForward& f, const ChannelNormPlan& plan) {
   // Statistics that are given make the input's gradient independent of the input.
-  const bool reads_input = !plan.given || plan.relu || needs_gradient(weight);
-  record(op.name(), output, {&input, &weight, &bias, &residual},
-         ChannelNorm{plan, reads_input ? Saved(input, 0) : Saved(), Saved(weight, 1),
-                     plan.relu ? Saved(bias, 2) : Saved(), Saved(residual, 3), Saved(mean, 4),
-                     Saved(var, 5)});
-  if (&op == &batch_norm_op && reads_input)
-    set_rebuild_of(output, input, weight, bias, residual, mean, var, plan);
+  const bool reads_input = !plan.given || plan.relu || needs_gradient(f.weight);
+  record(op.name(), output, {&f.input, &f.weight, &f.bias, &f.residual},
+         ChannelNorm{plan, reads_input ? Saved(f.input, 0) : Saved(), Saved(f.weight, 1),
+                     Saved(f.residual, 3), Saved(f.mean, 4), Saved(f.var, 5), Saved(f.maps, 6)});
+  if (&op == &batch_norm_op && reads_input) set_rebuild_of(output, f, plan);
 }
 
 template <const auto& op>

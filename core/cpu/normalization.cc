@@ -75,10 +75,14 @@ class ChannelNorm {
   scalar::SplitMean split_mean(int64_t unit) const {
     return {args_.mean[unit], args_.dtype == DType::f64};
   }
-  double weight(int64_t at) const { return args_.weight ? args_.weight[at % channels_] : 1; }
+  double weight(int64_t at) const { return args_.weight ? args_.weight.get(at % channels_) : 1; }
   NormMap forward_map(int64_t at) const {
-    const int64_t unit = unit_of(at);
-    const double bias = args_.bias ? args_.bias[at % channels_] : 0;
+    const int64_t unit = unit_of(at), count = groups_ * channels_;
+    if (args_.maps_known) {
+      return {args_.maps.get(at), args_.maps.get(count + at), args_.maps.get(2 * count + at),
+              args_.plan.relu};
+    }
+    const double bias = args_.bias ? args_.bias.get(at % channels_) : 0;
     return scalar::norm_map(split_mean(unit), inverse_deviation(unit), weight(at), bias,
                             args_.plan.relu);
   }
@@ -183,6 +187,19 @@ class Forward : public ChannelNorm {
   using ChannelNorm::ChannelNorm;
 
   void run() {
+    const scalar::RunningStatistics& running = args_.running;
+    for (int64_t c = 0; args_.plan.given && running.mean && c < channels_; ++c)
+      keep(c, {1, running.mean.get(c), running.var.get(c)});
+    normalise();
+    keep_maps();
+    if (args_.plan.given || !running.mean) return;
+    for (int64_t at = 0; at < groups_ * channels_; ++at)
+      scalar::move(running, at % channels_, args_.mean[at], args_.var[at]);
+    if (running.batches) *running.batches += groups_;
+  }
+
+ private:
+  void normalise() const {
     if (args_.channels_last) {
       return for_each_groups([&](int64_t first, int64_t end) {
         if (!args_.plan.given) find_statistics(first, end);
@@ -208,7 +225,16 @@ class Forward : public ChannelNorm {
     map_planes();
   }
 
- private:
+  void keep_maps() const {
+    const int64_t count = groups_ * channels_;
+    for (int64_t at = 0; !args_.maps_known && at < count; ++at) {
+      const NormMap map = forward_map(at);
+      args_.maps.set(at, map.mean);
+      args_.maps.set(count + at, map.scale);
+      args_.maps.set(2 * count + at, map.shift);
+    }
+  }
+
   void run_blocks(const Runs& runs) const {
     const Runs planes(positions_, samples_);
     for_each_block(rows_ * item_, [&](int64_t first, int64_t last) {
@@ -554,8 +580,8 @@ class Backward : public ChannelNorm {
         of_weight += inverse_deviation(unit_of(at)) * sums(at).product;
         of_bias += sums(at).gradient;
       }
-      if (args_.weight_gradient) args_.weight_gradient[c] = of_weight;
-      if (args_.bias_gradient) args_.bias_gradient[c] = of_bias;
+      if (args_.weight_gradient) args_.weight_gradient.set(c, of_weight);
+      if (args_.bias_gradient) args_.bias_gradient.set(c, of_bias);
     }
   }
 

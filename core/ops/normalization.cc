@@ -79,12 +79,14 @@ int64_t positions_of(const Tensor& input) {
 Tensor numbers(const Tensor& given, DType dtype) {
   return given.defined() ? given.detach().to(dtype).contiguous() : Tensor();
 }
-const double* data_or_null(const Tensor& given) {
-  return given.defined() ? given.data<double>() : nullptr;
+// Where the numbers of channels lie.
+scalar::ChannelNumbers channels_of(const Tensor& given) {
+  if (!given.defined()) return {};
+  return {given.data(), given.dtype(), given.dim() == 1 ? given.strides()[0] : 1};
 }
 
 // Where the elements of (N, C, *) lie; the tensors are in one of the two layouts.
-ChannelNormArgs args_of(const Tensor& input, const Tensor& mean, const Tensor& var, bool last,
+ChannelNormArgs args_of(const Tensor& input, const NormForward& forward, bool last,
                         const ChannelNormPlan& plan) {
   ChannelNormArgs args;
   args.batch = input.shape()[0];
@@ -93,8 +95,11 @@ ChannelNormArgs args_of(const Tensor& input, const Tensor& mean, const Tensor& v
   args.channels_last = last || (args.positions == 1 && plan.width == 1);
   args.plan = plan;
   args.dtype = input.dtype();
-  args.mean = mean.data<double>();
-  args.var = var.data<double>();
+  args.mean = forward.mean.data<double>();
+  args.var = forward.var.data<double>();
+  args.maps = channels_of(forward.maps);
+  args.weight = channels_of(forward.weight);
+  args.bias = channels_of(forward.bias);
   return args;
 }
 
@@ -108,35 +113,42 @@ Tensor doubles(const Shape& shape, Device device) {
   return empty(shape, {.dtype = DType::f64, .device = device});
 }
 
-// `mean` and `var` are read where they are given, else they are set.
-Tensor normalise(const ChannelNormOp& op, const Tensor& input, const Tensor& weight,
-                 const Tensor& bias, Tensor& mean, Tensor& var, const ChannelNormPlan& plan,
-                 const Tensor& residual = {}, const Tensor& gradient = {}) {
+// Statistics and maps that are undefined are found and kept in `forward`; of a given `running`, or
+// of the input, by which that moves.
+Tensor normalise(const ChannelNormOp& op, NormForward& forward, const ChannelNormPlan& plan,
+                 const scalar::RunningStatistics& running = {}, const Tensor& gradient = {}) {
+  const Tensor& input = forward.input;
   const ProfilerRange range(op.name(), {&input});
   const bool last = is_channels_last(input);
   const MemoryFormat format = last ? MemoryFormat::channels_last : MemoryFormat::contiguous;
   const Tensor x = input.contiguous(format);
   Tensor output = empty_in(input, last);
-  if (!plan.given) {
-    mean = doubles({plan.groups, input.shape()[1] / plan.width}, input.device());
-    var = doubles(mean.shape(), input.device());
+  if (!forward.mean.defined()) {
+    forward.mean = doubles({plan.groups, input.shape()[1] / plan.width}, input.device());
+    forward.var = doubles(forward.mean.shape(), input.device());
   }
+  const bool maps_known = forward.maps.defined();
+  if (!maps_known) {
+    forward.maps = empty({3, plan.groups, input.shape()[1]},
+                         {.dtype = compute_dtype(input.dtype()), .device = input.device()});
+  }
+  const Tensor& residual = forward.residual;
   if (input.numel() > 0) {
-    const Tensor w = numbers(weight, DType::f64), b = numbers(bias, DType::f64);
-    ChannelNormArgs args = args_of(x, mean, var, last, plan);
+    ChannelNormArgs args = args_of(x, forward, last, plan);
+    args.maps_known = maps_known;
+    args.running = running;
     args.input = x.data();
     args.output = output.data();
-    args.weight = data_or_null(w);
-    args.bias = data_or_null(b);
     const Tensor r = residual.defined() ? residual.detach().contiguous(format) : Tensor();
     const Tensor g = gradient.defined() ? gradient.detach().contiguous(format) : Tensor();
     if (r.defined()) args.residual = r.data();
     if (g.defined()) args.gradient = g.data();
     op.kernel(input.device())(args);
   }
-  if (needs_gradient(input, weight, bias) || (residual.defined() && needs_gradient(residual)))
-    op.gradient()(output, input, weight, bias, residual, mean, var, plan);
-  tell_tracer(op.name(), {&output}, {&input, &weight, &bias, &residual}, plan);
+  if (needs_gradient(input, forward.weight, forward.bias) ||
+      (residual.defined() && needs_gradient(residual)))
+    op.gradient()(output, forward, plan);
+  tell_tracer(op.name(), {&output}, {&input, &forward.weight, &forward.bias, &residual}, plan);
   return output;
 }
 
@@ -146,17 +158,38 @@ void move_towards(const Tensor& running, const Tensor& value, double momentum) {
 }
 
 // Eval mode: the running statistics, one group.
-Tensor normalise_by(const ChannelNormOp& op, const Tensor& input, const Tensor& running_mean,
-                    const Tensor& running_var, const Tensor& weight, const Tensor& bias, double eps,
-                    bool relu = false, const Tensor& residual = {}) {
-  Tensor mean = running_mean.detach().to(ToOptions{.dtype = DType::f64, .copy = true}).contiguous();
-  Tensor var = running_var.detach().to(ToOptions{.dtype = DType::f64, .copy = true}).contiguous();
+Tensor normalise_by(const ChannelNormOp& op, const Tensor& running_mean, const Tensor& running_var,
+                    NormForward forward, double eps, bool relu = false) {
   const ChannelNormPlan plan{.eps = eps, .given = true, .relu = relu};
-  const Tensor output = normalise(op, input, weight, bias, mean, var, plan, residual);
+  const Tensor output = normalise(
+      op, forward, plan, {.mean = channels_of(running_mean), .var = channels_of(running_var)});
   tell_tracer(op.name(), {&output},
-              {&input, &weight, &bias, &residual, &running_mean, &running_var}, plan);
+              {&forward.input, &forward.weight, &forward.bias, &forward.residual, &running_mean,
+               &running_var},
+              plan);
   return output;
 }
+
+// The running statistics of batch_norm, which its kernel moves.
+struct Moved {
+  const char* op;
+  Tensor mean, var, batches;
+
+  scalar::RunningStatistics running(double momentum, double unbiased) const {
+    for (const Tensor& tensor : {mean, var, batches}) {
+      if (!tensor.defined()) continue;
+      check_writable(op, tensor);
+      records_write(op, tensor, false);
+    }
+    return {channels_of(mean), channels_of(var), momentum, unbiased,
+            batches.defined() ? batches.data<int64_t>() : nullptr};
+  }
+  void bump_versions() const {
+    for (const Tensor& tensor : {mean, var, batches}) {
+      if (tensor.defined()) tensor.bump_version();
+    }
+  }
+};
 
 double unbiased(int64_t count) {
   return static_cast<double>(count) / static_cast<double>(count - 1);
@@ -172,11 +205,12 @@ NormGradients nothing(const Tensor& gradient, int64_t parameters, NormWanted wan
   return result;
 }
 
-// Memory for the gradient of a parameter.
-double* allocate(bool wanted, int64_t count, Device device, Tensor& gradient) {
-  if (!wanted) return nullptr;
-  gradient = doubles({count}, device);
-  return gradient.data<double>();
+// Memory for the gradient of a parameter, where it is wanted.
+Tensor parameter_gradient(bool wanted, int64_t count, DType dtype, Device device) {
+  return wanted ? empty({count}, {.dtype = dtype, .device = device}) : Tensor();
+}
+double* data_or_null(const Tensor& given) {
+  return given.defined() ? given.data<double>() : nullptr;
 }
 
 // Lines of `normalized_shape`.
@@ -240,25 +274,40 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
           " and ", residual.device());
   }
   check_running(op, input, running_mean, running_var, !options.training);
+  NormForward forward{.input = input, .weight = weight, .bias = bias, .residual = residual};
   if (!options.training)
-    return normalise_by(batch_norm_op, input, running_mean, running_var, weight, bias, options.eps,
-                        options.relu, residual);
+    return normalise_by(batch_norm_op, running_mean, running_var, forward, options.eps,
+                        options.relu);
   const int64_t groups = options.statistic_groups, batch = input.shape()[0];
   check(groups >= 1 && batch % groups == 0, op, "statistic_groups must divide the batch", groups,
         " for ", input.shape());
   const int64_t count = batch / groups * positions_of(input);
   check(input.numel() == 0 || count > 1, op,
         "training needs more than one value a channel and group", input.shape());
-  Tensor mean, var;
-  const Tensor output =
-      normalise(batch_norm_op, input, weight, bias, mean, var,
-                {.groups = groups, .eps = options.eps, .relu = options.relu}, residual);
-  if (running_mean.defined() && input.numel() > 0) {
-    for (int64_t g = 0; g < groups; ++g) {
-      move_towards(running_mean, mean[g], options.momentum);
-      move_towards(running_var, mul(var[g], unbiased(count)), options.momentum);
-    }
+  const Tensor& batches = options.num_batches_tracked;
+  if (batches.defined()) {
+    check(batches.dtype() == DType::i64 && batches.device() == input.device(), op,
+          "num_batches_tracked must be an i64 on the input's device", batches.dtype(), " on ",
+          batches.device());
   }
+  // Statistics that a gradient goes through are moved by ops that record it.
+  const bool recorded = running_mean.defined() && needs_gradient(running_mean, running_var);
+  const bool moves = running_mean.defined() && input.numel() > 0;
+  const Moved moved{op, running_mean, running_var, batches};
+  scalar::RunningStatistics running;
+  if (moves && !recorded) running = moved.running(options.momentum, unbiased(count));
+  const Tensor output =
+      normalise(batch_norm_op, forward,
+                {.groups = groups, .eps = options.eps, .relu = options.relu}, running);
+  if (moves && !recorded) {
+    moved.bump_versions();
+    return output;
+  }
+  for (int64_t g = 0; moves && g < groups; ++g) {
+    move_towards(running_mean, forward.mean[g], options.momentum);
+    move_towards(running_var, mul(forward.var[g], unbiased(count)), options.momentum);
+  }
+  if (running_mean.defined() && batches.defined()) add_(batches, groups);
   return output;
 }
 
@@ -270,18 +319,17 @@ Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tens
   const char* const op = "instance_norm";
   check_channels(op, input, 1, weight, bias);
   check_running(op, input, running_mean, running_var, !options.use_input_stats);
+  NormForward forward{.input = input, .weight = weight, .bias = bias};
   if (!options.use_input_stats)
-    return normalise_by(instance_norm_op, input, running_mean, running_var, weight, bias,
-                        options.eps);
+    return normalise_by(instance_norm_op, running_mean, running_var, forward, options.eps);
   const int64_t count = positions_of(input);
   check(input.numel() == 0 || count > 1, op, "more than one position is needed", input.shape());
-  Tensor mean, var;
   const Tensor output =
-      normalise(instance_norm_op, input, weight, bias, mean, var,
+      normalise(instance_norm_op, forward,
                 {.groups = std::max<int64_t>(input.shape()[0], 1), .eps = options.eps});
   if (running_mean.defined() && input.numel() > 0) {
-    move_towards(running_mean, aorta::mean(mean, 0), options.momentum);
-    move_towards(running_var, mul(aorta::mean(var, 0), unbiased(count)), options.momentum);
+    move_towards(running_mean, mean(forward.mean, 0), options.momentum);
+    move_towards(running_var, mul(mean(forward.var, 0), unbiased(count)), options.momentum);
   }
   return output;
 }
@@ -295,8 +343,8 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight,
   check_channels(op, x, 0, w, b);
   check(num_groups >= 1 && x.shape()[1] % num_groups == 0, op,
         "num_groups must divide the channels", num_groups, " for ", x.shape());
-  Tensor mean, var;
-  return normalise(group_norm_op, x, w, b, mean, var,
+  NormForward forward{.input = x, .weight = w, .bias = b};
+  return normalise(group_norm_op, forward,
                    {.groups = std::max<int64_t>(x.shape()[0], 1),
                     .width = std::max<int64_t>(x.shape()[1] / num_groups, 1),
                     .eps = eps});
@@ -333,16 +381,16 @@ NormGradients kernel::channel_norm_backward(const Tensor& gradient, const NormFo
   const MemoryFormat format = last ? MemoryFormat::channels_last : MemoryFormat::contiguous;
   const Tensor g = gradient.detach().contiguous(format);
   const Tensor x = input.defined() ? input.detach().contiguous(format) : Tensor();
-  const Tensor w = numbers(forward.weight, DType::f64);
-  const Tensor b = plan.relu ? numbers(forward.bias, DType::f64) : Tensor();
-  ChannelNormArgs args = args_of(g, forward.mean, forward.var, last, plan);
+  ChannelNormArgs args = args_of(g, forward, last, plan);
+  args.maps_known = forward.maps.defined();
   args.gradient = g.data();
   if (x.defined()) args.input = x.data();
-  args.weight = data_or_null(w);
-  args.bias = data_or_null(b);
   NormGradients result;
-  args.weight_gradient = allocate(wanted.weight, args.channels, g.device(), result.weight);
-  args.bias_gradient = allocate(wanted.bias, args.channels, g.device(), result.bias);
+  const DType dtype = compute_dtype(g.dtype());
+  result.weight = parameter_gradient(wanted.weight, args.channels, dtype, g.device());
+  result.bias = parameter_gradient(wanted.bias, args.channels, dtype, g.device());
+  args.weight_gradient = channels_of(result.weight);
+  args.bias_gradient = channels_of(result.bias);
   if (wanted.input) {
     result.input = empty_in(g, last);
     args.output = result.input.data();
@@ -359,9 +407,8 @@ Tensor kernel::batch_norm_masked_gradient(const Tensor& gradient, const NormForw
                                           const ChannelNormPlan& plan) {
   ChannelNormPlan given = plan;
   given.given = true;
-  Tensor mean = forward.mean, var = forward.var;
-  return normalise(batch_norm_op, forward.input, forward.weight, forward.bias, mean, var, given,
-                   forward.residual, gradient);
+  NormForward found = forward;
+  return normalise(batch_norm_op, found, given, {}, gradient);
 }
 
 NormGradients kernel::line_norm_backward(const Tensor& gradient, const NormForward& forward,
@@ -380,8 +427,10 @@ NormGradients kernel::line_norm_backward(const Tensor& gradient, const NormForwa
   args.var = forward.var.data<double>();
   if (w.defined()) args.weight = w.data();
   NormGradients result;
-  args.weight_gradient = allocate(wanted.weight, plan.length, g.device(), result.weight);
-  args.bias_gradient = allocate(wanted.bias, plan.length, g.device(), result.bias);
+  result.weight = parameter_gradient(wanted.weight, plan.length, DType::f64, g.device());
+  result.bias = parameter_gradient(wanted.bias, plan.length, DType::f64, g.device());
+  args.weight_gradient = data_or_null(result.weight);
+  args.bias_gradient = data_or_null(result.bias);
   if (wanted.input) {
     result.input = empty_in(g, false);
     args.output = result.input.data();

@@ -2,6 +2,7 @@
 
 #include <aorta/core/dispatch/op_table.h>
 #include <aorta/core/reduce_dims.h>
+#include <aorta/core/scalar/channel_numbers.h>
 
 #include <optional>
 
@@ -14,7 +15,7 @@ namespace aorta {
 // in f64, in a tree that depends on the shape alone. The output is contiguous, or channels_last
 // where the input is. Errors: another dtype, shape or device, too few values.
 
-/// The options of batch_norm, with PyTorch's names and defaults; the last three are Aorta's own.
+/// The options of batch_norm, with PyTorch's names and defaults; the last four are Aorta's own.
 struct BatchNormFuncOptions {
   bool training = false;
   double momentum = 0.1;
@@ -22,6 +23,7 @@ struct BatchNormFuncOptions {
   int64_t statistic_groups = 1;
   bool relu = false;
   Tensor residual = {};
+  Tensor num_batches_tracked = {};
 };
 /// (N, C, *): over the batch and all positions, for each channel; weight, bias, running_mean and
 /// running_var (C). Ioffe, Szegedy 2015.
@@ -31,6 +33,7 @@ struct BatchNormFuncOptions {
 /// are the running ones. `statistic_groups` = G (in training): N / G samples after one another
 /// share statistics, and the running ones are updated group after group, as by G calls. Errors: one
 /// value a channel in training, G not a divisor of N, no running statistics elsewhere.
+/// `num_batches_tracked`, an i64 of no dimensions, grows by G where running statistics move.
 /// `relu`: max(y, 0) in the same pass, or with a `residual`, of the input's shape and dtype,
 /// max(y + residual, 0). The graph keeps the input (and the residual) alone: a gradient that needs
 /// the output (a convolution's, say) computes it anew.
@@ -93,8 +96,8 @@ struct LineNormPlan {
   double eps = 1e-5;
   bool centered = true;
 };
-/// Gradients of a normalisation, undefined where not wanted; those of weight and bias are f64 and
-/// of one dimension.
+/// Gradients of a normalisation, undefined where not wanted; those of weight and bias have one
+/// dimension, and of lines they are f64, of channels what the input is computed in.
 struct NormGradients {
   Tensor input, weight, bias;
 };
@@ -102,13 +105,15 @@ struct NormWanted {
   bool input = false, weight = false, bias = false;
 };
 /// What a normalisation was given and the statistics that it found: (groups, C / width) f64 of
-/// channels, (lines) f64 of lines. weight, bias and residual may be undefined.
+/// channels, (lines) f64 of lines. weight, bias and residual may be undefined. `maps` (3, groups,
+/// C) is how a channel's elements are mapped, in what they are computed in: a mean, a scale and a
+/// shift (scalar::NormMap). Undefined it is found anew, of weight, bias, mean and var.
 struct NormForward {
-  Tensor input = {}, weight = {}, bias = {}, residual = {}, mean = {}, var = {};
+  Tensor input = {}, weight = {}, bias = {}, residual = {}, mean = {}, var = {}, maps = {};
 };
 /// From the gradient of the output, in one pass over the graph's tensors that records nothing.
 /// `input` may be undefined where `plan.given`, without relu, and the weight's gradient isn't
-/// wanted; relu alone reads `bias`, and nothing the residual.
+/// wanted; nothing reads the residual.
 NormGradients channel_norm_backward(const Tensor& gradient, const NormForward& forward,
                                     const ChannelNormPlan& plan, NormWanted wanted);
 /// The output of batch_norm, bit for bit, from the mean and var that it found.
@@ -132,12 +137,15 @@ struct ChannelNormArgs {
       nullptr;  // forward: max(y + residual, 0); `gradient`: that where it isn't 0
   const void* gradient = nullptr;  // backward and with a residual alone: of the output
   void* output = nullptr;          // backward: the input's gradient
-  double* mean = nullptr;          // (groups, channels / width): written, unless given or backward
+  // (groups, channels / width): read where they are given and not the running ones, and backward;
+  // else written.
+  double* mean = nullptr;
   double* var = nullptr;
-  const double* weight = nullptr;  // (channels)
-  const double* bias = nullptr;
-  double* weight_gradient = nullptr;  // (channels)
-  double* bias_gradient = nullptr;
+  scalar::ChannelNumbers maps;  // (3, groups, channels): NormForward's, written unless `maps_known`
+  bool maps_known = false;
+  scalar::ChannelNumbers weight, bias;                    // (channels)
+  scalar::ChannelNumbers weight_gradient, bias_gradient;  // (channels)
+  scalar::RunningStatistics running;  // moved, or if `plan.given` what the statistics are
 };
 struct LineNormArgs {
   int64_t lines = 1;
@@ -155,9 +163,8 @@ struct LineNormArgs {
 };
 
 using ChannelNormKernel = void (*)(const ChannelNormArgs& args);
-using ChannelNormGradient = void (*)(Tensor& output, const Tensor& input, const Tensor& weight,
-                                     const Tensor& bias, const Tensor& residual, const Tensor& mean,
-                                     const Tensor& var, const ChannelNormPlan& plan);
+using ChannelNormGradient = void (*)(Tensor& output, const NormForward& forward,
+                                     const ChannelNormPlan& plan);
 extern Op<ChannelNormKernel, ChannelNormGradient> batch_norm_op, instance_norm_op, group_norm_op;
 using LineNormKernel = void (*)(const LineNormArgs& args);
 using LineNormGradient = void (*)(Tensor& output, const Tensor& input, const Tensor& weight,

@@ -3,6 +3,9 @@
 // The arithmetic of normalisation: moments and how they are joined, and the maps that they give.
 // Statistics are f64; C is the type that elements are computed in.
 
+#include <aorta/core/scalar/arithmetic.h>
+#include <aorta/core/scalar/channel_numbers.h>
+#include <aorta/core/scalar/convert.h>
 #include <aorta/core/scalar/math.h>
 
 namespace aorta::scalar {
@@ -30,6 +33,46 @@ AORTA_INLINE void add(NormMoments& a, const NormMoments& b) {
 AORTA_INLINE NormMoments moments_from(double shift, double count, double sum, double squares) {
   const double mean = sum / count;
   return {count, shift + mean, maximum(squares - sum * mean, 0.0)};
+}
+
+template <class T>
+AORTA_INLINE T& number(const ChannelNumbers& numbers, int64_t i) {
+  return static_cast<T*>(numbers.data)[i * numbers.stride];
+}
+AORTA_INLINE double ChannelNumbers::get(int64_t i) const {
+  switch (dtype) {
+    case DType::f64:
+      return number<double>(*this, i);
+    case DType::f16:
+      return convert_value<double>(number<Half>(*this, i));
+    case DType::bf16:
+      return convert_value<double>(number<BFloat16>(*this, i));
+    default:
+      return convert_value<double>(number<float>(*this, i));
+  }
+}
+AORTA_INLINE void ChannelNumbers::set(int64_t i, double value) const {
+  switch (dtype) {
+    case DType::f64:
+      number<double>(*this, i) = value;
+      break;
+    case DType::f16:
+      number<Half>(*this, i) = convert_value<Half>(value);
+      break;
+    case DType::bf16:
+      number<BFloat16>(*this, i) = convert_value<BFloat16>(value);
+      break;
+    default:
+      number<float>(*this, i) = convert_value<float>(value);
+  }
+}
+
+/// running = (1 - momentum) running + momentum value, for a channel's mean and unbiased variance.
+AORTA_INLINE void move(const RunningStatistics& running, int64_t channel, double mean, double var) {
+  const Lerp lerp;
+  running.mean.set(channel, lerp(running.mean.get(channel), mean, running.momentum));
+  running.var.set(channel,
+                  lerp(running.var.get(channel), var * running.unbiased, running.momentum));
 }
 
 /// A mean in the type that is computed in, and what that rounds off: maps account for it.

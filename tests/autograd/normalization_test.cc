@@ -243,6 +243,16 @@ TEST(NormGradients, FrozenStatisticsKeepNoInput) {
   EXPECT_EQ(x.grad().to_vector<float>(), std::vector<float>(24, 3));
 }
 
+// Running statistics of a graph are moved by ops that it records, and none of what they were is
+// left in them where momentum is 1.
+TEST(NormGradients, RunningStatisticsOfAGraph) {
+  const Tensor start = ones({3}).requires_grad_(), var = start * 2, mean = zeros({3});
+  batch_norm(ones({2, 3, 4}), mean, var, {}, {}, {.training = true, .momentum = 1});
+  EXPECT_EQ(mean.to_vector<float>(), std::vector<float>(3, 1));
+  sum(var).backward();
+  EXPECT_FALSE(start.grad().defined());
+}
+
 TEST(NormGradients, OfNothing) {
   const Tensor x = empty({0, 4, 3}).requires_grad_(), w = ones({4}).requires_grad_();
   const Tensor v = ones({3}).requires_grad_();

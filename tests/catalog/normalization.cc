@@ -84,6 +84,11 @@ std::vector<BadCall> bad_batch_norm() {
        },
        "batch_norm: tensors must be on one device, got cpu and cpu:1"},
       {[] {
+         batch_norm(ones({4, 3}), zeros({3}), ones({3}), {}, {},
+                    {.training = true, .num_batches_tracked = zeros({})});
+       },
+       "batch_norm: num_batches_tracked must be an i64 on the input's device, got f32 on cpu"},
+      {[] {
          batch_norm(ones({4, 3}), {}, {}, {}, {}, {.training = true, .residual = ones({4, 3})});
        },
        "batch_norm: a residual needs relu, got false"},
@@ -142,7 +147,7 @@ Row batch_norm_row() {
                                             {.training = true, .statistic_groups = 3}));
                  }}},
       .bad = bad_batch_norm(),
-      .also = {"lerp", "mul", "to"},
+      .also = {"to"},
       .functions = {"batch_norm_masked_gradient", "batch_norm_recomputed", "channel_norm_backward"},
       .large = large_maps,
       // Values that are far from 0 beside their differences.

@@ -169,6 +169,26 @@ TEST(BatchNorm, MovesRunningStatistics) {
   EXPECT_EQ(mean.item<float>(), 2.75f);
 }
 
+// The counter grows by the groups, also where there is nothing to normalise.
+TEST(BatchNorm, CountsBatches) {
+  const Tensor x = numbers({6, 2, 3}), batches = zeros({}, {.dtype = i64});
+  const Tensor mean = zeros({2, 2}).select(1, 1), var = ones({2});
+  const Tensor plain_mean = zeros({2}), plain_var = ones({2});
+  const BatchNormFuncOptions options{
+      .training = true, .statistic_groups = 3, .num_batches_tracked = batches};
+  batch_norm(x, plain_mean, plain_var, {}, {}, options);
+  EXPECT_EQ(batches.item<int64_t>(), 3);
+  batch_norm(empty({0, 2, 3}), plain_mean, plain_var, {}, {}, options);
+  EXPECT_EQ(batches.item<int64_t>(), 6);
+  batch_norm(x, {}, {}, {}, {}, options);
+  EXPECT_EQ(batches.item<int64_t>(), 6);
+  // Statistics that lie between others.
+  batch_norm(x, mean, var, {}, {}, options);
+  EXPECT_EQ(batches.item<int64_t>(), 9);
+  expect_same(mean, plain_mean);
+  expect_same(var, plain_var);
+}
+
 TEST(BatchNorm, MixedDtypes) {
   const Tensor x = numbers({4, 3, 6, 6}), weight = numbers({3}), bias = weight * 0.5;
   for (const DType dtype : {f16, bf16}) {

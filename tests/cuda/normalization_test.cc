@@ -149,6 +149,32 @@ TEST_F(CudaNormalization, StatisticsDoNotCancel) {
   }
 }
 
+// Running statistics and their counter, of every dtype, as the CPU moves them and goes by them.
+TEST_F(CudaNormalization, RunningStatistics) {
+  for (DType dtype : kFloating) {
+    const Tensor x = random_values({6, 5, 4, 3}, dtype, 1, false);
+    const Tensor weight = random_values({5}, dtype, 2, false);
+    for (const int64_t groups : {1, 3}) {
+      const auto run = [&](const Tensor& input, const Tensor& scale) {
+        const TensorOptions options{.dtype = dtype, .device = input.device()};
+        const Tensor mean = zeros({5, 2}, options).select(1, 1), var = ones({5}, options);
+        const Tensor batches = zeros({}, {.dtype = i64, .device = input.device()});
+        batch_norm(input, mean, var, scale, {},
+                   {.training = true,
+                    .momentum = 0.3,
+                    .statistic_groups = groups,
+                    .num_batches_tracked = batches});
+        return std::vector<Tensor>{mean, var, batches, batch_norm(input, mean, var, scale)};
+      };
+      const std::vector<Tensor> here = run(x, weight), there = run(x.cuda(), weight.cuda());
+      expect_near(there[0], here[0], dtype, "the running mean");
+      expect_near(there[1], here[1], dtype, "the running variance");
+      EXPECT_EQ(there[2].item<int64_t>(), groups);
+      expect_near(there[3], here[3], dtype, "the output");
+    }
+  }
+}
+
 TEST_F(CudaNormalization, TheSameBitsEveryTime) {
   const Tensor x = random_values({2, 2, 50, 60}, f32, 1, false).cuda();
   const Tensor mean = zeros({1, 2}, {.dtype = f64, .device = "cuda"});
@@ -156,12 +182,12 @@ TEST_F(CudaNormalization, TheSameBitsEveryTime) {
   const auto run = [&] {
     const kernel::NormGradients g =
         kernel::channel_norm_backward(x, {x, {}, {}, {}, mean, var}, {}, {true, true, true});
-    return g.weight.to_vector<double>();
+    return g.weight.to_vector<float>();
   };
-  const std::vector<double> once = run();
+  const std::vector<float> once = run();
   for (int i = 0; i < 3; ++i) {
-    const std::vector<double> again = run();
-    EXPECT_EQ(std::memcmp(once.data(), again.data(), once.size() * sizeof(double)), 0);
+    const std::vector<float> again = run();
+    EXPECT_EQ(std::memcmp(once.data(), again.data(), once.size() * sizeof(float)), 0);
   }
 }
 
