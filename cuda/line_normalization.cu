@@ -193,16 +193,30 @@ __global__ void __launch_bounds__(kThreads)
     hats[line] = HatMap<ComputeType<M>>(args.map(args.mean[line], args.var[line]));
 }
 
-/// Adds the chunks up: a thread a column.
+/// Adds the chunks up: blockDim.y threads a column.
 __global__ void __launch_bounds__(kThreads)
     add_chunks_kernel(const SumPair* partial, int64_t columns, int64_t chunks,
                       double* weight_gradient, double* bias_gradient) {
-  for (int64_t c = first_item(); c < columns; c += item_step()) {
+  AORTA_SHARED(SumPair, shared, [kThreads]);
+  const unsigned me = threadIdx.y * blockDim.x + threadIdx.x;
+  for (int64_t first = int64_t{blockIdx.x} * blockDim.x; first < columns;
+       first += int64_t{gridDim.x} * blockDim.x) {
+    const int64_t c = first + threadIdx.x;
     SumPair total{0, 0};
-    for (int64_t chunk = 0; chunk < chunks; ++chunk)
+#pragma unroll 4
+    for (int64_t chunk = threadIdx.y; c < columns && chunk < chunks; chunk += blockDim.y)
       total = add_pairs(total, partial[chunk * columns + c]);
-    if (weight_gradient) weight_gradient[c] = total.first;
-    if (bias_gradient) bias_gradient[c] = total.second;
+    shared[me] = total;
+    __syncthreads();
+    for (unsigned step = blockDim.y / 2; step > 0; step /= 2) {
+      if (threadIdx.y < step) shared[me] = add_pairs(shared[me], shared[me + step * blockDim.x]);
+      __syncthreads();
+    }
+    if (threadIdx.y == 0 && c < columns) {
+      if (weight_gradient) weight_gradient[c] = shared[me].first;
+      if (bias_gradient) bias_gradient[c] = shared[me].second;
+    }
+    __syncthreads();
   }
 }
 
@@ -241,7 +255,8 @@ void sum_parameters(const char* op, const LineNormArgs& args, const LineArgs<M>&
   const Workspace partial(shape.partials() * int64_t{sizeof(SumPair)}, site.device());
   const ParameterBody<M> body{lines.gradient, lines.input, hats.template as<HatMap<C>>()};
   reduce_columns(op, body, shape, partial.template as<SumPair>(), site.stream());
-  launch(op, add_chunks_kernel, site.blocks(args.plan.length), kThreads, site.stream(),
+  const dim3 block(8, lanes_for(shape.chunks, kThreads / 8));
+  launch(op, add_chunks_kernel, grid_of(divide_up(args.plan.length, block.x)), block, site.stream(),
          partial.template as<SumPair>(), args.plan.length, shape.chunks, args.weight_gradient,
          args.bias_gradient);
 }
