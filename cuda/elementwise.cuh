@@ -60,10 +60,10 @@ inline constexpr int kMaxRowDims = 4;
 /// each of K operands, of which the output is the first.
 template <int V, int K>
 struct BlockSpace {
-  int64_t size;    // elements of a row
-  int64_t blocks;  // of all rows
-  bool aligned;    // blocks that are whole are Vectors
-  int outer;       // dimensions besides that of a row; 0: there is one row
+  int64_t size;        // elements of a row
+  int64_t blocks;      // of all rows
+  bool aligned;        // blocks that are whole are Vectors
+  int outer;           // dimensions besides that of a row; 0: there is one row
   FastDivisor across;  // blocks of a row
   FastDivisor sizes[kMaxRowDims];
   int64_t strides[K][kMaxRowDims];  // elements
@@ -75,8 +75,8 @@ struct BlockSpace {
     space.aligned = true;
     return space;
   }
-  /// The rows along the innermost dimension of `args`; none where an operand is neither an array nor
-  /// constant along it, or they are short, or many.
+  /// The rows along the innermost dimension of `args`; none where an operand is neither an array
+  /// nor constant along it, or they are short, or many.
   static std::optional<BlockSpace> rows(const PointwiseArgs& args);
 
   /// The first element of block i in its row, which starts at row[k] in operand k.

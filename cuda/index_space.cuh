@@ -32,6 +32,7 @@ struct IndexSpace {
       uint32_t rest = static_cast<uint32_t>(i);
       for (int d = 0; d < ndim; ++d) result += int64_t{sizes[d].split(rest)} * strides[d];
     } else {
+#pragma unroll 1
       for (int d = 0; d < ndim; ++d) {
         result += i % shape[d] * strides[d];
         i /= shape[d];
@@ -48,7 +49,7 @@ struct BlockedSpace {
   int64_t even = 0;   // so many blocks, from the first on, `find_even` finds
   Divisor across;     // blocks along dimension 0
   FastDivisor even_across;
-  IndexSpace outer;   // the other dimensions
+  IndexSpace outer;  // the other dimensions
 
   BlockedSpace() = default;
   BlockedSpace(int64_t elements, int dims, const int64_t* sizes_of, const int64_t* strides_of,

@@ -146,11 +146,11 @@ __device__ __forceinline__ void take_columns(const R& r, StateOf<R, T> (&state)[
   }
 }
 
-/// Joins the reduced lanes of V outputs of each thread; lane 0 then has the states of all.
+/// Joins the reduced lanes of V outputs of each thread; lane 0 then has the states of all, and
+/// `shared` has them at j * kThreads + the thread.
 template <int V, class R, class T>
 __device__ __forceinline__ void join_lanes(const R& r, const DeviceReduction& args,
                                            StateOf<R, T>* shared, StateOf<R, T> (&state)[V]) {
-  if (args.reduced_lanes == 1) return;
   const int me = static_cast<int>(threadIdx.x);
 #pragma unroll
   for (int j = 0; j < V; ++j) shared[j * kThreads + me] = state[j];
@@ -254,9 +254,10 @@ __global__ void __launch_bounds__(kThreads)
     }
     join_lanes<V, R, T>(r, args, shared, state);
     if (is_output && args.reduced_lane() == 0) {
-#pragma unroll
-      for (int j = 0; j < V; ++j) {
-        if (j < at.there) write_state<R, T>(r, args, work.chunk, at.element + j, state[j]);
+#pragma unroll 1
+      for (int j = 0; j < at.there; ++j) {
+        const State& joined = shared[j * kThreads + static_cast<int>(threadIdx.x)];
+        write_state<R, T>(r, args, work.chunk, at.element + j, joined);
       }
     }
     __syncthreads();
@@ -327,8 +328,8 @@ BlockedSpace blocks_of(const ReduceArgs& args, ReductionWay way, size_t state_by
                        keep_aligned(args.kept_ndim, args.kept_strides, rows ? 0 : 1, bytes) &&
                        keep_aligned(args.reduced_ndim, args.reduced_strides, rows ? 1 : 0, bytes);
   if (rows) {
-    return {args.reduced, args.reduced_ndim, args.reduced_shape, args.reduced_strides,
-            block,        aligned};
+    return {args.reduced, args.reduced_ndim, args.reduced_shape, args.reduced_strides, block,
+            aligned};
   }
   return {args.kept, args.kept_ndim, args.kept_shape, args.kept_strides, block, aligned};
 }
@@ -384,8 +385,8 @@ template <class R, class T>
 void reduce_as(const ReduceArgs& args) {
   using State = StateOf<R, T>;
   const R& r = *static_cast<const R*>(args.parameters);
-  const bool typed = args.input_dtype == dtype_of<T> ||
-                     (std::is_same_v<T, float> && is_half(args.input_dtype));
+  const bool typed =
+      args.input_dtype == dtype_of<T> || (std::is_same_v<T, float> && is_half(args.input_dtype));
   const ReductionShape shape = ReductionShape::choose(args, typed, sizeof(State));
   DeviceReduction device = device_reduction(args, shape, sizeof(State));
 

@@ -93,17 +93,17 @@ TEST_F(CudaOps, ReductionsOverEverythingAndOverDims) {
 
 // Rows and columns of parts of a tensor, which start at any place, in several chunks.
 TEST_F(CudaOps, ReductionsOfParts) {
-  const std::vector<Shape> shapes = {{40, 70, 48}, {2, 3, 9000}, {3, 3000, 16}, {9, 6, 35}};
-  for (DType dtype : {f32, f64, f16, bf16, u8, boolean}) {
+  const std::vector<Shape> shapes = {{5, 30, 48}, {2, 1, 9000}, {2, 700, 16}, {9, 6, 35}};
+  for (DType dtype : {f32, f16, u8}) {
     const double unit = is_floating(dtype) ? tolerance(dtype) : 0;
     for (const Shape& shape : shapes) {
-      for (int64_t start : {0, 1, 16}) {
+      for (int64_t start : {0, 1}) {
         const Tensor x = random_values(shape, dtype, 7, false), y = x.cuda();
         const Tensor part = x.narrow(2, start, shape[2] - start);
         const Tensor same = y.narrow(2, start, shape[2] - start);
-        if (part.numel() == 0) continue;
         SCOPED_TRACE(testing::Message() << name(dtype) << to_string(shape) << " from " << start);
-        for (const ReduceDims& dims : std::vector<ReduceDims>{{}, 0, 1, 2, {0, 1}, {0, 2}, {1, 2}}) {
+        for (const ReduceDims& dims :
+             std::vector<ReduceDims>{{}, 0, 1, 2, {0, 1}, {0, 2}, {1, 2}}) {
           const auto check = [&](const Tensor& got, const Tensor& wanted, double absolute) {
             EXPECT_EQ(difference(got, wanted, unit, absolute), "");
           };
