@@ -80,6 +80,7 @@ TEST(ReductionShape, BlocksAreOfSixteenBytesAndFewStates) {
   EXPECT_EQ(cuda::column_block(4, 8), 4);
   EXPECT_EQ(cuda::column_block(2, 8), 8);
   EXPECT_EQ(cuda::column_block(1, 8), 8);
+  EXPECT_EQ(cuda::column_block(1, 1), 8);
   EXPECT_EQ(cuda::column_block(4, 24), 2);
 }
 
