@@ -86,6 +86,7 @@ struct BlockSpace {
     if (outer == 0) return i * V;
     uint32_t rest = static_cast<uint32_t>(i);
     const int64_t block = across.split(rest);
+#pragma unroll 1
     for (int d = 0; d < outer; ++d) {
       const int64_t place = sizes[d].split(rest);
 #pragma unroll

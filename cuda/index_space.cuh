@@ -4,6 +4,7 @@
 #include <aorta/core/shape.h>
 #include <aorta/cuda/fast_division.h>
 #include <aorta/cuda/limits.h>
+#include <aorta/cuda/launch.cuh>
 
 namespace aorta::cuda {
 
@@ -25,7 +26,7 @@ struct IndexSpace {
     }
   }
 
-  AORTA_INLINE int64_t offset(int64_t i) const {
+  __device__ __forceinline__ int64_t offset(int64_t i) const {
     if (ndim <= 1) return ndim == 0 ? 0 : i * strides[0];
     int64_t result = 0;
     if (narrow) {
@@ -71,7 +72,7 @@ struct BlockedSpace {
   };
   /// Block i, of up to V elements of `item` bytes.
   template <int V>
-  AORTA_INLINE Block find(int64_t i, int64_t item) const {
+  __device__ __forceinline__ Block find(int64_t i, int64_t item) const {
     int64_t row = 0, block = i;
     if (outer.ndim > 0) {
       row = i;
@@ -83,7 +84,7 @@ struct BlockedSpace {
   }
   /// The same for blocks that are whole and aligned, in rows whose distances are one.
   template <int V>
-  AORTA_INLINE Block find_even(int64_t i, int64_t item) const {
+  __device__ __forceinline__ Block find_even(int64_t i, int64_t item) const {
     uint32_t row = static_cast<uint32_t>(i);
     const int64_t first = int64_t{even_across.split(row)} * V;
     return {(outer.ndim > 0 ? row * outer.strides[0] : 0) + first * item, row * size + first, V};
