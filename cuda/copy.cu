@@ -48,8 +48,25 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+/// Copies rows, when both sides are made of them.
+bool copy_rows(const PointwiseArgs& args) {
+  if (args.dtype[0] != args.dtype[1] || !is_array(args, 0)) return false;
+  if (!is_array(args, 1) && !is_constant(args, 1)) return false;
+  bool done = false;
+  body::visit_item(item_size(args.dtype[0]), [&](auto item) {
+    using U = decltype(item);
+    const auto space = BlockSpaceOf<U, U>::rows(args);
+    if (!space) return;
+    const ArrayInput<U> input{reinterpret_cast<const U*>(args.data[1]), is_constant(args, 1), 0};
+    launch_blocks<U>("copy", Identity{}, *space, args.data[0], input);
+    done = true;
+  });
+  return done;
+}
+
 void copy_strided(const PointwiseArgs& args) {
   for_each_part(args, [](const PointwiseArgs& part) {
+    if (copy_rows(part)) return;
     const LaunchSite site(part.data[0]);
     const unsigned blocks = site.blocks(part.numel);
     const StridedArgs strided = strided_args(part);
@@ -154,7 +171,7 @@ void copy_transposed(const PointwiseArgs& args, int fast) {
 }
 
 void copy_kernel(const PointwiseArgs& args) {
-  const bool arrays = is_array(args, 0) && is_array(args, 1);
+  const bool arrays = args.ndim <= 1 && is_array(args, 0) && is_array(args, 1);
   if (arrays && args.dtype[0] == args.dtype[1]) {
     const LaunchSite site(args.data[0]);
     const int64_t bytes = args.numel * item_size(args.dtype[0]);
@@ -201,7 +218,7 @@ void fill_kernel(const PointwiseArgs& args) {
     using U = decltype(item);
     U value;
     std::memcpy(&value, args.number[1], sizeof value);
-    if (is_array(args, 0)) {
+    if (args.ndim <= 1 && is_array(args, 0)) {
       const LaunchSite site(args.data[0]);
       const unsigned blocks = site.blocks(args.numel * static_cast<int64_t>(sizeof(U)) / 16);
       return launch("fill_", fill_kernel_contiguous<U>, blocks, kThreads, site.stream(),

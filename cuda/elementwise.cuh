@@ -1,7 +1,7 @@
 #pragma once
 
-// The two loops of every elementwise kernel: over arrays that lie one after another, 16 bytes a
-// thread, and over any strides and dtypes.
+// The two loops of every elementwise kernel: over blocks of neighbours, 16 bytes a thread, and over
+// any strides and dtypes.
 
 #include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/cuda/fast_division.h>
@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 namespace aorta::cuda {
 
@@ -19,36 +21,78 @@ struct Registers {
   T value[V];
 };
 
-/// An input of `contiguous_kernel`: an array of M, or one value for all.
+/// An input of `blocks_kernel`: an array of M, or one value for a whole row.
 template <class M>
 struct ArrayInput {
   using Value = ComputeType<M>;
   const MemoryType<M>* data;  // null for a number
   bool constant;
-  Value value;  // where `constant`; read from `data` when the kernel starts if that isn't null
+  Value value;  // of a number
 
-  __device__ __forceinline__ void begin() {
-    if (constant && data) value = load<Value, M>(data);
-  }
-
-  /// Elements first .. first + V; beyond `count` of them 0. `whole`: all are there, and aligned.
+  /// Elements first .. first + V of the row that starts at `row`; beyond `count` of them 0.
+  /// `whole`: all are there, and aligned.
   template <int V>
-  __device__ __forceinline__ Registers<Value, V> read(int64_t first, int count, bool whole) const {
+  __device__ __forceinline__ Registers<Value, V> read(int64_t row, int64_t first, int count,
+                                                      bool whole) const {
     Registers<Value, V> result;
     if (constant) {
+      const Value same = data ? load<Value, M>(data + row) : value;
 #pragma unroll
-      for (int j = 0; j < V; ++j) result.value[j] = value;
+      for (int j = 0; j < V; ++j) result.value[j] = same;
     } else if (whole) {
-      const auto block = *reinterpret_cast<const Vector<MemoryType<M>, V>*>(data + first);
+      const auto block = *reinterpret_cast<const Vector<MemoryType<M>, V>*>(data + row + first);
 #pragma unroll
       for (int j = 0; j < V; ++j) result.value[j] = load<Value, M>(&block.element[j]);
     } else {
 #pragma unroll
       for (int j = 0; j < V; ++j) {
-        result.value[j] = j < count ? load<Value, M>(data + first + j) : Value(0);
+        result.value[j] = j < count ? load<Value, M>(data + row + first + j) : Value(0);
       }
     }
     return result;
+  }
+};
+
+/// Dimensions of rows, besides their own, that `BlockSpace` has room for.
+inline constexpr int kMaxRowDims = 4;
+
+/// Rows cut into blocks of up to V neighbours: an array is one row; more of them start anywhere in
+/// each of K operands, of which the output is the first.
+template <int V, int K>
+struct BlockSpace {
+  int64_t size;        // elements of a row
+  int64_t blocks;      // of all rows
+  bool aligned;        // blocks that are whole are Vectors
+  int outer;           // dimensions besides that of a row; 0: there is one row
+  FastDivisor across;  // blocks of a row
+  FastDivisor sizes[kMaxRowDims];
+  int64_t strides[K][kMaxRowDims];  // elements
+
+  static BlockSpace one_row(int64_t count) {
+    BlockSpace space{};
+    space.size = count;
+    space.blocks = (count + V - 1) / V;
+    space.aligned = true;
+    return space;
+  }
+  /// The rows along the innermost dimension of `args`; none where an operand is neither an array
+  /// nor constant along it, or they are short, or many.
+  static std::optional<BlockSpace> rows(const PointwiseArgs& args);
+
+  /// The first element of block i in its row, which starts at row[k] in operand k.
+  __device__ __forceinline__ int64_t find(int64_t i, int64_t (&row)[K]) const {
+#pragma unroll
+    for (int k = 0; k < K; ++k) row[k] = 0;
+    if (outer == 0) return i * V;
+    uint32_t rest = static_cast<uint32_t>(i);
+    const int64_t block = across.split(rest);
+#pragma unroll 1
+    for (int d = 0; d < outer; ++d) {
+      const int64_t place = sizes[d].split(rest);
+#pragma unroll
+      for (int k = 0; k < K; ++k) row[k] += place * strides[k][d];
+    }
+    return block * V;
   }
 };
 
@@ -68,20 +112,27 @@ __device__ __forceinline__ void compute_and_write(const F& f, MemoryType<Out>* o
   }
 }
 
+template <int V, class F, class Out, int... k, class... In>
+__device__ __forceinline__ void run_block(const F& f, const BlockSpace<V, sizeof...(In) + 1>& space,
+                                          int64_t i, MemoryType<Out>* out,
+                                          std::integer_sequence<int, k...>,
+                                          const ArrayInput<In>&... in) {
+  int64_t row[sizeof...(In) + 1];
+  const int64_t first = space.find(i, row);
+  const int there = static_cast<int>(min(static_cast<int64_t>(V), space.size - first));
+  const bool whole = space.aligned && there == V;
+  compute_and_write<Out, V>(f, out + row[0] + first, there, whole,
+                            in.template read<V>(row[k + 1], first, there, whole)...);
+}
+
 /// out[i] = f(in[i]...). A thread takes V neighbours at a time; f is inlined once for the whole and
 /// for the last, partial block. `out` may be one of the inputs.
 template <int V, class F, class Out, class... In>
 __global__ void __launch_bounds__(kThreads)
-    contiguous_kernel(const F f, int64_t count, bool aligned, MemoryType<Out>* out,
-                      ArrayInput<In>... in) {
-  (in.begin(), ...);
-  const int64_t blocks = (count + V - 1) / V;
-  for (int64_t i = first_item(); i < blocks; i += item_step()) {
-    const int64_t first = i * V;
-    const int there = static_cast<int>(min(static_cast<int64_t>(V), count - first));
-    const bool whole = aligned && there == V;
-    compute_and_write<Out, V>(f, out + first, there, whole,
-                              in.template read<V>(first, there, whole)...);
+    blocks_kernel(const F f, const __grid_constant__ BlockSpace<V, sizeof...(In) + 1> space,
+                  MemoryType<Out>* out, ArrayInput<In>... in) {
+  for (int64_t i = first_item(); i < space.blocks; i += item_step()) {
+    run_block<V, F, Out>(f, space, i, out, std::make_integer_sequence<int, sizeof...(In)>{}, in...);
   }
 }
 
@@ -89,20 +140,53 @@ __global__ void __launch_bounds__(kThreads)
 template <class... Ts>
 inline constexpr int kVectorLength = 16 / static_cast<int>(std::max({sizeof(MemoryType<Ts>)...}));
 
+template <class... Ts>
+using BlockSpaceOf = BlockSpace<kVectorLength<Ts...>, sizeof...(Ts)>;
+
+template <class Out, class F, int V, int K, class... In>
+void launch_blocks(const char* op, const F& f, BlockSpace<V, K> space, void* out,
+                   const ArrayInput<In>&... in) {
+  space.aligned = space.aligned && is_vector_aligned<MemoryType<Out>, V>(out) &&
+                  ((in.constant || is_vector_aligned<MemoryType<In>, V>(in.data)) && ...);
+  const LaunchSite site(out);
+  launch(op, blocks_kernel<V, F, Out, In...>, site.blocks(space.blocks), kThreads, site.stream(), f,
+         space, static_cast<MemoryType<Out>*>(out), in...);
+}
+
 template <class Out, class... In, class F>
 void launch_contiguous(const char* op, const F& f, int64_t count, void* out,
                        const ArrayInput<In>&... in) {
-  constexpr int V = kVectorLength<Out, In...>;
-  const bool aligned = is_vector_aligned<MemoryType<Out>, V>(out) &&
-                       ((in.constant || is_vector_aligned<MemoryType<In>, V>(in.data)) && ...);
-  const LaunchSite site(out);
-  launch(op, contiguous_kernel<V, F, Out, In...>, site.blocks((count + V - 1) / V), kThreads,
-         site.stream(), f, count, aligned, static_cast<MemoryType<Out>*>(out), in...);
+  launch_blocks<Out>(op, f, BlockSpaceOf<Out, In...>::one_row(count), out, in...);
 }
 
-/// True when operand k of a merged iteration space is an array without gaps.
+/// True when operand k of a merged iteration space is an array without gaps along each row.
 inline bool is_array(const PointwiseArgs& args, int k) {
-  return args.ndim == 0 || (args.ndim == 1 && args.strides[k][0] == item_size(args.dtype[k]));
+  return args.ndim == 0 || args.strides[k][0] == item_size(args.dtype[k]);
+}
+
+/// True when it has one value along each row.
+inline bool is_constant(const PointwiseArgs& args, int k) {
+  return args.is_number[k] || (args.ndim > 0 && args.strides[k][0] == 0);
+}
+
+template <int V, int K>
+std::optional<BlockSpace<V, K>> BlockSpace<V, K>::rows(const PointwiseArgs& args) {
+  if (args.ndim <= 1) return one_row(args.numel);
+  const int64_t across = (args.shape[0] + V - 1) / V;
+  if (args.ndim > kMaxRowDims + 1 || across < 2 || args.numel >= limits().elements) return {};
+  BlockSpace space = one_row(args.shape[0]);
+  space.across = FastDivisor(static_cast<uint32_t>(across));
+  space.blocks = across * (args.numel / args.shape[0]);
+  space.outer = args.ndim - 1;
+  for (int d = 0; d < space.outer; ++d) {
+    space.sizes[d] = FastDivisor(static_cast<uint32_t>(args.shape[d + 1]));
+    for (int k = 0; k < K; ++k) {
+      if (args.is_number[k]) continue;
+      space.strides[k][d] = args.strides[k][d + 1] / item_size(args.dtype[k]);
+      if (is_array(args, k)) space.aligned = space.aligned && space.strides[k][d] % V == 0;
+    }
+  }
+  return space;
 }
 
 /// One operand of a strided kernel, strides in bytes.

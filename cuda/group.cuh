@@ -13,7 +13,7 @@ namespace aorta::cuda {
 template <class T>
 __device__ __forceinline__ T from_lane_xor(T value, int step) {
   if constexpr (std::is_arithmetic_v<T>) {
-    return __shfl_xor_sync(0xffffffffu, value, step);
+    return static_cast<T>(__shfl_xor_sync(0xffffffffu, value, step));
   } else {
     static_assert(sizeof(T) % sizeof(double) == 0);
     constexpr int words = sizeof(T) / sizeof(double);

@@ -21,14 +21,13 @@ using OutputType = std::conditional_t<F::info.result == scalar::Result::boolean,
 template <class M>
 bool fits_array(const PointwiseArgs& args, int k) {
   if (args.is_number[k]) return true;
-  if (args.dtype[k] != dtype_of<M>) return false;
-  return is_array(args, k) || (args.ndim == 1 && args.strides[k][0] == 0);
+  return args.dtype[k] == dtype_of<M> && (is_array(args, k) || is_constant(args, k));
 }
 
 template <class M>
 ArrayInput<M> array_input(const PointwiseArgs& args, int k) {
   ArrayInput<M> input{};
-  input.constant = args.is_number[k] || !is_array(args, k);
+  input.constant = is_constant(args, k);
   if (args.is_number[k]) {
     std::memcpy(&input.value, args.number[k], sizeof input.value);
   } else {
@@ -37,16 +36,25 @@ ArrayInput<M> array_input(const PointwiseArgs& args, int k) {
   return input;
 }
 
-/// The contiguous kernel for operands of M, when they are that.
+/// The kernel of blocks for operands of M in rows, when they are that.
 template <class F, class M, int... k>
-bool run_contiguous(const PointwiseArgs& args, std::integer_sequence<int, k...>) {
+bool run_blocks(const PointwiseArgs& args, std::integer_sequence<int, k...>) {
   using Out = OutputType<F, M>;
-  if (args.ndim > 1 || args.dtype[0] != dtype_of<Out> || !is_array(args, 0)) return false;
+  if (args.dtype[0] != dtype_of<Out> || !is_array(args, 0)) return false;
   if (!(fits_array<InputType<F, M, k>>(args, k + 1) && ...)) return false;
-  launch_contiguous<Out, InputType<F, M, k>...>(F::info.name, *static_cast<const F*>(args.functor),
-                                                args.numel, args.data[0],
-                                                array_input<InputType<F, M, k>>(args, k + 1)...);
+  const auto space = BlockSpaceOf<Out, InputType<F, M, k>...>::rows(args);
+  if (!space) return false;
+  launch_blocks<Out>(F::info.name, *static_cast<const F*>(args.functor), *space, args.data[0],
+                     array_input<InputType<F, M, k>>(args, k + 1)...);
   return true;
+}
+
+template <class F, class T, class Inputs>
+bool run_blocks_of_any(const PointwiseArgs& args, Inputs inputs) {
+  if (run_blocks<F, T>(args, inputs)) return true;
+  if constexpr (std::is_same_v<T, float>)
+    return run_blocks<F, Half>(args, inputs) || run_blocks<F, BFloat16>(args, inputs);
+  return false;
 }
 
 /// Any strides and dtypes, computed in T.
@@ -64,22 +72,19 @@ __global__ void __launch_bounds__(kThreads)
 
 template <class F, class T, int... k>
 void run_strided(const PointwiseArgs& args, std::integer_sequence<int, k...> inputs) {
-  for_each_part(args, [&](const PointwiseArgs& part) {
-    const LaunchSite site(part.data[0]);
-    launch(F::info.name, strided_kernel<F, T, k...>, site.blocks(part.numel), kThreads,
-           site.stream(), *static_cast<const F*>(part.functor), strided_args(part), inputs);
-  });
+  const LaunchSite site(args.data[0]);
+  launch(F::info.name, strided_kernel<F, T, k...>, site.blocks(args.numel), kThreads, site.stream(),
+         *static_cast<const F*>(args.functor), strided_args(args), inputs);
 }
 
 template <class F, class T, class Inputs>
 void run_as(const PointwiseArgs& args, Inputs inputs) {
   if constexpr (scalar::computes_in<F, T>()) {
-    if (run_contiguous<F, T>(args, inputs)) return;
-    if constexpr (std::is_same_v<T, float>) {
-      if (run_contiguous<F, Half>(args, inputs)) return;
-      if (run_contiguous<F, BFloat16>(args, inputs)) return;
-    }
-    run_strided<F, T>(args, inputs);
+    if (run_blocks_of_any<F, T>(args, inputs)) return;
+    for_each_part(args, [&](const PointwiseArgs& part) {
+      if (part.numel < args.numel && run_blocks_of_any<F, T>(part, inputs)) return;
+      run_strided<F, T>(part, inputs);
+    });
   }
 }
 

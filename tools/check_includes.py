@@ -24,7 +24,7 @@ DECLARES = {
     "array": "array begin end get size to_array",
     "atomic": """atomic atomic_flag memory_order_acq_rel memory_order_acquire memory_order_relaxed
         memory_order_release memory_order_seq_cst""",
-    "bit": "bit_cast bit_ceil bit_width countl_zero countr_zero endian has_single_bit popcount rotl rotr",
+    "bit": "bit_cast bit_ceil bit_floor bit_width countl_zero countr_zero endian has_single_bit popcount rotl rotr",
     "cctype": "isalnum isalpha isdigit isspace tolower toupper",
     "charconv": "chars_format from_chars to_chars",
     "chrono": "chrono",

@@ -182,7 +182,9 @@ void gradient(Tensor& output, const NormForward& f, const ChannelNormPlan& plan)
   record(op.name(), output, {&f.input, &f.weight, &f.bias, &f.residual},
          ChannelNorm{plan, reads_input ? Saved(f.input, 0) : Saved(), Saved(f.weight, 1),
                      Saved(f.residual, 3), Saved(f.mean, 4), Saved(f.var, 5), Saved(f.maps, 6)});
-  if (&op == &batch_norm_op && reads_input) set_rebuild_of(output, f, plan);
+  // A GPU waits for passes over memory, and not for the processor: there outputs are kept.
+  if (&op == &batch_norm_op && reads_input && output.device().is_cpu())
+    set_rebuild_of(output, f, plan);
 }
 
 template <const auto& op>

@@ -91,6 +91,35 @@ TEST_F(CudaOps, ReductionsOverEverythingAndOverDims) {
   }
 }
 
+// Rows and columns of parts of a tensor, which start at any place, in several chunks.
+TEST_F(CudaOps, ReductionsOfParts) {
+  const std::vector<Shape> shapes = {{5, 30, 48}, {2, 1, 9000}, {2, 700, 16}, {9, 6, 35}};
+  for (DType dtype : {f32, f16, u8}) {
+    const double unit = is_floating(dtype) ? tolerance(dtype) : 0;
+    for (const Shape& shape : shapes) {
+      for (int64_t start : {0, 1}) {
+        const Tensor x = random_values(shape, dtype, 7, false), y = x.cuda();
+        const Tensor part = x.narrow(2, start, shape[2] - start);
+        const Tensor same = y.narrow(2, start, shape[2] - start);
+        SCOPED_TRACE(testing::Message() << name(dtype) << to_string(shape) << " from " << start);
+        for (const ReduceDims& dims :
+             std::vector<ReduceDims>{{}, 0, 1, 2, {0, 1}, {0, 2}, {1, 2}}) {
+          const auto check = [&](const Tensor& got, const Tensor& wanted, double absolute) {
+            EXPECT_EQ(difference(got, wanted, unit, absolute), "");
+          };
+          check(sum(same, dims), sum(part, dims), unit * 200);
+          check(amax(same, dims), amax(part, dims), 0);
+          check(all(same, dims), all(part, dims), 0);
+          if (is_floating(dtype)) check(var(same, dims), var(part, dims), unit * 4);
+        }
+        for (int64_t dim : {0, 1, 2}) {
+          EXPECT_EQ(difference(argmax(same, dim), argmax(part, dim), 0, 0), "") << dim;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(CudaOps, ReductionsOverNothing) {
   const Tensor x = empty({3, 0}, {.device = "cuda"});
   EXPECT_EQ(sum(x, 1).to_vector<float>(), (std::vector<float>{0, 0, 0}));

@@ -116,6 +116,50 @@ TEST_F(CudaPointwise, MixedDtypes) {
   }
 }
 
+// Rows, columns, channels and parts of rows: sizes that blocks divide and sizes that they don't.
+TEST_F(CudaPointwise, RowsOfEveryKind) {
+  const scalar::Add add;
+  const scalar::Where where;
+  const scalar::Lt lt;
+  for (DType dtype : {f32, f64, f16, bf16, u8, boolean}) {
+    for (int64_t width : {48, 33, 19}) {
+      const Tensor x = random_values({4, 10, 2 * width}, dtype, 1, false).slice(2, 0, width);
+      const Tensor planes = random_values({4, 10, width}, dtype, 2, false);
+      const Tensor row = random_values({width}, dtype, 3, false);
+      const Tensor column = random_values({10, 1}, dtype, 4, false);
+      const Tensor one = random_values({4, 1, 1}, dtype, 5, false);
+      for (const Tensor* a : {&x, &planes}) {
+        for (const Tensor* b : {&row, &column, &one, &x, &planes}) {
+          SCOPED_TRACE(testing::Message() << width << (a == &x ? " with gaps" : ""));
+          compare(binary_op<scalar::Add>, &add, {*a, *b}, 0);
+          compare(binary_op<scalar::Lt>, &lt, {*b, *a}, 0);
+          const Tensor mask = random_values(b->shape(), boolean, 6, false);
+          compare(ternary_op<scalar::Where>, &where, {mask, *a, row}, 1);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(CudaPointwise, RowsWrittenInPlaceAndCopied) {
+  for (DType dtype : {f32, f16, u8}) {
+    for (int64_t start : {0, 1, 8}) {
+      const Tensor x = random_values({6, 100}, dtype, 7, false), y = x.cuda();
+      const Tensor bias = random_values({64}, dtype, 8, false);
+      add_(x.narrow(1, start, 64), bias);
+      add_(y.narrow(1, start, 64), bias.cuda());
+      EXPECT_EQ(gpu_test::difference(y, x, 0, 0), "") << name(dtype) << " from " << start;
+      const Tensor part = y.narrow(1, start, 64).contiguous();
+      EXPECT_EQ(gpu_test::difference(part, x.narrow(1, start, 64).contiguous(), 0, 0), "");
+      y.narrow(1, start, 64).copy_(bias.cuda());
+      x.narrow(1, start, 64).copy_(bias);
+      y.narrow(1, start, 64).copy_(part.narrow(1, 0, 1));
+      x.narrow(1, start, 64).copy_(part.narrow(1, 0, 1).cpu());
+      EXPECT_EQ(gpu_test::difference(y, x, 0, 0), "") << name(dtype) << " from " << start;
+    }
+  }
+}
+
 TEST_F(CudaPointwise, NumbersAndSingleElements) {
   for (DType dtype : {f32, f64, f16, bf16, i64, i32, u8}) {
     const Tensor x = random_values({1003}, dtype, 4, false), y = x.cuda();
