@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,19 +13,31 @@
 namespace aorta {
 namespace {
 
-/// Ops that ran on a GPU: "GPU, driver, date".
-const std::map<std::string, std::string> kMeasured = {};
+/// What ran on a GPU: a line "= GPU, date" and the ops that it holds for, a line each.
+std::map<std::string, std::string> measured_ops() {
+  std::ifstream file("tests/cuda/measured.txt");
+  std::map<std::string, std::string> result;
+  std::string line, where;
+  while (std::getline(file, line)) {
+    if (line.starts_with("= "))
+      where = line.substr(2);
+    else if (!line.empty() && line[0] != '#')
+      result[line] = where;
+  }
+  return result;
+}
 
 /// A line an op that has a kernel on the CPU, by name.
 std::map<std::string, std::string> table() {
+  const auto known = measured_ops();
   std::map<std::string, std::string> lines;
   for (const kernel::OpRow* op = kernel::first_op(); op; op = op->next()) {
     const std::string name = op->name();
     if (!op->has_kernel(DeviceType::cpu)) continue;
     const char* const here = op->has_kernel(DeviceType::cuda) ? "yes" : "-";
-    const auto measured = kMeasured.find(name);
+    const auto measured = known.find(name);
     lines[name] = "| " + name + " | " + here + " | " + here + " | " +
-                  (measured == kMeasured.end() ? "-" : measured->second) + " |";
+                  (measured == known.end() ? "-" : measured->second) + " |";
   }
   return lines;
 }
@@ -33,6 +46,7 @@ TEST(Devices, TheTableIsTheOpTable) {
   ASSERT_TRUE(cuda::is_available()) << cuda::unavailable_reason();
   const auto wanted = table();
   ASSERT_GT(wanted.size(), 100u);
+  for (const auto& [name, where] : measured_ops()) EXPECT_TRUE(wanted.contains(name)) << name;
   std::vector<std::string> lines;
   for (const auto& [name, line] : wanted) lines.push_back(line);
   expect_table("docs/devices.md", lines);
