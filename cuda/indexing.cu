@@ -13,7 +13,37 @@ namespace {
 
 using body::IndexedArgs;
 
+/// 16 bytes that move as one.
+struct alignas(16) Block {
+  uint64_t halves[2];
+};
+
+/// Makes positions of blocks of neighbours, where they lie one after another in the table and among
+/// the values, wherever an index leads: rows of an embedding.
+bool take_blocks(IndexedArgs& args) {
+  const int64_t width = int64_t{sizeof(Block)} / item_size(args.dtype);
+  bool whole = args.ndim > 0 && args.values_strides[0] == 1 && args.table_strides[0] == 1 &&
+               args.shape[0] % width == 0 && is_vector_aligned<Block, 1>(args.values) &&
+               is_vector_aligned<Block, 1>(args.table);
+  for (int k = 0; k < args.indices; ++k)
+    whole = whole && args.index_strides[k][0] == 0 && args.step[k] % width == 0;
+  for (int d = 1; d < args.ndim; ++d)
+    whole = whole && args.values_strides[d] % width == 0 && args.table_strides[d] % width == 0;
+  if (!whole) return false;
+  args.numel /= width;
+  args.shape[0] /= width;
+  for (int k = 0; k < args.indices; ++k) args.step[k] /= width;
+  for (int d = 1; d < args.ndim; ++d) {
+    args.values_strides[d] /= width;
+    args.table_strides[d] /= width;
+  }
+  return true;
+}
+
 void gather_kernel(const IndexedArgs& args) {
+  IndexedArgs blocks = args;
+  if (take_blocks(blocks))
+    return for_each("gather", args.values, blocks.numel, body::GatherBody<Block>{blocks});
   body::visit_item(item_size(args.dtype), [&](auto item) {
     for_each("gather", args.values, args.numel, body::GatherBody<decltype(item)>{args});
   });

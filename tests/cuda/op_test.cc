@@ -281,6 +281,15 @@ TEST_F(CudaOps, Indexing) {
       EXPECT_EQ(difference(result, wanted, 0, 0), "") << name(dtype);
     };
     same(index_select(x.cuda(), 0, rows.cuda()), index_select(x, 0, rows));
+    // Rows of whole blocks of 16 bytes: at their place, one number further, and with gaps.
+    const Tensor wide = random_values({20, 2, 48}, dtype, 2, false), on_gpu = wide.cuda();
+    same(index_select(on_gpu, 0, rows.cuda()), index_select(wide, 0, rows));
+    same(index_select(on_gpu.narrow(2, 1, 32), 0, rows.cuda()),
+         index_select(wide.narrow(2, 1, 32), 0, rows));
+    same(index_select(on_gpu.narrow(2, 16, 32), 0, rows.cuda()),
+         index_select(wide.narrow(2, 16, 32), 0, rows));
+    same(index_select(on_gpu.transpose(0, 1), 1, rows.cuda()),
+         index_select(wide.transpose(0, 1), 1, rows));
     same(index_select(x.cuda().t(), 1, rows.cuda()), index_select(x.t(), 1, rows));
     same(gather(x.cuda(), 0, grid.cuda()), gather(x, 0, grid));
     same(index(x.cuda(), {rows.cuda(), Slice{1, 20, 3}}), index(x, {rows, Slice{1, 20, 3}}));
