@@ -1,0 +1,71 @@
+"""What a training step takes on many GPUs, computed: scaling.py [--help]. docs/scaling.md says what of it was measured.
+
+    step    = longest of N computations + what of the all-reduces backward doesn't hide
+    rate    = the smaller of N batch / step and what the loaders' processors read
+
+- A bucket's all-reduce takes latency + 2 (N - 1) / N bytes / bandwidth: a ring's, or a tree's as long as latency is small.
+- Gradients are ready at an even rate through backward; a bucket waits for the one before it.
+- Computations are normally distributed: the longest of N is longer by spread * sqrt(2 ln N), which for few N is a bit too much.
+"""
+
+import argparse
+import math
+
+# (name, seconds a step on one GPU, samples a step, bytes of gradients, share of the step that is backward)
+JOBS = [
+    ("DeepLabV3-ResNet50, bf16, 2x20", 10.0e-3, 20, 158.5e6, 0.62),
+    ("DeepLabV3-ResNet50, TF32, 2x20", 16.9e-3, 20, 158.5e6, 0.62),
+]
+
+
+def all_reduce(size, ranks, latency, bandwidth):
+    """Seconds; bandwidth as NCCL's tests count it (of the bus), in bytes a second."""
+    return 0.0 if ranks == 1 else latency + 2 * (ranks - 1) / ranks * size / bandwidth
+
+
+def exposed(step, backward, gradients, bucket, ranks, latency, bandwidth):
+    """Seconds of all-reduces after the end of backward."""
+    count = max(1, math.ceil(gradients / bucket))
+    size, end, done = gradients / count, step, 0.0
+    for i in range(count):
+        ready = end - backward * step * (1 - (i + 1) / count)
+        done = max(done, ready) + all_reduce(size, ranks, latency, bandwidth)
+    return done - end if ranks > 1 else 0.0
+
+
+def longest(step, spread, ranks):
+    """The expected longest of so many computations."""
+    return step * (1 + spread * math.sqrt(2 * math.log(ranks)))
+
+
+def predict(step, samples, gradients, backward, hosts, per_host, o):
+    """A step's seconds, its share of linear, samples a second, and the processors that loaders of a host need."""
+    ranks = hosts * per_host
+    latency = o.latency + (o.hop * math.ceil(math.log2(hosts)) if hosts > 1 else 0)
+    bandwidth = o.host_bandwidth if hosts == 1 else o.network_bandwidth
+    took = longest(step, o.spread, ranks) + exposed(step, backward, gradients, o.bucket, ranks, latency, bandwidth)
+    rate = ranks * samples / took
+    return took, step / took, rate, rate / hosts * o.read
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--bucket", type=float, default=25e6, help="bytes of a bucket (25e6)")
+    add("--latency", type=float, default=30e-6, help="seconds of the smallest all-reduce in a host (30e-6)")
+    add("--hop", type=float, default=15e-6, help="seconds for each doubling of hosts (15e-6)")
+    add("--host_bandwidth", type=float, default=479.7e9, help="of the bus in a host, bytes a second (479.7e9)")
+    add("--network_bandwidth", type=float, default=330.9e9, help="between hosts of 8 GPUs (330.9e9)")
+    add("--spread", type=float, default=0.018, help="standard deviation of a computation over its mean (0.018)")
+    add("--read", type=float, default=116e-6, help="seconds in which a processor reads a sample (116e-6)")
+    add("--compressed", action="store_true", help="gradients travel in bf16")
+    o = parser.parse_args()
+    print("%-32s %6s %5s %10s %10s %12s %12s" % ("computed", "hosts", "GPUs", "step ms", "of linear", "samples/s", "CPUs a host"))
+    for name, step, samples, gradients, backward in JOBS:
+        for hosts, per_host in ((1, 1), (1, 2), (1, 4), (1, 8), (4, 8), (16, 8), (64, 8)):
+            took, share, rate, cpus = predict(step, samples, gradients / (2 if o.compressed else 1), backward, hosts, per_host, o)
+            print("%-32s %6d %5d %10.2f %10.3f %12.0f %12.1f" % (name, hosts, hosts * per_host, took * 1e3, share, rate, cpus))
+
+
+if __name__ == "__main__":
+    main()
