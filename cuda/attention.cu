@@ -63,11 +63,16 @@ __global__ void __launch_bounds__(Tile::kBlock, forward_blocks<Tile, plain>)
       largest[r] = -scalar::kInfinity<C>;
       total[r] = 0;
     }
+    if constexpr (Tile::kWhole) load_whole<Tile>(shared.a, query, first);
 #pragma unroll 1
     for (int64_t block = 0; block < end; block += Tile::kSide) {
       typename Tile::Sums scores;
-      multiply_rows<Tile>(shared, query, first, key, block, scores,
-                          block > 0 && args.features <= Tile::kDepth);
+      if constexpr (Tile::kWhole) {
+        load_whole<Tile>(shared.b, key, block);
+        load_whole<Tile>(shared.c, value, block);
+        __syncthreads();
+      }
+      multiply_rows<Tile>(shared, query, first, shared.a, key, block, shared.b, scores);
       const AttentionBits bits = bits_of<Tile, plain>(args, head, first, block);
 #pragma unroll
       for (int r = 0; r < Tile::kRows; ++r) {
@@ -91,7 +96,8 @@ __global__ void __launch_bounds__(Tile::kBlock, forward_blocks<Tile, plain>)
 #pragma unroll
         for (int c = 0; c < Tile::kResults; ++c) output[r][c] *= factor;
       }
-      multiply_weights<Tile, false>(shared, value, block, column, args.queries - first, output);
+      multiply_weights<Tile, false>(shared, value, block, shared.c, column, args.queries - first,
+                                    output);
     }
     write_output<Tile>(args, head, first, column, largest, total, output);
   }

@@ -57,12 +57,26 @@ struct BackwardHead {
         value(all.value, all, number, all.keys, all.value_features),
         gradient(all.gradient, all, number, all.queries, all.value_features) {}
 
+  /// Copies what whole tiles read of queries, and of keys.
+  __device__ __forceinline__ void load_queries(typename Tile::Shared& shared, int64_t first) const {
+    if constexpr (Tile::kWhole) {
+      load_whole<Tile>(shared.a, query, first);
+      load_whole<Tile>(shared.c, gradient, first);
+    }
+  }
+  __device__ __forceinline__ void load_keys(typename Tile::Shared& shared, int64_t block) const {
+    if constexpr (Tile::kWhole) {
+      load_whole<Tile>(shared.b, key, block);
+      load_whole<Tile>(shared.d, value, block);
+    }
+  }
+
   /// The weights of a tile, with what is dropped out, and the gradient of its scores.
   __device__ __forceinline__ void make(typename Tile::Shared& shared, int64_t first, int64_t block,
                                        typename Tile::Sums& weights,
                                        typename Tile::Sums& slopes) const {
-    multiply_rows<Tile>(shared, query, first, key, block, weights);
-    multiply_rows<Tile>(shared, gradient, first, value, block, slopes);
+    multiply_rows<Tile>(shared, query, first, shared.a, key, block, shared.b, weights);
+    multiply_rows<Tile>(shared, gradient, first, shared.c, value, block, shared.d, slopes);
     const AttentionBits bits = bits_of<Tile, plain>(args, head, first, block);
     const C scale = static_cast<C>(args.scale);
 #pragma unroll
@@ -124,18 +138,22 @@ __global__ void __launch_bounds__(Tile::kBlock, backward_blocks<Tile, plain>)
     const int64_t column = tile / row_tiles % column_tiles * Tile::kWidth;
     const BackwardHead<Tile, plain> head(args, inner, tile / row_tiles / column_tiles);
     typename Tile::Results keys = {}, values = {};
+    head.load_keys(shared, block);
 #pragma unroll 1
     for (int64_t first = args.is_causal ? block : 0; first < args.queries; first += Tile::kSide) {
       typename Tile::Sums weights, slopes;
+      head.load_queries(shared, first);
+      if constexpr (Tile::kWhole) __syncthreads();
       head.make(shared, first, block, weights, slopes);
       if (column < args.value_features) {
         put<Tile>(shared, weights);
-        multiply_weights<Tile, true>(shared, head.gradient, first, column, args.keys - block,
-                                     values);
+        multiply_weights<Tile, true>(shared, head.gradient, first, shared.c, column,
+                                     args.keys - block, values);
       }
       if (column < args.features) {
         put<Tile>(shared, slopes);
-        multiply_weights<Tile, true>(shared, head.query, first, column, args.keys - block, keys);
+        multiply_weights<Tile, true>(shared, head.query, first, shared.a, column, args.keys - block,
+                                     keys);
       }
     }
     write<Tile>(args.key_gradient, args, head.head, block, args.keys, column, args.features, keys);
@@ -157,12 +175,16 @@ __global__ void __launch_bounds__(Tile::kBlock, backward_blocks<Tile, plain>)
     const BackwardHead<Tile, plain> head(args, inner, tile / row_tiles / column_tiles);
     const int64_t end = args.is_causal ? min(args.keys, first + Tile::kSide) : args.keys;
     typename Tile::Results queries = {};
+    head.load_queries(shared, first);
 #pragma unroll 1
     for (int64_t block = 0; block < end; block += Tile::kSide) {
       typename Tile::Sums weights, slopes;
+      head.load_keys(shared, block);
+      if constexpr (Tile::kWhole) __syncthreads();
       head.make(shared, first, block, weights, slopes);
       put<Tile>(shared, slopes);
-      multiply_weights<Tile, false>(shared, head.key, block, column, args.queries - first, queries);
+      multiply_weights<Tile, false>(shared, head.key, block, shared.b, column, args.queries - first,
+                                    queries);
     }
     write<Tile>(args.query_gradient, args, head.head, first, args.queries, column, args.features,
                 queries);

@@ -28,13 +28,15 @@ using kernel::AttentionKernelArgs;
 using kernel::AttentionOperand;
 
 /// Sizes of tiles of Element whose results have `width` columns, chosen so that what a block shares
-/// fits its 48 KB, and which numbers of a tile a thread has.
-template <class Element, int width>
+/// fits its 48 KB, and which numbers of a tile a thread has. `whole`, of halves alone: no operand
+/// has more columns than that, so that all rows of a tile lie in shared memory together, and are
+/// loaded once.
+template <class Element, int width, bool whole = false>
 struct AttentionTile {
   using T = Element;
   using M = Native<T>;
   using C = ComputeType<T>;
-  static constexpr bool kHalf = scalar::is_half_type<T>;
+  static constexpr bool kHalf = scalar::is_half_type<T>, kWhole = whole;
   static constexpr int kBlock = kHalf ? 128 : 256;  // threads
   static constexpr int kSide = sizeof(T) == 8 ? 32 : 64;
   static constexpr int kWidth = width;
@@ -58,6 +60,8 @@ struct AttentionTile {
     static constexpr int kChunk = kSide * kChunkStep, kOther = kLines * kLineStep;
     alignas(32) M a[kChunk];
     alignas(32) M b[kChunk > kOther ? kChunk : kOther];
+    alignas(32) M c[whole ? kChunk : 1];
+    alignas(32) M d[whole ? kChunk : 1];
     alignas(32) M weights[kSide * kTileStep];  // (queries, keys)
   };
 
@@ -88,11 +92,15 @@ void visit_tiles(const AttentionKernelArgs& args, const Visit& visit) {
       visit(tile, std::true_type{});
     }
   };
-  if constexpr (sizeof(T) < 8) {
-    if (std::max(args.features, args.value_features) > 32)
-      return with_width(AttentionTile<T, 64>{});
+  constexpr bool half = scalar::is_half_type<T>;
+  const int64_t most = std::max(args.features, args.value_features);
+  if constexpr (half) {
+    if (most > 64) return with_width(AttentionTile<T, 64>{});
   }
-  with_width(AttentionTile<T, 32>{});
+  if constexpr (sizeof(T) < 8) {
+    if (most > 32) return with_width(AttentionTile<T, 64, half>{});
+  }
+  with_width(AttentionTile<T, 32, half>{});
 }
 
 /// Rows and columns of one head of an operand.
@@ -118,21 +126,25 @@ struct HeadOf {
   }
 };
 
-/// A thread's part of a chunk, 16 bytes each: element by element, for any strides and any end.
-template <class Tile>
-__device__ __forceinline__ typename Tile::Run load_run(const HeadOf<typename Tile::T>& from,
-                                                       int64_t row, int64_t column) {
-  typename Tile::Run run{};
-  if (row >= from.rows) return run;
-  const auto* const line = from.data + row * from.row_step;
-#pragma unroll
-  for (int j = 0; j < Tile::kVector; ++j) {
-    if (column + j < from.columns) run.element[j] = line[(column + j) * from.column_step];
+/// Copies `height` rows and `width` columns from (row, column) on, of any strides; zeros beyond the
+/// operand.
+template <class Tile, int height, int width>
+__device__ __forceinline__ void load_elements(typename Tile::M* to, int step,
+                                              const HeadOf<typename Tile::T>& from, int64_t row,
+                                              int64_t column) {
+  const int c = Tile::thread() % width;
+  const bool inside = column + c < from.columns;
+#pragma unroll 1
+  for (int r = Tile::thread() / width; r < height; r += Tile::kBlock / width) {
+    typename Tile::M value{};
+    if (inside && row + r < from.rows)
+      value = from.data[(row + r) * from.row_step + (column + c) * from.column_step];
+    to[r * step + c] = value;
   }
-  return run;
 }
 
-/// Copies `height` rows and `width` columns from (row, column) on; zeros beyond the operand.
+/// The same, 16 bytes at a time where they may be; all of them are on their way before the first is
+/// waited for.
 template <class Tile, int height, int width>
 __device__ __forceinline__ void load_chunk(typename Tile::M* to, int step,
                                            const HeadOf<typename Tile::T>& from, int64_t row,
@@ -140,27 +152,26 @@ __device__ __forceinline__ void load_chunk(typename Tile::M* to, int step,
   using Run = typename Tile::Run;
   constexpr int across = width / Tile::kVector, down = Tile::kBlock / across;
   static_assert(height % down == 0);
+  if (!from.runs) return load_elements<Tile, height, width>(to, step, from, row, column);
   const int r = Tile::thread() / across, c = Tile::thread() % across * Tile::kVector;
-  Run* const place = reinterpret_cast<Run*>(to + r * step + c);
-  const int apart = down * step / Tile::kVector;  // in runs
-  if (from.runs) {
-    // All are on their way before the first is waited for.
-    const auto* const source = from.data + (row + r) * from.row_step + column + c;
-    const int64_t rows = column + c < from.columns ? from.rows - row - r : 0;
-    Run runs[height / down];
+  const auto* source = from.data + (row + r) * from.row_step + column + c;
+  const int64_t rows = column + c < from.columns ? from.rows - row - r : 0;
+  Run runs[height / down];
 #pragma unroll
-    for (int i = 0; i < height / down; ++i) {
-      runs[i] = Run{};
-      if (i * down < rows)
-        runs[i] = *reinterpret_cast<const Run*>(source + i * down * from.row_step);
-    }
-#pragma unroll
-    for (int i = 0; i < height / down; ++i) place[i * apart] = runs[i];
-  } else {
-#pragma unroll 1
-    for (int i = 0; i < height / down; ++i)
-      place[i * apart] = load_run<Tile>(from, row + r + i * down, column + c);
+  for (int i = 0; i < height / down; ++i, source += down * from.row_step) {
+    runs[i] = Run{};
+    if (i * down < rows) runs[i] = *reinterpret_cast<const Run*>(source);
   }
+#pragma unroll
+  for (int i = 0; i < height / down; ++i)
+    *reinterpret_cast<Run*>(to + (r + i * down) * step + c) = runs[i];
+}
+
+/// The rows of a tile of an operand that is whole in a chunk.
+template <class Tile>
+__device__ __forceinline__ void load_whole(typename Tile::M* to,
+                                           const HeadOf<typename Tile::T>& from, int64_t row) {
+  load_chunk<Tile, Tile::kSide, Tile::kDepth>(to, Tile::kChunkStep, from, row, 0);
 }
 
 /// The steps of a chunk of `most` that are worth multiplying when so many are left: the rest are
@@ -186,28 +197,30 @@ __device__ __forceinline__ void add_products(float (&sums)[Tile::kRows][count], 
 
 /// sums += a b^T of chunks of two operands, halves.
 template <class Tile>
-__device__ __forceinline__ void multiply_half_rows(const typename Tile::Shared& shared, int steps,
+__device__ __forceinline__ void multiply_half_rows(const typename Tile::M* a,
+                                                   const typename Tile::M* b, int steps,
                                                    typename Tile::Sums& sums) {
   constexpr int step = Tile::kChunkStep;
   const int lane = Tile::lane();
-  const auto* const left = shared.a + (Tile::warp_row() + lane % 16) * step + lane / 16 * 8;
-  const auto* const right = shared.b + (lane % 8 + lane / 16 * 8) * step + lane / 8 % 2 * 8;
+  const auto* const left = a + (Tile::warp_row() + lane % 16) * step + lane / 16 * 8;
+  const auto* const right = b + (lane % 8 + lane / 16 * 8) * step + lane / 8 % 2 * 8;
 #pragma unroll
   for (int k = 0; k < Tile::kDepth; k += 16) {
     if (k >= steps) break;
-    uint32_t a[4], b[4];
-    load_blocks<false>(a, left + k);
+    uint32_t rows[4], columns[4];
+    load_blocks<false>(rows, left + k);
 #pragma unroll
     for (int n = 0; n < Tile::kSide / 16; ++n) {
-      load_blocks<false>(b, right + n * 16 * step + k);
-      add_products<Tile>(sums, n * 4, a, b);
+      load_blocks<false>(columns, right + n * 16 * step + k);
+      add_products<Tile>(sums, n * 4, rows, columns);
     }
   }
 }
 
 /// The same for f32 and f64.
 template <class Tile>
-__device__ __forceinline__ void multiply_full_rows(const typename Tile::Shared& shared, int steps,
+__device__ __forceinline__ void multiply_full_rows(const typename Tile::M* a,
+                                                   const typename Tile::M* b, int steps,
                                                    typename Tile::Sums& sums) {
   using Run = typename Tile::Run;
   constexpr int step = Tile::kChunkStep;
@@ -216,10 +229,10 @@ __device__ __forceinline__ void multiply_full_rows(const typename Tile::Shared& 
     Run right[Tile::kColumns];
 #pragma unroll
     for (int c = 0; c < Tile::kColumns; ++c)
-      right[c] = *reinterpret_cast<const Run*>(shared.b + Tile::column(c) * step + k);
+      right[c] = *reinterpret_cast<const Run*>(b + Tile::column(c) * step + k);
 #pragma unroll
     for (int r = 0; r < Tile::kRows; ++r) {
-      const Run left = *reinterpret_cast<const Run*>(shared.a + Tile::row(r) * step + k);
+      const Run left = *reinterpret_cast<const Run*>(a + Tile::row(r) * step + k);
 #pragma unroll
       for (int i = 0; i < Tile::kVector; ++i) {
 #pragma unroll
@@ -230,67 +243,77 @@ __device__ __forceinline__ void multiply_full_rows(const typename Tile::Shared& 
   }
 }
 
-/// sums = a b^T of rows of two operands. `has_a`: the last call left a's chunk in its place, which
-/// is all of its columns.
+/// sums += a b^T of chunks of two operands. This thread may have none of the `rows` of a tile.
+template <class Tile>
+__device__ __forceinline__ void add_rows(const typename Tile::M* a, const typename Tile::M* b,
+                                         int64_t columns, int64_t rows, typename Tile::Sums& sums) {
+  if ((Tile::kHalf ? Tile::warp_row() : Tile::row(0)) >= rows) return;
+  const int steps = steps_of<Tile>(columns, Tile::kDepth);
+  if constexpr (Tile::kHalf) {
+    multiply_half_rows<Tile>(a, b, steps, sums);
+  } else {
+    multiply_full_rows<Tile>(a, b, steps, sums);
+  }
+}
+
+/// sums = a b^T of rows of two operands, chunk by chunk. Those of whole tiles lie in `a_chunk` and
+/// `b_chunk`.
 template <class Tile>
 __device__ __forceinline__ void multiply_rows(typename Tile::Shared& shared,
                                               const HeadOf<typename Tile::T>& a, int64_t a_row,
+                                              const typename Tile::M* a_chunk,
                                               const HeadOf<typename Tile::T>& b, int64_t b_row,
-                                              typename Tile::Sums& sums, bool has_a = false) {
-  constexpr int step = Tile::kChunkStep;
+                                              const typename Tile::M* b_chunk,
+                                              typename Tile::Sums& sums) {
 #pragma unroll
   for (int r = 0; r < Tile::kRows; ++r) {
 #pragma unroll
     for (int c = 0; c < Tile::kColumns; ++c) sums[r][c] = 0;
   }
-  const bool idle = a_row + (Tile::kHalf ? Tile::warp_row() : Tile::row(0)) >= a.rows;
+  if constexpr (Tile::kWhole) {
+    add_rows<Tile>(a_chunk, b_chunk, a.columns, a.rows - a_row, sums);
+  } else {
+    constexpr int side = Tile::kSide, depth = Tile::kDepth, step = Tile::kChunkStep;
 #pragma unroll 1
-  for (int64_t k = 0; k < a.columns; k += Tile::kDepth) {
-    if (!has_a) load_chunk<Tile, Tile::kSide, Tile::kDepth>(shared.a, step, a, a_row, k);
-    load_chunk<Tile, Tile::kSide, Tile::kDepth>(shared.b, step, b, b_row, k);
-    __syncthreads();
-    const int steps = steps_of<Tile>(a.columns - k, Tile::kDepth);
-    if (!idle) {
-      if constexpr (Tile::kHalf) {
-        multiply_half_rows<Tile>(shared, steps, sums);
-      } else {
-        multiply_full_rows<Tile>(shared, steps, sums);
-      }
+    for (int64_t k = 0; k < a.columns; k += depth) {
+      load_chunk<Tile, side, depth>(shared.a, step, a, a_row, k);
+      load_chunk<Tile, side, depth>(shared.b, step, b, b_row, k);
+      __syncthreads();
+      add_rows<Tile>(shared.a, shared.b, a.columns - k, a.rows - a_row, sums);
+      __syncthreads();
     }
-    __syncthreads();
   }
 }
 
 /// sums += weights b, or weights^T b, for a chunk of b that is the rows from `first` on, halves.
 template <class Tile, bool transposed>
-__device__ __forceinline__ void multiply_half_weights(const typename Tile::Shared& shared,
-                                                      int first, int steps,
-                                                      typename Tile::Results& sums) {
+__device__ __forceinline__ void multiply_half_weights(const typename Tile::M* weights,
+                                                      const typename Tile::M* b, int first,
+                                                      int steps, typename Tile::Results& sums) {
   constexpr int step = Tile::kTileStep;
   const int lane = Tile::lane(), row = Tile::warp_row();
   const auto* const left =
-      shared.weights + (transposed
-                            ? (first + lane % 8 + lane / 16 * 8) * step + row + lane / 8 % 2 * 8
+      weights + (transposed ? (first + lane % 8 + lane / 16 * 8) * step + row + lane / 8 % 2 * 8
                             : (row + lane % 16) * step + first + lane / 16 * 8);
-  const auto* const right = shared.b + lane % 16 * Tile::kLineStep + lane / 16 * 8;
+  const auto* const right = b + lane % 16 * Tile::kLineStep + lane / 16 * 8;
 #pragma unroll
   for (int k = 0; k < Tile::kLines; k += 16) {
     if (k >= steps) break;
-    uint32_t a[4], b[4];
-    load_blocks<transposed>(a, left + k * (transposed ? step : 1));
+    uint32_t rows[4], columns[4];
+    load_blocks<transposed>(rows, left + k * (transposed ? step : 1));
 #pragma unroll
     for (int n = 0; n < Tile::kWidth / 16; ++n) {
-      load_blocks<true>(b, right + k * Tile::kLineStep + n * 16);
-      add_products<Tile>(sums, n * 4, a, b);
+      load_blocks<true>(columns, right + k * Tile::kLineStep + n * 16);
+      add_products<Tile>(sums, n * 4, rows, columns);
     }
   }
 }
 
 /// The same for f32 and f64: some rows of b at a time, for which the weights are loaded at once.
 template <class Tile, bool transposed>
-__device__ __forceinline__ void multiply_full_weights(const typename Tile::Shared& shared,
-                                                      int first, int steps,
-                                                      typename Tile::Results& sums) {
+__device__ __forceinline__ void multiply_full_weights(const typename Tile::M* weights,
+                                                      const typename Tile::M* b, int first,
+                                                      int steps, typename Tile::Results& sums) {
   using M = typename Tile::M;
   constexpr int step = Tile::kTileStep, rows = Tile::kRows, unit = Tile::kVector;
   static_assert(rows == unit);
@@ -301,14 +324,14 @@ __device__ __forceinline__ void multiply_full_weights(const typename Tile::Share
     for (int i = 0; i < unit; ++i) {
       const int at =
           transposed ? (first + k + i) * step + Tile::row(0) : Tile::row(i) * step + first + k;
-      left[i] = *reinterpret_cast<const typename Tile::Run*>(shared.weights + at);
+      left[i] = *reinterpret_cast<const typename Tile::Run*>(weights + at);
     }
 #pragma unroll
     for (int i = 0; i < unit; ++i) {
 #pragma unroll
       for (int c = 0; c < Tile::kResults; c += 2) {
-        const auto right = *reinterpret_cast<const Vector<M, 2>*>(
-            shared.b + (k + i) * Tile::kLineStep + Tile::place(c));
+        const auto right =
+            *reinterpret_cast<const Vector<M, 2>*>(b + (k + i) * Tile::kLineStep + Tile::place(c));
 #pragma unroll
         for (int r = 0; r < rows; ++r) {
           const M weight = transposed ? left[i].element[r] : left[r].element[i];
@@ -320,28 +343,43 @@ __device__ __forceinline__ void multiply_full_weights(const typename Tile::Share
   }
 }
 
+/// The same for either.
+template <class Tile, bool transposed>
+__device__ __forceinline__ void add_weighted(const typename Tile::M* weights,
+                                             const typename Tile::M* b, int first, int64_t left,
+                                             int64_t rows, typename Tile::Results& sums) {
+  if ((Tile::kHalf ? Tile::warp_row() : Tile::row(0)) >= rows) return;
+  const int steps = steps_of<Tile>(left, Tile::kLines);
+  if constexpr (Tile::kHalf) {
+    multiply_half_weights<Tile, transposed>(weights, b, first, steps, sums);
+  } else {
+    multiply_full_weights<Tile, transposed>(weights, b, first, steps, sums);
+  }
+}
+
 /// sums += weights b, or weights^T b, for the columns of b from `column` on and its rows from
-/// `b_row` on, which are the tile's keys or, transposed, queries. The result has `rows` rows.
+/// `b_row` on, which are the tile's keys or, transposed, queries. The result has `rows` rows. Those
+/// of whole tiles lie in `b_chunk`.
 template <class Tile, bool transposed>
 __device__ __forceinline__ void multiply_weights(typename Tile::Shared& shared,
                                                  const HeadOf<typename Tile::T>& b, int64_t b_row,
-                                                 int64_t column, int64_t rows,
-                                                 typename Tile::Results& sums) {
-  const bool idle = (Tile::kHalf ? Tile::warp_row() : Tile::row(0)) >= rows;
+                                                 const typename Tile::M* b_chunk, int64_t column,
+                                                 int64_t rows, typename Tile::Results& sums) {
+  if constexpr (Tile::kWhole) {
+    // A warp that isn't to transpose them has put all the weights that it reads.
+    transposed ? __syncthreads() : __syncwarp();
+    add_weighted<Tile, transposed>(shared.weights, b_chunk, 0, b.rows - b_row, rows, sums);
+    __syncthreads();
+  } else {
 #pragma unroll 1
-  for (int first = 0; first < Tile::kSide && b_row + first < b.rows; first += Tile::kLines) {
-    load_chunk<Tile, Tile::kLines, Tile::kWidth>(shared.b, Tile::kLineStep, b, b_row + first,
-                                                 column);
-    __syncthreads();
-    const int steps = steps_of<Tile>(b.rows - b_row - first, Tile::kLines);
-    if (!idle) {
-      if constexpr (Tile::kHalf) {
-        multiply_half_weights<Tile, transposed>(shared, first, steps, sums);
-      } else {
-        multiply_full_weights<Tile, transposed>(shared, first, steps, sums);
-      }
+    for (int first = 0; first < Tile::kSide && b_row + first < b.rows; first += Tile::kLines) {
+      load_chunk<Tile, Tile::kLines, Tile::kWidth>(shared.b, Tile::kLineStep, b, b_row + first,
+                                                   column);
+      __syncthreads();
+      add_weighted<Tile, transposed>(shared.weights, shared.b, first, b.rows - b_row - first, rows,
+                                     sums);
+      __syncthreads();
     }
-    __syncthreads();
   }
 }
 
@@ -370,12 +408,20 @@ __device__ __forceinline__ void write_row(typename Tile::T* line, int64_t column
                                           const typename Tile::C (&values)[Tile::kResults]) {
   using T = typename Tile::T;
   const bool pairs = reinterpret_cast<uintptr_t>(line) % (2 * sizeof(T)) == 0;
+  const auto write = [&](auto whole) {
+    T* const to = line + column + Tile::place(0);
 #pragma unroll
-  for (int c = 0; c < Tile::kResults; c += 2) {
-    const int64_t place = column + Tile::place(c);
-    const typename Tile::C pair[2] = {values[c], values[c + 1]};
-    write_block<T, 2>(line + place, pair, static_cast<int>(min(columns - place, int64_t{2})),
-                      pairs && place + 2 <= columns);
+    for (int c = 0; c < Tile::kResults; c += 2) {
+      const int place = Tile::place(c) - Tile::place(0);
+      const typename Tile::C pair[2] = {values[c], values[c + 1]};
+      const int64_t there = whole ? 2 : min(columns - column - Tile::place(c), int64_t{2});
+      write_block<T, 2>(to + place, pair, static_cast<int>(there), whole);
+    }
+  };
+  if (pairs && column + Tile::kWidth <= columns) {
+    write(std::true_type{});
+  } else {
+    write(std::false_type{});
   }
 }
 
