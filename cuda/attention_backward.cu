@@ -13,6 +13,7 @@ template <class T>
 __global__ void __launch_bounds__(kThreads)
     attention_inner_kernel(const __grid_constant__ AttentionBackwardArgs args, void* inner) {
   using C = ComputeType<T>;
+  constexpr int vector = kBlock<T>;
   const int64_t rows = args.batch * args.heads * args.queries;
   for (int64_t i = first_item(); i < rows; i += item_step()) {
     const int64_t head = i / args.queries, row = i % args.queries;
@@ -21,18 +22,26 @@ __global__ void __launch_bounds__(kThreads)
              head % args.heads * x.head + row * x.row;
     };
     const T *const output = line(args.output), *const gradient = line(args.gradient);
+    const bool aligned =
+        (reinterpret_cast<uintptr_t>(output) | reinterpret_cast<uintptr_t>(gradient)) % 16 == 0;
     C sum = 0;
-    for (int64_t j = 0; j < args.value_features; ++j)
-      sum = scalar::fma(load<C, T>(output + j), load<C, T>(gradient + j), sum);
+    for (int64_t j = 0; j < args.value_features; j += vector) {
+      const int there = static_cast<int>(min(args.value_features - j, int64_t{vector}));
+      C left[vector], right[vector];
+      read_block<T, vector>(left, output + j, there, aligned && there == vector);
+      read_block<T, vector>(right, gradient + j, there, aligned && there == vector);
+#pragma unroll
+      for (int k = 0; k < vector; ++k) sum = scalar::fma(left[k], right[k], sum);
+    }
     static_cast<C*>(inner)[i] = sum;
   }
 }
 
 /// A head as the two kernels see it.
-template <class T>
+template <class Tile, bool plain>
 struct BackwardHead {
-  using Tile = AttentionTile<T>;
-  using C = ComputeType<T>;
+  using T = typename Tile::T;
+  using C = typename Tile::C;
   const AttentionBackwardArgs& args;
   const C* inner;
   int64_t head;
@@ -48,119 +57,137 @@ struct BackwardHead {
         value(all.value, all, number, all.keys, all.value_features),
         gradient(all.gradient, all, number, all.queries, all.value_features) {}
 
+  /// Copies what whole tiles read of queries, and of keys.
+  __device__ __forceinline__ void load_queries(typename Tile::Shared& shared, int64_t first) const {
+    if constexpr (Tile::kWhole) {
+      load_whole<Tile>(shared.a, query, first);
+      load_whole<Tile>(shared.c, gradient, first);
+    }
+  }
+  __device__ __forceinline__ void load_keys(typename Tile::Shared& shared, int64_t block) const {
+    if constexpr (Tile::kWhole) {
+      load_whole<Tile>(shared.b, key, block);
+      load_whole<Tile>(shared.d, value, block);
+    }
+  }
+
   /// The weights of a tile, with what is dropped out, and the gradient of its scores.
   __device__ __forceinline__ void make(typename Tile::Shared& shared, int64_t first, int64_t block,
                                        typename Tile::Sums& weights,
                                        typename Tile::Sums& slopes) const {
-    multiply_rows<T>(shared, query, first, key, block, weights);
-    multiply_rows<T>(shared, gradient, first, value, block, slopes);
+    multiply_rows<Tile>(shared, query, first, shared.a, key, block, shared.b, weights);
+    multiply_rows<Tile>(shared, gradient, first, shared.c, value, block, shared.d, slopes);
+    const AttentionBits bits = bits_of<Tile, plain>(args, head, first, block);
+    const C scale = static_cast<C>(args.scale);
 #pragma unroll
-    for (int r = 0; r < Tile::kRun; ++r) {
+    for (int r = 0; r < Tile::kRows; ++r) {
       const int64_t row = first + Tile::row(r);
       const bool inside = row < args.queries;
       const C log_sum =
           inside ? static_cast<const C*>(args.log_sum)[head * args.queries + row] : C(0);
       const C product = inside ? inner[row] : C(0);
+      make_scores<Tile, plain>(args, head, row, block, r, bits, weights[r]);
 #pragma unroll
-      for (int c = 0; c < Tile::kRun; ++c) {
-        const int64_t place = block + Tile::column(c);
-        const C weight = weight_of(score_of(args, head, row, place, weights[r][c]), log_sum);
-        const C kept = kept_of<C>(args, head, row, place);
-        slopes[r][c] = weight * (slopes[r][c] * kept - product) * static_cast<C>(args.scale);
+      for (int c = 0; c < Tile::kColumns; ++c) {
+        const C weight = weight_of(weights[r][c], log_sum);
+        const C kept = kept_of<Tile, plain>(args, bits, r, c);
+        slopes[r][c] = weight * (slopes[r][c] * kept - product) * scale;
         weights[r][c] = weight * kept;
       }
     }
   }
 };
 
-template <class T>
-__device__ __forceinline__ void put(typename AttentionTile<T>::Shared& shared,
-                                    const typename AttentionTile<T>::Sums& values) {
-  using Tile = AttentionTile<T>;
+template <class Tile>
+__device__ __forceinline__ void put(typename Tile::Shared& shared,
+                                    const typename Tile::Sums& values) {
 #pragma unroll
-  for (int r = 0; r < Tile::kRun; ++r) {
-#pragma unroll
-    for (int c = 0; c < Tile::kRun; ++c) put_weight<T>(shared, r, c, values[r][c]);
-  }
+  for (int r = 0; r < Tile::kRows; ++r) put_row<Tile>(shared, r, values[r]);
 }
 
 /// Writes a tile of a gradient (rows, columns).
-template <class T>
+template <class Tile>
 __device__ __forceinline__ void write(const AttentionOperand& to, const AttentionKernelArgs& args,
                                       int64_t head, int64_t first, int64_t rows, int64_t column,
-                                      int64_t columns,
-                                      const typename AttentionTile<T>::Sums& sums) {
-  using Tile = AttentionTile<T>;
+                                      int64_t columns, const typename Tile::Results& sums) {
 #pragma unroll
-  for (int r = 0; r < Tile::kRun; ++r) {
+  for (int r = 0; r < Tile::kRows; ++r) {
     const int64_t row = first + Tile::row(r);
     if (row >= rows) continue;
-    T* const line = static_cast<T*>(to.data) + head / args.heads * to.batch +
-                    head % args.heads * to.head + row * to.row;
-#pragma unroll
-    for (int c = 0; c < Tile::kRun; ++c) {
-      const int64_t place = column + Tile::column(c);
-      if (place < columns) store<T>(line + place, sums[r][c]);
-    }
+    write_row<Tile>(static_cast<typename Tile::T*>(to.data) + head / args.heads * to.batch +
+                        head % args.heads * to.head + row * to.row,
+                    column, columns, sums[r]);
   }
 }
 
-// One block a multiprocessor at least, here and below: two would have too few registers.
-template <class T>
-__global__ void __launch_bounds__(kThreads, 1)
+/// As many blocks a multiprocessor as have the registers. `plain`, here and below: without a mask
+/// and without dropout.
+template <class Tile, bool plain>
+inline constexpr int backward_blocks = Tile::kHalf ? (plain&& Tile::kWidth == 32 ? 3 : 2)
+                                                   : (plain ? 2 : 1);
+
+template <class Tile, bool plain>
+__global__ void __launch_bounds__(Tile::kBlock, backward_blocks<Tile, plain>)
     attention_keys_kernel(const __grid_constant__ AttentionBackwardArgs args, const void* inner,
                           int64_t row_tiles, int64_t column_tiles) {
-  using Tile = AttentionTile<T>;
   AORTA_SHARED(typename Tile::Shared, memory, [1]);
   typename Tile::Shared& shared = memory[0];
   const int64_t tiles = args.batch * args.heads * row_tiles * column_tiles;
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const int64_t block = tile % row_tiles * Tile::kSide;
-    const int64_t column = tile / row_tiles % column_tiles * Tile::kSide;
-    const BackwardHead<T> head(args, inner, tile / row_tiles / column_tiles);
-    typename Tile::Sums keys = {}, values = {};
+    const int64_t column = tile / row_tiles % column_tiles * Tile::kWidth;
+    const BackwardHead<Tile, plain> head(args, inner, tile / row_tiles / column_tiles);
+    typename Tile::Results keys = {}, values = {};
+    head.load_keys(shared, block);
 #pragma unroll 1
     for (int64_t first = args.is_causal ? block : 0; first < args.queries; first += Tile::kSide) {
       typename Tile::Sums weights, slopes;
+      head.load_queries(shared, first);
+      if constexpr (Tile::kWhole) __syncthreads();
       head.make(shared, first, block, weights, slopes);
       if (column < args.value_features) {
-        put<T>(shared, weights);
-        multiply_weights<T, true>(shared, head.gradient, first, column, args.keys - block, values);
+        put<Tile>(shared, weights);
+        multiply_weights<Tile, true>(shared, head.gradient, first, shared.c, column,
+                                     args.keys - block, values);
       }
       if (column < args.features) {
-        put<T>(shared, slopes);
-        multiply_weights<T, true>(shared, head.query, first, column, args.keys - block, keys);
+        put<Tile>(shared, slopes);
+        multiply_weights<Tile, true>(shared, head.query, first, shared.a, column, args.keys - block,
+                                     keys);
       }
     }
-    write<T>(args.key_gradient, args, head.head, block, args.keys, column, args.features, keys);
-    write<T>(args.value_gradient, args, head.head, block, args.keys, column, args.value_features,
-             values);
+    write<Tile>(args.key_gradient, args, head.head, block, args.keys, column, args.features, keys);
+    write<Tile>(args.value_gradient, args, head.head, block, args.keys, column, args.value_features,
+                values);
   }
 }
 
-template <class T>
-__global__ void __launch_bounds__(kThreads, 1)
+template <class Tile, bool plain>
+__global__ void __launch_bounds__(Tile::kBlock, backward_blocks<Tile, plain>)
     attention_queries_kernel(const __grid_constant__ AttentionBackwardArgs args, const void* inner,
                              int64_t row_tiles, int64_t column_tiles) {
-  using Tile = AttentionTile<T>;
   AORTA_SHARED(typename Tile::Shared, memory, [1]);
   typename Tile::Shared& shared = memory[0];
   const int64_t tiles = args.batch * args.heads * row_tiles * column_tiles;
   for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const int64_t first = tile % row_tiles * Tile::kSide;
-    const int64_t column = tile / row_tiles % column_tiles * Tile::kSide;
-    const BackwardHead<T> head(args, inner, tile / row_tiles / column_tiles);
+    const int64_t column = tile / row_tiles % column_tiles * Tile::kWidth;
+    const BackwardHead<Tile, plain> head(args, inner, tile / row_tiles / column_tiles);
     const int64_t end = args.is_causal ? min(args.keys, first + Tile::kSide) : args.keys;
-    typename Tile::Sums queries = {};
+    typename Tile::Results queries = {};
+    head.load_queries(shared, first);
 #pragma unroll 1
     for (int64_t block = 0; block < end; block += Tile::kSide) {
       typename Tile::Sums weights, slopes;
+      head.load_keys(shared, block);
+      if constexpr (Tile::kWhole) __syncthreads();
       head.make(shared, first, block, weights, slopes);
-      put<T>(shared, slopes);
-      multiply_weights<T, false>(shared, head.key, block, column, args.queries - first, queries);
+      put<Tile>(shared, slopes);
+      multiply_weights<Tile, false>(shared, head.key, block, shared.b, column, args.queries - first,
+                                    queries);
     }
-    write<T>(args.query_gradient, args, head.head, first, args.queries, column, args.features,
-             queries);
+    write<Tile>(args.query_gradient, args, head.head, first, args.queries, column, args.features,
+                queries);
   }
 }
 
@@ -181,17 +208,22 @@ void run_as(const AttentionBackwardArgs& args) {
     launch(op, attention_inner_kernel<T>, site.blocks(heads * args.queries), kThreads,
            site.stream(), args, inner.data());
   }
-  const int64_t features = attention_tiles<T>(args.features);
-  const int64_t columns = std::max(features, attention_tiles<T>(args.value_features));
-  const int64_t keys = attention_tiles<T>(args.keys), queries = attention_tiles<T>(args.queries);
-  if (heads * keys * columns > 0) {
-    launch(op, attention_keys_kernel<T>, grid_blocks(heads * keys * columns), kThreads,
-           site.stream(), args, inner.data(), keys, columns);
-  }
-  if (heads * queries * features > 0) {
-    launch(op, attention_queries_kernel<T>, grid_blocks(heads * queries * features), kThreads,
-           site.stream(), args, inner.data(), queries, features);
-  }
+  visit_tiles<T>(args, [&](auto sizes, auto plain) {
+    using Tile = decltype(sizes);
+    const int64_t features = attention_tiles(args.features, Tile::kWidth);
+    const int64_t columns = std::max(features, attention_tiles(args.value_features, Tile::kWidth));
+    const int64_t keys = attention_tiles(args.keys, Tile::kSide),
+                  queries = attention_tiles(args.queries, Tile::kSide);
+    if (heads * keys * columns > 0) {
+      launch(op, attention_keys_kernel<Tile, plain.value>, grid_blocks(heads * keys * columns),
+             Tile::kBlock, site.stream(), args, inner.data(), keys, columns);
+    }
+    if (heads * queries * features > 0) {
+      launch(op, attention_queries_kernel<Tile, plain.value>,
+             grid_blocks(heads * queries * features), Tile::kBlock, site.stream(), args,
+             inner.data(), queries, features);
+    }
+  });
 }
 
 }  // namespace

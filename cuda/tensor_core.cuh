@@ -1,6 +1,7 @@
 #pragma once
 
-// Tensor cores, as CUDA C++ offers them to a warp (nvcuda::wmma): the only place that names them.
+// Tensor cores, the only place that names them: as CUDA C++ offers them to a warp (nvcuda::wmma),
+// which leaves open which lane has what, and by the instructions that say it.
 
 #include <aorta/core/half.h>
 
@@ -78,5 +79,50 @@ class WarpSums {
   nvcuda::wmma::fragment<nvcuda::wmma::accumulator, kSide, kSide, kSide, float> sums_[rows]
                                                                                      [columns];
 };
+
+#ifdef AORTA_EMULATED_BLOCKS
+using emulated::load_blocks;
+using emulated::multiply_blocks;
+#else
+/// Loads four blocks of 8 x 8 halves. Lane l says where row l % 8 of block l / 8 lies, 16 bytes of
+/// shared memory at a multiple of 16, and gets elements 2 (l % 4) and the next one of row l / 4 of
+/// each block or, transposed, of its column. PTX ISA, "ldmatrix".
+template <bool transposed, class M>
+__device__ __forceinline__ void load_blocks(uint32_t (&to)[4], const M* row) {
+  const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
+  if constexpr (transposed) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                 : "r"(address)
+                 : "memory");
+  }
+}
+
+/// Adds 16 terms to a warp's 16 x 8 sums: lane l has x and y in row l / 4, columns 2 (l % 4) and
+/// the next one, and z and w eight rows below. Blocks of a (16 rows, 16) lie in the order of
+/// columns, those of b (16, 8 columns) as load_blocks loads columns for rows. PTX ISA,
+/// "mma.m16n8k16".
+template <class M>
+__device__ __forceinline__ void multiply_blocks(float& x, float& y, float& z, float& w,
+                                                const uint32_t (&a)[4], uint32_t b_low,
+                                                uint32_t b_high) {
+  if constexpr (std::is_same_v<M, __half>) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(x), "+f"(y), "+f"(z), "+f"(w)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_low), "r"(b_high));
+  } else {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(x), "+f"(y), "+f"(z), "+f"(w)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_low), "r"(b_high));
+  }
+}
+#endif
 
 }  // namespace aorta::cuda

@@ -61,6 +61,8 @@ TEST_F(CudaAttention, TilesEqualTheCpus) {
     expect_equal(operands_of({1, 1, 70, 90, 20, 72}, dtype), {.scale = 0.1});
     expect_equal(operands_of({2, 1, 65, 33, 40, 8}, dtype), {.is_causal = true, .scale = 0.02});
     expect_equal(operands_of({1, 1, 40, 70, 5, 6}, dtype), {.is_causal = true, .scale = 0.1});
+    expect_equal(operands_of({1, 2, 130, 130, 32, 32}, dtype), {.is_causal = true, .scale = 0.1});
+    expect_equal(operands_of({1, 1, 33, 70, 104, 24}, dtype), {.scale = 0.02});
     if (HasFatalFailure()) return;
   }
 }
@@ -73,12 +75,16 @@ TEST_F(CudaAttention, MasksEqualTheCpus) {
   expect_equal(x, {.attn_mask = gpu_test::random_values({70}, f32, 7, false), .scale = 0.1});
   const Tensors half = operands_of({1, 2, 40, 70, 5, 6}, bf16);
   expect_equal(half, {.attn_mask = gpu_test::random_values({40, 1}, bf16, 7, false), .scale = 0.1});
+  expect_equal(half, {.attn_mask = seen.select(0, 1), .scale = 0.1});
+  expect_equal(operands_of({2, 2, 40, 70, 48, 40}, f16), {.attn_mask = seen, .scale = 0.02});
 }
 
 // The same weights are dropped on both devices.
 TEST_F(CudaAttention, DropoutEqualsTheCpus) {
-  for (const DType dtype : {f32, f16})
+  for (const DType dtype : {f32, f16}) {
     expect_equal(operands_of({2, 1, 70, 67, 9, 6}, dtype), {.dropout_p = 0.4, .scale = 0.1});
+    expect_equal(operands_of({1, 1, 40, 67, 9, 40}, dtype), {.dropout_p = 0.4, .scale = 0.1});
+  }
 }
 
 // A packed projection, whose rows lie apart and aren't aligned.

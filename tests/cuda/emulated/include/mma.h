@@ -8,6 +8,7 @@
 #include <cuda_fp16.h>
 
 #include <bit>
+#include <cstring>
 #include <source_location>
 #include <type_traits>
 
@@ -98,3 +99,51 @@ void mma_sync(fragment<accumulator, 16, 16, 16, float>& to,
 }
 
 }  // namespace nvcuda::wmma
+
+// The instructions that tensor_core.cuh writes down itself (there they say what a lane has).
+#define AORTA_EMULATED_BLOCKS
+
+namespace aorta::emulated {
+
+template <bool transposed, class M>
+void load_blocks(uint32_t (&to)[4], const M* row,
+                 std::source_location site = std::source_location::current()) {
+  struct alignas(16) Row {
+    M element[8];
+  };
+  const Row own = *reinterpret_cast<const Row*>(row);
+  Row all[32];
+  exchange_all(&own, all, site);
+  for (int block = 0; block < 4; ++block) {
+    M pair[2];
+    for (int i = 0; i < 2; ++i) {
+      const int line = lane() / 4, place = lane() % 4 * 2 + i;
+      pair[i] =
+          transposed ? all[block * 8 + place].element[line] : all[block * 8 + line].element[place];
+    }
+    std::memcpy(&to[block], pair, sizeof pair);
+  }
+}
+
+template <class M>
+void multiply_blocks(float& x, float& y, float& z, float& w, const uint32_t (&a)[4], uint32_t b_low,
+                     uint32_t b_high, std::source_location site = std::source_location::current()) {
+  M left[32][4][2], right[32][4][2];  // by lane and block
+  const uint32_t b[4] = {b_low, b_high, 0, 0};
+  exchange_all(a, left, site);
+  exchange_all(b, right, site);
+  const auto add = [&](float& sum, int row, int column) {
+    for (int k = 0; k < 16; ++k) {
+      sum += nvcuda::wmma::emulated::value_of(
+                 left[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2][k % 2]) *
+             nvcuda::wmma::emulated::value_of(right[column * 4 + k % 8 / 2][k / 8][k % 2]);
+    }
+  };
+  const int row = lane() / 4, column = lane() % 4 * 2;
+  add(x, row, column);
+  add(y, row, column + 1);
+  add(z, row + 8, column);
+  add(w, row + 8, column + 1);
+}
+
+}  // namespace aorta::emulated
