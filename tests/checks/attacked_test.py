@@ -38,8 +38,8 @@ NOT_ATTACKED = {
         "NamedOperand RankError SampleError SampleFault TimeoutError check_defined check_resources describe_exception errno_text "
         "fail fail_after_call fail_for_resources fail_on_shapes lacks_resources text_with_type",
     "a switch or a question without an argument, or with a bool":
-        "AutoGradMode allow_tf32 autocast_changes autocast_dtype check_anomaly detects_anomaly deterministic enabled is_available "
-        "layer_name measure_machine program_name repr resident_bytes set_allow_tf32 set_deterministic set_enabled set_winograd "
+        "AutoGradMode allow_tf32 autocast_changes autocast_dtype benchmark check_anomaly detects_anomaly deterministic enabled is_available "
+        "layer_name measure_machine program_name repr resident_bytes set_allow_tf32 set_benchmark set_deterministic set_enabled set_winograd "
         "unavailable_reason version winograd_enabled worker_info WorkerInfo DefaultGeneratorScope",
     "of several ranks: their faults are tried by tests/nn/parallel and tests/mpi":
         "ActivityScope CollectiveCall CollectiveLibrary CommOptions Communicator CommunicatorScope DeviceCollectives GroupState "
