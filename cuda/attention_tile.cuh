@@ -37,7 +37,7 @@ struct AttentionTile {
   using M = Native<T>;
   using C = ComputeType<T>;
   static constexpr bool kHalf = scalar::is_half_type<T>, kWhole = whole;
-  static constexpr int kBlock = kHalf ? 128 : 256;  // threads
+  static constexpr int kBlock = kHalf ? kThreads / 2 : kThreads;  // threads
   static constexpr int kSide = sizeof(T) == 8 ? 32 : 64;
   static constexpr int kWidth = width;
   static constexpr int kDepth = kHalf ? width : sizeof(T) == 8 ? 16 : 32;
@@ -520,13 +520,20 @@ __device__ __forceinline__ typename Tile::C kept_of(const AttentionKernelArgs& a
   return bits.kept >> (r * Tile::kColumns + c) & 1u ? static_cast<C>(args.dropout.scale) : C(0);
 }
 
-/// exp(score - shift), where a row without keys has -inf for a shift. In f32 by the GPU's own power
-/// of two: what the product rounds off is no more than what the score did.
+/// 2^x by the GPU's own instruction, to two units in the last place; 0 below 2^-126.
+__device__ __forceinline__ float power_of_two(float x) {
+  float result;
+  AORTA_PTX(power_of_two(result, x), "ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+/// exp(score - shift), where a row without keys has -inf for a shift. In f32 what the product
+/// rounds off is no more than what the score did.
 template <class C>
 __device__ __forceinline__ C weight_of(C score, C shift) {
   const C difference = score - (shift == -scalar::kInfinity<C> ? C(0) : shift);
   if constexpr (std::is_same_v<C, float>) {
-    return ::exp2f(difference * scalar::kLog2E);
+    return power_of_two(difference * scalar::kLog2E);
   } else {
     return scalar::exp(difference);
   }
@@ -542,14 +549,13 @@ __device__ __forceinline__ C larger_of(C a, C b) {
   }
 }
 
-/// Joins a value over the threads that have the same rows.
+/// Joins a value over the threads that have the same rows; sums and maxima of two are the same bits
+/// in either order.
 template <class Tile, class Join>
 __device__ __forceinline__ typename Tile::C join_row(typename Tile::C value, const Join& join) {
 #pragma unroll
-  for (int step = Tile::kLanes / 2; step > 0; step /= 2) {
-    const typename Tile::C other = from_lane_xor(value, step);
-    value = threadIdx.x & static_cast<unsigned>(step) ? join(other, value) : join(value, other);
-  }
+  for (int step = Tile::kLanes / 2; step > 0; step /= 2)
+    value = join(value, from_lane_xor(value, step));
   return value;
 }
 

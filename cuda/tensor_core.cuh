@@ -80,26 +80,29 @@ class WarpSums {
                                                                                      [columns];
 };
 
-#ifdef AORTA_EMULATED_BLOCKS
-using emulated::load_blocks;
-using emulated::multiply_blocks;
-#else
+#ifndef AORTA_PTX
+/// AORTA_PTX(call, text : results : operands); is an instruction that CUDA C++ has no name for;
+/// where the device is no GPU, a call of what computes the same.
+#define AORTA_PTX(call, ...) asm volatile(__VA_ARGS__)
+#endif
+
 /// Loads four blocks of 8 x 8 halves. Lane l says where row l % 8 of block l / 8 lies, 16 bytes of
 /// shared memory at a multiple of 16, and gets elements 2 (l % 4) and the next one of row l / 4 of
 /// each block or, transposed, of its column. PTX ISA, "ldmatrix".
 template <bool transposed, class M>
 __device__ __forceinline__ void load_blocks(uint32_t (&to)[4], const M* row) {
-  const uint32_t address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
   if constexpr (transposed) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(address)
-                 : "memory");
+    AORTA_PTX(load_blocks<true>(to, row),
+              "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+              : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+              : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row)))
+              : "memory");
   } else {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(address)
-                 : "memory");
+    AORTA_PTX(load_blocks<false>(to, row),
+              "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+              : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+              : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row)))
+              : "memory");
   }
 }
 
@@ -112,17 +115,18 @@ __device__ __forceinline__ void multiply_blocks(float& x, float& y, float& z, fl
                                                 const uint32_t (&a)[4], uint32_t b_low,
                                                 uint32_t b_high) {
   if constexpr (std::is_same_v<M, __half>) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(x), "+f"(y), "+f"(z), "+f"(w)
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_low), "r"(b_high));
+    AORTA_PTX(multiply_blocks<M>(x, y, z, w, a, b_low, b_high),
+              "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+              "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+              : "+f"(x), "+f"(y), "+f"(z), "+f"(w)
+              : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_low), "r"(b_high));
   } else {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-        "{%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(x), "+f"(y), "+f"(z), "+f"(w)
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_low), "r"(b_high));
+    AORTA_PTX(multiply_blocks<M>(x, y, z, w, a, b_low, b_high),
+              "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+              "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+              : "+f"(x), "+f"(y), "+f"(z), "+f"(w)
+              : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_low), "r"(b_high));
   }
 }
-#endif
 
 }  // namespace aorta::cuda

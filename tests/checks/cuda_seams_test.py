@@ -1,4 +1,4 @@
-"""cuda/ runs on a CPU too (tests/cuda/emulated): it meets the compiler's CUDA at launch() and AORTA_SHARED alone."""
+"""cuda/ runs on a CPU too (tests/cuda/emulated): it meets the compiler's CUDA at launch(), AORTA_SHARED and AORTA_PTX alone."""
 
 import os
 import re
@@ -9,14 +9,16 @@ import project
 import source_tree
 
 SEAM = "cuda/launch.cuh"
+PTX_SEAM = "cuda/tensor_core.cuh"
 RULES = [
     (r"<<<", "a kernel is started by launch()", ()),
     (r"\bcudaLaunch\w*\(", "a kernel is started by launch()", (SEAM,)),
     (r"\b__shared__\b", "shared memory is declared with AORTA_SHARED", (SEAM,)),
+    (r"\basm\b", "an instruction is named by AORTA_PTX", (PTX_SEAM,)),
     (r"\.set_kernel\(", "a kernel comes into the op table by set_kernel<op, run>(), which names its errors", ("cuda/rows.h",)),
-    (r"^\s*#\s*(?:el)?if", "no code asks which device it is for", (SEAM,)),
+    (r"^\s*#\s*(?:el)?if", "no code asks which device it is for", (SEAM, PTX_SEAM)),
     (r"(?i)emulat|#\s*include\s*[<\"].*tests/|__CUDACC__|__CUDA_ARCH__|__NVCC__", "no code asks which device it is for", ()),
-    (r"\b__launch_bounds__\((?!kThreads(?:, 1)?\))", "a kernel has __launch_bounds__(kThreads), as launch() says", ()),
+    (r"\b__launch_bounds__\((?!kThreads(?:, 1)?\)|Tile::kBlock, )", "a kernel has __launch_bounds__(kThreads), as launch() says, or its tile's threads", ()),
 ]
 
 
@@ -41,13 +43,14 @@ class CudaSeams(unittest.TestCase):
         self.assertEqual(check(project.ROOT), [])
 
     def test_the_seam_is_one_condition(self):
-        with open(os.path.join(project.ROOT, SEAM), encoding="utf-8") as file:
-            self.assertEqual(re.findall(r"^[ \t]*#\s*(?:el)?if.*$", file.read(), re.M), ["#ifndef AORTA_SHARED"])
+        for seam, condition in ((SEAM, "#ifndef AORTA_SHARED"), (PTX_SEAM, "#ifndef AORTA_PTX")):
+            with open(os.path.join(project.ROOT, seam), encoding="utf-8") as file:
+                self.assertEqual(re.findall(r"^[ \t]*#\s*(?:el)?if.*$", file.read(), re.M), [condition])
 
     def test_each_rule(self):
         bad = ["kernel<<<1, 2>>>();", "cudaLaunchKernelEx(&config, kernel);", "__shared__ float x[3];",
                "#ifdef AORTA_DOUBLE", "#if SOMETHING", "#elif OTHER", "bool emulated;", "sum_op.set_kernel(DeviceType::cuda, k);", "return __CUDA_ARCH__;",
-               "#include <aorta/tests/cuda/emulated/call.h>", "extern __shared__ float x[];", "cudaLaunchCooperativeKernel(k);", "__global__ void __launch_bounds__(128) k() {}",
+               "#include <aorta/tests/cuda/emulated/call.h>", "extern __shared__ float x[];", "asm volatile(\"membar.gl;\");", "cudaLaunchCooperativeKernel(k);", "__global__ void __launch_bounds__(128) k() {}",
                "__global__ void\n    k() {}"]
         for line in bad:
             with self.subTest(line), tempfile.TemporaryDirectory() as root:

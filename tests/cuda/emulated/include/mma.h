@@ -8,6 +8,7 @@
 #include <cuda_fp16.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <source_location>
 #include <type_traits>
@@ -100,8 +101,8 @@ void mma_sync(fragment<accumulator, 16, 16, 16, float>& to,
 
 }  // namespace nvcuda::wmma
 
-// The instructions that tensor_core.cuh writes down itself (there they say what a lane has).
-#define AORTA_EMULATED_BLOCKS
+// Instructions that CUDA C++ has no names for; cuda/tensor_core.cuh says what a lane has.
+#define AORTA_PTX(call, ...) ::aorta::emulated::call
 
 namespace aorta::emulated {
 
@@ -145,5 +146,7 @@ void multiply_blocks(float& x, float& y, float& z, float& w, const uint32_t (&a)
   add(z, row + 8, column);
   add(w, row + 8, column + 1);
 }
+
+inline void power_of_two(float& result, float x) { result = ::exp2f(x); }
 
 }  // namespace aorta::emulated
