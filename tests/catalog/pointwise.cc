@@ -105,7 +105,8 @@ void add_unary(std::vector<Row>& rows) {
   rows.push_back(unary<erfc, erfc_>("erfc", kUlps2));
   rows.push_back(
       unary<erfinv, erfinv_>({.op = "erfinv", .tolerance = kUlps2, .autocasts = Autocasts::f32}));
-  // NVIDIA's bound of 4 ULP in f64 is for outside of -11 to -2.26 alone; 91 were seen beside a zero inside.
+  // NVIDIA's bound of 4 ULP in f64 is for outside of -11 to -2.26 alone; 91 were seen beside a zero
+  // inside.
   rows.push_back(unary<lgamma, lgamma_>("lgamma", {2, 128, 0}));
   rows.push_back(unary<sinc, sinc_>(
       "sinc", {.ulps = 4, .ulps_f64 = 8},
