@@ -208,15 +208,18 @@ void Trainer::count(const Tensor& output, const data::Batch& batch, double loss,
   totals.count += truth.numel() / 2;
   totals.sums.resize(6);
   const Tensor found = output > 0, there = truth > 0;
-  totals.sums[4] += sum(found).item<double>();
-  totals.sums[5] += sum(there).item<double>();
   const int64_t size = found.size(0) / 2;
-  for (size_t half = 0; half < 2; ++half) {
-    const auto first = static_cast<int64_t>(half) * size;
+  std::vector<Tensor> sums;
+  for (const int64_t first : {int64_t{0}, size}) {
     const Tensor a = found.narrow(0, first, size), b = there.narrow(0, first, size);
-    totals.sums[2 * half] += sum(logical_and(a, b)).item<double>();
-    totals.sums[2 * half + 1] += sum(logical_or(a, b)).item<double>();
+    sums.push_back(sum(logical_and(a, b)));
+    sums.push_back(sum(logical_or(a, b)));
   }
+  sums.push_back(sum(found));
+  sums.push_back(sum(there));
+  // Read together: a GPU is waited for once.
+  const std::vector<double> values = stack(sums).to_vector<double>();
+  for (size_t i = 0; i < values.size(); ++i) totals.sums[i] += values[i];
 }
 
 void Trainer::add_samples(const data::Batch& batch, State& replay) const {
