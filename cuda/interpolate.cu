@@ -40,7 +40,7 @@ struct InterpolateBody {
     const int64_t z = rest % depth.output, plane = rest / depth.output * depth.input;
     C sum[V] = {}, term[V];
     for (int32_t k = width.first[x]; k < width.first[x + 1]; ++k) {
-      add_column(plane, z, y, int64_t{width.index[k]} * inner + channel, term);
+      sum_column(plane, z, y, int64_t{width.index[k]} * inner + channel, term);
       const bool first = k == width.first[x];
 #pragma unroll
       for (int j = 0; j < V; ++j) {
@@ -52,7 +52,7 @@ struct InterpolateBody {
   }
 
   /// The sums of a column's terms.
-  __device__ __forceinline__ void add_column(int64_t plane, int64_t z, int64_t y, int64_t column,
+  __device__ __forceinline__ void sum_column(int64_t plane, int64_t z, int64_t y, int64_t column,
                                              C (&sum)[V]) const {
     for (int j = 0; j < V; ++j) sum[j] = 0;
     bool first = true;

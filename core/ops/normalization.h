@@ -35,8 +35,8 @@ struct BatchNormFuncOptions {
 /// value a channel in training, G not a divisor of N, no running statistics elsewhere.
 /// `num_batches_tracked`, an i64 of no dimensions, grows by G where running statistics move.
 /// `relu`: max(y, 0) in the same pass, or with a `residual`, of the input's shape and dtype,
-/// max(y + residual, 0). The graph keeps the input (and the residual) alone: a gradient that needs
-/// the output (a convolution's, say) computes it anew.
+/// max(y + residual, 0). On the CPU the graph keeps the input (and the residual) alone: a gradient
+/// that needs the output (a convolution's, say) computes it anew. On a GPU outputs are kept.
 Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                   const Tensor& weight = {}, const Tensor& bias = {},
                   const BatchNormFuncOptions& options = {});

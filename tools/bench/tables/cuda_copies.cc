@@ -18,8 +18,8 @@ Case missing_gpu() {
 
 Case copy_case(int64_t bytes, bool to_gpu, bool page_locked) {
   if (!cuda::is_available()) return missing_gpu();
-  const Tensor bytes_of = make({bytes / 4}, -1, 1, 1);
-  const Tensor host = page_locked ? bytes_of.pin_memory() : bytes_of, device = bytes_of.to(kGpu);
+  const Tensor numbers = make({bytes / 4}, -1, 1, 1);
+  const Tensor host = page_locked ? numbers.pin_memory() : numbers, device = numbers.to(kGpu);
   const Tensor from = to_gpu ? host : device, to = to_gpu ? device : host;
   const std::string setup =
       fmt::format("h = make(({},), -1, 1, 1); d = h.cuda(); h = {}; f, t = {}", bytes / 4,
