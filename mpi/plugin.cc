@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -65,8 +66,12 @@ class StartWatch {
  private:
   void wait(double seconds) {
     std::unique_lock lock(mutex_);
-    const auto limit = std::chrono::duration<double>(seconds);
-    if (changed_.wait_for(lock, limit, [this] { return started_; })) return;
+    // In slices, for while this process itself is stopped it waits for nobody.
+    constexpr double kSlice = 0.25;
+    for (double waited = 0; waited < seconds; waited += kSlice) {
+      const std::chrono::duration<double> slice(std::min(kSlice, seconds - waited));
+      if (changed_.wait_for(lock, slice, [this] { return started_; })) return;
+    }
     dprintf(STDERR_FILENO,
             "error: init_process_group: every rank must start within %g s, got one that waits for "
             "others (pid %d)\n",

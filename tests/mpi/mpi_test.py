@@ -108,6 +108,12 @@ class Mpi(unittest.TestCase):
                          r"^error: init_process_group: every rank must start within 2 s, got one that waits for others \(pid \d+\)$")
         self.assertEqual(done.returncode, 4)
 
+    def test_a_rank_that_is_stopped_waits_for_nobody(self):
+        """It goes on when the one that it waited for before has come; mpirun wakes those that it ends, too."""
+        stopped = '"$0" patient & sleep 0.5; kill -STOP $!; sleep 6; kill -CONT $!; wait $!'
+        done = mpirun.run(2, [["sh", "-c", 'sleep 6.5; exec "$0" patient', RANKS], ["sh", "-c", stopped, RANKS]])
+        self.assertEqual((done.returncode, mpirun.said_by_us(done.stderr)), (0, []), done.stderr)
+
     def test_the_records_of_all_are_written(self):
         self.run_scene(3, "stopped")
         for rank in range(3):

@@ -191,6 +191,7 @@ const std::pair<const char*, void (*)()> kScenes[] = {
     {"stopped", [] { fall_out([] { raise(SIGSTOP); }); }},
     {"late", [] { fall_out([] { sleep(30); }); }},
     {"leaves", [] { fall_out([] { exit(0); }); }},
+    {"patient", [] { distributed::world().barrier(); }},
     {"throws", [] { fall_out([] { fail("disk", "must have room", "none"); }); }},
 };
 
@@ -216,6 +217,7 @@ int run(const char* name) {
 
 int main(int argc, char** argv) try {
   if (std::strcmp(argv[1], "late") == 0) distributed::init_process_group({.start_timeout = 2});
+  if (std::strcmp(argv[1], "patient") == 0) distributed::init_process_group({.start_timeout = 5});
   aorta::init(argc, argv);
   if (argc > 2) distributed::init_process_group();
   distributed::world().set_timeout(2);

@@ -256,7 +256,7 @@ TEST_F(PlantedMatmul, AttributesThatAreNone) {
   };
   EXPECT_EQ(ask(nullptr, 1), CUBLAS_STATUS_NOT_INITIALIZED);
   EXPECT_TRUE(finds("the handle is one that was made"));
-  cublasLtHandle_t handle = nullptr;
+  static cublasLtHandle_t handle = nullptr;  // as long as the program, as in cuda/
   ASSERT_EQ(cublasLtCreate(&handle), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(ask(handle, 0), CUBLAS_STATUS_INVALID_VALUE);
   EXPECT_TRUE(finds("at least one result is asked for"));
