@@ -100,7 +100,7 @@ Finding shared_memory() {
   const int descriptor = ::memfd_create("aorta-echo doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0) {
     finding.status = Status::missing;
-    finding.text = "memfd_create: " + text_of(errno);
+    finding.text = "memfd_create must succeed, got " + text_of(errno);
     finding.fix = "let the sandbox or container allow memfd_create, or use --num_workers 0";
     return finding;
   }
@@ -132,7 +132,7 @@ Finding disk(const std::string& folder) {
   struct statvfs status {};
   if (::statvfs(folder.c_str(), &status) != 0 || ::access(folder.c_str(), W_OK) != 0) {
     finding.status = Status::missing;
-    finding.text = io::quote(folder) + ": " + text_of(errno);
+    finding.text = io::quote(folder) + " must be writable, got " + text_of(errno);
     finding.fix = "name a folder that can be written with --output";
     return finding;
   }

@@ -34,7 +34,9 @@ void add(const T* data, int64_t a, int64_t channels, int64_t b, std::vector<Sums
 }
 
 // Sums the values of a sample, channel by channel.
-std::vector<Sums> sums_of(const Tensor& values, int64_t channel_dim) {
+std::vector<Sums> sums_of(const Tensor& sample, int64_t channel_dim) {
+  check(sample.numel() > 0, "mean_and_std", "samples must have elements", sample.shape());
+  const Tensor values = sample.contiguous();
   check(values.dtype() == u8 || values.dtype() == f32, "mean_and_std", "tensor must be u8 or f32",
         values.dtype());
   const int64_t dim = wrap_dim("mean_and_std", channel_dim, values.dim());
@@ -86,7 +88,6 @@ ChannelStatistics mean_and_std(const Dataset& dataset, const Text& name,
   }
   ChannelStatistics result;
   for (const Sums& all : sums) {
-    check(all.count > 0, "mean_and_std", "samples must have elements", "none");
     const double mean = all.sum / all.count;
     result.mean.push_back(static_cast<float>(mean));
     result.std.push_back(

@@ -21,6 +21,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -46,6 +47,8 @@ int guarded(char* error, size_t error_size, const Body& body) {
   try {
     body();
     return 1;
+  } catch (const std::bad_alloc&) {
+    put(aorta::data::kDicomHasNoMemory, error, error_size);
   } catch (const std::exception& problem) {
     put(problem.what(), error, error_size);
   } catch (...) {
@@ -55,6 +58,7 @@ int guarded(char* error, size_t error_size, const Body& body) {
 }
 
 void require(const OFCondition& condition, const char* what) {
+  if (condition == EC_MemoryExhausted) throw std::bad_alloc();
   if (condition.bad()) refuse(std::string(what) + ": " + condition.text());
 }
 
@@ -314,7 +318,7 @@ void on_a_large_stack(const Body& body) {
   pthread_attr_setstacksize(&attributes, kStack);
   const int started = pthread_create(&thread, &attributes, run, &task);
   pthread_attr_destroy(&attributes);
-  if (started != 0) refuse(std::string("a thread must start: ") + std::strerror(started));
+  if (started != 0) refuse(aorta::data::kDicomHasNoThread);
   pthread_join(thread, nullptr);
   if (task.problem) std::rethrow_exception(task.problem);
 }

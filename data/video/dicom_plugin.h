@@ -45,4 +45,7 @@ const aorta_dicom* aorta_dicom_table();
 
 namespace aorta::data {
 inline constexpr int kDicomVersion = 1;
-}
+// What the machine lacks, and not the file.
+inline constexpr char kDicomHasNoMemory[] = "no more memory";
+inline constexpr char kDicomHasNoThread[] = "no thread for it (memory and limits allow no more)";
+}  // namespace aorta::data

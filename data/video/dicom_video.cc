@@ -1,5 +1,6 @@
 #include <aorta/core/check.h>
 #include <aorta/core/plugin.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/data/stages.h>
 #include <aorta/data/video/dicom.h>
 #include <aorta/data/video/dicom_plugin.h>
@@ -32,13 +33,22 @@ const DicomTable& dicom_table_for(const std::string& path) {
   return *table;
 }
 
+// Throws for what the plugin said.
+template <class... Place>
+[[noreturn]] void fail_by_dicom(const std::string& path, const char* rule, const char* error,
+                                const Place&... place) {
+  if (std::string_view(error) == kDicomHasNoMemory || std::string_view(error) == kDicomHasNoThread)
+    fail_for_resources(path, rule, error, place...);
+  fail(path, rule, error, place...);
+}
+
 // A file that is open, closed with this object.
 class DicomFile {
  public:
   explicit DicomFile(const std::string& path) : table_(dicom_table_for(path)), path_(path) {
     char error[512] = "";
     file_ = table_.open(path.c_str(), &facts_, error, sizeof error);
-    if (!file_) fail(path, "DICOM file must be readable", error);
+    if (!file_) fail_by_dicom(path, "DICOM file must be readable", error);
   }
   DicomFile(const DicomFile&) = delete;
   DicomFile& operator=(const DicomFile&) = delete;
@@ -49,7 +59,7 @@ class DicomFile {
   void pixels(int64_t frame, int64_t channels, uint8_t* out) const {
     char error[512] = "";
     if (table_.pixels(file_, frame, static_cast<int>(channels), out, error, sizeof error) != 1)
-      fail(path_, "frame must be readable", error, ", frame ", frame);
+      fail_by_dicom(path_, "frame must be readable", error, ", frame ", frame);
   }
 
   std::vector<UltrasoundRegion> regions() const {
@@ -67,7 +77,7 @@ class DicomFile {
            .y_millimetres = kMillimetres * region->y_delta});
     };
     if (table_.regions(file_, add, &all, error, sizeof error) != 1)
-      fail(path_, "DICOM file must be readable", error);
+      fail_by_dicom(path_, "DICOM file must be readable", error);
     return all;
   }
 
@@ -78,7 +88,7 @@ class DicomFile {
       static_cast<std::vector<DicomAttribute>*>(list)->push_back({tag, name});
     };
     if (table_.attributes(file_, add, &all, error, sizeof error) != 1)
-      fail(path_, "DICOM file must be readable", error);
+      fail_by_dicom(path_, "DICOM file must be readable", error);
     return all;
   }
 

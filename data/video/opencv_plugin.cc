@@ -123,17 +123,24 @@ class X264Lines {
   int kept_, before_;  // -1 where there is none
 };
 
-// Why a file wasn't opened: OpenCV doesn't say, the last call that failed does.
+bool can_start_a_thread() {
+  pthread_t thread;
+  const auto nothing = [](void*) -> void* { return nullptr; };
+  return pthread_create(&thread, nullptr, nothing, nullptr) == 0 &&
+         pthread_join(thread, nullptr) == 0;
+}
+
+// Why a file wasn't opened: OpenCV doesn't say. The last call that failed does, and codecs start
+// threads.
 const char* reason(const char* unless_known) {
-  return errno == EMFILE || errno == ENFILE ? aorta::data::kOpencvHasNoDescriptors : unless_known;
+  if (errno == EMFILE || errno == ENFILE) return aorta::data::kOpencvHasNoDescriptors;
+  return can_start_a_thread() ? unless_known : aorta::data::kOpencvHasNoThread;
 }
 
 void* open_video(const char* path, double* fps, int64_t* height, int64_t* width, char* error,
                  size_t error_size) {
   cv::VideoCapture* result = nullptr;
   guarded(error, error_size, [&] {
-    // Threads of its own would not outlive a fork, and a worker is one thread.
-    cv::setNumThreads(0);
     errno = 0;
     auto capture = std::make_unique<cv::VideoCapture>(std::string(path), cv::CAP_FFMPEG);
     if (!capture->isOpened()) {
@@ -244,5 +251,7 @@ extern "C" const aorta_opencv_video* aorta_opencv_video_table() {
   static const int once =
       pthread_atfork([] { g_stderr.lock(); }, [] { g_stderr.unlock(); }, [] { g_stderr.unlock(); });
   (void)once;
+  // Threads of its own would not outlive a fork, and a worker is one thread.
+  cv::setNumThreads(0);
   return &kTable;
 }

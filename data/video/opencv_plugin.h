@@ -34,6 +34,7 @@ namespace aorta::data {
 inline constexpr int kOpencvVideoVersion = 3;
 /// The reasons in `error` where memory or descriptors couldn't be had.
 inline constexpr char kOpencvHasNoMemory[] = "no more memory";
+inline constexpr char kOpencvHasNoThread[] = "no thread for it (memory and limits allow no more)";
 inline constexpr char kOpencvHasNoDescriptors[] =
     "too few descriptors (ulimit -n shows how many files may be open)";
 }  // namespace aorta::data

@@ -48,8 +48,8 @@ const Table& table_for(const std::string& path) {
 template <class... Place>
 [[noreturn]] void fail_by_plugin(const std::string& path, const char* rule, const char* error,
                                  const Place&... place) {
-  if (std::string_view(error) == kOpencvHasNoMemory ||
-      std::string_view(error) == kOpencvHasNoDescriptors)
+  const std::string_view said = error;
+  if (said == kOpencvHasNoMemory || said == kOpencvHasNoThread || said == kOpencvHasNoDescriptors)
     fail_for_resources(path, rule, error, place...);
   fail(path, rule, error, place...);
 }

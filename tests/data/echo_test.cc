@@ -1,4 +1,5 @@
 #include <aorta/core/ops/view.h>
+#include <aorta/data/dataset.h>
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/images/statistics.h>
 #include <aorta/data/loader.h>
@@ -369,6 +370,22 @@ TEST(Echo, MeasuresMeanAndDeviation) {
   const auto parallel = mean_and_std(echo, "video", {.channel_dim = 1, .parallel = true});
   EXPECT_EQ(parallel.mean, mean);
   EXPECT_EQ(parallel.std, std);
+}
+
+// Samples of any strides, by arithmetic.
+TEST(MeanAndStd, OfTransposedSamples) {
+  const Tensor rows = arange(1, 7).to(f32).view({1, 2, 3});
+  const NamedTensors samples = {{"x", rows.transpose(1, 2)}};  // a sample: 3 lines of 2 channels
+  const auto [mean, std] = mean_and_std(TensorDataset(samples), "x", {.channel_dim = 1});
+  EXPECT_EQ(mean, (std::vector<float>{2, 5}));
+  EXPECT_FLOAT_EQ(std[0], std::sqrt(2.0f / 3));
+}
+
+// Of channels without elements there may be more than memory has room for.
+TEST(MeanAndStd, OfEmptySamples) {
+  const NamedTensors samples = {{"x", empty({1, int64_t{1} << 41, 0}, {.dtype = f32})}};
+  EXPECT_EQ(error_of([&] { mean_and_std(TensorDataset(samples), "x", {.channel_dim = 0}); }),
+            "mean_and_std: samples must have elements, got [2199023255552,0]");
 }
 
 // Kilobytes of this process's own memory.

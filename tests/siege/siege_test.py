@@ -58,6 +58,7 @@ sys.argv = [SIEGE, PLANTED_ECHO, *PROGRAM[1:]]
 sys.path.insert(0, os.path.dirname(SIEGE))
 import program_siege  # noqa: E402  (reads sys.argv)
 import bad_input_case  # noqa: E402  (which that one finds)
+import dicom_files  # noqa: E402
 
 
 class Siege(unittest.TestCase):
@@ -178,6 +179,31 @@ class Siege(unittest.TestCase):
                 self.assertIn(done.returncode, (3, 4), said)
                 ended.add(said)
         self.assertGreater(len(ended), 1, "the calls must be those of different rules")
+
+    def test_what_the_machine_lacks_is_neither_the_input_s_nor_the_output_s_fault(self):
+        """No thread starts: for OpenCV's codec, which writes and reads MP4, and for DCMTK's parser."""
+        echo, calls = PROGRAM[0], PROGRAM[3]
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as folder:
+            picture = dicom_files.Picture(height=60, width=80, apex=(40, 4), radius=50)
+            frames, dicom = picture.frames(3), folder + "/heart.dcm"
+            with open(dicom, "wb") as file:
+                file.write(dicom_files.dicom(frames, regions=[dicom_files.region((0, 0, 79, 59))]))
+            subprocess.run([echo, "synth", "--train", "1", "--val", "1", "--test", "1", "--frames", "56", "--output",
+                            folder + "/data"], check=True, stdout=subprocess.DEVNULL)
+            videos = folder + "/data/Videos/"
+            weights = folder + "/run"
+            subprocess.run([echo, "train", "--data_dir", folder + "/data", "--output", weights, "--model_name", "unet_small",
+                            "--num_epochs", "1", "--num_workers", "0", "--batch_size", "1"], check=True, stdout=subprocess.DEVNULL)
+            for command, input_file in (("import", dicom), ("segment", videos + sorted(os.listdir(videos))[0])):
+                more = ["--weights", weights] if command == "segment" else []
+                done = subprocess.run(
+                    [echo, command, input_file, *more, "--output", folder + "/" + command], check=False, timeout=60,
+                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={
+                        **os.environ, "OMP_NUM_THREADS": "1", "LD_PRELOAD": calls, "FAIL_CALL": "pthread_create",
+                        "FAIL_AT": "1", "FAIL_ON": "1", "FAIL_WITH": str(errno.EAGAIN)})
+                said = done.stderr.decode()
+                self.assertRegex(said, r"\Aerror: .*got no thread for it \(memory and limits allow no more\).*\n\Z")
+                self.assertEqual(done.returncode, 4, said)
 
     def test_signals_end_every_command_with_a_line(self):
         """Each signal comes with the Nth file that is opened. Once one is answered, so are all that come later."""

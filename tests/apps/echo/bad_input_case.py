@@ -60,7 +60,8 @@ def lines_of(text):
 
 def errors_of(done):
     """The lines on stderr that aren't news of a run that goes on."""
-    news = ("warning: ", "aorta: data_loader: ", "aorta: the zygote ")
+    # libgcrypt, which FFmpeg is linked with, writes when it is loaded.
+    news = ("warning: ", "aorta: data_loader: ", "aorta: the zygote ", "can't mmap pool of ")
     return [line for line in lines_of(done.err) if not line.startswith(news) and not HEARTBEAT.match(line)]
 
 

@@ -80,9 +80,10 @@ TEST(Doctor, FailsWithoutAFolderToWrite) {
     text = failure.what();
   }
   const std::string out = ::testing::internal::GetCapturedStdout();
-  EXPECT_EQ(text, "disk: \"/nowhere/at/all\": No such file or directory");
-  EXPECT_NE(out.find("missing disk           \"/nowhere/at/all\": No such file"),
-            std::string::npos);
+  EXPECT_EQ(text, "disk: \"/nowhere/at/all\" must be writable, got No such file or directory");
+  EXPECT_NE(
+      out.find("missing disk           \"/nowhere/at/all\" must be writable, got No such file"),
+      std::string::npos);
 }
 
 TEST(Doctor, LooksAtTheDataFolder) {
