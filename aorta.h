@@ -11,6 +11,7 @@
 #include <aorta/autograd/hooks.h>              // IWYU pragma: export
 #include <aorta/autograd/saved.h>              // IWYU pragma: export
 #include <aorta/core/backends.h>               // IWYU pragma: export
+#include <aorta/core/capture.h>                // IWYU pragma: export
 #include <aorta/core/check.h>                  // IWYU pragma: export
 #include <aorta/core/comm.h>                   // IWYU pragma: export
 #include <aorta/core/device.h>                 // IWYU pragma: export

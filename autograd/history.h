@@ -2,6 +2,7 @@
 
 #include <aorta/autograd/node.h>
 #include <aorta/core/dispatch/in_place.h>
+#include <aorta/core/recording.h>
 
 #include <mutex>
 
@@ -35,6 +36,7 @@ class LeafNode final : public Node {
  private:
   LeafNode(const Tensor& leaf, int64_t bytes);
   void apply(Gradients& gradients) override;
+  void follow(kernel::Recording& recording, const Tensor& before);
 
   GradCell cell_;
   Tensor elements_;  // an alias outside the graph; for hooks alone

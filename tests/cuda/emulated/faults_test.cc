@@ -15,7 +15,6 @@
 #include <aorta/core/tensor.h>
 #include <aorta/optim/adam.h>
 #include <aorta/tests/cuda/emulated/call.h>
-#include <aorta/tests/cuda/emulated/graphs.h>
 #include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/report.h>
 #include <aorta/tests/cuda/emulated/settings.h>
@@ -171,8 +170,8 @@ TEST_F(CudaFaults, PeersAreWaitedForBeforeMemoryIsGivenBack) {
   EXPECT_NO_THROW(synchronize("cuda:1"));
 }
 
-// cuda/ has no graphs yet, and what it queues can be captured all the same: kernels whose memory is
-// in the cache. Other memory is refused by one line, and the capture is over.
+// A capture of a program's own, beside Aorta's (core/capture.h): of kernels whose memory is in the
+// cache. Other memory is refused by one line, and the capture is over.
 TEST_F(CudaFaults, WorkIsCapturedWhereItsMemoryIsCached) {
   const Stream stream = device().create_stream(0);
   device().set_current_stream(stream);
