@@ -11,11 +11,11 @@
 #include <aorta/autograd/hooks.h>              // IWYU pragma: export
 #include <aorta/autograd/saved.h>              // IWYU pragma: export
 #include <aorta/core/backends.h>               // IWYU pragma: export
-#include <aorta/core/capture.h>                // IWYU pragma: export
 #include <aorta/core/check.h>                  // IWYU pragma: export
 #include <aorta/core/comm.h>                   // IWYU pragma: export
 #include <aorta/core/device.h>                 // IWYU pragma: export
 #include <aorta/core/dispatch/autocast.h>      // IWYU pragma: export
+#include <aorta/core/dispatch/capture.h>       // IWYU pragma: export
 #include <aorta/core/dispatch/profiler.h>      // IWYU pragma: export
 #include <aorta/core/dlpack.h>                 // IWYU pragma: export
 #include <aorta/core/io/load_save.h>           // IWYU pragma: export

@@ -6,6 +6,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/core/recording.h>
 
 namespace aorta::autograd {
 namespace {

@@ -2,9 +2,12 @@
 
 #include <aorta/autograd/node.h>
 #include <aorta/core/dispatch/in_place.h>
-#include <aorta/core/recording.h>
 
 #include <mutex>
+
+namespace aorta::kernel {
+class Recording;
+}
 
 namespace aorta::autograd {
 

@@ -1,4 +1,5 @@
 // Random fills: the bodies that the CPU runs, so that one seed gives the same integers.
+#include <aorta/core/body/random.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/cuda/launch.cuh>
 

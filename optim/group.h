@@ -58,8 +58,8 @@ struct StateName {
   bool saved = true;
 };
 
-/// The kernels' runs of a step() in a step that is captured (core/capture.h). Launches of the graph
-/// take what the host does about a step, again: counts and numbers, and no kernel.
+/// The kernels' runs of a step() in a step that is captured (core/dispatch/capture.h). Launches of
+/// the graph take what the host does about a step, again: counts and numbers, and no kernel.
 struct CapturedRuns {
   struct Run {
     UpdateRule rule;

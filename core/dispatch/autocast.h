@@ -37,9 +37,12 @@ DType autocast_dtype();
 Tensor autocast_to_half(const Tensor& tensor);
 /// `tensor` as an op on the f32 list takes it: half types become f32 inside a scope.
 Tensor autocast_to_f32(const Tensor& tensor);
-/// Forgets the casts of leaves that this thread's scopes keep, so that they are made anew.
-void forget_autocast_casts();
 /// True when autocast_to_half changes one of the tensors.
 bool autocast_changes(std::initializer_list<const Tensor*> tensors);
+
+namespace detail {
+/// Forgets the casts of leaves that this thread's scopes keep, so that they are made anew.
+void forget_autocast_casts();
+}  // namespace detail
 
 }  // namespace aorta

@@ -5,6 +5,7 @@
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/random.h>
+#include <aorta/core/scalar/philox.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/core/body/random.h>
+#include <aorta/core/body/distribution.h>
 #include <aorta/core/dispatch/op_table.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/random.h>

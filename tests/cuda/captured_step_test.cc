@@ -2,8 +2,8 @@
 // numbers, so the same bits.
 #include <aorta/autograd/backward.h>
 #include <aorta/autograd/grad_mode.h>
-#include <aorta/core/capture.h>
 #include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/capture.h>
 #include <aorta/core/ops/attention.h>
 #include <aorta/core/ops/cross_entropy.h>
 #include <aorta/core/ops/dropout.h>

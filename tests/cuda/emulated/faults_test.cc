@@ -170,8 +170,8 @@ TEST_F(CudaFaults, PeersAreWaitedForBeforeMemoryIsGivenBack) {
   EXPECT_NO_THROW(synchronize("cuda:1"));
 }
 
-// A capture of a program's own, beside Aorta's (core/capture.h): of kernels whose memory is in the
-// cache. Other memory is refused by one line, and the capture is over.
+// A capture of a program's own, beside Aorta's (core/dispatch/capture.h): of kernels whose memory
+// is in the cache. Other memory is refused by one line, and the capture is over.
 TEST_F(CudaFaults, WorkIsCapturedWhereItsMemoryIsCached) {
   const Stream stream = device().create_stream(0);
   device().set_current_stream(stream);

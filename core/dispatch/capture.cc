@@ -1,4 +1,4 @@
-#include <aorta/core/capture.h>
+#include <aorta/core/dispatch/capture.h>
 
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/grad_mode.h>
