@@ -64,6 +64,37 @@ const void* Recording::numbers(const void* now, int64_t bytes,
   return device;
 }
 
+// Copied now and not by the graph: on another stream, and outside of the recording.
+Tensor Recording::constant(const Tensor& host) {
+  const Tensor result = empty(host.shape(), {.dtype = host.dtype(), .device = device_});
+  constants_.push_back(result);
+  DeviceBackend& device = backend(device_.type);
+  class Aside {
+   public:
+    explicit Aside(DeviceBackend& backend, int index)
+        : backend_(backend),
+          captured_(backend.current_stream(index)),
+          aside_(backend.create_stream(index)),
+          recording_(std::exchange(recording_of_thread, nullptr)) {
+      backend_.set_current_stream(aside_);
+    }
+    ~Aside() {
+      recording_of_thread = recording_;
+      backend_.set_current_stream(captured_);
+      backend_.destroy_stream(aside_);
+    }
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+
+   private:
+    DeviceBackend& backend_;
+    const Stream captured_, aside_;
+    Recording* const recording_;
+  } const aside(device, device_.index);
+  device.copy(result.data(), device_, host.data(), Device(), host.nbytes(), false);
+  return result;
+}
+
 void Recording::before_launch(std::function<void()> action) {
   renewals_.push_back(std::move(action));
 }

@@ -40,6 +40,8 @@ class Recording {
   /// Memory of the device, aligned to 16 bytes, for kernels to read `bytes` of numbers from: at the
   /// first launch those at `now`, at each later one what `renew(to)` writes.
   const void* numbers(const void* now, int64_t bytes, std::function<void(void* to)> renew);
+  /// A tensor of the host, whose elements are the same at each launch, on the device.
+  Tensor constant(const Tensor& host);
   /// Calls `action` before each launch but the first, in one order with the numbers.
   void before_launch(std::function<void()> action);
   /// Says that `tensor` may be used when the graph is gone, on the stream that is current then.
@@ -71,7 +73,7 @@ class Recording {
   const Device device_;
   std::vector<std::unique_ptr<Numbers>> numbers_;
   std::vector<std::function<void()>> renewals_;
-  std::vector<Tensor> kept_;
+  std::vector<Tensor> kept_, constants_;
   std::vector<std::string> checks_;  // the ops of `bad_`
   Tensor bad_;
   std::deque<Found> found_;

@@ -243,6 +243,23 @@ TEST_F(CapturedStep, RandomNumbersAreThoseOfAStepWithoutAGraph) {
   });
 }
 
+// Numbers that the host makes, in memory that nothing else of the graph is given.
+TEST_F(CapturedStep, RowsOfNumbersAreConstants) {
+  const TensorOptions there{.device = "cuda"};
+  auto step = capture([&](const Tensor& x) {
+    const Tensor row = arange(6, there).to(f32) + linspace(0, 1, 6, there);
+    const Tensor more = x + 1.0;
+    return row + more * x;
+  });
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor x = numbers({6}, static_cast<uint64_t>(70 + i));
+    const Tensor row = arange(6, there).to(f32) + linspace(0, 1, 6, there);
+    const Tensor more = x + 1.0;
+    const Tensor wanted = row + more * x;
+    EXPECT_TRUE(is_same(step(x), wanted));
+  }
+}
+
 TEST_F(CapturedStep, AGeneratorOfOnesOwn) {
   expect_the_same_with_graphs([&](bool graphs) {
     Generator own(11);
