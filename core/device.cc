@@ -196,7 +196,13 @@ DeviceGuard::DeviceGuard(Device device) : previous_(current_device(device.type))
   backend(device.type).set_current_device(device.index);
 }
 
-DeviceGuard::~DeviceGuard() { backend(previous_.type).set_current_device(previous_.index); }
+// A device that can't be made current again is lost, which the next call on it says.
+DeviceGuard::~DeviceGuard() {
+  try {
+    backend(previous_.type).set_current_device(previous_.index);
+  } catch (...) {
+  }
+}
 
 namespace cuda {
 
