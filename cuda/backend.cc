@@ -312,7 +312,7 @@ Graph Backend::end_capture(Stream stream) {
   cudaError_t error = cudaStreamEndCapture(captured, &graph);
   // The stream is used again: it can't stay captured.
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  if (error != cudaSuccess && succeeded(cudaStreamIsCapturing(captured, &status)) &&
+  if (!succeeded(error) && succeeded(cudaStreamIsCapturing(captured, &status)) &&
       status != cudaStreamCaptureStatusNone)
     error = cudaStreamEndCapture(captured, &graph);
   check_cuda(error, "capture");
