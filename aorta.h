@@ -15,6 +15,7 @@
 #include <aorta/core/comm.h>                   // IWYU pragma: export
 #include <aorta/core/device.h>                 // IWYU pragma: export
 #include <aorta/core/dispatch/autocast.h>      // IWYU pragma: export
+#include <aorta/core/dispatch/capture.h>       // IWYU pragma: export
 #include <aorta/core/dispatch/profiler.h>      // IWYU pragma: export
 #include <aorta/core/dlpack.h>                 // IWYU pragma: export
 #include <aorta/core/io/load_save.h>           // IWYU pragma: export

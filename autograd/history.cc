@@ -6,6 +6,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/core/recording.h>
 
 namespace aorta::autograd {
 namespace {
@@ -190,8 +191,29 @@ void LeafNode::keep(const Tensor& leaf) { elements_ = leaf.detach(); }
 
 void LeafNode::apply(Gradients& gradients) { accumulate(gradients.output(), grad_enabled()); }
 
+// The leaf's gradient is the graph's at each launch, whatever has come in between.
+void LeafNode::follow(kernel::Recording& recording, const Tensor& before) {
+  retain();
+  const Ref<LeafNode> self = Ref<LeafNode>::adopt(this);
+  if (before.defined()) {
+    recording.before_launch([self, address = &before.impl(), kept = before] {
+      const Tensor now = self->cell_.get();
+      check(now.defined() && &now.impl() == address, "backward",
+            "a captured step must begin with zero_grad(), or the gradient that it adds to stay",
+            "another gradient");
+    });
+  }
+  const Tensor gradient = cell_.get();
+  if (before.defined() && &before.impl() == &gradient.impl()) return;
+  recording.keep(gradient);
+  recording.before_launch([self, gradient] { self->cell_.set(gradient); });
+}
+
 void LeafNode::accumulate(Tensor gradient, bool record) {
+  kernel::Recording* const recording = kernel::Recording::current();
+  const Tensor before = recording ? cell_.get() : Tensor();
   cell_.accumulate(std::move(gradient), record);
+  if (recording) follow(*recording, before);
   HookList* list = existing_hooks();
   if (!list || !list->has_after()) return;
   retain();

@@ -5,6 +5,10 @@
 
 #include <mutex>
 
+namespace aorta::kernel {
+class Recording;
+}
+
 namespace aorta::autograd {
 
 /// The gradient of one tensor, which its handles share.
@@ -35,6 +39,7 @@ class LeafNode final : public Node {
  private:
   LeafNode(const Tensor& leaf, int64_t bytes);
   void apply(Gradients& gradients) override;
+  void follow(kernel::Recording& recording, const Tensor& before);
 
   GradCell cell_;
   Tensor elements_;  // an alias outside the graph; for hooks alone

@@ -101,6 +101,8 @@ class MetaBackend final : public HostBackend {
   std::atomic<uintptr_t> next_ = uintptr_t{1} << 47;
 };
 
+constexpr const char* kNoGraphs = "a graph needs a CUDA device";
+
 CpuBackend cpu_backend;
 MetaBackend meta_backend;
 DeviceBackend* cuda_backend = nullptr;
@@ -108,6 +110,11 @@ std::string cuda_reason;
 std::string refusal;  // written before other threads exist
 
 }  // namespace
+
+bool DeviceBackend::begin_capture(Stream stream) { fail("capture", kNoGraphs, stream.device); }
+Graph DeviceBackend::end_capture(Stream stream) { fail("capture", kNoGraphs, stream.device); }
+void DeviceBackend::launch_graph(Graph graph, Stream) { fail("capture", kNoGraphs, graph.device); }
+void DeviceBackend::destroy_graph(Graph, Stream) {}
 
 Device::Device(DeviceType device_type)
     : Device(device_type, device_type == DeviceType::cuda && cuda::is_available()
@@ -189,7 +196,13 @@ DeviceGuard::DeviceGuard(Device device) : previous_(current_device(device.type))
   backend(device.type).set_current_device(device.index);
 }
 
-DeviceGuard::~DeviceGuard() { backend(previous_.type).set_current_device(previous_.index); }
+// A device that can't be made current again is lost, which the next call on it says.
+DeviceGuard::~DeviceGuard() {
+  try {
+    backend(previous_.type).set_current_device(previous_.index);
+  } catch (...) {
+  }
+}
 
 namespace cuda {
 

@@ -21,6 +21,12 @@ struct Event {
   void* handle = nullptr;
 };
 
+/// Work that was captured, to be launched as often as one likes.
+struct Graph {
+  Device device;
+  void* handle = nullptr;
+};
+
 /// What an allocator has given out, in bytes, rounded up to size classes.
 struct MemoryStats {
   int64_t bytes_in_use = 0;  // given out and not yet taken back
@@ -79,6 +85,17 @@ class DeviceBackend {
   virtual void record_event(Event event, Stream stream) = 0;
   virtual void wait_event(Event event, Stream stream) = 0;
   virtual bool event_done(Event event) = 0;
+
+  /// Until end_capture, what this thread queues on `stream`, one of create_stream, becomes a graph
+  /// and isn't done. Memory that is allocated for the stream is the graph's until destroy_graph.
+  /// False where launches can't be captured, because each is waited for.
+  virtual bool begin_capture(Stream stream);
+  virtual Graph end_capture(Stream stream);
+  /// Queues a graph on a stream; of one graph one launch runs at a time.
+  virtual void launch_graph(Graph graph, Stream stream);
+  /// Ends a graph that isn't running (a null handle: of a capture that failed), and gives back the
+  /// memory of the stream that it was captured on.
+  virtual void destroy_graph(Graph graph, Stream stream);
 
   /// The library that computes convolutions beside the backend's own kernels.
   virtual DeviceLibrary convolution_library() { return {.version = 0, .problem = "there is none"}; }

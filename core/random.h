@@ -3,6 +3,7 @@
 #include <aorta/core/tensor.h>
 
 #include <atomic>
+#include <memory>
 
 namespace aorta {
 
@@ -45,10 +46,14 @@ class Generator {
   double next_uniform();
   int64_t next_below(int64_t range);
 
+  /// Ends with the generator.
+  std::weak_ptr<const void> lifetime();
+
  private:
   uint64_t seed_ = 0;
   uint64_t stream_ = 0;
   std::atomic<uint64_t> position_{0};
+  std::shared_ptr<const void> lifetime_;  // made when somebody asks; never copied
 };
 
 /// The generator of calls that name none. It starts with a seed from the system.
@@ -68,3 +73,13 @@ class DefaultGeneratorScope {
 void manual_seed(uint64_t seed);
 
 }  // namespace aorta
+
+namespace aorta::kernel {
+
+/// Where kernels read `taken`, the state from which `blocks` blocks of `source` were taken for
+/// memory on `device`, in a step that is captured: each launch of its graph takes as many, and puts
+/// the state of then there. Null outside of a capture.
+const GeneratorState* live_draw(Generator& source, const GeneratorState& taken, int64_t blocks,
+                                Device device);
+
+}  // namespace aorta::kernel

@@ -48,6 +48,7 @@ struct StreamAllocator::Block {
   Pool* pool = nullptr;
   Slab* slab = nullptr;             // where it was cut from; null for a block of its own
   std::vector<StreamKey> visitors;  // other streams with work on it
+  bool lent = false;                // as the driver knows it
 
   const void* from() const { return slab ? slab->data : data; }  // as the machine gave it
 };
@@ -56,6 +57,7 @@ struct StreamAllocator::Pool {
   StreamKey stream;
   std::map<int64_t, std::vector<Block*>> free;  // by size
   std::vector<std::unique_ptr<Slab>> slabs;     // the last one is being cut
+  bool held = false;                            // by a graph
 };
 
 StreamAllocator::StreamAllocator(std::string where, const MemoryDriver& driver)
@@ -74,18 +76,28 @@ void* StreamAllocator::allocate(int64_t bytes, StreamKey stream) {
   check(bytes <= (int64_t{1} << 46), "allocate", "a tensor has at most 2^46 bytes", bytes);
   std::lock_guard lock(mutex_);
   wake_resting(false);
-  std::unique_ptr<Pool>& pool = pools_[stream];
-  if (!pool) pool = std::make_unique<Pool>(Pool{.stream = stream, .free = {}, .slabs = {}});
+  Pool& pool = pool_of(stream);
   const int64_t size = size_class_bytes(bytes);
-  Block* block = take_cached(*pool, size);
-  if (!block)
-    block = size <= kSmallLimit ? cut_from_slab(*pool, size) : allocate_large(*pool, size);
+  Block* block = take_cached(pool, size);
+  if (!block) block = size <= kSmallLimit ? cut_from_slab(pool, size) : allocate_large(pool, size);
   live_[reinterpret_cast<uintptr_t>(block->data)] = block;
   if (block->slab) ++block->slab->in_hands;
   stats_.bytes_in_use += block->size;
   stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.bytes_in_use);
-  driver_.lent(driver_.context, block->from(), block->data, bytes);
+  // In a graph a free block is still written by what was captured before.
+  if (!block->lent)
+    driver_.lent(driver_.context, block->from(), block->data, pool.held ? block->size : bytes);
+  block->lent = true;
   return block->data;
+}
+
+StreamAllocator::Pool& StreamAllocator::pool_of(StreamKey stream) {
+  std::unique_ptr<Pool>& pool = pools_[stream];
+  if (!pool) {
+    pool = std::make_unique<Pool>();
+    pool->stream = stream;
+  }
+  return *pool;
 }
 
 StreamAllocator::Block* StreamAllocator::take_cached(Pool& pool, int64_t size) {
@@ -144,7 +156,7 @@ void StreamAllocator::deallocate(void* data) noexcept {
   live_.erase(place);
   stats_.bytes_in_use -= block->size;
   stats_.bytes_cached += block->size;
-  driver_.returned(driver_.context, block->from(), block->data);
+  if (!block->pool->held) take_back(*block);
   Resting resting{block, {}, std::exchange(block->visitors, {})};
   mark_visitors(resting);
   if (resting.events.empty() && resting.unmarked.empty()) {
@@ -166,6 +178,11 @@ bool StreamAllocator::record_stream(const void* data, StreamKey stream) {
     block->visitors.push_back(stream);
   }
   return true;
+}
+
+void StreamAllocator::take_back(Block& block) const {
+  if (block.lent) driver_.returned(driver_.context, block.from(), block.data);
+  block.lent = false;
 }
 
 void StreamAllocator::make_free(Block* block) {
@@ -203,6 +220,7 @@ void StreamAllocator::wake_resting(bool wait) {
 // doesn't take back now stays, and is offered again.
 void StreamAllocator::release_cached() {
   for (auto& [stream, pool] : pools_) {
+    if (pool->held) continue;
     for (auto& [size, blocks] : pool->free) {
       std::erase_if(blocks, [&](Block* block) {
         if (block->slab && block->slab->in_hands > 0) return false;
@@ -223,6 +241,24 @@ void StreamAllocator::empty_cache() {
   std::lock_guard lock(mutex_);
   wake_resting(false);
   release_cached();
+}
+
+void StreamAllocator::hold(StreamKey stream) {
+  std::lock_guard lock(mutex_);
+  pool_of(stream).held = true;
+}
+
+void StreamAllocator::release(StreamKey stream) noexcept {
+  std::lock_guard lock(mutex_);
+  const auto pool = pools_.find(stream);
+  if (pool == pools_.end()) return;
+  pool->second->held = false;
+  for (auto& [size, blocks] : pool->second->free) {
+    for (Block* block : blocks) take_back(*block);
+  }
+  for (Resting& resting : resting_) {
+    if (resting.block->pool == pool->second.get()) take_back(*resting.block);
+  }
 }
 
 MemoryStats StreamAllocator::stats() const {

@@ -52,8 +52,10 @@ struct MemoryDriver {
 ///
 /// Sizes are rounded up to eight classes to a power of two, at least 512 bytes; a free block serves
 /// requests down to 4/5 of its size. Blocks up to 256 KiB are cut from slabs of 2 MiB.
-/// When the machine has no more memory, everything cached is given back and the request is tried
-/// again, then once more after waiting for resting blocks. Thread-safe.
+/// A stream's memory is held while graphs that use it may be launched: it is given out to nobody
+/// but the stream, whose work is then the graph's, and goes back to the machine when it is
+/// released. When the machine has no more memory, everything cached is given back and the request
+/// is tried again, then once more after waiting for resting blocks. Thread-safe.
 class StreamAllocator {
  public:
   /// `where` names the memory in errors: "cuda:0".
@@ -70,6 +72,10 @@ class StreamAllocator {
   bool record_stream(const void* data, StreamKey stream);
   /// Gives the cached memory back to the machine.
   void empty_cache();
+  /// From now on, until `release`, what is allocated for the stream belongs to a graph, also when
+  /// it is free.
+  void hold(StreamKey stream);
+  void release(StreamKey stream) noexcept;
 
   MemoryStats stats() const;
   void reset_peak();
@@ -84,11 +90,13 @@ class StreamAllocator {
     std::vector<StreamKey> unmarked;  // visitors whose work couldn't be marked yet
   };
 
+  Pool& pool_of(StreamKey stream);
   Block* take_cached(Pool& pool, int64_t size);
   Block* cut_from_slab(Pool& pool, int64_t size);
   Block* allocate_large(Pool& pool, int64_t size);
   void* take_from_machine(int64_t size, int64_t wanted);
   [[noreturn]] void out_of_memory(int64_t wanted);
+  void take_back(Block& block) const;
   void make_free(Block* block);
   void mark_visitors(Resting& resting);
   void wake_resting(bool wait);

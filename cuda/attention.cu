@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(Tile::kBlock, forward_blocks<Tile, plain>)
 void run_attention(const AttentionKernelArgs& args) {
   const char* const op = "scaled_dot_product_attention";
   const LaunchSite site(args.log_sum);
-  if (args.dropout.threshold > 0) refuse_capture(op, site.stream());
+  if (args.dropout.threshold > 0 && !args.dropout.live) refuse_capture(op, site.stream());
   visit_floating(args.dtype, [&](auto type) {
     visit_tiles<decltype(type)>(args, [&](auto sizes, auto plain) {
       using Tile = decltype(sizes);

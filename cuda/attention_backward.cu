@@ -200,7 +200,7 @@ void run_as(const AttentionBackwardArgs& args) {
   const LaunchSite site(query_side          ? args.log_sum
                         : args.features > 0 ? args.key_gradient.data
                                             : args.value_gradient.data);
-  if (args.dropout.threshold > 0) refuse_capture(op, site.stream());
+  if (args.dropout.threshold > 0 && !args.dropout.live) refuse_capture(op, site.stream());
   const Workspace inner(
       std::max<int64_t>(heads * args.queries, 1) * static_cast<int64_t>(sizeof(ComputeType<T>)),
       site.device());

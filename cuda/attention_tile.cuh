@@ -444,7 +444,7 @@ __device__ __forceinline__ const T* mask_place(const AttentionKernelArgs& args, 
 __device__ __forceinline__ bool is_kept(const AttentionKernelArgs& args, int64_t head,
                                         int64_t query, int64_t key) {
   const int64_t number = (head * args.queries + query) * args.keys + key;
-  const GeneratorState& random = args.dropout.random;
+  const GeneratorState& random = args.dropout.live ? *args.dropout.live : args.dropout.random;
   const scalar::PhiloxWords words = scalar::philox(
       random.seed, random.stream, random.position + static_cast<uint64_t>(number / 4));
   uint32_t word = words.word[0];

@@ -1,4 +1,5 @@
 #include <aorta/core/check.h>
+#include <aorta/core/recording.h>
 #include <aorta/cuda/allocator.h>
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/beside_captures.h>
@@ -75,6 +76,11 @@ cudaStream_t resolve(Stream stream) {
                        : cuda::current_stream(stream.device.index);
 }
 
+void refuse_wait_in_capture(const char* op) {
+  kernel::refuse_in_capture(op, "a captured step must not wait for its device or the host's memory",
+                            "a value or a copy of the host's");
+}
+
 bool is_page_locked(const void* data) {
   cudaPointerAttributes attributes;
   if (cudaPointerGetAttributes(&attributes, data) != cudaSuccess) {
@@ -120,6 +126,11 @@ class Backend final : public DeviceBackend {
     check_cuda(cudaHostUnregister(data), "unregister_host");
   }
 
+  bool begin_capture(Stream stream) override;
+  Graph end_capture(Stream stream) override;
+  void launch_graph(Graph graph, Stream stream) override;
+  void destroy_graph(Graph graph, Stream stream) override;
+
   DeviceLibrary convolution_library() override { return cudnn_state(); }
 
   Stream create_stream(int index) override;
@@ -129,11 +140,13 @@ class Backend final : public DeviceBackend {
   }
   void set_current_stream(Stream stream) override;
   void synchronize_stream(Stream stream) override {
+    refuse_wait_in_capture("synchronize");
     const BesideCaptures beside;
     check_cuda(cudaStreamSynchronize(resolve(stream)), "synchronize");
   }
   void synchronize_device(int index) override {
     state_of(index);
+    refuse_wait_in_capture("synchronize");
     const DeviceScope scope(index, "synchronize");
     check_cuda(cudaDeviceSynchronize(), "synchronize");
   }
@@ -192,6 +205,7 @@ void Backend::copy(void* destination, Device to, const void* source, Device from
     return copy_between_devices(destination, to.index, source, from.index, bytes);
   }
   const int device = to.is_cuda() ? to.index : from.index;
+  if (!to.is_cuda() || !from.is_cuda()) refuse_wait_in_capture("copy");
   const DeviceScope scope(device, "copy");
   const cudaStream_t stream = cuda::current_stream(device);
   check_cuda(
@@ -279,6 +293,47 @@ void Backend::set_current_stream(Stream stream) {
   streams_of_thread[stream.device.index] = static_cast<cudaStream_t>(stream.handle);
 }
 
+// Relaxed: memory may be asked for, and other threads go on.
+bool Backend::begin_capture(Stream stream) {
+  if (synchronous_launches()) return false;
+  DeviceState& state = state_of(stream.device.index);
+  const DeviceScope scope(state.index, "capture");
+  state.allocator.hold({state.index, stream.handle});
+  check_cuda(cudaStreamBeginCapture(static_cast<cudaStream_t>(stream.handle),
+                                    cudaStreamCaptureModeRelaxed),
+             "capture");
+  return true;
+}
+
+Graph Backend::end_capture(Stream stream) {
+  const DeviceScope scope(stream.device.index, "capture");
+  const cudaStream_t captured = static_cast<cudaStream_t>(stream.handle);
+  cudaGraph_t graph = nullptr;
+  cudaError_t error = cudaStreamEndCapture(captured, &graph);
+  // The stream is used again: it can't stay captured.
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  if (!succeeded(error) && succeeded(cudaStreamIsCapturing(captured, &status)) &&
+      status != cudaStreamCaptureStatusNone)
+    error = cudaStreamEndCapture(captured, &graph);
+  check_cuda(error, "capture");
+  cudaGraphExec_t exec = nullptr;
+  error = cudaGraphInstantiate(&exec, graph, 0);
+  succeeded(cudaGraphDestroy(graph));
+  check_cuda(error, "capture");
+  return {stream.device, exec};
+}
+
+void Backend::launch_graph(Graph graph, Stream stream) {
+  const DeviceScope scope(graph.device.index, "capture");
+  check_cuda(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph.handle), resolve(stream)),
+             "capture");
+}
+
+void Backend::destroy_graph(Graph graph, Stream stream) {
+  if (graph.handle) succeeded(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph.handle)));
+  state_of(stream.device.index).allocator.release({stream.device.index, stream.handle});
+}
+
 Event Backend::create_event(int index) {
   DeviceState& state = state_of(index);
   std::lock_guard lock(state.mutex);
@@ -322,6 +377,7 @@ int device_of(const void* data) {
 }
 
 void wait_for_copy(cudaStream_t stream, const char* op) {
+  refuse_wait_in_capture(op);
   const BesideCaptures beside;
   const cudaError_t error = cudaStreamSynchronize(stream);
   if (error != cudaSuccess) cudaDeviceSynchronize();

@@ -4,7 +4,7 @@
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/cross_entropy.h>
 #include <aorta/cuda/fast_division.h>
-#include <aorta/cuda/wait.h>
+#include <aorta/cuda/first_bad.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/group.cuh>
 #include <aorta/cuda/line_stats.cuh>
@@ -218,21 +218,14 @@ int64_t run_classes_as(const char* op, const ClassLossArgs& args) {
   lines.chunk = round_up(divide_up(count, kLineChunks), at_once);
   const int64_t chunks = divide_up(count, lines.chunk);
   const Workspace sums(chunks * int64_t{sizeof(LossSums)}, site.device());
-  const Workspace bad(8, site.device());
+  std::optional<FirstBad> bad;
+  if (args.target) bad.emplace(op, site.device(), site.stream());
   lines.sums = sums.as<LossSums>();
-  lines.bad = bad.as<unsigned long long>();
-  check_cuda(cudaMemsetAsync(bad.data(), 0xff, 8, site.stream()), op);
+  lines.bad = bad ? bad->data() : nullptr;
   launch(op, rows ? class_rows_kernel<M> : class_columns_kernel<M>, static_cast<unsigned>(chunks),
          block, site.stream(), lines);
   launch(op, finish_classes_kernel<M>, 1, kThreads, site.stream(), lines, chunks);
-  int64_t first = -1;  // all bits set, as the memory is
-  if (args.target) {
-    check_cuda(
-        cudaMemcpyAsync(&first, bad.data(), sizeof first, cudaMemcpyDeviceToHost, site.stream()),
-        op);
-    wait_for_copy(site.stream(), op);
-  }
-  return first;
+  return bad ? bad->wait() : -1;
 }
 
 template <const auto& op>

@@ -12,6 +12,7 @@ template <class M>
 struct DropoutBody {
   using C = ComputeType<M>;
   GeneratorState random;
+  const GeneratorState* live;
   uint64_t threshold;
   C scale;
   int64_t count;
@@ -20,8 +21,9 @@ struct DropoutBody {
   bool aligned;
 
   __device__ __forceinline__ void operator()(int64_t block) const {
+    const GeneratorState at = live ? *live : random;
     const scalar::PhiloxWords words =
-        scalar::philox(random.seed, random.stream, random.position + static_cast<uint64_t>(block));
+        scalar::philox(at.seed, at.stream, at.position + static_cast<uint64_t>(block));
     const int64_t first = block * 4;
     const int there = static_cast<int>(min(int64_t{4}, count - first));
     const bool whole = aligned && there == 4;
@@ -40,6 +42,7 @@ void run_dropout_as(const DropoutArgs& args) {
   const bool aligned =
       sizeof(M) <= 4 && is_vector_aligned<M, 4>(args.input) && is_vector_aligned<M, 4>(args.output);
   const DropoutBody<M> body{mask.random,
+                            mask.live,
                             mask.threshold,
                             static_cast<ComputeType<M>>(mask.scale),
                             args.count,
@@ -50,7 +53,7 @@ void run_dropout_as(const DropoutArgs& args) {
 }
 
 void run_dropout(const DropoutArgs& args) {
-  refuse_capture("dropout", LaunchSite(args.output).stream());
+  if (!args.mask.live) refuse_capture("dropout", LaunchSite(args.output).stream());
   switch (args.dtype) {
     case DType::f64:
       return run_dropout_as<double>(args);

@@ -3,7 +3,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/rearrange.h>
-#include <aorta/cuda/wait.h>
+#include <aorta/cuda/first_bad.h>
 #include <aorta/cuda/count.cuh>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
@@ -65,17 +65,10 @@ __global__ void __launch_bounds__(kThreads)
 int64_t find_bad_index(const Tensor& index, int64_t lowest, int64_t size) {
   if (index.numel() == 0) return -1;
   const LaunchSite site(index.data());
-  const Workspace first(sizeof(unsigned long long), site.device());
-  check_cuda(cudaMemsetAsync(first.data(), 0xff, sizeof(unsigned long long), site.stream()),
-             "index");
+  const FirstBad first("index", site.device(), site.stream());
   launch("index", first_outside_kernel, site.blocks(index.numel()), kThreads, site.stream(),
-         index.data<int64_t>(), index.numel(), lowest, size, first.as<unsigned long long>());
-  int64_t result = -1;  // all bits set, as the memory is
-  check_cuda(
-      cudaMemcpyAsync(&result, first.data(), sizeof result, cudaMemcpyDeviceToHost, site.stream()),
-      "index");
-  wait_for_copy(site.stream(), "index");
-  return result;
+         index.data<int64_t>(), index.numel(), lowest, size, first.data());
+  return first.wait();
 }
 
 // nonzero.

@@ -3,7 +3,7 @@
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/loss.h>
 #include <aorta/core/scalar/loss.h>
-#include <aorta/cuda/wait.h>
+#include <aorta/cuda/first_bad.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/group.cuh>
 
@@ -123,24 +123,15 @@ int64_t run_loss_as(const LossArgs& args) {
       std::max(kLeastChunk, round_up(divide_up(args.count, kSums), int64_t{kThreads}));
   const int64_t chunks = std::max<int64_t>(divide_up(args.count, chunk), 1);
   const Workspace sums(args.reduced ? chunks * 8 : 0, site.device());
-  const bool checks = args.kind == LossKind::bce;
-  const Workspace outside(checks ? 8 : 0, site.device());
-  if (checks) check_cuda(cudaMemsetAsync(outside.data(), 0xff, 8, site.stream()), op);
+  std::optional<FirstBad> outside;
+  if (args.kind == LossKind::bce) outside.emplace(op, site.device(), site.stream());
   launch(op, loss_kernel<C>, static_cast<unsigned>(chunks), kThreads, site.stream(), elements,
-         chunk, args.reduced ? sums.as<double>() : nullptr,
-         checks ? outside.as<unsigned long long>() : nullptr);
+         chunk, args.reduced ? sums.as<double>() : nullptr, outside ? outside->data() : nullptr);
   if (args.reduced) {
     launch(op, add_losses_kernel<C>, 1, kThreads, site.stream(), elements, sums.as<double>(),
            chunks);
   }
-  int64_t first = -1;  // all bits set, as the memory is
-  if (checks) {
-    check_cuda(cudaMemcpyAsync(&first, outside.data(), sizeof first, cudaMemcpyDeviceToHost,
-                               site.stream()),
-               op);
-    wait_for_copy(site.stream(), op);
-  }
-  return first;
+  return outside ? outside->wait() : -1;
 }
 
 int64_t run_loss(const LossArgs& args) {

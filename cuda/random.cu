@@ -1,9 +1,22 @@
 // Random fills: the bodies that the CPU runs, so that one seed gives the same integers.
+#include <aorta/core/body/random.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/cuda/launch.cuh>
 
 namespace aorta::cuda {
 namespace {
+
+/// A fill of a captured step: its place in the generator is another at each launch.
+template <class Body>
+struct LiveBody {
+  Body fill;
+  const GeneratorState* live;
+  __device__ __forceinline__ void operator()(int64_t block) const {
+    Body now = fill;
+    now.random = {live->seed, live->stream, live->position};
+    now(block);
+  }
+};
 
 template <class T>
 void fill_as(const Tensor& out, const RandomArgs& args) {
@@ -11,7 +24,11 @@ void fill_as(const Tensor& out, const RandomArgs& args) {
   const int64_t count = out.numel();
   const int64_t pairs = (count + 1) / 2;
   const auto run = [&](int64_t blocks, const auto& body) {
-    for_each("random_", data, blocks, body);
+    if (args.live)
+      for_each("random_", data, blocks,
+               LiveBody<std::remove_cvref_t<decltype(body)>>{body, args.live});
+    else
+      for_each("random_", data, blocks, body);
   };
   switch (args.distribution) {
     case body::Distribution::randint:
@@ -29,7 +46,7 @@ void fill_as(const Tensor& out, const RandomArgs& args) {
 }
 
 void random_kernel(const Tensor& out, const RandomArgs& args) {
-  refuse_capture("random_", LaunchSite(out.data()).stream());
+  if (!args.live) refuse_capture("random_", LaunchSite(out.data()).stream());
   visit_dtype(out.dtype(), [&](auto type) { fill_as<decltype(type)>(out, args); });
 }
 

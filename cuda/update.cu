@@ -14,12 +14,14 @@ struct Batch {
   UpdateTensor tensors[kTensors];
   int size = 0;
   UpdateNumbers<T> numbers;
+  const UpdateNumbers<double>* live = nullptr;  // of a captured step: in place of `numbers`
 };
 
 /// The tensors lie one behind the other in one range of elements.
 template <class F, class M, class T>
 __global__ void __launch_bounds__(kThreads)
     update_kernel(const __grid_constant__ Batch<T> batch, int64_t begin, int64_t end) {
+  const UpdateNumbers<T> numbers = batch.live ? UpdateNumbers<T>(*batch.live) : batch.numbers;
   int tensor = 0;
   for (int64_t i = begin + first_item(); i < end; i += item_step()) {
     while (i >= batch.tensors[tensor].first + batch.tensors[tensor].count) ++tensor;
@@ -31,7 +33,7 @@ __global__ void __launch_bounds__(kThreads)
     T s[kMaxUpdateStates] = {};
 #pragma unroll
     for (int k = 0; k < F::states; ++k) s[k] = static_cast<const T*>(t.states[k])[place];
-    F()(batch.numbers, p, load<T, M>(gradient), s);
+    F()(numbers, p, load<T, M>(gradient), s);
     store<M>(parameter, p);
 #pragma unroll
     for (int k = 0; k < F::states; ++k) static_cast<T*>(t.states[k])[place] = s[k];
@@ -45,11 +47,12 @@ void run_as(const UpdateArgs& args) {
   const auto filled = std::find_if(args.tensors.begin(), args.tensors.end(),
                                    [](const UpdateTensor& t) { return t.count > 0; });
   const LaunchSite site(filled->parameter);
-  refuse_capture("update", site.stream());
+  if (!args.live) refuse_capture("update", site.stream());
   for (size_t i = 0; i < args.tensors.size();) {
     Batch<T> batch;
     const int64_t numbers = args.tensors[i].numbers, begin = args.tensors[i].first;
     batch.numbers = UpdateNumbers<T>(args.numbers[static_cast<size_t>(numbers)]);
+    if (args.live) batch.live = args.live + numbers;
     int64_t end = begin;
     for (; i < args.tensors.size() && batch.size < kTensors && args.tensors[i].numbers == numbers;
          ++i) {

@@ -1,6 +1,7 @@
 #include <aorta/optim/averaging.h>
 
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/core/recording.h>
 #include <aorta/optim/multi_tensor.h>
 
 namespace aorta::optim {
@@ -35,6 +36,8 @@ void AveragedModel::check_like(const std::vector<Tensor>& tensors) const {
 
 void AveragedModel::update_parameters(const List<Tensor>& tensors) {
   check_like(tensors);
+  kernel::refuse_in_capture(kAveragedModel, "averages are updated outside of a captured step",
+                            "an update within");
   const NoGradGuard no_grad;
   std::vector<Tensor> targets, values;
   for (size_t i = 0; i < tensors.size(); ++i) {

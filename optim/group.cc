@@ -3,16 +3,24 @@
 #include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/recording.h>
 #include <aorta/optim/multi_tensor.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace aorta::optim {
 namespace {
 
 constexpr const char* kOptimizer = "optimizer";
 constexpr int64_t kAligned = 16;  // elements of an arena: a cache line of f32
+
+// What a graph fills with its first values it would fill so at each launch.
+void refuse_new_state() {
+  kernel::refuse_in_capture(kOptimizer, "state must be there before a step is captured",
+                            "a parameter whose first step it is");
+}
 
 void check_parameter(const Tensor& parameter) {
   check(is_floating(parameter.dtype()), kOptimizer, "parameters must be of a floating dtype",
@@ -95,6 +103,7 @@ StateKind& GroupData::kind(const StateName& name) {
     }
     return *known;
   }
+  refuse_new_state();
   auto kind = std::make_unique<StateKind>();
   kind->name = name.name;
   kind->initial = name.initial;
@@ -147,7 +156,7 @@ bool GroupData::gather(size_t place, bool with_gradient) {
   if (with_gradient) {
     Tensor gradient = parameter.grad();
     if (!gradient.defined()) return false;
-    if (!has_strides(gradient, where.strides)) {
+    if (!has_strides(gradient, where.strides) && !(captured && captured->renews)) {
       if (!where.gradient.defined())
         where.gradient = empty_strided(parameter.shape(), where.strides, like);
       where.gradient.copy_(gradient.detach());
@@ -157,7 +166,7 @@ bool GroupData::gather(size_t place, bool with_gradient) {
     gradients.push_back(std::move(gradient));
   }
   void* data = parameter.data();
-  if (!where.dense) {
+  if (!where.dense && !(captured && captured->renews)) {
     if (!where.copy.defined()) where.copy = empty_strided(parameter.shape(), where.strides, like);
     where.copy.copy_(parameter.detach());
     data = where.copy.data();
@@ -180,14 +189,38 @@ void GroupData::run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* 
     }
     arena.bump_version();
   }
-  kernel::run_update(bucket.device, {rule, bucket.dtype, tensors, numbers});
+  const bool renews = captured && captured->renews;
+  if (renews) {
+    captured->renew(rule, numbers);
+  } else {
+    const auto* live = captured ? captured->record(rule, numbers) : nullptr;
+    kernel::run_update(bucket.device, {rule, bucket.dtype, tensors, numbers, live});
+  }
   for (size_t place : gathered_) {
-    if (places[place].dense)
+    if (places[place].dense || renews)
       parameters[place].bump_version();
     else
       parameters[place].detach().copy_(places[place].copy);
   }
   forget_gathered();
+}
+
+const UpdateNumbers<double>* CapturedRuns::record(UpdateRule rule,
+                                                  std::span<const UpdateNumbers<double>> numbers) {
+  auto run = std::make_shared<Run>(Run{rule, {numbers.begin(), numbers.end()}});
+  runs.push_back(run);
+  const auto copy = [run](void* to) {
+    std::memcpy(to, run->numbers.data(), run->numbers.size() * sizeof(UpdateNumbers<double>));
+  };
+  return static_cast<const UpdateNumbers<double>*>(kernel::Recording::current()->numbers(
+      numbers.data(), static_cast<int64_t>(numbers.size_bytes()), copy));
+}
+
+void CapturedRuns::renew(UpdateRule rule, std::span<const UpdateNumbers<double>> numbers) {
+  check(next < runs.size() && runs[next]->rule == rule &&
+            runs[next]->numbers.size() == numbers.size(),
+        kOptimizer, "rule and parameters must be those that the captured step had", "others");
+  std::copy(numbers.begin(), numbers.end(), runs[next++]->numbers.begin());
 }
 
 void GroupData::forget_gathered() {

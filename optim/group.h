@@ -58,6 +58,24 @@ struct StateName {
   bool saved = true;
 };
 
+/// The kernels' runs of a step() in a step that is captured (core/dispatch/capture.h). Launches of
+/// the graph take what the host does about a step, again: counts and numbers, and no kernel.
+struct CapturedRuns {
+  struct Run {
+    UpdateRule rule;
+    std::vector<UpdateNumbers<double>> numbers;
+  };
+  std::vector<std::shared_ptr<Run>> runs;
+  size_t next = 0;
+  bool renews = false;  // while a launch is prepared
+
+  /// At the capture: where the kernel finds the numbers.
+  const UpdateNumbers<double>* record(UpdateRule rule,
+                                      std::span<const UpdateNumbers<double>> numbers);
+  /// At a launch.
+  void renew(UpdateRule rule, std::span<const UpdateNumbers<double>> numbers);
+};
+
 struct GroupData {
   explicit GroupData(std::vector<Tensor> given);
 
@@ -74,6 +92,7 @@ struct GroupData {
   std::vector<Tensor> gradients;
   std::vector<kernel::UpdateTensor> tensors;
   std::vector<UpdateNumbers<double>> numbers;
+  CapturedRuns* captured = nullptr;
 
   StateKind* find(std::string_view name) const;
   StateKind& kind(const StateName& name);

@@ -1,5 +1,6 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/recording.h>
 #include <aorta/optim/group.h>
 
 #include <cmath>
@@ -56,9 +57,35 @@ void Optimizer::add_group(List<Tensor> parameters) {
 
 void Optimizer::step() {
   const ProfilerRange range("optimizer step");
+  kernel::Recording* const recording = kernel::Recording::current();
+  if (!recording) return step_groups(nullptr);
+  auto runs = std::make_shared<CapturedRuns>();
+  recording->before_launch([this, runs, lifetime = std::weak_ptr<const void>(lifetime_)] {
+    check(!lifetime.expired(), "optimizer",
+          "an optimizer must live as long as the captured step that it is in", "one that is gone");
+    runs->next = 0;
+    runs->renews = true;
+    step_groups(runs.get());
+    check(runs->next == runs->runs.size(), "optimizer",
+          "rule and parameters must be those that the captured step had", "fewer");
+  });
+  step_groups(runs.get());
+}
+
+void Optimizer::step_groups(CapturedRuns* captured) {
   const NoGradGuard no_grad;
+  const auto set_captured = [&](CapturedRuns* runs) {
+    for (const auto& group : groups_) group->captured = runs;
+  };
   for (size_t g = 0; g < groups_.size(); ++g) check_options(g);
-  for (size_t g = 0; g < groups_.size(); ++g) step_group(g);
+  set_captured(captured);
+  try {
+    for (size_t g = 0; g < groups_.size(); ++g) step_group(g);
+  } catch (...) {
+    set_captured(nullptr);
+    throw;
+  }
+  set_captured(nullptr);
 }
 
 Tensor Optimizer::step(const std::function<Tensor()>& closure) {
@@ -77,6 +104,8 @@ Tensor Optimizer::step(const std::function<Tensor()>& closure) {
 }
 
 void Optimizer::each_slot(size_t g, void (*update)(Optimizer& self, Slot& slot)) {
+  kernel::refuse_in_capture("optimizer", "a captured step takes an optimizer with a fused rule",
+                            "one that is written with tensor ops");
   GroupData& group = data(g);
   group.follow_parameters();
   for (size_t i = 0; i < group.parameters.size(); ++i) {

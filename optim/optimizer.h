@@ -22,6 +22,7 @@ struct StateNames {
   std::optional<Shape> (*shape_of)(std::string_view name, const Shape& parameter) = nullptr;
 };
 
+struct CapturedRuns;
 struct GroupData;
 
 /// One parameter of a step, for optimizers that are written with tensor ops.
@@ -121,6 +122,7 @@ class Optimizer {
 
  private:
   friend class OptimizerRef;
+  void step_groups(CapturedRuns* captured);
   std::vector<std::unique_ptr<GroupData>> groups_;
   std::shared_ptr<const void> lifetime_;  // ends with it
 };

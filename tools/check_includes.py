@@ -91,7 +91,7 @@ DECLARES = {
     "typeinfo": "type_info",
     "unordered_map": "begin end erase_if size unordered_map",
     "unordered_set": "begin end erase_if size unordered_set",
-    "utility": """as_const declval exchange forward get index_sequence integer_sequence make_index_sequence
+    "utility": """as_const declval exchange forward get index_sequence index_sequence_for integer_sequence make_index_sequence
         make_integer_sequence make_pair move pair piecewise_construct swap""",
     "variant": "get get_if holds_alternative monostate variant variant_size_v visit",
     "vector": "begin end erase_if size vector",

@@ -4,30 +4,17 @@
 // value depends on its index alone, so that any split of the loop gives the same tensor. `out` is
 // contiguous; halves have at most as many bits as their fraction, so that they never round up to 1.
 
+#include <aorta/core/body/distribution.h>
 #include <aorta/core/dtype.h>
 #include <aorta/core/scalar/math.h>
 #include <aorta/core/scalar/philox.h>
 
 namespace aorta::body {
 
-enum class Distribution : uint8_t {
-  uniform,
-  normal,
-  log_normal,
-  exponential,
-  cauchy,
-  geometric,
-  randint,
-  bernoulli
-};
-
-/// Where a fill starts in its generator.
-struct RandomPosition {
-  uint64_t seed, stream, position;
-  AORTA_INLINE scalar::PhiloxWords words(int64_t block) const {
-    return scalar::philox(seed, stream, position + static_cast<uint64_t>(block));
-  }
-};
+/// The four words of a block of a fill.
+AORTA_INLINE scalar::PhiloxWords words_of(const RandomPosition& start, int64_t block) {
+  return scalar::philox(start.seed, start.stream, start.position + static_cast<uint64_t>(block));
+}
 
 /// Elements that one block of four words gives: 2 for types that take 64 bits, else 4.
 template <class T>
@@ -51,7 +38,7 @@ template <class Body>
 AORTA_INLINE void fill_block(const Body& body, int64_t block) {
   typename Body::Item items[Body::kItems];
   const int64_t first = block * Body::kItems;
-  body.make(body.random.words(block), first, items);
+  body.make(words_of(body.random, block), first, items);
   for (int j = 0; j < Body::kItems; ++j) {
     if (first + j < body.count) body.out[first + j] = items[j];
   }

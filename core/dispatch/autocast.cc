@@ -46,6 +46,8 @@ Autocast::~Autocast() {
 
 DType autocast_dtype() { return scope_dtype; }
 
+void detail::forget_autocast_casts() { casts().clear(); }
+
 bool autocast_changes(std::initializer_list<const Tensor*> tensors) {
   if (scope_dtype == DType::f32) return false;
   for (const Tensor* tensor : tensors) {

@@ -40,4 +40,9 @@ Tensor autocast_to_f32(const Tensor& tensor);
 /// True when autocast_to_half changes one of the tensors.
 bool autocast_changes(std::initializer_list<const Tensor*> tensors);
 
+namespace detail {
+/// Forgets the casts of leaves that this thread's scopes keep, so that they are made anew.
+void forget_autocast_casts();
+}  // namespace detail
+
 }  // namespace aorta

@@ -1,5 +1,6 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/recording.h>
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +33,10 @@ Tensor generate(const char* op, int64_t count, DType dtype, const TensorOptions&
       }
     }
   });
-  return detail::with_requires_grad(result.to(options.device), options.requires_grad);
+  kernel::Recording* const recording = kernel::Recording::current();
+  const bool constant = recording && options.device == recording->device() && count > 0;
+  return detail::with_requires_grad(
+      constant ? recording->constant(result) : result.to(options.device), options.requires_grad);
 }
 
 TensorOptions options_like(const Tensor& like, const LikeOptions& options) {

@@ -49,7 +49,8 @@ DropoutMask kernel::take_dropout_mask(int64_t count, double p, Device device,
   Generator& source = generator ? *generator : default_generator();
   const uint64_t threshold = static_cast<uint64_t>(std::llround(std::ldexp(p, 32)));
   const int64_t blocks = device.is_meta() ? 0 : (count + 3) / 4;
-  return {source.take(blocks), threshold, p < 1 ? 1 / (1 - p) : 0};
+  const GeneratorState taken = source.take(blocks);
+  return {taken, threshold, p < 1 ? 1 / (1 - p) : 0, live_draw(source, taken, blocks, device)};
 }
 
 Tensor kernel::masked_dropout(const Tensor& input, const DropoutMask& mask) {

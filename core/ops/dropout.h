@@ -39,8 +39,9 @@ namespace aorta::kernel {
 /// `threshold`.
 struct DropoutMask {
   GeneratorState random;
-  uint64_t threshold = 0;  // p * 2^32
-  double scale = 1;        // of what stays
+  uint64_t threshold = 0;                // p * 2^32
+  double scale = 1;                      // of what stays
+  const GeneratorState* live = nullptr;  // of a captured step: where `random` is, on the device
 };
 /// output = input under the mask; both contiguous, and perhaps one.
 struct DropoutArgs {

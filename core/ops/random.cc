@@ -5,6 +5,7 @@
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/random.h>
+#include <aorta/core/scalar/philox.h>
 
 #include <algorithm>
 #include <cmath>
@@ -37,8 +38,10 @@ Tensor fill(const char* op, const Tensor& input, RandomArgs args, Generator* gen
   const int64_t count = input.numel();
   if (count > 0 && !input.is_meta()) {
     Generator& source = generator ? *generator : default_generator();
-    const GeneratorState at = source.take(blocks_for(args.distribution, input.dtype(), count));
+    const int64_t blocks = blocks_for(args.distribution, input.dtype(), count);
+    const GeneratorState at = source.take(blocks);
     args.random = {at.seed, at.stream, at.position};
+    args.live = live_draw(source, at, blocks, input.device());
     const Tensor out =
         input.is_contiguous()
             ? input.detach()

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/core/body/random.h>
+#include <aorta/core/body/distribution.h>
 #include <aorta/core/dispatch/op_table.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/random.h>
@@ -77,7 +77,8 @@ struct RandomArgs {
   double a = 0, b = 0;  // low and high, mean and std, ...
   int64_t low = 0;      // randint
   uint64_t range = 0;
-  Tensor probability;  // bernoulli
+  Tensor probability;                    // bernoulli
+  const GeneratorState* live = nullptr;  // of a captured step: where `random` is, on the device
 };
 using RandomKernel = void (*)(const Tensor& out, const RandomArgs& args);
 /// The gradient is zero for what was overwritten; the entry gets the tensor after the fill.

@@ -24,6 +24,7 @@ struct UpdateArgs {
   DType dtype;  // of parameters and gradients
   std::span<const UpdateTensor> tensors;
   std::span<const UpdateNumbers<double>> numbers;
+  const UpdateNumbers<double>* live = nullptr;  // of a captured step: where they are, on the device
   int64_t count() const {
     return tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
   }

@@ -3,6 +3,8 @@
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/core/scalar/philox.h>
+#include <aorta/core/scalar/trigonometric.h>
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 

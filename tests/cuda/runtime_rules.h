@@ -9,7 +9,6 @@
 #include <cudnn.h>
 #include <nccl.h>
 #ifndef AORTA_TOOLKIT
-#include <aorta/tests/cuda/emulated/graphs.h>
 #include <aorta/tests/cuda/emulated/report.h>
 #endif
 

@@ -129,16 +129,16 @@ void Training::take_part(int rank, int size) {
   }
 }
 
-Tensor Training::step() const {
+Tensor Training::step(const Tensor& inputs, const Tensor& targets) const {
   optimizer->zero_grad();
   Tensor output;
   if (bf16) {
     const Autocast scope(DType::bf16);
-    output = forward(input).to(DType::f32);
+    output = forward(inputs).to(DType::f32);
   } else {
-    output = forward(input);
+    output = forward(inputs);
   }
-  const Tensor value = loss(output, target);
+  const Tensor value = loss(output, targets);
   value.backward();
   optimizer->step();
   return value.detach();

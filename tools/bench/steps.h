@@ -29,7 +29,8 @@ struct Training {
   /// Leaves the part of the batch that is rank `rank`'s of `size`.
   void take_part(int rank, int size);
   /// The loss before the step.
-  Tensor step() const;
+  Tensor step() const { return step(input, target); }
+  Tensor step(const Tensor& inputs, const Tensor& targets) const;
 };
 
 Training mlp_training(int64_t hidden);

@@ -19,7 +19,7 @@ void run(const Body& given, int64_t begin, int64_t end) {
 #pragma GCC ivdep
   for (int64_t i = begin; i < stop; ++i) {
     T items[n];
-    body.make(body.random.words(i), i * n, items);
+    body.make(body::words_of(body.random, i), i * n, items);
     for (int j = 0; j < n; ++j) out[i * n + j] = items[j];
   }
   for (int64_t i = begin > whole ? begin : whole; i < end; ++i) body(i);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/tests/cuda/emulated/graphs.h>
+#include <cuda_runtime.h>
 
 #include <cstddef>
 #include <functional>

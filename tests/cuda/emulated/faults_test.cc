@@ -5,8 +5,11 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/check.h>
 #include <aorta/core/device_backend.h>
+#include <aorta/core/dispatch/capture.h>
 #include <aorta/core/ops/convolution.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/cross_entropy.h>
+#include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
@@ -15,7 +18,6 @@
 #include <aorta/core/tensor.h>
 #include <aorta/optim/adam.h>
 #include <aorta/tests/cuda/emulated/call.h>
-#include <aorta/tests/cuda/emulated/graphs.h>
 #include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/report.h>
 #include <aorta/tests/cuda/emulated/settings.h>
@@ -171,8 +173,8 @@ TEST_F(CudaFaults, PeersAreWaitedForBeforeMemoryIsGivenBack) {
   EXPECT_NO_THROW(synchronize("cuda:1"));
 }
 
-// cuda/ has no graphs yet, and what it queues can be captured all the same: kernels whose memory is
-// in the cache. Other memory is refused by one line, and the capture is over.
+// A capture of a program's own, beside Aorta's (core/dispatch/capture.h): of kernels whose memory
+// is in the cache. Other memory is refused by one line, and the capture is over.
 TEST_F(CudaFaults, WorkIsCapturedWhereItsMemoryIsCached) {
   const Stream stream = device().create_stream(0);
   device().set_current_stream(stream);
@@ -269,26 +271,44 @@ cudaError_t error_for(const std::string& call) {
   return cudaErrorStreamCaptureUnsupported;
 }
 
-}  // namespace
+/// A layer that is trained by a captured step: random numbers, a checked index, an optimizer's
+/// counts.
+std::vector<float> captured_step() {
+  manual_seed(3);
+  const Tensor weight = full({5, 4}, 0.5, {.device = "cuda:0"}).requires_grad_();
+  const Tensor x = ones({3, 4}, {.device = "cuda:0"});
+  const Tensor classes = tensor({2, 0, 4}, {.dtype = i64, .device = "cuda:0"});
+  optim::Adam adam({weight});
+  auto train = capture([&](const Tensor& input, const Tensor& target) {
+    adam.zero_grad();
+    const Tensor loss = cross_entropy(linear(dropout(input, 0.5), weight), target);
+    loss.backward();
+    adam.step();
+    return loss;
+  });
+  for (int i = 0; i < 5; ++i) train(x, classes);
+  EXPECT_EQ(train.graphs(), 1);
+  return weight.detach().cpu().to_vector<float>();
+}
 
-// Each call that the step makes fails in turn, at its first, second and a random time: the step
-// gives one line, or the right result; nothing of it stays in use, and the next step is right. That
-// the line begins with the op's name op_faults_test.cc holds for each op.
-TEST_F(CudaFaults, EachCallFailsInTurn) {
+/// Each call that `work` makes fails in turn, at its first, second and a random time: the work
+/// gives one line, or the right result; nothing of it stays in use, and the next time is right.
+/// That the line begins with the op's name op_faults_test.cc holds for each op.
+void fail_each_call(std::vector<float> (*work)()) {
+  DeviceBackend& device = backend(DeviceType::cuda);
   for (const emulated::Mode mode : {emulated::Mode::lazy, emulated::Mode::threads}) {
     emulated::Streams::get().set_mode(mode);
-    const auto clean = [] {
+    const auto clean = [&] {
       const CalledOp called("clean");  // that an error names it says that it can name its op
-      device().empty_cache();          // so that memory is asked for again
-      const std::vector<float> result = step();
-      new_shapes();
-      device().synchronize_device(0);
-      device().synchronize_device(1);
-      device().empty_cache();
+      device.empty_cache();            // so that memory is asked for again
+      const std::vector<float> result = work();
+      device.synchronize_device(0);
+      device.synchronize_device(1);
+      device.empty_cache();
       return result;
     };
     const std::vector<float> wanted = clean();
-    const int64_t in_use = device().memory_stats(0).bytes_in_use;
+    const int64_t in_use = device.memory_stats(0).bytes_in_use;
     const size_t used[] = {emulated::Memory::get().used(0), emulated::Memory::get().used(1)};
     int thrown = 0;
     emulated::take_calls();
@@ -307,18 +327,18 @@ TEST_F(CudaFaults, EachCallFailsInTurn) {
           EXPECT_TRUE(text.starts_with("clean: ") || text.starts_with("allocate: ")) << text;
         }
         emulated::inject_nothing();
-        device().set_current_stream({Device("cuda:0"), nullptr});
+        device.set_current_stream({Device("cuda:0"), nullptr});
         EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "left for the next launch";
         cudaGetLastError();
         // A scope that ends can't say that the device before couldn't be made current again.
-        const bool restored = device().current_device() == 0;
+        const bool restored = device.current_device() == 0;
         EXPECT_TRUE(restored || call == "cudaSetDevice");
-        device().set_current_device(0);
+        device.set_current_device(0);
         // Nor what this thread may do beside a capture.
         cudaStreamCaptureMode own = cudaStreamCaptureModeGlobal;
         EXPECT_EQ(cudaThreadExchangeStreamCaptureMode(&own), cudaSuccess);
         EXPECT_EQ(own, cudaStreamCaptureModeGlobal);
-        EXPECT_EQ(device().memory_stats(0).bytes_in_use, in_use);
+        EXPECT_EQ(device.memory_stats(0).bytes_in_use, in_use);
         EXPECT_EQ(clean(), wanted);
         EXPECT_EQ(emulated::Memory::get().used(0), used[0]) << "a call gives memory back again";
         EXPECT_EQ(emulated::Memory::get().used(1), used[1]);
@@ -327,6 +347,18 @@ TEST_F(CudaFaults, EachCallFailsInTurn) {
     EXPECT_GT(thrown, 20);
   }
 }
+
+}  // namespace
+
+TEST_F(CudaFaults, EachCallFailsInTurn) {
+  fail_each_call([] {
+    const std::vector<float> result = step();
+    new_shapes();
+    return result;
+  });
+}
+
+TEST_F(CudaFaults, EachCallOfACapturedStepFailsInTurn) { fail_each_call(captured_step); }
 
 TEST_F(CudaFaults, ALaunchThatFailsNamesItsOp) {
   emulated::inject("cudaLaunchKernelEx", -1, cudaErrorInvalidValue);

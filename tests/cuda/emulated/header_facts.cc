@@ -2,7 +2,6 @@
 #ifdef AORTA_TOOLKIT
 #include <cuda_runtime_api.h>
 #else
-#include <aorta/tests/cuda/emulated/graphs.h>
 #include <cuda_runtime.h>
 #endif
 #include <cublasLt.h>

@@ -19,7 +19,6 @@
 #include <aorta/optim/sgd.h>
 #include <aorta/tests/cuda/emulated/call.h>
 #include <aorta/tests/cuda/emulated/collectives.h>
-#include <aorta/tests/cuda/emulated/graphs.h>
 #include <aorta/tests/cuda/emulated/sanitizer.h>
 #include <aorta/tests/cuda/emulated/settings.h>
 #include <aorta/tests/cuda/emulated/stream.h>

@@ -1,5 +1,4 @@
 // Bugs in calls of NCCL. The numbers are those of the list of cases in README.md.
-#include <aorta/tests/cuda/emulated/graphs.h>
 #include <aorta/tests/cuda/emulated/planted.h>
 #include <nccl.h>
 

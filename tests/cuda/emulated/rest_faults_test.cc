@@ -8,7 +8,6 @@
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/memory_driver.h>
 #include <aorta/tests/cuda/emulated/call.h>
-#include <aorta/tests/cuda/emulated/graphs.h>
 #include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/stream.h>
 #include <aorta/tests/error_text.h>

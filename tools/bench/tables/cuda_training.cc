@@ -44,7 +44,8 @@ const Network kCharGpt = {
 
 struct Against {
   bool compiled = false, memory = false;
-  bool timed = false;  // cuDNN's engines, on either side
+  bool timed = false;     // cuDNN's engines, on either side
+  bool captured = false;  // ours is one graph
 };
 
 Side ours(Training training, Numbers numbers, const Against& against) {
@@ -52,11 +53,14 @@ Side ours(Training training, Numbers numbers, const Against& against) {
     return {.name = "Aorta", .missing = "no GPU: " + cuda::unavailable_reason()};
   training.bf16 = numbers == Numbers::bf16;
   training.begin(training.input.dim() == 4, kGpu);
-  const auto step = [training, tf32 = numbers == Numbers::tf32, timed = against.timed] {
+  const auto run = [training](const Tensor& x, const Tensor& y) { return training.step(x, y); };
+  const auto captured = std::make_shared<Captured<decltype(run)>>(run);
+  const auto step = [=, graph = against.captured, tf32 = numbers == Numbers::tf32,
+                     timed = against.timed] {
     backends::cudnn::set_benchmark(timed);
     backends::cudnn::set_allow_tf32(tf32);
     backends::cuda::matmul::set_allow_tf32(tf32);
-    const Tensor loss = training.step();
+    const Tensor loss = graph ? (*captured)(training.input, training.target) : training.step();
     synchronize(kGpu);
     return loss;
   };
@@ -95,27 +99,28 @@ Side torch_gpu(TorchTraining training, Numbers numbers, const Against& against) 
 Row row(const Plan& plan, const Network& network, Numbers numbers, double target,
         Against against = {}) {
   const bool bf16 = numbers == Numbers::bf16;
-  return {
-      .name = fmt::format("{}, {}{}{}{}", network.name, kNames[static_cast<int>(numbers)],
-                          against.memory ? ", memory" : "", against.timed ? ", timed engines" : "",
-                          against.compiled ? "; torch.compile" : ""),
-      .unit = against.memory ? Unit::memory : Unit::seconds,
-      .target = target > 0 ? at_most(target) : Target{},
-      .tolerance = bf16 ? 2e-2 : 1e-3,
-      .make =
-          [=, &network] {
-            TorchTraining torch = network.make_torch(plan, bf16);
-            torch.compiled = against.compiled;
-            return Case{.ours = ours(network.make(plan, bf16), numbers, against),
-                        .reference = torch_gpu(torch, numbers, against)};
-          },
-      .rounds = against.memory ? 1 : 0};
+  return {.name = fmt::format(
+              "{}, {}{}{}{}{}", network.name, kNames[static_cast<int>(numbers)],
+              against.memory ? ", memory" : "", against.timed ? ", timed engines" : "",
+              against.captured ? ", captured" : "", against.compiled ? "; torch.compile" : ""),
+          .unit = against.memory ? Unit::memory : Unit::seconds,
+          .target = target > 0 ? at_most(target) : Target{},
+          .tolerance = bf16 ? 2e-2 : 1e-3,
+          .make =
+              [=, &network] {
+                TorchTraining torch = network.make_torch(plan, bf16);
+                torch.compiled = against.compiled;
+                return Case{.ours = ours(network.make(plan, bf16), numbers, against),
+                            .reference = torch_gpu(torch, numbers, against)};
+              },
+          .rounds = against.memory ? 1 : 0};
 }
 
 }  // namespace
 
 Rows cuda_training_rows(const Plan& plan) {
-  return {row(plan, kMlp, Numbers::f32, 0.1),
+  return {row(plan, kMlp, Numbers::f32, 0),
+          row(plan, kMlp, Numbers::f32, 0.1, {.captured = true}),
           row(plan, kResNet, Numbers::f32, 0),
           row(plan, kResNet, Numbers::bf16, 0.5),
           row(plan, kDeepLab, Numbers::f32, 0),
@@ -128,6 +133,9 @@ Rows cuda_training_rows(const Plan& plan) {
           row(plan, kDeepLab, Numbers::bf16, 0.8, {.memory = true}),
           row(plan, kCharGpt, Numbers::f32, 0),
           row(plan, kCharGpt, Numbers::bf16, 0),
+          row(plan, kResNet, Numbers::bf16, 0.5, {.captured = true}),
+          row(plan, kDeepLab, Numbers::bf16, 0.5, {.captured = true}),
+          row(plan, kCharGpt, Numbers::bf16, 0, {.captured = true}),
           row(plan, kDeepLab, Numbers::bf16, 1 / 1.3, {.compiled = true})};
 }
 

@@ -1,0 +1,160 @@
+#include <aorta/core/recording.h>
+
+#include <aorta/core/device_backend.h>
+#include <aorta/core/empty.h>
+#include <aorta/core/integers.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace aorta::kernel {
+namespace {
+
+thread_local constinit Recording* recording_of_thread = nullptr;
+
+constexpr int64_t kNumbersBytes = 16 << 10;
+constexpr int64_t kChecks = 64;  // ops that look for bad values, at most
+constexpr size_t kLaunchesBack =
+    8;  // that the host may be ahead without looking at what they found
+
+Tensor page_locked(int64_t bytes) {
+  return Tensor(Storage::allocate_pinned(bytes), DType::u8, {bytes}, {1}, 0);
+}
+
+}  // namespace
+
+Recording* Recording::current() { return recording_of_thread; }
+
+Recording::Scope::Scope(Recording& recording) {
+  check(!recording_of_thread, "capture", "a step is captured by itself", "one within another");
+  recording_of_thread = &recording;
+}
+Recording::Scope::~Scope() { recording_of_thread = nullptr; }
+
+Recording::~Recording() {
+  DeviceBackend& device = backend(device_.type);
+  for (const Found& found : found_) device.destroy_event(found.copied);
+  try {
+    for (const Tensor& tensor : kept_) device.record_stream(tensor.storage()->data(), {device_});
+  } catch (...) {  // a device that is lost
+  }
+}
+
+Recording::Numbers& Recording::room_for(int64_t bytes) {
+  if (numbers_.empty() || numbers_.back()->used + bytes > numbers_.back()->device.numel()) {
+    const int64_t size = std::max(bytes, kNumbersBytes);
+    auto numbers = std::make_unique<Numbers>();
+    numbers->device = empty({size}, {.dtype = DType::u8, .device = device_});
+    numbers->host.resize(static_cast<size_t>(size));
+    numbers_.push_back(std::move(numbers));
+  }
+  return *numbers_.back();
+}
+
+const void* Recording::numbers(const void* now, int64_t bytes,
+                               std::function<void(void* to)> renew) {
+  const int64_t size = round_up(bytes, int64_t{16});
+  Numbers& numbers = room_for(size);
+  std::byte* const host = numbers.host.data() + numbers.used;
+  const char* const device = static_cast<char*>(numbers.device.data()) + numbers.used;
+  numbers.used += size;
+  std::memcpy(host, now, static_cast<size_t>(bytes));
+  renewals_.push_back([host, renew = std::move(renew)] { renew(host); });
+  return device;
+}
+
+// Copied now and not by the graph: on another stream, and outside of the recording.
+Tensor Recording::constant(const Tensor& host) {
+  const Tensor result = empty(host.shape(), {.dtype = host.dtype(), .device = device_});
+  constants_.push_back(result);
+  DeviceBackend& device = backend(device_.type);
+  class Aside {
+   public:
+    explicit Aside(DeviceBackend& backend, int index)
+        : backend_(backend),
+          captured_(backend.current_stream(index)),
+          aside_(backend.create_stream(index)),
+          recording_(std::exchange(recording_of_thread, nullptr)) {
+      backend_.set_current_stream(aside_);
+    }
+    ~Aside() {
+      recording_of_thread = recording_;
+      backend_.set_current_stream(captured_);
+      backend_.destroy_stream(aside_);
+    }
+    Aside(const Aside&) = delete;
+    Aside& operator=(const Aside&) = delete;
+
+   private:
+    DeviceBackend& backend_;
+    const Stream captured_, aside_;
+    Recording* const recording_;
+  } const aside(device, device_.index);
+  device.copy(result.data(), device_, host.data(), Device(), host.nbytes(), false);
+  return result;
+}
+
+void Recording::before_launch(std::function<void()> action) {
+  renewals_.push_back(std::move(action));
+}
+
+unsigned long long* Recording::first_bad(const char* op) {
+  check(static_cast<int64_t>(checks_.size()) < kChecks, op,
+        "a captured step looks for bad values in at most 64 ops", "more");
+  if (!bad_.defined()) bad_ = empty({kChecks}, {.dtype = DType::i64, .device = device_});
+  checks_.emplace_back(op);
+  return reinterpret_cast<unsigned long long*>(bad_.data<int64_t>()) + checks_.size() - 1;
+}
+
+void Recording::prepare_launch(bool first) {
+  DeviceBackend& device = backend(device_.type);
+  while (!found_.empty()) {
+    if (found_.size() > kLaunchesBack) synchronize(device_);
+    if (!device.event_done(found_.front().copied)) break;
+    const Found found = std::move(found_.front());
+    found_.pop_front();
+    device.destroy_event(found.copied);
+    look(found);
+  }
+  if (!first) {
+    for (const auto& renew : renewals_) renew();
+  }
+  send_numbers();
+}
+
+// Those that are as they were are there.
+void Recording::send_numbers() {
+  for (const auto& numbers : numbers_) {
+    if (numbers->sent == numbers->host) continue;
+    const Tensor staged = page_locked(numbers->used);
+    std::memcpy(staged.data(), numbers->host.data(), static_cast<size_t>(numbers->used));
+    backend(device_.type)
+        .copy(numbers->device.data(), device_, staged.data(), Device(), numbers->used, true);
+    numbers->sent = numbers->host;
+  }
+}
+
+void Recording::finish_launch() {
+  if (checks_.empty()) return;
+  DeviceBackend& device = backend(device_.type);
+  const int64_t bytes = static_cast<int64_t>(checks_.size()) * 8;
+  Found found{page_locked(bytes), device.create_event(device_.index)};
+  found_.push_back(found);
+  device.copy(found.places.data(), Device(), bad_.data(), device_, bytes, true);
+  device.record_event(found.copied, {device_});
+}
+
+void Recording::look(const Found& found) const {
+  const auto* places = static_cast<const int64_t*>(found.places.data());
+  for (size_t i = 0; i < checks_.size(); ++i) {
+    check(places[i] < 0, checks_[i].c_str(), "a captured step's values must be in range",
+          "one that isn't, at place ", places[i], " in an earlier call");
+  }
+}
+
+void refuse_in_capture(const char* op, const char* rule, const char* what) {
+  if (recording_of_thread) fail(op, rule, what);
+}
+
+}  // namespace aorta::kernel

@@ -1,0 +1,480 @@
+// Steps that are captured, against the same steps without a graph: the same kernels on the same
+// numbers, so the same bits.
+#include <aorta/autograd/backward.h>
+#include <aorta/autograd/grad_mode.h>
+#include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/capture.h>
+#include <aorta/core/ops/attention.h>
+#include <aorta/core/ops/cross_entropy.h>
+#include <aorta/core/ops/dropout.h>
+#include <aorta/core/ops/embedding.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/loss.h>
+#include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/normalization.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/optim/adadelta.h>
+#include <aorta/optim/adagrad.h>
+#include <aorta/optim/adam.h>
+#include <aorta/optim/adamax.h>
+#include <aorta/optim/asgd.h>
+#include <aorta/optim/averaging.h>
+#include <aorta/optim/clip.h>
+#include <aorta/optim/nadam.h>
+#include <aorta/optim/radam.h>
+#include <aorta/optim/rmsprop.h>
+#include <aorta/optim/rprop.h>
+#include <aorta/optim/sgd.h>
+#include <aorta/tests/cuda/gpu.h>
+#include <aorta/tests/error_text.h>
+
+using namespace aorta;
+
+namespace {
+
+constexpr int kCalls = 7;  // two as they are, the capture, four launches
+
+class CapturedStep : public gpu_test::Gpu {
+ protected:
+  void SetUp() override {
+    Gpu::SetUp();
+    manual_seed(5);
+  }
+};
+
+Tensor numbers(const Shape& shape, uint64_t seed) {
+  Generator generator(seed);
+  return randn(shape, {.device = "cuda"}, &generator);
+}
+
+Tensor classes(int64_t count, int64_t size, uint64_t seed) {
+  Generator generator(seed);
+  return randint(0, size, {count}, {.device = "cuda"}, &generator);
+}
+
+/// 12 numbers to 5 classes.
+struct Net {
+  Tensor w1 = numbers({16, 12}, 1).mul_(0.3).requires_grad_();
+  Tensor b1 = numbers({16}, 2).mul_(0.1).requires_grad_();
+  Tensor scale = ones({16}, {.device = "cuda"}).requires_grad_();
+  Tensor shift = zeros({16}, {.device = "cuda"}).requires_grad_();
+  Tensor mean = zeros({16}, {.device = "cuda"}), var = ones({16}, {.device = "cuda"});
+  Tensor w2 = numbers({5, 16}, 3).mul_(0.3).requires_grad_();
+
+  std::vector<Tensor> parameters() const { return {w1, b1, scale, shift, w2}; }
+  std::vector<Tensor> everything() const { return {w1, b1, scale, shift, w2, mean, var}; }
+  Tensor operator()(const Tensor& x) const {
+    const Tensor hidden = linear(x, w1, b1);
+    const Tensor normal = batch_norm(hidden, mean, var, scale, shift, {.training = true});
+    return linear(dropout(relu(normal), 0.25), w2);
+  }
+};
+
+bool is_same(const Tensor& a, const Tensor& b) {
+  const Tensor x = a.detach().cpu().contiguous(), y = b.detach().cpu().contiguous();
+  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
+         std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
+}
+
+void expect_same(const std::vector<Tensor>& got, const std::vector<Tensor>& wanted) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(is_same(got[i], wanted[i])) << "tensor " << i;
+}
+
+/// What a training gives: losses, then what is trained.
+template <class Train>
+std::vector<Tensor> with_graphs(bool graphs, const Train& train) {
+  manual_seed(7);
+  return train(graphs);
+}
+
+/// step(inputs...), with or without graphs.
+template <class Step>
+auto maybe_captured(bool graphs, Step step) {
+  return [graphs, step,
+          captured = std::make_shared<Captured<Step>>(step)](const auto&... inputs) mutable {
+    return graphs ? (*captured)(inputs...) : step(inputs...);
+  };
+}
+
+template <class Train>
+void expect_the_same_with_graphs(const Train& train) {
+  const std::vector<Tensor> wanted = with_graphs(false, train);
+  expect_same(with_graphs(true, train), wanted);
+}
+
+template <class Make>
+void expect_optimizer_follows(const char* name, const Make& make) {
+  SCOPED_TRACE(name);
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Tensor p = numbers({40}, 1).requires_grad_(), q = numbers({3, 5}, 2).requires_grad_();
+    auto optimizer = make(std::vector<Tensor>{p, q});
+    auto step = maybe_captured(graphs, [&](const Tensor& x) {
+      optimizer->zero_grad();
+      const Tensor loss = sum(square(p - x)) + sum(exp(q));
+      loss.backward();
+      optimizer->step();
+      return loss;
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < kCalls; ++i) {
+      optimizer->set_lr(0.01 / (1 + i));  // as a schedule does
+      results.push_back(step(numbers({40}, static_cast<uint64_t>(10 + i))));
+    }
+    results.insert(results.end(), {p, q});
+    EXPECT_EQ(optimizer->state().values().size(), optimizer->state().values().size());
+    return results;
+  });
+}
+
+template <class Optimizer, class Options>
+auto maker(const Options& options) {
+  return [options](const std::vector<Tensor>& parameters) {
+    return std::make_unique<Optimizer>(parameters, options);
+  };
+}
+
+}  // namespace
+
+// Dropout, batch norm's statistics, a loss of classes, clipping, Adam's step counts and a schedule.
+TEST_F(CapturedStep, TrainsAsWithoutAGraph) {
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Net net;
+    optim::Adam optimizer(net.parameters(), {.lr = 0.01});
+    auto step = maybe_captured(graphs, [&](const Tensor& x, const Tensor& y) {
+      optimizer.zero_grad();
+      const Tensor loss = cross_entropy(net(x), y);
+      loss.backward();
+      optim::clip_grad_norm_(net.parameters(), 0.5);
+      optimizer.step();
+      return loss;
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < kCalls; ++i) {
+      const uint64_t seed = static_cast<uint64_t>(20 + i);
+      results.push_back(step(numbers({9, 12}, seed), classes(9, 5, seed)));
+      optimizer.set_lr(0.01 * std::pow(0.9, i));
+    }
+    for (const Tensor& tensor : net.everything()) results.push_back(tensor);
+    for (const Tensor& parameter : net.parameters()) results.push_back(parameter.grad());
+    return results;
+  });
+}
+
+TEST_F(CapturedStep, EveryFusedOptimizerGoesOn) {
+  using namespace optim;
+  expect_optimizer_follows("sgd", maker<SGD>(SGDOptions{.lr = 0.01}));
+  expect_optimizer_follows(
+      "momentum", maker<SGD>(SGDOptions{.lr = 0.01, .momentum = 0.9, .weight_decay = 0.1}));
+  expect_optimizer_follows("nesterov",
+                           maker<SGD>(SGDOptions{.lr = 0.01, .momentum = 0.9, .nesterov = true}));
+  expect_optimizer_follows("adam", maker<Adam>(AdamOptions{.lr = 0.01}));
+  expect_optimizer_follows("adamw", maker<AdamW>(AdamWOptions{.lr = 0.01, .amsgrad = true}));
+  expect_optimizer_follows(
+      "rmsprop", maker<RMSprop>(RMSpropOptions{.lr = 0.01, .momentum = 0.5, .centered = true}));
+  expect_optimizer_follows("adagrad", maker<Adagrad>(AdagradOptions{.lr = 0.01, .lr_decay = 0.1}));
+  expect_optimizer_follows("adadelta", maker<Adadelta>(AdadeltaOptions{.lr = 0.5}));
+  expect_optimizer_follows("adamax", maker<Adamax>(AdamaxOptions{.lr = 0.01}));
+  expect_optimizer_follows("nadam", maker<NAdam>(NAdamOptions{.lr = 0.01}));
+  expect_optimizer_follows("radam", maker<RAdam>(RAdamOptions{.lr = 0.01}));
+  expect_optimizer_follows("rprop", maker<Rprop>(RpropOptions{.lr = 0.01}));
+  expect_optimizer_follows("asgd", maker<ASGD>(ASGDOptions{.lr = 0.01}));
+}
+
+// A batch that is shorter has a graph of its own, and a leaf's gradient is the last call's.
+TEST_F(CapturedStep, EachKindOfInputsHasAGraph) {
+  int graphs_made = 0;
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Net net;
+    optim::SGD optimizer(net.parameters(), {.lr = 0.1});
+    auto captured = capture([&](const Tensor& x, const Tensor& y) {
+      optimizer.zero_grad();
+      const Tensor loss = cross_entropy(net(x), y);
+      loss.backward();
+      optimizer.step();
+      return std::vector<Tensor>{loss, net.b1};
+    });
+    const auto plain = [&](const Tensor& x, const Tensor& y) {
+      optimizer.zero_grad();
+      const Tensor loss = cross_entropy(net(x), y);
+      loss.backward();
+      optimizer.step();
+      return std::vector<Tensor>{loss, net.b1};
+    };
+    std::vector<Tensor> results;
+    for (int i = 0; i < 2 * kCalls; ++i) {
+      const int64_t batch = i % 3 == 2 ? 4 : 9;
+      const uint64_t seed = static_cast<uint64_t>(30 + i);
+      const Tensor x = numbers({batch, 12}, seed), y = classes(batch, 5, seed);
+      for (const Tensor& result : graphs ? captured(x, y) : plain(x, y))
+        results.push_back(result.detach().clone());
+      results.push_back(net.w1.grad().clone());
+    }
+    if (graphs) graphs_made = captured.graphs();
+    return results;
+  });
+  EXPECT_EQ(graphs_made, 2);
+}
+
+TEST_F(CapturedStep, RandomNumbersAreThoseOfAStepWithoutAGraph) {
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Tensor q = numbers({1, 2, 6, 8}, 1);
+    auto step = maybe_captured(graphs, [&](const Tensor& x) {
+      const TensorOptions there{.device = "cuda"};
+      const Tensor leaf = x.clone().requires_grad_();
+      const Tensor attended = scaled_dot_product_attention(leaf, q, q, {.dropout_p = 0.3});
+      sum(dropout(attended, 0.5)).backward();
+      return std::vector<Tensor>{rand({5}, there),
+                                 randn({7}, there),
+                                 randint(0, 9, {6}, there),
+                                 bernoulli_(empty({8}, there), 0.5),
+                                 attended,
+                                 leaf.grad()};
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < kCalls; ++i) {
+      for (const Tensor& result : step(numbers({1, 2, 6, 8}, static_cast<uint64_t>(40 + i))))
+        results.push_back(result.detach().clone());
+    }
+    results.push_back(rand({4}, {.device = "cuda"}));  // the generator stands where it would
+    return results;
+  });
+}
+
+// Numbers that the host makes, in memory that nothing else of the graph is given.
+TEST_F(CapturedStep, RowsOfNumbersAreConstants) {
+  const TensorOptions there{.device = "cuda"};
+  auto step = capture([&](const Tensor& x) {
+    const Tensor row = arange(6, there).to(f32) + linspace(0, 1, 6, there);
+    const Tensor more = x + 1.0;
+    return row + more * x;
+  });
+  for (int i = 0; i < kCalls; ++i) {
+    const Tensor x = numbers({6}, static_cast<uint64_t>(70 + i));
+    const Tensor row = arange(6, there).to(f32) + linspace(0, 1, 6, there);
+    const Tensor more = x + 1.0;
+    const Tensor wanted = row + more * x;
+    EXPECT_TRUE(is_same(step(x), wanted));
+  }
+}
+
+TEST_F(CapturedStep, AGeneratorOfOnesOwn) {
+  expect_the_same_with_graphs([&](bool graphs) {
+    Generator own(11);
+    auto step = maybe_captured(
+        graphs, [&](const Tensor& x) { return x + randn(x.shape(), {.device = "cuda"}, &own); });
+    std::vector<Tensor> results;
+    for (int i = 0; i < kCalls; ++i) results.push_back(step(ones({6}, {.device = "cuda"})));
+    return results;
+  });
+  auto step = capture([&](const Tensor& x) {
+    Generator inner(11);
+    return x + randn(x.shape(), {.device = "cuda"}, &inner);
+  });
+  const Tensor x = ones({6}, {.device = "cuda"});
+  for (int i = 0; i < 3; ++i) step(x);
+  EXPECT_EQ(
+      error_of([&] { step(x); }),
+      "random: a generator must live as long as the captured step that takes from it, got one "
+      "that is gone");
+}
+
+TEST_F(CapturedStep, UnderAutocast) {
+  for (const bool around : {false, true}) {
+    expect_the_same_with_graphs([&](bool graphs) {
+      const Net net;
+      optim::AdamW optimizer(net.parameters(), {.lr = 0.01});
+      std::optional<Autocast> outer;
+      if (around) outer.emplace(bf16);
+      auto step = maybe_captured(graphs, [&](const Tensor& x, const Tensor& y) {
+        optimizer.zero_grad();
+        Tensor loss;
+        {
+          const Autocast inner(bf16);
+          loss = cross_entropy(net(x), y);
+        }
+        loss.backward();
+        optimizer.step();
+        return loss;
+      });
+      std::vector<Tensor> results;
+      for (int i = 0; i < kCalls; ++i) {
+        const uint64_t seed = static_cast<uint64_t>(50 + i);
+        results.push_back(step(numbers({9, 12}, seed), classes(9, 5, seed)));
+      }
+      for (const Tensor& tensor : net.everything()) results.push_back(tensor);
+      return results;
+    });
+  }
+}
+
+TEST_F(CapturedStep, GradientsThatAreFilledWithZerosStay) {
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Tensor p = numbers({20}, 1).requires_grad_();
+    optim::SGD optimizer({p}, {.lr = 0.1});
+    auto step = maybe_captured(graphs, [&](const Tensor& x) {
+      optimizer.zero_grad(false);
+      for (int part = 0; part < 2; ++part) sum(square(p - x)).backward();
+      optimizer.step();
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < kCalls; ++i) {
+      step(numbers({20}, static_cast<uint64_t>(60 + i)));
+      results.push_back(p.detach().clone());
+    }
+    return results;
+  });
+}
+
+// Without zero_grad() a call adds to the gradient; one that was taken away is no longer added to.
+TEST_F(CapturedStep, AGradientThatIsAddedToMustStay) {
+  const Tensor p = numbers({20}, 1).requires_grad_(), x = numbers({20}, 2);
+  auto step = capture([&](const Tensor& input) { sum(p * input).backward(); });
+  for (int i = 0; i < 5; ++i) step(x);
+  EXPECT_TRUE(is_same(p.grad(), x * 5.0));
+  p.set_grad({});
+  EXPECT_EQ(
+      error_of([&] { step(x); }),
+      "backward: a captured step must begin with zero_grad(), or the gradient that it adds to "
+      "stay, got another gradient");
+}
+
+// What the host says of memory: a graph of before that needs the old values is told.
+TEST_F(CapturedStep, VersionsGoOn) {
+  const Tensor p = numbers({20}, 1).requires_grad_(), x = numbers({20}, 2);
+  optim::SGD optimizer({p}, {.lr = 0.1});
+  auto step = capture([&](const Tensor& input) {
+    optimizer.zero_grad();
+    sum(p * input).backward();
+    optimizer.step();
+  });
+  for (int i = 0; i < 3; ++i) step(x);
+  const Tensor loss = sum(square(p));
+  step(x);
+  EXPECT_NE(error_of([&] { loss.backward(); }), kNoError);
+}
+
+TEST_F(CapturedStep, WhatCannotBeCapturedIsSaid) {
+  const Tensor x = numbers({6}, 1), p = numbers({6}, 2).requires_grad_();
+  const auto error_at_capture = [&](const std::function<void(const Tensor&)>& step) {
+    auto captured = capture(step);
+    captured(x);
+    captured(x);
+    const std::string text = error_of([&] { captured(x); });
+    EXPECT_EQ(captured.graphs(), 0);
+    EXPECT_EQ(error_of([&] { captured(x); }), text) << "at each call";
+    return text;
+  };
+  const std::string wait =
+      ": a captured step must not wait for its device or the host's memory, got a value or a copy "
+      "of the host's";
+  EXPECT_EQ(error_at_capture([&](const Tensor& in) { sum(in).item<float>(); }), "copy" + wait);
+  EXPECT_EQ(error_at_capture([&](const Tensor& in) { in.cpu(); }), "cpu" + wait);
+  EXPECT_EQ(error_at_capture([&](const Tensor& in) { in + ones({6}).cuda(); }), "cuda" + wait);
+  EXPECT_EQ(error_at_capture([&](const Tensor& in) { nonzero(in); }), "nonzero" + wait);
+  EXPECT_EQ(error_at_capture([&](const Tensor&) { synchronize("cuda:0"); }), "synchronize" + wait);
+  EXPECT_EQ(error_at_capture([&](const Tensor&) { rand({3}); }),
+            "rand: a captured step draws its random numbers on its device, got cpu for cuda:0");
+  EXPECT_EQ(error_at_capture([&](const Tensor&) { default_generator().next_uniform(); }),
+            "random: a captured step draws its random numbers on its device, got a number for the "
+            "host");
+  optim::AveragedModel average({p});
+  EXPECT_EQ(
+      error_at_capture([&](const Tensor&) { average.update_parameters({p}); }),
+      "averaged_model: averages are updated outside of a captured step, got an update within");
+  std::optional<optim::SGD> late;
+  int calls = 0;
+  EXPECT_EQ(error_at_capture([&](const Tensor& in) {
+              if (++calls < 3) return;
+              if (!late) late.emplace(std::vector<Tensor>{p}, optim::SGDOptions{.momentum = 0.9});
+              late->zero_grad();
+              sum(p * in).backward();
+              late->step();
+            }),
+            "optimizer: state must be there before a step is captured, got a parameter whose first "
+            "step it is");
+  p.set_grad({});
+  auto nested = capture([&](const Tensor& in) {
+    auto inner = capture([](const Tensor& y) { return y * 2.0; });
+    for (int i = 0; i < 3; ++i) inner(in);
+  });
+  nested(x);
+  nested(x);
+  EXPECT_NE(error_of([&] { nested(x); }), kNoError);
+  // Afterwards all is as it was.
+  auto right = capture([](const Tensor& in) { return in * 3.0; });
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(is_same(right(x), x * 3.0));
+  EXPECT_EQ(right.graphs(), 1);
+}
+
+TEST_F(CapturedStep, WhatItTakesIsChecked) {
+  const Tensor x = numbers({6}, 1);
+  auto step = capture([](const Tensor& a, const Tensor& b) { return a + b.to(a.device()); });
+  EXPECT_EQ(error_of([&] { step(x, ones({6})); }),
+            "capture: a step's inputs must be on one device, got cpu and cuda:0");
+  EXPECT_EQ(error_of([&] { step(x, x.clone().requires_grad_()); }),
+            "capture: a step's inputs must not require a gradient, got [6]");
+  EXPECT_EQ(error_of([&] { step(x, Tensor()); }).substr(0, 9), "capture: ");
+}
+
+// A class that isn't one is found when the launch is done, and said before a later one.
+TEST_F(CapturedStep, ABadValueIsSaidLater) {
+  const Tensor w = numbers({5, 12}, 1);
+  auto step =
+      capture([&](const Tensor& x, const Tensor& y) { return cross_entropy(linear(x, w), y); });
+  const Tensor x = numbers({9, 12}, 2), good = classes(9, 5, 3), bad = good.clone();
+  bad.narrow(0, 4, 1).fill_(5);
+  for (int i = 0; i < 4; ++i) step(x, good);
+  step(x, bad);
+  synchronize("cuda:0");
+  EXPECT_EQ(
+      error_of([&] { step(x, good); }),
+      "cross_entropy: a captured step's values must be in range, got one that isn't, at place "
+      "4 in an earlier call");
+  EXPECT_EQ(error_of([&] { step(x, good); }), kNoError);
+
+  auto look_up = capture([&](const Tensor& index) { return embedding(index, w); });
+  const Tensor inside = classes(9, 5, 4), outside = inside.clone();
+  outside.narrow(0, 2, 1).fill_(-1);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(is_same(look_up(inside), embedding(inside, w)));
+}
+
+// What a graph has is given back with it; a gradient that is still there keeps its own memory.
+TEST_F(CapturedStep, MemoryIsGivenBack) {
+  const Tensor x = numbers({300, 12}, 1), y = classes(300, 5, 2);
+  const Net net;
+  const auto work = [&] {
+    auto step = capture([&](const Tensor& a, const Tensor& b) {
+      for (const Tensor& parameter : net.parameters()) parameter.set_grad({});
+      const Tensor loss = cross_entropy(net(a), b);
+      loss.backward();
+      return loss;
+    });
+    for (int i = 0; i < 5; ++i) step(x, y);
+    EXPECT_EQ(step.graphs(), 1);
+    device().empty_cache();  // not the graph's
+    const Tensor before = step(x, y);
+    EXPECT_TRUE(isfinite(before).all().item<bool>());
+  };
+  work();
+  const Tensor kept = net.w1.grad().clone();
+  EXPECT_TRUE(is_same(net.w1.grad(), kept));
+  for (const Tensor& parameter : net.parameters()) parameter.set_grad({});
+  const int64_t in_use = device().memory_stats(0).bytes_in_use;
+  work();
+  for (const Tensor& parameter : net.parameters()) parameter.set_grad({});
+  EXPECT_EQ(device().memory_stats(0).bytes_in_use, in_use);
+}
+
+TEST_F(CapturedStep, OnTheCpuItIsCalledAsItIs) {
+  int calls = 0;
+  auto step = capture([&](const Tensor& x) {
+    ++calls;
+    return x * 2.0;
+  });
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(is_same(step(ones({3})), full({3}, 2.0)));
+  EXPECT_EQ(calls, 5);
+  EXPECT_EQ(step.graphs(), 0);
+}
