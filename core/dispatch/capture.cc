@@ -86,6 +86,8 @@ bool CapturedSteps::Graph::capture(const std::vector<Tensor>& given, const Step&
   DeviceBackend& backend = aorta::backend(device.type);
   inputs.clear();
   for (const Tensor& input : given) inputs.push_back(input.clone());
+  // The graph's memory is its own, and what the calls before have left can't be freed meanwhile.
+  backend.empty_cache();
   stream = backend.create_stream(device.index);
   recording = std::make_unique<Recording>(device);
   try {

@@ -44,6 +44,7 @@ class CudaFaults : public testing::Test {
   void SetUp() override { emulated::Streams::get().set_mode(emulated::Mode::lazy); }
   void TearDown() override {
     emulated::inject_nothing();
+    emulated::settings().device_bytes = emulated::Settings().device_bytes;
     synchronize("cuda:0");
     device().empty_cache();
   }
@@ -359,6 +360,17 @@ TEST_F(CudaFaults, EachCallFailsInTurn) {
 }
 
 TEST_F(CudaFaults, EachCallOfACapturedStepFailsInTurn) { fail_each_call(captured_step); }
+
+// While a graph is captured no memory can be freed: what the calls before it have left is, before.
+TEST_F(CudaFaults, AGraphHasRoomWhereItsStepHad) {
+  const Tensor x = ones({1 << 20}, {.device = "cuda:0"});
+  auto step = capture([](const Tensor& in) { return sum((in + 1.0) * (in + 2.0) * in); });
+  const float wanted = step(x).item<float>();
+  synchronize("cuda:0");
+  emulated::settings().device_bytes = emulated::Memory::get().used(0) + (8 << 20);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(step(x).item<float>(), wanted);
+  EXPECT_EQ(step.graphs(), 1);
+}
 
 TEST_F(CudaFaults, ALaunchThatFailsNamesItsOp) {
   emulated::inject("cudaLaunchKernelEx", -1, cudaErrorInvalidValue);
