@@ -29,7 +29,7 @@ std::string brief(double value) {
 // The elements of a problem as two parameters, the last one alone in the second.
 class Elements {
  public:
-  explicit Elements(const Problem& problem) : problem_(problem) {
+  Elements(const Problem& problem, Device device) : problem_(problem), device_(device) {
     const size_t n = problem.size();
     check(n >= 1 && problem.curvature.size() == n && problem.slope.size() == n, "oracle",
           "a problem must have a start, a curvature and a slope for each element", n, ", ",
@@ -54,7 +54,7 @@ class Elements {
     std::vector<double> slopes;
     for (size_t i = 0; i < problem_.size(); ++i) slopes.push_back(problem_.slope_at(step, i));
     size_t k = 0;
-    Tensor loss = zeros({}, {.dtype = DType::f64});
+    Tensor loss = zeros({}, {.dtype = DType::f64, .device = device_});
     const EnableGradGuard recording;
     for (const auto& [first, end] : parts()) {
       const Tensor& x = parameters_[k++];
@@ -72,11 +72,13 @@ class Elements {
   }
   Tensor part(const std::vector<double>& values, size_t first, size_t end) const {
     const Tensor all = tensor(std::vector<double>(values.begin() + static_cast<int64_t>(first),
-                                                  values.begin() + static_cast<int64_t>(end)));
+                                                  values.begin() + static_cast<int64_t>(end)))
+                           .to(device_);
     return problem_.columns == 0 ? all : all.view({-1, static_cast<int64_t>(problem_.columns)});
   }
 
   const Problem& problem_;
+  const Device device_;
   size_t split_ = 0;
   std::vector<Tensor> parameters_;
 };
@@ -105,9 +107,9 @@ std::string wrong_gradient(const Problem& problem, int64_t step, const std::vect
   return "";
 }
 
-Run run(const MakeOptimizer& make, const Trajectory& trajectory, double tolerance) {
+Run run(const MakeOptimizer& make, const Trajectory& trajectory, double tolerance, Device device) {
   const Problem& problem = trajectory.problem;
-  const Elements elements(problem);
+  const Elements elements(problem, device);
   const auto optimizer = make(elements.parameters());
   check(optimizer != nullptr, "oracle", "the maker must make an optimizer", "none");
   Run result;
@@ -150,16 +152,17 @@ struct Pair {
   Tensor first, second;  // (3, 2) and (4)
 };
 
-Pair make_pair() {
-  return {tensor({{0.5, -1.0}, {2.0, 0.25}, {-0.75, 1.5}}, {.dtype = DType::f64}).requires_grad_(),
-          tensor({1.0, -2.0, 0.125, 3.0}, {.dtype = DType::f64}).requires_grad_()};
+Pair make_pair(Device device) {
+  const TensorOptions options{.dtype = DType::f64, .device = device};
+  return {tensor({{0.5, -1.0}, {2.0, 0.25}, {-0.75, 1.5}}, options).requires_grad_(),
+          tensor({1.0, -2.0, 0.125, 3.0}, options).requires_grad_()};
 }
 // A gradient that depends on the step and the place.
 Tensor gradient_of(const Tensor& parameter, int64_t step) {
   std::vector<double> values = parameter.detach().to_vector<double>();
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = 0.3 * values[i] + std::sin(static_cast<double>(step) + static_cast<double>(2 * i));
-  return tensor(values, parameter.shape());
+  return tensor(values, parameter.shape()).to(parameter.device());
 }
 
 void take_step(Optimizer& optimizer, const std::vector<Tensor>& parameters, int64_t step) {
@@ -176,8 +179,8 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return x.size() == y.size();
 }
 
-std::string find_gradient_misuse(const MakeOptimizer& make) {
-  const Pair p = make_pair();
+std::string find_gradient_misuse(const MakeOptimizer& make, Device device) {
+  const Pair p = make_pair(device);
   const auto optimizer = make({p.first, p.second});
   for (int64_t step = 1; step <= 3; ++step) {
     optimizer->look_ahead();
@@ -198,8 +201,8 @@ std::string find_gradient_misuse(const MakeOptimizer& make) {
   return "";
 }
 
-std::string find_missing_misuse(const MakeOptimizer& make) {
-  const Pair p = make_pair(), fresh = make_pair();
+std::string find_missing_misuse(const MakeOptimizer& make, Device device) {
+  const Pair p = make_pair(device), fresh = make_pair(device);
   const auto optimizer = make({p.first, p.second});
   const Tensor before = p.second.detach().clone();
   for (int64_t step = 1; step <= 3; ++step) take_step(*optimizer, {p.first}, step);
@@ -215,8 +218,8 @@ std::string find_missing_misuse(const MakeOptimizer& make) {
   return "";
 }
 
-std::string find_state_misuse(const MakeOptimizer& make) {
-  const Pair p = make_pair(), q = make_pair();
+std::string find_state_misuse(const MakeOptimizer& make, Device device) {
+  const Pair p = make_pair(device), q = make_pair(device);
   const auto optimizer = make({p.first, p.second});
   for (int64_t step = 1; step <= 4; ++step) take_step(*optimizer, {p.first, p.second}, step);
   const auto other = make({q.first, q.second});
@@ -239,16 +242,17 @@ std::string find_state_misuse(const MakeOptimizer& make) {
 
 }  // namespace
 
-Result check_trajectory(const MakeOptimizer& make, const Trajectory& trajectory, double tolerance) {
-  const Run got = run(make, trajectory, tolerance);
+Result check_trajectory(const MakeOptimizer& make, const Trajectory& trajectory, double tolerance,
+                        Device device) {
+  const Run got = run(make, trajectory, tolerance, device);
   if (got.wrong.empty()) return {};
   return {"the optimizer leaves the trajectory \"" + trajectory.problem.name + "\" at " +
           got.wrong};
 }
 
-Result check_rule(const MakeOptimizer& make, const Rule& rule, double tolerance) {
+Result check_rule(const MakeOptimizer& make, const Rule& rule, double tolerance, Device device) {
   for (const Trajectory& trajectory : trajectories(rule)) {
-    const Run got = run(make, trajectory, tolerance);
+    const Run got = run(make, trajectory, tolerance, device);
     if (got.wrong.empty()) continue;
     const std::string mistake = find_mistake(rule, trajectory.problem, got.positions);
     return {"the optimizer doesn't follow " + rule.name + " on the problem \"" +
@@ -258,9 +262,9 @@ Result check_rule(const MakeOptimizer& make, const Rule& rule, double tolerance)
   return {};
 }
 
-Result check_conduct(const MakeOptimizer& make) {
+Result check_conduct(const MakeOptimizer& make, Device device) {
   for (const auto find : {find_gradient_misuse, find_missing_misuse, find_state_misuse}) {
-    const std::string wrong = find(make);
+    const std::string wrong = find(make, device);
     if (!wrong.empty()) return {wrong};
   }
   return {};

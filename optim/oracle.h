@@ -116,7 +116,7 @@ struct Rule {
 /// use here.
 std::vector<Trajectory> trajectories(const Rule& rule);
 
-/// Makes the optimizer under test on f64 parameters.
+/// Makes the optimizer under test on f64 parameters, which lie on the device that a check is given.
 using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(std::vector<Tensor> parameters)>;
 
 /// Empty and true, or what is wrong: the step, the element, expected and got, and the mistake that
@@ -129,15 +129,16 @@ struct Result {
 /// Runs the optimizer on the problem, with gradients from autograd (which are compared with the
 /// analytic ones), and compares every position: |got - expected| <= tolerance * max(1, |expected|).
 Result check_trajectory(const MakeOptimizer& make, const Trajectory& trajectory,
-                        double tolerance = 1e-12);
+                        double tolerance = 1e-12, Device device = {});
 
 /// The optimizer follows every trajectory of the rule.
-Result check_rule(const MakeOptimizer& make, const Rule& rule, double tolerance = 1e-12);
+Result check_rule(const MakeOptimizer& make, const Rule& rule, double tolerance = 1e-12,
+                  Device device = {});
 
 /// What every optimizer must keep, whatever its rule: gradients aren't written; a parameter without
 /// a gradient doesn't move, and its first step is as if it had been the optimizer's first; versions
 /// of changed parameters move on; state() and restore() go on bit for bit; zero_grad() works.
-Result check_conduct(const MakeOptimizer& make);
+Result check_conduct(const MakeOptimizer& make, Device device = {});
 
 /// The maker of a T with the same options for all parameters.
 template <class T>

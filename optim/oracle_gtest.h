@@ -21,13 +21,15 @@ inline testing::AssertionResult as_assertion(const Result& result) {
 }  // namespace aorta::optim::oracle
 
 /// EXPECT_OPTIMIZER_RULE(make, options): the optimizer follows the rule that the options stand for;
-/// a tolerance may follow. EXPECT_OPTIMIZER_TRAJECTORY(make, trajectory): one trajectory, of the
-/// oracle or of your own. EXPECT_OPTIMIZER_CONDUCT(make): what every optimizer must keep.
+/// a tolerance and a device may follow. EXPECT_OPTIMIZER_TRAJECTORY(make, trajectory): one
+/// trajectory, of the oracle or of your own. EXPECT_OPTIMIZER_CONDUCT(make): what every optimizer
+/// must keep; a device may follow.
 #define EXPECT_OPTIMIZER_RULE(make, ...) \
   EXPECT_TRUE(                           \
       ::aorta::optim::oracle::as_assertion(::aorta::optim::oracle::check_rule(make, __VA_ARGS__)))
 #define EXPECT_OPTIMIZER_TRAJECTORY(make, ...)      \
   EXPECT_TRUE(::aorta::optim::oracle::as_assertion( \
       ::aorta::optim::oracle::check_trajectory(make, __VA_ARGS__)))
-#define EXPECT_OPTIMIZER_CONDUCT(make) \
-  EXPECT_TRUE(::aorta::optim::oracle::as_assertion(::aorta::optim::oracle::check_conduct(make)))
+#define EXPECT_OPTIMIZER_CONDUCT(...) \
+  EXPECT_TRUE(                        \
+      ::aorta::optim::oracle::as_assertion(::aorta::optim::oracle::check_conduct(__VA_ARGS__)))
