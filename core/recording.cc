@@ -41,8 +41,35 @@ Recording::~Recording() {
   }
 }
 
+// While one lives the thread is on a stream beside the one that is captured, and outside of the
+// recording. What is written before a launch must lie in memory of such a stream: in the graph's
+// own an earlier temporary may have lain, which each launch writes again.
+class Recording::Aside {
+ public:
+  explicit Aside(Device device)
+      : backend_(backend(device.type)),
+        captured_(backend_.current_stream(device.index)),
+        aside_(backend_.create_stream(device.index)),
+        recording_(std::exchange(recording_of_thread, nullptr)) {
+    backend_.set_current_stream(aside_);
+  }
+  ~Aside() {
+    recording_of_thread = recording_;
+    backend_.set_current_stream(captured_);
+    backend_.destroy_stream(aside_);
+  }
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+
+ private:
+  DeviceBackend& backend_;
+  const Stream captured_, aside_;
+  Recording* const recording_;
+};
+
 Recording::Numbers& Recording::room_for(int64_t bytes) {
   if (numbers_.empty() || numbers_.back()->used + bytes > numbers_.back()->device.numel()) {
+    const Aside aside(device_);
     const int64_t size = std::max(bytes, kNumbersBytes);
     auto numbers = std::make_unique<Numbers>();
     numbers->device = empty({size}, {.dtype = DType::u8, .device = device_});
@@ -64,34 +91,12 @@ const void* Recording::numbers(const void* now, int64_t bytes,
   return device;
 }
 
-// Copied now and not by the graph: on another stream, and outside of the recording.
+// Copied now and not by the graph.
 Tensor Recording::constant(const Tensor& host) {
-  const Tensor result = empty(host.shape(), {.dtype = host.dtype(), .device = device_});
-  constants_.push_back(result);
-  DeviceBackend& device = backend(device_.type);
-  class Aside {
-   public:
-    explicit Aside(DeviceBackend& backend, int index)
-        : backend_(backend),
-          captured_(backend.current_stream(index)),
-          aside_(backend.create_stream(index)),
-          recording_(std::exchange(recording_of_thread, nullptr)) {
-      backend_.set_current_stream(aside_);
-    }
-    ~Aside() {
-      recording_of_thread = recording_;
-      backend_.set_current_stream(captured_);
-      backend_.destroy_stream(aside_);
-    }
-    Aside(const Aside&) = delete;
-    Aside& operator=(const Aside&) = delete;
-
-   private:
-    DeviceBackend& backend_;
-    const Stream captured_, aside_;
-    Recording* const recording_;
-  } const aside(device, device_.index);
-  device.copy(result.data(), device_, host.data(), Device(), host.nbytes(), false);
+  const Aside aside(device_);
+  constants_.push_back(empty(host.shape(), {.dtype = host.dtype(), .device = device_}));
+  const Tensor& result = constants_.back();
+  backend(device_.type).copy(result.data(), device_, host.data(), Device(), host.nbytes(), false);
   return result;
 }
 

@@ -57,6 +57,7 @@ class Recording {
   void finish_launch();
 
  private:
+  class Aside;
   struct Numbers {
     Tensor device;  // bytes
     std::vector<std::byte> host, sent;

@@ -260,6 +260,24 @@ TEST_F(CapturedStep, RowsOfNumbersAreConstants) {
   }
 }
 
+// What is written before a launch lies in no memory that the graph has used before: temporaries of
+// its size come first.
+TEST_F(CapturedStep, NumbersAndConstantsHaveMemoryOfTheirOwn) {
+  constexpr int64_t kCount = 4096;  // 16 KiB, as numbers have
+  expect_the_same_with_graphs([&](bool graphs) {
+    auto step = maybe_captured(graphs, [&](const Tensor& x) {
+      const Tensor before = sum(x * 2.0);
+      const Tensor dropped = dropout(x, 0.5);
+      const Tensor between = sum(x * 3.0);
+      return before + dropped + between + arange(0.0, kCount, {.device = "cuda"});
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < kCalls; ++i)
+      results.push_back(step(numbers({kCount}, static_cast<uint64_t>(80 + i))));
+    return results;
+  });
+}
+
 TEST_F(CapturedStep, AGeneratorOfOnesOwn) {
   expect_the_same_with_graphs([&](bool graphs) {
     Generator own(11);
