@@ -36,7 +36,8 @@ if ! ((${#suites[@]})); then
   if ((${#patterns[@]} + ${#targets[@]})); then suites=(plain); else suites=(plain asan tsan); fi
 fi
 
-flags=(--keep_going --nocache_test_results)
+# More than CPUs: many tests wait for what was stopped, killed or comes late.
+flags=(--keep_going --nocache_test_results "--local_test_jobs=$(($(nproc) * 3 / 2))")
 ((${#patterns[@]})) && flags+=("--test_filter=$(IFS=:; echo "${patterns[*]}")")
 for pair in AORTA_MNIST=mnist AORTA_ECHO=echo_real AORTA_ONNX_VECTORS=vectors/onnx; do
   name=${pair%%=*} folder=$PWD/../shared/data/${pair#*=}

@@ -21,7 +21,7 @@ from bad_input_case import ECHO, LIMIT, MODEL, Case, errors_of, fault_of_lines, 
 
 MIB = 1 << 20
 THREADS = {"OMP_NUM_THREADS": "3"}  # more than CPUs, and so many that teams of them differ
-AS_A_SHELL_HAS_IT = {"OMP_NUM_THREADS": None, "OMP_WAIT_POLICY": None}  # tests set both
+AS_A_SHELL_HAS_IT = {"OMP_NUM_THREADS": None}  # tests set it
 # What C++, C and their libraries say in their own words.
 RAW = re.compile(r"terminate called|filesystem error|basic_|std::|libgomp|Sanitizer|Segmentation|got Success|"
                  r"got No such file or directory|cannot create|what\(\)|got no more$")
