@@ -2,10 +2,12 @@
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/models/unet_3d.h>
 
+#include <algorithm>
+
 namespace aorta::models {
 namespace {
 
-nn::Sequential convolutions_3d(int64_t channels, int64_t planes, int64_t stride) {
+nn::Sequential convolutions_3d(int64_t channels, int64_t planes, const Dims& stride) {
   const nn::ConvOptions second{.padding = 1, .bias = false};
   return nn::Sequential(
       {{"0", nn::Conv3d(channels, planes, 3, {.stride = stride, .padding = 1, .bias = false})},
@@ -32,12 +34,14 @@ UNet3d::UNet3d(const UNet3dOptions& options)
         options.depth);
   int64_t channels = options.in_channels, planes = options.base_channels;
   for (int64_t level = 0; level < options.depth; ++level) {
-    encoder.push_back(convolutions_3d(channels, planes, 2));
+    const bool keeps_time = level > 0 && level + 1 == options.depth;
+    encoder.push_back(convolutions_3d(channels, planes, {keeps_time ? 1 : 2, 2, 2}));
     channels = planes;
     planes *= 2;
   }
   for (int64_t level = 1; level < options.depth; ++level) {
-    upsample.push_back(nn::ConvTranspose3d(channels, channels / 2, 2, {.stride = 2}));
+    const Dims factor = {level == 1 ? 1 : 2, 2, 2};
+    upsample.push_back(nn::ConvTranspose3d(channels, channels / 2, factor, {.stride = factor}));
     decoder.push_back(convolutions_3d(channels, channels / 2, 1));
     channels /= 2;
   }
@@ -45,9 +49,9 @@ UNet3d::UNet3d(const UNet3dOptions& options)
 
 Tensor UNet3d::forward(const Tensor& input) const {
   check(input.dim() == 5, "UNet3d", "clips must be (N, C, T, H, W)", input.shape());
-  const int64_t unit = int64_t{1} << encoder.size();
-  const auto missing = [&](int64_t dim) { return (unit - input.size(dim) % unit) % unit; };
-  const int64_t t = missing(2), h = missing(3), w = missing(4);
+  const int64_t unit = int64_t{1} << encoder.size(), time_unit = std::max<int64_t>(unit / 2, 2);
+  const auto missing = [&](int64_t dim, int64_t of) { return (of - input.size(dim) % of) % of; };
+  const int64_t t = missing(2, time_unit), h = missing(3, unit), w = missing(4, unit);
   Tensor x = t + h + w > 0 ? pad(input, {0, w, 0, h, 0, t}) : input;
   std::vector<Tensor> skips;
   for (const nn::AnyModule& level : encoder) {

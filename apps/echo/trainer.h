@@ -34,7 +34,7 @@ MarkedPixels marked_pixels(const Totals& totals);
 /// own: on P devices, on fewer, or on one, the numbers are the same up to rounding, but for the
 /// running statistics, which are those of the first device's parts.
 ///
-/// A network of clips is given one of each video, around its traced frames: those that the clip has
+/// A network of clips is given one of each video, around a traced frame: those that the clip has
 /// are all that its loss sees, and each counts as a pass's half does. Of its parts each has one
 /// group of statistics. In epochs of pre-training, frames drawn at random, three of five on
 /// average, are zeros (the mean colour) in what it sees, and the loss is the squared error of all

