@@ -89,6 +89,7 @@
 #include <aorta/models/resnet.h>               // IWYU pragma: export
 #include <aorta/models/segmentation.h>         // IWYU pragma: export
 #include <aorta/models/unet.h>                 // IWYU pragma: export
+#include <aorta/models/unet_3d.h>              // IWYU pragma: export
 #include <aorta/models/video_resnet.h>         // IWYU pragma: export
 #include <aorta/nn/activation.h>               // IWYU pragma: export
 #include <aorta/nn/attention.h>                // IWYU pragma: export

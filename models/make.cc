@@ -4,6 +4,7 @@
 #include <aorta/models/mlp.h>
 #include <aorta/models/segmentation.h>
 #include <aorta/models/unet.h>
+#include <aorta/models/unet_3d.h>
 #include <aorta/models/video_resnet.h>
 
 #include <algorithm>
@@ -57,6 +58,10 @@ constexpr Entry kEntries[] = {
     {"unet_small",
      [](const ModelOptions& o) {
        return nn::AnyModule(UNet({.num_classes = o.num_classes.value_or(1), .base_channels = 16}));
+     }},
+    {"unet_3d",
+     [](const ModelOptions& o) {
+       return nn::AnyModule(UNet3d({.num_classes = o.num_classes.value_or(1)}));
      }},
     {"r3d_18", video_resnet<kR3D18>},
     {"mc3_18", video_resnet<kMC318>},

@@ -13,8 +13,8 @@ struct ModelOptions {
 };
 /// A network by name: mlp (784, 128, classes), lenet5, resnet18, resnet34, resnet50, resnet101,
 /// fcn_resnet50, fcn_resnet101, deeplabv3_resnet50, deeplabv3_resnet101, unet, unet_small (16
-/// channels at first), r3d_18, mc3_18, r2plus1d_18 (of clips). Errors: another name; aux_loss
-/// elsewhere.
+/// channels at first), and of clips unet_3d, r3d_18, mc3_18, r2plus1d_18. Errors: another name;
+/// aux_loss elsewhere.
 nn::AnyModule make(const Text& name, const ModelOptions& options = {});
 /// The names that `make` knows.
 std::vector<std::string> names();

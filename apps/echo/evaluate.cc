@@ -1,6 +1,7 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/evaluate.h>
 #include <aorta/apps/echo/measure/volume.h>
+#include <aorta/apps/echo/video_masks.h>
 
 #include <algorithm>
 #include <numeric>
@@ -14,9 +15,25 @@ data::EchoOptions dataset_options(data::EchoSplit split) {
   return options;
 }
 
-// The masks of u8 (N, 3, H, W), on the CPU; they are computed where the network lies.
-Tensor masks_of(const Segmenter& segmenter, const Tensor& frames) {
-  return segmenter.masks(frames.to(device_of(segmenter))).cpu();
+// The masks of the traced frames of videos `first`, `first` + 1, ..., end of diastole and of
+// systole, on the CPU; they are computed where the network lies. A network of frames is given those
+// of the batch, one of clips looks into the videos.
+std::pair<Tensor, Tensor> traced_masks(const Segmenter& segmenter, const data::Echo& videos,
+                                       int64_t first, const Tensor& large, const Tensor& small) {
+  if (!segmenter.takes_clips()) {
+    const auto masks = [&](const Tensor& frames) {
+      return segmenter.masks(frames.to(device_of(segmenter))).cpu();
+    };
+    return {masks(large), masks(small)};
+  }
+  std::vector<Tensor> large_masks, small_masks;
+  for (int64_t i = first; i < first + large.size(0); ++i) {
+    const data::VideoReader video(videos.path(i));
+    VideoMasks masks(segmenter, VideoFrames::of(video));
+    large_masks.push_back(masks.mask(videos.large_trace(i).frame));
+    small_masks.push_back(masks.mask(videos.small_trace(i).frame));
+  }
+  return {stack(large_masks), stack(small_masks)};
 }
 
 double ef_of(const Tensor& large, const Tensor& small) {
@@ -49,8 +66,9 @@ Evaluation evaluate(const Segmenter& segmenter, const std::string& data_dir, dat
   Evaluation evaluation;
   evaluation.split = data::to_string(split);
   for (const data::Batch& batch : loader) {
-    const Tensor large = masks_of(segmenter, batch["LargeFrame"]);
-    const Tensor small = masks_of(segmenter, batch["SmallFrame"]);
+    const auto [large, small] =
+        traced_masks(segmenter, *dataset, static_cast<int64_t>(evaluation.videos.size()),
+                     batch["LargeFrame"], batch["SmallFrame"]);
     for (int64_t i = 0; i < large.size(0); ++i) {
       evaluation.videos.push_back(measured(batch, large, small, i));
       evaluation.videos.back().file_name =
@@ -94,16 +112,16 @@ std::vector<EvaluatedFrames> best_median_worst(const Segmenter& segmenter,
   for (const size_t video : chosen) {
     data::Sample sample(specs);
     dataset.read(static_cast<int64_t>(video), sample, random);
-    const auto mask = [&](const char* frame) {
-      return masks_of(segmenter, sample[frame].unsqueeze(0))[0];
-    };
+    const auto [large, small] =
+        traced_masks(segmenter, dataset, static_cast<int64_t>(video),
+                     sample["LargeFrame"].unsqueeze(0), sample["SmallFrame"].unsqueeze(0));
     result.push_back({.video = video,
                       .large_frame = sample["LargeFrame"],
                       .small_frame = sample["SmallFrame"],
                       .large_trace = sample["LargeTrace"],
                       .small_trace = sample["SmallTrace"],
-                      .large_mask = mask("LargeFrame"),
-                      .small_mask = mask("SmallFrame")});
+                      .large_mask = large[0],
+                      .small_mask = small[0]});
   }
   return result;
 }

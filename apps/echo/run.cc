@@ -87,6 +87,13 @@ class Run {
       const std::string shown = label("train");
       if (!train_phase()) return stop();
       const Totals train = loop().totals();
+      if (loop().pretraining()) {
+        end_pretraining_epoch();
+        console_.line(fmt::format("{} squared error of a pixel {:.4f}  {:.1f} s", shown,
+                                  train.mean_loss(), train.seconds));
+        if (loop().stop_signal() && !is_complete()) return stop();
+        continue;
+      }
       const std::optional<Totals> validation = validation_phase();
       if (!validation) return stop();
       end_epoch(train, *validation);
@@ -126,13 +133,15 @@ class Run {
       console_.line(fmt::format("resume the run is complete, epoch {} of {}; it is evaluated again",
                                 loop().epoch(), options_.num_epochs));
     else if (begun)
-      console_.line(fmt::format("resume epoch {}, step {} of {}, {} steps done", loop().epoch() + 1,
+      console_.line(fmt::format("resume {}, step {} of {}, {} steps done", epoch_text(),
                                 loop().epoch_steps(), loop().steps_per_epoch(), loop().steps()));
     else if (options_.resume)
       console_.line("resume the run had no checkpoint yet: it starts anew");
   }
 
-  bool is_complete() const { return finished_ || loop().epoch() >= options_.num_epochs; }
+  bool is_complete() const {
+    return finished_ || (!loop().pretraining() && loop().epoch() >= options_.num_epochs);
+  }
 
   bool at_last_step() const { return options_.max_steps && loop().steps() >= *options_.max_steps; }
 
@@ -171,15 +180,23 @@ class Run {
     return totals;
   }
 
-  /// "epoch  3/50 train".
+  /// "epoch  3/50 train", "pre-training 1/2".
   std::string label(const char* phase) const {
+    if (loop().pretraining())
+      return fmt::format("pre-training {}/{}", loop().pretrained() + 1, *options_.pretrain_epochs);
     const std::string epochs = std::to_string(options_.num_epochs);
     return fmt::format("epoch {:>{}}/{} {}", loop().epoch() + 1, epochs.size(), epochs, phase);
   }
+  /// "epoch 3", "epoch 1 of pre-training".
+  std::string epoch_text() const {
+    return loop().pretraining() ? fmt::format("epoch {} of pre-training", loop().pretrained() + 1)
+                                : fmt::format("epoch {}", loop().epoch() + 1);
+  }
   /// Short enough for 80 columns.
   std::string status(const Totals& totals) const {
-    return job_.status(totals) + " " +
-           report::size_text(static_cast<double>(report::resident_bytes()));
+    const std::string found = loop().pretraining() ? fmt::format("error {:.4f}", totals.mean_loss())
+                                                   : job_.status(totals);
+    return found + " " + report::size_text(static_cast<double>(report::resident_bytes()));
   }
 
   /// Looks at the second to the eleventh step.
@@ -230,6 +247,12 @@ class Run {
       }
       throw Failure(code_of(error, ExitCode::data), text);
     }
+  }
+
+  void end_pretraining_epoch() {
+    if (at_last_step()) finished_ = true;
+    loop().end_epoch();
+    save();
   }
 
   void end_epoch(const Totals& train, const Totals& validation) {
@@ -306,9 +329,9 @@ class Run {
 
   int stop() {
     save();
-    console_.line(fmt::format("stopped by {} after step {} of epoch {}; everything is saved",
+    console_.line(fmt::format("stopped by {} after step {} of {}; everything is saved",
                               signal_name(loop().stop_signal()), loop().epoch_steps(),
-                              loop().epoch() + 1));
+                              epoch_text()));
     console_.line(resume_command());
     return 128 + loop().stop_signal();
   }

@@ -28,7 +28,8 @@ struct RunOptions {
   std::string optimizer = "sgd";
   std::string schedule = "step";
   bool amp = false;
-  bool zero = false;  // optimizer state divided among processes
+  std::optional<int64_t> pretrain_epochs;  // before the others, without labels
+  bool zero = false;                       // optimizer state divided among processes
   bool pin_memory = false;
   double timeout = 300;  // seconds to wait for a batch of the workers; 0: for ever
   bool deterministic = true;

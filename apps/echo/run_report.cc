@@ -1,6 +1,7 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/overlay.h>
 #include <aorta/apps/echo/run_report.h>
+#include <aorta/apps/echo/video_masks.h>
 #include <aorta/report/canvas.h>
 
 #include <fmt/format.h>
@@ -81,10 +82,9 @@ report::Page::Film traced_beat(const data::Echo& videos, int64_t index, const Se
       std::min({video.frame_count() - first, 2 * (second - first) + 1, kMostFrames});
   const Tensor frames = video.read(first, count);
   std::vector<Tensor> masks;
+  VideoMasks found(segmenter, VideoFrames::of(video));
   for (int64_t i = 0; i < count; i += kBatch)
-    masks.push_back(
-        segmenter.masks(frames.narrow(0, i, std::min(kBatch, count - i)).to(device_of(segmenter)))
-            .cpu());
+    masks.push_back(found.masks(first + i, std::min(kBatch, count - i)));
   return outlined_film(frames, cat(masks), video.fps(), caption);
 }
 
@@ -147,15 +147,15 @@ Tensor sample_pictures(const Trainer& trainer, int64_t count) {
   report::Canvas canvas(static_cast<int>(shown) * kSampleSide, 2 * kSampleSide, {0, 0, 0});
   for (int64_t i = 0; i < shown; ++i) {
     const data::VideoReader video(set.path(i));
+    VideoMasks found(trainer.segmenter(), VideoFrames::of(video));
     int row = 0;
     for (const data::EchoTrace& trace : {set.large_trace(i), set.small_trace(i)}) {
       const Tensor frame = video.read(trace.frame);
       const Tensor truth = zeros({frame.size(1), frame.size(2)}, {.dtype = u8});
       data::fill_polygon(truth, trace.outline);
-      const Tensor mask =
-          trainer.segmenter().masks(frame.unsqueeze(0).to(trainer.device()))[0].cpu();
-      canvas.picture(sample_picture(frame, mask, truth), static_cast<int>(i) * kSampleSide,
-                     row++ * kSampleSide, kSampleSide, kSampleSide);
+      canvas.picture(sample_picture(frame, found.mask(trace.frame), truth),
+                     static_cast<int>(i) * kSampleSide, row++ * kSampleSide, kSampleSide,
+                     kSampleSide);
     }
   }
   return canvas.image();

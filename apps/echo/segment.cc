@@ -1,6 +1,7 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/files.h>
 #include <aorta/apps/echo/segment.h>
+#include <aorta/apps/echo/video_masks.h>
 #include <aorta/apps/echo/views.h>
 #include <aorta/report/plot.h>
 #include <fmt/format.h>
@@ -26,8 +27,8 @@ void measure(VideoSegmentation& found, const Tensor& mask) {
   found.masks.add(mask);
 }
 
-void measure_beats(VideoSegmentation& found, const Segmenter& segmenter,
-                   const data::VideoReader& video, int64_t tta) {
+void measure_beats(VideoSegmentation& found, const Segmenter& segmenter, const VideoFrames& video,
+                   int64_t tta) {
   const FrameView view = found.view();
   const Tensor picture = view.cut(ones({found.side, found.side}, {.dtype = u8}));
   const bool all_cut = std::all_of(found.beats.begin(), found.beats.end(),
@@ -35,8 +36,8 @@ void measure_beats(VideoSegmentation& found, const Segmenter& segmenter,
   std::vector<std::vector<double>> counted;
   for (const Beat& beat : found.beats) {
     if (tta > 0)
-      found.views.push_back(ef_of_views(segmenter, view.shrink(video.read(beat.diastole)),
-                                        view.shrink(video.read(beat.systole)), picture, tta));
+      found.views.push_back(
+          ef_of_views(segmenter, video, beat.diastole, beat.systole, picture, tta));
     else
       found.views.push_back({ejection_fraction(found.volumes[static_cast<size_t>(beat.diastole)],
                                                found.volumes[static_cast<size_t>(beat.systole)])});
@@ -60,19 +61,19 @@ VideoSegmentation segment_video(const Segmenter& segmenter, const data::VideoRea
   found.side = settings.side > 0 ? settings.side : std::max(found.height, found.width);
   const FrameView view = found.view();
   check(settings.tta >= 0, "segment", "tta must not be negative", settings.tta);
-  const Device device = device_of(segmenter);
   const int64_t count = video.frame_count();
   check(count > 0, video.path(), "a video must have a frame", count);
+  const VideoFrames frames{.count = count,
+                           .read = [&](int64_t frame) { return view.shrink(video.read(frame)); }};
+  VideoMasks seen(segmenter, frames);
   for (int64_t first = 0; first < count; first += settings.batch_size) {
     const int64_t size = std::min(settings.batch_size, count - first);
-    Tensor batch = empty({size, 3, found.side, found.side}, {.dtype = u8});
-    for (int64_t i = 0; i < size; ++i) batch[i].copy_(view.shrink(video.read(first + i)));
-    const Tensor masks = segmenter.masks(batch.to(device)).cpu();
+    const Tensor masks = seen.masks(first, size);
     for (int64_t i = 0; i < size; ++i) measure(found, view.cut(masks[i]));
     if (settings.progress) settings.progress(first + size, count);
   }
   found.beats = find_beats(found.areas, found.fps);
-  measure_beats(found, segmenter, video, settings.tta);
+  measure_beats(found, segmenter, frames, settings.tta);
   return found;
 }
 

@@ -21,29 +21,38 @@ std::vector<float> narrowed(const std::vector<double>& values) {
 
 }  // namespace
 
+bool Segmenter::takes_clips() const { return echo::takes_clips(model_name); }
+
 Tensor Segmenter::normalised(std::initializer_list<Tensor> parts) const {
   const NoGradGuard no_grad;
   const Tensor& first = *parts.begin();
+  const bool clips = takes_clips();
+  const char* rule = clips ? "clips must be u8 (N, 3, T, H, W)" : "frames must be u8 (N, 3, H, W)";
   int64_t count = 0;
   for (const Tensor& frames : parts) {
-    check(frames.dtype() == u8 && frames.dim() == 4 && frames.size(1) == 3, "segmenter",
-          "frames must be u8 (N, 3, H, W)", frames.dtype(), " ", to_string(frames.shape()));
-    check(frames.size(2) == first.size(2) && frames.size(3) == first.size(3), "segmenter",
-          "frames must have one size", first.shape(), " and ", frames.shape());
+    check(frames.dtype() == u8 && frames.dim() == (clips ? 5 : 4) && frames.size(1) == 3,
+          "segmenter", rule, frames.dtype(), " ", to_string(frames.shape()));
+    for (int64_t dim = 2; dim < first.dim(); ++dim)
+      check(frames.size(dim) == first.size(dim), "segmenter", "frames must have one size",
+            first.shape(), " and ", frames.shape());
     count += frames.size(0);
   }
   const Device device = first.device();
   // Written once, by the conversion.
-  Tensor input = empty({count, first.size(2), first.size(3), 3}, {.dtype = f32, .device = device});
-  input = input.permute({0, 3, 1, 2});
+  Shape shape = first.shape();
+  shape[0] = count;
+  shape.erase(1);
+  shape.push_back(3);
+  Tensor input = movedim(empty(shape, {.dtype = f32, .device = device}), -1, 1);
   int64_t begin = 0;
   for (const Tensor& frames : parts) {
     input.narrow(0, begin, frames.size(0)).copy_(frames);
     begin += frames.size(0);
   }
   // (pixel - mean) / std, of each channel.
-  input -= tensor(mean).view({1, 3, 1, 1}).to(device);
-  input /= tensor(std).view({1, 3, 1, 1}).to(device);
+  const Shape channels = clips ? Shape{1, 3, 1, 1, 1} : Shape{1, 3, 1, 1};
+  input -= tensor(mean).view(channels).to(device);
+  input /= tensor(std).view(channels).to(device);
   return input;
 }
 
@@ -51,14 +60,16 @@ Tensor Segmenter::logits(const Tensor& input) const { return logits_of(net(input
 
 Tensor Segmenter::logits_of(const Tensor& output) { return output.select(1, 0).to(f32); }
 
-Tensor Segmenter::masks(const Tensor& frames) const {
+Tensor Segmenter::found(const Tensor& frames) const {
   const NoGradGuard no_grad;
   const bool training = net->is_training();
   net->eval();
-  Tensor masks = (logits(normalised({frames})) > 0).to(u8);
+  Tensor found = logits(normalised({frames}));
   net->train(training);
-  return masks;
+  return found;
 }
+
+Tensor Segmenter::masks(const Tensor& frames) const { return (found(frames) > 0).to(u8); }
 
 State Segmenter::state() const {
   State state;
@@ -66,6 +77,10 @@ State Segmenter::state() const {
   state.set("segmenter.model_name", model_name);
   state.set("segmenter.mean", widened(mean));
   state.set("segmenter.std", widened(std));
+  if (takes_clips()) {
+    state.set("segmenter.frames", frames);
+    state.set("segmenter.period", period);
+  }
   return state;
 }
 
@@ -75,30 +90,47 @@ Device device_of(const Segmenter& segmenter) {
 }
 
 std::vector<std::string> segmenter_names() {
-  return {"deeplabv3_resnet50", "deeplabv3_resnet101", "fcn_resnet50", "fcn_resnet101", "unet",
-          "unet_small"};
+  return {"deeplabv3_resnet50",
+          "deeplabv3_resnet101",
+          "fcn_resnet50",
+          "fcn_resnet101",
+          "unet",
+          "unet_small",
+          "unet_3d"};
 }
 
+bool takes_clips(const std::string& model_name) { return model_name == "unet_3d"; }
+
 Segmenter make_segmenter(const std::string& model_name, std::vector<float> mean,
-                         std::vector<float> std) {
+                         std::vector<float> std, int64_t frames, int64_t period) {
   const std::vector<std::string> names = segmenter_names();
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   check(std::find(names.begin(), names.end(), model_name) != names.end(), "model_name",
         ("must be one of " + list).c_str(), io::quote(model_name));
+  check(frames >= 1 && frames <= kMostClipFrames, "--frames", "must be 1 to 250", frames);
+  check(period >= 1, "--period", "must be positive", period);
+  const bool clips = takes_clips(model_name);
   return {.model_name = model_name,
           .net = models::make(model_name, {.num_classes = 1}),
           .mean = std::move(mean),
-          .std = std::move(std)};
+          .std = std::move(std),
+          .frames = clips ? frames : 1,
+          .period = clips ? period : 1};
 }
 
 Segmenter segmenter_of(const State& state, const std::string& name) {
   check(state.contains("segmenter.model_name"), name, "must be a segmenter that aorta-echo wrote",
         state.contains("regressor.model_name") ? "weights of `aorta-echo video`"
                                                : "no entry segmenter.model_name");
-  Segmenter segmenter = make_segmenter(state.get<std::string>("segmenter.model_name"),
-                                       narrowed(state.get<std::vector<double>>("segmenter.mean")),
-                                       narrowed(state.get<std::vector<double>>("segmenter.std")));
+  const auto number = [&](const char* key, int64_t otherwise) {
+    return state.contains(key) ? state.get<int64_t>(key) : otherwise;
+  };
+  Segmenter segmenter =
+      make_segmenter(state.get<std::string>("segmenter.model_name"),
+                     narrowed(state.get<std::vector<double>>("segmenter.mean")),
+                     narrowed(state.get<std::vector<double>>("segmenter.std")),
+                     number("segmenter.frames", kClipFrames), number("segmenter.period", 1));
   State model = state.with_prefix("model.");
   if (model.empty())  // exported: the network's own names
     for (const auto& [key, tensor] : state.tensors())

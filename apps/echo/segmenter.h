@@ -11,9 +11,13 @@ namespace aorta::echo {
 /// A network that finds the left ventricle, and what its input is normalised with.
 struct Segmenter {
   std::string model_name;
-  nn::AnyModule net;             // (N, 3, H, W) -> (N, 1, H, W)
+  nn::AnyModule net;             // (N, 3, H, W) -> (N, 1, H, W), or of clips: with T before H
   std::vector<float> mean, std;  // of pixels 0 to 255, one a channel
+  int64_t frames = 1;            // of a clip; 1 of a network of frames
+  int64_t period = 1;            // of the video's frames from one of a clip to the next
 
+  /// Whether its input are clips, (N, 3, T, H, W) wherever (N, 3, H, W) is said below.
+  bool takes_clips() const;
   /// u8 (N, 3, H, W) of one size -> f32 (sum of N, 3, H, W), channels_last: (pixel - mean) / std,
   /// the parts after one another.
   Tensor normalised(std::initializer_list<Tensor> parts) const;
@@ -21,8 +25,11 @@ struct Segmenter {
   Tensor logits(const Tensor& input) const;
   /// The same of what the network has computed.
   static Tensor logits_of(const Tensor& output);
-  /// u8 (N, 3, H, W) -> u8 (N, H, W): 1 where a pixel belongs to the ventricle, a logit above 0.
-  /// Without a graph, in eval mode, and the network's mode is what it was.
+  /// u8 (N, 3, H, W) -> f32 (N, H, W): without a graph, in eval mode, and the network's mode is
+  /// what it was.
+  Tensor found(const Tensor& frames) const;
+  /// The same as u8: 1 where a pixel belongs to the ventricle, a logit above 0. Those of videos,
+  /// for networks of clips too, are VideoMasks' (video_masks.h).
   Tensor masks(const Tensor& frames) const;
 
   /// "model.*" and "segmenter.*".
@@ -32,11 +39,17 @@ struct Segmenter {
 /// Where its network lies.
 Device device_of(const Segmenter& segmenter);
 
-/// A network of random weights; throws for a name that isn't one of segmenter_names().
+/// Frames of a clip, where nothing else is said, and the most.
+inline constexpr int64_t kClipFrames = 32, kMostClipFrames = 250;
+
+/// A network of random weights; throws for a name that isn't one of segmenter_names(), and for
+/// frames and period, which are those of a network of clips alone, that no clip has.
 Segmenter make_segmenter(const std::string& model_name, std::vector<float> mean,
-                         std::vector<float> std);
+                         std::vector<float> std, int64_t frames = kClipFrames, int64_t period = 1);
 /// The networks of models/ that segment.
 std::vector<std::string> segmenter_names();
+/// Whether one of them takes clips.
+bool takes_clips(const std::string& model_name);
 
 /// From a state that has what Segmenter::state() gives, or what `export` writes.
 Segmenter segmenter_of(const State& state, const std::string& name);

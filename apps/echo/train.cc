@@ -9,6 +9,7 @@
 #include <aorta/apps/echo/segment.h>
 #include <aorta/apps/echo/train.h>
 
+#include <aorta/core/io/bytes.h>
 #include <fmt/format.h>
 
 #include <limits>
@@ -102,6 +103,19 @@ class SegmentationJob : public Job {
   std::vector<Evaluation> evaluations_;
 };
 
+/// Throws Failure(usage) for options that the network doesn't have.
+void check_clip_options(const TrainOptions& options) {
+  const auto check_goes = [&](const char* flag, const std::optional<int64_t>& value) {
+    if (value && !takes_clips(options.model_name))
+      throw Failure(ExitCode::usage, std::string(flag) + ": goes with --model_name unet_3d, got " +
+                                         io::quote(options.model_name));
+  };
+  check_goes("--frames", options.frames);
+  check_goes("--period", options.period);
+  check_goes("--pretrain_epochs", options.pretrain_epochs);
+  check_not_negative("--pretrain_epochs", options.pretrain_epochs.value_or(0));
+}
+
 }  // namespace
 
 int train(TrainOptions options) {
@@ -109,6 +123,7 @@ int train(TrainOptions options) {
     options.output = "output/segmentation/" + options.model_name +
                      (options.pretrained ? "_pretrained" : "_random");
   check_run_options(options);
+  check_clip_options(options);
   // Kept with the run: resumed on other devices, or by more or fewer processes, it goes on with the
   // same numbers.
   const int64_t parts = batch_parts_of(options);

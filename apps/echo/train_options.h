@@ -13,8 +13,9 @@ struct TrainOptions : RunOptions {
     lr = 1e-5;
   }
 
-  std::optional<int64_t> batch_parts;  // normalised apart; else one a device or process
-  double rank_timeout = 10;            // seconds to wait for other processes; 0: for ever
+  std::optional<int64_t> frames, period;  // of clips; else 32 and 1
+  std::optional<int64_t> batch_parts;     // normalised apart; else one a device or process
+  double rank_timeout = 10;               // seconds to wait for other processes; 0: for ever
   bool bf16_gradients = false;
   bool save_video = false;
   bool augment = false;
@@ -26,7 +27,13 @@ struct TrainOptions : RunOptions {
     common_settings(visit);
     visit(
         "Model", "model_name", model_name,
-        "deeplabv3_resnet50, deeplabv3_resnet101, fcn_resnet50, fcn_resnet101, unet or unet_small");
+        "deeplabv3_resnet50, deeplabv3_resnet101, fcn_resnet50, fcn_resnet101, unet, unet_small or "
+        "unet_3d, which sees clips");
+    visit("Model", "frames", frames, "frames of a clip of unet_3d, 250 at most; default: 32");
+    visit("Model", "period", period,
+          "frames of the video from one of a clip to the next; default: 1");
+    visit("Training", "pretrain_epochs", pretrain_epochs,
+          "epochs before the others in which unet_3d learns to fill in frames that it isn't shown");
     visit("Training", "lr", lr, "learning rate, for losses summed over pixels and samples");
     visit("Training", "batch_size", batch_size, "videos a step; each gives its two traced frames");
     visit("Training", "devices", devices,

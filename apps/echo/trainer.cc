@@ -16,7 +16,8 @@ Segmenter initial_segmenter(const TrainOptions& options, const State* checkpoint
   manual_seed(options.seed);
   const data::ChannelStatistics statistics = pixel_statistics(options.data_dir, options.seed);
   Segmenter segmenter = with_code(ExitCode::usage, [&] {
-    return make_segmenter(options.model_name, statistics.mean, statistics.std);
+    return make_segmenter(options.model_name, statistics.mean, statistics.std,
+                          options.frames.value_or(kClipFrames), options.period.value_or(1));
   });
   if (!options.weights.empty()) {
     load_initial_weights(segmenter, options.weights);
@@ -31,6 +32,14 @@ std::shared_ptr<const data::Dataset> augmented(std::shared_ptr<const data::Datas
       std::move(set), augmentation(),
       data::Roles{.images = {"LargeFrame", "SmallFrame"}, .masks = {"LargeTrace", "SmallTrace"}});
 }
+
+std::shared_ptr<const data::Dataset> augmented_clips(std::shared_ptr<const data::Dataset> set) {
+  return data::make_dataset<data::TransformedDataset>(
+      std::move(set), augmentation(),
+      data::Roles{.images = {"video"}, .masks = {"LargeTrace", "SmallTrace"}});
+}
+
+constexpr double kMasked = 0.6;  // of the frames in pre-training
 
 // "cuda" is a GPU of its own for each process of a machine.
 Device device_of_rank(Device device) {
@@ -123,20 +132,41 @@ std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data:
                    [&] { return data::make_dataset<data::Echo>(data_dir, options); });
 }
 
+std::shared_ptr<const data::Echo> traced_clips(const std::string& data_dir, data::EchoSplit split,
+                                               const Segmenter& segmenter) {
+  data::EchoOptions options;
+  options.split = split;
+  options.targets = {"Filename", "LargeIndex", "SmallIndex", "LargeTrace", "SmallTrace"};
+  options.length = segmenter.frames;
+  options.period = segmenter.period;
+  options.around_traces = true;
+  options.mean = segmenter.mean;  // what fills up
+  options.std = segmenter.std;
+  return with_code(ExitCode::data,
+                   [&] { return data::make_dataset<data::Echo>(data_dir, options); });
+}
+
+int64_t Trainer::statistic_groups() const { return (segmenter_.takes_clips() ? 1 : 2) * parts_; }
+
 Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
     : TrainingLoop(options, devices_of(options)),
       parts_(batch_parts_of(options) / rank_count()),
       segmenter_(initial_segmenter(options, checkpoint)) {
   const auto count = static_cast<int64_t>(devices().size());
-  nn::set_statistic_groups(*segmenter_.net, 2 * parts_ / count);
-  Data data{.train = echo_frames(options.data_dir, data::EchoSplit::train),
-            .validation = echo_frames(options.data_dir, data::EchoSplit::val),
+  nn::set_statistic_groups(*segmenter_.net, statistic_groups() / count);
+  const bool clips = segmenter_.takes_clips();
+  const auto samples = [&](data::EchoSplit split) {
+    return clips ? traced_clips(options.data_dir, split, segmenter_)
+                 : echo_frames(options.data_dir, split);
+  };
+  Data data{.train = samples(data::EchoSplit::train),
+            .validation = samples(data::EchoSplit::val),
             .augment = nullptr,
             .prepare = [segmenter = segmenter_](
                            const data::Batch& batch) { return with_inputs(batch, segmenter); },
             .facts = [](const data::Echo& videos) { return data_facts(videos); },
             .fact = "tracings"};
-  if (options.augment) data.augment = augmented;
+  if (options.augment) data.augment = clips ? augmented_clips : augmented;
   begin(std::move(data), checkpoint);
   if (Communicator* group = rank_group()) {
     meet_ranks();  // each has looked at the data in its own time
@@ -156,8 +186,17 @@ data::Batch with_inputs(const data::Batch& batch, const Segmenter& segmenter) {
   truth.narrow(0, 0, half).copy_(large);
   truth.narrow(0, half, half).copy_(small);
   data::Batch both = batch;
-  both.add("input", segmenter.normalised({batch["LargeFrame"], batch["SmallFrame"]}));
   both.add("truth", truth);
+  if (!segmenter.takes_clips()) {
+    both.add("input", segmenter.normalised({batch["LargeFrame"], batch["SmallFrame"]}));
+    return both;
+  }
+  const Tensor& video = batch["video"];
+  const Tensor first = arange(half, {.device = video.device()}) * video.size(2);
+  const Tensor places = cat({batch["LargeIndex"], batch["SmallIndex"]}), has = places >= 0;
+  both.add("input", segmenter.normalised({video}));
+  both.add("places", where(has, places + cat({first, first}), zeros_like(places)));
+  both.add("traced", has.to(f32).view({2 * half, 1, 1}));
   return both;
 }
 
@@ -174,11 +213,17 @@ const std::vector<Score>& Trainer::scores() const {
 
 Tensor Trainer::output(const data::Batch& batch) const {
   const Tensor& input = batch["input"];
+  const bool clips = segmenter_.takes_clips();
   const auto computed = [&](const Tensor& frames) {
     if (distributed_ && segmenter_.net->is_training())
       return segmenter_.logits_of((*distributed_)(frames));
     return parallel_ ? segmenter_.logits_of((*parallel_)(frames)) : segmenter_.logits(frames);
   };
+  if (pretraining()) {
+    const Tensor drawn = rand({input.size(0), 1, input.size(2), 1, 1}, {.device = input.device()});
+    return computed(input * (drawn >= kMasked).to(f32));
+  }
+  if (clips) return index_select(computed(input).flatten(0, 1), 0, batch["places"]);
   // In eval mode each frame is by itself, and the last batch may be of any size.
   if (parts_ == 1 || !segmenter_.net->is_training()) return computed(input);
   return join_phases(computed(split_phases(input, parts_)), parts_);
@@ -187,27 +232,44 @@ Tensor Trainer::output(const data::Batch& batch) const {
 Tensor Trainer::output_of_one_device(const data::Batch& batch) {
   auto parallel = std::move(parallel_);
   auto distributed = std::move(distributed_);
-  nn::set_statistic_groups(*segmenter_.net, 2 * parts_);
+  nn::set_statistic_groups(*segmenter_.net, statistic_groups());
   const Tensor logits = output(batch);
-  nn::set_statistic_groups(*segmenter_.net, 2 * parts_ / static_cast<int64_t>(devices().size()));
+  nn::set_statistic_groups(*segmenter_.net,
+                           statistic_groups() / static_cast<int64_t>(devices().size()));
   parallel_ = std::move(parallel);
   distributed_ = std::move(distributed);
   return logits;
 }
 
 Tensor Trainer::loss(const Tensor& output, const data::Batch& batch) const {
-  return binary_cross_entropy_with_logits(output, batch["truth"], {.reduction = Reduction::sum}) /
-         2;
+  if (pretraining()) {
+    const Tensor& input = batch["input"];
+    return mse_loss(output, mean(input, 1), Reduction::sum) / static_cast<double>(input.size(2));
+  }
+  BceWithLogitsOptions options{.reduction = Reduction::sum};
+  if (segmenter_.takes_clips()) options.weight = batch["traced"];
+  return binary_cross_entropy_with_logits(output, batch["truth"], options) / 2;
 }
 
 void Trainer::count(const Tensor& output, const data::Batch& batch, double loss,
                     Totals& totals) const {
   const Tensor& truth = batch["truth"];
   totals.loss += loss;
-  totals.samples += batch["LargeFrame"].size(0);
-  totals.count += truth.numel() / 2;
+  totals.samples += truth.size(0) / 2;
+  if (pretraining()) {
+    totals.count += truth.numel() / 2;
+    return;
+  }
+  Tensor found = output > 0, there = truth > 0;
+  if (segmenter_.takes_clips()) {
+    const Tensor traced = batch["traced"] > 0;
+    found = logical_and(found, traced);
+    there = logical_and(there, traced);
+    totals.count += sum(traced).item<int64_t>() * truth.size(1) * truth.size(2) / 2;
+  } else {
+    totals.count += truth.numel() / 2;
+  }
   totals.sums.resize(6);
-  const Tensor found = output > 0, there = truth > 0;
   const int64_t size = found.size(0) / 2;
   std::vector<Tensor> sums;
   for (const int64_t first : {int64_t{0}, size}) {
@@ -223,7 +285,12 @@ void Trainer::count(const Tensor& output, const data::Batch& batch, double loss,
 }
 
 void Trainer::add_samples(const data::Batch& batch, State& replay) const {
-  replay.set("replay.frames", cat({batch["LargeFrame"], batch["SmallFrame"]}));
+  if (segmenter_.takes_clips()) {
+    replay.set("replay.clips", batch["video"]);
+    replay.set("replay.places", batch["places"]);
+  } else {
+    replay.set("replay.frames", cat({batch["LargeFrame"], batch["SmallFrame"]}));
+  }
   replay.set("replay.truth", batch["truth"]);
 }
 

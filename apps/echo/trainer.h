@@ -33,6 +33,12 @@ MarkedPixels marked_pixels(const Totals& totals);
 /// in several processes or with --batch_parts each of P parts of the videos has two groups of its
 /// own: on P devices, on fewer, or on one, the numbers are the same up to rounding, but for the
 /// running statistics, which are those of the first device's parts.
+///
+/// A network of clips is given one of each video, around a traced frame: those that the clip has
+/// are all that its loss sees, and each counts as a pass's half does. Of its parts each has one
+/// group of statistics. In epochs of pre-training, frames drawn at random, three of five on
+/// average, are zeros (the mean colour) in what it sees, and the loss is the squared error of all
+/// pixels, their three channels' mean, which its logits are to be; of a pixel, too.
 class Trainer : public TrainingLoop {
  public:
   /// Goes on from `checkpoint`, the state() of a trainer with the same options, where one is given.
@@ -53,6 +59,8 @@ class Trainer : public TrainingLoop {
   void add_samples(const data::Batch& batch, State& replay) const override;
 
  private:
+  int64_t statistic_groups() const;
+
   int64_t parts_ = 1;  // of this process's videos of a batch, that are normalised apart
   Segmenter segmenter_;
   std::unique_ptr<nn::DataParallel<nn::AnyModule>> parallel_;                // of several devices
@@ -67,9 +75,18 @@ int64_t batch_parts_of(const TrainOptions& options);
 /// the batch lies:
 ///   "input"   f32 (2 B, 3, H, W), channels_last, normalised: ends of diastole, then of systole
 ///   "truth"   f32 (2 B, H, W), 1 inside of the traces
+/// A batch of traced_clips(), B of T frames:
+///   "input"   f32 (B, 3, T, H, W), channels_last, normalised
+///   "truth"   f32 (2 B, H, W), as above
+///   "places"  i64 (2 B), of the traced frames among the B T of the clips; 0 where a clip lacks it
+///   "traced"  f32 (2 B, 1, 1), 1 where the clip has the frame and 0 where it lacks it
 data::Batch with_inputs(const data::Batch& batch, const Segmenter& segmenter);
 /// EchoNet's samples of a split: Filename, LargeFrame, SmallFrame, LargeTrace, SmallTrace, EF.
 /// Throws Failure(data).
 std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data::EchoSplit split);
+/// Clips around the traced frames of a split: "video" u8 (3, T, H, W), Filename, LargeIndex,
+/// SmallIndex, LargeTrace, SmallTrace. Throws Failure(data).
+std::shared_ptr<const data::Echo> traced_clips(const std::string& data_dir, data::EchoSplit split,
+                                               const Segmenter& segmenter);
 
 }  // namespace aorta::echo

@@ -137,21 +137,32 @@ void TrainingLoop::begin(Data data, const State* checkpoint) {
   for (const data::EchoFault& note : validation_->notes())
     if (note.file == "FileList.csv") notes_.push_back(note);  // of the tracings they are the same
   net()->to(ToOptions{.device = devices_[0], .memory_format = MemoryFormat::channels_last});
-  if (options_.zero && rank_group())
-    sharded_ = std::make_unique<optim::ZeroRedundancyOptimizer>(
-        net()->parameters(), *rank_group(),
-        [&](const std::vector<Tensor>& mine) { return make_optimizer(options_, mine); });
-  else
-    optimizer_ = make_optimizer(options_, net()->parameters());
   with_code(ExitCode::usage, [&] {
     loader_ =
         std::make_unique<data::DataLoader>(train, loader_options(data.prepare, train_size_, true));
     validation_loader_ = std::make_unique<data::DataLoader>(
         validation_, loader_options(data.prepare, validation_->size(), false));
   });
-  schedule_ = make_schedule(options_, sharded_ ? sharded_->own() : *optimizer_, loader_->size());
+  if (checkpoint && checkpoint->contains("progress.pretrained"))
+    pretrained_ = checkpoint->get<int64_t>("progress.pretrained");
+  begin_steps();
   net()->train();
   if (checkpoint) restore(*checkpoint);
+}
+
+void TrainingLoop::begin_steps() {
+  if (options_.zero && rank_group())
+    sharded_ = std::make_unique<optim::ZeroRedundancyOptimizer>(
+        net()->parameters(), *rank_group(),
+        [&](const std::vector<Tensor>& mine) { return make_optimizer(options_, mine); });
+  else
+    optimizer_ = make_optimizer(options_, net()->parameters());
+  RunOptions options = options_;
+  if (pretraining())
+    options.num_epochs = *options_.pretrain_epochs;
+  else if (options.max_steps)
+    options.max_steps = std::max<int64_t>(*options.max_steps - pretrained_ * loader_->size(), 1);
+  schedule_ = make_schedule(options, sharded_ ? sharded_->own() : *optimizer_, loader_->size());
 }
 
 std::string TrainingLoop::device_names() const {
@@ -177,7 +188,8 @@ bool TrainingLoop::step() {
     } else if (in_epoch_ == steps_per_epoch()) {
       return false;  // the epoch's end was found before, and its validation stopped
     } else {
-      if (in_epoch_ == 0) loader_->set_epoch(epoch_);  // else restore() has set the place
+      if (in_epoch_ == 0)
+        loader_->set_epoch(pretrained_ + epoch_);  // else restore() has set the place
       batches_ = loader_->begin();
     }
     if (*batches_ == loader_->end()) {
@@ -295,7 +307,9 @@ void TrainingLoop::restore_loader(const State& state) {
 
 void TrainingLoop::end_epoch() {
   if (!schedule_.every_step) schedule_.schedule->step();
-  ++epoch_;
+  const bool was_pretraining = pretraining();
+  ++(was_pretraining ? pretrained_ : epoch_);
+  if (was_pretraining && !pretraining()) begin_steps();
   in_epoch_ = 0;
   totals_ = {};
   batches_.reset();
@@ -365,6 +379,7 @@ State TrainingLoop::state() const {
   state.set("random.stream", std::bit_cast<int64_t>(random.stream));
   state.set("random.position", std::bit_cast<int64_t>(random.position));
   state.set("progress.epoch", epoch_);
+  state.set("progress.pretrained", pretrained_);
   state.set("progress.steps", steps_);
   state.set("progress.epoch_steps", in_epoch_);
   state.set("progress.loss", totals_.loss);

@@ -76,7 +76,8 @@ class TrainingLoop {
   /// The loss and the scores of the weights as they are, on VAL. `go_on` is asked after each
   /// batch; nothing when it says no.
   std::optional<Totals> validate(const std::function<bool(const Totals&)>& go_on = {});
-  /// After the last step of an epoch and its validation.
+  /// After the last step of an epoch and its validation; one of pre-training has none. After the
+  /// last of these optimizer and schedule begin anew.
   void end_epoch();
   /// The signal that asked this process to end, or any of several, as they agreed behind the last
   /// step or batch of a validation; 0: none.
@@ -92,7 +93,10 @@ class TrainingLoop {
 
   /// The sums of this epoch's steps so far.
   const Totals& totals() const { return totals_; }
-  int64_t epoch() const { return epoch_; }           // from 0
+  int64_t epoch() const { return epoch_; }  // from 0, those of pre-training not among them
+  int64_t pretrained() const { return pretrained_; }  // epochs of it that are through
+  /// Whether the present epoch is one of pre-training, whose totals have no scores.
+  bool pretraining() const { return pretrained_ < options_.pretrain_epochs.value_or(0); }
   int64_t steps() const { return steps_; }           // in all
   int64_t epoch_steps() const { return in_epoch_; }  // of this epoch so far
   int64_t steps_per_epoch() const { return loader_->size(); }
@@ -148,6 +152,8 @@ class TrainingLoop {
   virtual void add_samples(const data::Batch& batch, State& replay) const = 0;
 
  private:
+  /// Makes the optimizer and the schedule of the present epochs.
+  void begin_steps();
   const optim::Optimizer& optimizer() const { return sharded_ ? sharded_->own() : *optimizer_; }
   Tensor computed(const data::Batch& batch) const;
   data::DataLoaderOptions loader_options(
@@ -179,7 +185,7 @@ class TrainingLoop {
   std::optional<data::DataLoader::Iterator> batches_;
   Totals totals_;
   RunTimes times_;
-  int64_t epoch_ = 0, steps_ = 0, in_epoch_ = 0;
+  int64_t epoch_ = 0, pretrained_ = 0, steps_ = 0, in_epoch_ = 0;
   bool in_step_ = false;
   int stop_signal_ = 0;
   bool wishes_to_save_ = false, save_is_wished_ = false;

@@ -6,29 +6,46 @@
 namespace aorta::echo {
 namespace {
 
-// Large and small frame and the picture's place.
-data::Views view(const Tensor& large, const Tensor& small, const Tensor& picture, int64_t number) {
+// Frames, and the picture's place where it is given.
+data::Views view(const data::Views& frames, int64_t number) {
   static const data::Transforms transforms{
       data::RandomAffine{.degrees = {-10, 10}, .translate = {0.05, 0.05}, .scale = {0.9, 1.1}},
       data::RandomGamma{.gamma = {0.8, 1.25}}};
-  const data::Views frames{.images = {large, small}, .masks = {picture}};
   if (number == 0) return frames;
   Generator random(0, static_cast<uint64_t>(number));
   return transforms(frames, random);
 }
 
+// The masks of both frames in each view, (2 views + 2, H, W).
+Tensor masks_of_views(const Segmenter& segmenter, const VideoFrames& video, int64_t large,
+                      int64_t small, int64_t views) {
+  std::vector<Tensor> all;
+  if (segmenter.takes_clips()) {
+    for (int64_t number = 0; number <= views; ++number) {
+      VideoMasks seen(segmenter, {.count = video.count, .read = [&](int64_t frame) {
+                                    return view({.images = {video.read(frame)}}, number).images[0];
+                                  }});
+      for (const int64_t frame : {large, small}) all.push_back(seen.mask(frame));
+    }
+    return stack(all);
+  }
+  const data::Views frames{.images = {video.read(large), video.read(small)}};
+  for (int64_t number = 0; number <= views; ++number) {
+    const data::Views seen = view(frames, number);
+    all.insert(all.end(), seen.images.begin(), seen.images.end());
+  }
+  return segmenter.masks(stack(all).to(device_of(segmenter))).cpu();
+}
+
 }  // namespace
 
-std::vector<double> ef_of_views(const Segmenter& segmenter, const Tensor& large,
-                                const Tensor& small, const Tensor& picture, int64_t views) {
+std::vector<double> ef_of_views(const Segmenter& segmenter, const VideoFrames& video, int64_t large,
+                                int64_t small, const Tensor& picture, int64_t views) {
   check(views >= 0, "ef_of_views", "views must not be negative", views);
-  std::vector<Tensor> frames, pictures;
-  for (int64_t number = 0; number <= views; ++number) {
-    const data::Views seen = view(large, small, picture, number);
-    frames.insert(frames.end(), seen.images.begin(), seen.images.end());
-    pictures.push_back(seen.masks[0]);
-  }
-  const Tensor masks = segmenter.masks(stack(frames).to(device_of(segmenter))).cpu();
+  const Tensor masks = masks_of_views(segmenter, video, large, small, views);
+  std::vector<Tensor> pictures;
+  for (int64_t number = 0; number <= views; ++number)
+    pictures.push_back(view({.masks = {picture}}, number).masks[0]);
   std::vector<double> efs;
   for (int64_t number = 0; number <= views; ++number) {
     const auto volume = [&](int64_t phase) {

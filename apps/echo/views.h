@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/apps/echo/segmenter.h>
+#include <aorta/apps/echo/video_masks.h>
 
 #include <vector>
 
@@ -12,13 +12,13 @@
 
 namespace aorta::echo {
 
-/// The ejection fraction in percent of two frames u8 (3, H, W) on the CPU, end of diastole and of
-/// systole, by the method of disks: as they are, and in each of `views` views, all moved by as much
-/// as makes their mean that of the frames as they are. For networks know best what they were
-/// trained on, and the mean of views of a network without augmentation was no better; what views
-/// tell is how far they lie apart. NaN where nothing is found. What the network marks where
-/// `picture`, u8 (H, W), is 0 doesn't count.
-std::vector<double> ef_of_views(const Segmenter& segmenter, const Tensor& large,
-                                const Tensor& small, const Tensor& picture, int64_t views);
+/// The ejection fraction in percent of two frames of a video, end of diastole and of systole, by
+/// the method of disks: as they are, and in each of `views` views, all moved by as much as makes
+/// their mean that of the frames as they are. For networks know best what they were trained on, and
+/// the mean of views of a network without augmentation was no better; what views tell is how far
+/// they lie apart. NaN where nothing is found. What the network marks where `picture`, u8 (H, W),
+/// is 0 doesn't count. A network of clips sees what is around the frames in the same view.
+std::vector<double> ef_of_views(const Segmenter& segmenter, const VideoFrames& video, int64_t large,
+                                int64_t small, const Tensor& picture, int64_t views);
 
 }  // namespace aorta::echo

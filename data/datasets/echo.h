@@ -7,6 +7,7 @@
 namespace aorta::data {
 
 struct EchoTables;
+struct EchoTraceRows;
 
 /// The videos of FileList.csv's TRAIN, VAL or TEST, all of them, those of a folder without tables,
 /// or CLINICAL_TEST, which lie in ProcessedStrainStudyA4c.
@@ -22,7 +23,8 @@ struct EchoOptions {
   ///   "EF", "EDV", "ESV" or any column of FileList.csv that holds numbers   f32 (); 0 in a split
   ///                                without tables
   ///   "LargeIndex", "SmallIndex"   i64 (), the traced frame of the largest area (end of diastole)
-  ///                                and of the smallest (end of systole)
+  ///                                and of the smallest (end of systole); with around_traces its
+  ///                                place in the clip, or -1
   ///   "LargeFrame", "SmallFrame"   (C, H, W), that frame
   ///   "LargeTrace", "SmallTrace"   (H, W), 1 inside its trace and 0 outside
   List<std::string> targets = {"EF"};
@@ -35,6 +37,9 @@ struct EchoOptions {
   int64_t max_length = 250;
   /// Clips from random places; 0: from every place.
   int64_t clips = 1;
+  /// The clip holds a traced frame, either at random, at a random place, and the other where it
+  /// falls into the clip. For one clip of a given length.
+  bool around_traces = false;
   /// The clip is padded with so many pixels of the mean colour and cut back at a random place.
   int64_t pad = 0;
   /// The part of each frame's pixels that are made black, at random.
@@ -57,8 +62,8 @@ struct EchoOptions {
 
   template <class Visit>
   void fields(Visit&& visit) {
-    visit(split, targets, video, length, period, max_length, clips, pad, noise, mean, std, dtype,
-          mode, external_test_location, require_traces);
+    visit(split, targets, video, length, period, max_length, clips, around_traces, pad, noise, mean,
+          std, dtype, mode, external_test_location, require_traces);
   }
 };
 
@@ -116,6 +121,8 @@ class Echo : public Dataset {
   size_t checked(int64_t index) const;
   EchoTrace trace(int64_t index, bool large) const;
   int64_t clip_length(int64_t frames) const;
+  void require_frame(size_t index, const EchoTraceRows& rows, int64_t frames) const;
+  int64_t traced_start(size_t index, int64_t frames, Generator& random) const;
   void read_clip(Reading& reading, const Tensor& place) const;
   void draw(size_t index, bool large, const Tensor& place) const;
 

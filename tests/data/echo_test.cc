@@ -1,3 +1,4 @@
+#include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/data/dataset.h>
 #include <aorta/data/datasets/echo.h>
@@ -113,6 +114,53 @@ TEST(Echo, CutsClips) {
               clip_of(folder.video("b"), start, 4, 3).to_vector<int>());
   }
   EXPECT_EQ(starts.size(), 11u);  // every place, and no other
+}
+
+// In a the traced frames are 3 and 33 of 40, in b 2 and 11 of 20.
+TEST(Echo, CutsClipsAroundTracedFrames) {
+  const EchoFolder folder;
+  const auto places = [&](int64_t video, int64_t length, int64_t period) {
+    EchoOptions options = with_targets({"LargeIndex", "SmallIndex"});
+    options.video = options.around_traces = true;
+    options.length = length;
+    options.period = period;
+    const Echo echo(folder.str(), options);
+    std::set<std::pair<int64_t, int64_t>> found;
+    Generator random(1);
+    for (int i = 0; i < 200; ++i) {
+      Sample sample(std::make_shared<const std::vector<TensorSpec>>(echo.specs()));
+      echo.read(video, sample, random);
+      const int64_t large = sample["LargeIndex"].item<int64_t>(),
+                    small = sample["SmallIndex"].item<int64_t>();
+      const int64_t start = large >= 0 ? echo.large_trace(video).frame - large * period
+                                       : echo.small_trace(video).frame - small * period;
+      const Tensor clip = clip_of(folder.video(video == 0 ? "a" : "b"), start, length, period);
+      EXPECT_TRUE(equal(sample["video"], clip));
+      found.emplace(large, small);
+    }
+    return found;
+  };
+  using Pairs = std::set<std::pair<int64_t, int64_t>>;
+  EXPECT_EQ(places(1, 11, 1), (Pairs{{2, -1},
+                                     {0, 9},
+                                     {1, 10},
+                                     {-1, 2},
+                                     {-1, 3},
+                                     {-1, 4},
+                                     {-1, 5},
+                                     {-1, 6},
+                                     {-1, 7},
+                                     {-1, 8}}));
+  EXPECT_EQ(places(1, 20, 1), (Pairs{{2, 11}}));
+  EXPECT_EQ(places(1, 4, 3), (Pairs{{0, 3}, {-1, 1}, {-1, 2}}));
+  EXPECT_EQ(places(1, 2, 1), (Pairs{{0, -1}, {1, -1}, {-1, 0}, {-1, 1}}));
+  EXPECT_EQ(places(0, 9, 4), (Pairs{{0, -1}, {-1, 8}, {-1, 7}}));
+  EchoOptions options = with_targets({"LargeIndex"});
+  options.video = options.around_traces = true;
+  options.length = 0;
+  EXPECT_EQ(error_of([&] { Echo(folder.str(), options); }),
+            "echo: around_traces is of one clip of a given length, of videos that must be traced, "
+            "got clips 1, length 0, require_traces true");
 }
 
 TEST(Echo, FillsShortVideosUp) {

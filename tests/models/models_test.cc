@@ -61,6 +61,9 @@ std::vector<Case> all_cases() {
              UNet({.in_channels = 3, .num_classes = 2, .base_channels = 8, .depth = 3}));
        },
        {2, 3, 29, 36}},
+      {"unet_3d",
+       [] { return nn::AnyModule(UNet3d({.num_classes = 2, .base_channels = 4, .depth = 3})); },
+       {2, 3, 5, 21, 16}},
       named("r3d_18", {.num_classes = 5}, {3, 3, 6, 40, 36}),
       named("mc3_18", {.num_classes = 5}, {3, 3, 6, 40, 36}),
       named("r2plus1d_18", {.num_classes = 5}, {3, 3, 6, 40, 36}),
@@ -288,6 +291,23 @@ TEST(Models, RefuseBlocksThatNoConvolutionHas) {
   const int64_t wide = int64_t{1} << 40;
   EXPECT_EQ(error_of([&] { VideoBlock(VideoConv::full, wide, wide, 1); }).substr(0, 12),
             "VideoBlock: ");
+}
+
+// Sizes that no power of two divides, and a clip of one frame.
+TEST(UNet3d, AnyClipHasLogitsOfItsSize) {
+  manual_seed(0);
+  UNet3d net({.base_channels = 2, .depth = 3});
+  net.eval();  // a batch norm has no statistics of one value
+  for (const Shape& shape : {Shape{1, 3, 1, 8, 8}, {2, 3, 7, 13, 18}, {1, 3, 8, 16, 16}}) {
+    Shape wanted = shape;
+    wanted[1] = 1;
+    EXPECT_EQ(net(randn(shape)).shape(), wanted);
+  }
+  EXPECT_EQ(error_of([&] {
+              net(zeros({1, 3, 8, 8}));
+            }),
+            "UNet3d: clips must be (N, C, T, H, W), got [1,3,8,8]");
+  EXPECT_EQ(error_of([] { UNet3d({.depth = 0}); }), "UNet3d: depth must be in [1, 8], got 0");
 }
 
 TEST(Models, SayWhereAnInputDoesNotFit) {

@@ -33,6 +33,7 @@ namespace {
 Shape input_shape(const std::string& name) {
   if (name == "mlp") return {784};
   if (name == "lenet5") return {1, 28, 28};
+  if (name == "unet_3d") return {3, 6, 16, 20};
   if (name.find("unet") == 0) return {3, 32, 48};
   if (name == "r3d_18" || name == "mc3_18" || name == "r2plus1d_18") return {3, 4, 16, 16};
   return {3, 33, 40};

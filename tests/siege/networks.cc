@@ -4,6 +4,7 @@
 #include <aorta/models/resnet.h>
 #include <aorta/models/segmentation.h>
 #include <aorta/models/unet.h>
+#include <aorta/models/unet_3d.h>
 #include <aorta/models/video_resnet.h>
 #include <aorta/nn/activation.h>
 #include <aorta/nn/container.h>
@@ -70,6 +71,7 @@ void add_networks(std::vector<Target>& targets) {
               }),
           of("LeNet5", layer<LeNet5, int64_t>),
           of("UNet", layer<UNet, UNetOptions>),
+          of("UNet3d", layer<UNet3d, UNet3dOptions>),
           of("BasicBlock", layer<BasicBlock, int64_t, int64_t, int64_t, int64_t>),
           of("Bottleneck", layer<Bottleneck, int64_t, int64_t, int64_t, int64_t>),
           of(

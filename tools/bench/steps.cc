@@ -218,6 +218,32 @@ TorchTraining torch_deeplab(int64_t batch, int64_t size, bool bf16) {
           .bf16 = bf16};
 }
 
+Training unet_3d_training(int64_t batch, int64_t frames, int64_t size) {
+  return {.module = models::UNet3d(),
+          .input = make({batch, 3, frames, size, size}, -1, 1, 100),
+          .target = gt(make({batch, 1, frames, size, size}, 0, 1, 101), 0.5).to(DType::f32),
+          .loss = [](const Tensor& output, const Tensor& target) {
+            return nn::binary_cross_entropy_with_logits(output, target);
+          }};
+}
+
+TorchTraining torch_unet_3d(int64_t batch, int64_t frames, int64_t size) {
+  const auto clips = [&](int64_t channels) {
+    return fmt::format("{}, {}, {}, {}, {}", batch, channels, frames, size, size);
+  };
+  return {.model =
+              "import os, sys\n"
+              "sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), "
+              "'../../tests/fixtures'))\n"
+              "from make_models import UNet3d\n"
+              "torch.set_default_dtype(torch.float32)\n"  // make_models works in f64
+              "m = UNet3d(3, 1, 16, 4)",
+          .input = fmt::format("make(({}), -1, 1, 100)", clips(3)),
+          .target = fmt::format("(make(({}), 0, 1, 101) > 0.5).float()", clips(1)),
+          .loss = "F.binary_cross_entropy_with_logits(out, y)",
+          .memory_format = "torch.channels_last_3d"};
+}
+
 Training char_gpt_training(int64_t batch, int64_t length, int64_t width) {
   return {.module = CharGpt(length, width),
           .input = characters(batch, length, 100),
@@ -245,9 +271,10 @@ std::string torch_setup(const TorchTraining& training) {
   }
   made += fmt::format("m, x, y = m.to('{0}'), x.to('{0}'), y.to('{0}')\n", training.device);
   if (training.channels_last) {
-    made +=
-        "m = m.to(memory_format=torch.channels_last)\n"
-        "x = x.contiguous(memory_format=torch.channels_last)\n";
+    made += fmt::format(
+        "m = m.to(memory_format={0})\n"
+        "x = x.contiguous(memory_format={0})\n",
+        training.memory_format);
   }
   if (training.compiled) made += "m = torch.compile(m)\n";
   if (training.distributed) made += "m = torch.nn.parallel.DistributedDataParallel(m)\n";

@@ -38,6 +38,8 @@ Training mlp_training(int64_t hidden);
 Training resnet_training(int64_t batch, bool bf16);
 /// The segmenter: one output, dropout off.
 Training deeplab_training(int64_t batch, int64_t size, bool bf16);
+/// The segmenter of clips, (batch, 3, frames, size, size).
+Training unet_3d_training(int64_t batch, int64_t frames, int64_t size);
 /// Two layers of a causal transformer of 4 heads over windows (batch, length) of 65 characters.
 Training char_gpt_training(int64_t batch, int64_t length, int64_t width);
 
@@ -47,6 +49,7 @@ struct TorchTraining {
   std::string input, target, loss;  // expressions; of `out` and y is the loss
   double momentum = 0.9;
   bool bf16 = false, channels_last = true;
+  std::string memory_format = "torch.channels_last";  // of channels_last
   std::string device = "cpu";
   bool compiled = false;  // by torch.compile
   /// As DistributedDataParallel on this rank's part of the batch.
@@ -55,6 +58,7 @@ struct TorchTraining {
 TorchTraining torch_mlp(int64_t hidden);
 TorchTraining torch_resnet(int64_t batch, bool bf16);
 TorchTraining torch_deeplab(int64_t batch, int64_t size, bool bf16);
+TorchTraining torch_unet_3d(int64_t batch, int64_t frames, int64_t size);
 TorchTraining torch_char_gpt(int64_t batch, int64_t length, int64_t width);
 /// The setup of torch_side(), which leaves step().
 std::string torch_setup(const TorchTraining& training);

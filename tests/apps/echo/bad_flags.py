@@ -120,6 +120,27 @@ for letter, what, flags, message in (
         return case.video(*flags)
 
 
+# The segmenter that does.
+for letter, what, flags, message in (
+        ("h", "clips of no frames", ["--frames", "0"], "--frames: must be 1 to 250, got 0"),
+        ("i", "a period of 0", ["--period", "0"], "--period: must be positive, got 0"),
+        ("j", "fewer epochs of pre-training than none", ["--pretrain_epochs", "-1"],
+         "--pretrain_epochs: must not be negative, got -1"),
+        ("k", "clips for a network that takes none", ["--frames", "8", "--model_name", "unet_small"],
+         '--frames: goes with --model_name unet_3d, got "unet_small"'),
+        ("l", "pre-training of a network that takes no clips", ["--pretrain_epochs", "1", "--model_name", "unet_small"],
+         '--pretrain_epochs: goes with --model_name unet_3d, got "unet_small"')):
+    @row("85" + letter, what, 2, message, "train --model_name unet_3d " + " ".join(flags[:2]) if len(flags) == 2 else
+         "train " + " ".join(flags))
+    def _(case, flags=flags):
+        return case.train("--model_name", "unet_3d", *flags)
+
+
+@row("85m", "clips that are longer than the videos", 0, "dice overall *", "train --model_name unet_3d --frames 250")
+def _(case):
+    return case.train("--model_name", "unet_3d", "--frames", "250", "--max_steps", "1")
+
+
 @row("85f", "torchvision's weights of clips aren't there", 4,
      "--pretrained: torchvision's weights must be in */aorta/mc3_18.safetensors, got no such file; * make it by: mkdir -p "
      "*/aorta && python3 -c * */aorta/mc3_18.safetensors; --random begins without", "video --pretrained")

@@ -206,6 +206,27 @@ class Resume(unittest.TestCase):
         self.assertEqual([line for line in err.splitlines() if not line.startswith("warning: the Dice of validation ")], [])
         self.finish(run)
 
+    def test_a_network_of_clips_is_killed_in_each_stage(self):
+        recipe = ["--model_name", "unet_3d", "--frames", "4", "--optimizer", "adam", "--lr", "1e-3", "--pretrain_epochs", "1",
+                  "--num_epochs", "1", "--batch_size", "2", "--num_workers", "1", "--save_every", "0.001"]
+        want = []
+        for kills in [], ["checkpoint.safetensors"], ["checkpoint.safetensors", "log.csv"]:
+            run = self.run_folder() + str(len(kills))
+            command = [ECHO, "train", "--data_dir", self.data, "--output", run] + recipe
+            for file in kills:
+                process = self.start(command)
+                while not os.path.exists(os.path.join(run, file)) and process.poll() is None:
+                    time.sleep(0.01)
+                process.kill()
+                process.communicate()
+                command = self.resume(run)
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            want.append(fingerprint(run))
+        self.assertEqual(want, [want[0]] * 3)
+        with open(run + "/log.csv") as table:
+            self.assertEqual([row["phase"] for row in csv.DictReader(table)], ["train", "val"])
+
     def test_ctrl_c_saves_and_says_how_to_go_on(self):
         self.stop_with(signal.SIGINT)
 

@@ -339,7 +339,7 @@ TEST(Trainer, RefusesWhatCannotBeTrained) {
   options.model_name = "resnet18";
   EXPECT_EQ(error_of(options, ExitCode::usage),
             "model_name: must be one of deeplabv3_resnet50, deeplabv3_resnet101, fcn_resnet50, "
-            "fcn_resnet101, unet, unet_small, got \"resnet18\"");
+            "fcn_resnet101, unet, unet_small, unet_3d, got \"resnet18\"");
   options = options_for(folder);
   options.optimizer = "adma";
   EXPECT_EQ(error_of(options, ExitCode::usage),

@@ -99,6 +99,31 @@ class Video(unittest.TestCase):
         message = echo("segment", "--weights", self.run_folder, "--output", output, video, code=3)
         self.assertIn("must be a segmenter that aorta-echo wrote, got weights of `aorta-echo video`", message)
 
+    def test_a_segmenter_of_clips_goes_through_every_command(self):
+        run, video = self.folder + "/clips", self.data + "/Videos/" + rows(self.data + "/FileList.csv")[-1]["FileName"] + ".avi"
+        said = echo("train", "--data_dir", self.data, "--output", run, "--model_name", "unet_3d", "--frames", "4", "--period",
+                    "2", "--pretrain_epochs", "1", "--optimizer", "adam", "--lr", "1e-2", "--num_epochs", "3", "--batch_size",
+                    "2", "--num_workers", "1", "--run_test")
+        self.assertRegex(said, r"(?m)^pre-training 1/1 squared error of a pixel [0-9.]+ ")
+        self.assertEqual([r["phase"] for r in rows(run + "/log.csv")], ["train", "val"] * 3)
+        for name in "report.html", "test_dice.csv", "test_ef.csv", "dice.svg", "best.safetensors":
+            self.assertIn(name, os.listdir(run))
+        output = self.folder + "/clips_evaluated"
+        again = echo("evaluate", "--data_dir", self.data, "--weights", run, "--output", output, "--num_workers", "0")
+        self.assertIn(again.strip().split("\n")[-1], said)
+        self.assertEqual(content(output, "test_dice.csv"), content(run, "test_dice.csv"))
+        exported = self.folder + "/clips.safetensors"
+        echo("export", "--weights", run, "--output", exported)
+        for weights, folder in (run, "a"), (exported, "b"):
+            echo("segment", "--weights", weights, "--output", self.folder + "/segmented_" + folder, "--tta", "1", "--skip_video",
+                 video)
+        name = "size/" + os.path.basename(video)[:-4] + ".csv"
+        self.assertEqual(content(self.folder, "segmented_a", name), content(self.folder, "segmented_b", name))
+        self.assertEqual(len(rows(os.path.join(self.folder, "segmented_a", name))), 56)
+        beats = self.folder + "/clips_beats"
+        echo("beats", "--weights", run, "--video_weights", self.run_folder, "--output", beats, video)
+        self.assertEqual(len(rows(beats + "/videos.csv")), 1)
+
 
 if __name__ == "__main__":
     unittest.main()

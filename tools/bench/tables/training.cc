@@ -49,6 +49,18 @@ Row deeplab_row(const Plan& plan, int threads, bool bf16) {
           }};
 }
 
+Row unet_3d_row(const Plan& plan, int threads) {
+  const int64_t batch = plan.size(4, 1), frames = plan.size(32, 16), size = plan.size(112, 32);
+  return {.name = fmt::format("U-Net of clips, {0}x{1}x{1}, batch {2}, f32", frames, size, batch),
+          .threads = threads,
+          .target = at_most(0.6),
+          .make = [batch, frames, size] {
+            return Case{
+                .ours = ours(unet_3d_training(batch, frames, size), true),
+                .reference = torch_side(torch_setup(torch_unet_3d(batch, frames, size)), "step()")};
+          }};
+}
+
 }  // namespace
 
 Rows training_rows(const Plan& plan) {
@@ -60,6 +72,7 @@ Rows training_rows(const Plan& plan) {
       rows.push_back(resnet_row(plan, threads, bf16));
       rows.push_back(deeplab_row(plan, threads, bf16));
     }
+    rows.push_back(unet_3d_row(plan, threads));
   }
   return rows;
 }
