@@ -1,12 +1,15 @@
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/onnx/onnx.h>
 #include <aorta/onnx/program.h>
+
+#include <new>
 
 namespace aorta::onnx {
 namespace {
 
-// A loop whose end never comes is an error by then: there are networks of a million.
-constexpr int64_t kMostLooped = int64_t{1} << 22;
+// A loop whose end never comes is an error by then.
+constexpr int64_t kMostLooped = int64_t{1} << 21;
 
 // The values of one call of a network.
 class Frame {
@@ -48,7 +51,7 @@ class Frame {
 
   Values run_inner(const Program::Block& block, Values inputs) {
     looped_ += static_cast<int64_t>(block.steps.size()) + 1;
-    check(looped_ <= kMostLooped, "Model", "loops must come to an end within 4194304 nodes",
+    check(looped_ <= kMostLooped, "Model", "loops must come to an end within 2097152 nodes",
           "more");
     check(inputs.size() == block.inputs.size(), "Model", "a graph must take what its node gives it",
           block.inputs.size(), " inputs for ", inputs.size());
@@ -62,6 +65,27 @@ class Frame {
   Values values_;
   int64_t looped_ = 0;
 };
+
+std::vector<Tensor> run(const Program& program, const std::vector<Tensor>& tensors,
+                        const List<Tensor>& inputs, bool training) {
+  Frame frame(program, tensors, training);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto& [name, value, dtype, ndim] = program.inputs[i];
+    check(inputs[i].defined(), "Model", "inputs must be defined", "none for \"", name, "\"");
+    check(inputs[i].dtype() == dtype, "Model", "an input must have the file's dtype",
+          inputs[i].dtype(), " for \"", name, "\" of ", dtype);
+    check(ndim < 0 || inputs[i].dim() == ndim, "Model",
+          "an input must have as many dimensions as in the file", inputs[i].shape(), " for \"",
+          name, "\" of ", ndim);
+    frame.value(value) = inputs[i];
+  }
+  std::vector<Tensor> outputs;
+  for (const Value& output : frame.run(program.main)) {
+    check(output.tensor.defined(), "Model", "an output must be a tensor", "another");
+    outputs.push_back(output.tensor);
+  }
+  return outputs;
+}
 
 }  // namespace
 
@@ -107,23 +131,11 @@ std::vector<Tensor> Model::forward(const List<Tensor>& inputs) const {
   const Program& program = *program_;
   check(inputs.size() == program.inputs.size(), "Model", "inputs must be as many as the file has",
         inputs.size(), " of ", program.inputs.size());
-  Frame frame(program, tensors_, is_training());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto& [name, value, dtype, ndim] = program.inputs[i];
-    check(inputs[i].defined(), "Model", "inputs must be defined", "none for \"", name, "\"");
-    check(inputs[i].dtype() == dtype, "Model", "an input must have the file's dtype",
-          inputs[i].dtype(), " for \"", name, "\" of ", dtype);
-    check(ndim < 0 || inputs[i].dim() == ndim, "Model",
-          "an input must have as many dimensions as in the file", inputs[i].shape(), " for \"",
-          name, "\" of ", ndim);
-    frame.value(value) = inputs[i];
+  try {
+    return run(program, tensors_, inputs, is_training());
+  } catch (const std::bad_alloc&) {  // of what isn't a tensor, where a loop runs on
+    fail_for_resources("Model", "a network's values must fit in memory", "no more memory");
   }
-  std::vector<Tensor> outputs;
-  for (const Value& output : frame.run(program.main)) {
-    check(output.tensor.defined(), "Model", "an output must be a tensor", "another");
-    outputs.push_back(output.tensor);
-  }
-  return outputs;
 }
 
 }  // namespace aorta::onnx

@@ -198,7 +198,7 @@ TEST(OnnxControl, LoopsComeToAnEnd) {
   EXPECT_EQ(error_of([&] {
               net({count(int64_t{1} << 62), zeros({})});
             }),
-            "last: Model: loops must come to an end within 4194304 nodes, got more");
+            "last: Model: loops must come to an end within 2097152 nodes, got more");
 }
 
 TEST(OnnxControl, GraphsAreNestedAsDeepAsFilesCanBe) {
