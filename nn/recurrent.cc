@@ -1,6 +1,7 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/dispatch/autocast.h>
+#include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/indexing.h>
@@ -195,7 +196,7 @@ Tensors Recurrent::initial_states(const Tensors& given, size_t count, const Tens
 }
 
 Tensor Recurrent::run_steps(const Tensor& data, const std::vector<int64_t>& sizes, Tensors& states,
-                            const Step& step) const {
+                            bool from_zeros, const Step& step) const {
   const int64_t directions = options.bidirectional ? 2 : 1;
   const Tensors initial = states;
   std::vector<Tensors> finals(states.size());
@@ -211,12 +212,31 @@ Tensor Recurrent::run_steps(const Tensor& data, const std::vector<int64_t>& size
         // Under autocast the gates are of a half type.
         now.push_back(state.select(0, layer * directions + direction).to(gates[0].dtype()));
       }
-      sides.push_back(cat(
-          run_direction(gates, sizes, direction == 1, now,
-                        [&](const Tensor& gate, Tensors& current) { step(w, gate, current); })));
+      sides.push_back(cat(run_direction(
+          gates, sizes, direction == 1, now,
+          [&](const Tensor& gate, Tensors& current) { step.run(w, gate, current); })));
       for (size_t i = 0; i < now.size(); ++i) finals[i].push_back(now[i]);
     }
-    x = directions == 1 ? sides[0] : cat(sides, 1);
+    const Tensor rows = directions == 1 ? sides[0] : cat(sides, 1);
+    const bool is_whole =
+        sizes.back() == sizes[0] && rows.dtype() == x.dtype() && !weights(layer, 0).w_hr.defined();
+    if (kernel::is_traced() && is_whole) {
+      // The layer as one op: of rows, and each direction's weights and initial states or none, to
+      // rows, and each direction's final states.
+      TracedCall call{step.op, {rows}, {x}};
+      for (int64_t direction = 0; direction < directions; ++direction) {
+        const Weights& w = weights(layer, direction);
+        const int64_t place = layer * directions + direction;
+        call.inputs.insert(call.inputs.end(), {w.w_ih, w.w_hh, w.b_ih, w.b_hh});
+        for (size_t i = 0; i < states.size(); ++i) {
+          call.inputs.push_back(from_zeros ? Tensor() : initial[i].select(0, place));
+          call.outputs.push_back(finals[i][static_cast<size_t>(place)]);
+        }
+      }
+      call.options = std::tuple<int64_t>(static_cast<int64_t>(sizes.size()));
+      kernel::tracing::tell(std::move(call));
+    }
+    x = rows;
   }
   for (size_t i = 0; i < states.size(); ++i) states[i] = stack(finals[i]);
   return x;
@@ -236,9 +256,11 @@ Tensor Recurrent::run(const Tensor& input, Tensors& states, size_t count, const 
   const int64_t steps = x.size(0), batch = x.size(1);
   if (steps == 0) fail(type_name(), "input must have a step", input.shape());
   if (steps > kMostSteps) fail(type_name(), "input must have fewer than 2^28 steps", input.shape());
+  const bool from_zeros = !states[0].defined();
   states = initial_states(states, count, x, batch, unbatched);
   const std::vector<int64_t> sizes(static_cast<size_t>(steps), batch);
-  const Tensor rows = run_steps(x.reshape({steps * batch, input_size}), sizes, states, step);
+  const Tensor rows =
+      run_steps(x.reshape({steps * batch, input_size}), sizes, states, from_zeros, step);
   const Tensor output = rows.reshape({steps, batch, rows.size(1)});
   if (!unbatched) return options.batch_first ? output.transpose(0, 1) : output;
   for (Tensor& state : states) state = state.squeeze(1);
@@ -252,11 +274,12 @@ PackedSequence Recurrent::run(const PackedSequence& input, Tensors& states, size
   if (input.data.dim() != 2)
     fail(layer, "the data of a packed sequence must be (sum of lengths, I)", input.data.shape());
   check_input(input.data);
+  const bool from_zeros = !states[0].defined();
   states = initial_states(states, count, input.data, sizes[0], false);
   PackedSequence output = input;
   if (input.sorted_indices.defined())
     for (Tensor& state : states) state = index_select(state, 1, input.sorted_indices);
-  output.data = run_steps(input.data, sizes, states, step);
+  output.data = run_steps(input.data, sizes, states, from_zeros, step);
   if (input.unsorted_indices.defined())
     for (Tensor& state : states) state = index_select(state, 1, input.unsorted_indices);
   return output;
@@ -298,10 +321,12 @@ RNN::RNN(Module& owner, const char* name, int64_t input, int64_t hidden,
 }
 
 Recurrent::Step RNN::rule() const {
-  return [this](const Weights& w, const Tensor& gates, Tensors& state) {
-    const Tensor sum = gates + linear(state[0], w.w_hh, w.b_hh);
-    state[0] = nonlinearity == RNNNonlinearity::relu ? relu(sum) : tanh(sum);
-  };
+  const bool is_relu = nonlinearity == RNNNonlinearity::relu;
+  return {is_relu ? "rnn_relu" : "rnn_tanh",
+          [is_relu](const Weights& w, const Tensor& gates, Tensors& state) {
+            const Tensor sum = gates + linear(state[0], w.w_hh, w.b_hh);
+            state[0] = is_relu ? relu(sum) : tanh(sum);
+          }};
 }
 
 RnnOutput RNN::forward(const Tensor& input, const Tensor& h) const {
@@ -335,10 +360,11 @@ LSTM::LSTM(Module& owner, const char* name, int64_t input, int64_t hidden,
 }
 
 Recurrent::Step LSTM::rule() const {
-  return [](const Weights& w, const Tensor& gates, Tensors& now) {
-    const LstmState next = kernel::lstm_gates(gates, linear(now[0], w.w_hh, w.b_hh), now[1]);
-    now = {w.w_hr.defined() ? linear(next.h, w.w_hr) : next.h, next.c};
-  };
+  return {"lstm", [](const Weights& w, const Tensor& gates, Tensors& now) {
+            const LstmState next =
+                kernel::lstm_gates(gates, linear(now[0], w.w_hh, w.b_hh), now[1]);
+            now = {w.w_hr.defined() ? linear(next.h, w.w_hr) : next.h, next.c};
+          }};
 }
 
 LstmOutput LSTM::forward(const Tensor& input, const LstmState& state) const {
@@ -374,9 +400,9 @@ GRU::GRU(Module& owner, const char* name, int64_t input, int64_t hidden,
 }
 
 Recurrent::Step GRU::rule() const {
-  return [](const Weights& w, const Tensor& gates, Tensors& state) {
-    state[0] = kernel::gru_gates(gates, linear(state[0], w.w_hh, w.b_hh), state[0]);
-  };
+  return {"gru", [](const Weights& w, const Tensor& gates, Tensors& state) {
+            state[0] = kernel::gru_gates(gates, linear(state[0], w.w_hh, w.b_hh), state[0]);
+          }};
 }
 
 RnnOutput GRU::forward(const Tensor& input, const Tensor& h) const {

@@ -37,9 +37,14 @@ class Recurrent : public Module {
   struct Weights {
     Tensor w_ih, w_hh, b_ih, b_hh, w_hr;
   };
-  /// One step from the gates of an input, w_ih x + b_ih, and the states.
-  using Step = std::function<void(const Weights& weights, const Tensor& input_gates,
-                                  std::vector<Tensor>& states)>;
+  /// One step from the gates of an input, w_ih x + b_ih, and the states; a tracer is told of all
+  /// steps of a layer by the name `op`.
+  struct Step {
+    const char* op;
+    std::function<void(const Weights& weights, const Tensor& input_gates,
+                       std::vector<Tensor>& states)>
+        run;
+  };
   /// `gates` is G in weights (G H, *).
   Recurrent(int64_t gates, int64_t input_size, int64_t hidden_size,
             const RecurrentOptions& options);
@@ -59,8 +64,9 @@ class Recurrent : public Module {
   std::vector<Tensor> initial_states(const std::vector<Tensor>& given, size_t count,
                                      const Tensor& data, int64_t batch, bool unbatched) const;
   /// All layers for data (sum of sizes, I) of steps that have `sizes` sequences each.
+  /// `from_zeros`: no states were given.
   Tensor run_steps(const Tensor& data, const std::vector<int64_t>& sizes,
-                   std::vector<Tensor>& states, const Step& step) const;
+                   std::vector<Tensor>& states, bool from_zeros, const Step& step) const;
   std::vector<Weights> weights_;
   int64_t gates_;
 };

@@ -108,6 +108,10 @@ void add_reduction_exports(Exports& table);
 void add_shape_exports(Exports& table);
 void add_indexing_exports(Exports& table);
 void add_layer_exports(Exports& table);
+void add_loss_exports(Exports& table);
+
+/// Whether a value of that dtype is negative, or -0.
+std::string sign_bit(const ExportCall& call, const std::string& x, DType dtype);
 
 inline std::vector<int64_t> list_of(const Dims& dims) { return {dims.begin(), dims.end()}; }
 

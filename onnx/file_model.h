@@ -43,8 +43,35 @@ struct TensorProto {
   int64_t offset = 0, length = -1;
 };
 
+/// An input or output: its dtype and shape; a size is -1 where it isn't fixed, and may have a name.
+struct ValueInfoProto {
+  struct Dimension {
+    int64_t size = -1;
+    std::string name;
+  };
+  std::string name;
+  DataType elem_type = DataType::undefined;  // also where the file doesn't say it
+  bool has_shape = false;
+  std::vector<Dimension> shape;
+  /// Of a sequence of such tensors, or of a value that may be none, or of both.
+  bool is_sequence = false, is_optional = false;
+};
+
+struct GraphProto;
+
 struct AttributeProto {
-  enum class Kind : uint8_t { number, integer, text, tensor, numbers, integers, texts, other };
+  enum class Kind : uint8_t {
+    number,
+    integer,
+    text,
+    tensor,
+    numbers,
+    integers,
+    texts,
+    graph,
+    type,
+    other
+  };
   std::string name;
   Kind kind = Kind::other;
   float f = 0;
@@ -54,6 +81,8 @@ struct AttributeProto {
   std::vector<float> floats;
   std::vector<int64_t> ints;
   std::vector<std::string> strings;
+  std::vector<GraphProto> g;  // one, of kind `graph`
+  ValueInfoProto tp = {};     // without a name
 };
 
 struct NodeProto {
@@ -61,18 +90,6 @@ struct NodeProto {
   /// Names of values; "" where an optional one is left out.
   std::vector<std::string> input, output;
   std::vector<AttributeProto> attribute;
-};
-
-/// An input or output: its dtype and shape; a size is -1 where it isn't fixed, and may have a name.
-struct ValueInfoProto {
-  struct Dimension {
-    int64_t size = -1;
-    std::string name;
-  };
-  std::string name;
-  DataType elem_type = DataType::undefined;  // also of what is no tensor
-  bool has_shape = false;
-  std::vector<Dimension> shape;
 };
 
 struct GraphProto {
@@ -100,7 +117,7 @@ struct PluginTable {
   std::string (*serialize)(const ModelProto& model, std::string& bytes);
 };
 
-inline constexpr int kPluginVersion = 1;
+inline constexpr int kPluginVersion = 2;
 
 }  // namespace aorta::onnx
 

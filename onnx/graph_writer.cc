@@ -52,6 +52,7 @@ const Exports& exports() {
     add_shape_exports(made);
     add_indexing_exports(made);
     add_layer_exports(made);
+    add_loss_exports(made);
     return made;
   }();
   return table;

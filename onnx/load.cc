@@ -129,18 +129,18 @@ class Builder {
         opset_(opset_of(path_, model_)) {}
 
   Model build() {
-    add_tensors();
+    Scope& scope = scopes_[&graph_];
+    add_tensors(graph_, scope);
+    add_identities(scope);
     choose_parameters();
-    for (const ValueInfoProto& input : graph_.input) add_input(input);
-    for (const NodeProto& proto : graph_.node) {
-      if (proto.op_type != "Constant" && !made_.count(&proto)) add_step(proto);
-    }
+    for (const ValueInfoProto& input : graph_.input) add_input(input, scope);
     check(!graph_.output.empty(), path_, "graph must have outputs", "none");
+    program_->main = block_of(graph_, scope);
     for (const ValueInfoProto& output : graph_.output) {
-      program_->outputs.push_back(value_of(output.name, "an output of the graph"));
+      check(!output.is_sequence && !output.is_optional, path_, "an output must be a tensor",
+            "another for ", io::quote(output.name));
       program_->output_names.push_back(output.name);
     }
-    note_last_uses();
     for (size_t i = 0; i < tensors_.size(); ++i)
       if (program_->tensors[i].kind == Program::Kind::parameter) tensors_[i].requires_grad_();
     keep_file();
@@ -150,89 +150,125 @@ class Builder {
   }
 
  private:
+  // The values that a graph's nodes see: its own, and those of the graphs around it.
+  struct Scope {
+    const Scope* outer = nullptr;
+    std::map<std::string, int> numbers = {};
+
+    int find(const std::string& name) const {
+      for (const Scope* scope = this; scope; scope = scope->outer) {
+        const auto found = scope->numbers.find(name);
+        if (found != scope->numbers.end()) return found->second;
+      }
+      return -1;
+    }
+  };
+
   // A new value of that name.
-  int define(const std::string& name) {
+  int define(const std::string& name, Scope& scope) {
     check(!name.empty(), path_, "values must have names", "none");
-    const int number = static_cast<int>(program_->values);
-    check(numbers_.emplace(name, number).second, path_, "a value must be made once",
-          io::quote(name), " again");
-    ++program_->values;
+    const int number = static_cast<int>(owners_.size());
+    check(scope.find(name) < 0, path_, "a value must be made once", io::quote(name), " again");
+    scope.numbers[name] = number;
+    owners_.push_back(&scope);
     return number;
   }
 
-  int value_of(const std::string& name, const std::string& reader) {
-    const auto found = numbers_.find(name);
-    check(found != numbers_.end(), path_, "a value must be made before it is read", io::quote(name),
-          " of ", reader);
-    return found->second;
+  int value_of(const std::string& name, const std::string& reader, const Scope& scope) const {
+    const int number = scope.find(name);
+    check(number >= 0, path_, "a value must be made before it is read", io::quote(name), " of ",
+          reader);
+    return number;
   }
 
-  void add_tensor(const std::string& name, const Tensor& tensor, Program::Kind kind) {
-    define(name);
+  // Tensors of graphs in nodes have names that others may have too.
+  void add_tensor(const std::string& name, const Tensor& tensor, Program::Kind kind, Scope& scope) {
+    define(name, scope);
     tensors_.push_back(tensor);
-    program_->tensors.push_back({name, kind});
+    std::string unique = name;
+    for (int i = 1; !taken_.insert(unique).second; ++i) unique = name + "_" + std::to_string(i);
+    program_->tensors.push_back({unique, kind});
   }
 
-  void add_tensors() {
-    ExternalData external(path_);
-    for (TensorProto& proto : graph_.initializer) {
-      if (proto.is_external) external.fetch(proto);
-      add_tensor(proto.name, tensor_of(path_, proto), Program::Kind::buffer);
+  void add_tensors(GraphProto& graph, Scope& scope) {
+    for (TensorProto& proto : graph.initializer) {
+      if (proto.is_external) external_.fetch(proto);
+      add_tensor(proto.name, tensor_of(path_, proto), Program::Kind::buffer, scope);
       proto.bytes = {};
     }
-    for (const NodeProto& proto : graph_.node) {
+    for (const NodeProto& proto : graph.node) {
       if (proto.op_type != "Constant" || !is_default_domain(proto.domain)) continue;
       const Node node(path_, proto, opset_);
       node.check(proto.input.empty() && proto.output.size() == 1, "must have one output alone",
                  proto.input.size(), " inputs, ", proto.output.size(), " outputs");
       const Tensor tensor = constant_of(node);
       node.check_attributes();
-      add_tensor(proto.output[0], tensor, Program::Kind::constant);
+      add_tensor(proto.output[0], tensor, Program::Kind::constant, scope);
     }
-    // Of tensors with equal values, as those of fresh layers, PyTorch writes one and makes the
-    // others Identities of it, under the names that its state has.
+    for (NodeProto& proto : graph.node) {
+      for (AttributeProto& attribute : proto.attribute) {
+        for (GraphProto& inner : attribute.g) {
+          scopes_[&inner].outer = &scope;
+          add_tensors(inner, scopes_[&inner]);
+        }
+      }
+    }
+  }
+
+  // Of tensors with equal values, as those of fresh layers, PyTorch writes one and makes the
+  // others Identities of it, under the names that its state has.
+  void add_identities(Scope& scope) {
     for (const NodeProto& proto : graph_.node) {
       if (proto.op_type != "Identity" || !is_default_domain(proto.domain)) continue;
       if (proto.input.size() != 1 || proto.output.size() != 1 || !proto.attribute.empty()) continue;
-      const auto source = numbers_.find(proto.input[0]);
-      if (source == numbers_.end()) continue;
-      const auto place = static_cast<size_t>(source->second);
-      add_tensor(proto.output[0], tensors_[place].clone(), program_->tensors[place].kind);
+      const int source = scope.find(proto.input[0]);
+      if (source < 0) continue;
+      const auto place = static_cast<size_t>(source);
+      add_tensor(proto.output[0], tensors_[place].clone(), program_->tensors[place].kind, scope);
       made_.insert(&proto);
     }
   }
 
   // The network's tensor of that name that is of a floating dtype and no constant; -1: there is
   // none.
-  int weight_of(const std::string& name) const {
-    const auto found = numbers_.find(name);
-    if (found == numbers_.end() || found->second >= static_cast<int>(tensors_.size())) return -1;
-    const auto place = static_cast<size_t>(found->second);
+  int weight_of(const std::string& name, const Scope& scope) const {
+    const int number = scope.find(name);
+    if (number < 0 || number >= static_cast<int>(tensors_.size())) return -1;
+    const auto place = static_cast<size_t>(number);
     const bool is_weight = program_->tensors[place].kind != Program::Kind::constant &&
                            is_floating(tensors_[place].dtype());
-    return is_weight ? found->second : -1;
+    return is_weight ? number : -1;
   }
 
   // Calls `use` for each input of a node that is such a tensor, and says whether it is a number.
   template <class Use>
   void for_each_use(const Use& use) {
-    for (NodeProto& proto : graph_.node) {
-      const auto found = operators().find(proto.op_type);
-      if (found == operators().end() || made_.count(&proto)) continue;
-      for (size_t i = 0; i < proto.input.size(); ++i) {
-        const int tensor = weight_of(proto.input[i]);
-        if (tensor >= 0) use(proto, i, tensor, found->second.numbers.count(i) > 0);
+    for_each_graph(graph_, [&](GraphProto& graph) {
+      for (NodeProto& proto : graph.node) {
+        const auto found = operators().find(proto.op_type);
+        if (found == operators().end() || made_.count(&proto)) continue;
+        for (size_t i = 0; i < proto.input.size(); ++i) {
+          const int tensor = weight_of(proto.input[i], scopes_[&graph]);
+          if (tensor >= 0) use(proto, i, tensor, found->second.numbers.count(i) > 0);
+        }
       }
-    }
+    });
   }
 
-  // Parameters are what nodes take as weights, but for what has elements that aren't finite, as
-  // masks have. Where a node takes one as a number too, it gets a buffer of its own.
+  // Parameters are what nodes take as weights, or graphs of nodes give, but for what has elements
+  // that aren't finite, as masks have. Where a node takes one as a number too, it gets a buffer of
+  // its own.
   void choose_parameters() {
     std::set<int> weights;
     for_each_use([&](NodeProto&, size_t, int tensor, bool is_number) {
       if (!is_number) weights.insert(tensor);
     });
+    for_each_graph(graph_, [&](GraphProto& graph) {
+      if (&graph == &graph_) return;
+      for (const ValueInfoProto& output : graph.output)
+        weights.insert(weight_of(output.name, scopes_[&graph]));
+    });
+    weights.erase(-1);
     for (const int tensor : weights) {
       const auto place = static_cast<size_t>(tensor);
       if (all(isfinite(tensors_[place])).item<bool>())
@@ -243,31 +279,77 @@ class Builder {
       if (!is_number || program_->tensors[place].kind != Program::Kind::parameter) return;
       const std::string user = proto.output.empty() ? proto.name : proto.output[0];
       const std::string name = user + "." + std::to_string(i);
-      add_tensor(name, tensors_[place].clone(), Program::Kind::buffer);
+      add_tensor(name, tensors_[place].clone(), Program::Kind::buffer, scopes_[&graph_]);
       proto.input[i] = name;
     });
   }
 
-  void add_input(const ValueInfoProto& input) {
-    if (numbers_.count(input.name)) {  // an initializer, which old files list here too
-      check(numbers_[input.name] < static_cast<int>(graph_.initializer.size()), path_,
-            "a value must be made once", io::quote(input.name), " again");
+  void add_input(const ValueInfoProto& input, Scope& scope) {
+    const int known = scope.find(input.name);
+    if (known >= 0) {  // an initializer, which old files list here too
+      check(known < static_cast<int>(graph_.initializer.size()), path_, "a value must be made once",
+            io::quote(input.name), " again");
       return;
     }
     const std::optional<DType> dtype = dtype_of_file(input.elem_type);
-    check(dtype.has_value(), path_, "an input must be a tensor of a dtype that Aorta has",
-          to_string(input.elem_type), " for ", io::quote(input.name));
+    check(dtype.has_value() && !input.is_sequence && !input.is_optional, path_,
+          "an input must be a tensor of a dtype that Aorta has",
+          input.is_sequence   ? "a sequence"
+          : input.is_optional ? "an optional one"
+                              : to_string(input.elem_type),
+          " for ", io::quote(input.name));
     const int ndim = input.has_shape ? static_cast<int>(input.shape.size()) : -1;
     check(ndim <= kMaxDims, path_, "an input must have at most 12 dimensions", ndim, " for ",
           io::quote(input.name));
-    program_->inputs.push_back({input.name, define(input.name), *dtype, ndim});
+    program_->inputs.push_back({input.name, define(input.name, scope), *dtype, ndim});
     program_->input_names.push_back(input.name);
   }
 
-  void add_step(const NodeProto& proto) {
+  // The steps of a graph whose inputs are known.
+  Program::Block block_of(const GraphProto& graph, Scope& scope) {
+    Program::Block block;
+    std::vector<std::set<int>> reads;
+    for (const NodeProto& proto : graph.node) {
+      if (proto.op_type == "Constant" || made_.count(&proto)) continue;
+      block.steps.push_back(step_of(proto, block.steps.size(), scope, reads.emplace_back()));
+    }
+    std::set<int>& all = reads_[&scope];
+    for (const ValueInfoProto& output : graph.output)
+      block.outputs.push_back(value_of(output.name, "an output of the graph", scope));
+    all.insert(block.outputs.begin(), block.outputs.end());
+    // Each value is let go of by the step that reads it last.
+    std::set<int> kept = all;
+    for (size_t s = block.steps.size(); s-- > 0;) {
+      Program::Step& step = block.steps[s];
+      reads[s].insert(step.outputs.begin(), step.outputs.end());
+      for (const int value : reads[s]) {
+        all.insert(value);
+        if (value >= static_cast<int>(tensors_.size()) &&
+            owners_[static_cast<size_t>(value)] == &scope && kept.insert(value).second)
+          step.last.push_back(value);
+      }
+    }
+    return block;
+  }
+
+  Program::Block inner_block(const GraphProto& graph) {
+    Scope& scope = scopes_[&graph];
+    std::vector<int> inputs;
+    for (const ValueInfoProto& input : graph.input) inputs.push_back(define(input.name, scope));
+    Program::Block block = block_of(graph, scope);
+    block.own = inputs;
+    for (const int value : block.outputs)
+      if (value >= static_cast<int>(tensors_.size()) &&
+          owners_[static_cast<size_t>(value)] == &scope)
+        block.own.push_back(value);
+    block.inputs = std::move(inputs);
+    return block;
+  }
+
+  Program::Step step_of(const NodeProto& proto, size_t number, Scope& scope, std::set<int>& reads) {
     std::set<size_t> buffers;
     for (size_t i = 0; i < proto.input.size(); ++i) {
-      const int tensor = weight_of(proto.input[i]);
+      const int tensor = weight_of(proto.input[i], scope);
       if (tensor >= 0 &&
           program_->tensors[static_cast<size_t>(tensor)].kind == Program::Kind::buffer)
         buffers.insert(i);
@@ -286,60 +368,66 @@ class Builder {
                "outputs must be as many as Aorta's operator makes", proto.output.size());
     Program::Step step;
     step.name =
-        printable(proto.name.empty() ? proto.op_type + "_" + std::to_string(program_->steps.size())
-                                     : proto.name);
+        printable(proto.name.empty() ? proto.op_type + "_" + std::to_string(number) : proto.name);
     for (size_t i = 0; i < proto.input.size(); ++i) {
       const bool given = !proto.input[i].empty();
       node.check(given || static_cast<int>(i) >= op.min_inputs, "inputs must be given",
                  "none at place ", i);
-      step.inputs.push_back(given ? value_of(proto.input[i], "node " + io::quote(step.name)) : -1);
+      step.inputs.push_back(given ? value_of(proto.input[i], "node " + io::quote(step.name), scope)
+                                  : -1);
     }
+    reads.insert(step.inputs.begin(), step.inputs.end());
     step.run = op.make(node);
     node.check_attributes();
-    for (const std::string& name : proto.output)
-      step.outputs.push_back(name.empty() ? -1 : define(name));
-    program_->steps.push_back(std::move(step));
-  }
-
-  void note_last_uses() {
-    std::vector<size_t> last(program_->values, 0);
-    std::vector<bool> kept(program_->values, false);
-    for (size_t i = 0; i < tensors_.size(); ++i) kept[i] = true;
-    for (const int value : program_->outputs) kept[static_cast<size_t>(value)] = true;
-    for (size_t s = 0; s < program_->steps.size(); ++s) {
-      for (const auto* values : {&program_->steps[s].inputs, &program_->steps[s].outputs})
-        for (const int value : *values)
-          if (value >= 0) last[static_cast<size_t>(value)] = s;
+    for (const AttributeProto& attribute : proto.attribute) {
+      for (const GraphProto& graph : attribute.g) {
+        step.blocks.push_back(inner_block(graph));
+        const std::set<int>& inner = reads_[&scopes_[&graph]];
+        reads.insert(inner.begin(), inner.end());
+      }
     }
-    if (program_->steps.empty()) return;
-    for (size_t value = 0; value < last.size(); ++value)
-      if (!kept[value]) program_->steps[last[value]].last.push_back(static_cast<int>(value));
+    for (const std::string& name : proto.output)
+      step.outputs.push_back(name.empty() ? -1 : define(name, scope));
+    return step;
   }
 
   void keep_file() {
-    ModelProto& file = program_->file;
+    program_->values = owners_.size();
     std::vector<NodeProto> nodes;
     for (NodeProto& node : graph_.node)
       if (!made_.count(&node)) nodes.push_back(std::move(node));
     graph_.node = std::move(nodes);
-    graph_.initializer.clear();
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      if (program_->tensors[i].kind == Program::Kind::constant) continue;
-      TensorProto& tensor = graph_.initializer.emplace_back();
-      tensor.name = program_->tensors[i].name;
-      tensor.data_type = type_in_file(tensors_[i].dtype());
-    }
-    file = std::move(model_);
+    const auto keep = [&](GraphProto& graph, const std::string& name, size_t number) {
+      TensorProto& tensor = graph.initializer.emplace_back();
+      tensor.name = name;
+      tensor.data_type = type_in_file(tensors_[number].dtype());
+      program_->stored.push_back(number);
+    };
+    for_each_graph(graph_, [&](GraphProto& graph) {
+      graph.initializer.clear();
+      std::map<int, std::string> names;
+      for (const auto& [name, number] : scopes_[&graph].numbers) names[number] = name;
+      for (const auto& [number, name] : names) {
+        if (number >= static_cast<int>(tensors_.size())) break;
+        const auto place = static_cast<size_t>(number);
+        if (program_->tensors[place].kind != Program::Kind::constant) keep(graph, name, place);
+      }
+    });
+    program_->file = std::move(model_);
   }
 
   std::string path_;
   ModelProto model_;
   GraphProto& graph_;
   int64_t opset_;
+  ExternalData external_{path_};
   std::shared_ptr<Program> program_ = std::make_shared<Program>();
   Tensors tensors_;
-  std::map<std::string, int> numbers_;
-  std::set<const NodeProto*> made_;  // Identities that became tensors
+  std::map<const GraphProto*, Scope> scopes_;
+  std::vector<const Scope*> owners_;             // of the values
+  std::map<const Scope*, std::set<int>> reads_;  // what the steps of a graph read, and write
+  std::set<std::string> taken_;                  // names of tensors
+  std::set<const NodeProto*> made_;              // Identities that became tensors
 };
 
 }  // namespace

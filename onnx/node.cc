@@ -163,6 +163,16 @@ Tensor Node::tensor(const char* name) const {
   return tensor_of(text_, found->t);
 }
 
+Node::Graph Node::graph(const char* name) const {
+  const AttributeProto* const found = find(name, Kind::graph, "a graph");
+  if (!found) this->fail(std::string("attribute ") + name + " must be given", "none");
+  size_t number = 0;
+  for (const AttributeProto* a = proto_.attribute.data(); a != found; ++a) number += a->g.size();
+  return {number, found->g[0]};
+}
+
+void Node::type(const char* name) const { find(name, Kind::type, "a type"); }
+
 std::optional<DType> Node::dtype(const char* name) const {
   if (!has(name)) return {};
   const int64_t number = integer(name, 0);
@@ -183,7 +193,21 @@ void Node::check_attributes() const {
 
 const Tensor& Inputs::operator[](size_t i) const {
   aorta::check(has(i), "Model", "a node's inputs must be given", "none at place ", i);
-  return tensors_[i];
+  aorta::check(!values_[i].sequence, "Model", "a node's input must be a tensor",
+               "a sequence at place ", i);
+  return values_[i].tensor;
+}
+
+const Tensors& Inputs::sequence(size_t i) const {
+  aorta::check(has(i) && values_[i].sequence, "Model", "a node's input must be a sequence",
+               has(i) ? "a tensor" : "none", " at place ", i);
+  return *values_[i].sequence;
+}
+
+Tensors Inputs::all() const {
+  Tensors tensors;
+  for (size_t i = 0; i < size(); ++i) tensors.push_back(or_none(i));
+  return tensors;
 }
 
 }  // namespace aorta::onnx

@@ -25,9 +25,11 @@ inline constexpr int kOldestOpset = 7, kNewestOpset = 28;
 /// parameters, but for running statistics and what an operator takes as a number and not as a
 /// weight (the bounds of Clip, the mask of Attention): these are buffers, as are integers. Where
 /// nodes take one as a weight and as a number, each that takes a number has a buffer of its own,
-/// "OUTPUT.PLACE" by the node's first output and the input's place. It begins in evaluation, as
-/// files are meant; after `train()` batch normalisation takes the batch's statistics and updates
-/// those running ones that are buffers, as nn::BatchNorm does, and dropout drops.
+/// "OUTPUT.PLACE" by the node's first output and the input's place. Those of graphs in nodes (If,
+/// Loop, Scan) are among them, behind the others; of equal names the later ones end with "_1", ...
+/// It begins in evaluation, as files are meant; after `train()` batch normalisation takes the
+/// batch's statistics and updates those running ones that are buffers, as nn::BatchNorm does, and
+/// dropout drops.
 class Model : public nn::Module {
  public:
   /// The program and its tensors, by the program's numbers of values; for `load`.
@@ -63,7 +65,7 @@ class Model : public nn::Module {
 /// Reads the network in the ONNX file at `path`, of the operator sets 7 to 28. Elements that stand
 /// in files of their own are read from the same folder or folders in it. Throws `path: rule, got
 /// values` where the file is damaged, has an operator, an attribute or a dtype that Aorta has not
-/// (control flow, strings, sequences, quantised numbers), or an initializer whose shape and
+/// (strings, int8), inputs or outputs that are no tensors, or an initializer whose shape and
 /// elements differ. Format: onnx.proto3 of the ONNX project.
 Model load(const Text& path);
 

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +16,26 @@
 namespace aorta::onnx {
 
 using Tensors = std::vector<Tensor>;
+
+/// What goes from node to node: a tensor, a sequence of tensors, or none, of which an optional
+/// value may be.
+struct Value {
+  Tensor tensor = {};
+  std::shared_ptr<const Tensors> sequence = {};
+
+  Value() = default;
+  Value(Tensor given) : tensor(std::move(given)) {}  // NOLINT: a tensor is a value
+  static Value of(Tensors tensors) {
+    Value value;
+    value.sequence = std::make_shared<const Tensors>(std::move(tensors));
+    return value;
+  }
+  bool is_given() const { return tensor.defined() || sequence; }
+};
+struct Values : std::vector<Value> {
+  using std::vector<Value>::vector;
+  Values(const Tensors& tensors) : std::vector<Value>(tensors.begin(), tensors.end()) {}  // NOLINT
+};
 
 /// The dtype of that number in a file; none where Aorta has no such.
 std::optional<DType> dtype_of_file(DataType type);
@@ -45,6 +66,14 @@ class Node {
   std::vector<float> numbers(const char* attribute) const;
   Tensor tensor(const char* attribute) const;
   std::vector<std::string> texts(const char* attribute) const;
+  /// A graph of an attribute, which the node runs by its number.
+  struct Graph {
+    size_t number;
+    const GraphProto& proto;
+  };
+  Graph graph(const char* attribute) const;
+  /// Marks an attribute of a type as known: it says nothing that a run needs.
+  void type(const char* attribute) const;
   /// The dtype that an attribute has the number of.
   std::optional<DType> dtype(const char* attribute) const;
 
@@ -79,28 +108,38 @@ class Node {
   mutable std::set<std::string> asked_;
 };
 
+/// Runs a graph of a node's attribute.
+using RunGraph = std::function<Values(size_t number, Values inputs)>;
+
 /// What a node's function gets at each run.
 class Inputs {
  public:
-  Inputs(Tensors tensors, bool training) : tensors_(std::move(tensors)), training_(training) {}
-  bool has(size_t i) const { return i < tensors_.size() && tensors_[i].defined(); }
+  Inputs(Values values, bool training, RunGraph run = {})
+      : values_(std::move(values)), training_(training), run_(std::move(run)) {}
+  bool has(size_t i) const { return i < values_.size() && values_[i].is_given(); }
+  /// Throws where it is none, or a sequence.
   const Tensor& operator[](size_t i) const;
+  const Tensors& sequence(size_t i) const;
+  const Value& value(size_t i) const { return values_[i]; }
   /// Undefined where it is left out.
-  Tensor or_none(size_t i) const { return has(i) ? tensors_[i] : Tensor(); }
-  const Tensors& all() const { return tensors_; }
-  size_t size() const { return tensors_.size(); }
+  Tensor or_none(size_t i) const { return has(i) ? (*this)[i] : Tensor(); }
+  Tensors all() const;
+  size_t size() const { return values_.size(); }
   /// The elements of an input that is a list of numbers.
   std::vector<int64_t> integers(size_t i) const { return (*this)[i].to_vector<int64_t>(); }
   /// Whether the network is in training.
   bool training() const { return training_; }
+  /// What a graph of the node makes of its inputs.
+  Values run(size_t graph, Values inputs) const { return run_(graph, std::move(inputs)); }
 
  private:
-  Tensors tensors_;
+  Values values_;
   bool training_;
+  RunGraph run_;
 };
 
 /// A node's function: its outputs from its inputs.
-using Run = std::function<Tensors(const Inputs&)>;
+using Run = std::function<Values(const Inputs&)>;
 
 constexpr int kAnyNumber = 1 << 30;
 
@@ -126,6 +165,15 @@ void add_convolution(Operators& table);
 void add_losses(Operators& table);
 void add_layers(Operators& table);
 void add_recurrent(Operators& table);
+void add_control(Operators& table);
+void add_sequences(Operators& table);
+void add_signals(Operators& table);
+void add_quantized(Operators& table);
+void add_vision(Operators& table);
+void add_language(Operators& table);
+
+/// The function of a Conv with the node's attributes.
+Run convolution(const Node& node);
 
 /// x (T, N, ...) with the first lengths[n] steps of sample n in reverse; `lengths` (N) are i64.
 Tensor reversed_in_time(const Tensor& x, const Tensor& lengths);

@@ -96,6 +96,27 @@ TensorProto read(::onnx::TensorProto& from) {
   return to;
 }
 
+ValueInfoProto read(const std::string& name, const ::onnx::TypeProto& type) {
+  ValueInfoProto to;
+  to.name = name;
+  const ::onnx::TypeProto* inner = &type;
+  to.is_optional = inner->has_optional_type();
+  if (to.is_optional) inner = &inner->optional_type().elem_type();
+  to.is_sequence = inner->has_sequence_type();
+  if (to.is_sequence) inner = &inner->sequence_type().elem_type();
+  if (inner->value_case() == ::onnx::TypeProto::VALUE_NOT_SET) return to;
+  if (!inner->has_tensor_type())
+    throw Problem("values must be tensors, sequences of them, or optional ones, got another type");
+  const auto& tensor = inner->tensor_type();
+  to.elem_type = static_cast<DataType>(tensor.elem_type());
+  to.has_shape = tensor.has_shape();
+  for (const auto& dim : tensor.shape().dim())
+    to.shape.push_back({dim.has_dim_value() ? dim.dim_value() : -1, dim.dim_param()});
+  return to;
+}
+
+void read(::onnx::GraphProto& from, GraphProto& to);
+
 AttributeProto read(::onnx::AttributeProto& from) {
   using Kind = AttributeProto::Kind;
   AttributeProto to;
@@ -129,6 +150,14 @@ AttributeProto read(::onnx::AttributeProto& from) {
       to.kind = Kind::texts;
       to.strings.assign(from.strings().begin(), from.strings().end());
       break;
+    case ::onnx::AttributeProto::GRAPH:
+      to.kind = Kind::graph;
+      read(*from.mutable_g(), to.g.emplace_back());
+      break;
+    case ::onnx::AttributeProto::TYPE_PROTO:
+      to.kind = Kind::type;
+      to.tp = read("", from.tp());
+      break;
     default:
       break;  // of a kind that no operator here takes
   }
@@ -146,18 +175,6 @@ NodeProto read(::onnx::NodeProto& from) {
   return to;
 }
 
-ValueInfoProto read(const ::onnx::ValueInfoProto& from) {
-  ValueInfoProto to;
-  to.name = from.name();
-  if (!from.type().has_tensor_type()) return to;
-  const auto& type = from.type().tensor_type();
-  to.elem_type = static_cast<DataType>(type.elem_type());
-  to.has_shape = type.has_shape();
-  for (const auto& dim : type.shape().dim())
-    to.shape.push_back({dim.has_dim_value() ? dim.dim_value() : -1, dim.dim_param()});
-  return to;
-}
-
 void read(::onnx::GraphProto& from, GraphProto& to) {
   if (from.sparse_initializer_size() > 0)
     throw Problem("initializers must be dense, got " +
@@ -165,8 +182,8 @@ void read(::onnx::GraphProto& from, GraphProto& to) {
   to.name = from.name();
   for (auto& node : *from.mutable_node()) to.node.push_back(read(node));
   for (auto& tensor : *from.mutable_initializer()) to.initializer.push_back(read(tensor));
-  for (const auto& input : from.input()) to.input.push_back(read(input));
-  for (const auto& output : from.output()) to.output.push_back(read(output));
+  for (const auto& input : from.input()) to.input.push_back(read(input.name(), input.type()));
+  for (const auto& output : from.output()) to.output.push_back(read(output.name(), output.type()));
 }
 
 void read(::onnx::ModelProto& from, ModelProto& to) {
@@ -204,6 +221,9 @@ void write(const TensorProto& from, ::onnx::TensorProto& to) {
   if (from.length >= 0) add("length", std::to_string(from.length));
 }
 
+void write(const GraphProto& from, ::onnx::GraphProto& to);
+void write(const ValueInfoProto& from, ::onnx::TypeProto& to);
+
 void write(const AttributeProto& from, ::onnx::AttributeProto& to) {
   using Kind = AttributeProto::Kind;
   to.set_name(from.name);
@@ -236,6 +256,14 @@ void write(const AttributeProto& from, ::onnx::AttributeProto& to) {
       to.set_type(::onnx::AttributeProto::STRINGS);
       for (const std::string& value : from.strings) to.add_strings(value);
       break;
+    case Kind::graph:
+      to.set_type(::onnx::AttributeProto::GRAPH);
+      write(from.g.at(0), *to.mutable_g());
+      break;
+    case Kind::type:
+      to.set_type(::onnx::AttributeProto::TYPE_PROTO);
+      write(from.tp, *to.mutable_tp());
+      break;
     case Kind::other:
       throw Problem("attributes must be of a kind that can be written, got another of " +
                     from.name);
@@ -251,9 +279,12 @@ void write(const NodeProto& from, ::onnx::NodeProto& to) {
   for (const AttributeProto& attribute : from.attribute) write(attribute, *to.add_attribute());
 }
 
-void write(const ValueInfoProto& from, ::onnx::ValueInfoProto& to) {
-  to.set_name(from.name);
-  auto* type = to.mutable_type()->mutable_tensor_type();
+void write(const ValueInfoProto& from, ::onnx::TypeProto& to) {
+  if (from.elem_type == DataType::undefined) return;
+  ::onnx::TypeProto* inner = &to;
+  if (from.is_optional) inner = inner->mutable_optional_type()->mutable_elem_type();
+  if (from.is_sequence) inner = inner->mutable_sequence_type()->mutable_elem_type();
+  auto* type = inner->mutable_tensor_type();
   type->set_elem_type(static_cast<int32_t>(from.elem_type));
   if (!from.has_shape) return;
   auto* shape = type->mutable_shape();
@@ -262,6 +293,19 @@ void write(const ValueInfoProto& from, ::onnx::ValueInfoProto& to) {
     if (dimension.size >= 0) dim->set_dim_value(dimension.size);
     if (dimension.size < 0 && !dimension.name.empty()) dim->set_dim_param(dimension.name);
   }
+}
+
+void write(const ValueInfoProto& from, ::onnx::ValueInfoProto& to) {
+  to.set_name(from.name);
+  write(from, *to.mutable_type());
+}
+
+void write(const GraphProto& from, ::onnx::GraphProto& to) {
+  to.set_name(from.name);
+  for (const NodeProto& node : from.node) write(node, *to.add_node());
+  for (const TensorProto& tensor : from.initializer) write(tensor, *to.add_initializer());
+  for (const ValueInfoProto& input : from.input) write(input, *to.add_input());
+  for (const ValueInfoProto& output : from.output) write(output, *to.add_output());
 }
 
 // The answer of `body`, or what stopped it: nothing that protobuf throws passes the border.
@@ -302,13 +346,7 @@ std::string serialize(const ModelProto& model, std::string& bytes) {
       set->set_domain(domain);
       set->set_version(version);
     }
-    ::onnx::GraphProto& graph = *message.mutable_graph();
-    graph.set_name(model.graph.name);
-    for (const NodeProto& node : model.graph.node) write(node, *graph.add_node());
-    for (const TensorProto& tensor : model.graph.initializer)
-      write(tensor, *graph.add_initializer());
-    for (const ValueInfoProto& input : model.graph.input) write(input, *graph.add_input());
-    for (const ValueInfoProto& output : model.graph.output) write(output, *graph.add_output());
+    write(model.graph, *message.mutable_graph());
     if (message.ByteSizeLong() > static_cast<size_t>(std::numeric_limits<int>::max()))
       return "model must be under 2 GiB, got " + std::to_string(message.ByteSizeLong()) + " bytes";
     return message.SerializeToString(&bytes) ? "" : "model must fit in memory, got no room for it";

@@ -178,13 +178,16 @@ void save(const Model& net, const Text& path) {
   std::map<std::string, const Tensor*> tensors;
   for (const auto* named : {&members.parameters, &members.buffers})
     for (const auto& [name, tensor] : *named) tensors[name] = tensor;
-  for (TensorProto& proto : model.graph.initializer) {
-    const Tensor& tensor = *tensors.at(proto.name);
-    check(type_in_file(tensor.dtype()) == proto.data_type, kSave,
-          "a network's tensors must have the dtypes of the file that it was loaded from",
-          tensor.dtype(), " for ", io::quote(proto.name), " of ", to_string(proto.data_type));
-    proto = proto_of(proto.name, tensor);
-  }
+  auto stored = net.program().stored.begin();
+  for_each_graph(model.graph, [&](GraphProto& graph) {
+    for (TensorProto& proto : graph.initializer) {
+      const Tensor& tensor = *tensors.at(net.program().tensors[*stored++].name);
+      check(type_in_file(tensor.dtype()) == proto.data_type, kSave,
+            "a network's tensors must have the dtypes of the file that it was loaded from",
+            tensor.dtype(), " for ", io::quote(proto.name), " of ", to_string(proto.data_type));
+      proto = proto_of(proto.name, tensor);
+    }
+  });
   write(path, model);
 }
 

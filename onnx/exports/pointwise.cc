@@ -99,6 +99,13 @@ Names logit(const ExportCall& call) {
   return {call.node("Log", {call.node("Div", {x, rest})})};
 }
 
+Names sinc(const ExportCall& call) {
+  const std::string x = x_of(call), angle = call.node("Mul", {x, number(call, M_PI)});
+  const std::string ratio = call.node("Div", {call.node("Sin", {angle}), angle});
+  return {
+      call.node("Where", {call.node("Equal", {x, number(call, 0.0)}), number(call, 1.0), ratio})};
+}
+
 Names clamp(const ExportCall& call) {
   const auto& f = call.functor<scalar::Clamp>();
   return {call.node("Clip", {x_of(call), bound(call, f.min), bound(call, f.max)})};
@@ -187,6 +194,15 @@ Names isinf(const ExportCall& call) {
   call.check(is_floating(call.input(0).dtype()), "dtype must be floating", call.input(0).dtype());
   return {call.node("IsInf", {call[0]})};
 }
+Names isposinf(const ExportCall& call) {
+  call.check(is_floating(call.input(0).dtype()), "dtype must be floating", call.input(0).dtype());
+  return {call.node("IsInf", {call[0]}, {attribute("detect_negative", 0)})};
+}
+Names isneginf(const ExportCall& call) {
+  call.check(is_floating(call.input(0).dtype()), "dtype must be floating", call.input(0).dtype());
+  return {call.node("IsInf", {call[0]}, {attribute("detect_positive", 0)})};
+}
+Names signbit(const ExportCall& call) { return {sign_bit(call, call[0], call.input(0).dtype())}; }
 Names isfinite(const ExportCall& call) {
   return {call.node("Not", {call.node("Or", {isnan(call)[0], isinf(call)[0]})})};
 }
@@ -199,6 +215,13 @@ Names bitwise_not(const ExportCall& call) {
 }
 
 }  // namespace
+
+// That of -0 stands in its reciprocal; that of NaN is lost.
+std::string sign_bit(const ExportCall& call, const std::string& x, DType dtype) {
+  const std::string zero = call.number(0, dtype), negative = call.node("Less", {x, zero});
+  if (!is_floating(dtype)) return negative;
+  return call.node("Or", {negative, call.node("Less", {call.node("Reciprocal", {x}), zero})});
+}
 
 void add_pointwise_exports(Exports& table) {
   for (const auto& [op, op_type] : same_operators()) table[op] = same;
@@ -234,6 +257,10 @@ void add_pointwise_exports(Exports& table) {
   table["isnan"] = isnan;
   table["isinf"] = isinf;
   table["isfinite"] = isfinite;
+  table["isposinf"] = isposinf;
+  table["isneginf"] = isneginf;
+  table["signbit"] = signbit;
+  table["sinc"] = sinc;
   table["logical_not"] = logical_not;
   table["bitwise_not"] = bitwise_not;
 }

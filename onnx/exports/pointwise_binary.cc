@@ -118,6 +118,32 @@ Names logaddexp(const ExportCall& call) {
   return result(call, call.node("Add", {call.node("Max", {p.a, p.b}), rest}), p.dtype);
 }
 
+Names logaddexp2(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  const std::string apart = call.node("Abs", {call.node("Sub", {p.a, p.b})});
+  const std::string scaled = call.node("Mul", {apart, call.number(-M_LN2, p.dtype)});
+  const std::string rest =
+      call.node("Div", {call.node("Softplus", {scaled}), call.number(M_LN2, p.dtype)});
+  return result(call, call.node("Add", {call.node("Max", {p.a, p.b}), rest}), p.dtype);
+}
+Names ldexp(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  const std::string power = call.node("Pow", {call.number(2, p.dtype), p.b});
+  return result(call, call.node("Mul", {p.a, power}), p.dtype);
+}
+Names copysign(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  const std::string size = call.node("Abs", {p.a});
+  const std::string negative = sign_bit(call, p.b, p.dtype);
+  return result(call, call.node("Where", {negative, call.node("Neg", {size}), size}), p.dtype);
+}
+Names heaviside(const ExportCall& call) {
+  const Pair p = pair_of(call);
+  const std::string zero = call.number(0, p.dtype);
+  const std::string side = call.cast(call.node("Greater", {p.a, zero}), DType::boolean, p.dtype);
+  return result(call, call.node("Where", {call.node("Equal", {p.a, zero}), p.b, side}), p.dtype);
+}
+
 // ---- To bool.
 
 Names compare(const ExportCall& call, const char* op_type) {
@@ -202,6 +228,10 @@ void add_pointwise_binary_exports(Exports& table) {
   table["atan2"] = atan2;
   table["xlogy"] = xlogy;
   table["logaddexp"] = logaddexp;
+  table["logaddexp2"] = logaddexp2;
+  table["ldexp"] = ldexp;
+  table["copysign"] = copysign;
+  table["heaviside"] = heaviside;
   table["prelu"] = prelu;
   table["eq"] = eq;
   table["ne"] = ne;

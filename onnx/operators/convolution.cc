@@ -21,30 +21,6 @@ int64_t groups_of(const Node& node) {
   return groups;
 }
 
-Run convolutions(const Node& node) {
-  const Window window(node);
-  const int64_t groups = groups_of(node);
-  return [=](const Inputs& x) -> Tensors {
-    const Window::Placed w = window.place("Conv", x[0], kernel_of(x[1]));
-    ConvolutionOptions options{w.stride, 0, w.dilation, groups};
-    Tensor input = x[0];
-    if (w.before == w.after) {
-      options.padding = w.before;
-    } else {
-      Dims padding;
-      for (int d = w.spatial() - 1; d >= 0; --d) {
-        padding.push_back(w.before[d]);
-        padding.push_back(w.after[d]);
-      }
-      input = pad(input, padding);
-    }
-    const Tensor bias = x.or_none(2);
-    if (w.spatial() == 1) return {conv1d(input, x[1], bias, options)};
-    if (w.spatial() == 2) return {conv2d(input, x[1], bias, options)};
-    return {conv3d(input, x[1], bias, options)};
-  };
-}
-
 // Of the whole result, what padding or a wanted shape leave: what stands beyond is cut off.
 Run transposed_convolutions(const Node& node) {
   const Window window(node);
@@ -92,8 +68,32 @@ Run transposed_convolutions(const Node& node) {
 
 }  // namespace
 
+Run convolution(const Node& node) {
+  const Window window(node);
+  const int64_t groups = groups_of(node);
+  return [=](const Inputs& x) -> Tensors {
+    const Window::Placed w = window.place("Conv", x[0], kernel_of(x[1]));
+    ConvolutionOptions options{w.stride, 0, w.dilation, groups};
+    Tensor input = x[0];
+    if (w.before == w.after) {
+      options.padding = w.before;
+    } else {
+      Dims padding;
+      for (int d = w.spatial() - 1; d >= 0; --d) {
+        padding.push_back(w.before[d]);
+        padding.push_back(w.after[d]);
+      }
+      input = pad(input, padding);
+    }
+    const Tensor bias = x.or_none(2);
+    if (w.spatial() == 1) return {conv1d(input, x[1], bias, options)};
+    if (w.spatial() == 2) return {conv2d(input, x[1], bias, options)};
+    return {conv3d(input, x[1], bias, options)};
+  };
+}
+
 void add_convolution(Operators& table) {
-  table["Conv"] = {convolutions, 2, 3};
+  table["Conv"] = {convolution, 2, 3};
   table["ConvTranspose"] = {transposed_convolutions, 2, 3};
 }
 

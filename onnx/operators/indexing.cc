@@ -174,6 +174,12 @@ const Operators& operators() {
     add_losses(all);
     add_layers(all);
     add_recurrent(all);
+    add_control(all);
+    add_sequences(all);
+    add_signals(all);
+    add_quantized(all);
+    add_vision(all);
+    add_language(all);
     return all;
   }();
   return table;

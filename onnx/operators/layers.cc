@@ -71,7 +71,7 @@ Run bernoulli_of(const Node& node) {
 
 struct AttentionAttributes {
   int64_t query_heads, key_heads, left, right, kept_scores;
-  bool causal, has_scale;
+  bool causal, has_scale, precise;
   double scale, softcap;
 
   explicit AttentionAttributes(const Node& node)
@@ -89,8 +89,9 @@ struct AttentionAttributes {
     node.check(softcap >= 0, "attribute softcap must not be negative", softcap);
     // Softmax of half types is f32's, and of others their own: what is asked for, or more.
     const DType precision = node.dtype("softmax_precision").value_or(f32);
-    node.check(precision == f32 || is_half(precision),
-               "attribute softmax_precision must be f32 or a half type", precision);
+    node.check(is_floating(precision), "attribute softmax_precision must be a floating dtype",
+               precision);
+    precise = precision == f64;
   }
 };
 
@@ -156,7 +157,9 @@ Scores scores_of(const AttentionAttributes& o, const Tensor& q, const Tensor& k,
   if (o.kept_scores == 2) kept = scores;
   // A query that sees no key has no weights.
   const Tensor hidden = eq(amax(scores, {-1}, true), kMinusInfinity);
-  const Tensor weights = masked_fill(softmax(masked_fill(scores, hidden, 0), -1), hidden, 0);
+  Tensor weights = masked_fill(scores, hidden, 0);
+  weights = softmax(o.precise ? weights.to(f64) : weights, -1).to(q.dtype());
+  weights = masked_fill(weights, hidden, 0);
   if (o.kept_scores == 3) kept = weights;
   return {kept, weights};
 }
@@ -186,7 +189,7 @@ Run attention(const Node& node) {
     const double scale = o.has_scale ? o.scale : 1 / std::sqrt(static_cast<double>(q.size(3)));
     const Tensor shared_k = shared(k, q.size(1)), shared_v = shared(v, q.size(1));
     Tensor y, kept;
-    if (o.softcap > 0 || wants_scores) {
+    if (o.softcap > 0 || wants_scores || o.precise) {
       const Scores scores = scores_of(o, q, shared_k, mask, scale);
       y = matmul(scores.weights, shared_v);
       kept = scores.kept;

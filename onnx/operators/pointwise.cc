@@ -5,6 +5,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/onnx/operators.h>
 
+#include <cstring>
 #include <limits>
 
 namespace aorta::onnx {
@@ -153,6 +154,20 @@ Run shrink(const Node& node) {
   };
 }
 
+// The bits as those of another dtype of the same size; there is no gradient.
+Run bit_cast(const Node& node) {
+  const std::optional<DType> dtype = node.dtype("to");
+  node.check(dtype.has_value(), "attribute to must be given", "none");
+  return [=](const Inputs& x) -> Tensors {
+    check(item_size(x[0].dtype()) == item_size(*dtype) && *dtype != boolean, "BitCast",
+          "dtypes must be of one size, and not to bool", x[0].dtype(), " to ", *dtype);
+    const Tensor from = x[0].detach().cpu().contiguous();
+    Tensor y = zeros(from.shape(), {.dtype = *dtype});
+    if (from.numel() > 0) std::memcpy(y.data(), from.data(), static_cast<size_t>(from.nbytes()));
+    return {y.to(x[0].device())};
+  };
+}
+
 Tensor leaky(const Tensor& x, double slope) { return leaky_relu(x, slope); }
 Tensor elu_of(const Tensor& x, double alpha) { return elu(x, alpha); }
 Tensor celu_of(const Tensor& x, double alpha) { return celu(x, alpha); }
@@ -196,7 +211,8 @@ void add_pointwise(Operators& table) {
   table["Sqrt"] = unary<sqrt>();
   table["Tan"] = unary<tan>();
   table["Tanh"] = unary<tanh>();
-  table["Identity"] = {[](const Node&) -> Run { return [](const Inputs& x) { return x.all(); }; }};
+  table["Identity"] = {
+      [](const Node&) -> Run { return [](const Inputs& x) -> Values { return {x.value(0)}; }; }};
 
   table["Add"] = binary<plus>();
   table["And"] = binary<logical_and>();
@@ -231,6 +247,7 @@ void add_pointwise(Operators& table) {
                    },
                    1, kAnyNumber};
 
+  table["BitCast"] = {bit_cast};
   table["Cast"] = {cast};
   table["CastLike"] = {cast_like, 2, 2};
   table["Clip"] = {clip, 1, 3, 1, {1, 2}};

@@ -49,10 +49,10 @@ TEST(OnnxOperator, ScoresOfModeZeroStandBeforeTheCap) {
   model.graph.node[0].attribute.push_back(integer("qk_matmul_output_mode", 1));
   expect_close(build("net", model)({q, k, k})[0],
                f32s({2 * std::tanh(1.5F), 2 * std::tanh(3.0F)}, {1, 1, 1, 2}), 1e-6);
-  model.graph.node[0].attribute.push_back(integer("softmax_precision", 11));
+  model.graph.node[0].attribute.push_back(integer("softmax_precision", 7));
   EXPECT_EQ(error_of([&] { build("net", model); }),
-            "net: Attention (node \"y\", opset 23): attribute softmax_precision must be f32 or a "
-            "half type, got f64");
+            "net: Attention (node \"y\", opset 23): attribute softmax_precision must be a floating "
+            "dtype, got i64");
 }
 
 TEST(OnnxOperator, IntegersStayExact) {

@@ -13,6 +13,7 @@
 #include <aorta/nn/dropout.h>
 #include <aorta/nn/linear.h>
 #include <aorta/nn/normalization.h>
+#include <aorta/nn/recurrent.h>
 #include <aorta/onnx/export_call.h>
 #include <aorta/optim/sgd.h>
 #include <aorta/tests/error_text.h>
@@ -266,15 +267,37 @@ TEST(OnnxSave, TrainsAsAModuleDoes) {
   expect_close(load(file)(x), wanted, 1e-6);
 }
 
+// Of any number of steps.
+TEST(OnnxSave, ARecurrentLayerIsOneNode) {
+  const TestFolder folder;
+  const std::string file = folder.file("net.onnx");
+  for (const int64_t steps : {1, 7}) {
+    const nn::LSTM lstm(4, 3, {.num_layers = 2, .batch_first = true});
+    save(lstm, randn({2, steps, 4}), file);
+    const Model loaded = load(file);
+    std::map<std::string, int> counts;
+    for (const NodeProto& node : loaded.program().file.graph.node) ++counts[node.op_type];
+    EXPECT_EQ(counts["LSTM"], 2) << steps;
+    EXPECT_EQ(counts["Sigmoid"] + counts["MatMul"] + counts["Gemm"], 0) << steps;
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : loaded.named_parameters()) names.push_back(name);
+    std::sort(names.begin(), names.end());
+    EXPECT_EQ(names, (std::vector<std::string>{"bias_hh_l0", "bias_hh_l1", "bias_ih_l0",
+                                               "bias_ih_l1", "weight_hh_l0", "weight_hh_l1",
+                                               "weight_ih_l0", "weight_ih_l1"}));
+  }
+}
+
 // ---- What can't be saved.
 
-// But for backward passes and what is no function of users.
+// But for backward passes and what is no function of users, or is told of by a loss's name.
 TEST(OnnxSave, EveryOpHasAnExportOrThePageSaysThatItHasNone) {
   const std::string page = read_text("docs/onnx.md");
   const size_t begin = page.find("These ops have no export");
   ASSERT_NE(begin, std::string::npos);
   const std::string list = page.substr(begin, page.find("- of others", begin) - begin);
-  const std::set<std::string> inner{"find_bad_index", "convolution_weight", "in_place", "keep"};
+  const std::set<std::string> inner{"find_bad_index", "convolution_weight", "in_place", "keep",
+                                    "pointwise_loss"};
   size_t exported = 0;
   for (const kernel::OpRow* row = kernel::first_op(); row; row = row->next()) {
     const std::string name = row->name();

@@ -25,12 +25,48 @@ SavedNetwork ops(const Shape& shape, int64_t inputs, const Run& run) {
 SavedNetwork unary() {
   return ops({3, 4}, 1, [](const Inputs& in) {
     const Tensor x = in[0], p = x.sigmoid() * 0.9 + 0.05;  // p in (0.05, 0.95)
-    return Inputs{-x,        x.abs(),   x.sign(),  x.square(), p.reciprocal(), x.floor(),
-                  x.ceil(),  x.round(), x.trunc(), x.frac(),   p.sqrt(),       p.rsqrt(),
-                  x.exp(),   x.exp2(),  x.expm1(), p.log(),    p.log1p(),      p.log2(),
-                  p.log10(), x.sin(),   x.cos(),   p.tan(),    p.asin(),       p.acos(),
-                  x.atan(),  x.sinh(),  x.cosh(),  x.tanh(),   x.asinh(),      (1 + p).acosh(),
-                  p.atanh(), x.erf(),   x.erfc(),  p.logit(),  x.sigmoid()};
+    return Inputs{-x,
+                  x.abs(),
+                  x.sign(),
+                  x.square(),
+                  p.reciprocal(),
+                  x.floor(),
+                  x.ceil(),
+                  x.round(),
+                  x.trunc(),
+                  x.frac(),
+                  p.sqrt(),
+                  p.rsqrt(),
+                  x.exp(),
+                  x.exp2(),
+                  x.expm1(),
+                  p.log(),
+                  p.log1p(),
+                  p.log2(),
+                  p.log10(),
+                  x.sin(),
+                  x.cos(),
+                  p.tan(),
+                  p.asin(),
+                  p.acos(),
+                  x.atan(),
+                  x.sinh(),
+                  x.cosh(),
+                  x.tanh(),
+                  x.asinh(),
+                  (1 + p).acosh(),
+                  p.atanh(),
+                  x.erf(),
+                  x.erfc(),
+                  p.logit(),
+                  x.sigmoid(),
+                  x.sinc(),
+                  x.round().sinc(),
+                  x.signbit(),
+                  (x.relu() * -1).signbit(),
+                  isposinf(x / 0),
+                  isneginf(x / 0),
+                  signbit((4 * x).to(i64))};
   });
 }
 
@@ -91,6 +127,10 @@ SavedNetwork binary() {
                   atan2(x, y),
                   xlogy(p, p),
                   logaddexp(x, y),
+                  logaddexp2(x, y),
+                  ldexp(x, i),
+                  copysign(x, y),
+                  heaviside(x.round(), y),
                   prelu(x, p),
                   lerp(x, y, 0.3),
                   addcmul(x, y, p, 0.5),
@@ -230,6 +270,10 @@ SavedNetwork indexing() {
                   zeros_like(x).scatter_add(2, order, x),
                   x(Slice(), places),
                   x.transpose(0, 1)(places, tensor({0, 1, 0})),
+                  x(Slice(), places, tensor({{0, 1, 5}, {2, 3, 4}})),
+                  x.unsqueeze(0)(tensor({0, 0, 0}), Slice(), places),
+                  searchsorted(tensor({-1.0, -0.5, 0.5, 1.0}).to(f32), x),
+                  searchsorted(sorted.transpose(1, 2).flip({2}), x.transpose(1, 2), true),
                   embedded};
   });
 }
@@ -340,14 +384,53 @@ SavedNetwork normalizations() {
   return network;
 }
 
+SavedNetwork losses() {
+  return ops({5, 4}, 2, [](const Inputs& in) {
+    const Tensor &x = in[0], &y = in[1], p = x.sigmoid(), q = softmax(y, 1);
+    const Tensor w = arange(4, {.dtype = f32}) + 1, classes = argmax(y, 1);  // (N, 4)
+    return Inputs{
+        mse_loss(x, y),
+        l1_loss(x, y, Reduction::sum),
+        smooth_l1_loss(x, y, Reduction::none, 0.7),
+        huber_loss(x, y, Reduction::mean, 0.6),
+        kl_div(log_softmax(x, 1), q, Reduction::batchmean),
+        kl_div(log_softmax(x, 1), log_softmax(y, 1), Reduction::mean, true),
+        binary_cross_entropy(p, q, {.weight = w}),
+        binary_cross_entropy_with_logits(x, q, {.reduction = Reduction::none, .pos_weight = w}),
+        cross_entropy(x, classes),
+        cross_entropy(x, classes, {.weight = arange(5, {.dtype = f32}) + 1, .ignore_index = 2}),
+        nll_loss(log_softmax(x, 1), classes, {.reduction = Reduction::none})};
+  });
+}
+
 struct Recurrent : nn::ModuleOf<Recurrent> {
-  Inputs forward(Tensor x) const {  // (N, 5, 4)
-    return {rnn(x).output, lstm(x).output, gru(x).output, steps(x.transpose(0, 1)).state.c};
+  Inputs forward(Tensor x) const {                                    // (N, 5, 4)
+    const Tensor start = x.select(1, 0).slice(1, 0, 3).unsqueeze(0);  // (1, N, 3)
+    const auto [output, h] = bare(x, cat({start, 2 * start}));
+    const LstmState state = steps(x.transpose(0, 1), {start, -start}).state;
+    return {rnn(x).output,
+            lstm(x).output,
+            gru(x).output,
+            state.c,
+            output,
+            h,
+            gru(x.narrow(1, 2, 1)).h,
+            steps(x.select(0, 0)).output,
+            projected(x).output};
   }
   nn::RNN rnn{*this, "rnn", 4, 3, {.batch_first = true}};
   nn::LSTM lstm{*this, "lstm", 4, 3, {.num_layers = 2, .batch_first = true, .bidirectional = true}};
   nn::GRU gru{*this, "gru", 4, 3, {.batch_first = true, .bidirectional = true}};
   nn::LSTM steps{*this, "steps", 4, 3};
+  nn::RNN bare{*this,
+               "bare",
+               4,
+               3,
+               {.nonlinearity = nn::RNNNonlinearity::relu,
+                .bias = false,
+                .batch_first = true,
+                .bidirectional = true}};
+  nn::LSTM projected{*this, "projected", 4, 3, {.batch_first = true, .proj_size = 2}};
 };
 SavedNetwork recurrent() {
   const auto net = make_net<Recurrent>();
@@ -411,6 +494,7 @@ const std::vector<NamedNetwork>& layer_networks() {
                                                   {"resizing", resizing},
                                                   {"convolutions", convolutions},
                                                   {"normalizations", normalizations},
+                                                  {"losses", losses},
                                                   {"recurrent", recurrent},
                                                   {"attentions", attentions},
                                                   {"products", products}};
