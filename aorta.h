@@ -10,6 +10,7 @@
 #include <aorta/autograd/gradcheck.h>          // IWYU pragma: export
 #include <aorta/autograd/hooks.h>              // IWYU pragma: export
 #include <aorta/autograd/saved.h>              // IWYU pragma: export
+#include <aorta/autograd/sparse_gradient.h>    // IWYU pragma: export
 #include <aorta/core/backends.h>               // IWYU pragma: export
 #include <aorta/core/check.h>                  // IWYU pragma: export
 #include <aorta/core/comm.h>                   // IWYU pragma: export
@@ -138,4 +139,5 @@
 #include <aorta/optim/rprop.h>                 // IWYU pragma: export
 #include <aorta/optim/schedules.h>             // IWYU pragma: export
 #include <aorta/optim/sgd.h>                   // IWYU pragma: export
+#include <aorta/optim/sparse_adam.h>           // IWYU pragma: export
 #include <aorta/optim/zero_redundancy.h>       // IWYU pragma: export

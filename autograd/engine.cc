@@ -157,6 +157,23 @@ void BackwardPass::deliver(Visit& visit, uint32_t output, Tensor gradient) {
   }
 }
 
+// Of the first input, a leaf, whose edge is finished like any other.
+void BackwardPass::deliver_sparse(Node& node, SparseGradient gradient) {
+  const Edge& edge = node.edges()[0];
+  const GradientSpec& spec = edge.node->outputs()[0];
+  if (detects_anomaly()) check_anomaly(node, {&gradient.values, 1});
+  const HookList* hooks = edge.node->existing_hooks();
+  check(!leaves_ && places_.empty() && !(hooks && hooks->has_before()), node.description(),
+        "a sparse gradient is accumulated and no more: not for hooks, grad(), inputs by name and "
+        "OrderedBackward",
+        "one of ", spec.shape);
+  if (gradient.values.dtype() != spec.dtype || gradient.values.device() != spec.device) {
+    gradient.indices = gradient.indices.to(spec.device);
+    gradient.values = gradient.values.to({.dtype = spec.dtype, .device = spec.device});
+  }
+  find(*edge.node)->sparse.push_back(std::move(gradient));
+}
+
 bool BackwardPass::runs_later(uint32_t a, uint32_t b) const {
   const uint64_t of_a = visits_[a].node->sequence(), of_b = visits_[b].node->sequence();
   return of_a != of_b ? of_a < of_b : a > b;
@@ -247,7 +264,9 @@ void BackwardPass::run_node(Visit& visit) {
     const ProfilerRange range(node.name(), {outputs}, " backward");
     Gradients gradients(node, outputs, inputs, wanted, keep_graph_);
     node.run(gradients);
-    for (size_t i = 0; i < edges.size(); ++i) {
+    const bool sparse = gradients.sparse_input().has_value();
+    if (sparse) deliver_sparse(node, std::move(*gradients.sparse_input()));
+    for (size_t i = sparse ? 1 : 0; i < edges.size(); ++i) {
       if (!wanted[i] || inputs[i].defined()) continue;
       const GradientSpec& spec = edges[i].node->outputs()[edges[i].output];
       inputs[i] = zeros(spec.shape, {.dtype = spec.dtype, .device = spec.device});
@@ -303,12 +322,13 @@ void BackwardPass::run_nodes(bool keep_graph, bool create_graph) {
     run_hooks(visit);
     if (visit.captured) run_capture(visit);
     if (visit.node->is_leaf()) {
-      if (!visit.gradient.defined() || !places_.empty()) continue;
+      if ((!visit.gradient.defined() && visit.sparse.empty()) || !places_.empty()) continue;
       if (leaves_) {
         visit.node->retain();
         leaves_->emplace_back(Ref<Node>::adopt(visit.node), std::move(visit.gradient));
       } else {
-        static_cast<LeafNode&>(*visit.node).accumulate(std::move(visit.gradient), create_graph);
+        static_cast<LeafNode&>(*visit.node)
+            .accumulate(std::move(visit.gradient), create_graph, std::move(visit.sparse));
       }
     } else if (visit.runs) {
       run_node(visit);

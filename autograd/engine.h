@@ -40,12 +40,13 @@ class BackwardPass {
   // What the pass knows of a node.
   struct Visit {
     Node* node = nullptr;
-    int32_t missing = 0;         // edges that have delivered nothing yet
-    bool reaches = true;         // leads to a place that is wanted
-    bool runs = true;            // one of its inputs does
-    bool captured = false;       // is such a place
-    Tensor gradient;             // of output 0
-    std::vector<Tensor> others;  // of outputs 1, 2, ...
+    int32_t missing = 0;                 // edges that have delivered nothing yet
+    bool reaches = true;                 // leads to a place that is wanted
+    bool runs = true;                    // one of its inputs does
+    bool captured = false;               // is such a place
+    Tensor gradient;                     // of output 0
+    std::vector<Tensor> others;          // of outputs 1, 2, ...
+    std::vector<SparseGradient> sparse;  // of a leaf, beside what is dense
   };
 
   void run_nodes(bool keep_graph, bool create_graph);
@@ -54,6 +55,7 @@ class BackwardPass {
   void count_edges();
   void find_needed();
   void deliver(Visit& visit, uint32_t output, Tensor gradient);
+  void deliver_sparse(Node& node, SparseGradient gradient);
   void finish_edge(Visit& visit);
   void run_hooks(Visit& visit);
   void run_capture(const Visit& visit);

@@ -2,6 +2,7 @@
 
 #include <aorta/autograd/node.h>
 #include <aorta/autograd/saved.h>
+#include <aorta/autograd/sparse_gradient.h>
 
 namespace aorta::autograd {
 
@@ -21,6 +22,8 @@ class Gradients {
   bool has_output(size_t i) const { return outputs_[i].defined(); }
   /// Where the gradient of input `i` goes. It has the input's shape; the engine converts its dtype.
   Tensor& input(size_t i = 0) { return inputs_[i]; }
+  /// Where a sparse gradient of input 0, a leaf, goes instead.
+  std::optional<SparseGradient>& sparse_input() { return sparse_; }
   /// True when somebody asked for the gradient of input `i`.
   bool wanted(size_t i) const { return wanted_[i]; }
   /// The shape of a wanted input.
@@ -42,6 +45,7 @@ class Gradients {
   Tensor* inputs_;
   const bool* wanted_;
   bool keeps_graph_;
+  std::optional<SparseGradient> sparse_;
 };
 
 }  // namespace aorta::autograd

@@ -4,6 +4,8 @@
 #include <aorta/core/allocator.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/core/recording.h>
@@ -155,21 +157,60 @@ void rewrite_base(const Tensor& view, const Ref<Node>& node, uint32_t index) {
 
 }  // namespace
 
+namespace {
+
+// What may be written later: the tensor itself where nobody else holds it.
+Tensor owned(Tensor gradient) {
+  const bool sole = gradient.impl().count.load() == 1 && gradient.storage()->use_count() == 1;
+  return sole ? std::move(gradient) : gradient.clone();
+}
+
+}  // namespace
+
 Tensor GradCell::get() const {
   const std::lock_guard lock(mutex_);
+  check(!sparse_, "grad", "a sparse gradient is had from autograd::sparse_grad()",
+        sparse_ ? sparse_->values.shape() : Shape(), " of ", sparse_ ? sparse_->shape : Shape());
   return gradient_;
+}
+
+std::optional<SparseGradient> GradCell::sparse() const {
+  const std::lock_guard lock(mutex_);
+  return sparse_ ? std::optional(*sparse_) : std::nullopt;
 }
 
 void GradCell::set(const Tensor& gradient) {
   const std::lock_guard lock(mutex_);
   gradient_ = gradient;
+  sparse_ = nullptr;
+}
+
+void GradCell::set(const SparseGradient& gradient) {
+  const std::lock_guard lock(mutex_);
+  gradient_ = {};
+  sparse_ = std::make_unique<SparseGradient>(gradient);
+}
+
+void GradCell::accumulate(SparseGradient gradient) {
+  const std::lock_guard lock(mutex_);
+  if (gradient_.defined()) {
+    index_add_(gradient_, 0, gradient.indices, gradient.values);
+  } else if (sparse_) {
+    *sparse_ = {cat({sparse_->indices, gradient.indices}), cat({sparse_->values, gradient.values}),
+                gradient.shape};
+  } else {
+    gradient.values = owned(std::move(gradient.values));
+    sparse_ = std::make_unique<SparseGradient>(std::move(gradient));
+  }
 }
 
 void GradCell::accumulate(Tensor gradient, bool record) {
   const std::lock_guard lock(mutex_);
-  if (!gradient_.defined()) {
-    const bool sole = gradient.impl().count.load() == 1 && gradient.storage()->use_count() == 1;
-    gradient_ = sole ? std::move(gradient) : gradient.clone();
+  if (sparse_) {
+    gradient_ = index_add(gradient, 0, sparse_->indices, sparse_->values);
+    sparse_ = nullptr;
+  } else if (!gradient_.defined()) {
+    gradient_ = owned(std::move(gradient));
   } else if (record) {
     gradient_ = gradient_ + gradient;
   } else {
@@ -209,10 +250,11 @@ void LeafNode::follow(kernel::Recording& recording, const Tensor& before) {
   recording.before_launch([self, gradient] { self->cell_.set(gradient); });
 }
 
-void LeafNode::accumulate(Tensor gradient, bool record) {
+void LeafNode::accumulate(Tensor gradient, bool record, std::vector<SparseGradient> sparse) {
   kernel::Recording* const recording = kernel::Recording::current();
   const Tensor before = recording ? cell_.get() : Tensor();
-  cell_.accumulate(std::move(gradient), record);
+  if (gradient.defined()) cell_.accumulate(std::move(gradient), record);
+  for (SparseGradient& rows : sparse) cell_.accumulate(std::move(rows));
   if (recording) follow(*recording, before);
   HookList* list = existing_hooks();
   if (!list || !list->has_after()) return;
@@ -312,10 +354,14 @@ void set_data(const Tensor& leaf, const Tensor& value) {
   LeafNode& node = static_cast<LeafNode&>(*slot->node);
   if (node.existing_hooks() && node.existing_hooks()->has_after()) node.keep(leaf);
   GradCell& cell = node.cell();
-  const Tensor gradient = cell.get();
-  if (!gradient.defined()) return;
   const NoGradGuard no_grad;
-  cell.set(gradient.detach().to({.dtype = from.dtype, .device = value.device()}));
+  const ToOptions like{.dtype = from.dtype, .device = value.device()};
+  if (auto sparse = cell.sparse()) {
+    sparse->indices = sparse->indices.to(value.device());
+    sparse->values = sparse->values.detach().to(like);
+    return cell.set(*sparse);
+  }
+  if (const Tensor gradient = cell.get(); gradient.defined()) cell.set(gradient.detach().to(like));
 }
 
 void check_in_place(const char* op, const Tensor& self) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/autograd/node.h>
+#include <aorta/autograd/sparse_gradient.h>
 #include <aorta/core/dispatch/in_place.h>
 
 #include <mutex>
@@ -11,17 +12,22 @@ class Recording;
 
 namespace aorta::autograd {
 
-/// The gradient of one tensor, which its handles share.
+/// The gradient of one tensor, which its handles share: dense, sparse, or none.
 class GradCell {
  public:
+  /// Throws where it is sparse.
   Tensor get() const;
+  std::optional<SparseGradient> sparse() const;
   void set(const Tensor& gradient);
+  void set(const SparseGradient& gradient);
   /// Adds; the first one is taken over where nobody else holds it. `record` builds a new sum.
   void accumulate(Tensor gradient, bool record);
+  void accumulate(SparseGradient gradient);
 
  private:
   mutable std::mutex mutex_;
   Tensor gradient_;
+  std::unique_ptr<SparseGradient> sparse_;
 };
 
 /// The node of a leaf: its gradient function adds to the leaf's gradient. The leaf owns it, so that
@@ -31,8 +37,8 @@ class LeafNode final : public Node {
   static Ref<Node> make(const Tensor& leaf);
   bool is_leaf() const override { return true; }
   GradCell& cell() { return cell_; }
-  /// Adds to the gradient and runs the hooks for after.
-  void accumulate(Tensor gradient, bool record);
+  /// Adds to the gradient, what is dense first, and runs the hooks for after.
+  void accumulate(Tensor gradient, bool record, std::vector<SparseGradient> sparse = {});
   /// Keeps the leaf's memory, for hooks that are called with it.
   void keep(const Tensor& leaf);
 

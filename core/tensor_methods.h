@@ -16,7 +16,10 @@ class Tensor;
 enum class ScatterReduce : uint8_t;
 struct AddmmOptions;
 struct CloseOptions;
+struct Frexp;
 struct HistcOptions;
+struct Histogram;
+struct HistogramOptions;
 struct LikeOptions;
 struct Operand;
 struct SortOptions;
@@ -106,6 +109,9 @@ class TensorMethods {
   const Tensor& digamma_() const;
   Tensor polygamma(int64_t n) const;
   const Tensor& polygamma_(int64_t n) const;
+  Tensor mvlgamma(int64_t p) const;
+  const Tensor& mvlgamma_(int64_t p) const;
+  Frexp frexp() const;
   Tensor sigmoid() const;
   const Tensor& sigmoid_() const;
   Tensor relu() const;
@@ -306,6 +312,10 @@ class TensorMethods {
                    const Scalar& alpha = 1) const;
   const Tensor& index_add_(int64_t dim, const Tensor& index, const Tensor& source,
                            const Scalar& alpha = 1) const;
+  Tensor index_reduce(int64_t dim, const Tensor& index, const Tensor& source, ScatterReduce reduce,
+                      bool include_self = true) const;
+  const Tensor& index_reduce_(int64_t dim, const Tensor& index, const Tensor& source,
+                              ScatterReduce reduce, bool include_self = true) const;
   Tensor index_copy(int64_t dim, const Tensor& index, const Tensor& source) const;
   const Tensor& index_copy_(int64_t dim, const Tensor& index, const Tensor& source) const;
   Tensor index_fill(int64_t dim, const Tensor& index, const Scalar& value) const;
@@ -342,6 +352,8 @@ class TensorMethods {
   Tensor select_scatter(const Tensor& src, int64_t dim, int64_t index) const;
   Tensor diagonal_scatter(const Tensor& src, int64_t offset = 0, int64_t dim1 = 0,
                           int64_t dim2 = 1) const;
+  Tensor as_strided_scatter(const Tensor& src, const Shape& shape, const Strides& strides,
+                            int64_t offset = 0) const;
   Tensor movedim(int64_t source, int64_t destination) const;
   Tensor flip(const Dims& dims) const;
   Tensor roll(const Dims& shifts, const Dims& dims) const;
@@ -387,6 +399,10 @@ class TensorMethods {
                      const char* interpolation = "linear") const;
   Tensor histc(int64_t bins = 100, const Scalar& min = 0, const Scalar& max = 0) const;
   Tensor histc(const HistcOptions& options) const;
+  Histogram histogram(int64_t bins = 100) const;
+  Histogram histogram(int64_t bins, const HistogramOptions& options) const;
+  Histogram histogram(const Tensor& bins) const;
+  Histogram histogram(const Tensor& bins, const HistogramOptions& options) const;
   Tensor bincount() const;
   Tensor bincount(const Tensor& weights, int64_t minlength = 0) const;
   Tensor cov(int64_t correction = 1) const;
@@ -406,6 +422,9 @@ class TensorMethods {
   Tensor type_as(const Tensor& other) const;
   Tensor new_empty(const Shape& shape) const;
   Tensor new_empty(const Shape& shape, const LikeOptions& options) const;
+  Tensor new_empty_strided(const Shape& shape, const Strides& strides) const;
+  Tensor new_empty_strided(const Shape& shape, const Strides& strides,
+                           const LikeOptions& options) const;
   Tensor new_zeros(const Shape& shape) const;
   Tensor new_zeros(const Shape& shape, const LikeOptions& options) const;
   Tensor new_ones(const Shape& shape) const;

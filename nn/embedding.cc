@@ -43,12 +43,13 @@ Embedding Embedding::from_pretrained(const Tensor& embeddings, bool freeze,
 }
 
 Tensor Embedding::forward(const Tensor& input) const {
-  return embedding(input, weight, options.padding_idx);
+  return embedding(input, weight, options.padding_idx, options.sparse);
 }
 
 std::string Embedding::extra_repr() const {
   std::string text = fmt::format("{}, {}", num_embeddings, embedding_dim);
   if (options.padding_idx) text += fmt::format(", padding_idx={}", *options.padding_idx);
+  if (options.sparse) text += ", sparse=True";
   return text;
 }
 

@@ -10,6 +10,8 @@ namespace aorta::nn {
 struct EmbeddingOptions {
   /// This row starts as zeros and isn't trained; negative counts from the end.
   std::optional<int64_t> padding_idx = {};
+  /// The weight's gradient has the rows that were read alone: see embedding.
+  bool sparse = false;
 };
 /// Rows of a table: input (*) of i64 or i32 in [0, V), weight (V, D) -> (*, D). The weight starts
 /// as N(0, 1).

@@ -103,7 +103,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
   }
   // Half types are summed in f32.
   const DType dtype = weight.dtype(), sums_in = compute_dtype(dtype);
-  Tensor rows = embedding(indices, weight, options.padding_idx);
+  Tensor rows = embedding(indices, weight, options.padding_idx, options.sparse);
   Tensor kept;
   if (options.padding_idx) {
     const int64_t padding = *options.padding_idx;
@@ -152,7 +152,8 @@ Tensor EmbeddingBag::forward(const Tensor& input, const Tensor& offsets,
                        {.mode = options.mode,
                         .per_sample_weights = per_sample_weights,
                         .include_last_offset = options.include_last_offset,
-                        .padding_idx = options.padding_idx});
+                        .padding_idx = options.padding_idx,
+                        .sparse = options.sparse});
 }
 
 Tensor EmbeddingBag::forward(const Tensor& input) const { return forward(input, Tensor()); }
@@ -162,6 +163,7 @@ std::string EmbeddingBag::extra_repr() const {
   std::string text = fmt::format("{}, {}, mode={}", num_embeddings, embedding_dim,
                                  kModes[static_cast<size_t>(options.mode)]);
   if (options.padding_idx) text += fmt::format(", padding_idx={}", *options.padding_idx);
+  if (options.sparse) text += ", sparse=True";
   return text;
 }
 

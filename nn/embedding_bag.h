@@ -16,6 +16,8 @@ struct EmbeddingBagFunctionOptions {
   bool include_last_offset = false;
   /// Rows of this index are in no bag; negative counts from the end.
   std::optional<int64_t> padding_idx = {};
+  /// The weight's gradient has the rows of the bags alone: see embedding.
+  bool sparse = false;
 };
 /// Sums, means or maxima of bags of rows of `weight` (V, D), of a floating dtype -> (B, D). Bags
 /// are the rows of input (B, L), or of input (L) the parts that begin at `offsets` (B), which
@@ -32,6 +34,8 @@ struct EmbeddingBagOptions {
   bool include_last_offset = false;
   /// This row starts as zeros and isn't trained.
   std::optional<int64_t> padding_idx = {};
+  /// See embedding_bag.
+  bool sparse = false;
 };
 /// See embedding_bag. The weight starts as N(0, 1).
 class EmbeddingBag : public ModuleOf<EmbeddingBag> {

@@ -220,12 +220,7 @@ void Module::train(bool training) {
 }
 
 void Module::zero_grad(bool set_to_none) {
-  const NoGradGuard no_grad;
-  for (const Tensor& parameter : parameters()) {
-    const Tensor gradient = parameter.grad();
-    if (!gradient.defined()) continue;
-    parameter.set_grad(set_to_none ? Tensor() : gradient.detach().zero_());
-  }
+  for (const Tensor& parameter : parameters()) autograd::zero_grad(parameter, set_to_none);
 }
 
 void Module::requires_grad_(bool requires_grad) {

@@ -21,6 +21,10 @@ void AdagradOptions::check() const {
   aorta::check(eps >= 0, kAdagrad, "eps must be at least 0", eps);
 }
 
+GradientKinds Adagrad::gradient_kinds(size_t group) const {
+  return options(group).weight_decay == 0 ? GradientKinds::any : GradientKinds::dense;
+}
+
 void Adagrad::step_group(size_t group) {
   const AdagradOptions& o = options(group);
   const UpdateRule rule =

@@ -26,10 +26,12 @@ struct AdagradOptions {
 ///
 ///     s += g^2;  theta -= lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps)
 ///
+/// Sparse gradients move their rows alone; they take no weight decay.
 /// The paper's dialect divides by sqrt(s + eps). s starts at initial_accumulator_value. State: sum.
 class Adagrad : public OptimizerOf<AdagradOptions> {
  public:
   using OptimizerOf::OptimizerOf;
+  GradientKinds gradient_kinds(size_t group) const override;
 
  protected:
   void step_group(size_t group) override;

@@ -1,6 +1,7 @@
 #include <aorta/optim/clip.h>
 
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/sparse_gradient.h>
 #include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
@@ -18,6 +19,12 @@ std::vector<Tensor> gradients_of(const char* op, const std::vector<Tensor>& para
   check_defined(op, "parameters", parameters);
   std::vector<Tensor> gradients;
   for (const Tensor& parameter : parameters) {
+    if (const auto sparse = autograd::sparse_grad(parameter)) {
+      const autograd::SparseGradient rows = sparse->coalesce();
+      autograd::set_sparse_grad(parameter, rows);
+      gradients.push_back(rows.values);
+      continue;
+    }
     const Tensor gradient = parameter.grad();
     if (gradient.defined()) gradients.push_back(gradient);
   }

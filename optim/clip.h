@@ -6,7 +6,8 @@
 
 namespace aorta::optim {
 
-// Clipping of gradients, as torch.nn.utils has it: between backward() and the optimizer's step.
+// Clipping of gradients, as torch.nn.utils has it: between backward() and the optimizer's step. A
+// sparse gradient is coalesced for it.
 
 /// The norm of all elements of all tensors together, 0-d, on the first one's device; f64 where one
 /// of them is, else f32. norm_type may be infinity. Errors: a NaN or infinite norm, if

@@ -3,6 +3,7 @@
 #include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
 #include <aorta/core/recording.h>
 #include <aorta/optim/multi_tensor.h>
 
@@ -154,6 +155,10 @@ bool GroupData::gather(size_t place, bool with_gradient) {
   const TensorOptions like{.dtype = parameter.dtype(), .device = parameter.device()};
   const void* gradient_data = nullptr;
   if (with_gradient) {
+    if (const auto sparse = autograd::sparse_grad(parameter)) {
+      gather_rows(place, sparse->coalesce());
+      return true;
+    }
     Tensor gradient = parameter.grad();
     if (!gradient.defined()) return false;
     if (!has_strides(gradient, where.strides) && !(captured && captured->renews)) {
@@ -171,10 +176,22 @@ bool GroupData::gather(size_t place, bool with_gradient) {
     where.copy.copy_(parameter.detach());
     data = where.copy.data();
   }
-  const int64_t first = tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
-  tensors.push_back({data, gradient_data, {}, parameter.numel(), first, 0});
-  gathered_.push_back(place);
+  add(place, data, gradient_data, parameter.numel());
   return true;
+}
+
+void GroupData::gather_rows(size_t place, const autograd::SparseGradient& gradient) {
+  kernel::refuse_in_capture(kOptimizer, "a captured step takes dense gradients", "a sparse one");
+  const Tensor rows = index_select(parameters[place].detach(), 0, gradient.indices).contiguous();
+  gradients.push_back(gradient.values.contiguous());
+  rows_.push_back({tensors.size(), gradient.indices, rows});
+  add(place, rows.data(), gradients.back().data(), rows.numel());
+}
+
+void GroupData::add(size_t place, void* data, const void* gradient, int64_t count) {
+  const int64_t first = tensors.empty() ? 0 : tensors.back().first + tensors.back().count;
+  tensors.push_back({data, gradient, {}, count, first, 0});
+  gathered_.push_back(place);
 }
 
 void GroupData::run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* const> states) {
@@ -187,6 +204,11 @@ void GroupData::run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* 
       tensors[i].states[k] = base + places[gathered_[i]].offset * item_size(arena.dtype());
       states[k]->present[gathered_[i]] = 1;
     }
+    for (StepRows& rows : rows_) {
+      const Tensor state = state_of(*states[k], gathered_[rows.tensor]);
+      rows.states[k] = index_select(state, 0, rows.indices).contiguous();
+      tensors[rows.tensor].states[k] = rows.states[k].data();
+    }
     arena.bump_version();
   }
   const bool renews = captured && captured->renews;
@@ -196,11 +218,19 @@ void GroupData::run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* 
     const auto* live = captured ? captured->record(rule, numbers) : nullptr;
     kernel::run_update(bucket.device, {rule, bucket.dtype, tensors, numbers, live});
   }
-  for (size_t place : gathered_) {
-    if (places[place].dense || renews)
+  auto rows = rows_.begin();
+  for (size_t i = 0; i < gathered_.size(); ++i) {
+    const size_t place = gathered_[i];
+    if (rows != rows_.end() && rows->tensor == i) {
+      for (size_t k = 0; k < states.size(); ++k)
+        index_copy_(state_of(*states[k], place), 0, rows->indices, rows->states[k]);
+      index_copy_(parameters[place].detach(), 0, rows->indices, rows->parameter);
+      ++rows;
+    } else if (places[place].dense || renews) {
       parameters[place].bump_version();
-    else
+    } else {
       parameters[place].detach().copy_(places[place].copy);
+    }
   }
   forget_gathered();
 }
@@ -228,6 +258,7 @@ void GroupData::forget_gathered() {
   tensors.clear();
   numbers.clear();
   gathered_.clear();
+  rows_.clear();
 }
 
 }  // namespace aorta::optim

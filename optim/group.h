@@ -43,6 +43,13 @@ struct StatePlace {
   Tensor gradient;  // of a gradient in another layout
 };
 
+/// The rows of a parameter that its sparse gradient names, as copies of them and of their state.
+struct StepRows {
+  size_t tensor;  // which of the step's tensors
+  Tensor indices, parameter;
+  Tensor states[kMaxUpdateStates] = {};
+};
+
 /// How far a parameter has come, in a step; `value` is the number of the rule's, if any (NaN at
 /// first), and may be changed.
 struct Progress {
@@ -105,7 +112,8 @@ struct GroupData {
   /// The state of one parameter, in its shape or the state's own.
   Tensor state_of(const StateKind& kind, size_t place) const;
 
-  /// Puts a parameter and its gradient into `tensors`; false when there is no gradient.
+  /// Puts a parameter and its gradient into `tensors`; false when there is no gradient. Of a sparse
+  /// one it puts the rows.
   bool gather(size_t place, bool with_gradient);
   /// Runs a rule over what was gathered of a bucket, and writes back what was copied.
   void run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* const> states);
@@ -119,7 +127,11 @@ struct GroupData {
                   bool with_gradient = true);
 
  private:
+  void add(size_t place, void* data, const void* gradient, int64_t count);
+  void gather_rows(size_t place, const autograd::SparseGradient& gradient);
+
   std::vector<size_t> gathered_;
+  std::vector<StepRows> rows_;
 };
 
 template <class Numbers>

@@ -77,7 +77,10 @@ void Optimizer::step_groups(CapturedRuns* captured) {
   const auto set_captured = [&](CapturedRuns* runs) {
     for (const auto& group : groups_) group->captured = runs;
   };
-  for (size_t g = 0; g < groups_.size(); ++g) check_options(g);
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    check_options(g);
+    check_gradients(g);
+  }
   set_captured(captured);
   try {
     for (size_t g = 0; g < groups_.size(); ++g) step_group(g);
@@ -86,6 +89,20 @@ void Optimizer::step_groups(CapturedRuns* captured) {
     throw;
   }
   set_captured(nullptr);
+}
+
+void Optimizer::check_gradients(size_t g) const {
+  const GradientKinds kinds = gradient_kinds(g);
+  if (kinds == GradientKinds::any) return;
+  for (const Tensor& parameter : groups_[g]->parameters) {
+    const bool sparse = autograd::sparse_grad(parameter).has_value();
+    check(!sparse || kinds == GradientKinds::sparse, "optimizer",
+          "the rule takes no sparse gradients: SparseAdam does, and SGD and Adagrad without "
+          "momentum and weight decay",
+          "one of ", parameter.shape());
+    check(sparse || kinds == GradientKinds::dense || !parameter.grad().defined(), "optimizer",
+          "the rule takes no dense gradients: Adam does", "one of ", parameter.shape());
+  }
 }
 
 Tensor Optimizer::step(const std::function<Tensor()>& closure) {
@@ -109,10 +126,13 @@ void Optimizer::each_slot(size_t g, void (*update)(Optimizer& self, Slot& slot))
   GroupData& group = data(g);
   group.follow_parameters();
   for (size_t i = 0; i < group.parameters.size(); ++i) {
-    Tensor gradient = group.parameters[i].grad();
-    if (!gradient.defined()) continue;
-    group.gradients.assign(1, gradient.requires_grad() ? gradient.detach() : gradient);
+    auto sparse = autograd::sparse_grad(group.parameters[i]);
+    const Tensor gradient = sparse ? Tensor() : group.parameters[i].grad();
+    if (!sparse && !gradient.defined()) continue;
+    group.gradients.assign(
+        1, gradient.defined() && gradient.requires_grad() ? gradient.detach() : gradient);
     Slot slot(group, g, i);
+    if (sparse) slot.sparse_gradient = sparse->coalesce();
     group.gradients.clear();
     update(*this, slot);
     ++group.steps[i];
@@ -120,21 +140,8 @@ void Optimizer::each_slot(size_t g, void (*update)(Optimizer& self, Slot& slot))
 }
 
 void Optimizer::zero_grad(bool set_to_none) {
-  const NoGradGuard no_grad;
   for (const auto& group : groups_) {
-    for (const Tensor& parameter : group->parameters) {
-      if (set_to_none) {
-        parameter.set_grad({});
-        continue;
-      }
-      Tensor gradient = parameter.grad();
-      if (!gradient.defined()) continue;
-      if (gradient.requires_grad()) {  // of create_graph: the graph keeps the old one
-        parameter.set_grad(gradient.detach().clone().zero_());
-      } else {
-        gradient.zero_();
-      }
-    }
+    for (const Tensor& parameter : group->parameters) autograd::zero_grad(parameter, set_to_none);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <aorta/autograd/sparse_gradient.h>
 #include <aorta/core/io/state.h>
 #include <aorta/core/list.h>
 #include <aorta/core/tensor.h>
@@ -22,6 +23,9 @@ struct StateNames {
   std::optional<Shape> (*shape_of)(std::string_view name, const Shape& parameter) = nullptr;
 };
 
+/// Which gradients a rule takes.
+enum class GradientKinds : uint8_t { dense, any, sparse };
+
 struct CapturedRuns;
 struct GroupData;
 
@@ -31,9 +35,10 @@ class Slot {
   Slot(GroupData& group, size_t group_index, size_t place);
 
   Tensor parameter;  // to be written in place
-  Tensor gradient;   // to be read
-  int64_t step;      // of this parameter, 1 at its first: steps without a gradient don't count
-  size_t group;      // index of its group
+  Tensor gradient;   // to be read; undefined where it is sparse
+  std::optional<autograd::SparseGradient> sparse_gradient;  // coalesced
+  int64_t step;  // of this parameter, 1 at its first: steps without a gradient don't count
+  size_t group;  // index of its group
 
   /// State that lasts from step to step and is part of state(): a tensor of the parameter's shape,
   /// f64 for f64 and else f32, filled with `initial` at first.
@@ -90,6 +95,8 @@ class Optimizer {
   std::optional<double>& initial_lr(size_t group);
   /// The options of a group by name.
   Fields fields(size_t group) const;
+  /// What a group's rule takes; where another gradient comes, step() throws and changes nothing.
+  virtual GradientKinds gradient_kinds(size_t) const { return GradientKinds::dense; }
 
   /// Everything: state.POSITION.NAME tensors and numbers, param_groups.GROUP.OPTION values. The
   /// tensors are the optimizer's own; save or clone them before the next step.
@@ -123,6 +130,7 @@ class Optimizer {
  private:
   friend class OptimizerRef;
   void step_groups(CapturedRuns* captured);
+  void check_gradients(size_t group) const;
   std::vector<std::unique_ptr<GroupData>> groups_;
   std::shared_ptr<const void> lifetime_;  // ends with it
 };

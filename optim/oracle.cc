@@ -3,6 +3,8 @@
 
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/embedding.h>
+#include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/optim/oracle_mistakes.h>
@@ -44,7 +46,10 @@ class Elements {
   std::vector<double> values(bool gradients) const {
     std::vector<double> all;
     for (const Tensor& parameter : parameters_) {
-      const Tensor tensor = gradients ? parameter.grad() : parameter.detach();
+      const auto sparse = autograd::sparse_grad(parameter);
+      const Tensor tensor = !gradients ? parameter.detach()
+                            : sparse   ? sparse->to_dense()
+                                       : parameter.grad();
       for (double value : tensor.to_vector<double>()) all.push_back(value);
     }
     return all;
@@ -58,6 +63,10 @@ class Elements {
     const EnableGradGuard recording;
     for (const auto& [first, end] : parts()) {
       const Tensor& x = parameters_[k++];
+      if (!problem_.period.empty()) {
+        loss = loss + of_rows(x, slopes, step);
+        continue;
+      }
       loss = loss + sum(part(problem_.curvature, first, end) * square(x) * 0.5 +
                         part(slopes, first, end) * x);
     }
@@ -66,6 +75,20 @@ class Elements {
   }
 
  private:
+  // Of the rows that are there, each twice, half of the loss.
+  Tensor of_rows(const Tensor& x, const std::vector<double>& slopes, int64_t step) const {
+    std::vector<int64_t> there;
+    for (size_t i = 0; i < 2 * problem_.size(); ++i) {
+      const size_t row = i % problem_.size();
+      if (problem_.is_there(step, row)) there.push_back(static_cast<int64_t>(row));
+    }
+    const Tensor rows = tensor(there).to(device_);
+    const auto of = [&](const std::vector<double>& values) {
+      return embedding(rows, part(values, 0, values.size()));
+    };
+    const Tensor y = embedding(rows, x, {}, true);
+    return 0.5 * sum(of(problem_.curvature) * square(y) * 0.5 + of(slopes) * y);
+  }
   std::vector<std::pair<size_t, size_t>> parts() const {
     if (split_ == problem_.size()) return {{0, split_}};
     return {{0, split_}, {split_, problem_.size()}};
@@ -165,10 +188,28 @@ Tensor gradient_of(const Tensor& parameter, int64_t step) {
   return tensor(values, parameter.shape()).to(parameter.device());
 }
 
+// Gives the parameter a gradient of the kind that the optimizer takes; returns its elements.
+Tensor give(const Optimizer& optimizer, const Tensor& parameter, const Tensor& gradient) {
+  if (optimizer.gradient_kinds(0) != GradientKinds::sparse) {
+    parameter.set_grad(gradient);
+    return gradient;
+  }
+  // Two rows, the last one twice.
+  const Tensor rows = tensor({2, 0, 2}).to(parameter.device());
+  const Tensor values = index_select(gradient, 0, rows);
+  autograd::set_sparse_grad(parameter, {rows, values, parameter.shape()});
+  return values;
+}
+
 void take_step(Optimizer& optimizer, const std::vector<Tensor>& parameters, int64_t step) {
   optimizer.look_ahead();
-  for (const Tensor& parameter : parameters) parameter.set_grad(gradient_of(parameter, step));
+  for (const Tensor& parameter : parameters)
+    give(optimizer, parameter, gradient_of(parameter, step));
   optimizer.step();
+}
+
+bool has_gradient(const Tensor& parameter) {
+  return autograd::sparse_grad(parameter) || parameter.grad().defined();
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
@@ -184,12 +225,12 @@ std::string find_gradient_misuse(const MakeOptimizer& make, Device device) {
   const auto optimizer = make({p.first, p.second});
   for (int64_t step = 1; step <= 3; ++step) {
     optimizer->look_ahead();
-    const Tensor gradient = gradient_of(p.first, step), before = gradient.clone();
-    p.first.set_grad(gradient);
-    p.second.set_grad(gradient_of(p.second, step));
+    const Tensor gradient = give(*optimizer, p.first, gradient_of(p.first, step));
+    const Tensor before = gradient.clone();
+    give(*optimizer, p.second, gradient_of(p.second, step));
     const uint32_t version = p.first.version();
     optimizer->step();
-    if (!same_bits(gradient, before) || !p.first.grad().defined())
+    if (!same_bits(gradient, before) || !has_gradient(p.first))
       return "step " + std::to_string(step) + " wrote the gradient, which it may only read";
     if (p.first.version() == version) {
       return "step " + std::to_string(step) +
@@ -197,7 +238,7 @@ std::string find_gradient_misuse(const MakeOptimizer& make, Device device) {
     }
   }
   optimizer->zero_grad();
-  if (p.first.grad().defined() || p.second.grad().defined()) return "zero_grad() left a gradient";
+  if (has_gradient(p.first) || has_gradient(p.second)) return "zero_grad() left a gradient";
   return "";
 }
 

@@ -13,6 +13,7 @@
 #include <aorta/optim/rmsprop.h>
 #include <aorta/optim/rprop.h>
 #include <aorta/optim/sgd.h>
+#include <aorta/optim/sparse_adam.h>
 
 #include <string>
 
@@ -37,14 +38,18 @@ struct Problem {
   /// Of a matrix, whose elements stand row by row; with 0 the elements are two vectors, of which
   /// the last element has one alone.
   size_t columns = 0;
+  /// Of sparse gradients: element i is in those of steps that period[i] divides, as a row that
+  /// comes twice, each time with half of the gradient. `columns` is 1 then.
+  std::vector<int64_t> period = {};
 
   size_t size() const { return start.size(); }
   double slope_at(int64_t step, size_t i) const {
     return step <= pulse ? slope[i] : later.empty() ? 0 : later[i];
   }
+  bool is_there(int64_t step, size_t i) const { return period.empty() || step % period[i] == 0; }
   /// The analytic gradient of element i at x, in step 1, 2, ...
   double gradient(int64_t step, size_t i, double x) const {
-    return curvature[i] * x + slope_at(step, i);
+    return is_there(step, i) ? curvature[i] * x + slope_at(step, i) : 0;
   }
   double lr_factor_at(int64_t step) const { return step > lr_step ? lr_factor : 1; }
 };
@@ -62,6 +67,7 @@ enum class Kind : uint8_t {
   adadelta,
   rmsprop,
   adam,
+  sparse_adam,
   adamax,
   nadam,
   radam,
@@ -74,17 +80,18 @@ enum class Kind : uint8_t {
 
 /// A rule with its numbers: any optimizer's options become one.
 struct Rule {
-  Rule(const SGDOptions& options);       // NOLINT: implicit, as all of these
-  Rule(const AdagradOptions& options);   // NOLINT
-  Rule(const AdadeltaOptions& options);  // NOLINT
-  Rule(const RMSpropOptions& options);   // NOLINT
-  Rule(const AdamOptions& options);      // NOLINT
-  Rule(const AdamWOptions& options);     // NOLINT
-  Rule(const AdamaxOptions& options);    // NOLINT
-  Rule(const NAdamOptions& options);     // NOLINT
-  Rule(const RAdamOptions& options);     // NOLINT
-  Rule(const RpropOptions& options);     // NOLINT
-  Rule(const ASGDOptions& options);      // NOLINT
+  Rule(const SGDOptions& options);         // NOLINT: implicit, as all of these
+  Rule(const AdagradOptions& options);     // NOLINT
+  Rule(const AdadeltaOptions& options);    // NOLINT
+  Rule(const RMSpropOptions& options);     // NOLINT
+  Rule(const AdamOptions& options);        // NOLINT
+  Rule(const AdamWOptions& options);       // NOLINT
+  Rule(const SparseAdamOptions& options);  // NOLINT
+  Rule(const AdamaxOptions& options);      // NOLINT
+  Rule(const NAdamOptions& options);       // NOLINT
+  Rule(const RAdamOptions& options);       // NOLINT
+  Rule(const RpropOptions& options);       // NOLINT
+  Rule(const ASGDOptions& options);        // NOLINT
   /// Of Adafactor, and of Muon, whose iteration must not be rounded to bf16.
   Rule(const AdafactorOptions& options);  // NOLINT
   Rule(const MuonOptions& options);       // NOLINT
@@ -111,9 +118,9 @@ struct Rule {
 /// The closed forms of a rule: a constant gradient; one that stops (a pulse); a learning rate that
 /// is halved; for SGD quadratics with real and complex roots, and for Rprop one; for Adafactor and
 /// Muon matrices whose gradient changes once; for L-BFGS that too, and a quadratic of one
-/// curvature. Coupled weight decay is met by a problem whose curvature takes it back, so that the
-/// rule still sees a constant gradient. Errors: a learning rate of 0; rules that diverge have no
-/// use here.
+/// curvature; for SparseAdam rows that come in every step and in some. Coupled weight decay is met
+/// by a problem whose curvature takes it back, so that the rule still sees a constant gradient.
+/// Errors: a learning rate of 0; rules that diverge have no use here.
 std::vector<Trajectory> trajectories(const Rule& rule);
 
 /// Makes the optimizer under test on f64 parameters, which lie on the device that a check is given.

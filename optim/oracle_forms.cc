@@ -45,6 +45,7 @@ struct Forms {
   const Rule& rule;
   const Problem& problem;
   Real gradient;  // that the rule sees while the pulse lasts
+  int64_t period = 1;
 
   int64_t on(int64_t step) const { return std::min(step, problem.pulse); }
   bool is_on(int64_t step) const { return step <= problem.pulse; }
@@ -63,6 +64,8 @@ struct Forms {
         return rmsprop(t);
       case Kind::adam:
         return adam(t);
+      case Kind::sparse_adam:
+        return sparse_adam(t);
       case Kind::adamax:
         return adamax(t);
       case Kind::radam:
@@ -144,6 +147,15 @@ struct Forms {
     const Real moment = gradient * average(beta, t, problem.pulse) / (1 - power(beta, t));
     return lr(t) * moment / adam_root(t);
   }
+  // Moments of the steps that the row was in, corrected by all.
+  Real sparse_adam(int64_t t) const {
+    if (t % period != 0) return 0;
+    const int64_t pulse = problem.pulse / period;
+    const Real moment = gradient * average(rule.beta1, t / period, pulse);
+    const Real root = std::fabs(gradient) * std::sqrt(average(rule.beta2, t / period, pulse));
+    return lr(t) * std::sqrt(1 - power(Real(rule.beta2), t)) / (1 - power(Real(rule.beta1), t)) *
+           moment / (root + Real(rule.eps));
+  }
   Real adamax(int64_t t) const {
     const Real beta = rule.beta1, eps = rule.eps;
     const Real moment = gradient * average(beta, t, problem.pulse) / (1 - power(beta, t));
@@ -220,7 +232,8 @@ Trajectory follow(const Rule& rule, Problem problem, int64_t steps = kSteps) {
   for (int64_t t = 1; t <= steps; ++t) {
     result.positions.emplace_back();
     for (size_t i = 0; i < n; ++i) {
-      const Forms forms{rule, problem, Real(kGradients[i])};
+      const Forms forms{rule, problem, Real(kGradients[i]),
+                        problem.period.empty() ? 1 : problem.period[i]};
       x[i] *= 1 - forms.decay(t);
       x[i] -= forms.decrement(t);
       result.positions.back().push_back(static_cast<double>(x[i]));
@@ -364,6 +377,14 @@ Rule::Rule(const AdamWOptions& o)
     : kind(Kind::adam), name("adamw"), amsgrad(o.amsgrad), decoupled(true) {
   set_adam(*this, o);
 }
+Rule::Rule(const SparseAdamOptions& o)
+    : kind(Kind::sparse_adam),
+      name("sparse_adam"),
+      eps(o.eps),
+      beta1(o.betas[0]),
+      beta2(o.betas[1]) {
+  set_common(*this, o.lr, 0, o.maximize);
+}
 Rule::Rule(const AdamaxOptions& o) : kind(Kind::adamax), name("adamax") { set_adam(*this, o); }
 Rule::Rule(const NAdamOptions& o)
     : kind(Kind::nadam),
@@ -432,6 +453,10 @@ std::vector<Trajectory> trajectories(const Rule& rule) {
   const int64_t steps = telling_steps(rule);
   const int64_t pulse = std::min<int64_t>(12, steps), halved = std::min<int64_t>(20, steps / 2);
   Problem problem{.name = "constant gradient", .start = {}, .curvature = {}, .slope = {}};
+  if (rule.kind == Kind::sparse_adam) {
+    problem.columns = 1;
+    problem.period = {1, 2, 3, 5};
+  }
   all.push_back(follow(rule, problem, steps));
   problem.name = "gradient of " + std::to_string(pulse) + " steps";
   problem.pulse = pulse;

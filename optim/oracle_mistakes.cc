@@ -18,12 +18,14 @@ struct Variant {
   bool always_rectified = false, never_rectified = false;
   bool steps_back = false, remembers_turn = false, sized_by_gradient = false;
   bool eta_early = false;
+  bool every_row = false, own_steps = false, twice = false, once = false;
 };
 
 // One element.
 struct Simulation {
   const Variant& v;
   double velocity = 0, first = 0, second = 0, largest = 0, product = 1, eta = 0;
+  int64_t own = 0;  // steps of the element
 
   double ahead(double x) const {
     return v.rule.kind == Kind::sgd && v.rule.paper && v.rule.nesterov
@@ -40,6 +42,8 @@ struct Simulation {
   // `g` is the problem's gradient, taken at ahead(x).
   double step(double x, double g, int64_t step, double lr) {
     const Rule& r = v.rule;
+    ++own;
+    if (v.own_steps) step = own;
     g = decayed(ahead(x), g, lr);
     if (r.decoupled) x *= 1 - lr * r.weight_decay;
     const double t = static_cast<double>(v.correction_late ? step - 1 : step);
@@ -142,10 +146,12 @@ struct Simulation {
       largest = std::max(largest, v.max_of_corrected ? second / correction : second);
       square = v.max_of_corrected ? largest * correction : largest;
     }
+    const bool sparse = r.kind == Kind::sparse_adam;
     double divisor = std::sqrt(square / correction) + r.eps;
+    if (v.eps_before_correction != sparse)
+      divisor = (std::sqrt(square) + r.eps) / std::sqrt(correction);
     if (v.eps_in_root) divisor = std::sqrt(square / correction + r.eps);
-    if (v.eps_before_correction) divisor = (std::sqrt(square) + r.eps) / std::sqrt(correction);
-    if (r.kind == Kind::adam) return x - lr * first / corrected(r.beta1, t) / divisor;
+    if (r.kind == Kind::adam || sparse) return x - lr * first / corrected(r.beta1, t) / divisor;
     const auto mu = [&](double k) {
       return r.beta1 * (1 - 0.5 * std::pow(0.96, k * r.momentum_decay));
     };
@@ -203,6 +209,10 @@ constexpr Mistake kMistakes[] = {
     {"no largest step size", [](Variant& v) { v.rule.largest = INFINITY; }},
     {"no fall of the learning rate", [](Variant& v) { v.rule.alpha = 0; }},
     {"the learning rate of the next step", [](Variant& v) { v.eta_early = true; }},
+    {"moments of rows that aren't there moved too", [](Variant& v) { v.every_row = true; }},
+    {"steps of each row counted for itself", [](Variant& v) { v.own_steps = true; }},
+    {"a step for each time that a row comes", [](Variant& v) { v.twice = true; }},
+    {"a row that comes twice taken once", [](Variant& v) { v.once = true; }},
     {"no decay lambd", [](Variant& v) { v.rule.lambd = 0; }},
     {"the first moment decayed by beta2 and the second by beta1",
      [](Variant& v) { std::swap(v.rule.beta1, v.rule.beta2); }},
@@ -215,8 +225,12 @@ bool leads_to(const Variant& variant, const Problem& problem,
     double x = problem.start[i];
     for (size_t k = 0; k < positions.size(); ++k) {
       const int64_t step = static_cast<int64_t>(k) + 1;
-      const double g = problem.gradient(step, i, simulation.ahead(x));
-      x = simulation.step(x, g, step, variant.rule.lr * problem.lr_factor_at(step));
+      double g = problem.gradient(step, i, simulation.ahead(x));
+      const double lr = variant.rule.lr * problem.lr_factor_at(step);
+      const bool moves = problem.is_there(step, i) || variant.every_row;
+      if (variant.twice || variant.once) g /= 2;
+      if (moves && variant.twice) x = simulation.step(x, g, step, lr);
+      if (moves) x = simulation.step(x, g, step, lr);
       const double got = positions[k][i];
       if (std::isnan(x) && std::isnan(got)) continue;
       if (!(std::fabs(x - got) <= 1e-11 * std::max(1.0, std::fabs(got)))) return false;

@@ -46,6 +46,11 @@ void SGDOptions::check() const {
                "the paper's rule has no dampening", dampening);
 }
 
+GradientKinds SGD::gradient_kinds(size_t group) const {
+  const SGDOptions& o = options(group);
+  return o.momentum == 0 && o.weight_decay == 0 ? GradientKinds::any : GradientKinds::dense;
+}
+
 void SGD::look_ahead() {
   check(ahead_.empty(), kSgd, "look_ahead must be followed by step or look_back",
         "a second look_ahead");

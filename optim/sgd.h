@@ -29,6 +29,7 @@ struct SGDOptions {
 /// 1964), and Nesterov's g is taken at theta - mu v (Sutskever et al. 2013): call look_ahead()
 /// before the forward pass, or step(closure). Then step() without it is an error; evaluate after
 /// step(), or after look_back(). Equal for a constant learning rate, but for where theta stands.
+/// Sparse gradients move their rows alone; they take no momentum and no weight decay.
 /// State: momentum_buffer. Errors: Nesterov without momentum or with dampening.
 class SGD : public OptimizerOf<SGDOptions> {
  public:
@@ -36,6 +37,7 @@ class SGD : public OptimizerOf<SGDOptions> {
 
   void look_ahead() override;
   void look_back() override;
+  GradientKinds gradient_kinds(size_t group) const override;
 
  protected:
   void step_group(size_t group) override;

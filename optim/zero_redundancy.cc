@@ -99,14 +99,7 @@ void ZeroRedundancyOptimizer::step() {
 void ZeroRedundancyOptimizer::zero_grad(bool set_to_none) {
   own_->zero_grad(set_to_none);
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (owners_[i] == group_.rank()) continue;
-    const Tensor gradient = parameters_[i].grad();
-    if (set_to_none || !gradient.defined()) {
-      parameters_[i].set_grad({});
-    } else {
-      const NoGradGuard no_grad;
-      gradient.detach().zero_();
-    }
+    if (owners_[i] != group_.rank()) autograd::zero_grad(parameters_[i], set_to_none);
   }
 }
 

@@ -116,7 +116,7 @@ OTHER_THINGS = {
 LEFT_OUT = {
     "torch.Tensor": {
         "no dtype is complex": "angle cdouble cfloat chalf imag is_complex is_conj is_neg istft stft",
-        "no layout is sparse": "ccol_indices coalesce col_indices crow_indices dense_dim indices is_coalesced is_sparse is_sparse_csr "
+        "no layout is sparse, gradients of embeddings apart (`autograd::SparseGradient`)": "ccol_indices coalesce col_indices crow_indices dense_dim indices is_coalesced is_sparse is_sparse_csr "
             "resize_as_sparse_ row_indices smm sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm to_dense "
             "to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values",
         "no dtype is quantized": "dequantize int_repr is_quantized q_per_channel_axis q_per_channel_scales q_per_channel_zero_points "
@@ -135,7 +135,6 @@ LEFT_OUT = {
             "LazyLinear UninitializedBuffer UninitializedParameter",
     },
     "torch.optim": {
-        "gradients are dense, those of embeddings too": "SparseAdam",
     },
     "torch.nn.functional": {
         "Python's own or internal": "assert_int_or_pair",

@@ -6,7 +6,7 @@
 
 namespace aorta::kernel {
 
-constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, const Tensor&, int64_t)> embedding_op{
+constinit Op<NoKernel, void (*)(Tensor&, const Tensor&, const Tensor&, int64_t, bool)> embedding_op{
     "embedding"};
 
 }  // namespace aorta::kernel
@@ -29,7 +29,8 @@ void check_indices(const Tensor& indices, const Shape& shape, int64_t rows) {
 
 }  // namespace
 
-Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx) {
+Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx,
+                 bool sparse) {
   const CalledOp called("embedding");
   check_defined("embedding", {{"input", input}, {"weight", weight}});
   const char* const op = embedding_op.name();
@@ -53,7 +54,7 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_
   const Tensor read = index_select(weight.detach(), 0, indices).contiguous();
   Tensor output(read.storage(), read.dtype(), shape, contiguous_strides(shape),
                 read.storage_offset());
-  if (needs_gradient(weight)) embedding_op.gradient()(output, weight, indices, padding);
+  if (needs_gradient(weight)) embedding_op.gradient()(output, weight, indices, padding, sparse);
   tell_tracer(op, {&output}, {&input, &weight});
   return output;
 }

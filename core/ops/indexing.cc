@@ -392,6 +392,26 @@ Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Te
   check_defined("index_add", {{"input", input}, {"index", index}, {"source", source}});
   return index_add_(input.clone(), dim, index, source, alpha);
 }
+Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
+                    ScatterReduce reduce, bool include_self) {
+  const CalledOp called("index_reduce");
+  check_defined("index_reduce", {{"input", input}, {"index", index}, {"source", source}});
+  const char* const op = "index_reduce";
+  check(reduce != ScatterReduce::sum, op, "reduce must be prod, mean, amax or amin", "sum");
+  check(input.dtype() != DType::boolean, op, "dtype can't be bool", input.dtype());
+  const int d = wrap_dim(op, dim, input.dim());
+  check_slices(op, input, d, index, source);
+  const Tensor table = lift(input), values = lift(source);
+  const Tensor places = expand_along(prepare_index(op, index, input, &input), values.shape(), d);
+  return scatter_reduce(table, d, places, values, reduce, include_self).reshape(input.shape());
+}
+const Tensor& index_reduce_(const Tensor& input, int64_t dim, const Tensor& index,
+                            const Tensor& source, ScatterReduce reduce, bool include_self) {
+  const CalledOp called("index_reduce_");
+  check_defined("index_reduce_", {{"input", input}, {"index", index}, {"source", source}});
+  const Tensor before = needs_gradient(input, source) ? input.clone() : input;
+  return input.copy_(index_reduce(before, dim, index, source, reduce, include_self));
+}
 Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
   const CalledOp called("index_copy");
   check_defined("index_copy", {{"input", input}, {"index", index}, {"source", source}});

@@ -61,6 +61,11 @@ Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Te
                  const Scalar& alpha = 1);
 const Tensor& index_add_(const Tensor& input, int64_t dim, const Tensor& index,
                          const Tensor& source, const Scalar& alpha = 1);
+/// scatter_reduce of slices: prod, amax, amin or mean of those that meet.
+Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
+                    ScatterReduce reduce, bool include_self = true);
+const Tensor& index_reduce_(const Tensor& input, int64_t dim, const Tensor& index,
+                            const Tensor& source, ScatterReduce reduce, bool include_self = true);
 /// input[..., index[i], ...] = source[..., i, ...]. Composed of scatter_.
 Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source);
 const Tensor& index_copy_(const Tensor& input, int64_t dim, const Tensor& index,

@@ -1,7 +1,11 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/pointwise_call.h>
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+
+#include <cmath>
 
 namespace aorta {
 
@@ -96,6 +100,45 @@ Tensor polygamma(int64_t n, const Tensor& input) {
 Tensor polygamma_(int64_t n, const Tensor& input) {
   const CalledOp called("polygamma_");
   return polygamma_into(n, input, &input);
+}
+static Tensor mvlgamma_of(const Tensor& input, int64_t p) {
+  check_defined("mvlgamma", {{"input", input}});
+  check(p >= 1, "mvlgamma", "p must be at least 1", p);
+  check(input.dtype() != DType::boolean, "mvlgamma", "dtype can't be bool", input.dtype());
+  const DType dtype = is_floating(input.dtype()) ? input.dtype() : DType::f32;
+  const DType wide = compute_dtype(dtype);
+  const Tensor halves = arange(p, {.dtype = wide, .device = input.device()}) * 0.5;
+  const Tensor terms = lgamma(input.to(wide).unsqueeze(-1) - halves);
+  const double matrices = static_cast<double>(p) * static_cast<double>(p - 1) / 4 * std::log(M_PI);
+  return (sum(terms, -1) + matrices).to(dtype);
+}
+Tensor mvlgamma(const Tensor& input, int64_t p) {
+  const CalledOp called("mvlgamma");
+  return mvlgamma_of(input, p);
+}
+Tensor mvlgamma_(const Tensor& input, int64_t p) {
+  const CalledOp called("mvlgamma_");
+  check_defined("mvlgamma_", {{"input", input}});
+  check(is_floating(input.dtype()), "mvlgamma_", "dtype must be floating", input.dtype());
+  return input.copy_(mvlgamma_of(needs_gradient(input) ? input.clone() : input, p));
+}
+Frexp frexp(const Tensor& input) {
+  const CalledOp called("frexp");
+  check_defined("frexp", {{"input", input}});
+  check(is_floating(input.dtype()), "frexp", "dtype must be floating", input.dtype());
+  const Tensor x = input.detach().to(compute_dtype(input.dtype()));
+  const Tensor has_exponent = logical_and(isfinite(x), ne(x, 0));
+  // Next to powers of 2 the logarithm may be rounded to the wrong side.
+  Tensor exponent = floor(log2(abs(where(has_exponent, x, 1)))) + 1;
+  // In two halves, for 2^1074 is no f64.
+  const auto scaled = [&](const Tensor& values) {
+    const Tensor half = trunc(exponent * -0.5);
+    return ldexp(ldexp(values, half), -exponent - half);
+  };
+  const Tensor size = abs(scaled(x));
+  exponent = exponent + ge(size, 1).to(x.dtype()) - lt(size, 0.5).to(x.dtype());
+  exponent = where(has_exponent, exponent, 0);
+  return {scaled(input.to(x.dtype())).to(input.dtype()), exponent.to(DType::i32)};
 }
 Tensor sigmoid(const Tensor& input) { return unary<scalar::Sigmoid>(input); }
 Tensor sigmoid_(const Tensor& input) { return unary<scalar::Sigmoid>(input, &input); }

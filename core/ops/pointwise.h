@@ -104,6 +104,19 @@ Tensor digamma_(const Tensor& input);
 /// The n-th derivative of digamma; n = 0 is digamma itself.
 Tensor polygamma(int64_t n, const Tensor& input);
 Tensor polygamma_(int64_t n, const Tensor& input);
+/// The logarithm of the gamma function of p x p matrices: the sum of lgamma(x - i / 2) over i = 0,
+/// ..., p - 1, and p (p - 1) / 4 log(pi). Composed of lgamma and sum. Errors: p < 1;
+/// bool.
+Tensor mvlgamma(const Tensor& input, int64_t p);
+Tensor mvlgamma_(const Tensor& input, int64_t p);
+/// What frexp gives: input = mantissa 2^exponent.
+struct Frexp {
+  Tensor mantissa;  // of the input's dtype, in [0.5, 1) but for its sign
+  Tensor exponent;  // i32
+};
+/// Exact, of floating dtypes. 0, infinities and NaN are their mantissas, with exponents 0. Composed
+/// of log2 and ldexp.
+Frexp frexp(const Tensor& input);
 /// 1 / (1 + exp(-x)).
 Tensor sigmoid(const Tensor& input);
 Tensor sigmoid_(const Tensor& input);

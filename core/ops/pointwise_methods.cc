@@ -79,6 +79,11 @@ Tensor TensorMethods::polygamma(int64_t n) const { return aorta::polygamma(n, se
 const Tensor& TensorMethods::polygamma_(int64_t n) const {
   return aorta::polygamma_(n, self()), self();
 }
+Tensor TensorMethods::mvlgamma(int64_t p) const { return aorta::mvlgamma(self(), p); }
+const Tensor& TensorMethods::mvlgamma_(int64_t p) const {
+  return aorta::mvlgamma_(self(), p), self();
+}
+Frexp TensorMethods::frexp() const { return aorta::frexp(self()); }
 Tensor TensorMethods::sigmoid() const { return aorta::sigmoid(self()); }
 const Tensor& TensorMethods::sigmoid_() const { return aorta::sigmoid_(self()), self(); }
 Tensor TensorMethods::relu() const { return aorta::relu(self()); }

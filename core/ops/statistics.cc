@@ -8,6 +8,7 @@
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/searchsorted.h>
 #include <aorta/core/ops/view.h>
 
 #include <algorithm>
@@ -66,6 +67,72 @@ Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar&
 
 Tensor histc(const Tensor& input, const HistcOptions& o) {
   return histc(input, o.bins, o.min, o.max);
+}
+
+// Of an input that is checked, between edges of what it is computed in.
+static Histogram histogram_between(const Tensor& edges, const Tensor& input,
+                                   const HistogramOptions& options) {
+  const Tensor x = input.detach().flatten().to(edges.dtype());
+  const int64_t bins = edges.numel() - 1;
+  const Tensor inside = logical_and(ge(x, edges.select(0, 0)), le(x, edges.select(0, bins)));
+  // What isn't counted goes behind the last part.
+  const Tensor parts = clamp_max(searchsorted(edges, x, true) - 1, bins - 1);
+  const Tensor places = where(inside, parts, bins);
+  const TensorOptions like{.dtype = x.dtype(), .device = x.device()};
+  const Tensor weight = options.weight.defined() ? options.weight.detach().flatten().to(x.dtype())
+                                                 : ones(x.shape(), like);
+  Tensor hist = index_add(zeros({bins + 1}, like), 0, places, weight).narrow(0, 0, bins);
+  if (options.density)
+    hist = hist / sum(hist) / (edges.narrow(0, 1, bins) - edges.narrow(0, 0, bins));
+  return {hist.to(input.dtype()), edges.to(input.dtype())};
+}
+
+static void check_histogram(const Tensor& input, const HistogramOptions& options) {
+  const char* const op = "histogram";
+  check_defined(op, {{"input", input}});
+  check(is_floating(input.dtype()), op, "dtype must be floating", input.dtype());
+  const Tensor& weight = options.weight;
+  if (!weight.defined()) return;
+  check(weight.shape() == input.shape(), op, "weight must have the input's shape", weight.shape(),
+        " for ", input.shape());
+  check(weight.dtype() == input.dtype() && weight.device() == input.device(), op,
+        "weight must have the input's dtype and device", weight.dtype(), " on ", weight.device());
+}
+
+Histogram histogram(const Tensor& input, int64_t bins, const HistogramOptions& options) {
+  const CalledOp called("histogram");
+  check_histogram(input, options);
+  check(bins > 0, "histogram", "bins must be positive", bins);
+  double first = 0, last = 1;
+  if (options.range) {
+    first = (*options.range)[0];
+    last = (*options.range)[1];
+  } else if (input.numel() > 0) {
+    first = amin(input.detach()).item<double>();
+    last = amax(input.detach()).item<double>();
+  }
+  check(std::isfinite(first) && std::isfinite(last), "histogram", "the range must be finite", first,
+        " to ", last);
+  check(first <= last, "histogram", "the range can't fall", first, " to ", last);
+  if (first == last) {
+    first -= 0.5;
+    last += 0.5;
+  }
+  const Tensor edges = linspace(first, last, bins + 1,
+                                {.dtype = compute_dtype(input.dtype()), .device = input.device()});
+  return histogram_between(edges, input, options);
+}
+
+Histogram histogram(const Tensor& input, const Tensor& bins, const HistogramOptions& options) {
+  const CalledOp called("histogram");
+  check_histogram(input, options);
+  check_defined("histogram", {{"bins", bins}});
+  check(!options.range, "histogram", "there is no range beside edges", "one");
+  check(bins.dim() == 1 && bins.numel() > 1, "histogram", "edges must be two or more, (bins + 1)",
+        bins.shape());
+  check(bins.dtype() == input.dtype() && bins.device() == input.device(), "histogram",
+        "edges must have the input's dtype and device", bins.dtype(), " on ", bins.device());
+  return histogram_between(bins.detach().to(compute_dtype(bins.dtype())), input, options);
 }
 
 Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {

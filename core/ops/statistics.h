@@ -2,6 +2,8 @@
 
 #include <aorta/core/tensor.h>
 
+#include <array>
+
 namespace aorta {
 
 // Counts, covariances and differences. Composed of other ops.
@@ -19,6 +21,24 @@ struct HistcOptions {
 /// finite.
 Tensor histc(const Tensor& input, int64_t bins = 100, const Scalar& min = 0, const Scalar& max = 0);
 Tensor histc(const Tensor& input, const HistcOptions& options);
+/// What histogram gives.
+struct Histogram {
+  Tensor hist;       // (bins)
+  Tensor bin_edges;  // (bins + 1)
+};
+/// What histogram is asked by name.
+struct HistogramOptions {
+  std::optional<std::array<double, 2>> range = {};  // without, that of the elements
+  Tensor weight = {};                               // what each element counts, as the input
+  bool density = false;                             // the area is 1
+};
+/// The sums of the elements' weights, 1 without, in the parts that `bins` + 1 edges bound, which
+/// are equally far apart or given, ascending. A part has its lower edge, the last one its upper
+/// too; what lies outside and NaN aren't counted. Where all elements are equal the range is 1 wide,
+/// and [0, 1] without any. Floating dtypes, half types computed in f32. No gradient. Errors: fewer
+/// than 1 part; a range that falls or isn't finite.
+Histogram histogram(const Tensor& input, int64_t bins = 100, const HistogramOptions& options = {});
+Histogram histogram(const Tensor& input, const Tensor& bins, const HistogramOptions& options = {});
 /// How often each of 0, 1, ... occurs in the integers `input` (N), up to the largest and to at
 /// least `minlength` numbers, as i64. With weights (N) their sums, in f32 for f32 and else in f64.
 /// No gradient. Errors: negative integers; another number of dimensions.

@@ -213,6 +213,14 @@ const Tensor& TensorMethods::index_add_(int64_t dim, const Tensor& index, const 
                                         const Scalar& alpha) const {
   return aorta::index_add_(self(), dim, index, source, alpha), self();
 }
+Tensor TensorMethods::index_reduce(int64_t dim, const Tensor& index, const Tensor& source,
+                                   ScatterReduce reduce, bool include_self) const {
+  return aorta::index_reduce(self(), dim, index, source, reduce, include_self);
+}
+const Tensor& TensorMethods::index_reduce_(int64_t dim, const Tensor& index, const Tensor& source,
+                                           ScatterReduce reduce, bool include_self) const {
+  return aorta::index_reduce_(self(), dim, index, source, reduce, include_self), self();
+}
 Tensor TensorMethods::index_copy(int64_t dim, const Tensor& index, const Tensor& source) const {
   return aorta::index_copy(self(), dim, index, source);
 }
@@ -295,6 +303,10 @@ Tensor TensorMethods::select_scatter(const Tensor& src, int64_t dim, int64_t ind
 Tensor TensorMethods::diagonal_scatter(const Tensor& src, int64_t offset, int64_t dim1,
                                        int64_t dim2) const {
   return aorta::diagonal_scatter(self(), src, offset, dim1, dim2);
+}
+Tensor TensorMethods::as_strided_scatter(const Tensor& src, const Shape& shape,
+                                         const Strides& strides, int64_t offset) const {
+  return aorta::as_strided_scatter(self(), src, shape, strides, offset);
 }
 Tensor TensorMethods::movedim(int64_t source, int64_t destination) const {
   return aorta::movedim(self(), source, destination);
@@ -404,6 +416,16 @@ Tensor TensorMethods::histc(int64_t bins, const Scalar& min, const Scalar& max) 
 Tensor TensorMethods::histc(const HistcOptions& options) const {
   return aorta::histc(self(), options);
 }
+Histogram TensorMethods::histogram(int64_t bins) const { return aorta::histogram(self(), bins); }
+Histogram TensorMethods::histogram(int64_t bins, const HistogramOptions& options) const {
+  return aorta::histogram(self(), bins, options);
+}
+Histogram TensorMethods::histogram(const Tensor& bins) const {
+  return aorta::histogram(self(), bins);
+}
+Histogram TensorMethods::histogram(const Tensor& bins, const HistogramOptions& options) const {
+  return aorta::histogram(self(), bins, options);
+}
 Tensor TensorMethods::bincount() const { return aorta::bincount(self()); }
 Tensor TensorMethods::bincount(const Tensor& weights, int64_t minlength) const {
   return aorta::bincount(self(), weights, minlength);
@@ -443,6 +465,13 @@ static TensorOptions like(const Tensor& tensor, const LikeOptions& options = {})
 Tensor TensorMethods::new_empty(const Shape& shape) const { return empty(shape, like(self())); }
 Tensor TensorMethods::new_empty(const Shape& shape, const LikeOptions& options) const {
   return empty(shape, like(self(), options));
+}
+Tensor TensorMethods::new_empty_strided(const Shape& shape, const Strides& strides) const {
+  return new_empty_strided(shape, strides, {});
+}
+Tensor TensorMethods::new_empty_strided(const Shape& shape, const Strides& strides,
+                                        const LikeOptions& options) const {
+  return empty_strided(shape, strides, like(self(), options));
 }
 Tensor TensorMethods::new_zeros(const Shape& shape) const { return zeros(shape, like(self())); }
 Tensor TensorMethods::new_zeros(const Shape& shape, const LikeOptions& options) const {

@@ -35,4 +35,12 @@ Tensor diagonal_scatter(const Tensor& input, const Tensor& src, int64_t offset, 
   return scattered("diagonal_scatter", copy, diagonal(copy, offset, dim1, dim2), src);
 }
 
+Tensor as_strided_scatter(const Tensor& input, const Tensor& src, const Shape& shape,
+                          const Strides& strides, int64_t offset) {
+  check_defined("as_strided_scatter", {{"input", input}, {"src", src}});
+  const CalledOp called("as_strided_scatter");
+  const Tensor copy = input.contiguous().clone();
+  return scattered("as_strided_scatter", copy, as_strided(copy, shape, strides, offset), src);
+}
+
 }  // namespace aorta

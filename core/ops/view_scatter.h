@@ -16,5 +16,8 @@ Tensor select_scatter(const Tensor& input, const Tensor& src, int64_t dim, int64
 /// With src in diagonal(offset, dim1, dim2).
 Tensor diagonal_scatter(const Tensor& input, const Tensor& src, int64_t offset = 0,
                         int64_t dim1 = 0, int64_t dim2 = 1);
+/// With src in as_strided(shape, strides, offset) of a contiguous copy.
+Tensor as_strided_scatter(const Tensor& input, const Tensor& src, const Shape& shape,
+                          const Strides& strides, int64_t offset = 0);
 
 }  // namespace aorta

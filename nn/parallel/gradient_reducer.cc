@@ -133,6 +133,8 @@ void GradientReducer::on_gradient(size_t index) {
   if (!syncs_) return;
   if (!in_pass_) begin_pass();
   Parameter& parameter = parameters_[index];
+  check(!autograd::sparse_grad(parameter.tensor), "DistributedDataParallel",
+        "gradients must be dense", "a sparse one of ", parameter.name);
   if (parameter.ready) return;
   parameter.ready = true;
   --buckets_[parameter.bucket].missing;

@@ -165,6 +165,42 @@ void add_reading_and_writing(std::vector<Row>& rows) {
          return Tensors{numbers({300, 700}), places({900}, 300), numbers({900, 700})};
        }});
   rows.push_back(
+      {.op = "index_reduce",
+       .tolerance = {2, 2, 4},
+       .calls = {{.name = "prod",
+                  .run = [](const Tensors& x) -> Tensors {
+                    return {index_reduce(x[0], 1, x[1], x[2], ScatterReduce::prod)};
+                  },
+                  .in_place = [](const Tensors& x) -> Tensor {
+                    return index_reduce_(x[0], 1, x[1], x[2], ScatterReduce::prod);
+                  },
+                  .ordered_products = true},
+                 {"amax",
+                  [](const Tensors& x) -> Tensors {
+                    return {index_reduce(x[0], 1, x[1], x[2], ScatterReduce::amax)};
+                  },
+                  [](const Tensors& x) -> Tensor {
+                    return index_reduce_(x[0], 1, x[1], x[2], ScatterReduce::amax);
+                  }},
+                 {"mean_alone",
+                  [](const Tensors& x) -> Tensors {
+                    return {index_reduce(x[0], 1, x[1], x[2], ScatterReduce::mean, false)};
+                  },
+                  [](const Tensors& x) -> Tensor {
+                    return index_reduce_(x[0], 1, x[1], x[2], ScatterReduce::mean, false);
+                  }}},
+       .bad = {{[] { index_reduce(ones({5}), 0, tensor({5}), ones({1}), ScatterReduce::amax); },
+                "index_reduce: index out of range, got 5 in dimension 0 of size 5"},
+               {[] { index_reduce(ones({5}), 0, tensor({0}), ones({1}), ScatterReduce::sum); },
+                "index_reduce: reduce must be prod, mean, amax or amin, got sum"},
+               {[] {
+                  const Tensor flags = ones({5}, {.dtype = boolean});
+                  index_reduce(flags, 0, tensor({0}), flags, ScatterReduce::amax);
+                },
+                "index_reduce: dtype can't be bool, got bool"}},
+       .also = {"all", "clamp_min", "div", "fill_", "find_bad_index", "floor_divide",
+                "scatter_reduce", "to"}});
+  rows.push_back(
       {.op = "index_copy",
        .tolerance = kExact,
        .calls = {{"default",

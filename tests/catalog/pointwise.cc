@@ -125,6 +125,26 @@ void add_unary(std::vector<Row>& rows) {
        .bad = {
            {[] { polygamma(-1, ones({2})); }, "polygamma: n must be from 0 to 169, got -1"},
            {[] { polygamma_(170, ones({2})); }, "polygamma_: n must be from 0 to 169, got 170"}}});
+  rows.push_back(
+      {.op = "mvlgamma",
+       .tolerance = {4, 128, 8},
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {mvlgamma(x[0], 3)}; },
+                  [](const Tensors& x) { return mvlgamma_(x[0], 3); }}},
+       .bad = {{[] { mvlgamma(ones({2}), 0); }, "mvlgamma: p must be at least 1, got 0"},
+               {[] { mvlgamma_(ones({2}, {.dtype = i64}), 1); },
+                "mvlgamma_: dtype must be floating, got i64"}},
+       .also = {"add", "lgamma", "mul", "sub", "sum", "to"}});
+  rows.push_back({.op = "frexp",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             [](const Tensors& x) -> Tensors {
+                               const auto [mantissa, exponent] = frexp(x[0]);
+                               return {mantissa, exponent};
+                             }}},
+                  .bad = {{[] { frexp(ones({2}, {.dtype = i64})); },
+                           "frexp: dtype must be floating, got i64"}},
+                  .also = {"abs", "add", "floor", "ge", "isfinite", "ldexp", "log2", "logical_and",
+                           "lt", "mul", "ne", "neg", "sub", "to", "trunc", "where"}});
 }
 
 // PyTorch's have no in-place form.

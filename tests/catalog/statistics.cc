@@ -193,6 +193,8 @@ void add_middles(std::vector<Row>& rows) {
                 "sub", "sum", "to"}}));
 }
 
+Tensors parts_of(const Histogram& h) { return {h.hist, h.bin_edges}; }
+
 void add_counts(std::vector<Row>& rows) {
   rows.push_back(
       {.op = "histc",
@@ -209,6 +211,40 @@ void add_counts(std::vector<Row>& rows) {
                 "histc: dtype must be floating, got i64"}},
        .also = {"amax", "amin", "clamp_max", "div", "fill_", "find_bad_index", "ge", "index", "le",
                 "logical_and", "mul", "nonzero", "scatter_add_", "sub", "to"},
+       .derivative = Derivative::none});
+  rows.push_back(
+      {.op = "histogram",
+       .needs_values = true,
+       .tolerance = {4, 4, 4},
+       .calls = {{"default", [](const Tensors& x) { return parts_of(histogram(x[0], 8)); }},
+                 {"range",
+                  [](const Tensors& x) {
+                    return parts_of(histogram(x[0], 4, {.range = {{-2, 2}}, .density = true}));
+                  }},
+                 {"weight",
+                  [](const Tensors& x) { return parts_of(histogram(x[0], 5, {.weight = x[1]})); }},
+                 {"edges", [](const Tensors& x) { return parts_of(histogram(x[0], x[1])); }}},
+       .bad = {{[] { histogram(ones({2}), 0); }, "histogram: bins must be positive, got 0"},
+               {[] {
+                  histogram(ones({2}), 4, {.range = {{2, 1}}});
+                },
+                "histogram: the range can't fall, got 2 to 1"},
+               {[] { histogram(ones({2}) / 0, 4); },
+                "histogram: the range must be finite, got inf to inf"},
+               {[] { histogram(ones({2}), ones({1})); },
+                "histogram: edges must be two or more, (bins + 1), got [1]"},
+               {[] {
+                  histogram(ones({2}), ones({2}), {.range = {{0, 1}}});
+                },
+                "histogram: there is no range beside edges, got one"},
+               {[] { histogram(ones({2}), ones({2}, {.dtype = f64})); },
+                "histogram: edges must have the input's dtype and device, got f64 on cpu"},
+               {[] { histogram(ones({2}), 2, {.weight = ones({3})}); },
+                "histogram: weight must have the input's shape, got [3] for [2]"},
+               {[] { histogram(ones({2}, {.dtype = i64})); },
+                "histogram: dtype must be floating, got i64"}},
+       .also = {"amax", "amin", "clamp_max", "div", "fill_", "find_bad_index", "ge", "le",
+                "logical_and", "scatter_add_", "searchsorted", "sub", "sum", "to", "where"},
        .derivative = Derivative::none});
   rows.push_back(
       {.op = "bincount",
@@ -419,6 +455,17 @@ void add_windows(std::vector<Row>& rows) {
                              diagonal_scatter(ones({3, 3}), ones({2}));
                            },
                            "diagonal_scatter: src must have the view's shape, got [2] for [3]"}},
+                  .also = {"to"}});
+  rows.push_back({.op = "as_strided_scatter",
+                  .tolerance = kExact,
+                  .calls = {{.name = "default",
+                             .run = [](const Tensors& x) -> Tensors {
+                               return {as_strided_scatter(x[0], x[1], {2, 3}, {1, 4}, 2)};
+                             },
+                             // PyTorch's fails PyTorch's own gradcheck.
+                             .gradient_is_pytorchs = false}},
+                  .bad = {{[] { as_strided_scatter(ones({3}), ones({2}), {3}, {1}); },
+                           "as_strided_scatter: src must have the view's shape, got [2] for [3]"}},
                   .also = {"to"}});
 }
 

@@ -18,11 +18,11 @@ OTHERS = ("judge", "judge_test", "judge_exports", "hunt", "bad_calls", "planted"
 
 NOT_ATTACKED = {
     "what attacked functions give":
-        "AttentionOutput ChannelStatistics CollectiveRecord CsvTable EchoFault EchoTrace Eigh GradcheckResult LU LUFactor Lstsq "
+        "AttentionOutput ChannelStatistics CollectiveRecord CsvTable EchoFault EchoTrace Eigh Frexp GradcheckResult LU LUFactor Lstsq "
         "LstmOutput ModuleSummary PackedLstmOutput PackedRnnOutput PlannedOp ProfiledRange QR RnnOutput Slogdet Trajectory Views",
     "options, which attacked functions are given in braces":
         "Axis BackwardOptions ConvolutionOptions ConvolutionTransposeOptions CsvDatasetOptions CsvOptions DataLoaderOptions "
-        "DataParallelOptions EllipsisIndex EmbeddingBagFunctionOptions EmbeddingBagOptions GeneratorState GridSampleOptions "
+        "DataParallelOptions EllipsisIndex EmbeddingBagFunctionOptions EmbeddingBagOptions GeneratorState GridSampleOptions HistogramOptions "
         "ImageFolderOptions MachineSpeed MnistOptions NoneIndex NpzDatasetOptions PackHooks PadSizes PlotOptions ProbsOrLogits "
         "ProgressOptions Roles SegmentationOptions StatisticsOptions TransformerOptions VideoResNetLayout VideoWriterOptions",
     "parameters of attacked functions, which make one of a tensor or a number": "Parameter Buffer",

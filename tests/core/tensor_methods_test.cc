@@ -51,6 +51,14 @@ void expect_same(const char* name, const Unique& method, const Unique& function)
   expect_same(name, method.inverse, function.inverse);
   expect_same(name, method.counts, function.counts);
 }
+void expect_same(const char* name, const Frexp& method, const Frexp& function) {
+  expect_same(name, method.mantissa, function.mantissa);
+  expect_same(name, method.exponent, function.exponent);
+}
+void expect_same(const char* name, const Histogram& method, const Histogram& function) {
+  expect_same(name, method.hist, function.hist);
+  expect_same(name, method.bin_edges, function.bin_edges);
+}
 void expect_same(const char* name, const std::vector<Tensor>& method,
                  const std::vector<Tensor>& function) {
   ASSERT_EQ(method.size(), function.size()) << name;
@@ -120,6 +128,8 @@ TEST_F(Methods, Unary) {
   BOTH(lgamma);
   BOTH(digamma);
   EXPECT_EQ(x.polygamma(2).to_vector<float>(), polygamma(2, x).to_vector<float>());
+  BOTH(mvlgamma, 2);
+  expect_same("frexp", x.frexp(), frexp(x));
   EXPECT_EQ(x.clone().polygamma_(1).to_vector<float>(), polygamma(1, x).to_vector<float>());
   BOTH(sigmoid);
   BOTH(relu);
@@ -259,6 +269,11 @@ TEST_F(Methods, Statistics) {
   SAME(histc);
   SAME(histc, 4, -1, 1);
   SAME(histc, {.bins = 4, .min = -1, .max = 1});
+  SAME(histogram);
+  SAME(histogram, 4);
+  SAME(histogram, 4, {.density = true});
+  SAME(histogram, tensor({-1.0f, 0.0f, 2.0f}));
+  SAME(histogram, tensor({-1.0f, 0.0f, 2.0f}), {.weight = x});
   SAME(cov);
   SAME(cov, 0);
   SAME(cov, 1, tensor({1, 2, 3}));
@@ -331,6 +346,8 @@ TEST_F(Methods, Places) {
   BOTH(scatter_reduce, 0, places, y, ScatterReduce::mean, false);
   BOTH(index_add, 0, tensor({1, 1}), y);
   BOTH(index_add, 0, tensor({1, 1}), y, 2);
+  BOTH(index_reduce, 0, tensor({1, 1}), y, ScatterReduce::prod);
+  BOTH(index_reduce, 0, tensor({1, 1}), y, ScatterReduce::amax, false);
   BOTH(index_copy, 0, tensor({1, 0}), y);
   BOTH(index_fill, 1, tensor({1}), 7);
   SAME(index, {Slice{}, tensor({2, 0})});
@@ -369,6 +386,8 @@ TEST_F(Methods, PartsAndViews) {
   SAME(slice_scatter, zeros({2, 2}), 1, 0, 3, 2);
   SAME(select_scatter, zeros({2}), 1, 2);
   SAME(diagonal_scatter, zeros({2}), 1);
+  SAME(as_strided_scatter, zeros({2}), {2}, {2});
+  SAME(as_strided_scatter, zeros({2}), {2}, {2}, 1);
   SAME(movedim, 0, 1);
   SAME(flip, {0, 1});
   SAME(roll, 1);
@@ -441,6 +460,8 @@ TEST_F(Methods, OfPyTorchAlone) {
   expect_same("new_full", x.new_full({3}, 2, {.dtype = i32}), full({3}, 2, {.dtype = i32}));
   EXPECT_EQ(x.new_empty({4, 5}).shape(), (Shape{4, 5}));
   EXPECT_TRUE(x.new_empty({}, {.requires_grad = true}).requires_grad());
+  EXPECT_EQ(x.new_empty_strided({4, 5}, {1, 4}).strides(), (Strides{1, 4}));
+  EXPECT_EQ(x.new_empty_strided({4, 5}, {1, 4}, {.dtype = i64}).dtype(), i64);
   const Tensor there = zeros({1}, {.device = "cpu:1"});
   EXPECT_EQ(there.new_zeros({2}).device(), Device("cpu:1"));
   EXPECT_EQ(there.new_zeros({2}, {.device = "cpu"}).device(), Device("cpu"));

@@ -27,6 +27,7 @@ TEST_F(CudaOracle, FusedOptimizersFollowTheirForms) {
   expect_follows<RMSprop>({.momentum = 0.5, .centered = true, .maximize = true});
   expect_follows<Adam>({.weight_decay = 0.2, .amsgrad = true, .maximize = true});
   expect_follows<AdamW>({.lr = 0.1, .betas = {0.8, 0.9}, .eps = 0.1, .weight_decay = 0.5});
+  expect_follows<SparseAdam>({.lr = 0.1, .betas = {0.8, 0.9}, .eps = 0.1});
   expect_follows<Adamax>({.lr = 0.1, .betas = {0.8, 0.7}, .eps = 0.1, .weight_decay = 0.1});
   expect_follows<NAdam>({.weight_decay = 0.3, .momentum_decay = 0.1});
   expect_follows<RAdam>({.betas = {0.9, 0.6}});

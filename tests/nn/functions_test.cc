@@ -164,6 +164,24 @@ TEST(EmbeddingBags, OfEqualElementsTheFirstIsTheLargest) {
             (Shape{2, 2}));
 }
 
+TEST(EmbeddingBags, SparseGradientsAreTheDenseOnes) {
+  const Tensor input = tensor({{0, 1, 2}, {4, 1, 1}}), factors = tensor({{2.0, -1.0}, {0.5, 3.0}});
+  for (const EmbeddingBagMode mode :
+       {EmbeddingBagMode::sum, EmbeddingBagMode::mean, EmbeddingBagMode::max}) {
+    EmbeddingBag dense(6, 2, {.mode = mode, .padding_idx = 1});
+    EmbeddingBag sparse(6, 2, {.mode = mode, .padding_idx = 1, .sparse = true});
+    sparse.load_state_dict(dense.state_dict());
+    sum(dense(input) * factors).backward();
+    sum(sparse(input) * factors).backward();
+    const auto rows = autograd::sparse_grad(sparse.weight);
+    ASSERT_TRUE(rows);
+    EXPECT_EQ(rows->indices.to_vector<int64_t>(), (std::vector<int64_t>{0, 2, 4}));
+    EXPECT_TRUE(near(rows->to_dense(), dense.weight.grad(), 0));
+    sparse.zero_grad();
+    EXPECT_FALSE(autograd::sparse_grad(sparse.weight));
+  }
+}
+
 TEST(EmbeddingBags, Refuse) {
   const Tensor weight = ones({5, 2}), flat = tensor({1, 2, 7}), offsets = tensor({0, 2});
   const auto bag = [&](const Tensor& input, const Tensor& starts,
@@ -189,6 +207,17 @@ TEST(EmbeddingBags, Refuse) {
             "embedding_bag: offsets must be at most the input's length, got 2 for 1");
   EXPECT_EQ(bag(tensor({1, 2}), offsets, {.padding_idx = 5}),
             "embedding_bag: padding_idx must be a row of weight, got 5 for [5,2]");
+}
+
+TEST(Embeddings, SparseGradientsAreTheDenseOnes) {
+  const Embedding dense(5, 2),
+      sparse = Embedding::from_pretrained(dense.weight.detach(), false,
+                                          {.padding_idx = 3, .sparse = true});
+  EXPECT_EQ(sparse.extra_repr(), "5, 2, padding_idx=3, sparse=True");
+  EXPECT_EQ(EmbeddingBag(5, 2, {.sparse = true}).extra_repr(), "5, 2, mode=mean, sparse=True");
+  for (const Embedding* layer : {&dense, &sparse})
+    sum(square((*layer)(tensor({{4, 0}, {4, 1}})))).backward();
+  EXPECT_TRUE(near(autograd::sparse_grad(sparse.weight)->to_dense(), dense.weight.grad(), 1e-6));
 }
 
 TEST(Embeddings, FromPretrained) {

@@ -1,4 +1,6 @@
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/autograd/sparse_gradient.h>
+#include <aorta/core/ops/embedding.h>
 #include <aorta/data/distributed_sampler.h>
 #include <aorta/data/loader.h>
 #include <aorta/data/random_samplers.h>
@@ -39,6 +41,7 @@
 #include <aorta/optim/rprop.h>
 #include <aorta/optim/schedules.h>
 #include <aorta/optim/sgd.h>
+#include <aorta/optim/sparse_adam.h>
 
 #include <aorta/tests/siege/targets.h>
 
@@ -349,6 +352,23 @@ T step(const Options& options, const T& parameter, const T& gradient) {
   return p.detach();
 }
 
+/// Steps with a sparse gradient that is given, with what an embedding adds to it, and without rows.
+T sparse_steps(const optim::SparseAdamOptions& options, const T& parameter, const T& indices,
+               const T& values, int64_t padding) {
+  const T p = parameter.detach().clone();
+  p.requires_grad_();
+  autograd::SparseGradient{indices, values, p.shape()}.coalesce();
+  autograd::set_sparse_grad(p, {indices, values, p.shape()});
+  optim::SparseAdam optimizer({p}, options);
+  optimizer.step();
+  embedding(indices, p, padding, true).sum().backward();
+  optimizer.step();
+  const T dense = autograd::sparse_grad(p)->to_dense();
+  autograd::zero_grad(p, false);
+  optimizer.step();
+  return dense + p.detach();
+}
+
 /// Two steps of L-BFGS on a product of the parameter, with at most 40 directions each.
 T lbfgs_steps(const optim::LBFGSOptions& given, const T& parameter, const T& factor) {
   const T p = parameter.detach().clone();
@@ -402,6 +422,7 @@ void add_training(std::vector<Target>& targets) {
                      of("ASGD", step<ASGD, ASGDOptions>),
                      of("Adafactor", step<Adafactor, AdafactorOptions>),
                      of("Muon", step<Muon, MuonOptions>),
+                     of("SparseAdam", sparse_steps),
                      of("LBFGS", lbfgs_steps),
                      of("StepLR", schedule<StepLR>),
                      of("MultiStepLR", schedule<MultiStepLR>),

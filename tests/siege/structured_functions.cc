@@ -143,6 +143,10 @@ void add_indexing(std::vector<Target>& targets) {
                                                                             scatter_reduce),
           of<const T&, const T&, int64_t, const T&, const T&, ScatterReduce, bool>(
               "scatter_reduce_", scatter_reduce_),
+          of<T, const T&, int64_t, const T&, const T&, ScatterReduce, bool>("index_reduce",
+                                                                            index_reduce),
+          of<const T&, const T&, int64_t, const T&, const T&, ScatterReduce, bool>("index_reduce_",
+                                                                                   index_reduce_),
           of<T, const T&, int64_t, const T&, const T&, const Scalar&>("index_add", index_add),
           of<const T&, const T&, int64_t, const T&, const T&, const Scalar&>("index_add_",
                                                                              index_add_),
@@ -440,6 +444,17 @@ void add_view(std::vector<Target>& targets) {
           of<T, const T&, const T&, int64_t, int64_t>("select_scatter", select_scatter),
           of<T, const T&, const T&, int64_t, int64_t, int64_t>("diagonal_scatter",
                                                                diagonal_scatter),
+          of(
+              "as_strided_scatter",
+              +[](const T& x, const T& src, const Dims& shape, const Dims& strides,
+                  int64_t offset) {
+                return as_strided_scatter(x, src, Shape(shape), Strides(strides), offset);
+              }),
+          of(
+              "new_empty_strided",
+              +[](const T& x, const Dims& shape, const Dims& strides) {
+                return x.new_empty_strided(Shape(shape), Strides(strides)).zero_();
+              }),
       });
 }
 
@@ -470,6 +485,28 @@ void add_statistics(std::vector<Target>& targets) {
                      quantile_target<nanquantile>("nanquantile"),
                      of<T, const T&, int64_t, const Scalar&, const Scalar&>("histc", histc),
                      of<T, const T&, const HistcOptions&>("histc", histc),
+                     of(
+                         "histogram",
+                         +[](const T& x, int64_t bins, double first, double last, const T& weight,
+                             bool density) {
+                           const auto [hist, edges] = histogram(
+                               x, bins,
+                               {.range = {{first, last}}, .weight = weight, .density = density});
+                           return Tensors{hist, edges, histogram(x, bins).hist};
+                         }),
+                     of(
+                         "histogram of edges",
+                         +[](const T& x, const T& edges, const T& weight) {
+                           return histogram(x, edges, {.weight = weight}).hist;
+                         }),
+                     of(
+                         "frexp",
+                         +[](const T& x) {
+                           const auto [mantissa, exponent] = frexp(x);
+                           return Tensors{mantissa, exponent};
+                         }),
+                     of<T, const T&, int64_t>("mvlgamma", mvlgamma),
+                     of<T, const T&, int64_t>("mvlgamma_", mvlgamma_),
                      of<T, const T&, const T&, int64_t>("bincount", bincount),
                      of<T, const T&, int64_t, const T&, const T&>("cov", cov),
                      of<T, const T&>("corrcoef", corrcoef),

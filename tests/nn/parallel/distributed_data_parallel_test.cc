@@ -248,6 +248,16 @@ TEST(DistributedDataParallel, WhatItRefuses) {
   Linear net(2, 2);
   EXPECT_EQ(error_of([&] { DistributedDataParallel(net, *ends[0], {.bucket_cap_mb = 0}); }),
             "DistributedDataParallel: bucket_cap_mb must be positive, got 0");
+  struct Table : Module {
+    Embedding table{*this, "table", 4, 2, {.sparse = true}};
+    Tensor forward(const Tensor& x) const override { return table(x); }
+  } table;
+  const auto end = local_communicators(1);
+  const DistributedDataParallel parallel(table, *end[0]);
+  EXPECT_EQ(error_of([&] {
+              sum(parallel(tensor({1, 2}))).backward();
+            }),
+            "DistributedDataParallel: gradients must be dense, got a sparse one of table.weight");
   net.requires_grad_(false);
   EXPECT_EQ(error_of([&] { DistributedDataParallel(net, *ends[0]); }),
             "DistributedDataParallel: the module must have a parameter that requires a gradient, "
