@@ -59,13 +59,7 @@ _MODE = select({
     "//conditions:default": [],
 })
 
-# One pool, OpenMP's. Its library isn't instrumented, so under TSan the pool is std::thread.
-_THREADS = select({
-    "//bazel:tsan": ["-DAORTA_STD_THREADS"],
-    "//conditions:default": ["-fopenmp"],
-})
-
-AORTA_COPTS = CXX_COPTS + _FEWER_WARNINGS + _MODE + _THREADS
+AORTA_COPTS = CXX_COPTS + _FEWER_WARNINGS + _MODE
 
 # For core and the tests, which name the kernels of an instruction set: with --isa=machine there is one. The
 # other rooms compile the same either way.

@@ -33,7 +33,6 @@ def aorta_dependencies():
             "opencv_core": "/usr/include/opencv4/opencv2/core.hpp",
             "opencv_imgproc": "/usr/include/opencv4/opencv2/imgproc.hpp",
             "opencv_videoio": "/usr/include/opencv4/opencv2/videoio.hpp",
-            "openmp": "/usr/include/features.h",  # g++ brings OpenMP itself
         },
         header_link_flags = {
             "dcmtk": "-ldcmjpeg -ldcmjpls -ldcmdata -loflog -lofstd",
@@ -42,7 +41,6 @@ def aorta_dependencies():
             "opencv_core": "-lopencv_core",
             "opencv_imgproc": "-lopencv_imgproc -lopencv_core",
             "opencv_videoio": "-lopencv_videoio -lopencv_imgcodecs -lopencv_imgproc -lopencv_core",
-            "openmp": "-fopenmp",
         },
         header_include_dirs = {
             "opencv_core": "/usr/include/opencv4",
@@ -66,7 +64,6 @@ def aorta_dependencies():
             "opencv_core": "libopencv-core-dev",
             "opencv_imgproc": "libopencv-imgproc-dev",
             "opencv_videoio": "libopencv-videoio-dev",
-            "openmp": "g++",
             "png": "libpng-dev",
             "zlib": "zlib1g-dev",
         },

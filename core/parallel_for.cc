@@ -2,6 +2,8 @@
 #include <aorta/core/resource_error.h>
 #include <aorta/core/thread_limit.h>
 
+#include <dlfcn.h>
+#include <immintrin.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -12,20 +14,27 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <string_view>
-#include <thread>
+#include <utility>
 #include <vector>
-
-#ifndef AORTA_STD_THREADS
-#include <omp.h>
-#endif
 
 namespace aorta {
 namespace {
 
-// More than any machine has CPUs. Of 100,000 libgomp, which keeps a list of them on the stack,
-// dies.
+// Of a program that has OpenMP. Its regions would wait in a forked child for threads that there
+// aren't; the child is told one thread. Looked for before any fork, which may leave a lock shut.
+const auto kSetOpenMPThreads =
+    reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+
+// More than any machine has CPUs.
 constexpr int kMostThreads = 4096;
+
+// Those that this process may run on.
+int cpus() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(CPU_COUNT(&set), 1) : 1;
+}
 
 int default_threads() {
   const char* wish = std::getenv("OMP_NUM_THREADS");
@@ -39,9 +48,7 @@ int default_threads() {
         "OMP_NUM_THREADS", "must be 1 to 4096", "\"", wish, "\"");
     return static_cast<int>(count);
   }
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
-  return 1;
+  return cpus();
 }
 
 std::atomic<int>& thread_count() {
@@ -79,13 +86,21 @@ struct Work {
   }
 };
 
-#ifndef AORTA_STD_THREADS
-// A child of fork() has OpenMP's notes on its threads, but not the threads: it would wait for them
-// for ever.
-std::atomic<bool> has_pool{true};
+// A child of fork() has its parent's notes on threads, but not the threads.
+std::atomic<int> forks{0};
 
-// The bytes of a stack as libgomp takes them from OMP_STACKSIZE: a number, of KiB unless B, K, M or
-// G follows. 0 for what it doesn't take.
+// Work is divided among threads for the first time: a child forked from now on has one thread,
+// until it asks for more.
+void prepare_for_fork() {
+  static const int once = pthread_atfork(nullptr, nullptr, [] {
+    thread_count().store(1);
+    forks.fetch_add(1);
+  });
+  static_cast<void>(once);
+}
+
+// The bytes of a stack as OMP_STACKSIZE says them: a number, of KiB unless B, K, M or G follows. 0
+// for what it can't mean.
 size_t stack_bytes() {
   const char* text = std::getenv("OMP_STACKSIZE");
   if (!text) text = std::getenv("GOMP_STACKSIZE");
@@ -103,75 +118,128 @@ size_t stack_bytes() {
   return bytes;
 }
 
-// libgomp ends the program, exit code 1, where it can't start a thread. So a calling thread's first
-// team, and each larger one, is tried first; once started, its threads stay.
-void check_startable(int threads) {
-  thread_local int tried = 1;
-  if (threads <= tried) return;
-  pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;  // keeps them until all are there
-  pthread_mutex_lock(&gate);
-  std::vector<pthread_t> others;
-  others.reserve(static_cast<size_t>(threads));
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, stack_bytes());  // one that it refuses, libgomp has left
-  int error = 0;
-  while (error == 0 && static_cast<int>(others.size()) < threads - 1) {
-    pthread_t other;
-    error = pthread_create(
-        &other, &attributes,
-        [](void* held) -> void* {
-          pthread_mutex_lock(static_cast<pthread_mutex_t*>(held));
-          pthread_mutex_unlock(static_cast<pthread_mutex_t*>(held));
-          return nullptr;
-        },
-        &gate);
-    if (error == 0) others.push_back(other);
-  }
-  pthread_mutex_unlock(&gate);
-  for (const pthread_t other : others) pthread_join(other, nullptr);
-  pthread_attr_destroy(&attributes);
-  check_resources(error == 0, "threads",
-                  "as many must be startable as OMP_NUM_THREADS says, or as there are CPUs (ulimit "
-                  "-u and -v, and OMP_STACKSIZE, limit them)",
-                  others.size() + 1, " of ", threads, ": ", errno_text(error));
-  tried = threads;
-}
-#endif
+// How often a thread looks before it sleeps, some 50 microseconds: an op is followed by the next
+// one sooner. One that waits longer would keep a CPU from another process, or from the very thread
+// that it waits for.
+constexpr int kLooks = 2000;
 
-// Work is divided among threads for the first time: a child forked from now on has one thread,
-// until it asks for more.
-void prepare_for_fork() {
-  static const int once = pthread_atfork(nullptr, nullptr, [] {
-    thread_count().store(1);
-#ifndef AORTA_STD_THREADS
-    has_pool = false;
-#endif
-  });
-  static_cast<void>(once);
+template <class Value>
+void wait_while(const std::atomic<Value>& value, Value old, int looks) {
+  for (int i = 0; i < looks; ++i) {
+    if (value.load(std::memory_order_acquire) != old) return;
+    _mm_pause();
+  }
+  value.wait(old, std::memory_order_acquire);
+}
+
+// The threads that work for one calling thread, so that several may call at once. They start when
+// they are first needed, and end with it.
+class Team {
+ public:
+  Team() = default;
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+  ~Team() {
+    if (forks_ != forks.load()) return;
+    for (const auto& member : members_) give(*member, nullptr);
+    for (const auto& member : members_) pthread_join(member->thread, nullptr);
+  }
+
+  /// Runs the work on `threads` threads; the calling one is number 0.
+  void run(Work& work, int threads) {
+    if (forks_ != forks.load()) {
+      members_.clear();
+      forks_ = forks.load();
+    }
+    start(threads - 1);
+    const int looks = threads <= cpus_ ? kLooks : 0;
+    running_.store(threads - 1, std::memory_order_relaxed);
+    for (int i = 0; i < threads - 1; ++i) {
+      Member& member = *members_[static_cast<size_t>(i)];
+      member.threads = threads;
+      member.looks = looks;
+      give(member, &work);
+    }
+    work.run(0, threads);
+    while (const int running = running_.load(std::memory_order_acquire))
+      wait_while(running_, running, looks);
+  }
+
+ private:
+  // On cache lines of its own, which its thread watches.
+  struct alignas(64) Member {
+    std::atomic<uint32_t> turn{0};
+    Work* work = nullptr;
+    int number = 0, threads = 0, looks = 0;
+    Team* team = nullptr;
+    pthread_t thread = {};
+  };
+
+  // Its next turn; no work ends it.
+  static void give(Member& member, Work* work) {
+    member.work = work;
+    member.turn.fetch_add(1, std::memory_order_release);
+    member.turn.notify_one();
+  }
+
+  static void* serve(void* given) {
+    Member& self = *static_cast<Member*>(given);
+    int looks = 0;
+    for (uint32_t turn = 0;; ++turn) {
+      wait_while(self.turn, turn, looks);
+      if (!self.work) return nullptr;
+      looks = self.looks;
+      self.work->run(self.number, self.threads);
+      std::atomic<int>& running = self.team->running_;
+      if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) running.notify_one();
+    }
+  }
+
+  void start(int count) {
+    const auto wanted = static_cast<size_t>(count);
+    if (members_.size() >= wanted) return;
+    members_.reserve(wanted);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, stack_bytes());  // the default where it is refused
+    int error = 0;
+    while (error == 0 && members_.size() < wanted) {
+      auto member = std::make_unique<Member>();
+      member->number = static_cast<int>(members_.size()) + 1;
+      member->team = this;
+      error = pthread_create(&member->thread, &attributes, serve, member.get());
+      if (error == 0) members_.push_back(std::move(member));
+    }
+    pthread_attr_destroy(&attributes);
+    check_resources(error == 0, "threads",
+                    "as many must be startable as OMP_NUM_THREADS says, or as there are CPUs "
+                    "(ulimit -u and -v, and OMP_STACKSIZE, limit them)",
+                    members_.size() + 1, " of ", count + 1, ": ", errno_text(error));
+  }
+
+  std::vector<std::unique_ptr<Member>> members_;
+  alignas(64) std::atomic<int> running_{0};  // members that have not ended this turn
+  int forks_ = forks.load();
+  int cpus_ = cpus();
+};
+
+// This thread's team; none once the thread is ending, when its last work is its own alone.
+Team* team_of_this_thread() {
+  thread_local constinit bool ended = false;
+  struct Owner {
+    ~Owner() { ended = true; }
+    Team team;
+  };
+  if (ended) return nullptr;
+  thread_local Owner owner;
+  return &owner.team;
 }
 
 void run_on_threads(Work& work, int threads) {
   prepare_for_fork();
-#ifndef AORTA_STD_THREADS
-  if (has_pool) {
-    // Always of all threads: of a smaller team libgomp ends the others, and starts them again
-    // later.
-    const int all = get_num_threads();
-    check_startable(all);
-#pragma omp parallel num_threads(all)
-    {
-      const int team = std::min(threads, omp_get_num_threads());
-      if (omp_get_thread_num() < team) work.run(omp_get_thread_num(), team);
-    }
-    return;
-  }
-#endif
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i)
-    others.emplace_back([&work, i, threads] { work.run(i, threads); });
-  work.run(0, threads);
-  for (std::thread& other : others) other.join();
+  Team* const team = team_of_this_thread();
+  if (!team) return work.run(0, 1);
+  team->run(work, threads);
 }
 
 }  // namespace
@@ -190,9 +258,7 @@ void set_num_threads(int count) {
   check(count >= 1, "set_num_threads", "at least one thread", count);
   check(count <= kMostThreads, "set_num_threads", "at most 4096 threads", count);
   thread_count().store(count);
-#ifndef AORTA_STD_THREADS
-  omp_set_num_threads(count);
-#endif
+  if (kSetOpenMPThreads) kSetOpenMPThreads(count);
 }
 
 void detail::parallel_for(int64_t begin, int64_t end, int64_t grain, RangeFunction function,

@@ -11,7 +11,7 @@ import sys
 
 # What matters to an editor, and of that what clang doesn't know or what would make a warning stop it.
 KEPT = ("-std=", "-D", "-m", "-f", "-W")
-DROPPED = ("-D__", "-frandom-seed", "-fno-canonical-system-headers", "-fopenmp", "-Werror")
+DROPPED = ("-D__", "-frandom-seed", "-fno-canonical-system-headers", "-Werror")
 TAKES_PATH = ("-I", "-isystem", "-iquote")
 
 

@@ -222,7 +222,7 @@ class AddingAnOp(unittest.TestCase):
         isa = instruction_set()
         flags = ["-march=x86-64-" + isa, "-DAORTA_ISA=" + isa, "-fno-math-errno", "-ffp-contract=off"] if "/isa/" in path else []
         target = os.path.join(self.folder, path.replace("/", "_") + ".o")
-        self.run_or_fail(["g++", "-std=c++20", "-O0", "-fPIC", "-fopenmp", "-Wall", "-Wextra", "-Werror", "-Wno-psabi", *flags,
+        self.run_or_fail(["g++", "-std=c++20", "-O0", "-fPIC", "-Wall", "-Wextra", "-Werror", "-Wno-psabi", *flags,
                           "-I" + self.folder, "-c", os.path.join(self.tree, path), "-o", target])
         return target
 
@@ -238,7 +238,7 @@ class AddingAnOp(unittest.TestCase):
             objects = list(pool.map(self.compile, sources))
         program = os.path.join(self.folder, "ops_test")
         library, *archives = map(os.path.abspath, sys.argv[1:])
-        self.run_or_fail(["g++", "-rdynamic", "-fopenmp", "-o", program, *objects, *archives, library, "-lgtest", "-lpthread"])
+        self.run_or_fail(["g++", "-rdynamic", "-o", program, *objects, *archives, library, "-lgtest", "-lpthread"])
         own_name = re.search(r"SONAME.*\[(.*)\]", self.run_or_fail(["readelf", "-d", library]))[1]
         os.symlink(library, os.path.join(self.folder, own_name))
         fixtures = os.path.join(self.folder, "fixtures")

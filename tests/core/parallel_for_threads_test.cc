@@ -11,6 +11,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -152,6 +155,51 @@ TEST_F(ParallelFor, SeveralThreadsCallAtOnce) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(total.load(), 4 * 20 * 1000);
+}
+
+// Some that come at once find the team awake, and some that come late find it asleep.
+TEST_F(ParallelFor, WorkComesAtAnyTime) {
+  set_num_threads(4);
+  for (int repeat = 0; repeat < 3000; ++repeat) {
+    if (repeat % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::atomic<int> total{0};
+    parallel_for(0, 4 + repeat % 5, 1, [&](int64_t, int64_t) { total.fetch_add(1); });
+    ASSERT_EQ(total.load(), 4 + repeat % 5);
+  }
+}
+
+// A team grows and is used in part, and threads that call end with theirs.
+TEST_F(ParallelFor, TeamsComeAndGo) {
+  const auto tasks = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  const auto before = tasks();
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::thread([] {
+      for (int threads : {2, 5, 3, 6, 1, 4}) {
+        set_num_threads(threads);
+        EXPECT_EQ(ranges_of(0, 12, 1).size(), 12u);
+      }
+    }).join();
+  }
+  EXPECT_EQ(tasks(), before);
+}
+
+// What a thread's own objects do as it ends is its own work.
+TEST_F(ParallelFor, WorksInAThreadThatEnds) {
+  set_num_threads(3);
+  static std::atomic<int> total{0};
+  struct AtTheEnd {
+    ~AtTheEnd() {
+      parallel_for(0, 9, 1, [&](int64_t, int64_t) { total.fetch_add(1); });
+    }
+  };
+  std::thread([] {
+    thread_local const AtTheEnd end;
+    static_cast<void>(&end);  // made before the team, and so ends after it
+    parallel_for(0, 3, 1, [&](int64_t, int64_t) { total.fetch_add(1); });
+  }).join();
+  EXPECT_EQ(total.load(), 12);
 }
 
 TEST_F(ParallelFor, ThreadCounts) {

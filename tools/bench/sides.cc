@@ -43,15 +43,10 @@ struct CopyBuffers {
 void copy_on_threads(const CopyBuffers& buffers, int threads) {
   const int64_t size = buffers.source.numel();
   const int64_t piece = divide_up(size, threads);
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-#endif
-  for (int i = 0; i < threads; ++i) {
-    const int64_t first = i * piece, last = std::min(first + piece, size);
-    if (first >= last) continue;
+  parallel_for(0, size, piece, [&](int64_t first, int64_t last) {
     std::memcpy(buffers.destination.data<uint8_t>() + first, buffers.source.data<uint8_t>() + first,
                 static_cast<size_t>(last - first));
-  }
+  });
 }
 
 }  // namespace
