@@ -1,6 +1,7 @@
 // Softmax. A warp or a block takes a line of neighbours and keeps it in registers. Longer lines,
 // and those whose elements lie apart, are read twice: for what is known of the line, and to write;
-// where there are few of them, blocks share each.
+// where there are few of them, blocks share each. The gradients go the same ways.
+#include <aorta/core/body/softmax.h>
 #include <aorta/core/ops/softmax.h>
 #include <aorta/cuda/line_stats.cuh>
 #include <aorta/cuda/normalization.cuh>
@@ -14,6 +15,34 @@ struct SoftmaxLines {
   M* output;
   Lines lines;
   bool log;
+
+  static constexpr int kHeld = 1;  // arrays whose elements stay in registers
+  template <int V>
+  bool is_aligned() const {
+    return is_vector_aligned<M, V>(input) && is_vector_aligned<M, V>(output);
+  }
+};
+
+template <class M>
+struct BackwardLines {
+  using C = ComputeType<M>;
+  const M *gradient, *output;
+  M* input;
+  Lines lines;
+  bool log;
+
+  static constexpr int kHeld = 2;
+  template <int V>
+  bool is_aligned() const {
+    return is_vector_aligned<M, V>(gradient) && is_vector_aligned<M, V>(output) &&
+           is_vector_aligned<M, V>(input);
+  }
+  __device__ __forceinline__ C term(C g, C y) const {
+    return log ? body::softmax_term<true>(g, y) : body::softmax_term<false>(g, y);
+  }
+  __device__ __forceinline__ C result(C g, C y, C sum) const {
+    return log ? body::softmax_gradient<true>(g, y, sum) : body::softmax_gradient<false>(g, y, sum);
+  }
 };
 
 // ---- Lines of neighbours that fit into registers.
@@ -76,14 +105,60 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// Queues the kernel whose `threads` hold a line in the fewest registers, if there is one.
+/// The same of the gradient.
 template <class M, int W, int N>
-bool launch_rows(const char* op, const SoftmaxLines<M>& args, unsigned threads,
-                 cudaStream_t stream) {
-  constexpr int most = std::is_same_v<M, double> ? 16 : 32;  // elements of a thread
+__global__ void __launch_bounds__(kThreads)
+    softmax_backward_rows_kernel(const __grid_constant__ BackwardLines<M> args) {
+  using C = ComputeType<M>;
+  AORTA_SHARED(double, shared_sum, [kThreads / 32]);
+  const int length = static_cast<int>(args.lines.length);
+  const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
+  for (int64_t line = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
+       line < args.lines.outer; line += step) {
+    C g[N][W], y[N][W];
+    double sum = 0;
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      const int at = static_cast<int>(n * blockDim.x + threadIdx.x) * W;
+      const int there = at < length ? W : 0;
+      read_block<M>(g[n], args.gradient + line * length + at, there, there > 0);
+      read_block<M>(y[n], args.output + line * length + at, there, there > 0);
+    }
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      C part = 0;
+#pragma unroll
+      for (int j = 0; j < W; ++j) part += args.term(g[n][j], y[n][j]);
+      sum += static_cast<double>(part);
+    }
+    const C total = static_cast<C>(add_group(sum, shared_sum));
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      const int at = static_cast<int>(n * blockDim.x + threadIdx.x) * W;
+      if (at >= length) continue;
+#pragma unroll
+      for (int j = 0; j < W; ++j) g[n][j] = args.result(g[n][j], y[n][j], total);
+      write_block<M>(args.input + line * length + at, g[n], W, true);
+    }
+  }
+}
+
+template <class M, int W, int N>
+auto rows_kernel(const SoftmaxLines<M>&) {
+  return softmax_rows_kernel<M, W, N>;
+}
+template <class M, int W, int N>
+auto rows_kernel(const BackwardLines<M>&) {
+  return softmax_backward_rows_kernel<M, W, N>;
+}
+
+/// Queues the kernel whose `threads` hold a line in the fewest registers, if there is one.
+template <class M, int W, int N, class Args>
+bool launch_rows(const char* op, const Args& args, unsigned threads, cudaStream_t stream) {
+  constexpr int most = (std::is_same_v<M, double> ? 16 : 32) / Args::kHeld;  // places of a thread
   if (args.lines.length <= int64_t{threads} * W * N) {
     const dim3 block(threads, kThreads / threads);
-    launch(op, softmax_rows_kernel<M, W, N>, grid_of(divide_up(args.lines.outer, block.y)), block,
+    launch(op, rows_kernel<M, W, N>(args), grid_of(divide_up(args.lines.outer, block.y)), block,
            stream, args);
     return true;
   }
@@ -91,11 +166,10 @@ bool launch_rows(const char* op, const SoftmaxLines<M>& args, unsigned threads,
   return false;
 }
 
-template <class M>
-bool run_rows(const char* op, const SoftmaxLines<M>& args, cudaStream_t stream) {
+template <class M, class Args>
+bool run_rows(const char* op, const Args& args, cudaStream_t stream) {
   constexpr int V = kBlock<M>;
-  const bool whole = args.lines.length % V == 0 && is_vector_aligned<M, V>(args.input) &&
-                     is_vector_aligned<M, V>(args.output);
+  const bool whole = args.lines.length % V == 0 && args.template is_aligned<V>();
   for (const unsigned threads : {32u, unsigned{kThreads}}) {
     if (whole ? launch_rows<M, V, 1>(op, args, threads, stream)
               : launch_rows<M, 1, 4>(op, args, threads, stream))
@@ -224,27 +298,125 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+/// The gradient's two readings: the sum of a piece of a line, and the results.
 template <class M>
-void run_as(const SoftmaxArgs& given, bool log) {
-  const LaunchSite site(given.output);
-  const char* const op = log ? "log_softmax" : "softmax";
-  const SoftmaxLines<M> args{static_cast<const M*>(given.input), static_cast<M*>(given.output),
-                             given.lines, log};
-  if (args.lines.inner == 1 && run_rows(op, args, site.stream())) return;
+struct BackwardPart {
+  using C = ComputeType<M>;
+  const BackwardLines<M>& args;
+  ThreadPart<M> part;
+
+  __device__ __forceinline__ BackwardPart(const BackwardLines<M>& lines, const LineTiles& tiles,
+                                          int64_t item)
+      : args(lines), part(lines.lines, tiles, item) {}
+  __device__ __forceinline__ double sum() const {
+    double result = 0;
+    for (int64_t i = part.first; i < part.end; i += part.step) {
+      const int64_t at = part.start + i * args.lines.inner;
+      result += static_cast<double>(
+          args.term(load<C, M>(args.gradient + at), load<C, M>(args.output + at)));
+    }
+    return result;
+  }
+  __device__ __forceinline__ void write(double total) const {
+    const C sum_of_line = static_cast<C>(total);
+    for (int64_t i = part.first; i < part.end; i += part.step) {
+      const int64_t at = part.start + i * args.lines.inner;
+      const C g = load<C, M>(args.gradient + at), y = load<C, M>(args.output + at);
+      store<M>(args.input + at, args.result(g, y, sum_of_line));
+    }
+  }
+};
+
+template <class M>
+__global__ void __launch_bounds__(kThreads)
+    softmax_backward_pieces_kernel(const __grid_constant__ BackwardLines<M> args, LineTiles tiles,
+                                   int64_t items, double* partial) {
+  AORTA_SHARED(double, shared, [kThreads]);
+  const unsigned me = threadIdx.y * blockDim.x + threadIdx.x;
+  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const BackwardPart<M> mine(args, tiles, item);
+    const ThreadPart<M>& part = mine.part;
+    shared[me] = part.there ? mine.sum() : 0;
+    __syncthreads();
+    for (unsigned half = blockDim.y / 2; half > 0; half /= 2) {
+      if (threadIdx.y < half) shared[me] += shared[me + half * blockDim.x];
+      __syncthreads();
+    }
+    const double total = shared[threadIdx.x];
+    __syncthreads();
+    if (!part.there) continue;
+    if (!partial) {
+      mine.write(total);
+    } else if (threadIdx.y == 0) {
+      partial[(part.outer * tiles.pieces + part.piece) * args.lines.inner + part.column] = total;
+    }
+  }
+}
+
+template <class M>
+__global__ void __launch_bounds__(kThreads)
+    finish_softmax_backward_kernel(const __grid_constant__ BackwardLines<M> args, LineTiles tiles,
+                                   int64_t items, const double* partial) {
+  for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
+    const BackwardPart<M> mine(args, tiles, item);
+    const ThreadPart<M>& part = mine.part;
+    if (!part.there) continue;
+    const double* const pieces =
+        partial + part.outer * tiles.pieces * args.lines.inner + part.column;
+    double total = 0;
+    for (int64_t p = 0; p < tiles.pieces; ++p) total += pieces[p * args.lines.inner];
+    mine.write(total);
+  }
+}
+
+template <class M>
+auto pieces_kernel(const SoftmaxLines<M>&) {
+  return softmax_pieces_kernel<M>;
+}
+template <class M>
+auto pieces_kernel(const BackwardLines<M>&) {
+  return softmax_backward_pieces_kernel<M>;
+}
+template <class M>
+auto finish_kernel(const SoftmaxLines<M>&) {
+  return finish_softmax_kernel<M>;
+}
+template <class M>
+auto finish_kernel(const BackwardLines<M>&) {
+  return finish_softmax_backward_kernel<M>;
+}
+
+/// `Partial`: what is known of a piece of a line.
+template <class M, class Partial, class Args>
+void run_lines(const char* op, const Args& args, const LaunchSite& site) {
+  if (args.lines.inner == 1 && run_rows<M>(op, args, site.stream())) return;
   const LineTiles tiles(args.lines);
   const int64_t items = tiles.items(args.lines);
-  if (tiles.pieces == 1) {
-    launch(op, softmax_pieces_kernel<M>, grid_of(items), tiles.block, site.stream(), args, tiles,
-           items, nullptr);
-    return;
-  }
-  using Stats = LineStats<ComputeType<M>>;
-  const Workspace partial(args.lines.count() * tiles.pieces * int64_t{sizeof(Stats)},
+  const auto queue = [&](auto kernel, Partial* partial) {
+    launch(op, kernel, grid_of(items), tiles.block, site.stream(), args, tiles, items, partial);
+  };
+  if (tiles.pieces == 1) return queue(pieces_kernel(args), nullptr);
+  const Workspace partial(args.lines.count() * tiles.pieces * int64_t{sizeof(Partial)},
                           site.device());
-  launch(op, softmax_pieces_kernel<M>, grid_of(items), tiles.block, site.stream(), args, tiles,
-         items, partial.template as<Stats>());
-  launch(op, finish_softmax_kernel<M>, grid_of(items), tiles.block, site.stream(), args, tiles,
-         items, partial.template as<const Stats>());
+  queue(pieces_kernel(args), partial.template as<Partial>());
+  queue(finish_kernel(args), partial.template as<Partial>());
+}
+
+template <class M>
+void run_as(const SoftmaxArgs& given, bool log) {
+  const SoftmaxLines<M> args{static_cast<const M*>(given.input), static_cast<M*>(given.output),
+                             given.lines, log};
+  run_lines<M, LineStats<ComputeType<M>>>(log ? "log_softmax" : "softmax", args,
+                                          LaunchSite(given.output));
+}
+
+template <class M>
+void run_backward_as(const SoftmaxBackwardArgs& given, bool log) {
+  const BackwardLines<M> args{static_cast<const M*>(given.gradient),
+                              static_cast<const M*>(given.output), static_cast<M*>(given.input),
+                              given.lines, log};
+  run_lines<M, double>(log ? "log_softmax_backward" : "softmax_backward", args,
+                       LaunchSite(given.input));
 }
 
 template <bool log>
@@ -252,12 +424,19 @@ void run(const SoftmaxArgs& args) {
   if (args.lines.count() == 0 || args.lines.length == 0) return;
   visit_floating(args.dtype, [&](auto type) { run_as<decltype(type)>(args, log); });
 }
+template <bool log>
+void run_backward(const SoftmaxBackwardArgs& args) {
+  if (args.lines.count() == 0 || args.lines.length == 0) return;
+  visit_floating(args.dtype, [&](auto type) { run_backward_as<decltype(type)>(args, log); });
+}
 
 }  // namespace
 
 void register_softmax() {
   set_kernel<softmax_op, run<false>>();
   set_kernel<log_softmax_op, run<true>>();
+  set_kernel<softmax_backward_op, run_backward<false>>();
+  set_kernel<log_softmax_backward_op, run_backward<true>>();
 }
 
 }  // namespace aorta::cuda

@@ -9,6 +9,10 @@ namespace {
 
 void softmax_gradient(Tensor& output, const Tensor& input, int dim) {
   record("softmax", output, {&input}, [dim, y = Saved::output(output)](Gradients& g) {
+    if (!grad_enabled()) {
+      g.input() = softmax_backward(g.output(), g.saved(y), dim);
+      return;
+    }
     const Tensor weighted = g.output() * g.saved(y);
     g.input() = weighted - g.saved(y) * sum(weighted, dim, true);
   });
@@ -16,7 +20,8 @@ void softmax_gradient(Tensor& output, const Tensor& input, int dim) {
 
 void log_softmax_gradient(Tensor& output, const Tensor& input, int dim) {
   record("log_softmax", output, {&input}, [dim, y = Saved::output(output)](Gradients& g) {
-    g.input() = g.output() - exp(g.saved(y)) * sum(g.output(), dim, true);
+    g.input() = grad_enabled() ? g.output() - exp(g.saved(y)) * sum(g.output(), dim, true)
+                               : log_softmax_backward(g.output(), g.saved(y), dim);
   });
 }
 

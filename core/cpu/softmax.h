@@ -9,6 +9,10 @@ namespace aorta::cpu {
 using SoftmaxFunction = void (*)(char* output, const char* input, int64_t row_stride,
                                  int64_t length, int64_t columns, bool log);
 
+/// The same of the gradient of the input, from that of the result and the result.
+using SoftmaxBackwardFunction = void (*)(char* input, const char* gradient, const char* output,
+                                         int64_t row_stride, int64_t length, int64_t columns);
+
 /// The most columns of a call.
 inline constexpr int64_t kSoftmaxColumns = 64;
 
@@ -16,6 +20,8 @@ inline constexpr int64_t kSoftmaxColumns = 64;
 struct SoftmaxLoops {
   SoftmaxFunction (*line)(bool is_double);
   SoftmaxFunction (*columns)(bool is_double);
+  SoftmaxBackwardFunction (*line_backward)(bool is_double, bool log);
+  SoftmaxBackwardFunction (*columns_backward)(bool is_double, bool log);
 };
 AORTA_ISA_TABLE(SoftmaxLoops, softmax_loops)
 

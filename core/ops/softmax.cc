@@ -2,6 +2,7 @@
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/softmax.h>
 
@@ -9,6 +10,8 @@ namespace aorta::kernel {
 
 constinit Op<SoftmaxKernel, SoftmaxGradient> softmax_op{"softmax"};
 constinit Op<SoftmaxKernel, SoftmaxGradient> log_softmax_op{"log_softmax"};
+constinit Op<SoftmaxBackwardKernel, NoGradient> softmax_backward_op{"softmax_backward"};
+constinit Op<SoftmaxBackwardKernel, NoGradient> log_softmax_backward_op{"log_softmax_backward"};
 
 }  // namespace aorta::kernel
 
@@ -35,7 +38,29 @@ Tensor run(const Op<SoftmaxKernel, SoftmaxGradient>& op, const Tensor& given, in
   return output;
 }
 
+Tensor run_backward(const Op<SoftmaxBackwardKernel, NoGradient>& op, const Tensor& gradient,
+                    const Tensor& output, int dim) {
+  const ProfilerRange range(op.name(), {&gradient, &output});
+  const Tensor y = dense(output);
+  const auto beside = [&] {
+    return empty_strided(y.shape(), y.strides(), {.dtype = y.dtype(), .device = y.device()});
+  };
+  Tensor g = gradient.detach();
+  if (g.strides() != y.strides()) g = beside().copy_(g);
+  const Tensor input = beside();
+  if (y.numel() > 0)
+    op.kernel(y.device())({g.data(), y.data(), input.data(), y.dtype(), lines_of(y, dim)});
+  return input;
+}
+
 }  // namespace
+
+Tensor kernel::softmax_backward(const Tensor& gradient, const Tensor& output, int dim) {
+  return run_backward(softmax_backward_op, gradient, output, dim);
+}
+Tensor kernel::log_softmax_backward(const Tensor& gradient, const Tensor& output, int dim) {
+  return run_backward(log_softmax_backward_op, gradient, output, dim);
+}
 
 Tensor softmax(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
   return run(softmax_op, input, dim, dtype);

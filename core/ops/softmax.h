@@ -28,4 +28,19 @@ using SoftmaxKernel = void (*)(const SoftmaxArgs& args);
 using SoftmaxGradient = void (*)(Tensor& output, const Tensor& input, int dim);
 extern Op<SoftmaxKernel, SoftmaxGradient> softmax_op, log_softmax_op;
 
+struct SoftmaxBackwardArgs {
+  const void* gradient;  // of the result; all three are dense, in one order in memory
+  const void* output;    // the result
+  void* input;           // its gradient
+  DType dtype;           // of all, floating; half types are computed in f32
+  Lines lines;
+};
+using SoftmaxBackwardKernel = void (*)(const SoftmaxBackwardArgs& args);
+extern Op<SoftmaxBackwardKernel, NoGradient> softmax_backward_op, log_softmax_backward_op;
+
+/// The kernels of the gradients, from the results. They record no gradients: a pass that records
+/// itself composes them.
+Tensor softmax_backward(const Tensor& gradient, const Tensor& output, int dim);
+Tensor log_softmax_backward(const Tensor& gradient, const Tensor& output, int dim);
+
 }  // namespace aorta::kernel

@@ -20,6 +20,7 @@ void add_lines(std::vector<Row>& rows) {
                 "softmax: dimension out of range, got dim 2 of a 1-d tensor"},
                {[] { softmax(ones({2}, {.dtype = i64}), 0); },
                 "softmax: dtype must be floating, got i64"}},
+       .functions = {"softmax_backward"},
        .autocasts = Autocasts::f32,
        .cancelling = kCancelling});
   rows.push_back(
@@ -32,6 +33,7 @@ void add_lines(std::vector<Row>& rows) {
                {[] { softmin(ones({2}, {.dtype = i64}), 0); },
                 "softmin: dtype must be floating, got i64"}},
        .also = {"neg", "softmax"},
+       .functions = {"softmax_backward"},
        .autocasts = Autocasts::f32,
        .cancelling = {"default/large", "first/large"}});
   rows.push_back(
@@ -44,6 +46,7 @@ void add_lines(std::vector<Row>& rows) {
                 "log_softmax: dimension out of range, got dim 2 of a 1-d tensor"},
                {[] { log_softmax(ones({2}, {.dtype = i64}), 0); },
                 "log_softmax: dtype must be floating, got i64"}},
+       .functions = {"log_softmax_backward"},
        .autocasts = Autocasts::f32});
   rows.push_back(
       {.op = "cumsum",

@@ -1,4 +1,6 @@
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/softmax.h>
 
@@ -94,6 +96,41 @@ TEST(Softmax, InfinitiesAreAsInPyTorch) {
       EXPECT_TRUE(std::isnan(run({kInf, 0.0}, log)[0]));
     }
   }
+}
+
+// y (g - sum of g y), and of the logarithm g - exp(y) (sum of g), in double.
+void expect_gradients_as_defined(const Tensor& x, const Tensor& gradient, int dim) {
+  const double unit = x.dtype() == f64   ? 1e-13
+                      : x.dtype() == f32 ? 1e-5
+                      : x.dtype() == f16 ? 4e-3
+                                         : 3e-2;
+  for (const bool log : {false, true}) {
+    const Tensor y = log ? log_softmax(x, dim) : softmax(x, dim);
+    const Tensor got = log ? kernel::log_softmax_backward(gradient, y, dim)
+                           : kernel::softmax_backward(gradient, y, dim);
+    const Tensor wide = gradient.to(f64), result = y.to(f64);
+    const Tensor total = log ? sum(wide, {dim}, true) : sum(wide * result, {dim}, true);
+    const std::vector<double> want =
+        (log ? wide - exp(result) * total : result * (wide - total)).to_vector<double>();
+    const std::vector<double> values = got.to_vector<double>();
+    EXPECT_EQ(got.dtype(), x.dtype());
+    for (size_t i = 0; i < want.size(); ++i)
+      ASSERT_NEAR(values[i], want[i], unit * std::max(1.0, std::abs(want[i]))) << i;
+  }
+}
+
+TEST(Softmax, GradientsAreAsDefinedForEveryDTypeAndLayout) {
+  for (const DType dtype : {f32, f64, f16, bf16}) {
+    const Tensor x = numbers({3, 70, 5, 37}, dtype);
+    const Tensor g = flip(numbers({3, 70, 5, 37}, dtype), {0, 1, 2, 3});
+    for (int dim = 0; dim < 4; ++dim) {
+      expect_gradients_as_defined(x, g, dim);
+      expect_gradients_as_defined(x.contiguous(MemoryFormat::channels_last), g, dim);
+      expect_gradients_as_defined(x, g.slice(2, 1, 2).expand({3, 70, 5, 37}), dim);
+    }
+  }
+  expect_gradients_as_defined(numbers({2, 100003}, f32) / 8, numbers({2, 100003}, f32), 1);
+  EXPECT_EQ(kernel::softmax_backward(empty({0, 3}), empty({0, 3}), 1).shape(), Shape({0, 3}));
 }
 
 TEST(Softmax, DTypeArgumentAndEmptyOnes) {

@@ -1,5 +1,6 @@
 // Losses on a GPU against the CPU: numbers of elements, lines and classes that several blocks
 // share, and what the catalogue's samples are too small for.
+#include <aorta/autograd/backward.h>
 #include <aorta/core/ops/cross_entropy.h>
 #include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/loss.h>
@@ -82,6 +83,35 @@ TEST_F(CudaLosses, ClassesOfEveryNumber) {
       EXPECT_EQ(difference(nll_loss(log_p.cuda(), target.cuda(), {.weight = weight.cuda()}),
                            nll_loss(log_p, target, {.weight = weight}), 8 * unit, 8 * unit),
                 "");
+    }
+  }
+}
+
+// Lines that a warp or a block keeps, that are read twice, and that blocks share.
+TEST_F(CudaLosses, GradientsOfSoftmaxEqualTheCpus) {
+  struct Way {
+    Shape shape;
+    int64_t dim;
+  };
+  for (const Way& way : {Way{{70, 40}, 1}, Way{{9, 313}, 1}, Way{{3, 2048}, 1}, Way{{2, 4095}, 1},
+                         Way{{1, 9001}, 1}, Way{{5, 6, 7}, 1}, Way{{3000, 2}, 0}, Way{{2, 1}, 1}}) {
+    for (const DType dtype : {f32, f64, f16, bf16}) {
+      const double unit = tolerance(dtype);
+      const Tensor x = random_values(way.shape, dtype, 5, false);
+      const Tensor g = random_values(way.shape, dtype, 6, false);
+      for (const auto& f : {softmax, log_softmax}) {
+        const auto gradient = [&](const Tensor& input, const Tensor& of_result) {
+          const Tensor leaf = input.detach().requires_grad_();
+          f(leaf, way.dim, {}).backward(of_result);
+          return leaf.grad();
+        };
+        const Tensor wanted = gradient(x, g), on_gpu = x.cuda();
+        gpu_test::poison(wanted.nbytes());
+        EXPECT_EQ(difference(gradient(on_gpu, g.cuda()), wanted, 16 * unit, 16 * unit), "")
+            << to_string(way.shape);
+        const Tensor turned = g.cuda().transpose(0, 1).contiguous().transpose(0, 1);
+        EXPECT_EQ(difference(gradient(on_gpu, turned), wanted, 16 * unit, 16 * unit), "");
+      }
     }
   }
 }

@@ -1,3 +1,4 @@
+#include <aorta/core/body/softmax.h>
 #include <aorta/core/cpu/isa/exponentials.h>
 #include <aorta/core/cpu/softmax.h>
 
@@ -45,10 +46,69 @@ void softmax_columns(char* output, const char* input, int64_t row_stride, int64_
   }
 }
 
+template <class T, bool log>
+void backward_line(char* input, const char* gradient, const char* output, int64_t, int64_t length,
+                   int64_t) {
+  double lanes[kLanes] = {};
+  const auto take = [&](int l, int64_t i) __attribute__((always_inline)) {
+    lanes[l] +=
+        static_cast<double>(body::softmax_term<log>(load<T>(gradient, i), load<T>(output, i)));
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= length; i += kLanes) {
+#pragma GCC ivdep
+    for (int l = 0; l < kLanes; ++l) take(l, i + l);
+  }
+  for (int l = 0; i < length; ++i, ++l) take(l, i);
+  const T sum = static_cast<T>(joined(lanes));
+#pragma GCC ivdep
+  for (int64_t k = 0; k < length; ++k)
+    store(input, k, body::softmax_gradient<log>(load<T>(gradient, k), load<T>(output, k), sum));
+}
+
+// The same with a line in each lane.
+template <class T, bool log>
+void backward_columns(char* input, const char* gradient, const char* output, int64_t row_stride,
+                      int64_t length, int64_t columns) {
+  double sums[kSoftmaxColumns] = {};
+  for (int64_t r = 0; r < length; ++r) {
+    const char* const g = gradient + r * row_stride;
+    const char* const y = output + r * row_stride;
+#pragma GCC ivdep
+    for (int64_t c = 0; c < columns; ++c)
+      sums[c] += static_cast<double>(body::softmax_term<log>(load<T>(g, c), load<T>(y, c)));
+  }
+  for (int64_t r = 0; r < length; ++r) {
+    const char* const g = gradient + r * row_stride;
+    const char* const y = output + r * row_stride;
+    char* const x = input + r * row_stride;
+#pragma GCC ivdep
+    for (int64_t c = 0; c < columns; ++c) {
+      const T sum = static_cast<T>(sums[c]);
+      store(x, c, body::softmax_gradient<log>(load<T>(g, c), load<T>(y, c), sum));
+    }
+  }
+}
+
+template <template <class, bool> class Loop>
+SoftmaxBackwardFunction choose_backward(bool is_double, bool log) {
+  if (is_double) return log ? Loop<double, true>::run : Loop<double, false>::run;
+  return log ? Loop<float, true>::run : Loop<float, false>::run;
+}
+template <class T, bool log>
+struct BackwardLine {
+  static constexpr SoftmaxBackwardFunction run = backward_line<T, log>;
+};
+template <class T, bool log>
+struct BackwardColumns {
+  static constexpr SoftmaxBackwardFunction run = backward_columns<T, log>;
+};
+
 }  // namespace
 
 const SoftmaxLoops softmax_loops = {
     [](bool is_double) { return is_double ? softmax_line<double> : softmax_line<float>; },
-    [](bool is_double) { return is_double ? softmax_columns<double> : softmax_columns<float>; }};
+    [](bool is_double) { return is_double ? softmax_columns<double> : softmax_columns<float>; },
+    choose_backward<BackwardLine>, choose_backward<BackwardColumns>};
 
 }  // namespace aorta::cpu::AORTA_ISA
