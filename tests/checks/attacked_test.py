@@ -18,7 +18,7 @@ OTHERS = ("judge", "judge_test", "judge_exports", "hunt", "bad_calls", "planted"
 
 NOT_ATTACKED = {
     "what attacked functions give":
-        "AttentionOutput ChannelStatistics CollectiveRecord CsvTable EchoFault EchoTrace Eigh GradcheckResult LU LUFactor Lstsq "
+        "AttentionOutput ChannelStatistics CollectiveRecord CsvTable DeviceRange EchoFault EchoTrace Eigh GradcheckResult LU LUFactor Lstsq "
         "LstmOutput ModuleSummary PackedLstmOutput PackedRnnOutput PlannedOp ProfiledRange QR RnnOutput Slogdet Trajectory Views",
     "options, which attacked functions are given in braces":
         "Axis BackwardOptions ConvolutionOptions ConvolutionTransposeOptions CsvDatasetOptions CsvOptions DataLoaderOptions "
