@@ -4,6 +4,7 @@
     if_cuda([...])                         the list where CUDA is on, else nothing
     requires_cuda()                        for target_compatible_with: the target is skipped where CUDA is off
     HAS_CUDNN, HAS_NCCL                    whether the toolkit that was found has cuDNN, or NCCL
+    CUDA_VERSION                           of that toolkit: "13.0"; "none" without one
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -12,6 +13,7 @@ load("@rules_cc//cc:defs.bzl", "cc_library")
 
 HAS_CUDNN = CUDA.has_cudnn
 HAS_NCCL = CUDA.has_nccl
+CUDA_VERSION = CUDA.version or "none"
 
 FlagInfo = provider(fields = ["value"])
 
@@ -51,6 +53,7 @@ _FLAGS = [
     "-Werror",
     "all-warnings",
     "-diag-suppress=1675",  # "unrecognized GCC pragma": those of the single-source code are for g++
+    "-Xptxas=-v",  # what each kernel takes, which nvcc_wrapper.sh keeps
     "-Xcompiler=-Wall,-Werror,-Wno-restrict",
 ]
 
@@ -116,11 +119,13 @@ def _impl(ctx):
     flags += ctx.attr.copts
 
     objects = []
+    usages = []
     for src in ctx.files.srcs:
         stem = "_objs/%s/%s" % (ctx.label.name, src.basename)
         obj = ctx.actions.declare_file(stem + ".pic.o")
         dep = ctx.actions.declare_file(stem + ".d")
         unused = ctx.actions.declare_file(stem + ".unused")
+        usage = ctx.actions.declare_file(stem + ".usage")
         listing = ctx.actions.declare_file(stem + ".hdrs")
 
         # Only generated-or-source files can be pruned; directories are kept.
@@ -131,9 +136,9 @@ def _impl(ctx):
 
         ctx.actions.run(
             executable = ctx.executable._nvcc_wrapper,
-            arguments = [dep.path, unused.path, listing.path, CUDA.nvcc, src.path, "-o", obj.path] + flags,
+            arguments = [dep.path, unused.path, listing.path, usage.path, CUDA.nvcc, src.path, "-o", obj.path] + flags,
             inputs = depset([src, listing], transitive = [compilation.headers, cc_toolchain.all_files]),
-            outputs = [obj, dep, unused],
+            outputs = [obj, dep, unused, usage],
             unused_inputs_list = unused,
             # Part of the action's key: a new toolkit means a new compile.
             env = {"PATH": "/usr/bin:/bin", "PWD": "/proc/self/cwd", "CUDA_VERSION_KEY": CUDA.version},
@@ -141,6 +146,7 @@ def _impl(ctx):
             progress_message = "Compiling CUDA %s" % src.short_path,
         )
         objects.append(obj)
+        usages.append(usage)
 
     link_context, out = cc_common.create_linking_context_from_compilation_outputs(
         actions = ctx.actions,
@@ -158,7 +164,7 @@ def _impl(ctx):
     lib = out.library_to_link
     return [
         DefaultInfo(files = depset([f for f in [lib.pic_static_library, lib.static_library] if f])),
-        OutputGroupInfo(compilation_outputs = depset(objects)),
+        OutputGroupInfo(compilation_outputs = depset(objects), resource_usage = depset(usages)),
         CcInfo(compilation_context = compilation, linking_context = link_context),
     ]
 

@@ -85,6 +85,11 @@ class DeviceBackend {
   virtual void record_event(Event event, Stream stream) = 0;
   virtual void wait_event(Event event, Stream stream) = 0;
   virtual bool event_done(Event event) = 0;
+  /// An event that says when it happened too, in a pool of its own.
+  virtual Event create_timer(int index) { return create_event(index); }
+  virtual void destroy_timer(Event timer) { destroy_event(timer); }
+  /// From one timer to another of its device, when both have happened.
+  virtual int64_t nanoseconds_between(Event, Event) { return 0; }
 
   /// Until end_capture, what this thread queues on `stream`, one of create_stream, becomes a graph
   /// and isn't done. Memory that is allocated for the stream is the graph's until destroy_graph.

@@ -1,4 +1,5 @@
 #include <aorta/core/check.h>
+#include <aorta/core/dispatch/device_work.h>
 #include <aorta/core/recording.h>
 #include <aorta/cuda/allocator.h>
 #include <aorta/cuda/backend.h>
@@ -8,6 +9,7 @@
 #include <aorta/cuda/wait.h>
 
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -24,7 +26,7 @@ struct DeviceState {
   int multiprocessors = 0;
   StreamAllocator allocator;
   std::mutex mutex;
-  std::vector<void*> idle_streams, idle_events;
+  std::vector<void*> idle_streams, idle_events, idle_timers;
 };
 
 std::atomic<DeviceState*> states[kMaxDevices];
@@ -151,8 +153,21 @@ class Backend final : public DeviceBackend {
     check_cuda(cudaDeviceSynchronize(), "synchronize");
   }
 
-  Event create_event(int index) override;
-  void destroy_event(Event event) override;
+  Event create_event(int index) override {
+    return event_of(index, &DeviceState::idle_events, cudaEventDisableTiming);
+  }
+  void destroy_event(Event event) override { keep(event, &DeviceState::idle_events); }
+  Event create_timer(int index) override {
+    return event_of(index, &DeviceState::idle_timers, cudaEventDefault);
+  }
+  void destroy_timer(Event timer) override { keep(timer, &DeviceState::idle_timers); }
+  int64_t nanoseconds_between(Event from, Event to) override {
+    float milliseconds = 0;
+    check_cuda(cudaEventElapsedTime(&milliseconds, static_cast<cudaEvent_t>(from.handle),
+                                    static_cast<cudaEvent_t>(to.handle)),
+               "profiler");
+    return std::llround(static_cast<double>(milliseconds) * 1e6);
+  }
   void record_event(Event event, Stream stream) override {
     const DeviceScope scope(stream.device.index, "record_event");
     check_cuda(cudaEventRecord(static_cast<cudaEvent_t>(event.handle), resolve(stream)),
@@ -171,6 +186,9 @@ class Backend final : public DeviceBackend {
   }
 
  private:
+  using Pool = std::vector<void*> DeviceState::*;
+  static Event event_of(int index, Pool idle, unsigned flags);
+  static void keep(Event event, Pool idle);
   static Device cuda_device(int index) { return Device(DeviceType::cuda, index); }
   void copy_between_devices(void* destination, int to, const void* source, int from, int64_t bytes);
   void queue_between_devices(void* destination, int to, const void* source, int from, int64_t bytes,
@@ -208,9 +226,12 @@ void Backend::copy(void* destination, Device to, const void* source, Device from
   if (!to.is_cuda() || !from.is_cuda()) refuse_wait_in_capture("copy");
   const DeviceScope scope(device, "copy");
   const cudaStream_t stream = cuda::current_stream(device);
-  check_cuda(
-      cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), cudaMemcpyDefault, stream),
-      "copy");
+  {
+    const DeviceWork work("copy", DeviceType::cuda, stream);
+    check_cuda(
+        cudaMemcpyAsync(destination, source, static_cast<size_t>(bytes), cudaMemcpyDefault, stream),
+        "copy");
+  }
   if (to.is_cuda() && from.is_cuda()) return;
   const void* host = to.is_cuda() ? source : destination;
   if (non_blocking && is_page_locked(host)) {
@@ -249,9 +270,12 @@ void Backend::queue_between_devices(void* destination, int to, const void* sourc
   record_event(ready.get(), {cuda_device(to), destination_stream});
   wait_event(ready.get(), {cuda_device(from), source_stream});
   const DeviceScope scope(from);
-  check_cuda(
-      cudaMemcpyPeerAsync(destination, to, source, from, static_cast<size_t>(bytes), source_stream),
-      "copy");
+  {
+    const DeviceWork work("copy", DeviceType::cuda, source_stream);
+    check_cuda(cudaMemcpyPeerAsync(destination, to, source, from, static_cast<size_t>(bytes),
+                                   source_stream),
+               "copy");
+  }
   record_event(done.get(), {cuda_device(from), source_stream});
   wait_event(done.get(), {cuda_device(to), destination_stream});
 }
@@ -259,9 +283,9 @@ void Backend::queue_between_devices(void* destination, int to, const void* sourc
 void Backend::fill_bytes(void* destination, uint8_t value, int64_t bytes, int index) {
   if (bytes <= 0) return;
   const DeviceScope scope(index, "fill_");
-  check_cuda(
-      cudaMemsetAsync(destination, value, static_cast<size_t>(bytes), cuda::current_stream(index)),
-      "fill_");
+  const cudaStream_t stream = cuda::current_stream(index);
+  const DeviceWork work("fill_", DeviceType::cuda, stream);
+  check_cuda(cudaMemsetAsync(destination, value, static_cast<size_t>(bytes), stream), "fill_");
 }
 
 // Streams and events are kept and given out again: a handle that some block of memory remembers
@@ -325,8 +349,9 @@ Graph Backend::end_capture(Stream stream) {
 
 void Backend::launch_graph(Graph graph, Stream stream) {
   const DeviceScope scope(graph.device.index, "capture");
-  check_cuda(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph.handle), resolve(stream)),
-             "capture");
+  const cudaStream_t on = resolve(stream);
+  const DeviceWork work("captured step", DeviceType::cuda, on);
+  check_cuda(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph.handle), on), "capture");
 }
 
 void Backend::destroy_graph(Graph graph, Stream stream) {
@@ -334,25 +359,25 @@ void Backend::destroy_graph(Graph graph, Stream stream) {
   state_of(stream.device.index).allocator.release({stream.device.index, stream.handle});
 }
 
-Event Backend::create_event(int index) {
+Event Backend::event_of(int index, Pool idle, unsigned flags) {
   DeviceState& state = state_of(index);
   std::lock_guard lock(state.mutex);
-  if (!state.idle_events.empty()) {
-    void* handle = state.idle_events.back();
-    state.idle_events.pop_back();
+  if (std::vector<void*>& kept = state.*idle; !kept.empty()) {
+    void* handle = kept.back();
+    kept.pop_back();
     return {cuda_device(index), handle};
   }
   const DeviceScope scope(index, "create_event");
   cudaEvent_t event = nullptr;
-  check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create_event");
+  check_cuda(cudaEventCreateWithFlags(&event, flags), "create_event");
   return {cuda_device(index), event};
 }
 
-void Backend::destroy_event(Event event) {
+void Backend::keep(Event event, Pool idle) {
   if (!event.handle) return;
   DeviceState& state = state_of(event.device.index);
   std::lock_guard lock(state.mutex);
-  state.idle_events.push_back(event.handle);
+  (state.*idle).push_back(event.handle);
 }
 
 }  // namespace

@@ -123,6 +123,7 @@ bool convolution_by_cudnn(const char* op, const ConvolutionArgs& args, ConvResul
     const std::shared_ptr<const ConvolutionEngine> engine = engine_for(state, problem, call);
     if (!engine) return false;
     const ProfilerRange range("cuDNN", {}, (" engine " + std::to_string(engine->index())).c_str());
+    const DeviceWork work(op, DeviceType::cuda, stream);
     call.run(*engine, state.handle);
   }
   check_finished(op, stream);

@@ -175,6 +175,7 @@ void copy_kernel(const PointwiseArgs& args) {
   if (arrays && args.dtype[0] == args.dtype[1]) {
     const LaunchSite site(args.data[0]);
     const int64_t bytes = args.numel * item_size(args.dtype[0]);
+    const DeviceWork work("copy", DeviceType::cuda, site.stream());
     return check_cuda(cudaMemcpyAsync(args.data[0], args.data[1], static_cast<size_t>(bytes),
                                       cudaMemcpyDeviceToDevice, site.stream()),
                       "copy");

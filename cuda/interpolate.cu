@@ -58,6 +58,7 @@ struct InterpolateBody {
     bool first = true;
     C value[V];
     for (int32_t i = depth.first[z]; i < depth.first[z + 1]; ++i) {
+#pragma unroll 1  // there are a few terms at most, and unrolled they fill the registers
       for (int32_t j = height.first[y]; j < height.first[y + 1]; ++j) {
         const int64_t row = (plane + depth.index[i]) * height.input + height.index[j];
         const C weight = depth.weight[i] * height.weight[j];

@@ -2,6 +2,7 @@
 
 // Kernel launches: grids, streams, checks, and ForEach over the bodies of core/body.
 
+#include <aorta/core/dispatch/device_work.h>
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/limits.h>
 
@@ -54,6 +55,7 @@ void launch(const char* op, void (*kernel)(Parameters...), dim3 grid, dim3 block
   config.gridDim = grid;
   config.blockDim = block;
   config.stream = stream;
+  const DeviceWork work(op, DeviceType::cuda, stream);
   check_cuda(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), op);
   check_finished(op, stream);
 }

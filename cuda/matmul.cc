@@ -2,6 +2,7 @@
 // own (matmul_simple.cu).
 #include <aorta/core/backends.h>
 #include <aorta/core/check.h>
+#include <aorta/core/dispatch/device_work.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/gemm_plan.h>
@@ -172,12 +173,14 @@ bool run_batch(const GemmPlan& plan, const MatmulArgs& args, const Pointers& p, 
   const float narrow[2] = {static_cast<float>(wide[0]), static_cast<float>(wide[1])};
   const bool f64 = plan.dtype == DType::f64;
   const Workspace workspace(lt->workspace, device);
+  const cudaStream_t stream = current_stream(device);
+  const DeviceWork work("matmul", DeviceType::cuda, stream);
   check_lt(cublasLtMatmul(handle_of(device), &lt->product,
                           f64 ? static_cast<const void*>(&wide[0]) : &narrow[0], p.b, &lt->left,
                           p.a, &lt->right, f64 ? static_cast<const void*>(&wide[1]) : &narrow[1],
                           added, &lt->added, p.c, &lt->out, &lt->algorithm, workspace.data(),
-                          static_cast<size_t>(lt->workspace), current_stream(device)));
-  check_finished("matmul", current_stream(device));
+                          static_cast<size_t>(lt->workspace), stream));
+  check_finished("matmul", stream);
   return true;
 }
 

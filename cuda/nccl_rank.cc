@@ -1,5 +1,6 @@
 #include <aorta/core/check.h>
 #include <aorta/core/clock.h>
+#include <aorta/core/dispatch/device_work.h>
 #include <aorta/cuda/nccl_rank.h>
 
 #include <sched.h>
@@ -136,12 +137,14 @@ void NcclRank::run(const CollectiveCall& call, const std::vector<Tensor>& tensor
   backend.record_event(work.ready.get(), present);
   backend.wait_event(work.ready.get(), own);
   ncclResult_t result = ncclInternalError;
+  DeviceWork measured(call.text.c_str(), DeviceType::cuda, stream_);
   {
     const std::lock_guard lock(calls_of(device_));
     if (comm_) result = queue(comm_, stream_);
   }
   try {
     wait_until_queued(call, result, "NCCL must take it");
+    measured.end();
     backend.record_event(work.done.get(), own);
     {
       const std::lock_guard lock(mutex_);
@@ -150,6 +153,7 @@ void NcclRank::run(const CollectiveCall& call, const std::vector<Tensor>& tensor
       backend.wait_event(pending_.back().done.get(), present);
     }
   } catch (...) {
+    measured.abandon();
     // The present stream doesn't wait for what may be queued: memory has to, when it is given back.
     for (const Tensor& tensor : tensors) {
       try {

@@ -89,12 +89,16 @@ struct MaxPoolBody {
   }
 };
 
+/// How many rows of windows at depth z and height y count.
+__device__ __forceinline__ int64_t rows_that_count(const PoolArgs& args, int64_t z, int64_t y) {
+  return pool_count(args.dims[0], z, args.count_include_pad) *
+         pool_count(args.dims[1], y, args.count_include_pad);
+}
+/// What the average of such a window divides by, at width x.
 template <class C>
-__device__ __forceinline__ C divisor_of(const PoolArgs& args, int64_t z, int64_t y, int64_t x) {
+__device__ __forceinline__ C divisor_of(const PoolArgs& args, int64_t rows, int64_t x) {
   if (args.divisor_override != 0) return static_cast<C>(args.divisor_override);
-  return static_cast<C>(pool_count(args.dims[0], z, args.count_include_pad) *
-                        pool_count(args.dims[1], y, args.count_include_pad) *
-                        pool_count(args.dims[2], x, args.count_include_pad));
+  return static_cast<C>(rows * pool_count(args.dims[2], x, args.count_include_pad));
 }
 
 /// Window i's averages of V channels.
@@ -111,7 +115,8 @@ struct AveragePoolBody {
 #pragma unroll
       for (int j = 0; j < V; ++j) sum[j] += value[j];
     });
-    const C divisor = divisor_of<C>(args, place.at[0], place.at[1], place.at[2]);
+    const C divisor =
+        divisor_of<C>(args, rows_that_count(args, place.at[0], place.at[1]), place.at[2]);
     for (int j = 0; j < V; ++j) sum[j] /= divisor;
     write_block<T, V>(static_cast<T*>(args.output) + i * V, sum, V, true);
   }
@@ -131,10 +136,13 @@ struct AveragePoolBackwardBody {
     C sum[V] = {}, value[V];
     for (int64_t z = depth.first; z < depth.end; ++z) {
       for (int64_t y = height.first; y < height.end; ++y) {
-        for (int64_t x = width.first; x < width.end; ++x) {
-          const int64_t window = ((place.outer * d.output + z) * h.output + y) * w.output + x;
-          read<T, V>(args, window * args.inner + place.inner, value);
-          const C divisor = divisor_of<C>(args, z, y, x);
+        const int64_t row = ((place.outer * d.output + z) * h.output + y) * w.output;
+        const T* from =
+            static_cast<const T*>(args.input) + (row + width.first) * args.inner + place.inner;
+        const int64_t rows = rows_that_count(args, z, y);
+        for (int64_t x = width.first; x < width.end; ++x, from += args.inner) {
+          read_block<T, V>(value, from, V, true);
+          const C divisor = divisor_of<C>(args, rows, x);
 #pragma unroll
           for (int j = 0; j < V; ++j) sum[j] += value[j] / divisor;
         }
@@ -221,7 +229,10 @@ void run_max_pool_backward(const PoolArgs& args) {
   const Workspace wide(is_half(args.dtype) ? count * 4 : 0, site.device());
   if (is_half(args.dtype)) scatter.sums = wide.data();
   const int64_t bytes = count * std::max<int64_t>(item_size(args.dtype), 4);
-  check_cuda(cudaMemsetAsync(scatter.sums, 0, static_cast<size_t>(bytes), site.stream()), op);
+  {
+    const DeviceWork work(op, DeviceType::cuda, site.stream());
+    check_cuda(cudaMemsetAsync(scatter.sums, 0, static_cast<size_t>(bytes), site.stream()), op);
+  }
   const unsigned channels = std::bit_ceil(static_cast<unsigned>(std::min<int64_t>(args.inner, 32)));
   const unsigned most = kThreads / channels;
   const dim3 block(channels,

@@ -28,8 +28,8 @@ def compiles(query):
 
 
 def compiler_of(arguments):
-    """The command of the compiler itself: nvcc stands behind our wrapper and three files of its (bazel/cuda.bzl)."""
-    return arguments[4:] if arguments[0].endswith("nvcc_wrapper.sh") else arguments
+    """The command of the compiler itself: nvcc stands behind our wrapper and four files of its (bazel/cuda.bzl)."""
+    return arguments[5:] if arguments[0].endswith("nvcc_wrapper.sh") else arguments
 
 
 def source_of(arguments):

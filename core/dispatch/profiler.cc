@@ -1,4 +1,5 @@
 #include <aorta/core/clock.h>
+#include <aorta/core/dispatch/device_ranges.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/io/file.h>
 #include <aorta/core/module_path.h>
@@ -7,6 +8,7 @@
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -77,10 +79,79 @@ std::string milliseconds(int64_t ns) {
   return text;
 }
 
+std::string calls_and_share(int64_t calls, int64_t part, int64_t all) {
+  char text[96];
+  std::snprintf(text, sizeof text, " %10lld %6.1f%% ", static_cast<long long>(calls),
+                100.0 * static_cast<double>(part) / static_cast<double>(std::max<int64_t>(all, 1)));
+  return text;
+}
+
+std::string padded(const std::string& name, size_t width) {
+  return name + std::string(width - name.size(), ' ');
+}
+
+// A line a device and name, the longest first.
+std::string device_table(const std::vector<DeviceRange>& ranges) {
+  struct Line {
+    int64_t calls = 0, total = 0;
+  };
+  std::map<std::string, Line> lines;
+  int64_t all = 0;
+  size_t width = 9;
+  for (const DeviceRange& range : ranges) {
+    const std::string name = to_string(range.device) + " " + range.name;
+    width = std::max(width, name.size());
+    Line& line = lines[name];
+    ++line.calls;
+    line.total += range.duration_ns;
+    all += range.duration_ns;
+  }
+  if (lines.empty()) return "";
+  std::vector<std::pair<std::string, Line>> sorted(lines.begin(), lines.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second.total > b.second.total; });
+  std::string text =
+      "\n" + padded("on device", width) + "      calls   share    total ms     mean ms\n";
+  for (const auto& [name, line] : sorted) {
+    text += padded(name, width) + calls_and_share(line.calls, line.total, all) +
+            milliseconds(line.total) + "  " + milliseconds(line.total / line.calls) + "\n";
+  }
+  return text;
+}
+
+// A device is a process of the trace and a stream its thread, each with its name.
+void add_device_events(nlohmann::json& events, const std::vector<DeviceRange>& ranges) {
+  std::map<std::pair<int, int>, bool> named;
+  const auto name = [&](int process, int thread, const char* what, const std::string& text) {
+    events.push_back({{"ph", "M"},
+                      {"pid", process},
+                      {"tid", thread},
+                      {"name", what},
+                      {"args", {{"name", text}}}});
+  };
+  for (const DeviceRange& range : ranges) {
+    const int process = 1 + range.device.index;  // 0 is the host
+    if (!std::exchange(named[{process, range.stream}], true)) {
+      if (range.stream == 0) name(process, 0, "process_name", to_string(range.device));
+      name(process, range.stream, "thread_name", "stream " + std::to_string(range.stream));
+    }
+    nlohmann::json event = {{"ph", "X"},
+                            {"pid", process},
+                            {"tid", range.stream},
+                            {"name", range.name},
+                            {"ts", static_cast<double>(range.start_ns) * 1e-3},
+                            {"dur", static_cast<double>(range.duration_ns) * 1e-3}};
+    if (!range.module.empty()) event["args"]["module"] = range.module;
+    events.push_back(std::move(event));
+  }
+}
+
 }  // namespace
 
 struct Profiler::State {
   std::vector<ProfiledRange> ranges;
+  std::vector<DeviceRange> device_ranges;
+  std::optional<detail::DeviceNotes> notes;  // until they are read
   bool running = true;
 };
 
@@ -92,6 +163,7 @@ Profiler::Profiler() : state_(std::make_unique<State>()) {
     all.threads.clear();
     ++all.run;
     all.start_ns = nanoseconds_now();
+    detail::start_device_notes(all.start_ns);
     detail::profiling = true;
   }
   ranges_of_thread();  // thread 0
@@ -103,6 +175,7 @@ void Profiler::stop() {
   if (!state_->running) return;
   state_->running = false;
   detail::profiling = false;
+  state_->notes = detail::take_device_notes();
   Recorder& all = recorder();
   const std::lock_guard lock(all.mutex);
   for (size_t thread = 0; thread < all.threads.size(); ++thread) {
@@ -124,6 +197,15 @@ void Profiler::stop() {
 const std::vector<ProfiledRange>& Profiler::ranges() const {
   check(!state_->running, "profiler", "it must be stopped before it is read", "one that runs");
   return state_->ranges;
+}
+
+const std::vector<DeviceRange>& Profiler::device_ranges() const {
+  check(!state_->running, "profiler", "it must be stopped before it is read", "one that runs");
+  if (state_->notes) {
+    state_->device_ranges = state_->notes->read();
+    state_->notes.reset();
+  }
+  return state_->device_ranges;
 }
 
 std::string Profiler::table() const {
@@ -157,21 +239,15 @@ std::string Profiler::table() const {
                    [](const auto& a, const auto& b) { return a.second.own > b.second.own; });
   size_t width = 4;
   for (const auto& [key, line] : sorted) width = std::max(width, key.first.size());
-  const auto padded = [&](const std::string& name) {
-    return name + std::string(width - name.size(), ' ');
-  };
   std::string text =
-      padded("name") + "      calls   share     own ms    total ms     mean ms  shapes\n";
+      padded("name", width) + "      calls   share     own ms    total ms     mean ms  shapes\n";
   for (const auto& [key, line] : sorted) {
-    char numbers[96];
-    std::snprintf(
-        numbers, sizeof numbers, " %10lld %6.1f%% ", static_cast<long long>(line.calls),
-        100.0 * static_cast<double>(line.own) / static_cast<double>(std::max<int64_t>(all, 1)));
-    text += padded(key.first) + numbers + milliseconds(line.own) + "  " + milliseconds(line.total) +
-            "  " + milliseconds(line.total / line.calls);
+    text += padded(key.first, width) + calls_and_share(line.calls, line.own, all) +
+            milliseconds(line.own) + "  " + milliseconds(line.total) + "  " +
+            milliseconds(line.total / line.calls);
     text += key.second.empty() ? "\n" : "  " + key.second + "\n";
   }
-  return text;
+  return text + device_table(device_ranges());
 }
 
 void Profiler::write_trace(const Text& path) const {
@@ -187,6 +263,7 @@ void Profiler::write_trace(const Text& path) const {
     if (!range.module.empty()) event["args"]["module"] = range.module;
     events.push_back(std::move(event));
   }
+  add_device_events(events, device_ranges());
   io::AtomicFile file(path);
   file.write(nlohmann::json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}}.dump());
   file.commit();

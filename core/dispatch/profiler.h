@@ -1,6 +1,6 @@
 #pragma once
 
-#include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/dispatch/device_work.h>
 #include <aorta/core/tensor.h>
 
 #include <memory>
@@ -23,6 +23,16 @@ struct ProfiledRange {
   int64_t bytes = 0;
 };
 
+/// One piece of work that a device did on a stream: a kernel, a product, a copy, or a whole graph.
+struct DeviceRange {
+  std::string name;    // of the op that queued it: "softmax"
+  std::string module;  // "layer1.0", or empty
+  Device device;
+  int stream = 0;        // of the device's streams; 0 is the first that did any
+  int64_t start_ns = 0;  // since the profiler was made, as the device's events say
+  int64_t duration_ns = 0;
+};
+
 /// Records what all threads run while it lives, until stop(). One at a time; what runs without one
 /// pays a comparison an op.
 ///
@@ -41,20 +51,21 @@ class Profiler {
   void stop();
   /// In the order in which they began; ranges nest. After stop().
   const std::vector<ProfiledRange>& ranges() const;
+  /// In the order in which it was queued; of one stream no two overlap. After stop(); the first
+  /// reading waits for the work.
+  const std::vector<DeviceRange>& device_ranges() const;
   /// A line a name and shapes of inputs, the longest first: calls, time without the ranges inside,
-  /// its share of all, time with them, mean.
+  /// its share of all, time with them, mean. Then a line a device and name: calls, share, time,
+  /// mean.
   std::string table() const;
-  /// Chrome's trace format, written atomically.
+  /// Chrome's trace format, written atomically. A device is a process of its own, a stream its
+  /// thread.
   void write_trace(const Text& path) const;
 
  private:
   struct State;
   std::unique_ptr<State> state_;
 };
-
-namespace detail {
-extern std::atomic<bool> profiling;
-}
 
 /// A range of a running profiler, from its construction to its end: `ProfilerRange range("load");`
 class ProfilerRange {

@@ -46,7 +46,7 @@ class CompileCommands(unittest.TestCase):
 
     def test_nvcc_becomes_clang(self):
         actions = {"actions": [{"mnemonic": "CudaCompile", "arguments": [
-            "bazel/nvcc_wrapper.sh", "a.d", "a.unused", "a.hdrs", "/opt/cuda/bin/nvcc", "cuda/a.cu", "-o", "a.o",
+            "bazel/nvcc_wrapper.sh", "a.d", "a.unused", "a.hdrs", "a.usage", "/opt/cuda/bin/nvcc", "cuda/a.cu", "-o", "a.o",
             "-std=c++20", "-gencode", "arch=compute_90,code=sm_90", "-I", VIRTUAL, "-isystem", "external/cuda/include"]}]}
         entry, = compile_commands.compile_commands(actions, "/root", "/base")
         self.assertEqual(entry["file"], "cuda/a.cu")

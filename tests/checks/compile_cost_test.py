@@ -21,7 +21,7 @@ class CompileCost(unittest.TestCase):
 
     def test_nvcc(self):
         found = list(compile_cost.compiles({"actions": [{"arguments": [
-            "bazel-out/host/bin/bazel/nvcc_wrapper.sh", "a.d", "a.unused", "a.hdrs", "/cuda/bin/nvcc", "cuda/sort.cu", "-o", "a.o",
+            "bazel-out/host/bin/bazel/nvcc_wrapper.sh", "a.d", "a.unused", "a.hdrs", "a.usage", "/cuda/bin/nvcc", "cuda/sort.cu", "-o", "a.o",
             "-x", "cu", "-c", "-objtemp", "-O0"]}]}))
         self.assertEqual(found, [("cuda/sort.cu", ["/cuda/bin/nvcc", "cuda/sort.cu", "-x", "cu", "-c", "-objtemp", "-O0"])])
 

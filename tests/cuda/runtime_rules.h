@@ -166,9 +166,9 @@ class Rules : public LibraryRules {
     EXPECT_EQ(cudaStreamCreateWithFlags(&streams_.back(), flags), cudaSuccess);
     return streams_.back();
   }
-  cudaEvent_t new_event() {
+  cudaEvent_t new_event(unsigned flags = cudaEventDisableTiming) {
     events_.push_back(nullptr);
-    EXPECT_EQ(cudaEventCreateWithFlags(&events_.back(), cudaEventDisableTiming), cudaSuccess);
+    EXPECT_EQ(cudaEventCreateWithFlags(&events_.back(), flags), cudaSuccess);
     return events_.back();
   }
 

@@ -333,6 +333,41 @@ TEST_F(RuntimeEvents, DestroyOfNone) {
   EXPECT_EQ(cudaEventDestroy(nullptr), cudaErrorInvalidResourceHandle);
 }
 
+TEST_F(RuntimeEvents, TimeBetweenThoseOfWorkThatIsDone) {
+  const cudaStream_t stream = new_stream();
+  const cudaEvent_t start = new_event(cudaEventDefault), end = new_event(cudaEventDefault);
+  float milliseconds = -1;
+  EXPECT_EQ(cudaEventRecord(start, stream), cudaSuccess);
+  queue_much(stream);
+  EXPECT_EQ(cudaEventRecord(end, stream), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorNotReady);
+  EXPECT_EQ(cudaEventSynchronize(end), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, end), cudaSuccess);
+  EXPECT_GT(milliseconds, 0);
+}
+
+TEST_F(RuntimeEvents, TimeOfOneThatWasNeverRecorded) {
+  const cudaEvent_t start = new_event(cudaEventDefault), end = new_event(cudaEventDefault);
+  float milliseconds = -1;
+  EXPECT_EQ(cudaEventRecord(start, new_stream()), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorInvalidResourceHandle);
+}
+
+TEST_F(RuntimeEvents, TimeOfOneThatMeasuresNone) {
+  const cudaStream_t stream = new_stream();
+  const cudaEvent_t start = new_event(cudaEventDefault), end = new_event();
+  float milliseconds = -1;
+  EXPECT_EQ(cudaEventRecord(start, stream), cudaSuccess);
+  EXPECT_EQ(cudaEventRecord(end, stream), cudaSuccess);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorInvalidResourceHandle);
+}
+
+TEST_F(RuntimeEvents, TimeOfNone) {
+  float milliseconds = -1;
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, nullptr, new_event(cudaEventDefault)),
+            cudaErrorInvalidResourceHandle);
+}
+
 TEST_F(RuntimeEvents, RecordOnAnotherDevicesStream) {
   if (devices() < 2) GTEST_SKIP() << kTwoDevices;
   const cudaEvent_t event = new_event();

@@ -305,6 +305,7 @@ void add_autograd(std::vector<Target>& targets) {
                          "Profiler",
                          +[](const T& x, const T& y) {
                            Profiler profiler;
+                           const ProfilerRange range("product", {&x, &y});
                            matmul(x, y);
                            return full({}, profiler.table().empty());
                          }),

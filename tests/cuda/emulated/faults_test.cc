@@ -6,6 +6,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/device_backend.h>
 #include <aorta/core/dispatch/capture.h>
+#include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/convolution.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/cross_entropy.h>
@@ -29,6 +30,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -95,6 +97,58 @@ TEST_F(CudaFaults, AMissingRecordStreamShows) {
     for (int i = 0; i < 1000 && !shown; ++i) shown = copied(false) == 5.0f;
     EXPECT_TRUE(shown);
   }
+}
+
+TEST_F(CudaFaults, AProfilerWaitsWhenItIsRead) {
+  const Tensor x = full({100}, 0.5, {.device = "cuda"});
+  synchronize("cuda:0");
+  emulated::take_calls();
+  exp(x);
+  EXPECT_EQ(emulated::take_calls()["cudaEventRecord"], 0);
+  Profiler profiler;
+  exp(x);
+  profiler.stop();
+  std::map<std::string, int> calls = emulated::take_calls();
+  EXPECT_EQ(calls["cudaEventRecord"], 3);
+  for (const char* wait : {"cudaStreamSynchronize", "cudaEventSynchronize", "cudaEventQuery",
+                           "cudaDeviceSynchronize", "cudaEventElapsedTime"})
+    EXPECT_EQ(calls[wait], 0) << wait;
+  EXPECT_EQ(profiler.device_ranges().size(), 1u);
+  EXPECT_EQ(profiler.device_ranges().size(), 1u);
+  calls = emulated::take_calls();
+  EXPECT_EQ(calls["cudaStreamSynchronize"], 1);
+  EXPECT_EQ(calls["cudaEventElapsedTime"], 2);
+}
+
+TEST_F(CudaFaults, AProfilerThatCannotMeasure) {
+  const Tensor x = full({100}, 0.5, {.device = "cuda"});
+  const std::string failure = "CUDA must succeed, got cudaErrorLaunchFailure";
+  {
+    Profiler profiler;
+    exp(x);
+    profiler.stop();
+    emulated::inject("cudaEventElapsedTime", 1, cudaErrorLaunchFailure);
+    EXPECT_TRUE(error_of([&] { profiler.device_ranges(); }).starts_with("profiler: " + failure));
+    emulated::inject_nothing();
+    EXPECT_EQ(profiler.device_ranges().size(), 1u);
+  }
+  for (const int nth : {1, 2}) {  // of the device, and of the work's beginning
+    Profiler profiler;
+    emulated::inject("cudaEventRecord", nth, cudaErrorLaunchFailure);
+    EXPECT_TRUE(error_of([&] { exp(x); }).starts_with("exp: " + failure));
+    emulated::inject_nothing();
+    exp(x);
+    profiler.stop();
+    EXPECT_EQ(profiler.device_ranges().size(), 1u);
+  }
+  Profiler profiler;
+  emulated::inject("cudaEventRecord", 3, cudaErrorLaunchFailure);
+  exp(x);
+  emulated::inject_nothing();
+  profiler.stop();
+  EXPECT_TRUE(error_of([&] {
+                profiler.device_ranges();
+              }).starts_with("profiler: the end of all work must be noted, got exp: " + failure));
 }
 
 // Only an event that is done says that memory may be used again: an error says nothing.

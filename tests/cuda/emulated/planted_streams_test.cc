@@ -83,6 +83,41 @@ TEST_F(PlantedStreams, EventsOfAnotherDevice) {
   EXPECT_EQ(found(), "");
 }
 
+// Time between events that don't measure it, that nobody recorded, or of two devices.
+TEST_F(PlantedStreams, TimeBetweenEventsThatHaveNone) {
+  const auto timer = [] {
+    cudaEvent_t event = nullptr;
+    EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventDefault), cudaSuccess);
+    return event;
+  };
+  const cudaStream_t stream = new_stream();
+  const cudaEvent_t untimed = new_event(), start = timer(), end = timer();
+  float milliseconds = -1;
+  cudaEventRecord(untimed, stream);
+  cudaEventRecord(start, stream);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, untimed), cudaErrorInvalidResourceHandle);
+  EXPECT_TRUE(finds("both events were made to measure time"));
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorInvalidResourceHandle);
+  EXPECT_TRUE(finds("both events were recorded, outside of captures"));
+  cudaSetDevice(1);
+  const cudaEvent_t foreign = timer();
+  cudaEventRecord(foreign, new_stream());
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, foreign), cudaErrorInvalidResourceHandle);
+  EXPECT_TRUE(finds("both events are of one device"));
+  cudaSetDevice(0);
+  float* const data = on_device(std::vector<float>(64));
+  cudaEventRecord(start, stream);
+  emulated::start(set_all, 1, 32, stream, data, 64, 5.0f);
+  cudaEventRecord(end, stream);
+  cudaEventSynchronize(end);
+  EXPECT_EQ(cudaEventElapsedTime(&milliseconds, start, end), cudaSuccess);
+  EXPECT_GT(milliseconds, 0);
+  float back = 0;
+  EXPECT_EQ(cudaEventElapsedTime(&back, end, start), cudaSuccess);
+  EXPECT_EQ(back, -milliseconds);
+  EXPECT_EQ(found(), "");
+}
+
 // 5: the destination of another device's copy is freed before the copy is done.
 TEST_F(PlantedStreams, FreedWhileAPeerCopiesIntoIt) {
   for (const bool waits : {false, true}) {

@@ -1,4 +1,5 @@
 // The runtime's calls about streams and events.
+#include <aorta/core/clock.h>
 #include <aorta/tests/cuda/emulated/call.h>
 #include <aorta/tests/cuda/emulated/collectives.h>
 #include <aorta/tests/cuda/emulated/stream.h>
@@ -150,6 +151,40 @@ cudaError_t cudaEventRecord(cudaEvent_t event_handle, cudaStream_t handle) {
     event->capture = stream->capture;
     event->nodes = stream->last_nodes;
     event->point = stream->capture ? Point{} : Point{stream, stream->queued};
+    event->recorded_ns = aorta::nanoseconds_now();
+    return cudaSuccess;
+  });
+}
+
+// As a GPU's clock would, it counts in floats.
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start_handle,
+                                 cudaEvent_t end_handle) {
+  static constexpr const char* kName = "cudaEventElapsedTime";
+  return call(kName, [&] {
+    cudaError_t error = cudaSuccess;
+    const CUevent_st* start = event_of(kName, start_handle, error);
+    const CUevent_st* end = start ? event_of(kName, end_handle, error) : nullptr;
+    if (!end) return error;
+    const auto refused = [](const char* rule, const std::string& got) {
+      return broken(kName, rule, got, page::kEvent, cudaErrorInvalidResourceHandle);
+    };
+    for (const CUevent_st* event : {start, end}) {
+      if (event->flags & cudaEventDisableTiming)
+        return refused("both events were made to measure time", "cudaEventDisableTiming");
+      if (event->capture || !event->point.stream)
+        return refused("both events were recorded, outside of captures", "one that wasn't");
+    }
+    if (start->device != end->device) {
+      return refused(
+          "both events are of one device",
+          "cuda:" + std::to_string(start->device) + " and cuda:" + std::to_string(end->device));
+    }
+    for (const CUevent_st* event : {start, end}) {
+      if (const cudaError_t state = ask(event->point); state != cudaSuccess) return state;
+    }
+    const Streams& streams = Streams::get();
+    *milliseconds = static_cast<float>(
+        static_cast<double>(streams.time_of(*end) - streams.time_of(*start)) * 1e-6);
     return cudaSuccess;
   });
 }

@@ -1,3 +1,4 @@
+#include <aorta/core/clock.h>
 #include <aorta/tests/cuda/emulated/call.h>
 #include <aorta/tests/cuda/emulated/memory.h>
 #include <aorta/tests/cuda/emulated/pieces.h>
@@ -159,6 +160,7 @@ void Streams::run_next(CUstream_st& stream) {
     operation.run();
   }
   release(stream.marks[stream.done]);
+  stream.done_ns.push_back(nanoseconds_now());
   ++stream.done;
   if (Pieces::get().remembers_much()) forget_pieces();
 }
@@ -181,6 +183,13 @@ void Streams::finish(const Point& point) {
     while (!is_done(point)) run_next(*point.stream);
   }
   follow(point);
+}
+
+int64_t Streams::time_of(const CUevent_st& event) const {
+  const Point& point = event.point;
+  const bool at_once = !point.stream || point.count == 0;
+  return at_once ? event.recorded_ns
+                 : std::max(event.recorded_ns, point.stream->done_ns[point.count - 1]);
 }
 
 void Streams::follow(const Point& point) {
@@ -265,6 +274,7 @@ void Streams::reset() {
     if (stream.capture) end(*stream.capture);
     stream.operations.clear();
     stream.done = stream.queued;
+    stream.done_ns.resize(stream.done, nanoseconds_now());
   }
   wake();
 }

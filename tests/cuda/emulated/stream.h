@@ -40,7 +40,8 @@ struct CUstream_st {
   bool destroyed = false;
   uint64_t queued = 0, done = 0;  // operations
   std::deque<aorta::emulated::Operation> operations;
-  std::deque<uint64_t> marks;  // one for each operation: the thread sanitizer knows it by this
+  std::deque<uint64_t> marks;   // one for each operation: the thread sanitizer knows it by this
+  std::deque<int64_t> done_ns;  // one for each that is done: when it was
   bool has_thread = false;
   std::condition_variable wake;                       // its thread may begin the next
   std::shared_ptr<aorta::emulated::Capture> capture;  // of what is queued now
@@ -52,6 +53,7 @@ struct CUevent_st {
   unsigned flags = 0;
   bool destroyed = false;
   aorta::emulated::Point point;  // the last record; none: never recorded
+  int64_t recorded_ns = 0;       // when that was
   // The last record, where that was captured.
   std::shared_ptr<aorta::emulated::Capture> capture;
   std::vector<size_t> nodes;
@@ -91,6 +93,9 @@ class Streams {
   }
   /// Somebody looked at whether it is done: one operation is, so that who polls gets on.
   void step(const Point& point);
+  /// When a recorded event happened, on the host's clock: with the work before it, or at once. Its
+  /// point is done.
+  int64_t time_of(const CUevent_st& event) const;
   /// The calling thread goes on after a point that is done.
   void follow(const Point& point);
   /// In random mode, what happens to be done between two calls.
