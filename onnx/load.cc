@@ -278,7 +278,9 @@ class Builder {
       const auto place = static_cast<size_t>(tensor);
       if (!is_number || program_->tensors[place].kind != Program::Kind::parameter) return;
       const std::string user = proto.output.empty() ? proto.name : proto.output[0];
-      const std::string name = user + "." + std::to_string(i);
+      const std::string wanted = user + "." + std::to_string(i);
+      std::string name = wanted;
+      for (int k = 1; taken_.count(name) > 0; ++k) name = wanted + "_" + std::to_string(k);
       add_tensor(name, tensors_[place].clone(), Program::Kind::buffer, scopes_[&graph_]);
       proto.input[i] = name;
     });

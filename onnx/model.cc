@@ -1,3 +1,4 @@
+#include <aorta/core/allocator.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/onnx/onnx.h>
@@ -133,7 +134,11 @@ std::vector<Tensor> Model::forward(const List<Tensor>& inputs) const {
         inputs.size(), " of ", program.inputs.size());
   try {
     return run(program, tensors_, inputs, is_training());
+  } catch (const Error&) {
+    cpu::empty_cache();  // of what a loop without an end has made
+    throw;
   } catch (const std::bad_alloc&) {  // of what isn't a tensor, where a loop runs on
+    cpu::empty_cache();
     fail_for_resources("Model", "a network's values must fit in memory", "no more memory");
   }
 }

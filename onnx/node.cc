@@ -210,4 +210,12 @@ Tensors Inputs::all() const {
   return tensors;
 }
 
+Device Inputs::device() const {
+  for (const Value& value : values_) {
+    if (value.tensor.defined()) return value.tensor.device();
+    if (value.sequence && !value.sequence->empty()) return value.sequence->at(0).device();
+  }
+  return {};
+}
+
 }  // namespace aorta::onnx

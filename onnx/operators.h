@@ -124,6 +124,8 @@ class Inputs {
   /// Undefined where it is left out.
   Tensor or_none(size_t i) const { return has(i) ? (*this)[i] : Tensor(); }
   Tensors all() const;
+  /// Of the first tensor that is given.
+  Device device() const;
   size_t size() const { return values_.size(); }
   /// The elements of an input that is a list of numbers.
   std::vector<int64_t> integers(size_t i) const { return (*this)[i].to_vector<int64_t>(); }

@@ -32,7 +32,7 @@ struct Gathered {
   bool reversed = false;
   int64_t dim = 0;
 
-  Tensor joined(Tensors parts) const {
+  Tensor joined(Tensors parts, const Device& device) const {
     if (!parts.empty()) {
       if (reversed) std::reverse(parts.begin(), parts.end());
       return stack(parts, dim);
@@ -44,7 +44,7 @@ struct Gathered {
           "outputs must have at most 11 dimensions", info.shape.size());
     Shape shape{0};
     for (const auto& dimension : info.shape) shape.push_back(std::max<int64_t>(dimension.size, 0));
-    return zeros(shape, {.dtype = *dtype});
+    return zeros(shape, {.dtype = *dtype, .device = device});
   }
 };
 
@@ -63,13 +63,14 @@ Run loop(const Node& node) {
   for (size_t i = carried + 1; i < outputs_of(body); ++i)
     gathered.push_back({body.proto.output[i]});
   return [=, number = body.number](const Inputs& x) -> Values {
+    const TensorOptions numbers{.dtype = i64, .device = x.device()};
     const int64_t most = x.has(0) ? x[0].item<int64_t>() : std::numeric_limits<int64_t>::max();
-    Tensor goes_on = x.has(1) ? x[1] : ones({}, {.dtype = boolean});
+    Tensor goes_on = x.has(1) ? x[1] : ones({}, {.dtype = boolean, .device = x.device()});
     Values state;
     for (size_t i = 0; i < carried; ++i) state.push_back(x.value(i + 2));
     std::vector<Tensors> parts(gathered.size());
     for (int64_t round = 0; round < most && goes_on.item<bool>(); ++round) {
-      Values given{full({}, round, {.dtype = i64}), goes_on};
+      Values given{full({}, round, numbers), goes_on};
       given.insert(given.end(), state.begin(), state.end());
       const Values results = x.run(number, std::move(given));
       goes_on = results[0].tensor;
@@ -78,7 +79,7 @@ Run loop(const Node& node) {
       for (size_t i = 0; i < parts.size(); ++i) parts[i].push_back(results[carried + 1 + i].tensor);
     }
     for (size_t i = 0; i < parts.size(); ++i)
-      state.emplace_back(gathered[i].joined(std::move(parts[i])));
+      state.emplace_back(gathered[i].joined(std::move(parts[i]), x.device()));
     return state;
   };
 }
@@ -142,7 +143,7 @@ Run scan(const Node& node) {
       for (size_t i = 0; i < outputs; ++i) parts[i].push_back(results[states + i].tensor);
     }
     for (size_t i = 0; i < outputs; ++i)
-      state.emplace_back(gathered[i].joined(std::move(parts[i])));
+      state.emplace_back(gathered[i].joined(std::move(parts[i]), from[0].device()));
     return state;
   };
   if (!old)

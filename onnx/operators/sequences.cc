@@ -40,7 +40,8 @@ Values sequence_erase(const Inputs& x) {
 }
 
 Values sequence_length(const Inputs& x) {
-  return {full({}, static_cast<int64_t>(x.sequence(0).size()), {.dtype = i64})};
+  return {
+      full({}, static_cast<int64_t>(x.sequence(0).size()), {.dtype = i64, .device = x.device()})};
 }
 
 Values sequence_construct(const Inputs& x) {
@@ -85,7 +86,9 @@ Run optional(const Node& node) {
   return [](const Inputs& x) -> Values { return {x.has(0) ? x.value(0) : Value()}; };
 }
 
-Values optional_has_element(const Inputs& x) { return {full({}, x.has(0), {.dtype = boolean})}; }
+Values optional_has_element(const Inputs& x) {
+  return {full({}, x.has(0), {.dtype = boolean, .device = x.device()})};
+}
 
 Values optional_get_element(const Inputs& x) {
   check(x.has(0), "OptionalGetElement", "the value must be there", "none");
