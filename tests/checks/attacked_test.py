@@ -19,7 +19,8 @@ OTHERS = ("judge", "judge_test", "judge_exports", "hunt", "bad_calls", "planted"
 NOT_ATTACKED = {
     "what attacked functions give":
         "AttentionOutput ChannelStatistics CollectiveRecord CsvTable DeviceRange EchoFault EchoTrace Eigh Frexp GradcheckResult LU "
-        "LUFactor Lstsq LstmOutput ModuleSummary PackedLstmOutput PackedRnnOutput PlannedOp ProfiledRange QR RnnOutput Slogdet Trajectory Views",
+        "LUFactor Lstsq LstmOutput ModuleSummary PackedLstmOutput PackedRnnOutput PlannedOp ProfiledRange QR RnnOutput Slogdet "
+        "SparseGradient Trajectory Views",
     "options, which attacked functions are given in braces":
         "Axis BackwardOptions ConvolutionOptions ConvolutionTransposeOptions CsvDatasetOptions CsvOptions DataLoaderOptions "
         "DataParallelOptions EllipsisIndex EmbeddingBagFunctionOptions EmbeddingBagOptions GeneratorState GridSampleOptions HistogramOptions "

@@ -352,12 +352,16 @@ T step(const Options& options, const T& parameter, const T& gradient) {
   return p.detach();
 }
 
-/// Steps with a sparse gradient that is given, with what an embedding adds to it, and without rows.
-T sparse_steps(const optim::SparseAdamOptions& options, const T& parameter, const T& indices,
-               const T& values, int64_t padding) {
+/// Steps with a sparse gradient of drawn rows, with what an embedding adds to it, and without rows.
+T sparse_steps(const optim::SparseAdamOptions& options, const T& parameter,
+               const std::vector<int64_t>& places, double number, int64_t padding) {
   const T p = parameter.detach().clone();
   p.requires_grad_();
-  autograd::SparseGradient{indices, values, p.shape()}.coalesce();
+  const bool has_rows = p.dim() > 0 && p.size(0) > 0;
+  const T indices = remainder(tensor(places), has_rows ? p.size(0) : 1).to(p.device());
+  Shape shape = p.shape();
+  if (p.dim() > 0) shape[0] = indices.numel();
+  const T values = full(shape, number, {.dtype = p.dtype(), .device = p.device()});
   autograd::set_sparse_grad(p, {indices, values, p.shape()});
   optim::SparseAdam optimizer({p}, options);
   optimizer.step();

@@ -450,11 +450,6 @@ void add_view(std::vector<Target>& targets) {
                   int64_t offset) {
                 return as_strided_scatter(x, src, Shape(shape), Strides(strides), offset);
               }),
-          of(
-              "new_empty_strided",
-              +[](const T& x, const Dims& shape, const Dims& strides) {
-                return x.new_empty_strided(Shape(shape), Strides(strides)).zero_();
-              }),
       });
 }
 
@@ -495,7 +490,7 @@ void add_statistics(std::vector<Target>& targets) {
                            return Tensors{hist, edges, histogram(x, bins).hist};
                          }),
                      of(
-                         "histogram of edges",
+                         "histogram",
                          +[](const T& x, const T& edges, const T& weight) {
                            return histogram(x, edges, {.weight = weight}).hist;
                          }),
