@@ -37,7 +37,8 @@ if ! ((${#suites[@]})); then
 fi
 
 # More than CPUs: many tests wait for what was stopped, killed or comes late.
-flags=(--keep_going --nocache_test_results "--local_test_jobs=$(($(nproc) * 3 / 2))")
+jobs=$(($(nproc) * 3 / 2))
+flags=(--keep_going --nocache_test_results "--jobs=$jobs" "--local_test_jobs=$jobs")
 ((${#patterns[@]})) && flags+=("--test_filter=$(IFS=:; echo "${patterns[*]}")")
 for pair in AORTA_MNIST=mnist AORTA_ECHO=echo_real AORTA_ONNX_VECTORS=vectors/onnx; do
   name=${pair%%=*} folder=$PWD/../shared/data/${pair#*=}

@@ -107,8 +107,9 @@ class SegmentationJob : public Job {
 void check_clip_options(const TrainOptions& options) {
   const auto check_goes = [&](const char* flag, const std::optional<int64_t>& value) {
     if (value && !takes_clips(options.model_name))
-      throw Failure(ExitCode::usage, std::string(flag) + ": goes with --model_name unet_3d, got " +
-                                         io::quote(options.model_name));
+      throw Failure(ExitCode::usage,
+                    fmt::format("{}: goes with --model_name unet_3d, got {} for {}", flag, *value,
+                                io::quote(options.model_name)));
   };
   check_goes("--frames", options.frames);
   check_goes("--period", options.period);

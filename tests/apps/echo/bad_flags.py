@@ -127,9 +127,9 @@ for letter, what, flags, message in (
         ("j", "fewer epochs of pre-training than none", ["--pretrain_epochs", "-1"],
          "--pretrain_epochs: must not be negative, got -1"),
         ("k", "clips for a network that takes none", ["--frames", "8", "--model_name", "unet_small"],
-         '--frames: goes with --model_name unet_3d, got "unet_small"'),
+         '--frames: goes with --model_name unet_3d, got 8 for "unet_small"'),
         ("l", "pre-training of a network that takes no clips", ["--pretrain_epochs", "1", "--model_name", "unet_small"],
-         '--pretrain_epochs: goes with --model_name unet_3d, got "unet_small"')):
+         '--pretrain_epochs: goes with --model_name unet_3d, got 1 for "unet_small"')):
     @row("85" + letter, what, 2, message, "train --model_name unet_3d " + " ".join(flags[:2]) if len(flags) == 2 else
          "train " + " ".join(flags))
     def _(case, flags=flags):
