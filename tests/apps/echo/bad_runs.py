@@ -435,20 +435,16 @@ def _(case):
     return case.begun().resume(limits=[(resource.RLIMIT_AS, 90 << 20)])
 
 
-# What libgomp says as it is loaded.
-INVALID = "\nlibgomp: Invalid value for environment variable OMP_NUM_THREADS\n"
 for letters, count in (("b", "100000"), ("ba", "abc"), ("bb", "-5"), ("bc", "0"), ("bd", "3x"), ("be", "99999999999999999999")):
     @row("70" + letters, "OMP_NUM_THREADS is " + count, 4, 'OMP_NUM_THREADS: must be 1 to 4096, got "%s"' % count)
     def _(case, count=count):
-        done = case.train(environment={"OMP_NUM_THREADS": count})
-        return Done(done.code, done.out, done.err.replace(INVALID, ""), done.raw)
+        return case.train(environment={"OMP_NUM_THREADS": count})
 
 
 for letters, count in (("bf", ""), ("bg", None)):
     @row("70" + letters, "OMP_NUM_THREADS is " + ("empty" if count == "" else "not set"), 0, "dice overall *")
     def _(case, count=count):
-        done = case.train("--num_workers", "2", environment={"OMP_NUM_THREADS": count})
-        return Done(done.code, done.out, done.err.replace(INVALID, ""), done.raw)
+        return case.train("--num_workers", "2", environment={"OMP_NUM_THREADS": count})
 
 
 @row("70c", "too small a stack", 4, "init: the stack must have 512 KiB at least (ulimit -s), got 256 KiB")
