@@ -4,7 +4,7 @@ With a number behind its name it is the first of so many ranks of a process grou
 what it is asked beside it.
 
 A row brings two lines of Python: a setup, which runs once, and the expression that is measured. They see torch,
-F (torch.nn.functional) and make(), whose numbers are those of the harness.
+F (torch.nn.functional), and make() and fill(), whose numbers are those of the harness.
 """
 
 import os
@@ -19,6 +19,7 @@ os.dup2(2, 1)
 
 try:
     import torch
+    from inputs import fill, make
 except ImportError as error:
     torch, WHY = None, str(error)
 
@@ -29,20 +30,6 @@ def measured(repetitions):
         %s
     return perf_counter() - start
 """
-
-
-def make(shape, low, high, seed=0, dtype=None):
-    """Element i is low + (high - low) * u(i + 1000003 seed), u a hash in [0, 1)."""
-    count = 1
-    for size in shape:
-        count *= size
-    h = (torch.arange(count, dtype=torch.int64) + 1000003 * seed) & 0xFFFFFFFF
-    h = (h * 2654435761) & 0xFFFFFFFF
-    h ^= h >> 15
-    h = (h * 2246822519) & 0xFFFFFFFF
-    h ^= h >> 13
-    unit = (h >> 8).to(torch.float64) * 2.0**-24
-    return (low + (high - low) * unit).to(torch.float32).reshape(shape).to(dtype or torch.float32)
 
 
 def sample(result):
@@ -66,7 +53,7 @@ class Work:
 
     def __init__(self, setup, expression):
         import itertools
-        self.names = {"torch": torch, "F": torch.nn.functional, "make": make,
+        self.names = {"torch": torch, "F": torch.nn.functional, "make": make, "fill": fill,
                       "perf_counter": time.perf_counter, "repeat": itertools.repeat}
         exec(setup, self.names)
         exec(LOOP % expression, self.names)

@@ -11,7 +11,8 @@ namespace aorta::bench {
 inline constexpr Device kGpu(DeviceType::cuda, 0);
 
 /// A tensor with element i = low + (high - low) * u(i + 1000003 seed) in row-major order, where u
-/// is a hash of its argument in [0, 1): the same numbers as make() in peer.py and peer_libtorch.cc.
+/// is a hash of its argument in [0, 1): the same numbers as make() in inputs.py and
+/// peer_libtorch.cc.
 Tensor make(const Shape& shape, double low, double high, int64_t seed = 0,
             DType dtype = DType::f32);
 
@@ -39,7 +40,7 @@ Side aorta_side(F f) {
 Side memcpy_side(double bytes);
 
 /// PyTorch, in the interpreter that AORTA_PEER_PYTHON names: `setup` runs once, `expression` is
-/// measured. Both are lines of Python that see torch, F (torch.nn.functional) and make().
+/// measured. Both are lines of Python that see torch, F (torch.nn.functional), make() and fill().
 Side torch_side(const std::string& setup, const std::string& expression,
                 const std::string& check = "sample");
 

@@ -8,33 +8,6 @@
 namespace aorta::bench {
 namespace {
 
-// Parameter i is make(.., seed i), in +-1 / sqrt(fan_in); vectors are left as they start (norms at
-// 1 and 0), but for biases, which are 0 on both sides.
-void fill(nn::Module& module) {
-  int64_t seed = 0;
-  for (const auto& [name, parameter] : module.named_parameters()) {
-    const NoGradGuard no_grad;
-    if (parameter.dim() > 1) {
-      const double bound =
-          1 / std::sqrt(static_cast<double>(parameter.numel() / parameter.size(0)));
-      parameter.copy_(make(parameter.shape(), -bound, bound, seed));
-    } else if (name.ends_with("bias")) {
-      parameter.zero_();
-    }
-    ++seed;
-  }
-}
-
-constexpr const char* kFill =
-    "def fill(m):\n"
-    "    for i, (n, p) in enumerate(m.named_parameters()):\n"
-    "        if p.dim() > 1:\n"
-    "            b = (p.numel() // p.shape[0]) ** -0.5\n"
-    "            p.data.copy_(make(p.shape, -b, b, i))\n"
-    "        elif n.endswith('bias'):\n"
-    "            p.data.zero_()\n"
-    "    return m\n";
-
 constexpr int64_t kCharacters = 65, kHeads = 4, kLayers = 2;
 
 struct CharGpt : nn::Module {
@@ -105,6 +78,21 @@ std::string torch_images(int64_t batch, int64_t size) {
 }
 
 }  // namespace
+
+void fill(nn::Module& module) {
+  int64_t seed = 0;
+  for (const auto& [name, parameter] : module.named_parameters()) {
+    const NoGradGuard no_grad;
+    if (parameter.dim() > 1) {
+      const double bound =
+          1 / std::sqrt(static_cast<double>(parameter.numel() / parameter.size(0)));
+      parameter.copy_(make(parameter.shape(), -bound, bound, seed));
+    } else if (name.ends_with("bias")) {
+      parameter.zero_();
+    }
+    ++seed;
+  }
+}
 
 void Training::begin(bool channels_last, Device device) {
   fill(*module);
@@ -262,8 +250,8 @@ TorchTraining torch_char_gpt(int64_t batch, int64_t length, int64_t width) {
 }
 
 std::string torch_setup(const TorchTraining& training) {
-  std::string made = fmt::format("{}{}\nm = fill(m)\nx, y = {}, {}\n", kFill, training.model,
-                                 training.input, training.target);
+  std::string made = fmt::format("{}\nm = fill(m)\nx, y = {}, {}\n", training.model, training.input,
+                                 training.target);
   if (training.distributed) {
     made +=
         "d = torch.distributed\n"

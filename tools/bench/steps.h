@@ -13,6 +13,10 @@
 
 namespace aorta::bench {
 
+/// Parameter i becomes make(.., seed i), in +-1 / sqrt(fan_in); vectors are left as they start
+/// (norms at 1 and 0), but for biases, which are 0. inputs.py does the same for PyTorch.
+void fill(nn::Module& module);
+
 /// A network, its data and its optimizer. Copies share them.
 struct Training {
   nn::AnyModule module;

@@ -1,4 +1,5 @@
 // Whole training steps on one device; what is compared is the loss of their first step.
+#include <aorta/tools/bench/programs.h>
 #include <aorta/tools/bench/sides.h>
 #include <aorta/tools/bench/steps.h>
 #include <aorta/tools/bench/tables.h>
@@ -61,6 +62,24 @@ Row unet_3d_row(const Plan& plan, int threads) {
           }};
 }
 
+Row program_row(const Plan& plan, const Program& program, int threads, bool bf16) {
+  const int64_t batch = plan.size(program.batch, 2);
+  return {.name = fmt::format("{}, batch {}, {}", program.text, batch, bf16 ? "bf16" : "f32"),
+          .threads = threads,
+          .target = at_most(bf16 ? program.bf16 : program.f32),
+          .tolerance = bf16 ? 2e-2 : 1e-3,
+          .make = [&program, batch, bf16] {
+            const std::string setup = fmt::format(
+                "import os, sys; "
+                "sys.path.insert(0, os.path.dirname(os.path.realpath(sys.argv[0]))); "
+                "torch.set_grad_enabled(True); "
+                "import programs; step = programs.{}({}, {})",
+                program.name, batch, bf16 ? "True" : "False");
+            return Case{.ours = aorta_side(program.make(batch, bf16)),
+                        .reference = torch_side(setup, "step()")};
+          }};
+}
+
 }  // namespace
 
 Rows training_rows(const Plan& plan) {
@@ -73,6 +92,13 @@ Rows training_rows(const Plan& plan) {
       rows.push_back(deeplab_row(plan, threads, bf16));
     }
     rows.push_back(unet_3d_row(plan, threads));
+    for (const Program& program : programs()) {
+      if (program.one_thread && threads > 1) continue;
+      for (const bool bf16 : {false, true}) {
+        if ((bf16 ? program.bf16 : program.f32) > 0)
+          rows.push_back(program_row(plan, program, threads, bf16));
+      }
+    }
   }
   return rows;
 }
