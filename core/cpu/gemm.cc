@@ -1,6 +1,7 @@
 #include <aorta/core/cpu/gemm.h>
 #include <aorta/core/cpu/grid.h>
 #include <aorta/core/cpu/scratch.h>
+#include <aorta/core/cpu/tiles.h>
 #include <aorta/core/parallel_for.h>
 
 #include <algorithm>
@@ -13,8 +14,9 @@ namespace {
 constexpr int64_t kStripDepth = 512;
 // Rows and columns of a packed strip, which bound its memory.
 constexpr int64_t kStripLines = 6144;
-// Columns of a block: with a strip's depth, half of a second-level cache.
-constexpr int64_t kBlockColumns = 256;
+// Columns of a block: with a strip's depth, half of a second-level cache. Rows of a block, whose
+// sums are in the cache from their first number to their last.
+constexpr int64_t kBlockColumns = 256, kBlockRows = 96;
 // Steps of k that one running sum takes at most, which bounds its rounding error: one sum a number
 // of c, and one a lane.
 constexpr int64_t kDirectDepth = 512;
@@ -28,8 +30,9 @@ constexpr int64_t kSmallOutput = 4096;
 const void* at(const void* data, int64_t offset, DType dtype) {
   return static_cast<const char*>(data) + offset * item_size(dtype);
 }
+int64_t output_size(const Gemm& g) { return g.rounded ? item_size(g.dtype) : sum_size(g.dtype); }
 void* output_at(const Gemm& g, int64_t row, int64_t column) {
-  return static_cast<char*>(g.c) + (row * g.ldc + column) * sum_size(g.dtype);
+  return static_cast<char*>(g.c) + (row * g.ldc + column) * output_size(g);
 }
 
 // The part of `g` with `rows` rows from `row` and `columns` columns from `column`.
@@ -40,7 +43,75 @@ Gemm part_of(const Gemm& g, int64_t row, int64_t rows, int64_t column, int64_t c
   part.a = at(g.a, row * g.a_row, g.dtype);
   part.b = at(g.b, column * g.b_column, g.dtype);
   part.c = output_at(g, row, column);
+  if (g.input) part.input = at(g.input, row * g.input_row + column * g.input_column, g.dtype);
   return part;
+}
+
+template <class Sum>
+void scale(Sum* sums, int64_t count, double factor) {
+  for (int64_t i = 0; i < count; ++i) sums[i] *= static_cast<Sum>(factor);
+}
+
+// Sums (m, n) = beta * input, or 0 where there is none.
+void begin_sums(const Gemm& g, char* sums, int64_t ld) {
+  const int64_t item = item_size(g.dtype), size = sum_size(g.dtype);
+  const ConvertFunction convert = converter(compute_dtype(g.dtype), g.dtype);
+  for (int64_t i = 0; i < g.m; ++i) {
+    char* const to = sums + i * ld * size;
+    if (!g.input) {
+      std::memset(to, 0, static_cast<size_t>(g.n * size));
+      continue;
+    }
+    const char* const from = static_cast<const char*>(g.input) + i * g.input_row * item;
+    if (g.input_column == 1) {
+      convert(to, from, g.n);
+    } else {
+      for (int64_t j = 0; j < g.n; ++j) convert(to + j * size, from + j * g.input_column * item, 1);
+    }
+    if (g.beta == 1) continue;
+    if (g.dtype == DType::f64)
+      scale(reinterpret_cast<double*>(to), g.n, g.beta);
+    else
+      scale(reinterpret_cast<float*>(to), g.n, g.beta);
+  }
+}
+
+// The rounded c (m, n) of sums.
+void round_sums(const Gemm& g, const char* sums, int64_t ld) {
+  const ConvertFunction convert = converter(g.dtype, compute_dtype(g.dtype));
+  for (int64_t i = 0; i < g.m; ++i) {
+    convert(static_cast<char*>(output_at(g, i, 0)), sums + i * ld * sum_size(g.dtype), g.n);
+  }
+}
+
+// Rows of c that are worth a thread of their own for what isn't a product.
+int64_t row_grain(const Gemm& g) { return divide_up(kThreadGrain, g.n); }
+
+// `g` by a function that adds to c.
+void gemm_by_sums(const Gemm& g, void (*multiply)(const Gemm&)) {
+  const Scratch memory(g.rounded ? g.m * g.n * sum_size(g.dtype) : 0);
+  Gemm sums = g;
+  sums.rounded = false;
+  if (g.rounded) {
+    sums.c = memory.data();
+    sums.ldc = g.n;
+  }
+  const auto rows = [&](const Gemm& whole, int64_t begin, int64_t end) {
+    return part_of(whole, begin, end - begin, 0, g.n);
+  };
+  if (g.input || g.k == 0) {
+    parallel_for(0, g.m, row_grain(g), [&](int64_t begin, int64_t end) {
+      const Gemm part = rows(sums, begin, end);
+      begin_sums(part, static_cast<char*>(part.c), sums.ldc);
+    });
+    sums.accumulate = true;
+  }
+  sums.input = nullptr;
+  if (g.k > 0) multiply(sums);
+  if (!g.rounded) return;
+  parallel_for(0, g.m, row_grain(g), [&](int64_t begin, int64_t end) {
+    round_sums(rows(g, begin, end), static_cast<char*>(output_at(sums, begin, 0)), sums.ldc);
+  });
 }
 
 // ---- Without packing: c is cut along its longer side.
@@ -84,20 +155,26 @@ class PackedGemm {
         rows_(std::min(g.m, kStripLines / tile_.rows * tile_.rows)),
         columns_(std::min(g.n, kStripLines)),
         a_bytes_(round_up(packed_depth(depth_) * rows_ * tile_.bytes, 64)),
-        b_bytes_(packed_depth(depth_) * round_up(columns_, tile_.columns) * tile_.bytes) {}
+        b_bytes_(
+            round_up(packed_depth(depth_) * round_up(columns_, tile_.columns) * tile_.bytes, 64)),
+        sum_columns_(depth_ < g.k ? columns_ : kBlockColumns),
+        sum_rows_(depth_ < g.k ? rows_ : kBlockRows) {}
 
-  /// What run() needs to pack into.
-  int64_t bytes() const { return a_bytes_ + b_bytes_; }
+  /// What run() needs to pack into, and for sums that are rounded.
+  int64_t bytes() const {
+    return a_bytes_ + b_bytes_ + (g_.rounded ? sum_rows_ * sum_columns_ * sum_size(g_.dtype) : 0);
+  }
 
   void run(char* memory) {
     a_ = memory;
     b_ = memory + a_bytes_;
+    sums_ = b_ + b_bytes_;
     for (int64_t column = 0; column < g_.n; column += columns_) {
       for (int64_t row = 0; row < g_.m; row += rows_) {
         for (int64_t p = 0; p < g_.k; p += depth_) {
           const Gemm strip = strip_of(row, column, p);
           pack_strip(strip);
-          multiply_strip(strip);
+          multiply_strip(strip, p == 0, p + depth_ >= g_.k);
         }
       }
     }
@@ -118,7 +195,6 @@ class PackedGemm {
     strip.k = std::min(depth_, g_.k - p);
     strip.a = at(strip.a, p * g_.a_column, g_.dtype);
     strip.b = at(strip.b, p * g_.b_row, g_.dtype);
-    strip.accumulate = g_.accumulate || p > 0;
     return strip;
   }
 
@@ -149,25 +225,40 @@ class PackedGemm {
     pack_(pack);
   }
 
-  void multiply_strip(const Gemm& strip) {
-    const int64_t depth = packed_depth(strip.k);
-    const GemmRun run{0, depth};
+  void multiply_strip(const Gemm& strip, bool first, bool last) {
     for (int64_t column = 0; column < strip.n; column += kBlockColumns) {
-      GemmBlock block;
-      block.kind = kind_;
-      block.m = strip.m;
-      block.n = std::min(kBlockColumns, strip.n - column);
-      block.k = block.b_depth = depth;
-      block.runs = &run;
-      block.run_count = 1;
-      block.a = a_;
-      block.b = b_ + column * depth * tile_.bytes;
-      block.c = output_at(strip, 0, column);
-      block.ldc = strip.ldc;
-      block.alpha = strip.alpha;
-      block.accumulate = strip.accumulate;
-      block_(block);
+      const int64_t columns = std::min(kBlockColumns, strip.n - column);
+      for (int64_t row = 0; row < strip.m; row += kBlockRows) {
+        const int64_t rows = std::min(kBlockRows, strip.m - row);
+        multiply_part(part_of(strip, row, rows, column, columns), row, column, first, last);
+      }
     }
+  }
+
+  void multiply_part(const Gemm& part, int64_t row, int64_t column, bool first, bool last) {
+    const int64_t depth = packed_depth(part.k);
+    const GemmRun run{0, depth};
+    const bool is_whole = first && last;
+    const int64_t ldc = part.rounded ? sum_columns_ : part.ldc;
+    char* const sums = !part.rounded ? static_cast<char*>(part.c)
+                       : is_whole    ? sums_
+                                     : sums_ + (row * ldc + column) * sum_size(part.dtype);
+    if (first && part.input) begin_sums(part, sums, ldc);
+    GemmBlock block;
+    block.kind = kind_;
+    block.m = part.m;
+    block.n = part.n;
+    block.k = block.b_depth = depth;
+    block.runs = &run;
+    block.run_count = 1;
+    block.a = a_ + row * depth * tile_.bytes;
+    block.b = b_ + column * depth * tile_.bytes;
+    block.c = sums;
+    block.ldc = ldc;
+    block.alpha = part.alpha;
+    block.accumulate = !first || part.input || part.accumulate;
+    block_(block);
+    if (last && part.rounded) round_sums(part, sums, ldc);
   }
 
   const Gemm g_;
@@ -178,8 +269,10 @@ class PackedGemm {
   const int64_t per_element_;  // steps of k in a packed element
   const int64_t depth_, rows_, columns_;
   const int64_t a_bytes_, b_bytes_;
-  char* a_ = nullptr;  // the packed strips
+  const int64_t sum_columns_, sum_rows_;  // of a block where one strip is all of k
+  char* a_ = nullptr;                     // the packed strips
   char* b_ = nullptr;
+  char* sums_ = nullptr;
 };
 
 // The parts of c for so many threads, of which the largest takes the least time. Parts side by side
@@ -221,9 +314,11 @@ void gemm_packed(const Gemm& g) {
 void gemm_whole(const Gemm& g) {
   switch (gemm_path(g)) {
     case GemmPath::direct:
-      return gemm_unpacked(g, gemm_loops().direct, kDirectDepth);
+      return gemm_by_sums(
+          g, [](const Gemm& sums) { gemm_unpacked(sums, gemm_loops().direct, kDirectDepth); });
     case GemmPath::dots:
-      return gemm_unpacked(g, gemm_loops().dots, kDotsDepth);
+      return gemm_by_sums(
+          g, [](const Gemm& sums) { gemm_unpacked(sums, gemm_loops().dots, kDotsDepth); });
     case GemmPath::packed:
       return gemm_packed(g);
   }
@@ -289,7 +384,8 @@ GemmPath gemm_path(const Gemm& g) {
 }
 
 void gemm(const Gemm& g) {
-  if (g.k >= 2 * kPartDepth && g.m * g.n <= kSmallOutput) return gemm_in_parts(g);
+  if (g.k == 0) return gemm_by_sums(g, nullptr);
+  if (g.k >= 2 * kPartDepth && g.m * g.n <= kSmallOutput) return gemm_by_sums(g, gemm_in_parts);
   gemm_whole(g);
 }
 

@@ -10,12 +10,13 @@ inline constexpr int64_t kTaskWork = 1 << 20;
 /// Multiply-adds that take as long as packing a number.
 inline constexpr int64_t kPackWork = 32;
 
-/// One matrix product c = alpha * a b, or c += alpha * a b: a (m, k), b (k, n), c (m, n) row-major
-/// with `ldc` elements from row to row. Strides are in elements and may be anything; no size is 0.
-/// Half types are multiplied as f32, or natively where has_bf16(), and accumulated in f32; `c` is
-/// f64 for f64, f32 for all else.
+/// One matrix product c = alpha * a b, c = beta * input + alpha * a b, or c += alpha * a b: a (m,
+/// k), b (k, n), input (m, n), c (m, n) row-major with `ldc` elements from row to row. Strides are
+/// in elements and may be anything; of the sizes k alone may be 0. Half types are multiplied as
+/// f32, or natively where has_bf16(), and accumulated in f32; `c` is f64 for f64, f32 for all else,
+/// or `rounded` to `dtype` once, at the end.
 struct Gemm {
-  DType dtype = DType::f32;  // f32, f64, f16 or bf16: of a and b
+  DType dtype = DType::f32;  // f32, f64, f16 or bf16: of a, b and input
   int64_t m = 0, n = 0, k = 0;
   const void* a = nullptr;
   int64_t a_row = 0, a_column = 0;
@@ -23,8 +24,11 @@ struct Gemm {
   int64_t b_row = 0, b_column = 0;
   void* c = nullptr;
   int64_t ldc = 0;
-  double alpha = 1;
-  bool accumulate = false;
+  const void* input = nullptr;
+  int64_t input_row = 0, input_column = 0;
+  double alpha = 1, beta = 1;
+  bool accumulate = false;  // without input, to c that isn't rounded
+  bool rounded = false;
 };
 
 /// Runs the product. Note on bits: the sizes alone decide which kernel runs and where the sum over

@@ -1,6 +1,4 @@
 #include <aorta/core/cpu/gemm.h>
-#include <aorta/core/cpu/scratch.h>
-#include <aorta/core/cpu/tiles.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/parallel_for.h>
 
@@ -34,36 +32,7 @@ Item item_of(const MatmulArgs& args, int64_t index) {
           static_cast<char*>(args.c) + index * args.m * args.n * size};
 }
 
-// ---- Floating dtypes.
-
-// out (m, n) = beta * input, in the type that products are summed in.
-template <class T, class Sum>
-void scale_input(const MatmulArgs& args, const char* data, Sum* out) {
-  const T* const input = reinterpret_cast<const T*>(data);
-  const Sum beta = static_cast<Sum>(args.beta.to_double());
-  const int64_t column = args.input_column;
-  parallel_for(0, args.m, std::max<int64_t>(kThreadGrain / args.n, 1),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t i = begin; i < end; ++i) {
-                   const T* const from = input + i * args.input_row;
-                   Sum* const to = out + i * args.n;
-                   if (column == 1) {
-                     for (int64_t j = 0; j < args.n; ++j) to[j] = beta * static_cast<Sum>(from[j]);
-                   } else {
-                     for (int64_t j = 0; j < args.n; ++j)
-                       to[j] = beta * static_cast<Sum>(from[j * column]);
-                   }
-                 }
-               });
-}
-
-template <class T, class Sum>
-void multiply_floating(const MatmulArgs& args, const Item& item, Sum* out) {
-  if (item.input) scale_input<T>(args, item.input, out);
-  if (args.k == 0) {
-    if (!item.input) std::fill_n(out, args.m * args.n, Sum(0));
-    return;
-  }
+void multiply_floating(const MatmulArgs& args, const Item& item) {
   Gemm product;
   product.dtype = args.dtype;
   product.m = args.m;
@@ -75,24 +44,15 @@ void multiply_floating(const MatmulArgs& args, const Item& item, Sum* out) {
   product.b = item.b;
   product.b_row = args.b_row;
   product.b_column = args.b_column;
-  product.c = out;
+  product.c = item.c;
   product.ldc = args.n;
+  product.input = item.input;
+  product.input_row = args.input_row;
+  product.input_column = args.input_column;
   product.alpha = args.alpha.to_double();
-  product.accumulate = item.input != nullptr;
+  product.beta = args.beta.to_double();
+  product.rounded = is_half(args.dtype);
   gemm(product);
-}
-
-// Half types are summed in an f32 block and rounded once, at the end.
-template <class T>
-void multiply_half(const MatmulArgs& args, const Item& item) {
-  const int64_t size = args.m * args.n;
-  const Scratch memory(size * 4);
-  float* const sums = reinterpret_cast<float*>(memory.data());
-  multiply_floating<T>(args, item, sums);
-  const ConvertFunction convert = converter(args.dtype, f32);
-  parallel_for(0, size, kThreadGrain, [&](int64_t begin, int64_t end) {
-    convert(item.c + begin * 2, sums + begin, end - begin);
-  });
 }
 
 // ---- Integers: sums wrap around, so their order doesn't matter.
@@ -131,13 +91,10 @@ void multiply_integers(const MatmulArgs& args, const Item& item) {
 void multiply(const MatmulArgs& args, const Item& item) {
   switch (args.dtype) {
     case DType::f32:
-      return multiply_floating<float>(args, item, reinterpret_cast<float*>(item.c));
     case DType::f64:
-      return multiply_floating<double>(args, item, reinterpret_cast<double*>(item.c));
     case DType::f16:
-      return multiply_half<Half>(args, item);
     case DType::bf16:
-      return multiply_half<BFloat16>(args, item);
+      return multiply_floating(args, item);
     case DType::i64:
       return multiply_integers<int64_t>(args, item);
     case DType::i32:

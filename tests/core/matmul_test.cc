@@ -297,6 +297,32 @@ TEST(Addmm, RoundsHalfTypesOnce) {
   EXPECT_EQ(addmm(input, a, b).item<float>(), 258);
 }
 
+// Of each way to multiply, with several blocks and strips: small integers are exact until they are
+// rounded, once.
+TEST(Addmm, IsExactInEverySizeAndLayoutOfTheInput) {
+  for (const DType dtype : {f32, f64, f16, bf16}) {
+    for (const auto [m, n, k] : {Sizes{100, 300, 40},
+                                 {97, 513, 2100},
+                                 {20, 70, 600},
+                                 {70, 20, 600},
+                                 {9, 9, 40000},
+                                 {40, 50, 0}}) {
+      const Tensor a = integers({m, k}, dtype), b = integers({k, n}, dtype);
+      const Tensor product = tensor(reference(a, b).sum, Shape{m, n});
+      std::vector<Tensor> inputs{integers({n}, dtype), integers({m, 1}, dtype)};
+      for (int i = 0; i < static_cast<int>(Layout::last); ++i)
+        inputs.push_back(laid_out(integers({m, n}, dtype), static_cast<Layout>(i)));
+      for (const Tensor& input : inputs) {
+        SCOPED_TRACE(to_string(dtype) + " " + to_string(Dims{m, n, k}) + " " +
+                     to_string(input.strides()));
+        expect_equal(addmm(input, a, b), (input.to(f64) + product).to(dtype));
+        expect_equal(addmm(input, a, laid_out(b, Layout::columns), {.beta = 2, .alpha = -3}),
+                     (2 * input.to(f64) - 3 * product).to(dtype));
+      }
+    }
+  }
+}
+
 TEST(Baddbmm, AddsToABatch) {
   const Tensor a = integers({3, 4, 5}, f32), b = integers({3, 5, 6}, f32);
   const Tensor input = integers({3, 1, 6}, f32);
