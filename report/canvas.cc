@@ -199,12 +199,16 @@ void Canvas::picture(const Tensor& image, int x, int y, int width, int height) {
   const int64_t left = std::max<int64_t>(0, -int64_t{x}), top = std::max<int64_t>(0, -int64_t{y});
   const int64_t right = std::min<int64_t>(width, int64_t{width_} - x);
   const int64_t bottom = std::min<int64_t>(height, int64_t{height_} - y);
-  for (int64_t row = top; row < bottom; ++row)
-    for (int64_t column = left; column < right; ++column) {
-      const uint8_t* from = sized.ptr<uint8_t>(static_cast<int>(row)) + column * channels;
-      uint8_t* to = &pixels_[static_cast<size_t>(((y + row) * width_ + x + column) * 3)];
-      for (int c = 0; c < 3; ++c) to[c] = from[channels == 3 ? c : 0];
+  if (right <= left) return;
+  for (int64_t row = top; row < bottom; ++row) {
+    const uint8_t* const from = sized.ptr<uint8_t>(static_cast<int>(row)) + left * channels;
+    uint8_t* const to = &pixels_[static_cast<size_t>(((y + row) * width_ + x + left) * 3)];
+    if (channels == 3) {
+      std::copy_n(from, 3 * (right - left), to);
+      continue;
     }
+    for (int64_t i = 0; i < right - left; ++i) std::fill_n(to + 3 * i, 3, from[i]);
+  }
 }
 
 void Canvas::line(double x0, double y0, double x1, double y1, Colour colour, double width) {

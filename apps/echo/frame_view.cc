@@ -55,12 +55,12 @@ Tensor FrameView::grow(const Tensor& mask, int64_t height, int64_t width) const 
   if (inner.size(0) == height && inner.size(1) == width) return inner;
   // Between the middles of pixels a mask is interpolated, and inside where it is a half or more.
   Tensor grey = empty({1, inner_height_, inner_width_}, {.dtype = u8});
-  for (int64_t i = 0; i < inner.numel(); ++i)
-    grey.data<uint8_t>()[i] = inner.data<uint8_t>()[i] ? 255 : 0;
+  std::transform(inner.data<uint8_t>(), inner.data<uint8_t>() + inner.numel(), grey.data<uint8_t>(),
+                 [](uint8_t inside) { return inside ? uint8_t{255} : uint8_t{0}; });
   const Tensor large = resized(grey, height, width);
   Tensor result = empty({height, width}, {.dtype = u8});
-  for (int64_t i = 0; i < result.numel(); ++i)
-    result.data<uint8_t>()[i] = large.data<uint8_t>()[i] >= 128;
+  std::transform(large.data<uint8_t>(), large.data<uint8_t>() + large.numel(),
+                 result.data<uint8_t>(), [](uint8_t value) { return value >= 128; });
   return result;
 }
 

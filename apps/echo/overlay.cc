@@ -2,11 +2,13 @@
 #include <aorta/apps/echo/overlay.h>
 #include <aorta/core/check.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/parallel_for.h>
 #include <aorta/data/images/transforms.h>
 #include <aorta/report/axis.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace aorta::echo {
@@ -65,18 +67,23 @@ Tensor tinted(const Tensor& frame, const Tensor& mask, Colour colour, double str
   Tensor result = frame.clone(MemoryFormat::contiguous);
   const Tensor inside = mask.contiguous();
   const int64_t height = mask.size(0), width = mask.size(1);
-  const auto in = [&](int64_t y, int64_t x) {
-    return y >= 0 && x >= 0 && y < height && x < width &&
-           inside.data<uint8_t>()[y * width + x] != 0;
-  };
+  const uint8_t* const in = inside.data<uint8_t>();
+  uint8_t* const pixels = result.data<uint8_t>();
   const uint8_t to[] = {colour.r, colour.g, colour.b};
+  std::array<std::array<uint8_t, 256>, 3> within;
+  for (size_t c = 0; c < 3; ++c) {
+    for (size_t from = 0; from < 256; ++from)
+      within[c][from] = mixed(static_cast<uint8_t>(from), to[c], strength);
+  }
   for (int64_t y = 0; y < height; ++y)
     for (int64_t x = 0; x < width; ++x) {
-      if (!in(y, x)) continue;
-      const bool edge = !in(y - 1, x) || !in(y + 1, x) || !in(y, x - 1) || !in(y, x + 1);
-      for (int64_t c = 0; c < 3; ++c) {
-        uint8_t& pixel = result.data<uint8_t>()[(c * height + y) * width + x];
-        pixel = mixed(pixel, to[c], edge ? 1 : strength);
+      const int64_t at = y * width + x;
+      if (!in[at]) continue;
+      const bool edge = y == 0 || x == 0 || y + 1 == height || x + 1 == width || !in[at - width] ||
+                        !in[at + width] || !in[at - 1] || !in[at + 1];
+      for (size_t c = 0; c < 3; ++c) {
+        uint8_t& pixel = pixels[static_cast<int64_t>(c) * height * width + at];
+        pixel = edge ? to[c] : within[c][pixel];
       }
     }
   return result;
@@ -241,12 +248,25 @@ void write_overlay(const std::string& path, const VideoSegmentation& segmentatio
   data::VideoWriter writer(path, {.fps = fps});
   std::optional<data::VideoWriter> second;
   if (!film.empty()) second.emplace(film, data::VideoWriterOptions{.fps = fps});
-  for (int64_t i = 0; i < count; ++i) {
-    const Tensor frame = with_code(ExitCode::data, [&] { return video.read(i); });
-    const Tensor painted = painter.paint(frame, i);
-    writer.write(painted);
-    if (second) second->write(painted);
-    if (progress) progress(i + 1, count);
+  std::vector<Tensor> frames(static_cast<size_t>(4 * get_num_threads()));
+  for (int64_t first = 0; first < count; first += std::ssize(frames)) {
+    const int64_t here = std::min(std::ssize(frames), count - first);
+    for (int64_t i = 0; i < here; ++i) {
+      frames[static_cast<size_t>(i)] =
+          with_code(ExitCode::data, [&] { return video.read(first + i); });
+    }
+    parallel_for(0, here, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        Tensor& frame = frames[static_cast<size_t>(i)];
+        frame = painter.paint(frame, first + i);
+      }
+    });
+    for (int64_t i = 0; i < here; ++i) {
+      const Tensor& painted = frames[static_cast<size_t>(i)];
+      writer.write(painted);
+      if (second) second->write(painted);
+      if (progress) progress(first + i + 1, count);
+    }
   }
   writer.close();
   if (second) second->close();

@@ -12,12 +12,16 @@
     echo.py dice AORTA_ECHO FOLDER MODEL [--epochs 100] [--seeds 1] [--augment] [--weights FILE]
         leave one patient out: a fold for each first part of the file names, the last weights, Dice pooled over
         the videos of all folds; with --weights Aorta starts from those
+    echo.py segment AORTA_ECHO FOLDER MODEL [--runs 3] [--batch_size 20]
+        frames a second of `segment` over all videos, decoded, outlined, drawn and written; the start of Aorta's
+        program is counted, that of PyTorch's isn't
 
 PyTorch runs in the interpreter that AORTA_PEER_PYTHON names.
 """
 
 import argparse
 import csv
+import glob
 import json
 import os
 import re
@@ -168,6 +172,24 @@ def dice(args):
             print(f"{name}: mean of {len(values)} seeds {statistics.mean(values):.4f}")
 
 
+def segment(args):
+    videos = sorted(glob.glob(os.path.join(args.folder, "Videos", "*.avi")))
+    ours, theirs = [], []
+    with tempfile.TemporaryDirectory() as temporary:
+        flags = ["--model_name", args.model, "--weights", temporary + "/weights.safetensors", "--output", temporary,
+                 "--batch_size", str(args.batch_size)]
+        script = os.path.join(os.path.dirname(PEER), "peer_segment.py")
+        for _ in range(args.runs):
+            out = run([os.environ["AORTA_PEER_PYTHON"], script, *flags, *videos])[0]
+            result = json.loads(out.splitlines()[-1])
+            theirs.append(result["frames"] / result["seconds"])
+            seconds = run([args.program, "segment", *flags, "--tta", "0", "--overwrite", "--quiet", *videos])[1]
+            ours.append(result["frames"] / seconds)
+    print(f"\n{args.model}, batch {args.batch_size}, {len(videos)} videos of {result['frames']} frames in all, "
+          f"{args.runs} runs, turn by turn\n\n| | Aorta | PyTorch | ratio |\n|---|---|---|---|")
+    row("segment", ours, theirs, "frames a second")
+
+
 def add(total, folder):
     """The counts of the last validation, which train.log names."""
     with open(os.path.join(folder, "train.log")) as log:
@@ -178,7 +200,7 @@ def add(total, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["epoch", "curve", "dice"])
+    parser.add_argument("table", choices=["epoch", "curve", "dice", "segment"])
     parser.add_argument("program")
     parser.add_argument("folder")
     parser.add_argument("model")
@@ -188,7 +210,7 @@ def main():
     for name in "amp", "augment", "alone":
         parser.add_argument("--" + name, action="store_true")
     args = parser.parse_args()
-    {"epoch": epoch, "curve": curve, "dice": dice}[args.table](args)
+    {"epoch": epoch, "curve": curve, "dice": dice, "segment": segment}[args.table](args)
 
 
 if __name__ == "__main__":

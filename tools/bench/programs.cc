@@ -35,36 +35,50 @@ Step step_of(nn::AnyModule net, const typename Optimizer::Options& options, bool
 }
 
 // A network of images in channels_last, trained by SGD with momentum.
-Step image_step(nn::AnyModule net, int64_t batch, int64_t size, bool bf16,
+Step image_step(nn::AnyModule net, const Sizes& sizes, bool bf16,
                 const std::function<Tensor(const Tensor& output)>& loss) {
   fill(*net);
   net->to(MemoryFormat::channels_last);
-  const Tensor x = make({batch, 3, size, size}, -1, 1, 100).contiguous(MemoryFormat::channels_last);
+  const Tensor x =
+      make({sizes[0], 3, sizes[1], sizes[1]}, -1, 1, 100).contiguous(MemoryFormat::channels_last);
   return step_of<optim::SGD>(net, {.lr = 1e-5, .momentum = 0.9}, bf16,
                              [=] { return loss(net(x)); });
 }
 
-Step resnet_step(const models::ResNetLayout& kind, int64_t batch, bool bf16) {
-  const Tensor y = remainder(arange(batch), 10);
-  return image_step(models::ResNet(kind, 10), batch, 224, bf16,
+Step resnet_step(const models::ResNetLayout& kind, const Sizes& sizes, bool bf16) {
+  const Tensor y = remainder(arange(sizes[0]), 10);
+  return image_step(models::ResNet(kind, 10), sizes, bf16,
                     [=](const Tensor& output) { return nn::cross_entropy(output, y); });
 }
 
-Step unet_small_step(int64_t batch, bool bf16) {
-  const Tensor y = gt(make({batch, 1, 112, 112}, 0, 1, 101), 0.5).to(DType::f32);
+Step unet_small_step(const Sizes& sizes, bool bf16) {
+  const Tensor y = gt(make({sizes[0], 1, sizes[1], sizes[1]}, 0, 1, 101), 0.5).to(DType::f32);
   return image_step(
-      models::UNet({.num_classes = 1, .base_channels = 16}), batch, 112, bf16,
+      models::UNet({.num_classes = 1, .base_channels = 16}), sizes, bf16,
       [=](const Tensor& output) { return nn::binary_cross_entropy_with_logits(output, y); });
 }
 
+// EchoNet-Dynamic's network of clips and its loss: the square of what the ejection fraction is off.
+Step r2plus1d_step(const Sizes& sizes, bool bf16) {
+  nn::AnyModule net = models::VideoResNet(models::kR2Plus1D18, 1);
+  fill(*net);
+  net->to(MemoryFormat::channels_last);
+  const Tensor x = make({sizes[0], 3, sizes[1], sizes[2], sizes[2]}, -1, 1, 100)
+                       .contiguous(MemoryFormat::channels_last);
+  const Tensor y = make({sizes[0], 1}, 0, 1, 101);
+  return step_of<optim::SGD>(net, {.lr = 1e-6, .momentum = 0.9}, bf16,
+                             [=] { return nn::mse_loss(net(x).to(f32), y); });
+}
+
 // A frame through DeepLabV3-ResNet50 without gradients.
-Step inference_step(int64_t batch, bool) {
+Step inference_step(const Sizes& sizes, bool) {
   const auto net = std::make_shared<models::DeepLabV3>(
       models::kResNet50, models::SegmentationOptions{.num_classes = 1});
   fill(*net);
   net->to(MemoryFormat::channels_last);
   net->eval();
-  const Tensor x = make({batch, 3, 112, 112}, -1, 1, 100).contiguous(MemoryFormat::channels_last);
+  const Tensor x =
+      make({sizes[0], 3, sizes[1], sizes[1]}, -1, 1, 100).contiguous(MemoryFormat::channels_last);
   return [=] {
     const NoGradGuard no_grad;
     return (*net)(x);
@@ -113,10 +127,11 @@ struct Gpt : nn::Module {
   nn::LayerNorm ln_f;
   nn::Linear head;
 };
-Step char_gpt_step(int64_t batch, bool bf16) {
-  nn::AnyModule net = Gpt(65, 256, 384);
+Step char_gpt_step(const Sizes& sizes, bool bf16) {
+  nn::AnyModule net = Gpt(65, sizes[1], 384);
   fill(*net);
-  const Tensor x = integers({batch, 256}, 65, 100), y = integers({batch, 256}, 65, 101);
+  const Shape shape{sizes[0], sizes[1]};
+  const Tensor x = integers(shape, 65, 100), y = integers(shape, 65, 101);
   return step_of<optim::AdamW>(
       net, {.lr = 1e-4, .betas = {0.9, 0.99}}, bf16,
       [=] { return nn::cross_entropy(net(x).flatten(0, 1), y.flatten()); }, 1);
@@ -150,7 +165,8 @@ struct ViT : nn::Module {
   nn::LayerNorm norm;
   nn::Linear head;
 };
-Step vit_step(int64_t batch, bool bf16) {
+Step vit_step(const Sizes& sizes, bool bf16) {
+  const int64_t batch = sizes[0];
   nn::AnyModule net = ViT(192);
   fill(*net);
   const Tensor x = make({batch, 3, 32, 32}, -1, 1, 100), y = remainder(arange(batch), 10);
@@ -177,10 +193,11 @@ struct LanguageModel : nn::Module {
   mutable State state;
 };
 template <class Rnn, class State>
-Step language_model_step(int64_t batch, bool bf16) {
+Step language_model_step(const Sizes& sizes, bool bf16) {
   nn::AnyModule net = LanguageModel<Rnn, State>();
   fill(*net);
-  const Tensor x = integers({35, batch}, 10000, 100), y = integers({35, batch}, 10000, 101);
+  const Shape shape{sizes[1], sizes[0]};
+  const Tensor x = integers(shape, 10000, 100), y = integers(shape, 10000, 101);
   return step_of<optim::SGD>(
       net, {.lr = 1e-3}, bf16, [=] { return nn::cross_entropy(net(x).flatten(0, 1), y.flatten()); },
       0.25);
@@ -232,7 +249,8 @@ struct Dcgan {
     return (loss_d + loss_g).detach();
   }
 };
-Step dcgan_step(int64_t batch, bool bf16) {
+Step dcgan_step(const Sizes& sizes, bool bf16) {
+  const int64_t batch = sizes[0];
   const auto gan = std::make_shared<Dcgan>();
   fill(gan->G);
   fill(gan->D);
@@ -250,7 +268,8 @@ struct Vae : nn::Module {
   nn::Linear fc1{*this, "fc1", 784, 400}, fc21{*this, "fc21", 400, 20},
       fc22{*this, "fc22", 400, 20}, fc3{*this, "fc3", 20, 400}, fc4{*this, "fc4", 400, 784};
 };
-Step vae_step(int64_t batch, bool bf16) {
+Step vae_step(const Sizes& sizes, bool bf16) {
+  const int64_t batch = sizes[0];
   const auto net = std::make_shared<Vae>();
   fill(*net);
   const Tensor x = make({batch, 784}, 0, 1, 100), noise = make({batch, 20}, -1, 1, 101);
@@ -277,7 +296,8 @@ Step vae_step(int64_t batch, bool bf16) {
   };
 }
 
-Step autoencoder_step(int64_t batch, bool bf16) {
+Step autoencoder_step(const Sizes& sizes, bool bf16) {
+  const int64_t batch = sizes[0];
   const nn::ConvTransposeOptions twice{.stride = 2, .padding = 1, .output_padding = 1};
   nn::AnyModule net = nn::Sequential{nn::Conv2d(1, 16, 3, {.stride = 2, .padding = 1}),
                                      nn::ReLU(),
@@ -310,7 +330,8 @@ struct TextCnn : nn::Module {
   nn::ModuleList convs{*this, "convs"};
   nn::Linear fc{*this, "fc", 300, 2};
 };
-Step text_cnn_step(int64_t batch, bool bf16) {
+Step text_cnn_step(const Sizes& sizes, bool bf16) {
+  const int64_t batch = sizes[0];
   nn::AnyModule net = TextCnn();
   fill(*net);
   const Tensor x = integers({batch, 56}, 20000, 100), y = remainder(arange(batch), 2);
@@ -322,22 +343,64 @@ Step text_cnn_step(int64_t batch, bool bf16) {
 
 const std::vector<Program>& programs() {
   static const std::vector<Program> all{
-      {"resnet18", "ResNet-18, 224x224", 16, 0.5, 0.65,
-       [](int64_t batch, bool bf16) { return resnet_step(models::kResNet18, batch, bf16); }},
-      {"resnet50", "ResNet-50, 224x224", 8, 0.55, 0.65,
-       [](int64_t batch, bool bf16) { return resnet_step(models::kResNet50, batch, bf16); }},
-      {"unet_small", "unet_small, 112x112", 20, 0.3, 0, unet_small_step},
-      {"char_gpt", "char-GPT, 6 layers of 384, 256 long", 12, 0.6, 0.65, char_gpt_step},
-      {"vit", "ViT, patch 4, 32x32, 6 layers of 192", 64, 0.5, 0.5, vit_step},
-      {"lstm", "LSTM language model, 2 x 512, 35 long", 20, 0.5, 0,
+      {"resnet18",
+       "ResNet-18, {0}x{0}",
+       {16, 224},
+       {2, 32},
+       0.5,
+       0.65,
+       [](const Sizes& sizes, bool bf16) { return resnet_step(models::kResNet18, sizes, bf16); }},
+      {"resnet50",
+       "ResNet-50, {0}x{0}",
+       {8, 224},
+       {2, 32},
+       0.55,
+       0.65,
+       [](const Sizes& sizes, bool bf16) { return resnet_step(models::kResNet50, sizes, bf16); }},
+      {"r2plus1d_18",
+       "R(2+1)D-18, {0}x{1}x{1}",
+       {8, 32, 112},
+       {1, 4, 16},
+       0.6,
+       0.7,
+       r2plus1d_step,
+       false,
+       2},
+      {"unet_small", "unet_small, {0}x{0}", {20, 112}, {2, 32}, 0.3, 0, unet_small_step},
+      {"char_gpt",
+       "char-GPT, 6 layers of 384, {0} long",
+       {12, 256},
+       {2, 16},
+       0.6,
+       0.65,
+       char_gpt_step},
+      {"vit", "ViT, 32x32 by 4, 6 layers of 192", {64}, {2}, 0.5, 0.5, vit_step},
+      {"lstm",
+       "LSTM language model, 2 x 512, {0} long",
+       {20, 35},
+       {2, 3},
+       0.5,
+       0,
        language_model_step<nn::LSTM, LstmState>},
-      {"gru", "GRU language model, 2 x 512, 35 long", 20, 0.5, 0,
+      {"gru",
+       "GRU language model, 2 x 512, {0} long",
+       {20, 35},
+       {2, 3},
+       0.5,
+       0,
        language_model_step<nn::GRU, Tensor>},
-      {"dcgan", "DCGAN, 64x64", 32, 0.5, 0.55, dcgan_step},
-      {"vae", "VAE, 784-400-20", 128, 0.3, 0, vae_step},
-      {"autoencoder", "autoencoder, 28x28", 64, 0.3, 0, autoencoder_step},
-      {"text_cnn", "text CNN, 56 words", 50, 0.3, 0, text_cnn_step},
-      {"inference", "DeepLabV3-ResNet50, 112x112, inference", 1, 0.6, 0, inference_step, true},
+      {"dcgan", "DCGAN, 64x64", {32}, {2}, 0.5, 0.55, dcgan_step},
+      {"vae", "VAE, 784-400-20", {128}, {2}, 0.3, 0, vae_step},
+      {"autoencoder", "autoencoder, 28x28", {64}, {2}, 0.3, 0, autoencoder_step},
+      {"text_cnn", "text CNN, 56 words", {50}, {2}, 0.3, 0, text_cnn_step},
+      {"inference",
+       "DeepLabV3-ResNet50, {0}x{0}, inference",
+       {1, 112},
+       {1, 32},
+       0.6,
+       0,
+       inference_step,
+       true},
   };
   return all;
 }

@@ -32,35 +32,43 @@ def image_step(net, batch, size, bf16, loss):
     return step_of(net, torch.optim.SGD(net.parameters(), 1e-5, 0.9), bf16, lambda: loss(net(x)))
 
 
-def resnet(name, batch, bf16):
+def resnet(name, batch, size, bf16):
     import torchvision
     y = torch.arange(batch) % 10
-    return image_step(getattr(torchvision.models, name)(num_classes=10), batch, 224, bf16,
+    return image_step(getattr(torchvision.models, name)(num_classes=10), batch, size, bf16,
                       lambda out: F.cross_entropy(out, y))
 
 
-def resnet18(batch, bf16):
-    return resnet("resnet18", batch, bf16)
+def resnet18(batch, size, bf16):
+    return resnet("resnet18", batch, size, bf16)
 
 
-def resnet50(batch, bf16):
-    return resnet("resnet50", batch, bf16)
+def resnet50(batch, size, bf16):
+    return resnet("resnet50", batch, size, bf16)
 
 
-def unet_small(batch, bf16):
+def unet_small(batch, size, bf16):
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tests/fixtures"))
     from make_models import UNet
     torch.set_default_dtype(torch.float32)  # make_models works in f64
-    y = (make((batch, 1, 112, 112), 0, 1, 101) > 0.5).float()
-    return image_step(UNet(3, 1, 16, 4), batch, 112, bf16,
+    y = (make((batch, 1, size, size), 0, 1, 101) > 0.5).float()
+    return image_step(UNet(3, 1, 16, 4), batch, size, bf16,
                       lambda out: F.binary_cross_entropy_with_logits(out, y))
 
 
-def inference(batch, bf16):
+def r2plus1d_18(batch, frames, size, bf16):
+    import torchvision
+    net = fill(torchvision.models.video.r2plus1d_18(num_classes=1)).to(memory_format=torch.channels_last_3d)
+    x = make((batch, 3, frames, size, size), -1, 1, 100).contiguous(memory_format=torch.channels_last_3d)
+    y = make((batch, 1), 0, 1, 101)
+    return step_of(net, torch.optim.SGD(net.parameters(), 1e-6, 0.9), bf16, lambda: F.mse_loss(net(x).float(), y))
+
+
+def inference(batch, size, bf16):
     import torchvision
     net = fill(torchvision.models.segmentation.deeplabv3_resnet50(weights=None, weights_backbone=None, num_classes=1))
     net.to(memory_format=torch.channels_last).eval()
-    x = make((batch, 3, 112, 112), -1, 1, 100).contiguous(memory_format=torch.channels_last)
+    x = make((batch, 3, size, size), -1, 1, 100).contiguous(memory_format=torch.channels_last)
 
     @torch.no_grad()
     def step():
@@ -102,9 +110,9 @@ class Gpt(nn.Module):
         return self.head(self.ln_f(x))
 
 
-def char_gpt(batch, bf16):
-    net = fill(Gpt(65, 256, 384))
-    x, y = integers((batch, 256), 65, 100), integers((batch, 256), 65, 101)
+def char_gpt(batch, length, bf16):
+    net = fill(Gpt(65, length, 384))
+    x, y = integers((batch, length), 65, 100), integers((batch, length), 65, 101)
     return step_of(net, torch.optim.AdamW(net.parameters(), 1e-4, (0.9, 0.99)), bf16,
                    lambda: F.cross_entropy(net(x).flatten(0, 1), y.flatten()), 1)
 
@@ -146,19 +154,19 @@ class LanguageModel(nn.Module):
         return self.decoder(y)
 
 
-def language_model(rnn, batch, bf16):
+def language_model(rnn, batch, length, bf16):
     net = fill(LanguageModel(rnn))
-    x, y = integers((35, batch), 10000, 100), integers((35, batch), 10000, 101)
+    x, y = integers((length, batch), 10000, 100), integers((length, batch), 10000, 101)
     return step_of(net, torch.optim.SGD(net.parameters(), 1e-3), bf16,
                    lambda: F.cross_entropy(net(x).flatten(0, 1), y.flatten()), 0.25)
 
 
-def lstm(batch, bf16):
-    return language_model(nn.LSTM, batch, bf16)
+def lstm(batch, length, bf16):
+    return language_model(nn.LSTM, batch, length, bf16)
 
 
-def gru(batch, bf16):
-    return language_model(nn.GRU, batch, bf16)
+def gru(batch, length, bf16):
+    return language_model(nn.GRU, batch, length, bf16)
 
 
 def dcgan(batch, bf16):

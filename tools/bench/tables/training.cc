@@ -63,21 +63,29 @@ Row unet_3d_row(const Plan& plan, int threads) {
 }
 
 Row program_row(const Plan& plan, const Program& program, int threads, bool bf16) {
-  const int64_t batch = plan.size(program.batch, 2);
-  return {.name = fmt::format("{}, batch {}, {}", program.text, batch, bf16 ? "bf16" : "f32"),
+  const Sizes& sizes = plan.tiny ? program.tiny : program.sizes;
+  std::string text = program.text;
+  for (size_t i = 1; i < sizes.size(); ++i) {
+    const std::string place = fmt::format("{{{}}}", i - 1);
+    for (size_t at; (at = text.find(place)) != std::string::npos;)
+      text.replace(at, place.size(), std::to_string(sizes[i]));
+  }
+  return {.name = fmt::format("{}, batch {}, {}", text, sizes[0], bf16 ? "bf16" : "f32"),
           .threads = threads,
           .target = at_most(bf16 ? program.bf16 : program.f32),
           .tolerance = bf16 ? 2e-2 : 1e-3,
-          .make = [&program, batch, bf16] {
-            const std::string setup = fmt::format(
-                "import os, sys; "
-                "sys.path.insert(0, os.path.dirname(os.path.realpath(sys.argv[0]))); "
-                "torch.set_grad_enabled(True); "
-                "import programs; step = programs.{}({}, {})",
-                program.name, batch, bf16 ? "True" : "False");
-            return Case{.ours = aorta_side(program.make(batch, bf16)),
-                        .reference = torch_side(setup, "step()")};
-          }};
+          .make =
+              [&program, &sizes, bf16] {
+                const std::string setup = fmt::format(
+                    "import os, sys; "
+                    "sys.path.insert(0, os.path.dirname(os.path.realpath(sys.argv[0]))); "
+                    "torch.set_grad_enabled(True); "
+                    "import programs; step = programs.{}({}, bf16={})",
+                    program.name, fmt::join(sizes, ", "), bf16 ? "True" : "False");
+                return Case{.ours = aorta_side(program.make(sizes, bf16)),
+                            .reference = torch_side(setup, "step()")};
+              },
+          .rounds = program.rounds};
 }
 
 }  // namespace
