@@ -65,7 +65,7 @@ Step r2plus1d_step(const Sizes& sizes, bool bf16) {
   net->to(MemoryFormat::channels_last);
   const Tensor x = make({sizes[0], 3, sizes[1], sizes[2], sizes[2]}, -1, 1, 100)
                        .contiguous(MemoryFormat::channels_last);
-  const Tensor y = make({sizes[0], 1}, 0, 1, 101);
+  const Tensor y = make({sizes[0], 1}, 30, 70, 101);
   return step_of<optim::SGD>(net, {.lr = 1e-6, .momentum = 0.9}, bf16,
                              [=] { return nn::mse_loss(net(x).to(f32), y); });
 }
@@ -346,21 +346,21 @@ const std::vector<Program>& programs() {
       {"resnet18",
        "ResNet-18, {0}x{0}",
        {16, 224},
-       {2, 32},
+       {2, 64},
        0.5,
        0.65,
        [](const Sizes& sizes, bool bf16) { return resnet_step(models::kResNet18, sizes, bf16); }},
       {"resnet50",
        "ResNet-50, {0}x{0}",
        {8, 224},
-       {2, 32},
+       {4, 96},
        0.55,
        0.65,
        [](const Sizes& sizes, bool bf16) { return resnet_step(models::kResNet50, sizes, bf16); }},
       {"r2plus1d_18",
        "R(2+1)D-18, {0}x{1}x{1}",
        {8, 32, 112},
-       {1, 4, 16},
+       {2, 4, 32},
        0.6,
        0.7,
        r2plus1d_step,
