@@ -100,6 +100,11 @@ OTHERWISE = {
         "grouped_mm linear_cross_entropy": "`bmm`; `linear` and `cross_entropy`",
         "native_channel_shuffle": "`channel_shuffle`",
     },
+    "torch.distributions": {
+        "ExponentialFamily": "`Distribution`; the families of one class aren't told apart",
+        "IndependentTransform": "`Independent` of the distribution; `event_dim` of `AffineTransform`",
+        "identity_transform": "`ComposeTransform({})`",
+    },
     "torch.linalg": {
         "norm": "`linalg::vector_norm`, `linalg::matrix_norm`",
         "cholesky_ex inv_ex lu_factor_ex solve_ex": "the name without `_ex`, which throws",
@@ -133,6 +138,12 @@ LEFT_OUT = {
         "sizes are given where a layer is made": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
             "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d "
             "LazyLinear UninitializedBuffer UninitializedParameter",
+    },
+    "torch.distributions": {
+        "no bijections": "AbsTransform SoftmaxTransform",
+        "constraints are told, and not mapped from": "biject_to transform_to",
+        "no example trains with it": "CatTransform CorrCholeskyTransform CumulativeDistributionTransform GeneralizedPareto LKJCholesky "
+            "LowerCholeskyTransform PositiveDefiniteTransform ReshapeTransform StackTransform Wishart",
     },
     "torch.optim": {
     },
