@@ -98,7 +98,7 @@ TEST(WorkerStreams, PersistentWorkersOpenOneForEachPassOverAnEpoch) {
 
 // Numbers in an order that is drawn when the stream is opened; `trouble` is the epoch whose stream
 // can't be opened, `bad` a number that can't be read, `deadly` one that ends worker 0 as
-// often as `deaths` says.
+// often as `deaths` says, or once the workers' parent where that is -1.
 class Shuffled : public IterableDataset {
  public:
   explicit Shuffled(int64_t trouble = -1, int64_t bad = -1, int64_t deadly = -1,
@@ -115,9 +115,11 @@ class Shuffled : public IterableDataset {
       bool next(Sample& sample, Generator&) override {
         if (next_place == order.size()) return false;
         const int64_t number = order[next_place++];
-        if (number == deadly && deaths.item<int64_t>() > 0) {
-          deaths.fill_(deaths.item<int64_t>() - 1);
-          raise(SIGKILL);
+        if (number == deadly && deaths.item<int64_t>() != 0) {
+          const bool of_parent = deaths.item<int64_t>() < 0;
+          deaths.fill_(of_parent ? 0 : deaths.item<int64_t>() - 1);
+          kill(of_parent ? getppid() : getpid(), SIGKILL);
+          while (of_parent) pause();  // it ends with its parent
         }
         check(number != bad, "shuffled", "a number must be good", number);
         sample["number"].fill_(number);
@@ -259,6 +261,23 @@ TEST(WorkerStreams, GoOnInAnotherWorkerWhereOneDied) {
         }
         EXPECT_EQ(deaths.item<int64_t>(), 0);
       }
+}
+
+TEST(WorkerStreams, AllGoOnWhenTheWorkersParentDied) {
+  for (const StartMethod method : kMethods)
+    for (const int64_t deadly : {0, 5, 11}) {
+      const DataLoaderOptions options{
+          .batch_size = 4, .num_workers = 2, .seed = 5, .start_method = method};
+      DataLoader whole(make_dataset<Shuffled>(-1, 7), options);
+      const Tensor deaths = lives(-1);
+      DataLoader loader(make_dataset<Shuffled>(-1, 7, deadly, deaths), options);
+      testing::internal::CaptureStderr();
+      const std::string numbers = numbers_of(loader);
+      const std::string said = testing::internal::GetCapturedStderr();
+      EXPECT_EQ(numbers, numbers_of(whole)) << deadly;
+      EXPECT_NE(said.find("the workers' parent (pid "), std::string::npos) << said;
+      EXPECT_EQ(deaths.item<int64_t>(), 0);
+    }
 }
 
 TEST(WorkerStreams, OneThatEndsTwoWorkersIsGivenUpAndTheOthersGoOn) {
