@@ -6,11 +6,16 @@
 #include <aorta/distributions/parameters.h>
 
 #include <initializer_list>
+#include <numbers>
 #include <vector>
 
 // What the distributions' constructors and formulas share.
 
 namespace aorta::distributions {
+
+inline constexpr double kPi = std::numbers::pi;
+/// log(2 pi) / 2.
+inline constexpr double kHalfLogTwoPi = 0.91893853320467274178;
 
 /// A parameter and what it is called.
 struct NamedParameter {

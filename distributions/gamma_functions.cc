@@ -12,12 +12,6 @@
 #include <numbers>
 
 namespace aorta::distributions {
-namespace {
-
-const double kHalfLogTwoPi = 0.5 * std::log(2 * std::numbers::pi);
-
-}  // namespace
-
 Tensor x_log_y(const Tensor& x, const Tensor& y) {
   const Tensor none = logical_and(eq(x, 0), eq(y, 0));
   return x * log(where(none, 1.0, y));
@@ -101,6 +95,34 @@ double draw_poisson(double rate, Numbers& numbers) {
   }
 }
 
+// p <= 1/2.
+double draw_binomial(double n, double p, Numbers& numbers) {
+  if (n * p < 10) {
+    // Coins between one on its side and the next are geometric.
+    const double log_other = std::log1p(-p);
+    double place = 0, count = 0;
+    while (true) {
+      place += std::ceil(std::log(numbers.uniform()) / log_other);
+      if (!(place <= n)) return count;
+      ++count;
+    }
+  }
+  const double spread = std::sqrt(n * p * (1 - p)), b = 1.15 + 2.53 * spread;
+  const double a = -0.0873 + 0.0248 * b + 0.01 * p, centre = n * p + 0.5;
+  const double alpha = (2.83 + 5.1 / b) * spread, sure = 0.92 - 4.2 / b;
+  const double mode = std::floor((n + 1) * p), log_odds = std::log(p / (1 - p));
+  const auto log_weight = [&](double k) {
+    return k * log_odds - scalar::lgamma(k + 1) - scalar::lgamma(n - k + 1);
+  };
+  while (true) {
+    const double u = numbers.uniform() - 0.5, v = numbers.uniform(), us = 0.5 - std::abs(u);
+    const double k = std::floor((2 * a / us + b) * u + centre);
+    if (k < 0 || k > n) continue;
+    if (us >= 0.07 && v <= sure) return k;
+    if (std::log(v * alpha / (a / (us * us) + b)) <= log_weight(k) - log_weight(mode)) return k;
+  }
+}
+
 // The elements of a tensor as contiguous f64 numbers of the CPU.
 Tensor numbers_of(const Tensor& x) {
   return x.detach().to(ToOptions{.dtype = DType::f64, .device = Device()}).contiguous();
@@ -177,6 +199,16 @@ Tensor poisson_samples(const Tensor& rate, Generator* generator) {
   if (rate.is_meta()) return empty_like(rate);
   Numbers numbers(generator);
   return each(rate, [&](double one) { return draw_poisson(one, numbers); });
+}
+
+Tensor binomial_samples(const Tensor& total, const Tensor& probs, Generator* generator) {
+  if (probs.is_meta()) return empty_like(probs);
+  Numbers numbers(generator);
+  return each(total, probs, [&](double n, double p) {
+    if (!std::isfinite(n) || !(n > 0) || !(p > 0)) return p > 0 ? n : 0.0;
+    if (p > 0.5) return n - (p < 1 ? draw_binomial(n, 1 - p, numbers) : 0);
+    return draw_binomial(n, p, numbers);
+  });
 }
 
 Tensor gamma_cdf(const Tensor& a, const Tensor& x) {

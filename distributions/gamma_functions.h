@@ -29,5 +29,9 @@ Tensor standard_gamma(const Tensor& concentration, Generator* generator);
 /// A sample of the Poisson distribution for each element of `rate`: products of uniform numbers
 /// below a rate of 10 (Knuth 1969), transformed rejection from there on (PTRS, Hoermann 1993).
 Tensor poisson_samples(const Tensor& rate, Generator* generator);
+/// How many of `total` coins fall on their side of probability `probs`, of tensors of one shape:
+/// the steps from one to the next below a mean of 10, transformed rejection from there on (BTRS,
+/// Hoermann 1993).
+Tensor binomial_samples(const Tensor& total, const Tensor& probs, Generator* generator);
 
 }  // namespace aorta::distributions

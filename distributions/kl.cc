@@ -1,20 +1,25 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/linalg.h>
+#include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/distributions/bernoulli.h>
+#include <aorta/distributions/binomial.h>
 #include <aorta/distributions/categorical.h>
 #include <aorta/distributions/formulas.h>
 #include <aorta/distributions/gamma.h>
 #include <aorta/distributions/gamma_functions.h>
+#include <aorta/distributions/heavy_tailed.h>
 #include <aorta/distributions/independent.h>
 #include <aorta/distributions/kl.h>
 #include <aorta/distributions/location_scale.h>
+#include <aorta/distributions/low_rank_multivariate_normal.h>
 #include <aorta/distributions/multivariate_normal.h>
 #include <aorta/distributions/normal.h>
 #include <aorta/distributions/poisson.h>
 #include <aorta/distributions/transformed_distribution.h>
+#include <aorta/distributions/unit_interval.h>
 
 #include <cmath>
 #include <mutex>
@@ -25,8 +30,6 @@ namespace {
 
 // Most divergences are the negative entropy of p minus the mean of log q over samples of p, which
 // takes the mean of what q's density has of x: x itself, its square, an exponential.
-
-constexpr double kPi = std::numbers::pi;
 
 Tensor infinite(const Distribution& p, const Distribution& q) {
   const Tensor like = p.mean();
@@ -191,6 +194,41 @@ Tensor uniform_uniform(const Uniform& p, const Uniform& q) {
                         log((q.high() - q.low()) / (p.high() - p.low())));
 }
 
+Tensor binomial_binomial(const Binomial& p, const Binomial& q) {
+  const Tensor a = p.logits(), b = q.logits(), pp = p.probs(), qp = q.probs();
+  const Tensor coin = weighted(pp, logsigmoid(a) - logsigmoid(b), qp) +
+                      weighted(1 - pp, logsigmoid(-a) - logsigmoid(-b), 1 - qp);
+  const Tensor total = p.total_count(), other = q.total_count();
+  require("kl_divergence", "total_count of the second distribution", other,
+          {"be at most that of the first", [&](const Tensor& x) { return le(x, total); }});
+  return infinite_where(gt(total, other), total * coin);
+}
+
+// log q is linear in x.
+Tensor continuous_coins(const ContinuousBernoulli& p, const ContinuousBernoulli& q) {
+  return -p.entropy() - q.log_prob(p.mean());
+}
+
+// The mean of log q is that at the mean, less half the trace of q's precision times p's covariance.
+Tensor low_ranks(const LowRankMultivariateNormal& p, const LowRankMultivariateNormal& q) {
+  check(p.event_shape() == q.event_shape(), "kl_divergence", "both must have one event_shape",
+        p.event_shape(), " and ", q.event_shape());
+  const Tensor of_q = q.cov_diag().unsqueeze(-2), of_p = p.cov_diag().unsqueeze(-2);
+  const Tensor scaled = linalg::solve_triangular(
+      q.capacitance_tril(), q.cov_factor().transpose(-2, -1) / of_q, {.upper = false});
+  const Tensor factor = p.cov_factor().transpose(-2, -1);
+  const Tensor trace = sum(of_p / of_q, {-2, -1}) + sum(square(factor) / of_q, {-2, -1}) -
+                       sum(square(scaled) * of_p, {-2, -1}) -
+                       sum(square(matmul(scaled, p.cov_factor())), {-2, -1});
+  return -p.entropy() - q.log_prob(p.loc()) + 0.5 * trace;
+}
+
+Tensor pareto_pareto(const Pareto& p, const Pareto& q) {
+  const Tensor ratio = p.scale() / q.scale(), powers = q.alpha() / p.alpha();
+  return infinite_where(lt(p.scale(), q.scale()),
+                        q.alpha() * log(ratio) - log(powers) + powers - 1);
+}
+
 Tensor multivariate_normals(const MultivariateNormal& p, const MultivariateNormal& q) {
   check(p.event_shape() == q.event_shape(), "kl_divergence", "both must have one event_shape",
         p.event_shape(), " and ", q.event_shape());
@@ -248,6 +286,10 @@ class Table {
     add<Laplace, Laplace>(laplace_laplace);
     add<Cauchy, Cauchy>(cauchy_cauchy);
     add<Uniform, Uniform>(uniform_uniform);
+    add<Binomial, Binomial>(binomial_binomial);
+    add<Pareto, Pareto>(pareto_pareto);
+    add<ContinuousBernoulli, ContinuousBernoulli>(continuous_coins);
+    add<LowRankMultivariateNormal, LowRankMultivariateNormal>(low_ranks);
     add<MultivariateNormal, MultivariateNormal>(multivariate_normals);
     add<Independent, Independent>(independents);
     add<TransformedDistribution, TransformedDistribution>(transformed);

@@ -11,8 +11,6 @@
 namespace aorta::distributions {
 namespace {
 
-constexpr double kPi = std::numbers::pi;
-
 // loc and scale of a family that is moved by the one and stretched by the other.
 void set_location_scale(const char* name, const Parameter& loc, const Parameter& scale,
                         Tensor& loc_out, Tensor& scale_out) {

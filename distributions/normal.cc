@@ -9,12 +9,6 @@
 #include <numbers>
 
 namespace aorta::distributions {
-namespace {
-
-const double kHalfLogTwoPi = 0.5 * std::log(2 * std::numbers::pi);
-
-}  // namespace
-
 Normal::Normal(const Parameter& loc, const Parameter& scale) : DistributionOf("Normal") {
   const std::vector<Tensor> both = broadcast_parameters(name(), {{"loc", loc}, {"scale", scale}});
   loc_ = both[0];

@@ -1,6 +1,8 @@
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/scan.h>
 #include <aorta/distributions/distribution.h>
 #include <aorta/distributions/formulas.h>
 #include <aorta/distributions/transforms.h>
@@ -96,6 +98,77 @@ Tensor TanhTransform::log_abs_det_jacobian(const Tensor& x, const Tensor&) const
 
 Constraint TanhTransform::codomain() const {
   return {"be in [-1, 1]", [](const Tensor& x) { return le(abs(x), 1); }};
+}
+
+PowerTransform::PowerTransform(const Parameter& exponent) {
+  exponent_ = broadcast_parameters(name(), {{"exponent", exponent}})[0];
+  require(name(), "exponent", exponent_,
+          {"not be 0 or NaN", [](const Tensor& x) { return logical_and(eq(x, x), ne(x, 0)); }});
+}
+
+Tensor PowerTransform::operator()(const Tensor& x) const { return pow(x, exponent_); }
+Tensor PowerTransform::inv(const Tensor& y) const { return pow(y, reciprocal(exponent_)); }
+
+Tensor PowerTransform::log_abs_det_jacobian(const Tensor& x, const Tensor& y) const {
+  return log(abs(exponent_ * y / x));
+}
+
+Tensor PowerTransform::sign() const { return aorta::sign(exponent_.detach()); }
+Constraint PowerTransform::codomain() const { return constraints::positive(); }
+
+Shape PowerTransform::forward_shape(const Shape& shape) const {
+  return broadcast_shapes(name(), shape, exponent_.shape());
+}
+
+bool PowerTransform::equals(const Transform& other) const {
+  const auto* power = dynamic_cast<const PowerTransform*>(&other);
+  return power && same(exponent_, power->exponent_);
+}
+
+Tensor SoftplusTransform::operator()(const Tensor& x) const { return softplus(x); }
+Tensor SoftplusTransform::inv(const Tensor& y) const { return log(-expm1(-y)) + y; }
+Tensor SoftplusTransform::log_abs_det_jacobian(const Tensor& x, const Tensor&) const {
+  return logsigmoid(x);
+}
+Constraint SoftplusTransform::codomain() const { return constraints::positive(); }
+
+namespace {
+
+// log(K + 1 - i) for i = 1, ..., K: with them x = 0 breaks off equal parts.
+Tensor equal_parts(const Tensor& like, int64_t breaks) {
+  return log(static_cast<double>(breaks) - arange(breaks, options_of(like)));
+}
+
+}  // namespace
+
+Tensor StickBreakingTransform::operator()(const Tensor& x) const {
+  check_defined(name(), {{"x", x}});
+  check(x.dim() > 0, name(), "x must be (*, K)", x.shape());
+  const Tensor part = sigmoid(x - equal_parts(x, x.size(-1)));
+  const Tensor left = cumprod(1 - part, -1), one = ones_like(x.narrow(-1, 0, 0).sum({-1}, true));
+  return cat({part, one}, -1) * cat({one, left}, -1);
+}
+
+Tensor StickBreakingTransform::inv(const Tensor& y) const {
+  check_defined(name(), {{"y", y}});
+  check(y.dim() > 0 && y.size(-1) > 0, name(), "y must be (*, K + 1)", y.shape());
+  const Tensor broken = y.narrow(-1, 0, y.size(-1) - 1);
+  const Tensor left = clamp_min(1 - cumsum(broken, -1), tiny_of(y.dtype()));
+  return log(broken) - log(left) + equal_parts(y, y.size(-1) - 1);
+}
+
+Tensor StickBreakingTransform::log_abs_det_jacobian(const Tensor& x, const Tensor& y) const {
+  const Tensor score = x - equal_parts(x, x.size(-1));
+  return sum(logsigmoid(score) - score + log(y.narrow(-1, 0, x.size(-1))), {-1});
+}
+
+Constraint StickBreakingTransform::codomain() const { return constraints::simplex(); }
+
+Shape StickBreakingTransform::forward_shape(const Shape& shape) const {
+  check(shape.size() > 0, name(), "x must be (*, K)", shape);
+  Shape result = shape;
+  ++result[result.size() - 1];
+  return result;
 }
 
 Tensor ComposeTransform::operator()(const Tensor& x) const {

@@ -104,6 +104,46 @@ class TanhTransform : public TransformOf<TanhTransform> {
   Constraint codomain() const override;
 };
 
+/// x^exponent of x > 0; the exponent isn't 0.
+class PowerTransform : public TransformOf<PowerTransform> {
+ public:
+  explicit PowerTransform(const Parameter& exponent);
+  const char* name() const override { return "PowerTransform"; }
+  Tensor operator()(const Tensor& x) const override;
+  Tensor inv(const Tensor& y) const override;
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  Tensor sign() const override;
+  Constraint codomain() const override;
+  Shape forward_shape(const Shape& shape) const override;
+  bool equals(const Transform& other) const override;
+
+ private:
+  Tensor exponent_;
+};
+
+/// log(1 + exp(x)).
+class SoftplusTransform : public TransformOf<SoftplusTransform> {
+ public:
+  const char* name() const override { return "SoftplusTransform"; }
+  Tensor operator()(const Tensor& x) const override;
+  Tensor inv(const Tensor& y) const override;
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  Constraint codomain() const override;
+};
+
+/// Vectors (K) to vectors (K + 1) of numbers > 0 whose sum is 1: the i-th breaks the part
+/// sigmoid(x_i - log(K + 1 - i)) off what is left of a stick of length 1, i = 1, ..., K.
+class StickBreakingTransform : public TransformOf<StickBreakingTransform> {
+ public:
+  const char* name() const override { return "StickBreakingTransform"; }
+  Tensor operator()(const Tensor& x) const override;
+  Tensor inv(const Tensor& y) const override;
+  Tensor log_abs_det_jacobian(const Tensor& x, const Tensor& y) const override;
+  int event_dim() const override { return 1; }
+  Constraint codomain() const override;
+  Shape forward_shape(const Shape& shape) const override;
+};
+
 /// A transform of any class.
 class AnyTransform {
  public:

@@ -1,6 +1,12 @@
 #include <aorta/autograd/grad_mode.h>
+#include <aorta/core/called_op.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/embedding.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/normalization.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/sort.h>
+#include <aorta/core/ops/statistics.h>
 #include <aorta/nn/embedding.h>
 #include <aorta/nn/init.h>
 
@@ -42,13 +48,42 @@ Embedding Embedding::from_pretrained(const Tensor& embeddings, bool freeze,
   return result;
 }
 
+namespace detail {
+
+void limit_rows(const Tensor& weight, const Tensor& input, double max_norm, double norm_type) {
+  const CalledOp called("embedding");
+  check_defined("embedding", {{"input", input}});
+  check(max_norm >= 0, "embedding", "max_norm must not be negative", max_norm);
+  check(norm_type > 0, "embedding", "norm_type must be positive", norm_type);
+  if (input.numel() == 0 || input.is_meta()) return;
+  const NoGradGuard no_grad;
+  const Tensor rows = unique(input.flatten()).values;
+  weight.index_copy_(0, rows, renorm(weight.index_select(0, rows), norm_type, 0, max_norm));
+}
+
+void share_gradient(const Tensor& rows, const Tensor& weight, const Tensor& input) {
+  if (!rows.requires_grad() || input.is_meta()) return;
+  const Tensor indices = input.flatten();
+  const Tensor counts = bincount(indices, {}, weight.size(0)).index_select(0, indices);
+  const Tensor share = reciprocal(counts.to(rows.dtype())).view(input.shape()).unsqueeze(-1);
+  rows.register_hook([share](const Tensor& gradient) { return gradient * share; });
+}
+
+}  // namespace detail
+
 Tensor Embedding::forward(const Tensor& input) const {
-  return embedding(input, weight, options.padding_idx, options.sparse);
+  if (options.max_norm) detail::limit_rows(weight, input, *options.max_norm, options.norm_type);
+  Tensor rows = embedding(input, weight, options.padding_idx, options.sparse);
+  if (options.scale_grad_by_freq) detail::share_gradient(rows, weight, input);
+  return rows;
 }
 
 std::string Embedding::extra_repr() const {
   std::string text = fmt::format("{}, {}", num_embeddings, embedding_dim);
   if (options.padding_idx) text += fmt::format(", padding_idx={}", *options.padding_idx);
+  if (options.max_norm) text += fmt::format(", max_norm={}", *options.max_norm);
+  if (options.norm_type != 2) text += fmt::format(", norm_type={}", options.norm_type);
+  if (options.scale_grad_by_freq) text += ", scale_grad_by_freq=True";
   if (options.sparse) text += ", sparse=True";
   return text;
 }

@@ -10,6 +10,12 @@ namespace aorta::nn {
 struct EmbeddingOptions {
   /// This row starts as zeros and isn't trained; negative counts from the end.
   std::optional<int64_t> padding_idx = {};
+  /// Rows that are read and have a larger norm are scaled to this one before, in place; the norm is
+  /// that of `norm_type` p.
+  std::optional<double> max_norm = {};
+  double norm_type = 2;
+  /// A row's gradient is divided by how often it was read.
+  bool scale_grad_by_freq = false;
   /// The weight's gradient has the rows that were read alone: see embedding.
   bool sparse = false;
 };
@@ -34,4 +40,13 @@ class Embedding : public Module {
   Embedding(const Tensor& weight, const EmbeddingOptions& options);
 };
 
+namespace detail {
+
+/// Scales the rows of `weight` (V, D) that `input` names, as max_norm says.
+void limit_rows(const Tensor& weight, const Tensor& input, double max_norm, double norm_type);
+/// Divides the gradient of `rows` (*, D), those of `weight` that `input` (*) names, by how often
+/// each comes.
+void share_gradient(const Tensor& rows, const Tensor& weight, const Tensor& input);
+
+}  // namespace detail
 }  // namespace aorta::nn

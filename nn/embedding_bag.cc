@@ -103,7 +103,9 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
   }
   // Half types are summed in f32.
   const DType dtype = weight.dtype(), sums_in = compute_dtype(dtype);
+  if (options.max_norm) detail::limit_rows(weight, indices, *options.max_norm, options.norm_type);
   Tensor rows = embedding(indices, weight, options.padding_idx, options.sparse);
+  if (options.scale_grad_by_freq) detail::share_gradient(rows, weight, indices);
   Tensor kept;
   if (options.padding_idx) {
     const int64_t padding = *options.padding_idx;
@@ -153,6 +155,9 @@ Tensor EmbeddingBag::forward(const Tensor& input, const Tensor& offsets,
                         .per_sample_weights = per_sample_weights,
                         .include_last_offset = options.include_last_offset,
                         .padding_idx = options.padding_idx,
+                        .max_norm = options.max_norm,
+                        .norm_type = options.norm_type,
+                        .scale_grad_by_freq = options.scale_grad_by_freq,
                         .sparse = options.sparse});
 }
 
@@ -163,6 +168,9 @@ std::string EmbeddingBag::extra_repr() const {
   std::string text = fmt::format("{}, {}, mode={}", num_embeddings, embedding_dim,
                                  kModes[static_cast<size_t>(options.mode)]);
   if (options.padding_idx) text += fmt::format(", padding_idx={}", *options.padding_idx);
+  if (options.max_norm) text += fmt::format(", max_norm={}", *options.max_norm);
+  if (options.norm_type != 2) text += fmt::format(", norm_type={}", options.norm_type);
+  if (options.scale_grad_by_freq) text += ", scale_grad_by_freq=True";
   if (options.sparse) text += ", sparse=True";
   return text;
 }

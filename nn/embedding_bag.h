@@ -16,6 +16,10 @@ struct EmbeddingBagFunctionOptions {
   bool include_last_offset = false;
   /// Rows of this index are in no bag; negative counts from the end.
   std::optional<int64_t> padding_idx = {};
+  /// See EmbeddingOptions.
+  std::optional<double> max_norm = {};
+  double norm_type = 2;
+  bool scale_grad_by_freq = false;
   /// The weight's gradient has the rows of the bags alone: see embedding.
   bool sparse = false;
 };
@@ -34,6 +38,10 @@ struct EmbeddingBagOptions {
   bool include_last_offset = false;
   /// This row starts as zeros and isn't trained.
   std::optional<int64_t> padding_idx = {};
+  /// See EmbeddingOptions.
+  std::optional<double> max_norm = {};
+  double norm_type = 2;
+  bool scale_grad_by_freq = false;
   /// See embedding_bag.
   bool sparse = false;
 };

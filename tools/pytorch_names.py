@@ -30,6 +30,8 @@ MODULES = {
     "torch.optim": (("optim/*.h",), "classes"),
     "torch.optim.lr_scheduler": (("optim/*.h",), "classes"),
     "torch.linalg": (LINALG, "functions"),
+    "torch.special": (("core/ops/*.h",), "functions"),
+    "torch.fft": (("core/ops/*.h",), "functions"),
     "torch.distributions": (("distributions/*.h", "distributions/*/*.h"), "both"),
 }
 
@@ -83,6 +85,7 @@ OTHERWISE = {
         "cholesky cross det inverse lu_solve matrix_exp matrix_power pinverse qr slogdet svd triangular_solve":
             "`linalg::cholesky(x)`, `linalg::inv(x)`, ..., with `torch.linalg`'s names",
         "logdet": "`linalg::slogdet(x).logabsdet`",
+        "geqrf orgqr ormqr": "`linalg::qr(x)`, whose factors are apart",
         "cholesky_inverse cholesky_solve": "`linalg::solve_triangular` with the factor and its transpose",
     },
     "torch.nn": {
@@ -99,6 +102,26 @@ OTHERWISE = {
         "multi_head_attention_forward": "`nn::MultiheadAttention`, `scaled_dot_product_attention`",
         "grouped_mm linear_cross_entropy": "`bmm`; `linear` and `cross_entropy`",
         "native_channel_shuffle": "`channel_shuffle`",
+    },
+    "torch.special": {
+        "expit": "`sigmoid`",
+        "gammaln": "`lgamma`",
+        "multigammaln": "`mvlgamma`",
+        "psi": "`digamma`",
+        "entr": "`-xlogy(x, x)`",
+        "ndtr": "`0.5 * erfc(-x / sqrt(2))`; `distributions::Normal(0, 1).cdf(x)`",
+        "ndtri": "`distributions::Normal(0, 1).icdf(x)`",
+        "xlog1py": "`xlogy(x, 1 + y)`",
+        "gammainc": "`distributions::Gamma(a, 1).cdf(x)`",
+        "gammaincc": "1 less that",
+    },
+    "torch.fft": {
+        "fftshift ifftshift": "`x.roll(...)` by half of the sizes",
+    },
+    "torch.distributions": {
+        "ExponentialFamily": "`Distribution`; the families of one class aren't told apart",
+        "IndependentTransform": "`Independent` of the distribution; `event_dim` of `AffineTransform`",
+        "identity_transform": "`ComposeTransform({})`",
     },
     "torch.linalg": {
         "norm": "`linalg::vector_norm`, `linalg::matrix_norm`",
@@ -133,6 +156,20 @@ LEFT_OUT = {
         "sizes are given where a layer is made": "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
             "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d "
             "LazyLinear UninitializedBuffer UninitializedParameter",
+    },
+    "torch.special": {
+        "functions of physics and numerics, with which no example trains": "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 "
+            "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h "
+            "hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p modified_bessel_i0 modified_bessel_i1 "
+            "modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 "
+            "shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v "
+            "shifted_chebyshev_polynomial_w spherical_bessel_j0 zeta",
+    },
+    "torch.distributions": {
+        "no bijections": "AbsTransform SoftmaxTransform",
+        "constraints are told, and not mapped from": "biject_to transform_to",
+        "no example trains with it": "CatTransform CorrCholeskyTransform CumulativeDistributionTransform GeneralizedPareto LKJCholesky "
+            "LowerCholeskyTransform PositiveDefiniteTransform ReshapeTransform StackTransform Wishart",
     },
     "torch.optim": {
     },
@@ -347,7 +384,9 @@ def print_index():
 
     import torch
     import torch.distributions
+    import torch.fft
     import torch.nn.functional
+    import torch.special
 
     def public(module):
         return [name for name in dir(module) if not name.startswith("_")]
@@ -363,6 +402,8 @@ def print_index():
         "torch.optim": [name for name in public(torch.optim) if name[0].isupper()],
         "torch.optim.lr_scheduler": torch.optim.lr_scheduler.__all__,
         "torch.linalg": [name for name in public(torch.linalg) if inspect.isbuiltin(getattr(torch.linalg, name))],
+        "torch.special": torch.special.__all__,
+        "torch.fft": [name for name in public(torch.fft) if inspect.isroutine(getattr(torch.fft, name))],
         "torch.distributions": torch.distributions.__all__,
     }
     print("# The names of PyTorch %s, by module; made by tools/pytorch_names.py --index." % torch.__version__.split("+")[0])

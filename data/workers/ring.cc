@@ -111,6 +111,14 @@ void Ring::open(uint64_t sequence, int number, std::span<const int64_t> indices)
   ring_bell();
 }
 
+void Ring::clear(int number, bool ended) {
+  Slot& slot = this->slot(number);
+  slot.count.store(ended ? 0 : layout_.capacity);
+  slot.ended.store(ended ? 1 : 0);
+  slot.calls.store(0);
+  for (int i = 0; i < layout_.readers; ++i) error(number, i).position = -1;
+}
+
 void Ring::look_again(uint64_t sequence, int64_t position) {
   const uint64_t wish = sequence << kPositionBits | static_cast<uint64_t>(position);
   if (header().cursor.load() > wish) header().cursor.store(wish);

@@ -56,6 +56,7 @@ class Ring {
     std::atomic<uint32_t> tell_always{0};
     std::atomic<int32_t> worker{0};  // an iterable's: whose it is
     std::atomic<uint32_t> ended{0};  // an iterable's: its stream has no more
+    std::atomic<int64_t> calls{0};   // an iterable's: how often its stream was asked up to its end
   };
   /// What one reader is doing.
   struct alignas(64) Reader {
@@ -63,6 +64,9 @@ class Ring {
     std::atomic<int64_t> since{0};  // nanoseconds of the monotonic clock
     std::atomic<int64_t> stages[kStages] = {};
     std::atomic<int64_t> busy{0};  // nanoseconds inside of Dataset::read
+    // For a worker that follows one that died in this pass: how often that one's stream was asked,
+    // or -1 when it has no more to give.
+    std::atomic<int64_t> pass{0}, calls{0};
     char file[ErrorRecord::kFileBytes] = {};
     ErrorRecord fault;  // why it couldn't start
   };
@@ -96,6 +100,9 @@ class Ring {
 
   /// For the loader: opens `sequence`, one more than the last, in a slot whose other words are set.
   void open(uint64_t sequence, int slot, std::span<const int64_t> indices);
+  /// For the loader: forgets what was read of an iterable's batch, for another worker to read it,
+  /// or for good when it `ended` the stream.
+  void clear(int slot, bool ended);
   /// Makes readers look at `position` of `sequence` again.
   void look_again(uint64_t sequence, int64_t position);
   /// The last sequence that was opened.

@@ -132,15 +132,10 @@ class SampleReader {
     bool failed = false;
     int64_t count = 0;
     try {
-      start_stream(slot);
+      start_stream(claim);
       for (; stream_ && count < wanted && !ring_.stopped(); ++count) {
-        const int64_t start = begin(read_);
         Sample sample = fresh_sample(claim, count);
-        const bool more =
-            read_next(*stream_, sample, stream_generator(plan_.seed, epoch_, worker_, read_));
-        end(start);
-        if (!more) break;
-        ++read_;
+        if (!read_on(sample)) break;
         keep(claim, count, -1, sample);
       }
     } catch (const SampleError& error) {
@@ -149,7 +144,19 @@ class SampleReader {
     }
     slot.ended.store(!stream_ || (!failed && count < wanted));
     slot.count.store(count);
+    slot.calls.store(calls_);
     finish(claim, failed);
+  }
+
+  // The stream's next sample; false at its end.
+  bool read_on(Sample& sample) {
+    const int64_t start = begin(read_);
+    ++calls_;
+    const bool more =
+        read_next(*stream_, sample, stream_generator(plan_.seed, epoch_, worker_, read_));
+    end(start);
+    if (more) ++read_;
+    return more;
   }
 
   void finish(const Ring::Claim& claim, bool failed) {
@@ -161,15 +168,28 @@ class SampleReader {
     at(WorkerStep::told);
   }
 
-  // A worker that outlives its pass opens a stream for each.
-  void start_stream(const Ring::Slot& slot) {
+  // A worker that outlives its pass opens a stream for each. One that follows a worker that died
+  // reads what that one had given once more, for only the stream knows its order.
+  void start_stream(const Ring::Claim& claim) {
+    const Ring::Slot& slot = ring_.slot(claim.slot);
     if (pass_ == slot.pass.load()) return;
     stream_.reset();
     pass_ = slot.pass.load();
     epoch_ = slot.epoch.load();
-    read_ = 0;
+    read_ = calls_ = 0;
+    const Ring::Reader& state = ring_.reader(number_);
+    const int64_t given = state.pass.load() == pass_ ? state.calls.load() : 0;
+    if (given < 0) return;
     stream_ = open_stream(static_cast<const IterableDataset&>(*plan_.source), plan_.seed, epoch_,
                           worker_);
+    while (calls_ < given && !ring_.stopped()) {
+      try {
+        Sample sample = fresh_sample(claim, 0);
+        read_on(sample);
+      } catch (const SampleError&) {
+        // It was said in its batch.
+      }
+    }
   }
 
   int64_t begin(int64_t index) {
@@ -207,7 +227,7 @@ class SampleReader {
   StageTimes before_;  // when the sample was begun
   std::unique_ptr<SampleStream> stream_;
   int64_t pass_ = 0, epoch_ = 0;
-  int64_t read_ = 0;
+  int64_t read_ = 0, calls_ = 0;  // samples that the stream gave, and how often it was asked
 };
 
 void worker_main(const WorkerPlan& plan, Ring& ring, const Wires& wires, int worker) {

@@ -76,6 +76,7 @@ WorkerPool::~WorkerPool() {
 void WorkerPool::start() {
   if (!broken_.empty()) break_down(broken_);
   ++pass_;
+  progress_.assign(static_cast<size_t>(plan_.workers), {});
   if (running_) return;
   ring().restart();
   // A copy of the program is of the moment when it was made.
@@ -140,14 +141,35 @@ uint64_t WorkerPool::open(int64_t epoch, std::span<const int64_t> indices, int w
   return 0;
 }
 
+int64_t WorkerPool::units(int slot) {
+  return plan_.layout.iterable ? 1 : ring().slot(slot).count.load();
+}
+
 bool WorkerPool::is_complete(int slot) {
-  // An iterable's batch is one unit, whatever it holds.
-  const int64_t units = plan_.layout.iterable ? 1 : ring().slot(slot).count.load();
-  for (int64_t i = 0; i < units; ++i) {
+  for (int64_t i = 0; i < units(slot); ++i) {
     const uint64_t who = ring().owners(slot)[i].load() & 0xffff;
     if (who != Ring::kDone && who != Ring::kFailed) return false;
   }
   return true;
+}
+
+void WorkerPool::note_progress(int number) {
+  const Ring::Slot& slot = ring().slot(number);
+  if (!plan_.layout.iterable || slot.pass != pass_) return;
+  Progress& progress = progress_[static_cast<size_t>(slot.worker)];
+  progress.calls = std::max(progress.calls, slot.calls.load());
+  progress.over = progress.over || slot.ended != 0;
+}
+
+void WorkerPool::hand_over_stream(int worker) {
+  if (!plan_.layout.iterable) return;
+  for (int i = 0; i < plan_.layout.slots; ++i)
+    if (board_->uses[static_cast<size_t>(i)] == SlotBoard::Use::open && is_complete(i))
+      note_progress(i);
+  const Progress& progress = progress_[static_cast<size_t>(worker)];
+  Ring::Reader& reader = ring().reader(worker);
+  reader.calls = progress.over ? -1 : progress.calls;
+  reader.pass = pass_;
 }
 
 int WorkerPool::wait(uint64_t sequence) {
@@ -160,6 +182,7 @@ int WorkerPool::wait(uint64_t sequence) {
     handle_events(true);
   }
   slots_.erase(sequence);
+  note_progress(slot);
   restarts_ = 0;
   board_->uses[static_cast<size_t>(slot)] = SlotBoard::Use::leased;
   return slot;
@@ -215,7 +238,7 @@ void WorkerPool::handle_worker_end(int worker, pid_t pid, int status) {
                how.c_str(), doing.c_str());
   reader.sample = -1;
   take_back(first, first + threads, pid, how);
-  if (plan_.layout.iterable) break_down(name + " " + how + ", and its stream with it");
+  hand_over_stream(worker);
   if (++restarts_ > 3 + 2 * plan_.workers) break_down(name + " " + how + ", again and again");
   start_worker(worker);
 }
@@ -227,7 +250,7 @@ void WorkerPool::take_back(int first, int last, pid_t pid, const std::string& ho
     Ring::Slot& slot = ring().slot(i);
     slot.tell_always = 1;  // the count of what remains isn't to be trusted any more
     const uint64_t sequence = slot.sequence;
-    for (int64_t position = 0; position < slot.count; ++position) {
+    for (int64_t position = 0; position < units(i); ++position) {
       std::atomic<uint64_t>& owner = ring().owners(i)[position];
       const int reader = reader_of(owner);
       if (reader < first || reader >= last) continue;
@@ -236,11 +259,12 @@ void WorkerPool::take_back(int first, int last, pid_t pid, const std::string& ho
         continue;
       }
       const int worker = reader / plan_.readers_per_worker();
-      SampleFault fault{ring().indices(i)[position], "",     "",
-                        ring().reader(reader).file,  worker, static_cast<int>(pid)};
+      const int64_t sample = plan_.layout.iterable ? -1 : ring().indices(i)[position];
+      SampleFault fault{sample, "", "", ring().reader(reader).file, worker, static_cast<int>(pid)};
       fault.message =
           "worker " + std::to_string(worker) + " (pid " + std::to_string(pid) + ") " + how;
       const bool again = !deaths_.emplace(std::pair(sequence, position), fault).second;
+      if (plan_.layout.iterable) ring().clear(i, again);
       if (again) {
         deaths_[{sequence, position}] = fault;
         owner = Ring::owner(sequence, Ring::kFailed);
@@ -281,7 +305,6 @@ void WorkerPool::handle_nursery_end(const std::string& how) {
   nursery_ = StartedProcess();
   // The kernel ends them with their parent; nobody else may write where they do.
   for (const Worker& worker : workers_) wait_for_end(worker.pid);
-  if (plan_.layout.iterable) break_down(name + " " + how + ", and the streams with it");
   if (++restarts_ > 3) break_down(name + " " + how + ", again and again");
   std::fprintf(stderr, "aorta: data_loader: %s %s; it is started again\n", name.c_str(),
                how.c_str());
@@ -289,6 +312,7 @@ void WorkerPool::handle_nursery_end(const std::string& how) {
     const int first = i * plan_.readers_per_worker();
     take_back(first, first + plan_.readers_per_worker(), workers_[static_cast<size_t>(i)].pid,
               "ended with its parent, which " + how);
+    hand_over_stream(i);
   }
   start_nursery_process();
   for (int i = 0; i < plan_.workers; ++i) start_worker(i);
@@ -311,8 +335,7 @@ void WorkerPool::collect_drained() {
     std::atomic<SlotBoard::Use>& use = board_->uses[static_cast<size_t>(i)];
     if (use != SlotBoard::Use::draining) continue;
     bool busy = false;
-    const int64_t units = plan_.layout.iterable ? 1 : ring().slot(i).count.load();
-    for (int64_t p = 0; p < units && !busy; ++p) busy = reader_of(ring().owners(i)[p]) >= 0;
+    for (int64_t p = 0; p < units(i) && !busy; ++p) busy = reader_of(ring().owners(i)[p]) >= 0;
     if (!busy) use = SlotBoard::Use::free;
   }
 }
@@ -363,6 +386,7 @@ std::optional<SampleFault> WorkerPool::fault(int slot) {
   }
   for (const auto& [key, fault] : deaths_) {
     if (key.first != sequence || key.second >= first_position) continue;
+    if (plan_.layout.iterable && first) continue;  // it ended one worker, and failed in the next
     if (ring().owners(slot)[key.second] != Ring::owner(sequence, Ring::kFailed)) continue;
     first_position = key.second;
     first = fault;

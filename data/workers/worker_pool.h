@@ -28,7 +28,8 @@ struct WorkerPoolOptions {
 };
 
 /// A loader's worker processes and the ring they fill. A worker that dies is started again and what
-/// it had taken is read once more; a sample that ends two workers counts as failed.
+/// it had taken is read once more; a sample that ends two workers counts as failed. The stream of
+/// an iterable goes on where its batches ended; a batch that ends two workers fails, and ends it.
 class WorkerPool {
  public:
   WorkerPool(WorkerPlan plan, const WorkerPoolOptions& options);
@@ -74,10 +75,21 @@ class WorkerPool {
     pid_t pid = 0;
     bool expected = false;  // told to start and not yet known to have ended
   };
+  /// How far a worker's stream has come in this pass.
+  struct Progress {
+    int64_t calls = 0;
+    bool over = false;
+  };
 
   void start_nursery_process();
   void start_worker(int worker);
+  /// How many owner words of a slot count: an iterable's batch is one unit, whatever it holds.
+  int64_t units(int slot);
   bool is_complete(int slot);
+  /// Notes how far the stream has come that a complete batch is of.
+  void note_progress(int slot);
+  /// Tells the next process of a worker where the stream stood.
+  void hand_over_stream(int worker);
   void collect_drained();
   void handle(const Channel::Message& message);
   void handle_worker_end(int worker, pid_t pid, int status);
@@ -96,6 +108,7 @@ class WorkerPool {
   Descriptor wake_loader_, program_;
   StartedProcess nursery_;
   std::vector<Worker> workers_;
+  std::vector<Progress> progress_;  // of an iterable's workers
   bool running_ = false;
   std::string broken_;  // why it can't go on
   int64_t pass_ = 0;

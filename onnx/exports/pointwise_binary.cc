@@ -181,6 +181,56 @@ Names bitwise_and(const ExportCall& call) { return bitwise(call, "And", "Bitwise
 Names bitwise_or(const ExportCall& call) { return bitwise(call, "Or", "BitwiseOr"); }
 Names bitwise_xor(const ExportCall& call) { return bitwise(call, "Xor", "BitwiseXor"); }
 
+// ONNX shifts unsigned integers alone: of others products with powers of 2 and whole quotients. A
+// negative shift, or one beyond the width, leaves the sign of what is shifted to the right.
+struct Shift {
+  Pair p;
+  std::string bad, power, once_more;  // once_more: 2 where the power would be the sign bit's
+};
+Shift shift_of(const ExportCall& call) {
+  Shift s{pair_of(call), {}, {}, {}};
+  const DType dtype = s.p.dtype;
+  const int64_t width = dtype == DType::i64 ? 64 : 32;
+  const auto number_of = [&](int64_t value) { return call.number(value, dtype); };
+  const std::string last = number_of(width - 1), one = number_of(1), two = number_of(2);
+  s.bad = call.node(
+      "Or", {call.node("Less", {s.p.b, number_of(0)}), call.node("Greater", {s.p.b, last})});
+  const std::string by = call.node("Where", {s.bad, number_of(0), s.p.b});
+  const std::string is_last = call.node("Equal", {by, last});
+  s.once_more = call.node("Where", {is_last, two, one});
+  const std::string less = call.node("Where", {is_last, number_of(width - 2), by});
+  s.power = call.node("Pow", {two, less});
+  return s;
+}
+Names bitwise_left_shift(const ExportCall& call) {
+  if (call.common_dtype() == DType::u8) {
+    const Pair p = pair_of(call);
+    return result(call, call.node("BitShift", {p.a, p.b}, {attribute("direction", "LEFT")}),
+                  p.dtype);
+  }
+  const Shift s = shift_of(call);
+  const std::string product = call.node("Mul", {call.node("Mul", {s.p.a, s.power}), s.once_more});
+  return result(call, call.node("Where", {s.bad, call.number(int64_t{0}, s.p.dtype), product}),
+                s.p.dtype);
+}
+Names bitwise_right_shift(const ExportCall& call) {
+  if (call.common_dtype() == DType::u8) {
+    const Pair p = pair_of(call);
+    return result(call, call.node("BitShift", {p.a, p.b}, {attribute("direction", "RIGHT")}),
+                  p.dtype);
+  }
+  const Shift s = shift_of(call);
+  const DType dtype = s.p.dtype;
+  const auto halved = [&](const std::string& x, const std::string& divisor) {
+    return call.node("Div", {call.node("Sub", {x, call.node("Mod", {x, divisor})}), divisor});
+  };
+  const std::string quotient = halved(halved(s.p.a, s.power), s.once_more);
+  const std::string negative = call.node("Less", {s.p.a, call.number(int64_t{0}, dtype)});
+  const std::string sign = call.node(
+      "Where", {negative, call.number(int64_t{-1}, dtype), call.number(int64_t{0}, dtype)});
+  return result(call, call.node("Where", {s.bad, sign, quotient}), dtype);
+}
+
 // ---- Of three operands.
 
 Names where(const ExportCall& call) {
@@ -245,6 +295,8 @@ void add_pointwise_binary_exports(Exports& table) {
   table["bitwise_and"] = bitwise_and;
   table["bitwise_or"] = bitwise_or;
   table["bitwise_xor"] = bitwise_xor;
+  table["bitwise_left_shift"] = bitwise_left_shift;
+  table["bitwise_right_shift"] = bitwise_right_shift;
   table["where"] = where;
   table["lerp"] = lerp;
   table["addcmul"] = addcmul;

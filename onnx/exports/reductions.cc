@@ -1,8 +1,10 @@
+#include <aorta/core/ops/creation.h>
 #include <aorta/core/reduce_dims.h>
 #include <aorta/onnx/export_call.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 // Reductions, softmax and sums along a dimension.
 namespace aorta::onnx {
@@ -156,6 +158,91 @@ Names cumsum(const ExportCall& call) {
   const auto& [dim] = call.options<int>();
   return {call.node("CumSum", {call[0], call.integer(dim)})};
 }
+// What a running op is of: two parts of a line that follow each other, joined element by element,
+// and what changes nothing when it is joined.
+struct Running {
+  std::string value;
+  std::string neutral;
+};
+using JoinParts = std::string (*)(const ExportCall& call, const std::string& before,
+                                  const std::string& here);
+
+// ONNX has no running op but CumSum in the operator set of these files: with each step every
+// element is joined with what stands twice as far before it as in the step before.
+std::string run_along(const ExportCall& call, Running x, int dim, JoinParts join) {
+  const Shape& shape = call.input(0).shape();
+  if (shape.size() == 0) return x.value;
+  for (int64_t step = 1; step < shape[dim]; step *= 2) {
+    const std::string axis = call.integers({dim}), most = call.integers({shape[dim] - step});
+    const std::string kept = call.node("Slice", {x.value, call.integers({0}), most, axis});
+    std::vector<int64_t> pads(static_cast<size_t>(2 * shape.size()));
+    pads[static_cast<size_t>(dim)] = step;
+    const std::string before = call.node("Pad", {kept, call.integers(pads), x.neutral});
+    x.value = join(call, before, x.value);
+  }
+  return x.value;
+}
+
+std::string product_of(const ExportCall& call, const std::string& a, const std::string& b) {
+  return call.node("Mul", {a, b});
+}
+std::string larger_of(const ExportCall& call, const std::string& a, const std::string& b) {
+  return call.node("Max", {a, b});
+}
+std::string smaller_of(const ExportCall& call, const std::string& a, const std::string& b) {
+  return call.node("Min", {a, b});
+}
+// The larger, and log(1 + exp(-|a - b|)); of equals, two of -inf among them, the distance is 0.
+std::string log_sum_of(const ExportCall& call, const std::string& a, const std::string& b) {
+  const std::string apart = call.node("Abs", {call.node("Sub", {a, b})});
+  const std::string off = call.node(
+      "Where", {call.node("Equal", {a, b}), call.number(0, call.output().dtype()), apart});
+  return call.node("Add",
+                   {larger_of(call, a, b), call.node("Softplus", {call.node("Neg", {off})})});
+}
+
+Names cumprod(const ExportCall& call) {
+  const auto& [dim] = call.options<int>();
+  return {run_along(call, {call[0], call.number(1, call.output().dtype())}, dim, product_of)};
+}
+Names logcumsumexp(const ExportCall& call) {
+  const auto& [dim] = call.options<int>();
+  const std::string nothing = call.number(-INFINITY, call.output().dtype());
+  return {run_along(call, {call[0], nothing}, dim, log_sum_of)};
+}
+
+// The end of a dtype's numbers where no element is larger, or smaller with `highest`.
+Scalar end_of(DType dtype, bool highest) {
+  switch (dtype) {
+    case DType::i64:
+      return highest ? INT64_MAX : INT64_MIN;
+    case DType::i32:
+      return highest ? INT32_MAX : INT32_MIN;
+    case DType::u8:
+      return highest ? UINT8_MAX : 0;
+    default:
+      return highest ? INFINITY : -INFINITY;
+  }
+}
+// The places are those of elements that are the extremum so far, or NaN, and the last of these.
+Names running_extremum(const ExportCall& call, bool smallest) {
+  const auto& [dim] = call.options<int>();
+  const Tensor& input = call.input(0);
+  const DType dtype = input.dtype();
+  call.check(dtype != DType::boolean, "dtype must be a number", dtype);
+  const std::string values = run_along(call, {call[0], call.number(end_of(dtype, smallest), dtype)},
+                                       dim, smallest ? smaller_of : larger_of);
+  Tensor places = arange(input.dim() > 0 ? input.size(dim) : 1);
+  for (int i = dim + 1; i < input.dim(); ++i) places = places.unsqueeze(-1);
+  std::string counts = call.node("Equal", {call[0], values});
+  if (is_floating(dtype)) counts = call.node("Or", {counts, call.node("IsNaN", {call[0]})});
+  const std::string first = call.number(int64_t{0}, DType::i64);
+  const std::string at = call.node("Where", {counts, call.constant(places), first});
+  return {values, run_along(call, {at, first}, dim, larger_of)};
+}
+Names cummax(const ExportCall& call) { return running_extremum(call, false); }
+Names cummin(const ExportCall& call) { return running_extremum(call, true); }
+
 Names sort(const ExportCall& call) {
   const auto& [dim, take, descending] = call.options<int, int64_t, bool>();
   return call.nodes("TopK", {call[0], call.integers({take})}, 2,
@@ -186,6 +273,10 @@ void add_reduction_exports(Exports& table) {
   table["softmax"] = softmax;
   table["log_softmax"] = log_softmax;
   table["cumsum"] = cumsum;
+  table["cumprod"] = cumprod;
+  table["logcumsumexp"] = logcumsumexp;
+  table["cummax"] = cummax;
+  table["cummin"] = cummin;
   table["sort"] = sort;
   table["topk"] = sort;
 }

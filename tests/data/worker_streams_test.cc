@@ -2,8 +2,10 @@
 
 #include <signal.h>
 
+#include <aorta/core/ops/creation.h>
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
+#include <algorithm>
 
 namespace aorta::data {
 namespace {
@@ -95,23 +97,30 @@ TEST(WorkerStreams, PersistentWorkersOpenOneForEachPassOverAnEpoch) {
 }
 
 // Numbers in an order that is drawn when the stream is opened; `trouble` is the epoch whose stream
-// can't be opened, `bad` a number that can't be read.
+// can't be opened, `bad` a number that can't be read, `deadly` one that ends worker 0 as
+// often as `deaths` says, or once the workers' parent where that is -1.
 class Shuffled : public IterableDataset {
  public:
-  explicit Shuffled(int64_t trouble = -1, int64_t bad = -1, bool kill = false)
-      : trouble_(trouble), bad_(bad), kill_(kill) {}
+  explicit Shuffled(int64_t trouble = -1, int64_t bad = -1, int64_t deadly = -1,
+                    const Tensor& deaths = Tensor())
+      : trouble_(trouble), bad_(bad), deadly_(deadly), deaths_(deaths) {}
   std::vector<TensorSpec> specs() const override { return {{"number", i64, {}}}; }
   std::unique_ptr<SampleStream> stream(int64_t epoch) const override {
     check(epoch != trouble_, "shuffled", "the stream must be there", epoch);
     struct Stream : SampleStream {
       Indices order;
       size_t next_place = 0;
-      int64_t bad;
-      bool kill;
+      int64_t bad, deadly;
+      Tensor deaths;
       bool next(Sample& sample, Generator&) override {
         if (next_place == order.size()) return false;
         const int64_t number = order[next_place++];
-        if (number == bad && kill) raise(SIGKILL);
+        if (number == deadly && deaths.item<int64_t>() != 0) {
+          const bool of_parent = deaths.item<int64_t>() < 0;
+          deaths.fill_(of_parent ? 0 : deaths.item<int64_t>() - 1);
+          kill(of_parent ? getppid() : getpid(), SIGKILL);
+          while (of_parent) pause();  // it ends with its parent
+        }
         check(number != bad, "shuffled", "a number must be good", number);
         sample["number"].fill_(number);
         return true;
@@ -120,13 +129,14 @@ class Shuffled : public IterableDataset {
     auto stream = std::make_unique<Stream>();
     stream->order = randperm(12).to_vector<int64_t>();  // of the default generator
     stream->bad = bad_;
-    stream->kill = kill_;
+    stream->deadly = worker_info() && worker_info()->id == 0 ? deadly_ : -1;
+    stream->deaths = deaths_;
     return stream;
   }
 
  private:
-  int64_t trouble_, bad_;
-  bool kill_;
+  int64_t trouble_, bad_, deadly_;
+  Tensor deaths_;
 };
 
 std::string numbers_of(DataLoader& loader) {
@@ -230,17 +240,81 @@ TEST(WorkerStreams, AStateIsOfAsManyWorkersAndOfThatBatchSize) {
             "data_loader: a state must be of the same batch_size, got 2 for 3");
 }
 
-TEST(WorkerStreams, ADeadWorkersStreamIsLostAndSaid) {
+Tensor lives(int64_t count) { return full({}, count, {.dtype = i64}).share_memory(); }
+
+// 7 can't be read, which is said in its batch and counts as a sample that the stream was asked for.
+TEST(WorkerStreams, GoOnInAnotherWorkerWhereOneDied) {
+  for (const StartMethod method : kMethods)
+    for (const int workers : {1, 2, 3})
+      for (int64_t deadly = 0; deadly < 12; deadly += method == StartMethod::fork ? 1 : 4) {
+        const DataLoaderOptions options{
+            .batch_size = 4, .num_workers = workers, .seed = 5, .start_method = method};
+        DataLoader whole(make_dataset<Shuffled>(-1, 7), options);
+        const Tensor deaths = lives(1);
+        DataLoader loader(make_dataset<Shuffled>(-1, 7, deadly, deaths), options);
+        for (int epoch = 0; epoch < 2; ++epoch) {
+          testing::internal::CaptureStderr();
+          const std::string numbers = numbers_of(loader);
+          const std::string said = testing::internal::GetCapturedStderr();
+          EXPECT_EQ(numbers, numbers_of(whole)) << workers << " " << deadly;
+          EXPECT_EQ(said.find("; it is started again") != std::string::npos, epoch == 0) << said;
+        }
+        EXPECT_EQ(deaths.item<int64_t>(), 0);
+      }
+}
+
+TEST(WorkerStreams, AllGoOnWhenTheWorkersParentDied) {
+  for (const StartMethod method : kMethods)
+    for (const int64_t deadly : {0, 5, 11}) {
+      const DataLoaderOptions options{
+          .batch_size = 4, .num_workers = 2, .seed = 5, .start_method = method};
+      DataLoader whole(make_dataset<Shuffled>(-1, 7), options);
+      const Tensor deaths = lives(-1);
+      DataLoader loader(make_dataset<Shuffled>(-1, 7, deadly, deaths), options);
+      testing::internal::CaptureStderr();
+      const std::string numbers = numbers_of(loader);
+      const std::string said = testing::internal::GetCapturedStderr();
+      EXPECT_EQ(numbers, numbers_of(whole)) << deadly;
+      EXPECT_NE(said.find("the workers' parent (pid "), std::string::npos) << said;
+      EXPECT_EQ(deaths.item<int64_t>(), 0);
+    }
+}
+
+TEST(WorkerStreams, OneThatEndsTwoWorkersIsGivenUpAndTheOthersGoOn) {
   for (const StartMethod method : kMethods) {
-    DataLoader loader(make_dataset<Shuffled>(-1, 3, true),
-                      {.batch_size = 4, .num_workers = 2, .seed = 5, .start_method = method});
+    const DataLoaderOptions options{
+        .batch_size = 4, .num_workers = 2, .seed = 5, .start_method = method};
+    DataLoader whole(make_dataset<Shuffled>(), options);
+    std::vector<Indices> wanted;  // nothing stands for the batch that fails
+    bool given_up = false;
+    int64_t turn = 0;
+    for (const auto& batch : whole) {
+      const Indices numbers = batch["number"].to_vector<int64_t>();
+      if (turn++ % 2 == 1) {
+        wanted.push_back(numbers);
+      } else if (!given_up) {
+        given_up = std::count(numbers.begin(), numbers.end(), 3) > 0;
+        wanted.push_back(given_up ? Indices{} : numbers);
+      }
+    }
+    const Tensor deaths = lives(2);
+    DataLoader loader(make_dataset<Shuffled>(-1, -1, 3, deaths), options);
     testing::internal::CaptureStderr();
-    const std::string text = error_of([&] { numbers_of(loader); });
+    std::vector<Indices> batches;
+    std::string fault;
+    for (auto it = loader.begin(); it != loader.end(); ++it) {
+      try {
+        batches.push_back((*it)["number"].to_vector<int64_t>());
+      } catch (const SampleError& error) {
+        batches.emplace_back();
+        fault = error.fault().message;
+      }
+    }
     testing::internal::GetCapturedStderr();
-    EXPECT_EQ(text.rfind("data_loader: workers must be there, got worker ", 0), 0u) << text;
-    EXPECT_NE(text.find("was killed by signal 9 (SIGKILL), and its stream with it"),
-              std::string::npos)
-        << text;
+    EXPECT_EQ(batches, wanted);
+    EXPECT_EQ(fault.rfind("worker 0 (pid ", 0), 0u) << fault;
+    EXPECT_NE(fault.find(") was killed by signal 9 (SIGKILL)"), std::string::npos) << fault;
+    EXPECT_EQ(deaths.item<int64_t>(), 0);
   }
 }
 

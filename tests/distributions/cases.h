@@ -64,7 +64,8 @@ inline testing::AssertionResult near(const Tensor& got, const Tensor& wanted, do
 
 /// How near PyTorch's gradients are: its trigamma function has 10 digits.
 inline double tolerance_of_gradients(const std::string& name) {
-  for (const char* with : {"gamma", "beta", "chi2", "dirichlet", "student"})
+  for (const char* with : {"gamma", "beta", "chi2", "dirichlet", "student", "fisher", "weibull",
+                           "kumaraswamy", "negative"})
     if (name.find(with) != std::string::npos) return 1e-8;
   return 1e-10;
 }

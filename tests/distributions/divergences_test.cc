@@ -28,6 +28,12 @@ Gamma gamma(const Tensors& p) { return {p[0], p[1]}; }
 Chi2 chi2(const Tensors& p) { return Chi2(p[0]); }
 Beta beta(const Tensors& p) { return {p[0], p[1]}; }
 Dirichlet dirichlet(const Tensors& p) { return Dirichlet(p[0]); }
+Pareto pareto(const Tensors& p) { return {p[0], p[1]}; }
+Binomial seven_coins(const Tensors& p) { return {7, {.probs = p[0]}}; }
+ContinuousBernoulli continuous_coin(const Tensors& p) {
+  return ContinuousBernoulli({.probs = p[0]});
+}
+LowRankMultivariateNormal low_rank(const Tensors& p) { return {p[0], p[1], p[2]}; }
 OneHotCategoricalStraightThrough straight_through(const Tensors& p) {
   return OneHotCategoricalStraightThrough({.probs = p[0]});
 }
@@ -105,6 +111,11 @@ const std::map<std::string, Compare>& pairs() {
       {"chi2_gamma", pair(chi2, gamma)},
       {"gamma_chi2", pair(gamma, chi2)},
       {"dirichlet_dirichlet", pair(dirichlet, dirichlet)},
+      {"low_rank_low_rank", pair(low_rank, low_rank)},
+      {"pareto_pareto", pair(pareto, pareto)},
+      {"pareto_outside", pair(pareto, pareto)},
+      {"continuous_bernoullis", pair(continuous_coin, continuous_coin)},
+      {"binomial_binomial", pair(seven_coins, seven_coins)},
       {"straight_through_straight_through", pair(straight_through, straight_through)},
   };
   return all;
@@ -166,6 +177,17 @@ TEST(Divergences, Broadcast) {
   EXPECT_EQ(kl_divergence(Categorical({.logits = x}), Categorical({.logits = y})).shape(),
             Shape{2});
   EXPECT_EQ(kl_divergence(Normal(x, 1), Exponential(exp(y))).shape(), (Shape{2, 3}));
+}
+
+TEST(Divergences, OfBinomials) {
+  const Tensor four = tensor({4.0, 4.0}), more = tensor({4.0, 6.0});
+  EXPECT_TRUE(near(kl_divergence(Binomial(more, {.probs = 0.5}), Binomial(four, {.probs = 0.5})),
+                   tensor({0.0, INFINITY}), 1e-6));
+  EXPECT_EQ(
+      error_of(
+          [&] { kl_divergence(Binomial(four, {.probs = 0.5}), Binomial(more, {.probs = 0.5})); }),
+      "kl_divergence: total_count of the second distribution must be at most that of the first, "
+      "got 6 at [1]");
 }
 
 TEST(Divergences, Errors) {

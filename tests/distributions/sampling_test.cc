@@ -78,6 +78,13 @@ std::vector<Continuous> continuous() {
       {"cauchy", [](DType t) { return Cauchy(two(-1, 3, t), two(0.5, 2, t)).clone(); }},
       {"gamma", [](DType t) { return Gamma(two(0.3, 7, t), two(2, 0.5, t)).clone(); }},
       {"chi2", [](DType t) { return Chi2(two(1, 5, t)).clone(); }},
+      {"half_cauchy", [](DType t) { return HalfCauchy(two(0.5, 3, t)).clone(); }},
+      {"pareto", [](DType t) { return Pareto(two(0.5, 3, t), two(3, 5, t)).clone(); }},
+      {"weibull", [](DType t) { return Weibull(two(0.5, 3, t), two(0.7, 2, t)).clone(); }},
+      {"inverse_gamma", [](DType t) { return InverseGamma(two(3, 7, t), two(2, 0.5, t)).clone(); }},
+      {"kumaraswamy", [](DType t) { return Kumaraswamy(two(0.6, 3, t), two(2, 0.8, t)).clone(); }},
+      {"continuous_bernoulli",
+       [](DType t) { return ContinuousBernoulli({.probs = two(0.5, 0.9, t)}).clone(); }},
       {"falling",
        [](DType t) {
          return TransformedDistribution(Normal(two(0, 1, t), 1),
@@ -122,9 +129,27 @@ INSTANTIATE_TEST_SUITE_P(All, Samples, testing::ValuesIn(continuous()),
 
 // Of x(u, parameter) with u fixed, dx/dparameter = -(dF/dparameter) / (dF/dx), F the cdf.
 TEST(Rsample, GradientsAreThoseOfTheCdf) {
-  for (const std::string name :
-       {"normal", "log_normal", "half_normal", "uniform", "exponential", "laplace", "gumbel",
-        "cauchy", "squashed", "affine", "composed", "gamma", "chi2"}) {
+  for (const std::string name : {"normal",
+                                 "log_normal",
+                                 "half_normal",
+                                 "uniform",
+                                 "exponential",
+                                 "laplace",
+                                 "gumbel",
+                                 "cauchy",
+                                 "squashed",
+                                 "affine",
+                                 "composed",
+                                 "gamma",
+                                 "chi2",
+                                 "half_cauchy",
+                                 "pareto",
+                                 "weibull",
+                                 "inverse_gamma",
+                                 "kumaraswamy",
+                                 "continuous_bernoulli_logits",
+                                 "power",
+                                 "soft"}) {
     SCOPED_TRACE(name);
     static const auto fixtures = read_cases("values");
     const Tensors parameters = numbered(fixtures.at(name), "p");
@@ -240,6 +265,83 @@ TEST(Samples, OfPoissons) {
     EXPECT_LT(chi_square(values, wanted), far_of(static_cast<int>(wanted.size()))) << mean;
   }
   EXPECT_TRUE(near(Poisson(0).sample({3}), zeros({3}), 0));
+}
+
+// Counts 0, 1, ... against the probabilities of a distribution of one count.
+void expect_counts(const Distribution& d, const Tensor& counts, int64_t most) {
+  const Tensor at = arange(most + 1, {.dtype = f64});
+  const std::vector<double> wanted = exp(d.log_prob(at)).to_vector<double>();
+  EXPECT_LT(chi_square(counts.to_vector<double>(), wanted), far_of(static_cast<int>(most)));
+}
+
+TEST(Samples, OfBinomials) {
+  Generator generator(43);
+  // By steps, by rejection, and of the other side of the coin.
+  for (const double p : {0.02, 0.25, 0.45, 0.8, 0.97}) {
+    SCOPED_TRACE(p);
+    const Binomial d(tensor(40.0, {.dtype = f64}), {.probs = p});
+    const Tensor x = d.sample({kSamples}, &generator);
+    EXPECT_EQ(x.dtype(), f64);
+    const double mean = 40 * p, spread = std::sqrt(mean * (1 - p));
+    const auto first = static_cast<int64_t>(std::max(0.0, mean - 3 * spread));
+    const auto last = static_cast<int64_t>(std::min(40.0, mean + 3 * spread));
+    std::vector<double> wanted, values = x.to_vector<double>();
+    for (int64_t k = 0; k <= last; ++k) {
+      const double one = std::exp(d.log_prob(full({}, double(k), {.dtype = f64})).item<double>());
+      if (k <= first && k > 0)
+        wanted.back() += one;
+      else
+        wanted.push_back(one);
+    }
+    for (double& value : values) value = std::max(0.0, value - static_cast<double>(first));
+    EXPECT_LT(chi_square(values, wanted), far_of(static_cast<int>(wanted.size())));
+  }
+  const Binomial ends(tensor({5.0, 5.0, 0.0}), {.probs = tensor({0.0, 1.0, 0.5})});
+  EXPECT_TRUE(near(ends.sample({}, &generator), tensor({0.0, 5.0, 0.0}), 0));
+}
+
+TEST(Samples, OfNegativeBinomialsAndMultinomials) {
+  Generator generator(47);
+  const NegativeBinomial d(tensor(2.5, {.dtype = f64}), {.probs = 0.4});
+  expect_counts(d, d.sample({kSamples}, &generator), 6);
+  const Tensor probs = tensor({0.1, 0.2, 0.0, 0.7}, {.dtype = f64});
+  const Tensor x = Multinomial(9, {.probs = probs}).sample({kSamples}, &generator);
+  EXPECT_TRUE(near(sum(x, {-1}), full({kSamples}, 9.0, {.dtype = f64}), 0));
+  const Tensor nine = tensor(9.0, {.dtype = f64});
+  expect_counts(Binomial(nine, {.probs = probs[1]}), x.select(1, 1), 5);
+  EXPECT_TRUE(near(sum(x.select(1, 2)), tensor(0.0, {.dtype = f64}), 0));
+  // What two classes have together.
+  expect_counts(Binomial(nine, {.probs = 0.3}), x.select(1, 0) + x.select(1, 1), 6);
+  EXPECT_EQ(Multinomial(0, {.probs = probs}).sample({2}).shape(), (Shape{2, 4}));
+}
+
+TEST(Samples, OfMixtures) {
+  Generator generator(53);
+  const Tensor loc = tensor({-2.0, 0.0, 3.0}, {.dtype = f64});
+  const MixtureSameFamily d(Categorical({.probs = tensor({0.2, 0.5, 0.3}, {.dtype = f64})}),
+                            Normal(loc, tensor({0.5, 1.0, 0.2}, {.dtype = f64})));
+  const Tensor x = d.sample({kSamples}, &generator);
+  EXPECT_LT(distance(d.cdf(x)), kFar);
+  EXPECT_GT(distance(Normal(d.mean(), d.stddev()).cdf(x)), kFar);
+}
+
+TEST(Samples, OfFishersAndLogisticNormalsAndLowRanks) {
+  Generator generator(59);
+  const FisherSnedecor f(tensor(2.0, {.dtype = f64}), 5);
+  const Tensor x = f.sample({kSamples}, &generator);
+  EXPECT_LT(distance(1 - pow(1 + 0.4 * x, -2.5)), kFar);
+  const Tensor loc = tensor({0.3, -1.0}, {.dtype = f64});
+  const Tensor y = LogisticNormal(loc, 0.7).sample({kSamples}, &generator);
+  EXPECT_TRUE(near(sum(y, {-1}), ones({kSamples}, {.dtype = f64}), 1e-14));
+  const Tensor at = Normal(loc, 0.7).cdf(StickBreakingTransform().inv(y));
+  for (int i = 0; i < 2; ++i) EXPECT_LT(distance(at.select(1, i)), kFar);
+  const LowRankMultivariateNormal low(loc, tensor({{1.0}, {-0.5}}, {.dtype = f64}),
+                                      tensor({0.3, 0.6}, {.dtype = f64}));
+  const Tensor z = low.sample({kSamples}, &generator);
+  const MultivariateNormal full_rank(loc, {.covariance_matrix = low.covariance_matrix()});
+  EXPECT_LT(distance(-expm1(-0.5 * full_rank.squared_distance(z))), kFar);
+  const Tensor w = Normal(loc, low.stddev()).cdf(z);
+  for (int i = 0; i < 2; ++i) EXPECT_LT(distance(w.select(1, i)), kFar);
 }
 
 TEST(Samples, OfDirichletsAndBetas) {

@@ -155,6 +155,63 @@ TEST(Parameters, OutsideTheirSet) {
   EXPECT_EQ(error_of([] { Normal({}, 1); }), "Normal: loc must be given, got none");
 }
 
+TEST(Parameters, OfCountsAndMixturesAndHeavyTails) {
+  EXPECT_EQ(error_of([] { Binomial(2.5, {.probs = 0.5}); }),
+            "Binomial: total_count must be a count (0, 1, 2, ...), got 2.5");
+  EXPECT_EQ(error_of([] { Binomial(2, {.probs = 1.5}); }),
+            "Binomial: probs must be in [0, 1], got 1.5");
+  EXPECT_EQ(error_of([] { Binomial(2, {.probs = 0.5}).log_prob(tensor(3.0)); }),
+            "Binomial: value must be a count up to total_count, got 3");
+  EXPECT_EQ(error_of([] {
+              Binomial(tensor({1.0, 2.0}), {.probs = 0.5}).entropy();
+            }),
+            "enumerate_support: total_count must be one number for all, got several");
+  EXPECT_EQ(error_of([] { NegativeBinomial(2, {.probs = 1}); }),
+            "NegativeBinomial: probs must be below 1, got 1");
+  EXPECT_EQ(error_of([] { NegativeBinomial(0, {.probs = 0.5}); }),
+            "NegativeBinomial: total_count must be positive, got 0");
+  EXPECT_EQ(error_of([] { Multinomial(-1, {.logits = zeros({2})}); }),
+            "Multinomial: total_count must not be negative, got -1");
+  EXPECT_EQ(error_of([] {
+              Multinomial(3, {.logits = zeros({2})}).log_prob(tensor({1.0, 1.0}));
+            }),
+            "Multinomial: value must be counts whose sum is 3, got [1,1]");
+  EXPECT_EQ(error_of([] {
+              MixtureSameFamily(Categorical({.logits = zeros({2})}), Normal(zeros({3}), 1));
+            }),
+            "MixtureSameFamily: the last batch dimension of the components must be as long as "
+            "there are classes, got [3] for 2");
+  EXPECT_EQ(error_of([] {
+              MixtureSameFamily(Categorical({.logits = zeros({2})}), Exponential(ones({2})))
+                  .log_prob(tensor({1.0, -1.0}));
+            }),
+            "MixtureSameFamily: value must not be negative, got -1 at [1]");
+  EXPECT_EQ(error_of([] { Pareto(2, 1).log_prob(tensor(1.0)); }),
+            "Pareto: value must be at least scale, got 1");
+  EXPECT_EQ(error_of([] { Weibull(1, 0); }), "Weibull: concentration must be positive, got 0");
+  EXPECT_EQ(error_of([] { HalfCauchy(-1); }), "HalfCauchy: scale must be positive, got -1");
+  EXPECT_EQ(error_of([] { InverseGamma(1, -1); }), "InverseGamma: rate must be positive, got -1");
+  EXPECT_EQ(error_of([] { FisherSnedecor(1, 0); }), "FisherSnedecor: df2 must be positive, got 0");
+  EXPECT_EQ(error_of([] { Kumaraswamy(1, 0); }),
+            "Kumaraswamy: concentration0 must be positive, got 0");
+  EXPECT_EQ(error_of([] { LogisticNormal(0, 1); }),
+            "LogisticNormal: loc and scale must be (*, K), got []");
+  EXPECT_EQ(error_of([] { PowerTransform(0); }),
+            "PowerTransform: exponent must not be 0 or NaN, got 0");
+  EXPECT_EQ(error_of([] { StickBreakingTransform()(ones({})); }),
+            "StickBreakingTransform: x must be (*, K), got []");
+  EXPECT_EQ(
+      error_of([] {
+        LowRankMultivariateNormal(zeros({2}), zeros({3, 1}), ones({2}));
+      }),
+      "LowRankMultivariateNormal: loc and cov_diag must be (*, n) and cov_factor (*, n, r), got "
+      "[2], [2] and [3,1]");
+  EXPECT_EQ(error_of([] {
+              LowRankMultivariateNormal(zeros({2}), zeros({2, 1}), zeros({2}));
+            }),
+            "LowRankMultivariateNormal: cov_diag must be positive, got 0 at [0]");
+}
+
 TEST(Parameters, HaveTheDimensionsOfAnEvent) {
   EXPECT_EQ(error_of([] { require("draw", "probs", ones({}), constraints::simplex()); }),
             "draw: probs must have an event's dimensions (1), got []");

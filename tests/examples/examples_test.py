@@ -359,6 +359,17 @@ class Examples(unittest.TestCase):
         self.assertLess(losses[-1], losses[0])
         self.assertGreater(self.numbers(r"(\S+) % of unseen lines", output)[-1], 20)
 
+    def test_style_transfer(self):
+        left = self.numbers(r"style (\S+) %", self.run_program("style_transfer", "150"))
+        self.assertEqual(len(left), 3)
+        self.assertLess(left[-1], 8)
+        with open(self.folder + "/style_transfer.png", "rb") as file:
+            head = file.read(26)
+        self.assertEqual(struct.unpack(">II", head[16:24]), (3 * 48, 48))
+        self.assertEqual(head[25], 2)  # in colours
+        self.assertIn("nowhere.safetensors",
+                      self.run_program("style_transfer", "1", "made.png", "nowhere.safetensors", status=-6))
+
     def test_super_resolution(self):
         output = self.run_program("super_resolution")
         network, bicubic = self.numbers(r": (\S+) dB", output)

@@ -146,8 +146,9 @@ TEST(CalledNames, UndefinedOperands) {
         if (one) named.insert(one->function);
     }
   }
-  // What losses, packed sequences and calls are made of.
-  named.insert({"reduced", "check_pair", "checked_sizes", "put_tensors"});
+  // What losses, packed sequences, calls and tables are made of.
+  named.insert(
+      {"reduced", "check_pair", "checked_sizes", "put_tensors", "limit_rows", "share_gradient"});
   for (const auto& [name, operands] : declared.functions) {
     const bool free = name.find(':') == std::string::npos;
     const bool needs_one =

@@ -220,6 +220,63 @@ TEST(Embeddings, SparseGradientsAreTheDenseOnes) {
   EXPECT_TRUE(near(autograd::sparse_grad(sparse.weight)->to_dense(), dense.weight.grad(), 1e-6));
 }
 
+// PyTorch 2.15's values.
+TEST(Embeddings, LimitTheirRowsAndShareTheirGradients) {
+  const Tensor table = tensor({{3.0, 4.0}, {1.0, 0.0}, {0.0, -2.0}, {6.0, 8.0}}, {.dtype = f64});
+  const Tensor input = tensor({{0, 2, 0}, {1, 0, 2}});
+  const Tensor limited = tensor({{0.8999999820000003, 1.1999999760000004},
+                                 {1.0, 0.0},
+                                 {0.0, -1.4999999250000038},
+                                 {6.0, 8.0}},
+                                {.dtype = f64});
+  const Tensor weights = arange(12, {.dtype = f64}).view(2, 3, 2);
+  const Embedding layer = Embedding::from_pretrained(table.clone(), false,
+                                                     {.max_norm = 1.5, .scale_grad_by_freq = true});
+  const Tensor rows = layer(input);
+  EXPECT_TRUE(near(layer.weight, limited, 1e-14));
+  EXPECT_TRUE(near(rows, limited.index_select(0, input.flatten()).view(2, 3, 2), 1e-14));
+  sum(rows * weights).backward();
+  const Tensor shared = tensor({{4.0, 5.0}, {6.0, 7.0}, {6.0, 7.0}, {0.0, 0.0}}, {.dtype = f64});
+  EXPECT_TRUE(near(layer.weight.grad(), shared, 1e-14));
+  const Embedding sparse = Embedding::from_pretrained(table.clone(), false,
+                                                      {.scale_grad_by_freq = true, .sparse = true});
+  sum(sparse(input) * weights).backward();
+  EXPECT_TRUE(near(autograd::sparse_grad(sparse.weight)->to_dense(), shared, 1e-14));
+  const Embedding by_sizes =
+      Embedding::from_pretrained(table.clone(), true, {.max_norm = 1.5, .norm_type = 1});
+  by_sizes(input);
+  EXPECT_TRUE(near(by_sizes.weight,
+                   tensor({{0.6428571336734695, 0.8571428448979593},
+                           {1.0, 0.0},
+                           {0.0, -1.4999999250000038},
+                           {6.0, 8.0}},
+                          {.dtype = f64}),
+                   1e-14));
+  const EmbeddingBag bag = EmbeddingBag::from_pretrained(
+      table.clone(), false,
+      {.mode = EmbeddingBagMode::sum, .max_norm = 1.5, .scale_grad_by_freq = true});
+  const Tensor sums = bag(input);
+  EXPECT_TRUE(near(bag.weight, limited, 1e-14));
+  EXPECT_TRUE(near(
+      sums,
+      tensor({{1.7999999640000006, 0.900000026999997}, {1.8999999820000002, -0.2999999490000034}},
+             {.dtype = f64}),
+      1e-14));
+  sum(sums * arange(4, {.dtype = f64}).view(2, 2)).backward();
+  EXPECT_TRUE(near(bag.weight.grad(),
+                   tensor({{2.0 / 3, 5.0 / 3}, {2.0, 3.0}, {1.0, 2.0}, {0.0, 0.0}}, {.dtype = f64}),
+                   1e-14));
+  EXPECT_EQ(layer.extra_repr(), "4, 2, max_norm=1.5, scale_grad_by_freq=True");
+  EXPECT_EQ(by_sizes.extra_repr(), "4, 2, max_norm=1.5, norm_type=1");
+  EXPECT_EQ(bag.extra_repr(), "4, 2, mode=sum, max_norm=1.5, scale_grad_by_freq=True");
+  EXPECT_EQ(layer(zeros({0, 2}).to(i64)).shape(), (Shape{0, 2, 2}));
+  EXPECT_EQ(error_of([] { Embedding(5, 2, {.max_norm = -1})(tensor({1})); }),
+            "embedding: max_norm must not be negative, got -1");
+  EXPECT_EQ(error_of([] { Embedding(5, 2, {.max_norm = 1, .norm_type = 0})(tensor({1})); }),
+            "embedding: norm_type must be positive, got 0");
+  EXPECT_NE(error_of([] { Embedding(5, 2, {.max_norm = 1})(tensor({5})); }), kNoError);
+}
+
 TEST(Embeddings, FromPretrained) {
   const Tensor table = tensor({{1.0, 2.0}, {3.0, 4.0}});
   const Embedding frozen = Embedding::from_pretrained(table);

@@ -351,6 +351,10 @@ TEST(OnnxSave, RefusesWhatDependsOnTheElements) {
                     return x.numel() > 40 ? x.relu() : x.relu().sigmoid();
                   }),
                   "onnx::save: the ops that a network runs must be the same for every batch size"));
+  // As many steps as the batch's size has doublings.
+  EXPECT_TRUE(
+      starts_with(error_of_saving([](const Tensor& x) { return x.cumprod(0); }),
+                  "onnx::save: the ops that a network runs must be the same for every batch size"));
 }
 
 TEST(OnnxSave, RefusesConstantsThatAreWritten) {

@@ -40,6 +40,9 @@ namespace lstm_example {
 namespace siamese_example {
 #include <aorta/examples/siamese.cc>
 }
+namespace style_transfer_example {
+#include <aorta/examples/style_transfer.cc>
+}
 namespace super_resolution_example {
 #include <aorta/examples/super_resolution.cc>
 }
@@ -155,6 +158,12 @@ SavedNetwork siamese() {
           {randn({3, 1, 28, 28}), randn({3, 1, 28, 28})}};
 }
 
+SavedNetwork style_transfer() {
+  manual_seed(0);
+  return image_network(std::make_shared<nn::Sequential>(style_transfer_example::make_painter(4)),
+                       {3, 16, 16});
+}
+
 SavedNetwork super_resolution() {
   return image_network(make_net<super_resolution_example::SuperResolution>(3), {1, 12, 12});
 }
@@ -199,6 +208,7 @@ const std::vector<NamedNetwork>& example_networks() {
                                                   {"lstm_language_model", lstm_language_model},
                                                   {"mnist_wide", mnist_wide},
                                                   {"siamese", siamese},
+                                                  {"style_transfer", style_transfer},
                                                   {"super_resolution", super_resolution},
                                                   {"time_series", time_series},
                                                   {"vae", vae},

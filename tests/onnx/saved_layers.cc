@@ -143,7 +143,7 @@ SavedNetwork binary() {
 SavedNetwork comparisons() {
   return ops({3, 4}, 2, [](const Inputs& in) {
     const Tensor &x = in[0], &y = in[1], a = x > 0, b = y < 0.3;
-    const Tensor i = (4 * x).to(i64), j = (4 * y).to(i64);
+    const Tensor i = (4 * x).to(i64), j = (4 * y).to(i64), shifts = tensor({-1, 2, 31, 63});
     return Inputs{eq(i, j),
                   ne(i, j),
                   x<y, x <= y, x>
@@ -161,6 +161,14 @@ SavedNetwork comparisons() {
                   i | 3,
                   i ^ j,
                   ~i,
+                  bitwise_left_shift(i, 3),
+                  bitwise_right_shift(i, 1),
+                  bitwise_left_shift(i, shifts),
+                  bitwise_right_shift(i, shifts),
+                  bitwise_left_shift(i.to(i32), shifts.to(i32)),
+                  bitwise_right_shift(i.to(i32), shifts.to(i32)),
+                  bitwise_left_shift(i.abs().to(u8), 2),
+                  bitwise_right_shift(i.abs().to(u8), 1),
                   where(a, x, y),
                   where(a, x, 0.0),
                   where(x > y, i, j),
@@ -177,6 +185,8 @@ SavedNetwork reductions() {
     const auto [largest, at] = max(x, 1);
     const auto [smallest, where_smallest] = min(x, 2, true);
     const auto [variance, mean_of] = var_mean(x, 2);
+    const auto [cumulated, cumulated_at] = cummax(x, 1);
+    const auto [falling, falling_at] = cummin(x, 2);
     return Inputs{x.sum(),
                   x.sum({1, 2}),
                   x.mean(1, true),
@@ -205,6 +215,14 @@ SavedNetwork reductions() {
                   softmax(x, 1),
                   log_softmax(x, -1),
                   cumsum(x, 2),
+                  cumprod(x, 1),
+                  logcumsumexp(x, 2),
+                  cumulated,
+                  cumulated_at,
+                  falling,
+                  falling_at,
+                  cumprod((3 * x).to(i64), 2),
+                  cummax((3 * x).to(i32), 2).indices,
                   (x > 0).sum(1)};
   });
 }

@@ -45,5 +45,12 @@ Losses char_gpt(DType dtype);
 Losses example_vae(DType dtype);
 Losses example_dcgan(DType dtype);
 Losses word_model(DType dtype);
+Losses style_transfer(DType dtype);
+Losses super_resolution(DType dtype);
+Losses vision_transformer(DType dtype);
+Losses graph_attention(DType dtype);
+Losses ctc_digits(DType dtype);
+Losses time_series(DType dtype);
+Losses siamese(DType dtype);
 
 }  // namespace aorta::programs

@@ -32,6 +32,13 @@ constexpr Program kPrograms[] = {
     {"example_vae", example_vae, 3e-6},
     {"example_dcgan", example_dcgan, 1e-5},
     {"word_model", word_model, 1e-6},
+    {"style_transfer", style_transfer, 1e-5},
+    {"super_resolution", super_resolution, 5e-7},
+    {"vision_transformer", vision_transformer, 1e-5},
+    {"graph_attention", graph_attention, 2e-6},
+    {"ctc_digits", ctc_digits, 3e-6},
+    {"time_series", time_series, 1e-5},
+    {"siamese", siamese, 4e-6},
 };
 
 std::vector<double> wanted(const std::string& name) {

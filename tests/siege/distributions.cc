@@ -1,6 +1,7 @@
 #include <aorta/distributions/distributions.h>
 
 #include <aorta/tests/siege/targets.h>
+#include <algorithm>
 
 // Distributions, each made of drawn parameters, asked for all it has, and sampled from.
 namespace aorta::siege {
@@ -34,6 +35,14 @@ Tensors one(const T& a, const T& value, const Dims& shape) {
 template <class D>
 Tensors two(const T& a, const T& b, const T& value, const Dims& shape) {
   return ask(D(a, b), value, shape);
+}
+template <class D>
+Tensors three(const T& a, const T& b, const T& c, const T& value, const Dims& shape) {
+  return ask(D(a, b, c), value, shape);
+}
+template <class D>
+Tensors counted(const T& total, const T& l, const T& value, const Dims& shape) {
+  return ask(D(total, {.logits = l}), value, shape);
 }
 template <class D>
 Tensors probs(const T& p, const T& value, const Dims& shape) {
@@ -77,6 +86,30 @@ void add_distributions(std::vector<Target>& targets) {
           random_of("OneHotCategoricalStraightThrough", logits<OneHotCategoricalStraightThrough>),
           random_of("RelaxedBernoulli", relaxed<RelaxedBernoulli>),
           random_of("RelaxedOneHotCategorical", relaxed<RelaxedOneHotCategorical>),
+          random_of("HalfCauchy", one<HalfCauchy>),
+          random_of("Pareto", two<Pareto>),
+          random_of("Weibull", two<Weibull>),
+          random_of("InverseGamma", two<InverseGamma>),
+          random_of("FisherSnedecor", two<FisherSnedecor>),
+          random_of("Kumaraswamy", two<Kumaraswamy>),
+          random_of("LogisticNormal", two<LogisticNormal>),
+          random_of("ContinuousBernoulli", logits<ContinuousBernoulli>),
+          random_of("LowRankMultivariateNormal", three<LowRankMultivariateNormal>),
+          random_of("Binomial", counted<Binomial>),
+          random_of("NegativeBinomial", counted<NegativeBinomial>),
+          random_of(
+              "Multinomial",
+              +[](int64_t total, const T& l, const T& value, const Dims& shape) {
+                // The size of what is drawn is bounded here, as no shape of a sample is.
+                return ask(Multinomial(std::min<int64_t>(total, 1000), {.logits = l}), value,
+                           shape);
+              }),
+          random_of(
+              "MixtureSameFamily",
+              +[](const T& l, const T& loc, const T& scale, const T& value, const Dims& shape) {
+                return ask(MixtureSameFamily(Categorical({.logits = l}), Normal(loc, scale)), value,
+                           shape);
+              }),
           random_of(
               "MultivariateNormal",
               +[](const T& loc, const T& covariance, const T& value, const Dims& shape) {

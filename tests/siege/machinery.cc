@@ -381,7 +381,9 @@ void add_constraints(std::vector<Target>& targets) {
               "ComposeTransform",
               +[](const T& x, const T& y, const T& loc, double scale, int64_t which, bool inverse) {
                 const AnyTransform all[] = {AffineTransform(loc, scale), ExpTransform(),
-                                            SigmoidTransform(), TanhTransform()};
+                                            SigmoidTransform(),          TanhTransform(),
+                                            SoftplusTransform(),         PowerTransform(scale),
+                                            StickBreakingTransform()};
                 const AnyTransform& one = all[static_cast<uint64_t>(which) % std::size(all)];
                 const ComposeTransform both(Transforms{one, SigmoidTransform()});
                 return inverse ? both.inv(y) : both(x) + both.log_abs_det_jacobian(x, y);
