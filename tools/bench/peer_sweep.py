@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import signal
 import sys
 import types
 
@@ -10,6 +11,8 @@ import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../tests/fixtures"))
 import core_cases
+
+PATIENCE = 10  # seconds for a first run: some references are computed with many digits, and aren't PyTorch's
 
 FUNCTIONS = {}  # by OP/CALL/SAMPLE
 FAMILIES = set()
@@ -71,7 +74,23 @@ def check_half(function, tensors, inputs):
             raise RuntimeError("the results aren't finite in bfloat16")
 
 
-def case(family, key, inputs, backward):
+def give_up(*_):
+    raise RuntimeError("a run takes more than %d s" % PATIENCE)
+
+
+def case(*arguments):
+    """The function that make_case() makes, which has run once."""
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(PATIENCE)
+    try:
+        run = make_case(*arguments)
+        run()
+        return run
+    finally:
+        signal.alarm(0)
+
+
+def make_case(family, key, inputs, backward):
     """A function of no arguments that returns results, or the gradients of all floating inputs that vary.
 
     inputs: for each its file, shape, dtype, and whether it varies."""

@@ -218,8 +218,8 @@ Rows sweep_rows(const Plan& plan) {
           for (const int threads : plan.threads) {
             const Cell cell{*op, dtype, elements, backward, checked && threads == plan.threads[0]};
             rows.push_back(
-                {.name = fmt::format("{} {}, {}, {}", row.op, backward ? "backward" : "forward",
-                                     name(dtype), elements),
+                {.name = fmt::format("{} {}, {}, 1e{}", row.op, backward ? "backward" : "forward",
+                                     name(dtype), std::lround(std::log10(elements))),
                  .threads = threads,
                  .tolerance = cell.tolerance(),
                  .make = [cell] { return case_of(cell); },
