@@ -9,12 +9,18 @@ namespace {
 
 Tensor transposed(const Tensor& matrices) { return matrices.transpose(-2, -1); }
 
+// matmul(a, b), where it has sums: an outer product is a multiplication, of a dot product's
+// gradient say.
+Tensor product_of(const Tensor& a, const Tensor& b) {
+  return a.size(-1) == 1 ? a * b : matmul(a, b);
+}
+
 void matmul_gradient(Tensor& output, const Tensor& a, const Tensor& b) {
   record("matmul", output, {&a, &b},
          [x = Saved::if_wanted(a, 0, b.requires_grad()),
           y = Saved::if_wanted(b, 1, a.requires_grad())](Gradients& g) {
-           if (g.wanted(0)) g.input(0) = matmul(g.output(), transposed(g.saved(y)));
-           if (g.wanted(1)) g.input(1) = matmul(transposed(g.saved(x)), g.output());
+           if (g.wanted(0)) g.input(0) = product_of(g.output(), transposed(g.saved(y)));
+           if (g.wanted(1)) g.input(1) = product_of(transposed(g.saved(x)), g.output());
          });
 }
 

@@ -32,6 +32,8 @@ struct Neg {
   AORTA_INLINE T gradient(T g) const {
     return -g;
   }
+  /// The same of a half type's bits.
+  AORTA_INLINE static uint16_t of_half(uint16_t bits) { return bits ^ 0x8000u; }
 };
 
 /// |x|; the smallest integer stays itself.
@@ -48,6 +50,8 @@ struct Abs {
   AORTA_INLINE T gradient_from_input(T g, T x) const {
     return select(x > T(0), g, select(x < T(0), -g, T(0)));
   }
+  /// The same of a half type's bits.
+  AORTA_INLINE static uint16_t of_half(uint16_t bits) { return bits & 0x7fffu; }
 };
 
 /// -1, 0 or 1 by the sign of x; 0 for NaN.

@@ -108,6 +108,16 @@ class Tables(unittest.TestCase):
             with self.subTest(name):
                 self.assert_runs(name, "--threads", "1", peer=PEER)
 
+    def test_sweep(self):
+        for peer in [None, PEER] if PEER else [None]:
+            status, lines, table = run("sweep", "--threads", "1", peer=peer)
+            self.assertEqual(status, 0, lines)
+            for row in table["rows"]:
+                self.assertGreater(row["ours"]["median"], 0, row["name"])
+                self.assertIn(row["name"].split(",")[0], " ".join(lines))
+        lines = run("sweep", "--filter", "softmax", "--threads", "1,2")[1]
+        self.assertTrue([line for line in lines if line.startswith("softmax forward")], lines)
+
     def test_parallel(self):
         if not shutil.which("mpirun"):
             self.skipTest("there is no mpirun")

@@ -13,6 +13,7 @@ namespace aorta::bench {
 namespace {
 
 constexpr double kMoved = 0.1;    // a control that moves by more than this drops its round
+constexpr double kHurry = 8;      // a hurried row has one round where a run takes so many blocks
 constexpr int kFewestRounds = 3;  // with fewer left, all count and the row is called noisy
 
 // A fixed computation, on as many threads as the row has.
@@ -138,37 +139,7 @@ std::string first_run(Side& side, Timing& timing, const std::vector<double>& our
   }
 }
 
-}  // namespace
-
-double median(std::vector<double> values) {
-  check(!values.empty(), "median", "at least one value");
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-std::string difference(const std::vector<double>& a, const std::vector<double>& b,
-                       double tolerance) {
-  if (a.size() != b.size()) return fmt::format("{} values against {}", a.size(), b.size());
-  double squares = 0;
-  size_t finite = 0;
-  for (size_t i = 1; i < b.size(); ++i) {  // the first is the number of elements
-    if (!std::isfinite(b[i])) continue;
-    squares += b[i] * b[i];
-    ++finite;
-  }
-  const double scale = finite ? std::sqrt(squares / static_cast<double>(finite)) : 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
-    const double bound = i == 0 ? 0 : tolerance * (std::abs(b[i]) + scale);
-    if (!std::isfinite(b[i]) || !(std::abs(a[i] - b[i]) <= bound)) {
-      return fmt::format("value {}: {:.9g} against {:.9g}", i, a[i], b[i]);
-    }
-  }
-  return {};
-}
-
-Result measure(const Row& row, const Settings& settings) {
+Result measure_once(const Row& row, const Settings& settings) {
   set_num_threads(row.threads);
   Result result;
   Case sides;
@@ -200,12 +171,15 @@ Result measure(const Row& row, const Settings& settings) {
   }
   result.verdict = Verdict::none;
 
-  const int rounds = row.rounds ? row.rounds : settings.rounds;
+  int rounds = row.rounds ? row.rounds : settings.rounds;
   const double block_seconds = settings.seconds / (2 * rounds);
+  double once = 0;
   for (const Runner& runner : runners) {
     const double warm = is_count(row.unit) ? runner.timing.first : runner.side.run(1);
+    once += warm;
     runner.timing.repetitions = calibrate(runner.side, block_seconds, warm);
   }
+  if (row.hurried && once > kHurry * block_seconds) rounds = 1;
   Controls controls;
   controls.take(row.threads);
   for (int round = 0; round < rounds; ++round) {
@@ -231,6 +205,44 @@ Result measure(const Row& row, const Settings& settings) {
     result.verdict = judge(row.target, result.to_reference.of_medians);
   }
   if (sides.peer.run) result.to_peer = ratio(ours, counted(result.peer, result.dropped));
+  return result;
+}
+
+}  // namespace
+
+double median(std::vector<double> values) {
+  check(!values.empty(), "median", "at least one value");
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+std::string difference(const std::vector<double>& a, const std::vector<double>& b,
+                       double tolerance) {
+  if (a.size() != b.size()) return fmt::format("{} values against {}", a.size(), b.size());
+  double squares = 0;
+  size_t finite = 0;
+  for (size_t i = 1; i < b.size(); ++i) {  // the first is the number of elements
+    if (!std::isfinite(b[i])) continue;
+    squares += b[i] * b[i];
+    ++finite;
+  }
+  const double scale = finite ? std::sqrt(squares / static_cast<double>(finite)) : 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
+    const double bound = i == 0 ? 0 : tolerance * (std::abs(b[i]) + scale);
+    if (!std::isfinite(b[i]) || !(std::abs(a[i] - b[i]) <= bound)) {
+      return fmt::format("value {}: {:.9g} against {:.9g}", i, a[i], b[i]);
+    }
+  }
+  return {};
+}
+
+Result measure(const Row& row, const Settings& settings) {
+  Result result = measure_once(row, settings);
+  if (settings.again_above > 0 && result.to_peer.of_medians > settings.again_above) {
+    result = measure_once(row, {.seconds = 4 * settings.seconds, .rounds = settings.rounds});
+  }
   return result;
 }
 

@@ -58,12 +58,17 @@ struct Row {
   std::function<Case()> make;
   /// Rounds of A-B-B-A; 0: what the settings say.
   int rounds = 0;
+  /// One round where a single run of every side takes far longer than a block.
+  bool hurried = false;
 };
 
 struct Settings {
   /// How long each side of a row is measured, in all its rounds together.
   double seconds = 2;
   int rounds = 11;
+  /// Rows whose ratio to the peer is above are measured once more, four times as long, and that
+  /// counts; 0: none.
+  double again_above = 0;
 };
 
 /// One side's measurement; times in seconds a run.

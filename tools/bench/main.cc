@@ -3,6 +3,7 @@
 #include <aorta/core/check.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/process/init.h>
+#include <aorta/tools/bench/peer.h>
 #include <aorta/tools/bench/report.h>
 #include <aorta/tools/bench/tables.h>
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <optional>
 
 namespace {
 
@@ -23,7 +25,7 @@ constexpr const char* kUsage =
     "  --json FILE      writes every row too, with the time of each block\n"
     "  --filter TEXT    only rows whose names hold TEXT\n"
     "  --threads 1,2    the numbers of threads (default: 1 and all CPUs)\n"
-    "  --seconds S      how long each side of a row is measured (default: 2)\n"
+    "  --seconds S      how long each side of a row is measured (default: 2; sweep: 0.06)\n"
     "  --tiny           small inputs, to see that every row runs\n"
     "AORTA_PEER_PYTHON names an interpreter with PyTorch; without it its columns are empty.\n";
 
@@ -31,7 +33,7 @@ struct Arguments {
   const Table* table = nullptr;
   std::string json, filter;
   Plan plan;
-  Settings settings;
+  std::optional<double> seconds;
   std::vector<std::string> rest;  // for a table of another kind
   bool list = false, help = false;
 };
@@ -76,7 +78,7 @@ Arguments parse(int argc, char** argv) {
     } else if (option == "--threads") {
       arguments.plan.threads = thread_counts(value());
     } else if (option == "--seconds") {
-      arguments.settings.seconds = number(value(), "--seconds", 0.001, 3600.0);
+      arguments.seconds = number(value(), "--seconds", 0.001, 3600.0);
     } else if (option == "--tiny") {
       arguments.plan.tiny = true;
     } else {
@@ -105,18 +107,22 @@ int run(const Arguments& arguments) {
     json.open(from_callers_folder(arguments.json));
     check(json.good(), "bench", "a file that can be written", arguments.json);
   }
-  const Machine machine = describe_machine(arguments.settings);
-  std::fputs(header(arguments.table->name, machine).c_str(), stdout);
+  const Table& table = *arguments.table;
+  Settings settings = table.settings;
+  settings.seconds = arguments.seconds.value_or(settings.seconds);
+  const Machine machine = describe_machine(settings);
+  std::fputs(header(table.name, machine, !table.line).c_str(), stdout);
   std::fflush(stdout);
   std::vector<Result> results;
   for (const Row& row : rows) {
-    results.push_back(measure(row, arguments.settings));
-    std::fputs(line(row, results.back()).c_str(), stdout);
+    results.push_back(measure(row, settings));
+    std::fputs((table.line ? table.line(rows, results) : line(row, results.back())).c_str(),
+               stdout);
     std::fflush(stdout);
   }
-  std::fputs(footer(rows, results).c_str(), stdout);
+  std::fputs((table.summary ? table.summary : footer)(rows, results).c_str(), stdout);
   if (json.is_open()) {
-    json << to_json(arguments.table->name, machine, rows, results);
+    json << to_json(table.name, machine, rows, results);
     json.close();
     check(json.good(), "bench", "a file that can be written", arguments.json);
   }

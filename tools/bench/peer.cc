@@ -154,6 +154,11 @@ std::string bench_file(const std::string& name) {
   fail("bench", "its files lie beside the program (bazel run //tools/bench)", name);
 }
 
+std::string from_callers_folder(const std::string& path) {
+  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  return folder ? (std::filesystem::path(folder) / path).string() : path;
+}
+
 namespace {
 
 struct TorchPeer {

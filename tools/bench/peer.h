@@ -48,6 +48,9 @@ std::string torch_folder();
 /// The path of a file of tools/bench, beside the program's runfiles or in the tree.
 std::string bench_file(const std::string& name);
 
+/// A path as the caller means it: `bazel run` starts programs in a folder of its own.
+std::string from_callers_folder(const std::string& path);
+
 /// The text of a program's output. Throws Error with the end of it when the program fails.
 std::string run_program(const std::vector<std::string>& command);
 

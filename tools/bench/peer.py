@@ -48,6 +48,19 @@ def moments(result):
     return [float(flat.numel()), flat.mean().item(), flat.std(correction=0).item()]
 
 
+def of_each(describe):
+    """A check of several results: the number of elements of all, and what else `describe` says of each; of whole numbers
+    where there is nothing else."""
+    def check(results):
+        results = [results] if isinstance(results, torch.Tensor) else results
+        parts = [describe(x) for x in [x for x in results if x.is_floating_point()] or results]
+        return [sum(part[0] for part in parts)] + [value for part in parts for value in part[1:]]
+    return check
+
+
+CHECKS = {"sample": sample, "moments": moments, "samples": of_each(sample), "all_moments": of_each(moments)}
+
+
 class Work:
     """A row's expression, with its inputs."""
 
@@ -63,7 +76,7 @@ class Work:
         return self.names["measured"](repetitions)
 
     def values(self, check):
-        return {"sample": sample, "moments": moments}[check](eval(self.expression, self.names))
+        return CHECKS[check](eval(self.expression, self.names))
 
 
 def answer(works, command, fields):

@@ -152,12 +152,13 @@ Machine describe_machine(const Settings& settings) {
   return machine;
 }
 
-std::string header(const std::string& table, const Machine& machine) {
+std::string header(const std::string& table, const Machine& machine, bool columns) {
   std::string text = fmt::format(
       "{}: {}; {}, {} CPUs, {}; load {:.2f}\n"
       "Aorta {}, oneDNN {}, PyTorch {}; {}; {:g} s a side\n\n",
       table, machine.date, machine.cpu, machine.cpus, machine.isa, machine.load, machine.aorta,
       machine.onednn, machine.torch, machine.compiler, machine.seconds);
+  if (!columns) return text;
   return text + trimmed(fmt::format(fmt::runtime(kColumns), "row", "threads", "Aorta", "PyTorch",
                                     "ratio", "reference", "", "ratio", "target", "", ""));
 }

@@ -16,8 +16,8 @@ struct Machine {
 };
 Machine describe_machine(const Settings& settings);
 
-/// The lines above a table: the machine, and the names of the columns.
-std::string header(const std::string& table, const Machine& machine);
+/// The lines above a table: the machine, and the names of the columns of `line`, if `columns`.
+std::string header(const std::string& table, const Machine& machine, bool columns = true);
 /// A row of the table, with its newline.
 std::string line(const Row& row, const Result& result);
 /// What stands below it: how to read it, and why cells are empty.

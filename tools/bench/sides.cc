@@ -29,6 +29,21 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
+// The number of elements of all results, and what else `describe` says of each.
+std::vector<double> of_each(const std::vector<Tensor>& results,
+                            std::vector<double> (*describe)(const Tensor&)) {
+  const bool floating = std::any_of(results.begin(), results.end(),
+                                    [](const Tensor& t) { return is_floating(t.dtype()); });
+  std::vector<double> values = {0};
+  for (const Tensor& result : results) {
+    if (is_floating(result.dtype()) != floating) continue;
+    const std::vector<double> one = describe(result);
+    values[0] += one[0];
+    values.insert(values.end(), one.begin() + 1, one.end());
+  }
+  return values;
+}
+
 struct CopyBuffers {
   explicit CopyBuffers(int64_t size)
       : source(empty({size}, {.dtype = DType::u8})),
@@ -79,6 +94,12 @@ std::vector<double> moments(const Tensor& result) {
   for (const double value : all) squares += (value - mean) * (value - mean);
   return {static_cast<double>(all.size()), mean,
           std::sqrt(squares / static_cast<double>(all.size()))};
+}
+
+std::vector<double> samples(const std::vector<Tensor>& results) { return of_each(results, sample); }
+
+std::vector<double> all_moments(const std::vector<Tensor>& results) {
+  return of_each(results, moments);
 }
 
 Side memcpy_side(double bytes) {

@@ -19,8 +19,13 @@ Tensor make(const Shape& shape, double low, double high, int64_t seed = 0,
 /// The number of elements, their mean, and 16 of them, evenly spaced from the first to the last in
 /// row-major order.
 std::vector<double> sample(const Tensor& result);
+/// The number of elements of all floating results, and for each its mean and 16 elements; of whole
+/// numbers where there is nothing else.
+std::vector<double> samples(const std::vector<Tensor>& results);
 /// The number of elements, their mean and standard deviation: for random numbers.
 std::vector<double> moments(const Tensor& result);
+/// The number of elements of all floating results, and the mean and deviation of each.
+std::vector<double> all_moments(const std::vector<Tensor>& results);
 
 /// What F, a function of no arguments that returns a tensor, does.
 template <class F>

@@ -1,8 +1,6 @@
 #include <aorta/tools/bench/disk.h>
+#include <aorta/tools/bench/sweep.h>
 #include <aorta/tools/bench/tables.h>
-
-#include <cstdlib>
-#include <filesystem>
 
 namespace aorta::bench {
 namespace {
@@ -47,15 +45,16 @@ constexpr Table kTables[] = {
      run_loader_workers},
     {"loader-place", "a sample read in the batch itself, and as workers guard it", nullptr,
      run_loader_place},
+    {.name = "sweep",
+     .about = "every differentiable op of the catalogue, forward and backward: against PyTorch",
+     .rows = sweep_rows,
+     .settings = {.seconds = 0.06, .rounds = 3, .again_above = 1},
+     .line = sweep_line,
+     .summary = sweep_summary},
     {"selftest", "rows whose verdicts are known", selftest_rows},
 };
 
 }  // namespace
-
-std::string from_callers_folder(const std::string& path) {
-  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
-  return folder ? (std::filesystem::path(folder) / path).string() : path;
-}
 
 std::span<const Table> tables() { return kTables; }
 

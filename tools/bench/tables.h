@@ -24,10 +24,12 @@ struct Table {
   Rows (*rows)(const Plan& plan) = nullptr;
   /// For a table of another kind: all of it, given what stands after its name; the exit status.
   int (*run)(const std::vector<std::string>& arguments) = nullptr;
+  Settings settings = {};
+  /// For a table of very many rows: what is printed after a row was measured, and below the table
+  /// in footer()'s place, of all rows and the results so far.
+  std::string (*line)(const Rows& rows, const std::vector<Result>& results) = nullptr;
+  std::string (*summary)(const Rows& rows, const std::vector<Result>& results) = nullptr;
 };
-
-/// A path as the caller means it: `bazel run` starts programs in a folder of its own.
-std::string from_callers_folder(const std::string& path);
 
 /// Every table that the program knows.
 std::span<const Table> tables();
@@ -50,6 +52,7 @@ Rows optimizer_rows(const Plan& plan);
 Rows cuda_rows(const Plan& plan);
 Rows cuda_training_rows(const Plan& plan);
 Rows cuda_copies_rows(const Plan& plan);
+Rows sweep_rows(const Plan& plan);
 Rows compile_rows(const Plan& plan);
 /// bench build: device code compiled for the emulated device, and the tests on it, beside their
 /// limits (tools/build_cost.sh). Returns 1 where a limit is broken.

@@ -11,28 +11,55 @@ namespace {
 /// Independent partial results in a line, the same for every instruction set.
 inline constexpr int kLanes = 32;
 
+/// The elements of a line from `first` on, fewer than kLanes, as a block that padding fills: a
+/// block is vectorised, and single elements aren't.
+template <class T>
+struct Rest {
+  T block[kLanes];
+  AORTA_INLINE Rest(const char* line, int64_t first, int64_t length, T padding) {
+    const T* const x = reinterpret_cast<const T*>(line) + first;
+    const int rest = static_cast<int>(length - first);
+    for (int l = 0; l < kLanes; ++l) block[l] = l < rest ? x[l] : padding;
+  }
+  const char* data() const { return reinterpret_cast<const char*>(block); }
+};
+
+/// Stores as many elements of a block as there are from `first` on.
+template <class T>
+AORTA_INLINE void store_rest(char* line, int64_t first, int64_t length, const T* block) {
+  T* const y = reinterpret_cast<T*>(line) + first;
+  const int rest = static_cast<int>(length - first);
+  for (int l = 0; l < kLanes; ++l) {
+    if (l < rest) y[l] = block[l];
+  }
+}
+
+/// Joins all lanes in the first one, as a tree.
+template <int width, class T, class Join>
+AORTA_INLINE void join_lanes(T* lanes, const Join& join) {
+  for (int l = 0; l < width; ++l) lanes[l] = join(lanes[l], lanes[l + width]);
+  if constexpr (width > 1) join_lanes<width / 2>(lanes, join);
+}
+
 /// The largest of n elements; NaN wins.
 template <class T>
 AORTA_INLINE T largest_of(const char* x, int64_t n) {
   T lanes[kLanes];
   for (int l = 0; l < kLanes; ++l) lanes[l] = -scalar::kInfinity<T>;
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
+  const auto take = [&](const char* block) __attribute__((always_inline)) {
 #pragma GCC ivdep
-    for (int l = 0; l < kLanes; ++l) lanes[l] = scalar::maximum(load<T>(x, i + l), lanes[l]);
-  }
-  for (int l = 0; i < n; ++i, ++l) lanes[l] = scalar::maximum(load<T>(x, i), lanes[l]);
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) lanes[l] = scalar::maximum(lanes[l], lanes[l + width]);
-  }
+    for (int l = 0; l < kLanes; ++l) lanes[l] = scalar::maximum(load<T>(block, l), lanes[l]);
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) take(x + i * static_cast<int64_t>(sizeof(T)));
+  if (i < n) take(Rest<T>(x, i, n, -scalar::kInfinity<T>).data());
+  join_lanes<kLanes / 2>(lanes, [](T a, T b) { return scalar::maximum(a, b); });
   return lanes[0];
 }
 
 /// The sum of all lanes, as a tree.
 AORTA_INLINE double joined(double* lanes) {
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
-  }
+  join_lanes<kLanes / 2>(lanes, [](double a, double b) { return a + b; });
   return lanes[0];
 }
 
@@ -40,17 +67,24 @@ AORTA_INLINE double joined(double* lanes) {
 template <class T, bool keep>
 AORTA_INLINE double sum_exponentials(char* y, const char* x, int64_t n, T shift) {
   double lanes[kLanes] = {};
-  const auto take = [&](int l, int64_t i) __attribute__((always_inline)) {
-    const T e = scalar::exp(load<T>(x, i) - shift);
-    if constexpr (keep) store(y, i, e);
-    lanes[l] += static_cast<double>(e);
-  };
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
+  const auto take = [&](char* to, const char* block) __attribute__((always_inline)) {
 #pragma GCC ivdep
-    for (int l = 0; l < kLanes; ++l) take(l, i + l);
+    for (int l = 0; l < kLanes; ++l) {
+      const T e = scalar::exp(load<T>(block, l) - shift);
+      if constexpr (keep) store(to, l, e);
+      lanes[l] += static_cast<double>(e);
+    }
+  };
+  constexpr int64_t item = sizeof(T);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) take(keep ? y + i * item : nullptr, x + i * item);
+  if (i < n) {
+    // exp(-infinity) is 0; where shift is -infinity too, all of the line is NaN.
+    const Rest<T> rest(x, i, n, -scalar::kInfinity<T>);
+    T block[kLanes];
+    take(reinterpret_cast<char*>(block), rest.data());
+    if constexpr (keep) store_rest(y, i, n, block);
   }
-  for (int l = 0; i < n; ++i, ++l) take(l, i);
   return joined(lanes);
 }
 

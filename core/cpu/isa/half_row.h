@@ -110,14 +110,31 @@ struct HalfRow {
   }
 };
 
+/// A functor that needs a half type's bits alone.
+template <class F, class H>
+struct BitsRow {
+  static void run(const void*, int64_t n, char* const* data, unsigned) {
+    H* const out = reinterpret_cast<H*>(data[0]);
+    const H* const x = reinterpret_cast<const H*>(data[1]);
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) out[i].bits = F::of_half(x[i].bits);
+  }
+};
+
+template <class F, class H>
+constexpr RowFunction half_row() {
+  if constexpr (requires { F::of_half(uint16_t{}); }) return BitsRow<F, H>::run;
+  return HalfRow<F, H>::run;
+}
+
 /// A table of rows, and with it those of half types for the functors that compute in float.
 template <class Table, class... Fs>
 constexpr Table with_half_rows(Table table, TypeList<Fs...>) {
   RowFunction* rows = table.rows;
   const auto add = [&]<class F>(const F*) {
     if constexpr (scalar::computes_in<F, float>()) {
-      rows[static_cast<int>(DType::f16)] = HalfRow<F, Half>::run;
-      rows[static_cast<int>(DType::bf16)] = HalfRow<F, BFloat16>::run;
+      rows[static_cast<int>(DType::f16)] = half_row<F, Half>();
+      rows[static_cast<int>(DType::bf16)] = half_row<F, BFloat16>();
     }
     rows += kDTypeCount;
   };

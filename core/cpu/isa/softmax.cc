@@ -49,21 +49,30 @@ void softmax_columns(char* output, const char* input, int64_t row_stride, int64_
 template <class T, bool log>
 void backward_line(char* input, const char* gradient, const char* output, int64_t, int64_t length,
                    int64_t) {
+  constexpr int64_t item = sizeof(T);
   double lanes[kLanes] = {};
-  const auto take = [&](int l, int64_t i) __attribute__((always_inline)) {
-    lanes[l] +=
-        static_cast<double>(body::softmax_term<log>(load<T>(gradient, i), load<T>(output, i)));
+  const auto take = [&](const char* g, const char* y) __attribute__((always_inline)) {
+#pragma GCC ivdep
+    for (int l = 0; l < kLanes; ++l)
+      lanes[l] += static_cast<double>(body::softmax_term<log>(load<T>(g, l), load<T>(y, l)));
   };
-  int64_t i = 0;
-  for (; i + kLanes <= length; i += kLanes) {
-#pragma GCC ivdep
-    for (int l = 0; l < kLanes; ++l) take(l, i + l);
-  }
-  for (int l = 0; i < length; ++i, ++l) take(l, i);
+  const int64_t whole = length / kLanes * kLanes;
+  for (int64_t i = 0; i < whole; i += kLanes) take(gradient + i * item, output + i * item);
+  const Rest<T> g(gradient, whole, length, 0), y(output, whole, length, 0);
+  if (whole < length) take(g.data(), y.data());
   const T sum = static_cast<T>(joined(lanes));
+  const auto give = [&](char* to, const char* from_g, const char* from_y)
+      __attribute__((always_inline)) {
 #pragma GCC ivdep
-  for (int64_t k = 0; k < length; ++k)
-    store(input, k, body::softmax_gradient<log>(load<T>(gradient, k), load<T>(output, k), sum));
+    for (int l = 0; l < kLanes; ++l)
+      store(to, l, body::softmax_gradient<log>(load<T>(from_g, l), load<T>(from_y, l), sum));
+  };
+  for (int64_t i = 0; i < whole; i += kLanes)
+    give(input + i * item, gradient + i * item, output + i * item);
+  if (whole == length) return;
+  T block[kLanes];
+  give(reinterpret_cast<char*>(block), g.data(), y.data());
+  store_rest(input, whole, length, block);
 }
 
 // The same with a line in each lane.

@@ -1,6 +1,7 @@
 // The command line of `bench disk`.
 #include <aorta/core/check.h>
 #include <aorta/tools/bench/disk.h>
+#include <aorta/tools/bench/peer.h>
 #include <aorta/tools/bench/report.h>
 #include <aorta/tools/bench/tables.h>
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 #include <aorta/core/process/shared_memory.h>
 #include <aorta/data/datasets/echo.h>
 #include <aorta/data/workers/reading_place.h>
+#include <aorta/tools/bench/peer.h>
 #include <aorta/tools/bench/tables.h>
 #include <fmt/format.h>
 
