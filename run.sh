@@ -30,7 +30,7 @@ echo_and_run() {
 }
 demo=output/demo
 echo_and_run synth --output $demo/data --overwrite --train 256 --test 64 --frames 60
-echo_and_run train --data_dir $demo/data --output $demo/run --overwrite --model_name unet_small --optimizer adam \
+echo_and_run train --data_dir $demo/data --output $demo/run --overwrite --model_name unet_3d --optimizer adam \
   --lr 4e-3 --schedule onecycle --num_epochs 12 --batch_size 4 --num_workers 1 --run_test
 echo_and_run evaluate --weights $demo/run --data_dir $demo/data --split test --num_workers 1
 video=$(awk -F, '$NF ~ /TEST/ { print $1; exit }' $demo/data/FileList.csv)

@@ -1,7 +1,6 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/evaluate.h>
 #include <aorta/apps/echo/measure/volume.h>
-#include <aorta/apps/echo/video_masks.h>
 
 #include <algorithm>
 #include <numeric>
@@ -9,31 +8,10 @@
 namespace aorta::echo {
 namespace {
 
-data::EchoOptions dataset_options(data::EchoSplit split) {
-  data::EchoOptions options = data::EchoOptions::segmentation(split);
-  options.targets.push_back("EF");
-  return options;
-}
-
-// The masks of the traced frames of videos `first`, `first` + 1, ..., end of diastole and of
-// systole, on the CPU; they are computed where the network lies. A network of frames is given those
-// of the batch, one of clips looks into the videos.
-std::pair<Tensor, Tensor> traced_masks(const Segmenter& segmenter, const data::Echo& videos,
-                                       int64_t first, const Tensor& large, const Tensor& small) {
-  if (!segmenter.takes_clips()) {
-    const auto masks = [&](const Tensor& frames) {
-      return segmenter.masks(frames.to(device_of(segmenter))).cpu();
-    };
-    return {masks(large), masks(small)};
-  }
-  std::vector<Tensor> large_masks, small_masks;
-  for (int64_t i = first; i < first + large.size(0); ++i) {
-    const data::VideoReader video(videos.path(i));
-    VideoMasks masks(segmenter, VideoFrames::of(video));
-    large_masks.push_back(masks.mask(videos.large_trace(i).frame));
-    small_masks.push_back(masks.mask(videos.small_trace(i).frame));
-  }
-  return {stack(large_masks), stack(small_masks)};
+// The masks of frames or of clips around them, on the CPU; they are computed where the network
+// lies.
+Tensor masks_of(const Segmenter& segmenter, const Tensor& frames) {
+  return segmenter.masks(frames.to(device_of(segmenter))).cpu();
 }
 
 double ef_of(const Tensor& large, const Tensor& small) {
@@ -59,16 +37,17 @@ EvaluatedVideo measured(const data::Batch& batch, const Tensor& large, const Ten
 
 Evaluation evaluate(const Segmenter& segmenter, const std::string& data_dir, data::EchoSplit split,
                     const EvaluationSettings& settings) {
-  const auto dataset = data::make_dataset<data::Echo>(data_dir, dataset_options(split));
+  data::EchoOptions options = frames_options(split, &segmenter);
+  options.targets.push_back("EF");
+  const auto dataset = data::make_dataset<data::Echo>(data_dir, options);
   data::DataLoader loader(dataset, {.batch_size = settings.batch_size,
                                     .num_workers = settings.num_workers,
                                     .timeout = settings.num_workers > 0 ? settings.timeout : 0});
   Evaluation evaluation;
   evaluation.split = data::to_string(split);
   for (const data::Batch& batch : loader) {
-    const auto [large, small] =
-        traced_masks(segmenter, *dataset, static_cast<int64_t>(evaluation.videos.size()),
-                     batch["LargeFrame"], batch["SmallFrame"]);
+    const Tensor large = masks_of(segmenter, batch["LargeFrame"]),
+                 small = masks_of(segmenter, batch["SmallFrame"]);
     for (int64_t i = 0; i < large.size(0); ++i) {
       evaluation.videos.push_back(measured(batch, large, small, i));
       evaluation.videos.back().file_name =
@@ -106,22 +85,23 @@ std::vector<EvaluatedFrames> best_median_worst(const Segmenter& segmenter,
       if (chosen.empty() || chosen.back() != order[place]) chosen.push_back(order[place]);
   std::vector<EvaluatedFrames> result;
   if (chosen.empty()) return result;
-  const data::Echo dataset(data_dir, dataset_options(split));
+  const data::Echo dataset(data_dir, frames_options(split, &segmenter));
   const auto specs = std::make_shared<const std::vector<data::TensorSpec>>(dataset.specs());
   Generator random;
   for (const size_t video : chosen) {
     data::Sample sample(specs);
     dataset.read(static_cast<int64_t>(video), sample, random);
-    const auto [large, small] =
-        traced_masks(segmenter, dataset, static_cast<int64_t>(video),
-                     sample["LargeFrame"].unsqueeze(0), sample["SmallFrame"].unsqueeze(0));
+    const Tensor &large = sample["LargeFrame"], &small = sample["SmallFrame"];
+    const auto picture = [&](const Tensor& frame) {
+      return segmenter.takes_clips() ? frame.select(1, segmenter.frames / 2) : frame;
+    };
     result.push_back({.video = video,
-                      .large_frame = sample["LargeFrame"],
-                      .small_frame = sample["SmallFrame"],
+                      .large_frame = picture(large),
+                      .small_frame = picture(small),
                       .large_trace = sample["LargeTrace"],
                       .small_trace = sample["SmallTrace"],
-                      .large_mask = large[0],
-                      .small_mask = small[0]});
+                      .large_mask = masks_of(segmenter, large.unsqueeze(0))[0],
+                      .small_mask = masks_of(segmenter, small.unsqueeze(0))[0]});
   }
   return result;
 }

@@ -19,6 +19,20 @@ std::vector<float> narrowed(const std::vector<double>& values) {
   return {values.begin(), values.end()};
 }
 
+/// Eval mode while it lives, whatever is thrown: a picture that fails is a warning, and the
+/// training goes on.
+class EvalMode {
+ public:
+  explicit EvalMode(nn::Module& net) : net_(net), training_(net.is_training()) { net.eval(); }
+  ~EvalMode() { net_.train(training_); }
+  EvalMode(const EvalMode&) = delete;
+  EvalMode& operator=(const EvalMode&) = delete;
+
+ private:
+  nn::Module& net_;
+  const bool training_;
+};
+
 }  // namespace
 
 bool Segmenter::takes_clips() const { return echo::takes_clips(model_name); }
@@ -58,15 +72,14 @@ Tensor Segmenter::normalised(std::initializer_list<Tensor> parts) const {
 
 Tensor Segmenter::logits(const Tensor& input) const { return logits_of(net(input)); }
 
-Tensor Segmenter::logits_of(const Tensor& output) { return output.select(1, 0).to(f32); }
+Tensor Segmenter::logits_of(const Tensor& output) {
+  return output.flatten(1, -3).select(1, 0).to(f32);
+}
 
 Tensor Segmenter::found(const Tensor& frames) const {
   const NoGradGuard no_grad;
-  const bool training = net->is_training();
-  net->eval();
-  Tensor found = logits(normalised({frames}));
-  net->train(training);
-  return found;
+  const EvalMode mode(*net);
+  return logits(normalised({frames}));
 }
 
 Tensor Segmenter::masks(const Tensor& frames) const { return (found(frames) > 0).to(u8); }
@@ -89,6 +102,15 @@ Device device_of(const Segmenter& segmenter) {
   return parameters.empty() ? Device() : parameters[0].device();
 }
 
+data::EchoOptions frames_options(data::EchoSplit split, const Segmenter* segmenter) {
+  data::EchoOptions options = data::EchoOptions::segmentation(split);
+  if (!segmenter || !segmenter->takes_clips()) return options;
+  options.around_traces = true;
+  options.length = segmenter->frames;
+  options.period = segmenter->period;
+  return options;
+}
+
 std::vector<std::string> segmenter_names() {
   return {"deeplabv3_resnet50",
           "deeplabv3_resnet101",
@@ -108,11 +130,12 @@ Segmenter make_segmenter(const std::string& model_name, std::vector<float> mean,
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   check(std::find(names.begin(), names.end(), model_name) != names.end(), "model_name",
         ("must be one of " + list).c_str(), io::quote(model_name));
-  check(frames >= 1 && frames <= kMostClipFrames, "--frames", "must be 1 to 250", frames);
+  check(frames >= 1 && frames <= kMostClipFrames, "--frames", "must be 1 to 64", frames);
   check(period >= 1, "--period", "must be positive", period);
   const bool clips = takes_clips(model_name);
   return {.model_name = model_name,
-          .net = models::make(model_name, {.num_classes = 1}),
+          .net = clips ? nn::AnyModule(models::UNet3d({.frames = frames}))
+                       : models::make(model_name, {.num_classes = 1}),
           .mean = std::move(mean),
           .std = std::move(std),
           .frames = clips ? frames : 1,
@@ -126,11 +149,11 @@ Segmenter segmenter_of(const State& state, const std::string& name) {
   const auto number = [&](const char* key, int64_t otherwise) {
     return state.contains(key) ? state.get<int64_t>(key) : otherwise;
   };
-  Segmenter segmenter =
-      make_segmenter(state.get<std::string>("segmenter.model_name"),
-                     narrowed(state.get<std::vector<double>>("segmenter.mean")),
-                     narrowed(state.get<std::vector<double>>("segmenter.std")),
-                     number("segmenter.frames", kClipFrames), number("segmenter.period", 1));
+  Segmenter segmenter = make_segmenter(state.get<std::string>("segmenter.model_name"),
+                                       narrowed(state.get<std::vector<double>>("segmenter.mean")),
+                                       narrowed(state.get<std::vector<double>>("segmenter.std")),
+                                       number("segmenter.frames", kClipFrames),
+                                       number("segmenter.period", kClipPeriod));
   State model = state.with_prefix("model.");
   if (model.empty())  // exported: the network's own names
     for (const auto& [key, tensor] : state.tensors())

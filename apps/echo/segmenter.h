@@ -1,6 +1,7 @@
 #pragma once
 
 #include <aorta/core/io/state.h>
+#include <aorta/data/datasets/echo.h>
 #include <aorta/data/images/statistics.h>
 #include <aorta/nn/module.h>
 
@@ -11,12 +12,13 @@ namespace aorta::echo {
 /// A network that finds the left ventricle, and what its input is normalised with.
 struct Segmenter {
   std::string model_name;
-  nn::AnyModule net;             // (N, 3, H, W) -> (N, 1, H, W), or of clips: with T before H
+  nn::AnyModule net;             // (N, 3, H, W) -> (N, 1, H, W), or of clips with T before H
   std::vector<float> mean, std;  // of pixels 0 to 255, one a channel
   int64_t frames = 1;            // of a clip; 1 of a network of frames
   int64_t period = 1;            // of the video's frames from one of a clip to the next
 
-  /// Whether its input are clips, (N, 3, T, H, W) wherever (N, 3, H, W) is said below.
+  /// Whether it finds a frame's mask in a clip around it, of `frames`, that frame number frames / 2
+  /// of them: its input is (N, 3, frames, H, W) wherever (N, 3, H, W) is said below.
   bool takes_clips() const;
   /// u8 (N, 3, H, W) of one size -> f32 (sum of N, 3, H, W), channels_last: (pixel - mean) / std,
   /// the parts after one another.
@@ -39,13 +41,17 @@ struct Segmenter {
 /// Where its network lies.
 Device device_of(const Segmenter& segmenter);
 
-/// Frames of a clip, where nothing else is said, and the most.
-inline constexpr int64_t kClipFrames = 32, kMostClipFrames = 250;
+/// Frames of a clip and how far apart they are, where nothing else is said, and the most.
+inline constexpr int64_t kClipFrames = 3, kClipPeriod = 4, kMostClipFrames = 64;
 
 /// A network of random weights; throws for a name that isn't one of segmenter_names(), and for
 /// frames and period, which are those of a network of clips alone, that no clip has.
 Segmenter make_segmenter(const std::string& model_name, std::vector<float> mean,
-                         std::vector<float> std, int64_t frames = kClipFrames, int64_t period = 1);
+                         std::vector<float> std, int64_t frames = kClipFrames,
+                         int64_t period = kClipPeriod);
+/// EchoNet's samples of a split as the segmenter takes them: LargeFrame and SmallFrame are frames,
+/// or clips around them. Frames where there is none.
+data::EchoOptions frames_options(data::EchoSplit split, const Segmenter* segmenter);
 /// The networks of models/ that segment.
 std::vector<std::string> segmenter_names();
 /// Whether one of them takes clips.

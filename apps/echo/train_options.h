@@ -13,7 +13,7 @@ struct TrainOptions : RunOptions {
     lr = 1e-5;
   }
 
-  std::optional<int64_t> frames, period;  // of clips; else 32 and 1
+  std::optional<int64_t> frames, period;  // of clips; else 3 and 4
   std::optional<int64_t> batch_parts;     // normalised apart; else one a device or process
   double rank_timeout = 10;               // seconds to wait for other processes; 0: for ever
   bool bf16_gradients = false;
@@ -29,9 +29,10 @@ struct TrainOptions : RunOptions {
         "Model", "model_name", model_name,
         "deeplabv3_resnet50, deeplabv3_resnet101, fcn_resnet50, fcn_resnet101, unet, unet_small or "
         "unet_3d, which sees clips");
-    visit("Model", "frames", frames, "frames of a clip of unet_3d, 250 at most; default: 32");
+    visit("Model", "frames", frames,
+          "frames that unet_3d sees to outline one of them, 64 at most; default: 3");
     visit("Model", "period", period,
-          "frames of the video from one of a clip to the next; default: 1");
+          "frames of the video from one of those to the next; default: 4");
     visit("Training", "pretrain_epochs", pretrain_epochs,
           "epochs before the others in which unet_3d learns to fill in frames that it isn't shown");
     visit("Training", "lr", lr, "learning rate, for losses summed over pixels and samples");

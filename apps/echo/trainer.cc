@@ -17,7 +17,8 @@ Segmenter initial_segmenter(const TrainOptions& options, const State* checkpoint
   const data::ChannelStatistics statistics = pixel_statistics(options.data_dir, options.seed);
   Segmenter segmenter = with_code(ExitCode::usage, [&] {
     return make_segmenter(options.model_name, statistics.mean, statistics.std,
-                          options.frames.value_or(kClipFrames), options.period.value_or(1));
+                          options.frames.value_or(kClipFrames),
+                          options.period.value_or(kClipPeriod));
   });
   if (!options.weights.empty()) {
     load_initial_weights(segmenter, options.weights);
@@ -31,12 +32,6 @@ std::shared_ptr<const data::Dataset> augmented(std::shared_ptr<const data::Datas
   return data::make_dataset<data::TransformedDataset>(
       std::move(set), augmentation(),
       data::Roles{.images = {"LargeFrame", "SmallFrame"}, .masks = {"LargeTrace", "SmallTrace"}});
-}
-
-std::shared_ptr<const data::Dataset> augmented_clips(std::shared_ptr<const data::Dataset> set) {
-  return data::make_dataset<data::TransformedDataset>(
-      std::move(set), augmentation(),
-      data::Roles{.images = {"video"}, .masks = {"LargeTrace", "SmallTrace"}});
 }
 
 constexpr double kMasked = 0.6;  // of the frames in pre-training
@@ -124,24 +119,11 @@ MarkedPixels marked_pixels(const Totals& totals) {
           .all = 2 * static_cast<double>(totals.count)};
 }
 
-std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data::EchoSplit split) {
-  data::EchoOptions options = data::EchoOptions::segmentation(split);
+std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data::EchoSplit split,
+                                              const Segmenter* segmenter) {
+  data::EchoOptions options = frames_options(split, segmenter);
   options.targets.insert(options.targets.begin(), "Filename");
   options.targets.push_back("EF");  // that evaluation needs at the end
-  return with_code(ExitCode::data,
-                   [&] { return data::make_dataset<data::Echo>(data_dir, options); });
-}
-
-std::shared_ptr<const data::Echo> traced_clips(const std::string& data_dir, data::EchoSplit split,
-                                               const Segmenter& segmenter) {
-  data::EchoOptions options;
-  options.split = split;
-  options.targets = {"Filename", "LargeIndex", "SmallIndex", "LargeTrace", "SmallTrace"};
-  options.length = segmenter.frames;
-  options.period = segmenter.period;
-  options.around_traces = true;
-  options.mean = segmenter.mean;  // what fills up
-  options.std = segmenter.std;
   return with_code(ExitCode::data,
                    [&] { return data::make_dataset<data::Echo>(data_dir, options); });
 }
@@ -154,19 +136,14 @@ Trainer::Trainer(const TrainOptions& options, const State* checkpoint)
       segmenter_(initial_segmenter(options, checkpoint)) {
   const auto count = static_cast<int64_t>(devices().size());
   nn::set_statistic_groups(*segmenter_.net, statistic_groups() / count);
-  const bool clips = segmenter_.takes_clips();
-  const auto samples = [&](data::EchoSplit split) {
-    return clips ? traced_clips(options.data_dir, split, segmenter_)
-                 : echo_frames(options.data_dir, split);
-  };
-  Data data{.train = samples(data::EchoSplit::train),
-            .validation = samples(data::EchoSplit::val),
+  Data data{.train = echo_frames(options.data_dir, data::EchoSplit::train, &segmenter_),
+            .validation = echo_frames(options.data_dir, data::EchoSplit::val, &segmenter_),
             .augment = nullptr,
             .prepare = [segmenter = segmenter_](
                            const data::Batch& batch) { return with_inputs(batch, segmenter); },
             .facts = [](const data::Echo& videos) { return data_facts(videos); },
             .fact = "tracings"};
-  if (options.augment) data.augment = clips ? augmented_clips : augmented;
+  if (options.augment) data.augment = augmented;
   begin(std::move(data), checkpoint);
   if (Communicator* group = rank_group()) {
     meet_ranks();  // each has looked at the data in its own time
@@ -187,16 +164,7 @@ data::Batch with_inputs(const data::Batch& batch, const Segmenter& segmenter) {
   truth.narrow(0, half, half).copy_(small);
   data::Batch both = batch;
   both.add("truth", truth);
-  if (!segmenter.takes_clips()) {
-    both.add("input", segmenter.normalised({batch["LargeFrame"], batch["SmallFrame"]}));
-    return both;
-  }
-  const Tensor& video = batch["video"];
-  const Tensor first = arange(half, {.device = video.device()}) * video.size(2);
-  const Tensor places = cat({batch["LargeIndex"], batch["SmallIndex"]}), has = places >= 0;
-  both.add("input", segmenter.normalised({video}));
-  both.add("places", where(has, places + cat({first, first}), zeros_like(places)));
-  both.add("traced", has.to(f32).view({2 * half, 1, 1}));
+  both.add("input", segmenter.normalised({batch["LargeFrame"], batch["SmallFrame"]}));
   return both;
 }
 
@@ -213,7 +181,6 @@ const std::vector<Score>& Trainer::scores() const {
 
 Tensor Trainer::output(const data::Batch& batch) const {
   const Tensor& input = batch["input"];
-  const bool clips = segmenter_.takes_clips();
   const auto computed = [&](const Tensor& frames) {
     if (distributed_ && segmenter_.net->is_training())
       return segmenter_.logits_of((*distributed_)(frames));
@@ -223,7 +190,6 @@ Tensor Trainer::output(const data::Batch& batch) const {
     const Tensor drawn = rand({input.size(0), 1, input.size(2), 1, 1}, {.device = input.device()});
     return computed(input * (drawn >= kMasked).to(f32));
   }
-  if (clips) return index_select(computed(input).flatten(0, 1), 0, batch["places"]);
   // In eval mode each frame is by itself, and the last batch may be of any size.
   if (parts_ == 1 || !segmenter_.net->is_training()) return computed(input);
   return join_phases(computed(split_phases(input, parts_)), parts_);
@@ -244,11 +210,10 @@ Tensor Trainer::output_of_one_device(const data::Batch& batch) {
 Tensor Trainer::loss(const Tensor& output, const data::Batch& batch) const {
   if (pretraining()) {
     const Tensor& input = batch["input"];
-    return mse_loss(output, mean(input, 1), Reduction::sum) / static_cast<double>(input.size(2));
+    return mse_loss(output, mean(input.select(2, input.size(2) / 2), 1), Reduction::sum) / 2;
   }
-  BceWithLogitsOptions options{.reduction = Reduction::sum};
-  if (segmenter_.takes_clips()) options.weight = batch["traced"];
-  return binary_cross_entropy_with_logits(output, batch["truth"], options) / 2;
+  return binary_cross_entropy_with_logits(output, batch["truth"], {.reduction = Reduction::sum}) /
+         2;
 }
 
 void Trainer::count(const Tensor& output, const data::Batch& batch, double loss,
@@ -256,19 +221,9 @@ void Trainer::count(const Tensor& output, const data::Batch& batch, double loss,
   const Tensor& truth = batch["truth"];
   totals.loss += loss;
   totals.samples += truth.size(0) / 2;
-  if (pretraining()) {
-    totals.count += truth.numel() / 2;
-    return;
-  }
-  Tensor found = output > 0, there = truth > 0;
-  if (segmenter_.takes_clips()) {
-    const Tensor traced = batch["traced"] > 0;
-    found = logical_and(found, traced);
-    there = logical_and(there, traced);
-    totals.count += sum(traced).item<int64_t>() * truth.size(1) * truth.size(2) / 2;
-  } else {
-    totals.count += truth.numel() / 2;
-  }
+  totals.count += truth.numel() / 2;
+  if (pretraining()) return;
+  const Tensor found = output > 0, there = truth > 0;
   totals.sums.resize(6);
   const int64_t size = found.size(0) / 2;
   std::vector<Tensor> sums;
@@ -285,12 +240,7 @@ void Trainer::count(const Tensor& output, const data::Batch& batch, double loss,
 }
 
 void Trainer::add_samples(const data::Batch& batch, State& replay) const {
-  if (segmenter_.takes_clips()) {
-    replay.set("replay.clips", batch["video"]);
-    replay.set("replay.places", batch["places"]);
-  } else {
-    replay.set("replay.frames", cat({batch["LargeFrame"], batch["SmallFrame"]}));
-  }
+  replay.set("replay.frames", cat({batch["LargeFrame"], batch["SmallFrame"]}));
   replay.set("replay.truth", batch["truth"]);
 }
 

@@ -73,20 +73,13 @@ int64_t batch_parts_of(const TrainOptions& options);
 
 /// A batch of echo_frames() and what the network and its loss are given, each written once where
 /// the batch lies:
-///   "input"   f32 (2 B, 3, H, W), channels_last, normalised: ends of diastole, then of systole
+///   "input"   f32 (2 B, 3, H, W) or of clips (2 B, 3, T, H, W), channels_last, normalised: ends of
+///             diastole, then of systole
 ///   "truth"   f32 (2 B, H, W), 1 inside of the traces
-/// A batch of traced_clips(), B of T frames:
-///   "input"   f32 (B, 3, T, H, W), channels_last, normalised
-///   "truth"   f32 (2 B, H, W), as above
-///   "places"  i64 (2 B), of the traced frames among the B T of the clips; 0 where a clip lacks it
-///   "traced"  f32 (2 B, 1, 1), 1 where the clip has the frame and 0 where it lacks it
 data::Batch with_inputs(const data::Batch& batch, const Segmenter& segmenter);
-/// EchoNet's samples of a split: Filename, LargeFrame, SmallFrame, LargeTrace, SmallTrace, EF.
-/// Throws Failure(data).
-std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data::EchoSplit split);
-/// Clips around the traced frames of a split: "video" u8 (3, T, H, W), Filename, LargeIndex,
-/// SmallIndex, LargeTrace, SmallTrace. Throws Failure(data).
-std::shared_ptr<const data::Echo> traced_clips(const std::string& data_dir, data::EchoSplit split,
-                                               const Segmenter& segmenter);
+/// EchoNet's samples of a split: Filename, LargeFrame, SmallFrame, LargeTrace, SmallTrace, EF. For
+/// a segmenter that takes clips, frames are clips. Throws Failure(data).
+std::shared_ptr<const data::Echo> echo_frames(const std::string& data_dir, data::EchoSplit split,
+                                              const Segmenter* segmenter = nullptr);
 
 }  // namespace aorta::echo

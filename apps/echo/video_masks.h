@@ -17,17 +17,12 @@ struct VideoFrames {
   static VideoFrames of(const data::VideoReader& video);
 };
 
-/// The first frames of the windows of `length` frames that cover `count`, each half a window after
-/// the one before; the last ends with the video. One where the video is no longer than a window.
-std::vector<int64_t> window_starts(int64_t count, int64_t length);
-
 /// What a segmenter finds in a video, a few frames at a time.
 ///
-/// A network of frames sees each by itself. One of clips sees windows of frames x period frames of
-/// the video, each as `period` clips: a frame's logits are the mean of those of all windows that
-/// cover it. A video shorter than a window is one window of shorter clips; its last frame stands
-/// for those by which some of these are too short. Of frames in their order each window is
-/// computed once, and what is held are the windows of the last call.
+/// A network of frames sees each by itself. One of clips sees a window that slides over the video:
+/// a frame's mask is found from `frames` of them, `period` apart, around it; the video's first and
+/// last frame stand for those that it lacks. Of frames in their order each is read once while the
+/// windows of two calls have it.
 class VideoMasks {
  public:
   VideoMasks(const Segmenter& segmenter, VideoFrames video)
@@ -41,11 +36,9 @@ class VideoMasks {
   Tensor mask(int64_t frame);
 
  private:
-  Tensor window(int64_t start, int64_t length) const;
-
   const Segmenter& segmenter_;
   VideoFrames video_;
-  std::map<int64_t, Tensor> windows_;  // logits (length, H, W) by the first frame
+  std::map<int64_t, Tensor> frames_;  // of the last call, by their number
 };
 
 }  // namespace aorta::echo

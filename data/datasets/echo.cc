@@ -28,11 +28,8 @@ void check_options(const EchoOptions& options) {
   at_least(options.max_length, 0, "max_length must not be negative");
   at_least(options.clips, 0, "clips must not be negative");
   at_least(options.pad, 0, "pad must not be negative");
-  check(!options.around_traces ||
-            (options.video && options.clips == 1 && options.length > 0 && options.require_traces),
-        "echo", "around_traces is of one clip of a given length, of videos that must be traced",
-        options.video ? "clips " : "no clip, clips ", options.clips, ", length ", options.length,
-        ", require_traces ", options.require_traces);
+  check(!options.around_traces || options.length > 0, "echo",
+        "around_traces is of clips of a given length", options.length);
   check(options.noise >= 0 && options.noise <= 1, "echo", "noise must be 0 to 1", options.noise);
   check(options.dtype == u8 || options.dtype == f32, "echo", "dtype must be u8 or f32",
         options.dtype);
@@ -199,20 +196,6 @@ void Echo::require_frame(size_t index, const EchoTraceRows& rows, int64_t frames
         " of ", frames, ", line ", rows.line);
 }
 
-// Where a clip of a video begins that holds one of its traced frames.
-int64_t Echo::traced_start(size_t index, int64_t frames, Generator& random) const {
-  const EchoTraceRows &large = tables_->large[index], &small = tables_->small[index];
-  for (const EchoTraceRows& rows : {large, small}) require_frame(index, rows, frames);
-  const int64_t traced = random.next_below(2) == 0 ? large.frame : small.frame;
-  const int64_t period = options_.period, reach = (clip_length(frames) - 1) * period;
-  const int64_t last = std::max(frames, reach + period) - reach - 1;
-  // Begins from which a whole number of periods leads to it.
-  const int64_t phase = traced % period, latest = std::min(traced, last);
-  const int64_t end = latest - (latest - phase) % period;
-  const int64_t begin = std::max(traced - reach, phase);
-  return end - period * random.next_below((end - begin) / period + 1);
-}
-
 std::vector<TensorSpec> Echo::specs() const {
   const int64_t channels = options_.mode == ImageMode::gray ? 1 : 3;
   std::vector<TensorSpec> specs;
@@ -241,7 +224,10 @@ std::vector<TensorSpec> Echo::specs() const {
         specs.push_back({target, i64, {}});
         break;
       case Target::frame:
-        specs.push_back({target, options_.dtype, {channels, height_, width_}});
+        if (options_.around_traces)
+          specs.push_back({target, options_.dtype, {channels, options_.length, height_, width_}});
+        else
+          specs.push_back({target, options_.dtype, {channels, height_, width_}});
         break;
       case Target::trace:
         specs.push_back({target, options_.dtype, {height_, width_}});
@@ -276,22 +262,13 @@ struct Echo::Reading {
     const int64_t places =
         std::max(frames, length * options.period) - (length - 1) * options.period;
     starts.resize(static_cast<size_t>(options.clips > 0 ? options.clips : places));
-    if (options.around_traces)
-      starts[0] = echo.traced_start(static_cast<size_t>(index), frames, random);
-    else if (options.clips > 0)
+    if (options.clips > 0)
       for (int64_t& start : starts) start = random.next_below(places);
     else
       std::iota(starts.begin(), starts.end(), 0);
     if (options.pad == 0) return;
     shift_y = random.next_below(2 * options.pad) - options.pad;
     shift_x = random.next_below(2 * options.pad) - options.pad;
-  }
-
-  // The place in the clip of the video's frame; -1 where the clip lacks it.
-  int64_t place_of(int64_t frame) const {
-    const int64_t period = echo.options_.period, past = frame - starts[0];
-    const bool has = past >= 0 && past % period == 0 && past / period < echo.clip_length(frames);
-    return has ? past / period : -1;
   }
 
   // Frame `index` into `place`, (C, H, W) with rows of pixels one after another; beyond the video's
@@ -418,13 +395,21 @@ void Echo::read(int64_t index, Sample& sample, Generator& random) const {
         break;
       case Target::index: {
         const int64_t frame = (large ? tables_->large : tables_->small)[i].frame;
-        *place.data<int64_t>() = options_.around_traces ? reading->place_of(frame) : frame;
+        *place.data<int64_t>() = frame;
         break;
       }
       case Target::frame: {
         const EchoTraceRows& rows = (large ? tables_->large : tables_->small)[i];
         require_frame(i, rows, reading->frames);
-        reading->write(rows.frame, place, false);
+        if (!options_.around_traces) {
+          reading->write(rows.frame, place, false);
+          break;
+        }
+        for (int64_t k = 0; k < options_.length; ++k) {
+          const int64_t frame = rows.frame + (k - options_.length / 2) * options_.period;
+          reading->write(std::clamp<int64_t>(frame, 0, reading->frames - 1), place.select(1, k),
+                         false);
+        }
         break;
       }
       case Target::trace:

@@ -23,22 +23,21 @@ struct EchoOptions {
   ///   "EF", "EDV", "ESV" or any column of FileList.csv that holds numbers   f32 (); 0 in a split
   ///                                without tables
   ///   "LargeIndex", "SmallIndex"   i64 (), the traced frame of the largest area (end of diastole)
-  ///                                and of the smallest (end of systole); with around_traces its
-  ///                                place in the clip, or -1
-  ///   "LargeFrame", "SmallFrame"   (C, H, W), that frame
+  ///                                and of the smallest (end of systole)
+  ///   "LargeFrame", "SmallFrame"   (C, H, W), that frame; with around_traces a clip
   ///   "LargeTrace", "SmallTrace"   (H, W), 1 inside its trace and 0 outside
   List<std::string> targets = {"EF"};
   /// The clip, "video": (C, length, H, W), with clips != 1 (clips, C, length, H, W).
   bool video = true;
-  /// Frames of a clip, `period` apart. 0: as many as the video has. At most max_length, if that
-  /// isn't 0. Videos that are too short are filled up with the mean colour.
+  /// Frames of a clip, `period` apart, here and around traces. 0: as many as the video has. At most
+  /// max_length, if that isn't 0. Videos that are too short are filled up with the mean colour.
   int64_t length = 16;
   int64_t period = 2;
   int64_t max_length = 250;
   /// Clips from random places; 0: from every place.
   int64_t clips = 1;
-  /// The clip holds a traced frame, either at random, at a random place, and the other where it
-  /// falls into the clip. For one clip of a given length.
+  /// LargeFrame and SmallFrame are clips around the traced frame, (C, length, H, W), that frame
+  /// number length / 2 of them. The video's first and last frame stand for those that it lacks.
   bool around_traces = false;
   /// The clip is padded with so many pixels of the mean colour and cut back at a random place.
   int64_t pad = 0;
@@ -122,7 +121,6 @@ class Echo : public Dataset {
   EchoTrace trace(int64_t index, bool large) const;
   int64_t clip_length(int64_t frames) const;
   void require_frame(size_t index, const EchoTraceRows& rows, int64_t frames) const;
-  int64_t traced_start(size_t index, int64_t frames, Generator& random) const;
   void read_clip(Reading& reading, const Tensor& place) const;
   void draw(size_t index, bool large, const Tensor& place) const;
 

@@ -62,7 +62,7 @@ std::vector<Case> all_cases() {
        },
        {2, 3, 29, 36}},
       {"unet_3d",
-       [] { return nn::AnyModule(UNet3d({.num_classes = 2, .base_channels = 4, .depth = 3})); },
+       [] { return nn::AnyModule(UNet3d({.num_classes = 2, .base_channels = 8, .depth = 3})); },
        {2, 3, 5, 21, 16}},
       named("r3d_18", {.num_classes = 5}, {3, 3, 6, 40, 36}),
       named("mc3_18", {.num_classes = 5}, {3, 3, 6, 40, 36}),
@@ -293,21 +293,22 @@ TEST(Models, RefuseBlocksThatNoConvolutionHas) {
             "VideoBlock: ");
 }
 
-// Sizes that no power of two divides, and a clip of one frame.
-TEST(UNet3d, AnyClipHasLogitsOfItsSize) {
+// Sizes that no power of two divides, and frames by themselves.
+TEST(UNet3d, EachFrameIsFoundFromThoseAroundIt) {
   manual_seed(0);
-  UNet3d net({.base_channels = 2, .depth = 3});
-  net.eval();  // a batch norm has no statistics of one value
-  for (const Shape& shape : {Shape{1, 3, 1, 8, 8}, {2, 3, 7, 13, 18}, {1, 3, 8, 16, 16}}) {
-    Shape wanted = shape;
-    wanted[1] = 1;
-    EXPECT_EQ(net(randn(shape)).shape(), wanted);
+  UNet3d net({.frames = 3, .base_channels = 2, .depth = 3});
+  net.eval();
+  for (const Shape& shape : {Shape{1, 3, 3, 8, 8}, {2, 3, 7, 13, 18}, {1, 1, 8, 16, 16}}) {
+    const Tensor clips = randn(shape), logits = net(clips);
+    EXPECT_EQ(logits.shape(), Shape({shape[0], 1, shape[2] - 2, shape[3], shape[4]}));
+    for (int64_t t = 0; t < logits.size(2); ++t)
+      EXPECT_TRUE(allclose(logits.narrow(2, t, 1), net(clips.narrow(2, t, 3)), 1e-4, 1e-5));
   }
   EXPECT_EQ(error_of([&] {
-              net(zeros({1, 3, 8, 8}));
+              net(zeros({1, 3, 2, 8, 8}));
             }),
-            "UNet3d: clips must be (N, C, T, H, W), got [1,3,8,8]");
-  EXPECT_EQ(error_of([] { UNet3d({.depth = 0}); }), "UNet3d: depth must be in [1, 8], got 0");
+            "UNet3d: clips must be (N, C, T, H, W) of as many frames as it sees, got [1,3,2,8,8] "
+            "for 3");
 }
 
 TEST(Models, SayWhereAnInputDoesNotFit) {

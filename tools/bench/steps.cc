@@ -209,15 +209,15 @@ TorchTraining torch_deeplab(int64_t batch, int64_t size, bool bf16) {
 Training unet_3d_training(int64_t batch, int64_t frames, int64_t size) {
   return {.module = models::UNet3d(),
           .input = make({batch, 3, frames, size, size}, -1, 1, 100),
-          .target = gt(make({batch, 1, frames, size, size}, 0, 1, 101), 0.5).to(DType::f32),
+          .target = gt(make({batch, 1, frames - 2, size, size}, 0, 1, 101), 0.5).to(DType::f32),
           .loss = [](const Tensor& output, const Tensor& target) {
             return nn::binary_cross_entropy_with_logits(output, target);
           }};
 }
 
 TorchTraining torch_unet_3d(int64_t batch, int64_t frames, int64_t size) {
-  const auto clips = [&](int64_t channels) {
-    return fmt::format("{}, {}, {}, {}, {}", batch, channels, frames, size, size);
+  const auto clips = [&](int64_t channels, int64_t length) {
+    return fmt::format("{}, {}, {}, {}, {}", batch, channels, length, size, size);
   };
   return {.model =
               "import os, sys\n"
@@ -226,10 +226,9 @@ TorchTraining torch_unet_3d(int64_t batch, int64_t frames, int64_t size) {
               "from make_models import UNet3d\n"
               "torch.set_default_dtype(torch.float32)\n"  // make_models works in f64
               "m = UNet3d(3, 1, 16, 4)",
-          .input = fmt::format("make(({}), -1, 1, 100)", clips(3)),
-          .target = fmt::format("(make(({}), 0, 1, 101) > 0.5).float()", clips(1)),
-          .loss = "F.binary_cross_entropy_with_logits(out, y)",
-          .memory_format = "torch.channels_last_3d"};
+          .input = fmt::format("make(({}), -1, 1, 100)", clips(3, frames)),
+          .target = fmt::format("(make(({}), 0, 1, 101) > 0.5).float()", clips(1, frames - 2)),
+          .loss = "F.binary_cross_entropy_with_logits(out, y)"};
 }
 
 Training char_gpt_training(int64_t batch, int64_t length, int64_t width) {
@@ -259,10 +258,9 @@ std::string torch_setup(const TorchTraining& training) {
   }
   made += fmt::format("m, x, y = m.to('{0}'), x.to('{0}'), y.to('{0}')\n", training.device);
   if (training.channels_last) {
-    made += fmt::format(
-        "m = m.to(memory_format={0})\n"
-        "x = x.contiguous(memory_format={0})\n",
-        training.memory_format);
+    made +=
+        "m = m.to(memory_format=torch.channels_last)\n"
+        "x = x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x\n";
   }
   if (training.compiled) made += "m = torch.compile(m)\n";
   if (training.distributed) made += "m = torch.nn.parallel.DistributedDataParallel(m)\n";

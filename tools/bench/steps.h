@@ -53,7 +53,6 @@ struct TorchTraining {
   std::string input, target, loss;  // expressions; of `out` and y is the loss
   double momentum = 0.9;
   bool bf16 = false, channels_last = true;
-  std::string memory_format = "torch.channels_last";  // of channels_last
   std::string device = "cpu";
   bool compiled = false;  // by torch.compile
   /// As DistributedDataParallel on this rank's part of the batch.

@@ -15,11 +15,12 @@
 namespace aorta::echo {
 namespace {
 
-/// Mean of the channels less `level`: a pixel's logit, whatever is around it.
+/// Mean of the middle frame's channels less `level`: a pixel's logit, whatever is around it.
 Segmenter pixel_segmenter(int64_t frames, int64_t period, double level = 100) {
-  nn::Conv3d convolution(3, 1, 1);
+  nn::Conv3d convolution(3, 1, {frames, 1, 1});
   const NoGradGuard no_grad;
-  convolution.weight.fill_(1. / 3);
+  convolution.weight.fill_(0);
+  convolution.weight.select(2, frames / 2).fill_(1. / 3);
   convolution.bias.fill_(-level);
   return {.model_name = "unet_3d",
           .net = convolution,
@@ -29,10 +30,10 @@ Segmenter pixel_segmenter(int64_t frames, int64_t period, double level = 100) {
           .period = period};
 }
 
-/// A logit is the place in its clip.
-struct Places : nn::Module {
+/// A logit is 100 times the first frame's red, and the last one's.
+struct Ends : nn::Module {
   Tensor forward(const Tensor& clips) const override {
-    return (zeros_like(clips) + arange(clips.size(2)).view({-1, 1, 1})).narrow(1, 0, 1);
+    return (100 * clips.narrow(2, 0, 1) + clips.narrow(2, clips.size(2) - 1, 1)).narrow(1, 0, 1);
   }
 };
 
@@ -51,17 +52,6 @@ struct RandomVideo {
             }};
   }
 };
-
-TEST(VideoMasks, WindowsCoverEveryFrame) {
-  using Starts = std::vector<int64_t>;
-  EXPECT_EQ(window_starts(10, 4), (Starts{0, 2, 4, 6}));
-  EXPECT_EQ(window_starts(9, 4), (Starts{0, 2, 4, 5}));
-  EXPECT_EQ(window_starts(4, 4), Starts{0});
-  EXPECT_EQ(window_starts(3, 4), Starts{0});
-  EXPECT_EQ(window_starts(3, 1), (Starts{0, 1, 2}));
-  EXPECT_EQ(error_of([] { window_starts(0, 4); }),
-            "window_starts: there must be frames in video and window, got 0 and 4");
-}
 
 // Where what is around a frame doesn't matter, its logits are those of itself, for any window.
 TEST(VideoMasks, AreThoseOfTheFramesThemselves) {
@@ -84,22 +74,23 @@ TEST(VideoMasks, AreThoseOfTheFramesThemselves) {
       }
 }
 
-// By hand: windows of 4 frames begin at 0, 2 and 3 of 7.
-TEST(VideoMasks, MeanOfTheWindowsThatCoverAFrame) {
+// The video's ends stand for what a window lacks; each frame is read once.
+TEST(VideoMasks, SlideOverTheVideo) {
   RandomVideo video(7);
-  Segmenter segmenter = pixel_segmenter(4, 1);
-  segmenter.net = Places();
+  for (int64_t frame = 0; frame < 7; ++frame) video.pixels[frame].fill_(frame);
+  Segmenter segmenter = pixel_segmenter(4, 2);
+  segmenter.net = Ends();
   VideoMasks found(segmenter, video.frames());
-  const double wanted[] = {0, 1, (2 + 0) / 2., (3 + 1 + 0) / 3., (2 + 1) / 2., (3 + 2) / 2., 3};
+  const double wanted[] = {2, 3, 4, 5, 6, 106, 206};  // frames -4 and +2 from each
   for (int64_t frame = 0; frame < 7; ++frame)
     EXPECT_FLOAT_EQ(found.logits(frame, 1).at<float>({0, 2, 3}), static_cast<float>(wanted[frame]));
-  EXPECT_EQ(video.read.size(), 12u) << "each window is read once";
-  // Every other frame is one clip's: 0, 2, 4 (, 6) and 1, 3, 5.
-  segmenter.period = 2;
-  VideoMasks far(segmenter, video.frames());
-  for (int64_t frame = 0; frame < 7; ++frame)
-    EXPECT_EQ(far.logits(frame, 1).at<float>({0, 0, 0}), static_cast<float>(frame / 2));
-  EXPECT_EQ(error_of([&] { far.logits(5, 3); }),
+  EXPECT_EQ(found.logits(2, 4).shape(), Shape({4, 5, 6}));
+  RandomVideo again(7);
+  VideoMasks whole(segmenter, again.frames());
+  whole.logits(0, 4);
+  whole.logits(4, 3);
+  EXPECT_EQ(again.read.size(), 7u);
+  EXPECT_EQ(error_of([&] { found.logits(5, 3); }),
             "VideoMasks: frames must be the video's, got 3 from 5 of 7");
 }
 
@@ -116,38 +107,10 @@ TrainOptions clip_options_for(const std::string& folder, int64_t frames) {
 
 /// A batch of clips around the traced frames, 0 and 3 of six.
 data::Batch batch_of(const std::string& folder, const Segmenter& segmenter) {
-  data::DataLoader loader(traced_clips(folder, data::EchoSplit::train, segmenter),
+  data::DataLoader loader(echo_frames(folder, data::EchoSplit::train, &segmenter),
                           {.batch_size = 2});
   for (const data::Batch& batch : loader) return with_inputs(batch, segmenter);
   fail("batch_of", "there must be a batch", "none");
-}
-
-TEST(TracedClips, HaveTheTracedFrames) {
-  const std::string folder = testing::tiny_echo_folder("traced_clips", 4);
-  const auto frames = echo_frames(folder, data::EchoSplit::train);
-  for (const auto& [length, period] : {std::pair<int64_t, int64_t>{4, 1}, {2, 3}, {2, 1}, {9, 1}}) {
-    const Segmenter segmenter = make_segmenter("unet_3d", {1, 2, 3}, {4, 5, 6}, length, period);
-    const data::Batch batch = batch_of(folder, segmenter);
-    EXPECT_EQ(batch["video"].shape(), Shape({2, 3, length, 32, 32}));
-    const std::vector<int64_t> places = batch["places"].to_vector<int64_t>();
-    const std::vector<float> traced = batch["traced"].flatten().to_vector<float>();
-    for (size_t video = 0; video < 2; ++video) {
-      EXPECT_GE(traced[video] + traced[2 + video], length == 9 ? 2 : 1);
-      const data::Sample one = frames->sample(static_cast<int64_t>(video));
-      const auto check_frame = [&](size_t row, const char* name) {
-        if (traced[row] == 0) {
-          EXPECT_EQ(places[row], 0);
-          return;
-        }
-        const int64_t place = places[row] - static_cast<int64_t>(video) * length;
-        ASSERT_GE(place, 0);
-        ASSERT_LT(place, length);
-        EXPECT_TRUE(equal(batch["video"][static_cast<int64_t>(video)].select(1, place), one[name]));
-      };
-      check_frame(video, "LargeFrame");
-      check_frame(2 + video, "SmallFrame");
-    }
-  }
 }
 
 /// What a Trainer keeps to itself.
@@ -157,43 +120,30 @@ struct OpenTrainer : Trainer {
   using Trainer::Trainer;
 };
 
-// Of a network that gives each pixel a logit by its parity alone, both by hand: the loss is that of
-// the traced frames' pixels, and only they move the eight logits.
-TEST(ClipTrainer3d, LearnsFromTracedFramesAlone) {
+// Of a network whose logits are all its head's bias, both by hand: the loss is that of the traced
+// frames' pixels.
+TEST(ClipTrainer3d, LearnsFromTracedFrames) {
   const std::string folder = testing::tiny_echo_folder("weak_labels", 4);
-  for (const int64_t length : {4, 2}) {
-    OpenTrainer trainer(clip_options_for(folder, length));
-    const Segmenter& segmenter = trainer.segmenter();
-    {
-      const NoGradGuard no_grad;
-      for (const Tensor& parameter : segmenter.net->parameters()) Tensor(parameter).zero_();
-    }
-    const Tensor bias = segmenter.net.as<models::UNet3d>().head.bias;
-    const auto logit = [](int64_t t, int64_t y, int64_t x) {
-      return 0.2 * static_cast<double>(4 * (t % 2) + 2 * (y % 2) + x % 2) - 0.7;
-    };
-    for (int64_t k = 0; k < 8; ++k)
-      bias.data<float>()[k] = static_cast<float>(logit(k / 4, k / 2, k));
-    const data::Batch batch = batch_of(folder, segmenter);
-    const Tensor loss = trainer.loss(trainer.output(batch), batch);
-    loss.backward();
-
-    const Tensor places = batch["places"], traced = batch["traced"], truth = batch["truth"];
-    double wanted = 0, gradients[8] = {};
-    for (int64_t row = 0; row < 4; ++row) {
-      if (traced.at<float>({row, 0, 0}) == 0) continue;
-      const int64_t t = places.at<int64_t>({row}) % length;
-      for (int64_t y = 0; y < 32; ++y)
-        for (int64_t x = 0; x < 32; ++x) {
-          const double z = logit(t, y, x), label = truth.at<float>({row, y, x});
-          wanted += (std::log1p(std::exp(z)) - label * z) / 2;
-          gradients[4 * (t % 2) + 2 * (y % 2) + x % 2] += (1 / (1 + std::exp(-z)) - label) / 2;
-        }
-    }
-    EXPECT_NEAR(loss.item<double>(), wanted, 1e-4 * wanted);
-    for (int64_t k = 0; k < 8; ++k)
-      EXPECT_NEAR(bias.grad().data<float>()[k], gradients[k], 1e-2) << length << " " << k;
+  OpenTrainer trainer(clip_options_for(folder, 3));
+  const Segmenter& segmenter = trainer.segmenter();
+  {
+    const NoGradGuard no_grad;
+    for (const Tensor& parameter : segmenter.net->parameters()) Tensor(parameter).zero_();
   }
+  const Tensor bias = segmenter.net.as<models::UNet3d>().net.head.bias;
+  const double z = -0.7;
+  bias.data<float>()[0] = static_cast<float>(z);
+  const data::Batch batch = batch_of(folder, segmenter);
+  EXPECT_EQ(batch["input"].shape(), Shape({4, 3, 3, 32, 32}));
+  const Tensor loss = trainer.loss(trainer.output(batch), batch);
+  loss.backward();
+  double wanted = 0, gradient = 0;
+  for (const float label : batch["truth"].flatten().to_vector<float>()) {
+    wanted += (std::log1p(std::exp(z)) - static_cast<double>(label) * z) / 2;
+    gradient += (1 / (1 + std::exp(-z)) - static_cast<double>(label)) / 2;
+  }
+  EXPECT_NEAR(loss.item<double>(), wanted, 1e-4 * wanted);
+  EXPECT_NEAR(bias.grad().data<float>()[0], gradient, 1e-2);
 }
 
 // Pre-training, the epoch after it, and what lies between.
@@ -235,7 +185,8 @@ TEST(ClipTrainer3d, GoesOnBitForBitFromAnyStep) {
   }
 }
 
-// The squared error of a network whose logits are 0 is the mean square of the grey pixels.
+// The squared error of a network whose logits are 0 is the mean square of the grey pixels of the
+// frames in the middle.
 TEST(ClipTrainer3d, PreTrainingFillsInPixels) {
   TrainOptions options = clip_options_for(testing::tiny_echo_folder("filled_in", 4), 4);
   options.pretrain_epochs = 1;
@@ -245,8 +196,8 @@ TEST(ClipTrainer3d, PreTrainingFillsInPixels) {
     for (const Tensor& parameter : trainer.segmenter().net->parameters()) Tensor(parameter).zero_();
   }
   const data::Batch batch = batch_of(options.data_dir, trainer.segmenter());
-  const Tensor output = trainer.output(batch), grey = mean(batch["input"], 1);
-  EXPECT_EQ(output.shape(), Shape({2, 4, 32, 32}));
+  const Tensor output = trainer.output(batch), grey = mean(batch["input"].select(2, 2), 1);
+  EXPECT_EQ(output.shape(), Shape({4, 32, 32}));
   const double wanted = mean(grey * grey).item<double>() * 2 * 32 * 32;
   EXPECT_NEAR(trainer.loss(output, batch).item<double>(), wanted, 1e-4 * wanted);
 }
@@ -259,7 +210,7 @@ TEST(ClipSegmenter, ComesBackFromItsState) {
   EXPECT_TRUE(again.takes_clips());
   EXPECT_FALSE(make_segmenter("unet_small", {1, 2, 3}, {4, 5, 6}).takes_clips());
   EXPECT_EQ(error_of([] { make_segmenter("unet_3d", {1}, {1}, 0); }),
-            "--frames: must be 1 to 250, got 0");
+            "--frames: must be 1 to 64, got 0");
   EXPECT_EQ(error_of([] { make_segmenter("unet_3d", {1}, {1}, 4, 0); }),
             "--period: must be positive, got 0");
   EXPECT_EQ(error_of([&] {

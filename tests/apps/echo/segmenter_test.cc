@@ -43,6 +43,8 @@ TEST(Segmenter, IsTheNetworkOfNormalisedFrames) {
   segmenter.net->train();
   const Tensor masks = segmenter.masks(in);
   EXPECT_TRUE(segmenter.net->is_training());
+  EXPECT_NE(error_of([&] { segmenter.masks(in[0]); }), "");
+  EXPECT_TRUE(segmenter.net->is_training());
   EXPECT_TRUE(equal(masks, (logits > 0).to(u8)));
   EXPECT_GT(sum(masks).item<int64_t>(), 0);
   EXPECT_LT(sum(masks).item<int64_t>(), masks.numel());
