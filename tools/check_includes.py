@@ -50,7 +50,7 @@ DECLARES = {
     "functional": "bind_front function greater hash invoke less minus multiplies negate plus ref",
     "initializer_list": "begin end initializer_list",
     "iomanip": "setprecision setw",
-    "ios": "fixed hex ios",
+    "ios": "fixed hex ios streamsize",
     "iostream": "cerr cin cout",
     "istream": "istream ws",
     "iterator": """back_inserter begin data default_sentinel_t distance end input_iterator_tag inserter
@@ -76,7 +76,7 @@ DECLARES = {
     "span": "as_bytes as_writable_bytes begin dynamic_extent end size span",
     "sstream": "istringstream ostringstream stringstream",
     "stdexcept": "invalid_argument length_error logic_error out_of_range runtime_error",
-    "string": "begin end erase_if getline size stod stof stoi stol stoll stoul stoull string to_string",
+    "string": "begin end erase erase_if getline size stod stof stoi stol stoll stoul stoull string to_string",
     "string_view": "begin end size string_view",
     "system_error": "errc error_code generic_category system_category system_error",
     "thread": "jthread this_thread thread",
@@ -94,7 +94,7 @@ DECLARES = {
     "utility": """as_const declval exchange forward get index_sequence index_sequence_for integer_sequence make_index_sequence
         make_integer_sequence make_pair move pair piecewise_construct swap""",
     "variant": "get get_if holds_alternative monostate variant variant_size_v visit",
-    "vector": "begin end erase_if size vector",
+    "vector": "begin end erase erase_if size vector",
 }
 # Header -> those whose own declarations can't do without it.
 STREAMS = "fstream iostream istream ostream sstream"
