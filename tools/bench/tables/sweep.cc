@@ -38,8 +38,7 @@ class Inputs {
     for (size_t i = 0; i < tensors_.size(); ++i) {
       tensors_[i] = tensors_[i].contiguous();
       std::ofstream file(path(i), std::ios::binary);
-      file.write(static_cast<const char*>(tensors_[i].data()),
-                 static_cast<std::streamsize>(tensors_[i].nbytes()));
+      file.write(static_cast<const char*>(tensors_[i].data()), tensors_[i].nbytes());
       file.close();
       check(file.good(), "bench", "a file that can be written", path(i));
     }
