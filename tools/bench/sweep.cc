@@ -92,7 +92,7 @@ std::vector<Grown> ways_to_grow(const Tensors& base, bool takes_more_dimensions)
     ways.push_back(of_size(base, size));
     if (ways.size() == 1) ways.push_back(along_a_new_dimension(base));
   }
-  std::erase(ways, nullptr);
+  std::erase_if(ways, [](const Grown& grow) { return !grow; });
   return ways;
 }
 

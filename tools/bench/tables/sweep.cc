@@ -4,7 +4,6 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
-#include <aorta/core/parallel_for.h>
 #include <aorta/tools/bench/peer.h>
 #include <aorta/tools/bench/sides.h>
 #include <aorta/tools/bench/sweep.h>
@@ -38,8 +37,7 @@ class Inputs {
     for (size_t i = 0; i < tensors_.size(); ++i) {
       tensors_[i] = tensors_[i].contiguous();
       std::ofstream file(path(i), std::ios::binary);
-      file.write(static_cast<const char*>(tensors_[i].data()),
-                 static_cast<std::streamsize>(tensors_[i].nbytes()));
+      file.write(static_cast<const char*>(tensors_[i].data()), tensors_[i].nbytes());
       file.close();
       check(file.good(), "bench", "a file that can be written", path(i));
     }
@@ -98,6 +96,7 @@ struct Cell {
   DType dtype;
   int64_t elements;
   bool backward, checked;
+  bool processor_time;
 
   // An input that varies and is a floating one.
   bool is_leaf(size_t i, const Tensor& input) const {
@@ -162,7 +161,7 @@ std::function<Tensors()> work_of(const Cell& cell, const Tensors& inputs) {
   };
 }
 
-// On one thread the time is the processor's, which others that use the machine don't lengthen.
+// The processor's time, which others that use the machine don't lengthen: of one thread alone.
 double processor_seconds() {
   timespec t{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -181,9 +180,9 @@ Case case_of(const Cell& cell) {
   }
   const std::shared_ptr<Inputs> inputs = inputs_of(cell);
   const std::function<Tensors()> work = work_of(cell, inputs->tensors());
-  const auto now = get_num_threads() == 1 ? processor_seconds : seconds_now;
+  const auto now = cell.processor_time ? processor_seconds : seconds_now;
   const char* const clock =
-      get_num_threads() == 1 ? "import time; perf_counter = time.process_time; " : "";
+      cell.processor_time ? "import time; perf_counter = time.process_time; " : "";
   Case sides{.ours = {.name = "Aorta",
                       .run =
                           [=](int64_t repetitions) {
@@ -228,7 +227,12 @@ Rows sweep_rows(const Plan& plan) {
       for (const DType dtype : {DType::f32, DType::bf16}) {
         for (const int64_t elements : sizes) {
           for (const int threads : plan.threads) {
-            const Cell cell{*op, dtype, elements, backward, checked && threads == plan.threads[0]};
+            const Cell cell{*op,
+                            dtype,
+                            elements,
+                            backward,
+                            checked && threads == plan.threads[0],
+                            plan.threads == std::vector<int>{1}};
             rows.push_back(
                 {.name = fmt::format("{} {}, {}, 1e{}", row.op, backward ? "backward" : "forward",
                                      name(dtype), std::lround(std::log10(elements))),
