@@ -108,7 +108,7 @@ for letter, command in zip("def", (("train",), ("evaluate", "--weights", "none")
 # The network that looks at clips.
 
 for letter, what, flags, message in (
-        ("a", "clips of no frames", ["--frames", "0"], "--frames: must be 1 to 64, got 0"),
+        ("a", "clips of no frames", ["--frames", "0"], "--frames: must be 1 to 250, got 0"),
         ("b", "clips longer than EchoNet's longest", ["--frames", "251"], "--frames: must be 1 to 250, got 251"),
         ("c", "a period of 0", ["--period", "0"], "--period: must be positive, got 0"),
         ("d", "a network that takes no clips", ["--model_name", "unet"],

@@ -55,6 +55,7 @@ Row unet_3d_row(const Plan& plan, int threads) {
   return {.name = fmt::format("U-Net of clips, {0}x{1}x{1}, batch {2}, f32", frames, size, batch),
           .threads = threads,
           .target = at_most(0.6),
+          .tolerance = 1e-3,
           .make = [batch, frames, size] {
             return Case{
                 .ours = ours(unet_3d_training(batch, frames, size), true),
