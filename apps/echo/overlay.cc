@@ -248,7 +248,8 @@ void write_overlay(const std::string& path, const VideoSegmentation& segmentatio
   data::VideoWriter writer(path, {.fps = fps});
   std::optional<data::VideoWriter> second;
   if (!film.empty()) second.emplace(film, data::VideoWriterOptions{.fps = fps});
-  std::vector<Tensor> frames(static_cast<size_t>(4 * get_num_threads()));
+  constexpr int kMostFrames = 32;  // in memory at once
+  std::vector<Tensor> frames(static_cast<size_t>(std::min(4 * get_num_threads(), kMostFrames)));
   for (int64_t first = 0; first < count; first += std::ssize(frames)) {
     const int64_t here = std::min(std::ssize(frames), count - first);
     for (int64_t i = 0; i < here; ++i) {

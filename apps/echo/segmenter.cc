@@ -46,6 +46,9 @@ Tensor Segmenter::normalised(std::initializer_list<Tensor> parts) const {
   for (const Tensor& frames : parts) {
     check(frames.dtype() == u8 && frames.dim() == (clips ? 5 : 4) && frames.size(1) == 3,
           "segmenter", rule, frames.dtype(), " ", to_string(frames.shape()));
+    check(!clips || frames.size(2) == this->frames, "segmenter",
+          "clips must have as many frames as the network sees", frames.size(2), " for ",
+          this->frames);
     for (int64_t dim = 2; dim < first.dim(); ++dim)
       check(frames.size(dim) == first.size(dim), "segmenter", "frames must have one size",
             first.shape(), " and ", frames.shape());

@@ -180,7 +180,7 @@ const std::vector<Score>& Trainer::scores() const {
 }
 
 Tensor Trainer::output(const data::Batch& batch) const {
-  const Tensor& input = batch["input"];
+  Tensor input = batch["input"];
   const auto computed = [&](const Tensor& frames) {
     if (distributed_ && segmenter_.net->is_training())
       return segmenter_.logits_of((*distributed_)(frames));
@@ -188,7 +188,7 @@ Tensor Trainer::output(const data::Batch& batch) const {
   };
   if (pretraining()) {
     const Tensor drawn = rand({input.size(0), 1, input.size(2), 1, 1}, {.device = input.device()});
-    return computed(input * (drawn >= kMasked).to(f32));
+    input = input * (drawn >= kMasked).to(f32);
   }
   // In eval mode each frame is by itself, and the last batch may be of any size.
   if (parts_ == 1 || !segmenter_.net->is_training()) return computed(input);

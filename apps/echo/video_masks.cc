@@ -35,6 +35,9 @@ Tensor VideoMasks::logits(int64_t first, int64_t count) {
           frame(std::clamp<int64_t>(i + (k - frames / 2) * period, 0, video_.count - 1)));
     clips.push_back(stack(clip, 1));
   }
+  // The windows to come may want a frame that none of this call's had.
+  for (const auto& [index, pixels] : frames_)
+    if (index >= first + count - frames / 2 * period) used.emplace(index, pixels);
   frames_ = std::move(used);
   return segmenter_.found(stack(clips).to(device_of(segmenter_))).cpu();
 }

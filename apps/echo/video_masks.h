@@ -21,8 +21,7 @@ struct VideoFrames {
 ///
 /// A network of frames sees each by itself. One of clips sees a window that slides over the video:
 /// a frame's mask is found from `frames` of them, `period` apart, around it; the video's first and
-/// last frame stand for those that it lacks. Of frames in their order each is read once while the
-/// windows of two calls have it.
+/// last frame stand for those that it lacks. Of frames in their order each is read once.
 class VideoMasks {
  public:
   VideoMasks(const Segmenter& segmenter, VideoFrames video)

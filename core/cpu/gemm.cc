@@ -66,7 +66,16 @@ void begin_sums(const Gemm& g, char* sums, int64_t ld) {
     if (g.input_column == 1) {
       convert(to, from, g.n);
     } else {
-      for (int64_t j = 0; j < g.n; ++j) convert(to + j * size, from + j * g.input_column * item, 1);
+      constexpr int64_t kPiece = 64;
+      char piece[kPiece * sizeof(double)];
+      for (int64_t j = 0; j < g.n; j += kPiece) {
+        const int64_t count = std::min(kPiece, g.n - j);
+        for (int64_t l = 0; l < count; ++l) {
+          std::memcpy(piece + l * item, from + (j + l) * g.input_column * item,
+                      static_cast<size_t>(item));
+        }
+        convert(to + j * size, piece, count);
+      }
     }
     if (g.beta == 1) continue;
     if (g.dtype == DType::f64)
@@ -157,8 +166,9 @@ class PackedGemm {
         a_bytes_(round_up(packed_depth(depth_) * rows_ * tile_.bytes, 64)),
         b_bytes_(
             round_up(packed_depth(depth_) * round_up(columns_, tile_.columns) * tile_.bytes, 64)),
-        sum_columns_(depth_ < g.k ? columns_ : kBlockColumns),
-        sum_rows_(depth_ < g.k ? rows_ : kBlockRows) {}
+        block_rows_(kBlockRows / tile_.rows * tile_.rows),
+        sum_columns_(depth_ < g.k ? columns_ : std::min(columns_, kBlockColumns)),
+        sum_rows_(depth_ < g.k ? rows_ : std::min(rows_, block_rows_)) {}
 
   /// What run() needs to pack into, and for sums that are rounded.
   int64_t bytes() const {
@@ -228,8 +238,8 @@ class PackedGemm {
   void multiply_strip(const Gemm& strip, bool first, bool last) {
     for (int64_t column = 0; column < strip.n; column += kBlockColumns) {
       const int64_t columns = std::min(kBlockColumns, strip.n - column);
-      for (int64_t row = 0; row < strip.m; row += kBlockRows) {
-        const int64_t rows = std::min(kBlockRows, strip.m - row);
+      for (int64_t row = 0; row < strip.m; row += block_rows_) {
+        const int64_t rows = std::min(block_rows_, strip.m - row);
         multiply_part(part_of(strip, row, rows, column, columns), row, column, first, last);
       }
     }
@@ -269,6 +279,7 @@ class PackedGemm {
   const int64_t per_element_;  // steps of k in a packed element
   const int64_t depth_, rows_, columns_;
   const int64_t a_bytes_, b_bytes_;
+  const int64_t block_rows_;
   const int64_t sum_columns_, sum_rows_;  // of a block where one strip is all of k
   char* a_ = nullptr;                     // the packed strips
   char* b_ = nullptr;

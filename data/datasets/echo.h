@@ -29,8 +29,9 @@ struct EchoOptions {
   List<std::string> targets = {"EF"};
   /// The clip, "video": (C, length, H, W), with clips != 1 (clips, C, length, H, W).
   bool video = true;
-  /// Frames of a clip, `period` apart, here and around traces. 0: as many as the video has. At most
-  /// max_length, if that isn't 0. Videos that are too short are filled up with the mean colour.
+  /// Frames of a clip, `period` apart, here and around traces. Of "video" 0: as many as the video
+  /// has; at most max_length, if that isn't 0. Videos that are too short for it are filled up with
+  /// the mean colour.
   int64_t length = 16;
   int64_t period = 2;
   int64_t max_length = 250;

@@ -175,6 +175,7 @@ def dice(args):
 def segment(args):
     videos = sorted(glob.glob(os.path.join(args.folder, "Videos", "*.avi")))
     ours, theirs = [], []
+    os.environ["OMP_NUM_THREADS"] = "2"  # as the peer
     with tempfile.TemporaryDirectory() as temporary:
         flags = ["--model_name", args.model, "--weights", temporary + "/weights.safetensors", "--output", temporary,
                  "--batch_size", str(args.batch_size)]

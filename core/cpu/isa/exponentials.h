@@ -5,6 +5,8 @@
 #include <aorta/core/cpu/isa/row.h>
 #include <aorta/core/scalar/math.h>
 
+#include <type_traits>
+
 namespace aorta::cpu::AORTA_ISA {
 namespace {
 
@@ -78,7 +80,14 @@ AORTA_INLINE double sum_exponentials(char* y, const char* x, int64_t n, T shift)
   constexpr int64_t item = sizeof(T);
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) take(keep ? y + i * item : nullptr, x + i * item);
-  if (i < n) {
+  if constexpr (std::is_same_v<T, double>) {
+    // An exponential of a double is a call, so those that are left out count.
+    for (int l = 0; i < n; ++i, ++l) {
+      const T e = scalar::exp(load<T>(x, i) - shift);
+      if constexpr (keep) store(y, i, e);
+      lanes[l] += e;
+    }
+  } else if (i < n) {
     // exp(-infinity) is 0; where shift is -infinity too, all of the line is NaN.
     const Rest<T> rest(x, i, n, -scalar::kInfinity<T>);
     T block[kLanes];

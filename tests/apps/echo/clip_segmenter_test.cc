@@ -84,6 +84,7 @@ TEST(VideoMasks, SlideOverTheVideo) {
   const double wanted[] = {2, 3, 4, 5, 6, 106, 206};  // frames -4 and +2 from each
   for (int64_t frame = 0; frame < 7; ++frame)
     EXPECT_FLOAT_EQ(found.logits(frame, 1).at<float>({0, 2, 3}), static_cast<float>(wanted[frame]));
+  EXPECT_EQ(video.read.size(), 7u);
   EXPECT_EQ(found.logits(2, 4).shape(), Shape({4, 5, 6}));
   RandomVideo again(7);
   VideoMasks whole(segmenter, again.frames());
@@ -202,6 +203,30 @@ TEST(ClipTrainer3d, PreTrainingFillsInPixels) {
   EXPECT_NEAR(trainer.loss(output, batch).item<double>(), wanted, 1e-4 * wanted);
 }
 
+// A part of a batch is both phases of its videos, here 0 and 1, and 2 and 3, as in the epochs
+// after.
+TEST(ClipTrainer3d, PreTrainingNormalisesTheVideosOfAPartTogether) {
+  TrainOptions options = clip_options_for(testing::tiny_echo_folder("parts_filled_in", 4), 3);
+  options.pretrain_epochs = 1;
+  options.batch_size = 4;
+  const OpenTrainer whole(options);
+  options.batch_parts = 2;
+  const OpenTrainer trainer(options);
+  data::DataLoader loader(
+      echo_frames(options.data_dir, data::EchoSplit::train, &trainer.segmenter()),
+      {.batch_size = 4});
+  const data::Batch batch = with_inputs(*loader.begin(), trainer.segmenter());
+  manual_seed(5);
+  const Tensor output = trainer.output(batch);
+  manual_seed(5);
+  const Tensor shown = batch["input"] * (rand({8, 1, 3, 1, 1}) >= 0.6).to(f32);
+  for (const int64_t part : {0, 1}) {
+    const Tensor rows = tensor({2 * part, 2 * part + 1, 4 + 2 * part, 5 + 2 * part}).to(i64);
+    const Tensor wanted = whole.segmenter().logits(index_select(shown, 0, rows));
+    EXPECT_LT(amax(abs(index_select(output, 0, rows) - wanted)).item<double>(), 1e-4) << part;
+  }
+}
+
 TEST(ClipSegmenter, ComesBackFromItsState) {
   const Segmenter segmenter = make_segmenter("unet_3d", {1, 2, 3}, {4, 5, 6}, 6, 2);
   const Segmenter again = segmenter_of(segmenter.state(), "state");
@@ -217,6 +242,10 @@ TEST(ClipSegmenter, ComesBackFromItsState) {
               segmenter.normalised({zeros({1, 3, 4, 4}, {.dtype = u8})});
             }),
             "segmenter: clips must be u8 (N, 3, T, H, W), got u8 [1,3,4,4]");
+  EXPECT_EQ(error_of([&] {
+              segmenter.normalised({zeros({1, 3, 5, 4, 4}, {.dtype = u8})});
+            }),
+            "segmenter: clips must have as many frames as the network sees, got 5 for 6");
 }
 
 // A pixel's brightness alone: all frames of a split are found as its tracings are drawn.
