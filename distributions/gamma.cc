@@ -44,7 +44,8 @@ Tensor Gamma::entropy() const {
 }
 
 Tensor Gamma::draw(const Shape& sample_shape, Generator* generator) const {
-  return standard_gamma(concentration_.expand(extended(sample_shape)), generator) / rate_;
+  const Tensor standard = standard_gamma(concentration_.expand(extended(sample_shape)), generator);
+  return clamp_min(standard / rate_, tiny_of(standard.dtype()));
 }
 
 void Gamma::expand_to(const Shape& batch_shape) {

@@ -14,6 +14,7 @@
 #include <aorta/distributions/independent.h>
 #include <aorta/distributions/kl.h>
 #include <aorta/distributions/location_scale.h>
+#include <aorta/distributions/logistic_normal.h>
 #include <aorta/distributions/low_rank_multivariate_normal.h>
 #include <aorta/distributions/multivariate_normal.h>
 #include <aorta/distributions/normal.h>
@@ -288,6 +289,16 @@ class Table {
     add<Uniform, Uniform>(uniform_uniform);
     add<Binomial, Binomial>(binomial_binomial);
     add<Pareto, Pareto>(pareto_pareto);
+    // One-to-one maps of p and q keep what is between them, and so do halves that are alike.
+    add<HalfCauchy, HalfCauchy>([](const auto& p, const auto& q) {
+      return cauchy_cauchy(Cauchy(0, p.scale()), Cauchy(0, q.scale()));
+    });
+    add<InverseGamma, InverseGamma>([](const auto& p, const auto& q) {
+      return any_gamma(Gamma(p.concentration(), p.rate()), Gamma(q.concentration(), q.rate()));
+    });
+    add<LogisticNormal, LogisticNormal>([](const auto& p, const auto& q) {
+      return sum(normal_normal(Normal(p.loc(), p.scale()), Normal(q.loc(), q.scale())), {-1});
+    });
     add<ContinuousBernoulli, ContinuousBernoulli>(continuous_coins);
     add<LowRankMultivariateNormal, LowRankMultivariateNormal>(low_ranks);
     add<MultivariateNormal, MultivariateNormal>(multivariate_normals);

@@ -144,7 +144,9 @@ Tensor equal_parts(const Tensor& like, int64_t breaks) {
 Tensor StickBreakingTransform::operator()(const Tensor& x) const {
   check_defined(name(), {{"x", x}});
   check(x.dim() > 0, name(), "x must be (*, K)", x.shape());
-  const Tensor part = sigmoid(x - equal_parts(x, x.size(-1)));
+  // Something of the stick is left for the next, whatever the score.
+  const Tensor part =
+      clamp(sigmoid(x - equal_parts(x, x.size(-1))), tiny_of(x.dtype()), 1 - epsilon_of(x.dtype()));
   const Tensor left = cumprod(1 - part, -1), one = ones_like(x.narrow(-1, 0, 0).sum({-1}, true));
   return cat({part, one}, -1) * cat({one, left}, -1);
 }

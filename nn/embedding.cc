@@ -58,15 +58,18 @@ void limit_rows(const Tensor& weight, const Tensor& input, double max_norm, doub
   if (input.numel() == 0 || input.is_meta()) return;
   const NoGradGuard no_grad;
   const Tensor rows = unique(input.flatten()).values;
-  weight.index_copy_(0, rows, renorm(weight.index_select(0, rows), norm_type, 0, max_norm));
+  const Tensor limited = renorm(weight.index_select(0, rows), norm_type, 0, max_norm);
+  weight.index_copy_(0, rows, limited.to(weight.dtype()));  // f32 under autocast
 }
 
 void share_gradient(const Tensor& rows, const Tensor& weight, const Tensor& input) {
   if (!rows.requires_grad() || input.is_meta()) return;
   const Tensor indices = input.flatten();
   const Tensor counts = bincount(indices, {}, weight.size(0)).index_select(0, indices);
-  const Tensor share = reciprocal(counts.to(rows.dtype())).view(input.shape()).unsqueeze(-1);
-  rows.register_hook([share](const Tensor& gradient) { return gradient * share; });
+  const Tensor share = reciprocal(counts.to(compute_dtype(rows.dtype()))).to(rows.dtype());
+  rows.register_hook([share = share.view(input.shape()).unsqueeze(-1)](const Tensor& gradient) {
+    return gradient * share;
+  });
 }
 
 }  // namespace detail
@@ -74,8 +77,9 @@ void share_gradient(const Tensor& rows, const Tensor& weight, const Tensor& inpu
 Tensor Embedding::forward(const Tensor& input) const {
   if (options.max_norm) detail::limit_rows(weight, input, *options.max_norm, options.norm_type);
   Tensor rows = embedding(input, weight, options.padding_idx, options.sparse);
-  if (options.scale_grad_by_freq) detail::share_gradient(rows, weight, input);
-  return rows;
+  if (!options.scale_grad_by_freq) return rows;
+  detail::share_gradient(rows, weight, input);
+  return rows.view(rows.shape());  // whose own gradient is the whole one
 }
 
 std::string Embedding::extra_repr() const {

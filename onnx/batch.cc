@@ -133,7 +133,8 @@ class Merger {
         fail("onnx::save", "what ops are told besides tensors must be the same for every batch",
              io::quote(a.name), " that differs");
     }
-    const bool alike = first_.nodes.size() == second_.nodes.size() &&
+    const bool alike = first_.fixed == second_.fixed &&
+                       first_.nodes.size() == second_.nodes.size() &&
                        first_.constants.size() == second_.constants.size();
     if (!alike)
       fail_for_ops(std::to_string(first_.nodes.size()) + " and " +

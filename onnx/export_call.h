@@ -70,6 +70,8 @@ class ExportCall {
   std::string number(const Scalar& value, DType dtype) const;
   std::string constant(const Tensor& tensor) const;
   std::string reshaped(const std::string& value, const Shape& shape) const;
+  /// Says that nodes are chosen by a size, which must then be the same for every batch.
+  void fix(int64_t size) const;
 
   /// Throws `onnx::save: OP (in MODULE): rule, got values`.
   template <class... Parts>

@@ -108,6 +108,7 @@ std::string ExportCall::integer(int64_t value) const { return number(value, DTyp
 std::string ExportCall::number(const Scalar& value, DType dtype) const {
   return constant(full({}, value, {.dtype = dtype}));
 }
+void ExportCall::fix(int64_t size) const { writer_.draft_.fixed.push_back(size); }
 std::string ExportCall::constant(const Tensor& tensor) const {
   return writer_.add_constant("constant", tensor);
 }

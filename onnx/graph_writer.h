@@ -19,6 +19,7 @@ struct Draft {
   };
   std::vector<Constant> constants;
   std::vector<NodeProto> nodes;
+  std::vector<int64_t> fixed;  // sizes that nodes were chosen by
   Names inputs, outputs;
   std::vector<Tensor> input_tensors, output_tensors;  // their shapes and dtypes
 };

@@ -172,6 +172,7 @@ using JoinParts = std::string (*)(const ExportCall& call, const std::string& bef
 std::string run_along(const ExportCall& call, Running x, int dim, JoinParts join) {
   const Shape& shape = call.input(0).shape();
   if (shape.size() == 0) return x.value;
+  call.fix(shape[dim]);
   for (int64_t step = 1; step < shape[dim]; step *= 2) {
     const std::string axis = call.integers({dim}), most = call.integers({shape[dim] - step});
     const std::string kept = call.node("Slice", {x.value, call.integers({0}), most, axis});

@@ -179,6 +179,17 @@ TEST(Divergences, Broadcast) {
   EXPECT_EQ(kl_divergence(Normal(x, 1), Exponential(exp(y))).shape(), (Shape{2, 3}));
 }
 
+// PyTorch's, of which each is that of another pair: two halves that are alike, and two maps.
+TEST(Divergences, OfMappedPairs) {
+  EXPECT_NEAR(kl_divergence(HalfCauchy(1.), HalfCauchy(2.)).item<double>(), std::log(9. / 8), 1e-6);
+  EXPECT_NEAR(kl_divergence(InverseGamma(1., 2.), InverseGamma(2., 2.)).item<double>(),
+              0.57721566490153, 1e-6);  // Euler's constant
+  const Tensor zeros_of_3 = zeros({3}), ones_of_3 = ones({3});
+  EXPECT_NEAR(
+      kl_divergence(LogisticNormal(zeros_of_3, 1), LogisticNormal(ones_of_3, 1)).item<double>(),
+      1.5, 1e-6);
+}
+
 TEST(Divergences, OfBinomials) {
   const Tensor four = tensor({4.0, 4.0}), more = tensor({4.0, 6.0});
   EXPECT_TRUE(near(kl_divergence(Binomial(more, {.probs = 0.5}), Binomial(four, {.probs = 0.5})),

@@ -427,6 +427,18 @@ TEST(Samples, TakeTheDefaultGeneratorWhenNoneIsNamed) {
   EXPECT_TRUE(near(Normal(0, 1).sample({5}), x, 0));
 }
 
+// Where numbers end: the rest of a stick behind a part of all but one, and one by the least gamma.
+TEST(Samples, AtTheEndsOfNumbersHaveADensity) {
+  Generator generator(6);
+  const Tensor vectors = LogisticNormal(full({3}, 20.), 1).sample({50}, &generator);
+  EXPECT_GT(amin(vectors).item<double>(), 0);
+  EXPECT_TRUE(isfinite(LogisticNormal(full({3}, 20.), 1).log_prob(vectors)).all().item<bool>());
+  const InverseGamma heavy(0.01, 10.);
+  const Tensor values = heavy.sample({1000}, &generator);
+  EXPECT_TRUE(isfinite(values).all().item<bool>());
+  EXPECT_TRUE(isfinite(heavy.log_prob(values)).all().item<bool>());
+}
+
 TEST(Samples, OfHalfTypesAreFinite) {
   Generator generator(23);
   for (const DType dtype : {f16, bf16}) {

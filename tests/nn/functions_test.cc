@@ -235,7 +235,9 @@ TEST(Embeddings, LimitTheirRowsAndShareTheirGradients) {
   const Tensor rows = layer(input);
   EXPECT_TRUE(near(layer.weight, limited, 1e-14));
   EXPECT_TRUE(near(rows, limited.index_select(0, input.flatten()).view(2, 3, 2), 1e-14));
+  rows.retain_grad();
   sum(rows * weights).backward();
+  EXPECT_TRUE(near(rows.grad(), weights, 0));
   const Tensor shared = tensor({{4.0, 5.0}, {6.0, 7.0}, {6.0, 7.0}, {0.0, 0.0}}, {.dtype = f64});
   EXPECT_TRUE(near(layer.weight.grad(), shared, 1e-14));
   const Embedding sparse = Embedding::from_pretrained(table.clone(), false,
@@ -266,6 +268,12 @@ TEST(Embeddings, LimitTheirRowsAndShareTheirGradients) {
   EXPECT_TRUE(near(bag.weight.grad(),
                    tensor({{2.0 / 3, 5.0 / 3}, {2.0, 3.0}, {1.0, 2.0}, {0.0, 0.0}}, {.dtype = f64}),
                    1e-14));
+  const Embedding half = Embedding::from_pretrained(table.to(bf16), true, {.max_norm = 1.5});
+  {
+    const Autocast scope(bf16);
+    half(input);
+  }
+  EXPECT_TRUE(near(half.weight.to(f64), limited, 1e-2));
   EXPECT_EQ(layer.extra_repr(), "4, 2, max_norm=1.5, scale_grad_by_freq=True");
   EXPECT_EQ(by_sizes.extra_repr(), "4, 2, max_norm=1.5, norm_type=1");
   EXPECT_EQ(bag.extra_repr(), "4, 2, mode=sum, max_norm=1.5, scale_grad_by_freq=True");
