@@ -116,7 +116,7 @@ std::string to_string(const Evaluation& evaluation) {
   text += dice_row("overall", evaluation.dice.overall);
   text += dice_row("large", evaluation.dice.large);
   text += dice_row("small", evaluation.dice.small);
-  text += "EF in percent, by the method of disks, against FileList.csv\n";
+  text += "EF in percent of the traced frames, by the method of disks, against FileList.csv\n";
   text += ef_row("network", evaluation.ef, evaluation.videos.size());
   text += ef_row("tracings", evaluation.traced_ef, evaluation.videos.size());
   return text;

@@ -21,6 +21,7 @@ void measure(VideoSegmentation& found, const Tensor& mask) {
   found.areas.push_back(
       static_cast<double>(std::count(pixels, pixels + grown.numel(), uint8_t{1})));
   const Disks disks = measure_disks(mask, kTraceBorder);
+  found.ventricles.push_back(disks.area);
   found.volumes.push_back(disks.volume);
   found.axes.push_back({view.frame_x(disks.base.x), view.frame_y(disks.base.y),
                         view.frame_x(disks.apex.x), view.frame_y(disks.apex.y)});
@@ -72,7 +73,7 @@ VideoSegmentation segment_video(const Segmenter& segmenter, const data::VideoRea
     for (int64_t i = 0; i < size; ++i) measure(found, view.cut(masks[i]));
     if (settings.progress) settings.progress(first + size, count);
   }
-  found.beats = find_beats(found.areas, found.fps);
+  found.beats = find_beats(found.ventricles, found.fps);
   measure_beats(found, segmenter, frames, settings.tta);
   return found;
 }

@@ -18,10 +18,13 @@ inline constexpr int64_t kNetworkSide = 112;
 struct VideoSegmentation {
   std::string name;  // without folder and suffix
   int64_t height = 0, width = 0;
-  double fps = 0;               // 0 where the file doesn't say
-  int64_t side = 0;             // of the network's pictures
-  MaskList masks;               // (side, side), a frame each
-  std::vector<double> areas;    // of the ventricle in each frame, in pixels of the video
+  double fps = 0;             // 0 where the file doesn't say
+  int64_t side = 0;           // of the network's pictures
+  MaskList masks;             // (side, side), a frame each
+  std::vector<double> areas;  // of the mask of each frame, in pixels of the video
+  /// Of the masks' largest parts, which are what is measured, in the network's pixels: by them
+  /// beats are found.
+  std::vector<double> ventricles;
   std::vector<double> volumes;  // by the method of disks, in the network's pixels^3
   double millimetres = 0;       // of a pixel of the video; 0 where it isn't known
   std::vector<Chord> axes;      // the long axis from base to apex, in pixels of the video

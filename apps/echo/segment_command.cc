@@ -87,7 +87,7 @@ std::string size_table(const VideoSegmentation& found) {
   return text;
 }
 
-// ", EDV 121 mL, ESV 52 mL" of the first beat that is whole, where they are known.
+// ", EDV 121 mL, ESV 52 mL in its first whole beat", where they are known.
 std::string volumes_text(const VideoSegmentation& found) {
   if (found.beats.empty() || !(found.millimetres > 0)) return "";
   const auto whole = std::find_if(found.beats.begin(), found.beats.end(),
@@ -96,7 +96,8 @@ std::string volumes_text(const VideoSegmentation& found) {
   const auto ml = [&](int64_t frame) {
     return found.millilitres(found.volumes[static_cast<size_t>(frame)]);
   };
-  return fmt::format(", EDV {:.0f} mL, ESV {:.0f} mL", ml(beat.diastole), ml(beat.systole));
+  return fmt::format(", EDV {:.0f} mL, ESV {:.0f} mL in its first whole beat", ml(beat.diastole),
+                     ml(beat.systole));
 }
 
 // beat,diastole,systole,ef,low,high

@@ -3,8 +3,13 @@
 #include <aorta/apps/echo/measure/volume.h>
 #include <aorta/apps/echo/views.h>
 
+#include <cmath>
+#include <limits>
+
 namespace aorta::echo {
 namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 // Frames, and the picture's place where it is given.
 data::Views view(const data::Views& frames, int64_t number) {
@@ -53,8 +58,11 @@ std::vector<double> ef_of_views(const Segmenter& segmenter, const VideoFrames& v
                            kTraceBorder)
           .volume;
     };
-    efs.push_back(ejection_fraction(volume(0), volume(1)));
+    // A view in which nothing is found in systole says nothing.
+    const double small_volume = volume(1);
+    efs.push_back(small_volume > 0 ? ejection_fraction(volume(0), small_volume) : kUnknown);
   }
+  if (std::isnan(efs[0])) return efs;
   const double off = mean_of_beats(std::span(&efs, 1)).value - efs[0];
   for (double& ef : efs) ef -= off;
   return efs;

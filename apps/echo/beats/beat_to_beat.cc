@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace aorta::echo {
 namespace {
@@ -42,16 +43,17 @@ int64_t clip_of_beat(const Regressor& regressor, int64_t systole, int64_t video_
 }
 
 void summarise(BeatToBeat& video) {
-  const auto count = static_cast<double>(video.beats.size());
+  // Near the video's ends beats have the same clip, which is one measurement.
+  std::map<int64_t, double> clips;
+  for (const MeasuredBeat& beat : video.beats) clips.emplace(beat.clip, beat.ef);
+  const auto count = static_cast<double>(clips.size());
   double sum = 0, squares = 0;
-  for (const MeasuredBeat& beat : video.beats) sum += beat.ef;
+  for (const auto& [clip, ef] : clips) sum += ef;
   video.mean = count > 0 ? sum / count : kNone;
-  for (const MeasuredBeat& beat : video.beats)
-    squares += (beat.ef - video.mean) * (beat.ef - video.mean);
+  for (const auto& [clip, ef] : clips) squares += (ef - video.mean) * (ef - video.mean);
   video.deviation = count > 1 ? std::sqrt(squares / (count - 1)) : kNone;
   const double half =
-      count > 1 ? student_975(std::ssize(video.beats) - 1) * video.deviation / std::sqrt(count)
-                : kNone;
+      count > 1 ? student_975(std::ssize(clips) - 1) * video.deviation / std::sqrt(count) : kNone;
   video.low = video.mean - half;
   video.high = video.mean + half;
 }
@@ -83,6 +85,8 @@ std::string to_string(const BeatToBeat& video) {
   for (const MeasuredBeat& beat : video.beats)
     list += fmt::format("{}{:.1f}", list.empty() ? "" : ", ", beat.ef);
   if (video.beats.size() == 1) return fmt::format("1 beat, EF {:.1f} %", video.mean);
+  if (std::isnan(video.deviation))
+    return fmt::format("{} beats in one clip, EF {:.1f} %", video.beats.size(), video.mean);
   return fmt::format("{} beats, EF {:.1f} +- {:.1f} % ({:.1f} to {:.1f}; {})", video.beats.size(),
                      video.mean, video.deviation, video.low, video.high, list);
 }
@@ -104,7 +108,7 @@ std::string beat_plot(const BeatToBeat& video) {
     disks.push_back(beat.segmented_ef);
   }
   const std::vector<double> ends = {0, std::max(1., static_cast<double>(found.areas.size()) - 1)};
-  if (video.beats.size() > 1)
+  if (std::isfinite(video.low))
     plot.band("mean, 95 % interval", ends, std::vector<double>(2, std::clamp(video.low, 0., 100.)),
               std::vector<double>(2, std::clamp(video.high, 0., 100.)));
   plot.line("network of clips", frames, clips);

@@ -121,9 +121,9 @@ std::string beats_line(const std::vector<BeatToBeat>& videos) {
     beats += std::ssize(video.beats);
   }
   const Agreement result = agreement(told, found);
-  return fmt::format("beats EF MAE {} RMSE {} R2 {} of {} videos, {} beats",
+  return fmt::format("beats EF MAE {} RMSE {} R2 {} of {} of {} videos, {} beats",
                      agreement_text("{:.2f}", result.mae), agreement_text("{:.2f}", result.rmse),
-                     agreement_text("{:.3f}", result.r2), result.count, beats);
+                     agreement_text("{:.3f}", result.r2), result.count, videos.size(), beats);
 }
 
 // Best, median and worst as films and curves; then all others' lines.

@@ -83,6 +83,59 @@ double at_part(const std::vector<double>& sorted, double part) {
   return sorted[std::min(static_cast<size_t>(place), sorted.size() - 1)];
 }
 
+// From the 5th to the 95th percentile.
+double range_of(std::span<const double> areas) {
+  if (areas.empty()) return 0;
+  std::vector<double> sorted(areas.begin(), areas.end());
+  std::sort(sorted.begin(), sorted.end());
+  return at_part(sorted, 0.95) - at_part(sorted, 0.05);
+}
+
+// Of the range: by how much the area grows before a diastole that is seen from its beginning.
+constexpr double kLeastRise = 0.1;
+
+// The frames whose area a heart can have: it isn't 0, nor less than half or more than twice that of
+// both frames beside it.
+std::vector<bool> known_frames(std::span<const double> areas) {
+  std::vector<bool> known(areas.size());
+  for (size_t i = 0; i < areas.size(); ++i) {
+    known[i] = areas[i] > 0;
+    if (!known[i] || i == 0 || i + 1 == areas.size()) continue;
+    const auto [low, high] = std::minmax(areas[i - 1], areas[i + 1]);
+    if (low > 0 && (areas[i] < low / 2 || areas[i] > 2 * high)) known[i] = false;
+  }
+  return known;
+}
+
+// Straight lines between frames that are known; before the first and after the last, as these.
+std::vector<double> interpolated(std::span<const double> areas, const std::vector<bool>& known) {
+  std::vector<double> filled(areas.begin(), areas.end());
+  size_t before = areas.size();  // the last one that is known, or none
+  for (size_t i = 0; i < areas.size(); ++i) {
+    if (!known[i]) continue;
+    const size_t first = before == areas.size() ? 0 : before + 1;
+    const double from = areas[before == areas.size() ? i : before];
+    for (size_t k = first; k < i; ++k) {
+      const auto part = static_cast<double>(k + 1 - first) / static_cast<double>(i + 1 - first);
+      filled[k] = from + (areas[i] - from) * part;
+    }
+    before = i;
+  }
+  if (before < areas.size())
+    std::fill(filled.begin() + static_cast<int64_t>(before), filled.end(), areas[before]);
+  return filled;
+}
+
+// The known frame that is nearest, of two the earlier.
+int64_t nearest(const std::vector<bool>& known, int64_t frame) {
+  const auto count = static_cast<int64_t>(known.size());
+  for (int64_t off = 0; off < count; ++off) {
+    for (const int64_t at : {frame - off, frame + off})
+      if (at >= 0 && at < count && known[static_cast<size_t>(at)]) return at;
+  }
+  return frame;
+}
+
 }  // namespace
 
 std::vector<int64_t> find_peaks(std::span<const double> values, const PeakOptions& options) {
@@ -95,9 +148,7 @@ std::vector<int64_t> find_peaks(std::span<const double> values, const PeakOption
 
 std::vector<int64_t> find_systoles(std::span<const double> areas, double fps) {
   if (areas.empty()) return {};
-  std::vector<double> sorted(areas.begin(), areas.end());
-  std::sort(sorted.begin(), sorted.end());
-  const double range = at_part(sorted, 0.95) - at_part(sorted, 0.05);
+  const double range = range_of(areas);
   std::vector<double> contraction(areas.size());
   std::transform(areas.begin(), areas.end(), contraction.begin(), std::negate<>());
   const double distance = std::max(1., std::nearbyint(kBeatSeconds * (fps > 0 ? fps : 50)));
@@ -105,12 +156,25 @@ std::vector<int64_t> find_systoles(std::span<const double> areas, double fps) {
 }
 
 std::vector<Beat> find_beats(std::span<const double> areas, double fps) {
+  const std::vector<bool> known = known_frames(areas);
+  const std::vector<double> filled = interpolated(areas, known);
+  const double range = range_of(filled);
   std::vector<Beat> beats;
   int64_t begin = 0;
-  for (const int64_t systole : find_systoles(areas, fps)) {
-    const auto largest = std::max_element(areas.begin() + begin, areas.begin() + systole);
-    const int64_t diastole = largest - areas.begin();
-    beats.push_back({.diastole = diastole, .systole = systole, .cut = diastole == 0});
+  for (const int64_t peak : find_systoles(filled, fps)) {
+    const int64_t systole = nearest(known, peak);
+    int64_t diastole = -1;
+    for (int64_t i = begin; i < systole; ++i) {
+      const auto place = static_cast<size_t>(i);
+      if (known[place] && (diastole < 0 || filled[place] > filled[static_cast<size_t>(diastole)]))
+        diastole = i;
+    }
+    if (diastole < 0) continue;
+    const auto end = filled.begin() + diastole;
+    const double risen = *end - *std::min_element(filled.begin(), end + 1);
+    beats.push_back({.diastole = diastole,
+                     .systole = systole,
+                     .cut = begin == 0 && risen < kLeastRise * range});
     begin = systole;
   }
   return beats;

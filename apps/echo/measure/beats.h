@@ -26,8 +26,8 @@ inline constexpr double kBeatSeconds = 0.4;
 struct Beat {
   int64_t diastole = 0;
   int64_t systole = 0;
-  /// The video begins with the diastole, which may have begun before: it isn't counted where there
-  /// are others.
+  /// The area hardly grew before, so that the video may begin after the diastole: it isn't counted
+  /// where there are others.
   bool cut = false;
 };
 
@@ -37,7 +37,9 @@ struct Beat {
 /// for percentiles; here they are number 0.05 n and 0.95 n.)
 std::vector<int64_t> find_systoles(std::span<const double> areas, double fps = 0);
 /// Finds the beats: each systole with the largest area since the one before it, or since the
-/// video's beginning.
+/// video's beginning. Frames in which nothing was found, or less than half or more than twice of
+/// what was found in both beside them, say nothing: they are neither, and the areas beside them are
+/// interpolated.
 std::vector<Beat> find_beats(std::span<const double> areas, double fps = 0);
 
 /// A quantity of a video from that of its beats, `beats[b][v]`, each measured in the same views:

@@ -78,9 +78,9 @@ ClipErrors errors_of(const Totals& totals) {
   if (totals.sums.size() < 4 || totals.count == 0) return {};
   const auto count = static_cast<double>(totals.count);
   const double spread = totals.sums[3] - totals.sums[2] * totals.sums[2] / count;
-  return {
-      .mae = totals.sums[0] / count,
-      .r2 = spread > 0 ? 1 - totals.sums[1] / spread : std::numeric_limits<double>::quiet_NaN()};
+  return {.mae = totals.sums[0] / count,
+          .r2 = spread > 1e-9 * totals.sums[3] ? 1 - totals.sums[1] / spread
+                                               : std::numeric_limits<double>::quiet_NaN()};
 }
 
 ClipTrainer::ClipTrainer(const VideoOptions& options, const State* checkpoint)

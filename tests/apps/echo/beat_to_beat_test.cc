@@ -14,7 +14,7 @@ namespace {
 
 BeatToBeat of_efs(const std::vector<double>& efs) {
   BeatToBeat video;
-  for (const double ef : efs) video.beats.push_back({.ef = ef});
+  for (const double ef : efs) video.beats.push_back({.clip = std::ssize(video.beats), .ef = ef});
   summarise(video);
   return video;
 }
@@ -38,6 +38,23 @@ TEST(BeatToBeat, MeanAndItsInterval) {
   const BeatToBeat long_one = of_efs(many);
   EXPECT_NEAR((long_one.high - long_one.mean) / (long_one.deviation / std::sqrt(41.)), 2.0211,
               2e-3);
+}
+
+// Beats whose clip is the same are one measurement, which says nothing of how they differ.
+TEST(BeatToBeat, AClipCountsOnce) {
+  BeatToBeat two;
+  two.beats = {{.clip = 0, .ef = 58}, {.clip = 0, .ef = 58}};
+  summarise(two);
+  EXPECT_EQ(two.mean, 58);
+  EXPECT_TRUE(std::isnan(two.deviation) && std::isnan(two.low) && std::isnan(two.high));
+  EXPECT_EQ(to_string(two), "2 beats in one clip, EF 58.0 %");
+  BeatToBeat three;
+  three.beats = {{.clip = 0, .ef = 58}, {.clip = 0, .ef = 58}, {.clip = 12, .ef = 62}};
+  summarise(three);
+  const BeatToBeat of_two = of_efs({58, 62});
+  EXPECT_EQ(three.mean, 60);
+  EXPECT_EQ(three.deviation, of_two.deviation);
+  EXPECT_EQ(three.low, of_two.low);
 }
 
 TEST(BeatToBeat, TheSystoleIsInTheMiddleOfItsClip) {

@@ -58,6 +58,44 @@ TEST(Beats, OfAVideoThatBeginsInContractionAreCut) {
   EXPECT_FALSE(beats[1].cut);
 }
 
+// The first area may be a little smaller than the second, by chance.
+TEST(Beats, OfAVideoThatBeginsInContractionAreCutWithNoiseToo) {
+  std::vector<double> areas = heart(120, 50, -8);
+  areas[1] = areas[0] + 1;
+  const auto beats = find_beats(areas, 50);
+  ASSERT_EQ(beats.size(), 2u);
+  EXPECT_EQ(beats[0].diastole, 1);
+  EXPECT_TRUE(beats[0].cut);
+  EXPECT_FALSE(beats[1].cut);
+}
+
+// A frame in which the network finds nothing, or a sliver, or what isn't there, is no systole and
+// no diastole, and hides none.
+TEST(Beats, AreNotMadeOfFramesThatSayNothing) {
+  const std::vector<double> whole = heart(200, 50, 15);
+  const std::vector<Beat> wanted = find_beats(whole, 50);
+  for (const int64_t frame : {20, 28, 30, 42, 60, 75, 90})
+    for (const double area : {0., 40., 4000.})
+      for (const int64_t length : {1, 3}) {
+        if (length > 1 && area > 0) continue;
+        std::vector<double> areas = whole;
+        std::fill_n(areas.begin() + frame, length, area);
+        const std::vector<Beat> beats = find_beats(areas, 50);
+        ASSERT_EQ(beats.size(), wanted.size()) << frame << " " << area;
+        for (size_t i = 0; i < beats.size(); ++i) {
+          EXPECT_EQ(beats[i].diastole, wanted[i].diastole) << frame << " " << area;
+          EXPECT_EQ(beats[i].systole, wanted[i].systole) << frame << " " << area;
+        }
+      }
+  // At an end itself the frame beside it stands for it.
+  std::vector<double> areas = whole;
+  areas[35] = 0;
+  EXPECT_NEAR(find_beats(areas, 50)[0].systole, 35, 1);
+  areas[15] = 0;
+  EXPECT_NEAR(find_beats(areas, 50)[0].diastole, 15, 1);
+  EXPECT_TRUE(find_beats(std::vector<double>(60, 0.), 50).empty());
+}
+
 TEST(Beats, AreKnownAtOtherFrameRates) {
   // 100 beats a minute in 25 frames a second: closer than 20 frames.
   const auto areas = heart(92, 15, 4);
