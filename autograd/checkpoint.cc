@@ -1,6 +1,7 @@
 #include <aorta/autograd/checkpoint.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/saved.h>
+#include <aorta/core/comm.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/random.h>
 
@@ -21,7 +22,8 @@ class Replay : public std::enable_shared_from_this<Replay> {
   explicit Replay(std::function<std::vector<Tensor>()> function)
       : function_(std::move(function)),
         random_(default_generator().state()),
-        autocast_(autocast_dtype()) {}
+        autocast_(autocast_dtype()),
+        group_(current_communicator()) {}
 
   std::vector<Tensor> run() {
     const SavedTensorsHooks hooks(
@@ -52,6 +54,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
     generator.restore(random_);
     const DefaultGeneratorScope same_numbers(generator);
     const Autocast same_dtypes(autocast_);
+    const CommunicatorScope same_group(group_);
     const EnableGradGuard recording;
     const SavedTensorsHooks hooks(
         [&](const Tensor& tensor) {
@@ -82,6 +85,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
   std::function<std::vector<Tensor>()> function_;
   GeneratorState random_;
   DType autocast_;
+  Communicator* group_;
   std::mutex mutex_;
   std::vector<std::weak_ptr<SavedTensor>> places_;
 };

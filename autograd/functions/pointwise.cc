@@ -150,8 +150,10 @@ void remainder_gradient(const Tensor& output, const Operand& a, const Operand& b
          [x = save(a, 0, needs(b)), y = save(b, 1, needs(b))](Gradients& g) {
            if (g.wanted(0)) g.input(0) = fit(g.output(), g, 0);
            if (!g.wanted(1)) return;
-           const Tensor quotient = div(g.saved(x), g.saved(y));
-           const Tensor turns = std::is_same_v<F, Fmod> ? trunc(quotient) : floor(quotient);
+           const auto top = g.saved(x), bottom = g.saved(y);
+           // The quotient of remainder is the one that the exact rest leaves, and no rounded one.
+           const Tensor turns =
+               std::is_same_v<F, Fmod> ? trunc(div(top, bottom)) : floor_divide(top, bottom);
            g.input(1) = fit(neg(g.output() * turns), g, 1);
          });
 }
@@ -223,9 +225,9 @@ void atan2_gradient(const Tensor& output, const Operand& a, const Operand& b, co
 void hypot_gradient(const Tensor& output, const Operand& a, const Operand& b, const Hypot&) {
   record("hypot", output, {a.tensor, b.tensor},
          [x = SavedOperand(a, 0), y = SavedOperand(b, 1), h = Saved::output(output)](Gradients& g) {
-           const Tensor scaled = div(g.output(), g.saved(h));
-           if (g.wanted(0)) g.input(0) = fit(mul(scaled, g.saved(x)), g, 0);
-           if (g.wanted(1)) g.input(1) = fit(mul(scaled, g.saved(y)), g, 1);
+           const Tensor length = g.saved(h);
+           if (g.wanted(0)) g.input(0) = fit(mul(g.output(), div(g.saved(x), length)), g, 0);
+           if (g.wanted(1)) g.input(1) = fit(mul(g.output(), div(g.saved(y), length)), g, 1);
          });
 }
 

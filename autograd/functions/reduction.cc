@@ -84,7 +84,7 @@ void prod_gradient(Tensor& output, const Tensor& input, const Dims& dims, bool k
              g.input() = gradient;
            } else if (factors.numel() == 0 ||
                       (!factors.is_meta() && all(factors.detach()).item<bool>())) {
-             g.input() = gradient * with_dims(g.saved(y), dims, keepdim) / factors;
+             g.input() = gradient * (with_dims(g.saved(y), dims, keepdim) / factors);
            } else {
              const AsLast last(factors.shape(), dims);
              g.input() = gradient * last.restore(product_of_others(last.apply(factors)));
@@ -170,7 +170,7 @@ Tensor norm_backward(const Tensor& g, const Tensor& x, const Tensor& y, double p
   if (p == 1) return sign(x) * g;
   if (std::isinf(p)) return sign(x) * share_among(eq(abs(x), y), g, dims);
   const Tensor flat = eq(y, 0);
-  if (p == 2) return x * where(flat, 0, g / y);
+  if (p == 2) return g * where(flat, 0, x / y);  // at most 1 by one, whatever g is
   const Tensor slope = where(eq(x, 0), 0, sign(x) * pow(abs(x), p - 1));
   return slope * where(flat, 0, g / pow(y, p - 1));
 }

@@ -110,8 +110,12 @@ void AtomicFile::create() {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     temporary_ = temporary_name(folder_, name);
     descriptor_ = open_retrying(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ >= 0 && is_ours()) return;
     if (descriptor_ < 0 && errno != EEXIST) break;
+    if (descriptor_ < 0) {
+      temporary_.clear();  // another's, on a machine that shares the folder
+      continue;
+    }
+    if (is_ours()) return;
     discard();
     errno = EEXIST;
   }
@@ -196,6 +200,8 @@ void AtomicFile::commit() {
 void AtomicFile::keep_older_versions() {
   const FileSystem& fs = file_system();
   for (int version = keep_previous_; version >= 1; --version) {
+    // Where an earlier commit was broken off both names may be one file's, which rename leaves so.
+    fs.unlink(older(path_, version + 1).c_str());
     int result = fs.rename(older(path_, version).c_str(), older(path_, version + 1).c_str());
     if (result < 0 && errno != ENOENT) fail_and_discard("rename", errno);
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kTensorAlignment = 64;    // of a tensor that is copied
 constexpr int64_t kWatched = 256;           // bytes on each side of a tensor
-constexpr size_t kMaxViews = 4096;          // of 4 mappings each; a process may have 65,530
+constexpr size_t kMaxViews = 4096;          // in a process, of 4 mappings each; it may have 65,530
 constexpr unsigned char kUntouched = 0xa5;  // what is watched
 
 int64_t page_size() {
@@ -81,7 +81,8 @@ ReadingPlace::Part ReadingPlace::part(size_t i, Ref<Storage> storage, int64_t pa
   return part;
 }
 
-ReadingPlace::ReadingPlace(const TensorSpecs& specs) : specs_(specs) {
+ReadingPlace::ReadingPlace(const TensorSpecs& specs, int in_process)
+    : specs_(specs), most_views_(kMaxViews / static_cast<size_t>(in_process)) {
   const int64_t page = page_size();
   int64_t mapped = page;
   for (const TensorSpec& spec : *specs)
@@ -108,7 +109,7 @@ std::optional<ReadingPlace::Part> ReadingPlace::view(size_t i, const char* place
   const auto address = reinterpret_cast<int64_t>(place);
   const int64_t head = round_up(address, page) - address, tail = (address + bytes) % page;
   const int64_t middle = bytes - head - tail;
-  if (middle <= page || views_.size() >= kMaxViews) return {};
+  if (middle <= page || views_.size() >= most_views_) return {};
   const Ref<Storage> storage = map_pages(middle + 4 * page, PROT_NONE, MAP_PRIVATE);
   if (!storage) return {};
   char* const at = storage->data() + page;

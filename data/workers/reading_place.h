@@ -17,8 +17,9 @@ namespace aorta::data {
 /// that it shares with others there, are copied. A tensor without such pages is copied as a whole.
 class ReadingPlace {
  public:
-  /// Throws a ResourceError where there is no memory for it.
-  explicit ReadingPlace(const TensorSpecs& specs);
+  /// Of a process with so many of them, which share its mappings. Throws a ResourceError where
+  /// there is no memory for it.
+  explicit ReadingPlace(const TensorSpecs& specs, int in_process = 1);
 
   /// Where the sample is to be written whose tensors in the batch, in shared memory, are `places`.
   const std::vector<Tensor>& take(std::vector<Tensor> places);
@@ -44,6 +45,7 @@ class ReadingPlace {
   TensorSpecs specs_;
   Ref<Storage> own_, ends_;  // whole tensors, one after another; two pages for the ends of each
   std::vector<Part> whole_;
+  size_t most_views_;
   std::map<const char*, std::optional<Part>> views_;  // by the place in the batch
   std::vector<const Part*> taken_;
   std::vector<Tensor> places_, tensors_;

@@ -51,7 +51,7 @@ class SampleReader {
         worker_(worker),
         number_(number),
         storage_(storage_on(ring.samples())),
-        place_(ring.specs()),
+        place_(ring.specs(), plan.readers_per_worker()),
         dataset_(dynamic_cast<const Dataset*>(plan.source.get())) {}
 
   void run() {

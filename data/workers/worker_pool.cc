@@ -314,8 +314,12 @@ void WorkerPool::handle_nursery_end(const std::string& how) {
               "ended with its parent, which " + how);
     hand_over_stream(i);
   }
-  start_nursery_process();
-  for (int i = 0; i < plan_.workers; ++i) start_worker(i);
+  try {
+    start_nursery_process();
+    for (int i = 0; i < plan_.workers; ++i) start_worker(i);
+  } catch (const std::exception& error) {
+    break_down(std::string("their parent can't be started again: ") + error.what());
+  }
 }
 
 void WorkerPool::end_nursery(int limit_ms) {

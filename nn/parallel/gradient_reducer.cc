@@ -230,7 +230,9 @@ void GradientReducer::finish() {
   }
   for (; next_ < buckets_.size(); ++next_) launch(buckets_[next_]);
   std::vector<uint8_t> ready;
-  for (const Parameter& parameter : parameters_) ready.push_back(parameter.ready);
+  // A gradient that a pass under no_sync left counts, though this pass brought none.
+  for (const Parameter& parameter : parameters_)
+    ready.push_back(parameter.ready || parameter.tensor.grad().defined());
   const Tensor used = tensor(ready);
   thread_->launch([&] { gradients_->all_reduce(used, ReduceOp::max); });
   thread_->wait();

@@ -89,5 +89,28 @@ TEST(GradientLimits, Logsumexp) {
   expect_gradient(y, {0, 1});
 }
 
+// A slope of at most 1, or of a quotient, comes before what is multiplied with it, which a loss's
+// scale makes large.
+TEST(Limits, SlopesDontOverflowBeforeTheirGradientDoes) {
+  const Tensor x = leaf({6e-3, 8e-3}, f16);
+  norm(x).backward(tensor(1024).to(f16));
+  expect_gradient(x, {614.5, 819.5}, 2e-3);
+  const Tensor a = leaf({6e-3}, f16), b = leaf({8e-3}, f16);
+  hypot(a, b).backward(tensor({1024}).to(f16));
+  expect_gradient(a, {614.5}, 2e-3);
+  expect_gradient(b, {819.5}, 2e-3);
+  const Tensor factors = leaf({1e20, 1e15}, f32);
+  prod(factors).backward(tensor(1e10).to(f32));
+  expect_gradient(factors, {1e25, 1e30}, 1e-6);
+}
+
+// 1 is nine times 0.1 and a rest, for 0.1 is a little more than a tenth, though 1 / 0.1 rounds
+// to 10.
+TEST(Limits, TurnsOfARemainderAreThoseOfItsValue) {
+  const Tensor y = leaf({0.1});
+  sum(remainder(tensor({1.}, {.dtype = f64}), y)).backward();
+  expect_gradient(y, {-9});
+}
+
 }  // namespace
 }  // namespace aorta

@@ -1,6 +1,7 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/measure/beats.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 

@@ -182,6 +182,21 @@ TEST_P(AtomicFileFaults, AKilledProcessLeavesOldOrNew) {
 
 INSTANTIATE_TEST_SUITE_P(KeepPrevious, AtomicFileFaults, ::testing::Values(0, 2));
 
+// Commits that were broken off leave several names of one file.
+TEST(AtomicFileVersions, GoOnAfterCommitsThatWereBrokenOff) {
+  const std::string path = temporary("broken_off") + "/file";
+  std::filesystem::create_directory(std::filesystem::path(path).parent_path());
+  write_file(path, kOld);
+  std::filesystem::create_hard_link(path, path + ".1");
+  std::filesystem::create_hard_link(path, path + ".2");
+  save(path, kNew, 1);
+  EXPECT_EQ(read_file(path), kNew);
+  EXPECT_EQ(read_file(path + ".1"), kOld);
+  save(path, kOld, 1);
+  EXPECT_EQ(read_file(path + ".1"), kNew);
+  EXPECT_EQ(entries(std::filesystem::path(path).parent_path()), 2u);
+}
+
 TEST(FileBytesFaults, AFailedCallIsAnError) {
   std::string path = temporary("map_faults");
   write_file(path, kOld);

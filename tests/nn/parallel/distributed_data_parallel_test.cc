@@ -157,6 +157,25 @@ TEST(DistributedDataParallel, UnusedParametersCountAsZeros) {
   EXPECT_EQ(errors, no_errors(2));
 }
 
+// Of a pass without sync one rank has a gradient that the synced pass brings none of.
+TEST(DistributedDataParallel, GradientsThatPassesWithoutSyncLeftAreUsed) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Branches net;
+    const DistributedDataParallel parallel(net, end, {.find_unused_parameters = true});
+    net.goes_right = end.rank() == 1;
+    {
+      const NoSync own = parallel.no_sync();
+      sum(parallel(full({1, 1}, 4.0))).backward();
+    }
+    net.goes_right = true;
+    sum(parallel(full({1, 1}, 4.0))).backward();
+    EXPECT_EQ(net.left.weight.grad().item<double>(), 2);
+    EXPECT_EQ(net.right.weight.grad().item<double>(), 6);
+    EXPECT_FALSE(net.nowhere.weight.grad().defined());
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
 // 1 + 2^-9 isn't a bf16, and 1 is nearest; 3 + 1 over 2 ranks is exact.
 TEST(DistributedDataParallel, GradientsGoAsBf16) {
   for (const bool bf16_gradients : {false, true}) {
