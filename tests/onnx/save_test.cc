@@ -380,7 +380,7 @@ TEST(OnnxSave, RefusesConstantsThatAreWritten) {
 }
 
 // A place that is found is no size, whatever it may be a multiple of. (One in four is the same in
-// all recordings, nothing tells it from a number; place 0 is no slice, so that the ops differ.)
+// all recordings, and nothing tells it from a number; place 0 is no slice, so that the ops differ.)
 TEST(OnnxSave, RefusesPlacesThatAreFound) {
   int refused = 0, named = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
