@@ -65,7 +65,7 @@ void put_node(const char* name, Tensors& tensors, Closure closure) {
   for (const Tensor& tensor : tensors) inputs.push_back(&tensor);
   const auto node = autograd::make_node(name, inputs, tensors.size(), std::move(closure));
   for (uint32_t i = 0; i < tensors.size(); ++i) {
-    if (!tensors[i].defined() || !is_floating(tensors[i].dtype())) continue;
+    if (!tensors[i].defined() || !is_differentiable(tensors[i].dtype())) continue;
     const Tensor alias = tensors[i].detach();
     autograd::set_history(alias, node, i);
     tensors[i] = alias;
