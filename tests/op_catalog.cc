@@ -42,6 +42,7 @@ std::vector<Row> all_rows() {
            {im2col_rows(), "im2col"},
            {ctc_loss_rows(), "ctc_loss"},
            {complex_rows(), "complex"},
+           {spectra_rows(), "complex"},
            {random_rows(), ""},
            {update_rows(), ""}}) {
     for (Row& row : family.rows) {

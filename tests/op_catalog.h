@@ -148,5 +148,6 @@ std::vector<Row> searchsorted_rows();
 std::vector<Row> im2col_rows();
 std::vector<Row> ctc_loss_rows();
 std::vector<Row> complex_rows();
+std::vector<Row> spectra_rows();
 
 }  // namespace aorta::catalog
