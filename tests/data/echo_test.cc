@@ -1,4 +1,6 @@
 #include <aorta/core/ops/closeness.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/data/dataset.h>
 #include <aorta/data/datasets/echo.h>
