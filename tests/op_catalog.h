@@ -106,8 +106,8 @@ struct Sample {
   Tensor dtypes;             // u8 (outputs, 8)
 };
 
-/// Rows of complex numbers give the parts of their results, which the checks of real ones compare,
-/// but where a test sets this.
+/// Rows of complex numbers take half types as f32, and give the parts of their results, which the
+/// checks of real ones compare, but where a test sets this.
 extern bool keeps_complex;
 
 /// Every row, by family.

@@ -276,13 +276,14 @@ void write(const Tensor& view, const std::vector<Tensor>& tensors, const Tensor&
   const bool wide = accumulate && is_half(view.dtype());
   const Tensor table = wide ? view.detach().to(f32) : view.detach();
   const Layout layout = lay_out(op, table, tensors);
-  put(table, layout, expand_values(op, values.detach(), layout.shape), accumulate);
+  const Tensor fitted = expand_values(op, values, layout.shape);
+  put(table, layout, fitted.detach(), accumulate);
   if (wide) {
     view.detach().copy_(table);
   } else {
     view.bump_version();
   }
-  if (record) index_put_op.gradient()(view, tensors, values, accumulate);
+  if (record) index_put_op.gradient()(view, tensors, fitted, accumulate);
   if (is_traced()) [[unlikely]] {
     tell_tracer(index_put_op.name(), {&view},
                 std::span<const Tensor>(with(tensors, {view, values})), accumulate);

@@ -106,7 +106,9 @@ void WorkerPool::stop() {
   // Nobody reads any more: what was being read is free.
   for (int i = 0; i < plan_.layout.slots; ++i) {
     std::atomic<SlotBoard::Use>& use = board_->uses[static_cast<size_t>(i)];
-    if (use == SlotBoard::Use::open || use == SlotBoard::Use::draining) use = SlotBoard::Use::free;
+    if (use != SlotBoard::Use::open && use != SlotBoard::Use::draining) continue;
+    ring().slot(i).sequence = 0;  // or the next workers would take what is left of its batch
+    use = SlotBoard::Use::free;
   }
   slots_.clear();
   deaths_.clear();
@@ -176,16 +178,18 @@ int WorkerPool::wait(uint64_t sequence) {
   if (!broken_.empty()) break_down(broken_);
   const int slot = slots_.at(sequence);
   const double start = seconds_now();
-  while (!is_complete(slot)) {
-    if (options_.timeout > 0 && seconds_now() - start >= options_.timeout)
-      fail_on_timeout(options_.timeout);
-    handle_events(true);
-  }
+  while (!is_complete(slot)) wait_for_events(start);
   slots_.erase(sequence);
   note_progress(slot);
   restarts_ = 0;
   board_->uses[static_cast<size_t>(slot)] = SlotBoard::Use::leased;
   return slot;
+}
+
+void WorkerPool::wait_for_events(double start) {
+  if (options_.timeout > 0 && seconds_now() - start >= options_.timeout)
+    fail_on_timeout(options_.timeout);
+  handle_events(true);
 }
 
 void WorkerPool::handle_events(bool wait) {

@@ -308,7 +308,7 @@ void add_complex_makers(std::vector<Row>& rows) {
       [](const Tensors& x) {
         return parts({conj(z(x[0])), conj_physical(z(x[0]))});
       },
-      {"mul", "to"});
+      {"mul", "to"}, {}, {"conj_physical"});
   add("sgn", [](const Tensors& x) { return parts({sgn(z(x[0]))}); },
       {"div", "eq", "hypot", "logical_and", "to", "where"});
   add("isreal", [](const Tensors& x) { return parts({isreal(z(x[0]))}); }, {"eq", "to"}, {},

@@ -9,20 +9,19 @@ namespace aorta::catalog {
 /// Errors go with the largest number of a result.
 inline constexpr Tolerance kParts{.ulps = 4, .ulps_f64 = 4, .sums = 16, .zero_signs = false};
 
-/// Parts as a complex tensor; of a dtype that has no complex one, the first of them.
+/// Half types, which have no complex dtype, as f32: the ops refuse them.
+inline Tensor wide(const Tensor& x) {
+  return x.defined() && is_half(x.dtype()) && !keeps_complex ? x.to(f32) : x;
+}
+/// Parts as a complex tensor; of integers, the first of them.
 inline Tensor z(const Tensor& given) {
   if (!given.defined()) return given;
-  const Tensor x = given.is_complex()       ? real(given)
-                   : is_half(given.dtype()) ? given.to(f32)
-                                            : given;
+  const Tensor x = real(wide(given));
   return is_floating(x.dtype()) ? view_as_complex(x.clone(MemoryFormat::contiguous))
                                 : x.select(-1, 0);
 }
 /// At an even offset, which a contiguous one may not have.
 inline Tensor dense(const Tensor& x) { return x.defined() ? x.clone(MemoryFormat::contiguous) : x; }
-/// Of a dtype that has a complex one.
-inline Tensor wide(const Tensor& x) { return x.defined() && is_half(x.dtype()) ? x.to(f32) : x; }
-
 /// The parts of complex results.
 inline Tensors parts(const Tensors& results) {
   Tensors real;

@@ -130,12 +130,12 @@ void add_transforms(std::vector<Row>& rows) {
 }
 
 Tensor ones_like_parts(const Tensor& x) {
-  return ones({8}, {.dtype = x.defined() ? wide(x).dtype() : f32,
+  return ones({8}, {.dtype = x.defined() ? real_dtype(wide(x).dtype()) : f32,
                     .device = x.defined() ? x.device() : Device()});
 }
 Tensor hann_of(const Tensor& x) {
   return hann_window(8, true,
-                     {.dtype = x.defined() ? wide(x).dtype() : f32,
+                     {.dtype = x.defined() ? real_dtype(wide(x).dtype()) : f32,
                       .device = x.defined() ? x.device() : Device()});
 }
 
@@ -283,6 +283,7 @@ void add_spectra(std::vector<Row>& rows) {
                 "hamming_window: dtype must be floating, got i64"},
                {[] { kaiser_window(4, true, -1); },
                 "kaiser_window: beta can't be negative, got -1"}},
+       .also = {"to"},
        .functions = {"hamming_window", "blackman_window", "bartlett_window", "kaiser_window"}});
 }
 
