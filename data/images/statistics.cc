@@ -1,9 +1,11 @@
 #include <aorta/core/check.h>
 #include <aorta/core/parallel_for.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/data/images/statistics.h>
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <numeric>
 
 namespace aorta::data {
@@ -65,7 +67,13 @@ ChannelStatistics mean_and_std(const Dataset& dataset, const Text& name,
   check(dataset.size() > 0, "mean_and_std", "the dataset must have samples", "none");
   const int64_t size = dataset.size();
   const int64_t count = options.samples == 0 ? size : std::min(options.samples, size);
-  std::vector<int64_t> order(static_cast<size_t>(size));
+  std::vector<int64_t> order;
+  try {
+    order.resize(static_cast<size_t>(size));
+  } catch (const std::bad_alloc&) {
+    fail_for_resources("mean_and_std", "there must be memory for the order of the samples", size,
+                       " samples");
+  }
   std::iota(order.begin(), order.end(), 0);
   Generator random(options.seed);
   if (count < size)
