@@ -342,10 +342,24 @@ SavedNetwork resizing() {
       results.push_back(interpolate(x, {.size = {3, 7}, .mode = mode}));
       results.push_back(interpolate(x, {.scale_factor = {1.65}, .mode = mode}));
     }
-    results.push_back(
-        interpolate(x, {.size = {9, 4}, .mode = InterpolateMode::bilinear, .align_corners = true}));
-    results.push_back(
-        interpolate(x, {.size = {9, 4}, .mode = InterpolateMode::bicubic, .align_corners = true}));
+    for (const InterpolateMode mode : {InterpolateMode::bilinear, InterpolateMode::bicubic}) {
+      for (const Dims& size : {Dims{1, 1}, Dims{1, 7}, Dims{6, 1}})
+        results.push_back(interpolate(x, {.size = size, .mode = mode}));
+      // 63 in f64, 62 in f32.
+      results.push_back(
+          interpolate(x.reshape({-1, 1, 30, 2}), {.scale_factor = {2.1}, .mode = mode}));
+      results.push_back(interpolate(x, {.size = {9, 4}, .mode = mode, .align_corners = true}));
+      results.push_back(
+          interpolate(x, {.scale_factor = {1.65}, .mode = mode, .align_corners = true}));
+    }
+    // Sizes whose ratio decides in f32, and factors that do or don't count.
+    const Tensor line = x.flatten(1).unsqueeze(1);  // (N, 1, 60)
+    for (const InterpolateMode mode : {InterpolateMode::nearest, InterpolateMode::nearest_exact}) {
+      results.push_back(interpolate(line.narrow(2, 0, 14), {.size = {8}, .mode = mode}));
+      results.push_back(interpolate(line.narrow(2, 0, 3), {.size = {123}, .mode = mode}));
+      for (const double factor : {1.05, 2.1})
+        results.push_back(interpolate(x, {.scale_factor = {factor}, .mode = mode}));
+    }
     return results;
   });
 }
