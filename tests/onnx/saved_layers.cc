@@ -85,6 +85,8 @@ SavedNetwork activations() {
                   mish(x),
                   softplus(x),
                   softplus(x, 2.0, 20.0),
+                  softplus(x, 1.0, 0.5),
+                  softplus(x, 2.0, 1.0),
                   logsigmoid(x),
                   softsign(x),
                   hardtanh(x, -0.5, 0.7),
@@ -137,6 +139,32 @@ SavedNetwork binary() {
                   addcdiv(x, y, p),
                   i + 1,
                   i * j};
+  });
+}
+
+// Where a formula that is right elsewhere rounds, overflows, divides by 0 or loses NaN.
+SavedNetwork ends() {
+  return ops({1}, 1, [](const Inputs& in) {
+    const Tensor one = in[0] * 0 + 1;  // (N, 1)
+    const float inf = INFINITY, step = 0.1F, big = 3e20F;
+    const auto of = [&](const std::vector<float>& values) { return one * tensor(values); };
+    const Tensor a = of({1, 6, -6, 6, 5, -5, 5, -5}),
+                 b = of({step, step, step, -step, inf, inf, -inf, -inf});
+    const Tensor y = of({1, -1, 0, -0.0F, 0, inf, inf, -inf, -inf, 1, -1, 1});
+    const Tensor x = of({-0.0F, -0.0F, -0.0F, -0.0F, 0, inf, -inf, inf, -inf, -inf, -inf, inf});
+    const Tensor c = of({-inf, inf, inf, -inf, 1}), d = of({-inf, inf, -inf, 2, 1});
+    const Tensor nan = of({NAN});
+    return Inputs{floor_divide(a, b),
+                  floor_divide(a, 0.0),
+                  remainder(a, b),
+                  logaddexp(c, d),
+                  logaddexp2(c, d),
+                  atan2(y, x),
+                  hypot(of({big, 0, inf, 1e-30F, 3, -4}), of({big, 0, -inf, 1e-30F, inf, 3})),
+                  softplus(of({1e38F}), 100.0, 20.0),
+                  isnan(hardshrink(nan)),
+                  isnan(softshrink(nan)),
+                  isnan(threshold(nan, 0.1, -3.0))};
   });
 }
 
@@ -517,6 +545,7 @@ const std::vector<NamedNetwork>& layer_networks() {
   static const std::vector<NamedNetwork> networks{{"unary", unary},
                                                   {"activations", activations},
                                                   {"binary", binary},
+                                                  {"ends", ends},
                                                   {"comparisons", comparisons},
                                                   {"reductions", reductions},
                                                   {"shapes", shapes},
