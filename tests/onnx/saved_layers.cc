@@ -388,6 +388,13 @@ SavedNetwork resizing() {
       for (const double factor : {1.05, 2.1})
         results.push_back(interpolate(x, {.scale_factor = {factor}, .mode = mode}));
     }
+    const Tensor volume = x.unsqueeze(1);  // (N, 1, 2, 5, 6)
+    for (const Dims& size : {Dims{3, 9, 1}, Dims{1, 1, 4}}) {
+      results.push_back(interpolate(volume, {.size = size}));
+      results.push_back(interpolate(volume, {.size = size, .mode = InterpolateMode::trilinear}));
+    }
+    for (const int64_t size : {1, 7, 90})
+      results.push_back(interpolate(line, {.size = {size}, .mode = InterpolateMode::linear}));
     return results;
   });
 }
