@@ -164,11 +164,15 @@ Names interpolate(const ExportCall& call) {
     return {call.node("Resize", {call[0], "", "", call.integers(list_of(to))}, attributes)};
   const Tensor scales = ones({from.size()}, {.dtype = DType::f32});
   for (int d = 2; d < from.size(); ++d) {
+    // The linear modes copy a dimension whose size stays.
+    if (from[d] == to[d] && !is_cubic) continue;
     const size_t given = options.scale_factor.size() == 1 ? 0 : static_cast<size_t>(d - 2);
     const auto factor = static_cast<float>(options.scale_factor[given]);
     scales.data<float>()[d] = factor;
-    // Readers round the product down that f32 has.
-    if (static_cast<int64_t>(factor * static_cast<float>(from[d])) != to[d])
+    // Readers round down the factor's product in f32, or in f64, and copy where no size changes.
+    const auto size = static_cast<double>(from[d]), product = static_cast<double>(factor) * size;
+    if (static_cast<int64_t>(static_cast<float>(product)) != to[d] ||
+        static_cast<int64_t>(product) != to[d] || from == to)
       return {weighted(call, *kernel::interpolate_plan(from, to, options))};
   }
   return {call.node("Resize", {call[0], "", call.constant(scales)}, attributes)};

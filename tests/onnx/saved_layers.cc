@@ -373,9 +373,13 @@ SavedNetwork resizing() {
     for (const InterpolateMode mode : {InterpolateMode::bilinear, InterpolateMode::bicubic}) {
       for (const Dims& size : {Dims{1, 1}, Dims{1, 7}, Dims{6, 1}})
         results.push_back(interpolate(x, {.size = size, .mode = mode}));
-      // 63 in f64, 62 in f32.
+      // 63 in f64, 62 in f32; 52 in f64 and in f32, but for the factor of f32 in f64; and a size
+      // that stays.
       results.push_back(
           interpolate(x.reshape({-1, 1, 30, 2}), {.scale_factor = {2.1}, .mode = mode}));
+      results.push_back(interpolate(x.reshape({-1, 1, 30, 2}).narrow(2, 0, 25),
+                                    {.scale_factor = {2.08}, .mode = mode}));
+      results.push_back(interpolate(x, {.scale_factor = {1.15}, .mode = mode}));
       results.push_back(interpolate(x, {.size = {9, 4}, .mode = mode, .align_corners = true}));
       results.push_back(
           interpolate(x, {.scale_factor = {1.65}, .mode = mode, .align_corners = true}));
