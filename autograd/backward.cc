@@ -1,5 +1,6 @@
 #include <aorta/autograd/backward.h>
 #include <aorta/autograd/engine.h>
+#include <aorta/autograd/grad_mode.h>
 
 namespace aorta::autograd {
 namespace {
@@ -22,13 +23,8 @@ void backward(std::span<const Tensor> tensors, std::span<const Tensor> gradients
   const std::vector<Edge> places = places_of("backward", options.inputs);
   for (const Edge& place : places)
     check(place.node->is_leaf(), "backward", "inputs must be leaves", place.node->description());
-  if (!places.empty()) pass.capture(places);
+  if (!places.empty()) pass.accumulate(places);
   pass.run(options.retain_graph.value_or(options.create_graph), options.create_graph);
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (pass.captured()[i].defined())
-      static_cast<LeafNode&>(*places[i].node)
-          .accumulate(std::move(pass.captured()[i]), options.create_graph);
-  }
 }
 
 std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
@@ -66,6 +62,7 @@ void OrderedBackward::backward(int64_t turn, const Tensor& loss, const Tensor& g
   if (waiting_.size() <= place) waiting_.resize(place + 1);
   check(turn >= next_ && !waiting_[place], "backward", "each turn must come once", turn);
   waiting_[place] = std::move(leaves);
+  const NoGradGuard no_grad;  // as in a pass, for hooks that step the leaves
   for (; next_ < static_cast<int64_t>(waiting_.size()); ++next_) {
     std::optional<LeafGradients>& ready = waiting_[static_cast<size_t>(next_)];
     if (!ready) break;

@@ -320,9 +320,10 @@ void BackwardPass::run_nodes(bool keep_graph, bool create_graph) {
   while (!ready_.empty()) {
     Visit& visit = pop();
     run_hooks(visit);
-    if (visit.captured) run_capture(visit);
+    if (visit.captured && !accumulates_) run_capture(visit);
     if (visit.node->is_leaf()) {
-      if ((!visit.gradient.defined() && visit.sparse.empty()) || !places_.empty()) continue;
+      const bool accumulates = places_.empty() || (accumulates_ && visit.captured);
+      if ((!visit.gradient.defined() && visit.sparse.empty()) || !accumulates) continue;
       if (leaves_) {
         visit.node->retain();
         leaves_->emplace_back(Ref<Node>::adopt(visit.node), std::move(visit.gradient));

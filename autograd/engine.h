@@ -26,6 +26,11 @@ class BackwardPass {
   /// Gradients at these places are returned instead of accumulated, and only what leads to them
   /// runs.
   void capture(std::span<const Edge> places);
+  /// The same places' gradients, all of them leaves', are accumulated, and no others.
+  void accumulate(std::span<const Edge> places) {
+    capture(places);
+    accumulates_ = true;
+  }
   /// Leaf gradients go here instead of into grad().
   void collect(LeafGradients* leaves) { leaves_ = leaves; }
   void run(bool keep_graph, bool create_graph);
@@ -76,6 +81,7 @@ class BackwardPass {
   std::vector<std::function<void(const std::exception_ptr& error)>> at_end_;
   bool keep_graph_ = false;
   bool create_graph_ = false;
+  bool accumulates_ = false;
 };
 
 }  // namespace aorta::autograd

@@ -236,6 +236,7 @@ void LeafNode::apply(Gradients& gradients) { accumulate(gradients.output(), grad
 void LeafNode::follow(kernel::Recording& recording, const Tensor& before) {
   retain();
   const Ref<LeafNode> self = Ref<LeafNode>::adopt(this);
+  recording.on_failure([self, before] { self->cell_.set(before); });
   if (before.defined()) {
     recording.before_launch([self, address = &before.impl(), kept = before] {
       const Tensor now = self->cell_.get();
@@ -371,7 +372,8 @@ void check_in_place(const char* op, const Tensor& self) {
         impl.shape);
   check(
       !impl.base || !impl.view_without_grad, op,
-      "a view made without gradients (under NoGradGuard) can't be written where they are recorded",
+      "a view made without gradients (under NoGradGuard, or for a module's backward hook) can't be "
+      "written where they are recorded",
       impl.shape);
   const auto is_needing_leaf = [](const TensorImpl& t) {
     const Slot* slot = slot_of(t);

@@ -54,7 +54,9 @@ SaveOnCpu::SaveOnCpu(bool pin_memory)
           }) {}
 
 Tensor Value::as_tensor(const Tensor& like) const {
-  return is_number() ? full({}, number, {.dtype = like.dtype(), .device = like.device()}) : tensor;
+  if (!is_number()) return tensor;
+  // Not rounded to a half type: a 0-d tensor of the same kind leaves the result's dtype alone.
+  return full({}, number, {.dtype = compute_dtype(like.dtype()), .device = like.device()});
 }
 
 Saved::Saved(const Tensor& tensor, int input) : place_(static_cast<int16_t>(input)) {

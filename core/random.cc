@@ -72,6 +72,9 @@ const GeneratorState* kernel::live_draw(Generator& source, const GeneratorState&
           "one that is gone");
     *static_cast<GeneratorState*>(to) = (standard ? default_generator() : *source).take(blocks);
   };
+  recording->on_failure([source = &source, taken, lifetime = source.lifetime()] {
+    if (!lifetime.expired()) source->restore(taken);
+  });
   return static_cast<const GeneratorState*>(recording->numbers(&taken, sizeof taken, renew));
 }
 

@@ -104,6 +104,10 @@ void Recording::before_launch(std::function<void()> action) {
   renewals_.push_back(std::move(action));
 }
 
+void Recording::undo() {
+  for (; !undos_.empty(); undos_.pop_back()) undos_.back()();
+}
+
 unsigned long long* Recording::first_bad(const char* op) {
   check(static_cast<int64_t>(checks_.size()) < kChecks, op,
         "a captured step looks for bad values in at most 64 ops", "more");

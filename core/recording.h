@@ -44,6 +44,12 @@ class Recording {
   Tensor constant(const Tensor& host);
   /// Calls `action` before each launch but the first, in one order with the numbers.
   void before_launch(std::function<void()> action);
+  /// What the host has done of the step while it was captured, `undo` takes back if the capture
+  /// fails: then nothing has happened. It must not throw.
+  void on_failure(std::function<void()> undo) { undos_.push_back(std::move(undo)); }
+  /// Takes back what was done, the last first; or says that it stays.
+  void undo();
+  void settle() { undos_.clear(); }
   /// Says that `tensor` may be used when the graph is gone, on the stream that is current then.
   void keep(const Tensor& tensor) { kept_.push_back(tensor); }
   /// Memory of the device where `op` notes the place of the first bad value, all bits set while
@@ -73,7 +79,7 @@ class Recording {
 
   const Device device_;
   std::vector<std::unique_ptr<Numbers>> numbers_;
-  std::vector<std::function<void()>> renewals_;
+  std::vector<std::function<void()>> renewals_, undos_;
   std::vector<Tensor> kept_, constants_;
   std::vector<std::string> checks_;  // the ops of `bad_`
   Tensor bad_;

@@ -4,6 +4,7 @@
 #include <aorta/cuda/allocator.h>
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/beside_captures.h>
+#include <aorta/cuda/captures.h>
 #include <aorta/cuda/convolution_cudnn.h>
 #include <aorta/cuda/memory_driver.h>
 #include <aorta/cuda/wait.h>
@@ -150,7 +151,8 @@ class Backend final : public DeviceBackend {
     state_of(index);
     refuse_wait_in_capture("synchronize");
     const DeviceScope scope(index, "synchronize");
-    check_cuda(cudaDeviceSynchronize(), "synchronize");
+    Captures::of(index).when_over("synchronize",
+                                  [] { check_cuda(cudaDeviceSynchronize(), "synchronize"); });
   }
 
   Event create_event(int index) override {
@@ -323,9 +325,11 @@ bool Backend::begin_capture(Stream stream) {
   DeviceState& state = state_of(stream.device.index);
   const DeviceScope scope(state.index, "capture");
   state.allocator.hold({state.index, stream.handle});
-  check_cuda(cudaStreamBeginCapture(static_cast<cudaStream_t>(stream.handle),
-                                    cudaStreamCaptureModeRelaxed),
-             "capture");
+  Captures::of(state.index).begin([stream] {
+    check_cuda(cudaStreamBeginCapture(static_cast<cudaStream_t>(stream.handle),
+                                      cudaStreamCaptureModeRelaxed),
+               "capture");
+  });
   return true;
 }
 
@@ -339,6 +343,7 @@ Graph Backend::end_capture(Stream stream) {
   if (!succeeded(error) && succeeded(cudaStreamIsCapturing(captured, &status)) &&
       status != cudaStreamCaptureStatusNone)
     error = cudaStreamEndCapture(captured, &graph);
+  Captures::of(stream.device.index).end();
   check_cuda(error, "capture");
   cudaGraphExec_t exec = nullptr;
   error = cudaGraphInstantiate(&exec, graph, 0);
@@ -381,6 +386,11 @@ void Backend::keep(Event event, Pool idle) {
 }
 
 }  // namespace
+
+Captures& Captures::of(int device) {
+  static Captures* const all = new Captures[kMaxDevices];
+  return all[device];
+}
 
 int current_device_index(const char* op) {
   int device = 0;

@@ -2,7 +2,9 @@
 #include <aorta/core/clock.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/resource_error.h>
 #include <aorta/cuda/backend.h>
+#include <aorta/cuda/beside_captures.h>
 #include <aorta/cuda/convolution_cudnn.h>
 #include <aorta/cuda/convolution_graph.h>
 #include <aorta/cuda/gemm_plan.h>
@@ -52,6 +54,7 @@ struct Call {
   /// Seconds of the fastest of some runs. One that can't run is never the fastest.
   double time(const ConvolutionEngine& engine, cudnnHandle_t handle) const {
     const cudaStream_t stream = current_stream(device);
+    const BesideCaptures beside;
     double fastest = std::numeric_limits<double>::infinity();
     for (int i = 0; i < kTimedRuns; ++i) {
       check_cuda(cudaStreamSynchronize(stream), op);
@@ -70,7 +73,12 @@ std::shared_ptr<const ConvolutionEngine> fastest_engine(const ConvolutionProblem
   double seconds = std::numeric_limits<double>::infinity();
   for (auto& engine :
        ConvolutionEngine::find_some(problem, {.handle = handle}, call.op, kTimedEngines)) {
-    const double taken = call.time(*engine, handle);
+    double taken = 0;
+    try {
+      taken = call.time(*engine, handle);
+    } catch (const ResourceError&) {  // no room for its workspace
+      continue;
+    }
     if (best && taken >= seconds) continue;
     seconds = taken;
     best = std::move(engine);
@@ -124,7 +132,11 @@ bool convolution_by_cudnn(const char* op, const ConvolutionArgs& args, ConvResul
     if (!engine) return false;
     const ProfilerRange range("cuDNN", {}, (" engine " + std::to_string(engine->index())).c_str());
     const DeviceWork work(op, DeviceType::cuda, stream);
-    call.run(*engine, state.handle);
+    try {
+      call.run(*engine, state.handle);
+    } catch (const ResourceError&) {  // no room for its workspace: our kernels need less
+      return false;
+    }
   }
   check_finished(op, stream);
   return true;

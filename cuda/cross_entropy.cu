@@ -261,7 +261,8 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t column = inner.split(rest), c = length.split(rest);
     const int64_t line = rest * args.lines.inner + column;
     const int64_t t = args.target ? args.target[line] : -1;
-    if (args.target && t == args.ignore_index) {
+    // One outside of the classes is said later where the step is captured.
+    if (args.target && (t == args.ignore_index || t < 0 || t >= args.lines.length)) {
       lines.write(i, 0);
       continue;
     }

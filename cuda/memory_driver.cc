@@ -1,5 +1,6 @@
 #include <aorta/cuda/backend.h>
 #include <aorta/cuda/beside_captures.h>
+#include <aorta/cuda/captures.h>
 #include <aorta/cuda/memory_driver.h>
 #include <aorta/cuda/memory_marks.h>
 
@@ -66,10 +67,14 @@ bool free_heap(void* data, cudaError_t (*call)(void*)) {
 }
 
 // cudaFree "may perform implicit synchronization", so it need not; and the block's own stream may
-// have work on it still, or wait for another device's copy into it.
+// have work on it still, or wait for another device's copy into it. While a step is captured there
+// it stays.
 bool free_device(void* context, void* data) {
-  return on_device(device_from(context),
-                   [&] { return succeeded(cudaDeviceSynchronize()) && free_heap(data, cudaFree); });
+  const int device = device_from(context);
+  return on_device(device, [&] {
+    return Captures::of(device).unless_running(
+        [&] { return succeeded(cudaDeviceSynchronize()) && free_heap(data, cudaFree); });
+  });
 }
 
 bool free_host(void*, void* data) { return free_heap(data, cudaFreeHost); }

@@ -166,11 +166,14 @@ Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int64_t dim) 
 Tensor glu(const Tensor& input, int64_t dim) {
   const CalledOp called("glu");
   check_defined("glu", {{"input", input}});
+  aorta::check_floating("glu", input.dtype());
   check(input.dim() > 0, "glu", "input must have a dimension to halve", input.shape());
   const int at = wrap_dim("glu", dim, input.dim());
   const int64_t size = input.size(at);
   check(size % 2 == 0, "glu", "the halved dimension must be even", size);
-  return input.narrow(at, 0, size / 2) * sigmoid(input.narrow(at, size / 2, size / 2));
+  const Tensor x = input.to(compute_dtype(input.dtype()));  // rounded once
+  const Tensor gated = x.narrow(at, 0, size / 2) * sigmoid(x.narrow(at, size / 2, size / 2));
+  return gated.to(input.dtype());
 }
 
 GLU::GLU(int64_t dim) : dim(dim) {}

@@ -1,4 +1,5 @@
 #include <aorta/core/called_op.h>
+#include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
@@ -67,9 +68,10 @@ Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double ma
                             Reduction reduction) {
   const CalledOp called("hinge_embedding_loss");
   check_defined("hinge_embedding_loss", {{"input", input}, {"target", target}});
-  check_signs("hinge_embedding_loss", input, target, reduction);
-  const Tensor similar = where(ne(target, -1), input, 0),
-               other = where(ne(target, 1), clamp_min(margin - input, 0), 0);
+  const Tensor x = autocast_to_f32(input), y = autocast_to_f32(target);
+  check_signs("hinge_embedding_loss", x, y, reduction);
+  const Tensor similar = where(ne(y, -1), x, 0),
+               other = where(ne(y, 1), clamp_min(margin - x, 0), 0);
   return reduced(similar + other, reduction);
 }
 
@@ -78,17 +80,20 @@ Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Ten
   const CalledOp called("margin_ranking_loss");
   check_defined("margin_ranking_loss",
                 {{"input1", input1}, {"input2", input2}, {"target", target}});
+  const Tensor x1 = autocast_to_f32(input1), x2 = autocast_to_f32(input2),
+               y = autocast_to_f32(target);
   const char* const op = "margin_ranking_loss";
-  check_pair(op, input1, input2, reduction);
-  check_signs(op, input1, target, reduction);
-  return reduced(clamp_min(margin - target * (input1 - input2), 0), reduction);
+  check_pair(op, x1, x2, reduction);
+  check_signs(op, x1, y, reduction);
+  return reduced(clamp_min(margin - y * (x1 - x2), 0), reduction);
 }
 
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   const CalledOp called("soft_margin_loss");
   check_defined("soft_margin_loss", {{"input", input}, {"target", target}});
-  check_signs("soft_margin_loss", input, target, reduction);
-  return reduced(neg(logsigmoid(target * input)), reduction);
+  const Tensor x = autocast_to_f32(input), y = autocast_to_f32(target);
+  check_signs("soft_margin_loss", x, y, reduction);
+  return reduced(neg(logsigmoid(y * x)), reduction);
 }
 
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
@@ -96,15 +101,16 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
   const CalledOp called("triplet_margin_loss");
   check_defined("triplet_margin_loss",
                 {{"anchor", anchor}, {"positive", positive}, {"negative", negative}});
+  const Tensor a = autocast_to_f32(anchor), p = autocast_to_f32(positive),
+               n = autocast_to_f32(negative);
   const char* const op = "triplet_margin_loss";
   check(options.margin > 0, op, "margin must be positive", options.margin);
-  check_pair(op, anchor, positive, options.reduction);
-  check_pair(op, anchor, negative, options.reduction);
-  const auto distance = [&options](const Tensor& a, const Tensor& b) {
-    return pairwise_distance(a, b, options.p, options.eps);
+  check_pair(op, a, p, options.reduction);
+  check_pair(op, a, n, options.reduction);
+  const auto distance = [&options](const Tensor& x1, const Tensor& x2) {
+    return pairwise_distance(x1, x2, options.p, options.eps);
   };
-  return triplet_loss(op, distance, {anchor, positive, negative}, options.margin, options.swap,
-                      options.reduction);
+  return triplet_loss(op, distance, {a, p, n}, options.margin, options.swap, options.reduction);
 }
 
 Tensor triplet_margin_with_distance_loss(const Tensor& anchor, const Tensor& positive,
@@ -130,17 +136,18 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target,
                          const MultiMarginOptions& options) {
   const CalledOp called("multi_margin_loss");
   check_defined("multi_margin_loss", {{"input", input}, {"target", target}});
+  const Tensor x = autocast_to_f32(input);
   const char* const op = "multi_margin_loss";
-  check_classes(op, input, target, options.reduction);
+  check_classes(op, x, target, options.reduction);
   check(options.p == 1 || options.p == 2, op, "p must be 1 or 2", options.p);
-  check_weight(op, options.weight, input);
-  Shape wanted = input.shape();
+  check_weight(op, options.weight, x);
+  Shape wanted = x.shape();
   wanted.erase(wanted.size() - 1);
   check(target.shape() == wanted, op, "target must be (N), or () for (C)", target.shape(), " for ",
-        input.shape());
+        x.shape());
   const Tensor y = target.unsqueeze(-1);
-  const Tensor own = eq(arange(input.size(-1), {.dtype = DType::i64, .device = input.device()}), y);
-  Tensor z = clamp_min(options.margin - gather(input, -1, y) + input, 0);
+  const Tensor own = eq(arange(x.size(-1), {.dtype = DType::i64, .device = x.device()}), y);
+  Tensor z = clamp_min(options.margin - gather(x, -1, y) + x, 0);
   if (options.p == 2) z = square(z);
   if (options.weight.defined())
     z = z * index_select(options.weight, 0, target.reshape({-1})).view(y.shape());
@@ -150,18 +157,18 @@ Tensor multi_margin_loss(const Tensor& input, const Tensor& target,
 Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   const CalledOp called("multilabel_margin_loss");
   check_defined("multilabel_margin_loss", {{"input", input}, {"target", target}});
+  const Tensor x = autocast_to_f32(input);
   const char* const op = "multilabel_margin_loss";
-  check_classes(op, input, target, reduction);
-  check(target.shape() == input.shape(), op, "input and target must have one shape", input.shape(),
-        " and ", target.shape());
+  check_classes(op, x, target, reduction);
+  check(target.shape() == x.shape(), op, "input and target must have one shape", x.shape(), " and ",
+        target.shape());
   const Tensor there = eq(cumsum(lt(target, 0), -1), 0);
-  const Tensor classes = where(there, target, 0), count = there.to(input.dtype());
+  const Tensor classes = where(there, target, 0), count = there.to(x.dtype());
   const Tensor is_target = gt(scatter_add(zeros_like(count), -1, classes, count), 0);
   // (N, targets, others)
-  const Tensor hinge =
-      clamp_min(1 - gather(input, -1, classes).unsqueeze(-1) + input.unsqueeze(-2), 0);
+  const Tensor hinge = clamp_min(1 - gather(x, -1, classes).unsqueeze(-1) + x.unsqueeze(-2), 0);
   const Tensor pairs = logical_and(there.unsqueeze(-1), logical_not(is_target).unsqueeze(-2));
-  return reduced(sum(where(pairs, hinge, 0), {-2, -1}) / input.size(-1), reduction);
+  return reduced(sum(where(pairs, hinge, 0), {-2, -1}) / x.size(-1), reduction);
 }
 
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target,
@@ -181,13 +188,12 @@ Tensor poisson_nll_loss(const Tensor& input, const Tensor& target,
                         const PoissonNllOptions& options) {
   const CalledOp called("poisson_nll_loss");
   check_defined("poisson_nll_loss", {{"input", input}, {"target", target}});
-  check_pair("poisson_nll_loss", input, target, options.reduction);
-  Tensor losses =
-      options.log_input ? exp(input) - target * input : input - target * log(input + options.eps);
+  const Tensor x = autocast_to_f32(input), y = autocast_to_f32(target);
+  check_pair("poisson_nll_loss", x, y, options.reduction);
+  Tensor losses = options.log_input ? exp(x) - y * x : x - y * log(x + options.eps);
   if (options.full) {
-    const Tensor stirling =
-        target * log(target) - target + 0.5 * log(2 * std::numbers::pi * target);
-    losses = losses + where(gt(target, 1), stirling, 0);
+    const Tensor stirling = y * log(y) - y + 0.5 * log(2 * std::numbers::pi * y);
+    losses = losses + where(gt(y, 1), stirling, 0);
   }
   return reduced(losses, options.reduction);
 }
@@ -214,7 +220,7 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
   }
   const Tensor all = var.shape() == fewer && var.shape() != input.shape() ? var.unsqueeze(-1) : var;
   // The value is clamped, and the gradient goes through.
-  const Tensor v = all + (clamp_min(all, options.eps) - all).detach();
+  const Tensor v = where(lt(all, options.eps), (all - all.detach()) + options.eps, all);
   Tensor losses = 0.5 * (log(v) + square(input - target) / v);
   if (options.full) losses = losses + 0.5 * std::log(2 * std::numbers::pi);
   return reduced(losses, options.reduction);

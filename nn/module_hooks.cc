@@ -65,9 +65,13 @@ void put_node(const char* name, Tensors& tensors, Closure closure) {
   for (const Tensor& tensor : tensors) inputs.push_back(&tensor);
   const auto node = autograd::make_node(name, inputs, tensors.size(), std::move(closure));
   for (uint32_t i = 0; i < tensors.size(); ++i) {
-    if (!tensors[i].defined() || !is_floating(tensors[i].dtype())) continue;
+    if (!tensors[i].defined() || !tensors[i].requires_grad()) continue;
     const Tensor alias = tensors[i].detach();
     autograd::set_history(alias, node, i);
+    // A write in place is refused: it would reach the tensor's memory and not its history.
+    TensorImpl& impl = alias.impl();
+    impl.base = tensors[i].impl().base ? tensors[i].impl().base : tensors[i].impl_ref();
+    impl.view_without_grad = true;
     tensors[i] = alias;
   }
 }

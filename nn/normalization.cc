@@ -144,9 +144,10 @@ class PlainAverages {
       norm->options.momentum.reset();
       norm->statistic_groups = 1;
     }
-    module.train();
+    if (!norms_.empty()) module.train();
   }
   ~PlainAverages() {
+    if (norms_.empty()) return;
     for (const Kept& kept : norms_) {
       kept.norm->options.momentum = kept.momentum;
       kept.norm->statistic_groups = kept.groups;

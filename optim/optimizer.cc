@@ -69,6 +69,14 @@ void Optimizer::step() {
     check(runs->next == runs->runs.size(), "optimizer",
           "rule and parameters must be those that the captured step had", "fewer");
   });
+  for (const auto& group : groups_) {
+    recording->on_failure([kept = group.get(), lifetime = std::weak_ptr<const void>(lifetime_),
+                           steps = group->steps, values = group->values] {
+      if (lifetime.expired()) return;
+      kept->steps = steps;
+      kept->values = values;
+    });
+  }
   step_groups(runs.get());
 }
 

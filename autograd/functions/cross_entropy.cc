@@ -38,8 +38,10 @@ Tensor line_gradient(const Tensor& gradient, const Tensor& x, const ClassLoss& l
   switch (loss.options.reduction) {
     case Reduction::none:
       return gradient.unsqueeze(class_dim(x));
-    case Reduction::mean:
-      return gradient / loss.total.to(gradient.dtype());
+    case Reduction::mean: {
+      const Tensor total = loss.total.to(gradient.dtype());
+      return gradient / where(eq(total, 0), 1, total);  // the slopes are 0 where all are ignored
+    }
     default:
       return gradient;
   }
@@ -83,8 +85,11 @@ void cross_entropy_gradient(Tensor& output, const Tensor& input, const Tensor& t
              const Tensor q = classes ? weights_of_classes(x, t, loss)
                                       : class_weights(x, loss) * (t * kept + share_of(x, loss));
              const int dim = class_dim(x);
+             // An ignored row counts for nothing, whatever stands in it.
+             const Tensor there =
+                 classes ? where(ne(t.unsqueeze(dim), loss.options.ignore_index), x, 0) : x;
              g.input(0) =
-                 line_gradient(g.output(), x, loss) * (softmax(x, dim) * sum(q, dim, true) - q);
+                 line_gradient(g.output(), x, loss) * (softmax(there, dim) * sum(q, dim, true) - q);
            }
            if (g.wanted(1) && !classes) {
              const double kept = loss.options.label_smoothing - 1;

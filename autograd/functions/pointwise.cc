@@ -24,10 +24,13 @@ Tensor from_saved(const Tensor& g, const Tensor& saved, const F& functor) {
     const Operand inputs[] = {g, saved};
     return run_pointwise(binary_op<GradientOf<F>>, &gradient, inputs);
   }
+  // As the kernel computes it: a half type has no place for what stands between.
+  const DType wide = compute_dtype(g.dtype());
+  const Expression gradient(g.to(wide)), value(saved.to(wide));
   if constexpr (GradientFromOutput<F>)
-    return to_tensor(functor.gradient_from_output(Expression(g), Expression(saved)));
+    return to_tensor(functor.gradient_from_output(gradient, value)).to(g.dtype());
   else
-    return to_tensor(functor.gradient_from_input(Expression(g), Expression(saved)));
+    return to_tensor(functor.gradient_from_input(gradient, value)).to(g.dtype());
 }
 
 template <class F>
@@ -137,9 +140,11 @@ void mul_gradient(const Tensor& output, const Operand& a, const Operand& b, cons
 void div_gradient(const Tensor& output, const Operand& a, const Operand& b, const Div&) {
   record("div", output, {a.tensor, b.tensor},
          [x = save(a, 0, needs(b)), y = SavedOperand(b, 1)](Gradients& g) {
-           const Tensor by_y = div(g.output(), g.saved(y));
-           if (g.wanted(0)) g.input(0) = fit(by_y, g, 0);
-           if (g.wanted(1)) g.input(1) = fit(neg(by_y * div(g.saved(x), g.saved(y))), g, 1);
+           if (g.wanted(0)) g.input(0) = fit(div(g.output(), g.saved(y)), g, 0);
+           if (!g.wanted(1)) return;
+           // In this order, for a quotient of gradients may have no place in a half type.
+           const Tensor slope = div(div(g.saved(x), g.saved(y)), g.saved(y));
+           g.input(1) = fit(neg(g.output() * slope), g, 1);
          });
 }
 
@@ -151,9 +156,10 @@ void remainder_gradient(const Tensor& output, const Operand& a, const Operand& b
            if (g.wanted(0)) g.input(0) = fit(g.output(), g, 0);
            if (!g.wanted(1)) return;
            const auto top = g.saved(x), bottom = g.saved(y);
-           // The quotient of remainder is the one that the exact rest leaves, and no rounded one.
-           const Tensor turns =
-               std::is_same_v<F, Fmod> ? trunc(div(top, bottom)) : floor_divide(top, bottom);
+           // The quotient is the one that the exact rest leaves, and no rounded one.
+           const Tensor turns = std::is_same_v<F, Fmod>
+                                    ? round(div(sub(top, fmod(top, bottom)), bottom))
+                                    : floor_divide(top, bottom);
            g.input(1) = fit(neg(g.output() * turns), g, 1);
          });
 }
@@ -174,7 +180,8 @@ Tensor exponential_slope(const Value& base, const Value& exponent, const Tensor&
     return x == 0 ? where(ge(exponent, 0), 0, power * -INFINITY) : power * std::log(x);
   }
   const Tensor flat = logical_and(eq(base, 0), ge(exponent.as_tensor(power), 0));
-  return where(flat, 0, power * log(base.tensor));
+  const DType wide = promote(base.tensor.dtype(), power.dtype());
+  return where(flat, 0, power * log(base.tensor.to(wide)));
 }
 
 void pow_gradient(const Tensor& output, const Operand& a, const Operand& b, const Pow&) {

@@ -114,9 +114,11 @@ bool CapturedSteps::Graph::capture(const std::vector<Tensor>& given, const Step&
     }
     if (error) std::rethrow_exception(error);
   } catch (...) {
+    recording->undo();
     destroy();
     throw;
   }
+  recording->settle();
   return true;
 }
 
@@ -178,8 +180,9 @@ std::vector<Tensor> CapturedSteps::run(const std::vector<Tensor>& inputs, const 
     place = graphs_.insert(place, std::make_unique<Graph>(inputs, device));
   Graph& graph = **place;
   if (graph.calls < kEagerCalls) {
-    ++graph.calls;
-    return detached(step(inputs));
+    std::vector<Tensor> results = detached(step(inputs));
+    ++graph.calls;  // of those that have made what is made at first use
+    return results;
   }
   if (graph.graph.handle) {
     for (size_t i = 0; i < inputs.size(); ++i) graph.inputs[i].detach().copy_(inputs[i]);

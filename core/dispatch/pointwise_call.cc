@@ -35,7 +35,11 @@ void keep_overwritten(const PointwiseOp& row, const Tensor& out, std::span<Opera
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Tensor* input = inputs[i].tensor;
     if (!input || !input->shares_storage(out)) continue;
-    if (input->is_same(out) && i == 0 && !(row.gradients_reading_first() & wanted)) continue;
+    // Of what where() chooses from, no gradient reads anything.
+    const bool is_read = &row == &ternary_op<scalar::Where>
+                             ? i == 0
+                             : i > 0 || (row.gradients_reading_first() & wanted);
+    if (input->is_same(out) && !is_read) continue;
     copies[i] = keep_before_write(*input);
     inputs[i] = copies[i];
   }

@@ -283,13 +283,14 @@ const Tensor& index_put_(const Tensor& input, const List<Index>& indices, const 
   const bool wide = accumulate && is_half(input.dtype());
   const Tensor table = wide ? view.detach().to(f32) : view.detach();
   const Layout layout = lay_out(op, table, resolver.tensors);
-  put(table, layout, expand_values(op, values.detach(), layout.shape), accumulate);
+  const Tensor fitted = expand_values(op, values, layout.shape);
+  put(table, layout, fitted.detach(), accumulate);
   if (wide) {
     view.detach().copy_(table);
   } else {
     input.bump_version();
   }
-  if (record) index_put_op.gradient()(view, resolver.tensors, values, accumulate);
+  if (record) index_put_op.gradient()(view, resolver.tensors, fitted, accumulate);
   if (is_traced()) [[unlikely]] {
     tell_tracer(index_put_op.name(), {&view},
                 std::span<const Tensor>(with(resolver.tensors, {view, values})), accumulate);

@@ -1,6 +1,7 @@
 #include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/recording.h>
 
 #include <algorithm>
 
@@ -18,6 +19,23 @@ Tensor prepare_index(const char* op, const Tensor& index, const Tensor& table,
   return index.to(i64);
 }
 
+namespace {
+
+// In a captured step, where nobody waits for an answer: the device notes what is outside, and what
+// is used lies inside, whatever a later launch is given.
+Tensor inside_of(const char* op, const Tensor& index, const Tensor& distinct, int64_t size,
+                 bool negative) {
+  check(size > 0, op, "index out of range", "any, for size 0");
+  find_bad_index_op.kernel(index.device())(distinct, negative ? -size : 0, size);
+  Tensor narrow = index;  // not made as large as it is expanded
+  for (int d = 0; d < index.dim(); ++d) {
+    if (index.strides()[d] == 0 && index.shape()[d] > 1) narrow = narrow.narrow(d, 0, 1);
+  }
+  return remainder(narrow, size).expand(index.shape());
+}
+
+}  // namespace
+
 Tensor check_index(const char* op, const Tensor& index, int dim, int64_t size, bool negative) {
   Tensor distinct = index;
   for (int d = index.dim() - 1; d >= 0; --d) {
@@ -25,6 +43,7 @@ Tensor check_index(const char* op, const Tensor& index, int dim, int64_t size, b
   }
   if (distinct.numel() == 0) return index;
   distinct = distinct.contiguous();
+  if (Recording::current()) return inside_of(op, index, distinct, size, negative);
   const auto find_bad = find_bad_index_op.kernel(index.device());
   const int64_t outside = find_bad(distinct, 0, size);
   if (outside < 0) return index;

@@ -82,13 +82,16 @@ Terms terms_of(InterpolateMode mode, int64_t o, int64_t in, int64_t out, double 
 }
 
 InterpolateTable make_table(InterpolateMode mode, int64_t in, int64_t out, double scale_factor,
-                            bool align) {
+                            bool align, int spatial) {
   double ratio =
       scale_factor > 0 ? 1 / scale_factor : static_cast<double>(in) / static_cast<double>(out);
   if (align) ratio = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
   // PyTorch rounds the ratio of f32 sizes too.
   if (is_nearest(mode) && scale_factor <= 0)
     ratio = static_cast<float>(in) / static_cast<float>(out);
+  // PyTorch's maps of as many or twice as many pixels don't look at the factor.
+  if (mode == InterpolateMode::nearest && spatial == 2 && (out == in || out == 2 * in))
+    ratio = static_cast<double>(in) / static_cast<double>(out);
   InterpolateTable table{in, out, {0}, {}, {}};
   for (int64_t o = 0; o < out; ++o) {
     const Terms terms = terms_of(mode, o, in, out, ratio, align);
@@ -211,7 +214,7 @@ InterpolatePlanRef kernel::interpolate_plan(const Shape& from, const Shape& to,
     plan.tables[3 - plan.spatial + d] =
         make_table(options.mode, from[2 + d], to[2 + d],
                    options.recompute_scale_factor ? 0 : factor_of(options, d),
-                   options.align_corners.value_or(false));
+                   options.align_corners.value_or(false), plan.spatial);
   }
   return std::make_shared<const InterpolatePlan>(std::move(plan));
 }

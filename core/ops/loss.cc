@@ -196,8 +196,13 @@ Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction
 
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bool log_target) {
   const char* const op = "kl_div";
-  return run(broadcast(op, input, target), reduction,
-             {log_target ? LossKind::kl_log : LossKind::kl_div, op});
+  const PointwiseLoss loss{log_target ? LossKind::kl_log : LossKind::kl_div, op};
+  const Pair pair = broadcast(op, input, target);
+  if (reduction != Reduction::batchmean || input.shape() == pair.input.shape())
+    return run(pair, reduction, loss);
+  // The batch is the input's, however many rows it has been made.
+  const Tensor all = run(pair, Reduction::sum, loss);
+  return input.dim() == 0 ? all : all / input.shape()[0];
 }
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const BceOptions& options) {

@@ -326,42 +326,52 @@ Tensor clamp_max_(const Tensor& input, const Scalar& max) {
   const CalledOp called("clamp_max_");
   return clamp_(input, {}, max);
 }
+// With tensors as bounds.
+static Tensor clamp_into(const Tensor& input, const Tensor& min, const Tensor& max,
+                         const Tensor* out) {
+  const char* op = called_op();
+  check_defined(op, {{"input", input}});
+  check(min.defined() || max.defined(), op, "min or max must be given", "neither");
+  if (!max.defined()) return binary<scalar::Maximum>(input, min, out);
+  if (!min.defined()) return binary<scalar::Minimum>(input, max, out);
+  const bool recorded = is_floating(input.dtype()) && needs_gradient(input, min, max);
+  const Tensor before = recorded && out ? kernel::keep_before_write(input) : input;
+  const Tensor raised = maximum(before, min);
+  if (!recorded) return binary<scalar::Minimum>(raised, max, out);
+  // At a bound the input and the bound share the gradient, but where both bounds are one it goes to
+  // the bound that is reached, or to the input that equals it.
+  const Tensor alone = where(lt(before, min), min, where(gt(before, max), max, before));
+  const Tensor clamped = where(eq(min, max), alone, minimum(raised, max));
+  return out ? out->copy_(clamped) : clamped;
+}
+
 Tensor clamp_min(const Tensor& input, const Tensor& min) {
   const CalledOp called("clamp_min");
-  check_defined("clamp_min", {{"input", input}, {"min", min}});
-  return maximum(input, min);
+  check_defined("clamp_min", {{"min", min}});
+  return clamp_into(input, min, {}, nullptr);
 }
 Tensor clamp_min_(const Tensor& input, const Tensor& min) {
   const CalledOp called("clamp_min_");
-  check_defined("clamp_min_", {{"input", input}, {"min", min}});
-  return maximum_(input, min);
+  check_defined("clamp_min_", {{"min", min}});
+  return clamp_into(input, min, {}, &input);
 }
 Tensor clamp_max(const Tensor& input, const Tensor& max) {
   const CalledOp called("clamp_max");
-  check_defined("clamp_max", {{"input", input}, {"max", max}});
-  return minimum(input, max);
+  check_defined("clamp_max", {{"max", max}});
+  return clamp_into(input, {}, max, nullptr);
 }
 Tensor clamp_max_(const Tensor& input, const Tensor& max) {
   const CalledOp called("clamp_max_");
-  check_defined("clamp_max_", {{"input", input}, {"max", max}});
-  return minimum_(input, max);
+  check_defined("clamp_max_", {{"max", max}});
+  return clamp_into(input, {}, max, &input);
 }
 Tensor clamp(const Tensor& input, const Tensor& min, const Tensor& max) {
   const CalledOp called("clamp");
-  check_defined("clamp", {{"input", input}});
-  check(min.defined() || max.defined(), "clamp", "min or max must be given", "neither");
-  const Tensor raised = min.defined() ? maximum(input, min) : input;
-  return max.defined() ? minimum(raised, max) : raised;
+  return clamp_into(input, min, max, nullptr);
 }
 Tensor clamp_(const Tensor& input, const Tensor& min, const Tensor& max) {
   const CalledOp called("clamp_");
-  check_defined("clamp", {{"input", input}});
-  check(min.defined() || max.defined(), "clamp_", "min or max must be given", "neither");
-  if (!max.defined()) return maximum_(input, min);
-  if (!min.defined()) return minimum_(input, max);
-  const Tensor before =
-      needs_gradient(input) || needs_gradient(min) ? kernel::keep_before_write(input) : input;
-  return binary<scalar::Minimum>(maximum(before, min), max, &input);
+  return clamp_into(input, min, max, &input);
 }
 
 }  // namespace aorta

@@ -16,7 +16,7 @@ struct Relu {
   }
   template <class T>
   AORTA_INLINE T gradient_from_output(T g, T y) const {
-    return select(y > T(0), g, T(0));
+    return select(y <= T(0), T(0), g);
   }
 };
 
@@ -29,7 +29,7 @@ struct Relu6 {
   }
   template <class T>
   AORTA_INLINE T gradient_from_output(T g, T y) const {
-    return select((y > T(0)) & (y < T(6)), g, T(0));
+    return select((y <= T(0)) | (y >= T(6)), T(0), g);
   }
 };
 
@@ -56,6 +56,12 @@ struct Prelu {
   }
 };
 
+/// x where x < 0, 0 elsewhere, with a slope of 0 at 0.
+template <class T>
+AORTA_INLINE T negative_part(T x) {
+  return select(x < T(0), x, T(0));
+}
+
 /// x where x > 0, alpha*(e^x - 1) elsewhere.
 struct Elu {
   static constexpr PointwiseInfo info = floating_function("elu");
@@ -67,7 +73,7 @@ struct Elu {
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
-    return select(x > T(0), g, g * T(alpha) * exp(minimum(x, T(0))));
+    return select(x <= T(0), g * T(alpha) * exp(negative_part(x)), g);
   }
 };
 
@@ -83,7 +89,7 @@ struct Selu {
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
     constexpr double alpha = 1.6732632423543772848, scale = 1.0507009873554804934;
-    return select(x > T(0), g * T(scale), g * T(alpha * scale) * exp(minimum(x, T(0))));
+    return select(x <= T(0), g * T(alpha * scale) * exp(negative_part(x)), g * T(scale));
   }
 };
 
@@ -98,7 +104,7 @@ struct Celu {
   }
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
-    return select(x > T(0), g, g * exp(minimum(x, T(0)) * T(1 / alpha)));
+    return select(x <= T(0), g * exp(negative_part(x) * T(1 / alpha)), g);
   }
 };
 

@@ -122,11 +122,11 @@ void GradientReducer::before_forward() {
 }
 
 void GradientReducer::begin_pass() {
+  autograd::after_backward([this](const std::exception_ptr& error) { end_pass(error); });
   in_pass_ = true;
   next_ = 0;
   for (Parameter& parameter : parameters_) parameter.ready = false;
   for (Bucket& bucket : buckets_) bucket.missing = bucket.parameters.size();
-  autograd::after_backward([this](const std::exception_ptr& error) { end_pass(error); });
 }
 
 void GradientReducer::on_gradient(size_t index) {

@@ -1,4 +1,5 @@
 // What hooks leave to be done at the end of a backward pass.
+#include <aorta/autograd/backward.h>
 #include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/core/ops/creation.h>
@@ -34,6 +35,21 @@ TEST(AfterBackward, RunsWhenAllGradientsAreThere) {
   EXPECT_EQ(order.size(), 3u);
   EXPECT_EQ(error_of([] { after_backward([](const std::exception_ptr&) {}); }),
             "after_backward: a backward pass must be running, got none");
+}
+
+TEST(AfterBackward, RunsWhereLeavesAreNamed) {
+  const Tensor x = ones({2}, {.requires_grad = true});
+  int ends = 0;
+  x.register_post_accumulate_grad_hook([&](const Tensor& leaf) {
+    after_backward([&, leaf](const std::exception_ptr& error) {
+      EXPECT_FALSE(error);
+      EXPECT_TRUE(leaf.grad().defined());
+      ++ends;
+    });
+  });
+  const Tensor loss = sum(x * 2);
+  backward({&loss, 1}, {}, {.inputs = {&x, 1}});
+  EXPECT_EQ(ends, 1);
 }
 
 TEST(AfterBackward, KnowsTheErrorOfThePass) {

@@ -114,9 +114,8 @@ const Mistake kMistakes[] = {
        }
        mul_(view, leaf().slice(0, 0, 1));
      },
-     "mul_: a view made without gradients (under NoGradGuard) can't be written where they are "
-     "recorded, "
-     "got [1]"},
+     "mul_: a view made without gradients (under NoGradGuard, or for a module's backward hook) "
+     "can't be written where they are recorded, got [1]"},
     {"SaveAnInferenceTensor", [] { leaf() * inference_tensor(); },
      "autograd: a tensor made in inference mode can't be saved for a gradient; clone it first, got "
      "[2]"},

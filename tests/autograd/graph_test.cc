@@ -115,6 +115,11 @@ TEST(Backward, ForSomeLeavesAlone) {
   autograd::backward({&z, 1}, {}, {.inputs = inputs});
   EXPECT_FALSE(x.grad().defined());
   EXPECT_EQ(y.grad().item<double>(), 2);
+  const Tensor twice[] = {x, x};  // as tied weights stand in a list
+  const Tensor other = x * y;
+  autograd::backward({&other, 1}, {}, {.inputs = twice});
+  EXPECT_EQ(x.grad().item<double>(), 3);
+  EXPECT_EQ(y.grad().item<double>(), 2);
 }
 
 TEST(RequiresGrad, ExactlyWhenAnInputDoes) {

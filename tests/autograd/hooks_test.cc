@@ -183,6 +183,12 @@ TEST(PostAccumulateHook, StepsTheLeafWhenItsGradientIsThere) {
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(list(x), (Doubles{0.25, 1.25}));
   EXPECT_FALSE(x.grad().defined());
+  const Tensor named = sum(x), ordered = sum(x);
+  autograd::backward({&named, 1}, {}, {.inputs = {&x, 1}});
+  EXPECT_EQ(list(x), (Doubles{-0.75, 0.25}));
+  autograd::OrderedBackward().backward(0, ordered);
+  EXPECT_EQ(list(x), (Doubles{-1.75, -0.75}));
+  EXPECT_EQ(calls, 3);
   EXPECT_THROW((x * 1).register_post_accumulate_grad_hook([](const Tensor&) {}), Error);
 }
 

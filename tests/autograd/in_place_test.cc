@@ -284,8 +284,8 @@ TEST(InPlace, ViewsMadeWithoutRecordingAreRefused) {
       view = y.slice(0, 0, 2);
     }
     const std::string text = error_of([&] { write(view); });
-    EXPECT_NE(text.find("a view made without gradients (under NoGradGuard) can't be written where "
-                        "they are recorded"),
+    EXPECT_NE(text.find("a view made without gradients (under NoGradGuard, or for a module's "
+                        "backward hook) can't be written where they are recorded"),
               std::string::npos)
         << text;
     EXPECT_EQ(list(y), (Doubles{1, 2, 3, 4}));
@@ -381,4 +381,25 @@ TEST(InPlace, GraphOfWritesFreesItself) {
 }
 
 }  // namespace
+TEST(InPlace, ValuesWithOnesInFrontHaveTheirGradient) {
+  for (const bool accumulate : {false, true}) {
+    const Tensor v = ones({1, 3}).requires_grad_(), y = zeros({5});
+    index_put_(y, {tensor({0, 2, 4})}, v, accumulate);
+    sum(y * arange(5)).backward();
+    EXPECT_EQ(v.grad().shape(), (Shape{1, 3}));
+    EXPECT_EQ(v.grad().to_vector<float>(), (std::vector<float>{0, 2, 4}));
+  }
+}
+
+// The gradient of what where() chooses from reads the condition alone.
+TEST(InPlace, MaskedFillKeepsNoCopy) {
+  const Tensor x = ones({1 << 18}).requires_grad_(), z = x * 2;
+  const Tensor mask = gt(arange(1 << 18), 5);
+  const int64_t before = bytes_allocated_by_thread();
+  masked_fill_(z, mask, 0);
+  EXPECT_LT(bytes_allocated_by_thread() - before, z.nbytes() / 2);
+  sum(z).backward();
+  EXPECT_EQ(x.grad().narrow(0, 4, 4).to_vector<float>(), (std::vector<float>{2, 2, 0, 0}));
+}
+
 }  // namespace aorta

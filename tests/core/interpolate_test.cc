@@ -31,6 +31,19 @@ TEST(Interpolate, NearestRepeats) {
   }
 }
 
+// Maps of as many or twice as many pixels as before don't look at the factor, as PyTorch's on the
+// CPU.
+TEST(Interpolate, NearestOfAsManyPixels) {
+  const Tensor row = arange(10).to(f32).view({1, 1, 1, 10});
+  const Tensor same = interpolate(row.expand({1, 1, 10, 10}), {.scale_factor = {1.05}});
+  EXPECT_EQ(same.select(2, 0).to_vector<float>(), row.to_vector<float>());
+  const Tensor twice = interpolate(arange(16).to(f32).view({1, 1, 4, 4}), {.scale_factor = {2.1}});
+  EXPECT_EQ(twice.select(2, 7).to_vector<float>(),
+            (std::vector<float>{12, 12, 13, 13, 14, 14, 15, 15}));
+  const Tensor line = interpolate(row.view({1, 1, 10}), {.scale_factor = {1.05}});
+  EXPECT_EQ(line.to_vector<float>(), (std::vector<float>{0, 0, 1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
 // Linear functions stay what they are, but near the border without align_corners.
 TEST(Interpolate, ReproducesLines) {
   const Tensor x = arange(40, {.dtype = f64}).view({1, 1, 40});

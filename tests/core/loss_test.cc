@@ -109,6 +109,15 @@ TEST(Losses, MeanOfNothing) {
   EXPECT_EQ(cross_entropy(zeros({2, 3}), none, {.reduction = Reduction::sum}).item<float>(), 0);
 }
 
+// The batch is the input's, whatever it is broadcast to. PyTorch's values.
+TEST(Losses, BatchmeanOfABroadcastInput) {
+  const Tensor t = full({3, 2}, 0.5);
+  EXPECT_NEAR(kl_div(zeros({1, 2}), t, Reduction::batchmean).item<float>(), -2.0794415, 1e-6);
+  EXPECT_NEAR(kl_div(zeros({2}), t, Reduction::batchmean).item<float>(), -1.0397208, 1e-6);
+  EXPECT_NEAR(kl_div(zeros({}), t, Reduction::batchmean).item<float>(), -2.0794415, 1e-6);
+  EXPECT_NEAR(kl_div(zeros({3, 2}), t, Reduction::batchmean).item<float>(), -0.6931472, 1e-6);
+}
+
 TEST(Losses, CosinesOfKnownAngles) {
   const Tensor x = tensor({{3.0, 0.0}, {1.0, 1.0}, {0.0, 0.0}}),
                y = tensor({{0.0, 2.0}, {5.0, 0.0}, {1.0, 1.0}});

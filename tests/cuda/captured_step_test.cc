@@ -27,32 +27,13 @@
 #include <aorta/optim/rmsprop.h>
 #include <aorta/optim/rprop.h>
 #include <aorta/optim/sgd.h>
-#include <aorta/tests/cuda/gpu.h>
+#include <aorta/tests/cuda/captured_step.h>
 #include <aorta/tests/error_text.h>
 
 using namespace aorta;
+using namespace aorta::gpu_test;
 
 namespace {
-
-constexpr int kCalls = 7;  // two as they are, the capture, four launches
-
-class CapturedStep : public gpu_test::Gpu {
- protected:
-  void SetUp() override {
-    Gpu::SetUp();
-    manual_seed(5);
-  }
-};
-
-Tensor numbers(const Shape& shape, uint64_t seed) {
-  Generator generator(seed);
-  return randn(shape, {.device = "cuda"}, &generator);
-}
-
-Tensor classes(int64_t count, int64_t size, uint64_t seed) {
-  Generator generator(seed);
-  return randint(0, size, {count}, {.device = "cuda"}, &generator);
-}
 
 /// 12 numbers to 5 classes.
 struct Net {
@@ -71,39 +52,6 @@ struct Net {
     return linear(dropout(relu(normal), 0.25), w2);
   }
 };
-
-bool is_same(const Tensor& a, const Tensor& b) {
-  const Tensor x = a.detach().cpu().contiguous(), y = b.detach().cpu().contiguous();
-  return x.shape() == y.shape() && x.dtype() == y.dtype() &&
-         std::memcmp(x.data(), y.data(), static_cast<size_t>(x.nbytes())) == 0;
-}
-
-void expect_same(const std::vector<Tensor>& got, const std::vector<Tensor>& wanted) {
-  ASSERT_EQ(got.size(), wanted.size());
-  for (size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(is_same(got[i], wanted[i])) << "tensor " << i;
-}
-
-/// What a training gives: losses, then what is trained.
-template <class Train>
-std::vector<Tensor> with_graphs(bool graphs, const Train& train) {
-  manual_seed(7);
-  return train(graphs);
-}
-
-/// step(inputs...), with or without graphs.
-template <class Step>
-auto maybe_captured(bool graphs, Step step) {
-  return [graphs, step,
-          captured = std::make_shared<Captured<Step>>(step)](const auto&... inputs) mutable {
-    return graphs ? (*captured)(inputs...) : step(inputs...);
-  };
-}
-
-template <class Train>
-void expect_the_same_with_graphs(const Train& train) {
-  const std::vector<Tensor> wanted = with_graphs(false, train);
-  expect_same(with_graphs(true, train), wanted);
-}
 
 template <class Make>
 void expect_optimizer_follows(const char* name, const Make& make) {
@@ -372,91 +320,6 @@ TEST_F(CapturedStep, VersionsGoOn) {
   const Tensor loss = sum(square(p));
   step(x);
   EXPECT_NE(error_of([&] { loss.backward(); }), kNoError);
-}
-
-TEST_F(CapturedStep, WhatCannotBeCapturedIsSaid) {
-  const Tensor x = numbers({6}, 1), p = numbers({6}, 2).requires_grad_();
-  const auto error_at_capture = [&](const std::function<void(const Tensor&)>& step) {
-    auto captured = capture(step);
-    captured(x);
-    captured(x);
-    const std::string text = error_of([&] { captured(x); });
-    EXPECT_EQ(captured.graphs(), 0);
-    EXPECT_EQ(error_of([&] { captured(x); }), text) << "at each call";
-    return text;
-  };
-  const std::string wait =
-      ": a captured step must not wait for its device or the host's memory, got a value or a copy "
-      "of the host's";
-  EXPECT_EQ(error_at_capture([&](const Tensor& in) { sum(in).item<float>(); }), "copy" + wait);
-  EXPECT_EQ(error_at_capture([&](const Tensor& in) { in.cpu(); }), "cpu" + wait);
-  EXPECT_EQ(error_at_capture([&](const Tensor& in) { in + ones({6}).cuda(); }), "cuda" + wait);
-  EXPECT_EQ(error_at_capture([&](const Tensor& in) { nonzero(in); }), "nonzero" + wait);
-  EXPECT_EQ(error_at_capture([&](const Tensor&) { synchronize("cuda:0"); }), "synchronize" + wait);
-  EXPECT_EQ(error_at_capture([&](const Tensor&) { rand({3}); }),
-            "rand: a captured step draws its random numbers on its device, got cpu for cuda:0");
-  EXPECT_EQ(error_at_capture([&](const Tensor&) { default_generator().next_uniform(); }),
-            "random: a captured step draws its random numbers on its device, got a number for the "
-            "host");
-  optim::AveragedModel average({p});
-  EXPECT_EQ(
-      error_at_capture([&](const Tensor&) { average.update_parameters({p}); }),
-      "averaged_model: averages are updated outside of a captured step, got an update within");
-  std::optional<optim::SGD> late;
-  int calls = 0;
-  EXPECT_EQ(error_at_capture([&](const Tensor& in) {
-              if (++calls < 3) return;
-              if (!late) late.emplace(std::vector<Tensor>{p}, optim::SGDOptions{.momentum = 0.9});
-              late->zero_grad();
-              sum(p * in).backward();
-              late->step();
-            }),
-            "optimizer: state must be there before a step is captured, got a parameter whose first "
-            "step it is");
-  p.set_grad({});
-  auto nested = capture([&](const Tensor& in) {
-    auto inner = capture([](const Tensor& y) { return y * 2.0; });
-    for (int i = 0; i < 3; ++i) inner(in);
-  });
-  nested(x);
-  nested(x);
-  EXPECT_NE(error_of([&] { nested(x); }), kNoError);
-  // Afterwards all is as it was.
-  auto right = capture([](const Tensor& in) { return in * 3.0; });
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(is_same(right(x), x * 3.0));
-  EXPECT_EQ(right.graphs(), 1);
-}
-
-TEST_F(CapturedStep, WhatItTakesIsChecked) {
-  const Tensor x = numbers({6}, 1);
-  auto step = capture([](const Tensor& a, const Tensor& b) { return a + b.to(a.device()); });
-  EXPECT_EQ(error_of([&] { step(x, ones({6})); }),
-            "capture: a step's inputs must be on one device, got cpu and cuda:0");
-  EXPECT_EQ(error_of([&] { step(x, x.clone().requires_grad_()); }),
-            "capture: a step's inputs must not require a gradient, got [6]");
-  EXPECT_EQ(error_of([&] { step(x, Tensor()); }).substr(0, 9), "capture: ");
-}
-
-// A class that isn't one is found when the launch is done, and said before a later one.
-TEST_F(CapturedStep, ABadValueIsSaidLater) {
-  const Tensor w = numbers({5, 12}, 1);
-  auto step =
-      capture([&](const Tensor& x, const Tensor& y) { return cross_entropy(linear(x, w), y); });
-  const Tensor x = numbers({9, 12}, 2), good = classes(9, 5, 3), bad = good.clone();
-  bad.narrow(0, 4, 1).fill_(5);
-  for (int i = 0; i < 4; ++i) step(x, good);
-  step(x, bad);
-  synchronize("cuda:0");
-  EXPECT_EQ(
-      error_of([&] { step(x, good); }),
-      "cross_entropy: a captured step's values must be in range, got one that isn't, at place "
-      "4 in an earlier call");
-  EXPECT_EQ(error_of([&] { step(x, good); }), kNoError);
-
-  auto look_up = capture([&](const Tensor& index) { return embedding(index, w); });
-  const Tensor inside = classes(9, 5, 4), outside = inside.clone();
-  outside.narrow(0, 2, 1).fill_(-1);
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(is_same(look_up(inside), embedding(inside, w)));
 }
 
 // What a graph has is given back with it; a gradient that is still there keeps its own memory.

@@ -174,6 +174,44 @@ TEST(ModuleOf, BackwardHooksSeeTheGradientsOfAllInputs) {
   EXPECT_TRUE(near(noise.grad(), 5 * ones({2, 3}), 0));
 }
 
+// What needs no gradient stays so within a call that has a hook.
+TEST(ModuleOf, BackwardHooksLeaveWhatNeedsNoGradient) {
+  struct Weighted : ModuleOf<Weighted> {
+    std::pair<Tensor, Tensor> forward(const Tensor& x, const Tensor& w) const {
+      EXPECT_FALSE(w.requires_grad());
+      return {cross_entropy(x, tensor({int64_t{0}, int64_t{1}}), {.weight = w}), x.detach()};
+    }
+  };
+  Weighted net;
+  net.register_full_backward_hook([](Tensors&, const Tensors&) {});
+  const Tensor x = randn({2, 2}).requires_grad_();
+  const auto [loss, state] = net(x, ones({2}));
+  EXPECT_FALSE(state.requires_grad());
+  loss.backward();
+  const Tensor with = x.grad();
+  x.set_grad({});
+  cross_entropy(x, tensor({int64_t{0}, int64_t{1}})).backward();
+  EXPECT_TRUE(near(with, x.grad(), 0));
+}
+
+// A write would reach the caller's tensor and not its history.
+TEST(Hooks, OfABackwardPassRefuseWritesIntoWhatTheModuleIsGiven) {
+  ReLU relu(true);
+  Linear linear(2, 2);
+  const auto none = [](Tensors&, const Tensors&) {};
+  relu.register_full_backward_hook(none);
+  linear.register_full_backward_hook(none);
+  const Tensor x = tensor({-1.0f, 2.0f}).requires_grad_(), h = x * 1;
+  EXPECT_NE(error_of([&] { relu(h); }), kNoError);
+  EXPECT_EQ(h.to_vector<float>(), (std::vector<float>{-1, 2}));
+  EXPECT_NE(error_of([&] { relu(x); }), kNoError);
+  EXPECT_EQ(x.detach().to_vector<float>(), (std::vector<float>{-1, 2}));
+  EXPECT_NE(error_of([&] { add_(linear(x), 1); }), kNoError);
+  const Tensor view = linear(x).view({2, 1});  // which has a gradient all the same
+  sum(view).backward();
+  EXPECT_TRUE(near(x.grad(), sum(linear.weight.detach(), {0}), 1e-6));
+}
+
 // Arguments and results of every kind that forward may have.
 struct Kinds : ModuleOf<Kinds> {
   struct State {

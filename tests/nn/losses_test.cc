@@ -1,5 +1,6 @@
 // Every loss module as PyTorch's, and Dice and focal by their definitions.
 #include <aorta/autograd/gradcheck_gtest.h>
+#include <aorta/core/dispatch/autocast.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
 #include <aorta/tests/nn/undefined.h>
@@ -317,6 +318,42 @@ TEST(MarginLosses, AreFiniteFarOut) {
   EXPECT_EQ(soft_margin_loss(tensor({-1000.0}), ones({1})).item<double>(), 1000);
   EXPECT_EQ(gaussian_nll_loss(ones({2}), ones({2}), zeros({2})).item<float>(),
             static_cast<float>(0.5 * std::log(1e-6f)));
+  const Tensor vague = full({1}, std::numeric_limits<double>::infinity()).requires_grad_();
+  const Tensor loss = gaussian_nll_loss(zeros({1}), ones({1}), vague);
+  EXPECT_EQ(loss.item<float>(), std::numeric_limits<float>::infinity());
+  loss.backward();
+  EXPECT_EQ(vague.grad().item<float>(), 0);
+}
+
+// As all losses do, in a scope of half types.
+TEST(MarginLosses, AreF32UnderAutocast) {
+  const Tensor x = tensor({{0.1, 0.7, -1.3}, {2.3, -0.4, 0.9}}), y = x.flip({1});
+  const Tensor signs = tensor({{1.0, -1.0, 1.0}, {-1.0, 1.0, -1.0}});
+  const Tensor first = tensor({int64_t{0}, int64_t{2}}), several = tensor({{2, 0, -1}, {1, -1, 0}});
+  using Loss = std::function<Tensor(const Tensor& x, const Tensor& y)>;
+  const std::pair<const char*, Loss> losses[] = {
+      {"hinge", [&](const Tensor& a, const Tensor&) { return hinge_embedding_loss(a, signs); }},
+      {"ranking",
+       [&](const Tensor& a, const Tensor& b) { return margin_ranking_loss(a, b, signs); }},
+      {"soft", [&](const Tensor& a, const Tensor&) { return soft_margin_loss(a, signs); }},
+      {"triplet", [&](const Tensor& a, const Tensor& b) { return triplet_margin_loss(a, a, b); }},
+      {"multi", [&](const Tensor& a, const Tensor&) { return multi_margin_loss(a, first); }},
+      {"label", [&](const Tensor& a, const Tensor&) { return multilabel_margin_loss(a, several); }},
+      {"poisson", [&](const Tensor& a, const Tensor& b) { return poisson_nll_loss(a, b); }},
+  };
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    const Tensor a = x.to(dtype), b = y.to(dtype);
+    for (const auto& [name, loss] : losses) {
+      const Tensor wanted = loss(a.to(f32), b.to(f32));
+      const Autocast scope(dtype);
+      const Tensor got = loss(a, b);
+      EXPECT_EQ(got.dtype(), f32) << name;
+      EXPECT_TRUE(near(got, wanted, 0)) << name;
+    }
+  }
+  const Autocast scope(f16);
+  EXPECT_NEAR(poisson_nll_loss(tensor({9.2}).to(f16), tensor({10000.0}).to(f16)).item<float>(),
+              -82103.14, 0.01);  // a product beyond f16
 }
 
 // What a path of classes reads as, 0 being the blank.

@@ -104,7 +104,9 @@ TEST(BatchNorm, StatisticsOfAveragedWeights) {
   EXPECT_FALSE(net.norm.is_training());
   // Without statistics there is nothing to call for.
   Sequential none{Linear(4, 3), BatchNorm1d(3, {.track_running_stats = false})};
+  none[1].eval();
   update_bn(none, [] { FAIL(); });
+  EXPECT_FALSE(none[1].is_training());
 }
 
 }  // namespace

@@ -134,7 +134,8 @@ Imported write_study(const std::string& source, const Study& study, const std::s
           .crop = study.crop,
           .coloured = study.coloured,
           .patient = study.patient,
-          .is_dicom = study.is_dicom};
+          .is_dicom = study.is_dicom,
+          .told = {}};
 }
 
 void check_import(const ImportOptions& options) {

@@ -1,0 +1,242 @@
+// What a captured step may not do, what becomes of bad values and of calls that throw, and what
+// other threads do meanwhile.
+#include <aorta/autograd/backward.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/cross_entropy.h>
+#include <aorta/core/ops/dropout.h>
+#include <aorta/core/ops/embedding.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/reduction.h>
+#include <aorta/optim/adam.h>
+#include <aorta/optim/averaging.h>
+#include <aorta/optim/sgd.h>
+#include <aorta/tests/cuda/captured_step.h>
+#include <aorta/tests/error_text.h>
+
+#include <thread>
+
+using namespace aorta;
+using namespace aorta::gpu_test;
+
+namespace {
+
+TEST_F(CapturedStep, WhatCannotBeCapturedIsSaid) {
+  const Tensor x = numbers({6}, 1), p = numbers({6}, 2).requires_grad_();
+  const auto error_at_capture = [&](const std::function<void(const Tensor&)>& step) {
+    auto captured = capture(step);
+    captured(x);
+    captured(x);
+    const std::string text = error_of([&] { captured(x); });
+    EXPECT_EQ(captured.graphs(), 0);
+    EXPECT_EQ(error_of([&] { captured(x); }), text) << "at each call";
+    return text;
+  };
+  const std::string wait =
+      ": a captured step must not wait for its device or the host's memory, got a value or a copy "
+      "of the host's";
+  EXPECT_EQ(error_at_capture([&](const Tensor& in) { sum(in).item<float>(); }), "copy" + wait);
+  EXPECT_EQ(error_at_capture([&](const Tensor& in) { in.cpu(); }), "cpu" + wait);
+  EXPECT_EQ(error_at_capture([&](const Tensor& in) { in + ones({6}).cuda(); }), "cuda" + wait);
+  EXPECT_EQ(error_at_capture([&](const Tensor& in) { nonzero(in); }), "nonzero" + wait);
+  EXPECT_EQ(error_at_capture([&](const Tensor&) { synchronize("cuda:0"); }), "synchronize" + wait);
+  EXPECT_EQ(error_at_capture([&](const Tensor&) { rand({3}); }),
+            "rand: a captured step draws its random numbers on its device, got cpu for cuda:0");
+  EXPECT_EQ(error_at_capture([&](const Tensor&) { default_generator().next_uniform(); }),
+            "random: a captured step draws its random numbers on its device, got a number for the "
+            "host");
+  optim::AveragedModel average({p});
+  EXPECT_EQ(
+      error_at_capture([&](const Tensor&) { average.update_parameters({p}); }),
+      "averaged_model: averages are updated outside of a captured step, got an update within");
+  std::optional<optim::SGD> late;
+  int calls = 0;
+  EXPECT_EQ(error_at_capture([&](const Tensor& in) {
+              if (++calls < 3) return;
+              if (!late) late.emplace(std::vector<Tensor>{p}, optim::SGDOptions{.momentum = 0.9});
+              late->zero_grad();
+              sum(p * in).backward();
+              late->step();
+            }),
+            "optimizer: state must be there before a step is captured, got a parameter whose first "
+            "step it is");
+  p.set_grad({});
+  auto nested = capture([&](const Tensor& in) {
+    auto inner = capture([](const Tensor& y) { return y * 2.0; });
+    for (int i = 0; i < 3; ++i) inner(in);
+  });
+  nested(x);
+  nested(x);
+  EXPECT_NE(error_of([&] { nested(x); }), kNoError);
+  // Afterwards all is as it was.
+  auto right = capture([](const Tensor& in) { return in * 3.0; });
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(is_same(right(x), x * 3.0));
+  EXPECT_EQ(right.graphs(), 1);
+}
+
+TEST_F(CapturedStep, WhatItTakesIsChecked) {
+  const Tensor x = numbers({6}, 1);
+  auto step = capture([](const Tensor& a, const Tensor& b) { return a + b.to(a.device()); });
+  EXPECT_EQ(error_of([&] { step(x, ones({6})); }),
+            "capture: a step's inputs must be on one device, got cpu and cuda:0");
+  EXPECT_EQ(error_of([&] { step(x, x.clone().requires_grad_()); }),
+            "capture: a step's inputs must not require a gradient, got [6]");
+  EXPECT_EQ(error_of([&] { step(x, Tensor()); }).substr(0, 9), "capture: ");
+}
+
+// A class that isn't one is found when the launch is done, and said before a later one.
+TEST_F(CapturedStep, ABadValueIsSaidLater) {
+  const Tensor w = numbers({5, 12}, 1);
+  auto step =
+      capture([&](const Tensor& x, const Tensor& y) { return cross_entropy(linear(x, w), y); });
+  const Tensor x = numbers({9, 12}, 2), good = classes(9, 5, 3), bad = good.clone();
+  bad.narrow(0, 4, 1).fill_(5);
+  for (int i = 0; i < 4; ++i) step(x, good);
+  step(x, bad);
+  synchronize("cuda:0");
+  EXPECT_EQ(
+      error_of([&] { step(x, good); }),
+      "cross_entropy: a captured step's values must be in range, got one that isn't, at place "
+      "4 in an earlier call");
+  EXPECT_EQ(error_of([&] { step(x, good); }), kNoError);
+
+  auto look_up = capture([&](const Tensor& index) { return embedding(index, w); });
+  const Tensor inside = classes(9, 5, 4), outside = inside.clone();
+  outside.narrow(0, 2, 1).fill_(-1);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(is_same(look_up(inside), embedding(inside, w)));
+  const Tensor within = look_up(outside);  // what is read lies in the table
+  EXPECT_TRUE(is_same(within.narrow(0, 3, 6), embedding(inside, w).narrow(0, 3, 6)));
+  synchronize("cuda:0");
+  const std::string text = error_of([&] { look_up(inside); });
+  EXPECT_NE(text.find("a captured step's values must be in range, got one that isn't, at place 2"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(error_of([&] { look_up(inside); }), kNoError);
+}
+
+// Nor is anything outside of a gradient written, or of the weights read.
+TEST_F(CapturedStep, ABadValueLeavesTheRestAlone) {
+  const Tensor w = numbers({5, 12}, 1).requires_grad_(), weight = numbers({5}, 2).abs_();
+  auto look_up = capture([&](const Tensor& index) {
+    w.set_grad({});
+    const Tensor loss = sum(embedding(index, w));
+    loss.backward();
+    return loss;
+  });
+  const Tensor x = numbers({9, 5}, 3).requires_grad_();
+  auto classify = capture([&](const Tensor& y) {
+    x.set_grad({});
+    const Tensor loss = cross_entropy(x, y, {.weight = weight, .reduction = Reduction::sum});
+    loss.backward();
+    return loss;
+  });
+  const Tensor good = classes(9, 5, 4);
+  for (int i = 0; i < 4; ++i) look_up(good), classify(good);
+  const Tensor rows = x.grad().clone();
+  for (const int64_t far : {int64_t{5}, int64_t{-1}, int64_t{1} << 40}) {
+    const Tensor bad = good.clone();
+    bad.narrow(0, 2, 1).fill_(far);
+    EXPECT_EQ(error_of([&] { look_up(bad), classify(bad), synchronize("cuda:0"); }), kNoError);
+    EXPECT_EQ(sum(w.grad()).item<float>(), 9 * 12) << far;  // a row for each
+    EXPECT_TRUE(is_same(x.grad().narrow(0, 3, 6), rows.narrow(0, 3, 6))) << far;
+    EXPECT_TRUE(is_same(x.grad()[2], zeros({5}))) << far;
+    EXPECT_NE(error_of([&] { look_up(good); }), kNoError);
+    EXPECT_NE(error_of([&] { classify(good); }), kNoError);
+  }
+}
+
+TEST_F(CapturedStep, NegativeIndicesAreThoseOfAStepWithoutAGraph) {
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Tensor table = numbers({5, 3}, 1);
+    auto step = maybe_captured(graphs, [&](const Tensor& index) {
+      const Tensor copy = table.clone();
+      index_fill_(copy, 0, index, 7);
+      index_put_(copy, {index, Tensor(index)}, ones({}, {.device = "cuda"}));
+      return sum(table.index({index})) + sum(take(table, index)) + sum(copy * table);
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < kCalls; ++i) {
+      Tensor index = tensor({int64_t{-1}, int64_t{i % 3}, int64_t{-3}}).cuda();
+      results.push_back(step(index));
+    }
+    return results;
+  });
+}
+
+// What is made at first use is there when a graph is captured, also where the first calls threw.
+TEST_F(CapturedStep, CallsThatThrowDontCount) {
+  const Tensor w = numbers({5, 12}, 1).requires_grad_(), x = numbers({9, 12}, 2);
+  optim::Adam optimizer({w}, {.lr = 0.1});
+  auto step = capture([&](const Tensor& y) {
+    optimizer.zero_grad();
+    const Tensor loss = cross_entropy(linear(x, w), y);
+    loss.backward();
+    optimizer.step();
+    return loss;
+  });
+  const Tensor good = classes(9, 5, 3), bad = good.clone();
+  bad.narrow(0, 4, 1).fill_(5);
+  for (int i = 0; i < 2; ++i) EXPECT_NE(error_of([&] { step(bad); }), kNoError);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(error_of([&] { step(good); }), kNoError) << i;
+  EXPECT_EQ(step.graphs(), 1);
+}
+
+// Nothing has happened: not to the optimizer's count of steps, random numbers or gradients.
+TEST_F(CapturedStep, ACaptureThatFailsIsTakenBack) {
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Tensor w = numbers({40, 40}, 1).mul_(0.1).requires_grad_();
+    optim::Adam optimizer({w}, {.lr = 0.1});
+    const auto plain = [&](const Tensor& x) {
+      optimizer.zero_grad();
+      const Tensor loss = sum(square(dropout(linear(x, w), 0.5)));
+      loss.backward();
+      optimizer.step();
+      return loss;
+    };
+    auto failing = capture([&](const Tensor& x) {
+      const Tensor loss = plain(x);
+      loss.item<float>();
+      return loss;
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < 5; ++i) {
+      const Tensor x = numbers({6, 40}, static_cast<uint64_t>(10 + i));
+      if (graphs && i < 2) {
+        results.push_back(failing(x));
+        continue;
+      }
+      if (graphs && i == 2) {
+        EXPECT_NE(error_of([&] { failing(x); }), kNoError);
+        EXPECT_FALSE(w.grad().defined());
+      }
+      results.push_back(plain(x));
+    }
+    results.insert(results.end(), {w, rand({4}, {.device = "cuda"})});
+    EXPECT_EQ(optimizer.state().get<int64_t>("state.0.step"), 5);
+    return results;
+  });
+}
+
+// Another thread that is short of memory frees later, and one that waits for the GPU waits for the
+// capture.
+TEST_F(CapturedStep, OtherThreadsDontEndIt) {
+  std::thread waiting;
+  int calls = 0;
+  auto step = capture([&](const Tensor& x) {
+    if (++calls == 3) {
+      std::thread([] {
+        ones({1 << 18}, {.device = "cuda"});
+        device().empty_cache();
+      }).join();
+      waiting = std::thread([] { synchronize("cuda:0"); });
+    }
+    return x * 2.0;
+  });
+  const Tensor x = numbers({6}, 1);
+  for (int i = 0; i < kCalls; ++i) EXPECT_TRUE(is_same(step(x), x * 2.0));
+  EXPECT_EQ(step.graphs(), 1);
+  waiting.join();
+}
+
+}  // namespace
