@@ -23,6 +23,9 @@ void check_options(const DataLoaderOptions& options) {
   check(int64_t{options.num_workers} * options.reads_in_flight <= Ring::kMaxReaders, op,
         "num_workers x reads_in_flight must be at most 65520", options.num_workers, " x ",
         options.reads_in_flight);
+  check(int64_t{std::max(options.num_workers, 1)} * options.prefetch_factor.value_or(2) <= 65536,
+        op, "num_workers x prefetch_factor must be at most 65536", options.num_workers, " x ",
+        options.prefetch_factor.value_or(2));
   check(!(options.sampler && options.shuffle), op, "sampler and shuffle exclude each other",
         "both");
   check(!options.batch_sampler ||

@@ -48,8 +48,8 @@ Tensor Binomial::variance() const {
 Tensor Binomial::log_prob(const Tensor& value) const {
   check_value(value);
   const Tensor l = logits(), k = as_floating(value, l);
-  return log_factorial(total_) - log_factorial(k) - log_factorial(total_ - k) + k * l -
-         total_ * softplus(l);
+  return log_factorial(total_) - log_factorial(k) - log_factorial(total_ - k) + k * l +
+         total_ * logsigmoid(-l);
 }
 
 Tensor Binomial::entropy() const {

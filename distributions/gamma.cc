@@ -130,8 +130,12 @@ Tensor Dirichlet::entropy() const {
 }
 
 Tensor Dirichlet::draw(const Shape& sample_shape, Generator* generator) const {
-  const Tensor parts = standard_gamma(concentration_.expand(extended(sample_shape)), generator);
-  return parts / sum(parts, {-1}, true);
+  // In f64, for small parts have no place in f32 and would become equal ones.
+  const Tensor concentration = concentration_.to(f64).expand(extended(sample_shape));
+  const Tensor parts = standard_gamma(concentration, generator);
+  const DType dtype = concentration_.dtype();
+  return clamp((parts / sum(parts, {-1}, true)).to(dtype), tiny_of(dtype),
+               1 - epsilon_of(dtype) / 2);
 }
 
 void Dirichlet::expand_to(const Shape& batch_shape) {

@@ -79,32 +79,32 @@ Tensor uniform_exponential(const Uniform& p, const Exponential& q) {
   return infinite_where(lt(p.low(), 0), any_exponential(p, q));
 }
 
-// `exponential` is the mean of exp(-x / scale) over samples of p.
-Tensor any_gumbel(const Distribution& p, const Gumbel& q, const Tensor& exponential) {
+// `exponent` is the logarithm of the mean of exp(-x / scale) over samples of p.
+Tensor any_gumbel(const Distribution& p, const Gumbel& q, const Tensor& exponent) {
   return -p.entropy() + log(q.scale()) + (p.mean() - q.loc()) / q.scale() +
-         exp(q.loc() / q.scale()) * exponential;
+         exp(q.loc() / q.scale() + exponent);
 }
 
 Tensor normal_gumbel(const Normal& p, const Gumbel& q) {
-  return any_gumbel(p, q, exp(0.5 * square(p.scale() / q.scale()) - p.loc() / q.scale()));
+  return any_gumbel(p, q, 0.5 * square(p.scale() / q.scale()) - p.loc() / q.scale());
 }
 
 Tensor exponential_gumbel(const Exponential& p, const Gumbel& q) {
-  return any_gumbel(p, q, p.rate() / (p.rate() + reciprocal(q.scale())));
+  return any_gumbel(p, q, -log1p(reciprocal(q.scale() * p.rate())));
 }
 
 Tensor uniform_gumbel(const Uniform& p, const Gumbel& q) {
   const Tensor width = (p.high() - p.low()) / q.scale();
-  return any_gumbel(p, q, exp(-p.low() / q.scale()) * -expm1(-width) / width);
+  return any_gumbel(p, q, log(-expm1(-width) / width) - p.low() / q.scale());
 }
 
 Tensor gumbel_gumbel(const Gumbel& p, const Gumbel& q) {
   const Tensor ratio = p.scale() / q.scale();
-  return any_gumbel(p, q, exp(lgamma(1 + ratio) - p.loc() / q.scale()));
+  return any_gumbel(p, q, lgamma(1 + ratio) - p.loc() / q.scale());
 }
 
 Tensor gamma_gumbel(const Gamma& p, const Gumbel& q) {
-  return any_gumbel(p, q, exp(-p.concentration() * log1p(reciprocal(q.scale() * p.rate()))));
+  return any_gumbel(p, q, -p.concentration() * log1p(reciprocal(q.scale() * p.rate())));
 }
 
 // The means of log(x) over samples of p.

@@ -69,15 +69,21 @@ void Kumaraswamy::expand_to(const Shape& batch_shape) {
 
 namespace {
 
-// Around p = 1/2 the formulas divide 0 by 0: there series in p - 1/2 stand for them, and the
-// formulas are of another p. Beside it they cancel, and are computed in f64.
+// Around l = 0, p = 1/2, the formulas divide 0 by 0: there series in l stand for them, and the
+// formulas are of another l. Beside it they cancel, and are computed in f64.
 struct Coin {
-  explicit Coin(const Tensor& probs)
-      : p(clamp_probs(probs).to(f64)),
-        middle(logical_and(gt(p, 0.499), lt(p, 0.501))),
-        far(where(middle, 0.499, p)),
-        off(where(middle, p - 0.5, 0.0)) {}
-  Tensor p, middle, far, off;
+  explicit Coin(const Tensor& logits)
+      : l(logits.to(f64)),
+        fair(eq(l, 0)),
+        middle(lt(abs(l), 0.1)),
+        far(where(middle, 1.0, l)),
+        off(square(where(middle, l, 0.0))) {}
+  // By `series` where l is nearly 0.
+  Tensor choose(const Tensor& series, const Tensor& exact) const {
+    return where(middle, series, exact);
+  }
+  Tensor l, fair, middle, far;
+  Tensor off;  // l squared
 };
 
 }  // namespace
@@ -87,30 +93,31 @@ ContinuousBernoulli::ContinuousBernoulli(const ProbsOrLogits& options)
   set_shapes(odds_.given().shape());
 }
 
-// C = 2 atanh(1 - 2p) / (1 - 2p).
+// C = l / tanh(l / 2).
 Tensor ContinuousBernoulli::log_constant() const {
-  const Coin coin(probs());
-  const Tensor off = square(coin.off), far = coin.far;
-  const Tensor exact = log(abs(log1p(-far) - log(far))) - log(abs(1 - 2 * far));
-  const Tensor series = std::numbers::ln2 + (4.0 / 3 + 104.0 / 45 * off) * off;
-  return where(coin.middle, series, exact).to(probs().dtype());
+  const Coin coin(logits());
+  const Tensor l = coin.far, off = coin.off;
+  const Tensor series =
+      std::numbers::ln2 +
+      off * (1.0 / 12 + off * (-7.0 / 1440 + off * (31.0 / 90720 - 127.0 / 4838400 * off)));
+  return coin.choose(series, log(abs(l)) - log(abs(tanh(0.5 * l)))).to(logits().dtype());
 }
 
 Tensor ContinuousBernoulli::mean() const {
-  const Coin coin(probs());
-  const Tensor off = coin.off, far = coin.far;
-  const Tensor exact = far / (2 * far - 1) + reciprocal(log1p(-far) - log(far));
-  const Tensor series = 0.5 + (1.0 / 3 + 16.0 / 45 * square(off)) * off;
-  return where(coin.middle, series, exact).to(probs().dtype());
+  const Coin coin(logits());
+  const Tensor l = coin.far, off = coin.off;
+  const Tensor series =
+      0.5 + where(coin.middle, coin.l, 0.0) *
+                (1.0 / 12 + off * (-1.0 / 720 + off * (1.0 / 30240 - 1.0 / 1209600 * off)));
+  return coin.choose(series, sigmoid(l) / tanh(0.5 * l) - reciprocal(l)).to(logits().dtype());
 }
 
 Tensor ContinuousBernoulli::variance() const {
-  const Coin coin(probs());
-  const Tensor off = square(coin.off), far = coin.far;
-  const Tensor exact =
-      far * (far - 1) / square(1 - 2 * far) + reciprocal(square(log1p(-far) - log(far)));
-  const Tensor series = 1.0 / 12 - (1.0 / 15 - 128.0 / 945 * off) * off;
-  return where(coin.middle, series, exact).to(probs().dtype());
+  const Coin coin(logits());
+  const Tensor l = coin.far, off = coin.off;
+  const Tensor series = 1.0 / 12 + off * (-1.0 / 240 + off * (1.0 / 6048 - 1.0 / 172800 * off));
+  const Tensor exact = reciprocal(square(l)) - 0.25 * square(reciprocal(sinh(0.5 * l)));
+  return coin.choose(series, exact).to(logits().dtype());
 }
 
 Tensor ContinuousBernoulli::log_prob(const Tensor& value) const {
@@ -121,19 +128,22 @@ Tensor ContinuousBernoulli::log_prob(const Tensor& value) const {
                                                            {.reduction = Reduction::none});
 }
 
+// (e^(l x) - 1) / (e^l - 1), and for a positive l by that of 1 - x, which doesn't overflow.
 Tensor ContinuousBernoulli::cdf(const Tensor& value) const {
   check_value(value);
-  const Coin coin(probs());
-  const Tensor far = coin.far;
-  const Tensor exact = (pow(far, value) * pow(1 - far, 1 - value) + far - 1) / (2 * far - 1);
-  return clamp(where(coin.middle, value, exact), 0, 1).to(probs().dtype());
+  const Coin coin(logits());
+  const Tensor x = value.to(f64), steep = where(coin.fair, 1.0, abs(coin.l));
+  const auto falling = [&](const Tensor& at) { return expm1(-steep * at) / expm1(-steep); };
+  const Tensor exact = where(gt(coin.l, 0), 1 - falling(1 - x), falling(x));
+  return clamp(where(coin.fair, x, exact), 0, 1).to(logits().dtype());
 }
 
 Tensor ContinuousBernoulli::quantile(const Tensor& u) const {
-  const Coin coin(probs());
-  const Tensor far = coin.far, none = log1p(-far);
-  const Tensor exact = (log1p(-far + u * (2 * far - 1)) - none) / (log(far) - none);
-  return where(coin.middle, u, exact).to(probs().dtype());
+  const Coin coin(logits());
+  const Tensor p = u.to(f64), steep = where(coin.fair, 1.0, abs(coin.l));
+  const auto falling = [&](const Tensor& of) { return -log1p(of * expm1(-steep)) / steep; };
+  const Tensor exact = where(gt(coin.l, 0), 1 - falling(1 - p), falling(p));
+  return clamp(where(coin.fair, p, exact), 0, 1).to(logits().dtype());
 }
 
 Tensor ContinuousBernoulli::icdf(const Tensor& value) const {
@@ -143,11 +153,12 @@ Tensor ContinuousBernoulli::icdf(const Tensor& value) const {
 
 Tensor ContinuousBernoulli::entropy() const {
   const Tensor l = logits();
+  if (l.dtype() != f64) return ContinuousBernoulli({.logits = l.to(f64)}).entropy().to(l.dtype());
   return -log_constant() - logsigmoid(-l) - mean() * l;
 }
 
 Tensor ContinuousBernoulli::draw(const Shape& sample_shape, Generator* generator) const {
-  return clamp(quantile(open_uniform(extended(sample_shape), odds_.given(), generator)), 0, 1);
+  return quantile(open_uniform(extended(sample_shape), odds_.given(), generator));
 }
 
 void ContinuousBernoulli::expand_to(const Shape& batch_shape) { odds_.expand_to(batch_shape); }

@@ -53,7 +53,9 @@ GradScaler::GradScaler(const GradScalerOptions& options)
 
 Tensor GradScaler::scale(const Tensor& loss) const {
   check_defined(kOp, {{"loss", loss}});
-  return options_.enabled ? loss * scale_ : loss;
+  if (!options_.enabled) return loss;
+  // A loss of a half type has no room for the scale.
+  return (loss.dim() == 0 ? loss.to(compute_dtype(loss.dtype())) : loss) * scale_;
 }
 
 GradScaler::Stage& GradScaler::unscaled(Optimizer& optimizer) {
@@ -61,8 +63,11 @@ GradScaler::Stage& GradScaler::unscaled(Optimizer& optimizer) {
   const std::vector<Tensor> gradients = gradients_of(optimizer);
   check(!gradients.empty(), kOp, "there must be a gradient", "none");
   Stage stage;
-  stage.finite = std::isfinite(
-      get_total_norm(gradients, std::numeric_limits<double>::infinity()).item<double>());
+  std::vector<Tensor> filled;
+  for (const Tensor& gradient : gradients)
+    if (gradient.numel() > 0) filled.push_back(gradient);
+  stage.finite =
+      std::isfinite(get_total_norm(filled, std::numeric_limits<double>::infinity()).item<double>());
   for (const Tensor& gradient : gradients) mul_(gradient, 1 / scale_);
   return stages_[&optimizer] = stage;
 }

@@ -191,10 +191,11 @@ void take_over(GroupData& group, const std::vector<Restored>& restored) {
   for (size_t i = 0; i < restored.size(); ++i) {
     group.steps[i] = restored[i].steps;
     for (const auto& [name, tensor] : restored[i].tensors) {
-      StateKind& kind = restored[i].shaped ? group.shaped_kind(name.c_str(), i, tensor.shape())
-                                           : group.kind({name.c_str()});
-      group.state_of(kind, i).copy_(tensor.detach());
-      kind.present[i] = 1;
+      StateKind* kind = restored[i].shaped ? &group.shaped_kind(name.c_str(), i, tensor.shape())
+                                           : group.find(name);
+      if (!kind) kind = &group.kind({name.c_str()});
+      group.state_of(*kind, i).copy_(tensor.detach());
+      kind->present[i] = 1;
     }
     for (const auto& [name, value] : restored[i].values) group.value(name)[i] = value;
   }

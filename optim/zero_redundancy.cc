@@ -155,7 +155,28 @@ void ZeroRedundancyOptimizer::broadcast_entries(const State& mine, int root, Sta
   }
 }
 
+// On every rank alike: each takes a part of it alone.
+void ZeroRedundancyOptimizer::check_whole(const State& state) const {
+  constexpr const char* kLoad = "load_state_dict";
+  const auto count = static_cast<int64_t>(parameters_.size());
+  const auto positions = state.get<std::vector<int64_t>>(kParams);
+  std::vector<int64_t> all(parameters_.size());
+  std::iota(all.begin(), all.end(), int64_t{0});
+  check(positions == all, kLoad, "the state must be of as many parameters as the optimizer's",
+        positions.size(), " for ", count);
+  for (const std::string& name : state.names()) {
+    check(name.starts_with(kGroup) || !name.starts_with("param_groups."), kLoad,
+          "the state must have as many groups as the optimizer", "more than 1");
+    with_position(name, [&](int64_t position) {
+      check(position < count, kLoad,
+            "the state must hold nothing but the optimizer's groups and parameters", name);
+      return position;
+    });
+  }
+}
+
 void ZeroRedundancyOptimizer::restore(const State& state) {
+  check_whole(state);
   std::map<int64_t, int64_t> own;
   std::vector<int64_t> positions(positions_.size());
   for (size_t i = 0; i < positions_.size(); ++i) {

@@ -46,6 +46,7 @@ class ZeroRedundancyOptimizer {
   void restore(const State& state);
 
  private:
+  void check_whole(const State& state) const;
   void broadcast_entries(const State& mine, int root, State& all) const;
 
   std::vector<Tensor> parameters_;

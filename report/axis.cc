@@ -115,7 +115,8 @@ std::string tick_text(double value) {
 }
 
 double fraction(double value, double low, double high, Scale scale) {
-  if (scale == Scale::log) return std::log(value / low) / std::log(high / low);
+  if (scale == Scale::log)
+    return (std::log(value) - std::log(low)) / (std::log(high) - std::log(low));
   return (value - low) / (high - low);
 }
 

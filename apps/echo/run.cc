@@ -61,7 +61,8 @@ class Run {
     job.begin(begun ? &checkpoint : nullptr);
     for (const Score& score : loop().scores()) history_.score_columns.push_back(score.column);
     if (begun) history_.restore(checkpoint.with_prefix("history."));
-    if (begun) finished_ = checkpoint.get<bool>("progress.finished") && at_last_step();
+    if (begun) finished_ = checkpoint.get<bool>("progress.finished");
+    if (finished_) check_goes_on();
     if (begun) restore_times(checkpoint);
     folder_.check_space(job.bytes());
     folder_.begin();
@@ -81,6 +82,17 @@ class Run {
   }
 
  private:
+  /// What --max_steps has ended inside of an epoch was evaluated as an epoch: its rest can't
+  /// follow.
+  void check_goes_on() {
+    finished_ = at_last_step();
+    if (!finished_ && loop().steps() % loop().steps_per_epoch() != 0)
+      throw Failure(ExitCode::usage,
+                    fmt::format("--resume: a run that --max_steps has ended inside of an epoch has "
+                                "no more steps, got {} of {} steps an epoch",
+                                loop().steps(), loop().steps_per_epoch()));
+  }
+
   int train() {
     while (!is_complete()) {
       const int64_t epoch = loop().epoch();

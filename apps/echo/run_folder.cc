@@ -109,9 +109,13 @@ bool is_beyond_first_checkpoint(const std::string& path) {
 /// What stands behind "name:": without quotes around it, or a comment behind it. In double quotes a
 /// backslash is YAML's, but that \xNN is a byte: a path is any bytes.
 std::string value_of_yaml(const std::string& text) {
-  if (text[0] == '\'') {
-    const size_t end = text.find('\'', 1);
-    if (end != std::string::npos) return text.substr(1, end - 1);
+  if (text[0] == '\'') {  // two of them are one
+    std::string value;
+    for (size_t i = 1; i < text.size(); ++i) {
+      if (text[i] == '\'' && text.compare(i, 2, "\'\'") != 0) return value;
+      value += text[i];
+      i += text[i] == '\'';
+    }
   }
   if (text[0] == '"') {
     std::string value;

@@ -22,6 +22,15 @@ std::string overlay_path(const SegmentOptions& options, const std::string& video
 }
 
 // Everything that can be known before the first video is segmented.
+// What is written of a video has its name without suffix.
+void check_name(std::map<std::string, std::string>& names, const std::string& video,
+                ExitCode code) {
+  const auto [known, added] = names.emplace(stem_of(video), video);
+  if (!added)
+    throw Failure(code, "segment: names of videos must differ, got " + known->second + " and " +
+                            video + ": segment them to two folders");
+}
+
 void check_videos(const SegmentOptions& options) {
   if (options.videos.empty())
     throw Failure(ExitCode::usage, "segment: there must be a video, got none");
@@ -29,10 +38,7 @@ void check_videos(const SegmentOptions& options) {
   check_not_negative("--tta", options.tta);
   std::map<std::string, std::string> names;
   for (const std::string& video : options.videos) {
-    const auto [known, added] = names.emplace(stem_of(video), video);
-    if (!added)
-      throw Failure(ExitCode::usage, "segment: names of videos must differ, got " + known->second +
-                                         " and " + video + ": segment them to two folders");
+    check_name(names, video, ExitCode::usage);
     with_code(ExitCode::data, [&] { return data::VideoReader(video).height(); });
     for (const char* suffix : {".avi", ".mp4"}) {
       const std::string overlay = overlay_path(options, video, suffix);
@@ -185,6 +191,9 @@ std::vector<VideoSegmentation> segment_split(const Segmenter& segmenter,
   const data::Echo dataset = with_code(ExitCode::data, [&] {
     return data::Echo(options.data_dir, data::EchoOptions::segmentation(options.split));
   });
+  std::map<std::string, std::string> names;
+  for (int64_t i = 0; i < dataset.size(); ++i)
+    check_name(names, dataset.file_name(i), ExitCode::data);
   for (const char* folder : {"", "/size"}) make_folder(options.output + folder);
   if (options.save_video) make_folder(options.output + "/videos");
   std::string table = "Filename,Frame,Size,HumanLarge,HumanSmall,ComputerSmall\n";

@@ -221,6 +221,10 @@ Segmenter load_segmenter(const std::string& run_or_file, const PlainWeights& pla
   check(!plain.model_name.empty() && plain.statistics, file,
         "weights that don't say their network need --model_name (of evaluate, segment or train)",
         "tensors alone");
+  check(!takes_clips(plain.model_name), file,
+        "weights that don't say how far apart a clip's frames are become a run first, by "
+        "`aorta-echo train --num_epochs 0 --weights FILE --model_name unet_3d --period N`",
+        "tensors alone");
   const data::ChannelStatistics statistics = plain.statistics();
   Segmenter segmenter = make_segmenter(plain.model_name, statistics.mean, statistics.std);
   segmenter.net->load_state_dict(weights);

@@ -29,7 +29,16 @@ class SegmentationJob : public Job {
     if (options_.run_test || options_.save_video)
       echo_frames(options_.data_dir, data::EchoSplit::test);
   }
-  void begin(const State* checkpoint) override { trainer_.emplace(options_, checkpoint); }
+  void begin(const State* checkpoint) override {
+    trainer_.emplace(options_, checkpoint);
+    if (!checkpoint) return;
+    History before;
+    for (const Score& score : trainer_->scores()) before.score_columns.push_back(score.column);
+    before.restore(checkpoint->with_prefix("history."));
+    for (const HistoryRow& row : before.rows) {
+      if (row.training) loss_before_ = row.loss;
+    }
+  }
   TrainingLoop& loop() override { return *trainer_; }
   int64_t bytes() override { return run_bytes(options_, *trainer_); }
 

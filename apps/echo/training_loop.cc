@@ -249,10 +249,15 @@ std::optional<Totals> TrainingLoop::validate(const std::function<bool(const Tota
     const Stopwatch running(times_.validate);
     const NoGradGuard no_grad;
     net()->eval();
+    // With the first rank's running statistics, which are those that are saved.
+    if (Communicator* group = rank_group()) {
+      for (const Tensor& buffer : net()->buffers()) group->broadcast(buffer);
+    }
     bool ended = false;
     const distributed::ActivityScope activity("in the validation");
     // A round is a batch a rank; in the last one the last ranks may have none.
     const int64_t in_round = options_.batch_size * rank_count(), size = validation_->size();
+    validation_loader_->set_epoch(0);  // the same clips each time, in a resumed run too
     auto batch = validation_loader_->begin();
     for (int64_t round = 0; round * in_round < size; ++round) {
       Totals mine;

@@ -187,12 +187,40 @@ Tensor products_of_others(const Tensor& values) {
   return stack(products, -1);
 }
 
+// det(A) A^-1 of any A, by products alone (Faddeev and LeVerrier): a polynomial of its elements.
+Tensor adjugate(const Tensor& A) {
+  const int64_t n = A.size(-1);
+  const Tensor identity = identity_like(A);
+  Tensor result = identity.expand(A.shape());
+  for (int64_t k = 1; k < n; ++k) {
+    const Tensor product = times(A, result);
+    const Tensor trace = sum(product * identity, {-2, -1}, true);
+    result = product - trace * identity / static_cast<double>(k);
+  }
+  return n % 2 == 1 ? result : -result;
+}
+
+// To be differentiated again: where a matrix is singular to the last digits, neither its inverse
+// nor its singular values are.
+Tensor smooth_cofactors(const Tensor& A, const Tensor& determinant) {
+  const Tensor sizes = linalg::svdvals(A.detach());
+  const double epsilon = A.dtype() == f64 ? 0x1p-52 : 0x1p-23;
+  const double least = static_cast<double>(A.size(-1)) * epsilon;
+  const Tensor singular = le(columns(sizes, -1, 1), columns(sizes, 0, 1) * least).unsqueeze(-1);
+  const Tensor regular = where(singular, identity_like(A), A);
+  const Tensor by_inverse = determinant * linalg::inv(regular);
+  if (!any(singular).item<bool>()) return turned(by_inverse);
+  return turned(where(singular, adjugate(where(singular, A, 0)), by_inverse));
+}
+
 void det_gradient(Tensor& output, const Tensor& a) {
   record("det", output, {&a}, [sa = Saved(a, 0), sd = Saved::output(output)](Gradients& g) {
     const Tensor A = g.saved(sa), determinant = g.saved(sd);
     const auto as_matrix = [](const Tensor& x) { return unsqueeze(unsqueeze(x, -1), -1); };
     Tensor cofactors;
-    if (determinant.is_meta() || all(determinant.detach()).item<bool>()) {
+    if (grad_enabled() && A.numel() > 0 && !A.is_meta()) {
+      cofactors = smooth_cofactors(A, as_matrix(determinant));
+    } else if (determinant.is_meta() || all(determinant.detach()).item<bool>()) {
       cofactors = as_matrix(determinant) * turned(linalg::inv(A));
     } else if (A.numel() > 0) {  // from the singular values, of which one may be 0
       const linalg::SVD parts = linalg::svd(A, false);

@@ -9,8 +9,17 @@
 namespace aorta::data {
 namespace {
 
+// Of some values; added up as Chan, Golub and LeVeque 1983 do, for squares cancel.
 struct Sums {
-  double count = 0, sum = 0, squares = 0;
+  double count = 0, mean = 0;
+  double about = 0;  // squared distances from the mean
+
+  void add(const Sums& more) {
+    const double all = count + more.count, step = more.mean - mean;
+    about += more.about + step * step * (count * more.count / all);
+    mean += step * (more.count / all);
+    count = all;
+  }
 };
 
 // (A, C, B), row-major: the sums of channel c.
@@ -18,17 +27,14 @@ template <class T>
 void add(const T* data, int64_t a, int64_t channels, int64_t b, std::vector<Sums>& sums) {
   for (int64_t i = 0; i < a; ++i) {
     for (int64_t c = 0; c < channels; ++c, data += b) {
-      // A row's sums first: they stay small and exact.
-      double sum = 0, squares = 0;
+      double sum = 0, about = 0;
+      for (int64_t k = 0; k < b; ++k) sum += static_cast<double>(data[k]);
+      const double mean = sum / static_cast<double>(b);
       for (int64_t k = 0; k < b; ++k) {
-        const auto value = static_cast<double>(data[k]);
-        sum += value;
-        squares += value * value;
+        const double apart = static_cast<double>(data[k]) - mean;
+        about += apart * apart;
       }
-      Sums& all = sums[static_cast<size_t>(c)];
-      all.count += static_cast<double>(b);
-      all.sum += sum;
-      all.squares += squares;
+      sums[static_cast<size_t>(c)].add({static_cast<double>(b), mean, about});
     }
   }
 }
@@ -80,18 +86,12 @@ ChannelStatistics mean_and_std(const Dataset& dataset, const Text& name,
     const std::vector<Sums>& more = found[static_cast<size_t>(i)];
     check(more.size() == sums.size(), "mean_and_std", "samples must have the same channels",
           more.size(), " after ", sums.size());
-    for (size_t c = 0; c < sums.size(); ++c) {
-      sums[c].count += more[c].count;
-      sums[c].sum += more[c].sum;
-      sums[c].squares += more[c].squares;
-    }
+    for (size_t c = 0; c < sums.size(); ++c) sums[c].add(more[c]);
   }
   ChannelStatistics result;
   for (const Sums& all : sums) {
-    const double mean = all.sum / all.count;
-    result.mean.push_back(static_cast<float>(mean));
-    result.std.push_back(
-        static_cast<float>(std::sqrt(std::max(0., all.squares / all.count - mean * mean))));
+    result.mean.push_back(static_cast<float>(all.mean));
+    result.std.push_back(static_cast<float>(std::sqrt(all.about / all.count)));
   }
   return result;
 }

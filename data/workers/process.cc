@@ -57,6 +57,9 @@ void pool_main(ProcessContext& context) {
   }
 }
 
+// Of a process that somebody else has collected, or the system where SIGCHLD is ignored.
+constexpr int kUnknown = -1;
+
 // The status of a process that has ended, as waitpid gives it; none while it runs.
 std::optional<int> end_status(StartedProcess& process, double seconds) {
   pollfd wait{process.pidfd.get(), POLLIN, 0};
@@ -70,7 +73,7 @@ std::optional<int> end_status(StartedProcess& process, double seconds) {
   }
   if (process.own_child) {
     int status = 0;
-    waitpid(process.pid, &status, 0);
+    if (waitpid(process.pid, &status, 0) != process.pid) return kUnknown;
     return status;
   }
   // The zygote tells on the channel, after whatever the process has sent; it may be a busy machine.
@@ -101,6 +104,8 @@ std::optional<int> Process::join(double seconds) {
   if (code_) return code_;
   const auto status = end_status(process_, seconds);
   if (!status) return {};
+  check(*status != kUnknown, "process", "its end must be this program's to collect",
+        "none (is SIGCHLD ignored?)");
   code_ = WIFSIGNALED(*status) ? -WTERMSIG(*status) : WEXITSTATUS(*status);
   return code_;
 }
@@ -148,8 +153,10 @@ std::optional<std::string> ProcessPool::collect(Worker& worker, const ReadResult
   }
   const auto status =
       message ? StartedProcess::end_status(*message) : end_status(worker.process, -1);
-  const std::string how = "process " + std::to_string(&worker - workers_.data()) + " (pid " +
-                          std::to_string(worker.process.pid) + ") " + status_text(*status);
+  const std::string how =
+      "process " + std::to_string(&worker - workers_.data()) + " (pid " +
+      std::to_string(worker.process.pid) + ") " +
+      (*status == kUnknown ? "ended, nobody can tell how" : status_text(*status));
   worker.call.reset();
   start(worker);
   return how;

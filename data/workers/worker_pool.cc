@@ -106,7 +106,9 @@ void WorkerPool::stop() {
   // Nobody reads any more: what was being read is free.
   for (int i = 0; i < plan_.layout.slots; ++i) {
     std::atomic<SlotBoard::Use>& use = board_->uses[static_cast<size_t>(i)];
-    if (use == SlotBoard::Use::open || use == SlotBoard::Use::draining) use = SlotBoard::Use::free;
+    if (use != SlotBoard::Use::open && use != SlotBoard::Use::draining) continue;
+    ring().slot(i).sequence = 0;  // or the next workers would take what is left of its batch
+    use = SlotBoard::Use::free;
   }
   slots_.clear();
   deaths_.clear();

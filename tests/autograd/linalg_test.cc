@@ -114,6 +114,24 @@ TEST(Linalg, Determinants) {
   EXPECT_GRADIENTS(batch, {B.detach().requires_grad_()});
 }
 
+// By the polynomial that it is: of matrices that are singular to the last digits, and beside one.
+TEST(Linalg, DeterminantsHaveEveryDerivative) {
+  const Tensor ninth = (arange(9, kDouble) + 1).view({3, 3}) / 10;
+  const Tensor thin = matmul(some({3, 2}), some({2, 3}));
+  const Tensor batch = stack({eye(2, kDouble) * 2, tensor({{1.0, 2.0}, {2.0, 4.0}}, kDouble)});
+  const Tensor once = tensor({{1.0, 2.0, 3.0}, {2.0, 4.0, 6.0}, {3.0, 6.0, 9.0}}, kDouble);
+  for (const Tensor& a : {ninth, thin, batch, once, zeros({2, 2}, kDouble), some({4, 4})}) {
+    const Tensor x = a.detach().clone().requires_grad_();
+    EXPECT_SECOND_GRADIENTS([](const Tensors& in) -> Tensors { return {det(in[0])}; }, Tensors{x});
+  }
+  // d(sum of the cofactors times 0 to 8) of the first: by hand.
+  const Tensor x = ninth.detach().requires_grad_();
+  const Tensor slope = autograd::grad({det(x)}, {x}, {}, {.create_graph = true})[0];
+  const Tensor second = autograd::grad({sum(slope * arange(9, kDouble).view({3, 3}))}, {x})[0];
+  EXPECT_NEAR(second.at<double>({0, 0}), -0.6, 1e-12);
+  EXPECT_NEAR(second.at<double>({0, 1}), 1.2, 1e-12);
+}
+
 TEST(Linalg, PivotsAreLapacks) {
   const auto [factors, pivots] = lu_factor(tensor({{1, 2, 3}, {4, 5, 6}, {7, 8, 10}}, kDouble));
   EXPECT_EQ(pivots.dtype(), i32);

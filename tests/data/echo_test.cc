@@ -1,4 +1,6 @@
 #include <aorta/core/ops/closeness.h>
+#include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/data/dataset.h>
 #include <aorta/data/datasets/echo.h>
@@ -410,6 +412,18 @@ TEST(MeanAndStd, OfTransposedSamples) {
   const auto [mean, std] = mean_and_std(TensorDataset(samples), "x", {.channel_dim = 1});
   EXPECT_EQ(mean, (std::vector<float>{2, 5}));
   EXPECT_FLOAT_EQ(std[0], std::sqrt(2.0f / 3));
+}
+
+// Whose squares an f64 doesn't tell apart; and what isn't a number spoils.
+TEST(MeanAndStd, OfLargeMeans) {
+  const auto of = [](const Tensor& values) {
+    const NamedTensors samples = {{"x", values.view({4, 1, 1000})}};
+    return mean_and_std(TensorDataset(samples), "x", {.channel_dim = 0});
+  };
+  const Tensor values = remainder(arange(4000), 2).to(f32) + 1e7;
+  EXPECT_NEAR(of(values).std[0], 0.5, 1e-6);
+  values[7].fill_(std::nan(""));
+  EXPECT_TRUE(std::isnan(of(values).std[0]));
 }
 
 // Of channels without elements there may be more than memory has room for.

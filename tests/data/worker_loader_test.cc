@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <numeric>
 #include <set>
+#include <thread>
 
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
@@ -275,6 +277,31 @@ TEST(Workers, ADatasetThatCannotBeMadeIsAnError) {
             std::string::npos);
 }
 
+// Reads slowly, some samples more so.
+class Unhurried : public Numbers {
+ public:
+  Unhurried() : Numbers(160) {}
+  void read(int64_t index, Sample& sample, Generator& random) const override {
+    std::this_thread::sleep_for(std::chrono::microseconds(2000 * (1 + 7 * index % 5)));
+    Numbers::read(index, sample, random);
+  }
+};
+
+TEST(Workers, AnEpochLeftEarlyLeavesNothingToTheNext) {
+  for (const int workers : {1, 2, 3}) {
+    const auto dataset = make_dataset<Unhurried>();
+    DataLoader loader(dataset,
+                      {.batch_size = 4, .shuffle = true, .num_workers = workers, .seed = 3});
+    DataLoader reference(make_dataset<Numbers>(160), {.batch_size = 4, .shuffle = true, .seed = 3});
+    for (int epoch = 0; epoch < 12; ++epoch) {
+      auto wanted = reference.begin();
+      int left = 1 + 5 * epoch % 9;
+      for (auto it = loader.begin(); left > 0; ++it, ++wanted, --left)
+        ASSERT_EQ(text_of(*it), text_of(*wanted)) << workers << " workers, epoch " << epoch;
+    }
+  }
+}
+
 TEST(Workers, SayWhatIsWrongWithTheirOptions) {
   const auto numbers = make_dataset<Numbers>(4);
   const auto text = [&](const DataLoaderOptions& options) {
@@ -287,6 +314,8 @@ TEST(Workers, SayWhatIsWrongWithTheirOptions) {
             "data_loader: timeout must be a number of seconds from 0, got -1");
   EXPECT_EQ(text({.num_workers = 1, .prefetch_factor = 0}),
             "data_loader: prefetch_factor must be at least 1, got 0");
+  EXPECT_EQ(text({.num_workers = 4, .prefetch_factor = 1 << 30}),
+            "data_loader: num_workers x prefetch_factor must be at most 65536, got 4 x 1073741824");
   Generator random;
   EXPECT_EQ(text({.seed = 1, .generator = &random}),
             "data_loader: seed and generator exclude each other, got both");

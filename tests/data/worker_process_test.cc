@@ -11,6 +11,7 @@
 
 #include <aorta/tests/data/worker_processes.h>
 #include <aorta/tests/error_text.h>
+#include <aorta/tests/forked.h>
 #include <gtest/gtest.h>
 
 namespace aorta::data {
@@ -32,6 +33,17 @@ TEST(Process, SharesSharedTensorsAndCopiesOthers) {
   EXPECT_EQ(second.join(), 0);
   EXPECT_EQ(shared.to_vector<float>(), (std::vector<float>{0, 0, 7, 5}));
   EXPECT_EQ(copied.to_vector<float>(), (std::vector<float>{0, 0, 0, 0}));
+}
+
+// A process of this program's own, whose end the system throws away.
+TEST(Process, SaysThatNobodyCanTellHowItEnded) {
+  const int status = forked([] {
+    signal(SIGCHLD, SIG_IGN);
+    EXPECT_EQ(error_of([] { Process(+[] { _exit(7); }).join(); }),
+              "process: its end must be this program's to collect, got none (is SIGCHLD ignored?)");
+    return testing::Test::HasFailure() ? 1 : 0;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Process, TellsHowItEnded) {

@@ -246,6 +246,19 @@ class Always : public DistributionOf<Always> {
   double value_;
 };
 
+// Wherever both stand: exp() of a place has no room in the dtype.
+TEST(Divergences, OfDistantGumbels) {
+  const auto expect = [](DType dtype, double at, double tolerance) {
+    const Tensor loc = tensor({at}, {.dtype = dtype}), one = ones({1}, {.dtype = dtype});
+    const Gumbel q(loc, one);
+    EXPECT_NEAR(kl_divergence(q, q).item<double>(), 0, tolerance) << at;
+    EXPECT_NEAR(kl_divergence(Normal(loc, one), q).item<double>(), 0.2297827, tolerance) << at;
+    EXPECT_NEAR(kl_divergence(Uniform(loc, loc + 1), q).item<double>(), 1.1321206, tolerance) << at;
+  };
+  for (const double at : {0.0, 100.0, -100.0}) expect(f32, at, 2e-5);
+  for (const double at : {800.0, -800.0}) expect(f64, at, 1e-6);
+}
+
 TEST(Divergences, ClassesOfOnesOwnCanBeRegistered) {
   EXPECT_NE(error_of([] { kl_divergence(Always(1), Normal(0, 1)); }), kNoError);
   register_kl<Always, Normal>(

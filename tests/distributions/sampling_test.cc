@@ -358,6 +358,20 @@ TEST(Samples, OfDirichletsAndBetas) {
   EXPECT_TRUE(near(mean(x, {0}), Dirichlet(a).mean(), 0.01));
 }
 
+// Small parts have no place in f32, and 1 has an infinite density.
+TEST(Samples, OfSmallConcentrationsInSinglePrecision) {
+  manual_seed(8);
+  const Tensor x = Beta(0.01, 0.01).sample({20000});
+  EXPECT_EQ(x.dtype(), f32);
+  const Tensor inside = logical_and(gt(x, 0.1), lt(x, 0.9));
+  EXPECT_NEAR(mean(inside.to(f64)).item<double>(), 0.0219, 0.004);
+  EXPECT_EQ(sum(eq(x, 0.5)).item<int64_t>(), 0);
+  for (const double a : {0.1, 0.2, 0.5}) {
+    const Beta beta(a, a);
+    EXPECT_TRUE(all(isfinite(beta.log_prob(beta.sample({100000})))).item<bool>()) << a;
+  }
+}
+
 TEST(Samples, OfStudents) {
   Generator generator(31);
   // With 1 degree of freedom Cauchy's, with 2 a root.

@@ -311,6 +311,29 @@ TEST(UnitInterval, ContinuousCoinsThatAreNearlyFair) {
   }
 }
 
+// 1 - log |l| is the entropy's limit.
+TEST(UnitInterval, ContinuousCoinsOfLargeLogits) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const double l : {-1000.0, -100.0, -40.0, 40.0, 100.0, 1000.0}) {
+      const ContinuousBernoulli coin({.logits = tensor({l}, {.dtype = dtype})});
+      EXPECT_NEAR(coin.entropy().item<double>(), 1 - std::log(std::fabs(l)), 1e-5) << l;
+      const Tensor end = tensor({l > 0 ? 1.0 : 0.0}, {.dtype = dtype});
+      EXPECT_NEAR(coin.log_prob(end).item<double>(), std::log(std::fabs(l)), 1e-5) << l;
+      EXPECT_NEAR(coin.cdf(coin.icdf(tensor({0.3}, {.dtype = dtype}))).item<double>(), 0.3, 2e-3);
+    }
+  }
+}
+
+// n log(1 + e^-l) beside which k l - n l cancels.
+TEST(Binomials, KeepTheirDigitsAtLargeLogits) {
+  const Tensor l = tensor({20.5}, {.dtype = f64}).requires_grad_();
+  const Tensor n = tensor({1e9}, {.dtype = f64});
+  const Tensor density = Binomial(n, {.logits = l}).log_prob(n);
+  EXPECT_NEAR(density.item<double>() / (-1e9 * std::log1p(std::exp(-20.5))), 1, 1e-5);
+  density.backward();
+  EXPECT_NEAR(l.grad().item<double>() / 1.25015, 1, 1e-5);
+}
+
 TEST(UnitInterval, KumaraswamysEndOfAUniformDensity) {
   const Tensor b = ones({2}).requires_grad_();
   const Tensor density = Kumaraswamy(2, b).log_prob(tensor({1.0, 0.5}));

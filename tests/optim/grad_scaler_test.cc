@@ -131,6 +131,19 @@ TEST(GradScaler, TakesSparseGradients) {
   EXPECT_EQ(w.detach().to_vector<float>(), (std::vector<float>{1, 1, -1, -1, 1, 1, 0, 0}));
 }
 
+TEST(GradScaler, TakesEmptyParametersAndLossesOfHalfTypes) {
+  const Tensor w = ones({1}).requires_grad_(), none = zeros({0}).requires_grad_();
+  SGD optimizer({w, none}, {.lr = 1});
+  GradScaler scaler;
+  const Tensor loss = scaler.scale((sum(w) + sum(none)).to(f16));
+  EXPECT_EQ(loss.dtype(), f32);
+  EXPECT_EQ(loss.item<float>(), 65536);  // which f16 hasn't
+  sum(none).backward();
+  scaler.scale(sum(w)).backward();
+  EXPECT_TRUE(scaler.step(optimizer));
+  EXPECT_EQ(w.item<float>(), 0);
+}
+
 TEST(GradScaler, GoesOnFromItsState) {
   const Tensor p = ones({1}).requires_grad_();
   SGD optimizer({p}, {.lr = 0.1});

@@ -251,6 +251,11 @@ TEST(Plot, ShowsOnePointConstantsAndNothing) {
   Plot extreme({.title = "", .x = {"x"}, .y = {"y"}});
   extreme.line("a", Numbers{-1e300, 1e300}, Numbers{1, 1.0000000000000002});
   EXPECT_EQ(Picture(extreme).curves[0].size(), 2u);
+  Plot decades({.title = "", .x = {"x"}, .y = {.label = "y", .scale = Scale::log}});
+  decades.line("a", Numbers{0, 1, 2}, Numbers{1e-200, 1, 1e200});
+  EXPECT_EQ(decades.svg().find("nan"), std::string::npos);
+  const auto& rising = Picture(decades).curves[0];
+  EXPECT_NEAR(2 * rising[1].y, rising[0].y + rising[2].y, 1);
 }
 
 TEST(Plot, ThinsLongCurvesButKeepsTheirExtremes) {

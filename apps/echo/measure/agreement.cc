@@ -75,7 +75,7 @@ Agreement agreement(std::span<const double> told, std::span<const double> found)
   const double residual = squares(differences, 0), total = squares(pairs.told, mean(pairs.told));
   result.mae = absolute / count;
   result.rmse = std::sqrt(residual / count);
-  if (total > 0) result.r2 = 1 - residual / total;
+  if (total > 1e-9 * squares(pairs.told, 0)) result.r2 = 1 - residual / total;
   result.bias = mean(differences);
   if (result.count < 2) return result;
   const double half = 1.96 * std::sqrt(squares(differences, result.bias) / (count - 1));

@@ -26,6 +26,8 @@ TEST(Agreement, IsTheFormulas) {
   const Agreement one = agreement({told, 1}, {found, 1});
   EXPECT_EQ(one.bias, 1);
   EXPECT_TRUE(std::isnan(one.r2) && std::isnan(one.low));
+  const double same[] = {0.1, 0.1, 0.1}, others[] = {0.1, 0.2, 0.3};  // whose mean isn't 0.1
+  EXPECT_TRUE(std::isnan(agreement(same, others).r2));
 }
 
 struct Hearts : TestFolder {

@@ -130,6 +130,17 @@ class Ranks(unittest.TestCase):
         self.assertEqual(process.returncode, 128 + number, err)
         self.assertEqual(out.count("everything is saved"), 1, out)
 
+    def test_the_validation_is_of_the_weights_that_are_saved(self):
+        run = self.run_folder()
+        # Steps that move something: the last one given counts.
+        said = self.finish(2, self.train(run, "--lr", "5e-3", "--optimizer", "adam", "--run_test"))
+        best = min(rows(run)[1::2], key=lambda row: row["loss"])
+        done = subprocess.run([ECHO, "evaluate", "--weights", run, "--data_dir", self.data, "--split", "val", "--num_workers", "0"],
+                              capture_output=True, text=True, env=mpirun.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        dice = float(re.search(r"overall (\d\.\d+)", done.stdout).group(1))
+        self.assertAlmostEqual(dice, best["overall_dice"], delta=2e-4, msg=done.stdout + said)
+
     def test_going_on_by_other_numbers_of_ranks(self):
         run = self.run_folder()
         self.stop(8, self.train(run), run, signal.SIGTERM, 5)

@@ -348,6 +348,15 @@ class Resume(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertEqual(done.stderr, "error: --resume: batch_size must stay what it was, got 3 after 2\n")
         self.assertEqual(fingerprint(run), self.want)
+        cut = run + "_cut"
+        done = subprocess.run(self.train(cut) + ["--max_steps", "1"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = subprocess.run(self.resume(cut) + ["--max_steps", "2"], stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"^error: --resume: a run that --max_steps has ended inside of an epoch has no more steps, got 1 "
+                         r"of \d+ steps an epoch\n$")
+        done = subprocess.run(self.resume(cut), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_killed_run_goes_on_with_its_own_data_alone(self):
         run = self.run_folder()

@@ -74,9 +74,11 @@ TEST(RunFolder, SettingsComeBackFromTheirFile) {
     EXPECT_EQ(flags_of_yaml(folder.file("args.yaml"))[0].flag, "--data_dir=" + std::string(name));
   }
   folder.write("mine.yaml",
-               "# mine\nlr: 1e-3 # higher\n\nweights: # none\nmodel_name: 'unet' # U\r\n");
+               "# mine\nlr: 1e-3 # higher\n\nweights: # none\nmodel_name: 'unet' # U\r\noutput: "
+               "'bob''s '' run' # B\n");
   const auto flags = flags_of_yaml(folder.file("mine.yaml"));
-  ASSERT_EQ(flags.size(), 2u);
+  ASSERT_EQ(flags.size(), 3u);
+  EXPECT_EQ(flags[2].flag, "--output=bob's ' run");
   EXPECT_EQ(flags[0].flag, "--lr=1e-3");
   EXPECT_EQ(flags[0].place, folder.file("mine.yaml:2"));
   EXPECT_EQ(flags[1].flag, "--model_name=unet");

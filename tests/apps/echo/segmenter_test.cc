@@ -1,6 +1,7 @@
 #include <aorta/aorta.h>
 #include <aorta/apps/echo/failure.h>
 #include <aorta/apps/echo/segmenter.h>
+#include <aorta/core/io/npz.h>
 #include <aorta/tests/error_text.h>
 
 #include <gtest/gtest.h>
@@ -60,6 +61,18 @@ TEST(Segmenter, ComesBackFromItsFile) {
   EXPECT_EQ(loaded.model_name, "unet_small");
   EXPECT_EQ(loaded.std, segmenter.std);
   EXPECT_TRUE(equal(loaded.masks(frames(1)), segmenter.masks(frames(1))));
+}
+
+// How far apart a clip's frames are isn't in tensors alone.
+TEST(Segmenter, OfClipsNeedsToKnowTheirPeriod) {
+  const Segmenter segmenter = make_segmenter("unet_3d", {1, 2, 3}, {4, 5, 6}, 3, 7);
+  const std::string file = testing::TempDir() + "clips.npz";
+  npz::save(segmenter.net->state_dict(), file);
+  const auto statistics = [] { return data::ChannelStatistics{{1, 2, 3}, {4, 5, 6}}; };
+  EXPECT_NE(error_of([&] {
+              load_segmenter(file, {.model_name = "unet_3d", .statistics = statistics});
+            }).find("become a run first, by `aorta-echo train --num_epochs 0 --weights FILE"),
+            std::string::npos);
 }
 
 // What `export --dtype f16` writes is computed in f32.

@@ -177,6 +177,17 @@ TEST(ClipTrainer, StepsAreSgdOnTheMeanSquaredError) {
   EXPECT_EQ(told, 35 + 40 + 45 + 50);
 }
 
+// The best weights are chosen by it.
+TEST(ClipTrainer, ValidatesTheSameClipsEachTime) {
+  const VideoOptions options = video_options(folder_of_efs("video_validation"));
+  ClipTrainer trainer(options);
+  const State begun = trainer.state();
+  const double first = trainer.validate()->loss;
+  EXPECT_EQ(trainer.validate()->loss, first);
+  ClipTrainer resumed(options, &begun);
+  EXPECT_EQ(resumed.validate()->loss, first);
+}
+
 TEST(ClipTrainer, GoesOnBitForBitFromAnyStep) {
   const VideoOptions options = video_options(folder_of_efs("video_resume"));
   ClipTrainer whole(options);

@@ -128,6 +128,21 @@ TEST(ZeroRedundancyOptimizer, WhatItRefuses) {
   });
   for (const std::string& error : errors)
     EXPECT_EQ(error, "ZeroRedundancyOptimizer: there must be a parameter a rank, got 2 for 3");
+  // The states of others, on every rank alike.
+  const Tensor a = ones({2}).requires_grad_(), b = ones({2}).requires_grad_(),
+               c = ones({2}).requires_grad_();
+  const State groups = Adam({{{a, b}, {.lr = 0.5}}, {{c}, {.lr = 0.25}}}).state();
+  const State three = Adam({a, b, c}).state();
+  on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    const nn::Linear own(2, 2);
+    ZeroRedundancyOptimizer optimizer(own.parameters(), end, kAdam);
+    EXPECT_EQ(error_of([&] { optimizer.restore(groups); }),
+              "load_state_dict: the state must have as many groups as the optimizer, got more than "
+              "1");
+    EXPECT_EQ(error_of([&] { optimizer.restore(three); }),
+              "load_state_dict: the state must be of as many parameters as the optimizer's, got 3 "
+              "for 2");
+  });
 }
 
 }  // namespace
