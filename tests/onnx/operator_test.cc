@@ -2,6 +2,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/onnx/operators.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/onnx/networks.h>
 #include <gtest/gtest.h>
@@ -133,6 +134,18 @@ TEST(OnnxOperator, OtherHalfTypesAreSummedInF32Too) {
   const Tensor signs = f32s({300, -300}, {1, 1, 2}).to(f16);
   expect_close(run("MeanVarianceNormalization", {list("axes", {2})}, signs),
                f32s({1, -1}, {1, 1, 2}).to(f16), 1e-3);
+}
+
+TEST(OnnxOperator, RunningStatisticsOfHalfTypesAreMixedInF32) {
+  std::vector<TensorProto> numbers;
+  for (const char* name : {"scale", "bias", "mean", "var"})
+    numbers.push_back(proto_of(name, ones({1}, {.dtype = f16})));
+  Model net = node_net("BatchNormalization", numbers, {integer("training_mode", 1)}, DataType::f16);
+  net.train();
+  net(f32s({300, -300}, {2, 1}).to(f16));  // whose variance is 90000
+  ASSERT_EQ(net.named_buffers().size(), 2u);
+  for (const auto& [name, buffer] : net.named_buffers())
+    expect_close(buffer, full({1}, name == "var" ? 9000.9 : 0.9, {.dtype = f16}), 0);
 }
 
 // y = op(x, x).
