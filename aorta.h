@@ -128,6 +128,7 @@
 #include <aorta/optim/averaging.h>             // IWYU pragma: export
 #include <aorta/optim/clip.h>                  // IWYU pragma: export
 #include <aorta/optim/composed_schedules.h>    // IWYU pragma: export
+#include <aorta/optim/grad_scaler.h>           // IWYU pragma: export
 #include <aorta/optim/lbfgs.h>                 // IWYU pragma: export
 #include <aorta/optim/muon.h>                  // IWYU pragma: export
 #include <aorta/optim/nadam.h>                 // IWYU pragma: export

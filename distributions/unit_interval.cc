@@ -37,7 +37,9 @@ Tensor Kumaraswamy::mode() const {
 
 Tensor Kumaraswamy::log_prob(const Tensor& value) const {
   check_value(value);
-  return log(a_) + log(b_) + x_log_y(a_ - 1, value) + (b_ - 1) * log1p(-pow(value, a_));
+  const Tensor at_end = logical_and(eq(value, 1), eq(b_, 1));  // where 0 log(0) is 0
+  const Tensor power = where(at_end, 0.0, pow(value, a_));
+  return log(a_) + log(b_) + x_log_y(a_ - 1, value) + (b_ - 1) * log1p(-power);
 }
 
 Tensor Kumaraswamy::cdf(const Tensor& value) const {
@@ -68,10 +70,10 @@ void Kumaraswamy::expand_to(const Shape& batch_shape) {
 namespace {
 
 // Around p = 1/2 the formulas divide 0 by 0: there series in p - 1/2 stand for them, and the
-// formulas are of another p.
+// formulas are of another p. Beside it they cancel, and are computed in f64.
 struct Coin {
   explicit Coin(const Tensor& probs)
-      : p(clamp_probs(probs)),
+      : p(clamp_probs(probs).to(f64)),
         middle(logical_and(gt(p, 0.499), lt(p, 0.501))),
         far(where(middle, 0.499, p)),
         off(where(middle, p - 0.5, 0.0)) {}
@@ -90,21 +92,25 @@ Tensor ContinuousBernoulli::log_constant() const {
   const Coin coin(probs());
   const Tensor off = square(coin.off), far = coin.far;
   const Tensor exact = log(abs(log1p(-far) - log(far))) - log(abs(1 - 2 * far));
-  return where(coin.middle, std::numbers::ln2 + (4.0 / 3 + 104.0 / 45 * off) * off, exact);
+  const Tensor series = std::numbers::ln2 + (4.0 / 3 + 104.0 / 45 * off) * off;
+  return where(coin.middle, series, exact).to(probs().dtype());
 }
 
 Tensor ContinuousBernoulli::mean() const {
   const Coin coin(probs());
   const Tensor off = coin.off, far = coin.far;
-  return where(coin.middle, 0.5 + (1.0 / 3 + 16.0 / 45 * square(off)) * off,
-               far / (2 * far - 1) + reciprocal(log1p(-far) - log(far)));
+  const Tensor exact = far / (2 * far - 1) + reciprocal(log1p(-far) - log(far));
+  const Tensor series = 0.5 + (1.0 / 3 + 16.0 / 45 * square(off)) * off;
+  return where(coin.middle, series, exact).to(probs().dtype());
 }
 
 Tensor ContinuousBernoulli::variance() const {
   const Coin coin(probs());
   const Tensor off = square(coin.off), far = coin.far;
-  return where(coin.middle, 1.0 / 12 - (1.0 / 15 - 128.0 / 945 * off) * off,
-               far * (far - 1) / square(1 - 2 * far) + reciprocal(square(log1p(-far) - log(far))));
+  const Tensor exact =
+      far * (far - 1) / square(1 - 2 * far) + reciprocal(square(log1p(-far) - log(far)));
+  const Tensor series = 1.0 / 12 - (1.0 / 15 - 128.0 / 945 * off) * off;
+  return where(coin.middle, series, exact).to(probs().dtype());
 }
 
 Tensor ContinuousBernoulli::log_prob(const Tensor& value) const {
@@ -120,13 +126,14 @@ Tensor ContinuousBernoulli::cdf(const Tensor& value) const {
   const Coin coin(probs());
   const Tensor far = coin.far;
   const Tensor exact = (pow(far, value) * pow(1 - far, 1 - value) + far - 1) / (2 * far - 1);
-  return clamp(where(coin.middle, value, exact), 0, 1);
+  return clamp(where(coin.middle, value, exact), 0, 1).to(probs().dtype());
 }
 
 Tensor ContinuousBernoulli::quantile(const Tensor& u) const {
   const Coin coin(probs());
   const Tensor far = coin.far, none = log1p(-far);
-  return where(coin.middle, u, (log1p(-far + u * (2 * far - 1)) - none) / (log(far) - none));
+  const Tensor exact = (log1p(-far + u * (2 * far - 1)) - none) / (log(far) - none);
+  return where(coin.middle, u, exact).to(probs().dtype());
 }
 
 Tensor ContinuousBernoulli::icdf(const Tensor& value) const {

@@ -237,7 +237,6 @@ MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, List<Function> function
 double MultiplicativeLR::lr_of(size_t group, double lr) {
   return is_initial() ? lr : lr * functions_[group](last_epoch_);
 }
-double MultiplicativeLR::lr_at_start(size_t group) { return base(group); }
 
 namespace {
 void check_phase(bool has_steps, double pct_start, int64_t total_steps) {
@@ -315,7 +314,7 @@ CyclicLR::CyclicLR(Optimizer& optimizer, Options options)
       by_group(kOp, "max_lr must be one, or one for each group", options_.max_lr, groups);
   for (size_t g = 0; g < groups; ++g) {
     if (options_.cycle_momentum) set_momentum(kOp, optimizer, g, options_.max_momentum);
-    optimizer.initial_lr(g) = options_.base_lr[g];
+    optimizer.set_lr(options_.base_lr[g], g);  // the initial_lr, unless there is one
   }
   begin();
 }

@@ -179,7 +179,6 @@ class MultiplicativeLR : public LRScheduler {
 
  protected:
   double lr_of(size_t group, double lr) override;
-  double lr_at_start(size_t group) override;
 
  private:
   std::vector<Function> functions_;

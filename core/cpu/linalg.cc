@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/LU>
 #include <Eigen/QR>
+#include <cmath>
 #include <vector>
 
 namespace aorta::cpu {
@@ -22,13 +23,18 @@ void cholesky(const TwoFactorsArgs& args) {
 void qr(const TwoFactorsArgs& args) {
   in_dtype(args, [&]<class T>(T) {
     each<T>(args, [&](const In<T>& a, int64_t i) {
-      const Eigen::HouseholderQR<Columns<T>> qr(a);
+      // Eigen's reflections square what they are given: that may vanish, or overflow.
+      const T largest = a.size() > 0 ? a.cwiseAbs().maxCoeff() : T(0);
+      const int power = largest > 0 ? std::ilogb(largest) : 0;
+      const auto scaled = [](int by) { return [by](T x) { return std::ldexp(x, by); }; };
+      const Eigen::HouseholderQR<Columns<T>> qr(Columns<T>(a.unaryExpr(scaled(-power))));
       matrix_of<T>(args.first, i, args.m, args.q) =
           qr.householderQ() * Columns<T>::Identity(args.m, args.q);
       Out<T> r = matrix_of<T>(args.second, i, args.q, args.n);
       r.setZero();
       const int64_t k = std::min(args.m, args.n);
       r.topRows(k) = qr.matrixQR().topRows(k).template triangularView<Eigen::Upper>();
+      r = r.unaryExpr(scaled(power)).eval();
       return true;
     });
   });

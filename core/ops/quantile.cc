@@ -90,7 +90,8 @@ Tensor at_ranks(const char* op, const Tensor& lines, const Tensor& ranks,
   check(interpolation == "linear", op,
         "interpolation must be linear, lower, higher, midpoint or nearest",
         std::string(interpolation));
-  return lerp(at(floor(ranks)), at(ceil(ranks)), ranks - floor(ranks));
+  const Tensor weight = (ranks - floor(ranks)).to(lines.dtype());
+  return lerp(at(floor(ranks)), at(ceil(ranks)), weight);
 }
 
 Tensor quantile_of(const char* op, const Tensor& input, const Operand& q,
@@ -110,11 +111,12 @@ Tensor quantile_of(const char* op, const Tensor& input, const Operand& q,
 
   // NaN is sorted to the end: there a rank finds it, or goes no further than the last number.
   const Tensor nan = isnan(unsorted.detach());
-  const Tensor wanted = fraction.reshape({fraction.numel()});
-  const Tensor ranks =
-      skip_nan ? wanted * clamp_min(length - 1 - sum(nan, -1, true), 0).to(lines.dtype())
-               : where(any(nan, -1, true), static_cast<double>(length - 1),
-                       wanted * static_cast<double>(length - 1));
+  // In the dtype of the numbers, as PyTorch's, where that holds all ranks.
+  const DType counted = length > 1 << 24 ? DType::f64 : lines.dtype();
+  const Tensor wanted = fraction.reshape({fraction.numel()}).to(counted);
+  const Tensor ranks = skip_nan ? wanted * clamp_min(length - 1 - sum(nan, -1, true), 0).to(counted)
+                                : where(any(nan, -1, true), static_cast<double>(length - 1),
+                                        wanted * static_cast<double>(length - 1));
   Tensor result =  // (*the other dimensions, Q)
       at_ranks(op, lines, ranks, interpolation).to(input.dtype());
 

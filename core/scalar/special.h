@@ -106,7 +106,9 @@ struct Sinc {
   template <class T>
   AORTA_INLINE T gradient_from_input(T g, T x) const {
     const auto is_near = abs(x) < T(0.25);
-    const T far = select(is_near, T(1), x), turned = T(kPi) * far, s = x * x;
+    // Each stays in its range where the other is chosen, or a pass that records itself has NaN.
+    const T far = select(is_near, T(1), x), near = select(is_near, x, T(0));
+    const T turned = T(kPi) * far, s = near * near;
     T series = T(4.049947846619241e-06);
     series = series * s + T(-9.766223126318928e-05);
     series = series * s + T(0.001781145516372851);
@@ -115,7 +117,7 @@ struct Sinc {
     series = series * s + T(-1.144510944732505);
     series = series * s + T(3.246969701133414);
     series = series * s + T(-3.289868133696453);
-    return g * select(is_near, x * series, (cos(turned) - sin(turned) / turned) / far);
+    return g * select(is_near, near * series, (cos(turned) - sin(turned) / turned) / far);
   }
 
  private:

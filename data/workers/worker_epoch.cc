@@ -1,3 +1,4 @@
+#include <aorta/core/clock.h>
 #include <aorta/data/epoch.h>
 #include <aorta/data/sample_random.h>
 
@@ -65,10 +66,8 @@ class WorkerEpoch : public Epoch {
   // The slot of the next batch, leased; -1 when there is none.
   int take() {
     fill();
-    while (sequences_.empty() && !at_end()) {
-      pool_->handle_events(true);  // every slot is busy with what an earlier epoch had begun
-      fill();
-    }
+    for (const double start = seconds_now(); sequences_.empty() && !at_end(); fill())
+      pool_->wait_for_events(start);  // every slot is busy with what an earlier epoch had begun
     if (sequences_.empty()) return -1;
     const int slot = pool_->wait(sequences_.front());
     sequences_.pop_front();

@@ -176,16 +176,18 @@ int WorkerPool::wait(uint64_t sequence) {
   if (!broken_.empty()) break_down(broken_);
   const int slot = slots_.at(sequence);
   const double start = seconds_now();
-  while (!is_complete(slot)) {
-    if (options_.timeout > 0 && seconds_now() - start >= options_.timeout)
-      fail_on_timeout(options_.timeout);
-    handle_events(true);
-  }
+  while (!is_complete(slot)) wait_for_events(start);
   slots_.erase(sequence);
   note_progress(slot);
   restarts_ = 0;
   board_->uses[static_cast<size_t>(slot)] = SlotBoard::Use::leased;
   return slot;
+}
+
+void WorkerPool::wait_for_events(double start) {
+  if (options_.timeout > 0 && seconds_now() - start >= options_.timeout)
+    fail_on_timeout(options_.timeout);
+  handle_events(true);
 }
 
 void WorkerPool::handle_events(bool wait) {

@@ -55,9 +55,11 @@ class WorkerPool {
   /// a storage do so. Throws TimeoutError, after which the batch can be waited for again, and when
   /// workers can't be kept alive.
   int wait(uint64_t sequence);
-  /// Handles what has happened, and waits for something when `wait` says so. For when no slot is
-  /// free.
+  /// Handles what has happened, and waits for something when `wait` says so.
   void handle_events(bool wait);
+  /// Waits for something, since `start`: throws TimeoutError as wait() does. For when no slot is
+  /// free.
+  void wait_for_events(double start);
   /// Whether wait() would return at once.
   bool is_ready(uint64_t sequence) { return is_complete(slots_.at(sequence)); }
   /// Drops all open batches.

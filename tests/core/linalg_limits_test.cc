@@ -1,7 +1,11 @@
 // What Eigen takes for itself may not be had, and products of sizes may not fit.
+#include <aorta/core/ops/closeness.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/linalg.h>
 #include <aorta/core/ops/linalg_norms.h>
+#include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/forked.h>
@@ -50,6 +54,22 @@ TEST(Linalg, EmptyMatricesOfHugeSizes) {
             }),
             "tensorsolve: A must be as large from B's dimensions on as in them, got "
             "[8796093022208,0,1] and [8796093022208,1]");
+}
+
+// Squares of the elements have no place in the dtype.
+TEST(Linalg, QrOfSmallAndLargeMatrices) {
+  manual_seed(3);
+  const auto expect = [](DType dtype, double scale, double tolerance) {
+    for (const Shape& shape : {Shape{2, 1}, {7, 3}, {5, 9}, {40, 40}}) {
+      const Tensor a = randn(shape, {.dtype = dtype}), scaled = a * scale;
+      const auto [q, r] = linalg::qr(scaled);
+      EXPECT_TRUE(allclose(matmul(q, r / scale), scaled / scale, tolerance, tolerance)) << scale;
+      const Tensor unit = matmul(q.transpose(0, 1), q);
+      EXPECT_TRUE(allclose(unit, eye(unit.size(0), {.dtype = dtype}), 0, tolerance)) << scale;
+    }
+  };
+  for (const double scale : {1e-36, 1e-20, 1.0, 1e20, 1e36}) expect(f32, scale, 1e-5);
+  for (const double scale : {1e-300, 1e-160, 1e160, 1e300}) expect(f64, scale, 1e-13);
 }
 
 }  // namespace

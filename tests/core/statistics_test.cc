@@ -46,6 +46,16 @@ TEST(Quantile, OfNothingButNan) {
   EXPECT_EQ(median(tensor(4.0), 0, true).values.dim(), 0);
 }
 
+TEST(Quantile, OfMoreNumbersThanF32Counts) {
+  const int64_t n = (1 << 25) + 4;
+  const Tensor x = zeros({n});
+  x.narrow(0, n - 2, 1).fill_(1);
+  EXPECT_EQ(quantile(x.narrow(0, 0, n - 1), 1.0).item<float>(), 1);
+  EXPECT_EQ(nanquantile(x.narrow(0, 0, n - 1), 1.0).item<float>(), 1);
+  EXPECT_EQ(quantile(x, 1.0).item<float>(), 1);
+  EXPECT_EQ(quantile(x, 0.5).item<float>(), 0);
+}
+
 TEST(Quantile, ManyRanksOfManyNumbers) {
   // Of 0, 1, ..., n - 1 in any order the quantile is the rank.
   const int64_t n = 10007;

@@ -358,6 +358,35 @@ TEST(WorkerFaults, ABatchThatIsLateComesWhenItIsAskedForAgain) {
   }
 }
 
+// Reads all but the first samples for a while.
+class SlowLater : public Numbers {
+ public:
+  SlowLater() : Numbers(12) {}
+  void read(int64_t index, Sample& sample, Generator& random) const override {
+    if (index >= 2) std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+    Numbers::read(index, sample, random);
+  }
+};
+
+// The program keeps two batches, and an epoch that it has left has begun with all other places.
+TEST(WorkerFaults, ATimeoutHoldsWhereEveryPlaceIsBusy) {
+  DataLoader loader(
+      make_dataset<SlowLater>(),
+      {.batch_size = 1, .num_workers = 2, .timeout = 0.2, .persistent_workers = true});
+  std::vector<Batch> kept;
+  {
+    auto it = loader.begin();
+    kept.push_back(*it);
+    kept.push_back(*++it);
+  }
+  EXPECT_THROW(
+      {
+        auto it = loader.begin();
+        kept.push_back(*it);
+      },
+      TimeoutError);
+}
+
 TEST(WorkerFaults, ATimeoutThatIsntReachedChangesNothing) {
   DataLoader loader(make_dataset<Numbers>(40),
                     {.batch_size = 4, .num_workers = 2, .timeout = 60, .seed = 6});

@@ -293,6 +293,34 @@ TEST(Normals, TheTailOfTheCdfKeepsItsDigits) {
               1e-12);
 }
 
+// Beside p = 1/2, where differences of nearly equal numbers are divided. Values by mpmath.
+TEST(UnitInterval, ContinuousCoinsThatAreNearlyFair) {
+  struct Row {
+    float p;
+    double mean, variance, density;
+  };
+  for (const Row& row : {Row{0.4985f, 0.49949999530316336, 0.08333318333054951, 0.6931501806136076},
+                         Row{0.503f, 0.5010000165939941, 0.08333273331396898, 0.693159180915002},
+                         Row{0.45f, 0.4832886505582607, 0.08316581462572314, 0.6964950491083486}}) {
+    const ContinuousBernoulli coin({.probs = tensor({row.p})});
+    EXPECT_NEAR(coin.mean().item<float>(), row.mean, 1e-7);
+    EXPECT_NEAR(coin.variance().item<float>(), row.variance, 1e-8);
+    const double log_p = std::log1p(-static_cast<double>(row.p));  // the density at 0, but for C
+    EXPECT_NEAR(coin.log_prob(zeros({1})).item<float>() - log_p, row.density, 2e-7);
+    EXPECT_EQ(coin.mean().dtype(), f32);
+  }
+}
+
+TEST(UnitInterval, KumaraswamysEndOfAUniformDensity) {
+  const Tensor b = ones({2}).requires_grad_();
+  const Tensor density = Kumaraswamy(2, b).log_prob(tensor({1.0, 0.5}));
+  EXPECT_NEAR(density[0].item<float>(), std::log(2), 1e-6);
+  EXPECT_NEAR(density[1].item<float>(), 0, 1e-6);
+  sum(density).backward();
+  EXPECT_EQ(b.grad()[0].item<float>(), 1);
+  EXPECT_NEAR(b.grad()[1].item<float>(), 1 + std::log(0.75), 1e-6);
+}
+
 TEST(Distributions, ParametersBroadcastAndArePromoted) {
   const Normal numbers(0, 2);
   EXPECT_EQ(numbers.batch_shape(), Shape{});

@@ -194,6 +194,23 @@ const std::map<std::string, MakeSchedules>& schedules() {
          return {std::make_shared<SequentialLR>(o, Schedules{constant, restarts, polynomial},
                                                 std::vector<int64_t>{12, 90})};
        }},
+      {"sequential_cyclic",
+       [](Optimizer& o) -> Schedules {
+         const auto linear = make<LinearLR>(o, {.start_factor = 0.1, .total_iters = 20});
+         const auto cyclic =
+             make<CyclicLR>(o, {.base_lr = {0.01}, .max_lr = {0.5}, .step_size_up = 13});
+         const auto exponential = make<ExponentialLR>(o, {.gamma = 0.97});
+         return {std::make_shared<SequentialLR>(o, Schedules{linear, cyclic, exponential},
+                                                std::vector<int64_t>{20, 100})};
+       }},
+      {"sequential_multiplicative",
+       [](Optimizer& o) -> Schedules {
+         const auto constant = make<ConstantLR>(o, {.factor = 0.5, .total_iters = 300});
+         const auto multiplicative =
+             std::make_shared<MultiplicativeLR>(o, [](int64_t t) { return t > 0 ? 0.9 : 0.8; });
+         return {std::make_shared<SequentialLR>(o, Schedules{constant, multiplicative},
+                                                std::vector<int64_t>{20})};
+       }},
   };
   return map;
 }

@@ -4,6 +4,7 @@
 #include <aorta/optim/averaging.h>
 #include <aorta/optim/clip.h>
 #include <aorta/optim/composed_schedules.h>
+#include <aorta/optim/grad_scaler.h>
 #include <aorta/optim/schedules.h>
 #include <aorta/optim/sgd.h>
 #include <aorta/report/bar_chart.h>
@@ -160,6 +161,22 @@ void add_more_training(std::vector<Target>& targets) {
                 leaf.requires_grad_().set_grad(gradient);
                 clip_grad_value_({leaf}, most);
                 return leaf.grad();
+              }),
+          of(
+              "GradScaler",
+              +[](const T& p, const T& gradient, const GradScalerOptions& o, bool unscales,
+                  double scale) {
+                const T leaf = p.detach().clone();
+                leaf.requires_grad_().set_grad(gradient);
+                SGD optimizer({leaf}, {.lr = 0.1});
+                GradScaler scaler(o);
+                scaler.scale(mul(leaf, 2));
+                if (unscales) scaler.unscale_(optimizer);
+                scaler.step(optimizer);
+                scaler.update();
+                scaler.restore(scaler.state());
+                scaler.update(scale);
+                return leaf;
               }),
           of(
               "AveragedModel",

@@ -31,6 +31,7 @@ struct Imported {
   double coloured = 0;
   uint64_t patient = 0;
   bool is_dicom = false;
+  ToldRow told;  // by the table
 };
 
 // Attributes that say what pixels mean, and are so kept; all others are left out.
@@ -65,23 +66,47 @@ std::string split_by_hash(uint64_t patient) {
   return part < 6 ? "TRAIN" : part == 6 ? "VAL" : "TEST";
 }
 
-std::string split_of_import(const ImportOptions& options, const ToldRow& told,
-                            const Imported& video) {
-  if (!told.split.empty()) return told.split;
-  if (options.split != "hash") return io::upper(options.split);
-  if (!told.patient.empty()) return split_by_hash(hash_of(told.patient));
-  return split_by_hash(video.patient != 0 ? video.patient : hash_of(video.name));
-}
+/// Which videos are of one patient, whom files, the table or both may name: a file that the table
+/// doesn't name has the patient and the split of one that it does.
+class Patients {
+ public:
+  explicit Patients(const std::vector<Imported>& videos) {
+    for (const Imported& one : videos)
+      if (one.patient != 0 && !one.told.patient.empty())
+        named_.emplace(one.patient, hash_of(one.told.patient));
+    for (const Imported& one : videos)
+      if (!one.told.split.empty()) splits_.emplace(patient_of(one), one.told.split);
+  }
+
+  std::string split_of(const ImportOptions& options, const Imported& video) const {
+    if (!video.told.split.empty()) return video.told.split;
+    if (options.split != "hash") return io::upper(options.split);
+    const uint64_t patient = patient_of(video);
+    const auto told = splits_.find(patient);
+    return told != splits_.end() ? told->second : split_by_hash(patient);
+  }
+
+ private:
+  uint64_t patient_of(const Imported& video) const {
+    if (!video.told.patient.empty()) return hash_of(video.told.patient);
+    if (video.patient == 0) return hash_of(video.name);
+    const auto named = named_.find(video.patient);
+    return named != named_.end() ? named->second : video.patient;
+  }
+
+  std::map<uint64_t, uint64_t> named_;      // of a file's patient, the table's
+  std::map<uint64_t, std::string> splits_;  // of a patient, the table's
+};
 
 std::string number_or_nothing(double value, const char* format) {
   return value > 0 ? fmt::format(fmt::runtime(format), value) : "";
 }
 
-std::string file_row(const ImportOptions& options, const ToldRow& told, const Imported& video) {
+std::string file_row(const std::string& split, const Imported& video) {
+  const ToldRow& told = video.told;
   return fmt::format("{},{},{},{},{},{},{},{},{},{}\n", video.name, told.ef, told.esv, told.edv,
                      kNetworkSide, kNetworkSide, number_or_nothing(video.fps, "{:.6g}"),
-                     video.frames, split_of_import(options, told, video),
-                     number_or_nothing(video.spacing, "{:.6g}"));
+                     video.frames, split, number_or_nothing(video.spacing, "{:.6g}"));
 }
 
 // Writes a study's frames as EchoNet's are, and says what they are.
@@ -172,15 +197,14 @@ class Import {
     check(known == names_.end(), source.path, "files must differ",
           known == names_.end() ? "" : "the same as " + known->second);
     const Study study = open_study(source.path);
-    const ToldRow told = told_.row_of(source);
     bar_.start(stem_of(source.path), study.video.frame_count());
     const std::string file = (folder_.path() / "Videos" / (name + ".avi")).string();
     videos_.push_back(write_study(source.path, study, name, file, [&](int64_t done) {
       bar_.update(done);
       stop_if_interrupted(options_.output + " is not written");
     }));
+    videos_.back().told = told_.row_of(source);
     names_.emplace(name, source.path);
-    rows_ += file_row(options_, told, videos_.back());
     std::set<uint32_t> counted;
     for (const data::DicomAttribute& attribute : study.attributes) {
       if (is_kept(attribute.tag) || !counted.insert(attribute.tag).second) continue;
@@ -201,10 +225,11 @@ class Import {
     const auto at = [&](const char* name) { return (folder_.path() / name).string(); };
     write_file(at("sectors.csv"), sectors);
     if (!removed_.empty()) write_file(at("removed.csv"), removed_table(removed_));
-    write_file(
-        at("FileList.csv"),
-        "FileName,EF,ESV,EDV,FrameHeight,FrameWidth,FPS,NumberOfFrames,Split,PixelSpacing\n" +
-            rows_);
+    const Patients patients(videos_);
+    std::string rows =
+        "FileName,EF,ESV,EDV,FrameHeight,FrameWidth,FPS,NumberOfFrames,Split,PixelSpacing\n";
+    for (const Imported& one : videos_) rows += file_row(patients.split_of(options_, one), one);
+    write_file(at("FileList.csv"), rows);
   }
 
   std::string key_table() const {
@@ -217,7 +242,7 @@ class Import {
     int64_t unscaled = 0, unknown = 0, untimed = 0;
     for (const Imported& one : videos_) {
       unscaled += one.spacing == 0;
-      unknown += one.patient == 0;
+      unknown += one.patient == 0 && one.told.patient.empty() && one.told.split.empty();
       untimed += one.fps == 0;
     }
     const auto note = [](int64_t count, const std::string& text) {
@@ -227,7 +252,7 @@ class Import {
     note(passed_over_, "files passed over, which aren't ultrasound videos");
     note(unscaled, "without the size of a pixel, so that their volumes have no unit");
     note(untimed, "without the time between frames, taken for 50 a second");
-    if (options_.split == "hash" && !told_.tells_patients())
+    if (options_.split == "hash")
       note(unknown,
            "of unknown patients, split file by file: videos of one patient may be in two splits "
            "(a column Patient of --table tells)");
@@ -248,7 +273,7 @@ class Import {
   std::vector<Imported> videos_;
   std::map<std::string, std::string> names_;  // and their sources
   std::map<uint32_t, Removed> removed_;
-  std::string rows_, first_failure_;
+  std::string first_failure_;
   int64_t failed_ = 0, passed_over_ = 0;
 };
 

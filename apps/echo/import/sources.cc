@@ -92,7 +92,6 @@ ToldTable::ToldTable(const std::string& path) {
   const int ef = rows.find_column("EF"), esv = rows.find_column("ESV");
   const int edv = rows.find_column("EDV"), split = rows.find_column("Split");
   const int patient = rows.find_column("Patient");
-  tells_patients_ = patient >= 0;
   const auto number = [&](int column) {
     if (column < 0 || rows.text(column).empty()) return std::string();
     rows.number(column);  // else it throws

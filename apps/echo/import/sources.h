@@ -44,14 +44,12 @@ class ToldTable {
 
   /// By the source's path in its folder, its name, or its name without suffix.
   ToldRow row_of(const Source& source) const;
-  bool tells_patients() const { return tells_patients_; }
   /// Names that no source has asked for.
   std::vector<std::string> unused() const;
 
  private:
   std::map<std::string, ToldRow> rows_;
   mutable std::set<std::string> used_;
-  bool tells_patients_ = false;
 };
 
 }  // namespace aorta::echo

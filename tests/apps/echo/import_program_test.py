@@ -110,6 +110,26 @@ class Import(unittest.TestCase):
                     "--frames", "2", "--period", "8", "--batch_size", "1", "--num_workers", "0", "--num_epochs", "1", "--max_steps", "1")
         self.assertIn("EF MAE", said)
 
+    def test_a_table_that_names_some_files_keeps_patients_together(self):
+        told, output = self.folder + "/some.csv", self.folder + "/some"
+
+        def splits(text):
+            with open(told, "w") as file:
+                file.write(text)
+            said = echo("import", self.source, "--output", output, "--table", told, "--overwrite", "--quiet")
+            self.assertNotIn("of unknown patients", said)
+            found = {row["FileName"]: row["Split"] for row in rows(output + "/FileList.csv")}
+            return [found[self.key["IM00%d" % number]] for number in (1, 2)]
+
+        for split in "TRAIN", "VAL", "TEST":  # IM002's too, which is of the same patient
+            self.assertEqual(splits(f"FileName,Split\nIM001,{split}\n"), [split, split])
+        seen = set()
+        for patient in "abcdefgh":
+            first, second = splits(f"FileName,Patient\nIM001,{patient}\n")
+            self.assertEqual(first, second)
+            seen.add(first)
+        self.assertGreater(len(seen), 1)
+
     def test_segment_takes_the_same_files(self):
         weights, out = self.folder + "/weights", self.folder + "/segmented"
         echo("synth", "--output", self.folder + "/synthetic", "--train", "2", "--val", "1", "--test", "0", "--frames", "56")
