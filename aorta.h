@@ -23,6 +23,7 @@
 #include <aorta/core/io/state.h>               // IWYU pragma: export
 #include <aorta/core/ops/attention.h>          // IWYU pragma: export
 #include <aorta/core/ops/closeness.h>          // IWYU pragma: export
+#include <aorta/core/ops/complex.h>            // IWYU pragma: export
 #include <aorta/core/ops/convolution.h>        // IWYU pragma: export
 #include <aorta/core/ops/creation.h>           // IWYU pragma: export
 #include <aorta/core/ops/cross_entropy.h>      // IWYU pragma: export
@@ -30,6 +31,7 @@
 #include <aorta/core/ops/dropout.h>            // IWYU pragma: export
 #include <aorta/core/ops/einsum.h>             // IWYU pragma: export
 #include <aorta/core/ops/embedding.h>          // IWYU pragma: export
+#include <aorta/core/ops/fft.h>                // IWYU pragma: export
 #include <aorta/core/ops/im2col.h>             // IWYU pragma: export
 #include <aorta/core/ops/indexing.h>           // IWYU pragma: export
 #include <aorta/core/ops/interpolate.h>        // IWYU pragma: export
@@ -52,6 +54,7 @@
 #include <aorta/core/ops/softmax.h>            // IWYU pragma: export
 #include <aorta/core/ops/sort.h>               // IWYU pragma: export
 #include <aorta/core/ops/statistics.h>         // IWYU pragma: export
+#include <aorta/core/ops/stft.h>               // IWYU pragma: export
 #include <aorta/core/ops/view.h>               // IWYU pragma: export
 #include <aorta/core/ops/view_scatter.h>       // IWYU pragma: export
 #include <aorta/core/parallel_for.h>           // IWYU pragma: export

@@ -3,6 +3,7 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/gradients.h>
 #include <aorta/core/dispatch/profiler.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 
@@ -18,11 +19,16 @@ Tensor root_gradient(const char* op, const Tensor& output, const Tensor& given) 
   if (!given.defined()) {
     check(output.numel() == 1, op,
           "a gradient must be given for an output of more than one element", output.shape());
+    check(!output.is_complex(), op, "a gradient must be given for a complex output",
+          output.dtype());
     return ones(output.shape(), {.dtype = output.dtype(), .device = output.device()});
   }
   check(given.shape() == output.shape(), op, "the gradient must have the output's shape",
         given.shape(), " for ", output.shape());
-  check(is_floating(given.dtype()), op, "the gradient must be floating", given.dtype());
+  check(is_floating(given.dtype()) || (given.is_complex() && output.is_complex()), op,
+        output.is_complex() ? "the gradient must be floating or complex"
+                            : "the gradient must be floating",
+        given.dtype());
   check(given.device() == output.device(), op, "the gradient must be on the output's device",
         given.device(), " for ", output.device());
   return given.to(output.dtype());
@@ -282,6 +288,8 @@ void BackwardPass::run_node(Visit& visit) {
       check(gradient.shape() == spec.shape, node.description(),
             "the gradient of an input must have its shape", "input ", i, ": ", gradient.shape(),
             " for ", spec.shape);
+      // A real input's part in a complex result has a gradient that is real.
+      if (gradient.is_complex() && !is_complex(spec.dtype)) gradient = real(gradient);
       if (gradient.dtype() != spec.dtype || gradient.device() != spec.device)
         gradient = gradient.to({.dtype = spec.dtype, .device = spec.device});
     }

@@ -73,7 +73,7 @@ void FunctionCall::record(const char* name, Backward backward, FunctionContext c
         for (size_t i = 0; i < count; ++i) g.input(i) = std::move(result[i]);
       });
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (is_floating(outputs[i].dtype()) && !is_one_of(outputs[i], without_gradient)) {
+    if (is_differentiable(outputs[i].dtype()) && !is_one_of(outputs[i], without_gradient)) {
       set_history(outputs[i], node, static_cast<uint32_t>(i));
     } else {
       node->outputs()[i] = {outputs[i].shape(), outputs[i].dtype(), outputs[i].device()};

@@ -3,6 +3,7 @@
 #include <aorta/autograd/record.h>
 #include <aorta/core/allocator.h>
 #include <aorta/core/dispatch/in_place.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
@@ -68,10 +69,14 @@ bool follows_base(const TensorImpl& impl) {
   return impl.base && impl.base->requires_grad && !impl.view_without_grad;
 }
 
-// Shape, strides and offset: what a view is, seen from its base.
+// Dtype, shape, strides and offset: what a view is, seen from its base. A complex base's may be
+// real, and the other way round.
 struct Geometry {
   explicit Geometry(const TensorImpl& impl)
-      : shape(impl.shape), strides(impl.strides), offset(impl.offset) {}
+      : dtype(impl.dtype), shape(impl.shape), strides(impl.strides), offset(impl.offset) {}
+  // In numbers of the real dtype.
+  int64_t real_offset() const { return is_complex(dtype) ? 2 * offset : offset; }
+  DType dtype;
   Shape shape;
   Strides strides;
   int64_t offset;
@@ -85,9 +90,23 @@ Tensor lay_out(const Tensor& gradient, const Geometry& base) {
   return laid;
 }
 
+// The view of `base` that a geometry says, from an offset in numbers of the real dtype on.
+Tensor view_at(const Tensor& base, const Geometry& view, int64_t real_offset) {
+  if (is_complex(view.dtype) == base.is_complex())
+    return as_strided(base, view.shape, view.strides,
+                      base.is_complex() ? real_offset / 2 : real_offset);
+  if (base.is_complex())
+    return as_strided(view_as_real(base), view.shape, view.strides, real_offset);
+  Shape shape = view.shape;
+  Strides strides;
+  for (const int64_t stride : view.strides) strides.push_back(2 * stride);
+  shape.push_back(2);
+  strides.push_back(1);
+  return view_as_complex(as_strided(base, shape, strides, real_offset));
+}
+
 Tensor place_of(const Tensor& laid, const Geometry& view, const Geometry& base) {
-  return as_strided(laid, view.shape, view.strides,
-                    laid.storage_offset() + view.offset - base.offset);
+  return view_at(laid, view, view.real_offset() - base.real_offset());
 }
 
 Tensor handle(const Ref<TensorImpl>& impl) { return Tensor(impl); }
@@ -112,7 +131,8 @@ void renew_view(const Tensor& view) {
   TensorImpl& impl = view.impl();
   const Tensor base = handle(impl.base);
   const EnableGradGuard recording;
-  const Tensor fresh = as_strided(base, impl.shape, impl.strides, impl.offset);
+  const Geometry geometry(impl);
+  const Tensor fresh = view_at(base, geometry, geometry.real_offset());
   Slot& slot = make_slot(impl);
   const Slot* fresh_slot = slot_of(fresh.impl());
   remove_retaining_hook(slot);

@@ -16,9 +16,10 @@ struct TypeCode {
 
 // Imports take the first that fits; exports the first of their dtype.
 constexpr TypeCode kTypes[] = {
-    {DType::f32, kDLFloat, 32},   {DType::f64, kDLFloat, 64},   {DType::f16, kDLFloat, 16},
-    {DType::bf16, kDLBfloat, 16}, {DType::i64, kDLInt, 64},     {DType::i32, kDLInt, 32},
-    {DType::u8, kDLUInt, 8},      {DType::boolean, kDLUInt, 8}, {DType::boolean, kBoolCode, 8},
+    {DType::f32, kDLFloat, 32},   {DType::f64, kDLFloat, 64},     {DType::f16, kDLFloat, 16},
+    {DType::bf16, kDLBfloat, 16}, {DType::i64, kDLInt, 64},       {DType::i32, kDLInt, 32},
+    {DType::u8, kDLUInt, 8},      {DType::boolean, kDLUInt, 8},   {DType::boolean, kBoolCode, 8},
+    {DType::c64, kDLComplex, 64}, {DType::c128, kDLComplex, 128},
 };
 
 DType import_dtype(const DLDataType& type) {
@@ -97,10 +98,10 @@ Tensor from_dlpack(DLManagedTensor* managed) {
   const Strides strides = import_strides(source, shape);
   char* const data = static_cast<char*>(source.data) + source.byte_offset;
   check(source.data != nullptr || numel == 0, op, "there must be data", "null for ", shape);
-  check(reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(item_size(dtype)) == 0 ||
-            numel == 0,
-        op, "data must be aligned to its elements", dtype, " at an address with remainder ",
-        reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(item_size(dtype)));
+  const uintptr_t alignment = static_cast<uintptr_t>(item_size(real_dtype(dtype)));
+  check(reinterpret_cast<uintptr_t>(data) % alignment == 0 || numel == 0, op,
+        "data must be aligned to its elements", dtype, " at an address with remainder ",
+        reinterpret_cast<uintptr_t>(data) % alignment);
   return from_blob(data, shape, strides, {.dtype = dtype, .device = device}, release, managed);
 }
 

@@ -8,10 +8,11 @@
 namespace aorta {
 
 /// A number that stands beside tensors in an expression: `x + 2`, `full({3}, 0.5)`. Like PyTorch's
-/// Python numbers it takes part in type promotion only by its kind (bool, integer, floating).
+/// Python numbers it takes part in type promotion only by its kind (bool, integer, floating,
+/// complex).
 class Scalar {
  public:
-  enum class Kind : uint8_t { boolean, integer, floating };
+  enum class Kind : uint8_t { boolean, integer, floating, complex };
 
   template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
   constexpr Scalar(T value)  // NOLINT: implicit, so that `x + 2` reads as it should
@@ -27,36 +28,59 @@ class Scalar {
       integer_ = static_cast<int64_t>(value);
     }
   }
+  template <detail::ComplexNumber T>
+  constexpr Scalar(const T& value)  // NOLINT: implicit
+      : kind_(Kind::complex), imaginary_(value.imag()) {
+    floating_ = value.real();
+  }
 
   Kind kind() const { return kind_; }
   bool is_floating() const { return kind_ == Kind::floating; }
   bool is_boolean() const { return kind_ == Kind::boolean; }
+  bool is_complex() const { return kind_ == Kind::complex; }
 
-  /// The value as a double, rounded when an integer above 2^53.
-  double to_double() const { return is_floating() ? floating_ : static_cast<double>(integer_); }
+  /// The parts of the value as doubles.
+  double real() const { return is_complex() ? floating_ : to_double(); }
+  double imag() const { return imaginary_; }
+  /// The value as a double, rounded when an integer above 2^53. A complex one is refused.
+  double to_double() const {
+    if (is_floating()) return floating_;
+    if (is_complex()) [[unlikely]]
+      not_real();
+    return static_cast<double>(integer_);
+  }
   /// The value as an integer, a floating one cut towards zero (saturated; NaN gives 0).
   int64_t to_int() const {
+    if (is_complex()) [[unlikely]]
+      not_real();
     if (!is_floating()) return integer_;
     if (!(floating_ > -0x1p63)) return floating_ == floating_ ? INT64_MIN : 0;
     return floating_ < 0x1p63 ? static_cast<int64_t>(floating_) : INT64_MAX;
   }
-  bool to_bool() const { return is_floating() ? floating_ != 0 : integer_ != 0; }
+  bool to_bool() const {
+    return is_floating() || is_complex() ? floating_ != 0 || imaginary_ != 0 : integer_ != 0;
+  }
 
-  /// The dtype that the number alone would become: f32, i64 or bool.
+  /// The dtype that the number alone would become: c64, f32, i64 or bool.
   DType dtype() const {
-    return is_floating() ? DType::f32 : is_boolean() ? DType::boolean : DType::i64;
+    return is_complex()    ? DType::c64
+           : is_floating() ? DType::f32
+           : is_boolean()  ? DType::boolean
+                           : DType::i64;
   }
 
  private:
   [[noreturn]] static void too_large(uint64_t value);
+  [[noreturn]] void not_real() const;
   Kind kind_;
   union {
     double floating_;
     int64_t integer_;
   };
+  double imaginary_ = 0;
 };
 
-/// The number as text: "2.5", "3", "true".
+/// The number as text: "2.5", "3", "true", "1+2j".
 std::string to_string(const Scalar& value);
 
 namespace detail {
@@ -68,13 +92,18 @@ template <>
 inline constexpr double largest<BFloat16> = 0x1.fep127;
 }  // namespace detail
 
-/// Whether T (bool, an integer or floating type) takes the number, a fraction cut: the rule of
-/// every op and of item(). As in PyTorch, bool takes all, a floating type takes infinity and NaN
-/// but nothing finite beyond its range, and an unsigned one takes a negative integer for what it is
-/// modulo 2^bits.
+/// Whether T (bool, an integer, floating or complex type) takes the number, a fraction cut: the
+/// rule of every op and of item(). As in PyTorch, bool takes all that is real, a floating type
+/// takes infinity and NaN but nothing finite beyond its range, and an unsigned one takes a negative
+/// integer for what it is modulo 2^bits.
 template <class T>
 bool fits(const Scalar& value) {
-  if constexpr (std::is_same_v<T, bool>) {
+  if constexpr (detail::ComplexNumber<T>) {
+    using Part = typename T::value_type;
+    return fits<Part>(value.real()) && fits<Part>(value.imag());
+  } else if (value.is_complex()) {
+    return false;
+  } else if constexpr (std::is_same_v<T, bool>) {
     return true;
   } else if constexpr (std::is_integral_v<T>) {
     using Limits = std::numeric_limits<T>;

@@ -4,6 +4,7 @@
 #include <aorta/core/grad_mode.h>
 #include <aorta/core/tensor.h>
 
+#include <complex>
 #include <cstring>
 #include <new>
 
@@ -94,13 +95,19 @@ Scalar Tensor::item() const {
   check_defined("item", {{"input", *this}});
   check(numel() == 1, "item", "only a tensor with one element has a value", shape());
   check(!is_meta(), "item", "the tensor must have values", device());
-  char bytes[8] = {};
+  char bytes[16] = {};
   if (device().is_cpu()) {
     std::memcpy(bytes, data(), static_cast<size_t>(item_size(dtype())));
   } else {
     backend(device().type)
         .copy(bytes, Device(), data(), device(), item_size(dtype()), /*non_blocking=*/false);
   }
+  const auto part = [&](auto type, size_t i) {
+    std::memcpy(&type, bytes + i * sizeof type, sizeof type);
+    return static_cast<double>(type);
+  };
+  if (dtype() == DType::c64) return std::complex<double>(part(0.0f, 0), part(0.0f, 1));
+  if (dtype() == DType::c128) return std::complex<double>(part(0.0, 0), part(0.0, 1));
   return visit_dtype(dtype(), [&](auto type) -> Scalar {
     decltype(type) value;
     std::memcpy(&value, bytes, sizeof value);
@@ -127,8 +134,8 @@ bool is_channels_last(const Tensor& tensor) {
 
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   check_defined("requires_grad_", {{"input", *this}});
-  check(!requires_grad || is_floating(dtype()), "requires_grad_",
-        "only floating tensors can require gradients", dtype());
+  check(!requires_grad || is_differentiable(dtype()), "requires_grad_",
+        "only floating and complex tensors can require gradients", dtype());
   TensorImpl& self = impl();
   if (requires_grad == self.needs_gradient()) return *this;
   const bool leaf =

@@ -116,6 +116,7 @@ class Tensor : public TensorMethods {
   bool is_cpu() const { return device().is_cpu(); }
   bool is_meta() const { return device().is_meta(); }
   bool is_floating_point() const { return is_floating(dtype()); }
+  bool is_complex() const { return aorta::is_complex(dtype()); }
   /// Bytes of one element.
   int64_t element_size() const { return item_size(dtype()); }
   /// Bytes of its elements (not of the storage).
@@ -159,7 +160,10 @@ class Tensor : public TensorMethods {
   T item() const {
     const Scalar value = item();
     check(fits<T>(value), "item", "the value must fit the type that is asked for", value);
-    if constexpr (std::is_same_v<T, bool>) {
+    if constexpr (detail::ComplexNumber<T>) {
+      using Part = typename T::value_type;
+      return T(static_cast<Part>(value.real()), static_cast<Part>(value.imag()));
+    } else if constexpr (std::is_same_v<T, bool>) {
       return value.to_bool();
     } else if constexpr (std::is_integral_v<T>) {
       if constexpr (std::is_same_v<T, uint64_t>) {  // beyond to_int()
@@ -260,7 +264,7 @@ class Tensor : public TensorMethods {
 
   // Gradients. The graph lives in autograd/, where those from is_leaf() on are defined.
   bool requires_grad() const { return impl("requires_grad").needs_gradient(); }
-  /// Asks for this leaf's gradient; floating dtypes only.
+  /// Asks for this leaf's gradient; floating and complex dtypes only.
   const Tensor& requires_grad_(bool requires_grad = true) const;
   /// Returns a tensor of the same elements outside the graph. Both share the version counter.
   Tensor detach() const;

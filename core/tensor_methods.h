@@ -20,9 +20,11 @@ struct Frexp;
 struct HistcOptions;
 struct Histogram;
 struct HistogramOptions;
+struct IstftOptions;
 struct LikeOptions;
 struct Operand;
 struct SortOptions;
+struct StftOptions;
 struct TopkOptions;
 struct Unique;
 struct UniqueConsecutiveOptions;
@@ -292,6 +294,20 @@ class TensorMethods {
   Tensor baddbmm(const Tensor& batch1, const Tensor& batch2, const AddmmOptions& options) const;
   Tensor kron(const Tensor& other) const;
   Tensor trace() const;
+
+  // Complex numbers and spectra (core/ops/complex.h, stft.h).
+  Tensor real() const;
+  Tensor imag() const;
+  Tensor conj() const;
+  Tensor conj_physical() const;
+  Tensor angle() const;
+  Tensor sgn() const;
+  Tensor vdot(const Tensor& other) const;
+  Tensor isreal() const;
+  Tensor stft(int64_t n_fft) const;
+  Tensor stft(int64_t n_fft, const StftOptions& options) const;
+  Tensor istft(int64_t n_fft) const;
+  Tensor istft(int64_t n_fft, const IstftOptions& options) const;
 
   // Places (core/ops/indexing.h).
   Tensor gather(int64_t dim, const Tensor& index) const;

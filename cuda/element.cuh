@@ -77,6 +77,8 @@ __device__ __forceinline__ C load(const void* data, DType dtype) {
     case DType::u8:
       return load<C, uint8_t>(data);
     case DType::boolean:
+    case DType::c64:  // complex ones are real ones in kernels
+    case DType::c128:
       break;
   }
   return load<C, bool>(data);
@@ -101,6 +103,9 @@ __device__ __forceinline__ void store(void* data, DType dtype, C value) {
       return store<uint8_t>(data, value);
     case DType::boolean:
       return store<bool>(data, value);
+    case DType::c64:
+    case DType::c128:
+      return;
   }
 }
 

@@ -25,6 +25,9 @@ ncclDataType_t type_of(DType dtype) {
     case DType::u8:
     case DType::boolean:
       return ncclUint8;
+    case DType::c64:
+    case DType::c128:
+      break;
   }
   fail("Communicator", "NCCL must have the dtype", dtype);
 }

@@ -106,9 +106,11 @@ void kernel(const PointwiseArgs& args) {
       return run_as<F, bool>(args, sequence);
     case DType::f16:
     case DType::bf16:
+    case DType::c64:
+    case DType::c128:
       break;
   }
-  fail(F::info.name, "half types are computed in f32", args.compute[inputs]);
+  fail(F::info.name, "half types are computed in f32, complex ones in parts", args.compute[inputs]);
 }
 
 template <class F, int inputs, int index>

@@ -17,7 +17,7 @@ namespace {
 Tensor trained(const char* op, const Tensor& value) {
   if (!value.defined()) return value;
   check(value.is_leaf(), op, "a parameter must be a leaf; use detach()", value.grad_fn());
-  if (value.requires_grad() || !is_floating(value.dtype())) return value;
+  if (value.requires_grad() || !is_differentiable(value.dtype())) return value;
   return value.detach().requires_grad_();
 }
 
@@ -225,7 +225,7 @@ void Module::zero_grad(bool set_to_none) {
 
 void Module::requires_grad_(bool requires_grad) {
   for (const Tensor& parameter : parameters()) {
-    if (is_floating(parameter.dtype())) parameter.requires_grad_(requires_grad);
+    if (is_differentiable(parameter.dtype())) parameter.requires_grad_(requires_grad);
   }
 }
 

@@ -41,6 +41,8 @@ std::vector<Row> all_rows() {
            {searchsorted_rows(), "searchsorted"},
            {im2col_rows(), "im2col"},
            {ctc_loss_rows(), "ctc_loss"},
+           {complex_rows(), "complex"},
+           {spectra_rows(), "complex"},
            {random_rows(), ""},
            {update_rows(), ""}}) {
     for (Row& row : family.rows) {
@@ -122,6 +124,8 @@ std::vector<Sample> load_samples(const Row& row) {
 }
 
 }  // namespace
+
+bool keeps_complex = false;
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = all_rows();

@@ -106,6 +106,10 @@ struct Sample {
   Tensor dtypes;             // u8 (outputs, 8)
 };
 
+/// Rows of complex numbers take half types as f32, and give the parts of their results, which the
+/// checks of real ones compare, but where a test sets this.
+extern bool keeps_complex;
+
 /// Every row, by family.
 const std::vector<Row>& rows();
 const Row& find_row(const std::string& op);
@@ -143,5 +147,7 @@ std::vector<Row> update_rows();
 std::vector<Row> searchsorted_rows();
 std::vector<Row> im2col_rows();
 std::vector<Row> ctc_loss_rows();
+std::vector<Row> complex_rows();
+std::vector<Row> spectra_rows();
 
 }  // namespace aorta::catalog

@@ -63,12 +63,14 @@ OTHERWISE = {
         "is_nonzero": "`x.item<bool>()`",
         "is_set_to is_same_size": "`x.is_same(y)`, `x.shape() == y.shape()`",
         "fliplr flipud rot90": "`x.flip(1)`, `x.flip(0)`, and with `transpose` quarter turns",
-        "vdot inner": "`x.dot(y)`; `tensordot(x, y, {-1}, {-1})`",
+        "inner": "`tensordot(x, y, {-1}, {-1})`",
         "dist": "`(x - y).norm(p)`",
         "aminmax": "`x.amin(...)` and `x.amax(...)`",
         "hsplit vsplit dsplit unsafe_chunk unsafe_split unsafe_split_with_sizes": "`x.split(..., dim)`, `x.tensor_split(..., dim)`",
         "deg2rad deg2rad_ rad2deg rad2deg_": "`x * (pi / 180)`, `x * (180 / pi)`",
-        "sgn sgn_ float_power float_power_": "`x.sign()`, `x.to(f64).pow(y)`",
+        "float_power float_power_": "`x.to(f64).pow(y)`",
+        "cdouble cfloat": "`x.to(c128)`, `x.to(c64)`",
+        "sgn_ conj_physical_": "`x.copy_(x.sgn())`, `x.copy_(x.conj())`",
         "detach_ squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_ as_strided_ cumsum_ cumprod_":
             "the form that isn't in place",
         "addmm_ baddbmm_ addbmm addbmm_ addmv addmv_ addr addr_": "`x.addmm(...)`, `x.baddbmm(...)`, or `+` and `matmul`",
@@ -78,7 +80,7 @@ OTHERWISE = {
         "retains_grad": "`x.grad().defined()` after `backward()`",
         "layout": "every tensor is strided",
         "dim_order": "`x.strides()`",
-        "resolve_conj resolve_neg conj conj_physical conj_physical_ real isreal": "`x`: no dtype is complex",
+        "resolve_conj resolve_neg": "`x`: a conjugate is a new tensor, never a flag on one",
         "is_signed": "every dtype but u8 and bool is",
         "volatile": "`NoGradGuard`",
         "module_load": "`net.load_state_dict(...)`",
@@ -115,9 +117,6 @@ OTHERWISE = {
         "gammainc": "`distributions::Gamma(a, 1).cdf(x)`",
         "gammaincc": "1 less that",
     },
-    "torch.fft": {
-        "fftshift ifftshift": "`x.roll(...)` by half of the sizes",
-    },
     "torch.distributions": {
         "ExponentialFamily": "`Distribution`; the families of one class aren't told apart",
         "IndependentTransform": "`Independent` of the distribution; `event_dim` of `AffineTransform`",
@@ -138,7 +137,7 @@ OTHER_THINGS = {
 # What is left out, and why.
 LEFT_OUT = {
     "torch.Tensor": {
-        "no dtype is complex": "angle cdouble cfloat chalf imag is_complex is_conj is_neg istft stft",
+        "no tensor has a flag to be conjugated or negated, and no complex dtype is of half types": "chalf is_conj is_neg",
         "no layout is sparse, gradients of embeddings apart (`autograd::SparseGradient`)": "ccol_indices coalesce col_indices crow_indices dense_dim indices is_coalesced is_sparse is_sparse_csr "
             "resize_as_sparse_ row_indices smm sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm to_dense "
             "to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values",

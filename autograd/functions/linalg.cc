@@ -2,6 +2,7 @@
 #include <aorta/core/ops/linalg.h>
 
 #include <aorta/autograd/record.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/matmul.h>
@@ -117,6 +118,29 @@ void eigh_gradient(Tensor& values, Tensor& vectors, const Tensor& a) {
              inner = inner + times(turned(V), g.output(1)) * inverse_differences(g.saved(sl));
            const Tensor whole = times(V, inner, turned(V));
            g.input() = (whole + turned(whole)) * 0.5;
+         });
+}
+
+// With W = V^H gV: V^-H ((W - V^H V diag(Re W)) / (conj of the differences) + diag(gL)) V^H. A
+// change of a vector's phase, the imaginary part of W's diagonal, may not change the loss.
+void eig_gradient(Tensor& values, Tensor& vectors, const Tensor& a) {
+  record("eig", {&values, &vectors}, {&a},
+         [sl = Saved::output(values, 0), sv = Saved::output(vectors, 1)](Gradients& g) {
+           const Tensor V = g.saved(sv), adjoint = conj(turned(V));
+           Tensor inner = diagonal_matrix(g.output(0));
+           if (g.has_output(1)) {
+             const Tensor W = times(adjoint, g.output(1)), own = diagonal(W, 0, -2, -1);
+             const Tensor phases = imag(own.detach());
+             check(
+                 phases.is_meta() || phases.numel() == 0 || all(le(abs(phases), 0.01)).item<bool>(),
+                 "eig", "the loss must not depend on the eigenvectors' phases", "a loss that does");
+             const Tensor L = conj(g.saved(sl));
+             const Tensor is_own = eye(V.size(-1), {.dtype = DType::boolean, .device = V.device()});
+             const Tensor differences = where(is_own, 1, unsqueeze(L, -2) - unsqueeze(L, -1));
+             const Tensor scaled = times(adjoint, V * unsqueeze(real(own), -2));
+             inner = inner + where(is_own, 0, (W - scaled) / differences);
+           }
+           g.input() = linalg::solve(adjoint, times(inner, adjoint));
          });
 }
 
@@ -257,6 +281,7 @@ void register_linalg() {
   qr_op.set_gradient(qr_gradient);
   svd_op.set_gradient(svd_gradient);
   eigh_op.set_gradient(eigh_gradient);
+  eig_op.set_gradient(eig_gradient);
   lu_factor_op.set_gradient(lu_factor_gradient);
   solve_op.set_gradient(solve_gradient);
   solve_triangular_op.set_gradient(solve_triangular_gradient);

@@ -13,6 +13,7 @@ void register_cross_entropy();
 void register_ctc_loss();
 void register_dropout();
 void register_embedding();
+void register_fft();
 void register_im2col();
 void register_indexing();
 void register_interpolate();
@@ -44,6 +45,7 @@ void register_gradients() {
   register_ctc_loss();
   register_dropout();
   register_embedding();
+  register_fft();
   register_im2col();
   register_indexing();
   register_interpolate();

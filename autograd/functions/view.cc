@@ -1,5 +1,6 @@
 #include <aorta/autograd/functions/embed.h>
 #include <aorta/autograd/record.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
@@ -118,6 +119,16 @@ void as_strided_gradient(Tensor& view, const Tensor& input) {
               });
 }
 
+// As the views do, one leads to the other's gradient: to dL/dRe + i dL/dIm.
+void view_as_real_gradient(Tensor& view, const Tensor& input) {
+  record_view("view_as_real", view, input, [](Gradients& g) { g.input() = of_parts(g.output()); });
+}
+
+void view_as_complex_gradient(Tensor& view, const Tensor& input) {
+  record_view("view_as_complex", view, input,
+              [](Gradients& g) { g.input() = view_as_real(g.output()); });
+}
+
 }  // namespace
 
 void register_view() {
@@ -128,6 +139,8 @@ void register_view() {
   select_op.set_gradient(select_gradient);
   diagonal_op.set_gradient(diagonal_gradient);
   as_strided_op.set_gradient(as_strided_gradient);
+  view_as_real_op.set_gradient(view_as_real_gradient);
+  view_as_complex_op.set_gradient(view_as_complex_gradient);
 }
 
 }  // namespace aorta::autograd

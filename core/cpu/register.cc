@@ -9,10 +9,12 @@ void register_copy();
 void register_cross_entropy();
 void register_ctc_loss();
 void register_dropout();
+void register_fft();
 void register_im2col();
 void register_indexing();
 void register_interpolate();
 void register_linalg();
+void register_linalg_eig();
 void register_linalg_exp();
 void register_linalg_spectra();
 void register_line_normalization();
@@ -49,6 +51,7 @@ void register_kernels() {
   register_update();
   register_normalization();
   register_linalg();
+  register_linalg_eig();
   register_linalg_exp();
   register_linalg_spectra();
   register_line_normalization();
@@ -58,6 +61,7 @@ void register_kernels() {
   register_cross_entropy();
   register_ctc_loss();
   register_dropout();
+  register_fft();
   register_im2col();
   link_view_ops();  // which have no kernel
 }

@@ -12,10 +12,11 @@ using namespace kernel;
 
 namespace {
 
-enum class Kind { boolean, integer, floating };
+enum class Kind { boolean, integer, floating, complex };
 
 Kind kind_of(DType dtype) {
   return dtype == DType::boolean ? Kind::boolean
+         : is_complex(dtype)     ? Kind::complex
          : is_floating(dtype)    ? Kind::floating
                                  : Kind::integer;
 }
@@ -45,15 +46,17 @@ void check_accepts(const scalar::PointwiseInfo& info, DType common) {
   using scalar::Accept;
   switch (info.accept) {
     case Accept::any:
+      check(!is_complex(common), info.name, "dtype must be real", common);
       return;
     case Accept::numeric:
+      check(!is_complex(common), info.name, "dtype must be real", common);
       check(common != DType::boolean, info.name, "dtype must be a number, not bool", common);
       return;
     case Accept::floating:
       check(is_floating(common), info.name, "dtype must be floating", common);
       return;
     case Accept::integral:
-      check(!is_floating(common), info.name, "dtype must be an integer or bool", common);
+      check(!is_differentiable(common), info.name, "dtype must be an integer or bool", common);
       return;
   }
 }
@@ -242,7 +245,7 @@ DType result_type(std::span<const Operand> operands) {
   DType best[3] = {DType::boolean, DType::boolean, DType::boolean};
   for (const Operand& operand : operands) {
     const int group = !operand.tensor ? 2 : operand.tensor->dim() == 0 ? 1 : 0;
-    const DType dtype = operand.tensor ? operand.tensor->dtype() : operand.number.dtype();
+    const DType dtype = operand.dtype();
     best[group] = seen[group] ? promote(best[group], dtype) : dtype;
     seen[group] = true;
   }
@@ -250,7 +253,9 @@ DType result_type(std::span<const Operand> operands) {
   bool any = false;
   for (int group = 0; group < 3; ++group) {
     if (!seen[group]) continue;
-    if (!any || kind_of(best[group]) > kind_of(result))
+    if (any && is_complex(best[group]) && is_floating(result))
+      result = complex_dtype(result);
+    else if (!any || kind_of(best[group]) > kind_of(result))
       result = any ? promote(result, best[group]) : best[group];
     any = true;
   }

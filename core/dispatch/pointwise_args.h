@@ -13,12 +13,16 @@ struct Operand {
   Operand(const Scalar& n) : number(n) {}   // NOLINT: implicit
   template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
   Operand(T n) : number(n) {}  // NOLINT: implicit
+  template <detail::ComplexNumber T>
+  Operand(const T& n) : number(n) {}  // NOLINT: implicit
+  DType dtype() const { return tensor ? tensor->dtype() : number.dtype(); }
   const Tensor* tensor = nullptr;
   Scalar number = 0;
 };
 
 /// The dtype that PyTorch's promotion gives: tensors with dimensions first, then 0-d tensors, then
-/// numbers; a later group counts only where its kind (bool, integer, floating) is a higher one.
+/// numbers; a later group counts only where its kind (bool, integer, floating, complex) is a higher
+/// one, and a complex one then makes a floating dtype complex of its own width.
 DType result_type(std::span<const Operand> operands);
 
 }  // namespace aorta
@@ -109,7 +113,7 @@ Tensor run_pointwise(const PointwiseOp& op, const void* functor, std::span<const
 /// which the others broadcast; a null tensor is a number, already in `args.number`.
 void plan_iteration(PointwiseArgs& args, std::span<const Tensor* const> tensors);
 
-/// Writes a number's bytes in `dtype` (any) to `place`.
+/// Writes a number's bytes in `dtype` (any real one) to `place`.
 void store_number(char* place, DType dtype, const Scalar& value);
 
 /// Throws when elements of `out` share memory (an expanded tensor): it can't be written.

@@ -71,6 +71,12 @@ const char* called_by(const Tensor* out) {
   return out ? in_place_name<F>.data() : nullptr;
 }
 
+/// The call of an op one of whose operands is complex, composed of ops on their parts
+/// (core/ops/complex.cc); ops that have no such form refuse the dtype. Where there is `out` the
+/// result is written into it.
+Tensor complex_form(const scalar::PointwiseInfo& info, std::span<const Operand> operands,
+                    const Tensor* out);
+
 template <class F>
 Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor = {}) {
   const CalledOp called(called_by<F>(out));
@@ -80,6 +86,8 @@ Tensor unary(const Tensor& input, const Tensor* out = nullptr, const F& functor 
       return unary<F>(autocast_to_f32(input), nullptr, functor);
   }
   Operand inputs[] = {input};
+  if (is_complex(input.dtype())) [[unlikely]]
+    return complex_form(F::info, inputs, out);
   Tensor copies[1];
   const bool record = needs_gradient(input);
   if (out) keep_overwritten(unary_op<F>, *out, inputs, copies, record ? 1 : 0);
@@ -95,12 +103,14 @@ Tensor binary(const Operand& a, const Operand& b, const Tensor* out = nullptr,
               const F& functor = {}) {
   const CalledOp called(called_by<F>(out));
   check_operands(F::info.name, {{"input", a}, {"other", b}});
+  Operand inputs[] = {a, b};
+  if (is_complex(a.dtype()) || is_complex(b.dtype())) [[unlikely]]
+    return complex_form(F::info, inputs, out);
   for (const Operand* operand : {&a, &b}) {
     if (!is_modular<F>() && F::info.compute == scalar::Compute::promote && !operand->tensor &&
         operand->number.to_double() < 0)
       check_sign(F::info.name, operand->number, common_dtype(F::info.name, a, b));
   }
-  Operand inputs[] = {a, b};
   Tensor copies[2];
   const unsigned wanted = (records(a) ? 1u : 0u) | (records(b) ? 2u : 0u);
   if (out) keep_overwritten(binary_op<F>, *out, inputs, copies, wanted);
@@ -116,6 +126,8 @@ Tensor ternary(const Operand& a, const Operand& b, const Operand& c, const Tenso
                const F& functor = {}) {
   const CalledOp called(called_by<F>(out));
   Operand inputs[] = {a, b, c};
+  if (is_complex(a.dtype()) || is_complex(b.dtype()) || is_complex(c.dtype())) [[unlikely]]
+    return complex_form(F::info, inputs, out);
   Tensor copies[3];
   const unsigned wanted = (records(a) ? 1u : 0u) | (records(b) ? 2u : 0u) | (records(c) ? 4u : 0u);
   if (out) keep_overwritten(ternary_op<F>, *out, inputs, copies, wanted);

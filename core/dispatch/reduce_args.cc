@@ -94,6 +94,8 @@ Shape kernel::reduced_shape(const Tensor& input, const Dims& dims, bool keepdim)
 
 ReduceResult kernel::run_reduce(ReduceKernel kernel, const Tensor& input, const Dims& dims,
                                 bool keepdim, const ReducePlan& plan) {
+  for (const DType dtype : {input.dtype(), plan.compute})
+    check(!is_complex(dtype), plan.op, "dtype must be real", dtype);
   ReduceArgs args;
   Ordered kept, reduced;
   for (int d = input.dim() - 1; d >= 0; --d) {

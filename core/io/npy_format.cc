@@ -118,14 +118,15 @@ void parse_dtype(std::string_view text, const std::string& name, Header& header)
   constexpr Known kKnown[] = {{"f4", DType::f32},     {"f8", DType::f64}, {"f2", DType::f16},
                               {"i8", DType::i64},     {"i4", DType::i32}, {"u1", DType::u8},
                               {"b1", DType::boolean}, {"i1", DType::i32}, {"i2", DType::i32},
-                              {"u2", DType::i32},     {"u4", DType::i64}};
+                              {"u2", DType::i32},     {"u4", DType::i64}, {"c8", DType::c64},
+                              {"c16", DType::c128}};
   auto known = std::find_if(std::begin(kKnown), std::end(kKnown),
                             [&](const Known& entry) { return entry.code == code; });
   check(known != std::end(kKnown), name,
-        "numpy dtype must be one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 b1", io::quote(text));
+        "numpy dtype must be one of f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 b1 c8 c16", io::quote(text));
   header.dtype = known->dtype;
   header.kind = code[0];
-  header.item_size = code[1] - '0';
+  header.item_size = code == "c16" ? 16 : code[1] - '0';
   header.big_endian = order == '>' && header.item_size > 1;
   check(order != '|' || header.item_size == 1, name, "numpy dtype must name its byte order",
         io::quote(text));
@@ -191,6 +192,16 @@ void for_each_element(const Header& header, Visit visit) {
   }
 }
 
+// The bits of a complex number, whose parts are of type Part.
+template <class Part>
+struct ComplexBits {
+  Part real, imaginary;
+};
+template <class Part>
+ComplexBits<Part> swap_bytes(ComplexBits<Part> value) {
+  return {swap_bytes(value.real), swap_bytes(value.imaginary)};
+}
+
 // `In` is the element's bits in the file, `Value` what they mean, `Out` what they become.
 template <class In, class Value = In, class Out = Value>
 void convert(const Header& header, const std::byte* from, std::byte* to) {
@@ -218,8 +229,11 @@ void convert(const Header& header, const std::byte* from, std::byte* to) {
     case 4:
       return wider ? convert<uint32_t, uint32_t, int64_t>(header, from, to)
                    : convert<uint32_t>(header, from, to);
+    case 8:
+      return header.kind == 'c' ? convert<ComplexBits<uint32_t>>(header, from, to)
+                                : convert<uint64_t>(header, from, to);
     default:
-      return convert<uint64_t>(header, from, to);
+      return convert<ComplexBits<uint64_t>>(header, from, to);
   }
 }
 
@@ -256,7 +270,8 @@ Header parse_header(std::span<const std::byte> bytes, const std::string& name) {
 std::string make_header(DType dtype, std::span<const int64_t> shape, const std::string& name) {
   check(dtype != DType::bf16, name, "dtype must be one that numpy has; convert to f32 first",
         "bf16");
-  constexpr const char* kCodes[kDTypeCount] = {"<f4", "<f8", "<f2", "", "<i8", "<i4", "|u1", "|b1"};
+  constexpr const char* kCodes[kDTypeCount] = {"<f4", "<f8", "<f2", "",    "<i8",
+                                               "<i4", "|u1", "|b1", "<c8", "<c16"};
   std::string dictionary = std::string("{'descr': '") + kCodes[static_cast<int>(dtype)] +
                            "', 'fortran_order': False, 'shape': (";
   for (size_t i = 0; i < shape.size(); ++i)

@@ -25,7 +25,7 @@ struct Known {
 constexpr Known kKnown[] = {{"U64", 64, -1},
                             {"I64", 64, static_cast<int>(DType::i64)},
                             {"F64", 64, static_cast<int>(DType::f64)},
-                            {"C64", 64, -1},
+                            {"C64", 64, static_cast<int>(DType::c64)},
                             {"F32", 32, static_cast<int>(DType::f32)},
                             {"U32", 32, -1},
                             {"I32", 32, static_cast<int>(DType::i32)},
@@ -302,7 +302,7 @@ io::Array read_array(const std::shared_ptr<const io::FileBytes>& file, const Hea
                      const Entry& entry) {
   const Known* known = find_dtype(entry.dtype);
   check(known != nullptr && known->aorta >= 0, file->name(),
-        "dtype must be one of BOOL U8 I32 I64 F16 BF16 F32 F64", entry.dtype, " in ",
+        "dtype must be one of BOOL U8 I32 I64 F16 BF16 F32 F64 C64", entry.dtype, " in ",
         io::quote(entry.name));
   io::Array array{static_cast<DType>(known->aorta), entry.shape, file,
                   header.data_offset + entry.begin, entry.end - entry.begin};
@@ -314,6 +314,9 @@ io::Array read_array(const std::shared_ptr<const io::FileBytes>& file, const Hea
 
 void write(io::AtomicFile& file, std::vector<Source> sources, const Metadata& metadata,
            const std::string& name) {
+  for (const Source& source : sources)
+    check(source.dtype != DType::c128, name, "dtype must be one of the safetensors format",
+          to_string(source.dtype) + " in " + io::quote(source.name));
   std::sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) {
     return std::pair(writing_rank(a.dtype), std::string_view(a.name)) <
            std::pair(writing_rank(b.dtype), std::string_view(b.name));

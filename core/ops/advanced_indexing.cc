@@ -2,6 +2,7 @@
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
@@ -206,10 +207,36 @@ Tensor expand_values(const char* op, const Tensor& values, const Shape& shape) {
   return result.expand(shape);
 }
 
+// Index tensors for the parts of a complex view, whose last dimension is whole.
+std::vector<Tensor> beside_parts(std::vector<Tensor> tensors) {
+  tensors.emplace_back();
+  return tensors;
+}
+
 // The tensors that an op takes, for a tracer: `first`, and then one a dimension.
 std::vector<Tensor> with(const std::vector<Tensor>& indices, std::vector<Tensor> first) {
   first.insert(first.end(), indices.begin(), indices.end());
   return first;
+}
+
+// The elements of a view at index tensors, one a dimension.
+Tensor read(const Tensor& view, const std::vector<Tensor>& tensors) {
+  if (view.is_complex()) [[unlikely]] {
+    return by_parts(view, [&](const Tensor& parts) { return read(parts, beside_parts(tensors)); });
+  }
+  const Layout layout = lay_out("index", view, tensors);
+  const Strides strides = layout.keeps_dims ? dense_strides(layout.shape, view.strides())
+                                            : contiguous_strides(layout.shape);
+  Tensor output =
+      empty_strided(layout.shape, strides, {.dtype = view.dtype(), .device = view.device()});
+  if (output.numel() > 0) {
+    index_op.kernel(view.device())(plan_indexed(
+        layout.shape, {output, strides}, {view, layout.table_strides}, layout.planned, false));
+  }
+  if (needs_gradient(view)) index_op.gradient()(output, view, tensors);
+  if (is_traced()) [[unlikely]]
+    tell_tracer(index_op.name(), {&output}, std::span<const Tensor>(with(tensors, {view})));
+  return output;
 }
 
 }  // namespace
@@ -220,22 +247,7 @@ Tensor index(const Tensor& input, const List<Index>& indices) {
   const ProfilerRange range("index", {&input});
   Resolver resolver("index", input, nullptr);
   resolver.resolve(indices);
-  const Tensor& view = resolver.view;
-  if (!resolver.has_tensors) return view;
-  const Layout layout = lay_out("index", view, resolver.tensors);
-  const Strides strides = layout.keeps_dims ? dense_strides(layout.shape, view.strides())
-                                            : contiguous_strides(layout.shape);
-  Tensor output =
-      empty_strided(layout.shape, strides, {.dtype = input.dtype(), .device = input.device()});
-  if (output.numel() > 0) {
-    index_op.kernel(input.device())(plan_indexed(
-        layout.shape, {output, strides}, {view, layout.table_strides}, layout.planned, false));
-  }
-  if (needs_gradient(view)) index_op.gradient()(output, view, resolver.tensors);
-  if (is_traced()) [[unlikely]]
-    tell_tracer(index_op.name(), {&output},
-                std::span<const Tensor>(with(resolver.tensors, {view})));
-  return output;
+  return resolver.has_tensors ? read(resolver.view, resolver.tensors) : resolver.view;
 }
 
 Tensor Tensor::operator[](const Index& place) const { return aorta::index(*this, {place}); }
@@ -251,6 +263,31 @@ void put(const Tensor& table, const Layout& layout, const Tensor& wanted, bool a
       plan_indexed(layout.shape, {values, values.strides()}, {table, layout.table_strides},
                    layout.planned, true),
       mode_for(table.dtype(), accumulate ? ScatterMode::sum : ScatterMode::assign));
+}
+
+// Writes the elements of a view at index tensors, one a dimension.
+void write(const Tensor& view, const std::vector<Tensor>& tensors, const Tensor& values,
+           bool accumulate) {
+  const char* const op = "index_put_";
+  if (view.is_complex()) [[unlikely]]
+    return write(view_as_real(view), beside_parts(tensors), view_as_real(values), accumulate);
+  const bool wanted = is_floating(view.dtype()) && needs_gradient(view, values);
+  const bool record = records_write(op, view, wanted);
+  const bool wide = accumulate && is_half(view.dtype());
+  const Tensor table = wide ? view.detach().to(f32) : view.detach();
+  const Layout layout = lay_out(op, table, tensors);
+  const Tensor fitted = expand_values(op, values, layout.shape);
+  put(table, layout, fitted.detach(), accumulate);
+  if (wide) {
+    view.detach().copy_(table);
+  } else {
+    view.bump_version();
+  }
+  if (record) index_put_op.gradient()(view, tensors, fitted, accumulate);
+  if (is_traced()) [[unlikely]] {
+    tell_tracer(index_put_op.name(), {&view},
+                std::span<const Tensor>(with(tensors, {view, values})), accumulate);
+  }
 }
 
 }  // namespace
@@ -278,23 +315,7 @@ const Tensor& index_put_(const Tensor& input, const List<Index>& indices, const 
     }
     return input;
   }
-  const bool wanted = is_floating(input.dtype()) && needs_gradient(view, values);
-  const bool record = records_write(op, view, wanted);
-  const bool wide = accumulate && is_half(input.dtype());
-  const Tensor table = wide ? view.detach().to(f32) : view.detach();
-  const Layout layout = lay_out(op, table, resolver.tensors);
-  const Tensor fitted = expand_values(op, values, layout.shape);
-  put(table, layout, fitted.detach(), accumulate);
-  if (wide) {
-    view.detach().copy_(table);
-  } else {
-    input.bump_version();
-  }
-  if (record) index_put_op.gradient()(view, resolver.tensors, fitted, accumulate);
-  if (is_traced()) [[unlikely]] {
-    tell_tracer(index_put_op.name(), {&view},
-                std::span<const Tensor>(with(resolver.tensors, {view, values})), accumulate);
-  }
+  write(view, resolver.tensors, values, accumulate);
   return input;
 }
 
@@ -318,7 +339,8 @@ Tensor index_put(const Tensor& input, const List<Index>& indices, const Tensor& 
 Tensor nonzero(const Tensor& input) {
   check_defined("nonzero", {{"input", input}});
   const ProfilerRange range("nonzero", {&input});
-  const Tensor places = nonzero_op.kernel(input.device())(input.detach().contiguous());
+  const Tensor x = input.is_complex() ? ne(input.detach(), 0) : input.detach();
+  const Tensor places = nonzero_op.kernel(input.device())(x.contiguous());
   tell_tracer(nonzero_op.name(), {&places}, {&input});
   return places;
 }

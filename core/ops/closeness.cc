@@ -22,9 +22,9 @@ Tensor isclose(const Tensor& input, const Tensor& other, double rtol, double ato
   broadcast_shapes("isclose", input.shape(), other.shape());  // so that an error names this op
   check(rtol >= 0, "isclose", "rtol must be at least 0", rtol);
   check(atol >= 0, "isclose", "atol must be at least 0", atol);
-  const DType wide = !is_floating(input.dtype()) ? DType::f64
-                     : is_half(input.dtype())    ? DType::f32
-                                                 : input.dtype();
+  const DType wide = !is_differentiable(input.dtype()) ? DType::f64
+                     : is_half(input.dtype())          ? DType::f32
+                                                       : input.dtype();
   const Tensor x = input.detach().to(wide), y = other.detach().to(wide);
   const Tensor difference = abs(x - y);
   // An infinite difference is close to nothing, whatever rtol times infinity allows.

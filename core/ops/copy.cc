@@ -3,6 +3,7 @@
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 
@@ -22,8 +23,33 @@ using namespace kernel;
 
 namespace {
 
+void run_fill_kernel(const Tensor& destination, const Scalar& value) {
+  if (destination.numel() == 0) return;
+  if (destination.is_complex()) [[unlikely]] {
+    const Tensor parts = parts_of(destination);
+    if (value.real() == 0 && value.imag() == 0) return run_fill_kernel(parts, 0);
+    run_fill_kernel(parts.select(-1, 0), value.real());
+    return run_fill_kernel(parts.select(-1, 1), value.imag());
+  }
+  const ProfilerRange range("fill_");
+  range.count(0, destination.nbytes());
+  PointwiseArgs args;
+  const DType dtype = destination.dtype();
+  const Tensor* tensors[] = {&destination, nullptr};
+  args.compute[0] = args.compute[1] = args.dtype[1] = dtype;
+  store_number(args.number[1], dtype, value);
+  plan_iteration(args, tensors);
+  fill_op.kernel(destination.device())(args);
+}
+
 void run_copy_kernel(const Tensor& destination, const Tensor& source) {
   if (destination.numel() == 0) return;
+  if (destination.is_complex()) [[unlikely]] {  // a real number has an imaginary part of 0
+    const Tensor parts = parts_of(destination);
+    if (source.is_complex()) return run_copy_kernel(parts, parts_of(source));
+    run_copy_kernel(parts.select(-1, 0), source);
+    return run_fill_kernel(parts.select(-1, 1), 0);
+  }
   const ProfilerRange range("copy", {&source});
   PointwiseArgs args;
   const Tensor* tensors[] = {&destination, &source};
@@ -48,6 +74,11 @@ void copy_elements(const Tensor& destination, const Tensor& source, bool non_blo
   if (!target.is_same(destination)) run_copy_kernel(destination, target);
 }
 
+void check_stays_complex(const char* op, DType from, DType to) {
+  check(!is_complex(from) || is_complex(to), op,
+        "a complex tensor can't become a real one; take real(x) or abs(x)", from, " to ", to);
+}
+
 Strides strides_for(const Tensor& like, MemoryFormat format) {
   if (format == MemoryFormat::channels_last) return channels_last_strides(like.shape());
   if (format == MemoryFormat::preserve) return dense_strides(like.shape(), like.strides());
@@ -62,6 +93,7 @@ Tensor Tensor::to(const ToOptions& options) const {
   const Device device = options.device.value_or(this->device());
   check(!is_meta() || device.is_meta(), "to", "the tensor must have values", this->device(), " to ",
         device);
+  check_stays_complex("to", this->dtype(), dtype);
   const bool right_layout =
       options.memory_format == MemoryFormat::preserve || is_contiguous(options.memory_format);
   if (dtype == this->dtype() && device == this->device() && right_layout && !options.copy)
@@ -69,7 +101,7 @@ Tensor Tensor::to(const ToOptions& options) const {
   Tensor result = empty_strided(shape(), strides_for(*this, options.memory_format),
                                 {.dtype = dtype, .device = device});
   copy_elements(result, detach(), options.non_blocking);
-  if (is_floating(dtype) && needs_gradient(*this)) copy_op.gradient()(result, *this);
+  if (is_differentiable(dtype) && needs_gradient(*this)) copy_op.gradient()(result, *this);
   tell_tracer(copy_op.name(), {&result}, {this});
   return result;
 }
@@ -115,8 +147,9 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
         "the source must broadcast to the destination", source.shape(), " into ", shape());
   check(!source.is_meta() || is_meta(), "copy_", "the source must have values", source.device(),
         " into ", device());
+  check_stays_complex("copy_", source.dtype(), dtype());
   check_writable("copy_", *this);
-  const bool wanted = is_floating(dtype()) && needs_gradient(*this, source);
+  const bool wanted = is_differentiable(dtype()) && needs_gradient(*this, source);
   const bool record = records_write("copy_", *this, wanted);
   Tensor from = source.detach().expand(shape());
   if (overlaps(from, *this)) from = from.clone();
@@ -132,16 +165,7 @@ const Tensor& Tensor::fill_(const Scalar& value) const {
   check_writable("fill_", *this);
   check_fits("fill_", value, dtype());
   const bool record = records_write("fill_", *this, needs_gradient(*this));
-  if (numel() > 0) {
-    const ProfilerRange range("fill_");
-    range.count(0, nbytes());
-    PointwiseArgs args;
-    const Tensor* tensors[] = {this, nullptr};
-    args.compute[0] = args.compute[1] = args.dtype[1] = dtype();
-    store_number(args.number[1], dtype(), value);
-    plan_iteration(args, tensors);
-    fill_op.kernel(device())(args);
-  }
+  run_fill_kernel(*this, value);
   bump_version();
   if (record) fill_op.gradient()(*this);
   tell_tracer(fill_op.name(), {this}, {}, value);

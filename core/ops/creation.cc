@@ -16,6 +16,14 @@ Tensor generate(const char* op, int64_t count, DType dtype, const TensorOptions&
   Tensor result = empty(
       {count}, {.dtype = dtype, .device = options.device.is_meta() ? options.device : Device()});
   if (result.is_meta()) return detail::with_requires_grad(result, options.requires_grad);
+  if (is_complex(dtype)) {
+    for (int64_t i = 0; i < count; ++i) {
+      const Scalar number = value(i);
+      check(fits(number, dtype), op, "the value must fit the dtype", number, " for ", dtype);
+      result.select(0, i).fill_(number);
+    }
+    return detail::with_requires_grad(result.to(options.device), options.requires_grad);
+  }
   visit_dtype(dtype, [&](auto type) {
     using T = decltype(type);
     T* out = result.data<T>();
@@ -82,6 +90,7 @@ Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step,
   const double first = start.to_double(), last = end.to_double(), stride = step.to_double();
   check(stride != 0 && std::isfinite(first) && std::isfinite(last) && std::isfinite(stride),
         "arange", "the bounds must be finite and the step not zero", start, ", ", end, ", ", step);
+  check(!is_complex(dtype), "arange", "dtype must be real", dtype);
   check(dtype != DType::boolean, "arange", "dtype must be a number, not bool", dtype);
   const int64_t a = integers ? start.to_int() : 0, b = integers ? end.to_int() : 0;
   const bool upwards = integers ? a <= b : first <= last,
@@ -119,6 +128,7 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
   const CalledOp called("linspace");
   check(steps >= 0, "linspace", "steps can't be negative", steps);
   const DType dtype = options.dtype.value_or(DType::f32);
+  check(!is_complex(dtype), "linspace", "dtype must be real", dtype);
   check(dtype != DType::boolean, "linspace", "dtype must be a number, not bool", dtype);
   for (const Scalar& bound : {start, end}) check_fits("linspace", bound, dtype);
   const double a = start.to_double(), b = end.to_double();
@@ -185,11 +195,12 @@ namespace detail {
 
 Tensor from_values(const void* values, int64_t count, DType dtype, const Shape& shape,
                    const TensorOptions& options) {
+  const CalledOp called("tensor");
   const int64_t numel = checked_numel("tensor", shape, item_size(dtype));
   check(numel == count, "tensor", "the number of values must match the shape", count, " for ",
         shape);
   const DType wanted = options.dtype.value_or(dtype);
-  if (!is_floating(wanted) && wanted != dtype) {
+  if (!is_differentiable(wanted) && wanted != dtype) {
     visit_dtype(dtype, [&](auto type) {
       using T = decltype(type);
       using Number = std::conditional_t<std::is_arithmetic_v<T>, T, float>;  // a half type's is f32

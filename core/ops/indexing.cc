@@ -2,6 +2,7 @@
 #include <aorta/core/dispatch/in_place.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
@@ -70,6 +71,11 @@ body::IndexedArgs plan_along(const Tensor& values, const Tensor& table, int dim,
 // Both have as many dimensions; `index` is i64 and fits but for its values.
 Tensor read_along(const char* op, const Tensor& input, int dim, const Tensor& wanted,
                   bool negative) {
+  if (input.is_complex()) [[unlikely]] {
+    return by_parts(input, [&](const Tensor& parts) {
+      return read_along(op, parts, dim, index_of_parts(wanted), negative);
+    });
+  }
   const ProfilerRange range(op, {&input, &wanted});
   const Tensor index = check_index(op, wanted, dim, input.shape()[dim], negative);
   Tensor output = empty_strided(index.shape(), dense_strides(index.shape(), input.strides()),
@@ -130,6 +136,11 @@ Tensor prepare_write(const char* op, const Tensor& input, int dim, const Tensor&
 
 const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tensor& input, int dim,
                              const Tensor& index, const Tensor& source) {
+  if (input.is_complex()) [[unlikely]] {
+    write_in_place(row, mode, view_as_real(lift(input)), dim, index_of_parts(index),
+                   view_as_real(lift(source)));
+    return input;
+  }
   const ProfilerRange range(row.name(), {&input, &index, &source});
   const bool wanted = is_floating(input.dtype()) && needs_gradient(input, source);
   const bool record = records_write(row.name(), input, wanted);
@@ -308,6 +319,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   const char* const op = "scatter_reduce";
   const ProfilerRange range(op, {&input, &index, &source});
   const int d = wrap_dim(op, dim, input.dim());
+  check(!input.is_complex(), op, "dtype must be real", input.dtype());
   check(reduce != ScatterReduce::mean || input.dtype() != DType::boolean, op,
         "the mean needs numbers", input.dtype());
   Tensor output = input.detach().clone();
@@ -357,7 +369,8 @@ const Tensor& index_add_(const Tensor& input, int64_t dim, const Tensor& index,
   check_slices(op, input, d, index, source);
   check_fits(op, alpha, source.dtype());
   const Tensor values = lift(source);
-  const Tensor scaled = alpha.to_double() == 1 ? values : mul(values, alpha).to(values.dtype());
+  const Tensor scaled =
+      alpha.real() == 1 && alpha.imag() == 0 ? values : mul(values, alpha).to(values.dtype());
   return write_slices(op, scatter_add_op, ScatterMode::sum, input, d, index, scaled);
 }
 

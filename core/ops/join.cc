@@ -68,7 +68,7 @@ Tensor join(std::span<const Tensor> tensors, int dim, DType dtype) {
   }
   const bool record = std::any_of(tensors.begin(), tensors.end(),
                                   [](const Tensor& tensor) { return needs_gradient(tensor); });
-  if (record && is_floating(dtype)) cat_op.gradient()(output, tensors, dim);
+  if (record && is_differentiable(dtype)) cat_op.gradient()(output, tensors, dim);
   tell_tracer(cat_op.name(), {&output}, tensors, dim);
   return output;
 }

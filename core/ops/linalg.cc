@@ -5,7 +5,9 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/empty.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
@@ -22,6 +24,7 @@ namespace aorta::kernel {
 constinit Op<TwoFactorsKernel, OneGradient> cholesky_op{"cholesky"};
 constinit Op<TwoFactorsKernel, TwoGradient> qr_op{"qr"};
 constinit Op<TwoFactorsKernel, TwoGradient> eigh_op{"eigh"};
+constinit Op<TwoFactorsKernel, TwoGradient> eig_op{"eig"};
 constinit Op<TwoFactorsKernel, void (*)(Tensor&, const Tensor&, const Tensor&)> lu_factor_op{
     "lu_factor"};
 constinit Op<void (*)(const SvdArgs&), void (*)(Tensor&, Tensor&, Tensor&, const Tensor&)> svd_op{
@@ -319,6 +322,29 @@ Tensor eigvalsh(const Tensor& A, const char* UPLO) {
   return eigh(A, UPLO).eigenvalues;
 }
 
+Eig eig(const Tensor& A) {
+  const CalledOp called("eig");
+  check_defined("eig", {{"A", A}});
+  check_matrices("eig", real(A), true);
+  if (is_half(A.dtype())) return eig(A.to(DType::f32));
+  const ProfilerRange range("eig", {&A});
+  const auto kernel = eig_op.kernel(A.device());
+  MatrixBatch batch(A);
+  const int64_t n = A.size(-1);
+  const TensorOptions like{.dtype = complex_dtype(A.dtype()), .device = A.device()};
+  Eig result{empty(with_sizes(batch_of(A), {n}), like), empty(A.shape(), like)};
+  if (A.numel() > 0) kernel({batch.args(), result.eigenvalues.data(), result.eigenvectors.data()});
+  batch.check_states("eig", kConverges);
+  if (needs_gradient(A)) eig_op.gradient()(result.eigenvalues, result.eigenvectors, A);
+  tell_tracer(eig_op.name(), {&result.eigenvalues, &result.eigenvectors}, {&A});
+  return result;
+}
+Tensor eigvals(const Tensor& A) {
+  check_defined("eigvals", {{"A", A}});
+  const CalledOp called("eigvals");
+  return eig(A).eigenvalues;
+}
+
 LUFactor lu_factor(const Tensor& A) {
   const CalledOp called("lu_factor");
   check_matrices("lu_factor", A, false);
@@ -357,8 +383,8 @@ Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B) {
 
 Tensor solve(const Tensor& A, const Tensor& B, bool left) {
   const CalledOp called("solve");
-  check_matrices("solve", A, true);
-  check_defined("solve", {{"B", B}});
+  check_defined("solve", {{"A", A}, {"B", B}});
+  check_matrices("solve", real(A), true);
   if (is_half(A.dtype()) && is_half(B.dtype()))
     return solve(A.to(DType::f32), B.to(DType::f32), left).to(A.dtype());
   Shape vectors = A.shape();
@@ -370,6 +396,13 @@ Tensor solve(const Tensor& A, const Tensor& B, bool left) {
   check(B.dim() >= 2, "solve", "B must have a dimension or more", B.shape());
   if (!left) return transposed(solve(transposed(A), transposed(B)));
   const Operands o = broadcast_operands("solve", A, B);
+  if (A.is_complex()) {
+    const Tensor re = real(o.A), im = imag(o.A);
+    const Tensor both = cat({cat({re, -im}, -1), cat({im, re}, -1)}, -2);
+    const Tensor parts = solve(both, cat({real(o.B), imag(o.B)}, -2));
+    const int64_t n = re.size(-1);
+    return complex(narrow(parts, -2, 0, n), narrow(parts, -2, n, n));
+  }
   Tensor x = run_solve("solve", solve_op.kernel(A.device()), o, nullptr);
   if (needs_gradient(o.A, o.B)) solve_op.gradient()(x, o.A, o.B);
   tell_tracer(solve_op.name(), {&x}, {&o.A, &o.B});

@@ -50,6 +50,17 @@ Eigh eigh(const Tensor& A, const char* UPLO = "L");
 /// L alone.
 Tensor eigvalsh(const Tensor& A, const char* UPLO = "L");
 
+/// What eig() gives.
+struct Eig {
+  Tensor eigenvalues, eigenvectors;
+};
+/// A = V diag(L) V^-1 of any A (*, n, n), complex ones too: complex eigenvalues L (*, n) in no
+/// order, eigenvectors V (*, n, n) in columns of length 1, the largest component real. A gradient
+/// by V needs different eigenvalues, and a loss that doesn't depend on the vectors' phases.
+Eig eig(const Tensor& A);
+/// L alone.
+Tensor eigvals(const Tensor& A);
+
 /// What lu() gives.
 struct LU {
   Tensor P, L, U;
@@ -68,7 +79,8 @@ LUFactor lu_factor(const Tensor& A);
 Tensor lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B);
 
 /// X with A X = B for A (*, n, n), B (*, n, c) or, where it has A's shape without the last size,
-/// vectors (*, n); X A = B without `left`. Batches broadcast. Errors: A is singular.
+/// vectors (*, n); X A = B without `left`. Batches broadcast. Complex ones are solved as real ones
+/// of twice the size. Errors: A is singular.
 Tensor solve(const Tensor& A, const Tensor& B, bool left = true);
 
 /// Which triangle solve_triangular() reads, and on which side of X it stands.
@@ -156,6 +168,8 @@ using SolveKernel = void (*)(const SolveArgs& args);
 
 extern Op<TwoFactorsKernel, OneGradient> cholesky_op;
 extern Op<TwoFactorsKernel, TwoGradient> qr_op, eigh_op;
+/// Its factors are complex, whatever A is.
+extern Op<TwoFactorsKernel, TwoGradient> eig_op;
 /// The pivots have no gradient.
 extern Op<TwoFactorsKernel, void (*)(Tensor& lu, const Tensor& pivots, const Tensor& a)>
     lu_factor_op;

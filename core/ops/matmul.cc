@@ -2,6 +2,7 @@
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
@@ -81,6 +82,11 @@ Tensor run(MatmulKernel kernel, MatmulArgs& args, const Shape& shape) {
 
 // (*B, m, k) (*B, k, n): the row itself.
 Tensor product(const Tensor& a, const Tensor& b) {
+  if (a.is_complex()) [[unlikely]] {
+    const Tensor re = real(a), im = imag(a), other_re = real(b), other_im = imag(b);
+    return complex(product(re, other_re) - product(im, other_im),
+                   product(re, other_im) + product(im, other_re));
+  }
   const ProfilerRange range("matmul", {&a, &b});
   MatmulArgs args = arguments(a, b);
   Tensor output =
@@ -125,6 +131,13 @@ Tensor add_product(const char* op, const Tensor& input, const Tensor& a, const T
         " and ", a.device());
   check(input.dtype() == a.dtype(), op, "the operands must have one dtype", input.dtype(), " and ",
         a.dtype());
+  if (a.is_complex()) [[unlikely]] {
+    const Tensor scaled = product(a, b) * options.alpha;
+    check(broadcast_shapes(op, input.shape(), scaled.shape()) == scaled.shape(), op,
+          "the input must broadcast to the product", input.shape(), " for ", scaled.shape());
+    const bool ignored = !options.beta.to_bool();
+    return ignored ? scaled : scaled + input * options.beta;
+  }
   check(is_floating(a.dtype()) || !(options.beta.is_floating() || options.alpha.is_floating()), op,
         "integer operands take integer beta and alpha", options.beta, " and ", options.alpha);
   for (const Scalar& factor : {options.beta, options.alpha}) {
@@ -275,6 +288,11 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   if (weight.dim() == 1) {
     if (bias.defined()) check_dim("linear", "bias of a 1-d weight must have 0 dimensions", bias, 0);
     const Tensor output = matmul(input, weight);
+    return bias.defined() ? add(output, bias) : output;
+  }
+  if (input.is_complex()) [[unlikely]] {
+    if (bias.defined()) check_operands("linear", weight, bias);
+    const Tensor output = matmul(input, weight.t());
     return bias.defined() ? add(output, bias) : output;
   }
   const ProfilerRange range("linear", {&input, &weight, &bias});

@@ -1,3 +1,4 @@
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/nan.h>
 
 #include <aorta/core/called_op.h>
@@ -25,6 +26,10 @@ Tensor nan_to_num(const Tensor& input, double nan, std::optional<double> posinf,
                   std::optional<double> neginf) {
   check_defined("nan_to_num", {{"input", input}});
   const CalledOp called("nan_to_num");
+  if (input.is_complex()) {
+    return kernel::by_parts(
+        input, [&](const Tensor& parts) { return nan_to_num(parts, nan, posinf, neginf); });
+  }
   const DType dtype = input.dtype();
   if (!is_floating(dtype)) return input.clone();
   const double most = largest_of(dtype), infinity = std::numeric_limits<double>::infinity();
@@ -44,7 +49,7 @@ Tensor nansum(const Tensor& input, const ReduceDims& dims, bool keepdim,
               std::optional<DType> dtype) {
   check_defined("nansum", {{"input", input}});
   const CalledOp called("nansum");
-  const Tensor x = is_floating(input.dtype()) ? where(isnan(input), 0.0, input) : input;
+  const Tensor x = is_differentiable(input.dtype()) ? where(isnan(input), 0.0, input) : input;
   return sum(x, dims, keepdim, dtype);
 }
 

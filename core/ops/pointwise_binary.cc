@@ -14,12 +14,14 @@ using pointwise::fitting;
 using pointwise::number_of;
 using pointwise::ternary;
 
-static bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }
+static bool is_one(const Scalar& alpha) { return !alpha.is_complex() && alpha.to_double() == 1; }
 
 // PyTorch's rule: a fraction of an integer can't be added to an integer.
 static void check_alpha(const char* op, const Operand& a, const Operand& b, const Scalar& alpha) {
   if (is_one(alpha) && !alpha.is_floating()) return;
   const DType common = common_dtype(op, a, b);
+  if (is_complex(common)) return;
+  check(!alpha.is_complex(), op, "alpha must be real for real operands", alpha, " for ", common);
   check(is_floating(common) || !alpha.is_floating(), op,
         "alpha must be an integer for integer operands", alpha, " for ", common);
   fitting(op, alpha, common);
@@ -28,6 +30,7 @@ static void check_alpha(const char* op, const Operand& a, const Operand& b, cons
 static Tensor add_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
   check_alpha("add", a, b, alpha);
   if (is_one(alpha)) return binary<scalar::Add>(a, b, out);
+  if (is_complex(common_dtype("add", a, b))) return binary<scalar::Add>(a, mul(b, alpha), out);
   const CalledOp called("add");
   return binary<scalar::AddScaled>(a, b, out, {number_of(alpha)});
 }
@@ -42,6 +45,7 @@ Tensor add_(const Tensor& input, const Operand& other, const Scalar& alpha) {
 static Tensor sub_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
   check_alpha("sub", a, b, alpha);
   if (is_one(alpha)) return binary<scalar::Sub>(a, b, out);
+  if (is_complex(common_dtype("sub", a, b))) return binary<scalar::Sub>(a, mul(b, alpha), out);
   const CalledOp called("sub");
   return binary<scalar::SubScaled>(a, b, out, {number_of(alpha)});
 }
@@ -101,6 +105,8 @@ Tensor remainder_(const Tensor& input, const Operand& other) {
 
 static Tensor pow_into(const Operand& base, const Operand& exponent, const Tensor* out) {
   check_operands("pow", {{"input", base}, {"exponent", exponent}});
+  if (is_complex(base.dtype()) || is_complex(exponent.dtype()))
+    return binary<scalar::Pow>(base, exponent, out);
   Tensor wide[2];
   Operand a = base, b = exponent;
   if (!out && autocast_dtype() != DType::f32) {
@@ -306,6 +312,10 @@ static Tensor add_term(const Tensor& input, const Tensor& a, const Tensor& b, co
   check_operands(F::info.name, {{"input", input}, {"tensor1", a}, {"tensor2", b}});
   const Operand operands[] = {input, a, b};
   const DType common = result_type(operands);
+  if (is_complex(common)) {
+    const Tensor term = F::info.accept == scalar::Accept::floating ? div(a, b) : mul(a, b);
+    return add_into(input, term, value, out);
+  }
   check(F::info.accept == scalar::Accept::floating || is_floating(common) || !value.is_floating(),
         F::info.name, "value must be an integer for integer operands", value, " for ", common);
   return ternary<F>(input, a, b, out, {fitting(F::info.name, value, common)});
@@ -344,7 +354,8 @@ static Tensor masked_fill_into(const Tensor& input, const Tensor& mask, const Op
     return ternary<scalar::Where>(mask, converted, input, out);
   }
   check_fits("masked_fill", value.number, dtype);
-  const Scalar number = is_floating(dtype)        ? Scalar(value.number.to_double())
+  const Scalar number = is_complex(dtype)         ? value.number
+                        : is_floating(dtype)      ? Scalar(value.number.to_double())
                         : dtype == DType::boolean ? Scalar(value.number.to_bool())
                                                   : Scalar(value.number.to_int());
   return ternary<scalar::Where>(mask, number, input, out);

@@ -52,6 +52,19 @@ struct NumberFormat {
   }
 };
 
+// How an element is written: the parts of a complex one have a format each.
+struct ElementFormat {
+  NumberFormat number;
+  std::optional<NumberFormat> imaginary = {};
+
+  std::string operator()(const Scalar& value) const {
+    if (!imaginary) return number(value);
+    std::string part = (*imaginary)(value.imag());
+    part.erase(0, part.find_first_not_of(' '));
+    return number(value.real()) + (part[0] == '-' ? "" : "+") + part + "j";
+  }
+};
+
 bool shortened(const Tensor& t, int dim, bool summarize) {
   return summarize && t.size(dim) > 2 * kEdgeItems;
 }
@@ -98,6 +111,16 @@ NumberFormat choose_format(DType dtype, const std::vector<Scalar>& values) {
   return format;
 }
 
+ElementFormat element_format(DType dtype, const std::vector<Scalar>& values) {
+  if (!is_complex(dtype)) return {choose_format(dtype, values)};
+  std::vector<Scalar> real, imaginary;
+  for (const Scalar& value : values) {
+    real.push_back(value.real());
+    imaginary.push_back(value.imag());
+  }
+  return {choose_format(real_dtype(dtype), real), choose_format(real_dtype(dtype), imaginary)};
+}
+
 // "(0, 3)".
 std::string size_text(const Shape& shape) {
   std::string text = "(";
@@ -105,7 +128,7 @@ std::string size_text(const Shape& shape) {
   return text + ")";
 }
 
-std::string write_row(const Tensor& t, bool summarize, const NumberFormat& format, size_t indent) {
+std::string write_row(const Tensor& t, bool summarize, const ElementFormat& format, size_t indent) {
   std::string text = "[";
   size_t line = indent + 1;
   const int64_t n = t.size(0);
@@ -129,7 +152,7 @@ std::string write_row(const Tensor& t, bool summarize, const NumberFormat& forma
   return text + "]";
 }
 
-std::string write(const Tensor& t, bool summarize, const NumberFormat& format, size_t indent) {
+std::string write(const Tensor& t, bool summarize, const ElementFormat& format, size_t indent) {
   if (t.dim() == 0) return format(t.item());
   if (t.dim() == 1) return write_row(t, summarize, format, indent);
   std::string text = "[";
@@ -153,7 +176,7 @@ std::string to_string(const Tensor& tensor) {
   if (!tensor.defined()) return "tensor(undefined)";
   std::string suffix;
   const bool usual = tensor.dtype() == DType::f32 || tensor.dtype() == DType::i64 ||
-                     tensor.dtype() == DType::boolean;
+                     tensor.dtype() == DType::boolean || tensor.dtype() == DType::c64;
   if (tensor.is_meta() || (tensor.numel() == 0 && tensor.dim() != 1))
     suffix += ", size=" + size_text(tensor.shape());
   if (!usual || (tensor.numel() == 0 && tensor.dtype() != DType::f32))
@@ -166,7 +189,7 @@ std::string to_string(const Tensor& tensor) {
   const bool summarize = tensor.numel() > kSummaryThreshold;
   std::vector<Scalar> shown;
   collect(values, summarize, shown);
-  const NumberFormat format = choose_format(tensor.dtype(), shown);
+  const ElementFormat format = element_format(tensor.dtype(), shown);
   return "tensor(" + write(values, summarize, format, 7) + suffix + ")";
 }
 

@@ -96,8 +96,11 @@ int64_t whole_numbers(DType dtype) {
       return 256;
     case DType::boolean:
       return 2;
+    case DType::c64:
+    case DType::c128:
+      break;
   }
-  return 0;
+  detail::refuse_complex(dtype);
 }
 
 // `range` integers from `low` on.

@@ -3,6 +3,7 @@
 #include <aorta/core/dispatch/pointwise_call.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
@@ -97,6 +98,8 @@ Tensor flip(const Tensor& input, const Dims& dims) {
     seen[d] = true;
     wrapped.push_back(d);
   }
+  if (input.is_complex()) [[unlikely]]
+    return by_parts(input, [&](const Tensor& parts) { return flip(parts, wrapped); });
   RemapDim rules[kMaxDims];
   straight_rules(input, rules);
   for (int64_t d : wrapped) rules[d].edge = Edge::flip;
@@ -122,15 +125,17 @@ Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims) {
     rule.shift = (rule.shift + shift + rule.size) % rule.size;
     rule.edge = rule.shift == 0 ? Edge::none : Edge::circular;
   }
-  const ProfilerRange range("roll", {&input});
-  Tensor output = empty_in_order(input, input.shape());
-  if (output.numel() > 0) roll_op.kernel(input.device())(plan_remap(output, input, rules));
   Dims used, moves;
   for (int d = 0; d < input.dim(); ++d) {
     if (rules[d].edge == Edge::none) continue;
     used.push_back(d);
     moves.push_back(rules[d].shift);
   }
+  if (input.is_complex()) [[unlikely]]
+    return by_parts(input, [&](const Tensor& parts) { return roll(parts, moves, used); });
+  const ProfilerRange range("roll", {&input});
+  Tensor output = empty_in_order(input, input.shape());
+  if (output.numel() > 0) roll_op.kernel(input.device())(plan_remap(output, input, rules));
   if (needs_gradient(input)) roll_op.gradient()(output, input, moves, used);
   tell_tracer(roll_op.name(), {&output}, {&input}, moves, used);
   return output;
@@ -197,6 +202,13 @@ Tensor pad(const Tensor& whole, const Dims& wanted, PadMode mode, const Scalar& 
   check_defined("pad", {{"input", whole}});
   check(wanted.size() % 2 == 0 && wanted.size() <= 2 * whole.dim(), "pad",
         "two numbers a dimension, last dimension first", wanted, " for shape ", whole.shape());
+  if (whole.is_complex()) [[unlikely]] {
+    check_fits("pad", value, whole.dtype());
+    if (mode == PadMode::constant && value.to_bool()) return pad(whole - value, wanted) + value;
+    Dims of_parts{0, 0};
+    for (const int64_t n : wanted) of_parts.push_back(n);
+    return by_parts(whole, [&](const Tensor& parts) { return pad(parts, of_parts, mode, 0); });
+  }
   if (mode == PadMode::constant) {
     check_fits("pad", value, whole.dtype());
     pointwise::check_sign("pad", value, whole.dtype());
@@ -264,6 +276,8 @@ Tensor triangle(const TriangleOp& op, Tensor output, const Tensor& input, int64_
 
 Tensor triangle(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
   check_defined(op.name(), {{"input", input}});
+  if (input.is_complex()) [[unlikely]]
+    return complex(triangle(op, real(input), diagonal), triangle(op, imag(input), diagonal));
   Tensor output =
       triangle(op, empty(input.shape(), {.dtype = input.dtype(), .device = input.device()}), input,
                diagonal);
@@ -275,6 +289,10 @@ Tensor triangle(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
 Tensor triangle_(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
   const CalledOp called(&op == &tril_op ? "tril_" : "triu_");
   check_defined(op.name(), {{"input", input}});
+  if (input.is_complex()) [[unlikely]] {
+    for (const Tensor& part : {real(input), imag(input)}) triangle_(op, part, diagonal);
+    return input;
+  }
   check_writable(op.name(), input);
   const bool record = records_write(op.name(), input, needs_gradient(input));
   Tensor output = triangle(op, input, input, diagonal);

@@ -2,6 +2,8 @@
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/ops/complex.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/scalar/reduce_list.h>
 
@@ -81,6 +83,16 @@ Tensor accumulate(const Row& row, const Tensor& given, const ReduceDims& over, b
   tell_tracer(row.name(), {&output}, {&input}, dims, keepdim);
   return output;
 }
+
+// What a sum or mean `f(parts, dims)` of the parts is for a complex tensor.
+template <class F>
+Tensor reduce_parts(const Tensor& input, const Dims& dims, const F& f) {
+  // No dimensions would be all of them.
+  return dims.empty() ? input.clone()
+                      : by_parts(input, [&](const Tensor& parts) { return f(parts, dims); });
+}
+// Whether elements are 0 is asked of bools where they are complex.
+Tensor truth_of(const Tensor& input) { return input.is_complex() ? ne(input, 0) : input; }
 
 template <class Reducer, class Row>
 Tensor extremum(const Row& row, const Tensor& input, const ReduceDims& over, bool keepdim) {
@@ -174,6 +186,12 @@ Tensor run_norm(const Tensor& input, double p, const Dims& dims, bool keepdim, D
 }  // namespace
 
 Tensor sum(const Tensor& input, const ReduceDims& dims, bool keepdim, std::optional<DType> dtype) {
+  check_defined("sum", {{"input", input}});
+  if (is_complex(dtype.value_or(input.dtype()))) [[unlikely]] {
+    const CalledOp called("sum");
+    return reduce_parts(input.to(dtype.value_or(input.dtype())), dims.resolve("sum", input),
+                        [&](const Tensor& parts, const Dims& d) { return sum(parts, d, keepdim); });
+  }
   return accumulate<scalar::Sum>(sum_op, input, dims, keepdim, dtype);
 }
 
@@ -204,6 +222,11 @@ Tensor mean(const Tensor& input, const ReduceDims& over, bool keepdim, std::opti
   const CalledOp called("mean");
   const Dims dims = over.resolve("mean", input);
   const DType result = dtype.value_or(input.dtype());
+  if (is_complex(result)) [[unlikely]] {
+    return reduce_parts(input.to(result), dims, [&](const Tensor& parts, const Dims& d) {
+      return mean(parts, d, keepdim);
+    });
+  }
   check_floating("mean", result);
   if (result != input.dtype() && is_half(result)) return mean(input.to(result), over, keepdim);
   Tensor output =
@@ -276,13 +299,17 @@ static Tensor truth(const Row& row, const Tensor& input, const ReduceDims& over,
   return output;
 }
 Tensor any(const Tensor& input, const ReduceDims& dims, bool keepdim) {
-  return truth<scalar::Any>(any_op, input, dims, keepdim);
+  check_defined("any", {{"input", input}});
+  return truth<scalar::Any>(any_op, truth_of(input), dims, keepdim);
 }
 Tensor all(const Tensor& input, const ReduceDims& dims, bool keepdim) {
-  return truth<scalar::All>(all_op, input, dims, keepdim);
+  check_defined("all", {{"input", input}});
+  return truth<scalar::All>(all_op, truth_of(input), dims, keepdim);
 }
-Tensor count_nonzero(const Tensor& input, const ReduceDims& over) {
+Tensor count_nonzero(const Tensor& given, const ReduceDims& over) {
   const CalledOp called("count_nonzero");
+  check_defined("count_nonzero", {{"input", given}});
+  const Tensor input = truth_of(given);
   const Dims dims = over.resolve("count_nonzero", input);
   const Tensor output = reduce_one(count_nonzero_op, input, dims, false, scalar::CountNonzero{},
                                    compute_dtype(input.dtype()), DType::i64);
@@ -293,7 +320,8 @@ Tensor count_nonzero(const Tensor& input, const ReduceDims& over) {
 Tensor norm(const Tensor& given, double p, const ReduceDims& over, bool keepdim,
             std::optional<DType> dtype) {
   const CalledOp called("norm");
-  const Tensor input = autocast_to_f32(given);
+  check_defined("norm", {{"input", given}});
+  const Tensor input = given.is_complex() ? abs(given) : autocast_to_f32(given);
   const Dims dims = over.resolve("norm", input);
   const DType result = dtype.value_or(input.dtype());
   check_floating("norm", input.dtype());

@@ -2,6 +2,7 @@
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/scan.h>
@@ -24,6 +25,7 @@ namespace {
 
 template <class Gradient>
 Tensor scan(const Op<ScanKernel, Gradient>& op, const Tensor& input, int dim) {
+  check(!input.is_complex(), op.name(), "dtype must be real", input.dtype());
   const ProfilerRange range(op.name(), {&input});
   const Tensor x = dense(input);
   const Lines lines = lines_of(x, dim);
@@ -39,7 +41,11 @@ Tensor run(const Op<ScanKernel, ScanGradient>& op, const Tensor& given, int64_t 
   const int dim = wrap_dim(op.name(), given_dim, given.dim());
   const Tensor taken = autocast_to_f32(given);
   const Tensor input =
-      taken.to(dtype.value_or(is_floating(taken.dtype()) ? taken.dtype() : DType::i64));
+      taken.to(dtype.value_or(is_differentiable(taken.dtype()) ? taken.dtype() : DType::i64));
+  if (input.is_complex() && &op == &cumsum_op) {
+    if (input.dim() == 0) return input.clone();
+    return by_parts(input, [&](const Tensor& parts) { return cumsum(parts, dim); });
+  }
   Tensor output = scan(op, input, dim);
   if (is_floating(input.dtype()) && needs_gradient(input)) op.gradient()(output, input, dim);
   tell_tracer(op.name(), {&output}, {&input}, dim);

@@ -1,4 +1,5 @@
 #include <aorta/core/ops/closeness.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
@@ -13,6 +14,7 @@
 #include <aorta/core/ops/softmax.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/ops/statistics.h>
+#include <aorta/core/ops/stft.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/core/ops/view_scatter.h>
 #include <aorta/core/tensor_methods.h>
@@ -446,6 +448,22 @@ Tensor TensorMethods::nan_to_num(double nan, std::optional<double> posinf,
 const Tensor& TensorMethods::nan_to_num_(double nan, std::optional<double> posinf,
                                          std::optional<double> neginf) const {
   return aorta::nan_to_num_(self(), nan, posinf, neginf), self();
+}
+Tensor TensorMethods::real() const { return aorta::real(self()); }
+Tensor TensorMethods::imag() const { return aorta::imag(self()); }
+Tensor TensorMethods::conj() const { return aorta::conj(self()); }
+Tensor TensorMethods::conj_physical() const { return aorta::conj_physical(self()); }
+Tensor TensorMethods::angle() const { return aorta::angle(self()); }
+Tensor TensorMethods::sgn() const { return aorta::sgn(self()); }
+Tensor TensorMethods::vdot(const Tensor& other) const { return aorta::vdot(self(), other); }
+Tensor TensorMethods::isreal() const { return aorta::isreal(self()); }
+Tensor TensorMethods::stft(int64_t n_fft) const { return aorta::stft(self(), n_fft); }
+Tensor TensorMethods::stft(int64_t n_fft, const StftOptions& options) const {
+  return aorta::stft(self(), n_fft, options);
+}
+Tensor TensorMethods::istft(int64_t n_fft) const { return aorta::istft(self(), n_fft); }
+Tensor TensorMethods::istft(int64_t n_fft, const IstftOptions& options) const {
+  return aorta::istft(self(), n_fft, options);
 }
 
 Tensor TensorMethods::view_as(const Tensor& other) const { return self().view(other.shape()); }

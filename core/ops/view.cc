@@ -1,5 +1,6 @@
 #include <aorta/core/called_op.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
@@ -24,18 +25,21 @@ namespace aorta {
 
 using namespace kernel;
 
-namespace {
-
-Tensor make_view(const Tensor& input, const Shape& shape, const Strides& strides, int64_t offset) {
-  Tensor view(input.storage(), input.dtype(), shape, strides, offset);
+Tensor kernel::as_view_of(const Tensor& input, Tensor view) {
   const TensorImpl& from = input.impl();
-  if (is_floating(from.dtype)) {
+  if (is_differentiable(from.dtype)) {
     TensorImpl& impl = view.impl();
     impl.base = from.base ? from.base : input.impl_ref();
     impl.view_without_grad = from.view_without_grad || !grad_enabled();
     impl.inference = from.inference;
   }
   return view;
+}
+
+namespace {
+
+Tensor make_view(const Tensor& input, const Shape& shape, const Strides& strides, int64_t offset) {
+  return as_view_of(input, Tensor(input.storage(), input.dtype(), shape, strides, offset));
 }
 
 template <class Row, class... Parameters>
@@ -365,6 +369,8 @@ void kernel::link_view_ops() {
   select_op.link();
   diagonal_op.link();
   as_strided_op.link();
+  view_as_real_op.link();
+  view_as_complex_op.link();
   copy_into_op.link();
 }
 

@@ -64,6 +64,9 @@ extern Op<NoKernel,
           void (*)(Tensor& output, const Tensor& input, int64_t offset, int dim1, int dim2)>
     diagonal_op;
 
+/// `view`, a tensor on the input's memory, as a view of it.
+Tensor as_view_of(const Tensor& input, Tensor view);
+
 /// Puts the rows of the view ops into the table, which no kernel does.
 void link_view_ops();
 

@@ -30,13 +30,16 @@ void by_size(const Tensor& image, const F& f) {
       return f(static_cast<uint16_t*>(nullptr));
     case 4:
       return f(static_cast<uint32_t*>(nullptr));
-    default:
+    case 8:
       return f(static_cast<uint64_t*>(nullptr));
+    default:
+      detail::refuse_complex(image.dtype());
   }
 }
 
 // `value` as an element of the dtype, in the low bytes.
 uint64_t element_bits(DType dtype, double value) {
+  if (is_complex(dtype)) detail::refuse_complex(dtype);
   const Tensor element = full({}, value, {.dtype = dtype});
   uint64_t bits = 0;
   std::memcpy(&bits, element.data(), static_cast<size_t>(item_size(dtype)));

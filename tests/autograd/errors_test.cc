@@ -128,7 +128,7 @@ const Mistake kMistakes[] = {
      "it "
      "first, got [2]"},
     {"GradientOfIntegers", [] { ones({2}, {.dtype = DType::i64}).requires_grad_(); },
-     "requires_grad_: only floating tensors can require gradients, got i64"},
+     "requires_grad_: only floating and complex tensors can require gradients, got i64"},
     {"FlagOfAResult", [] { (leaf() * 2).requires_grad_(false); },
      "requires_grad_: only a leaf's flag can be changed; use detach() for a tensor without "
      "history, got [2]"},

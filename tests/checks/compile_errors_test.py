@@ -216,10 +216,12 @@ SHARED_NAMES = """
                    isinf(x), isnan(x), lerp(x, y, 0.5), lgamma(x), log(x), log10(x), log1p(x), log2(x), max(x), min(x), norm(x), pow(x, 2),
                    rand({2}), remainder(x, 2), round(x), sin(x), sinh(x), sort(x).values, sqrt(x), tan(x), tanh(x), trunc(x),
                    unique(x).values, stddev(x), aorta::std(x), aorta::any(x), aorta::empty({2}), aorta::stack({x, y}), aorta::logical_not(x),
-                   aorta::logical_and(x, y), aorta::logical_or(x, y)})
+                   aorta::logical_and(x, y), aorta::logical_or(x, y), real(x), imag(aorta::complex(x, y)), conj(x),
+                   abs(aorta::polar(x, y))})
     cout << z << equal(x, y) << to_string(z);
 """
-AMBIGUOUS = ("std(x);", "any(x);", "Tensor z = empty({2});", "stack({x, y});", "logical_not(x);", "logical_and(x, y);", "logical_or(x, y);")
+AMBIGUOUS = ("std(x);", "any(x);", "Tensor z = empty({2});", "stack({x, y});", "logical_not(x);", "logical_and(x, y);", "logical_or(x, y);",
+             "complex(x, y);")
 
 FLAGS = ["-std=c++20", "-Wall", "-Wextra"]
 

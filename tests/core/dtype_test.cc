@@ -1,14 +1,18 @@
 #include <aorta/core/io/npz.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
+#include <complex>
 #include <map>
 
 namespace aorta {
 namespace {
 
-constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
+using std::complex_literals::operator""i;
+
+constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean, c64, c128};
 
 const Tensor& table(const std::string& name) {
   static const std::map<std::string, Tensor> tables = [] {
@@ -24,11 +28,17 @@ DType entry(const std::string& name, int64_t row, int64_t column) {
 }
 
 TEST(DType, SizesAndNames) {
-  const int64_t sizes[] = {4, 8, 2, 2, 8, 4, 1, 1};
-  const char* names[] = {"f32", "f64", "f16", "bf16", "i64", "i32", "u8", "bool"};
+  const int64_t sizes[] = {4, 8, 2, 2, 8, 4, 1, 1, 8, 16};
+  const char* names[] = {"f32", "f64", "f16", "bf16", "i64", "i32", "u8", "bool", "c64", "c128"};
   for (int i = 0; i < kDTypeCount; ++i) {
     EXPECT_EQ(item_size(kDTypes[i]), sizes[i]);
     EXPECT_STREQ(name(kDTypes[i]), names[i]);
+    EXPECT_EQ(is_complex(kDTypes[i]), i >= 8);
+    if (i >= 8) {
+      EXPECT_EQ(error_of([&] { visit_dtype(kDTypes[i], [](auto) {}); }),
+                std::string("dtype: dtype must be real, got ") + names[i]);
+      continue;
+    }
     visit_dtype(kDTypes[i], [&](auto value) {
       EXPECT_EQ(dtype_of<decltype(value)>, kDTypes[i]);
       EXPECT_EQ(static_cast<int64_t>(sizeof value), sizes[i]);
@@ -58,7 +68,9 @@ struct Kinds {
 class PromotionOf : public ::testing::TestWithParam<Kinds> {};
 
 Operand operand(int kind, int i, Tensor& keep) {
-  if (kind == 2) return i == 0 ? Operand(true) : i == 1 ? Operand(2) : Operand(2.5);
+  if (kind == 2) {
+    return i == 0 ? Operand(true) : i == 1 ? Operand(2) : i == 2 ? Operand(2.5) : Operand(2i);
+  }
   keep = ones(kind == 0 ? Shape{2} : Shape{}, {.dtype = kDTypes[i]});
   return keep;
 }
@@ -66,7 +78,7 @@ Operand operand(int kind, int i, Tensor& keep) {
 TEST_P(PromotionOf, AsPyTorch) {
   const auto [file, left, right] = GetParam();
   for (int i = 0; i < kDTypeCount; ++i) {
-    for (int j = 0; j < (right == 2 ? 3 : kDTypeCount); ++j) {
+    for (int j = 0; j < (right == 2 ? 4 : kDTypeCount); ++j) {
       Tensor a, b;
       const Operand x = operand(left, i, a), y = operand(right, j, b);
       const DType wanted = entry(file, i, j);
@@ -74,9 +86,13 @@ TEST_P(PromotionOf, AsPyTorch) {
       EXPECT_EQ(add(y, x).dtype(), wanted) << file << " " << i << " " << j;
       const Operand both[] = {x, y};
       EXPECT_EQ(result_type(both), wanted);
-      const double one = i == 7 ? 1.0 : 1.0, other = right < 2 || j == 0 ? 1.0 : j == 1 ? 2.0 : 2.5;
-      const double sum = wanted == boolean ? 1.0 : one + other;
-      EXPECT_EQ(add(x, y).to(f64).to_vector<double>()[0], sum) << file << " " << i << " " << j;
+      const std::complex<double> other = right < 2 || j == 0 ? 1.0
+                                         : j == 1            ? 2.0
+                                         : j == 2            ? 2.5
+                                                             : 2i;
+      const std::complex<double> sum = wanted == boolean ? 1.0 : 1.0 + other;
+      EXPECT_EQ(add(x, y).to_vector<std::complex<double>>()[0], sum)
+          << file << " " << i << " " << j;
     }
   }
 }

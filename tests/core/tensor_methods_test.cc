@@ -1,4 +1,5 @@
 #include <aorta/core/ops/closeness.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
@@ -14,6 +15,7 @@
 #include <aorta/core/ops/softmax.h>
 #include <aorta/core/ops/sort.h>
 #include <aorta/core/ops/statistics.h>
+#include <aorta/core/ops/stft.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/core/ops/view_scatter.h>
 #include <aorta/tests/error_text.h>
@@ -89,6 +91,30 @@ class Methods : public ::testing::Test {
   const Tensor places = tensor({{0, 1, 1}, {1, 0, 0}});
   const Tensor matrix = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}, {7.0, 8.0, 10.0}});
 };
+
+TEST_F(Methods, Complex) {
+  const Tensor x = complex(tensor({1.0, -2.0, 0.5}), tensor({2.0, 3.0, -1.0})), y = x * 2;
+  SAME(real);
+  SAME(imag);
+  SAME(conj);
+  SAME(conj_physical);
+  SAME(angle);
+  SAME(sgn);
+  SAME(vdot, y);
+  SAME(isreal);
+}
+
+TEST_F(Methods, Spectra) {
+  const Tensor x = sin(arange(64));
+  SAME(stft, 16);
+  SAME(stft, 16, {.hop_length = 8});
+}
+
+TEST_F(Methods, SignalsOfSpectra) {
+  const Tensor x = stft(sin(arange(64)), 16);
+  SAME(istft, 16);
+  SAME(istft, 16, {.length = 60});
+}
 
 TEST_F(Methods, Unary) {
   BOTH(neg);

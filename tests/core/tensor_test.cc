@@ -184,7 +184,7 @@ TEST(Tensor, RequiresGradOfFloatingOnly) {
   x.requires_grad_(false);
   EXPECT_FALSE(x.requires_grad());
   EXPECT_EQ(error_of([] { zeros({2}, {.dtype = i64, .requires_grad = true}); }),
-            "zeros: only floating tensors can require gradients, got i64");
+            "zeros: only floating and complex tensors can require gradients, got i64");
   zeros({2}, {.dtype = i64}).requires_grad_(false);
 }
 
@@ -238,7 +238,7 @@ TEST(FromBlob, ADeleterRunsEvenWhenTheTensorIsRefused) {
   EXPECT_EQ(error_of([&] {
               from_blob(&value, {1}, {.dtype = i64, .requires_grad = true}, count_deletion, &one);
             }),
-            "requires_grad_: only floating tensors can require gradients, got i64");
+            "requires_grad_: only floating and complex tensors can require gradients, got i64");
   EXPECT_EQ(deleted, 1);
 }
 

@@ -344,6 +344,15 @@ class Examples(unittest.TestCase):
         self.assertLess(self.numbers(r"future (\S+)", text)[-1], 0.5)
         self.assertLessEqual({"the wave", "the network"}, set(self.curves("time_series.svg")))
 
+    def test_spectrogram(self):
+        text = self.run_program("spectrogram", "50", "2000")
+        low, high = self.numbers(r"ms: (\S+) Hz", text)
+        self.assertLess(abs(low - 1000), 300)
+        self.assertLess(abs(high - 2000), 300)
+        first, last = self.numbers(r"error (\S+)", text)
+        self.assertLess(last, first / 4)
+        self.assertIn("error", self.curves("spectrogram.svg"))
+
     @needs_digits
     def test_siamese(self):
         write_small_mnist(self.folder)

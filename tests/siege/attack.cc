@@ -1,5 +1,6 @@
 #include <aorta/autograd/backward.h>
 #include <aorta/core/allocator.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/random.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/tests/op_catalog.h>
@@ -111,6 +112,11 @@ double tolerance_of(DType dtype) {
   }
 }
 
+// The numbers of a tensor, of a complex one those of its parts.
+std::vector<double> numbers_in(const Tensor& x) {
+  return (x.is_complex() ? view_as_real(x.detach()) : x.detach()).to_vector<double>();
+}
+
 // What differs in two results; the values only where `exact_enough`.
 std::string difference(const Tensors& results, const Tensors& wanted, bool values) {
   if (results.size() != wanted.size()) return "another number of results";
@@ -121,13 +127,12 @@ std::string difference(const Tensors& results, const Tensors& wanted, bool value
     if (a.shape() != b.shape() || a.dtype() != b.dtype() || a.device() != b.device())
       return describe(a) + " and " + describe(b);
     if (!values || a.numel() == 0 || a.numel() > 1000000) continue;
-    const std::vector<double> x = a.detach().to_vector<double>(),
-                              y = b.detach().to_vector<double>();
+    const std::vector<double> x = numbers_in(a), y = numbers_in(b);
     double largest = 1e-2;  // what should be 0 is a sum of others
     for (double v : y) {
       if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
     }
-    const double most = tolerance_of(a.dtype()) * largest;
+    const double most = tolerance_of(real_dtype(a.dtype())) * largest;
     for (size_t k = 0; k < x.size(); ++k) {
       const bool same =
           x[k] == y[k] || (std::isnan(x[k]) && std::isnan(y[k])) || std::abs(x[k] - y[k]) <= most;
@@ -232,7 +237,7 @@ class Attack {
     if (!one_.draw.once_in(3)) return;
     one_.say("[requires_grad] ");
     for (const Tensor& x : call_->tensors()) {
-      if (x.defined() && is_floating(x.dtype()) && x.is_leaf() && !x.impl().inference)
+      if (x.defined() && is_differentiable(x.dtype()) && x.is_leaf() && !x.impl().inference)
         x.requires_grad_();
     }
   }
@@ -268,8 +273,7 @@ class Attack {
       if (!result.defined()) continue;
       if (result.numel() != checked_numel("siege", result.shape()))
         one_.find(target_.name, "a result's numel must be its shape's");
-      if (result.numel() > 0 && result.numel() < 100000)
-        static_cast<void>(result.detach().to_vector<double>());
+      if (result.numel() > 0 && result.numel() < 100000) static_cast<void>(numbers_in(result));
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/core/dtype.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/view.h>
 
 #include <cmath>
@@ -84,9 +85,9 @@ Tensor with_wild_elements(Arguments& a, const Tensor& x) {
   for (int i = 0; i < 3; ++i) {
     const auto at = static_cast<int64_t>(a.draw.below(static_cast<uint64_t>(x.numel())));
     const Tensor element = result.view({x.numel()}).slice(0, at, at + 1);
-    if (is_floating(x.dtype())) {
+    if (is_differentiable(x.dtype())) {
       double value = a.draw.one_of(kWildNumbers);
-      if (x.dtype() != f64 && std::isfinite(value) && std::abs(value) > 60000)
+      if (real_dtype(x.dtype()) != f64 && std::isfinite(value) && std::abs(value) > 60000)
         value = std::numeric_limits<double>::infinity();
       element.fill_(value);
     } else if (x.dtype() == i64) {
@@ -130,7 +131,7 @@ Tensor mutated(Arguments& a, const Tensor& x) {
     case 4:
     case 5: {
       const auto dtype = static_cast<DType>(draw.below(kDTypeCount));
-      return x.to(dtype);
+      return is_complex(dtype) ? x.to(dtype) : real(x).to(dtype);
     }
     case 6:
       return x.to(Device(DeviceType::cpu, 1 + static_cast<int>(draw.below(2))));
@@ -200,10 +201,10 @@ Tensor mutated(Arguments& a, const Tensor& x) {
       return numbers_of(shape, x.dtype(), draw);
     }
     case 20:
-      if (is_floating(x.dtype()) && x.numel() < kMostExpanded) return neg(x.detach());
+      if (is_differentiable(x.dtype()) && x.numel() < kMostExpanded) return neg(x.detach());
       return x;
     case 21: {
-      if (!is_floating(x.dtype())) return x;
+      if (!is_differentiable(x.dtype())) return x;
       say(a, "leaf");
       const Tensor leaf = x.detach().clone();
       return leaf.requires_grad_();

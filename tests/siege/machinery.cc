@@ -15,10 +15,13 @@
 #include <aorta/core/io/npz.h>
 #include <aorta/core/io/safetensors.h>
 #include <aorta/core/io/state.h>
+#include <aorta/core/ops/complex.h>
+#include <aorta/core/ops/fft.h>
 #include <aorta/core/ops/linalg.h>
 #include <aorta/core/ops/linalg_norms.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/stft.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/core/thread_limit.h>
 #include <aorta/distributions/distributions.h>
@@ -111,6 +114,8 @@ void add_shapes_and_threads(std::vector<Target>& targets) {
               +[](const Scalar& number, DType dtype, DType other) {
                 check_fits("check_fits", number, promote(dtype, other));
                 check_floating("check_floating", dtype);
+                check(is_complex(complex_dtype(dtype)), "complex_dtype", "it must be complex",
+                      dtype);
                 check(can_cast(dtype, other) || is_half(dtype) || is_integral(dtype), "can_cast",
                       "one must hold", item_size(dtype));
                 return full({}, fits(number, other));
@@ -143,6 +148,43 @@ void add_shapes_and_threads(std::vector<Target>& targets) {
               +[](const T& a, const std::string& text) {
                 return linalg::eigvalsh(a, text.c_str());
               }),
+          of(
+              "fft of a length",
+              +[](const T& x, std::optional<int64_t> n, int64_t dim, const std::string& norm) {
+                return fft::fft(x, n, dim, norm.c_str());
+              }),
+          of(
+              "rfft of a length",
+              +[](const T& x, std::optional<int64_t> n, int64_t dim) {
+                return fft::irfft(fft::rfft(x, n, dim), n, dim);
+              }),
+          of(
+              "fftn of lengths",
+              +[](const T& x, const Dims& s, const Dims& dim, bool inverse) {
+                return inverse ? fft::irfftn(x, s, dim) : fft::fftn(x, s, dim);
+              }),
+          of(
+              "stft with options",
+              +[](const T& x, const T& window, int64_t n_fft, std::optional<int64_t> hop,
+                  std::optional<int64_t> length, bool center, bool normalized) {
+                return stft(x, n_fft,
+                            {.hop_length = hop,
+                             .win_length = length,
+                             .window = window,
+                             .center = center,
+                             .normalized = normalized});
+              }),
+          of(
+              "istft with options",
+              +[](const T& x, const T& window, int64_t n_fft, std::optional<int64_t> hop,
+                  bool center, std::optional<int64_t> length) {
+                return istft(
+                    x, n_fft,
+                    {.hop_length = hop, .window = window, .center = center, .length = length});
+              }),
+          of(
+              "view_as_complex of any layout",
+              +[](const T& x) { return x.is_complex() ? view_as_real(x) : view_as_complex(x); }),
           of(
               "vector_norm",
               +[](const T& x, double ord, const ReduceDims& dims, bool keepdim) {

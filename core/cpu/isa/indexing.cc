@@ -191,6 +191,8 @@ void scatter_range(const IndexedArgs& args, ScatterMode mode) {
     case DType::f16:
     case DType::bf16:
     case DType::boolean:
+    case DType::c64:
+    case DType::c128:
       return;  // never here: see IndexedArgs
   }
 }

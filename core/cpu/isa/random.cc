@@ -61,6 +61,9 @@ void random_fill(const RandomFill& f, int64_t begin, int64_t end) {
       return fill_as<uint8_t>(f, begin, end);
     case DType::boolean:
       return fill_as<bool>(f, begin, end);
+    case DType::c64:
+    case DType::c128:
+      return;  // never here: the op has refused them
   }
 }
 

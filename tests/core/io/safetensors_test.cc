@@ -92,7 +92,7 @@ TEST(Safetensors, CopiesATensorThatIsNotAligned) {
 TEST(Safetensors, RefusesAForeignDtypeWhenItIsRead) {
   safetensors::Reader reader(fixture_path("other_dtypes"));
   EXPECT_EQ(elements(reader.tensor("f")), formula('f', 2));
-  const char* rule = "dtype must be one of BOOL U8 I32 I64 F16 BF16 F32 F64, got ";
+  const char* rule = "dtype must be one of BOOL U8 I32 I64 F16 BF16 F32 F64 C64, got ";
   EXPECT_TRUE(fails_with(rule + std::string("I8 in \"i8\""), [&] { reader.tensor("i8"); }));
   EXPECT_TRUE(fails_with(rule + std::string("U16 in \"u16\""), [&] { reader.tensor("u16"); }));
   EXPECT_TRUE(fails_with(rule + std::string("U64 in \"u64\""), [&] { reader.tensor("u64"); }));
@@ -258,7 +258,7 @@ TEST(Safetensors, NamesTheRuleThatAFileBreaks) {
       {with_header("{" + x("[3]", "[0,1]", "F4") + "}", "1"),
        "array must end on a whole byte, got 12 bits"},
       {with_header("{" + x("[2]", "[0,1]", "F4") + "}", "1"),
-       "dtype must be one of BOOL U8 I32 I64 F16 BF16 F32 F64, got F4"},
+       "dtype must be one of BOOL U8 I32 I64 F16 BF16 F32 F64 C64, got F4"},
       {with_header("{" + x("[1]", "[0,1]", "BOOL") + "}", "\7"),
        "file:\"x\": bool elements must be 0 or 1, got 7"},
       {with_header("{\"__metadata__\":{\"a\":1}}"),

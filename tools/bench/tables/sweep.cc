@@ -81,6 +81,10 @@ class Inputs {
         return "uint8";
       case DType::boolean:
         return "bool";
+      case DType::c64:
+        return "complex64";
+      case DType::c128:
+        return "complex128";
     }
     return "";
   }
