@@ -36,7 +36,7 @@ NOT_ATTACKED = {
     "parts of attacked classes, which make them":
         "FunctionCall HookList Odds OptimizerRef Saved SavedOperand StateNames Value call_module",
     "how errors are made and read":
-        "NamedOperand RankError SampleError SampleFault TimeoutError check_defined check_resources describe_exception errno_text "
+        "NamedOperand RankError SampleError SampleFault TimeoutError check_resources describe_exception errno_text "
         "fail fail_after_call fail_for_resources fail_on_shapes lacks_resources text_with_type",
     "a switch or a question without an argument, or with a bool":
         "AutoGradMode allow_tf32 autocast_changes autocast_dtype benchmark check_anomaly detects_anomaly deterministic enabled is_available "
