@@ -88,15 +88,34 @@ class AdaptivePool : public Module {
   AdaptivePool(Kind kind, int spatial, const Dims& output_size);
 };
 
-/// A MaxPool over N dimensions.
+/// A MaxPool over N dimensions. Options are named, or stand in
+/// PyTorch's positions: two numbers in braces are a stride.
 template <int N>
 class MaxPoolOf : public MaxPool {
  public:
-  explicit MaxPoolOf(const Dims& kernel_size, const MaxPoolOptions& options = {})
-      : MaxPool(N, kernel_size, options) {}
-  MaxPoolOf(Module& owner, const char* name, const Dims& kernel_size,
-            const MaxPoolOptions& options = {})
-      : MaxPool(N, kernel_size, options) {
+  explicit MaxPoolOf(const Dims& kernel_size) : MaxPoolOf(kernel_size, MaxPoolOptions()) {}
+  template <std::same_as<MaxPoolOptions> Options = MaxPoolOptions>
+  MaxPoolOf(const Dims& kernel_size, const Options& options) : MaxPool(N, kernel_size, options) {}
+  MaxPoolOf(const Dims& kernel_size, const Dims& stride, const Dims& padding = 0,
+            const Dims& dilation = 1, bool ceil_mode = false)
+      : MaxPoolOf(kernel_size, MaxPoolOptions{.stride = stride,
+                                              .padding = padding,
+                                              .dilation = dilation,
+                                              .ceil_mode = ceil_mode}) {}
+  MaxPoolOf(Module& owner, const char* name, const Dims& kernel_size) : MaxPoolOf(kernel_size) {
+    join(owner, name);
+  }
+  template <std::same_as<MaxPoolOptions> Options = MaxPoolOptions>
+  MaxPoolOf(Module& owner, const char* name, const Dims& kernel_size, const Options& options)
+      : MaxPoolOf(kernel_size, options) {
+    join(owner, name);
+  }
+  MaxPoolOf(Module& owner, const char* name, const Dims& kernel_size, const Dims& stride,
+            const Dims& padding = 0, const Dims& dilation = 1, bool ceil_mode = false)
+      : MaxPoolOf(kernel_size, MaxPoolOptions{.stride = stride,
+                                              .padding = padding,
+                                              .dilation = dilation,
+                                              .ceil_mode = ceil_mode}) {
     join(owner, name);
   }
 };
@@ -105,15 +124,34 @@ using MaxPool1d = MaxPoolOf<1>;
 using MaxPool2d = MaxPoolOf<2>;
 using MaxPool3d = MaxPoolOf<3>;
 
-/// An AvgPool over N dimensions.
+/// An AvgPool over N dimensions. Options are named, or stand in
+/// PyTorch's positions: two numbers in braces are a stride.
 template <int N>
 class AvgPoolOf : public AvgPool {
  public:
-  explicit AvgPoolOf(const Dims& kernel_size, const AvgPoolOptions& options = {})
-      : AvgPool(N, kernel_size, options) {}
-  AvgPoolOf(Module& owner, const char* name, const Dims& kernel_size,
-            const AvgPoolOptions& options = {})
-      : AvgPool(N, kernel_size, options) {
+  explicit AvgPoolOf(const Dims& kernel_size) : AvgPoolOf(kernel_size, AvgPoolOptions()) {}
+  template <std::same_as<AvgPoolOptions> Options = AvgPoolOptions>
+  AvgPoolOf(const Dims& kernel_size, const Options& options) : AvgPool(N, kernel_size, options) {}
+  AvgPoolOf(const Dims& kernel_size, const Dims& stride, const Dims& padding = 0,
+            bool ceil_mode = false, bool count_include_pad = true)
+      : AvgPoolOf(kernel_size, AvgPoolOptions{.stride = stride,
+                                              .padding = padding,
+                                              .ceil_mode = ceil_mode,
+                                              .count_include_pad = count_include_pad}) {}
+  AvgPoolOf(Module& owner, const char* name, const Dims& kernel_size) : AvgPoolOf(kernel_size) {
+    join(owner, name);
+  }
+  template <std::same_as<AvgPoolOptions> Options = AvgPoolOptions>
+  AvgPoolOf(Module& owner, const char* name, const Dims& kernel_size, const Options& options)
+      : AvgPoolOf(kernel_size, options) {
+    join(owner, name);
+  }
+  AvgPoolOf(Module& owner, const char* name, const Dims& kernel_size, const Dims& stride,
+            const Dims& padding = 0, bool ceil_mode = false, bool count_include_pad = true)
+      : AvgPoolOf(kernel_size, AvgPoolOptions{.stride = stride,
+                                              .padding = padding,
+                                              .ceil_mode = ceil_mode,
+                                              .count_include_pad = count_include_pad}) {
     join(owner, name);
   }
 };
@@ -122,15 +160,31 @@ using AvgPool1d = AvgPoolOf<1>;
 using AvgPool2d = AvgPoolOf<2>;
 using AvgPool3d = AvgPoolOf<3>;
 
-/// An LPPool over N dimensions.
+/// An LPPool over N dimensions. Options are named, or stand in
+/// PyTorch's positions: two numbers in braces are a stride.
 template <int N>
 class LPPoolOf : public LPPool {
  public:
-  LPPoolOf(double norm_type, const Dims& kernel_size, const LPPoolOptions& options = {})
+  LPPoolOf(double norm_type, const Dims& kernel_size)
+      : LPPoolOf(norm_type, kernel_size, LPPoolOptions()) {}
+  template <std::same_as<LPPoolOptions> Options = LPPoolOptions>
+  LPPoolOf(double norm_type, const Dims& kernel_size, const Options& options)
       : LPPool(N, norm_type, kernel_size, options) {}
+  LPPoolOf(double norm_type, const Dims& kernel_size, const Dims& stride, bool ceil_mode = false)
+      : LPPoolOf(norm_type, kernel_size, LPPoolOptions{.stride = stride, .ceil_mode = ceil_mode}) {}
+  LPPoolOf(Module& owner, const char* name, double norm_type, const Dims& kernel_size)
+      : LPPoolOf(norm_type, kernel_size) {
+    join(owner, name);
+  }
+  template <std::same_as<LPPoolOptions> Options = LPPoolOptions>
   LPPoolOf(Module& owner, const char* name, double norm_type, const Dims& kernel_size,
-           const LPPoolOptions& options = {})
-      : LPPool(N, norm_type, kernel_size, options) {
+           const Options& options)
+      : LPPoolOf(norm_type, kernel_size, options) {
+    join(owner, name);
+  }
+  LPPoolOf(Module& owner, const char* name, double norm_type, const Dims& kernel_size,
+           const Dims& stride, bool ceil_mode = false)
+      : LPPoolOf(norm_type, kernel_size, LPPoolOptions{.stride = stride, .ceil_mode = ceil_mode}) {
     join(owner, name);
   }
 };
