@@ -69,7 +69,7 @@ using namespace kernel;
 
 namespace {
 
-constexpr int64_t kLongest = int64_t{1} << 27;  // kissfft counts in 32 bits
+constexpr int64_t kLongest = int64_t{1} << 27;  // angles have their digits
 
 enum class Norm { backward, ortho, forward };
 
