@@ -41,8 +41,8 @@ class Conv : public Module {
        const ConvOptions& options);
 };
 
-/// A Conv over N dimensions. Options are named, or stand in
-/// PyTorch's positions: two numbers in braces are a stride.
+/// A Conv over N dimensions. Two numbers in braces are a
+/// stride, as in PyTorch; other options are named.
 template <int N>
 class ConvOf : public Conv {
  public:
@@ -51,15 +51,9 @@ class ConvOf : public Conv {
   template <std::same_as<ConvOptions> Options = ConvOptions>
   ConvOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const Options& options)
       : Conv(N, in_channels, out_channels, kernel_size, options) {}
-  ConvOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const Dims& stride,
-         const ConvPadding& padding = 0, const Dims& dilation = 1, int64_t groups = 1,
-         bool bias = true)
+  ConvOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const Dims& stride)
       : ConvOf(in_channels, out_channels, kernel_size,
-               ConvOptions{.stride = or_one(stride),
-                           .padding = padding,
-                           .dilation = dilation,
-                           .groups = groups,
-                           .bias = bias}) {}
+               ConvOptions{.stride = detail::or_one(stride)}) {}
   ConvOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
          const Dims& kernel_size)
       : ConvOf(in_channels, out_channels, kernel_size) {
@@ -72,14 +66,9 @@ class ConvOf : public Conv {
     join(owner, name);
   }
   ConvOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
-         const Dims& kernel_size, const Dims& stride, const ConvPadding& padding = 0,
-         const Dims& dilation = 1, int64_t groups = 1, bool bias = true)
+         const Dims& kernel_size, const Dims& stride)
       : ConvOf(in_channels, out_channels, kernel_size,
-               ConvOptions{.stride = or_one(stride),
-                           .padding = padding,
-                           .dilation = dilation,
-                           .groups = groups,
-                           .bias = bias}) {
+               ConvOptions{.stride = detail::or_one(stride)}) {
     join(owner, name);
   }
 };
@@ -127,8 +116,8 @@ class ConvTranspose : public Module {
   Tensor run(const Tensor& input, const Dims& output_padding) const;
 };
 
-/// A ConvTranspose over N dimensions. Options are named, or stand in
-/// PyTorch's positions: two numbers in braces are a stride.
+/// A ConvTranspose over N dimensions. Two numbers in braces are a
+/// stride, as in PyTorch; other options are named.
 template <int N>
 class ConvTransposeOf : public ConvTranspose {
  public:
@@ -139,15 +128,9 @@ class ConvTransposeOf : public ConvTranspose {
                   const Options& options)
       : ConvTranspose(N, in_channels, out_channels, kernel_size, options) {}
   ConvTransposeOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
-                  const Dims& stride, const Dims& padding = 0, const Dims& output_padding = 0,
-                  int64_t groups = 1, bool bias = true, const Dims& dilation = 1)
+                  const Dims& stride)
       : ConvTransposeOf(in_channels, out_channels, kernel_size,
-                        ConvTransposeOptions{.stride = or_one(stride),
-                                             .padding = padding,
-                                             .output_padding = output_padding,
-                                             .groups = groups,
-                                             .bias = bias,
-                                             .dilation = dilation}) {}
+                        ConvTransposeOptions{.stride = detail::or_one(stride)}) {}
   ConvTransposeOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
                   const Dims& kernel_size)
       : ConvTransposeOf(in_channels, out_channels, kernel_size) {
@@ -160,16 +143,9 @@ class ConvTransposeOf : public ConvTranspose {
     join(owner, name);
   }
   ConvTransposeOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
-                  const Dims& kernel_size, const Dims& stride, const Dims& padding = 0,
-                  const Dims& output_padding = 0, int64_t groups = 1, bool bias = true,
-                  const Dims& dilation = 1)
+                  const Dims& kernel_size, const Dims& stride)
       : ConvTransposeOf(in_channels, out_channels, kernel_size,
-                        ConvTransposeOptions{.stride = or_one(stride),
-                                             .padding = padding,
-                                             .output_padding = output_padding,
-                                             .groups = groups,
-                                             .bias = bias,
-                                             .dilation = dilation}) {
+                        ConvTransposeOptions{.stride = detail::or_one(stride)}) {
     join(owner, name);
   }
 };

@@ -88,20 +88,16 @@ class AdaptivePool : public Module {
   AdaptivePool(Kind kind, int spatial, const Dims& output_size);
 };
 
-/// A MaxPool over N dimensions. Options are named, or stand in
-/// PyTorch's positions: two numbers in braces are a stride.
+/// A MaxPool over N dimensions. Two numbers in braces are a
+/// stride, as in PyTorch; other options are named.
 template <int N>
 class MaxPoolOf : public MaxPool {
  public:
   explicit MaxPoolOf(const Dims& kernel_size) : MaxPoolOf(kernel_size, MaxPoolOptions()) {}
   template <std::same_as<MaxPoolOptions> Options = MaxPoolOptions>
   MaxPoolOf(const Dims& kernel_size, const Options& options) : MaxPool(N, kernel_size, options) {}
-  MaxPoolOf(const Dims& kernel_size, const Dims& stride, const Dims& padding = 0,
-            const Dims& dilation = 1, bool ceil_mode = false)
-      : MaxPoolOf(kernel_size, MaxPoolOptions{.stride = stride,
-                                              .padding = padding,
-                                              .dilation = dilation,
-                                              .ceil_mode = ceil_mode}) {}
+  MaxPoolOf(const Dims& kernel_size, const Dims& stride, const Dims& padding = 0)
+      : MaxPoolOf(kernel_size, MaxPoolOptions{.stride = stride, .padding = padding}) {}
   MaxPoolOf(Module& owner, const char* name, const Dims& kernel_size) : MaxPoolOf(kernel_size) {
     join(owner, name);
   }
@@ -111,11 +107,8 @@ class MaxPoolOf : public MaxPool {
     join(owner, name);
   }
   MaxPoolOf(Module& owner, const char* name, const Dims& kernel_size, const Dims& stride,
-            const Dims& padding = 0, const Dims& dilation = 1, bool ceil_mode = false)
-      : MaxPoolOf(kernel_size, MaxPoolOptions{.stride = stride,
-                                              .padding = padding,
-                                              .dilation = dilation,
-                                              .ceil_mode = ceil_mode}) {
+            const Dims& padding = 0)
+      : MaxPoolOf(kernel_size, MaxPoolOptions{.stride = stride, .padding = padding}) {
     join(owner, name);
   }
 };
@@ -124,20 +117,16 @@ using MaxPool1d = MaxPoolOf<1>;
 using MaxPool2d = MaxPoolOf<2>;
 using MaxPool3d = MaxPoolOf<3>;
 
-/// An AvgPool over N dimensions. Options are named, or stand in
-/// PyTorch's positions: two numbers in braces are a stride.
+/// An AvgPool over N dimensions. Two numbers in braces are a
+/// stride, as in PyTorch; other options are named.
 template <int N>
 class AvgPoolOf : public AvgPool {
  public:
   explicit AvgPoolOf(const Dims& kernel_size) : AvgPoolOf(kernel_size, AvgPoolOptions()) {}
   template <std::same_as<AvgPoolOptions> Options = AvgPoolOptions>
   AvgPoolOf(const Dims& kernel_size, const Options& options) : AvgPool(N, kernel_size, options) {}
-  AvgPoolOf(const Dims& kernel_size, const Dims& stride, const Dims& padding = 0,
-            bool ceil_mode = false, bool count_include_pad = true)
-      : AvgPoolOf(kernel_size, AvgPoolOptions{.stride = stride,
-                                              .padding = padding,
-                                              .ceil_mode = ceil_mode,
-                                              .count_include_pad = count_include_pad}) {}
+  AvgPoolOf(const Dims& kernel_size, const Dims& stride, const Dims& padding = 0)
+      : AvgPoolOf(kernel_size, AvgPoolOptions{.stride = stride, .padding = padding}) {}
   AvgPoolOf(Module& owner, const char* name, const Dims& kernel_size) : AvgPoolOf(kernel_size) {
     join(owner, name);
   }
@@ -147,11 +136,8 @@ class AvgPoolOf : public AvgPool {
     join(owner, name);
   }
   AvgPoolOf(Module& owner, const char* name, const Dims& kernel_size, const Dims& stride,
-            const Dims& padding = 0, bool ceil_mode = false, bool count_include_pad = true)
-      : AvgPoolOf(kernel_size, AvgPoolOptions{.stride = stride,
-                                              .padding = padding,
-                                              .ceil_mode = ceil_mode,
-                                              .count_include_pad = count_include_pad}) {
+            const Dims& padding = 0)
+      : AvgPoolOf(kernel_size, AvgPoolOptions{.stride = stride, .padding = padding}) {
     join(owner, name);
   }
 };
@@ -160,8 +146,8 @@ using AvgPool1d = AvgPoolOf<1>;
 using AvgPool2d = AvgPoolOf<2>;
 using AvgPool3d = AvgPoolOf<3>;
 
-/// An LPPool over N dimensions. Options are named, or stand in
-/// PyTorch's positions: two numbers in braces are a stride.
+/// An LPPool over N dimensions. Two numbers in braces are a
+/// stride, as in PyTorch; other options are named.
 template <int N>
 class LPPoolOf : public LPPool {
  public:
@@ -170,8 +156,8 @@ class LPPoolOf : public LPPool {
   template <std::same_as<LPPoolOptions> Options = LPPoolOptions>
   LPPoolOf(double norm_type, const Dims& kernel_size, const Options& options)
       : LPPool(N, norm_type, kernel_size, options) {}
-  LPPoolOf(double norm_type, const Dims& kernel_size, const Dims& stride, bool ceil_mode = false)
-      : LPPoolOf(norm_type, kernel_size, LPPoolOptions{.stride = stride, .ceil_mode = ceil_mode}) {}
+  LPPoolOf(double norm_type, const Dims& kernel_size, const Dims& stride)
+      : LPPoolOf(norm_type, kernel_size, LPPoolOptions{.stride = stride}) {}
   LPPoolOf(Module& owner, const char* name, double norm_type, const Dims& kernel_size)
       : LPPoolOf(norm_type, kernel_size) {
     join(owner, name);
@@ -183,8 +169,8 @@ class LPPoolOf : public LPPool {
     join(owner, name);
   }
   LPPoolOf(Module& owner, const char* name, double norm_type, const Dims& kernel_size,
-           const Dims& stride, bool ceil_mode = false)
-      : LPPoolOf(norm_type, kernel_size, LPPoolOptions{.stride = stride, .ceil_mode = ceil_mode}) {
+           const Dims& stride)
+      : LPPoolOf(norm_type, kernel_size, LPPoolOptions{.stride = stride}) {
     join(owner, name);
   }
 };

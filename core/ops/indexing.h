@@ -135,24 +135,29 @@ class Gathered : public Tensor {
   explicit Gathered(Tensor copy) : Tensor(std::move(copy)) {}
   using Tensor::operator=;
 };
+/// Doesn't compile: `x[places]` is a copy.
 template <class T>
 void operator+=(Gathered&&, const T&) {
   static_assert(sizeof(T) == 0,
                 "x[places] += y changes a copy: use index_put_(x, {places}, y, true)");
 }
+/// Doesn't compile: `x[places]` is a copy.
 template <class T>
 void operator-=(Gathered&&, const T&) {
   static_assert(sizeof(T) == 0, "x[places] -= y changes a copy: use index_put_");
 }
+/// Doesn't compile: `x[places]` is a copy.
 template <class T>
 void operator*=(Gathered&&, const T&) {
   static_assert(sizeof(T) == 0, "x[places] *= y changes a copy: use index_put_");
 }
+/// Doesn't compile: `x[places]` is a copy.
 template <class T>
 void operator/=(Gathered&&, const T&) {
   static_assert(sizeof(T) == 0, "x[places] /= y changes a copy: use index_put_");
 }
 
+/// Of index tensors or masks a copy, else a view.
 template <class... Indices>
 auto Tensor::operator()(const Indices&... indices) const {
   static_assert(sizeof...(indices) > 0, "x() has no index");
