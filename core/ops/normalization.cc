@@ -77,6 +77,7 @@ int64_t positions_of(const Tensor& input) {
 
 // One after another, as `dtype`; undefined stays undefined.
 Tensor numbers(const Tensor& given, DType dtype) {
+  if (given.defined() && given.is_complex()) detail::refuse_complex(given.dtype());
   return given.defined() ? given.detach().to(dtype).contiguous() : Tensor();
 }
 // Where the numbers of channels lie.

@@ -5,6 +5,8 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 
+#include <complex>
+
 namespace aorta {
 
 using pointwise::binary;
@@ -27,10 +29,19 @@ static void check_alpha(const char* op, const Operand& a, const Operand& b, cons
   fitting(op, alpha, common);
 }
 
+// F of a and alpha times b, one of which is complex.
+template <class F>
+static Tensor complex_sum(const Operand& a, const Operand& b, const Scalar& alpha,
+                          const Tensor* out) {
+  if (b.tensor) return binary<F>(a, mul(b, alpha), out);
+  const std::complex<double> number(b.number.real(), b.number.imag());
+  return binary<F>(a, number * std::complex<double>(alpha.real(), alpha.imag()), out);
+}
+
 static Tensor add_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
   check_alpha("add", a, b, alpha);
   if (is_one(alpha)) return binary<scalar::Add>(a, b, out);
-  if (is_complex(common_dtype("add", a, b))) return binary<scalar::Add>(a, mul(b, alpha), out);
+  if (is_complex(common_dtype("add", a, b))) return complex_sum<scalar::Add>(a, b, alpha, out);
   const CalledOp called("add");
   return binary<scalar::AddScaled>(a, b, out, {number_of(alpha)});
 }
@@ -45,7 +56,7 @@ Tensor add_(const Tensor& input, const Operand& other, const Scalar& alpha) {
 static Tensor sub_into(const Operand& a, const Operand& b, const Scalar& alpha, const Tensor* out) {
   check_alpha("sub", a, b, alpha);
   if (is_one(alpha)) return binary<scalar::Sub>(a, b, out);
-  if (is_complex(common_dtype("sub", a, b))) return binary<scalar::Sub>(a, mul(b, alpha), out);
+  if (is_complex(common_dtype("sub", a, b))) return complex_sum<scalar::Sub>(a, b, alpha, out);
   const CalledOp called("sub");
   return binary<scalar::SubScaled>(a, b, out, {number_of(alpha)});
 }
@@ -313,6 +324,7 @@ static Tensor add_term(const Tensor& input, const Tensor& a, const Tensor& b, co
   const Operand operands[] = {input, a, b};
   const DType common = result_type(operands);
   if (is_complex(common)) {
+    const CalledOp called(F::info.name);
     const Tensor term = F::info.accept == scalar::Accept::floating ? div(a, b) : mul(a, b);
     return add_into(input, term, value, out);
   }

@@ -163,6 +163,7 @@ Tensor normal_(const Tensor& input, double mean, double std, Generator* generato
 
 Tensor random_(const Tensor& input, int64_t from, std::optional<int64_t> to, Generator* generator) {
   check_defined("random_", {{"input", input}});
+  check(!input.is_complex(), "random_", "dtype must be real", input.dtype());
   if (to) {
     check(from < *to, "random_", "from must be less than to", from, " and ", *to);
     return fill_integers("random_", input, from, *to, generator);

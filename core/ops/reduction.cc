@@ -266,10 +266,12 @@ Tensor amin(const Tensor& input, const ReduceDims& dims, bool keepdim) {
   return extremum<scalar::Min>(amin_op, input, dims, keepdim);
 }
 Tensor max(const Tensor& input) {
+  const CalledOp called("max");
   check_has_elements("max", input, ReduceDims().resolve("max", input));
   return amax(input);
 }
 Tensor min(const Tensor& input) {
+  const CalledOp called("min");
   check_has_elements("min", input, ReduceDims().resolve("min", input));
   return amin(input);
 }

@@ -28,6 +28,7 @@ namespace {
 // The first `take` of each line in order.
 ValuesIndices run(const Op<SortKernel, PickGradient>& op, const Tensor& input, int dim,
                   int64_t take, bool descending, bool sorted) {
+  check(!input.is_complex(), op.name(), "dtype must be real", input.dtype());
   const ProfilerRange range(op.name(), {&input});
   const Tensor x = dense(input);
   const Lines lines = lines_of(x, dim);
@@ -81,6 +82,7 @@ ValuesIndices topk(const Tensor& input, int64_t k, const TopkOptions& o) {
 
 ValuesIndices kthvalue(const Tensor& input, int64_t k, int64_t dim, bool keepdim) {
   check_defined("kthvalue", {{"input", input}});
+  check(!input.is_complex(), "kthvalue", "dtype must be real", input.dtype());
   const int d = wrap_dim("kthvalue", dim, input.dim());
   const int64_t length = length_of(input, d);
   check(k >= 1 && k <= length, "kthvalue", "k must be in the range of the dimension", "k ", k,

@@ -1,5 +1,6 @@
 #include <aorta/core/ops/normalization.h>
 
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/tests/catalog/rows.h>
 
@@ -14,7 +15,7 @@ struct Running {
       : mean(copy(x[x.size() - 2], x[0])), var(copy(x[x.size() - 1], x[0])) {}
   static Tensor copy(const Tensor& statistics, const Tensor& input) {
     if (!statistics.defined() || !input.defined()) return {};
-    return statistics.to(ToOptions{.dtype = input.dtype(), .copy = true});
+    return real(statistics).to(ToOptions{.dtype = input.dtype(), .copy = true});
   }
   Tensors with(const Tensor& y) const {
     if (y.requires_grad()) return {y};

@@ -92,6 +92,8 @@ TEST(ComplexTensor, HoldsNumbers) {
   EXPECT_EQ(tensor({1.0, 2.0}).to(c128).to_vector<C128>(), (std::vector<C128>{1, 2}));
   EXPECT_TRUE(z.is_complex() && !z.is_floating_point());
   EXPECT_TRUE(equal(z.t().contiguous(), z.t()));
+  EXPECT_EQ(sub(z[0], 2.5, -2.0).to_vector<C64>(), (std::vector<C64>{{6, 2}, {5, -3}}));
+  EXPECT_EQ(sub(z[0][0], 2.5, 2i).dtype(), c64);
   EXPECT_EQ(error_of([&] { z[0][0].item<float>(); }),
             "item: the value must fit the type that is asked for, got 1+2j");
   EXPECT_EQ(error_of([] { arange(3, {.dtype = c64}); }), "arange: dtype must be real, got c64");
