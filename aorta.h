@@ -145,3 +145,18 @@
 #include <aorta/optim/sgd.h>                   // IWYU pragma: export
 #include <aorta/optim/sparse_adam.h>           // IWYU pragma: export
 #include <aorta/optim/zero_redundancy.h>       // IWYU pragma: export
+
+// PyTorch's names of rooms, for who looks a function up by them.
+namespace aorta::nn {
+namespace functional {
+using namespace aorta;
+using namespace aorta::nn;
+}  // namespace functional
+namespace utils {
+using optim::clip_grad_norm_;
+using optim::clip_grad_value_;
+namespace rnn {
+using namespace aorta::nn;
+}  // namespace rnn
+}  // namespace utils
+}  // namespace aorta::nn

@@ -8,7 +8,7 @@ namespace aorta {
 /// (EnableGradGuard), or do so as told (AutoGradMode). Scopes nest.
 class AutoGradMode {
  public:
-  explicit AutoGradMode(bool enabled) : outer_(grad_mode()) {
+  [[nodiscard]] explicit AutoGradMode(bool enabled) : outer_(grad_mode()) {
     set_grad_mode({enabled && !outer_.inference, outer_.inference});
   }
   ~AutoGradMode() { set_grad_mode(outer_); }
@@ -21,18 +21,18 @@ class AutoGradMode {
 
 /// While it lives, this thread records no gradients.
 struct NoGradGuard : AutoGradMode {
-  NoGradGuard() : AutoGradMode(false) {}
+  [[nodiscard]] NoGradGuard() : AutoGradMode(false) {}
 };
 /// While it lives, this thread records gradients, also inside of a NoGradGuard.
 struct EnableGradGuard : AutoGradMode {
-  EnableGradGuard() : AutoGradMode(true) {}
+  [[nodiscard]] EnableGradGuard() : AutoGradMode(true) {}
 };
 
 /// NoGradGuard for tensors that never meet a graph: those made while it lives can't be saved for a
 /// gradient or require one later, which is an error instead of a wrong gradient.
 class InferenceMode {
  public:
-  explicit InferenceMode(bool enabled = true) : outer_(grad_mode()) {
+  [[nodiscard]] explicit InferenceMode(bool enabled = true) : outer_(grad_mode()) {
     set_grad_mode({!enabled, enabled});
   }
   ~InferenceMode() { set_grad_mode(outer_); }

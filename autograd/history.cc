@@ -82,7 +82,7 @@ struct Geometry {
   int64_t offset;
 };
 
-// `gradient` in memory laid out as the base's.
+// A copy of `gradient` in memory laid out as the base's.
 Tensor lay_out(const Tensor& gradient, const Geometry& base) {
   const Tensor laid = empty_strided(base.shape, base.strides,
                                     {.dtype = gradient.dtype(), .device = gradient.device()});
@@ -165,7 +165,9 @@ void rewrite_base(const Tensor& view, const Ref<Node>& node, uint32_t index) {
       g.input(0) = lay_out(g.output(), whole);
       place_of(g.input(0), part, whole).zero_();
     }
-    g.input(1) = place_of(lay_out(g.output(), whole), part, whole);
+    const Tensor& gradient = g.output();
+    const bool fits = gradient.strides() == whole.strides;
+    g.input(1) = place_of(fits ? gradient : lay_out(gradient, whole), part, whole);
   };
   const Ref<Node> slices =
       FunctionNode<decltype(copy_slices)>::make("copy_slices", 2, 1, copy_slices);

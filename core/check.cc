@@ -9,6 +9,10 @@
 namespace aorta {
 namespace detail {
 
+void lacks_name(std::string_view name) {
+  fail("list", "there must be a value of the name", "none of \"" + std::string(name) + "\"");
+}
+
 void append(std::string& text, std::string_view part) { text.append(part); }
 
 template <class T>

@@ -12,6 +12,7 @@
 namespace aorta {
 
 class HookHandle;
+class Gathered;
 class Index;
 
 /// What `autograd/` hangs on a tensor. Core never looks inside.
@@ -235,13 +236,15 @@ class Tensor : public TensorMethods {
   requires(!std::same_as<T, bool>) Tensor operator[](T index) const {
     return select(0, static_cast<int64_t>(index));
   }
-  /// `x[mask]`, `x[Slice{1, 3}]`, `x[places]`: index(x, {index}).
+  /// `x[Slice{1, 3}]`, `x[None]`: index(x, {index}), a view.
   Tensor operator[](const Index& index) const;
+  /// `x[mask]`, `x[places]`: index(x, {tensor}), a copy.
+  Gathered operator[](const Tensor& places) const;
   /// `x(i, j, ...)`, PyTorch's x[i, j, ...], of one Index or more: index(x, {i, j, ...}). C++23
   /// takes `x[i, j, ...]` for the same; in C++20 that is the last index alone, of which compilers
   /// warn.
   template <class... Indices>
-  Tensor operator()(const Indices&... indices) const;
+  auto operator()(const Indices&... indices) const;
 #ifdef __cpp_multidimensional_subscript
   template <class First, class Second, class... More>
   Tensor operator[](const First& first, const Second& second, const More&... more) const {

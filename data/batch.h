@@ -13,7 +13,7 @@ namespace aorta::data {
 class Batch {
  public:
   Batch() = default;
-  explicit Batch(NamedTensors tensors);
+  Batch(NamedTensors tensors);  // NOLINT: implicit, for what collates
 
   /// The tensor of that name; throws `batch: name must be one of "image", "label", got "images"`.
   const Tensor& operator[](std::string_view name) const;

@@ -70,11 +70,12 @@ void Kumaraswamy::expand_to(const Shape& batch_shape) {
 namespace {
 
 // Around l = 0, p = 1/2, the formulas divide 0 by 0: there series in l stand for them, and the
-// formulas are of another l. Beside it they cancel, and are computed in f64.
+// formulas are of another l. Beside it they cancel, and are computed in f64. A coin within 0.001 of
+// p = 1/2 has a fair one's cdf and quantiles, as in PyTorch.
 struct Coin {
   explicit Coin(const Tensor& logits)
       : l(logits.to(f64)),
-        fair(eq(l, 0)),
+        fair(lt(abs(l), 0.004000005333346)),
         middle(lt(abs(l), 0.1)),
         far(where(middle, 1.0, l)),
         off(square(where(middle, l, 0.0))) {}

@@ -41,16 +41,34 @@ class Conv : public Module {
        const ConvOptions& options);
 };
 
-/// A Conv over N dimensions.
+/// A Conv over N dimensions. Two numbers in braces are a
+/// stride, as in PyTorch; other options are named.
 template <int N>
 class ConvOf : public Conv {
  public:
-  ConvOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
-         const ConvOptions& options = {})
+  ConvOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size)
+      : ConvOf(in_channels, out_channels, kernel_size, ConvOptions()) {}
+  template <std::same_as<ConvOptions> Options = ConvOptions>
+  ConvOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const Options& options)
       : Conv(N, in_channels, out_channels, kernel_size, options) {}
+  ConvOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size, const Dims& stride)
+      : ConvOf(in_channels, out_channels, kernel_size,
+               ConvOptions{.stride = detail::or_one(stride)}) {}
   ConvOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
-         const Dims& kernel_size, const ConvOptions& options = {})
-      : Conv(N, in_channels, out_channels, kernel_size, options) {
+         const Dims& kernel_size)
+      : ConvOf(in_channels, out_channels, kernel_size) {
+    join(owner, name);
+  }
+  template <std::same_as<ConvOptions> Options = ConvOptions>
+  ConvOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
+         const Dims& kernel_size, const Options& options)
+      : ConvOf(in_channels, out_channels, kernel_size, options) {
+    join(owner, name);
+  }
+  ConvOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
+         const Dims& kernel_size, const Dims& stride)
+      : ConvOf(in_channels, out_channels, kernel_size,
+               ConvOptions{.stride = detail::or_one(stride)}) {
     join(owner, name);
   }
 };
@@ -98,16 +116,36 @@ class ConvTranspose : public Module {
   Tensor run(const Tensor& input, const Dims& output_padding) const;
 };
 
-/// A ConvTranspose over N dimensions.
+/// A ConvTranspose over N dimensions. Two numbers in braces are a
+/// stride, as in PyTorch; other options are named.
 template <int N>
 class ConvTransposeOf : public ConvTranspose {
  public:
+  ConvTransposeOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size)
+      : ConvTransposeOf(in_channels, out_channels, kernel_size, ConvTransposeOptions()) {}
+  template <std::same_as<ConvTransposeOptions> Options = ConvTransposeOptions>
   ConvTransposeOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
-                  const ConvTransposeOptions& options = {})
+                  const Options& options)
       : ConvTranspose(N, in_channels, out_channels, kernel_size, options) {}
+  ConvTransposeOf(int64_t in_channels, int64_t out_channels, const Dims& kernel_size,
+                  const Dims& stride)
+      : ConvTransposeOf(in_channels, out_channels, kernel_size,
+                        ConvTransposeOptions{.stride = detail::or_one(stride)}) {}
   ConvTransposeOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
-                  const Dims& kernel_size, const ConvTransposeOptions& options = {})
-      : ConvTranspose(N, in_channels, out_channels, kernel_size, options) {
+                  const Dims& kernel_size)
+      : ConvTransposeOf(in_channels, out_channels, kernel_size) {
+    join(owner, name);
+  }
+  template <std::same_as<ConvTransposeOptions> Options = ConvTransposeOptions>
+  ConvTransposeOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
+                  const Dims& kernel_size, const Options& options)
+      : ConvTransposeOf(in_channels, out_channels, kernel_size, options) {
+    join(owner, name);
+  }
+  ConvTransposeOf(Module& owner, const char* name, int64_t in_channels, int64_t out_channels,
+                  const Dims& kernel_size, const Dims& stride)
+      : ConvTransposeOf(in_channels, out_channels, kernel_size,
+                        ConvTransposeOptions{.stride = detail::or_one(stride)}) {
     join(owner, name);
   }
 };

@@ -88,15 +88,27 @@ class AdaptivePool : public Module {
   AdaptivePool(Kind kind, int spatial, const Dims& output_size);
 };
 
-/// A MaxPool over N dimensions.
+/// A MaxPool over N dimensions. Two numbers in braces are a
+/// stride, as in PyTorch; other options are named.
 template <int N>
 class MaxPoolOf : public MaxPool {
  public:
-  explicit MaxPoolOf(const Dims& kernel_size, const MaxPoolOptions& options = {})
-      : MaxPool(N, kernel_size, options) {}
-  MaxPoolOf(Module& owner, const char* name, const Dims& kernel_size,
-            const MaxPoolOptions& options = {})
-      : MaxPool(N, kernel_size, options) {
+  explicit MaxPoolOf(const Dims& kernel_size) : MaxPoolOf(kernel_size, MaxPoolOptions()) {}
+  template <std::same_as<MaxPoolOptions> Options = MaxPoolOptions>
+  MaxPoolOf(const Dims& kernel_size, const Options& options) : MaxPool(N, kernel_size, options) {}
+  MaxPoolOf(const Dims& kernel_size, const Dims& stride, const Dims& padding = 0)
+      : MaxPoolOf(kernel_size, MaxPoolOptions{.stride = stride, .padding = padding}) {}
+  MaxPoolOf(Module& owner, const char* name, const Dims& kernel_size) : MaxPoolOf(kernel_size) {
+    join(owner, name);
+  }
+  template <std::same_as<MaxPoolOptions> Options = MaxPoolOptions>
+  MaxPoolOf(Module& owner, const char* name, const Dims& kernel_size, const Options& options)
+      : MaxPoolOf(kernel_size, options) {
+    join(owner, name);
+  }
+  MaxPoolOf(Module& owner, const char* name, const Dims& kernel_size, const Dims& stride,
+            const Dims& padding = 0)
+      : MaxPoolOf(kernel_size, MaxPoolOptions{.stride = stride, .padding = padding}) {
     join(owner, name);
   }
 };
@@ -105,15 +117,27 @@ using MaxPool1d = MaxPoolOf<1>;
 using MaxPool2d = MaxPoolOf<2>;
 using MaxPool3d = MaxPoolOf<3>;
 
-/// An AvgPool over N dimensions.
+/// An AvgPool over N dimensions. Two numbers in braces are a
+/// stride, as in PyTorch; other options are named.
 template <int N>
 class AvgPoolOf : public AvgPool {
  public:
-  explicit AvgPoolOf(const Dims& kernel_size, const AvgPoolOptions& options = {})
-      : AvgPool(N, kernel_size, options) {}
-  AvgPoolOf(Module& owner, const char* name, const Dims& kernel_size,
-            const AvgPoolOptions& options = {})
-      : AvgPool(N, kernel_size, options) {
+  explicit AvgPoolOf(const Dims& kernel_size) : AvgPoolOf(kernel_size, AvgPoolOptions()) {}
+  template <std::same_as<AvgPoolOptions> Options = AvgPoolOptions>
+  AvgPoolOf(const Dims& kernel_size, const Options& options) : AvgPool(N, kernel_size, options) {}
+  AvgPoolOf(const Dims& kernel_size, const Dims& stride, const Dims& padding = 0)
+      : AvgPoolOf(kernel_size, AvgPoolOptions{.stride = stride, .padding = padding}) {}
+  AvgPoolOf(Module& owner, const char* name, const Dims& kernel_size) : AvgPoolOf(kernel_size) {
+    join(owner, name);
+  }
+  template <std::same_as<AvgPoolOptions> Options = AvgPoolOptions>
+  AvgPoolOf(Module& owner, const char* name, const Dims& kernel_size, const Options& options)
+      : AvgPoolOf(kernel_size, options) {
+    join(owner, name);
+  }
+  AvgPoolOf(Module& owner, const char* name, const Dims& kernel_size, const Dims& stride,
+            const Dims& padding = 0)
+      : AvgPoolOf(kernel_size, AvgPoolOptions{.stride = stride, .padding = padding}) {
     join(owner, name);
   }
 };
@@ -122,15 +146,31 @@ using AvgPool1d = AvgPoolOf<1>;
 using AvgPool2d = AvgPoolOf<2>;
 using AvgPool3d = AvgPoolOf<3>;
 
-/// An LPPool over N dimensions.
+/// An LPPool over N dimensions. Two numbers in braces are a
+/// stride, as in PyTorch; other options are named.
 template <int N>
 class LPPoolOf : public LPPool {
  public:
-  LPPoolOf(double norm_type, const Dims& kernel_size, const LPPoolOptions& options = {})
+  LPPoolOf(double norm_type, const Dims& kernel_size)
+      : LPPoolOf(norm_type, kernel_size, LPPoolOptions()) {}
+  template <std::same_as<LPPoolOptions> Options = LPPoolOptions>
+  LPPoolOf(double norm_type, const Dims& kernel_size, const Options& options)
       : LPPool(N, norm_type, kernel_size, options) {}
+  LPPoolOf(double norm_type, const Dims& kernel_size, const Dims& stride)
+      : LPPoolOf(norm_type, kernel_size, LPPoolOptions{.stride = stride}) {}
+  LPPoolOf(Module& owner, const char* name, double norm_type, const Dims& kernel_size)
+      : LPPoolOf(norm_type, kernel_size) {
+    join(owner, name);
+  }
+  template <std::same_as<LPPoolOptions> Options = LPPoolOptions>
   LPPoolOf(Module& owner, const char* name, double norm_type, const Dims& kernel_size,
-           const LPPoolOptions& options = {})
-      : LPPool(N, norm_type, kernel_size, options) {
+           const Options& options)
+      : LPPoolOf(norm_type, kernel_size, options) {
+    join(owner, name);
+  }
+  LPPoolOf(Module& owner, const char* name, double norm_type, const Dims& kernel_size,
+           const Dims& stride)
+      : LPPoolOf(norm_type, kernel_size, LPPoolOptions{.stride = stride}) {
     join(owner, name);
   }
 };

@@ -57,6 +57,11 @@ class ExportCall {
   /// A pointwise op's input as a value of that dtype, and the dtype that all are promoted to.
   std::string operand(size_t i, DType dtype) const;
   DType common_dtype(size_t from = 0) const;
+  /// Half types don't hold squares and powers: what is composed of these is computed in f32. An
+  /// input in that dtype, and a value of it as the output.
+  DType computed_dtype() const { return compute_dtype(output().dtype()); }
+  std::string computed(size_t i) const;
+  std::string rounded(const std::string& value) const;
 
   std::string node(const char* op_type, const Names& inputs,
                    const Attributes& attributes = {}) const;
@@ -114,6 +119,9 @@ void add_loss_exports(Exports& table);
 
 /// Whether a value of that dtype is negative, or -0.
 std::string sign_bit(const ExportCall& call, const std::string& x, DType dtype);
+/// log(exp(a) + exp(b)) without overflow.
+std::string log_sum(const ExportCall& call, const std::string& a, const std::string& b,
+                    DType dtype);
 
 inline std::vector<int64_t> list_of(const Dims& dims) { return {dims.begin(), dims.end()}; }
 

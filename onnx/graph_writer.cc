@@ -85,6 +85,13 @@ DType ExportCall::common_dtype(size_t from) const {
   return result_type(operands);
 }
 
+std::string ExportCall::computed(size_t i) const {
+  return cast((*this)[i], input(i).dtype(), computed_dtype());
+}
+std::string ExportCall::rounded(const std::string& value) const {
+  return cast(value, computed_dtype(), output().dtype());
+}
+
 std::string ExportCall::node(const char* op_type, const Names& inputs,
                              const Attributes& attributes) const {
   return writer_.add_node(recorded_, op_type, inputs, 1, attributes)[0];

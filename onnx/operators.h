@@ -177,6 +177,9 @@ void add_language(Operators& table);
 /// The function of a Conv with the node's attributes.
 Run convolution(const Node& node);
 
+/// Sums of half types are f32's, and are rounded once.
+inline Tensor summable(const Tensor& x) { return x.to(compute_dtype(x.dtype())); }
+
 /// x (T, N, ...) with the first lengths[n] steps of sample n in reverse; `lengths` (N) are i64.
 Tensor reversed_in_time(const Tensor& x, const Tensor& lengths);
 

@@ -5,6 +5,7 @@
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/reduction.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/onnx/graph_writer.h>
 #include <aorta/onnx/operators.h>
@@ -64,7 +65,10 @@ Tensor changed(const Tensor& example, int64_t dim) {
   for (int d = 0; d < example.dim(); ++d)
     if (d != dim) others.push_back(d);
   const Tensor moved = flip(example, others);
-  return is_floating(example.dtype()) ? mul(moved, 0.75) : moved;
+  if (!is_floating(example.dtype())) return moved;
+  const Tensor smaller = mul(moved, 0.75);
+  const bool is_same = eq(smaller, example).all().item<bool>();  // of zeros, say
+  return is_same ? add(smaller, 0.25) : smaller;
 }
 
 // `count` samples of the example, again from the first where it has fewer.

@@ -41,7 +41,7 @@ TEST(Autocast, RowsAreWhatOpsDo) {
     const auto plain = result_of(row, DType::bf16), plain_f32 = result_of(row, DType::f32);
     if (!plain || *plain != DType::bf16 || *plain_f32 != DType::f32)
       continue;  // a dtype of its own
-    const Autocast autocast;
+    const Autocast autocast(DType::bf16);
     const DType from_half = *result_of(row, DType::bf16), from_f32 = *result_of(row, DType::f32);
     const bool becomes_half = from_f32 == DType::bf16, becomes_f32 = from_half == DType::f32;
     EXPECT_EQ(becomes_half, row.autocasts == Autocasts::half);
@@ -78,12 +78,12 @@ TEST(Autocast, GradientsComeBackInTheLeafsDtype) {
 TEST(Autocast, CastsALeafOnceAScopeAndSeesItsChanges) {
   const Tensor x = ones({2, 4}), w = ones({4, 2}).requires_grad_();
   const auto casts = [&] {
-    const Autocast autocast;
+    const Autocast autocast(DType::bf16);
     const Tensor first = autocast_to_half(w), second = autocast_to_half(w);
     return first.is_same(second);
   };
   EXPECT_TRUE(casts());
-  const Autocast autocast;
+  const Autocast autocast(DType::bf16);
   const Tensor before = matmul(x, w);
   {
     const NoGradGuard no_grad;
@@ -117,7 +117,7 @@ TEST(Autocast, CheckpointSeesTheSameScope) {
   const auto block = [&](const Tensor& t) { return tanh(matmul(t, w)); };
   Tensor plain, saved;
   {
-    const Autocast autocast;
+    const Autocast autocast(DType::bf16);
     plain = block(block(x));
     saved = autograd::checkpoint(block, autograd::checkpoint(block, x));
   }

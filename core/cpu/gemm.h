@@ -100,15 +100,16 @@ struct GemmTile {
   int rows, columns, bytes;
 };
 
-/// An instruction set's loops. `direct` and `dots` read both operands where they are, in f32 and
-/// f64: columns of b are contiguous for `direct`; rows of a and columns of b are contiguous along k
-/// for `dots`.
+/// An instruction set's loops. `direct` and `dots` read both operands where they are, and widen
+/// half types: columns of b are contiguous for `direct`; rows of a and columns of b are contiguous
+/// along k for `dots`. `pair_dots` are those of bf16 by AVX512-BF16, null without AVX-512.
 struct GemmLoops {
   GemmTile (*tile)(GemmKind kind);
   void (*pack)(const GemmPack& pack);
   void (*block)(const GemmBlock& block);
   void (*direct)(const Gemm& gemm);
   void (*dots)(const Gemm& gemm);
+  void (*pair_dots)(const Gemm& gemm);
 };
 AORTA_ISA_TABLE(GemmLoops, gemm_loops)
 

@@ -86,9 +86,11 @@ void scatter_planes(const PoolArgs& args) {
       scatter_plane(static_cast<const T*>(args.input) + from, args.indices + from, windows,
                     args.inner, n, sums, positions, step);
       if (!scratch.defined()) continue;
-      for (int64_t p = 0; p < positions; ++p) {
-        for (int64_t k = 0; k < n; ++k) output[p * args.inner + k] = T(sums[p * n + k]);
-      }
+      const ConvertFunction narrow = converter(args.dtype, compute_dtype(args.dtype));
+      const int64_t run = n == args.inner ? positions * n : n;  // numbers that lie side by side
+      for (int64_t at = 0; at < positions * n; at += run)
+        narrow(reinterpret_cast<char*>(output + at / n * args.inner),
+               reinterpret_cast<const char*>(sums + at), run);
     }
   });
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace aorta::cpu {
 namespace {
@@ -45,11 +46,14 @@ struct Item {
   }
 };
 
+// Items that std::sort sorts faster than passes over digits do.
+constexpr size_t kShort = 512;
+
 // Sorts items that stand in the order of their places: by digits from the lowest, each pass stable
 // and those passes left out in which all items have one digit.
 template <class Key>
 void sort_items(std::vector<Item<Key>>& items, std::vector<Item<Key>>& other) {
-  constexpr size_t kShort = 512, kDigits = 256;
+  constexpr size_t kDigits = 256;
   if (items.size() < kShort) return std::sort(items.begin(), items.end());
   other.resize(items.size());
   size_t counts[sizeof(Key)][kDigits] = {};
@@ -74,22 +78,28 @@ template <class T, class Key>
 void sort_line(const SortArgs& args, const T* in, T* values, int64_t* indices,
                std::vector<Item<Key>>& items, std::vector<Item<Key>>& other) {
   const int64_t length = args.lines.length, stride = args.lines.inner;
-  items.resize(static_cast<size_t>(length));
-  for (int64_t i = 0; i < length; ++i) {
+  const auto item_at = [&](int64_t i) {
     const Key key = key_of(read(in, i * stride));
-    items[static_cast<size_t>(i)] = {args.descending ? ~key : key, static_cast<Key>(i)};
-  }
-  if (args.take == length && args.sorted) {
-    sort_items(items, other);
-  } else if (args.take < length) {
-    const auto end = items.begin() + args.take;
-    std::nth_element(items.begin(), end, items.end());
-    if (args.sorted) {
-      std::sort(items.begin(), end);
-    } else {
-      std::sort(items.begin(), end, [](const auto& a, const auto& b) { return a.place < b.place; });
+    return Item<Key>{args.descending ? ~key : key, static_cast<Key>(i)};
+  };
+  items.resize(static_cast<size_t>(length));
+  for (int64_t i = 0; i < length; ++i) items[static_cast<size_t>(i)] = item_at(i);
+  if (args.take < length) {
+    const auto last = items.begin() + args.take - 1;
+    std::nth_element(items.begin(), last, items.end());
+    const Item<Key> bound = *last;
+    items.resize(static_cast<size_t>(args.take));
+    if (items.size() >= kShort) {  // again, in the order of their places
+      items.clear();
+      for (int64_t i = 0; i < length; ++i) {
+        if (const Item<Key> item = item_at(i); !(bound < item)) items.push_back(item);
+      }
+    } else if (!args.sorted) {
+      std::sort(items.begin(), items.end(),
+                [](const auto& x, const auto& y) { return x.place < y.place; });
     }
   }
+  if (args.sorted) sort_items(items, other);
   for (int64_t i = 0; i < args.take; ++i) {
     const int64_t place = static_cast<int64_t>(items[static_cast<size_t>(i)].place);
     values[i * stride] = read(in, place * stride);

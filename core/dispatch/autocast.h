@@ -22,7 +22,7 @@ namespace aorta {
 class Autocast {
  public:
   /// bf16 or f16, or f32 for none.
-  explicit Autocast(DType dtype = DType::bf16);
+  [[nodiscard]] explicit Autocast(DType dtype);
   ~Autocast();
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;

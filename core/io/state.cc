@@ -37,6 +37,10 @@ void State::set(const Text& name, const Value& value) {
   values_[name] = value;
 }
 
+void State::add(const Text& prefix, const NamedTensors& tensors) {
+  for (const auto& [name, tensor] : tensors) set(prefix + name, tensor);
+}
+
 void State::add(const Text& prefix, const State& other) {
   if (&other == this) return add(prefix, State(other));
   for (const auto& [name, tensor] : other.tensors_) set(prefix + name, tensor);

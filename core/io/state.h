@@ -21,6 +21,7 @@ class State {
   void set(const Text& name, const Value& value);
   /// Adds everything in `other` under `prefix`: `state.add("model.", model.state())`.
   void add(const Text& prefix, const State& other);
+  void add(const Text& prefix, const NamedTensors& tensors);
 
   /// The entries whose names start with `prefix`, without it; empty when there are none.
   State with_prefix(const Text& prefix) const;

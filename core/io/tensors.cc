@@ -3,6 +3,16 @@
 
 #include <set>
 
+namespace aorta {
+
+NamedTensors clone(const NamedTensors& tensors) {
+  NamedTensors copies;
+  for (const auto& [name, tensor] : tensors) copies.emplace_back(name, tensor.clone());
+  return copies;
+}
+
+}  // namespace aorta
+
 namespace aorta::io {
 
 Tensor to_tensor(const Array& array) {

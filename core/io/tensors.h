@@ -12,6 +12,8 @@ namespace aorta {
 
 /// Tensors by name, in an order: what `load` gives and `save` takes.
 using NamedTensors = List<std::pair<std::string, Tensor>>;
+/// Copies of them all: of a state_dict() that training goes on to change.
+NamedTensors clone(const NamedTensors& tensors);
 
 namespace io {
 

@@ -251,6 +251,9 @@ Tensor index(const Tensor& input, const List<Index>& indices) {
 }
 
 Tensor Tensor::operator[](const Index& place) const { return aorta::index(*this, {place}); }
+Gathered Tensor::operator[](const Tensor& places) const {
+  return Gathered(aorta::index(*this, {places}));
+}
 
 namespace {
 

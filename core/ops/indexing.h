@@ -82,7 +82,13 @@ struct Slice {
   int64_t step = 1;
 };
 /// A new dimension of size 1.
-struct NoneIndex {};
+struct NoneIndex {
+  /// `Slice{None, 3}`, as Python's `[None:3]`.
+  template <class T>
+  constexpr operator std::optional<T>() const {  // NOLINT: implicit
+    return {};
+  }
+};
 /// The index that makes a new dimension of size 1.
 inline constexpr NoneIndex None{};
 /// As many full slices as there are dimensions left.
@@ -122,10 +128,44 @@ class Index {
 /// of the indexed ones when those are neighbours, else they come first. A mask counts as the index
 /// tensors of its nonzero().
 Tensor index(const Tensor& input, const List<Index>& indices);
+
+/// What index tensors have gathered: a tensor of its own, in which nothing is written by accident.
+class Gathered : public Tensor {
+ public:
+  explicit Gathered(Tensor copy) : Tensor(std::move(copy)) {}
+  using Tensor::operator=;
+};
+/// Doesn't compile: `x[places]` is a copy.
+template <class T>
+void operator+=(Gathered&&, const T&) {
+  static_assert(sizeof(T) == 0,
+                "x[places] += y changes a copy: use index_put_(x, {places}, y, true)");
+}
+/// Doesn't compile: `x[places]` is a copy.
+template <class T>
+void operator-=(Gathered&&, const T&) {
+  static_assert(sizeof(T) == 0, "x[places] -= y changes a copy: use index_put_");
+}
+/// Doesn't compile: `x[places]` is a copy.
+template <class T>
+void operator*=(Gathered&&, const T&) {
+  static_assert(sizeof(T) == 0, "x[places] *= y changes a copy: use index_put_");
+}
+/// Doesn't compile: `x[places]` is a copy.
+template <class T>
+void operator/=(Gathered&&, const T&) {
+  static_assert(sizeof(T) == 0, "x[places] /= y changes a copy: use index_put_");
+}
+
+/// Of index tensors or masks a copy, else a view.
 template <class... Indices>
-Tensor Tensor::operator()(const Indices&... indices) const {
+auto Tensor::operator()(const Indices&... indices) const {
   static_assert(sizeof...(indices) > 0, "x() has no index");
-  return index(List<Index>{Index(indices)...});
+  Tensor found = index(List<Index>{Index(indices)...});
+  if constexpr ((std::same_as<Indices, Tensor> || ...))
+    return Gathered(std::move(found));
+  else
+    return found;
 }
 
 /// x[i, j, ...] = values, or += with `accumulate`. `values` has the input's dtype and broadcasts to

@@ -207,6 +207,18 @@ InterpolatePlanRef kernel::transposed_plan(const InterpolatePlan& plan) {
   return std::make_shared<const InterpolatePlan>(std::move(result));
 }
 
+InterpolatePlanRef kernel::interpolate_plan(const Shape& from, const Shape& to,
+                                            const InterpolateOptions& options) {
+  InterpolatePlan plan{from.size() - 2, {}};
+  for (int d = 0; d < plan.spatial; ++d) {
+    plan.tables[3 - plan.spatial + d] =
+        make_table(options.mode, from[2 + d], to[2 + d],
+                   options.recompute_scale_factor ? 0 : factor_of(options, d),
+                   options.align_corners.value_or(false), plan.spatial);
+  }
+  return std::make_shared<const InterpolatePlan>(std::move(plan));
+}
+
 Tensor kernel::resample(const Tensor& input, const InterpolatePlanRef& plan) {
   const ProfilerRange range(interpolate_op.name(), {&input});
   const bool last = is_channels_last(input);
@@ -236,18 +248,11 @@ Tensor interpolate(const Tensor& input, const InterpolateOptions& options) {
   check_mode(input, options);
   const Dims sizes = sizes_of(input, options);
   Shape shape = input.shape();
-  InterpolatePlan plan{sizes.size(), {}};
   for (int d = 0; d < sizes.size(); ++d) shape[2 + d] = sizes[d];
   // Of no elements no tables are made, which may be long.
   if (checked_numel("interpolate", shape, item_size(input.dtype())) == 0)
     return input.reshape(shape);
-  for (int d = 0; d < sizes.size(); ++d) {
-    plan.tables[3 - plan.spatial + d] =
-        make_table(options.mode, input.shape()[2 + d], sizes[d],
-                   options.recompute_scale_factor ? 0 : factor_of(options, d),
-                   options.align_corners.value_or(false), plan.spatial);
-  }
-  const Tensor output = resample(input, std::make_shared<const InterpolatePlan>(std::move(plan)));
+  const Tensor output = resample(input, interpolate_plan(input.shape(), shape, options));
   tell_tracer(interpolate_op.name(), {&output}, {&input}, options);
   return output;
 }

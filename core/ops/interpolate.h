@@ -56,6 +56,9 @@ struct InterpolatePlan {
   InterpolateTable tables[3];
 };
 using InterpolatePlanRef = std::shared_ptr<const InterpolatePlan>;
+/// How `interpolate` makes an output of the shape `to` of an input of the shape `from`.
+InterpolatePlanRef interpolate_plan(const Shape& from, const Shape& to,
+                                    const InterpolateOptions& options);
 /// A linear map of the spatial dimensions, in two passes: along depth and height, then along width,
 /// terms in the order of the tables.
 Tensor resample(const Tensor& input, const InterpolatePlanRef& plan);

@@ -2,6 +2,8 @@
 
 #include <aorta/core/dispatch/pointwise_args.h>
 
+#include <math.h>  // abs and kin of numbers beside tensors', which C's of int would stand for  // IWYU pragma: export
+
 namespace aorta {
 
 // The pointwise ops. Names, defaults, broadcasting and type promotion are PyTorch's; the formulas,

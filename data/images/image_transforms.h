@@ -43,8 +43,15 @@ struct PadSizes {
 /// its last pixel, its mirror image without or with that pixel.
 enum class PaddingMode { constant, edge, reflect, symmetric };
 enum class Interpolation { nearest, bilinear };
-/// {low, high}.
-using Range = std::array<double, 2>;
+/// {low, high}. (No aggregate: the numbers of `ColorJitter{0.4, 0.4}` would be one range's ends.)
+struct Range : std::array<double, 2> {
+  Range() : Range(0, 0) {}
+  Range(double low, double high) : std::array<double, 2>{low, high} {}
+  template <class Visit>
+  void fields(Visit&& visit) {
+    visit((*this)[0], (*this)[1]);
+  }
+};
 
 // --- Geometry: images, masks and points.
 
@@ -136,12 +143,12 @@ struct RandomAffine {
   }
 };
 
-/// To `size`, or to the size whose shorter edge is `shorter_edge`. Bilinear, with a wider kernel
+/// To the size whose shorter edge is `shorter_edge`, or to `size`. Bilinear, with a wider kernel
 /// where it shrinks an image unless antialias is off; masks take the nearest pixel (torchvision's
 /// NEAREST_EXACT, which doesn't shift them).
 struct Resize {
-  FrameSize size = {};
   int64_t shorter_edge = 0;
+  FrameSize size = {};
   bool antialias = true;
   template <class Visit>
   void fields(Visit&& visit) {

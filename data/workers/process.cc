@@ -93,9 +93,9 @@ void Process::start(const ArgumentWriter& writer) {
 Process::~Process() {
   if (!process_.pidfd || code_) return;
   terminate();
-  if (join(1)) return;
+  if (end_status(process_, 1)) return;
   kill();
-  join();
+  end_status(process_, -1);
 }
 
 int Process::join() { return *join(-1.); }

@@ -102,54 +102,27 @@ Names col2im(const ExportCall& call) {
   return {call.node("ConvTranspose", {maps, taps_of(call, plan, to[1])}, attributes)};
 }
 
-Names interpolate(const ExportCall& call) {
-  const auto& [options] = call.options<InterpolateOptions>();
-  const Shape &from = call.input(0).shape(), &to = call.output().shape();
-  const char* mode = "linear";
-  const char* place = "pytorch_half_pixel";
-  Attributes attributes;
-  switch (options.mode) {
-    case InterpolateMode::nearest:
-      mode = "nearest";
-      place = "asymmetric";
-      attributes.push_back(attribute("nearest_mode", "floor"));
-      break;
-    case InterpolateMode::nearest_exact:
-      mode = "nearest";
-      place = "half_pixel";
-      attributes.push_back(attribute("nearest_mode", "round_prefer_ceil"));
-      break;
-    case InterpolateMode::bicubic:
-      mode = "cubic";
-      attributes.push_back(attribute("cubic_coeff_a", -0.75));
-      break;
-    case InterpolateMode::linear:
-    case InterpolateMode::bilinear:
-    case InterpolateMode::trilinear:
-      break;
+// What both nearest modes read, a dimension at a time: readers find other places where they divide.
+std::string picked(const ExportCall& call, const kernel::InterpolatePlan& plan) {
+  std::string value = call[0];
+  for (int d = 0; d < plan.spatial; ++d) {
+    const kernel::InterpolateTable& table = plan.tables[3 - plan.spatial + d];
+    const std::vector<int64_t> places(table.index.begin(), table.index.end());
+    // Places ascend: as many as there are, none of them twice, are all.
+    const bool all = table.input == table.output &&
+                     std::adjacent_find(places.begin(), places.end()) == places.end();
+    if (!all)
+      value = call.node("Gather", {value, call.integers(places)}, {attribute("axis", 2 + d)});
   }
-  if (options.align_corners.value_or(false)) place = "align_corners";
-  attributes.push_back(attribute("mode", mode));
-  attributes.push_back(attribute("coordinate_transformation_mode", place));
-  // A factor that was given counts itself, and not the ratio of the sizes.
-  const bool by_factor = options.scale_factor.size() > 0 && !options.recompute_scale_factor;
-  if (!by_factor)
-    return {call.node("Resize", {call[0], "", "", call.integers(list_of(to))}, attributes)};
-  const Tensor scales = ones({from.size()}, {.dtype = DType::f32});
-  for (int d = 2; d < from.size(); ++d) {
-    const size_t given = options.scale_factor.size() == 1 ? 0 : static_cast<size_t>(d - 2);
-    scales.data<float>()[d] = static_cast<float>(options.scale_factor[given]);
-  }
-  return {call.node("Resize", {call[0], "", call.constant(scales)}, attributes)};
+  return value;
 }
 
 // A linear map of each spatial dimension: a product with its weights, for which it comes last.
-Names resample(const ExportCall& call) {
-  const auto& [plan] = call.options<kernel::InterpolatePlanRef>();
+std::string weighted(const ExportCall& call, const kernel::InterpolatePlan& plan) {
   const int ndim = call.input(0).dim();
   std::string value = call[0];
-  for (int d = 0; d < plan->spatial; ++d) {
-    const kernel::InterpolateTable& table = plan->tables[3 - plan->spatial + d];
+  for (int d = 0; d < plan.spatial; ++d) {
+    const kernel::InterpolateTable& table = plan.tables[3 - plan.spatial + d];
     const Tensor weights = zeros({table.input, table.output}, {.dtype = f64});
     for (int64_t o = 0; o < table.output; ++o) {
       const auto place = static_cast<size_t>(o);
@@ -159,13 +132,50 @@ Names resample(const ExportCall& call) {
     }
     std::vector<int64_t> order;
     for (int i = 0; i < ndim; ++i) order.push_back(i);
-    std::swap(order[static_cast<size_t>(ndim - plan->spatial + d)], order.back());
+    std::swap(order[static_cast<size_t>(ndim - plan.spatial + d)], order.back());
     const Attributes swap{attribute("perm", order)};
     const std::string matrix = call.constant(weights.to(call.input(0).dtype()));
     value = call.node("MatMul", {call.node("Transpose", {value}, swap), matrix});
     value = call.node("Transpose", {value}, swap);
   }
-  return {value};
+  return value;
+}
+Names resample(const ExportCall& call) {
+  const auto& [plan] = call.options<kernel::InterpolatePlanRef>();
+  return {weighted(call, *plan)};
+}
+
+Names interpolate(const ExportCall& call) {
+  const auto& [options] = call.options<InterpolateOptions>();
+  const Shape &from = call.input(0).shape(), &to = call.output().shape();
+  const InterpolateMode mode = options.mode;
+  if (mode == InterpolateMode::nearest || mode == InterpolateMode::nearest_exact)
+    return {picked(call, *kernel::interpolate_plan(from, to, options))};
+  const bool is_cubic = mode == InterpolateMode::bicubic;
+  const bool is_aligned = options.align_corners.value_or(false);
+  Attributes attributes{
+      attribute("mode", is_cubic ? "cubic" : "linear"),
+      attribute("coordinate_transformation_mode", is_aligned ? "align_corners" : "half_pixel")};
+  if (is_cubic) attributes.push_back(attribute("cubic_coeff_a", -0.75));
+  // A factor that was given counts itself, and not the ratio of the sizes.
+  const bool by_factor =
+      options.scale_factor.size() > 0 && !options.recompute_scale_factor && !is_aligned;
+  if (!by_factor)
+    return {call.node("Resize", {call[0], "", "", call.integers(list_of(to))}, attributes)};
+  const Tensor scales = ones({from.size()}, {.dtype = DType::f32});
+  for (int d = 2; d < from.size(); ++d) {
+    // The linear modes copy a dimension whose size stays.
+    if (from[d] == to[d] && !is_cubic) continue;
+    const size_t given = options.scale_factor.size() == 1 ? 0 : static_cast<size_t>(d - 2);
+    const auto factor = static_cast<float>(options.scale_factor[given]);
+    scales.data<float>()[d] = factor;
+    // Readers round down the factor's product in f32, or in f64, and copy where no size changes.
+    const auto size = static_cast<double>(from[d]), product = static_cast<double>(factor) * size;
+    if (static_cast<int64_t>(static_cast<float>(product)) != to[d] ||
+        static_cast<int64_t>(product) != to[d] || from == to)
+      return {weighted(call, *kernel::interpolate_plan(from, to, options))};
+  }
+  return {call.node("Resize", {call[0], "", call.constant(scales)}, attributes)};
 }
 
 }  // namespace

@@ -11,14 +11,15 @@ using kernel::PointwiseLoss;
 
 // t log(t), and 0 where t is 0.
 std::string entropy(const ExportCall& call, const std::string& t) {
-  const std::string zero = call.number(0, call.input(0).dtype());
+  const std::string zero = call.number(0, call.computed_dtype());
   const std::string product = call.node("Mul", {t, call.node("Log", {t})});
   return call.node("Where", {call.node("Equal", {t, zero}), zero, product});
 }
 
-std::string of_distance(const ExportCall& call, const PointwiseLoss& loss) {
-  const auto number = [&](double value) { return call.number(value, call.input(0).dtype()); };
-  const std::string d = call.node("Sub", {call[0], call[1]});
+std::string of_distance(const ExportCall& call, const PointwiseLoss& loss, const std::string& x,
+                        const std::string& t) {
+  const auto number = [&](double value) { return call.number(value, call.computed_dtype()); };
+  const std::string d = call.node("Sub", {x, t});
   const std::string squared = call.node("Mul", {d, d});
   if (loss.kind == LossKind::mse) return squared;
   const std::string size = call.node("Abs", {d});
@@ -31,53 +32,58 @@ std::string of_distance(const ExportCall& call, const PointwiseLoss& loss) {
 }
 
 // For a target t, first * t + second * (1 - t).
-std::string mixed(const ExportCall& call, const std::string& first, const std::string& second) {
-  const std::string rest = call.node("Sub", {call.number(1, call.input(0).dtype()), call[1]});
-  return call.node("Add", {call.node("Mul", {call[1], first}), call.node("Mul", {rest, second})});
+std::string mixed(const ExportCall& call, const std::string& t, const std::string& first,
+                  const std::string& second) {
+  const std::string rest = call.node("Sub", {call.number(1, call.computed_dtype()), t});
+  return call.node("Add", {call.node("Mul", {t, first}), call.node("Mul", {rest, second})});
 }
 
-std::string of_probability(const ExportCall& call) {
-  const DType dtype = call.input(0).dtype();
-  const auto log = [&](const std::string& x) {
-    return call.node("Clip", {call.node("Log", {x}), call.number(-100, dtype)});
+std::string of_probability(const ExportCall& call, const std::string& x, const std::string& t) {
+  const DType dtype = call.computed_dtype();
+  const auto log = [&](const std::string& p) {
+    return call.node("Clip", {call.node("Log", {p}), call.number(-100, dtype)});
   };
-  const std::string rest = call.node("Sub", {call.number(1, dtype), call[0]});
-  return call.node("Neg", {mixed(call, log(call[0]), log(rest))});
+  const std::string rest = call.node("Sub", {call.number(1, dtype), x});
+  return call.node("Neg", {mixed(call, t, log(x), log(rest))});
 }
 
-std::string of_logit(const ExportCall& call, const PointwiseLoss& loss) {
-  std::string yes = call.node("Softplus", {call.node("Neg", {call[0]})});
-  if (loss.pos_weight.defined()) yes = call.node("Mul", {yes, call.constant(loss.pos_weight)});
-  return mixed(call, yes, call.node("Softplus", {call[0]}));
+std::string of_logit(const ExportCall& call, const PointwiseLoss& loss, const std::string& x,
+                     const std::string& t) {
+  std::string yes = call.node("Softplus", {call.node("Neg", {x})});
+  if (loss.pos_weight.defined())
+    yes = call.node("Mul", {yes, call.constant(loss.pos_weight.to(call.computed_dtype()))});
+  return mixed(call, t, yes, call.node("Softplus", {x}));
 }
 
 std::string losses_of(const ExportCall& call, const PointwiseLoss& loss) {
+  const std::string x = call.computed(0), t = call.computed(1);
   switch (loss.kind) {
     case LossKind::bce:
-      return of_probability(call);
+      return of_probability(call, x, t);
     case LossKind::bce_with_logits:
-      return of_logit(call, loss);
+      return of_logit(call, loss, x, t);
     case LossKind::kl_div:
-      return call.node("Sub", {entropy(call, call[1]), call.node("Mul", {call[1], call[0]})});
+      return call.node("Sub", {entropy(call, t), call.node("Mul", {t, x})});
     case LossKind::kl_log:
-      return call.node("Mul", {call.node("Exp", {call[1]}), call.node("Sub", {call[1], call[0]})});
+      return call.node("Mul", {call.node("Exp", {t}), call.node("Sub", {t, x})});
     default:
-      return of_distance(call, loss);
+      return of_distance(call, loss, x, t);
   }
 }
 
 Names pointwise_loss(const ExportCall& call) {
   const auto& [reduction, loss] = call.options<Reduction, PointwiseLoss>();
-  const DType dtype = call.input(0).dtype();
+  const DType dtype = call.computed_dtype();
   std::string losses = losses_of(call, loss);
   if (loss.weight.defined())
     losses = call.node("Mul", {losses, call.constant(loss.weight.to(dtype))});
-  if (reduction == Reduction::none) return {losses};
+  if (reduction == Reduction::none) return {call.rounded(losses)};
   const bool is_mean = reduction == Reduction::mean;
   const std::string sum =
       call.node(is_mean ? "ReduceMean" : "ReduceSum", {losses}, {attribute("keepdims", 0)});
-  if (reduction != Reduction::batchmean || call.input(0).dim() == 0) return {sum};
-  return {call.node("Div", {sum, call.cast(call.integer(call.input(0).size(0)), i64, dtype)})};
+  if (reduction != Reduction::batchmean || call.input(0).dim() == 0) return {call.rounded(sum)};
+  const std::string count = call.cast(call.integer(call.input(0).size(0)), i64, dtype);
+  return {call.rounded(call.node("Div", {sum, count}))};
 }
 
 Names class_loss(const ExportCall& call, const char* op_type) {

@@ -92,12 +92,12 @@ Names rms_norm(const ExportCall& call) {
   const auto& [plan] = call.options<LineNormPlan>();
   std::vector<int64_t> axes;
   for (int d = -normalized_shape(call, plan.length).size(); d < 0; ++d) axes.push_back(d);
-  const std::string squares = call.node("Mul", {call[0], call[0]});
+  const std::string x = call.computed(0), squares = call.node("Mul", {x, x});
   const std::string mean = call.node("ReduceMean", {squares, call.integers(axes)});
   const std::string shifted =
-      call.node("Add", {mean, call.number(plan.eps, call.output().dtype())});
-  const std::string value = call.node("Div", {call[0], call.node("Sqrt", {shifted})});
-  return {call.has(1) ? call.node("Mul", {value, call[1]}) : value};
+      call.node("Add", {mean, call.number(plan.eps, call.computed_dtype())});
+  const std::string value = call.node("Div", {x, call.node("Sqrt", {shifted})});
+  return {call.rounded(call.has(1) ? call.node("Mul", {value, call.computed(1)}) : value)};
 }
 
 }  // namespace

@@ -151,11 +151,15 @@ Names silu(const ExportCall& call) {
   const std::string x = x_of(call);
   return {call.node("Mul", {x, call.node("Sigmoid", {x})})};
 }
+// Above the threshold x itself; from 20 on f32 has no difference.
 Names softplus(const ExportCall& call) {
-  const double beta = call.functor<scalar::Softplus>().beta;
-  if (beta == 1) return {softplus(call, x_of(call))};
-  const std::string scaled = call.node("Mul", {x_of(call), number(call, beta)});
-  return {call.node("Div", {softplus(call, scaled), number(call, beta)})};
+  const auto& f = call.functor<scalar::Softplus>();
+  const std::string x = x_of(call);
+  if (f.beta == 1 && f.threshold >= 20) return {softplus(call, x)};
+  const std::string beta = number(call, f.beta), scaled = call.node("Mul", {x, beta});
+  const std::string value = call.node("Div", {softplus(call, scaled), beta});
+  const std::string above = call.node("Greater", {scaled, number(call, f.threshold)});
+  return {call.node("Where", {above, x, value})};
 }
 Names logsigmoid(const ExportCall& call) {
   return {call.node("Neg", {softplus(call, call.node("Neg", {x_of(call)}))})};
@@ -167,17 +171,22 @@ Names hardsigmoid(const ExportCall& call) {
 Names threshold(const ExportCall& call) {
   const auto& f = call.functor<scalar::Threshold>();
   const std::string x = x_of(call);
-  const std::string above = call.node("Greater", {x, bound(call, f.threshold)});
-  return {call.node("Where", {above, x, bound(call, f.value)})};
+  const std::string below = call.node("LessOrEqual", {x, bound(call, f.threshold)});
+  return {call.node("Where", {below, bound(call, f.value), x})};
+}
+// Of NaN a Shrink is 0.
+Names shrunk(const ExportCall& call, double lambd, double bias) {
+  const std::string x = x_of(call);
+  const std::string value =
+      call.node("Shrink", {x}, {attribute("lambd", lambd), attribute("bias", bias)});
+  return {call.node("Where", {call.node("IsNaN", {x}), x, value})};
 }
 Names hardshrink(const ExportCall& call) {
-  return {call.node(
-      "Shrink", {x_of(call)},
-      {attribute("lambd", call.functor<scalar::Hardshrink>().lambd), attribute("bias", 0.0)})};
+  return shrunk(call, call.functor<scalar::Hardshrink>().lambd, 0);
 }
 Names softshrink(const ExportCall& call) {
   const double lambd = call.functor<scalar::Softshrink>().lambd;
-  return {call.node("Shrink", {x_of(call)}, {attribute("lambd", lambd), attribute("bias", lambd)})};
+  return shrunk(call, lambd, lambd);
 }
 Names tanhshrink(const ExportCall& call) {
   const std::string x = x_of(call);

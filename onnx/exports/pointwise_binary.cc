@@ -13,11 +13,17 @@ struct Pair {
   std::string a, b;
   DType dtype;
 };
-// Both operands in the dtype in which the op computes.
-Pair pair_of(const ExportCall& call) {
-  DType dtype = call.common_dtype();
-  if (is_floating(call.output().dtype()) && !is_floating(dtype)) dtype = call.output().dtype();
+DType promoted(const ExportCall& call) {
+  const DType dtype = call.common_dtype(), output = call.output().dtype();
+  return is_floating(output) && !is_floating(dtype) ? output : dtype;
+}
+Pair pair_in(const ExportCall& call, DType dtype) {
   return {call.operand(0, dtype), call.operand(1, dtype), dtype};
+}
+// Both operands in the dtype in which an operator computes, or in that of several together.
+Pair pair_of(const ExportCall& call) { return pair_in(call, promoted(call)); }
+Pair composed_pair_of(const ExportCall& call) {
+  return pair_in(call, compute_dtype(promoted(call)));
 }
 // What was computed in `dtype`, as the op's result, which may have been written in place.
 Names result(const ExportCall& call, const std::string& value, DType dtype) {
@@ -56,7 +62,7 @@ Names prelu(const ExportCall& call) {
 }
 
 Names scaled(const ExportCall& call, const char* op_type, const Number& alpha) {
-  const Pair p = pair_of(call);
+  const Pair p = composed_pair_of(call);
   const std::string b = call.node("Mul", {p.b, number(call, alpha, p.dtype)});
   return result(call, call.node(op_type, {p.a, b}), p.dtype);
 }
@@ -67,67 +73,99 @@ Names sub_scaled(const ExportCall& call) {
   return scaled(call, "Sub", call.functor<scalar::SubScaled>().alpha);
 }
 
-// ONNX divides integers towards zero; Mod's sign is the divisor's.
+// The exact rest of a division of floats, with the sign of the dividend, and whether the divisor
+// has the other one.
+struct Rest {
+  std::string value, is_across;
+};
+Rest rest_of(const ExportCall& call, const Pair& p) {
+  const std::string zero = call.number(0, p.dtype);
+  const std::string value = call.node("Mod", {p.a, p.b}, {attribute("fmod", 1)});
+  const std::string some = call.node("Not", {call.node("Equal", {value, zero})});
+  const std::string differ =
+      call.node("Xor", {call.node("Less", {value, zero}), call.node("Less", {p.b, zero})});
+  return {value, call.node("And", {some, differ})};
+}
+
+// ONNX divides integers towards zero; Mod's sign is the divisor's. Quotients of floats are whole
+// without the rest, and rounded where they have lost that.
 Names floor_divide(const ExportCall& call) {
-  const Pair p = pair_of(call);
-  if (is_floating(p.dtype))
-    return result(call, call.node("Floor", {call.node("Div", {p.a, p.b})}), p.dtype);
-  const std::string whole = call.node("Sub", {p.a, call.node("Mod", {p.a, p.b})});
-  return result(call, call.node("Div", {whole, p.b}), p.dtype);
+  const Pair p = composed_pair_of(call);
+  if (!is_floating(p.dtype)) {
+    const std::string whole = call.node("Sub", {p.a, call.node("Mod", {p.a, p.b})});
+    return result(call, call.node("Div", {whole, p.b}), p.dtype);
+  }
+  const Rest rest = rest_of(call, p);
+  const std::string cut = call.node("Div", {call.node("Sub", {p.a, rest.value}), p.b});
+  const std::string step = call.cast(rest.is_across, DType::boolean, p.dtype);
+  const std::string whole = call.node("Round", {call.node("Sub", {cut, step})});
+  const std::string by_zero = call.node("Equal", {p.b, call.number(0, p.dtype)});
+  return result(call, call.node("Where", {by_zero, call.node("Div", {p.a, p.b}), whole}), p.dtype);
 }
 Names fmod(const ExportCall& call) {
   const Pair p = pair_of(call);
   return result(call, call.node("Mod", {p.a, p.b}, {attribute("fmod", 1)}), p.dtype);
 }
 Names remainder(const ExportCall& call) {
-  const Pair p = pair_of(call);
+  const Pair p = composed_pair_of(call);
   if (!is_floating(p.dtype)) return result(call, call.node("Mod", {p.a, p.b}), p.dtype);
-  const std::string times = call.node("Floor", {call.node("Div", {p.a, p.b})});
-  return result(call, call.node("Sub", {p.a, call.node("Mul", {times, p.b})}), p.dtype);
+  const Rest rest = rest_of(call, p);
+  const std::string across = call.node("Add", {rest.value, p.b});
+  return result(call, call.node("Where", {rest.is_across, across, rest.value}), p.dtype);
 }
+// The larger times sqrt(1 + ratio^2), so that no square overflows; of equals the ratio is 1.
 Names hypot(const ExportCall& call) {
-  const Pair p = pair_of(call);
-  const std::string a = call.node("Mul", {p.a, p.a}), b = call.node("Mul", {p.b, p.b});
-  return result(call, call.node("Sqrt", {call.node("Add", {a, b})}), p.dtype);
+  const Pair p = composed_pair_of(call);
+  const std::string a = call.node("Abs", {p.a}), b = call.node("Abs", {p.b});
+  const std::string most = call.node("Max", {a, b}), least = call.node("Min", {a, b});
+  const std::string one = call.number(1, p.dtype);
+  const std::string ratio =
+      call.node("Where", {call.node("Equal", {a, b}), one, call.node("Div", {least, most})});
+  const std::string squares = call.node("Add", {call.node("Mul", {ratio, ratio}), one});
+  return result(call, call.node("Mul", {most, call.node("Sqrt", {squares})}), p.dtype);
 }
-// atan(y / x) is the angle but for half a turn where x is negative; where x is 0 a quotient is
-// infinite, and where both are, it counts as 0.
+// atan(y / x) is the angle but for half a turn where x is negative, or -0. Where both are 0 their
+// quotient counts as 0, and where both are infinite it is that of their signs.
 Names atan2(const ExportCall& call) {
-  const Pair p = pair_of(call);
+  const Pair p = composed_pair_of(call);
   const std::string zero = call.number(0, p.dtype), half_turn = call.number(M_PI, p.dtype);
-  const std::string both =
+  const std::string no_size =
       call.node("And", {call.node("Equal", {p.a, zero}), call.node("Equal", {p.b, zero})});
-  const std::string quotient = call.node("Where", {both, zero, call.node("Div", {p.a, p.b})});
-  const std::string turn = call.node(
-      "Where", {call.node("Less", {p.a, zero}), call.node("Neg", {half_turn}), half_turn});
-  const std::string behind = call.node("Where", {call.node("Less", {p.b, zero}), turn, zero});
+  const std::string no_end =
+      call.node("And", {call.node("IsInf", {p.a}), call.node("IsInf", {p.b})});
+  const std::string signs = call.node("Mul", {call.node("Sign", {p.a}), call.node("Sign", {p.b})});
+  const std::string quotient = call.node(
+      "Where", {no_size, zero, call.node("Where", {no_end, signs, call.node("Div", {p.a, p.b})})});
+  const std::string turn =
+      call.node("Where", {sign_bit(call, p.a, p.dtype), call.node("Neg", {half_turn}), half_turn});
+  const std::string behind = call.node("Where", {sign_bit(call, p.b, p.dtype), turn, zero});
   return result(call, call.node("Add", {call.node("Atan", {quotient}), behind}), p.dtype);
 }
 Names xlogy(const ExportCall& call) {
-  const Pair p = pair_of(call);
+  const Pair p = composed_pair_of(call);
   const std::string zero = call.number(0, p.dtype);
   const std::string product = call.node("Mul", {p.a, call.node("Log", {p.b})});
   return result(call, call.node("Where", {call.node("Equal", {p.a, zero}), zero, product}),
                 p.dtype);
 }
-// The larger, and log(1 + exp(-|a - b|)).
-Names logaddexp(const ExportCall& call) {
-  const Pair p = pair_of(call);
-  const std::string apart = call.node("Abs", {call.node("Sub", {p.a, p.b})});
-  const std::string rest = call.node("Softplus", {call.node("Neg", {apart})});
-  return result(call, call.node("Add", {call.node("Max", {p.a, p.b}), rest}), p.dtype);
+// -|a - b|; of equals, two that are infinite among them, 0.
+std::string closeness(const ExportCall& call, const Pair& p) {
+  const std::string apart = call.node("Neg", {call.node("Abs", {call.node("Sub", {p.a, p.b})})});
+  return call.node("Where", {call.node("Equal", {p.a, p.b}), call.number(0, p.dtype), apart});
 }
-
+Names logaddexp(const ExportCall& call) {
+  const Pair p = composed_pair_of(call);
+  return result(call, log_sum(call, p.a, p.b, p.dtype), p.dtype);
+}
 Names logaddexp2(const ExportCall& call) {
-  const Pair p = pair_of(call);
-  const std::string apart = call.node("Abs", {call.node("Sub", {p.a, p.b})});
-  const std::string scaled = call.node("Mul", {apart, call.number(-M_LN2, p.dtype)});
+  const Pair p = composed_pair_of(call);
+  const std::string scaled = call.node("Mul", {closeness(call, p), call.number(M_LN2, p.dtype)});
   const std::string rest =
       call.node("Div", {call.node("Softplus", {scaled}), call.number(M_LN2, p.dtype)});
   return result(call, call.node("Add", {call.node("Max", {p.a, p.b}), rest}), p.dtype);
 }
 Names ldexp(const ExportCall& call) {
-  const Pair p = pair_of(call);
+  const Pair p = composed_pair_of(call);
   const std::string power = call.node("Pow", {call.number(2, p.dtype), p.b});
   return result(call, call.node("Mul", {p.a, power}), p.dtype);
 }
@@ -240,14 +278,14 @@ Names where(const ExportCall& call) {
   return result(call, value, dtype);
 }
 Names lerp(const ExportCall& call) {
-  const DType dtype = call.common_dtype();
+  const DType dtype = compute_dtype(call.common_dtype());
   const std::string a = call.operand(0, dtype);
   const std::string way = call.node("Sub", {call.operand(1, dtype), a});
   const std::string step = call.node("Mul", {way, call.operand(2, dtype)});
   return result(call, call.node("Add", {a, step}), dtype);
 }
 Names add_term(const ExportCall& call, const char* op_type, const Number& value) {
-  const DType dtype = call.common_dtype();
+  const DType dtype = compute_dtype(call.common_dtype());
   std::string term = call.node(op_type, {call.operand(1, dtype), call.operand(2, dtype)});
   if (value.to<double>() != 1) term = call.node("Mul", {term, number(call, value, dtype)});
   return result(call, call.node("Add", {call.operand(0, dtype), term}), dtype);
@@ -260,6 +298,13 @@ Names addcdiv(const ExportCall& call) {
 }
 
 }  // namespace
+
+// The larger, and log(1 + exp(-|a - b|)).
+std::string log_sum(const ExportCall& call, const std::string& a, const std::string& b,
+                    DType dtype) {
+  const std::string rest = call.node("Softplus", {closeness(call, {a, b, dtype})});
+  return call.node("Add", {call.node("Max", {a, b}), rest});
+}
 
 void add_pointwise_binary_exports(Exports& table) {
   table["add"] = add;

@@ -84,48 +84,50 @@ struct Moments {
   std::string mean, var;
 };
 Moments moments(const ExportCall& call, const Dims& dims, double correction, bool keepdim) {
-  const DType dtype = call.output().dtype();
+  const std::string x = call.computed(0);
   double count = 1;
   for (const int64_t d : dims) count *= static_cast<double>(call.input(0).size(d));
-  const std::string mean = reduce(call, "ReduceMean", call[0], dims, true);
-  const std::string apart = call.node("Sub", {call[0], mean});
+  const std::string mean = reduce(call, "ReduceMean", x, dims, true);
+  const std::string apart = call.node("Sub", {x, mean});
   std::string var = reduce(call, "ReduceMean", call.node("Mul", {apart, apart}), dims, keepdim);
   if (correction != 0) {
     const double factor = count / std::max(count - correction, 0.0);
-    var = call.node("Mul", {var, call.number(factor, dtype)});
+    var = call.node("Mul", {var, call.number(factor, call.computed_dtype())});
   }
-  return {keepdim ? mean : reduce(call, "ReduceMean", call[0], dims, false), var};
+  return {keepdim ? mean : reduce(call, "ReduceMean", x, dims, false), var};
 }
 Names var(const ExportCall& call) {
   const auto& [dims, correction, keepdim] = call.options<Dims, double, bool>();
-  return {moments(call, dims, correction, keepdim).var};
+  return {call.rounded(moments(call, dims, correction, keepdim).var)};
 }
 Names std(const ExportCall& call) {
   const auto& [dims, correction, keepdim] = call.options<Dims, double, bool>();
-  return {call.node("Sqrt", {moments(call, dims, correction, keepdim).var})};
+  return {call.rounded(call.node("Sqrt", {moments(call, dims, correction, keepdim).var}))};
 }
 Names var_mean(const ExportCall& call) {
   const auto& [dims, correction, keepdim] = call.options<Dims, double, bool>();
   const Moments both = moments(call, dims, correction, keepdim);
-  return {both.var, both.mean};
+  return {call.rounded(both.var), call.rounded(both.mean)};
 }
 
 Names norm(const ExportCall& call) {
   const auto& [p, dims, keepdim] = call.options<double, Dims, bool>();
-  const DType dtype = call.output().dtype();
-  const std::string x = call.cast(call[0], call.input(0).dtype(), dtype);
-  const std::string size = call.node("Abs", {x});
-  if (p == 1) return {reduce(call, "ReduceL1", size, dims, keepdim)};
-  if (p == 2) return {reduce(call, "ReduceL2", size, dims, keepdim)};
-  if (std::isinf(p)) return {reduce(call, p > 0 ? "ReduceMax" : "ReduceMin", size, dims, keepdim)};
+  const DType dtype = call.computed_dtype();
+  const std::string x = call.computed(0), size = call.node("Abs", {x});
+  const auto reduced = [&, &dims = dims, keepdim = keepdim](const char* op_type,
+                                                            const std::string& value) {
+    return reduce(call, op_type, value, dims, keepdim);
+  };
+  if (p == 1) return {call.rounded(reduced("ReduceL1", size))};
+  if (p == 2) return {call.rounded(reduced("ReduceL2", size))};
+  if (std::isinf(p)) return {call.rounded(reduced(p > 0 ? "ReduceMax" : "ReduceMin", size))};
   if (p == 0) {
     const std::string is_zero = call.node("Equal", {x, call.number(0, dtype)});
     const std::string counts = call.cast(call.node("Not", {is_zero}), DType::boolean, dtype);
-    return {reduce(call, "ReduceSum", counts, dims, keepdim)};
+    return {call.rounded(reduced("ReduceSum", counts))};
   }
-  const std::string powers = call.node("Pow", {size, call.number(p, dtype)});
-  return {call.node("Pow",
-                    {reduce(call, "ReduceSum", powers, dims, keepdim), call.number(1 / p, dtype)})};
+  const std::string sum = reduced("ReduceSum", call.node("Pow", {size, call.number(p, dtype)}));
+  return {call.rounded(call.node("Pow", {sum, call.number(1 / p, dtype)}))};
 }
 
 // The sums of x y, x x and y y along a dimension, in f64.
@@ -193,13 +195,8 @@ std::string larger_of(const ExportCall& call, const std::string& a, const std::s
 std::string smaller_of(const ExportCall& call, const std::string& a, const std::string& b) {
   return call.node("Min", {a, b});
 }
-// The larger, and log(1 + exp(-|a - b|)); of equals, two of -inf among them, the distance is 0.
 std::string log_sum_of(const ExportCall& call, const std::string& a, const std::string& b) {
-  const std::string apart = call.node("Abs", {call.node("Sub", {a, b})});
-  const std::string off = call.node(
-      "Where", {call.node("Equal", {a, b}), call.number(0, call.output().dtype()), apart});
-  return call.node("Add",
-                   {larger_of(call, a, b), call.node("Softplus", {call.node("Neg", {off})})});
+  return log_sum(call, a, b, call.output().dtype());
 }
 
 Names cumprod(const ExportCall& call) {

@@ -28,7 +28,7 @@ struct RunningStatistics {
 RunningStatistics next_statistics(const Inputs& x, double kept) {
   Dims dims{0};
   for (int d = 2; d < x[0].dim(); ++d) dims.push_back(d);
-  const VarMean batch = var_mean(x[0].detach(), dims, 0);
+  const VarMean batch = var_mean(summable(x[0].detach()), dims, 0);
   const auto mixed = [&](const Tensor& old, const Tensor& now) {
     return add(mul(old.detach(), kept), mul(now, 1 - kept)).to(old.dtype());
   };
@@ -92,7 +92,7 @@ Run layer(const Node& node) {
     const Shape shape = sizes_of(x[0], dims);
     const Tensor y = layer_norm(x[0], shape, stretched(x, 1, shape), stretched(x, 2, shape), eps);
     if (!statistics) return {y};
-    const Tensor z = is_half(x[0].dtype()) ? x[0].to(f32) : x[0];
+    const Tensor z = summable(x[0]);
     return {y, mean(z, dims, true), rsqrt(add(var(z, dims, 0, true), eps))};
   };
 }
@@ -139,10 +139,12 @@ Run local_response(const Node& node) {
   node.check(size > 0, "attribute size must be positive", size);
   return [=](const Inputs& x) -> Tensors {
     const int64_t before = (size - 1) / 2;
-    const Tensor squares = x[0].square().flatten(2).unsqueeze(1);  // (N, 1, C, positions)
+    const Tensor input = summable(x[0]);
+    const Tensor squares = input.square().flatten(2).unsqueeze(1);  // (N, 1, C, positions)
     const Tensor around =
         avg_pool2d(pad(squares, {0, 0, before, size - 1 - before}), {size, 1}, {1, 1});
-    return {div(x[0], pow(add(mul(around, alpha), bias), beta).reshape(x[0].shape()))};
+    const Tensor divisor = pow(add(mul(around, alpha), bias), beta).reshape(x[0].shape());
+    return {div(input, divisor).to(x[0].dtype())};
   };
 }
 
@@ -150,8 +152,9 @@ Run mean_variance(const Node& node) {
   const std::vector<int64_t> given = node.integers("axes");
   const Dims axes = node.has("axes") ? Dims(given) : Dims{0, 2, 3};
   return [=](const Inputs& x) -> Tensors {
-    const VarMean of = var_mean(x[0], axes, 0, true);
-    return {div(sub(x[0], of.mean), add(sqrt(of.var), 1e-9))};
+    const Tensor input = summable(x[0]);
+    const VarMean of = var_mean(input, axes, 0, true);
+    return {div(sub(input, of.mean), add(sqrt(of.var), 1e-9)).to(x[0].dtype())};
   };
 }
 

@@ -73,6 +73,12 @@ Run modulo(const Node& node) {
   };
 }
 
+Tensors average(const Inputs& x) {
+  Tensor total = summable(x[0]);
+  for (size_t i = 1; i < x.size(); ++i) total = add(total, x[i]);
+  return {div(total, static_cast<double>(x.size())).to(x[0].dtype())};
+}
+
 Run shift(const Node& node) {
   const bool left = node.choice("direction", {"", "LEFT", "RIGHT"}) == 1;
   node.check(node.has("direction"), "attribute direction must be given", "none");
@@ -240,12 +246,7 @@ void add_pointwise(Operators& table) {
   table["Max"] = folded<maximum>();
   table["Min"] = folded<minimum>();
   table["Sum"] = folded<plus>();
-  table["Mean"] = {[](const Node&) -> Run {
-                     return [](const Inputs& x) -> Tensors {
-                       return {div(fold<plus>(x), static_cast<double>(x.size()))};
-                     };
-                   },
-                   1, kAnyNumber};
+  table["Mean"] = {[](const Node&) -> Run { return average; }, 1, kAnyNumber};
 
   table["BitCast"] = {bit_cast};
   table["Cast"] = {cast};

@@ -91,9 +91,6 @@ Window pool_window(const Node& node) {
   return window;
 }
 
-// Sums of half types are f32's, and are rounded once.
-Tensor summable(const Tensor& x) { return is_half(x.dtype()) ? x.to(f32) : x; }
-
 Run averages(const Node& node) {
   const Window window = pool_window(node);
   const bool ceil_mode = node.flag("ceil_mode", false);

@@ -57,9 +57,11 @@ Tensor sum_of(const Tensor& x, const Dims& axes, bool keep) {
 Tensor l1(const Tensor& x, const Dims& axes, bool keep) { return norm(x, 1, axes, keep); }
 Tensor l2(const Tensor& x, const Dims& axes, bool keep) { return norm(x, 2, axes, keep); }
 Tensor squares(const Tensor& x, const Dims& axes, bool keep) {
-  return sum_of(square(x), axes, keep);
+  return sum_of(square(summable(x)), axes, keep).to(x.dtype());
 }
-Tensor log_of_sum(const Tensor& x, const Dims& axes, bool keep) { return log(sum(x, axes, keep)); }
+Tensor log_of_sum(const Tensor& x, const Dims& axes, bool keep) {
+  return log(sum(summable(x), axes, keep)).to(x.dtype());
+}
 // Of no elements the extreme is the dtype's own, which the op doesn't give.
 template <bool kLargest>
 Tensor extreme(const Tensor& x, const Dims& axes, bool keep) {
@@ -100,10 +102,12 @@ Run gemm(const Node& node) {
   const double alpha = node.number("alpha", 1), beta = node.number("beta", 1);
   return [=](const Inputs& x) -> Tensors {
     const Tensor a = trans_a ? x[0].t() : x[0], b = trans_b ? x[1].t() : x[1];
-    if (x.has(2) && is_floating(a.dtype()))
-      return {addmm(x[2], a, b, {.beta = beta, .alpha = alpha})};
+    if (is_floating(a.dtype())) {
+      const Tensor c = x.has(2) ? x[2] : zeros({}, {.dtype = a.dtype(), .device = a.device()});
+      return {addmm(c, a, b, {.beta = x.has(2) ? beta : 0, .alpha = alpha})};
+    }
     const auto times = [](const Tensor& t, double by) -> Tensor {
-      if (by == 1 || is_floating(t.dtype())) return by == 1 ? t : mul(t, by);
+      if (by == 1) return t;
       check(by == std::trunc(by) && std::abs(by) < 0x1p31, "Gemm",
             "alpha and beta of integers must be whole and below 2^31", by);
       return mul(t, static_cast<int64_t>(by));
@@ -135,9 +139,9 @@ Run lp_normalized(const Node& node) {
   const int64_t axis = node.integer("axis", -1), p = node.integer("p", 2);
   node.check(p == 1 || p == 2, "attribute p must be 1 or 2", p);
   return [=](const Inputs& x) -> Tensors {
-    const Tensor length = norm(x[0], static_cast<double>(p), axis, true);
+    const Tensor input = summable(x[0]), length = norm(input, static_cast<double>(p), axis, true);
     // A line of zeros stays one.
-    return {div(x[0], where(eq(length, 0), ones_like(length), length))};
+    return {div(input, where(eq(length, 0), ones_like(length), length)).to(x[0].dtype())};
   };
 }
 

@@ -1,4 +1,5 @@
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/interpolate.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/view.h>
@@ -23,7 +24,7 @@ enum class Coordinates : uint8_t {
   tf_half_pixel_for_nn
 };
 enum class ResizeMode : uint8_t { nearest, linear, cubic };
-enum class Rounding : uint8_t { prefer_floor, prefer_ceil, floor, ceil };
+enum class Rounding : uint8_t { prefer_floor, prefer_ceil, floor, ceil, by_scale };
 enum class Policy : uint8_t { stretch, not_larger, not_smaller };
 
 struct Resizing {
@@ -39,13 +40,13 @@ struct Resizing {
 /// One dimension: its sizes, and where the output's positions lie.
 struct Line {
   int64_t input, output;
-  double scale;
+  double scale, length;       // of the output, before it is rounded down
   double begin = 0, end = 1;  // the region of tf_crop_and_resize
 };
 
 double place_of(const Resizing& r, const Line& line, int64_t position) {
   const auto o = static_cast<double>(position), size = static_cast<double>(line.input);
-  const double length = line.scale * size;  // of the output, before it is rounded down
+  const double length = line.length;
   switch (r.coordinates) {
     case Coordinates::align_corners:
       return length == 1 ? 0 : o * (size - 1) / (length - 1);
@@ -60,8 +61,8 @@ double place_of(const Resizing& r, const Line& line, int64_t position) {
     case Coordinates::pytorch_half_pixel:
       return length > 1 ? (o + 0.5) / line.scale - 0.5 : 0;
     case Coordinates::half_pixel_symmetric:
-      return size / 2 * (1 - static_cast<double>(line.output) / length) + (o + 0.5) / line.scale -
-             0.5;
+      return size / 2 * (1 - static_cast<double>(line.output) / (line.scale * size)) +
+             (o + 0.5) / line.scale - 0.5;
     default:
       return (o + 0.5) / line.scale - 0.5;
   }
@@ -80,6 +81,11 @@ struct Neighbours {
 };
 
 Neighbours neighbours_of(const Resizing& r, const Line& line, double place) {
+  // Before operator set 11 an image that shrinks reads what comes next, by places of f32.
+  if (r.rounding == Rounding::by_scale && r.mode == ResizeMode::nearest) {
+    const auto at = static_cast<float>(place);
+    return {static_cast<int64_t>(line.scale < 1 ? std::ceil(at) : std::floor(at)), {1}};
+  }
   // In (0, 1]: of a whole place, the one on its left comes first.
   const double left = std::ceil(place) - 1, ratio = place - left;
   const auto base = static_cast<int64_t>(left);
@@ -150,7 +156,7 @@ Table table_of(const Resizing& r, const Line& line) {
 std::vector<Line> lines_of(const Resizing& r, const Tensor& x, const std::vector<double>& scales,
                            const std::vector<int64_t>& sizes, const std::vector<double>& region) {
   std::vector<Line> lines;
-  for (const int64_t size : x.shape()) lines.push_back({size, size, 1});
+  for (const int64_t size : x.shape()) lines.push_back({size, size, 1, static_cast<double>(size)});
   std::vector<int64_t> axes = r.axes;
   for (int d = 0; r.axes.empty() && d < x.dim(); ++d) axes.push_back(d);
   const size_t given = scales.empty() ? sizes.size() : scales.size();
@@ -169,6 +175,8 @@ std::vector<Line> lines_of(const Resizing& r, const Tensor& x, const std::vector
     const float length = static_cast<float>(line.scale) * static_cast<float>(line.input);
     line.output = scales.empty() ? sizes[i] : static_cast<int64_t>(length);
     check(length < 0x1p62f && line.output >= 0, "Resize", "sizes must be 0 to 2^62", line.output);
+    // A quotient of sizes times one of them isn't the other.
+    line.length = scales.empty() ? static_cast<double>(line.output) : line.scale * size;
     common = smallest ? std::min(common, line.scale) : std::max(common, line.scale);
     if (!region.empty()) {
       line.begin = region[i];
@@ -178,7 +186,8 @@ std::vector<Line> lines_of(const Resizing& r, const Tensor& x, const std::vector
   for (size_t i = 0; r.policy != Policy::stretch && scales.empty() && i < given; ++i) {
     Line& line = lines[static_cast<size_t>(wrap_dim("Resize", axes[i], x.dim()))];
     line.scale = common;
-    line.output = static_cast<int64_t>(std::floor(common * static_cast<double>(line.input) + 0.5));
+    line.length = std::floor(common * static_cast<double>(line.input) + 0.5);
+    line.output = static_cast<int64_t>(line.length);
   }
   return lines;
 }
@@ -211,9 +220,17 @@ Tensor resample_along(const Tensor& x, int d, const kernel::InterpolateTable& ta
   return kernel::resample(x.reshape({before, 1, table.input, behind}), plan).reshape(shape);
 }
 
+// Numbers of f64 as integers: cubic weights overshoot, and beyond a dtype's end a cast wraps
+// around.
+Tensor as_integers(const Tensor& x, DType dtype) {
+  if (dtype == u8) return round(x).clamp(0, 255).to(dtype);
+  using Ends = std::numeric_limits<int32_t>;
+  return (dtype == i32 ? round(x).clamp(Ends::min(), Ends::max()) : round(x)).to(dtype);
+}
+
 Tensor resized(const Resizing& r, const Tensor& input, const std::vector<double>& scales,
                const std::vector<int64_t>& sizes, const std::vector<double>& region) {
-  Tensor x = is_floating(input.dtype()) ? input : input.to(f64);
+  Tensor x = input;
   const std::vector<Line> lines = lines_of(r, x, scales, sizes, region);
   Shape shape;
   for (const Line& line : lines) shape.push_back(line.output);
@@ -222,6 +239,17 @@ Tensor resized(const Resizing& r, const Tensor& input, const std::vector<double>
   std::vector<Table> tables;
   for (const Line& line : lines)
     tables.push_back(changes(r, line) ? table_of(r, line) : Table{same(line.input), {}});
+  // Integers that are picked stay what they are, also those that f64 hasn't.
+  if (!is_floating(x.dtype()) && r.mode == ResizeMode::nearest && !r.exclude_outside &&
+      r.coordinates != Coordinates::tf_crop_and_resize) {
+    for (int d = 0; d < x.dim(); ++d) {
+      const kernel::InterpolateTable& table = tables[static_cast<size_t>(d)].table;
+      if (changes(r, lines[static_cast<size_t>(d)]))
+        x = index_select(x, d, tensor(table.index, {table.output}, {.device = x.device()}));
+    }
+    return x;
+  }
+  if (!is_floating(x.dtype())) x = x.to(f64);
   const bool is_map =
       x.dim() >= 3 && x.dim() <= 5 && !changes(r, lines[0]) && !changes(r, lines[1]);
   if (is_map) {
@@ -240,7 +268,7 @@ Tensor resized(const Resizing& r, const Tensor& input, const std::vector<double>
     const std::vector<uint8_t> bytes(outside.begin(), outside.end());
     x = masked_fill(x, ne(tensor(bytes, along, {.device = x.device()}), 0), r.extrapolation);
   }
-  return is_floating(input.dtype()) ? x : round(x).to(input.dtype());
+  return is_floating(input.dtype()) ? x : as_integers(x, input.dtype());
 }
 
 Resizing resizing_of(const Node& node) {
@@ -248,7 +276,7 @@ Resizing resizing_of(const Node& node) {
   r.mode = static_cast<ResizeMode>(node.choice("mode", {"nearest", "linear", "cubic"}));
   if (node.opset() < 11) {
     r.coordinates = Coordinates::asymmetric;
-    r.rounding = Rounding::floor;
+    r.rounding = Rounding::by_scale;
     return r;
   }
   r.coordinates = static_cast<Coordinates>(
@@ -287,7 +315,7 @@ Run upsample(const Node& node) {
   Resizing r;
   r.mode = static_cast<ResizeMode>(node.choice("mode", {"nearest", "linear"}));
   r.coordinates = Coordinates::asymmetric;
-  r.rounding = Rounding::floor;
+  r.rounding = Rounding::by_scale;
   const std::vector<float> given = node.numbers("scales");
   return [=](const Inputs& x) -> Tensors {
     const std::vector<double> scales =

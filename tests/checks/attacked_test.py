@@ -19,13 +19,13 @@ OTHERS = ("judge", "judge_test", "judge_exports", "hunt", "bad_calls", "planted"
 NOT_ATTACKED = {
     "what attacked functions give":
         "AttentionOutput ChannelStatistics CollectiveRecord CsvTable DeviceRange EchoFault EchoTrace Eig Eigh Frexp GradcheckResult LU "
-        "LUFactor Lstsq LstmOutput ModuleSummary PackedLstmOutput PackedRnnOutput PlannedOp ProfiledRange QR RnnOutput Slogdet "
+        "Gathered LUFactor Lstsq LstmOutput ModuleSummary PackedLstmOutput PackedRnnOutput PlannedOp ProfiledRange QR RnnOutput Slogdet "
         "SparseGradient Trajectory Views",
     "options, which attacked functions are given in braces":
         "Axis BackwardOptions ConvolutionOptions ConvolutionTransposeOptions CsvDatasetOptions CsvOptions DataLoaderOptions "
         "DataParallelOptions EllipsisIndex EmbeddingBagFunctionOptions EmbeddingBagOptions GeneratorState GridSampleOptions HistogramOptions "
         "ImageFolderOptions IstftOptions MachineSpeed MnistOptions NoneIndex NpzDatasetOptions PackHooks PadSizes PlotOptions ProbsOrLogits "
-        "ProgressOptions Roles SegmentationOptions StatisticsOptions StftOptions TransformerOptions VideoResNetLayout VideoWriterOptions",
+        "ProgressOptions Range Roles SegmentationOptions StatisticsOptions StftOptions TransformerOptions VideoResNetLayout VideoWriterOptions",
     "parameters of attacked functions, which make one of a tensor or a number": "Parameter Buffer",
     "bases and templates of attacked classes":
         "Activation AdaptivePool AdaptivePoolOf AvgPool AvgPoolOf BatchNorm BatchNormOf ChannelDropout ChannelDropoutOf "

@@ -34,6 +34,10 @@ struct TwoInputs : nn::Module {
 MISTAKES = (
     ("x[0] = y;", "use x[i].copy_(y)"),
     ("x[0] = 1;", "use x[i].copy_(y)"),
+    ("x[gt(x, 0)] += 1;", "use index_put_(x, {places}, y, true)"),
+    ("x(gt(x, 0), 1) *= y;", "x[places] *= y changes a copy"),
+    ("Autocast(f16);", "no matching function for call to ‘aorta::Autocast::Autocast()’"),
+    ("data::ColorJitter jitter{0.4, 0.4, 0.4, 0.1};", "could not convert ‘4.0000000000000002e-1’ from ‘double’ to ‘aorta::data::Range’"),
     ("TwoInputs net; net(x, y);", "nn::ModuleOf<Net>"),
     ("Net net; optim::Adam optimizer(net, {.lr = 1e-3});", "net.parameters()"),
     ("Net net; optim::SGD optimizer(net);", "net.parameters()"),

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace aorta {
 namespace {
@@ -96,7 +98,7 @@ void check_kernels(const Kernels& kernels, DType dtype, cpu::GemmKind kind, cons
     block.accumulate = accumulate;
     kernels.loops.block(block);
     c.expect(expected, alpha, added);
-    if (is_half(dtype) || testing::Test::HasFatalFailure()) continue;
+    if (testing::Test::HasFatalFailure()) continue;
     cpu::Gemm gemm{.dtype = dtype,
                    .m = m,
                    .n = n,
@@ -119,7 +121,7 @@ void check_kernels(const Kernels& kernels, DType dtype, cpu::GemmKind kind, cons
     if (x.stride(1) == 1 && y.stride(0) == 1) {
       Block<T> dots(m, n);
       gemm.c = dots.first();
-      kernels.loops.dots(gemm);
+      (kind == cpu::GemmKind::bf16 ? kernels.loops.pair_dots : kernels.loops.dots)(gemm);
       dots.expect(expected, alpha, added);
     }
   }
@@ -135,6 +137,54 @@ TEST(Gemm, AnOuterProductIsNoDotProducts) {
     gemm.k = 2;
     gemm.b_row = 1, gemm.b_column = 2, gemm.a_row = 2, gemm.a_column = 1;
     EXPECT_EQ(cpu::gemm_path(gemm) == cpu::GemmPath::dots, rows <= 30) << rows;
+  }
+}
+
+TEST(Gemm, FewRowsOfHalvesAreNotPacked) {
+  for (const DType dtype : {f16, bf16}) {
+    cpu::Gemm gemm{.dtype = dtype, .m = 8, .n = 784, .k = 64, .a_row = 64, .a_column = 1};
+    gemm.b_row = 784, gemm.b_column = 1;
+    EXPECT_EQ(cpu::gemm_path(gemm), cpu::GemmPath::direct) << name(dtype);
+    gemm.b_row = 1, gemm.b_column = 64;
+    EXPECT_EQ(cpu::gemm_path(gemm), cpu::GemmPath::dots) << name(dtype);
+    std::swap(gemm.m, gemm.n);
+    EXPECT_EQ(cpu::gemm_path(gemm), cpu::GemmPath::dots) << name(dtype);
+    gemm.n = 64;
+    EXPECT_EQ(cpu::gemm_path(gemm), cpu::GemmPath::packed) << name(dtype);
+  }
+}
+
+// One of each number of H: 1 x (1, 65536).
+template <class H>
+void check_numbers(const Kernels& kernels, DType dtype) {
+  constexpr int64_t kCount = 1 << 16;
+  const H one(1.0f);
+  std::vector<H> halves(kCount);
+  for (int64_t i = 0; i < kCount; ++i)
+    halves[static_cast<size_t>(i)].bits = static_cast<uint16_t>(i);
+  std::vector<float> c(kCount), d(kCount);
+  cpu::Gemm gemm{.dtype = dtype, .m = 1, .n = kCount, .k = 1, .a = &one, .a_row = 1, .a_column = 1};
+  gemm.b = halves.data();
+  gemm.b_row = kCount, gemm.b_column = 1;
+  gemm.c = c.data();
+  gemm.ldc = kCount;
+  kernels.loops.direct(gemm);
+  gemm.b_row = gemm.b_column = 1;
+  gemm.c = d.data();
+  kernels.loops.dots(gemm);
+  for (size_t i = 0; i < c.size(); ++i) {
+    const float wanted = halves[i];
+    ASSERT_TRUE(std::isnan(wanted) ? std::isnan(c[i]) && std::isnan(d[i])
+                                   : c[i] == wanted && d[i] == wanted)
+        << kernels.name << " " << name(dtype) << " " << wanted << " " << c[i] << " " << d[i];
+  }
+}
+
+TEST(Gemm, KernelsWidenEveryHalf) {
+  for (const Kernels& kernels : kKernels) {
+    if (kernels.isa > cpu::isa()) continue;
+    check_numbers<Half>(kernels, f16);
+    check_numbers<BFloat16>(kernels, bf16);
   }
 }
 

@@ -92,9 +92,9 @@ void expect_sorted(const ValuesIndices& result, const Tensor& x, int dim, bool d
 
 TEST(Sort, IsStableForEveryDTypeAndLayout) {
   for (const DType dtype : kDTypes) {
-    const Tensor x = numbers({2, 3, 520}, dtype);
+    const Tensor x = numbers({2, 3, 1040}, dtype);
     for (const Tensor& layout :
-         {x, x.permute({1, 2, 0}), x.permute({2, 0, 1}), x.slice(2, 0, 520, 9)}) {
+         {x, x.permute({1, 2, 0}), x.permute({2, 0, 1}), x.slice(2, 0, 1040, 9)}) {
       for (int dim = 0; dim < 3; ++dim) {
         for (const bool descending : {false, true}) {
           const size_t length = static_cast<size_t>(layout.shape()[dim]);
@@ -135,6 +135,10 @@ TEST(Sort, TopkUnsortedAndKthValue) {
             (std::vector<int64_t>{1, 3, 4}));
   EXPECT_EQ(topk(x, 5, 0, true, false).indices.to_vector<int64_t>(),
             (std::vector<int64_t>{0, 1, 2, 3, 4}));
+  const Tensor many = numbers({1500}, f32);
+  std::vector<int64_t> places = topk(many, 1000).indices.to_vector<int64_t>();
+  std::sort(places.begin(), places.end());
+  EXPECT_EQ(topk(many, 1000, 0, true, false).indices.to_vector<int64_t>(), places);
   EXPECT_EQ(kthvalue(x, 3).values.item<int64_t>(), 3);
   EXPECT_EQ(kthvalue(x, 2).indices.item<int64_t>(), 3);
   EXPECT_EQ(kthvalue(tensor({{3, 1}, {2, 4}}), 1, 1, true).values.shape(), Shape({2, 1}));

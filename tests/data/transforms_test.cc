@@ -439,7 +439,7 @@ TEST(Transforms, SayWhatIsWrong) {
   EXPECT_EQ(making(RandomGamma{.gamma = {1, 1e10}}),
             "random_gamma: gamma must be a range {low, high} from 0 to 1e9, got 1 to 1e+10");
   EXPECT_EQ(making(Resize{}), "resize: size must be 1 to 1000000000 each way, got 0 x 0");
-  EXPECT_EQ(making(Resize{.size = 3, .shorter_edge = 3}),
+  EXPECT_EQ(making(Resize{.shorter_edge = 3, .size = 3}),
             "resize: size and shorter_edge exclude each other, got both");
   EXPECT_EQ(making(Normalize{{1}, {0}}), "normalize: std must be finite and not 0, got 0");
   EXPECT_EQ(making(Normalize{{1, 2}, {1}}),

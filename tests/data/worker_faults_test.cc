@@ -363,28 +363,26 @@ class SlowLater : public Numbers {
  public:
   SlowLater() : Numbers(12) {}
   void read(int64_t index, Sample& sample, Generator& random) const override {
-    if (index >= 2) std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+    if (index >= 2) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     Numbers::read(index, sample, random);
   }
 };
 
-// The program keeps two batches, and an epoch that it has left has begun with all other places.
+// The program keeps two batches, and an epoch that it has left is still read into all other places.
 TEST(WorkerFaults, ATimeoutHoldsWhereEveryPlaceIsBusy) {
-  DataLoader loader(
-      make_dataset<SlowLater>(),
-      {.batch_size = 1, .num_workers = 2, .timeout = 0.2, .persistent_workers = true});
+  DataLoader loader(make_dataset<SlowLater>(), {.batch_size = 1,
+                                                .num_workers = 2,
+                                                .timeout = 0.2,
+                                                .prefetch_factor = 1,
+                                                .persistent_workers = true});
   std::vector<Batch> kept;
   {
     auto it = loader.begin();
     kept.push_back(*it);
     kept.push_back(*++it);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // both workers read the next
   }
-  EXPECT_THROW(
-      {
-        auto it = loader.begin();
-        kept.push_back(*it);
-      },
-      TimeoutError);
+  EXPECT_THROW(kept.push_back(*loader.begin()), TimeoutError);
 }
 
 TEST(WorkerFaults, ATimeoutThatIsntReachedChangesNothing) {

@@ -39,7 +39,7 @@ TEST(Process, SharesSharedTensorsAndCopiesOthers) {
 TEST(Process, SaysThatNobodyCanTellHowItEnded) {
   const int status = forked([] {
     signal(SIGCHLD, SIG_IGN);
-    EXPECT_EQ(error_of([] { Process(+[] { _exit(7); }).join(); }),
+    EXPECT_EQ(error_of([] { Process(+[] { usleep(50'000), _exit(7); }).join(); }),
               "process: its end must be this program's to collect, got none (is SIGCHLD ignored?)");
     return testing::Test::HasFailure() ? 1 : 0;
   });

@@ -143,5 +143,47 @@ TEST(ParameterLists, Refuse) {
             "\"a.b\"");
 }
 
+// PyTorch's positions: two numbers in braces are a stride for each dimension.
+TEST(Layers, TakeOptionsByNameOrPosition) {
+  const Tensor x = ones({1, 1, 28, 28});
+  const auto shape = [&](const Module& layer) { return layer(x).shape(); };
+  EXPECT_EQ(shape(Conv2d(1, 32, {3, 3}, {1, 1})), (Shape{1, 32, 26, 26}));
+  EXPECT_EQ(shape(Conv2d(1, 32, {3, 5}, {2, 1})), (Shape{1, 32, 13, 24}));
+  EXPECT_EQ(shape(Conv2d(1, 2, 3, 2)), (Shape{1, 2, 13, 13}));
+  EXPECT_EQ(shape(Conv2d(1, 2, 3, {.stride = 2, .padding = 1})), (Shape{1, 2, 14, 14}));
+  EXPECT_EQ(shape(Conv2d(1, 2, 3, {})), (Shape{1, 2, 26, 26}));
+  EXPECT_EQ(shape(ConvTranspose2d(1, 4, {4, 4}, {2, 2})), (Shape{1, 4, 58, 58}));
+  EXPECT_EQ(shape(ConvTranspose2d(1, 4, 4, 2)), (Shape{1, 4, 58, 58}));
+  EXPECT_EQ(shape(MaxPool2d({3, 3}, {2, 1})), (Shape{1, 1, 13, 26}));
+  EXPECT_EQ(shape(MaxPool2d(3, 2, 1)), (Shape{1, 1, 14, 14}));
+  EXPECT_EQ(shape(MaxPool2d(2, {.padding = 1})), (Shape{1, 1, 15, 15}));
+  EXPECT_EQ(shape(AvgPool2d(3, {2, 1})), (Shape{1, 1, 13, 26}));
+  EXPECT_EQ(shape(LPPool2d(2, 3, {2, 1})), (Shape{1, 1, 13, 26}));
+  struct Owner : Module {
+    Conv2d conv{*this, "conv", 1, 4, {3, 3}, {1, 2}};
+    MaxPool2d pool{*this, "pool", 2, {1, 2}, 1};
+  };
+  Owner owner;
+  EXPECT_EQ(owner.named_children().size(), 2u);
+  EXPECT_EQ(owner.conv.options.stride, (Dims{1, 2}));
+  EXPECT_EQ(owner.pool.options.padding, Dims(1));
+}
+
+TEST(Module, StatesAreLookedUpCopiedAndAddedByName) {
+  Linear net(2, 3);
+  const NamedTensors before = clone(net.state_dict());
+  State checkpoint;
+  checkpoint.add("model.", before);
+  {
+    const NoGradGuard no_grad;
+    net.weight.fill_(7);
+  }
+  EXPECT_FALSE(near(before["weight"], net.weight, 0));
+  net.load_state_dict(checkpoint.with_prefix("model."));
+  EXPECT_TRUE(near(before["weight"], net.weight, 0));
+  EXPECT_EQ(error_of([&] { before["w"]; }),
+            "list: there must be a value of the name, got none of \"w\"");
+}
+
 }  // namespace
 }  // namespace aorta::nn

@@ -2,6 +2,7 @@
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/view.h>
+#include <aorta/onnx/operators.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/onnx/networks.h>
 #include <gtest/gtest.h>
@@ -83,6 +84,19 @@ TEST(OnnxOperator, IntegersStayExact) {
             "Gemm_0: Gemm: alpha and beta of integers must be whole and below 2^31, got 0.5");
 }
 
+// Picked integers too, of which f64 doesn't hold all; those that cubic weights make are cut off.
+TEST(OnnxOperator, ResizedIntegersStayInTheirDtype) {
+  const TensorProto none = floats("region", {0}, {});
+  const TensorProto twice = floats("scales", {4}, {1, 1, 1, 2});
+  const int64_t large = (int64_t{1} << 53) + 1;
+  const Tensor x = tensor(std::vector<int64_t>{large, -large}, {1, 1, 1, 2});
+  const Tensor y = node_net("Resize", {none, twice}, {text("mode", "nearest")}, DataType::i64)(x);
+  EXPECT_EQ(y.to_vector<int64_t>(), (std::vector<int64_t>{large, large, -large, -large}));
+  const Tensor edge = f32s({0, 0, 255, 255}, {1, 1, 1, 4}).to(u8);
+  const Tensor z = node_net("Resize", {none, twice}, {text("mode", "cubic")}, DataType::u8)(edge);
+  EXPECT_EQ(z.to_vector<int64_t>(), (std::vector<int64_t>{0, 0, 0, 58, 197, 255, 255, 255}));
+}
+
 TEST(OnnxOperator, ARangeMayCountNothing) {
   const Model net = node_net("Range", {floats("limit", {}, {0}), floats("delta", {}, {1})});
   EXPECT_EQ(net(full({}, 5.0)).shape(), Shape(0));
@@ -99,6 +113,100 @@ TEST(OnnxOperator, PoolsOfHalfTypesAreSummedInF32) {
   }
   const Tensor y = node_net("LpPool", {}, {list("kernel_shape", {2, 2})}, DataType::f16)(x);
   expect_close(y, full({1, 1, 2, 2}, 60000, {.dtype = f16}), 0);
+}
+
+TEST(OnnxOperator, OtherHalfTypesAreSummedInF32Too) {
+  const auto of = [](const Shape& shape, double value) {
+    return full(shape, value, {.dtype = f16});
+  };
+  const auto run = [](const char* op, const std::vector<AttributeProto>& attributes,
+                      const Tensor& x) { return node_net(op, {}, attributes, DataType::f16)(x); };
+  // 300 / (1 + 1 / 1 * 300^2)^0.5
+  expect_close(
+      run("LRN", {integer("size", 1), number("alpha", 1), number("beta", 0.5)}, of({1, 2, 1}, 300)),
+      of({1, 2, 1}, 1), 1e-3);
+  expect_close(run("ReduceLogSum", {integer("keepdims", 0)}, of({3}, 30000)),
+               of({}, std::log(90000.0)), 1e-3);
+  expect_close(
+      run("ReduceSumSquare", {integer("keepdims", 0)}, of({1024}, 0x1p-13)).to(f64) * 65536,
+      ones({}, {.dtype = f64}), 0);
+  expect_close(run("LpNormalization", {}, of({9}, 30000)), of({9}, 1.0 / 3), 1e-3);
+  const Tensor signs = f32s({300, -300}, {1, 1, 2}).to(f16);
+  expect_close(run("MeanVarianceNormalization", {list("axes", {2})}, signs),
+               f32s({1, -1}, {1, 1, 2}).to(f16), 1e-3);
+}
+
+TEST(OnnxOperator, RunningStatisticsOfHalfTypesAreMixedInF32) {
+  std::vector<TensorProto> numbers;
+  for (const char* name : {"scale", "bias", "mean", "var"})
+    numbers.push_back(proto_of(name, ones({1}, {.dtype = f16})));
+  Model net = node_net("BatchNormalization", numbers, {integer("training_mode", 1)}, DataType::f16);
+  net.train();
+  net(f32s({300, -300}, {2, 1}).to(f16));  // whose variance is 90000
+  ASSERT_EQ(net.named_buffers().size(), 2u);
+  for (const auto& [name, buffer] : net.named_buffers())
+    expect_close(buffer, full({1}, name == "var" ? 9000.9 : 0.9, {.dtype = f16}), 0);
+}
+
+// y = op(x, x).
+Tensor of_twice(const char* op, const Tensor& x, const std::vector<AttributeProto>& attributes) {
+  ModelProto model;
+  model.opset_import = {{"", 17}};
+  model.graph.input.push_back({"x", DataType::f16, false, {}});
+  model.graph.output.push_back({"y", DataType::f16, false, {}});
+  NodeProto node;
+  node.op_type = op;
+  node.input = {"x", "x"};
+  node.output = {"y"};
+  node.attribute = attributes;
+  model.graph.node.push_back(node);
+  return build("net", model)(std::vector<Tensor>{x})[0];
+}
+
+TEST(OnnxOperator, HalfTypesAreRoundedOnce) {
+  const Tensor x = full({1, 1}, 60000, {.dtype = f16}), y = full({1, 1}, 300, {.dtype = f16});
+  expect_close(of_twice("Mean", x, {}), x, 0);
+  expect_close(of_twice("Gemm", y, {number("alpha", 0.01F)}), full({1, 1}, 900, {.dtype = f16}), 0);
+}
+
+// The policy's common scale, and the length that sizes say: their quotient times 49 isn't 1.
+TEST(OnnxOperator, ResizesToTheLengthOfTheSizes) {
+  const auto resized = [](int64_t from, int64_t to, const std::vector<AttributeProto>& attributes) {
+    const Model net = node_net("Resize",
+                               {floats("region", {8}, {0, 0, 0, 0, 1, 1, 1, 1}),
+                                floats("scales", {0}, {}), integers("sizes", {1, 1, 1, to})},
+                               attributes);
+    return net(arange(from, {.dtype = f32}).view({1, 1, 1, from})).to_vector<float>();
+  };
+  const AttributeProto crop = text("coordinate_transformation_mode", "tf_crop_and_resize");
+  for (const int64_t size : {48, 49, 98, 103})
+    EXPECT_EQ(resized(size, 1, {text("mode", "linear"), crop}),
+              (std::vector<float>{static_cast<float>(size - 1) / 2}));
+  // Place o * 6 / 28, rounded down.
+  std::vector<float> wanted;
+  for (int o = 0; o < 29; ++o) wanted.push_back(static_cast<float>(o * 6 / 28));
+  EXPECT_EQ(resized(7, 29,
+                    {text("mode", "nearest"), text("nearest_mode", "floor"),
+                     text("coordinate_transformation_mode", "align_corners")}),
+            wanted);
+}
+
+// onnxruntime's values; the first is a case of ONNX 1.5.
+TEST(OnnxOperator, OldResizeRoundsUpWhereItShrinks) {
+  const auto resized = [](const Tensor& x, const std::vector<float>& scales) {
+    return node_net("Resize", {floats("scales", {4}, scales)}, {text("mode", "nearest")},
+                    DataType::f32, 10)(x)
+        .to_vector<float>();
+  };
+  EXPECT_EQ(resized((arange(8, {.dtype = f32}) + 1).view({1, 1, 2, 4}), {1, 1, 0.6F, 0.6F}),
+            (std::vector<float>{1, 3}));
+  const Tensor line = arange(30, {.dtype = f32}).view({1, 1, 1, 30});
+  EXPECT_EQ(resized(line, {1, 1, 1, 0.7F}),
+            (std::vector<float>{0,  2,  3,  5,  6,  8,  9,  10, 12, 13, 15,
+                                16, 18, 19, 20, 22, 23, 25, 26, 28, 29}));
+  EXPECT_EQ(resized(line, {1, 1, 1, 1.0F / 3}),
+            (std::vector<float>{0, 3, 6, 9, 12, 15, 18, 21, 24, 27}));
+  EXPECT_EQ(resized(line.narrow(3, 0, 3), {1, 1, 1, 1.65F}), (std::vector<float>{0, 0, 1, 1}));
 }
 
 // onnxruntime's and PyTorch's length, of the product in f32.

@@ -85,6 +85,8 @@ SavedNetwork activations() {
                   mish(x),
                   softplus(x),
                   softplus(x, 2.0, 20.0),
+                  softplus(x, 1.0, 0.5),
+                  softplus(x, 2.0, 1.0),
                   logsigmoid(x),
                   softsign(x),
                   hardtanh(x, -0.5, 0.7),
@@ -137,6 +139,32 @@ SavedNetwork binary() {
                   addcdiv(x, y, p),
                   i + 1,
                   i * j};
+  });
+}
+
+// Where a formula that is right elsewhere rounds, overflows, divides by 0 or loses NaN.
+SavedNetwork ends() {
+  return ops({1}, 1, [](const Inputs& in) {
+    const Tensor one = in[0] * 0 + 1;  // (N, 1)
+    const float inf = INFINITY, step = 0.1F, big = 3e20F;
+    const auto of = [&](const std::vector<float>& values) { return one * tensor(values); };
+    const Tensor a = of({1, 6, -6, 6, 5, -5, 5, -5}),
+                 b = of({step, step, step, -step, inf, inf, -inf, -inf});
+    const Tensor y = of({1, -1, 0, -0.0F, 0, inf, inf, -inf, -inf, 1, -1, 1});
+    const Tensor x = of({-0.0F, -0.0F, -0.0F, -0.0F, 0, inf, -inf, inf, -inf, -inf, -inf, inf});
+    const Tensor c = of({-inf, inf, inf, -inf, 1}), d = of({-inf, inf, -inf, 2, 1});
+    const Tensor nan = of({NAN});
+    return Inputs{floor_divide(a, b),
+                  floor_divide(a, 0.0),
+                  remainder(a, b),
+                  logaddexp(c, d),
+                  logaddexp2(c, d),
+                  atan2(y, x),
+                  hypot(of({big, 0, inf, 1e-30F, 3, -4}), of({big, 0, -inf, 1e-30F, inf, 3})),
+                  softplus(of({1e38F}), 100.0, 20.0),
+                  isnan(hardshrink(nan)),
+                  isnan(softshrink(nan)),
+                  isnan(threshold(nan, 0.1, -3.0))};
   });
 }
 
@@ -342,10 +370,35 @@ SavedNetwork resizing() {
       results.push_back(interpolate(x, {.size = {3, 7}, .mode = mode}));
       results.push_back(interpolate(x, {.scale_factor = {1.65}, .mode = mode}));
     }
-    results.push_back(
-        interpolate(x, {.size = {9, 4}, .mode = InterpolateMode::bilinear, .align_corners = true}));
-    results.push_back(
-        interpolate(x, {.size = {9, 4}, .mode = InterpolateMode::bicubic, .align_corners = true}));
+    for (const InterpolateMode mode : {InterpolateMode::bilinear, InterpolateMode::bicubic}) {
+      for (const Dims& size : {Dims{1, 1}, Dims{1, 7}, Dims{6, 1}})
+        results.push_back(interpolate(x, {.size = size, .mode = mode}));
+      // 63 in f64, 62 in f32; 52 in f64 and in f32, but for the factor of f32 in f64; and a size
+      // that stays.
+      results.push_back(
+          interpolate(x.reshape({-1, 1, 30, 2}), {.scale_factor = {2.1}, .mode = mode}));
+      results.push_back(interpolate(x.reshape({-1, 1, 30, 2}).narrow(2, 0, 25),
+                                    {.scale_factor = {2.08}, .mode = mode}));
+      results.push_back(interpolate(x, {.scale_factor = {1.15}, .mode = mode}));
+      results.push_back(interpolate(x, {.size = {9, 4}, .mode = mode, .align_corners = true}));
+      results.push_back(
+          interpolate(x, {.scale_factor = {1.65}, .mode = mode, .align_corners = true}));
+    }
+    // Sizes whose ratio decides in f32, and factors that do or don't count.
+    const Tensor line = x.flatten(1).unsqueeze(1);  // (N, 1, 60)
+    for (const InterpolateMode mode : {InterpolateMode::nearest, InterpolateMode::nearest_exact}) {
+      results.push_back(interpolate(line.narrow(2, 0, 14), {.size = {8}, .mode = mode}));
+      results.push_back(interpolate(line.narrow(2, 0, 3), {.size = {123}, .mode = mode}));
+      for (const double factor : {1.05, 2.1})
+        results.push_back(interpolate(x, {.scale_factor = {factor}, .mode = mode}));
+    }
+    const Tensor volume = x.unsqueeze(1);  // (N, 1, 2, 5, 6)
+    for (const Dims& size : {Dims{3, 9, 1}, Dims{1, 1, 4}}) {
+      results.push_back(interpolate(volume, {.size = size}));
+      results.push_back(interpolate(volume, {.size = size, .mode = InterpolateMode::trilinear}));
+    }
+    for (const int64_t size : {1, 7, 90})
+      results.push_back(interpolate(line, {.size = {size}, .mode = InterpolateMode::linear}));
     return results;
   });
 }
@@ -503,6 +556,7 @@ const std::vector<NamedNetwork>& layer_networks() {
   static const std::vector<NamedNetwork> networks{{"unary", unary},
                                                   {"activations", activations},
                                                   {"binary", binary},
+                                                  {"ends", ends},
                                                   {"comparisons", comparisons},
                                                   {"reductions", reductions},
                                                   {"shapes", shapes},

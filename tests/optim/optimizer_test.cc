@@ -593,22 +593,5 @@ TEST(Optimizer, LooseEndsOfGroups) {
             (std::vector<int64_t>{1}));
 }
 
-// Which is the optimizer's own memory.
-TEST(Optimizers, TakeTheirOwnStateAsItIs) {
-  for (const auto& [name, make] : runs()) {
-    const Tensor w = tensor({1.0, -2.0, 3.0}, {.dtype = f64}).requires_grad_();
-    const Tensor other = w.detach().clone().requires_grad_();
-    const auto first = make({{{w}}}), second = make({{{other}}});
-    for (int t = 0; t < 6; ++t) {
-      w.set_grad(w.detach() * 0.5 + t % 2);
-      other.set_grad(other.detach() * 0.5 + t % 2);
-      first->step();
-      second->step();
-      if (t == 2) first->restore(first->state());
-    }
-    EXPECT_EQ(w.detach().to_vector<double>(), other.detach().to_vector<double>()) << name;
-  }
-}
-
 }  // namespace
 }  // namespace aorta::optim

@@ -254,7 +254,8 @@ TEST(Plot, ShowsOnePointConstantsAndNothing) {
   Plot decades({.title = "", .x = {"x"}, .y = {.label = "y", .scale = Scale::log}});
   decades.line("a", Numbers{0, 1, 2}, Numbers{1e-200, 1, 1e200});
   EXPECT_EQ(decades.svg().find("nan"), std::string::npos);
-  const auto& rising = Picture(decades).curves[0];
+  const Picture picture(decades);
+  const auto& rising = picture.curves.at(0);
   EXPECT_NEAR(2 * rising[1].y, rising[0].y + rising[2].y, 1);
 }
 

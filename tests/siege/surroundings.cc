@@ -306,7 +306,7 @@ void add_datasets(std::vector<Target>& targets) {
               +[](int64_t h, int64_t w, int64_t edge, bool antialias, bool floating, const T& x,
                   bool hostile) {
                 return transformed(
-                    Resize{.size = frame_size(h, w), .shorter_edge = edge, .antialias = antialias},
+                    Resize{.shorter_edge = edge, .size = frame_size(h, w), .antialias = antialias},
                     floating, x, hostile);
               }),
           of(

@@ -370,6 +370,7 @@ void gemm_block(const GemmBlock& block) {
 
 }  // namespace
 
-const GemmLoops gemm_loops = {gemm_tile, gemm_pack, gemm_block, gemm_direct, gemm_dots};
+const GemmLoops gemm_loops = {gemm_tile,   gemm_pack, gemm_block,
+                              gemm_direct, gemm_dots, gemm_pair_dots};
 
 }  // namespace aorta::cpu::AORTA_ISA

@@ -1,5 +1,6 @@
 // Matrix products without packing: for few rows, and where both operands are contiguous along k.
 
+#include <aorta/core/cpu/isa/gemm_halves.h>
 #include <aorta/core/cpu/isa/gemm_tile.h>
 #include <aorta/core/integers.h>
 
@@ -29,7 +30,7 @@ struct TileTable {
 
 template <class K, int rows = 1, int vectors = 1>
 constexpr void fill_tiles(TileTable<K>& table) {
-  table.tiles[rows - 1][vectors - 1][0] = direct_tile<K, rows, vectors, false>;
+  table.tiles[rows - 1][vectors - 1][0] = direct_tile<K, rows, vectors, kFastParts>;
   table.tiles[rows - 1][vectors - 1][1] = direct_tile<K, rows, vectors, true>;
   if constexpr (vectors < kMaxVectors && rows * (vectors + 1) <= kSums) {
     fill_tiles<K, rows, vectors + 1>(table);
@@ -51,10 +52,11 @@ constexpr TileTable<K> kTiles = make_tiles<K>();
 template <class K>
 void multiply_direct(const Gemm& g) {
   using Element = typename K::Element;
+  using Number = typename K::Number;
   constexpr int64_t lanes = K::kLanes;
   const Element* const a = static_cast<const Element*>(g.a);
   const Element* const b = static_cast<const Element*>(g.b);
-  Element* const c = static_cast<Element*>(g.c);
+  Number* const c = static_cast<Number*>(g.c);
   // Rows are shared out evenly; few rows leave registers for more columns.
   const int64_t panels = divide_up(g.m, kTileRows);
   const int64_t tile_rows = divide_up(g.m, panels);
@@ -67,7 +69,7 @@ void multiply_direct(const Gemm& g) {
       const int64_t rows = least(tile_rows, g.m - i);
       kTiles<K>.tiles[rows - 1][vectors - 1][partial](
           g.k, a + i * g.a_row, g.a_row, g.a_column, b + j, g.b_row, c + i * g.ldc + j, g.ldc,
-          static_cast<int>(columns - (vectors - 1) * lanes), static_cast<Element>(g.alpha),
+          static_cast<int>(columns - (vectors - 1) * lanes), static_cast<Number>(g.alpha),
           g.accumulate);
     }
     j += columns;
@@ -167,16 +169,17 @@ constexpr DotTable<K> kDots = make_dots<K>();
 template <class K>
 void multiply_dots(const Gemm& g) {
   using Element = typename K::Element;
+  using Number = typename K::Number;
   const Element* const a = static_cast<const Element*>(g.a);
   const Element* const b = static_cast<const Element*>(g.b);
-  Element* const c = static_cast<Element*>(g.c);
+  Number* const c = static_cast<Number*>(g.c);
   for (int64_t i = 0; i < g.m; i += kDotRows) {
     const int64_t rows = least(kDotRows, g.m - i);
     for (int64_t j = 0; j < g.n; j += kDotColumns) {
       const int64_t columns = least(kDotColumns, g.n - j);
       kDots<K>.tiles[rows - 1][columns - 1](g.k, a + i * g.a_row, g.a_row, b + j * g.b_column,
                                             g.b_column, c + i * g.ldc + j, g.ldc,
-                                            static_cast<Element>(g.alpha), g.accumulate);
+                                            static_cast<Number>(g.alpha), g.accumulate);
     }
   }
 }
@@ -184,11 +187,33 @@ void multiply_dots(const Gemm& g) {
 }  // namespace
 
 void gemm_direct(const Gemm& gemm) {
-  gemm.dtype == DType::f64 ? multiply_direct<F64>(gemm) : multiply_direct<F32>(gemm);
+  switch (gemm.dtype) {
+    case DType::f64:
+      return multiply_direct<F64>(gemm);
+    case DType::f16:
+      return multiply_direct<Widened<Half>>(gemm);
+    case DType::bf16:
+      return multiply_direct<Widened<BFloat16>>(gemm);
+    default:
+      return multiply_direct<F32>(gemm);
+  }
 }
 
 void gemm_dots(const Gemm& gemm) {
-  gemm.dtype == DType::f64 ? multiply_dots<F64>(gemm) : multiply_dots<F32>(gemm);
+  switch (gemm.dtype) {
+    case DType::f64:
+      return multiply_dots<F64>(gemm);
+    case DType::f16:
+      return multiply_dots<Widened<Half>>(gemm);
+    case DType::bf16:
+      return multiply_dots<Widened<BFloat16>>(gemm);
+    default:
+      return multiply_dots<F32>(gemm);
+  }
 }
+
+#ifdef __AVX512F__
+void gemm_pair_dots(const Gemm& gemm) { multiply_dots<Bf16Line>(gemm); }
+#endif
 
 }  // namespace aorta::cpu::AORTA_ISA

@@ -22,6 +22,8 @@ namespace {
 #if defined(__AVX512F__)
 
 inline constexpr int kRegisters = 32;
+// A load or store of a part is as fast as one of a whole vector.
+inline constexpr bool kFastParts = true;
 
 struct F32 {
   using Output = F32;
@@ -102,6 +104,7 @@ struct Bf16 {
 #elif defined(__AVX2__)
 
 inline constexpr int kRegisters = 16;
+inline constexpr bool kFastParts = false;
 
 // n ones and then zeros, as masks of 32 bits: the window that starts at 8 - n.
 alignas(64) constexpr int32_t kMask[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
@@ -160,6 +163,7 @@ struct F64 {
 #else
 
 inline constexpr int kRegisters = 16;
+inline constexpr bool kFastParts = false;
 
 struct F32 {
   using Output = F32;
@@ -224,5 +228,10 @@ struct F64 {
 // Of GemmLoops; in gemm_small.cc.
 void gemm_direct(const Gemm& gemm);
 void gemm_dots(const Gemm& gemm);
+#ifdef __AVX512F__
+void gemm_pair_dots(const Gemm& gemm);
+#else
+constexpr void (*gemm_pair_dots)(const Gemm& gemm) = nullptr;
+#endif
 
 }  // namespace aorta::cpu::AORTA_ISA

@@ -86,6 +86,10 @@ void gather(const IndexedArgs& args, bool stream) {
       const Item* const in = table + row.element;
       const int64_t* const index = args.index[0] + row.at[0];
       const int64_t next = args.index_strides[0][0], step = args.step[0];
+      if (to == 1 && from == 0 && next == 1 && step == 1) {  // multiplies nothing for an address
+        for (int64_t i = 0; i < n; ++i) out[i] = in[index[i]];
+        continue;
+      }
       for (int64_t i = 0; i < n; ++i) out[i * to] = in[i * from + index[i * next] * step];
     } else {
       for (int64_t i = 0; i < n; ++i) out[i * to] = table[row.find(i)];

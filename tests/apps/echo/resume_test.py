@@ -349,7 +349,7 @@ class Resume(unittest.TestCase):
         self.assertEqual(done.stderr, "error: --resume: batch_size must stay what it was, got 3 after 2\n")
         self.assertEqual(fingerprint(run), self.want)
         cut = run + "_cut"
-        done = subprocess.run(self.train(cut) + ["--max_steps", "1"], capture_output=True, text=True)
+        done = subprocess.run(self.train(cut) + ["--schedule", "step", "--max_steps", "1"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         done = subprocess.run(self.resume(cut) + ["--max_steps", "2"], stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2)
