@@ -106,7 +106,8 @@ Tensor view_at(const Tensor& base, const Geometry& view, int64_t real_offset) {
 }
 
 Tensor place_of(const Tensor& laid, const Geometry& view, const Geometry& base) {
-  return view_at(laid, view, view.real_offset() - base.real_offset());
+  return view_at(laid, view,
+                 Geometry(laid.impl()).real_offset() + view.real_offset() - base.real_offset());
 }
 
 Tensor handle(const Ref<TensorImpl>& impl) { return Tensor(impl); }

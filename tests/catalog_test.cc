@@ -151,6 +151,7 @@ TEST(CatalogComplete, EveryPublicFunction) {
   const std::regex call("(\\w+)\\(");
   for (std::sregex_iterator at(linalg.begin(), linalg.end(), call), end; at != end; ++at)
     names.insert((*at)[1]);
+  names.insert("interpolate_plan");    // the row of interpolate, whose plan it is
   names.insert("reduced_over_ranks");  // what engines of collectives compute: tests/nn/parallel
   // Functions of the name of an op are tested where its kernel is run: gradients_test.
   for (const kernel::OpRow* op = kernel::first_op(); op; op = op->next()) names.insert(op->name());
