@@ -61,6 +61,8 @@ T transformed(const Transform& transform, bool floating, const T& other, bool ho
 
 using Sizes = std::array<double, 2>;
 
+data::Range range_of(const Sizes& ends) { return {ends[0], ends[1]}; }
+
 data::FrameSize frame_size(int64_t height, int64_t width) { return {height, width}; }
 data::PaddingMode padding_mode(int64_t which) {
   return static_cast<data::PaddingMode>(static_cast<uint64_t>(which) % 4);
@@ -293,10 +295,10 @@ void add_datasets(std::vector<Target>& targets) {
               "RandomAffine",
               +[](const Sizes& degrees, const Sizes& translate, const Sizes& scale,
                   const Sizes& shear, const Numbers& center, double fill, bool floating) {
-                return transformed(RandomAffine{.degrees = degrees,
+                return transformed(RandomAffine{.degrees = range_of(degrees),
                                                 .translate = translate,
-                                                .scale = scale,
-                                                .shear = shear,
+                                                .scale = range_of(scale),
+                                                .shear = range_of(shear),
                                                 .center = center,
                                                 .fill = fill},
                                    floating, {}, false);
@@ -312,9 +314,10 @@ void add_datasets(std::vector<Target>& targets) {
           of(
               "RandomResizedCrop",
               +[](int64_t h, int64_t w, const Sizes& scale, const Sizes& ratio, bool floating) {
-                return transformed(
-                    RandomResizedCrop{.size = frame_size(h, w), .scale = scale, .ratio = ratio},
-                    floating, {}, false);
+                return transformed(RandomResizedCrop{.size = frame_size(h, w),
+                                                     .scale = range_of(scale),
+                                                     .ratio = range_of(ratio)},
+                                   floating, {}, false);
               }),
           of(
               "ToFloat", +[](const T& x) { return transformed(ToFloat(), false, x, true); }),
@@ -328,13 +331,14 @@ void add_datasets(std::vector<Target>& targets) {
               "ColorJitter",
               +[](const Sizes& brightness, const Sizes& contrast, const Sizes& saturation,
                   const Sizes& hue, bool floating) {
-                return transformed(ColorJitter{brightness, contrast, saturation, hue}, floating, {},
-                                   false);
+                return transformed(ColorJitter{range_of(brightness), range_of(contrast),
+                                               range_of(saturation), range_of(hue)},
+                                   floating, {}, false);
               }),
           of(
               "RandomGamma",
               +[](const Sizes& gamma, bool floating, const T& x, bool hostile) {
-                return transformed(RandomGamma{gamma}, floating, x, hostile);
+                return transformed(RandomGamma{range_of(gamma)}, floating, x, hostile);
               }),
           of(
               "GaussianNoise",
