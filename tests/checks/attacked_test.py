@@ -25,7 +25,7 @@ NOT_ATTACKED = {
         "Axis BackwardOptions ConvolutionOptions ConvolutionTransposeOptions CsvDatasetOptions CsvOptions DataLoaderOptions "
         "DataParallelOptions EllipsisIndex EmbeddingBagFunctionOptions EmbeddingBagOptions GeneratorState GridSampleOptions HistogramOptions "
         "ImageFolderOptions IstftOptions MachineSpeed MnistOptions NoneIndex NpzDatasetOptions PackHooks PadSizes PlotOptions ProbsOrLogits "
-        "ProgressOptions Range Roles SegmentationOptions StatisticsOptions StftOptions TransformerOptions VideoResNetLayout VideoWriterOptions",
+        "ProgressOptions Roles SegmentationOptions StatisticsOptions StftOptions TransformerOptions VideoResNetLayout VideoWriterOptions",
     "parameters of attacked functions, which make one of a tensor or a number": "Parameter Buffer",
     "bases and templates of attacked classes":
         "Activation AdaptivePool AdaptivePoolOf AvgPool AvgPoolOf BatchNorm BatchNormOf ChannelDropout ChannelDropoutOf "
