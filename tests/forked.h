@@ -8,13 +8,13 @@
 
 namespace aorta {
 
-/// What a child made by fork() ends with when it ends with `body()`, which has 20 seconds; -1 when
+/// What a child made by fork() ends with when it ends with `body()`, which has a minute; -1 when
 /// a signal ends it, 99 when it throws.
 template <class Body>
 int forked(const Body& body) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    alarm(60);
     try {
       _exit(body());
     } catch (const std::exception& error) {  // the child has no right to go on in the caller

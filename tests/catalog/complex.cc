@@ -234,8 +234,7 @@ void add_complex_moves(std::vector<Row>& rows) {
                 "scatter_reduce: dtype must be real, got c64"}},
        .also = {"add", "fill_", "find_bad_index", "flip", "gather", "index", "mul", "nonzero",
                 "pad", "roll", "scatter_", "scatter_add_", "sub", "to", "tril"},
-       .functions = {"mul", "cat", "of_parts", "by_parts", "index_of_parts", "parts_of",
-                     "as_view_of"}});
+       .functions = {"mul", "of_parts", "by_parts", "index_of_parts", "parts_of", "as_view_of"}});
 }
 
 void add_complex_products(std::vector<Row>& rows) {

@@ -74,7 +74,8 @@ namespace {
 
 /// The row's own name, and those of what its calls run.
 std::set<std::string> names_of(const Row& row, const Sample& sample) {
-  std::set<std::string> names{row.op, "allocate"};  // memory that lacks is no op's fault
+  // Memory that lacks is no op's fault; a row of several functions has a call for each.
+  std::set<std::string> names{row.op, sample.call->name, "allocate"};
   names.insert(row.also.begin(), row.also.end());
   names.insert(row.functions.begin(), row.functions.end());
   // As the function that is called names itself where an operand is missing.
