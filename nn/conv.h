@@ -41,8 +41,8 @@ class Conv : public Module {
        const ConvOptions& options);
 };
 
-/// A Conv over N dimensions. Two numbers in braces are a
-/// stride, as in PyTorch; other options are named.
+/// A Conv over N dimensions. Two numbers in braces are a stride, as in PyTorch; other
+/// options are named.
 template <int N>
 class ConvOf : public Conv {
  public:
@@ -116,8 +116,8 @@ class ConvTranspose : public Module {
   Tensor run(const Tensor& input, const Dims& output_padding) const;
 };
 
-/// A ConvTranspose over N dimensions. Two numbers in braces are a
-/// stride, as in PyTorch; other options are named.
+/// A ConvTranspose over N dimensions. Two numbers in braces are a stride, as in PyTorch; other
+/// options are named.
 template <int N>
 class ConvTransposeOf : public ConvTranspose {
  public:

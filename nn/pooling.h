@@ -88,8 +88,8 @@ class AdaptivePool : public Module {
   AdaptivePool(Kind kind, int spatial, const Dims& output_size);
 };
 
-/// A MaxPool over N dimensions. Two numbers in braces are a
-/// stride, as in PyTorch; other options are named.
+/// A MaxPool over N dimensions. Two numbers in braces are a stride, as in PyTorch; other
+/// options are named.
 template <int N>
 class MaxPoolOf : public MaxPool {
  public:
@@ -117,8 +117,8 @@ using MaxPool1d = MaxPoolOf<1>;
 using MaxPool2d = MaxPoolOf<2>;
 using MaxPool3d = MaxPoolOf<3>;
 
-/// An AvgPool over N dimensions. Two numbers in braces are a
-/// stride, as in PyTorch; other options are named.
+/// An AvgPool over N dimensions. Two numbers in braces are a stride, as in PyTorch; other
+/// options are named.
 template <int N>
 class AvgPoolOf : public AvgPool {
  public:
@@ -146,8 +146,8 @@ using AvgPool1d = AvgPoolOf<1>;
 using AvgPool2d = AvgPoolOf<2>;
 using AvgPool3d = AvgPoolOf<3>;
 
-/// An LPPool over N dimensions. Two numbers in braces are a
-/// stride, as in PyTorch; other options are named.
+/// An LPPool over N dimensions. Two numbers in braces are a stride, as in PyTorch; other
+/// options are named.
 template <int N>
 class LPPoolOf : public LPPool {
  public:
