@@ -12,6 +12,9 @@ def aorta_dependencies():
         name = "system",
         # target: pkg-config module
         packages = {
+            "avcodec": "libavcodec",
+            "avformat": "libavformat",
+            "avutil": "libavutil",
             "benchmark": "benchmark",
             "eigen": "eigen3",
             "fmt": "fmt",
@@ -48,6 +51,9 @@ def aorta_dependencies():
             "opencv_videoio": "/usr/include/opencv4",
         },
         apt = {
+            "avcodec": "libavcodec-dev",
+            "avformat": "libavformat-dev",
+            "avutil": "libavutil-dev",
             "benchmark": "libbenchmark-dev",
             "cli11": "libcli11-dev",
             "dcmtk": "libdcmtk-dev",

@@ -301,12 +301,9 @@ double Canvas::text_width(std::string_view text, double size_px) {
 }
 
 Tensor Canvas::image() const {
-  Tensor image = empty({3, height_, width_}, {.dtype = u8});
-  auto* out = image.data<uint8_t>();
-  const size_t area = pixels_.size() / 3;
-  for (size_t i = 0; i < area; ++i)
-    for (size_t c = 0; c < 3; ++c) out[c * area + i] = pixels_[i * 3 + c];
-  return image;
+  const Tensor rows = empty({height_, width_, 3}, {.dtype = u8});
+  std::copy(pixels_.begin(), pixels_.end(), rows.data<uint8_t>());
+  return rows.permute({2, 0, 1});
 }
 
 }  // namespace aorta::report

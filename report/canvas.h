@@ -56,7 +56,7 @@ class Canvas {
   /// How many pixels that text takes.
   static double text_width(std::string_view text, double size_px);
 
-  /// The picture so far, u8 (3, H, W).
+  /// The picture so far, u8 (3, H, W); its pixels lie side by side.
   Tensor image() const;
 
  private:

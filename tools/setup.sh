@@ -12,6 +12,7 @@ packages=(
   bazel-bootstrap g++ pkg-config cmake make python3 python3-numpy git   # tools
   libeigen3-dev libfmt-dev nlohmann-json3-dev zlib1g-dev                # libraries of the core
   libjpeg62-turbo-dev libpng-dev libopencv-videoio-dev libdcmtk-dev     # images and videos
+  libavcodec-dev libavformat-dev libavutil-dev                          # videos for browsers
   libcli11-dev libopencv-imgproc-dev                                    # programs: command lines, drawing
   libopenmpi-dev openmpi-bin                                            # processes that train together
   libonnx-dev libprotobuf-dev                                           # networks in ONNX files

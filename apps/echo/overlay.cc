@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <future>
 
 namespace aorta::echo {
 namespace {
@@ -179,6 +180,17 @@ void OverlayPainter::draw_beats() {
   }
 }
 
+Tensor OverlayPainter::paint(const std::vector<Tensor>& frames, int64_t first) const {
+  const Tensor painted =
+      empty({std::ssize(frames), still_.height(), still_.width(), 3}, {.dtype = u8})
+          .permute({0, 3, 1, 2});
+  parallel_for(0, std::ssize(frames), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      painted[i].copy_(paint(frames[static_cast<size_t>(i)], first + i));
+  });
+  return painted;
+}
+
 Tensor OverlayPainter::paint(const Tensor& frame, int64_t index) const {
   check(index >= 0 && index < static_cast<int64_t>(segmentation_.areas.size()), "overlay",
         "frame must be 0 to the number of frames - 1", index, " of ", segmentation_.areas.size());
@@ -248,27 +260,34 @@ void write_overlay(const std::string& path, const VideoSegmentation& segmentatio
   data::VideoWriter writer(path, {.fps = fps});
   std::optional<data::VideoWriter> second;
   if (!film.empty()) second.emplace(film, data::VideoWriterOptions{.fps = fps});
-  constexpr int kMostFrames = 32;  // in memory at once
-  std::vector<Tensor> frames(static_cast<size_t>(std::min(4 * get_num_threads(), kMostFrames)));
-  for (int64_t first = 0; first < count; first += std::ssize(frames)) {
-    const int64_t here = std::min(std::ssize(frames), count - first);
-    for (int64_t i = 0; i < here; ++i) {
-      frames[static_cast<size_t>(i)] =
-          with_code(ExitCode::data, [&] { return video.read(first + i); });
-    }
-    parallel_for(0, here, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        Tensor& frame = frames[static_cast<size_t>(i)];
-        frame = painter.paint(frame, first + i);
-      }
+  constexpr int64_t kMostFrames = 32;  // in memory at once, of each kind
+  const int64_t part = std::min(int64_t{4} * get_num_threads(), kMostFrames);
+  const auto read = [&](int64_t first) {
+    return with_code(ExitCode::data, [&] {
+      std::vector<Tensor> frames;
+      for (int64_t i = first; i < std::min(first + part, count); ++i)
+        frames.push_back(video.read(i));
+      return frames;
     });
-    for (int64_t i = 0; i < here; ++i) {
-      const Tensor& painted = frames[static_cast<size_t>(i)];
-      writer.write(painted);
-      if (second) second->write(painted);
-      if (progress) progress(first + i + 1, count);
-    }
+  };
+  // While the threads paint a part, one more writes the film of the part before and reads the next:
+  // both go frame by frame.
+  const std::launch beside =
+      get_num_threads() > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
+  std::vector<Tensor> frames = read(0);
+  Tensor painted, before;
+  for (int64_t first = 0; first < count; first += part) {
+    auto next = std::async(beside, [&] {
+      if (second && before.defined()) second->write(before);
+      return read(first + part);
+    });
+    painted = painter.paint(frames, first);
+    writer.write(painted);
+    frames = next.get();
+    before = painted;
+    if (progress) progress(std::min(first + part, count), count);
   }
+  if (second) second->write(before);
   writer.close();
   if (second) second->close();
 }

@@ -247,11 +247,8 @@ void remove_abandoned(const std::string& folder) {
     struct ::stat locked, named;
     if (fs.flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fs.fstat(descriptor, &locked) == 0 &&
         fs.stat(path.c_str(), &named) == 0 && S_ISREG(locked.st_mode) &&
-        locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
-      for (const std::string& other : names)
-        if (other.starts_with(name + ".")) fs.unlink((folder + "/" + other).c_str());
+        locked.st_ino == named.st_ino && locked.st_dev == named.st_dev)
       fs.unlink(path.c_str());
-    }
     fs.close(descriptor);
   }
 }

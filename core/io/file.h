@@ -34,8 +34,7 @@ class AtomicFile {
   /// crc32c() nor size_bytes() knows of it.
   void rewrite_start(std::string_view text);
 
-  /// The new file until commit. What another library must write by itself goes to a name that
-  /// begins with this one and a point: remove_abandoned finds it, too.
+  /// The new file until commit; a library that must write by itself writes here.
   const std::string& temporary() const { return temporary_; }
 
   /// CRC-32C and size of everything written so far.
@@ -64,8 +63,7 @@ class AtomicFile {
   uint64_t size_bytes_ = 0;
 };
 
-/// Removes what killed processes left in `folder`: AtomicFile's new files whose lock nobody holds,
-/// and what has such a name with a point and an ending behind it.
+/// Removes what killed processes left in `folder`: AtomicFile's new files whose lock nobody holds.
 /// A process that lives holds it, on this machine or another one, whatever its number; where the
 /// file system has no locks, all stay. What can't be removed stays, too.
 void remove_abandoned(const std::string& folder);

@@ -9,7 +9,7 @@
 
 namespace aorta::data {
 
-/// Writes an MP4 file of H.264, which browsers play, by OpenCV in libaorta_opencv.so. The file
+/// Writes an MP4 file of H.264, which browsers play, by FFmpeg in libaorta_opencv.so. The file
 /// appears at `path` when close() returns, whole. Frames of an odd height or width get a black row
 /// or column more, for H.264 halves its colours.
 class Mp4Writer {
@@ -23,13 +23,11 @@ class Mp4Writer {
   void close();
 
  private:
-  void finish();
+  void discard();
 
   std::string path_;
   std::optional<io::AtomicFile> file_;
-  std::string film_;        // what OpenCV writes, beside the file
   int64_t height_, width_;  // of what is written
-  int64_t frames_ = 0;
   void* writer_ = nullptr;
   std::vector<uint8_t> pixels_;
 };

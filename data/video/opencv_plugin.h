@@ -3,7 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-/// What libaorta_opencv.so offers to the library that loads it: video files by OpenCV. Plain C, so
+/// What libaorta_opencv.so offers to the library that loads it: video files by OpenCV and
+/// FFmpeg. Plain C, so
 /// that the two share nothing else.
 extern "C" {
 
@@ -23,15 +24,16 @@ struct aorta_opencv_video {
                   size_t error_size);
   /// Appends a frame, rows of red, green and blue: 1, or -1.
   int (*add)(void* writer, const uint8_t* pixels, char* error, size_t error_size);
-  /// Ends the file and frees the writer.
-  void (*finish)(void* writer);
+  /// Ends the file: 1, or -1. Then, as after an error, nothing but discard is to be called.
+  int (*finish)(void* writer, char* error, size_t error_size);
+  void (*discard)(void* writer);
 };
 
 const aorta_opencv_video* aorta_opencv_video_table();
 }
 
 namespace aorta::data {
-inline constexpr int kOpencvVideoVersion = 3;
+inline constexpr int kOpencvVideoVersion = 4;
 /// The reasons in `error` where memory or descriptors couldn't be had.
 inline constexpr char kOpencvHasNoMemory[] = "no more memory";
 inline constexpr char kOpencvHasNoThread[] = "no thread for it (memory and limits allow no more)";

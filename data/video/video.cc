@@ -1,5 +1,6 @@
 #include <aorta/core/io/bytes.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/parallel_for.h>
 #include <aorta/core/resource_error.h>
 #include <aorta/data/images/image_place.h>
 #include <aorta/data/stages.h>
@@ -134,7 +135,6 @@ struct VideoWriter::State {
   int64_t height = 0;
   int64_t width = 0;
   bool closed = false;
-  std::vector<std::byte> bytes;
 };
 
 VideoWriter::VideoWriter(const Text& path, const VideoWriterOptions& options)
@@ -152,13 +152,18 @@ VideoWriter::~VideoWriter() = default;
 
 void VideoWriter::write(const Tensor& frames) {
   check_defined("write_video", {{"frames", frames}});
-  if (frames.dim() == 4) {
-    for (int64_t i = 0; i < frames.size(0); ++i) write(frames[i]);
+  constexpr int64_t kAtOnce = 32;  // images of JPEG that are compressed side by side
+  if (frames.dim() == 4 && frames.size(0) > kAtOnce) {
+    for (const Tensor& part : frames.split(kAtOnce)) write(part);
     return;
   }
   State& state = *state_;
-  const ImagePlace image = image_place("write_video", frames);
+  std::vector<ImagePlace> images;
+  for (const Tensor& frame : frames.dim() == 4 ? frames.unbind() : std::vector<Tensor>{frames})
+    images.push_back(image_place("write_video", frame));
   check(!state.closed, state.path, "nothing can be written after close", "a frame");
+  if (images.empty()) return;
+  const ImagePlace& image = images[0];
   if (!state.avi && !state.mp4) {
     if (state.path.ends_with(".mp4"))
       state.mp4 =
@@ -171,9 +176,16 @@ void VideoWriter::write(const Tensor& frames) {
   }
   check(image.height == state.height && image.width == state.width, state.path,
         "frames must be of one size", frames.shape(), " after ", state.height, " x ", state.width);
-  if (state.mp4) return state.mp4->add(image);
-  encode_jpeg(image, state.options.quality, state.bytes);
-  state.avi->add(state.bytes);
+  if (state.mp4) {
+    for (const ImagePlace& each : images) state.mp4->add(each);
+    return;
+  }
+  std::vector<std::vector<std::byte>> bytes(images.size());
+  parallel_for(0, std::ssize(images), 1, [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i)
+      encode_jpeg(images[i], state.options.quality, bytes[i]);
+  });
+  for (const std::vector<std::byte>& each : bytes) state.avi->add(each);
 }
 
 void VideoWriter::close() {

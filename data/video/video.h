@@ -62,7 +62,7 @@ struct VideoWriterOptions {
 };
 
 /// Writes a video that VideoReader, OpenCV and players read: AVI of Motion JPEG, at most 1 GiB; or,
-/// where the name says .mp4, H.264, which browsers play, by OpenCV in libaorta_opencv.so. The file
+/// where the name says .mp4, H.264, which browsers play, by FFmpeg in libaorta_opencv.so. The file
 /// appears when close() returns, whole; without it, nothing is left.
 class VideoWriter {
  public:
@@ -72,7 +72,8 @@ class VideoWriter {
   VideoWriter& operator=(VideoWriter&&) noexcept;
   ~VideoWriter();
 
-  /// A frame, u8 (C, H, W), C = 1 or 3; all of one size. (T, C, H, W): T of them.
+  /// A frame, u8 (C, H, W), C = 1 or 3; all of one size. (T, C, H, W): T of them, whose JPEG images
+  /// are compressed by all threads.
   void write(const Tensor& frames);
   void close();
 

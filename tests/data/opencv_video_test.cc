@@ -6,6 +6,7 @@
 #include <aorta/data/video/video.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -156,8 +157,8 @@ TEST(OpencvVideo, SaysThatThereIsNoMemoryToWriteIn) {
   ASSERT_EQ(mp4_problem(), "");
   int refused = 0, written = 0;
   // From too little for an encoder to enough.
-  const Tensor picture = test_picture(720, 1280);
-  for (const rlim_t megabytes : {4, 32, 64, 96, 128, 192, 256, 384, 2048}) {
+  const Tensor picture = zeros({3, 2160, 3840}, {.dtype = u8});
+  for (const rlim_t megabytes : {4, 64, 128, 256, 4096}) {
     const std::string path = folder.file(std::to_string(megabytes) + ".mp4");
     const std::string lines = folder.file("stderr");
     const int status = forked([&] {
@@ -196,6 +197,34 @@ TEST(OpencvVideo, SaysThatThereIsNoMemoryToWriteIn) {
 #else
   GTEST_SKIP() << "the address sanitizer has no limit of memory";
 #endif
+}
+
+// A film that the disk has no room for is one line and leaves no file.
+TEST(OpencvVideo, SaysThatThereIsNoRoomToWriteIn) {
+  const TestFolder folder;
+  ASSERT_EQ(mp4_problem(), "");
+  for (const rlim_t kilobytes : {0, 1, 40}) {
+    const std::string path = folder.file("a.mp4");
+    const int status = forked([&] {
+      signal(SIGXFSZ, SIG_IGN);
+      const rlimit limit{kilobytes << 10, kilobytes << 10};
+      setrlimit(RLIMIT_FSIZE, &limit);
+      try {
+        VideoWriter writer(path, {.fps = 25});
+        for (int i = 0; i < 40; ++i) writer.write(test_picture(240, 320, i));
+        writer.close();
+      } catch (const Error& error) {
+        const std::string what = error.what();
+        EXPECT_TRUE(what == path + ": video must be writable, got File too large" ||
+                    what == path + ": frame must be writable, got File too large")
+            << what;
+        return 3;
+      }
+      return 0;
+    });
+    EXPECT_EQ(status, 3) << kilobytes;
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path)) << kilobytes;
+  }
 }
 
 // A frame that was dropped is an empty chunk: OpenCV shows the one before again, and so do we.

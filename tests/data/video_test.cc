@@ -107,7 +107,7 @@ TEST(VideoReader, NeedsThePluginForOtherFormats) {
 TEST(VideoWriter, WritesFrameByFrame) {
   const TestFolder folder;
   const std::string path = folder.file("a.avi");
-  const Tensor frames = pictures(4, 16, 24);
+  const Tensor frames = pictures(40, 16, 24);
   write_video(path, frames, {.quality = 90});
   const std::string whole = read_text(path);
   VideoWriter writer(path, {.quality = 90});

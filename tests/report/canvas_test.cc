@@ -31,7 +31,7 @@ struct Ink {
 };
 
 Ink ink(const Canvas& canvas) {
-  const Tensor image = canvas.image();
+  const Tensor image = canvas.image().contiguous();
   const auto* pixels = image.data<uint8_t>();
   Ink ink;
   for (int y = 0; y < canvas.height(); ++y)
@@ -57,7 +57,7 @@ Ink drawn(const Draw& draw, int width = 200, int height = 120) {
 }
 
 TEST(Canvas, StartsAsItsBackground) {
-  const Tensor image = Canvas(3, 2, {1, 2, 3}).image();
+  const Tensor image = Canvas(3, 2, {1, 2, 3}).image().contiguous();
   EXPECT_EQ(image.shape(), Shape({3, 2, 3}));
   EXPECT_EQ(image.to_vector<uint8_t>(),
             (std::vector<uint8_t>{1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3}));
@@ -193,7 +193,7 @@ TEST(Canvas, TextOfAnyBytesIsDrawn) {
 TEST(Canvas, ColoursBlend) {
   Canvas canvas(8, 2, {100, 0, 200});
   canvas.rectangle(0.5, 0, 1, 2, {200, 100, 0});
-  const Tensor image = canvas.image();
+  const Tensor image = canvas.image().contiguous();
   const auto pixel = [&](int x) {
     const auto* data = image.data<uint8_t>() + x;
     return Colour{data[0], data[16], data[32]};
@@ -241,7 +241,7 @@ TEST(Canvas, ResizedRampsStayRamps) {
   for (const auto& [width, height] : {std::pair(30, 15), {15, 8}}) {
     Canvas canvas(width, height, kBlack);
     canvas.picture(ramp, 0, 0, width, height);
-    const Tensor image = canvas.image();
+    const Tensor image = canvas.image().contiguous();
     const auto* pixels = image.data<uint8_t>();
     for (int y = 2; y < height - 2; ++y)
       for (int x = 2; x < width - 2; ++x)

@@ -68,7 +68,7 @@ TEST(AtomicFile, ItsStartCanBeRewritten) {
 TEST(AtomicFile, WhatNobodyWritesAnyMoreIsRemoved) {
   const std::string folder = temporary("abandoned");
   std::filesystem::create_directory(folder);
-  const std::string left[] = {".file.1-0.tmp", ".file.1-0.tmp.mp4", ".a.b.tmp.4194304-123.tmp"};
+  const std::string left[] = {".file.1-0.tmp", ".a.b.tmp.4194304-123.tmp"};
   const std::string others[] = {"file.1-0.tmp",   ".file.tmp", ".file.1.tmp", ".file.1-.tmp",
                                 ".file.-1.tmp",   ".1-0.tmp",  ".tmp",        ".file.2-0.tmp.1",
                                 ".file.x1-0.tmp", ".file"};
@@ -80,17 +80,14 @@ TEST(AtomicFile, WhatNobodyWritesAnyMoreIsRemoved) {
   {
     AtomicFile written(folder + "/file");
     written.write("new");
-    write_file(written.temporary() + ".mp4", "film");
     remove_abandoned(folder);
-    EXPECT_EQ(read_file(written.temporary() + ".mp4"), "film");
-    std::filesystem::remove(written.temporary() + ".mp4");
     written.commit();
   }
   EXPECT_EQ(read_file(folder + "/file"), "new");
   for (const std::string& name : left)
     EXPECT_FALSE(std::filesystem::exists(folder + "/" + name)) << name;
   for (const std::string& name : others) EXPECT_EQ(read_file(folder + "/" + name), "mine") << name;
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 14);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 13);
   remove_abandoned(folder + "/none");
 }
 
