@@ -43,9 +43,19 @@ Tensor Gamma::entropy() const {
          (1 - concentration_) * digamma(concentration_);
 }
 
+namespace {
+
+// The numbers inside, and their gradients as they are: what is cut off has one too.
+Tensor kept_inside(const Tensor& numbers, double least, double most) {
+  clamp_(numbers.detach(), least, most);
+  return numbers;
+}
+
+}  // namespace
+
 Tensor Gamma::draw(const Shape& sample_shape, Generator* generator) const {
   const Tensor standard = standard_gamma(concentration_.expand(extended(sample_shape)), generator);
-  return clamp_min(standard / rate_, tiny_of(standard.dtype()));
+  return kept_inside(standard / rate_, tiny_of(standard.dtype()), INFINITY);
 }
 
 void Gamma::expand_to(const Shape& batch_shape) {
@@ -133,9 +143,12 @@ Tensor Dirichlet::draw(const Shape& sample_shape, Generator* generator) const {
   // In f64, for small parts have no place in f32 and would become equal ones.
   const Tensor concentration = concentration_.to(f64).expand(extended(sample_shape));
   const Tensor parts = standard_gamma(concentration, generator);
+  const Tensor shares = parts / sum(parts, {-1}, true), exact = shares.detach();
   const DType dtype = concentration_.dtype();
-  return clamp((parts / sum(parts, {-1}, true)).to(dtype), tiny_of(dtype),
-               1 - epsilon_of(dtype) / 2);
+  const double least = tiny_of(dtype), most = 1 - epsilon_of(dtype) / 2;
+  // What is moved inside takes the slope of its logarithm along.
+  const Tensor scale = where(eq(exact, 0), 1, clamp(exact, least, most) / exact);
+  return kept_inside((shares * scale).to(dtype), least, most);
 }
 
 void Dirichlet::expand_to(const Shape& batch_shape) {

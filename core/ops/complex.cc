@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <string_view>
 
 namespace aorta::kernel {
@@ -41,7 +42,7 @@ void check_complex(const char* op, const Tensor& input) {
 }
 
 // re + i im, of one shape.
-Tensor joined(const Tensor& re, const Tensor& im) { return view_as_complex(stack({re, im}, -1)); }
+Tensor joined(const Tensor& re, const Tensor& im) { return of_parts(stack({re, im}, -1)); }
 
 struct Parts {
   explicit Parts(const Tensor& z) : re(real(z)), im(imag(z)) {}
@@ -66,55 +67,99 @@ Tensor product(const Tensor& x, const Tensor& y) {
   return joined(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);
 }
 
-// conj(z) / |z|^2, where the square has a place in the dtype: of z by its larger part.
+// x conj(y) / |y|^2. The square has a place in the dtype: it is of y by its larger part, and
+// halved, so that the product has one too. By 0 and by infinity both parts are divided.
+Tensor quotient(const Tensor& x, const Tensor& y) {
+  const Parts given(y.detach());
+  const Tensor larger = maximum(abs(given.re), abs(given.im));
+  const Tensor by_number = logical_or(eq(larger, 0), isinf(larger));
+  const Tensor scale = where(by_number, 1, larger);
+  const Parts p(where(by_number, 1, y));
+  const Tensor re = p.re / scale * 0.5, im = p.im / scale * 0.5;
+  const Tensor length = (square(re) + square(im)) * 2;
+  return by_parts(product(x, joined(re, neg(im))), [&](const Tensor& parts) {
+    return parts / larger.unsqueeze(-1) / length.unsqueeze(-1);
+  });
+}
+
 Tensor inverse(const Tensor& z) {
-  const Parts p(z);
-  Tensor scale = maximum(abs(p.re.detach()), abs(p.im.detach()));
-  scale = where(logical_and(gt(scale, 0), isfinite(scale)), scale, 1);
-  const Tensor re = p.re / scale, im = p.im / scale;
-  const Tensor length = (square(re) + square(im)) * scale;
-  return joined(re / length, neg(im) / length);
+  return quotient(full({}, 1, {.dtype = z.dtype(), .device = z.device()}), z);
+}
+
+// x y, and x where that is 0 and y infinite: on the axes a part of a large number is 0.
+Tensor times(const Tensor& x, const Tensor& y) {
+  return x * where(logical_and(eq(x.detach(), 0), isinf(y.detach())), 1, y);
 }
 
 Tensor exponential(const Tensor& z) {
   const Parts p(z);
-  return polar(exp(p.re), p.im);
+  const Tensor length = exp(p.re);
+  return joined(times(cos(p.im), length), times(sin(p.im), length));
 }
 
-Tensor logarithm(const Tensor& z) { return joined(log(abs(z)), angle(z)); }
-
-// With a real part of at least 0. By the part that doesn't cancel: of the other one's half.
-Tensor square_root(const Tensor& z) {
+// log|z| by the larger part u and the smaller one v, which neither overflows nor cancels near 1.
+Tensor logarithm(const Tensor& z) {
   const Parts p(z);
+  const Tensor turned = gt(abs(p.im.detach()), abs(p.re.detach()));
+  const Tensor u = where(turned, p.im, p.re), v = where(turned, p.re, p.im);
+  const Tensor no_divisor = logical_or(eq(u.detach(), 0), isinf(u.detach()));
+  const Tensor rest = log1p(square(v / where(no_divisor, 1, u))) * 0.5;
+  return joined(log(abs(u)) + rest, angle(z));
+}
+
+// With a real part of at least 0. By the part that doesn't cancel: of the other one's half. The
+// length has a place in the dtype, for large numbers are taken smaller and small ones larger.
+Tensor square_root(const Tensor& z) {
+  const Parts given(z.detach());
+  const Tensor large = gt(maximum(abs(given.re), abs(given.im)), 1);
+  const Tensor scaled = z * where(large, 0x1p-4, 0x1p4);
+  const Parts p(scaled);
   const Tensor right = ge(p.re, 0);
-  const Tensor larger = sqrt((abs(z) + where(right, p.re, neg(p.re))) * 0.5);
-  const Tensor smaller = p.im / where(eq(larger, 0), 1, larger * 2);
+  const Tensor larger = sqrt((abs(scaled) + where(right, p.re, neg(p.re))) * 0.5);
+  const Tensor no_divisor = logical_or(eq(larger.detach(), 0), isinf(p.im.detach()));
+  const Tensor smaller = p.im / where(no_divisor, 1, larger * 2);
   const Tensor side = copysign(ones_like(p.im.detach()), p.im.detach());
-  return joined(where(right, larger, smaller * side), where(right, smaller, larger * side));
+  return joined(where(right, larger, smaller * side), where(right, smaller, larger * side)) *
+         where(large, 4.0, 0.25);
 }
 
 Tensor hyperbolic_tangent(const Tensor& z) {
   const Parts p(z);
   const Tensor t = tanh(p.re), s = tan(p.im);
   const Tensor length = square(t * s) + 1;
-  return joined(t * (square(s) + 1) / length, s * (1 - square(t)) / length);
+  // 1 - t^2, which cancels where t is almost 1.
+  const Tensor slope = sigmoid(p.re * 2) * sigmoid(p.re * -2) * 4;
+  return joined(t * (square(s) + 1) / length, s * slope / length);
 }
+
+// 0 to a power whose real part is negative.
+constexpr std::complex<double> kPole{INFINITY, NAN};
 
 // The number's power by squaring.
 Tensor whole_power(const Tensor& z, int64_t n) {
-  if (n < 0) return whole_power(inverse(z), n == INT64_MIN ? INT64_MAX : -n);
+  if (n == 0) return where(ones(z.shape(), {.dtype = DType::boolean, .device = z.device()}), 1, z);
+  if (n < 0) {
+    const Tensor zero = eq(z.detach(), 0);
+    const Tensor inverted = inverse(where(zero, 1, z));
+    return where(zero, kPole, whole_power(inverted, n == INT64_MIN ? INT64_MAX : -n));
+  }
   Tensor result, base = z;
   for (; n > 0; n /= 2) {
     if (n % 2 != 0) result = result.defined() ? product(result, base) : base;
     if (n > 1) base = product(base, base);
   }
-  return result.defined() ? result : ones_like(z) + z * 0;
+  return result;
 }
 
 Tensor general_power(const Tensor& z, const Tensor& w) {
   const Tensor zero = eq(z.detach(), 0);
   const Tensor power = exponential(product(w, logarithm(where(zero, 1, z))));
-  return where(zero, where(eq(w.detach(), 0), 1, zeros_like(power)), power);
+  // Of 0 it is 1, 0, infinite, or without a limit.
+  const Tensor exponent = w.detach(), re = real(exponent);
+  const Tensor at_zero = where(eq(exponent, 0), 1,
+                               where(gt(re, 0), zeros_like(exponent),
+                                     where(lt(re, 0), kPole, std::complex<double>(NAN, NAN))));
+  return where(zero, at_zero, power);
 }
 
 // The operands of a pointwise op, one of which is complex.
@@ -162,12 +207,12 @@ constexpr ComplexForm kForms[] = {
     {"sin",
      [](const Complexes& x) {
        const Parts p(x.z());
-       return joined(sin(p.re) * cosh(p.im), cos(p.re) * sinh(p.im));
+       return joined(times(sin(p.re), cosh(p.im)), times(cos(p.re), sinh(p.im)));
      }},
     {"cos",
      [](const Complexes& x) {
        const Parts p(x.z());
-       return joined(cos(p.re) * cosh(p.im), neg(sin(p.re) * sinh(p.im)));
+       return joined(times(cos(p.re), cosh(p.im)), neg(times(sin(p.re), sinh(p.im))));
      }},
     {"tan",
      [](const Complexes& x) {  // tanh(i z) / i
@@ -176,12 +221,12 @@ constexpr ComplexForm kForms[] = {
     {"sinh",
      [](const Complexes& x) {
        const Parts p(x.z());
-       return joined(sinh(p.re) * cos(p.im), cosh(p.re) * sin(p.im));
+       return joined(times(cos(p.im), sinh(p.re)), times(sin(p.im), cosh(p.re)));
      }},
     {"cosh",
      [](const Complexes& x) {
        const Parts p(x.z());
-       return joined(cosh(p.re) * cos(p.im), sinh(p.re) * sin(p.im));
+       return joined(times(cos(p.im), cosh(p.re)), times(sin(p.im), sinh(p.re)));
      }},
     {"tanh", [](const Complexes& x) { return hyperbolic_tangent(x.z()); }},
     {"isnan",
@@ -213,7 +258,7 @@ constexpr ComplexForm kForms[] = {
     {"div",
      [](const Complexes& x) {
        if (x.is_real(1)) return of_parts(view_as_real(x.z(0)) / x.beside_parts(1));
-       return product(x.z(0), inverse(x.z(1)));
+       return quotient(x.z(0), x.z(1));
      }},
     {"pow",
      [](const Complexes& x) {
@@ -244,8 +289,10 @@ constexpr ComplexForm kForms[] = {
      }},
     {"lerp",
      [](const Complexes& x) {
-       const Tensor start = x.z(0);
-       return start + x.z(2) * (x.z(1) - start);
+       const Tensor start = x.z(0), end = x.z(1), weight = x.z(2), difference = end - start;
+       // From the nearer end.
+       return where(lt(abs(weight.detach()), 0.5), start + weight * difference,
+                    end - difference * (1 - weight));
      }},
 };
 
@@ -261,7 +308,9 @@ Device common_device(std::span<const Operand> operands) {
 }  // namespace
 
 Tensor kernel::of_parts(const Tensor& parts) {
-  return view_as_complex(parts.stride(-1) == 1 ? parts : parts.contiguous());
+  bool fits = parts.stride(-1) == 1 && parts.storage_offset() % 2 == 0;
+  for (int d = 0; d + 1 < parts.dim(); ++d) fits &= parts.size(d) <= 1 || parts.stride(d) % 2 == 0;
+  return view_as_complex(fits ? parts : parts.clone(MemoryFormat::contiguous));
 }
 
 Tensor kernel::index_of_parts(const Tensor& index) {
@@ -389,15 +438,15 @@ Tensor angle(const Tensor& input) {
     return atan2(p.im, p.re);
   }
   const Tensor x = input.is_floating_point() ? input : input.to(DType::f32);
-  return where(isnan(x), x, where(lt(x, 0), M_PI, x * 0));
+  return masked_fill(masked_fill(x, lt(x, 0), M_PI), ge(x, 0), 0);
 }
 
 Tensor sgn(const Tensor& input) {
   const CalledOp called("sgn");
   check_defined("sgn", {{"input", input}});
   if (!input.is_complex()) return sign(input);
-  const Tensor length = magnitude(input);
-  return input / where(eq(length.detach(), 0), 1, length);
+  const Tensor length = magnitude(input), zero = eq(length.detach(), 0);
+  return where(zero, 0.0, input / where(zero, 1, length));
 }
 
 Tensor vdot(const Tensor& input, const Tensor& other) {

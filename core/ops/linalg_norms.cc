@@ -1,6 +1,7 @@
 #include <aorta/core/ops/linalg_norms.h>
 
 #include <aorta/core/called_op.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/matmul.h>
@@ -125,7 +126,7 @@ Tensor multi_dot(const List<Tensor>& tensors) {
 Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
   check_defined("vecdot", {{"x", x}, {"y", y}});
   const CalledOp called("vecdot");
-  return sum(x * y, dim);
+  return sum(conj(x) * y, dim);
 }
 
 Tensor cross(const Tensor& input, const Tensor& other, int64_t dim) {

@@ -37,7 +37,7 @@ Tensor cond(const Tensor& A, const MatrixOrder& p = 2);
 /// The product of the matrices in the order that takes the fewest multiplications; the first and
 /// the last may be vectors.
 Tensor multi_dot(const List<Tensor>& tensors);
-/// Sums of products along `dim`, where the two broadcast.
+/// Sums of conj(x) * y along `dim`, where the two broadcast.
 Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim = -1);
 /// The cross product along `dim`, of size 3. Others broadcast.
 Tensor cross(const Tensor& input, const Tensor& other, int64_t dim = -1);

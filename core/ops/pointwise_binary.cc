@@ -33,7 +33,11 @@ static void check_alpha(const char* op, const Operand& a, const Operand& b, cons
 template <class F>
 static Tensor complex_sum(const Operand& a, const Operand& b, const Scalar& alpha,
                           const Tensor* out) {
-  if (b.tensor) return binary<F>(a, mul(b, alpha), out);
+  // In the result's dtype, for the term may have no place in its own.
+  if (b.tensor) {
+    const Tensor wide = b.tensor->to(common_dtype(F::info.name, a, b));
+    return binary<F>(a, mul(wide, alpha), out);
+  }
   const std::complex<double> number(b.number.real(), b.number.imag());
   return binary<F>(a, number * std::complex<double>(alpha.real(), alpha.imag()), out);
 }
@@ -325,7 +329,8 @@ static Tensor add_term(const Tensor& input, const Tensor& a, const Tensor& b, co
   const DType common = result_type(operands);
   if (is_complex(common)) {
     const CalledOp called(F::info.name);
-    const Tensor term = F::info.accept == scalar::Accept::floating ? div(a, b) : mul(a, b);
+    const Tensor x = a.to(common), y = b.to(common);
+    const Tensor term = F::info.accept == scalar::Accept::floating ? div(x, y) : mul(x, y);
     return add_into(input, term, value, out);
   }
   check(F::info.accept == scalar::Accept::floating || is_floating(common) || !value.is_floating(),

@@ -204,7 +204,10 @@ Tensor pad(const Tensor& whole, const Dims& wanted, PadMode mode, const Scalar& 
         "two numbers a dimension, last dimension first", wanted, " for shape ", whole.shape());
   if (whole.is_complex()) [[unlikely]] {
     check_fits("pad", value, whole.dtype());
-    if (mode == PadMode::constant && value.to_bool()) return pad(whole - value, wanted) + value;
+    if (mode == PadMode::constant && value.to_bool()) {
+      return complex(pad(real(whole), wanted, mode, value.real()),
+                     pad(imag(whole), wanted, mode, value.imag()));
+    }
     Dims of_parts{0, 0};
     for (const int64_t n : wanted) of_parts.push_back(n);
     return by_parts(whole, [&](const Tensor& parts) { return pad(parts, of_parts, mode, 0); });

@@ -86,8 +86,10 @@ Tensor istft(const Tensor& input, int64_t n_fft, const IstftOptions& options) {
         "a complex window needs return_complex", frames.window.dtype());
   const char* const norm = options.normalized ? "ortho" : "backward";
   const Tensor spectra = (input.dim() == 2 ? input.unsqueeze(0) : input).transpose(1, 2);
-  Tensor x = onesided ? fft::irfft(spectra, n_fft, -1, norm) : fft::ifft(spectra, {}, -1, norm);
-  if (!onesided && !options.return_complex) x = real(x);
+  // A real signal is that of the first half, whatever the other one holds.
+  Tensor x = options.return_complex
+                 ? fft::ifft(spectra, {}, -1, norm)
+                 : fft::irfft(spectra.narrow(-1, 0, n_fft / 2 + 1), n_fft, -1, norm);
   x = x * frames.window;
   // Frame t's number i is the signal's number t * hop + i.
   const int64_t count = x.size(1);

@@ -2,6 +2,7 @@
 #include <aorta/autograd/backward.h>
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/core/io/load_save.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/linalg_norms.h>
@@ -254,6 +255,10 @@ const std::map<std::string, Tensors (*)(const Tensors&)>& functions() {
       {"matrix_rank", [](const Tensors& x) -> Tensors { return {matrix_rank(x[0]).to(f64)}; }},
       {"multi_dot", [](const Tensors& x) -> Tensors { return {multi_dot(x)}; }},
       {"vecdot", [](const Tensors& x) -> Tensors { return {vecdot(x[0], x[1], 0)}; }},
+      {"vecdot_complex",
+       [](const Tensors& x) -> Tensors {
+         return {view_as_real(vecdot(view_as_complex(x[0]), view_as_complex(x[1])))};
+       }},
       {"cross", [](const Tensors& x) -> Tensors { return {cross(x[0], x[1])}; }},
       {"cross_first", [](const Tensors& x) -> Tensors { return {cross(x[0], x[1], 0)}; }},
       {"vander", [](const Tensors& x) -> Tensors { return {vander(x[0])}; }},

@@ -58,11 +58,11 @@ void add_complex_pointwise(std::vector<Row>& rows) {
                 },
                 "neg_: a tensor whose elements share memory can't be written; clone it "
                 "first, got [3,2] with strides [0,1]"}},
-       .also = {"abs",   "add",   "atan2", "copysign",    "cos",        "cosh",    "div",
-                "eq",    "exp",   "fill_", "ge",          "gt",         "hypot",   "isfinite",
-                "isinf", "isnan", "log",   "logical_and", "logical_or", "maximum", "mul",
-                "neg",   "sin",   "sinh",  "sqrt",        "square",     "sub",     "tan",
-                "tanh",  "to",    "where"}});
+       .also = {"abs",   "add",   "atan2",   "copysign", "cos",         "cosh",       "div",
+                "eq",    "exp",   "fill_",   "ge",       "gt",          "hypot",      "isfinite",
+                "isinf", "isnan", "log",     "log1p",    "logical_and", "logical_or", "maximum",
+                "mul",   "neg",   "sigmoid", "sin",      "sinh",        "sqrt",       "square",
+                "sub",   "tan",   "tanh",    "to",       "where"}});
   rows.push_back(
       {.op = "complex_binary",
        .tolerance = kParts,
@@ -127,10 +127,10 @@ void add_complex_pointwise(std::vector<Row>& rows) {
                 "f32"},
                {[] { full({2}, 1i, {.dtype = f32}); },
                 "full: the value must fit the dtype, got 0+1j for f32"}},
-       .also = {"abs",         "add",        "atan2",   "cos",   "div",      "eq",
-                "exp",         "fill_",      "gt",      "hypot", "isfinite", "log",
-                "logical_and", "logical_or", "maximum", "mul",   "ne",       "neg",
-                "sin",         "square",     "sub",     "to",    "where"},
+       .also = {"abs",        "add", "atan2",   "cos",   "div", "eq",    "exp",
+                "fill_",      "gt",  "hypot",   "isinf", "log", "log1p", "logical_and",
+                "logical_or", "lt",  "maximum", "mul",   "ne",  "neg",   "sin",
+                "square",     "sub", "to",      "where"},
        .functions = {"mul"}});
 }
 
@@ -310,7 +310,7 @@ void add_complex_makers(std::vector<Row>& rows) {
       },
       {"mul", "to"}, {}, {"conj_physical"});
   add("sgn", [](const Tensors& x) { return parts({sgn(z(x[0]))}); },
-      {"div", "eq", "hypot", "logical_and", "to", "where"});
+      {"div", "eq", "fill_", "hypot", "logical_and", "to", "where"});
   add("isreal", [](const Tensors& x) { return parts({isreal(z(x[0]))}); }, {"eq", "to"}, {},
       {"is_complex"});
   add("view_as_real", [](const Tensors& x) { return parts({view_as_real(z(x[0]))}); }, {"to"},
@@ -335,7 +335,7 @@ void add_complex_makers(std::vector<Row>& rows) {
        .tolerance = kParts,
        .calls = {{"default", [](const Tensors& x) { return parts({angle(z(x[0]))}); }},
                  {"real", [](const Tensors& x) -> Tensors { return {angle(wide(x[0]))}; }}},
-       .also = {"atan2", "isnan", "lt", "mul", "to", "where"}});
+       .also = {"atan2", "ge", "lt", "to", "where"}});
 }
 
 }  // namespace

@@ -215,26 +215,30 @@ void add_spectra(std::vector<Row>& rows) {
   rows.push_back(
       {.op = "istft",
        .tolerance = kParts,
-       .calls = {{"default",
-                  [](const Tensors& x) {
-                    return parts({istft(z(x[0]), 8, {.window = ones_like_parts(x[0])})});
-                  }},
-                 {"window",
-                  [](const Tensors& x) {
-                    return parts({istft(z(x[0]), 8,
-                                        {.hop_length = 2,
-                                         .window = hann_of(x[0]),
-                                         .normalized = true,
-                                         .length = 10})});
-                  }},
-                 {"complex",
-                  [](const Tensors& x) {
-                    return parts({istft(z(x[0]), 8,
-                                        {.hop_length = 2,
-                                         .window = hann_of(x[0]),
-                                         .onesided = false,
-                                         .return_complex = true})});
-                  }}},
+       .calls =
+           {{"default",
+             [](const Tensors& x) {
+               return parts({istft(z(x[0]), 8, {.window = ones_like_parts(x[0])})});
+             }},
+            {"window",
+             [](const Tensors& x) {
+               return parts({istft(
+                   z(x[0]), 8,
+                   {.hop_length = 2, .window = hann_of(x[0]), .normalized = true, .length = 10})});
+             }},
+            {"complex",
+             [](const Tensors& x) {
+               return parts({istft(z(x[0]), 8,
+                                   {.hop_length = 2,
+                                    .window = hann_of(x[0]),
+                                    .onesided = false,
+                                    .return_complex = true})});
+             }},
+            {"first_half",
+             [](const Tensors& x) {
+               return parts({istft(z(x[0]), 8,
+                                   {.hop_length = 2, .window = hann_of(x[0]), .onesided = false})});
+             }}},
        .bad =
            {{[] {
                istft(ones({5, 4}), 8);
@@ -319,8 +323,8 @@ void add_eig(std::vector<Row>& rows) {
                              linalg::svd(ones({2, 2}, {.dtype = c64}));
                            },
                            "svd: dtype must be floating, got c64"}},
-                  .also = {"add", "cos", "eq", "exp", "hypot", "logical_and", "mul", "neg", "sin",
-                           "solve", "square", "sub", "sum", "to", "where"},
+                  .also = {"add", "cos", "eq", "exp", "hypot", "isinf", "logical_and", "mul", "neg",
+                           "sin", "solve", "square", "sub", "sum", "to", "where"},
                   .functions = {"eigvals"},
                   .gradient_tolerance = 1e-9,
                   .cancelling = {"default/larger"}});

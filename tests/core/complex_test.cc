@@ -10,12 +10,14 @@
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
+#include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/stft.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/tests/error_text.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <filesystem>
@@ -252,6 +254,155 @@ TEST(Stft, ComesBack) {
   const Tensor tone = cos(arange(400, {.dtype = f64}) * (2 * M_PI * 8 / 64));
   const Tensor power = square(abs(stft(tone, 64, {.window = window}))).mean(1);
   EXPECT_EQ(argmax(power).item<int64_t>(), 8);
+}
+
+// A real signal is the inverse of its first half: what the other half holds says nothing.
+TEST(Stft, OfARealSignalComesBackFromTheFirstHalf) {
+  const Tensor X = zeros({4, 1}, {.dtype = c128});
+  X[3][0].fill_(4);
+  const IstftOptions options{
+      .hop_length = 4, .window = ones({4}, {.dtype = f64}), .center = false, .onesided = false};
+  EXPECT_TRUE(equal(istft(X, 4, options), zeros({4}, {.dtype = f64})));
+}
+
+TEST(Stft, OfABatchIsANumberLikeOthers) {
+  Generator generator(6);
+  const Tensor spectra = stft(randn({2, 400}, {.dtype = f64}, &generator), 64);
+  EXPECT_TRUE(equal(spectra * 1i, spectra.contiguous() * 1i));
+}
+
+// Parts NaN where they are wanted so, else within `tolerance` of the number.
+void expect_numbers(const Tensor& z, const std::vector<C128>& wanted, double tolerance = 1e-6) {
+  const std::vector<C128> got = z.to_vector<C128>();
+  ASSERT_EQ(got.size(), wanted.size());
+  const auto same = [&](double a, double b, double size) {
+    const double most = tolerance * (std::isfinite(size) ? size : std::abs(b));
+    return a == b || (std::isnan(a) && std::isnan(b)) ||
+           (std::isfinite(a) && std::abs(a - b) <= most);
+  };
+  for (size_t i = 0; i < got.size(); ++i) {
+    const double size = std::abs(wanted[i]);
+    EXPECT_TRUE(same(got[i].real(), wanted[i].real(), size) &&
+                same(got[i].imag(), wanted[i].imag(), size))
+        << got[i] << " for " << wanted[i] << " at " << i;
+  }
+}
+
+constexpr double kInf = INFINITY, kNan = NAN;
+
+TEST(ComplexOps, TakeAnyPermutation) {
+  Generator generator(7);
+  for (const Shape& shape : {Shape{2, 3, 4}, Shape{2, 3, 4, 5}}) {
+    const Tensor re = randn(shape, {.dtype = f64}, &generator);
+    const Tensor z = complex(re, randn(shape, {.dtype = f64}, &generator));
+    Dims order = Dims::filled(shape.size(), 0);
+    std::iota(order.begin(), order.end(), 0);
+    do {
+      SCOPED_TRACE(to_string(order));
+      const Tensor x = z.permute(order), plain = x.contiguous(), part = re.permute(order);
+      EXPECT_TRUE(equal(exp(x), exp(plain)));
+      EXPECT_TRUE(equal(x * x, plain * plain));
+      EXPECT_TRUE(equal(complex(part, part), complex(part.contiguous(), part.contiguous())));
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
+TEST(ComplexOps, PadBesideWhatIsThere) {
+  const Tensor z = tensor({1e-9 + 1e-9i, 2e-9 - 3e-9i});
+  const std::vector<C128> in = z.to_vector<C128>();
+  expect_numbers(pad(z, {1, 1}, PadMode::constant, 1), {1, in[0], in[1], 1}, 0);
+  expect_numbers(pad(z, {1, 0}, PadMode::constant, 2.0 - 3i), {{2, -3}, in[0], in[1]}, 0);
+  expect_numbers(pad(z, {0, 1}, PadMode::constant, NAN), {in[0], in[1], {kNan, 0}}, 0);
+}
+
+// The term of a narrow dtype has no place in it.
+TEST(ComplexOps, AddTermsInTheResultsDType) {
+  const Tensor z = tensor({1i}), bytes = tensor({200}, {.dtype = u8});
+  expect_numbers(add(z, bytes, 2), {{400, 1}}, 0);
+  expect_numbers(sub(z, bytes, 2), {{-400, 1}}, 0);
+  expect_numbers(add(z, tensor({INT32_MAX}, {.dtype = i32}), 2), {{4294967296, 1}}, 0);
+  expect_numbers(addcmul(z, bytes, bytes), {{40000, 1}}, 0);
+  const Tensor half = full({1}, 300, {.dtype = f16});
+  expect_numbers(addcmul(z, half, half), {{90000, 1}}, 0);
+  expect_numbers(addcdiv(z, half, full({1}, 0x1p-10, {.dtype = f16})), {{307200, 1}}, 0);
+  const Tensor wide = zeros({1}, {.dtype = c128});
+  expect_numbers(add(wide, ones({1}), 0.1), {0.1}, 0);
+  expect_numbers(add_(wide, ones({1}), 0.1), {0.1}, 0);
+}
+
+// What PyTorch says of numbers that have no inverse, or no place in the dtype.
+TEST(ComplexOps, OfZerosAndInfinities) {
+  for (const DType dtype : {c64, c128}) {
+    SCOPED_TRACE(dtype);
+    const auto of = [&](const std::vector<C128>& values) { return complexes(values).to(dtype); };
+    const double large = dtype == c64 ? 3e38 : 1e308, root = std::sqrt(large);
+    expect_numbers(reciprocal(of({{kInf, 0}, {0, -kInf}, {kInf, 3}, {kInf, kNan}, 0})),
+                   {0, 0, 0, {kNan, kNan}, {kInf, kNan}});
+    expect_numbers(of({{2, 1}, {2, 1}, {2, 1}}) / of({{kInf, 0}, 0, 2}),
+                   {0, {kInf, kInf}, {1, 0.5}});
+    const double tiny = dtype == c64 ? 1e-40 : 1e-310;
+    expect_numbers(of({{tiny, tiny}}) / of({tiny}), {{1, 1}}, 1e-4);
+    expect_numbers(of({{large, large}}) / of({{large, large}}), {1});
+    expect_numbers(exp(of({{800, 0}, {-kInf, 0}, {kInf, 0}})), {{kInf, 0}, 0, {kInf, 0}});
+    expect_numbers(sin(of({{0, 800}, {0, -800}})), {{0, kInf}, {0, -kInf}});
+    expect_numbers(cos(of({{0, 800}})), {{kInf, 0}});
+    expect_numbers(sinh(of({{800, 0}, {-800, 0}})), {{kInf, 0}, {-kInf, 0}});
+    expect_numbers(cosh(of({{800, 0}})), {{kInf, 0}});
+    expect_numbers(sqrt(of({large, -large, {kInf, 0}, {1, kInf}, {large, large}})),
+                   {root, {0, root}, {kInf, 0}, {kInf, kInf}, root * std::sqrt(C128(1, 1))});
+    const double least = dtype == c64 ? 0x1p-149 : 0x1p-1074;
+    expect_numbers(sqrt(of({least, {0, 2 * least}})),
+                   {std::sqrt(least), std::sqrt(least) * C128(1, 1)});
+    expect_numbers(rsqrt(of({large})), {1 / root});
+    expect_numbers(log(of({{large, large}, {kInf, 0}, {-kInf, kInf}, 0})),
+                   {{std::log(large) + std::log(2.0) / 2, M_PI / 4},
+                    {kInf, 0},
+                    {kInf, 3 * M_PI / 4},
+                    {-kInf, 0}});
+  }
+}
+
+// By series of the real part near 1, and of the imaginary part far out: std::complex's numbers.
+TEST(ComplexOps, KeepSmallParts) {
+  const Tensor near = complexes({{1, 1e-4}, {1e-3, -1}, {0.6, 0.8}}).to(c64);
+  std::vector<C128> logs;
+  for (const C128& value : near.to_vector<C128>()) logs.push_back(std::log(value));
+  expect_numbers(log(near), logs);
+  const Tensor far = complexes({{5, 1}, {-10, 1}, {40, 0.5}}).to(c64);
+  std::vector<double> slopes;
+  for (const C128& value : far.to_vector<C128>())
+    slopes.push_back(std::sin(2 * value.imag()) * 2 * std::exp(-2 * std::abs(value.real())));
+  const std::vector<double> got = imag(tanh(far)).to_vector<double>();
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(got[i] / slopes[i], 1, 2e-4);
+}
+
+TEST(ComplexOps, PowersOfZeroAndToZero) {
+  const C128 pole(kInf, kNan), none(kNan, kNan);
+  const Tensor zero = complexes({0});
+  for (const double n : {-1.0, -2.0, -3.0, -0.5}) expect_numbers(pow(zero, n), {pole});
+  expect_numbers(pow(zero, -1.0 + 1i), {pole});
+  expect_numbers(pow(zero, 1i), {none});
+  expect_numbers(pow(zero, 1.0 + 1i), {0});
+  const Tensor zeros = complexes({0, 0, 0, 0, 0});
+  expect_numbers(pow(zeros, complexes({0, 2, -2, {0, -1}, {kNan, 0}})), {1, 0, pole, none, none});
+  expect_numbers(pow(complexes({{kInf, 0}, {kNan, 1}, {2, 1}}), 0), {1, 1, 1}, 0);
+}
+
+TEST(ComplexOps, AnglesOfInfinitiesAreThoseOfNumbers) {
+  for (const DType dtype : {f32, f64}) {
+    const Tensor x = tensor({kInf, -kInf, kNan, -0.0, -2.0}, {.dtype = dtype});
+    EXPECT_EQ(angle(x).dtype(), dtype);
+    expect_numbers(angle(x), {0, M_PI, kNan, 0, M_PI}, dtype == f32 ? 1e-7 : 0);
+  }
+}
+
+// By the nearer end.
+TEST(ComplexOps, LerpReachesTheEnd) {
+  const Tensor start = tensor({1e8 + 0i}), end = tensor({1.0 + 1i});
+  expect_numbers(lerp(start, end, 1), {{1, 1}}, 0);
+  expect_numbers(lerp(start, end, tensor({1.0 + 0i})), {{1, 1}}, 0);
+  EXPECT_EQ(imag(lerp(start, end, 0.75)).item<float>(), 0.75F);
+  expect_numbers(lerp(start, end, 0.4 + 0.4i), {{6e7, -4e7}});
 }
 
 TEST(Eig, DecomposesWhatHasNoRealEigenvalues) {

@@ -399,6 +399,25 @@ TEST(Rsample, GradientsOfMeansAreThoseOfTheMeans) {
   EXPECT_TRUE(near(got, gradients(sum(d.variance()), {df})[0], 0.01));
 }
 
+// What lies below the dtype's numbers is moved to the least one, and has its gradient.
+TEST(Rsample, OfSmallConcentrationsHasGradients) {
+  Generator generator(43);
+  const Tensor a = full({2000}, 0.01).requires_grad_();
+  const Tensor x = Gamma(a, 1).rsample({}, &generator);
+  const Tensor slope = gradients(sum(log(x)), {a})[0];
+  const Tensor least = eq(x.detach(), 0x1p-126);
+  EXPECT_GT(sum(least).item<int64_t>(), 700);
+  const Tensor wanted = where(least, 8677.57, slope);  // PyTorch's
+  EXPECT_TRUE(near(slope, wanted, 1e-5));
+  // The mean of log x is digamma(a) - digamma(2 a).
+  for (const DType dtype : {f32, f64}) {
+    const Tensor one = tensor(0.01, {.dtype = dtype, .requires_grad = true});
+    const Beta beta(one, tensor(0.01, {.dtype = dtype}));
+    const Tensor logs = log(beta.rsample({20000}, &generator));
+    EXPECT_NEAR(gradients(mean(logs), {one})[0].item<double>(), 7500, 0.05 * 7500) << dtype;
+  }
+}
+
 TEST(Rsample, StraightThroughTakesTheGradientsOfTheProbabilities) {
   const Tensor logits = tensor({{0.3, -1.0, 0.5}}, {.dtype = f64, .requires_grad = true});
   Generator generator(5), same(5);
