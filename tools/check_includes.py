@@ -16,7 +16,7 @@ import source_tree
 DECLARES = {
     "algorithm": """adjacent_find all_of any_of binary_search clamp copy copy_backward copy_if copy_n count count_if
         equal equal_range fill fill_n find find_if find_if_not for_each generate is_sorted lexicographical_compare
-        lower_bound max max_element merge min min_element minmax minmax_element mismatch none_of nth_element
+        lower_bound max max_element merge min min_element minmax minmax_element mismatch next_permutation none_of nth_element
         partial_sort partition pop_heap push_heap remove remove_if replace replace_if reverse rotate search
         set_difference set_intersection set_union shuffle sort stable_partition stable_sort swap_ranges transform
         unique upper_bound""",
@@ -48,6 +48,7 @@ DECLARES = {
     "filesystem": "filesystem",
     "fstream": "fstream ifstream ofstream",
     "functional": "bind_front function greater hash invoke less minus multiplies negate plus ref",
+    "future": "async future launch",
     "initializer_list": "begin end initializer_list",
     "iomanip": "setprecision setw",
     "ios": "fixed hex ios streamsize",
