@@ -275,13 +275,13 @@ void write_overlay(const std::string& path, const VideoSegmentation& segmentatio
   const std::launch beside =
       get_num_threads() > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
   std::vector<Tensor> frames = read(0);
-  Tensor painted, before;
+  Tensor before;
   for (int64_t first = 0; first < count; first += part) {
     auto next = std::async(beside, [&] {
       if (second && before.defined()) second->write(before);
       return read(first + part);
     });
-    painted = painter.paint(frames, first);
+    const Tensor painted = painter.paint(frames, first);
     writer.write(painted);
     frames = next.get();
     before = painted;

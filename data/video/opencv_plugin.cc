@@ -208,8 +208,8 @@ T* there(T* made) {
   return made;
 }
 
-// H.264 in MP4, by FFmpeg and x264: OpenCV's own writer takes the preset "medium", which costs ten
-// times as much as a network of a small segmenter.
+// H.264 in MP4, by FFmpeg and x264. OpenCV's own writer takes the preset "medium" alone, with which
+// the film of an overlay costs more than the network that found its masks.
 class Writer {
  public:
   Writer(const char* path, double fps, int height, int width)

@@ -1,14 +1,10 @@
 #include <aorta/core/check.h>
-#include <aorta/core/io/bytes.h>
-#include <aorta/core/io/file.h>
 #include <aorta/core/plugin.h>
 #include <aorta/core/resource_error.h>
-#include <aorta/data/byte_source.h>
 #include <aorta/data/stages.h>
 #include <aorta/data/video/mp4_writer.h>
 #include <aorta/data/video/opencv_plugin.h>
 #include <aorta/data/video/video_backend.h>
-#include <unistd.h>
 #include <vector>
 
 namespace aorta::data {
