@@ -197,6 +197,8 @@ int read_pixels(void* video, int channels, uint8_t* out, char* error, size_t err
 void check_call(int result) {
   if (result >= 0) return;
   if (result == AVERROR(ENOMEM)) throw std::bad_alloc();
+  if (result == AVERROR(EMFILE) || result == AVERROR(ENFILE))
+    throw std::runtime_error(aorta::data::kOpencvHasNoDescriptors);
   char text[AV_ERROR_MAX_STRING_SIZE];
   av_strerror(result, text, sizeof text);
   throw std::runtime_error(text);
