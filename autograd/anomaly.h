@@ -7,7 +7,7 @@ namespace aorta::autograd {
 /// While it lives, a NaN in a gradient is an error that names the forward op and its module.
 class DetectAnomaly {
  public:
-  explicit DetectAnomaly(bool enabled = true);
+  [[nodiscard]] explicit DetectAnomaly(bool enabled = true);
   ~DetectAnomaly();
   DetectAnomaly(const DetectAnomaly&) = delete;
   DetectAnomaly& operator=(const DetectAnomaly&) = delete;

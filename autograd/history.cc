@@ -121,7 +121,7 @@ void add_retaining_hook(Slot& slot) {
   slot.retaining_hook = slot.node->hooks().add(
       slot.output,
       [cell = std::weak_ptr<GradCell>(slot.retained)](const Tensor& gradient) {
-        if (const auto kept = cell.lock()) kept->set(gradient);
+        if (const auto kept = cell.lock()) kept->retain(gradient);
         return Tensor();
       },
       nullptr, true);
@@ -214,6 +214,11 @@ void GradCell::set(const SparseGradient& gradient) {
   sparse_ = std::make_unique<SparseGradient>(gradient);
 }
 
+void GradCell::retain(const Tensor& gradient) {
+  const std::lock_guard lock(mutex_);
+  gradient_ = gradient_.defined() ? gradient_ + gradient : gradient.clone();
+}
+
 void GradCell::accumulate(SparseGradient gradient) {
   const std::lock_guard lock(mutex_);
   if (gradient_.defined()) {
@@ -223,6 +228,7 @@ void GradCell::accumulate(SparseGradient gradient) {
                 gradient.shape};
   } else {
     gradient.values = owned(std::move(gradient.values));
+    gradient.indices = owned(std::move(gradient.indices));
     sparse_ = std::make_unique<SparseGradient>(std::move(gradient));
   }
 }

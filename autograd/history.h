@@ -20,6 +20,8 @@ class GradCell {
   std::optional<SparseGradient> sparse() const;
   void set(const Tensor& gradient);
   void set(const SparseGradient& gradient);
+  /// Adds a copy, for others go on with the gradient itself.
+  void retain(const Tensor& gradient);
   /// Adds; the first one is taken over where nobody else holds it. `record` builds a new sum.
   void accumulate(Tensor gradient, bool record);
   void accumulate(SparseGradient gradient);

@@ -18,7 +18,8 @@ struct PackHooks {
 /// through `unpack` when a gradient needs them. Scopes nest; the innermost counts.
 class SavedTensorsHooks {
  public:
-  SavedTensorsHooks(decltype(PackHooks::pack) pack, decltype(PackHooks::unpack) unpack);
+  [[nodiscard]] SavedTensorsHooks(decltype(PackHooks::pack) pack,
+                                  decltype(PackHooks::unpack) unpack);
   ~SavedTensorsHooks();
   SavedTensorsHooks(const SavedTensorsHooks&) = delete;
   SavedTensorsHooks& operator=(const SavedTensorsHooks&) = delete;
@@ -30,7 +31,7 @@ class SavedTensorsHooks {
 /// Saved tensors wait in host memory (page-locked when asked) and return to their device.
 class SaveOnCpu : public SavedTensorsHooks {
  public:
-  explicit SaveOnCpu(bool pin_memory = false);
+  [[nodiscard]] explicit SaveOnCpu(bool pin_memory = false);
 };
 
 /// An input or output of an op, kept for its gradient. It remembers the tensor's place in the graph

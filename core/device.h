@@ -55,7 +55,7 @@ void synchronize(Device device);
 /// Makes `device` its type's current one in this thread while the guard lives.
 class DeviceGuard {
  public:
-  explicit DeviceGuard(Device device);
+  [[nodiscard]] explicit DeviceGuard(Device device);
   ~DeviceGuard();
   DeviceGuard(const DeviceGuard&) = delete;
   DeviceGuard& operator=(const DeviceGuard&) = delete;

@@ -61,7 +61,7 @@ Generator& default_generator();
 /// While it lives, `generator` is this thread's default generator.
 class DefaultGeneratorScope {
  public:
-  explicit DefaultGeneratorScope(Generator& generator);
+  [[nodiscard]] explicit DefaultGeneratorScope(Generator& generator);
   ~DefaultGeneratorScope();
   DefaultGeneratorScope(const DefaultGeneratorScope&) = delete;
   DefaultGeneratorScope& operator=(const DefaultGeneratorScope&) = delete;

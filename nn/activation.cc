@@ -126,7 +126,7 @@ Tensor rrelu(const Tensor& input, double lower, double upper, bool training) {
   if (!training) return leaky_relu(input, (lower + upper) / 2);
   const Tensor slope = empty_like(input.detach());
   uniform_(slope, lower, upper);
-  return where(ge(input, 0), input, input * slope);
+  return where(le(input, 0), input * slope, input);
 }
 
 Tensor rrelu_(const Tensor& input, double lower, double upper, bool training) {
@@ -136,7 +136,7 @@ Tensor rrelu_(const Tensor& input, double lower, double upper, bool training) {
   if (!training) return leaky_relu_(input, (lower + upper) / 2);
   const Tensor slope = empty_like(input.detach());
   uniform_(slope, lower, upper);
-  return mul_(input, where(ge(input.detach(), 0), 1, slope));
+  return mul_(input, where(le(input.detach(), 0), slope, 1));
 }
 
 RReLU::RReLU(double lower, double upper) : lower(lower), upper(upper) {}

@@ -271,7 +271,7 @@ int64_t MultiheadAttention::multiply_adds(const Tensors& inputs, const Tensors&)
   const bool unbatched = query.dim() == 2;
   const int64_t length = query.size(!unbatched && options.batch_first ? 1 : 0);
   const int64_t keys = key.size(!unbatched && options.batch_first ? 1 : 0);
-  const int64_t batch = query.numel() / (length * embed_dim);
+  const int64_t batch = unbatched ? 1 : query.size(options.batch_first ? 0 : 1);
   const int64_t projections =
       length * embed_dim * embed_dim + keys * embed_dim * (options.kdim + options.vdim);
   return batch * (projections + 2 * length * keys * embed_dim);  // out_proj counts its own

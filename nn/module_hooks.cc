@@ -1,3 +1,4 @@
+#include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/module_path.h>
@@ -33,7 +34,7 @@ void run_replacing(const char* what, Tensors& tensors, const Hook& hook) {
 // What the two ends of a module tell each other in a backward pass.
 struct Boundary {
   std::vector<ModuleHooks::Entry> entries;
-  Tensors grad_outputs;
+  Tensors grad_outputs;  // of the pass that runs
   size_t inputs = 0;
   bool has_input_node = false;
 
@@ -85,7 +86,8 @@ void put_input_node(Tensors& inputs, const std::shared_ptr<Boundary>& boundary) 
     for (size_t i = 0; i < gradients.size(); ++i) {
       if (g.wanted(i) && g.has_output(i)) gradients[i] = g.output(i);
     }
-    boundary->run(gradients);
+    // Where no output is part of the pass, as for a gradient of an input that a hook kept.
+    if (!boundary->grad_outputs.empty()) boundary->run(gradients);
     for (size_t i = 0; i < gradients.size(); ++i) {
       if (g.wanted(i)) g.input(i) = gradients[i];
     }
@@ -96,6 +98,11 @@ void put_output_node(Tensors& outputs, const std::shared_ptr<Boundary>& boundary
   if (!any_requires_grad(outputs)) return;
   const size_t count = outputs.size();
   put_node("module_outputs", outputs, [boundary, count](autograd::Gradients& g) {
+    // Nothing of the pass outlives it: its gradients may hold the graph that holds this.
+    if (boundary->grad_outputs.empty()) {
+      autograd::after_backward(
+          [boundary](const std::exception_ptr&) { boundary->grad_outputs.clear(); });
+    }
     boundary->grad_outputs.assign(count, Tensor());
     for (size_t i = 0; i < count; ++i) {
       if (!g.has_output(i)) continue;

@@ -75,7 +75,7 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
           " twice");
   }
   LoadReport report, wrong;
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, kinds;
   const std::vector<Entry> entries = entries_of(*this);
   for (const std::string& part : options.leave_out) {
     check(std::any_of(entries.begin(), entries.end(),
@@ -97,7 +97,12 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
     }
     const Tensor value = found->second;
     given.erase(found);
-    if (value.shape() == entry.tensor.shape()) {
+    if (value.is_meta() && !entry.tensor.is_meta()) {
+      kinds.push_back(quote(entry.name) + " without memory");
+    } else if (value.is_complex() && !entry.tensor.is_complex()) {
+      kinds.push_back(quote(entry.name) + " " + to_string(value.dtype()) + " for " +
+                      to_string(entry.tensor.dtype()));
+    } else if (value.shape() == entry.tensor.shape()) {
       copies.emplace_back(entry.tensor.detach(), value);
     } else {
       shapes.push_back(quote(entry.name) + " " + to_string(value.shape()) + " for " +
@@ -115,6 +120,7 @@ LoadReport Module::load_state_dict(const NamedTensors& state, const LoadOptions&
     append_list(problems, "unexpected", quote(wrong.unexpected));
   }
   append_list(problems, "of another shape", shapes);
+  append_list(problems, "of another kind", kinds);
   check(problems.empty(), "load_state_dict", "names and shapes must be the module's", problems);
   const NoGradGuard no_grad;
   for (const auto& [tensor, value] : copies) tensor.copy_(value.detach());

@@ -69,41 +69,42 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
                         : "input must be (N, C, D, H, W)",
          input.shape());
   }
-  double momentum = options.momentum.value_or(0);
+  check(options.momentum || statistic_groups == 1, type_name(), "statistic_groups need a momentum",
+        statistic_groups);
   Communicator* const group = synchronized && is_training() ? current_communicator() : nullptr;
   const bool together = group && group->size() > 1;
+  const bool use_batch = is_training() || !running_mean.defined();
   const bool counts = is_training() && num_batches_tracked.defined();
   // What the op doesn't count: an average of all batches is weighted by their number.
   const bool counts_here = counts && (together || !options.momentum);
-  if (counts_here) {
-    const NoGradGuard no_grad;
-    add_(num_batches_tracked, statistic_groups);
-    if (!options.momentum) {
-      check(statistic_groups == 1, "BatchNorm", "statistic_groups need a momentum",
-            statistic_groups);
-      if (!num_batches_tracked.is_meta()) momentum = 1.0 / num_batches_tracked.item<double>();
-    }
-  }
+  double momentum = options.momentum.value_or(0);
+  if (counts && !options.momentum && !num_batches_tracked.is_meta())
+    momentum = 1.0 / (num_batches_tracked.item<double>() + 1);
+  Tensor output, counter;
+  if (counts && !counts_here) counter = num_batches_tracked;
   if (together) {
     check(statistic_groups == 1, type_name(), "synchronized statistics have one group",
           statistic_groups);
     check(input.size(1) == num_features, type_name(), "input must have num_features channels",
           input.shape(), " for ", num_features);
-    return sync_batch_norm(
+    output = sync_batch_norm(
         input, running_mean, running_var, weight, bias,
         {.momentum = momentum, .eps = options.eps, .relu = relu, .residual = residual}, *group);
+  } else {
+    output = batch_norm(input, running_mean, running_var, weight, bias,
+                        {.training = use_batch,
+                         .momentum = momentum,
+                         .eps = options.eps,
+                         .statistic_groups = use_batch ? statistic_groups : 1,
+                         .relu = relu,
+                         .residual = residual,
+                         .num_batches_tracked = counter});
   }
-  const bool use_batch = is_training() || !running_mean.defined();
-  Tensor batches;
-  if (counts && !counts_here) batches = num_batches_tracked;
-  return batch_norm(input, running_mean, running_var, weight, bias,
-                    {.training = use_batch,
-                     .momentum = momentum,
-                     .eps = options.eps,
-                     .statistic_groups = use_batch ? statistic_groups : 1,
-                     .relu = relu,
-                     .residual = residual,
-                     .num_batches_tracked = batches});
+  if (counts_here) {  // a call that was refused doesn't count
+    const NoGradGuard no_grad;
+    add_(num_batches_tracked, statistic_groups);
+  }
+  return output;
 }
 
 void BatchNorm::reset_running_stats() { reset_statistics(*this); }

@@ -72,7 +72,7 @@ template <class Range>
 requires requires(Range& range) { std::begin(range); }
 void update_bn(Module& module, Range&& range) {
   update_bn(module, [&] {
-    const Device device = module.parameters().at(0).device();
+    const Device device = module.buffers().at(0).device();
     for (auto&& item : range) {
       if constexpr (requires { item.tensors(); })
         module(item.tensors().at(0).second.to(device));

@@ -80,19 +80,19 @@ std::string AvgPool::extra_repr() const {
                      short_repr(options.padding));
 }
 
-Tensor lp_pool1d(const Tensor& input, double norm_type, const Dims& kernel_size,
-                 const LPPoolOptions& options) {
-  return p_norms(1, input, norm_type, kernel_size, options);
+Tensor lp_pool1d(const Tensor& input, double norm_type, const Dims& kernel_size, const Dims& stride,
+                 bool ceil_mode) {
+  return p_norms(1, input, norm_type, kernel_size, {stride, ceil_mode});
 }
 
-Tensor lp_pool2d(const Tensor& input, double norm_type, const Dims& kernel_size,
-                 const LPPoolOptions& options) {
-  return p_norms(2, input, norm_type, kernel_size, options);
+Tensor lp_pool2d(const Tensor& input, double norm_type, const Dims& kernel_size, const Dims& stride,
+                 bool ceil_mode) {
+  return p_norms(2, input, norm_type, kernel_size, {stride, ceil_mode});
 }
 
-Tensor lp_pool3d(const Tensor& input, double norm_type, const Dims& kernel_size,
-                 const LPPoolOptions& options) {
-  return p_norms(3, input, norm_type, kernel_size, options);
+Tensor lp_pool3d(const Tensor& input, double norm_type, const Dims& kernel_size, const Dims& stride,
+                 bool ceil_mode) {
+  return p_norms(3, input, norm_type, kernel_size, {stride, ceil_mode});
 }
 
 LPPool::LPPool(int dims, double norm_type, const Dims& kernel, const LPPoolOptions& options)

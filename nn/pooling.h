@@ -4,6 +4,7 @@
 #include <aorta/nn/module.h>
 #include <aorta/nn/sizes.h>
 
+#include <concepts>
 #include <optional>
 
 // Pooling over the last 1, 2 or 3 dimensions of (N, C, *) or (C, *); see core/ops/pooling.h.
@@ -51,11 +52,23 @@ struct LPPoolOptions {
 /// The p-norm of each window without the absolute values, (sum of x^p)^(1/p), p = norm_type: NaN
 /// for a sum below 0, and where the sum is 0 the gradient is 0. Input (N, C, *) or (C, *).
 Tensor lp_pool1d(const Tensor& input, double norm_type, const Dims& kernel_size,
-                 const LPPoolOptions& options = {});
+                 const Dims& stride = {}, bool ceil_mode = false);
 Tensor lp_pool2d(const Tensor& input, double norm_type, const Dims& kernel_size,
-                 const LPPoolOptions& options = {});
+                 const Dims& stride = {}, bool ceil_mode = false);
 Tensor lp_pool3d(const Tensor& input, double norm_type, const Dims& kernel_size,
-                 const LPPoolOptions& options = {});
+                 const Dims& stride = {}, bool ceil_mode = false);
+template <std::same_as<LPPoolOptions> Options = LPPoolOptions>
+Tensor lp_pool1d(const Tensor& input, double norm_type, const Dims& kernel_size, const Options& o) {
+  return lp_pool1d(input, norm_type, kernel_size, o.stride, o.ceil_mode);
+}
+template <std::same_as<LPPoolOptions> Options = LPPoolOptions>
+Tensor lp_pool2d(const Tensor& input, double norm_type, const Dims& kernel_size, const Options& o) {
+  return lp_pool2d(input, norm_type, kernel_size, o.stride, o.ceil_mode);
+}
+template <std::same_as<LPPoolOptions> Options = LPPoolOptions>
+Tensor lp_pool3d(const Tensor& input, double norm_type, const Dims& kernel_size, const Options& o) {
+  return lp_pool3d(input, norm_type, kernel_size, o.stride, o.ceil_mode);
+}
 /// See lp_pool1d.
 class LPPool : public Module {
  public:

@@ -40,15 +40,28 @@ class MaxUnpool : public ModuleOf<MaxUnpool> {
   MaxUnpool(int spatial, const Dims& kernel_size, const MaxUnpoolOptions& options);
 };
 
-/// A MaxUnpool over N dimensions.
+/// A MaxUnpool over N dimensions. Two numbers in braces are a stride, as in PyTorch; other options
+/// are named.
 template <int N>
 class MaxUnpoolOf : public MaxUnpool {
  public:
-  explicit MaxUnpoolOf(const Dims& kernel_size, const MaxUnpoolOptions& options = {})
+  explicit MaxUnpoolOf(const Dims& kernel_size) : MaxUnpoolOf(kernel_size, MaxUnpoolOptions()) {}
+  template <std::same_as<MaxUnpoolOptions> Options = MaxUnpoolOptions>
+  MaxUnpoolOf(const Dims& kernel_size, const Options& options)
       : MaxUnpool(N, kernel_size, options) {}
-  MaxUnpoolOf(Module& owner, const char* name, const Dims& kernel_size,
-              const MaxUnpoolOptions& options = {})
-      : MaxUnpool(N, kernel_size, options) {
+  MaxUnpoolOf(const Dims& kernel_size, const Dims& stride, const Dims& padding = 0)
+      : MaxUnpoolOf(kernel_size, MaxUnpoolOptions{.stride = stride, .padding = padding}) {}
+  MaxUnpoolOf(Module& owner, const char* name, const Dims& kernel_size) : MaxUnpoolOf(kernel_size) {
+    join(owner, name);
+  }
+  template <std::same_as<MaxUnpoolOptions> Options = MaxUnpoolOptions>
+  MaxUnpoolOf(Module& owner, const char* name, const Dims& kernel_size, const Options& options)
+      : MaxUnpoolOf(kernel_size, options) {
+    join(owner, name);
+  }
+  MaxUnpoolOf(Module& owner, const char* name, const Dims& kernel_size, const Dims& stride,
+              const Dims& padding = 0)
+      : MaxUnpoolOf(kernel_size, MaxUnpoolOptions{.stride = stride, .padding = padding}) {
     join(owner, name);
   }
 };

@@ -34,13 +34,20 @@ struct SavedLoss {
 int class_dim(const Tensor& x) { return x.dim() == 1 ? 0 : 1; }
 
 // The gradient that reaches each line's loss, along the classes.
-Tensor line_gradient(const Tensor& gradient, const Tensor& x, const ClassLoss& loss) {
+Tensor line_gradient(const Tensor& gradient, const Tensor& x, const Tensor& target,
+                     const ClassLoss& loss) {
   switch (loss.options.reduction) {
     case Reduction::none:
       return gradient.unsqueeze(class_dim(x));
     case Reduction::mean: {
-      const Tensor total = loss.total.to(gradient.dtype());
-      return gradient / where(eq(total, 0), 1, total);  // the slopes are 0 where all are ignored
+      // As kernels do: a half type holds no 65,505 lines.
+      const DType dtype = compute_dtype(gradient.dtype());
+      Tensor total = loss.total.to(dtype);
+      if (!is_floating(target.dtype())) {  // an ignored line stays 0 where all of them are ignored
+        const Tensor ignored = eq(target.unsqueeze(class_dim(x)), loss.options.ignore_index);
+        total = where(ignored, 1, total);
+      }
+      return (gradient.to(dtype) / total).to(gradient.dtype());
     }
     default:
       return gradient;
@@ -88,12 +95,12 @@ void cross_entropy_gradient(Tensor& output, const Tensor& input, const Tensor& t
              // An ignored row counts for nothing, whatever stands in it.
              const Tensor there =
                  classes ? where(ne(t.unsqueeze(dim), loss.options.ignore_index), x, 0) : x;
-             g.input(0) =
-                 line_gradient(g.output(), x, loss) * (softmax(there, dim) * sum(q, dim, true) - q);
+             g.input(0) = line_gradient(g.output(), x, t, loss) *
+                          (softmax(there, dim) * sum(q, dim, true) - q);
            }
            if (g.wanted(1) && !classes) {
              const double kept = loss.options.label_smoothing - 1;
-             g.input(1) = line_gradient(g.output(), x, loss) * kept * class_weights(x, loss) *
+             g.input(1) = line_gradient(g.output(), x, t, loss) * kept * class_weights(x, loss) *
                           log_softmax(x, class_dim(x));
            }
          });
@@ -105,7 +112,7 @@ void nll_loss_gradient(Tensor& output, const Tensor& input, const Tensor& target
     const ClassLoss loss = saved.get(g);
     const Tensor x = g.saved(saved.input), t = g.saved(saved.target);
     g.input() = grad_enabled()
-                    ? line_gradient(g.output(), x, loss) * -weights_of_classes(x, t, loss)
+                    ? line_gradient(g.output(), x, t, loss) * -weights_of_classes(x, t, loss)
                     : nll_loss_backward(g.output(), x, t, loss);
   });
 }

@@ -157,12 +157,33 @@ void operator/=(Gathered&&, const T&) {
   static_assert(sizeof(T) == 0, "x[places] /= y changes a copy: use index_put_");
 }
 
+/// Doesn't compile: `x[places]` is a copy.
+template <class T>
+void operator%=(Gathered&&, const T&) {
+  static_assert(sizeof(T) == 0, "x[places] %= y changes a copy: use index_put_");
+}
+/// Doesn't compile: `x[places]` is a copy.
+template <class T>
+void operator&=(Gathered&&, const T&) {
+  static_assert(sizeof(T) == 0, "x[places] &= y changes a copy: use index_put_");
+}
+/// Doesn't compile: `x[places]` is a copy.
+template <class T>
+void operator|=(Gathered&&, const T&) {
+  static_assert(sizeof(T) == 0, "x[places] |= y changes a copy: use index_put_");
+}
+/// Doesn't compile: `x[places]` is a copy.
+template <class T>
+void operator^=(Gathered&&, const T&) {
+  static_assert(sizeof(T) == 0, "x[places] ^= y changes a copy: use index_put_");
+}
+
 /// Of index tensors or masks a copy, else a view.
 template <class... Indices>
 auto Tensor::operator()(const Indices&... indices) const {
   static_assert(sizeof...(indices) > 0, "x() has no index");
   Tensor found = index(List<Index>{Index(indices)...});
-  if constexpr ((std::same_as<Indices, Tensor> || ...))
+  if constexpr ((std::derived_from<Indices, Tensor> || ...))
     return Gathered(std::move(found));
   else
     return found;

@@ -73,6 +73,14 @@ TEST(SparseEmbeddingGradients, AreTheRowsThatWereRead) {
             "grad: a sparse gradient is had from autograd::sparse_grad(), got [3,2] of [5,2]");
 }
 
+TEST(SparseEmbeddingGradients, KeepTheirPlaces) {
+  const Tensor weight = ones({5, 2}).requires_grad_();
+  const Tensor places = tensor({4, 1});
+  sum(embedding(places, weight, {}, true)).backward();
+  places.fill_(0);  // the next batch
+  EXPECT_EQ(sparse_grad(weight)->indices.to_vector<int64_t>(), (std::vector<int64_t>{4, 1}));
+}
+
 // Whatever is read how often, sparse or not, the sum is that of dense gradients.
 TEST(SparseEmbeddingGradients, AddUpWithOthers) {
   const auto gradient_of = [](const std::vector<std::vector<bool>>& passes) {

@@ -62,6 +62,29 @@ TEST(RetainGrad, OfAViewIsOfWhatItIsWhenItIsUsed) {
   }
 }
 
+TEST(RetainGrad, AddsUpOverPasses) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 3;
+  y.retain_grad();
+  const Tensor loss = sum(y * y);
+  loss.backward({}, true);
+  const Tensor first = y.grad();
+  loss.backward({}, true);
+  EXPECT_EQ(list(y.grad()), (Doubles{12, 24}));
+  EXPECT_EQ(list(first), (Doubles{6, 12})) << "as PyTorch, which makes a new sum";
+}
+
+TEST(RetainGrad, KeepsACopy) {
+  const Tensor x = leaf({1, 2});
+  const Tensor y = x * 1, z = y + leaf({0, 0});
+  y.retain_grad();
+  z.retain_grad();
+  sum(z).backward();
+  y.grad().fill_(7);
+  EXPECT_EQ(list(z.grad()), (Doubles{1, 1}));
+  EXPECT_EQ(list(x.grad()), (Doubles{1, 1}));
+}
+
 TEST(RetainGrad, WithoutItAResultHasNone) {
   const Tensor x = leaf({1, 2});
   const Tensor y = x * 3;

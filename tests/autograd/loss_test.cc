@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 namespace {
@@ -52,6 +53,39 @@ TEST(LossGradients, IgnoredRowsWithNaN) {
     cross_entropy(x, target).backward();
     EXPECT_EQ(amax(abs(x.grad().select(0, 2))).item<float>(), 0);
     EXPECT_GT(amax(abs(x.grad().select(0, 1))).item<float>(), 0);
+  }
+}
+
+// 70,000 lines are more than the largest f16.
+TEST(LossGradients, OfMoreLinesThanAHalfTypeCounts) {
+  const Tensor x = zeros({70000, 2}, {.dtype = f16}).requires_grad_();
+  const Tensor classes = zeros({70000}, {.dtype = i64});
+  const Tensor shares = full({70000, 2}, 0.5, {.dtype = f16}).requires_grad_();
+  const auto expect = [](const Tensor& gradient, double value) {
+    EXPECT_NEAR(gradient[0][1].item<double>(), value, 1e-7);  // f16 has steps of 6e-8 there
+  };
+  for (const bool create_graph : {false, true}) {
+    const autograd::GradOptions options{.create_graph = create_graph};
+    expect(autograd::grad({cross_entropy(x, classes)}, {x}, {}, options)[0], 0.5 / 70000);
+    expect(autograd::grad({cross_entropy(x, shares)}, {shares}, {}, options)[0], 0.6931472 / 70000);
+    expect(autograd::grad({nll_loss(x, classes + 1)}, {x}, {}, options)[0], -1. / 70000);
+  }
+}
+
+// As PyTorch: 0 / 0 for a line that counts, and 0 for one that is ignored.
+TEST(LossGradients, WeightsThatSumToNothing) {
+  const Tensor x = zeros({2, 2}, {.dtype = f64}).requires_grad_();
+  const Tensor weight = tensor({0.0, 1.0}, {.dtype = f64});
+  const Tensor target = tensor({0, -100});
+  for (const bool create_graph : {false, true}) {
+    const autograd::GradOptions options{.create_graph = create_graph};
+    for (const Tensor& loss :
+         {cross_entropy(x, target, {.weight = weight}), nll_loss(x, target, {.weight = weight})}) {
+      const std::vector<double> g = autograd::grad({loss}, {x}, {}, options)[0].to_vector<double>();
+      EXPECT_TRUE(std::isnan(g[0])) << create_graph;
+      EXPECT_EQ(g[2], 0);
+      EXPECT_EQ(g[3], 0);
+    }
   }
 }
 

@@ -93,6 +93,33 @@ TEST(Hooks, OfSeveralOutputsKeepTheirCount) {
   EXPECT_EQ(error_of([&] { lstm(ones({4, 3})); }), kNoError);
 }
 
+// A pass that no output is part of calls no hook, as in PyTorch, and none sees another pass.
+TEST(Hooks, OfABackwardPassBelongToThatPass) {
+  Linear linear(3, 2);
+  int calls = 0;
+  linear.register_full_backward_hook([&](Tensors&, const Tensors&) { ++calls; });
+  const Tensor x = randn({4, 3}).requires_grad_();
+  const Tensor y = linear(x);
+  autograd::grad({sum(y)}, {x}, {}, {.retain_graph = true});
+  EXPECT_EQ(calls, 1);
+  autograd::grad({sum(y)}, {linear.weight}, {}, {.retain_graph = true});
+  autograd::grad({sum(y)}, {x}, {}, {.retain_graph = true});
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(Hooks, OfABackwardPassKeepNoGraphAlive) {
+  const auto alive = std::make_shared<int>(0);
+  {
+    Linear linear(3, 2);
+    linear.register_full_backward_hook([](Tensors&, const Tensors&) {});
+    const Tensor x = randn({4, 3}).requires_grad_();
+    const Tensor y = tanh(linear(x));
+    y.register_hook([alive](const Tensor&) { return Tensor(); });
+    autograd::grad({sum(y * y)}, {x}, {}, {.create_graph = true});
+  }
+  EXPECT_EQ(alive.use_count(), 1);
+}
+
 TEST(Hooks, MustBeFunctions) {
   Linear linear(3, 2);
   EXPECT_EQ(error_of([&] { linear.register_forward_pre_hook({}); }),

@@ -1,4 +1,5 @@
 // Sequential, ModuleList, ModuleDict.
+#include <aorta/nn/unpooling.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
 #include <aorta/tests/nn/names.h>
@@ -159,6 +160,15 @@ TEST(Layers, TakeOptionsByNameOrPosition) {
   EXPECT_EQ(shape(MaxPool2d(2, {.padding = 1})), (Shape{1, 1, 15, 15}));
   EXPECT_EQ(shape(AvgPool2d(3, {2, 1})), (Shape{1, 1, 13, 26}));
   EXPECT_EQ(shape(LPPool2d(2, 3, {2, 1})), (Shape{1, 1, 13, 26}));
+  EXPECT_EQ(lp_pool2d(x, 2, 3, {2, 1}).shape(), (Shape{1, 1, 13, 26}));
+  EXPECT_EQ(shape(Unfold(3, {2, 1})), (Shape{1, 9, 24 * 26}));
+  EXPECT_EQ(nn::unfold(x, 3, {2, 1}).shape(), (Shape{1, 9, 24 * 26}));
+  EXPECT_EQ(nn::unfold(x, 3, {.stride = {2, 1}}).shape(), (Shape{1, 9, 13 * 26}));
+  const Tensor columns = ones({1, 9, 24 * 26});
+  EXPECT_EQ(Fold(28, 3, {2, 1})(columns).shape(), x.shape());
+  EXPECT_EQ(fold(columns, 28, 3, {2, 1}).shape(), x.shape());
+  EXPECT_EQ(MaxUnpool2d(2, {3, 2})(ones({1, 2, 2}), zeros({1, 2, 2}, {.dtype = i64})).shape(),
+            (Shape{1, 5, 4}));
   struct Owner : Module {
     Conv2d conv{*this, "conv", 1, 4, {3, 3}, {1, 2}};
     MaxPool2d pool{*this, "pool", 2, {1, 2}, 1};

@@ -288,6 +288,16 @@ TEST(Module, MismatchesAreNamedAndNothingIsLoaded) {
               net.load_state_dict({{"a", zeros({1})}, {"a", zeros({1})}});
             }),
             "load_state_dict: names must differ, got \"a\" twice");
+  // Nothing is written where a later entry can't be.
+  NamedTensors other = clone(Net()).state_dict();
+  for (auto& [name, tensor] : other) {
+    tensor = name == "output.bias" ? zeros({2}, {.dtype = c64}) : full(tensor.shape(), 7);
+    if (name == "output.weight") tensor = tensor.to(Device("meta"));
+  }
+  EXPECT_EQ(error_of([&] { net.load_state_dict(other); }),
+            "load_state_dict: names and shapes must be the module's, got of another kind "
+            "\"output.weight\" without memory, \"output.bias\" c64 for f32");
+  EXPECT_EQ(sum(abs(net.hidden.weight)).item<double>(), 0);
   State values;
   values.set("epoch", int64_t{3});
   EXPECT_EQ(error_of([&] { net.restore(values); }),

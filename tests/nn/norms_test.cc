@@ -102,11 +102,26 @@ TEST(BatchNorm, StatisticsOfAveragedWeights) {
   EXPECT_NE(error_of([&] { update_bn(net, std::vector{ones({2, 5})}); }), "");
   EXPECT_EQ(net.norm.options.momentum, 0.1);
   EXPECT_FALSE(net.norm.is_training());
+  // A net without parameters has statistics, too.
+  BatchNorm1d plain(2, {.affine = false});
+  update_bn(plain, std::vector{tensor({{1.0, 2.0}, {3.0, 6.0}}, {.dtype = f32})});
+  EXPECT_EQ(plain.running_mean.to_vector<float>(), (std::vector<float>{2, 4}));
   // Without statistics there is nothing to call for.
   Sequential none{Linear(4, 3), BatchNorm1d(3, {.track_running_stats = false})};
   none[1].eval();
   update_bn(none, [] { FAIL(); });
   EXPECT_FALSE(none[1].is_training());
+}
+
+TEST(BatchNorm, ACallThatIsRefusedDoesNotCount) {
+  BatchNorm1d average(2, {.momentum = {}});
+  EXPECT_NE(error_of([&] { average(ones({3, 5})); }), "");
+  EXPECT_NE(error_of([&] { average(ones({1, 2})); }), "");
+  EXPECT_EQ(average.num_batches_tracked.item<int64_t>(), 0);
+  average(tensor({{1.0, 2.0}, {3.0, 6.0}}, {.dtype = f32}));
+  average(tensor({{3.0, 2.0}, {5.0, 6.0}}, {.dtype = f32}));
+  EXPECT_EQ(average.num_batches_tracked.item<int64_t>(), 2);
+  EXPECT_EQ(average.running_mean.to_vector<float>(), (std::vector<float>{3, 4}));
 }
 
 }  // namespace

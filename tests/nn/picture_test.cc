@@ -40,6 +40,11 @@ TEST(Summary, ResNetsHaveTheirPublishedCosts) {
   EXPECT_EQ(summarize(*resnet50, zeros({1, 3, 224, 224}))[0].multiply_adds, 4089184256);
 }
 
+TEST(Summary, OfNoPositionsCostsNothing) {
+  MultiheadAttention attention(4, 2);
+  EXPECT_EQ(summarize(attention, zeros({0, 3, 4}))[0].multiply_adds, 0);
+}
+
 TEST(Summary, LeavesTheModuleAsItWas) {
   Sequential net(BatchNorm1d(3), Sequential(Dropout(0.5)));
   net[0].eval();

@@ -67,6 +67,13 @@ TEST(RReLUInPlace, WritesWhatRReLUGives) {
     EXPECT_TRUE(equal(y, written));
     EXPECT_TRUE(equal(autograd::grad({sum(y)}, {x})[0], autograd::grad({sum(written)}, {x})[0]));
   }
+  // At 0 the slope counts, as in PyTorch.
+  const Tensor zero = zeros({3}, {.dtype = f64, .requires_grad = true});
+  for (const bool in_place : {false, true}) {
+    const Tensor y = in_place ? rrelu_(zero * 1, 0.25, 0.25, true) : rrelu(zero, 0.25, 0.25, true);
+    EXPECT_EQ(autograd::grad({sum(y)}, {zero})[0].to_vector<double>(),
+              std::vector<double>(3, 0.25));
+  }
   EXPECT_EQ(error_of([] { rrelu_(ones({2}), 1, 0); }),
             "rrelu_: lower must be at most upper, got 1 and 0");
 }
