@@ -8,6 +8,9 @@ void Scalar::too_large(uint64_t value) {
 }
 
 void Scalar::not_real() const { fail("number", "it must be real", *this); }
+void Scalar::not_exact() const {
+  fail("number", "an integer beyond 2^53 is no double: ask for item<int64_t>()", *this);
+}
 
 bool fits(const Scalar& value, DType dtype) {
   if (is_complex(dtype))

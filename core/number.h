@@ -57,6 +57,14 @@ class Scalar {
     if (!(floating_ > -0x1p63)) return floating_ == floating_ ? INT64_MIN : 0;
     return floating_ < 0x1p63 ? static_cast<int64_t>(floating_) : INT64_MAX;
   }
+  /// The number among C++'s own: `if (loss.item() < best) best = loss.item();`. A complex one is
+  /// refused, and an integer beyond 2^53, which to_double() would round.
+  operator double() const {
+    constexpr int64_t kMost = int64_t{1} << 53;
+    if ((kind_ == Kind::integer && (integer_ > kMost || integer_ < -kMost))) [[unlikely]]
+      not_exact();
+    return to_double();
+  }
   bool to_bool() const {
     return is_floating() || is_complex() ? floating_ != 0 || imaginary_ != 0 : integer_ != 0;
   }
@@ -72,6 +80,7 @@ class Scalar {
  private:
   [[noreturn]] static void too_large(uint64_t value);
   [[noreturn]] void not_real() const;
+  [[noreturn]] void not_exact() const;
   Kind kind_;
   union {
     double floating_;

@@ -6,6 +6,16 @@
 #include <cmath>
 
 namespace aorta::data {
+namespace {
+
+std::vector<double> list_of(const Tensor& weights) {
+  const char* op = "weighted_random_sampler";
+  check_defined(op, {{"weights", weights}});
+  check(weights.dim() == 1, op, "weights must be (N)", weights.shape());
+  return weights.to_vector<double>();
+}
+
+}  // namespace
 
 SubsetRandomSampler::SubsetRandomSampler(const List<int64_t>& indices) : indices_(indices) {}
 
@@ -35,6 +45,10 @@ WeightedRandomSampler::WeightedRandomSampler(const List<double>& weights, int64_
         "without replacement there must be as many weights above 0 as samples", positive, " for ",
         num_samples, " samples");
 }
+
+WeightedRandomSampler::WeightedRandomSampler(const Tensor& weights, int64_t num_samples,
+                                             bool replacement)
+    : WeightedRandomSampler(list_of(weights), num_samples, replacement) {}
 
 std::vector<int64_t> WeightedRandomSampler::indices(int64_t, Generator& random) const {
   const Tensor weights = tensor(weights_);

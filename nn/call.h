@@ -136,6 +136,25 @@ decltype(auto) passed(std::remove_reference_t<Arg>& arg) {
 
 }  // namespace detail
 
+namespace detail {
+
+/// While it lives, this thread runs the module: errors and the graph have its name. The first time
+/// that one with parameters runs inside of another and is no part of any, stderr says so: nothing
+/// would fail, and nothing would train it.
+class RunningModule {
+ public:
+  explicit RunningModule(const Module& module);
+  ~RunningModule();
+  RunningModule(const RunningModule&) = delete;
+  RunningModule& operator=(const RunningModule&) = delete;
+
+ private:
+  const Module* outer_;
+  std::optional<ModuleScope> scope_;
+};
+
+}  // namespace detail
+
 /// `module.forward(args...)` with the module's hooks and its name, for the operator() of a module.
 /// Hooks see the tensors of the arguments and of the result (holds_tensors), in order, as one list
 /// each; forward takes them by value or constant reference, and all else as it likes.
@@ -144,8 +163,7 @@ auto call_module(const M& module, Args&&... args) {
   const Module& base = module;
   base.check_there();
   if (!base.hooks_) [[likely]] {
-    std::optional<ModuleScope> scope;
-    if (!base.name().empty()) scope.emplace(base.name());
+    const detail::RunningModule running(base);
     return module.forward(detail::passed<Args>(args)...);
   }
   using Output = std::decay_t<decltype(module.forward(detail::passed<Args>(args)...))>;

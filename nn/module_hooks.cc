@@ -2,10 +2,12 @@
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/module_path.h>
+#include <aorta/nn/call.h>
 #include <aorta/nn/module_hooks.h>
 
 #include <algorithm>
-#include <optional>
+#include <atomic>
+#include <cstdio>
 
 namespace aorta::nn {
 namespace {
@@ -117,6 +119,35 @@ void put_output_node(Tensors& outputs, const std::shared_ptr<Boundary>& boundary
 
 }  // namespace
 
+namespace {
+
+thread_local constinit const Module* running_module = nullptr;
+
+// A module without a name is a program's whole network, or one that its owner doesn't know.
+void say_once_if_trained(const Module& module, const Module& caller) {
+  static std::atomic_flag said;
+  if (said.test() || !grad_enabled()) return;
+  const std::vector<Tensor> parameters = module.parameters();
+  if (!any_requires_grad(parameters) || said.test_and_set()) return;
+  const std::string type = module.type_name();
+  std::fprintf(stderr,
+               "aorta: %s: runs a %s that is no part of it, so that no optimizer, to() or "
+               "state_dict() sees its parameters; declare it with owner and name, %s "
+               "layer{*this, \"layer\", ...}, or in a ModuleList\n",
+               caller.type_name().c_str(), type.c_str(), type.c_str());
+}
+
+}  // namespace
+
+detail::RunningModule::RunningModule(const Module& module) : outer_(running_module) {
+  if (!module.name().empty())
+    scope_.emplace(module.name());
+  else if (outer_) [[unlikely]]
+    say_once_if_trained(module, *outer_);
+  running_module = &module;
+}
+detail::RunningModule::~RunningModule() { running_module = outer_; }
+
 ModuleHooks& Module::hooks() {
   if (!hooks_) hooks_ = std::make_shared<ModuleHooks>();
   return *hooks_;
@@ -151,15 +182,13 @@ Tensor Module::operator()(const Tensor& input) const {
   if (hooks_ && !hooks_->entries.empty()) [[unlikely]] {
     return call({input}, [this](const Tensors& inputs) { return Tensors{forward(inputs[0])}; })[0];
   }
-  if (name_.empty()) return forward(input);
-  const ModuleScope scope(name_);
+  const detail::RunningModule running(*this);
   return forward(input);
 }
 
 Tensors Module::call(Tensors inputs, const std::function<Tensors(const Tensors&)>& forward) const {
   check_there();
-  std::optional<ModuleScope> scope;
-  if (!name_.empty()) scope.emplace(name_);
+  const detail::RunningModule running(*this);
   if (!hooks_ || hooks_->entries.empty()) return forward(inputs);
   const std::vector<ModuleHooks::Entry> entries = hooks_->entries;  // a hook may remove itself
   for (const ModuleHooks::Entry& entry : entries) {

@@ -9,6 +9,9 @@
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/reduction.h>
 
+#include <atomic>
+#include <cstdio>
+
 namespace aorta::kernel {
 
 constinit Op<LossKernel, void (*)(Tensor&, const Tensor&, const Tensor&, const PointwiseLoss&)>
@@ -99,6 +102,22 @@ Pair broadcast(const char* op, const Tensor& input, const Tensor& target) {
   return {pair.input.expand(shape), pair.target.expand(shape)};
 }
 
+// (N, 1) and (N) give the losses of N x N pairs: hardly ever what is meant, and nothing fails. Said
+// once a program.
+Pair broadcast_elements(const char* op, const Tensor& input, const Tensor& target) {
+  const Pair pair = broadcast(op, input, target);
+  static std::atomic_flag said;
+  if (input.shape() != target.shape() && !said.test_and_set()) {
+    std::fprintf(
+        stderr,
+        "aorta: %s: input %s and target %s differ and broadcast to %s; reshape one of them "
+        "if its elements belong to the other's\n",
+        op, to_string(input.shape()).c_str(), to_string(target.shape()).c_str(),
+        to_string(pair.input.shape()).c_str());
+  }
+  return pair;
+}
+
 Pair same_shape(const char* op, const Tensor& input, const Tensor& target) {
   check_defined(op, {{"input", input}, {"target", target}});
   check(input.shape() == target.shape(), op, "the target must have the input's shape",
@@ -173,25 +192,25 @@ Tensor kernel::pointwise_loss_backward(const Tensor& gradient, const Tensor& inp
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   const char* const op = "mse_loss";
-  return run(broadcast(op, input, target), reduction, {LossKind::mse, op});
+  return run(broadcast_elements(op, input, target), reduction, {LossKind::mse, op});
 }
 
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   const char* const op = "l1_loss";
-  return run(broadcast(op, input, target), reduction, {LossKind::l1, op});
+  return run(broadcast_elements(op, input, target), reduction, {LossKind::l1, op});
 }
 
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
   const char* const op = "smooth_l1_loss";
   check(beta >= 0, op, "beta can't be negative", beta);
-  return run(broadcast(op, input, target), reduction,
+  return run(broadcast_elements(op, input, target), reduction,
              {beta > 0 ? LossKind::smooth_l1 : LossKind::l1, op, beta});
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta) {
   const char* const op = "huber_loss";
   check(delta > 0, op, "delta must be positive", delta);
-  return run(broadcast(op, input, target), reduction, {LossKind::huber, op, delta});
+  return run(broadcast_elements(op, input, target), reduction, {LossKind::huber, op, delta});
 }
 
 Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction, bool log_target) {

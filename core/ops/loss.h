@@ -13,7 +13,8 @@ namespace aorta {
 /// number (NaN for none), `batchmean` by the size of the first dimension (kl_div alone).
 enum class Reduction : uint8_t { none, mean, sum, batchmean };
 
-// For input x and target t, which broadcast; d = x - t.
+// For input x and target t, which broadcast; d = x - t. As PyTorch, the first four say on stderr
+// that shapes differ, the first time that it happens.
 
 /// d^2.
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::mean);

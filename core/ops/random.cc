@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 namespace aorta::kernel {
@@ -386,6 +387,24 @@ Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement,
     at.position += static_cast<uint64_t>(blocks);
   }
   return result.to(input.device());
+}
+
+Tensor get_rng_state() {
+  const GeneratorState state = default_generator().state();
+  const Tensor words = empty({3}, {.dtype = DType::i64});
+  const uint64_t values[] = {state.seed, state.stream, state.position};
+  std::memcpy(words.data<int64_t>(), values, sizeof values);
+  return words;
+}
+
+void set_rng_state(const Tensor& state) {
+  const CalledOp called("set_rng_state");
+  check_defined("set_rng_state", {{"state", state}});
+  check(state.dtype() == DType::i64 && state.shape() == Shape{3}, "set_rng_state",
+        "state must be i64 (3)", state.dtype(), " ", state.shape());
+  const std::vector<int64_t> words = state.to_vector<int64_t>();
+  const auto word = [&](size_t i) { return static_cast<uint64_t>(words[i]); };
+  default_generator().restore({word(0), word(1), word(2)});
 }
 
 }  // namespace aorta

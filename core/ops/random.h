@@ -64,6 +64,11 @@ Tensor bernoulli(const Tensor& input, Generator* generator = nullptr);
 Tensor multinomial(const Tensor& input, int64_t num_samples, bool replacement = false,
                    Generator* generator = nullptr);
 
+/// Where the default generator stands, for a checkpoint: its GeneratorState as i64 (3).
+Tensor get_rng_state();
+/// Goes on from there. Errors: "set_rng_state: state must be i64 (3), got f32 [3]".
+void set_rng_state(const Tensor& state);
+
 }  // namespace aorta
 
 namespace aorta::kernel {

@@ -3,6 +3,8 @@
 #include <aorta/core/number.h>
 #include <aorta/core/shape.h>
 #include <aorta/tests/error_text.h>
+#include <complex>
+
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -126,6 +128,21 @@ TEST(Scalar, KindsAndConversions) {
   EXPECT_TRUE(Scalar(__builtin_nan("")).to_bool());
   EXPECT_FALSE(Scalar(-0.0).to_bool());
   EXPECT_EQ(Scalar(INT64_MAX).to_int(), INT64_MAX);
+}
+
+TEST(Scalar, StandsAmongNumbers) {
+  double best = 3, total = 1;
+  if (Scalar(2.5) < best) best = Scalar(2.5);
+  total += Scalar(2) * 4;
+  EXPECT_EQ(best, 2.5);
+  EXPECT_EQ(total, 9);
+  const int64_t largest = int64_t{1} << 53;
+  EXPECT_EQ(static_cast<int64_t>(Scalar(largest)), largest);
+  EXPECT_EQ(error_of([&] { best = Scalar(-largest - 1); }),
+            "number: an integer beyond 2^53 is no double: ask for item<int64_t>(), got "
+            "-9007199254740993");
+  EXPECT_EQ(error_of([&] { best = Scalar(std::complex(1., 2.)); }),
+            "number: it must be real, got 1+2j");
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <aorta/core/ops/loss.h>
 #include <aorta/core/ops/pointwise.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <vector>
 
 namespace {
@@ -127,6 +129,21 @@ TEST(Losses, CosinesOfKnownAngles) {
   EXPECT_EQ(cosines[2], 0);
   EXPECT_NEAR(cosine_embedding_loss(x, x, tensor({1, -1, 1})).item<float>(), 2.0 / 3, 1e-6)
       << "0, 1 and, for nothing, 1";
+}
+
+// PyTorch warns, too: (N, 1) and (N) are N x N pairs.
+TEST(ElementLosses, SayOnceThatShapesDiffer) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a program of its own
+  const auto train = [] {
+    for (int step = 0; step < 2; ++step) {
+      mse_loss(ones({4, 1}), ones({4, 1}));
+      mse_loss(ones({4, 1}), ones({4}));
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(train(), testing::ExitedWithCode(0),
+              testing::StrEq("aorta: mse_loss: input [4,1] and target [4] differ and broadcast to "
+                             "[4,4]; reshape one of them if its elements belong to the other's\n"));
 }
 
 }  // namespace

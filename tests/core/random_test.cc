@@ -49,6 +49,19 @@ TEST(Philox, UniformBelowIsTheHighHalfOfTheProduct) {
   }
 }
 
+TEST(Random, GoesOnFromAState) {
+  Generator generator(UINT64_MAX, 3);
+  const DefaultGeneratorScope scope(generator);
+  rand({5});
+  const Tensor state = get_rng_state();
+  const std::vector<float> next = rand({9}).to_vector<float>();
+  generator.manual_seed(1);
+  set_rng_state(state);
+  EXPECT_EQ(rand({9}).to_vector<float>(), next);
+  EXPECT_EQ(error_of([] { set_rng_state(ones({3})); }),
+            "set_rng_state: state must be i64 (3), got f32 [3]");
+}
+
 TEST(Random, NormalIsBoxAndMullerOfTheWords) {
   Generator generator(11);
   const GeneratorState at = generator.state();

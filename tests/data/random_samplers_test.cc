@@ -1,3 +1,4 @@
+#include <aorta/core/ops/creation.h>
 #include <aorta/data/distributed_sampler.h>
 #include <aorta/data/loader.h>
 #include <aorta/data/random_samplers.h>
@@ -89,6 +90,16 @@ TEST(WeightedRandomSampler, WithoutReplacementDrawsFromThoseLeft) {
     EXPECT_NEAR(count, kDraws * p, 5 * std::sqrt(kDraws * p * (1 - p))) << order[0] << order[1];
   }
   EXPECT_EQ(sorted(draw(WeightedRandomSampler(weights, 3, false))), (Indices{0, 1, 3}));
+}
+
+TEST(WeightedRandomSampler, TakesATensor) {
+  const std::vector<double> weights{1, 0, 2, 5};
+  EXPECT_EQ(draw(WeightedRandomSampler(tensor(weights, {.dtype = f32}), 50)),
+            draw(WeightedRandomSampler(weights, 50)));
+  EXPECT_EQ(error_of([] {
+              WeightedRandomSampler(ones({2, 2}), 1);
+            }),
+            "weighted_random_sampler: weights must be (N), got [2,2]");
 }
 
 TEST(WeightedRandomSampler, SaysWhatIsWrong) {

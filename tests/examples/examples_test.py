@@ -111,6 +111,22 @@ class Examples(unittest.TestCase):
             self.assertEqual([first or second for first, second in steps], list("1234567899"), output)
             self.assertIn("every step is right", output)
 
+    def test_resume(self):
+        def weights(name):
+            with open(os.path.join(self.folder, name), "rb") as file:
+                return file.read()
+
+        whole = self.run_program("resume", "3", "whole")
+        losses = self.numbers(r"loss (\S+)\n", whole)
+        self.assertEqual(len(losses), 3)
+        self.assertLess(losses[-1], losses[0])
+        for stop in "17", "40", "59":  # within an epoch, at its end, and just after a checkpoint's step
+            self.run_program("resume", "3", "parts" + stop, stop)
+            rest = self.run_program("resume", "3", "parts" + stop)
+            self.assertIn("going on after step %d\n" % (int(stop) // 7 * 7), rest)
+            self.assertTrue(whole.endswith(rest.partition("\n")[2]), rest)
+            self.assertEqual(weights("parts" + stop), weights("whole"))
+
     def test_plan_step(self):
         output = self.run_program("plan_step", "resnet18", "2", "64")
         *ops, total, took = output.splitlines()[1:]

@@ -3,6 +3,9 @@
 #include <aorta/tests/nn/fixture.h>
 #include <aorta/tests/nn/names.h>
 
+#include <gmock/gmock.h>
+
+#include <cstdlib>
 #include <map>
 
 namespace aorta::nn {
@@ -118,6 +121,37 @@ TEST(Hooks, OfABackwardPassKeepNoGraphAlive) {
     autograd::grad({sum(y * y)}, {x}, {}, {.create_graph = true});
   }
   EXPECT_EQ(alive.use_count(), 1);
+}
+
+struct Forgetful : Module {
+  Linear known{*this, "known", 3, 3};
+  Linear unknown{3, 3};
+  Tensor forward(const Tensor& x) const override { return unknown(known(x)); }
+};
+
+// Nothing fails, and nothing trains it.
+TEST(Call, OfALayerThatIsNoMemberIsSaidOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a program of its own
+  const auto run = [] {
+    Sequential(Linear(3, 3), ReLU())(ones({3}));
+    const auto net = Sequential(Forgetful());
+    {
+      const NoGradGuard no_grad;
+      net(ones({3}));
+    }
+    struct Critic : Forgetful {
+    } critic;  // its layer is another network's, and stays as it is
+    critic.unknown.requires_grad_(false);
+    critic(ones({3}));
+    net(ones({3}));
+    net(ones({3}));
+    std::exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0),
+              testing::StrEq("aorta: Forgetful: runs a Linear that is no part of it, so that no "
+                             "optimizer, to() or state_dict() sees its parameters; declare it with "
+                             "owner and name, Linear layer{*this, \"layer\", ...}, or in a "
+                             "ModuleList\n"));
 }
 
 TEST(Hooks, MustBeFunctions) {

@@ -1,3 +1,4 @@
+#include <aorta/core/ops/random.h>
 #include <aorta/distributions/distributions.h>
 
 #include <aorta/tests/siege/targets.h>
@@ -63,6 +64,14 @@ void add_distributions(std::vector<Target>& targets) {
   targets.insert(
       targets.end(),
       {
+          random_of(
+              "set_rng_state",
+              +[](const T& state) {
+                const T before = get_rng_state();
+                set_rng_state(state);
+                set_rng_state(before);
+                return before;
+              }),
           random_of("Normal", two<Normal>),
           random_of("LogNormal", two<LogNormal>),
           random_of("HalfNormal", one<HalfNormal>),
