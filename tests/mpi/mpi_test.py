@@ -74,6 +74,12 @@ class Mpi(unittest.TestCase):
         self.assertIn(want, done.stderr)
         self.assertEqual(done.returncode, 3)
 
+    def test_a_duplicate_beside_another_call(self):
+        done = self.run_scene(2, "beside")
+        want = "ranks must make the same call, got rank 0: barrier 0; rank 1: duplicate world.1"
+        self.assertIn(want, done.stderr)
+        self.assertEqual(done.returncode, 3)
+
     def test_ranks_of_other_networks(self):
         done = self.run_scene(2, "networks")
         want = ("1.weight: broadcast: ranks must make the same call, got rank 0: broadcast 2 of f32 [1,3], from rank 0; "

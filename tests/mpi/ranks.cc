@@ -163,6 +163,14 @@ void mismatch() {
   group.all_reduce(zeros({4, group.rank() == group.size() - 1 ? 2 : 3}));
 }
 
+void beside() {
+  Communicator& group = distributed::world();
+  if (group.rank() == group.size() - 1)
+    group.duplicate();
+  else
+    group.barrier();
+}
+
 void networks() {
   Communicator& group = distributed::world();
   nn::Sequential net(nn::Linear(4, 3), nn::Linear(3, group.rank() + 1));
@@ -186,6 +194,7 @@ const std::pair<const char*, void (*)()> kScenes[] = {
     {"duplicates", duplicates},
     {"ddp", ddp},
     {"mismatch", mismatch},
+    {"beside", beside},
     {"networks", networks},
     {"killed", [] { fall_out([] { raise(SIGKILL); }); }},
     {"stopped", [] { fall_out([] { raise(SIGSTOP); }); }},

@@ -162,6 +162,34 @@ TEST(LocalComm, WhatDiffersIsNamed) {
             "rank 1: barrier 1");
 }
 
+TEST(LocalComm, ADuplicateBesideAnotherCallIsNamed) {
+  const auto errors = on_ranks(3, {.timeout = 30}, [](Communicator& end) {
+    const auto differ = [&] {
+      if (end.rank() == 1)
+        end.duplicate();
+      else
+        end.all_reduce(zeros({2}));
+    };
+    const std::string wanted =
+        "ranks must make the same call, got rank 0: all_reduce 0 of f32 [2], sum; rank 1: "
+        "duplicate";
+    EXPECT_EQ(error_of(differ), end.rank() == 1   ? "duplicate: " + wanted
+                                : end.rank() == 0 ? "all_reduce: " + wanted
+                                                  : "all_reduce: " + wanted + "; this is rank 2");
+    end.duplicate()->barrier();  // the group goes on
+  });
+  EXPECT_EQ(errors, no_errors(3));
+  const auto first = on_ranks(2, {.timeout = 30}, [](Communicator& end) {
+    if (end.rank() == 0)
+      end.duplicate();
+    else
+      end.barrier();
+  });
+  const std::string wanted =
+      "ranks must make the same call, got rank 0: duplicate; rank 1: barrier 0";
+  EXPECT_EQ(first, (std::vector<std::string>{"duplicate: " + wanted, "barrier: " + wanted}));
+}
+
 TEST(LocalComm, WhatNoRankCanDo) {
   const auto end = std::move(nn::local_communicators(1)[0]);
   EXPECT_EQ(error_of([&] { end->all_reduce(zeros({2}, {.dtype = i64}), ReduceOp::mean); }),
