@@ -108,6 +108,12 @@ class Mpi(unittest.TestCase):
         self.fails(4, "throws", 3, r"rank 3: disk: must have room, got none")
         self.assertLess(self.seconds, 5)
 
+    def test_what_a_rank_has_printed_stays_where_another_fails_at_the_end(self):
+        done = self.run_scene(2, "fails_last")
+        self.assertEqual(sorted(done.stdout.splitlines()), ["rank 0 has done its work", "rank 1 has done its work"])
+        self.assertEqual(mpirun.said_by_us(done.stderr), ["rank 1: disk: must have room, got none"])
+        self.assertNotEqual(done.returncode, 0)
+
     def test_a_rank_that_never_starts(self):
         done = mpirun.run(2, [[RANKS, "late"], ["sleep", "60"]])
         self.assertRegex("\n".join(mpirun.said_by_us(done.stderr)),

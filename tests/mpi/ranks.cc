@@ -188,6 +188,16 @@ void fall_out(const std::function<void()>& how) {
   group.all_reduce(zeros({4}));
 }
 
+// Rank 0 has done its work, and waits at its end for the last rank, which fails.
+void fails_last() {
+  Communicator& group = distributed::world();
+  std::printf("rank %d has done its work\n", group.rank());
+  group.barrier();
+  if (group.rank() == 0) return;
+  sleep(1);
+  fail("disk", "must have room", "none");
+}
+
 const std::pair<const char*, void (*)()> kScenes[] = {
     {"values", values},
     {"pieces", pieces},
@@ -201,6 +211,7 @@ const std::pair<const char*, void (*)()> kScenes[] = {
     {"late", [] { fall_out([] { sleep(30); }); }},
     {"leaves", [] { fall_out([] { exit(0); }); }},
     {"patient", [] { distributed::world().barrier(); }},
+    {"fails_last", fails_last},
     {"throws", [] { fall_out([] { fail("disk", "must have room", "none"); }); }},
 };
 
