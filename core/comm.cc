@@ -244,9 +244,12 @@ std::string problem_of(const std::vector<std::string>& places) {
   return "";
 }
 
+// More nanoseconds than this, on top of those that clocks count, don't fit an int64.
+constexpr double kLongestTimeout = 1e9;
+
 void check_timeout(double seconds) {
-  check(seconds >= 0 && std::isfinite(seconds), "Communicator",
-        "timeout must be seconds, or 0 for ever", seconds);
+  check(seconds >= 0 && seconds <= kLongestTimeout, "Communicator",
+        "timeout must be seconds up to 1e9, or 0 for ever", seconds);
 }
 
 }  // namespace

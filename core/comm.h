@@ -57,7 +57,7 @@ std::string to_string(const CollectiveRecord& record);
 
 /// How a group behaves.
 struct CommOptions {
-  double timeout = 10;         // seconds to wait for the other ranks; 0: for ever
+  double timeout = 10;         // seconds to wait for the other ranks, up to 1e9; 0: for ever
   double start_timeout = 120;  // seconds until all ranks have started; 0: for ever
   int records = 64;            // collectives that are remembered
   bool by_device = true;       // tensors on GPUs go from GPU to GPU, where NCCL can do that

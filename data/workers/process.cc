@@ -65,11 +65,11 @@ std::optional<int> end_status(StartedProcess& process, double seconds) {
   pollfd wait{process.pidfd.get(), POLLIN, 0};
   const double end = seconds_now() + seconds;
   for (;;) {
-    const int left = seconds < 0 ? -1 : static_cast<int>(1e3 * std::max(0., end - seconds_now()));
+    const int left = seconds < 0 ? -1 : poll_milliseconds(end - seconds_now());
     const int ready = poll(&wait, 1, left);
     if (ready > 0) break;
-    if (ready == 0) return {};
-    if (errno != EINTR) return {};
+    if (ready == 0 && seconds_now() < end) continue;
+    if (ready == 0 || errno != EINTR) return {};
   }
   if (process.own_child) {
     int status = 0;

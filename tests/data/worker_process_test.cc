@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -65,6 +66,23 @@ TEST(Process, TellsHowItEnded) {
     EXPECT_TRUE(is_alive(pid));
   }
   EXPECT_FALSE(is_alive(pid));
+}
+
+// poll() counts milliseconds in an int: 2.1e6 seconds are more than that.
+TEST(Process, IsWaitedForHoweverLong) {
+  for (const double seconds : {3e6, 1e10, HUGE_VAL}) {
+    Process late(+[] { usleep(50'000); });
+    EXPECT_EQ(late.join(seconds), std::optional<int>(0)) << seconds;
+    const TensorQueue queue(1);
+    Process maker(
+        +[](const TensorQueue& to) { usleep(50'000), to.put({ones({1})}); }, queue);
+    EXPECT_TRUE(queue.get(seconds)) << seconds;
+    queue.put({ones({1})});
+    Process taker(
+        +[](const TensorQueue& from) { usleep(50'000), from.get(); }, queue);
+    EXPECT_TRUE(queue.put({ones({1})}, seconds)) << seconds;
+    EXPECT_EQ(taker.join(), 0);
+  }
 }
 
 TEST(Process, IsEndedBeforeItHasBegun) {
