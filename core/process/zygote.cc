@@ -299,6 +299,10 @@ Descriptor open_pidfd(pid_t pid) {
   return Descriptor(number);
 }
 
+void send_signal(const Descriptor& pidfd, int number) {
+  syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0);
+}
+
 void die_with_parent(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it ended before the line above

@@ -111,11 +111,11 @@ std::optional<int> Process::join(double seconds) {
 }
 
 void Process::terminate() {
-  if (!code_) ::kill(process_.pid, SIGTERM);
+  if (!code_) send_signal(process_.pidfd, SIGTERM);
 }
 
 void Process::kill() {
-  if (!code_) ::kill(process_.pid, SIGKILL);
+  if (!code_) send_signal(process_.pidfd, SIGKILL);
 }
 
 ProcessPool::ProcessPool(int processes) : workers_(static_cast<size_t>(std::max(processes, 0))) {
@@ -132,9 +132,9 @@ void ProcessPool::start(Worker& worker) {
 }
 
 void ProcessPool::stop(Worker& worker) {
-  kill(worker.process.pid, SIGTERM);
+  send_signal(worker.process.pidfd, SIGTERM);
   if (!end_status(worker.process, 1)) {
-    kill(worker.process.pid, SIGKILL);
+    send_signal(worker.process.pidfd, SIGKILL);
     end_status(worker.process, -1);
   }
 }

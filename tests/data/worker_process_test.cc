@@ -3,6 +3,8 @@
 #include <aorta/data/workers/process.h>
 #include <aorta/data/workers/tensor_queue.h>
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +36,34 @@ TEST(Process, SharesSharedTensorsAndCopiesOthers) {
   EXPECT_EQ(second.join(), 0);
   EXPECT_EQ(shared.to_vector<float>(), (std::vector<float>{0, 0, 7, 5}));
   EXPECT_EQ(copied.to_vector<float>(), (std::vector<float>{0, 0, 0, 0}));
+}
+
+// Its pid may be another process's when nobody has joined it: the zygote has collected it.
+TEST(Process, SignalsNobodyElseWhenItHasEnded) {
+  Process ended(+[] {});
+  const int pid = ended.pid();
+  ASSERT_TRUE(within(20, [&] { return kill(pid, 0) != 0; }));
+  pid_t other = 0;
+  for (int tries = 0; tries < 20 && other != pid; ++tries) {
+    std::ofstream last("/proc/sys/kernel/ns_last_pid");
+    if (!(last << pid - 1 << std::flush)) GTEST_SKIP() << "pids can't be chosen here";
+    other = fork();
+    if (other == 0) {
+      pause();
+      _exit(0);
+    }
+    if (other == pid) break;
+    kill(other, SIGKILL);
+    waitpid(other, nullptr, 0);
+  }
+  if (other != pid) GTEST_SKIP() << "the pid was taken";
+  ended.terminate();
+  ended.kill();
+  usleep(50'000);
+  EXPECT_EQ(waitpid(other, nullptr, WNOHANG), 0);
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+  EXPECT_EQ(ended.join(), 0);
 }
 
 // A process of this program's own, whose end the system throws away.
