@@ -38,6 +38,29 @@ TEST(Process, SharesSharedTensorsAndCopiesOthers) {
   EXPECT_EQ(copied.to_vector<float>(), (std::vector<float>{0, 0, 0, 0}));
 }
 
+// The zygote forks before it copies: what would take more memory than there is, or longer than the
+// program waits for its answer, takes it from nobody but the process that it is for.
+TEST(Process, ALargeArgumentCostsTheZygoteNothing) {
+  const std::vector<int> zygotes = pids_of("aorta-zygote");
+  ASSERT_EQ(zygotes.size(), 1u);
+  const std::string folder = "/proc/" + std::to_string(zygotes[0]);
+  const auto most_kib = [&] {
+    std::ifstream file(folder + "/status");
+    int64_t kib = -1;
+    for (std::string word; file >> word;)
+      if (word == "VmHWM:" && file >> kib) break;
+    return kib;
+  };
+  std::ofstream(folder + "/clear_refs") << 5;  // begins anew
+  const int64_t before = most_kib();
+  ASSERT_GT(before, 0);
+  Process process(
+      +[](const std::string& text) { _exit(text.size() == 100 << 20 ? 5 : 6); },
+      std::string(100 << 20, 'a'));
+  EXPECT_EQ(process.join(), 5);
+  EXPECT_LT(most_kib() - before, 50 << 10);
+}
+
 // Its pid may be another process's when nobody has joined it: the zygote has collected it.
 TEST(Process, SignalsNobodyElseWhenItHasEnded) {
   Process ended(+[] {});
