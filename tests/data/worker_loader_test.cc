@@ -42,6 +42,18 @@ TEST(Workers, GiveTheSameBitsForAnyNumberOfThem) {
     }
 }
 
+// More than the messages that a socket holds both ways.
+TEST(Workers, MayBeManyHundreds) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "600 processes under a sanitizer take too much memory";
+#endif
+  if (available_memory_bytes() < int64_t{4} << 30) GTEST_SKIP() << "there is too little memory";
+  DataLoader alone(make_dataset<Numbers>(2000), {.batch_size = 2, .seed = 3});
+  DataLoader loader(make_dataset<Numbers>(2000),
+                    {.batch_size = 2, .num_workers = 600, .prefetch_factor = 1, .seed = 3});
+  EXPECT_EQ(text_of(loader), text_of(alone));
+}
+
 TEST(Workers, StayForTheNextEpochWhenAsked) {
   DataLoader alone(make_dataset<Numbers>(30), {.batch_size = 4, .seed = 3});
   for (const StartMethod method : kMethods) {
