@@ -99,7 +99,11 @@ class WorkerEpoch : public Epoch {
     } else {
       std::vector<Sample> samples;
       for (int64_t i = 0; i < count; ++i) {
-        samples.emplace_back(settings().specs, ring.places(storage, slot, i));
+        // A collate may keep its samples, too.
+        std::vector<Tensor> places = ring.places(storage, slot, i);
+        if (crowded)
+          for (Tensor& place : places) place = place.clone();
+        samples.emplace_back(settings().specs, std::move(places));
         ring.get_shapes(slot, i, samples.back());
       }
       batch = collate(samples);

@@ -475,6 +475,30 @@ TEST(Workers, TakeACollateOfOnesOwnForSamplesOfManySizes) {
   }
 }
 
+TEST(Workers, TakeACollateThatKeepsItsSamples) {
+  for (const StartMethod method : kMethods) {
+    std::vector<Sample> kept;
+    const Collate collate = [&](std::span<const Sample> samples) {
+      kept.insert(kept.end(), samples.begin(), samples.end());
+      return default_collate(samples);
+    };
+    DataLoader loader(make_dataset<Numbers>(60), {.batch_size = 3,
+                                                  .num_workers = 2,
+                                                  .collate = collate,
+                                                  .timeout = 30,
+                                                  .seed = 3,
+                                                  .start_method = method});
+    DataLoader alone(make_dataset<Numbers>(60), {.batch_size = 3, .seed = 3});
+    EXPECT_EQ(text_of(loader), text_of(alone));
+    ASSERT_EQ(kept.size(), 60u);
+    for (int64_t i = 0; i < 60; ++i) {
+      const Sample& sample = kept[static_cast<size_t>(i)];
+      EXPECT_EQ(sample["index"].item<int64_t>(), i);
+      EXPECT_EQ(sample["block"].to_vector<int64_t>(), Indices(40, i));
+    }
+  }
+}
+
 TEST(Workers, TakeBatchesOfAnySizesWhichGrow) {
   struct Growing : BatchSampler {
     Growing() : BatchSampler(std::make_shared<SequentialSampler>(20), 1, false) {}
