@@ -308,8 +308,16 @@ void BackwardPass::run(bool keep_graph, bool create_graph) {
     error = std::current_exception();
   }
   pass_of_thread = outer;
-  for (const auto& function : at_end_) function(error);
-  if (error) std::rethrow_exception(error);
+  // One that fails keeps the others from nothing: what they belong to waits for the end, too.
+  std::exception_ptr first = error;
+  for (const auto& function : at_end_) {
+    try {
+      function(error);
+    } catch (...) {
+      if (!first) first = std::current_exception();
+    }
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 void BackwardPass::run_nodes(bool keep_graph, bool create_graph) {

@@ -9,7 +9,8 @@
 namespace aorta::autograd {
 
 /// Calls `function` when the backward pass that this thread is in has ended, with the error that
-/// ended it, if any; what it throws ends the pass too. For hooks; throws outside of a pass.
+/// ended it, if any. All such functions are called; the first error of the pass or of one of them
+/// is what the pass throws. For hooks; throws outside of a pass.
 void after_backward(std::function<void(const std::exception_ptr& error)> function);
 
 /// One backward pass over a graph: counts, for every node that is reached, the edges that lead to

@@ -244,9 +244,12 @@ std::string problem_of(const std::vector<std::string>& places) {
   return "";
 }
 
+// More nanoseconds than this, on top of those that clocks count, don't fit an int64.
+constexpr double kLongestTimeout = 1e9;
+
 void check_timeout(double seconds) {
-  check(seconds >= 0 && std::isfinite(seconds), "Communicator",
-        "timeout must be seconds, or 0 for ever", seconds);
+  check(seconds >= 0 && seconds <= kLongestTimeout, "Communicator",
+        "timeout must be seconds up to 1e9, or 0 for ever", seconds);
 }
 
 }  // namespace
@@ -292,13 +295,19 @@ std::string Communicator::place_of(const Tensor& tensor) const {
 std::vector<std::string> Communicator::agree(const CollectiveRecord& record, const Tensor& tensor) {
   std::vector<std::string> calls = exchange(record.call() + '\n' + place_of(tensor)), places;
   for (std::string& call : calls) {
-    const size_t end = call.find('\n');
-    places.push_back(call.substr(end + 1));
+    const size_t end = std::min(call.find('\n'), call.size());  // a duplicate has no place
+    places.push_back(call.substr(std::min(end + 1, call.size())));
     call.resize(end);
   }
+  check_same_call(to_string(record.collective), calls);
+  return places;
+}
+
+void Communicator::check_same_call(const std::string& op,
+                                   const std::vector<std::string>& calls) const {
   const auto other = std::find_if(calls.begin(), calls.end(),
                                   [&](const std::string& call) { return call != calls[0]; });
-  if (other == calls.end()) return places;
+  if (other == calls.end()) return;
   const auto rank = other - calls.begin();
   std::string text = "rank 0: " + calls[0] + "; rank ";
   detail::append(text, int64_t{rank});
@@ -307,7 +316,7 @@ std::vector<std::string> Communicator::agree(const CollectiveRecord& record, con
     text += "; this is rank ";
     detail::append(text, int64_t{rank_});
   }
-  fail(to_string(record.collective), "ranks must make the same call", text);
+  fail(op, "ranks must make the same call", text);
 }
 
 DeviceCollectives& Communicator::engine_of(const std::vector<std::string>& places,

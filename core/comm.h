@@ -57,7 +57,7 @@ std::string to_string(const CollectiveRecord& record);
 
 /// How a group behaves.
 struct CommOptions {
-  double timeout = 10;         // seconds to wait for the other ranks; 0: for ever
+  double timeout = 10;         // seconds to wait for the other ranks, up to 1e9; 0: for ever
   double start_timeout = 120;  // seconds until all ranks have started; 0: for ever
   int records = 64;            // collectives that are remembered
   bool by_device = true;       // tensors on GPUs go from GPU to GPU, where NCCL can do that
@@ -183,6 +183,9 @@ class Communicator {
   /// All ranks' texts, by rank; the engine's own small all-gather, which holds the timeout. Throws
   /// RankError.
   virtual std::vector<std::string> exchange(const std::string& mine) = 0;
+  /// Throws where they differ what the ranks, by rank, are about to do.
+  void check_same_call(const std::string& op, const std::vector<std::string>& calls) const;
+  /// Asks the others first, as all calls do: what it exchanges begins with "duplicate".
   virtual std::unique_ptr<Communicator> do_duplicate() = 0;
   // What engines compute, on contiguous tensors, once the ranks agree. A tensor may be empty.
   virtual void do_all_reduce(const Tensor& tensor, ReduceOp op) = 0;

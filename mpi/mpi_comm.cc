@@ -54,14 +54,14 @@ MpiCommunicator::MpiCommunicator(Link& link, const CommOptions& options, std::st
 
 // A group is known by its tag, and MPI isn't asked.
 std::unique_ptr<Communicator> MpiCommunicator::do_duplicate() {
-  const int number = ++duplicates_;
+  const int number = duplicates_ + 1;
   const int64_t tag = int64_t{tag_} * kDuplicates + number;
   check(number < kDuplicates && tag < INT_MAX && tag != 32767, "duplicate",
         "a group can be duplicated 4095 times, and a duplicate's duplicate once more", number,
         " of ", name_);
   const std::string name = name_ + "." + std::to_string(number), what = "duplicate " + name;
-  for (const std::string& other : exchange(what, what))
-    check(other == what, "duplicate", "ranks must make the same call", other, " and ", what);
+  check_same_call("duplicate", exchange(what, what));
+  duplicates_ = number;
   return std::unique_ptr<Communicator>(
       new MpiCommunicator(link_, options(), name, static_cast<int>(tag)));
 }

@@ -1,4 +1,5 @@
 #include <aorta/core/process/process_group.h>
+#include <aorta/core/process/zygote.h>
 #include <aorta/mpi/link.h>
 #include <aorta/mpi/mpi_comm.h>
 
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <iostream>
 #include <mutex>
 #include <thread>
 
@@ -27,6 +29,9 @@ class MpiProcessGroup final : public detail::ProcessGroup {
 
   void finish(int exit_code) override {
     set_activity("at its end");
+    // mpirun kills who still waits here when another rank has failed.
+    std::fflush(nullptr);
+    std::cout.flush();
     if (exit_code == 0 && link_.failure().empty() && link_.meet_at_the_end()) {
       MPI_Finalize();
       return;
@@ -39,7 +44,7 @@ class MpiProcessGroup final : public detail::ProcessGroup {
                 std::to_string(exit_code));
     link_.flush();
     constexpr int kFailed = 1;
-    if (exit_code == 0) _exit(kFailed);
+    if (exit_code == 0) exit_process(kFailed);
   }
 
  private:
@@ -77,7 +82,7 @@ class StartWatch {
             "others (pid %d)\n",
             seconds, static_cast<int>(getpid()));
     constexpr int kEnvironment = 4;  // aorta-echo's code for what its surroundings lack
-    _exit(kEnvironment);
+    exit_process(kEnvironment);
   }
 
   std::mutex mutex_;

@@ -195,13 +195,31 @@ void AtomicFile::commit() {
   if (keep_previous_ > 0) fs.unlink(older(path_, keep_previous_ + 1).c_str());
 }
 
+std::optional<std::pair<dev_t, ino_t>> AtomicFile::file_of(int version) {
+  struct ::stat status;
+  if (file_system().stat(older(path_, version).c_str(), &status) == 0)
+    return std::pair(status.st_dev, status.st_ino);
+  if (errno != ENOENT) fail_and_discard("stat", errno);
+  return {};
+}
+
 // `path` itself stays in place all the time: it gets a second name, which the rename then leaves as
-// the only one. One version more than asked is kept until the new one is durable.
+// the only one. One version more than asked is kept until the new one is durable. Where an earlier
+// commit was broken off, a version is missing or has two names: those behind it stay where they
+// are, or each such commit would push the oldest out.
 void AtomicFile::keep_older_versions() {
   const FileSystem& fs = file_system();
-  for (int version = keep_previous_; version >= 1; --version) {
-    // Where an earlier commit was broken off both names may be one file's, which rename leaves so.
-    fs.unlink(older(path_, version + 1).c_str());
+  auto newer = file_of(0);
+  if (!newer) return;
+  int end = 1;  // the versions before it move
+  for (; end <= keep_previous_; ++end) {
+    const auto found = file_of(end);
+    if (!found || found == newer) break;
+    newer = found;
+  }
+  // First, for rename leaves both names of one file.
+  fs.unlink(older(path_, end).c_str());
+  for (int version = end - 1; version >= 1; --version) {
     int result = fs.rename(older(path_, version).c_str(), older(path_, version + 1).c_str());
     if (result < 0 && errno != ENOENT) fail_and_discard("rename", errno);
   }

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace aorta::io {
@@ -49,6 +53,8 @@ class AtomicFile {
   void create();
   bool is_ours() const;
   void write_all(const char* bytes, size_t size_bytes);
+  /// What tells the file of that version from others (0: `path`); none where there is none.
+  std::optional<std::pair<dev_t, ino_t>> file_of(int version);
   void keep_older_versions();
   void sync_folder();
   void discard();

@@ -109,8 +109,8 @@ void run_if_spawned() {
     ProcessContext context;
     context.starter = request.starter;
     context.channel = std::move(channel);
-    const auto payload = SharedMemory::open(std::move(message->descriptors[0]));
-    context.payload.assign(payload->data(), static_cast<size_t>(request.payload_size));
+    context.payload.assign(SharedMemory::open(std::move(message->descriptors[0]))->data(),
+                           static_cast<size_t>(request.payload_size));
     for (size_t i = 1; i < message->descriptors.size(); ++i)
       context.descriptors.push_back(std::move(message->descriptors[i]));
     function(context);

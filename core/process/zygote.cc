@@ -68,14 +68,11 @@ void report_ended(std::vector<Child>& children) {
   }
 }
 
-// What the request of a start asks for.
+// What the request of a start asks for; its payload is still to be copied.
 ProcessContext requested(Channel::Message& message, pid_t program) {
   ProcessContext context;
   context.starter = program;
   context.channel = Channel(std::move(message.descriptors.at(0)));
-  const auto payload = SharedMemory::open(std::move(message.descriptors.at(1)));
-  const auto size = io::load<int64_t>(std::as_bytes(std::span(message.bytes)), 0);
-  context.payload.assign(payload->data(), static_cast<size_t>(size));
   for (size_t i = 2; i < message.descriptors.size(); ++i)
     context.descriptors.push_back(std::move(message.descriptors[i]));
   return context;
@@ -92,6 +89,8 @@ void serve_request(Channel& channel, Channel::Message& message, std::vector<Chil
     return;
   }
   ProcessContext context = requested(message, program);
+  auto payload = SharedMemory::open(std::move(message.descriptors.at(1)));
+  const auto size = io::load<int64_t>(std::as_bytes(std::span(message.bytes)), 0);
   const pid_t self = getpid();
   const pid_t pid = fork();
   if (pid == 0)
@@ -99,6 +98,9 @@ void serve_request(Channel& channel, Channel::Message& message, std::vector<Chil
       die_with_parent(self);
       channel.close();
       children.clear();
+      // Here, for a large one takes memory, and longer than the program waits for an answer.
+      context.payload.assign(payload->data(), static_cast<size_t>(size));
+      payload.reset();
       function(context);
     });
   if (pid < 0)
@@ -297,6 +299,10 @@ Descriptor open_pidfd(pid_t pid) {
                     "files may be open)",
                     errno_text(errno));
   return Descriptor(number);
+}
+
+void send_signal(const Descriptor& pidfd, int number) {
+  syscall(SYS_pidfd_send_signal, pidfd.get(), number, nullptr, 0);
 }
 
 void die_with_parent(pid_t parent) {

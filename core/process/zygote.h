@@ -51,6 +51,9 @@ pid_t fork_process();
 [[noreturn]] void exit_process(int code);
 /// A descriptor that becomes readable when the process ends.
 Descriptor open_pidfd(pid_t pid);
+/// Sends a signal to the process of such a descriptor, and to no other: where it has ended and been
+/// collected, its pid may be a stranger's by now, and nothing happens.
+void send_signal(const Descriptor& pidfd, int number);
 /// Makes the kernel kill this process when its parent, `parent`, ends.
 void die_with_parent(pid_t parent);
 

@@ -65,11 +65,11 @@ std::optional<int> end_status(StartedProcess& process, double seconds) {
   pollfd wait{process.pidfd.get(), POLLIN, 0};
   const double end = seconds_now() + seconds;
   for (;;) {
-    const int left = seconds < 0 ? -1 : static_cast<int>(1e3 * std::max(0., end - seconds_now()));
+    const int left = seconds < 0 ? -1 : poll_milliseconds(end - seconds_now());
     const int ready = poll(&wait, 1, left);
     if (ready > 0) break;
-    if (ready == 0) return {};
-    if (errno != EINTR) return {};
+    if (ready == 0 && seconds_now() < end) continue;
+    if (ready == 0 || errno != EINTR) return {};
   }
   if (process.own_child) {
     int status = 0;
@@ -111,11 +111,11 @@ std::optional<int> Process::join(double seconds) {
 }
 
 void Process::terminate() {
-  if (!code_) ::kill(process_.pid, SIGTERM);
+  if (!code_) send_signal(process_.pidfd, SIGTERM);
 }
 
 void Process::kill() {
-  if (!code_) ::kill(process_.pid, SIGKILL);
+  if (!code_) send_signal(process_.pidfd, SIGKILL);
 }
 
 ProcessPool::ProcessPool(int processes) : workers_(static_cast<size_t>(std::max(processes, 0))) {
@@ -132,9 +132,9 @@ void ProcessPool::start(Worker& worker) {
 }
 
 void ProcessPool::stop(Worker& worker) {
-  kill(worker.process.pid, SIGTERM);
+  send_signal(worker.process.pidfd, SIGTERM);
   if (!end_status(worker.process, 1)) {
-    kill(worker.process.pid, SIGKILL);
+    send_signal(worker.process.pidfd, SIGKILL);
     end_status(worker.process, -1);
   }
 }

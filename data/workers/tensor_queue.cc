@@ -71,9 +71,10 @@ struct TensorQueue::State {
   static bool wait(int descriptor, short events, std::optional<double> end) {
     for (;;) {
       pollfd wait{descriptor, events, 0};
-      const int left = end ? static_cast<int>(1e3 * std::max(0., *end - seconds_now())) : -1;
+      const int left = end ? poll_milliseconds(*end - seconds_now()) : -1;
       const int ready = ::poll(&wait, 1, left);
       if (ready > 0) return true;
+      if (ready == 0 && seconds_now() < *end) continue;
       if (ready == 0) return false;
       check(errno == EINTR, "tensor_queue", "a queue must be waitable", errno_text(errno));
     }

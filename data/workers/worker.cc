@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <thread>
 
 namespace aorta::data {
@@ -299,19 +300,36 @@ class Nursery {
     }
     workers_[static_cast<size_t>(worker)] = {pid, open_pidfd(pid)};
     at(WorkerStep::forked);
-    channel_.send(NurseryMessage{NurseryMessage::kStarted, worker, pid}.text());
+    say({NurseryMessage::kStarted, worker, pid});
     at(WorkerStep::announced);
+  }
+
+  // The loader may itself wait for room to send, and doesn't read then: what it has no room for is
+  // kept, so that its own messages are always read.
+  void say(const NurseryMessage& message) {
+    unsent_.push_back(message.text());
+    send_what_fits();
+  }
+
+  void send_what_fits() {
+    pollfd room{channel_.descriptor(), POLLOUT, 0};
+    while (!unsent_.empty() && poll(&room, 1, 0) > 0) {
+      channel_.send(unsent_.front());
+      unsent_.pop_front();
+    }
   }
 
   // Waits for an event and handles it; false when the loader wants no more.
   bool serve() {
-    std::vector<pollfd> waits{{channel_.descriptor(), POLLIN, 0},
+    send_what_fits();
+    const short room = unsent_.empty() ? 0 : POLLOUT;
+    std::vector<pollfd> waits{{channel_.descriptor(), static_cast<short>(POLLIN | room), 0},
                               {wires_.program.get(), POLLIN, 0}};
     for (const Worker& worker : workers_) waits.push_back({worker.pidfd.get(), POLLIN, 0});
     if (poll(waits.data(), waits.size(), -1) < 0) return errno == EINTR;
     if (waits[1].revents != 0) exit_process(0);  // the workers end with this process
     reap();
-    if (waits[0].revents == 0) return true;
+    if ((waits[0].revents & ~POLLOUT) == 0) return true;
     const auto message = channel_.receive();
     if (!message) return false;
     const auto command = NurseryMessage::parse(message->bytes);
@@ -319,7 +337,7 @@ class Nursery {
     if (command.kind == NurseryMessage::kQuit) return false;
     if (command.kind == NurseryMessage::kStop) {
       stop();
-      channel_.send(command.text());
+      say(command);
     }
     return true;
   }
@@ -329,9 +347,7 @@ class Nursery {
       int status = 0;
       if (workers_[i].pid == 0 || waitpid(workers_[i].pid, &status, WNOHANG) != workers_[i].pid)
         continue;
-      channel_.send(
-          NurseryMessage{NurseryMessage::kEnded, static_cast<int32_t>(i), workers_[i].pid, status}
-              .text());
+      say({NurseryMessage::kEnded, static_cast<int32_t>(i), workers_[i].pid, status});
       workers_[i] = Worker();
     }
   }
@@ -355,6 +371,7 @@ class Nursery {
   Wires wires_;
   Ring ring_;
   std::vector<Worker> workers_;
+  std::deque<std::string> unsent_;  // messages to the loader, in order
 };
 
 // What goes wrong before there are workers is for the loader.

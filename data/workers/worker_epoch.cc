@@ -24,7 +24,8 @@ std::unique_ptr<WorkerPool> make_pool(const LoaderSettings& settings, int64_t ca
   plan.layout = {options.prefetch_factor.value_or(2) * plan.workers + kLeased,
                  plan.workers * (iterable ? 1 : options.reads_in_flight), capacity, iterable};
   return std::make_unique<WorkerPool>(
-      std::move(plan), WorkerPoolOptions{options.timeout, options.start_method, settings.pinned});
+      std::move(plan),
+      WorkerPoolOptions{options.timeout, options.start_method, settings.pins_ring()});
 }
 
 // Holds the loader's workers for as long as it reads.
@@ -99,23 +100,31 @@ class WorkerEpoch : public Epoch {
     } else {
       std::vector<Sample> samples;
       for (int64_t i = 0; i < count; ++i) {
-        samples.emplace_back(settings().specs, ring.places(storage, slot, i));
+        // A collate may keep its samples, too.
+        std::vector<Tensor> places = ring.places(storage, slot, i);
+        if (crowded)
+          for (Tensor& place : places) place = copied(place);
+        samples.emplace_back(settings().specs, std::move(places));
         ring.get_shapes(slot, i, samples.back());
       }
       batch = collate(samples);
     }
-    if (crowded) {
-      // The program keeps its batches: the ring can't.
+    // The program keeps its batches: the ring can't. Nor does it know of copies to a GPU that the
+    // program has queued, as page-locked memory of its own does when it is let go of.
+    if (crowded || (settings().pinned && !settings().pins_ring())) {
       NamedTensors copies;
-      for (const auto& [name, tensor] : batch.tensors()) {
-        const bool inside = tensor.storage().get() == storage.get();
+      for (const auto& [name, tensor] : batch.tensors())
         copies.emplace_back(name,
-                            inside ? settings().empty(tensor.shape(), tensor.dtype()) : tensor);
-        if (inside) copies.back().second.copy_(tensor);
-      }
+                            tensor.storage().get() == storage.get() ? copied(tensor) : tensor);
       batch = Batch(std::move(copies));
     }
     return batch;
+  }
+
+  Tensor copied(const Tensor& tensor) const {
+    const Tensor copy = settings().empty(tensor.shape(), tensor.dtype());
+    copy.copy_(tensor);
+    return copy;
   }
 
   // The epoch is over: the workers are, too, or wait for the next one.

@@ -332,7 +332,7 @@ void WorkerPool::end_nursery(int limit_ms) {
   nursery_.channel.send(NurseryMessage{NurseryMessage::kQuit}.text());
   nursery_.channel.close();
   pollfd wait{nursery_.pidfd.get(), POLLIN, 0};
-  if (poll(&wait, 1, limit_ms) <= 0) kill(nursery_.pid, SIGKILL);
+  if (poll(&wait, 1, limit_ms) <= 0) send_signal(nursery_.pidfd, SIGKILL);
   if (nursery_.own_child) waitpid(nursery_.pid, nullptr, 0);
   for (const Worker& worker : workers_) wait_for_end(worker.pid);
   nursery_ = StartedProcess();

@@ -132,6 +132,12 @@ class Meeting final : public GroupState {
   int left_ = -1;  // the first rank whose end is gone
 };
 
+std::vector<std::string> texts_of(const std::vector<Brought>& all) {
+  std::vector<std::string> texts;
+  for (const Brought& brought : all) texts.push_back(brought.text);
+  return texts;
+}
+
 // A share of `tensor`, flat, where this rank computes.
 Tensor share_of(const Tensor& tensor, int64_t start, int64_t length, Device device) {
   return tensor.view({tensor.numel()}).narrow(0, start, length).to(device);
@@ -157,17 +163,15 @@ class LocalCommunicator final : public Communicator {
 
  private:
   std::unique_ptr<Communicator> do_duplicate() override {
-    Brought mine;
+    Brought mine{.text = "duplicate"};
     if (rank() == 0) mine.ends = std::make_shared<Ends>(local_communicators(size(), options()));
     const Meeting::All all = meeting_->meet(rank(), timeout(), std::move(mine));
+    check_same_call("duplicate", texts_of(*all));
     return std::move((*all)[0].ends->at(static_cast<size_t>(rank())));
   }
 
   std::vector<std::string> exchange(const std::string& mine) override {
-    std::vector<std::string> texts;
-    for (const Brought& brought : *meeting_->meet(rank(), timeout(), {.text = mine}))
-      texts.push_back(brought.text);
-    return texts;
+    return texts_of(*meeting_->meet(rank(), timeout(), {.text = mine}));
   }
 
   Meeting::All meet(const Tensor& tensor) {

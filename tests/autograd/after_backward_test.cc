@@ -77,6 +77,24 @@ TEST(AfterBackward, WhatItThrowsEndsThePass) {
   EXPECT_TRUE(x.grad().defined());
 }
 
+TEST(AfterBackward, AllRunThoughOneThrows) {
+  const Tensor x = ones({2}, {.requires_grad = true});
+  int ends = 0;
+  x.register_hook([&](const Tensor&) {
+    after_backward([&](const std::exception_ptr&) { ++ends; });
+    after_backward([](const std::exception_ptr&) { fail("end", "must go well", "the second"); });
+    after_backward([&](const std::exception_ptr& error) {
+      EXPECT_FALSE(error);  // the pass itself went well
+      ++ends;
+      fail("end", "must go well", "the third");
+    });
+    after_backward([&](const std::exception_ptr&) { ++ends; });
+    return Tensor();
+  });
+  EXPECT_EQ(error_of([&] { sum(x).backward(); }), "end: must go well, got the second");
+  EXPECT_EQ(ends, 3);
+}
+
 // A pass inside of a hook has an end of its own.
 TEST(AfterBackward, BelongsToTheInnermostPass) {
   const Tensor x = ones({1}, {.requires_grad = true}), inner = ones({1}, {.requires_grad = true});

@@ -42,6 +42,18 @@ TEST(Workers, GiveTheSameBitsForAnyNumberOfThem) {
     }
 }
 
+// More than the messages that a socket holds both ways.
+TEST(Workers, MayBeManyHundreds) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "600 processes under a sanitizer take too much memory";
+#endif
+  if (available_memory_bytes() < int64_t{4} << 30) GTEST_SKIP() << "there is too little memory";
+  DataLoader alone(make_dataset<Numbers>(2000), {.batch_size = 2, .seed = 3});
+  DataLoader loader(make_dataset<Numbers>(2000),
+                    {.batch_size = 2, .num_workers = 600, .prefetch_factor = 1, .seed = 3});
+  EXPECT_EQ(text_of(loader), text_of(alone));
+}
+
 TEST(Workers, StayForTheNextEpochWhenAsked) {
   DataLoader alone(make_dataset<Numbers>(30), {.batch_size = 4, .seed = 3});
   for (const StartMethod method : kMethods) {
@@ -460,6 +472,30 @@ TEST(Workers, TakeACollateOfOnesOwnForSamplesOfManySizes) {
     for (const auto& batch : collated) sizes.push_back(batch["lengths"].item<int64_t>());
     EXPECT_EQ(sizes.size(), 20u);
     EXPECT_EQ(sizes[9], 2);
+  }
+}
+
+TEST(Workers, TakeACollateThatKeepsItsSamples) {
+  for (const StartMethod method : kMethods) {
+    std::vector<Sample> kept;
+    const Collate collate = [&](std::span<const Sample> samples) {
+      kept.insert(kept.end(), samples.begin(), samples.end());
+      return default_collate(samples);
+    };
+    DataLoader loader(make_dataset<Numbers>(60), {.batch_size = 3,
+                                                  .num_workers = 2,
+                                                  .collate = collate,
+                                                  .timeout = 30,
+                                                  .seed = 3,
+                                                  .start_method = method});
+    DataLoader alone(make_dataset<Numbers>(60), {.batch_size = 3, .seed = 3});
+    EXPECT_EQ(text_of(loader), text_of(alone));
+    ASSERT_EQ(kept.size(), 60u);
+    for (int64_t i = 0; i < 60; ++i) {
+      const Sample& sample = kept[static_cast<size_t>(i)];
+      EXPECT_EQ(sample["index"].item<int64_t>(), i);
+      EXPECT_EQ(sample["block"].to_vector<int64_t>(), Indices(40, i));
+    }
   }
 }
 

@@ -3,9 +3,12 @@
 #include <aorta/data/workers/process.h>
 #include <aorta/data/workers/tensor_queue.h>
 
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -33,6 +36,57 @@ TEST(Process, SharesSharedTensorsAndCopiesOthers) {
   EXPECT_EQ(second.join(), 0);
   EXPECT_EQ(shared.to_vector<float>(), (std::vector<float>{0, 0, 7, 5}));
   EXPECT_EQ(copied.to_vector<float>(), (std::vector<float>{0, 0, 0, 0}));
+}
+
+// The zygote forks before it copies: what would take more memory than there is, or longer than the
+// program waits for its answer, takes it from nobody but the process that it is for.
+TEST(Process, ALargeArgumentCostsTheZygoteNothing) {
+  const std::vector<int> zygotes = pids_of("aorta-zygote");
+  ASSERT_EQ(zygotes.size(), 1u);
+  const std::string folder = "/proc/" + std::to_string(zygotes[0]);
+  const auto most_kib = [&] {
+    std::ifstream file(folder + "/status");
+    int64_t kib = -1;
+    for (std::string word; file >> word;)
+      if (word == "VmHWM:" && file >> kib) break;
+    return kib;
+  };
+  std::ofstream(folder + "/clear_refs") << 5;  // begins anew
+  const int64_t before = most_kib();
+  ASSERT_GT(before, 0);
+  Process process(
+      +[](const std::string& text) { _exit(text.size() == 100 << 20 ? 5 : 6); },
+      std::string(100 << 20, 'a'));
+  EXPECT_EQ(process.join(), 5);
+  EXPECT_LT(most_kib() - before, 50 << 10);
+}
+
+// Its pid may be another process's when nobody has joined it: the zygote has collected it.
+TEST(Process, SignalsNobodyElseWhenItHasEnded) {
+  Process ended(+[] {});
+  const int pid = ended.pid();
+  ASSERT_TRUE(within(20, [&] { return kill(pid, 0) != 0; }));
+  pid_t other = 0;
+  for (int tries = 0; tries < 20 && other != pid; ++tries) {
+    std::ofstream last("/proc/sys/kernel/ns_last_pid");
+    if (!(last << pid - 1 << std::flush)) GTEST_SKIP() << "pids can't be chosen here";
+    other = fork();
+    if (other == 0) {
+      pause();
+      _exit(0);
+    }
+    if (other == pid) break;
+    kill(other, SIGKILL);
+    waitpid(other, nullptr, 0);
+  }
+  if (other != pid) GTEST_SKIP() << "the pid was taken";
+  ended.terminate();
+  ended.kill();
+  usleep(50'000);
+  EXPECT_EQ(waitpid(other, nullptr, WNOHANG), 0);
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+  EXPECT_EQ(ended.join(), 0);
 }
 
 // A process of this program's own, whose end the system throws away.
@@ -65,6 +119,23 @@ TEST(Process, TellsHowItEnded) {
     EXPECT_TRUE(is_alive(pid));
   }
   EXPECT_FALSE(is_alive(pid));
+}
+
+// poll() counts milliseconds in an int: 2.1e6 seconds are more than that.
+TEST(Process, IsWaitedForHoweverLong) {
+  for (const double seconds : {3e6, 1e10, HUGE_VAL}) {
+    Process late(+[] { usleep(50'000); });
+    EXPECT_EQ(late.join(seconds), std::optional<int>(0)) << seconds;
+    const TensorQueue queue(1);
+    Process maker(
+        +[](const TensorQueue& to) { usleep(50'000), to.put({ones({1})}); }, queue);
+    EXPECT_TRUE(queue.get(seconds)) << seconds;
+    queue.put({ones({1})});
+    Process taker(
+        +[](const TensorQueue& from) { usleep(50'000), from.get(); }, queue);
+    EXPECT_TRUE(queue.put({ones({1})}, seconds)) << seconds;
+    EXPECT_EQ(taker.join(), 0);
+  }
 }
 
 TEST(Process, IsEndedBeforeItHasBegun) {

@@ -74,6 +74,12 @@ class Mpi(unittest.TestCase):
         self.assertIn(want, done.stderr)
         self.assertEqual(done.returncode, 3)
 
+    def test_a_duplicate_beside_another_call(self):
+        done = self.run_scene(2, "beside")
+        want = "ranks must make the same call, got rank 0: barrier 0; rank 1: duplicate world.1"
+        self.assertIn(want, done.stderr)
+        self.assertEqual(done.returncode, 3)
+
     def test_ranks_of_other_networks(self):
         done = self.run_scene(2, "networks")
         want = ("1.weight: broadcast: ranks must make the same call, got rank 0: broadcast 2 of f32 [1,3], from rank 0; "
@@ -101,6 +107,12 @@ class Mpi(unittest.TestCase):
     def test_a_rank_that_fails(self):
         self.fails(4, "throws", 3, r"rank 3: disk: must have room, got none")
         self.assertLess(self.seconds, 5)
+
+    def test_what_a_rank_has_printed_stays_where_another_fails_at_the_end(self):
+        done = self.run_scene(2, "fails_last")
+        self.assertEqual(sorted(done.stdout.splitlines()), ["rank 0 has done its work", "rank 1 has done its work"])
+        self.assertEqual(mpirun.said_by_us(done.stderr), ["rank 1: disk: must have room, got none"])
+        self.assertNotEqual(done.returncode, 0)
 
     def test_a_rank_that_never_starts(self):
         done = mpirun.run(2, [[RANKS, "late"], ["sleep", "60"]])

@@ -163,6 +163,14 @@ void mismatch() {
   group.all_reduce(zeros({4, group.rank() == group.size() - 1 ? 2 : 3}));
 }
 
+void beside() {
+  Communicator& group = distributed::world();
+  if (group.rank() == group.size() - 1)
+    group.duplicate();
+  else
+    group.barrier();
+}
+
 void networks() {
   Communicator& group = distributed::world();
   nn::Sequential net(nn::Linear(4, 3), nn::Linear(3, group.rank() + 1));
@@ -180,18 +188,30 @@ void fall_out(const std::function<void()>& how) {
   group.all_reduce(zeros({4}));
 }
 
+// Rank 0 has done its work, and waits at its end for the last rank, which fails.
+void fails_last() {
+  Communicator& group = distributed::world();
+  std::printf("rank %d has done its work\n", group.rank());
+  group.barrier();
+  if (group.rank() == 0) return;
+  sleep(1);
+  fail("disk", "must have room", "none");
+}
+
 const std::pair<const char*, void (*)()> kScenes[] = {
     {"values", values},
     {"pieces", pieces},
     {"duplicates", duplicates},
     {"ddp", ddp},
     {"mismatch", mismatch},
+    {"beside", beside},
     {"networks", networks},
     {"killed", [] { fall_out([] { raise(SIGKILL); }); }},
     {"stopped", [] { fall_out([] { raise(SIGSTOP); }); }},
     {"late", [] { fall_out([] { sleep(30); }); }},
     {"leaves", [] { fall_out([] { exit(0); }); }},
     {"patient", [] { distributed::world().barrier(); }},
+    {"fails_last", fails_last},
     {"throws", [] { fall_out([] { fail("disk", "must have room", "none"); }); }},
 };
 

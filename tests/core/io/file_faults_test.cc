@@ -29,6 +29,7 @@ using io_test::write_file;
 
 const std::string kOld(7000, 'o');
 const std::string kNew(9000, 'n');
+const std::string kNewest(5000, 'N');
 
 void save(const std::string& path, const std::string& contents, int keep_previous) {
   AtomicFile file(path, keep_previous);
@@ -171,8 +172,14 @@ TEST_P(AtomicFileFaults, AKilledProcessLeavesOldOrNew) {
       }
       EXPECT_EQ(WTERMSIG(status), SIGKILL);
       // The next save isn't disturbed by what the killed one left, which can be removed.
-      save(path_, kNew, GetParam());
-      EXPECT_EQ(read_file(path_), kNew);
+      const bool in_place = read_file(path_) == kNew;
+      save(path_, kNewest, GetParam());
+      EXPECT_EQ(read_file(path_), kNewest);
+      if (GetParam() == 2) {
+        EXPECT_EQ(read_file(path_ + ".1"), in_place ? kNew : kOld) << call;
+        EXPECT_EQ(read_file(path_ + ".2"), in_place ? kOld : "older") << call;
+        EXPECT_FALSE(std::filesystem::exists(path_ + ".3")) << call;
+      }
       remove_abandoned(folder_);
       for (const auto& entry : std::filesystem::directory_iterator(folder_))
         EXPECT_NE(entry.path().extension(), ".tmp") << call;
@@ -195,6 +202,38 @@ TEST(AtomicFileVersions, GoOnAfterCommitsThatWereBrokenOff) {
   save(path, kOld, 1);
   EXPECT_EQ(read_file(path + ".1"), kNew);
   EXPECT_EQ(entries(std::filesystem::path(path).parent_path()), 2u);
+}
+
+// However often a save is broken off, the next one that ends pushes out one version, the oldest.
+TEST(AtomicFileVersions, AreLostToNoCommitThatWasBrokenOff) {
+  const FileSystem table = faulty_table();
+  for (const int keep_previous : {1, 2, 3})
+    for (int call = 1;; ++call) {
+      const std::string folder = temporary("versions"), path = folder + "/file";
+      std::filesystem::remove_all(folder);
+      std::filesystem::create_directory(folder);
+      for (const char* contents : {"first", "second", "third", "fourth"})
+        save(path, contents, keep_previous);
+      bool hit = false;
+      for (int tries = 0; tries < 3; ++tries) {
+        plan = {call, Fault::error, EIO, 0, false};
+        ScopedFileSystem scope(table);
+        if (error_of([&] { save(path, "lost", keep_previous); }) == kNoError) break;
+        hit = true;
+        if (read_file(path) == "lost") break;
+      }
+      const std::vector<std::string> before =
+          read_file(path) == "lost"
+              ? std::vector<std::string>{"lost", "fourth", "third", "second"}
+              : std::vector<std::string>{"fourth", "third", "second", "first"};
+      save(path, "last", keep_previous);
+      for (int version = 1; version <= keep_previous; ++version)
+        EXPECT_EQ(read_file(path + "." + std::to_string(version)),
+                  before[static_cast<size_t>(version - 1)])
+            << "keeping " << keep_previous << ", call " << call;
+      EXPECT_EQ(entries(folder), static_cast<size_t>(1 + keep_previous));
+      if (!hit && !plan.hit) break;
+    }
 }
 
 TEST(FileBytesFaults, AFailedCallIsAnError) {
@@ -335,9 +374,14 @@ FileSystem disk_table() {
   };
   table.flock = [](int, int) { return 0; };
   table.fstat = [](int, struct ::stat*) { return -1; };
-  table.stat = [](const char*, struct ::stat*) {
+  table.stat = [](const char* path, struct ::stat* status) {
+    const auto found = disk->now.find(path);
     errno = ENOENT;
-    return -1;
+    if (found == disk->now.end()) return -1;
+    *status = {};
+    status->st_mode = S_IFREG;
+    status->st_ino = static_cast<ino_t>(found->second) + 1;
+    return 0;
   };
   return table;
 }

@@ -141,6 +141,27 @@ TEST(DistributedDataParallel, UnusedParametersAreNamed) {
     EXPECT_NE(errors[rank].find(wanted), std::string::npos) << errors[rank];
 }
 
+// Two modules in one pass, the first of which to end fails: the other one's gradients are reduced
+// in that pass, and in the next.
+TEST(DistributedDataParallel, AModuleThatFailsLeavesTheOthersOfThePassWhole) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    const auto other = end.duplicate();
+    Branches broken;
+    Linear net(1, 1, {.bias = false});
+    const DistributedDataParallel fails(broken, end);
+    const DistributedDataParallel works(net, *other);
+    const Tensor x = full({1, 1}, end.rank() + 1.0);
+    const Tensor last = sum(works(x)), first = sum(fails(x));
+    const std::string error = error_of([&] { (last + first).backward(); });
+    EXPECT_NE(error.find("every parameter must get a gradient"), std::string::npos) << error;
+    EXPECT_EQ(net.weight.grad().item<double>(), 1.5);
+    net.zero_grad();
+    sum(works(x * 2)).backward();
+    EXPECT_EQ(net.weight.grad().item<double>(), 3);
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
 TEST(DistributedDataParallel, UnusedParametersCountAsZeros) {
   const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
     Branches net;

@@ -162,6 +162,34 @@ TEST(LocalComm, WhatDiffersIsNamed) {
             "rank 1: barrier 1");
 }
 
+TEST(LocalComm, ADuplicateBesideAnotherCallIsNamed) {
+  const auto errors = on_ranks(3, {.timeout = 30}, [](Communicator& end) {
+    const auto differ = [&] {
+      if (end.rank() == 1)
+        end.duplicate();
+      else
+        end.all_reduce(zeros({2}));
+    };
+    const std::string wanted =
+        "ranks must make the same call, got rank 0: all_reduce 0 of f32 [2], sum; rank 1: "
+        "duplicate";
+    EXPECT_EQ(error_of(differ), end.rank() == 1   ? "duplicate: " + wanted
+                                : end.rank() == 0 ? "all_reduce: " + wanted
+                                                  : "all_reduce: " + wanted + "; this is rank 2");
+    end.duplicate()->barrier();  // the group goes on
+  });
+  EXPECT_EQ(errors, no_errors(3));
+  const auto first = on_ranks(2, {.timeout = 30}, [](Communicator& end) {
+    if (end.rank() == 0)
+      end.duplicate();
+    else
+      end.barrier();
+  });
+  const std::string wanted =
+      "ranks must make the same call, got rank 0: duplicate; rank 1: barrier 0";
+  EXPECT_EQ(first, (std::vector<std::string>{"duplicate: " + wanted, "barrier: " + wanted}));
+}
+
 TEST(LocalComm, WhatNoRankCanDo) {
   const auto end = std::move(nn::local_communicators(1)[0]);
   EXPECT_EQ(error_of([&] { end->all_reduce(zeros({2}, {.dtype = i64}), ReduceOp::mean); }),
@@ -176,7 +204,7 @@ TEST(LocalComm, WhatNoRankCanDo) {
   EXPECT_EQ(error_of([] { nn::local_communicators(0); }),
             "local_communicators: a group has at least one rank, got 0");
   EXPECT_EQ(error_of([] { nn::local_communicators(1, {.timeout = -1}); }),
-            "Communicator: timeout must be seconds, or 0 for ever, got -1");
+            "Communicator: timeout must be seconds up to 1e9, or 0 for ever, got -1");
 }
 
 TEST(LocalComm, WhoIsLateIsNamedWithWhatItDidLast) {
@@ -218,11 +246,26 @@ TEST(LocalComm, ALongerTimeoutIsOfTheCallsThatFollow) {
     EXPECT_EQ(end.timeout(), 30);
     EXPECT_EQ(end.failure(), "");
     EXPECT_EQ(error_of([&] { end.set_timeout(-1); }),
-              "Communicator: timeout must be seconds, or 0 for ever, got -1");
+              "Communicator: timeout must be seconds up to 1e9, or 0 for ever, got -1");
     end.barrier();
     if (end.rank() == 1) end.abort("rank 1: it gives up");
     while (end.failure().empty()) std::this_thread::yield();
     EXPECT_EQ(end.failure(), "rank 1: it gives up");
+  });
+  EXPECT_EQ(errors, no_errors(2));
+}
+
+// 1e10 seconds are more nanoseconds than an int64 counts.
+TEST(LocalComm, AVeryLongTimeoutIsWaitedForOrRefused) {
+  const auto errors = on_ranks(2, {.timeout = 1e9}, [](Communicator& end) {
+    if (end.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    end.barrier();
+    for (const double seconds : {1e10, 1e300, HUGE_VAL, std::nan("")})
+      EXPECT_TRUE(error_of([&] {
+                    end.set_timeout(seconds);
+                  }).starts_with("Communicator: timeout must be seconds up to 1e9, or 0 for ever"))
+          << seconds;
+    EXPECT_EQ(end.timeout(), 1e9);
   });
   EXPECT_EQ(errors, no_errors(2));
 }
