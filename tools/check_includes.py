@@ -56,6 +56,7 @@ DECLARES = {
     "istream": "istream ws",
     "iterator": """back_inserter begin data default_sentinel_t distance end input_iterator_tag inserter
         istreambuf_iterator make_move_iterator next ostream_iterator prev reverse_iterator size ssize""",
+    "latch": "latch",
     "limits": "numeric_limits",
     "list": "begin end list",
     "map": "begin end erase_if map multimap size",

@@ -152,6 +152,20 @@ std::optional<Ring::Claim> Ring::claim(int reader) {
   return {};
 }
 
+std::optional<Ring::Claim> Ring::claim_suspect(int reader) {
+  for (int i = 0; i < layout_.slots && !stopped(); ++i) {
+    const uint64_t sequence = slot(i).sequence.load();
+    const int64_t count = slot(i).count.load();
+    for (int64_t position = 0; position < count; ++position) {
+      uint64_t expected = owner(sequence, kSuspect);
+      if (owners(i)[position].compare_exchange_strong(
+              expected, owner(sequence, static_cast<uint64_t>(reader) + 1)))
+        return Claim{i, sequence, position};
+    }
+  }
+  return {};
+}
+
 std::optional<Ring::Claim> Ring::claim_batch(int reader, int worker) {
   if (stopped()) return {};
   std::optional<Claim> oldest;

@@ -43,6 +43,9 @@ class Ring {
 
   /// An owner word: sequence * 2^16 + one of these, or the reader + 1.
   static constexpr uint64_t kFree = 0, kDone = 0xffff, kFailed = 0xfffe, kDropped = 0xfffd;
+  /// Free, and to be read while its worker reads nothing else: several were under way when a worker
+  /// ended, and one of them has ended it.
+  static constexpr uint64_t kSuspect = 0xfffc;
   static constexpr int kMaxReaders = 0xfff0;
   static constexpr uint64_t owner(uint64_t sequence, uint64_t who) { return sequence << 16 | who; }
 
@@ -68,7 +71,9 @@ class Ring {
     // or -1 when it has no more to give.
     std::atomic<int64_t> pass{0}, calls{0};
     char file[ErrorRecord::kFileBytes] = {};
-    ErrorRecord fault;  // why it couldn't start
+    // What has ended its worker that no sample is to blame for. Its position: kAtStart or kLater.
+    static constexpr int64_t kAtStart = 0, kLater = 1;
+    ErrorRecord fault;
   };
   /// The sample that a reader took.
   struct Claim {
@@ -114,6 +119,8 @@ class Ring {
 
   /// For a reader: the next sample that nobody has; none when there is none now.
   std::optional<Claim> claim(int reader);
+  /// Any that is to be read alone; none when there is none.
+  std::optional<Claim> claim_suspect(int reader);
   /// An iterable's: the next batch that is for `worker`, taken as its sample 0.
   std::optional<Claim> claim_batch(int reader, int worker);
   /// What wait() is to be given; read before claim().

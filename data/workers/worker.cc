@@ -19,6 +19,8 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <latch>
+#include <mutex>
 #include <thread>
 
 namespace aorta::data {
@@ -54,6 +56,12 @@ class SampleReader {
         storage_(storage_on(ring.samples())),
         place_(ring.specs(), plan.readers_per_worker()),
         dataset_(dynamic_cast<const Dataset*>(plan.source.get())) {}
+
+  // Before other readers of this worker begin.
+  void read_suspects() {
+    if (!dataset_) return;
+    while (const auto next = ring_.claim_suspect(number_)) read(*next);
+  }
 
   void run() {
     for (;;) {
@@ -231,6 +239,17 @@ class SampleReader {
   int64_t read_ = 0, calls_ = 0;  // samples that the stream gave, and how often it was asked
 };
 
+// Ends this worker by what is being handled.
+[[noreturn]] void end_worker(Ring::Reader& reader, int64_t when) {
+  static std::mutex mutex;  // of its readers the first one tells
+  const std::lock_guard lock(mutex);
+  const auto [type, text] = describe_exception();
+  put_text(reader.fault.type, type);
+  put_text(reader.fault.text, text);
+  reader.fault.position = when;
+  exit_process(1);
+}
+
 void worker_main(const WorkerPlan& plan, Ring& ring, const Wires& wires, int worker) {
   prctl(PR_SET_NAME, ("aorta-work " + std::to_string(worker)).c_str());
   const int threads = plan.readers_per_worker();
@@ -240,6 +259,14 @@ void worker_main(const WorkerPlan& plan, Ring& ring, const Wires& wires, int wor
   this_worker = &info;
   std::vector<std::unique_ptr<SampleReader>> readers;
   std::vector<std::thread> others;
+  std::latch begin_others(1);
+  const auto run = [&](auto&& body) {
+    try {
+      body();
+    } catch (...) {
+      end_worker(ring.reader(first), Ring::Reader::kLater);
+    }
+  };
   try {
     manual_seed(info.seed);
     for (int i = 0; i < threads; ++i)
@@ -247,19 +274,19 @@ void worker_main(const WorkerPlan& plan, Ring& ring, const Wires& wires, int wor
     if (plan.init) plan.init(info);
     at(WorkerStep::started);
     for (int i = 1; i < threads; ++i)
-      others.emplace_back([&reader = *readers[static_cast<size_t>(i)]] {
+      others.emplace_back([&, i] {
         set_num_threads(1);
-        reader.run();
+        begin_others.wait();
+        run([&] { readers[static_cast<size_t>(i)]->run(); });
       });
   } catch (...) {
-    const auto [type, text] = describe_exception();
-    ErrorRecord& fault = ring.reader(first).fault;
-    put_text(fault.type, type);
-    put_text(fault.text, text);
-    fault.position = 0;
-    exit_process(1);
+    end_worker(ring.reader(first), Ring::Reader::kAtStart);
   }
-  readers[0]->run();
+  run([&] {
+    readers[0]->read_suspects();
+    begin_others.count_down();
+    readers[0]->run();
+  });
   for (std::thread& thread : others) thread.join();
 }
 

@@ -229,25 +229,36 @@ void WorkerPool::handle_worker_end(int worker, pid_t pid, int status) {
     how += " when memory ran out";
   const std::string name =
       "worker " + std::to_string(worker) + " (pid " + std::to_string(pid) + ")";
-  const int threads = plan_.readers_per_worker();
-  const int first = worker * threads;
-  Ring::Reader& reader = ring().reader(first);
-  if (reader.fault.position >= 0)
-    break_down(name + " couldn't start: " + reader.fault.type + ": " + reader.fault.text);
-  std::string doing;
-  const int64_t sample = reader.sample;
-  if (sample >= 0) doing = " while it read sample " + std::to_string(sample);
-  if (sample >= 0 && reader.file[0]) doing += std::string(" (") + reader.file + ")";
-  std::fprintf(stderr, "aorta: data_loader: %s %s%s; it is started again\n", name.c_str(),
-               how.c_str(), doing.c_str());
-  reader.sample = -1;
-  take_back(first, first + threads, pid, how);
+  ErrorRecord& fault = ring().reader(worker * plan_.readers_per_worker()).fault;
+  const std::string what = std::string(fault.type) + ": " + fault.text;
+  if (fault.position == Ring::Reader::kAtStart) break_down(name + " couldn't start: " + what);
+  if (fault.position == Ring::Reader::kLater) how = "failed, " + what;
+  fault.position = -1;
+  const std::string reads = reads_of(worker);
+  std::fprintf(stderr, "aorta: data_loader: %s %s%s%s; it is started again\n", name.c_str(),
+               how.c_str(), reads.empty() ? "" : " while it read ", reads.c_str());
+  take_back(worker, pid, how, true);
   hand_over_stream(worker);
-  if (++restarts_ > 3 + 2 * plan_.workers) break_down(name + " " + how + ", again and again");
+  if (++restarts_ > 3 + 2 * plan_.layout.readers)
+    break_down(name + " " + how + ", again and again");
   start_worker(worker);
 }
 
-void WorkerPool::take_back(int first, int last, pid_t pid, const std::string& how) {
+std::string WorkerPool::reads_of(int worker) {
+  std::string text;
+  const int threads = plan_.readers_per_worker();
+  for (int i = worker * threads; i < (worker + 1) * threads; ++i) {
+    const Ring::Reader& reader = ring().reader(i);
+    if (reader.sample < 0) continue;
+    text += (text.empty() ? "sample " : ", sample ") + std::to_string(reader.sample);
+    if (reader.file[0]) text += std::string(" (") + reader.file + ")";
+  }
+  return text;
+}
+
+void WorkerPool::take_back(int worker, pid_t pid, const std::string& how, bool guilty) {
+  const int threads = plan_.readers_per_worker();
+  const int first = worker * threads, last = first + threads;
   for (int i = 0; i < plan_.layout.slots; ++i) {
     const SlotBoard::Use use = board_->uses[static_cast<size_t>(i)];
     if (use != SlotBoard::Use::open && use != SlotBoard::Use::draining) continue;
@@ -262,22 +273,24 @@ void WorkerPool::take_back(int first, int last, pid_t pid, const std::string& ho
         owner = Ring::owner(sequence, Ring::kDropped);
         continue;
       }
-      const int worker = reader / plan_.readers_per_worker();
       const int64_t sample = plan_.layout.iterable ? -1 : ring().indices(i)[position];
-      SampleFault fault{sample, "", "", ring().reader(reader).file, worker, static_cast<int>(pid)};
+      const Ring::Reader& state = ring().reader(reader);
+      SampleFault fault{
+          sample, "", "", state.sample < 0 ? "" : state.file, worker, static_cast<int>(pid)};
       fault.message =
           "worker " + std::to_string(worker) + " (pid " + std::to_string(pid) + ") " + how;
-      const bool again = !deaths_.emplace(std::pair(sequence, position), fault).second;
+      const bool again = guilty && !deaths_.emplace(std::pair(sequence, position), fault).second;
       if (plan_.layout.iterable) ring().clear(i, again);
       if (again) {
         deaths_[{sequence, position}] = fault;
         owner = Ring::owner(sequence, Ring::kFailed);
       } else {
-        owner = Ring::owner(sequence, Ring::kFree);
+        owner = Ring::owner(sequence, guilty && threads > 1 ? Ring::kSuspect : Ring::kFree);
         ring().look_again(sequence, position);
       }
     }
   }
+  for (int i = first; i < last; ++i) ring().reader(i).sample = -1;
 }
 
 void WorkerPool::wait_for_end(pid_t pid) {
@@ -313,9 +326,8 @@ void WorkerPool::handle_nursery_end(const std::string& how) {
   std::fprintf(stderr, "aorta: data_loader: %s %s; it is started again\n", name.c_str(),
                how.c_str());
   for (int i = 0; i < plan_.workers; ++i) {
-    const int first = i * plan_.readers_per_worker();
-    take_back(first, first + plan_.readers_per_worker(), workers_[static_cast<size_t>(i)].pid,
-              "ended with its parent, which " + how);
+    take_back(i, workers_[static_cast<size_t>(i)].pid, "ended with its parent, which " + how,
+              false);
     hand_over_stream(i);
   }
   try {
@@ -352,11 +364,12 @@ void WorkerPool::drop_all() {
   for (const auto& [sequence, number] : slots_) {
     Ring::Slot& slot = ring().slot(number);
     slot.tell_always = 1;
-    for (int64_t i = 0; i < slot.count; ++i) {
-      uint64_t expected = Ring::owner(sequence, Ring::kFree);
-      ring().owners(number)[i].compare_exchange_strong(expected,
-                                                       Ring::owner(sequence, Ring::kDropped));
-    }
+    for (int64_t i = 0; i < slot.count; ++i)
+      for (const uint64_t who : {Ring::kFree, Ring::kSuspect}) {
+        uint64_t expected = Ring::owner(sequence, who);
+        ring().owners(number)[i].compare_exchange_strong(expected,
+                                                         Ring::owner(sequence, Ring::kDropped));
+      }
     board_->uses[static_cast<size_t>(number)] = SlotBoard::Use::draining;
   }
   slots_.clear();
@@ -408,17 +421,20 @@ void WorkerPool::fail_on_timeout(double seconds) {
   for (int i = 0; i < plan_.workers; ++i) {
     text += (i == 0 ? "worker " : "; worker ") + std::to_string(i) + " (pid " +
             std::to_string(workers_[static_cast<size_t>(i)].pid) + ") ";
-    Ring::Reader& reader = ring().reader(i * plan_.readers_per_worker());
-    const int64_t sample = reader.sample;
-    if (sample < 0) {
-      text += "waits";
-      continue;
+    std::string reads;
+    const int threads = plan_.readers_per_worker();
+    for (int r = i * threads; r < (i + 1) * threads; ++r) {
+      const Ring::Reader& reader = ring().reader(r);
+      const int64_t sample = reader.sample;
+      if (sample < 0) continue;
+      char time[32];
+      std::snprintf(time, sizeof time, "%.1f",
+                    seconds_now() - 1e-9 * static_cast<double>(reader.since));
+      reads += (reads.empty() ? "has read sample " : ", sample ") + std::to_string(sample) +
+               " for " + time + " s";
+      if (reader.file[0]) reads += std::string(" (") + reader.file + ")";
     }
-    char time[32];
-    std::snprintf(time, sizeof time, "%.1f",
-                  seconds_now() - 1e-9 * static_cast<double>(reader.since));
-    text += "has read sample " + std::to_string(sample) + " for " + time + " s";
-    if (reader.file[0]) text += std::string(" (") + reader.file + ")";
+    text += reads.empty() ? "waits" : reads;
   }
   char limit[32];
   std::snprintf(limit, sizeof limit, "%g", seconds);

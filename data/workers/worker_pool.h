@@ -97,8 +97,10 @@ class WorkerPool {
   void handle_worker_end(int worker, pid_t pid, int status);
   void handle_nursery_end(const std::string& how);
   std::string how_nursery_ended();
-  /// Gives back what the readers first ... last - 1 had taken.
-  void take_back(int first, int last, pid_t pid, const std::string& how);
+  /// Which samples a worker reads: "sample 3 (a.avi), sample 5 (b.avi)"; empty for none.
+  std::string reads_of(int worker);
+  /// Gives back what a worker had taken. A sample that has ended it is `guilty` of that.
+  void take_back(int worker, pid_t pid, const std::string& how, bool guilty);
   void wait_for_end(pid_t pid);
   void end_nursery(int limit_ms);
   [[noreturn]] void fail_on_timeout(double seconds);

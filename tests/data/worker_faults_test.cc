@@ -62,6 +62,42 @@ TEST(WorkerFaults, ASampleThatEndsWorkersIsAnErrorAndTheRestArrives) {
     }
 }
 
+// Whichever of the samples that a worker reads at once has ended it, the others are read.
+TEST(WorkerFaults, ASampleThatEndsWorkersIsTheOnlyOneThatFails) {
+  for (const StartMethod method : kMethods)
+    for (const int workers : {1, 2}) {
+      DataLoader loader(make_dataset<Numbers>(40, Trouble::kill, 13, "", 0.005),
+                        {.batch_size = 1,
+                         .num_workers = workers,
+                         .prefetch_factor = 8,
+                         .reads_in_flight = 4,
+                         .seed = 6,
+                         .start_method = method});
+      DataLoader alone(make_dataset<Numbers>(40), {.batch_size = 1, .seed = 6});
+      testing::internal::CaptureStderr();
+      auto expected = alone.begin();
+      std::vector<int64_t> failed;
+      for (auto it = loader.begin(); it != loader.end(); ++it, ++expected) {
+        try {
+          EXPECT_EQ(text_of(*it), text_of(*expected));
+        } catch (const SampleError& error) {
+          failed.push_back(error.fault().sample);
+          EXPECT_EQ(error.fault().file, "number_13");
+        }
+      }
+      const std::string said = testing::internal::GetCapturedStderr();
+      EXPECT_EQ(failed, std::vector<int64_t>{13});
+      // First among others, then by itself.
+      EXPECT_TRUE(std::regex_search(said, std::regex("while it read .*number_13.*; it is")));
+      EXPECT_TRUE(std::regex_search(said, std::regex("while it read sample \\d+ \\(number_\\d+\\), "
+                                                     "sample ")))
+          << said;
+      EXPECT_NE(said.find("while it read sample 13 (number_13); it is started again"),
+                std::string::npos)
+          << said;
+    }
+}
+
 // Sample `troubled` writes `beyond` bytes behind the end of a tensor, or before its start where
 // that is negative.
 class Overflowing : public Numbers {
@@ -265,6 +301,33 @@ TEST(WorkerFaults, ADeathAtAnyStepLosesNothing) {
         const bool often = step > 0 && step < static_cast<int>(WorkerStep::made);
         EXPECT_TRUE(plan->left < 1 || (nth > 1 && !often)) << "the fault was not reached";
       }
+  worker_step_hook = nullptr;
+}
+
+// It is no fault of the dataset's, nor of the start.
+TEST(WorkerFaults, WhatAWorkerItselfThrowsIsSaid) {
+  hook_steps();
+  for (const int in_flight : {1, 4}) {
+    plan->left = 5;
+    worker_step_hook = [](WorkerStep step) {
+      if (step == WorkerStep::claimed && plan->left.fetch_sub(1) == 1)
+        throw std::runtime_error("of the worker's own");
+    };
+    testing::internal::CaptureStderr();
+    {
+      DataLoader loader(make_dataset<Numbers>(30), {.batch_size = 3,
+                                                    .num_workers = 2,
+                                                    .reads_in_flight = in_flight,
+                                                    .seed = 6,
+                                                    .start_method = StartMethod::fork});
+      EXPECT_EQ(text_of(loader), expected_text(30, 3));
+    }
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_TRUE(std::regex_match(
+        said, std::regex("aorta: data_loader: worker [01] \\(pid [0-9]+\\) failed, "
+                         "std::runtime_error: of the worker's own.*; it is started again\n")))
+        << said;
+  }
   worker_step_hook = nullptr;
 }
 
