@@ -303,8 +303,8 @@ std::vector<std::string> Communicator::agree(const CollectiveRecord& record, con
   return places;
 }
 
-void Communicator::check_same_call(const std::string& op,
-                                   const std::vector<std::string>& calls) const {
+void Communicator::check_same_call(const std::string& op, std::vector<std::string> calls) const {
+  for (std::string& call : calls) call.resize(std::min(call.find('\n'), call.size()));
   const auto other = std::find_if(calls.begin(), calls.end(),
                                   [&](const std::string& call) { return call != calls[0]; });
   if (other == calls.end()) return;

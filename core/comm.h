@@ -184,7 +184,7 @@ class Communicator {
   /// RankError.
   virtual std::vector<std::string> exchange(const std::string& mine) = 0;
   /// Throws where they differ what the ranks, by rank, are about to do.
-  void check_same_call(const std::string& op, const std::vector<std::string>& calls) const;
+  void check_same_call(const std::string& op, std::vector<std::string> calls) const;
   /// Asks the others first, as all calls do: what it exchanges begins with "duplicate".
   virtual std::unique_ptr<Communicator> do_duplicate() = 0;
   // What engines compute, on contiguous tensors, once the ranks agree. A tensor may be empty.
