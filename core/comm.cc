@@ -291,20 +291,18 @@ std::string Communicator::place_of(const Tensor& tensor) const {
   return problem.empty() ? kDevice + library->identity(tensor.device().index) : kNoWay + problem;
 }
 
-// All ranks' places.
+// All ranks' places, which stand behind the calls.
 std::vector<std::string> Communicator::agree(const CollectiveRecord& record, const Tensor& tensor) {
-  std::vector<std::string> calls = exchange(record.call() + '\n' + place_of(tensor)), places;
-  for (std::string& call : calls) {
-    const size_t end = std::min(call.find('\n'), call.size());  // a duplicate has no place
-    places.push_back(call.substr(std::min(end + 1, call.size())));
-    call.resize(end);
-  }
-  check_same_call(to_string(record.collective), calls);
+  std::vector<std::string> places = exchange(record.call() + '\n' + place_of(tensor));
+  check_same_call(to_string(record.collective), places);
+  for (std::string& text : places) text.erase(0, text.find('\n') + 1);
   return places;
 }
 
-void Communicator::check_same_call(const std::string& op, std::vector<std::string> calls) const {
-  for (std::string& call : calls) call.resize(std::min(call.find('\n'), call.size()));
+void Communicator::check_same_call(const std::string& op,
+                                   const std::vector<std::string>& texts) const {
+  std::vector<std::string> calls;
+  for (const std::string& text : texts) calls.push_back(text.substr(0, text.find('\n')));
   const auto other = std::find_if(calls.begin(), calls.end(),
                                   [&](const std::string& call) { return call != calls[0]; });
   if (other == calls.end()) return;

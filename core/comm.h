@@ -183,9 +183,10 @@ class Communicator {
   /// All ranks' texts, by rank; the engine's own small all-gather, which holds the timeout. Throws
   /// RankError.
   virtual std::vector<std::string> exchange(const std::string& mine) = 0;
-  /// Throws where they differ what the ranks, by rank, are about to do.
-  void check_same_call(const std::string& op, std::vector<std::string> calls) const;
-  /// Asks the others first, as all calls do: what it exchanges begins with "duplicate".
+  /// Throws where the ranks' texts, by rank, differ in their first lines: what they are about to
+  /// do.
+  void check_same_call(const std::string& op, const std::vector<std::string>& texts) const;
+  /// Asks the others first, as all calls do, by a text that says that it is a duplicate.
   virtual std::unique_ptr<Communicator> do_duplicate() = 0;
   // What engines compute, on contiguous tensors, once the ranks agree. A tensor may be empty.
   virtual void do_all_reduce(const Tensor& tensor, ReduceOp op) = 0;

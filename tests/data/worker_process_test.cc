@@ -1,3 +1,4 @@
+#include <aorta/core/clock.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/data/workers/process.h>
@@ -123,6 +124,11 @@ TEST(Process, TellsHowItEnded) {
 
 // poll() counts milliseconds in an int: 2.1e6 seconds are more than that.
 TEST(Process, IsWaitedForHoweverLong) {
+  EXPECT_EQ(poll_milliseconds(0.25), 250);
+  EXPECT_EQ(poll_milliseconds(-1), 0);
+  EXPECT_EQ(poll_milliseconds(std::nan("")), 0);
+  for (const double seconds : {3e6, 1e10, HUGE_VAL})
+    EXPECT_EQ(poll_milliseconds(seconds), 604800000);
   for (const double seconds : {3e6, 1e10, HUGE_VAL}) {
     Process late(+[] { usleep(50'000); });
     EXPECT_EQ(late.join(seconds), std::optional<int>(0)) << seconds;

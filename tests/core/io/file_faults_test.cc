@@ -209,7 +209,7 @@ TEST(AtomicFileVersions, AreLostToNoCommitThatWasBrokenOff) {
   const FileSystem table = faulty_table();
   for (const int keep_previous : {1, 2, 3})
     for (int call = 1;; ++call) {
-      const std::string folder = temporary("kept_versions"), path = folder + "/file";
+      const std::string folder = temporary("versions_broken_off"), path = folder + "/file";
       std::filesystem::remove_all(folder);
       std::filesystem::create_directory(folder);
       for (const char* contents : {"first", "second", "third", "fourth"})
