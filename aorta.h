@@ -116,6 +116,7 @@
 #include <aorta/nn/packed_sequence.h>          // IWYU pragma: export
 #include <aorta/nn/padding.h>                  // IWYU pragma: export
 #include <aorta/nn/parallel/data_parallel.h>   // IWYU pragma: export
+#include <aorta/nn/parameter_vector.h>         // IWYU pragma: export
 #include <aorta/nn/pooling.h>                  // IWYU pragma: export
 #include <aorta/nn/recurrent.h>                // IWYU pragma: export
 #include <aorta/nn/step_plan.h>                // IWYU pragma: export
@@ -153,6 +154,8 @@ using namespace aorta;
 using namespace aorta::nn;
 }  // namespace functional
 namespace utils {
+using nn::parameters_to_vector;
+using nn::vector_to_parameters;
 using optim::clip_grad_norm_;
 using optim::clip_grad_value_;
 namespace rnn {

@@ -166,6 +166,8 @@ class TensorMethods {
   const Tensor& pow_(const Operand& exponent) const;
   Tensor minimum(const Operand& other) const;
   Tensor maximum(const Operand& other) const;
+  Tensor min(const Tensor& other) const;
+  Tensor max(const Tensor& other) const;
   Tensor atan2(const Operand& other) const;
   const Tensor& atan2_(const Operand& other) const;
   Tensor hypot(const Operand& other) const;

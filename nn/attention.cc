@@ -201,7 +201,8 @@ Tensor MultiheadAttention::merged(const Tensor& attended, bool unbatched) const 
   return unbatched ? output.squeeze(0) : output;
 }
 
-Tensor MultiheadAttention::step(const Tensor& query, AttentionCache& cache) const {
+Tensor MultiheadAttention::step(const Tensor& query, AttentionCache& cache,
+                                const Tensor& key_padding_mask) const {
   check_given({{"query", query}});
   const char* const op = "MultiheadAttention";
   const bool unbatched = query.dim() == 2;
@@ -217,13 +218,14 @@ Tensor MultiheadAttention::step(const Tensor& query, AttentionCache& cache) cons
           cache.keys.size(0), " for ", k.size(0));
     k = cat({cache.keys, k}, 2), v = cat({cache.values, v}, 2);
   }
-  const int64_t length = q.size(2), keys = k.size(2);
-  Tensor mask;
-  if (length > 1) {
-    mask = additive(triu(ones({length, keys}, {.dtype = DType::boolean, .device = q.device()}),
-                         keys - length + 1),
-                    q.dtype());
+  const Call call{q.size(0), q.size(2), k.size(2)};
+  AttentionMasks masks{.key_padding_mask = key_padding_mask};
+  if (call.length > 1) {
+    masks.attn_mask =
+        triu(ones({call.length, call.keys}, {.dtype = DType::boolean, .device = q.device()}),
+             call.keys - call.length + 1);
   }
+  const Tensor mask = mask_of(masks, call, num_heads, q.dtype());
   cache = {k, v};
   const double p = is_training() ? options.dropout : 0;
   return merged(scaled_dot_product_attention(q, k, v, {.attn_mask = mask, .dropout_p = p}),
@@ -318,8 +320,10 @@ Tensor TransformerEncoderLayer::run(const Tensor& source, const Attend& attend) 
 Tensor TransformerEncoderLayer::forward(const Tensor& source, const AttentionMasks& masks) const {
   return run(source, [&](const Tensor& x) { return self_attn(x, x, x, masks, false).output; });
 }
-Tensor TransformerEncoderLayer::step(const Tensor& source, AttentionCache& cache) const {
-  return run(source, [&](const Tensor& x) { return self_attn.step(x, cache); });
+Tensor TransformerEncoderLayer::step(const Tensor& source, AttentionCache& cache,
+                                     const Tensor& src_key_padding_mask) const {
+  return run(source,
+             [&](const Tensor& x) { return self_attn.step(x, cache, src_key_padding_mask); });
 }
 
 Tensor TransformerEncoderLayer::forward(const Tensor& source) const { return forward(source, {}); }

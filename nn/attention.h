@@ -53,8 +53,9 @@ class MultiheadAttention : public Module {
   Tensor forward(const Tensor& input) const override;
   /// Causal self-attention of the next positions of a sequence, behind those in the cache, which
   /// these come to. Gradients lead to what is in the cache too; under NoGradGuard it is values
-  /// alone.
-  Tensor step(const Tensor& query, AttentionCache& cache) const;
+  /// alone. `key_padding_mask` (N, S) is of all positions so far, the next ones included.
+  Tensor step(const Tensor& query, AttentionCache& cache,
+              const Tensor& key_padding_mask = {}) const;
   /// Attention to a memory whose keys and values are projected once, into an empty cache.
   Tensor look(const Tensor& query, const Tensor& memory, AttentionCache& cache,
               const Tensor& key_padding_mask = {}) const;
@@ -100,7 +101,8 @@ class TransformerEncoderLayer : public Module {
   Tensor forward(const Tensor& source, const AttentionMasks& masks) const;
   Tensor forward(const Tensor& source) const override;
   /// The next positions of a source that sees what is in front of it.
-  Tensor step(const Tensor& source, AttentionCache& cache) const;
+  Tensor step(const Tensor& source, AttentionCache& cache,
+              const Tensor& src_key_padding_mask = {}) const;
 
   TransformerEncoderLayerOptions options;
   MultiheadAttention self_attn;

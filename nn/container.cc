@@ -1,5 +1,7 @@
 #include <aorta/nn/container.h>
 
+#include <algorithm>
+
 namespace aorta::nn {
 namespace {
 
@@ -49,6 +51,24 @@ Module& Sequential::operator[](int64_t i) const {
   return *modules_[place("Sequential", i, modules_.size())].second;
 }
 
+AnyModule Sequential::at(int64_t i) const {
+  return modules_[place("Sequential", i, modules_.size())].second;
+}
+
+Sequential Sequential::slice(int64_t begin, int64_t end) const {
+  const auto count = static_cast<int64_t>(modules_.size());
+  const auto from_start = [count](int64_t i) {
+    return std::clamp(i < 0 ? i + count : i, int64_t{0}, count);
+  };
+  Sequential part;
+  part.train(is_training());
+  for (int64_t i = from_start(begin); i < from_start(end); ++i) {
+    const auto& [name, module] = modules_[static_cast<size_t>(i)];
+    part.push_back(name, module);
+  }
+  return part;
+}
+
 Tensor Sequential::forward(const Tensor& input) const {
   Tensor x = input;
   for (const Named& named : modules_) x = named.second(x);
@@ -70,6 +90,10 @@ ModuleList& ModuleList::operator=(ModuleList other) {
 void ModuleList::push_back(AnyModule module) {
   module->set_name(path_of(*this, std::to_string(modules_.size())));
   modules_.push_back(std::move(module));
+}
+
+void ModuleList::extend(List<AnyModule> modules) {
+  for (AnyModule& module : modules) push_back(std::move(module));
 }
 
 AnyModule& ModuleList::operator[](int64_t i) {

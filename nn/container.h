@@ -53,6 +53,14 @@ class Sequential : public Module {
   bool empty() const { return modules_.empty(); }
   /// Negative counts from the end.
   Module& operator[](int64_t i) const;
+  /// The module itself as a value, for another container: it shares the parameters.
+  AnyModule at(int64_t i) const;
+  /// Those from `begin` to before `end`, as Python's [begin:end], under their names and with the
+  /// same parameters: `net.slice(0, -1)` is a classifier without its last layer.
+  Sequential slice(int64_t begin, int64_t end) const;
+  /// Pairs of a name and a module.
+  auto begin() const { return modules_.begin(); }
+  auto end() const { return modules_.end(); }
   Tensor forward(const Tensor& input) const override;
 
  protected:
@@ -67,11 +75,16 @@ class ModuleList : public Module {
  public:
   using Module::Module;
   ModuleList() = default;
+  explicit ModuleList(List<AnyModule> modules) { extend(std::move(modules)); }
+  ModuleList(Module& owner, const char* name, List<AnyModule> modules) : Module(owner, name) {
+    extend(std::move(modules));
+  }
   ModuleList(const ModuleList&) = default;
   ModuleList(ModuleList&&) noexcept = default;
   /// Its modules get the path of this one.
   ModuleList& operator=(ModuleList other);
   void push_back(AnyModule module);
+  void extend(List<AnyModule> modules);
   size_t size() const { return modules_.size(); }
   bool empty() const { return modules_.empty(); }
   /// Negative counts from the end.

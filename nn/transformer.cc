@@ -108,9 +108,11 @@ Tensor TransformerDecoderLayer::operator()(const Tensor& target, const Tensor& m
 
 Tensor TransformerDecoderLayer::step(const Tensor& target, const Tensor& memory,
                                      DecoderLayerCache& cache,
-                                     const Tensor& memory_key_padding_mask) const {
+                                     const Tensor& memory_key_padding_mask,
+                                     const Tensor& tgt_key_padding_mask) const {
   return run(
-      target, [&](const Tensor& x) { return self_attn.step(x, cache.target); },
+      target,
+      [&](const Tensor& x) { return self_attn.step(x, cache.target, tgt_key_padding_mask); },
       [&](const Tensor& x) {
         return multihead_attn.look(x, memory, cache.memory, memory_key_padding_mask);
       });
@@ -142,12 +144,14 @@ Tensor TransformerEncoder::forward(const Tensor& source) const { return forward(
 Tensor TransformerEncoder::operator()(const Tensor& source, const AttentionMasks& masks) const {
   return call_module(*this, source, masks);
 }
-Tensor TransformerEncoder::step(const Tensor& source, std::vector<AttentionCache>& cache) const {
+Tensor TransformerEncoder::step(const Tensor& source, std::vector<AttentionCache>& cache,
+                                const Tensor& src_key_padding_mask) const {
   check_given({{"source", source}});
   check_cache("TransformerEncoder", cache, layers);
   Tensor x = source;
   for (size_t i = 0; i < cache.size(); ++i)
-    x = layers[static_cast<int64_t>(i)].as<TransformerEncoderLayer>().step(x, cache[i]);
+    x = layers[static_cast<int64_t>(i)].as<TransformerEncoderLayer>().step(x, cache[i],
+                                                                           src_key_padding_mask);
   return normed(norm, x);
 }
 
@@ -180,13 +184,14 @@ Tensor TransformerDecoder::operator()(const Tensor& target, const Tensor& memory
 }
 Tensor TransformerDecoder::step(const Tensor& target, const Tensor& memory,
                                 std::vector<DecoderLayerCache>& cache,
-                                const Tensor& memory_key_padding_mask) const {
+                                const Tensor& memory_key_padding_mask,
+                                const Tensor& tgt_key_padding_mask) const {
   check_given({{"target", target}, {"memory", memory}});
   check_cache("TransformerDecoder", cache, layers);
   Tensor x = target;
   for (size_t i = 0; i < cache.size(); ++i)
-    x = layers[static_cast<int64_t>(i)].as<TransformerDecoderLayer>().step(x, memory, cache[i],
-                                                                           memory_key_padding_mask);
+    x = layers[static_cast<int64_t>(i)].as<TransformerDecoderLayer>().step(
+        x, memory, cache[i], memory_key_padding_mask, tgt_key_padding_mask);
   return normed(norm, x);
 }
 

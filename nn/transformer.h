@@ -43,7 +43,8 @@ class TransformerDecoderLayer : public Module {
   Tensor forward(const Tensor& target, const Tensor& memory, const DecoderMasks& masks = {}) const;
   /// The next positions of the target; see TransformerDecoder::step.
   Tensor step(const Tensor& target, const Tensor& memory, DecoderLayerCache& cache,
-              const Tensor& memory_key_padding_mask = {}) const;
+              const Tensor& memory_key_padding_mask = {},
+              const Tensor& tgt_key_padding_mask = {}) const;
 
   TransformerDecoderLayerOptions options;
   MultiheadAttention self_attn, multihead_attn;
@@ -71,8 +72,11 @@ class TransformerEncoder : public Module {
   Tensor forward(const Tensor& source) const override;
   /// The next positions of a source that sees what is in front of it (a language model): the same
   /// as forward of the whole with is_causal, at those positions, from what `cache` keeps of the
-  /// earlier ones. Begin with an empty cache, and take another for another sequence.
-  Tensor step(const Tensor& source, std::vector<AttentionCache>& cache) const;
+  /// earlier ones. Begin with an empty cache, and take another for another sequence. Where the
+  /// sequences of a batch differ in length, `src_key_padding_mask` (N, S) says which of all
+  /// positions so far, the next ones included, are padding.
+  Tensor step(const Tensor& source, std::vector<AttentionCache>& cache,
+              const Tensor& src_key_padding_mask = {}) const;
 
   ModuleList layers;
   std::optional<LayerNorm> norm;
@@ -95,9 +99,11 @@ class TransformerDecoder : public Module {
   Tensor forward(const Tensor& target, const Tensor& memory, const DecoderMasks& masks = {}) const;
   /// The next positions of the target: the same as forward of the whole with tgt_is_causal, at
   /// those positions. `cache` keeps keys and values of the earlier ones and of the memory, which is
-  /// projected once. Begin with an empty cache.
+  /// projected once. Begin with an empty cache. `tgt_key_padding_mask` (N, T) is of all positions
+  /// of the target so far.
   Tensor step(const Tensor& target, const Tensor& memory, std::vector<DecoderLayerCache>& cache,
-              const Tensor& memory_key_padding_mask = {}) const;
+              const Tensor& memory_key_padding_mask = {},
+              const Tensor& tgt_key_padding_mask = {}) const;
 
   ModuleList layers;
   std::optional<LayerNorm> norm;

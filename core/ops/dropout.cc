@@ -108,7 +108,8 @@ Tensor dropout1d(const Tensor& input, double p, bool training, Generator* genera
 Tensor dropout2d(const Tensor& input, double p, bool training, Generator* generator) {
   check_defined("dropout2d", {{"input", input}});
   const int n = input.dim();
-  check(n == 3 || n == 4, "dropout2d", "input must be (N, C, L) or (N, C, H, W)", input.shape());
+  check(n == 3 || n == 4, "dropout2d",
+        "input must be (N, C, L) or (N, C, H, W); dropout is for (N, C)", input.shape());
   return drop_channels("dropout2d", input, 2, p, training, generator);
 }
 

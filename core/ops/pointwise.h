@@ -251,6 +251,9 @@ Tensor minimum_(const Tensor& input, const Operand& other);
 /// The larger; NaN if either is.
 Tensor maximum(const Operand& input, const Operand& other);
 Tensor maximum_(const Tensor& input, const Operand& other);
+/// minimum and maximum of tensors under PyTorch's other names.
+inline Tensor min(const Tensor& input, const Tensor& other) { return minimum(input, other); }
+inline Tensor max(const Tensor& input, const Tensor& other) { return maximum(input, other); }
 /// The angle of the point (other, input), in (-pi, pi].
 Tensor atan2(const Operand& input, const Operand& other);
 Tensor atan2_(const Tensor& input, const Operand& other);

@@ -180,6 +180,8 @@ const Tensor& TensorMethods::pow_(const Operand& exponent) const {
 }
 Tensor TensorMethods::minimum(const Operand& other) const { return aorta::minimum(self(), other); }
 Tensor TensorMethods::maximum(const Operand& other) const { return aorta::maximum(self(), other); }
+Tensor TensorMethods::min(const Tensor& other) const { return aorta::min(self(), other); }
+Tensor TensorMethods::max(const Tensor& other) const { return aorta::max(self(), other); }
 Tensor TensorMethods::atan2(const Operand& other) const { return aorta::atan2(self(), other); }
 const Tensor& TensorMethods::atan2_(const Operand& other) const {
   return aorta::atan2_(self(), other), self();

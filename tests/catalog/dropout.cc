@@ -94,7 +94,8 @@ std::vector<Row> dropout_rows() {
                         {{[] {
                             dropout2d(ones({5, 5}));
                           },
-                          "dropout2d: input must be (N, C, L) or (N, C, H, W), got [5,5]"}}),
+                          "dropout2d: input must be (N, C, L) or (N, C, H, W); dropout is for (N, "
+                          "C), got [5,5]"}}),
       row_of<dropout3d>("dropout3d", check_channels<dropout3d, 3>,
                         {{[] {
                             dropout3d(ones({5, 5}));

@@ -257,6 +257,8 @@ TEST_F(Methods, Reductions) {
   SAME(amin, 1);
   SAME(max);
   SAME(max, 1);
+  SAME(max, y);
+  SAME(min, y);
   SAME(min);
   SAME(min, 0, true);
   SAME(argmax);

@@ -2,6 +2,7 @@
 #include <aorta/data/images/jpeg.h>
 #include <aorta/data/images/png.h>
 #include <aorta/nn/fractional_pooling.h>
+#include <aorta/nn/parameter_vector.h>
 #include <aorta/nn/unpooling.h>
 #include <aorta/optim/clip.h>
 #include <aorta/tests/error_text.h>
@@ -131,6 +132,15 @@ std::vector<Call> calls_of_parameters() {
       {2,
        [](auto& x) {
          optim::clip_grad_value_({x[0], x[1]}, 1);
+       }},
+      {2,
+       [](auto& x) {
+         parameters_to_vector({x[0], x[1]});
+       }},
+      {3,
+       [](auto& x) {
+         const Tensor vector = x[0].defined() ? x[0].reshape({-1}).repeat({2}) : x[0];
+         vector_to_parameters(vector, {x[1], x[2]});
        }},
   };
 }

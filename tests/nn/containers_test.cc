@@ -95,6 +95,36 @@ TEST(Containers, TakeAnyModules) {
   EXPECT_EQ(Holder().body(zeros({2, 4})).shape(), (Shape{2, 3}));
 }
 
+// torchvision's classifier without its last layer, and features up to a layer.
+TEST(Containers, AreCutAndJoined) {
+  Sequential net{Linear(4, 3), ReLU(), Linear(3, 2), Tanh()};
+  net.eval();
+  const Tensor x = randn({5, 4});
+  const Sequential features = net.slice(0, -2);
+  EXPECT_EQ(names_of(features.named_parameters()), (Names{"0.weight", "0.bias"}));
+  EXPECT_TRUE(features.parameters()[0].is_same(net.parameters()[0]));
+  EXPECT_FALSE(features.is_training());
+  EXPECT_TRUE(near(net.slice(2, 100)(features(x)), net(x), 0));
+  EXPECT_EQ(names_of(net.slice(-2, 4).named_parameters()), (Names{"2.weight", "2.bias"}));
+  EXPECT_TRUE(net.slice(3, 1).empty());
+  const Sequential other{net.at(0), net.at(-1), Linear(3, 7)};
+  EXPECT_TRUE(other.parameters()[0].is_same(net.parameters()[0]));
+  EXPECT_EQ(other(x).shape(), (Shape{5, 7}));
+  Tensor y = x;
+  for (const auto& [name, module] : net) y = module(y);
+  EXPECT_TRUE(near(y, net(x), 0));
+  EXPECT_EQ(error_of([&] { net.at(4); }),
+            "Sequential: the number must be one of its modules', got 4 of 4");
+  struct Heads : Module {
+    ModuleList list{*this, "list", {Linear(2, 1), Linear(2, 3)}};
+  } heads;
+  heads.list.extend({ReLU(), Linear(3, 3)});
+  EXPECT_EQ(names_of(heads.named_parameters()),
+            (Names{"list.0.weight", "list.0.bias", "list.1.weight", "list.1.bias", "list.3.weight",
+                   "list.3.bias"}));
+  EXPECT_EQ(ModuleList({Linear(2, 1)}).size(), 1u);
+}
+
 TEST(ParameterLists, AreParametersByNumber) {
   struct Net : Module {
     ParameterList list{*this, "list", {ones({2}), zeros({3})}};

@@ -1,6 +1,7 @@
 // Functions of several tensors as PyTorch's, in f64, f32 and bf16, and their derivatives.
 #include <aorta/autograd/gradcheck_gtest.h>
 #include <aorta/nn/fractional_pooling.h>
+#include <aorta/nn/parameter_vector.h>
 #include <aorta/nn/unpooling.h>
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
@@ -445,6 +446,23 @@ TEST(FractionalMaxPool, ReadsWhereItSays) {
             "most the size plus 1, got 2 and 9 for 9");
   EXPECT_EQ(refused({.output_size = 2, .random_samples = ones({2, 3, 3})}),
             "fractional_max_pool2d: random_samples must be (N, C, n), got [2,3,3] for [2,3,9,8]");
+}
+
+TEST(ParameterVector, GoesThereAndBack) {
+  const Linear net(3, 2);
+  const Tensor vector = parameters_to_vector(net.parameters());
+  EXPECT_EQ(vector.shape(), Shape{8});
+  EXPECT_TRUE(near(vector.narrow(0, 6, 2), net.bias, 0));
+  sum(vector * arange(8)).backward();
+  EXPECT_EQ(net.bias.grad().to_vector<float>(), (std::vector<float>{6, 7}));
+  vector_to_parameters(arange(8, {.dtype = f32}), net.parameters());
+  EXPECT_EQ(net.weight.to_vector<float>(), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+  EXPECT_TRUE(net.weight.requires_grad());
+  EXPECT_EQ(error_of([&] { vector_to_parameters(ones({7}), net.parameters()); }),
+            "vector_to_parameters: vector must be (N) with the elements of all parameters, got [7] "
+            "for 8");
+  EXPECT_EQ(error_of([] { parameters_to_vector({}); }),
+            "parameters_to_vector: there must be parameters, got none");
 }
 
 }  // namespace

@@ -71,6 +71,37 @@ TEST(Transformers, ADecoderKeepsTheMemoryToo) {
   EXPECT_LT(difference(one, whole[0].narrow(0, 0, 1)), 1e-12);
 }
 
+// Prompts of different lengths in one batch, padded in front: each goes on as it does alone.
+TEST(Transformers, StepsOfAPaddedBatch) {
+  const auto encoder = in_f64(TransformerEncoder(
+      TransformerEncoderLayer(8, 2, {.dim_feedforward = 12, .batch_first = true}), 2));
+  const auto decoder = in_f64(TransformerDecoder(
+      TransformerDecoderLayer(8, 2, {.dim_feedforward = 12, .batch_first = true}), 2));
+  const Tensor source = some({2, 7, 8}, 1.7), memory = some({2, 3, 8}, 2.3);
+  const Tensor padding = tensor({{1, 1, 0, 0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0}}).to(boolean);
+  std::vector<AttentionCache> cache;
+  std::vector<DecoderLayerCache> beside;
+  const Tensor alone = encoder(source[0].narrow(0, 2, 5), {.is_causal = true});
+  const Tensor alone_beside =
+      decoder(source[0].narrow(0, 2, 5), memory[0], {.tgt_is_causal = true});
+  int64_t at = 0;
+  for (const int64_t count : {4, 1, 2}) {
+    const Tensor next = source.narrow(1, at, count), hidden = padding.narrow(1, 0, at + count);
+    const Tensor y = encoder.step(next, cache, hidden);
+    const Tensor z = decoder.step(next, memory, beside, {}, hidden);
+    const int64_t first = std::max<int64_t>(2 - at, 0), from = at + first - 2;
+    EXPECT_LT(
+        difference(y[0].narrow(0, first, count - first), alone.narrow(0, from, count - first)),
+        1e-12);
+    EXPECT_LT(difference(z[0].narrow(0, first, count - first),
+                         alone_beside.narrow(0, from, count - first)),
+              1e-12);
+    at += count;
+  }
+  const std::string text = error_of([&] { encoder.step(source.narrow(1, 0, 1), cache, padding); });
+  EXPECT_NE(text.find("key_padding_mask must be (N, S), got [2,7]"), std::string::npos) << text;
+}
+
 TEST(Transformers, StepsHaveGradients) {
   auto encoder =
       in_f64(TransformerEncoder(TransformerEncoderLayer(4, 2, {.dim_feedforward = 6}), 1));

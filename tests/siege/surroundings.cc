@@ -1,6 +1,7 @@
 #include <aorta/data/combine.h>
 #include <aorta/data/dataset.h>
 #include <aorta/data/images/transforms.h>
+#include <aorta/nn/parameter_vector.h>
 #include <aorta/optim/averaging.h>
 #include <aorta/optim/clip.h>
 #include <aorta/optim/composed_schedules.h>
@@ -141,6 +142,13 @@ void add_more_training(std::vector<Target>& targets) {
                 });
               }),
           of<T, const List<T>&, double, bool>("get_total_norm", get_total_norm),
+          of(
+              "parameters_to_vector",
+              +[](const T& x, const T& y, const T& values) {
+                const T to = nn::parameters_to_vector({x, y}).detach().clone();
+                nn::vector_to_parameters(values, {to});
+                return to;
+              }),
           of(
               "clip_grad_norm_",
               +[](const T& p, const T& gradient, double most, double type, bool error) {
