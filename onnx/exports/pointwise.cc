@@ -62,6 +62,10 @@ const std::map<std::string, const char*>& same_operators() {
 Names same(const ExportCall& call) {
   return {call.node(same_operators().at(call.op()), {x_of(call)})};
 }
+// ONNX rounds floating values alone.
+Names rounding(const ExportCall& call) {
+  return is_floating(call.output().dtype()) ? same(call) : Names{x_of(call)};
+}
 
 Names square(const ExportCall& call) {
   const std::string x = x_of(call);
@@ -69,6 +73,7 @@ Names square(const ExportCall& call) {
 }
 Names trunc(const ExportCall& call) {
   const std::string x = x_of(call);
+  if (!is_floating(call.output().dtype())) return {x};
   const std::string size = call.node("Floor", {call.node("Abs", {x})});
   return {call.node("Mul", {call.node("Sign", {x}), size})};
 }
@@ -130,22 +135,28 @@ Names leaky_relu(const ExportCall& call) {
 Names elu(const ExportCall& call) {
   return {call.node("Elu", {x_of(call)}, {attribute("alpha", call.functor<scalar::Elu>().alpha)})};
 }
+// alpha * elu(x / alpha), for Celu is of f32 alone.
 Names celu(const ExportCall& call) {
-  return {
-      call.node("Celu", {x_of(call)}, {attribute("alpha", call.functor<scalar::Celu>().alpha)})};
+  const std::string alpha = call.number(call.functor<scalar::Celu>().alpha, call.computed_dtype());
+  const std::string value = call.node("Elu", {call.node("Div", {call.computed(0), alpha})});
+  return {call.rounded(call.node("Mul", {value, alpha}))};
 }
 Names gelu(const ExportCall& call) {
-  const std::string x = x_of(call);
-  const std::string erf = call.node("Erf", {call.node("Mul", {x, number(call, M_SQRT1_2)})});
-  const std::string both = call.node("Add", {erf, number(call, 1.0)});
-  return {call.node("Mul", {call.node("Mul", {x, number(call, 0.5)}), both})};
+  const DType dtype = call.computed_dtype();
+  const std::string x = call.computed(0);
+  const std::string erf = call.node("Erf", {call.node("Mul", {x, call.number(M_SQRT1_2, dtype)})});
+  const std::string both = call.node("Add", {erf, call.number(1.0, dtype)});
+  const std::string half = call.node("Mul", {x, call.number(0.5, dtype)});
+  return {call.rounded(call.node("Mul", {half, both}))};
 }
 Names gelu_tanh(const ExportCall& call) {
-  const std::string x = x_of(call);
+  const DType dtype = call.computed_dtype();
+  const std::string x = call.computed(0);
   const std::string cube = call.node("Mul", {call.node("Mul", {x, x}), x});
-  const std::string inner = call.node("Add", {x, call.node("Mul", {cube, number(call, 0.044715)})});
-  const std::string twice = call.node("Mul", {inner, number(call, 2 * std::sqrt(2 / M_PI))});
-  return {call.node("Mul", {x, call.node("Sigmoid", {twice})})};
+  const std::string rest = call.node("Mul", {cube, call.number(0.044715, dtype)});
+  const std::string inner = call.node("Add", {x, rest});
+  const std::string twice = call.node("Mul", {inner, call.number(2 * std::sqrt(2 / M_PI), dtype)});
+  return {call.rounded(call.node("Mul", {x, call.node("Sigmoid", {twice})}))};
 }
 Names silu(const ExportCall& call) {
   const std::string x = x_of(call);
@@ -234,6 +245,7 @@ std::string sign_bit(const ExportCall& call, const std::string& x, DType dtype) 
 
 void add_pointwise_exports(Exports& table) {
   for (const auto& [op, op_type] : same_operators()) table[op] = same;
+  for (const char* const op : {"floor", "ceil", "round"}) table[op] = rounding;
   table["square"] = square;
   table["trunc"] = trunc;
   table["frac"] = frac;
