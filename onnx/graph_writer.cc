@@ -16,42 +16,16 @@ AttributeProto named(const char* name, AttributeProto::Kind kind) {
   return result;
 }
 
-// Whether operator set 18 has the operator for that floating type; all have f32.
+// Whether operator set 18 has the operator for that floating type; all have f32. Of bf16 it has a
+// SoftmaxCrossEntropyLoss, but not what that is made of.
 bool is_allowed(const std::string& op_type, DataType type) {
-  static const std::set<std::string> kNotOfBf16{"Acos",
-                                                "Acosh",
-                                                "Asin",
-                                                "Asinh",
-                                                "Atan",
-                                                "Atanh",
-                                                "AveragePool",
-                                                "Conv",
-                                                "ConvTranspose",
-                                                "Cos",
-                                                "Cosh",
-                                                "Det",
-                                                "Elu",
-                                                "GRU",
-                                                "GlobalAveragePool",
-                                                "HardSwish",
-                                                "HardSigmoid",
-                                                "LSTM",
-                                                "InstanceNormalization",
-                                                "MaxPool",
-                                                "Mish",
-                                                "RNN",
-                                                "NegativeLogLikelihoodLoss",
-                                                "Round",
-                                                "Selu",
-                                                "Shrink",
-                                                "Sin",
-                                                "Sinh",
-                                                "Softplus",
-                                                "Softsign",
-                                                "Tan",
-                                                "TopK"};
+  constexpr std::string_view kNotOfBf16 =
+      " Acos Acosh Asin Asinh Atan Atanh AveragePool Conv ConvTranspose Cos Cosh Det Elu GRU "
+      "GlobalAveragePool HardSigmoid HardSwish InstanceNormalization LSTM MaxPool Mish "
+      "NegativeLogLikelihoodLoss RNN Round Selu Sin Sinh SoftmaxCrossEntropyLoss Softplus "
+      "Softsign Tan TopK ";
   if (op_type == "IsInf") return type != DataType::f16 && type != DataType::bf16;
-  return type != DataType::bf16 || kNotOfBf16.count(op_type) == 0;
+  return type != DataType::bf16 || kNotOfBf16.find(" " + op_type + " ") == std::string_view::npos;
 }
 
 }  // namespace
