@@ -97,7 +97,7 @@ class Merger {
       const bool is_list = mine.dims == other.dims && mine.dims.size() <= 1;
       if (batch_[0] != batch_[1] && mine.data_type == DataType::i64 && is_list)
         merge_integers(mine, integers_of(mine), integers_of(other));
-      else
+      else if (!merge_counts(mine, other))
         merge_rows(mine, other);
     }
     const auto is_gone = [](const Draft::Constant& constant) {
@@ -240,6 +240,28 @@ class Merger {
       return found == node.input.end() ||
              (node.op_type == "Reshape" && found - node.input.begin() == 1);
     });
+  }
+
+  // 0, 1, ... up to a size, as the samples' own numbers.
+  bool merge_counts(TensorProto& mine, const TensorProto& other) {
+    if (!is_count(mine) || !is_count(other)) return false;
+    const std::optional<Size> size = size_of(mine.dims[0], other.dims[0]);
+    if (!size) return false;
+    const auto scalar = [&](const std::string& list) {
+      return add_node("Squeeze", {list, integers({0})});
+    };
+    const std::string end = scalar(size_node(*size));
+    replace(mine.name, add_node("Range", {scalar(integers({0})), end, scalar(integers({1}))}));
+    mine.name.clear();
+    return true;
+  }
+
+  static bool is_count(const TensorProto& proto) {
+    if (proto.data_type != DataType::i64 || proto.dims.size() != 1) return false;
+    const std::vector<int64_t> values = integers_of(proto);
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i] != static_cast<int64_t>(i)) return false;
+    return true;
   }
 
   // A constant with one row for each sample, all alike: the row is kept, and repeated.

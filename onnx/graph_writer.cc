@@ -16,6 +16,18 @@ AttributeProto named(const char* name, AttributeProto::Kind kind) {
   return result;
 }
 
+// Whether operator set 18 has the operator for that floating type; all have f32. Of bf16 it has a
+// SoftmaxCrossEntropyLoss, but not what that is made of.
+bool is_allowed(const std::string& op_type, DataType type) {
+  constexpr std::string_view kNotOfBf16 =
+      " Acos Acosh Asin Asinh Atan Atanh AveragePool Conv ConvTranspose Cos Cosh Det Elu GRU "
+      "GlobalAveragePool HardSigmoid HardSwish InstanceNormalization LSTM MaxPool Mish "
+      "NegativeLogLikelihoodLoss RNN Round Selu Sin Sinh SoftmaxCrossEntropyLoss Softplus "
+      "Softsign Tan TopK ";
+  if (op_type == "IsInf") return type != DataType::f16 && type != DataType::bf16;
+  return type != DataType::bf16 || kNotOfBf16.find(" " + op_type + " ") == std::string_view::npos;
+}
+
 }  // namespace
 
 AttributeProto attribute(const char* name, int64_t value) {
@@ -136,7 +148,9 @@ std::string GraphWriter::unique(const std::string& wanted) {
 
 std::string GraphWriter::add_constant(const std::string& wanted, const Tensor& tensor) {
   draft_.constants.push_back({proto_of(unique(wanted), tensor)});
-  return draft_.constants.back().tensor.name;
+  const TensorProto& made = draft_.constants.back().tensor;
+  types_[made.name] = made.data_type;
+  return made.name;
 }
 
 // A value that no node has made yet is a tensor of the module, or another constant.
@@ -150,17 +164,46 @@ const std::string& GraphWriter::name_of(int value) {
   const auto found = tensors_.by_place.find(Recording::place_of(recorded.tensor));
   if (found == tensors_.by_place.end())
     return names_[value] = add_constant("constant", recorded.tensor);
-  const auto& [wanted, kind] = found->second;
-  const std::string name = unique(wanted);
+  const auto& [name, kind] = found->second;
   draft_.constants.push_back({{.name = name, .data_type = type_in_file(recorded.tensor.dtype())},
                               kind == ModuleTensors::Kind::parameter,
                               recorded.tensor});
+  types_[name] = type_in_file(recorded.tensor.dtype());
   if (kind == ModuleTensors::Kind::state) state_names_.insert(name);
   return names_[value] = name;
 }
 
+// Of the outputs of one call's nodes; what the call itself makes is known.
+DataType GraphWriter::output_type(const NodeProto& node, size_t i) const {
+  static const std::set<std::string> kToBool{"And",   "Equal", "Greater", "GreaterOrEqual",
+                                             "IsInf", "IsNaN", "Less",    "LessOrEqual",
+                                             "Not",   "Or",    "Xor"};
+  static const std::set<std::string> kToPlaces{"ArgMax", "ArgMin", "Shape"};
+  const std::string& op = node.op_type;
+  if (op == "Cast") return static_cast<DataType>(node.attribute[0].i);
+  if (kToBool.count(op)) return DataType::boolean;
+  if (kToPlaces.count(op) || (i > 0 && (op == "MaxPool" || op == "TopK"))) return DataType::i64;
+  const auto found = types_.find(node.input[op == "Where" ? 1 : 0]);
+  return found == types_.end() ? DataType::undefined : found->second;
+}
+
+// What an operator has not for a half type it computes in f32.
 Names GraphWriter::add_node(const RecordedCall& recorded, const char* op_type, const Names& inputs,
                             size_t outputs, const Attributes& attributes) {
+  const auto cast = [&](const std::string& value, DataType to) {
+    return add_node(recorded, "Cast", {value}, 1, {attribute("to", static_cast<int64_t>(to))})[0];
+  };
+  const auto type = inputs.empty() ? types_.end() : types_.find(inputs[0]);
+  if (type != types_.end() && !is_allowed(op_type, type->second)) {
+    const DataType own = type->second;
+    Names wide = inputs;
+    for (std::string& input : wide)
+      if (!input.empty() && types_.at(input) == own) input = cast(input, DataType::f32);
+    Names made = add_node(recorded, op_type, wide, outputs, attributes);
+    for (std::string& output : made)
+      if (types_.at(output) == DataType::f32) output = cast(output, own);
+    return made;
+  }
   // A path with a slash is the name of a node in the file that the network was loaded from.
   const std::string& module = recorded.module;
   const bool is_loaded = module.find('/') != std::string::npos;
@@ -172,6 +215,7 @@ Names GraphWriter::add_node(const RecordedCall& recorded, const char* op_type, c
   node.attribute = attributes;
   for (size_t i = 0; i < outputs; ++i)
     node.output.push_back(unique(node.name + "_output_" + std::to_string(i)));
+  for (size_t i = 0; i < outputs; ++i) types_[node.output[i]] = output_type(node, i);
   draft_.nodes.push_back(node);
   return node.output;
 }
@@ -216,12 +260,12 @@ Draft GraphWriter::write(const std::vector<int>& outputs, const Names& input_nam
       check(!name.empty() && taken_.insert(name).second, "onnx::save",
             "inputs and outputs must have names of their own", io::quote(name));
   }
-  for (const auto& [place, entry] : tensors_.by_place) taken_.erase(entry.name);
   const auto& values = recording_.values();
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i].input < 0) continue;
     names_[static_cast<int>(i)] = input_names[static_cast<size_t>(values[i].input)];
     draft_.input_tensors.push_back(values[i].tensor);
+    types_[names_[static_cast<int>(i)]] = type_in_file(values[i].tensor.dtype());
   }
   draft_.inputs = input_names;
   for (size_t i = 0; i < live_calls_.size(); ++i) {
@@ -232,8 +276,11 @@ Draft GraphWriter::write(const std::vector<int>& outputs, const Names& input_nam
     if (found == exports().end())
       call.fail("an op must be one that has an export (docs/onnx.md)", recorded.call.op);
     const Names made = found->second(call);
-    for (size_t k = 0; k < made.size(); ++k)
-      if (recorded.outputs[k] >= 0) names_[recorded.outputs[k]] = made[k];
+    for (size_t k = 0; k < made.size(); ++k) {
+      if (recorded.outputs[k] < 0) continue;
+      names_[recorded.outputs[k]] = made[k];
+      types_[made[k]] = type_in_file(recorded.call.outputs[k].dtype());
+    }
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     NodeProto node;

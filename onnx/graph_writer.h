@@ -49,6 +49,7 @@ class GraphWriter {
   std::string add_constant(const std::string& wanted, const Tensor& tensor);
   Names add_node(const RecordedCall& recorded, const char* op_type, const Names& inputs,
                  size_t outputs, const Attributes& attributes);
+  DataType output_type(const NodeProto& node, size_t i) const;
   void find_live(const std::vector<int>& outputs);
   void mark_statistics();
 
@@ -56,7 +57,8 @@ class GraphWriter {
   const ModuleTensors& tensors_;
   Draft draft_;
   std::vector<bool> live_calls_, read_;
-  std::map<int, std::string> names_;  // of values
+  std::map<int, std::string> names_;       // of values
+  std::map<std::string, DataType> types_;  // of what has a name
   std::set<std::string> taken_, state_names_;
 };
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -216,14 +217,18 @@ class Builder {
   }
 
   // Of tensors with equal values, as those of fresh layers, PyTorch writes one and makes the
-  // others Identities of it, under the names that its state has.
+  // others Identities of it, under the names that its state has. What the network gives is no such
+  // one: it follows the tensor that it is.
   void add_identities(Scope& scope) {
+    std::set<std::string> given;
+    for (const ValueInfoProto& output : graph_.output) given.insert(output.name);
     for (const NodeProto& proto : graph_.node) {
       if (proto.op_type != "Identity" || !is_default_domain(proto.domain)) continue;
       if (proto.input.size() != 1 || proto.output.size() != 1 || !proto.attribute.empty()) continue;
       const int source = scope.find(proto.input[0]);
-      if (source < 0) continue;
+      if (source < 0 || given.count(proto.output[0])) continue;
       const auto place = static_cast<size_t>(source);
+      if (program_->tensors[place].kind == Program::Kind::constant) continue;
       add_tensor(proto.output[0], tensors_[place].clone(), program_->tensors[place].kind, scope);
       made_.insert(&proto);
     }
@@ -257,12 +262,14 @@ class Builder {
 
   // Parameters are what nodes take as weights, or graphs of nodes give, but for what has elements
   // that aren't finite, as masks have. Where a node takes one as a number too, it gets a buffer of
-  // its own.
+  // its own. An Identity takes what it is elsewhere.
   void choose_parameters() {
-    std::set<int> weights;
-    for_each_use([&](NodeProto&, size_t, int tensor, bool is_number) {
-      if (!is_number) weights.insert(tensor);
+    std::set<int> weights, numbers, passed;
+    for_each_use([&](NodeProto& proto, size_t, int tensor, bool is_number) {
+      (is_number ? numbers : proto.op_type == "Identity" ? passed : weights).insert(tensor);
     });
+    std::set_difference(passed.begin(), passed.end(), numbers.begin(), numbers.end(),
+                        std::inserter(weights, weights.end()));
     for_each_graph(graph_, [&](GraphProto& graph) {
       if (&graph == &graph_) return;
       for (const ValueInfoProto& output : graph.output)

@@ -17,8 +17,14 @@ class Frame {
  public:
   Frame(const Program& program, const std::vector<Tensor>& tensors, bool training)
       : training_(training) {
+    if (!tensors.empty()) device_ = tensors[0].device();
     values_ = Values(tensors);
     values_.resize(program.values);
+  }
+
+  void set_input(int number, const Tensor& input) {
+    value(number) = input;
+    device_ = input.device();
   }
 
   Value& value(int number) { return values_[static_cast<size_t>(number)]; }
@@ -40,7 +46,7 @@ class Frame {
       graphs = [&](size_t number, Values inputs) {
         return run_inner(step.blocks[number], std::move(inputs));
       };
-    Values results = step.run(Inputs(std::move(given), training_, graphs));
+    Values results = step.run(Inputs(std::move(given), training_, graphs, device_));
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       if (step.outputs[i] < 0) continue;
       check(i < results.size(), "Model", "a node must make its outputs", results.size(), " of ",
@@ -63,6 +69,7 @@ class Frame {
   }
 
   bool training_;
+  Device device_;  // of the inputs, or else of the network's tensors
   Values values_;
   int64_t looped_ = 0;
 };
@@ -78,7 +85,7 @@ std::vector<Tensor> run(const Program& program, const std::vector<Tensor>& tenso
     check(ndim < 0 || inputs[i].dim() == ndim, "Model",
           "an input must have as many dimensions as in the file", inputs[i].shape(), " for \"",
           name, "\" of ", ndim);
-    frame.value(value) = inputs[i];
+    frame.set_input(value, inputs[i]);
   }
   std::vector<Tensor> outputs;
   for (const Value& output : frame.run(program.main)) {

@@ -215,7 +215,7 @@ Device Inputs::device() const {
     if (value.tensor.defined()) return value.tensor.device();
     if (value.sequence && !value.sequence->empty()) return value.sequence->at(0).device();
   }
-  return {};
+  return device_;
 }
 
 }  // namespace aorta::onnx

@@ -114,8 +114,9 @@ using RunGraph = std::function<Values(size_t number, Values inputs)>;
 /// What a node's function gets at each run.
 class Inputs {
  public:
-  Inputs(Values values, bool training, RunGraph run = {})
-      : values_(std::move(values)), training_(training), run_(std::move(run)) {}
+  /// `device`: that of the network's inputs.
+  Inputs(Values values, bool training, RunGraph run = {}, Device device = {})
+      : values_(std::move(values)), training_(training), run_(std::move(run)), device_(device) {}
   bool has(size_t i) const { return i < values_.size() && values_[i].is_given(); }
   /// Throws where it is none, or a sequence.
   const Tensor& operator[](size_t i) const;
@@ -124,7 +125,7 @@ class Inputs {
   /// Undefined where it is left out.
   Tensor or_none(size_t i) const { return has(i) ? (*this)[i] : Tensor(); }
   Tensors all() const;
-  /// Of the first tensor that is given.
+  /// Of the first tensor that is given, or else of the network's inputs.
   Device device() const;
   size_t size() const { return values_.size(); }
   /// The elements of an input that is a list of numbers.
@@ -138,6 +139,7 @@ class Inputs {
   Values values_;
   bool training_;
   RunGraph run_;
+  Device device_;
 };
 
 /// A node's function: its outputs from its inputs.

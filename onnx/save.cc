@@ -59,21 +59,25 @@ ModuleTensors tensors_of(const nn::Module& net) {
   return tensors;
 }
 
+bool same_elements(const Tensor& a, const Tensor& b) { return eq(a, b).all().item<bool>(); }
+
 // The example's elements in other places: those that a network may read stay what they are.
+// Samples change places where nothing else does, as of one integer each.
 Tensor changed(const Tensor& example, int64_t dim) {
   Dims others;
   for (int d = 0; d < example.dim(); ++d)
     if (d != dim) others.push_back(d);
   const Tensor moved = flip(example, others);
-  if (!is_floating(example.dtype())) return moved;
+  if (!is_floating(example.dtype()))
+    return dim >= 0 && same_elements(moved, example) ? flip(moved, {dim}) : moved;
   const Tensor smaller = mul(moved, 0.75);
-  const bool is_same = eq(smaller, example).all().item<bool>();  // of zeros, say
-  return is_same ? add(smaller, 0.25) : smaller;
+  return same_elements(smaller, example) ? add(smaller, 0.25) : smaller;  // of zeros, say
 }
 
 // `count` samples of the example, again from the first where it has fewer.
 Tensor with_batch(const Tensor& example, int64_t dim, int64_t count) {
-  return index_select(example, dim, arange(count) % example.size(dim)).contiguous();
+  const Tensor places = arange(count, {.device = example.device()}) % example.size(dim);
+  return index_select(example, dim, places).contiguous();
 }
 
 Names names_for(const char* what, const std::vector<std::string>& given, size_t count) {

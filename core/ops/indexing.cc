@@ -145,9 +145,8 @@ const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tenso
   const bool wanted = is_floating(input.dtype()) && needs_gradient(input, source);
   const bool record = records_write(row.name(), input, wanted);
   const Tensor target = lift(input), values = lift(source);
-  const uint32_t version = input.version();
   write_along(row.kernel(input.device()), mode, target.detach(), dim, index, values.detach());
-  if (input.version() == version) input.bump_version();  // a copy back from f32 has done so
+  input.bump_version();  // also after a copy back from f32: a tracer has been told of that one
   if (record) row.gradient()(target, dim, index, values);
   tell_tracer(row.name(), {&target}, {&target, &index, &values}, dim);
   return input;

@@ -92,6 +92,10 @@ Names index_put(const ExportCall& call) {
   for (int d = static_cast<int>(count); d < call.input(0).dim(); ++d)
     shape.push_back(call.input(0).size(d));
   std::string values = call[1];
+  // Expand keeps sizes of 1 in front of the shape.
+  std::vector<int64_t> more;
+  for (int d = 0; d < call.input(1).dim() - shape.size(); ++d) more.push_back(d);
+  if (!more.empty()) values = call.node("Squeeze", {values, call.integers(more)});
   if (call.input(1).shape() != shape)
     values = call.node("Expand", {values, call.integers(list_of(shape))});
   return {call.node("ScatterND", {call[0], where, values},

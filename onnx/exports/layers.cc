@@ -70,22 +70,20 @@ Names recurrent(const ExportCall& call, Layer layer) {
   const auto& [steps] = call.options<int64_t>();
   const size_t each = 4 + layer.states, directions = (call.inputs() - 1) / each;
   const int64_t hidden = call.input(2).size(1), batch = call.output(1).size(0);
-  const DType dtype = call.input(0).dtype(), computed = dtype == bf16 ? f32 : dtype;
-  const auto read = [&](size_t i) { return call.cast(call[i], dtype, computed); };
   Names w, r, b;
   std::vector<Names> initial(layer.states);
   for (size_t d = 0; d < directions; ++d) {
     const size_t first = 1 + d * each;
     const auto ordered = [&](size_t i) {
-      return in_order(call, read(first + i), hidden, layer.order);
+      return in_order(call, call[first + i], hidden, layer.order);
     };
     w.push_back(unsqueezed(call, ordered(0)));
     r.push_back(unsqueezed(call, ordered(1)));
     if (call.has(first + 2)) b.push_back(unsqueezed(call, joined(call, {ordered(2), ordered(3)})));
     for (size_t s = 0; s < layer.states; ++s)
-      if (call.has(first + 4 + s)) initial[s].push_back(unsqueezed(call, read(first + 4 + s)));
+      if (call.has(first + 4 + s)) initial[s].push_back(unsqueezed(call, call[first + 4 + s]));
   }
-  const std::string x = call.reshaped(read(0), {steps, batch, call.input(0).size(1)});
+  const std::string x = call.reshaped(call[0], {steps, batch, call.input(0).size(1)});
   Names inputs{x, joined(call, w), joined(call, r)};
   if (!b.empty() || !initial[0].empty()) {
     inputs.push_back(b.empty() ? "" : joined(call, b));
@@ -106,7 +104,6 @@ Names recurrent(const ExportCall& call, Layer layer) {
     for (size_t s = 0; s < layer.states; ++s)
       results.push_back(call.node("Gather", {made[1 + s], call.integer(static_cast<int64_t>(d))},
                                   {attribute("axis", 0)}));
-  for (std::string& result : results) result = call.cast(result, computed, dtype);
   return results;
 }
 

@@ -25,7 +25,11 @@ Names addmm(const ExportCall& call) {
   const auto& [options] = call.options<AddmmOptions>();
   const double beta = options.beta.to_double(), alpha = options.alpha.to_double();
   const DType dtype = call.output().dtype();
-  if (call.output().dim() == 2 && is_floating(dtype)) {
+  // Gemm's attributes are f32.
+  const auto is_attribute = [&](double value) {
+    return dtype != f64 || static_cast<double>(static_cast<float>(value)) == value;
+  };
+  if (call.output().dim() == 2 && is_floating(dtype) && is_attribute(alpha) && is_attribute(beta)) {
     Names inputs{call[1], call[2]};
     if (beta != 0) inputs.push_back(call[0]);
     return {call.node("Gemm", inputs, {attribute("alpha", alpha), attribute("beta", beta)})};

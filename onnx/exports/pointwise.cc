@@ -27,40 +27,30 @@ std::string softplus(const ExportCall& call, const std::string& x) {
 
 // What has an ONNX operator of the same meaning, by its name.
 const std::map<std::string, const char*>& same_operators() {
-  static const std::map<std::string, const char*> table{{"neg", "Neg"},
-                                                        {"abs", "Abs"},
-                                                        {"sign", "Sign"},
-                                                        {"reciprocal", "Reciprocal"},
-                                                        {"floor", "Floor"},
-                                                        {"ceil", "Ceil"},
-                                                        {"round", "Round"},
-                                                        {"sqrt", "Sqrt"},
-                                                        {"exp", "Exp"},
-                                                        {"log", "Log"},
-                                                        {"sin", "Sin"},
-                                                        {"cos", "Cos"},
-                                                        {"tan", "Tan"},
-                                                        {"asin", "Asin"},
-                                                        {"acos", "Acos"},
-                                                        {"atan", "Atan"},
-                                                        {"sinh", "Sinh"},
-                                                        {"cosh", "Cosh"},
-                                                        {"tanh", "Tanh"},
-                                                        {"asinh", "Asinh"},
-                                                        {"acosh", "Acosh"},
-                                                        {"atanh", "Atanh"},
-                                                        {"erf", "Erf"},
-                                                        {"sigmoid", "Sigmoid"},
-                                                        {"relu", "Relu"},
-                                                        {"selu", "Selu"},
-                                                        {"mish", "Mish"},
-                                                        {"softsign", "Softsign"},
-                                                        {"hardswish", "HardSwish"}};
+  static const std::map<std::string, const char*> table{
+      {"neg", "Neg"},           {"abs", "Abs"},
+      {"sign", "Sign"},         {"reciprocal", "Reciprocal"},
+      {"floor", "Floor"},       {"ceil", "Ceil"},
+      {"round", "Round"},       {"sqrt", "Sqrt"},
+      {"exp", "Exp"},           {"log", "Log"},
+      {"sin", "Sin"},           {"cos", "Cos"},
+      {"tan", "Tan"},           {"asin", "Asin"},
+      {"acos", "Acos"},         {"atan", "Atan"},
+      {"sinh", "Sinh"},         {"cosh", "Cosh"},
+      {"tanh", "Tanh"},         {"asinh", "Asinh"},
+      {"acosh", "Acosh"},       {"atanh", "Atanh"},
+      {"erf", "Erf"},           {"sigmoid", "Sigmoid"},
+      {"relu", "Relu"},         {"mish", "Mish"},
+      {"softsign", "Softsign"}, {"hardswish", "HardSwish"}};
   return table;
 }
 
 Names same(const ExportCall& call) {
   return {call.node(same_operators().at(call.op()), {x_of(call)})};
+}
+// ONNX rounds floating values alone.
+Names rounding(const ExportCall& call) {
+  return is_floating(call.output().dtype()) ? same(call) : Names{x_of(call)};
 }
 
 Names square(const ExportCall& call) {
@@ -69,6 +59,7 @@ Names square(const ExportCall& call) {
 }
 Names trunc(const ExportCall& call) {
   const std::string x = x_of(call);
+  if (!is_floating(call.output().dtype())) return {x};
   const std::string size = call.node("Floor", {call.node("Abs", {x})});
   return {call.node("Mul", {call.node("Sign", {x}), size})};
 }
@@ -123,29 +114,51 @@ Names hardtanh(const ExportCall& call) {
   const auto& f = call.functor<scalar::Hardtanh>();
   return {call.node("Clip", {x_of(call), bound(call, f.min), bound(call, f.max)})};
 }
+// Attributes are f32: a number of f64 that isn't is a constant.
+bool is_attribute(const ExportCall& call, double value) {
+  return call.output().dtype() != f64 || static_cast<double>(static_cast<float>(value)) == value;
+}
 Names leaky_relu(const ExportCall& call) {
-  return {call.node("LeakyRelu", {x_of(call)},
-                    {attribute("alpha", call.functor<scalar::LeakyRelu>().negative_slope)})};
+  const double slope = call.functor<scalar::LeakyRelu>().negative_slope;
+  if (!is_attribute(call, slope)) return {call.node("PRelu", {x_of(call), number(call, slope)})};
+  return {call.node("LeakyRelu", {x_of(call)}, {attribute("alpha", slope)})};
+}
+std::string elu(const ExportCall& call, const std::string& x, double alpha) {
+  if (is_attribute(call, alpha)) return call.node("Elu", {x}, {attribute("alpha", alpha)});
+  const std::string scaled = call.node("Mul", {call.node("Elu", {x}), number(call, alpha)});
+  return call.node("Where", {call.node("Greater", {x, number(call, 0.0)}), x, scaled});
 }
 Names elu(const ExportCall& call) {
-  return {call.node("Elu", {x_of(call)}, {attribute("alpha", call.functor<scalar::Elu>().alpha)})};
+  return {elu(call, x_of(call), call.functor<scalar::Elu>().alpha)};
 }
+Names selu(const ExportCall& call) {
+  constexpr double alpha = 1.6732632423543772848, scale = 1.0507009873554804934;
+  const std::string x = x_of(call);
+  if (is_attribute(call, alpha)) return {call.node("Selu", {x})};
+  return {call.node("Mul", {elu(call, x, alpha), number(call, scale)})};
+}
+// alpha * elu(x / alpha), for Celu is of f32 alone.
 Names celu(const ExportCall& call) {
-  return {
-      call.node("Celu", {x_of(call)}, {attribute("alpha", call.functor<scalar::Celu>().alpha)})};
+  const std::string alpha = call.number(call.functor<scalar::Celu>().alpha, call.computed_dtype());
+  const std::string value = call.node("Elu", {call.node("Div", {call.computed(0), alpha})});
+  return {call.rounded(call.node("Mul", {value, alpha}))};
 }
 Names gelu(const ExportCall& call) {
-  const std::string x = x_of(call);
-  const std::string erf = call.node("Erf", {call.node("Mul", {x, number(call, M_SQRT1_2)})});
-  const std::string both = call.node("Add", {erf, number(call, 1.0)});
-  return {call.node("Mul", {call.node("Mul", {x, number(call, 0.5)}), both})};
+  const DType dtype = call.computed_dtype();
+  const std::string x = call.computed(0);
+  const std::string erf = call.node("Erf", {call.node("Mul", {x, call.number(M_SQRT1_2, dtype)})});
+  const std::string both = call.node("Add", {erf, call.number(1.0, dtype)});
+  const std::string half = call.node("Mul", {x, call.number(0.5, dtype)});
+  return {call.rounded(call.node("Mul", {half, both}))};
 }
 Names gelu_tanh(const ExportCall& call) {
-  const std::string x = x_of(call);
+  const DType dtype = call.computed_dtype();
+  const std::string x = call.computed(0);
   const std::string cube = call.node("Mul", {call.node("Mul", {x, x}), x});
-  const std::string inner = call.node("Add", {x, call.node("Mul", {cube, number(call, 0.044715)})});
-  const std::string twice = call.node("Mul", {inner, number(call, 2 * std::sqrt(2 / M_PI))});
-  return {call.node("Mul", {x, call.node("Sigmoid", {twice})})};
+  const std::string rest = call.node("Mul", {cube, call.number(0.044715, dtype)});
+  const std::string inner = call.node("Add", {x, rest});
+  const std::string twice = call.node("Mul", {inner, call.number(2 * std::sqrt(2 / M_PI), dtype)});
+  return {call.rounded(call.node("Mul", {x, call.node("Sigmoid", {twice})}))};
 }
 Names silu(const ExportCall& call) {
   const std::string x = x_of(call);
@@ -165,8 +178,12 @@ Names logsigmoid(const ExportCall& call) {
   return {call.node("Neg", {softplus(call, call.node("Neg", {x_of(call)}))})};
 }
 Names hardsigmoid(const ExportCall& call) {
-  return {call.node("HardSigmoid", {x_of(call)},
-                    {attribute("alpha", 1.0 / 6), attribute("beta", 0.5)})};
+  const std::string x = x_of(call);
+  if (is_attribute(call, 1.0 / 6))
+    return {call.node("HardSigmoid", {x}, {attribute("alpha", 1.0 / 6), attribute("beta", 0.5)})};
+  const std::string scaled = call.node("Mul", {x, number(call, 1.0 / 6)});
+  const std::string moved = call.node("Add", {scaled, number(call, 0.5)});
+  return {call.node("Clip", {moved, number(call, 0.0), number(call, 1.0)})};
 }
 Names threshold(const ExportCall& call) {
   const auto& f = call.functor<scalar::Threshold>();
@@ -174,19 +191,20 @@ Names threshold(const ExportCall& call) {
   const std::string below = call.node("LessOrEqual", {x, bound(call, f.threshold)});
   return {call.node("Where", {below, bound(call, f.value), x})};
 }
-// Of NaN a Shrink is 0.
-Names shrunk(const ExportCall& call, double lambd, double bias) {
-  const std::string x = x_of(call);
-  const std::string value =
-      call.node("Shrink", {x}, {attribute("lambd", lambd), attribute("bias", bias)});
-  return {call.node("Where", {call.node("IsNaN", {x}), x, value})};
-}
+// Of NaN a Shrink would be 0.
 Names hardshrink(const ExportCall& call) {
-  return shrunk(call, call.functor<scalar::Hardshrink>().lambd, 0);
+  const DType dtype = call.computed_dtype();
+  const std::string x = call.computed(0);
+  const std::string lambda = call.number(call.functor<scalar::Hardshrink>().lambd, dtype);
+  const std::string is_small = call.node("LessOrEqual", {call.node("Abs", {x}), lambda});
+  return {call.rounded(call.node("Where", {is_small, call.number(0.0, dtype), x}))};
 }
 Names softshrink(const ExportCall& call) {
-  const double lambd = call.functor<scalar::Softshrink>().lambd;
-  return shrunk(call, lambd, lambd);
+  const DType dtype = call.computed_dtype();
+  const std::string x = call.computed(0);
+  const double lambda = call.functor<scalar::Softshrink>().lambd;
+  const Names clip{x, call.number(-lambda, dtype), call.number(lambda, dtype)};
+  return {call.rounded(call.node("Sub", {x, call.node("Clip", clip)}))};
 }
 Names tanhshrink(const ExportCall& call) {
   const std::string x = x_of(call);
@@ -234,6 +252,7 @@ std::string sign_bit(const ExportCall& call, const std::string& x, DType dtype) 
 
 void add_pointwise_exports(Exports& table) {
   for (const auto& [op, op_type] : same_operators()) table[op] = same;
+  for (const char* const op : {"floor", "ceil", "round"}) table[op] = rounding;
   table["square"] = square;
   table["trunc"] = trunc;
   table["frac"] = frac;
@@ -252,6 +271,7 @@ void add_pointwise_exports(Exports& table) {
   table["hardtanh"] = hardtanh;
   table["leaky_relu"] = leaky_relu;
   table["elu"] = elu;
+  table["selu"] = selu;
   table["celu"] = celu;
   table["gelu"] = gelu;
   table["gelu_tanh"] = gelu_tanh;

@@ -54,7 +54,7 @@ Run random(const Node& node, const char* first, double a, const char* second, do
   b = node.number(second, b);
   return [=](const Inputs& x) -> Tensors {
     if (like) return {draw(zeros_like(x[0], {.dtype = dtype}), a, b, nullptr)};
-    return {draw(zeros(shape, {.dtype = *dtype}), a, b, nullptr)};
+    return {draw(zeros(shape, {.dtype = *dtype, .device = x.device()}), a, b, nullptr)};
   };
 }
 

@@ -123,10 +123,13 @@ Run group(const Node& node) {
   };
 }
 
+// As groups of one channel, which may have one position.
 Run instance(const Node& node) {
   const double eps = eps_of(node);
   return [=](const Inputs& x) -> Tensors {
-    return {instance_norm(x[0], {}, {}, x[1], x[2], {.eps = eps})};
+    check(x[0].dim() >= 2 && x[0].size(1) > 0, "InstanceNormalization",
+          "input must be (N, C, ...) with channels", x[0].shape());
+    return {group_norm(x[0], x[0].size(1), x[1], x[2], eps)};
   };
 }
 

@@ -1,3 +1,4 @@
+#include <aorta/autograd/grad_mode.h>
 #include <aorta/core/io/npz.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
@@ -333,6 +334,46 @@ TEST(OnnxLoad, ATensorThatIsNumberAndWeightIsTwo) {
     // A tenth of the batch's mean.
     expect_close(net.named_buffers()[0].second, f32s({0.2F, 0.5F}, {2}), 1e-6);
   }
+}
+
+// An Identity that is an output gives the tensor, which is what it was without the Identity.
+TEST(OnnxLoad, WhatIsGivenFollowsItsTensor) {
+  const auto give = [](ModelProto& model, const std::string& name) {
+    NodeProto node;
+    node.op_type = "Identity";
+    node.input = {name};
+    node.output = {name + "_out"};
+    model.graph.node.push_back(node);
+    model.graph.output.push_back({name + "_out", DataType::f32, false, {}});
+  };
+  ModelProto model = gemm();
+  give(model, "w");
+  Model net = build("net", model);
+  EXPECT_EQ(names_of(net.named_parameters()), (std::vector<std::string>{"w", "b"}));
+  EXPECT_TRUE(net.named_buffers().empty());
+  const std::vector<Tensor> x{f32s({1, 1}, {1, 2})};
+  const Tensor given = net(x)[1];
+  given.sum().backward();
+  expect_close(net.named_parameters()[0].second.grad(), ones({2, 3}), 0);
+  {
+    const NoGradGuard no_grad;
+    net.named_parameters()[0].second.fill_(5);
+    expect_close(net(x)[1], full({2, 3}, 5.0F), 0);
+  }
+
+  ModelProto norm = batch_norm({"x", "scale", "bias", "mean", "var"},
+                               {floats("scale", {2}, {1, 1}), floats("bias", {2}, {0, 0}),
+                                floats("mean", {2}, {0, 0}), floats("var", {2}, {1, 1})},
+                               false);
+  give(norm, "mean");
+  Model running = build("net", norm);
+  EXPECT_EQ(names_of(running.named_parameters()), (std::vector<std::string>{"scale", "bias"}));
+  EXPECT_EQ(names_of(running.named_buffers()), (std::vector<std::string>{"mean", "var"}));
+  running.train();
+  running(std::vector<Tensor>{f32s({1, 5, 3, 5}, {2, 2})});
+  // A tenth of the batch's mean.
+  const std::vector<Tensor> still{f32s({0.2F, 0.5F, 0.2F, 0.5F}, {2, 2})};
+  expect_close(running(still)[1], f32s({0.2F, 0.5F}, {2}), 1e-6);
 }
 
 TEST(OnnxLoad, OnlyBuffersOfTheNetworkMoveOn) {

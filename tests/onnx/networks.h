@@ -1,11 +1,13 @@
 #pragma once
 
 #include <aorta/core/ops/creation.h>
+#include <aorta/nn/module.h>
 #include <aorta/onnx/onnx.h>
 #include <aorta/onnx/program.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -53,6 +55,13 @@ inline AttributeProto list(const std::string& name, const std::vector<int64_t>& 
   a.ints = values;
   return a;
 }
+
+// A network that is a function.
+struct Function : nn::Module {
+  explicit Function(std::function<Tensor(const Tensor&)> f) : function(std::move(f)) {}
+  Tensor forward(const Tensor& x) const override { return function(x); }
+  std::function<Tensor(const Tensor&)> function;
+};
 
 // y = Gemm(x, w, b) of f32.
 inline ModelProto gemm() {

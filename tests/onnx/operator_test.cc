@@ -56,6 +56,30 @@ TEST(OnnxOperator, ScoresOfModeZeroStandBeforeTheCap) {
             "dtype, got i64");
 }
 
+TEST(OnnxOperator, OnePositionIsItsOwnMean) {
+  const Model net = node_net("InstanceNormalization",
+                             {floats("scale", {2}, {3, 4}), floats("bias", {2}, {5, 6})});
+  expect_close(net(f32s({1, 2, 3, 4}, {2, 2, 1})).detach(), f32s({5, 6, 5, 6}, {2, 2, 1}), 0);
+}
+
+TEST(OnnxOperator, DrawsWhereTheInputsAre) {
+  ModelProto model;
+  model.opset_import = {{"", 17}};
+  model.graph.input.push_back({"x", DataType::f32, false, {}});
+  for (const char* const op : {"RandomNormal", "RandomUniform"}) {
+    NodeProto node;
+    node.op_type = op;
+    node.output = {op};
+    node.attribute = {list("shape", {2, 3})};
+    model.graph.node.push_back(node);
+    model.graph.output.push_back({op, DataType::f32, false, {}});
+  }
+  const Model net = build("net", model);
+  for (const DeviceType device : {DeviceType::cpu, DeviceType::meta})
+    for (const Tensor& drawn : net(std::vector<Tensor>{zeros({2}, {.device = device})}))
+      EXPECT_EQ(drawn.device(), Device(device));
+}
+
 TEST(OnnxOperator, IntegersStayExact) {
   TensorProto exponent = floats("exponent", {}, {});
   exponent.data_type = DataType::i32;

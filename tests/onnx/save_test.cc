@@ -4,6 +4,7 @@
 #include <aorta/core/io/npz.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/dropout.h>
+#include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/linalg.h>
 #include <aorta/core/ops/loss.h>
@@ -15,6 +16,7 @@
 #include <aorta/core/ops/view.h>
 #include <aorta/nn/container.h>
 #include <aorta/nn/dropout.h>
+#include <aorta/nn/embedding_bag.h>
 #include <aorta/nn/linear.h>
 #include <aorta/nn/normalization.h>
 #include <aorta/nn/recurrent.h>
@@ -292,35 +294,99 @@ TEST(OnnxSave, ARecurrentLayerIsOneNode) {
   }
 }
 
-struct Function : nn::Module {
-  explicit Function(std::function<Tensor(const Tensor&)> f) : function(std::move(f)) {}
-  Tensor forward(const Tensor& x) const override { return function(x); }
-  std::function<Tensor(const Tensor&)> function;
-};
-
-// Squares and powers that half types don't hold.
-TEST(OnnxSave, HalfTypesAreComputedInF32) {
+// Names that numbers and nodes have too.
+TEST(OnnxSave, TensorsKeepTheirNames) {
+  struct Named : nn::Module {
+    explicit Named(const char* name) : weight(*this, name, ones({4})) {}
+    Tensor forward(const Tensor& x) const override { return (x * 2 + weight).relu(); }
+    nn::Parameter weight;
+  };
   const TestFolder folder;
   const std::string file = folder.file("net.onnx");
-  manual_seed(0);
-  const std::vector<std::function<Tensor(const Tensor&)>> functions{
-      [](const Tensor& x) { return rms_norm(x, {4}, ones({4}, {.dtype = x.dtype()}) * 2); },
-      [](const Tensor& x) { return x.std(2); },
-      [](const Tensor& x) { return norm(x, 3, 2); },
-      [](const Tensor& x) { return mse_loss(x, x * 0.5); },
-      [](const Tensor& x) { return smooth_l1_loss(x, x * 0.5, Reduction::mean, 500.0); },
-      [](const Tensor& x) { return hypot(x, flip(x, {2})); },
-      [](const Tensor& x) { return addcmul(x, x, flip(x, {2}), 1e-3); }};
-  for (const DType dtype : {f16, bf16}) {
-    for (size_t i = 0; i < functions.size(); ++i) {
-      SCOPED_TRACE(std::string(dtype == f16 ? "f16 " : "bf16 ") + std::to_string(i));
-      const Function net(functions[i]);
-      save(net, (randn({2, 4, 4}) * 300).to(dtype), file);
-      const Tensor x = (randn({3, 4, 4}) * 300).to(dtype), wanted = net(x);
-      ASSERT_TRUE(isfinite(wanted).all().item<bool>());
-      expect_close(load(file)(x), wanted, dtype == f16 ? 1e-3 : 8e-3);
-    }
+  for (const char* const name : {"constant", "constant_1", "Mul", "Relu", "Mul_output_0"}) {
+    const Named net(name);
+    const Tensor x = randn({3, 4});
+    save(net, randn({2, 4}), file);
+    const Model loaded = load(file);
+    ASSERT_EQ(loaded.named_parameters().size(), 1u);
+    EXPECT_EQ(loaded.named_parameters()[0].first, name);
+    const NoGradGuard no_grad;
+    expect_close(loaded(x), net(x), 0);
   }
+}
+
+// A constant and a parameter that the network gives as they are.
+TEST(OnnxSave, SavesAgainWhatItGivesWithoutANode) {
+  const TestFolder folder;
+  const std::string file = folder.file("net.onnx"), again = folder.file("again.onnx");
+  nn::Linear net(4, 3);
+  save(
+      net, {randn({2, 4})},
+      [&](const Inputs& x) {
+        return Inputs{net(x[0]), arange(3), net.weight};
+      },
+      file);
+  Model loaded = load(file);
+  save(loaded, again);
+  EXPECT_TRUE(read_text(again) == read_text(file));
+  const Model other = load(again);
+  EXPECT_EQ(other.parameters().size(), 2u);
+  const std::vector<Tensor> x{randn({3, 4})};
+  const NoGradGuard no_grad;
+  expect_all_close(other(x), {net(x[0]), arange(3), net.weight}, 1e-6);
+}
+
+// ScatterND takes values of the indexed shape alone.
+TEST(OnnxSave, ValuesOfMoreDimensionsAreWrittenInTheIndexedShape) {
+  const TestFolder folder;
+  const std::string file = folder.file("net.onnx");
+  for (const Shape& shape : {Shape{1, 1, 1, 4}, Shape{1, 2, 1, 1}, Shape{1}}) {
+    const Function net([&](const Tensor& x) {
+      const Tensor y = x * 2;
+      index_put_(y.transpose(0, 1), {tensor({0, 2}, {.dtype = i64})}, ones(shape) * 3);
+      return y;
+    });
+    save(net, randn({2, 3, 4}), file);
+    const Tensor x = randn({5, 3, 4});
+    const Model loaded = load(file);
+    expect_close(loaded(x), net(x), 1e-6);
+    ModelProto model = loaded.program().file;
+    for (const NodeProto& node : model.graph.node)
+      if (node.op_type == "ScatterND") model.graph.output[0].name = node.input[2];
+    EXPECT_EQ(build(file, model)(x).shape(), (Shape{2, 5, 4}));
+  }
+}
+
+// The numbers of the samples, which a bag's rows are summed by.
+TEST(OnnxSave, CountsGrowWithTheBatch) {
+  const TestFolder folder;
+  const std::string file = folder.file("net.onnx");
+  for (const nn::EmbeddingBagMode mode : {nn::EmbeddingBagMode::sum, nn::EmbeddingBagMode::mean}) {
+    const nn::EmbeddingBag net(7, 3, {.mode = mode});
+    save(net, tensor({{0, 1, 2, 2}, {3, 6, 5, 4}}), file);
+    const Tensor x = tensor({{1, 1, 2, 0}, {6, 5, 4, 4}, {0, 2, 4, 6}});
+    const NoGradGuard no_grad;
+    expect_close(load(file)(x), net(x), 1e-6);
+  }
+  // Each sample's first element, then as many zeros as there are samples less one.
+  const Function places([](const Tensor& x) {
+    const int64_t n = x.size(0);
+    return cat({index(x, {arange(n), zeros({n}, {.dtype = i64})}), arange(n - 1).to(f32) * 0}, 0);
+  });
+  save(places, randn({2, 4}), file);
+  const Tensor x = randn({4, 4});
+  expect_close(load(file)(x), places(x), 1e-6);
+}
+
+// Of one position, as squeezing a picture to a pixel leaves.
+TEST(OnnxSave, GroupsOfOneElement) {
+  const TestFolder folder;
+  const std::string file = folder.file("net.onnx");
+  const Tensor weight = randn({3}), bias = randn({3});
+  const Function net([&](const Tensor& x) { return group_norm(x, 3, weight, bias); });
+  save(net, randn({2, 3, 1}), file);
+  const Tensor x = randn({4, 3, 1});
+  expect_close(load(file)(x), net(x), 1e-6);
 }
 
 // ---- What can't be saved.
@@ -390,6 +456,26 @@ TEST(OnnxSave, RefusesWhatDependsOnTheElements) {
         }),
         "onnx::save: the ops that a network runs must be the same for every batch size"));
   }
+}
+
+// Of one integer for each sample, which change places.
+TEST(OnnxSave, RefusesWhatDependsOnTheElementsOfALine) {
+  const TestFolder folder;
+  const Function net([](const Tensor& x) { return x; });
+  const std::string error = error_of([&] {
+    save(
+        net, {randn({2, 4}), tensor({3, 7}, {.dtype = i64})},
+        [](const Inputs& x) { return Inputs{x[0] * x[1].select(0, 0).item<int64_t>()}; },
+        folder.file("net.onnx"));
+  });
+  EXPECT_TRUE(starts_with(error, "onnx::save: what a network reads besides its inputs")) << error;
+}
+
+// Samples are taken where the example is; of a device without elements nothing can be recorded.
+TEST(OnnxSave, TakesSamplesOnTheExamplesDevice) {
+  const auto same = [](const Tensor& x) { return x.relu(); };
+  const std::string error = error_of_saving(same, {}, ones({2, 4}, {.device = DeviceType::meta}));
+  EXPECT_EQ(error.find("one device"), std::string::npos) << error;
 }
 
 TEST(OnnxSave, RefusesConstantsThatAreWritten) {
