@@ -355,6 +355,15 @@ class TensorMethods {
   std::vector<Tensor> tensor_split(int64_t sections, int64_t dim = 0) const;
   std::vector<Tensor> tensor_split(const List<int64_t>& indices, int64_t dim = 0) const;
   std::vector<Tensor> tensor_split(std::initializer_list<int64_t> indices, int64_t dim = 0) const;
+  std::vector<Tensor> hsplit(int64_t sections) const;
+  std::vector<Tensor> hsplit(const List<int64_t>& indices) const;
+  std::vector<Tensor> hsplit(std::initializer_list<int64_t> indices) const;
+  std::vector<Tensor> vsplit(int64_t sections) const;
+  std::vector<Tensor> vsplit(const List<int64_t>& indices) const;
+  std::vector<Tensor> vsplit(std::initializer_list<int64_t> indices) const;
+  std::vector<Tensor> dsplit(int64_t sections) const;
+  std::vector<Tensor> dsplit(const List<int64_t>& indices) const;
+  std::vector<Tensor> dsplit(std::initializer_list<int64_t> indices) const;
   std::vector<Tensor> unbind(int64_t dim = 0) const;
   Tensor as_strided(const Shape& shape, const Strides& strides, int64_t offset) const;
   Tensor diagonal(int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
@@ -372,6 +381,9 @@ class TensorMethods {
                             int64_t offset = 0) const;
   Tensor movedim(int64_t source, int64_t destination) const;
   Tensor flip(const Dims& dims) const;
+  Tensor fliplr() const;
+  Tensor flipud() const;
+  Tensor rot90(int64_t k = 1, const Dims& dims = {0, 1}) const;
   Tensor roll(const Dims& shifts, const Dims& dims) const;
   Tensor roll(int64_t shift, std::optional<int64_t> dim = {}) const;
   Tensor tril(int64_t diagonal = 0) const;

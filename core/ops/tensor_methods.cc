@@ -284,6 +284,33 @@ std::vector<Tensor> TensorMethods::tensor_split(std::initializer_list<int64_t> i
                                                 int64_t dim) const {
   return aorta::tensor_split(self(), indices, dim);
 }
+std::vector<Tensor> TensorMethods::hsplit(int64_t sections) const {
+  return aorta::hsplit(self(), sections);
+}
+std::vector<Tensor> TensorMethods::hsplit(const List<int64_t>& indices) const {
+  return aorta::hsplit(self(), indices);
+}
+std::vector<Tensor> TensorMethods::hsplit(std::initializer_list<int64_t> indices) const {
+  return aorta::hsplit(self(), indices);
+}
+std::vector<Tensor> TensorMethods::vsplit(int64_t sections) const {
+  return aorta::vsplit(self(), sections);
+}
+std::vector<Tensor> TensorMethods::vsplit(const List<int64_t>& indices) const {
+  return aorta::vsplit(self(), indices);
+}
+std::vector<Tensor> TensorMethods::vsplit(std::initializer_list<int64_t> indices) const {
+  return aorta::vsplit(self(), indices);
+}
+std::vector<Tensor> TensorMethods::dsplit(int64_t sections) const {
+  return aorta::dsplit(self(), sections);
+}
+std::vector<Tensor> TensorMethods::dsplit(const List<int64_t>& indices) const {
+  return aorta::dsplit(self(), indices);
+}
+std::vector<Tensor> TensorMethods::dsplit(std::initializer_list<int64_t> indices) const {
+  return aorta::dsplit(self(), indices);
+}
 std::vector<Tensor> TensorMethods::unbind(int64_t dim) const { return aorta::unbind(self(), dim); }
 Tensor TensorMethods::as_strided(const Shape& shape, const Strides& strides, int64_t offset) const {
   return aorta::as_strided(self(), shape, strides, offset);
@@ -314,6 +341,11 @@ Tensor TensorMethods::movedim(int64_t source, int64_t destination) const {
   return aorta::movedim(self(), source, destination);
 }
 Tensor TensorMethods::flip(const Dims& dims) const { return aorta::flip(self(), dims); }
+Tensor TensorMethods::fliplr() const { return aorta::fliplr(self()); }
+Tensor TensorMethods::flipud() const { return aorta::flipud(self()); }
+Tensor TensorMethods::rot90(int64_t k, const Dims& dims) const {
+  return aorta::rot90(self(), k, dims);
+}
 Tensor TensorMethods::roll(const Dims& shifts, const Dims& dims) const {
   return aorta::roll(self(), shifts, dims);
 }

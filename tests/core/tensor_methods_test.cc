@@ -394,6 +394,18 @@ TEST_F(Methods, PartsAndViews) {
   SAME(tensor_split, 2, 1);
   SAME(tensor_split, {1}, 1);
   SAME(tensor_split, std::vector<int64_t>{1});
+  SAME(hsplit, 3);
+  SAME(hsplit, {1});
+  SAME(hsplit, std::vector<int64_t>{1});
+  SAME(vsplit, 2);
+  SAME(vsplit, {1});
+  SAME(vsplit, std::vector<int64_t>{1});
+  {
+    const Tensor x = y.unsqueeze(0);
+    SAME(dsplit, 3);
+    SAME(dsplit, {1});
+    SAME(dsplit, std::vector<int64_t>{1});
+  }
   SAME(unbind);
   SAME(unbind, 1);
   SAME(as_strided, {2}, {3}, 1);
@@ -416,6 +428,10 @@ TEST_F(Methods, PartsAndViews) {
   SAME(as_strided_scatter, zeros({2}), {2}, {2}, 1);
   SAME(movedim, 0, 1);
   SAME(flip, {0, 1});
+  SAME(fliplr);
+  SAME(flipud);
+  SAME(rot90);
+  SAME(rot90, -1, {1, 0});
   SAME(roll, 1);
   SAME(roll, 1, 0);
   SAME(roll, {1, 2}, {0, 1});

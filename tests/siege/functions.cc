@@ -326,6 +326,7 @@ void add_members(std::vector<Target>& targets) {
 }  // namespace
 
 void add_structured(std::vector<Target>& targets);
+void add_composed(std::vector<Target>& targets);
 
 std::vector<Target> function_targets() {
   std::vector<Target> targets;
@@ -335,6 +336,7 @@ std::vector<Target> function_targets() {
   add_pointwise(targets);
   add_members(targets);
   add_structured(targets);
+  add_composed(targets);
   constexpr std::string_view kMember = "Tensor::";
   for (Target& target : targets)
     target.functions = {target.name.substr(target.name.starts_with(kMember) ? kMember.size() : 0)};
