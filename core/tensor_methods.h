@@ -22,6 +22,7 @@ struct Histogram;
 struct HistogramOptions;
 struct IstftOptions;
 struct LikeOptions;
+struct MinMax;
 struct Operand;
 struct SortOptions;
 struct StftOptions;
@@ -52,7 +53,9 @@ class TensorMethods {
   Tensor ceil() const;
   const Tensor& ceil_() const;
   Tensor round() const;
+  Tensor round(int64_t decimals) const;
   const Tensor& round_() const;
+  const Tensor& round_(int64_t decimals) const;
   Tensor trunc() const;
   const Tensor& trunc_() const;
   Tensor frac() const;
@@ -156,6 +159,8 @@ class TensorMethods {
   const Tensor& mul_(const Operand& other) const;
   Tensor div(const Operand& other) const;
   const Tensor& div_(const Operand& other) const;
+  Tensor div(const Operand& other, const char* rounding_mode) const;
+  const Tensor& div_(const Operand& other, const char* rounding_mode) const;
   Tensor floor_divide(const Operand& other) const;
   const Tensor& floor_divide_(const Operand& other) const;
   Tensor fmod(const Operand& other) const;
@@ -164,6 +169,14 @@ class TensorMethods {
   const Tensor& remainder_(const Operand& other) const;
   Tensor pow(const Operand& exponent) const;
   const Tensor& pow_(const Operand& exponent) const;
+  Tensor float_power(const Operand& exponent) const;
+  const Tensor& float_power_(const Operand& exponent) const;
+  Tensor gcd(const Operand& other) const;
+  const Tensor& gcd_(const Operand& other) const;
+  Tensor lcm(const Operand& other) const;
+  const Tensor& lcm_(const Operand& other) const;
+  Tensor nextafter(const Operand& other) const;
+  const Tensor& nextafter_(const Operand& other) const;
   Tensor minimum(const Operand& other) const;
   Tensor maximum(const Operand& other) const;
   Tensor atan2(const Operand& other) const;
@@ -242,6 +255,7 @@ class TensorMethods {
   Tensor std(const ReduceDims& dims = {}, double correction = 1, bool keepdim = false) const;
   Tensor amax(const ReduceDims& dims = {}, bool keepdim = false) const;
   Tensor amin(const ReduceDims& dims = {}, bool keepdim = false) const;
+  MinMax aminmax(std::optional<int64_t> dim = {}, bool keepdim = false) const;
   Tensor max() const;
   ValuesIndices max(int64_t dim, bool keepdim = false) const;
   Tensor min() const;
@@ -292,6 +306,13 @@ class TensorMethods {
   Tensor addmm(const Tensor& mat1, const Tensor& mat2, const AddmmOptions& options) const;
   Tensor baddbmm(const Tensor& batch1, const Tensor& batch2) const;
   Tensor baddbmm(const Tensor& batch1, const Tensor& batch2, const AddmmOptions& options) const;
+  Tensor addbmm(const Tensor& batch1, const Tensor& batch2) const;
+  Tensor addbmm(const Tensor& batch1, const Tensor& batch2, const AddmmOptions& options) const;
+  Tensor addmv(const Tensor& mat, const Tensor& vec) const;
+  Tensor addmv(const Tensor& mat, const Tensor& vec, const AddmmOptions& options) const;
+  Tensor addr(const Tensor& vec1, const Tensor& vec2) const;
+  Tensor addr(const Tensor& vec1, const Tensor& vec2, const AddmmOptions& options) const;
+  Tensor inner(const Tensor& other) const;
   Tensor kron(const Tensor& other) const;
   Tensor trace() const;
 
@@ -365,6 +386,7 @@ class TensorMethods {
   std::vector<Tensor> dsplit(const List<int64_t>& indices) const;
   std::vector<Tensor> dsplit(std::initializer_list<int64_t> indices) const;
   std::vector<Tensor> unbind(int64_t dim = 0) const;
+  Tensor narrow_copy(int64_t dim, int64_t start, int64_t length) const;
   Tensor as_strided(const Shape& shape, const Strides& strides, int64_t offset) const;
   Tensor diagonal(int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
   Tensor diag(int64_t diagonal = 0) const;

@@ -44,6 +44,7 @@ std::vector<Row> all_rows() {
            {ctc_loss_rows(), "ctc_loss"},
            {complex_rows(), "complex"},
            {spectra_rows(), "complex"},
+           {composed_rows(), "composed"},
            {random_rows(), ""},
            {update_rows(), ""}}) {
     for (Row& row : family.rows) {

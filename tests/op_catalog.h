@@ -152,5 +152,6 @@ std::vector<Row> im2col_rows();
 std::vector<Row> ctc_loss_rows();
 std::vector<Row> complex_rows();
 std::vector<Row> spectra_rows();
+std::vector<Row> composed_rows();
 
 }  // namespace aorta::catalog

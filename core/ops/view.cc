@@ -360,6 +360,11 @@ Tensor select(const Tensor& input, int64_t dim, int64_t index) { return input.se
 Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   return input.narrow(dim, start, length);
 }
+Tensor narrow_copy(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
+  const CalledOp called("narrow_copy");
+  check_defined("narrow_copy", {{"input", input}});
+  return input.narrow(dim, start, length).clone(MemoryFormat::contiguous);
+}
 
 Tensor movedim(const Tensor& input, int64_t source, int64_t destination) {
   check_defined("movedim", {{"input", input}});

@@ -44,6 +44,8 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length);
 Tensor atleast_1d(const Tensor& input);
 Tensor atleast_2d(const Tensor& input);
 Tensor atleast_3d(const Tensor& input);
+/// A copy of what narrow is a view of.
+Tensor narrow_copy(const Tensor& input, int64_t dim, int64_t start, int64_t length);
 /// Moves dimension `source` to position `destination`; the others keep their order.
 Tensor movedim(const Tensor& input, int64_t source, int64_t destination);
 
