@@ -1,6 +1,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/distributions/binomial.h>
 #include <aorta/distributions/formulas.h>
@@ -103,7 +104,7 @@ Tensor NegativeBinomial::log_prob(const Tensor& value) const {
 Tensor NegativeBinomial::draw(const Shape& sample_shape, Generator* generator) const {
   const Shape shape = extended(sample_shape);
   const Tensor rate = standard_gamma(total_.expand(shape), generator) * exp(logits());
-  return poisson_samples(rate, generator);
+  return poisson(rate, generator);
 }
 
 void NegativeBinomial::expand_to(const Shape& batch_shape) {

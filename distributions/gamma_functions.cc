@@ -74,27 +74,6 @@ double draw_gamma(double a, Numbers& numbers) {
   }
 }
 
-double draw_poisson(double rate, Numbers& numbers) {
-  if (!std::isfinite(rate) || rate <= 0) return rate;
-  if (rate < 10) {
-    const double least = std::exp(-rate);
-    double product = numbers.uniform(), count = 0;
-    for (; product > least; ++count) product *= numbers.uniform();
-    return count;
-  }
-  const double b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b;
-  const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), sure = 0.9277 - 3.6224 / (b - 2);
-  while (true) {
-    const double u = numbers.uniform() - 0.5, v = numbers.uniform(), us = 0.5 - std::abs(u);
-    const double k = std::floor((2 * a / us + b) * u + rate + 0.43);
-    if (us >= 0.07 && v <= sure) return k;
-    if (k < 0 || (us < 0.013 && v > us)) continue;
-    if (std::log(v * inverse_alpha / (a / (us * us) + b)) <=
-        k * std::log(rate) - rate - scalar::lgamma(k + 1))
-      return k;
-  }
-}
-
 // p <= 1/2.
 double draw_binomial(double n, double p, Numbers& numbers) {
   if (n * p < 10) {
@@ -193,12 +172,6 @@ Tensor normal_quantile(const Tensor& p) { return NormalQuantile::apply(p)[0]; }
 Tensor standard_gamma(const Tensor& concentration, Generator* generator) {
   if (concentration.is_meta()) return empty_like(concentration);
   return StandardGamma::apply(concentration, generator)[0];
-}
-
-Tensor poisson_samples(const Tensor& rate, Generator* generator) {
-  if (rate.is_meta()) return empty_like(rate);
-  Numbers numbers(generator);
-  return each(rate, [&](double one) { return draw_poisson(one, numbers); });
 }
 
 Tensor binomial_samples(const Tensor& total, const Tensor& probs, Generator* generator) {

@@ -26,9 +26,6 @@ GammaPoint gamma_point(double a, double x);
 /// dtype's smallest normal number (Marsaglia, Tsang 2000), differentiable once, by GammaPoint's
 /// slope. Numbers are drawn one after the other on the CPU.
 Tensor standard_gamma(const Tensor& concentration, Generator* generator);
-/// A sample of the Poisson distribution for each element of `rate`: products of uniform numbers
-/// below a rate of 10 (Knuth 1969), transformed rejection from there on (PTRS, Hoermann 1993).
-Tensor poisson_samples(const Tensor& rate, Generator* generator);
 /// How many of `total` coins fall on their side of probability `probs`, of tensors of one shape:
 /// the steps from one to the next below a mean of 10, transformed rejection from there on (BTRS,
 /// Hoermann 1993).

@@ -1,4 +1,5 @@
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/random.h>
 #include <aorta/distributions/formulas.h>
 #include <aorta/distributions/gamma_functions.h>
 #include <aorta/distributions/poisson.h>
@@ -20,7 +21,7 @@ Tensor Poisson::log_prob(const Tensor& value) const {
 }
 
 Tensor Poisson::draw(const Shape& sample_shape, Generator* generator) const {
-  return poisson_samples(rate_.expand(extended(sample_shape)), generator);
+  return poisson(rate_.expand(extended(sample_shape)), generator);
 }
 
 void Poisson::expand_to(const Shape& batch_shape) { rate_ = rate_.expand(batch_shape); }

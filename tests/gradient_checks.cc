@@ -1,7 +1,6 @@
 #include <aorta/autograd/backward.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/gradcheck_gtest.h>
-#include <aorta/core/io/npz.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
@@ -213,10 +212,7 @@ void check_gradients(const Row& row) {
 void check_gradient_fixtures(const Row& row) {
   static std::map<std::string, std::map<std::string, Tensor>> files;
   auto [file, is_new] = files.try_emplace(row.family);
-  if (is_new) {
-    const NamedTensors arrays = npz::load(fixture_path("autograd/" + row.family + ".npz"));
-    file->second.insert(arrays.begin(), arrays.end());
-  }
+  if (is_new) file->second = fixture_arrays("autograd/" + row.family + ".npz");
   for (const Sample& sample : samples(row)) {
     const std::string key = row.op + "/" + sample.name;
     SCOPED_TRACE(key);

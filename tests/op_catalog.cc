@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <sstream>
 
 namespace aorta::catalog {
 namespace {
@@ -43,6 +44,7 @@ std::vector<Row> all_rows() {
            {ctc_loss_rows(), "ctc_loss"},
            {complex_rows(), "complex"},
            {spectra_rows(), "complex"},
+           {composed_rows(), "composed"},
            {random_rows(), ""},
            {update_rows(), ""}}) {
     for (Row& row : family.rows) {
@@ -78,7 +80,7 @@ const std::map<std::string, Members>& fixture(const std::string& family) {
   auto [file, is_new] = files.try_emplace(family);
   if (is_new) {
     Tensor dtypes;
-    for (const auto& [key, tensor] : npz::load(fixture_path("core/" + family + ".npz"))) {
+    for (const auto& [key, tensor] : fixture_arrays("core/" + family + ".npz")) {
       const size_t slash = key.rfind('/');
       if (slash == std::string::npos)
         dtypes = tensor;
@@ -149,6 +151,27 @@ const std::vector<Sample>& samples(const Row& row) {
 std::string fixture_path(const std::string& name) {
   const char* folder = std::getenv("AORTA_FIXTURES");
   return std::string(folder ? folder : "tests/fixtures") + "/" + name;
+}
+
+std::map<std::string, Tensor> fixture_arrays(const std::string& name) {
+  const NamedTensors loaded = npz::load(fixture_path(name));
+  std::map<std::string, Tensor> arrays(loaded.begin(), loaded.end()), result;
+  const auto keys = arrays.find("keys");
+  if (keys == arrays.end()) return arrays;
+  const std::vector<uint8_t> text = keys->second.to_vector<uint8_t>();
+  std::istringstream lines(std::string(text.begin(), text.end()));
+  std::map<std::string, int64_t> places;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string key, kind;
+    words >> key >> kind;
+    Shape shape;
+    for (int64_t size; words >> size;) shape.push_back(size);
+    int64_t& place = places[kind];
+    result[key] = arrays.at(kind).narrow(0, place, shape.numel()).clone().view(shape);
+    place += shape.numel();
+  }
+  return result;
 }
 
 std::vector<std::string> unused_fixture_keys() {

@@ -2,6 +2,7 @@
 
 #include <aorta/core/tensor.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,8 @@ const std::vector<Sample>& samples(const Row& row);
 
 /// A file below tests/fixtures (AORTA_FIXTURES where the tests run elsewhere).
 std::string fixture_path(const std::string& name);
+/// The arrays of a fixture file of the catalogue by their keys (tests/fixtures/make_core.py).
+std::map<std::string, Tensor> fixture_arrays(const std::string& name);
 /// Keys of the fixture files that no row's call reads.
 std::vector<std::string> unused_fixture_keys();
 
@@ -149,5 +152,6 @@ std::vector<Row> im2col_rows();
 std::vector<Row> ctc_loss_rows();
 std::vector<Row> complex_rows();
 std::vector<Row> spectra_rows();
+std::vector<Row> composed_rows();
 
 }  // namespace aorta::catalog

@@ -24,6 +24,7 @@ METHODS = ("core/tensor.h", "core/tensor_methods.h")
 LINALG = ("core/ops/linalg*.h", "core/ops/matmul.h")
 # Where the names of each module are declared, and whether they are classes or functions.
 MODULES = {
+    "torch": (("core/ops/*.h", "core/*.h", "core/io/*.h", "nn/*.h"), "functions"),
     "torch.Tensor": (METHODS, "methods"),
     "torch.nn": (("nn/*.h", "nn/*/*.h"), "classes"),
     "torch.nn.functional": (("core/ops/*.h", "nn/*.h"), "functions"),
@@ -35,8 +36,38 @@ MODULES = {
     "torch.distributions": (("distributions/*.h", "distributions/*/*.h"), "both"),
 }
 
+# What is said of a module's names.
+NOTES = {
+    "torch": " What `torch.Tensor` has as a method too stands in its list.",
+}
+
 # What is written instead.
 OTHERWISE = {
+    "torch": {
+        "asarray as_tensor frombuffer from_numpy": "`tensor(values)`, `from_blob(address, shape)`; numpy's files by `npy::load`",
+        "concat concatenate row_stack trapz": "the name that these are other names of: `cat`, `vstack`, `trapezoid`",
+        "chain_matmul": "`linalg::multi_dot({a, b, c})`",
+        "broadcast_tensors": "`x.expand(broadcast_shapes(...))`",
+        "native_channel_shuffle": "`channel_shuffle`",
+        "empty_permuted": "`empty_strided(shape, strides)`",
+        "range": "`arange`, whose end isn't included",
+        "gradient": "`diff`, and slices of it",
+        "histogramdd": "`histogram` of one dimension",
+        "lobpcg pca_lowrank svd_lowrank": "`linalg::eigh(x)`, `linalg::svd(x)`, and the first columns",
+        "lu_unpack": "`linalg::lu(x)`, whose factors are apart",
+        "promote_types result_type can_cast": "`promote(a, b)`, `can_cast(from, to)` of dtypes",
+        "is_tensor is_storage typename": "types are known when a program is compiled",
+        "is_grad_enabled is_inference_mode_enabled": "`grad_mode()`",
+        "get_rng_state set_rng_state initial_seed seed": "`default_generator().state()`, `.restore(state)`",
+        "use_deterministic_algorithms are_deterministic_algorithms_enabled get_deterministic_debug_mode set_deterministic_debug_mode "
+        "is_deterministic_algorithms_warn_only_enabled": "results are the same bits each time but for cuDNN's, `backends::cudnn::set_deterministic(true)`",
+        "get_float32_matmul_precision set_float32_matmul_precision": "`backends::cuda::matmul::set_allow_tf32(true)`",
+        "get_default_dtype set_default_dtype set_default_tensor_type get_default_device set_default_device":
+            "`zeros(shape, {.dtype = f64, .device = \"cuda\"})`, `net.to(\"cuda\")`: there is no default but f32 on the CPU",
+        "get_device_module": "`aorta::cuda`",
+        "compile": "`capture(step)` on CUDA",
+        "vmap": "a dimension for the batch in front",
+    },
     "torch.Tensor": {
         "T H mH mT adjoint": "`x.t()` of a matrix, `x.transpose(-2, -1)` of a batch",
         "absolute absolute_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan_ arctan2 arctan2_ "
@@ -62,19 +93,14 @@ OTHERWISE = {
         "share_memory_": "`x.share_memory()`, which gives the tensor that is shared",
         "is_nonzero": "`x.item<bool>()`",
         "is_set_to is_same_size": "`x.is_same(y)`, `x.shape() == y.shape()`",
-        "fliplr flipud rot90": "`x.flip(1)`, `x.flip(0)`, and with `transpose` quarter turns",
-        "inner": "`tensordot(x, y, {-1}, {-1})`",
         "dist": "`(x - y).norm(p)`",
-        "aminmax": "`x.amin(...)` and `x.amax(...)`",
-        "hsplit vsplit dsplit unsafe_chunk unsafe_split unsafe_split_with_sizes": "`x.split(..., dim)`, `x.tensor_split(..., dim)`",
+        "unsafe_chunk unsafe_split unsafe_split_with_sizes": "`x.split(..., dim)`, `x.tensor_split(..., dim)`",
         "deg2rad deg2rad_ rad2deg rad2deg_": "`x * (pi / 180)`, `x * (180 / pi)`",
-        "float_power float_power_": "`x.to(f64).pow(y)`",
         "cdouble cfloat": "`x.to(c128)`, `x.to(c64)`",
         "sgn_ conj_physical_": "`x.copy_(x.sgn())`, `x.copy_(x.conj())`",
         "detach_ squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_ as_strided_ cumsum_ cumprod_":
             "the form that isn't in place",
-        "addmm_ baddbmm_ addbmm addbmm_ addmv addmv_ addr addr_": "`x.addmm(...)`, `x.baddbmm(...)`, or `+` and `matmul`",
-        "narrow_copy": "`x.narrow(...).clone()`",
+        "addmm_ baddbmm_ addbmm_ addmv_ addr_": "`x.copy_(x.addmm(...))`, ...",
         "unflatten": "`x.reshape(...)`, or the layer `nn::Unflatten`",
         "fmax fmin": "`where` with `isnan`; `maximum` and `minimum` keep NaN",
         "retains_grad": "`x.grad().defined()` after `backward()`",
@@ -136,6 +162,18 @@ OTHER_THINGS = {
 
 # What is left out, and why.
 LEFT_OUT = {
+    "torch": {
+        "a program, a thread or a graph of Python's": "cond fork import_ir_module import_ir_module_from_buffer merge_type_from_type_comment "
+            "parse_ir parse_schema parse_type_comment thread_safe_generator unify_type_list wait while_loop",
+        "no layout is sparse": "hspmm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor "
+            "sparse_csr_tensor",
+        "no dtype is quantized": "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine quantize_per_channel "
+            "quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_max_pool1d quantized_max_pool2d",
+        "how PyTorch is built, warns and prints, and threads of its own": "compiled_with_cxx11_abi get_num_interop_threads "
+            "init_num_threads is_warn_always_enabled set_flush_denormal set_num_interop_threads set_printoptions set_warn_always",
+        "kernels of one device alone": "conv_tbc",
+        "no example trains with it": "from_file segment_reduce",
+    },
     "torch.Tensor": {
         "no tensor has a flag to be conjugated or negated, and no complex dtype is of half types": "chalf is_conj is_neg",
         "no layout is sparse, gradients of embeddings apart (`autograd::SparseGradient`)": "ccol_indices coalesce col_indices crow_indices dense_dim indices is_coalesced is_sparse is_sparse_csr "
@@ -308,7 +346,7 @@ def page_list(root):
     for module, names in index(root).items():
         there, groups, reasons, missing, wrong = sort_out(root, module, names)
         problems += wrong
-        lines += ["", "### %s" % module, "", "%d of %d names are there." % (len(there), len(names))]
+        lines += ["", "### %s" % module, "", "%d of %d names are there.%s" % (len(there), len(names), NOTES.get(module, ""))]
         if groups or reasons:
             lines += ["", "| name in PyTorch | here |", "|---|---|"]
             lines += ["| %s | %s |" % (" ".join("`%s`" % n for n in found), what) for what, found in groups.items()]
@@ -394,7 +432,14 @@ def print_index():
         return callable(value) and not inspect.isclass(value) and getattr(value, "__module__", None) in (
             None, "torch", "torch.nn.functional", "torch._C._nn", "torch._C._linalg")
 
+    def is_of_torch_alone(name):
+        """A function that PyTorch documents: no method, nor a copy of a view, nor of symbols."""
+        value = getattr(torch, name)
+        return callable(value) and not inspect.isclass(value) and bool(inspect.getdoc(value)) and not (
+            hasattr(torch.Tensor, name) or name.endswith(("_", "_copy")) or name.startswith("sym_"))
+
     modules = {
+        "torch": [name for name in public(torch) if is_of_torch_alone(name)],
         "torch.Tensor": public(torch.Tensor),
         "torch.nn": [name for name in public(torch.nn) if name[0].isupper()],
         "torch.nn.functional": [name for name in public(torch.nn.functional) if is_function(getattr(torch.nn.functional, name))],

@@ -249,6 +249,14 @@ void copysign_gradient(const Tensor& output, const Operand& a, const Operand& b,
          });
 }
 
+// Neighbours of neighbours are as far apart.
+void nextafter_gradient(const Tensor& output, const Operand& a, const Operand& b,
+                        const Nextafter&) {
+  record("nextafter", output, {a.tensor, b.tensor}, [](Gradients& g) {
+    if (g.wanted(0)) g.input(0) = fit(g.output(), g, 0);
+  });
+}
+
 void heaviside_gradient(const Tensor& output, const Operand& a, const Operand& b,
                         const Heaviside&) {
   record("heaviside", output, {a.tensor, b.tensor}, [sx = save(a, 0, needs(b))](Gradients& g) {
@@ -370,6 +378,7 @@ void register_pointwise() {
   binary_op<Hypot>.set_gradient(hypot_gradient, kFirst | kSecond);
   binary_op<Copysign>.set_gradient(copysign_gradient, kFirst);
   binary_op<Heaviside>.set_gradient(heaviside_gradient, kSecond);
+  binary_op<Nextafter>.set_gradient(nextafter_gradient, kNone);
   binary_op<Ldexp>.set_gradient(ldexp_gradient, kNone);
   binary_op<Xlogy>.set_gradient(xlogy_gradient, kFirst | kSecond);
   binary_op<Logaddexp>.set_gradient(logaddexp_gradient<Logaddexp>, kFirst | kSecond);

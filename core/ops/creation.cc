@@ -123,21 +123,85 @@ Tensor arange(const Scalar& end, const TensorOptions& options) {
   return arange(0, end, 1, options);
 }
 
-Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
-                const TensorOptions& options) {
-  const CalledOp called("linspace");
-  check(steps >= 0, "linspace", "steps can't be negative", steps);
+namespace {
+
+// What `number` makes of `steps` numbers from start to end.
+template <class F>
+Tensor spaced(const char* op, const Scalar& start, const Scalar& end, int64_t steps,
+              const TensorOptions& options, const F& number) {
+  check(steps >= 0, op, "steps can't be negative", steps);
   const DType dtype = options.dtype.value_or(DType::f32);
-  check(!is_complex(dtype), "linspace", "dtype must be real", dtype);
-  check(dtype != DType::boolean, "linspace", "dtype must be a number, not bool", dtype);
-  for (const Scalar& bound : {start, end}) check_fits("linspace", bound, dtype);
+  check(!is_complex(dtype), op, "dtype must be real", dtype);
+  check(dtype != DType::boolean, op, "dtype must be a number, not bool", dtype);
+  for (const Scalar& bound : {start, end}) check_fits(op, bound, dtype);
   const double a = start.to_double(), b = end.to_double();
   const double step = steps > 1 ? (b - a) / static_cast<double>(steps - 1) : 0;
   // From both ends, so that the last number is `end` exactly and the row is symmetric.
-  return generate("linspace", steps, dtype, options, [=](int64_t i) {
-    return whole_for(dtype, i < (steps + 1) / 2 ? a + step * static_cast<double>(i)
-                                                : b - step * static_cast<double>(steps - 1 - i));
+  return generate(op, steps, dtype, options, [=](int64_t i) {
+    return whole_for(dtype,
+                     number(i < (steps + 1) / 2 ? a + step * static_cast<double>(i)
+                                                : b - step * static_cast<double>(steps - 1 - i)));
   });
+}
+
+}  // namespace
+
+Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
+                const TensorOptions& options) {
+  const CalledOp called("linspace");
+  return spaced("linspace", start, end, steps, options, [](double x) { return x; });
+}
+
+Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
+                const TensorOptions& options) {
+  const CalledOp called("logspace");
+  return spaced("logspace", start, end, steps, options,
+                [base](double x) { return std::pow(base, x); });
+}
+
+namespace {
+
+// How many elements of a matrix (row, col) lie on and below the diagonal: as many as if there were
+// no right edge, less those behind it.
+int64_t count_below(__int128 row, __int128 col, __int128 diagonal) {
+  const auto triangle = [](__int128 n) { return n > 0 ? n * (n + 1) / 2 : 0; };
+  return static_cast<int64_t>(triangle(row + diagonal) - triangle(diagonal) -
+                              triangle(row + diagonal - col) + triangle(diagonal - col));
+}
+
+Tensor triangle_indices(const char* op, const Shape& matrix, int64_t offset, bool upper,
+                        const TensorOptions& options) {
+  const CalledOp called(op);
+  checked_numel(op, matrix, 1);
+  const int64_t row = matrix[0], col = matrix[1], diagonal = std::clamp(offset, -row, col);
+  const DType dtype = options.dtype.value_or(DType::i64);
+  check(dtype == DType::i64 || dtype == DType::i32, op, "dtype must be i64 or i32", dtype);
+  const int64_t below = count_below(row, col, upper ? diagonal - 1 : diagonal);
+  const int64_t count = upper ? row * col - below : below;
+  if (options.device.is_meta()) return empty({2, count}, {.dtype = dtype, .device = "meta"});
+  const Tensor places = empty({2, count}, {.dtype = DType::i64});
+  int64_t* const at = places.data<int64_t>();
+  // Below the diagonal no row is empty from the first one on, and above it until the last.
+  for (int64_t r = upper ? 0 : std::max<int64_t>(-diagonal, 0), i = 0; i < count; ++r) {
+    const int64_t first = upper ? std::max<int64_t>(r + diagonal, 0) : 0;
+    const int64_t end = upper ? col : std::min(r + diagonal + 1, col);
+    for (int64_t c = first; c < end; ++c, ++i) {
+      at[i] = r;
+      at[count + i] = c;
+    }
+  }
+  return generate(op, 2 * count, dtype, options, [at](int64_t i) { return at[i]; })
+      .view({2, count});
+}
+
+}  // namespace
+
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  return triangle_indices("tril_indices", {row, col}, offset, false, options);
+}
+
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
+  return triangle_indices("triu_indices", {row, col}, offset, true, options);
 }
 
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options) {

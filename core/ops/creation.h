@@ -19,6 +19,15 @@ Tensor arange(const Scalar& end, const TensorOptions& options = {});
 /// `steps` numbers from start to end, both included.
 Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps,
                 const TensorOptions& options = {});
+/// base^x for the `steps` numbers x from start to end.
+Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base = 10,
+                const TensorOptions& options = {});
+/// The places of the elements that tril (triu) keeps of a matrix (row, col): their rows and their
+/// columns, (2, n), in row-major order. i64, or i32 where the options say so.
+Tensor tril_indices(int64_t row, int64_t col, int64_t offset = 0,
+                    const TensorOptions& options = {});
+Tensor triu_indices(int64_t row, int64_t col, int64_t offset = 0,
+                    const TensorOptions& options = {});
 /// The identity matrix (n, n) or (n, m).
 Tensor eye(int64_t n, const TensorOptions& options = {});
 Tensor eye(int64_t n, int64_t m, const TensorOptions& options = {});

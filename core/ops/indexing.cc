@@ -248,6 +248,22 @@ Tensor take(const Tensor& input, const Tensor& index) {
   return read_along("take", input.reshape({-1}), 0, flat, true).reshape(index.shape());
 }
 
+std::vector<Tensor> unravel_index(const Tensor& indices, const Shape& shape) {
+  const CalledOp called("unravel_index");
+  check_defined("unravel_index", {{"indices", indices}});
+  check(is_integral(indices.dtype()) && indices.dtype() != DType::boolean, "unravel_index",
+        "indices must be integers", indices.dtype());
+  std::vector<Tensor> places(static_cast<size_t>(shape.size()));
+  Tensor rest = indices.to(DType::i64);
+  for (int d = shape.size(); d-- > 0;) {
+    check(shape[d] >= 0, "unravel_index", "sizes can't be negative", shape);
+    const int64_t size = std::max<int64_t>(shape[d], 1);
+    places[static_cast<size_t>(d)] = remainder(rest, size);
+    rest = floor_divide(rest, size);
+  }
+  return places;
+}
+
 Tensor take_along_dim(const Tensor& input, const Tensor& index, std::optional<int64_t> dim) {
   const CalledOp called("take_along_dim");
   check_defined("take_along_dim", {{"input", input}, {"index", index}});

@@ -32,6 +32,10 @@ Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index);
 Tensor take_along_dim(const Tensor& input, const Tensor& index, std::optional<int64_t> dim = {});
 /// Elements by their place in the flattened input, in the shape of `index`. Composed of gather.
 Tensor take(const Tensor& input, const Tensor& index);
+/// The indices (i64) by dimension of places in a flattened tensor of a shape, one tensor each;
+/// those outside wrap around. Composed of floor_divide and remainder. Errors: `indices` that aren't
+/// integers.
+std::vector<Tensor> unravel_index(const Tensor& indices, const Shape& shape);
 
 /// input[p with p_dim = index[p]] = source[p] for every p in `index`, which is no larger than
 /// `source` and, but along `dim`, than `input`. `source` has the input's dtype.

@@ -4,11 +4,13 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/view.h>
 #include <aorta/core/resource_error.h>
 
 #include <algorithm>
 #include <new>
 #include <stdexcept>
+#include <type_traits>
 
 namespace aorta::kernel {
 
@@ -110,6 +112,45 @@ Tensor stack(const List<Tensor>& tensors, int64_t dim) {
     parts.push_back(tensor.unsqueeze(d));
   }
   return cat(parts, d);
+}
+
+namespace {
+
+// The tensors, each as `widened` makes it.
+template <class Widened>
+std::vector<Tensor> all_widened(const char* op, const List<Tensor>& tensors,
+                                const Widened& widened) {
+  check(!tensors.empty(), op, "there must be a tensor", "none");
+  check_defined(op, "tensors", tensors);
+  std::vector<Tensor> parts;
+  parts.reserve(tensors.size());
+  for (const Tensor& tensor : tensors) parts.push_back(widened(tensor));
+  return parts;
+}
+
+}  // namespace
+
+Tensor hstack(const List<Tensor>& tensors) {
+  const CalledOp called("hstack");
+  const std::vector<Tensor> parts = all_widened("hstack", tensors, atleast_1d);
+  return cat(parts, parts[0].dim() == 1 ? 0 : 1);
+}
+
+Tensor vstack(const List<Tensor>& tensors) {
+  const CalledOp called("vstack");
+  return cat(all_widened("vstack", tensors, atleast_2d), 0);
+}
+
+Tensor dstack(const List<Tensor>& tensors) {
+  const CalledOp called("dstack");
+  return cat(all_widened("dstack", tensors, atleast_3d), 2);
+}
+
+Tensor column_stack(const List<Tensor>& tensors) {
+  const CalledOp called("column_stack");
+  return hstack(all_widened("column_stack", tensors, [](const Tensor& x) {
+    return x.dim() > 1 ? x : x.reshape({x.numel(), 1});
+  }));
 }
 
 Tensor block_diag(const List<Tensor>& tensors) {
@@ -219,6 +260,44 @@ std::vector<Tensor> tensor_split(const Tensor& input, const List<int64_t>& indic
     end = indices[static_cast<size_t>(i)];
     return input.slice(dim, start, end);
   });
+}
+
+namespace {
+
+// tensor_split along `dim`, or the last dimension before it, of a tensor that has `least`.
+template <class Where>
+std::vector<Tensor> split_along(const char* op, const Tensor& input, int least, int64_t dim,
+                                const Where& where) {
+  const CalledOp called(op);
+  check_defined(op, {{"input", input}});
+  check(input.dim() >= least, op, "input must have more dimensions", input.shape(), " for ", least);
+  const int64_t along = std::min<int64_t>(dim, input.dim() - 1);
+  if constexpr (std::is_same_v<Where, int64_t>) {
+    check(where > 0 && input.size(along) % where == 0, op, "sections must divide the size", where,
+          " for ", input.size(along));
+  }
+  return tensor_split(input, where, along);
+}
+
+}  // namespace
+
+std::vector<Tensor> hsplit(const Tensor& input, int64_t sections) {
+  return split_along("hsplit", input, 1, 1, sections);
+}
+std::vector<Tensor> hsplit(const Tensor& input, const List<int64_t>& indices) {
+  return split_along("hsplit", input, 1, 1, indices);
+}
+std::vector<Tensor> vsplit(const Tensor& input, int64_t sections) {
+  return split_along("vsplit", input, 2, 0, sections);
+}
+std::vector<Tensor> vsplit(const Tensor& input, const List<int64_t>& indices) {
+  return split_along("vsplit", input, 2, 0, indices);
+}
+std::vector<Tensor> dsplit(const Tensor& input, int64_t sections) {
+  return split_along("dsplit", input, 3, 2, sections);
+}
+std::vector<Tensor> dsplit(const Tensor& input, const List<int64_t>& indices) {
+  return split_along("dsplit", input, 3, 2, indices);
 }
 
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {

@@ -17,6 +17,18 @@ Tensor cat(const List<Tensor>& tensors, int64_t dim = 0);
 /// Joins n tensors of one shape along a new dimension of size n. Composed of unsqueeze and cat.
 Tensor stack(const List<Tensor>& tensors, int64_t dim = 0);
 
+// Joins under numpy's names; composed of views and cat, with its dtypes and errors.
+
+/// Joined side by side: along the second dimension, 1-d tensors along their only one; a 0-d tensor
+/// counts as (1).
+Tensor hstack(const List<Tensor>& tensors);
+/// Joined below each other, along the first dimension, of tensors with at least 2 (atleast_2d).
+Tensor vstack(const List<Tensor>& tensors);
+/// Joined behind each other, along the third dimension, of tensors with at least 3 (atleast_3d).
+Tensor dstack(const List<Tensor>& tensors);
+/// hstack with vectors and numbers as columns (n, 1).
+Tensor column_stack(const List<Tensor>& tensors);
+
 /// Matrices along the diagonal of one, 0 elsewhere; a vector is a row, and a number (1, 1).
 /// Composed of pad and cat. Errors: no tensors; more than 2 dimensions.
 Tensor block_diag(const List<Tensor>& tensors);
@@ -42,6 +54,25 @@ std::vector<Tensor> tensor_split(const Tensor& input, const List<int64_t>& indic
 inline std::vector<Tensor> tensor_split(const Tensor& input, std::initializer_list<int64_t> indices,
                                         int64_t dim = 0) {
   return tensor_split(input, std::vector<int64_t>(indices), dim);
+}
+/// tensor_split of the columns, along the second dimension or a vector's only one. Errors:
+/// `sections` that don't divide the size.
+std::vector<Tensor> hsplit(const Tensor& input, int64_t sections);
+std::vector<Tensor> hsplit(const Tensor& input, const List<int64_t>& indices);
+inline std::vector<Tensor> hsplit(const Tensor& input, std::initializer_list<int64_t> indices) {
+  return hsplit(input, std::vector<int64_t>(indices));
+}
+/// The same of the rows, along the first dimension of 2 or more.
+std::vector<Tensor> vsplit(const Tensor& input, int64_t sections);
+std::vector<Tensor> vsplit(const Tensor& input, const List<int64_t>& indices);
+inline std::vector<Tensor> vsplit(const Tensor& input, std::initializer_list<int64_t> indices) {
+  return vsplit(input, std::vector<int64_t>(indices));
+}
+/// The same along the third dimension.
+std::vector<Tensor> dsplit(const Tensor& input, int64_t sections);
+std::vector<Tensor> dsplit(const Tensor& input, const List<int64_t>& indices);
+inline std::vector<Tensor> dsplit(const Tensor& input, std::initializer_list<int64_t> indices) {
+  return dsplit(input, std::vector<int64_t>(indices));
 }
 /// `select(dim, i)` for every i.
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim = 0);

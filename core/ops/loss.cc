@@ -282,6 +282,15 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   return (sums.select(0, 0) / norms).to(pair.input.dtype());
 }
 
+namespace {
+
+// |x|_p along `dim`, 0 where there is nothing.
+Tensor lengths(const Tensor& x, double p, int64_t dim) {
+  return x.size(dim) > 0 ? norm(x, p, dim) : sum(x, dim);
+}
+
+}  // namespace
+
 Tensor pdist(const Tensor& given, double p) {
   const CalledOp called("pdist");
   check_defined("pdist", {{"input", given}});
@@ -293,7 +302,22 @@ Tensor pdist(const Tensor& given, double p) {
   const Tensor pairs = combinations(arange(x.size(0), {.device = x.device()}));
   const Tensor apart =
       index_select(x, 0, pairs.select(1, 0)) - index_select(x, 0, pairs.select(1, 1));
-  return (x.size(1) > 0 ? norm(apart, p, 1) : sum(apart, 1)).to(input.dtype());
+  return lengths(apart, p, 1).to(input.dtype());
+}
+
+Tensor cdist(const Tensor& x1, const Tensor& x2, double p) {
+  const CalledOp called("cdist");
+  check_defined("cdist", {{"x1", x1}, {"x2", x2}});
+  check(x1.dim() >= 2 && x2.dim() >= 2, "cdist", "x1 and x2 must have at least 2 dimensions",
+        x1.shape(), " and ", x2.shape());
+  check(x1.size(-1) == x2.size(-1), "cdist", "rows must be of one size", x1.shape(), " and ",
+        x2.shape());
+  check(p >= 0, "cdist", "p can't be negative", p);
+  const Tensor rows = autocast_to_f32(x1), others = autocast_to_f32(x2);
+  const DType dtype = promote(rows.dtype(), others.dtype()), wide = compute_dtype(dtype);
+  check_floating("cdist", dtype);
+  const Tensor apart = sub(rows.to(wide).unsqueeze(-2), others.to(wide).unsqueeze(-3));
+  return lengths(apart, p, -1).to(dtype);
 }
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,

@@ -53,6 +53,10 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim = 1, do
 /// |x_i - x_j|_p of all pairs i < j of rows (N, D), in their order: (N (N - 1) / 2). Composed; it
 /// takes N^2 D / 2 elements, and half types are computed in f32. Errors: p < 0.
 Tensor pdist(const Tensor& input, double p = 2);
+/// |x_i - y_j|_p of each row of x1 (*A, P, D) and each of x2 (*B, R, D): (*C, P, R), where *A and
+/// *B broadcast to *C. Composed of sub and norm, between which there are * P R D elements; half
+/// types are computed in f32. Errors: p < 0.
+Tensor cdist(const Tensor& x1, const Tensor& x2, double p = 2);
 /// 1 - cosine where the target is 1, max(cosine - margin, 0) where it is -1, 0 elsewhere, for
 /// inputs (N, D) and target (N), or (D) and ().
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,

@@ -275,6 +275,43 @@ Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
   return add_product("baddbmm", input, batch1, batch2, options);
 }
 
+Tensor addbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
+              const AddmmOptions& options) {
+  const CalledOp called("addbmm");
+  check_defined("addbmm", {{"input", input}, {"batch1", batch1}, {"batch2", batch2}});
+  check_dim("addbmm", "batch1 must have 3 dimensions", batch1, 3);
+  check_dim("addbmm", "batch2 must have 3 dimensions", batch2, 3);
+  check(batch1.size(0) == batch2.size(0), "addbmm", "the batch sizes must match", batch1.shape(),
+        " and ", batch2.shape());
+  check_inner("addbmm", batch1, batch2, batch1.size(2), batch2.size(1));
+  // The sum over the batch is one over its size times k products.
+  const int64_t length = checked_numel("addbmm", {batch1.size(0), batch1.size(2)}, 1);
+  return addmm(input, batch1.transpose(0, 1).reshape({batch1.size(1), length}),
+               batch2.reshape({length, batch2.size(2)}), options);
+}
+
+Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec,
+             const AddmmOptions& options) {
+  const CalledOp called("addmv");
+  check_defined("addmv", {{"input", input}, {"mat", mat}, {"vec", vec}});
+  check_dim("addmv", "mat must have 2 dimensions", mat, 2);
+  check_dim("addmv", "vec must have 1 dimension", vec, 1);
+  check_inner("addmv", mat, vec, mat.size(1), vec.size(0));
+  check(input.dim() <= 1, "addmv", "input must have at most 1 dimension", input.shape());
+  return addmm(input.unsqueeze(-1), mat, vec.unsqueeze(1), options).squeeze(1);
+}
+
+Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2,
+            const AddmmOptions& options) {
+  const CalledOp called("addr");
+  check_defined("addr", {{"input", input}, {"vec1", vec1}, {"vec2", vec2}});
+  check_dim("addr", "vec1 must have 1 dimension", vec1, 1);
+  check_dim("addr", "vec2 must have 1 dimension", vec2, 1);
+  const Operand operands[] = {input, vec1, vec2};
+  const DType dtype = result_type(operands);
+  return addmm(input.to(dtype), vec1.to(dtype).unsqueeze(1), vec2.to(dtype).unsqueeze(0), options);
+}
+
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   const CalledOp called("linear");
   check_defined("linear", {{"input", input}, {"weight", weight}});
@@ -440,6 +477,13 @@ Tensor tensordot(const Tensor& input, const Tensor& other, int64_t dims) {
     other_dims.push_back(i);
   }
   return tensordot(input, other, input_dims, other_dims);
+}
+
+Tensor inner(const Tensor& input, const Tensor& other) {
+  const CalledOp called("inner");
+  check_defined("inner", {{"input", input}, {"other", other}});
+  if (input.dim() == 0 || other.dim() == 0) return mul(input, other);
+  return tensordot(input, other, {-1}, {-1});
 }
 
 Tensor kron(const Tensor& input, const Tensor& other) {

@@ -49,6 +49,18 @@ Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2,
 Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
                const AddmmOptions& options = {});
 
+/// beta * input + alpha * (the sum over i of batch1[i] @ batch2[i]) for batch1 (b, m, k), batch2
+/// (b, k, n), input broadcast to (m, n); otherwise as addmm, of which it is composed.
+Tensor addbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2,
+              const AddmmOptions& options = {});
+/// beta * input + alpha * (mat @ vec) for mat (m, k), vec (k), input broadcast to (m); as addmm.
+Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec,
+             const AddmmOptions& options = {});
+/// beta * input + alpha * (every product) for vec1 (m), vec2 (n), input broadcast to (m, n); as
+/// addmm, but dtypes promote.
+Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2,
+            const AddmmOptions& options = {});
+
 /// input @ weight^T + bias for input (*, in), weight (out, in), bias (out) or none -> (*, out).
 /// A weight (in) with a bias () or none gives (*).
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {});
@@ -64,6 +76,8 @@ Tensor tensordot(const Tensor& input, const Tensor& other, int64_t dims = 2);
 /// result has input's other dimensions, then other's. Composed of views and matmul_op.
 Tensor tensordot(const Tensor& input, const Tensor& other, const Dims& input_dims,
                  const Dims& other_dims);
+/// Sums products over the last dimensions: (*A, k) (*B, k) -> (*A, *B). Where one is a number, mul.
+Tensor inner(const Tensor& input, const Tensor& other);
 
 }  // namespace aorta
 

@@ -31,6 +31,23 @@ Tensor ceil(const Tensor& input) { return unary<scalar::Ceil>(input); }
 Tensor ceil_(const Tensor& input) { return unary<scalar::Ceil>(input, &input); }
 Tensor round(const Tensor& input) { return unary<scalar::Round>(input); }
 Tensor round_(const Tensor& input) { return unary<scalar::Round>(input, &input); }
+static Tensor round_decimals(const Tensor& input, int64_t decimals) {
+  check_floating("round", input.dtype());
+  if (decimals == 0) return round(input);
+  const Tensor x = input.to(compute_dtype(input.dtype()));
+  const double scale = std::pow(10.0, std::abs(static_cast<double>(decimals)));
+  return (decimals > 0 ? round(x * scale) / scale : round(x / scale) * scale).to(input.dtype());
+}
+Tensor round(const Tensor& input, int64_t decimals) {
+  const CalledOp called("round");
+  check_defined("round", {{"input", input}});
+  return round_decimals(input, decimals);
+}
+Tensor round_(const Tensor& input, int64_t decimals) {
+  const CalledOp called("round_");
+  check_defined("round_", {{"input", input}});
+  return input.copy_(round_decimals(needs_gradient(input) ? input.clone() : input, decimals));
+}
 Tensor trunc(const Tensor& input) { return unary<scalar::Trunc>(input); }
 Tensor trunc_(const Tensor& input) { return unary<scalar::Trunc>(input, &input); }
 Tensor frac(const Tensor& input) { return unary<scalar::Frac>(input); }

@@ -36,6 +36,10 @@ Tensor ceil_(const Tensor& input);
 /// To the nearest integer, ties to even.
 Tensor round(const Tensor& input);
 Tensor round_(const Tensor& input);
+/// To so many decimals: round(x 10^d) / 10^d, or for negative ones, which zeros before the point
+/// stand for, round(x / 10^-d) 10^-d; half types in f32. Floating dtypes.
+Tensor round(const Tensor& input, int64_t decimals);
+Tensor round_(const Tensor& input, int64_t decimals);
 /// The integer part.
 Tensor trunc(const Tensor& input);
 Tensor trunc_(const Tensor& input);
@@ -231,6 +235,10 @@ Tensor mul_(const Tensor& input, const Operand& other);
 /// True division: integers become f32 first.
 Tensor div(const Operand& input, const Operand& other);
 Tensor div_(const Tensor& input, const Operand& other);
+/// The quotient rounded towards 0 ("trunc"; of integers an integer, of half types computed in f32)
+/// or down ("floor", as floor_divide), and without a mode not at all. Rounded its gradient is 0.
+Tensor div(const Operand& input, const Operand& other, const char* rounding_mode);
+Tensor div_(const Tensor& input, const Operand& other, const char* rounding_mode);
 /// floor(input / other). Here and in fmod and remainder an integer divided by 0 is an error, but on
 /// a GPU only when the 0 is a number: in a tensor there it gives 0.
 Tensor floor_divide(const Operand& input, const Operand& other);
@@ -245,6 +253,19 @@ Tensor remainder_(const Tensor& input, const Operand& other);
 /// 1 or -1.
 Tensor pow(const Operand& input, const Operand& exponent);
 Tensor pow_(const Tensor& input, const Operand& exponent);
+/// pow in f64, or c128 where one is complex. In place the result is rounded to the input's dtype,
+/// which isn't an integer.
+Tensor float_power(const Operand& input, const Operand& exponent);
+Tensor float_power_(const Tensor& input, const Operand& exponent);
+/// The greatest common divisor (least common multiple) of the magnitudes of integers; not negative
+/// but where the dtype doesn't hold it.
+Tensor gcd(const Operand& input, const Operand& other);
+Tensor gcd_(const Tensor& input, const Operand& other);
+Tensor lcm(const Operand& input, const Operand& other);
+Tensor lcm_(const Tensor& input, const Operand& other);
+/// The dtype's next number after input on the way to other; f32 and f64.
+Tensor nextafter(const Operand& input, const Operand& other);
+Tensor nextafter_(const Tensor& input, const Operand& other);
 /// The smaller; NaN if either is.
 Tensor minimum(const Operand& input, const Operand& other);
 Tensor minimum_(const Tensor& input, const Operand& other);

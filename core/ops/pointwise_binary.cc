@@ -6,6 +6,7 @@
 #include <aorta/core/ops/reduction.h>
 
 #include <complex>
+#include <string_view>
 
 namespace aorta {
 
@@ -118,6 +119,50 @@ Tensor remainder_(const Tensor& input, const Operand& other) {
   return integer_division<scalar::Remainder>("remainder", input, other, &input);
 }
 
+// The operand with its tensor, which `kept` holds, in `dtype`.
+static Operand in_dtype(const Operand& operand, DType dtype, Tensor& kept) {
+  if (!operand.tensor) return operand;
+  kept = operand.tensor->to(dtype);
+  return kept;
+}
+
+static Tensor rounded_quotient(const Operand& a, const Operand& b, const char* rounding_mode) {
+  check_operands("div", {{"input", a}, {"other", b}});
+  if (!rounding_mode) return div(a, b);
+  const std::string_view mode = rounding_mode;
+  if (mode == "floor") return floor_divide(a, b);
+  check(mode == "trunc", "div", "rounding_mode must be trunc or floor", mode);
+  const DType common = common_dtype("div", a, b);
+  if (is_integral(common)) return floor_divide(sub(a, fmod(a, b)), b);
+  if (!is_half(common)) return trunc(div(a, b));
+  // A quotient that is rounded to a half type may be another integer.
+  Tensor kept[2];
+  const Operand x = in_dtype(a, DType::f32, kept[0]), y = in_dtype(b, DType::f32, kept[1]);
+  return trunc(div(x, y)).to(common);
+}
+Tensor div(const Operand& input, const Operand& other, const char* rounding_mode) {
+  const CalledOp called("div");
+  return rounded_quotient(input, other, rounding_mode);
+}
+// Writes the result of a function of `input` and another operand over the former.
+static Tensor write_over(const char* op, const Tensor& input, const Tensor& result) {
+  check(can_cast(result.dtype(), input.dtype()), op,
+        "the result's dtype must be castable to that of the tensor written in place",
+        result.dtype(), " into ", input.dtype());
+  return input.copy_(result);
+}
+// What such a function reads, for gradients may need it afterwards.
+static Tensor before_write(const Tensor& input, const Operand& other) {
+  return needs_gradient(input) || (other.tensor && needs_gradient(*other.tensor)) ? input.clone()
+                                                                                  : input;
+}
+Tensor div_(const Tensor& input, const Operand& other, const char* rounding_mode) {
+  const CalledOp called("div_");
+  check_operands("div", {{"input", input}, {"other", other}});
+  return write_over("div_", input,
+                    rounded_quotient(before_write(input, other), other, rounding_mode));
+}
+
 static Tensor pow_into(const Operand& base, const Operand& exponent, const Tensor* out) {
   check_operands("pow", {{"input", base}, {"exponent", exponent}});
   if (is_complex(base.dtype()) || is_complex(exponent.dtype()))
@@ -144,6 +189,21 @@ Tensor pow(const Operand& input, const Operand& exponent) {
 Tensor pow_(const Tensor& input, const Operand& exponent) {
   const CalledOp called("pow_");
   return pow_into(input, exponent, &input);
+}
+static DType power_dtype(const Operand& a, const Operand& b) {
+  return is_complex(common_dtype("float_power", a, b)) ? DType::c128 : DType::f64;
+}
+Tensor float_power(const Operand& input, const Operand& exponent) {
+  const CalledOp called("float_power");
+  check_operands("float_power", {{"input", input}, {"exponent", exponent}});
+  const DType dtype = power_dtype(input, exponent);
+  Tensor kept[2];
+  return pow(in_dtype(input, dtype, kept[0]), in_dtype(exponent, dtype, kept[1]));
+}
+Tensor float_power_(const Tensor& input, const Operand& exponent) {
+  const CalledOp called("float_power_");
+  check_operands("float_power", {{"input", input}, {"exponent", exponent}});
+  return write_over("float_power_", input, float_power(before_write(input, exponent), exponent));
 }
 Tensor minimum(const Operand& input, const Operand& other) {
   return binary<scalar::Minimum>(input, other);
@@ -276,25 +336,56 @@ Tensor bitwise_xor_(const Tensor& input, const Operand& other) {
   return binary<scalar::BitwiseXor>(input, other, &input);
 }
 
+// F of integers that aren't bools.
 template <class F>
-static Tensor shift(const Operand& a, const Operand& b, const Tensor* out = nullptr) {
+static Tensor of_integers(const Operand& a, const Operand& b, const Tensor* out = nullptr) {
   const DType common = common_dtype(F::info.name, a, b);
   check(common != DType::boolean, F::info.name, "dtype must be an integer, not bool", common);
   return binary<F>(a, b, out);
 }
 Tensor bitwise_left_shift(const Operand& input, const Operand& other) {
-  return shift<scalar::ShiftLeft>(input, other);
+  return of_integers<scalar::ShiftLeft>(input, other);
 }
 Tensor bitwise_left_shift_(const Tensor& input, const Operand& other) {
   const CalledOp called("bitwise_left_shift_");
-  return shift<scalar::ShiftLeft>(input, other, &input);
+  return of_integers<scalar::ShiftLeft>(input, other, &input);
 }
 Tensor bitwise_right_shift(const Operand& input, const Operand& other) {
-  return shift<scalar::ShiftRight>(input, other);
+  return of_integers<scalar::ShiftRight>(input, other);
 }
 Tensor bitwise_right_shift_(const Tensor& input, const Operand& other) {
   const CalledOp called("bitwise_right_shift_");
-  return shift<scalar::ShiftRight>(input, other, &input);
+  return of_integers<scalar::ShiftRight>(input, other, &input);
+}
+
+Tensor gcd(const Operand& input, const Operand& other) {
+  return of_integers<scalar::Gcd>(input, other);
+}
+Tensor gcd_(const Tensor& input, const Operand& other) {
+  const CalledOp called("gcd_");
+  return of_integers<scalar::Gcd>(input, other, &input);
+}
+Tensor lcm(const Operand& input, const Operand& other) {
+  return of_integers<scalar::Lcm>(input, other);
+}
+Tensor lcm_(const Tensor& input, const Operand& other) {
+  const CalledOp called("lcm_");
+  return of_integers<scalar::Lcm>(input, other, &input);
+}
+
+static Tensor next_number(const Operand& a, const Operand& b, const Tensor* out) {
+  check_operands("nextafter", {{"input", a}, {"other", b}});
+  // A half type's next number is none of f32, in which it would be computed.
+  const DType common = common_dtype("nextafter", a, b);
+  check(!is_half(common), "nextafter", "dtype must be f32 or f64", common);
+  return binary<scalar::Nextafter>(a, b, out);
+}
+Tensor nextafter(const Operand& input, const Operand& other) {
+  return next_number(input, other, nullptr);
+}
+Tensor nextafter_(const Tensor& input, const Operand& other) {
+  const CalledOp called("nextafter_");
+  return next_number(input, other, &input);
 }
 
 Tensor where(const Tensor& condition, const Operand& input, const Operand& other) {

@@ -18,6 +18,10 @@ const Tensor& TensorMethods::floor_() const { return aorta::floor_(self()), self
 Tensor TensorMethods::ceil() const { return aorta::ceil(self()); }
 const Tensor& TensorMethods::ceil_() const { return aorta::ceil_(self()), self(); }
 Tensor TensorMethods::round() const { return aorta::round(self()); }
+Tensor TensorMethods::round(int64_t decimals) const { return aorta::round(self(), decimals); }
+const Tensor& TensorMethods::round_(int64_t decimals) const {
+  return aorta::round_(self(), decimals), self();
+}
 const Tensor& TensorMethods::round_() const { return aorta::round_(self()), self(); }
 Tensor TensorMethods::trunc() const { return aorta::trunc(self()); }
 const Tensor& TensorMethods::trunc_() const { return aorta::trunc_(self()), self(); }
@@ -158,6 +162,12 @@ Tensor TensorMethods::div(const Operand& other) const { return aorta::div(self()
 const Tensor& TensorMethods::div_(const Operand& other) const {
   return aorta::div_(self(), other), self();
 }
+Tensor TensorMethods::div(const Operand& other, const char* rounding_mode) const {
+  return aorta::div(self(), other, rounding_mode);
+}
+const Tensor& TensorMethods::div_(const Operand& other, const char* rounding_mode) const {
+  return aorta::div_(self(), other, rounding_mode), self();
+}
 Tensor TensorMethods::floor_divide(const Operand& other) const {
   return aorta::floor_divide(self(), other);
 }
@@ -177,6 +187,26 @@ const Tensor& TensorMethods::remainder_(const Operand& other) const {
 Tensor TensorMethods::pow(const Operand& exponent) const { return aorta::pow(self(), exponent); }
 const Tensor& TensorMethods::pow_(const Operand& exponent) const {
   return aorta::pow_(self(), exponent), self();
+}
+Tensor TensorMethods::float_power(const Operand& exponent) const {
+  return aorta::float_power(self(), exponent);
+}
+const Tensor& TensorMethods::float_power_(const Operand& exponent) const {
+  return aorta::float_power_(self(), exponent), self();
+}
+Tensor TensorMethods::gcd(const Operand& other) const { return aorta::gcd(self(), other); }
+const Tensor& TensorMethods::gcd_(const Operand& other) const {
+  return aorta::gcd_(self(), other), self();
+}
+Tensor TensorMethods::lcm(const Operand& other) const { return aorta::lcm(self(), other); }
+const Tensor& TensorMethods::lcm_(const Operand& other) const {
+  return aorta::lcm_(self(), other), self();
+}
+Tensor TensorMethods::nextafter(const Operand& other) const {
+  return aorta::nextafter(self(), other);
+}
+const Tensor& TensorMethods::nextafter_(const Operand& other) const {
+  return aorta::nextafter_(self(), other), self();
 }
 Tensor TensorMethods::minimum(const Operand& other) const { return aorta::minimum(self(), other); }
 Tensor TensorMethods::maximum(const Operand& other) const { return aorta::maximum(self(), other); }

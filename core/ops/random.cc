@@ -4,7 +4,10 @@
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
+#include <aorta/core/scalar/gamma_function.h>
 #include <aorta/core/scalar/philox.h>
 
 #include <algorithm>
@@ -229,6 +232,96 @@ Tensor bernoulli(const Tensor& input, Generator* generator) {
   const Tensor out = empty_like(input);
   RandomArgs args{.distribution = Distribution::bernoulli, .random = {}, .probability = p};
   return fill("bernoulli", out, args, generator);
+}
+
+namespace {
+
+// A GPU isn't asked, for that would wait for it.
+void check_not_negative(const char* op, const char* rule, const Tensor& x) {
+  if (!x.device().is_cpu()) return;
+  const Tensor negative = masked_select(x.detach(), lt(x.detach(), 0));
+  check(negative.numel() == 0, op, rule, negative.numel() > 0 ? negative[0].item() : Scalar(0));
+}
+
+Tensor draw_normal(const Operand& mean, const Operand& std, Generator* generator) {
+  const Tensor& a = mean.tensor ? *mean.tensor : *std.tensor;
+  const Tensor& b = std.tensor ? *std.tensor : a;
+  const DType dtype = promote(a.dtype(), b.dtype());
+  check_floating("normal", dtype);
+  check(a.device() == b.device(), "normal", "tensors must be on one device", a.device(), " and ",
+        b.device());
+  const Shape shape = broadcast_shapes("normal", a.shape(), b.shape());
+  const Tensor drawn = randn(shape, {.dtype = dtype, .device = a.device()}, generator);
+  mul_(drawn, std.tensor ? Operand(b.detach()) : std);
+  return add_(drawn, mean.tensor ? Operand(a.detach()) : mean);
+}
+
+double draw_poisson(double rate, Generator& generator) {
+  const auto uniform = [&] { return std::max(generator.next_uniform(), 0x1p-54); };
+  if (!std::isfinite(rate) || rate <= 0) return rate;
+  if (rate < 10) {
+    const double least = std::exp(-rate);
+    double product = uniform(), count = 0;
+    for (; product > least; ++count) product *= uniform();
+    return count;
+  }
+  const double b = 0.931 + 2.53 * std::sqrt(rate), a = -0.059 + 0.02483 * b;
+  const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), sure = 0.9277 - 3.6224 / (b - 2);
+  while (true) {
+    const double u = uniform() - 0.5, v = uniform(), us = 0.5 - std::abs(u);
+    const double k = std::floor((2 * a / us + b) * u + rate + 0.43);
+    if (us >= 0.07 && v <= sure) return k;
+    if (k < 0 || (us < 0.013 && v > us)) continue;
+    if (std::log(v * inverse_alpha / (a / (us * us) + b)) <=
+        k * std::log(rate) - rate - scalar::lgamma(k + 1))
+      return k;
+  }
+}
+
+}  // namespace
+
+Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator) {
+  const CalledOp called("normal");
+  check_defined("normal", {{"mean", mean}, {"std", std}});
+  check_not_negative("normal", "std can't be negative", std);
+  return draw_normal(mean, std, generator);
+}
+
+Tensor normal(const Tensor& mean, double std, Generator* generator) {
+  const CalledOp called("normal");
+  check_defined("normal", {{"mean", mean}});
+  check(std >= 0, "normal", "std can't be negative", std);
+  return draw_normal(mean, std, generator);
+}
+
+Tensor normal(double mean, const Tensor& std, Generator* generator) {
+  const CalledOp called("normal");
+  check_defined("normal", {{"std", std}});
+  check_not_negative("normal", "std can't be negative", std);
+  return draw_normal(mean, std, generator);
+}
+
+Tensor normal(double mean, double std, const Shape& size, const TensorOptions& options,
+              Generator* generator) {
+  const CalledOp called("normal");
+  check_floating("normal", options.dtype.value_or(DType::f32));
+  return detail::with_requires_grad(normal_(make(size, options, DType::f32), mean, std, generator),
+                                    options.requires_grad);
+}
+
+Tensor poisson(const Tensor& input, Generator* generator) {
+  const CalledOp called("poisson");
+  check_defined("poisson", {{"input", input}});
+  check_floating("poisson", input.dtype());
+  if (input.is_meta()) return empty_like(input);
+  check_not_negative("poisson", "rates can't be negative", input);
+  const Tensor rates =
+      input.detach().to(ToOptions{.dtype = DType::f64, .device = Device()}).contiguous();
+  const Tensor counts = empty(rates.shape(), {.dtype = DType::f64});
+  Generator& source = generator ? *generator : default_generator();
+  for (int64_t i = 0; i < rates.numel(); ++i)
+    counts.data<double>()[i] = draw_poisson(rates.data<double>()[i], source);
+  return counts.to(ToOptions{.dtype = input.dtype(), .device = input.device()});
 }
 
 Tensor rand(const Shape& shape, const TensorOptions& options, Generator* generator) {

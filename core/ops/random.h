@@ -58,6 +58,18 @@ Tensor geometric_(const Tensor& input, double p, Generator* generator = nullptr)
 /// 1 with the probability that each element of `input` gives, else 0; the input's shape and dtype.
 Tensor bernoulli(const Tensor& input, Generator* generator = nullptr);
 
+/// Normal numbers, each with the mean and the standard deviation at its place, which broadcast;
+/// floating dtypes, promoted. A constant for gradients. Errors: std < 0.
+Tensor normal(const Tensor& mean, const Tensor& std, Generator* generator = nullptr);
+Tensor normal(const Tensor& mean, double std = 1, Generator* generator = nullptr);
+Tensor normal(double mean, const Tensor& std, Generator* generator = nullptr);
+Tensor normal(double mean, double std, const Shape& size, const TensorOptions& options = {},
+              Generator* generator = nullptr);
+/// Of each element, its rate, a number of the Poisson distribution: products of uniform numbers
+/// below a rate of 10 (Knuth 1969), transformed rejection from there on (PTRS, Hoermann 1993). The
+/// input's shape and dtype; drawn one after the other on the CPU. Errors: a rate below 0.
+Tensor poisson(const Tensor& input, Generator* generator = nullptr);
+
 /// Draws `num_samples` indices from each row of weights (not negative, finite, sum > 0): input (W)
 /// or (N, W) gives (num_samples) or (N, num_samples) of i64. Without replacement a row needs as
 /// many weights above 0 as samples.

@@ -111,6 +111,42 @@ Tensor flip(const Tensor& input, const Dims& dims) {
   return output;
 }
 
+Tensor fliplr(const Tensor& input) {
+  const CalledOp called("fliplr");
+  check_defined("fliplr", {{"input", input}});
+  check(input.dim() >= 2, "fliplr", "input must have at least 2 dimensions", input.shape());
+  return flip(input, {1});
+}
+
+Tensor flipud(const Tensor& input) {
+  const CalledOp called("flipud");
+  check_defined("flipud", {{"input", input}});
+  check(input.dim() >= 1, "flipud", "input must have a dimension", input.shape());
+  return flip(input, {0});
+}
+
+Tensor rot90(const Tensor& input, int64_t k, const Dims& dims) {
+  const CalledOp called("rot90");
+  check_defined("rot90", {{"input", input}});
+  check(input.dim() >= 2 && dims.size() == 2, "rot90", "two dimensions of two or more", dims,
+        " for shape ", input.shape());
+  const int from = wrap_dim("rot90", dims[0], input.dim());
+  const int towards = wrap_dim("rot90", dims[1], input.dim());
+  check(from != towards, "rot90", "each dimension once", dims);
+  switch (k % 4) {
+    case 0:
+      return input.clone(MemoryFormat::contiguous);
+    case 1:
+    case -3:
+      return flip(input, {towards}).transpose(from, towards);
+    case 2:
+    case -2:
+      return flip(input, {from, towards});
+    default:
+      return flip(input, {from}).transpose(from, towards);
+  }
+}
+
 Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims) {
   const CalledOp called("roll");
   check_defined("roll", {{"input", input}});

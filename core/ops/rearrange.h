@@ -13,6 +13,14 @@ namespace aorta {
 /// Reverses the order along each of `dims`. Keeps the stride order.
 Tensor flip(const Tensor& input, const Dims& dims);
 
+/// Reverses the columns: flip along the second dimension.
+Tensor fliplr(const Tensor& input);
+/// Reverses the rows: flip along the first dimension.
+Tensor flipud(const Tensor& input);
+/// Turns the plane of two dimensions by `k` quarters, from dims[0] towards dims[1]; negative ones
+/// the other way. Composed of flip and transpose.
+Tensor rot90(const Tensor& input, int64_t k = 1, const Dims& dims = {0, 1});
+
 /// Moves elements by `shifts[k]` positions along `dims[k]`; what leaves one end enters at the
 /// other. Without `dims`, one shift of the tensor as a row of its elements. Keeps the stride order.
 Tensor roll(const Tensor& input, const Dims& shifts, const Dims& dims);

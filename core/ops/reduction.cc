@@ -259,11 +259,23 @@ VarMean var_mean(const Tensor& input, const ReduceDims& over, double correction,
   return both;
 }
 
+StdMean std_mean(const Tensor& input, const ReduceDims& dims, double correction, bool keepdim) {
+  const CalledOp called("std_mean");
+  check_defined("std_mean", {{"input", input}});
+  return {std(input, dims, correction, keepdim), mean(input, dims, keepdim)};
+}
+
 Tensor amax(const Tensor& input, const ReduceDims& dims, bool keepdim) {
   return extremum<scalar::Max>(amax_op, input, dims, keepdim);
 }
 Tensor amin(const Tensor& input, const ReduceDims& dims, bool keepdim) {
   return extremum<scalar::Min>(amin_op, input, dims, keepdim);
+}
+MinMax aminmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim) {
+  const CalledOp called("aminmax");
+  check_defined("aminmax", {{"input", input}});
+  const ReduceDims dims = dim ? ReduceDims(*dim) : ReduceDims();
+  return {amin(input, dims, keepdim), amax(input, dims, keepdim)};
 }
 Tensor max(const Tensor& input) {
   const CalledOp called("max");

@@ -46,9 +46,24 @@ struct VarMean {
 VarMean var_mean(const Tensor& input, const ReduceDims& dims = {}, double correction = 1,
                  bool keepdim = false);
 
+/// What std_mean gives.
+struct StdMean {
+  Tensor std, mean;
+};
+/// `std` and `mean`, of which it is composed.
+StdMean std_mean(const Tensor& input, const ReduceDims& dims = {}, double correction = 1,
+                 bool keepdim = false);
+
 /// The largest (smallest) x; NaN if any is. The gradient is shared evenly among equals.
 Tensor amax(const Tensor& input, const ReduceDims& dims = {}, bool keepdim = false);
 Tensor amin(const Tensor& input, const ReduceDims& dims = {}, bool keepdim = false);
+
+/// What aminmax gives.
+struct MinMax {
+  Tensor min, max;
+};
+/// `amin` and `amax`, of which it is composed, along one dimension or over all.
+MinMax aminmax(const Tensor& input, std::optional<int64_t> dim = {}, bool keepdim = false);
 
 /// Values, and their positions along the dimension (i64).
 struct ValuesIndices {

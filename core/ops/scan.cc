@@ -4,8 +4,12 @@
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/scan.h>
+
+#include <algorithm>
 
 namespace aorta::kernel {
 
@@ -85,6 +89,18 @@ ValuesIndices cummax(const Tensor& input, int64_t dim) {
 }
 ValuesIndices cummin(const Tensor& input, int64_t dim) {
   return run_extremum(cummin_op, input, dim);
+}
+Tensor vander(const Tensor& x, std::optional<int64_t> N, bool increasing) {
+  const CalledOp called("vander");
+  check_defined("vander", {{"x", x}});
+  check(x.dim() == 1, "vander", "x must have one dimension", x.shape());
+  const int64_t count = N.value_or(x.numel());
+  check(count >= 0, "vander", "N can't be negative", count);
+  const Tensor column = x.unsqueeze(1);
+  const Tensor factors = cat(
+      {ones_like(column.detach()), column.expand({x.numel(), std::max<int64_t>(count - 1, 0)})}, 1);
+  const Tensor powers = cumprod(factors.narrow(1, 0, count), 1);
+  return increasing ? powers : flip(powers, {1});
 }
 Tensor logcumsumexp(const Tensor& input, int64_t dim) {
   const CalledOp called("logcumsumexp");

@@ -16,6 +16,9 @@ Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype = {}
 /// and one of the places.
 ValuesIndices cummax(const Tensor& input, int64_t dim);
 ValuesIndices cummin(const Tensor& input, int64_t dim);
+/// Powers x^(N-1) .. x^0 of a vector x (n) -> (n, N), or x^0 .. x^(N-1) where `increasing`; N is n
+/// where it isn't given. Integers and bool give i64. Composed of cumprod.
+Tensor vander(const Tensor& x, std::optional<int64_t> N = {}, bool increasing = false);
 /// log(exp(x_0) + .. + exp(x_i)) along `dim`, exact for numbers of any size. Floating dtypes.
 Tensor logcumsumexp(const Tensor& input, int64_t dim);
 

@@ -3,7 +3,11 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/searchsorted.h>
+#include <aorta/core/ops/sort.h>
+
+#include <cmath>
 
 namespace aorta::kernel {
 
@@ -71,6 +75,32 @@ Tensor bucketize(const Operand& input, const Tensor& boundaries, bool right) {
   check(boundaries.dim() == 1, "bucketize", "boundaries must have one dimension",
         boundaries.shape());
   return search("bucketize", boundaries, values_for("bucketize", input, boundaries), right);
+}
+
+Tensor isin(const Operand& elements, const Operand& test_elements, bool invert) {
+  const CalledOp called("isin");
+  if (elements.tensor) check_defined("isin", {{"elements", *elements.tensor}});
+  if (test_elements.tensor) check_defined("isin", {{"test_elements", *test_elements.tensor}});
+  check(elements.tensor || test_elements.tensor, "isin", "one operand must be a tensor",
+        elements.number, " and ", test_elements.number);
+  const Operand operands[] = {elements, test_elements};
+  const DType promoted = result_type(operands);
+  check(!is_complex(promoted), "isin", "dtype must be real", promoted);
+  const DType dtype = promoted == DType::boolean ? DType::u8 : promoted;
+  const Device device = (elements.tensor ? elements : test_elements).tensor->device();
+  const auto wanted = [&](const Operand& operand) {
+    return operand.tensor ? operand.tensor->detach().to(dtype)
+                          : full({}, operand.number, {.dtype = dtype, .device = device});
+  };
+  const Tensor values = wanted(elements), among = wanted(test_elements).reshape({-1});
+  if (among.numel() == 0)
+    return full(values.shape(), invert, {.dtype = DType::boolean, .device = device});
+  const Tensor sequence = sort(among).values;
+  // NaN stands behind all, where a search wants what is in order.
+  const Tensor ordered = is_floating(dtype) ? where(isnan(sequence), INFINITY, sequence) : sequence;
+  const Tensor place = clamp_max(searchsorted(ordered, values), sequence.numel() - 1);
+  const Tensor nearest = take(sequence, place);
+  return invert ? ne(nearest, values) : eq(nearest, values);
 }
 
 }  // namespace aorta

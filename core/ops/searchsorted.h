@@ -13,6 +13,11 @@ Tensor searchsorted(const Tensor& sorted_sequence, const Operand& values, bool r
 /// The place of each element among `boundaries` (N), ascending: searchsorted(boundaries, input).
 Tensor bucketize(const Operand& input, const Tensor& boundaries, bool right = false);
 
+/// Whether each of `elements` is among `test_elements`, or isn't where `invert`, as bool; NaN is
+/// equal to nothing. Dtypes promote; one of both may be a number. Composed of sort and
+/// searchsorted. No gradient.
+Tensor isin(const Operand& elements, const Operand& test_elements, bool invert = false);
+
 }  // namespace aorta
 
 namespace aorta::kernel {

@@ -8,6 +8,7 @@
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/scan.h>
 #include <aorta/core/ops/searchsorted.h>
 #include <aorta/core/ops/view.h>
 
@@ -223,6 +224,76 @@ Tensor diff(const Tensor& input, int64_t n, int64_t dim, const Tensor& prepend,
     x = x.dtype() == DType::boolean ? logical_xor(after, before) : after - before;
   }
   return x;
+}
+
+namespace {
+
+// What both rules add up: twice the areas between neighbours along `dim`, which counts from the
+// end, of unit width where there is no x.
+struct Trapezoids {
+  Tensor twice;
+  int dim;
+  DType dtype;  // of the integral
+};
+
+// f(a_i+1, a_i) along `dim`.
+template <class F>
+Tensor of_neighbours(const Tensor& a, int dim, const F& f) {
+  const int64_t size = a.size(dim), length = std::max<int64_t>(size - 1, 0);
+  return f(a.narrow(dim, size - length, length), a.narrow(dim, 0, length));
+}
+
+Trapezoids trapezoids(const char* op, const Tensor& given, const Tensor& x, int64_t given_dim) {
+  check(given.dim() > 0, op, "y must have a dimension", given.shape());
+  const int dim = wrap_dim(op, given_dim, given.dim()) - given.dim();
+  const Tensor y = autocast_to_f32(given);
+  const DType dtype = x.defined() ? promote(y.dtype(), x.dtype()) : y.dtype();
+  for (const Tensor& t : {y, x})
+    check(!t.defined() || t.dtype() != DType::boolean, op, "dtype must be a number, not bool",
+          DType::boolean);
+  const auto wide = [&](const Tensor& t) { return is_half(dtype) ? t.to(DType::f32) : t; };
+  Tensor twice = of_neighbours(wide(y), dim, [](const auto& b, const auto& a) { return b + a; });
+  if (x.defined()) {
+    Shape column = Dims::filled(-dim, 1);
+    column[0] = x.numel();
+    const Tensor places = x.dim() == 1 ? x.reshape(column) : x;
+    check(places.dim() >= -dim && places.size(dim) == y.size(dim), op,
+          "x must have a number for each sample", x.shape(), " for ", y.shape());
+    twice = twice *
+            of_neighbours(wide(places), dim, [](const auto& b, const auto& a) { return b - a; });
+  }
+  return {twice, dim, is_differentiable(dtype) ? dtype : DType::f32};
+}
+
+Tensor whole_integral(const Trapezoids& parts, double dx) {
+  return (sum(parts.twice, parts.dim) * (dx / 2)).to(parts.dtype);
+}
+
+Tensor running_integral(const Trapezoids& parts, double dx) {
+  return (cumsum(parts.twice, parts.dim) * (dx / 2)).to(parts.dtype);
+}
+
+}  // namespace
+
+Tensor trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) {
+  const CalledOp called("trapezoid");
+  check_defined("trapezoid", {{"y", y}});
+  return whole_integral(trapezoids("trapezoid", y, {}, dim), dx.to_double());
+}
+Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim) {
+  const CalledOp called("trapezoid");
+  check_defined("trapezoid", {{"y", y}, {"x", x}});
+  return whole_integral(trapezoids("trapezoid", y, x, dim), 1);
+}
+Tensor cumulative_trapezoid(const Tensor& y, const Scalar& dx, int64_t dim) {
+  const CalledOp called("cumulative_trapezoid");
+  check_defined("cumulative_trapezoid", {{"y", y}});
+  return running_integral(trapezoids("cumulative_trapezoid", y, {}, dim), dx.to_double());
+}
+Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim) {
+  const CalledOp called("cumulative_trapezoid");
+  check_defined("cumulative_trapezoid", {{"y", y}, {"x", x}});
+  return running_integral(trapezoids("cumulative_trapezoid", y, x, dim), 1);
 }
 
 }  // namespace aorta

@@ -60,4 +60,14 @@ Tensor corrcoef(const Tensor& input);
 Tensor diff(const Tensor& input, int64_t n = 1, int64_t dim = -1, const Tensor& prepend = {},
             const Tensor& append = {});
 
+/// The integral of y along `dim` by the trapezoidal rule: the sum of (y_i + y_i+1) / 2 times the
+/// distance of two samples, which is `dx`, or x_i+1 - x_i of `x` (n) or of x that broadcasts to y
+/// and has y's size along `dim`. Integers give f32; half types are computed in f32. Errors: bool;
+/// no dimension.
+Tensor trapezoid(const Tensor& y, const Scalar& dx = 1, int64_t dim = -1);
+Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1);
+/// The same up to each sample but the first: n - 1 sums.
+Tensor cumulative_trapezoid(const Tensor& y, const Scalar& dx = 1, int64_t dim = -1);
+Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1);
+
 }  // namespace aorta

@@ -60,6 +60,9 @@ Tensor TensorMethods::amax(const ReduceDims& dims, bool keepdim) const {
 Tensor TensorMethods::amin(const ReduceDims& dims, bool keepdim) const {
   return aorta::amin(self(), dims, keepdim);
 }
+MinMax TensorMethods::aminmax(std::optional<int64_t> dim, bool keepdim) const {
+  return aorta::aminmax(self(), dim, keepdim);
+}
 Tensor TensorMethods::max() const { return aorta::max(self()); }
 ValuesIndices TensorMethods::max(int64_t dim, bool keepdim) const {
   return aorta::max(self(), dim, keepdim);
@@ -167,6 +170,28 @@ Tensor TensorMethods::baddbmm(const Tensor& batch1, const Tensor& batch2,
                               const AddmmOptions& options) const {
   return aorta::baddbmm(self(), batch1, batch2, options);
 }
+Tensor TensorMethods::addbmm(const Tensor& batch1, const Tensor& batch2) const {
+  return aorta::addbmm(self(), batch1, batch2);
+}
+Tensor TensorMethods::addbmm(const Tensor& batch1, const Tensor& batch2,
+                             const AddmmOptions& options) const {
+  return aorta::addbmm(self(), batch1, batch2, options);
+}
+Tensor TensorMethods::addmv(const Tensor& mat, const Tensor& vec) const {
+  return aorta::addmv(self(), mat, vec);
+}
+Tensor TensorMethods::addmv(const Tensor& mat, const Tensor& vec,
+                            const AddmmOptions& options) const {
+  return aorta::addmv(self(), mat, vec, options);
+}
+Tensor TensorMethods::addr(const Tensor& vec1, const Tensor& vec2) const {
+  return aorta::addr(self(), vec1, vec2);
+}
+Tensor TensorMethods::addr(const Tensor& vec1, const Tensor& vec2,
+                           const AddmmOptions& options) const {
+  return aorta::addr(self(), vec1, vec2, options);
+}
+Tensor TensorMethods::inner(const Tensor& other) const { return aorta::inner(self(), other); }
 Tensor TensorMethods::kron(const Tensor& other) const { return aorta::kron(self(), other); }
 Tensor TensorMethods::trace() const { return aorta::trace(self()); }
 Tensor TensorMethods::gather(int64_t dim, const Tensor& index) const {
@@ -284,7 +309,37 @@ std::vector<Tensor> TensorMethods::tensor_split(std::initializer_list<int64_t> i
                                                 int64_t dim) const {
   return aorta::tensor_split(self(), indices, dim);
 }
+std::vector<Tensor> TensorMethods::hsplit(int64_t sections) const {
+  return aorta::hsplit(self(), sections);
+}
+std::vector<Tensor> TensorMethods::hsplit(const List<int64_t>& indices) const {
+  return aorta::hsplit(self(), indices);
+}
+std::vector<Tensor> TensorMethods::hsplit(std::initializer_list<int64_t> indices) const {
+  return aorta::hsplit(self(), indices);
+}
+std::vector<Tensor> TensorMethods::vsplit(int64_t sections) const {
+  return aorta::vsplit(self(), sections);
+}
+std::vector<Tensor> TensorMethods::vsplit(const List<int64_t>& indices) const {
+  return aorta::vsplit(self(), indices);
+}
+std::vector<Tensor> TensorMethods::vsplit(std::initializer_list<int64_t> indices) const {
+  return aorta::vsplit(self(), indices);
+}
+std::vector<Tensor> TensorMethods::dsplit(int64_t sections) const {
+  return aorta::dsplit(self(), sections);
+}
+std::vector<Tensor> TensorMethods::dsplit(const List<int64_t>& indices) const {
+  return aorta::dsplit(self(), indices);
+}
+std::vector<Tensor> TensorMethods::dsplit(std::initializer_list<int64_t> indices) const {
+  return aorta::dsplit(self(), indices);
+}
 std::vector<Tensor> TensorMethods::unbind(int64_t dim) const { return aorta::unbind(self(), dim); }
+Tensor TensorMethods::narrow_copy(int64_t dim, int64_t start, int64_t length) const {
+  return aorta::narrow_copy(self(), dim, start, length);
+}
 Tensor TensorMethods::as_strided(const Shape& shape, const Strides& strides, int64_t offset) const {
   return aorta::as_strided(self(), shape, strides, offset);
 }
@@ -314,6 +369,11 @@ Tensor TensorMethods::movedim(int64_t source, int64_t destination) const {
   return aorta::movedim(self(), source, destination);
 }
 Tensor TensorMethods::flip(const Dims& dims) const { return aorta::flip(self(), dims); }
+Tensor TensorMethods::fliplr() const { return aorta::fliplr(self()); }
+Tensor TensorMethods::flipud() const { return aorta::flipud(self()); }
+Tensor TensorMethods::rot90(int64_t k, const Dims& dims) const {
+  return aorta::rot90(self(), k, dims);
+}
 Tensor TensorMethods::roll(const Dims& shifts, const Dims& dims) const {
   return aorta::roll(self(), shifts, dims);
 }

@@ -340,6 +340,18 @@ Tensor permute(const Tensor& input, const Dims& dims) { return input.permute(dim
 Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
   return input.transpose(dim0, dim1);
 }
+Tensor atleast_1d(const Tensor& input) {
+  check_defined("atleast_1d", {{"input", input}});
+  return input.dim() > 0 ? input : input.unsqueeze(0);
+}
+Tensor atleast_2d(const Tensor& input) {
+  check_defined("atleast_2d", {{"input", input}});
+  return input.dim() > 1 ? input : atleast_1d(input).unsqueeze(0);
+}
+Tensor atleast_3d(const Tensor& input) {
+  check_defined("atleast_3d", {{"input", input}});
+  return input.dim() > 2 ? input : atleast_2d(input).unsqueeze(-1);
+}
 Tensor squeeze(const Tensor& input) { return input.squeeze(); }
 Tensor squeeze(const Tensor& input, int64_t dim) { return input.squeeze(dim); }
 Tensor unsqueeze(const Tensor& input, int64_t dim) { return input.unsqueeze(dim); }
@@ -347,6 +359,11 @@ Tensor expand(const Tensor& input, const Shape& shape) { return input.expand(sha
 Tensor select(const Tensor& input, int64_t dim, int64_t index) { return input.select(dim, index); }
 Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   return input.narrow(dim, start, length);
+}
+Tensor narrow_copy(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
+  const CalledOp called("narrow_copy");
+  check_defined("narrow_copy", {{"input", input}});
+  return input.narrow(dim, start, length).clone(MemoryFormat::contiguous);
 }
 
 Tensor movedim(const Tensor& input, int64_t source, int64_t destination) {

@@ -39,6 +39,13 @@ Tensor unsqueeze(const Tensor& input, int64_t dim);
 Tensor expand(const Tensor& input, const Shape& shape);
 Tensor select(const Tensor& input, int64_t dim, int64_t index);
 Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length);
+/// Views with at least 1, 2 or 3 dimensions: a number becomes (1), (1, 1), (1, 1, 1), a vector (n)
+/// (1, n), (1, n, 1), a matrix (r, c) (r, c, 1).
+Tensor atleast_1d(const Tensor& input);
+Tensor atleast_2d(const Tensor& input);
+Tensor atleast_3d(const Tensor& input);
+/// A copy of what narrow is a view of.
+Tensor narrow_copy(const Tensor& input, int64_t dim, int64_t start, int64_t length);
 /// Moves dimension `source` to position `destination`; the others keep their order.
 Tensor movedim(const Tensor& input, int64_t source, int64_t destination);
 

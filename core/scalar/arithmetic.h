@@ -330,4 +330,16 @@ struct Heaviside {
   }
 };
 
+/// The number next to x on its way to y. The C library's.
+struct Nextafter {
+  static constexpr PointwiseInfo info = floating_function("nextafter");
+  template <class T>
+  AORTA_INLINE T operator()(T x, T y) const {
+    if constexpr (sizeof(T) == sizeof(float))
+      return ::nextafterf(x, y);
+    else
+      return ::nextafter(x, y);
+  }
+};
+
 }  // namespace aorta::scalar

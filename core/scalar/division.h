@@ -86,4 +86,39 @@ struct Pow {
   }
 };
 
+/// The greatest common divisor of the magnitudes, that of 0 and x being |x|.
+struct Gcd {
+  static constexpr PointwiseInfo info = bitwise_function("gcd");
+  template <class T>
+  AORTA_INLINE T operator()(T x, T y) const {
+    return static_cast<T>(of_magnitudes(magnitude(x), magnitude(y)));
+  }
+
+  template <class T>
+  static AORTA_INLINE uint64_t magnitude(T x) {
+    const auto bits = static_cast<uint64_t>(x);
+    return x < T(0) ? 0 - bits : bits;
+  }
+  static AORTA_INLINE uint64_t of_magnitudes(uint64_t x, uint64_t y) {
+    while (y != 0) {
+      const uint64_t rest = x % y;
+      x = y;
+      y = rest;
+    }
+    return x;
+  }
+};
+
+/// The least common multiple of the magnitudes, 0 where one is 0; it wraps around, and is the
+/// magnitude of what comes out then.
+struct Lcm {
+  static constexpr PointwiseInfo info = bitwise_function("lcm");
+  template <class T>
+  AORTA_INLINE T operator()(T x, T y) const {
+    const uint64_t a = Gcd::magnitude(x), b = Gcd::magnitude(y);
+    const uint64_t divisor = Gcd::of_magnitudes(a, b);
+    return divisor == 0 ? T(0) : static_cast<T>(Gcd::magnitude(static_cast<T>(a / divisor * b)));
+  }
+};
+
 }  // namespace aorta::scalar

@@ -26,7 +26,7 @@ using BinaryOps = TypeList<  //
     Add, AddScaled, Sub, SubScaled, Mul, Div, FloorDivide, Fmod, Remainder, Pow, Minimum, Maximum,
     Atan2, Hypot, Copysign, Heaviside, Ldexp, Xlogy, Logaddexp, Logaddexp2, Prelu, Eq, Ne, Lt, Le,
     Gt, Ge, LogicalAnd, LogicalOr, LogicalXor, BitwiseAnd, BitwiseOr, BitwiseXor, ShiftLeft,
-    ShiftRight>;
+    ShiftRight, Gcd, Lcm, Nextafter>;
 
 using TernaryOps = TypeList<Where, Lerp, Addcmul, Addcdiv>;
 

@@ -65,6 +65,38 @@ void add_factories(std::vector<Row>& rows) {
                   .bad = {{[] { linspace(0, 1, -1); }, "linspace: steps can't be negative, got -1"},
                           {[] { linspace(0, 1, 2, {.dtype = boolean}); },
                            "linspace: dtype must be a number, not bool, got bool"}}});
+  rows.push_back({.op = "logspace",
+                  .tolerance = {0, 4},
+                  .calls = {{"default",
+                             []([[maybe_unused]] const Tensors& x) -> Tensors {
+                               return {logspace(-1, 1, 4, 10, {.dtype = f64}),
+                                       logspace(0.5, -2, 3, 2, {.dtype = f64}),
+                                       logspace(0, 5, 6, 3, {.dtype = i64}), logspace(2, 3, 1)};
+                             }}},
+                  .bad = {{[] { logspace(0, 1, -1); }, "logspace: steps can't be negative, got -1"},
+                          {[] { logspace(0, 20, 2, 10, {.dtype = i64}); },
+                           "logspace: the value must fit the dtype, got 1e+20 for i64"}}});
+  rows.push_back(
+      {.op = "tril_indices",
+       .tolerance = kExact,
+       .calls = {{"default",
+                  []([[maybe_unused]] const Tensors& x) -> Tensors {
+                    return {tril_indices(3, 2), tril_indices(3, 4, 1), tril_indices(4, 2, -2),
+                            tril_indices(2, 3, -2), tril_indices(0, 3)};
+                  }}},
+       .bad = {{[] { tril_indices(-1, 2); }, "tril_indices: sizes can't be negative, got [-1,2]"},
+               {[] { tril_indices(2, 2, 0, {.dtype = f32}); },
+                "tril_indices: dtype must be i64 or i32, got f32"}}});
+  rows.push_back({.op = "triu_indices",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             []([[maybe_unused]] const Tensors& x) -> Tensors {
+                               return {triu_indices(3, 2), triu_indices(3, 4, 1),
+                                       triu_indices(4, 2, -2), triu_indices(2, 3, 3),
+                                       triu_indices(3, 0)};
+                             }}},
+                  .bad = {{[] { triu_indices(2, -1); },
+                           "triu_indices: sizes can't be negative, got [2,-1]"}}});
   rows.push_back(
       {.op = "eye",
        .tolerance = kExact,

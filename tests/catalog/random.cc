@@ -246,6 +246,51 @@ void check_multinomial(Device device) {
   EXPECT_EQ(both, (std::vector<int64_t>{1, 2}));
 }
 
+// Each number has the mean and the deviation of its place, and none where that is 0.
+void check_normal_of_tensors(Device device) {
+  const Tensor mean = tensor({-3.0, 5.0}, {.device = device}).requires_grad_();
+  const Tensor std = tensor({{0.0}, {2.0}}, {.dtype = f64, .device = device});
+  expect_reproducible(device, {f64}, [](const TensorOptions& o, Generator* g) {
+    return normal(zeros({8}, o), full({8}, 3, o), g);
+  });
+  Generator generator(12);
+  const Tensor x = normal(mean, std, &generator);
+  EXPECT_EQ(x.shape(), (Shape{2, 2}));
+  EXPECT_EQ(x.dtype(), f64);
+  EXPECT_FALSE(x.requires_grad());
+  EXPECT_EQ(x[0].to_vector<double>(), mean.detach().to_vector<double>());
+  const Tensor many = normal(mean.detach().unsqueeze(1).expand({2, kCount}), 2, &generator);
+  for (int64_t row : {0, 1}) {
+    const Moments m = moments(many[row]);
+    EXPECT_NEAR(m.mean, row == 0 ? -3 : 5, 0.06);
+    EXPECT_NEAR(m.variance, 4, 0.2);
+  }
+  const Moments m =
+      moments(normal(1, full({kCount}, 0.5, {.dtype = f16, .device = device}), &generator));
+  EXPECT_NEAR(m.mean, 1, 0.015);
+  EXPECT_NEAR(m.variance, 0.25, 0.0125);
+  Generator one(13), other(13);
+  const TensorOptions options{.device = device};
+  EXPECT_TRUE(equal(normal(3, 2, {9}, options, &one), normal_(empty({9}, options), 3, 2, &other)));
+}
+
+// Means and variances are the rate, below the change of method and above.
+void check_poisson(Device device) {
+  expect_reproducible(device, kFloating, [](const TensorOptions& o, Generator* g) {
+    return poisson(full({64}, 5.5, o), g);
+  });
+  Generator generator(14);
+  for (const double rate : {0.5, 9.5, 40.0}) {
+    const Tensor x = poisson(full({kCount}, rate, {.dtype = f64, .device = device}), &generator);
+    EXPECT_TRUE(equal(x, floor(x)));
+    const Moments m = moments(x);
+    EXPECT_GE(m.smallest, 0);
+    EXPECT_NEAR(m.mean, rate, 0.025 * std::sqrt(rate)) << rate;
+    EXPECT_NEAR(m.variance, rate, 0.06 * rate) << rate;
+  }
+  EXPECT_EQ(poisson(zeros({3}, {.device = device})).to_vector<float>(), std::vector<float>(3));
+}
+
 // Fresh memory: only its shape, dtype and device are said.
 void check_empty(Device device) {
   const Tensor x = empty({2, 3}, {.dtype = f16, .device = device});
@@ -316,6 +361,26 @@ std::vector<Row> random_rows() {
                 "geometric_: dtype must be a number, not bool, got bool"}},
        .also = {"random_"},
        .property = check_geometric});
+  rows.push_back(
+      {.op = "normal",
+       .bad = {{[] {
+                  normal(ones({2}), tensor({1.0, -1.0}));
+                },
+                "normal: std can't be negative, got -1"},
+               {[] { normal(ones({2}), -2); }, "normal: std can't be negative, got -2"},
+               {[] { normal(tensor({1}), 1); }, "normal: dtype must be floating, got i64"},
+               {[] { normal(0, 1, {2}, {.dtype = i64}); },
+                "normal: dtype must be floating, got i64"}},
+       .also = {"add", "mul", "random_"},
+       .property = check_normal_of_tensors});
+  rows.push_back(
+      {.op = "poisson",
+       .bad = {{[] {
+                  poisson(tensor({1.0, -0.5}));
+                },
+                "poisson: rates can't be negative, got -0.5"},
+               {[] { poisson(tensor({1})); }, "poisson: dtype must be floating, got i64"}},
+       .property = check_poisson});
   rows.push_back({.op = "randperm",
                   .bad = {{[] { randperm(-1); }, "randperm: n can't be negative, got -1"}},
                   .property = check_permutation});

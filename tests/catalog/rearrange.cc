@@ -1,9 +1,134 @@
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/core/ops/scan.h>
 #include <aorta/tests/catalog/rows.h>
 
 namespace aorta::catalog {
 namespace {
+
+template <Tensor (*f)(const List<Tensor>&)>
+Row numpy_join(const char* op, std::vector<BadCall> bad) {
+  return {.op = op,
+          .tolerance = kExact,
+          .calls = {{"default", [](const Tensors& x) -> Tensors { return {f(x)}; }}},
+          .bad = std::move(bad),
+          .also = {"to"}};
+}
+
+void add_numpy_joins(std::vector<Row>& rows) {
+  rows.push_back(numpy_join<hstack>(
+      "hstack", {{[] { hstack({}); }, "hstack: there must be a tensor, got none"},
+                 {[] {
+                    hstack({ones({2, 2}), ones({2})});
+                  },
+                  "hstack: tensors must have one number of dimensions, got [2,2] and [2]"}}));
+  rows.push_back(numpy_join<vstack>(
+      "vstack", {{[] {
+                    vstack({ones({2}), ones({3})});
+                  },
+                  "vstack: sizes must match but in the joined dimension, got [1,2] and [1,3] in "
+                  "dimension 0"}}));
+  rows.push_back(numpy_join<dstack>(
+      "dstack", {{[] { dstack({}); }, "dstack: there must be a tensor, got none"}}));
+  rows.push_back(numpy_join<column_stack>(
+      "column_stack",
+      {{[] {
+          column_stack({ones({2}), ones({3})});
+        },
+        "column_stack: sizes must match but in the joined dimension, got [2,1] and [3,1] in "
+        "dimension 1"}}));
+  rows.push_back(
+      {.op = "hsplit",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return hsplit(x[0], 2); }},
+                 {"indices",
+                  [](const Tensors& x) -> Tensors {
+                    return hsplit(x[0], {1, 9});
+                  }}},
+       .bad = {
+           {[] { hsplit(ones({}), 1); }, "hsplit: input must have more dimensions, got [] for 1"},
+           {[] {
+              hsplit(ones({2, 4}), 3);
+            },
+            "hsplit: sections must divide the size, got 3 for 4"}}});
+  rows.push_back(
+      {.op = "vsplit",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return vsplit(x[0], 2); }},
+                 {"indices",
+                  [](const Tensors& x) -> Tensors {
+                    return vsplit(x[0], {1, 3});
+                  }}},
+       .bad = {{[] { vsplit(ones({4}), 2); },
+                "vsplit: input must have more dimensions, got [4] for 2"}}});
+  rows.push_back(
+      {.op = "dsplit",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return dsplit(x[0], 2); }},
+                 {"indices",
+                  [](const Tensors& x) -> Tensors {
+                    return dsplit(x[0], {1, 3});
+                  }}},
+       .bad = {{[] {
+                  dsplit(ones({4, 2}), {1});
+                },
+                "dsplit: input must have more dimensions, got [4,2] for 3"},
+               {[] {
+                  dsplit(ones({1, 1, 4}), 0);
+                },
+                "dsplit: sections must divide the size, got 0 for 4"}}});
+}
+
+void add_turns(std::vector<Row>& rows) {
+  rows.push_back(
+      {.op = "fliplr",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {fliplr(x[0])}; }}},
+       .bad = {{[] { fliplr(ones({2})); },
+                "fliplr: input must have at least 2 dimensions, got [2]"}},
+       .also = {"flip"}});
+  rows.push_back(
+      {.op = "flipud",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {flipud(x[0])}; }}},
+       .bad = {{[] { flipud(ones({})); }, "flipud: input must have a dimension, got []"}},
+       .also = {"flip"}});
+  rows.push_back({.op = "rot90",
+                  .tolerance = kExact,
+                  .calls = {{"default",
+                             [](const Tensors& x) -> Tensors {
+                               return {rot90(x[0]), rot90(x[0], 2), rot90(x[0], 3), rot90(x[0], 0)};
+                             }},
+                            {"back",
+                             [](const Tensors& x) -> Tensors {
+                               return {rot90(x[0], -1, {2, 0}), rot90(x[0], -6, {1, -1}),
+                                       rot90(x[0], -3, {1, 2}), rot90(x[0], 8, {0, 1})};
+                             }}},
+                  .bad = {{[] {
+                             rot90(ones({2, 2}), 1, {0, -2});
+                           },
+                           "rot90: each dimension once, got [0,-2]"},
+                          {[] { rot90(ones({2})); },
+                           "rot90: two dimensions of two or more, got [0,1] for shape [2]"}},
+                  .also = {"flip", "to"}});
+}
+
+void add_powers(std::vector<Row>& rows) {
+  rows.push_back({.op = "vander",
+                  .tolerance = {4, 4},
+                  .calls = {{"default", [](const Tensors& x) -> Tensors { return {vander(x[0])}; }},
+                            {"increasing",
+                             [](const Tensors& x) -> Tensors {
+                               return {vander(x[0], 3, true), vander(x[0], 0)};
+                             }}},
+                  .bad = {{[] {
+                             vander(ones({2, 2}));
+                           },
+                           "vander: x must have one dimension, got [2,2]"},
+                          {[] { vander(ones({2}), -1); }, "vander: N can't be negative, got -1"}},
+                  .also = {"cumprod", "fill_", "flip", "to"},
+                  .autocasts = Autocasts::f32});
+}
 
 void add_joins(std::vector<Row>& rows) {
   rows.push_back({.op = "cat",
@@ -79,6 +204,7 @@ void add_joins(std::vector<Row>& rows) {
                 },
                 "block_diag: tensors must have at most 2 dimensions, got [1,2,3]"}},
        .also = {"pad", "to"}});
+  add_numpy_joins(rows);
   rows.push_back(
       {.op = "cartesian_prod",
        .tolerance = kExact,
@@ -123,6 +249,8 @@ void add_rearranging(std::vector<Row>& rows) {
                   .large = [] {
                     return Tensors{numbers({500, 400})};
                   }});
+  add_turns(rows);
+  add_powers(rows);
   rows.push_back({.op = "roll",
                   .tolerance = kExact,
                   .calls = {{"default",

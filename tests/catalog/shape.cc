@@ -123,6 +123,21 @@ void add_views(std::vector<Row>& rows) {
                   .also = {"to"}});
 }
 
+void add_widened(std::vector<Row>& rows) {
+  rows.push_back(
+      {.op = "atleast_1d",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {atleast_1d(x[0])}; }}}});
+  rows.push_back(
+      {.op = "atleast_2d",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {atleast_2d(x[0])}; }}}});
+  rows.push_back(
+      {.op = "atleast_3d",
+       .tolerance = kExact,
+       .calls = {{"default", [](const Tensors& x) -> Tensors { return {atleast_3d(x[0])}; }}}});
+}
+
 void add_copies(std::vector<Row>& rows) {
   rows.push_back(
       {.op = "contiguous",
@@ -162,6 +177,7 @@ void add_copies(std::vector<Row>& rows) {
 std::vector<Row> view_rows() {
   std::vector<Row> rows;
   add_views(rows);
+  add_widened(rows);
   add_copies(rows);
   return rows;
 }

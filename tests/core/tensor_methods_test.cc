@@ -48,6 +48,10 @@ void expect_same(const char* name, const ValuesIndices& method, const ValuesIndi
   expect_same(name, method.values, function.values);
   expect_same(name, method.indices, function.indices);
 }
+void expect_same(const char* name, const MinMax& method, const MinMax& function) {
+  expect_same(name, method.min, function.min);
+  expect_same(name, method.max, function.max);
+}
 void expect_same(const char* name, const Unique& method, const Unique& function) {
   expect_same(name, method.values, function.values);
   expect_same(name, method.inverse, function.inverse);
@@ -125,6 +129,7 @@ TEST_F(Methods, Unary) {
   BOTH(floor);
   BOTH(ceil);
   BOTH(round);
+  BOTH(round, 1);
   BOTH(trunc);
   BOTH(frac);
   BOTH(sqrt);
@@ -182,6 +187,8 @@ TEST_F(Methods, OfIntegers) {
   BOTH(bitwise_xor, other);
   BOTH(bitwise_left_shift, other);
   BOTH(bitwise_right_shift, 1);
+  BOTH(gcd, other);
+  BOTH(lcm, 4);
 }
 
 TEST_F(Methods, Binary) {
@@ -191,16 +198,23 @@ TEST_F(Methods, Binary) {
   BOTH(sub, y, 3);
   BOTH(mul, y);
   BOTH(div, y);
+  BOTH(div, y, "trunc");
   BOTH(floor_divide, y);
   BOTH(fmod, y);
   BOTH(remainder, 0.75);
   BOTH(pow, 2);
+  SAME(float_power, y);
+  {
+    const Tensor x = y.to(f64);
+    WRITES(float_power_, 2);
+  }
   SAME(minimum, y);
   SAME(maximum, y);
   BOTH(atan2, y);
   BOTH(hypot, y);
   BOTH(copysign, y);
   BOTH(heaviside, y);
+  BOTH(nextafter, y);
   BOTH(ldexp, y);
   BOTH(xlogy, y);
   SAME(logaddexp, y);
@@ -255,6 +269,8 @@ TEST_F(Methods, Reductions) {
   SAME(std, {0, 1}, 0, true);
   SAME(amax);
   SAME(amin, 1);
+  SAME(aminmax);
+  SAME(aminmax, 1, true);
   SAME(max);
   SAME(max, 1);
   SAME(max, y);
@@ -342,6 +358,7 @@ TEST_F(Methods, Products) {
   SAME(mm, matrix);
   SAME(mv, matrix[0]);
   SAME(kron, y);
+  SAME(inner, y);
   {
     const Tensor x = matrix[1];
     SAME(dot, matrix[0]);
@@ -352,6 +369,15 @@ TEST_F(Methods, Products) {
     SAME(trace);
     SAME(addmm, matrix, matrix);
     SAME(addmm, matrix, matrix, {.beta = 2, .alpha = 0.5});
+    SAME(addbmm, matrix.unsqueeze(0), matrix.unsqueeze(0));
+    SAME(addbmm, matrix.unsqueeze(0), matrix.unsqueeze(0), {.alpha = 0.5});
+    SAME(addr, matrix[0], matrix[1]);
+    SAME(addr, matrix[0], matrix[1], {.beta = 2});
+  }
+  {
+    const Tensor x = matrix[0];
+    SAME(addmv, matrix, matrix[1]);
+    SAME(addmv, matrix, matrix[1], {.beta = 2});
   }
   {
     const Tensor x = matrix.unsqueeze(0);
@@ -396,8 +422,21 @@ TEST_F(Methods, PartsAndViews) {
   SAME(tensor_split, 2, 1);
   SAME(tensor_split, {1}, 1);
   SAME(tensor_split, std::vector<int64_t>{1});
+  SAME(hsplit, 3);
+  SAME(hsplit, {1});
+  SAME(hsplit, std::vector<int64_t>{1});
+  SAME(vsplit, 2);
+  SAME(vsplit, {1});
+  SAME(vsplit, std::vector<int64_t>{1});
+  {
+    const Tensor x = y.unsqueeze(0);
+    SAME(dsplit, 3);
+    SAME(dsplit, {1});
+    SAME(dsplit, std::vector<int64_t>{1});
+  }
   SAME(unbind);
   SAME(unbind, 1);
+  SAME(narrow_copy, 1, 1, 2);
   SAME(as_strided, {2}, {3}, 1);
   SAME(diagonal);
   SAME(diagonal, 1, 1, 0);
@@ -418,6 +457,10 @@ TEST_F(Methods, PartsAndViews) {
   SAME(as_strided_scatter, zeros({2}), {2}, {2}, 1);
   SAME(movedim, 0, 1);
   SAME(flip, {0, 1});
+  SAME(fliplr);
+  SAME(flipud);
+  SAME(rot90);
+  SAME(rot90, -1, {1, 0});
   SAME(roll, 1);
   SAME(roll, 1, 0);
   SAME(roll, {1, 2}, {0, 1});

@@ -156,7 +156,10 @@ void add_binary(std::vector<Target>& targets) {
                                             {"bitwise_or", bitwise_or},
                                             {"bitwise_xor", bitwise_xor},
                                             {"bitwise_left_shift", bitwise_left_shift},
-                                            {"bitwise_right_shift", bitwise_right_shift}};
+                                            {"bitwise_right_shift", bitwise_right_shift},
+                                            {"gcd", gcd},
+                                            {"lcm", lcm},
+                                            {"nextafter", nextafter}};
   for (const auto& [name, f] : list) targets.push_back(of(name, f));
 }
 
@@ -190,7 +193,10 @@ void add_binary_in_place(std::vector<Target>& targets) {
                                             {"bitwise_or_", bitwise_or_},
                                             {"bitwise_xor_", bitwise_xor_},
                                             {"bitwise_left_shift_", bitwise_left_shift_},
-                                            {"bitwise_right_shift_", bitwise_right_shift_}};
+                                            {"bitwise_right_shift_", bitwise_right_shift_},
+                                            {"gcd_", gcd_},
+                                            {"lcm_", lcm_},
+                                            {"nextafter_", nextafter_}};
   for (const auto& [name, f] : list) targets.push_back(of(name, f));
 }
 
@@ -326,6 +332,7 @@ void add_members(std::vector<Target>& targets) {
 }  // namespace
 
 void add_structured(std::vector<Target>& targets);
+void add_composed(std::vector<Target>& targets);
 
 std::vector<Target> function_targets() {
   std::vector<Target> targets;
@@ -335,6 +342,7 @@ std::vector<Target> function_targets() {
   add_pointwise(targets);
   add_members(targets);
   add_structured(targets);
+  add_composed(targets);
   constexpr std::string_view kMember = "Tensor::";
   for (Target& target : targets)
     target.functions = {target.name.substr(target.name.starts_with(kMember) ? kMember.size() : 0)};

@@ -98,7 +98,8 @@ bool is_close(const std::string& op, R got, R want, double x) {
 
 /// Ops whose dtype policy has bool although PyTorch refuses it.
 bool is_refused_for_bool(const std::string& name) {
-  return name == "bitwise_left_shift" || name == "bitwise_right_shift" || name == "add_scaled";
+  return name == "bitwise_left_shift" || name == "bitwise_right_shift" || name == "add_scaled" ||
+         name == "gcd" || name == "lcm";
 }
 
 void check_refused(const std::string& key) {
