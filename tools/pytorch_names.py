@@ -58,7 +58,7 @@ OTHERWISE = {
         "promote_types result_type can_cast": "`promote(a, b)`, `can_cast(from, to)` of dtypes",
         "is_tensor is_storage typename": "types are known when a program is compiled",
         "is_grad_enabled is_inference_mode_enabled": "`grad_mode()`",
-        "get_rng_state set_rng_state initial_seed seed": "`default_generator().state()`, `.restore(state)`",
+        "initial_seed seed": "`default_generator().state().seed`",
         "use_deterministic_algorithms are_deterministic_algorithms_enabled get_deterministic_debug_mode set_deterministic_debug_mode "
         "is_deterministic_algorithms_warn_only_enabled": "results are the same bits each time but for cuDNN's, `backends::cudnn::set_deterministic(true)`",
         "get_float32_matmul_precision set_float32_matmul_precision": "`backends::cuda::matmul::set_allow_tf32(true)`",
@@ -69,13 +69,15 @@ OTHERWISE = {
         "vmap": "a dimension for the batch in front",
     },
     "torch.Tensor": {
-        "T H mH mT adjoint": "`x.t()` of a matrix, `x.transpose(-2, -1)` of a batch",
+        "T mT": "`x.t()` of a matrix, `x.transpose(-2, -1)` of a batch",
+        "H mH adjoint": "`x.transpose(-2, -1).conj()`",
         "absolute absolute_ arccos arccos_ arccosh arccosh_ arcsin arcsin_ arcsinh arcsinh_ arctan arctan_ arctan2 arctan2_ "
         "arctanh arctanh_ clip clip_ divide divide_ fix fix_ ger greater greater_ greater_equal greater_equal_ less less_ "
         "less_equal less_equal_ moveaxis multiply multiply_ negative negative_ not_equal not_equal_ subtract subtract_ "
         "swapaxes swapdims true_divide true_divide_ split_with_sizes":
             "the name that these are other names of: `abs`, `acos`, `clamp`, `div`, `trunc`, `outer`, `gt`, `transpose`, ...",
-        "bfloat16 bool byte char double float half int long short type": "`x.to(f32)`, `x.to(i64)`, ...: most are words of C++",
+        "bfloat16 bool byte double float half int long type": "`x.to(f32)`, `x.to(i64)`, ...: most are words of C++",
+        "char short": "left out: there are no i8 and i16",
         "tolist numpy": "`x.to_vector<float>()`; numpy reads `.npy` and DLPack",
         "data": "`x.detach()`; `x.data()` is an address",
         "data_ptr const_data_ptr": "`x.data<float>()`",
@@ -136,12 +138,12 @@ OTHERWISE = {
         "gammaln": "`lgamma`",
         "multigammaln": "`mvlgamma`",
         "psi": "`digamma`",
-        "entr": "`-xlogy(x, x)`",
+        "entr": "`where(x < 0, -INFINITY, -xlogy(x, x))`",
         "ndtr": "`0.5 * erfc(-x / sqrt(2))`; `distributions::Normal(0, 1).cdf(x)`",
         "ndtri": "`distributions::Normal(0, 1).icdf(x)`",
-        "xlog1py": "`xlogy(x, 1 + y)`",
+        "xlog1py": "`where(x == 0, 0, x * log1p(y))`",
         "gammainc": "`distributions::Gamma(a, 1).cdf(x)`",
-        "gammaincc": "1 less that",
+        "gammaincc": "1 less that, which loses the digits of what is small",
     },
     "torch.distributions": {
         "ExponentialFamily": "`Distribution`; the families of one class aren't told apart",

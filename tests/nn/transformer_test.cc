@@ -3,6 +3,8 @@
 #include <aorta/tests/error_text.h>
 #include <aorta/tests/nn/fixture.h>
 
+#include <algorithm>
+
 namespace aorta::nn {
 namespace {
 
