@@ -224,7 +224,7 @@ Communicator* current_communicator();
 /// While it lives, `communicator` is this thread's.
 class CommunicatorScope {
  public:
-  explicit CommunicatorScope(Communicator* communicator);
+  [[nodiscard]] explicit CommunicatorScope(Communicator* communicator);
   ~CommunicatorScope();
   CommunicatorScope(const CommunicatorScope&) = delete;
   CommunicatorScope& operator=(const CommunicatorScope&) = delete;

@@ -5,6 +5,7 @@
 #include <aorta/core/ops/reduction.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace aorta::optim {
@@ -24,6 +25,8 @@ double machine_epsilon(DType dtype) {
       return std::ldexp(1.0, -23);
   }
 }
+
+constexpr std::array kStates = {"row_var", "col_var", "variance"};
 
 // Row averages have one column, column averages one row.
 std::optional<Shape> state_shape(std::string_view name, const Shape& parameter) {
@@ -48,9 +51,13 @@ void AdafactorOptions::check() const {
 }
 
 void Adafactor::update(Slot& slot, const AdafactorOptions& o) {
-  if (slot.parameter.numel() == 0) return;
   const DType dtype = slot.parameter.dtype(), computed = compute_dtype(dtype);
   const Shape& shape = slot.parameter.shape();
+  if (slot.parameter.numel() == 0) {  // it has a state all the same, which restore() asks for
+    for (const char* const name : kStates)
+      if (const auto size = state_shape(name, shape)) slot.state(name, *size);
+    return;
+  }
   const Tensor g = slot.gradient.to(computed) * (o.maximize ? -1 : 1);
   Tensor p = slot.parameter.detach().to(computed);
   const double t = static_cast<double>(slot.step), share = std::pow(t, o.beta2_decay);
@@ -77,7 +84,7 @@ void Adafactor::update(Slot& slot, const AdafactorOptions& o) {
 }
 
 StateNames Adafactor::state_names(size_t) const {
-  return {.required = {"row_var", "col_var", "variance"}, .shape_of = state_shape};
+  return {.required = {kStates.begin(), kStates.end()}, .shape_of = state_shape};
 }
 
 }  // namespace aorta::optim

@@ -22,6 +22,7 @@ std::string prefix(size_t i) { return "schedules." + std::to_string(i) + "."; }
 State ComposedScheduler::state() const {
   State state;
   state.set("last_epoch", State::Value(last_epoch_));
+  state.set("last_lr", State::Value(last_lr_));
   for (size_t i = 0; i < schedules_.size(); ++i) state.add(prefix(i), schedules_[i]->state());
   return state;
 }
@@ -37,13 +38,22 @@ void ComposedScheduler::load(const State& state, bool apply) {
     for (size_t i = 0; i < schedules_.size(); ++i) theirs |= name.starts_with(prefix(i));
     if (!theirs) rest.set(name, value);
   }
-  rest.check_names({"last_epoch"});
+  const bool has_rates = rest.contains("last_lr");  // states of before have none
+  if (has_rates)
+    rest.check_names({"last_epoch", "last_lr"});
+  else
+    rest.check_names({"last_epoch"});
+  const auto rates = has_rates ? rest.get<std::vector<double>>("last_lr") : std::vector<double>();
+  check(!has_rates || rates.size() == optimizer().group_count(), "lr_scheduler",
+        "the state must have as many groups as the schedule", rates.size(), " for ",
+        optimizer().group_count());
   const auto epoch = rest.get<int64_t>("last_epoch");
   for (size_t i = 0; i < schedules_.size(); ++i)
     schedules_[i]->load(state.with_prefix(prefix(i)), apply);
   if (!apply) return;
   last_epoch_ = epoch;
   note_rates();
+  if (has_rates) last_lr_ = rates;
 }
 double ComposedScheduler::lr_of(size_t, double lr) { return lr; }
 

@@ -63,9 +63,10 @@ void Muon::check_options(size_t group) const {
 }
 
 void Muon::update(Slot& slot, const MuonOptions& o) {
+  const Tensor average = slot.state("momentum_buffer");
   if (slot.parameter.numel() == 0) return;
   const DType computed = compute_dtype(slot.parameter.dtype());
-  const Tensor g = slot.gradient.to(computed), average = slot.state("momentum_buffer");
+  const Tensor g = slot.gradient.to(computed);
   lerp_(average, g, 1 - o.momentum);
   const Tensor update = o.nesterov ? lerp(g, average, o.momentum) : average;
   const Tensor x = orthogonalized(o.bf16 ? update.to(DType::bf16) : update, o).to(computed);

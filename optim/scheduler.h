@@ -58,10 +58,11 @@ class LRScheduler {
   void check_groups(const char* op) const;
 
   int64_t last_epoch_ = -1;
+  std::vector<double> last_lr_;
 
  private:
   OptimizerRef optimizer_;
-  std::vector<double> base_, last_lr_;
+  std::vector<double> base_;
   int64_t step_count_ = 0;
   bool initial_ = false;
 };

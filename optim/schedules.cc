@@ -270,7 +270,8 @@ double OneCycleLR::lr_of(size_t group, double) {
   check(last_epoch_ <= options_.total_steps, "one_cycle_lr",
         "there must be no more steps than total_steps", last_epoch_, " of ", options_.total_steps);
   const double total = static_cast<double>(options_.total_steps), pct = options_.pct_start;
-  const double low = *optimizer().initial_lr(group), high = options_.max_lr[group];
+  const double low = optimizer().initial_lr(group).value_or(base(group));
+  const double high = options_.max_lr[group];
   const double lowest = low / options_.final_div_factor;
   const double slow = options_.base_momentum, fast = options_.max_momentum;
   struct Phase {

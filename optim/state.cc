@@ -238,7 +238,12 @@ void Optimizer::restore(const State& state) {
   write_options(options);
   try {
     for (size_t g = 0; g < groups_.size(); ++g) {
+      // A schedule may end below 0, as OneCycleLR's line does: a step would be refused, a state
+      // not.
+      const double rate = lr(g);
+      if (rate < 0) set_lr(0, g);
       check_options(g);
+      if (rate < 0) set_lr(rate, g);
       const GroupData& group = *groups_[g];
       const StateNames names = state_names(g);
       for (size_t i = 0; i < group.parameters.size(); ++i) {

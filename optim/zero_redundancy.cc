@@ -2,11 +2,12 @@
 #include <aorta/core/empty.h>
 #include <aorta/core/io/state_format.h>
 #include <aorta/core/ops/creation.h>
-#include <aorta/core/ops/join.h>
+#include <aorta/core/ops/rank_reduction.h>
 #include <aorta/core/ops/view.h>
 #include <aorta/optim/zero_redundancy.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <numeric>
 #include <span>
@@ -18,19 +19,20 @@ namespace {
 constexpr const char* kGroup = "param_groups.0.";
 constexpr const char* kParams = "param_groups.0.params";
 
-// By rank: the largest first, each to who has fewest elements.
+// By rank: the largest first, each to who has fewest elements, and of those fewest parameters.
 std::vector<int> deal(const std::vector<Tensor>& parameters, int ranks) {
   std::vector<size_t> order(parameters.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return parameters[a].numel() > parameters[b].numel();
   });
-  std::vector<int64_t> elements(static_cast<size_t>(ranks));
+  std::vector<std::pair<int64_t, int64_t>> shares(static_cast<size_t>(ranks));
   std::vector<int> owners(parameters.size());
   for (const size_t i : order) {
-    const auto least = std::min_element(elements.begin(), elements.end());
-    *least += parameters[i].numel();
-    owners[i] = static_cast<int>(least - elements.begin());
+    const auto least = std::min_element(shares.begin(), shares.end());
+    least->first += parameters[i].numel();
+    ++least->second;
+    owners[i] = static_cast<int>(least - shares.begin());
   }
   return owners;
 }
@@ -50,9 +52,13 @@ std::string broadcast_text(const std::string& text, Communicator& group, int roo
 // "state.3.exp_avg" with another position; empty for what isn't a parameter's.
 std::string with_position(const std::string& name, const std::function<int64_t(int64_t)>& other) {
   if (!name.starts_with("state.")) return "";
-  const size_t start = std::string("state.").size(), dot = name.find('.', start);
-  const int64_t position = other(std::stoll(name.substr(start, dot - start)));
-  return position < 0 ? "" : "state." + std::to_string(position) + name.substr(dot);
+  const size_t start = std::string("state.").size();
+  int64_t position = -1;
+  const char* const last = name.data() + name.size();
+  const auto [end, error] = std::from_chars(name.data() + start, last, position);
+  if (error != std::errc() || position < 0 || end == last || *end != '.') return "";
+  position = other(position);
+  return position < 0 ? "" : "state." + std::to_string(position) + std::string(end, last);
 }
 
 }  // namespace
@@ -78,21 +84,10 @@ void ZeroRedundancyOptimizer::step() {
   own_->step();
   const NoGradGuard no_grad;
   for (int rank = 0; rank < group_.size(); ++rank) {
-    std::map<DType, std::vector<Tensor>> by_dtype;
+    std::vector<Tensor> theirs;
     for (size_t i = 0; i < parameters_.size(); ++i)
-      if (owners_[i] == rank) by_dtype[parameters_[i].dtype()].push_back(parameters_[i].detach());
-    for (const auto& [dtype, list] : by_dtype) {
-      std::vector<Tensor> flat;
-      for (const Tensor& parameter : list) flat.push_back(parameter.reshape({-1}));
-      const Tensor all = cat(flat);
-      group_.broadcast(all, rank);
-      if (rank == group_.rank()) continue;
-      int64_t place = 0;
-      for (const Tensor& parameter : list) {
-        parameter.copy_(all.narrow(0, place, parameter.numel()).view(parameter.shape()));
-        place += parameter.numel();
-      }
-    }
+      if (owners_[i] == rank) theirs.push_back(parameters_[i]);
+    kernel::broadcast_together(theirs, group_, rank);
   }
 }
 
@@ -167,11 +162,10 @@ void ZeroRedundancyOptimizer::check_whole(const State& state) const {
   for (const std::string& name : state.names()) {
     check(name.starts_with(kGroup) || !name.starts_with("param_groups."), kLoad,
           "the state must have as many groups as the optimizer", "more than 1");
-    with_position(name, [&](int64_t position) {
-      check(position < count, kLoad,
-            "the state must hold nothing but the optimizer's groups and parameters", name);
-      return position;
-    });
+    const std::string place =
+        with_position(name, [&](int64_t position) { return position < count ? position : -1; });
+    check(name.starts_with(kGroup) || !place.empty(), kLoad,
+          "the state must hold nothing but the optimizer's groups and parameters", name);
   }
 }
 

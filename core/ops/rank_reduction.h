@@ -11,4 +11,8 @@ namespace aorta::kernel {
 /// types in f32, which are rounded once, so that every engine gives the same bits.
 Tensor reduced_over_ranks(std::span<const Tensor> tensors, ReduceOp op);
 
+/// Writes `root`'s values into all ranks' tensors, outside of the graph; those of one dtype and
+/// device go in one piece.
+void broadcast_together(std::span<const Tensor> tensors, Communicator& group, int root);
+
 }  // namespace aorta::kernel

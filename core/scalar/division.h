@@ -97,7 +97,10 @@ struct Gcd {
   template <class T>
   static AORTA_INLINE uint64_t magnitude(T x) {
     const auto bits = static_cast<uint64_t>(x);
-    return x < T(0) ? 0 - bits : bits;
+    if constexpr (std::is_signed_v<T>)
+      return x < T(0) ? 0 - bits : bits;
+    else
+      return bits;
   }
   static AORTA_INLINE uint64_t of_magnitudes(uint64_t x, uint64_t y) {
     while (y != 0) {

@@ -3,11 +3,11 @@
 #include <aorta/core/module_path.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
+#include <aorta/core/ops/rank_reduction.h>
 #include <aorta/nn/parallel/gradient_reducer.h>
 #include <aorta/nn/parallel/task_thread.h>
 
 #include <algorithm>
-#include <map>
 
 namespace aorta::nn {
 namespace {
@@ -15,25 +15,6 @@ namespace {
 constexpr double kMebibyte = 1 << 20;
 // The first bucket is small, so that reducing begins early.
 constexpr double kFirstBucket = 1 * kMebibyte;
-
-// Rank 0's values of tensors that the module has by name, those of a dtype in one piece.
-void broadcast_together(const NamedTensors& tensors, Communicator& group) {
-  const NoGradGuard no_grad;
-  std::map<DType, std::vector<Tensor>> by_dtype;
-  for (const auto& [name, tensor] : tensors) by_dtype[tensor.dtype()].push_back(tensor.detach());
-  for (const auto& [dtype, list] : by_dtype) {
-    std::vector<Tensor> flat;
-    for (const Tensor& tensor : list) flat.push_back(tensor.reshape({-1}));
-    const Tensor all = cat(flat);
-    group.broadcast(all);
-    if (group.rank() == 0) continue;
-    int64_t place = 0;
-    for (const Tensor& tensor : list) {
-      tensor.copy_(all.narrow(0, place, tensor.numel()).view(tensor.shape()));
-      place += tensor.numel();
-    }
-  }
-}
 
 }  // namespace
 
@@ -118,10 +99,11 @@ std::vector<std::vector<std::string>> GradientReducer::buckets() const {
 
 void GradientReducer::before_forward() {
   if (options_.broadcast_buffers && syncs_ && grad_enabled() && module_.is_training())
-    broadcast_together(module_.named_buffers(), group_);
+    kernel::broadcast_together(module_.buffers(), group_, 0);
 }
 
 void GradientReducer::begin_pass() {
+  gradients_->set_timeout(group_.timeout());
   autograd::after_backward([this](const std::exception_ptr& error) { end_pass(error); });
   in_pass_ = true;
   next_ = 0;

@@ -32,9 +32,11 @@ Tensor by_channel(const Tensor& values, int dims) {
   return values.view(shape);
 }
 
-// Moves running statistics towards those of a batch.
-void move(const Tensor& running, const Tensor& value, double momentum) {
-  if (running.defined()) lerp_(running, value.to(running.dtype()), momentum);
+// Moves running statistics towards those of a batch of n values; of one alone, or none, there are
+// no such. Without waiting for n.
+void move(const Tensor& running, const Tensor& value, const Tensor& n, double momentum) {
+  if (running.defined())
+    lerp_(running, where(gt(n, 1), value.to(running.dtype()), running), momentum);
 }
 
 }  // namespace
@@ -42,6 +44,7 @@ void move(const Tensor& running, const Tensor& value, double momentum) {
 Tensor sync_batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                        const Tensor& weight, const Tensor& bias,
                        const BatchNormFuncOptions& options, Communicator& group) {
+  check(is_floating(input.dtype()), "batch_norm", "dtype must be floating", input.dtype());
   const Tensor x = is_half(input.dtype()) ? input.to(f32) : input;
   const int64_t channels = x.size(1);
   Dims dims{0};
@@ -57,8 +60,8 @@ Tensor sync_batch_norm(const Tensor& input, const Tensor& running_mean, const Te
   const Tensor var = AllReduceSum::apply(sum(square(centred), dims).to(f64), &group)[0] / n;
   {
     const NoGradGuard no_grad;
-    move(running_mean, mean.detach(), options.momentum);
-    move(running_var, var.detach() * n / (n - 1), options.momentum);
+    move(running_mean, mean.detach(), n, options.momentum);
+    move(running_var, var.detach() * n / (n - 1), n, options.momentum);
   }
   Tensor scale = rsqrt(var + options.eps).to(x.dtype());
   if (weight.defined()) scale = scale * weight.to(x.dtype());

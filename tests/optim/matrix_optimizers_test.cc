@@ -171,5 +171,18 @@ TEST(MatrixOptimizers, MuonsStepIsOrthogonal) {
   EXPECT_LT(max(abs(matmul(step, step.t()) - eye(3, {.dtype = f64}))).item<double>(), 1e-13);
 }
 
+TEST(MatrixOptimizers, OfNoElementsHaveAStateThatIsTakenBack) {
+  const auto expect = [](const auto& make) {
+    const Tensor first = zeros({0, 3}).requires_grad_(), second = zeros({0, 3}).requires_grad_();
+    first.set_grad(zeros({0, 3}));
+    const auto before = make(first), after = make(second);
+    before->step();
+    after->restore(before->state());
+    EXPECT_EQ(after->state().names(), before->state().names());
+  };
+  expect([](const Tensor& p) { return std::make_unique<Adafactor>(std::vector{p}); });
+  expect([](const Tensor& p) { return std::make_unique<Muon>(std::vector{p}); });
+}
+
 }  // namespace
 }  // namespace aorta::optim

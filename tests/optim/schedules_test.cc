@@ -391,6 +391,45 @@ TEST(Schedules, OneCycleHasNoEmptyPhase) {
   EXPECT_EQ(o->lr(), 1);
 }
 
+// An optimizer's state of before there was a schedule has no base of one.
+TEST(Schedules, OneCycleGoesOnWithAStateThatHasNoBase) {
+  const auto plain = two_groups(), o = two_groups(), whole = two_groups();
+  const OneCycleLR::Options options{.max_lr = {0.5}, .total_steps = 10};
+  OneCycleLR schedule(*o, options), undisturbed(*whole, options);
+  o->restore(plain->state());
+  for (int i = 0; i < 4; ++i) {
+    schedule.step();
+    undisturbed.step();
+    EXPECT_EQ(o->lr(), whole->lr());
+  }
+}
+
+// PyTorch's line ends below 0, too, at -0.00714.
+TEST(Schedules, AStateOfTheLastStepIsTaken) {
+  const auto o = two_groups(), other = two_groups();
+  OneCycleLR schedule(*o, {.max_lr = {0.1}, .total_steps = 20, .anneal_strategy = Anneal::linear});
+  for (int i = 0; i < 20; ++i) schedule.step();
+  EXPECT_NEAR(o->lr(), -0.00714, 1e-5);
+  other->restore(o->state());
+  EXPECT_EQ(other->lr(), o->lr());
+  EXPECT_NE(error_of([&] { other->step(); }), "");
+}
+
+TEST(Schedules, KnowTheirLastRatesBeforeTheOptimizerIsRestored) {
+  const auto run = [](Optimizer& o) {
+    return std::make_unique<SequentialLR>(
+        o, Schedules{make<ExponentialLR>(o, {.gamma = 0.5}), make<StepLR>(o, {.step_size = 1})},
+        std::vector<int64_t>{3});
+  };
+  const auto o = two_groups(), other = two_groups();
+  const auto schedule = run(*o), restored = run(*other);
+  for (int i = 0; i < 4; ++i) schedule->step();
+  restored->restore(schedule->state());
+  other->restore(o->state());
+  EXPECT_EQ(restored->get_last_lr(), schedule->get_last_lr());
+  EXPECT_NE(restored->get_last_lr()[0], 0.1);
+}
+
 TEST(Schedules, SayWhatIsWrong) {
   const auto o = two_groups();
   EXPECT_EQ(error_of([&] { StepLR(*o, {.step_size = 0}); }),

@@ -2,6 +2,7 @@
 // whole batch.
 #include <aorta/aorta.h>
 #include <aorta/nn/parallel/distributed_data_parallel.h>
+#include <aorta/optim/zero_redundancy.h>
 #include <aorta/tests/nn/parallel/ranks.h>
 
 #include <gtest/gtest.h>
@@ -281,6 +282,60 @@ TEST(DistributedDataParallel, ARankThatIsLateIsNamed) {
   EXPECT_TRUE(
       errors[0].starts_with("collective: every rank must come within 0.3 s, got none of rank 1"))
       << errors[0];
+}
+
+TEST(DistributedDataParallel, TakesTheGroupsTimeout) {
+  const auto errors = on_ranks(2, {.timeout = 0.3}, [&](Communicator& end) {
+    Linear net(2, 2);
+    const DistributedDataParallel parallel(net, end);
+    end.set_timeout(60);
+    if (end.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(900));
+    sum(parallel(ones({1, 2}))).backward();
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(2));
+}
+
+TEST(DistributedDataParallel, TakesAModuleOnTwoDevices) {
+  struct Halves : Module {
+    Linear first{*this, "first", 2, 3};
+    BatchNorm1d norm{*this, "norm", 3};
+    Linear second{*this, "second", 3, 2};
+    BatchNorm1d last{*this, "last", 2};
+    Tensor forward(const Tensor& x) const override {
+      return last(second(norm(first(x)).to(Device("cpu:1"))));
+    }
+  };
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    Halves net;
+    net.second.to(Device("cpu:1"));
+    net.last.to(Device("cpu:1"));
+    const DistributedDataParallel parallel(net, end);
+    optim::ZeroRedundancyOptimizer optimizer(
+        net.parameters(), end,
+        [](const std::vector<Tensor>& own) { return std::make_unique<optim::SGD>(own); });
+    sum(parallel(randn({4, 2}))).backward();
+    optimizer.step();
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(2));
+}
+
+// As BatchNorm: running statistics stay where a channel has one value, or none.
+TEST(SyncBatchNorm, OfTooFewValues) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [&](Communicator& end) {
+    const CommunicatorScope scope(&end);
+    BatchNorm1d norm(2);
+    norm.synchronized = true;
+    for (const int64_t values : {0, 1}) {
+      norm(ones({end.rank() == 0 ? values : 0, 2}));
+      EXPECT_EQ(norm.running_mean.to_vector<float>(), (std::vector<float>{0, 0}));
+      EXPECT_EQ(norm.running_var.to_vector<float>(), (std::vector<float>{1, 1}));
+    }
+    EXPECT_EQ(error_of([&] {
+                norm(ones({2, 2}, {.dtype = u8}));
+              }),
+              "batch_norm: dtype must be floating, got u8");
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(2));
 }
 
 TEST(DistributedDataParallel, WhatItRefuses) {

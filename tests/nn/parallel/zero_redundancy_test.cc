@@ -142,7 +142,26 @@ TEST(ZeroRedundancyOptimizer, WhatItRefuses) {
     EXPECT_EQ(error_of([&] { optimizer.restore(three); }),
               "load_state_dict: the state must be of as many parameters as the optimizer's, got 3 "
               "for 2");
+    for (const char* const name : {"extra", "state.foo", "state.-1.exp_avg", "state.7.exp_avg"}) {
+      State other = copy_of(Adam({a, b}).state());
+      other.set(name, ones({2}));
+      EXPECT_EQ(error_of([&] { optimizer.restore(other); }),
+                std::string("load_state_dict: the state must hold nothing but the optimizer's "
+                            "groups and parameters, got ") +
+                    name);
+    }
   });
+}
+
+TEST(ZeroRedundancyOptimizer, DealsParametersWithoutElementsToo) {
+  const auto errors = on_ranks(3, {.timeout = 60}, [](Communicator& end) {
+    std::vector<Tensor> parameters;
+    for (const int64_t size : {10, 0, 0}) parameters.push_back(ones({size}).requires_grad_());
+    ZeroRedundancyOptimizer optimizer(parameters, end, kAdam);
+    for (const Tensor& parameter : parameters) parameter.set_grad(zeros_like(parameter));
+    optimizer.step();
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(3));
 }
 
 }  // namespace
