@@ -241,7 +241,7 @@ void Optimizer::restore(const State& state) {
       // A schedule may end below 0, as OneCycleLR's line does: a step would be refused, a state
       // not.
       const double rate = lr(g);
-      if (rate < 0) set_lr(0, g);
+      if (rate < 0 && initial[g]) set_lr(0, g);
       check_options(g);
       if (rate < 0) set_lr(rate, g);
       const GroupData& group = *groups_[g];

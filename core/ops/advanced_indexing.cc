@@ -282,7 +282,8 @@ void write(const Tensor& view, const std::vector<Tensor>& tensors, const Tensor&
   const Tensor fitted = expand_values(op, values, layout.shape);
   put(table, layout, fitted.detach(), accumulate);
   if (wide) view.detach().copy_(table);
-  view.bump_version();  // also after the copy: a tracer has been told of that one
+  // The copy is a write already; a tracer has been told of it as one of its own.
+  if (!wide || is_traced()) view.bump_version();
   if (record) index_put_op.gradient()(view, tensors, fitted, accumulate);
   if (is_traced()) [[unlikely]] {
     tell_tracer(index_put_op.name(), {&view},

@@ -145,8 +145,10 @@ const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tenso
   const bool wanted = is_floating(input.dtype()) && needs_gradient(input, source);
   const bool record = records_write(row.name(), input, wanted);
   const Tensor target = lift(input), values = lift(source);
+  const uint32_t version = input.version();
   write_along(row.kernel(input.device()), mode, target.detach(), dim, index, values.detach());
-  input.bump_version();  // also after a copy back from f32: a tracer has been told of that one
+  // A copy back from f32 is a write already; a tracer has been told of it as one of its own.
+  if (input.version() == version || is_traced()) input.bump_version();
   if (record) row.gradient()(target, dim, index, values);
   tell_tracer(row.name(), {&target}, {&target, &index, &values}, dim);
   return input;

@@ -136,7 +136,8 @@ void add_pairs(std::vector<Row>& rows) {
                              }}},
                   .bad = {{[] { std_mean(ones({2}, {.dtype = i64})); },
                            "std_mean: dtype must be floating, got i64"}},
-                  .also = {"mean", "std"}});
+                  .also = {"mean", "std"},
+                  .cancelling = {"population/equal"}});
 }
 
 void add_integrals(std::vector<Row>& rows) {
@@ -231,7 +232,6 @@ void add_rounded(std::vector<Row>& rows) {
                   [](const Tensors& x) { return round_(x[0], -1); }}},
        .bad = {{[] { round(tensor({1}), 1); }, "round: dtype must be floating, got i64"}},
        .also = {"div", "mul", "round", "to"},
-       .functions = {"round", "round_"},
        .derivative = Derivative::zero});
   rows.push_back(
       {.op = "float_power",
