@@ -161,7 +161,7 @@ TEST(ZeroRedundancyOptimizer, DealsParametersWithoutElementsToo) {
     for (const Tensor& parameter : parameters) parameter.set_grad(zeros_like(parameter));
     optimizer.step();
   });
-  EXPECT_EQ(errors, std::vector<std::string>(3));
+  EXPECT_EQ(errors, no_errors(3));
 }
 
 }  // namespace
