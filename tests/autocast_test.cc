@@ -38,7 +38,13 @@ TEST(Autocast, RowsAreWhatOpsDo) {
   for (const Row& row : rows()) {
     if (row.calls.empty()) continue;
     SCOPED_TRACE(row.op);
-    const auto plain = result_of(row, DType::bf16), plain_f32 = result_of(row, DType::f32);
+    std::optional<DType> plain;
+    try {
+      plain = result_of(row, DType::bf16);
+    } catch (const Error&) {  // without half types, as nextafter
+      continue;
+    }
+    const auto plain_f32 = result_of(row, DType::f32);
     if (!plain || *plain != DType::bf16 || *plain_f32 != DType::f32)
       continue;  // a dtype of its own
     const Autocast autocast(DType::bf16);

@@ -308,7 +308,7 @@ Tensor pdist(const Tensor& given, double p) {
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p) {
   const CalledOp called("cdist");
   check_defined("cdist", {{"x1", x1}, {"x2", x2}});
-  check(x1.dim() >= 2 && x2.dim() >= 2, "cdist", "x1 and x2 must have at least 2 dimensions",
+  check(x1.dim() >= 2 && x2.dim() >= 2, "cdist", "x1 and x2 must be (*, P, M) and (*, R, M)",
         x1.shape(), " and ", x2.shape());
   check(x1.size(-1) == x2.size(-1), "cdist", "rows must be of one size", x1.shape(), " and ",
         x2.shape());

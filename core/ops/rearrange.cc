@@ -114,7 +114,7 @@ Tensor flip(const Tensor& input, const Dims& dims) {
 Tensor fliplr(const Tensor& input) {
   const CalledOp called("fliplr");
   check_defined("fliplr", {{"input", input}});
-  check(input.dim() >= 2, "fliplr", "input must have at least 2 dimensions", input.shape());
+  check(input.dim() >= 2, "fliplr", "input must be (N, M, *)", input.shape());
   return flip(input, {1});
 }
 

@@ -96,7 +96,7 @@ void add_distances(std::vector<Row>& rows) {
        .bad = {{[] {
                   cdist(ones({2}), ones({2, 2}));
                 },
-                "cdist: x1 and x2 must have at least 2 dimensions, got [2] and [2,2]"},
+                "cdist: x1 and x2 must be (*, P, M) and (*, R, M), got [2] and [2,2]"},
                {[] {
                   cdist(ones({2, 3}), ones({2, 2}));
                 },

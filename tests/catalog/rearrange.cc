@@ -84,8 +84,7 @@ void add_turns(std::vector<Row>& rows) {
       {.op = "fliplr",
        .tolerance = kExact,
        .calls = {{"default", [](const Tensors& x) -> Tensors { return {fliplr(x[0])}; }}},
-       .bad = {{[] { fliplr(ones({2})); },
-                "fliplr: input must have at least 2 dimensions, got [2]"}},
+       .bad = {{[] { fliplr(ones({2})); }, "fliplr: input must be (N, M, *), got [2]"}},
        .also = {"flip"}});
   rows.push_back(
       {.op = "flipud",
