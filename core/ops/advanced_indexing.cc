@@ -8,6 +8,7 @@
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/written.h>
 
 #include <algorithm>
 
@@ -284,7 +285,7 @@ void write(const Tensor& view, const std::vector<Tensor>& tensors, const Tensor&
   if (wide) {
     view.detach().copy_(table);
   } else {
-    view.bump_version();
+    bump_written(view);
   }
   if (record) index_put_op.gradient()(view, tensors, fitted, accumulate);
   if (is_traced()) [[unlikely]] {

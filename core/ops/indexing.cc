@@ -7,6 +7,7 @@
 #include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/written.h>
 
 #include <algorithm>
 #include <limits>
@@ -147,7 +148,7 @@ const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tenso
   const Tensor target = lift(input), values = lift(source);
   const uint32_t version = input.version();
   write_along(row.kernel(input.device()), mode, target.detach(), dim, index, values.detach());
-  if (input.version() == version) input.bump_version();  // a copy back from f32 has done so
+  if (input.version() == version) bump_written(input);  // a copy back from f32 has done so
   if (record) row.gradient()(target, dim, index, values);
   tell_tracer(row.name(), {&target}, {&target, &index, &values}, dim);
   return input;
