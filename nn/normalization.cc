@@ -69,12 +69,12 @@ Tensor BatchNorm::compute(const Tensor& input, bool relu, const Tensor& residual
                         : "input must be (N, C, D, H, W)",
          input.shape());
   }
-  check(options.momentum || statistic_groups == 1, type_name(), "statistic_groups need a momentum",
-        statistic_groups);
   Communicator* const group = synchronized && is_training() ? current_communicator() : nullptr;
   const bool together = group && group->size() > 1;
   const bool use_batch = is_training() || !running_mean.defined();
   const bool counts = is_training() && num_batches_tracked.defined();
+  check(!counts || options.momentum || statistic_groups == 1, type_name(),
+        "statistic_groups need a momentum", statistic_groups);
   // What the op doesn't count: an average of all batches is weighted by their number.
   const bool counts_here = counts && (together || !options.momentum);
   double momentum = options.momentum.value_or(0);

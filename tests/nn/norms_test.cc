@@ -122,6 +122,14 @@ TEST(BatchNorm, ACallThatIsRefusedDoesNotCount) {
   average(tensor({{3.0, 2.0}, {5.0, 6.0}}, {.dtype = f32}));
   EXPECT_EQ(average.num_batches_tracked.item<int64_t>(), 2);
   EXPECT_EQ(average.running_mean.to_vector<float>(), (std::vector<float>{3, 4}));
+  // Groups are the training's: in evaluation nothing is counted.
+  average.statistic_groups = 2;
+  EXPECT_EQ(error_of([&] {
+              average(ones({4, 2}));
+            }),
+            "BatchNorm1d: statistic_groups need a momentum, got 2");
+  average.eval();
+  EXPECT_EQ(average(ones({4, 2})).shape(), (Shape{4, 2}));
 }
 
 }  // namespace
