@@ -11,6 +11,7 @@ class StreamScope {
     backend_.set_current_stream(stream);
   }
   ~StreamScope() { backend_.set_current_stream(outer_); }
+  Stream outer() const { return outer_; }
   StreamScope(const StreamScope&) = delete;
   StreamScope& operator=(const StreamScope&) = delete;
 
@@ -27,10 +28,13 @@ Stager::Stager(Device device)
       stream_(backend_.create_stream(device.index)) {}
 
 Stager::~Stager() {
-  backend_.synchronize_stream(stream_);
-  let_go_of_finished();
-  for (const Event event : undelivered_) backend_.destroy_event(event);
-  backend_.destroy_stream(stream_);
+  try {
+    backend_.synchronize_stream(stream_);
+    let_go_of_finished();
+    for (const Event event : undelivered_) backend_.destroy_event(event);
+    backend_.destroy_stream(stream_);
+  } catch (...) {  // a device that is lost
+  }
 }
 
 void Stager::let_go_of_finished() {
@@ -47,7 +51,14 @@ Batch Stager::stage(const Batch& host, const std::function<Batch(const Batch&)>&
   const Event copied = backend_.create_event(device_.index);
   backend_.record_event(copied, stream_);
   held_.push_back({copied, host});
-  if (transform) batch = transform(batch);
+  if (transform) {
+    // It may read what the program's stream is still to write.
+    const Event made = backend_.create_event(device_.index);
+    backend_.record_event(made, scope.outer());
+    backend_.wait_event(made, stream_);
+    backend_.destroy_event(made);
+    batch = transform(batch);
+  }
   ticket.event = backend_.create_event(device_.index);
   backend_.record_event(ticket.event, stream_);
   ticket.pending = true;

@@ -56,7 +56,11 @@ SlotBoard::SlotBoard(const Ring::Layout& layout, TensorSpecs specs, bool wants_p
 }
 
 SlotBoard::~SlotBoard() {
-  if (pinned) backend(DeviceType::cuda).unregister_host(ring.samples()->data());
+  if (!pinned) return;
+  try {
+    backend(DeviceType::cuda).unregister_host(ring.samples()->data());
+  } catch (...) {  // a device that is lost
+  }
 }
 
 WorkerPool::WorkerPool(WorkerPlan plan, const WorkerPoolOptions& options)

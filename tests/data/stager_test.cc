@@ -1,6 +1,7 @@
 #include <aorta/core/device_backend.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/tests/data/worker_datasets.h>
+#include <aorta/tests/error_text.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -80,7 +81,10 @@ class LateDevice final : public DeviceBackend {
     std::free(data);
   }
   void register_host(void* data, int64_t bytes) override { registered[data] = bytes; }
-  void unregister_host(void* data) override { registered.erase(data); }
+  void unregister_host(void* data) override {
+    registered.erase(data);
+    check_present();
+  }
 
   Stream create_stream(int) override { return {Device(), new Queue}; }
   void destroy_stream(Stream stream) override {
@@ -89,7 +93,10 @@ class LateDevice final : public DeviceBackend {
   }
   Stream current_stream(int) override { return {Device(), current_}; }
   void set_current_stream(Stream stream) override { current_ = queue_of(stream); }
-  void synchronize_stream(Stream stream) override { run(*queue_of(stream)); }
+  void synchronize_stream(Stream stream) override {
+    check_present();
+    run(*queue_of(stream));
+  }
   void synchronize_device(int) override { run(main_); }
   Event create_event(int) override { return {Device(), new Mark}; }
   void destroy_event(Event event) override { late_.push_back(static_cast<Mark*>(event.handle)); }
@@ -110,9 +117,11 @@ class LateDevice final : public DeviceBackend {
   Queue* main() { return &main_; }
 
   int allocated = 0, recorded = 0;
+  bool lost = false;
   std::map<void*, int64_t> registered;
 
  private:
+  void check_present() const { check(!lost, "device", "a device must be there", "a lost one"); }
   struct Block {
     Queue* owner;
     size_t bytes;
@@ -223,6 +232,37 @@ TEST(Stager, TransformsRunWhereTheBatchIs) {
     const Batch batch = *loader.begin();
     EXPECT_EQ(batch["y"].to("cpu").to_vector<int64_t>(), (std::vector<int64_t>{0, 1}));
   }
+}
+
+// What a transform reads beside the batch may be what the program has just asked its stream for.
+TEST(Stager, TransformsReadWhatTheProgramHasMade) {
+  const Device there("cuda:0");
+  device();
+  const Tensor seven = tensor({int64_t{7}}), made = empty({1}, {.dtype = i64, .device = there});
+  device().copy(made.data(), there, seven.data(), {}, seven.nbytes(), true);
+  const auto read = [&](const Batch&) {
+    const Tensor copy = empty({1}, {.dtype = i64, .device = there});
+    device().copy(copy.data(), there, made.data(), there, copy.nbytes(), false);
+    return Batch({{"y", copy}});
+  };
+  DataLoader loader(make_dataset<Numbers>(4),
+                    {.batch_size = 2, .device = there, .batch_transform = read});
+  EXPECT_EQ((*loader.begin())["y"].to("cpu").to_vector<int64_t>(), std::vector<int64_t>{7});
+}
+
+// Where a device is lost, the program's own catch has the last word.
+TEST(Stager, ALostDeviceEndsNoProgram) {
+  device();
+  const auto train = [] {
+    DataLoader loader(make_dataset<Numbers>(20),
+                      {.batch_size = 4, .num_workers = 1, .pin_memory = true, .device = "cuda:0"});
+    auto it = loader.begin();
+    *it;
+    device().lost = true;
+    device().synchronize_stream({});
+  };
+  EXPECT_EQ(error_of(train), "device: a device must be there, got a lost one");
+  device().lost = false;
 }
 
 // The program's own copies are done late, when workers have long written what comes behind.
