@@ -261,6 +261,21 @@ void LeafNode::keep(const Tensor& leaf) { elements_ = leaf.detach(); }
 
 void LeafNode::apply(Gradients& gradients) { accumulate(gradients.output(), grad_enabled()); }
 
+void LeafNode::set(const Tensor& gradient) {
+  if (kernel::Recording* const recording = kernel::Recording::current()) {
+    retain();
+    const Ref<LeafNode> self = Ref<LeafNode>::adopt(this);
+    if (const auto before = cell_.sparse()) {
+      recording->on_failure([self, before] { self->cell_.set(*before); });
+    } else {
+      recording->on_failure([self, before = cell_.get()] { self->cell_.set(before); });
+    }
+    if (gradient.defined() && gradient.device() == recording->device()) recording->keep(gradient);
+    recording->before_launch([self, gradient] { self->cell_.set(gradient); });
+  }
+  cell_.set(gradient);
+}
+
 // The leaf's gradient is the graph's at each launch, whatever has come in between.
 void LeafNode::follow(kernel::Recording& recording, const Tensor& before) {
   retain();

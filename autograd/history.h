@@ -41,6 +41,8 @@ class LeafNode final : public Node {
   GradCell& cell() { return cell_; }
   /// Adds to the gradient, what is dense first, and runs the hooks for after.
   void accumulate(Tensor gradient, bool record, std::vector<SparseGradient> sparse = {});
+  /// Sets the gradient, as each launch of a captured step does again.
+  void set(const Tensor& gradient);
   /// Keeps the leaf's memory, for hooks that are called with it.
   void keep(const Tensor& leaf);
 

@@ -40,7 +40,13 @@ void Tensor::set_grad(const Tensor& gradient) const {
   }
   GradCell* cell = gradient_cell(*this, gradient.defined());
   check(cell || !gradient.defined(), "set_grad", "only a leaf has a gradient to set", shape());
-  if (cell) cell->set(gradient);
+  if (!cell) return;
+  const Edge edge = edge_of(*this);
+  if (edge.node && edge.node->is_leaf()) {
+    static_cast<LeafNode&>(*edge.node).set(gradient);
+  } else {
+    cell->set(gradient);
+  }
 }
 
 const Tensor& Tensor::retain_grad() const {

@@ -294,6 +294,47 @@ TEST_F(CapturedStep, GradientsThatAreFilledWithZerosStay) {
   });
 }
 
+// A step may end with zero_grad(): then no call leaves a gradient that a smaller batch, which runs
+// as it is, would add to.
+TEST_F(CapturedStep, AStepMayEndWithZeroGrad) {
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Tensor p = numbers({20}, 1).requires_grad_();
+    optim::SGD optimizer({p}, {.lr = 0.1});
+    auto step = maybe_captured(graphs, [&](const Tensor& x) {
+      const Tensor loss = mean(square(p - x));
+      loss.backward();
+      optimizer.step();
+      optimizer.zero_grad();
+      return loss;
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < 2 * kCalls; ++i) {
+      results.push_back(step(numbers({i % 4 == 3 ? 2 : 3, 20}, static_cast<uint64_t>(60 + i))));
+      EXPECT_FALSE(p.grad().defined()) << i;
+    }
+    results.push_back(p);
+    return results;
+  });
+}
+
+// What a step sets a gradient to, each call sets it to.
+TEST_F(CapturedStep, AGradientThatIsSet) {
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Tensor p = numbers({20}, 1).requires_grad_(), noise = numbers({20}, 2);
+    auto step = maybe_captured(graphs, [&](const Tensor& x) {
+      p.set_grad({});
+      sum(p * x).backward();
+      p.set_grad(p.grad() * noise);
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < kCalls; ++i) {
+      step(numbers({20}, static_cast<uint64_t>(60 + i)));
+      results.push_back(p.grad().clone());
+    }
+    return results;
+  });
+}
+
 // Without zero_grad() a call adds to the gradient; one that was taken away is no longer added to.
 TEST_F(CapturedStep, AGradientThatIsAddedToMustStay) {
   const Tensor p = numbers({20}, 1).requires_grad_(), x = numbers({20}, 2);
