@@ -213,9 +213,9 @@ void GroupData::run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* 
   }
   const bool renews = captured && captured->renews;
   if (renews) {
-    captured->renew(rule, numbers);
+    captured->renew(captured_run(rule));
   } else {
-    const auto* live = captured ? captured->record(rule, numbers) : nullptr;
+    const auto* live = captured ? captured->record(captured_run(rule)) : nullptr;
     kernel::run_update(bucket.device, {rule, bucket.dtype, tensors, numbers, live});
   }
   auto rows = rows_.begin();
@@ -235,22 +235,33 @@ void GroupData::run(UpdateRule rule, const Bucket& bucket, std::span<StateKind* 
   forget_gathered();
 }
 
-const UpdateNumbers<double>* CapturedRuns::record(UpdateRule rule,
-                                                  std::span<const UpdateNumbers<double>> numbers) {
-  auto run = std::make_shared<Run>(Run{rule, {numbers.begin(), numbers.end()}});
+CapturedRuns::Run GroupData::captured_run(UpdateRule rule) const {
+  CapturedRuns::Run run{rule, {}, numbers};
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    CapturedRuns::Place& place = run.places.emplace_back();
+    place.parameter = parameters[gathered_[i]].data();  // not the copy of one that isn't dense
+    std::copy_n(tensors[i].states, kMaxUpdateStates, place.states);
+    place.numbers = tensors[i].numbers;
+  }
+  return run;
+}
+
+const UpdateNumbers<double>* CapturedRuns::record(Run now) {
+  const auto run = std::make_shared<Run>(std::move(now));
   runs.push_back(run);
   const auto copy = [run](void* to) {
     std::memcpy(to, run->numbers.data(), run->numbers.size() * sizeof(UpdateNumbers<double>));
   };
   return static_cast<const UpdateNumbers<double>*>(kernel::Recording::current()->numbers(
-      numbers.data(), static_cast<int64_t>(numbers.size_bytes()), copy));
+      run->numbers.data(),
+      static_cast<int64_t>(run->numbers.size() * sizeof(UpdateNumbers<double>)), copy));
 }
 
-void CapturedRuns::renew(UpdateRule rule, std::span<const UpdateNumbers<double>> numbers) {
-  check(next < runs.size() && runs[next]->rule == rule &&
-            runs[next]->numbers.size() == numbers.size(),
+void CapturedRuns::renew(const Run& now) {
+  check(next < runs.size() && runs[next]->rule == now.rule && runs[next]->places == now.places &&
+            runs[next]->numbers.size() == now.numbers.size(),
         kOptimizer, "rule and parameters must be those that the captured step had", "others");
-  std::copy(numbers.begin(), numbers.end(), runs[next++]->numbers.begin());
+  runs[next++]->numbers = now.numbers;
 }
 
 void GroupData::forget_gathered() {

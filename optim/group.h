@@ -68,8 +68,16 @@ struct StateName {
 /// The kernels' runs of a step() in a step that is captured (core/dispatch/capture.h). Launches of
 /// the graph take what the host does about a step, again: counts and numbers, and no kernel.
 struct CapturedRuns {
+  /// What the kernel was given of a tensor.
+  struct Place {
+    const void* parameter;
+    const void* states[kMaxUpdateStates];
+    int64_t numbers;
+    bool operator==(const Place&) const = default;
+  };
   struct Run {
     UpdateRule rule;
+    std::vector<Place> places;
     std::vector<UpdateNumbers<double>> numbers;
   };
   std::vector<std::shared_ptr<Run>> runs;
@@ -77,10 +85,9 @@ struct CapturedRuns {
   bool renews = false;  // while a launch is prepared
 
   /// At the capture: where the kernel finds the numbers.
-  const UpdateNumbers<double>* record(UpdateRule rule,
-                                      std::span<const UpdateNumbers<double>> numbers);
+  const UpdateNumbers<double>* record(Run now);
   /// At a launch.
-  void renew(UpdateRule rule, std::span<const UpdateNumbers<double>> numbers);
+  void renew(const Run& now);
 };
 
 struct GroupData {
@@ -128,6 +135,7 @@ struct GroupData {
 
  private:
   void add(size_t place, void* data, const void* gradient, int64_t count);
+  CapturedRuns::Run captured_run(UpdateRule rule) const;
   void gather_rows(size_t place, const autograd::SparseGradient& gradient);
 
   std::vector<size_t> gathered_;

@@ -9,6 +9,7 @@
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/nn/linear.h>
 #include <aorta/optim/adam.h>
 #include <aorta/optim/averaging.h>
 #include <aorta/optim/sgd.h>
@@ -217,6 +218,27 @@ TEST_F(CapturedStep, ACaptureThatFailsIsTakenBack) {
     EXPECT_EQ(optimizer.state().get<int64_t>("state.0.step"), 5);
     return results;
   });
+}
+
+// Its graph writes where they were.
+TEST_F(CapturedStep, ParametersThatHaveMovedAreSaid) {
+  nn::Linear net(4, 3);
+  net.to("cuda");
+  optim::SGD optimizer(net.parameters(), {.lr = 0.1, .momentum = 0.9});
+  auto step = capture([&](const Tensor& x) {
+    optimizer.zero_grad();
+    const Tensor loss = sum(square(net(x)));
+    loss.backward();
+    optimizer.step();
+    return loss;
+  });
+  const Tensor x = numbers({9, 4}, 1);
+  for (int i = 0; i < 4; ++i) step(x);
+  const Tensor weight = net.weight.detach(), bias = net.bias.detach();  // in their place
+  net.to("cpu");
+  net.to("cuda");
+  EXPECT_EQ(error_of([&] { step(x); }),
+            "optimizer: rule and parameters must be those that the captured step had, got others");
 }
 
 // Another thread that is short of memory frees later, and one that waits for the GPU waits for the
