@@ -2,6 +2,7 @@
 #include <aorta/core/dispatch/pointwise_args.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/empty.h>
+#include <aorta/core/recording.h>
 
 #include <algorithm>
 #include <cstring>
@@ -181,6 +182,11 @@ void run_any(const PointwiseOp& op, PointwiseArgs& args, const Tensor& output,
     const size_t k = i + 1;
     const Tensor* t = inputs[i].tensor;
     if (!t || t->device() != device) {
+      if (t) {
+        refuse_in_capture(op.info.name,
+                          "a captured step must take its numbers from its device or C++",
+                          "a tensor on cpu");
+      }
       set_number(op.info.name, args, k, t ? t->item() : inputs[i].number);
       continue;
     }

@@ -42,6 +42,10 @@ TEST_F(CapturedStep, WhatCannotBeCapturedIsSaid) {
   EXPECT_EQ(error_at_capture([&](const Tensor& in) { in + ones({6}).cuda(); }), "cuda" + wait);
   EXPECT_EQ(error_at_capture([&](const Tensor& in) { nonzero(in); }), "nonzero" + wait);
   EXPECT_EQ(error_at_capture([&](const Tensor&) { synchronize("cuda:0"); }), "synchronize" + wait);
+  const Tensor number = full({}, 2.0);
+  EXPECT_EQ(error_at_capture([&](const Tensor& in) { in* number; }),
+            "mul: a captured step must take its numbers from its device or C++, got a tensor on "
+            "cpu");
   EXPECT_EQ(error_at_capture([&](const Tensor&) { rand({3}); }),
             "rand: a captured step draws its random numbers on its device, got cpu for cuda:0");
   EXPECT_EQ(error_at_capture([&](const Tensor&) { default_generator().next_uniform(); }),
