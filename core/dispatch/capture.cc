@@ -85,7 +85,11 @@ struct CapturedSteps::Graph {
 bool CapturedSteps::Graph::capture(const std::vector<Tensor>& given, const Step& step) {
   DeviceBackend& backend = aorta::backend(device.type);
   inputs.clear();
-  for (const Tensor& input : given) inputs.push_back(input.clone());
+  std::vector<uint32_t> versions;
+  for (const Tensor& input : given) {
+    inputs.push_back(input.clone());
+    versions.push_back(inputs.back().version());
+  }
   // The graph's memory is its own, and what the calls before have left can't be freed meanwhile.
   backend.empty_cache();
   stream = backend.create_stream(device.index);
@@ -103,6 +107,11 @@ bool CapturedSteps::Graph::capture(const std::vector<Tensor>& given, const Step&
       for (const Tensor& output : outputs)
         check(output.device() == device, "capture", "a step's results must be on its device",
               output.device(), " for ", device);
+      // A launch would write the graph's copy, and the caller's tensor stay as it was.
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        check(inputs[i].version() == versions[i], "capture", "a step must not write its inputs",
+              "input ", i, " written");
+      }
     } catch (...) {
       error = std::current_exception();
     }

@@ -46,6 +46,8 @@ TEST_F(CapturedStep, WhatCannotBeCapturedIsSaid) {
   EXPECT_EQ(error_at_capture([&](const Tensor& in) { in* number; }),
             "mul: a captured step must take its numbers from its device or C++, got a tensor on "
             "cpu");
+  EXPECT_EQ(error_at_capture([&](const Tensor& in) { Tensor(in).mul_(0.9); }),
+            "capture: a step must not write its inputs, got input 0 written");
   EXPECT_EQ(error_at_capture([&](const Tensor&) { rand({3}); }),
             "rand: a captured step draws its random numbers on its device, got cpu for cuda:0");
   EXPECT_EQ(error_at_capture([&](const Tensor&) { default_generator().next_uniform(); }),
