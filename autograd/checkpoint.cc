@@ -4,6 +4,7 @@
 #include <aorta/core/comm.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/random.h>
+#include <aorta/core/recording.h>
 
 #include <mutex>
 
@@ -21,9 +22,17 @@ class Replay : public std::enable_shared_from_this<Replay> {
  public:
   explicit Replay(std::function<std::vector<Tensor>()> function)
       : function_(std::move(function)),
-        random_(default_generator().state()),
+        random_(std::make_shared<GeneratorState>(default_generator().state())),
         autocast_(autocast_dtype()),
-        group_(current_communicator()) {}
+        group_(current_communicator()) {
+    // Of a captured step, each launch draws others, and again the same.
+    if (kernel::Recording* const launches = kernel::Recording::current()) {
+      launches->before_launch([random = random_, source = &default_generator(),
+                               lifetime = default_generator().lifetime()] {
+        if (!lifetime.expired()) *random = source->state();  // or the draw says that it is gone
+      });
+    }
+  }
 
   std::vector<Tensor> run() {
     const SavedTensorsHooks hooks(
@@ -50,9 +59,11 @@ class Replay : public std::enable_shared_from_this<Replay> {
 
   void compute_again() {
     size_t next = 0;
-    Generator generator;
-    generator.restore(random_);
-    const DefaultGeneratorScope same_numbers(generator);
+    const auto generator = std::make_shared<Generator>();
+    generator->restore(*random_);
+    if (kernel::Recording* const launches = kernel::Recording::current())
+      launches->before_launch([generator, random = random_] { generator->restore(*random); });
+    const DefaultGeneratorScope same_numbers(*generator);
     const Autocast same_dtypes(autocast_);
     const CommunicatorScope same_group(group_);
     const EnableGradGuard recording;
@@ -83,7 +94,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
   }
 
   std::function<std::vector<Tensor>()> function_;
-  GeneratorState random_;
+  std::shared_ptr<GeneratorState> random_;
   DType autocast_;
   Communicator* group_;
   std::mutex mutex_;

@@ -1,6 +1,7 @@
 // Steps that are captured, against the same steps without a graph: the same kernels on the same
 // numbers, so the same bits.
 #include <aorta/autograd/backward.h>
+#include <aorta/autograd/checkpoint.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/capture.h>
@@ -331,6 +332,30 @@ TEST_F(CapturedStep, AGradientThatIsSet) {
       step(numbers({20}, static_cast<uint64_t>(60 + i)));
       results.push_back(p.grad().clone());
     }
+    return results;
+  });
+}
+
+// The second pass of a checkpoint drops what the first has dropped, in each launch.
+TEST_F(CapturedStep, ACheckpointDropsTheSame) {
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Tensor p = numbers({40}, 1).requires_grad_();
+    auto step = maybe_captured(graphs, [&](const Tensor& x) {
+      p.set_grad({});
+      const auto part = [](const Tensor& y) { return exp(dropout(y, 0.5)); };
+      const Tensor once = autograd::checkpoint(part, dropout(p * x, 0.1));
+      const Tensor twice = autograd::checkpoint(
+          [&](const Tensor& y) { return autograd::checkpoint(part, dropout(y, 0.3)); }, once);
+      sum(twice).backward();
+      return std::vector<Tensor>{once, twice};
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < kCalls; ++i) {
+      for (const Tensor& result : step(numbers({40}, static_cast<uint64_t>(60 + i)).mul_(0.1)))
+        results.push_back(result.detach().clone());
+      results.push_back(p.grad().clone());
+    }
+    results.push_back(rand({4}, {.device = "cuda"}));
     return results;
   });
 }
