@@ -1,6 +1,7 @@
 #include <aorta/optim/multi_tensor.h>
 
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/recording.h>
 
 #include <algorithm>
 
@@ -79,8 +80,14 @@ void update_all(UpdateRule rule, const UpdateNumbers<double>& numbers,
     }
     add(*batch, target, values.empty() ? nullptr : &values[i]);
   }
+  kernel::Recording* const recording = kernel::Recording::current();
   for (const Batch& batch : batches) {
-    kernel::run_update(batch.device, {rule, batch.dtype, batch.tensors, {&numbers, 1}});
+    kernel::UpdateArgs args{rule, batch.dtype, batch.tensors, {&numbers, 1}};
+    if (recording && batch.device == recording->device()) {  // as C++ had them at the capture
+      args.live = static_cast<const UpdateNumbers<double>*>(
+          recording->numbers(&numbers, sizeof numbers, [](void*) {}));
+    }
+    kernel::run_update(batch.device, args);
     for (const auto& [target, copy] : batch.copied) target.copy_(copy);
   }
   for (const Tensor& target : targets) target.bump_version();

@@ -360,6 +360,24 @@ TEST_F(CapturedStep, ACheckpointDropsTheSame) {
   });
 }
 
+TEST_F(CapturedStep, GradientsAreClippedByValue) {
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Tensor p = numbers({20}, 1).requires_grad_();
+    auto step = maybe_captured(graphs, [&](const Tensor& x) {
+      p.set_grad({});
+      sum(p * x).backward();
+      optim::clip_grad_value_({p}, 0.5);
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < kCalls; ++i) {
+      step(numbers({20}, static_cast<uint64_t>(60 + i)));
+      results.push_back(p.grad().clone());
+      EXPECT_LE(amax(abs(p.grad())).item<float>(), 0.5f);
+    }
+    return results;
+  });
+}
+
 // Without zero_grad() a call adds to the gradient; one that was taken away is no longer added to.
 TEST_F(CapturedStep, AGradientThatIsAddedToMustStay) {
   const Tensor p = numbers({20}, 1).requires_grad_(), x = numbers({20}, 2);
