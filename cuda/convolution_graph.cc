@@ -271,7 +271,8 @@ ConvolutionProblem ConvolutionProblem::make(const ConvolutionArgs& args, ConvRes
   p.tf32 = args.dtype == DType::f32 && backends::cudnn::allow_tf32();
   p.deterministic = backends::cudnn::deterministic();
   p.winograd = args.dtype == DType::f32 && winograd_enabled();
-  p.timed = backends::cudnn::benchmark();
+  // The fastest by the clock is another one from run to run.
+  p.timed = backends::cudnn::benchmark() && !p.deterministic;
   return p;
 }
 

@@ -1,4 +1,5 @@
 // What cuDNN itself makes of our graphs, without a GPU: it plans for one that is described to it.
+#include <aorta/core/backends.h>
 #include <aorta/cuda/convolution_graph.h>
 
 #include <gtest/gtest.h>
@@ -127,4 +128,18 @@ TEST_F(CudnnGraphs, Tf32IsAnotherEngine) {
   ASSERT_NE(exact, nullptr);
   ASSERT_NE(rounded, nullptr);
   EXPECT_NE(exact->index(), rounded->index());
+}
+
+// Which engine is the fastest the clock says, and not the same from run to run.
+TEST(CudnnProblem, NothingIsTimedWhereBitsMustStay) {
+  alignas(16) char memory[16];
+  kernel::ConvolutionArgs args = problem_of(ConvResult::y, f32, 2, 64, 64, 1).args;
+  args.x = args.w = args.y = memory;
+  const auto is_timed = [&] { return ConvolutionProblem::make(args, ConvResult::y, 16).timed; };
+  backends::cudnn::set_benchmark(true);
+  EXPECT_TRUE(is_timed());
+  backends::cudnn::set_deterministic(true);
+  EXPECT_FALSE(is_timed());
+  backends::cudnn::set_deterministic(false);
+  backends::cudnn::set_benchmark(false);
 }
