@@ -1,10 +1,13 @@
 #include <aorta/core/body/interpolate.h>
 #include <aorta/core/integers.h>
 #include <aorta/core/ops/interpolate.h>
+#include <aorta/core/recording.h>
 #include <aorta/cuda/element.cuh>
 #include <aorta/cuda/launch.cuh>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 namespace aorta::cuda {
 namespace {
@@ -16,8 +19,8 @@ using body::InterpolateMap;
 template <class C>
 struct DeviceMap {
   int64_t input, output;
-  const int32_t *first, *index;
-  const C* weight;
+  int32_t *first, *index;
+  C* weight;
 };
 
 /// V neighbouring channels of output i: weighted sums along depth and height of what the width's
@@ -74,35 +77,59 @@ struct InterpolateBody {
   }
 };
 
-/// The tables of the three dimensions on the device, copied there without a wait.
+/// The tables of the three dimensions on the device, copied there without a wait; those of a
+/// captured step lie there for all launches.
 template <class C>
 class DeviceTables {
  public:
-  DeviceTables(const InterpolateArgs& args, int device) : memory_(bytes_of(args), device) {
-    const Staging staging(bytes_of(args));
-    int64_t at = 0;
-    const auto place = [&]<class V>(const V*& where, int64_t count) {
-      where = reinterpret_cast<const V*>(memory_.as<char>() + at);
-      V* const host = reinterpret_cast<V*>(static_cast<char*>(staging.data) + at);
-      at += round_up(count * static_cast<int64_t>(sizeof(V)), kAlignment);
-      return host;
-    };
-    for (int d = 0; d < 3; ++d) {
-      const InterpolateMap& map = args.dims[d];
-      const int64_t terms = map.first[map.output];
-      maps_[d].input = map.input;
-      maps_[d].output = map.output;
-      std::copy_n(map.first, map.output + 1, place(maps_[d].first, map.output + 1));
-      std::copy_n(map.index, terms, place(maps_[d].index, terms));
-      C* const weights = place(maps_[d].weight, terms);
-      for (int64_t k = 0; k < terms; ++k) weights[k] = static_cast<C>(map.weight[k]);
+  DeviceTables(const InterpolateArgs& args, int device) {
+    const int64_t bytes = bytes_of(args);
+    if (kernel::Recording* const recording = kernel::Recording::current()) {
+      const Tensor host(Storage::allocate(bytes, Device()), DType::u8, {bytes}, {1}, 0);
+      fill(args, lay_out(args, host.data()));
+      maps_ = lay_out(args, recording->constant(host).data());
+      return;
     }
-    cuda_backend().copy(memory_.data(), {DeviceType::cuda, device}, staging.data, {}, at, true);
+    memory_.emplace(bytes, device);
+    const Staging staging(bytes);
+    fill(args, lay_out(args, staging.data));
+    maps_ = lay_out(args, memory_->data());
+    cuda_backend().copy(memory_->data(), {DeviceType::cuda, device}, staging.data, {}, bytes, true);
   }
-  const DeviceMap<C>& operator[](int d) const { return maps_[d]; }
+  const DeviceMap<C>& operator[](size_t d) const { return maps_[d]; }
 
  private:
   static constexpr int64_t kAlignment = 16;
+
+  // The tables one behind the other.
+  static std::array<DeviceMap<C>, 3> lay_out(const InterpolateArgs& args, void* memory) {
+    char* at = static_cast<char*>(memory);
+    const auto place = [&]<class V>(V*& where, int64_t count) {
+      where = reinterpret_cast<V*>(at);
+      at += round_up(count * static_cast<int64_t>(sizeof(V)), kAlignment);
+    };
+    std::array<DeviceMap<C>, 3> maps;
+    for (size_t d = 0; d < 3; ++d) {
+      const InterpolateMap& map = args.dims[d];
+      const int64_t terms = map.first[map.output];
+      maps[d].input = map.input;
+      maps[d].output = map.output;
+      place(maps[d].first, map.output + 1);
+      place(maps[d].index, terms);
+      place(maps[d].weight, terms);
+    }
+    return maps;
+  }
+
+  static void fill(const InterpolateArgs& args, const std::array<DeviceMap<C>, 3>& host) {
+    for (size_t d = 0; d < 3; ++d) {
+      const InterpolateMap& map = args.dims[d];
+      const int64_t terms = map.first[map.output];
+      std::copy_n(map.first, map.output + 1, host[d].first);
+      std::copy_n(map.index, terms, host[d].index);
+      for (int64_t k = 0; k < terms; ++k) host[d].weight[k] = static_cast<C>(map.weight[k]);
+    }
+  }
 
   // Page-locked memory, given back in the order of the stream that copies from it.
   struct Staging {
@@ -124,8 +151,8 @@ class DeviceTables {
     return bytes;
   }
 
-  Workspace memory_;
-  DeviceMap<C> maps_[3];
+  std::optional<Workspace> memory_;
+  std::array<DeviceMap<C>, 3> maps_;
 };
 
 void interpolate_kernel(const InterpolateArgs& args) {

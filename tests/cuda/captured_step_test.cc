@@ -10,6 +10,7 @@
 #include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/embedding.h>
 #include <aorta/core/ops/indexing.h>
+#include <aorta/core/ops/interpolate.h>
 #include <aorta/core/ops/loss.h>
 #include <aorta/core/ops/matmul.h>
 #include <aorta/core/ops/normalization.h>
@@ -188,6 +189,27 @@ TEST_F(CapturedStep, RandomNumbersAreThoseOfAStepWithoutAGraph) {
         results.push_back(result.detach().clone());
     }
     results.push_back(rand({4}, {.device = "cuda"}));  // the generator stands where it would
+    return results;
+  });
+}
+
+// Its tables are made by the host, and lie with the graph.
+TEST_F(CapturedStep, ImagesAreInterpolated) {
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Tensor scale = numbers({2, 3, 4, 5}, 1).requires_grad_();
+    auto step = maybe_captured(graphs, [&](const Tensor& x) {
+      scale.set_grad({});
+      const Tensor before = sum(x * 2.0);
+      const Tensor larger = interpolate(
+          x * scale, {.size = {7, 9}, .mode = InterpolateMode::bilinear, .align_corners = false});
+      sum(square(larger)).backward();
+      return larger + before;
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < kCalls; ++i) {
+      results.push_back(step(numbers({2, 3, 4, 5}, static_cast<uint64_t>(70 + i))));
+      results.push_back(scale.grad().clone());
+    }
     return results;
   });
 }
