@@ -3,15 +3,19 @@
 #include <aorta/core/device_backend.h>
 #include <aorta/core/empty.h>
 #include <aorta/core/integers.h>
+#include <aorta/core/written.h>
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 
 namespace aorta::kernel {
 namespace {
 
 thread_local constinit Recording* recording_of_thread = nullptr;
+// What the step has written in place and is still there; null outside of a capture.
+thread_local constinit std::unordered_set<Storage*>* written_by_thread = nullptr;
 
 constexpr int64_t kNumbersBytes = 16 << 10;
 constexpr int64_t kChecks = 64;  // ops that look for bad values, at most
@@ -28,9 +32,21 @@ Recording* Recording::current() { return recording_of_thread; }
 
 Recording::Scope::Scope(Recording& recording) {
   check(!recording_of_thread, "capture", "a step is captured by itself", "one within another");
+  written_by_thread = new std::unordered_set<Storage*>;
   recording_of_thread = &recording;
 }
-Recording::Scope::~Scope() { recording_of_thread = nullptr; }
+Recording::Scope::~Scope() {
+  const std::unique_ptr<const std::unordered_set<Storage*>> written(
+      std::exchange(written_by_thread, nullptr));
+  std::vector<Ref<Storage>> kept;
+  for (Storage* const storage : *written) {
+    storage->retain();
+    kept.push_back(Ref<Storage>::adopt(storage));
+  }
+  std::exchange(recording_of_thread, nullptr)->before_launch([kept = std::move(kept)] {
+    for (const Ref<Storage>& storage : kept) storage->bump_version();
+  });
+}
 
 Recording::~Recording() {
   DeviceBackend& device = backend(device_.type);
@@ -160,6 +176,15 @@ void Recording::look(const Found& found) const {
     check(places[i] < 0, checks_[i].c_str(), "a captured step's values must be in range",
           "one that isn't, at place ", places[i], " in an earlier call");
   }
+}
+
+void bump_written(const Tensor& tensor) {
+  tensor.bump_version();
+  if (written_by_thread) written_by_thread->insert(tensor.storage().get());
+}
+
+void forget_written(Storage& storage) {
+  if (written_by_thread) written_by_thread->erase(&storage);
 }
 
 void refuse_in_capture(const char* op, const char* rule, const char* what) {

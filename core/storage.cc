@@ -1,6 +1,7 @@
 #include <aorta/core/allocator.h>
 #include <aorta/core/device_backend.h>
 #include <aorta/core/storage.h>
+#include <aorta/core/written.h>
 
 #include <new>
 
@@ -40,6 +41,7 @@ Ref<Storage> Storage::borrow(void* data, int64_t size_bytes, Device device, Dele
 }
 
 void Storage::destroy() {
+  kernel::forget_written(*this);
   if (borrowed_) {
     if (deleter_) deleter_(context_);
   } else if (pinned_) {

@@ -2,6 +2,7 @@
 
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/recording.h>
+#include <aorta/core/written.h>
 
 #include <algorithm>
 
@@ -90,7 +91,7 @@ void update_all(UpdateRule rule, const UpdateNumbers<double>& numbers,
     kernel::run_update(batch.device, args);
     for (const auto& [target, copy] : batch.copied) target.copy_(copy);
   }
-  for (const Tensor& target : targets) target.bump_version();
+  for (const Tensor& target : targets) kernel::bump_written(target);
 }
 
 }  // namespace aorta::optim

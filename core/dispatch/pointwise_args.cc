@@ -3,6 +3,7 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/empty.h>
 #include <aorta/core/recording.h>
+#include <aorta/core/written.h>
 
 #include <algorithm>
 #include <cstring>
@@ -341,7 +342,7 @@ Tensor kernel::run_pointwise(const PointwiseOp& op, const void* functor,
     run_any(op, args, output, inputs, out != nullptr);
   }
   if (out) {
-    out->bump_version();
+    bump_written(*out);
     range.count(0, out->nbytes());
   }
   return output;

@@ -8,6 +8,7 @@
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/written.h>
 
 #include <algorithm>
 
@@ -283,7 +284,7 @@ void write(const Tensor& view, const std::vector<Tensor>& tensors, const Tensor&
   put(table, layout, fitted.detach(), accumulate);
   if (wide) view.detach().copy_(table);
   // The copy is a write already; a tracer has been told of it as one of its own.
-  if (!wide || is_traced()) view.bump_version();
+  if (!wide || is_traced()) bump_written(view);
   if (record) index_put_op.gradient()(view, tensors, fitted, accumulate);
   if (is_traced()) [[unlikely]] {
     tell_tracer(index_put_op.name(), {&view},

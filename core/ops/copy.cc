@@ -6,6 +6,7 @@
 #include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/written.h>
 
 #include <cmath>
 
@@ -154,7 +155,7 @@ const Tensor& Tensor::copy_(const Tensor& source, bool non_blocking) const {
   Tensor from = source.detach().expand(shape());
   if (overlaps(from, *this)) from = from.clone();
   copy_elements(*this, from, non_blocking);
-  bump_version();
+  kernel::bump_written(*this);
   if (record) copy_into_op.gradient()(*this, source);
   tell_tracer(copy_into_op.name(), {this}, {&source});
   return *this;
@@ -166,7 +167,7 @@ const Tensor& Tensor::fill_(const Scalar& value) const {
   check_fits("fill_", value, dtype());
   const bool record = records_write("fill_", *this, needs_gradient(*this));
   run_fill_kernel(*this, value);
-  bump_version();
+  kernel::bump_written(*this);
   if (record) fill_op.gradient()(*this);
   tell_tracer(fill_op.name(), {this}, {}, value);
   return *this;

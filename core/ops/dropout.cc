@@ -4,6 +4,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/dropout.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/written.h>
 
 #include <cmath>
 
@@ -84,7 +85,7 @@ const Tensor& dropout_(const Tensor& input, double p, bool training, Generator* 
   const Tensor target = input.detach();
   if (input.is_contiguous()) {
     run(mask, target, target);
-    input.bump_version();
+    bump_written(input);
   } else {
     const Tensor x = target.contiguous();
     run(mask, x, x);

@@ -7,6 +7,7 @@
 #include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
+#include <aorta/core/written.h>
 
 #include <algorithm>
 #include <limits>
@@ -148,7 +149,7 @@ const Tensor& write_in_place(const InPlaceOp& row, ScatterMode mode, const Tenso
   const uint32_t version = input.version();
   write_along(row.kernel(input.device()), mode, target.detach(), dim, index, values.detach());
   // A copy back from f32 is a write already; a tracer has been told of it as one of its own.
-  if (input.version() == version || is_traced()) input.bump_version();
+  if (input.version() == version || is_traced()) bump_written(input);
   if (record) row.gradient()(target, dim, index, values);
   tell_tracer(row.name(), {&target}, {&target, &index, &values}, dim);
   return input;

@@ -8,6 +8,7 @@
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/written.h>
 
 #include <algorithm>
 #include <limits>
@@ -187,7 +188,7 @@ struct Moved {
   }
   void bump_versions() const {
     for (const Tensor& tensor : {mean, var, batches}) {
-      if (tensor.defined()) tensor.bump_version();
+      if (tensor.defined()) bump_written(tensor);
     }
   }
 };

@@ -9,6 +9,7 @@
 #include <aorta/core/ops/random.h>
 #include <aorta/core/scalar/gamma_function.h>
 #include <aorta/core/scalar/philox.h>
+#include <aorta/core/written.h>
 
 #include <algorithm>
 #include <cmath>
@@ -53,7 +54,7 @@ Tensor fill(const char* op, const Tensor& input, RandomArgs args, Generator* gen
     random_op.kernel(input.device())(out, args);
     if (!input.is_contiguous()) input.detach().copy_(out);
   }
-  input.bump_version();
+  bump_written(input);
   if (record) random_op.gradient()(input);
   tell_tracer(op, {&input}, {});
   return input;

@@ -9,6 +9,7 @@
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/rearrange.h>
+#include <aorta/core/written.h>
 
 #include <algorithm>
 #include <numeric>
@@ -335,7 +336,7 @@ Tensor triangle_(const TriangleOp& op, const Tensor& input, int64_t diagonal) {
   check_writable(op.name(), input);
   const bool record = records_write(op.name(), input, needs_gradient(input));
   Tensor output = triangle(op, input, input, diagonal);
-  input.bump_version();
+  bump_written(input);
   if (record) op.gradient()(output, input, diagonal);
   tell_tracer(op.name(), {&input}, {&input}, diagonal);
   return input;

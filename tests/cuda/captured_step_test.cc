@@ -428,6 +428,33 @@ TEST_F(CapturedStep, VersionsGoOn) {
   EXPECT_NE(error_of([&] { loss.backward(); }), kNoError);
 }
 
+// Buffers too, which replicas on other devices copy where the version is another.
+TEST_F(CapturedStep, VersionsOfBuffersGoOn) {
+  const TensorOptions there{.device = "cuda"};
+  const Tensor mean = zeros({5}, there), var = ones({5}, there), total = zeros({5}, there),
+               last = zeros({9, 5}, there), filled = zeros({5}, there), drawn = zeros({5}, there),
+               rows = zeros({5}, there), dropped = ones({5}, there);
+  const Tensor index = arange(5, there);
+  auto step = capture([&](const Tensor& x) {
+    total.add_(x[0]);
+    last.copy_(x);
+    filled.zero_();
+    uniform_(drawn);
+    index_add_(rows, 0, index, x[1]);
+    dropout_(dropped, 0.5);
+    return batch_norm(x, mean, var, {}, {}, {.training = true});
+  });
+  const Tensor x = numbers({9, 5}, 1);
+  for (int i = 0; i < 3; ++i) step(x);
+  const std::vector<Tensor> buffers{mean, var, total, last, filled, drawn, rows, dropped};
+  for (int i = 0; i < 2; ++i) {
+    std::vector<uint32_t> versions;
+    for (const Tensor& buffer : buffers) versions.push_back(buffer.version());
+    step(x);
+    for (size_t k = 0; k < buffers.size(); ++k) EXPECT_GT(buffers[k].version(), versions[k]) << k;
+  }
+}
+
 // What a graph has is given back with it; a gradient that is still there keeps its own memory.
 TEST_F(CapturedStep, MemoryIsGivenBack) {
   const Tensor x = numbers({300, 12}, 1), y = classes(300, 5, 2);
