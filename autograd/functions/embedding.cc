@@ -2,6 +2,7 @@
 
 #include <aorta/autograd/record.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/recording.h>
@@ -39,7 +40,7 @@ void embedding_gradient(Tensor& output, const Tensor& weight, const Tensor& indi
     const Tensor sums =
         zeros(g.input_shape(), {.dtype = gradient.dtype(), .device = gradient.device()});
     const Tensor where = g.saved(places);
-    index_add_(sums, 0, where, gradient.reshape({where.numel(), g.input_shape()[1]}));
+    add_rows(sums, where, gradient.reshape({where.numel(), g.input_shape()[1]}));
     if (padding >= 0) sums.select(0, padding).zero_();
     g.input() = sums;
   });

@@ -2,7 +2,9 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/embedding.h>
+#include <aorta/core/ops/indexed_plan.h>
 #include <aorta/core/ops/indexing.h>
+#include <aorta/core/recording.h>
 
 namespace aorta::kernel {
 
@@ -17,14 +19,16 @@ using namespace kernel;
 
 namespace {
 
-void check_indices(const Tensor& indices, const Shape& shape, int64_t rows) {
-  if (indices.numel() == 0) return;
+// The indices (n), given in `shape`: checked once, for the gradient too.
+Tensor check_indices(const Tensor& indices, const Shape& shape, int64_t rows) {
+  if (Recording::current()) return check_index("embedding", indices, 0, rows, false);
+  if (indices.numel() == 0) return indices;
   int64_t bad = find_bad_index_op.kernel(indices.device())(indices, 0, rows);
-  if (bad < 0) return;
+  if (bad < 0) return indices;
   const int64_t index = indices.select(0, bad).item<int64_t>();
   Dims place;
   for (int d = shape.size(); d-- > 0; bad /= shape[d]) place.insert(0, bad % shape[d]);
-  check(false, "embedding", "index must be in [0, V)", index, " at ", place, ", V ", rows);
+  fail("embedding", "index must be in [0, V)", index, " at ", place, ", V ", rows);
 }
 
 }  // namespace
@@ -47,11 +51,11 @@ Tensor embedding(const Tensor& input, const Tensor& weight, std::optional<int64_
     padding = *padding_idx + (*padding_idx < 0 ? rows : 0);
   }
   const ProfilerRange range(op, {&input, &weight});
-  const Tensor indices = input.to(DType::i64).contiguous().reshape({-1});
-  check_indices(indices, input.shape(), rows);
+  const Tensor indices =
+      check_indices(input.to(DType::i64).contiguous().reshape({-1}), input.shape(), rows);
   Shape shape = input.shape();
   shape.push_back(weight.shape()[1]);
-  const Tensor read = index_select(weight.detach(), 0, indices).contiguous();
+  const Tensor read = read_rows(weight, indices).contiguous();
   Tensor output(read.storage(), read.dtype(), shape, contiguous_strides(shape),
                 read.storage_offset());
   if (needs_gradient(weight)) embedding_op.gradient()(output, weight, indices, padding, sparse);

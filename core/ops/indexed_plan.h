@@ -18,6 +18,11 @@ Tensor prepare_index(const char* op, const Tensor& index, const Tensor& table,
 /// ones are allowed, gives the tensor with size added to them; else `index` itself.
 Tensor check_index(const char* op, const Tensor& index, int dim, int64_t size, bool negative);
 
+/// Rows of `table` (V, ...) at `indices` (n), which check_index has given: (n, ...). No gradient.
+Tensor read_rows(const Tensor& table, const Tensor& indices);
+/// Adds rows of `values` (n, ...) to those of `table` at such indices.
+void add_rows(const Tensor& table, const Tensor& indices, const Tensor& values);
+
 /// `mode`, or its equal for bool: amax for sum (or), amin for prod (and).
 body::ScatterMode mode_for(DType dtype, body::ScatterMode mode);
 

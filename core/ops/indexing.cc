@@ -69,16 +69,13 @@ body::IndexedArgs plan_along(const Tensor& values, const Tensor& table, int dim,
                       {&planned, 1}, write);
 }
 
-// Both have as many dimensions; `index` is i64 and fits but for its values.
-Tensor read_along(const char* op, const Tensor& input, int dim, const Tensor& wanted,
-                  bool negative) {
+// Both have as many dimensions; `index` is what check_index has made of `wanted`.
+Tensor read_checked(const Tensor& input, int dim, const Tensor& index, const Tensor& wanted) {
   if (input.is_complex()) [[unlikely]] {
     return by_parts(input, [&](const Tensor& parts) {
-      return read_along(op, parts, dim, index_of_parts(wanted), negative);
+      return read_checked(parts, dim, index_of_parts(index), index_of_parts(wanted));
     });
   }
-  const ProfilerRange range(op, {&input, &wanted});
-  const Tensor index = check_index(op, wanted, dim, input.shape()[dim], negative);
   Tensor output = empty_strided(index.shape(), dense_strides(index.shape(), input.strides()),
                                 {.dtype = input.dtype(), .device = input.device()});
   if (output.numel() > 0)
@@ -86,6 +83,14 @@ Tensor read_along(const char* op, const Tensor& input, int dim, const Tensor& wa
   if (needs_gradient(input)) gather_op.gradient()(output, input, dim, index);
   tell_tracer(gather_op.name(), {&output}, {&input, &wanted}, dim);
   return output;
+}
+
+// Both have as many dimensions; `index` is i64 and fits but for its values.
+Tensor read_along(const char* op, const Tensor& input, int dim, const Tensor& wanted,
+                  bool negative) {
+  const ProfilerRange range(op, {&input, &wanted});
+  return read_checked(input, dim, check_index(op, wanted, dim, input.shape()[dim], negative),
+                      wanted);
 }
 
 // `index` (n) or 0-d along `dim` of a tensor of `shape`, expanded to the other sizes.
@@ -227,6 +232,16 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
   }
   check_index_shape("gather", lift(input), lift(index), d);
   return read_along("gather", lift(input), d, lift(prepared), false).reshape(index.shape());
+}
+
+Tensor kernel::read_rows(const Tensor& table, const Tensor& indices) {
+  const Tensor places = expand_along(indices, table.shape(), 0);
+  return read_checked(table.detach(), 0, places, places);
+}
+
+void kernel::add_rows(const Tensor& table, const Tensor& indices, const Tensor& values) {
+  write_in_place(scatter_add_op, ScatterMode::sum, table, 0,
+                 expand_along(indices, values.shape(), 0), values);
 }
 
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {

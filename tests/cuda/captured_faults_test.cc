@@ -122,6 +122,27 @@ TEST_F(CapturedStep, ABadValueIsSaidLater) {
   EXPECT_EQ(error_of([&] { look_up(inside); }), kNoError);
 }
 
+// A captured step has room for 64 ops that look for bad values; an embedding with its gradient is
+// one, for its indices are looked at once.
+TEST_F(CapturedStep, AnEmbeddingLooksOnce) {
+  expect_the_same_with_graphs([&](bool graphs) {
+    const Tensor w = numbers({5, 12}, 1).requires_grad_();
+    auto step = maybe_captured(graphs, [&](const Tensor& index) {
+      w.set_grad({});
+      Tensor total = zeros({9, 12}, {.device = "cuda"});
+      for (int i = 0; i < 40; ++i) total = total * 0.5 + embedding(index, w);
+      sum(square(total)).backward();
+      return total;
+    });
+    std::vector<Tensor> results;
+    for (int i = 0; i < kCalls; ++i) {
+      results.push_back(step(classes(9, 5, static_cast<uint64_t>(4 + i))));
+      results.push_back(w.grad().clone());
+    }
+    return results;
+  });
+}
+
 // Nor is anything outside of a gradient written, or of the weights read.
 TEST_F(CapturedStep, ABadValueLeavesTheRestAlone) {
   const Tensor w = numbers({5, 12}, 1).requires_grad_(), weight = numbers({5}, 2).abs_();
