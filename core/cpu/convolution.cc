@@ -260,15 +260,21 @@ class PackedConvolution {
 };
 
 void convolution_kernel(const ConvolutionArgs& args) {
+  if (takes_product(args)) return convolution_product(args, false);
+  if (takes_grouped(args, false)) return grouped_convolution(args, false);
   if (takes_winograd(args)) return winograd_convolution(args, false);
   takes_rows(args) ? convolution_by_rows(args, false) : PackedConvolution(args, false).run();
 }
 void convolution_transpose_kernel(const ConvolutionArgs& args) {
+  if (takes_product(args)) return convolution_product(args, true);
+  if (takes_grouped(args, true)) return grouped_convolution(args, true);
   if (takes_winograd(args)) return winograd_convolution(args, true);
   takes_rows_transposed(args) ? convolution_by_rows(args, true)
                               : PackedConvolution(args, true).run();
 }
 void convolution_weight_kernel(const ConvolutionArgs& args) {
+  if (takes_product(args)) return weight_gradient_product(args);
+  if (takes_grouped(args, false)) return grouped_weight_gradient(args);
   if (takes_winograd(args)) return winograd_weight_gradient(args);
   takes_rows(args) ? weight_gradient_by_rows(args) : packed_weight_gradient(args);
 }

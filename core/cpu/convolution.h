@@ -20,12 +20,24 @@ struct SumRows {
 /// The gradient of w from x and y, as matrix products of packed blocks.
 void packed_weight_gradient(const ConvolutionArgs& args);
 
+/// Kernels of one tap, without stride and padding: a matrix product of maps and weights where they
+/// lie. Whether the rule on the shape takes it.
+bool takes_product(const ConvolutionArgs& args);
+void convolution_product(const ConvolutionArgs& args, bool transposed);
+void weight_gradient_product(const ConvolutionArgs& args);
+
 /// Few channels: matrix products of rows of x, y and w where they lie, without packing. Whether the
 /// rule on the shape takes y and w, and x (the transposed convolution).
 bool takes_rows(const ConvolutionArgs& args);
 bool takes_rows_transposed(const ConvolutionArgs& args);
 void convolution_by_rows(const ConvolutionArgs& args, bool transposed);
 void weight_gradient_by_rows(const ConvolutionArgs& args);
+
+/// Groups of few channels, as those of a depthwise convolution: each result's row from those that
+/// it reads, a register's width of results at a time. Whether the rule on the shape takes it.
+bool takes_grouped(const ConvolutionArgs& args, bool transposed);
+void grouped_convolution(const ConvolutionArgs& args, bool transposed);
+void grouped_weight_gradient(const ConvolutionArgs& args);
 
 AORTA_EACH_ISA(void store_sums(const SumRows& rows);)
 

@@ -52,6 +52,34 @@ TEST(Convolution, MorePaddingBehindEqualsNestedLoops) {
       }
 }
 
+// Groups of few channels: up to some registers of results, in each geometry; wide rows, which are
+// cut; and depthwise ones, of which most positions read all taps.
+TEST(Convolution, ManyNarrowGroupsEqualNestedLoops) {
+  std::mt19937 random(5);
+  const auto between = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int i = 0; i < 360; ++i) {
+    Problem p = random_problem(random, 1 + i % 3, 1);
+    const int64_t into = i % 2 == 0 ? 1 : between(1, 9), out = i % 3 == 0 ? 1 : between(1, 9);
+    p.plan.groups = between(2, i % 5 == 0 ? 70 : 20);
+    p.x[1] = into * p.plan.groups;
+    p.w[0] = p.y[1] = out * p.plan.groups;
+    p.w[1] = into;
+    if (i % 4 == 0) {
+      ConvDim& width = p.plan.dims[2];
+      width.input = i % 24 == 0 ? between(1040, 1300) : between(12, 40);
+      const int64_t reach = (width.kernel - 1) * width.dilation + 1;
+      width.output = (width.input + 2 * width.padding - reach) / width.stride + 1;
+      p.x[p.x.size() - 1] = width.input;
+      p.y[p.y.size() - 1] = width.output;
+    }
+    expect_nested_loops(p, std::vector{f32, f64, bf16, f16}[static_cast<size_t>(i / 4 % 4)],
+                        random);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
 int64_t products_of(const std::vector<cpu::ConvSegment>& segments) {
   int64_t sum = 0;
   for (const cpu::ConvSegment& s : segments) sum += s.count * static_cast<int64_t>(s.taps.size());
@@ -184,6 +212,9 @@ TEST(Convolution, BitsDoNotDependOnThreads) {
                                            {3, 70, 40, 1, 1},
                                            {96, 40, 14, 6, 1},
                                            {96, 96, 17, 1, 3},
+                                           {96, 96, 17, 1, 96},
+                                           {64, 64, 19, 1, 2},
+                                           {36, 72, 17, 2, 18},
                                            {512, 9, 5, 1, 1}}) {
     for (const DType dtype : {f32, bf16}) {
       ConvolutionPlan plan = square(size, dilation, dilation);

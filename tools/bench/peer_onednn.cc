@@ -104,7 +104,13 @@ class Convolution {
     const auto type = dtype == DType::f32 ? memory::data_type::f32 : memory::data_type::bf16;
     const memory::dims x_size{batch, shape.in, shape.size, shape.size};
     const memory::dims y_size{batch, shape.out, shape.output, shape.output};
-    const memory::dims w_size{shape.out, shape.in, shape.kernel, shape.kernel};
+    const int64_t into = shape.in / shape.groups, k = shape.kernel;
+    memory::dims w_size{shape.out, into, k, k}, w_strides{k * k * into, 1, k * into, into};
+    if (shape.groups > 1) {
+      const int64_t out = shape.out / shape.groups;
+      w_size = {shape.groups, out, into, k, k};
+      w_strides.insert(w_strides.begin(), out * k * k * into);
+    }
     const memory::dims stride{shape.stride, shape.stride}, pad{shape.padding, shape.padding};
     const memory::dims dilation{shape.dilation - 1, shape.dilation - 1};
     const tag maps = blocked ? tag::any : tag::nhwc;
@@ -115,7 +121,8 @@ class Convolution {
         engine_);
     const memory plain_x({x_size, type, tag::nhwc}, engine_, operands_.x.data());
     const memory plain_y({y_size, type, tag::nhwc}, engine_, operands_.y.data());
-    const memory plain_w({w_size, type, tag::ohwi}, engine_, operands_.w.data());
+    const memory::desc w_plain(w_size, type, w_strides);
+    const memory plain_w(w_plain, engine_, operands_.w.data());
     if (parts_.forward) {
       add(dnnl::convolution_forward(forward), DNNL_ARG_DST, forward.dst_desc(),
           {y_size, type, tag::nhwc}, operands_.y,
@@ -134,7 +141,7 @@ class Convolution {
       const dnnl::convolution_backward_weights::primitive_desc chosen(
           {algorithm::convolution_direct, x, w, y, stride, dilation, pad, pad}, engine_, forward);
       add(dnnl::convolution_backward_weights(chosen), DNNL_ARG_DIFF_WEIGHTS,
-          chosen.diff_weights_desc(), {w_size, type, tag::ohwi}, operands_.w,
+          chosen.diff_weights_desc(), w_plain, operands_.w,
           {{DNNL_ARG_DIFF_DST, laid_out(plain_y, chosen.diff_dst_desc())},
            {DNNL_ARG_SRC, laid_out(plain_x, chosen.src_desc())}});
     }

@@ -72,6 +72,7 @@ Side onednn_packed_side(int64_t m, int64_t k, int64_t n);
 struct ConvolutionShape {
   int64_t in, out, kernel, stride, padding, dilation, size, output, count;
   bool of_image = false;  // its input needs no gradient
+  int64_t groups = 1;
 };
 /// Which of its three computations: y, the gradients of x and of w.
 struct ConvolutionParts {

@@ -1,6 +1,6 @@
-// The 61 convolutions of DeepLabV3-ResNet50 on images of 112x112: forward and both gradients,
-// against oneDNN's direct ones. Its weights are in its own layout before; ours are packed in each
-// run. The first row of a kind is the whole network.
+// The 61 convolutions of DeepLabV3-ResNet50 on images of 112x112, and some in groups: forward and
+// both gradients, against oneDNN's direct ones. Its weights are in its own layout before; ours are
+// packed in each run. The first row of a kind is the whole network.
 #include <aorta/aorta.h>
 #include <aorta/tools/bench/sides.h>
 #include <aorta/tools/bench/tables.h>
@@ -30,6 +30,18 @@ const std::vector<ConvolutionShape>& network() {
   return shapes;
 }
 
+// Depthwise layers of MobileNetV2 and ConvNeXt, and those in groups of ResNeXt-50.
+const std::vector<ConvolutionShape>& grouped() {
+  static const std::vector<ConvolutionShape> shapes = {
+      {32, 32, 3, 1, 1, 1, 56, 56, 1, false, 32},    {96, 96, 3, 2, 1, 1, 56, 28, 1, false, 96},
+      {144, 144, 3, 1, 1, 1, 28, 28, 1, false, 144}, {384, 384, 3, 1, 1, 1, 14, 14, 1, false, 384},
+      {96, 96, 7, 1, 3, 1, 56, 56, 1, false, 96},    {384, 384, 7, 1, 3, 1, 14, 14, 1, false, 384},
+      {768, 768, 7, 1, 3, 1, 7, 7, 1, false, 768},   {128, 128, 3, 1, 1, 1, 56, 56, 1, false, 32},
+      {256, 256, 3, 1, 1, 1, 28, 28, 1, false, 32},  {512, 512, 3, 1, 1, 1, 14, 14, 1, false, 32},
+      {1024, 1024, 3, 1, 1, 1, 7, 7, 1, false, 32}};
+  return shapes;
+}
+
 // One shape's operands and what is computed of them.
 struct Layer {
   ConvolutionOperands operands;
@@ -41,6 +53,7 @@ struct Layer {
       : operands(s, batch, dtype), parts(wanted), count(s.count) {
     for (int d = 1; d < 3; ++d)
       plan.dims[d] = {s.size, s.output, s.kernel, s.stride, s.padding, s.dilation};
+    plan.groups = s.groups;
     parts.input &= !s.of_image;
   }
 
@@ -83,7 +96,7 @@ Side ours(const std::vector<ConvolutionShape>& shapes, int64_t batch, DType dtyp
 // Multiplications and additions, padding counted.
 double flops(const ConvolutionShape& s, int64_t batch, const ConvolutionParts& parts) {
   const int computations = parts.forward + (parts.input && !s.of_image) + parts.weight;
-  return 2.0 * computations * static_cast<double>(s.count * batch * s.in * s.out) *
+  return 2.0 * computations * static_cast<double>(s.count * batch * s.in * s.out / s.groups) *
          static_cast<double>(s.kernel * s.kernel * s.output * s.output);
 }
 
@@ -113,7 +126,7 @@ ConvolutionOperands::ConvolutionOperands(const ConvolutionShape& s, int64_t batc
     return make(shape, -1, 1, seed, dtype).contiguous(MemoryFormat::channels_last);
   };
   x = last({batch, s.in, s.size, s.size}, 1);
-  w = last({s.out, s.in, s.kernel, s.kernel}, 2);
+  w = last({s.out, s.in / s.groups, s.kernel, s.kernel}, 2);
   y = last({batch, s.out, s.output, s.output}, 3);
 }
 
@@ -139,6 +152,11 @@ Rows convolution_rows(const Plan& plan) {
                 apart ? at_most(0.2) : Target{}, input);
         add_row(rows, plan, name + " w gradient", {once}, batch, dtype,
                 apart ? at_most(0.2) : at_most(1.0 / 3), weight);
+      }
+      for (const ConvolutionShape& s : grouped()) {
+        const std::string name = fmt::format("{}x{} in {} groups k{} s{} {}x{}", s.in, s.out,
+                                             s.groups, s.kernel, s.stride, s.size, s.size);
+        add_row(rows, plan, name, {s}, batch, dtype, {});
       }
     }
   }
