@@ -335,7 +335,7 @@ void BackwardPass::run_nodes(bool keep_graph, bool create_graph) {
   }
   while (!ready_.empty()) {
     Visit& visit = pop();
-    run_hooks(visit);
+    if (!visit.captured || !captures_parts_) run_hooks(visit);
     if (visit.captured && !accumulates_) run_capture(visit);
     if (visit.node->is_leaf()) {
       const bool accumulates = places_.empty() || (accumulates_ && visit.captured);

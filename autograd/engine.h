@@ -27,6 +27,12 @@ class BackwardPass {
   /// Gradients at these places are returned instead of accumulated, and only what leads to them
   /// runs.
   void capture(std::span<const Edge> places);
+  /// The same of leaves, whose gradients are parts of what another pass delivers: their hooks run
+  /// there.
+  void capture_parts(std::span<const Edge> leaves) {
+    capture(leaves);
+    captures_parts_ = true;
+  }
   /// The same places' gradients, all of them leaves', are accumulated, and no others.
   void accumulate(std::span<const Edge> places) {
     capture(places);
@@ -83,6 +89,7 @@ class BackwardPass {
   bool keep_graph_ = false;
   bool create_graph_ = false;
   bool accumulates_ = false;
+  bool captures_parts_ = false;
 };
 
 }  // namespace aorta::autograd

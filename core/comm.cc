@@ -44,8 +44,19 @@ bool reduces(Collective collective) {
 }
 
 void check_reduction(const char* op, const Tensor& tensor, ReduceOp reduction) {
-  check(reduction != ReduceOp::mean || is_floating(tensor.dtype()), op,
-        "a mean needs a floating dtype", tensor.dtype());
+  check(reduction != ReduceOp::mean || is_floating(tensor.dtype()) || tensor.is_complex(), op,
+        "a mean needs a floating or complex dtype", tensor.dtype());
+  check(!tensor.is_complex() || reduction == ReduceOp::sum || reduction == ReduceOp::mean, op,
+        "complex numbers have no order", to_string(reduction));
+}
+
+// What engines compute with: of complex numbers, which are contiguous, their parts (*, 2).
+Tensor numbers_of(const Tensor& tensor) {
+  if (!tensor.is_complex()) return tensor;
+  Shape shape = tensor.shape();
+  shape.push_back(2);
+  return Tensor(tensor.storage(), real_dtype(tensor.dtype()), shape, contiguous_strides(shape),
+                2 * tensor.storage_offset());
 }
 
 // Milliseconds with three digits.
@@ -157,6 +168,29 @@ struct Communicator::Devices {
   std::map<std::vector<std::string>, std::unique_ptr<DeviceCollectives>> engines;  // by places
 };
 
+// This end's duplicates, which end with it.
+struct Communicator::Duplicates {
+  struct One {
+    std::weak_ptr<GroupState> state;
+    std::weak_ptr<Duplicates> duplicates;
+  };
+  std::mutex mutex;
+  std::vector<One> all;
+
+  void add(const Communicator& other) {
+    const std::lock_guard lock(mutex);
+    std::erase_if(all, [](const One& one) { return one.state.expired(); });
+    all.push_back({other.state_, other.duplicates_});
+  }
+  void abort(const std::string& reason) {
+    const std::lock_guard lock(mutex);
+    for (const One& one : all) {
+      if (const auto state = one.state.lock()) state->abort(reason);
+      if (const auto duplicates = one.duplicates.lock()) duplicates->abort(reason);
+    }
+  }
+};
+
 // A collective's turn among those of all duplicates, once the ranks agree on it.
 class Communicator::Turn {
  public:
@@ -261,7 +295,8 @@ Communicator::Communicator(int rank, int size, const CommOptions& options,
       options_(options),
       state_(std::move(state)),
       records_(std::make_unique<Records>()),
-      devices_(std::make_shared<Devices>()) {
+      devices_(std::make_shared<Devices>()),
+      duplicates_(std::make_shared<Duplicates>()) {
   check(size >= 1, "Communicator", "a group has at least one rank", size);
   check(rank >= 0 && rank < size, "Communicator", "rank must be 0 to size - 1", rank, " of ", size);
   check_timeout(options.timeout);
@@ -276,10 +311,16 @@ void Communicator::set_timeout(double seconds) {
   options_.timeout = seconds;
 }
 
+void Communicator::abort(const Text& reason) {
+  state_->abort(reason);
+  duplicates_->abort(reason);
+}
+
 std::unique_ptr<Communicator> Communicator::duplicate() {
   std::unique_ptr<Communicator> other = do_duplicate();
   devices_->shared = true;
   other->devices_ = devices_;
+  duplicates_->add(*other);
   return other;
 }
 
@@ -356,10 +397,10 @@ void Communicator::all_reduce(const Tensor& tensor, ReduceOp op) {
   Entry entry(*this, Collective::all_reduce, tensor, op, 0);
   const std::vector<std::string> places = agree(entry.record(), tensor);
   const WithoutGraph no_graph;
-  const Tensor whole = tensor.detach().contiguous();
+  const Tensor whole = tensor.detach().contiguous(), numbers = numbers_of(whole);
   if (!run_by_device(entry, places, whole.device(),
-                     [&](auto& engine, auto& call) { engine.all_reduce(call, whole, op); }))
-    do_all_reduce(whole, op);
+                     [&](auto& engine, auto& call) { engine.all_reduce(call, numbers, op); }))
+    do_all_reduce(numbers, op);
   if (!whole.shares_storage(tensor))
     tensor.detach().copy_(whole);
   else
@@ -374,10 +415,10 @@ void Communicator::broadcast(const Tensor& tensor, int root) {
   Entry entry(*this, Collective::broadcast, tensor, ReduceOp::sum, root);
   const std::vector<std::string> places = agree(entry.record(), tensor);
   const WithoutGraph no_graph;
-  const Tensor whole = tensor.detach().contiguous();
+  const Tensor whole = tensor.detach().contiguous(), numbers = numbers_of(whole);
   if (!run_by_device(entry, places, whole.device(),
-                     [&](auto& engine, auto& call) { engine.broadcast(call, whole, root); }))
-    do_broadcast(whole, root);
+                     [&](auto& engine, auto& call) { engine.broadcast(call, numbers, root); }))
+    do_broadcast(numbers, root);
   if (rank_ != root) {
     if (!whole.shares_storage(tensor))
       tensor.detach().copy_(whole);
@@ -399,9 +440,10 @@ Tensor Communicator::all_gather(const Tensor& tensor) {
     shape[0] *= size_;
   const Tensor output = empty(shape, {.dtype = tensor.dtype(), .device = tensor.device()});
   const Tensor input = tensor.detach().contiguous();
+  const Tensor given = numbers_of(input), gathered = numbers_of(output);
   if (!run_by_device(entry, places, input.device(),
-                     [&](auto& engine, auto& call) { engine.all_gather(call, output, input); }))
-    do_all_gather(output, input);
+                     [&](auto& engine, auto& call) { engine.all_gather(call, gathered, given); }))
+    do_all_gather(gathered, given);
   entry.leave();
   return output;
 }
@@ -419,10 +461,11 @@ Tensor Communicator::reduce_scatter(const Tensor& tensor, ReduceOp op) {
   shape[0] /= size_;
   const Tensor output = empty(shape, {.dtype = tensor.dtype(), .device = tensor.device()});
   const Tensor input = tensor.detach().contiguous();
+  const Tensor given = numbers_of(input), reduced = numbers_of(output);
   if (!run_by_device(entry, places, input.device(), [&](auto& engine, auto& call) {
-        engine.reduce_scatter(call, output, input, op);
+        engine.reduce_scatter(call, reduced, given, op);
       }))
-    do_reduce_scatter(output, input, op);
+    do_reduce_scatter(reduced, given, op);
   entry.leave();
   return output;
 }

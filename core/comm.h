@@ -18,7 +18,8 @@ enum class Collective : uint8_t { all_reduce, broadcast, all_gather, reduce_scat
 std::string to_string(Collective collective);
 
 /// How the ranks' tensors become one, element by element. `mean` is the sum over the number of
-/// ranks, for floating dtypes; of bool, `sum` and `max` are "or" and `min` is "and".
+/// ranks, for floating and complex dtypes, which have no min and max; of bool, `sum` and `max` are
+/// "or" and `min` is "and".
 enum class ReduceOp : uint8_t { sum, mean, min, max };
 /// "sum".
 std::string to_string(ReduceOp op);
@@ -165,9 +166,9 @@ class Communicator {
   /// Returns when all ranks have called it.
   void barrier();
 
-  /// Ends the group, for a rank that can't go on: who waits for it now or later throws `reason`
-  /// instead. Any thread may call it; the first reason stays.
-  void abort(const Text& reason) { state_->abort(reason); }
+  /// Ends the group, for a rank that can't go on, and its duplicates: who waits for them now or
+  /// later throws `reason` instead. Any thread may call it; the first reason stays.
+  void abort(const Text& reason);
   /// Why the group has ended, as far as this rank has heard; empty while it is whole.
   std::string failure() { return state_->failure(); }
   /// This rank's end of another group of the same ranks, whose calls stand in an order of their
@@ -202,6 +203,7 @@ class Communicator {
   class Turn;
   struct Records;
   struct Devices;
+  struct Duplicates;
   // Where a rank's tensor lies, as it tells the others.
   std::string place_of(const Tensor& tensor) const;
   std::vector<std::string> agree(const CollectiveRecord& record, const Tensor& tensor);
@@ -216,6 +218,7 @@ class Communicator {
   const std::shared_ptr<GroupState> state_;
   const std::unique_ptr<Records> records_;
   std::shared_ptr<Devices> devices_;  // the duplicates' too
+  const std::shared_ptr<Duplicates> duplicates_;
 };
 
 /// The group of what this thread computes: that of the replicas of a DataParallel, or of the

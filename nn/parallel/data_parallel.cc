@@ -1,4 +1,4 @@
-#include <aorta/autograd/backward.h>
+#include <aorta/autograd/engine.h>
 #include <aorta/autograd/grad_mode.h>
 #include <aorta/autograd/record.h>
 #include <aorta/core/integers.h>
@@ -11,6 +11,7 @@
 #include <aorta/nn/parallel/local_comm.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace aorta::nn::detail {
 namespace {
@@ -71,18 +72,24 @@ class Call {
   size_t outputs() const { return parts_[0].outputs.size(); }
   void check_outputs() const;
   bool needs_gradient(size_t output) const;
-  // The gradients of the parameters and of these inputs of the call, for a node that has both.
+  // Looks in the parts' graphs for leaves that are neither parameters nor inputs, which the module
+  // has from elsewhere.
+  void find_other_leaves();
+  const std::vector<autograd::Edge>& other_leaves() const { return other_leaves_; }
+  // The gradients of the parameters, of these inputs of the call and of the other leaves, for a
+  // node that has them all.
   void backward(autograd::Gradients& g, const std::vector<size_t>& inputs);
 
  private:
   Tensor part_of_gradient(const Tensor& gradient, size_t output, size_t part) const;
-  Tensors backward_of(Part& part, size_t number, const Tensors& gradients, const Tensors& leaves,
-                      bool keeps_graph) const;
+  Tensors backward_of(Part& part, size_t number, const Tensors& gradients,
+                      const std::vector<autograd::Edge>& leaves, bool keeps_graph) const;
   Tensor input_gradient(const std::vector<Tensors>& found, size_t input, size_t place) const;
 
   const Division division_;
   const std::shared_ptr<DeviceThreads> threads_;
   std::vector<Part> parts_;
+  std::vector<autograd::Edge> other_leaves_;
 };
 
 Call::Call(const Division& division, std::shared_ptr<DeviceThreads> threads,
@@ -161,7 +168,7 @@ Tensor Call::part_of_gradient(const Tensor& gradient, size_t output, size_t part
 }
 
 Tensors Call::backward_of(Part& part, size_t number, const Tensors& gradients,
-                          const Tensors& leaves, bool keeps_graph) const {
+                          const std::vector<autograd::Edge>& leaves, bool keeps_graph) const {
   Tensors outputs, of_outputs;
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i].defined() || !part.outputs[i].requires_grad()) continue;
@@ -169,8 +176,34 @@ Tensors Call::backward_of(Part& part, size_t number, const Tensors& gradients,
     of_outputs.push_back(part_of_gradient(gradients[i], i, number));
   }
   if (outputs.empty()) return Tensors(leaves.size());
-  return autograd::grad(outputs, leaves, of_outputs,
-                        {.retain_graph = keeps_graph, .allow_unused = true});
+  autograd::BackwardPass pass(outputs, of_outputs, "backward");
+  pass.capture_parts(leaves);
+  pass.run(keeps_graph, false);
+  return std::move(pass.captured());
+}
+
+void Call::find_other_leaves() {
+  using autograd::Node;
+  std::unordered_set<const Node*> seen;
+  for (const Part& part : parts_) {
+    for (const Tensors& known : {part.parameters, part.inputs})
+      for (const Tensor& tensor : known)
+        if (tensor.defined()) seen.insert(autograd::edge_of(tensor).node.get());
+  }
+  std::vector<autograd::Edge> queue;
+  const auto meet = [&](const autograd::Edge& edge) {
+    if (edge.node && seen.insert(edge.node.get()).second) queue.push_back(edge);
+  };
+  for (const Part& part : parts_) {
+    for (const Tensor& output : part.outputs)
+      if (output.defined()) meet(autograd::edge_of(output));
+    for (size_t i = 0; i < queue.size(); ++i) {
+      const autograd::Edge edge = queue[i];
+      if (edge.node->is_leaf()) other_leaves_.push_back({edge.node, 0});
+      for (const autograd::Edge& next : edge.node->edges()) meet(next);
+    }
+    queue.clear();
+  }
 }
 
 // The first one that is there, plus the others in the order of the parts.
@@ -212,22 +245,32 @@ void Call::backward(autograd::Gradients& g, const std::vector<size_t>& inputs) {
   Tensors gradients(outputs());
   for (size_t i = 0; i < gradients.size(); ++i)
     if (g.has_output(i)) gradients[i] = g.output(i);
-  const size_t parameters = parts_[0].parameters.size();
+  const size_t parameters = parts_[0].parameters.size(), own = parameters + inputs.size();
   std::vector<size_t> edges;
-  for (size_t i = 0; i < parameters + inputs.size(); ++i)
+  for (size_t i = 0; i < own + other_leaves_.size(); ++i)
     if (g.wanted(i)) edges.push_back(i);
   std::vector<Tensors> found(parts_.size());
   run([&](Part& part, size_t number) {
-    Tensors leaves;
-    for (const size_t edge : edges)
-      leaves.push_back(edge < parameters ? part.parameters[edge]
-                                         : part.inputs[inputs[edge - parameters]]);
+    std::vector<autograd::Edge> leaves;
+    for (const size_t edge : edges) {
+      leaves.push_back(edge >= own
+                           ? other_leaves_[edge - own]
+                           : autograd::edge_of(edge < parameters
+                                                   ? part.parameters[edge]
+                                                   : part.inputs[inputs[edge - parameters]]));
+    }
     found[number] = backward_of(part, number, gradients, leaves, g.keeps_graph());
   });
   for (size_t place = 0; place < edges.size(); ++place) {
     const size_t edge = edges[place];
-    g.input(edge) = edge < parameters ? sum_in_order(found, place, parts_[0].device)
-                                      : input_gradient(found, inputs[edge - parameters], place);
+    if (edge < parameters) {
+      g.input(edge) = sum_in_order(found, place, parts_[0].device);
+    } else if (edge < own) {
+      g.input(edge) = input_gradient(found, inputs[edge - parameters], place);
+    } else {
+      const Device device = other_leaves_[edge - own].node->outputs()[0].device;
+      g.input(edge) = sum_in_order(found, place, device);
+    }
   }
   if (g.keeps_graph()) return;
   // Each thread gives back the memory that it took.
@@ -337,12 +380,17 @@ Tensors DataParallelCalls::run(const Module& module, size_t parts, const Tensors
     joined.push_back(call->joined(i));
     if (call->needs_gradient(i)) recorded.push_back(i);
   }
-  if (!grad_enabled() || edges.empty() || recorded.empty()) return joined;
+  if (!grad_enabled() || recorded.empty()) return joined;
+  call->find_other_leaves();
   std::vector<const Tensor*> pointers;
   for (const Tensor& edge : edges) pointers.push_back(&edge);
+  const size_t own = pointers.size();
+  pointers.resize(own + call->other_leaves().size());
+  if (pointers.empty()) return joined;
   const auto node = autograd::make_node(
       "data_parallel", pointers, joined.size(),
       [call, inputs_with_edge](autograd::Gradients& g) { call->backward(g, inputs_with_edge); });
+  for (size_t i = own; i < pointers.size(); ++i) node->edges()[i] = call->other_leaves()[i - own];
   for (const size_t i : recorded) autograd::set_history(joined[i], node, static_cast<uint32_t>(i));
   return joined;
 }

@@ -8,6 +8,8 @@
 #include <aorta/nn/parallel/task_thread.h>
 
 #include <algorithm>
+#include <mutex>
+#include <unordered_set>
 
 namespace aorta::nn {
 namespace {
@@ -16,11 +18,44 @@ constexpr double kMebibyte = 1 << 20;
 // The first bucket is small, so that reducing begins early.
 constexpr double kFirstBucket = 1 * kMebibyte;
 
+// The leaves' nodes, of all reducers.
+struct Claimed {
+  std::mutex mutex;
+  std::unordered_set<const autograd::Node*> nodes;
+};
+Claimed& claimed() {
+  static Claimed* const instance = new Claimed;
+  return *instance;
+}
+
 }  // namespace
+
+// Two reducers of one parameter would each make a mean of its gradient, at the same time.
+class GradientReducer::Claim {
+ public:
+  ~Claim() {
+    const std::lock_guard lock(claimed().mutex);
+    for (const Ref<autograd::Node>& node : nodes_) claimed().nodes.erase(node.get());
+  }
+  void add(const std::string& name, const Tensor& parameter) {
+    const Ref<autograd::Node> node = autograd::edge_of(parameter).node;
+    const std::lock_guard lock(claimed().mutex);
+    check(claimed().nodes.insert(node.get()).second, "DistributedDataParallel",
+          "a parameter must be of one DistributedDataParallel alone", "another one's ", name);
+    nodes_.push_back(node);
+  }
+
+ private:
+  std::vector<Ref<autograd::Node>> nodes_;
+};
 
 GradientReducer::GradientReducer(Module& module, Communicator& group,
                                  const DistributedDataParallelOptions& options)
-    : module_(module), group_(group), gradients_(group.duplicate()), options_(options) {
+    : module_(module),
+      group_(group),
+      gradients_(group.duplicate()),
+      options_(options),
+      claim_(std::make_unique<Claim>()) {
   check(options.bucket_cap_mb > 0, "DistributedDataParallel", "bucket_cap_mb must be positive",
         options.bucket_cap_mb);
   const NoGradGuard no_grad;
@@ -34,6 +69,7 @@ GradientReducer::GradientReducer(Module& module, Communicator& group,
   group.barrier();
   for (const auto& [name, tensor] : module.named_parameters())
     if (tensor.requires_grad()) parameters_.push_back({.name = name, .tensor = tensor, .hook = {}});
+  for (const Parameter& parameter : parameters_) claim_->add(parameter.name, parameter.tensor);
   check(!parameters_.empty(), "DistributedDataParallel",
         "the module must have a parameter that requires a gradient", "none");
   make_buckets();

@@ -28,7 +28,7 @@ struct DistributedDataParallelOptions {
 class GradientReducer {
  public:
   /// Takes rank 0's parameters and buffers. Throws where the ranks' modules differ, and names the
-  /// first tensor that does.
+  /// first tensor that does, and where another reducer has one of the parameters.
   GradientReducer(Module& module, Communicator& group,
                   const DistributedDataParallelOptions& options);
   ~GradientReducer();
@@ -58,6 +58,8 @@ class GradientReducer {
     Event ready;  // its gradients are there, as far as the program's stream is concerned
   };
 
+  class Claim;
+
   void make_buckets();
   void begin_pass();
   void on_gradient(size_t parameter);
@@ -72,6 +74,7 @@ class GradientReducer {
   Communicator& group_;
   const std::unique_ptr<Communicator> gradients_;  // whose calls stand in an order of their own
   const DistributedDataParallelOptions options_;
+  std::unique_ptr<Claim> claim_;  // on the parameters, which no other reducer may have
   std::vector<Parameter> parameters_;
   std::vector<Bucket> buckets_;
   bool syncs_ = true;

@@ -4,6 +4,7 @@
 #include <aorta/core/clock.h>
 #include <aorta/core/comm.h>
 #include <aorta/core/device_backend.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
@@ -46,7 +47,7 @@ std::vector<Mode> modes() {
   return {Mode::lazy, Mode::eager, Mode::random, Mode::threads};
 }
 
-constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean};
+constexpr DType kDTypes[] = {f32, f64, f16, bf16, i64, i32, u8, boolean, c64};
 constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::mean, ReduceOp::min, ReduceOp::max};
 constexpr CommOptions kPatient{.timeout = 60};
 
@@ -112,7 +113,7 @@ std::vector<double> reduced(int ranks, int64_t count, DType dtype, ReduceOp op) 
   }
   if (op == ReduceOp::mean) {
     for (double& value : result) value /= ranks;
-    result = tensor(result).to(dtype).to_vector<double>();  // rounded to the dtype
+    result = tensor(result).to(real_dtype(dtype)).to_vector<double>();  // rounded to the dtype
   }
   return result;
 }
@@ -120,9 +121,10 @@ std::vector<double> reduced(int ranks, int64_t count, DType dtype, ReduceOp op) 
 void each_of(Communicator& end, DType dtype) {
   const int size = end.size(), rank = end.rank();
   const Device device = device_of(end);
-  const auto values = [](const Tensor& x) { return x.to_vector<double>(); };
+  const auto values = [](const Tensor& x) { return real(x).to_vector<double>(); };
   for (const ReduceOp op : kOps) {
-    if (op == ReduceOp::mean && !is_floating(dtype)) continue;
+    if (op == ReduceOp::mean && !is_floating(dtype) && !is_complex(dtype)) continue;
+    if ((op == ReduceOp::min || op == ReduceOp::max) && is_complex(dtype)) continue;
     SCOPED_TRACE(to_string(dtype) + ", " + to_string(op));
     const Tensor x = of_rank(rank, {2, 3}, dtype).to(device);
     end.all_reduce(x, op);

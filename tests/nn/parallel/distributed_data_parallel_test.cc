@@ -353,6 +353,13 @@ TEST(DistributedDataParallel, WhatItRefuses) {
               sum(parallel(tensor({1, 2}))).backward();
             }),
             "DistributedDataParallel: gradients must be dense, got a sparse one of table.weight");
+  {
+    const DistributedDataParallel first(net, *ends[0]);
+    EXPECT_EQ(error_of([&] { DistributedDataParallel(net, *end[0]); }),
+              "DistributedDataParallel: a parameter must be of one DistributedDataParallel alone, "
+              "got another one's weight");
+  }
+  const DistributedDataParallel second(net, *end[0]);
   net.requires_grad_(false);
   EXPECT_EQ(error_of([&] { DistributedDataParallel(net, *ends[0]); }),
             "DistributedDataParallel: the module must have a parameter that requires a gradient, "

@@ -2,7 +2,9 @@
 // the records.
 #include <aorta/core/module_path.h>
 #include <aorta/core/ops/closeness.h>
+#include <aorta/core/ops/complex.h>
 #include <aorta/core/ops/creation.h>
+#include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/tests/nn/parallel/ranks.h>
 
@@ -76,6 +78,30 @@ TEST(LocalComm, MovesEveryDtype) {
       end.barrier();
     });
     EXPECT_EQ(errors, no_errors(kSize)) << to_string(dtype);
+  }
+}
+
+TEST(LocalComm, ComplexNumbersAreTheirParts) {
+  for (const DType dtype : {c64, c128}) {
+    const auto errors = on_ranks(2, {}, [&](Communicator& end) {
+      const auto numbers = [&](int rank) {
+        return complex(of_rank(rank, {4, 2}, real_dtype(dtype)),
+                       of_rank(10 * rank + 1, {4, 2}, real_dtype(dtype)));
+      };
+      const Tensor mine = numbers(end.rank()), sums = numbers(0) + numbers(1);
+      const Tensor sum = mine.clone(), mean = mine.t().clone().t(), second = mine.clone();
+      end.all_reduce(sum);
+      end.all_reduce(mean, ReduceOp::mean);
+      end.broadcast(second, 1);
+      EXPECT_TRUE(equal(sum, sums));
+      EXPECT_TRUE(equal(mean, sums * 0.5));
+      EXPECT_TRUE(equal(second, numbers(1)));
+      EXPECT_TRUE(equal(end.all_gather(mine), cat({numbers(0), numbers(1)}, 0)));
+      EXPECT_TRUE(equal(end.reduce_scatter(mine), sums.narrow(0, 2 * end.rank(), 2)));
+      EXPECT_EQ(error_of([&] { end.all_reduce(sum, ReduceOp::max); }),
+                "all_reduce: complex numbers have no order, got max");
+    });
+    EXPECT_EQ(errors, no_errors(2)) << to_string(dtype);
   }
 }
 
@@ -236,6 +262,29 @@ TEST(LocalComm, WhoEndsTheGroupSaysWhy) {
     end.barrier();
   });
   EXPECT_EQ(errors, std::vector<std::string>(3, "rank 2: the disk is full"));
+}
+
+// Those who wait in a duplicate, or in one of it, are let go with the group.
+TEST(LocalComm, WhoEndsTheGroupEndsItsDuplicates) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [](Communicator& end) {
+    const std::unique_ptr<Communicator> other = end.duplicate();
+    const std::unique_ptr<Communicator> third = other->duplicate();
+    if (end.rank() == 1) end.abort("rank 1: the disk is full");
+    EXPECT_EQ(error_of([&] { third->barrier(); }), "rank 1: the disk is full");
+    other->barrier();
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(2, "rank 1: the disk is full"));
+}
+
+// A duplicate's end isn't the group's.
+TEST(LocalComm, ADuplicateEndsAlone) {
+  const auto errors = on_ranks(2, {.timeout = 60}, [](Communicator& end) {
+    const std::unique_ptr<Communicator> other = end.duplicate();
+    if (end.rank() == 1) other->abort("no more of this");
+    EXPECT_EQ(error_of([&] { other->barrier(); }), "no more of this");
+    end.barrier();
+  });
+  EXPECT_EQ(errors, no_errors(2));
 }
 
 TEST(LocalComm, ALongerTimeoutIsOfTheCallsThatFollow) {
