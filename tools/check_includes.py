@@ -44,7 +44,7 @@ DECLARES = {
     "ctime": "gmtime localtime strftime time time_t tm",
     "deque": "begin deque end erase_if size",
     "exception": """current_exception exception exception_ptr make_exception_ptr rethrow_exception rethrow_if_nested
-        terminate throw_with_nested uncaught_exceptions""",
+        set_terminate terminate terminate_handler throw_with_nested uncaught_exceptions""",
     "filesystem": "filesystem",
     "fstream": "fstream ifstream ofstream",
     "functional": "bind_front function greater hash invoke less minus multiplies negate plus ref",

@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <iostream>
 #include <mutex>
 #include <string_view>
 
@@ -59,12 +62,22 @@ void ignore_file_size_signal() {
     signal(SIGXFSZ, SIG_IGN);
 }
 
+std::terminate_handler ended_before = nullptr;
+
+[[noreturn]] void print_and_end() noexcept {
+  std::cout.flush();
+  std::fflush(stdout);
+  ended_before();
+  std::abort();
+}
+
 }  // namespace
 
 void init(int argc, const char* const* argv) {
   std::call_once(program().once, [&] {
     open_standard_descriptors();
     ignore_file_size_signal();
+    ended_before = std::set_terminate(print_and_end);
     check_stack();
     run_if_spawned();
     get_num_threads();  // says here what is wrong with OMP_NUM_THREADS

@@ -11,6 +11,8 @@ namespace aorta {
 ///   be: else the next file that is opened is taken for them;
 /// - ignores SIGXFSZ where nobody has said what it does: a file beyond `ulimit -f` is then an error
 ///   of its writing, EFBIG, and not the program's end;
+/// - lets what was printed reach a pipe or file, too, before an error that nobody catches ends the
+///   program;
 /// - does the work of a process that StartMethod::spawn started, and ends with it;
 /// - remembers the program's name, and forks the zygote, a small process that worker processes are
 ///   forked from later and that ends with the program;

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <exception>
+#include <iostream>
 
 #include <unistd.h>
 
@@ -27,6 +29,18 @@ TEST(InitDeathTest, IgnoresTheSignalOfLargeFilesUnlessTheProgramHearsIt) {
         _exit(heard ? 8 : 9);
       },
       testing::ExitedWithCode(8), "");
+}
+
+// To what is no terminal, whose lines wait in a buffer.
+TEST(InitDeathTest, WhatWasPrintedIsSeenBeforeAnUncaughtError) {
+  EXPECT_DEATH(
+      {
+        init(0, nullptr);
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        std::cout << "step 1: 0.25\n";
+        std::terminate();
+      },
+      "step 1: 0.25");
 }
 
 TEST(Init, RemembersTheFirstProgramNameAndLeavesArgumentsAlone) {
