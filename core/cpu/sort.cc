@@ -73,6 +73,33 @@ void sort_items(std::vector<Item<Key>>& items, std::vector<Item<Key>>& other) {
   }
 }
 
+// A line of which less than this share is taken is looked through once.
+constexpr int64_t kFewShare = 16;
+
+// The `take` first items: those that come before the last of what was taken so far are kept, until
+// they are twice as many.
+template <class Key, class ItemAt>
+void take_few(int64_t length, size_t take, const ItemAt& item_at, std::vector<Item<Key>>& items) {
+  items.clear();
+  const size_t room = 2 * take + 64;
+  Key bound = 0;
+  bool bounded = false;
+  const auto cut = [&] {
+    std::nth_element(items.begin(), items.begin() + static_cast<ptrdiff_t>(take) - 1, items.end());
+    items.resize(take);
+    bound = items.back().key;
+    bounded = true;
+  };
+  if (take == 0) return;
+  for (int64_t i = 0; i < length; ++i) {
+    const Item<Key> item = item_at(i);
+    if (bounded && item.key >= bound) continue;  // an equal one's place is behind
+    items.push_back(item);
+    if (items.size() == room) cut();
+  }
+  if (items.size() > take) cut();
+}
+
 // One line: its elements lie `stride` apart, in input and outputs.
 template <class T, class Key>
 void sort_line(const SortArgs& args, const T* in, T* values, int64_t* indices,
@@ -82,9 +109,17 @@ void sort_line(const SortArgs& args, const T* in, T* values, int64_t* indices,
     const Key key = key_of(read(in, i * stride));
     return Item<Key>{args.descending ? ~key : key, static_cast<Key>(i)};
   };
-  items.resize(static_cast<size_t>(length));
-  for (int64_t i = 0; i < length; ++i) items[static_cast<size_t>(i)] = item_at(i);
-  if (args.take < length) {
+  if (args.take < length / kFewShare) {
+    take_few(length, static_cast<size_t>(args.take), item_at, items);
+    if (!args.sorted || items.size() >= kShort) {
+      std::sort(items.begin(), items.end(),
+                [](const auto& x, const auto& y) { return x.place < y.place; });
+    }
+  } else {
+    items.resize(static_cast<size_t>(length));
+    for (int64_t i = 0; i < length; ++i) items[static_cast<size_t>(i)] = item_at(i);
+  }
+  if (args.take < static_cast<int64_t>(items.size())) {
     const auto last = items.begin() + args.take - 1;
     std::nth_element(items.begin(), last, items.end());
     const Item<Key> bound = *last;

@@ -244,7 +244,7 @@ void add_rounded(std::vector<Row>& rows) {
        .bad = {{[] { float_power_(tensor({2}), 2); },
                 "float_power_: the result's dtype must be castable to that of the tensor written "
                 "in place, got f64 into i64"}},
-       .also = {"pow", "to"}});
+       .also = {"mul", "pow", "square", "to"}});
   rows.push_back(
       {.op = "narrow_copy",
        .tolerance = kExact,

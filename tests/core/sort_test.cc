@@ -111,6 +111,28 @@ TEST(Sort, IsStableForEveryDTypeAndLayout) {
   }
 }
 
+// Few of many are found in one pass: with ties, NaN, and in every order of what comes.
+TEST(Sort, FewOfManyAreTheFirstOfAll) {
+  const int64_t n = 5000;
+  const Tensor mixed = numbers({2, n}, f32).clone();
+  mixed.select(0, 1).slice(0, 0, n, 700).fill_(kNaN);
+  for (const Tensor& x : {mixed, arange(n).view({1, n}), -arange(n).view({1, n}), ones({1, n}),
+                          numbers({3, n}, u8), numbers({n, 2}, bf16).t()}) {
+    for (const bool largest : {false, true}) {
+      const ValuesIndices all = sort(x, 1, largest, true);
+      for (const int64_t k : {1, 3, 100, 300}) {
+        const ValuesIndices few = topk(x, k, 1, largest);
+        EXPECT_TRUE(equal(few.indices, all.indices.narrow(1, 0, k))) << k;
+        const ValuesIndices places = topk(x, k, 1, largest, false);
+        EXPECT_TRUE(equal(places.indices, sort(few.indices, 1).values)) << k;
+      }
+    }
+  }
+  const Tensor wide = numbers({20000}, f64);
+  EXPECT_TRUE(
+      equal(topk(wide, 1000).indices, sort(wide, 0, true, true).indices.narrow(0, 0, 1000)));
+}
+
 TEST(Sort, NaNIsLargestAndZerosAreEqual) {
   const Tensor x = tensor({kNaN, 1.0, 0.0, -0.0, -kInf, kInf, kNaN});
   EXPECT_EQ(argsort(x).to_vector<int64_t>(), (std::vector<int64_t>{4, 2, 3, 1, 5, 0, 6}));
