@@ -53,6 +53,7 @@
 #include <aorta/core/ops/searchsorted.h>       // IWYU pragma: export
 #include <aorta/core/ops/softmax.h>            // IWYU pragma: export
 #include <aorta/core/ops/sort.h>               // IWYU pragma: export
+#include <aorta/core/ops/sparse.h>             // IWYU pragma: export
 #include <aorta/core/ops/statistics.h>         // IWYU pragma: export
 #include <aorta/core/ops/stft.h>               // IWYU pragma: export
 #include <aorta/core/ops/view.h>               // IWYU pragma: export

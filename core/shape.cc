@@ -145,6 +145,18 @@ int wrap_dim(const char* op, int64_t dim, int ndim) {
   return static_cast<int>(dim < 0 ? dim + n : dim);
 }
 
+Dims wrap_dims(const char* op, const Dims& dims, int ndim) {
+  Dims wrapped;
+  bool seen[kMaxDims] = {};
+  for (const int64_t dim : dims) {
+    const int d = wrap_dim(op, dim, ndim);
+    check(!seen[d], op, "each dimension at most once", dims, " of ", ndim);
+    seen[d] = true;
+    wrapped.push_back(d);
+  }
+  return wrapped;
+}
+
 int64_t along(const char* op, const Dims& sizes, int64_t dim) {
   check(!sizes.empty(), op, "a 0-d tensor has no dimensions", "dim ", dim);
   return sizes[wrap_dim(op, dim, sizes.size())];

@@ -221,6 +221,7 @@ class Tensor : public TensorMethods {
   Tensor t() const;
   Tensor squeeze() const;
   Tensor squeeze(int64_t dim) const;
+  Tensor squeeze(const Dims& dims) const;  // those of size 1
   Tensor unsqueeze(int64_t dim) const;
   /// -1 keeps a size.
   Tensor expand(const Shape& shape) const;

@@ -25,6 +25,7 @@ struct LikeOptions;
 struct MinMax;
 struct Operand;
 struct SortOptions;
+struct SparseTensor;
 struct StftOptions;
 struct TopkOptions;
 struct Unique;
@@ -297,6 +298,8 @@ class TensorMethods {
                             std::optional<int64_t> dim = {}) const;
   Unique unique_consecutive(const UniqueConsecutiveOptions& options) const;
 
+  // The elements that aren't 0 (core/ops/sparse.h).
+  SparseTensor to_sparse() const;
   // Products (core/ops/matmul.h).
   Tensor matmul(const Tensor& other) const;
   Tensor mm(const Tensor& mat2) const;
@@ -404,6 +407,7 @@ class TensorMethods {
   Tensor as_strided_scatter(const Tensor& src, const Shape& shape, const Strides& strides,
                             int64_t offset = 0) const;
   Tensor movedim(int64_t source, int64_t destination) const;
+  Tensor movedim(const Dims& source, const Dims& destination) const;
   Tensor flip(const Dims& dims) const;
   Tensor fliplr() const;
   Tensor flipud() const;

@@ -14,10 +14,10 @@ import source_tree
 
 MAX_LINES = 600  # of a source file, in any language
 LONG_HEADER = 300  # lines: a remark, no error
-MAX_TREE_BYTES = 18700 * 1000  # without the network that comes with aorta-echo
+MAX_TREE_BYTES = 18800 * 1000  # without the network that comes with aorta-echo
 SHIPPED = "apps/echo/weights/left_ventricle.safetensors"
 MAX_SHIPPED_BYTES = 4 * 1000 * 1000
-MAX_PREPROCESSED_LINES = 120000  # the standard headers alone make 72,000 to 108,000
+MAX_PREPROCESSED_LINES = 120500  # the standard headers alone make 72,000 to 108,000
 MAX_PARAMETERS = 6  # of a function that a header declares
 MANY_PARAMETERS = {  # those of PyTorch's signatures, which have a struct of options besides, and a loop's registers
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "avg_pool2d", "avg_pool3d",

@@ -115,6 +115,8 @@ OTHERWISE = {
         "cholesky cross det inverse lu_solve matrix_exp matrix_power pinverse qr slogdet svd triangular_solve":
             "`linalg::cholesky(x)`, `linalg::inv(x)`, ..., with `torch.linalg`'s names",
         "logdet": "`linalg::slogdet(x).logabsdet`",
+        "to_sparse_coo": "`x.to_sparse()`",
+        "coalesce indices is_coalesced to_dense values": "those of a `SparseTensor`",
         "geqrf orgqr ormqr": "`linalg::qr(x)`, whose factors are apart",
         "cholesky_inverse cholesky_solve": "`linalg::solve_triangular` with the factor and its transpose",
     },
@@ -167,8 +169,8 @@ LEFT_OUT = {
     "torch": {
         "a program, a thread or a graph of Python's": "cond fork import_ir_module import_ir_module_from_buffer merge_type_from_type_comment "
             "parse_ir parse_schema parse_type_comment thread_safe_generator unify_type_list wait while_loop",
-        "no layout is sparse": "hspmm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor "
-            "sparse_csr_tensor",
+        "a sparse matrix is its places and values (`SparseTensor`)": "hspmm sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor "
+            "sparse_csc_tensor sparse_csr_tensor",
         "no dtype is quantized": "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine quantize_per_channel "
             "quantize_per_tensor quantize_per_tensor_dynamic quantized_batch_norm quantized_max_pool1d quantized_max_pool2d",
         "how PyTorch is built, warns and prints, and threads of its own": "compiled_with_cxx11_abi get_num_interop_threads "
@@ -178,9 +180,10 @@ LEFT_OUT = {
     },
     "torch.Tensor": {
         "no tensor has a flag to be conjugated or negated, and no complex dtype is of half types": "chalf is_conj is_neg",
-        "no layout is sparse, gradients of embeddings apart (`autograd::SparseGradient`)": "ccol_indices coalesce col_indices crow_indices dense_dim indices is_coalesced is_sparse is_sparse_csr "
-            "resize_as_sparse_ row_indices smm sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm to_dense "
-            "to_sparse to_sparse_bsc to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr values",
+        "no tensor's layout is sparse: a matrix is a `SparseTensor`, an embedding's gradient an `autograd::SparseGradient`":
+            "ccol_indices col_indices crow_indices dense_dim is_sparse is_sparse_csr "
+            "resize_as_sparse_ row_indices smm sparse_dim sparse_mask sparse_resize_ sparse_resize_and_clear_ sspaddmm "
+            "to_sparse_bsc to_sparse_bsr to_sparse_csc to_sparse_csr",
         "no dtype is quantized": "dequantize int_repr is_quantized q_per_channel_axis q_per_channel_scales q_per_channel_zero_points "
             "q_scale q_zero_point qscheme",
         "no such device or library": "ipu is_distributed is_ipu is_maia is_mkldnn is_mps is_mtia is_nested is_vulkan is_xla is_xpu "

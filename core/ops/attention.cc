@@ -205,9 +205,40 @@ AttentionGradients kernel::attention_backward(const Tensor& gradient, const Atte
   return result;
 }
 
+// Heads (.., H, L, E) as (.., groups, H / groups, L, E).
+static Tensor in_groups(const Tensor& heads, int64_t groups) {
+  Shape shape = heads.shape();
+  const int at = shape.size() - 3;
+  shape.insert(at + 1, shape[at] / groups);
+  shape[at] = groups;
+  return heads.reshape(shape);
+}
+
+// The keys' heads are a dimension of their own, along which those that each serves broadcast.
+static Tensor grouped_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                const AttentionOptions& options) {
+  const char* const op = attention_op.name();
+  check_defined(op, {{"query", query}, {"key", key}, {"value", value}});
+  check(query.dim() >= 3 && key.dim() >= 3 && value.dim() >= 3, op,
+        "grouped queries need a dimension of heads", query.shape(), ", ", key.shape(), " and ",
+        value.shape());
+  const int64_t heads = query.size(-3), groups = key.size(-3);
+  check(groups == value.size(-3) && groups > 0 && heads % groups == 0, op,
+        "the query's heads must be a multiple of the keys' and values'", heads, ", ", groups,
+        " and ", value.size(-3));
+  AttentionOptions each = options;
+  each.enable_gqa = false;
+  if (const Tensor& mask = options.attn_mask; mask.defined() && mask.dim() >= 3)
+    each.attn_mask = mask.size(-3) == heads ? in_groups(mask, groups) : mask.unsqueeze(-3);
+  const Tensor result = scaled_dot_product_attention(in_groups(query, groups), key.unsqueeze(-3),
+                                                     value.unsqueeze(-3), each);
+  return result.flatten(-4, -3);
+}
+
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const AttentionOptions& options) {
   const CalledOp called("scaled_dot_product_attention");
+  if (options.enable_gqa) return grouped_attention(query, key, value, options);
   const char* const op = attention_op.name();
   const Tensor q = autocast_to_half(query), k = autocast_to_half(key), v = autocast_to_half(value);
   check_operands(op, q, k, v, options);

@@ -15,6 +15,9 @@ struct AttentionOptions {
   double dropout_p = 0;              // of the weights, by the default generator
   bool is_causal = false;            // query i sees the keys up to i; not together with a mask
   std::optional<double> scale = {};  // 1 / sqrt(E)
+  /// Dimension -3 are heads: the query may have a multiple of the keys' and values', of which each
+  /// serves as many that follow one another (grouped queries). Nothing is copied.
+  bool enable_gqa = false;
 };
 /// softmax(scale query key^T + mask) value for query (*, L, E), key (*, S, E) and value (*, S, Ev)
 /// of one floating dtype; the dimensions in front broadcast. A query that sees no key gets zeros.

@@ -395,17 +395,9 @@ Tensor as_matrix(const Tensor& x, const Dims& dims, bool behind, Shape& others) 
   return behind ? moved.reshape({rest, merged}) : moved.reshape({merged, rest});
 }
 
-Dims wrap_dims(const Dims& dims, const Tensor& x) {
-  Dims wrapped;
-  bool seen[kMaxDims] = {};
-  for (const int64_t dim : dims) {
-    const int d = wrap_dim("tensordot", dim, x.dim());
-    check(x.dim() > 0 && !seen[d], "tensordot", "each dimension at most once", dims, " for shape ",
-          x.shape());
-    seen[d] = true;
-    wrapped.push_back(d);
-  }
-  return wrapped;
+Dims paired_dims(const Dims& dims, const Tensor& x) {
+  check(x.dim() > 0 || dims.size() == 0, "tensordot", "a number has no dimension", dims);
+  return wrap_dims("tensordot", dims, x.dim());
 }
 
 }  // namespace
@@ -419,7 +411,7 @@ Tensor tensordot(const Tensor& input, const Tensor& other, const Dims& input_dim
   check_operands("tensordot", input, other);
   check(input_dims.size() == other_dims.size(), "tensordot", "as many dimensions of both operands",
         input_dims, " and ", other_dims);
-  const Dims a_dims = wrap_dims(input_dims, input), b_dims = wrap_dims(other_dims, other);
+  const Dims a_dims = paired_dims(input_dims, input), b_dims = paired_dims(other_dims, other);
   for (int i = 0; i < a_dims.size(); ++i) {
     check(input.size(a_dims[i]) == other.size(b_dims[i]), "tensordot",
           "the sizes of paired dimensions must match", input.shape(), " and ", other.shape(),

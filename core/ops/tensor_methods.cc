@@ -13,6 +13,7 @@
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/ops/softmax.h>
 #include <aorta/core/ops/sort.h>
+#include <aorta/core/ops/sparse.h>
 #include <aorta/core/ops/statistics.h>
 #include <aorta/core/ops/stft.h>
 #include <aorta/core/ops/view.h>
@@ -22,6 +23,8 @@
 namespace aorta {
 
 // The pointwise ones stand in pointwise_methods.cc.
+
+SparseTensor TensorMethods::to_sparse() const { return aorta::to_sparse(self()); }
 
 Tensor TensorMethods::isclose(const Tensor& other, double rtol, double atol, bool equal_nan) const {
   return aorta::isclose(self(), other, rtol, atol, equal_nan);
@@ -366,6 +369,9 @@ Tensor TensorMethods::as_strided_scatter(const Tensor& src, const Shape& shape,
   return aorta::as_strided_scatter(self(), src, shape, strides, offset);
 }
 Tensor TensorMethods::movedim(int64_t source, int64_t destination) const {
+  return aorta::movedim(self(), source, destination);
+}
+Tensor TensorMethods::movedim(const Dims& source, const Dims& destination) const {
   return aorta::movedim(self(), source, destination);
 }
 Tensor TensorMethods::flip(const Dims& dims) const { return aorta::flip(self(), dims); }

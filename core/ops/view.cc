@@ -209,6 +209,15 @@ Tensor Tensor::squeeze(int64_t dim) const {
   return record(view_op, make_view(*this, new_shape, new_strides, storage_offset()), *this);
 }
 
+Tensor Tensor::squeeze(const Dims& dims) const {
+  check_defined("squeeze", {{"input", *this}});
+  Dims rising = wrap_dims("squeeze", dims, dim());
+  std::sort(rising.begin(), rising.end());
+  Tensor result = *this;
+  for (int i = rising.size(); i-- > 0;) result = result.squeeze(rising[i]);
+  return result;
+}
+
 Tensor Tensor::unsqueeze(int64_t dim) const {
   check_defined("unsqueeze", {{"input", *this}});
   const int d = wrap_dim("unsqueeze", dim, this->dim() + 1);
@@ -354,6 +363,7 @@ Tensor atleast_3d(const Tensor& input) {
 }
 Tensor squeeze(const Tensor& input) { return input.squeeze(); }
 Tensor squeeze(const Tensor& input, int64_t dim) { return input.squeeze(dim); }
+Tensor squeeze(const Tensor& input, const Dims& dims) { return input.squeeze(dims); }
 Tensor unsqueeze(const Tensor& input, int64_t dim) { return input.unsqueeze(dim); }
 Tensor expand(const Tensor& input, const Shape& shape) { return input.expand(shape); }
 Tensor select(const Tensor& input, int64_t dim, int64_t index) { return input.select(dim, index); }
@@ -375,6 +385,23 @@ Tensor movedim(const Tensor& input, int64_t source, int64_t destination) {
     if (i != from) order.push_back(i);
   }
   if (input.dim() > 0) order.insert(to, from);
+  return input.permute(order);
+}
+
+Tensor movedim(const Tensor& input, const Dims& source, const Dims& destination) {
+  check_defined("movedim", {{"input", input}});
+  check(source.size() == destination.size(), "movedim",
+        "source and destination must be as many dimensions", source, " and ", destination);
+  const Dims from = wrap_dims("movedim", source, input.dim());
+  const Dims to = wrap_dims("movedim", destination, input.dim());
+  Dims order = Dims::filled(input.dim(), -1);
+  for (int i = 0; i < from.size(); ++i) order[static_cast<int>(to[i])] = from[i];
+  int place = 0;
+  for (int i = 0; i < input.dim(); ++i) {
+    if (std::find(from.begin(), from.end(), i) != from.end()) continue;
+    while (order[place] >= 0) ++place;
+    order[place++] = i;
+  }
   return input.permute(order);
 }
 

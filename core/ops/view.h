@@ -35,6 +35,7 @@ Tensor permute(const Tensor& input, const Dims& dims);
 Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1);
 Tensor squeeze(const Tensor& input);
 Tensor squeeze(const Tensor& input, int64_t dim);
+Tensor squeeze(const Tensor& input, const Dims& dims);
 Tensor unsqueeze(const Tensor& input, int64_t dim);
 Tensor expand(const Tensor& input, const Shape& shape);
 Tensor select(const Tensor& input, int64_t dim, int64_t index);
@@ -46,8 +47,10 @@ Tensor atleast_2d(const Tensor& input);
 Tensor atleast_3d(const Tensor& input);
 /// A copy of what narrow is a view of.
 Tensor narrow_copy(const Tensor& input, int64_t dim, int64_t start, int64_t length);
-/// Moves dimension `source` to position `destination`; the others keep their order.
+/// Moves dimension `source` to position `destination`, or each of several; the others keep their
+/// order.
 Tensor movedim(const Tensor& input, int64_t source, int64_t destination);
+Tensor movedim(const Tensor& input, const Dims& source, const Dims& destination);
 
 }  // namespace aorta
 

@@ -239,4 +239,32 @@ TEST(Attention, ZeroSizes) {
   }
 }
 
+// Each head of the keys serves as many of the query's that follow one another: the attention of
+// keys and values that are repeated.
+TEST(AttentionGradients, GroupedQueriesAreRepeatedKeys) {
+  const Tensor row = ge(numbers({1, 7, 5}, 9), -0.5), head = ge(numbers({6, 7, 5}, 4), -0.5);
+  const Tensor bias = numbers({2, 6, 7, 5}, 5);
+  const auto with = [](const Tensor& mask) {
+    return AttentionOptions{.attn_mask = mask, .enable_gqa = true};
+  };
+  for (AttentionOptions options :
+       {with({}), with(row), with(head), with(bias), with(row.squeeze(0)),
+        AttentionOptions{.is_causal = true, .scale = 0.3, .enable_gqa = true}}) {
+    Tensors x = {numbers({2, 6, 7, 4}, 1), numbers({2, 3, 5, 4}, 2), numbers({2, 3, 5, 2}, 3)};
+    for (Tensor& operand : x) operand.requires_grad_();
+    const Tensor g = numbers({2, 6, 7, 2}, 6);
+    const Tensor found = scaled_dot_product_attention(x[0], x[1], x[2], options);
+    options.enable_gqa = false;
+    const auto repeated = [](const Tensor& t) {
+      return t.unsqueeze(2).expand({2, 3, 2, 5, t.size(-1)}).reshape({2, 6, 5, t.size(-1)});
+    };
+    const Tensor wanted =
+        scaled_dot_product_attention(x[0], repeated(x[1]), repeated(x[2]), options);
+    expect_near(found, wanted);
+    const Tensors a = autograd::grad(Tensors{found}, x, Tensors{g});
+    const Tensors b = autograd::grad(Tensors{wanted}, x, Tensors{g});
+    for (size_t i = 0; i < 3; ++i) expect_near(a[i], b[i]);
+  }
+}
+
 }  // namespace

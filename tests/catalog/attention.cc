@@ -54,6 +54,18 @@ std::vector<Row> attention_rows() {
                 },
                 "scaled_dot_product_attention: shapes must broadcast, got [4,3] and [3,3]"},
                {[] {
+                  scaled_dot_product_attention(ones({4, 2, 3}), ones({3, 2, 3}), ones({3, 2, 3}),
+                                               {.enable_gqa = true});
+                },
+                "scaled_dot_product_attention: the query's heads must be a multiple of the keys' "
+                "and values', got 4, 3 and 3"},
+               {[] {
+                  scaled_dot_product_attention(ones({2, 3}), ones({2, 3}), ones({2, 3}),
+                                               {.enable_gqa = true});
+                },
+                "scaled_dot_product_attention: grouped queries need a dimension of heads, got "
+                "[2,3], [2,3] and [2,3]"},
+               {[] {
                   const Tensor x = ones({3, 4});
                   scaled_dot_product_attention(x, x, x, {.attn_mask = ones({2, 3, 3})});
                 },

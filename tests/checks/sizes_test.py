@@ -68,10 +68,10 @@ int x = call(a, b, c, d, e, f, g);
     def test_heavy_header(self):
         with tempfile.TemporaryDirectory() as root:
             project.write_tree(root, {"aorta.h": "#include <aorta/core/a.h>\n",
-                                      "core/a.h": "int x;\n" + "extern int x;\n" * 120000})
+                                      "core/a.h": "int x;\n" + "extern int x;\n" * check_sizes.MAX_PREPROCESSED_LINES})
             problems, _ = check_sizes.check_preprocessed(root)
             self.assertEqual(len(problems), 1)
-            self.assertIn("aorta.h: it has at most 120000 lines", problems[0])
+            self.assertIn(f"aorta.h: it has at most {check_sizes.MAX_PREPROCESSED_LINES} lines", problems[0])
 
 
 if __name__ == "__main__":

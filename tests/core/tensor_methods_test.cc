@@ -14,6 +14,7 @@
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/ops/softmax.h>
 #include <aorta/core/ops/sort.h>
+#include <aorta/core/ops/sparse.h>
 #include <aorta/core/ops/statistics.h>
 #include <aorta/core/ops/stft.h>
 #include <aorta/core/ops/view.h>
@@ -64,6 +65,10 @@ void expect_same(const char* name, const Frexp& method, const Frexp& function) {
 void expect_same(const char* name, const Histogram& method, const Histogram& function) {
   expect_same(name, method.hist, function.hist);
   expect_same(name, method.bin_edges, function.bin_edges);
+}
+void expect_same(const char* name, const SparseTensor& method, const SparseTensor& function) {
+  expect_same(name, method.indices, function.indices);
+  expect_same(name, method.values, function.values);
 }
 void expect_same(const char* name, const std::vector<Tensor>& method,
                  const std::vector<Tensor>& function) {
@@ -270,6 +275,7 @@ TEST_F(Methods, Reductions) {
   SAME(amax);
   SAME(amin, 1);
   SAME(aminmax);
+  SAME(to_sparse);
   SAME(aminmax, 1, true);
   SAME(max);
   SAME(max, 1);
@@ -456,6 +462,7 @@ TEST_F(Methods, PartsAndViews) {
   SAME(as_strided_scatter, zeros({2}), {2}, {2});
   SAME(as_strided_scatter, zeros({2}), {2}, {2}, 1);
   SAME(movedim, 0, 1);
+  SAME(movedim, Dims({0, 1}), Dims({1, 0}));
   SAME(flip, {0, 1});
   SAME(fliplr);
   SAME(flipud);

@@ -174,6 +174,22 @@ TEST(Permute, OrderAndErrors) {
   EXPECT_EQ(error_of([&] { x.t(); }), "t: at most 2 dimensions, got [1,2,3]");
   EXPECT_EQ(movedim(x, 0, -1).shape(), (Shape{2, 3, 1}));
   EXPECT_EQ(movedim(x, -1, 0).shape(), (Shape{3, 1, 2}));
+  // PyTorch's: torch.zeros(2, 3, 4, 5).movedim((0, 2), (3, 0)).shape
+  const Tensor wide = zeros({2, 3, 4, 5});
+  EXPECT_EQ(movedim(wide, {0, 2}, {3, 0}).shape(), (Shape{4, 3, 5, 2}));
+  EXPECT_EQ(movedim(wide, {-1, 1, 0}, {1, 0, -1}).shape(), (Shape{3, 5, 4, 2}));
+  EXPECT_TRUE(movedim(wide, {}, {}).shape() == wide.shape());
+  EXPECT_EQ(zeros({1, 2, 1, 1}).squeeze({0, -1}).shape(), (Shape{2, 1}));
+  EXPECT_EQ(zeros({1, 2, 1, 1}).squeeze({3, 1, 2}).shape(), (Shape{1, 2}));
+  EXPECT_EQ(squeeze(zeros({}), Dims{}).shape(), Shape());
+  EXPECT_EQ(error_of([&] {
+              movedim(wide, {0, 1}, {2});
+            }),
+            "movedim: source and destination must be as many dimensions, got [0,1] and [2]");
+  EXPECT_EQ(error_of([&] {
+              movedim(wide, {0, -4}, {2, 3});
+            }),
+            "movedim: each dimension at most once, got [0,-4] of 4");
 }
 
 TEST(Squeeze, Sizes) {

@@ -255,6 +255,13 @@ class Examples(unittest.TestCase):
         self.assertGreater(network, 65)  # by chance 25
         self.assertGreater(network, features + 10)
 
+    def test_graph_convolution(self):
+        output = self.run_program("graph_convolution", "60", "2000")
+        network, = self.numbers(r": (\S+) % of the unknown", output)
+        features, = self.numbers(r"right, (\S+) %", output)
+        self.assertGreater(network, 80)  # by chance 25
+        self.assertGreater(network, features + 20)
+
     def test_landmarks(self):
         marks = self.run_program("landmarks", ".", TMPDIR=self.folder).splitlines()
         # 4 epochs of 6 faces with two blue eyes and a red mouth; few points leave the picture.

@@ -9,6 +9,7 @@
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/ops/scan.h>
 #include <aorta/core/ops/searchsorted.h>
+#include <aorta/core/ops/sparse.h>
 #include <aorta/core/ops/statistics.h>
 #include <aorta/core/ops/view.h>
 
@@ -60,14 +61,43 @@ void add_made(std::vector<Target>& targets) {
 }
 
 void add_products(std::vector<Target>& targets) {
-  targets.insert(targets.end(),
-                 {
-                     of<T, const T&, const T&, const T&, const AddmmOptions&>("addbmm", addbmm),
-                     of<T, const T&, const T&, const T&, const AddmmOptions&>("addmv", addmv),
-                     of<T, const T&, const T&, const T&, const AddmmOptions&>("addr", addr),
-                     of<T, const T&, const T&>("inner", inner),
-                     of<T, const T&, const T&, double>("cdist", cdist),
-                 });
+  targets.insert(
+      targets.end(),
+      {
+          of<T, const T&, const T&, const T&, const AddmmOptions&>("addbmm", addbmm),
+          of<T, const T&, const T&, const T&, const AddmmOptions&>("addmv", addmv),
+          of<T, const T&, const T&, const T&, const AddmmOptions&>("addr", addr),
+          of<T, const T&, const T&>("inner", inner),
+          of(
+              "cdist", +[](const T& x, const T& y, double p) { return cdist(x, y, p); }),
+          of(
+              "cdist",
+              +[](const T& x, const T& y) { return cdist(x, y, 2, "use_mm_for_euclid_dist"); }),
+      });
+}
+
+// A matrix's places and values, whatever they are, and a dense one beside it. Its zeros have no
+// memory, and what has is small.
+void add_sparse(std::vector<Target>& targets) {
+  targets.insert(targets.end(), {
+                                    of(
+                                        "sparse_coo_tensor",
+                                        +[](const T& places, const T& values, const T& x) {
+                                          const SparseTensor a = sparse_coo_tensor(places, values);
+                                          return Tensors{a.coalesce().values, sparse::mm(a, x)};
+                                        }),
+                                    of(
+                                        "to_sparse",
+                                        +[](const T& x, int64_t dim) {
+                                          const SparseTensor a = to_sparse(x);
+                                          return Tensors{a.t().to_dense(), sparse::sum(a, dim)};
+                                        }),
+                                    of(
+                                        "softmax",
+                                        +[](const T& x, int64_t dim) {
+                                          return sparse::softmax(to_sparse(x), dim).to_dense();
+                                        }),
+                                });
 }
 
 void add_reduced(std::vector<Target>& targets) {
@@ -117,6 +147,7 @@ void add_composed(std::vector<Target>& targets) {
   add_turned(targets);
   add_made(targets);
   add_products(targets);
+  add_sparse(targets);
   add_reduced(targets);
   add_rounded(targets);
 }

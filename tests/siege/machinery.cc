@@ -105,6 +105,11 @@ void add_shapes_and_threads(std::vector<Target>& targets) {
                 return full({}, wrap_dim("wrap_dim", dim, static_cast<int>(ndim % 13)));
               }),
           of(
+              "wrap_dims",
+              +[](const Dims& dims, int64_t ndim) {
+                return numbers_of(wrap_dims("wrap_dims", dims, static_cast<int>(ndim % 13)));
+              }),
+          of(
               "broadcast_shapes",
               +[](const Dims& a, const Dims& b) {
                 return numbers_of(broadcast_shapes("broadcast_shapes", a, b));
