@@ -168,7 +168,7 @@ struct Communicator::Devices {
   std::map<std::vector<std::string>, std::unique_ptr<DeviceCollectives>> engines;  // by places
 };
 
-// This end's duplicates, which end with it.
+// The duplicates that end with this end.
 struct Communicator::Duplicates {
   struct One {
     std::weak_ptr<GroupState> state;
@@ -316,11 +316,11 @@ void Communicator::abort(const Text& reason) {
   duplicates_->abort(reason);
 }
 
-std::unique_ptr<Communicator> Communicator::duplicate() {
+std::unique_ptr<Communicator> Communicator::duplicate(bool ends_with_it) {
   std::unique_ptr<Communicator> other = do_duplicate();
   devices_->shared = true;
   other->devices_ = devices_;
-  duplicates_->add(*other);
+  if (ends_with_it) duplicates_->add(*other);
   return other;
 }
 

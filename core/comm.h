@@ -166,14 +166,15 @@ class Communicator {
   /// Returns when all ranks have called it.
   void barrier();
 
-  /// Ends the group, for a rank that can't go on, and its duplicates: who waits for them now or
-  /// later throws `reason` instead. Any thread may call it; the first reason stays.
+  /// Ends the group, for a rank that can't go on, and the duplicates that end with it: who waits
+  /// for them now or later throws `reason` instead. Any thread may call it; the first reason stays.
   void abort(const Text& reason);
   /// Why the group has ended, as far as this rank has heard; empty while it is whole.
   std::string failure() { return state_->failure(); }
   /// This rank's end of another group of the same ranks, whose calls stand in an order of their
-  /// own; all ranks call it together. It shares the way between the GPUs.
-  std::unique_ptr<Communicator> duplicate();
+  /// own; all ranks call it together. It shares the way between the GPUs. One that `ends_with_it`
+  /// is a part of what this group does.
+  std::unique_ptr<Communicator> duplicate(bool ends_with_it = false);
   /// The last collectives of this rank, the oldest first. Any thread may call it.
   std::vector<CollectiveRecord> records() const;
 

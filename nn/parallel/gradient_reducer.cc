@@ -53,7 +53,7 @@ GradientReducer::GradientReducer(Module& module, Communicator& group,
                                  const DistributedDataParallelOptions& options)
     : module_(module),
       group_(group),
-      gradients_(group.duplicate()),
+      gradients_(group.duplicate(/*ends_with_it=*/true)),
       options_(options),
       claim_(std::make_unique<Claim>()) {
   check(options.bucket_cap_mb > 0, "DistributedDataParallel", "bucket_cap_mb must be positive",

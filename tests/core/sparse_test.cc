@@ -115,7 +115,8 @@ TEST(Sparse, WhatItRefuses) {
             "sparse_coo_tensor: the matrix must have fewer than 2^63 elements, got "
             "[4294967296,4294967296]");
   EXPECT_EQ(made(places, values, {3}), "sparse_coo_tensor: shape must be (M, N), got [3]");
-  EXPECT_EQ(made(places, Tensor(), {3, 4}), "sparse_coo_tensor: values must be defined, got none");
+  EXPECT_EQ(made(places, Tensor(), {3, 4}),
+            "sparse_coo_tensor: values must be defined, got an undefined tensor");
   const SparseTensor a = small(f32);
   EXPECT_EQ(error_of([&] {
               sparse::mm(a, ones({3, 2}));
@@ -130,7 +131,7 @@ TEST(Sparse, WhatItRefuses) {
             "sparse.softmax: dtype must be floating, got i64");
   EXPECT_EQ(error_of([&] { to_sparse(ones({2})); }), "to_sparse: input must be a matrix, got [2]");
   EXPECT_EQ(error_of([&] { SparseTensor().to_dense(); }),
-            "to_dense: indices must be defined, got none");
+            "to_dense: indices must be defined, got an undefined tensor");
 }
 
 }  // namespace

@@ -79,25 +79,27 @@ void add_products(std::vector<Target>& targets) {
 // A matrix's places and values, whatever they are, and a dense one beside it. Its zeros have no
 // memory, and what has is small.
 void add_sparse(std::vector<Target>& targets) {
-  targets.insert(targets.end(), {
-                                    of(
-                                        "sparse_coo_tensor",
-                                        +[](const T& places, const T& values, const T& x) {
-                                          const SparseTensor a = sparse_coo_tensor(places, values);
-                                          return Tensors{a.coalesce().values, sparse::mm(a, x)};
-                                        }),
-                                    of(
-                                        "to_sparse",
-                                        +[](const T& x, int64_t dim) {
-                                          const SparseTensor a = to_sparse(x);
-                                          return Tensors{a.t().to_dense(), sparse::sum(a, dim)};
-                                        }),
-                                    of(
-                                        "softmax",
-                                        +[](const T& x, int64_t dim) {
-                                          return sparse::softmax(to_sparse(x), dim).to_dense();
-                                        }),
-                                });
+  std::vector<Target> of_sparse{of(
+                                    "sparse_coo_tensor",
+                                    +[](const T& places, const T& values, const T& x) {
+                                      const SparseTensor a = sparse_coo_tensor(places, values);
+                                      return Tensors{a.coalesce().values, sparse::mm(a, x)};
+                                    }),
+                                of(
+                                    "to_sparse",
+                                    +[](const T& x, int64_t dim) {
+                                      const SparseTensor a = to_sparse(x);
+                                      return Tensors{a.t().to_dense(), sparse::sum(a, dim)};
+                                    }),
+                                of(
+                                    "sparse.softmax", +[](const T& x, int64_t dim) {
+                                      return sparse::softmax(to_sparse(x), dim).to_dense();
+                                    })};
+  for (Target& target : of_sparse) {
+    target.functions = {"sparse_coo_tensor", "to_sparse",  "coalesce",      "to_dense",
+                        "sparse.mm",         "sparse.sum", "sparse.softmax"};
+    targets.push_back(std::move(target));
+  }
 }
 
 void add_reduced(std::vector<Target>& targets) {

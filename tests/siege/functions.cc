@@ -344,8 +344,10 @@ std::vector<Target> function_targets() {
   add_structured(targets);
   add_composed(targets);
   constexpr std::string_view kMember = "Tensor::";
-  for (Target& target : targets)
+  for (Target& target : targets) {
+    if (!target.functions.empty()) continue;
     target.functions = {target.name.substr(target.name.starts_with(kMember) ? kMember.size() : 0)};
+  }
   return targets;
 }
 

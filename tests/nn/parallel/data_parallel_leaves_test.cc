@@ -21,7 +21,7 @@ struct Scaled : Module {
   Tensor scale;
   Tensor forward(const Tensor& x) const override {
     const Tensor point = (x * 2).detach().requires_grad_();
-    return linear(x) * scale + linear(point) * sum(point);
+    return linear(x) * scale.to(x.device()) + linear(point) * sum(point);
   }
 };
 
@@ -59,7 +59,7 @@ TEST(DataParallel, LeavesFromElsewhereGetTheirGradients) {
 TEST(DataParallel, ALeafFromElsewhereIsEnough) {
   struct Only : Module {
     Tensor scale;
-    Tensor forward(const Tensor& x) const override { return x * scale; }
+    Tensor forward(const Tensor& x) const override { return x * scale.to(x.device()); }
   };
   Only net;
   net.scale = full({}, 3.0).requires_grad_();

@@ -218,21 +218,22 @@ TEST(DistributedDataParallel, BucketsAreTheLastParametersFirst) {
   const auto ends = local_communicators(1);
   Deep net = deep(0);
   using Names = std::vector<std::vector<std::string>>;
-  const GradientReducer each(net, *ends[0], {.bucket_cap_mb = 1e-9});
-  EXPECT_EQ(each.buckets(), (Names{{"third.bias"},
-                                   {"third.weight"},
-                                   {"second.bias"},
-                                   {"second.weight"},
-                                   {"norm.bias"},
-                                   {"norm.weight"},
-                                   {"first.bias"},
-                                   {"first.weight"}}));
+  const auto buckets = [&](const DistributedDataParallelOptions& options) {
+    return GradientReducer(net, *ends[0], options).buckets();
+  };
+  EXPECT_EQ(buckets({.bucket_cap_mb = 1e-9}), (Names{{"third.bias"},
+                                                     {"third.weight"},
+                                                     {"second.bias"},
+                                                     {"second.weight"},
+                                                     {"norm.bias"},
+                                                     {"norm.weight"},
+                                                     {"first.bias"},
+                                                     {"first.weight"}}));
   net.second.requires_grad_(false);
   net.norm.to(f32);
-  const GradientReducer by_dtype(net, *ends[0], {});
-  EXPECT_EQ(by_dtype.buckets(), (Names{{"third.bias", "third.weight"},
-                                       {"norm.bias", "norm.weight"},
-                                       {"first.bias", "first.weight"}}));
+  EXPECT_EQ(buckets({}), (Names{{"third.bias", "third.weight"},
+                                {"norm.bias", "norm.weight"},
+                                {"first.bias", "first.weight"}}));
 }
 
 TEST(DistributedDataParallel, OtherNetworksAreNamed) {
@@ -353,13 +354,14 @@ TEST(DistributedDataParallel, WhatItRefuses) {
               sum(parallel(tensor({1, 2}))).backward();
             }),
             "DistributedDataParallel: gradients must be dense, got a sparse one of table.weight");
+  const auto again = local_communicators(1);
   {
     const DistributedDataParallel first(net, *ends[0]);
-    EXPECT_EQ(error_of([&] { DistributedDataParallel(net, *end[0]); }),
+    EXPECT_EQ(error_of([&] { DistributedDataParallel(net, *again[0]); }),
               "DistributedDataParallel: a parameter must be of one DistributedDataParallel alone, "
               "got another one's weight");
   }
-  const DistributedDataParallel second(net, *end[0]);
+  const DistributedDataParallel second(net, *again[0]);
   net.requires_grad_(false);
   EXPECT_EQ(error_of([&] { DistributedDataParallel(net, *ends[0]); }),
             "DistributedDataParallel: the module must have a parameter that requires a gradient, "

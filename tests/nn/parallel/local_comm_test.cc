@@ -219,7 +219,7 @@ TEST(LocalComm, ADuplicateBesideAnotherCallIsNamed) {
 TEST(LocalComm, WhatNoRankCanDo) {
   const auto end = std::move(nn::local_communicators(1)[0]);
   EXPECT_EQ(error_of([&] { end->all_reduce(zeros({2}, {.dtype = i64}), ReduceOp::mean); }),
-            "all_reduce: a mean needs a floating dtype, got i64");
+            "all_reduce: a mean needs a floating or complex dtype, got i64");
   EXPECT_EQ(error_of([&] { end->broadcast(zeros({2}), 1); }),
             "broadcast: root must be 0 to the number of ranks - 1, got 1 of 1");
   EXPECT_EQ(
@@ -267,8 +267,8 @@ TEST(LocalComm, WhoEndsTheGroupSaysWhy) {
 // Those who wait in a duplicate, or in one of it, are let go with the group.
 TEST(LocalComm, WhoEndsTheGroupEndsItsDuplicates) {
   const auto errors = on_ranks(2, {.timeout = 60}, [](Communicator& end) {
-    const std::unique_ptr<Communicator> other = end.duplicate();
-    const std::unique_ptr<Communicator> third = other->duplicate();
+    const std::unique_ptr<Communicator> other = end.duplicate(true);
+    const std::unique_ptr<Communicator> third = other->duplicate(true);
     if (end.rank() == 1) end.abort("rank 1: the disk is full");
     EXPECT_EQ(error_of([&] { third->barrier(); }), "rank 1: the disk is full");
     other->barrier();
@@ -276,13 +276,16 @@ TEST(LocalComm, WhoEndsTheGroupEndsItsDuplicates) {
   EXPECT_EQ(errors, std::vector<std::string>(2, "rank 1: the disk is full"));
 }
 
-// A duplicate's end isn't the group's.
+// A duplicate's end isn't the group's, nor the group's that of a duplicate for itself.
 TEST(LocalComm, ADuplicateEndsAlone) {
   const auto errors = on_ranks(2, {.timeout = 60}, [](Communicator& end) {
-    const std::unique_ptr<Communicator> other = end.duplicate();
+    const std::unique_ptr<Communicator> other = end.duplicate(true), third = end.duplicate();
     if (end.rank() == 1) other->abort("no more of this");
     EXPECT_EQ(error_of([&] { other->barrier(); }), "no more of this");
     end.barrier();
+    if (end.rank() == 0) end.abort("nor of that");
+    EXPECT_EQ(error_of([&] { end.barrier(); }), "nor of that");
+    third->barrier();
   });
   EXPECT_EQ(errors, no_errors(2));
 }
