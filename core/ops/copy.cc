@@ -16,6 +16,11 @@ constinit Op<CopyKernel, CopyGradient> copy_op{"to"};
 constinit Op<NoKernel, CopyIntoGradient> copy_into_op{"copy_"};
 constinit Op<PointwiseKernel, FillGradient> fill_op{"fill_"};
 
+void check_stays_complex(const char* op, DType from, DType to) {
+  check(!is_complex(from) || is_complex(to), op,
+        "a complex tensor can't become a real one; take real(x) or abs(x)", from, " to ", to);
+}
+
 }  // namespace aorta::kernel
 
 namespace aorta {
@@ -73,11 +78,6 @@ void copy_elements(const Tensor& destination, const Tensor& source, bool non_blo
   backend(to.is_cpu() ? from.type : to.type)
       .copy(target.data(), to, dense.data(), from, dense.nbytes(), non_blocking);
   if (!target.is_same(destination)) run_copy_kernel(destination, target);
-}
-
-void check_stays_complex(const char* op, DType from, DType to) {
-  check(!is_complex(from) || is_complex(to), op,
-        "a complex tensor can't become a real one; take real(x) or abs(x)", from, " to ", to);
 }
 
 Strides strides_for(const Tensor& like, MemoryFormat format) {

@@ -14,6 +14,9 @@ using CopyKernel = PointwiseKernel;
 using CopyGradient = void (*)(Tensor& output, const Tensor& input);
 extern Op<CopyKernel, CopyGradient> copy_op;
 
+/// For ops that convert: refuses a complex tensor where a real one is to come of it.
+void check_stays_complex(const char* op, DType from, DType to);
+
 /// `destination.copy_(source)`: writes into a part of the graph's tensor.
 using CopyIntoGradient = void (*)(const Tensor& destination, const Tensor& source);
 extern Op<NoKernel, CopyIntoGradient> copy_into_op;

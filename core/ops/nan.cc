@@ -1,4 +1,5 @@
 #include <aorta/core/ops/complex.h>
+#include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/nan.h>
 
 #include <aorta/core/called_op.h>
@@ -58,6 +59,7 @@ Tensor nanmean(const Tensor& input, const ReduceDims& dims, bool keepdim,
   check_defined("nanmean", {{"input", input}});
   const CalledOp called("nanmean");
   const DType result = dtype.value_or(input.dtype());
+  kernel::check_stays_complex("nanmean", input.dtype(), result);
   check(is_floating(result), "nanmean", "dtype must be floating", result);
   const Tensor x = input.to(result);
   const DType computed = result == DType::f64 ? DType::f64 : DType::f32;

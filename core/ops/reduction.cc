@@ -3,6 +3,7 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/complex.h>
+#include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/reduction.h>
 #include <aorta/core/scalar/reduce_list.h>
@@ -72,6 +73,7 @@ Tensor accumulate(const Row& row, const Tensor& given, const ReduceDims& over, b
   const Tensor input = autocast_to_f32(given);
   const Dims dims = over.resolve(row.name(), input);
   const DType from = input.dtype();
+  check_stays_complex(row.name(), from, dtype.value_or(from));
   const DType result = dtype.value_or(is_floating(from) ? from : DType::i64);
   // Half types are summed in f32, which would keep what the conversion rounds.
   if (result != from && is_half(result)) {
@@ -227,6 +229,7 @@ Tensor mean(const Tensor& input, const ReduceDims& over, bool keepdim, std::opti
       return mean(parts, d, keepdim);
     });
   }
+  check_stays_complex("mean", input.dtype(), result);
   check_floating("mean", result);
   if (result != input.dtype() && is_half(result)) return mean(input.to(result), over, keepdim);
   Tensor output =

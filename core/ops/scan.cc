@@ -3,6 +3,7 @@
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
 #include <aorta/core/ops/complex.h>
+#include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/join.h>
 #include <aorta/core/ops/pointwise.h>
@@ -44,6 +45,7 @@ Tensor run(const Op<ScanKernel, ScanGradient>& op, const Tensor& given, int64_t 
   check_defined(op.name(), {{"input", given}});
   const int dim = wrap_dim(op.name(), given_dim, given.dim());
   const Tensor taken = autocast_to_f32(given);
+  check_stays_complex(op.name(), taken.dtype(), dtype.value_or(taken.dtype()));
   const Tensor input =
       taken.to(dtype.value_or(is_differentiable(taken.dtype()) ? taken.dtype() : DType::i64));
   if (input.is_complex() && &op == &cumsum_op) {

@@ -2,6 +2,7 @@
 #include <aorta/core/dispatch/autocast.h>
 #include <aorta/core/dispatch/profiler.h>
 #include <aorta/core/dispatch/traced.h>
+#include <aorta/core/ops/copy.h>
 #include <aorta/core/ops/creation.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/softmax.h>
@@ -26,6 +27,7 @@ Tensor run(const Op<SoftmaxKernel, SoftmaxGradient>& op, const Tensor& given, in
   const CalledOp called(op.name());
   check_defined(op.name(), {{"input", given}});
   const int dim = wrap_dim(op.name(), given_dim, given.dim());
+  check_stays_complex(op.name(), given.dtype(), dtype.value_or(given.dtype()));
   const Tensor input = dtype ? given.to(*dtype) : autocast_to_f32(given);
   check(is_floating(input.dtype()), op.name(), "dtype must be floating", input.dtype());
   const ProfilerRange range(op.name(), {&input});

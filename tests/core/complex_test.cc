@@ -8,10 +8,13 @@
 #include <aorta/core/ops/fft.h>
 #include <aorta/core/ops/linalg.h>
 #include <aorta/core/ops/matmul.h>
+#include <aorta/core/ops/nan.h>
 #include <aorta/core/ops/pointwise.h>
 #include <aorta/core/ops/random.h>
 #include <aorta/core/ops/rearrange.h>
 #include <aorta/core/ops/reduction.h>
+#include <aorta/core/ops/scan.h>
+#include <aorta/core/ops/softmax.h>
 #include <aorta/core/ops/stft.h>
 #include <aorta/core/parallel_for.h>
 #include <aorta/tests/error_text.h>
@@ -413,6 +416,21 @@ TEST(Eig, DecomposesWhatHasNoRealEigenvalues) {
   EXPECT_TRUE(allclose(matmul(turn.to(c128), vectors), vectors * values.unsqueeze(0)));
   EXPECT_TRUE(allclose(norm(vectors, 2, 0), ones({2}, {.dtype = f64})));
   EXPECT_EQ(linalg::eig(zeros({0, 0})).eigenvectors.shape(), (Shape{0, 0}));
+}
+
+// What is asked for a real dtype says so itself.
+TEST(Complex, RealResultsAreRefusedByName) {
+  const Tensor z = zeros({2, 3}, {.dtype = c128});
+  const auto refusal = [](const char* op) {
+    return std::string(op) +
+           ": a complex tensor can't become a real one; take real(x) or abs(x), got c128 to f16";
+  };
+  EXPECT_EQ(error_of([&] { sum(z, 0, false, f16); }), refusal("sum"));
+  EXPECT_EQ(error_of([&] { prod(z, 0, false, f16); }), refusal("prod"));
+  EXPECT_EQ(error_of([&] { mean(z, 0, false, f16); }), refusal("mean"));
+  EXPECT_EQ(error_of([&] { nanmean(z, 0, false, f16); }), refusal("nanmean"));
+  EXPECT_EQ(error_of([&] { cumsum(z, 0, f16); }), refusal("cumsum"));
+  EXPECT_EQ(error_of([&] { softmax(z, 0, f16); }), refusal("softmax"));
 }
 
 }  // namespace
