@@ -5,6 +5,22 @@
 
 namespace aorta::cpu {
 
+/// A dimension as a pass over it sees it: what it reads is the input, of which position q lies at
+/// q * spacing. Between them a strided convolution's transpose reads zeros.
+struct SeenDim : ConvDim {
+  SeenDim(const ConvDim& dim, bool transposed) : ConvDim(dim), size(dim.input) {
+    if (!transposed) return;
+    size = dim.output;
+    spacing = dim.stride;
+    output = dim.input;
+    input = (dim.output - 1) * dim.stride + 1;
+    stride = 1;
+    padding = dim.dilation * (dim.kernel - 1) - dim.padding;
+  }
+  int64_t size;
+  int64_t spacing = 1;
+};
+
 /// Rows of sums that go to their places: output + offsets[i] (in elements) gets row i, plus `bias`,
 /// rounded to `dtype`. Sums and bias are f64 for f64, else f32; a null bias is none.
 struct SumRows {

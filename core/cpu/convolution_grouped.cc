@@ -24,22 +24,6 @@ constexpr int64_t kLeastResults = 16;
 // Ranges of rows with sums of their own, at most.
 constexpr int64_t kParts = 16;
 
-// A dimension as a pass over it sees it: what it reads is the input, of which position q lies at
-// q * spacing. Between them a strided convolution's transpose reads zeros.
-struct SeenDim : ConvDim {
-  SeenDim(const ConvDim& dim, bool transposed) : ConvDim(dim), size(dim.input) {
-    if (!transposed) return;
-    size = dim.output;
-    spacing = dim.stride;
-    output = dim.input;
-    input = (dim.output - 1) * dim.stride + 1;
-    stride = 1;
-    padding = dim.dilation * (dim.kernel - 1) - dim.padding;
-  }
-  int64_t size;
-  int64_t spacing = 1;
-};
-
 // What y, x and w have in common. The transposed convolution's taps count from the end.
 class GroupedConvolution {
  public:

@@ -21,15 +21,6 @@ constexpr int64_t kParts = 16;
 
 void multiply(const Gemm& product) { gemm_loops().direct(product); }
 
-// A dimension as a pass over it sees it: what it reads is the input.
-ConvDim seen(const ConvDim& dim, bool transposed) {
-  if (!transposed) return dim;
-  ConvDim back = dim;
-  std::swap(back.input, back.output);
-  back.padding = dim.dilation * (dim.kernel - 1) - dim.padding;
-  return back;
-}
-
 // What y, x and w have in common. Read are rows of x, or of y for the transposed convolution, whose
 // taps count from the end.
 class ConvolutionByRows {
@@ -37,9 +28,9 @@ class ConvolutionByRows {
   ConvolutionByRows(const ConvolutionArgs& args, bool transposed)
       : args_(args),
         transposed_(transposed),
-        d_(seen(args.dims[0], transposed)),
-        h_(seen(args.dims[1], transposed)),
-        w_(seen(args.dims[2], transposed)),
+        d_(args.dims[0], transposed),
+        h_(args.dims[1], transposed),
+        w_(args.dims[2], transposed),
         dtype_(compute_dtype(args.dtype)),
         half_(is_half(args.dtype)),
         item_(item_size(dtype_)),
@@ -289,7 +280,7 @@ class ConvolutionByRows {
 
   const ConvolutionArgs& args_;
   const bool transposed_;
-  const ConvDim d_, h_, w_;
+  const SeenDim d_, h_, w_;
   const DType dtype_;  // that is computed in: f32 for halves
   const bool half_;
   const int64_t item_, groups_;       // bytes of a number

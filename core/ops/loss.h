@@ -56,8 +56,8 @@ Tensor pdist(const Tensor& input, double p = 2);
 /// |x_i - y_j|_p of each row of x1 (*A, P, D) and each of x2 (*B, R, D): (*C, P, R), where *A and
 /// *B broadcast to *C. For p = 2 they are sqrt(|x|^2 + |y|^2 - 2 x y), of a matrix product, where P
 /// or R is above 25 ("use_mm_for_euclid_dist_if_necessary"), always ("use_mm_for_euclid_dist") or
-/// never ("donot_use_mm_for_euclid_dist"): distances that are small beside the rows' own spread
-/// then have an error of about 3e-4 of it in f32. Else composed of sub and norm, between which
+/// never ("donot_use_mm_for_euclid_dist"): distances that are small beside the rows' length
+/// then have an error of up to 1e-3 of it in f32. Else composed of sub and norm, between which
 /// there are * P R D elements. Half types are computed in f32. Errors: p < 0, another mode. Source:
 /// PyTorch's torch.cdist, whose modes these are.
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p = 2,
